@@ -3,7 +3,7 @@
 
 To run it again on Debian 12 (packages bible-kjv, python3-torch, python3-numpy), from this folder:
 
-    python3 train.py train --minutes 60     # weights so far, every two minutes, in build/; run again to go on after a stop
+    python3 train.py train --minutes 60     # saves every two minutes; run again to go on
     python3 train.py export                 # char_gpt.safetensors, vocabulary.h, heldout.txt
     python3 train.py evaluate               # bits per character of heldout.txt, written to expected.json
     python3 train.py sample --prompt "And it came to pass"
@@ -34,6 +34,7 @@ import torch.nn.functional as F
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WEIGHTS = os.path.join(HERE, "char_gpt.safetensors")
+WORK = os.path.join(HERE, "..", "..", "build", "char_gpt")
 LAYERS, WIDTH, HEADS, CONTEXT = 4, 128, 4, 256
 HELD_OUT_SHARE = 0.05
 HELD_OUT_WINDOWS = 64  # windows of CONTEXT characters in heldout.txt
@@ -307,13 +308,13 @@ def main():
         command = commands.add_parser(name)
         command.set_defaults(function=function)
         if name in ("train", "export"):
-            command.add_argument("--work", default=os.path.join(HERE, "build"), help="where a run keeps its checkpoint")
+            command.add_argument("--work", default=WORK, help="where a run keeps its checkpoint")
         else:
             command.add_argument("--weights", default=WEIGHTS)
         if name == "train":
             command.add_argument("--minutes", type=float, default=60)
-            command.add_argument("--batch", type=int, default=16)
-            command.add_argument("--rate", type=float, default=3e-3)
+            command.add_argument("--batch", type=int, default=8)
+            command.add_argument("--rate", type=float, default=2.5e-3)
         if name == "sample":
             command.add_argument("--prompt", default="And it came to pass")
             command.add_argument("--count", type=int, default=600)

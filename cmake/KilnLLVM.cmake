@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# LLVM/MLIR 22 and Halide 14, and the helpers with which the compiler's libraries use them.
+#
+#   kiln_compiler_library(NAME SOURCES... [HALIDE])
+#     A static library that includes MLIR (and Halide) headers and is linked to the shared MLIR and LLVM.
+find_package(MLIR REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
+if(NOT LLVM_VERSION_MAJOR EQUAL 22)
+  message(FATAL_ERROR "kiln needs LLVM/MLIR 22, found ${LLVM_PACKAGE_VERSION} in ${LLVM_DIR}")
+endif()
+find_package(Halide REQUIRED)
+find_package(fmt REQUIRED)
+list(APPEND CMAKE_MODULE_PATH "${MLIR_CMAKE_DIR}" "${LLVM_CMAKE_DIR}")
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+
+add_library(kiln_mlir INTERFACE)
+add_library(kiln::mlir ALIAS kiln_mlir)
+target_include_directories(kiln_mlir SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+target_link_libraries(kiln_mlir INTERFACE MLIR LLVM)
+
+function(kiln_compiler_library name)
+  cmake_parse_arguments(arg "HALIDE" "" "SOURCES;DEPENDS" ${ARGN})
+  add_library(${name} STATIC ${arg_SOURCES})
+  target_compile_features(${name} PUBLIC cxx_std_20)
+  target_include_directories(${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}>)
+  target_link_libraries(${name} PUBLIC kiln::mlir kiln::dsl PRIVATE kiln::warnings fmt::fmt)
+  if(arg_HALIDE)
+    target_link_libraries(${name} PRIVATE Halide::Halide)
+  endif()
+  if(arg_DEPENDS)
+    add_dependencies(${name} ${arg_DEPENDS})
+  endif()
+endfunction()

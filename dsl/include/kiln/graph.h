@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a trace leaves: plain data that the compiler's frontend imports. Nothing here depends on MLIR, and nothing in the
+// compiler depends on the types of the DSL: this file is the boundary.
+//
+// Names are (scope, leaf) pairs, never strings: libstdc++ 12 cannot move a std::string in a constant expression.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kiln/dim.h"
+
+namespace kiln {
+
+enum class ElementType : std::uint8_t { f32, f16, bf16, i32, i8, boolean };
+
+/// Every operation of dsl/SPEC.md, by its one name. The kiln dialect has an op of the same mnemonic for each.
+enum class Op : std::uint8_t {
+  input,       // no operand; Attributes::index = position in the entry's inputs
+  parameter,   // no operand; Attributes::index = position in Graph::parameters
+  constant,    // no operand; Attributes::values, row major
+  embedding,   // indices, table
+  positions,   // one operand giving the extent: [..., T, (E)] -> i32 [T]; Attributes::axis = the axis counted
+  sinusoidal,  // positions i32 [T] -> f32 [T, D] (Vaswani 2017, section 3.5)
+  linear,      // x, weight, optional bias; Attributes::weight_order
+  matmul,      // a [..., M, K], b [..., K, N]
+  add, sub, mul, div, maximum,              // two operands, broadcast as NumPy does
+  exp, log, sqrt, tanh, sigmoid, relu, gelu, gelu_tanh, silu,
+  softmax, log_softmax,                     // Attributes::axis
+  layer_norm,  // x, weight, bias; over the last axis; Attributes::epsilon
+  rms_norm,    // x, weight; over the last axis; Attributes::epsilon
+  attention,   // q [..., Tq, H*D], k [..., Tk, H*D], v [..., Tk, H*E], then mask if has_mask, then lengths if has_lengths
+  reshape, transpose,                       // Attributes::permutation
+  concat,                                   // n operands; Attributes::axis
+  slice,                                    // Attributes::axis, start; the extent is the result's
+  gather,      // table, i32 indices; Attributes::axis
+  mean, max, sum, argmax,                   // Attributes::axis; the axis is dropped
+  dropout,     // identity when run
+  stack,       // operands: the carried values; Attributes::index = position in Graph::regions of the body
+};
+
+/// How a checkpoint stores the weight of a linear layer.
+enum class WeightOrder : std::uint8_t {
+  out_in, // [out, in], as torch.nn.Linear
+  in_out, // [in, out], as the Conv1D of GPT-2
+};
+
+/// Only the fields that the comment of the op names are meaningful.
+struct Attributes {
+  int index = -1;
+  int axis = -1; // always normalised to [0, rank)
+  std::int64_t start = 0;
+  int heads = 0;
+  double scale = 0;
+  double epsilon = 0;
+  bool causal = false;      // query i sees keys 0 .. i + (Tk - Tq)
+  bool has_mask = false;    // f32, added to the scaled scores, broadcastable to [..., Tq, Tk]
+  bool has_lengths = false; // i32 [...]: keys at or beyond the length do not count
+  WeightOrder weight_order = WeightOrder::out_in;
+  std::vector<int> permutation;
+  std::vector<double> values;
+};
+
+/// A single-result operation. Its value has the node's own number.
+struct Node {
+  Op op{};
+  ElementType element{};
+  std::vector<Dim> shape;
+  std::vector<int> operands; // node numbers; a body may use nodes of the enclosing regions
+  Attributes attributes;
+  int scope = -1; // where it was traced, for messages and names
+};
+
+/// One step of a call path, "h", "attn": Graph::path joins them with dots. A stack's layers share one scope whose `copies` > 1; its
+/// index is written "{}" in a path: "h.{}.ln_1.weight".
+struct Scope {
+  int parent = -1;
+  const char *name = "";
+  std::int64_t copies = 0; // 0: not a stack's layer
+  int first_child = -1, next_sibling = -1;
+  std::vector<int> parameters; // traced in this scope, so that asking again finds the same
+};
+
+/// A weight that the caller binds by name.
+struct Parameter {
+  int scope = -1;
+  const char *leaf = "";
+  ElementType element{};
+  std::vector<std::int64_t> shape;
+};
+
+/// A list of nodes: the body of an entry or of a stack.
+struct Region {
+  std::vector<int> nodes;     // in order of execution; a nested stack is one node
+  std::vector<int> arguments; // nodes with Op::input: an entry's inputs, or the values that a stack carries
+  std::vector<int> results;   // what an entry returns, or what the next layer gets
+  std::int64_t count = 1;     // layers
+  int scope = -1;             // a stack: the scope of its layers
+};
+
+/// An entry point: a function of the generated library.
+struct Entry {
+  const char *name = "forward";
+  int region = -1;
+  std::vector<const char *> input_names;
+  std::vector<const char *> output_names;
+};
+
+struct Graph {
+  std::vector<Node> nodes;
+  std::vector<Scope> scopes;
+  std::vector<Parameter> parameters;
+  std::vector<Region> regions;
+  std::vector<Entry> entries;
+};
+
+} // namespace kiln

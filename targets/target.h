@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a target provides to the compiler: the layouts that its kernels want, and object code for a kernel function. The compiler
+// knows targets only through this header, and a target knows of the compiler only the IR contract of docs/design.md section 4.
+#pragma once
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringRef.h"
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace kiln {
+
+/// A point of a strategy's search space: parameter name -> value, printed in order of the name as "k_block=256 m=8 n=48".
+using SchedulePoint = std::map<std::string, int64_t>;
+
+std::string toString(const SchedulePoint &point);
+
+/// What the analytic defaults are computed from.
+struct MachineModel {
+  int vectorBytes = 0;
+  int vectorRegisters = 0;
+  int64_t l1Bytes = 32 << 10;
+  int64_t l2Bytes = 1 << 20;
+  int64_t l3Bytes = 32 << 20;
+};
+
+/// A compiled kernel.
+struct KernelObject {
+  std::string object;        // relocatable ELF
+  int64_t scratchBytes = 0;  // upper bound of live halide_malloc bytes of one worker, at the kernel's bounds, as the runtime rounds them
+  std::string strategy;      // "contraction", "attention", "row_reduction", "pointwise"
+  SchedulePoint schedule;
+};
+
+/// Text forms for `kiln compile --emit=`.
+enum class KernelText { Stmt, Assembly };
+
+class Target {
+public:
+  virtual ~Target() = default;
+
+  /// "x86-64-v3" and the like; goes into symbols, the manifest and the tuning key.
+  virtual llvm::StringRef name() const = 0;
+  /// The KILN_ISA_ value of runtime/src/model.h.
+  virtual uint32_t isa() const = 0;
+  virtual const MachineModel &machine() const = 0;
+
+  /// The size of #kiln.tiled for a contraction weight with `outputs` columns and `inputs` rows; 0: leave it dense.
+  virtual int64_t weightTile(int64_t outputs, int64_t inputs) const = 0;
+
+  /// Compiles a kernel function (contract: upstream dialects only, after kiln-expand-math). `point` null: the analytic default.
+  /// On failure emits a diagnostic at the function. Thread safe for kernels of different modules.
+  virtual mlir::FailureOr<KernelObject> compile(mlir::func::FuncOp kernel, llvm::StringRef symbol,
+                                                const SchedulePoint *point = nullptr) const = 0;
+  virtual mlir::FailureOr<std::string> print(mlir::func::FuncOp kernel, llvm::StringRef symbol, KernelText form,
+                                             const SchedulePoint *point = nullptr) const = 0;
+};
+
+/// The CPU targets by name ("x86-64-v2", "x86-64-v3", "x86-64-v4"); null if there is none of that name.
+std::unique_ptr<Target> createCpuTarget(llvm::StringRef name);
+std::vector<std::string> cpuTargetNames();
+
+} // namespace kiln
