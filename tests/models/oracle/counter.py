@@ -41,7 +41,7 @@ def center_and_scale(name, shape):
     components = name.split(".")
     if len(shape) == 1:
         return (1.0, 0.1) if components[-1] == "weight" else (0.0, 0.02)
-    if "embed" in name or (len(components) > 1 and components[-2] in ("wte", "wpe")):
+    if "embedding" in name or (len(components) > 1 and components[-2] in ("wte", "wpe")):
         return 0.0, 0.05
     size = math.prod(shape)
     return 0.0, math.sqrt(13.5 / (shape[0] + size // shape[0]))

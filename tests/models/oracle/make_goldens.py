@@ -1,0 +1,313 @@
+#!/usr/bin/env python3
+"""Makes the golden outputs of tests/models: `make_goldens.py [gpt2] [bert_base] [transformer_base] [worked_attention]`.
+
+Needs Debian 12's python3-torch and python3-numpy, 4 GB, and about ten minutes on two cores for all of them. README.md
+states the files' format.
+
+1. Weights and inputs come from counter.py, one layer at a time.
+2. Every layer is PyTorch's own module (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer), run in f64 and in f32.
+3. Samples of the f64 outputs, rounded to f32, are the goldens. How far PyTorch's f32 is from f64 is printed, and kept in
+   the file, as max|f32 - f64| / max|f64| over the whole output.
+"""
+import argparse
+import math
+import os
+
+import numpy as np
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+import counter
+import tensor_file
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FIRST = 64  # values taken from the start of the last valid row
+PER_ROW = 4  # values taken from every valid row at columns from the counter
+DTYPES = (torch.float64, torch.float32)
+
+
+# --- weights ----------------------------------------------------------------------------------------------------------
+
+
+class Weights:
+    """Generated parameters by name; counts what it gives."""
+
+    def __init__(self):
+        self.parameters = 0
+
+    def __call__(self, name, *shape):
+        self.parameters += math.prod(shape)
+        return torch.from_numpy(counter.weight(name, shape))
+
+    def linear(self, name, outputs, inputs):
+        return self(f"{name}.weight", outputs, inputs), self(f"{name}.bias", outputs)
+
+    def norm(self, name, width):
+        return self(f"{name}.weight", width), self(f"{name}.bias", width)
+
+
+def joined(*linears):
+    """Linears of the same input as one: (weight, bias)."""
+    return torch.cat([weight for weight, _ in linears]), torch.cat([bias for _, bias in linears])
+
+
+def assign(module, parameters):
+    """Sets a layer's parameters, given as {"self_attn.in_proj_": (weight, bias), ...}, and leaves nothing unset."""
+    state = {}
+    for name, (weight, bias) in parameters.items():
+        state[name + "weight"], state[name + "bias"] = weight, bias
+    module.load_state_dict(state)
+
+
+def both(tensor):
+    return {dtype: tensor.to(dtype) for dtype in DTYPES}
+
+
+def run(module, x, *others, **masks):
+    """`module` on `x` (dtype -> tensor), in f64 and in f32; the f32 parameters are exact in both."""
+    out = {}
+    for dtype in reversed(DTYPES):
+        out[dtype] = module.to(dtype)(x[dtype], *(other[dtype] for other in others), **masks)
+    return out
+
+
+def causal(count):
+    return torch.ones(count, count, dtype=torch.bool).triu(1)
+
+
+# --- golden files -----------------------------------------------------------------------------------------------------
+
+
+class Golden:
+    def __init__(self, model):
+        self.path = os.path.join(HERE, model + ".safetensors")
+        self.tensors = {}
+        self.metadata = {"model": model, "generator": f"counter {counter.VERSION}", "torch": torch.__version__}
+
+    def add(self, case, output, columns, blocks, valid):
+        """Samples `output`, given in blocks of rows, each (dtype -> [rows, columns]); `valid`: whether each row counts."""
+        rows = np.flatnonzero(valid)
+        chosen = [(rows[-1], c) for c in range(min(FIRST, columns))]
+        drawn = counter.tokens(f"sample.{case}.{output}", (len(rows), PER_ROW), columns)
+        chosen += [(row, c) for row, cs in zip(rows, drawn) for c in cs]
+        values, largest, difference, start = np.empty(len(chosen)), 0.0, 0.0, 0
+        for block in blocks:
+            reference, single = (block[dtype].numpy() for dtype in DTYPES)
+            keep = valid[start : start + len(reference)]
+            largest = max(largest, np.abs(reference[keep]).max(initial=0.0))
+            difference = max(difference, np.abs(single[keep] - reference[keep]).max(initial=0.0))
+            for k, (row, column) in enumerate(chosen):
+                if start <= row < start + len(reference):
+                    values[k] = reference[row - start, column]
+            start += len(reference)
+        prefix = f"{case}.{output}"
+        self.tensors[prefix + ".index"] = np.array([r * columns + c for r, c in chosen], np.int32)
+        self.tensors[prefix + ".value"] = values.astype(np.float32)
+        self.tensors[prefix + ".max"] = np.array([largest], np.float32)
+        self.metadata[prefix + ".torch_f32_error"] = f"{difference / largest:.2e}"
+        print(f"{prefix:20} max {largest:8.4f}  torch f32 error {difference / largest:.2e}", flush=True)
+
+    def write(self):
+        tensor_file.write(self.path, self.tensors, self.metadata)
+        print(f"{os.path.basename(self.path)}: {os.path.getsize(self.path)} bytes", flush=True)
+
+
+def tied_logits(x, embedding):
+    """Logits in blocks of rows, so that no whole [rows, vocabulary] array is held."""
+    count = len(x[torch.float64])
+    table = both(embedding)
+    for start in range(0, count, 64):
+        yield {dtype: x[dtype][start : start + 64] @ table[dtype].t() for dtype in DTYPES}
+
+
+# --- models -----------------------------------------------------------------------------------------------------------
+
+
+def gpt2():
+    """GPT-2 small: 12 layers, width 768, 12 heads; pre-norm, tanh-form GELU, tied logits. Conv1D weights are [in, out]."""
+    layers, width, heads, vocabulary, context = 12, 768, 12, 50257, 1024
+    cases = (1, 7, 64, 128, 1024)
+    weights, golden = Weights(), Golden("gpt2")
+
+    def conv1d(name, inputs, outputs):
+        return weights(f"{name}.weight", inputs, outputs).t().contiguous(), weights(f"{name}.bias", outputs)
+
+    layer = nn.TransformerEncoderLayer(
+        width, heads, 4 * width, dropout=0.0, activation=lambda x: F.gelu(x, approximate="tanh"),
+        layer_norm_eps=1e-5, batch_first=True, norm_first=True)  # fmt: skip
+    wte, wpe = weights("wte.weight", vocabulary, width), weights("wpe.weight", context, width)
+    x = {}
+    for count in cases:
+        tokens = torch.from_numpy(counter.tokens("tokens", (count,), vocabulary)).long()
+        x[count] = {d: (wte[tokens].to(d) + wpe[:count].to(d)).unsqueeze(0) for d in DTYPES}
+    for i in range(layers):
+        assign(layer, {
+            "norm1.": weights.norm(f"h.{i}.ln_1", width),
+            "self_attn.in_proj_": conv1d(f"h.{i}.attn.c_attn", width, 3 * width),
+            "self_attn.out_proj.": conv1d(f"h.{i}.attn.c_proj", width, width),
+            "norm2.": weights.norm(f"h.{i}.ln_2", width),
+            "linear1.": conv1d(f"h.{i}.mlp.c_fc", width, 4 * width),
+            "linear2.": conv1d(f"h.{i}.mlp.c_proj", 4 * width, width),
+        })  # fmt: skip
+        for count in cases:
+            x[count] = run(layer, x[count], src_mask=causal(count))
+        print(f"layer {i}: rms {x[128][torch.float64].square().mean().sqrt():.3f}", flush=True)
+    ln_f = nn.LayerNorm(width, eps=1e-5)
+    assign(ln_f, {"": weights.norm("ln_f", width)})
+    for count in cases:
+        y = run(ln_f, x[count])
+        golden.add(f"T{count}", "logits", vocabulary, tied_logits({d: y[d][0] for d in DTYPES}, wte), np.ones(count, bool))
+    golden.metadata["parameters"] = str(weights.parameters)
+    golden.write()
+
+
+def bert_base():
+    """BERT-base uncased: 12 layers, width 768, 12 heads; post-norm, erf GELU, padding lengths, pooler."""
+    layers, width, heads, vocabulary, context, eps = 12, 768, 12, 30522, 512, 1e-12
+    cases = [(b, t) for b in (1, 2) for t in (1, 7, 64, 128, 512)]
+    weights, golden = Weights(), Golden("bert_base")
+
+    word = weights("embeddings.word_embeddings.weight", vocabulary, width)
+    position = weights("embeddings.position_embeddings.weight", context, width)
+    token_type = weights("embeddings.token_type_embeddings.weight", 2, width)
+    norm = nn.LayerNorm(width, eps=eps)
+    assign(norm, {"": weights.norm("embeddings.LayerNorm", width)})
+    layer = nn.TransformerEncoderLayer(
+        width, heads, 4 * width, dropout=0.0, activation=F.gelu, layer_norm_eps=eps, batch_first=True)
+    x, valid = {}, {}
+    for b, t in cases:
+        tokens = torch.from_numpy(counter.tokens("tokens", (b, t), vocabulary)).long()
+        segments = torch.from_numpy(counter.tokens("segments", (b, t), 2)).long()
+        lengths = np.array([t, (t + 1) // 2][:b], np.int32)
+        golden.tensors[f"B{b}T{t}.lengths"] = lengths
+        valid[b, t] = np.arange(t)[None, :] < lengths[:, None]
+        x[b, t] = run(norm, {d: word[tokens].to(d) + position[:t].to(d) + token_type[segments].to(d) for d in DTYPES})
+    for i in range(layers):
+        name = f"encoder.layer.{i}"
+        attention = (weights.linear(f"{name}.attention.self.{part}", width, width) for part in ("query", "key", "value"))
+        assign(layer, {
+            "self_attn.in_proj_": joined(*attention),
+            "self_attn.out_proj.": weights.linear(f"{name}.attention.output.dense", width, width),
+            "norm1.": weights.norm(f"{name}.attention.output.LayerNorm", width),
+            "linear1.": weights.linear(f"{name}.intermediate.dense", 4 * width, width),
+            "linear2.": weights.linear(f"{name}.output.dense", width, 4 * width),
+            "norm2.": weights.norm(f"{name}.output.LayerNorm", width),
+        })  # fmt: skip
+        for case in cases:
+            x[case] = run(layer, x[case], src_key_padding_mask=~torch.from_numpy(valid[case]))
+    dense = nn.Linear(width, width)
+    assign(dense, {"": weights.linear("pooler.dense", width, width)})
+    for b, t in cases:
+        golden.add(f"B{b}T{t}", "hidden", width, [{d: x[b, t][d].flatten(0, 1) for d in DTYPES}], valid[b, t].ravel())
+        pooled = run(dense, {d: x[b, t][d][:, 0] for d in DTYPES})
+        golden.add(f"B{b}T{t}", "pooled", width, [{d: pooled[d].tanh() for d in DTYPES}], np.ones(b, bool))
+    golden.metadata["parameters"] = str(weights.parameters)
+    golden.write()
+
+
+def sinusoid(count, width):
+    """p(t)_{2k} = sin(t / 10000^(2k/d)), p(t)_{2k+1} = cos(same), in f64."""
+    t = torch.arange(count, dtype=torch.float64)[:, None]
+    angle = t / 10000.0 ** (torch.arange(0, width, 2, dtype=torch.float64) / width)
+    return torch.stack((angle.sin(), angle.cos()), dim=2).flatten(1)
+
+
+def transformer_base():
+    """Transformer base (Vaswani et al. 2017): 6 + 6 layers, width 512, 8 heads; post-norm, ReLU, one vocabulary table."""
+    layers, width, heads, hidden, vocabulary = 6, 512, 8, 2048, 37000
+    cases = ((1, 1), (7, 5), (64, 64), (128, 100), (256, 256))
+    weights, golden = Weights(), Golden("transformer_base")
+
+    def attention(name):
+        parts = (weights.linear(f"{name}.{part}", width, width) for part in ("q_proj", "k_proj", "v_proj"))
+        return joined(*parts), weights.linear(f"{name}.out_proj", width, width)
+
+    embedding = weights("embedding.weight", vocabulary, width)
+
+    def embed(name, count):
+        tokens = torch.from_numpy(counter.tokens(name, (count,), vocabulary)).long()
+        positions = sinusoid(count, width)
+        return {d: (embedding[tokens].to(d) * math.sqrt(width) + positions.to(d)).unsqueeze(0) for d in DTYPES}
+
+    x = {case: embed("source", case[0]) for case in cases}
+    y = {case: embed("target", case[1]) for case in cases}
+    options = dict(dropout=0.0, activation=F.relu, layer_norm_eps=1e-5, batch_first=True)
+    encoder = nn.TransformerEncoderLayer(width, heads, hidden, **options)
+    decoder = nn.TransformerDecoderLayer(width, heads, hidden, **options)
+    for i in range(layers):
+        name = f"encoder.{i}"
+        self_in, self_out = attention(f"{name}.self_attn")
+        assign(encoder, {
+            "self_attn.in_proj_": self_in,
+            "self_attn.out_proj.": self_out,
+            "norm1.": weights.norm(f"{name}.norm1", width),
+            "linear1.": weights.linear(f"{name}.mlp.fc1", hidden, width),
+            "linear2.": weights.linear(f"{name}.mlp.fc2", width, hidden),
+            "norm2.": weights.norm(f"{name}.norm2", width),
+        })  # fmt: skip
+        for case in cases:
+            x[case] = run(encoder, x[case])
+    for i in range(layers):
+        name = f"decoder.{i}"
+        self_in, self_out = attention(f"{name}.self_attn")
+        cross_in, cross_out = attention(f"{name}.cross_attn")
+        assign(decoder, {
+            "self_attn.in_proj_": self_in,
+            "self_attn.out_proj.": self_out,
+            "norm1.": weights.norm(f"{name}.norm1", width),
+            "multihead_attn.in_proj_": cross_in,
+            "multihead_attn.out_proj.": cross_out,
+            "norm2.": weights.norm(f"{name}.norm2", width),
+            "linear1.": weights.linear(f"{name}.mlp.fc1", hidden, width),
+            "linear2.": weights.linear(f"{name}.mlp.fc2", width, hidden),
+            "norm3.": weights.norm(f"{name}.norm3", width),
+        })  # fmt: skip
+        for case in cases:
+            y[case] = run(decoder, y[case], x[case], tgt_mask=causal(case[1]))
+    for s, t in cases:
+        memory = {d: x[s, t][d][0] for d in DTYPES}
+        golden.add(f"S{s}T{t}", "memory", width, [memory], np.ones(s, bool))
+        logits = tied_logits({d: y[s, t][d][0] for d in DTYPES}, embedding)
+        golden.add(f"S{s}T{t}", "logits", vocabulary, logits, np.ones(t, bool))
+    golden.metadata["parameters"] = str(weights.parameters)
+    golden.write()
+
+
+def worked_attention():
+    """Three sentences of two-dimensional word vectors; queries, keys and values are the vectors, scaled dot product."""
+    sentences = {
+        "S1": ("the sheep and goat grazing", [[1, 1], [4, 0], [0, 0], [2.5, 2.5], [5, 0]]),
+        "S2": ("Messi is goat not Ronaldo", [[0, 5], [1, 1], [2.5, 2.5], [0, 0], [0, 4]]),
+        "S3": ("Messi is the goat , not Ronaldo", [[6, 2], [1, 1], [1, 1], [5, 3], [0, 0], [1, 0], [4, 2]]),
+    }
+    golden = Golden("worked_attention")
+    for name, (words, rows) in sentences.items():
+        x = torch.tensor(rows, dtype=torch.float64)
+        scores = x @ x.t() / math.sqrt(2)
+        weights = scores.softmax(-1)
+        y = weights @ x
+        for key, value in (("x", x), ("scores", scores), ("weights", weights), ("y", y)):
+            golden.tensors[f"{name}.{key}"] = value.numpy().astype(np.float32)
+        golden.metadata[f"{name}.words"] = words
+        goat = words.split().index("goat")
+        print(name, "goat ->", [round(v, 6) for v in y[goat].tolist()])
+    print("S3 Messi: scores", [round(v, 4) for v in scores[0].tolist()], "weights", [round(v, 6) for v in weights[0].tolist()])
+    golden.write()
+
+
+def main():
+    models = {f.__name__: f for f in (gpt2, bert_base, transformer_base, worked_attention)}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", metavar="MODEL", help=", ".join(models))
+    parser.add_argument("--threads", type=int, default=2)
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    with torch.no_grad():
+        for name in args.models or models:
+            print(f"{name}: {models[name].__doc__}")
+            models[name]()
+
+
+if __name__ == "__main__":
+    main()
