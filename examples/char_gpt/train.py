@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Trains the character GPT of this folder on the King James Bible, and measures it.
 
 To run it again on Debian 12 (packages bible-kjv, python3-torch, python3-numpy), from this folder:
@@ -11,8 +12,8 @@ To run it again on Debian 12 (packages bible-kjv, python3-torch, python3-numpy),
 The learning rate follows the time used, so a run fits its minutes on any machine. Two threads are enough; with Debian's
 OpenBLAS, LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu/openblas-openmp makes it faster.
 
-1. text     `bible` prints a line a verse, "Ge1:1 In the beginning ...". The reference is dropped; a verse stays a line, and
-            an empty line separates chapters. The last 5 % (from a chapter's start) is held out.
+1. text     `bible` prints a line a verse, "Ge1:1 In the beginning ...". The reference is dropped; a verse stays a line,
+            and an empty line separates chapters. The last 5 % (from a chapter's start) is held out.
 2. model    4 pre-norm blocks, width 128, 4 heads, context 256, learned positions, tanh-form GELU, tied output weights.
 3. training AdamW on random windows, no dropout: the text is seen only about ten times, so it does not overfit.
 4. measure  heldout.txt is cut into windows of 256 characters; characters 1..255 of each window are predicted from that
@@ -179,7 +180,7 @@ def write_vocabulary_header(path, vocabulary):
     literal = "".join({"\n": "\\n", '"': '\\"', "\\": "\\\\"}.get(c, c) for c in vocabulary)
     with open(path, "w") as f:
         f.write(
-            "// The characters of the King James Bible: a character's position is its token. Written by train.py export.\n"
+            "// The characters of the King James Bible; a character's position is its token. By train.py export.\n"
             "#pragma once\n\n#include <string_view>\n\nnamespace char_gpt {\n\n"
             f'inline constexpr std::string_view vocabulary = "{literal}";\n'
             f"static_assert(vocabulary.size() == {len(vocabulary)});\n\n"

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes the golden outputs of tests/models: `make_goldens.py [gpt2] [bert_base] [transformer_base] [worked_attention]`.
 
-Needs Debian 12's python3-torch and python3-numpy, 4 GB, and about ten minutes on two cores for all of them. README.md
+Needs Debian 12's python3-torch and python3-numpy, 3 GB, and about a minute on two cores for all of them. README.md
 states the files' format.
 
 1. Weights and inputs come from counter.py, one layer at a time.
 2. Every layer is PyTorch's own module (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer), run in f64 and in f32.
-3. Samples of the f64 outputs, rounded to f32, are the goldens. How far PyTorch's f32 is from f64 is printed, and kept in
-   the file, as max|f32 - f64| / max|f64| over the whole output.
+3. Samples of the f64 outputs, rounded to f32, are the goldens. How far PyTorch's f32 is from f64, max|f32 - f64| /
+   max|f64| over the whole output, is printed and kept in the file.
 """
 import argparse
 import math
@@ -86,7 +87,7 @@ class Golden:
         self.metadata = {"model": model, "generator": f"counter {counter.VERSION}", "torch": torch.__version__}
 
     def add(self, case, output, columns, blocks, valid):
-        """Samples `output`, given in blocks of rows, each (dtype -> [rows, columns]); `valid`: whether each row counts."""
+        """Samples `output`, given in blocks of rows, each dtype -> [rows, columns]; `valid`: does a row count."""
         rows = np.flatnonzero(valid)
         chosen = [(rows[-1], c) for c in range(min(FIRST, columns))]
         drawn = counter.tokens(f"sample.{case}.{output}", (len(rows), PER_ROW), columns)
@@ -125,7 +126,7 @@ def tied_logits(x, embedding):
 
 
 def gpt2():
-    """GPT-2 small: 12 layers, width 768, 12 heads; pre-norm, tanh-form GELU, tied logits. Conv1D weights are [in, out]."""
+    """GPT-2 small: 12 layers, width 768, 12 heads; pre-norm, tanh-form GELU, tied logits; Conv1D weights [in, out]."""
     layers, width, heads, vocabulary, context = 12, 768, 12, 50257, 1024
     cases = (1, 7, 64, 128, 1024)
     weights, golden = Weights(), Golden("gpt2")
@@ -152,12 +153,12 @@ def gpt2():
         })  # fmt: skip
         for count in cases:
             x[count] = run(layer, x[count], src_mask=causal(count))
-        print(f"layer {i}: rms {x[128][torch.float64].square().mean().sqrt():.3f}", flush=True)
     ln_f = nn.LayerNorm(width, eps=1e-5)
     assign(ln_f, {"": weights.norm("ln_f", width)})
     for count in cases:
         y = run(ln_f, x[count])
-        golden.add(f"T{count}", "logits", vocabulary, tied_logits({d: y[d][0] for d in DTYPES}, wte), np.ones(count, bool))
+        logits = tied_logits({d: y[d][0] for d in DTYPES}, wte)
+        golden.add(f"T{count}", "logits", vocabulary, logits, np.ones(count, bool))
     golden.metadata["parameters"] = str(weights.parameters)
     golden.write()
 
@@ -185,7 +186,8 @@ def bert_base():
         x[b, t] = run(norm, {d: word[tokens].to(d) + position[:t].to(d) + token_type[segments].to(d) for d in DTYPES})
     for i in range(layers):
         name = f"encoder.layer.{i}"
-        attention = (weights.linear(f"{name}.attention.self.{part}", width, width) for part in ("query", "key", "value"))
+        parts = ("query", "key", "value")
+        attention = (weights.linear(f"{name}.attention.self.{part}", width, width) for part in parts)
         assign(layer, {
             "self_attn.in_proj_": joined(*attention),
             "self_attn.out_proj.": weights.linear(f"{name}.attention.output.dense", width, width),
@@ -214,7 +216,7 @@ def sinusoid(count, width):
 
 
 def transformer_base():
-    """Transformer base (Vaswani et al. 2017): 6 + 6 layers, width 512, 8 heads; post-norm, ReLU, one vocabulary table."""
+    """Transformer base (Vaswani et al. 2017): 6 + 6 layers, width 512, 8 heads; post-norm, ReLU, one embedding."""
     layers, width, heads, hidden, vocabulary = 6, 512, 8, 2048, 37000
     cases = ((1, 1), (7, 5), (64, 64), (128, 100), (256, 256))
     weights, golden = Weights(), Golden("transformer_base")
@@ -292,7 +294,6 @@ def worked_attention():
         golden.metadata[f"{name}.words"] = words
         goat = words.split().index("goat")
         print(name, "goat ->", [round(v, 6) for v in y[goat].tolist()])
-    print("S3 Messi: scores", [round(v, 4) for v in scores[0].tolist()], "weights", [round(v, 6) for v in weights[0].tolist()])
     golden.write()
 
 
