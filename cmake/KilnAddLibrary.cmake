@@ -1,1 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
+#
+#   kiln_add_library(NAME MODEL spec.cpp
+#                    [TARGETS x86-64-v4 x86-64-v3 ...]   instruction sets in the archive, best first
+#                    [MAX_TEXT_BYTES n] [MAX_ARENA_BYTES n]  budgets: exceeding one fails the build
+#                    [INCLUDES dir ...])                  where the spec's own headers are
+#
+# Builds the spec's generator, runs it, and defines the library target NAME: link it, and include NAME.h or NAME.hpp.
+function(kiln_add_library name)
+  cmake_parse_arguments(arg "" "MODEL;MAX_TEXT_BYTES;MAX_ARENA_BYTES" "TARGETS;INCLUDES" ${ARGN})
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "kiln_add_library(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT arg_MODEL)
+    message(FATAL_ERROR "kiln_add_library(${name}) requires MODEL and a spec")
+  endif()
+
+  set(generator ${name}_generator)
+  add_executable(${generator} ${arg_MODEL})
+  target_compile_features(${generator} PRIVATE cxx_std_20)
+  target_include_directories(${generator} PRIVATE ${arg_INCLUDES})
+  target_link_libraries(${generator} PRIVATE kiln::compiler)
+
+  set(folder "${CMAKE_CURRENT_BINARY_DIR}/${name}_kiln")
+  set(options "")
+  if(arg_TARGETS)
+    list(JOIN arg_TARGETS "," targets)
+    list(APPEND options --target ${targets})
+  endif()
+  if(arg_MAX_TEXT_BYTES)
+    list(APPEND options --max-text-bytes ${arg_MAX_TEXT_BYTES})
+  endif()
+  if(arg_MAX_ARENA_BYTES)
+    list(APPEND options --max-arena-bytes ${arg_MAX_ARENA_BYTES})
+  endif()
+  set(files "${folder}/lib${name}.a" "${folder}/${name}.h" "${folder}/${name}.hpp" "${folder}/${name}.manifest.json")
+  add_custom_command(OUTPUT ${files}
+    COMMAND ${CMAKE_COMMAND} -E make_directory "${folder}"
+    COMMAND ${generator} compile --name ${name} --output-dir "${folder}" ${options}
+    DEPENDS ${generator} $<TARGET_FILE:kiln::compiler>
+    COMMENT "Compiling the model ${name}"
+    VERBATIM)
+  add_custom_target(${name}_library DEPENDS ${files})
+
+  add_library(${name} INTERFACE)
+  add_dependencies(${name} ${name}_library)
+  target_include_directories(${name} INTERFACE "${folder}")
+  target_link_libraries(${name} INTERFACE "${folder}/lib${name}.a" m)
+  set_target_properties(${name} PROPERTIES KILN_ARCHIVE "${folder}/lib${name}.a" KILN_FOLDER "${folder}")
+endfunction()

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/emit/Headers.h"
+#include "compiler/emit/Object.h"
+
+#include <cctype>
+#include <fmt/format.h>
+
+namespace kiln {
+
+std::string macroName(const std::string &name) {
+  std::string upper;
+  for (char c : name)
+    upper += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return upper;
+}
+
+static std::string shapeText(const std::vector<Dim> &shape) {
+  std::string text = "[";
+  for (const Dim &dim : shape)
+    text += (text.size() > 1 ? ", " : "") + toString(dim);
+  return text + "]";
+}
+
+static std::string entryConstants(const ModelInterface &model, const std::vector<Variant> &variants, size_t index) {
+  const EntryInterface &entry = model.entries[index];
+  std::string prefix = macroName(model.name) + "_" + macroName(entry.name);
+  std::string text;
+  for (const Symbol &symbol : entry.symbols)
+    text += fmt::format("#define {0}_{1}_MIN {2}\n#define {0}_{1}_MAX {3}\n", prefix, macroName(symbol.name), symbol.min,
+                        symbol.max);
+  ArenaBytes arena = arenaBytes(variants, index);
+  text += fmt::format("/* Bytes of the arena that a call with this many workers needs; 1 for a null executor. */\n"
+                      "#define {}_ARENA_BYTES(workers) ((size_t){} + (size_t){} * (size_t)(workers))\n",
+                      prefix, arena.fixed, arena.perWorker);
+  return text;
+}
+
+static std::string entryPrototype(const ModelInterface &model, const EntryInterface &entry) {
+  std::string text = fmt::format("/* Runs entry \"{}\".\n", entry.name);
+  for (const Symbol &symbol : entry.symbols)
+    text += fmt::format(" *   {}: extent, {} .. {}\n", symbol.name, symbol.min, symbol.max);
+  for (const ArgumentInterface &argument : entry.arguments) {
+    text += fmt::format(" *   {}: {} {} {}", argument.name, argument.isOutput ? "output" : "input",
+                        toString(argument.element), shapeText(argument.shape));
+    if (argument.check)
+      text += fmt::format(", values {} .. {} - 1", argument.check->minimum, toString(argument.check->limit));
+    text += "\n";
+  }
+  text += " * Tensors are dense and row major. Outputs must not overlap inputs or the arena. Never allocates. */\n";
+  text += fmt::format("kiln_status_t {0}_{1}(const {0}_t *model, const kiln_call_t *call", model.name, entry.name);
+  for (const Symbol &symbol : entry.symbols)
+    text += fmt::format(",\n    int64_t {}", symbol.name);
+  for (const ArgumentInterface &argument : entry.arguments)
+    text += fmt::format(",\n    {}{} *{}", argument.isOutput ? "" : "const ", toCType(argument.element), argument.name);
+  return text + ");\n\n";
+}
+
+/// The weight table as an X macro: it costs nothing unless it is used.
+static std::string weightTable(const ModelInterface &model) {
+  std::string macro = macroName(model.name);
+  std::string text = fmt::format("/* X(name, type, copies, shape...) for each tensor of the weight file; \"{{}}\" in a name\n"
+                                 " * stands for 0 .. copies - 1. */\n#define {}_WEIGHTS(X)",
+                                 macro);
+  for (const WeightInterface &weight : model.weights) {
+    text += fmt::format(" \\\n  X(\"{}\", {}, {}", weight.name, toString(weight.element), weight.copies);
+    for (int64_t extent : weight.shape)
+      text += fmt::format(", {}", extent);
+    text += ")";
+  }
+  return text + "\n";
+}
+
+std::string writeCHeader(const ModelInterface &model, const std::vector<Variant> &variants) {
+  const std::string &name = model.name;
+  std::string macro = macroName(name);
+  std::string text = fmt::format("/* {}.h: written by Kiln; do not edit. C11 and C++.\n"
+                                 " *\n"
+                                 " * Create a model, bind its weights once, then call its entry points with an arena and, if wanted, an\n"
+                                 " * executor. Link with the archive beside this header, and libc and libm; nothing else. */\n",
+                                 name);
+  text += runtimeHeader();
+  text += fmt::format("\n#ifndef {0}_H\n#define {0}_H\n\n#if KILN_ABI_VERSION != 1\n"
+                      "#error \"{1}.h was written for version 1 of Kiln's binary interface\"\n#endif\n\n",
+                      macro, name);
+  text += fmt::format("#define {}_PARAMETERS INT64_C({})\n", macro, model.parameters);
+  uint64_t packed = 0;
+  std::string isas;
+  for (const Variant &variant : variants) {
+    packed = std::max(packed, variant.packedBytes);
+    isas += (isas.empty() ? "" : " ") + variant.target;
+  }
+  text += fmt::format("/* Bytes of the packed copy of the weights, at most. */\n#define {}_WEIGHT_BYTES ((size_t){})\n", macro,
+                      packed);
+  text += fmt::format("/* Instruction sets in the archive; the best one that the CPU has is used. */\n"
+                      "#define {}_ISAS \"{}\"\n#define {}_ARENA_ALIGNMENT KILN_ARENA_ALIGNMENT\n",
+                      macro, isas, macro);
+  for (size_t i = 0; i < model.entries.size(); ++i)
+    text += entryConstants(model, variants, i);
+  text += "\n" + weightTable(model);
+  text += fmt::format(R"(
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+typedef struct {0}_t {0}_t;
+
+/* Makes a model without weights. allocator null: the C library's; it is copied, what it points to must outlive the model. */
+kiln_status_t {0}_create(const kiln_allocator_t *allocator, {0}_t **model, kiln_error_t *error);
+
+/* Checks the whole safetensors file against the weight table, then packs every weight once. A model whose weights are bound
+ * may be used by several threads at once. On failure the model is as before. */
+kiln_status_t {0}_bind_weights({0}_t *model, const char *path, kiln_error_t *error);
+kiln_status_t {0}_bind_weights_from_memory({0}_t *model, const void *image, size_t bytes, kiln_error_t *error);
+
+void {0}_destroy({0}_t *model);
+
+/* kiln_status_text, kiln_pool_create, kiln_pool_executor and kiln_pool_destroy of this archive. */
+const char *{0}_status_text(kiln_status_t status);
+kiln_status_t {0}_pool_create(uint32_t threads, kiln_pool_t **pool, kiln_error_t *error);
+const kiln_executor_t *{0}_pool_executor(const kiln_pool_t *pool);
+void {0}_pool_destroy(kiln_pool_t *pool);
+
+)",
+                      name);
+  for (const EntryInterface &entry : model.entries)
+    text += entryPrototype(model, entry);
+  return text + fmt::format("#ifdef __cplusplus\n}}\n#endif\n#endif /* {}_H */\n", macro);
+}
+
+} // namespace kiln

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// 1. Describe the interface from the graph.
+// 2. For each instruction set: import, optimise, form kernels (a module of its own, since layouts differ), compile the kernels,
+//    write the host functions.
+// 3. Join everything with the run time in one archive, symbols renamed; write the headers and the manifest.
+#include "compiler/emit/Compile.h"
+
+#include "compiler/dialect/KilnDialect.h"
+#include "compiler/emit/Descriptor.h"
+#include "compiler/emit/Headers.h"
+#include "compiler/emit/HostCode.h"
+#include "compiler/emit/Object.h"
+#include "compiler/frontend/Import.h"
+#include "compiler/transforms/Pipeline.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include <cctype>
+#include <fmt/format.h>
+
+using namespace mlir;
+
+namespace kiln {
+
+static constexpr uint64_t arenaAlignment = 64; // KILN_ARENA_ALIGNMENT
+static constexpr uint64_t workerBytes = 32;    // sizeof(kiln_worker_t)
+
+ArenaBytes arenaBytes(const std::vector<Variant> &variants, size_t entry) {
+  ArenaBytes most;
+  for (const Variant &variant : variants) {
+    const EntryCode &code = variant.entries[entry];
+    most.fixed = std::max(most.fixed, llvm::alignTo(code.planBytes, arenaAlignment));
+    most.perWorker = std::max(most.perWorker, llvm::alignTo(code.scratchBytes, arenaAlignment) +
+                                                  llvm::alignTo(workerBytes, arenaAlignment));
+  }
+  return most;
+}
+
+std::string checkModelName(const std::string &name) {
+  auto isWord = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
+  if (name.empty() || !std::all_of(name.begin(), name.end(), isWord) || std::isdigit(static_cast<unsigned char>(name[0])))
+    return fmt::format("a model's name must be a C identifier, since it begins every symbol; got \"{}\"", name);
+  for (const char *reserved : {"kiln", "halide"})
+    if (name == reserved)
+      return fmt::format("a model's name must not be \"{}\", which the run time uses", name);
+  return "";
+}
+
+namespace {
+
+class ModelCompiler {
+public:
+  ModelCompiler(const Graph &graph, const CompileOptions &options, raw_ostream &errors)
+      : graph(graph), options(options), errors(errors), hostModule("host", hostContext) {}
+
+  FailureOr<CompileReport> run();
+
+private:
+  LogicalResult compileVariant(StringRef targetName);
+  LogicalResult compileKernels(ModuleOp module, const Target &target, llvm::StringMap<KernelObject> &kernels, Variant &variant);
+  LogicalResult compileHost(ModuleOp module, const Target &target, const llvm::StringMap<KernelObject> &kernels,
+                            Variant &variant);
+  LogicalResult writeLibrary();
+  LogicalResult checkBudgets();
+  LogicalResult writeFile(const std::string &name, StringRef text);
+  std::string kernelSymbol(const Target &target, StringRef kernel) const {
+    std::string isa = target.name().str();
+    std::replace(isa.begin(), isa.end(), '-', '_');
+    return report.model.name + "_" + isa + "_" + kernel.str();
+  }
+  LogicalResult fail(const std::string &message) {
+    errors << "error: " << message << "\n";
+    return failure();
+  }
+  LogicalResult fail(llvm::Error error) { return fail(llvm::toString(std::move(error))); }
+  void progress(const std::string &what) {
+    ++stepsDone;
+    if (options.progress)
+      options.progress(stepsDone, std::max(stepsDone, stepsTotal), what);
+  }
+
+  const Graph &graph;
+  const CompileOptions &options;
+  raw_ostream &errors;
+  CompileReport report;
+  std::vector<ObjectFile> members;
+  llvm::LLVMContext hostContext;
+  llvm::Module hostModule;
+  size_t stepsDone = 0, stepsTotal = 0;
+};
+
+LogicalResult ModelCompiler::compileKernels(ModuleOp module, const Target &target, llvm::StringMap<KernelObject> &kernels,
+                                            Variant &variant) {
+  SmallVector<func::FuncOp> functions;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function->hasAttr("kiln.kernel"))
+      functions.push_back(function);
+  stepsTotal = std::max(stepsTotal, (functions.size() + 1) * options.targets.size());
+  for (func::FuncOp function : functions) {
+    std::string symbol = kernelSymbol(target, function.getName());
+    progress(fmt::format("{} {}", target.name().str(), function.getName().str()));
+    if (options.form == EmitForm::Stmt || options.form == EmitForm::Assembly) {
+      FailureOr<std::string> text =
+          target.print(function, symbol, options.form == EmitForm::Stmt ? KernelText::Stmt : KernelText::Assembly);
+      if (failed(text))
+        return failure();
+      report.text += *text + "\n";
+      continue;
+    }
+    FailureOr<KernelObject> kernel = target.compile(function, symbol);
+    if (failed(kernel))
+      return failure();
+    llvm::Expected<uint64_t> bytes = textBytes(kernel->object);
+    if (!bytes)
+      return fail(bytes.takeError());
+    variant.kernels.push_back({symbol, kernel->strategy, kernel->schedule, *bytes});
+    if (!options.dumpDirectory.empty())
+      for (auto [form, suffix] : {std::pair(KernelText::Stmt, ".stmt"), std::pair(KernelText::Assembly, ".s")})
+        if (FailureOr<std::string> text = target.print(function, symbol, form); succeeded(text))
+          if (failed(writeFile(options.dumpDirectory + "/" + symbol + suffix, *text)))
+            return failure();
+    members.push_back({symbol + ".o", kernel->object});
+    kernels[function.getName()] = std::move(*kernel);
+  }
+  return success();
+}
+
+LogicalResult ModelCompiler::compileHost(ModuleOp module, const Target &target, const llvm::StringMap<KernelObject> &kernels,
+                                         Variant &variant) {
+  FailureOr<WeightLayout> weights = WeightLayout::compute(module, report.model);
+  if (failed(weights))
+    return failure();
+  variant.placements = weights->placements();
+  variant.packedBytes = weights->bytes();
+
+  OwningOpRef<ModuleOp> host = ModuleOp::create(module.getLoc());
+  llvm::StringMap<std::string> symbols;
+  for (const auto &kernel : kernels)
+    symbols[kernel.getKey()] = kernelSymbol(target, kernel.getKey());
+  for (const EntryInterface &entry : report.model.entries) {
+    auto function = module.lookupSymbol<func::FuncOp>(entry.name);
+    if (!function)
+      return fail("entry \"" + entry.name + "\" was lost on the way");
+    FailureOr<mlir::kiln::MemoryPlan> plan = mlir::kiln::MemoryPlan::compute(function);
+    if (failed(plan))
+      return failure();
+    if (report.variants.empty())
+      report.memoryPlan += mlir::kiln::printMemoryPlan(function, *plan);
+    EntryCode code{kernelSymbol(target, entry.name), static_cast<uint64_t>(plan->arenaBytes()),
+                   static_cast<uint64_t>(plan->lowerBound()), 0};
+    function.walk([&](func::CallOp call) {
+      auto kernel = kernels.find(call.getCallee());
+      if (kernel != kernels.end())
+        code.scratchBytes = std::max<uint64_t>(code.scratchBytes, kernel->second.scratchBytes);
+    });
+    HostCodeInput input{entry, report.model, *weights, *plan, code.symbol, symbols};
+    if (failed(emitHostCode(function, input, *host)))
+      return failure();
+    variant.entries.push_back(code);
+  }
+
+  registerBuiltinDialectTranslation(*module.getContext());
+  registerLLVMDialectTranslation(*module.getContext());
+  std::unique_ptr<llvm::Module> translated = translateModuleToLLVMIR(*host, hostContext, target.name());
+  if (!translated)
+    return failure();
+  // Private constants keep their names apart in the joined module by themselves; functions already have unique names.
+  if (llvm::Linker::linkModules(hostModule, std::move(translated)))
+    return fail("the host functions of " + target.name().str() + " could not be linked");
+  return success();
+}
+
+LogicalResult ModelCompiler::compileVariant(StringRef targetName) {
+  std::unique_ptr<Target> target = createCpuTarget(targetName);
+  if (!target)
+    return fail(fmt::format("there is no target \"{}\"; there are: {}", targetName.str(),
+                            fmt::join(cpuTargetNames(), ", ")));
+  DialectRegistry registry;
+  mlir::kiln::registerPipelineDialects(registry);
+  registry.insert<LLVM::LLVMDialect>();
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  OwningOpRef<ModuleOp> module = importGraph(graph, &context, report.model.name);
+  if (!module)
+    return failure();
+  if (options.form == EmitForm::Ir) {
+    raw_string_ostream(report.text) << *module << "\n";
+    return success();
+  }
+
+  PassManager passes(&context);
+  if (!options.dumpDirectory.empty())
+    passes.enableIRPrintingToFileTree([](Pass *, Operation *) { return false; }, [](Pass *, Operation *) { return true; },
+                                      true, true, false, options.dumpDirectory + "/" + targetName.str());
+  mlir::kiln::PipelineOptions pipeline;
+  pipeline.weightTile = [&](int64_t outputs, int64_t inputs) { return target->weightTile(outputs, inputs); };
+  mlir::kiln::buildPipeline(passes, pipeline);
+  if (failed(passes.run(*module)))
+    return failure();
+  if (options.form == EmitForm::Linalg) {
+    raw_string_ostream(report.text) << *module << "\n";
+    return success();
+  }
+
+  Variant variant{targetName.str(), target->isa(), {}, 0, {}, {}};
+  llvm::StringMap<KernelObject> kernels;
+  if (failed(compileKernels(*module, *target, kernels, variant)))
+    return failure();
+  if (options.form == EmitForm::Stmt || options.form == EmitForm::Assembly)
+    return success();
+  progress(fmt::format("{} host code", targetName.str()));
+  if (failed(compileHost(*module, *target, kernels, variant)))
+    return failure();
+  report.variants.push_back(std::move(variant));
+  return success();
+}
+
+LogicalResult ModelCompiler::writeFile(const std::string &path, StringRef text) {
+  std::error_code code;
+  llvm::sys::fs::create_directories(llvm::sys::path::parent_path(path));
+  llvm::raw_fd_ostream out(path, code);
+  out << text;
+  out.close();
+  if (code || out.has_error()) {
+    std::string reason = code ? code.message() : out.error().message();
+    out.clear_error();
+    return fail(fmt::format("cannot write \"{}\": {}", path, reason));
+  }
+  return success();
+}
+
+LogicalResult ModelCompiler::checkBudgets() {
+  if (options.maxTextBytes && report.textBytes > *options.maxTextBytes)
+    return fail(fmt::format("the code of \"{}\" exceeds its budget: {} bytes, at most {} allowed", report.model.name,
+                            report.textBytes, *options.maxTextBytes));
+  for (size_t i = 0; options.maxArenaBytes && i < report.model.entries.size(); ++i) {
+    ArenaBytes arena = arenaBytes(report.variants, i);
+    if (arena.fixed + arena.perWorker > *options.maxArenaBytes)
+      return fail(fmt::format("the arena of entry \"{}\" exceeds its budget: {} bytes with one worker, at most {} allowed",
+                              report.model.entries[i].name, arena.fixed + arena.perWorker, *options.maxArenaBytes));
+  }
+  return success();
+}
+
+LogicalResult ModelCompiler::writeLibrary() {
+  const std::string &name = report.model.name;
+  emitDescriptor(hostModule, report.model, report.variants);
+  llvm::Expected<std::string> host = compileToObject(hostModule);
+  if (!host)
+    return fail(host.takeError());
+  members.push_back({name + "_host.o", std::move(*host)});
+  llvm::Expected<std::vector<ObjectFile>> runtime = readArchive(runtimeArchive());
+  if (!runtime)
+    return fail(runtime.takeError());
+  for (ObjectFile &member : *runtime)
+    members.push_back({"kiln_" + member.name, std::move(member.bytes)});
+  for (ObjectFile &member : members) {
+    llvm::Expected<std::string> renamed = renameForModel(member.bytes, name);
+    if (!renamed)
+      return fail(renamed.takeError());
+    member.bytes = std::move(*renamed);
+    llvm::Expected<uint64_t> bytes = textBytes(member.bytes);
+    if (!bytes)
+      return fail(bytes.takeError());
+    report.textBytes += *bytes;
+  }
+  if (failed(checkBudgets()))
+    return failure();
+
+  std::string stem = options.outputDirectory + "/";
+  if (failed(writeFile(stem + name + ".h", writeCHeader(report.model, report.variants))) ||
+      failed(writeFile(stem + name + ".hpp", writeCxxHeader(report.model))) ||
+      failed(writeFile(stem + name + ".manifest.json", writeManifest(report.model, report.variants))))
+    return failure();
+  std::string archive = stem + "lib" + name + ".a";
+  if (llvm::Error error = writeArchiveFile(archive, members))
+    return fail(std::move(error));
+  if (std::error_code code = llvm::sys::fs::file_size(archive, report.archiveBytes))
+    return fail(code.message());
+  return success();
+}
+
+FailureOr<CompileReport> ModelCompiler::run() {
+  if (std::string wrong = checkModelName(options.name); !wrong.empty())
+    return fail(wrong);
+  if (options.targets.empty())
+    return fail("compiling needs at least one target");
+  report.model = describeInterface(graph, options.name);
+  for (const std::string &target : options.targets)
+    if (failed(compileVariant(target)))
+      return failure();
+  if (options.form == EmitForm::Library && failed(writeLibrary()))
+    return failure();
+  if (options.form == EmitForm::Objects)
+    for (const ObjectFile &member : members)
+      if (failed(writeFile(options.outputDirectory + "/" + member.name, member.bytes)))
+        return failure();
+  return std::move(report);
+}
+
+} // namespace
+
+FailureOr<CompileReport> compileModel(const Graph &graph, const CompileOptions &options, raw_ostream &errors) {
+  return ModelCompiler(graph, options, errors).run();
+}
+
+} // namespace kiln

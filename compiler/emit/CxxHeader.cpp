@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/emit/Headers.h"
+
+#include <fmt/format.h>
+
+namespace kiln {
+
+/// Shared by every generated header, under one guard.
+static constexpr const char *viewText = R"(#ifndef KILN_VIEW_HPP
+#define KILN_VIEW_HPP
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace kiln {
+
+/// An extent that is known only at run time.
+inline constexpr std::int64_t dynamic = -1;
+
+/// A dense row-major tensor that somebody else owns. The fixed extents are part of the type; the others are given, in order.
+template <class T, std::int64_t... Extents> class View {
+public:
+  static constexpr std::size_t rank = sizeof...(Extents);
+  static constexpr std::size_t dynamicRank = (std::size_t(Extents == dynamic) + ... + 0);
+
+  template <class... Sizes>
+    requires(sizeof...(Sizes) == dynamicRank)
+  constexpr View(T *data, Sizes... sizes) : elements(data), extents{Extents...} {
+    const std::array<std::int64_t, dynamicRank> given{static_cast<std::int64_t>(sizes)...};
+    std::size_t next = 0;
+    for (std::int64_t &extent : extents)
+      if (extent == dynamic)
+        extent = given[next++];
+  }
+  /// The last run-time extent follows from the size of the span when it is the only one.
+  constexpr View(std::span<T> data)
+    requires(dynamicRank == 1)
+      : elements(data.data()), extents{Extents...} {
+    std::int64_t fixed = 1;
+    for (std::int64_t extent : extents)
+      fixed *= extent == dynamic ? 1 : extent;
+    for (std::int64_t &extent : extents)
+      if (extent == dynamic)
+        extent = fixed != 0 && static_cast<std::int64_t>(data.size()) % fixed == 0
+                     ? static_cast<std::int64_t>(data.size()) / fixed
+                     : -1;
+  }
+
+  constexpr T *data() const { return elements; }
+  constexpr std::int64_t extent(std::size_t dimension) const { return extents[dimension]; }
+
+private:
+  T *elements;
+  std::array<std::int64_t, rank> extents;
+};
+
+} // namespace kiln
+#endif // KILN_VIEW_HPP
+)";
+
+static std::string viewType(const ArgumentInterface &argument) {
+  std::string text = fmt::format("::kiln::View<{}std::{}", argument.isOutput ? "" : "const ", toCType(argument.element));
+  if (argument.element == ElementType::f32)
+    text = fmt::format("::kiln::View<{}float", argument.isOutput ? "" : "const ");
+  for (const Dim &dim : argument.shape)
+    text += dim.fixed() ? fmt::format(", {}", dim.offset) : std::string(", ::kiln::dynamic");
+  return text + ">";
+}
+
+/// The first argument dimension that is exactly the symbol: where its value is read.
+static std::string symbolSource(const EntryInterface &entry, const Symbol &symbol) {
+  for (const ArgumentInterface &argument : entry.arguments)
+    for (size_t i = 0; i < argument.shape.size(); ++i)
+      if (const Dim &dim = argument.shape[i];
+          dim.offset == 0 && dim.factor == 1 && dim.symbols[0] == symbol && !dim.symbols[1].present())
+        return fmt::format("{}.extent({})", argument.name, i);
+  return "";
+}
+
+static std::string entryMethod(const ModelInterface &model, const EntryInterface &entry) {
+  std::string parameters, extents, pointers, checks;
+  for (const Symbol &symbol : entry.symbols) {
+    std::string source = symbolSource(entry, symbol);
+    if (source.empty()) { // only in a composed extent: the caller says it
+      parameters += fmt::format(", std::int64_t {}", symbol.name);
+    } else {
+      checks += fmt::format("    const std::int64_t {} = {};\n", symbol.name, source);
+    }
+    extents += fmt::format(", {}", symbol.name);
+  }
+  std::string conditions;
+  for (const ArgumentInterface &argument : entry.arguments) {
+    parameters += fmt::format(", {} {}", viewType(argument), argument.name);
+    pointers += fmt::format(", {}.data()", argument.name);
+    for (size_t i = 0; i < argument.shape.size(); ++i)
+      if (!argument.shape[i].fixed())
+        conditions += fmt::format("{}{}.extent({}) != {}", conditions.empty() ? "" : " || ", argument.name, i,
+                                  toString(argument.shape[i]));
+  }
+  if (!conditions.empty())
+    checks += fmt::format("    if ({})\n      return KILN_EXTENT_OUT_OF_RANGE;\n", conditions);
+  return fmt::format("  /// Runs entry \"{0}\"; the views must agree on the run-time extents.\n"
+                     "  kiln_status_t {0}(const kiln_call_t &call{1}) const {{\n{2}"
+                     "    return {3}_{0}(handle, &call{4}{5});\n  }}\n",
+                     entry.name, parameters, checks, model.name, extents, pointers);
+}
+
+std::string writeCxxHeader(const ModelInterface &model) {
+  const std::string &name = model.name;
+  std::string text = fmt::format("// {0}.hpp: written by Kiln; do not edit. C++20; {0}.h holds the constants and the contract.\n"
+                                 "#pragma once\n\n#include \"{0}.h\"\n\n",
+                                 name);
+  text += viewText;
+  text += fmt::format(R"(
+#include <utility>
+
+namespace {0} {{
+
+/// Owns a model. Movable; never throws.
+class Model {{
+public:
+  Model() = default;
+  Model(Model &&other) noexcept : handle(std::exchange(other.handle, nullptr)) {{}}
+  Model &operator=(Model &&other) noexcept {{
+    std::swap(handle, other.handle);
+    return *this;
+  }}
+  ~Model() {{ {0}_destroy(handle); }}
+
+  /// Creates the model, if there is none yet, and binds its weights from a safetensors file.
+  kiln_status_t bind(const char *path, kiln_error_t *error = nullptr) {{
+    kiln_status_t status = create(error);
+    return status == KILN_OK ? {0}_bind_weights(handle, path, error) : status;
+  }}
+  kiln_status_t bind(std::span<const std::byte> image, kiln_error_t *error = nullptr) {{
+    kiln_status_t status = create(error);
+    return status == KILN_OK ? {0}_bind_weights_from_memory(handle, image.data(), image.size(), error) : status;
+  }}
+
+)",
+                      name);
+  for (const EntryInterface &entry : model.entries)
+    text += entryMethod(model, entry);
+  text += fmt::format(R"(
+  /// The C handle; null before bind.
+  {0}_t *get() const {{ return handle; }}
+
+private:
+  kiln_status_t create(kiln_error_t *error) {{ return handle ? KILN_OK : {0}_create(nullptr, &handle, error); }}
+
+  {0}_t *handle = nullptr;
+}};
+
+}} // namespace {0}
+)",
+                      name);
+  return text;
+}
+
+} // namespace kiln

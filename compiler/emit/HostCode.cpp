@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Byte offsets below are those of halide_buffer_t and halide_dimension_t (HalideRuntime.h) and of kiln_frame_t
+// (runtime/src/model.h).
+#include "compiler/emit/HostCode.h"
+
+#include "compiler/dialect/KilnDialect.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+namespace kd = mlir::kiln;
+
+namespace kiln {
+namespace {
+
+namespace frame {
+constexpr int worker = 0, weights = 8, arena = 16, extents = 24, arguments = 32;
+}
+namespace buffer {
+constexpr int device = 0, interface = 8, host = 16, flags = 24, type = 32, rank = 36, dims = 40, padding = 48, size = 56;
+}
+namespace dimension {
+constexpr int min = 0, extent = 4, stride = 8, flags = 12, size = 16;
+}
+
+class HostEmitter {
+public:
+  HostEmitter(func::FuncOp entry, const HostCodeInput &input, ModuleOp host)
+      : entry(entry), input(input), host(host), builder(host.getContext()), loc(entry.getLoc()),
+        pointer(LLVM::LLVMPointerType::get(host.getContext())), i32(builder.getI32Type()), i64(builder.getI64Type()) {}
+
+  LogicalResult emit();
+
+private:
+  LogicalResult emitBlock(Block &block);
+  LogicalResult emitCall(func::CallOp call);
+  LogicalResult emitRepeat(kd::RepeatOp repeat);
+  LogicalResult emitIndex(Operation &op);
+
+  /// Fills the `slot`-th buffer descriptor, whose dimensions start at the `firstDim`-th.
+  FailureOr<Value> fillBuffer(Value tensor, unsigned slot, unsigned &firstDim);
+  FailureOr<Value> addressOf(Value tensor);
+  Value globalOf(kd::ConstantOp constant);
+  FailureOr<Value> evaluate(AffineExpr expression, ArrayRef<Value> symbols);
+
+  Value constant(Type type, int64_t value) {
+    return LLVM::ConstantOp::create(builder, loc, type, builder.getIntegerAttr(type, value));
+  }
+  Value byteAddress(Value base, Value offset) {
+    return LLVM::GEPOp::create(builder, loc, pointer, builder.getI8Type(), base, ArrayRef<LLVM::GEPArg>{offset});
+  }
+  Value byteAddress(Value base, int64_t offset) {
+    if (offset == 0)
+      return base;
+    if (offset < std::numeric_limits<int32_t>::max())
+      return LLVM::GEPOp::create(builder, loc, pointer, builder.getI8Type(), base,
+                                 ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+    return byteAddress(base, constant(i64, offset));
+  }
+  Value load(Type type, Value base, int64_t offset) {
+    return LLVM::LoadOp::create(builder, loc, type, byteAddress(base, offset));
+  }
+  void store(Value value, Value base, int64_t offset) {
+    LLVM::StoreOp::create(builder, loc, value, byteAddress(base, offset));
+  }
+
+  func::FuncOp entry;
+  const HostCodeInput &input;
+  ModuleOp host;
+  OpBuilder builder;
+  Location loc;
+  Type pointer, i32, i64;
+
+  LLVM::LLVMFuncOp function;
+  Block *failed = nullptr; // returns its argument
+  Value frameArgument, buffers, dims;
+  llvm::DenseMap<Value, Value> indices; // index values of the entry -> i64
+  SmallVector<Value> symbols;           // the module's symbols
+  Value layer;                          // number of the layer over all enclosing repeats; null outside
+};
+
+LogicalResult HostEmitter::emit() {
+  // Room for the largest call's descriptors, reused by each.
+  unsigned mostBuffers = 1, mostDims = 1;
+  entry.walk([&](func::CallOp call) {
+    unsigned count = 0, rank = 0;
+    for (Type type : llvm::concat<const Type>(call.getOperandTypes(), call.getResultTypes()))
+      if (auto tensor = dyn_cast<RankedTensorType>(type)) {
+        ++count;
+        rank += storedShape(tensor).size();
+      }
+    mostBuffers = std::max(mostBuffers, count);
+    mostDims = std::max(mostDims, rank);
+  });
+
+  builder.setInsertionPointToEnd(host.getBody());
+  function = LLVM::LLVMFuncOp::create(builder, loc, input.symbol, LLVM::LLVMFunctionType::get(i32, {pointer}));
+  Block *body = function.addEntryBlock(builder);
+  failed = builder.createBlock(&function.getBody(), function.getBody().end(), {i32}, {loc});
+  LLVM::ReturnOp::create(builder, loc, failed->getArgument(0));
+
+  builder.setInsertionPointToStart(body);
+  frameArgument = body->getArgument(0);
+  auto allocate = [&](unsigned bytes) {
+    return LLVM::AllocaOp::create(builder, loc, pointer, builder.getI8Type(), constant(i64, bytes), /*alignment=*/16);
+  };
+  buffers = allocate(mostBuffers * buffer::size);
+  dims = allocate(mostDims * dimension::size);
+
+  // The entry's extents are those of its own symbols; the function counts the model's.
+  Value extents = load(pointer, frameArgument, frame::extents);
+  unsigned next = 0;
+  for (auto [i, symbol] : llvm::enumerate(input.model.symbols)) {
+    bool isUsed = llvm::is_contained(input.entry.symbols, symbol);
+    Value value = isUsed ? load(i64, extents, 8 * next++) : constant(i64, symbol.min);
+    symbols.push_back(value);
+    if (i < entry.getNumArguments() && entry.getArgument(i).getType().isIndex())
+      indices[entry.getArgument(i)] = value;
+  }
+  if (llvm::failed(emitBlock(entry.getBody().front())))
+    return failure();
+  LLVM::ReturnOp::create(builder, loc, constant(i32, 0));
+  return success();
+}
+
+LogicalResult HostEmitter::emitBlock(Block &block) {
+  for (Operation &op : block) {
+    LogicalResult result =
+        llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+            .Case<func::CallOp>([&](auto call) { return emitCall(call); })
+            .Case<kd::RepeatOp>([&](auto repeat) { return emitRepeat(repeat); })
+            .Case<affine::AffineApplyOp, arith::ConstantOp, arith::AddIOp, arith::MulIOp>(
+                [&](Operation *index) { return emitIndex(*index); })
+            // Addresses are computed where they are used.
+            .Case<kd::ParameterOp, kd::ConstantOp, kd::ReshapeOp, kd::YieldOp, func::ReturnOp>(
+                [](Operation *) { return success(); })
+            .Default([](Operation *other) { return other->emitOpError("has no host code: only kernel calls do"); });
+    if (llvm::failed(result))
+      return failure();
+  }
+  return success();
+}
+
+FailureOr<Value> HostEmitter::evaluate(AffineExpr expression, ArrayRef<Value> values) {
+  if (auto number = dyn_cast<AffineConstantExpr>(expression))
+    return constant(i64, number.getValue());
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(expression))
+    return values[symbol.getPosition()];
+  if (auto dim = dyn_cast<AffineDimExpr>(expression))
+    return values[dim.getPosition()];
+  auto binary = cast<AffineBinaryOpExpr>(expression);
+  FailureOr<Value> left = evaluate(binary.getLHS(), values), right = evaluate(binary.getRHS(), values);
+  if (llvm::failed(left) || llvm::failed(right))
+    return failure();
+  // Extents are never negative, so unsigned division is the floor.
+  switch (expression.getKind()) {
+  case AffineExprKind::Add:
+    return LLVM::AddOp::create(builder, loc, *left, *right).getResult();
+  case AffineExprKind::Mul:
+    return LLVM::MulOp::create(builder, loc, *left, *right).getResult();
+  case AffineExprKind::FloorDiv:
+    return LLVM::UDivOp::create(builder, loc, *left, *right).getResult();
+  case AffineExprKind::Mod:
+    return LLVM::URemOp::create(builder, loc, *left, *right).getResult();
+  default:
+    return entry.emitError("an extent has no host code: ") << expression;
+  }
+}
+
+LogicalResult HostEmitter::emitIndex(Operation &op) {
+  SmallVector<Value> operands;
+  for (Value operand : op.getOperands())
+    operands.push_back(indices.lookup(operand));
+  if (auto apply = dyn_cast<affine::AffineApplyOp>(op)) {
+    // Dimension operands come first; evaluate() takes one list, so shift the symbols behind them.
+    AffineMap map = apply.getAffineMap();
+    AffineExpr expression = map.getResult(0).shiftSymbols(map.getNumSymbols(), map.getNumDims());
+    FailureOr<Value> value = evaluate(expression, operands);
+    if (llvm::failed(value))
+      return failure();
+    indices[apply.getResult()] = *value;
+    return success();
+  }
+  Value result = op.getResult(0);
+  if (!result.getType().isIndex())
+    return op.emitOpError("has no host code: only index arithmetic has");
+  if (auto number = dyn_cast<arith::ConstantOp>(op))
+    indices[result] = constant(i64, cast<IntegerAttr>(number.getValue()).getInt());
+  else if (isa<arith::AddIOp>(op))
+    indices[result] = LLVM::AddOp::create(builder, loc, operands[0], operands[1]);
+  else
+    indices[result] = LLVM::MulOp::create(builder, loc, operands[0], operands[1]);
+  return success();
+}
+
+Value HostEmitter::globalOf(kd::ConstantOp constantOp) {
+  // One global for each distinct value; named by its position in the module.
+  auto values = cast<DenseElementsAttr>(constantOp.getValue());
+  for (auto global : host.getOps<LLVM::GlobalOp>())
+    if (global.getValueOrNull() == values)
+      return LLVM::AddressOfOp::create(builder, loc, global);
+  auto elements = LLVM::LLVMArrayType::get(values.getElementType(), values.getNumElements());
+  OpBuilder top = OpBuilder::atBlockBegin(host.getBody());
+  auto global = LLVM::GlobalOp::create(top, loc, elements, /*isConstant=*/true, LLVM::Linkage::Private,
+                                       ("constant_" + Twine(std::distance(host.getBody()->begin(), host.getBody()->end()))).str(),
+                                       values, /*alignment=*/64);
+  return LLVM::AddressOfOp::create(builder, loc, global);
+}
+
+FailureOr<Value> HostEmitter::addressOf(Value tensor) {
+  while (auto view = tensor.getDefiningOp<kd::ReshapeOp>())
+    tensor = view.getOperand();
+  if (auto parameter = tensor.getDefiningOp<kd::ParameterOp>()) {
+    PackedRange range = input.weights.of(parameter);
+    Value address = byteAddress(load(pointer, frameArgument, frame::weights), range.offset);
+    if (parameter.getCopies() > 1 && layer)
+      address = byteAddress(address, LLVM::MulOp::create(builder, loc, layer, constant(i64, range.stride)));
+    return address;
+  }
+  if (auto constantOp = tensor.getDefiningOp<kd::ConstantOp>())
+    return globalOf(constantOp);
+  kd::MemoryPlacement place = input.plan.of(tensor);
+  switch (place.kind) {
+  case kd::MemoryPlacement::Kind::Arena:
+    return byteAddress(load(pointer, frameArgument, frame::arena), place.offset);
+  case kd::MemoryPlacement::Kind::Argument:
+    return load(pointer, load(pointer, frameArgument, frame::arguments), 8 * place.offset);
+  default:
+    return entry.emitError("the memory plan has no place for a value of type ") << tensor.getType();
+  }
+}
+
+/// The halide_type_t of an element as one 32-bit word: code, bits, lanes.
+static int32_t elementCode(Type element) {
+  enum { Int = 0, UInt = 1, Float = 2, BFloat = 3 };
+  int code = element.isBF16() ? BFloat : isa<FloatType>(element) ? Float : element.isInteger(1) ? UInt : Int;
+  int bits = element.isInteger(1) ? 8 : element.getIntOrFloatBitWidth();
+  return code | bits << 8 | 1 << 16;
+}
+
+FailureOr<Value> HostEmitter::fillBuffer(Value tensor, unsigned slot, unsigned &firstDim) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  FailureOr<Value> address = addressOf(tensor);
+  if (llvm::failed(address))
+    return failure();
+  SmallVector<int64_t> shape = storedShape(type);
+  auto extents = dyn_cast_or_null<AffineMapAttr>(type.getEncoding());
+  Value at = byteAddress(buffers, slot * buffer::size);
+  Value dimsAt = byteAddress(dims, firstDim * dimension::size);
+  Value zero64 = constant(i64, 0), zero32 = constant(i32, 0);
+  store(zero64, at, buffer::device);
+  store(zero64, at, buffer::interface);
+  store(*address, at, buffer::host);
+  store(zero64, at, buffer::flags);
+  store(constant(i32, elementCode(type.getElementType())), at, buffer::type);
+  store(constant(i32, shape.size()), at, buffer::rank);
+  store(dimsAt, at, buffer::dims);
+  store(zero64, at, buffer::padding);
+  // Halide's dimension 0 is the innermost: the tensor's last.
+  Value stride = constant(i64, 1);
+  for (size_t i = 0; i < shape.size(); ++i) {
+    size_t d = shape.size() - 1 - i;
+    Value extent;
+    if (ShapedType::isDynamic(shape[d])) {
+      if (!extents)
+        return entry.emitError("a kernel's tensor has run-time extents without a map: ") << type;
+      FailureOr<Value> value = evaluate(extents.getValue().getResult(d), symbols);
+      if (llvm::failed(value))
+        return failure();
+      extent = *value;
+    } else {
+      extent = constant(i64, shape[d]);
+    }
+    int64_t base = i * dimension::size;
+    store(zero32, dimsAt, base + dimension::min);
+    store(LLVM::TruncOp::create(builder, loc, i32, extent), dimsAt, base + dimension::extent);
+    store(LLVM::TruncOp::create(builder, loc, i32, stride), dimsAt, base + dimension::stride);
+    store(zero32, dimsAt, base + dimension::flags);
+    stride = LLVM::MulOp::create(builder, loc, stride, extent);
+  }
+  firstDim += shape.size();
+  return at;
+}
+
+LogicalResult HostEmitter::emitCall(func::CallOp call) {
+  auto symbol = input.kernelSymbols.find(call.getCallee());
+  if (symbol == input.kernelSymbols.end())
+    return call.emitOpError("calls a kernel that was not compiled");
+  SmallVector<Value> arguments{load(pointer, frameArgument, frame::worker)};
+  unsigned slot = 0, firstDim = 0;
+  for (Value value : llvm::concat<Value>(llvm::to_vector(call.getOperands()), llvm::to_vector(call.getResults()))) {
+    if (value.getType().isIndex()) {
+      arguments.push_back(LLVM::TruncOp::create(builder, loc, i32, indices.lookup(value)));
+      continue;
+    }
+    FailureOr<Value> filled = fillBuffer(value, slot++, firstDim);
+    if (llvm::failed(filled))
+      return failure();
+    arguments.push_back(*filled);
+  }
+
+  auto kernel = host.lookupSymbol<LLVM::LLVMFuncOp>(symbol->second);
+  if (!kernel) {
+    SmallVector<Type> types;
+    for (Value argument : arguments)
+      types.push_back(argument.getType());
+    OpBuilder top = OpBuilder::atBlockBegin(host.getBody());
+    kernel = LLVM::LLVMFuncOp::create(top, loc, symbol->second, LLVM::LLVMFunctionType::get(i32, types));
+  }
+  Value status = LLVM::CallOp::create(builder, loc, kernel, arguments).getResult();
+  Value isOk = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::eq, status, constant(i32, 0));
+  Block *next = builder.createBlock(&function.getBody(), function.getBody().end());
+  builder.setInsertionPointToEnd(isOk.getParentBlock());
+  LLVM::CondBrOp::create(builder, loc, isOk, next, ValueRange(), failed, ValueRange(status));
+  builder.setInsertionPointToStart(next);
+  return success();
+}
+
+LogicalResult HostEmitter::emitRepeat(kd::RepeatOp repeat) {
+  Value zero = constant(i64, 0), count = constant(i64, repeat.getCount());
+  Block *before = builder.getInsertionBlock();
+  Block *header = builder.createBlock(&function.getBody(), function.getBody().end(), {i64}, {loc});
+  Block *body = builder.createBlock(&function.getBody(), function.getBody().end());
+  Block *after = builder.createBlock(&function.getBody(), function.getBody().end());
+  builder.setInsertionPointToEnd(before);
+  LLVM::BrOp::create(builder, loc, ValueRange(zero), header);
+  builder.setInsertionPointToStart(header);
+  Value index = header->getArgument(0);
+  Value isInside = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ult, index, count);
+  LLVM::CondBrOp::create(builder, loc, isInside, body, ValueRange(), after, ValueRange());
+
+  builder.setInsertionPointToStart(body);
+  Value outer = layer;
+  layer = outer ? Value(LLVM::AddOp::create(builder, loc, LLVM::MulOp::create(builder, loc, outer, count), index)) : index;
+  if (llvm::failed(emitBlock(repeat.getBody().front())))
+    return failure();
+  layer = outer;
+  Value next = LLVM::AddOp::create(builder, loc, index, constant(i64, 1));
+  LLVM::BrOp::create(builder, loc, ValueRange(next), header);
+  builder.setInsertionPointToStart(after);
+  return success();
+}
+
+} // namespace
+
+LogicalResult emitHostCode(func::FuncOp entry, const HostCodeInput &input, ModuleOp host) {
+  return HostEmitter(entry, input, host).emit();
+}
+
+} // namespace kiln

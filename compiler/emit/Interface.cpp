@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/emit/Interface.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+
+namespace kiln {
+
+/// The dotted path of a scope and the product of its stacks' layers.
+static std::string scopePath(const Graph &graph, int scope, int64_t &copies) {
+  if (scope < 0)
+    return "";
+  const Scope &here = graph.scopes[scope];
+  std::string path = scopePath(graph, here.parent, copies);
+  if (here.name[0])
+    path += std::string(here.name) + ".";
+  if (here.copies > 0) {
+    path += "{}.";
+    copies *= here.copies;
+  }
+  return path;
+}
+
+static void addSymbols(std::vector<Symbol> &symbols, const std::vector<Dim> &shape) {
+  for (const Dim &dim : shape)
+    for (const Symbol &symbol : dim.symbols)
+      if (symbol.present() && std::find(symbols.begin(), symbols.end(), symbol) == symbols.end())
+        symbols.push_back(symbol);
+}
+
+/// The input that the values of an i32 node are copied from, or -1.
+static int sourceInput(const Graph &graph, int node) {
+  for (;;) {
+    const Node &here = graph.nodes[node];
+    switch (here.op) {
+    case Op::input:
+      return node;
+    case Op::reshape:
+    case Op::transpose:
+    case Op::slice:
+    case Op::dropout:
+      node = here.operands[0];
+      continue;
+    default:
+      return -1;
+    }
+  }
+}
+
+/// Which inputs are used as indices or lengths, and the tightest limit of each.
+static std::map<int, ValueCheck> inputChecks(const Graph &graph) {
+  std::map<int, ValueCheck> checks;
+  auto require = [&](int node, ValueCheck check) {
+    int input = sourceInput(graph, node);
+    if (input < 0)
+      return;
+    auto [found, isNew] = checks.emplace(input, check);
+    if (isNew)
+      return;
+    found->second.minimum = std::max(found->second.minimum, check.minimum);
+    if (check.limit.max() < found->second.limit.max())
+      found->second.limit = check.limit;
+  };
+  for (const Node &node : graph.nodes) {
+    const std::vector<int> &operands = node.operands;
+    if (node.op == Op::embedding)
+      require(operands[0], {0, graph.nodes[operands[1]].shape[0]});
+    else if (node.op == Op::gather)
+      require(operands[1], {0, graph.nodes[operands[0]].shape[node.attributes.axis]});
+    else if (node.op == Op::attention && node.attributes.has_lengths) {
+      const std::vector<Dim> &keys = graph.nodes[operands[1]].shape;
+      Dim limit = keys[keys.size() - 2];
+      limit.offset += 1;
+      require(operands.back(), {1, limit});
+    }
+  }
+  return checks;
+}
+
+ModelInterface describeInterface(const Graph &graph, std::string name) {
+  ModelInterface model;
+  model.name = std::move(name);
+  std::map<int, ValueCheck> checks = inputChecks(graph);
+  for (const Entry &entry : graph.entries)
+    for (int input : graph.regions[entry.region].arguments)
+      addSymbols(model.symbols, graph.nodes[input].shape);
+
+  for (const Entry &entry : graph.entries) {
+    EntryInterface &to = model.entries.emplace_back();
+    to.name = entry.name;
+    const Region &region = graph.regions[entry.region];
+    auto add = [&](int node, const char *argument, bool isOutput) {
+      ArgumentInterface &described = to.arguments.emplace_back();
+      described.name = argument;
+      described.element = graph.nodes[node].element;
+      described.shape = graph.nodes[node].shape;
+      described.isOutput = isOutput;
+      if (auto check = checks.find(node); !isOutput && check != checks.end())
+        described.check = check->second;
+    };
+    for (size_t i = 0; i < region.arguments.size(); ++i)
+      add(region.arguments[i], entry.input_names[i], false);
+    for (size_t i = 0; i < region.results.size(); ++i)
+      add(region.results[i], entry.output_names[i], true);
+    std::vector<Symbol> used;
+    for (const ArgumentInterface &argument : to.arguments)
+      addSymbols(used, argument.shape);
+    for (const Symbol &symbol : model.symbols)
+      if (std::find(used.begin(), used.end(), symbol) != used.end())
+        to.symbols.push_back(symbol);
+  }
+
+  for (const Parameter &parameter : graph.parameters) {
+    WeightInterface &weight = model.weights.emplace_back();
+    weight.name = scopePath(graph, parameter.scope, weight.copies) + parameter.leaf;
+    weight.element = parameter.element;
+    weight.shape = parameter.shape;
+    int64_t elements = weight.copies;
+    for (int64_t extent : weight.shape)
+      elements *= extent;
+    model.parameters += elements;
+  }
+  std::sort(model.weights.begin(), model.weights.end(), [](auto &a, auto &b) { return a.name < b.name; });
+  return model;
+}
+
+const WeightInterface *ModelInterface::findWeight(const std::string &weight) const {
+  auto found = std::lower_bound(weights.begin(), weights.end(), weight,
+                                [](const WeightInterface &a, const std::string &b) { return a.name < b; });
+  return found != weights.end() && found->name == weight ? &*found : nullptr;
+}
+
+const char *toString(ElementType element) {
+  switch (element) {
+  case ElementType::f32:
+    return "f32";
+  case ElementType::f16:
+    return "f16";
+  case ElementType::bf16:
+    return "bf16";
+  case ElementType::i32:
+    return "i32";
+  case ElementType::i8:
+    return "i8";
+  case ElementType::boolean:
+    return "boolean";
+  }
+  return "";
+}
+
+const char *toCType(ElementType element) {
+  switch (element) {
+  case ElementType::f32:
+    return "float";
+  case ElementType::f16:
+  case ElementType::bf16:
+    return "uint16_t";
+  case ElementType::i32:
+    return "int32_t";
+  case ElementType::i8:
+    return "int8_t";
+  case ElementType::boolean:
+    return "uint8_t";
+  }
+  return "";
+}
+
+int64_t elementBytes(ElementType element) {
+  switch (element) {
+  case ElementType::f32:
+  case ElementType::i32:
+    return 4;
+  case ElementType::f16:
+  case ElementType::bf16:
+    return 2;
+  case ElementType::i8:
+  case ElementType::boolean:
+    return 1;
+  }
+  return 0;
+}
+
+std::string toString(const Dim &dim) {
+  std::string text;
+  if (!dim.fixed()) {
+    if (dim.factor != 1)
+      text = fmt::format("{} * ", dim.factor);
+    bool first = true;
+    for (const Symbol &symbol : dim.symbols) {
+      if (!symbol.present())
+        continue;
+      text += (first ? "" : " * ") + std::string(symbol.name);
+      first = false;
+    }
+    if (dim.offset)
+      text += fmt::format(" + {}", dim.offset);
+    return text;
+  }
+  return std::to_string(dim.offset);
+}
+
+} // namespace kiln

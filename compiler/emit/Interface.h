@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a generated library is, seen from outside: its dimensions, entry points and weights (from the graph alone), and for each
+// instruction set where things lie (from code generation). The headers, the manifest and the descriptor are written from this.
+#pragma once
+
+#include "kiln/graph.h"
+#include "targets/target.h"
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kiln {
+
+/// Bounds on the values of an i32 input: [minimum, limit).
+struct ValueCheck {
+  int64_t minimum = 0;
+  Dim limit{0};
+};
+
+struct ArgumentInterface {
+  std::string name;
+  ElementType element;
+  std::vector<Dim> shape;
+  bool isOutput = false;
+  std::optional<ValueCheck> check;
+};
+
+struct EntryInterface {
+  std::string name;
+  std::vector<Symbol> symbols; // those its arguments mention, in the model's order
+  std::vector<ArgumentInterface> arguments; // inputs, then outputs
+};
+
+/// A tensor of the weight file; with copies > 1 its name holds "{}".
+struct WeightInterface {
+  std::string name;
+  ElementType element;
+  std::vector<int64_t> shape;
+  int64_t copies = 1;
+};
+
+struct ModelInterface {
+  std::string name;
+  std::vector<Symbol> symbols; // in order of first use by the entries' inputs
+  std::vector<EntryInterface> entries;
+  std::vector<WeightInterface> weights;
+  int64_t parameters = 0;
+
+  const WeightInterface *findWeight(const std::string &weight) const;
+};
+
+/// Reads the interface off a trace.
+ModelInterface describeInterface(const Graph &graph, std::string name);
+
+/// kiln_placement_t of runtime/src/model.h.
+struct WeightPlacement {
+  uint64_t offset = 0, stride = 0;
+  uint32_t tile = 0, dim = 0;
+  uint64_t shift = 0;
+};
+
+/// A kernel of one instruction set, for the manifest and `kiln inspect`.
+struct KernelSummary {
+  std::string symbol;
+  std::string strategy;
+  SchedulePoint schedule;
+  uint64_t textBytes = 0;
+};
+
+/// One entry compiled for one instruction set.
+struct EntryCode {
+  std::string symbol; // of the body
+  uint64_t planBytes = 0, planLowerBound = 0, scratchBytes = 0;
+};
+
+/// Everything compiled for one instruction set.
+struct Variant {
+  std::string target;
+  uint32_t isa = 0;
+  std::vector<WeightPlacement> placements; // one a weight
+  uint64_t packedBytes = 0;
+  std::vector<EntryCode> entries;
+  std::vector<KernelSummary> kernels;
+};
+
+/// An arena for `workers` workers holds fixed + workers * perWorker bytes; the maximum over the variants. The formula is that of
+/// kiln_arena_bytes in runtime/src/model.h.
+struct ArenaBytes {
+  uint64_t fixed = 0, perWorker = 0;
+};
+ArenaBytes arenaBytes(const std::vector<Variant> &variants, size_t entry);
+
+/// "f32" and the like; the C type; bytes of an element.
+const char *toString(ElementType element);
+const char *toCType(ElementType element);
+int64_t elementBytes(ElementType element);
+
+/// A Dim as a C expression over its symbols, such as "2 * batch * tokens + 1".
+std::string toString(const Dim &dim);
+
+} // namespace kiln

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/emit/Headers.h"
+
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+
+namespace kiln {
+
+static json::Array shapeJson(const std::vector<Dim> &shape) {
+  json::Array result;
+  for (const Dim &dim : shape)
+    result.push_back(dim.fixed() ? json::Value(dim.offset) : json::Value(toString(dim)));
+  return result;
+}
+
+static json::Object entryJson(const EntryInterface &entry, const std::vector<Variant> &variants, size_t index) {
+  json::Array symbols, inputs, outputs;
+  for (const Symbol &symbol : entry.symbols)
+    symbols.push_back(json::Object{{"name", symbol.name}, {"min", symbol.min}, {"max", symbol.max}});
+  for (const ArgumentInterface &argument : entry.arguments)
+    (argument.isOutput ? outputs : inputs)
+        .push_back(json::Object{
+            {"name", argument.name}, {"type", toString(argument.element)}, {"shape", shapeJson(argument.shape)}});
+  ArenaBytes arena = arenaBytes(variants, index);
+  return json::Object{{"name", entry.name},
+                      {"extents", std::move(symbols)},
+                      {"inputs", std::move(inputs)},
+                      {"outputs", std::move(outputs)},
+                      {"arena_bytes", json::Object{{"fixed", arena.fixed}, {"per_worker", arena.perWorker}}}};
+}
+
+static json::Object variantJson(const ModelInterface &model, const Variant &variant) {
+  json::Array weights, kernels, entries;
+  for (size_t i = 0; i < model.weights.size(); ++i) {
+    const WeightPlacement &at = variant.placements[i];
+    weights.push_back(json::Object{{"name", model.weights[i].name},
+                                   {"offset", at.offset},
+                                   {"stride", at.stride},
+                                   {"tile", at.tile},
+                                   {"tiled_dimension", at.dim},
+                                   {"shift", at.shift}});
+  }
+  for (const KernelSummary &kernel : variant.kernels)
+    kernels.push_back(json::Object{{"symbol", kernel.symbol},
+                                   {"strategy", kernel.strategy},
+                                   {"schedule", toString(kernel.schedule)},
+                                   {"text_bytes", kernel.textBytes}});
+  for (size_t i = 0; i < variant.entries.size(); ++i)
+    entries.push_back(json::Object{{"name", model.entries[i].name},
+                                   {"plan_bytes", variant.entries[i].planBytes},
+                                   {"plan_lower_bound", variant.entries[i].planLowerBound},
+                                   {"scratch_bytes", variant.entries[i].scratchBytes}});
+  return json::Object{{"target", variant.target},
+                      {"packed_bytes", variant.packedBytes},
+                      {"entries", std::move(entries)},
+                      {"kernels", std::move(kernels)},
+                      {"weights", std::move(weights)}};
+}
+
+std::string writeManifest(const ModelInterface &model, const std::vector<Variant> &variants) {
+  json::Array entries, weights, targets;
+  for (size_t i = 0; i < model.entries.size(); ++i)
+    entries.push_back(entryJson(model.entries[i], variants, i));
+  for (const WeightInterface &weight : model.weights)
+    weights.push_back(json::Object{{"name", weight.name},
+                                   {"type", toString(weight.element)},
+                                   {"shape", json::Array(weight.shape)},
+                                   {"copies", weight.copies}});
+  for (const Variant &variant : variants)
+    targets.push_back(variantJson(model, variant));
+  json::Object manifest{{"kiln_abi_version", 1},
+                        {"name", model.name},
+                        {"parameters", model.parameters},
+                        {"entries", std::move(entries)},
+                        {"weights", std::move(weights)},
+                        {"targets", std::move(targets)}};
+  std::string text;
+  raw_string_ostream out(text);
+  out << formatv("{0:2}", json::Value(std::move(manifest))) << "\n";
+  return text;
+}
+
+} // namespace kiln

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/emit/Object.h"
+
+#include "llvm/ADT/StringSet.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/ObjCopy/ConfigManager.h"
+#include "llvm/ObjCopy/ObjCopy.h"
+#include "llvm/Object/ArchiveWriter.h"
+#include "llvm/Object/ELFObjectFile.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Triple.h"
+
+using namespace llvm;
+
+namespace kiln {
+
+static constexpr StringLiteral hostTriple = "x86_64-unknown-linux-gnu";
+
+static void optimize(Module &module, TargetMachine &machine) {
+  PassBuilder builder(&machine);
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager callGraph;
+  ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(callGraph);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, callGraph, modules);
+  builder.buildPerModuleDefaultPipeline(OptimizationLevel::Os).run(module, modules);
+}
+
+Expected<std::string> compileToObject(Module &module) {
+  LLVMInitializeX86TargetInfo();
+  LLVMInitializeX86Target();
+  LLVMInitializeX86TargetMC();
+  LLVMInitializeX86AsmPrinter();
+  std::string error;
+  Triple triple(hostTriple);
+  const llvm::Target *target = TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    return createStringError(error);
+  TargetOptions options;
+  options.FunctionSections = true;
+  options.DataSections = true;
+  std::unique_ptr<TargetMachine> machine(
+      target->createTargetMachine(triple, "x86-64", "", options, Reloc::PIC_, std::nullopt, CodeGenOptLevel::Default));
+  module.setTargetTriple(triple);
+  module.setDataLayout(machine->createDataLayout());
+  optimize(module, *machine);
+
+  SmallString<0> bytes;
+  raw_svector_ostream out(bytes);
+  legacy::PassManager passes;
+  if (machine->addPassesToEmitFile(passes, out, nullptr, CodeGenFileType::ObjectFile))
+    return createStringError("the host target cannot emit object files");
+  passes.run(module);
+  return std::string(bytes);
+}
+
+static Expected<std::unique_ptr<object::ObjectFile>> parse(StringRef object) {
+  return object::ObjectFile::createELFObjectFile(MemoryBufferRef(object, "object"));
+}
+
+Expected<std::vector<ObjectSymbol>> globalSymbols(StringRef object) {
+  auto file = parse(object);
+  if (!file)
+    return file.takeError();
+  std::vector<ObjectSymbol> result;
+  for (const object::SymbolRef &symbol : (*file)->symbols()) {
+    Expected<uint32_t> flags = symbol.getFlags();
+    if (!flags)
+      return flags.takeError();
+    if (!(*flags & object::SymbolRef::SF_Global))
+      continue;
+    Expected<StringRef> name = symbol.getName();
+    if (!name)
+      return name.takeError();
+    result.push_back({name->str(), !(*flags & object::SymbolRef::SF_Undefined)});
+  }
+  return result;
+}
+
+Expected<uint64_t> textBytes(StringRef object) {
+  auto file = parse(object);
+  if (!file)
+    return file.takeError();
+  uint64_t bytes = 0;
+  for (const object::SectionRef &section : (*file)->sections())
+    if (section.isText())
+      bytes += section.getSize();
+  return bytes;
+}
+
+Expected<std::string> renameForModel(StringRef object, StringRef model) {
+  auto file = parse(object);
+  if (!file)
+    return file.takeError();
+  auto symbols = globalSymbols(object);
+  if (!symbols)
+    return symbols.takeError();
+  // The configuration only refers to the new names: keep them here.
+  std::vector<std::pair<std::string, std::string>> renames;
+  for (const ObjectSymbol &symbol : *symbols)
+    for (StringRef prefix : {runtimePrefix, StringRef("halide_")})
+      if (StringRef(symbol.name).starts_with(prefix))
+        renames.emplace_back(symbol.name, model.str() + "_" + symbol.name.substr(prefix.size()));
+
+  objcopy::ConfigManager config;
+  config.Common.InputFilename = "object";
+  config.Common.OutputFilename = "object";
+  for (const auto &[from, to] : renames)
+    config.Common.SymbolsToRename[from] = to;
+  SmallString<0> bytes;
+  raw_svector_ostream out(bytes);
+  if (Error error = objcopy::executeObjcopyOnBinary(config, **file, out))
+    return error;
+  return std::string(bytes);
+}
+
+Expected<std::vector<ObjectFile>> readArchive(StringRef image) {
+  auto archive = object::Archive::create(MemoryBufferRef(image, "archive"));
+  if (!archive)
+    return archive.takeError();
+  std::vector<ObjectFile> members;
+  Error error = Error::success();
+  for (const object::Archive::Child &child : (*archive)->children(error)) {
+    Expected<StringRef> name = child.getName();
+    if (!name)
+      return name.takeError();
+    Expected<StringRef> bytes = child.getBuffer();
+    if (!bytes)
+      return bytes.takeError();
+    members.push_back({name->str(), bytes->str()});
+  }
+  if (error)
+    return error;
+  return members;
+}
+
+Error writeArchiveFile(StringRef path, const std::vector<ObjectFile> &members) {
+  std::vector<NewArchiveMember> list;
+  for (const ObjectFile &member : members)
+    list.emplace_back(MemoryBufferRef(member.bytes, member.name));
+  return writeArchive(path, list, SymtabWritingMode::NormalSymtab, object::Archive::K_GNU, /*Deterministic=*/true,
+                      /*Thin=*/false);
+}
+
+} // namespace kiln

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Object files and archives: LLVM IR to a relocatable object, renaming of global symbols, and the archive itself. Everything is
+// deterministic: the same input gives the same bytes.
+#pragma once
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <string>
+#include <vector>
+
+namespace llvm {
+class Module;
+}
+
+namespace kiln {
+
+/// A member of an archive.
+struct ObjectFile {
+  std::string name; // "gpt_host.o"
+  std::string bytes;
+};
+
+/// A symbol as `nm` shows it.
+struct ObjectSymbol {
+  std::string name;
+  bool defined;
+};
+
+/// Compiles `module` for the baseline x86-64, position independent, each function and datum in a section of its own.
+llvm::Expected<std::string> compileToObject(llvm::Module &module);
+
+/// The prefix that every symbol of the run time has before a model's own name replaces it.
+inline constexpr llvm::StringRef runtimePrefix = "kiln_";
+
+/// Gives the run time's symbols (kiln_x) and the hooks of the generated kernels (halide_x) the model's prefix: NAME_x.
+llvm::Expected<std::string> renameForModel(llvm::StringRef object, llvm::StringRef model);
+
+/// The global symbols of an object.
+llvm::Expected<std::vector<ObjectSymbol>> globalSymbols(llvm::StringRef object);
+
+/// Bytes of executable sections.
+llvm::Expected<uint64_t> textBytes(llvm::StringRef object);
+
+/// The members of an archive image.
+llvm::Expected<std::vector<ObjectFile>> readArchive(llvm::StringRef image);
+
+/// Writes a GNU archive with a symbol table and no dates or owners.
+llvm::Error writeArchiveFile(llvm::StringRef path, const std::vector<ObjectFile> &members);
+
+/// The run time that is put in each archive: the bytes of libkiln_runtime.a, and of kiln/runtime.h.
+llvm::StringRef runtimeArchive();
+llvm::StringRef runtimeHeader();
+
+} // namespace kiln

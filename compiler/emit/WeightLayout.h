@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where each weight lies in the packed copy that bind_weights makes. A kiln.parameter asks for its sources joined in one tensor of
+// some layout; every distinct request gets a 64-byte aligned range, its layers one after another.
+#pragma once
+
+#include "compiler/emit/Interface.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace kiln {
+
+/// Byte offset of a packed tensor and the distance between the copies of a repeat's layers.
+struct PackedRange {
+  uint64_t offset = 0, stride = 0;
+};
+
+class WeightLayout {
+public:
+  /// Lays out every parameter of the module; fails with a diagnostic at a parameter that the packer cannot serve.
+  static mlir::FailureOr<WeightLayout> compute(mlir::ModuleOp module, const ModelInterface &model);
+
+  /// The range of a kiln.parameter.
+  PackedRange of(mlir::Operation *parameter) const { return ranges.lookup(parameter); }
+  /// One a weight of the model, in its order.
+  const std::vector<WeightPlacement> &placements() const { return places; }
+  uint64_t bytes() const { return total; }
+
+private:
+  llvm::DenseMap<mlir::Operation *, PackedRange> ranges;
+  std::vector<WeightPlacement> places;
+  uint64_t total = 0;
+};
+
+/// The shape in which a tensor type is stored: that of the type, or of its tiles.
+llvm::SmallVector<int64_t> storedShape(mlir::RankedTensorType type);
+
+} // namespace kiln

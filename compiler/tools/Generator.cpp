@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command line of a generator. Options are declared here and nowhere else; `kiln` passes its own arguments through.
+#include "compiler/emit/Compile.h"
+#include "compiler/emit/Headers.h"
+
+#include "llvm/Support/raw_ostream.h"
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fmt/format.h>
+#include <map>
+#include <unistd.h>
+
+namespace kiln {
+
+/// One line that is rewritten on a terminal, silent elsewhere.
+static void showProgress(size_t done, size_t total, const std::string &what) {
+  if (isatty(STDERR_FILENO))
+    fmt::print(stderr, "\r\033[K[{}/{}] {}{}", done, total, what, done == total ? "\r\033[K" : "");
+  std::fflush(stderr);
+}
+
+static void addCompileOptions(CLI::App &app, CompileOptions &options) {
+  app.add_option("--name", options.name, "prefix of every symbol, and name of the library")->capture_default_str();
+  app.add_option("--target", options.targets, "instruction sets to put in the archive, best first")
+      ->delimiter(',')
+      ->check(CLI::IsMember(cpuTargetNames()))
+      ->capture_default_str();
+  app.add_option("--dump-ir", options.dumpDirectory, "write the IR after each stage to this folder");
+}
+
+static std::string mib(uint64_t bytes) { return fmt::format("{:.2f} MiB", static_cast<double>(bytes) / (1 << 20)); }
+
+static void printSummary(const CompileReport &report, const CompileOptions &options) {
+  fmt::print("{}/lib{}.a: {} parameters, {} archive, {} code\n", options.outputDirectory, report.model.name,
+             report.model.parameters, mib(report.archiveBytes), mib(report.textBytes));
+  for (size_t i = 0; i < report.model.entries.size(); ++i) {
+    ArenaBytes arena = arenaBytes(report.variants, i);
+    fmt::print("  {}: arena {} + {} a worker\n", report.model.entries[i].name, mib(arena.fixed), mib(arena.perWorker));
+  }
+}
+
+static int runCompile(const Graph &graph, const CompileOptions &options) {
+  mlir::FailureOr<CompileReport> report = compileModel(graph, options, llvm::errs());
+  if (failed(report))
+    return 1;
+  if (options.form == EmitForm::Library)
+    printSummary(*report, options);
+  else
+    fmt::print("{}", report->text);
+  return 0;
+}
+
+/// What `inspect` shows; with none chosen, the first three.
+struct InspectOptions {
+  bool memory = false, schedule = false, interface = false, manifest = false;
+};
+
+static int runInspect(const Graph &graph, CompileOptions options, InspectOptions show) {
+  options.form = EmitForm::Nothing;
+  mlir::FailureOr<CompileReport> report = compileModel(graph, options, llvm::errs());
+  if (failed(report))
+    return 1;
+  if (!show.memory && !show.schedule && !show.interface && !show.manifest)
+    show.memory = show.schedule = show.interface = true;
+  if (show.interface) {
+    fmt::print("{}: {} parameters\n", report->model.name, report->model.parameters);
+    for (const WeightInterface &weight : report->model.weights)
+      fmt::print("  {} {}[{}]{}\n", weight.name, toString(weight.element), fmt::join(weight.shape, ", "),
+                 weight.copies > 1 ? fmt::format(" x {}", weight.copies) : "");
+  }
+  if (show.memory)
+    fmt::print("{}", report->memoryPlan);
+  if (show.schedule)
+    for (const Variant &variant : report->variants)
+      for (const KernelSummary &kernel : variant.kernels)
+        fmt::print("{}  {}  {}  {} bytes\n", kernel.symbol, kernel.strategy, toString(kernel.schedule), kernel.textBytes);
+  if (show.manifest)
+    fmt::print("{}", writeManifest(report->model, report->variants));
+  return 0;
+}
+
+int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
+  CLI::App app(fmt::format("Compiles the model \"{}\" to a static library.", name));
+  app.require_subcommand(1);
+  CompileOptions options;
+  options.name = name;
+  options.targets = {"x86-64-v4", "x86-64-v3"};
+  options.progress = showProgress;
+
+  CLI::App *compile = app.add_subcommand("compile", "write libNAME.a, NAME.h, NAME.hpp and NAME.manifest.json");
+  addCompileOptions(*compile, options);
+  compile->add_option("-o,--output-dir", options.outputDirectory, "folder of the four files")->capture_default_str();
+  const std::map<std::string, EmitForm> forms{{"library", EmitForm::Library}, {"ir", EmitForm::Ir},
+                                              {"linalg", EmitForm::Linalg},   {"stmt", EmitForm::Stmt},
+                                              {"asm", EmitForm::Assembly},    {"obj", EmitForm::Objects}};
+  compile->add_option("--emit", options.form, "print a stage instead: ir, linalg, stmt or asm; obj writes the objects")
+      ->transform(CLI::CheckedTransformer(forms, CLI::ignore_case));
+  compile->add_option("--max-text-bytes", options.maxTextBytes, "fail if the archive's code is larger");
+  compile->add_option("--max-arena-bytes", options.maxArenaBytes, "fail if an entry's arena, with one worker, is larger");
+
+  InspectOptions show;
+  CLI::App *inspect = app.add_subcommand("inspect", "show what the compiler made of the model");
+  addCompileOptions(*inspect, options);
+  inspect->add_flag("--memory", show.memory, "the memory plan beside its lower bound");
+  inspect->add_flag("--schedule", show.schedule, "each kernel's strategy and schedule");
+  inspect->add_flag("--interface", show.interface, "the weights that the model binds");
+  inspect->add_flag("--manifest", show.manifest, "the manifest");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error);
+  }
+  Graph graph = trace();
+  return *compile ? runCompile(graph, options) : runInspect(graph, options, show);
+}
+
+} // namespace kiln

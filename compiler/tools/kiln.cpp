@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `kiln SUBCOMMAND spec.cpp ...`: compiles the spec with the user's C++ compiler into its generator, and runs that.
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace fs = std::filesystem;
+
+extern char **environ;
+
+namespace {
+
+/// Where the headers and the compiler's library are: beside the installed program, else in the build tree.
+struct Toolchain {
+  std::vector<std::string> includes;
+  fs::path libraryFolder;
+};
+
+Toolchain findToolchain() {
+  fs::path self = fs::read_symlink("/proc/self/exe");
+  fs::path prefix = self.parent_path().parent_path();
+  if (fs::exists(prefix / KILN_INSTALL_INCLUDEDIR / "kiln/dsl.h"))
+    return {{(prefix / KILN_INSTALL_INCLUDEDIR).string()}, prefix / KILN_INSTALL_LIBDIR};
+  return {{KILN_SOURCE_DIR "/dsl/include", KILN_SOURCE_DIR "/compiler/include"}, KILN_BUILD_LIBRARY_DIR};
+}
+
+/// Runs a program and waits; its exit status, or 127 if it could not be started.
+int runProgram(std::vector<std::string> words) {
+  std::vector<char *> arguments;
+  for (std::string &word : words)
+    arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t child;
+  if (posix_spawnp(&child, arguments[0], nullptr, nullptr, arguments.data(), environ) != 0)
+    return 127;
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int buildAndRun(const std::string &subcommand, const std::string &spec, const std::vector<std::string> &rest) {
+  if (!fs::is_regular_file(spec)) {
+    fmt::print(stderr, "error: there is no spec \"{}\"\n", spec);
+    return 1;
+  }
+  const char *compiler = std::getenv("CXX");
+  if (!compiler || !*compiler)
+    compiler = "c++";
+  std::string folder = (fs::temp_directory_path() / "kiln-XXXXXX").string();
+  if (!mkdtemp(folder.data())) {
+    fmt::print(stderr, "error: cannot make a temporary folder in \"{}\"\n", fs::temp_directory_path().string());
+    return 1;
+  }
+  Toolchain tools = findToolchain();
+  std::string generator = folder + "/generator";
+  std::vector<std::string> command{compiler, "-std=c++20", spec, "-o", generator};
+  for (const std::string &include : tools.includes)
+    command.push_back("-I" + include);
+  for (const char *flag : {"-L", "-Wl,-rpath,"})
+    command.push_back(flag + tools.libraryFolder.string());
+  command.push_back("-lkiln_compiler");
+  int status = runProgram(command);
+  if (status == 127)
+    fmt::print(stderr, "error: the C++ compiler \"{}\" cannot be started; set CXX\n", compiler);
+  if (status == 0) {
+    std::vector<std::string> run{generator, subcommand};
+    run.insert(run.end(), rest.begin(), rest.end());
+    status = runProgram(run);
+  }
+  std::error_code ignored;
+  fs::remove_all(folder, ignored);
+  return status;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  CLI::App app("Kiln: a transformer model, written in C++, becomes a static library.");
+  app.require_subcommand(1);
+  app.footer("Options after the spec go to the spec's generator: kiln compile spec.cpp --help");
+  std::string spec;
+  for (const char *name : {"compile", "inspect"}) {
+    CLI::App *sub = app.add_subcommand(name, fmt::format("{} the model of a spec", name));
+    sub->add_option("spec", spec, "a C++ file that ends with KILN_MODEL(...)")->required();
+    sub->prefix_command();
+    sub->set_help_flag();
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error);
+  }
+  CLI::App *chosen = app.get_subcommands().front();
+  return buildAndRun(chosen->get_name(), spec, chosen->remaining());
+}
