@@ -1,16 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The constant data that the compiler emits for a model, and the frame its code runs in. compiler/emit builds these structs
- * field by field in LLVM IR: change both together (tests/runtime/model_layout_test.cpp pins the offsets). */
+/* The constant data that the compiler emits for a model, and the frame its code runs in. compiler/emit builds these
+ * structs field by field in LLVM IR: change both together (tests/runtime/model_layout_test.cpp pins the offsets). */
 #ifndef KILN_MODEL_H
 #define KILN_MODEL_H
 
 #include "kiln/runtime.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { KILN_MAX_RANK = 6 };
 
-typedef enum kiln_dtype_t { KILN_F32 = 0, KILN_F16 = 1, KILN_BF16 = 2, KILN_I32 = 3, KILN_I8 = 4, KILN_BOOLEAN = 5 } kiln_dtype_t;
+typedef enum kiln_dtype_t {
+  KILN_F32 = 0,
+  KILN_F16 = 1,
+  KILN_BF16 = 2,
+  KILN_I32 = 3,
+  KILN_I8 = 4,
+  KILN_BOOLEAN = 5
+} kiln_dtype_t;
 
-/* offset + factor * extents[symbol[0]] * extents[symbol[1]]; a symbol of -1 counts as 1. A fixed extent has factor 0. */
+/* offset + factor * extents[symbol[0]] * extents[symbol[1]]; a symbol of -1 counts as 1. A fixed extent has factor 0.
+ */
 typedef struct kiln_extent_t {
   int64_t offset;
   int64_t factor;
@@ -24,16 +36,18 @@ typedef struct kiln_symbol_t {
 
 typedef struct kiln_argument_t {
   const char *name;
-  uint32_t dtype;   /* kiln_dtype_t */
+  uint32_t dtype; /* kiln_dtype_t */
   uint32_t rank;
   kiln_extent_t extents[KILN_MAX_RANK];
   uint32_t is_output;
-  uint32_t is_checked;  /* i32 input whose values must lie in [minimum, limit) */
+  uint32_t is_checked; /* i32 input whose values must lie in [minimum, limit) */
   int64_t minimum;
   kiln_extent_t limit;
 } kiln_argument_t;
 
-/* One tensor of the weight file. With copies > 1 the name holds one "{}", replaced by 0 .. copies-1 (a Stack's layers). */
+/* One tensor of the weight file. With copies > 1 the name holds one "{}", replaced by 0 .. copies-1 (a Stack's layers).
+ * Two weights may bear one name: the tensor is then packed twice (a table that is both gathered from and multiplied
+ * by). */
 typedef struct kiln_weight_t {
   const char *name;
   uint32_t dtype;
@@ -43,9 +57,10 @@ typedef struct kiln_weight_t {
   uint32_t reserved;
 } kiln_weight_t;
 
-/* Where a weight goes in the packed copy. Copy c starts at offset + c * stride. tile == 0: stored dense, row major, first
- * element at `shift` elements (several weights joined along dimension 0 share one offset). tile > 0: dimension `dim` of a rank-2 weight,
- * shifted by `shift`, is split by `tile`: element (n along dim, k along the other) is stored at
+/* Where a weight goes in the packed copy. Copy c starts at offset + c * stride. tile == 0: stored dense, row major,
+ * first element at `shift` elements (several weights joined along dimension 0 share one offset). tile > 0: dimension
+ * `dim` of a rank-2 weight, shifted by `shift`, is split by `tile`: element (n along dim, k along the other) is stored
+ * at
  * [(n + shift) / tile][k][(n + shift) % tile]; bytes that no weight covers are zero. */
 typedef struct kiln_placement_t {
   uint64_t offset;
@@ -55,12 +70,15 @@ typedef struct kiln_placement_t {
   uint64_t shift;
 } kiln_placement_t;
 
-/* A stack of scratch memory for one worker; generated kernels call kiln_malloc and kiln_free on it, last in first out. */
+/* A stack of scratch memory for one worker; generated kernels call kiln_malloc and kiln_free on it. Only the runtime
+ * looks inside. One cache line long, so that workers do not share one. */
 typedef struct kiln_worker_t {
-  const kiln_executor_t *executor;
-  struct kiln_worker_t *workers; /* the call's table, executor->workers long */
+  const kiln_executor_t *executor; /* null: loops run serially; so it is for all workers inside a parallel loop */
+  struct kiln_worker_t *workers;   /* the call's table, executor->workers long */
   char *top;
   char *end;
+  void *last; /* header of the topmost block, or null */
+  char reserved[KILN_ARENA_ALIGNMENT - 5 * sizeof(void *)];
 } kiln_worker_t;
 
 typedef struct kiln_frame_t {
@@ -85,6 +103,21 @@ typedef struct kiln_body_t {
   uint64_t plan_bytes;    /* tensors of the memory plan */
   uint64_t scratch_bytes; /* a worker */
 } kiln_body_t;
+
+/* What one kiln_malloc takes of a worker's scratch: its header and the rounded block. scratch_bytes is the sum of this
+ * over the allocations that are alive together in one worker, those around a parallel loop and those inside its tasks.
+ * A block freed before one that was allocated later is given back only with the later one. */
+#define KILN_SCRATCH_BLOCK_BYTES(bytes) (KILN_ARENA_ALIGNMENT + KILN_ARENA_ROUND(bytes))
+#define KILN_ARENA_ROUND(bytes)                                                                                        \
+  (((uint64_t)(bytes) + (KILN_ARENA_ALIGNMENT - 1)) & ~(uint64_t)(KILN_ARENA_ALIGNMENT - 1))
+
+/* An arena is [plan_bytes, rounded][workers x scratch_bytes, rounded][workers x kiln_worker_t]; kiln_run asks for
+ * fixed + workers * per_worker bytes. With several variants a header states the largest fixed and the largest
+ * per_worker. */
+static inline uint64_t kiln_arena_fixed_bytes(uint64_t plan_bytes) { return KILN_ARENA_ROUND(plan_bytes); }
+static inline uint64_t kiln_arena_worker_bytes(uint64_t scratch_bytes) {
+  return KILN_ARENA_ROUND(scratch_bytes) + sizeof(kiln_worker_t);
+}
 
 /* Bits of kiln_variant_t.isa; the runtime maps each to CPU features. */
 enum { KILN_ISA_X86_64_V2 = 2, KILN_ISA_X86_64_V3 = 3, KILN_ISA_X86_64_V4 = 4 };
@@ -111,25 +144,32 @@ typedef struct kiln_descriptor_t {
 /* Emitted by the compiler. */
 extern const kiln_descriptor_t kiln_descriptor;
 
-/* What the header of the model declares (kiln_model_t is NAME_t there). allocator null: malloc. The model borrows nothing: the
- * allocator struct is copied. */
+/* What the header of the model declares (kiln_model_t is NAME_t there). allocator null: malloc. The model borrows
+ * nothing: the allocator struct is copied. */
 typedef struct kiln_model_t kiln_model_t;
 kiln_status_t kiln_create(const kiln_allocator_t *allocator, kiln_model_t **model, kiln_error_t *error);
-/* Checks the whole safetensors file or image against the model, then packs every weight once. On failure the model is as before. */
+/* Checks the whole safetensors file or image against the model, then packs every weight once. On failure the model is
+ * as before. */
 kiln_status_t kiln_bind_weights(kiln_model_t *model, const char *path, kiln_error_t *error);
 kiln_status_t kiln_bind_weights_from_memory(kiln_model_t *model, const void *image, size_t bytes, kiln_error_t *error);
 void kiln_destroy(kiln_model_t *model);
 
-/* NAME_<entry> is generated code that gathers its arguments into arrays and calls this. extents: one a symbol; arguments: one an
- * argument, inputs then outputs. Checks everything, lays out the frame in the arena, runs the body. */
+/* NAME_<entry> is generated code that gathers its arguments into arrays and calls this. extents: one a symbol;
+ * arguments: one an argument, inputs then outputs. Checks everything, lays out the frame in the arena, runs the body.
+ */
 kiln_status_t kiln_run(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry, const int64_t *extents,
                        void *const *arguments);
 
-/* Called by generated kernels. The Halide hooks halide_malloc, halide_free, halide_do_par_for (and halide_error where one remains) are renamed
- * to these when an archive is made. */
+/* Called by generated kernels; user_context is a kiln_worker_t. kiln_malloc gives KILN_ARENA_ALIGNMENT aligned memory,
+ * or null when the worker's scratch is used up. kiln_do_par_for runs [min, min + size) and returns the result of a task
+ * that failed, or 0; a loop inside a task of another loop runs serially. The Halide hooks halide_malloc, halide_free,
+ * halide_do_par_for (and halide_error where one remains) are renamed to these when an archive is made. */
 void *kiln_malloc(void *user_context, size_t bytes);
 void kiln_free(void *user_context, void *memory);
 int kiln_do_par_for(void *user_context, int (*task)(void *user_context, int index, uint8_t *closure), int min, int size,
                     uint8_t *closure);
 
+#ifdef __cplusplus
+}
+#endif
 #endif /* KILN_MODEL_H */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kiln's run-time types and status codes.
  *
- * Every generated NAME.h carries this text, under the one guard below, so that two models in a program share the types. The
- * functions declared here live in each archive under the model's own prefix: kiln_pool_create is NAME_pool_create there.
- * Nothing in here prints, aborts, exits, or allocates inside an entry point. */
+ * Every generated NAME.h carries this text, under the one guard below, so that two models in a program share the types.
+ * The functions declared here live in each archive under the model's own prefix: kiln_pool_create is NAME_pool_create
+ * there. Nothing in here prints, aborts, exits, or allocates inside an entry point. */
 #ifndef KILN_RUNTIME_H
 #define KILN_RUNTIME_H
 
@@ -43,20 +43,21 @@ typedef enum kiln_status_t {
 /* One sentence saying what the status means and what the caller should do; never null, for any value. */
 const char *kiln_status_text(kiln_status_t status);
 
-/* Where a call puts the words that go with a failing status: which argument or tensor, what was found, what was wanted. The
- * message is always terminated, cut if need be. Every function that takes one accepts null. */
+/* Where a call puts the words that go with a failing status: which argument or tensor, what was found, what was wanted.
+ * The message is always terminated, cut if need be. Every function that takes one accepts null. */
 typedef struct kiln_error_t {
   kiln_status_t status;
   char message[252];
 } kiln_error_t;
 
-/* The caller's threads. parallel_for runs task(context, i, worker) for each i in [0, count), on any threads, and returns when
- * all are done. worker is a number in [0, workers) that no two tasks running at the same time share; the calling thread is worker 0
- * if it takes part. A null executor in a call means serial. */
+/* The caller's threads. parallel_for runs task(context, i, worker) for each i in [0, count), on any threads, and
+ * returns when all are done. worker is a number in [0, workers) that no two tasks running at the same time share; the
+ * calling thread is worker 0 if it takes part. A null executor in a call means serial. */
 typedef struct kiln_executor_t {
   void *self;
   uint32_t workers;
-  void (*parallel_for)(void *self, uint32_t count, void (*task)(void *context, uint32_t index, uint32_t worker), void *context);
+  void (*parallel_for)(void *self, uint32_t count, void (*task)(void *context, uint32_t index, uint32_t worker),
+                       void *context);
 } kiln_executor_t;
 
 /* Memory for create and bind_weights. allocate returns null when it has none; alignment is a power of two. */
@@ -66,18 +67,21 @@ typedef struct kiln_allocator_t {
   void (*release)(void *self, void *memory);
 } kiln_allocator_t;
 
-/* What every entry point takes besides its tensors. One model may run in several threads at once, each with its own arena. */
+/* What every entry point takes besides its tensors. One model may run in several threads at once, each with its own
+ * arena. */
 typedef struct kiln_call_t {
-  void *arena;        /* KILN_ARENA_ALIGNMENT aligned; contents need not be kept between calls */
-  size_t arena_bytes; /* at least NAME_<ENTRY>_ARENA_BYTES(workers) */
+  void *arena;                     /* KILN_ARENA_ALIGNMENT aligned; contents need not be kept between calls */
+  size_t arena_bytes;              /* at least NAME_<ENTRY>_ARENA_BYTES(workers) */
   const kiln_executor_t *executor; /* null: serial */
   kiln_error_t *error;             /* null: no words */
 } kiln_call_t;
 
-/* The bundled thread pool: threads workers in all, the caller's thread being one of them, so threads - 1 are started. */
+/* The bundled thread pool: threads workers in all, the caller's thread being one of them, so threads - 1 are started.
+ */
 typedef struct kiln_pool_t kiln_pool_t;
 kiln_status_t kiln_pool_create(uint32_t threads, kiln_pool_t **pool, kiln_error_t *error);
-/* The executor to put in kiln_call_t; lives as long as the pool. One parallel_for at a time: calls from several threads queue. */
+/* The executor to put in kiln_call_t; lives as long as the pool. One parallel_for at a time: calls from several threads
+ * queue. */
 const kiln_executor_t *kiln_pool_executor(const kiln_pool_t *pool);
 /* Joins the threads; null is fine. */
 void kiln_pool_destroy(kiln_pool_t *pool);

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Binds a weight file to a model: every tensor is checked against the model's weights, by name, type and shape, before
+ * the first byte is packed; the new packed copy takes the place of the old one only when it is complete. */
+#include "internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The weight's name for one copy: "{}" becomes the copy's number. */
+static void name_of_copy(const kiln_weight_t *weight, uint32_t copy, kiln_name_t *name) {
+  size_t length = strlen(weight->name);
+  const char *hole = strstr(weight->name, "{}");
+  size_t before = hole ? (size_t)(hole - weight->name) : length;
+  name->parts[0] = weight->name;
+  name->lengths[0] = before;
+  name->parts[1] = name->digits;
+  name->lengths[1] = hole ? (size_t)snprintf(name->digits, sizeof name->digits, "%u", copy) : 0;
+  name->parts[2] = weight->name + (hole ? before + 2 : length);
+  name->lengths[2] = hole ? length - before - 2 : 0;
+}
+
+/* The name in one piece, for a message. */
+static const char *name_text(const kiln_name_t *name, char text[KILN_NAME_SHOWN + 1]) {
+  size_t length = 0;
+  for (int i = 0; i < 3; ++i) {
+    size_t room = KILN_NAME_SHOWN - length;
+    size_t step = name->lengths[i] < room ? name->lengths[i] : room;
+    memcpy(text + length, name->parts[i], step);
+    length += step;
+  }
+  text[length] = '\0';
+  return text;
+}
+
+static bool is_same_shape(const kiln_weight_t *weight, const kiln_tensor_t *tensor) {
+  return weight->rank == tensor->rank &&
+         memcmp(weight->shape, tensor->shape, weight->rank * sizeof weight->shape[0]) == 0;
+}
+
+static kiln_status_t check_weight(const kiln_weight_t *weight, const kiln_name_t *name, kiln_tensor_t *tensor,
+                                  kiln_error_t *error) {
+  char text[KILN_NAME_SHOWN + 1], wanted[KILN_SHAPE_TEXT_BYTES], got[KILN_SHAPE_TEXT_BYTES];
+  if (!tensor)
+    return kiln_error_set(error, KILN_WEIGHT_MISSING, "model requires tensor \"%s\" of shape %s and type %s, got none",
+                          name_text(name, text), kiln_shape_text(wanted, weight->rank, weight->shape),
+                          kiln_safetensors_dtype_text(weight->dtype));
+  tensor->is_used = true;
+  if (!is_same_shape(weight, tensor))
+    return kiln_error_set(error, KILN_WEIGHT_SHAPE, "tensor \"%s\" requires shape %s, got %s", name_text(name, text),
+                          kiln_shape_text(wanted, weight->rank, weight->shape),
+                          kiln_shape_text(got, tensor->rank, tensor->shape));
+  if (weight->dtype != tensor->dtype)
+    return kiln_error_set(error, KILN_WEIGHT_TYPE, "tensor \"%s\" requires type %s, got %s", name_text(name, text),
+                          kiln_safetensors_dtype_text(weight->dtype), kiln_safetensors_dtype_text(tensor->dtype));
+  return KILN_OK;
+}
+
+/* That all copies of a weight stay within the packed copy: otherwise the compiler made a mistake. */
+static kiln_status_t check_placement(const kiln_model_t *model, uint32_t index, kiln_error_t *error) {
+  const kiln_weight_t *weight = &model->descriptor->weights[index];
+  const kiln_placement_t *placement = &model->variant->placements[index];
+  uint64_t bytes = kiln_pack_bytes(weight, placement);
+  uint64_t last = placement->offset + (uint64_t)(weight->copies - 1) * placement->stride;
+  if (weight->copies == 0 || bytes == 0 || last + bytes > model->variant->packed_bytes)
+    return kiln_error_set(error, KILN_INTERNAL_ERROR, "weight \"%.*s\" requires a place within %llu packed bytes",
+                          KILN_NAME_SHOWN, weight->name, (unsigned long long)model->variant->packed_bytes);
+  return KILN_OK;
+}
+
+static kiln_status_t check_file(const kiln_model_t *model, const kiln_safetensors_t *file, kiln_error_t *error) {
+  const kiln_descriptor_t *descriptor = model->descriptor;
+  kiln_name_t name;
+  kiln_status_t status;
+  for (uint32_t i = 0; i < descriptor->weight_count; ++i) {
+    const kiln_weight_t *weight = &descriptor->weights[i];
+    if ((status = check_placement(model, i, error)))
+      return status;
+    for (uint32_t copy = 0; copy < weight->copies; ++copy) {
+      name_of_copy(weight, copy, &name);
+      if ((status = check_weight(weight, &name, kiln_safetensors_find(file, &name), error)))
+        return status;
+    }
+  }
+  for (size_t i = 0; i < file->count; ++i) {
+    const kiln_tensor_t *tensor = &file->tensors[i];
+    size_t length = tensor->name_length < KILN_NAME_SHOWN ? tensor->name_length : KILN_NAME_SHOWN;
+    if (!tensor->is_used)
+      return kiln_error_set(error, KILN_WEIGHT_UNEXPECTED, "model \"%.*s\" has no tensor \"%.*s\", the weight file has",
+                            KILN_NAME_SHOWN, descriptor->name, (int)length, tensor->name);
+  }
+  return KILN_OK;
+}
+
+static void pack_file(const kiln_model_t *model, const kiln_safetensors_t *file, char *packed) {
+  kiln_name_t name;
+  memset(packed, 0, (size_t)model->variant->packed_bytes);
+  for (uint32_t i = 0; i < model->descriptor->weight_count; ++i) {
+    const kiln_weight_t *weight = &model->descriptor->weights[i];
+    const kiln_placement_t *placement = &model->variant->placements[i];
+    for (uint32_t copy = 0; copy < weight->copies; ++copy) {
+      name_of_copy(weight, copy, &name);
+      const kiln_tensor_t *tensor = kiln_safetensors_find(file, &name);
+      kiln_pack_weight(packed + placement->offset + copy * placement->stride, file->data + tensor->begin, weight,
+                       placement);
+    }
+  }
+}
+
+kiln_status_t kiln_bind_weights_from_memory(kiln_model_t *model, const void *image, size_t bytes, kiln_error_t *error) {
+  kiln_safetensors_t file;
+  void *packed = NULL;
+  kiln_status_t status;
+  if (!model || !image)
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_weights_from_memory requires %s, got null",
+                          model ? "an image" : "a model");
+  if ((status = kiln_safetensors_open(image, bytes, &model->allocator, &file, error)))
+    return status;
+  if (!(status = check_file(model, &file, error)) &&
+      !(status = kiln_memory_allocate(&model->allocator, model->variant->packed_bytes, "the packed weights", &packed,
+                                      error))) {
+    pack_file(model, &file, packed);
+    if (model->packed)
+      model->allocator.release(model->allocator.self, model->packed);
+    model->packed = packed;
+    kiln_error_clear(error);
+  }
+  kiln_safetensors_close(&file, &model->allocator);
+  return status;
+}
+
+kiln_status_t kiln_bind_weights(kiln_model_t *model, const char *path, kiln_error_t *error) {
+  kiln_file_t file;
+  if (!model || !path)
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_weights requires %s, got null",
+                          model ? "a path" : "a model");
+  kiln_status_t status = kiln_file_map(path, &file, error);
+  if (!status) {
+    status = kiln_bind_weights_from_memory(model, file.image, file.bytes, error);
+    kiln_file_unmap(&file);
+  }
+  return status;
+}

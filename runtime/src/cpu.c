@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which of the archive's instruction sets this CPU can run: the levels of the x86-64 psABI, from CPUID and, for
+ * registers that the system must save, XGETBV. No __builtin_cpu_supports: it would bring in a static constructor. */
+#include "internal.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+/* CPUID leaf 1, ecx */
+enum {
+  LEAF1_SSE3 = 1 << 0,
+  LEAF1_SSSE3 = 1 << 9,
+  LEAF1_FMA = 1 << 12,
+  LEAF1_CMPXCHG16B = 1 << 13,
+  LEAF1_SSE4_1 = 1 << 19,
+  LEAF1_SSE4_2 = 1 << 20,
+  LEAF1_MOVBE = 1 << 22,
+  LEAF1_POPCNT = 1 << 23,
+  LEAF1_OSXSAVE = 1 << 27,
+  LEAF1_AVX = 1 << 28,
+  LEAF1_F16C = 1 << 29,
+  LEAF1_V2 = LEAF1_SSE3 | LEAF1_SSSE3 | LEAF1_CMPXCHG16B | LEAF1_SSE4_1 | LEAF1_SSE4_2 | LEAF1_POPCNT,
+  LEAF1_V3 = LEAF1_FMA | LEAF1_MOVBE | LEAF1_OSXSAVE | LEAF1_AVX | LEAF1_F16C,
+};
+/* CPUID leaf 7.0, ebx */
+#define LEAF7_BMI1 (1u << 3)
+#define LEAF7_AVX2 (1u << 5)
+#define LEAF7_BMI2 (1u << 8)
+#define LEAF7_AVX512F (1u << 16)
+#define LEAF7_AVX512DQ (1u << 17)
+#define LEAF7_AVX512CD (1u << 28)
+#define LEAF7_AVX512BW (1u << 30)
+#define LEAF7_AVX512VL (1u << 31)
+#define LEAF7_V3 (LEAF7_BMI1 | LEAF7_AVX2 | LEAF7_BMI2)
+#define LEAF7_V4 (LEAF7_AVX512F | LEAF7_AVX512DQ | LEAF7_AVX512CD | LEAF7_AVX512BW | LEAF7_AVX512VL)
+/* CPUID leaf 0x80000001, ecx */
+enum { EXTENDED1_LAHF = 1 << 0, EXTENDED1_LZCNT = 1 << 5 };
+/* XCR0 */
+enum { STATE_AVX = 0x06, STATE_AVX512 = 0xE6 };
+
+static bool has_all(uint64_t found, uint64_t wanted) { return (found & wanted) == wanted; }
+
+kiln_cpu_t kiln_cpu_detect(void) {
+  kiln_cpu_t cpu = {0, 0, 0, 0};
+#if defined(__x86_64__)
+  uint32_t eax, ebx, ecx, edx;
+  if (__get_cpuid(1, &eax, &ebx, &ecx, &edx))
+    cpu.leaf1_ecx = ecx;
+  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx))
+    cpu.leaf7_ebx = ebx;
+  if (__get_cpuid(0x80000001u, &eax, &ebx, &ecx, &edx))
+    cpu.extended1_ecx = ecx;
+  if (has_all(cpu.leaf1_ecx, LEAF1_OSXSAVE)) {
+    __asm__ volatile("xgetbv" : "=a"(eax), "=d"(edx) : "c"(0));
+    cpu.saved_state = (uint64_t)edx << 32 | eax;
+  }
+#endif
+  return cpu;
+}
+
+uint32_t kiln_cpu_best_isa(const kiln_cpu_t *cpu) {
+  if (!has_all(cpu->leaf1_ecx, LEAF1_V2) || !has_all(cpu->extended1_ecx, EXTENDED1_LAHF))
+    return 0;
+  if (!has_all(cpu->leaf1_ecx, LEAF1_V3) || !has_all(cpu->leaf7_ebx, LEAF7_V3) ||
+      !has_all(cpu->extended1_ecx, EXTENDED1_LZCNT) || !has_all(cpu->saved_state, STATE_AVX))
+    return KILN_ISA_X86_64_V2;
+  if (!has_all(cpu->leaf7_ebx, LEAF7_V4) || !has_all(cpu->saved_state, STATE_AVX512))
+    return KILN_ISA_X86_64_V3;
+  return KILN_ISA_X86_64_V4;
+}

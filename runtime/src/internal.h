@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What the runtime's own files share. Every name keeps the kiln_ prefix, since the emitter renames all of them to the
+ * model's when it makes an archive. Nothing here is seen by a user. */
+#ifndef KILN_INTERNAL_H
+#define KILN_INTERNAL_H
+
+#include "model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How much of a name a message shows. */
+enum { KILN_NAME_SHOWN = 80 };
+/* Room for the text of any shape: KILN_MAX_RANK numbers, separators and an ellipsis. */
+enum { KILN_SHAPE_TEXT_BYTES = 24 * KILN_MAX_RANK };
+
+/* status.c */
+
+/* Writes status and words to error, which may be null; returns status. */
+kiln_status_t kiln_error_set(kiln_error_t *error, kiln_status_t status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Clears error, which may be null; returns KILN_OK. */
+kiln_status_t kiln_error_clear(kiln_error_t *error);
+/* "[3, 4]"; extents past KILN_MAX_RANK, which shape does not hold, show as "...". Returns buffer. */
+const char *kiln_shape_text(char buffer[KILN_SHAPE_TEXT_BYTES], uint32_t rank, const int64_t *shape);
+
+/* cpu.c */
+
+/* The words of CPUID and XGETBV that the x86-64 levels are made of. */
+typedef struct kiln_cpu_t {
+  uint32_t leaf1_ecx, leaf7_ebx, extended1_ecx;
+  uint64_t saved_state; /* XCR0: the registers that the system saves; 0 without XGETBV */
+} kiln_cpu_t;
+/* All zero on a CPU that is not x86-64. */
+kiln_cpu_t kiln_cpu_detect(void);
+/* The best KILN_ISA_ value that the CPU and its system can run, 0 for none. A value includes those below it. */
+uint32_t kiln_cpu_best_isa(const kiln_cpu_t *cpu);
+
+/* json.c: the part of JSON that a safetensors header needs, read in place. */
+
+typedef struct kiln_json_t {
+  const char *begin, *next, *end;
+  kiln_error_t *error;
+} kiln_json_t;
+/* A checked string, still escaped, without its quotes. */
+typedef struct kiln_json_string_t {
+  const char *text;
+  size_t length;
+  size_t decoded_length; /* bytes of UTF-8; equal to length if and only if nothing is escaped */
+} kiln_json_string_t;
+/* All skip white space first. Failures are KILN_FILE_MALFORMED; `what` says in the message what was wanted. */
+kiln_status_t kiln_json_fail(const kiln_json_t *json, const char *what);
+bool kiln_json_accept(kiln_json_t *json, char wanted);
+kiln_status_t kiln_json_expect(kiln_json_t *json, char wanted, const char *what);
+kiln_status_t kiln_json_read_string(kiln_json_t *json, const char *what, kiln_json_string_t *string);
+/* A whole number from 0 to INT64_MAX. */
+kiln_status_t kiln_json_read_integer(kiln_json_t *json, const char *what, int64_t *value);
+bool kiln_json_at_end(kiln_json_t *json);
+bool kiln_json_string_equals(const kiln_json_string_t *string, const char *text);
+/* Writes decoded_length bytes, without a terminator. */
+void kiln_json_string_decode(const kiln_json_string_t *string, char *decoded);
+
+/* safetensors.c */
+
+typedef struct kiln_tensor_t {
+  const char *name; /* not terminated */
+  size_t name_length;
+  uint64_t begin, end;          /* bytes of the file's data section */
+  int64_t shape[KILN_MAX_RANK]; /* the first extents, where rank is larger */
+  uint32_t rank;
+  uint16_t dtype; /* kiln_dtype_t, or a larger number for a type that no model has */
+  bool is_used;   /* for the binder */
+} kiln_tensor_t;
+/* An index over an image that stays the caller's. */
+typedef struct kiln_safetensors_t {
+  const char *data;
+  kiln_tensor_t *tensors; /* sorted by name */
+  size_t count;
+} kiln_safetensors_t;
+/* A name in three parts: what is before a "{}", the number in its place, what follows. */
+typedef struct kiln_name_t {
+  const char *parts[3];
+  size_t lengths[3];
+  char digits[12];
+} kiln_name_t;
+
+/* Checks the whole header against the image and sorts an index, the only thing allocated. */
+kiln_status_t kiln_safetensors_open(const void *image, size_t bytes, const kiln_allocator_t *allocator,
+                                    kiln_safetensors_t *file, kiln_error_t *error);
+void kiln_safetensors_close(kiln_safetensors_t *file, const kiln_allocator_t *allocator);
+/* Null when there is none. */
+kiln_tensor_t *kiln_safetensors_find(const kiln_safetensors_t *file, const kiln_name_t *name);
+/* "F32"; never null, for any value. */
+const char *kiln_safetensors_dtype_text(uint32_t dtype);
+/* Bytes of an element; 0 for a value that is no type. */
+uint32_t kiln_safetensors_dtype_bytes(uint32_t dtype);
+
+/* file.c */
+
+typedef struct kiln_file_t {
+  const void *image;
+  size_t bytes;
+} kiln_file_t;
+kiln_status_t kiln_file_map(const char *path, kiln_file_t *file, kiln_error_t *error);
+void kiln_file_unmap(kiln_file_t *file);
+
+/* pack.c */
+
+/* Bytes from a placement's offset to the end of what one copy of the weight covers; 0 if the placement makes no sense.
+ */
+uint64_t kiln_pack_bytes(const kiln_weight_t *weight, const kiln_placement_t *placement);
+/* Stores one copy's elements at their place. packed points at the placement's offset for that copy. */
+void kiln_pack_weight(char *packed, const char *data, const kiln_weight_t *weight, const kiln_placement_t *placement);
+
+/* model.c */
+
+struct kiln_model_t {
+  const kiln_descriptor_t *descriptor;
+  const kiln_variant_t *variant;
+  kiln_allocator_t allocator;
+  char *packed; /* null until weights are bound */
+};
+/* kiln_create for any descriptor and CPU. */
+kiln_status_t kiln_model_create(const kiln_descriptor_t *descriptor, const kiln_cpu_t *cpu,
+                                const kiln_allocator_t *allocator, kiln_model_t **model, kiln_error_t *error);
+/* KILN_ARENA_ALIGNMENT aligned memory from the allocator; `what` is for the message. */
+kiln_status_t kiln_memory_allocate(const kiln_allocator_t *allocator, uint64_t bytes, const char *what, void **memory,
+                                   kiln_error_t *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* KILN_INTERNAL_H */

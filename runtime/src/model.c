@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A model's life: choose the code for this CPU, hold the allocator and the packed weights, let go of them. */
+#include "internal.h"
+
+#include <stdlib.h>
+
+static void *allocate_default(void *self, size_t bytes, size_t alignment) {
+  (void)self;
+  return aligned_alloc(alignment, bytes);
+}
+
+static void release_default(void *self, void *memory) {
+  (void)self;
+  free(memory);
+}
+
+kiln_status_t kiln_memory_allocate(const kiln_allocator_t *allocator, uint64_t bytes, const char *what, void **memory,
+                                   kiln_error_t *error) {
+  /* aligned_alloc wants a multiple of the alignment, and nothing wants zero bytes. */
+  uint64_t rounded = KILN_ARENA_ROUND(bytes ? bytes : 1);
+  *memory = NULL;
+  if (rounded >= bytes && rounded <= SIZE_MAX)
+    *memory = allocator->allocate(allocator->self, (size_t)rounded, KILN_ARENA_ALIGNMENT);
+  if (!*memory)
+    return kiln_error_set(error, KILN_OUT_OF_MEMORY, "%s requires %llu bytes, got none from the allocator", what,
+                          (unsigned long long)rounded);
+  if ((uintptr_t)*memory % KILN_ARENA_ALIGNMENT != 0) {
+    allocator->release(allocator->self, *memory);
+    *memory = NULL;
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "allocator requires to keep the alignment %d, got less",
+                          KILN_ARENA_ALIGNMENT);
+  }
+  return KILN_OK;
+}
+
+kiln_status_t kiln_model_create(const kiln_descriptor_t *descriptor, const kiln_cpu_t *cpu,
+                                const kiln_allocator_t *allocator, kiln_model_t **model, kiln_error_t *error) {
+  const kiln_allocator_t standard = {NULL, allocate_default, release_default};
+  void *memory;
+  kiln_status_t status;
+  if (!model)
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "create requires a place for the model, got null");
+  *model = NULL;
+  if (!allocator)
+    allocator = &standard;
+  if (!allocator->allocate || !allocator->release)
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "allocator requires %s, got null",
+                          allocator->allocate ? "release" : "allocate");
+  if (descriptor->abi_version != KILN_ABI_VERSION)
+    return kiln_error_set(error, KILN_INTERNAL_ERROR, "model \"%.*s\" requires a runtime of version %u, got %d",
+                          KILN_NAME_SHOWN, descriptor->name, descriptor->abi_version, KILN_ABI_VERSION);
+
+  uint32_t best = kiln_cpu_best_isa(cpu), least = UINT32_MAX, i = 0;
+  for (; i < descriptor->variant_count && descriptor->variants[i].isa > best; ++i)
+    if (descriptor->variants[i].isa < least)
+      least = descriptor->variants[i].isa;
+  if (i == descriptor->variant_count && best == 0)
+    return kiln_error_set(error, KILN_UNSUPPORTED_CPU,
+                          "model \"%.*s\" requires a CPU of level x86-64-v%u, got an older CPU", KILN_NAME_SHOWN,
+                          descriptor->name, least);
+  if (i == descriptor->variant_count)
+    return kiln_error_set(error, KILN_UNSUPPORTED_CPU,
+                          "model \"%.*s\" requires a CPU of level x86-64-v%u, got x86-64-v%u", KILN_NAME_SHOWN,
+                          descriptor->name, least, best);
+  if ((status = kiln_memory_allocate(allocator, sizeof(kiln_model_t), "the model", &memory, error)))
+    return status;
+  *model = memory;
+  **model = (kiln_model_t){descriptor, &descriptor->variants[i], *allocator, NULL};
+  return kiln_error_clear(error);
+}
+
+kiln_status_t kiln_create(const kiln_allocator_t *allocator, kiln_model_t **model, kiln_error_t *error) {
+  const kiln_cpu_t cpu = kiln_cpu_detect();
+  return kiln_model_create(&kiln_descriptor, &cpu, allocator, model, error);
+}
+
+void kiln_destroy(kiln_model_t *model) {
+  if (!model)
+    return;
+  const kiln_allocator_t allocator = model->allocator;
+  if (model->packed)
+    allocator.release(allocator.self, model->packed);
+  allocator.release(allocator.self, model);
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The bundled thread pool. A loop is published as one atomic word, (generation, tasks left): whoever takes the word
+ * from (g, n) to (g, n - 1) owns task count - n, so fast threads take more, and a thread that comes late finds nothing
+ * left, or fails to take because the generation moved on. Threads look for work in a short spin, then sleep. Nobody has
+ * to wake for a loop to end: the caller takes part, and returns when the last task is done.
+ *
+ * Why the loop's fields are never mixed: they are written only when nothing is left of the loop before, so a thread
+ * that saw tasks left but reads newer fields (release, acquire) cannot succeed in taking from the older word. */
+#define _POSIX_C_SOURCE 200809L
+#include "kiln/runtime.h"
+
+#include "internal.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* About 10-50 us: longer than the gap between two kernels of a model, shorter than anyone notices. */
+enum { SPIN_ROUNDS = 1000 };
+
+typedef void (*task_t)(void *context, uint32_t index, uint32_t worker);
+
+typedef struct thread_t {
+  kiln_pool_t *pool;
+  uint32_t worker;
+  pthread_t handle;
+} thread_t;
+
+struct kiln_pool_t {
+  kiln_executor_t executor;
+  pthread_mutex_t turn; /* held by the thread whose loop runs */
+
+  _Alignas(64) _Atomic(uint64_t) left; /* generation << 32 | tasks that nobody has taken */
+  _Atomic(task_t) task;
+  _Atomic(void *) context;
+  atomic_uint count;
+  _Alignas(64) atomic_uint undone; /* tasks that have not finished */
+
+  _Alignas(64) pthread_mutex_t lock; /* for going to sleep and waking */
+  pthread_cond_t work, finished;
+  atomic_uint sleepers;      /* threads that wait for work, or are about to */
+  atomic_bool caller_sleeps; /* or is about to */
+  atomic_bool is_closing;
+
+  uint32_t started;
+  thread_t threads[];
+};
+
+static void relax(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+static bool has_work(kiln_pool_t *pool) { return (uint32_t)atomic_load(&pool->left) != 0; }
+
+/* Runs tasks until none is left to take. */
+static void work(kiln_pool_t *pool, uint32_t worker) {
+  uint64_t left = atomic_load(&pool->left);
+  while ((uint32_t)left != 0) {
+    task_t task = atomic_load_explicit(&pool->task, memory_order_acquire);
+    void *context = atomic_load_explicit(&pool->context, memory_order_acquire);
+    uint32_t count = atomic_load_explicit(&pool->count, memory_order_acquire);
+    if (!atomic_compare_exchange_weak(&pool->left, &left, left - 1))
+      continue;
+    task(context, count - (uint32_t)left, worker);
+    if (atomic_fetch_sub(&pool->undone, 1) == 1 && atomic_load(&pool->caller_sleeps)) {
+      pthread_mutex_lock(&pool->lock);
+      pthread_cond_signal(&pool->finished);
+      pthread_mutex_unlock(&pool->lock);
+    }
+    left = atomic_load(&pool->left);
+  }
+}
+
+static void *run_thread(void *argument) {
+  thread_t *thread = argument;
+  kiln_pool_t *pool = thread->pool;
+  while (!atomic_load(&pool->is_closing)) {
+    for (int round = 0; round < SPIN_ROUNDS && !has_work(pool); ++round)
+      relax();
+    if (!has_work(pool)) {
+      pthread_mutex_lock(&pool->lock);
+      atomic_fetch_add(&pool->sleepers, 1);
+      while (!has_work(pool) && !atomic_load(&pool->is_closing))
+        pthread_cond_wait(&pool->work, &pool->lock);
+      atomic_fetch_sub(&pool->sleepers, 1);
+      pthread_mutex_unlock(&pool->lock);
+    }
+    work(pool, thread->worker);
+  }
+  return NULL;
+}
+
+static void parallel_for(void *self, uint32_t count, task_t task, void *context) {
+  kiln_pool_t *pool = self;
+  if (count == 0)
+    return;
+  pthread_mutex_lock(&pool->turn);
+  atomic_store_explicit(&pool->task, task, memory_order_release);
+  atomic_store_explicit(&pool->context, context, memory_order_release);
+  atomic_store_explicit(&pool->count, count, memory_order_release);
+  atomic_store(&pool->undone, count);
+  uint64_t generation = (atomic_load(&pool->left) >> 32) + 1;
+  atomic_store(&pool->left, generation << 32 | count);
+  if (count > 1 && atomic_load(&pool->sleepers) > 0) {
+    pthread_mutex_lock(&pool->lock);
+    pthread_cond_broadcast(&pool->work);
+    pthread_mutex_unlock(&pool->lock);
+  }
+  work(pool, 0);
+  for (int round = 0; round < SPIN_ROUNDS && atomic_load(&pool->undone) != 0; ++round)
+    relax();
+  if (atomic_load(&pool->undone) != 0) {
+    pthread_mutex_lock(&pool->lock);
+    atomic_store(&pool->caller_sleeps, true);
+    while (atomic_load(&pool->undone) != 0)
+      pthread_cond_wait(&pool->finished, &pool->lock);
+    atomic_store(&pool->caller_sleeps, false);
+    pthread_mutex_unlock(&pool->lock);
+  }
+  pthread_mutex_unlock(&pool->turn);
+}
+
+/* Starts threads - 1 threads; pool->started says how many there are. */
+static bool start_threads(kiln_pool_t *pool, uint32_t threads) {
+  sigset_t all, before;
+  bool is_complete = true;
+  /* The program's signal handlers run on the program's threads. */
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  while (is_complete && pool->started + 1 < threads) {
+    thread_t *thread = &pool->threads[pool->started];
+    *thread = (thread_t){.pool = pool, .worker = pool->started + 1};
+    is_complete = pthread_create(&thread->handle, NULL, run_thread, thread) == 0;
+    if (is_complete)
+      ++pool->started;
+  }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return is_complete;
+}
+
+kiln_status_t kiln_pool_create(uint32_t threads, kiln_pool_t **result, kiln_error_t *error) {
+  if (!result)
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "pool_create requires a place for the pool, got null");
+  *result = NULL;
+  if (threads == 0)
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "pool_create requires at least 1 thread, got 0");
+  uint64_t bytes = KILN_ARENA_ROUND(sizeof(kiln_pool_t) + (uint64_t)(threads - 1) * sizeof(thread_t));
+  kiln_pool_t *pool = bytes <= SIZE_MAX ? aligned_alloc(_Alignof(kiln_pool_t), (size_t)bytes) : NULL;
+  if (!pool)
+    return kiln_error_set(error, KILN_OUT_OF_MEMORY, "a pool of %u threads requires %llu bytes, got none", threads,
+                          (unsigned long long)bytes);
+  pool->executor = (kiln_executor_t){pool, threads, parallel_for};
+  pool->started = 0;
+  atomic_init(&pool->left, 0);
+  atomic_init(&pool->task, NULL);
+  atomic_init(&pool->context, NULL);
+  atomic_init(&pool->count, 0);
+  atomic_init(&pool->undone, 0);
+  atomic_init(&pool->sleepers, 0);
+  atomic_init(&pool->caller_sleeps, false);
+  atomic_init(&pool->is_closing, false);
+  pthread_mutex_init(&pool->turn, NULL);
+  pthread_mutex_init(&pool->lock, NULL);
+  pthread_cond_init(&pool->work, NULL);
+  pthread_cond_init(&pool->finished, NULL);
+  if (!start_threads(pool, threads)) {
+    uint32_t started = pool->started;
+    kiln_pool_destroy(pool);
+    return kiln_error_set(error, KILN_THREAD_ERROR, "a pool of %u threads requires %u to start, got %u", threads,
+                          threads - 1, started);
+  }
+  *result = pool;
+  return kiln_error_clear(error);
+}
+
+const kiln_executor_t *kiln_pool_executor(const kiln_pool_t *pool) { return pool ? &pool->executor : NULL; }
+
+void kiln_pool_destroy(kiln_pool_t *pool) {
+  if (!pool)
+    return;
+  pthread_mutex_lock(&pool->lock);
+  atomic_store(&pool->is_closing, true);
+  pthread_cond_broadcast(&pool->work);
+  pthread_mutex_unlock(&pool->lock);
+  for (uint32_t i = 0; i < pool->started; ++i)
+    pthread_join(pool->threads[i].handle, NULL);
+  pthread_cond_destroy(&pool->finished);
+  pthread_cond_destroy(&pool->work);
+  pthread_mutex_destroy(&pool->lock);
+  pthread_mutex_destroy(&pool->turn);
+  free(pool);
+}

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Checks a safetensors image and indexes its tensors by name.
+ *   1. Walk the header once to check it and to count tensors and the bytes of escaped names.
+ *   2. Allocate the index, the only allocation; walk again to fill it.
+ *   3. Sort by offset: the tensors must lie end to end from 0 to the end of the data, as the format demands.
+ *   4. Sort by name: equal neighbours are duplicates; afterwards a name is found by binary search.
+ * No recursion, O(n log n). The header nests to a fixed depth, so anything deeper is simply not what is wanted there.
+ */
+#include "internal.h"
+
+#include <string.h>
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "safetensors files are little-endian, and are not swapped"
+#endif
+
+/* The format's own limit. */
+#define HEADER_LIMIT 100000000u
+enum { LENGTH_BYTES = 8 };
+
+/* Those of kiln_dtype_t first, under the same numbers. */
+static const struct {
+  char text[11];
+  uint8_t bytes;
+} dtypes[] = {
+    {"F32", 4}, {"F16", 2},     {"BF16", 2},    {"I32", 4},     {"I8", 1},  {"BOOL", 1},
+    {"F64", 8}, {"I64", 8},     {"U64", 8},     {"U32", 4},     {"I16", 2}, {"U16", 2},
+    {"U8", 1},  {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"F8_E8M0", 1}, {"C64", 8},
+};
+enum { DTYPE_COUNT = sizeof dtypes / sizeof dtypes[0] };
+
+const char *kiln_safetensors_dtype_text(uint32_t dtype) { return dtype < DTYPE_COUNT ? dtypes[dtype].text : "?"; }
+uint32_t kiln_safetensors_dtype_bytes(uint32_t dtype) { return dtype < DTYPE_COUNT ? dtypes[dtype].bytes : 0; }
+
+/* One pass over the header. */
+typedef struct walk_t {
+  kiln_json_t json;
+  uint64_t data_bytes;
+  kiln_tensor_t *tensors; /* null in the counting pass */
+  char *names;            /* where the next decoded name goes */
+  size_t count;
+  size_t name_bytes;
+} walk_t;
+
+static int shown(size_t length) { return length < KILN_NAME_SHOWN ? (int)length : KILN_NAME_SHOWN; }
+
+/* Reads "[n, n, ...]"; the product of all extents goes to elements. */
+static kiln_status_t read_shape(walk_t *walk, kiln_tensor_t *tensor, uint64_t *elements) {
+  kiln_json_t *json = &walk->json;
+  kiln_status_t status = kiln_json_expect(json, '[', "a shape");
+  *elements = 1;
+  tensor->rank = 0;
+  if (status || kiln_json_accept(json, ']'))
+    return status;
+  do {
+    int64_t extent;
+    if ((status = kiln_json_read_integer(json, "an extent that is a whole number below 2^63", &extent)))
+      return status;
+    if (extent > 0 && *elements > (uint64_t)INT64_MAX / (uint64_t)extent)
+      return kiln_json_fail(json, "a shape of less than 2^63 elements");
+    *elements *= (uint64_t)extent;
+    if (tensor->rank < KILN_MAX_RANK)
+      tensor->shape[tensor->rank] = extent;
+    ++tensor->rank;
+  } while (kiln_json_accept(json, ','));
+  return kiln_json_expect(json, ']', "',' or ']' in a shape");
+}
+
+static kiln_status_t read_offsets(walk_t *walk, kiln_tensor_t *tensor) {
+  kiln_json_t *json = &walk->json;
+  kiln_status_t status;
+  int64_t begin, end;
+  if ((status = kiln_json_expect(json, '[', "two offsets")) ||
+      (status = kiln_json_read_integer(json, "an offset that is a whole number below 2^63", &begin)) ||
+      (status = kiln_json_expect(json, ',', "',' between offsets")) ||
+      (status = kiln_json_read_integer(json, "an offset that is a whole number below 2^63", &end)) ||
+      (status = kiln_json_expect(json, ']', "']' after two offsets")))
+    return status;
+  tensor->begin = (uint64_t)begin;
+  tensor->end = (uint64_t)end;
+  return KILN_OK;
+}
+
+static kiln_status_t read_dtype(walk_t *walk, kiln_tensor_t *tensor) {
+  kiln_json_string_t text;
+  kiln_status_t status = kiln_json_read_string(&walk->json, "an element type", &text);
+  if (status)
+    return status;
+  for (tensor->dtype = 0; tensor->dtype < DTYPE_COUNT; ++tensor->dtype)
+    if (kiln_json_string_equals(&text, dtypes[tensor->dtype].text))
+      return KILN_OK;
+  return kiln_error_set(walk->json.error, KILN_FILE_MALFORMED,
+                        "tensor \"%.*s\" requires an element type of safetensors, got \"%.*s\"",
+                        shown(tensor->name_length), tensor->name, shown(text.length), text.text);
+}
+
+static kiln_status_t check_size(const walk_t *walk, const kiln_tensor_t *tensor, uint64_t elements) {
+  char shape[KILN_SHAPE_TEXT_BYTES];
+  unsigned long long begin = tensor->begin, end = tensor->end;
+  if (tensor->begin > tensor->end || tensor->end > walk->data_bytes)
+    return kiln_error_set(
+        walk->json.error, KILN_FILE_MALFORMED,
+        "tensor \"%.*s\" requires offsets that rise and end within %llu bytes of data, got [%llu, %llu]",
+        shown(tensor->name_length), tensor->name, (unsigned long long)walk->data_bytes, begin, end);
+  uint64_t held = tensor->end - tensor->begin;
+  uint32_t bytes = dtypes[tensor->dtype].bytes;
+  if (held / bytes != elements || held % bytes != 0)
+    return kiln_error_set(walk->json.error, KILN_FILE_MALFORMED,
+                          "tensor \"%.*s\" of shape %s requires %u bytes an element, got offsets [%llu, %llu]",
+                          shown(tensor->name_length), tensor->name, kiln_shape_text(shape, tensor->rank, tensor->shape),
+                          bytes, begin, end);
+  return KILN_OK;
+}
+
+/* Reads {"dtype": ..., "shape": ..., "data_offsets": ...}, in any order. */
+static kiln_status_t read_tensor(walk_t *walk, kiln_tensor_t *tensor) {
+  static const char fields[3][13] = {"dtype", "shape", "data_offsets"};
+  kiln_json_t *json = &walk->json;
+  uint64_t elements = 0;
+  unsigned seen = 0;
+  kiln_status_t status = kiln_json_expect(json, '{', "'{' to begin a tensor");
+  if (status)
+    return status;
+  do {
+    kiln_json_string_t field;
+    unsigned which = 0;
+    if ((status = kiln_json_read_string(json, "a field of a tensor", &field)) ||
+        (status = kiln_json_expect(json, ':', "':' after a name")))
+      return status;
+    while (which < 3 && !kiln_json_string_equals(&field, fields[which]))
+      ++which;
+    if (which == 3 || seen & 1u << which)
+      return kiln_error_set(json->error, KILN_FILE_MALFORMED,
+                            "tensor \"%.*s\" requires dtype, shape and data_offsets once each, got \"%.*s\"",
+                            shown(tensor->name_length), tensor->name, shown(field.length), field.text);
+    seen |= 1u << which;
+    status = which == 0   ? read_dtype(walk, tensor)
+             : which == 1 ? read_shape(walk, tensor, &elements)
+                          : read_offsets(walk, tensor);
+    if (status)
+      return status;
+  } while (kiln_json_accept(json, ','));
+  if ((status = kiln_json_expect(json, '}', "',' or '}' in a tensor")))
+    return status;
+  if (seen != 7)
+    return kiln_error_set(json->error, KILN_FILE_MALFORMED,
+                          "tensor \"%.*s\" requires dtype, shape and data_offsets once each, got %s missing",
+                          shown(tensor->name_length), tensor->name, fields[seen & 1 ? seen & 2 ? 2 : 1 : 0]);
+  return check_size(walk, tensor, elements);
+}
+
+/* Reads an object of strings and forgets it. */
+static kiln_status_t skip_metadata(kiln_json_t *json) {
+  kiln_json_string_t text;
+  kiln_status_t status = kiln_json_expect(json, '{', "'{' to begin __metadata__");
+  if (status || kiln_json_accept(json, '}'))
+    return status;
+  do {
+    if ((status = kiln_json_read_string(json, "a name in __metadata__", &text)) ||
+        (status = kiln_json_expect(json, ':', "':' after a name")) ||
+        (status = kiln_json_read_string(json, "a string in __metadata__", &text)))
+      return status;
+  } while (kiln_json_accept(json, ','));
+  return kiln_json_expect(json, '}', "',' or '}' in __metadata__");
+}
+
+static kiln_status_t read_member(walk_t *walk, bool *has_metadata) {
+  kiln_json_t *json = &walk->json;
+  kiln_json_string_t name;
+  kiln_tensor_t tensor;
+  kiln_status_t status;
+  if ((status = kiln_json_read_string(json, "the name of a tensor", &name)) ||
+      (status = kiln_json_expect(json, ':', "':' after a name")))
+    return status;
+  if (kiln_json_string_equals(&name, "__metadata__")) {
+    if (*has_metadata)
+      return kiln_json_fail(json, "__metadata__ only once");
+    *has_metadata = true;
+    return skip_metadata(json);
+  }
+  memset(&tensor, 0, sizeof tensor);
+  tensor.name = name.text;
+  tensor.name_length = name.length;
+  if ((status = read_tensor(walk, &tensor)))
+    return status;
+  bool is_escaped = name.decoded_length != name.length;
+  if (walk->tensors) {
+    if (is_escaped) {
+      kiln_json_string_decode(&name, walk->names);
+      tensor.name = walk->names;
+      tensor.name_length = name.decoded_length;
+      walk->names += name.decoded_length;
+    }
+    walk->tensors[walk->count] = tensor;
+  } else if (is_escaped) {
+    walk->name_bytes += name.decoded_length;
+  }
+  ++walk->count;
+  return KILN_OK;
+}
+
+static kiln_status_t read_header(walk_t *walk) {
+  kiln_json_t *json = &walk->json;
+  bool has_metadata = false;
+  kiln_status_t status;
+  if (json->next == json->end || *json->next != '{')
+    return kiln_json_fail(json, "'{' as its first byte");
+  ++json->next;
+  if (!kiln_json_accept(json, '}')) {
+    do {
+      if ((status = read_member(walk, &has_metadata)))
+        return status;
+    } while (kiln_json_accept(json, ','));
+    if ((status = kiln_json_expect(json, '}', "',' or '}' after a tensor")))
+      return status;
+  }
+  return kiln_json_at_end(json) ? KILN_OK : kiln_json_fail(json, "nothing but white space after its last '}'");
+}
+
+typedef int (*order_t)(const kiln_tensor_t *left, const kiln_tensor_t *right);
+
+static int order_by_offset(const kiln_tensor_t *left, const kiln_tensor_t *right) {
+  if (left->begin != right->begin)
+    return left->begin < right->begin ? -1 : 1;
+  return left->end < right->end ? -1 : left->end > right->end;
+}
+
+static int order_by_name(const kiln_tensor_t *left, const kiln_tensor_t *right) {
+  size_t shorter = left->name_length < right->name_length ? left->name_length : right->name_length;
+  int order = memcmp(left->name, right->name, shorter);
+  return order ? order : left->name_length < right->name_length ? -1 : left->name_length > right->name_length;
+}
+
+/* Heapsort: no allocation, no bad case. */
+static void sort(kiln_tensor_t *tensors, size_t count, order_t order) {
+  for (size_t rooted = count / 2, end = count; end > 1;) {
+    size_t root;
+    if (rooted > 0) {
+      root = --rooted;
+    } else {
+      kiln_tensor_t last = tensors[--end];
+      tensors[end] = tensors[0];
+      tensors[0] = last;
+      root = 0;
+    }
+    kiln_tensor_t sinking = tensors[root];
+    for (size_t child; (child = 2 * root + 1) < end; root = child) {
+      if (child + 1 < end && order(&tensors[child], &tensors[child + 1]) < 0)
+        ++child;
+      if (order(&sinking, &tensors[child]) >= 0)
+        break;
+      tensors[root] = tensors[child];
+    }
+    tensors[root] = sinking;
+  }
+}
+
+static kiln_status_t check_offsets(kiln_safetensors_t *file, uint64_t data_bytes, kiln_error_t *error) {
+  uint64_t next = 0;
+  sort(file->tensors, file->count, order_by_offset);
+  for (size_t i = 0; i < file->count; ++i) {
+    const kiln_tensor_t *tensor = &file->tensors[i];
+    if (tensor->begin != next)
+      return kiln_error_set(error, KILN_FILE_MALFORMED,
+                            "tensors must lie end to end: \"%.*s\" requires offset %llu, got %llu (%s)",
+                            shown(tensor->name_length), tensor->name, (unsigned long long)next,
+                            (unsigned long long)tensor->begin, tensor->begin < next ? "an overlap" : "a gap");
+    next = tensor->end;
+  }
+  if (next != data_bytes)
+    return kiln_error_set(error, KILN_FILE_MALFORMED,
+                          "safetensors data requires the %llu bytes of its tensors, got %llu", (unsigned long long)next,
+                          (unsigned long long)data_bytes);
+  return KILN_OK;
+}
+
+static kiln_status_t check_names(kiln_safetensors_t *file, kiln_error_t *error) {
+  sort(file->tensors, file->count, order_by_name);
+  for (size_t i = 1; i < file->count; ++i)
+    if (order_by_name(&file->tensors[i - 1], &file->tensors[i]) == 0)
+      return kiln_error_set(error, KILN_FILE_MALFORMED,
+                            "safetensors header requires distinct names, got \"%.*s\" twice",
+                            shown(file->tensors[i].name_length), file->tensors[i].name);
+  return KILN_OK;
+}
+
+kiln_status_t kiln_safetensors_open(const void *image, size_t bytes, const kiln_allocator_t *allocator,
+                                    kiln_safetensors_t *file, kiln_error_t *error) {
+  const unsigned char *start = image;
+  uint64_t header_bytes = 0;
+  kiln_status_t status;
+  memset(file, 0, sizeof *file);
+  if (bytes < LENGTH_BYTES)
+    return kiln_error_set(error, KILN_FILE_MALFORMED, "safetensors file requires at least %d bytes, got %zu",
+                          LENGTH_BYTES, bytes);
+  for (int i = LENGTH_BYTES; i-- > 0;)
+    header_bytes = header_bytes << 8 | start[i];
+  uint64_t rest = bytes - LENGTH_BYTES;
+  if (header_bytes > rest || header_bytes > HEADER_LIMIT)
+    return kiln_error_set(error, KILN_FILE_MALFORMED, "safetensors header requires at most %llu bytes, got %llu",
+                          (unsigned long long)(rest < HEADER_LIMIT ? rest : HEADER_LIMIT),
+                          (unsigned long long)header_bytes);
+
+  const char *header = (const char *)image + LENGTH_BYTES;
+  const walk_t begin = {.json = {header, header, header + header_bytes, error}, .data_bytes = rest - header_bytes};
+  walk_t walk = begin;
+  if ((status = read_header(&walk)))
+    return status;
+  file->data = header + header_bytes;
+  if (walk.count > 0) {
+    void *index;
+    size_t index_bytes = walk.count * sizeof(kiln_tensor_t);
+    if ((status = kiln_memory_allocate(allocator, index_bytes + walk.name_bytes, "an index of the weight file", &index,
+                                       error)))
+      return status;
+    file->tensors = index;
+    walk = begin;
+    walk.tensors = file->tensors;
+    walk.names = (char *)index + index_bytes;
+    status = read_header(&walk);
+    file->count = walk.count;
+  }
+  if (status || (status = check_offsets(file, begin.data_bytes, error)) || (status = check_names(file, error)))
+    kiln_safetensors_close(file, allocator);
+  return status;
+}
+
+void kiln_safetensors_close(kiln_safetensors_t *file, const kiln_allocator_t *allocator) {
+  if (file->tensors)
+    allocator->release(allocator->self, file->tensors);
+  memset(file, 0, sizeof *file);
+}
+
+/* Orders a name in parts against a tensor's, as order_by_name does. */
+static int order_name(const kiln_name_t *name, const kiln_tensor_t *tensor) {
+  size_t at = 0;
+  for (int i = 0; i < 3; ++i) {
+    size_t left = tensor->name_length - at;
+    size_t common = name->lengths[i] < left ? name->lengths[i] : left;
+    int order = memcmp(name->parts[i], tensor->name + at, common);
+    if (order || common < name->lengths[i])
+      return order ? order : 1;
+    at += common;
+  }
+  return at < tensor->name_length ? -1 : 0;
+}
+
+kiln_tensor_t *kiln_safetensors_find(const kiln_safetensors_t *file, const kiln_name_t *name) {
+  for (size_t low = 0, high = file->count; low < high;) {
+    size_t middle = low + (high - low) / 2;
+    int order = order_name(name, &file->tensors[middle]);
+    if (order == 0)
+      return &file->tensors[middle];
+    if (order < 0)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return NULL;
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Status codes and the words that go with them. */
+#include "internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+const char *kiln_status_text(kiln_status_t status) {
+  switch (status) {
+  case KILN_OK:
+    return "the call succeeded.";
+  case KILN_NULL_ARGUMENT:
+    return "a required pointer was null; pass every pointer that the header does not call optional.";
+  case KILN_EXTENT_OUT_OF_RANGE:
+    return "a run-time extent lies outside the bounds of its dimension; keep it between the constants in the header.";
+  case KILN_INDEX_OUT_OF_RANGE:
+    return "an index or length in an input lies outside its table; check the values that you pass.";
+  case KILN_ARENA_TOO_SMALL:
+    return "the arena is too small; give at least the ARENA_BYTES of the entry for your number of workers.";
+  case KILN_ARENA_MISALIGNED:
+    return "the arena is not aligned; allocate it with KILN_ARENA_ALIGNMENT.";
+  case KILN_WEIGHTS_NOT_BOUND:
+    return "the model has no weights yet; call bind_weights first and check what it returns.";
+  case KILN_OUT_OF_MEMORY:
+    return "the allocator gave no memory; free some, or give one that has more.";
+  case KILN_UNSUPPORTED_CPU:
+    return "no instruction set in the archive runs on this CPU; compile the model for one that it has.";
+  case KILN_FILE_ERROR:
+    return "a file could not be opened, read or mapped; check the path and the permissions.";
+  case KILN_FILE_MALFORMED:
+    return "the weights are not a well-formed safetensors file; write or copy the file again.";
+  case KILN_WEIGHT_MISSING:
+    return "the weight file lacks a tensor that the model needs; export it under the name that the model uses.";
+  case KILN_WEIGHT_UNEXPECTED:
+    return "the weight file holds a tensor that the model does not know; leave it out, or use the right model.";
+  case KILN_WEIGHT_SHAPE:
+    return "a tensor in the weight file has another shape than in the model; use the file that belongs to the model.";
+  case KILN_WEIGHT_TYPE:
+    return "a tensor in the weight file has another element type than in the model; convert the file.";
+  case KILN_THREAD_ERROR:
+    return "the pool could not start its threads; ask for fewer, or raise the system's limit.";
+  case KILN_INVALID_ARGUMENT:
+    return "an option has no meaning; see the message for which one.";
+  case KILN_INTERNAL_ERROR:
+    return "this is a defect of Kiln; please report it with the message.";
+  }
+  return "not a status of Kiln; check that header and library belong together.";
+}
+
+kiln_status_t kiln_error_set(kiln_error_t *error, kiln_status_t status, const char *format, ...) {
+  if (error) {
+    va_list values;
+    va_start(values, format);
+    error->status = status;
+    error->message[0] = '\0';
+    vsnprintf(error->message, sizeof error->message, format, values);
+    va_end(values);
+  }
+  return status;
+}
+
+kiln_status_t kiln_error_clear(kiln_error_t *error) {
+  if (error) {
+    error->status = KILN_OK;
+    error->message[0] = '\0';
+  }
+  return KILN_OK;
+}
+
+const char *kiln_shape_text(char buffer[KILN_SHAPE_TEXT_BYTES], uint32_t rank, const int64_t *shape) {
+  size_t length = 0;
+  buffer[length++] = '[';
+  for (uint32_t i = 0; i < rank && i < KILN_MAX_RANK; ++i)
+    length +=
+        (size_t)snprintf(buffer + length, KILN_SHAPE_TEXT_BYTES - length, i ? ", %lld" : "%lld", (long long)shape[i]);
+  snprintf(buffer + length, KILN_SHAPE_TEXT_BYTES - length, rank > KILN_MAX_RANK ? ", ...]" : "]");
+  return buffer;
+}
