@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Canonical forms that need new ops; the others are folds.
+#include "compiler/dialect/KilnDialect.h"
+
+#include "mlir/IR/PatternMatch.h"
+
+namespace mlir::kiln {
+namespace {
+
+/// transpose(transpose(x)) ==> transpose(x) with the composed permutation.
+struct ComposeTransposes : OpRewritePattern<TransposeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(TransposeOp op, PatternRewriter &rewriter) const override {
+    auto producer = op.getX().getDefiningOp<TransposeOp>();
+    if (!producer)
+      return failure();
+    SmallVector<int64_t> permutation;
+    for (int64_t axis : op.getPermutation())
+      permutation.push_back(producer.getPermutation()[axis]);
+    rewriter.replaceOpWithNewOp<TransposeOp>(op, op.getType(), producer.getX(), permutation);
+    return success();
+  }
+};
+
+/// A transpose that keeps the order of the axes longer than 1 ==> reshape.
+struct TransposeOfUnitAxes : OpRewritePattern<TransposeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(TransposeOp op, PatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getX().getType());
+    int64_t last = -1;
+    for (int64_t axis : op.getPermutation()) {
+      if (type.getDimSize(axis) == 1)
+        continue;
+      if (axis < last)
+        return failure();
+      last = axis;
+    }
+    rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), op.getX());
+    return success();
+  }
+};
+
+/// matmul(a, transpose(b)) ==> matmul(a, b) with transpose_b the other way.
+struct TransposeOfFactor : OpRewritePattern<MatmulOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MatmulOp op, PatternRewriter &rewriter) const override {
+    auto producer = op.getB().getDefiningOp<TransposeOp>();
+    if (!producer)
+      return failure();
+    ArrayRef<int64_t> permutation = producer.getPermutation();
+    int64_t rank = permutation.size();
+    if (permutation[rank - 1] != rank - 2 || permutation[rank - 2] != rank - 1 ||
+        !llvm::equal(permutation.drop_back(2), llvm::seq<int64_t>(rank - 2)))
+      return failure();
+    rewriter.replaceOpWithNewOp<MatmulOp>(op, op.getType(), op.getA(), producer.getX(), !op.getTransposeB());
+    return success();
+  }
+};
+
+/// A value that every layer passes on unchanged ==> is used from above.
+struct CaptureInvariant : OpRewritePattern<RepeatOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(RepeatOp op, PatternRewriter &rewriter) const override {
+    YieldOp yield = op.getYield();
+    BitVector invariant(op.getInits().size());
+    for (auto [i, carried, yielded] : llvm::enumerate(op.getCarried(), yield.getValues()))
+      invariant[i] = yielded == carried || yielded == op.getInits()[i];
+    // A value replaced by the initial one after the first layer is the initial one in every layer.
+    if (invariant.none())
+      return failure();
+
+    SmallVector<Value> inits, results(op.getInits().size());
+    for (auto [i, init] : llvm::enumerate(op.getInits()))
+      if (!invariant[i])
+        inits.push_back(init);
+    for (int i : invariant.set_bits()) {
+      rewriter.replaceAllUsesWith(op.getCarried()[i], op.getInits()[i]);
+      results[i] = op.getInits()[i];
+    }
+    rewriter.modifyOpInPlace(yield, [&] { yield->eraseOperands(invariant); });
+    auto fewer = RepeatOp::create(rewriter, op.getLoc(), op.getCount(), inits);
+    Block *old = &op.getBody().front(), *body = &fewer.getBody().front();
+    SmallVector<Value> carried(op.getInits());
+    for (size_t i = 0, next = 0; i < carried.size(); ++i)
+      if (!invariant[i]) {
+        carried[i] = body->getArgument(next);
+        results[i] = fewer.getResult(next++);
+      }
+    rewriter.mergeBlocks(old, body, carried);
+    rewriter.replaceOp(op, results);
+    return success();
+  }
+};
+
+} // namespace
+
+void TransposeOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<ComposeTransposes, TransposeOfUnitAxes>(context);
+}
+
+void MatmulOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<TransposeOfFactor>(context);
+}
+
+void RepeatOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<CaptureInvariant>(context);
+}
+
+} // namespace mlir::kiln

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kiln dialect, its attributes and ops. The names of the discardable attributes that later stages read are here too.
+#pragma once
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/TensorEncoding.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+// The generated code has parameters that it does not use.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#include "compiler/dialect/KilnDialect.h.inc"
+#include "compiler/dialect/KilnEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "compiler/dialect/KilnAttributes.h.inc"
+
+#define GET_OP_CLASSES
+#include "compiler/dialect/KilnOps.h.inc"
+#pragma GCC diagnostic pop
+
+namespace mlir::kiln {
+
+/// On a module: an array of SymbolAttr.
+inline constexpr llvm::StringLiteral symbolsAttrName = "kiln.symbols";
+/// On a function that the generated library exports.
+inline constexpr llvm::StringLiteral entryAttrName = "kiln.entry";
+/// On an index argument of an entry: the name of its symbol.
+inline constexpr llvm::StringLiteral symbolAttrName = "kiln.symbol";
+/// On a tensor argument or result of an entry: the name that the caller sees.
+inline constexpr llvm::StringLiteral nameAttrName = "kiln.name";
+/// On a kernel function.
+inline constexpr llvm::StringLiteral kernelAttrName = "kiln.kernel";
+/// On a kernel function: minimum and maximum of each of its index arguments.
+inline constexpr llvm::StringLiteral boundsAttrName = "kiln.bounds";
+/// On a kernel function: the tensor arguments that the result may share memory with.
+inline constexpr llvm::StringLiteral inplaceAttrName = "kiln.inplace";
+
+} // namespace mlir::kiln

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The kiln dialect, its attributes and the type constraints that the op families share.
+#ifndef KILN_DIALECT
+#define KILN_DIALECT
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpBase.td"
+include "mlir/IR/TensorEncoding.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Kiln_Dialect : Dialect {
+  let name = "kiln";
+  let cppNamespace = "::mlir::kiln";
+  let summary = "Operations of transformer models with value semantics on ranked tensors";
+  let description = [{
+    One op for each op of dsl/SPEC.md, by the same name. Extents are exact: a tensor with run-time extents carries an affine
+    map without dimensions as its encoding, whose results are its extents over the symbols of the module:
+
+    ```
+    module attributes {kiln.symbols = [#kiln.symbol<"tokens", 1, 1024>]}
+    tensor<?x768xf32, affine_map<()[s0] -> (s0, 768)>>
+    ```
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let hasConstantMaterializer = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
+}
+
+class Kiln_Attr<string name, string attrMnemonic, list<Trait> traits = []> : AttrDef<Kiln_Dialect, name, traits> {
+  let mnemonic = attrMnemonic;
+}
+
+def Kiln_SymbolAttr : Kiln_Attr<"Symbol", "symbol"> {
+  let summary = "A named run-time extent with inclusive bounds";
+  let description = [{
+    An element of the module's `kiln.symbols`; the symbol `s_i` of an extents map in an entry function is the i-th of them.
+    Example: `#kiln.symbol<"tokens", 1, 1024>`.
+  }];
+  let parameters = (ins StringRefParameter<"the name that the model gives it">:$name, "int64_t":$min, "int64_t":$max);
+  let assemblyFormat = "`<` $name `,` $min `,` $max `>`";
+  let genVerifyDecl = 1;
+}
+
+def Kiln_TiledAttr : Kiln_Attr<"Tiled", "tiled", [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let summary = "The stored layout of a matrix whose dimension `dim` is split into tiles of `size`";
+  let description = [{
+    Stored dense as [ceil(extent / size)][other extent][size], zero padded. `tensor<3072x768xf32, #kiln.tiled<0, 48>>` and
+    its transpose `tensor<768x3072xf32, #kiln.tiled<1, 48>>` are stored alike.
+  }];
+  let parameters = (ins "int64_t":$dim, "int64_t":$size);
+  let assemblyFormat = "`<` $dim `,` $size `>`";
+  let genVerifyDecl = 1;
+}
+
+def Kiln_WeightOrder : I32EnumAttr<"WeightOrder", "how a checkpoint stores the weight of a linear layer", [
+  I32EnumAttrCase<"OutIn", 0, "out_in">,
+  I32EnumAttrCase<"InOut", 1, "in_out">
+]> {
+  let cppNamespace = "::mlir::kiln";
+  let genSpecializedAttr = 0;
+}
+def Kiln_WeightOrderAttr : EnumAttr<Kiln_Dialect, Kiln_WeightOrder, "weight_order">;
+
+// The types that a model's tensors may have.
+def Kiln_FloatTensor : RankedTensorOf<[F32, F16, BF16]>;
+def Kiln_NumericTensor : RankedTensorOf<[F32, F16, BF16, I32, I8]>;
+def Kiln_IntegerTensor : RankedTensorOf<[I32]>;
+def Kiln_Tensor : RankedTensorOf<[F32, F16, BF16, I32, I8, I1]>;
+
+class Kiln_Op<string mnemonic, list<Trait> traits = []> : Op<Kiln_Dialect, mnemonic, traits>;
+
+// An op without effects whose result type follows from its operands and attributes (compiler/dialect/InferTypes.cpp).
+class Kiln_InferredOp<string mnemonic, list<Trait> traits = []>
+    : Kiln_Op<mnemonic, !listconcat([Pure, InferTypeOpAdaptor], traits)>;
+
+#endif // KILN_DIALECT

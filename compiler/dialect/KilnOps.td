@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every op of the dialect; the families are files of their own.
+include "KilnOpsStructure.td"
+include "KilnOpsLookup.td"
+include "KilnOpsContraction.td"
+include "KilnOpsPointwise.td"
+include "KilnOpsReduction.td"
+include "KilnOpsShape.td"

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ops that multiply matrices.
+include "KilnDialect.td"
+
+def Kiln_LinearOp : Kiln_InferredOp<"linear"> {
+  let summary = "x W^T + b, or x W + b for a weight stored [in, out]";
+  let description = [{
+    x W^T + b for a weight stored [out, in] (`out_in`), x W + b for one stored [in, out] (`in_out`), over the last axis of x.
+
+    ```mlir
+    %0 = kiln.linear %x, %weight, %bias weight_order = out_in
+        : (tensor<7x768xf32>, tensor<3072x768xf32>, tensor<3072xf32>) -> tensor<7x3072xf32>
+    ```
+  }];
+  let arguments = (ins Kiln_FloatTensor:$x, Kiln_FloatTensor:$weight, Optional<Kiln_FloatTensor>:$bias,
+                       DefaultValuedAttr<Kiln_WeightOrderAttr, "::mlir::kiln::WeightOrder::OutIn">:$weight_order);
+  let results = (outs Kiln_FloatTensor:$result);
+  let assemblyFormat = [{
+    $x `,` $weight (`,` $bias^)? `weight_order` `=` $weight_order attr-dict `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    /// The dimension of the weight that the outputs are along.
+    unsigned getOutputDim() { return getWeightOrder() == WeightOrder::OutIn ? 0 : 1; }
+  }];
+}
+
+def Kiln_MatmulOp : Kiln_InferredOp<"matmul"> {
+  let summary = "the product of matrices";
+  let description = [{
+    The product of matrices: [..., M, K] and [..., K, N] -> [..., M, N], the leading axes broadcast as NumPy does. With
+    `transpose_b` the second one is [..., N, K].
+
+    ```mlir
+    %0 = kiln.matmul %a, %b transpose_b : (tensor<2x7x64xf32>, tensor<9x64xf32>) -> tensor<2x7x9xf32>
+    ```
+  }];
+  let arguments = (ins Kiln_FloatTensor:$a, Kiln_FloatTensor:$b, UnitAttr:$transpose_b);
+  let results = (outs Kiln_FloatTensor:$result);
+  let assemblyFormat = "$a `,` $b (`transpose_b` $transpose_b^)? attr-dict `:` functional-type(operands, results)";
+  let hasCanonicalizer = 1;
+}
+
+def Kiln_AttentionOp : Kiln_InferredOp<"attention", [AttrSizedOperandSegments]> {
+  let summary = "softmax(scale * Q K^T + mask) V for each head";
+  let description = [{
+    softmax(scale * Q K^T + mask) V for each of `heads` heads: [..., Tq, H*D], [..., Tk, H*D], [..., Tk, H*E] -> [..., Tq, H*E].
+    Keys and values have `key_value_heads` heads, each shared by `heads / key_value_heads` of the queries. `causal`: query i
+    sees keys 0 .. i + (Tk - Tq). `mask` is added to the scaled scores and broadcasts to [..., Tq, Tk]; keys at or beyond
+    `lengths` [...] do not count.
+
+    ```mlir
+    %0 = kiln.attention %q, %k, %v lengths %lengths heads = 12 scale = 1.25e-1 causal
+        : (tensor<2x7x768xf32>, tensor<2x7x768xf32>, tensor<2x7x768xf32>, tensor<2xi32>) -> tensor<2x7x768xf32>
+    ```
+  }];
+  let arguments = (ins Kiln_FloatTensor:$query, Kiln_FloatTensor:$key, Kiln_FloatTensor:$value,
+                       Optional<Kiln_FloatTensor>:$mask, Optional<Kiln_IntegerTensor>:$lengths,
+                       I64Attr:$heads, OptionalAttr<I64Attr>:$key_value_heads, F64Attr:$scale, UnitAttr:$causal);
+  let results = (outs Kiln_FloatTensor:$result);
+  let assemblyFormat = [{
+    $query `,` $key `,` $value (`mask` $mask^)? (`lengths` $lengths^)? `heads` `=` $heads
+    (`key_value_heads` `=` $key_value_heads^)? `scale` `=` $scale (`causal` $causal^)? attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    /// How many heads the keys and values have.
+    int64_t getNumKeyValueHeads() { return getKeyValueHeads().value_or(getHeads()); }
+  }];
+}

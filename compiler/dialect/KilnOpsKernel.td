@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ops that kernel formation introduces: the call of a kernel, and the sinusoidal encoding with its table of frequencies.
+include "KilnDialect.td"
+include "mlir/IR/SymbolInterfaces.td"
+
+def Kiln_CallOp : Kiln_Op<"call", [Pure, AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "the call of a kernel function";
+  let description = [{
+    The call of a kernel function. The types here have their extents over the module's symbols, those of the kernel over its own
+    index arguments, which get the values in brackets. That is what `func.call`, which wants equal types, cannot say.
+
+    ```mlir
+    %0 = kiln.call @kernel_3[%rows](%x, %bias)
+        : (tensor<?x768xf32, affine_map<()[s0, s1] -> (s0 * s1, 768)>>, tensor<768xf32>)
+        -> tensor<?x768xf32, affine_map<()[s0, s1] -> (s0 * s1, 768)>>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<Index>:$extents, Variadic<Kiln_Tensor>:$arguments);
+  let results = (outs Variadic<Kiln_Tensor>:$results);
+  let assemblyFormat = [{
+    $callee (`[` $extents^ `]`)? `(` $arguments `)` attr-dict `:` functional-type($arguments, $results)
+  }];
+}
+
+def Kiln_SinusoidOp : Kiln_Op<"sinusoid", [Pure]> {
+  let summary = "sines of the positions times a table of frequencies";
+  let description = [{
+    Column c of position p is sin(2 pi (p (table[0, c] + table[1, c]) + table[2, c])): a frequency in turns as the sum of two
+    f32 numbers, and a phase in turns. Kernel formation makes it from `kiln.sinusoidal`.
+
+    ```mlir
+    %0 = kiln.sinusoid %positions, %table : (tensor<7xi32>, tensor<3x512xf32>) -> tensor<7x512xf32>
+    ```
+  }];
+  let arguments = (ins Kiln_IntegerTensor:$positions, Kiln_FloatTensor:$table);
+  let results = (outs Kiln_FloatTensor:$result);
+  let assemblyFormat = "$positions `,` $table attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Rows of tables by index, and the indices themselves.
+include "KilnDialect.td"
+
+def Kiln_EmbeddingOp : Kiln_InferredOp<"embedding"> {
+  let summary = "a row of the table for each index";
+  let description = [{
+    A row of the table for each index: [...] and [V, D] -> [..., D].
+
+    ```mlir
+    %0 = kiln.embedding %tokens, %table : (tensor<7xi32>, tensor<50257x768xf32>) -> tensor<7x768xf32>
+    ```
+  }];
+  let arguments = (ins Kiln_IntegerTensor:$indices, Kiln_FloatTensor:$table);
+  let results = (outs Kiln_FloatTensor:$result);
+  let assemblyFormat = "$indices `,` $table attr-dict `:` functional-type(operands, results)";
+}
+
+def Kiln_PositionsOp : Kiln_InferredOp<"positions"> {
+  let summary = "0, 1, ... along an axis of its operand";
+  let description = [{
+    0, 1, ... T - 1, where T is the extent of the operand's axis `axis`. The operand's values do not matter.
+
+    ```mlir
+    %0 = kiln.positions %tokens axis = 0 : (tensor<7xi32>) -> tensor<7xi32>
+    ```
+  }];
+  let arguments = (ins Kiln_Tensor:$x, I64Attr:$axis);
+  let results = (outs Kiln_IntegerTensor:$result);
+  let assemblyFormat = "$x `axis` `=` $axis attr-dict `:` functional-type(operands, results)";
+}
+
+def Kiln_SinusoidalOp : Kiln_Op<"sinusoidal", [Pure]> {
+  let summary = "the sinusoidal position encoding";
+  let description = [{
+    The sinusoidal encoding of Vaswani et al. (2017, section 3.5): column 2i of position p is sin(p / 10000^(2i / D)) and
+    column 2i + 1 is cos of the same.
+
+    ```mlir
+    %0 = kiln.sinusoidal %positions : (tensor<7xi32>) -> tensor<7x512xf32>
+    ```
+  }];
+  let arguments = (ins Kiln_IntegerTensor:$positions);
+  let results = (outs Kiln_FloatTensor:$result);
+  let assemblyFormat = "$positions attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Kiln_GatherOp : Kiln_InferredOp<"gather"> {
+  let summary = "slices of the table by index along an axis";
+  let description = [{
+    Slices of the table by index along an axis: the axis `axis` of the table is replaced by the shape of the indices.
+
+    ```mlir
+    %0 = kiln.gather %table, %indices axis = 1 : (tensor<4x9xf32>, tensor<2x3xi32>) -> tensor<4x2x3xf32>
+    ```
+  }];
+  let arguments = (ins Kiln_Tensor:$table, Kiln_IntegerTensor:$indices, I64Attr:$axis);
+  let results = (outs Kiln_Tensor:$result);
+  let assemblyFormat = "$table `,` $indices `axis` `=` $axis attr-dict `:` functional-type(operands, results)";
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Verifiers of the ops that kernel formation introduces.
+#include "compiler/dialect/Check.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace mlir::kiln;
+
+/// Same rank, element type, fixed extents and stored layout; the symbols of the extents differ by nature.
+static bool agree(Type actual, Type formal) {
+  auto lhs = dyn_cast<RankedTensorType>(actual), rhs = dyn_cast<RankedTensorType>(formal);
+  return lhs && rhs && lhs.getShape() == rhs.getShape() && lhs.getElementType() == rhs.getElementType() &&
+         dyn_cast_or_null<TiledAttr>(lhs.getEncoding()) == dyn_cast_or_null<TiledAttr>(rhs.getEncoding());
+}
+
+LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto kernel = symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getCalleeAttr());
+  if (!kernel || !kernel->hasAttr(kernelAttrName))
+    return emitOpError() << "requires a kernel function, got " << getCalleeAttr();
+  FunctionType type = kernel.getFunctionType();
+  size_t indices = llvm::count_if(type.getInputs(), [](Type input) { return input.isIndex(); });
+  if (getExtents().size() != indices)
+    return emitOpError() << "requires " << indices << " extents, got " << getExtents().size();
+  if (getArguments().size() != type.getNumInputs() - indices || getNumResults() != type.getNumResults())
+    return emitOpError() << "requires " << type.getNumInputs() - indices << " tensors and " << type.getNumResults()
+                         << " results, got " << getArguments().size() << " and " << getNumResults();
+  for (auto [actual, formal] : llvm::zip_equal(getArguments().getTypes(), type.getInputs().drop_front(indices)))
+    if (!agree(actual, formal))
+      return emitOpError() << "requires an argument of type " << formal << ", got " << actual;
+  for (auto [actual, formal] : llvm::zip_equal(getResultTypes(), type.getResults()))
+    if (!agree(actual, formal))
+      return emitOpError() << "requires a result of type " << formal << ", got " << actual;
+  return success();
+}
+
+LogicalResult SinusoidOp::verify() {
+  auto positions = cast<RankedTensorType>(getPositions().getType()), table = cast<RankedTensorType>(getTable().getType()),
+       result = cast<RankedTensorType>(getResult().getType());
+  if (positions.getRank() != 1 || table.getRank() != 2 || table.getDimSize(0) != 3)
+    return emitOpError() << "requires positions [T] and a table [3, D], got " << positions << " and " << table;
+  if (result.getRank() != 2 || result.getDimSize(0) != positions.getDimSize(0) ||
+      result.getDimSize(1) != table.getDimSize(1))
+    return emitOpError() << "requires a result [T, D], got " << result;
+  return success();
+}
