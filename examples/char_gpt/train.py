@@ -180,11 +180,12 @@ def write_vocabulary_header(path, vocabulary):
     literal = "".join({"\n": "\\n", '"': '\\"', "\\": "\\\\"}.get(c, c) for c in vocabulary)
     with open(path, "w") as f:
         f.write(
+            "// SPDX-License-Identifier: Apache-2.0\n"
             "// The characters of the King James Bible; a character's position is its token. By train.py export.\n"
             "#pragma once\n\n#include <string_view>\n\nnamespace char_gpt {\n\n"
             f'inline constexpr std::string_view vocabulary = "{literal}";\n'
             f"static_assert(vocabulary.size() == {len(vocabulary)});\n\n"
-            "}  // namespace char_gpt\n"
+            "} // namespace char_gpt\n"
         )
 
 
