@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Generates text with the library that Kiln made of spec.cpp, and measures it: tokens per second, bits per character on held-out
+// text beside PyTorch's own figure, the size of the archive and of the arena.
+#include "char_gpt.hpp"
+#include "vocabulary.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr int vocabularySize = static_cast<int>(char_gpt::vocabulary.size());
+constexpr int context = CHAR_GPT_FORWARD_TOKENS_MAX;
+
+struct Options {
+  std::string prompt = "And it came to pass, that ";
+  std::string data = CHAR_GPT_DATA;
+  double temperature = 0.7;
+  int characters = 400;
+  int threads = 2;
+  unsigned seed = 1611;
+};
+
+[[noreturn]] void stop(const std::string &message) {
+  std::fprintf(stderr, "char_gpt: %s\n", message.c_str());
+  std::exit(1);
+}
+
+std::string readFile(const std::string &path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in)
+    stop("cannot read \"" + path + "\"");
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+/// The tokens of a text; a character that the model does not know is an error.
+std::vector<std::int32_t> encode(const std::string &text) {
+  std::vector<std::int32_t> tokens;
+  for (char c : text) {
+    std::size_t token = char_gpt::vocabulary.find(c);
+    if (token == std::string_view::npos)
+      stop(std::string("the model has no character '") + c + "'");
+    tokens.push_back(static_cast<std::int32_t>(token));
+  }
+  return tokens;
+}
+
+/// The model with everything that a call needs. Nothing is allocated after this.
+class Generator {
+public:
+  explicit Generator(const Options &options) : logits(static_cast<std::size_t>(context) * vocabularySize) {
+    check(char_gpt_pool_create(options.threads, &pool, &error));
+    check(model.bind((options.data + "/char_gpt.safetensors").c_str(), &error));
+    std::size_t bytes = arenaBytes(options.threads);
+    arena.reset(static_cast<std::byte *>(std::aligned_alloc(KILN_ARENA_ALIGNMENT, bytes)));
+    call = {arena.get(), bytes, char_gpt_pool_executor(pool), &error};
+  }
+  ~Generator() { char_gpt_pool_destroy(pool); }
+  Generator(const Generator &) = delete;
+  Generator &operator=(const Generator &) = delete;
+
+  static std::size_t arenaBytes(int threads) {
+    std::size_t bytes = CHAR_GPT_FORWARD_ARENA_BYTES(threads);
+    return (bytes + KILN_ARENA_ALIGNMENT - 1) / KILN_ARENA_ALIGNMENT * KILN_ARENA_ALIGNMENT;
+  }
+
+  /// Logits of each position's next character: [tokens, vocabulary].
+  const float *run(std::span<const std::int32_t> tokens) {
+    check(model.forward(call, tokens, std::span<float>(logits).first(tokens.size() * vocabularySize)));
+    return logits.data();
+  }
+
+private:
+  void check(kiln_status_t status) {
+    if (status != KILN_OK)
+      stop(std::string(error.message) + " (" + char_gpt_status_text(status) + ")");
+  }
+
+  struct Free {
+    void operator()(std::byte *memory) const { std::free(memory); }
+  };
+  kiln_error_t error{};
+  kiln_pool_t *pool = nullptr;
+  char_gpt::Model model;
+  std::unique_ptr<std::byte, Free> arena;
+  std::vector<float> logits;
+  kiln_call_t call{};
+};
+
+/// Draws a character from softmax(logits / temperature); temperature 0 takes the likeliest.
+std::int32_t sample(const float *logits, double temperature, std::mt19937 &random) {
+  const float *best = std::max_element(logits, logits + vocabularySize);
+  if (temperature <= 0)
+    return static_cast<std::int32_t>(best - logits);
+  std::vector<double> weights;
+  for (int i = 0; i < vocabularySize; ++i)
+    weights.push_back(std::exp((logits[i] - *best) / temperature));
+  return std::discrete_distribution<std::int32_t>(weights.begin(), weights.end())(random);
+}
+
+/// Writes the prompt and what follows it; returns tokens per second.
+double generate(Generator &generator, const Options &options) {
+  std::vector<std::int32_t> tokens = encode(options.prompt);
+  if (tokens.empty())
+    stop("the prompt must have at least one character");
+  std::mt19937 random(options.seed);
+  std::fputs(options.prompt.c_str(), stdout);
+  auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < options.characters; ++i) {
+    std::size_t length = std::min<std::size_t>(tokens.size(), context);
+    const float *logits = generator.run(std::span(tokens).last(length));
+    std::int32_t next = sample(logits + (length - 1) * vocabularySize, options.temperature, random);
+    tokens.push_back(next);
+    std::fputc(char_gpt::vocabulary[next], stdout);
+    std::fflush(stdout);
+  }
+  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  return options.characters / seconds.count();
+}
+
+/// The mean of -log2 p over characters 1 .. 255 of each window of 256, each predicted from its own window.
+double bitsPerCharacter(Generator &generator, const std::string &text) {
+  std::vector<std::int32_t> tokens = encode(text);
+  double bits = 0;
+  std::size_t count = 0;
+  for (std::size_t first = 0; first + context <= tokens.size(); first += context) {
+    std::span<const std::int32_t> window(tokens.data() + first, context);
+    const float *logits = generator.run(window);
+    for (int i = 0; i + 1 < context; ++i, ++count, logits += vocabularySize) {
+      double most = *std::max_element(logits, logits + vocabularySize), sum = 0;
+      for (int c = 0; c < vocabularySize; ++c)
+        sum += std::exp(logits[c] - most);
+      bits -= (logits[window[i + 1]] - most - std::log(sum)) / std::log(2.0);
+    }
+  }
+  return bits / static_cast<double>(count);
+}
+
+/// The number after "bits_per_character" in expected.json.
+double expectedBits(const Options &options) {
+  std::string text = readFile(options.data + "/expected.json");
+  std::size_t at = text.find("\"bits_per_character\":");
+  if (at == std::string::npos)
+    stop("expected.json lacks bits_per_character");
+  return std::strtod(text.c_str() + text.find(':', at) + 1, nullptr);
+}
+
+Options parse(int argc, char **argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    std::string word = argv[i];
+    if (word == "--help") {
+      std::puts("char_gpt_demo [--prompt TEXT] [--temperature X] [--characters N] [--threads N] [--seed N] [--data FOLDER]");
+      std::exit(0);
+    }
+    if (i + 1 == argc)
+      stop("option \"" + word + "\" is unknown or lacks its value; see --help");
+    std::string value = argv[++i];
+    char *end = nullptr;
+    double number = std::strtod(value.c_str(), &end);
+    bool isNumber = !value.empty() && *end == 0;
+    if (word == "--prompt")
+      options.prompt = value;
+    else if (word == "--data")
+      options.data = value;
+    else if (!isNumber)
+      stop("option \"" + word + "\" is unknown, or wants a number; got \"" + value + "\"");
+    else if (word == "--temperature" && number >= 0)
+      options.temperature = number;
+    else if (word == "--characters" && number >= 0 && number <= 1e6)
+      options.characters = static_cast<int>(number);
+    else if (word == "--threads" && number >= 1 && number <= 1024)
+      options.threads = static_cast<int>(number);
+    else if (word == "--seed" && number >= 0 && number <= 4294967295.0)
+      options.seed = static_cast<unsigned>(number);
+    else
+      stop("option \"" + word + "\" is unknown, or does not take " + value);
+  }
+  return options;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Options options = parse(argc, argv);
+  Generator generator(options);
+  double rate = generate(generator, options);
+  double ours = bitsPerCharacter(generator, readFile(options.data + "/heldout.txt"));
+  double expected = expectedBits(options);
+  std::printf("\n\n%.0f tokens per second, %d threads\n", rate, options.threads);
+  std::printf("held-out text: %.5f bits per character; PyTorch %.5f; difference %.1e\n", ours, expected, std::fabs(ours - expected));
+  std::printf("archive %.0f kB, arena %.0f kB\n", std::filesystem::file_size(CHAR_GPT_ARCHIVE) / 1e3,
+              Generator::arenaBytes(options.threads) / 1e3);
+  if (!(std::fabs(ours - expected) <= 1e-4))
+    stop("the bits per character differ from PyTorch's by more than 1e-4");
+}
