@@ -8,7 +8,6 @@ find_package(MLIR REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
 if(NOT LLVM_VERSION_MAJOR EQUAL 22)
   message(FATAL_ERROR "kiln needs LLVM/MLIR 22, found ${LLVM_PACKAGE_VERSION} in ${LLVM_DIR}")
 endif()
-find_package(Halide REQUIRED)
 find_package(fmt REQUIRED)
 list(APPEND CMAKE_MODULE_PATH "${MLIR_CMAKE_DIR}" "${LLVM_CMAKE_DIR}")
 include(TableGen)
@@ -19,6 +18,9 @@ add_library(kiln_mlir INTERFACE)
 add_library(kiln::mlir ALIAS kiln_mlir)
 target_include_directories(kiln_mlir SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 target_link_libraries(kiln_mlir INTERFACE MLIR LLVM)
+
+# After the above: it looks for LLVM 14 and overwrites the variables of 22.
+find_package(Halide REQUIRED)
 
 # One precompiled header for all of them: 2 s a file instead of 15.
 add_library(kiln_mlir_pch STATIC "${CMAKE_CURRENT_LIST_DIR}/mlir_pch.cpp")
