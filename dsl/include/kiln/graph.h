@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a trace leaves: plain data that the compiler's frontend imports. Nothing here depends on MLIR, and nothing in the
-// compiler depends on the types of the DSL: this file is the boundary.
+// What a trace leaves: plain data that the compiler's frontend imports. Nothing here depends on MLIR, and nothing in
+// the compiler depends on the types of the DSL: this file is the boundary.
 //
 // Names are (scope, leaf) pairs, never strings: libstdc++ 12 cannot move a std::string in a constant expression.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "kiln/dim.h"
@@ -17,27 +18,44 @@ enum class ElementType : std::uint8_t { f32, f16, bf16, i32, i8, boolean };
 
 /// Every operation of dsl/SPEC.md, by its one name. The kiln dialect has an op of the same mnemonic for each.
 enum class Op : std::uint8_t {
-  input,       // no operand; Attributes::index = position in the entry's inputs
-  parameter,   // no operand; Attributes::index = position in Graph::parameters
-  constant,    // no operand; Attributes::values, row major
-  embedding,   // indices, table
-  positions,   // one operand giving the extent: [..., T, (E)] -> i32 [T]; Attributes::axis = the axis counted
-  sinusoidal,  // positions i32 [T] -> f32 [T, D] (Vaswani 2017, section 3.5)
-  linear,      // x, weight, optional bias; Attributes::weight_order
-  matmul,      // a [..., M, K], b [..., K, N]
-  add, sub, mul, div, maximum,              // two operands, broadcast as NumPy does
-  exp, log, sqrt, tanh, sigmoid, relu, gelu, gelu_tanh, silu,
-  softmax, log_softmax,                     // Attributes::axis
+  input,      // no operand; Attributes::index = position in the entry's inputs
+  parameter,  // no operand; Attributes::index = position in Graph::parameters
+  constant,   // no operand; Attributes::values, row major
+  embedding,  // indices, table
+  positions,  // one operand giving the extent: [..., T, (E)] -> i32 [T]; Attributes::axis = the axis counted
+  sinusoidal, // positions i32 [T] -> f32 [T, D] (Vaswani 2017, section 3.5)
+  linear,     // x, weight, optional bias; Attributes::weight_order
+  matmul,     // a [..., M, K], b [..., K, N]
+  add,
+  sub,
+  mul,
+  div,
+  maximum, // two operands, broadcast as NumPy does
+  exp,
+  log,
+  sqrt,
+  tanh,
+  sigmoid,
+  relu,
+  gelu,
+  gelu_tanh,
+  silu,
+  softmax,
+  log_softmax, // Attributes::axis
   layer_norm,  // x, weight, bias; over the last axis; Attributes::epsilon
   rms_norm,    // x, weight; over the last axis; Attributes::epsilon
-  attention,   // q [..., Tq, H*D], k [..., Tk, H*D], v [..., Tk, H*E], then mask if has_mask, then lengths if has_lengths
-  reshape, transpose,                       // Attributes::permutation
-  concat,                                   // n operands; Attributes::axis
-  slice,                                    // Attributes::axis, start; the extent is the result's
-  gather,      // table, i32 indices; Attributes::axis
-  mean, max, sum, argmax,                   // Attributes::axis; the axis is dropped
-  dropout,     // identity when run
-  stack,       // operands: the carried values; Attributes::index = position in Graph::regions of the body
+  attention, // q [..., Tq, H*D], k [..., Tk, H*D], v [..., Tk, H*E], then mask if has_mask, then lengths if has_lengths
+  reshape,
+  transpose, // Attributes::permutation
+  concat,    // n operands; Attributes::axis
+  slice,     // Attributes::axis, start; the extent is the result's
+  gather,    // table, i32 indices; Attributes::axis
+  mean,
+  max,
+  sum,
+  argmax,  // Attributes::axis; the axis is dropped
+  dropout, // identity when run
+  stack,   // operands: the carried values; Attributes::index = position in Graph::regions of the body
 };
 
 /// How a checkpoint stores the weight of a linear layer.
@@ -72,8 +90,9 @@ struct Node {
   int scope = -1; // where it was traced, for messages and names
 };
 
-/// One step of a call path, "h", "attn": Graph::path joins them with dots. A stack's layers share one scope whose `copies` > 1; its
-/// index is written "{}" in a path: "h.{}.ln_1.weight".
+/// One step of a call path, "h", "attn": Graph::path joins them with dots. Scope 0 is the model itself, with the empty
+/// name. A stack's layers share one scope whose `copies` > 0 is their number; the index is written "{}" in a path:
+/// "h.{}.ln_1.weight".
 struct Scope {
   int parent = -1;
   const char *name = "";
@@ -90,13 +109,20 @@ struct Parameter {
   std::vector<std::int64_t> shape;
 };
 
-/// A list of nodes: the body of an entry or of a stack.
+constexpr std::int64_t element_count(const Parameter &parameter) {
+  std::int64_t product = 1;
+  for (std::int64_t extent : parameter.shape)
+    product *= extent;
+  return product;
+}
+
+/// A list of nodes: the body of an entry or of a stack. A stack carries one value.
 struct Region {
-  std::vector<int> nodes;     // in order of execution; a nested stack is one node
-  std::vector<int> arguments; // nodes with Op::input: an entry's inputs, or the values that a stack carries
+  std::vector<int> nodes;     // in order of execution, without the arguments; a nested stack is one node
+  std::vector<int> arguments; // nodes with Op::input: an entry's inputs, or the value that a stack carries
   std::vector<int> results;   // what an entry returns, or what the next layer gets
   std::int64_t count = 1;     // layers
-  int scope = -1;             // a stack: the scope of its layers
+  int scope = -1;             // a stack: the scope of its layers; an entry: -1
 };
 
 /// An entry point: a function of the generated library.
@@ -113,6 +139,26 @@ struct Graph {
   std::vector<Parameter> parameters;
   std::vector<Region> regions;
   std::vector<Entry> entries;
+
+  /// "h.{}.ln_1", empty for the model itself.
+  std::string path(int scope) const {
+    if (scope <= 0)
+      return "";
+    std::string above = path(scopes[scope].parent);
+    return above + (above.empty() ? "" : ".") + scopes[scope].name + (scopes[scope].copies > 0 ? ".{}" : "");
+  }
+  /// "h.{}.ln_1.weight".
+  std::string name(const Parameter &parameter) const {
+    std::string owner = path(parameter.scope);
+    return owner + (owner.empty() ? "" : ".") + parameter.leaf;
+  }
+  /// How many tensors of a checkpoint the parameter stands for: the layers of the stacks around it.
+  constexpr std::int64_t copies(const Parameter &parameter) const {
+    std::int64_t product = 1;
+    for (int at = parameter.scope; at > 0; at = scopes[at].parent)
+      product *= scopes[at].copies > 0 ? scopes[at].copies : 1;
+    return product;
+  }
 };
 
 } // namespace kiln

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Layers made of layers: attention with its projections, the two-layer perceptron, the encoder and decoder blocks of
+// the Transformer, and Stack. Inside, calls pass the caller's site on, so that messages name the caller's line.
+#pragma once
+
+#include "kiln/layers.h"
+
+namespace kiln {
+
+enum class Activation { relu, gelu, gelu_tanh, silu, sigmoid, tanh };
+
+/// Where a block normalises: before a part, x + part(norm(x)), or after it, norm(x + part(x)).
+enum class NormOrder { pre, post };
+
+template <Activation A> constexpr auto activate(const tensor auto &x, Site site = Site::here()) {
+  if constexpr (A == Activation::relu)
+    return relu(x, site);
+  else if constexpr (A == Activation::gelu)
+    return gelu(x, site);
+  else if constexpr (A == Activation::gelu_tanh)
+    return gelu_tanh(x, site);
+  else if constexpr (A == Activation::silu)
+    return silu(x, site);
+  else if constexpr (A == Activation::sigmoid)
+    return sigmoid(x, site);
+  else
+    return tanh(x, site);
+}
+
+/// q_proj, k_proj, v_proj, attention of `Heads` heads, out_proj.
+template <std::int64_t Width, int Heads, bool Bias = true> class MultiHeadAttention : public Named {
+public:
+  using Named::Named;
+
+  /// Self-attention.
+  template <class Mask = None, class Lengths = None>
+  constexpr auto operator()(const tensor auto &x, const AttentionOptions<Mask, Lengths> &options = {},
+                            Site site = Site::here()) const {
+    return (*this)(x, x, options, site);
+  }
+  /// Cross-attention: queries from `x`, keys and values from `memory`.
+  template <class Mask = None, class Lengths = None>
+  constexpr auto operator()(const tensor auto &x, const tensor auto &memory,
+                            const AttentionOptions<Mask, Lengths> &options = {}, Site site = Site::here()) const {
+    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    auto q = q_proj(x, site);
+    auto k = k_proj(memory, site);
+    auto v = v_proj(memory, site);
+    return out_proj(attention<Heads>(q, k, v, options, site), site);
+  }
+
+private:
+  Linear<Width, Width, Bias> q_proj{"q_proj"}, k_proj{"k_proj"}, v_proj{"v_proj"}, out_proj{"out_proj"};
+};
+
+/// fc1, activation, fc2.
+template <std::int64_t Width, std::int64_t Hidden, Activation A = Activation::gelu, bool Bias = true>
+class Mlp : public Named {
+public:
+  using Named::Named;
+
+  constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
+    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    return fc2(activate<A>(fc1(x, site), site), site);
+  }
+
+private:
+  Linear<Width, Hidden, Bias> fc1{"fc1"};
+  Linear<Hidden, Width, Bias> fc2{"fc2"};
+};
+
+struct BlockOptions {
+  NormOrder norm = NormOrder::pre;
+  Activation activation = Activation::gelu;
+  bool causal = false; // of the self-attention; a decoder block's always is
+  double epsilon = 1e-5;
+};
+
+namespace detail {
+
+/// x + part(norm(x)), or norm(x + part(x)).
+template <NormOrder Order, std::int64_t Width>
+constexpr auto residual(const tensor auto &x, const LayerNorm<Width> &norm, Site site, auto part) {
+  if constexpr (Order == NormOrder::pre)
+    return add(x, part(norm(x, site)), site);
+  else
+    return norm(add(x, part(x), site), site);
+}
+
+template <class Options> constexpr Options with_causal(Options options, bool causal) {
+  options.causal = options.causal || causal;
+  return options;
+}
+
+} // namespace detail
+
+/// self_attn, norm1, mlp, norm2.
+template <std::int64_t Width, int Heads, std::int64_t Hidden, BlockOptions Options = BlockOptions{}>
+class EncoderBlock : public Named {
+public:
+  using Named::Named;
+
+  template <class Mask = None, class Lengths = None>
+  constexpr auto operator()(const tensor auto &x, const AttentionOptions<Mask, Lengths> &options = {},
+                            Site site = Site::here()) const {
+    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    return forward(x, options, site);
+  }
+  template <class Mask = None, class Lengths = None>
+  constexpr auto forward(const tensor auto &x, const AttentionOptions<Mask, Lengths> &options = {},
+                         Site site = {}) const {
+    auto seen = detail::with_causal(options, Options.causal);
+    auto attended = detail::residual<Options.norm>(x, norm1, site, [&](auto y) { return self_attn(y, seen, site); });
+    return detail::residual<Options.norm>(attended, norm2, site, [&](auto y) { return mlp(y, site); });
+  }
+
+private:
+  MultiHeadAttention<Width, Heads> self_attn{"self_attn"};
+  LayerNorm<Width> norm1{"norm1", Options.epsilon};
+  Mlp<Width, Hidden, Options.activation> mlp{"mlp"};
+  LayerNorm<Width> norm2{"norm2", Options.epsilon};
+};
+
+/// self_attn (causal), norm1, cross_attn over `memory`, norm2, mlp, norm3.
+template <std::int64_t Width, int Heads, std::int64_t Hidden, BlockOptions Options = BlockOptions{}>
+class DecoderBlock : public Named {
+public:
+  using Named::Named;
+
+  template <class Own = AttentionOptions<>, class Cross = AttentionOptions<>>
+  constexpr auto operator()(const tensor auto &x, const tensor auto &memory, const Own &own = {},
+                            const Cross &cross = {}, Site site = Site::here()) const {
+    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    return forward(x, memory, own, cross, site);
+  }
+  template <class Own = AttentionOptions<>, class Cross = AttentionOptions<>>
+  constexpr auto forward(const tensor auto &x, const tensor auto &memory, const Own &own = {}, const Cross &cross = {},
+                         Site site = {}) const {
+    auto seen = detail::with_causal(own, true);
+    auto attended = detail::residual<Options.norm>(x, norm1, site, [&](auto y) { return self_attn(y, seen, site); });
+    auto informed = detail::residual<Options.norm>(attended, norm2, site,
+                                                   [&](auto y) { return cross_attn(y, memory, cross, site); });
+    return detail::residual<Options.norm>(informed, norm3, site, [&](auto y) { return mlp(y, site); });
+  }
+
+private:
+  MultiHeadAttention<Width, Heads> self_attn{"self_attn"};
+  LayerNorm<Width> norm1{"norm1", Options.epsilon};
+  MultiHeadAttention<Width, Heads> cross_attn{"cross_attn"};
+  LayerNorm<Width> norm2{"norm2", Options.epsilon};
+  Mlp<Width, Hidden, Options.activation> mlp{"mlp"};
+  LayerNorm<Width> norm3{"norm3", Options.epsilon};
+};
+
+/// `Count` layers of one kind, each with its own weights: "h.0", "h.1", ... The body is traced once. `Block` is any
+/// type with a `forward` that returns the type of its first argument; further arguments are the same for every layer.
+template <std::int64_t Count, class Block> class Stack : public Named {
+public:
+  using Named::Named;
+
+  template <tensor X, class... Others> constexpr auto operator()(const X &x, const Others &...others) const {
+    Tracer &tracer = *x.tracer;
+    int scope = scope_in(tracer, Count);
+    ScopeGuard guard(tracer, scope);
+    if (Count < 1)
+      tracer.fail(rules::stack_c2, Count);
+    using Carried = TensorOf<X::element, X::shape>;
+    Attributes attributes;
+    attributes.index = tracer.open(scope, Count);
+    Carried carried(&tracer, tracer.argument(X::element, {X::shape.begin(), X::shape.end()}));
+    auto y = block.forward(carried, others...);
+    if constexpr (!std::is_same_v<decltype(y), Carried>)
+      tracer.fail(rules::stack_c1, detail::typed(y).data(), detail::typed(carried).data());
+    tracer.result(y.node);
+    tracer.close();
+    return detail::emit<Carried>(&tracer, Op::stack, {x.node}, std::move(attributes));
+  }
+
+private:
+  Block block{};
+};
+
+} // namespace kiln

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Elementwise operations, and what every operation is made with. An operation checks its constraints, then appends one
+// node; a broken rule is recorded and the function still yields the type that it should have had.
+#pragma once
+
+#include "kiln/shapes.h"
+
+namespace kiln {
+
+namespace detail {
+
+template <class Result>
+constexpr Result emit(Tracer *tracer, Op op, std::vector<int> operands, Attributes attributes = {}) {
+  int node = tracer->add(op, Result::element, {Result::shape.begin(), Result::shape.end()}, std::move(operands),
+                         std::move(attributes));
+  return Result(tracer, node);
+}
+
+/// "f32[tokens 1..1024, 768]".
+template <tensor X> constexpr Text typed(const X &) { return Text().put(X::element).put(X::shape); }
+
+template <tensor X, tensor Y> constexpr Text typed(const X &x, const Y &y) {
+  return typed(x).put(" and ").put(typed(y).data());
+}
+
+/// The attributes of an operation along an axis, which is a mistake if it is out of range.
+template <int Axis, tensor X> constexpr Attributes along(const X &x, const char *rule) {
+  if (!axis_within(Axis, X::rank))
+    x.tracer->fail(rule, Text().put("axis ").put(Axis).put(" of ").put(typed(x).data()).data());
+  Attributes attributes;
+  attributes.axis = normal_axis(Axis, X::rank);
+  return attributes;
+}
+
+template <ElementType E> constexpr Tensor<E> number(Tracer *tracer, double value) {
+  Attributes attributes;
+  attributes.values.push_back(value);
+  return emit<Tensor<E>>(tracer, Op::constant, {}, std::move(attributes));
+}
+
+template <Op O, tensor A, tensor B> constexpr auto elementwise(const A &a, const B &b, Site site) {
+  a.tracer->at(site);
+  if (!broadcasts(A::shape, B::shape))
+    a.tracer->fail(rules::broadcast_c1, typed(a, b).data());
+  if (A::element != B::element)
+    a.tracer->fail(rules::broadcast_c2, typed(a, b).data());
+  return emit<TensorOf<A::element, broadcast(A::shape, B::shape)>>(a.tracer, O, {a.node, b.node});
+}
+template <Op O, tensor A, scalar B> constexpr auto elementwise(const A &a, B b, Site site) {
+  return elementwise<O>(a, number<A::element>(a.tracer, static_cast<double>(b)), site);
+}
+template <Op O, scalar A, tensor B> constexpr auto elementwise(A a, const B &b, Site site) {
+  return elementwise<O>(number<B::element>(b.tracer, static_cast<double>(a)), b, site);
+}
+
+template <Op O, tensor X> constexpr auto unary(const X &x, Site site) {
+  x.tracer->at(site);
+  if (!floating(X::element))
+    x.tracer->fail(rules::unary_c1, typed(x).data());
+  return emit<TensorOf<X::element, X::shape>>(x.tracer, O, {x.node});
+}
+
+} // namespace detail
+
+/// Two tensors, or a tensor and a number.
+template <class A, class B>
+concept operands = (tensor<A> && (tensor<B> || scalar<B>)) || (scalar<A> && tensor<B>);
+
+// --- elementwise: NumPy's broadcasting; a number becomes a constant of rank 0
+// -----------------------------------------------
+
+template <class A, class B>
+requires operands<A, B>
+constexpr auto add(const A &a, const B &b, Site site = Site::here()) {
+  return detail::elementwise<Op::add>(a, b, site);
+}
+template <class A, class B>
+requires operands<A, B>
+constexpr auto sub(const A &a, const B &b, Site site = Site::here()) {
+  return detail::elementwise<Op::sub>(a, b, site);
+}
+template <class A, class B>
+requires operands<A, B>
+constexpr auto mul(const A &a, const B &b, Site site = Site::here()) {
+  return detail::elementwise<Op::mul>(a, b, site);
+}
+template <class A, class B>
+requires operands<A, B>
+constexpr auto div(const A &a, const B &b, Site site = Site::here()) {
+  return detail::elementwise<Op::div>(a, b, site);
+}
+template <class A, class B>
+requires operands<A, B>
+constexpr auto maximum(const A &a, const B &b, Site site = Site::here()) {
+  return detail::elementwise<Op::maximum>(a, b, site);
+}
+template <class A, class B>
+requires operands<A, B>
+constexpr auto operator+(const A &a, const B &b) { return add(a, b, Site()); }
+template <class A, class B>
+requires operands<A, B>
+constexpr auto operator-(const A &a, const B &b) { return sub(a, b, Site()); }
+template <class A, class B>
+requires operands<A, B>
+constexpr auto operator*(const A &a, const B &b) { return mul(a, b, Site()); }
+template <class A, class B>
+requires operands<A, B>
+constexpr auto operator/(const A &a, const B &b) { return div(a, b, Site()); }
+
+constexpr auto exp(const tensor auto &x, Site site = Site::here()) { return detail::unary<Op::exp>(x, site); }
+constexpr auto log(const tensor auto &x, Site site = Site::here()) { return detail::unary<Op::log>(x, site); }
+constexpr auto sqrt(const tensor auto &x, Site site = Site::here()) { return detail::unary<Op::sqrt>(x, site); }
+constexpr auto tanh(const tensor auto &x, Site site = Site::here()) { return detail::unary<Op::tanh>(x, site); }
+constexpr auto sigmoid(const tensor auto &x, Site site = Site::here()) { return detail::unary<Op::sigmoid>(x, site); }
+constexpr auto relu(const tensor auto &x, Site site = Site::here()) { return detail::unary<Op::relu>(x, site); }
+/// x * Phi(x), by erf.
+constexpr auto gelu(const tensor auto &x, Site site = Site::here()) { return detail::unary<Op::gelu>(x, site); }
+/// The tanh form of GELU.
+constexpr auto gelu_tanh(const tensor auto &x, Site site = Site::here()) {
+  return detail::unary<Op::gelu_tanh>(x, site);
+}
+constexpr auto silu(const tensor auto &x, Site site = Site::here()) { return detail::unary<Op::silu>(x, site); }
+
+/// The identity when run; states where training drops values.
+constexpr auto dropout(const tensor auto &x, double probability, Site site = Site::here()) {
+  x.tracer->at(site);
+  if (!(probability >= 0 && probability < 1))
+    x.tracer->fail(rules::dropout_c1, probability);
+  return detail::unary<Op::dropout>(x, site);
+}
+
+} // namespace kiln

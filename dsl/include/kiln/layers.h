@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Layers: objects with a name that own parameters. Calling a layer traces its `forward` in a scope of that name below
+// the caller's, so the name of a parameter is its call path: "h.{}.attn.c_attn.weight".
+//
+// A layer keeps the scope of its first call: called again, or from another layer that got it by reference, it has the
+// same parameters.
+#pragma once
+
+#include "kiln/ops.h"
+
+namespace kiln {
+
+/// What a layer is called, and where: the base of every layer.
+class Named {
+public:
+  constexpr Named() = default;
+  constexpr explicit Named(const char *name) : name(name) {}
+
+protected:
+  /// The scope of this layer, opened at the first call.
+  constexpr int scope_in(Tracer &tracer, std::int64_t copies = 0) const {
+    // A trace owns its model and calls it through const functions; g++ 12 cannot read a mutable member in a constant
+    // expression.
+    if (scope < 0)
+      const_cast<int &>(scope) = tracer.child(name, copies);
+    return scope;
+  }
+
+private:
+  const char *name = "";
+  int scope = -1;
+};
+
+namespace detail {
+template <class First, class... Rest> constexpr Tracer &tracer_of(const First &first, const Rest &...rest) {
+  if constexpr (tensor<First>)
+    return *first.tracer;
+  else {
+    static_assert(sizeof...(Rest) > 0, "kiln: a layer requires a tensor among its arguments [layer_c3]");
+    return tracer_of(rest...);
+  }
+}
+} // namespace detail
+
+/// The base of a layer of one's own: `struct Attention : kiln::Layer<Attention> { using Layer::Layer; ... forward(...)
+/// const }`.
+template <class Self> class Layer : public Named {
+public:
+  using Named::Named;
+
+  template <class... Arguments> constexpr auto operator()(const Arguments &...arguments) const {
+    Tracer &tracer = detail::tracer_of(arguments...);
+    ScopeGuard guard(tracer, scope_in(tracer));
+    return static_cast<const Self &>(*this).forward(arguments...);
+  }
+};
+
+/// y = x W^T + b: parameters weight and bias.
+template <std::int64_t In, std::int64_t Out, bool Bias = true, WeightOrder Order = WeightOrder::out_in>
+class Linear : public Named {
+public:
+  using Named::Named;
+
+  constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
+    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    constexpr bool out_first = Order == WeightOrder::out_in;
+    auto weight = parameter < f32, out_first ? Out : In, out_first ? In : Out > (x, "weight", site);
+    if constexpr (Bias)
+      return linear<Order>(x, weight, parameter<f32, Out>(x, "bias", site), site);
+    else
+      return linear<Order>(x, weight, site);
+  }
+};
+
+/// Rows of a table [Rows, Width]: parameter weight.
+template <std::int64_t Rows, std::int64_t Width> class Embedding : public Named {
+public:
+  using Named::Named;
+
+  constexpr auto operator()(const tensor auto &indices, Site site = Site::here()) const {
+    ScopeGuard guard(*indices.tracer, scope_in(*indices.tracer));
+    return embedding(indices, weight(indices, site), site);
+  }
+  /// The table itself.
+  constexpr auto weight(const tensor auto &context, Site site = Site::here()) const {
+    ScopeGuard guard(*context.tracer, scope_in(*context.tracer));
+    return parameter<f32, Rows, Width>(context, "weight", site);
+  }
+};
+
+/// Scores of every row of an embedding: x E^T, the output layer that shares the input's weights.
+template <tensor X, std::int64_t Rows, std::int64_t Width>
+constexpr auto logits(const X &x, const Embedding<Rows, Width> &embedding, Site site = Site::here()) {
+  auto weight = embedding.weight(x, site);
+  return detail::linear<WeightOrder::out_in>(x, weight, {x.node, weight.node}, rules::logits_c1);
+}
+
+/// Parameters weight and bias.
+template <std::int64_t Width> class LayerNorm : public Named {
+public:
+  constexpr explicit LayerNorm(const char *name, double epsilon = 1e-5) : Named(name), epsilon(epsilon) {}
+
+  constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
+    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    return layer_norm(x, parameter<f32, Width>(x, "weight", site), parameter<f32, Width>(x, "bias", site), epsilon,
+                      site);
+  }
+
+private:
+  double epsilon;
+};
+
+/// Parameter weight.
+template <std::int64_t Width> class RmsNorm : public Named {
+public:
+  constexpr explicit RmsNorm(const char *name, double epsilon = 1e-6) : Named(name), epsilon(epsilon) {}
+
+  constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
+    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    return rms_norm(x, parameter<f32, Width>(x, "weight", site), epsilon, site);
+  }
+
+private:
+  double epsilon;
+};
+
+} // namespace kiln

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a model's type to its Graph, and the figures that follow from it: parameters, bytes of weights, operations. All
+// of it is constexpr; a model that breaks a rule does not compile, and the error says which layer, rule, extents and
+// line.
+#pragma once
+
+#include <array>
+#include <initializer_list>
+#include <tuple>
+
+#include "kiln/blocks.h"
+
+namespace kiln {
+
+/// Names of an entry's inputs or outputs.
+struct Names {
+  static constexpr int capacity = 16;
+  const char *items[capacity]{};
+  int count = 0;
+
+  constexpr Names() = default;
+  constexpr Names(std::initializer_list<const char *> names) {
+    for (const char *name : names)
+      items[count++] = name;
+  }
+};
+
+/// The base of a model: a struct of layers with a `forward`. A model may name what goes in and out:
+/// `static constexpr kiln::Names inputs{"tokens"}, outputs{"logits"};`. Inputs are arg0, arg1, ... otherwise, and
+/// outputs are output, or output0, output1, ...
+///
+/// A model with several entries has a `static constexpr auto entries()` in place of the names, after its functions:
+/// `return std::tuple{kiln::entry("encode", &M::encode, {"source"}, {"memory"}), ...};`.
+struct Model {
+  static constexpr Names inputs{}, outputs{};
+};
+
+template <class Function> struct EntryPoint {
+  const char *name;
+  Function function;
+  Names inputs, outputs;
+};
+
+template <class Function>
+constexpr EntryPoint<Function> entry(const char *name, Function function, Names inputs = {}, Names outputs = {}) {
+  return {name, function, inputs, outputs};
+}
+
+/// Several results of a forward.
+constexpr auto outputs(const tensor auto &...results) { return std::tuple{results...}; }
+
+namespace detail {
+
+inline constexpr const char *argument_names[] = {"arg0", "arg1", "arg2",  "arg3",  "arg4",  "arg5",  "arg6",  "arg7",
+                                                 "arg8", "arg9", "arg10", "arg11", "arg12", "arg13", "arg14", "arg15"};
+inline constexpr const char *output_names[] = {"output0",  "output1",  "output2",  "output3", "output4",  "output5",
+                                               "output6",  "output7",  "output8",  "output9", "output10", "output11",
+                                               "output12", "output13", "output14", "output15"};
+
+constexpr bool is_identifier(const char *name) {
+  auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  if (!letter(*name))
+    return false;
+  for (; *name; ++name)
+    if (!letter(*name) && !(*name >= '0' && *name <= '9'))
+      return false;
+  return true;
+}
+
+constexpr std::vector<const char *> chosen_names(Tracer &tracer, const Names &names, int count,
+                                                 const char *const *defaults, const char *rule) {
+  std::vector<const char *> result;
+  if (names.count != 0 && names.count != count)
+    tracer.fail(rule, names.count, count);
+  for (int i = 0; i < count; ++i)
+    result.push_back(names.count == count ? names.items[i] : defaults[i]);
+  return result;
+}
+
+constexpr void check_entry(Tracer &tracer, const Entry &entry) {
+  for (const Entry &known : tracer.entries())
+    if (same_text(known.name, entry.name))
+      tracer.fail(rules::model_c5, entry.name);
+  std::vector<const char *> names = entry.input_names;
+  names.insert(names.end(), entry.output_names.begin(), entry.output_names.end());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!is_identifier(names[i]))
+      tracer.fail(rules::model_c3, names[i]);
+    for (std::size_t j = 0; j < i; ++j)
+      if (same_text(names[i], names[j]))
+        tracer.fail(rules::model_c4, names[i]);
+  }
+  if (!is_identifier(entry.name))
+    tracer.fail(rules::model_c3, entry.name);
+}
+
+template <class X> constexpr X input(Tracer &tracer) {
+  static_assert(tensor<X>, "kiln: an entry requires tensors as its parameters [model_c6]");
+  return X(&tracer, tracer.argument(X::element, {X::shape.begin(), X::shape.end()}));
+}
+
+template <class M, class Owner, class Result, class... Inputs>
+constexpr void trace_entry(Tracer &tracer, const M &model, const char *name, Result (Owner::*function)(Inputs...) const,
+                           const Names &inputs, const Names &outputs) {
+  static_assert(sizeof...(Inputs) > 0, "kiln: an entry requires at least one input [model_c7]");
+  Entry entry;
+  entry.name = name;
+  entry.region = tracer.open();
+  std::tuple<std::remove_cvref_t<Inputs>...> arguments{input<std::remove_cvref_t<Inputs>>(tracer)...};
+  int count = 0;
+  auto give = [&](const auto &result) {
+    static_assert(tensor<std::remove_cvref_t<decltype(result)>>,
+                  "kiln: an entry requires tensors as its results [model_c8]");
+    tracer.result(result.node);
+    ++count;
+  };
+  auto give_all = [&](const auto &...results) { (give(results), ...); };
+  auto run = [&](const auto &...values) { return (model.*function)(values...); };
+  auto result = std::apply(run, arguments);
+  if constexpr (tensor<decltype(result)>)
+    give(result);
+  else
+    std::apply(give_all, result);
+  tracer.close();
+
+  constexpr const char *only = "output";
+  entry.input_names = chosen_names(tracer, inputs, sizeof...(Inputs), argument_names, rules::model_c1);
+  entry.output_names = chosen_names(tracer, outputs, count, count == 1 ? &only : output_names, rules::model_c2);
+  check_entry(tracer, entry);
+  tracer.entry(std::move(entry));
+}
+
+template <class M> constexpr void trace_all(Tracer &tracer) {
+  M model{}; // the layers remember their scopes, so every trace has its own
+  if constexpr (requires { M::entries(); }) {
+    auto each = [&](const auto &...entries) {
+      (trace_entry(tracer, model, entries.name, entries.function, entries.inputs, entries.outputs), ...);
+    };
+    std::apply(each, M::entries());
+  } else {
+    trace_entry(tracer, model, "forward", &M::forward, M::inputs, M::outputs);
+  }
+}
+
+template <class M> constexpr Text mistake() {
+  Tracer tracer;
+  trace_all<M>(tracer);
+  return tracer.mistake();
+}
+
+} // namespace detail
+
+/// The text of an error as a template argument, which g++ prints.
+template <std::size_t Size> struct Message {
+  char text[Size + 1]{};
+
+  constexpr const char *data() const { return text; }
+  constexpr std::size_t size() const { return Size; }
+};
+
+namespace error {
+
+template <Message Text> inline constexpr bool none = Text.size() == 0;
+
+/// Instantiated for every model; its assertion is the place where a wrong model stops.
+template <class M> struct Check {
+  static constexpr Text mistake = detail::mistake<M>();
+  static constexpr auto message = [] {
+    Message<mistake.size()> copy;
+    for (std::size_t i = 0; i < mistake.size(); ++i)
+      copy.text[i] = mistake.data()[i];
+    return copy;
+  }();
+#if defined(__clang__) && __clang_major__ >= 17
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wc++26-extensions"
+  static_assert(mistake.empty(), message);
+#pragma clang diagnostic pop
+#elif defined(__cpp_static_assert) && __cpp_static_assert >= 202306L
+  static_assert(mistake.empty(), message);
+#else
+  static_assert(none<message>, "kiln: the model breaks a rule; the next line quotes it");
+#endif
+  static constexpr bool passed = true;
+};
+
+} // namespace error
+
+/// The graph of a model, in a constant expression or at run time.
+template <class M> constexpr Graph trace() {
+  static_assert(error::Check<M>::passed);
+  Tracer tracer;
+  detail::trace_all<M>(tracer);
+  return tracer.finish();
+}
+
+/// How many numbers the checkpoint of a model has; tied weights count once.
+template <class M> constexpr std::int64_t parameters() {
+  Graph graph = trace<M>();
+  std::int64_t total = 0;
+  for (const Parameter &parameter : graph.parameters)
+    total += graph.copies(parameter) * element_count(parameter);
+  return total;
+}
+
+/// Bytes of those numbers.
+template <class M> constexpr std::int64_t weight_bytes() {
+  Graph graph = trace<M>();
+  std::int64_t total = 0;
+  for (const Parameter &parameter : graph.parameters)
+    total += graph.copies(parameter) * element_count(parameter) * byte_size(parameter.element);
+  return total;
+}
+
+/// The value of a named extent.
+struct Extent {
+  const char *name;
+  std::int64_t value;
+};
+
+namespace error {
+[[noreturn]] inline void flops_requires_a_value_within_bounds_for_every_named_extent_flops_c1(const char *,
+                                                                                              std::int64_t) {
+  throw std::invalid_argument("flops requires a value within bounds for every named extent [flops_c1]");
+}
+} // namespace error
+
+namespace detail {
+
+class FlopCounter {
+public:
+  constexpr FlopCounter(const Graph &graph, std::initializer_list<Extent> extents) : graph(graph), extents(extents) {}
+
+  constexpr std::int64_t region(int id) const {
+    std::int64_t total = 0;
+    for (int node : graph.regions[id].nodes)
+      total += count(graph.nodes[node]);
+    return total * graph.regions[id].count;
+  }
+
+private:
+  constexpr std::int64_t count(const Node &node) const {
+    if (node.op == Op::stack)
+      return region(node.attributes.index);
+    if (node.op != Op::linear && node.op != Op::matmul && node.op != Op::attention)
+      return 0;
+    const std::vector<Dim> &x = graph.nodes[node.operands[0]].shape;
+    if (node.op != Op::attention)
+      return 2 * elements(node.shape) * value(x.back());
+    // Scores: queries * keys * query width; the sum of values: queries * keys * value width.
+    std::int64_t queries = elements(x) / value(x.back());
+    const std::vector<Dim> &keys = graph.nodes[node.operands[1]].shape;
+    return 2 * queries * value(keys[keys.size() - 2]) * (value(x.back()) + value(node.shape.back()));
+  }
+  constexpr std::int64_t elements(const std::vector<Dim> &shape) const {
+    std::int64_t product = 1;
+    for (const Dim &dim : shape)
+      product *= value(dim);
+    return product;
+  }
+  constexpr std::int64_t value(const Dim &dim) const {
+    std::int64_t product = dim.factor;
+    for (const Symbol &symbol : dim.symbols)
+      if (symbol.present())
+        product *= value(symbol);
+    return dim.offset + product;
+  }
+  constexpr std::int64_t value(const Symbol &symbol) const {
+    for (const Extent &extent : extents)
+      if (same_text(extent.name, symbol.name) && extent.value >= symbol.min && extent.value <= symbol.max)
+        return extent.value;
+    error::flops_requires_a_value_within_bounds_for_every_named_extent_flops_c1(symbol.name, symbol.max);
+  }
+
+  const Graph &graph;
+  std::initializer_list<Extent> extents;
+};
+
+} // namespace detail
+
+/// Additions and multiplications of the contractions (linear, matmul, attention; nothing skipped for a mask) of one
+/// call of the entry of that number: `flops<Gpt2>({{"tokens", 128}})`.
+template <class M> constexpr std::int64_t flops(std::initializer_list<Extent> extents = {}, int entry = 0) {
+  Graph graph = trace<M>();
+  return detail::FlopCounter(graph, extents).region(graph.entries[entry].region);
+}
+
+} // namespace kiln

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operations that move elements and do not change them.
+#pragma once
+
+#include "kiln/elementwise.h"
+
+namespace kiln {
+
+/// The same elements, row major, under other extents: `reshape<B, T, 12, 64>(x)`.
+template <Dim... Extents, tensor X> constexpr auto reshape(const X &x, Site site = Site::here()) {
+  x.tracer->at(site);
+  using Result = Tensor<X::element, Extents...>;
+  if (!detail::same_count(X::shape, Result::shape))
+    x.tracer->fail(rules::reshape_c1, X::shape, Result::shape);
+  return detail::emit<Result>(x.tracer, Op::reshape, {x.node});
+}
+
+/// Axis i of the result is axis Permutation[i] of `x`.
+template <int... Permutation, tensor X> constexpr auto transpose(const X &x, Site site = Site::here()) {
+  x.tracer->at(site);
+  constexpr int count = sizeof...(Permutation);
+  constexpr int axes[count + 1] = {Permutation..., 0};
+  if (!detail::is_permutation(X::shape, axes, count)) {
+    Text text = detail::typed(x);
+    const char *separator = " by <";
+    for (int i = 0; i < count; ++i) {
+      text.put(separator).put(axes[i]);
+      separator = ", ";
+    }
+    x.tracer->fail(rules::transpose_c1, text.put(count ? ">" : " by <>").data());
+  }
+  Attributes attributes;
+  attributes.permutation.assign(axes, axes + count);
+  using Result = TensorOf<X::element, detail::permuted(X::shape, axes, count)>;
+  return detail::emit<Result>(x.tracer, Op::transpose, {x.node}, std::move(attributes));
+}
+
+namespace detail {
+
+template <int Axis, std::size_t R, std::size_t S> constexpr bool concat_fits(const Shape<R> &a, const Shape<S> &b) {
+  if constexpr (R != S)
+    return true;
+  for (std::size_t i = 0; i < R && i < S; ++i)
+    if (static_cast<int>(i) != normal_axis(Axis, R) && !(a[i] == b[i]))
+      return false;
+  return true;
+}
+
+/// The type of concat; where extents have no sum, the first stands.
+constexpr Dim sum_or_first(const Dim &a, const Dim &b) { return Dim::addable(a, b) ? a + b : a; }
+
+template <int Axis, tensor First, tensor Next> constexpr auto concat_shape() {
+  constexpr int axis = normal_axis(Axis, First::rank);
+  if constexpr (First::rank == 0 || First::rank != Next::rank)
+    return First::shape;
+  else
+    return with_axis_extent(First::shape, axis, sum_or_first(First::shape[axis], Next::shape[axis]));
+}
+
+template <int Axis, class First, class... Rest> struct ConcatResult { using type = First; };
+template <int Axis, class First, class Next, class... Rest> struct ConcatResult<Axis, First, Next, Rest...> {
+  using type = typename ConcatResult<Axis, TensorOf<First::element, concat_shape<Axis, First, Next>()>, Rest...>::type;
+};
+
+} // namespace detail
+
+/// The operands one after the other along the axis.
+template <int Axis, tensor First, tensor... Rest> constexpr auto concat(const First &first, const Rest &...rest) {
+  Tracer *tracer = first.tracer;
+  auto check = [&](const auto &next) {
+    using Next = std::remove_cvref_t<decltype(next)>;
+    if (First::element != Next::element || First::rank != Next::rank)
+      tracer->fail(rules::concat_c1, detail::typed(first, next).data());
+    else if (!detail::concat_fits<Axis>(First::shape, Next::shape))
+      tracer->fail(rules::concat_c2, detail::typed(first, next).data());
+  };
+  (check(rest), ...);
+  using Result = typename detail::ConcatResult<Axis, First, Rest...>::type;
+  auto attributes = detail::along<Axis>(first, rules::concat_c3);
+  return detail::emit<Result>(tracer, Op::concat, {first.node, rest.node...}, std::move(attributes));
+}
+
+/// The elements [Start, Start + Extent) of the axis.
+template <int Axis, std::int64_t Start, Dim Extent, tensor X>
+constexpr auto slice(const X &x, Site site = Site::here()) {
+  x.tracer->at(site);
+  constexpr int axis = detail::normal_axis(Axis, X::rank);
+  auto attributes = detail::along<Axis>(x, rules::slice_c1);
+  attributes.start = Start;
+  if constexpr (X::rank > 0)
+    if (!detail::slice_within(X::shape[axis], Start, Extent))
+      x.tracer->fail(rules::slice_c2, Text().put(Start).put(" + ").put(Extent).data(), X::shape[axis]);
+  using Result = TensorOf<X::element, detail::with_axis_extent(X::shape, axis, Extent)>;
+  return detail::emit<Result>(x.tracer, Op::slice, {x.node}, std::move(attributes));
+}
+
+/// The axis of `table` replaced by the axes of the i32 `indices`.
+template <int Axis = 0, tensor Table, tensor Indices>
+constexpr auto gather(const Table &table, const Indices &indices, Site site = Site::here()) {
+  table.tracer->at(site);
+  if (Indices::element != i32)
+    table.tracer->fail(rules::gather_c1, detail::typed(indices).data());
+  using Result = TensorOf<Table::element, detail::gather_shape(Table::shape, Indices::shape, Axis)>;
+  auto attributes = detail::along<Axis>(table, rules::gather_c2);
+  return detail::emit<Result>(table.tracer, Op::gather, {table.node, indices.node}, std::move(attributes));
+}
+
+} // namespace kiln

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every operation of dsl/SPEC.md, as free functions on tensors.
+#pragma once
+
+#include "kiln/contraction.h"
+#include "kiln/elementwise.h"
+#include "kiln/movement.h"
+#include "kiln/rows.h"
+#include "kiln/sources.h"

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operations along one axis: softmax, normalisation, reductions.
+#pragma once
+
+#include "kiln/elementwise.h"
+
+namespace kiln {
+
+namespace detail {
+
+template <Op O, int Axis, tensor X> constexpr auto softmax(const X &x, Site site) {
+  x.tracer->at(site);
+  if (!floating(X::element))
+    x.tracer->fail(rules::softmax_c2, typed(x).data());
+  return emit<TensorOf<X::element, X::shape>>(x.tracer, O, {x.node}, along<Axis>(x, rules::softmax_c1));
+}
+
+template <Op O, int Axis, ElementType E, tensor X> constexpr auto reduce(const X &x, Site site) {
+  x.tracer->at(site);
+  using Result = TensorOf<E, without_axis(X::shape, Axis)>;
+  return emit<Result>(x.tracer, O, {x.node}, along<Axis>(x, rules::reduction_c1));
+}
+
+} // namespace detail
+
+/// exp(x - max) / sum exp(x - max) along the axis.
+template <int Axis = -1, tensor X> constexpr auto softmax(const X &x, Site site = Site::here()) {
+  return detail::softmax<Op::softmax, Axis>(x, site);
+}
+/// x - max - log sum exp(x - max) along the axis.
+template <int Axis = -1, tensor X> constexpr auto log_softmax(const X &x, Site site = Site::here()) {
+  return detail::softmax<Op::log_softmax, Axis>(x, site);
+}
+
+/// (x - mean) / sqrt(variance + epsilon) * weight + bias over the last axis.
+template <tensor X, tensor W, tensor B>
+constexpr auto layer_norm(const X &x, const W &weight, const B &bias, double epsilon = 1e-5, Site site = Site::here()) {
+  Tracer *tracer = x.tracer;
+  tracer->at(site);
+  constexpr Shape<1> width{{detail::last(X::shape)}};
+  if (X::rank < 1 || !detail::same_shape(W::shape, width))
+    tracer->fail(rules::layer_norm_c1, detail::last(X::shape), detail::last(W::shape));
+  if (!detail::same_shape(B::shape, W::shape))
+    tracer->fail(rules::layer_norm_c2, B::shape, W::shape);
+  if (!(epsilon > 0))
+    tracer->fail(rules::layer_norm_c3, epsilon);
+  if (W::element != X::element || B::element != X::element || !floating(X::element))
+    tracer->fail(rules::layer_norm_c4, detail::typed(x, weight).put(" and ").put(detail::typed(bias).data()).data());
+  Attributes attributes;
+  attributes.epsilon = epsilon;
+  using Result = TensorOf<X::element, X::shape>;
+  return detail::emit<Result>(tracer, Op::layer_norm, {x.node, weight.node, bias.node}, std::move(attributes));
+}
+
+/// x / sqrt(mean of squares + epsilon) * weight over the last axis.
+template <tensor X, tensor W>
+constexpr auto rms_norm(const X &x, const W &weight, double epsilon = 1e-6, Site site = Site::here()) {
+  Tracer *tracer = x.tracer;
+  tracer->at(site);
+  constexpr Shape<1> width{{detail::last(X::shape)}};
+  if (X::rank < 1 || !detail::same_shape(W::shape, width))
+    tracer->fail(rules::rms_norm_c1, detail::last(X::shape), detail::last(W::shape));
+  if (!(epsilon > 0))
+    tracer->fail(rules::rms_norm_c2, epsilon);
+  if (W::element != X::element || !floating(X::element))
+    tracer->fail(rules::rms_norm_c3, detail::typed(x, weight).data());
+  Attributes attributes;
+  attributes.epsilon = epsilon;
+  using Result = TensorOf<X::element, X::shape>;
+  return detail::emit<Result>(tracer, Op::rms_norm, {x.node, weight.node}, std::move(attributes));
+}
+
+/// Reductions drop their axis.
+template <int Axis = -1, tensor X> constexpr auto mean(const X &x, Site site = Site::here()) {
+  x.tracer->at(site);
+  if (!floating(X::element))
+    x.tracer->fail(rules::reduction_c2, detail::typed(x).data());
+  return detail::reduce<Op::mean, Axis, X::element>(x, site);
+}
+template <int Axis = -1, tensor X> constexpr auto max(const X &x, Site site = Site::here()) {
+  return detail::reduce<Op::max, Axis, X::element>(x, site);
+}
+template <int Axis = -1, tensor X> constexpr auto sum(const X &x, Site site = Site::here()) {
+  return detail::reduce<Op::sum, Axis, X::element>(x, site);
+}
+/// i32; the first of equal maxima.
+template <int Axis = -1, tensor X> constexpr auto argmax(const X &x, Site site = Site::here()) {
+  return detail::reduce<Op::argmax, Axis, i32>(x, site);
+}
+
+} // namespace kiln

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rule texts of dsl/SPEC.md, one for each labelled constraint. The trace and the compiler's verifiers print these
+// very strings, followed by the values that break the rule.
+#pragma once
+
+namespace kiln::rules {
+
+// Extents, tensors, names.
+inline constexpr const char *dim_c1 = "a dimension's name requires 1 to 23 characters [dim_c1]";
+inline constexpr const char *dim_c2 = "a dimension requires bounds 1 <= min <= max [dim_c2]";
+inline constexpr const char *dim_c3 = "a product of dimensions requires the form offset + factor * s0 * s1 [dim_c3]";
+inline constexpr const char *dim_c4 = "a sum of dimensions requires the form offset + factor * s0 * s1 [dim_c4]";
+inline constexpr const char *dim_c5 = "a named dimension requires the same bounds everywhere in a model [dim_c5]";
+inline constexpr const char *tensor_c1 = "a tensor requires every extent to be at least 1 [tensor_c1]";
+inline constexpr const char *tensor_c2 = "an argument requires the parameter's element type and shape [tensor_c2]";
+inline constexpr const char *layer_c1 = "layers of one owner require different names [layer_c1]";
+inline constexpr const char *layer_c2 = "a layer requires a name [layer_c2]";
+inline constexpr const char *parameter_c1 =
+    "a parameter requires one element type and shape wherever it is used [parameter_c1]";
+inline constexpr const char *parameter_c2 =
+    "a parameter of a stack's layer requires a use inside that stack [parameter_c2]";
+
+// Sources.
+inline constexpr const char *constant_c1 = "constant requires as many values as its shape has elements [constant_c1]";
+inline constexpr const char *embedding_c1 = "embedding requires i32 indices [embedding_c1]";
+inline constexpr const char *embedding_c2 = "embedding requires a table of rank 2 [embedding_c2]";
+inline constexpr const char *embedding_c3 = "embedding requires a row for every position [embedding_c3]";
+inline constexpr const char *positions_c1 = "positions requires an axis within the rank [positions_c1]";
+inline constexpr const char *sinusoidal_c1 = "sinusoidal requires i32 positions of rank 1 [sinusoidal_c1]";
+inline constexpr const char *sinusoidal_c2 = "sinusoidal requires an even width [sinusoidal_c2]";
+
+// Contractions.
+inline constexpr const char *linear_c1 = "linear requires the input width to equal the weight's [linear_c1]";
+inline constexpr const char *linear_c2 = "linear requires an input of rank 1 or more [linear_c2]";
+inline constexpr const char *linear_c3 = "linear requires a weight of rank 2 [linear_c3]";
+inline constexpr const char *linear_c4 = "linear requires a bias of shape [output width] [linear_c4]";
+inline constexpr const char *linear_c5 = "linear requires operands of one floating-point type [linear_c5]";
+inline constexpr const char *logits_c1 = "logits requires the input width to equal the embedding's [logits_c1]";
+inline constexpr const char *matmul_c1 = "matmul requires the inner extents to be equal [matmul_c1]";
+inline constexpr const char *matmul_c2 = "matmul requires operands of rank 2 or more [matmul_c2]";
+inline constexpr const char *matmul_c3 = "matmul requires leading extents that are equal or 1 [matmul_c3]";
+inline constexpr const char *matmul_c4 = "matmul requires operands of one floating-point type [matmul_c4]";
+inline constexpr const char *attention_c1 =
+    "attention requires the query width to be a multiple of the heads [attention_c1]";
+inline constexpr const char *attention_c2 = "attention requires the key width to equal the query width [attention_c2]";
+inline constexpr const char *attention_c3 =
+    "attention requires the value width to be a multiple of the heads [attention_c3]";
+inline constexpr const char *attention_c4 = "attention requires as many values as keys [attention_c4]";
+inline constexpr const char *attention_c5 =
+    "attention requires queries, keys and values with the same leading extents [attention_c5]";
+inline constexpr const char *attention_c6 =
+    "attention requires queries, keys and values of rank 2 or more [attention_c6]";
+inline constexpr const char *attention_c7 =
+    "attention requires a mask that broadcasts to [..., queries, keys] [attention_c7]";
+inline constexpr const char *attention_c8 = "attention requires a mask of the queries' element type [attention_c8]";
+inline constexpr const char *attention_c9 =
+    "attention requires i32 lengths of the queries' leading extents [attention_c9]";
+inline constexpr const char *attention_c10 =
+    "causal attention requires at least as many keys as queries [attention_c10]";
+inline constexpr const char *attention_c11 = "attention requires a scale above 0 [attention_c11]";
+inline constexpr const char *attention_c12 =
+    "attention requires queries, keys and values of one floating-point type [attention_c12]";
+
+// Elementwise.
+inline constexpr const char *broadcast_c1 =
+    "an elementwise operation requires extents that are equal or 1 [broadcast_c1]";
+inline constexpr const char *broadcast_c2 =
+    "an elementwise operation requires operands of one element type [broadcast_c2]";
+inline constexpr const char *unary_c1 = "an elementwise function requires a floating-point operand [unary_c1]";
+inline constexpr const char *dropout_c1 = "dropout requires a probability in [0, 1) [dropout_c1]";
+
+// Rows and reductions.
+inline constexpr const char *softmax_c1 = "softmax requires an axis within the rank [softmax_c1]";
+inline constexpr const char *softmax_c2 = "softmax requires a floating-point operand [softmax_c2]";
+inline constexpr const char *layer_norm_c1 =
+    "layer_norm requires the input width to equal the weight's [layer_norm_c1]";
+inline constexpr const char *layer_norm_c2 = "layer_norm requires a bias of the weight's shape [layer_norm_c2]";
+inline constexpr const char *layer_norm_c3 = "layer_norm requires an epsilon above 0 [layer_norm_c3]";
+inline constexpr const char *layer_norm_c4 = "layer_norm requires operands of one floating-point type [layer_norm_c4]";
+inline constexpr const char *rms_norm_c1 = "rms_norm requires the input width to equal the weight's [rms_norm_c1]";
+inline constexpr const char *rms_norm_c2 = "rms_norm requires an epsilon above 0 [rms_norm_c2]";
+inline constexpr const char *rms_norm_c3 = "rms_norm requires operands of one floating-point type [rms_norm_c3]";
+inline constexpr const char *reduction_c1 = "a reduction requires an axis within the rank [reduction_c1]";
+inline constexpr const char *reduction_c2 = "mean requires a floating-point operand [reduction_c2]";
+
+// Data movement.
+inline constexpr const char *reshape_c1 = "reshape requires the same number of elements [reshape_c1]";
+inline constexpr const char *transpose_c1 = "transpose requires a permutation of the axes [transpose_c1]";
+inline constexpr const char *concat_c1 = "concat requires operands of one element type and rank [concat_c1]";
+inline constexpr const char *concat_c2 = "concat requires equal extents beside its axis [concat_c2]";
+inline constexpr const char *concat_c3 = "concat requires an axis within the rank [concat_c3]";
+inline constexpr const char *slice_c1 = "slice requires an axis within the rank [slice_c1]";
+inline constexpr const char *slice_c2 = "slice requires start + extent within the operand's extent [slice_c2]";
+inline constexpr const char *gather_c1 = "gather requires i32 indices [gather_c1]";
+inline constexpr const char *gather_c2 = "gather requires an axis within the rank [gather_c2]";
+
+// Structure.
+inline constexpr const char *stack_c1 = "stack requires a layer that returns the type of its first argument [stack_c1]";
+inline constexpr const char *stack_c2 = "stack requires at least one layer [stack_c2]";
+inline constexpr const char *model_c1 = "an entry requires as many input names as inputs, or none [model_c1]";
+inline constexpr const char *model_c2 = "an entry requires as many output names as outputs, or none [model_c2]";
+inline constexpr const char *model_c3 = "an entry requires names that are C identifiers [model_c3]";
+inline constexpr const char *model_c4 = "an entry requires different names for its inputs and outputs [model_c4]";
+inline constexpr const char *model_c5 = "entries of one model require different names [model_c5]";
+
+} // namespace kiln::rules

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The shape rules of the operations: pure functions on Shapes, evaluated where types are formed. Every function yields
+// a shape even when its rule is broken, so that one mistake gives one message.
+#pragma once
+
+#include "kiln/tensor.h"
+
+namespace kiln::detail {
+
+constexpr bool axis_within(int axis, int rank) { return axis >= -rank && axis < rank; }
+/// [-rank, rank) -> [0, rank); 0 for an axis that is out of range.
+constexpr int normal_axis(int axis, int rank) { return !axis_within(axis, rank) ? 0 : axis < 0 ? axis + rank : axis; }
+
+template <std::size_t R> constexpr Dim last(const Shape<R> &shape, std::size_t from_end = 1) {
+  return from_end <= R ? shape[R - from_end] : Dim(1);
+}
+
+/// The shape with its last extent replaced; [extent] for a scalar.
+template <std::size_t R> constexpr auto with_last(const Shape<R> &shape, Dim extent) {
+  Shape<(R == 0 ? 1 : R)> result;
+  for (std::size_t i = 0; i < R; ++i)
+    result[i] = shape[i];
+  result[result.size() - 1] = extent;
+  return result;
+}
+
+template <std::size_t R> constexpr auto with_axis_extent(Shape<R> shape, int axis, Dim extent) {
+  if (R > 0)
+    shape[normal_axis(axis, R)] = extent;
+  return shape;
+}
+
+template <std::size_t R> constexpr auto appended(const Shape<R> &shape, Dim extent) {
+  Shape<R + 1> result;
+  for (std::size_t i = 0; i < R; ++i)
+    result[i] = shape[i];
+  result[R] = extent;
+  return result;
+}
+
+template <std::size_t R> constexpr auto without_axis(const Shape<R> &shape, int axis) {
+  Shape<(R == 0 ? 0 : R - 1)> result;
+  int dropped = normal_axis(axis, R);
+  for (std::size_t i = 0, j = 0; i < R; ++i)
+    if (static_cast<int>(i) != dropped)
+      result[j++] = shape[i];
+  return result;
+}
+
+/// Everything but the last `Count` extents.
+template <std::size_t Count, std::size_t R> constexpr auto leading(const Shape<R> &shape) {
+  Shape<(R < Count ? 0 : R - Count)> result;
+  for (std::size_t i = 0; i < result.size(); ++i)
+    result[i] = shape[i];
+  return result;
+}
+
+constexpr bool broadcasts(const Dim &a, const Dim &b) { return a == b || a == Dim(1) || b == Dim(1); }
+
+/// Extents aligned at the last, as NumPy does.
+template <std::size_t A, std::size_t B> constexpr bool broadcasts(const Shape<A> &a, const Shape<B> &b) {
+  for (std::size_t i = 1; i <= A && i <= B; ++i)
+    if (!broadcasts(a[A - i], b[B - i]))
+      return false;
+  return true;
+}
+template <std::size_t A, std::size_t B> constexpr auto broadcast(const Shape<A> &a, const Shape<B> &b) {
+  constexpr std::size_t rank = A > B ? A : B;
+  Shape<rank> result;
+  for (std::size_t i = 1; i <= rank; ++i)
+    result[rank - i] = i > A || (i <= B && a[A - i] == Dim(1)) ? b[B - i] : a[A - i];
+  return result;
+}
+/// Whether `from` broadcasts to exactly `to`.
+template <std::size_t A, std::size_t B> constexpr bool broadcasts_to(const Shape<A> &from, const Shape<B> &to) {
+  if constexpr (A > B)
+    return false;
+  else
+    return broadcasts(from, to) && broadcast(from, to) == to;
+}
+
+template <std::size_t A, std::size_t B> constexpr bool same_shape(const Shape<A> &a, const Shape<B> &b) {
+  if constexpr (A != B)
+    return false;
+  else
+    return a == b;
+}
+
+template <std::size_t A, std::size_t B> constexpr auto matmul_shape(const Shape<A> &a, const Shape<B> &b) {
+  auto batch = broadcast(leading<2>(a), leading<2>(b));
+  return appended(appended(batch, last(a, 2)), last(b, 1));
+}
+
+template <std::size_t R> constexpr bool is_permutation(const Shape<R> &, const int *axes, int count) {
+  if (count != static_cast<int>(R))
+    return false;
+  for (int i = 0; i < count; ++i) {
+    if (axes[i] < 0 || axes[i] >= count)
+      return false;
+    for (int j = 0; j < i; ++j)
+      if (axes[i] == axes[j])
+        return false;
+  }
+  return true;
+}
+template <std::size_t R> constexpr auto permuted(const Shape<R> &shape, const int *axes, int count) {
+  Shape<R> result = shape;
+  if (is_permutation(shape, axes, count))
+    for (std::size_t i = 0; i < R; ++i)
+      result[i] = shape[axes[i]];
+  return result;
+}
+
+template <std::size_t T, std::size_t I>
+constexpr auto gather_shape(const Shape<T> &table, const Shape<I> &indices, int axis) {
+  Shape<(T == 0 ? I : T - 1 + I)> result;
+  std::size_t at = normal_axis(axis, T), next = 0;
+  for (std::size_t i = 0; i < at; ++i)
+    result[next++] = table[i];
+  for (std::size_t i = 0; i < I; ++i)
+    result[next++] = indices[i];
+  for (std::size_t i = at + 1; i < T; ++i)
+    result[next++] = table[i];
+  return result;
+}
+
+/// Whether two shapes have as many elements for every value of the named extents: extents with both an offset and a
+/// named part must occur in both; of the rest, the constants and the symbols are multiplied out.
+template <std::size_t A, std::size_t B> constexpr bool same_count(const Shape<A> &a, const Shape<B> &b) {
+  bool used[B == 0 ? 1 : B]{};
+  std::int64_t left = 1, right = 1;
+  Symbol ls[2 * A + 1], rs[2 * B + 1];
+  std::size_t ln = 0, rn = 0;
+  auto sum = [](const Dim &dim) { return !dim.fixed() && dim.offset != 0; };
+  auto multiply = [](const Dim &dim, std::int64_t &constant, Symbol *symbols, std::size_t &count) {
+    constant *= dim.fixed() ? dim.offset : dim.factor;
+    for (const Symbol &symbol : dim.symbols)
+      if (symbol.present())
+        symbols[count++] = symbol;
+  };
+  for (std::size_t i = 0; i < A; ++i) {
+    if (!sum(a[i])) {
+      multiply(a[i], left, ls, ln);
+      continue;
+    }
+    bool found = false;
+    for (std::size_t j = 0; j < B && !found; ++j)
+      if (!used[j] && b[j] == a[i])
+        found = used[j] = true;
+    if (!found)
+      return false;
+  }
+  for (std::size_t j = 0; j < B; ++j) {
+    if (!sum(b[j]))
+      multiply(b[j], right, rs, rn);
+    else if (!used[j])
+      return false;
+  }
+  if (left != right || ln != rn)
+    return false;
+  for (std::size_t i = 0; i < ln; ++i) {
+    bool found = false;
+    for (std::size_t j = 0; j < rn && !found; ++j)
+      if (rs[j] == ls[i]) {
+        rs[j] = Symbol();
+        found = true;
+      }
+    if (!found)
+      return false;
+  }
+  return true;
+}
+
+/// Whether [start, start + extent) lies within `whole` for every value of the named extents.
+constexpr bool slice_within(const Dim &whole, std::int64_t start, const Dim &extent) {
+  if (start < 0)
+    return false;
+  if (Dim::addable(whole, extent))
+    return (whole - extent).min() >= start;
+  return start + extent.max() <= whole.min();
+}
+
+/// Whether a >= b for every value of the named extents.
+constexpr bool at_least(const Dim &a, const Dim &b) { return slice_within(a, 0, b); }
+
+} // namespace kiln::detail

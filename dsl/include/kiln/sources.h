@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operations that begin a computation: parameters, constants, table rows, positions.
+#pragma once
+
+#include <initializer_list>
+
+#include "kiln/elementwise.h"
+
+namespace kiln {
+
+/// The parameter `leaf` of the layer that is being traced; any tensor of the trace serves as `context`.
+template <ElementType E, std::int64_t... Extents>
+constexpr Tensor<E, Dim(Extents)...> parameter(const tensor auto &context, const char *leaf, Site site = Site::here()) {
+  context.tracer->at(site);
+  return {context.tracer, context.tracer->parameter(leaf, E, {Extents...})};
+}
+
+/// A constant of the given extents, row major; any tensor of the trace serves as `context`.
+template <ElementType E, std::int64_t... Extents>
+constexpr auto constant(const tensor auto &context, std::initializer_list<double> values, Site site = Site::here()) {
+  context.tracer->at(site);
+  constexpr std::int64_t count = (std::int64_t{1} * ... * Extents);
+  if (static_cast<std::int64_t>(values.size()) != count)
+    context.tracer->fail(rules::constant_c1, static_cast<std::int64_t>(values.size()), count);
+  Attributes attributes;
+  attributes.values.assign(values.begin(), values.end());
+  return detail::emit<Tensor<E, Dim(Extents)...>>(context.tracer, Op::constant, {}, std::move(attributes));
+}
+
+/// Rows of `table` [V, D] at i32 `indices` [...]: [..., D].
+template <tensor I, tensor Table>
+constexpr auto embedding(const I &indices, const Table &table, Site site = Site::here()) {
+  Tracer *tracer = indices.tracer;
+  tracer->at(site);
+  if (I::element != i32)
+    tracer->fail(rules::embedding_c1, detail::typed(indices).data());
+  if (Table::rank != 2)
+    tracer->fail(rules::embedding_c2, detail::typed(table).data());
+  const Node &source = tracer->node(indices.node);
+  Dim rows = Table::shape[0];
+  if (source.op == Op::positions && !detail::at_least(rows, I::shape[0]))
+    tracer->fail(rules::embedding_c3, rows, I::shape[0]);
+  constexpr auto shape = detail::appended(I::shape, detail::last(Table::shape));
+  return detail::emit<TensorOf<Table::element, shape>>(tracer, Op::embedding, {indices.node, table.node});
+}
+
+/// 0, 1, 2, ... along an axis of `x`: i32 [extent].
+template <int Axis = -1, tensor X> constexpr auto positions(const X &x, Site site = Site::here()) {
+  x.tracer->at(site);
+  auto attributes = detail::along<Axis>(x, rules::positions_c1);
+  constexpr Dim extent = X::rank == 0 ? Dim(1) : X::shape[detail::normal_axis(Axis, X::rank)];
+  return detail::emit<Tensor<i32, extent>>(x.tracer, Op::positions, {x.node}, std::move(attributes));
+}
+
+/// Sines and cosines of i32 positions [T] (Vaswani et al. 2017, section 3.5): f32 [T, Width].
+template <std::int64_t Width, tensor P> constexpr auto sinusoidal(const P &positions, Site site = Site::here()) {
+  positions.tracer->at(site);
+  if (P::element != i32 || P::rank != 1)
+    positions.tracer->fail(rules::sinusoidal_c1, detail::typed(positions).data());
+  if (Width % 2 != 0)
+    positions.tracer->fail(rules::sinusoidal_c2, Width);
+  return detail::emit<TensorOf<f32, detail::appended(P::shape, Width)>>(positions.tracer, Op::sinusoidal,
+                                                                        {positions.node});
+}
+
+} // namespace kiln

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The builder behind a trace. Every operation appends one node to the current region, under the current scope, so a
+// trace is linear in the model. It runs in a constant expression and at run time alike.
+//
+// A mistake does not stop the trace: the first one is kept as a Text, the operation yields the type that it should have
+// had, and model.h turns the text into a compile error.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "kiln/text.h"
+
+namespace kiln {
+
+/// The caller's line, for messages. A default argument `Site site = Site::here()` gets the line of the call.
+struct Site {
+  const char *file = nullptr;
+  int line = 0;
+
+  static constexpr Site here(const char *file = __builtin_FILE(), int line = __builtin_LINE()) { return {file, line}; }
+};
+
+class Tracer {
+public:
+  /// Scope 0 is the model itself.
+  constexpr Tracer() { graph.scopes.push_back({}); }
+
+  /// The first mistake, empty if there is none.
+  constexpr const Text &mistake() const { return message; }
+  constexpr Graph finish() { return std::move(graph); }
+
+  /// Where the next operations stand in the caller's source; an unknown site leaves the last one.
+  constexpr void at(Site where) {
+    if (where.line != 0)
+      site = where;
+  }
+
+  /// Records the first mistake: "h.{}.attn: RULE: got GOT, expected EXPECTED (gpt2.h:31)".
+  template <class Got, class Expected> constexpr void fail(const char *rule, const Got &got, const Expected &expected) {
+    if (!message.empty())
+      return;
+    begin(rule);
+    message.put(": got ").put(got).put(", expected ").put(expected);
+    end();
+  }
+  template <class Got> constexpr void fail(const char *rule, const Got &got) {
+    if (!message.empty())
+      return;
+    begin(rule);
+    message.put(": got ").put(got);
+    end();
+  }
+
+  /// Appends a node to the current region and returns its number.
+  constexpr int add(Op op, ElementType element, std::vector<Dim> shape, std::vector<int> operands,
+                    Attributes attributes) {
+    int id = make(op, element, std::move(shape), std::move(operands), std::move(attributes));
+    graph.regions[region].nodes.push_back(id);
+    return id;
+  }
+  /// Appends an argument to the current region.
+  constexpr int argument(ElementType element, std::vector<Dim> shape) {
+    Attributes attributes;
+    attributes.index = static_cast<int>(graph.regions[region].arguments.size());
+    int id = make(Op::input, element, std::move(shape), {}, std::move(attributes));
+    graph.regions[region].arguments.push_back(id);
+    return id;
+  }
+  constexpr void result(int node) { graph.regions[region].results.push_back(node); }
+  constexpr const Node &node(int id) const { return graph.nodes[id]; }
+
+  /// The parameter `leaf` of the current scope: the same one whenever it is asked for.
+  constexpr int parameter(const char *leaf, ElementType element, const std::vector<std::int64_t> &shape) {
+    for (int known : graph.scopes[scope].parameters)
+      if (same_text(graph.parameters[known].leaf, leaf)) {
+        if (graph.parameters[known].element != element || graph.parameters[known].shape != shape)
+          fail(rules::parameter_c1, shape, graph.parameters[known].shape);
+        return use(known);
+      }
+    int id = static_cast<int>(graph.parameters.size());
+    graph.parameters.push_back({scope, leaf, element, shape});
+    graph.scopes[scope].parameters.push_back(id);
+    uses.push_back({});
+    return use(id);
+  }
+
+  /// Opens a region and returns its number; the second form is a stack's body.
+  constexpr int open() { return open(-1, 1); }
+  constexpr int open(int stack_scope, std::int64_t count) {
+    int id = static_cast<int>(graph.regions.size());
+    graph.regions.push_back({});
+    graph.regions[id].scope = stack_scope;
+    graph.regions[id].count = count;
+    enclosing.push_back(region);
+    return region = id;
+  }
+  constexpr void close() { region = enclosing[region]; }
+  constexpr void entry(Entry entry) { graph.entries.push_back(std::move(entry)); }
+  constexpr const std::vector<Entry> &entries() const { return graph.entries; }
+
+  /// A new scope below the current one.
+  constexpr int child(const char *name, std::int64_t copies) {
+    if (*name == 0)
+      fail(rules::layer_c2, "an empty one");
+    int *link = &graph.scopes[scope].first_child;
+    for (; *link >= 0; link = &graph.scopes[*link].next_sibling)
+      if (same_text(graph.scopes[*link].name, name)) {
+        fail(rules::layer_c1, name);
+        break;
+      }
+    int id = static_cast<int>(graph.scopes.size());
+    Scope made;
+    made.parent = scope;
+    made.name = name;
+    made.copies = copies;
+    made.next_sibling = *link;
+    *link = id;
+    graph.scopes.push_back(std::move(made));
+    return id;
+  }
+  /// Makes `to` the current scope and returns the former.
+  constexpr int enter(int to) { return std::exchange(scope, to); }
+
+private:
+  struct Use {
+    int region = -1, node = -1;
+  };
+
+  constexpr int make(Op op, ElementType element, std::vector<Dim> shape, std::vector<int> operands,
+                     Attributes attributes) {
+    for (const Dim &dim : shape) {
+      if (dim.min() < 1)
+        fail(rules::tensor_c1, dim);
+      for (const Symbol &symbol : dim.symbols)
+        if (symbol.present())
+          check_bounds(symbol);
+    }
+    graph.nodes.push_back({op, element, std::move(shape), std::move(operands), std::move(attributes), scope});
+    return static_cast<int>(graph.nodes.size()) - 1;
+  }
+
+  constexpr void check_bounds(const Symbol &symbol) {
+    for (const Symbol &known : symbols)
+      if (same_text(known.name, symbol.name)) {
+        if (!(known == symbol)) {
+          Text got, expected;
+          got.put(symbol.name).put(" ").put(symbol.min).put("..").put(symbol.max);
+          expected.put(known.name).put(" ").put(known.min).put("..").put(known.max);
+          fail(rules::dim_c5, got.data(), expected.data());
+        }
+        return;
+      }
+    symbols.push_back(symbol);
+  }
+
+  /// A parameter's node belongs to the innermost stack that owns it, so that a body captures what its owner holds.
+  constexpr int use(int parameter) {
+    int owner = graph.parameters[parameter].scope;
+    while (owner > 0 && graph.scopes[owner].copies == 0)
+      owner = graph.scopes[owner].parent;
+    int home = region;
+    while (home >= 0 && graph.regions[home].scope != (owner > 0 ? owner : -1))
+      home = enclosing[home];
+    if (home < 0) {
+      fail(rules::parameter_c2, graph.parameters[parameter].leaf);
+      home = region;
+    }
+    if (uses[parameter].region != home) {
+      const Parameter &source = graph.parameters[parameter];
+      Attributes attributes;
+      attributes.index = parameter;
+      int id =
+          make(Op::parameter, source.element, {source.shape.begin(), source.shape.end()}, {}, std::move(attributes));
+      graph.nodes[id].scope = source.scope;
+      graph.regions[home].nodes.push_back(id);
+      uses[parameter] = {home, id};
+    }
+    return uses[parameter].node;
+  }
+
+  constexpr void begin(const char *rule) {
+    put_path(scope);
+    message.put(message.empty() ? "forward: " : ": ").put(rule);
+  }
+  constexpr void end() {
+    if (site.line == 0)
+      return;
+    const char *base = site.file;
+    for (const char *c = site.file; *c; ++c)
+      if (*c == '/')
+        base = c + 1;
+    message.put(" (").put(base).put(":").put(site.line).put(")");
+  }
+  constexpr void put_path(int of) {
+    if (of <= 0)
+      return;
+    put_path(graph.scopes[of].parent);
+    message.put(message.empty() ? "" : ".").put(graph.scopes[of].name);
+    if (graph.scopes[of].copies > 0)
+      message.put(".{}");
+  }
+
+  Graph graph;
+  Text message;
+  Site site;
+  int scope = 0;
+  int region = -1;
+  std::vector<int> enclosing; // by region
+  std::vector<Use> uses;      // by parameter: where it was last used
+  std::vector<Symbol> symbols;
+};
+
+/// Makes a scope current for the time of a block.
+class ScopeGuard {
+public:
+  constexpr ScopeGuard(Tracer &tracer, int scope) : tracer(tracer), former(tracer.enter(scope)) {}
+  constexpr ~ScopeGuard() { tracer.enter(former); }
+  ScopeGuard(const ScopeGuard &) = delete;
+  ScopeGuard &operator=(const ScopeGuard &) = delete;
+
+private:
+  Tracer &tracer;
+  int former;
+};
+
+} // namespace kiln
