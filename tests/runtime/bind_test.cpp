@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// Binding a weight file: what does not fit the model is refused by name, and leaves the model as it was.
+#include "support.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+namespace {
+
+using namespace kiln_test;
+
+class Bind : public testing::Test {
+protected:
+  CountingAllocator Counter;
+  kiln_allocator_t Functions = Counter.get();
+  kiln_model_t *Model = nullptr;
+  kiln_error_t Error = {};
+
+  void SetUp() override { ASSERT_EQ(kiln_create(&Functions, &Model, &Error), KILN_OK) << Error.message; }
+  void TearDown() override {
+    kiln_destroy(Model);
+    EXPECT_EQ(Counter.Alive, 0) << "something was not released";
+  }
+  kiln_status_t bind(const std::string &image) {
+    GuardedMemory memory(image);
+    return kiln_bind_weights_from_memory(Model, memory.data(), memory.size(), &Error);
+  }
+  kiln_status_t bind(const std::vector<Tensor> &tensors) { return bind(makeImage(tensors)); }
+  std::string packedBytes() const { return std::string(Model->packed, Model->variant->packed_bytes); }
+};
+
+TEST_F(Bind, PacksEveryWeightOnceWithZerosBetween) {
+  ASSERT_EQ(bind(testWeights()), KILN_OK) << Error.message;
+  std::vector<Tensor> weights = testWeights();
+  std::string expected(Model->variant->packed_bytes, '\0');
+  expected.replace(0, weights[2].bytes.size(), weights[2].bytes);
+  for (int layer = 0; layer < Layers; ++layer)
+    for (int n = 0; n < Width; ++n)
+      for (int k = 0; k < Width; ++k)
+        expected.replace(64 + ((layer * Width + k) * 16 + n) * 4, 4, weights[layer].bytes, (n * Width + k) * 4, 4);
+  EXPECT_EQ(packedBytes(), expected);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(Model->packed) % KILN_ARENA_ALIGNMENT, 0u);
+  EXPECT_EQ(Counter.Alive, 2) << "the model and its packed copy; the index is gone";
+}
+
+TEST_F(Bind, OrderAndEscapesInTheFileDoNotMatter) {
+  ASSERT_EQ(bind(testWeights()), KILN_OK);
+  std::string before = packedBytes();
+  std::vector<Tensor> weights = testWeights();
+  std::swap(weights[0], weights[2]);
+  weights[0].name = "\\u0074able";
+  ASSERT_EQ(bind(weights), KILN_OK) << Error.message;
+  EXPECT_EQ(packedBytes(), before);
+}
+
+TEST_F(Bind, SecondBindReplacesTheFirst) {
+  std::vector<Tensor> weights = testWeights();
+  ASSERT_EQ(bind(weights), KILN_OK);
+  weights[2].bytes[0] ^= 1;
+  ASSERT_EQ(bind(weights), KILN_OK);
+  EXPECT_EQ(packedBytes().substr(0, weights[2].bytes.size()), weights[2].bytes);
+  EXPECT_EQ(Counter.Alive, 2);
+}
+
+TEST_F(Bind, MisfitsAreRefusedByNameAndLeaveTheModelAsItWas) {
+  ASSERT_EQ(bind(testWeights()), KILN_OK);
+  const char *packed = Model->packed;
+  const std::string before = packedBytes();
+  const std::string longName(300, 'n');
+  const struct {
+    void (*Change)(std::vector<Tensor> &);
+    kiln_status_t Status;
+    std::string Message;
+  } cases[] = {
+      {[](auto &w) { w.erase(w.begin()); }, KILN_WEIGHT_MISSING,
+       "model requires tensor \"layers.0.weight\" of shape [3, 3] and type F32, got none"},
+      {[](auto &w) { w.erase(w.begin() + 1); }, KILN_WEIGHT_MISSING,
+       "model requires tensor \"layers.1.weight\" of shape [3, 3] and type F32, got none"},
+      {[](auto &w) { w.clear(); }, KILN_WEIGHT_MISSING,
+       "model requires tensor \"table\" of shape [5, 3] and type F32, got none"},
+      {[](auto &w) { w[0].name = "layers.{}.weight"; }, KILN_WEIGHT_MISSING, "\"layers.0.weight\""},
+      {[](auto &w) { w[0].name = "layers.00.weight"; }, KILN_WEIGHT_MISSING, "\"layers.0.weight\""},
+      {[](auto &w) { w.push_back({"layers.2.weight", "F32", {1}, "1234"}); }, KILN_WEIGHT_UNEXPECTED,
+       "model \"tiny\" has no tensor \"layers.2.weight\", the weight file has"},
+      {[](auto &w) { w.push_back({std::string(300, 'n'), "F32", {1}, "1234"}); }, KILN_WEIGHT_UNEXPECTED,
+       "has no tensor \"" + longName.substr(0, KILN_NAME_SHOWN) + "\", the"},
+      {[](auto &w) { w[2].shape = {3, 5}; }, KILN_WEIGHT_SHAPE, "tensor \"table\" requires shape [5, 3], got [3, 5]"},
+      {[](auto &w) { w[2].shape = {15}; }, KILN_WEIGHT_SHAPE, "tensor \"table\" requires shape [5, 3], got [15]"},
+      {[](auto &w) { w[1].shape = {1, 1, 1, 1, 1, 3, 3}; }, KILN_WEIGHT_SHAPE,
+       "tensor \"layers.1.weight\" requires shape [3, 3], got [1, 1, 1, 1, 1, 3, ...]"},
+      {[](auto &w) { w[2].dtype = "I32"; }, KILN_WEIGHT_TYPE, "tensor \"table\" requires type F32, got I32"},
+      {[](auto &w) {
+         w[1].dtype = "F64";
+         w[1].bytes += w[1].bytes;
+       },
+       KILN_WEIGHT_TYPE, "tensor \"layers.1.weight\" requires type F32, got F64"},
+      {[](auto &w) { w[2].bytes += "abcd"; }, KILN_FILE_MALFORMED,
+       "tensor \"table\" of shape [5, 3] requires 4 bytes an element, got offsets [72, 136]"},
+  };
+  for (const auto &test : cases) {
+    std::vector<Tensor> weights = testWeights();
+    test.Change(weights);
+    EXPECT_EQ(bind(weights), test.Status) << test.Message;
+    EXPECT_EQ(Error.status, test.Status);
+    EXPECT_NE(std::string(Error.message).find(test.Message), std::string::npos)
+        << "got:    " << Error.message << "\nwanted: " << test.Message;
+    EXPECT_EQ(Model->packed, packed);
+    EXPECT_EQ(packedBytes(), before);
+    EXPECT_EQ(Counter.Alive, 2);
+  }
+}
+
+TEST_F(Bind, OutOfMemoryAtEveryAllocationLeavesTheModelAsItWas) {
+  ASSERT_EQ(bind(testWeights()), KILN_OK);
+  const char *packed = Model->packed;
+  const char *const wanted[] = {"an index of the weight file requires ", "the packed weights requires "};
+  for (int extra = 0; extra < 2; ++extra) {
+    Counter.Limit = Counter.Made + extra;
+    EXPECT_EQ(bind(testWeights()), KILN_OUT_OF_MEMORY);
+    EXPECT_EQ(std::string(Error.message).rfind(wanted[extra], 0), 0u) << Error.message;
+    EXPECT_EQ(Model->packed, packed);
+    EXPECT_EQ(Counter.Alive, 2);
+  }
+}
+
+TEST_F(Bind, FromAFile) {
+  TemporaryFile file(makeImage(testWeights()));
+  ASSERT_EQ(kiln_bind_weights(Model, file.path(), &Error), KILN_OK) << Error.message;
+  std::string fromFile = packedBytes();
+  ASSERT_EQ(bind(testWeights()), KILN_OK);
+  EXPECT_EQ(packedBytes(), fromFile);
+}
+
+TEST_F(Bind, UnreadableFilesAreRefused) {
+  TemporaryFile empty("");
+  EXPECT_EQ(kiln_bind_weights(Model, empty.path(), &Error), KILN_FILE_MALFORMED);
+  EXPECT_STREQ(Error.message, "safetensors file requires at least 8 bytes, got 0");
+  EXPECT_EQ(kiln_bind_weights(Model, "/no/such/file", &Error), KILN_FILE_ERROR);
+  EXPECT_STREQ(Error.message, "cannot open weight file \"/no/such/file\": No such file or directory");
+  EXPECT_EQ(kiln_bind_weights(Model, "/", &Error), KILN_FILE_ERROR);
+  EXPECT_STREQ(Error.message, "cannot read weight file \"/\": not a regular file");
+  EXPECT_EQ(kiln_bind_weights(Model, "/dev/null", &Error), KILN_FILE_ERROR);
+  EXPECT_STREQ(Error.message, "cannot read weight file \"/dev/null\": not a regular file");
+  // A pipe that nobody writes to must not be waited for.
+  std::string pipe = std::string(empty.path()) + ".pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(kiln_bind_weights(Model, pipe.c_str(), &Error), KILN_FILE_ERROR);
+  EXPECT_NE(std::string(Error.message).find("not a regular file"), std::string::npos) << Error.message;
+  unlink(pipe.c_str());
+}
+
+TEST_F(Bind, NullArguments) {
+  EXPECT_EQ(kiln_bind_weights(nullptr, "x", &Error), KILN_NULL_ARGUMENT);
+  EXPECT_STREQ(Error.message, "bind_weights requires a model, got null");
+  EXPECT_EQ(kiln_bind_weights(Model, nullptr, &Error), KILN_NULL_ARGUMENT);
+  EXPECT_STREQ(Error.message, "bind_weights requires a path, got null");
+  EXPECT_EQ(kiln_bind_weights_from_memory(nullptr, "x", 1, &Error), KILN_NULL_ARGUMENT);
+  EXPECT_STREQ(Error.message, "bind_weights_from_memory requires a model, got null");
+  EXPECT_EQ(kiln_bind_weights_from_memory(Model, nullptr, 1, &Error), KILN_NULL_ARGUMENT);
+  EXPECT_STREQ(Error.message, "bind_weights_from_memory requires an image, got null");
+  EXPECT_EQ(kiln_bind_weights(nullptr, nullptr, nullptr), KILN_NULL_ARGUMENT) << "the error may be null too";
+}
+
+TEST(Create, RefusalsHaveReasons) {
+  kiln_model_t *model = nullptr;
+  kiln_error_t error;
+  EXPECT_EQ(kiln_create(nullptr, nullptr, &error), KILN_NULL_ARGUMENT);
+  EXPECT_STREQ(error.message, "create requires a place for the model, got null");
+  CountingAllocator counter;
+  kiln_allocator_t functions = counter.get();
+  kiln_allocator_t half = functions;
+  half.release = nullptr;
+  EXPECT_EQ(kiln_create(&half, &model, &error), KILN_NULL_ARGUMENT);
+  EXPECT_STREQ(error.message, "allocator requires release, got null");
+  half = functions;
+  half.allocate = nullptr;
+  EXPECT_EQ(kiln_create(&half, &model, &error), KILN_NULL_ARGUMENT);
+  EXPECT_STREQ(error.message, "allocator requires allocate, got null");
+  counter.Limit = 0;
+  EXPECT_EQ(kiln_create(&functions, &model, &error), KILN_OUT_OF_MEMORY);
+  EXPECT_STREQ(error.message, "the model requires 64 bytes, got none from the allocator");
+  EXPECT_EQ(model, nullptr);
+  kiln_destroy(nullptr);
+}
+
+TEST(Create, MisalignedAllocatorIsRefused) {
+  static bool isReleased = false;
+  const kiln_allocator_t careless = {nullptr,
+                                     [](void *, size_t bytes, size_t) -> void * {
+                                       return static_cast<char *>(std::aligned_alloc(64, bytes + 64)) + 8;
+                                     },
+                                     [](void *, void *memory) {
+                                       isReleased = true;
+                                       std::free(static_cast<char *>(memory) - 8);
+                                     }};
+  kiln_model_t *model = nullptr;
+  kiln_error_t error;
+  EXPECT_EQ(kiln_create(&careless, &model, &error), KILN_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.message, "allocator requires to keep the alignment 64, got less");
+  EXPECT_TRUE(isReleased);
+}
+
+// What the compiler could get wrong must not write outside the packed copy.
+TEST(Create, ImpossibleDescriptorsAreInternalErrors) {
+  const kiln_cpu_t cpu = kiln_cpu_detect();
+  const kiln_weight_t weights[] = {{"h.{}", KILN_F32, 2, {3, 3}, 2, 0}};
+  const struct {
+    kiln_placement_t Placement;
+    uint64_t PackedBytes;
+  } cases[] = {
+      {{0, 64, 0, 0, 0}, 99},  {{0, 64, 0, 0, 1}, 100},  {{4, 64, 0, 0, 0}, 100},
+      {{0, 65, 0, 0, 0}, 100}, {{0, 64, 16, 0, 0}, 255}, {{0, 64, 16, 2, 0}, 9999},
+  };
+  const std::string image =
+      makeImage({{"h.0", "F32", {3, 3}, std::string(36, '0')}, {"h.1", "F32", {3, 3}, std::string(36, '1')}});
+  for (const auto &test : cases) {
+    const kiln_variant_t variant = {KILN_ISA_X86_64_V2, 0, &test.Placement, test.PackedBytes, nullptr};
+    const kiln_descriptor_t descriptor = {KILN_ABI_VERSION, 1, 0, 1, "odd", weights, nullptr, &variant};
+    kiln_model_t *model = nullptr;
+    kiln_error_t error;
+    ASSERT_EQ(kiln_model_create(&descriptor, &cpu, nullptr, &model, &error), KILN_OK);
+    EXPECT_EQ(kiln_bind_weights_from_memory(model, image.data(), image.size(), &error), KILN_INTERNAL_ERROR);
+    EXPECT_EQ(error.message,
+              "weight \"h.{}\" requires a place within " + std::to_string(test.PackedBytes) + " packed bytes");
+    kiln_destroy(model);
+  }
+  const kiln_descriptor_t future = {KILN_ABI_VERSION + 1, 0, 0, 0, "odd", nullptr, nullptr, nullptr};
+  kiln_model_t *model = nullptr;
+  kiln_error_t error;
+  EXPECT_EQ(kiln_model_create(&future, &cpu, nullptr, &model, &error), KILN_INTERNAL_ERROR);
+  EXPECT_STREQ(error.message, "model \"odd\" requires a runtime of version 2, got 1");
+}
+
+// Two weights of one name pack one tensor twice, dense for gathering and tiled for multiplying; a name without copies
+// may still have a hole; weights of one joined tile row share an offset.
+TEST(Create, TiedAndJoinedWeights) {
+  const kiln_cpu_t cpu = kiln_cpu_detect();
+  const kiln_weight_t weights[] = {
+      {"h.{}.q", KILN_I8, 2, {3, 2}, 1, 0}, {"h.{}.q", KILN_I8, 2, {3, 2}, 1, 0}, {"h.{}.k", KILN_I8, 2, {2, 2}, 1, 0}};
+  const kiln_placement_t placements[] = {{0, 0, 0, 0, 0}, {8, 0, 4, 0, 0}, {8, 0, 4, 0, 3}};
+  const kiln_variant_t variant = {KILN_ISA_X86_64_V2, 0, placements, 24, nullptr};
+  const kiln_descriptor_t descriptor = {KILN_ABI_VERSION, 3, 0, 1, "tied", weights, nullptr, &variant};
+  const std::string image = makeImage({{"h.0.k", "I8", {2, 2}, "ABCD"}, {"h.0.q", "I8", {3, 2}, "abcdef"}});
+  kiln_model_t *model = nullptr;
+  kiln_error_t error;
+  ASSERT_EQ(kiln_model_create(&descriptor, &cpu, nullptr, &model, &error), KILN_OK);
+  ASSERT_EQ(kiln_bind_weights_from_memory(model, image.data(), image.size(), &error), KILN_OK) << error.message;
+  EXPECT_EQ(std::string_view(model->packed, 24), std::string_view("abcdef\0\0aceAbdfBC\0\0\0D\0\0\0", 24));
+  kiln_destroy(model);
+}
+
+} // namespace

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support.h"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+// Every feature of x86-64-v4, and a system that saves all registers.
+constexpr kiln_cpu_t FullCpu = {0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0xE7};
+
+TEST(Cpu, LevelsFromFeatures) {
+  const struct {
+    const char *What;
+    uint32_t kiln_cpu_t::*Word;
+    int Bit;
+    uint32_t Isa;
+  } cases[] = {
+      {"sse3", &kiln_cpu_t::leaf1_ecx, 0, 0},
+      {"ssse3", &kiln_cpu_t::leaf1_ecx, 9, 0},
+      {"cmpxchg16b", &kiln_cpu_t::leaf1_ecx, 13, 0},
+      {"sse4.1", &kiln_cpu_t::leaf1_ecx, 19, 0},
+      {"sse4.2", &kiln_cpu_t::leaf1_ecx, 20, 0},
+      {"popcnt", &kiln_cpu_t::leaf1_ecx, 23, 0},
+      {"lahf", &kiln_cpu_t::extended1_ecx, 0, 0},
+      {"fma", &kiln_cpu_t::leaf1_ecx, 12, KILN_ISA_X86_64_V2},
+      {"movbe", &kiln_cpu_t::leaf1_ecx, 22, KILN_ISA_X86_64_V2},
+      {"osxsave", &kiln_cpu_t::leaf1_ecx, 27, KILN_ISA_X86_64_V2},
+      {"avx", &kiln_cpu_t::leaf1_ecx, 28, KILN_ISA_X86_64_V2},
+      {"f16c", &kiln_cpu_t::leaf1_ecx, 29, KILN_ISA_X86_64_V2},
+      {"bmi1", &kiln_cpu_t::leaf7_ebx, 3, KILN_ISA_X86_64_V2},
+      {"avx2", &kiln_cpu_t::leaf7_ebx, 5, KILN_ISA_X86_64_V2},
+      {"bmi2", &kiln_cpu_t::leaf7_ebx, 8, KILN_ISA_X86_64_V2},
+      {"lzcnt", &kiln_cpu_t::extended1_ecx, 5, KILN_ISA_X86_64_V2},
+      {"avx512f", &kiln_cpu_t::leaf7_ebx, 16, KILN_ISA_X86_64_V3},
+      {"avx512dq", &kiln_cpu_t::leaf7_ebx, 17, KILN_ISA_X86_64_V3},
+      {"avx512cd", &kiln_cpu_t::leaf7_ebx, 28, KILN_ISA_X86_64_V3},
+      {"avx512bw", &kiln_cpu_t::leaf7_ebx, 30, KILN_ISA_X86_64_V3},
+      {"avx512vl", &kiln_cpu_t::leaf7_ebx, 31, KILN_ISA_X86_64_V3},
+      {"sha, which no level needs", &kiln_cpu_t::leaf7_ebx, 29, KILN_ISA_X86_64_V4},
+  };
+  EXPECT_EQ(kiln_cpu_best_isa(&FullCpu), uint32_t{KILN_ISA_X86_64_V4});
+  for (const auto &test : cases) {
+    kiln_cpu_t cpu = FullCpu;
+    cpu.*test.Word &= ~(1u << test.Bit);
+    EXPECT_EQ(kiln_cpu_best_isa(&cpu), test.Isa) << "without " << test.What;
+  }
+}
+
+// A CPU may have AVX under a system, or a hypervisor, that does not save its registers.
+TEST(Cpu, LevelsFromSavedState) {
+  const struct {
+    uint64_t State;
+    uint32_t Isa;
+  } cases[] = {{0x00, KILN_ISA_X86_64_V2}, {0x03, KILN_ISA_X86_64_V2}, {0x07, KILN_ISA_X86_64_V3},
+               {0x67, KILN_ISA_X86_64_V3}, {0xE7, KILN_ISA_X86_64_V4}, {0x2E7, KILN_ISA_X86_64_V4}};
+  for (const auto &test : cases) {
+    kiln_cpu_t cpu = FullCpu;
+    cpu.saved_state = test.State;
+    EXPECT_EQ(kiln_cpu_best_isa(&cpu), test.Isa) << test.State;
+  }
+}
+
+#if defined(__x86_64__)
+TEST(Cpu, DetectionAgreesWithTheCompiler) {
+  const kiln_cpu_t cpu = kiln_cpu_detect();
+  uint32_t expected = __builtin_cpu_supports("x86-64-v4")   ? KILN_ISA_X86_64_V4
+                      : __builtin_cpu_supports("x86-64-v3") ? KILN_ISA_X86_64_V3
+                      : __builtin_cpu_supports("x86-64-v2") ? KILN_ISA_X86_64_V2
+                                                            : 0;
+  EXPECT_EQ(kiln_cpu_best_isa(&cpu), expected);
+}
+#endif
+
+class CpuChoice : public testing::Test {
+protected:
+  kiln_variant_t Variants[3] = {{KILN_ISA_X86_64_V4, 0, nullptr, 0, nullptr},
+                                {KILN_ISA_X86_64_V3, 0, nullptr, 0, nullptr},
+                                {KILN_ISA_X86_64_V2, 0, nullptr, 0, nullptr}};
+  kiln_descriptor_t Descriptor = {KILN_ABI_VERSION, 0, 0, 3, "choice", nullptr, nullptr, Variants};
+  kiln_cpu_t Cpu = FullCpu;
+  kiln_model_t *Model = nullptr;
+  kiln_error_t Error = {};
+
+  kiln_status_t create() { return kiln_model_create(&Descriptor, &Cpu, nullptr, &Model, &Error); }
+};
+
+TEST_F(CpuChoice, TakesTheFirstVariantThatRuns) {
+  const struct {
+    uint64_t State;
+    int Variant;
+  } cases[] = {{0xE7, 0}, {0x07, 1}, {0x03, 2}};
+  for (const auto &test : cases) {
+    Cpu.saved_state = test.State;
+    ASSERT_EQ(create(), KILN_OK) << Error.message;
+    EXPECT_EQ(Model->variant, &Variants[test.Variant]);
+    kiln_destroy(Model);
+  }
+}
+
+TEST_F(CpuChoice, RefusesWhenNoneRuns) {
+  Descriptor.variant_count = 2;
+  Cpu.saved_state = 0;
+  EXPECT_EQ(create(), KILN_UNSUPPORTED_CPU);
+  EXPECT_STREQ(Error.message, "model \"choice\" requires a CPU of level x86-64-v3, got x86-64-v2");
+  EXPECT_EQ(Model, nullptr);
+  Cpu = {};
+  EXPECT_EQ(create(), KILN_UNSUPPORTED_CPU);
+  EXPECT_STREQ(Error.message, "model \"choice\" requires a CPU of level x86-64-v3, got an older CPU");
+}
+
+} // namespace

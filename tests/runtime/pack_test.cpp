@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packed layouts against the definition in model.h, element by element, on odd sizes.
+#include "support.h"
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace kiln_test;
+
+struct Case {
+  kiln_dtype_t Dtype;
+  int64_t Rows, Columns;
+  uint32_t Tile, Dim;
+  uint64_t Shift;
+};
+
+/// The definition: element (n along dim, k along the other) is stored at [(n + shift) / tile][k][(n + shift) % tile].
+void packNaively(std::string &packed, const std::string &data, const Case &c, size_t bytes) {
+  for (int64_t row = 0; row < c.Rows; ++row)
+    for (int64_t column = 0; column < c.Columns; ++column) {
+      uint64_t from = row * c.Columns + column, to = from + c.Shift;
+      if (c.Tile > 0) {
+        uint64_t n = (c.Dim == 0 ? row : column) + c.Shift, k = c.Dim == 0 ? column : row;
+        uint64_t depth = c.Dim == 0 ? c.Columns : c.Rows;
+        to = (n / c.Tile * depth + k) * c.Tile + n % c.Tile;
+      }
+      packed.replace(to * bytes, bytes, data, from * bytes, bytes);
+    }
+}
+
+std::string distinctBytes(size_t bytes) {
+  std::string data(bytes, '\0');
+  uint32_t state = 1;
+  for (char &byte : data)
+    byte = static_cast<char>((state = state * 1664525u + 1013904223u) >> 24);
+  return data;
+}
+
+TEST(Pack, MatchesTheDefinition) {
+  const kiln_dtype_t dtypes[] = {KILN_F32, KILN_BF16, KILN_I8};
+  const int64_t extents[][2] = {{1, 1}, {1, 33}, {47, 5}, {48, 64}, {49, 65}, {16, 31}, {17, 129}, {131, 3}, {97, 32}};
+  int cases = 0;
+  for (kiln_dtype_t dtype : dtypes)
+    for (const auto &extent : extents)
+      for (uint32_t tile : {0u, 1u, 16u, 48u})
+        for (uint32_t dim : {0u, 1u})
+          for (uint64_t shift : {0u, 1u, 15u, 48u, 61u}) {
+            const Case c = {dtype, extent[0], extent[1], tile, dim, shift};
+            const kiln_weight_t weight = {"w", dtype, 2, {c.Rows, c.Columns}, 1, 0};
+            const kiln_placement_t placement = {0, 0, tile, dim, shift};
+            size_t bytes = kiln_safetensors_dtype_bytes(dtype);
+            std::string data = distinctBytes(c.Rows * c.Columns * bytes);
+            GuardedMemory source(data);
+            GuardedMemory packed(kiln_pack_bytes(&weight, &placement));
+            std::string expected(packed.data(), packed.size());
+            packNaively(expected, data, c, bytes);
+            kiln_pack_weight(packed.data(), source.data(), &weight, &placement);
+            ASSERT_EQ(std::memcmp(packed.data(), expected.data(), expected.size()), 0)
+                << kiln_safetensors_dtype_text(dtype) << " [" << c.Rows << ", " << c.Columns << "] tile " << tile
+                << " dim " << dim << " shift " << shift;
+            ASSERT_TRUE(packed.isFrontIntact());
+            ++cases;
+          }
+  EXPECT_EQ(cases, 3 * 9 * 4 * 2 * 5);
+}
+
+TEST(Pack, BytesCoverWholeTiles) {
+  const kiln_weight_t weight = {"w", KILN_F32, 2, {50, 7}, 1, 0};
+  const struct {
+    kiln_placement_t Placement;
+    uint64_t Bytes;
+  } cases[] = {
+      {{0, 0, 0, 0, 0}, 50 * 7 * 4},        {{0, 0, 0, 0, 9}, (50 * 7 + 9) * 4}, {{0, 0, 48, 0, 0}, 96 * 7 * 4},
+      {{0, 0, 48, 0, 47}, 144 * 7 * 4},     {{0, 0, 16, 1, 0}, 16 * 50 * 4},     {{0, 0, 16, 1, 10}, 32 * 50 * 4},
+      {{0, 0, 16, 2, 0}, 0 /* no dim 2 */},
+  };
+  for (const auto &test : cases)
+    EXPECT_EQ(kiln_pack_bytes(&weight, &test.Placement), test.Bytes);
+  const kiln_weight_t vector = {"v", KILN_F32, 1, {50}, 1, 0};
+  EXPECT_EQ(kiln_pack_bytes(&vector, &cases[0].Placement), 200u);
+  EXPECT_EQ(kiln_pack_bytes(&vector, &cases[2].Placement), 0u) << "only rank 2 is tiled";
+}
+
+} // namespace

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bundled pool: every index once, no worker number twice at a time, callers that queue, threads that sleep and
+// wake.
+#include "support.h"
+
+#include <atomic>
+#include <csignal>
+#include <gtest/gtest.h>
+#include <memory>
+#include <pthread.h>
+#include <thread>
+
+// The linker sends the runtime's calls here (--wrap), so that starting threads can be made to fail.
+static std::atomic<int> ThreadsThatStart = -1; // -1: all
+extern "C" int __real_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+extern "C" int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
+                                     void *argument) {
+  if (ThreadsThatStart >= 0 && ThreadsThatStart-- == 0)
+    return EAGAIN;
+  return __real_pthread_create(thread, attributes, start, argument);
+}
+
+namespace {
+
+using Pool = std::unique_ptr<kiln_pool_t, decltype(&kiln_pool_destroy)>;
+
+Pool makePool(uint32_t threads) {
+  kiln_pool_t *pool = nullptr;
+  kiln_error_t error;
+  EXPECT_EQ(kiln_pool_create(threads, &pool, &error), KILN_OK) << error.message;
+  return {pool, kiln_pool_destroy};
+}
+
+struct Job {
+  explicit Job(uint32_t count, uint32_t workers) : Runs(count), IsBusy(workers) {}
+  std::vector<std::atomic<int>> Runs;
+  std::vector<std::atomic<bool>> IsBusy;
+  std::atomic<int> Clashes = 0;
+};
+
+void runJob(void *context, uint32_t index, uint32_t worker) {
+  auto &job = *static_cast<Job *>(context);
+  if (worker >= job.IsBusy.size() || job.IsBusy[worker].exchange(true)) {
+    ++job.Clashes;
+    return;
+  }
+  ++job.Runs[index];
+  job.IsBusy[worker] = false;
+}
+
+void expectComplete(const kiln_executor_t *executor, uint32_t count) {
+  Job job(count, executor->workers);
+  executor->parallel_for(executor->self, count, runJob, &job);
+  EXPECT_EQ(job.Clashes, 0);
+  for (uint32_t i = 0; i < count; ++i)
+    ASSERT_EQ(job.Runs[i], 1) << "index " << i << " of " << count << " on " << executor->workers;
+}
+
+TEST(Pool, RunsEveryIndexOnce) {
+  for (uint32_t threads : {1u, 2u, 3u, 8u}) {
+    Pool pool = makePool(threads);
+    const kiln_executor_t *executor = kiln_pool_executor(pool.get());
+    EXPECT_EQ(executor->workers, threads);
+    for (uint32_t count : {0u, 1u, 2u, 3u, 7u, 8u, 9u, 64u, 1000u})
+      for (int repeat = 0; repeat < 20; ++repeat)
+        expectComplete(executor, count);
+  }
+}
+
+// What the tasks write is seen by the caller, and what the caller writes by the tasks: plain memory, for tsan to watch.
+TEST(Pool, LoopsAreOrderedWithTheCaller) {
+  Pool pool = makePool(3);
+  const kiln_executor_t *executor = kiln_pool_executor(pool.get());
+  std::vector<uint64_t> values(100, 1);
+  for (int repeat = 0; repeat < 50; ++repeat) {
+    executor->parallel_for(
+        executor->self, 100,
+        [](void *context, uint32_t index, uint32_t) { (*static_cast<std::vector<uint64_t> *>(context))[index] *= 2; },
+        &values);
+    for (uint64_t &value : values)
+      value += 1;
+  }
+  uint64_t expected = 1;
+  for (int repeat = 0; repeat < 50; ++repeat)
+    expected = expected * 2 + 1;
+  EXPECT_EQ(values, std::vector<uint64_t>(100, expected));
+}
+
+// Two tasks that wait for each other: they can only end on two threads, one of which may have to wake up first.
+TEST(Pool, ThreadsTakePartAlsoAfterSleeping) {
+  Pool pool = makePool(2);
+  const kiln_executor_t *executor = kiln_pool_executor(pool.get());
+  for (int pause : {0, 0, 20, 20, 0}) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(pause));
+    std::atomic<int> arrived = 0;
+    executor->parallel_for(
+        executor->self, 2,
+        [](void *context, uint32_t, uint32_t) {
+          auto &count = *static_cast<std::atomic<int> *>(context);
+          ++count;
+          while (count < 2)
+            std::this_thread::yield();
+        },
+        &arrived);
+    EXPECT_EQ(arrived, 2);
+  }
+}
+
+// The caller runs out of work long before the others: it sleeps until the last task ends.
+TEST(Pool, CallerWaitsForSlowTasks) {
+  Pool pool = makePool(3);
+  const kiln_executor_t *executor = kiln_pool_executor(pool.get());
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    std::atomic<int> ended = 0;
+    executor->parallel_for(
+        executor->self, 3,
+        [](void *context, uint32_t, uint32_t worker) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(worker == 0 ? 1 : 20));
+          ++*static_cast<std::atomic<int> *>(context);
+        },
+        &ended);
+    EXPECT_EQ(ended, 3);
+  }
+}
+
+TEST(Pool, CallersQueue) {
+  Pool pool = makePool(3);
+  const kiln_executor_t *executor = kiln_pool_executor(pool.get());
+  std::vector<std::thread> callers;
+  for (uint32_t caller = 0; caller < 6; ++caller)
+    callers.emplace_back([=] {
+      for (uint32_t repeat = 0; repeat < 200; ++repeat)
+        expectComplete(executor, 1 + (caller * 7 + repeat) % 40);
+    });
+  for (std::thread &caller : callers)
+    caller.join();
+}
+
+TEST(Pool, MayBeDestroyedAtAnyMoment) {
+  for (int repeat = 0; repeat < 100; ++repeat) {
+    Pool pool = makePool(1 + repeat % 5);
+    if (repeat % 3 == 0)
+      expectComplete(kiln_pool_executor(pool.get()), 1 + repeat % 11);
+  }
+  kiln_pool_destroy(nullptr);
+  EXPECT_EQ(kiln_pool_executor(nullptr), nullptr);
+}
+
+// The program's signal handlers belong on its own threads.
+TEST(Pool, ThreadsBlockSignals) {
+  sigset_t before, after;
+  pthread_sigmask(SIG_SETMASK, nullptr, &before);
+  Pool pool = makePool(2);
+  pthread_sigmask(SIG_SETMASK, nullptr, &after);
+  EXPECT_EQ(sigismember(&before, SIGUSR1), sigismember(&after, SIGUSR1));
+  struct {
+    std::atomic<int> Arrived = 0, Blocked = 0;
+  } seen;
+  const kiln_executor_t *executor = kiln_pool_executor(pool.get());
+  executor->parallel_for(
+      executor->self, 2,
+      [](void *context, uint32_t, uint32_t worker) {
+        auto &self = *static_cast<decltype(seen) *>(context);
+        sigset_t mask;
+        pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+        if (worker == 1)
+          self.Blocked = sigismember(&mask, SIGUSR1);
+        ++self.Arrived;
+        while (self.Arrived < 2)
+          std::this_thread::yield();
+      },
+      &seen);
+  EXPECT_EQ(seen.Blocked, 1);
+}
+
+TEST(Pool, RefusalsHaveReasons) {
+  kiln_pool_t *pool = reinterpret_cast<kiln_pool_t *>(1);
+  kiln_error_t error;
+  EXPECT_EQ(kiln_pool_create(2, nullptr, &error), KILN_NULL_ARGUMENT);
+  EXPECT_STREQ(error.message, "pool_create requires a place for the pool, got null");
+  EXPECT_EQ(kiln_pool_create(0, &pool, &error), KILN_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.message, "pool_create requires at least 1 thread, got 0");
+  EXPECT_EQ(pool, nullptr);
+}
+
+TEST(Pool, FailsCleanlyWhenThreadsDoNotStart) {
+  for (int started : {0, 1, 3}) {
+    kiln_pool_t *pool = nullptr;
+    kiln_error_t error;
+    ThreadsThatStart = started;
+    EXPECT_EQ(kiln_pool_create(5, &pool, &error), KILN_THREAD_ERROR);
+    ThreadsThatStart = -1;
+    EXPECT_EQ(error.message, "a pool of 5 threads requires 4 to start, got " + std::to_string(started));
+    EXPECT_EQ(pool, nullptr);
+  }
+}
+
+} // namespace

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the runtime's tests share: safetensors images, memory with a guard page, an allocator that counts, and the small
+// model that test_model.cpp defines.
+#ifndef KILN_TESTS_RUNTIME_SUPPORT_H
+#define KILN_TESTS_RUNTIME_SUPPORT_H
+
+#include "internal.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <vector>
+
+namespace kiln_test {
+
+struct Tensor {
+  std::string name;
+  std::string dtype;
+  std::vector<int64_t> shape;
+  std::string bytes;
+};
+
+/// `values` as a tensor's bytes.
+template <typename T> std::string bytesOf(const std::vector<T> &values) {
+  return std::string(reinterpret_cast<const char *>(values.data()), values.size() * sizeof(T));
+}
+
+/// A file of this header, true or not, and these bytes of data.
+std::string makeImage(std::string_view header, std::string_view data);
+/// A well-formed file.
+std::string makeImage(const std::vector<Tensor> &tensors);
+/// A file in the temporary folder of the test, removed by the destructor.
+class TemporaryFile {
+public:
+  explicit TemporaryFile(std::string_view contents);
+  ~TemporaryFile();
+  const char *path() const { return Path.c_str(); }
+
+private:
+  std::string Path;
+};
+
+/// Memory that ends at a page nobody may touch, filled with 0xA5.
+class GuardedMemory {
+public:
+  explicit GuardedMemory(size_t bytes) : Bytes(bytes) {
+    size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    Mapped = (bytes + page - 1) / page * page + page;
+    Base = static_cast<char *>(mmap(nullptr, Mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (Base == MAP_FAILED || mprotect(Base + Mapped - page, page, PROT_NONE) != 0)
+      std::abort();
+    Data = Base + Mapped - page - bytes;
+    std::memset(Base, 0xA5, Mapped - page);
+  }
+  explicit GuardedMemory(std::string_view contents) : GuardedMemory(contents.size()) {
+    std::memcpy(Data, contents.data(), contents.size());
+  }
+  GuardedMemory(const GuardedMemory &) = delete;
+  GuardedMemory &operator=(const GuardedMemory &) = delete;
+  ~GuardedMemory() { munmap(Base, Mapped); }
+  char *data() const { return Data; }
+  size_t size() const { return Bytes; }
+  /// Whether nothing was written before data().
+  bool isFrontIntact() const {
+    for (const char *at = Base; at != Data; ++at)
+      if (static_cast<unsigned char>(*at) != 0xA5)
+        return false;
+    return true;
+  }
+
+private:
+  size_t Bytes, Mapped;
+  char *Base, *Data;
+};
+
+/// malloc with a count of what is alive, which fails from the allocation numbered `Limit` on.
+struct CountingAllocator {
+  int Alive = 0, Made = 0, Limit = 1 << 30;
+  kiln_allocator_t get() {
+    return {this,
+            [](void *self, size_t bytes, size_t alignment) -> void * {
+              auto *counter = static_cast<CountingAllocator *>(self);
+              if (counter->Made == counter->Limit)
+                return nullptr;
+              ++counter->Made;
+              ++counter->Alive;
+              return std::aligned_alloc(alignment, bytes);
+            },
+            [](void *self, void *memory) {
+              --static_cast<CountingAllocator *>(self)->Alive;
+              std::free(memory);
+            }};
+  }
+};
+
+/// The model of test_model.cpp: y[t] = W1 (W0 table[ids[t]]), rows of Width.
+constexpr int Vocabulary = 5, Width = 3, Layers = 2, MaxTokens = 16;
+/// Its weights: small whole numbers, so that results are exact.
+std::vector<Tensor> testWeights();
+/// What forward must give, from the weights above.
+std::vector<float> expectedRows(const std::vector<int32_t> &ids);
+
+/// A model of one entry "forward" without weights or arguments, for tests of a body of their own.
+struct BodyModel {
+  kiln_body_t Body;
+  kiln_entry_t Entry = {"forward", nullptr, nullptr, 0, 0};
+  kiln_variant_t Variant = {KILN_ISA_X86_64_V2, 0, nullptr, 0, &Body};
+  kiln_descriptor_t Descriptor = {KILN_ABI_VERSION, 0, 1, 1, "body", nullptr, &Entry, &Variant};
+  kiln_model_t *Model = nullptr;
+
+  BodyModel(int (*run)(const kiln_frame_t *), uint64_t planBytes, uint64_t scratchBytes)
+      : Body{run, planBytes, scratchBytes} {
+    const kiln_cpu_t cpu = kiln_cpu_detect();
+    if (kiln_model_create(&Descriptor, &cpu, nullptr, &Model, nullptr) != KILN_OK)
+      std::abort();
+  }
+  BodyModel(const BodyModel &) = delete;
+  BodyModel &operator=(const BodyModel &) = delete;
+  ~BodyModel() { kiln_destroy(Model); }
+  size_t arenaBytes(uint32_t workers) const {
+    return kiln_arena_fixed_bytes(Body.plan_bytes) + workers * kiln_arena_worker_bytes(Body.scratch_bytes);
+  }
+};
+
+} // namespace kiln_test
+
+#endif // KILN_TESTS_RUNTIME_SUPPORT_H
