@@ -193,7 +193,7 @@ LogicalResult ModelCompiler::compileVariant(StringRef targetName) {
   if (!module)
     return failure();
   if (options.form == EmitForm::Ir) {
-    raw_string_ostream(report.text) << *module << "\n";
+    llvm::raw_string_ostream(report.text) << *module << "\n";
     return success();
   }
 
@@ -207,7 +207,7 @@ LogicalResult ModelCompiler::compileVariant(StringRef targetName) {
   if (failed(passes.run(*module)))
     return failure();
   if (options.form == EmitForm::Linalg) {
-    raw_string_ostream(report.text) << *module << "\n";
+    llvm::raw_string_ostream(report.text) << *module << "\n";
     return success();
   }
 

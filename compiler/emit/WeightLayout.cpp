@@ -16,7 +16,8 @@ SmallVector<int64_t> storedShape(RankedTensorType type) {
     return shape;
   int64_t split = shape[tiled.getDim()];
   int64_t other = shape[1 - tiled.getDim()];
-  return {llvm::divideCeil(split, tiled.getSize()), other, tiled.getSize()};
+  int64_t tiles = llvm::divideCeil(split, tiled.getSize());
+  return {tiles, other, tiled.getSize()};
 }
 
 static uint64_t storedBytes(RankedTensorType type) {

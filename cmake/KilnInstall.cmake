@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# What `cmake --install` gives: the compiler's library and command, the DSL's headers, and find_package(Kiln).
+include(CMakePackageConfigHelpers)
+
+set_target_properties(kiln_dsl PROPERTIES EXPORT_NAME dsl)
+set_target_properties(kiln_compiler PROPERTIES EXPORT_NAME compiler)
+set_target_properties(kiln PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+# LLVM 22 lives in a folder of its own.
+set_target_properties(kiln_compiler PROPERTIES INSTALL_RPATH "$ORIGIN;${LLVM_LIBRARY_DIR}")
+install(TARGETS kiln_dsl kiln_compiler kiln EXPORT KilnTargets)
+install(DIRECTORY dsl/include/ compiler/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+set(kiln_package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/Kiln")
+install(EXPORT KilnTargets NAMESPACE kiln:: DESTINATION ${kiln_package_folder})
+configure_package_config_file(cmake/KilnConfig.cmake.in "${PROJECT_BINARY_DIR}/KilnConfig.cmake"
+  INSTALL_DESTINATION ${kiln_package_folder})
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/KilnConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/KilnConfig.cmake" "${PROJECT_BINARY_DIR}/KilnConfigVersion.cmake"
+  cmake/KilnAddLibrary.cmake DESTINATION ${kiln_package_folder})
