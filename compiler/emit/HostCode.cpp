@@ -166,7 +166,8 @@ FailureOr<Value> HostEmitter::evaluate(AffineExpr expression, ArrayRef<Value> va
   case AffineExprKind::Mod:
     return LLVM::URemOp::create(builder, loc, *left, *right).getResult();
   default:
-    return entry.emitError("an extent has no host code: ") << AffineMap::get(0, symbols.size(), expression);
+    return entry.emitError("an extent has no host code: ")
+           << AffineMapAttr::get(AffineMap::get(0, symbols.size(), expression));
   }
 }
 
