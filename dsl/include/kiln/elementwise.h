@@ -71,42 +71,50 @@ concept operands = (tensor<A> && (tensor<B> || scalar<B>)) || (scalar<A> && tens
 // -----------------------------------------------
 
 template <class A, class B>
-requires operands<A, B>
+  requires operands<A, B>
 constexpr auto add(const A &a, const B &b, Site site = Site::here()) {
   return detail::elementwise<Op::add>(a, b, site);
 }
 template <class A, class B>
-requires operands<A, B>
+  requires operands<A, B>
 constexpr auto sub(const A &a, const B &b, Site site = Site::here()) {
   return detail::elementwise<Op::sub>(a, b, site);
 }
 template <class A, class B>
-requires operands<A, B>
+  requires operands<A, B>
 constexpr auto mul(const A &a, const B &b, Site site = Site::here()) {
   return detail::elementwise<Op::mul>(a, b, site);
 }
 template <class A, class B>
-requires operands<A, B>
+  requires operands<A, B>
 constexpr auto div(const A &a, const B &b, Site site = Site::here()) {
   return detail::elementwise<Op::div>(a, b, site);
 }
 template <class A, class B>
-requires operands<A, B>
+  requires operands<A, B>
 constexpr auto maximum(const A &a, const B &b, Site site = Site::here()) {
   return detail::elementwise<Op::maximum>(a, b, site);
 }
 template <class A, class B>
-requires operands<A, B>
-constexpr auto operator+(const A &a, const B &b) { return add(a, b, Site()); }
+  requires operands<A, B>
+constexpr auto operator+(const A &a, const B &b) {
+  return add(a, b, Site());
+}
 template <class A, class B>
-requires operands<A, B>
-constexpr auto operator-(const A &a, const B &b) { return sub(a, b, Site()); }
+  requires operands<A, B>
+constexpr auto operator-(const A &a, const B &b) {
+  return sub(a, b, Site());
+}
 template <class A, class B>
-requires operands<A, B>
-constexpr auto operator*(const A &a, const B &b) { return mul(a, b, Site()); }
+  requires operands<A, B>
+constexpr auto operator*(const A &a, const B &b) {
+  return mul(a, b, Site());
+}
 template <class A, class B>
-requires operands<A, B>
-constexpr auto operator/(const A &a, const B &b) { return div(a, b, Site()); }
+  requires operands<A, B>
+constexpr auto operator/(const A &a, const B &b) {
+  return div(a, b, Site());
+}
 
 constexpr auto exp(const tensor auto &x, Site site = Site::here()) { return detail::unary<Op::exp>(x, site); }
 constexpr auto log(const tensor auto &x, Site site = Site::here()) { return detail::unary<Op::log>(x, site); }

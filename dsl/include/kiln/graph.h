@@ -17,6 +17,7 @@ namespace kiln {
 enum class ElementType : std::uint8_t { f32, f16, bf16, i32, i8, boolean };
 
 /// Every operation of dsl/SPEC.md, by its one name. The kiln dialect has an op of the same mnemonic for each.
+// clang-format off
 enum class Op : std::uint8_t {
   input,      // no operand; Attributes::index = position in the entry's inputs
   parameter,  // no operand; Attributes::index = position in Graph::parameters
@@ -26,37 +27,22 @@ enum class Op : std::uint8_t {
   sinusoidal, // positions i32 [T] -> f32 [T, D] (Vaswani 2017, section 3.5)
   linear,     // x, weight, optional bias; Attributes::weight_order
   matmul,     // a [..., M, K], b [..., K, N]
-  add,
-  sub,
-  mul,
-  div,
-  maximum, // two operands, broadcast as NumPy does
-  exp,
-  log,
-  sqrt,
-  tanh,
-  sigmoid,
-  relu,
-  gelu,
-  gelu_tanh,
-  silu,
-  softmax,
-  log_softmax, // Attributes::axis
-  layer_norm,  // x, weight, bias; over the last axis; Attributes::epsilon
-  rms_norm,    // x, weight; over the last axis; Attributes::epsilon
-  attention, // q [..., Tq, H*D], k [..., Tk, H*D], v [..., Tk, H*E], then mask if has_mask, then lengths if has_lengths
+  add, sub, mul, div, maximum, // two operands, broadcast as NumPy does
+  exp, log, sqrt, tanh, sigmoid, relu, gelu, gelu_tanh, silu,
+  softmax, log_softmax,        // Attributes::axis
+  layer_norm, // x, weight, bias; over the last axis; Attributes::epsilon
+  rms_norm,   // x, weight; over the last axis; Attributes::epsilon
+  attention,  // q [..., Tq, H*D], k [..., Tk, H*D], v [..., Tk, H*E], then mask if has_mask, then lengths if has_lengths
   reshape,
-  transpose, // Attributes::permutation
-  concat,    // n operands; Attributes::axis
-  slice,     // Attributes::axis, start; the extent is the result's
-  gather,    // table, i32 indices; Attributes::axis
-  mean,
-  max,
-  sum,
-  argmax,  // Attributes::axis; the axis is dropped
-  dropout, // identity when run
-  stack,   // operands: the carried values; Attributes::index = position in Graph::regions of the body
+  transpose,  // Attributes::permutation
+  concat,     // n operands; Attributes::axis
+  slice,      // Attributes::axis, start; the extent is the result's
+  gather,     // table, i32 indices; Attributes::axis
+  mean, max, sum, argmax,      // Attributes::axis; the axis is dropped
+  dropout,    // identity when run
+  stack,      // operand: the carried value; Attributes::index = position in Graph::regions of the body
 };
+// clang-format on
 
 /// How a checkpoint stores the weight of a linear layer.
 enum class WeightOrder : std::uint8_t {
@@ -133,6 +119,8 @@ struct Entry {
   std::vector<const char *> output_names;
 };
 
+/// A finished trace. Nodes stand in order of execution, and only those that a result depends on; the order follows from
+/// the operands alone, so that every C++ compiler gives the same graph.
 struct Graph {
   std::vector<Node> nodes;
   std::vector<Scope> scopes;

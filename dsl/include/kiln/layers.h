@@ -65,7 +65,7 @@ public:
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
     constexpr bool out_first = Order == WeightOrder::out_in;
-    auto weight = parameter < f32, out_first ? Out : In, out_first ? In : Out > (x, "weight", site);
+    auto weight = parameter<f32, out_first ? Out : In, out_first ? In : Out>(x, "weight", site);
     if constexpr (Bias)
       return linear<Order>(x, weight, parameter<f32, Out>(x, "bias", site), site);
     else

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "kiln/blocks.h"
+#include "kiln/order.h"
 
 namespace kiln {
 
@@ -192,7 +193,7 @@ template <class M> constexpr Graph trace() {
   static_assert(error::Check<M>::passed);
   Tracer tracer;
   detail::trace_all<M>(tracer);
-  return tracer.finish();
+  return detail::in_order(tracer.take());
 }
 
 /// How many numbers the checkpoint of a model has; tied weights count once.

@@ -58,7 +58,9 @@ template <int Axis, tensor First, tensor Next> constexpr auto concat_shape() {
     return with_axis_extent(First::shape, axis, sum_or_first(First::shape[axis], Next::shape[axis]));
 }
 
-template <int Axis, class First, class... Rest> struct ConcatResult { using type = First; };
+template <int Axis, class First, class... Rest> struct ConcatResult {
+  using type = First;
+};
 template <int Axis, class First, class Next, class... Rest> struct ConcatResult<Axis, First, Next, Rest...> {
   using type = typename ConcatResult<Axis, TensorOf<First::element, concat_shape<Axis, First, Next>()>, Rest...>::type;
 };

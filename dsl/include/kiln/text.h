@@ -66,7 +66,7 @@ public:
   }
   /// Anything that lists Dims or numbers: "[2, 3]".
   template <class List>
-  requires requires(const List &list) { list.begin() != list.end(); }
+    requires requires(const List &list) { list.begin() != list.end(); }
   constexpr Text &put(const List &list) {
     put("[");
     const char *separator = "";

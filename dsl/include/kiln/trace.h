@@ -29,7 +29,8 @@ public:
 
   /// The first mistake, empty if there is none.
   constexpr const Text &mistake() const { return message; }
-  constexpr Graph finish() { return std::move(graph); }
+  /// The graph so far; order.h brings it into its final order.
+  constexpr Graph take() { return std::move(graph); }
 
   /// Where the next operations stand in the caller's source; an unknown site leaves the last one.
   constexpr void at(Site where) {
