@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// No allocation inside an entry: every allocation of this program is counted, by a malloc of its own or, under a
-// sanitizer, by the sanitizer's hook.
+// No allocation inside an entry: every allocation of this program, libc's included, is counted by a malloc of its own.
 #include "support.h"
 
 #include <atomic>
@@ -8,21 +7,8 @@
 #include <cstdio>
 #include <gtest/gtest.h>
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define KILN_TEST_SANITIZER 1
-#endif
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define KILN_TEST_SANITIZER 1
-#endif
-
 static std::atomic<long> Allocations = 0;
 
-#ifdef KILN_TEST_SANITIZER
-#include <sanitizer/allocator_interface.h>
-static const int IsHooked = __sanitizer_install_malloc_and_free_hooks(
-    [](const volatile void *, size_t) { ++Allocations; }, [](const volatile void *) {});
-#else
 extern "C" {
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t count, size_t bytes);
@@ -55,7 +41,6 @@ int posix_memalign(void **memory, size_t alignment, size_t bytes) {
   return *memory ? 0 : ENOMEM;
 }
 }
-#endif
 
 namespace {
 
