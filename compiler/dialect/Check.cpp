@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rules that many ops share.
+// Reporting, and the rules that many ops share.
 #include "compiler/dialect/Check.h"
 
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
 #include "mlir/IR/Diagnostics.h"
 
 namespace mlir::kiln {
@@ -19,29 +21,38 @@ StringRef getScope(Location location) {
   return scope;
 }
 
-Check::Check(std::optional<Location> location, StringRef mnemonic, ValueRange values)
-    : location(location), mnemonic(mnemonic) {
+Check::Check(std::optional<Location> location, ValueRange values) : location(location) {
   if (!values.empty())
     if (Region *region = values.front().getParentRegion(); region && region->getParentOp())
       symbols = getSymbols(region->getParentOp());
 }
 
-Check::Check(Operation *op) : location(op->getLoc()), mnemonic(op->getName().stripDialect()), symbols(getSymbols(op)) {}
+Check::Check(Operation *op) : location(op->getLoc()), symbols(getSymbols(op)) {}
 
-LogicalResult Check::fail(const Twine &rule) const {
+LogicalResult Check::fail(StringRef rule, const Twine &got, const Twine &expected) const {
   if (!location)
     return failure();
-  InFlightDiagnostic diagnostic = emitError(*location) << mnemonic;
+  InFlightDiagnostic diagnostic = emitError(*location);
   if (StringRef scope = getScope(*location); !scope.empty())
-    diagnostic << " \"" << scope << '"';
-  return diagnostic << " requires " << rule;
+    diagnostic << scope << ": ";
+  diagnostic << rule << ": got " << got;
+  if (!expected.isTriviallyEmpty())
+    diagnostic << ", expected " << expected;
+  return diagnostic;
 }
 
 std::string Check::text(ArrayRef<AffineExpr> extents) const {
-  std::string result = "[";
-  for (AffineExpr extent : extents)
-    result += (result.size() > 1 ? ", " : "") + text(extent);
-  return result + "]";
+  return "[" + llvm::join(llvm::map_range(extents, [&](AffineExpr extent) { return text(extent); }), ", ") + "]";
+}
+
+std::string Check::text(RankedTensorType type) const {
+  std::string element;
+  llvm::raw_string_ostream(element) << type.getElementType();
+  return (element == "i1" ? "boolean" : element) + text(getExtents(type));
+}
+
+std::string Check::text(ArrayRef<RankedTensorType> types) const {
+  return llvm::join(llvm::map_range(types, [&](RankedTensorType type) { return text(type); }), ", ");
 }
 
 LogicalResult Check::extents(TypeRange types) const {
@@ -52,54 +63,37 @@ LogicalResult Check::extents(TypeRange types) const {
     if (!hasExtents(tensor)) {
       std::string printed;
       llvm::raw_string_ostream(printed) << tensor;
-      return fail("an extents map on a type with run-time extents, got " + printed);
+      return fail("a tensor with run-time extents requires an extents map of its rank", printed);
     }
-    for (int64_t extent : tensor.getShape())
-      if (extent == 0)
-        return fail("extents of at least 1, got " + text(tensor));
+    if (llvm::is_contained(tensor.getShape(), 0))
+      return fail(rules::tensor_c1, text(tensor));
   }
   return success();
 }
 
-LogicalResult Check::axis(int64_t axis, RankedTensorType type) const {
+LogicalResult Check::axis(StringRef rule, int64_t axis, RankedTensorType type) const {
   if (axis >= 0 && axis < type.getRank())
     return success();
-  return fail("an axis of " + text(type) + ", got " + Twine(axis));
+  return fail(rule, "axis " + Twine(axis) + " of " + text(type));
 }
 
-LogicalResult Check::minRank(StringRef operand, RankedTensorType type, int64_t rank) const {
-  if (type.getRank() >= rank)
+LogicalResult Check::sameElement(StringRef rule, ArrayRef<RankedTensorType> types) const {
+  if (llvm::all_equal(llvm::map_range(types, [](RankedTensorType type) { return type.getElementType(); })))
     return success();
-  return fail(Twine(operand) + " of rank at least " + Twine(rank) + ", got " + text(type));
+  return fail(rule, text(types));
 }
 
-LogicalResult Check::rank(StringRef operand, RankedTensorType type, int64_t rank) const {
-  if (type.getRank() == rank)
-    return success();
-  return fail(Twine(operand) + " of rank " + Twine(rank) + ", got " + text(type));
-}
-
-LogicalResult Check::sameElement(ArrayRef<RankedTensorType> types) const {
-  for (RankedTensorType type : types)
-    if (type.getElementType() != types.front().getElementType()) {
-      std::string printed;
-      llvm::raw_string_ostream(printed) << types.front().getElementType() << " and " << type.getElementType();
-      return fail("operands of one element type, got " + printed);
-    }
-  return success();
-}
-
-FailureOr<SmallVector<AffineExpr>> Check::broadcast(ArrayRef<AffineExpr> lhs, ArrayRef<AffineExpr> rhs) const {
-  if (lhs.size() < rhs.size())
-    return broadcast(rhs, lhs);
-  SmallVector<AffineExpr> result(lhs);
-  for (size_t i = 0; i < rhs.size(); ++i) {
-    AffineExpr &left = result[lhs.size() - rhs.size() + i];
-    if (left == rhs[i] || isConstant(rhs[i], 1))
+FailureOr<SmallVector<AffineExpr>> Check::broadcast(StringRef rule, ArrayRef<AffineExpr> lhs,
+                                                    ArrayRef<AffineExpr> rhs) const {
+  SmallVector<AffineExpr> result(lhs.size() < rhs.size() ? rhs : lhs);
+  ArrayRef<AffineExpr> shorter = lhs.size() < rhs.size() ? lhs : rhs;
+  for (size_t i = 0; i < shorter.size(); ++i) {
+    AffineExpr &extent = result[result.size() - shorter.size() + i];
+    if (extent == shorter[i] || isConstant(shorter[i], 1))
       continue;
-    if (!isConstant(left, 1))
-      return fail("shapes that broadcast, got " + text(lhs) + " and " + text(rhs));
-    left = rhs[i];
+    if (!isConstant(extent, 1))
+      return fail(rule, text(lhs) + " and " + text(rhs));
+    extent = shorter[i];
   }
   return result;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the dialect reports a broken rule: `linear "h.{}.mlp.c_fc" requires input width 768, got 512`. The scope is the name that
-// the frontend put into the location.
+// How the dialect reports a broken rule of dsl/SPEC.md: in the words of the DSL, as in
+// `h.{}.mlp.c_fc: linear requires the input width to equal the weight's [linear_c1]: got 512, expected 768`. The scope is the
+// name that the frontend put into the location.
 #pragma once
 
 #include <optional>
@@ -9,8 +10,11 @@
 
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
+#include "kiln/rules.h"
 
 namespace mlir::kiln {
+
+namespace rules = ::kiln::rules;
 
 /// The scope that a location names, or an empty string.
 StringRef getScope(Location location);
@@ -18,29 +22,29 @@ StringRef getScope(Location location);
 class Check {
 public:
   /// Without a location nothing is reported. The symbols of extents are named after the module around `values`.
-  Check(std::optional<Location> location, StringRef mnemonic, ValueRange values);
+  Check(std::optional<Location> location, ValueRange values);
   explicit Check(Operation *op);
 
-  /// Reports `mnemonic "scope" requires rule` and fails.
-  LogicalResult fail(const Twine &rule) const;
+  /// Reports `scope: rule: got ..., expected ...` and fails.
+  LogicalResult fail(StringRef rule, const Twine &got, const Twine &expected = "") const;
 
   std::string text(AffineExpr extent) const { return describeExtent(extent, symbols); }
-  /// "[batch, 7]"
+  /// "[batch 1..8, 7]"
   std::string text(ArrayRef<AffineExpr> extents) const;
-  std::string text(RankedTensorType type) const { return text(getExtents(type)); }
+  /// "f32[batch 1..8, 7]"
+  std::string text(RankedTensorType type) const;
+  /// The types of several tensors: "f32[7], f32[8]"
+  std::string text(ArrayRef<RankedTensorType> types) const;
 
-  /// Every extent is positive if fixed, and stated by an extents map if not.
+  /// Every extent is positive, and stated by an extents map if it is not fixed.
   LogicalResult extents(TypeRange types) const;
-  LogicalResult axis(int64_t axis, RankedTensorType type) const;
-  LogicalResult minRank(StringRef operand, RankedTensorType type, int64_t rank) const;
-  LogicalResult rank(StringRef operand, RankedTensorType type, int64_t rank) const;
-  LogicalResult sameElement(ArrayRef<RankedTensorType> types) const;
+  LogicalResult axis(StringRef rule, int64_t axis, RankedTensorType type) const;
+  LogicalResult sameElement(StringRef rule, ArrayRef<RankedTensorType> types) const;
   /// The shape of `lhs` and `rhs` broadcast together, as NumPy does.
-  FailureOr<SmallVector<AffineExpr>> broadcast(ArrayRef<AffineExpr> lhs, ArrayRef<AffineExpr> rhs) const;
+  FailureOr<SmallVector<AffineExpr>> broadcast(StringRef rule, ArrayRef<AffineExpr> lhs, ArrayRef<AffineExpr> rhs) const;
 
 private:
   std::optional<Location> location;
-  StringRef mnemonic;
   SmallVector<SymbolAttr> symbols;
 };
 

@@ -13,6 +13,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
+#include "kiln/text.h"
+
 namespace mlir::kiln {
 namespace {
 
@@ -254,30 +256,10 @@ std::optional<::kiln::Dim> toDim(AffineExpr extent, ArrayRef<SymbolAttr> symbols
 }
 
 std::string describeExtent(AffineExpr extent, ArrayRef<SymbolAttr> symbols) {
+  if (std::optional<::kiln::Dim> dim = toDim(extent, symbols))
+    return ::kiln::Text().put(*dim).data();
   std::string text;
-  llvm::raw_string_ostream stream(text);
-  std::optional<Polynomial> polynomial = toPolynomial(extent);
-  if (!polynomial) {
-    stream << extent;
-    return text;
-  }
-  if (polynomial->empty())
-    stream << 0;
-  for (auto term = polynomial->rbegin(); term != polynomial->rend(); ++term) {
-    if (term != polynomial->rbegin())
-      stream << " + ";
-    if (term->first.empty() || term->second != 1)
-      stream << term->second << (term->first.empty() ? "" : " * ");
-    llvm::interleave(
-        term->first, stream,
-        [&](unsigned position) {
-          if (position < symbols.size())
-            stream << symbols[position].getName();
-          else
-            stream << 's' << position;
-        },
-        " * ");
-  }
+  llvm::raw_string_ostream(text) << extent;
   return text;
 }
 

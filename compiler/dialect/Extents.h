@@ -63,7 +63,7 @@ inline bool isConstant(AffineExpr extent, int64_t value) {
   return constant && constant.getValue() == value;
 }
 
-/// The extent for a message: with the names of the symbols where they are known.
+/// The extent for a message, as the DSL prints it: "2*batch*tokens 2..64"; with s0, s1 for symbols that are not known.
 std::string describeExtent(AffineExpr extent, ArrayRef<SymbolAttr> symbols = {});
 
 } // namespace mlir::kiln

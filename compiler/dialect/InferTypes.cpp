@@ -4,6 +4,8 @@
 // verification alike, so the rules exist once.
 #include "compiler/dialect/Check.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 namespace mlir::kiln {
 namespace {
 
@@ -20,12 +22,12 @@ template <class Adaptor> LogicalResult checkOperands(Adaptor op, const Check &ch
 }
 
 template <class Adaptor>
-LogicalResult inferBinary(std::optional<Location> location, StringRef mnemonic, Adaptor op, SmallVectorImpl<Type> &types) {
-  Check check(location, mnemonic, op.getOperands());
+LogicalResult inferBinary(std::optional<Location> location, Adaptor op, SmallVectorImpl<Type> &types) {
+  Check check(location, op.getOperands());
   RankedTensorType lhs = tensorType(op.getLhs()), rhs = tensorType(op.getRhs());
-  if (failed(checkOperands(op, check)) || failed(check.sameElement({lhs, rhs})))
+  if (failed(checkOperands(op, check)) || failed(check.sameElement(rules::broadcast_c2, {lhs, rhs})))
     return failure();
-  auto extents = check.broadcast(getExtents(lhs), getExtents(rhs));
+  auto extents = check.broadcast(rules::broadcast_c1, getExtents(lhs), getExtents(rhs));
   if (failed(extents))
     return failure();
   types.push_back(resultType(op, *extents, lhs.getElementType()));
@@ -34,11 +36,10 @@ LogicalResult inferBinary(std::optional<Location> location, StringRef mnemonic, 
 
 /// `element` is null for the operand's element type.
 template <class Adaptor>
-LogicalResult inferReduction(std::optional<Location> location, StringRef mnemonic, Adaptor op, Type element,
-                             SmallVectorImpl<Type> &types) {
-  Check check(location, mnemonic, op.getOperands());
+LogicalResult inferReduction(std::optional<Location> location, Adaptor op, Type element, SmallVectorImpl<Type> &types) {
+  Check check(location, op.getOperands());
   RankedTensorType x = tensorType(op.getX());
-  if (failed(checkOperands(op, check)) || failed(check.axis(op.getAxis(), x)))
+  if (failed(checkOperands(op, check)) || failed(check.axis(rules::reduction_c1, op.getAxis(), x)))
     return failure();
   SmallVector<AffineExpr> extents = getExtents(x);
   extents.erase(extents.begin() + op.getAxis());
@@ -46,49 +47,58 @@ LogicalResult inferReduction(std::optional<Location> location, StringRef mnemoni
   return success();
 }
 
-/// The parameters of a norm have the extent of the last axis.
-template <class Adaptor>
-LogicalResult inferNorm(std::optional<Location> location, StringRef mnemonic, Adaptor op, ArrayRef<StringRef> names,
-                        SmallVectorImpl<Type> &types) {
-  Check check(location, mnemonic, op.getOperands());
-  RankedTensorType x = tensorType(op.getX());
-  SmallVector<RankedTensorType> operands = llvm::map_to_vector(op.getOperands(), tensorType);
-  if (failed(checkOperands(op, check)) || failed(check.minRank("x", x, 1)) || failed(check.sameElement(operands)))
+} // namespace
+
+#define KILN_INFER(OP)                                                                                                 \
+  LogicalResult OP::inferReturnTypes([[maybe_unused]] MLIRContext *context, std::optional<Location> location,          \
+                                     Adaptor op, SmallVectorImpl<Type> &types)
+
+KILN_INFER(AddOp) { return inferBinary(location, op, types); }
+KILN_INFER(SubOp) { return inferBinary(location, op, types); }
+KILN_INFER(MulOp) { return inferBinary(location, op, types); }
+KILN_INFER(DivOp) { return inferBinary(location, op, types); }
+KILN_INFER(MaximumOp) { return inferBinary(location, op, types); }
+
+KILN_INFER(MeanOp) { return inferReduction(location, op, {}, types); }
+KILN_INFER(MaxOp) { return inferReduction(location, op, {}, types); }
+KILN_INFER(SumOp) { return inferReduction(location, op, {}, types); }
+KILN_INFER(ArgmaxOp) { return inferReduction(location, op, IntegerType::get(context, 32), types); }
+
+KILN_INFER(LayerNormOp) {
+  Check check(location, op.getOperands());
+  RankedTensorType x = tensorType(op.getX()), weight = tensorType(op.getWeight()), bias = tensorType(op.getBias());
+  if (failed(checkOperands(op, check)) || failed(check.sameElement(rules::layer_norm_c4, {x, weight, bias})))
     return failure();
-  for (auto [name, parameter] : llvm::zip_equal(names, ArrayRef(operands).drop_front()))
-    if (getExtents(parameter) != ArrayRef(getExtents(x)).take_back())
-      return check.fail(name + " of the last extent " + check.text(getExtents(x).back()) + ", got " + check.text(parameter));
-  if (op.getEpsilon().convertToDouble() < 0)
-    return check.fail("an epsilon of at least 0, got " + Twine(op.getEpsilon().convertToDouble()));
+  if (x.getRank() < 1 || getExtents(weight) != ArrayRef(getExtents(x)).take_back())
+    return check.fail(rules::layer_norm_c1, check.text({x, weight}));
+  if (getExtents(bias) != getExtents(weight))
+    return check.fail(rules::layer_norm_c2, check.text({weight, bias}));
+  if (!(op.getEpsilon().convertToDouble() > 0))
+    return check.fail(rules::layer_norm_c3, std::to_string(op.getEpsilon().convertToDouble()));
   types.push_back(resultType(op, getExtents(x), x.getElementType()));
   return success();
 }
 
-} // namespace
-
-#define KILN_INFER(OP)                                                                                                 \
-  LogicalResult OP::inferReturnTypes([[maybe_unused]] MLIRContext *context, std::optional<Location> location, Adaptor op,               \
-                                     SmallVectorImpl<Type> &types)
-
-KILN_INFER(AddOp) { return inferBinary(location, "add", op, types); }
-KILN_INFER(SubOp) { return inferBinary(location, "sub", op, types); }
-KILN_INFER(MulOp) { return inferBinary(location, "mul", op, types); }
-KILN_INFER(DivOp) { return inferBinary(location, "div", op, types); }
-KILN_INFER(MaximumOp) { return inferBinary(location, "maximum", op, types); }
-
-KILN_INFER(MeanOp) { return inferReduction(location, "mean", op, {}, types); }
-KILN_INFER(MaxOp) { return inferReduction(location, "max", op, {}, types); }
-KILN_INFER(SumOp) { return inferReduction(location, "sum", op, {}, types); }
-KILN_INFER(ArgmaxOp) { return inferReduction(location, "argmax", op, IntegerType::get(context, 32), types); }
-
-KILN_INFER(LayerNormOp) { return inferNorm(location, "layer_norm", op, {"a weight", "a bias"}, types); }
-KILN_INFER(RmsNormOp) { return inferNorm(location, "rms_norm", op, {"a weight"}, types); }
+KILN_INFER(RmsNormOp) {
+  Check check(location, op.getOperands());
+  RankedTensorType x = tensorType(op.getX()), weight = tensorType(op.getWeight());
+  if (failed(checkOperands(op, check)) || failed(check.sameElement(rules::rms_norm_c3, {x, weight})))
+    return failure();
+  if (x.getRank() < 1 || getExtents(weight) != ArrayRef(getExtents(x)).take_back())
+    return check.fail(rules::rms_norm_c1, check.text({x, weight}));
+  if (!(op.getEpsilon().convertToDouble() > 0))
+    return check.fail(rules::rms_norm_c2, std::to_string(op.getEpsilon().convertToDouble()));
+  types.push_back(resultType(op, getExtents(x), x.getElementType()));
+  return success();
+}
 
 KILN_INFER(EmbeddingOp) {
-  Check check(location, "embedding", op.getOperands());
+  Check check(location, op.getOperands());
   RankedTensorType indices = tensorType(op.getIndices()), table = tensorType(op.getTable());
-  if (failed(checkOperands(op, check)) || failed(check.rank("a table", table, 2)))
+  if (failed(checkOperands(op, check)))
     return failure();
+  if (table.getRank() != 2)
+    return check.fail(rules::embedding_c2, check.text(table));
   SmallVector<AffineExpr> extents = getExtents(indices);
   extents.push_back(getExtents(table).back());
   types.push_back(resultType(op, extents, table.getElementType()));
@@ -96,18 +106,18 @@ KILN_INFER(EmbeddingOp) {
 }
 
 KILN_INFER(PositionsOp) {
-  Check check(location, "positions", op.getOperands());
+  Check check(location, op.getOperands());
   RankedTensorType x = tensorType(op.getX());
-  if (failed(checkOperands(op, check)) || failed(check.axis(op.getAxis(), x)))
+  if (failed(checkOperands(op, check)) || failed(check.axis(rules::positions_c1, op.getAxis(), x)))
     return failure();
   types.push_back(resultType(op, getExtents(x)[op.getAxis()], IntegerType::get(context, 32)));
   return success();
 }
 
 KILN_INFER(GatherOp) {
-  Check check(location, "gather", op.getOperands());
+  Check check(location, op.getOperands());
   RankedTensorType table = tensorType(op.getTable());
-  if (failed(checkOperands(op, check)) || failed(check.axis(op.getAxis(), table)))
+  if (failed(checkOperands(op, check)) || failed(check.axis(rules::gather_c2, op.getAxis(), table)))
     return failure();
   SmallVector<AffineExpr> extents = getExtents(table), indices = getExtents(tensorType(op.getIndices()));
   extents.erase(extents.begin() + op.getAxis());
@@ -117,22 +127,27 @@ KILN_INFER(GatherOp) {
 }
 
 KILN_INFER(LinearOp) {
-  Check check(location, "linear", op.getOperands());
+  Check check(location, op.getOperands());
   RankedTensorType x = tensorType(op.getX()), weight = tensorType(op.getWeight());
-  if (failed(checkOperands(op, check)) || failed(check.minRank("x", x, 1)) || failed(check.rank("a weight", weight, 2)) ||
-      failed(check.sameElement({x, weight})))
+  if (failed(checkOperands(op, check)))
     return failure();
+  if (x.getRank() < 1)
+    return check.fail(rules::linear_c2, check.text(x));
+  if (weight.getRank() != 2)
+    return check.fail(rules::linear_c3, check.text(weight));
   SmallVector<AffineExpr> extents = getExtents(x), weights = getExtents(weight);
   if (op.getWeightOrder() == WeightOrder::InOut)
     std::swap(weights[0], weights[1]);
   if (extents.back() != weights[1])
-    return check.fail("input width " + check.text(weights[1]) + ", got " + check.text(extents.back()));
-  if (Value bias = op.getBias()) {
-    RankedTensorType type = tensorType(bias);
-    if (failed(check.sameElement({x, type})))
+    return check.fail(rules::linear_c1, check.text(extents.back()), check.text(weights[1]));
+  if (failed(check.sameElement(rules::linear_c5, {x, weight})))
+    return failure();
+  if (op.getBias()) {
+    RankedTensorType bias = tensorType(op.getBias());
+    if (getExtents(bias) != ArrayRef(weights).take_front())
+      return check.fail(rules::linear_c4, check.text(bias), check.text(ArrayRef(weights).take_front()));
+    if (failed(check.sameElement(rules::linear_c5, {x, bias})))
       return failure();
-    if (getExtents(type) != ArrayRef(weights).take_front())
-      return check.fail("a bias of the output width " + check.text(weights[0]) + ", got " + check.text(type));
   }
   extents.back() = weights[0];
   types.push_back(resultType(op, extents, x.getElementType()));
@@ -140,108 +155,123 @@ KILN_INFER(LinearOp) {
 }
 
 KILN_INFER(MatmulOp) {
-  Check check(location, "matmul", op.getOperands());
+  Check check(location, op.getOperands());
   RankedTensorType a = tensorType(op.getA()), b = tensorType(op.getB());
-  if (failed(checkOperands(op, check)) || failed(check.minRank("a", a, 2)) || failed(check.minRank("b", b, 2)) ||
-      failed(check.sameElement({a, b})))
+  if (failed(checkOperands(op, check)))
     return failure();
+  if (a.getRank() < 2 || b.getRank() < 2)
+    return check.fail(rules::matmul_c2, check.text({a, b}));
   SmallVector<AffineExpr> left = getExtents(a), right = getExtents(b);
   if (op.getTransposeB())
     std::swap(right[right.size() - 1], right[right.size() - 2]);
   AffineExpr columns = right.pop_back_val(), inner = right.pop_back_val();
   AffineExpr leftInner = left.pop_back_val(), rows = left.pop_back_val();
   if (leftInner != inner)
-    return check.fail("equal inner extents, got " + check.text(leftInner) + " and " + check.text(inner));
-  auto extents = check.broadcast(left, right);
-  if (failed(extents))
+    return check.fail(rules::matmul_c1, check.text(leftInner), check.text(inner));
+  auto extents = check.broadcast(rules::matmul_c3, left, right);
+  if (failed(extents) || failed(check.sameElement(rules::matmul_c4, {a, b})))
     return failure();
   extents->append({rows, columns});
   types.push_back(resultType(op, *extents, a.getElementType()));
   return success();
 }
 
-KILN_INFER(AttentionOp) {
-  Check check(location, "attention", op.getOperands());
-  RankedTensorType query = tensorType(op.getQuery()), key = tensorType(op.getKey()), value = tensorType(op.getValue());
-  if (failed(checkOperands(op, check)) || failed(check.minRank("queries", query, 2)) ||
-      failed(check.minRank("keys", key, 2)) || failed(check.minRank("values", value, 2)) ||
-      failed(check.sameElement({query, key, value})))
-    return failure();
-  int64_t heads = op.getHeads(), keyHeads = op.getKeyValueHeads().value_or(heads);
-  if (heads < 1 || keyHeads < 1 || heads % keyHeads != 0)
-    return check.fail("heads that are a multiple of the key and value heads, got " + Twine(heads) + " and " + Twine(keyHeads));
-
-  SmallVector<AffineExpr> q = getExtents(query), k = getExtents(key), v = getExtents(value);
-  auto width = [](AffineExpr extent) -> int64_t {
-    auto constant = dyn_cast<AffineConstantExpr>(extent);
-    return constant ? constant.getValue() : -1;
-  };
-  int64_t queryWidth = width(q.back()), keyWidth = width(k.back()), valueWidth = width(v.back());
-  if (queryWidth < 1 || queryWidth % heads != 0)
-    return check.fail("a query width that is a multiple of the heads, got " + check.text(q.back()) + " and " + Twine(heads));
-  if (keyWidth != queryWidth / heads * keyHeads)
-    return check.fail("key width " + Twine(queryWidth / heads * keyHeads) + ", got " + check.text(k.back()));
-  if (valueWidth < 1 || valueWidth % keyHeads != 0)
-    return check.fail("a value width that is a multiple of the key and value heads, got " + check.text(v.back()) + " and " +
-                      Twine(keyHeads));
-  if (ArrayRef(k).drop_back() != ArrayRef(v).drop_back())
-    return check.fail("keys and values of equal leading extents, got " + check.text(key) + " and " + check.text(value));
-  if (ArrayRef(q).drop_back(2) != ArrayRef(k).drop_back(2))
-    return check.fail("queries and keys of equal batch extents, got " + check.text(query) + " and " + check.text(key));
-  if (Value mask = op.getMask()) {
-    RankedTensorType type = tensorType(mask);
-    SmallVector<AffineExpr> scores(ArrayRef(q).drop_back());
-    scores.push_back(k[k.size() - 2]);
-    SmallVector<AffineExpr> given = getExtents(type);
+/// The mask broadcasts to [..., queries, keys], the lengths have the leading extents.
+static LogicalResult checkAttentionOptions(AttentionOp::Adaptor op, const Check &check) {
+  RankedTensorType query = tensorType(op.getQuery());
+  SmallVector<AffineExpr> q = getExtents(query), k = getExtents(tensorType(op.getKey()));
+  if (op.getMask()) {
+    RankedTensorType mask = tensorType(op.getMask());
+    SmallVector<AffineExpr> scores = q, given = getExtents(mask);
+    scores.back() = k[k.size() - 2];
     bool fits = given.size() <= scores.size();
     for (size_t i = 0; fits && i < given.size(); ++i)
       fits = isConstant(given[i], 1) || given[i] == scores[scores.size() - given.size() + i];
     if (!fits)
-      return check.fail("a mask that broadcasts to " + check.text(scores) + ", got " + check.text(type));
+      return check.fail(rules::attention_c7, check.text(mask), check.text(scores));
+    if (failed(check.sameElement(rules::attention_c8, {query, mask})))
+      return failure();
   }
-  if (Value lengths = op.getLengths())
-    if (getExtents(tensorType(lengths)) != ArrayRef(q).drop_back(2))
-      return check.fail("lengths of the batch extents " + check.text(ArrayRef(q).drop_back(2)) + ", got " +
-                        check.text(tensorType(lengths)));
+  if (op.getLengths() && getExtents(tensorType(op.getLengths())) != ArrayRef(q).drop_back(2))
+    return check.fail(rules::attention_c9, check.text(tensorType(op.getLengths())), check.text(ArrayRef(q).drop_back(2)));
+  return success();
+}
+
+KILN_INFER(AttentionOp) {
+  Check check(location, op.getOperands());
+  RankedTensorType query = tensorType(op.getQuery()), key = tensorType(op.getKey()), value = tensorType(op.getValue());
+  if (failed(checkOperands(op, check)))
+    return failure();
+  if (query.getRank() < 2 || key.getRank() < 2 || value.getRank() < 2)
+    return check.fail(rules::attention_c6, check.text({query, key, value}));
+  int64_t heads = op.getHeads(), keyHeads = op.getKeyValueHeads().value_or(heads);
+  if (heads < 1 || keyHeads < 1 || heads % keyHeads != 0)
+    return check.fail("attention requires heads that are a multiple of the key and value heads",
+                      Twine(heads) + " and " + Twine(keyHeads));
+
+  SmallVector<AffineExpr> q = getExtents(query), k = getExtents(key), v = getExtents(value);
+  auto fixed = [](AffineExpr extent) -> int64_t {
+    auto constant = dyn_cast<AffineConstantExpr>(extent);
+    return constant ? constant.getValue() : -1;
+  };
+  int64_t queryWidth = fixed(q.back()), valueWidth = fixed(v.back());
+  if (queryWidth < 1 || queryWidth % heads != 0)
+    return check.fail(rules::attention_c1, check.text(q.back()), "a multiple of " + Twine(heads));
+  int64_t keyWidth = queryWidth / heads * keyHeads;
+  if (fixed(k.back()) != keyWidth)
+    return check.fail(rules::attention_c2, check.text(k.back()), Twine(keyWidth));
+  if (valueWidth < 1 || valueWidth % keyHeads != 0)
+    return check.fail(rules::attention_c3, check.text(v.back()), "a multiple of " + Twine(keyHeads));
+  AffineExpr keys = k[k.size() - 2], values = v[v.size() - 2];
+  if (values != keys)
+    return check.fail(rules::attention_c4, check.text(values), check.text(keys));
+  ArrayRef<AffineExpr> batch = ArrayRef(q).drop_back(2);
+  if (ArrayRef(k).drop_back(2) != batch || ArrayRef(v).drop_back(2) != batch)
+    return check.fail(rules::attention_c5, check.text({query, key, value}));
+  if (failed(check.sameElement(rules::attention_c12, {query, key, value})) || failed(checkAttentionOptions(op, check)))
+    return failure();
+  if (!(op.getScale().convertToDouble() > 0))
+    return check.fail(rules::attention_c11, std::to_string(op.getScale().convertToDouble()));
   q.back() = getAffineConstantExpr(valueWidth / keyHeads * heads, context);
   types.push_back(resultType(op, q, query.getElementType()));
   return success();
 }
 
 KILN_INFER(TransposeOp) {
-  Check check(location, "transpose", op.getOperands());
+  Check check(location, op.getOperands());
   RankedTensorType x = tensorType(op.getX());
   if (failed(checkOperands(op, check)))
     return failure();
-  ArrayRef<int64_t> permutation = op.getPermutation();
-  SmallVector<int64_t> sorted(permutation);
+  SmallVector<int64_t> sorted(op.getPermutation());
   llvm::sort(sorted);
-  if (!llvm::equal(sorted, llvm::seq<int64_t>(x.getRank())))
-    return check.fail("a permutation of the " + Twine(x.getRank()) + " axes, got [" +
-                      llvm::join(llvm::map_range(permutation, [](int64_t axis) { return std::to_string(axis); }), ", ") + "]");
+  if (!llvm::equal(sorted, llvm::seq<int64_t>(x.getRank()))) {
+    auto axes = llvm::map_range(op.getPermutation(), [](int64_t axis) { return std::to_string(axis); });
+    return check.fail(rules::transpose_c1, check.text(x) + " by <" + llvm::join(axes, ", ") + ">");
+  }
   SmallVector<AffineExpr> extents = getExtents(x), result;
-  for (int64_t axis : permutation)
+  for (int64_t axis : op.getPermutation())
     result.push_back(extents[axis]);
   types.push_back(resultType(op, result, x.getElementType()));
   return success();
 }
 
 KILN_INFER(ConcatOp) {
-  Check check(location, "concat", op.getOperands());
+  Check check(location, op.getOperands());
   if (op.getInputs().empty())
-    return check.fail("at least one operand");
+    return check.fail("concat requires at least one operand", "none");
   SmallVector<RankedTensorType> inputs = llvm::map_to_vector(op.getInputs(), tensorType);
-  if (failed(checkOperands(op, check)) || failed(check.sameElement(inputs)) || failed(check.axis(op.getAxis(), inputs[0])))
+  if (failed(checkOperands(op, check)) || failed(check.sameElement(rules::concat_c1, inputs)))
+    return failure();
+  if (!llvm::all_equal(llvm::map_range(inputs, [](RankedTensorType type) { return type.getRank(); })))
+    return check.fail(rules::concat_c1, check.text(inputs));
+  if (failed(check.axis(rules::concat_c3, op.getAxis(), inputs[0])))
     return failure();
   SmallVector<AffineExpr> result = getExtents(inputs[0]);
   for (RankedTensorType input : ArrayRef(inputs).drop_front()) {
-    if (failed(check.rank("operands", input, inputs[0].getRank())))
-      return failure();
     SmallVector<AffineExpr> extents = getExtents(input);
     for (int64_t i = 0; i < input.getRank(); ++i)
       if (i != static_cast<int64_t>(op.getAxis()) && extents[i] != result[i])
-        return check.fail("equal extents but along axis " + Twine(op.getAxis()) + ", got " + check.text(inputs[0]) + " and " +
-                          check.text(input));
+        return check.fail(rules::concat_c2, check.text(inputs));
     result[op.getAxis()] = canonicalExtent(result[op.getAxis()] + extents[op.getAxis()]);
   }
   types.push_back(resultType(op, result, inputs[0].getElementType()));

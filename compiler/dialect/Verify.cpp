@@ -40,11 +40,11 @@ LogicalResult ParameterOp::verify() {
   Check check(*this);
   auto type = cast<RankedTensorType>(getType());
   if (!type.hasStaticShape())
-    return check.fail("fixed extents");
+    return check.fail("parameter requires fixed extents", hasExtents(type) ? check.text(type) : "run-time extents");
   if (failed(check.extents(type)))
     return failure();
   if (getSources().empty())
-    return check.fail("at least one source");
+    return check.fail("parameter requires a source", "none");
   int64_t copies = 1, depth = 0;
   for (Operation *parent = (*this)->getParentOp(); parent; parent = parent->getParentOp())
     if (auto repeat = dyn_cast<RepeatOp>(parent)) {
@@ -52,75 +52,109 @@ LogicalResult ParameterOp::verify() {
       ++depth;
     }
   if (static_cast<int64_t>(getCopies()) != copies)
-    return check.fail("a copy for each of " + Twine(copies) + " layers, got " + Twine(getCopies()));
+    return check.fail("parameter requires a copy for each layer around it", Twine(getCopies()), Twine(copies));
   for (StringRef source : getSources().getAsValueRange<StringAttr>()) {
     if (source.empty())
-      return check.fail("sources with a name");
+      return check.fail("parameter requires sources with names", "an empty one");
     if (static_cast<int64_t>(source.count("{}")) != depth)
-      return check.fail("a {} in its name for each of " + Twine(depth) + " enclosing repeats, got \"" + source + "\"");
+      return check.fail("parameter requires a {} in its name for each kiln.repeat around it", source, Twine(depth) + " times {}");
   }
   int64_t joinDim = getJoinDim();
   if (joinDim != 0 && (joinDim < 0 || joinDim >= type.getRank()))
-    return check.fail("a join dimension of " + check.text(type) + ", got " + Twine(joinDim));
-  if (std::optional<ArrayRef<int64_t>> extents = getSourceExtents()) {
-    if (extents->size() != getSources().size() || type.getRank() == 0)
-      return check.fail("an extent for each of " + Twine(getSources().size()) + " sources, got " + Twine(extents->size()));
-    int64_t sum = 0;
-    for (int64_t extent : *extents)
-      sum += extent;
-    if (llvm::any_of(*extents, [](int64_t extent) { return extent < 1; }) || sum != type.getDimSize(joinDim))
-      return check.fail("source extents whose sum is " + Twine(type.getDimSize(joinDim)) + ", got " + Twine(sum));
-  } else if (getSources().size() > 1) {
-    return check.fail("the extents of several sources");
+    return check.fail("parameter requires a join dimension within the rank", Twine(joinDim) + " of " + check.text(type));
+  if (!getSourceExtents()) {
+    if (getSources().size() > 1)
+      return check.fail("parameter requires the extents of several sources", "none");
+    return success();
   }
+  ArrayRef<int64_t> extents = *getSourceExtents();
+  if (extents.size() != getSources().size() || type.getRank() == 0)
+    return check.fail("parameter requires an extent for each source", Twine(extents.size()), Twine(getSources().size()));
+  int64_t sum = 0;
+  for (int64_t extent : extents) {
+    if (extent < 1 || extent > type.getDimSize(joinDim) - sum)
+      return check.fail("parameter requires source extents whose sum is the joined extent", check.text(type));
+    sum += extent;
+  }
+  if (sum != type.getDimSize(joinDim))
+    return check.fail("parameter requires source extents whose sum is the joined extent", Twine(sum),
+                      Twine(type.getDimSize(joinDim)));
   return success();
 }
 
 LogicalResult RepeatOp::verify() {
   Check check(*this);
-  if (static_cast<int64_t>(getCount()) < 1)
-    return check.fail("a count of at least 1, got " + Twine(static_cast<int64_t>(getCount())));
+  int64_t count = getCount();
+  if (count < 1)
+    return check.fail(rules::stack_c2, Twine(count));
   auto yield = dyn_cast<YieldOp>(getBody().front().getTerminator());
   if (!yield)
-    return check.fail("a body that ends with kiln.yield");
-  TypeRange types = getInits().getTypes();
-  if (types != TypeRange(getBody().getArgumentTypes()) || types != TypeRange(yield.getValues().getTypes()) ||
-      types != TypeRange(getResultTypes()))
-    return check.fail("initial, carried, yielded and resulting values of the same types");
-  return check.extents(types);
+    return check.fail("repeat requires a body that ends with kiln.yield", getBody().front().getTerminator()->getName().getStringRef());
+  auto types = [](TypeRange range) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    llvm::interleaveComma(range, stream);
+    return text;
+  };
+  TypeRange inits = getInits().getTypes();
+  for (TypeRange other : {TypeRange(getBody().getArgumentTypes()), TypeRange(yield.getValues().getTypes()),
+                          TypeRange(getResultTypes())})
+    if (inits != other)
+      return check.fail(rules::stack_c1, types(other), types(inits));
+  return check.extents(inits);
 }
 
 LogicalResult SinusoidalOp::verify() {
   Check check(*this);
   auto positions = cast<RankedTensorType>(getPositions().getType()), result = cast<RankedTensorType>(getType());
-  if (failed(check.extents({positions, result})) || failed(check.minRank("a result", result, 1)))
+  if (failed(check.extents({positions, result})))
     return failure();
-  SmallVector<AffineExpr> extents = getExtents(result);
-  if (getExtents(positions) != ArrayRef(extents).drop_back())
-    return check.fail("a result " + check.text(positions) + " and one axis more, got " + check.text(result));
-  auto width = dyn_cast<AffineConstantExpr>(extents.back());
+  if (positions.getRank() != 1)
+    return check.fail(rules::sinusoidal_c1, check.text(positions));
+  if (result.getRank() != 2 || getExtents(result).front() != getExtents(positions).front())
+    return check.fail("sinusoidal requires a result [positions, width]", check.text({positions, result}));
+  auto width = dyn_cast<AffineConstantExpr>(getExtents(result).back());
   if (!width || width.getValue() % 2 != 0)
-    return check.fail("an even width, got " + check.text(extents.back()));
+    return check.fail(rules::sinusoidal_c2, check.text(getExtents(result).back()));
   return success();
 }
 
-static LogicalResult verifyAlongAxis(Operation *op, Type type, int64_t axis) {
+static LogicalResult verifySoftmax(Operation *op, Type type, int64_t axis) {
   Check check(op);
   if (failed(check.extents(type)))
     return failure();
-  return check.axis(axis, cast<RankedTensorType>(type));
+  return check.axis(rules::softmax_c1, axis, cast<RankedTensorType>(type));
 }
 
-LogicalResult SoftmaxOp::verify() { return verifyAlongAxis(*this, getType(), getAxis()); }
-LogicalResult LogSoftmaxOp::verify() { return verifyAlongAxis(*this, getType(), getAxis()); }
+LogicalResult SoftmaxOp::verify() { return verifySoftmax(*this, getType(), getAxis()); }
+LogicalResult LogSoftmaxOp::verify() { return verifySoftmax(*this, getType(), getAxis()); }
+
+/// Bounds of the symbols in the types; without other knowledge a run-time extent is at least 1.
+static SmallVector<Interval> assumeBounds(Operation *op, TypeRange types) {
+  SmallVector<Interval> bounds = getSymbolBounds(op);
+  bounds.resize(std::max<size_t>(bounds.size(), getNumSymbols(types)), Interval{1, int64_t(1) << 31});
+  return bounds;
+}
+
+LogicalResult AttentionOp::verify() {
+  if (!getCausal())
+    return success();
+  auto query = cast<RankedTensorType>(getQuery().getType()), key = cast<RankedTensorType>(getKey().getType());
+  AffineExpr queries = getExtents(query)[query.getRank() - 2], keys = getExtents(key)[key.getRank() - 2];
+  auto more = getBounds(canonicalExtent(keys - queries), assumeBounds(*this, {query, key}));
+  if (more && more->min >= 0)
+    return success();
+  Check check(*this);
+  return check.fail(rules::attention_c10, check.text(queries) + " queries and " + check.text(keys) + " keys");
+}
 
 LogicalResult ReshapeOp::verify() {
   Check check(*this);
   auto from = cast<RankedTensorType>(getX().getType()), to = cast<RankedTensorType>(getType());
-  if (failed(check.extents({from, to})) || failed(check.sameElement({from, to})))
+  if (failed(check.extents({from, to})) || failed(check.sameElement("reshape requires the operand's element type", {from, to})))
     return failure();
   if (getProduct(getExtents(from), getContext()) != getProduct(getExtents(to), getContext()))
-    return check.fail("equally many elements, got " + check.text(from) + " and " + check.text(to));
+    return check.fail(rules::reshape_c1, check.text(getExtents(from)), check.text(getExtents(to)));
   return success();
 }
 
@@ -128,22 +162,18 @@ LogicalResult SliceOp::verify() {
   Check check(*this);
   auto from = cast<RankedTensorType>(getX().getType()), to = cast<RankedTensorType>(getType());
   int64_t axis = getAxis(), start = getStart();
-  if (failed(check.extents({from, to})) || failed(check.sameElement({from, to})) || failed(check.axis(axis, from)) ||
-      failed(check.rank("a result", to, from.getRank())))
+  if (failed(check.extents({from, to})) || failed(check.axis(rules::slice_c1, axis, from)) ||
+      failed(check.sameElement("slice requires the operand's element type", {from, to})))
     return failure();
   SmallVector<AffineExpr> whole = getExtents(from), part = getExtents(to);
-  for (int64_t i = 0; i < from.getRank(); ++i)
-    if (i != axis && whole[i] != part[i])
-      return check.fail("equal extents but along axis " + Twine(axis) + ", got " + check.text(from) + " and " + check.text(to));
-  if (start < 0)
-    return check.fail("a start of at least 0, got " + Twine(start));
-  // Without bounds on its symbols a run-time extent is at least 1.
-  SmallVector<Interval> bounds = getSymbolBounds(*this);
-  bounds.resize(std::max<size_t>(bounds.size(), getNumSymbols({from, to})), Interval{1, int64_t(1) << 31});
-  auto rest = getBounds(canonicalExtent(whole[axis] - part[axis] - start), bounds);
-  if (!rest || rest->min < 0)
-    return check.fail("an end within " + check.text(whole[axis]) + ", got start " + Twine(start) + " and extent " +
-                      check.text(part[axis]));
+  bool beside = whole.size() == part.size();
+  for (size_t i = 0; beside && i < whole.size(); ++i)
+    beside = static_cast<int64_t>(i) == axis || whole[i] == part[i];
+  if (!beside)
+    return check.fail("slice requires the operand's extents beside its axis", check.text({from, to}));
+  auto rest = getBounds(canonicalExtent(whole[axis] - part[axis] - start), assumeBounds(*this, {from, to}));
+  if (start < 0 || !rest || rest->min < 0)
+    return check.fail(rules::slice_c2, Twine(start) + " + " + check.text(part[axis]), check.text(whole[axis]));
   return success();
 }
 

@@ -35,12 +35,16 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
 }
 
 LogicalResult SinusoidOp::verify() {
+  Check check(*this);
   auto positions = cast<RankedTensorType>(getPositions().getType()), table = cast<RankedTensorType>(getTable().getType()),
        result = cast<RankedTensorType>(getResult().getType());
-  if (positions.getRank() != 1 || table.getRank() != 2 || table.getDimSize(0) != 3)
-    return emitOpError() << "requires positions [T] and a table [3, D], got " << positions << " and " << table;
-  if (result.getRank() != 2 || result.getDimSize(0) != positions.getDimSize(0) ||
-      result.getDimSize(1) != table.getDimSize(1))
-    return emitOpError() << "requires a result [T, D], got " << result;
+  if (failed(check.extents({positions, table, result})))
+    return failure();
+  if (table.getRank() != 2 || table.getDimSize(0) != 3)
+    return check.fail("sinusoid requires a table [3, width]", check.text(table));
+  SmallVector<AffineExpr> extents = getExtents(positions);
+  extents.push_back(getExtents(table).back());
+  if (getExtents(result) != extents)
+    return check.fail("sinusoid requires a result [positions, width]", check.text(result), check.text(extents));
   return success();
 }
