@@ -14,10 +14,10 @@ std::string macroName(const std::string &name) {
   return upper;
 }
 
-static std::string shapeText(const std::vector<Dim> &shape) {
+static std::string shapeText(const std::vector<Dim> &shape, const EntryInterface &entry) {
   std::string text = "[";
   for (const Dim &dim : shape)
-    text += (text.size() > 1 ? ", " : "") + toString(dim);
+    text += (text.size() > 1 ? ", " : "") + toString(dim, entry);
   return text + "]";
 }
 
@@ -38,18 +38,18 @@ static std::string entryConstants(const ModelInterface &model, const std::vector
 static std::string entryPrototype(const ModelInterface &model, const EntryInterface &entry) {
   std::string text = fmt::format("/* Runs entry \"{}\".\n", entry.name);
   for (const Symbol &symbol : entry.symbols)
-    text += fmt::format(" *   {}: extent, {} .. {}\n", symbol.name, symbol.min, symbol.max);
+    text += fmt::format(" *   {}: extent, {} .. {}\n", extentName(entry, symbol), symbol.min, symbol.max);
   for (const ArgumentInterface &argument : entry.arguments) {
     text += fmt::format(" *   {}: {} {} {}", argument.name, argument.isOutput ? "output" : "input",
-                        toString(argument.element), shapeText(argument.shape));
+                        toString(argument.element), shapeText(argument.shape, entry));
     if (argument.check)
-      text += fmt::format(", values {} .. {} - 1", argument.check->minimum, toString(argument.check->limit));
+      text += fmt::format(", values {} .. {} - 1", argument.check->minimum, toString(argument.check->limit, entry));
     text += "\n";
   }
   text += " * Tensors are dense and row major. Outputs must not overlap inputs or the arena. Never allocates. */\n";
   text += fmt::format("kiln_status_t {0}_{1}(const {0}_t *model, const kiln_call_t *call", model.name, entry.name);
   for (const Symbol &symbol : entry.symbols)
-    text += fmt::format(",\n    int64_t {}", symbol.name);
+    text += fmt::format(",\n    int64_t {}", extentName(entry, symbol));
   for (const ArgumentInterface &argument : entry.arguments)
     text += fmt::format(",\n    {}{} *{}", argument.isOutput ? "" : "const ", toCType(argument.element), argument.name);
   return text + ");\n\n";
@@ -114,8 +114,11 @@ kiln_status_t {0}_bind_weights_from_memory({0}_t *model, const void *image, size
 
 void {0}_destroy({0}_t *model);
 
-/* kiln_status_text, kiln_pool_create, kiln_pool_executor and kiln_pool_destroy of this archive. */
+/* One sentence saying what the status means and what the caller should do; never null. */
 const char *{0}_status_text(kiln_status_t status);
+
+/* The bundled thread pool: threads workers in all, the caller's thread being one of them, so threads - 1 are started. Its
+ * executor serves any model, and lives as long as the pool. */
 kiln_status_t {0}_pool_create(uint32_t threads, kiln_pool_t **pool, kiln_error_t *error);
 const kiln_executor_t *{0}_pool_executor(const kiln_pool_t *pool);
 void {0}_pool_destroy(kiln_pool_t *pool);

@@ -32,7 +32,7 @@ using namespace mlir;
 namespace kiln {
 
 static constexpr uint64_t arenaAlignment = 64; // KILN_ARENA_ALIGNMENT
-static constexpr uint64_t workerBytes = 32;    // sizeof(kiln_worker_t)
+static constexpr uint64_t workerBytes = 64;    // sizeof(kiln_worker_t)
 
 ArenaBytes arenaBytes(const std::vector<Variant> &variants, size_t entry) {
   ArenaBytes most;
@@ -70,6 +70,7 @@ private:
   LogicalResult compileHost(ModuleOp module, const Target &target, const llvm::StringMap<KernelObject> &kernels,
                             Variant &variant);
   LogicalResult writeLibrary();
+  LogicalResult checkEntryNames();
   LogicalResult checkBudgets();
   LogicalResult writeFile(const std::string &name, StringRef text);
   std::string kernelSymbol(const Target &target, StringRef kernel) const {
@@ -224,6 +225,24 @@ LogicalResult ModelCompiler::compileVariant(StringRef targetName) {
   return success();
 }
 
+/// An entry is a function NAME_<entry> of the archive, like those of the run time.
+LogicalResult ModelCompiler::checkEntryNames() {
+  llvm::Expected<std::vector<ObjectFile>> runtime = readArchive(runtimeArchive());
+  if (!runtime)
+    return fail(runtime.takeError());
+  for (const ObjectFile &member : *runtime) {
+    llvm::Expected<std::vector<ObjectSymbol>> symbols = globalSymbols(member.bytes);
+    if (!symbols)
+      return fail(symbols.takeError());
+    for (const EntryInterface &entry : report.model.entries)
+      for (const ObjectSymbol &symbol : *symbols)
+        if (symbol.name == (runtimePrefix + entry.name).str())
+          return fail(fmt::format("an entry must not be named \"{}\": {}_{} is a function of the run time", entry.name,
+                                  report.model.name, entry.name));
+  }
+  return success();
+}
+
 LogicalResult ModelCompiler::writeFile(const std::string &path, StringRef text) {
   std::error_code code;
   llvm::sys::fs::create_directories(llvm::sys::path::parent_path(path));
@@ -295,6 +314,8 @@ FailureOr<CompileReport> ModelCompiler::run() {
   if (options.targets.empty())
     return fail("compiling needs at least one target");
   report.model = describeInterface(graph, options.name);
+  if (failed(checkEntryNames()))
+    return failure();
   for (const std::string &target : options.targets)
     if (failed(compileVariant(target)))
       return failure();

@@ -82,13 +82,13 @@ static std::string symbolSource(const EntryInterface &entry, const Symbol &symbo
 static std::string entryMethod(const ModelInterface &model, const EntryInterface &entry) {
   std::string parameters, extents, pointers, checks;
   for (const Symbol &symbol : entry.symbols) {
-    std::string source = symbolSource(entry, symbol);
+    std::string source = symbolSource(entry, symbol), name = extentName(entry, symbol);
     if (source.empty()) { // only in a composed extent: the caller says it
-      parameters += fmt::format(", std::int64_t {}", symbol.name);
+      parameters += fmt::format(", std::int64_t {}", name);
     } else {
-      checks += fmt::format("    const std::int64_t {} = {};\n", symbol.name, source);
+      checks += fmt::format("    const std::int64_t {} = {};\n", name, source);
     }
-    extents += fmt::format(", {}", symbol.name);
+    extents += fmt::format(", {}", name);
   }
   std::string conditions;
   for (const ArgumentInterface &argument : entry.arguments) {
@@ -97,7 +97,7 @@ static std::string entryMethod(const ModelInterface &model, const EntryInterface
     for (size_t i = 0; i < argument.shape.size(); ++i)
       if (!argument.shape[i].fixed())
         conditions += fmt::format("{}{}.extent({}) != {}", conditions.empty() ? "" : " || ", argument.name, i,
-                                  toString(argument.shape[i]));
+                                  toString(argument.shape[i], entry));
   }
   if (!conditions.empty())
     checks += fmt::format("    if ({})\n      return KILN_EXTENT_OUT_OF_RANGE;\n", conditions);

@@ -181,23 +181,33 @@ int64_t elementBytes(ElementType element) {
   return 0;
 }
 
-std::string toString(const Dim &dim) {
-  std::string text;
-  if (!dim.fixed()) {
-    if (dim.factor != 1)
-      text = fmt::format("{} * ", dim.factor);
-    bool first = true;
-    for (const Symbol &symbol : dim.symbols) {
-      if (!symbol.present())
-        continue;
-      text += (first ? "" : " * ") + std::string(symbol.name);
-      first = false;
+/// "2 * batch * tokens + 1", with each symbol as `name` gives it.
+template <class Name> static std::string dimText(const Dim &dim, Name name) {
+  if (dim.fixed())
+    return std::to_string(dim.offset);
+  std::string text = dim.factor == 1 ? "" : fmt::format("{} * ", dim.factor);
+  const char *separator = "";
+  for (const Symbol &symbol : dim.symbols)
+    if (symbol.present()) {
+      text += separator + name(symbol);
+      separator = " * ";
     }
-    if (dim.offset)
-      text += fmt::format(" + {}", dim.offset);
-    return text;
-  }
-  return std::to_string(dim.offset);
+  return dim.offset ? fmt::format("{} + {}", text, dim.offset) : text;
+}
+
+std::string toString(const Dim &dim) {
+  return dimText(dim, [](const Symbol &symbol) { return std::string(symbol.name); });
+}
+
+std::string extentName(const EntryInterface &entry, const Symbol &symbol) {
+  for (const ArgumentInterface &argument : entry.arguments)
+    if (argument.name == symbol.name)
+      return argument.name + "_extent";
+  return symbol.name;
+}
+
+std::string toString(const Dim &dim, const EntryInterface &entry) {
+  return dimText(dim, [&](const Symbol &symbol) { return extentName(entry, symbol); });
 }
 
 } // namespace kiln

@@ -100,4 +100,9 @@ int64_t elementBytes(ElementType element);
 /// A Dim as a C expression over its symbols, such as "2 * batch * tokens + 1".
 std::string toString(const Dim &dim);
 
+/// What the generated headers call a run-time extent: "tokens", or "tokens_extent" beside an argument "tokens".
+std::string extentName(const EntryInterface &entry, const Symbol &symbol);
+/// A Dim as a C expression over those names.
+std::string toString(const Dim &dim, const EntryInterface &entry);
+
 } // namespace kiln

@@ -52,6 +52,10 @@ Expected<std::string> compileToObject(Module &module) {
       target->createTargetMachine(triple, "x86-64", "", options, Reloc::PIC_, std::nullopt, CodeGenOptLevel::Default));
   module.setTargetTriple(triple);
   module.setDataLayout(machine->createDataLayout());
+  // Like the run time's: a shared library that holds a model exports nothing of it by itself.
+  for (GlobalValue &global : module.global_values())
+    if (global.hasExternalLinkage())
+      global.setVisibility(GlobalValue::HiddenVisibility);
   optimize(module, *machine);
 
   SmallString<0> bytes;
