@@ -154,6 +154,17 @@ kiln_status_t kiln_bind_weights(kiln_model_t *model, const char *path, kiln_erro
 kiln_status_t kiln_bind_weights_from_memory(kiln_model_t *model, const void *image, size_t bytes, kiln_error_t *error);
 void kiln_destroy(kiln_model_t *model);
 
+/* One sentence saying what the status means and what the caller should do; never null, for any value. */
+const char *kiln_status_text(kiln_status_t status);
+
+/* The bundled thread pool: threads workers in all, the caller's thread being one of them, so threads - 1 are started. */
+kiln_status_t kiln_pool_create(uint32_t threads, kiln_pool_t **pool, kiln_error_t *error);
+/* The executor to put in kiln_call_t; lives as long as the pool. One parallel_for at a time: calls from several threads
+ * queue. */
+const kiln_executor_t *kiln_pool_executor(const kiln_pool_t *pool);
+/* Joins the threads; null is fine. */
+void kiln_pool_destroy(kiln_pool_t *pool);
+
 /* NAME_<entry> is generated code that gathers its arguments into arrays and calls this. extents: one a symbol;
  * arguments: one an argument, inputs then outputs. Checks everything, lays out the frame in the arena, runs the body.
  */

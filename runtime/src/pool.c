@@ -7,8 +7,6 @@
  * Why the loop's fields are never mixed: they are written only when nothing is left of the loop before, so a thread
  * that saw tasks left but reads newer fields (release, acquire) cannot succeed in taking from the older word. */
 #define _POSIX_C_SOURCE 200809L
-#include "kiln/runtime.h"
-
 #include "internal.h"
 
 #include <pthread.h>

@@ -2,8 +2,8 @@
 /* Kiln's run-time types and status codes.
  *
  * Every generated NAME.h carries this text, under the one guard below, so that two models in a program share the types.
- * The functions declared here live in each archive under the model's own prefix: kiln_pool_create is NAME_pool_create
- * there. Nothing in here prints, aborts, exits, or allocates inside an entry point. */
+ * The functions live in each archive under the model's own prefix, so NAME.h declares them. None of them prints, aborts,
+ * exits, or allocates inside an entry point. */
 #ifndef KILN_RUNTIME_H
 #define KILN_RUNTIME_H
 
@@ -40,9 +40,6 @@ typedef enum kiln_status_t {
   KILN_INTERNAL_ERROR = 17     /* a defect of Kiln; please report it */
 } kiln_status_t;
 
-/* One sentence saying what the status means and what the caller should do; never null, for any value. */
-const char *kiln_status_text(kiln_status_t status);
-
 /* Where a call puts the words that go with a failing status: which argument or tensor, what was found, what was wanted.
  * The message is always terminated, cut if need be. Every function that takes one accepts null. */
 typedef struct kiln_error_t {
@@ -76,15 +73,8 @@ typedef struct kiln_call_t {
   kiln_error_t *error;             /* null: no words */
 } kiln_call_t;
 
-/* The bundled thread pool: threads workers in all, the caller's thread being one of them, so threads - 1 are started.
- */
+/* The bundled thread pool: NAME_pool_create starts it, NAME_pool_executor gives what goes in kiln_call_t. */
 typedef struct kiln_pool_t kiln_pool_t;
-kiln_status_t kiln_pool_create(uint32_t threads, kiln_pool_t **pool, kiln_error_t *error);
-/* The executor to put in kiln_call_t; lives as long as the pool. One parallel_for at a time: calls from several threads
- * queue. */
-const kiln_executor_t *kiln_pool_executor(const kiln_pool_t *pool);
-/* Joins the threads; null is fine. */
-void kiln_pool_destroy(kiln_pool_t *pool);
 
 #ifdef __cplusplus
 }
