@@ -3,9 +3,9 @@
 // Reporting, and the rules that many ops share.
 #include "compiler/dialect/Check.h"
 
+#include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
-#include "mlir/IR/Diagnostics.h"
 
 namespace mlir::kiln {
 

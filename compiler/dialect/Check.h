@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How the dialect reports a broken rule of dsl/SPEC.md: in the words of the DSL, as in
-// `h.{}.mlp.c_fc: linear requires the input width to equal the weight's [linear_c1]: got 512, expected 768`. The scope is the
-// name that the frontend put into the location.
+// `h.{}.mlp.c_fc: linear requires the input width to equal the weight's [linear_c1]: got 512, expected 768`. The scope
+// is the name that the frontend put into the location.
 #pragma once
 
 #include <optional>
@@ -41,7 +41,8 @@ public:
   LogicalResult axis(StringRef rule, int64_t axis, RankedTensorType type) const;
   LogicalResult sameElement(StringRef rule, ArrayRef<RankedTensorType> types) const;
   /// The shape of `lhs` and `rhs` broadcast together, as NumPy does.
-  FailureOr<SmallVector<AffineExpr>> broadcast(StringRef rule, ArrayRef<AffineExpr> lhs, ArrayRef<AffineExpr> rhs) const;
+  FailureOr<SmallVector<AffineExpr>> broadcast(StringRef rule, ArrayRef<AffineExpr> lhs,
+                                               ArrayRef<AffineExpr> rhs) const;
 
 private:
   std::optional<Location> location;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Extents of tensor types as affine expressions over symbols: constants for fixed extents, otherwise the results of the type's
-// extents map. Extents that are equal as polynomials have one canonical form, so they compare by identity.
+// Extents of tensor types as affine expressions over symbols: constants for fixed extents, otherwise the results of the
+// type's extents map. Extents that are equal as polynomials have one canonical form, so they compare by identity.
 #pragma once
 
 #include <optional>
 #include <string>
 
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/SmallVector.h"
 #include "mlir/IR/AffineExpr.h"
 #include "mlir/IR/AffineMap.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
 
 #include "compiler/dialect/KilnDialect.h"
 #include "kiln/dim.h"
@@ -42,7 +42,8 @@ AffineExpr canonicalExtent(AffineExpr extent);
 /// The canonical product; 1 for no extents.
 AffineExpr getProduct(ArrayRef<AffineExpr> extents, MLIRContext *context);
 
-/// Bounds of an extent whose symbols have the given bounds; nothing if a symbol has none or a number does not fit 64 bits.
+/// Bounds of an extent whose symbols have the given bounds; nothing if a symbol has none or a number does not fit 64
+/// bits.
 std::optional<Interval> getBounds(AffineExpr extent, ArrayRef<Interval> symbols);
 
 /// Bounds of the symbols of the types in `op`: those of the enclosing kernel function, else those of the module.

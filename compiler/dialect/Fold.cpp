@@ -115,13 +115,15 @@ template <class Op> OpFoldResult foldUnary(Op op, Attribute x, double (*function
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 /// The operand, if the op does not change it and only its values matter.
-OpFoldResult keep(Value operand, Value result) { return operand.getType() == result.getType() ? operand : OpFoldResult(); }
+OpFoldResult keep(Value operand, Value result) {
+  return operand.getType() == result.getType() ? operand : OpFoldResult();
+}
 
 } // namespace
 
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
 
-//===- Pointwise -----------------------------------------------------------------------------------------------------===//
+//===- Pointwise ---===//
 
 OpFoldResult AddOp::fold(FoldAdaptor constants) {
   if (isSplat(constants.getRhs(), 0))
@@ -151,11 +153,12 @@ OpFoldResult DivOp::fold(FoldAdaptor constants) {
   if (isSplat(constants.getRhs(), 1))
     if (OpFoldResult same = keep(getLhs(), getResult()))
       return same;
-  return foldBinary(getType(), constants.getLhs(), constants.getRhs(), [](auto a, auto b) -> std::optional<decltype(a)> {
-    if (std::is_integral_v<decltype(b)> && b == 0)
-      return std::nullopt;
-    return a / b;
-  });
+  return foldBinary(getType(), constants.getLhs(), constants.getRhs(),
+                    [](auto a, auto b) -> std::optional<decltype(a)> {
+                      if (std::is_integral_v<decltype(b)> && b == 0)
+                        return std::nullopt;
+                      return a / b;
+                    });
 }
 
 OpFoldResult MaximumOp::fold(FoldAdaptor constants) {
@@ -187,7 +190,7 @@ OpFoldResult GeluTanhOp::fold(FoldAdaptor constants) {
   });
 }
 
-//===- Shape ---------------------------------------------------------------------------------------------------------===//
+//===- Shape ---===//
 
 OpFoldResult ReshapeOp::fold(FoldAdaptor constants) {
   if (OpFoldResult same = keep(getX(), getResult()))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The result type of each op from its operands and attributes, with the op's rules checked on the way. It serves construction and
-// verification alike, so the rules exist once.
+// The result type of each op from its operands and attributes, with the op's rules checked on the way. It serves
+// construction and verification alike, so the rules exist once.
 #include "compiler/dialect/Check.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -193,7 +193,8 @@ static LogicalResult checkAttentionOptions(AttentionOp::Adaptor op, const Check 
       return failure();
   }
   if (op.getLengths() && getExtents(tensorType(op.getLengths())) != ArrayRef(q).drop_back(2))
-    return check.fail(rules::attention_c9, check.text(tensorType(op.getLengths())), check.text(ArrayRef(q).drop_back(2)));
+    return check.fail(rules::attention_c9, check.text(tensorType(op.getLengths())),
+                      check.text(ArrayRef(q).drop_back(2)));
   return success();
 }
 

@@ -3,9 +3,9 @@
 // Registration, and the text and construction of the ops that ODS does not write.
 #include "compiler/dialect/KilnDialect.h"
 
-#include "llvm/ADT/TypeSwitch.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 // The generated code has parameters that it does not use.
 #pragma GCC diagnostic push
@@ -40,7 +40,8 @@ Operation *KilnDialect::materializeConstant(OpBuilder &builder, Attribute value,
   return ConstantOp::create(builder, location, elements);
 }
 
-void ParameterOp::build(OpBuilder &builder, OperationState &state, Type type, ArrayRef<StringRef> sources, int64_t copies) {
+void ParameterOp::build(OpBuilder &builder, OperationState &state, Type type, ArrayRef<StringRef> sources,
+                        int64_t copies) {
   build(builder, state, type, builder.getStrArrayAttr(sources), copies, DenseI64ArrayAttr(), 0);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kiln dialect, its attributes and ops. The names of the discardable attributes that later stages read are here too.
+// The kiln dialect, its attributes and ops. The names of the discardable attributes that later stages read are here
+// too.
 #pragma once
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"

@@ -3,19 +3,21 @@
 // The rules of ops whose result types are stated, of attributes and of entry functions.
 #include "compiler/dialect/Check.h"
 
-#include "llvm/ADT/StringSet.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace mlir::kiln {
 
-//===- Attributes ----------------------------------------------------------------------------------------------------===//
+//===- Attributes ---===//
 
-LogicalResult SymbolAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name, int64_t min, int64_t max) {
+LogicalResult SymbolAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name, int64_t min,
+                                 int64_t max) {
   if (name.empty())
     return emitError() << "symbol requires a name";
   if (min < 1 || min > max)
-    return emitError() << "symbol \"" << name << "\" requires bounds with 1 <= minimum <= maximum, got " << min << " and " << max;
+    return emitError() << "symbol \"" << name << "\" requires bounds with 1 <= minimum <= maximum, got " << min
+                       << " and " << max;
   return success();
 }
 
@@ -34,7 +36,7 @@ LogicalResult TiledAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
   return success();
 }
 
-//===- Ops -----------------------------------------------------------------------------------------------------------===//
+//===- Ops ---===//
 
 LogicalResult ParameterOp::verify() {
   Check check(*this);
@@ -57,11 +59,13 @@ LogicalResult ParameterOp::verify() {
     if (source.empty())
       return check.fail("parameter requires sources with names", "an empty one");
     if (static_cast<int64_t>(source.count("{}")) != depth)
-      return check.fail("parameter requires a {} in its name for each kiln.repeat around it", source, Twine(depth) + " times {}");
+      return check.fail("parameter requires a {} in its name for each kiln.repeat around it", source,
+                        Twine(depth) + " times {}");
   }
   int64_t joinDim = getJoinDim();
   if (joinDim != 0 && (joinDim < 0 || joinDim >= type.getRank()))
-    return check.fail("parameter requires a join dimension within the rank", Twine(joinDim) + " of " + check.text(type));
+    return check.fail("parameter requires a join dimension within the rank",
+                      Twine(joinDim) + " of " + check.text(type));
   if (!getSourceExtents()) {
     if (getSources().size() > 1)
       return check.fail("parameter requires the extents of several sources", "none");
@@ -69,7 +73,8 @@ LogicalResult ParameterOp::verify() {
   }
   ArrayRef<int64_t> extents = *getSourceExtents();
   if (extents.size() != getSources().size() || type.getRank() == 0)
-    return check.fail("parameter requires an extent for each source", Twine(extents.size()), Twine(getSources().size()));
+    return check.fail("parameter requires an extent for each source", Twine(extents.size()),
+                      Twine(getSources().size()));
   int64_t sum = 0;
   for (int64_t extent : extents) {
     if (extent < 1 || extent > type.getDimSize(joinDim) - sum)
@@ -89,7 +94,8 @@ LogicalResult RepeatOp::verify() {
     return check.fail(rules::stack_c2, Twine(count));
   auto yield = dyn_cast<YieldOp>(getBody().front().getTerminator());
   if (!yield)
-    return check.fail("repeat requires a body that ends with kiln.yield", getBody().front().getTerminator()->getName().getStringRef());
+    return check.fail("repeat requires a body that ends with kiln.yield",
+                      getBody().front().getTerminator()->getName().getStringRef());
   auto types = [](TypeRange range) {
     std::string text;
     llvm::raw_string_ostream stream(text);
@@ -97,8 +103,8 @@ LogicalResult RepeatOp::verify() {
     return text;
   };
   TypeRange inits = getInits().getTypes();
-  for (TypeRange other : {TypeRange(getBody().getArgumentTypes()), TypeRange(yield.getValues().getTypes()),
-                          TypeRange(getResultTypes())})
+  for (TypeRange other :
+       {TypeRange(getBody().getArgumentTypes()), TypeRange(yield.getValues().getTypes()), TypeRange(getResultTypes())})
     if (inits != other)
       return check.fail(rules::stack_c1, types(other), types(inits));
   return check.extents(inits);
@@ -151,7 +157,8 @@ LogicalResult AttentionOp::verify() {
 LogicalResult ReshapeOp::verify() {
   Check check(*this);
   auto from = cast<RankedTensorType>(getX().getType()), to = cast<RankedTensorType>(getType());
-  if (failed(check.extents({from, to})) || failed(check.sameElement("reshape requires the operand's element type", {from, to})))
+  if (failed(check.extents({from, to})) ||
+      failed(check.sameElement("reshape requires the operand's element type", {from, to})))
     return failure();
   if (getProduct(getExtents(from), getContext()) != getProduct(getExtents(to), getContext()))
     return check.fail(rules::reshape_c1, check.text(getExtents(from)), check.text(getExtents(to)));
@@ -177,7 +184,7 @@ LogicalResult SliceOp::verify() {
   return success();
 }
 
-//===- Modules and functions -----------------------------------------------------------------------------------------===//
+//===- Modules and functions ---===//
 
 LogicalResult KilnDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
@@ -203,12 +210,14 @@ LogicalResult KilnDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return op->emitError() << name << " requires a function and an array of 64-bit integers";
     int64_t symbols = llvm::count_if(function.getArgumentTypes(), llvm::IsaPred<IndexType>);
     if (bounds.size() != 2 * symbols)
-      return op->emitError() << name << " requires two bounds for each of " << symbols << " index arguments, got " << bounds.size();
+      return op->emitError() << name << " requires two bounds for each of " << symbols << " index arguments, got "
+                             << bounds.size();
   }
   return success();
 }
 
-LogicalResult KilnDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned argument, NamedAttribute attribute) {
+LogicalResult KilnDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned argument,
+                                                    NamedAttribute attribute) {
   auto function = dyn_cast<FunctionOpInterface>(op);
   StringRef name = attribute.getName();
   if (!function || (name != symbolAttrName && name != nameAttrName))

@@ -36,8 +36,8 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
 
 LogicalResult SinusoidOp::verify() {
   Check check(*this);
-  auto positions = cast<RankedTensorType>(getPositions().getType()), table = cast<RankedTensorType>(getTable().getType()),
-       result = cast<RankedTensorType>(getResult().getType());
+  auto positions = cast<RankedTensorType>(getPositions().getType()),
+       table = cast<RankedTensorType>(getTable().getType()), result = cast<RankedTensorType>(getResult().getType());
   if (failed(check.extents({positions, table, result})))
     return failure();
   if (table.getRank() != 2 || table.getDimSize(0) != 3)

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// 1. Scopes: each below an earlier one.
+// 2. Regions: each the body of one entry or one stack, whose nodes use only what is in sight.
+// 3. Shapes: countable extents, one meaning for each name.
+#include "compiler/frontend/CheckGraph.h"
+
+#include <cstring>
+
+#include "kiln/rules.h"
+#include "kiln/text.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace kiln {
+
+using mlir::failed;
+using mlir::failure;
+using mlir::Location;
+using mlir::LogicalResult;
+using mlir::NameLoc;
+using mlir::success;
+
+Location scopeLocation(const Graph &graph, int scope, llvm::StringRef fallback, mlir::MLIRContext *context) {
+  std::string path = graph.path(scope);
+  return NameLoc::get(mlir::StringAttr::get(context, path.empty() ? fallback : llvm::StringRef(path)));
+}
+
+namespace {
+
+constexpr std::int64_t maxElements = INT32_MAX; // kernels index with 32 bits
+
+template <class List> bool inRange(int index, const List &list) {
+  return index >= 0 && static_cast<std::size_t>(index) < list.size();
+}
+
+class Checker {
+public:
+  Checker(const Graph &graph, mlir::MLIRContext *context, std::vector<Symbol> &symbols)
+      : graph(graph), context(context), symbols(symbols), visible(graph.nodes.size()), entered(graph.regions.size()) {}
+
+  LogicalResult run() {
+    if (failed(checkScopes()) || failed(checkParameters()))
+      return failure();
+    for (const Entry &entry : graph.entries)
+      if (failed(checkSymbolsOfInputs(entry)))
+        return failure();
+    for (const Entry &entry : graph.entries)
+      if (failed(checkEntry(entry)))
+        return failure();
+    return success();
+  }
+
+private:
+  /// Reports "scope: rule: got ...".
+  LogicalResult fail(int scope, const char *rule, const llvm::Twine &got) {
+    std::string path = inRange(scope, graph.scopes) && scopesNest ? graph.path(scope) : "";
+    llvm::StringRef name = path.empty() ? llvm::StringRef(entryName) : llvm::StringRef(path);
+    return mlir::emitError(NameLoc::get(mlir::StringAttr::get(context, name)))
+           << name << ": " << rule << ": got " << got;
+  }
+
+  LogicalResult checkScopes() {
+    scopesNest = false;
+    for (std::size_t i = 0; i < graph.scopes.size(); ++i) {
+      const Scope &scope = graph.scopes[i];
+      if (!scope.name || scope.parent < -1 || scope.parent >= static_cast<int>(i) || (scope.parent == -1) != (i == 0))
+        return fail(-1, "a graph requires scopes with names below earlier scopes",
+                    llvm::Twine(scope.parent) + " above " + llvm::Twine(i));
+      if (scope.copies < 0 || scope.copies > maxElements)
+        return fail(-1, "a graph requires a number of layers that 32 bits hold", llvm::Twine(scope.copies));
+    }
+    scopesNest = true;
+    return success();
+  }
+
+  LogicalResult checkParameters() {
+    for (const Parameter &parameter : graph.parameters) {
+      if (!inRange(parameter.scope, graph.scopes) || !parameter.leaf || !*parameter.leaf)
+        return fail(parameter.scope, "a graph requires parameters with a scope and a name",
+                    llvm::Twine(parameter.scope));
+      std::vector<Dim> shape(parameter.shape.begin(), parameter.shape.end());
+      if (failed(checkShape(parameter.scope, shape)))
+        return failure();
+    }
+    return success();
+  }
+
+  LogicalResult checkShape(int scope, const std::vector<Dim> &shape) {
+    std::int64_t elements = 1;
+    for (const Dim &dim : shape) {
+      for (const Symbol &symbol : dim.symbols)
+        if (symbol.present()) {
+          if (!std::memchr(symbol.name, 0, Symbol::capacity))
+            return fail(scope, rules::dim_c1, llvm::StringRef(symbol.name, Symbol::capacity));
+          if (symbol.min < 1 || symbol.max < symbol.min || symbol.max > maxElements)
+            return fail(scope, rules::dim_c2,
+                        llvm::Twine(symbol.name) + " " + llvm::Twine(symbol.min) + ".." + llvm::Twine(symbol.max));
+        }
+      if (std::llabs(dim.offset) > maxElements || std::llabs(dim.factor) > maxElements ||
+          (dim.fixed() && dim.degree() != 0) || (!dim.fixed() && !dim.symbols[0].present()))
+        return fail(scope, rules::dim_c3,
+                    llvm::Twine(dim.offset) + " + " + llvm::Twine(dim.factor) + " of " + llvm::Twine(dim.degree()) +
+                        " symbols");
+      std::int64_t most;
+      if (llvm::MulOverflow(dim.symbols[0].present() ? dim.symbols[0].max : 1,
+                            dim.symbols[1].present() ? dim.symbols[1].max : 1, most) ||
+          llvm::MulOverflow(most, dim.factor, most) || llvm::AddOverflow(most, dim.offset, most))
+        return fail(scope, rules::dim_c3, "an extent that 64 bits do not hold");
+      if (dim.min() < 1)
+        return fail(scope, rules::tensor_c1, Text().put(shape).data());
+      if (llvm::MulOverflow(elements, dim.max(), elements) || elements > maxElements)
+        return fail(scope, "a tensor requires at most 2147483647 elements", Text().put(shape).data());
+    }
+    return success();
+  }
+
+  LogicalResult checkSymbolsOfInputs(const Entry &entry) {
+    if (!entry.name || !*entry.name)
+      return fail(-1, rules::model_c3, "no name");
+    entryName = entry.name;
+    if (!inRange(entry.region, graph.regions))
+      return fail(-1, "an entry requires a region", llvm::Twine(entry.region));
+    const Region &region = graph.regions[entry.region];
+    if (entry.input_names.size() != region.arguments.size())
+      return fail(-1, rules::model_c1,
+                  llvm::Twine(entry.input_names.size()) + " names of " + llvm::Twine(region.arguments.size()));
+    if (entry.output_names.size() != region.results.size())
+      return fail(-1, rules::model_c2,
+                  llvm::Twine(entry.output_names.size()) + " names of " + llvm::Twine(region.results.size()));
+    for (const auto &names : {entry.input_names, entry.output_names})
+      if (llvm::is_contained(names, nullptr))
+        return fail(-1, rules::model_c3, "no name");
+    for (int argument : region.arguments) {
+      if (!inRange(argument, graph.nodes))
+        return fail(-1, "a region requires arguments that are nodes", llvm::Twine(argument));
+      if (failed(checkShape(-1, graph.nodes[argument].shape)) ||
+          failed(addSymbols(-1, graph.nodes[argument].shape, true)))
+        return failure();
+    }
+    return success();
+  }
+
+  /// Only the inputs of entries bring symbols: their extents are what a caller can state.
+  LogicalResult addSymbols(int scope, const std::vector<Dim> &shape, bool isInput) {
+    for (const Dim &dim : shape)
+      for (const Symbol &symbol : dim.symbols) {
+        if (!symbol.present())
+          continue;
+        auto known = llvm::find_if(symbols, [&](const Symbol &other) { return same_text(other.name, symbol.name); });
+        if (known != symbols.end() && !(*known == symbol))
+          return fail(scope, rules::dim_c5, Text().put(dim).data());
+        if (known != symbols.end())
+          continue;
+        if (!isInput)
+          return fail(scope, "a named extent requires an input that has it", symbol.name);
+        symbols.push_back(symbol);
+      }
+    return success();
+  }
+
+  LogicalResult checkEntry(const Entry &entry) {
+    entryName = entry.name;
+    return checkRegion(entry.region, -1, {});
+  }
+
+  /// `stacks`: the scopes of the stacks around.
+  LogicalResult checkRegion(int number, int scope, std::vector<int> stacks) {
+    if (entered[number]++)
+      return fail(scope, "a region requires to be the body of one entry or stack", llvm::Twine(number));
+    const Region &region = graph.regions[number];
+    std::vector<int> own;
+    for (int argument : region.arguments) {
+      if (!inRange(argument, graph.nodes) || graph.nodes[argument].op != Op::input || visible[argument])
+        return fail(scope, "a region requires arguments of its own", llvm::Twine(argument));
+      if (failed(checkValue(argument)))
+        return failure();
+      visible[argument] = true;
+      own.push_back(argument);
+    }
+    for (int node : region.nodes) {
+      if (!inRange(node, graph.nodes) || visible[node])
+        return fail(scope, "a region requires nodes that stand in it once", llvm::Twine(node));
+      if (failed(checkNode(node, stacks)))
+        return failure();
+      visible[node] = true;
+      own.push_back(node);
+    }
+    for (int result : region.results)
+      if (!inRange(result, graph.nodes) || !visible[result])
+        return fail(scope, "a region requires results that are computed in it", llvm::Twine(result));
+    for (int node : own)
+      visible[node] = false;
+    return success();
+  }
+
+  LogicalResult checkValue(int number) {
+    const Node &node = graph.nodes[number];
+    if (node.element > ElementType::boolean)
+      return fail(node.scope, "a node requires a known element type", llvm::Twine(static_cast<int>(node.element)));
+    if (node.scope != -1 && !inRange(node.scope, graph.scopes))
+      return fail(-1, "a node requires a known scope", llvm::Twine(node.scope));
+    if (failed(checkShape(node.scope, node.shape)))
+      return failure();
+    return addSymbols(node.scope, node.shape, false);
+  }
+
+  LogicalResult checkNode(int number, std::vector<int> &stacks) {
+    const Node &node = graph.nodes[number];
+    if (failed(checkValue(number)))
+      return failure();
+    if (node.op > Op::stack || node.op == Op::input)
+      return fail(node.scope, "a node requires a known operation", llvm::Twine(static_cast<int>(node.op)));
+    for (int operand : node.operands)
+      if (!inRange(operand, graph.nodes) || !visible[operand])
+        return fail(node.scope, "a node requires operands that stand before it", llvm::Twine(operand));
+    if (node.op == Op::parameter)
+      return checkParameter(node, stacks);
+    if (node.op == Op::stack)
+      return checkStack(node, stacks);
+    return success();
+  }
+
+  LogicalResult checkParameter(const Node &node, llvm::ArrayRef<int> stacks) {
+    if (!inRange(node.attributes.index, graph.parameters))
+      return fail(node.scope, "a node requires a known parameter", llvm::Twine(node.attributes.index));
+    const Parameter &parameter = graph.parameters[node.attributes.index];
+    std::vector<Dim> shape(parameter.shape.begin(), parameter.shape.end());
+    if (parameter.element != node.element || shape != node.shape)
+      return fail(parameter.scope, rules::parameter_c1, Text().put(node.shape).data());
+    std::vector<int> owners;
+    for (int scope = parameter.scope; scope > 0; scope = graph.scopes[scope].parent)
+      if (graph.scopes[scope].copies > 0)
+        owners.insert(owners.begin(), scope);
+    if (stacks != llvm::ArrayRef(owners))
+      return fail(parameter.scope, rules::parameter_c2, graph.name(parameter));
+    return success();
+  }
+
+  LogicalResult checkStack(const Node &node, std::vector<int> &stacks) {
+    if (!inRange(node.attributes.index, graph.regions))
+      return fail(node.scope, "a stack requires a body", llvm::Twine(node.attributes.index));
+    const Region &body = graph.regions[node.attributes.index];
+    if (!inRange(body.scope, graph.scopes) || graph.scopes[body.scope].copies != body.count)
+      return fail(node.scope, rules::stack_c2, llvm::Twine(body.count));
+    if (node.operands.size() != 1 || body.arguments.size() != 1 || body.results.size() != 1)
+      return fail(body.scope, rules::stack_c1,
+                  llvm::Twine(body.arguments.size()) + " arguments and " + llvm::Twine(body.results.size()) +
+                      " results");
+    stacks.push_back(body.scope);
+    LogicalResult result = checkRegion(node.attributes.index, body.scope, stacks);
+    stacks.pop_back();
+    return result;
+  }
+
+  const Graph &graph;
+  mlir::MLIRContext *context;
+  std::vector<Symbol> &symbols;
+  std::vector<bool> visible; // by node: computed, and in sight of where the walk stands
+  std::vector<int> entered;  // by region
+  std::string entryName = "forward";
+  bool scopesNest = false;
+};
+
+} // namespace
+
+LogicalResult checkGraph(const Graph &graph, mlir::MLIRContext *context, std::vector<Symbol> &symbols) {
+  return Checker(graph, context, symbols).run();
+}
+
+} // namespace kiln

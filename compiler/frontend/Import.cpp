@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// 1. Check that the graph is well formed and collect its named extents.
+// 2. A function for each entry: the named extents as index arguments, then the inputs; its nodes in their order.
+// 3. Verify: broken rules of single ops come out there, with their scopes.
+#include "compiler/frontend/Import.h"
+
+#include "compiler/dialect/Check.h"
+#include "compiler/frontend/CheckGraph.h"
+#include "compiler/frontend/ImportNode.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
+
+namespace kiln {
+
+using llvm::SmallVector;
+using mlir::failed;
+using mlir::failure;
+using mlir::LogicalResult;
+using mlir::success;
+
+namespace {
+
+class Importer {
+public:
+  Importer(const Graph &graph, mlir::ModuleOp module, llvm::ArrayRef<mlir::kiln::SymbolAttr> symbols)
+      : graph(graph), module(module), symbols(symbols), builder(module.getContext()), values(graph.nodes.size()) {}
+
+  LogicalResult importEntry(const Entry &entry) {
+    if (module.lookupSymbol(entry.name))
+      return mlir::emitError(module.getLoc()) << rules::model_c5 << ": got " << entry.name << " twice";
+    entryName = entry.name;
+    const Region &region = graph.regions[entry.region];
+    auto tensors = [&](const std::vector<int> &nodes) {
+      return llvm::map_to_vector(nodes, [&](int node) -> mlir::Type { return tensorType(graph.nodes[node]); });
+    };
+    SmallVector<mlir::Type> inputs(symbols.size(), builder.getIndexType()), results = tensors(region.results);
+    llvm::append_range(inputs, tensors(region.arguments));
+
+    builder.setInsertionPointToEnd(module.getBody());
+    auto function =
+        mlir::func::FuncOp::create(builder, locationOf(-1), entry.name, builder.getFunctionType(inputs, results));
+    function->setAttr(mlir::kiln::entryAttrName, builder.getUnitAttr());
+    for (auto [i, symbol] : llvm::enumerate(symbols))
+      function.setArgAttr(i, mlir::kiln::symbolAttrName, builder.getStringAttr(symbol.getName()));
+    for (auto [i, name] : llvm::enumerate(entry.input_names))
+      function.setArgAttr(symbols.size() + i, mlir::kiln::nameAttrName, builder.getStringAttr(name));
+    for (auto [i, name] : llvm::enumerate(entry.output_names))
+      function.setResultAttr(i, mlir::kiln::nameAttrName, builder.getStringAttr(name));
+
+    mlir::Block *body = function.addEntryBlock();
+    builder.setInsertionPointToEnd(body);
+    if (failed(importRegion(region, body->getArguments().drop_front(symbols.size()))))
+      return failure();
+    mlir::func::ReturnOp::create(builder, locationOf(-1), valuesOf(region.results));
+    return success();
+  }
+
+private:
+  mlir::Location locationOf(int scope) { return scopeLocation(graph, scope, entryName, builder.getContext()); }
+
+  SmallVector<mlir::Value> valuesOf(const std::vector<int> &nodes) {
+    return llvm::map_to_vector(nodes, [&](int node) { return values[node]; });
+  }
+
+  mlir::Type elementType(ElementType element) {
+    switch (element) {
+    case ElementType::f32:
+      return builder.getF32Type();
+    case ElementType::f16:
+      return builder.getF16Type();
+    case ElementType::bf16:
+      return builder.getBF16Type();
+    case ElementType::i32:
+      return builder.getI32Type();
+    case ElementType::i8:
+      return builder.getI8Type();
+    case ElementType::boolean:
+      return builder.getI1Type();
+    }
+    llvm_unreachable("the graph has been checked");
+  }
+
+  mlir::RankedTensorType tensorType(const Node &node) {
+    auto extents = llvm::map_to_vector(
+        node.shape, [&](const Dim &dim) { return mlir::kiln::fromDim(dim, symbols, builder.getContext()); });
+    return mlir::kiln::getTensorType(extents, elementType(node.element), symbols.size());
+  }
+
+  LogicalResult importRegion(const Region &region, mlir::ValueRange arguments) {
+    for (auto [node, argument] : llvm::zip_equal(region.arguments, arguments))
+      values[node] = argument;
+    for (int number : region.nodes) {
+      auto value = importValue(graph.nodes[number]);
+      if (failed(value))
+        return failure();
+      values[number] = *value;
+    }
+    return success();
+  }
+
+  mlir::FailureOr<mlir::Value> importValue(const Node &node) {
+    SmallVector<mlir::Value> operands = valuesOf(node.operands);
+    mlir::RankedTensorType type = tensorType(node);
+    switch (node.op) {
+    case Op::parameter: {
+      const Parameter &parameter = graph.parameters[node.attributes.index];
+      std::string name = graph.name(parameter);
+      return mlir::kiln::ParameterOp::create(builder, locationOf(parameter.scope), type, llvm::StringRef(name),
+                                             graph.copies(parameter))
+          .getResult();
+    }
+    case Op::dropout:
+      if (operands.size() != 1 || operands[0].getType() != type)
+        return mlir::kiln::Check(locationOf(node.scope), operands)
+            .fail("dropout requires one operand of its own type", llvm::Twine(operands.size()) + " operands");
+      return operands[0];
+    case Op::stack:
+      return importStack(node, operands);
+    default:
+      return importNode(node, locationOf(node.scope), operands, type, builder);
+    }
+  }
+
+  mlir::FailureOr<mlir::Value> importStack(const Node &node, mlir::ValueRange inits) {
+    const Region &body = graph.regions[node.attributes.index];
+    auto repeat = mlir::kiln::RepeatOp::create(builder, locationOf(body.scope), body.count, inits);
+    mlir::OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToEnd(&repeat.getBody().front());
+    if (failed(importRegion(body, repeat.getCarried())))
+      return failure();
+    mlir::kiln::YieldOp::create(builder, repeat.getLoc(), valuesOf(body.results));
+    return repeat.getResult(0);
+  }
+
+  const Graph &graph;
+  mlir::ModuleOp module;
+  llvm::ArrayRef<mlir::kiln::SymbolAttr> symbols;
+  mlir::OpBuilder builder;
+  std::vector<mlir::Value> values; // by node
+  std::string entryName;
+};
+
+} // namespace
+
+mlir::OwningOpRef<mlir::ModuleOp> importGraph(const Graph &graph, mlir::MLIRContext *context,
+                                              llvm::StringRef modelName) {
+  context->loadDialect<mlir::func::FuncDialect, mlir::kiln::KilnDialect>();
+  std::vector<Symbol> used;
+  if (failed(checkGraph(graph, context, used)))
+    return {};
+  SmallVector<mlir::kiln::SymbolAttr> symbols;
+  for (const Symbol &symbol : used)
+    symbols.push_back(mlir::kiln::SymbolAttr::get(context, symbol.name, symbol.min, symbol.max));
+
+  auto location = mlir::NameLoc::get(mlir::StringAttr::get(context, modelName));
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(location, modelName);
+  (*module)->setAttr(mlir::kiln::symbolsAttrName,
+                     mlir::ArrayAttr::get(context, SmallVector<mlir::Attribute>(symbols.begin(), symbols.end())));
+  Importer importer(graph, *module, symbols);
+  for (const Entry &entry : graph.entries)
+    if (failed(importer.importEntry(entry)))
+      return {};
+  if (failed(mlir::verify(*module)))
+    return {};
+  return module;
+}
+
+} // namespace kiln
