@@ -18,16 +18,16 @@ constexpr double square_root(double x) {
 namespace detail {
 
 template <WeightOrder Order, tensor X, tensor W>
-constexpr auto linear(const X &x, const W &weight, std::vector<int> operands, const char *width_rule) {
+constexpr auto linear(const X &x, const W &weight, std::vector<int> &&operands, const char *width_rule) {
   constexpr bool out_first = Order == WeightOrder::out_in;
   constexpr Dim in = last(W::shape, out_first ? 1 : 2), out = last(W::shape, out_first ? 2 : 1);
-  if (X::rank < 1)
+  if constexpr (X::rank < 1)
     x.tracer->fail(rules::linear_c2, typed(x).data());
-  if (W::rank != 2)
+  if constexpr (W::rank != 2)
     x.tracer->fail(rules::linear_c3, typed(weight).data());
-  if (last(X::shape) != in)
+  if constexpr (last(X::shape) != in)
     x.tracer->fail(width_rule, last(X::shape), in);
-  if (X::element != W::element || !floating(X::element))
+  if constexpr (X::element != W::element || !floating(X::element))
     x.tracer->fail(rules::linear_c5, typed(x, weight).data());
   Attributes attributes;
   attributes.weight_order = Order;
@@ -48,9 +48,9 @@ template <WeightOrder Order = WeightOrder::out_in, tensor X, tensor W, tensor B>
 constexpr auto linear(const X &x, const W &weight, const B &bias, Site site = Site::here()) {
   x.tracer->at(site);
   constexpr Shape<1> out{{detail::last(W::shape, Order == WeightOrder::out_in ? 2 : 1)}};
-  if (!detail::same_shape(B::shape, out))
+  if constexpr (!detail::same_shape(B::shape, out))
     x.tracer->fail(rules::linear_c4, B::shape, out);
-  if (B::element != X::element)
+  if constexpr (B::element != X::element)
     x.tracer->fail(rules::linear_c5, detail::typed(x, bias).data());
   return detail::linear<Order>(x, weight, {x.node, weight.node, bias.node}, rules::linear_c1);
 }
@@ -58,13 +58,13 @@ constexpr auto linear(const X &x, const W &weight, const B &bias, Site site = Si
 /// a [..., M, K] times b [..., K, N], leading extents broadcast.
 template <tensor A, tensor B> constexpr auto matmul(const A &a, const B &b, Site site = Site::here()) {
   a.tracer->at(site);
-  if (A::rank < 2 || B::rank < 2)
+  if constexpr (A::rank < 2 || B::rank < 2)
     a.tracer->fail(rules::matmul_c2, detail::typed(a, b).data());
-  if (detail::last(A::shape) != detail::last(B::shape, 2))
+  if constexpr (detail::last(A::shape) != detail::last(B::shape, 2))
     a.tracer->fail(rules::matmul_c1, detail::last(A::shape), detail::last(B::shape, 2));
-  if (!detail::broadcasts(detail::leading<2>(A::shape), detail::leading<2>(B::shape)))
+  if constexpr (!detail::broadcasts(detail::leading<2>(A::shape), detail::leading<2>(B::shape)))
     a.tracer->fail(rules::matmul_c3, detail::typed(a, b).data());
-  if (A::element != B::element || !floating(A::element))
+  if constexpr (A::element != B::element || !floating(A::element))
     a.tracer->fail(rules::matmul_c4, detail::typed(a, b).data());
   using Result = TensorOf<A::element, detail::matmul_shape(A::shape, B::shape)>;
   return detail::emit<Result>(a.tracer, Op::matmul, {a.node, b.node});
@@ -124,22 +124,22 @@ constexpr auto attention(const Q &q, const K &k, const V &v, const AttentionOpti
   static_assert(Heads >= 1, "kiln: attention requires at least one head [attention_c15]");
   Tracer *tracer = q.tracer;
   tracer->at(site);
-  if (Q::rank < 2 || K::rank < 2 || V::rank < 2)
+  if constexpr (Q::rank < 2 || K::rank < 2 || V::rank < 2)
     tracer->fail(rules::attention_c6, typed(q, k).put(" and ").put(typed(v).data()).data());
   constexpr Dim width = last(Q::shape), queries = last(Q::shape, 2), keys = last(K::shape, 2);
   constexpr Dim values = last(V::shape);
   if (!width.fixed() || width.offset % Heads != 0)
     tracer->fail(rules::attention_c1, width, Text().put("a multiple of ").put(Heads).data());
-  if (last(K::shape) != width)
+  if constexpr (last(K::shape) != width)
     tracer->fail(rules::attention_c2, last(K::shape), width);
   if (!values.fixed() || values.offset % Heads != 0)
     tracer->fail(rules::attention_c3, values, Text().put("a multiple of ").put(Heads).data());
-  if (last(V::shape, 2) != keys)
+  if constexpr (last(V::shape, 2) != keys)
     tracer->fail(rules::attention_c4, last(V::shape, 2), keys);
   constexpr auto batch = leading<2>(Q::shape);
-  if (!same_shape(leading<2>(K::shape), batch) || !same_shape(leading<2>(V::shape), batch))
+  if constexpr (!same_shape(leading<2>(K::shape), batch) || !same_shape(leading<2>(V::shape), batch))
     tracer->fail(rules::attention_c5, typed(q, k).put(" and ").put(typed(v).data()).data());
-  if (Q::element != K::element || Q::element != V::element || !floating(Q::element))
+  if constexpr (Q::element != K::element || Q::element != V::element || !floating(Q::element))
     tracer->fail(rules::attention_c12, typed(q, k).put(" and ").put(typed(v).data()).data());
   if (options.causal && !at_least(keys, queries))
     tracer->fail(rules::attention_c10, keys, queries);
@@ -154,15 +154,15 @@ constexpr auto attention(const Q &q, const K &k, const V &v, const AttentionOpti
       options.scaled ? options.scale : 1 / square_root(static_cast<double>(width.min()) / static_cast<double>(Heads));
   if constexpr (!std::is_same_v<Mask, None>) {
     constexpr auto scores = appended(appended(batch, queries), keys);
-    if (!broadcasts_to(Mask::shape, scores))
+    if constexpr (!broadcasts_to(Mask::shape, scores))
       tracer->fail(rules::attention_c7, Mask::shape, scores);
-    if (Mask::element != Q::element)
+    if constexpr (Mask::element != Q::element)
       tracer->fail(rules::attention_c8, Mask::element, Q::element);
     operands.push_back(options.mask.node);
     attributes.has_mask = true;
   }
   if constexpr (!std::is_same_v<Lengths, None>) {
-    if (Lengths::element != i32 || !same_shape(Lengths::shape, batch))
+    if constexpr (Lengths::element != i32 || !same_shape(Lengths::shape, batch))
       tracer->fail(rules::attention_c9, typed(options.lengths).data(), Text().put(i32).put(batch).data());
     operands.push_back(options.lengths.node);
     attributes.has_lengths = true;

@@ -11,10 +11,12 @@ namespace kiln {
 namespace detail {
 
 template <class Result>
-constexpr Result emit(Tracer *tracer, Op op, std::vector<int> operands, Attributes attributes = {}) {
-  int node = tracer->add(op, Result::element, {Result::shape.begin(), Result::shape.end()}, std::move(operands),
-                         std::move(attributes));
-  return Result(tracer, node);
+constexpr Result emit(Tracer *tracer, Op op, std::vector<int> &&operands, Attributes &&attributes = {}) {
+  return Result(tracer, tracer->add({op,
+                                     Result::element,
+                                     {Result::shape.begin(), Result::shape.end()},
+                                     std::move(operands),
+                                     std::move(attributes)}));
 }
 
 /// "f32[tokens 1..1024, 768]".
@@ -41,9 +43,9 @@ template <ElementType E> constexpr Tensor<E> number(Tracer *tracer, double value
 
 template <Op O, tensor A, tensor B> constexpr auto elementwise(const A &a, const B &b, Site site) {
   a.tracer->at(site);
-  if (!broadcasts(A::shape, B::shape))
+  if constexpr (!broadcasts(A::shape, B::shape))
     a.tracer->fail(rules::broadcast_c1, typed(a, b).data());
-  if (A::element != B::element)
+  if constexpr (A::element != B::element)
     a.tracer->fail(rules::broadcast_c2, typed(a, b).data());
   return emit<TensorOf<A::element, broadcast(A::shape, B::shape)>>(a.tracer, O, {a.node, b.node});
 }
@@ -56,7 +58,7 @@ template <Op O, scalar A, tensor B> constexpr auto elementwise(A a, const B &b, 
 
 template <Op O, tensor X> constexpr auto unary(const X &x, Site site) {
   x.tracer->at(site);
-  if (!floating(X::element))
+  if constexpr (!floating(X::element))
     x.tracer->fail(rules::unary_c1, typed(x).data());
   return emit<TensorOf<X::element, X::shape>>(x.tracer, O, {x.node});
 }

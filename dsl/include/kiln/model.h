@@ -98,6 +98,7 @@ constexpr void check_entry(Tracer &tracer, const Entry &entry) {
 
 template <class X> constexpr X input(Tracer &tracer) {
   static_assert(tensor<X>, "kiln: an entry requires tensors as its parameters [model_c6]");
+  tracer.declare(X::shape);
   return X(&tracer, tracer.argument(X::element, {X::shape.begin(), X::shape.end()}));
 }
 

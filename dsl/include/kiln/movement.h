@@ -11,7 +11,8 @@ namespace kiln {
 template <Dim... Extents, tensor X> constexpr auto reshape(const X &x, Site site = Site::here()) {
   x.tracer->at(site);
   using Result = Tensor<X::element, Extents...>;
-  if (!detail::same_count(X::shape, Result::shape))
+  x.tracer->declare(Result::shape);
+  if constexpr (!detail::same_count(X::shape, Result::shape))
     x.tracer->fail(rules::reshape_c1, X::shape, Result::shape);
   return detail::emit<Result>(x.tracer, Op::reshape, {x.node});
 }
@@ -72,7 +73,7 @@ template <int Axis, tensor First, tensor... Rest> constexpr auto concat(const Fi
   Tracer *tracer = first.tracer;
   auto check = [&](const auto &next) {
     using Next = std::remove_cvref_t<decltype(next)>;
-    if (First::element != Next::element || First::rank != Next::rank)
+    if constexpr (First::element != Next::element || First::rank != Next::rank)
       tracer->fail(rules::concat_c1, detail::typed(first, next).data());
     else if (!detail::concat_fits<Axis>(First::shape, Next::shape))
       tracer->fail(rules::concat_c2, detail::typed(first, next).data());
@@ -91,9 +92,10 @@ constexpr auto slice(const X &x, Site site = Site::here()) {
   auto attributes = detail::along<Axis>(x, rules::slice_c1);
   attributes.start = Start;
   if constexpr (X::rank > 0)
-    if (!detail::slice_within(X::shape[axis], Start, Extent))
+    if constexpr (!detail::slice_within(X::shape[axis], Start, Extent))
       x.tracer->fail(rules::slice_c2, Text().put(Start).put(" + ").put(Extent).data(), X::shape[axis]);
   using Result = TensorOf<X::element, detail::with_axis_extent(X::shape, axis, Extent)>;
+  x.tracer->declare(Shape<1>{{Extent}});
   return detail::emit<Result>(x.tracer, Op::slice, {x.node}, std::move(attributes));
 }
 
@@ -101,7 +103,7 @@ constexpr auto slice(const X &x, Site site = Site::here()) {
 template <int Axis = 0, tensor Table, tensor Indices>
 constexpr auto gather(const Table &table, const Indices &indices, Site site = Site::here()) {
   table.tracer->at(site);
-  if (Indices::element != i32)
+  if constexpr (Indices::element != i32)
     table.tracer->fail(rules::gather_c1, detail::typed(indices).data());
   using Result = TensorOf<Table::element, detail::gather_shape(Table::shape, Indices::shape, Axis)>;
   auto attributes = detail::along<Axis>(table, rules::gather_c2);

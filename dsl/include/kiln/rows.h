@@ -11,7 +11,7 @@ namespace detail {
 
 template <Op O, int Axis, tensor X> constexpr auto softmax(const X &x, Site site) {
   x.tracer->at(site);
-  if (!floating(X::element))
+  if constexpr (!floating(X::element))
     x.tracer->fail(rules::softmax_c2, typed(x).data());
   return emit<TensorOf<X::element, X::shape>>(x.tracer, O, {x.node}, along<Axis>(x, rules::softmax_c1));
 }
@@ -39,13 +39,13 @@ constexpr auto layer_norm(const X &x, const W &weight, const B &bias, double eps
   Tracer *tracer = x.tracer;
   tracer->at(site);
   constexpr Shape<1> width{{detail::last(X::shape)}};
-  if (X::rank < 1 || !detail::same_shape(W::shape, width))
+  if constexpr (X::rank < 1 || !detail::same_shape(W::shape, width))
     tracer->fail(rules::layer_norm_c1, detail::last(X::shape), detail::last(W::shape));
-  if (!detail::same_shape(B::shape, W::shape))
+  if constexpr (!detail::same_shape(B::shape, W::shape))
     tracer->fail(rules::layer_norm_c2, B::shape, W::shape);
   if (!(epsilon > 0))
     tracer->fail(rules::layer_norm_c3, epsilon);
-  if (W::element != X::element || B::element != X::element || !floating(X::element))
+  if constexpr (W::element != X::element || B::element != X::element || !floating(X::element))
     tracer->fail(rules::layer_norm_c4, detail::typed(x, weight).put(" and ").put(detail::typed(bias).data()).data());
   Attributes attributes;
   attributes.epsilon = epsilon;
@@ -59,11 +59,11 @@ constexpr auto rms_norm(const X &x, const W &weight, double epsilon = 1e-6, Site
   Tracer *tracer = x.tracer;
   tracer->at(site);
   constexpr Shape<1> width{{detail::last(X::shape)}};
-  if (X::rank < 1 || !detail::same_shape(W::shape, width))
+  if constexpr (X::rank < 1 || !detail::same_shape(W::shape, width))
     tracer->fail(rules::rms_norm_c1, detail::last(X::shape), detail::last(W::shape));
   if (!(epsilon > 0))
     tracer->fail(rules::rms_norm_c2, epsilon);
-  if (W::element != X::element || !floating(X::element))
+  if constexpr (W::element != X::element || !floating(X::element))
     tracer->fail(rules::rms_norm_c3, detail::typed(x, weight).data());
   Attributes attributes;
   attributes.epsilon = epsilon;
@@ -74,7 +74,7 @@ constexpr auto rms_norm(const X &x, const W &weight, double epsilon = 1e-6, Site
 /// Reductions drop their axis.
 template <int Axis = -1, tensor X> constexpr auto mean(const X &x, Site site = Site::here()) {
   x.tracer->at(site);
-  if (!floating(X::element))
+  if constexpr (!floating(X::element))
     x.tracer->fail(rules::reduction_c2, detail::typed(x).data());
   return detail::reduce<Op::mean, Axis, X::element>(x, site);
 }

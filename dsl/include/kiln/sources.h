@@ -13,7 +13,8 @@ namespace kiln {
 template <ElementType E, std::int64_t... Extents>
 constexpr Tensor<E, Dim(Extents)...> parameter(const tensor auto &context, const char *leaf, Site site = Site::here()) {
   context.tracer->at(site);
-  return {context.tracer, context.tracer->parameter(leaf, E, {Extents...})};
+  using Result = Tensor<E, Dim(Extents)...>;
+  return Result(context.tracer, context.tracer->parameter(leaf, E, Result::shape));
 }
 
 /// A constant of the given extents, row major; any tensor of the trace serves as `context`.
@@ -25,7 +26,9 @@ constexpr auto constant(const tensor auto &context, std::initializer_list<double
     context.tracer->fail(rules::constant_c1, static_cast<std::int64_t>(values.size()), count);
   Attributes attributes;
   attributes.values.assign(values.begin(), values.end());
-  return detail::emit<Tensor<E, Dim(Extents)...>>(context.tracer, Op::constant, {}, std::move(attributes));
+  using Result = Tensor<E, Dim(Extents)...>;
+  context.tracer->declare(Result::shape);
+  return detail::emit<Result>(context.tracer, Op::constant, {}, std::move(attributes));
 }
 
 /// Rows of `table` [V, D] at i32 `indices` [...]: [..., D].
@@ -33,9 +36,9 @@ template <tensor I, tensor Table>
 constexpr auto embedding(const I &indices, const Table &table, Site site = Site::here()) {
   Tracer *tracer = indices.tracer;
   tracer->at(site);
-  if (I::element != i32)
+  if constexpr (I::element != i32)
     tracer->fail(rules::embedding_c1, detail::typed(indices).data());
-  if (Table::rank != 2)
+  if constexpr (Table::rank != 2)
     tracer->fail(rules::embedding_c2, detail::typed(table).data());
   const Node &source = tracer->node(indices.node);
   Dim rows = Table::shape[0];
@@ -56,9 +59,9 @@ template <int Axis = -1, tensor X> constexpr auto positions(const X &x, Site sit
 /// Sines and cosines of i32 positions [T] (Vaswani et al. 2017, section 3.5): f32 [T, Width].
 template <std::int64_t Width, tensor P> constexpr auto sinusoidal(const P &positions, Site site = Site::here()) {
   positions.tracer->at(site);
-  if (P::element != i32 || P::rank != 1)
+  if constexpr (P::element != i32 || P::rank != 1)
     positions.tracer->fail(rules::sinusoidal_c1, detail::typed(positions).data());
-  if (Width % 2 != 0)
+  if constexpr (Width % 2 != 0)
     positions.tracer->fail(rules::sinusoidal_c2, Width);
   return detail::emit<TensorOf<f32, detail::appended(P::shape, Width)>>(positions.tracer, Op::sinusoidal,
                                                                         {positions.node});

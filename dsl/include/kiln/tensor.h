@@ -35,18 +35,6 @@ constexpr int byte_size(ElementType element) {
   return 0;
 }
 
-/// A list of extents as a template argument.
-template <std::size_t Rank> struct Shape {
-  Dim dims[Rank == 0 ? 1 : Rank]{};
-
-  static constexpr std::size_t size() { return Rank; }
-  constexpr const Dim &operator[](std::size_t i) const { return dims[i]; }
-  constexpr Dim &operator[](std::size_t i) { return dims[i]; }
-  constexpr const Dim *begin() const { return dims; }
-  constexpr const Dim *end() const { return dims + Rank; }
-  constexpr bool operator==(const Shape &) const = default;
-};
-
 /// A value of a trace: `Tensor<kiln::f32, T, 768>`. Copies refer to the same value.
 template <ElementType E, Dim... Ds> struct Tensor {
   static constexpr ElementType element = E;

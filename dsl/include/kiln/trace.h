@@ -22,10 +22,25 @@ struct Site {
   static constexpr Site here(const char *file = __builtin_FILE(), int line = __builtin_LINE()) { return {file, line}; }
 };
 
+/// A list of extents as a template argument.
+template <std::size_t Rank> struct Shape {
+  Dim dims[Rank == 0 ? 1 : Rank]{};
+
+  static constexpr std::size_t size() { return Rank; }
+  constexpr const Dim &operator[](std::size_t i) const { return dims[i]; }
+  constexpr Dim &operator[](std::size_t i) { return dims[i]; }
+  constexpr const Dim *begin() const { return dims; }
+  constexpr const Dim *end() const { return dims + Rank; }
+  constexpr bool operator==(const Shape &) const = default;
+};
+
 class Tracer {
 public:
   /// Scope 0 is the model itself.
-  constexpr Tracer() { graph.scopes.push_back({}); }
+  constexpr Tracer() {
+    graph.scopes.push_back({});
+    graph.nodes.reserve(256);
+  }
 
   /// The first mistake, empty if there is none.
   constexpr const Text &mistake() const { return message; }
@@ -55,33 +70,49 @@ public:
   }
 
   /// Appends a node to the current region and returns its number.
-  constexpr int add(Op op, ElementType element, std::vector<Dim> shape, std::vector<int> operands,
-                    Attributes attributes) {
-    int id = make(op, element, std::move(shape), std::move(operands), std::move(attributes));
+  constexpr int add(Node &&node) {
+    int id = append(std::move(node));
     graph.regions[region].nodes.push_back(id);
     return id;
   }
   /// Appends an argument to the current region.
   constexpr int argument(ElementType element, std::vector<Dim> shape) {
-    Attributes attributes;
-    attributes.index = static_cast<int>(graph.regions[region].arguments.size());
-    int id = make(Op::input, element, std::move(shape), {}, std::move(attributes));
+    Node node{Op::input, element, std::move(shape), {}, {}};
+    node.attributes.index = static_cast<int>(graph.regions[region].arguments.size());
+    int id = append(std::move(node));
     graph.regions[region].arguments.push_back(id);
     return id;
+  }
+  /// Checks extents where they enter a trace.
+  constexpr void declare(const auto &shape) {
+    for (const Dim &dim : shape) {
+      if (dim.min() < 1)
+        fail(rules::tensor_c1, dim);
+      for (const Symbol &symbol : dim.symbols)
+        if (symbol.present())
+          check_bounds(symbol);
+    }
   }
   constexpr void result(int node) { graph.regions[region].results.push_back(node); }
   constexpr const Node &node(int id) const { return graph.nodes[id]; }
 
   /// The parameter `leaf` of the current scope: the same one whenever it is asked for.
-  constexpr int parameter(const char *leaf, ElementType element, const std::vector<std::int64_t> &shape) {
+  template <std::size_t Rank> constexpr int parameter(const char *leaf, ElementType element, const Shape<Rank> &shape) {
     for (int known : graph.scopes[scope].parameters)
       if (same_text(graph.parameters[known].leaf, leaf)) {
-        if (graph.parameters[known].element != element || graph.parameters[known].shape != shape)
+        bool same = graph.parameters[known].element == element && graph.parameters[known].shape.size() == Rank;
+        for (std::size_t i = 0; same && i < Rank; ++i)
+          same = graph.parameters[known].shape[i] == shape[i].offset;
+        if (!same)
           fail(rules::parameter_c1, shape, graph.parameters[known].shape);
         return use(known);
       }
     int id = static_cast<int>(graph.parameters.size());
-    graph.parameters.push_back({scope, leaf, element, shape});
+    Parameter made{scope, leaf, element, {}};
+    for (const Dim &dim : shape)
+      made.shape.push_back(dim.offset);
+    declare(shape);
+    graph.parameters.push_back(std::move(made));
     graph.scopes[scope].parameters.push_back(id);
     uses.push_back({});
     return use(id);
@@ -129,16 +160,9 @@ private:
     int region = -1, node = -1;
   };
 
-  constexpr int make(Op op, ElementType element, std::vector<Dim> shape, std::vector<int> operands,
-                     Attributes attributes) {
-    for (const Dim &dim : shape) {
-      if (dim.min() < 1)
-        fail(rules::tensor_c1, dim);
-      for (const Symbol &symbol : dim.symbols)
-        if (symbol.present())
-          check_bounds(symbol);
-    }
-    graph.nodes.push_back({op, element, std::move(shape), std::move(operands), std::move(attributes), scope});
+  constexpr int append(Node &&node) {
+    node.scope = scope;
+    graph.nodes.push_back(std::move(node));
     return static_cast<int>(graph.nodes.size()) - 1;
   }
 
@@ -170,10 +194,9 @@ private:
     }
     if (uses[parameter].region != home) {
       const Parameter &source = graph.parameters[parameter];
-      Attributes attributes;
-      attributes.index = parameter;
-      int id =
-          make(Op::parameter, source.element, {source.shape.begin(), source.shape.end()}, {}, std::move(attributes));
+      Node node{Op::parameter, source.element, {source.shape.begin(), source.shape.end()}, {}, {}};
+      node.attributes.index = parameter;
+      int id = append(std::move(node));
       graph.nodes[id].scope = source.scope;
       graph.regions[home].nodes.push_back(id);
       uses[parameter] = {home, id};

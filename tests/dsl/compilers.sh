@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Sourced by the checks that run on every compiler: `compilers` prints those that are here, and says which are not.
+compilers() {
+  for compiler in g++ clang++-22; do
+    if command -v "$compiler" > /dev/null; then
+      echo "$compiler"
+    else
+      echo "skipped $compiler: not installed" >&2
+    fi
+  done
+}

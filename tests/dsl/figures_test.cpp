@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Parameters, bytes and operations of the published models, computed by the compiler, and the limits of the trace: all
+// of this is in constant expressions.
+#include <gtest/gtest.h>
+
+#include "bert.h"
+#include "char_gpt.h"
+#include "gpt2.h"
+#include "transformer.h"
+
+namespace {
+
+using namespace kiln;
+
+static_assert(parameters<specs::Gpt2Small>() == 124'439'808);
+static_assert(parameters<specs::Gpt2Medium>() == 354'823'168);
+static_assert(parameters<specs::Gpt2Large>() == 774'030'080);
+static_assert(parameters<specs::Gpt2Xl>() == 1'557'611'200);
+static_assert(parameters<specs::BertBase>() == 109'482'240);
+static_assert(parameters<specs::BertLarge>() == 335'141'888);
+static_assert(weight_bytes<specs::Gpt2Small>() == 4 * 124'439'808LL);
+
+// The Transformer by hand: attention 4 d (d + 1), perceptron 2 d h + h + d, norm 2 d.
+constexpr std::int64_t attention_parameters = 4 * 512 * 513, mlp_parameters = 2 * 512 * 2048 + 2048 + 512;
+static_assert(parameters<specs::TransformerBase>() == 37000 * 512 +
+                                                          6 * (attention_parameters + mlp_parameters + 2 * 1024) +
+                                                          6 * (2 * attention_parameters + mlp_parameters + 3 * 1024));
+static_assert(parameters<specs::CharGpt<4, 128, 4, 70>>() ==
+              (70 + 256) * 128 + 4 * (4 * 128 * 129 + 2 * 128 * 512 + 512 + 128 + 4 * 128) + 2 * 128);
+
+constexpr Dim B{"batch", 1, 4}, T{"tokens", 1, 64};
+
+struct OneLinear : Model {
+  Linear<10, 7> fc{"fc"};
+  constexpr auto forward(Tensor<f32, B, T, 10> x) const { return fc(x); }
+};
+static_assert(flops<OneLinear>({{"batch", 3}, {"tokens", 5}}) == 2 * 3 * 5 * 10 * 7);
+
+struct OneAttention : Model {
+  constexpr auto forward(Tensor<f32, T, 8> q, Tensor<f32, 20, 8> k, Tensor<f32, 20, 12> v) const {
+    return attention<2>(q, k, v);
+  }
+};
+static_assert(flops<OneAttention>({{"tokens", 5}}) == 2 * 5 * 20 * (8 + 12));
+
+struct OneMatmul : Model {
+  constexpr auto forward(Tensor<f32, 3, T, 8> a, Tensor<f32, 8, 5> b) const { return matmul(a, b); }
+};
+static_assert(flops<OneMatmul>({{"tokens", 6}}) == 2 * 3 * 6 * 8 * 5);
+
+// GPT-2 small: projections 2 t (3 d^2 + d^2 + 8 d^2) and attention 4 t^2 d in each of 12 layers, logits 2 t d v.
+constexpr std::int64_t gpt2_flops(std::int64_t t) {
+  return 12 * (2 * t * 12 * 768 * 768 + 4 * t * t * 768) + 2 * t * 768 * 50257;
+}
+static_assert(flops<specs::Gpt2Small>({{"tokens", 1}}) == gpt2_flops(1));
+static_assert(flops<specs::Gpt2Small>({{"tokens", 1024}}) == gpt2_flops(1024));
+
+// 96 layers as one stack, GPT-3's size, and 32 blocks written out (384 nodes): the trace is linear, within the compilers' default
+// limits.
+static_assert(parameters<specs::Gpt2<96, 12288, 96>>() ==
+              50257LL * 12288 + 1024LL * 12288 + 96 * (12LL * 12288 * 12288 + 13 * 12288) + 2 * 12288);
+
+struct WrittenOut : Model {
+  EncoderBlock<64, 4, 256> block{"block"};
+  constexpr auto forward(Tensor<f32, T, 64> x) const {
+    for (int i = 0; i < 32; ++i)
+      x = block(x);
+    return x;
+  }
+};
+static_assert(trace<WrittenOut>().regions[0].nodes.size() == 32 * 12 + 16);
+static_assert(flops<WrittenOut>({{"tokens", 2}}) == 32 * (2 * 2 * 12 * 64 * 64 + 4 * 2 * 2 * 64));
+
+TEST(Figures, AreTheSameAtRunTime) {
+  EXPECT_EQ(parameters<specs::Gpt2Xl>(), 1'557'611'200);
+  EXPECT_EQ(flops<specs::Gpt2Small>({{"tokens", 64}}), gpt2_flops(64));
+}
+
+TEST(Figures, FlopsWantsEveryExtentWithinItsBounds) {
+  EXPECT_THROW(flops<OneLinear>({{"batch", 3}}), std::invalid_argument);
+  EXPECT_THROW(flops<OneLinear>({{"batch", 3}, {"tokens", 65}}), std::invalid_argument);
+}
+
+} // namespace

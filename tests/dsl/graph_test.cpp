@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The structure of graphs: the constant expression and the run give the same one, regions and captures, the order of
+// nodes.
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "bert.h"
+#include "char_gpt.h"
+#include "digest.h"
+#include "gpt2.h"
+#include "transformer.h"
+
+namespace {
+
+using namespace kiln;
+
+template <class M> void expect_same_at_run_time() {
+  constexpr std::uint64_t at_compile_time = digest::of(trace<M>());
+  EXPECT_EQ(digest::of(trace<M>()), at_compile_time);
+}
+
+TEST(Graph, IsTheSameAtCompileTimeAndAtRunTime) {
+  expect_same_at_run_time<specs::Gpt2Small>();
+  expect_same_at_run_time<specs::BertBase>();
+  expect_same_at_run_time<specs::TransformerBase>();
+  expect_same_at_run_time<specs::CharGpt<4, 128, 4, 70>>();
+}
+
+TEST(Graph, DigestSeesADifference) {
+  EXPECT_NE(digest::of(trace<specs::Gpt2Small>()), digest::of(trace<specs::Gpt2Medium>()));
+  using A = specs::CharGpt<4, 128, 4, 70>;
+  using B = specs::CharGpt<4, 128, 2, 70>;
+  EXPECT_NE(digest::of(trace<A>()), digest::of(trace<B>()));
+}
+
+/// What the frontend relies on: an operand stands before its use, in its own region or an enclosing one.
+void check_order(const Graph &graph, int region, std::set<int> visible) {
+  const Region &body = graph.regions[region];
+  for (int argument : body.arguments) {
+    EXPECT_EQ(graph.nodes[argument].op, Op::input);
+    visible.insert(argument);
+  }
+  for (int id : body.nodes) {
+    const Node &node = graph.nodes[id];
+    EXPECT_NE(node.op, Op::input);
+    for (int operand : node.operands)
+      EXPECT_TRUE(visible.count(operand)) << "node " << id << " before its operand " << operand;
+    if (node.op == Op::stack)
+      check_order(graph, node.attributes.index, visible);
+    visible.insert(id);
+  }
+  for (int result : body.results)
+    EXPECT_TRUE(visible.count(result));
+}
+
+template <class M> void expect_order() {
+  Graph graph = trace<M>();
+  for (const Entry &entry : graph.entries)
+    check_order(graph, entry.region, {});
+}
+
+struct Inner {
+  Linear<8, 8> fc{"fc"};
+  constexpr auto forward(const tensor auto &x, const tensor auto &captured, const Linear<8, 8> &shared) const {
+    return fc(x) + shared(captured);
+  }
+};
+struct Outer {
+  Stack<3, Inner> inner{"inner"};
+  Linear<8, 8> fc{"fc"};
+  constexpr auto forward(const tensor auto &x, const tensor auto &captured, const Linear<8, 8> &shared) const {
+    return inner(fc(x), captured + x, shared);
+  }
+};
+constexpr Dim T{"tokens", 1, 16};
+struct Nested : Model {
+  Linear<8, 8> shared{"shared"};
+  Stack<2, Outer> outer{"outer"};
+  constexpr auto forward(Tensor<f32, T, 8> x) const {
+    auto dead = exp(x);
+    (void)dead;
+    return outer(shared(x), relu(x), shared);
+  }
+};
+
+TEST(Graph, OperandsStandBeforeTheirUses) {
+  expect_order<specs::Gpt2Small>();
+  expect_order<specs::BertBase>();
+  expect_order<specs::TransformerBase>();
+  expect_order<Nested>();
+}
+
+TEST(Graph, NestedStacksKeepTheirOwnersParameters) {
+  Graph graph = trace<Nested>();
+  std::vector<std::string> names;
+  std::vector<std::int64_t> copies;
+  for (const Parameter &parameter : graph.parameters) {
+    names.push_back(graph.name(parameter));
+    copies.push_back(graph.copies(parameter));
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"shared.weight", "shared.bias", "outer.{}.fc.weight", "outer.{}.fc.bias",
+                                             "outer.{}.inner.{}.fc.weight", "outer.{}.inner.{}.fc.bias"}));
+  EXPECT_EQ(copies, (std::vector<std::int64_t>{1, 1, 2, 2, 6, 6}));
+  EXPECT_EQ(graph.regions.size(), 3u);
+}
+
+TEST(Graph, LeavesOutWhatNoResultNeeds) {
+  for (const Node &node : trace<Nested>().nodes)
+    EXPECT_NE(node.op, Op::exp);
+}
+
+TEST(Graph, AStackIsTracedOnce) {
+  using Deep = specs::Gpt2<48, 768, 12>;
+  EXPECT_EQ(trace<specs::Gpt2Small>().nodes.size(), trace<Deep>().nodes.size());
+}
+
+struct Two : Model {
+  Embedding<50, 8> table{"table"};
+  Stack<2, EncoderBlock<8, 2, 16>> layers{"layers"};
+  constexpr auto encode(Tensor<i32, T> tokens) const { return layers(table(tokens)); }
+  constexpr auto score(Tensor<i32, T> tokens, Tensor<f32, T, 8> memory) const {
+    return logits(layers(table(tokens) + memory), table);
+  }
+  static constexpr auto entries() {
+    return std::tuple{entry("encode", &Two::encode, {"tokens"}, {"memory"}), entry("score", &Two::score)};
+  }
+};
+
+TEST(Graph, EntriesShareWeights) {
+  Graph graph = trace<Two>();
+  ASSERT_EQ(graph.entries.size(), 2u);
+  EXPECT_STREQ(graph.entries[0].name, "encode");
+  EXPECT_STREQ(graph.entries[0].input_names[0], "tokens");
+  EXPECT_STREQ(graph.entries[0].output_names[0], "memory");
+  EXPECT_STREQ(graph.entries[1].input_names[1], "arg1");
+  EXPECT_STREQ(graph.entries[1].output_names[0], "output");
+  EXPECT_EQ(graph.parameters.size(), 1u + 16u);
+  expect_order<Two>();
+  static_assert(flops<Two>({{"tokens", 3}}, 1) == flops<Two>({{"tokens", 3}}, 0) + 2 * 3 * 8 * 50);
+}
+
+} // namespace
