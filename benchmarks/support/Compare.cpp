@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmarks/support/Compare.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <thread>
+
+namespace kiln::bench {
+
+static constexpr double turnSeconds = 0.006; // the least time that one turn measures
+
+static double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+static double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+namespace {
+
+/// Something that takes turns: the seconds of one call, a value a round.
+class Turn {
+public:
+  Turn(std::string name, std::function<void()> run, const Threads &threads)
+      : name(std::move(name)), run(std::move(run)), threads(threads) {
+    this->run(); // touches its memory
+    double start = now();
+    this->run();
+    calls = std::clamp(static_cast<int>(turnSeconds / std::max(now() - start, 1e-9)) + 1, 1, 1 << 20);
+  }
+
+  void measure() {
+    if (threads.count() > 1) // let the threads of the one before stop spinning
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    run();
+    double start = now();
+    for (int i = 0; i < calls; ++i)
+      run();
+    seconds.push_back((now() - start) / calls);
+  }
+
+  std::string name;
+  std::vector<double> seconds;
+
+private:
+  std::function<void()> run;
+  const Threads &threads;
+  int calls = 1;
+};
+
+} // namespace
+
+/// The largest difference, relative to the largest value.
+static double difference(std::span<const float> ours, std::span<const float> peers) {
+  double largest = 0, apart = 0;
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    largest = std::max<double>(largest, std::fabs(ours[i]));
+    double d = std::fabs(ours[i] - peers[i]);
+    apart = d <= apart ? apart : d; // a NaN counts
+  }
+  return apart / largest;
+}
+
+/// Runs each contender once; words if one does not agree with the first.
+static std::string checkOutputs(const std::vector<Contender> &contenders) {
+  contenders[0].run();
+  for (const Contender &peer : contenders) {
+    if (peer.output.empty() || &peer == &contenders[0])
+      continue;
+    peer.run();
+    if (double apart = difference(contenders[0].output, peer.output); !(apart <= 1e-4))
+      return "outputs differ from " + peer.name + "'s by " + std::to_string(apart) + " of the largest value";
+  }
+  return "";
+}
+
+static double toUnit(const Work &work, double seconds) {
+  return work.unit == Unit::Milliseconds ? seconds * 1e3 : work.amount / seconds * 1e-9;
+}
+
+static const char *toString(Unit unit) {
+  switch (unit) {
+  case Unit::GigaflopsPerSecond:
+    return "GFLOP/s";
+  case Unit::GigabytesPerSecond:
+    return "GB/s";
+  case Unit::Milliseconds:
+    break;
+  }
+  return "ms";
+}
+
+namespace {
+
+/// A limit of the machine: `share` of a call's work over what one call of the probe does.
+struct Limit {
+  Turn turn;
+  double share;
+};
+
+} // namespace
+
+static std::vector<Limit> makeLimits(const Threads &threads, const Work &work) {
+  std::vector<Limit> limits;
+  auto add = [&](const char *name, const Probe &probe, double amount) {
+    limits.push_back({Turn(name, probe.run, threads), amount / probe.amount});
+  };
+  if (work.flops > 0)
+    add("fma", makeFmaProbe(threads), work.flops);
+  if (work.bytesRead > 0)
+    add("read", makeReadProbe(threads, static_cast<std::size_t>(work.bytesRead)), work.bytesRead);
+  if (work.bytesCopied > 0)
+    add("copy", makeCopyProbe(threads, static_cast<std::size_t>(work.bytesCopied)), work.bytesCopied);
+  return limits;
+}
+
+/// Of the variants of each name, the one with the least median.
+static std::vector<const Turn *> bestPeers(const std::vector<Turn> &turns) {
+  std::map<std::string, const Turn *> best;
+  for (std::size_t i = 1; i < turns.size(); ++i) {
+    const Turn *&known = best[turns[i].name];
+    if (!known || median(turns[i].seconds) < median(known->seconds))
+      known = &turns[i];
+  }
+  std::vector<const Turn *> peers;
+  for (const auto &[name, turn] : best)
+    peers.push_back(turn);
+  return peers;
+}
+
+static double medianQuotient(const std::vector<double> &above, const std::vector<double> &below, double factor = 1) {
+  std::vector<double> quotients;
+  for (std::size_t i = 0; i < above.size(); ++i)
+    quotients.push_back(factor * above[i] / below[i]);
+  return median(quotients);
+}
+
+void compare(benchmark::State &state, const Threads &threads, const Work &work, std::vector<Contender> contenders) {
+  if (std::string wrong = checkOutputs(contenders); !wrong.empty())
+    return state.SkipWithError(wrong.c_str());
+  std::vector<Turn> turns;
+  for (Contender &contender : contenders)
+    turns.emplace_back(contender.name, std::move(contender.run), threads);
+  std::vector<Limit> limits = makeLimits(threads, work);
+
+  std::size_t first = 0;
+  for (auto _ : state) {
+    for (Limit &limit : limits)
+      limit.turn.measure();
+    for (std::size_t i = 0; i < turns.size(); ++i)
+      turns[(first + i) % turns.size()].measure();
+    ++first;
+    state.SetIterationTime(turns[0].seconds.back());
+  }
+
+  const Turn &ours = turns[0];
+  state.counters["threads"] = threads.count();
+  state.counters["ours"] = toUnit(work, median(ours.seconds));
+  double ratio = 0;
+  for (const Turn *peer : bestPeers(turns)) {
+    state.counters[peer->name] = toUnit(work, median(peer->seconds));
+    double quotient = medianQuotient(peer->seconds, ours.seconds);
+    ratio = ratio == 0 ? quotient : std::min(ratio, quotient);
+  }
+  if (ratio > 0)
+    state.counters["ratio"] = ratio;
+  double fraction = 0;
+  std::string binding = "-";
+  for (const Limit &limit : limits)
+    if (double part = medianQuotient(limit.turn.seconds, ours.seconds, limit.share); part > fraction) {
+      fraction = part;
+      binding = limit.turn.name;
+    }
+  if (fraction > 0)
+    state.counters["limit_fraction"] = fraction;
+  state.SetLabel(std::string(toString(work.unit)) + " " + binding);
+}
+
+void add(const std::string &name, int threads, int rounds,
+         const std::function<void(benchmark::State &, const Threads &)> &body) {
+  auto run = [threads, body](benchmark::State &state) {
+    Threads ours(threads);
+    body(state, ours);
+  };
+  benchmark::RegisterBenchmark((name + "/threads:" + std::to_string(threads)).c_str(), run)
+      ->Iterations(rounds)
+      ->UseManualTime()
+      ->Unit(benchmark::kMillisecond);
+}
+
+} // namespace kiln::bench

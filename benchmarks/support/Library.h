@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A generated library in a benchmark: its model with bound weights, and calls with an arena.
+#pragma once
+
+#include "benchmarks/support/Compare.h"
+#include "models/weights.h"
+
+#include <cstdio>
+
+namespace kiln::bench {
+
+/// The model of a generated NAME.hpp with the generator's weights; what fails is said, and ends the program.
+template <class Model> std::shared_ptr<Model> makeModel(const std::vector<testing::WeightShape> &weights) {
+  auto model = std::make_shared<Model>();
+  testing::WeightImage image(weights);
+  kiln_error_t error;
+  if (model->bind({static_cast<const std::byte *>(image.data()), image.size()}, &error) != KILN_OK) {
+    std::fprintf(stderr, "error: %s\n", error.message);
+    std::exit(1);
+  }
+  return model;
+}
+
+/// For NAME_WEIGHTS(X): the elements of a vector of WeightShape.
+#define KILN_BENCH_WEIGHT(name, type, copies, ...) {name, copies, {__VA_ARGS__}},
+
+/// Our contender: `call` runs an entry with the arena and the threads that it is given, and writes `output`. A call
+/// that fails ends the program: a benchmark must not time one that did nothing.
+template <class Call>
+Contender ours(const Threads &threads, std::size_t arenaBytes, std::span<const float> output, Call call) {
+  auto arena = std::make_shared<Memory>(arenaBytes);
+  auto run = [&threads, arena, call] {
+    kiln_error_t error;
+    kiln_call_t with{arena->data(), arena->size(), threads.executor(), &error};
+    if (call(with) != KILN_OK) {
+      std::fprintf(stderr, "error: %s\n", error.message);
+      std::exit(1);
+    }
+  };
+  return {"ours", run, output};
+}
+
+} // namespace kiln::bench

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The `main` of every program here. Google Benchmark's flags work as ever; --table prints rows of the one table
+// instead, and
+// --json=FILE appends a line for each benchmark. A benchmark that fails makes the program fail.
+#include "benchmarks/peers/Peers.h"
+#include "benchmarks/support/Register.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <sstream>
+
+namespace kiln::bench {
+
+namespace {
+
+using Run = benchmark::BenchmarkReporter::Run;
+
+/// "contraction/1x768x768", without Google Benchmark's additions and the number of threads.
+std::string caseName(const Run &run) {
+  const std::string &name = run.run_name.function_name;
+  return name.substr(0, name.find("/threads:"));
+}
+
+double counter(const Run &run, const std::string &name) {
+  auto found = run.counters.find(name);
+  return found == run.counters.end() ? NAN : found->second.value;
+}
+
+std::string number(double value, const char *ifNone = "-") {
+  if (std::isnan(value))
+    return ifNone;
+  char text[32];
+  std::snprintf(text, sizeof text, value < 10 ? "%.2f" : value < 100 ? "%.1f" : "%.0f", value);
+  return text;
+}
+
+/// "GFLOP/s fma": the unit, and the limit that binds.
+std::pair<std::string, std::string> unitAndLimit(const Run &run) {
+  std::istringstream words(run.report_label);
+  std::pair<std::string, std::string> result;
+  words >> result.first >> result.second;
+  return result;
+}
+
+class TableReporter : public benchmark::BenchmarkReporter {
+public:
+  TableReporter(bool table, std::FILE *json) : table(table), json(json) {}
+
+  bool ReportContext(const Context &context) override { return table || console.ReportContext(context); }
+
+  void ReportRuns(const std::vector<Run> &runs) override {
+    if (!table)
+      console.ReportRuns(runs);
+    for (const Run &run : runs) {
+      if (run.error_occurred) {
+        failed = true;
+        std::fprintf(stderr, "error: %s: %s\n", caseName(run).c_str(), run.error_message.c_str());
+      } else {
+        if (table)
+          printRow(run);
+        if (json)
+          writeLine(run);
+      }
+    }
+  }
+
+  bool failed = false;
+
+private:
+  static void printRow(const Run &run) {
+    auto [unit, limit] = unitAndLimit(run);
+    std::printf("| %-30s | %.0f | %-7s | %6s |", caseName(run).c_str(), counter(run, "threads"), unit.c_str(),
+                number(counter(run, "ours")).c_str());
+    for (const auto &[peer, isThere] : peerNames())
+      std::printf(" %8s |", number(counter(run, peer), isThere ? "-" : "skipped").c_str());
+    std::printf(" %5s |", number(counter(run, "ratio")).c_str());
+    if (limit == "-")
+      std::printf("          - |\n");
+    else
+      std::printf(" %4.0f%% %-4s |\n", 100 * counter(run, "limit_fraction"), limit.c_str());
+    std::fflush(stdout);
+  }
+
+  void writeLine(const Run &run) {
+    std::fprintf(json, "{\"name\": \"%s\", \"threads\": %.0f, \"unit\": \"%s\", \"ours\": %.6g, \"peers\": {",
+                 caseName(run).c_str(), counter(run, "threads"), unitAndLimit(run).first.c_str(), counter(run, "ours"));
+    const char *comma = "";
+    for (const auto &[peer, isThere] : peerNames())
+      if (double value = counter(run, peer); !std::isnan(value)) {
+        std::fprintf(json, "%s\"%s\": %.6g", comma, peer.c_str(), value);
+        comma = ", ";
+      }
+    std::fputs("}", json);
+    for (const char *name : {"ratio", "limit_fraction"}) {
+      double value = counter(run, name);
+      std::fprintf(json, std::isnan(value) ? ", \"%s\": null" : ", \"%s\": %.4g", name, value);
+    }
+    std::fputs("}\n", json);
+    std::fflush(json);
+  }
+
+  bool table;
+  std::FILE *json;
+  benchmark::ConsoleReporter console;
+};
+
+} // namespace
+
+} // namespace kiln::bench
+
+int main(int argc, char **argv) {
+  bool table = false;
+  std::FILE *json = nullptr;
+  std::vector<char *> others;
+  for (int i = 0; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--table") == 0) {
+      table = true;
+    } else if (std::strncmp(argv[i], "--json=", 7) == 0) {
+      if (json = std::fopen(argv[i] + 7, "a"); !json)
+        return std::fprintf(stderr, "error: cannot write \"%s\"\n", argv[i] + 7), 1;
+    } else {
+      others.push_back(argv[i]);
+    }
+  }
+  int count = static_cast<int>(others.size());
+  others.push_back(nullptr);
+  benchmark::Initialize(&count, others.data());
+  if (benchmark::ReportUnrecognizedArguments(count, others.data()))
+    return 1;
+  if (!kiln::bench::probeIsa())
+    return std::fprintf(stderr, "error: the benchmarks require a CPU with AVX2 and FMA\n"), 1;
+  kiln::bench::registerAll();
+  kiln::bench::TableReporter reporter(table, json);
+  benchmark::RunSpecifiedBenchmarks(&reporter);
+  if (json)
+    std::fclose(json);
+  return reporter.failed ? 1 : 0;
+}

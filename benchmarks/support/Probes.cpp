@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Twelve independent chains hide the latency of a fused multiply-add on every x86-64 CPU: two pipes of four or five
+// cycles need ten. They are written out, since without optimisation for speed a compiler keeps an array of vectors in
+// memory.
+#include "benchmarks/support/Probes.h"
+
+#include <cstring>
+#include <immintrin.h>
+
+namespace kiln::bench {
+
+static constexpr long fmaRounds = 100'000; // about 0.5 ms
+static constexpr int chains = 12;
+
+/// Where results go, so that no compiler drops the work.
+static volatile float sink;
+
+#define KILN_CHAINS(STEP)                                                                                              \
+  STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7) STEP(8) STEP(9) STEP(10) STEP(11)
+
+__attribute__((target("avx512f"), noinline)) static void runFma512(float factor, float term) {
+  const __m512 x = _mm512_set1_ps(factor), y = _mm512_set1_ps(term);
+#define KILN_STEP(i) __m512 a##i = y;
+  KILN_CHAINS(KILN_STEP)
+#undef KILN_STEP
+  for (long round = 0; round < fmaRounds; ++round) {
+#define KILN_STEP(i) a##i = _mm512_fmadd_ps(a##i, x, y);
+    KILN_CHAINS(KILN_STEP)
+#undef KILN_STEP
+  }
+  __m512 total = _mm512_setzero_ps();
+#define KILN_STEP(i) total = _mm512_add_ps(total, a##i);
+  KILN_CHAINS(KILN_STEP)
+#undef KILN_STEP
+  sink = _mm512_cvtss_f32(total);
+}
+
+__attribute__((target("avx2,fma"), noinline)) static void runFma256(float factor, float term) {
+  const __m256 x = _mm256_set1_ps(factor), y = _mm256_set1_ps(term);
+#define KILN_STEP(i) __m256 a##i = y;
+  KILN_CHAINS(KILN_STEP)
+#undef KILN_STEP
+  for (long round = 0; round < fmaRounds; ++round) {
+#define KILN_STEP(i) a##i = _mm256_fmadd_ps(a##i, x, y);
+    KILN_CHAINS(KILN_STEP)
+#undef KILN_STEP
+  }
+  __m256 total = _mm256_setzero_ps();
+#define KILN_STEP(i) total = _mm256_add_ps(total, a##i);
+  KILN_CHAINS(KILN_STEP)
+#undef KILN_STEP
+  sink = _mm256_cvtss_f32(total);
+}
+
+/// Reads whole blocks of 256 bytes.
+__attribute__((target("avx2"), noinline)) static void readAll(const std::byte *data, std::size_t bytes) {
+  __m256i a = _mm256_setzero_si256(), b = a, c = a, d = a;
+  for (std::size_t i = 0; i + 256 <= bytes; i += 256) {
+    const __m256i *block = reinterpret_cast<const __m256i *>(data + i);
+    a = _mm256_xor_si256(_mm256_xor_si256(a, _mm256_loadu_si256(block)), _mm256_loadu_si256(block + 1));
+    b = _mm256_xor_si256(_mm256_xor_si256(b, _mm256_loadu_si256(block + 2)), _mm256_loadu_si256(block + 3));
+    c = _mm256_xor_si256(_mm256_xor_si256(c, _mm256_loadu_si256(block + 4)), _mm256_loadu_si256(block + 5));
+    d = _mm256_xor_si256(_mm256_xor_si256(d, _mm256_loadu_si256(block + 6)), _mm256_loadu_si256(block + 7));
+  }
+  const __m256i all = _mm256_xor_si256(_mm256_xor_si256(a, b), _mm256_xor_si256(c, d));
+  sink = static_cast<float>(_mm256_extract_epi32(all, 0) ^ _mm256_extract_epi32(all, 5));
+}
+
+const char *probeIsa() {
+  if (__builtin_cpu_supports("avx512f"))
+    return "avx512f";
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? "avx2" : nullptr;
+}
+
+Probe makeFmaProbe(const Threads &threads) {
+  const bool wide = __builtin_cpu_supports("avx512f");
+  // The chains go to 0.5 / (1 - 0.999) = 500: neither infinite nor denormal.
+  auto run = [&threads, wide] { threads.onAll([wide](int) { (wide ? runFma512 : runFma256)(0.999f, 0.5f); }); };
+  return {run, 2.0 * (wide ? 16 : 8) * chains * fmaRounds * threads.count()};
+}
+
+/// The part of `bytes` of one thread, in whole blocks.
+static std::size_t shareOf(std::size_t bytes, const Threads &threads) {
+  return bytes / static_cast<std::size_t>(threads.count()) / 256 * 256;
+}
+
+static std::shared_ptr<Memory> makeFilled(std::size_t bytes) {
+  auto memory = std::make_shared<Memory>(bytes);
+  std::memset(memory->data(), 1, memory->size());
+  return memory;
+}
+
+Probe makeReadProbe(const Threads &threads, std::size_t bytes) {
+  std::size_t share = shareOf(bytes, threads);
+  auto run = [&threads, share, memory = makeFilled(bytes)] {
+    threads.onAll([&](int i) { readAll(memory->data() + share * static_cast<std::size_t>(i), share); });
+  };
+  return {run, static_cast<double>(share) * threads.count()};
+}
+
+Probe makeCopyProbe(const Threads &threads, std::size_t bytes) {
+  std::size_t share = shareOf(bytes / 2, threads);
+  auto run = [&threads, share, memory = makeFilled(bytes), half = bytes / 2] {
+    threads.onAll([&](int i) {
+      std::byte *from = memory->data() + share * static_cast<std::size_t>(i);
+      std::memcpy(from + half, from, share);
+    });
+  };
+  return {run, 2.0 * static_cast<double>(share) * threads.count()};
+}
+
+} // namespace kiln::bench

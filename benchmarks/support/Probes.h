@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the machine can do at best, measured in the same run as everything else: a core may be shared with another
+// machine's, so a rate from a data sheet, or from yesterday, says little.
+#pragma once
+
+#include "benchmarks/support/Threads.h"
+
+#include <functional>
+
+namespace kiln::bench {
+
+/// One call of `run` does `amount` operations, or moves `amount` bytes.
+struct Probe {
+  std::function<void()> run;
+  double amount = 0;
+};
+
+/// Floating point operations of independent f32 fused multiply-adds in registers, by the widest vectors that the CPU
+/// has; two each.
+Probe makeFmaProbe(const Threads &threads);
+/// Bytes read, over and over, from a buffer of that many.
+Probe makeReadProbe(const Threads &threads, std::size_t bytes);
+/// Bytes read plus bytes written by memcpy between two halves of a buffer of that many.
+Probe makeCopyProbe(const Threads &threads, std::size_t bytes);
+
+/// The instruction set of the probes: "avx512f" or "avx2"; null if the CPU has neither.
+const char *probeIsa();
+
+} // namespace kiln::bench
