@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Halide reports what it cannot do as exceptions; they end here as diagnostics at the kernel function.
+#include "targets/halide/Compile.h"
+
+#include "targets/halide/Scratch.h"
+#include "targets/halide/Strategy.h"
+#include "targets/halide/Structure.h"
+#include "targets/halide/Translate.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+namespace kiln::halide {
+
+using namespace mlir;
+
+static std::unique_ptr<Strategy> chooseStrategy(func::FuncOp kernel, const MachineModel &machine) {
+  for (auto match : {matchContraction, matchPointwise})
+    if (std::unique_ptr<Strategy> strategy = match(kernel, machine))
+      return strategy;
+  llvm_unreachable("the pointwise strategy applies to every kernel");
+}
+
+Schedulable describeSchedule(func::FuncOp kernel, const MachineModel &machine) {
+  std::unique_ptr<Strategy> strategy = chooseStrategy(kernel, machine);
+  return {strategy->name().str(), strategy->searchSpace()};
+}
+
+namespace {
+
+/// A file name in the temporary directory, removed at the end.
+struct TemporaryFile {
+  TemporaryFile(StringRef suffix) {
+    SmallString<128> name;
+    if (!llvm::sys::fs::createTemporaryFile("kiln", suffix, name)) {
+      path = std::string(name);
+      remover.setFile(path);
+    }
+  }
+  std::string path;
+  llvm::FileRemover remover;
+};
+
+class Compilation {
+public:
+  Compilation(func::FuncOp kernel, StringRef symbol, const CodeTarget &target)
+      : kernel(kernel), symbol(symbol), target(target), translator(kernel, symbol) {}
+
+  LogicalResult lower(const SchedulePoint *point) {
+    if (failed(verifyKernel(kernel)))
+      return failure();
+    std::unique_ptr<Strategy> strategy = chooseStrategy(kernel, target.machine);
+    std::string error;
+    auto resolved = resolve(strategy->searchSpace(), point, error);
+    if (!resolved)
+      return kernel.emitError() << strategy->name() << " " << error;
+    result.strategy = strategy->name();
+    result.schedule = *resolved;
+    strategy->prepare(translator, *resolved);
+    if (failed(translator.run()))
+      return failure();
+    strategy->schedule(translator, *resolved);
+
+    std::vector<Halide::Func> outputs;
+    for (const Output &output : translator.outputs)
+      outputs.push_back(output.func);
+    Halide::Pipeline pipeline(outputs);
+    auto *scratch = new ScratchBound;
+    pipeline.add_custom_lowering_pass(scratch);
+    module.emplace(pipeline.compile_to_module(
+        translator.arguments, symbol.str(),
+        Halide::Target(target.triple + "-" + target.features + "-user_context-no_runtime-no_asserts-no_bounds_query"),
+        Halide::LinkageType::External));
+    if (!scratch->unbounded.empty())
+      return kernel.emitError() << "kernel requires bounded scratch memory, \"" << scratch->unbounded << "\" has no bound";
+    result.scratchBytes = scratch->bytes;
+    return success();
+  }
+
+  FailureOr<std::string> emit(Halide::OutputFileType type, StringRef suffix) {
+    TemporaryFile file(suffix);
+    if (file.path.empty())
+      return kernel.emitError() << "cannot create a temporary file for the kernel's code";
+    module->compile({{type, file.path}});
+    auto buffer = llvm::MemoryBuffer::getFile(file.path);
+    if (!buffer)
+      return kernel.emitError() << "cannot read the kernel's code from \"" << file.path << "\": " << buffer.getError().message();
+    return (*buffer)->getBuffer().str();
+  }
+
+  KernelObject result;
+
+private:
+  func::FuncOp kernel;
+  StringRef symbol;
+  const CodeTarget &target;
+  Translator translator;
+  std::optional<Halide::Module> module;
+};
+
+} // namespace
+
+/// Runs `step`, turning Halide's exceptions into a diagnostic.
+static LogicalResult guarded(func::FuncOp kernel, llvm::function_ref<LogicalResult()> step) {
+  try {
+    return step();
+  } catch (const Halide::Error &error) {
+    return kernel.emitError() << "halide cannot compile the kernel: " << StringRef(error.what()).trim();
+  }
+}
+
+FailureOr<KernelObject> compileKernel(func::FuncOp kernel, StringRef symbol, const CodeTarget &target, const SchedulePoint *point) {
+  KernelObject object;
+  LogicalResult done = guarded(kernel, [&]() -> LogicalResult {
+    Compilation compilation(kernel, symbol, target);
+    if (failed(compilation.lower(point)))
+      return failure();
+    FailureOr<std::string> code = compilation.emit(Halide::OutputFileType::object, "o");
+    if (failed(code))
+      return failure();
+    object = std::move(compilation.result);
+    object.object = std::move(*code);
+    return success();
+  });
+  if (failed(done))
+    return failure();
+  return object;
+}
+
+FailureOr<std::string> printKernel(func::FuncOp kernel, StringRef symbol, const CodeTarget &target, KernelText form,
+                                   const SchedulePoint *point) {
+  std::string text;
+  LogicalResult done = guarded(kernel, [&]() -> LogicalResult {
+    Compilation compilation(kernel, symbol, target);
+    if (failed(compilation.lower(point)))
+      return failure();
+    FailureOr<std::string> printed = form == KernelText::Stmt ? compilation.emit(Halide::OutputFileType::stmt, "stmt")
+                                                              : compilation.emit(Halide::OutputFileType::assembly, "s");
+    if (failed(printed))
+      return failure();
+    text = std::move(*printed);
+    return success();
+  });
+  if (failed(done))
+    return failure();
+  return text;
+}
+
+} // namespace kiln::halide

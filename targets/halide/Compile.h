@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A kernel function through a strategy and Halide to an object. No Halide in this header.
+#pragma once
+
+#include "compiler/schedule/SearchSpace.h"
+
+namespace kiln::halide {
+
+/// What Halide compiles for: the features are names of Halide's Target, "avx2-fma".
+struct CodeTarget {
+  std::string triple;  // "x86-64-linux"
+  std::string features;
+  MachineModel machine;
+};
+
+mlir::FailureOr<KernelObject> compileKernel(mlir::func::FuncOp kernel, llvm::StringRef symbol, const CodeTarget &target,
+                                            const SchedulePoint *point);
+mlir::FailureOr<std::string> printKernel(mlir::func::FuncOp kernel, llvm::StringRef symbol, const CodeTarget &target,
+                                         KernelText form, const SchedulePoint *point);
+
+/// The strategy's name and parameters for a kernel.
+struct Schedulable {
+  std::string strategy;
+  SearchSpace space;
+};
+Schedulable describeSchedule(mlir::func::FuncOp kernel, const MachineModel &machine);
+
+} // namespace kiln::halide

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Placing Funcs: the pieces that the strategies share.
+#pragma once
+
+#include "targets/halide/Strategy.h"
+#include "targets/halide/Translate.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace kiln::halide {
+
+/// How many f32 fill a vector.
+int vectorLanes(const MachineModel &machine);
+
+/// Vectorises `var`, whose extent is given: by `lanes`, or by the largest power of two that fits a smaller fixed extent. The tail is
+/// guarded: nothing outside the extent is read or stored.
+void vectorizeGuarded(Halide::Stage stage, Halide::Var var, const Halide::Expr &extent, int lanes);
+
+/// Spreads the outer loops of an output over the workers, in tasks of at least `taskElements` elements; vectorises the innermost one.
+void scheduleStore(const Output &output, int lanes, int64_t taskElements);
+
+/// Whether a parallel stage feeds a reduction that reads each element of it more than once, so that it must not be inlined.
+bool isReusedByReduction(mlir::linalg::GenericOp op);
+
+/// The fallback for ops that are not in `placed`: reductions and what they reuse are computed at the root, the rest is inlined.
+void placeAtRoot(Translator &translator, const llvm::DenseSet<mlir::Operation *> &placed, int lanes);
+
+/// Copies arguments that results may overwrite where stores of one output could come before reads for another one.
+void protectInPlaceArguments(Translator &translator);
+
+} // namespace kiln::halide

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// arith and math ops as Halide expressions. Halide lets LLVM assume that there are no infinities, so an infinite constant becomes the
+// largest finite number. Ops with the attribute kiln.strict are neither reassociated nor contracted; all others may be.
+#include "targets/halide/Translate.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <limits>
+
+namespace kiln::halide {
+
+using namespace mlir;
+using Halide::Expr;
+
+Halide::Type elementType(mlir::Type type) {
+  if (type.isIndex())
+    return Halide::Int(32);
+  if (type.isBF16())
+    return Halide::BFloat(16);
+  if (auto floatType = dyn_cast<FloatType>(type)) {
+    unsigned width = floatType.getWidth();
+    return width == 16 || width == 32 || width == 64 ? Halide::Float(width) : Halide::Handle();
+  }
+  if (auto integer = dyn_cast<IntegerType>(type)) {
+    unsigned width = integer.getWidth();
+    if (width == 1)
+      return Halide::Bool();
+    return width == 8 || width == 16 || width == 32 || width == 64 ? Halide::Int(width) : Halide::Handle();
+  }
+  return Halide::Handle();
+}
+
+static Expr constant(arith::ConstantOp op) {
+  Halide::Type type = elementType(op.getType());
+  if (auto value = dyn_cast<FloatAttr>(op.getValue())) {
+    double number = value.getValueAsDouble();
+    double largest = type.is_bfloat() ? 3.3895313892515355e38 : type.bits() == 16 ? 65504.0
+                     : type.bits() == 32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+    return Halide::Internal::make_const(type, std::clamp(number, -largest, largest));
+  }
+  if (auto value = dyn_cast<IntegerAttr>(op.getValue()))
+    return type.is_bool() ? Halide::Internal::make_const(type, uint64_t(!value.getValue().isZero()))
+                          : Halide::Internal::make_const(type, value.getValue().getSExtValue());
+  return Expr();
+}
+
+static Expr compare(arith::CmpFPredicate predicate, const Expr &a, const Expr &b) {
+  using P = arith::CmpFPredicate;
+  switch (predicate) {
+  case P::AlwaysFalse: return Halide::Internal::const_false();
+  case P::AlwaysTrue: return Halide::Internal::const_true();
+  case P::OEQ: case P::UEQ: return a == b;
+  case P::ONE: case P::UNE: return a != b;
+  case P::OGT: case P::UGT: return a > b;
+  case P::OGE: case P::UGE: return a >= b;
+  case P::OLT: case P::ULT: return a < b;
+  case P::OLE: case P::ULE: return a <= b;
+  case P::ORD: return !Halide::is_nan(a) && !Halide::is_nan(b);
+  case P::UNO: return Halide::is_nan(a) || Halide::is_nan(b);
+  }
+  return Expr();
+}
+
+static Expr toUnsigned(const Expr &e) { return Halide::cast(e.type().with_code(halide_type_uint), e); }
+
+static Expr compare(arith::CmpIPredicate predicate, const Expr &a, const Expr &b) {
+  using P = arith::CmpIPredicate;
+  switch (predicate) {
+  case P::eq: return a == b;
+  case P::ne: return a != b;
+  case P::slt: return a < b;
+  case P::sle: return a <= b;
+  case P::sgt: return a > b;
+  case P::sge: return a >= b;
+  case P::ult: return toUnsigned(a) < toUnsigned(b);
+  case P::ule: return toUnsigned(a) <= toUnsigned(b);
+  case P::ugt: return toUnsigned(a) > toUnsigned(b);
+  case P::uge: return toUnsigned(a) >= toUnsigned(b);
+  }
+  return Expr();
+}
+
+static Expr floorDivide(const Expr &a, const Expr &b) {
+  // Halide's own division rounds so that the remainder is not negative; they differ for negative divisors only.
+  return Halide::Internal::is_positive_const(b) ? a / b : select(b > 0, a / b, -a / -b);
+}
+
+/// x for a boolean as an integer or float of `type`, -x if `isSigned`.
+static Expr extend(const Expr &x, Halide::Type type, bool isSigned) {
+  if (!x.type().is_bool())
+    return isSigned || type.is_float() ? Halide::cast(type, x) : Halide::cast(type, toUnsigned(x));
+  return select(x, Halide::Internal::make_const(type, isSigned ? -1 : 1), Halide::Internal::make_zero(type));
+}
+
+static Expr roundAwayFromZero(const Expr &x) {
+  Expr magnitude = Halide::floor(Halide::abs(x) + Halide::Internal::make_const(x.type(), 0.5));
+  return select(x < 0, -magnitude, magnitude);
+}
+
+static Expr logical(Operation *op, const Expr &a, const Expr &b) {
+  bool isBool = a.type().is_bool();
+  if (isa<arith::AndIOp>(op))
+    return isBool ? a && b : a & b;
+  if (isa<arith::OrIOp>(op))
+    return isBool ? a || b : a | b;
+  return isBool ? a != b : a ^ b;
+}
+
+static Expr translateOp(Operation *op, const Exprs &x) {
+  Halide::Type type = op->getNumResults() == 1 ? elementType(op->getResult(0).getType()) : Halide::Handle();
+  if (type.is_handle())
+    return Expr();
+  return llvm::TypeSwitch<Operation *, Expr>(op)
+      .Case([](arith::ConstantOp c) { return constant(c); })
+      .Case<arith::AddFOp, arith::AddIOp>([&](auto) { return x[0] + x[1]; })
+      .Case<arith::SubFOp, arith::SubIOp>([&](auto) { return x[0] - x[1]; })
+      .Case<arith::MulFOp, arith::MulIOp>([&](auto) { return x[0] * x[1]; })
+      .Case([&](arith::DivFOp) { return x[0] / x[1]; })
+      .Case([&](arith::NegFOp) { return -x[0]; })
+      .Case<arith::MaximumFOp, arith::MaxNumFOp, arith::MaxSIOp>([&](auto) { return Halide::max(x[0], x[1]); })
+      .Case<arith::MinimumFOp, arith::MinNumFOp, arith::MinSIOp>([&](auto) { return Halide::min(x[0], x[1]); })
+      .Case([&](arith::DivSIOp) { return Halide::div_round_to_zero(x[0], x[1]); })
+      .Case([&](arith::RemSIOp) { return Halide::mod_round_to_zero(x[0], x[1]); })
+      .Case([&](arith::FloorDivSIOp) { return floorDivide(x[0], x[1]); })
+      .Case([&](arith::CeilDivSIOp) { return -floorDivide(-x[0], x[1]); })
+      .Case([&](arith::DivUIOp) { return Halide::cast(type, toUnsigned(x[0]) / toUnsigned(x[1])); })
+      .Case([&](arith::RemUIOp) { return Halide::cast(type, toUnsigned(x[0]) % toUnsigned(x[1])); })
+      .Case<arith::AndIOp, arith::OrIOp, arith::XOrIOp>([&](auto o) { return logical(o, x[0], x[1]); })
+      .Case([&](arith::ShLIOp) { return x[0] << toUnsigned(x[1]); })
+      .Case([&](arith::ShRSIOp) { return x[0] >> toUnsigned(x[1]); })
+      .Case([&](arith::ShRUIOp) { return Halide::cast(type, toUnsigned(x[0]) >> toUnsigned(x[1])); })
+      .Case([&](arith::CmpFOp o) { return compare(o.getPredicate(), x[0], x[1]); })
+      .Case([&](arith::CmpIOp o) { return compare(o.getPredicate(), x[0], x[1]); })
+      .Case([&](arith::SelectOp) { return Halide::select(x[0], x[1], x[2]); })
+      .Case<arith::ExtFOp, arith::TruncFOp, arith::FPToSIOp>([&](auto) { return Halide::cast(type, x[0]); })
+      .Case<arith::IndexCastOp, arith::ExtSIOp, arith::SIToFPOp>([&](auto) { return extend(x[0], type, true); })
+      .Case<arith::IndexCastUIOp, arith::ExtUIOp>([&](auto) { return extend(x[0], type, false); })
+      .Case([&](arith::UIToFPOp) {
+        return x[0].type().is_bool() ? extend(x[0], type, false) : Halide::cast(type, toUnsigned(x[0]));
+      })
+      .Case([&](arith::TruncIOp) { return type.is_bool() ? (x[0] & 1) != 0 : Halide::cast(type, x[0]); })
+      .Case([&](arith::BitcastOp) { return Halide::reinterpret(type, x[0]); })
+      .Case([&](math::FmaOp) { return x[0] * x[1] + x[2]; })
+      .Case<math::AbsFOp, math::AbsIOp>([&](auto) { return Halide::cast(type, Halide::abs(x[0])); })
+      .Case([&](math::SqrtOp) { return Halide::sqrt(x[0]); })
+      .Case([&](math::RsqrtOp) { return 1 / Halide::sqrt(x[0]); })
+      .Case([&](math::FloorOp) { return Halide::floor(x[0]); })
+      .Case([&](math::CeilOp) { return Halide::ceil(x[0]); })
+      .Case([&](math::TruncOp) { return Halide::trunc(x[0]); })
+      .Case([&](math::RoundEvenOp) { return Halide::round(x[0]); })
+      .Case([&](math::RoundOp) { return roundAwayFromZero(x[0]); })
+      .Case([&](math::ExpOp) { return Halide::exp(x[0]); })
+      .Case([&](math::Exp2Op) { return Halide::exp(x[0] * Halide::Internal::make_const(type, 0.693147180559945309)); })
+      .Case([&](math::LogOp) { return Halide::log(x[0]); })
+      .Case([&](math::TanhOp) { return Halide::tanh(x[0]); })
+      .Case([&](math::ErfOp) { return Halide::erf(x[0]); })
+      .Case([&](math::SinOp) { return Halide::sin(x[0]); })
+      .Case([&](math::CosOp) { return Halide::cos(x[0]); })
+      .Case([&](math::PowFOp) { return Halide::pow(x[0], x[1]); })
+      .Default([](Operation *) { return Expr(); });
+}
+
+Expr translateScalarOp(Operation *op, const Exprs &operands) {
+  Expr result = translateOp(op, operands);
+  return result.defined() && result.type().is_float() && op->hasAttr("kiln.strict") ? Halide::strict_float(result) : result;
+}
+
+} // namespace kiln::halide

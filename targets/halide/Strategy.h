@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A schedule strategy: recognises the structure of a kernel, declares its parameters, and places the kernel's Funcs. A strategy may also
+// build the Funcs of some ops in its own way (packing, blocking) through Translator::setBuilder.
+#pragma once
+
+#include "compiler/schedule/SearchSpace.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include <memory>
+
+namespace kiln::halide {
+
+class Translator;
+
+class Strategy {
+public:
+  virtual ~Strategy() = default;
+  virtual llvm::StringRef name() const = 0;
+  virtual SearchSpace searchSpace() const = 0;
+  /// Before the translation: sets builders.
+  virtual void prepare(Translator &, const SchedulePoint &) {}
+  /// After it: schedules every Func that must not be inlined.
+  virtual void schedule(Translator &translator, const SchedulePoint &point) = 0;
+};
+
+/// Each is null if the kernel does not have its structure; the last one always applies.
+std::unique_ptr<Strategy> matchAttention(mlir::func::FuncOp kernel, const MachineModel &machine);
+std::unique_ptr<Strategy> matchContraction(mlir::func::FuncOp kernel, const MachineModel &machine);
+std::unique_ptr<Strategy> matchRowReduction(mlir::func::FuncOp kernel, const MachineModel &machine);
+std::unique_ptr<Strategy> matchPointwise(mlir::func::FuncOp kernel, const MachineModel &machine);
+
+} // namespace kiln::halide

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "targets/halide/Structure.h"
+
+#include "compiler/dialect/Extents.h"
+#include "compiler/dialect/KilnDialect.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace kiln::halide {
+
+using namespace mlir;
+
+LogicalResult verifyKernel(func::FuncOp kernel) {
+  if (kernel.isExternal() || !kernel.getBody().hasOneBlock())
+    return kernel.emitError() << "kernel function requires a body of one block";
+  unsigned indices = 0;
+  for (Type type : kernel.getArgumentTypes())
+    indices += type.isIndex();
+  auto bounds = kernel->getAttrOfType<DenseI64ArrayAttr>(mlir::kiln::boundsAttrName);
+  unsigned given = bounds ? bounds.size() / 2 : 0;
+  if (given != indices || !kernel->hasAttr(mlir::kiln::kernelAttrName))
+    return kernel.emitError() << "kernel function requires kiln.kernel and kiln.bounds with two numbers an index argument, has "
+                              << indices << " index arguments and bounds for " << given;
+  auto check = [&](Value value) -> LogicalResult {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!type || (mlir::kiln::hasExtents(type) && mlir::kiln::getNumSymbols(TypeRange(type)) <= indices))
+      return success();
+    return emitError(value.getLoc()) << "kernel function requires tensors whose extents are stated over its " << indices
+                                     << " index arguments, got " << type;
+  };
+  for (BlockArgument argument : kernel.getArguments())
+    if (failed(check(argument)))
+      return failure();
+  for (Operation &op : kernel.getBody().front())
+    for (Value result : op.getResults())
+      if (failed(check(result)))
+        return failure();
+  return success();
+}
+
+int64_t largestValue(AffineExpr extent, Operation *inKernel) {
+  auto bounds = mlir::kiln::getBounds(extent, mlir::kiln::getSymbolBounds(inKernel));
+  return bounds ? bounds->max : std::numeric_limits<int32_t>::max();
+}
+
+/// The region argument that the value is, through conversions; -1 if it is none.
+static int regionArgument(Value value) {
+  while (auto *op = value.getDefiningOp()) {
+    if (!isa<arith::ExtFOp, arith::ExtSIOp, arith::SIToFPOp>(op))
+      return -1;
+    value = op->getOperand(0);
+  }
+  return cast<BlockArgument>(value).getArgNumber();
+}
+
+/// The other operand of a binary op one of whose operands is `value`; null if none is.
+static Value otherOperand(Operation *op, Value value) {
+  if (op->getNumOperands() != 2)
+    return {};
+  return op->getOperand(0) == value ? op->getOperand(1) : op->getOperand(1) == value ? op->getOperand(0) : Value();
+}
+
+Operation *reorderableCombiner(linalg::GenericOp op) {
+  if (op.getNumDpsInits() != 1 || op.getNumReductionLoops() == 0)
+    return nullptr;
+  BlockArgument accumulator = op.getRegionOutputArgs()[0];
+  Operation *combiner = op.getBlock()->getTerminator()->getOperand(0).getDefiningOp();
+  if (!combiner || !accumulator.hasOneUse() || !otherOperand(combiner, accumulator) ||
+      !isa<arith::AddFOp, arith::AddIOp, arith::MaximumFOp, arith::MaxNumFOp, arith::MinimumFOp, arith::MinNumFOp, arith::MaxSIOp,
+           arith::MinSIOp>(combiner))
+    return nullptr;
+  return combiner;
+}
+
+static bool isZeroFill(Value value) {
+  auto fill = value.getDefiningOp<linalg::FillOp>();
+  return fill && (matchPattern(fill.getInputs()[0], m_AnyZeroFloat()) || matchPattern(fill.getInputs()[0], m_Zero()));
+}
+
+std::optional<Contraction> asContraction(linalg::GenericOp op) {
+  Operation *add = reorderableCombiner(op);
+  if (!add || !isa<arith::AddFOp, arith::AddIOp>(add) || op.getNumDpsInputs() != 2 || !isZeroFill(op.getDpsInits()[0]))
+    return std::nullopt;
+  Value product = otherOperand(add, op.getRegionOutputArgs()[0]);
+  auto *mul = product.getDefiningOp();
+  if (!isa_and_nonnull<arith::MulFOp, arith::MulIOp>(mul))
+    return std::nullopt;
+  int left = regionArgument(mul->getOperand(0)), right = regionArgument(mul->getOperand(1));
+  if (left < 0 || right < 0 || left == right || left > 1 || right > 1)
+    return std::nullopt;
+
+  AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  if (!out.isProjectedPermutation() || out.getNumResults() == 0)
+    return std::nullopt;
+  Contraction c;
+  c.op = op;
+  c.n = out.getDimPosition(out.getNumResults() - 1);
+  AffineMap maps[2] = {op.getIndexingMapsArray()[0], op.getIndexingMapsArray()[1]};
+  if (maps[0].isFunctionOfDim(c.n) == maps[1].isFunctionOfDim(c.n))
+    return std::nullopt;
+  c.b = maps[1].isFunctionOfDim(c.n) ? 1 : 0;
+  c.a = 1 - c.b;
+  for (unsigned i = out.getNumResults() - 1; i-- > 0;) {
+    unsigned loop = out.getDimPosition(i);
+    if (!c.m && maps[c.a].isFunctionOfDim(loop) && !maps[c.b].isFunctionOfDim(loop))
+      c.m = loop;
+    else
+      c.batch.push_back(loop);
+  }
+  for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray()))
+    if (kind == utils::IteratorType::reduction)
+      c.reduction.push_back(loop);
+  if (auto tiled = dyn_cast_if_present<mlir::kiln::TiledAttr>(
+          cast<RankedTensorType>(op->getOperand(c.b).getType()).getEncoding())) {
+    auto along = dyn_cast<AffineDimExpr>(maps[c.b].getResult(tiled.getDim()));
+    if (!along || along.getPosition() != c.n || !isa<BlockArgument>(op->getOperand(c.b)))
+      return std::nullopt;
+    c.tile = tiled.getSize();
+  }
+  return c;
+}
+
+/// The operand and dimension whose extent is the loop's.
+static std::pair<RankedTensorType, unsigned> loopDimension(linalg::GenericOp op, unsigned loop) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    AffineMap map = op.getMatchingIndexingMap(&operand);
+    for (unsigned i = 0; i < map.getNumResults(); ++i)
+      if (auto dim = dyn_cast<AffineDimExpr>(map.getResult(i)); dim && dim.getPosition() == loop)
+        return {cast<RankedTensorType>(operand.get().getType()), i};
+  }
+  return {};
+}
+
+int64_t staticExtent(linalg::GenericOp op, unsigned loop) {
+  auto [type, dimension] = loopDimension(op, loop);
+  return type ? type.getDimSize(dimension) : ShapedType::kDynamic;
+}
+
+int64_t largestExtent(linalg::GenericOp op, unsigned loop) {
+  auto [type, dimension] = loopDimension(op, loop);
+  if (!type)
+    return 1;
+  if (!type.isDynamicDim(dimension))
+    return type.getDimSize(dimension);
+  return largestValue(mlir::kiln::getExtents(type)[dimension], op);
+}
+
+SmallVector<linalg::GenericOp> genericUsers(Value value) {
+  llvm::SetVector<Operation *> users;
+  for (Operation *user : value.getUsers()) {
+    // A tensor.extract inside a region is a use by the generic around it.
+    auto generic = dyn_cast<linalg::GenericOp>(user);
+    if (!generic)
+      generic = user->getParentOfType<linalg::GenericOp>();
+    if (generic)
+      users.insert(generic);
+  }
+  SmallVector<linalg::GenericOp> result;
+  for (Operation *user : users)
+    result.push_back(cast<linalg::GenericOp>(user));
+  llvm::sort(result, [](linalg::GenericOp a, linalg::GenericOp b) { return a->isBeforeInBlock(b); });
+  return result;
+}
+
+static bool usesArePointwise(Value value) {
+  for (OpOperand &use : value.getUses()) {
+    if (isa<func::ReturnOp>(use.getOwner()))
+      continue;
+    auto user = dyn_cast<linalg::GenericOp>(use.getOwner());
+    if (!user || user.getNumReductionLoops() || !user.getMatchingIndexingMap(&use).isIdentity() || user.getNumDpsInits() != 1 ||
+        !user.getMatchingIndexingMap(user.getDpsInitOperand(0)).isIdentity() || !usesArePointwise(user.getResult(0)))
+      return false;
+  }
+  return true;
+}
+
+bool hasPointwiseUses(linalg::GenericOp op) {
+  auto kernel = op->getParentOfType<func::FuncOp>();
+  auto type = cast<RankedTensorType>(op.getResult(0).getType());
+  for (Type result : kernel.getResultTypes()) {
+    auto other = dyn_cast<RankedTensorType>(result);
+    if (!other || other.getShape() != type.getShape() || other.getEncoding() != type.getEncoding())
+      return false;
+  }
+  return usesArePointwise(op.getResult(0));
+}
+
+} // namespace kiln::halide

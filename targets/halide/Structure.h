@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What strategies ask of a kernel's linalg ops. No Halide here.
+#pragma once
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include <optional>
+
+namespace kiln::halide {
+
+/// out[batch, m, n] += a[batch, m, k] * b[batch, n, k] with n the innermost dimension of the output. Numbers are loops and operands.
+struct Contraction {
+  mlir::linalg::GenericOp op;
+  unsigned a = 0, b = 1;
+  unsigned n = 0;
+  std::optional<unsigned> m;              // the innermost loop that only a has
+  llvm::SmallVector<unsigned> batch;      // all other parallel loops
+  llvm::SmallVector<unsigned> reduction;  // in loop order
+  int64_t tile = 0;                       // of b's stored layout; 0: dense
+};
+
+/// The op as a contraction whose accumulators start from zero.
+std::optional<Contraction> asContraction(mlir::linalg::GenericOp op);
+
+/// Checks what every later step relies on: bounds of the index arguments, extents of every tensor. Emits a diagnostic.
+mlir::LogicalResult verifyKernel(mlir::func::FuncOp kernel);
+
+/// The largest value of an extent in the kernel.
+int64_t largestValue(mlir::AffineExpr extent, mlir::Operation *inKernel);
+
+/// The static extent of a loop; mlir::ShapedType::kDynamic at run time.
+int64_t staticExtent(mlir::linalg::GenericOp op, unsigned loop);
+
+/// Its largest value, with the kernel's bounds.
+int64_t largestExtent(mlir::linalg::GenericOp op, unsigned loop);
+
+/// Whether every use of the op's first result, up to the kernel's return, is element by element at the same indices, and all results
+/// of the kernel have its extents.
+bool hasPointwiseUses(mlir::linalg::GenericOp op);
+
+/// The combining op of a reduction with one result if it is one that may be reordered; null otherwise.
+mlir::Operation *reorderableCombiner(mlir::linalg::GenericOp op);
+
+/// Generic ops that use the value, in order.
+llvm::SmallVector<mlir::linalg::GenericOp> genericUsers(mlir::Value value);
+
+} // namespace kiln::halide

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// 1. Index arguments become scalar parameters, tensors image parameters with dense strides.
+// 2. Each fill becomes a constant Func, each generic a Func; a reduction is initialised from its init operand and updated over an RDom.
+// 3. Results are stored by output Funcs of their own, which leaves every other Func free to be placed by the strategy.
+#include "targets/halide/Translate.h"
+
+#include "compiler/dialect/Extents.h"
+#include "compiler/dialect/KilnDialect.h"
+#include "targets/halide/Structure.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace kiln::halide {
+
+using namespace mlir;
+using Halide::Expr;
+using Halide::Var;
+
+Var dimensionVar(unsigned dimension) { return Var("d" + std::to_string(dimension)); }
+
+static std::vector<Var> dimensionVars(unsigned rank) {
+  std::vector<Var> vars;
+  for (unsigned i = 0; i < rank; ++i)
+    vars.push_back(dimensionVar(i));
+  return vars;
+}
+
+static Exprs reversed(Exprs exprs) {
+  std::reverse(exprs.begin(), exprs.end());
+  return exprs;
+}
+
+Translator::Translator(func::FuncOp kernel, StringRef symbol) : kernel(kernel), prefix(symbol) {}
+
+std::string Translator::name(StringRef what) { return prefix + "_" + what.str(); }
+
+LogicalResult Translator::run() {
+  if (failed(translateArguments()))
+    return failure();
+  for (Operation &op : kernel.getBody().front()) {
+    LogicalResult done = success();
+    if (auto fill = dyn_cast<linalg::FillOp>(op))
+      done = translate(fill);
+    else if (auto generic = dyn_cast<linalg::GenericOp>(op))
+      done = translate(generic);
+    else if (auto ret = dyn_cast<func::ReturnOp>(op))
+      done = translateOutputs(ret);
+    else if (!isa<tensor::EmptyOp>(op) && llvm::any_of(op.getResultTypes(), llvm::IsaPred<ShapedType>))
+      done = op.emitError() << "the halide target has no translation for op '" << op.getName() << "'";
+    if (failed(done))
+      return failure();
+  }
+  return success();
+}
+
+//===- Arguments and extents --------------------------------------------------------------------------------------------------===//
+
+/// The extents of the stored tensor, innermost first.
+static Exprs storedExtents(const Exprs &extents, mlir::kiln::TiledAttr tiled) {
+  if (!tiled)
+    return reversed(extents);
+  int size = tiled.getSize();
+  Expr along = extents[tiled.getDim()], other = extents[1 - tiled.getDim()];
+  return {Expr(size), other, (along + (size - 1)) / size};
+}
+
+static void setDense(Halide::OutputImageParam param, const Exprs &extents) {
+  Expr stride = 1;
+  for (unsigned i = 0; i < extents.size(); ++i) {
+    param.dim(i).set_bounds(0, extents[i]).set_stride(stride);
+    stride = Halide::Internal::simplify(stride * extents[i]);
+  }
+}
+
+LogicalResult Translator::translateArguments() {
+  SmallVector<mlir::kiln::Interval> bounds = mlir::kiln::getSymbolBounds(kernel);
+  for (BlockArgument argument : kernel.getArguments()) {
+    if (argument.getType().isIndex()) {
+      Halide::Param<int32_t> param(name("s" + std::to_string(symbols.size())));
+      mlir::kiln::Interval range = bounds[symbols.size()];
+      param.set_range(int32_t(range.min), int32_t(range.max));
+      symbols.push_back(param);
+      scalars[argument] = param;
+      arguments.push_back(param);
+      continue;
+    }
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    Halide::Type element = type ? elementType(type.getElementType()) : Halide::Handle();
+    if (element.is_handle())
+      return kernel.emitError() << "the halide target has no argument of type " << argument.getType();
+    bool isBoolean = element.is_bool();
+    auto tiled = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding());
+    Exprs stored = storedExtents(extents(type), tiled);
+    Halide::ImageParam param(isBoolean ? Halide::UInt(8) : element, stored.size(),
+                             name("in" + std::to_string(argument.getArgNumber())));
+    setDense(param, stored);
+    sources[argument] = {param, -1, true, isBoolean};
+    arguments.push_back(param);
+  }
+  return success();
+}
+
+Halide::Func Translator::argument(unsigned number) { return sources[kernel.getArgument(symbols.size() + number)].func; }
+
+Exprs Translator::extents(RankedTensorType type) {
+  Exprs result;
+  auto map = dyn_cast_if_present<AffineMapAttr>(type.getEncoding());
+  for (int64_t i = 0; i < type.getRank(); ++i)
+    result.push_back(map ? Halide::Internal::simplify(affine(map.getValue().getResult(i), {}, symbols))
+                         : Expr(int(type.getDimSize(i))));
+  return result;
+}
+
+Expr Translator::extent(Value tensor, unsigned dimension) {
+  return extents(cast<RankedTensorType>(tensor.getType()))[dimension];
+}
+
+Expr Translator::loopExtent(linalg::GenericOp op, unsigned loop) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    AffineMap map = op.getMatchingIndexingMap(&operand);
+    for (unsigned i = 0; i < map.getNumResults(); ++i)
+      if (auto dim = dyn_cast<AffineDimExpr>(map.getResult(i)); dim && dim.getPosition() == loop)
+        return extent(operand.get(), i);
+  }
+  return Expr();
+}
+
+Expr Translator::affine(AffineExpr expr, const Exprs &dims, const Exprs &symbolValues) {
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return dims[dim.getPosition()];
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
+    return symbolValues[symbol.getPosition()];
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return Expr(int(constant.getValue()));
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  Expr left = affine(binary.getLHS(), dims, symbolValues), right = affine(binary.getRHS(), dims, symbolValues);
+  switch (expr.getKind()) {
+  case AffineExprKind::Add: return left + right;
+  case AffineExprKind::Mul: return left * right;
+  case AffineExprKind::Mod: return left % right;
+  case AffineExprKind::FloorDiv: return left / right;
+  default: return (left + right - 1) / right;
+  }
+}
+
+//===- Reading ----------------------------------------------------------------------------------------------------------------===//
+
+Expr Translator::read(Value tensor, const Exprs &indices, bool clamped) {
+  const Source &source = sources[tensor];
+  auto type = cast<RankedTensorType>(tensor.getType());
+  Exprs logical = indices;
+  if (clamped)
+    for (unsigned i = 0; i < logical.size(); ++i)
+      logical[i] = Halide::clamp(logical[i], 0, extent(tensor, i) - 1);
+  Exprs stored = reversed(logical);
+  if (auto tiled = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding()); tiled && source.isArgument) {
+    int size = tiled.getSize();
+    Expr along = logical[tiled.getDim()], other = logical[1 - tiled.getDim()];
+    stored = {along % size, other, along / size};
+  }
+  Expr value = source.element >= 0 ? Expr(source.func(stored)[source.element]) : Expr(source.func(stored));
+  return source.isBoolean ? value != Halide::Internal::make_zero(value.type()) : value;
+}
+
+Exprs Translator::operandIndices(linalg::GenericOp op, unsigned number, const Exprs &loops) {
+  Exprs indices;
+  for (AffineExpr expr : op.getMatchingIndexingMap(&op->getOpOperand(number)).getResults())
+    indices.push_back(affine(expr, loops, {}));
+  return indices;
+}
+
+Expr Translator::readOperand(linalg::GenericOp op, unsigned number, const Exprs &loops, bool clamped) {
+  Value tensor = op->getOperand(number);
+  Exprs indices = operandIndices(op, number, loops);
+  auto found = padded.find(op);
+  if (found != padded.end() && sources[tensor].isArgument) {
+    AffineMap map = op.getMatchingIndexingMap(&op->getOpOperand(number));
+    for (unsigned i = 0; i < indices.size(); ++i)
+      if (llvm::any_of(found->second, [&](unsigned loop) { return map.getResult(i).isFunctionOfDim(loop); }))
+        indices[i] = Halide::min(Halide::likely(indices[i]), extent(tensor, i) - 1);
+  }
+  return read(tensor, indices, clamped);
+}
+
+//===- Regions ----------------------------------------------------------------------------------------------------------------===//
+
+/// The value of something defined outside of regions.
+Expr Translator::scalar(Value value) {
+  if (Expr known = scalars.lookup(value); known.defined())
+    return known;
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return Expr();
+  Exprs operands;
+  for (Value operand : op->getOperands()) {
+    operands.push_back(scalar(operand));
+    if (!operands.back().defined())
+      return Expr();
+  }
+  Expr result;
+  if (auto apply = dyn_cast<affine::AffineApplyOp>(op)) {
+    AffineMap map = apply.getAffineMap();
+    auto firstSymbol = operands.begin() + map.getNumDims();
+    result = affine(map.getResult(0), {operands.begin(), firstSymbol}, {firstSymbol, operands.end()});
+  } else {
+    result = translateScalarOp(op, operands);
+  }
+  return scalars[value] = result;
+}
+
+Exprs Translator::loopVariables(linalg::GenericOp op, const Halide::RDom &domain) {
+  Exprs loops(op.getNumLoops());
+  AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  for (unsigned i = 0; i < map.getNumResults(); ++i)
+    if (auto dim = dyn_cast<AffineDimExpr>(map.getResult(i)))
+      loops[dim.getPosition()] = dimensionVar(map.getNumResults() - 1 - i);
+  int next = domain.defined() ? domain.dimensions() : 0;
+  for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray()))
+    if (kind == utils::IteratorType::reduction)
+      loops[loop] = domain[--next];
+  return loops;
+}
+
+Exprs Translator::body(linalg::GenericOp op, const Exprs &loops, Operands operands) {
+  llvm::DenseMap<Value, Expr> local;
+  Block *block = op.getBlock();
+  for (BlockArgument argument : block->getArguments())
+    if (!argument.use_empty())
+      local[argument] = operands(argument.getArgNumber());
+  for (Operation &inner : *block) {
+    Exprs values;
+    unsigned scalarOperands = isa<tensor::ExtractOp>(inner) ? 1 : 0;
+    for (Value value : llvm::drop_begin(inner.getOperands(), scalarOperands)) {
+      Expr known = local.lookup(value);
+      values.push_back(known.defined() ? known : scalar(value));
+      if (!values.back().defined()) {
+        inner.emitError() << "the halide target cannot translate operand " << values.size() - 1 + scalarOperands << " of op '"
+                          << inner.getName() << "'";
+        return {};
+      }
+    }
+    if (isa<linalg::YieldOp>(inner))
+      return values;
+    Expr result;
+    if (auto index = dyn_cast<linalg::IndexOp>(inner))
+      result = loops[index.getDim()];
+    else if (auto extract = dyn_cast<tensor::ExtractOp>(inner))
+      result = sources.count(extract.getTensor()) ? read(extract.getTensor(), values, /*clamped=*/true) : Expr();
+    else
+      result = translateScalarOp(&inner, values);
+    if (!result.defined()) {
+      inner.emitError() << "the halide target has no translation for op '" << inner.getName() << "'";
+      return {};
+    }
+    local[inner.getResult(0)] = result;
+  }
+  return {};
+}
+
+//===- Ops --------------------------------------------------------------------------------------------------------------------===//
+
+LogicalResult Translator::translate(linalg::FillOp op) {
+  Expr value = scalar(op.getInputs().front());
+  if (!value.defined())
+    return op.emitError() << "the halide target cannot translate the value of op 'linalg.fill'";
+  Halide::Func func(name("fill"));
+  func(dimensionVars(cast<RankedTensorType>(op.getResult(0).getType()).getRank())) = value;
+  sources[op.getResult(0)] = {func};
+  return success();
+}
+
+LogicalResult Translator::translate(linalg::GenericOp op) {
+  for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
+    if (!loopExtent(op, loop).defined())
+      return op.emitError() << "op 'linalg.generic' requires an operand whose extent is that of loop " << loop;
+  for (OpOperand &init : op.getDpsInitsMutable())
+    if (!op.getMatchingIndexingMap(&init).isProjectedPermutation())
+      return op.emitError() << "op 'linalg.generic' requires outputs indexed by its loops";
+  for (OpOperand &operand : op->getOpOperands())
+    if (!op.getMatchingBlockArgument(&operand).use_empty() && !sources.count(operand.get()))
+      return op.emitError() << "op 'linalg.generic' requires initialised operands, operand " << operand.getOperandNumber()
+                            << " is not";
+  if (auto found = builders.find(op); found != builders.end()) {
+    Halide::Func func = found->second(op);
+    if (!func.defined())
+      return failure();
+    sources[op.getResult(0)] = {func};
+    stages[op] = {op, {func}, {}, true};
+    return success();
+  }
+  return op.getNumReductionLoops() ? translateReduction(op) : translateParallel(op);
+}
+
+LogicalResult Translator::translateParallel(linalg::GenericOp op) {
+  // Each result has a Func of its own: outputs of different order have different variables.
+  std::vector<Halide::Func> funcs;
+  for (unsigned result = 0; result < op.getNumResults(); ++result) {
+    OpOperand *init = op.getDpsInitOperand(result);
+    AffineMap map = op.getMatchingIndexingMap(init);
+    if (map.getNumResults() != op.getNumLoops())
+      return op.emitError() << "op 'linalg.generic' without reduction loops requires every loop to index its outputs";
+    Exprs loops(op.getNumLoops());
+    for (unsigned i = 0; i < map.getNumResults(); ++i)
+      loops[map.getDimPosition(i)] = dimensionVar(map.getNumResults() - 1 - i);
+    Exprs values = body(op, loops, [&](unsigned number) { return readOperand(op, number, loops); });
+    if (values.empty())
+      return failure();
+    Halide::Func func(name("stage" + std::to_string(stages.size())));
+    func(dimensionVars(map.getNumResults())) = values[result];
+    sources[op.getResult(result)] = {func};
+    funcs.push_back(func);
+  }
+  stages[op] = {op, funcs, {}, false};
+  return success();
+}
+
+LogicalResult Translator::translateReduction(linalg::GenericOp op) {
+  AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  for (OpOperand &init : op.getDpsInitsMutable())
+    if (op.getMatchingIndexingMap(&init) != map)
+      return op.emitError() << "op 'linalg.generic' with reduction loops requires outputs of one indexing map";
+  Halide::Region region;
+  for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray()))
+    if (kind == utils::IteratorType::reduction)
+      region.insert(region.begin(), {0, loopExtent(op, loop)});
+  Halide::RDom domain(region, name("r" + std::to_string(stages.size())));
+  Exprs loops = loopVariables(op, domain);
+
+  Halide::Func func(name("stage" + std::to_string(stages.size())));
+  std::vector<Var> vars = dimensionVars(map.getNumResults());
+  Exprs indices(vars.begin(), vars.end()), initial;
+  for (Value init : op.getDpsInits()) {
+    if (!sources.count(init))
+      return op.emitError() << "op 'linalg.generic' with reduction loops requires initialised outputs";
+    initial.push_back(read(init, reversed(indices)));
+  }
+  unsigned inputs = op.getNumDpsInputs();
+  bool isTuple = initial.size() > 1;
+  if (isTuple)
+    func(vars) = Halide::Tuple(initial);
+  else
+    func(vars) = initial[0];
+  Exprs values = body(op, loops, [&](unsigned number) -> Expr {
+    if (number < inputs)
+      return readOperand(op, number, loops);
+    return isTuple ? Expr(func(indices)[number - inputs]) : Expr(func(indices));
+  });
+  if (values.empty())
+    return failure();
+  if (isTuple)
+    func(indices) = Halide::Tuple(values);
+  else
+    func(indices) = values[0];
+  for (auto [i, result] : llvm::enumerate(op.getResults()))
+    sources[result] = {func, isTuple ? int(i) : -1};
+  stages[op] = {op, {func}, domain, true};
+  return success();
+}
+
+LogicalResult Translator::translateOutputs(func::ReturnOp op) {
+  for (unsigned first = 0, next; first < op.getNumOperands(); first = next) {
+    auto type = dyn_cast<RankedTensorType>(op.getOperand(first).getType());
+    if (!type || elementType(type.getElementType()).is_handle())
+      return op.emitError() << "the halide target has no result of type " << op.getOperand(first).getType();
+    Output output;
+    output.extents = reversed(extents(type));
+    for (AffineExpr extent : llvm::reverse(mlir::kiln::getExtents(type)))
+      output.bounds.push_back(largestValue(extent, kernel));
+    std::vector<Var> vars = dimensionVars(type.getRank());
+    Exprs values, indices(vars.begin(), vars.end());
+    for (next = first; next < op.getNumOperands(); ++next) {
+      auto other = dyn_cast<RankedTensorType>(op.getOperand(next).getType());
+      if (!other || other.getShape() != type.getShape() || other.getEncoding() != type.getEncoding())
+        break;
+      if (!sources.count(op.getOperand(next)))
+        return op.emitError() << "kernel function requires results computed by linalg ops, result " << next << " is not";
+      Expr value = read(op.getOperand(next), reversed(indices));
+      values.push_back(value.type().is_bool() ? Halide::cast<uint8_t>(value) : value);
+      output.results.push_back(next);
+    }
+    output.func = Halide::Func(name("out" + std::to_string(first)));
+    if (values.size() > 1)
+      output.func(vars) = Halide::Tuple(values);
+    else
+      output.func(vars) = values[0];
+    for (Halide::OutputImageParam buffer : output.func.output_buffers())
+      setDense(buffer, output.extents);
+    for (unsigned i = 0; i < output.extents.size(); ++i)
+      output.func.bound(vars[i], 0, output.extents[i]);
+    outputs.push_back(std::move(output));
+  }
+  if (outputs.empty())
+    return op.emitError() << "kernel function requires at least one result";
+  return success();
+}
+
+} // namespace kiln::halide

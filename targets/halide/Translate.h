@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A kernel function of linalg ops as a Halide pipeline. Generic: parallel loop -> Var, reduction loop -> RDom, indexing map -> arguments,
+// arith and math op -> Expr. Halide dimension j of a tensor is its dimension rank - 1 - j, and every Func of rank r has the same pure
+// variables d0 (innermost) .. d<r-1>, so that strategies can name them.
+#pragma once
+
+#include "Halide.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/MapVector.h"
+#include <functional>
+#include <vector>
+
+namespace kiln::halide {
+
+using Exprs = std::vector<Halide::Expr>;
+
+/// The pure variable of Halide dimension `dimension`.
+Halide::Var dimensionVar(unsigned dimension);
+
+/// A linalg.generic as a Func.
+struct Stage {
+  mlir::linalg::GenericOp op;
+  std::vector<Halide::Func> funcs;  // one a result; a reduction is one Func, a Tuple if it has several results
+  Halide::RDom domain;              // reductions only; its dimension 0 is the last reduction loop
+  bool isReduction = false;
+};
+
+/// Consecutive results of the same extents, stored by one Func.
+struct Output {
+  Halide::Func func;
+  llvm::SmallVector<unsigned> results;  // numbers
+  Exprs extents;                        // innermost first
+  llvm::SmallVector<int64_t> bounds;    // largest extents, innermost first
+  unsigned rank() const { return extents.size(); }
+};
+
+class Translator {
+public:
+  /// Builds the Func for an op in a strategy's own way; an undefined Func after a diagnostic.
+  using Builder = std::function<Halide::Func(mlir::linalg::GenericOp)>;
+  /// The value of operand `number` (inputs, then inits) in the region.
+  using Operands = llvm::function_ref<Halide::Expr(unsigned number)>;
+
+  Translator(mlir::func::FuncOp kernel, llvm::StringRef symbol);
+
+  /// To be called before run().
+  void setBuilder(mlir::Operation *op, Builder builder) { builders[op] = std::move(builder); }
+  /// Reads of arguments by `op` whose index is one of these loops are clamped to the extent: the strategy computes past it.
+  void setPadded(mlir::Operation *op, llvm::ArrayRef<unsigned> loops) { padded[op].assign(loops.begin(), loops.end()); }
+
+  /// Translates the body. Emits a diagnostic at the op that has no translation.
+  mlir::LogicalResult run();
+
+  mlir::func::FuncOp kernel;
+  std::vector<Halide::Argument> arguments;  // index arguments, then tensors
+  llvm::MapVector<mlir::Operation *, Stage> stages;
+  std::vector<Output> outputs;
+
+  /// Pieces for strategies. Numbers of arguments count tensors only.
+  Halide::Func argument(unsigned number);
+  Halide::Expr read(mlir::Value tensor, const Exprs &indices, bool clamped = false);
+  Halide::Expr extent(mlir::Value tensor, unsigned dimension);
+  Halide::Expr loopExtent(mlir::linalg::GenericOp op, unsigned loop);
+  Exprs operandIndices(mlir::linalg::GenericOp op, unsigned number, const Exprs &loops);
+  Halide::Expr readOperand(mlir::linalg::GenericOp op, unsigned number, const Exprs &loops, bool clamped = false);
+  /// The loops' variables as the default translation has them; reduction loops come from `domain`.
+  Exprs loopVariables(mlir::linalg::GenericOp op, const Halide::RDom &domain);
+  /// The yielded values; empty after a diagnostic.
+  Exprs body(mlir::linalg::GenericOp op, const Exprs &loops, Operands operands);
+  std::string name(llvm::StringRef what);
+
+private:
+  struct Source {
+    Halide::Func func;
+    int element = -1;
+    bool isArgument = false;
+    bool isBoolean = false;
+  };
+
+  mlir::LogicalResult translateArguments();
+  mlir::LogicalResult translate(mlir::linalg::FillOp op);
+  mlir::LogicalResult translate(mlir::linalg::GenericOp op);
+  mlir::LogicalResult translateParallel(mlir::linalg::GenericOp op);
+  mlir::LogicalResult translateReduction(mlir::linalg::GenericOp op);
+  mlir::LogicalResult translateOutputs(mlir::func::ReturnOp op);
+  Halide::Expr scalar(mlir::Value value);
+  Halide::Expr affine(mlir::AffineExpr expr, const Exprs &dims, const Exprs &symbols);
+  Exprs extents(mlir::RankedTensorType type);
+
+  llvm::DenseMap<mlir::Value, Source> sources;
+  llvm::DenseMap<mlir::Value, Halide::Expr> scalars;
+  llvm::DenseMap<mlir::Operation *, Builder> builders;
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<unsigned>> padded;
+  Exprs symbols;                                       // the index arguments
+  std::string prefix;
+};
+
+/// The Halide type of a tensor's elements; handle type if there is none.
+Halide::Type elementType(mlir::Type type);
+
+/// One arith or math op on translated operands. Undefined: no translation.
+Halide::Expr translateScalarOp(mlir::Operation *op, const Exprs &operands);
+
+} // namespace kiln::halide

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "Harness.h"
+
+#include "HalideRuntime.h"
+#include "compiler/dialect/Extents.h"
+#include "compiler/dialect/KilnDialect.h"
+#include "compiler/transforms/Passes.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+// The runtime's hooks: one worker, whose stack of scratch memory has the size that the target stated. A freed block goes when those above it have
+// gone, as in runtime/src/worker.c.
+namespace {
+
+struct Block {
+  char *start;
+  bool isFree;
+};
+std::vector<Block> blocks;
+char *scratchTop = nullptr, *scratchEnd = nullptr;
+bool scratchExceeded = false;
+
+} // namespace
+
+extern "C" {
+void *halide_malloc(void *, size_t bytes) {
+  char *memory = scratchTop + 64, *top = memory + (bytes + 63) / 64 * 64;
+  if (top > scratchEnd) {
+    scratchExceeded = true;
+    return std::aligned_alloc(64, (bytes + 63) / 64 * 64);  // leaked: the test has failed
+  }
+  blocks.push_back({scratchTop, false});
+  scratchTop = top;
+  memset(memory, 0xff, bytes);
+  return memory;
+}
+void halide_free(void *, void *memory) {
+  for (Block &block : blocks)
+    if (block.start + 64 == memory)
+      block.isFree = true;
+  for (; !blocks.empty() && blocks.back().isFree; blocks.pop_back())
+    scratchTop = blocks.back().start;
+}
+int halide_do_par_for(void *context, halide_task_t task, int min, int size, uint8_t *closure) {
+  for (int i = min + size; i-- > min;)  // the order is not part of the contract
+    if (int error = task(context, i, closure))
+      return error;
+  return 0;
+}
+}
+
+namespace kiln::testing {
+
+using namespace mlir;
+
+static int64_t count(const std::vector<int64_t> &shape) {
+  int64_t n = 1;
+  for (int64_t extent : shape)
+    n *= extent;
+  return n;
+}
+
+double &Tensor::at(std::initializer_list<int64_t> index) {
+  int64_t flat = 0;
+  size_t i = 0;
+  for (int64_t position : index)
+    flat = flat * shape[i++] + position;
+  return values[flat];
+}
+
+Tensor Tensor::zeros(std::vector<int64_t> shape) {
+  int64_t n = count(shape);
+  return {std::move(shape), std::vector<double>(n, 0.0)};
+}
+
+static std::mt19937 &generator() {
+  static std::mt19937 engine = [] {
+    const char *fixed = std::getenv("KILN_SEED");
+    unsigned seed = fixed ? std::strtoul(fixed, nullptr, 10) : std::random_device()();
+    ::testing::Test::RecordProperty("seed", std::to_string(seed));
+    printf("KILN_SEED=%u\n", seed);
+    return std::mt19937(seed);
+  }();
+  return engine;
+}
+
+Tensor randomTensor(std::vector<int64_t> shape, double scale) {
+  std::normal_distribution<float> distribution(0.0f, float(scale));
+  Tensor result = Tensor::zeros(std::move(shape));
+  for (double &value : result.values)
+    value = distribution(generator());
+  return result;
+}
+
+Tensor randomIntegers(std::vector<int64_t> shape, int low, int high) {
+  std::uniform_int_distribution<int> distribution(low, high - 1);
+  Tensor result = Tensor::zeros(std::move(shape));
+  for (double &value : result.values)
+    value = distribution(generator());
+  return result;
+}
+
+std::vector<std::string> runnableTargets() {
+  std::vector<std::string> names;
+  if (__builtin_cpu_supports("x86-64-v4"))
+    names.push_back("x86-64-v4");
+  if (__builtin_cpu_supports("x86-64-v3"))
+    names.push_back("x86-64-v3");
+  names.push_back("x86-64-v2");
+  return names;
+}
+
+//===- Compiling --------------------------------------------------------------------------------------------------------------===//
+
+static void loadDialects(MLIRContext &context) {
+  context.loadDialect<affine::AffineDialect, arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect, math::MathDialect,
+                      tensor::TensorDialect, mlir::kiln::KilnDialect>();
+}
+
+/// Parses the kernel and expands its math; null if it does not parse.
+static OwningOpRef<ModuleOp> prepare(MLIRContext &context, const std::string &text) {
+  loadDialects(context);
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
+  if (!module)
+    return {};
+  PassManager passes(&context);
+  passes.addNestedPass<func::FuncOp>(mlir::kiln::createExpandMath());
+  if (failed(passes.run(*module)))
+    return {};
+  return module;
+}
+
+Kernel::Kernel(const std::string &text, const std::string &target, const SchedulePoint *point) {
+  module = prepare(context, text);
+  if (!module)
+    throw std::runtime_error("the kernel does not parse");
+  function = *module->getOps<func::FuncOp>().begin();
+  auto compiled = createCpuTarget(target)->compile(function, "kernel", point);
+  if (failed(compiled))
+    throw std::runtime_error("the kernel does not compile");
+  code = std::move(*compiled);
+
+  std::string stem = ::testing::TempDir() + "kiln_kernel_" + std::to_string(getpid());
+  std::ofstream(stem + ".o", std::ios::binary) << code.object;
+  if (std::system(("cc -shared -o " + stem + ".so " + stem + ".o").c_str()) != 0)
+    throw std::runtime_error("the kernel does not link");
+  library = dlopen((stem + ".so").c_str(), RTLD_NOW);
+  if (!library)
+    throw std::runtime_error(dlerror());
+  entry = dlsym(library, "kernel");
+  unlink((stem + ".o").c_str());
+  unlink((stem + ".so").c_str());
+}
+
+Kernel::~Kernel() {
+  if (library)
+    dlclose(library);
+}
+
+std::string compileError(const std::string &text, const SchedulePoint *point) {
+  MLIRContext context;
+  std::string message;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    if (message.empty())
+      message = diagnostic.str();
+    return success();
+  });
+  OwningOpRef<ModuleOp> module = prepare(context, text);
+  if (module && succeeded(createCpuTarget("x86-64-v3")->compile(*module->getOps<func::FuncOp>().begin(), "kernel", point)))
+    return {};
+  return message;
+}
+
+//===- Running ----------------------------------------------------------------------------------------------------------------===//
+
+namespace {
+
+/// Memory of the exact size between guard pages; at the end or at the start of its pages.
+class Guarded {
+public:
+  Guarded(size_t bytes, bool atEnd) {
+    size_t page = sysconf(_SC_PAGESIZE), inner = (bytes + page - 1) / page * page;
+    length = inner + 2 * page;
+    base = static_cast<char *>(mmap(nullptr, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    mprotect(base + page, inner, PROT_READ | PROT_WRITE);
+    data = base + page + (atEnd ? inner - bytes : 0);
+  }
+  ~Guarded() { munmap(base, length); }
+  char *data;
+
+private:
+  char *base;
+  size_t length;
+};
+
+void encode(Type type, const std::vector<double> &values, char *out) {
+  for (double value : values) {
+    if (type.isF32()) {
+      float v = value;
+      memcpy(out, &v, 4), out += 4;
+    } else if (type.isInteger(32)) {
+      int32_t v = value;
+      memcpy(out, &v, 4), out += 4;
+    } else {
+      *out++ = char(int(value));
+    }
+  }
+}
+
+double decode(Type type, const char *in, int64_t i) {
+  if (type.isF32()) {
+    float v;
+    memcpy(&v, in + 4 * i, 4);
+    return v;
+  }
+  if (type.isInteger(32)) {
+    int32_t v;
+    memcpy(&v, in + 4 * i, 4);
+    return v;
+  }
+  return in[i];
+}
+
+int elementBytes(Type type) { return type.isF32() || type.isInteger(32) ? 4 : 1; }
+
+halide_type_t halideType(Type type) {
+  if (type.isF32())
+    return {halide_type_float, 32};
+  if (type.isInteger(32))
+    return {halide_type_int, 32};
+  return {type.isInteger(1) ? halide_type_uint : halide_type_int, 8};
+}
+
+struct Buffer {
+  halide_buffer_t buffer{};
+  halide_dimension_t dims[8]{};
+
+  Buffer(Type type, const std::vector<int64_t> &shape, char *data) {
+    buffer.host = reinterpret_cast<uint8_t *>(data);
+    buffer.type = halideType(type);
+    buffer.dimensions = shape.size();
+    buffer.dim = dims;
+    int64_t stride = 1;
+    for (size_t i = 0; i < shape.size(); ++i) {
+      int64_t extent = shape[shape.size() - 1 - i];
+      dims[i] = {0, int32_t(extent), int32_t(stride), 0};
+      stride *= extent;
+    }
+  }
+};
+
+int64_t evaluate(AffineExpr expr, const std::vector<int64_t> &symbols) {
+  if (auto c = dyn_cast<AffineConstantExpr>(expr))
+    return c.getValue();
+  if (auto s = dyn_cast<AffineSymbolExpr>(expr))
+    return symbols[s.getPosition()];
+  auto b = cast<AffineBinaryOpExpr>(expr);
+  int64_t left = evaluate(b.getLHS(), symbols), right = evaluate(b.getRHS(), symbols);
+  switch (expr.getKind()) {
+  case AffineExprKind::Add: return left + right;
+  case AffineExprKind::Mul: return left * right;
+  case AffineExprKind::FloorDiv: return left / right;
+  default: return left % right;
+  }
+}
+
+std::vector<int64_t> shapeOf(RankedTensorType type, const std::vector<int64_t> &symbols) {
+  std::vector<int64_t> shape;
+  for (AffineExpr extent : mlir::kiln::getExtents(type))
+    shape.push_back(evaluate(extent, symbols));
+  return shape;
+}
+
+/// The stored form of a matrix with a #kiln.tiled layout.
+Tensor tile(const Tensor &matrix, mlir::kiln::TiledAttr layout) {
+  int64_t size = layout.getSize(), along = matrix.shape[layout.getDim()], other = matrix.shape[1 - layout.getDim()];
+  Tensor stored = Tensor::zeros({(along + size - 1) / size, other, size});
+  for (int64_t n = 0; n < along; ++n)
+    for (int64_t k = 0; k < other; ++k)
+      stored.at({n / size, k, n % size}) = layout.getDim() == 0 ? matrix.at({n, k}) : matrix.at({k, n});
+  return stored;
+}
+
+/// Calls fn(worker, scalars.., buffers..) for any number of integer arguments: pointers and int32 both travel in integer slots.
+int callWith(void *fn, const std::vector<uint64_t> &a) {
+  auto f = reinterpret_cast<int (*)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+                                    uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t)>(fn);
+  std::vector<uint64_t> p(a);
+  p.resize(16);
+  return f(p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], p[9], p[10], p[11], p[12], p[13], p[14], p[15]);
+}
+
+} // namespace
+
+static std::vector<Tensor> runOnce(func::FuncOp function, void *entry, int64_t scratchBytes, const std::vector<int64_t> &symbols,
+                                   const std::vector<Tensor> &inputs, int aliased, bool atEnd) {
+  Guarded scratch(scratchBytes + 64, /*atEnd=*/false);
+  scratchTop = scratch.data;
+  scratchEnd = scratch.data + scratchBytes;
+  scratchExceeded = false;
+  blocks.clear();
+  std::vector<uint64_t> arguments{0};
+  std::vector<std::unique_ptr<Guarded>> memory;
+  std::vector<std::unique_ptr<Buffer>> buffers;
+  for (int64_t symbol : symbols)
+    arguments.push_back(symbol);
+  auto add = [&](Type element, const std::vector<int64_t> &shape, char *data) {
+    buffers.push_back(std::make_unique<Buffer>(element, shape, data));
+    arguments.push_back(reinterpret_cast<uint64_t>(&buffers.back()->buffer));
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    auto type = cast<RankedTensorType>(function.getArgumentTypes()[symbols.size() + i]);
+    if (inputs[i].shape != shapeOf(type, symbols))
+      throw std::runtime_error("input " + std::to_string(i) + " has another shape than the kernel's argument");
+    auto layout = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding());
+    Tensor stored = layout ? tile(inputs[i], layout) : inputs[i];
+    memory.push_back(std::make_unique<Guarded>(stored.values.size() * elementBytes(type.getElementType()), atEnd));
+    encode(type.getElementType(), stored.values, memory.back()->data);
+    add(type.getElementType(), stored.shape, memory.back()->data);
+  }
+  std::vector<Tensor> results;
+  std::vector<char *> resultData;
+  for (Type t : function.getResultTypes()) {
+    auto type = cast<RankedTensorType>(t);
+    results.push_back(Tensor::zeros(shapeOf(type, symbols)));
+    size_t bytes = results.back().values.size() * elementBytes(type.getElementType());
+    char *data;
+    if (aliased >= 0 && results.size() == 1) {
+      data = memory[aliased]->data;
+    } else {
+      memory.push_back(std::make_unique<Guarded>(bytes, atEnd));
+      data = memory.back()->data;
+      memset(data, 0xff, bytes);  // NaN
+    }
+    resultData.push_back(data);
+    add(type.getElementType(), results.back().shape, data);
+  }
+  EXPECT_EQ(callWith(entry, arguments), 0);
+  EXPECT_FALSE(scratchExceeded) << "the kernel used more scratch memory than its bound of " << scratchBytes << " bytes";
+  for (size_t i = 0; i < results.size(); ++i)
+    for (size_t j = 0; j < results[i].values.size(); ++j)
+      results[i].values[j] = decode(cast<RankedTensorType>(function.getResultTypes()[i]).getElementType(), resultData[i], j);
+  return results;
+}
+
+std::vector<Tensor> Kernel::run(const std::vector<int64_t> &symbols, const std::vector<Tensor> &inputs, int aliased) {
+  auto first = runOnce(function, entry, code.scratchBytes, symbols, inputs, aliased, /*atEnd=*/true);
+  auto second = runOnce(function, entry, code.scratchBytes, symbols, inputs, aliased, /*atEnd=*/false);
+  for (size_t i = 0; i < first.size(); ++i)
+    for (size_t j = 0; j < first[i].values.size(); ++j)
+      if (first[i].values[j] != second[i].values[j] && !std::isnan(first[i].values[j])) {
+        ADD_FAILURE() << "two runs differ at element " << j << " of result " << i;
+        break;
+      }
+  return first;
+}
+
+void expectClose(const Tensor &actual, const Tensor &expected, double tolerance, bool elementwise) {
+  ASSERT_EQ(actual.shape, expected.shape);
+  double largest = 0;
+  for (double value : expected.values)
+    largest = std::max(largest, std::abs(value));
+  for (size_t i = 0; i < expected.values.size(); ++i) {
+    double a = actual.values[i], e = expected.values[i], scale = elementwise ? std::abs(e) : largest;
+    ASSERT_TRUE((std::isnan(a) && std::isnan(e)) || a == e || std::abs(a - e) <= tolerance * scale)
+        << "element " << i << " of " << expected.values.size() << ": got " << a << ", expected " << e;
+  }
+}
+
+} // namespace kiln::testing

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiles the text of a kernel function for an instruction set, links and loads it, and calls it on buffers of the exact size that
+// end (or start) at a guard page. Outputs are poisoned before, and scratch memory is limited to the bound that the target stated.
+#pragma once
+
+#include "targets/target.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+#include <random>
+
+namespace kiln::testing {
+
+struct Tensor {
+  std::vector<int64_t> shape;
+  std::vector<double> values;  // exact in the element type
+
+  double &at(std::initializer_list<int64_t> index);
+  double at(std::initializer_list<int64_t> index) const { return const_cast<Tensor *>(this)->at(index); }
+  static Tensor zeros(std::vector<int64_t> shape);
+};
+
+/// Random f32 numbers of a normal distribution, or whole numbers of [low, high). Each run has its own seed; KILN_SEED fixes it.
+Tensor randomTensor(std::vector<int64_t> shape, double scale = 1);
+Tensor randomIntegers(std::vector<int64_t> shape, int low, int high);
+
+/// The instruction sets that this machine can run.
+std::vector<std::string> runnableTargets();
+
+class Kernel {
+public:
+  /// Fails the current test if the kernel does not compile.
+  Kernel(const std::string &text, const std::string &target, const SchedulePoint *point = nullptr);
+  ~Kernel();
+
+  /// `aliased` results share memory with the tensor argument of that number, -1: none.
+  std::vector<Tensor> run(const std::vector<int64_t> &symbols, const std::vector<Tensor> &inputs, int aliased = -1);
+
+  const KernelObject &object() const { return code; }
+
+private:
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  mlir::func::FuncOp function;
+  KernelObject code;
+  void *library = nullptr;
+  void *entry = nullptr;
+};
+
+/// The first diagnostic of a kernel that does not compile; empty if it does.
+std::string compileError(const std::string &text, const SchedulePoint *point = nullptr);
+
+/// Each value within `tolerance` of the largest magnitude of the expected tensor or, with `elementwise`, of its own.
+void expectClose(const Tensor &actual, const Tensor &expected, double tolerance = 1e-5, bool elementwise = false);
+
+} // namespace kiln::testing
