@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory for calling generated code with: each buffer lies against a page that nobody may touch, before it or behind
+// it, and is surrounded by a pattern on its other side. Outputs and arenas are filled with bytes that are NaN as f32.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <span>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <vector>
+
+namespace kiln::testing {
+
+/// Which end of a buffer touches the forbidden page.
+enum class Guard { front, back };
+
+/// Pages of memory with a forbidden one on either side.
+class GuardedMemory {
+public:
+  static constexpr unsigned char poison = 0xFF;
+
+  GuardedMemory(std::size_t bytes, Guard guard) : bytes(bytes) {
+    page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    usable = (bytes + page - 1) / page * page;
+    void *mapped = mmap(nullptr, usable + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED)
+      std::abort();
+    base = static_cast<unsigned char *>(mapped) + page;
+    if (usable > 0 && mprotect(base, usable, PROT_READ | PROT_WRITE) != 0)
+      std::abort();
+    begin = guard == Guard::front ? base : base + usable - bytes;
+    fill();
+  }
+  ~GuardedMemory() { munmap(base - page, usable + 2 * page); }
+  GuardedMemory(const GuardedMemory &) = delete;
+  GuardedMemory &operator=(const GuardedMemory &) = delete;
+
+  unsigned char *data() const { return begin; }
+  std::size_t size() const { return bytes; }
+  /// Poisons the buffer and what surrounds it.
+  void fill() { std::memset(base, poison, usable); }
+  /// Whether nothing was written around the buffer.
+  bool isIntact() const {
+    for (const unsigned char *at = base; at != base + usable; ++at)
+      if ((at < begin || at >= begin + bytes) && *at != poison)
+        return false;
+    return true;
+  }
+
+private:
+  std::size_t bytes, page, usable;
+  unsigned char *base, *begin;
+};
+
+/// An input, in two places: one where reading past the end traps, one where reading before the beginning does.
+template <class T> class Input {
+public:
+  Input(std::vector<T> elements)
+      : values(std::move(elements)), back(values.size() * sizeof(T), Guard::back),
+        front(values.size() * sizeof(T), Guard::front) {
+    std::memcpy(back.data(), values.data(), back.size());
+    std::memcpy(front.data(), values.data(), front.size());
+  }
+  const T *place(Guard guard) const { return reinterpret_cast<const T *>(memory(guard).data()); }
+  bool isIntact(Guard guard) const {
+    return memory(guard).isIntact() && std::memcmp(memory(guard).data(), values.data(), memory(guard).size()) == 0;
+  }
+
+  const std::vector<T> values;
+
+private:
+  const GuardedMemory &memory(Guard guard) const { return guard == Guard::back ? back : front; }
+  GuardedMemory back, front;
+};
+
+/// An output, likewise; poisoned before each run.
+template <class T> class Output {
+public:
+  explicit Output(std::size_t count)
+      : count(count), back(count * sizeof(T), Guard::back), front(count * sizeof(T), Guard::front) {}
+  T *place(Guard guard) { return reinterpret_cast<T *>(memory(guard).data()); }
+  void poison(Guard guard) { memory(guard).fill(); }
+  bool isIntact(Guard guard) { return memory(guard).isIntact(); }
+  /// Of the first run; the others give the same bits, or the test has failed.
+  std::span<const T> values() const { return {reinterpret_cast<const T *>(back.data()), count}; }
+
+private:
+  GuardedMemory &memory(Guard guard) { return guard == Guard::back ? back : front; }
+  std::size_t count;
+  GuardedMemory back, front;
+};
+
+} // namespace kiln::testing

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "golden.h"
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <regex>
+#include <stdexcept>
+
+namespace kiln::testing {
+
+Golden::Golden(const std::string &file) {
+  std::ifstream in(std::string(KILN_ORACLE_FOLDER) + "/" + file, std::ios::binary);
+  bytes.assign(std::istreambuf_iterator<char>(in), {});
+  std::uint64_t length = 0;
+  if (bytes.size() < sizeof length)
+    throw std::runtime_error("cannot read " + file);
+  std::memcpy(&length, bytes.data(), sizeof length);
+  data = sizeof length + length;
+  // The files are our own: no escapes in names, and these three fields in this order.
+  const std::regex tensor(
+      R"json("([^"]+)": \{"dtype": "(\w+)", "shape": \[[^\]]*\], "data_offsets": \[(\d+), (\d+)\])json");
+  const std::string header = bytes.substr(sizeof length, length);
+  for (std::sregex_iterator at(header.begin(), header.end(), tensor), end; at != end; ++at)
+    tensors[(*at)[1]] = {(*at)[2], std::stoul((*at)[3]), std::stoul((*at)[4])};
+}
+
+template <class T> std::vector<T> Golden::read(const std::string &tensor, const char *type) const {
+  auto found = tensors.find(tensor);
+  if (found == tensors.end() || found->second.type != type)
+    throw std::runtime_error("no golden tensor " + tensor + " of type " + type);
+  const Tensor &place = found->second;
+  std::vector<T> values((place.end - place.begin) / sizeof(T));
+  std::memcpy(values.data(), bytes.data() + data + place.begin, place.end - place.begin);
+  return values;
+}
+
+double Golden::error(const std::string &name, std::span<const float> ours) const {
+  std::vector<std::int32_t> index = integers(name + ".index");
+  std::vector<float> value = floats(name + ".value");
+  double worst = 0;
+  for (std::size_t k = 0; k < index.size(); ++k) {
+    double difference = std::fabs(double{ours[index[k]]} - double{value[k]});
+    if (!(difference <= worst)) // NaN stays
+      worst = std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
+  }
+  return worst / floats(name + ".max").at(0);
+}
+
+} // namespace kiln::testing

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads the golden outputs of oracle/ and compares with them. oracle/README.md says what the files hold.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace kiln::testing {
+
+/// A file of golden tensors.
+class Golden {
+public:
+  /// `file` is relative to tests/models/oracle.
+  explicit Golden(const std::string &file);
+
+  std::vector<float> floats(const std::string &tensor) const { return read<float>(tensor, "F32"); }
+  std::vector<std::int32_t> integers(const std::string &tensor) const { return read<std::int32_t>(tensor, "I32"); }
+
+  /// max |ours[index[k]] - value[k]| / max for the output `name`, such as "T7.logits"; infinite when any value is NaN.
+  double error(const std::string &name, std::span<const float> ours) const;
+
+private:
+  struct Tensor {
+    std::string type;
+    std::size_t begin, end;
+  };
+  template <class T> std::vector<T> read(const std::string &tensor, const char *type) const;
+
+  std::string bytes;
+  std::size_t data = 0; // where the tensors begin
+  std::map<std::string, Tensor> tensors;
+};
+
+/// What a compiled model may differ from the f64 oracle, relative to the largest output: ten times what f32 arithmetic
+/// itself costs on these models.
+inline constexpr double modelTolerance = 1e-5;
+
+} // namespace kiln::testing

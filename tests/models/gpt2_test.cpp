@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// GPT-2 small with the counter's weights against PyTorch in f64, and that the future never reaches the past.
+#include "golden.h"
+#include "gpt2_small.h"
+#include "session.h"
+#include "support.h"
+
+namespace kiln::testing {
+namespace {
+
+constexpr std::int64_t vocabulary = 50257;
+
+Session<gpt2_small_t> &session() {
+  static Session<gpt2_small_t> only(KILN_TEST_LIBRARY(gpt2_small, GPT2_SMALL_WEIGHTS));
+  return only;
+}
+
+TEST(Gpt2Small, HasTheParametersOfThePaper) { EXPECT_EQ(GPT2_SMALL_PARAMETERS, 124439808); }
+
+TEST(Gpt2Small, AgreesWithPyTorch) {
+  const Golden golden("gpt2.safetensors");
+  for (std::int64_t tokens : {1, 7, 64, 128, GPT2_SMALL_FORWARD_TOKENS_MAX}) {
+    SCOPED_TRACE(std::to_string(tokens) + " tokens");
+    Input<std::int32_t> input(counterTokens("tokens", tokens, vocabulary));
+    Output<float> logits(tokens * vocabulary);
+    std::vector<std::uint32_t> workers{1, 2, 3};
+    if (tokens == GPT2_SMALL_FORWARD_TOKENS_MAX)
+      workers = {1, 2};
+    session().runWith(workers, gpt2_small_forward, tokens, input, logits);
+    EXPECT_LE(golden.error("T" + std::to_string(tokens) + ".logits", logits.values()), modelTolerance);
+  }
+}
+
+// The rows before a changed token keep their bits; a shorter text gives the same rows up to rounding.
+TEST(Gpt2Small, IsCausal) {
+  constexpr std::int64_t tokens = 21, changed = 13;
+  std::vector<std::int32_t> text = counterTokens("causal", tokens, vocabulary);
+  Output<float> before(tokens * vocabulary), after(tokens * vocabulary), prefix(changed * vocabulary);
+  session().runWith({2}, gpt2_small_forward, tokens, Input(text), before);
+  session().runWith({2}, gpt2_small_forward, changed, Input(std::vector(text.begin(), text.begin() + changed)), prefix);
+  for (std::int64_t i = changed; i < tokens; ++i)
+    text[i] = (text[i] + 12345) % vocabulary;
+  session().runWith({2}, gpt2_small_forward, tokens, Input(text), after);
+
+  std::size_t rows = changed * vocabulary;
+  EXPECT_EQ(std::memcmp(before.values().data(), after.values().data(), rows * sizeof(float)), 0);
+  EXPECT_GT(relativeError(after.values().subspan(rows), before.values().subspan(rows)), 1e-2);
+  EXPECT_LE(relativeError(prefix.values(), before.values().first(rows)), modelTolerance);
+}
+
+} // namespace
+} // namespace kiln::testing

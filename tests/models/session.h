@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs the entries of a generated library the way a careful program would, with everything hostile that the contract
+// allows: an arena of exactly the bytes asked for, poisoned, between forbidden pages; poisoned outputs; tensors aligned
+// to their elements only; one, two and three workers, which must agree to the bit.
+#pragma once
+
+#include "buffers.h"
+#include "weights.h"
+
+#include "kiln/runtime.h"
+#include <cstdio>
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+namespace kiln::testing {
+
+/// The functions that every generated library has, and its weights.
+template <class Handle> struct Library {
+  const char *name;
+  kiln_status_t (*create)(const kiln_allocator_t *, Handle **, kiln_error_t *);
+  kiln_status_t (*bind)(Handle *, const void *, std::size_t, kiln_error_t *);
+  void (*destroy)(Handle *);
+  kiln_status_t (*createPool)(std::uint32_t, kiln_pool_t **, kiln_error_t *);
+  const kiln_executor_t *(*poolExecutor)(const kiln_pool_t *);
+  void (*destroyPool)(kiln_pool_t *);
+  std::vector<WeightShape> weights;
+};
+
+#define KILN_TEST_WEIGHT(name, type, copies, ...) {name, copies, {__VA_ARGS__}},
+#define KILN_TEST_JOIN_(a, b) a##b
+#define KILN_TEST_JOIN(a, b) KILN_TEST_JOIN_(a, b)
+/// The Library of a model: KILN_TEST_LIBRARY(gpt2, GPT2_WEIGHTS).
+#define KILN_TEST_LIBRARY(model, WEIGHTS)                                                                              \
+  ::kiln::testing::Library<KILN_TEST_JOIN(model, _t)> {                                                                \
+    KILN_TEST_TEXT(model), KILN_TEST_JOIN(model, _create), KILN_TEST_JOIN(model, _bind_weights_from_memory),           \
+        KILN_TEST_JOIN(model, _destroy), KILN_TEST_JOIN(model, _pool_create), KILN_TEST_JOIN(model, _pool_executor),   \
+        KILN_TEST_JOIN(model, _pool_destroy), {                                                                        \
+      WEIGHTS(KILN_TEST_WEIGHT)                                                                                        \
+    }                                                                                                                  \
+  }
+#define KILN_TEST_TEXT_(x) #x
+#define KILN_TEST_TEXT(x) KILN_TEST_TEXT_(x)
+
+namespace detail {
+template <class T> const T *place(const Input<T> &input, Guard guard) { return input.place(guard); }
+template <class T> T *place(Output<T> &output, Guard guard) { return output.place(guard); }
+inline std::int64_t place(std::int64_t extent, Guard) { return extent; }
+
+template <class T> void prepare(const Input<T> &, Guard) {}
+template <class T> void prepare(Output<T> &output, Guard guard) { output.poison(guard); }
+inline void prepare(std::int64_t, Guard) {}
+
+template <class T> void verify(const Input<T> &input, Guard guard) {
+  EXPECT_TRUE(input.isIntact(guard)) << "an input was written to";
+}
+template <class T> void verify(Output<T> &output, Guard guard) {
+  EXPECT_TRUE(output.isIntact(guard)) << "something was written beside an output";
+  EXPECT_EQ(std::memcmp(output.place(guard), output.values().data(), output.values().size_bytes()), 0)
+      << "the run gave other bits than the first one";
+}
+inline void verify(std::int64_t, Guard) {}
+} // namespace detail
+
+/// A model whose weights are bound.
+template <class Handle> class Session {
+public:
+  /// Weights are what `image` gives, or those of the counter.
+  explicit Session(Library<Handle> of) : Session(std::move(of), {}) {}
+  Session(Library<Handle> of, std::vector<Weight> given) : library(std::move(of)) {
+    check(library.create(nullptr, &handle, &error));
+    WeightImage image = given.empty() ? WeightImage(library.weights) : WeightImage(given);
+    check(library.bind(handle, image.data(), image.size(), &error));
+    for (std::uint32_t threads : {2u, 3u})
+      check(library.createPool(threads, &pools[threads - 2], &error));
+  }
+  ~Session() {
+    for (kiln_pool_t *pool : pools)
+      library.destroyPool(pool);
+    library.destroy(handle);
+  }
+  Session(const Session &) = delete;
+  Session &operator=(const Session &) = delete;
+
+  Handle *get() const { return handle; }
+  /// Null for one worker.
+  const kiln_executor_t *executor(std::uint32_t workers) const {
+    return workers == 1 ? nullptr : library.poolExecutor(pools[workers - 2]);
+  }
+
+  /// Runs the entry with 1, 2 and 3 workers, the buffers against the page behind them or before them in turn, and
+  /// compares everything that must not differ. Arguments are extents, Inputs and Outputs, in the entry's order.
+  template <class... Parameters, class... Arguments>
+  void run(kiln_status_t (*entry)(const Handle *, const kiln_call_t *, Parameters...), Arguments &&...arguments) {
+    runWith({1, 2, 3}, entry, arguments...);
+  }
+  template <class... Parameters, class... Arguments>
+  void runWith(const std::vector<std::uint32_t> &workers,
+               kiln_status_t (*entry)(const Handle *, const kiln_call_t *, Parameters...), Arguments &&...arguments) {
+    Guard guard = Guard::back;
+    for (std::uint32_t count : workers) {
+      SCOPED_TRACE(std::to_string(count) + " workers");
+      auto call = [&](kiln_call_t &with) { return entry(handle, &with, detail::place(arguments, guard)...); };
+      (detail::prepare(arguments, guard), ...);
+      GuardedMemory arena(arenaBytes(call, count), guard);
+      kiln_call_t with{arena.data(), arena.size(), executor(count), &error};
+      ASSERT_EQ(call(with), KILN_OK) << error.message;
+      EXPECT_EQ(error.status, KILN_OK);
+      EXPECT_STREQ(error.message, "");
+      (detail::verify(arguments, guard), ...);
+      EXPECT_TRUE(arena.isIntact()) << "something was written beside the arena";
+      guard = guard == Guard::back ? Guard::front : Guard::back;
+    }
+  }
+
+private:
+  void check(kiln_status_t status) {
+    if (status != KILN_OK) {
+      std::fprintf(stderr, "%s: %s\n", library.name, error.message);
+      std::abort();
+    }
+  }
+  /// What the entry itself asks for, read from the message about an arena without room.
+  template <class Call> std::size_t arenaBytes(Call &&call, std::uint32_t workers) {
+    alignas(KILN_ARENA_ALIGNMENT) unsigned char nothing[KILN_ARENA_ALIGNMENT];
+    kiln_call_t with{nothing, 0, executor(workers), &error};
+    unsigned long long bytes = 0;
+    EXPECT_EQ(call(with), KILN_ARENA_TOO_SMALL) << error.message;
+    const char *at = std::strstr(error.message, "an arena of ");
+    EXPECT_TRUE(at && std::sscanf(at, "an arena of %llu bytes", &bytes) == 1) << error.message;
+    return bytes;
+  }
+
+  Library<Handle> library;
+  Handle *handle = nullptr;
+  kiln_pool_t *pools[2]{};
+  kiln_error_t error{};
+};
+
+} // namespace kiln::testing

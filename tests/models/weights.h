@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Weights for generated libraries, as a safetensors image in memory: of the counter, or given.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace kiln::testing {
+
+/// A row of a library's table of weights; with copies > 1 the name holds "{}".
+struct WeightShape {
+  std::string name;
+  std::int64_t copies = 1;
+  std::vector<std::int64_t> shape;
+};
+
+/// One tensor of a weight file.
+struct Weight {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  std::vector<float> values;
+};
+
+/// A weight file in memory.
+class WeightImage {
+public:
+  /// Every tensor from counter.h.
+  explicit WeightImage(const std::vector<WeightShape> &weights);
+  explicit WeightImage(const std::vector<Weight> &weights);
+
+  const void *data() const { return words.data(); }
+  std::size_t size() const { return bytes; }
+  std::span<char> characters() { return {reinterpret_cast<char *>(words.data()), bytes}; }
+
+private:
+  /// Writes the header and returns where the first tensor goes.
+  float *begin(const std::vector<const std::vector<std::int64_t> *> &shapes, const std::vector<std::string> &names);
+
+  std::vector<std::uint64_t> words; // aligned for f32, since the header's length is a multiple of 8
+  std::size_t bytes = 0;
+};
+
+/// The weights as the counter gives them, for an oracle.
+std::vector<Weight> counterWeights(const std::vector<WeightShape> &weights);
+
+} // namespace kiln::testing

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops.h"
+
+#include <limits>
+
+#include KILN_OPS_HEADER(ops_attention)
+
+#define ENTRY(entry) KILN_OPS_ENTRY(ops_attention, entry)
+
+namespace kiln::testing {
+namespace {
+
+auto &session() {
+  static Session<KILN_OPS_HANDLE(ops_attention)> only(KILN_OPS_LIBRARY(ops_attention, OPS_ATTENTION));
+  return only;
+}
+
+/// Scores of about 10 cost a few more units in the last place in the exponential.
+constexpr double tolerance = 4e-6;
+
+TEST(Attention, Self) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array x = random({e.batch, e.rows, 30});
+    Expected one(attention(x, x, x, 1), tolerance), three(attention(x, x, x, 3), tolerance),
+        fifteen(attention(x, x, x, 15), tolerance);
+    runAndCompare(session(), ENTRY(self), e.batch, e.rows, Given(x), one, three, fifteen);
+  }
+}
+
+TEST(Attention, Cross) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array q = random({e.batch, e.rows, 24}), k = random({e.batch, e.others, 24}), v = random({e.batch, e.others, 14});
+    Expected y(attention(q, k, v, 2), tolerance);
+    runAndCompare(session(), ENTRY(cross), e.batch, e.rows, e.others, Given(q), Given(k), Given(v), y);
+  }
+}
+
+// With more keys than queries the last query sees the last key.
+TEST(Attention, Causal) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    const Shape shape{e.batch, e.rows, 24};
+    Array q = random(shape), k = random(shape), v = random(shape), longer = random({e.batch, e.rows + 5, 24});
+    Expected y(attention(q, k, v, 2, {.causal = true}), tolerance),
+        z(attention(q, longer, longer, 2, {.causal = true}), tolerance);
+    runAndCompare(session(), ENTRY(causal), e.batch, e.rows, Given(q), Given(k), Given(v), Given(longer), y, z);
+  }
+}
+
+// A third of the pairs is forbidden outright, as masks do, but never all keys of a query.
+TEST(Attention, Masks) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    auto mask = [](const Shape &shape) {
+      Array values = random(shape);
+      for (std::size_t i = 0; i < values.values.size(); ++i)
+        if (generator()() % 3 == 0 && static_cast<std::int64_t>(i) % shape.back() != 0)
+          values.values[i] = -std::numeric_limits<double>::infinity();
+      return values;
+    };
+    Array q = random({e.batch, e.rows, 24}), k = random({e.batch, e.others, 24}), pairs = mask({e.rows, e.others}),
+          keys = mask({1, e.others}), all = mask({e.batch, e.rows, e.others});
+    Expected a(attention(q, k, k, 2, {.mask = &pairs}), tolerance),
+        b(attention(q, k, k, 2, {.mask = &keys}), tolerance), c(attention(q, k, k, 2, {.mask = &all}), tolerance);
+    runAndCompare(session(), ENTRY(masks), e.batch, e.rows, e.others, Given(q), Given(k), Given(pairs), Given(keys),
+                  Given(all), a, b, c);
+  }
+}
+
+// Lengths from 1 to all keys.
+TEST(Attention, Padded) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array q = random({e.batch, e.rows, 24}), k = random({e.batch, e.others, 24}),
+          lengths = randomIntegers({e.batch}, 1, e.others + 1);
+    Expected y(attention(q, k, k, 3, {.lengths = &lengths}), tolerance);
+    runAndCompare(session(), ENTRY(padded), e.batch, e.rows, e.others, Given(q), Given(k), GivenIntegers(lengths), y);
+  }
+}
+
+TEST(Attention, Scaled) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array x = random({e.batch, e.rows, 24}, -1, 1);
+    Expected flat(attention(x, x, x, 2, {.scale = 0.1}), tolerance),
+        sharp(attention(x, x, x, 2, {.scale = 2.5}), tolerance);
+    runAndCompare(session(), ENTRY(scaled), e.batch, e.rows, Given(x), flat, sharp);
+  }
+}
+
+TEST(Attention, Together) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array q = random({e.batch, e.rows, 24}), k = random({e.batch, e.rows, 24}), mask = random({e.rows, e.rows}),
+          lengths = randomIntegers({e.batch}, 1, e.rows + 1);
+    Expected y(attention(q, k, k, 2, {.scale = 0.5, .causal = true, .mask = &mask, .lengths = &lengths}), tolerance);
+    runAndCompare(session(), ENTRY(together), e.batch, e.rows, Given(q), Given(k), Given(mask), GivenIntegers(lengths),
+                  y);
+  }
+}
+
+TEST(Attention, Ranks) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array one = random({e.rows, 16}), four = random({e.batch, 2, e.rows, 16});
+    Expected x(attention(one, one, one, 2), tolerance), y(attention(four, four, four, 2), tolerance);
+    runAndCompare(session(), ENTRY(ranks), e.batch, e.rows, Given(one), Given(four), x, y);
+  }
+}
+
+TEST(Attention, Wide) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array q = random({e.rows, 128}), k = random({e.others, 128}), v = random({e.others, 128});
+    Expected y(attention(q, k, v, 2), tolerance);
+    runAndCompare(session(), ENTRY(wide), e.rows, e.others, Given(q), Given(k), Given(v), y);
+  }
+}
+
+// Scores in the hundreds: a softmax without its maximum would overflow.
+TEST(Attention, OfLargeScores) {
+  Array q = randomIntegers({5, 128}, -8, 9), k = randomIntegers({9, 128}, -8, 9), v = random({9, 128});
+  Expected y(attention(q, k, v, 2), 1e-4);
+  runAndCompare(session(), ENTRY(wide), std::int64_t{5}, std::int64_t{9}, Given(q), Given(k), Given(v), y);
+}
+
+TEST(Attention, ByHand) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array q = random({e.batch, e.rows, 12}), k = random({e.batch, e.others, 12}), v = random({e.batch, e.others, 12});
+    Expected y(attention(q, k, v, 1, {.scale = 0.3}), tolerance);
+    runAndCompare(session(), ENTRY(by_hand), e.batch, e.rows, e.others, Given(q), Given(k), Given(v), y);
+  }
+}
+
+} // namespace
+} // namespace kiln::testing

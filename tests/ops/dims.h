@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// The run-time extents of the op tests: bounds that no tile divides.
+#pragma once
+
+#include <kiln/generator.h>
+
+inline constexpr kiln::Dim B{"batch", 1, 3};
+inline constexpr kiln::Dim T{"rows", 1, 37};
+inline constexpr kiln::Dim S{"others", 1, 41};

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention with each of its options, alone and together, and written out by hand.
+#include "dims.h"
+
+struct Attention : kiln::Model {
+  template <kiln::Dim N, int Width> using Rows = kiln::Tensor<kiln::f32, B, N, Width>;
+
+  constexpr auto self(Rows<T, 30> x) const {
+    return kiln::outputs(kiln::attention<1>(x, x, x), kiln::attention<3>(x, x, x), kiln::attention<15>(x, x, x));
+  }
+  /// Other keys, and values of another width.
+  constexpr auto cross(Rows<T, 24> q, Rows<S, 24> k, Rows<S, 14> v) const { return kiln::attention<2>(q, k, v); }
+  constexpr auto causal(Rows<T, 24> q, Rows<T, 24> k, Rows<T, 24> v, Rows<T + kiln::Dim(5), 24> longer) const {
+    return kiln::outputs(kiln::attention<2>(q, k, v, kiln::causal),
+                         kiln::attention<2>(q, longer, longer, kiln::causal));
+  }
+  /// A mask for each pair, for each key, for each sequence.
+  constexpr auto masks(Rows<T, 24> q, Rows<S, 24> k, kiln::Tensor<kiln::f32, T, S> pairs,
+                       kiln::Tensor<kiln::f32, 1, S> keys, kiln::Tensor<kiln::f32, B, T, S> all) const {
+    return kiln::outputs(kiln::attention<2>(q, k, k, kiln::mask(pairs)), kiln::attention<2>(q, k, k, kiln::mask(keys)),
+                         kiln::attention<2>(q, k, k, kiln::mask(all)));
+  }
+  constexpr auto padded(Rows<T, 24> q, Rows<S, 24> k, kiln::Tensor<kiln::i32, B> lengths) const {
+    return kiln::attention<3>(q, k, k, kiln::lengths(lengths));
+  }
+  constexpr auto scaled(Rows<T, 24> x) const {
+    return kiln::outputs(kiln::attention<2>(x, x, x, kiln::scale(0.1)), kiln::attention<2>(x, x, x, kiln::scale(2.5)));
+  }
+  constexpr auto together(Rows<T, 24> q, Rows<T, 24> k, kiln::Tensor<kiln::f32, T, T> mask,
+                          kiln::Tensor<kiln::i32, B> lengths) const {
+    return kiln::attention<2>(q, k, k, kiln::causal | kiln::mask(mask) | kiln::lengths(lengths) | kiln::scale(0.5));
+  }
+  /// One sequence, and two leading axes.
+  constexpr auto ranks(kiln::Tensor<kiln::f32, T, 16> one, kiln::Tensor<kiln::f32, B, 2, T, 16> four) const {
+    return kiln::outputs(kiln::attention<2>(one, one, one), kiln::attention<2>(four, four, four));
+  }
+  /// A head as wide as those of the published models.
+  constexpr auto wide(kiln::Tensor<kiln::f32, T, 128> q, kiln::Tensor<kiln::f32, S, 128> k,
+                      kiln::Tensor<kiln::f32, S, 128> v) const {
+    return kiln::attention<2>(q, k, v);
+  }
+  /// matmul, softmax, matmul: the compiler may recognise it.
+  constexpr auto by_hand(Rows<T, 12> q, Rows<S, 12> k, Rows<S, 12> v) const {
+    auto scores = kiln::matmul(q, kiln::transpose<0, 2, 1>(k)) * 0.3;
+    return kiln::matmul(kiln::softmax(scores), v);
+  }
+
+  static constexpr auto entries() {
+    return std::tuple{kiln::entry("self", &Attention::self),         kiln::entry("cross", &Attention::cross),
+                      kiln::entry("causal", &Attention::causal),     kiln::entry("masks", &Attention::masks),
+                      kiln::entry("padded", &Attention::padded),     kiln::entry("scaled", &Attention::scaled),
+                      kiln::entry("together", &Attention::together), kiln::entry("ranks", &Attention::ranks),
+                      kiln::entry("wide", &Attention::wide),         kiln::entry("by_hand", &Attention::by_hand)};
+  }
+};
+
+KILN_MODEL(ops_attention, Attention)

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations that move elements: every axis, every permutation of three, run-time extents joined and cut.
+#include "dims.h"
+
+struct Movement : kiln::Model {
+  using X = kiln::Tensor<kiln::f32, B, T, 12>;
+  kiln::Embedding<29, 11> table{"table"};
+  kiln::Embedding<37, 11> places{"places"};
+
+  constexpr auto reshape(X x) const {
+    return kiln::outputs(kiln::reshape<B * T, 12>(x), kiln::reshape<B, T, 3, 4>(x), kiln::reshape<B, T * 12>(x),
+                         kiln::reshape<B * T * 12>(x) * 2.0);
+  }
+  constexpr auto transpose(X x) const {
+    return kiln::outputs(kiln::transpose<0, 1, 2>(x), kiln::transpose<0, 2, 1>(x), kiln::transpose<1, 0, 2>(x),
+                         kiln::transpose<1, 2, 0>(x), kiln::transpose<2, 0, 1>(x), kiln::transpose<2, 1, 0>(x));
+  }
+  constexpr auto heads(X x) const { return kiln::transpose<0, 2, 1, 3>(kiln::reshape<B, T, 3, 4>(x)); }
+  constexpr auto concat(X x, kiln::Tensor<kiln::f32, 2, T, 12> pair, kiln::Tensor<kiln::f32, B, 5, 12> five,
+                        kiln::Tensor<kiln::f32, B, T, 7> seven) const {
+    return kiln::outputs(kiln::concat<0>(x, pair), kiln::concat<1>(five, x), kiln::concat<-1>(x, seven, x),
+                         kiln::concat<1>(x, x));
+  }
+  constexpr auto slice(X x, kiln::Tensor<kiln::f32, T + kiln::Dim(4), 12> longer,
+                       kiln::Tensor<kiln::f32, 3, 5, 12> fixed) const {
+    return kiln::outputs(kiln::slice<0, 0, 1>(x), kiln::slice<2, 5, 7>(x), kiln::slice<0, 3, T>(longer),
+                         kiln::slice<1, 0, 1>(x), kiln::slice<0, 1, 2>(fixed), kiln::slice<1, 2, 3>(fixed));
+  }
+  constexpr auto gather(kiln::Tensor<kiln::f32, 6, 5, 9> x, kiln::Tensor<kiln::i32, S> one,
+                        kiln::Tensor<kiln::i32, T, 2> two) const {
+    return kiln::outputs(kiln::gather<0>(x, one), kiln::gather<1>(x, one), kiln::gather<2>(x, one),
+                         kiln::gather<1>(x, two));
+  }
+  /// Rows of a run-time extent, chosen at run time.
+  constexpr auto pick(kiln::Tensor<kiln::f32, T, 9> x, kiln::Tensor<kiln::i32, S> rows) const {
+    return kiln::gather<0>(x, rows);
+  }
+  constexpr auto integers(kiln::Tensor<kiln::i32, T, 6> x) const {
+    return kiln::outputs(kiln::transpose<1, 0>(x), kiln::slice<1, 2, 3>(x), kiln::concat<1>(x, x),
+                         kiln::reshape<T * 6>(x) + 1);
+  }
+  constexpr auto embedding(kiln::Tensor<kiln::i32, B, T> tokens) const {
+    return kiln::outputs(table(tokens), table(tokens) + places(kiln::positions(tokens)), kiln::positions<0>(tokens),
+                         kiln::positions(tokens));
+  }
+  constexpr auto sinusoidal(kiln::Tensor<kiln::f32, T, 14> x) const {
+    auto encoding = kiln::sinusoidal<14>(kiln::positions<0>(x));
+    return kiln::outputs(encoding, x + encoding);
+  }
+
+  static constexpr auto entries() {
+    return std::tuple{kiln::entry("reshape", &Movement::reshape),     kiln::entry("transpose", &Movement::transpose),
+                      kiln::entry("heads", &Movement::heads),         kiln::entry("concat", &Movement::concat),
+                      kiln::entry("slice", &Movement::slice),         kiln::entry("gather", &Movement::gather),
+                      kiln::entry("pick", &Movement::pick),           kiln::entry("integers", &Movement::integers),
+                      kiln::entry("embedding", &Movement::embedding), kiln::entry("sinusoidal", &Movement::sinusoidal)};
+  }
+};
+
+KILN_MODEL(ops_movement, Movement)

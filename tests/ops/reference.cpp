@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+namespace kiln::testing {
+
+std::int64_t countOf(const Shape &shape) {
+  std::int64_t count = 1;
+  for (std::int64_t extent : shape)
+    count *= extent;
+  return count;
+}
+
+double &Array::at(const Index &index) {
+  std::int64_t flat = 0;
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    flat = flat * shape[d] + index[d];
+  return values[static_cast<std::size_t>(flat)];
+}
+
+Array generate(const Shape &shape, const std::function<double(const Index &)> &element) {
+  Array result{shape, std::vector<double>(static_cast<std::size_t>(countOf(shape)))};
+  Index index(shape.size(), 0);
+  for (double &value : result.values) {
+    value = element(index);
+    for (std::size_t d = shape.size(); d-- > 0;) {
+      if (++index[d] < shape[d])
+        break;
+      index[d] = 0;
+    }
+  }
+  return result;
+}
+
+Array reshaped(Array array, Shape shape) {
+  array.shape = std::move(shape);
+  return array;
+}
+
+Array map(const Array &x, const std::function<double(double)> &function) {
+  return generate(x.shape, [&](const Index &i) { return function(x.at(i)); });
+}
+
+/// The element that a larger index stands for: axes aligned at the last, an extent of 1 is repeated.
+static double broadcastAt(const Array &x, const Index &index) {
+  Index own(x.shape.size());
+  for (std::size_t d = 0; d < own.size(); ++d)
+    own[d] = x.shape[d] == 1 ? 0 : index[index.size() - own.size() + d];
+  return x.at(own);
+}
+
+static Shape broadcastShape(const Shape &a, const Shape &b) {
+  Shape result(std::max(a.size(), b.size()), 1);
+  for (const Shape *shape : {&a, &b})
+    for (std::size_t d = 0; d < shape->size(); ++d)
+      if ((*shape)[d] != 1)
+        result[result.size() - shape->size() + d] = (*shape)[d];
+  return result;
+}
+
+Array broadcast(const Array &a, const Array &b, const std::function<double(double, double)> &function) {
+  return generate(broadcastShape(a.shape, b.shape),
+                  [&](const Index &i) { return function(broadcastAt(a, i), broadcastAt(b, i)); });
+}
+Array plus(const Array &a, const Array &b) {
+  return broadcast(a, b, [](double x, double y) { return x + y; });
+}
+Array minus(const Array &a, const Array &b) {
+  return broadcast(a, b, [](double x, double y) { return x - y; });
+}
+Array times(const Array &a, const Array &b) {
+  return broadcast(a, b, [](double x, double y) { return x * y; });
+}
+Array over(const Array &a, const Array &b) {
+  return broadcast(a, b, [](double x, double y) { return x / y; });
+}
+Array larger(const Array &a, const Array &b) {
+  return broadcast(a, b, [](double x, double y) { return x > y ? x : y; });
+}
+Array number(double value) { return {{}, {value}}; }
+
+static std::vector<double> lineAt(const Array &x, int axis, Index index) {
+  std::vector<double> line;
+  for (index[axis] = 0; index[axis] < x.shape[axis]; ++index[axis])
+    line.push_back(x.at(index));
+  return line;
+}
+
+Array reduce(const Array &x, int axis, const std::function<double(const std::vector<double> &)> &function) {
+  Shape shape = x.shape;
+  shape.erase(shape.begin() + axis);
+  return generate(shape, [&](Index index) {
+    index.insert(index.begin() + axis, 0);
+    return function(lineAt(x, axis, index));
+  });
+}
+
+Array alongAxis(const Array &x, int axis, const std::function<void(std::vector<double> &)> &function) {
+  return generate(x.shape, [&](const Index &index) {
+    std::vector<double> line = lineAt(x, axis, index);
+    function(line);
+    return line[index[axis]];
+  });
+}
+
+static void softmaxLine(std::vector<double> &line) {
+  const double most = *std::max_element(line.begin(), line.end());
+  double total = 0;
+  for (double &value : line)
+    total += value = std::exp(value - most);
+  for (double &value : line)
+    value /= total;
+}
+
+Array softmax(const Array &x, int axis) { return alongAxis(x, axis, softmaxLine); }
+Array logSoftmax(const Array &x, int axis) {
+  return alongAxis(x, axis, [](std::vector<double> &line) {
+    const double most = *std::max_element(line.begin(), line.end());
+    double total = 0;
+    for (double value : line)
+      total += std::exp(value - most);
+    for (double &value : line)
+      value -= most + std::log(total);
+  });
+}
+
+static double total(const std::vector<double> &line) {
+  double result = 0;
+  for (double value : line)
+    result += value;
+  return result;
+}
+
+Array mean(const Array &x, int axis) {
+  return reduce(x, axis, [](auto &line) { return total(line) / static_cast<double>(line.size()); });
+}
+Array maximum(const Array &x, int axis) {
+  return reduce(x, axis, [](auto &line) { return *std::max_element(line.begin(), line.end()); });
+}
+Array sum(const Array &x, int axis) { return reduce(x, axis, total); }
+Array argmax(const Array &x, int axis) {
+  return reduce(x, axis, [](auto &line) {
+    return static_cast<double>(std::max_element(line.begin(), line.end()) - line.begin());
+  });
+}
+
+Array layerNorm(const Array &x, const Array &weight, const Array &bias, double epsilon) {
+  Array normal = alongAxis(x, static_cast<int>(x.shape.size()) - 1, [&](std::vector<double> &line) {
+    const double n = static_cast<double>(line.size()), center = total(line) / n;
+    double variance = 0;
+    for (double value : line)
+      variance += (value - center) * (value - center) / n;
+    for (double &value : line)
+      value = (value - center) / std::sqrt(variance + epsilon);
+  });
+  return plus(times(normal, weight), bias);
+}
+
+Array rmsNorm(const Array &x, const Array &weight, double epsilon) {
+  Array normal = alongAxis(x, static_cast<int>(x.shape.size()) - 1, [&](std::vector<double> &line) {
+    double squares = 0;
+    for (double value : line)
+      squares += value * value;
+    const double root = std::sqrt(squares / static_cast<double>(line.size()) + epsilon);
+    for (double &value : line)
+      value /= root;
+  });
+  return times(normal, weight);
+}
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double silu(double x) { return x * sigmoid(x); }
+double gelu(double x) { return x * 0.5 * std::erfc(-x / std::numbers::sqrt2); }
+double geluTanh(double x) {
+  return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+}
+
+Array transpose(const Array &x, const std::vector<int> &permutation) {
+  Shape shape;
+  for (int axis : permutation)
+    shape.push_back(x.shape[axis]);
+  return generate(shape, [&](const Index &index) {
+    Index source(index.size());
+    for (std::size_t d = 0; d < index.size(); ++d)
+      source[permutation[d]] = index[d];
+    return x.at(source);
+  });
+}
+
+Array concat(const std::vector<Array> &parts, int axis) {
+  Shape shape = parts[0].shape;
+  shape[axis] = 0;
+  for (const Array &part : parts)
+    shape[axis] += part.shape[axis];
+  return generate(shape, [&](Index index) {
+    std::size_t part = 0;
+    for (; index[axis] >= parts[part].shape[axis]; ++part)
+      index[axis] -= parts[part].shape[axis];
+    return parts[part].at(index);
+  });
+}
+
+Array slice(const Array &x, int axis, std::int64_t start, std::int64_t extent) {
+  Shape shape = x.shape;
+  shape[axis] = extent;
+  return generate(shape, [&](Index index) {
+    index[axis] += start;
+    return x.at(index);
+  });
+}
+
+Array gather(const Array &table, const Array &indices, int axis) {
+  Shape shape(table.shape.begin(), table.shape.begin() + axis);
+  shape.insert(shape.end(), indices.shape.begin(), indices.shape.end());
+  shape.insert(shape.end(), table.shape.begin() + axis + 1, table.shape.end());
+  const std::size_t rank = indices.shape.size();
+  return generate(shape, [&](const Index &index) {
+    const Index which(index.begin() + axis, index.begin() + axis + static_cast<std::int64_t>(rank));
+    Index source(index.begin(), index.begin() + axis);
+    source.push_back(static_cast<std::int64_t>(indices.at(which)));
+    source.insert(source.end(), index.begin() + axis + static_cast<std::int64_t>(rank), index.end());
+    return table.at(source);
+  });
+}
+
+Array sinusoidal(std::int64_t rows, std::int64_t width) {
+  return generate({rows, width}, [&](const Index &i) {
+    const double angle =
+        static_cast<double>(i[0]) / std::pow(10000.0, static_cast<double>(i[1] / 2 * 2) / static_cast<double>(width));
+    return i[1] % 2 ? std::cos(angle) : std::sin(angle);
+  });
+}
+
+Array matmul(const Array &a, const Array &b) {
+  const std::int64_t depth = a.shape.back();
+  Shape shape = broadcastShape({a.shape.begin(), a.shape.end() - 2}, {b.shape.begin(), b.shape.end() - 2});
+  shape.push_back(a.shape[a.shape.size() - 2]);
+  shape.push_back(b.shape.back());
+  return generate(shape, [&](const Index &index) {
+    const std::size_t rank = index.size();
+    Index left = index, right = index;
+    double total = 0;
+    for (std::int64_t k = 0; k < depth; ++k) {
+      left[rank - 1] = right[rank - 2] = k;
+      total += broadcastAt(a, left) * broadcastAt(b, right);
+    }
+    return total;
+  });
+}
+
+Array linear(const Array &x, const Array &weight, const Array &bias, bool swapped) {
+  Shape shape = x.shape;
+  shape.back() = weight.shape[swapped ? 1 : 0];
+  return generate(shape, [&](const Index &index) {
+    Index source = index;
+    double total = bias.values.empty() ? 0 : bias.values[index.back()];
+    for (std::int64_t k = 0; k < x.shape.back(); ++k) {
+      source.back() = k;
+      total += x.at(source) * (swapped ? weight.at({k, index.back()}) : weight.at({index.back(), k}));
+    }
+    return total;
+  });
+}
+
+Array attention(const Array &q, const Array &k, const Array &v, int heads, const AttentionOptions &options) {
+  const std::size_t rank = q.shape.size();
+  const std::int64_t queries = q.shape[rank - 2], keys = k.shape[rank - 2];
+  const std::int64_t width = q.shape.back() / heads, valueWidth = v.shape.back() / heads;
+  const double scale = options.scale ? options.scale : 1 / std::sqrt(static_cast<double>(width));
+  Shape shape = q.shape;
+  shape.back() = v.shape.back();
+  return generate(shape, [&](const Index &index) {
+    const std::int64_t head = index.back() / valueWidth, query = index[rank - 2];
+    Index left = index, right = index, pair = index;
+    std::vector<double> scores;
+    for (std::int64_t key = 0; key < keys; ++key) {
+      double score = 0;
+      right[rank - 2] = pair[rank - 1] = key;
+      for (std::int64_t d = 0; d < width; ++d) {
+        left[rank - 1] = right[rank - 1] = head * width + d;
+        score += q.at(left) * k.at(right);
+      }
+      score *= scale;
+      if (options.mask)
+        score += broadcastAt(*options.mask, pair);
+      const bool isLater = options.causal && key > query + keys - queries;
+      const bool isPadding =
+          options.lengths && static_cast<double>(key) >= options.lengths->at(Index(index.begin(), index.end() - 2));
+      scores.push_back(isLater || isPadding ? -std::numeric_limits<double>::infinity() : score);
+    }
+    softmaxLine(scores);
+    double total = 0;
+    right[rank - 1] = index.back();
+    for (std::int64_t key = 0; key < keys; ++key) {
+      right[rank - 2] = key;
+      total += scores[key] * v.at(right);
+    }
+    return total;
+  });
+}
+
+} // namespace kiln::testing

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What each op means, as naive loops in f64 over whole arrays. Written from dsl/SPEC.md and the textbooks; it shares no
+// code with Kiln.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace kiln::testing {
+
+using Shape = std::vector<std::int64_t>;
+using Index = std::vector<std::int64_t>;
+
+/// A dense row-major array.
+struct Array {
+  Shape shape;
+  std::vector<double> values;
+
+  double &at(const Index &index);
+  double at(const Index &index) const { return const_cast<Array *>(this)->at(index); }
+};
+
+std::int64_t countOf(const Shape &shape);
+
+/// The array whose element at each index is what `element` gives.
+Array generate(const Shape &shape, const std::function<double(const Index &)> &element);
+/// The same elements under another shape.
+Array reshaped(Array array, Shape shape);
+
+Array map(const Array &x, const std::function<double(double)> &function);
+/// NumPy's broadcasting.
+Array broadcast(const Array &a, const Array &b, const std::function<double(double, double)> &function);
+Array plus(const Array &a, const Array &b);
+Array minus(const Array &a, const Array &b);
+Array times(const Array &a, const Array &b);
+Array over(const Array &a, const Array &b);
+Array larger(const Array &a, const Array &b);
+Array number(double value);
+
+/// Each line along the axis becomes a number, or another line.
+Array reduce(const Array &x, int axis, const std::function<double(const std::vector<double> &)> &function);
+Array alongAxis(const Array &x, int axis, const std::function<void(std::vector<double> &)> &function);
+
+Array softmax(const Array &x, int axis);
+Array logSoftmax(const Array &x, int axis);
+Array mean(const Array &x, int axis);
+Array maximum(const Array &x, int axis);
+Array sum(const Array &x, int axis);
+Array argmax(const Array &x, int axis);
+Array layerNorm(const Array &x, const Array &weight, const Array &bias, double epsilon);
+Array rmsNorm(const Array &x, const Array &weight, double epsilon);
+
+double sigmoid(double x);
+double silu(double x);
+double gelu(double x);
+double geluTanh(double x);
+
+Array transpose(const Array &x, const std::vector<int> &permutation);
+Array concat(const std::vector<Array> &parts, int axis);
+Array slice(const Array &x, int axis, std::int64_t start, std::int64_t extent);
+Array gather(const Array &table, const Array &indices, int axis);
+Array sinusoidal(std::int64_t rows, std::int64_t width);
+
+/// a [..., M, K] b [..., K, N], leading extents broadcast.
+Array matmul(const Array &a, const Array &b);
+/// Weight [out, in], or [in, out] where `swapped`; no bias where it has no elements.
+Array linear(const Array &x, const Array &weight, const Array &bias = {}, bool swapped = false);
+
+struct AttentionOptions {
+  double scale = 0; // 0: 1 / sqrt(width of a head)
+  bool causal = false;
+  const Array *mask = nullptr;    // broadcasts to [..., queries, keys]
+  const Array *lengths = nullptr; // [...]
+};
+Array attention(const Array &q, const Array &k, const Array &v, int heads, const AttentionOptions &options = {});
+
+} // namespace kiln::testing
