@@ -125,7 +125,7 @@ constexpr auto attention(const Q &q, const K &k, const V &v, const AttentionOpti
   Tracer *tracer = q.tracer;
   tracer->at(site);
   if constexpr (Q::rank < 2 || K::rank < 2 || V::rank < 2)
-    tracer->fail(rules::attention_c6, typed(q, k).put(" and ").put(typed(v).data()).data());
+    tracer->fail(rules::attention_c6, typed(q, k, v).data());
   constexpr Dim width = last(Q::shape), queries = last(Q::shape, 2), keys = last(K::shape, 2);
   constexpr Dim values = last(V::shape);
   if (!width.fixed() || width.offset % Heads != 0)
@@ -138,9 +138,9 @@ constexpr auto attention(const Q &q, const K &k, const V &v, const AttentionOpti
     tracer->fail(rules::attention_c4, last(V::shape, 2), keys);
   constexpr auto batch = leading<2>(Q::shape);
   if constexpr (!same_shape(leading<2>(K::shape), batch) || !same_shape(leading<2>(V::shape), batch))
-    tracer->fail(rules::attention_c5, typed(q, k).put(" and ").put(typed(v).data()).data());
+    tracer->fail(rules::attention_c5, typed(q, k, v).data());
   if constexpr (Q::element != K::element || Q::element != V::element || !floating(Q::element))
-    tracer->fail(rules::attention_c12, typed(q, k).put(" and ").put(typed(v).data()).data());
+    tracer->fail(rules::attention_c12, typed(q, k, v).data());
   if (options.causal && !at_least(keys, queries))
     tracer->fail(rules::attention_c10, keys, queries);
   if (options.scaled && !(options.scale > 0))

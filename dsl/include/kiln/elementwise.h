@@ -22,8 +22,11 @@ constexpr Result emit(Tracer *tracer, Op op, std::vector<int> &&operands, Attrib
 /// "f32[tokens 1..1024, 768]".
 template <tensor X> constexpr Text typed(const X &) { return Text().put(X::element).put(X::shape); }
 
-template <tensor X, tensor Y> constexpr Text typed(const X &x, const Y &y) {
-  return typed(x).put(" and ").put(typed(y).data());
+/// "f32[3, 4] and f32[4]".
+template <tensor X, tensor... Others> constexpr Text typed(const X &x, const Others &...others) {
+  Text text = typed(x);
+  (text.put(" and ").put(typed(others).data()), ...);
+  return text;
 }
 
 /// The attributes of an operation along an axis, which is a mistake if it is out of range.

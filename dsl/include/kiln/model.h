@@ -10,22 +10,10 @@
 #include <tuple>
 
 #include "kiln/blocks.h"
+#include "kiln/names.h"
 #include "kiln/order.h"
 
 namespace kiln {
-
-/// Names of an entry's inputs or outputs.
-struct Names {
-  static constexpr int capacity = 16;
-  const char *items[capacity]{};
-  int count = 0;
-
-  constexpr Names() = default;
-  constexpr Names(std::initializer_list<const char *> names) {
-    for (const char *name : names)
-      items[count++] = name;
-  }
-};
 
 /// The base of a model: a struct of layers with a `forward`. A model may name what goes in and out:
 /// `static constexpr kiln::Names inputs{"tokens"}, outputs{"logits"};`. Inputs are arg0, arg1, ... otherwise, and
@@ -58,16 +46,6 @@ inline constexpr const char *argument_names[] = {"arg0", "arg1", "arg2",  "arg3"
 inline constexpr const char *output_names[] = {"output0",  "output1",  "output2",  "output3", "output4",  "output5",
                                                "output6",  "output7",  "output8",  "output9", "output10", "output11",
                                                "output12", "output13", "output14", "output15"};
-
-constexpr bool is_identifier(const char *name) {
-  auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  if (!letter(*name))
-    return false;
-  for (; *name; ++name)
-    if (!letter(*name) && !(*name >= '0' && *name <= '9'))
-      return false;
-  return true;
-}
 
 constexpr std::vector<const char *> chosen_names(Tracer &tracer, const Names &names, int count,
                                                  const char *const *defaults, const char *rule) {

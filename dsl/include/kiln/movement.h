@@ -48,22 +48,28 @@ template <int Axis, std::size_t R, std::size_t S> constexpr bool concat_fits(con
   return true;
 }
 
-/// The type of concat; where extents have no sum, the first stands.
-constexpr Dim sum_or_first(const Dim &a, const Dim &b) { return Dim::addable(a, b) ? a + b : a; }
-
-template <int Axis, tensor First, tensor Next> constexpr auto concat_shape() {
-  constexpr int axis = normal_axis(Axis, First::rank);
-  if constexpr (First::rank == 0 || First::rank != Next::rank)
-    return First::shape;
-  else
-    return with_axis_extent(First::shape, axis, sum_or_first(First::shape[axis], Next::shape[axis]));
-}
-
-template <int Axis, class First, class... Rest> struct ConcatResult {
+/// The type of concat. Where extents have no sum, `sums` is false and the first stands.
+template <int Axis, class First, class... Rest> struct Concat {
   using type = First;
+  static constexpr bool sums = true;
 };
-template <int Axis, class First, class Next, class... Rest> struct ConcatResult<Axis, First, Next, Rest...> {
-  using type = typename ConcatResult<Axis, TensorOf<First::element, concat_shape<Axis, First, Next>()>, Rest...>::type;
+template <int Axis, class First, class Next, class... Rest> struct Concat<Axis, First, Next, Rest...> {
+  static constexpr bool comparable = First::rank > 0 && First::rank == Next::rank;
+  static constexpr int axis = normal_axis(Axis, First::rank);
+  static constexpr bool addable = [] {
+    if constexpr (comparable)
+      return Dim::addable(First::shape[axis], Next::shape[axis]);
+    return true;
+  }();
+  static constexpr auto shape = [] {
+    if constexpr (comparable && addable)
+      return with_axis_extent(First::shape, axis, First::shape[axis] + Next::shape[axis]);
+    else
+      return First::shape;
+  }();
+  using Tail = Concat<Axis, TensorOf<First::element, shape>, Rest...>;
+  using type = typename Tail::type;
+  static constexpr bool sums = addable && Tail::sums;
 };
 
 } // namespace detail
@@ -75,11 +81,14 @@ template <int Axis, tensor First, tensor... Rest> constexpr auto concat(const Fi
     using Next = std::remove_cvref_t<decltype(next)>;
     if constexpr (First::element != Next::element || First::rank != Next::rank)
       tracer->fail(rules::concat_c1, detail::typed(first, next).data());
-    else if (!detail::concat_fits<Axis>(First::shape, Next::shape))
+    else if constexpr (!detail::concat_fits<Axis>(First::shape, Next::shape))
       tracer->fail(rules::concat_c2, detail::typed(first, next).data());
   };
   (check(rest), ...);
-  using Result = typename detail::ConcatResult<Axis, First, Rest...>::type;
+  using Joined = detail::Concat<Axis, First, Rest...>;
+  using Result = typename Joined::type;
+  if constexpr (!Joined::sums)
+    tracer->fail(rules::concat_c4, detail::typed(first, rest...).data());
   auto attributes = detail::along<Axis>(first, rules::concat_c3);
   return detail::emit<Result>(tracer, Op::concat, {first.node, rest.node...}, std::move(attributes));
 }

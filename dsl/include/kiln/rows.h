@@ -46,7 +46,7 @@ constexpr auto layer_norm(const X &x, const W &weight, const B &bias, double eps
   if (!(epsilon > 0))
     tracer->fail(rules::layer_norm_c3, epsilon);
   if constexpr (W::element != X::element || B::element != X::element || !floating(X::element))
-    tracer->fail(rules::layer_norm_c4, detail::typed(x, weight).put(" and ").put(detail::typed(bias).data()).data());
+    tracer->fail(rules::layer_norm_c4, detail::typed(x, weight, bias).data());
   Attributes attributes;
   attributes.epsilon = epsilon;
   using Result = TensorOf<X::element, X::shape>;

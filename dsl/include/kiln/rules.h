@@ -90,6 +90,7 @@ inline constexpr const char *transpose_c1 = "transpose requires a permutation of
 inline constexpr const char *concat_c1 = "concat requires operands of one element type and rank [concat_c1]";
 inline constexpr const char *concat_c2 = "concat requires equal extents beside its axis [concat_c2]";
 inline constexpr const char *concat_c3 = "concat requires an axis within the rank [concat_c3]";
+inline constexpr const char *concat_c4 = "concat requires extents that have a sum along its axis [concat_c4]";
 inline constexpr const char *slice_c1 = "slice requires an axis within the rank [slice_c1]";
 inline constexpr const char *slice_c2 = "slice requires start + extent within the operand's extent [slice_c2]";
 inline constexpr const char *gather_c1 = "gather requires i32 indices [gather_c1]";
@@ -100,7 +101,7 @@ inline constexpr const char *stack_c1 = "stack requires a layer that returns the
 inline constexpr const char *stack_c2 = "stack requires at least one layer [stack_c2]";
 inline constexpr const char *model_c1 = "an entry requires as many input names as inputs, or none [model_c1]";
 inline constexpr const char *model_c2 = "an entry requires as many output names as outputs, or none [model_c2]";
-inline constexpr const char *model_c3 = "an entry requires names that are C identifiers [model_c3]";
+inline constexpr const char *model_c3 = "an entry requires names that are identifiers in C and C++ [model_c3]";
 inline constexpr const char *model_c4 = "an entry requires different names for its inputs and outputs [model_c4]";
 inline constexpr const char *model_c5 = "entries of one model require different names [model_c5]";
 

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names of entries, inputs and outputs: they become identifiers of the generated C and C++ headers.
+#pragma once
+
+#include <initializer_list>
+
+#include "kiln/text.h"
+
+namespace kiln {
+
+/// Names of an entry's inputs or outputs, at most 16.
+struct Names {
+  static constexpr int capacity = 16;
+  const char *items[capacity]{};
+  int count = 0;
+
+  constexpr Names() = default;
+  constexpr Names(std::initializer_list<const char *> names) {
+    for (const char *name : names)
+      items[count++] = name;
+  }
+};
+
+namespace detail {
+
+// clang-format off
+inline constexpr const char *keywords[] = { // of C11 and C++20
+  "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
+  "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield", "compl", "concept", "const",
+  "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default", "delete", "do", "double",
+  "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if",
+  "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or",
+  "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires", "restrict", "return", "short",
+  "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local",
+  "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using", "virtual", "void", "volatile",
+  "wchar_t", "while", "xor", "xor_eq"};
+// clang-format on
+
+/// Whether a name can stand in C and in C++. Names with a leading underscore belong to the implementation.
+constexpr bool is_identifier(const char *name) {
+  auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  if (!letter(*name))
+    return false;
+  for (const char *c = name; *c; ++c)
+    if (!letter(*c) && *c != '_' && !(*c >= '0' && *c <= '9'))
+      return false;
+  for (const char *keyword : keywords)
+    if (same_text(keyword, name))
+      return false;
+  return true;
+}
+
+} // namespace detail
+} // namespace kiln

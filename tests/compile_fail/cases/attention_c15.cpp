@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// No head.
+// expect: kiln: attention requires at least one head [attention_c15]
+#include "case.h"
+
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T, 8> q) const { return attention<0>(q, q, q); }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Keys of another width.
+// expect: forward: attention requires the key width to equal the query width [attention_c2]: got 4, expected 8 (attention_c2.cpp:8)
+#include "case.h"
+
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T, 8> q, Tensor<f32, S, 4> k) const { return attention<2>(q, k, k); }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every case includes.
+#pragma once
+
+#include "kiln/dsl.h"
+
+using namespace kiln;
+
+inline constexpr Dim B{"batch", 1, 8}, T{"tokens", 1, 64}, S{"source", 1, 128};

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A product of three run-time extents.
+// expect: a_product_of_dimensions_requires_the_form_offset_plus_factor_s0_s1_dim_c3
+#include "case.h"
+
+constexpr Dim cube = B * T * S;

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A probability of 1.
+// expect: forward: dropout requires a probability in [0, 1) [dropout_c1]: got 1.000000 (dropout_c1.cpp:8)
+#include "case.h"
+
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return dropout(x, 1.0); }
+};
+static_assert(parameters<M>() >= 0);

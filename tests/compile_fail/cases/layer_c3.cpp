@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A layer called without a tensor.
+// expect: kiln: a layer requires a tensor among its arguments [layer_c3]
+#include "case.h"
+
+struct Odd : Layer<Odd> {
+  using Layer::Layer;
+  constexpr auto forward(int x) const { return x; }
+};
+
+struct M : Model {
+  Odd odd{"odd"};
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return relu(x) + odd(3); }
+};
+static_assert(parameters<M>() >= 0);

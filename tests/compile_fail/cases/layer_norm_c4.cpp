@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// F16 activations with f32 weights.
+// expect: norm: layer_norm requires operands of one floating-point type [layer_norm_c4]: got f16[tokens 1..64, 8] and f32[8] and f32[8] (layer_norm_c4.cpp:9)
+#include "case.h"
+
+struct M : Model {
+  LayerNorm<8> norm{"norm"};
+  constexpr auto forward(Tensor<f16, T, 8> x) const { return norm(x); }
+};
+static_assert(parameters<M>() >= 0);

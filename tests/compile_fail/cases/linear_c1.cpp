@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A layer gets another width than its own.
+// expect: h.{}.mlp.c_fc: linear requires the input width to equal the weight's [linear_c1]: got 512, expected 768 (linear_c1.cpp:9)
+#include "case.h"
+
+struct Block {
+  Linear<768, 512> fc{"mlp.c_fc"};
+  constexpr auto forward(const tensor auto &x) const { return fc(x); }
+};
+
+struct M : Model {
+  Stack<2, Block> h{"h"};
+  constexpr auto forward(Tensor<f32, T, 512> x) const { return h(x); }
+};
+static_assert(parameters<M>() >= 0);

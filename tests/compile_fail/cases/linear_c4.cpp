@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A bias of the input's width.
+// expect: forward: linear requires a bias of shape [output width] [linear_c4]: got [8], expected [4] (linear_c4.cpp:9)
+#include "case.h"
+
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T, 8> x) const {
+    return linear(x, parameter<f32, 4, 8>(x, "w"), parameter<f32, 8>(x, "b"));
+  }
+};
+static_assert(parameters<M>() >= 0);

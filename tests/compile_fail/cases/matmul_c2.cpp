@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A vector.
+// expect: forward: matmul requires operands of rank 2 or more [matmul_c2]: got f32[tokens 1..64, 8] and f32[8] (matmul_c2.cpp:8)
+#include "case.h"
+
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T, 8> a, Tensor<f32, 8> b) const { return matmul(a, b); }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An entry without input.
+// expect: kiln: an entry requires at least one input [model_c7]
+#include "case.h"
+
+struct M : Model {
+  constexpr auto forward() const { return 3; }
+};
+static_assert(parameters<M>() >= 0);

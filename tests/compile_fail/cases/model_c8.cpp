@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A result that is no tensor.
+// expect: kiln: an entry requires tensors as its results [model_c8]
+#include "case.h"
+
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return 3; }
+};
+static_assert(parameters<M>() >= 0);

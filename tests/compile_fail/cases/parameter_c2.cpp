@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A layer whose first call was in a stack, called again outside it.
+// expect: stack.{}.fc: a parameter of a stack's layer requires a use inside that stack [parameter_c2]: got weight (parameter_c2.cpp:14)
+#include "case.h"
+
+struct Lent {
+  constexpr auto forward(const tensor auto &x, const Linear<8, 8> &fc) const { return fc(x); }
+};
+
+struct M : Model {
+  Linear<8, 8> fc{"fc"};
+  Stack<2, Lent> stack{"stack"};
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return fc(stack(x, fc)); }
+};
+static_assert(parameters<M>() >= 0);

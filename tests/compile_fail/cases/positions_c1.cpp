@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An axis beyond the rank.
+// expect: forward: positions requires an axis within the rank [positions_c1]: got axis 1 of i32[tokens 1..64] (positions_c1.cpp:8)
+#include "case.h"
+
+struct M : Model {
+  constexpr auto forward(Tensor<i32, T> n) const { return positions<1>(n); }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Beyond the end.
+// expect: forward: slice requires start + extent within the operand's extent [slice_c2]: got 6 + 4, expected 8 (slice_c2.cpp:8)
+#include "case.h"
+
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return slice<-1, 6, 4>(x); }
+};
+static_assert(parameters<M>() >= 0);

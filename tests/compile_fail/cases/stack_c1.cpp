@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A layer that changes the width.
+// expect: h.{}: stack requires a layer that returns the type of its first argument [stack_c1]: got f32[tokens 1..64, 4], expected f32[tokens 1..64, 8] (stack_c1.cpp:9)
+#include "case.h"
+
+struct Halve {
+  Linear<8, 4> fc{"fc"};
+  constexpr auto forward(const tensor auto &x) const { return fc(x); }
+};
+
+struct M : Model {
+  Stack<3, Halve> h{"h"};
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return h(x); }
+};
+static_assert(parameters<M>() >= 0);

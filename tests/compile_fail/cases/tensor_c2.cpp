@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A narrower tensor goes to a function of a layer.
+// expect: narrow: an argument requires the parameter's element type and shape [tensor_c2]: got f32[tokens 1..64, 8], expected f32[tokens 1..64, 4]
+#include "case.h"
+
+struct Narrow : Layer<Narrow> {
+  using Layer::Layer;
+  constexpr auto forward(Tensor<f32, T, 4> x) const { return relu(x); }
+};
+
+struct M : Model {
+  Narrow narrow{"narrow"};
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return narrow(x); }
+};
+static_assert(parameters<M>() >= 0);

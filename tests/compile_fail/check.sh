@@ -1,0 +1,28 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# check.sh INCLUDE CASE.cpp: every compiler refuses the case, and says each text of its `// expect: TEXT` lines. g++ quotes a
+# message as a string literal, so its \' is read as '.
+set -eu
+include=$1 case=$2 checked=0
+grep -q '^// expect: .' "$case" || { echo "$case: no expect line"; exit 1; }
+for compiler in g++ clang++-22; do
+  if ! command -v "$compiler" > /dev/null; then
+    echo "skipped $compiler: not installed"
+    continue
+  fi
+  checked=1
+  if said=$("$compiler" -std=c++20 -fsyntax-only -fno-diagnostics-color -I "$include" "$case" 2>&1); then
+    echo "$compiler: $case compiled, but must not"
+    exit 1
+  fi
+  said=$(printf '%s\n' "$said" | sed "s/\\\\'/'/g")
+  sed -n 's|^// expect: ||p' "$case" | while IFS= read -r text; do
+    printf '%s\n' "$said" | grep -qF -- "$text" || {
+      printf '%s: %s does not say\n  %s\nbut\n%s\n' "$compiler" "$case" "$text" "$said"
+      exit 1
+    }
+  done
+  echo "$compiler: says what $(basename "$case") expects"
+done
+[ "$checked" = 1 ] || exit 77

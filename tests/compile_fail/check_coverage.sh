@@ -1,0 +1,13 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# check_coverage.sh DSL: every label [..._cN] of the headers is stated in SPEC.md and has a case here.
+set -eu
+dsl=$1 here=$(dirname "$0") failed=0
+labels=$(grep -ohE '\[[a-z_]+_c[0-9]+\]' "$dsl"/include/kiln/*.h | tr -d '[]' | sort -u)
+[ "$(printf '%s\n' "$labels" | wc -l)" -gt 60 ] || { echo "found too few labels"; exit 1; }
+for label in $labels; do
+  grep -qE "(^|[^a-z_0-9])$label([^0-9]|\$)" "$dsl/SPEC.md" || { echo "$label: not in SPEC.md"; failed=1; }
+  [ -f "$here/cases/$label.cpp" ] || { echo "$label: no case"; failed=1; }
+done
+exit $failed

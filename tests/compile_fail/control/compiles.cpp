@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A right model: check.sh must not pass it.
+// expect: linear requires the input width to equal the weight's
+#include "../cases/case.h"
+
+struct M : Model {
+  Linear<8, 4> fc{"fc"};
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return fc(x); }
+};
+static_assert(parameters<M>() == 36);

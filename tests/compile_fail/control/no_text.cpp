@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A wrong program that expects nothing: check.sh must not pass it.
+#include "../cases/case.h"
+
+static_assert(false);
