@@ -75,40 +75,44 @@ constexpr void check_entry(Tracer &tracer, const Entry &entry) {
 }
 
 template <class X> constexpr X input(Tracer &tracer) {
-  static_assert(tensor<X>, "kiln: an entry requires tensors as its parameters [model_c6]");
   tracer.declare(X::shape);
   return X(&tracer, tracer.argument(X::element, {X::shape.begin(), X::shape.end()}));
 }
 
+template <class Result> inline constexpr bool is_result = tensor<Result>;
+template <class... Results> inline constexpr bool is_result<std::tuple<Results...>> = (tensor<Results> && ...);
+
 template <class M, class Owner, class Result, class... Inputs>
 constexpr void trace_entry(Tracer &tracer, const M &model, const char *name, Result (Owner::*function)(Inputs...) const,
                            const Names &inputs, const Names &outputs) {
+  constexpr bool tensors_in = (tensor<std::remove_cvref_t<Inputs>> && ...), tensors_out = is_result<Result>;
   static_assert(sizeof...(Inputs) > 0, "kiln: an entry requires at least one input [model_c7]");
-  Entry entry;
-  entry.name = name;
-  entry.region = tracer.open();
-  std::tuple<std::remove_cvref_t<Inputs>...> arguments{input<std::remove_cvref_t<Inputs>>(tracer)...};
-  int count = 0;
-  auto give = [&](const auto &result) {
-    static_assert(tensor<std::remove_cvref_t<decltype(result)>>,
-                  "kiln: an entry requires tensors as its results [model_c8]");
-    tracer.result(result.node);
-    ++count;
-  };
-  auto give_all = [&](const auto &...results) { (give(results), ...); };
-  auto run = [&](const auto &...values) { return (model.*function)(values...); };
-  auto result = std::apply(run, arguments);
-  if constexpr (tensor<decltype(result)>)
-    give(result);
-  else
-    std::apply(give_all, result);
-  tracer.close();
+  static_assert(tensors_in, "kiln: an entry requires tensors as its parameters [model_c6]");
+  static_assert(tensors_out, "kiln: an entry requires tensors as its results [model_c8]");
+  static_assert(sizeof...(Inputs) <= Names::capacity, "kiln: an entry requires at most 16 inputs [model_c9]");
+  if constexpr (sizeof...(Inputs) > 0 && tensors_in && tensors_out) {
+    Entry entry;
+    entry.name = name;
+    entry.region = tracer.open();
+    std::tuple<std::remove_cvref_t<Inputs>...> arguments{input<std::remove_cvref_t<Inputs>>(tracer)...};
+    auto result = std::apply([&](const auto &...values) { return (model.*function)(values...); }, arguments);
+    int count = 0;
+    auto give = [&](const auto &...results) {
+      (tracer.result(results.node), ...);
+      count = sizeof...(results);
+    };
+    if constexpr (tensor<Result>)
+      give(result);
+    else
+      std::apply(give, result);
+    tracer.close();
 
-  constexpr const char *only = "output";
-  entry.input_names = chosen_names(tracer, inputs, sizeof...(Inputs), argument_names, rules::model_c1);
-  entry.output_names = chosen_names(tracer, outputs, count, count == 1 ? &only : output_names, rules::model_c2);
-  check_entry(tracer, entry);
-  tracer.entry(std::move(entry));
+    constexpr const char *only = "output";
+    entry.input_names = chosen_names(tracer, inputs, sizeof...(Inputs), argument_names, rules::model_c1);
+    entry.output_names = chosen_names(tracer, outputs, count, count == 1 ? &only : output_names, rules::model_c2);
+    check_entry(tracer, entry);
+    tracer.entry(std::move(entry));
+  }
 }
 
 template <class M> constexpr void trace_all(Tracer &tracer) {
