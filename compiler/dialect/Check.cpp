@@ -23,11 +23,13 @@ StringRef getScope(Location location) {
 
 Check::Check(std::optional<Location> location, ValueRange values) : location(location) {
   if (!values.empty())
-    if (Region *region = values.front().getParentRegion(); region && region->getParentOp())
+    if (Region *region = values.front().getParentRegion(); region && region->getParentOp()) {
       symbols = getSymbols(region->getParentOp());
+      symbolBounds = getSymbolBounds(region->getParentOp());
+    }
 }
 
-Check::Check(Operation *op) : location(op->getLoc()), symbols(getSymbols(op)) {}
+Check::Check(Operation *op) : location(op->getLoc()), symbols(getSymbols(op)), symbolBounds(getSymbolBounds(op)) {}
 
 LogicalResult Check::fail(StringRef rule, const Twine &got, const Twine &expected) const {
   if (!location)
@@ -53,6 +55,15 @@ std::string Check::text(RankedTensorType type) const {
 
 std::string Check::text(ArrayRef<RankedTensorType> types) const {
   return llvm::join(llvm::map_range(types, [&](RankedTensorType type) { return text(type); }), ", ");
+}
+
+std::optional<Interval> Check::bounds(AffineExpr extent) const {
+  SmallVector<Interval> assumed(symbolBounds);
+  extent.walk([&](AffineExpr part) {
+    if (auto symbol = dyn_cast<AffineSymbolExpr>(part); symbol && symbol.getPosition() >= assumed.size())
+      assumed.resize(symbol.getPosition() + 1, Interval{1, INT32_MAX});
+  });
+  return getBounds(canonicalExtent(extent), assumed);
 }
 
 LogicalResult Check::extents(TypeRange types) const {

@@ -36,6 +36,9 @@ public:
   /// The types of several tensors: "f32[7], f32[8]"
   std::string text(ArrayRef<RankedTensorType> types) const;
 
+  /// Bounds of the extent; a symbol that nothing is known of is at least 1.
+  std::optional<Interval> bounds(AffineExpr extent) const;
+
   /// Every extent is positive, and stated by an extents map if it is not fixed.
   LogicalResult extents(TypeRange types) const;
   LogicalResult axis(StringRef rule, int64_t axis, RankedTensorType type) const;
@@ -47,6 +50,7 @@ public:
 private:
   std::optional<Location> location;
   SmallVector<SymbolAttr> symbols;
+  SmallVector<Interval> symbolBounds;
 };
 
 } // namespace mlir::kiln

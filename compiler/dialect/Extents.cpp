@@ -188,8 +188,16 @@ std::optional<Interval> getBounds(AffineExpr extent, ArrayRef<Interval> symbols)
   }
 }
 
+/// The kernel function that the op is or stands in, or null.
+static Operation *getKernel(Operation *op) {
+  Operation *function = isa<FunctionOpInterface>(op) ? op : op->getParentOfType<FunctionOpInterface>().getOperation();
+  return function && function->hasAttr(kernelAttrName) ? function : nullptr;
+}
+
 SmallVector<SymbolAttr> getSymbols(Operation *op) {
   SmallVector<SymbolAttr> result;
+  if (getKernel(op))
+    return result;
   auto module = dyn_cast<ModuleOp>(op);
   if (!module)
     module = op->getParentOfType<ModuleOp>();
@@ -203,9 +211,8 @@ SmallVector<SymbolAttr> getSymbols(Operation *op) {
 
 SmallVector<Interval> getSymbolBounds(Operation *op) {
   SmallVector<Interval> result;
-  Operation *function = isa<FunctionOpInterface>(op) ? op : op->getParentOfType<FunctionOpInterface>().getOperation();
-  if (function && function->hasAttr(kernelAttrName)) {
-    if (auto bounds = function->getAttrOfType<DenseI64ArrayAttr>(boundsAttrName))
+  if (Operation *kernel = getKernel(op)) {
+    if (auto bounds = kernel->getAttrOfType<DenseI64ArrayAttr>(boundsAttrName))
       for (int64_t i = 0; i + 1 < bounds.size(); i += 2)
         result.push_back({bounds[i], bounds[i + 1]});
     return result;

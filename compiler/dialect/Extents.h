@@ -49,7 +49,7 @@ std::optional<Interval> getBounds(AffineExpr extent, ArrayRef<Interval> symbols)
 /// Bounds of the symbols of the types in `op`: those of the enclosing kernel function, else those of the module.
 llvm::SmallVector<Interval> getSymbolBounds(Operation *op);
 
-/// The module's symbols; none if it has no such attribute.
+/// The module's symbols; none if it has no such attribute, or in a kernel function, whose symbols are its own.
 llvm::SmallVector<SymbolAttr> getSymbols(Operation *op);
 
 /// The extent of a Dim over the module's symbols; null if a symbol is not one of them.

@@ -21,6 +21,21 @@ template <class Adaptor> LogicalResult checkOperands(Adaptor op, const Check &ch
   return check.extents(op.getOperands().getTypes());
 }
 
+/// Infers once more and compares: extents, not types, since equal extents can be written differently.
+template <class ConcreteOp> LogicalResult verifyInferred(ConcreteOp op) {
+  SmallVector<Type> types;
+  if (failed(ConcreteOp::inferReturnTypes(op.getContext(), op.getLoc(), typename ConcreteOp::Adaptor(op), types)))
+    return failure();
+  Check check(op);
+  auto given = cast<RankedTensorType>(op.getType()), expected = cast<RankedTensorType>(types.front());
+  if (failed(check.extents(given)))
+    return failure();
+  if (given.getElementType() == expected.getElementType() && getExtents(given) == getExtents(expected))
+    return success();
+  return check.fail((op->getName().stripDialect() + " requires the result that follows from its operands").str(),
+                    check.text(given), check.text(expected));
+}
+
 template <class Adaptor>
 LogicalResult inferBinary(std::optional<Location> location, Adaptor op, SmallVectorImpl<Type> &types) {
   Check check(location, op.getOperands());
@@ -50,6 +65,7 @@ LogicalResult inferReduction(std::optional<Location> location, Adaptor op, Type 
 } // namespace
 
 #define KILN_INFER(OP)                                                                                                 \
+  LogicalResult OP::verify() { return verifyInferred(*this); }                                                         \
   LogicalResult OP::inferReturnTypes([[maybe_unused]] MLIRContext *context, std::optional<Location> location,          \
                                      Adaptor op, SmallVectorImpl<Type> &types)
 
@@ -176,7 +192,7 @@ KILN_INFER(MatmulOp) {
   return success();
 }
 
-/// The mask broadcasts to [..., queries, keys], the lengths have the leading extents.
+/// The mask broadcasts to [..., queries, keys], the lengths have the leading extents, causal queries have enough keys.
 static LogicalResult checkAttentionOptions(AttentionOp::Adaptor op, const Check &check) {
   RankedTensorType query = tensorType(op.getQuery());
   SmallVector<AffineExpr> q = getExtents(query), k = getExtents(tensorType(op.getKey()));
@@ -195,6 +211,12 @@ static LogicalResult checkAttentionOptions(AttentionOp::Adaptor op, const Check 
   if (op.getLengths() && getExtents(tensorType(op.getLengths())) != ArrayRef(q).drop_back(2))
     return check.fail(rules::attention_c9, check.text(tensorType(op.getLengths())),
                       check.text(ArrayRef(q).drop_back(2)));
+  if (!op.getCausal())
+    return success();
+  AffineExpr queries = q[q.size() - 2], keys = k[k.size() - 2];
+  auto more = check.bounds(keys - queries);
+  if (!more || more->min < 0)
+    return check.fail(rules::attention_c10, check.text(queries) + " queries and " + check.text(keys) + " keys");
   return success();
 }
 

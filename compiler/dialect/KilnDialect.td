@@ -74,8 +74,17 @@ def Kiln_Tensor : RankedTensorOf<[F32, F16, BF16, I32, I8, I1]>;
 
 class Kiln_Op<string mnemonic, list<Trait> traits = []> : Op<Kiln_Dialect, mnemonic, traits>;
 
-// An op without effects whose result type follows from its operands and attributes (compiler/dialect/InferTypes.cpp).
+// An op without effects whose result type follows from its operands and attributes (compiler/dialect/InferTypes.cpp). Its
+// verifier infers and compares; the interface's own would report a broken rule a second time.
 class Kiln_InferredOp<string mnemonic, list<Trait> traits = []>
-    : Kiln_Op<mnemonic, !listconcat([Pure, InferTypeOpAdaptor], traits)>;
+    : Kiln_Op<mnemonic, !listconcat([Pure, InferTypeOpAdaptorBase<[{
+        static ::llvm::LogicalResult refineReturnTypes(::mlir::MLIRContext *, std::optional<::mlir::Location>,
+                                                       ::mlir::ValueRange, ::mlir::DictionaryAttr, ::mlir::OpaqueProperties,
+                                                       ::mlir::RegionRange, ::llvm::SmallVectorImpl<::mlir::Type> &) {
+          return ::mlir::success();
+        }
+      }]>], traits)> {
+  let hasVerifier = 1;
+}
 
 #endif // KILN_DIALECT

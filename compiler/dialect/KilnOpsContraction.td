@@ -63,7 +63,6 @@ def Kiln_AttentionOp : Kiln_InferredOp<"attention", [AttrSizedOperandSegments]> 
     (`key_value_heads` `=` $key_value_heads^)? `scale` `=` $scale (`causal` $causal^)? attr-dict
     `:` functional-type(operands, results)
   }];
-  let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// How many heads the keys and values have.
     int64_t getNumKeyValueHeads() { return getKeyValueHeads().value_or(getHeads()); }

@@ -135,25 +135,6 @@ static LogicalResult verifySoftmax(Operation *op, Type type, int64_t axis) {
 LogicalResult SoftmaxOp::verify() { return verifySoftmax(*this, getType(), getAxis()); }
 LogicalResult LogSoftmaxOp::verify() { return verifySoftmax(*this, getType(), getAxis()); }
 
-/// Bounds of the symbols in the types; without other knowledge a run-time extent is at least 1.
-static SmallVector<Interval> assumeBounds(Operation *op, TypeRange types) {
-  SmallVector<Interval> bounds = getSymbolBounds(op);
-  bounds.resize(std::max<size_t>(bounds.size(), getNumSymbols(types)), Interval{1, int64_t(1) << 31});
-  return bounds;
-}
-
-LogicalResult AttentionOp::verify() {
-  if (!getCausal())
-    return success();
-  auto query = cast<RankedTensorType>(getQuery().getType()), key = cast<RankedTensorType>(getKey().getType());
-  AffineExpr queries = getExtents(query)[query.getRank() - 2], keys = getExtents(key)[key.getRank() - 2];
-  auto more = getBounds(canonicalExtent(keys - queries), assumeBounds(*this, {query, key}));
-  if (more && more->min >= 0)
-    return success();
-  Check check(*this);
-  return check.fail(rules::attention_c10, check.text(queries) + " queries and " + check.text(keys) + " keys");
-}
-
 LogicalResult ReshapeOp::verify() {
   Check check(*this);
   auto from = cast<RankedTensorType>(getX().getType()), to = cast<RankedTensorType>(getType());
@@ -178,7 +159,7 @@ LogicalResult SliceOp::verify() {
     beside = static_cast<int64_t>(i) == axis || whole[i] == part[i];
   if (!beside)
     return check.fail("slice requires the operand's extents beside its axis", check.text({from, to}));
-  auto rest = getBounds(canonicalExtent(whole[axis] - part[axis] - start), assumeBounds(*this, {from, to}));
+  auto rest = check.bounds(whole[axis] - part[axis] - start);
   if (start < 0 || !rest || rest->min < 0)
     return check.fail(rules::slice_c2, Twine(start) + " + " + check.text(part[axis]), check.text(whole[axis]));
   return success();
