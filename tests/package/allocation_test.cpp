@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// A generated entry allocates nothing, with any executor, whether the call succeeds or not: every allocation of this
+// program, libc's included, is counted by a malloc of its own.
+#include "session.h"
+#include "small.h"
+
+#include <atomic>
+#include <cerrno>
+
+static std::atomic<long> allocations = 0;
+
+extern "C" {
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t count, size_t bytes);
+void *__libc_realloc(void *memory, size_t bytes);
+void *__libc_memalign(size_t alignment, size_t bytes);
+
+void *malloc(size_t bytes) {
+  ++allocations;
+  return __libc_malloc(bytes);
+}
+void *calloc(size_t count, size_t bytes) {
+  ++allocations;
+  return __libc_calloc(count, bytes);
+}
+void *realloc(void *memory, size_t bytes) {
+  ++allocations;
+  return __libc_realloc(memory, bytes);
+}
+void *aligned_alloc(size_t alignment, size_t bytes) {
+  ++allocations;
+  return __libc_memalign(alignment, bytes);
+}
+void *memalign(size_t alignment, size_t bytes) {
+  ++allocations;
+  return __libc_memalign(alignment, bytes);
+}
+int posix_memalign(void **memory, size_t alignment, size_t bytes) {
+  ++allocations;
+  *memory = __libc_memalign(alignment, bytes);
+  return *memory ? 0 : ENOMEM;
+}
+}
+
+namespace kiln::testing {
+namespace {
+
+TEST(GeneratedEntry, AllocatesNothing) {
+  constexpr std::int64_t batch = 3, tokens = 12;
+  Session<small_t> session(KILN_TEST_LIBRARY(small, SMALL_WEIGHTS));
+  std::vector<std::int32_t> words(batch * tokens, 4), lengths{12, 1, 7}, wrong{12, 0, 7};
+  std::vector<float> logits(batch * tokens * 11);
+  GuardedMemory arena(SMALL_FORWARD_ARENA_BYTES(3), Guard::front);
+  kiln_error_t error{};
+
+  long before = allocations;
+  auto *probe = new int[10];
+  delete[] probe;
+  EXPECT_GT(allocations, before) << "the count works";
+
+  int failures = 0;
+  before = allocations;
+  for (int repeat = 0; repeat < 50; ++repeat)
+    for (std::uint32_t workers : {1u, 2u, 3u}) {
+      const kiln_call_t call{arena.data(), arena.size(), session.executor(workers), &error};
+      failures +=
+          small_forward(session.get(), &call, batch, tokens, words.data(), lengths.data(), logits.data()) != KILN_OK;
+      failures += small_forward(session.get(), &call, batch, tokens, words.data(), wrong.data(), logits.data()) !=
+                  KILN_INDEX_OUT_OF_RANGE;
+    }
+  const long after = allocations;
+  EXPECT_EQ(after, before);
+  EXPECT_EQ(failures, 0) << error.message;
+}
+
+} // namespace
+} // namespace kiln::testing

@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Installs Kiln to a folder of its own, then uses only what is there: a project with find_package(Kiln), the char_gpt
+# example alone, and the installed command: install_consumer.sh BUILD SOURCE
+set -eu
+build=$1 source=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+step() { echo "== $1"; }
+
+step "install"
+cmake --install "$build" --prefix "$work/kiln" >/dev/null
+# Moved, so that a path into the first place would show.
+mv "$work/kiln" "$work/moved"
+prefix=$work/moved
+
+step "find_package"
+cmake -G Ninja -S "$source/tests/package/consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$prefix" \
+  -DCMAKE_CXX_COMPILER=g++ -DPAIR_SPEC="$source/tests/package/pair.cpp" >/dev/null
+cmake --build "$work/consumer" >"$work/log" || { cat "$work/log"; exit 1; }
+"$work/consumer/consumer"
+
+step "an example alone"
+cmake -G Ninja -S "$source/examples/char_gpt" -B "$work/example" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
+cmake --build "$work/example" >"$work/log" || { cat "$work/log"; exit 1; }
+test -x "$work/example/char_gpt_demo"
+
+step "kiln compile"
+"$prefix/bin/kiln" compile "$source/tests/package/pair.cpp" -o "$work/out/new" --target x86-64-v2
+for file in libpair.a pair.h pair.hpp pair.manifest.json; do
+  test -s "$work/out/new/$file"
+done
+
+step "nothing refers to the build tree"
+for file in bin/kiln "$(cd "$prefix" && ls -d lib*/libkiln_compiler.so lib*/*/libkiln_compiler.so 2>/dev/null | head -1)"; do
+  if readelf -d "$prefix/$file" | grep -E 'R(UN)?PATH' | grep -F "$build"; then
+    echo "$file finds its libraries in the build tree" >&2
+    exit 1
+  fi
+done

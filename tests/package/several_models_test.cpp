@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two models in one program, beside Debian's Halide with a pipeline of its own: nothing of one meets another.
+#include "pair.hpp"
+#include "session.h"
+#include "small.hpp"
+
+#include <Halide.h>
+#include <cmath>
+#include <gtest/gtest.h>
+
+namespace kiln::testing {
+namespace {
+
+std::vector<float> codes(std::int64_t rows) {
+  Session<pair_t> session(KILN_TEST_LIBRARY(pair, PAIR_WEIGHTS));
+  std::vector<float> x(rows * 6);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    x[i] = std::sin(static_cast<float>(i));
+  Output<float> code(rows * 10);
+  session.run(pair_encode, rows, Input<float>(x), code);
+  return {code.values().begin(), code.values().end()};
+}
+
+std::vector<float> logits(std::int64_t tokens) {
+  Session<small_t> session(KILN_TEST_LIBRARY(small, SMALL_WEIGHTS));
+  std::vector<std::int32_t> words(tokens);
+  for (std::size_t i = 0; i < words.size(); ++i)
+    words[i] = static_cast<std::int32_t>(i * 7 % 11);
+  Output<float> result(tokens * 11);
+  session.run(small_forward, std::int64_t{1}, tokens, Input(words),
+              Input<std::int32_t>({static_cast<std::int32_t>(tokens)}), result);
+  return {result.values().begin(), result.values().end()};
+}
+
+int fibonacci(int n) {
+  Halide::Func f;
+  Halide::Var x;
+  Halide::RDom r(2, n - 1);
+  f(x) = 1;
+  f(r) = f(r - 1) + f(r - 2);
+  f.compute_root();
+  Halide::Func g;
+  g(x) = f(x) * 2;
+  g.parallel(x);
+  Halide::Buffer<int> result = g.realize({n + 1});
+  return result(n);
+}
+
+TEST(SeveralModels, BesideHalide) {
+  const std::vector<float> code = codes(9), words = logits(12);
+  EXPECT_EQ(fibonacci(20), 2 * 10946);
+  EXPECT_EQ(codes(9), code);
+  EXPECT_EQ(logits(12), words);
+  EXPECT_EQ(fibonacci(21), 2 * 17711);
+}
+
+// The pools of two models are different functions of different archives; an executor is just an executor.
+TEST(SeveralModels, ShareAnExecutor) {
+  kiln_pool_t *pool = nullptr;
+  ASSERT_EQ(small_pool_create(2, &pool, nullptr), KILN_OK);
+  pair::Model model;
+  WeightImage image(KILN_TEST_LIBRARY(pair, PAIR_WEIGHTS).weights);
+  kiln_error_t error{};
+  ASSERT_EQ(model.bind({static_cast<const std::byte *>(image.data()), image.size()}, &error), KILN_OK) << error.message;
+  std::vector<float> x(9 * 6), code(9 * 10);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    x[i] = std::sin(static_cast<float>(i));
+  GuardedMemory arena(PAIR_ENCODE_ARENA_BYTES(2), Guard::front);
+  const kiln_call_t call{arena.data(), arena.size(), small_pool_executor(pool), &error};
+  ASSERT_EQ(model.encode(call, std::span<const float>(x), std::span<float>(code)), KILN_OK) << error.message;
+  EXPECT_EQ(code, codes(9));
+  small_pool_destroy(pool);
+}
+
+// Views carry the run-time extents; those of one call must agree.
+TEST(CxxHeader, ChecksViews) {
+  pair::Model model;
+  WeightImage image(KILN_TEST_LIBRARY(pair, PAIR_WEIGHTS).weights);
+  ASSERT_EQ(model.bind({static_cast<const std::byte *>(image.data()), image.size()}), KILN_OK);
+  std::vector<float> x(5 * 6), code(5 * 10);
+  GuardedMemory arena(PAIR_ENCODE_ARENA_BYTES(1), Guard::front);
+  const kiln_call_t call{arena.data(), arena.size(), nullptr, nullptr};
+  EXPECT_EQ(model.encode(call, std::span<const float>(x), std::span<float>(code)), KILN_OK);
+  EXPECT_EQ(model.encode(call, std::span<const float>(x), std::span<float>(code).first(40)), KILN_EXTENT_OUT_OF_RANGE);
+  EXPECT_EQ(model.encode(call, std::span<const float>(x).first(29), std::span<float>(code)), KILN_EXTENT_OUT_OF_RANGE);
+  EXPECT_EQ(model.encode(call, {x.data(), 5}, {code.data(), 5}), KILN_OK);
+  EXPECT_EQ(model.encode(call, {x.data(), 21}, {code.data(), 21}), KILN_EXTENT_OUT_OF_RANGE);
+  pair::Model moved = std::move(model);
+  EXPECT_EQ(model.get(), nullptr);
+  EXPECT_EQ(moved.encode(call, std::span<const float>(x), std::span<float>(code)), KILN_OK);
+}
+
+} // namespace
+} // namespace kiln::testing
