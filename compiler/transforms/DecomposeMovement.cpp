@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Elements of the ops that only move them: a read at another place, or of one of several tensors.
+#include "compiler/transforms/KernelBuilder.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace mlir::kiln {
+
+/// Linearises the coordinates [begin, end) of the result; their inner extents are fixed.
+static AffineExpr linearize(ElementBuilder &b, ArrayRef<Coordinate> at, ArrayRef<AffineExpr> extents) {
+  AffineExpr sum = b.getAffineConstantExpr(0);
+  for (auto [coordinate, extent] : llvm::zip_equal(at, extents))
+    sum = sum * extent + coordinate.expr;
+  return sum;
+}
+
+/// The axes fall into runs of equal products, most of them a single axis on both sides. A run is linear in its inner extents.
+static Value evaluateReshape(ElementBuilder &b, ReshapeOp op, ArrayRef<Coordinate> at) {
+  SmallVector<AffineExpr> from = getExtents(cast<RankedTensorType>(op.getX().getType())),
+                          to = getExtents(cast<RankedTensorType>(op.getType()));
+  MLIRContext *context = op.getContext();
+  Coordinates result;
+  size_t i = 0, j = 0;
+  while (i < from.size() || j < to.size()) {
+    size_t i0 = i, j0 = j;
+    AffineExpr lhs = b.getAffineConstantExpr(1), rhs = lhs;
+    do {
+      auto a = dyn_cast<AffineConstantExpr>(lhs), c = dyn_cast<AffineConstantExpr>(rhs);
+      bool takeFrom = j == to.size() || (i < from.size() && (lhs == rhs || !c || (a && a.getValue() < c.getValue())));
+      if (takeFrom)
+        lhs = getProduct({lhs, from[i++]}, context);
+      else
+        rhs = getProduct({rhs, to[j++]}, context);
+    } while (lhs != rhs && (i < from.size() || j < to.size()));
+    if (i - i0 == 1 && j - j0 == 1) {
+      result.push_back(at[j0]);
+      continue;
+    }
+    AffineExpr linear = linearize(b, at.slice(j0, j - j0), ArrayRef(to).slice(j0, j - j0));
+    Coordinates run;
+    for (size_t k = i; k-- > i0;) {
+      run.push_back(b.simplify(k == i0 ? linear : linear % from[k]));
+      linear = k == i0 ? linear : linear.floorDiv(from[k]);
+    }
+    result.append(run.rbegin(), run.rend());
+  }
+  return b.read(op.getX(), result);
+}
+
+/// Reads every tensor at a clamped place and selects.
+static Value evaluateConcat(ElementBuilder &b, ConcatOp op, ArrayRef<Coordinate> at) {
+  int64_t axis = op.getAxis();
+  Value position = b.toIndex(at[axis]), result;
+  Value zero = b.kernel.createConstant(b.getIndexAttr(0)), one = b.kernel.createConstant(b.getIndexAttr(1));
+  AffineExpr end = b.getAffineConstantExpr(0);
+  for (Value input : op.getInputs()) {
+    AffineExpr extent = getExtents(cast<RankedTensorType>(input.getType()))[axis];
+    Value start = b.kernel.createExtent(end), size = b.kernel.createExtent(extent);
+    Value offset = arith::SubIOp::create(b, position, start);
+    Value last = arith::SubIOp::create(b, size, one);
+    Coordinates inside(at);
+    inside[axis] = Value(arith::MaxSIOp::create(b, Value(arith::MinSIOp::create(b, offset, last)), zero));
+    Value element = b.read(input, inside);
+    if (result) {
+      Value isBefore = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, position, start);
+      result = arith::SelectOp::create(b, isBefore, result, element);
+    } else {
+      result = element;
+    }
+    end = canonicalExtent(end + extent);
+  }
+  return result;
+}
+
+Value evaluateMovement(ElementBuilder &b, Operation *op, ArrayRef<Coordinate> at) {
+  return TypeSwitch<Operation *, Value>(op)
+      .Case([&](SliceOp slice) {
+        Coordinates source(at);
+        source[slice.getAxis()] = b.shift(source[slice.getAxis()], slice.getStart());
+        return b.read(slice.getX(), source);
+      })
+      .Case([&](TransposeOp transpose) {
+        Coordinates source(at);
+        for (auto [i, axis] : llvm::enumerate(transpose.getPermutation()))
+          source[axis] = at[i];
+        return b.read(transpose.getX(), source);
+      })
+      .Case([&](ConcatOp concat) { return evaluateConcat(b, concat, at); })
+      .Case([&](ReshapeOp reshape) { return evaluateReshape(b, reshape, at); });
+}
+
+} // namespace mlir::kiln

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Elements of the ops that work on each element alone. Broadcasting is a coordinate 0, or a coordinate left away.
+#include "compiler/transforms/KernelBuilder.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace mlir::kiln {
+
+bool isPointwise(Operation *op) {
+  return isa<AddOp, SubOp, MulOp, DivOp, MaximumOp, ExpOp, LogOp, SqrtOp, TanhOp, SigmoidOp, ReluOp, GeluOp, GeluTanhOp,
+             SiluOp>(op);
+}
+
+/// The coordinates, aligned at the last axis, of an operand that broadcasts.
+static Coordinates broadcast(ElementBuilder &element, Value operand, ArrayRef<Coordinate> at) {
+  auto type = cast<RankedTensorType>(operand.getType());
+  Coordinates result(at.take_back(type.getRank()));
+  for (auto [coordinate, extent] : llvm::zip_equal(result, type.getShape()))
+    if (extent == 1)
+      coordinate = element.getAffineConstantExpr(0);
+  return result;
+}
+
+template <typename FloatOp, typename IntegerOp>
+static Value createBinary(ElementBuilder &b, Value lhs, Value rhs) {
+  if (isa<FloatType>(lhs.getType()))
+    return FloatOp::create(b, lhs, rhs);
+  return IntegerOp::create(b, lhs, rhs);
+}
+
+/// 1 + e^-x
+static Value createOnePlusExp(ElementBuilder &b, Value x) {
+  Value exp = math::ExpOp::create(b, Value(arith::NegFOp::create(b, x)));
+  return arith::AddFOp::create(b, exp, b.constant(x.getType(), 1));
+}
+
+/// x / 2 * (1 + y)
+static Value createHalfTimesOnePlus(ElementBuilder &b, Value x, Value y) {
+  Value half = arith::MulFOp::create(b, x, b.constant(x.getType(), 0.5));
+  return arith::MulFOp::create(b, half, Value(arith::AddFOp::create(b, y, b.constant(x.getType(), 1))));
+}
+
+static Value createGelu(ElementBuilder &b, Value x) {
+  Value scaled = arith::MulFOp::create(b, x, b.constant(x.getType(), 0.70710678118654752440)); // sqrt(1/2)
+  return createHalfTimesOnePlus(b, x, math::ErfOp::create(b, scaled));
+}
+
+static Value createGeluTanh(ElementBuilder &b, Value x) {
+  Type type = x.getType();
+  Value square = arith::MulFOp::create(b, x, x);
+  Value cubic = arith::AddFOp::create(b, Value(arith::MulFOp::create(b, square, b.constant(type, 0.044715))),
+                                      b.constant(type, 1));
+  Value scaled = arith::MulFOp::create(b, x, b.constant(type, 0.79788456080286535588)); // sqrt(2 / pi)
+  return createHalfTimesOnePlus(b, x, math::TanhOp::create(b, Value(arith::MulFOp::create(b, scaled, cubic))));
+}
+
+Value evaluatePointwise(ElementBuilder &b, Operation *op, ArrayRef<Coordinate> at) {
+  SmallVector<Value> x;
+  for (Value operand : op->getOperands())
+    x.push_back(b.read(operand, broadcast(b, operand, at)));
+  return TypeSwitch<Operation *, Value>(op)
+      .Case([&](AddOp) { return createBinary<arith::AddFOp, arith::AddIOp>(b, x[0], x[1]); })
+      .Case([&](SubOp) { return createBinary<arith::SubFOp, arith::SubIOp>(b, x[0], x[1]); })
+      .Case([&](MulOp) { return createBinary<arith::MulFOp, arith::MulIOp>(b, x[0], x[1]); })
+      .Case([&](DivOp) { return createBinary<arith::DivFOp, arith::DivSIOp>(b, x[0], x[1]); })
+      .Case([&](MaximumOp) { return createBinary<arith::MaximumFOp, arith::MaxSIOp>(b, x[0], x[1]); })
+      .Case([&](ExpOp) { return math::ExpOp::create(b, x[0]); })
+      .Case([&](LogOp) { return math::LogOp::create(b, x[0]); })
+      .Case([&](SqrtOp) { return math::SqrtOp::create(b, x[0]); })
+      .Case([&](TanhOp) { return math::TanhOp::create(b, x[0]); })
+      .Case([&](SigmoidOp) {
+        return arith::DivFOp::create(b, b.constant(x[0].getType(), 1), createOnePlusExp(b, x[0]));
+      })
+      .Case([&](ReluOp) { return arith::MaximumFOp::create(b, x[0], b.constant(x[0].getType(), 0)); })
+      .Case([&](GeluOp) { return createGelu(b, x[0]); })
+      .Case([&](GeluTanhOp) { return createGeluTanh(b, x[0]); })
+      .Case([&](SiluOp) { return arith::DivFOp::create(b, x[0], createOnePlusExp(b, x[0])); });
+}
+
+} // namespace mlir::kiln

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ops that work along one axis. Each keeps what it reduces to; the elements of norms and softmaxes are then pointwise in it.
+//   layer_norm:  mean, then 1 / sqrt(variance + epsilon)     rms_norm: 1 / sqrt(mean of squares + epsilon)
+//   softmax:     e^(x - max), then 1 / sum                   log_softmax: max + log(sum of e^(x - max))
+#include "compiler/transforms/KernelBuilder.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace mlir::kiln {
+
+bool isReduction(Operation *op) {
+  return isa<LayerNormOp, RmsNormOp, SoftmaxOp, LogSoftmaxOp, MeanOp, MaxOp, SumOp, ArgmaxOp>(op);
+}
+
+namespace {
+
+/// Reductions of one operand along one axis.
+class AxisReducer {
+public:
+  AxisReducer(KernelBuilder &kernel, Value x, unsigned axis)
+      : kernel(kernel), x(x), axis(axis), type(cast<RankedTensorType>(x.getType())), extents(getExtents(type)) {
+    kernel.prepareRepeatedReads(x);
+    kept = extents;
+    kept.erase(kept.begin() + axis);
+  }
+
+  Type element() const { return type.getElementType(); }
+
+  /// The coordinates of a row of the result for the loops of a reduction.
+  Coordinates row(ElementBuilder &b) const {
+    Coordinates result = b.loops();
+    result.erase(result.begin() + axis);
+    return result;
+  }
+
+  /// sum over the axis of `term`
+  Value sum(function_ref<Value(ElementBuilder &, Value)> term) const {
+    auto zero = cast<TypedAttr>(Builder(kernel.getContext()).getZeroAttr(element()));
+    return kernel.createReduction(extents, axis, zero, [&](ElementBuilder &b, ValueRange sum) {
+      Value value = term(b, b.read(x, b.loops()));
+      return SmallVector<Value>{isa<FloatType>(element()) ? Value(arith::AddFOp::create(b, sum[0], value))
+                                                          : Value(arith::AddIOp::create(b, sum[0], value))};
+    })[0];
+  }
+
+  TypedAttr lowest() const {
+    if (auto integer = dyn_cast<IntegerType>(element()))
+      return IntegerAttr::get(element(), APInt::getSignedMinValue(integer.getWidth()));
+    return FloatAttr::get(element(), APFloat::getInf(cast<FloatType>(element()).getFloatSemantics(), true));
+  }
+
+  Value max() const {
+    return kernel.createReduction(extents, axis, lowest(), [&](ElementBuilder &b, ValueRange max) {
+      Value value = b.read(x, b.loops());
+      return SmallVector<Value>{isa<FloatType>(element()) ? Value(arith::MaximumFOp::create(b, max[0], value))
+                                                          : Value(arith::MaxSIOp::create(b, max[0], value))};
+    })[0];
+  }
+
+  /// One value a row, computed from what was reduced to.
+  Value perRow(Value reduced, function_ref<Value(ElementBuilder &, Value)> body) const {
+    return kernel.createParallel(kept, element(), [&](ElementBuilder &b) { return body(b, b.load(reduced, b.loops())); });
+  }
+
+  /// The extent of the axis as a float.
+  Value count(ElementBuilder &b) const {
+    if (auto constant = dyn_cast<AffineConstantExpr>(extents[axis]))
+      return b.constant(element(), constant.getValue());
+    Value integer = arith::IndexCastOp::create(b, b.getI32Type(), kernel.createExtent(extents[axis]));
+    return arith::SIToFPOp::create(b, element(), integer);
+  }
+
+  Value mean(Value sum) const {
+    return perRow(sum, [&](ElementBuilder &b, Value value) -> Value { return arith::DivFOp::create(b, value, count(b)); });
+  }
+
+  /// 1 / sqrt(sum / count + epsilon)
+  Value inverseRoot(Value sum, double epsilon) const {
+    return perRow(sum, [&](ElementBuilder &b, Value value) -> Value {
+      Value mean = arith::DivFOp::create(b, value, count(b));
+      Value root = math::SqrtOp::create(b, Value(arith::AddFOp::create(b, mean, b.constant(element(), epsilon))));
+      return arith::DivFOp::create(b, b.constant(element(), 1), root);
+    });
+  }
+
+  SmallVector<Value> argmax() const {
+    Builder builder(kernel.getContext());
+    auto none = cast<TypedAttr>(builder.getI32IntegerAttr(std::numeric_limits<int32_t>::max()));
+    return kernel.createReduction(extents, axis, {lowest(), none}, [&](ElementBuilder &b, ValueRange best) {
+      Value value = b.read(x, b.loops());
+      Value index = arith::IndexCastOp::create(b, b.getI32Type(), b.toIndex(b.loop(axis)));
+      bool isFloat = isa<FloatType>(element());
+      Value isLarger = isFloat ? Value(arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, value, best[0]))
+                               : Value(arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, value, best[0]));
+      Value isEqual = isFloat ? Value(arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, value, best[0]))
+                              : Value(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, value, best[0]));
+      Value isEarlier = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, index, best[1]);
+      Value isBetter = arith::OrIOp::create(b, isLarger, Value(arith::AndIOp::create(b, isEqual, isEarlier)));
+      return SmallVector<Value>{arith::SelectOp::create(b, isBetter, value, best[0]),
+                                arith::SelectOp::create(b, isBetter, index, best[1])};
+    });
+  }
+
+  KernelBuilder &kernel;
+  Value x;
+  unsigned axis;
+  RankedTensorType type;
+  SmallVector<AffineExpr> extents, kept;
+};
+
+unsigned getReducedAxis(Operation *op) {
+  if (auto axis = op->getAttrOfType<IntegerAttr>("axis"))
+    return axis.getInt();
+  return cast<RankedTensorType>(op->getOperand(0).getType()).getRank() - 1;
+}
+
+Coordinates dropAxis(ArrayRef<Coordinate> at, unsigned axis) {
+  Coordinates row(at);
+  row.erase(row.begin() + axis);
+  return row;
+}
+
+} // namespace
+
+SmallVector<Value> decomposeReduction(KernelBuilder &kernel, Operation *op) {
+  AxisReducer reducer(kernel, op->getOperand(0), getReducedAxis(op));
+  auto self = [](ElementBuilder &, Value x) { return x; };
+  auto keep = [&](Value result) -> SmallVector<Value> {
+    kernel.setTensor(op->getResult(0), result);
+    return {result};
+  };
+  auto expOfDifference = [&](ElementBuilder &b, Value x, Value max, const Coordinates &row) -> Value {
+    return math::ExpOp::create(b, Value(arith::SubFOp::create(b, x, b.load(max, row))));
+  };
+  return TypeSwitch<Operation *, SmallVector<Value>>(op)
+      .Case([&](LayerNormOp norm) -> SmallVector<Value> {
+        Value mean = reducer.mean(reducer.sum(self));
+        Value squares = reducer.sum([&](ElementBuilder &b, Value x) -> Value {
+          Value difference = arith::SubFOp::create(b, x, b.load(mean, reducer.row(b)));
+          return arith::MulFOp::create(b, difference, difference);
+        });
+        return {mean, reducer.inverseRoot(squares, norm.getEpsilon().convertToDouble())};
+      })
+      .Case([&](RmsNormOp norm) -> SmallVector<Value> {
+        Value squares =
+            reducer.sum([](ElementBuilder &b, Value x) -> Value { return arith::MulFOp::create(b, x, x); });
+        return {reducer.inverseRoot(squares, norm.getEpsilon().convertToDouble())};
+      })
+      .Case([&](SoftmaxOp) -> SmallVector<Value> {
+        Value max = reducer.max();
+        Value exps = kernel.createParallel(reducer.extents, reducer.element(), [&](ElementBuilder &b) {
+          return expOfDifference(b, b.read(op->getOperand(0), b.loops()), max, reducer.row(b));
+        });
+        AxisReducer ofExps(reducer);
+        ofExps.x = exps;
+        kernel.setTensor(exps, exps);
+        Value inverse = ofExps.perRow(ofExps.sum(self), [](ElementBuilder &b, Value sum) -> Value {
+          return arith::DivFOp::create(b, b.constant(sum.getType(), 1), sum);
+        });
+        return {exps, inverse};
+      })
+      .Case([&](LogSoftmaxOp) -> SmallVector<Value> {
+        Value max = reducer.max();
+        Value sum = reducer.sum(
+            [&](ElementBuilder &b, Value x) { return expOfDifference(b, x, max, reducer.row(b)); });
+        return {reducer.perRow(sum, [&](ElementBuilder &b, Value sum) -> Value {
+          return arith::AddFOp::create(b, b.load(max, b.loops()), Value(math::LogOp::create(b, sum)));
+        })};
+      })
+      .Case([&](MeanOp) { return keep(reducer.mean(reducer.sum(self))); })
+      .Case([&](SumOp) { return keep(reducer.sum(self)); })
+      .Case([&](MaxOp) { return keep(reducer.max()); })
+      .Case([&](ArgmaxOp) { return keep(reducer.argmax()[1]); });
+}
+
+Value evaluateReduction(ElementBuilder &b, Operation *op, ArrayRef<Coordinate> at) {
+  SmallVector<Value> reduced(b.kernel.getIntermediates(op));
+  if (Value tensor = b.kernel.getTensor(op->getResult(0)))
+    return b.load(tensor, at);
+  Coordinates row = dropAxis(at, getReducedAxis(op));
+  auto mul = [&](Value x, Value y) -> Value { return arith::MulFOp::create(b, x, y); };
+  return TypeSwitch<Operation *, Value>(op)
+      .Case([&](LayerNormOp norm) {
+        Value difference = arith::SubFOp::create(b, b.read(norm.getX(), at), b.load(reduced[0], row));
+        Value scaled = mul(mul(difference, b.load(reduced[1], row)), b.read(norm.getWeight(), at.back()));
+        return arith::AddFOp::create(b, scaled, b.read(norm.getBias(), at.back()));
+      })
+      .Case([&](RmsNormOp norm) {
+        return mul(mul(b.read(norm.getX(), at), b.load(reduced[0], row)), b.read(norm.getWeight(), at.back()));
+      })
+      .Case([&](SoftmaxOp) { return mul(b.load(reduced[0], at), b.load(reduced[1], row)); })
+      .Case([&](LogSoftmaxOp op) {
+        return arith::SubFOp::create(b, b.read(op.getX(), at), b.load(reduced[0], row));
+      });
+}
+
+} // namespace mlir::kiln

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// 1. Parameters and constants go to the front of their block, so that calls can stand anywhere behind.
+// 2. kiln.sinusoidal gets its table of frequencies.
+// 3. Each block (of an entry, of a loop's body) is grouped; each group becomes a kernel and a call.
+#include "compiler/transforms/Passes.h"
+
+#include "compiler/dialect/Extents.h"
+#include "compiler/dialect/KilnDialect.h"
+#include "compiler/transforms/OutlineKernel.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace mlir::kiln {
+
+#define GEN_PASS_DEF_FORMKERNELS
+#include "compiler/transforms/Passes.h.inc"
+
+namespace {
+
+/// Rows: frequency in turns, what f32 loses of it, phase in turns (the odd columns are cosines).
+DenseElementsAttr createFrequencies(int64_t width, MLIRContext *context) {
+  SmallVector<float> values(3 * width);
+  for (int64_t c = 0; c < width; ++c) {
+    double turns = std::pow(10000.0, -static_cast<double>(c - c % 2) / width) / 6.28318530717958647692;
+    values[c] = static_cast<float>(turns);
+    values[width + c] = static_cast<float>(turns - values[c]);
+    values[2 * width + c] = c % 2 ? 0.25f : 0.0f;
+  }
+  return DenseElementsAttr::get(RankedTensorType::get({3, width}, Float32Type::get(context)), ArrayRef(values));
+}
+
+void addFrequencies(SinusoidalOp op) {
+  OpBuilder builder(op);
+  int64_t width = cast<RankedTensorType>(op.getType()).getShape().back();
+  Value table = ConstantOp::create(builder, op.getLoc(), createFrequencies(width, op.getContext()));
+  op.replaceAllUsesWith(SinusoidOp::create(builder, op.getLoc(), op.getType(), op.getPositions(), table).getResult());
+  op.erase();
+}
+
+void hoistSources(Block &block) {
+  SmallVector<Operation *> sources;
+  for (Operation &op : block)
+    if (isa<ParameterOp, ConstantOp>(op))
+      sources.push_back(&op);
+  for (Operation *op : llvm::reverse(sources))
+    op->moveBefore(&block, block.begin());
+}
+
+struct FormKernels : impl::FormKernelsBase<FormKernels> {
+  using FormKernelsBase::FormKernelsBase;
+
+  void runOnOperation() override {
+    SmallVector<func::FuncOp> entries;
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (function->hasAttr(entryAttrName))
+        entries.push_back(function);
+    for (func::FuncOp entry : entries) {
+      entry.walk([](SinusoidalOp op) { addFrequencies(op); });
+      formIn(entry.getBody().front(), entry);
+    }
+  }
+
+private:
+  void formIn(Block &block, func::FuncOp entry) {
+    hoistSources(block);
+    SmallVector<KernelGroup> groups = groupKernels(block);
+    auto isInternalUse = [&](Operation *user, Operation *producer) {
+      return llvm::any_of(groups,
+                          [&](const KernelGroup &group) { return group.contains(user) && group.contains(producer); });
+    };
+    for (const KernelGroup &group : groups) {
+      outlineKernel(group, entry, nextName(), isInternalUse);
+      ++numKernels;
+      numFused += group.ops.size() - 1;
+    }
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (!isHostOp(&op) && op.use_empty())
+        op.erase();
+    for (auto repeat : block.getOps<RepeatOp>())
+      formIn(repeat.getBody().front(), entry);
+  }
+
+  std::string nextName() {
+    std::string name;
+    do
+      name = "kernel_" + std::to_string(count++);
+    while (getOperation().lookupSymbol(name));
+    return name;
+  }
+
+  int64_t count = 0;
+};
+
+} // namespace
+} // namespace mlir::kiln

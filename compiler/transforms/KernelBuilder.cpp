@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Materialises the values that a kernel returns, in order; whatever they need is computed or stored on the way.
+#include "compiler/transforms/KernelBuilder.h"
+
+#include "compiler/transforms/SimplifyIndex.h"
+
+namespace mlir::kiln {
+
+bool isSupportedElement(Type type) { return type.isF32() || type.isInteger(32) || type.isInteger(8) || type.isInteger(1); }
+
+bool isMovement(Operation *op) { return isa<SliceOp, TransposeOp>(op); }
+
+bool isLazy(Operation *op) {
+  return isPointwise(op) || isLookup(op) || isa<SliceOp, TransposeOp, ReshapeOp, ConcatOp, ConstantOp>(op);
+}
+
+KernelBuilder::KernelBuilder(func::FuncOp kernel)
+    : kernel(kernel), builder(kernel.getLoc(), kernel.getBody().front().getTerminator()) {}
+
+LogicalResult KernelBuilder::run() {
+  Block &body = kernel.getBody().front();
+  SmallVector<Operation *> sources;
+  for (Operation &op : body.without_terminator()) {
+    if (!isLazy(&op) && !isContraction(&op) && !isReduction(&op) && !isa<AttentionOp>(op))
+      return op.emitError("requires a decomposition to linalg");
+    for (Value value : llvm::concat<Value>(SmallVector<Value>(op.getOperands()), SmallVector<Value>(op.getResults())))
+      if (Type element = getElementTypeOrSelf(value.getType()); !element.isIndex() && !isSupportedElement(element))
+        return op.emitError() << "requires elements of type f32, i32, i8 or i1, got " << element;
+    sources.push_back(&op);
+  }
+  for (BlockArgument argument : body.getArguments())
+    if (isa<RankedTensorType>(argument.getType()))
+      setTensor(argument, argument);
+
+  Operation *terminator = body.getTerminator();
+  SmallVector<Value> returned(terminator->getOperands());
+  for (Operation *op : sources)
+    for (Value result : op->getResults())
+      if (llvm::is_contained(returned, result))
+        materialize(result);
+  for (OpOperand &operand : terminator->getOpOperands())
+    operand.set(materialize(operand.get()));
+  for (Operation *op : llvm::reverse(sources))
+    op->erase();
+  return success();
+}
+
+Value KernelBuilder::materialize(Value value) {
+  if (Value tensor = getTensor(value))
+    return tensor;
+  Operation *op = value.getDefiningOp();
+  Operation *stored = isa<ReshapeOp>(op) ? cast<ReshapeOp>(op).getX().getDefiningOp() : op;
+  if (stored && !isLazy(stored)) { // its decomposition may store just this value
+    (void)getIntermediates(stored);
+    if (Value tensor = getTensor(value))
+      return tensor;
+  }
+  auto type = cast<RankedTensorType>(value.getType());
+  Value tensor = createParallel(getExtents(type), type.getElementType(),
+                                [&](ElementBuilder &element) { return element.read(value, element.loops()); });
+  setTensor(value, tensor);
+  return tensor;
+}
+
+void KernelBuilder::prepareRepeatedReads(Value value) {
+  Value source = value;
+  while (!getTensor(source)) {
+    Operation *op = source.getDefiningOp();
+    if (!isMovement(op) && !isa<ReshapeOp>(op)) {
+      materialize(value);
+      return;
+    }
+    source = op->getOperand(0);
+  }
+}
+
+ArrayRef<Value> KernelBuilder::getIntermediates(Operation *op) {
+  if (auto found = intermediates.find(op); found != intermediates.end())
+    return found->second;
+  SmallVector<Value> values;
+  if (isContraction(op))
+    values = decomposeContraction(*this, op);
+  else if (auto attention = dyn_cast<AttentionOp>(op))
+    values = decomposeAttention(*this, attention);
+  else
+    values = decomposeReduction(*this, op);
+  return intermediates[op] = std::move(values);
+}
+
+Value KernelBuilder::createConstant(TypedAttr value) {
+  Value &constant = constants[value];
+  if (!constant) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&kernel.getBody().front());
+    if (constants.size() > 1)
+      builder.setInsertionPointAfterValue(std::prev(constants.end(), 2)->second);
+    constant = arith::ConstantOp::create(builder, value);
+  }
+  return constant;
+}
+
+Value KernelBuilder::createConstant(Type type, double value) {
+  if (isa<FloatType>(type))
+    return createConstant(builder.getFloatAttr(type, value));
+  return createConstant(builder.getIntegerAttr(type, static_cast<int64_t>(value)));
+}
+
+Value KernelBuilder::createExtent(AffineExpr extent) {
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(extent))
+    return kernel.getArgument(symbol.getPosition());
+  if (auto constant = dyn_cast<AffineConstantExpr>(extent))
+    return createConstant(builder.getIndexAttr(constant.getValue()));
+  if (Value known = extentValues.lookup(extent))
+    return known;
+  auto binary = cast<AffineBinaryOpExpr>(extent);
+  Value lhs = createExtent(binary.getLHS()), rhs = createExtent(binary.getRHS());
+  Value result = extent.getKind() == AffineExprKind::Add ? Value(arith::AddIOp::create(builder, lhs, rhs))
+                                                         : Value(arith::MulIOp::create(builder, lhs, rhs));
+  assert((extent.getKind() == AffineExprKind::Add || extent.getKind() == AffineExprKind::Mul) &&
+         "extents are polynomials");
+  return extentValues[extent] = result;
+}
+
+Value KernelBuilder::createEmpty(ArrayRef<AffineExpr> extents, Type element) {
+  SmallVector<Value> sizes;
+  for (AffineExpr extent : extents)
+    if (!isa<AffineConstantExpr>(extent))
+      sizes.push_back(createExtent(extent));
+  unsigned symbols = llvm::count_if(kernel.getArgumentTypes(), [](Type type) { return type.isIndex(); });
+  return tensor::EmptyOp::create(builder, getTensorType(extents, element, symbols), sizes);
+}
+
+Value KernelBuilder::createParallel(ArrayRef<AffineExpr> extents, Type element,
+                                    function_ref<Value(ElementBuilder &)> body) {
+  Value output = createEmpty(extents, element);
+  return createGeneric(extents, {}, output,
+                       [&](ElementBuilder &builder, ValueRange) { return SmallVector<Value>{body(builder)}; })[0];
+}
+
+SmallVector<Value>
+KernelBuilder::createReduction(ArrayRef<AffineExpr> extents, ArrayRef<unsigned> reduced, ArrayRef<TypedAttr> initial,
+                               function_ref<SmallVector<Value>(ElementBuilder &, ValueRange)> body) {
+  SmallVector<AffineExpr> kept;
+  for (auto [i, extent] : llvm::enumerate(extents))
+    if (!llvm::is_contained(reduced, i))
+      kept.push_back(extent);
+  SmallVector<Value> outputs;
+  for (TypedAttr value : initial)
+    outputs.push_back(
+        linalg::FillOp::create(builder, createConstant(value), createEmpty(kept, value.getType())).getResult(0));
+  return createGeneric(extents, reduced, outputs, body);
+}
+
+SmallVector<Value>
+KernelBuilder::createGeneric(ArrayRef<AffineExpr> extents, ArrayRef<unsigned> reduced, ArrayRef<Value> outputs,
+                             function_ref<SmallVector<Value>(ElementBuilder &, ValueRange)> body) {
+  unsigned loops = extents.size();
+  SmallVector<AffineExpr> written;
+  SmallVector<utils::IteratorType> iterators;
+  for (unsigned i = 0; i < loops; ++i) {
+    bool isReduced = llvm::is_contained(reduced, i);
+    iterators.push_back(isReduced ? utils::IteratorType::reduction : utils::IteratorType::parallel);
+    if (!isReduced)
+      written.push_back(builder.getAffineDimExpr(i));
+  }
+
+  auto block = std::make_unique<Block>();
+  ElementBuilder element(*this, block.get(), extents);
+  SmallVector<Value> accumulators;
+  for (Value output : outputs)
+    accumulators.push_back(block->addArgument(getElementTypeOrSelf(output.getType()), builder.getLoc()));
+  linalg::YieldOp::create(element, body(element, accumulators));
+
+  // An operand that is only there for its shape states the extent of a reduction that no input has as a dimension.
+  for (unsigned i : reduced) {
+    AffineExpr loop = builder.getAffineDimExpr(i);
+    if (llvm::none_of(element.maps, [&](AffineMap map) { return llvm::is_contained(map.getResults(), loop); })) {
+      element.inputs.push_back(createEmpty(extents[i], accumulators[0].getType()));
+      element.maps.push_back(AffineMap::get(loops, 0, loop));
+      block->insertArgument(element.inputs.size() - 1, accumulators[0].getType(), builder.getLoc());
+    }
+  }
+
+  SmallVector<AffineMap> maps = element.maps;
+  maps.append(outputs.size(), AffineMap::get(loops, 0, written, getContext()));
+  auto generic = linalg::GenericOp::create(builder, TypeRange(ValueRange(outputs)), element.inputs, outputs, maps,
+                                           iterators);
+  generic.getRegion().push_back(block.release());
+  return SmallVector<Value>(generic.getResults());
+}
+
+ElementBuilder::ElementBuilder(KernelBuilder &kernel, Block *block, ArrayRef<AffineExpr> extents)
+    : ImplicitLocOpBuilder(kernel.builder.getLoc(), kernel.getContext()), kernel(kernel), extents(extents),
+      block(block) {
+  setInsertionPointToEnd(block);
+  for (AffineExpr extent : extents) {
+    auto constant = dyn_cast<AffineConstantExpr>(extent);
+    ranges.push_back(constant ? std::optional(constant.getValue()) : std::nullopt);
+  }
+}
+
+Coordinates ElementBuilder::loops() {
+  Coordinates result;
+  for (unsigned i = 0; i < extents.size(); ++i)
+    result.push_back(loop(i));
+  return result;
+}
+
+AffineExpr ElementBuilder::simplify(AffineExpr expr) { return simplifyIndex(expr, ranges); }
+
+Value ElementBuilder::read(Value value, ArrayRef<Coordinate> at) {
+  if (Value tensor = kernel.getTensor(value))
+    return load(tensor, at);
+  auto key = std::pair(value.getAsOpaquePointer(), std::vector<Coordinate>(at.begin(), at.end()));
+  if (auto known = read_.find(key); known != read_.end())
+    return known->second;
+
+  Operation *op = value.getDefiningOp();
+  Value result;
+  if (auto constant = dyn_cast<ConstantOp>(op))
+    result = kernel.createConstant(cast<DenseElementsAttr>(constant.getValue()).getSplatValue<TypedAttr>());
+  else if (isPointwise(op))
+    result = evaluatePointwise(*this, op, at);
+  else if (isLookup(op))
+    result = evaluateLookup(*this, op, at);
+  else if (isContraction(op))
+    result = evaluateContraction(*this, op, at);
+  else if (auto attention = dyn_cast<AttentionOp>(op))
+    result = evaluateAttention(*this, attention, at);
+  else if (isReduction(op))
+    result = evaluateReduction(*this, op, at);
+  else
+    result = evaluateMovement(*this, op, at);
+  read_[key] = result;
+  return result;
+}
+
+Value ElementBuilder::load(Value tensor, ArrayRef<Coordinate> at) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  SmallVector<AffineExpr> stored = getExtents(type), exprs;
+  // A loop alone in a map states that the operand's extent is the loop's. Where that is not so, the element is extracted.
+  bool isMap = true;
+  for (auto [coordinate, extent] : llvm::zip_equal(at, stored)) {
+    if (!coordinate.expr) {
+      isMap = false;
+      break;
+    }
+    exprs.push_back(simplify(coordinate.expr));
+    if (auto dim = dyn_cast<AffineDimExpr>(exprs.back()))
+      isMap &= extents[dim.getPosition()] == extent;
+  }
+  if (!isMap) {
+    SmallVector<Value> indices;
+    for (const Coordinate &coordinate : at)
+      indices.push_back(toIndex(coordinate));
+    return tensor::ExtractOp::create(*this, tensor, indices);
+  }
+  AffineMap map = AffineMap::get(extents.size(), 0, exprs, getContext());
+  for (unsigned i = 0; i < inputs.size(); ++i)
+    if (inputs[i] == tensor && maps[i] == map)
+      return block->getArgument(i);
+  inputs.push_back(tensor);
+  maps.push_back(map);
+  return block->insertArgument(inputs.size() - 1, type.getElementType(), getLoc());
+}
+
+Coordinate ElementBuilder::shift(const Coordinate &coordinate, int64_t by) {
+  if (by == 0)
+    return coordinate;
+  if (coordinate.expr)
+    return coordinate.expr + by;
+  return Value(arith::AddIOp::create(*this, coordinate.value, kernel.createConstant(getIndexAttr(by))));
+}
+
+Value ElementBuilder::toIndex(const Coordinate &coordinate) {
+  return coordinate.expr ? expand(simplify(coordinate.expr)) : coordinate.value;
+}
+
+Value ElementBuilder::expand(AffineExpr expr) {
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return linalg::IndexOp::create(*this, dim.getPosition());
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return kernel.createConstant(getIndexAttr(constant.getValue()));
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  Value lhs = expand(binary.getLHS()), rhs = expand(binary.getRHS());
+  switch (expr.getKind()) {
+  case AffineExprKind::Add:
+    return arith::AddIOp::create(*this, lhs, rhs);
+  case AffineExprKind::Mul:
+    return arith::MulIOp::create(*this, lhs, rhs);
+  case AffineExprKind::FloorDiv: // nothing is negative
+    return arith::DivSIOp::create(*this, lhs, rhs);
+  case AffineExprKind::Mod:
+    return arith::RemSIOp::create(*this, lhs, rhs);
+  default:
+    llvm_unreachable("an index is made of sums, products, floordiv and mod");
+  }
+}
+
+} // namespace mlir::kiln

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a kernel function of kiln ops becomes one of linalg ops. Most values are never stored: an op says how to compute one of
+// its elements from elements of its operands (ElementBuilder), so that reshapes, slices, transposes, broadcasts and pointwise
+// chains become indexing maps and one region. Ops that reduce are stored (KernelBuilder). The Decompose*.cpp files hold both for
+// the families of ops.
+#pragma once
+
+#include <map>
+
+#include "compiler/dialect/Extents.h"
+#include "compiler/dialect/KilnDialect.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::kiln {
+
+class ElementBuilder;
+
+/// One coordinate of an element: affine in the loops of the linalg.generic, or else a value of type index.
+struct Coordinate {
+  AffineExpr expr;
+  Value value;
+
+  Coordinate(AffineExpr expr) : expr(expr) {}
+  Coordinate(Value value) : value(value) {}
+  bool operator<(const Coordinate &other) const {
+    return std::pair(expr.getAsOpaquePointer(), value.getAsOpaquePointer()) <
+           std::pair(other.expr.getAsOpaquePointer(), other.value.getAsOpaquePointer());
+  }
+};
+using Coordinates = SmallVector<Coordinate>;
+
+/// The element types of the operands and results that decompositions support.
+bool isSupportedElement(Type type);
+
+/// Whether the op's elements are computed where they are read (pointwise ops, movement, look-ups).
+bool isLazy(Operation *op);
+
+/// Whether the op only moves elements, so that reading one is a load at another place.
+bool isMovement(Operation *op);
+
+/// Lowers one kernel function in place.
+class KernelBuilder {
+public:
+  explicit KernelBuilder(func::FuncOp kernel);
+
+  LogicalResult run();
+
+  /// The stored tensor with the value's elements; made if there is none yet.
+  Value materialize(Value value);
+
+  /// The stored tensor, or null.
+  Value getTensor(Value value) const { return tensors.lookup(value); }
+  void setTensor(Value value, Value tensor) { tensors[value] = tensor; }
+
+  /// Makes sure that reading an element of `value` is no more than a load.
+  void prepareRepeatedReads(Value value);
+
+  /// What the op's decomposition stored; decomposes it at the first call.
+  ArrayRef<Value> getIntermediates(Operation *op);
+
+  /// A scalar constant, one for equal ones.
+  Value createConstant(TypedAttr value);
+  Value createConstant(Type type, double value);
+
+  /// The value of an extent over the kernel's index arguments.
+  Value createExtent(AffineExpr extent);
+
+  /// A tensor computed by parallel loops over `extents`.
+  Value createParallel(ArrayRef<AffineExpr> extents, Type element, function_ref<Value(ElementBuilder &)> body);
+
+  /// A reduction over the loops `reduced`: the results have the other loops as dimensions, and start with `initial`.
+  SmallVector<Value> createReduction(ArrayRef<AffineExpr> extents, ArrayRef<unsigned> reduced,
+                                     ArrayRef<TypedAttr> initial,
+                                     function_ref<SmallVector<Value>(ElementBuilder &, ValueRange)> body);
+
+  MLIRContext *getContext() { return kernel.getContext(); }
+
+private:
+  SmallVector<Value> createGeneric(ArrayRef<AffineExpr> extents, ArrayRef<unsigned> reduced, ArrayRef<Value> outputs,
+                                   function_ref<SmallVector<Value>(ElementBuilder &, ValueRange)> body);
+  Value createEmpty(ArrayRef<AffineExpr> extents, Type element);
+
+  func::FuncOp kernel;
+  ImplicitLocOpBuilder builder; // at the end of the kernel's body
+  DenseMap<Value, Value> tensors;
+  DenseMap<Operation *, SmallVector<Value>> intermediates;
+  llvm::MapVector<TypedAttr, Value> constants;
+  DenseMap<AffineExpr, Value> extentValues;
+
+  friend class ElementBuilder;
+};
+
+/// Builds the region of one linalg.generic.
+class ElementBuilder : public ImplicitLocOpBuilder {
+public:
+  ElementBuilder(KernelBuilder &kernel, Block *block, ArrayRef<AffineExpr> extents);
+
+  /// An element of a kiln value.
+  Value read(Value value, ArrayRef<Coordinate> at);
+
+  /// An element of a stored tensor.
+  Value load(Value tensor, ArrayRef<Coordinate> at);
+
+  AffineExpr loop(unsigned i) { return getAffineDimExpr(i); }
+  unsigned getNumLoops() const { return extents.size(); }
+  /// All loops, as coordinates.
+  Coordinates loops();
+
+  Value constant(Type type, double value) { return kernel.createConstant(type, value); }
+  /// The coordinate as a value of type index.
+  Value toIndex(const Coordinate &coordinate);
+  /// A coordinate shifted, multiplied, divided: affine where it can be.
+  Coordinate shift(const Coordinate &coordinate, int64_t by);
+  AffineExpr simplify(AffineExpr expr);
+
+  KernelBuilder &kernel;
+  ArrayRef<AffineExpr> extents;
+
+private:
+  Value expand(AffineExpr expr);
+
+  Block *block;
+  SmallVector<std::optional<int64_t>> ranges;
+  SmallVector<Value> inputs;
+  SmallVector<AffineMap> maps;
+  std::map<std::pair<void *, std::vector<Coordinate>>, Value> read_;
+
+  friend class KernelBuilder;
+};
+
+// Families of ops (Decompose*.cpp). decomposeX stores what reductions leave, evaluateX computes an element.
+SmallVector<Value> decomposeContraction(KernelBuilder &kernel, Operation *op);
+Value evaluateContraction(ElementBuilder &element, Operation *op, ArrayRef<Coordinate> at);
+SmallVector<Value> decomposeAttention(KernelBuilder &kernel, AttentionOp op);
+Value evaluateAttention(ElementBuilder &element, AttentionOp op, ArrayRef<Coordinate> at);
+SmallVector<Value> decomposeReduction(KernelBuilder &kernel, Operation *op);
+Value evaluateReduction(ElementBuilder &element, Operation *op, ArrayRef<Coordinate> at);
+Value evaluatePointwise(ElementBuilder &element, Operation *op, ArrayRef<Coordinate> at);
+Value evaluateMovement(ElementBuilder &element, Operation *op, ArrayRef<Coordinate> at);
+Value evaluateLookup(ElementBuilder &element, Operation *op, ArrayRef<Coordinate> at);
+
+bool isContraction(Operation *op);
+bool isReduction(Operation *op);
+bool isPointwise(Operation *op);
+bool isLookup(Operation *op);
+
+} // namespace mlir::kiln

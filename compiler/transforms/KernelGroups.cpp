@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// 1. Each op that reduces gets a group and takes its epilogue.
+// 2. The others, last to first, join the groups of their users where that saves a round trip through memory and repeats no
+//    work; what cannot join starts a group.
+#include "compiler/transforms/KernelGroups.h"
+
+#include "compiler/dialect/Extents.h"
+#include "compiler/transforms/KernelBuilder.h"
+
+namespace mlir::kiln {
+
+bool isHostOp(Operation *op) {
+  if (auto constant = dyn_cast<ConstantOp>(op))
+    return !cast<ElementsAttr>(constant.getValue()).isSplat();
+  return isa<ParameterOp, ReshapeOp, RepeatOp, YieldOp, CallOp>(op) || op->getDialect()->getNamespace() != "kiln";
+}
+
+SmallVector<Value> KernelGroup::getOperands() const {
+  llvm::SetVector<Value> operands;
+  for (Operation *op : ops)
+    for (Value operand : op->getOperands())
+      if (!operand.getDefiningOp() || !ops.contains(operand.getDefiningOp()))
+        operands.insert(operand);
+  return operands.takeVector();
+}
+
+Operation *KernelGroup::getPosition() const {
+  Operation *position = results[0].getDefiningOp();
+  for (Value result : results)
+    if (result.getDefiningOp()->isBeforeInBlock(position))
+      position = result.getDefiningOp();
+  return position;
+}
+
+namespace {
+
+bool isAnchor(Operation *op) { return isContraction(op) || isReduction(op) || isa<AttentionOp>(op); }
+
+/// Cheap enough to be computed again by each user.
+bool isFree(Operation *op) { return isMovement(op) || isa<PositionsOp, ConstantOp>(op); }
+
+/// Calls a function of the math library, or moves through memory in a way that should happen once.
+bool isCostly(Operation *op) {
+  return isa<ExpOp, LogOp, SqrtOp, TanhOp, SigmoidOp, GeluOp, GeluTanhOp, SiluOp, SinusoidOp, ConcatOp>(op);
+}
+
+bool haveSameExtents(Value lhs, Value rhs) {
+  return getExtents(cast<RankedTensorType>(lhs.getType())) == getExtents(cast<RankedTensorType>(rhs.getType()));
+}
+
+class Grouper {
+public:
+  explicit Grouper(Block &block) : block(block) {}
+
+  SmallVector<KernelGroup> run() {
+    for (Operation &op : block)
+      if (isAnchor(&op) && !op.use_empty())
+        startAnchor(&op);
+    for (Operation &op : llvm::reverse(block))
+      if (isLazy(&op) && !isHostOp(&op) && !op.use_empty() && !memberships.contains(&op))
+        place(&op);
+    for (KernelGroup &group : groups)
+      sortOps(group);
+    llvm::stable_sort(groups, [](const KernelGroup &lhs, const KernelGroup &rhs) {
+      return lhs.getPosition()->isBeforeInBlock(rhs.getPosition());
+    });
+    return std::move(groups);
+  }
+
+private:
+  void sortOps(KernelGroup &group) {
+    auto ops = group.ops.takeVector();
+    llvm::sort(ops, [](Operation *lhs, Operation *rhs) { return lhs->isBeforeInBlock(rhs); });
+    group.ops.insert(ops.begin(), ops.end());
+  }
+
+  void add(Operation *op, size_t group) {
+    groups[group].ops.insert(op);
+    memberships[op].push_back(group);
+  }
+
+  size_t start(KernelGroup::Kind kind, Operation *anchor) {
+    groups.push_back({kind, anchor, {}, {anchor->getResult(0)}});
+    add(anchor, groups.size() - 1);
+    return groups.size() - 1;
+  }
+
+  void startAnchor(Operation *op) {
+    if (isa<AttentionOp>(op)) {
+      start(KernelGroup::Kind::Attention, op);
+      return;
+    }
+    size_t group = start(isContraction(op) ? KernelGroup::Kind::Contraction : KernelGroup::Kind::RowReduction, op);
+    SmallVector<Operation *> epilogue = findEpilogue(op->getResult(0));
+    for (Operation *member : epilogue)
+      add(member, group);
+    if (!epilogue.empty())
+      groups[group].results = {epilogue.back()->getResult(0)};
+  }
+
+  /// The pointwise ops, in order, from `start` to the last value through which all uses go.
+  SmallVector<Operation *> findEpilogue(Value start) {
+    SmallVector<Operation *> candidates;
+    size_t accepted = 0;
+    llvm::SmallPtrSet<Operation *, 8> members{start.getDefiningOp()};
+    Operation *last = start.getDefiningOp();
+    while (Operation *next = findNextUser(members)) {
+      if (!isPointwise(next) || memberships.contains(next) || !haveSameExtents(next->getResult(0), start))
+        break;
+      members.insert(next);
+      candidates.push_back(next);
+      last = next;
+      bool isOnlyResult = llvm::all_of(members, [&](Operation *member) {
+        return member == last ||
+               llvm::all_of(member->getUsers(), [&](Operation *user) { return members.contains(user); });
+      });
+      if (isOnlyResult)
+        accepted = candidates.size();
+    }
+    candidates.resize(accepted);
+    return candidates;
+  }
+
+  /// The first op of the block that uses one of the members and is none itself.
+  Operation *findNextUser(const llvm::SmallPtrSetImpl<Operation *> &members) {
+    Operation *first = nullptr;
+    for (Operation *member : members)
+      for (Operation *user : member->getUsers()) {
+        user = block.findAncestorOpInBlock(*user);
+        if (user && !members.contains(user) && (!first || user->isBeforeInBlock(first)))
+          first = user;
+      }
+    return first;
+  }
+
+  /// Joins the groups of the op's users, or starts one.
+  void place(Operation *op) {
+    llvm::SmallSetVector<size_t, 4> users;
+    bool isNeededOutside = false;
+    for (Operation *user : op->getUsers()) {
+      auto found = memberships.find(user);
+      if (user->getBlock() != &block || found == memberships.end()) {
+        isNeededOutside = true;
+        continue;
+      }
+      users.insert(found->second.begin(), found->second.end());
+    }
+    if (isFree(op)) {
+      for (size_t group : users)
+        if (canTake(groups[group], op))
+          add(op, group);
+        else
+          isNeededOutside = true;
+    } else if (!isNeededOutside && users.size() == 1 && canTake(groups[users[0]], op)) {
+      add(op, users[0]);
+    } else if (!joinAsResult(op, users.getArrayRef())) {
+      isNeededOutside = true;
+    }
+    bool isTaken = memberships.contains(op) && !isFree(op);
+    if (isNeededOutside && !isTaken && !isa<ConstantOp>(op)) // the host has constants of its own
+      start(KernelGroup::Kind::Pointwise, op);
+  }
+
+  /// Whether the group may compute the op's elements where it reads them.
+  bool canTake(const KernelGroup &group, Operation *op) {
+    if (isa<ConstantOp>(op))
+      return true;
+    bool feedsAnchor = llvm::is_contained(group.anchor->getOperands(), op->getResult(0));
+    switch (group.kind) {
+    case KernelGroup::Kind::Attention:
+      return isMovement(op);
+    case KernelGroup::Kind::Contraction:
+      return isMovement(op) || (isPointwise(op) && !feedsAnchor && !feedsMovement(group, op) && !repeatsWork(op));
+    default:
+      return !repeatsWork(op);
+    }
+  }
+
+  bool feedsMovement(const KernelGroup &group, Operation *op) {
+    return llvm::any_of(op->getUsers(), [&](Operation *user) { return group.contains(user) && isMovement(user); });
+  }
+
+  /// Whether a user broadcasts what is costly to compute.
+  bool repeatsWork(Operation *op) {
+    return isCostly(op) && llvm::any_of(op->getUsers(), [&](Operation *user) {
+             return isPointwise(user) && !haveSameExtents(user->getResult(0), op->getResult(0));
+           });
+  }
+
+  /// residual + norm: the sum that a norm reads and others too becomes a second result, if everything that the kernel reads is
+  /// there when the sum is.
+  bool joinAsResult(Operation *op, ArrayRef<size_t> users) {
+    if (!isPointwise(op))
+      return false;
+    for (size_t index : users) {
+      KernelGroup &group = groups[index];
+      if (!isa<LayerNormOp, RmsNormOp>(group.anchor) || group.anchor->getOperand(0) != op->getResult(0) ||
+          group.results.size() != 1)
+        continue;
+      bool isReady = llvm::all_of(group.getOperands(), [&](Value operand) {
+        Operation *producer = operand.getDefiningOp();
+        return operand == op->getResult(0) || !producer || producer->getBlock() != &block ||
+               producer->isBeforeInBlock(op);
+      });
+      // No other user of the sum may be in the group's way: they all come after it.
+      if (!isReady)
+        continue;
+      add(op, index);
+      group.results.insert(group.results.begin(), op->getResult(0));
+      return true;
+    }
+    return false;
+  }
+
+  Block &block;
+  SmallVector<KernelGroup> groups;
+  DenseMap<Operation *, SmallVector<size_t, 1>> memberships;
+};
+
+} // namespace
+
+SmallVector<KernelGroup> groupKernels(Block &block) { return Grouper(block).run(); }
+
+} // namespace mlir::kiln

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which ops of a block become one kernel. Every group has at most one op that reduces (its anchor):
+//   contraction    linear, matmul        + the pointwise epilogue of its result (activation, residual, scale)
+//   attention      attention             + slices and transposes of what it reads
+//   row reduction  norms, softmaxes, ... + its epilogue, + the pointwise ops and look-ups that only it uses
+//   pointwise      pointwise ops, look-ups and movement that are left, as trees
+// An epilogue runs from the anchor's result to the farthest value through which all of its uses go.
+#pragma once
+
+#include "llvm/ADT/SetVector.h"
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Operation.h"
+
+namespace mlir::kiln {
+
+struct KernelGroup {
+  enum class Kind { Contraction, Attention, RowReduction, Pointwise };
+
+  Kind kind;
+  Operation *anchor; // of a pointwise group: the op of its result
+  llvm::SmallSetVector<Operation *, 8> ops;
+  /// What the kernel returns; the second one is an operand of a norm that has other uses as well.
+  SmallVector<Value> results;
+
+  bool contains(Operation *op) const { return ops.contains(op); }
+  /// The operands that the group does not compute, in order of first use.
+  SmallVector<Value> getOperands() const;
+  /// Where its call goes: before this op.
+  Operation *getPosition() const;
+};
+
+/// Groups the ops of `block`. Ops in several groups are cheap ones, to be computed in each.
+SmallVector<KernelGroup> groupKernels(Block &block);
+
+/// Ops that stay outside of kernels: parameters, views, loops.
+bool isHostOp(Operation *op);
+
+} // namespace mlir::kiln

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A weight is known by the names of its sources: the same weight in two entries gets one layout.
+#include "compiler/transforms/Passes.h"
+
+#include "compiler/dialect/KilnDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace mlir::kiln {
+
+#define GEN_PASS_DEF_LAYOUTWEIGHTS
+#include "compiler/transforms/Passes.h.inc"
+
+namespace {
+
+/// The dimension of the outputs if the use is the weight of a contraction.
+std::optional<int64_t> getOutputDim(OpOperand &use) {
+  if (auto linear = dyn_cast<LinearOp>(use.getOwner()); linear && use.get() == linear.getWeight())
+    return linear.getOutputDim();
+  auto matmul = dyn_cast<MatmulOp>(use.getOwner());
+  if (matmul && use.getOperandNumber() == 1 && cast<RankedTensorType>(use.get().getType()).getRank() == 2)
+    return matmul.getTransposeB() ? 0 : 1;
+  return std::nullopt;
+}
+
+bool acceptsLayout(OpOperand &use) {
+  return getOutputDim(use) || (isa<EmbeddingOp>(use.getOwner()) && use.getOperandNumber() == 1);
+}
+
+struct LayOutWeights : impl::LayOutWeightsBase<LayOutWeights> {
+  using LayOutWeightsBase::LayOutWeightsBase;
+  explicit LayOutWeights(WeightTileFunction weightTile) : weightTile(std::move(weightTile)) {}
+
+  void runOnOperation() override {
+    llvm::MapVector<Attribute, SmallVector<ParameterOp>> weights;
+    getOperation().walk([&](ParameterOp parameter) { weights[parameter.getSourcesAttr()].push_back(parameter); });
+    for (auto &[sources, parameters] : weights)
+      if (TiledAttr layout = chooseLayout(parameters))
+        for (ParameterOp parameter : parameters) {
+          auto type = cast<RankedTensorType>(parameter.getType());
+          parameter.getResult().setType(RankedTensorType::get(type.getShape(), type.getElementType(), layout));
+          ++numTiled;
+        }
+  }
+
+private:
+  TiledAttr chooseLayout(ArrayRef<ParameterOp> parameters) {
+    std::optional<int64_t> outputDim;
+    for (ParameterOp parameter : parameters)
+      for (OpOperand &use : parameter.getResult().getUses()) {
+        if (!acceptsLayout(use))
+          return {};
+        if (!outputDim)
+          outputDim = getOutputDim(use);
+      }
+    if (!outputDim)
+      return {};
+    ParameterOp parameter = parameters.front();
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(parameter.getType()).getShape();
+    if (parameter.getSources().size() > 1 && int64_t(parameter.getJoinDim()) != *outputDim)
+      return {};
+    int64_t size = weightTile ? weightTile(shape[*outputDim], shape[1 - *outputDim]) : int64_t(tile);
+    return size > 0 ? TiledAttr::get(&getContext(), *outputDim, size) : TiledAttr();
+  }
+
+  WeightTileFunction weightTile;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createLayOutWeights(WeightTileFunction weightTile) {
+  return std::make_unique<LayOutWeights>(std::move(weightTile));
+}
+
+} // namespace mlir::kiln

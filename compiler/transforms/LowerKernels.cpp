@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// KernelBuilder does the work; here the arguments that may share memory with a result are found: those that are read only at the
+// element that is written, or along the row that a last axis is.
+#include "compiler/transforms/KernelBuilder.h"
+#include "compiler/transforms/Passes.h"
+
+namespace mlir::kiln {
+
+#define GEN_PASS_DEF_LOWERKERNELS
+#include "compiler/transforms/Passes.h.inc"
+
+namespace {
+
+bool isReadInPlace(OpOperand &use) {
+  auto generic = dyn_cast<linalg::GenericOp>(use.getOwner());
+  if (!generic || !generic.isDpsInput(&use) || !generic.getMatchingIndexingMap(&use).isIdentity())
+    return false;
+  auto iterators = generic.getIteratorTypesArray();
+  return llvm::none_of(ArrayRef(iterators).drop_back(),
+                       [](utils::IteratorType type) { return type == utils::IteratorType::reduction; });
+}
+
+SmallVector<int64_t> findInPlaceArguments(func::FuncOp kernel) {
+  SmallVector<int64_t> result;
+  int64_t number = 0;
+  for (BlockArgument argument : kernel.getArguments()) {
+    if (argument.getType().isIndex())
+      continue;
+    if (llvm::is_contained(kernel.getResultTypes(), argument.getType()) &&
+        llvm::all_of(argument.getUses(), isReadInPlace))
+      result.push_back(number);
+    ++number;
+  }
+  return result;
+}
+
+struct LowerKernels : impl::LowerKernelsBase<LowerKernels> {
+  using LowerKernelsBase::LowerKernelsBase;
+
+  void runOnOperation() override {
+    func::FuncOp kernel = getOperation();
+    if (!kernel->hasAttr(kernelAttrName) || kernel.isExternal())
+      return;
+    if (failed(KernelBuilder(kernel).run()))
+      return signalPassFailure();
+    kernel->setAttr(inplaceAttrName, DenseI64ArrayAttr::get(&getContext(), findInPlaceArguments(kernel)));
+    kernel.walk([&](linalg::LinalgOp) { ++numGenerics; });
+  }
+};
+
+} // namespace
+} // namespace mlir::kiln

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// 1. The linears that an attention reads directly are collected by the value that they project.
+// 2. Two or more of one value, order and kind of bias become one, at the place of the first.
+#include "compiler/transforms/Passes.h"
+
+#include "compiler/dialect/Extents.h"
+#include "compiler/dialect/KilnDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace mlir::kiln {
+
+#define GEN_PASS_DEF_MERGEPROJECTIONS
+#include "compiler/transforms/Passes.h.inc"
+
+namespace {
+
+/// A parameter that only this linear uses and that is stored plainly.
+ParameterOp getOwnParameter(Value value, LinearOp linear) {
+  auto parameter = value.getDefiningOp<ParameterOp>();
+  return parameter && value.hasOneUse() && parameter->getBlock() == linear->getBlock() &&
+                 !cast<RankedTensorType>(value.getType()).getEncoding()
+             ? parameter
+             : ParameterOp();
+}
+
+/// The parameters one after another along `dim`.
+Value joinParameters(OpBuilder &builder, ArrayRef<ParameterOp> parameters, int64_t dim) {
+  SmallVector<Attribute> sources;
+  SmallVector<int64_t> extents;
+  auto first = cast<RankedTensorType>(parameters[0]->getResult(0).getType());
+  SmallVector<int64_t> shape(first.getShape());
+  shape[dim] = 0;
+  for (ParameterOp parameter : parameters) {
+    int64_t extent = cast<RankedTensorType>(parameter.getType()).getDimSize(dim);
+    llvm::append_range(sources, parameter.getSources());
+    if (auto known = parameter.getSourceExtents())
+      llvm::append_range(extents, *known);
+    else
+      extents.push_back(extent);
+    shape[dim] += extent;
+  }
+  auto type = RankedTensorType::get(shape, first.getElementType());
+  ParameterOp front = parameters.front();
+  return ParameterOp::create(builder, front.getLoc(), type, builder.getArrayAttr(sources), front.getCopies(), builder.getDenseI64ArrayAttr(extents), dim);
+}
+
+struct MergeProjections : impl::MergeProjectionsBase<MergeProjections> {
+  using MergeProjectionsBase::MergeProjectionsBase;
+
+  void runOnOperation() override {
+    SmallVector<AttentionOp> attentions;
+    getOperation().walk([&](AttentionOp op) { attentions.push_back(op); });
+    for (AttentionOp attention : attentions) {
+      // In the order query, key, value; the key tells which linears can be one.
+      llvm::MapVector<std::tuple<Value, int, int>, SmallVector<LinearOp>> mergeable;
+      for (Value operand : {attention.getQuery(), attention.getKey(), attention.getValue()})
+        if (auto linear = operand.getDefiningOp<LinearOp>(); linear && canMerge(linear, attention))
+          mergeable[{linear.getX(), int(linear.getOutputDim()), linear.getBias() ? 1 : 0}].push_back(linear);
+      for (auto &[key, linears] : mergeable)
+        if (linears.size() > 1)
+          merge(linears);
+    }
+  }
+
+private:
+  static bool canMerge(LinearOp linear, AttentionOp attention) {
+    auto weight = getOwnParameter(linear.getWeight(), linear);
+    // Several sources of one weight are joined along the outputs only.
+    if (!linear->hasOneUse() || linear->getBlock() != attention->getBlock() || !weight ||
+        (weight.getSources().size() > 1 && int64_t(weight.getJoinDim()) != linear.getOutputDim()))
+      return false;
+    return !linear.getBias() || getOwnParameter(linear.getBias(), linear);
+  }
+
+  void merge(ArrayRef<LinearOp> linears) {
+    LinearOp first = linears.front();
+    for (LinearOp linear : linears)
+      if (linear->isBeforeInBlock(first))
+        first = linear;
+    SmallVector<ParameterOp> weights, biases;
+    for (LinearOp linear : linears) {
+      weights.push_back(linear.getWeight().getDefiningOp<ParameterOp>());
+      if (linear.getBias())
+        biases.push_back(linear.getBias().getDefiningOp<ParameterOp>());
+    }
+
+    OpBuilder builder(first);
+    Value weight = joinParameters(builder, weights, first.getOutputDim());
+    Value bias = biases.empty() ? Value() : joinParameters(builder, biases, 0);
+    auto type = cast<RankedTensorType>(first.getType());
+    SmallVector<AffineExpr> extents = getExtents(type);
+    int64_t outputs = cast<RankedTensorType>(weight.getType()).getDimSize(first.getOutputDim());
+    extents.back() = builder.getAffineConstantExpr(outputs);
+    auto joinedType = getTensorType(extents, type.getElementType(), getNumSymbols(type));
+    Value joined = LinearOp::create(builder, first.getLoc(), joinedType, first.getX(), weight, bias,
+                                    first.getWeightOrder());
+    int64_t start = 0;
+    for (LinearOp linear : linears) {
+      auto sliceType = cast<RankedTensorType>(linear.getType());
+      linear.getResult().replaceAllUsesWith(
+          SliceOp::create(builder, linear.getLoc(), sliceType, joined, sliceType.getRank() - 1, start).getResult());
+      start += sliceType.getShape().back();
+    }
+    for (LinearOp linear : linears)
+      linear.erase();
+    for (ParameterOp parameter : llvm::concat<ParameterOp>(weights, biases))
+      parameter.erase();
+    numJoined += linears.size() - 1;
+  }
+};
+
+} // namespace
+} // namespace mlir::kiln

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// 1. Leading axes that rows may share are collapsed (CollapseRows.h), and attention gets its operands and result with the heads as
+//    axes of their own: both are views (kiln.reshape) on the host's side.
+// 2. The run-time extents of the kernel's types become its own symbols: s0 * s1 that never occurs apart is one of them.
+// 3. The ops are cloned into the function with those types.
+#include "compiler/transforms/OutlineKernel.h"
+
+#include "compiler/dialect/Extents.h"
+#include "compiler/transforms/CollapseRows.h"
+#include "compiler/transforms/KernelBuilder.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace mlir::kiln {
+namespace {
+
+/// The run-time extents of a kernel: expressions over the module's symbols, each a symbol of the kernel.
+class KernelSymbols {
+public:
+  explicit KernelSymbols(ArrayRef<RankedTensorType> types) {
+    llvm::SetVector<AffineExpr> extents;
+    for (RankedTensorType type : types)
+      for (AffineExpr extent : getExtents(type))
+        if (!isa<AffineConstantExpr>(extent))
+          extents.insert(extent);
+    for (AffineExpr extent : extents)
+      if (isa<AffineSymbolExpr>(extent))
+        atoms.insert(extent);
+    SmallVector<AffineExpr> compound;
+    for (AffineExpr extent : extents)
+      if (!isa<AffineSymbolExpr>(extent) && !isComposed(extent))
+        compound.push_back(extent);
+    atoms.insert(compound.begin(), compound.end());
+  }
+
+  ArrayRef<AffineExpr> getAtoms() const { return atoms.getArrayRef(); }
+
+  RankedTensorType rename(RankedTensorType type) const {
+    if (isa_and_nonnull<TiledAttr>(type.getEncoding()))
+      return type;
+    SmallVector<AffineExpr> extents;
+    for (AffineExpr extent : getExtents(type))
+      extents.push_back(canonicalExtent(rename(extent)));
+    return getTensorType(extents, type.getElementType(), atoms.size());
+  }
+
+private:
+  /// Whether the extent is made of symbols that are extents themselves.
+  bool isComposed(AffineExpr extent) const {
+    bool result = true;
+    extent.walk([&](AffineExpr part) { result &= !isa<AffineSymbolExpr>(part) || atoms.contains(part); });
+    return result;
+  }
+
+  AffineExpr rename(AffineExpr extent) const {
+    for (auto [i, atom] : llvm::enumerate(atoms))
+      if (atom == extent)
+        return getAffineSymbolExpr(i, extent.getContext());
+    auto binary = dyn_cast<AffineBinaryOpExpr>(extent);
+    if (!binary)
+      return extent;
+    return getAffineBinaryOpExpr(extent.getKind(), rename(binary.getLHS()), rename(binary.getRHS()));
+  }
+
+  llvm::SetVector<AffineExpr> atoms;
+};
+
+/// The views with which operands and results cross the border of an attention kernel.
+class HeadViews {
+public:
+  HeadViews(const KernelGroup &group, const RowCollapse &collapse) {
+    auto attention = dyn_cast<AttentionOp>(group.anchor);
+    if (!attention)
+      return;
+    int64_t keyHeads = attention.getNumKeyValueHeads();
+    for (auto [operand, heads] : {std::pair(attention.getQuery(), int64_t(attention.getHeads())),
+                                  std::pair(attention.getKey(), keyHeads), std::pair(attention.getValue(), keyHeads)}) {
+      int64_t width = cast<RankedTensorType>(operand.getType()).getShape().back(), depth = width / heads;
+      Value source = operand;
+      int64_t start = 0;
+      while (Operation *op = source.getDefiningOp()) {
+        auto slice = dyn_cast<SliceOp>(op);
+        if (!slice || !group.contains(op) || int64_t(slice.getAxis()) != slice.getType().getRank() - 1)
+          break;
+        start += slice.getStart();
+        source = slice.getX();
+      }
+      if (source.getDefiningOp() && group.contains(source.getDefiningOp()))
+        continue; // moved in another way than a view can express
+      int64_t whole = cast<RankedTensorType>(source.getType()).getShape().back();
+      SmallVector<int64_t> split;
+      if (whole == width)
+        split = {heads, depth};
+      else if (whole % width == 0 && start % width == 0)
+        split = {whole / width, heads, depth};
+      else if (whole % depth == 0)
+        split = {whole / depth, depth};
+      request(source, split, collapse);
+    }
+    int64_t heads = attention.getHeads(),
+            width = cast<RankedTensorType>(attention.getType()).getShape().back();
+    request(attention.getResult(), {heads, width / heads}, collapse);
+  }
+
+  /// Null: crosses as it is.
+  RankedTensorType lookup(Value value) const { return types.lookup(value); }
+
+private:
+  /// The value's last axis is split; two different wishes leave it whole.
+  void request(Value value, ArrayRef<int64_t> split, const RowCollapse &collapse) {
+    if (split.empty())
+      return;
+    RankedTensorType type = collapse.getType(value);
+    SmallVector<AffineExpr> extents = getExtents(type);
+    extents.pop_back();
+    for (int64_t extent : split)
+      extents.push_back(getAffineConstantExpr(extent, value.getContext()));
+    RankedTensorType view = getTensorType(extents, type.getElementType(), getNumSymbols(type));
+    auto [entry, isNew] = types.try_emplace(value, view);
+    if (!isNew && entry->second != view)
+      entry->second = type;
+  }
+
+  DenseMap<Value, RankedTensorType> types;
+};
+
+Value createView(OpBuilder &builder, Location loc, Value value, RankedTensorType type) {
+  return value.getType() == type ? value : Value(ReshapeOp::create(builder, loc, type, value));
+}
+
+/// The value of an extent over the index arguments of the entry.
+Value createExtent(OpBuilder &builder, Location loc, AffineExpr extent, func::FuncOp entry) {
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(extent))
+    return entry.getArgument(symbol.getPosition());
+  if (auto constant = dyn_cast<AffineConstantExpr>(extent))
+    return arith::ConstantIndexOp::create(builder, loc, constant.getValue());
+  auto binary = cast<AffineBinaryOpExpr>(extent);
+  Value lhs = createExtent(builder, loc, binary.getLHS(), entry),
+        rhs = createExtent(builder, loc, binary.getRHS(), entry);
+  assert((extent.getKind() == AffineExprKind::Add || extent.getKind() == AffineExprKind::Mul) &&
+         "extents are polynomials");
+  if (extent.getKind() == AffineExprKind::Add)
+    return arith::AddIOp::create(builder, loc, lhs, rhs);
+  return arith::MulIOp::create(builder, loc, lhs, rhs);
+}
+
+/// An axis attribute counts the axes that collapsed as one.
+void adjustAxis(Operation *op, int64_t axes) {
+  if (auto axis = op->getAttrOfType<IntegerAttr>("axis"))
+    op->setAttr("axis", IntegerAttr::get(axis.getType(), axis.getInt() - (axes - 1)));
+  if (auto transpose = dyn_cast<TransposeOp>(op)) {
+    SmallVector<int64_t> permutation{0};
+    for (int64_t axis : transpose.getPermutation().drop_front(axes))
+      permutation.push_back(axis - (axes - 1));
+    transpose.setPermutation(permutation);
+  }
+}
+
+} // namespace
+
+func::FuncOp outlineKernel(const KernelGroup &group, func::FuncOp entry, StringRef name,
+                           function_ref<bool(Operation *, Operation *)> isInternalUse) {
+  RowCollapse collapse = findRowCollapse(group);
+  HeadViews views(group, collapse);
+  SmallVector<Value> operands = group.getOperands();
+  auto borderType = [&](Value value) {
+    RankedTensorType view = views.lookup(value);
+    return view ? view : collapse.getType(value);
+  };
+
+  SmallVector<RankedTensorType> types;
+  for (Value value : llvm::concat<const Value>(operands, group.results))
+    types.push_back(borderType(value));
+  for (Operation *op : group.ops)
+    types.push_back(collapse.getType(op->getResult(0)));
+  KernelSymbols symbols(types);
+
+  OpBuilder builder(entry);
+  Location loc = group.anchor->getLoc();
+  SmallVector<Type> inputs(symbols.getAtoms().size(), builder.getIndexType()), results;
+  for (Value operand : operands)
+    inputs.push_back(symbols.rename(borderType(operand)));
+  for (Value result : group.results)
+    results.push_back(symbols.rename(borderType(result)));
+  auto kernel = func::FuncOp::create(builder, loc, name, builder.getFunctionType(inputs, results));
+  kernel.setPrivate();
+  kernel->setAttr(kernelAttrName, builder.getUnitAttr());
+  SmallVector<int64_t> bounds;
+  SmallVector<Interval> moduleBounds = getSymbolBounds(entry);
+  for (AffineExpr atom : symbols.getAtoms()) {
+    Interval interval = getBounds(atom, moduleBounds).value_or(Interval{0, std::numeric_limits<int32_t>::max()});
+    bounds.append({interval.min, interval.max});
+  }
+  kernel->setAttr(boundsAttrName, builder.getDenseI64ArrayAttr(bounds));
+
+  Block *body = kernel.addEntryBlock();
+  builder.setInsertionPointToEnd(body);
+  IRMapping mapping;
+  for (auto [operand, argument] : llvm::zip_equal(operands, body->getArguments().take_back(operands.size())))
+    mapping.map(operand, createView(builder, loc, argument, symbols.rename(collapse.getType(operand))));
+  for (Operation *op : group.ops) {
+    Operation *clone = builder.clone(*op, mapping);
+    if (!isa<ConstantOp>(op))
+      clone->getResult(0).setType(symbols.rename(collapse.getType(op->getResult(0))));
+    if (collapse.axes > 1)
+      adjustAxis(clone, collapse.axes);
+  }
+  SmallVector<Value> returned;
+  for (auto [result, type] : llvm::zip_equal(group.results, results))
+    returned.push_back(createView(builder, loc, mapping.lookup(result), cast<RankedTensorType>(type)));
+  func::ReturnOp::create(builder, loc, returned);
+
+  builder.setInsertionPoint(group.getPosition());
+  SmallVector<Value> extents, arguments;
+  for (AffineExpr atom : symbols.getAtoms())
+    extents.push_back(createExtent(builder, loc, atom, entry));
+  SmallVector<Type> resultTypes;
+  for (Value operand : operands)
+    arguments.push_back(createView(builder, loc, operand, borderType(operand)));
+  for (Value result : group.results)
+    resultTypes.push_back(borderType(result));
+  auto call = CallOp::create(builder, loc, resultTypes, FlatSymbolRefAttr::get(kernel), extents, arguments);
+  for (auto [original, called] : llvm::zip_equal(group.results, call.getResults())) {
+    Value result = original;
+    Value view = createView(builder, loc, called, cast<RankedTensorType>(result.getType()));
+    Operation *producer = result.getDefiningOp();
+    result.replaceUsesWithIf(
+        view, [&](OpOperand &use) { return !isInternalUse(use.getOwner(), producer); });
+  }
+  return kernel;
+}
+
+} // namespace mlir::kiln

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Moves a group of ops into a kernel function of its own, still as kiln ops.
+#pragma once
+
+#include "compiler/transforms/KernelGroups.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+
+namespace mlir::kiln {
+
+/// Creates the function `name` before `entry` and calls it in place of the group, whose ops stay for the caller to erase; the call's
+/// results replace all uses but those in groups that compute the value again (`isInternalUse`).
+func::FuncOp outlineKernel(const KernelGroup &group, func::FuncOp entry, StringRef name,
+                           function_ref<bool(Operation *user, Operation *producer)> isInternalUse);
+
+} // namespace mlir::kiln

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Declarations of the passes of Passes.td, and of those that need more than options to be made.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::func {
+class FuncOp;
+}
+
+namespace mlir::kiln {
+
+#define GEN_PASS_DECL
+#include "compiler/transforms/Passes.h.inc"
+
+/// Target::weightTile: the tile of a contraction weight with so many outputs and inputs; 0: dense.
+using WeightTileFunction = std::function<int64_t(int64_t outputs, int64_t inputs)>;
+
+std::unique_ptr<Pass> createLayOutWeights(WeightTileFunction weightTile);
+
+#define GEN_PASS_REGISTRATION
+#include "compiler/transforms/Passes.h.inc"
+
+/// The passes above and the pipeline `kiln-pipeline`, for kiln-opt.
+void registerPasses();
+
+} // namespace mlir::kiln

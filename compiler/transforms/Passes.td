@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The compiler's passes. Pipeline.cpp alone orders them.
+#ifndef KILN_PASSES
+#define KILN_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def MergeProjections : Pass<"kiln-merge-projections", "::mlir::func::FuncOp"> {
+  let summary = "Join the projections of one value that an attention reads";
+  let description = [{
+    Before: three linears of the same value, each read by one attention only.
+    ```mlir
+    %q = kiln.linear %x, %wq ...   %k = kiln.linear %x, %wk ...   %v = kiln.linear %x, %wv ...
+    %y = kiln.attention %q, %k, %v ...
+    ```
+    After: one linear with a parameter of three sources; the attention reads slices of it.
+
+    Assumes weights and biases that nothing else uses; all of the linears have a bias or none has.
+  }];
+  let dependentDialects = ["::mlir::kiln::KilnDialect"];
+  let statistics = [Statistic<"numJoined", "num-joined", "linears that became part of another">];
+}
+
+def RecognizeAttention : Pass<"kiln-recognize-attention", "::mlir::func::FuncOp"> {
+  let summary = "Turn attention that is written out into kiln.attention";
+  let description = [{
+    Before: matmul(softmax(scale * matmul(q, transpose(k)) + mask), v), with the heads split by reshape and transpose, or as
+    batch axes of their own. After: kiln.attention of what the heads were split from. A constant mask that is 0 on and below the
+    diagonal and at most -1e9 above becomes `causal`.
+
+    Assumes canonical IR. The intermediate values must have no other use.
+  }];
+  let dependentDialects = ["::mlir::kiln::KilnDialect"];
+  let statistics = [Statistic<"numRecognized", "num-recognized", "attentions recognised">];
+}
+
+def LayOutWeights : Pass<"kiln-lay-out-weights", "::mlir::ModuleOp"> {
+  let summary = "Choose the stored layout of the weights that contractions read";
+  let description = [{
+    Before: `kiln.parameter ... : tensor<3072x768xf32>` read by a linear. After: `tensor<3072x768xf32, #kiln.tiled<0, 48>>`: the
+    dimension of the outputs is split by the tile that the target wants. All users see the layout, such as an embedding whose
+    table is the weight of the logits. Weights that something else than linear, matmul and embedding reads stay dense.
+  }];
+  let dependentDialects = ["::mlir::kiln::KilnDialect"];
+  let options = [Option<"tile", "tile", "int64_t", /*default=*/"0", "tile of every weight, without a target to ask">];
+  let statistics = [Statistic<"numTiled", "num-tiled", "parameters laid out in tiles">];
+}
+
+def FormKernels : Pass<"kiln-form-kernels", "::mlir::ModuleOp"> {
+  let summary = "Group ops into kernel functions";
+  let description = [{
+    Before: entry functions of kiln ops. After: entry functions of kiln.call, parameters, constants, views and loops; each call's
+    kernel function still holds kiln ops, over its own symbols, with leading axes collapsed where all ops work on rows.
+
+    How ops are grouped stands in KernelGroups.h.
+  }];
+  let dependentDialects = ["::mlir::kiln::KilnDialect", "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect"];
+  let statistics = [
+    Statistic<"numKernels", "num-kernels", "kernel functions">,
+    Statistic<"numFused", "num-fused", "ops that share a kernel with another">
+  ];
+}
+
+def LowerKernels : Pass<"kiln-lower-kernels", "::mlir::func::FuncOp"> {
+  let summary = "Decompose the ops of kernel functions into linalg on tensors";
+  let description = [{
+    Before: a kernel function of kiln ops. After: linalg.generic over tensor.empty, with the arguments that the result may share
+    memory with as `kiln.inplace`. Other functions stay as they are.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let statistics = [Statistic<"numGenerics", "num-generics", "linalg ops made">];
+}
+
+def ShareKernels : Pass<"kiln-share-kernels", "::mlir::ModuleOp"> {
+  let summary = "Make equal kernels one";
+  let description = [{
+    Kernel functions that differ in name and bounds only become one with the union of the bounds. The kernels are then named
+    kernel_0, kernel_1 ... in the order of their first calls.
+  }];
+  let dependentDialects = ["::mlir::kiln::KilnDialect"];
+  let statistics = [Statistic<"numShared", "num-shared", "kernels that another one replaced">];
+}
+
+def PlanMemory : Pass<"kiln-plan-memory", "::mlir::ModuleOp"> {
+  let summary = "Make sure that every tensor of an entry can have a place, and record the plan";
+  let description = [{
+    Inserts copies (calls of a kernel that does nothing else) where a value cannot be where it has to be: an output that is an
+    input or a constant or appears twice, a loop's carried value that others still read. After that PlanMemory.h finds a
+    place for every tensor. Records `kiln.arena_bytes` and `kiln.arena_lower_bound` on each entry.
+  }];
+  let dependentDialects = ["::mlir::kiln::KilnDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+  let statistics = [Statistic<"numCopies", "num-copies", "copies inserted">];
+}
+
+def VerifyKernels : Pass<"kiln-verify-kernels", "::mlir::ModuleOp"> {
+  let summary = "Check what a stage leaves";
+  let description = [{
+    Entry functions hold only what the host function can do; every run-time extent is stated; with `lowered`, kernels hold upstream
+    ops only and return what linalg ops produce.
+  }];
+  let dependentDialects = ["::mlir::kiln::KilnDialect"];
+  let options = [Option<"lowered", "lowered", "bool", /*default=*/"false", "kernels are linalg by now">];
+}
+
+def ExpandMath : Pass<"kiln-expand-math", "::mlir::func::FuncOp"> {
+  let summary = "Replace functions of the math library by polynomials that vectorise";
+  let description = [{
+    Before: math.exp, math.tanh, math.erf and others on f32 in kernel functions. After: arith, math.fma and bitcasts, with the
+    errors that ExpandMath.cpp states.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+  let statistics = [Statistic<"numExpanded", "num-expanded", "math ops replaced">];
+}
+
+#endif // KILN_PASSES

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The order of the passes, from what the frontend imports to kernels that a target compiles.
+#pragma once
+
+#include "compiler/transforms/Passes.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+
+namespace mlir::kiln {
+
+struct PipelineOptions {
+  /// Null: weights stay dense.
+  WeightTileFunction weightTile;
+};
+
+void buildPipeline(OpPassManager &passes, const PipelineOptions &options);
+
+/// The dialects that a module may hold on its way.
+void registerPipelineDialects(DialectRegistry &registry);
+
+} // namespace mlir::kiln

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The memory plan of an entry function: a place for every tensor value, in the entry and in the bodies of its loops.
+//
+//   Arena      offset: bytes from the start of the arena, a multiple of 64
+//   Argument   offset: the position among the entry's tensor arguments and results, arguments first
+//   Parameter  a weight (kiln.parameter); offset unused
+//   Constant   kiln.constant; offset unused
+//
+// A view (kiln.reshape) has the place of what it views. The carried value of a kiln.repeat, what the body yields for it, the
+// initial value and the result all have one place: the loop copies nothing. Offsets hold for all extents within their bounds.
+//
+// MemoryPlan::compute wants the form that kiln-plan-memory leaves, which also records on the entry
+//   kiln.arena_bytes = 1048576 : i64         what the arena needs
+//   kiln.arena_lower_bound = 1048576 : i64   the most bytes live at a time: no plan needs less
+#pragma once
+
+#include <string>
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace mlir::kiln {
+
+inline constexpr llvm::StringLiteral arenaBytesAttrName = "kiln.arena_bytes";
+inline constexpr llvm::StringLiteral arenaLowerBoundAttrName = "kiln.arena_lower_bound";
+
+struct MemoryPlacement {
+  enum class Kind { Arena, Argument, Parameter, Constant };
+
+  Kind kind = Kind::Arena;
+  int64_t offset = 0;
+
+  bool operator==(const MemoryPlacement &) const = default;
+};
+
+class MemoryPlan {
+public:
+  /// One buffer of the arena, for values that follow each other in place.
+  struct Buffer {
+    int64_t offset = 0;
+    int64_t bytes = 0; // a multiple of 64
+    int first = 0;     // the step that writes it first
+    int last = 0;      // the last step that reads it
+    SmallVector<Value> values;
+  };
+
+  static FailureOr<MemoryPlan> compute(func::FuncOp entry);
+
+  MemoryPlacement of(Value tensor) const;
+
+  int64_t arenaBytes() const { return bytes; }
+  int64_t lowerBound() const { return bound; }
+  ArrayRef<Buffer> getBuffers() const { return buffers; }
+  int getNumSteps() const { return steps; }
+
+private:
+  DenseMap<Value, MemoryPlacement> places;
+  SmallVector<Buffer> buffers;
+  int64_t bytes = 0, bound = 0;
+  int steps = 0;
+};
+
+/// A table of the buffers and a picture, offset down and time across.
+std::string printMemoryPlan(func::FuncOp entry, const MemoryPlan &plan);
+
+/// The value behind views.
+Value getViewed(Value tensor);
+
+} // namespace mlir::kiln

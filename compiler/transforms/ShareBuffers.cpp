@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// 1. Number the steps; find the first and last step of every value.
+// 2. A loop's initial, carried, yielded and resulting value share a buffer, or a conflict is noted.
+// 3. A call's result shares the buffer of an argument that it may overwrite and that nothing reads afterwards.
+// 4. What the entry returns is in the caller's memory from the start, or a conflict is noted.
+// Two values may share a buffer if the one is not read any more when the other is written.
+#include "compiler/transforms/ShareBuffers.h"
+
+#include "compiler/transforms/PlanMemory.h"
+
+namespace mlir::kiln {
+
+Value getViewed(Value tensor) {
+  while (auto view = tensor.getDefiningOp<ReshapeOp>())
+    tensor = view.getX();
+  return tensor;
+}
+
+BufferSharing::BufferSharing(func::FuncOp entry) : entry(entry), bounds(getSymbolBounds(entry)) {
+  number(entry.getBody().front());
+  findLastUses();
+  shareLoops();
+  shareInPlace();
+  shareOutputs();
+}
+
+void BufferSharing::addNode(Value value, int first) {
+  auto type = cast<RankedTensorType>(value.getType());
+  AffineExpr elements = getProduct(getExtents(type), type.getContext());
+  int64_t elementBytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  auto interval = getBounds(elements, bounds);
+  int64_t most = interval ? interval->max : 0; // without bounds there is no plan; MemoryPlan::compute says so
+  nodeOf[value] = nodes.size();
+  buffers.push_back({static_cast<unsigned>(nodes.size())});
+  nodes.push_back({value, first, first, static_cast<int64_t>(llvm::alignTo(most * elementBytes, 64)), elements,
+                   static_cast<unsigned>(nodes.size())});
+}
+
+void BufferSharing::number(Block &block) {
+  for (Operation &op : block) {
+    if (auto call = dyn_cast<CallOp>(op)) {
+      stepsOf[&op] = {steps, steps};
+      for (Value result : call.getResults())
+        addNode(result, steps);
+      calls.push_back(call);
+      ++steps;
+    } else if (auto repeat = dyn_cast<RepeatOp>(op)) {
+      int begin = steps++;
+      for (Value carried : repeat.getCarried())
+        addNode(carried, begin);
+      number(repeat.getBody().front());
+      int end = steps++;
+      stepsOf[&op] = {begin, end};
+      stepsOf[repeat.getYield()] = {end, end};
+      for (Value result : repeat.getResults())
+        addNode(result, end);
+      repeats.push_back(repeat); // inner ones first
+    } else if (isa<func::ReturnOp>(op)) {
+      stepsOf[&op] = {steps, steps};
+      ++steps;
+    }
+  }
+}
+
+/// When the use reads: a use inside a loop that the value comes into from outside lasts to the loop's end.
+int BufferSharing::getStep(OpOperand &use, Block *definer) const {
+  Operation *owner = use.getOwner();
+  if (owner->getBlock() == definer)
+    return stepsOf.lookup(owner).first;
+  return stepsOf.lookup(definer->findAncestorOpInBlock(*owner)).second;
+}
+
+void BufferSharing::findLastUses() {
+  for (Node &node : nodes) {
+    SmallVector<Value> aliases{node.value};
+    while (!aliases.empty()) {
+      for (OpOperand &use : aliases.pop_back_val().getUses())
+        if (auto view = dyn_cast<ReshapeOp>(use.getOwner()))
+          aliases.push_back(view.getResult());
+        else
+          node.last = std::max(node.last, getStep(use, node.value.getParentBlock()));
+    }
+  }
+}
+
+/// The later value may be written where the earlier one is.
+bool BufferSharing::mayShare(const Node &earlier, const Node &later) const {
+  if (earlier.last != later.first)
+    return earlier.last < later.first;
+  // The border of a loop.
+  if (auto carried = dyn_cast<BlockArgument>(later.value)) {
+    auto repeat = cast<RepeatOp>(carried.getOwner()->getParentOp());
+    return getViewed(repeat.getInits()[carried.getArgNumber()]) == earlier.value;
+  }
+  auto result = cast<OpResult>(later.value);
+  if (auto repeat = dyn_cast<RepeatOp>(result.getOwner()))
+    return getViewed(repeat.getYield().getValues()[result.getResultNumber()]) == earlier.value;
+  auto call = cast<CallOp>(result.getOwner());
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
+  auto inPlace = kernel->getAttrOfType<DenseI64ArrayAttr>(inplaceAttrName);
+  FunctionType type = kernel.getFunctionType();
+  Type written = type.getResult(result.getResultNumber());
+  for (auto [i, argument] : llvm::enumerate(call.getArguments()))
+    if (getViewed(argument) == earlier.value &&
+        (!inPlace || !llvm::is_contained(inPlace.asArrayRef(), i) ||
+         type.getInput(call.getExtents().size() + i) != written))
+      return false;
+  return true;
+}
+
+bool BufferSharing::tryShare(Value lhs, Value rhs) {
+  auto left = nodeOf.find(getViewed(lhs)), right = nodeOf.find(getViewed(rhs));
+  if (left == nodeOf.end() || right == nodeOf.end())
+    return false; // an input, a weight or a constant: not to be written
+  unsigned into = nodes[left->second].buffer, from = nodes[right->second].buffer;
+  if (into == from)
+    return true;
+  for (unsigned i : buffers[into])
+    for (unsigned j : buffers[from]) {
+      const Node &a = nodes[i], &b = nodes[j];
+      if (a.elements != b.elements || a.bytes != b.bytes || (!mayShare(a, b) && !mayShare(b, a)))
+        return false;
+    }
+  for (unsigned j : buffers[from])
+    nodes[j].buffer = into;
+  llvm::append_range(buffers[into], buffers[from]);
+  buffers[from].clear();
+  return true;
+}
+
+void BufferSharing::shareLoops() {
+  for (RepeatOp repeat : repeats)
+    for (auto [i, carried] : llvm::enumerate(repeat.getCarried())) {
+      OpOperand &yielded = repeat.getYield()->getOpOperand(i), &init = repeat->getOpOperand(i);
+      tryShare(carried, repeat.getResult(i));
+      if (!tryShare(carried, yielded.get()))
+        conflicts.push_back(&yielded);
+      if (!tryShare(carried, init.get()))
+        conflicts.push_back(&init);
+    }
+}
+
+void BufferSharing::shareInPlace() {
+  for (CallOp call : calls) {
+    auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
+    auto inPlace = kernel->getAttrOfType<DenseI64ArrayAttr>(inplaceAttrName);
+    for (Value result : call.getResults())
+      for (int64_t number : inPlace ? inPlace.asArrayRef() : ArrayRef<int64_t>())
+        tryShare(call.getArguments()[number], result);
+  }
+}
+
+void BufferSharing::shareOutputs() {
+  for (OpOperand &operand : entry.getBody().front().getTerminator()->getOpOperands()) {
+    auto node = nodeOf.find(getViewed(operand.get()));
+    if (node == nodeOf.end() || !outputs.try_emplace(nodes[node->second].buffer, operand.getOperandNumber()).second)
+      conflicts.push_back(&operand);
+  }
+}
+
+} // namespace mlir::kiln

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Two kernels are equal if their text is, without name and bounds. Calls are visited in the order of execution, so the result does
+// not depend on anything but the model.
+#include "compiler/transforms/Passes.h"
+
+#include "compiler/dialect/KilnDialect.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace mlir::kiln {
+
+#define GEN_PASS_DEF_SHAREKERNELS
+#include "compiler/transforms/Passes.h.inc"
+
+namespace {
+
+std::string getStructure(func::FuncOp kernel) {
+  OwningOpRef<func::FuncOp> copy(kernel.clone());
+  copy->setName("kernel");
+  (*copy)->removeAttr(boundsAttrName);
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  copy->print(stream, OpPrintingFlags().useLocalScope());
+  return text;
+}
+
+void uniteBounds(func::FuncOp kernel, func::FuncOp other) {
+  auto lhs = kernel->getAttrOfType<DenseI64ArrayAttr>(boundsAttrName),
+       rhs = other->getAttrOfType<DenseI64ArrayAttr>(boundsAttrName);
+  SmallVector<int64_t> bounds(lhs.asArrayRef());
+  for (auto [i, bound] : llvm::enumerate(rhs.asArrayRef()))
+    bounds[i] = i % 2 ? std::max(bounds[i], bound) : std::min(bounds[i], bound);
+  kernel->setAttr(boundsAttrName, DenseI64ArrayAttr::get(kernel.getContext(), bounds));
+}
+
+struct ShareKernels : impl::ShareKernelsBase<ShareKernels> {
+  using ShareKernelsBase::ShareKernelsBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    llvm::StringMap<func::FuncOp> byStructure;
+    llvm::MapVector<func::FuncOp, SmallVector<CallOp>> calls; // of the kernels that stay
+    DenseMap<func::FuncOp, func::FuncOp> replacements;
+    module.walk<WalkOrder::PreOrder>([&](CallOp call) {
+      auto kernel = module.lookupSymbol<func::FuncOp>(call.getCallee());
+      func::FuncOp &kept = replacements[kernel];
+      if (!kept) {
+        kept = byStructure.try_emplace(getStructure(kernel), kernel).first->second;
+        if (kept != kernel) {
+          uniteBounds(kept, kernel);
+          ++numShared;
+        }
+      }
+      calls[kept].push_back(call);
+    });
+
+    for (auto kernel : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+      if (kernel->hasAttr(kernelAttrName) && !calls.contains(kernel))
+        kernel.erase();
+    // Out of the way first, as the final names may be taken by others that have yet to be named.
+    int64_t count = 0;
+    for (auto &[kernel, users] : calls)
+      kernel.setName("kiln_renamed_" + std::to_string(count++));
+    count = 0;
+    Operation *previous = nullptr;
+    for (auto &[kernel, users] : calls) {
+      do
+        kernel.setName("kernel_" + std::to_string(count++));
+      while (llvm::count_if(module.getOps<func::FuncOp>(),
+                            [&](func::FuncOp other) { return other.getName() == kernel.getName(); }) > 1);
+      for (CallOp call : users)
+        call.setCallee(kernel.getName());
+      if (previous)
+        kernel->moveAfter(previous);
+      else
+        kernel->moveBefore(module.getBody(), module.getBody()->begin());
+      previous = kernel;
+    }
+  }
+};
+
+} // namespace
+} // namespace mlir::kiln

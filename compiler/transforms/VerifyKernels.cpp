@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the stages promise to each other (docs/design.md section 4), checked: a pass that breaks it fails here and not in a target.
+#include "compiler/transforms/Passes.h"
+
+#include "compiler/dialect/Extents.h"
+#include "compiler/dialect/KilnDialect.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace mlir::kiln {
+
+#define GEN_PASS_DEF_VERIFYKERNELS
+#include "compiler/transforms/Passes.h.inc"
+
+namespace {
+
+bool isIndexArithmetic(Operation *op) {
+  return isa<arith::ConstantOp, arith::AddIOp, arith::MulIOp, affine::AffineApplyOp>(op) &&
+         op->getResult(0).getType().isIndex();
+}
+
+LogicalResult verifyExtents(Operation *op, TypeRange types) {
+  for (Type type : types) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    bool isTiled = tensor && isa_and_nonnull<TiledAttr>(tensor.getEncoding());
+    if (tensor && !isTiled && !hasExtents(tensor))
+      return op->emitError() << "requires every run-time extent stated, got " << type;
+  }
+  return success();
+}
+
+LogicalResult verifyEntryOp(Operation *op) {
+  if (failed(verifyExtents(op, op->getResultTypes())))
+    return failure();
+  if (isa<CallOp, ParameterOp, ConstantOp, ReshapeOp, RepeatOp, YieldOp, func::ReturnOp>(op) || isIndexArithmetic(op))
+    return success();
+  return op->emitError() << "requires a kernel: only calls, parameters, constants, reshapes and loops stay in an entry";
+}
+
+LogicalResult verifyLoweredOp(Operation *op) {
+  if (op->getParentOfType<linalg::LinalgOp>()) {
+    if (isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
+        isa<linalg::IndexOp, linalg::YieldOp, tensor::ExtractOp>(op))
+      return success();
+  } else if (isa<linalg::GenericOp, linalg::FillOp, tensor::EmptyOp, func::ReturnOp, arith::ConstantOp>(op) ||
+             isIndexArithmetic(op)) {
+    return success();
+  }
+  return op->emitError() << "requires a decomposition: it is no op that a lowered kernel may hold";
+}
+
+LogicalResult verifyKernel(func::FuncOp kernel, bool isLowered) {
+  size_t indices = llvm::count_if(kernel.getArgumentTypes(), [](Type type) { return type.isIndex(); });
+  auto bounds = kernel->getAttrOfType<DenseI64ArrayAttr>(boundsAttrName);
+  if (!bounds || bounds.size() != 2 * static_cast<int64_t>(indices))
+    return kernel.emitError() << "requires bounds for each of " << indices << " symbols";
+  for (auto [i, type] : llvm::enumerate(kernel.getArgumentTypes()))
+    if (type.isIndex() != (i < indices))
+      return kernel.emitError() << "requires its index arguments first";
+  if (failed(verifyExtents(kernel, kernel.getArgumentTypes())) || !isLowered)
+    return success(!isLowered);
+  WalkResult result = kernel.getBody().walk([](Operation *op) {
+    bool hasTensors = !op->getParentOfType<linalg::LinalgOp>();
+    if (failed(verifyLoweredOp(op)) || (hasTensors && failed(verifyExtents(op, op->getResultTypes()))))
+      return WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    return failure();
+  for (Value value : kernel.getBody().front().getTerminator()->getOperands())
+    if (!isa_and_nonnull<linalg::LinalgOp>(value.getDefiningOp()))
+      return kernel.emitError() << "requires results that linalg ops produce";
+  return success();
+}
+
+struct VerifyKernels : impl::VerifyKernelsBase<VerifyKernels> {
+  using VerifyKernelsBase::VerifyKernelsBase;
+
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (function->hasAttr(kernelAttrName)) {
+        if (failed(verifyKernel(function, lowered)))
+          return signalPassFailure();
+        continue;
+      }
+      if (!function->hasAttr(entryAttrName))
+        continue;
+      WalkResult result = function.getBody().walk([](Operation *op) {
+        return failed(verifyEntryOp(op)) ? WalkResult::interrupt() : WalkResult::advance();
+      });
+      if (result.wasInterrupted())
+        return signalPassFailure();
+    }
+  }
+};
+
+} // namespace
+} // namespace mlir::kiln
