@@ -10,10 +10,11 @@ template <int Layers, int Width, int Heads> struct CharGpt : kiln::Model {
   static constexpr int characters = static_cast<int>(char_gpt::vocabulary.size());
   static constexpr kiln::Names inputs{"tokens"};
   static constexpr kiln::Names outputs{"logits"};
+  static constexpr kiln::BlockOptions options{.activation = kiln::Activation::gelu_tanh, .causal = true};
 
   kiln::Embedding<characters, Width> wte{"wte"};
   kiln::Embedding<256, Width> wpe{"wpe"};
-  kiln::Stack<Layers, kiln::EncoderBlock<Width, Heads, 4 * Width>> h{"h"};
+  kiln::Stack<Layers, kiln::EncoderBlock<Width, Heads, 4 * Width, options>> h{"h"};
   kiln::LayerNorm<Width> ln_f{"ln_f"};
 
   constexpr auto forward(kiln::Tensor<kiln::i32, T> tokens) const {
