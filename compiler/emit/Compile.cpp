@@ -158,7 +158,7 @@ LogicalResult ModelCompiler::compileHost(ModuleOp module, const Target &target, 
       report.memoryPlan += mlir::kiln::printMemoryPlan(function, *plan);
     EntryCode code{kernelSymbol(target, entry.name), static_cast<uint64_t>(plan->arenaBytes()),
                    static_cast<uint64_t>(plan->lowerBound()), 0};
-    function.walk([&](func::CallOp call) {
+    function.walk([&](mlir::kiln::CallOp call) {
       auto kernel = kernels.find(call.getCallee());
       if (kernel != kernels.end())
         code.scratchBytes = std::max<uint64_t>(code.scratchBytes, kernel->second.scratchBytes);

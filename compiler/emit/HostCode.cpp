@@ -36,7 +36,7 @@ public:
 
 private:
   LogicalResult emitBlock(Block &block);
-  LogicalResult emitCall(func::CallOp call);
+  LogicalResult emitCall(kd::CallOp call);
   LogicalResult emitRepeat(kd::RepeatOp repeat);
   LogicalResult emitIndex(Operation &op);
 
@@ -85,9 +85,9 @@ private:
 LogicalResult HostEmitter::emit() {
   // Room for the largest call's descriptors, reused by each.
   unsigned mostBuffers = 1, mostDims = 1;
-  entry.walk([&](func::CallOp call) {
+  entry.walk([&](kd::CallOp call) {
     unsigned count = 0, rank = 0;
-    for (Type type : llvm::concat<const Type>(call.getOperandTypes(), call.getResultTypes()))
+    for (Type type : llvm::concat<const Type>(call->getOperandTypes(), call->getResultTypes()))
       if (auto tensor = dyn_cast<RankedTensorType>(type)) {
         ++count;
         rank += storedShape(tensor).size();
@@ -130,7 +130,7 @@ LogicalResult HostEmitter::emitBlock(Block &block) {
   for (Operation &op : block) {
     LogicalResult result =
         llvm::TypeSwitch<Operation *, LogicalResult>(&op)
-            .Case<func::CallOp>([&](auto call) { return emitCall(call); })
+            .Case<kd::CallOp>([&](auto call) { return emitCall(call); })
             .Case<kd::RepeatOp>([&](auto repeat) { return emitRepeat(repeat); })
             .Case<affine::AffineApplyOp, arith::ConstantOp, arith::AddIOp, arith::MulIOp>(
                 [&](Operation *index) { return emitIndex(*index); })
@@ -212,8 +212,7 @@ Value HostEmitter::globalOf(kd::ConstantOp constantOp) {
 }
 
 FailureOr<Value> HostEmitter::addressOf(Value tensor) {
-  while (auto view = tensor.getDefiningOp<kd::ReshapeOp>())
-    tensor = view.getOperand();
+  tensor = kd::getViewed(tensor);
   if (auto parameter = tensor.getDefiningOp<kd::ParameterOp>()) {
     PackedRange range = input.weights.of(parameter);
     Value address = byteAddress(load(pointer, frameArgument, frame::weights), range.offset);
@@ -286,13 +285,13 @@ FailureOr<Value> HostEmitter::fillBuffer(Value tensor, unsigned slot, unsigned &
   return at;
 }
 
-LogicalResult HostEmitter::emitCall(func::CallOp call) {
+LogicalResult HostEmitter::emitCall(kd::CallOp call) {
   auto symbol = input.kernelSymbols.find(call.getCallee());
   if (symbol == input.kernelSymbols.end())
     return call.emitOpError("calls a kernel that was not compiled");
   SmallVector<Value> arguments{load(pointer, frameArgument, frame::worker)};
   unsigned slot = 0, firstDim = 0;
-  for (Value value : llvm::concat<Value>(llvm::to_vector(call.getOperands()), llvm::to_vector(call.getResults()))) {
+  for (Value value : llvm::concat<Value>(llvm::to_vector(call->getOperands()), llvm::to_vector(call->getResults()))) {
     if (value.getType().isIndex()) {
       arguments.push_back(LLVM::TruncOp::create(builder, loc, i32, indices.lookup(value)));
       continue;

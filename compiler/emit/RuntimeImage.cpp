@@ -1,8 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The run time's archive and header, carried inside the compiler so that a generator needs no files beside it.
 #include "compiler/emit/Object.h"
 
-extern "C" const char kiln_runtime_archive_begin[], kiln_runtime_archive_end[];
-extern "C" const char kiln_runtime_header_begin[], kiln_runtime_header_end[];
+// The build defines the two paths.
+__asm__(".section .rodata\n"
+        ".balign 16\n"
+        "kiln_runtime_archive_begin:\n"
+        ".incbin \"" KILN_RUNTIME_ARCHIVE "\"\n"
+        "kiln_runtime_archive_end:\n"
+        "kiln_runtime_header_begin:\n"
+        ".incbin \"" KILN_RUNTIME_HEADER "\"\n"
+        "kiln_runtime_header_end:\n"
+        ".globl kiln_runtime_archive_begin, kiln_runtime_archive_end, kiln_runtime_header_begin, kiln_runtime_header_end\n"
+        ".hidden kiln_runtime_archive_begin\n"
+        ".hidden kiln_runtime_archive_end\n"
+        ".hidden kiln_runtime_header_begin\n"
+        ".hidden kiln_runtime_header_end\n"
+        ".text\n");
+
+#define KILN_HIDDEN __attribute__((visibility("hidden")))
+extern "C" KILN_HIDDEN const char kiln_runtime_archive_begin[], kiln_runtime_archive_end[];
+extern "C" KILN_HIDDEN const char kiln_runtime_header_begin[], kiln_runtime_header_end[];
 
 namespace kiln {
 
