@@ -20,6 +20,27 @@ void vectorizeGuarded(Halide::Stage stage, Var var, const Expr &extent, int lane
     stage.vectorize(var, lanes, TailStrategy::GuardWithIf);
 }
 
+void vectorizeReduction(const Stage &stage, int lanes, int vectors, llvm::function_ref<void(Halide::Func)> placePart) {
+  if (!reorderableCombiner(stage.op))
+    return;
+  Halide::Func func = stage.funcs.front();
+  Halide::RVar loop = stage.domain[0], outer("outer"), inner("inner");
+  int width = lanes;
+  if (const int64_t *fixed = Halide::Internal::as_const_int(loop.extent())) {
+    width = lanes * vectors;
+    while (width > *fixed || (*fixed % width && width > lanes))
+      width /= 2;
+  }
+  if (width < 2)
+    return;
+  Var part("part");
+  func.update().split(loop, outer, inner, width);
+  Halide::Func parts = func.update().rfactor(inner, part);
+  placePart(parts);
+  parts.vectorize(part).update().vectorize(part);
+  func.update().atomic().vectorize(inner);
+}
+
 void scheduleStore(const Output &output, int lanes, int64_t taskElements) {
   if (output.rank() == 0)
     return;

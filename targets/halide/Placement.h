@@ -16,6 +16,10 @@ int vectorLanes(const MachineModel &machine);
 /// guarded: nothing outside the extent is read or stored.
 void vectorizeGuarded(Halide::Stage stage, Halide::Var var, const Halide::Expr &extent, int lanes);
 
+/// Reduces along the innermost reduction loop in up to `vectors` vectors of `lanes` partial results, which `placePart` places. Does nothing
+/// for a reduction whose order matters.
+void vectorizeReduction(const Stage &stage, int lanes, int vectors, llvm::function_ref<void(Halide::Func)> placePart);
+
 /// Spreads the outer loops of an output over the workers, in tasks of at least `taskElements` elements; vectorises the innermost one.
 void scheduleStore(const Output &output, int lanes, int64_t taskElements);
 

@@ -25,9 +25,12 @@ private:
 
   Scope<Interval> scope;
 
+  /// Constants, or infinite.
   Interval bounds(const Expr &e) {
-    return e.type().is_int() || e.type().is_uint() ? bounds_of_expr_in_scope(e, scope, empty_func_value_bounds(), true)
-                                                   : Interval::everything();
+    if (!e.type().is_int() && !e.type().is_uint())
+      return Interval::everything();
+    Interval found = bounds_of_expr_in_scope(e, scope, empty_func_value_bounds(), /*const_bound=*/true);
+    return {simplify(found.min), simplify(found.max)};
   }
 
   void visit(const LetStmt *op) override {
@@ -59,7 +62,7 @@ private:
   int64_t heapBytes(const Allocate *op) {
     int64_t bytes = op->type.bytes();
     for (const Expr &extent : op->extents) {
-      const int64_t *largest = as_const_int(simplify(bounds(extent).max));
+      const int64_t *largest = as_const_int(bounds(extent).max);
       if (!largest) {
         unbounded = op->name;
         return 0;

@@ -4,6 +4,7 @@
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -184,6 +185,67 @@ bool hasPointwiseUses(linalg::GenericOp op) {
       return false;
   }
   return usesArePointwise(op.getResult(0));
+}
+
+//===- Alignment --------------------------------------------------------------------------------------------------------------===//
+
+Alignment::Alignment(func::FuncOp kernel) {
+  for (Value value : kernel.getBody().front().getTerminator()->getOperands())
+    for (unsigned i = 0, rank = cast<RankedTensorType>(value.getType()).getRank(); i < rank; ++i)
+      merge(value, i, i);
+  for (Operation &op : llvm::reverse(kernel.getBody().front()))
+    if (auto generic = dyn_cast<linalg::GenericOp>(op))
+      visit(generic);
+}
+
+int Alignment::get(Value value, unsigned dimension) const {
+  auto found = table.find({value, dimension});
+  return found == table.end() ? -2 : found->second;
+}
+
+void Alignment::merge(Value value, unsigned dimension, int with) {
+  auto [entry, isNew] = table.try_emplace({value, dimension}, with);
+  if (!isNew && entry->second != with)
+    entry->second = -1;
+}
+
+void Alignment::visit(linalg::GenericOp op) {
+  SmallVector<int> loops(op.getNumLoops(), -1);
+  for (auto [init, result] : llvm::zip_equal(op.getDpsInitsMutable(), op.getResults()))
+    for (auto [i, expr] : llvm::enumerate(op.getMatchingIndexingMap(&init).getResults()))
+      if (auto dim = dyn_cast<AffineDimExpr>(expr); dim && get(result, i) >= 0)
+        loops[dim.getPosition()] = get(result, i);
+  for (OpOperand *input : op.getDpsInputOperands())
+    for (auto [i, expr] : llvm::enumerate(op.getMatchingIndexingMap(input).getResults())) {
+      auto dim = dyn_cast<AffineDimExpr>(expr);
+      merge(input->get(), i, dim ? loops[dim.getPosition()] : -1);
+    }
+  op.getRegion().walk([&](tensor::ExtractOp extract) {
+    for (unsigned i = 0; i < extract.getIndices().size(); ++i)
+      merge(extract.getTensor(), i, -1);
+  });
+}
+
+bool hasOneResultShape(func::FuncOp kernel) {
+  auto types = kernel.getResultTypes();
+  auto first = types.empty() ? RankedTensorType() : dyn_cast<RankedTensorType>(types.front());
+  return first && llvm::all_of(types, [&](Type type) {
+    auto other = dyn_cast<RankedTensorType>(type);
+    return other && other.getShape() == first.getShape() && other.getEncoding() == first.getEncoding();
+  });
+}
+
+bool readsAlongReduction(linalg::GenericOp op) {
+  SmallVector<utils::IteratorType> kinds = op.getIteratorTypesArray();
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    AffineMap map = op.getMatchingIndexingMap(input);
+    if (map.getNumResults() == 0)
+      continue;
+    for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
+      if (kinds[loop] == utils::IteratorType::reduction && map.getResult(map.getNumResults() - 1).isFunctionOfDim(loop))
+        return true;
+  }
+  return false;
 }
 
 } // namespace kiln::halide

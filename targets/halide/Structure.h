@@ -39,6 +39,26 @@ int64_t largestExtent(mlir::linalg::GenericOp op, unsigned loop);
 /// of the kernel have its extents.
 bool hasPointwiseUses(mlir::linalg::GenericOp op);
 
+/// For every stage and each of its dimensions the dimension of the kernel's results with the same index.
+class Alignment {
+public:
+  explicit Alignment(mlir::func::FuncOp kernel);
+  /// -1: none or several; -2: nothing uses the dimension.
+  int get(mlir::Value value, unsigned dimension) const;
+
+private:
+  void merge(mlir::Value value, unsigned dimension, int with);
+  void visit(mlir::linalg::GenericOp op);
+
+  llvm::DenseMap<std::pair<mlir::Value, unsigned>, int> table;
+};
+
+/// Whether all results of the kernel have one shape.
+bool hasOneResultShape(mlir::func::FuncOp kernel);
+
+/// Whether an operand's innermost index depends on a reduction loop.
+bool readsAlongReduction(mlir::linalg::GenericOp op);
+
 /// The combining op of a reduction with one result if it is one that may be reordered; null otherwise.
 mlir::Operation *reorderableCombiner(mlir::linalg::GenericOp op);
 

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Norms, softmaxes, means, maxima: reductions whose other dimensions are dimensions of the result ("rows"). One row at a time: its
+// reductions and what several of them read are computed in scratch memory that stays in the first level cache, then the row is stored.
+// Rows are spread over the workers. A reduction along another than the innermost dimension takes a vector of rows at a time instead.
+#include "targets/halide/Placement.h"
+#include "targets/halide/Structure.h"
+#include "llvm/ADT/BitVector.h"
+
+namespace kiln::halide {
+
+using namespace mlir;
+using Halide::Func;
+using Halide::TailStrategy;
+using Halide::Var;
+
+namespace {
+
+/// How the reductions of a kernel lie relative to its result. Dimensions count from the outermost one.
+struct Rows {
+  llvm::BitVector dims;                       // dimensions of the result that are rows
+  llvm::DenseSet<Operation *> atRow;          // reductions that are computed for a row
+  llvm::DenseSet<Operation *> perRow;         // pointwise stages whose dimensions are all rows
+  llvm::DenseMap<Operation *, int> innermost; // the dimension of the result that an op's innermost one is, -1: none
+  bool reducesInnermost = false;
+};
+
+std::optional<Rows> findRows(func::FuncOp kernel) {
+  if (!hasOneResultShape(kernel))
+    return std::nullopt;
+  auto first = cast<RankedTensorType>(kernel.getResultTypes().front());
+  Alignment alignment(kernel);
+  Rows rows;
+  rows.dims.resize(first.getRank());
+  SmallVector<linalg::GenericOp> pointwise;
+  for (linalg::GenericOp op : kernel.getOps<linalg::GenericOp>()) {
+    auto type = cast<RankedTensorType>(op.getResult(0).getType());
+    rows.innermost[op] = type.getRank() ? alignment.get(op.getResult(0), type.getRank() - 1) : -1;
+    if (op.getNumReductionLoops() == 0) {
+      pointwise.push_back(op);
+      continue;
+    }
+    Value result = op.getResult(0);
+    SmallVector<int> dims;
+    for (Value each : op.getResults())
+      for (unsigned i = 0, rank = cast<RankedTensorType>(result.getType()).getRank(); i < rank; ++i)
+        dims.push_back(cast<RankedTensorType>(each.getType()).getDimSize(i) == 1 ? -2 : alignment.get(each, i));
+    if (llvm::is_contained(dims, -1) || llvm::all_of(dims, [](int d) { return d < 0; }))
+      continue;
+    rows.atRow.insert(op);
+    for (int dim : dims)
+      if (dim >= 0)
+        rows.dims.set(dim);
+    rows.reducesInnermost |= readsAlongReduction(op);
+  }
+  if (rows.atRow.empty())
+    return std::nullopt;
+  for (linalg::GenericOp op : pointwise) {
+    Value result = op.getResult(0);
+    bool isPerRow = op.getNumResults() == 1;
+    for (unsigned i = 0, rank = cast<RankedTensorType>(result.getType()).getRank(); i < rank; ++i) {
+      int at = alignment.get(result, i);
+      isPerRow &= at >= 0 && rows.dims.test(at);
+    }
+    if (isPerRow && !llvm::is_contained(kernel.getBody().front().getTerminator()->getOperands(), result))
+      rows.perRow.insert(op);
+  }
+  return rows;
+}
+
+/// Whether it pays to keep the stage's values of a row instead of computing them for each use.
+bool isWorthKeeping(linalg::GenericOp op) {
+  unsigned uses = 0;
+  for (Value result : op.getResults())
+    uses += std::distance(result.use_begin(), result.use_end());
+  return uses > 1 && op.getBlock()->getOperations().size() > 1;
+}
+
+class RowReduction : public Strategy {
+public:
+  RowReduction(Rows rows, const MachineModel &machine) : rows(std::move(rows)), lanes(vectorLanes(machine)) {}
+
+  llvm::StringRef name() const override { return "row_reduction"; }
+  SearchSpace searchSpace() const override {
+    return {makeParameter("task", {1024, 4096, 16384, 65536}, 16384), makeParameter("vectors", {1, 2, 4}, 4)};
+  }
+  void schedule(Translator &translator, const SchedulePoint &point) override;
+
+private:
+  bool isUsedAtRow(Operation *op) const;
+
+  Rows rows;
+  int lanes;
+};
+
+/// Whether all uses of the op's results, through stages that may be inlined, are at the row.
+bool RowReduction::isUsedAtRow(Operation *op) const {
+  for (Operation *user : op->getUsers()) {
+    auto generic = dyn_cast<linalg::GenericOp>(user);
+    if (!generic)
+      generic = user->getParentOfType<linalg::GenericOp>();
+    if (!generic)
+      continue;  // a result of the kernel
+    if (generic.getNumReductionLoops() ? !rows.atRow.contains(generic) : !isUsedAtRow(generic))
+      return false;
+  }
+  return true;
+}
+
+void RowReduction::schedule(Translator &translator, const SchedulePoint &point) {
+  const Output &output = translator.outputs.front();
+  Func store = output.func;
+  unsigned rank = output.rank();
+  auto isRow = [&](unsigned dim) { return rows.dims.test(rank - 1 - dim); };
+  bool innermostIsRow = isRow(0), isVectorOfRows = innermostIsRow && !rows.reducesInnermost;
+
+  // Columns inside, rows outside. The row loop is the innermost of the rows' loops.
+  Var vector("vector"), lane("lane"), block("block"), within("within");
+  std::vector<Halide::VarOrRVar> order;
+  std::vector<unsigned> rowDims;
+  if (isVectorOfRows)
+    order.push_back(lane);
+  for (unsigned dim = 0; dim < rank; ++dim) {
+    if (isRow(dim))
+      rowDims.push_back(dim);
+    else
+      order.push_back(dimensionVar(dim));
+  }
+  if (isVectorOfRows)
+    store.split(dimensionVar(0), vector, lane, lanes, TailStrategy::GuardWithIf);
+  for (unsigned dim : rowDims)
+    order.push_back(isVectorOfRows && dim == 0 ? vector : dimensionVar(dim));
+  if (order.size() > 1)
+    store.reorder(order);
+  Var level = isVectorOfRows ? vector : dimensionVar(rowDims.front());
+
+  // Tasks: blocks of the outermost row dimension that has more than one row.
+  unsigned outer = rowDims.back();
+  while (outer != rowDims.front() && output.bounds[outer] == 1)
+    outer = *std::prev(llvm::find(rowDims, outer));
+  int64_t inner = 1;
+  for (unsigned dim = 0; dim < rank; ++dim)
+    if (dim != outer && (dim < outer || !isRow(dim)))
+      inner *= output.bounds[dim];
+  if (!isVectorOfRows || outer != 0) {
+    int64_t chunk = std::max<int64_t>(1, point.at("task") / std::max<int64_t>(inner, 1));
+    if (output.bounds[outer] > chunk) {
+      if (chunk == 1) {
+        store.parallel(dimensionVar(outer));
+      } else {
+        store.split(dimensionVar(outer), block, within, int(chunk), TailStrategy::GuardWithIf).parallel(block);
+        if (outer == rowDims.front())
+          level = within;
+      }
+    }
+  } else {
+    store.parallel(vector);
+  }
+  if (isVectorOfRows)
+    store.vectorize(lane);
+  else if (!innermostIsRow)
+    vectorizeGuarded(store, dimensionVar(0), output.extents[0], lanes);
+
+  // What a row needs.
+  llvm::DenseSet<Operation *> placed;
+  for (auto &[op, stage] : translator.stages) {
+    bool isReduction = rows.atRow.contains(op);
+    if (!isReduction && (stage.isReduction || !(rows.perRow.contains(op) || isWorthKeeping(stage.op))))
+      continue;
+    if (!isUsedAtRow(op))
+      continue;
+    placed.insert(op);
+    for (auto [number, func] : llvm::enumerate(stage.funcs)) {
+      func.compute_at(store, level);
+      if (isReduction && !isVectorOfRows && readsAlongReduction(stage.op)) {
+        vectorizeReduction(stage, lanes, point.at("vectors"), [&](Func part) { part.compute_at(store, level); });
+        continue;
+      }
+      int innermostAt = rows.innermost.lookup(op);
+      bool isSingle = !isVectorOfRows && innermostAt >= 0 && rows.dims.test(innermostAt);
+      if (func.dimensions() == 0 || isSingle)
+        continue;
+      Halide::Expr extent = translator.extent(op->getResult(number), func.dimensions() - 1);
+      vectorizeGuarded(func, dimensionVar(0), extent, lanes);
+      for (int update = 0; update < func.num_update_definitions(); ++update)
+        vectorizeGuarded(func.update(update), dimensionVar(0), extent, lanes);
+    }
+  }
+  placeAtRoot(translator, placed, lanes);
+}
+
+} // namespace
+
+std::unique_ptr<Strategy> matchRowReduction(func::FuncOp kernel, const MachineModel &machine) {
+  std::optional<Rows> rows = findRows(kernel);
+  return rows ? std::make_unique<RowReduction>(std::move(*rows), machine) : nullptr;
+}
+
+} // namespace kiln::halide
