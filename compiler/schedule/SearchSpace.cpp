@@ -16,7 +16,7 @@ std::string toString(const SchedulePoint &point) {
 
 SchedulePoint presets(const SearchSpace &space) {
   SchedulePoint point;
-  for (const Parameter &parameter : space)
+  for (const TuningParameter &parameter : space)
     point[parameter.key] = parameter.preset;
   return point;
 }
@@ -26,7 +26,7 @@ std::optional<SchedulePoint> resolve(const SearchSpace &space, const SchedulePoi
   if (!point)
     return resolved;
   for (const auto &[key, value] : *point) {
-    auto parameter = llvm::find_if(space, [&](const Parameter &p) { return p.key == key; });
+    auto parameter = llvm::find_if(space, [&](const TuningParameter &p) { return p.key == key; });
     if (parameter == space.end()) {
       error = llvm::formatv("schedule has no parameter \"{0}\"", key);
       return std::nullopt;
@@ -41,7 +41,7 @@ std::optional<SchedulePoint> resolve(const SearchSpace &space, const SchedulePoi
   return resolved;
 }
 
-Parameter makeParameter(llvm::StringRef key, std::vector<int64_t> values, int64_t wanted) {
+TuningParameter makeParameter(llvm::StringRef key, std::vector<int64_t> values, int64_t wanted) {
   llvm::sort(values);
   values.erase(llvm::unique(values), values.end());
   int64_t preset = values.front();

@@ -7,13 +7,13 @@
 
 namespace kiln {
 
-struct Parameter {
+struct TuningParameter {
   std::string key;
   std::vector<int64_t> values;  // legal ones, ascending
   int64_t preset = 0;           // the analytic default, one of them
 };
 
-using SearchSpace = std::vector<Parameter>;
+using SearchSpace = std::vector<TuningParameter>;
 
 /// The analytic default.
 SchedulePoint presets(const SearchSpace &space);
@@ -22,6 +22,6 @@ SchedulePoint presets(const SearchSpace &space);
 std::optional<SchedulePoint> resolve(const SearchSpace &space, const SchedulePoint *point, std::string &error);
 
 /// The parameter whose preset is the legal value nearest to `wanted`, not above it if there is such a one.
-Parameter makeParameter(llvm::StringRef key, std::vector<int64_t> values, int64_t wanted);
+TuningParameter makeParameter(llvm::StringRef key, std::vector<int64_t> values, int64_t wanted);
 
 } // namespace kiln

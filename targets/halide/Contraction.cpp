@@ -80,7 +80,7 @@ SearchSpace ContractionStrategy::searchSpace() const {
       columns.push_back(n);
   if (columns.empty())
     columns.push_back(lanes);
-  Parameter n = makeParameter("n", columns, stored ? std::min(stored, widest) : widest);
+  TuningParameter n = makeParameter("n", columns, stored ? std::min(stored, widest) : widest);
   int64_t perRow = n.preset / lanes;
   int64_t m = std::max<int64_t>(1, (machine.vectorRegisters - perRow - 2) / perRow);
   int64_t mostRows = first.m ? largestExtent(first.op, *first.m) : 1;
