@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# check_coverage.sh DSL: every label [..._cN] of the headers is stated in SPEC.md and has a case here.
+# check_coverage.sh DSL: every label [..._cN] of the headers is stated in SPEC.md and has a case here; every operation of graph.h
+# has a heading.
 set -eu
 dsl=$1 here=$(dirname "$0") failed=0
 labels=$(grep -ohE '\[[a-z_]+_c[0-9]+\]' "$dsl"/include/kiln/*.h | tr -d '[]' | sort -u)
@@ -9,5 +10,10 @@ labels=$(grep -ohE '\[[a-z_]+_c[0-9]+\]' "$dsl"/include/kiln/*.h | tr -d '[]' | 
 for label in $labels; do
   grep -qE "(^|[^a-z_0-9])$label([^0-9]|\$)" "$dsl/SPEC.md" || { echo "$label: not in SPEC.md"; failed=1; }
   [ -f "$here/cases/$label.cpp" ] || { echo "$label: no case"; failed=1; }
+done
+operations=$(sed -n '/^enum class Op /,/^};/p' "$dsl/include/kiln/graph.h" | sed '1d; $d; s|//.*||' | tr -d ' ' | tr ',' '\n' | grep .)
+[ "$(printf '%s\n' "$operations" | wc -l)" -gt 35 ] || { echo "found too few operations"; exit 1; }
+for operation in $operations; do
+  grep -qE "^### (.* )?$operation( |\$)" "$dsl/SPEC.md" || { echo "$operation: no heading in SPEC.md"; failed=1; }
 done
 exit $failed
