@@ -56,8 +56,8 @@ constexpr std::int64_t gpt2_flops(std::int64_t t) {
 static_assert(flops<specs::Gpt2Small>({{"tokens", 1}}) == gpt2_flops(1));
 static_assert(flops<specs::Gpt2Small>({{"tokens", 1024}}) == gpt2_flops(1024));
 
-// 96 layers as one stack, GPT-3's size, and 32 blocks written out (384 nodes): the trace is linear, within the compilers' default
-// limits.
+// 96 layers as one stack, GPT-3's size, and 32 blocks written out (384 nodes): the trace is linear, within the
+// compilers' default limits.
 static_assert(parameters<specs::Gpt2<96, 12288, 96>>() ==
               50257LL * 12288 + 1024LL * 12288 + 96 * (12LL * 12288 * 12288 + 13 * 12288) + 2 * 12288);
 
