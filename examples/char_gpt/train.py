@@ -15,7 +15,7 @@ OpenBLAS, LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu/openblas-openmp makes it fas
 1. text     `bible` prints a line a verse, "Ge1:1 In the beginning ...". The reference is dropped; a verse stays a line,
             and an empty line separates chapters. The last 5 % (from a chapter's start) is held out.
 2. model    4 pre-norm blocks, width 128, 4 heads, context 256, learned positions, tanh-form GELU, tied output weights.
-3. training AdamW on random windows, no dropout: the text is seen only about ten times, so it does not overfit.
+3. training AdamW on random windows, no dropout: the text is seen about seven times, so it does not overfit.
 4. measure  heldout.txt is cut into windows of 256 characters; characters 1..255 of each window are predicted from that
             window alone; bits per character is the mean of -log2 p over them, in f32.
 """
