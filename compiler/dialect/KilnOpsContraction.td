@@ -17,7 +17,7 @@ def Kiln_LinearOp : Kiln_InferredOp<"linear"> {
                        DefaultValuedAttr<Kiln_WeightOrderAttr, "::mlir::kiln::WeightOrder::OutIn">:$weight_order);
   let results = (outs Kiln_FloatTensor:$result);
   let assemblyFormat = [{
-    $x `,` $weight (`,` $bias^)? `weight_order` `=` $weight_order attr-dict `:` functional-type(operands, results)
+    $x `,` $weight (`,` $bias^)? `weight_order` `=` `` $weight_order attr-dict `:` functional-type(operands, results)
   }];
   let extraClassDeclaration = [{
     /// The dimension of the weight that the outputs are along.

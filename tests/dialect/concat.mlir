@@ -1,0 +1,51 @@
+// RUN: kiln-opt %s -split-input-file -verify-diagnostics | kiln-opt -split-input-file | FileCheck %s
+// RUN: kiln-opt %s -split-input-file -verify-diagnostics -canonicalize | FileCheck %s --check-prefix=FOLD
+
+// CHECK-LABEL: @round_trip
+func.func @round_trip(%x: tensor<?x4xf32, affine_map<()[s0] -> (s0, 4)>>, %y: tensor<2x4xf32>) -> tensor<?x4xf32, affine_map<()[s0] -> (s0 * 2 + 2, 4)>> {
+  // CHECK: kiln.concat %{{.*}}, %{{.*}}, %{{.*}} axis = 0 : (
+  %0 = kiln.concat %x, %y, %x axis = 0 : (tensor<?x4xf32, affine_map<()[s0] -> (s0, 4)>>, tensor<2x4xf32>, tensor<?x4xf32, affine_map<()[s0] -> (s0, 4)>>) -> tensor<?x4xf32, affine_map<()[s0] -> (s0 * 2 + 2, 4)>>
+  return %0 : tensor<?x4xf32, affine_map<()[s0] -> (s0 * 2 + 2, 4)>>
+}
+
+// FOLD-LABEL: @single
+func.func @single(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  // FOLD-NEXT: return %arg0
+  %0 = kiln.concat %x axis = 1 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return %0 : tensor<2x3xf32>
+}
+
+// -----
+func.func @none() {
+  // expected-error@+1 {{concat requires at least one operand: got none}}
+  %0 = "kiln.concat"() <{axis = 0 : i64}> : () -> tensor<2xf32>
+  return
+}
+
+// -----
+func.func @concat_c1_rank(%x: tensor<2x3xf32>, %y: tensor<3xf32>) {
+  // expected-error@+1 {{concat requires operands of one element type and rank [concat_c1]: got f32[2, 3], f32[3]}}
+  %0 = kiln.concat %x, %y axis = 0 : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<3x3xf32>
+  return
+}
+
+// -----
+func.func @concat_c1_element(%x: tensor<3xf32>, %y: tensor<3xi32>) {
+  // expected-error@+1 {{concat requires operands of one element type and rank [concat_c1]: got f32[3], i32[3]}}
+  %0 = kiln.concat %x, %y axis = 0 : (tensor<3xf32>, tensor<3xi32>) -> tensor<6xf32>
+  return
+}
+
+// -----
+func.func @concat_c2(%x: tensor<2x3xf32>, %y: tensor<2x4xf32>) {
+  // expected-error@+1 {{concat requires equal extents beside its axis [concat_c2]: got f32[2, 3], f32[2, 4]}}
+  %0 = kiln.concat %x, %y axis = 0 : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<4x3xf32>
+  return
+}
+
+// -----
+func.func @concat_c3(%x: tensor<3xf32>) {
+  // expected-error@+1 {{concat requires an axis within the rank [concat_c3]: got axis 1 of f32[3]}}
+  %0 = kiln.concat %x, %x axis = 1 : (tensor<3xf32>, tensor<3xf32>) -> tensor<6xf32>
+  return
+}

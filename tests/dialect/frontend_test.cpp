@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Graphs that did not come from the DSL: whatever is wrong with one becomes a diagnostic. Each case starts from a good
+// graph of a stack of biased layers and breaks one thing.
+#include "compiler/frontend/Import.h"
+
+#include <functional>
+
+#include <gtest/gtest.h>
+
+#include "compiler/dialect/KilnDialect.h"
+#include "gpt2.h"
+#include "kiln/rules.h"
+#include "mlir/IR/MLIRContext.h"
+
+namespace kiln {
+namespace {
+
+/// forward(x [tokens, 4]) = h(x) with h 3 layers of exp(x + bias).
+Graph goodGraph() {
+  Graph graph;
+  const std::vector<Dim> shape = {Dim("tokens", 1, 16), 4};
+  graph.scopes.resize(2);
+  graph.scopes[1].parent = 0;
+  graph.scopes[1].name = "h";
+  graph.scopes[1].copies = 3;
+  graph.parameters.push_back({1, "bias", ElementType::f32, {4}});
+  auto add = [&](Op op, std::vector<Dim> extents, std::vector<int> operands, int scope) {
+    Node node;
+    node.op = op;
+    node.shape = std::move(extents);
+    node.operands = std::move(operands);
+    node.scope = scope;
+    node.attributes.index = 0;
+    graph.nodes.push_back(node);
+  };
+  add(Op::input, shape, {}, 0);        // 0
+  add(Op::input, shape, {}, 1);        // 1: carried
+  add(Op::parameter, {4}, {}, 1);      // 2
+  add(Op::add, shape, {1, 2}, 1);      // 3
+  add(Op::exp, shape, {3}, 1);         // 4
+  add(Op::stack, shape, {0}, 0);       // 5
+  graph.nodes[5].attributes.index = 1; // the body's region
+  graph.regions.resize(2);
+  graph.regions[0].nodes = {5};
+  graph.regions[0].arguments = {0};
+  graph.regions[0].results = {5};
+  graph.regions[1].nodes = {2, 3, 4};
+  graph.regions[1].arguments = {1};
+  graph.regions[1].results = {4};
+  graph.regions[1].count = 3;
+  graph.regions[1].scope = 1;
+  Entry entry;
+  entry.region = 0;
+  entry.input_names = {"x"};
+  entry.output_names = {"y"};
+  graph.entries.push_back(entry);
+  return graph;
+}
+
+/// The first diagnostic of the import; empty if there is a module.
+std::string importError(const Graph &graph) {
+  mlir::MLIRContext context;
+  std::string first;
+  mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
+    if (first.empty())
+      first = diagnostic.str();
+    return mlir::success();
+  });
+  mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(graph, &context, "test");
+  EXPECT_EQ(!module, !first.empty()) << first;
+  return first;
+}
+
+TEST(Frontend, ImportsAGoodGraph) {
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(goodGraph(), &context, "test");
+  ASSERT_TRUE(module);
+  int parameters = 0;
+  module->walk([&](mlir::kiln::ParameterOp op) {
+    ++parameters;
+    EXPECT_EQ(op.getCopies(), 3u);
+    EXPECT_EQ(mlir::cast<mlir::StringAttr>(op.getSources()[0]).getValue(), "h.{}.bias");
+    EXPECT_TRUE(op->getParentOfType<mlir::kiln::RepeatOp>());
+  });
+  EXPECT_EQ(parameters, 1);
+}
+
+TEST(Frontend, LocationsNameTheLayer) {
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(trace<specs::Gpt2<2, 8, 2>>(), &context, "gpt2");
+  ASSERT_TRUE(module);
+  int found = 0;
+  module->walk([&](mlir::kiln::GeluTanhOp op) {
+    ++found;
+    EXPECT_EQ(mlir::cast<mlir::NameLoc>(op.getLoc()).getName(), "h.{}.mlp");
+  });
+  EXPECT_EQ(found, 1);
+}
+
+TEST(Frontend, DropoutLeavesNothing) {
+  Graph graph = goodGraph();
+  graph.nodes[4].op = Op::dropout;
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(graph, &context, "test");
+  ASSERT_TRUE(module);
+  module->walk([](mlir::kiln::YieldOp yield) { EXPECT_TRUE(yield.getValues()[0].getDefiningOp<mlir::kiln::AddOp>()); });
+}
+
+struct Case {
+  const char *name;
+  std::function<void(Graph &)> breakIt;
+  std::string message;
+};
+
+void PrintTo(const Case &badCase, std::ostream *stream) { *stream << badCase.name; }
+
+class BadGraph : public testing::TestWithParam<Case> {};
+
+TEST_P(BadGraph, GetsADiagnostic) {
+  Graph graph = goodGraph();
+  ASSERT_EQ(importError(graph), "");
+  GetParam().breakIt(graph);
+  EXPECT_EQ(importError(graph), GetParam().message);
+}
+
+const Case cases[] = {
+    {"ScopeAboveItself", [](Graph &g) { g.scopes[1].parent = 1; },
+     "forward: a graph requires scopes with names below earlier scopes: got 1 above 1"},
+    {"ScopeWithoutName", [](Graph &g) { g.scopes[1].name = nullptr; },
+     "forward: a graph requires scopes with names below earlier scopes: got 0 above 1"},
+    {"NegativeCopies", [](Graph &g) { g.scopes[1].copies = -1; },
+     "forward: a graph requires a number of layers that 32 bits hold: got -1"},
+    {"ParameterWithoutScope", [](Graph &g) { g.parameters[0].scope = 9; },
+     "forward: a graph requires parameters with a scope and a name: got 9"},
+    {"ParameterWithoutName", [](Graph &g) { g.parameters[0].leaf = ""; },
+     "h.{}: a graph requires parameters with a scope and a name: got 1"},
+    {"ParameterOfNoExtent", [](Graph &g) { g.parameters[0].shape = {0}; },
+     "h.{}: a tensor requires every extent to be at least 1 [tensor_c1]: got [0]"},
+    {"ParameterTooLarge", [](Graph &g) { g.parameters[0].shape = {1 << 16, 1 << 16}; },
+     "h.{}: a tensor requires at most 2147483647 elements: got [65536, 65536]"},
+    {"ParameterOfOtherShape", [](Graph &g) { g.parameters[0].shape = {5}; },
+     "h.{}: a parameter requires one element type and shape wherever it is used [parameter_c1]: got [4]"},
+    {"ParameterOutsideItsStack",
+     [](Graph &g) {
+       g.regions[0].nodes = {2, 5};
+       g.regions[1].nodes = {3, 4};
+     },
+     "h.{}: a parameter of a stack's layer requires a use inside that stack [parameter_c2]: got h.{}.bias"},
+    {"UnknownParameter", [](Graph &g) { g.nodes[2].attributes.index = 1; },
+     "h.{}: a node requires a known parameter: got 1"},
+    {"EntryWithoutName", [](Graph &g) { g.entries[0].name = ""; },
+     std::string("forward: ") + rules::model_c3 + ": got no name"},
+    {"EntryWithoutRegion", [](Graph &g) { g.entries[0].region = 2; }, "forward: an entry requires a region: got 2"},
+    {"TooFewInputNames", [](Graph &g) { g.entries[0].input_names.clear(); },
+     "forward: an entry requires as many input names as inputs, or none [model_c1]: got 0 names of 1"},
+    {"TooManyOutputNames", [](Graph &g) { g.entries[0].output_names.push_back("z"); },
+     "forward: an entry requires as many output names as outputs, or none [model_c2]: got 2 names of 1"},
+    {"NullInputName", [](Graph &g) { g.entries[0].input_names[0] = nullptr; },
+     std::string("forward: ") + rules::model_c3 + ": got no name"},
+    {"SameEntryTwice",
+     [](Graph &g) {
+       g.entries.push_back(g.entries[0]);
+       g.entries[1].region = 2;
+       g.regions.emplace_back();
+       g.entries[1].input_names.clear();
+       g.entries[1].output_names.clear();
+     },
+     "entries of one model require different names [model_c5]: got forward twice"},
+    {"RegionOfTwoEntries",
+     [](Graph &g) {
+       g.entries.push_back(g.entries[0]);
+       g.entries[1].name = "again";
+     },
+     "again: a region requires to be the body of one entry or stack: got 0"},
+    {"StackInsideItself", [](Graph &g) { g.nodes[5].attributes.index = 0; },
+     "forward: stack requires at least one layer [stack_c2]: got 1"},
+    {"ArgumentIsNoInput", [](Graph &g) { g.nodes[1].op = Op::exp; },
+     "h.{}: a region requires arguments of its own: got 1"},
+    {"ArgumentUnknown", [](Graph &g) { g.regions[0].arguments[0] = -1; },
+     "forward: a region requires arguments that are nodes: got -1"},
+    {"NodeTwice", [](Graph &g) { g.regions[1].nodes.push_back(3); },
+     "h.{}: a region requires nodes that stand in it once: got 3"},
+    {"OperandLater", [](Graph &g) { g.nodes[3].operands[1] = 4; },
+     "h.{}: a node requires operands that stand before it: got 4"},
+    {"OperandOfAnotherRegion",
+     [](Graph &g) {
+       g.regions[0].nodes = {5, 4};
+       g.regions[1].nodes = {2, 3};
+       g.regions[1].results = {3};
+     },
+     "h.{}: a node requires operands that stand before it: got 3"},
+    {"ResultUnknown", [](Graph &g) { g.regions[0].results[0] = 99; },
+     "forward: a region requires results that are computed in it: got 99"},
+    {"OperationUnknown", [](Graph &g) { g.nodes[4].op = static_cast<Op>(200); },
+     "h.{}: a node requires a known operation: got 200"},
+    {"InputAmongNodes", [](Graph &g) { g.nodes[4].op = Op::input; }, "h.{}: a node requires a known operation: got 0"},
+    {"ElementUnknown", [](Graph &g) { g.nodes[4].element = static_cast<ElementType>(77); },
+     "h.{}: a node requires a known element type: got 77"},
+    {"ScopeUnknown", [](Graph &g) { g.nodes[4].scope = 5; }, "forward: a node requires a known scope: got 5"},
+    {"BoundsCrossed", [](Graph &g) { g.nodes[0].shape[0].symbols[0].min = 17; },
+     "forward: a dimension requires bounds 1 <= min <= max [dim_c2]: got tokens 17..16"},
+    {"BoundsDiffer", [](Graph &g) { g.nodes[4].shape[0].symbols[0].max = 8; },
+     "h.{}: a named dimension requires the same bounds everywhere in a model [dim_c5]: got tokens 1..8"},
+    {"SymbolOfNoInput", [](Graph &g) { g.nodes[4].shape[0] = Dim("batch", 1, 8); },
+     "h.{}: a named extent requires an input that has it: got batch"},
+    {"FactorWithoutSymbol", [](Graph &g) { g.nodes[0].shape[1].factor = 2; },
+     "forward: a product of dimensions requires the form offset + factor * s0 * s1 [dim_c3]: got 4 + 2 of 0 symbols"},
+    {"ExtentBelowOne", [](Graph &g) { g.nodes[4].shape[0].offset = -1; },
+     "h.{}: a tensor requires every extent to be at least 1 [tensor_c1]: got [tokens-1 0..15, 4]"},
+    {"StackWithTwoResults", [](Graph &g) { g.regions[1].results = {3, 4}; },
+     "h.{}: stack requires a layer that returns the type of its first argument [stack_c1]: got 1 arguments and 2 "
+     "results"},
+    {"CountsDiffer", [](Graph &g) { g.regions[1].count = 4; },
+     "forward: stack requires at least one layer [stack_c2]: got 4"},
+    {"OperandsMissing", [](Graph &g) { g.nodes[3].operands = {1}; },
+     "h.{}: add requires its operands: got 1, expected 2"},
+    {"ConstantValuesMissing",
+     [](Graph &g) {
+       g.nodes[2].op = Op::constant;
+       g.nodes[2].attributes.values = {1, 2, 3};
+     },
+     "h.{}: constant requires as many values as its shape has elements [constant_c1]: got 3, expected 4"},
+    {"ConstantOutOfRange",
+     [](Graph &g) {
+       g.nodes[2].op = Op::constant;
+       g.nodes[2].element = ElementType::i8;
+       g.nodes[2].attributes.values = {1, 2, 3, 128};
+     },
+     "h.{}: constant requires values that its element type holds: got 128.000000"},
+    {"DropoutChangesType",
+     [](Graph &g) {
+       g.nodes[4].op = Op::dropout;
+       g.nodes[4].element = ElementType::f16;
+     },
+     "h.{}: dropout requires one operand of its own type: got 1 operands"},
+    {"ShapesDoNotBroadcast",
+     [](Graph &g) {
+       g.parameters[0].shape = {3};
+       g.nodes[2].shape = {3};
+     },
+     "h.{}: an elementwise operation requires extents that are equal or 1 [broadcast_c1]: got [tokens 1..16, 4] and "
+     "[3]"},
+    {"ResultOfOtherShape", [](Graph &g) { g.nodes[3].shape[1] = 5; },
+     "h.{}: add requires the result that follows from its operands: got f32[tokens 1..16, 5], expected f32[tokens "
+     "1..16, 4]"},
+    {"AxisOutOfRange",
+     [](Graph &g) {
+       g.nodes[4].op = Op::softmax;
+       g.nodes[4].attributes.axis = 2;
+     },
+     "h.{}: softmax requires an axis within the rank [softmax_c1]: got axis 2 of f32[tokens 1..16, 4]"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Frontend, BadGraph, testing::ValuesIn(cases),
+                         [](const testing::TestParamInfo<Case> &info) { return info.param.name; });
+
+} // namespace
+} // namespace kiln

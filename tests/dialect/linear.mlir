@@ -1,0 +1,60 @@
+// RUN: kiln-opt %s -split-input-file -verify-diagnostics | kiln-opt -split-input-file | FileCheck %s
+
+// CHECK-LABEL: @round_trip
+func.func @round_trip(%x: tensor<2x7x3xf32>, %w: tensor<5x3xf32>, %b: tensor<5xf32>, %t: tensor<3x5xf32, #kiln.tiled<1, 4>>) -> tensor<2x7x5xf32> {
+  // CHECK: kiln.linear %{{.*}}, %{{.*}}, %{{.*}} weight_order = out_in : (tensor<2x7x3xf32>, tensor<5x3xf32>, tensor<5xf32>) -> tensor<2x7x5xf32>
+  %0 = kiln.linear %x, %w, %b weight_order = out_in : (tensor<2x7x3xf32>, tensor<5x3xf32>, tensor<5xf32>) -> tensor<2x7x5xf32>
+  // CHECK: kiln.linear %{{.*}}, %{{.*}} weight_order = in_out : (tensor<2x7x3xf32>, tensor<3x5xf32, #kiln.tiled<1, 4>>) -> tensor<2x7x5xf32>
+  %1 = kiln.linear %x, %t weight_order = in_out : (tensor<2x7x3xf32>, tensor<3x5xf32, #kiln.tiled<1, 4>>) -> tensor<2x7x5xf32>
+  return %1 : tensor<2x7x5xf32>
+}
+
+// -----
+func.func @linear_c1(%x: tensor<7x512xf32>, %w: tensor<5x768xf32>) {
+  // expected-error@+1 {{linear requires the input width to equal the weight's [linear_c1]: got 512, expected 768}}
+  %0 = kiln.linear %x, %w weight_order = out_in : (tensor<7x512xf32>, tensor<5x768xf32>) -> tensor<7x5xf32>
+  return
+}
+
+// The scope of the location comes first.
+// -----
+func.func @linear_c1_in_out(%x: tensor<7x5xf32>, %w: tensor<3x5xf32>) {
+  // expected-error@unknown {{h.{}.mlp.c_fc: linear requires the input width to equal the weight's [linear_c1]: got 5, expected 3}}
+  %0 = kiln.linear %x, %w weight_order = in_out : (tensor<7x5xf32>, tensor<3x5xf32>) -> tensor<7x5xf32> loc("h.{}.mlp.c_fc")
+  return
+}
+
+// -----
+func.func @linear_c2(%x: tensor<f32>, %w: tensor<5x3xf32>) {
+  // expected-error@+1 {{linear requires an input of rank 1 or more [linear_c2]: got f32[]}}
+  %0 = kiln.linear %x, %w weight_order = out_in : (tensor<f32>, tensor<5x3xf32>) -> tensor<5xf32>
+  return
+}
+
+// -----
+func.func @linear_c3(%x: tensor<3xf32>, %w: tensor<3xf32>) {
+  // expected-error@+1 {{linear requires a weight of rank 2 [linear_c3]: got f32[3]}}
+  %0 = kiln.linear %x, %w weight_order = out_in : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  return
+}
+
+// -----
+func.func @linear_c4(%x: tensor<3xf32>, %w: tensor<5x3xf32>, %b: tensor<3xf32>) {
+  // expected-error@+1 {{linear requires a bias of shape [output width] [linear_c4]: got f32[3], expected [5]}}
+  %0 = kiln.linear %x, %w, %b weight_order = out_in : (tensor<3xf32>, tensor<5x3xf32>, tensor<3xf32>) -> tensor<5xf32>
+  return
+}
+
+// -----
+func.func @linear_c5_weight(%x: tensor<3xf32>, %w: tensor<5x3xf16>) {
+  // expected-error@+1 {{linear requires operands of one floating-point type [linear_c5]: got f32[3], f16[5, 3]}}
+  %0 = kiln.linear %x, %w weight_order = out_in : (tensor<3xf32>, tensor<5x3xf16>) -> tensor<5xf32>
+  return
+}
+
+// -----
+func.func @linear_c5_bias(%x: tensor<3xf32>, %w: tensor<5x3xf32>, %b: tensor<5xbf16>) {
+  // expected-error@+1 {{linear requires operands of one floating-point type [linear_c5]: got f32[3], bf16[5]}}
+  %0 = kiln.linear %x, %w, %b weight_order = out_in : (tensor<3xf32>, tensor<5x3xf32>, tensor<5xbf16>) -> tensor<5xf32>
+  return
+}

@@ -1,0 +1,66 @@
+// RUN: kiln-opt %s -split-input-file -verify-diagnostics | kiln-opt -split-input-file | FileCheck %s
+// RUN: kiln-opt %s -split-input-file -verify-diagnostics -canonicalize | FileCheck %s --check-prefix=FOLD
+
+// CHECK-LABEL: @round_trip
+func.func @round_trip(%x: tensor<4xf32>, %y: tensor<2xf32>) -> (tensor<4xf32>, tensor<2xf32>) {
+  // CHECK: %[[R:.*]]:2 = kiln.repeat 12 (%[[A:.*]] = %{{.*}} : tensor<4xf32>, %[[B:.*]] = %{{.*}} : tensor<2xf32>) {
+  %0:2 = kiln.repeat 12 (%a = %x : tensor<4xf32>, %b = %y : tensor<2xf32>) {
+    // CHECK: kiln.parameter {copies = 12 : i64, sources = ["h.{}.w"]}
+    %w = kiln.parameter {sources = ["h.{}.w"], copies = 12} : tensor<4xf32>
+    %c = kiln.add %a, %w : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %d = kiln.exp %b : tensor<2xf32>
+    // CHECK: kiln.yield %{{.*}}, %{{.*}} : tensor<4xf32>, tensor<2xf32>
+    kiln.yield %c, %d : tensor<4xf32>, tensor<2xf32>
+  }
+  return %0#0, %0#1 : tensor<4xf32>, tensor<2xf32>
+}
+
+// What every layer passes on is used from above, and a parameter stays inside its layers.
+// FOLD-LABEL: @invariant
+func.func @invariant(%x: tensor<4xf32>, %memory: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  // FOLD: %[[R:.*]] = kiln.repeat 3 (%[[A:.*]] = %arg0 : tensor<4xf32>) {
+  // FOLD-NEXT: kiln.parameter
+  // FOLD: kiln.mul %{{.*}}, %arg1
+  // FOLD: return %[[R]], %arg1
+  %0:2 = kiln.repeat 3 (%a = %x : tensor<4xf32>, %m = %memory : tensor<4xf32>) {
+    %w = kiln.parameter {sources = ["h.{}.w"], copies = 3} : tensor<4xf32>
+    %b = kiln.add %a, %w : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %c = kiln.mul %b, %m : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    kiln.yield %c, %m : tensor<4xf32>, tensor<4xf32>
+  }
+  return %0#0, %0#1 : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+func.func @count(%x: tensor<4xf32>) {
+  // expected-error@+1 {{stack requires at least one layer [stack_c2]: got 0}}
+  %0 = kiln.repeat 0 (%a = %x : tensor<4xf32>) {
+    kiln.yield %a : tensor<4xf32>
+  }
+  return
+}
+
+// -----
+func.func @yielded_type(%x: tensor<4xf32>, %y: tensor<5xf32>) {
+  // expected-error@+1 {{stack requires a layer that returns the type of its first argument [stack_c1]: got tensor<5xf32>, expected tensor<4xf32>}}
+  %0 = kiln.repeat 2 (%a = %x : tensor<4xf32>) {
+    kiln.yield %y : tensor<5xf32>
+  }
+  return
+}
+
+// -----
+func.func @no_yield(%x: tensor<4xf32>) {
+  // expected-error@+1 {{repeat requires a body that ends with kiln.yield: got func.return}}
+  %0 = "kiln.repeat"(%x) <{count = 2 : i64}> ({
+  ^bb0(%a: tensor<4xf32>):
+    func.return
+  }) : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+func.func @yield_outside(%x: tensor<4xf32>) {
+  // expected-error@+1 {{'kiln.yield' op expects parent op 'kiln.repeat'}}
+  kiln.yield %x : tensor<4xf32>
+}

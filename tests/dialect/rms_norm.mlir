@@ -1,0 +1,29 @@
+// RUN: kiln-opt %s -split-input-file -verify-diagnostics | kiln-opt -split-input-file | FileCheck %s
+
+// CHECK-LABEL: @round_trip
+func.func @round_trip(%x: tensor<7x5xf32>, %w: tensor<5xf32>) -> tensor<7x5xf32> {
+  // CHECK: kiln.rms_norm %{{.*}}, %{{.*}} epsilon = {{.*}} : (tensor<7x5xf32>, tensor<5xf32>) -> tensor<7x5xf32>
+  %0 = kiln.rms_norm %x, %w epsilon = 1.0e-6 : (tensor<7x5xf32>, tensor<5xf32>) -> tensor<7x5xf32>
+  return %0 : tensor<7x5xf32>
+}
+
+// -----
+func.func @rms_norm_c1(%x: tensor<f32>, %w: tensor<1xf32>) {
+  // expected-error@+1 {{rms_norm requires the input width to equal the weight's [rms_norm_c1]: got f32[], f32[1]}}
+  %0 = kiln.rms_norm %x, %w epsilon = 1.0e-6 : (tensor<f32>, tensor<1xf32>) -> tensor<f32>
+  return
+}
+
+// -----
+func.func @rms_norm_c2(%x: tensor<7x5xf32>, %w: tensor<5xf32>) {
+  // expected-error@+1 {{rms_norm requires an epsilon above 0 [rms_norm_c2]: got -1.000000}}
+  %0 = kiln.rms_norm %x, %w epsilon = -1.0 : (tensor<7x5xf32>, tensor<5xf32>) -> tensor<7x5xf32>
+  return
+}
+
+// -----
+func.func @rms_norm_c3(%x: tensor<7x5xf32>, %w: tensor<5xbf16>) {
+  // expected-error@+1 {{rms_norm requires operands of one floating-point type [rms_norm_c3]: got f32[7, 5], bf16[5]}}
+  %0 = kiln.rms_norm %x, %w epsilon = 1.0e-6 : (tensor<7x5xf32>, tensor<5xbf16>) -> tensor<7x5xf32>
+  return
+}

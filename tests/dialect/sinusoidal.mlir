@@ -1,0 +1,29 @@
+// RUN: kiln-opt %s -split-input-file -verify-diagnostics | kiln-opt -split-input-file | FileCheck %s
+
+// CHECK-LABEL: @round_trip
+func.func @round_trip(%p: tensor<7xi32>) -> tensor<7x6xf32> {
+  // CHECK: kiln.sinusoidal %{{.*}} : (tensor<7xi32>) -> tensor<7x6xf32>
+  %0 = kiln.sinusoidal %p : (tensor<7xi32>) -> tensor<7x6xf32>
+  return %0 : tensor<7x6xf32>
+}
+
+// -----
+func.func @sinusoidal_c1(%p: tensor<2x7xi32>) {
+  // expected-error@+1 {{sinusoidal requires i32 positions of rank 1 [sinusoidal_c1]: got i32[2, 7]}}
+  %0 = kiln.sinusoidal %p : (tensor<2x7xi32>) -> tensor<2x7x6xf32>
+  return
+}
+
+// -----
+func.func @sinusoidal_c2(%p: tensor<7xi32>) {
+  // expected-error@+1 {{sinusoidal requires an even width [sinusoidal_c2]: got 5}}
+  %0 = kiln.sinusoidal %p : (tensor<7xi32>) -> tensor<7x5xf32>
+  return
+}
+
+// -----
+func.func @result(%p: tensor<7xi32>) {
+  // expected-error@+1 {{sinusoidal requires a result [positions, width]: got i32[7], f32[8, 6]}}
+  %0 = kiln.sinusoidal %p : (tensor<7xi32>) -> tensor<8x6xf32>
+  return
+}

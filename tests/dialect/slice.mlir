@@ -1,0 +1,71 @@
+// RUN: kiln-opt %s -split-input-file -verify-diagnostics | kiln-opt -split-input-file | FileCheck %s
+// RUN: kiln-opt %s -split-input-file -verify-diagnostics -canonicalize | FileCheck %s --check-prefix=FOLD
+
+// CHECK-LABEL: @round_trip
+func.func @round_trip(%x: tensor<?x9xf32, affine_map<()[s0] -> (s0, 9)>>) -> tensor<?x3xf32, affine_map<()[s0] -> (s0, 3)>> {
+  // CHECK: kiln.slice %{{.*}} axis = 1 start = 6 : tensor<?x9xf32, {{.*}}> -> tensor<?x3xf32, {{.*}}>
+  %0 = kiln.slice %x axis = 1 start = 6 : tensor<?x9xf32, affine_map<()[s0] -> (s0, 9)>> -> tensor<?x3xf32, affine_map<()[s0] -> (s0, 3)>>
+  return %0 : tensor<?x3xf32, affine_map<()[s0] -> (s0, 3)>>
+}
+
+// FOLD-LABEL: @folds
+func.func @folds(%x: tensor<9x4xf32>) -> (tensor<9x4xf32>, tensor<2x4xf32>, tensor<5x2xf32>, tensor<2xf32>) {
+  // FOLD-DAG: %[[C:.*]] = kiln.constant dense<1.000000e+00> : tensor<2xf32>
+  // FOLD-DAG: %[[A:.*]] = kiln.slice %arg0 axis = 0 start = 4 : tensor<9x4xf32> -> tensor<2x4xf32>
+  // FOLD-DAG: %[[B:.*]] = kiln.slice %arg0 axis = 0 start = 3 : tensor<9x4xf32> -> tensor<5x4xf32>
+  // FOLD-DAG: %[[D:.*]] = kiln.slice %[[B]] axis = 1 start = 1 : tensor<5x4xf32> -> tensor<5x2xf32>
+  // FOLD: return %arg0, %[[A]], %[[D]], %[[C]]
+  %0 = kiln.slice %x axis = 0 start = 0 : tensor<9x4xf32> -> tensor<9x4xf32>
+  %1 = kiln.slice %x axis = 0 start = 3 : tensor<9x4xf32> -> tensor<5x4xf32>
+  %2 = kiln.slice %1 axis = 0 start = 1 : tensor<5x4xf32> -> tensor<2x4xf32>
+  %3 = kiln.slice %1 axis = 1 start = 1 : tensor<5x4xf32> -> tensor<5x2xf32>
+  %c = kiln.constant dense<1.0> : tensor<5xf32>
+  %4 = kiln.slice %c axis = 0 start = 1 : tensor<5xf32> -> tensor<2xf32>
+  return %0, %2, %3, %4 : tensor<9x4xf32>, tensor<2x4xf32>, tensor<5x2xf32>, tensor<2xf32>
+}
+
+// -----
+func.func @slice_c1(%x: tensor<9xf32>) {
+  // expected-error@+1 {{slice requires an axis within the rank [slice_c1]: got axis 1 of f32[9]}}
+  %0 = kiln.slice %x axis = 1 start = 0 : tensor<9xf32> -> tensor<3xf32>
+  return
+}
+
+// -----
+func.func @slice_c2(%x: tensor<9xf32>) {
+  // expected-error@+1 {{slice requires start + extent within the operand's extent [slice_c2]: got 7 + 3, expected 9}}
+  %0 = kiln.slice %x axis = 0 start = 7 : tensor<9xf32> -> tensor<3xf32>
+  return
+}
+
+// -----
+func.func @slice_c2_negative(%x: tensor<9xf32>) {
+  // expected-error@+1 {{slice requires start + extent within the operand's extent [slice_c2]: got -1 + 3, expected 9}}
+  %0 = kiln.slice %x axis = 0 start = -1 : tensor<9xf32> -> tensor<3xf32>
+  return
+}
+
+// A run-time extent has at least its minimum.
+// -----
+module attributes {kiln.symbols = [#kiln.symbol<"tokens", 3, 64>]} {
+  func.func @slice_c2_symbol(%x: tensor<?xf32, affine_map<()[s0] -> (s0)>>) {
+    %0 = kiln.slice %x axis = 0 start = 1 : tensor<?xf32, affine_map<()[s0] -> (s0)>> -> tensor<2xf32>
+    // expected-error@+1 {{slice requires start + extent within the operand's extent [slice_c2]: got 2 + 2, expected tokens 3..64}}
+    %1 = kiln.slice %x axis = 0 start = 2 : tensor<?xf32, affine_map<()[s0] -> (s0)>> -> tensor<2xf32>
+    return
+  }
+}
+
+// -----
+func.func @beside(%x: tensor<9x4xf32>) {
+  // expected-error@+1 {{slice requires the operand's extents beside its axis: got f32[9, 4], f32[9, 3]}}
+  %0 = kiln.slice %x axis = 0 start = 0 : tensor<9x4xf32> -> tensor<9x3xf32>
+  return
+}
+
+// -----
+func.func @element(%x: tensor<9xf32>) {
+  // expected-error@+1 {{slice requires the operand's element type: got f32[9], i32[3]}}
+  %0 = kiln.slice %x axis = 0 start = 0 : tensor<9xf32> -> tensor<3xi32>
+  return
+}

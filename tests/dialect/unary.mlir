@@ -1,0 +1,73 @@
+// RUN: kiln-opt %s -split-input-file -verify-diagnostics | kiln-opt -split-input-file | FileCheck %s
+// RUN: kiln-opt %s -split-input-file -verify-diagnostics -canonicalize | FileCheck %s --check-prefix=FOLD
+
+// CHECK-LABEL: @round_trip
+func.func @round_trip(%x: tensor<7x3xf32>) -> tensor<7x3xf32> {
+  // CHECK: kiln.exp %{{.*}} : tensor<7x3xf32>
+  %0 = kiln.exp %x : tensor<7x3xf32>
+  // CHECK: kiln.log
+  %1 = kiln.log %0 : tensor<7x3xf32>
+  // CHECK: kiln.sqrt
+  %2 = kiln.sqrt %1 : tensor<7x3xf32>
+  // CHECK: kiln.tanh
+  %3 = kiln.tanh %2 : tensor<7x3xf32>
+  // CHECK: kiln.sigmoid
+  %4 = kiln.sigmoid %3 : tensor<7x3xf32>
+  // CHECK: kiln.relu
+  %5 = kiln.relu %4 : tensor<7x3xf32>
+  // CHECK: kiln.gelu
+  %6 = kiln.gelu %5 : tensor<7x3xf32>
+  // CHECK: kiln.gelu_tanh
+  %7 = kiln.gelu_tanh %6 : tensor<7x3xf32>
+  // CHECK: kiln.silu
+  %8 = kiln.silu %7 : tensor<7x3xf32>
+  return %8 : tensor<7x3xf32>
+}
+
+// FOLD-LABEL: @constants
+func.func @constants() -> (tensor<f32>, tensor<f32>, tensor<f32>, tensor<2xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) {
+  // FOLD-DAG: %[[EXP:.*]] = kiln.constant dense<2.71828175> : tensor<f32>
+  // FOLD-DAG: %[[LOG:.*]] = kiln.constant dense<0.000000e+00> : tensor<f32>
+  // FOLD-DAG: %[[SQRT:.*]] = kiln.constant dense<1.000000e+00> : tensor<f32>
+  // FOLD-DAG: %[[RELU:.*]] = kiln.constant dense<[0.000000e+00, 2.000000e+00]> : tensor<2xf32>
+  // FOLD-DAG: %[[TANH:.*]] = kiln.constant dense<0.761594176> : tensor<f32>
+  // FOLD-DAG: %[[SIGMOID:.*]] = kiln.constant dense<0.731058597> : tensor<f32>
+  // FOLD-DAG: %[[GELU:.*]] = kiln.constant dense<0.841344773> : tensor<f32>
+  // FOLD-DAG: %[[GELU_TANH:.*]] = kiln.constant dense<8.411920e-01> : tensor<f32>
+  // FOLD: return %[[EXP]], %[[LOG]], %[[SQRT]], %[[RELU]], %[[TANH]], %[[SIGMOID]], %[[GELU]], %[[GELU_TANH]], %[[SIGMOID]]
+  %one = kiln.constant dense<1.0> : tensor<f32>
+  %signs = kiln.constant dense<[-1.0, 2.0]> : tensor<2xf32>
+  %0 = kiln.exp %one : tensor<f32>
+  %1 = kiln.log %one : tensor<f32>
+  %2 = kiln.sqrt %one : tensor<f32>
+  %3 = kiln.relu %signs : tensor<2xf32>
+  %4 = kiln.tanh %one : tensor<f32>
+  %5 = kiln.sigmoid %one : tensor<f32>
+  %6 = kiln.gelu %one : tensor<f32>
+  %7 = kiln.gelu_tanh %one : tensor<f32>
+  %8 = kiln.silu %one : tensor<f32>
+  return %0, %1, %2, %3, %4, %5, %6, %7, %8 : tensor<f32>, tensor<f32>, tensor<f32>, tensor<2xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>
+}
+
+// FOLD-LABEL: @relu_twice
+func.func @relu_twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // FOLD: %[[R:.*]] = kiln.relu
+  // FOLD-NEXT: return %[[R]]
+  %0 = kiln.relu %x : tensor<4xf32>
+  %1 = kiln.relu %0 : tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+
+// -----
+func.func @unary_c1(%x: tensor<4xi32>) {
+  // expected-error@+1 {{'kiln.exp' op operand #0 must be ranked tensor of 32-bit float or 16-bit float or bfloat16 type values, but got 'tensor<4xi32>'}}
+  %0 = "kiln.exp"(%x) : (tensor<4xi32>) -> tensor<4xi32>
+  return
+}
+
+// -----
+func.func @type(%x: tensor<4xf32>) {
+  // expected-error@+1 {{'kiln.silu' op requires the same type for all operands and results}}
+  %0 = "kiln.silu"(%x) : (tensor<4xf32>) -> tensor<5xf32>
+  return
+}
