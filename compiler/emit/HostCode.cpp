@@ -198,8 +198,10 @@ LogicalResult HostEmitter::emitIndex(Operation &op) {
 }
 
 Value HostEmitter::globalOf(kd::ConstantOp constantOp) {
-  // One global for each distinct value; named by its position in the module.
-  auto values = cast<DenseElementsAttr>(constantOp.getValue());
+  // One global for each distinct value; named by its position in the module. As a vector: the translation gives a tensor of
+  // rank 0 the type of its element, and one of rank 2 an array of arrays.
+  auto shaped = cast<DenseElementsAttr>(constantOp.getValue());
+  auto values = shaped.reshape(RankedTensorType::get({shaped.getNumElements()}, shaped.getElementType()));
   for (auto global : host.getOps<LLVM::GlobalOp>())
     if (global.getValueOrNull() == values)
       return LLVM::AddressOfOp::create(builder, loc, global);

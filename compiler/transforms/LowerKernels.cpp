@@ -17,7 +17,7 @@ bool isReadInPlace(OpOperand &use) {
   if (!generic || !generic.isDpsInput(&use) || !generic.getMatchingIndexingMap(&use).isIdentity())
     return false;
   auto iterators = generic.getIteratorTypesArray();
-  return llvm::none_of(ArrayRef(iterators).drop_back(),
+  return llvm::none_of(ArrayRef(iterators).drop_back(iterators.empty() ? 0 : 1),
                        [](utils::IteratorType type) { return type == utils::IteratorType::reduction; });
 }
 
