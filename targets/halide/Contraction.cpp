@@ -191,7 +191,7 @@ Func ContractionStrategy::build(Translator &translator, Tiled &tiled) {
       return readPacked(tiled.packedA, *shape.m, tileRows, tiled.batchA, loops);
     if (number == shape.b && shape.tile == 0)
       return readPacked(tiled.packedB, shape.n, tileColumns, tiled.batchB, loops);
-    return number < 2 ? translator.readOperand(op, number, loops) : Expr(tiled.tile(tileIndices));
+    return number == shape.a || number == shape.b ? translator.readOperand(op, number, loops) : Expr(tiled.tile(tileIndices));
   });
   if (values.empty())
     return Func();

@@ -81,15 +81,20 @@ static bool isZeroFill(Value value) {
 
 std::optional<Contraction> asContraction(linalg::GenericOp op) {
   Operation *add = reorderableCombiner(op);
-  if (!add || !isa<arith::AddFOp, arith::AddIOp>(add) || op.getNumDpsInputs() != 2 || !isZeroFill(op.getDpsInits()[0]))
+  if (!add || !isa<arith::AddFOp, arith::AddIOp>(add) || !isZeroFill(op.getDpsInits()[0]))
     return std::nullopt;
   Value product = otherOperand(add, op.getRegionOutputArgs()[0]);
   auto *mul = product.getDefiningOp();
   if (!isa_and_nonnull<arith::MulFOp, arith::MulIOp>(mul))
     return std::nullopt;
   int left = regionArgument(mul->getOperand(0)), right = regionArgument(mul->getOperand(1));
-  if (left < 0 || right < 0 || left == right || left > 1 || right > 1)
+  int inputs = op.getNumDpsInputs();
+  if (left < 0 || right < 0 || left == right || left >= inputs || right >= inputs)
     return std::nullopt;
+  // Other inputs may only state extents.
+  for (int i = 0; i < inputs; ++i)
+    if (i != left && i != right && !op.getBlock()->getArgument(i).use_empty())
+      return std::nullopt;
 
   AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   if (!out.isProjectedPermutation() || out.getNumResults() == 0)
@@ -97,11 +102,11 @@ std::optional<Contraction> asContraction(linalg::GenericOp op) {
   Contraction c;
   c.op = op;
   c.n = out.getDimPosition(out.getNumResults() - 1);
-  AffineMap maps[2] = {op.getIndexingMapsArray()[0], op.getIndexingMapsArray()[1]};
-  if (maps[0].isFunctionOfDim(c.n) == maps[1].isFunctionOfDim(c.n))
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  if (maps[left].isFunctionOfDim(c.n) == maps[right].isFunctionOfDim(c.n))
     return std::nullopt;
-  c.b = maps[1].isFunctionOfDim(c.n) ? 1 : 0;
-  c.a = 1 - c.b;
+  c.a = maps[left].isFunctionOfDim(c.n) ? right : left;
+  c.b = c.a == unsigned(left) ? right : left;
   for (unsigned i = out.getNumResults() - 1; i-- > 0;) {
     unsigned loop = out.getDimPosition(i);
     if (!c.m && maps[c.a].isFunctionOfDim(loop) && !maps[c.b].isFunctionOfDim(loop))
@@ -239,7 +244,7 @@ bool readsAlongReduction(linalg::GenericOp op) {
   SmallVector<utils::IteratorType> kinds = op.getIteratorTypesArray();
   for (OpOperand *input : op.getDpsInputOperands()) {
     AffineMap map = op.getMatchingIndexingMap(input);
-    if (map.getNumResults() == 0)
+    if (map.getNumResults() == 0 || op.getMatchingBlockArgument(input).use_empty())
       continue;
     for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
       if (kinds[loop] == utils::IteratorType::reduction && map.getResult(map.getNumResults() - 1).isFunctionOfDim(loop))

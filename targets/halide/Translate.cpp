@@ -66,10 +66,13 @@ static Exprs storedExtents(const Exprs &extents, mlir::kiln::TiledAttr tiled) {
   return {Expr(size), other, (along + (size - 1)) / size};
 }
 
-static void setDense(Halide::OutputImageParam param, const Exprs &extents) {
+/// States the extents and strides of dense buffers of one Func; Halide takes the extents of the first one for all of them.
+static void setDense(std::vector<Halide::OutputImageParam> buffers, const Exprs &extents) {
   Expr stride = 1;
   for (unsigned i = 0; i < extents.size(); ++i) {
-    param.dim(i).set_bounds(0, extents[i]).set_stride(stride);
+    buffers.front().dim(i).set_bounds(0, extents[i]);
+    for (Halide::OutputImageParam &buffer : buffers)
+      buffer.dim(i).set_stride(stride);
     stride = Halide::Internal::simplify(stride * extents[i]);
   }
 }
@@ -95,7 +98,7 @@ LogicalResult Translator::translateArguments() {
     Exprs stored = storedExtents(extents(type), tiled);
     Halide::ImageParam param(isBoolean ? Halide::UInt(8) : element, stored.size(),
                              name("in" + std::to_string(argument.getArgNumber())));
-    setDense(param, stored);
+    setDense({param}, stored);
     sources[argument] = {param, -1, true, isBoolean};
     arguments.push_back(param);
   }
@@ -385,8 +388,7 @@ LogicalResult Translator::translateOutputs(func::ReturnOp op) {
       output.func(vars) = Halide::Tuple(values);
     else
       output.func(vars) = values[0];
-    for (Halide::OutputImageParam buffer : output.func.output_buffers())
-      setDense(buffer, output.extents);
+    setDense(output.func.output_buffers(), output.extents);
     for (unsigned i = 0; i < output.extents.size(); ++i)
       output.func.bound(vars[i], 0, output.extents[i]);
     outputs.push_back(std::move(output));

@@ -145,6 +145,8 @@ static OwningOpRef<ModuleOp> prepare(MLIRContext &context, const std::string &te
 }
 
 Kernel::Kernel(const std::string &text, const std::string &target, const SchedulePoint *point) {
+  if (std::getenv("KILN_PRINT"))
+    puts(text.c_str());
   module = prepare(context, text);
   if (!module)
     throw std::runtime_error("the kernel does not parse");

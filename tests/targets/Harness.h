@@ -30,7 +30,7 @@ std::vector<std::string> runnableTargets();
 
 class Kernel {
 public:
-  /// Fails the current test if the kernel does not compile.
+  /// Throws if the kernel does not compile. KILN_PRINT in the environment prints the text.
   Kernel(const std::string &text, const std::string &target, const SchedulePoint *point = nullptr);
   ~Kernel();
 
