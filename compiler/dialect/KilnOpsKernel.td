@@ -19,7 +19,7 @@ def Kiln_CallOp : Kiln_Op<"call", [Pure, AttrSizedOperandSegments, DeclareOpInte
   let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<Index>:$extents, Variadic<Kiln_Tensor>:$arguments);
   let results = (outs Variadic<Kiln_Tensor>:$results);
   let assemblyFormat = [{
-    $callee (`[` $extents^ `]`)? `(` $arguments `)` attr-dict `:` functional-type($arguments, $results)
+    $callee (`[` $extents^ `]`)? `` `(` $arguments `)` attr-dict `:` functional-type($arguments, $results)
   }];
 }
 

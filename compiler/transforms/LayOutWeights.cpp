@@ -60,6 +60,9 @@ private:
     if (parameter.getSources().size() > 1 && int64_t(parameter.getJoinDim()) != *outputDim)
       return {};
     int64_t size = weightTile ? weightTile(shape[*outputDim], shape[1 - *outputDim]) : int64_t(tile);
+    // Sources side by side in each row are packed by tiles only: one tile is as good as dense.
+    if (size == 0 && parameter.getSources().size() > 1 && *outputDim == 1)
+      size = shape[1];
     return size > 0 ? TiledAttr::get(&getContext(), *outputDim, size) : TiledAttr();
   }
 

@@ -23,6 +23,7 @@ void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
 
   // Form kernels.
   passes.addPass(createFormKernels());
+  passes.addPass(createCanonicalizerPass());                    // views of views
   passes.addPass(createCSEPass());                              // views and extents of different calls
   passes.addPass(createVerifyKernels());
   passes.addNestedPass<func::FuncOp>(createLowerKernels());

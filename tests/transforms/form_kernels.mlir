@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: kiln-opt %s --split-input-file --pass-pipeline='builtin.module(kiln-form-kernels,canonicalize,cse,kiln-verify-kernels)' | FileCheck %s
+
+#x = affine_map<()[s0, s1] -> (s0, s1, 8)>
+#h = affine_map<()[s0, s1] -> (s0, s1, 12)>
+module attributes {kiln.symbols = [#kiln.symbol<"batch", 1, 4>, #kiln.symbol<"tokens", 1, 16>]} {
+
+// Bias, activation and residual go into the contraction; batch and tokens become one symbol, whose bounds are their product.
+// CHECK-DAG: #[[ROWS:.*]] = affine_map<()[s0] -> (s0, 8)>
+// CHECK: func.func private @kernel_0(%{{.*}}: index, %{{.*}}: tensor<?x8xf32, #[[ROWS]]>, %{{.*}}: tensor<12x8xf32>, %{{.*}}: tensor<12xf32>)
+// CHECK-SAME: kiln.bounds = array<i64: 1, 64>
+// CHECK: kiln.linear
+// CHECK-NEXT: kiln.relu
+// CHECK-NEXT: return
+// CHECK: func.func private @kernel_1
+// CHECK: kiln.linear
+// CHECK-NEXT: kiln.add
+// CHECK-NEXT: return
+// CHECK: func.func @epilogue
+// CHECK: %[[R:.*]] = arith.muli %arg0, %arg1
+// CHECK: kiln.reshape %arg2
+// CHECK: kiln.call @kernel_0[%[[R]]]
+// CHECK: kiln.call @kernel_1[%[[R]]]
+func.func @epilogue(%s0: index {kiln.symbol = "batch"}, %s1: index {kiln.symbol = "tokens"}, %x: tensor<?x?x8xf32, #x>)
+    -> tensor<?x?x8xf32, #x> attributes {kiln.entry} {
+  %w = kiln.parameter {sources = ["w"]} : tensor<12x8xf32>
+  %b = kiln.parameter {sources = ["b"]} : tensor<12xf32>
+  %v = kiln.parameter {sources = ["v"]} : tensor<8x12xf32>
+  %y = kiln.linear %x, %w, %b weight_order = out_in : (tensor<?x?x8xf32, #x>, tensor<12x8xf32>, tensor<12xf32>) -> tensor<?x?x12xf32, #h>
+  %a = kiln.relu %y : tensor<?x?x12xf32, #h>
+  %z = kiln.linear %a, %v weight_order = out_in : (tensor<?x?x12xf32, #h>, tensor<8x12xf32>) -> tensor<?x?x8xf32, #x>
+  %r = kiln.add %x, %z : (tensor<?x?x8xf32, #x>, tensor<?x?x8xf32, #x>) -> tensor<?x?x8xf32, #x>
+  return %r : tensor<?x?x8xf32, #x>
+}
+}
+
+// -----
+
+// An epilogue may fork as long as it joins again: silu written out.
+// CHECK: func.func private @kernel_0
+// CHECK: kiln.linear
+// CHECK-NEXT: kiln.sigmoid
+// CHECK-NEXT: kiln.mul
+// CHECK-NEXT: return
+// CHECK-NOT: @kernel_1
+func.func @fork(%x: tensor<5x8xf32>) -> tensor<5x8xf32> attributes {kiln.entry} {
+  %w = kiln.parameter {sources = ["w"]} : tensor<8x8xf32>
+  %y = kiln.linear %x, %w weight_order = out_in : (tensor<5x8xf32>, tensor<8x8xf32>) -> tensor<5x8xf32>
+  %s = kiln.sigmoid %y : tensor<5x8xf32>
+  %z = kiln.mul %y, %s : (tensor<5x8xf32>, tensor<5x8xf32>) -> tensor<5x8xf32>
+  return %z : tensor<5x8xf32>
+}
+
+// -----
+
+// The product itself is returned: its activation is a kernel of its own.
+// CHECK: func.func private @kernel_0
+// CHECK: kiln.linear
+// CHECK-NEXT: return
+// CHECK: func.func private @kernel_1
+// CHECK: kiln.relu
+func.func @no_fork(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>) attributes {kiln.entry} {
+  %w = kiln.parameter {sources = ["w"]} : tensor<8x8xf32>
+  %y = kiln.linear %x, %w weight_order = out_in : (tensor<5x8xf32>, tensor<8x8xf32>) -> tensor<5x8xf32>
+  %z = kiln.relu %y : tensor<5x8xf32>
+  return %y, %z : tensor<5x8xf32>, tensor<5x8xf32>
+}
+
+// -----
+
+// A sum that a norm and others read is a second result of the norm's kernel.
+// CHECK: func.func private @kernel_0({{.*}}) -> (tensor<5x8xf32>, tensor<5x8xf32>)
+// CHECK: %[[S:.*]] = kiln.add
+// CHECK: %[[N:.*]] = kiln.layer_norm %[[S]]
+// CHECK: return %[[S]], %[[N]]
+// CHECK: %[[R:.*]]:2 = kiln.call @kernel_0
+// CHECK: return %[[R]]#0, %[[R]]#1
+func.func @residual_norm(%x: tensor<5x8xf32>, %y: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>) attributes {kiln.entry} {
+  %s = kiln.add %x, %y : (tensor<5x8xf32>, tensor<5x8xf32>) -> tensor<5x8xf32>
+  %w = kiln.parameter {sources = ["w"]} : tensor<8xf32>
+  %n = kiln.layer_norm %s, %w, %w epsilon = 1.0e-5 : (tensor<5x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<5x8xf32>
+  return %s, %n : tensor<5x8xf32>, tensor<5x8xf32>
+}
+
+// -----
+
+// Tokens, positions and norm are one kernel; positions are computed inside.
+// CHECK: func.func private @kernel_0
+// CHECK-DAG: kiln.embedding
+// CHECK-DAG: kiln.positions
+// CHECK: kiln.add
+// CHECK-NEXT: kiln.layer_norm
+// CHECK-NEXT: return
+// CHECK-NOT: @kernel_1
+func.func @embeddings(%tokens: tensor<5xi32>) -> tensor<5x8xf32> attributes {kiln.entry} {
+  %wte = kiln.parameter {sources = ["wte"]} : tensor<50x8xf32>
+  %wpe = kiln.parameter {sources = ["wpe"]} : tensor<9x8xf32>
+  %w = kiln.parameter {sources = ["w"]} : tensor<8xf32>
+  %e = kiln.embedding %tokens, %wte : (tensor<5xi32>, tensor<50x8xf32>) -> tensor<5x8xf32>
+  %p = kiln.positions %tokens axis = 0 : (tensor<5xi32>) -> tensor<5xi32>
+  %f = kiln.embedding %p, %wpe : (tensor<5xi32>, tensor<9x8xf32>) -> tensor<5x8xf32>
+  %x = kiln.add %e, %f : (tensor<5x8xf32>, tensor<5x8xf32>) -> tensor<5x8xf32>
+  %n = kiln.layer_norm %x, %w, %w epsilon = 1.0e-5 : (tensor<5x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<5x8xf32>
+  return %n : tensor<5x8xf32>
+}
+
+// -----
+
+// Attention reads its slices of a joined projection straight from it, through a view with the heads as an axis.
+// CHECK: func.func private @kernel_0(%{{.*}}: tensor<5x3x2x4xf32>) -> tensor<5x2x4xf32>
+// CHECK-COUNT-3: kiln.slice
+// CHECK: kiln.attention
+// CHECK: func.func @attention
+// CHECK: kiln.reshape %arg0 : tensor<5x24xf32> -> tensor<5x3x2x4xf32>
+func.func @attention(%qkv: tensor<5x24xf32>) -> tensor<5x8xf32> attributes {kiln.entry} {
+  %q = kiln.slice %qkv axis = 1 start = 0 : tensor<5x24xf32> -> tensor<5x8xf32>
+  %k = kiln.slice %qkv axis = 1 start = 8 : tensor<5x24xf32> -> tensor<5x8xf32>
+  %v = kiln.slice %qkv axis = 1 start = 16 : tensor<5x24xf32> -> tensor<5x8xf32>
+  %y = kiln.attention %q, %k, %v heads = 2 scale = 5.0e-1 causal : (tensor<5x8xf32>, tensor<5x8xf32>, tensor<5x8xf32>) -> tensor<5x8xf32>
+  return %y : tensor<5x8xf32>
+}
+
+// -----
+
+// What a broadcast would compute again for each row is computed once.
+// CHECK: func.func private @kernel_0
+// CHECK: kiln.exp
+// CHECK-NEXT: return
+// CHECK: func.func private @kernel_1
+// CHECK: kiln.mul
+func.func @no_repeated_work(%x: tensor<5x8xf32>, %s: tensor<8xf32>) -> tensor<5x8xf32> attributes {kiln.entry} {
+  %e = kiln.exp %s : tensor<8xf32>
+  %y = kiln.mul %x, %e : (tensor<5x8xf32>, tensor<8xf32>) -> tensor<5x8xf32>
+  return %y : tensor<5x8xf32>
+}
+
+// -----
+
+// The frequencies of the sinusoidal encoding are a table: turns, what f32 loses of them, phase.
+// CHECK: kiln.sinusoid
+// CHECK: func.func @sinusoidal
+// CHECK: kiln.constant dense<{{.*}}> : tensor<3x4xf32>
+func.func @sinusoidal(%tokens: tensor<5xi32>) -> tensor<5x4xf32> attributes {kiln.entry} {
+  %p = kiln.positions %tokens axis = 0 : (tensor<5xi32>) -> tensor<5xi32>
+  %e = kiln.sinusoidal %p : (tensor<5xi32>) -> tensor<5x4xf32>
+  return %e : tensor<5x4xf32>
+}

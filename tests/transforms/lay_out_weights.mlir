@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: kiln-opt %s --kiln-lay-out-weights=tile=16 | FileCheck %s
+
+// The outputs are split, whichever dimension they are; an embedding sees the layout of its tied table; what an addition reads stays
+// dense, and so does a weight that more than contractions read.
+// CHECK-DAG: sources = ["wte"]} : tensor<50x8xf32, #kiln.tiled<0, 16>>
+// CHECK-DAG: sources = ["in_out"]} : tensor<8x8xf32, #kiln.tiled<1, 16>>
+// CHECK-DAG: sources = ["wpe"]} : tensor<5x8xf32>
+// CHECK-DAG: sources = ["shared"]} : tensor<8x8xf32>
+// CHECK: kiln.embedding %{{.*}}, %{{.*}} : (tensor<5xi32>, tensor<50x8xf32, #kiln.tiled<0, 16>>)
+func.func @forward(%tokens: tensor<5xi32>) -> (tensor<5x50xf32>, tensor<8x8xf32>) {
+  %wte = kiln.parameter {sources = ["wte"]} : tensor<50x8xf32>
+  %wpe = kiln.parameter {sources = ["wpe"]} : tensor<5x8xf32>
+  %w = kiln.parameter {sources = ["in_out"]} : tensor<8x8xf32>
+  %shared = kiln.parameter {sources = ["shared"]} : tensor<8x8xf32>
+  %e = kiln.embedding %tokens, %wte : (tensor<5xi32>, tensor<50x8xf32>) -> tensor<5x8xf32>
+  %x = kiln.add %e, %wpe : (tensor<5x8xf32>, tensor<5x8xf32>) -> tensor<5x8xf32>
+  %y = kiln.linear %x, %w weight_order = in_out : (tensor<5x8xf32>, tensor<8x8xf32>) -> tensor<5x8xf32>
+  %z = kiln.matmul %y, %shared : (tensor<5x8xf32>, tensor<8x8xf32>) -> tensor<5x8xf32>
+  %s = kiln.relu %shared : tensor<8x8xf32>
+  %l = kiln.linear %z, %wte weight_order = out_in : (tensor<5x8xf32>, tensor<50x8xf32>) -> tensor<5x50xf32>
+  return %l, %s : tensor<5x50xf32>, tensor<8x8xf32>
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The plans of whole models: at most 1.1 times the lower bound, every tensor placed, and no call writes what somebody still reads.
+#include "bert.h"
+#include "char_gpt.h"
+#include "compiler/dialect/KilnDialect.h"
+#include "compiler/frontend/Import.h"
+#include "compiler/transforms/Pipeline.h"
+#include "compiler/transforms/PlanMemory.h"
+#include "gpt2.h"
+#include "transformer.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include <gtest/gtest.h>
+
+using namespace mlir;
+namespace kd = mlir::kiln;
+using kd::MemoryPlacement;
+using kd::MemoryPlan;
+
+namespace {
+
+struct Planned {
+  std::unique_ptr<MLIRContext> context;
+  OwningOpRef<ModuleOp> module;
+
+  func::FuncOp entry() { return module->lookupSymbol<func::FuncOp>("forward"); }
+};
+
+template <typename Model> Planned plan() {
+  Planned result;
+  DialectRegistry registry;
+  kd::registerPipelineDialects(registry);
+  result.context = std::make_unique<MLIRContext>(registry);
+  result.context->loadAllAvailableDialects();
+  result.module = ::kiln::importGraph(::kiln::trace<Model>(), result.context.get(), "model");
+  if (!result.module)
+    return result;
+  PassManager passes(result.context.get());
+  kd::buildPipeline(passes, {[](int64_t, int64_t) { return 48; }});
+  if (failed(passes.run(*result.module)))
+    result.module = {};
+  return result;
+}
+
+/// Two arena buffers that live at a time share no byte.
+void expectNoOverlap(const MemoryPlan &plan) {
+  ArrayRef<MemoryPlan::Buffer> buffers = plan.getBuffers();
+  for (size_t i = 0; i < buffers.size(); ++i)
+    for (size_t j = i + 1; j < buffers.size(); ++j) {
+      const MemoryPlan::Buffer &a = buffers[i], &b = buffers[j];
+      bool inTime = a.first <= b.last && b.first <= a.last;
+      bool inSpace = a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+      EXPECT_FALSE(inTime && inSpace) << i << " and " << j;
+    }
+}
+
+/// A result may only have the place of an argument that the kernel may overwrite.
+void expectInPlaceAllowed(func::FuncOp entry, const MemoryPlan &plan) {
+  entry.walk([&](kd::CallOp call) {
+    auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
+    auto inPlace = kernel->getAttrOfType<DenseI64ArrayAttr>(kd::inplaceAttrName).asArrayRef();
+    for (Value result : call.getResults())
+      for (auto [i, argument] : llvm::enumerate(call.getArguments()))
+        EXPECT_TRUE(plan.of(argument) != plan.of(result) || llvm::is_contained(inPlace, static_cast<int64_t>(i)))
+            << call.getCallee().str() << " argument " << i;
+  });
+}
+
+template <typename Model> void checkPlan() {
+  Planned planned = plan<Model>();
+  ASSERT_TRUE(planned.module);
+  FailureOr<MemoryPlan> memory = MemoryPlan::compute(planned.entry());
+  ASSERT_TRUE(succeeded(memory));
+  EXPECT_GT(memory->lowerBound(), 0);
+  EXPECT_LE(memory->arenaBytes(), 1.1 * memory->lowerBound());
+  expectNoOverlap(*memory);
+  expectInPlaceAllowed(planned.entry(), *memory);
+  for (const MemoryPlan::Buffer &buffer : memory->getBuffers())
+    EXPECT_EQ(buffer.offset % 64, 0);
+
+  // A loop's values are where the next iteration expects them.
+  planned.entry().walk([&](kd::RepeatOp repeat) {
+    for (auto [i, carried] : llvm::enumerate(repeat.getCarried())) {
+      EXPECT_EQ(memory->of(carried), memory->of(repeat.getYield().getValues()[i]));
+      EXPECT_EQ(memory->of(carried), memory->of(repeat.getInits()[i]));
+      EXPECT_EQ(memory->of(carried), memory->of(repeat.getResult(i)));
+    }
+  });
+  // What is returned is in the caller's memory.
+  func::FuncOp entry = planned.entry();
+  int64_t inputs = llvm::count_if(entry.getArgumentTypes(), llvm::IsaPred<RankedTensorType>);
+  for (OpOperand &operand : entry.getBody().front().getTerminator()->getOpOperands()) {
+    EXPECT_EQ(memory->of(operand.get()).kind, MemoryPlacement::Kind::Argument);
+    EXPECT_EQ(memory->of(operand.get()).offset, inputs + operand.getOperandNumber());
+  }
+  std::string text = kd::printMemoryPlan(entry, *memory);
+  EXPECT_NE(text.find("lower bound " + std::to_string(memory->lowerBound())), std::string::npos) << text;
+}
+
+TEST(MemoryPlan, Gpt2) { checkPlan<specs::Gpt2Small>(); }
+TEST(MemoryPlan, Bert) { checkPlan<specs::BertBase>(); }
+TEST(MemoryPlan, Transformer) { checkPlan<specs::TransformerBase>(); }
+TEST(MemoryPlan, CharGpt) { checkPlan<specs::CharGpt<4, 128, 4, 90>>(); }
+
+} // namespace

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: kiln-opt %s --split-input-file --pass-pipeline='builtin.module(kiln-form-kernels,func.func(kiln-lower-kernels),kiln-share-kernels,kiln-plan-memory,kiln-verify-kernels{lowered=true})' | FileCheck %s
+
+// An input that is returned, and a value that is returned twice, are copied.
+// CHECK-LABEL: @outputs
+// CHECK-SAME: kiln.arena_bytes = 0
+// CHECK: %[[Y:.*]] = kiln.call @kernel_0
+// CHECK: %[[A:.*]] = kiln.call @kernel_1(%arg0)
+// CHECK: %[[B:.*]] = kiln.call @kernel_1(%[[Y]])
+// CHECK: return %[[A]], %[[Y]], %[[B]]
+func.func @outputs(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>, tensor<5x8xf32>) attributes {kiln.entry} {
+  %y = kiln.relu %x : tensor<5x8xf32>
+  return %x, %y, %y : tensor<5x8xf32>, tensor<5x8xf32>, tensor<5x8xf32>
+}
+
+// -----
+
+// The loop starts on the caller's input, which must stay as it is: one copy before it, none inside.
+// CHECK-LABEL: @loop
+// CHECK-SAME: kiln.arena_bytes = 0
+// CHECK: %[[I:.*]] = kiln.call @kernel_1(%arg0)
+// CHECK: kiln.repeat 5 (%[[X:.*]] = %[[I]]
+// CHECK-NEXT: %[[Y:.*]] = kiln.call @kernel_0(%[[X]])
+// CHECK-NEXT: kiln.yield %[[Y]]
+func.func @loop(%x: tensor<5x8xf32>) -> tensor<5x8xf32> attributes {kiln.entry} {
+  %r = kiln.repeat 5 (%a = %x : tensor<5x8xf32>) {
+    %y = kiln.relu %a : tensor<5x8xf32>
+    kiln.yield %y : tensor<5x8xf32>
+  }
+  return %r : tensor<5x8xf32>
+}
+
+// -----
+
+// Two carried values change places: both go through a copy.
+// CHECK-LABEL: @swap
+// CHECK: kiln.repeat 3 (%[[A:.*]] = %{{.*}} : tensor<5x8xf32>, %[[B:.*]] = %{{.*}} : tensor<5x8xf32>)
+// CHECK: %[[B1:.*]] = kiln.call @[[COPY:.*]](%[[B]])
+// CHECK: %[[A1:.*]] = kiln.call @[[COPY]](%[[A]])
+// CHECK: kiln.yield
+func.func @swap(%x: tensor<5x8xf32>, %y: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>) attributes {kiln.entry} {
+  %r:2 = kiln.repeat 3 (%a = %x : tensor<5x8xf32>, %b = %y : tensor<5x8xf32>) {
+    kiln.yield %b, %a : tensor<5x8xf32>, tensor<5x8xf32>
+  }
+  return %r#0, %r#1 : tensor<5x8xf32>, tensor<5x8xf32>
+}
+
+// -----
+
+// A chain of elementwise kernels around a transpose, which cannot work in place: two buffers of 5 * 5 * 4 bytes, rounded to 64, are live
+// when it runs, the rest is in place or the caller's.
+// CHECK-LABEL: @chain
+// CHECK-SAME: kiln.arena_bytes = 256 : i64, kiln.arena_lower_bound = 256 : i64
+func.func @chain(%x: tensor<5x5xf32>) -> tensor<5x5xf32> attributes {kiln.entry} {
+  %a = kiln.softmax %x axis = 1 : tensor<5x5xf32>
+  %b = kiln.softmax %a axis = 1 : tensor<5x5xf32>
+  %t = kiln.transpose %b permutation = [1, 0] : (tensor<5x5xf32>) -> tensor<5x5xf32>
+  %c = kiln.softmax %t axis = 1 : tensor<5x5xf32>
+  %d = kiln.softmax %c axis = 1 : tensor<5x5xf32>
+  %e = kiln.matmul %d, %d : (tensor<5x5xf32>, tensor<5x5xf32>) -> tensor<5x5xf32>
+  return %e : tensor<5x5xf32>
+}
