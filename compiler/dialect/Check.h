@@ -38,6 +38,10 @@ public:
 
   /// Bounds of the extent; a symbol that nothing is known of is at least 1.
   std::optional<Interval> bounds(AffineExpr extent) const;
+  /// Nothing if it depends on such a symbol.
+  std::optional<Interval> knownBounds(AffineExpr extent) const {
+    return getBounds(canonicalExtent(extent), symbolBounds);
+  }
 
   /// Every extent is positive, and stated by an extents map if it is not fixed.
   LogicalResult extents(TypeRange types) const;

@@ -115,6 +115,11 @@ KILN_INFER(EmbeddingOp) {
     return failure();
   if (table.getRank() != 2)
     return check.fail(rules::embedding_c2, check.text(table));
+  if (op.getIndices().getDefiningOp<PositionsOp>() && indices.getRank() == 1) {
+    AffineExpr rows = getExtents(table).front(), positions = getExtents(indices).front();
+    if (auto spare = check.knownBounds(rows - positions); spare && spare->min < 0)
+      return check.fail(rules::embedding_c3, check.text(rows), check.text(positions));
+  }
   SmallVector<AffineExpr> extents = getExtents(indices);
   extents.push_back(getExtents(table).back());
   types.push_back(resultType(op, extents, table.getElementType()));

@@ -6,6 +6,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace mlir::kiln {
 
@@ -47,18 +48,18 @@ LogicalResult ParameterOp::verify() {
     return failure();
   if (getSources().empty())
     return check.fail("parameter requires a source", "none");
-  int64_t copies = 1, depth = 0;
+  uint64_t copies = 1, depth = 0;
   for (Operation *parent = (*this)->getParentOp(); parent; parent = parent->getParentOp())
     if (auto repeat = dyn_cast<RepeatOp>(parent)) {
-      copies *= repeat.getCount();
+      copies = llvm::SaturatingMultiply(copies, repeat.getCount());
       ++depth;
     }
-  if (static_cast<int64_t>(getCopies()) != copies)
+  if (getCopies() != copies)
     return check.fail("parameter requires a copy for each layer around it", Twine(getCopies()), Twine(copies));
   for (StringRef source : getSources().getAsValueRange<StringAttr>()) {
     if (source.empty())
       return check.fail("parameter requires sources with names", "an empty one");
-    if (static_cast<int64_t>(source.count("{}")) != depth)
+    if (source.count("{}") != depth)
       return check.fail("parameter requires a {} in its name for each kiln.repeat around it", source,
                         Twine(depth) + " times {}");
   }
