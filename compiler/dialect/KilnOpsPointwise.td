@@ -76,6 +76,7 @@ class Kiln_UnaryOp<string mnemonic, string formula> : Kiln_Op<mnemonic, [Pure, S
   let arguments = (ins Kiln_FloatTensor:$x);
   let results = (outs Kiln_FloatTensor:$result);
   let assemblyFormat = "$x attr-dict `:` type($result)";
+  let hasVerifier = 1;
   let hasFolder = 1;
 }
 

@@ -126,6 +126,19 @@ LogicalResult SinusoidalOp::verify() {
   return success();
 }
 
+#define KILN_VERIFY_EXTENTS(OP)                                                                                        \
+  LogicalResult OP::verify() { return Check(*this).extents(getType()); }
+KILN_VERIFY_EXTENTS(ExpOp)
+KILN_VERIFY_EXTENTS(LogOp)
+KILN_VERIFY_EXTENTS(SqrtOp)
+KILN_VERIFY_EXTENTS(TanhOp)
+KILN_VERIFY_EXTENTS(SigmoidOp)
+KILN_VERIFY_EXTENTS(ReluOp)
+KILN_VERIFY_EXTENTS(GeluOp)
+KILN_VERIFY_EXTENTS(GeluTanhOp)
+KILN_VERIFY_EXTENTS(SiluOp)
+#undef KILN_VERIFY_EXTENTS
+
 static LogicalResult verifySoftmax(Operation *op, Type type, int64_t axis) {
   Check check(op);
   if (failed(check.extents(type)))

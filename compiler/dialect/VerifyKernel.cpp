@@ -18,6 +18,9 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto kernel = symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getCalleeAttr());
   if (!kernel || !kernel->hasAttr(kernelAttrName))
     return emitOpError() << "requires a kernel function, got " << getCalleeAttr();
+  Check check(*this);
+  if (failed(check.extents(getOperandTypes())) || failed(check.extents(getResultTypes())))
+    return failure();
   FunctionType type = kernel.getFunctionType();
   size_t indices = llvm::count_if(type.getInputs(), [](Type input) { return input.isIndex(); });
   if (getExtents().size() != indices)

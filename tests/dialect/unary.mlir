@@ -71,3 +71,10 @@ func.func @type(%x: tensor<4xf32>) {
   %0 = "kiln.silu"(%x) : (tensor<4xf32>) -> tensor<5xf32>
   return
 }
+
+// -----
+func.func @no_extents_map(%x: tensor<?xf32>) {
+  // expected-error@+1 {{a tensor with run-time extents requires an extents map of its rank: got tensor<?xf32>}}
+  %0 = kiln.tanh %x : tensor<?xf32>
+  return
+}

@@ -1,0 +1,75 @@
+// RUN: kiln-opt %s -split-input-file -verify-diagnostics | kiln-opt -split-input-file | FileCheck %s
+
+// The kernel's extents are its own: s0 here is the product of two of the module's.
+module attributes {kiln.symbols = [#kiln.symbol<"batch", 1, 8>, #kiln.symbol<"tokens", 1, 64>]} {
+  func.func private @kernel(index, tensor<?x4xf32, affine_map<()[s0] -> (s0, 4)>>) -> tensor<?x4xf32, affine_map<()[s0] -> (s0, 4)>>
+    attributes {kiln.kernel, kiln.bounds = array<i64: 1, 512>}
+  // CHECK-LABEL: @round_trip
+  func.func @round_trip(%n: index, %x: tensor<?x4xf32, affine_map<()[s0, s1] -> (s0 * s1, 4)>>) {
+    // CHECK: kiln.call @kernel[%{{.*}}](%{{.*}}) : (tensor<?x4xf32, #{{.*}}>) -> tensor<?x4xf32, #{{.*}}>
+    %0 = kiln.call @kernel[%n](%x) : (tensor<?x4xf32, affine_map<()[s0, s1] -> (s0 * s1, 4)>>) -> tensor<?x4xf32, affine_map<()[s0, s1] -> (s0 * s1, 4)>>
+    return
+  }
+}
+
+// -----
+func.func private @function(tensor<4xf32>) -> tensor<4xf32>
+func.func @callee(%x: tensor<4xf32>) {
+  // expected-error@+1 {{'kiln.call' op requires a kernel function, got @function}}
+  %0 = kiln.call @function(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+func.func private @kernel(index, tensor<4xf32>) -> tensor<4xf32> attributes {kiln.kernel}
+func.func @extents(%x: tensor<4xf32>) {
+  // expected-error@+1 {{'kiln.call' op requires 1 extents, got 0}}
+  %0 = kiln.call @kernel(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+func.func private @kernel(tensor<4xf32>) -> tensor<4xf32> attributes {kiln.kernel}
+func.func @arguments(%x: tensor<4xf32>) {
+  // expected-error@+1 {{'kiln.call' op requires 1 tensors and 1 results, got 2 and 1}}
+  %0 = kiln.call @kernel(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+func.func private @kernel(tensor<4xf32>) -> tensor<4xf32> attributes {kiln.kernel}
+func.func @argument_type(%x: tensor<5xf32>) {
+  // expected-error@+1 {{'kiln.call' op requires an argument of type 'tensor<4xf32>', got 'tensor<5xf32>'}}
+  %0 = kiln.call @kernel(%x) : (tensor<5xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+func.func private @kernel(tensor<4xf32>) -> tensor<4xf32> attributes {kiln.kernel}
+func.func @result_type(%x: tensor<4xf32>) {
+  // expected-error@+1 {{'kiln.call' op requires a result of type 'tensor<4xf32>', got 'tensor<4xi32>'}}
+  %0 = kiln.call @kernel(%x) : (tensor<4xf32>) -> tensor<4xi32>
+  return
+}
+
+// -----
+func.func private @kernel(tensor<8x4xf32, #kiln.tiled<0, 4>>) -> tensor<4xf32> attributes {kiln.kernel}
+func.func @layout(%x: tensor<8x4xf32>) {
+  // expected-error@+1 {{'kiln.call' op requires an argument of type 'tensor<8x4xf32, #kiln.tiled<0, 4>>', got 'tensor<8x4xf32>'}}
+  %0 = kiln.call @kernel(%x) : (tensor<8x4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+func.func @sinusoid_table(%p: tensor<7xi32>, %t: tensor<2x6xf32>) {
+  // expected-error@+1 {{sinusoid requires a table [3, width]: got f32[2, 6]}}
+  %0 = kiln.sinusoid %p, %t : (tensor<7xi32>, tensor<2x6xf32>) -> tensor<7x6xf32>
+  return
+}
+
+// -----
+func.func @sinusoid_result(%p: tensor<7xi32>, %t: tensor<3x6xf32>) {
+  // expected-error@+1 {{sinusoid requires a result [positions, width]: got f32[7, 5], expected [7, 6]}}
+  %0 = kiln.sinusoid %p, %t : (tensor<7xi32>, tensor<3x6xf32>) -> tensor<7x5xf32>
+  return
+}
