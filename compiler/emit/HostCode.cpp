@@ -55,7 +55,7 @@ private:
   Value byteAddress(Value base, int64_t offset) {
     if (offset == 0)
       return base;
-    if (offset < std::numeric_limits<int32_t>::max())
+    if (offset < 1 << 28) // a GEPArg has 29 bits for a constant
       return LLVM::GEPOp::create(builder, loc, pointer, builder.getI8Type(), base,
                                  ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
     return byteAddress(base, constant(i64, offset));
