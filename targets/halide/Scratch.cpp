@@ -2,6 +2,7 @@
 #include "targets/halide/Scratch.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace kiln::halide {
 
@@ -24,6 +25,7 @@ private:
   using IRVisitor::visit;
 
   Scope<Interval> scope;
+  std::vector<std::pair<std::string, Expr>> lets;
 
   /// Constants, or infinite.
   Interval bounds(const Expr &e) {
@@ -35,7 +37,104 @@ private:
 
   void visit(const LetStmt *op) override {
     ScopedBinding<Interval> bind(scope, op->name, bounds(op->value));
+    lets.emplace_back(op->name, op->value);
     op->body.accept(this);
+    lets.pop_back();
+  }
+
+  /// The largest value of an extent; nothing if there is no bound.
+  std::optional<int64_t> largest(const Expr &extent) {
+    Expr whole = extent;
+    for (auto let = lets.rbegin(); let != lets.rend(); ++let)
+      whole = substitute(let->first, let->second, whole);
+    whole = simplify(substitute_in_all_lets(whole));
+    std::optional<int64_t> best;
+    for (std::optional<int64_t> bound : {enumerated(whole), upper(whole, 1, 0), constant(bounds(extent).max)})
+      if (bound && (!best || *bound < *best))
+        best = bound;
+    return best;
+  }
+
+  /// The largest value over the range of the one parameter that is left, if it is the only variable and its range is short.
+  static std::optional<int64_t> enumerated(const Expr &e) {
+    Variables variables;
+    e.accept(&variables);
+    if (variables.found.size() != 1 || !variables.found.begin()->second.defined())
+      return std::nullopt;
+    auto [name, parameter] = *variables.found.begin();
+    auto low = constant(parameter.min_value()), high = constant(parameter.max_value());
+    if (!low || !high || *high - *low > 4096)
+      return std::nullopt;
+    int64_t best = 0;
+    for (int64_t value = *low; value <= *high; ++value) {
+      auto result = constant(simplify(substitute(name, Expr(int(value)), e)));
+      if (!result)
+        return std::nullopt;
+      best = std::max(best, *result);
+    }
+    return best;
+  }
+
+  struct Variables : IRVisitor {
+    using IRVisitor::visit;
+    void visit(const Variable *op) override { found.emplace(op->name, op->param); }
+    std::map<std::string, Parameter> found;
+  };
+
+  static std::optional<int64_t> constant(const Expr &e) {
+    const int64_t *value = e.defined() ? as_const_int(e) : nullptr;
+    return value ? std::optional(*value) : std::nullopt;
+  }
+
+  /// An upper bound of e * factor + rest. An extent is a difference of minima and maxima that share loop variables: these cancel only where the
+  /// difference is taken inside.
+  std::optional<int64_t> upper(const Expr &e, int64_t factor, const Expr &rest) {
+    auto scaled = [&](const Expr &x) { return x * int(factor); };
+    if (const Max *op = e.as<Max>()) {
+      auto a = upper(op->a, factor, rest), b = upper(op->b, factor, rest);
+      return a && b ? std::optional(std::max(*a, *b)) : std::nullopt;
+    }
+    if (const Min *op = e.as<Min>()) {
+      auto a = upper(op->a, factor, rest), b = upper(op->b, factor, rest);
+      return a && b ? std::optional(std::min(*a, *b)) : a ? a : b;
+    }
+    if (const Add *op = e.as<Add>())
+      return hasChoice(op->a) ? upper(op->a, factor, scaled(op->b) + rest) : upper(op->b, factor, scaled(op->a) + rest);
+    if (const Sub *op = e.as<Sub>(); op && hasChoice(op->a))
+      return upper(op->a, factor, rest - scaled(op->b));
+    if (const Mul *op = e.as<Mul>())
+      if (auto by = constant(op->b); by && *by > 0)
+        return upper(op->a, factor * *by, rest);
+    if (const Div *op = e.as<Div>())
+      if (auto by = constant(op->b); by && *by > 0 && hasChoice(op->a))
+        if (Expr pushed = divide(op->a, int(*by)); pushed.defined())
+          return upper(pushed, factor, rest);
+    return constant(find_constant_bound(simplify(scaled(e) + rest), Direction::Upper, scope));
+  }
+
+  static bool hasChoice(const Expr &e) {
+    if (e.as<Min>() || e.as<Max>())
+      return true;
+    if (const Add *op = e.as<Add>())
+      return hasChoice(op->a) || hasChoice(op->b);
+    if (const Sub *op = e.as<Sub>())
+      return hasChoice(op->a);
+    if (const Mul *op = e.as<Mul>())
+      return hasChoice(op->a);
+    if (const Div *op = e.as<Div>())
+      return hasChoice(op->a);
+    return false;
+  }
+
+  /// (e + c) / by with the division inside of the minima and maxima; undefined if e has another form.
+  static Expr divide(const Expr &e, int by, const Expr &plus = 0) {
+    if (const Min *op = e.as<Min>())
+      return min((op->a + plus) / by, (op->b + plus) / by);
+    if (const Max *op = e.as<Max>())
+      return max((op->a + plus) / by, (op->b + plus) / by);
+    if (const Add *op = e.as<Add>(); op && is_const(op->b))
+      return divide(op->a, by, op->b + plus);
+    return Expr();
   }
 
   void visit(const For *op) override {
@@ -62,12 +161,12 @@ private:
   int64_t heapBytes(const Allocate *op) {
     int64_t bytes = op->type.bytes();
     for (const Expr &extent : op->extents) {
-      const int64_t *largest = as_const_int(bounds(extent).max);
-      if (!largest) {
+      std::optional<int64_t> bound = largest(extent);
+      if (!bound) {
         unbounded = op->name;
         return 0;
       }
-      bytes *= std::max<int64_t>(*largest, 1);
+      bytes *= std::max<int64_t>(*bound, 1);
     }
     return (bytes + kPadding + kAlignment - 1) / kAlignment * kAlignment + kHeader;
   }

@@ -251,6 +251,9 @@ Exprs Translator::body(linalg::GenericOp op, const Exprs &loops, Operands operan
       result = loops[index.getDim()];
     else if (auto extract = dyn_cast<tensor::ExtractOp>(inner))
       result = sources.count(extract.getTensor()) ? read(extract.getTensor(), values, /*clamped=*/true) : Expr();
+    else if (isa<arith::SelectOp>(inner) && padded.count(op))
+      // Full tiles are computed: the condition, hidden from Halide, must not narrow what is required of the operands.
+      result = Halide::select(Halide::cast<uint8_t>(values[0]) != 0, values[1], values[2]);
     else
       result = translateScalarOp(&inner, values);
     if (!result.defined()) {
