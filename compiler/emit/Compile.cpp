@@ -319,6 +319,7 @@ FailureOr<CompileReport> ModelCompiler::run() {
   for (const std::string &target : options.targets)
     if (failed(compileVariant(target)))
       return failure();
+  unfoldNestedStacks(report.model, report.variants);
   if (options.form == EmitForm::Library && failed(writeLibrary()))
     return failure();
   if (options.form == EmitForm::Objects)

@@ -7,17 +7,17 @@
 
 namespace kiln {
 
-/// The dotted path of a scope and the product of its stacks' layers.
-static std::string scopePath(const Graph &graph, int scope, int64_t &copies) {
+/// The dotted path of a scope and its stacks' layers.
+static std::string scopePath(const Graph &graph, int scope, std::vector<int64_t> &layers) {
   if (scope < 0)
     return "";
   const Scope &here = graph.scopes[scope];
-  std::string path = scopePath(graph, here.parent, copies);
+  std::string path = scopePath(graph, here.parent, layers);
   if (here.name[0])
     path += std::string(here.name) + ".";
   if (here.copies > 0) {
     path += "{}.";
-    copies *= here.copies;
+    layers.push_back(here.copies);
   }
   return path;
 }
@@ -113,7 +113,9 @@ ModelInterface describeInterface(const Graph &graph, std::string name) {
 
   for (const Parameter &parameter : graph.parameters) {
     WeightInterface &weight = model.weights.emplace_back();
-    weight.name = scopePath(graph, parameter.scope, weight.copies) + parameter.leaf;
+    weight.name = scopePath(graph, parameter.scope, weight.layers) + parameter.leaf;
+    for (int64_t count : weight.layers)
+      weight.copies *= count;
     weight.element = parameter.element;
     weight.shape = parameter.shape;
     int64_t elements = weight.copies;
@@ -123,6 +125,34 @@ ModelInterface describeInterface(const Graph &graph, std::string name) {
   }
   std::sort(model.weights.begin(), model.weights.end(), [](auto &a, auto &b) { return a.name < b.name; });
   return model;
+}
+
+void unfoldNestedStacks(ModelInterface &model, std::vector<Variant> &variants) {
+  std::vector<WeightInterface> weights;
+  std::vector<std::vector<WeightPlacement>> placements(variants.size());
+  for (size_t i = 0; i < model.weights.size(); ++i) {
+    const WeightInterface &weight = model.weights[i];
+    int64_t inner = weight.layers.empty() ? 1 : weight.layers.back();
+    for (int64_t first = 0; first < weight.copies; first += inner) {
+      WeightInterface &row = weights.emplace_back(weight);
+      row.copies = inner;
+      row.layers = weight.layers.empty() ? std::vector<int64_t>() : std::vector{inner};
+      // The outer layers' numbers, innermost first: `first` counts over all of them.
+      int64_t number = first / inner;
+      size_t hole = row.name.rfind("{}");
+      for (size_t level = weight.layers.size(); level-- > 1; number /= weight.layers[level - 1]) {
+        hole = row.name.rfind("{}", hole - 1);
+        row.name.replace(hole, 2, std::to_string(number % weight.layers[level - 1]));
+      }
+      for (size_t v = 0; v < variants.size(); ++v) {
+        WeightPlacement &place = placements[v].emplace_back(variants[v].placements[i]);
+        place.offset += first * place.stride;
+      }
+    }
+  }
+  model.weights = std::move(weights);
+  for (size_t v = 0; v < variants.size(); ++v)
+    variants[v].placements = std::move(placements[v]);
 }
 
 const WeightInterface *ModelInterface::findWeight(const std::string &weight) const {

@@ -33,12 +33,13 @@ struct EntryInterface {
   std::vector<ArgumentInterface> arguments; // inputs, then outputs
 };
 
-/// A tensor of the weight file; with copies > 1 its name holds "{}".
+/// A tensor of the weight file; with copies > 1 its name holds "{}", once for each stack around it.
 struct WeightInterface {
   std::string name;
   ElementType element;
   std::vector<int64_t> shape;
   int64_t copies = 1;
+  std::vector<int64_t> layers; // of the stacks, outermost first; the copies are their product
 };
 
 struct ModelInterface {
@@ -91,6 +92,10 @@ struct ArenaBytes {
   uint64_t fixed = 0, perWorker = 0;
 };
 ArenaBytes arenaBytes(const std::vector<Variant> &variants, size_t entry);
+
+/// Weights of stacks in stacks become one weight for each layer of the outer ones, since the run time counts one "{}" a name:
+/// "groups.{}.inner.{}.weight" becomes "groups.0.inner.{}.weight" and so on. The last step: sources are no longer found.
+void unfoldNestedStacks(ModelInterface &model, std::vector<Variant> &variants);
 
 /// "f32" and the like; the C type; bytes of an element.
 const char *toString(ElementType element);

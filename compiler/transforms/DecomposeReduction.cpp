@@ -2,7 +2,7 @@
 //
 // The ops that work along one axis. Each keeps what it reduces to; the elements of norms and softmaxes are then pointwise in it.
 //   layer_norm:  mean, then 1 / sqrt(variance + epsilon)     rms_norm: 1 / sqrt(mean of squares + epsilon)
-//   softmax:     e^(x - max), then 1 / sum                   log_softmax: max + log(sum of e^(x - max))
+//   softmax:     e^(x - max), then 1 / sum                   log_softmax: max, log(sum of e^(x - max))
 #include "compiler/transforms/KernelBuilder.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -163,9 +163,8 @@ SmallVector<Value> decomposeReduction(KernelBuilder &kernel, Operation *op) {
         Value max = reducer.max();
         Value sum = reducer.sum(
             [&](ElementBuilder &b, Value x) { return expOfDifference(b, x, max, reducer.row(b)); });
-        return {reducer.perRow(sum, [&](ElementBuilder &b, Value sum) -> Value {
-          return arith::AddFOp::create(b, b.load(max, b.loops()), Value(math::LogOp::create(b, sum)));
-        })};
+        // Apart: beside a large maximum their sum would lose the logarithm.
+        return {max, reducer.perRow(sum, [](ElementBuilder &b, Value sum) -> Value { return math::LogOp::create(b, sum); })};
       })
       .Case([&](MeanOp) { return keep(reducer.mean(reducer.sum(self))); })
       .Case([&](SumOp) { return keep(reducer.sum(self)); })
@@ -190,7 +189,13 @@ Value evaluateReduction(ElementBuilder &b, Operation *op, ArrayRef<Coordinate> a
       })
       .Case([&](SoftmaxOp) { return mul(b.load(reduced[0], at), b.load(reduced[1], row)); })
       .Case([&](LogSoftmaxOp op) {
-        return arith::SubFOp::create(b, b.read(op.getX(), at), b.load(reduced[0], row));
+        // Strict: the code generator would add the two values of the row.
+        auto strict = [&](Value x, Value y) -> Value {
+          auto difference = arith::SubFOp::create(b, x, y);
+          difference->setAttr("kiln.strict", b.getUnitAttr());
+          return difference;
+        };
+        return strict(strict(b.read(op.getX(), at), b.load(reduced[0], row)), b.load(reduced[1], row));
       });
 }
 

@@ -86,14 +86,14 @@ public:
     Value p = polynomial(u, {1.0, 0.13680855929851532, 0.0038695072289556265, 2.8031297915731557e-05, 3.0642500092881164e-08,
                              -1.224622833695399e-11});
     Value q = polynomial(u, {1.0, 0.4701418876647949, 0.027250153943896294, 0.0003940712194889784, 1.289034230467223e-06});
-    return arith::DivFOp::create(b, mul(c, p), q);
+    return saturated(x, 9.0, arith::DivFOp::create(b, mul(c, p), q));
   }
 
   Value erf(Value x) {
     Value c = clampThroughNaN(x, 4.0), u = mul(c, c);
     Value p = polynomial(u, {1.1283791065216064, 0.19354555010795593, 0.05310181528329849, 0.003883367171511054, 0.00028456683503463864, 1.986783672691672e-06});
     Value q = polynomial(u, {1.0, 0.5048578381538391, 0.11535020917654037, 0.01520729623734951, 0.0011855775956064463, 3.742023545783013e-05});
-    return arith::DivFOp::create(b, mul(c, p), q);
+    return saturated(x, 4.0, arith::DivFOp::create(b, mul(c, p), q));
   }
 
   /// sin for shift 0, cos for shift 1: sin(x + shift * pi / 2).
@@ -141,6 +141,12 @@ private:
   Value clampThroughNaN(Value x, double limit) {
     Value above = select(less(constant(limit), x), constant(limit), x);
     return select(less(x, constant(-limit)), constant(-limit), above);
+  }
+
+  /// Exactly +-1 beyond the limit, so that gelu of a large negative number is 0.
+  Value saturated(Value x, double limit, Value value) {
+    Value above = select(less(constant(limit), x), constant(1.0), value);
+    return select(less(x, constant(-limit)), constant(-1.0), above);
   }
 
   /// 2^(n + shift) for a whole number n.
