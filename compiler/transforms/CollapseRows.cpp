@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tries the largest number of axes first. An op allows it if it does nothing along them, and each of its operands either has all
-// of them or none.
+// Tries the largest number of axes first. An op allows it if it does nothing along them, and each of its operands
+// either has all of them or none.
 #include "compiler/transforms/CollapseRows.h"
 
 #include "compiler/dialect/Extents.h"
@@ -47,7 +47,8 @@ public:
           return rankOf(norm->getOperand(0)) > axes && markFull(norm->getOperand(0)) &&
                  llvm::all_of(norm->getOperands().drop_front(), [&](Value operand) { return markWhole(operand); });
         })
-        .Case([&](EmbeddingOp embedding) { return markFull(embedding.getIndices()) && markWhole(embedding.getTable()); })
+        .Case(
+            [&](EmbeddingOp embedding) { return markFull(embedding.getIndices()) && markWhole(embedding.getTable()); })
         .Case<SoftmaxOp, LogSoftmaxOp, MeanOp, MaxOp, SumOp, ArgmaxOp, SliceOp>(
             [&](auto reduction) { return int64_t(reduction.getAxis()) >= axes && markFull(reduction.getX()); })
         .Case([&](ConcatOp concat) {

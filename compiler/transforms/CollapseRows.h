@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many leading axes a kernel may treat as one: [batch, tokens, 768] is as good as [batch * tokens, 768] to ops that work on
-// rows.
+// How many leading axes a kernel may treat as one: [batch, tokens, 768] is as good as [batch * tokens, 768] to ops that
+// work on rows.
 #pragma once
 
 #include "compiler/transforms/KernelGroups.h"

@@ -38,8 +38,8 @@ public:
   SmallVector<Value> run() {
     Value masked = createMasked(createScores());
     SmallVector<AffineExpr> loops = with(rows, keys);
-    auto lowest = cast<TypedAttr>(
-        FloatAttr::get(element, APFloat::getInf(cast<FloatType>(element).getFloatSemantics(), true)));
+    auto lowest =
+        cast<TypedAttr>(FloatAttr::get(element, APFloat::getInf(cast<FloatType>(element).getFloatSemantics(), true)));
     Value maxima = kernel.createReduction(loops, batchRank + 2, lowest, [&](ElementBuilder &b, ValueRange max) {
       return SmallVector<Value>{arith::MaximumFOp::create(b, max[0], b.load(masked, b.loops()))};
     })[0];
@@ -95,8 +95,8 @@ private:
 
   Value createMasked(Value scores) {
     return kernel.createParallel(with(rows, keys), element, [&](ElementBuilder &b) {
-      Value score = arith::MulFOp::create(b, b.load(scores, b.loops()),
-                                          b.constant(element, op.getScale().convertToDouble()));
+      Value score =
+          arith::MulFOp::create(b, b.load(scores, b.loops()), b.constant(element, op.getScale().convertToDouble()));
       if (op.getMask())
         score = arith::AddFOp::create(b, score, readMask(b));
       if (Value counts = createCounts(b))
@@ -126,8 +126,8 @@ private:
     if (op.getCausal()) {
       Value limit = b.toIndex(b.loop(batchRank + 1));
       if (keys != queries)
-        limit = arith::AddIOp::create(b, limit,
-                                      Value(arith::SubIOp::create(b, kernel.createExtent(keys), kernel.createExtent(queries))));
+        limit = arith::AddIOp::create(
+            b, limit, Value(arith::SubIOp::create(b, kernel.createExtent(keys), kernel.createExtent(queries))));
       counts = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, k, limit);
     }
     if (op.getLengths()) {

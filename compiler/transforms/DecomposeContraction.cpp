@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// linear and matmul: one reduction over the inner extent. The bias of a linear is part of what reads the result, so that it
-// goes into the same region as the rest of the epilogue.
+// linear and matmul: one reduction over the inner extent. The bias of a linear is part of what reads the result, so
+// that it goes into the same region as the rest of the epilogue.
 #include "compiler/transforms/KernelBuilder.h"
 
 namespace mlir::kiln {

@@ -21,8 +21,9 @@ static Coordinate lookUp(ElementBuilder &b, Value indices, ArrayRef<Coordinate> 
   return Value(arith::MaxSIOp::create(b, Value(arith::MinSIOp::create(b, index, last)), zero));
 }
 
-/// Frequencies are in turns: position * (high + low) keeps its fraction to 2^-24 turns however many turns there are, because the
-/// product with `high` is exact in two parts (fma) and whole turns are taken off before the parts are added.
+/// Frequencies are in turns: position * (high + low) keeps its fraction to 2^-24 turns however many turns there are,
+/// because the product with `high` is exact in two parts (fma) and whole turns are taken off before the parts are
+/// added.
 static Value evaluateSinusoid(ElementBuilder &b, SinusoidOp op, ArrayRef<Coordinate> at) {
   Type type = op.getType().getElementType();
   auto entry = [&](int64_t row) { return b.read(op.getTable(), {b.getAffineConstantExpr(row), at.back()}); };

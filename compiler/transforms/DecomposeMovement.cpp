@@ -14,7 +14,8 @@ static AffineExpr linearize(ElementBuilder &b, ArrayRef<Coordinate> at, ArrayRef
   return sum;
 }
 
-/// The axes fall into runs of equal products, most of them a single axis on both sides. A run is linear in its inner extents.
+/// The axes fall into runs of equal products, most of them a single axis on both sides. A run is linear in its inner
+/// extents.
 static Value evaluateReshape(ElementBuilder &b, ReshapeOp op, ArrayRef<Coordinate> at) {
   SmallVector<AffineExpr> from = getExtents(cast<RankedTensorType>(op.getX().getType())),
                           to = getExtents(cast<RankedTensorType>(op.getType()));

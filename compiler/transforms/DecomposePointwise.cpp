@@ -21,8 +21,7 @@ static Coordinates broadcast(ElementBuilder &element, Value operand, ArrayRef<Co
   return result;
 }
 
-template <typename FloatOp, typename IntegerOp>
-static Value createBinary(ElementBuilder &b, Value lhs, Value rhs) {
+template <typename FloatOp, typename IntegerOp> static Value createBinary(ElementBuilder &b, Value lhs, Value rhs) {
   if (isa<FloatType>(lhs.getType()))
     return FloatOp::create(b, lhs, rhs);
   return IntegerOp::create(b, lhs, rhs);
@@ -68,9 +67,8 @@ Value evaluatePointwise(ElementBuilder &b, Operation *op, ArrayRef<Coordinate> a
       .Case([&](LogOp) { return math::LogOp::create(b, x[0]); })
       .Case([&](SqrtOp) { return math::SqrtOp::create(b, x[0]); })
       .Case([&](TanhOp) { return math::TanhOp::create(b, x[0]); })
-      .Case([&](SigmoidOp) {
-        return arith::DivFOp::create(b, b.constant(x[0].getType(), 1), createOnePlusExp(b, x[0]));
-      })
+      .Case(
+          [&](SigmoidOp) { return arith::DivFOp::create(b, b.constant(x[0].getType(), 1), createOnePlusExp(b, x[0])); })
       .Case([&](ReluOp) { return arith::MaximumFOp::create(b, x[0], b.constant(x[0].getType(), 0)); })
       .Case([&](GeluOp) { return createGelu(b, x[0]); })
       .Case([&](GeluTanhOp) { return createGeluTanh(b, x[0]); })

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ops that work along one axis. Each keeps what it reduces to; the elements of norms and softmaxes are then pointwise in it.
+// The ops that work along one axis. Each keeps what it reduces to; the elements of norms and softmaxes are then
+// pointwise in it.
 //   layer_norm:  mean, then 1 / sqrt(variance + epsilon)     rms_norm: 1 / sqrt(mean of squares + epsilon)
 //   softmax:     e^(x - max), then 1 / sum                   log_softmax: max, log(sum of e^(x - max))
 #include "compiler/transforms/KernelBuilder.h"
@@ -59,7 +60,8 @@ public:
 
   /// One value a row, computed from what was reduced to.
   Value perRow(Value reduced, function_ref<Value(ElementBuilder &, Value)> body) const {
-    return kernel.createParallel(kept, element(), [&](ElementBuilder &b) { return body(b, b.load(reduced, b.loops())); });
+    return kernel.createParallel(kept, element(),
+                                 [&](ElementBuilder &b) { return body(b, b.load(reduced, b.loops())); });
   }
 
   /// The extent of the axis as a float.
@@ -71,7 +73,8 @@ public:
   }
 
   Value mean(Value sum) const {
-    return perRow(sum, [&](ElementBuilder &b, Value value) -> Value { return arith::DivFOp::create(b, value, count(b)); });
+    return perRow(sum,
+                  [&](ElementBuilder &b, Value value) -> Value { return arith::DivFOp::create(b, value, count(b)); });
   }
 
   /// 1 / sqrt(sum / count + epsilon)
@@ -142,8 +145,7 @@ SmallVector<Value> decomposeReduction(KernelBuilder &kernel, Operation *op) {
         return {mean, reducer.inverseRoot(squares, norm.getEpsilon().convertToDouble())};
       })
       .Case([&](RmsNormOp norm) -> SmallVector<Value> {
-        Value squares =
-            reducer.sum([](ElementBuilder &b, Value x) -> Value { return arith::MulFOp::create(b, x, x); });
+        Value squares = reducer.sum([](ElementBuilder &b, Value x) -> Value { return arith::MulFOp::create(b, x, x); });
         return {reducer.inverseRoot(squares, norm.getEpsilon().convertToDouble())};
       })
       .Case([&](SoftmaxOp) -> SmallVector<Value> {
@@ -161,10 +163,10 @@ SmallVector<Value> decomposeReduction(KernelBuilder &kernel, Operation *op) {
       })
       .Case([&](LogSoftmaxOp) -> SmallVector<Value> {
         Value max = reducer.max();
-        Value sum = reducer.sum(
-            [&](ElementBuilder &b, Value x) { return expOfDifference(b, x, max, reducer.row(b)); });
+        Value sum = reducer.sum([&](ElementBuilder &b, Value x) { return expOfDifference(b, x, max, reducer.row(b)); });
         // Apart: beside a large maximum their sum would lose the logarithm.
-        return {max, reducer.perRow(sum, [](ElementBuilder &b, Value sum) -> Value { return math::LogOp::create(b, sum); })};
+        return {max,
+                reducer.perRow(sum, [](ElementBuilder &b, Value sum) -> Value { return math::LogOp::create(b, sum); })};
       })
       .Case([&](MeanOp) { return keep(reducer.mean(reducer.sum(self))); })
       .Case([&](SumOp) { return keep(reducer.sum(self)); })

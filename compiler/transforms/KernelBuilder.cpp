@@ -7,7 +7,9 @@
 
 namespace mlir::kiln {
 
-bool isSupportedElement(Type type) { return type.isF32() || type.isInteger(32) || type.isInteger(8) || type.isInteger(1); }
+bool isSupportedElement(Type type) {
+  return type.isF32() || type.isInteger(32) || type.isInteger(8) || type.isInteger(1);
+}
 
 bool isMovement(Operation *op) { return isa<SliceOp, TransposeOp>(op); }
 
@@ -138,9 +140,9 @@ Value KernelBuilder::createParallel(ArrayRef<AffineExpr> extents, Type element,
                        [&](ElementBuilder &builder, ValueRange) { return SmallVector<Value>{body(builder)}; })[0];
 }
 
-SmallVector<Value>
-KernelBuilder::createReduction(ArrayRef<AffineExpr> extents, ArrayRef<unsigned> reduced, ArrayRef<TypedAttr> initial,
-                               function_ref<SmallVector<Value>(ElementBuilder &, ValueRange)> body) {
+SmallVector<Value> KernelBuilder::createReduction(ArrayRef<AffineExpr> extents, ArrayRef<unsigned> reduced,
+                                                  ArrayRef<TypedAttr> initial,
+                                                  function_ref<SmallVector<Value>(ElementBuilder &, ValueRange)> body) {
   SmallVector<AffineExpr> kept;
   for (auto [i, extent] : llvm::enumerate(extents))
     if (!llvm::is_contained(reduced, i))
@@ -152,9 +154,9 @@ KernelBuilder::createReduction(ArrayRef<AffineExpr> extents, ArrayRef<unsigned> 
   return createGeneric(extents, reduced, outputs, body);
 }
 
-SmallVector<Value>
-KernelBuilder::createGeneric(ArrayRef<AffineExpr> extents, ArrayRef<unsigned> reduced, ArrayRef<Value> outputs,
-                             function_ref<SmallVector<Value>(ElementBuilder &, ValueRange)> body) {
+SmallVector<Value> KernelBuilder::createGeneric(ArrayRef<AffineExpr> extents, ArrayRef<unsigned> reduced,
+                                                ArrayRef<Value> outputs,
+                                                function_ref<SmallVector<Value>(ElementBuilder &, ValueRange)> body) {
   unsigned loops = extents.size();
   SmallVector<AffineExpr> written;
   SmallVector<utils::IteratorType> iterators;
@@ -184,8 +186,8 @@ KernelBuilder::createGeneric(ArrayRef<AffineExpr> extents, ArrayRef<unsigned> re
 
   SmallVector<AffineMap> maps = element.maps;
   maps.append(outputs.size(), AffineMap::get(loops, 0, written, getContext()));
-  auto generic = linalg::GenericOp::create(builder, TypeRange(ValueRange(outputs)), element.inputs, outputs, maps,
-                                           iterators);
+  auto generic =
+      linalg::GenericOp::create(builder, TypeRange(ValueRange(outputs)), element.inputs, outputs, maps, iterators);
   generic.getRegion().push_back(block.release());
   return SmallVector<Value>(generic.getResults());
 }
@@ -239,7 +241,8 @@ Value ElementBuilder::read(Value value, ArrayRef<Coordinate> at) {
 Value ElementBuilder::load(Value tensor, ArrayRef<Coordinate> at) {
   auto type = cast<RankedTensorType>(tensor.getType());
   SmallVector<AffineExpr> stored = getExtents(type), exprs;
-  // A loop alone in a map states that the operand's extent is the loop's. Where that is not so, the element is extracted.
+  // A loop alone in a map states that the operand's extent is the loop's. Where that is not so, the element is
+  // extracted.
   bool isMap = true;
   for (auto [coordinate, extent] : llvm::zip_equal(at, stored)) {
     if (!coordinate.expr) {

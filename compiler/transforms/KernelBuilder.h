@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a kernel function of kiln ops becomes one of linalg ops. Most values are never stored: an op says how to compute one of
-// its elements from elements of its operands (ElementBuilder), so that reshapes, slices, transposes, broadcasts and pointwise
-// chains become indexing maps and one region. Ops that reduce are stored (KernelBuilder). The Decompose*.cpp files hold both for
-// the families of ops.
+// How a kernel function of kiln ops becomes one of linalg ops. Most values are never stored: an op says how to compute
+// one of its elements from elements of its operands (ElementBuilder), so that reshapes, slices, transposes, broadcasts
+// and pointwise chains become indexing maps and one region. Ops that reduce are stored (KernelBuilder). The
+// Decompose*.cpp files hold both for the families of ops.
 #pragma once
 
 #include <map>
@@ -108,7 +108,6 @@ public:
   Value load(Value tensor, ArrayRef<Coordinate> at);
 
   AffineExpr loop(unsigned i) { return getAffineDimExpr(i); }
-  unsigned getNumLoops() const { return extents.size(); }
   /// All loops, as coordinates.
   Coordinates loops();
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 1. Each op that reduces gets a group and takes its epilogue.
-// 2. The others, last to first, join the groups of their users where that saves a round trip through memory and repeats no
+// 2. The others, last to first, join the groups of their users where that saves a round trip through memory and repeats
+// no
 //    work; what cannot join starts a group.
 #include "compiler/transforms/KernelGroups.h"
 
@@ -188,8 +189,8 @@ private:
            });
   }
 
-  /// residual + norm: the sum that a norm reads and others too becomes a second result, if everything that the kernel reads is
-  /// there when the sum is.
+  /// residual + norm: the sum that a norm reads and others too becomes a second result, if everything that the kernel
+  /// reads is there when the sum is.
   bool joinAsResult(Operation *op, ArrayRef<size_t> users) {
     if (!isPointwise(op))
       return false;

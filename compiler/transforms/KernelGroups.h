@@ -8,9 +8,9 @@
 // An epilogue runs from the anchor's result to the farthest value through which all of its uses go.
 #pragma once
 
-#include "llvm/ADT/SetVector.h"
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace mlir::kiln {
 

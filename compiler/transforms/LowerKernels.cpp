@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KernelBuilder does the work; here the arguments that may share memory with a result are found: those that are read only at the
-// element that is written, or along the row that a last axis is.
+// KernelBuilder does the work; here the arguments that may share memory with a result are found: those that are read
+// only at the element that is written, or along the row that a last axis is.
 #include "compiler/transforms/KernelBuilder.h"
 #include "compiler/transforms/Passes.h"
 

@@ -42,7 +42,8 @@ Value joinParameters(OpBuilder &builder, ArrayRef<ParameterOp> parameters, int64
   }
   auto type = RankedTensorType::get(shape, first.getElementType());
   ParameterOp front = parameters.front();
-  return ParameterOp::create(builder, front.getLoc(), type, builder.getArrayAttr(sources), front.getCopies(), builder.getDenseI64ArrayAttr(extents), dim);
+  return ParameterOp::create(builder, front.getLoc(), type, builder.getArrayAttr(sources), front.getCopies(),
+                             builder.getDenseI64ArrayAttr(extents), dim);
 }
 
 struct MergeProjections : impl::MergeProjectionsBase<MergeProjections> {
@@ -93,8 +94,8 @@ private:
     int64_t outputs = cast<RankedTensorType>(weight.getType()).getDimSize(first.getOutputDim());
     extents.back() = builder.getAffineConstantExpr(outputs);
     auto joinedType = getTensorType(extents, type.getElementType(), getNumSymbols(type));
-    Value joined = LinearOp::create(builder, first.getLoc(), joinedType, first.getX(), weight, bias,
-                                    first.getWeightOrder());
+    Value joined =
+        LinearOp::create(builder, first.getLoc(), joinedType, first.getX(), weight, bias, first.getWeightOrder());
     int64_t start = 0;
     for (LinearOp linear : linears) {
       auto sliceType = cast<RankedTensorType>(linear.getType());

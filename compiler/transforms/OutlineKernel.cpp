@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. Leading axes that rows may share are collapsed (CollapseRows.h), and attention gets its operands and result with the heads as
+// 1. Leading axes that rows may share are collapsed (CollapseRows.h), and attention gets its operands and result with
+// the heads as
 //    axes of their own: both are views (kiln.reshape) on the host's side.
 // 2. The run-time extents of the kernel's types become its own symbols: s0 * s1 that never occurs apart is one of them.
 // 3. The ops are cloned into the function with those types.
@@ -97,8 +98,7 @@ public:
         split = {whole / depth, depth};
       request(source, split, collapse);
     }
-    int64_t heads = attention.getHeads(),
-            width = cast<RankedTensorType>(attention.getType()).getShape().back();
+    int64_t heads = attention.getHeads(), width = cast<RankedTensorType>(attention.getType()).getShape().back();
     request(attention.getResult(), {heads, width / heads}, collapse);
   }
 
@@ -128,22 +128,6 @@ Value createView(OpBuilder &builder, Location loc, Value value, RankedTensorType
   return value.getType() == type ? value : Value(ReshapeOp::create(builder, loc, type, value));
 }
 
-/// The value of an extent over the index arguments of the entry.
-Value createExtent(OpBuilder &builder, Location loc, AffineExpr extent, func::FuncOp entry) {
-  if (auto symbol = dyn_cast<AffineSymbolExpr>(extent))
-    return entry.getArgument(symbol.getPosition());
-  if (auto constant = dyn_cast<AffineConstantExpr>(extent))
-    return arith::ConstantIndexOp::create(builder, loc, constant.getValue());
-  auto binary = cast<AffineBinaryOpExpr>(extent);
-  Value lhs = createExtent(builder, loc, binary.getLHS(), entry),
-        rhs = createExtent(builder, loc, binary.getRHS(), entry);
-  assert((extent.getKind() == AffineExprKind::Add || extent.getKind() == AffineExprKind::Mul) &&
-         "extents are polynomials");
-  if (extent.getKind() == AffineExprKind::Add)
-    return arith::AddIOp::create(builder, loc, lhs, rhs);
-  return arith::MulIOp::create(builder, loc, lhs, rhs);
-}
-
 /// An axis attribute counts the axes that collapsed as one.
 void adjustAxis(Operation *op, int64_t axes) {
   if (auto axis = op->getAttrOfType<IntegerAttr>("axis"))
@@ -157,6 +141,21 @@ void adjustAxis(Operation *op, int64_t axes) {
 }
 
 } // namespace
+
+Value createEntryExtent(OpBuilder &builder, Location loc, AffineExpr extent, func::FuncOp entry) {
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(extent))
+    return entry.getArgument(symbol.getPosition());
+  if (auto constant = dyn_cast<AffineConstantExpr>(extent))
+    return arith::ConstantIndexOp::create(builder, loc, constant.getValue());
+  auto binary = cast<AffineBinaryOpExpr>(extent);
+  Value lhs = createEntryExtent(builder, loc, binary.getLHS(), entry),
+        rhs = createEntryExtent(builder, loc, binary.getRHS(), entry);
+  assert((extent.getKind() == AffineExprKind::Add || extent.getKind() == AffineExprKind::Mul) &&
+         "extents are polynomials");
+  if (extent.getKind() == AffineExprKind::Add)
+    return arith::AddIOp::create(builder, loc, lhs, rhs);
+  return arith::MulIOp::create(builder, loc, lhs, rhs);
+}
 
 func::FuncOp outlineKernel(const KernelGroup &group, func::FuncOp entry, StringRef name,
                            function_ref<bool(Operation *, Operation *)> isInternalUse) {
@@ -213,7 +212,7 @@ func::FuncOp outlineKernel(const KernelGroup &group, func::FuncOp entry, StringR
   builder.setInsertionPoint(group.getPosition());
   SmallVector<Value> extents, arguments;
   for (AffineExpr atom : symbols.getAtoms())
-    extents.push_back(createExtent(builder, loc, atom, entry));
+    extents.push_back(createEntryExtent(builder, loc, atom, entry));
   SmallVector<Type> resultTypes;
   for (Value operand : operands)
     arguments.push_back(createView(builder, loc, operand, borderType(operand)));
@@ -224,8 +223,7 @@ func::FuncOp outlineKernel(const KernelGroup &group, func::FuncOp entry, StringR
     Value result = original;
     Value view = createView(builder, loc, called, cast<RankedTensorType>(result.getType()));
     Operation *producer = result.getDefiningOp();
-    result.replaceUsesWithIf(
-        view, [&](OpOperand &use) { return !isInternalUse(use.getOwner(), producer); });
+    result.replaceUsesWithIf(view, [&](OpOperand &use) { return !isInternalUse(use.getOwner(), producer); });
   }
   return kernel;
 }

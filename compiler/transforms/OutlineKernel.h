@@ -9,9 +9,12 @@
 
 namespace mlir::kiln {
 
-/// Creates the function `name` before `entry` and calls it in place of the group, whose ops stay for the caller to erase; the call's
-/// results replace all uses but those in groups that compute the value again (`isInternalUse`).
+/// Creates the function `name` before `entry` and calls it in place of the group, whose ops stay for the caller to
+/// erase; the call's results replace all uses but those in groups that compute the value again (`isInternalUse`).
 func::FuncOp outlineKernel(const KernelGroup &group, func::FuncOp entry, StringRef name,
                            function_ref<bool(Operation *user, Operation *producer)> isInternalUse);
+
+/// The value of an extent over the module's symbols, which are the first arguments of `entry`.
+Value createEntryExtent(OpBuilder &builder, Location loc, AffineExpr extent, func::FuncOp entry);
 
 } // namespace mlir::kiln

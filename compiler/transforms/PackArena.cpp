@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Optimal packing is NP-hard, but entries have tens of buffers. Buffers are placed one after another at the lowest offset that is
-// free for their whole life; several orders are tried, and the best is improved by moving buffers that stick out to the
-// front of it until the lower bound is met or the tries are used up.
+// Optimal packing is NP-hard, but entries have tens of buffers. Buffers are placed one after another at the lowest
+// offset that is free for their whole life; several orders are tried, and the best is improved by moving buffers that
+// stick out to the front of it until the lower bound is met or the tries are used up.
 #include "compiler/transforms/PackArena.h"
 
 #include <numeric>

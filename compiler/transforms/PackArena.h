@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Offsets for buffers that live for intervals of time, so that no two that live at once overlap (dynamic storage allocation).
+// Offsets for buffers that live for intervals of time, so that no two that live at once overlap (dynamic storage
+// allocation).
 #pragma once
 
 #include <cstdint>

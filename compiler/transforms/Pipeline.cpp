@@ -14,28 +14,28 @@ namespace mlir::kiln {
 
 void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
   // Optimise the model.
-  passes.addPass(createCanonicalizerPass());                    // folds; one form for what follows to match
-  passes.addPass(createCSEPass());                              // the same projection or table once
-  passes.addNestedPass<func::FuncOp>(createRecognizeAttention()); // before projections are joined: it matches attention's operands
+  passes.addPass(createCanonicalizerPass());                      // folds; one form for what follows to match
+  passes.addPass(createCSEPass());                                // the same projection or table once
+  passes.addNestedPass<func::FuncOp>(createRecognizeAttention()); // its projections are joined next
   passes.addNestedPass<func::FuncOp>(createMergeProjections());
-  passes.addPass(createCanonicalizerPass());                    // what became dead
-  passes.addPass(createLayOutWeights(options.weightTile));      // after joining: a joined weight has one layout
+  passes.addPass(createCanonicalizerPass());               // what became dead
+  passes.addPass(createLayOutWeights(options.weightTile)); // after joining: a joined weight has one layout
 
   // Form kernels.
   passes.addPass(createFormKernels());
-  passes.addPass(createCanonicalizerPass());                    // views of views
-  passes.addPass(createCSEPass());                              // views and extents of different calls
+  passes.addPass(createCanonicalizerPass()); // views of views
+  passes.addPass(createCSEPass());           // views and extents of different calls
   passes.addPass(createVerifyKernels());
   passes.addNestedPass<func::FuncOp>(createLowerKernels());
-  passes.addNestedPass<func::FuncOp>(createCSEPass());          // index arithmetic inside the regions
-  passes.addPass(createShareKernels());                         // after lowering: different ops may come out equal
+  passes.addNestedPass<func::FuncOp>(createCSEPass()); // index arithmetic inside the regions
+  passes.addPass(createShareKernels());                // after lowering: different ops may come out equal
 
   // Plan memory.
   passes.addPass(createPlanMemory());
   VerifyKernelsOptions lowered;
   lowered.lowered = true;
   passes.addPass(createVerifyKernels(lowered));
-  passes.addNestedPass<func::FuncOp>(createExpandMath());       // last: sharing and plan do not depend on it
+  passes.addNestedPass<func::FuncOp>(createExpandMath()); // last: sharing and plan do not depend on it
 }
 
 void registerPipelineDialects(DialectRegistry &registry) {
@@ -48,11 +48,11 @@ void registerPasses() {
   struct CommandLineOptions : PassPipelineOptions<CommandLineOptions> {
     Option<int64_t> tile{*this, "tile", llvm::cl::desc("tile of every weight"), llvm::cl::init(48)};
   };
-  PassPipelineRegistration<CommandLineOptions>(
-      "kiln-pipeline", "all passes in their order", [](OpPassManager &passes, const CommandLineOptions &options) {
-        int64_t tile = options.tile;
-        buildPipeline(passes, {[tile](int64_t, int64_t) { return tile; }});
-      });
+  PassPipelineRegistration<CommandLineOptions>("kiln-pipeline", "all passes in their order",
+                                               [](OpPassManager &passes, const CommandLineOptions &options) {
+                                                 int64_t tile = options.tile;
+                                                 buildPipeline(passes, {[tile](int64_t, int64_t) { return tile; }});
+                                               });
 }
 
 } // namespace mlir::kiln

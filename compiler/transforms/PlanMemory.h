@@ -7,8 +7,9 @@
 //   Parameter  a weight (kiln.parameter); offset unused
 //   Constant   kiln.constant; offset unused
 //
-// A view (kiln.reshape) has the place of what it views. The carried value of a kiln.repeat, what the body yields for it, the
-// initial value and the result all have one place: the loop copies nothing. Offsets hold for all extents within their bounds.
+// A view (kiln.reshape) has the place of what it views. The carried value of a kiln.repeat, what the body yields for
+// it, the initial value and the result all have one place: the loop copies nothing. Offsets hold for all extents within
+// their bounds.
 //
 // MemoryPlan::compute wants the form that kiln-plan-memory leaves, which also records on the entry
 //   kiln.arena_bytes = 1048576 : i64         what the arena needs

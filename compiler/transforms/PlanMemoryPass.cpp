@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Copies until no conflict is left. A copy at a loop's end reads the yielded value when the carried one is dead; where two carried
-// values change places, the second round copies the copy.
+// Copies until no conflict is left. A copy at a loop's end reads the yielded value when the carried one is dead; where
+// two carried values change places, the second round copies the copy.
 #include "compiler/transforms/Passes.h"
 
+#include "compiler/transforms/OutlineKernel.h"
 #include "compiler/transforms/PlanMemory.h"
 #include "compiler/transforms/ShareBuffers.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -52,13 +52,14 @@ private:
     if (!extents.empty())
       rows = {getProduct(ArrayRef(extents).drop_back(), type.getContext()), extents.back()};
     auto rowsType = getTensorType(rows, type.getElementType(), getNumSymbols(type));
-    Value view = rowsType == type ? operand.get() : ReshapeOp::create(builder, loc, rowsType, operand.get()).getResult();
+    Value view =
+        rowsType == type ? operand.get() : ReshapeOp::create(builder, loc, rowsType, operand.get()).getResult();
 
     SmallVector<Value> values;
     SmallVector<Interval> intervals, bounds = getSymbolBounds(entry);
     for (AffineExpr extent : rows)
       if (!isa<AffineConstantExpr>(extent)) {
-        values.push_back(createExtent(builder, loc, extent, entry));
+        values.push_back(createEntryExtent(builder, loc, extent, entry));
         intervals.push_back(getBounds(extent, bounds).value_or(Interval{1, std::numeric_limits<int32_t>::max()}));
       }
     func::FuncOp kernel = getCopyKernel(rowsType, intervals, entry);
@@ -66,19 +67,6 @@ private:
     Value copy = call.getResult(0);
     operand.set(rowsType == type ? copy : ReshapeOp::create(builder, loc, type, copy).getResult());
     ++numCopies;
-  }
-
-  static Value createExtent(OpBuilder &builder, Location loc, AffineExpr extent, func::FuncOp entry) {
-    if (auto symbol = dyn_cast<AffineSymbolExpr>(extent))
-      return entry.getArgument(symbol.getPosition());
-    if (auto constant = dyn_cast<AffineConstantExpr>(extent))
-      return arith::ConstantIndexOp::create(builder, loc, constant.getValue());
-    auto binary = cast<AffineBinaryOpExpr>(extent);
-    Value lhs = createExtent(builder, loc, binary.getLHS(), entry),
-          rhs = createExtent(builder, loc, binary.getRHS(), entry);
-    if (extent.getKind() == AffineExprKind::Add)
-      return arith::AddIOp::create(builder, loc, lhs, rhs);
-    return arith::MulIOp::create(builder, loc, lhs, rhs);
   }
 
   /// One kernel for all copies of a rank, element type and fixed extents.
@@ -124,9 +112,10 @@ private:
     Value empty = tensor::EmptyOp::create(builder, loc, type, sizes);
     AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
     SmallVector<utils::IteratorType> iterators(type.getRank(), utils::IteratorType::parallel);
-    auto copy = linalg::GenericOp::create(
-        builder, loc, type, body->getArguments().back(), empty, {identity, identity}, iterators,
-        [](OpBuilder &nested, Location loc, ValueRange elements) { linalg::YieldOp::create(nested, loc, elements[0]); });
+    auto copy = linalg::GenericOp::create(builder, loc, type, body->getArguments().back(), empty, {identity, identity},
+                                          iterators, [](OpBuilder &nested, Location loc, ValueRange elements) {
+                                            linalg::YieldOp::create(nested, loc, elements[0]);
+                                          });
     func::ReturnOp::create(builder, loc, copy.getResults());
     return kernel;
   }

@@ -21,14 +21,15 @@ std::string describe(Value value) {
     stream << "carried";
   stream << ' ';
   auto type = cast<RankedTensorType>(value.getType());
-  llvm::interleave(type.getShape(), stream,
-                   [&](int64_t extent) {
-                     if (ShapedType::isDynamic(extent))
-                       stream << '?';
-                     else
-                       stream << extent;
-                   },
-                   "x");
+  llvm::interleave(
+      type.getShape(), stream,
+      [&](int64_t extent) {
+        if (ShapedType::isDynamic(extent))
+          stream << '?';
+        else
+          stream << extent;
+      },
+      "x");
   stream << (type.getRank() ? "x" : "") << type.getElementType();
   return text;
 }
@@ -65,7 +66,8 @@ std::string printMemoryPlan(func::FuncOp entry, const MemoryPlan &plan) {
       int step = static_cast<int64_t>(column) * plan.getNumSteps() / columns;
       char mark = '.';
       for (auto [i, buffer] : llvm::enumerate(plan.getBuffers()))
-        if (buffer.first <= step && step <= buffer.last && buffer.offset <= offset && offset < buffer.offset + buffer.bytes)
+        if (buffer.first <= step && step <= buffer.last && buffer.offset <= offset &&
+            offset < buffer.offset + buffer.bytes)
           mark = labelOf(i);
       out << mark;
     }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From the second product backwards:
-//   1. matmul(p, v); p = softmax of s over the last axis; s = [mask +] [scale *] matmul(q, k^T), in either order of operands; a
+//   1. matmul(p, v); p = softmax of s over the last axis; s = [mask +] [scale *] matmul(q, k^T), in either order of
+//   operands; a
 //      scale may also stand on q or k.
-//   2. If q, k, v are transpose(reshape(x)) that split heads and the result is merged back the same way, the heads are the op's;
+//   2. If q, k, v are transpose(reshape(x)) that split heads and the result is merged back the same way, the heads are
+//   the op's;
 //      otherwise each batch axis stays as it is and there is one head.
 #include "compiler/transforms/Passes.h"
 
@@ -48,7 +50,8 @@ Value stripScale(Value value, double &scale) {
   return value;
 }
 
-/// transpose(reshape(x)) that makes [..., T, H*D] into [..., H, T, D], or [..., H, D, T] with `isTransposed`; null if not.
+/// transpose(reshape(x)) that makes [..., T, H*D] into [..., H, T, D], or [..., H, D, T] with `isTransposed`; null if
+/// not.
 Value getUnsplit(Value value, bool isTransposed) {
   auto transpose = value.getDefiningOp<TransposeOp>();
   auto split = transpose ? transpose.getX().getDefiningOp<ReshapeOp>() : ReshapeOp();

@@ -102,9 +102,8 @@ bool BufferSharing::mayShare(const Node &earlier, const Node &later) const {
   FunctionType type = kernel.getFunctionType();
   Type written = type.getResult(result.getResultNumber());
   for (auto [i, argument] : llvm::enumerate(call.getArguments()))
-    if (getViewed(argument) == earlier.value &&
-        (!inPlace || !llvm::is_contained(inPlace.asArrayRef(), i) ||
-         type.getInput(call.getExtents().size() + i) != written))
+    if (getViewed(argument) == earlier.value && (!inPlace || !llvm::is_contained(inPlace.asArrayRef(), i) ||
+                                                 type.getInput(call.getExtents().size() + i) != written))
       return false;
   return true;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two kernels are equal if their text is, without name and bounds. Calls are visited in the order of execution, so the result does
-// not depend on anything but the model.
+// Two kernels are equal if their text is, without name and bounds. Calls are visited in the order of execution, so the
+// result does not depend on anything but the model.
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/KilnDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace mlir::kiln {
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An expression is kept as a sum of terms factor * atom, an atom being a dimension or a floordiv or mod that is left. A division
-// by c takes the terms whose factor c divides out of the sum; what remains often lies between two multiples of c.
+// An expression is kept as a sum of terms factor * atom, an atom being a dimension or a floordiv or mod that is left. A
+// division by c takes the terms whose factor c divides out of the sum; what remains often lies between two multiples of
+// c.
 #include "compiler/transforms/SimplifyIndex.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -27,7 +28,8 @@ struct Sum {
 
 class Simplifier {
 public:
-  Simplifier(llvm::ArrayRef<std::optional<int64_t>> extents, MLIRContext *context) : extents(extents), context(context) {}
+  Simplifier(llvm::ArrayRef<std::optional<int64_t>> extents, MLIRContext *context)
+      : extents(extents), context(context) {}
 
   Sum toSum(AffineExpr expr) {
     Sum sum;

@@ -6,8 +6,8 @@
 
 #include <optional>
 
-#include "llvm/ADT/ArrayRef.h"
 #include "mlir/IR/AffineExpr.h"
+#include "llvm/ADT/ArrayRef.h"
 
 namespace mlir::kiln {
 

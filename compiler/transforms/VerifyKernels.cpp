@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the stages promise to each other (docs/design.md section 4), checked: a pass that breaks it fails here and not in a target.
+// What the stages promise to each other (docs/design.md section 4), checked: a pass that breaks it fails here and not
+// in a target.
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/Extents.h"
@@ -90,9 +91,8 @@ struct VerifyKernels : impl::VerifyKernelsBase<VerifyKernels> {
       }
       if (!function->hasAttr(entryAttrName))
         continue;
-      WalkResult result = function.getBody().walk([](Operation *op) {
-        return failed(verifyEntryOp(op)) ? WalkResult::interrupt() : WalkResult::advance();
-      });
+      WalkResult result = function.getBody().walk(
+          [](Operation *op) { return failed(verifyEntryOp(op)) ? WalkResult::interrupt() : WalkResult::advance(); });
       if (result.wasInterrupted())
         return signalPassFailure();
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The plans of whole models: at most 1.1 times the lower bound, every tensor placed, and no call writes what somebody still reads.
+// The plans of whole models: at most 1.1 times the lower bound, every tensor placed, and no call writes what somebody
+// still reads.
 #include "bert.h"
 #include "char_gpt.h"
 #include "compiler/dialect/KilnDialect.h"

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: kiln-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(func.func(kiln-lower-kernels),kiln-verify-kernels{lowered=true})'
+
+func.func private @half(%x: tensor<4xf16>) -> tensor<4xf16> attributes {kiln.kernel, kiln.bounds = array<i64>} {
+  // expected-error @below {{requires elements of type f32, i32, i8 or i1, got 'f16'}}
+  %0 = kiln.relu %x : tensor<4xf16>
+  return %0 : tensor<4xf16>
+}
+
+// -----
+
+func.func @not_formed(%x: tensor<4xf32>) -> tensor<4xf32> attributes {kiln.entry} {
+  // expected-error @below {{requires a kernel: only calls, parameters, constants, reshapes and loops stay in an entry}}
+  %0 = kiln.relu %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @below {{requires results that linalg ops produce}}
+func.func private @argument(%x: tensor<4xf32>) -> tensor<4xf32> attributes {kiln.kernel, kiln.bounds = array<i64>} {
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @below {{requires bounds for each of 1 symbols}}
+func.func private @unbounded(%s0: index, %x: tensor<?xf32, affine_map<()[s0] -> (s0)>>) attributes {kiln.kernel} {
+  return
+}
+
+// -----
+
+// expected-error @below {{requires every run-time extent stated, got 'tensor<?xf32>'}}
+func.func private @unstated(%s0: index, %x: tensor<?xf32>) attributes {kiln.kernel, kiln.bounds = array<i64: 1, 4>} {
+  return
+}
+
+// -----
+
+func.func private @kernel_0(%x: tensor<4xf32>) -> tensor<4xf32> attributes {kiln.kernel, kiln.bounds = array<i64>} {
+  %0 = kiln.relu %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+func.func @wrong_type(%x: tensor<5xf32>) attributes {kiln.entry} {
+  // expected-error @below {{requires an argument of type 'tensor<4xf32>', got 'tensor<5xf32>'}}
+  %0 = kiln.call @kernel_0(%x) : (tensor<5xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @no_kernel(%x: tensor<5xf32>) attributes {kiln.entry} {
+  // expected-error @below {{requires a kernel function, got @missing}}
+  %0 = kiln.call @missing(%x) : (tensor<5xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @bad_table(%p: tensor<5xi32>, %t: tensor<2x4xf32>) attributes {kiln.entry} {
+  // expected-error @below {{sinusoid requires a table [3, width]}}
+  %0 = kiln.sinusoid %p, %t : (tensor<5xi32>, tensor<2x4xf32>) -> tensor<5x4xf32>
+  return
+}

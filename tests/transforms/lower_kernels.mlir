@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: kiln-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(kiln-lower-kernels,cse),kiln-verify-kernels{lowered=true})' | FileCheck %s
+
+#x = affine_map<()[s0] -> (s0, 8)>
+#y = affine_map<()[s0] -> (s0, 12)>
+
+// One reduction, then one region for bias, activation and residual. Only the residual is read just where the result is written.
+// CHECK-LABEL: @contraction
+// CHECK-SAME: kiln.inplace = array<i64: 3>
+// CHECK: %[[Z:.*]] = linalg.fill
+// CHECK: %[[P:.*]] = linalg.generic {{.*}}iterator_types = ["parallel", "parallel", "reduction"]} ins(%arg1, %arg2 {{.*}} outs(%[[Z]]
+// CHECK: arith.mulf
+// CHECK-NEXT: arith.addf
+// CHECK: %[[R:.*]] = linalg.generic {{.*}}iterator_types = ["parallel", "parallel"]}
+// CHECK: arith.addf
+// CHECK-NEXT: arith.maximumf
+// CHECK-NEXT: arith.addf
+// CHECK: return %[[R]]
+func.func private @contraction(%s0: index, %x: tensor<?x8xf32, #x>, %w: tensor<12x8xf32, #kiln.tiled<0, 4>>, %b: tensor<12xf32>,
+    %r: tensor<?x12xf32, #y>) -> tensor<?x12xf32, #y> attributes {kiln.kernel, kiln.bounds = array<i64: 1, 9>} {
+  %0 = kiln.linear %x, %w, %b weight_order = out_in : (tensor<?x8xf32, #x>, tensor<12x8xf32, #kiln.tiled<0, 4>>, tensor<12xf32>) -> tensor<?x12xf32, #y>
+  %1 = kiln.relu %0 : tensor<?x12xf32, #y>
+  %2 = kiln.add %1, %r : (tensor<?x12xf32, #y>, tensor<?x12xf32, #y>) -> tensor<?x12xf32, #y>
+  return %2 : tensor<?x12xf32, #y>
+}
+
+// -----
+
+// The heads are an axis of the maps: with a view as argument the slice and the split cost nothing.
+// CHECK-DAG: #[[Q:.*]] = affine_map<(d0, d1, d2, d3) -> (d1, 0, d0, d3)>
+// CHECK-DAG: #[[K:.*]] = affine_map<(d0, d1, d2, d3) -> (d2, 1, d0, d3)>
+// CHECK-DAG: #[[V:.*]] = affine_map<(d0, d1, d2, d3) -> (d3, 2, d0, d2)>
+// CHECK-LABEL: @attention
+// CHECK: linalg.generic {indexing_maps = [#[[Q]], #[[K]],
+// CHECK: arith.cmpi sle
+// CHECK: arith.maximumf
+// CHECK: math.exp
+// CHECK: linalg.generic {indexing_maps = [#{{.*}}, #[[V]],
+// CHECK: arith.divf
+// CHECK-NOT: tensor.extract
+#q = affine_map<()[s0] -> (s0, 3, 2, 4)>
+#w = affine_map<()[s0] -> (s0, 24)>
+#t = affine_map<()[s0] -> (s0, 8)>
+#o = affine_map<()[s0] -> (s0, 2, 4)>
+func.func private @attention(%s0: index, %qkv: tensor<?x3x2x4xf32, #q>) -> tensor<?x2x4xf32, #o>
+    attributes {kiln.kernel, kiln.bounds = array<i64: 1, 9>} {
+  %0 = kiln.reshape %qkv : tensor<?x3x2x4xf32, #q> -> tensor<?x24xf32, #w>
+  %1 = kiln.slice %0 axis = 1 start = 0 : tensor<?x24xf32, #w> -> tensor<?x8xf32, #t>
+  %2 = kiln.slice %0 axis = 1 start = 8 : tensor<?x24xf32, #w> -> tensor<?x8xf32, #t>
+  %3 = kiln.slice %0 axis = 1 start = 16 : tensor<?x24xf32, #w> -> tensor<?x8xf32, #t>
+  %4 = kiln.attention %1, %2, %3 heads = 2 scale = 5.0e-1 causal : (tensor<?x8xf32, #t>, tensor<?x8xf32, #t>, tensor<?x8xf32, #t>) -> tensor<?x8xf32, #t>
+  %5 = kiln.reshape %4 : tensor<?x8xf32, #t> -> tensor<?x2x4xf32, #o>
+  return %5 : tensor<?x2x4xf32, #o>
+}
+
+// -----
+
+// A map that is a bare loop says that the operand is as long as the loop. The first half of a tensor is not: it is extracted; the
+// second half has an offset, which is a map.
+// CHECK-LABEL: @halves
+// CHECK-SAME: kiln.inplace = array<i64>
+// CHECK: linalg.generic
+// CHECK-SAME: ins(%arg0 : tensor<6xf32>)
+// CHECK: tensor.extract %arg0
+func.func private @halves(%x: tensor<6xf32>) -> tensor<3xf32> attributes {kiln.kernel, kiln.bounds = array<i64>} {
+  %0 = kiln.slice %x axis = 0 start = 0 : tensor<6xf32> -> tensor<3xf32>
+  %1 = kiln.slice %x axis = 0 start = 3 : tensor<6xf32> -> tensor<3xf32>
+  %2 = kiln.mul %0, %1 : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  return %2 : tensor<3xf32>
+}
+
+// -----
+
+// A reduction over a part of an operand: an operand that is only there for its shape states the extent.
+// CHECK-LABEL: @shape_operand
+// CHECK: %[[S:.*]] = tensor.empty() : tensor<3xf32>
+// CHECK: linalg.generic {{.*}}iterator_types = ["reduction"]} ins(%arg0, %[[S]]
+func.func private @shape_operand(%x: tensor<6xf32>) -> tensor<f32> attributes {kiln.kernel, kiln.bounds = array<i64>} {
+  %0 = kiln.slice %x axis = 0 start = 3 : tensor<6xf32> -> tensor<3xf32>
+  %1 = kiln.sum %0 axis = 0 : (tensor<3xf32>) -> tensor<f32>
+  return %1 : tensor<f32>
+}
+
+// -----
+
+// What a norm reads in three passes is stored if it is more than a load; the sum is a result as well. Both arguments may be overwritten.
+// CHECK-LABEL: @residual_norm
+// CHECK-SAME: kiln.inplace = array<i64: 0, 1>
+// CHECK: %[[S:.*]] = linalg.generic {{.*}} ins(%arg0, %arg1
+// CHECK: arith.addf
+// CHECK: linalg.generic {{.*}}iterator_types = ["parallel", "reduction"]} ins(%[[S]]
+// CHECK: math.sqrt
+// CHECK: return %[[S]], %{{.*}}
+func.func private @residual_norm(%x: tensor<5x8xf32>, %y: tensor<5x8xf32>, %w: tensor<8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>)
+    attributes {kiln.kernel, kiln.bounds = array<i64>} {
+  %0 = kiln.add %x, %y : (tensor<5x8xf32>, tensor<5x8xf32>) -> tensor<5x8xf32>
+  %1 = kiln.rms_norm %0, %w epsilon = 1.0e-5 : (tensor<5x8xf32>, tensor<8xf32>) -> tensor<5x8xf32>
+  return %0, %1 : tensor<5x8xf32>, tensor<5x8xf32>
+}
+
+// -----
+
+// A softmax along another axis than the last is no row to overwrite.
+// CHECK-LABEL: @columns
+// CHECK-SAME: kiln.inplace = array<i64>
+func.func private @columns(%x: tensor<5x8xf32>) -> tensor<5x8xf32> attributes {kiln.kernel, kiln.bounds = array<i64>} {
+  %0 = kiln.softmax %x axis = 0 : tensor<5x8xf32>
+  return %0 : tensor<5x8xf32>
+}
+
+// -----
+
+// Indices that the model computes are clamped; positions are the loop itself.
+// CHECK-LABEL: @lookups
+// CHECK: arith.minsi
+// CHECK: arith.maxsi
+// CHECK: tensor.extract %arg1
+// CHECK: %[[T:.*]] = linalg.index 0
+// CHECK: tensor.extract %arg2[%[[T]],
+func.func private @lookups(%i: tensor<5xi32>, %a: tensor<9x8xf32>, %b: tensor<7x8xf32>) -> tensor<5x8xf32>
+    attributes {kiln.kernel, kiln.bounds = array<i64>} {
+  %0 = kiln.embedding %i, %a : (tensor<5xi32>, tensor<9x8xf32>) -> tensor<5x8xf32>
+  %1 = kiln.positions %i axis = 0 : (tensor<5xi32>) -> tensor<5xi32>
+  %2 = kiln.embedding %1, %b : (tensor<5xi32>, tensor<7x8xf32>) -> tensor<5x8xf32>
+  %3 = kiln.add %0, %2 : (tensor<5x8xf32>, tensor<5x8xf32>) -> tensor<5x8xf32>
+  return %3 : tensor<5x8xf32>
+}
+
+// -----
+
+// Run-time extents of a concatenation: read at a clamped place, then chosen.
+// CHECK-LABEL: @concat
+// CHECK: %[[E:.*]] = arith.addi %arg0, %arg1
+// CHECK: tensor.empty(%[[E]])
+// CHECK: tensor.extract %arg2
+// CHECK: tensor.extract %arg3
+// CHECK: arith.cmpi slt
+// CHECK: arith.select
+#a = affine_map<()[s0, s1] -> (s0)>
+#b = affine_map<()[s0, s1] -> (s1)>
+#ab = affine_map<()[s0, s1] -> (s0 + s1)>
+func.func private @concat(%s0: index, %s1: index, %a: tensor<?xf32, #a>, %b: tensor<?xf32, #b>) -> tensor<?xf32, #ab>
+    attributes {kiln.kernel, kiln.bounds = array<i64: 1, 4, 1, 4>} {
+  %0 = kiln.concat %a, %b axis = 0 : (tensor<?xf32, #a>, tensor<?xf32, #b>) -> tensor<?xf32, #ab>
+  return %0 : tensor<?xf32, #ab>
+}
