@@ -199,9 +199,14 @@ LogicalResult ModelCompiler::compileVariant(StringRef targetName) {
   }
 
   PassManager passes(&context);
-  if (!options.dumpDirectory.empty())
+  if (!options.dumpDirectory.empty()) {
+    std::string folder = options.dumpDirectory + "/" + targetName.str(), imported;
+    llvm::raw_string_ostream(imported) << *module << "\n";
+    if (failed(writeFile(folder + "/import.mlir", imported))) // and so the folder is there
+      return failure();
     passes.enableIRPrintingToFileTree([](Pass *, Operation *) { return false; }, [](Pass *, Operation *) { return true; },
-                                      true, true, false, options.dumpDirectory + "/" + targetName.str());
+                                      true, true, false, folder);
+  }
   mlir::kiln::PipelineOptions pipeline;
   pipeline.weightTile = [&](int64_t outputs, int64_t inputs) { return target->weightTile(outputs, inputs); };
   mlir::kiln::buildPipeline(passes, pipeline);
@@ -316,9 +321,12 @@ FailureOr<CompileReport> ModelCompiler::run() {
   report.model = describeInterface(graph, options.name);
   if (failed(checkEntryNames()))
     return failure();
-  for (const std::string &target : options.targets)
+  for (const std::string &target : options.targets) {
     if (failed(compileVariant(target)))
       return failure();
+    if (options.form == EmitForm::Ir)
+      break; // the same for all of them
+  }
   unfoldNestedStacks(report.model, report.variants);
   if (options.form == EmitForm::Library && failed(writeLibrary()))
     return failure();

@@ -82,7 +82,7 @@ static int runInspect(const Graph &graph, CompileOptions options, InspectOptions
 
 int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   CLI::App app(fmt::format("Compiles the model \"{}\" to a static library.", name));
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1); // an unknown one is then reported by its name
   CompileOptions options;
   options.name = name;
   options.targets = {"x86-64-v4", "x86-64-v3"};
@@ -96,8 +96,10 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
                                               {"asm", EmitForm::Assembly},    {"obj", EmitForm::Objects}};
   compile->add_option("--emit", options.form, "print a stage instead: ir, linalg, stmt or asm; obj writes the objects")
       ->transform(CLI::CheckedTransformer(forms, CLI::ignore_case));
-  compile->add_option("--max-text-bytes", options.maxTextBytes, "fail if the archive's code is larger");
-  compile->add_option("--max-arena-bytes", options.maxArenaBytes, "fail if an entry's arena, with one worker, is larger");
+  compile->add_option("--max-text-bytes", options.maxTextBytes, "fail if the archive's code is larger")
+      ->check(CLI::NonNegativeNumber);
+  compile->add_option("--max-arena-bytes", options.maxArenaBytes, "fail if an entry's arena, with one worker, is larger")
+      ->check(CLI::NonNegativeNumber);
 
   InspectOptions show;
   CLI::App *inspect = app.add_subcommand("inspect", "show what the compiler made of the model");
@@ -109,6 +111,8 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
 
   try {
     app.parse(argc, argv);
+    if (app.get_subcommands().empty())
+      throw CLI::RequiredError("A subcommand");
   } catch (const CLI::ParseError &error) {
     return app.exit(error);
   }

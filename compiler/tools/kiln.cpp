@@ -51,9 +51,12 @@ int buildAndRun(const std::string &subcommand, const std::string &spec, const st
   const char *compiler = std::getenv("CXX");
   if (!compiler || !*compiler)
     compiler = "c++";
-  std::string folder = (fs::temp_directory_path() / "kiln-XXXXXX").string();
+  const char *temporary = std::getenv("TMPDIR");
+  if (!temporary || !*temporary)
+    temporary = "/tmp";
+  std::string folder = (fs::path(temporary) / "kiln-XXXXXX").string();
   if (!mkdtemp(folder.data())) {
-    fmt::print(stderr, "error: cannot make a temporary folder in \"{}\"\n", fs::temp_directory_path().string());
+    fmt::print(stderr, "error: cannot make a temporary folder in \"{}\"; set TMPDIR\n", temporary);
     return 1;
   }
   Toolchain tools = findToolchain();
@@ -81,7 +84,7 @@ int buildAndRun(const std::string &subcommand, const std::string &spec, const st
 
 int main(int argc, char **argv) {
   CLI::App app("Kiln: a transformer model, written in C++, becomes a static library.");
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1); // an unknown one is then reported by its name
   app.footer("Options after the spec go to the spec's generator: kiln compile spec.cpp --help");
   std::string spec;
   for (const char *name : {"compile", "inspect"}) {
@@ -92,6 +95,8 @@ int main(int argc, char **argv) {
   }
   try {
     app.parse(argc, argv);
+    if (app.get_subcommands().empty())
+      throw CLI::RequiredError("A subcommand");
   } catch (const CLI::ParseError &error) {
     return app.exit(error);
   }
