@@ -125,7 +125,7 @@ void registerAll() {
   for (int threads : {1, 2}) {
     add("model/gpt2 small, 128 tokens", threads, 9, runGpt2);
     add("model/bert base, 128 tokens", threads, 9, runBert);
-    add("model/transformer base, 64 to 64", threads, 9, runTransformer);
+    add("model/transformer base, 64 + 64", threads, 9, runTransformer);
   }
 }
 
