@@ -7,7 +7,7 @@ set_target_properties(kiln_dsl PROPERTIES EXPORT_NAME dsl)
 set_target_properties(kiln_compiler PROPERTIES EXPORT_NAME compiler)
 set_target_properties(kiln PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 # LLVM 22 lives in a folder of its own.
-set_target_properties(kiln_compiler PROPERTIES INSTALL_RPATH "$ORIGIN;${LLVM_LIBRARY_DIR}")
+set_target_properties(kiln_compiler PROPERTIES INSTALL_RPATH "$ORIGIN;${KILN_LLVM_LIBRARY_DIR}")
 install(TARGETS kiln_dsl kiln_compiler kiln EXPORT KilnTargets)
 install(DIRECTORY dsl/include/ compiler/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 set(kiln_package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/Kiln")

@@ -19,6 +19,7 @@ add_library(kiln::mlir ALIAS kiln_mlir)
 target_include_directories(kiln_mlir SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 target_link_libraries(kiln_mlir INTERFACE MLIR LLVM)
 
+set(KILN_LLVM_LIBRARY_DIR "${LLVM_LIBRARY_DIR}")
 # After the above: it looks for LLVM 14 and overwrites the variables of 22.
 find_package(Halide REQUIRED)
 
