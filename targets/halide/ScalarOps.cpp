@@ -82,6 +82,11 @@ static Expr compare(arith::CmpIPredicate predicate, const Expr &a, const Expr &b
   return Expr();
 }
 
+/// The divisor, 1 for 0: lanes beyond a tail are computed from zeros, and an integer division by 0 traps.
+static Expr divisor(const Expr &b) {
+  return Halide::Internal::is_const(b) ? b : select(b == 0, Halide::Internal::make_one(b.type()), b);
+}
+
 static Expr floorDivide(const Expr &a, const Expr &b) {
   // Halide's own division rounds so that the remainder is not negative; they differ for negative divisors only.
   return Halide::Internal::is_positive_const(b) ? a / b : select(b > 0, a / b, -a / -b);
@@ -121,12 +126,12 @@ static Expr translateOp(Operation *op, const Exprs &x) {
       .Case([&](arith::NegFOp) { return -x[0]; })
       .Case<arith::MaximumFOp, arith::MaxNumFOp, arith::MaxSIOp>([&](auto) { return Halide::max(x[0], x[1]); })
       .Case<arith::MinimumFOp, arith::MinNumFOp, arith::MinSIOp>([&](auto) { return Halide::min(x[0], x[1]); })
-      .Case([&](arith::DivSIOp) { return Halide::div_round_to_zero(x[0], x[1]); })
-      .Case([&](arith::RemSIOp) { return Halide::mod_round_to_zero(x[0], x[1]); })
+      .Case([&](arith::DivSIOp) { return Halide::div_round_to_zero(x[0], divisor(x[1])); })
+      .Case([&](arith::RemSIOp) { return Halide::mod_round_to_zero(x[0], divisor(x[1])); })
       .Case([&](arith::FloorDivSIOp) { return floorDivide(x[0], x[1]); })
       .Case([&](arith::CeilDivSIOp) { return -floorDivide(-x[0], x[1]); })
-      .Case([&](arith::DivUIOp) { return Halide::cast(type, toUnsigned(x[0]) / toUnsigned(x[1])); })
-      .Case([&](arith::RemUIOp) { return Halide::cast(type, toUnsigned(x[0]) % toUnsigned(x[1])); })
+      .Case([&](arith::DivUIOp) { return Halide::cast(type, toUnsigned(x[0]) / toUnsigned(divisor(x[1]))); })
+      .Case([&](arith::RemUIOp) { return Halide::cast(type, toUnsigned(x[0]) % toUnsigned(divisor(x[1]))); })
       .Case<arith::AndIOp, arith::OrIOp, arith::XOrIOp>([&](auto o) { return logical(o, x[0], x[1]); })
       .Case([&](arith::ShLIOp) { return x[0] << toUnsigned(x[1]); })
       .Case([&](arith::ShRSIOp) { return x[0] >> toUnsigned(x[1]); })

@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiles the text of a kernel function for an instruction set, links and loads it, and calls it on buffers of the exact size that
-// end (or start) at a guard page. Outputs are poisoned before, and scratch memory is limited to the bound that the target stated.
+// Compiles the text of a kernel function for an instruction set, links and loads it, and calls it on buffers of the
+// exact size that end (or start) at a guard page. Outputs are poisoned before, and scratch memory is limited to the
+// bound that the target stated.
 #pragma once
 
-#include "targets/target.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "targets/target.h"
 #include <random>
 
 namespace kiln::testing {
 
 struct Tensor {
   std::vector<int64_t> shape;
-  std::vector<double> values;  // exact in the element type
+  std::vector<double> values; // exact in the element type
 
   double &at(std::initializer_list<int64_t> index);
   double at(std::initializer_list<int64_t> index) const { return const_cast<Tensor *>(this)->at(index); }
   static Tensor zeros(std::vector<int64_t> shape);
 };
 
-/// Random f32 numbers of a normal distribution, or whole numbers of [low, high). Each run has its own seed; KILN_SEED fixes it.
+/// Random f32 numbers of a normal distribution, or whole numbers of [low, high). Each run has its own seed; KILN_SEED
+/// fixes it.
 Tensor randomTensor(std::vector<int64_t> shape, double scale = 1);
 Tensor randomIntegers(std::vector<int64_t> shape, int low, int high);
 

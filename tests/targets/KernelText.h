@@ -29,10 +29,11 @@ public:
   /// A scalar constant, "0.0 : f32".
   Value constant(const std::string &literal);
   Value fill(const Value &scalar, const std::string &type);
-  /// A linalg.generic over loops "p" and "r" named a, b, c, ...; `maps` of inputs then outputs: "a, c". The body names its inputs %x0, %x1, ..., its
-  /// outputs %y0, ... and ends by yielding. Without `initial` outputs are empty tensors.
-  std::vector<Value> generic(const std::string &loops, const std::vector<Value> &inputs, const std::vector<std::string> &resultTypes,
-                             const std::vector<std::string> &maps, const std::string &body, const std::vector<Value> &initial = {});
+  /// A linalg.generic over loops "p" and "r" named a, b, c, ...; `maps` of inputs then outputs: "a, c". The body names
+  /// its inputs %x0, %x1, ..., its outputs %y0, ... and ends by yielding. Without `initial` outputs are empty tensors.
+  std::vector<Value> generic(const std::string &loops, const std::vector<Value> &inputs,
+                             const std::vector<std::string> &resultTypes, const std::vector<std::string> &maps,
+                             const std::string &body, const std::vector<Value> &initial = {});
   /// One result.
   Value one(const std::string &loops, const std::vector<Value> &inputs, const std::string &resultType,
             const std::vector<std::string> &maps, const std::string &body);

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The expansions of math functions through the whole path against libm in f64: dense samples, and the special values. The bounds
+// are those that compiler/transforms/ExpandMath.cpp states.
+#include "Harness.h"
+#include "KernelText.h"
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+
+namespace kiln::testing {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+struct Function {
+  const char *op;
+  double (*reference)(double);
+  double low, high;
+  double relative, absolute;  // an error is within either
+};
+
+const Function functions[] = {
+    {"exp", std::exp, -86.9, 88.7, 3e-7, 0},
+    {"exp2", std::exp2, -124.9, 127.9, 3e-7, 0},
+    {"log", std::log, 1.2e-38, 3e38, 2e-7, 2e-7},
+    {"log", std::log, 0.4, 2.5, 2e-7, 2e-7},
+    {"log1p", std::log1p, -0.9999, 1e4, 2e-7, 0},
+    {"log1p", std::log1p, -1e-3, 1e-3, 2e-7, 0},
+    {"tanh", std::tanh, -12, 12, 4e-7, 0},
+    {"tanh", std::tanh, -1e-3, 1e-3, 4e-7, 0},
+    {"erf", std::erf, -6, 6, 4e-7, 0},
+    {"erf", std::erf, -1e-3, 1e-3, 4e-7, 0},
+    {"sin", std::sin, -1e4, 1e4, 0, 1e-7},
+    {"cos", std::cos, -1e4, 1e4, 0, 1e-7},
+    {"sin", std::sin, -1, 1, 3e-7, 0},
+};
+
+std::string kernelText(const std::string &op) {
+  KernelText k({{1, 1 << 20}});
+  std::string type = k.type({"s0"});
+  Value x = k.argument(type);
+  return k.finish({k.one("p", {x}, type, {"a", "a"}, "%r = math." + op + " %x0 : f32\nlinalg.yield %r : f32")});
+}
+
+class Math : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Math, DenseSamples) {
+  constexpr int64_t samples = 200003;
+  for (const Function &f : functions) {
+    SCOPED_TRACE(std::string(f.op) + " in [" + std::to_string(f.low) + ", " + std::to_string(f.high) + "]");
+    Kernel kernel(kernelText(f.op), GetParam());
+    // Evenly spaced, and by a constant factor towards zero from the larger end.
+    Tensor x = Tensor::zeros({samples});
+    double factor = std::pow(1e-6, 2.0 / samples);
+    for (int64_t i = 0; i < samples; ++i) {
+      double sample = i % 2 ? f.low + (f.high - f.low) * i / samples : f.high * std::pow(factor, double(i / 2));
+      x.values[i] = std::clamp(double(float(sample)), double(float(f.low)), double(float(f.high)));
+    }
+    Tensor y = kernel.run({samples}, {x})[0];
+    double worst = 0, worstAt = 0;
+    for (int64_t i = 0; i < samples; ++i) {
+      double expected = f.reference(x.values[i]), error = std::abs(y.values[i] - expected);
+      if (double relative = error / std::abs(expected); relative > worst && error > f.absolute) {
+        worst = relative;
+        worstAt = x.values[i];
+      }
+    }
+    RecordProperty(std::string(f.op) + "_relative", std::to_string(worst * 1e7) + "e-7");
+    EXPECT_LE(worst, f.relative) << "at " << worstAt;
+  }
+}
+
+TEST_P(Math, SpecialValues) {
+  struct Case {
+    const char *op;
+    double x, expected;
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Case cases[] = {
+      {"exp", -infinity, 0},  {"exp", -1e30, 0},      {"exp", -3e38, 0},      {"exp", infinity, infinity}, {"exp", 1000, infinity},
+      {"exp", 0, 1},          {"exp", nan, nan},      {"exp2", -infinity, 0}, {"exp2", 200, infinity},     {"exp2", 10, 1024},
+      {"exp2", nan, nan},     {"log", 0, -infinity},  {"log", 1, 0},          {"log", infinity, infinity}, {"log", -1, nan},
+      {"log", nan, nan},      {"log1p", 0, 0},        {"log1p", -1, -infinity}, {"log1p", infinity, infinity}, {"log1p", nan, nan},
+      {"tanh", infinity, 1},  {"tanh", -infinity, -1}, {"tanh", 0, 0},        {"tanh", nan, nan},          {"erf", infinity, 1},
+      {"erf", -infinity, -1}, {"erf", 0, 0},          {"erf", nan, nan},      {"sin", 0, 0},               {"cos", 0, 1},
+      {"sin", nan, nan},
+  };
+  for (const Case &c : cases) {
+    SCOPED_TRACE(std::string(c.op) + "(" + std::to_string(c.x) + ")");
+    Kernel kernel(kernelText(c.op), GetParam());
+    Tensor x = Tensor::zeros({19});
+    for (double &value : x.values)
+      value = c.x;
+    Tensor y = kernel.run({19}, {x})[0];
+    for (double value : y.values) {
+      if (std::isnan(c.expected))
+        ASSERT_TRUE(std::isnan(value)) << value;
+      else if (std::isinf(c.expected) || c.expected == 0)
+        ASSERT_EQ(value, c.expected);
+      else
+        ASSERT_NEAR(value, c.expected, 2e-7 * std::abs(c.expected));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, Math, ::testing::ValuesIn(runnableTargets()), [](const auto &info) {
+  return "v" + info.param.substr(8);
+});
+
+} // namespace
+} // namespace kiln::testing

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The generic translation: index maps, gathers, element types, several results, fallbacks; and what it refuses, with the message.
+#include "Harness.h"
+#include "KernelText.h"
+#include <gtest/gtest.h>
+
+namespace kiln::testing {
+namespace {
+
+const std::string copy = "linalg.yield %x0 : f32";
+
+class Translate : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Translate, TransposeSliceReshape) {
+  KernelText k({{1, 60}});
+  Value x = k.argument(k.type({"s0", "35"}));
+  Value transposed = k.one("pp", {x}, k.type({"35", "s0"}), {"b, a", "a, b"}, copy);
+  Value shape = k.empty(k.type({"5"})), wide = k.empty(k.type({"7"}));
+  Value reshaped = k.one("ppp", {x, shape, wide}, k.type({"s0", "5", "7"}), {"a, b * 7 + c", "b", "c", "a, b, c"}, copy);
+  Value sliced = k.one("pp", {x}, k.type({"s0", "20"}), {"a, b + 11", "a, b"}, copy);
+  Kernel kernel(k.finish({transposed, reshaped, sliced}), GetParam());
+  for (int64_t m : {1, 16, 17, 60}) {
+    Tensor in = randomTensor({m, 35});
+    auto out = kernel.run({m}, {in});
+    Tensor t = Tensor::zeros({35, m}), r = in, s = Tensor::zeros({m, 20});
+    r.shape = {m, 5, 7};
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < 35; ++j) {
+        t.at({j, i}) = in.at({i, j});
+        if (j >= 11 && j < 31)
+          s.at({i, j - 11}) = in.at({i, j});
+      }
+    expectClose(out[0], t, 0);
+    expectClose(out[1], r, 0);
+    expectClose(out[2], s, 0);
+  }
+}
+
+TEST_P(Translate, ConcatAndTiledGather) {
+  // Rows of a table in the layout of a weight, then joined to another tensor.
+  KernelText k({{1, 40}});
+  Value ids = k.argument(k.type({"s0"}, "i32")), table = k.argument(KernelText::tiled(100, 24, "#kiln.tiled<0, 16>"));
+  Value other = k.argument(k.type({"s0", "9"}));
+  Value rows = k.one("pp", {ids}, k.type({"s0", "24"}), {"a", "a, b"},
+                     "%i = arith.index_cast %x0 : i32 to index\n%j = linalg.index 1 : index\n"
+                     "%e = tensor.extract " + table.name + "[%i, %j] : " + table.type + "\nlinalg.yield %e : f32");
+  Value joined = k.one("pp", {}, k.type({"s0", "33"}), {"a, b"},
+                       "%i = linalg.index 0 : index\n%j = linalg.index 1 : index\n%n = arith.constant 24 : index\n"
+                       "%first = arith.cmpi slt, %j, %n : index\n%l = arith.subi %j, %n : index\n"
+                       "%p = tensor.extract " + rows.name + "[%i, %j] : " + rows.type + "\n"
+                       "%q = tensor.extract " + other.name + "[%i, %l] : " + other.type + "\n"
+                       "%r = arith.select %first, %p, %q : f32\nlinalg.yield %r : f32");
+  Kernel kernel(k.finish({joined}), GetParam());
+  for (int64_t m : {1, 40}) {
+    Tensor index = randomIntegers({m}, 0, 100), weights = randomTensor({100, 24}), tail = randomTensor({m, 9});
+    Tensor expected = Tensor::zeros({m, 33});
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < 33; ++j)
+        expected.at({i, j}) = j < 24 ? weights.at({int64_t(index.at({i})), j}) : tail.at({i, j - 24});
+    expectClose(kernel.run({m}, {index, weights, tail})[0], expected, 0);
+  }
+}
+
+TEST_P(Translate, IntegersAndBooleans) {
+  KernelText k({{1, 50}});
+  std::string i32 = k.type({"s0"}, "i32"), i1 = k.type({"s0"}, "i1");
+  Value x = k.argument(i32), y = k.argument(i32), flag = k.argument(i1);
+  auto results = k.generic("p", {x, y, flag}, {i32, i1}, {"a", "a", "a", "a", "a"},
+                           "%d = arith.divsi %x0, %x1 : i32\n%r = arith.remsi %x0, %x1 : i32\n%m = arith.muli %d, %r : i32\n"
+                           "%c = arith.constant 3 : i32\n%s = arith.shrsi %x0, %c : i32\n%t = arith.addi %m, %s : i32\n"
+                           "%w = arith.extui %x2 : i1 to i32\n%u = arith.addi %t, %w : i32\n"
+                           "%g = arith.cmpi sgt, %x0, %x1 : i32\n%b = arith.xori %g, %x2 : i1\nlinalg.yield %u, %b : i32, i1");
+  Kernel kernel(k.finish(results), GetParam());
+  for (int64_t m : {1, 13, 50}) {
+    Tensor a = randomIntegers({m}, -1000, 1000), b = randomIntegers({m}, 1, 30), f = randomIntegers({m}, 0, 2), u = a, g = a;
+    for (int64_t i = 0; i < m; ++i) {
+      int p = a.at({i}), q = b.at({i});
+      u.at({i}) = p / q * (p % q) + (p >> 3) + f.at({i});
+      g.at({i}) = (p > q) != (f.at({i}) != 0);
+    }
+    auto out = kernel.run({m}, {a, b, f});
+    expectClose(out[0], u, 0);
+    expectClose(out[1], g, 0);
+  }
+}
+
+TEST_P(Translate, ScalarResultAndCapturedSymbol) {
+  // The mean of all elements, divided by a run-time extent, as a tensor of rank 0.
+  KernelText k({{1, 1000}});
+  Value x = k.argument(k.type({"s0", "3"}));
+  Value total = k.reduce("rr", {x}, "tensor<f32>", {"a, b", ""}, "0.0 : f32", "%s = arith.addf %y0, %x0 : f32\nlinalg.yield %s : f32");
+  Value mean = k.one("", {total}, "tensor<f32>", {"", ""},
+                     "%n = arith.index_cast %s0 : index to i32\n%f = arith.sitofp %n : i32 to f32\n%m = arith.divf %x0, %f : f32\n"
+                     "linalg.yield %m : f32");
+  Kernel kernel(k.finish({mean}), GetParam());
+  for (int64_t m : {1, 1000}) {
+    Tensor in = randomTensor({m, 3}), expected = Tensor::zeros({});
+    for (double value : in.values)
+      expected.values[0] += value / m;
+    EXPECT_NEAR(kernel.run({m}, {in})[0].values[0], expected.values[0], 1e-5);
+  }
+}
+
+TEST_P(Translate, ReductionsAtTheRootOfAKernel) {
+  // y = x * max(x over everything): no dimension of the reduction is one of the result.
+  KernelText k({{1, 90}});
+  std::string type = k.type({"s0", "21"});
+  Value x = k.argument(type);
+  Value top = k.reduce("rr", {x}, "tensor<f32>", {"a, b", ""}, "0xff800000 : f32",
+                       "%s = arith.maximumf %y0, %x0 : f32\nlinalg.yield %s : f32");
+  Value y = k.one("pp", {x, top}, type, {"a, b", "", "a, b"}, "%p = arith.mulf %x0, %x1 : f32\nlinalg.yield %p : f32");
+  Kernel kernel(k.finish({y}, "kiln.inplace = array<i64: 0>"), GetParam());
+  for (int64_t m : {1, 90}) {
+    Tensor in = randomTensor({m, 21}), expected = in;
+    double largest = *std::max_element(in.values.begin(), in.values.end());
+    for (double &value : expected.values)
+      value *= largest;
+    expectClose(kernel.run({m}, {in})[0], expected);
+    expectClose(kernel.run({m}, {in}, /*aliased=*/0)[0], expected);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, Translate, ::testing::ValuesIn(runnableTargets()), [](const auto &info) {
+  return "v" + info.param.substr(8);
+});
+
+std::string pointwise(const std::string &body) {
+  KernelText k({{1, 50}});
+  Value x = k.argument(k.type({"s0"}));
+  return k.finish({k.one("p", {x}, x.type, {"a", "a"}, body + "\nlinalg.yield %r : f32")});
+}
+
+TEST(TranslateErrors, NameTheOp) {
+  EXPECT_EQ(compileError(pointwise("%r = math.copysign %x0, %x0 : f32")), "the halide target has no translation for op 'math.copysign'");
+  EXPECT_EQ(compileError(pointwise("%r = math.absf %x0 : f32")), "");
+}
+
+TEST(TranslateErrors, RequireBounds) {
+  std::string text = pointwise("%r = math.absf %x0 : f32"), bounds = "array<i64: 1, 50>";
+  text.replace(text.find(bounds), bounds.size(), "array<i64>");
+  EXPECT_NE(compileError(text).find("bounds"), std::string::npos);
+}
+
+TEST(TranslateErrors, RefuseTensorOps) {
+  EXPECT_EQ(compileError(R"(
+    func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> attributes {kiln.kernel, kiln.bounds = array<i64>} {
+      %c = tensor.cast %x : tensor<4xf32> to tensor<?xf32>
+      %d = tensor.cast %c : tensor<?xf32> to tensor<4xf32>
+      return %d : tensor<4xf32>
+    })").substr(0, 30), "kernel function requires tenso");
+}
+
+TEST(Schedule, PointsAreChecked) {
+  std::string text = pointwise("%r = math.absf %x0 : f32");
+  SchedulePoint unknown{{"unroll", 3}}, illegal{{"task", 5}}, legal{{"task", 65536}};
+  EXPECT_EQ(compileError(text, &unknown), "pointwise schedule has no parameter \"unroll\"");
+  EXPECT_EQ(compileError(text, &illegal), "pointwise schedule parameter \"task\" requires one of 4096, 16384, 65536, got 5");
+  EXPECT_EQ(compileError(text, &legal), "");
+  EXPECT_EQ(toString(legal), "task=65536");
+}
+
+TEST(Target, NamesAndLookup) {
+  EXPECT_EQ(cpuTargetNames(), (std::vector<std::string>{"x86-64-v2", "x86-64-v3", "x86-64-v4"}));
+  EXPECT_EQ(createCpuTarget("x86-64-v5"), nullptr);
+  for (const std::string &name : cpuTargetNames()) {
+    auto target = createCpuTarget(name);
+    EXPECT_EQ(target->name(), name);
+    EXPECT_EQ(target->weightTile(3072, 768) * 4 % target->machine().vectorBytes, 0);
+    EXPECT_EQ(target->weightTile(1, 768), 0);
+  }
+}
+
+} // namespace
+} // namespace kiln::testing
