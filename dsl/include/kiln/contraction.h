@@ -120,7 +120,8 @@ constexpr auto operator|(const AttentionOptions<M1, L1> &a, const AttentionOptio
 template <int Heads, tensor Q, tensor K, tensor V, class Mask = None, class Lengths = None>
 constexpr auto attention(const Q &q, const K &k, const V &v, const AttentionOptions<Mask, Lengths> &options = {},
                          Site site = Site::here()) {
-  using namespace detail;
+  using detail::appended, detail::at_least, detail::broadcasts_to, detail::emit, detail::last, detail::leading,
+      detail::same_shape, detail::typed, detail::with_last;
   static_assert(Heads >= 1, "kiln: attention requires at least one head [attention_c15]");
   Tracer *tracer = q.tracer;
   tracer->at(site);
