@@ -86,9 +86,11 @@ static kiln_status_t read_dtype(walk_t *walk, kiln_tensor_t *tensor) {
   kiln_status_t status = kiln_json_read_string(&walk->json, "an element type", &text);
   if (status)
     return status;
-  for (tensor->dtype = 0; tensor->dtype < DTYPE_COUNT; ++tensor->dtype)
-    if (kiln_json_string_equals(&text, dtypes[tensor->dtype].text))
+  for (int dtype = 0; dtype < DTYPE_COUNT; ++dtype)
+    if (kiln_json_string_equals(&text, dtypes[dtype].text)) {
+      tensor->dtype = (uint16_t)dtype;
       return KILN_OK;
+    }
   return kiln_error_set(walk->json.error, KILN_FILE_MALFORMED,
                         "tensor \"%.*s\" requires an element type of safetensors, got \"%.*s\"",
                         shown(tensor->name_length), tensor->name, shown(text.length), text.text);
