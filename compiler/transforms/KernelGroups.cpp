@@ -63,7 +63,7 @@ public:
         place(&op);
     for (KernelGroup &group : groups)
       sortOps(group);
-    llvm::stable_sort(groups, [](const KernelGroup &lhs, const KernelGroup &rhs) {
+    llvm::sort(groups, [](const KernelGroup &lhs, const KernelGroup &rhs) {
       return lhs.getPosition()->isBeforeInBlock(rhs.getPosition());
     });
     return std::move(groups);

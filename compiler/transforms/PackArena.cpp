@@ -5,6 +5,7 @@
 // stick out to the front of it until the lower bound is met or the tries are used up.
 #include "compiler/transforms/PackArena.h"
 
+#include <functional>
 #include <numeric>
 
 #include "llvm/ADT/STLExtras.h"
@@ -74,7 +75,7 @@ int64_t packArena(llvm::MutableArrayRef<ArenaInterval> intervals) {
   };
   for (auto &key : keys) {
     Order order = initial;
-    llvm::stable_sort(order, [&](unsigned lhs, unsigned rhs) { return key(lhs) < key(rhs); });
+    llvm::sort(order, [&](unsigned lhs, unsigned rhs) { return std::pair(key(lhs), lhs) < std::pair(key(rhs), rhs); });
     attempt(order);
   }
   for (int tries = 0, from = 0; best > bound && tries < maxTries && from < int(bestOrder.size()); ++tries) {
