@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 1. Describe the interface from the graph.
-// 2. For each instruction set: import, optimise, form kernels (a module of its own, since layouts differ), compile the kernels,
+// 2. For each instruction set: import, optimise, form kernels (a module of its own, since layouts differ), compile the
+// kernels,
 //    write the host functions.
 // 3. Join everything with the run time in one archive, symbols renamed; write the headers and the manifest.
 #include "compiler/emit/Compile.h"
@@ -13,6 +14,7 @@
 #include "compiler/emit/Object.h"
 #include "compiler/frontend/Import.h"
 #include "compiler/transforms/Pipeline.h"
+#include "kiln/names.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassManager.h"
@@ -24,7 +26,6 @@
 #include "llvm/Linker/Linker.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-#include <cctype>
 #include <fmt/format.h>
 
 using namespace mlir;
@@ -46,12 +47,23 @@ ArenaBytes arenaBytes(const std::vector<Variant> &variants, size_t entry) {
 }
 
 std::string checkModelName(const std::string &name) {
-  auto isWord = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
-  if (name.empty() || !std::all_of(name.begin(), name.end(), isWord) || std::isdigit(static_cast<unsigned char>(name[0])))
-    return fmt::format("a model's name must be a C identifier, since it begins every symbol; got \"{}\"", name);
-  for (const char *reserved : {"kiln", "halide"})
+  if (!detail::is_identifier(name.c_str()))
+    return fmt::format("a model's name must be an identifier in C and C++, since it begins every symbol; got \"{}\"",
+                       name);
+  for (const char *reserved : {"kiln", "halide", "std"})
     if (name == reserved)
-      return fmt::format("a model's name must not be \"{}\", which the run time uses", name);
+      return fmt::format("a model's name must not be \"{}\", which its headers use", name);
+  return "";
+}
+
+/// Says what is wrong with the name of a parameter of a generated function, or nothing.
+static std::string checkParameterName(const std::string &name) {
+  if (!detail::is_identifier(name.c_str()))
+    return fmt::format("an extent's name must be an identifier in C and C++; got \"{}\"", name);
+  for (const char *taken : {"model", "call", "handle"})
+    if (name == taken)
+      return fmt::format(
+          "an extent, input or output must not be named \"{}\": the generated functions have that parameter", name);
   return "";
 }
 
@@ -66,11 +78,12 @@ public:
 
 private:
   LogicalResult compileVariant(StringRef targetName);
-  LogicalResult compileKernels(ModuleOp module, const Target &target, llvm::StringMap<KernelObject> &kernels, Variant &variant);
+  LogicalResult compileKernels(ModuleOp module, const Target &target, llvm::StringMap<KernelObject> &kernels,
+                               Variant &variant);
   LogicalResult compileHost(ModuleOp module, const Target &target, const llvm::StringMap<KernelObject> &kernels,
                             Variant &variant);
   LogicalResult writeLibrary();
-  LogicalResult checkEntryNames();
+  LogicalResult checkNames();
   LogicalResult checkBudgets();
   LogicalResult writeFile(const std::string &name, StringRef text);
   std::string kernelSymbol(const Target &target, StringRef kernel) const {
@@ -99,8 +112,8 @@ private:
   size_t stepsDone = 0, stepsTotal = 0;
 };
 
-LogicalResult ModelCompiler::compileKernels(ModuleOp module, const Target &target, llvm::StringMap<KernelObject> &kernels,
-                                            Variant &variant) {
+LogicalResult ModelCompiler::compileKernels(ModuleOp module, const Target &target,
+                                            llvm::StringMap<KernelObject> &kernels, Variant &variant) {
   SmallVector<func::FuncOp> functions;
   for (auto function : module.getOps<func::FuncOp>())
     if (function->hasAttr("kiln.kernel"))
@@ -135,8 +148,8 @@ LogicalResult ModelCompiler::compileKernels(ModuleOp module, const Target &targe
   return success();
 }
 
-LogicalResult ModelCompiler::compileHost(ModuleOp module, const Target &target, const llvm::StringMap<KernelObject> &kernels,
-                                         Variant &variant) {
+LogicalResult ModelCompiler::compileHost(ModuleOp module, const Target &target,
+                                         const llvm::StringMap<KernelObject> &kernels, Variant &variant) {
   FailureOr<WeightLayout> weights = WeightLayout::compute(module, report.model);
   if (failed(weights))
     return failure();
@@ -183,8 +196,8 @@ LogicalResult ModelCompiler::compileHost(ModuleOp module, const Target &target, 
 LogicalResult ModelCompiler::compileVariant(StringRef targetName) {
   std::unique_ptr<Target> target = createCpuTarget(targetName);
   if (!target)
-    return fail(fmt::format("there is no target \"{}\"; there are: {}", targetName.str(),
-                            fmt::join(cpuTargetNames(), ", ")));
+    return fail(
+        fmt::format("there is no target \"{}\"; there are: {}", targetName.str(), fmt::join(cpuTargetNames(), ", ")));
   DialectRegistry registry;
   mlir::kiln::registerPipelineDialects(registry);
   registry.insert<LLVM::LLVMDialect>();
@@ -204,8 +217,8 @@ LogicalResult ModelCompiler::compileVariant(StringRef targetName) {
     llvm::raw_string_ostream(imported) << *module << "\n";
     if (failed(writeFile(folder + "/import.mlir", imported))) // and so the folder is there
       return failure();
-    passes.enableIRPrintingToFileTree([](Pass *, Operation *) { return false; }, [](Pass *, Operation *) { return true; },
-                                      true, true, false, folder);
+    passes.enableIRPrintingToFileTree([](Pass *, Operation *) { return false; },
+                                      [](Pass *, Operation *) { return true; }, true, true, false, folder);
   }
   mlir::kiln::PipelineOptions pipeline;
   pipeline.weightTile = [&](int64_t outputs, int64_t inputs) { return target->weightTile(outputs, inputs); };
@@ -230,8 +243,18 @@ LogicalResult ModelCompiler::compileVariant(StringRef targetName) {
   return success();
 }
 
-/// An entry is a function NAME_<entry> of the archive, like those of the run time.
-LogicalResult ModelCompiler::checkEntryNames() {
+/// Names become parameters; an entry is a function NAME_<entry> of the archive, like those of the run time.
+LogicalResult ModelCompiler::checkNames() {
+  for (const EntryInterface &entry : report.model.entries) {
+    SmallVector<std::string> names;
+    for (const ArgumentInterface &argument : entry.arguments)
+      names.push_back(argument.name);
+    for (const Symbol &symbol : entry.symbols)
+      names.push_back(symbol.name);
+    for (const std::string &name : names)
+      if (std::string wrong = checkParameterName(name); !wrong.empty())
+        return fail(wrong);
+  }
   llvm::Expected<std::vector<ObjectFile>> runtime = readArchive(runtimeArchive());
   if (!runtime)
     return fail(runtime.takeError());
@@ -269,8 +292,9 @@ LogicalResult ModelCompiler::checkBudgets() {
   for (size_t i = 0; options.maxArenaBytes && i < report.model.entries.size(); ++i) {
     ArenaBytes arena = arenaBytes(report.variants, i);
     if (arena.fixed + arena.perWorker > *options.maxArenaBytes)
-      return fail(fmt::format("the arena of entry \"{}\" exceeds its budget: {} bytes with one worker, at most {} allowed",
-                              report.model.entries[i].name, arena.fixed + arena.perWorker, *options.maxArenaBytes));
+      return fail(
+          fmt::format("the arena of entry \"{}\" exceeds its budget: {} bytes with one worker, at most {} allowed",
+                      report.model.entries[i].name, arena.fixed + arena.perWorker, *options.maxArenaBytes));
   }
   return success();
 }
@@ -319,7 +343,7 @@ FailureOr<CompileReport> ModelCompiler::run() {
   if (options.targets.empty())
     return fail("compiling needs at least one target");
   report.model = describeInterface(graph, options.name);
-  if (failed(checkEntryNames()))
+  if (failed(checkNames()))
     return failure();
   for (const std::string &target : options.targets) {
     if (failed(compileVariant(target)))
