@@ -5,8 +5,8 @@
 // 1. a is packed into [m / tile][k][tile] with its last row repeated; b is read in its stored tiles, or packed the same way if it is dense.
 // 2. A register tile of m x n accumulators runs over k. Row and column tiles are always full; only the store is guarded, so that one
 //    code serves any number of rows.
-// 3. Columns are the outer loop: a panel of b stays in the cache while all rows pass. A long k is cut into blocks, whose sums are added
-//    to the panel's accumulators in memory.
+// 3. Columns are the outer loop: a panel of b stays in the cache while the rows pass. A long k is cut into blocks, whose sums are added
+//    to the panel's accumulators in memory. Many rows are cut into blocks too, which bounds the memory of packed rows.
 #include "targets/halide/Placement.h"
 #include "targets/halide/Structure.h"
 
@@ -51,13 +51,13 @@ public:
 private:
   Func build(Translator &translator, Tiled &tiled);
   void scheduleTiles(Func store, llvm::ArrayRef<Tiled *> group);
-  void schedulePacking(Tiled &tiled, Func store, Var columns, bool atRoot);
+  void schedulePacking(Tiled &tiled, Func store, Var rowBlock, Var batch, bool hasBatch);
 
   SmallVector<Contraction> contractions;
   std::vector<std::unique_ptr<Tiled>> tiles;
   MachineModel machine;
   int lanes;
-  int tileRows = 0, tileColumns = 0, blockDepth = 0;
+  int tileRows = 0, tileColumns = 0, blockDepth = 0, blockRows = 0;
 };
 
 std::vector<int64_t> divisors(int64_t number) {
@@ -86,7 +86,7 @@ SearchSpace ContractionStrategy::searchSpace() const {
   int64_t mostRows = first.m ? largestExtent(first.op, *first.m) : 1;
   m = std::min({m, mostRows, int64_t(8)});
 
-  SearchSpace space{makeParameter("m", rows, m), n};
+  SearchSpace space{makeParameter("m", rows, m), n, makeParameter("rows_block", {0, 128, 256, 512}, mostRows > 256 ? 256 : 0)};
   int64_t depth = first.reduction.size() == 1 ? staticExtent(first.op, first.reduction[0]) : ShapedType::kDynamic;
   if (!ShapedType::isDynamic(depth) && contractions.size() == 1) {
     // A panel block of b takes up to a quarter of the second level cache.
@@ -104,6 +104,7 @@ void ContractionStrategy::prepare(Translator &translator, const SchedulePoint &p
   tileRows = point.at("m");
   tileColumns = point.at("n");
   blockDepth = point.count("k_block") ? point.at("k_block") : 0;
+  blockRows = point.at("rows_block") / tileRows * tileRows;
   for (const Contraction &contraction : contractions) {
     tiles.push_back(std::make_unique<Tiled>());
     Tiled &tiled = *tiles.back();
@@ -214,15 +215,20 @@ Func ContractionStrategy::build(Translator &translator, Tiled &tiled) {
   return result;
 }
 
-void ContractionStrategy::schedulePacking(Tiled &tiled, Func store, Var columns, bool atRoot) {
+void ContractionStrategy::schedulePacking(Tiled &tiled, Func store, Var rowBlock, Var batch, bool hasBatch) {
   std::pair<Func, int> packs[] = {{tiled.packedA, tileRows}, {tiled.packedB, tileColumns}};
   for (auto [packed, size] : packs) {
     if (!packed.defined())
       continue;
-    if (atRoot)
-      packed.compute_root().parallel(Var("group"));
+    bool isRows = packed.name() == tiled.packedA.name();
+    if (isRows && blockRows)
+      packed.compute_at(store, rowBlock);
+    else if (hasBatch)
+      packed.compute_at(store, batch);
     else
-      packed.compute_at(store, columns);
+      packed.compute_root();
+    if (!hasBatch)
+      packed.parallel(Var("group"));
     packed.bound(Var("lane"), 0, size);
     if (size % lanes == 0)
       packed.vectorize(Var("lane"), lanes);
@@ -233,7 +239,7 @@ void ContractionStrategy::schedulePacking(Tiled &tiled, Func store, Var columns,
 void ContractionStrategy::scheduleTiles(Func store, ArrayRef<Tiled *> group) {
   Tiled &first = *group.front();
   Var d0 = dimensionVar(0), rows = dimensionVar(first.rowDim);
-  Var column("column"), vector("vector"), lane("lane"), within("within"), row("row"), inRow("in_row");
+  Var column("column"), vector("vector"), lane("lane"), within("within"), row("row"), inRow("in_row"), rowBlock("row_block");
   bool hasRows = first.shape.m.has_value(), isBlocked = first.panel.defined();
 
   // Columns: a guard of whole vectors where the extent allows it.
@@ -251,9 +257,14 @@ void ContractionStrategy::scheduleTiles(Func store, ArrayRef<Tiled *> group) {
     order.push_back(inRow);
     rowLoop = row;
   }
+  bool hasRowBlocks = hasRows && blockRows > 0;
+  if (hasRowBlocks)
+    store.split(rowLoop, rowBlock, rowLoop, isBlocked ? blockRows : blockRows / tileRows, TailStrategy::GuardWithIf);
   if (hasRows)
     order.push_back(rowLoop);
   order.push_back(column);
+  if (hasRowBlocks)
+    order.push_back(rowBlock);
   std::vector<Var> batch;
   for (unsigned i = 1; i < first.rank; ++i)
     if (!hasRows || i != first.rowDim)
@@ -267,7 +278,7 @@ void ContractionStrategy::scheduleTiles(Func store, ArrayRef<Tiled *> group) {
     store.parallel(batch.back());
 
   for (Tiled *tiled : group) {
-    schedulePacking(*tiled, store, batch.empty() ? Var() : batch.front(), batch.empty());
+    schedulePacking(*tiled, store, rowBlock, batch.empty() ? Var() : batch.front(), !batch.empty());
     Func tile = tiled->tile;
     if (isBlocked) {
       Func panel = tiled->panel;
