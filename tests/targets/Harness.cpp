@@ -173,7 +173,7 @@ Kernel::~Kernel() {
     dlclose(library);
 }
 
-std::string compileError(const std::string &text, const SchedulePoint *point) {
+std::string compileError(const std::string &text, const SchedulePoint *point, const std::string &target) {
   MLIRContext context;
   std::string message;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
@@ -182,7 +182,7 @@ std::string compileError(const std::string &text, const SchedulePoint *point) {
     return success();
   });
   OwningOpRef<ModuleOp> module = prepare(context, text);
-  if (module && succeeded(createCpuTarget("x86-64-v3")->compile(*module->getOps<func::FuncOp>().begin(), "kernel", point)))
+  if (module && succeeded(createCpuTarget(target)->compile(*module->getOps<func::FuncOp>().begin(), "kernel", point)))
     return {};
   return message;
 }

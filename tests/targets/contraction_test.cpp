@@ -3,48 +3,29 @@
 // Contractions against a loop in f64: rows below, at and above the register tile, columns that are no multiple of a vector, weights in
 // tiles and dense, epilogues, several results, batches.
 #include "Harness.h"
-#include <gtest/gtest.h>
+#include "KernelText.h"
 #include <cmath>
+#include <gtest/gtest.h>
 
 namespace kiln::testing {
 namespace {
 
-const std::string maps = R"(
-#x = affine_map<(m, n, k) -> (m, k)>
-#w = affine_map<(m, n, k) -> (n, k)>
-#y = affine_map<(m, n, k) -> (m, n)>
-#e = affine_map<(m, n) -> (m, n)>
-#b = affine_map<(m, n) -> (n)>
-)";
-
 std::string number(int64_t n) { return std::to_string(n); }
 
-/// relu?(x w^T + bias) + residual with run-time rows; `layout` is the encoding of w, "" for dense.
-std::string linearKernel(int64_t n, int64_t k, const std::string &layout) {
-  std::string x = "tensor<?x" + number(k) + "xf32, affine_map<()[s0] -> (s0, " + number(k) + ")>>";
-  std::string y = "tensor<?x" + number(n) + "xf32, affine_map<()[s0] -> (s0, " + number(n) + ")>>";
-  std::string w = "tensor<" + number(n) + "x" + number(k) + "xf32" + (layout.empty() ? "" : ", " + layout) + ">";
-  std::string b = "tensor<" + number(n) + "xf32>";
-  return maps + "func.func @f(%s: index, %x: " + x + ", %w: " + w + ", %b: " + b + ", %r: " + y + ") -> " + y + R"(
-    attributes {kiln.kernel, kiln.bounds = array<i64: 1, 256>, kiln.inplace = array<i64: 3>} {
-  %zero = arith.constant 0.0 : f32
-  %e = tensor.empty(%s) : )" + y + R"(
-  %i = linalg.fill ins(%zero : f32) outs(%e : )" + y + ") -> " + y + R"(
-  %p = linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
-      ins(%x, %w : )" + x + ", " + w + ") outs(%i : " + y + R"() {
-  ^bb0(%a: f32, %c: f32, %o: f32):
-    %m = arith.mulf %a, %c : f32
-    %s1 = arith.addf %o, %m : f32
-    linalg.yield %s1 : f32
-  } -> )" + y + R"(
-  %q = linalg.generic {indexing_maps = [#e, #b, #e, #e], iterator_types = ["parallel", "parallel"]}
-      ins(%p, %b, %r : )" + y + ", " + b + ", " + y + ") outs(%e : " + y + R"() {
-  ^bb0(%a: f32, %c: f32, %d: f32, %o: f32):
-    %t = arith.addf %a, %c : f32
-    %u = arith.maximumf %t, %zero : f32
-    %v = arith.addf %u, %d : f32
-    linalg.yield %v : f32
-  } -> )" + y + "\n  return %q : " + y + "\n}";
+const std::string multiplyAdd = "%m = arith.mulf %x0, %x1 : f32\n%s = arith.addf %y0, %m : f32\nlinalg.yield %s : f32";
+
+/// max(x w^T + bias, 0) + residual with run-time rows; the residual may be overwritten. `layout` is that of w, "" for dense.
+std::string linearKernel(int64_t n, int64_t k, const std::string &layout, int bound = 256) {
+  KernelText text({{1, bound}});
+  std::string wide = text.type({"s0", number(n)});
+  Value x = text.argument(text.type({"s0", number(k)}));
+  Value w = text.argument(layout.empty() ? text.type({number(n), number(k)}) : KernelText::tiled(n, k, layout));
+  Value b = text.argument(text.type({number(n)})), r = text.argument(wide);
+  Value product = text.reduce("ppr", {x, w}, wide, {"a, c", "b, c", "a, b"}, "0.0 : f32", multiplyAdd);
+  Value y = text.one("pp", {product, b, r}, wide, {"a, b", "b", "a, b", "a, b"},
+                     "%z = arith.constant 0.0 : f32\n%t = arith.addf %x0, %x1 : f32\n%u = arith.maximumf %t, %z : f32\n"
+                     "%v = arith.addf %u, %x2 : f32\nlinalg.yield %v : f32");
+  return text.finish({y}, "kiln.inplace = array<i64: 3>");
 }
 
 Tensor linear(const Tensor &x, const Tensor &w, const Tensor &b, const Tensor &r) {
@@ -96,6 +77,81 @@ TEST_P(Contraction, LongDepths) {
     for (int64_t m : {1, 7, 8, 13})
       checkLinear(kernel, m, 49, k);
   }
+}
+
+TEST_P(Contraction, BlocksOfRows) {
+  int64_t tile = createCpuTarget(GetParam())->weightTile(96, 64);
+  for (int64_t k : {40, 3072}) {
+    Kernel kernel(linearKernel(50, k, "#kiln.tiled<0, " + number(tile) + ">", 700), GetParam());
+    EXPECT_GT(kernel.object().schedule.at("rows_block"), 0);
+    for (int64_t m : {1, 129, 251, 252, 253, 255, 256, 257, 513, 700})
+      checkLinear(kernel, m, 50, k);
+  }
+}
+
+TEST_P(Contraction, BatchesOfActivations) {
+  // y[a, b] = x[a, b] z[b]^T over a batch axis that z lacks, of run-time rows, columns and depth.
+  KernelText text({{1, 70}, {1, 70}});
+  Value x = text.argument(text.type({"2", "3", "s0", "s1"})), z = text.argument(text.type({"3", "s0", "s1"}));
+  Value y = text.reduce("ppppr", {x, z}, text.type({"2", "3", "s0", "s0"}), {"a, b, c, e", "b, d, e", "a, b, c, d"}, "0.0 : f32",
+                        multiplyAdd);
+  Kernel kernel(text.finish({y}), GetParam());
+  EXPECT_EQ(kernel.object().strategy, "contraction");
+  for (auto [m, k] : {std::pair<int64_t, int64_t>(1, 1), {5, 70}, {17, 3}, {70, 33}}) {
+    Tensor a = randomTensor({2, 3, m, k}), b = randomTensor({3, m, k}), expected = Tensor::zeros({2, 3, m, m});
+    for (int64_t o = 0; o < 6; ++o)
+      for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < m; ++j)
+          for (int64_t r = 0; r < k; ++r)
+            expected.at({o / 3, o % 3, i, j}) += a.at({o / 3, o % 3, i, r}) * b.at({o % 3, j, r});
+    expectClose(kernel.run({m, k}, {a, b})[0], expected);
+  }
+}
+
+TEST_P(Contraction, GateAndTransposedResult) {
+  // Two products of one input that meet in the epilogue; and one whose result is stored in another order.
+  int64_t tile = createCpuTarget(GetParam())->weightTile(96, 64), n = 53, k = 29;
+  std::string layout = "#kiln.tiled<1, " + number(tile) + ">";
+  for (bool isTransposed : {false, true}) {
+    KernelText text({{1, 50}});
+    std::string wide = text.type({"s0", number(n)});
+    Value x = text.argument(text.type({"s0", number(k)}));
+    Value u = text.argument(KernelText::tiled(k, n, layout)), v = text.argument(KernelText::tiled(k, n, layout));
+    Value left = text.reduce("ppr", {x, u}, wide, {"a, c", "c, b", "a, b"}, "0.0 : f32", multiplyAdd);
+    Value right = text.reduce("ppr", {x, v}, wide, {"a, c", "c, b", "a, b"}, "0.0 : f32", multiplyAdd);
+    Value y = text.one("pp", {left, right}, isTransposed ? text.type({number(n), "s0"}) : wide,
+                       {isTransposed ? "b, a" : "a, b", isTransposed ? "b, a" : "a, b", "a, b"},
+                       "%m = arith.mulf %x0, %x1 : f32\nlinalg.yield %m : f32");
+    Kernel kernel(text.finish({y}), GetParam());
+    for (int64_t m : {1, 8, 13, 50}) {
+      Tensor a = randomTensor({m, k}), b = randomTensor({k, n}), c = randomTensor({k, n});
+      Tensor expected = Tensor::zeros(isTransposed ? std::vector<int64_t>{n, m} : std::vector<int64_t>{m, n});
+      for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < n; ++j) {
+          double p = 0, q = 0;
+          for (int64_t r = 0; r < k; ++r)
+            p += a.at({i, r}) * b.at({r, j}), q += a.at({i, r}) * c.at({r, j});
+          (isTransposed ? expected.at({j, i}) : expected.at({i, j})) = p * q;
+        }
+      expectClose(kernel.run({m}, {a, b, c})[0], expected);
+    }
+  }
+}
+
+TEST_P(Contraction, EveryPointOfTheSearchSpace) {
+  // One kernel at each value of each parameter, the others at their default.
+  int64_t tile = createCpuTarget(GetParam())->weightTile(96, 64);
+  std::string text = linearKernel(49, 192, "#kiln.tiled<0, " + number(tile) + ">", 300);
+  for (const char *key : {"m", "n", "k_block", "rows_block"})
+    for (int64_t value : {0, 1, 3, 8, 12, 16, 32, 48, 64, 96, 128, 192, 512}) {
+      SchedulePoint point{{key, value}};
+      if (!compileError(text, &point, GetParam()).empty())
+        continue;  // not a legal value, says SearchSpace
+      SCOPED_TRACE(toString(point));
+      Kernel kernel(text, GetParam(), &point);
+      for (int64_t m : {1, 19, 300})
+        checkLinear(kernel, m, 49, 192);
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Contraction, ::testing::ValuesIn(runnableTargets()), [](const auto &info) {
