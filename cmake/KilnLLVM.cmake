@@ -21,7 +21,7 @@ target_link_libraries(kiln_mlir INTERFACE MLIR LLVM)
 
 set(KILN_LLVM_LIBRARY_DIR "${LLVM_LIBRARY_DIR}")
 # After the above: it looks for LLVM 14 and overwrites the variables of 22.
-find_package(Halide REQUIRED)
+find_package(Halide REQUIRED COMPONENTS Halide)
 
 # One precompiled header for all of them: 2 s a file instead of 15.
 add_library(kiln_mlir_pch STATIC "${CMAKE_CURRENT_LIST_DIR}/mlir_pch.cpp")
