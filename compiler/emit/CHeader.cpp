@@ -26,8 +26,8 @@ static std::string entryConstants(const ModelInterface &model, const std::vector
   std::string prefix = macroName(model.name) + "_" + macroName(entry.name);
   std::string text;
   for (const Symbol &symbol : entry.symbols)
-    text += fmt::format("#define {0}_{1}_MIN {2}\n#define {0}_{1}_MAX {3}\n", prefix, macroName(symbol.name), symbol.min,
-                        symbol.max);
+    text += fmt::format("#define {0}_{1}_MIN {2}\n#define {0}_{1}_MAX {3}\n", prefix, macroName(symbol.name),
+                        symbol.min, symbol.max);
   ArenaBytes arena = arenaBytes(variants, index);
   text += fmt::format("/* Bytes of the arena that a call with this many workers needs; 1 for a null executor. */\n"
                       "#define {}_ARENA_BYTES(workers) ((size_t){} + (size_t){} * (size_t)(workers))\n",
@@ -58,9 +58,10 @@ static std::string entryPrototype(const ModelInterface &model, const EntryInterf
 /// The weight table as an X macro: it costs nothing unless it is used.
 static std::string weightTable(const ModelInterface &model) {
   std::string macro = macroName(model.name);
-  std::string text = fmt::format("/* X(name, type, copies, shape...) for each tensor of the weight file; \"{{}}\" in a name\n"
-                                 " * stands for 0 .. copies - 1. */\n#define {}_WEIGHTS(X)",
-                                 macro);
+  std::string text =
+      fmt::format("/* X(name, type, copies, shape...) for each tensor of the weight file; \"{{}}\" in a name\n"
+                  " * stands for 0 .. copies - 1. */\n#define {}_WEIGHTS(X)",
+                  macro);
   for (const WeightInterface &weight : model.weights) {
     text += fmt::format(" \\\n  X(\"{}\", {}, {}", weight.name, toString(weight.element), weight.copies);
     for (int64_t extent : weight.shape)
@@ -73,11 +74,12 @@ static std::string weightTable(const ModelInterface &model) {
 std::string writeCHeader(const ModelInterface &model, const std::vector<Variant> &variants) {
   const std::string &name = model.name;
   std::string macro = macroName(name);
-  std::string text = fmt::format("/* {}.h: written by Kiln; do not edit. C11 and C++.\n"
-                                 " *\n"
-                                 " * Create a model, bind its weights once, then call its entry points with an arena and, if wanted, an\n"
-                                 " * executor. Link with the archive beside this header, and libc and libm; nothing else. */\n",
-                                 name);
+  std::string text = fmt::format(
+      "/* {}.h: written by Kiln; do not edit. C11 and C++.\n"
+      " *\n"
+      " * Create a model, bind its weights once, then call its entry points with an arena and, if wanted, an\n"
+      " * executor. Link with the archive beside this header, and libc and libm; nothing else. */\n",
+      name);
   text += runtimeHeader();
   text += fmt::format("\n#ifndef {0}_H\n#define {0}_H\n\n#if KILN_ABI_VERSION != 1\n"
                       "#error \"{1}.h was written for version 1 of Kiln's binary interface\"\n#endif\n\n",
@@ -89,8 +91,8 @@ std::string writeCHeader(const ModelInterface &model, const std::vector<Variant>
     packed = std::max(packed, variant.packedBytes);
     isas += (isas.empty() ? "" : " ") + variant.target;
   }
-  text += fmt::format("/* Bytes of the packed copy of the weights, at most. */\n#define {}_WEIGHT_BYTES ((size_t){})\n", macro,
-                      packed);
+  text += fmt::format("/* Bytes of the packed copy of the weights, at most. */\n#define {}_WEIGHT_BYTES ((size_t){})\n",
+                      macro, packed);
   text += fmt::format("/* Instruction sets in the archive; the best one that the CPU has is used. */\n"
                       "#define {}_ISAS \"{}\"\n#define {}_ARENA_ALIGNMENT KILN_ARENA_ALIGNMENT\n",
                       macro, isas, macro);

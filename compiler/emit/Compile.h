@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The whole way of a model: graph -> kiln dialect -> kernels -> objects -> archive, headers and manifest. This is what a generator
-// calls; everything else of compiler/emit serves it.
+// The whole way of a model: graph -> kiln dialect -> kernels -> objects -> archive, headers and manifest. This is what
+// a generator calls; everything else of compiler/emit serves it.
 #pragma once
 
 #include "compiler/emit/Interface.h"
@@ -21,7 +21,7 @@ struct CompileOptions {
   std::string name;                 // prefix of every global symbol; a C identifier
   std::vector<std::string> targets; // names of CPU targets, best first
   std::string outputDirectory = ".";
-  std::string dumpDirectory;        // not empty: every stage of the IR goes there
+  std::string dumpDirectory; // not empty: every stage of the IR goes there
   EmitForm form = EmitForm::Library;
   std::optional<uint64_t> maxTextBytes, maxArenaBytes; // budgets: exceeding one is an error
   /// Called as work goes on: done of total steps, and what is being done.
@@ -37,9 +37,10 @@ struct CompileReport {
   uint64_t archiveBytes = 0, textBytes = 0;
 };
 
-/// Compiles `graph`. With EmitForm::Library it writes libNAME.a, NAME.h, NAME.hpp and NAME.manifest.json to the output directory.
-/// Failures have been reported as diagnostics or on `errors`.
-mlir::FailureOr<CompileReport> compileModel(const Graph &graph, const CompileOptions &options, llvm::raw_ostream &errors);
+/// Compiles `graph`. With EmitForm::Library it writes libNAME.a, NAME.h, NAME.hpp and NAME.manifest.json to the output
+/// directory. Failures have been reported as diagnostics or on `errors`.
+mlir::FailureOr<CompileReport> compileModel(const Graph &graph, const CompileOptions &options,
+                                            llvm::raw_ostream &errors);
 
 /// Says what is wrong with a model's name, or nothing.
 std::string checkModelName(const std::string &name);

@@ -61,7 +61,8 @@ private:
 )";
 
 static std::string viewType(const ArgumentInterface &argument) {
-  std::string text = fmt::format("::kiln::View<{}std::{}", argument.isOutput ? "" : "const ", toCType(argument.element));
+  std::string text =
+      fmt::format("::kiln::View<{}std::{}", argument.isOutput ? "" : "const ", toCType(argument.element));
   if (argument.element == ElementType::f32)
     text = fmt::format("::kiln::View<{}float", argument.isOutput ? "" : "const ");
   for (const Dim &dim : argument.shape)
@@ -109,9 +110,10 @@ static std::string entryMethod(const ModelInterface &model, const EntryInterface
 
 std::string writeCxxHeader(const ModelInterface &model) {
   const std::string &name = model.name;
-  std::string text = fmt::format("// {0}.hpp: written by Kiln; do not edit. C++20; {0}.h holds the constants and the contract.\n"
-                                 "#pragma once\n\n#include \"{0}.h\"\n\n",
-                                 name);
+  std::string text =
+      fmt::format("// {0}.hpp: written by Kiln; do not edit. C++20; {0}.h holds the constants and the contract.\n"
+                  "#pragma once\n\n#include \"{0}.h\"\n\n",
+                  name);
   text += viewText;
   text += fmt::format(R"(
 #include <utility>

@@ -47,13 +47,15 @@ Constant *DescriptorBuilder::table(ArrayRef<Constant *> elements, const Twine &n
   if (elements.empty())
     return ConstantPointerNull::get(pointer);
   auto *type = ArrayType::get(elements[0]->getType(), elements.size());
-  auto *global = new GlobalVariable(module, type, true, GlobalValue::PrivateLinkage, ConstantArray::get(type, elements), name);
+  auto *global =
+      new GlobalVariable(module, type, true, GlobalValue::PrivateLinkage, ConstantArray::get(type, elements), name);
   return global;
 }
 
 Constant *DescriptorBuilder::text(StringRef value) {
   Constant *characters = ConstantDataArray::getString(context, value);
-  auto *global = new GlobalVariable(module, characters->getType(), true, GlobalValue::PrivateLinkage, characters, "text");
+  auto *global =
+      new GlobalVariable(module, characters->getType(), true, GlobalValue::PrivateLinkage, characters, "text");
   global->setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
   return global;
 }
@@ -86,7 +88,8 @@ Constant *DescriptorBuilder::weight(const WeightInterface &weight) {
   for (size_t i = 0; i < maxRank; ++i)
     shape.push_back(i64(i < weight.shape.size() ? weight.shape[i] : 1));
   return structure({text(weight.name), i32(static_cast<uint32_t>(weight.element)), i32(weight.shape.size()),
-                    ConstantArray::get(ArrayType::get(Type::getInt64Ty(context), maxRank), shape), i32(weight.copies), i32(0)});
+                    ConstantArray::get(ArrayType::get(Type::getInt64Ty(context), maxRank), shape), i32(weight.copies),
+                    i32(0)});
 }
 
 Constant *DescriptorBuilder::entry(const EntryInterface &entry) {
@@ -108,8 +111,8 @@ Constant *DescriptorBuilder::variant(const Variant &variant) {
   for (const EntryCode &code : variant.entries)
     bodies.push_back(structure({cast<Constant>(module.getOrInsertFunction(code.symbol, bodyType).getCallee()),
                                 i64(code.planBytes), i64(code.scratchBytes)}));
-  return structure({i32(variant.isa), i32(0), table(placements, "placements"), i64(variant.packedBytes),
-                    table(bodies, "bodies")});
+  return structure(
+      {i32(variant.isa), i32(0), table(placements, "placements"), i64(variant.packedBytes), table(bodies, "bodies")});
 }
 
 /// kiln_status_t NAME_entry(model, call, extents..., pointers...): two arrays on the stack and a call.
@@ -129,7 +132,8 @@ void DescriptorBuilder::emitEntryPoint(const EntryInterface &entry, unsigned ind
   };
   Value *extents = gather(2, entry.symbols.size(), word);
   Value *pointers = gather(2 + entry.symbols.size(), entry.arguments.size(), pointer);
-  FunctionCallee run = module.getOrInsertFunction(model.name + "_run", status, pointer, pointer, status, pointer, pointer);
+  FunctionCallee run =
+      module.getOrInsertFunction(model.name + "_run", status, pointer, pointer, status, pointer, pointer);
   builder.CreateRet(
       builder.CreateCall(run, {function->getArg(0), function->getArg(1), builder.getInt32(index), extents, pointers}));
 }
@@ -151,7 +155,8 @@ void DescriptorBuilder::emit(const std::vector<Variant> &variants) {
                         table(entries, "entries"),
                         table(code, "variants")};
   Constant *descriptor = structure(fields);
-  new GlobalVariable(module, descriptor->getType(), true, GlobalValue::ExternalLinkage, descriptor, model.name + "_descriptor");
+  new GlobalVariable(module, descriptor->getType(), true, GlobalValue::ExternalLinkage, descriptor,
+                     model.name + "_descriptor");
   for (auto [index, described] : llvm::enumerate(model.entries))
     emitEntryPoint(described, index);
 }

@@ -11,8 +11,8 @@ class Module;
 
 namespace kiln {
 
-/// Adds the global NAME_descriptor and, for each entry, the function NAME_<entry>, which gathers its arguments into arrays and
-/// calls NAME_run.
+/// Adds the global NAME_descriptor and, for each entry, the function NAME_<entry>, which gathers its arguments into
+/// arrays and calls NAME_run.
 void emitDescriptor(llvm::Module &module, const ModelInterface &model, const std::vector<Variant> &variants);
 
 } // namespace kiln

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The texts that go with an archive: NAME.h (C11), NAME.hpp (C++20) and NAME.manifest.json. Each is a pure function of the
-// interface and of what was compiled.
+// The texts that go with an archive: NAME.h (C11), NAME.hpp (C++20) and NAME.manifest.json. Each is a pure function of
+// the interface and of what was compiled.
 #pragma once
 
 #include "compiler/emit/Interface.h"

@@ -20,7 +20,8 @@ namespace frame {
 constexpr int worker = 0, weights = 8, arena = 16, extents = 24, arguments = 32;
 }
 namespace buffer {
-constexpr int device = 0, interface = 8, host = 16, flags = 24, type = 32, rank = 36, dims = 40, padding = 48, size = 56;
+constexpr int device = 0, interface = 8, host = 16, flags = 24, type = 32, rank = 36, dims = 40, padding = 48,
+              size = 56;
 }
 namespace dimension {
 constexpr int min = 0, extent = 4, stride = 8, flags = 12, size = 16;
@@ -198,8 +199,8 @@ LogicalResult HostEmitter::emitIndex(Operation &op) {
 }
 
 Value HostEmitter::globalOf(kd::ConstantOp constantOp) {
-  // One global for each distinct value; named by its position in the module. As a vector: the translation gives a tensor of
-  // rank 0 the type of its element, and one of rank 2 an array of arrays.
+  // One global for each distinct value; named by its position in the module. As a vector: the translation gives a
+  // tensor of rank 0 the type of its element, and one of rank 2 an array of arrays.
   auto shaped = cast<DenseElementsAttr>(constantOp.getValue());
   auto values = shaped.reshape(RankedTensorType::get({shaped.getNumElements()}, shaped.getElementType()));
   for (auto global : host.getOps<LLVM::GlobalOp>())
@@ -207,9 +208,10 @@ Value HostEmitter::globalOf(kd::ConstantOp constantOp) {
       return LLVM::AddressOfOp::create(builder, loc, global);
   auto elements = LLVM::LLVMArrayType::get(values.getElementType(), values.getNumElements());
   OpBuilder top = OpBuilder::atBlockBegin(host.getBody());
-  auto global = LLVM::GlobalOp::create(top, loc, elements, /*isConstant=*/true, LLVM::Linkage::Private,
-                                       ("constant_" + Twine(std::distance(host.getBody()->begin(), host.getBody()->end()))).str(),
-                                       values, /*alignment=*/64);
+  auto global =
+      LLVM::GlobalOp::create(top, loc, elements, /*isConstant=*/true, LLVM::Linkage::Private,
+                             ("constant_" + Twine(std::distance(host.getBody()->begin(), host.getBody()->end()))).str(),
+                             values, /*alignment=*/64);
   return LLVM::AddressOfOp::create(builder, loc, global);
 }
 
@@ -336,7 +338,8 @@ LogicalResult HostEmitter::emitRepeat(kd::RepeatOp repeat) {
 
   builder.setInsertionPointToStart(body);
   Value outer = layer;
-  layer = outer ? Value(LLVM::AddOp::create(builder, loc, LLVM::MulOp::create(builder, loc, outer, count), index)) : index;
+  layer =
+      outer ? Value(LLVM::AddOp::create(builder, loc, LLVM::MulOp::create(builder, loc, outer, count), index)) : index;
   if (llvm::failed(emitBlock(repeat.getBody().front())))
     return failure();
   layer = outer;

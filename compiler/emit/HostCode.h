@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The host function of an entry: loads the extents, fills a buffer descriptor for each tensor of a kernel call, calls the kernel,
-// loops over the layers of a kiln.repeat. Written in the LLVM dialect.
+// The host function of an entry: loads the extents, fills a buffer descriptor for each tensor of a kernel call, calls
+// the kernel, loops over the layers of a kiln.repeat. Written in the LLVM dialect.
 #pragma once
 
 #include "compiler/emit/WeightLayout.h"
@@ -18,11 +18,12 @@ struct HostCodeInput {
   const ModelInterface &model;
   const WeightLayout &weights;
   const mlir::kiln::MemoryPlan &plan;
-  llvm::StringRef symbol;                       // of the host function
-  llvm::StringMap<std::string> kernelSymbols;   // kernel function -> symbol of its object code
+  llvm::StringRef symbol;                     // of the host function
+  llvm::StringMap<std::string> kernelSymbols; // kernel function -> symbol of its object code
 };
 
-/// Appends `int SYMBOL(const kiln_frame_t *frame)` for `entry` (a planned entry function) to `host`, a module of the LLVM dialect.
+/// Appends `int SYMBOL(const kiln_frame_t *frame)` for `entry` (a planned entry function) to `host`, a module of the
+/// LLVM dialect.
 mlir::LogicalResult emitHostCode(mlir::func::FuncOp entry, const HostCodeInput &input, mlir::ModuleOp host);
 
 } // namespace kiln

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a generated library is, seen from outside: its dimensions, entry points and weights (from the graph alone), and for each
-// instruction set where things lie (from code generation). The headers, the manifest and the descriptor are written from this.
+// What a generated library is, seen from outside: its dimensions, entry points and weights (from the graph alone), and
+// for each instruction set where things lie (from code generation). The headers, the manifest and the descriptor are
+// written from this.
 #pragma once
 
 #include "kiln/graph.h"
@@ -29,7 +30,7 @@ struct ArgumentInterface {
 
 struct EntryInterface {
   std::string name;
-  std::vector<Symbol> symbols; // those its arguments mention, in the model's order
+  std::vector<Symbol> symbols;              // those its arguments mention, in the model's order
   std::vector<ArgumentInterface> arguments; // inputs, then outputs
 };
 
@@ -86,15 +87,16 @@ struct Variant {
   std::vector<KernelSummary> kernels;
 };
 
-/// An arena for `workers` workers holds fixed + workers * perWorker bytes; the maximum over the variants. The formula is that of
-/// kiln_arena_bytes in runtime/src/model.h.
+/// An arena for `workers` workers holds fixed + workers * perWorker bytes; the maximum over the variants. The formula
+/// is that of kiln_arena_bytes in runtime/src/model.h.
 struct ArenaBytes {
   uint64_t fixed = 0, perWorker = 0;
 };
 ArenaBytes arenaBytes(const std::vector<Variant> &variants, size_t entry);
 
-/// Weights of stacks in stacks become one weight for each layer of the outer ones, since the run time counts one "{}" a name:
-/// "groups.{}.inner.{}.weight" becomes "groups.0.inner.{}.weight" and so on. The last step: sources are no longer found.
+/// Weights of stacks in stacks become one weight for each layer of the outer ones, since the run time counts one "{}" a
+/// name: "groups.{}.inner.{}.weight" becomes "groups.0.inner.{}.weight" and so on. The last step: sources are no longer
+/// found.
 void unfoldNestedStacks(ModelInterface &model, std::vector<Variant> &variants);
 
 /// "f32" and the like; the C type; bytes of an element.

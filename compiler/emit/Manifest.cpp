@@ -70,12 +70,9 @@ std::string writeManifest(const ModelInterface &model, const std::vector<Variant
                                    {"copies", weight.copies}});
   for (const Variant &variant : variants)
     targets.push_back(variantJson(model, variant));
-  json::Object manifest{{"kiln_abi_version", 1},
-                        {"name", model.name},
-                        {"parameters", model.parameters},
-                        {"entries", std::move(entries)},
-                        {"weights", std::move(weights)},
-                        {"targets", std::move(targets)}};
+  json::Object manifest{{"kiln_abi_version", 1},          {"name", model.name},
+                        {"parameters", model.parameters}, {"entries", std::move(entries)},
+                        {"weights", std::move(weights)},  {"targets", std::move(targets)}};
   std::string text;
   raw_string_ostream out(text);
   out << formatv("{0:2}", json::Value(std::move(manifest))) << "\n";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Object files and archives: LLVM IR to a relocatable object, renaming of global symbols, and the archive itself. Everything is
-// deterministic: the same input gives the same bytes.
+// Object files and archives: LLVM IR to a relocatable object, renaming of global symbols, and the archive itself.
+// Everything is deterministic: the same input gives the same bytes.
 #pragma once
 
 #include "llvm/ADT/StringRef.h"

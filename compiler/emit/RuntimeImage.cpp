@@ -4,20 +4,21 @@
 #include "compiler/emit/Object.h"
 
 // The build defines the two paths.
-__asm__(".section .rodata\n"
-        ".balign 16\n"
-        "kiln_runtime_archive_begin:\n"
-        ".incbin \"" KILN_RUNTIME_ARCHIVE "\"\n"
-        "kiln_runtime_archive_end:\n"
-        "kiln_runtime_header_begin:\n"
-        ".incbin \"" KILN_RUNTIME_HEADER "\"\n"
-        "kiln_runtime_header_end:\n"
-        ".globl kiln_runtime_archive_begin, kiln_runtime_archive_end, kiln_runtime_header_begin, kiln_runtime_header_end\n"
-        ".hidden kiln_runtime_archive_begin\n"
-        ".hidden kiln_runtime_archive_end\n"
-        ".hidden kiln_runtime_header_begin\n"
-        ".hidden kiln_runtime_header_end\n"
-        ".text\n");
+__asm__(
+    ".section .rodata\n"
+    ".balign 16\n"
+    "kiln_runtime_archive_begin:\n"
+    ".incbin \"" KILN_RUNTIME_ARCHIVE "\"\n"
+    "kiln_runtime_archive_end:\n"
+    "kiln_runtime_header_begin:\n"
+    ".incbin \"" KILN_RUNTIME_HEADER "\"\n"
+    "kiln_runtime_header_end:\n"
+    ".globl kiln_runtime_archive_begin, kiln_runtime_archive_end, kiln_runtime_header_begin, kiln_runtime_header_end\n"
+    ".hidden kiln_runtime_archive_begin\n"
+    ".hidden kiln_runtime_archive_end\n"
+    ".hidden kiln_runtime_header_begin\n"
+    ".hidden kiln_runtime_header_end\n"
+    ".text\n");
 
 #define KILN_HIDDEN __attribute__((visibility("hidden")))
 extern "C" KILN_HIDDEN const char kiln_runtime_archive_begin[], kiln_runtime_archive_end[];

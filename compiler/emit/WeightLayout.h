@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where each weight lies in the packed copy that bind_weights makes. A kiln.parameter asks for its sources joined in one tensor of
-// some layout; every distinct request gets a 64-byte aligned range, its layers one after another.
+// Where each weight lies in the packed copy that bind_weights makes. A kiln.parameter asks for its sources joined in
+// one tensor of some layout; every distinct request gets a 64-byte aligned range, its layers one after another.
 #pragma once
 
 #include "compiler/emit/Interface.h"

@@ -74,7 +74,8 @@ static int runInspect(const Graph &graph, CompileOptions options, InspectOptions
   if (show.schedule)
     for (const Variant &variant : report->variants)
       for (const KernelSummary &kernel : variant.kernels)
-        fmt::print("{}  {}  {}  {} bytes\n", kernel.symbol, kernel.strategy, toString(kernel.schedule), kernel.textBytes);
+        fmt::print("{}  {}  {}  {} bytes\n", kernel.symbol, kernel.strategy, toString(kernel.schedule),
+                   kernel.textBytes);
   if (show.manifest)
     fmt::print("{}", writeManifest(report->model, report->variants));
   return 0;
@@ -98,7 +99,8 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
       ->transform(CLI::CheckedTransformer(forms, CLI::ignore_case));
   compile->add_option("--max-text-bytes", options.maxTextBytes, "fail if the archive's code is larger")
       ->check(CLI::NonNegativeNumber);
-  compile->add_option("--max-arena-bytes", options.maxArenaBytes, "fail if an entry's arena, with one worker, is larger")
+  compile
+      ->add_option("--max-arena-bytes", options.maxArenaBytes, "fail if an entry's arena, with one worker, is larger")
       ->check(CLI::NonNegativeNumber);
 
   InspectOptions show;
