@@ -33,7 +33,8 @@ std::optional<SchedulePoint> resolve(const SearchSpace &space, const SchedulePoi
     }
     if (!llvm::is_contained(parameter->values, value)) {
       auto legal = llvm::map_range(parameter->values, [](int64_t v) { return std::to_string(v); });
-      error = llvm::formatv("schedule parameter \"{0}\" requires one of {1}, got {2}", key, llvm::join(legal, ", "), value);
+      error =
+          llvm::formatv("schedule parameter \"{0}\" requires one of {1}, got {2}", key, llvm::join(legal, ", "), value);
       return std::nullopt;
     }
     resolved[key] = value;

@@ -9,8 +9,8 @@ namespace kiln {
 
 struct TuningParameter {
   std::string key;
-  std::vector<int64_t> values;  // legal ones, ascending
-  int64_t preset = 0;           // the analytic default, one of them
+  std::vector<int64_t> values; // legal ones, ascending
+  int64_t preset = 0;          // the analytic default, one of them
 };
 
 using SearchSpace = std::vector<TuningParameter>;

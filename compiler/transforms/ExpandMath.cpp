@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Functions of the math library as branch-free f32 arithmetic that a target vectorises. The polynomials are minimax fits in f64
-// (least squares reweighted towards equal errors, tests/targets/fit_math.py); the errors below are the largest ones measured in f32 against libm
-// in f64 over dense samples (tests/targets/math_test.cpp).
+// Functions of the math library as branch-free f32 arithmetic that a target vectorises. The polynomials are minimax
+// fits in f64 (least squares reweighted towards equal errors, tests/targets/fit_math.py); the errors below are the
+// largest ones measured in f32 against libm in f64 over dense samples (tests/targets/math_test.cpp).
 //
 //   exp    3e-7 relative; 0 below -87, +infinity where it overflows        exp2   3e-7 relative; 0 below -125
 //   log    2e-7 relative or absolute; log(0) = -infinity                   log1p  2e-7 relative
 //   tanh   4e-7 relative; +-1 beyond 9                                     erf    4e-7 relative; +-1 beyond 4
 //   sin, cos  1e-7 absolute up to 1e4, growing with the argument beyond
 //
-// NaN goes through all of them. Subtractions that must not be contracted or reassociated carry the attribute kiln.strict.
+// NaN goes through all of them. Subtractions that must not be contracted or reassociated carry the attribute
+// kiln.strict.
 #include "compiler/transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -61,7 +62,8 @@ public:
     Value low = math::FmaOp::create(b, e, constant(-2.12194440e-4), mul(mul(square, f), tail));
     low = math::FmaOp::create(b, square, constant(-0.5), low);
     Value result = math::FmaOp::create(b, e, constant(0.693359375), Value(arith::AddFOp::create(b, f, low)));
-    // 0, negative numbers, infinity and NaN are told apart and answered as integers, which no assumption about floats touches.
+    // 0, negative numbers, infinity and NaN are told apart and answered as integers, which no assumption about floats
+    // touches.
     Value xBits = toBits(x), resultBits = toBits(result);
     Value isSpecial = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, xBits, integer(0x7f800000));
     Value isNegative = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, xBits, integer(0));
@@ -86,9 +88,10 @@ public:
 
   Value tanh(Value x) {
     Value c = clamp(x, -9.0, 9.0), u = mul(c, c);
-    Value p = polynomial(u, {1.0, 0.13680855929851532, 0.0038695072289556265, 2.8031297915731557e-05, 3.0642500092881164e-08,
-                             -1.224622833695399e-11});
-    Value q = polynomial(u, {1.0, 0.4701418876647949, 0.027250153943896294, 0.0003940712194889784, 1.289034230467223e-06});
+    Value p = polynomial(u, {1.0, 0.13680855929851532, 0.0038695072289556265, 2.8031297915731557e-05,
+                             3.0642500092881164e-08, -1.224622833695399e-11});
+    Value q =
+        polynomial(u, {1.0, 0.4701418876647949, 0.027250153943896294, 0.0003940712194889784, 1.289034230467223e-06});
     return saturated(x, 9.0, arith::DivFOp::create(b, mul(c, p), q));
   }
 
@@ -103,7 +106,8 @@ public:
 
   /// sin for shift 0, cos for shift 1: sin(x + shift * pi / 2).
   Value sine(Value x, int32_t shift) {
-    // x = n * pi / 2 + r with |r| <= pi / 4; pi / 2 in three parts, the first two of few enough bits for exact products.
+    // x = n * pi / 2 + r with |r| <= pi / 4; pi / 2 in three parts, the first two of few enough bits for exact
+    // products.
     Value n = roundEven(mul(x, constant(0.636619772367581343)));
     Value r = strictSub(x, strictMul(n, constant(1.5703125)));
     r = strictSub(r, strictMul(n, constant(4.837512969970703125e-4)));
@@ -155,14 +159,16 @@ private:
     Value bits = toBits(x), magnitude = arith::AndIOp::create(b, bits, integer(0x7fffffff));
     Value sign = arith::AndIOp::create(b, bits, integer(0x80000000));
     Value isNaN = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, magnitude, integer(0x7f800000));
-    Value isFar = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, magnitude, integer(llvm::bit_cast<uint32_t>(limit)));
+    Value isFar =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, magnitude, integer(llvm::bit_cast<uint32_t>(limit)));
     Value far = select(isNaN, bits, arith::OrIOp::create(b, sign, integer(0x3f800000)));
     return toFloat(select(isFar, far, toBits(value)));
   }
 
   /// 2^(n + shift) for a whole number n.
   Value powerOfTwo(Value n, int32_t shift) {
-    Value exponent = arith::AddIOp::create(b, Value(arith::FPToSIOp::create(b, b.getI32Type(), n)), integer(127 + shift));
+    Value exponent =
+        arith::AddIOp::create(b, Value(arith::FPToSIOp::create(b, b.getI32Type(), n)), integer(127 + shift));
     return toFloat(arith::ShLIOp::create(b, exponent, integer(23)));
   }
 
@@ -181,7 +187,8 @@ class ExpandMath : public impl::ExpandMathBase<ExpandMath> {
   void runOnOperation() override {
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
-      if (isa_and_nonnull<math::MathDialect>(op->getDialect()) && op->getNumResults() == 1 && op->getResult(0).getType().isF32())
+      if (isa_and_nonnull<math::MathDialect>(op->getDialect()) && op->getNumResults() == 1 &&
+          op->getResult(0).getType().isF32())
         ops.push_back(op);
     });
     for (Operation *op : ops) {

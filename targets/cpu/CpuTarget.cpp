@@ -15,7 +15,7 @@ struct Level {
   const char *features;
   int vectorBytes;
   int vectorRegisters;
-  int64_t weightTile;  // the columns of the register tile
+  int64_t weightTile; // the columns of the register tile
 };
 
 constexpr Level levels[] = {

@@ -2,8 +2,10 @@
 //
 // Two contractions with row-wise work between them: result = weights(scores(queries, keys)) * values.
 //
-// 1. For each of the outer indices (batch, head) keys are packed [keys / tile][depth][tile] and values [depth / tile][keys][tile].
-// 2. A block of query rows at a time: scores in register tiles with what follows element by element fused at the tile; the row-wise
+// 1. For each of the outer indices (batch, head) keys are packed [keys / tile][depth][tile] and values [depth /
+// tile][keys][tile].
+// 2. A block of query rows at a time: scores in register tiles with what follows element by element fused at the tile;
+// the row-wise
 //    reductions; the weights; then products in register tiles, fused with the stage that stores the result.
 // 3. Tiles are always full: packed operands repeat their last row, arguments read between are clamped, reductions and
 //    the store run over the true extents.
@@ -23,11 +25,11 @@ namespace {
 
 struct Match {
   Contraction scores, products;
-  linalg::GenericOp masked;                    // the stage fused at the score tile; null: the scores themselves
-  llvm::SetVector<Operation *> between;        // parallel stages of the scores' shape, after `masked`
-  llvm::SetVector<Operation *> reductions;     // along the keys
-  llvm::SetVector<Operation *> perRow;         // parallel stages of the reductions' shape
-  SmallVector<int> productAt;                  // for each dimension of the products that of the result
+  linalg::GenericOp masked;                // the stage fused at the score tile; null: the scores themselves
+  llvm::SetVector<Operation *> between;    // parallel stages of the scores' shape, after `masked`
+  llvm::SetVector<Operation *> reductions; // along the keys
+  llvm::SetVector<Operation *> perRow;     // parallel stages of the reductions' shape
+  SmallVector<int> productAt;              // for each dimension of the products that of the result
 };
 
 /// Dimension of the op's result that the loop indexes.
@@ -81,8 +83,9 @@ std::optional<Match> match(func::FuncOp kernel) {
       continue;
     if (op.getNumReductionLoops()) {
       SmallVector<utils::IteratorType> kinds = op.getIteratorTypesArray();
-      if (!usesWide || op.getNumDpsInits() != 1 || op.getNumReductionLoops() != 1 || kinds.back() != utils::IteratorType::reduction ||
-          !readsAtSameIndex(op, wide) || cast<RankedTensorType>(op.getResult(0).getType()).getShape() != rowShape)
+      if (!usesWide || op.getNumDpsInits() != 1 || op.getNumReductionLoops() != 1 ||
+          kinds.back() != utils::IteratorType::reduction || !readsAtSameIndex(op, wide) ||
+          cast<RankedTensorType>(op.getResult(0).getType()).getShape() != rowShape)
         return std::nullopt;
       found.reductions.insert(op);
       narrow.insert(op.getResult(0));
@@ -101,8 +104,10 @@ std::optional<Match> match(func::FuncOp kernel) {
   AffineMap weightMap = products.getIndexingMapsArray()[found.products.a];
   unsigned rank = type.getRank();
   if (found.reductions.empty() || !wide.contains(weights) || resultDimension(scores, *found.scores.m) != rank - 2 ||
-      weightMap.getNumResults() != rank || weightMap.getResult(rank - 1) != getAffineDimExpr(found.products.reduction[0], kernel.getContext()) ||
-      weightMap.getResult(rank - 2) != getAffineDimExpr(*found.products.m, kernel.getContext()) || !weightMap.isProjectedPermutation())
+      weightMap.getNumResults() != rank ||
+      weightMap.getResult(rank - 1) != getAffineDimExpr(found.products.reduction[0], kernel.getContext()) ||
+      weightMap.getResult(rank - 2) != getAffineDimExpr(*found.products.m, kernel.getContext()) ||
+      !weightMap.isProjectedPermutation())
     return std::nullopt;
   for (unsigned loop : found.products.batch)
     if (!weightMap.isFunctionOfDim(loop) && staticExtent(products, loop) != 1)
@@ -207,9 +212,11 @@ void Attention::prepare(Translator &translator, const SchedulePoint &point) {
   tileRows = point.at("rows");
   tileKeys = point.at("keys");
   int64_t channels = largestExtent(found.products.op, found.products.n);
-  tileChannels = std::min<int64_t>((channels + lanes - 1) / lanes * lanes, (machine.vectorRegisters >= 32 ? 4 : 2) * lanes);
+  tileChannels =
+      std::min<int64_t>((channels + lanes - 1) / lanes * lanes, (machine.vectorRegisters >= 32 ? 4 : 2) * lanes);
   translator.setBuilder(found.scores.op, [this, &translator](linalg::GenericOp) { return buildScores(translator); });
-  translator.setBuilder(found.products.op, [this, &translator](linalg::GenericOp) { return buildProducts(translator); });
+  translator.setBuilder(found.products.op,
+                        [this, &translator](linalg::GenericOp) { return buildProducts(translator); });
   auto padLastTwo = [&](Operation *op) {
     unsigned loops = cast<linalg::GenericOp>(op).getNumLoops();
     translator.setPadded(op, {loops - 2, loops - 1});
@@ -294,7 +301,8 @@ void Attention::schedule(Translator &translator, const SchedulePoint &point) {
   // The result: channels in vectors, query rows in register tiles, tiles in blocks, everything else outside.
   Var channel("channel"), within("within"), lane("lane"), tile("tile"), row("row"), block("block"), inBlock("in_block");
   Var queries = dimensionVar(queryDim);
-  store.split(dimensionVar(0), channel, within, tileChannels, TailStrategy::GuardWithIf).split(within, within, lane, lanes);
+  store.split(dimensionVar(0), channel, within, tileChannels, TailStrategy::GuardWithIf)
+      .split(within, within, lane, lanes);
   store.vectorize(lane).unroll(within);
   store.split(queries, tile, row, tileRows, TailStrategy::GuardWithIf).unroll(row);
   store.split(tile, block, inBlock, int(point.at("query_tiles")), TailStrategy::GuardWithIf);
@@ -317,7 +325,10 @@ void Attention::schedule(Translator &translator, const SchedulePoint &point) {
       packed.compute_at(store, packAt);
     else
       packed.compute_root();
-    packed.store_in(Halide::MemoryType::Heap).bound(Var("lane"), 0, size).vectorize(Var("lane"), lanes).unroll(Var("lane"));
+    packed.store_in(Halide::MemoryType::Heap)
+        .bound(Var("lane"), 0, size)
+        .vectorize(Var("lane"), lanes)
+        .unroll(Var("lane"));
   }
 
   // Scores, and the stage that reads them, in register tiles.
@@ -341,7 +352,8 @@ void Attention::schedule(Translator &translator, const SchedulePoint &point) {
   // What lies between.
   for (Operation *op : found.between) {
     placed.insert(op);
-    if (std::distance(op->getResult(0).use_begin(), op->getResult(0).use_end()) > 1 || isReusedByReduction(cast<linalg::GenericOp>(op))) {
+    if (std::distance(op->getResult(0).use_begin(), op->getResult(0).use_end()) > 1 ||
+        isReusedByReduction(cast<linalg::GenericOp>(op))) {
       Func func = translator.stages[op].funcs.front();
       func.compute_at(store, block).store_in(Halide::MemoryType::Heap).align_storage(d0, lanes);
       func.vectorize(d0, lanes, TailStrategy::RoundUp);
@@ -359,7 +371,8 @@ void Attention::schedule(Translator &translator, const SchedulePoint &point) {
     translator.stages[op].funcs.front().compute_at(store, block);
   }
   productTile.compute_at(store, channel);
-  placeTile(productTile, productDepth, dimensionVar(rank - 1 - resultDimension(products, *found.products.m)), tileChannels);
+  placeTile(productTile, productDepth, dimensionVar(rank - 1 - resultDimension(products, *found.products.m)),
+            tileChannels);
   placeAtRoot(translator, placed, lanes);
 }
 

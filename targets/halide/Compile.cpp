@@ -77,7 +77,8 @@ public:
       if (function.name != symbol)
         function.linkage = Halide::LinkageType::Internal;
     if (!scratch->unbounded.empty())
-      return kernel.emitError() << "kernel requires bounded scratch memory, \"" << scratch->unbounded << "\" has no bound";
+      return kernel.emitError() << "kernel requires bounded scratch memory, \"" << scratch->unbounded
+                                << "\" has no bound";
     result.scratchBytes = scratch->bytes;
     return success();
   }
@@ -89,7 +90,8 @@ public:
     module->compile({{type, file.path}});
     auto buffer = llvm::MemoryBuffer::getFile(file.path);
     if (!buffer)
-      return kernel.emitError() << "cannot read the kernel's code from \"" << file.path << "\": " << buffer.getError().message();
+      return kernel.emitError() << "cannot read the kernel's code from \"" << file.path
+                                << "\": " << buffer.getError().message();
     return (*buffer)->getBuffer().str();
   }
 
@@ -114,7 +116,8 @@ static LogicalResult guarded(func::FuncOp kernel, llvm::function_ref<LogicalResu
   }
 }
 
-FailureOr<KernelObject> compileKernel(func::FuncOp kernel, StringRef symbol, const CodeTarget &target, const SchedulePoint *point) {
+FailureOr<KernelObject> compileKernel(func::FuncOp kernel, StringRef symbol, const CodeTarget &target,
+                                      const SchedulePoint *point) {
   KernelObject object;
   LogicalResult done = guarded(kernel, [&]() -> LogicalResult {
     Compilation compilation(kernel, symbol, target);

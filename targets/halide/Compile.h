@@ -9,7 +9,7 @@ namespace kiln::halide {
 
 /// What Halide compiles for: the features are names of Halide's Target, "avx2-fma".
 struct CodeTarget {
-  std::string triple;  // "x86-64-linux"
+  std::string triple; // "x86-64-linux"
   std::string features;
   MachineModel machine;
 };

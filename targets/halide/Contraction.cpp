@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// out[batch, m, n] = sum over k of a[batch, m, k] * b[batch, n, k], with what follows element by element fused at the tile.
+// out[batch, m, n] = sum over k of a[batch, m, k] * b[batch, n, k], with what follows element by element fused at the
+// tile.
 //
-// 1. a is packed into [m / tile][k][tile] with its last row repeated; b is read in its stored tiles, or packed the same way if it is dense.
-// 2. A register tile of m x n accumulators runs over k. Row and column tiles are always full; only the store is guarded, so that one
+// 1. a is packed into [m / tile][k][tile] with its last row repeated; b is read in its stored tiles, or packed the same
+// way if it is dense.
+// 2. A register tile of m x n accumulators runs over k. Row and column tiles are always full; only the store is
+// guarded, so that one
 //    code serves any number of rows.
-// 3. Columns are the outer loop: a panel of b stays in the cache while the rows pass. A long k is cut into blocks, whose sums are added
+// 3. Columns are the outer loop: a panel of b stays in the cache while the rows pass. A long k is cut into blocks,
+// whose sums are added
 //    to the panel's accumulators in memory. Many rows are cut into blocks too, which bounds the memory of packed rows.
 #include "targets/halide/Placement.h"
 #include "targets/halide/Structure.h"
@@ -25,16 +29,16 @@ namespace {
 /// A contraction of the kernel and its Funcs.
 struct Tiled {
   Contraction shape;
-  unsigned rowDim = 0;        // Halide dimension of the rows in the output
+  unsigned rowDim = 0; // Halide dimension of the rows in the output
   unsigned rank = 0;
-  bool isFused = false;       // stored by the kernel's output, not by a Func of its own
-  Func packedA, packedB;      // undefined: read in place
-  Func tile;                  // the register tile
-  RDom depth;                 // its reduction
-  Func panel;                 // sums of k blocks; undefined without blocks
+  bool isFused = false;  // stored by the kernel's output, not by a Func of its own
+  Func packedA, packedB; // undefined: read in place
+  Func tile;             // the register tile
+  RDom depth;            // its reduction
+  Func panel;            // sums of k blocks; undefined without blocks
   RDom blocks;
-  Func store;                 // undefined if fused
-  Exprs extents;              // of the output, innermost first
+  Func store;    // undefined if fused
+  Exprs extents; // of the output, innermost first
   std::vector<Var> batchA, batchB;
 };
 
@@ -86,7 +90,8 @@ SearchSpace ContractionStrategy::searchSpace() const {
   int64_t mostRows = first.m ? largestExtent(first.op, *first.m) : 1;
   m = std::min({m, mostRows, int64_t(8)});
 
-  SearchSpace space{makeParameter("m", rows, m), n, makeParameter("rows_block", {0, 128, 256, 512}, mostRows > 256 ? 256 : 0)};
+  SearchSpace space{makeParameter("m", rows, m), n,
+                    makeParameter("rows_block", {0, 128, 256, 512}, mostRows > 256 ? 256 : 0)};
   int64_t depth = first.reduction.size() == 1 ? staticExtent(first.op, first.reduction[0]) : ShapedType::kDynamic;
   if (!ShapedType::isDynamic(depth) && contractions.size() == 1) {
     // A panel block of b takes up to a quarter of the second level cache.
@@ -110,7 +115,8 @@ void ContractionStrategy::prepare(Translator &translator, const SchedulePoint &p
     Tiled &tiled = *tiles.back();
     tiled.shape = contraction;
     tiled.isFused = hasPointwiseUses(contraction.op);
-    translator.setBuilder(contraction.op, [this, &translator, &tiled](linalg::GenericOp) { return build(translator, tiled); });
+    translator.setBuilder(contraction.op,
+                          [this, &translator, &tiled](linalg::GenericOp) { return build(translator, tiled); });
   }
 }
 
@@ -192,7 +198,8 @@ Func ContractionStrategy::build(Translator &translator, Tiled &tiled) {
       return readPacked(tiled.packedA, *shape.m, tileRows, tiled.batchA, loops);
     if (number == shape.b && shape.tile == 0)
       return readPacked(tiled.packedB, shape.n, tileColumns, tiled.batchB, loops);
-    return number == shape.a || number == shape.b ? translator.readOperand(op, number, loops) : Expr(tiled.tile(tileIndices));
+    return number == shape.a || number == shape.b ? translator.readOperand(op, number, loops)
+                                                  : Expr(tiled.tile(tileIndices));
   });
   if (values.empty())
     return Func();
@@ -239,7 +246,8 @@ void ContractionStrategy::schedulePacking(Tiled &tiled, Func store, Var rowBlock
 void ContractionStrategy::scheduleTiles(Func store, ArrayRef<Tiled *> group) {
   Tiled &first = *group.front();
   Var d0 = dimensionVar(0), rows = dimensionVar(first.rowDim);
-  Var column("column"), vector("vector"), lane("lane"), within("within"), row("row"), inRow("in_row"), rowBlock("row_block");
+  Var column("column"), vector("vector"), lane("lane"), within("within"), row("row"), inRow("in_row"),
+      rowBlock("row_block");
   bool hasRows = first.shape.m.has_value(), isBlocked = first.panel.defined();
 
   // Columns: a guard of whole vectors where the extent allows it.
@@ -348,7 +356,8 @@ void ContractionStrategy::schedule(Translator &translator, const SchedulePoint &
 static bool haveSameTiles(const Contraction &a, const Contraction &b) {
   auto position = [](const Contraction &c, unsigned loop) {
     linalg::GenericOp op = c.op;
-    return op.getMatchingIndexingMap(op.getDpsInitOperand(0)).getResultPosition(getAffineDimExpr(loop, op->getContext()));
+    return op.getMatchingIndexingMap(op.getDpsInitOperand(0))
+        .getResultPosition(getAffineDimExpr(loop, op->getContext()));
   };
   return a.m.has_value() == b.m.has_value() && (!a.m || position(a, *a.m) == position(b, *b.m)) && a.tile == b.tile;
 }
@@ -360,7 +369,7 @@ std::unique_ptr<Strategy> matchContraction(func::FuncOp kernel, const MachineMod
     if (!contraction || (contraction->tile && contraction->tile % vectorLanes(machine)))
       continue;
     if (!contraction->m && contraction->tile == 0)
-      continue;  // a product with one vector: no reuse that would pay for packing
+      continue; // a product with one vector: no reuse that would pay for packing
     if (!contractions.empty() && !haveSameTiles(contractions.front(), *contraction))
       continue;
     contractions.push_back(*contraction);

@@ -78,7 +78,7 @@ bool isReusedByReduction(linalg::GenericOp op) {
       auto user = dyn_cast<linalg::GenericOp>(use.getOwner());
       if (!user && isa<func::ReturnOp>(use.getOwner()))
         continue;
-      if (!user)  // gathered
+      if (!user) // gathered
         return true;
       if (user.getNumReductionLoops() == 0) {
         if (isReusedByReduction(user))

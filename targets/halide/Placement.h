@@ -12,21 +12,24 @@ namespace kiln::halide {
 /// How many f32 fill a vector.
 int vectorLanes(const MachineModel &machine);
 
-/// Vectorises `var`, whose extent is given: by `lanes`, or by the largest power of two that fits a smaller fixed extent. The tail is
-/// guarded: nothing outside the extent is read or stored.
+/// Vectorises `var`, whose extent is given: by `lanes`, or by the largest power of two that fits a smaller fixed
+/// extent. The tail is guarded: nothing outside the extent is read or stored.
 void vectorizeGuarded(Halide::Stage stage, Halide::Var var, const Halide::Expr &extent, int lanes);
 
-/// Reduces along the innermost reduction loop in up to `vectors` vectors of `lanes` partial results, which `placePart` places. Does nothing
-/// for a reduction whose order matters.
+/// Reduces along the innermost reduction loop in up to `vectors` vectors of `lanes` partial results, which `placePart`
+/// places. Does nothing for a reduction whose order matters.
 void vectorizeReduction(const Stage &stage, int lanes, int vectors, llvm::function_ref<void(Halide::Func)> placePart);
 
-/// Spreads the outer loops of an output over the workers, in tasks of at least `taskElements` elements; vectorises the innermost one.
+/// Spreads the outer loops of an output over the workers, in tasks of at least `taskElements` elements; vectorises the
+/// innermost one.
 void scheduleStore(const Output &output, int lanes, int64_t taskElements);
 
-/// Whether a parallel stage feeds a reduction that reads each element of it more than once, so that it must not be inlined.
+/// Whether a parallel stage feeds a reduction that reads each element of it more than once, so that it must not be
+/// inlined.
 bool isReusedByReduction(mlir::linalg::GenericOp op);
 
-/// The fallback for ops that are not in `placed`: reductions and what they reuse are computed at the root, the rest is inlined.
+/// The fallback for ops that are not in `placed`: reductions and what they reuse are computed at the root, the rest is
+/// inlined.
 void placeAtRoot(Translator &translator, const llvm::DenseSet<mlir::Operation *> &placed, int lanes);
 
 /// Copies arguments that results may overwrite where stores of one output could come before reads for another one.

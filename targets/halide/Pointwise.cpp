@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The strategy that applies to every kernel: results are computed element by element with everything inlined but reductions, which are
-// computed at the root before them.
+// The strategy that applies to every kernel: results are computed element by element with everything inlined but
+// reductions, which are computed at the root before them.
 #include "targets/halide/Placement.h"
 
 namespace kiln::halide {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Norms, softmaxes, means, maxima: reductions whose other dimensions are dimensions of the result ("rows"). One row at a time: its
-// reductions and what several of them read are computed in scratch memory that stays in the first level cache, then the row is stored.
-// Rows are spread over the workers. A reduction along another than the innermost dimension takes a vector of rows at a time instead.
+// Norms, softmaxes, means, maxima: reductions whose other dimensions are dimensions of the result ("rows"). One row at
+// a time: its reductions and what several of them read are computed in scratch memory that stays in the first level
+// cache, then the row is stored. Rows are spread over the workers. A reduction along another than the innermost
+// dimension takes a vector of rows at a time instead.
 #include "targets/halide/Placement.h"
 #include "targets/halide/Structure.h"
 #include "llvm/ADT/BitVector.h"
@@ -100,7 +101,7 @@ bool RowReduction::isUsedAtRow(Operation *op) const {
     if (!generic)
       generic = user->getParentOfType<linalg::GenericOp>();
     if (!generic)
-      continue;  // a result of the kernel
+      continue; // a result of the kernel
     if (generic.getNumReductionLoops() ? !rows.atRow.contains(generic) : !isUsedAtRow(generic))
       return false;
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// arith and math ops as Halide expressions. Halide lets LLVM assume that there are no infinities, so an infinite constant becomes the
-// largest finite number. Ops with the attribute kiln.strict are neither reassociated nor contracted; all others may be.
+// arith and math ops as Halide expressions. Halide lets LLVM assume that there are no infinities, so an infinite
+// constant becomes the largest finite number. Ops with the attribute kiln.strict are neither reassociated nor
+// contracted; all others may be.
 #include "targets/halide/Translate.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -36,8 +37,10 @@ static Expr constant(arith::ConstantOp op) {
   Halide::Type type = elementType(op.getType());
   if (auto value = dyn_cast<FloatAttr>(op.getValue())) {
     double number = value.getValueAsDouble();
-    double largest = type.is_bfloat() ? 3.3895313892515355e38 : type.bits() == 16 ? 65504.0
-                     : type.bits() == 32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
+    double largest = type.is_bfloat()    ? 3.3895313892515355e38
+                     : type.bits() == 16 ? 65504.0
+                     : type.bits() == 32 ? std::numeric_limits<float>::max()
+                                         : std::numeric_limits<double>::max();
     return Halide::Internal::make_const(type, std::clamp(number, -largest, largest));
   }
   if (auto value = dyn_cast<IntegerAttr>(op.getValue()))
@@ -49,16 +52,32 @@ static Expr constant(arith::ConstantOp op) {
 static Expr compare(arith::CmpFPredicate predicate, const Expr &a, const Expr &b) {
   using P = arith::CmpFPredicate;
   switch (predicate) {
-  case P::AlwaysFalse: return Halide::Internal::const_false();
-  case P::AlwaysTrue: return Halide::Internal::const_true();
-  case P::OEQ: case P::UEQ: return a == b;
-  case P::ONE: case P::UNE: return a != b;
-  case P::OGT: case P::UGT: return a > b;
-  case P::OGE: case P::UGE: return a >= b;
-  case P::OLT: case P::ULT: return a < b;
-  case P::OLE: case P::ULE: return a <= b;
-  case P::ORD: return !Halide::is_nan(a) && !Halide::is_nan(b);
-  case P::UNO: return Halide::is_nan(a) || Halide::is_nan(b);
+  case P::AlwaysFalse:
+    return Halide::Internal::const_false();
+  case P::AlwaysTrue:
+    return Halide::Internal::const_true();
+  case P::OEQ:
+  case P::UEQ:
+    return a == b;
+  case P::ONE:
+  case P::UNE:
+    return a != b;
+  case P::OGT:
+  case P::UGT:
+    return a > b;
+  case P::OGE:
+  case P::UGE:
+    return a >= b;
+  case P::OLT:
+  case P::ULT:
+    return a < b;
+  case P::OLE:
+  case P::ULE:
+    return a <= b;
+  case P::ORD:
+    return !Halide::is_nan(a) && !Halide::is_nan(b);
+  case P::UNO:
+    return Halide::is_nan(a) || Halide::is_nan(b);
   }
   return Expr();
 }
@@ -68,16 +87,26 @@ static Expr toUnsigned(const Expr &e) { return Halide::cast(e.type().with_code(h
 static Expr compare(arith::CmpIPredicate predicate, const Expr &a, const Expr &b) {
   using P = arith::CmpIPredicate;
   switch (predicate) {
-  case P::eq: return a == b;
-  case P::ne: return a != b;
-  case P::slt: return a < b;
-  case P::sle: return a <= b;
-  case P::sgt: return a > b;
-  case P::sge: return a >= b;
-  case P::ult: return toUnsigned(a) < toUnsigned(b);
-  case P::ule: return toUnsigned(a) <= toUnsigned(b);
-  case P::ugt: return toUnsigned(a) > toUnsigned(b);
-  case P::uge: return toUnsigned(a) >= toUnsigned(b);
+  case P::eq:
+    return a == b;
+  case P::ne:
+    return a != b;
+  case P::slt:
+    return a < b;
+  case P::sle:
+    return a <= b;
+  case P::sgt:
+    return a > b;
+  case P::sge:
+    return a >= b;
+  case P::ult:
+    return toUnsigned(a) < toUnsigned(b);
+  case P::ule:
+    return toUnsigned(a) <= toUnsigned(b);
+  case P::ugt:
+    return toUnsigned(a) > toUnsigned(b);
+  case P::uge:
+    return toUnsigned(a) >= toUnsigned(b);
   }
   return Expr();
 }
@@ -169,7 +198,8 @@ static Expr translateOp(Operation *op, const Exprs &x) {
 
 Expr translateScalarOp(Operation *op, const Exprs &operands) {
   Expr result = translateOp(op, operands);
-  return result.defined() && result.type().is_float() && op->hasAttr("kiln.strict") ? Halide::strict_float(result) : result;
+  return result.defined() && result.type().is_float() && op->hasAttr("kiln.strict") ? Halide::strict_float(result)
+                                                                                    : result;
 }
 
 } // namespace kiln::halide

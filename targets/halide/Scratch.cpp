@@ -55,7 +55,8 @@ private:
     return best;
   }
 
-  /// The largest value over the range of the one parameter that is left, if it is the only variable and its range is short.
+  /// The largest value over the range of the one parameter that is left, if it is the only variable and its range is
+  /// short.
   static std::optional<int64_t> enumerated(const Expr &e) {
     Variables variables;
     e.accept(&variables);
@@ -86,8 +87,8 @@ private:
     return value ? std::optional(*value) : std::nullopt;
   }
 
-  /// An upper bound of e * factor + rest. An extent is a difference of minima and maxima that share loop variables: these cancel only where the
-  /// difference is taken inside.
+  /// An upper bound of e * factor + rest. An extent is a difference of minima and maxima that share loop variables:
+  /// these cancel only where the difference is taken inside.
   std::optional<int64_t> upper(const Expr &e, int64_t factor, const Expr &rest) {
     auto scaled = [&](const Expr &x) { return x * int(factor); };
     if (const Max *op = e.as<Max>()) {

@@ -9,16 +9,16 @@
 
 namespace kiln::halide {
 
-/// Runs as the last lowering pass and changes nothing. The bound holds for every value of the parameters within their ranges, with
-/// each allocation rounded as the runtime's stack allocator does. A task of a parallel loop may run on the worker that
-/// started the loop, so its bytes count on top of what that worker holds.
+/// Runs as the last lowering pass and changes nothing. The bound holds for every value of the parameters within their
+/// ranges, with each allocation rounded as the runtime's stack allocator does. A task of a parallel loop may run on the
+/// worker that started the loop, so its bytes count on top of what that worker holds.
 class ScratchBound : public Halide::Internal::IRMutator {
 public:
   using IRMutator::mutate;
   Halide::Internal::Stmt mutate(const Halide::Internal::Stmt &stmt) override;
 
   int64_t bytes = 0;
-  std::string unbounded;  // the allocation that has no bound; empty if there is none
+  std::string unbounded; // the allocation that has no bound; empty if there is none
 };
 
 } // namespace kiln::halide

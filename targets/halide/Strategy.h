@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A schedule strategy: recognises the structure of a kernel, declares its parameters, and places the kernel's Funcs. A strategy may also
-// build the Funcs of some ops in its own way (packing, blocking) through Translator::setBuilder.
+// A schedule strategy: recognises the structure of a kernel, declares its parameters, and places the kernel's Funcs. A
+// strategy may also build the Funcs of some ops in its own way (packing, blocking) through Translator::setBuilder.
 #pragma once
 
 #include "compiler/schedule/SearchSpace.h"

@@ -21,8 +21,9 @@ LogicalResult verifyKernel(func::FuncOp kernel) {
   auto bounds = kernel->getAttrOfType<DenseI64ArrayAttr>(mlir::kiln::boundsAttrName);
   unsigned given = bounds ? bounds.size() / 2 : 0;
   if (given != indices || !kernel->hasAttr(mlir::kiln::kernelAttrName))
-    return kernel.emitError() << "kernel function requires kiln.kernel and kiln.bounds with two numbers an index argument, has "
-                              << indices << " index arguments and bounds for " << given;
+    return kernel.emitError()
+           << "kernel function requires kiln.kernel and kiln.bounds with two numbers an index argument, has " << indices
+           << " index arguments and bounds for " << given;
   auto check = [&](Value value) -> LogicalResult {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     if (!type || (mlir::kiln::hasExtents(type) && mlir::kiln::getNumSymbols(TypeRange(type)) <= indices))
@@ -68,8 +69,8 @@ Operation *reorderableCombiner(linalg::GenericOp op) {
   BlockArgument accumulator = op.getRegionOutputArgs()[0];
   Operation *combiner = op.getBlock()->getTerminator()->getOperand(0).getDefiningOp();
   if (!combiner || !accumulator.hasOneUse() || !otherOperand(combiner, accumulator) ||
-      !isa<arith::AddFOp, arith::AddIOp, arith::MaximumFOp, arith::MaxNumFOp, arith::MinimumFOp, arith::MinNumFOp, arith::MaxSIOp,
-           arith::MinSIOp>(combiner))
+      !isa<arith::AddFOp, arith::AddIOp, arith::MaximumFOp, arith::MaxNumFOp, arith::MinimumFOp, arith::MinNumFOp,
+           arith::MaxSIOp, arith::MinSIOp>(combiner))
     return nullptr;
   return combiner;
 }
@@ -174,8 +175,9 @@ static bool usesArePointwise(Value value) {
     if (isa<func::ReturnOp>(use.getOwner()))
       continue;
     auto user = dyn_cast<linalg::GenericOp>(use.getOwner());
-    if (!user || user.getNumReductionLoops() || !user.getMatchingIndexingMap(&use).isIdentity() || user.getNumDpsInits() != 1 ||
-        !user.getMatchingIndexingMap(user.getDpsInitOperand(0)).isIdentity() || !usesArePointwise(user.getResult(0)))
+    if (!user || user.getNumReductionLoops() || !user.getMatchingIndexingMap(&use).isIdentity() ||
+        user.getNumDpsInits() != 1 || !user.getMatchingIndexingMap(user.getDpsInitOperand(0)).isIdentity() ||
+        !usesArePointwise(user.getResult(0)))
       return false;
   }
   return true;
@@ -192,7 +194,7 @@ bool hasPointwiseUses(linalg::GenericOp op) {
   return usesArePointwise(op.getResult(0));
 }
 
-//===- Alignment --------------------------------------------------------------------------------------------------------------===//
+//===- Alignment ---------------------------------------------------------===//
 
 Alignment::Alignment(func::FuncOp kernel) {
   for (Value value : kernel.getBody().front().getTerminator()->getOperands())
@@ -235,9 +237,9 @@ bool hasOneResultShape(func::FuncOp kernel) {
   auto types = kernel.getResultTypes();
   auto first = types.empty() ? RankedTensorType() : dyn_cast<RankedTensorType>(types.front());
   return first && llvm::all_of(types, [&](Type type) {
-    auto other = dyn_cast<RankedTensorType>(type);
-    return other && other.getShape() == first.getShape() && other.getEncoding() == first.getEncoding();
-  });
+           auto other = dyn_cast<RankedTensorType>(type);
+           return other && other.getShape() == first.getShape() && other.getEncoding() == first.getEncoding();
+         });
 }
 
 bool readsAlongReduction(linalg::GenericOp op) {

@@ -9,15 +9,16 @@
 
 namespace kiln::halide {
 
-/// out[batch, m, n] += a[batch, m, k] * b[batch, n, k] with n the innermost dimension of the output. Numbers are loops and operands.
+/// out[batch, m, n] += a[batch, m, k] * b[batch, n, k] with n the innermost dimension of the output. Numbers are loops
+/// and operands.
 struct Contraction {
   mlir::linalg::GenericOp op;
   unsigned a = 0, b = 1;
   unsigned n = 0;
-  std::optional<unsigned> m;              // the innermost loop that only a has
-  llvm::SmallVector<unsigned> batch;      // all other parallel loops
-  llvm::SmallVector<unsigned> reduction;  // in loop order
-  int64_t tile = 0;                       // of b's stored layout; 0: dense
+  std::optional<unsigned> m;             // the innermost loop that only a has
+  llvm::SmallVector<unsigned> batch;     // all other parallel loops
+  llvm::SmallVector<unsigned> reduction; // in loop order
+  int64_t tile = 0;                      // of b's stored layout; 0: dense
 };
 
 /// The op as a contraction whose accumulators start from zero.
@@ -35,8 +36,8 @@ int64_t staticExtent(mlir::linalg::GenericOp op, unsigned loop);
 /// Its largest value, with the kernel's bounds.
 int64_t largestExtent(mlir::linalg::GenericOp op, unsigned loop);
 
-/// Whether every use of the op's first result, up to the kernel's return, is element by element at the same indices, and all results
-/// of the kernel have its extents.
+/// Whether every use of the op's first result, up to the kernel's return, is element by element at the same indices,
+/// and all results of the kernel have its extents.
 bool hasPointwiseUses(mlir::linalg::GenericOp op);
 
 /// For every stage and each of its dimensions the dimension of the kernel's results with the same index.

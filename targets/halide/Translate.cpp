@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 1. Index arguments become scalar parameters, tensors image parameters with dense strides.
-// 2. Each fill becomes a constant Func, each generic a Func; a reduction is initialised from its init operand and updated over an RDom.
+// 2. Each fill becomes a constant Func, each generic a Func; a reduction is initialised from its init operand and
+// updated over an RDom.
 // 3. Results are stored by output Funcs of their own, which leaves every other Func free to be placed by the strategy.
 #include "targets/halide/Translate.h"
 
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
-#include "targets/halide/Structure.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "targets/halide/Structure.h"
 
 namespace kiln::halide {
 
@@ -55,7 +56,7 @@ LogicalResult Translator::run() {
   return success();
 }
 
-//===- Arguments and extents --------------------------------------------------------------------------------------------------===//
+//===- Arguments and extents ---------------------------------------------===//
 
 /// The extents of the stored tensor, innermost first.
 static Exprs storedExtents(const Exprs &extents, mlir::kiln::TiledAttr tiled) {
@@ -66,7 +67,8 @@ static Exprs storedExtents(const Exprs &extents, mlir::kiln::TiledAttr tiled) {
   return {Expr(size), other, (along + (size - 1)) / size};
 }
 
-/// States the extents and strides of dense buffers of one Func; Halide takes the extents of the first one for all of them.
+/// States the extents and strides of dense buffers of one Func; Halide takes the extents of the first one for all of
+/// them.
 static void setDense(std::vector<Halide::OutputImageParam> buffers, const Exprs &extents) {
   Expr stride = 1;
   for (unsigned i = 0; i < extents.size(); ++i) {
@@ -140,15 +142,20 @@ Expr Translator::affine(AffineExpr expr, const Exprs &dims, const Exprs &symbolV
   auto binary = cast<AffineBinaryOpExpr>(expr);
   Expr left = affine(binary.getLHS(), dims, symbolValues), right = affine(binary.getRHS(), dims, symbolValues);
   switch (expr.getKind()) {
-  case AffineExprKind::Add: return left + right;
-  case AffineExprKind::Mul: return left * right;
-  case AffineExprKind::Mod: return left % right;
-  case AffineExprKind::FloorDiv: return left / right;
-  default: return (left + right - 1) / right;
+  case AffineExprKind::Add:
+    return left + right;
+  case AffineExprKind::Mul:
+    return left * right;
+  case AffineExprKind::Mod:
+    return left % right;
+  case AffineExprKind::FloorDiv:
+    return left / right;
+  default:
+    return (left + right - 1) / right;
   }
 }
 
-//===- Reading ----------------------------------------------------------------------------------------------------------------===//
+//===- Reading -----------------------------------------------------------===//
 
 Expr Translator::read(Value tensor, const Exprs &indices, bool clamped) {
   const Source &source = sources[tensor];
@@ -187,7 +194,7 @@ Expr Translator::readOperand(linalg::GenericOp op, unsigned number, const Exprs 
   return read(tensor, indices, clamped);
 }
 
-//===- Regions ----------------------------------------------------------------------------------------------------------------===//
+//===- Regions -----------------------------------------------------------===//
 
 /// The value of something defined outside of regions.
 Expr Translator::scalar(Value value) {
@@ -239,8 +246,8 @@ Exprs Translator::body(linalg::GenericOp op, const Exprs &loops, Operands operan
       Expr known = local.lookup(value);
       values.push_back(known.defined() ? known : scalar(value));
       if (!values.back().defined()) {
-        inner.emitError() << "the halide target cannot translate operand " << values.size() - 1 + scalarOperands << " of op '"
-                          << inner.getName() << "'";
+        inner.emitError() << "the halide target cannot translate operand " << values.size() - 1 + scalarOperands
+                          << " of op '" << inner.getName() << "'";
         return {};
       }
     }
@@ -265,7 +272,7 @@ Exprs Translator::body(linalg::GenericOp op, const Exprs &loops, Operands operan
   return {};
 }
 
-//===- Ops --------------------------------------------------------------------------------------------------------------------===//
+//===- Ops ---------------------------------------------------------------===//
 
 LogicalResult Translator::translate(linalg::FillOp op) {
   Expr value = scalar(op.getInputs().front());
@@ -286,8 +293,8 @@ LogicalResult Translator::translate(linalg::GenericOp op) {
       return op.emitError() << "op 'linalg.generic' requires outputs indexed by its loops";
   for (OpOperand &operand : op->getOpOperands())
     if (!op.getMatchingBlockArgument(&operand).use_empty() && !sources.count(operand.get()))
-      return op.emitError() << "op 'linalg.generic' requires initialised operands, operand " << operand.getOperandNumber()
-                            << " is not";
+      return op.emitError() << "op 'linalg.generic' requires initialised operands, operand "
+                            << operand.getOperandNumber() << " is not";
   if (auto found = builders.find(op); found != builders.end()) {
     Halide::Func func = found->second(op);
     if (!func.defined())
@@ -381,7 +388,8 @@ LogicalResult Translator::translateOutputs(func::ReturnOp op) {
       if (!other || other.getShape() != type.getShape() || other.getEncoding() != type.getEncoding())
         break;
       if (!sources.count(op.getOperand(next)))
-        return op.emitError() << "kernel function requires results computed by linalg ops, result " << next << " is not";
+        return op.emitError() << "kernel function requires results computed by linalg ops, result " << next
+                              << " is not";
       Expr value = read(op.getOperand(next), reversed(indices));
       values.push_back(value.type().is_bool() ? Halide::cast<uint8_t>(value) : value);
       output.results.push_back(next);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A kernel function of linalg ops as a Halide pipeline. Generic: parallel loop -> Var, reduction loop -> RDom, indexing map -> arguments,
-// arith and math op -> Expr. Halide dimension j of a tensor is its dimension rank - 1 - j, and every Func of rank r has the same pure
-// variables d0 (innermost) .. d<r-1>, so that strategies can name them.
+// A kernel function of linalg ops as a Halide pipeline. Generic: parallel loop -> Var, reduction loop -> RDom, indexing
+// map -> arguments, arith and math op -> Expr. Halide dimension j of a tensor is its dimension rank - 1 - j, and every
+// Func of rank r has the same pure variables d0 (innermost) .. d<r-1>, so that strategies can name them.
 #pragma once
 
 #include "Halide.h"
@@ -23,17 +23,17 @@ Halide::Var dimensionVar(unsigned dimension);
 /// A linalg.generic as a Func.
 struct Stage {
   mlir::linalg::GenericOp op;
-  std::vector<Halide::Func> funcs;  // one a result; a reduction is one Func, a Tuple if it has several results
-  Halide::RDom domain;              // reductions only; its dimension 0 is the last reduction loop
+  std::vector<Halide::Func> funcs; // one a result; a reduction is one Func, a Tuple if it has several results
+  Halide::RDom domain;             // reductions only; its dimension 0 is the last reduction loop
   bool isReduction = false;
 };
 
 /// Consecutive results of the same extents, stored by one Func.
 struct Output {
   Halide::Func func;
-  llvm::SmallVector<unsigned> results;  // numbers
-  Exprs extents;                        // innermost first
-  llvm::SmallVector<int64_t> bounds;    // largest extents, innermost first
+  llvm::SmallVector<unsigned> results; // numbers
+  Exprs extents;                       // innermost first
+  llvm::SmallVector<int64_t> bounds;   // largest extents, innermost first
   unsigned rank() const { return extents.size(); }
 };
 
@@ -48,14 +48,15 @@ public:
 
   /// To be called before run().
   void setBuilder(mlir::Operation *op, Builder builder) { builders[op] = std::move(builder); }
-  /// Reads of arguments by `op` whose index is one of these loops are clamped to the extent: the strategy computes past it.
+  /// Reads of arguments by `op` whose index is one of these loops are clamped to the extent: the strategy computes past
+  /// it.
   void setPadded(mlir::Operation *op, llvm::ArrayRef<unsigned> loops) { padded[op].assign(loops.begin(), loops.end()); }
 
   /// Translates the body. Emits a diagnostic at the op that has no translation.
   mlir::LogicalResult run();
 
   mlir::func::FuncOp kernel;
-  std::vector<Halide::Argument> arguments;  // index arguments, then tensors
+  std::vector<Halide::Argument> arguments; // index arguments, then tensors
   llvm::MapVector<mlir::Operation *, Stage> stages;
   std::vector<Output> outputs;
 
@@ -94,7 +95,7 @@ private:
   llvm::DenseMap<mlir::Value, Halide::Expr> scalars;
   llvm::DenseMap<mlir::Operation *, Builder> builders;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<unsigned>> padded;
-  Exprs symbols;                                       // the index arguments
+  Exprs symbols; // the index arguments
   std::string prefix;
 };
 
