@@ -72,10 +72,6 @@ public:
         translator.arguments, symbol.str(),
         Halide::Target(target.triple + "-" + target.features + "-user_context-no_runtime-no_asserts-no_bounds_query"),
         Halide::LinkageType::External));
-    // The bodies of parallel loops are called from here alone.
-    for (Halide::Internal::LoweredFunc &function : module->functions())
-      if (function.name != symbol)
-        function.linkage = Halide::LinkageType::Internal;
     if (!scratch->unbounded.empty())
       return kernel.emitError() << "kernel requires bounded scratch memory, \"" << scratch->unbounded
                                 << "\" has no bound";

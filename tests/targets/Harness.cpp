@@ -22,8 +22,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-// The runtime's hooks: one worker, whose stack of scratch memory has the size that the target stated. A freed block goes when those above it have
-// gone, as in runtime/src/worker.c.
+// The runtime's hooks: one worker, whose stack of scratch memory has the size that the target stated. A freed block
+// goes when those above it have gone, as in runtime/src/worker.c.
 namespace {
 
 struct Block {
@@ -41,7 +41,7 @@ void *halide_malloc(void *, size_t bytes) {
   char *memory = scratchTop + 64, *top = memory + (bytes + 63) / 64 * 64;
   if (top > scratchEnd) {
     scratchExceeded = true;
-    return std::aligned_alloc(64, (bytes + 63) / 64 * 64);  // leaked: the test has failed
+    return std::aligned_alloc(64, (bytes + 63) / 64 * 64); // leaked: the test has failed
   }
   blocks.push_back({scratchTop, false});
   scratchTop = top;
@@ -56,7 +56,7 @@ void halide_free(void *, void *memory) {
     scratchTop = blocks.back().start;
 }
 int halide_do_par_for(void *context, halide_task_t task, int min, int size, uint8_t *closure) {
-  for (int i = min + size; i-- > min;)  // the order is not part of the contract
+  for (int i = min + size; i-- > min;) // the order is not part of the contract
     if (int error = task(context, i, closure))
       return error;
   return 0;
@@ -124,11 +124,11 @@ std::vector<std::string> runnableTargets() {
   return names;
 }
 
-//===- Compiling --------------------------------------------------------------------------------------------------------------===//
+//===- Compiling ---------------------------------------------------------===//
 
 static void loadDialects(MLIRContext &context) {
-  context.loadDialect<affine::AffineDialect, arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect, math::MathDialect,
-                      tensor::TensorDialect, mlir::kiln::KilnDialect>();
+  context.loadDialect<affine::AffineDialect, arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect,
+                      math::MathDialect, tensor::TensorDialect, mlir::kiln::KilnDialect>();
 }
 
 /// Parses the kernel and expands its math; null if it does not parse.
@@ -187,7 +187,7 @@ std::string compileError(const std::string &text, const SchedulePoint *point, co
   return message;
 }
 
-//===- Running ----------------------------------------------------------------------------------------------------------------===//
+//===- Running -----------------------------------------------------------===//
 
 namespace {
 
@@ -273,10 +273,14 @@ int64_t evaluate(AffineExpr expr, const std::vector<int64_t> &symbols) {
   auto b = cast<AffineBinaryOpExpr>(expr);
   int64_t left = evaluate(b.getLHS(), symbols), right = evaluate(b.getRHS(), symbols);
   switch (expr.getKind()) {
-  case AffineExprKind::Add: return left + right;
-  case AffineExprKind::Mul: return left * right;
-  case AffineExprKind::FloorDiv: return left / right;
-  default: return left % right;
+  case AffineExprKind::Add:
+    return left + right;
+  case AffineExprKind::Mul:
+    return left * right;
+  case AffineExprKind::FloorDiv:
+    return left / right;
+  default:
+    return left % right;
   }
 }
 
@@ -297,10 +301,12 @@ Tensor tile(const Tensor &matrix, mlir::kiln::TiledAttr layout) {
   return stored;
 }
 
-/// Calls fn(worker, scalars.., buffers..) for any number of integer arguments: pointers and int32 both travel in integer slots.
+/// Calls fn(worker, scalars.., buffers..) for any number of integer arguments: pointers and int32 both travel in
+/// integer slots.
 int callWith(void *fn, const std::vector<uint64_t> &a) {
-  auto f = reinterpret_cast<int (*)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
-                                    uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t)>(fn);
+  auto f =
+      reinterpret_cast<int (*)(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+                               uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t)>(fn);
   std::vector<uint64_t> p(a);
   p.resize(16);
   return f(p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], p[9], p[10], p[11], p[12], p[13], p[14], p[15]);
@@ -308,8 +314,9 @@ int callWith(void *fn, const std::vector<uint64_t> &a) {
 
 } // namespace
 
-static std::vector<Tensor> runOnce(func::FuncOp function, void *entry, int64_t scratchBytes, const std::vector<int64_t> &symbols,
-                                   const std::vector<Tensor> &inputs, int aliased, bool atEnd) {
+static std::vector<Tensor> runOnce(func::FuncOp function, void *entry, int64_t scratchBytes,
+                                   const std::vector<int64_t> &symbols, const std::vector<Tensor> &inputs, int aliased,
+                                   bool atEnd) {
   Guarded scratch(scratchBytes + 64, /*atEnd=*/false);
   scratchTop = scratch.data;
   scratchEnd = scratch.data + scratchBytes;
@@ -346,7 +353,7 @@ static std::vector<Tensor> runOnce(func::FuncOp function, void *entry, int64_t s
     } else {
       memory.push_back(std::make_unique<Guarded>(bytes, atEnd));
       data = memory.back()->data;
-      memset(data, 0xff, bytes);  // NaN
+      memset(data, 0xff, bytes); // NaN
     }
     resultData.push_back(data);
     add(type.getElementType(), results.back().shape, data);
@@ -355,7 +362,8 @@ static std::vector<Tensor> runOnce(func::FuncOp function, void *entry, int64_t s
   EXPECT_FALSE(scratchExceeded) << "the kernel used more scratch memory than its bound of " << scratchBytes << " bytes";
   for (size_t i = 0; i < results.size(); ++i)
     for (size_t j = 0; j < results[i].values.size(); ++j)
-      results[i].values[j] = decode(cast<RankedTensorType>(function.getResultTypes()[i]).getElementType(), resultData[i], j);
+      results[i].values[j] =
+          decode(cast<RankedTensorType>(function.getResultTypes()[i]).getElementType(), resultData[i], j);
   return results;
 }
 

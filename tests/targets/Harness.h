@@ -51,7 +51,8 @@ private:
 };
 
 /// The first diagnostic of a kernel that does not compile; empty if it does.
-std::string compileError(const std::string &text, const SchedulePoint *point = nullptr, const std::string &target = "x86-64-v3");
+std::string compileError(const std::string &text, const SchedulePoint *point = nullptr,
+                         const std::string &target = "x86-64-v3");
 
 /// Each value within `tolerance` of the largest magnitude of the expected tensor or, with `elementwise`, of its own.
 void expectClose(const Tensor &actual, const Tensor &expected, double tolerance = 1e-5, bool elementwise = false);

@@ -69,14 +69,15 @@ Value KernelText::empty(const std::string &type) {
 
 Value KernelText::fill(const Value &scalar, const std::string &type) {
   Value out = empty(type), value = fresh(type);
-  body += "  " + value.name + " = linalg.fill ins(" + scalar.name + " : " + scalar.type + ") outs(" + out.name + " : " + type + ") -> " +
-          type + "\n";
+  body += "  " + value.name + " = linalg.fill ins(" + scalar.name + " : " + scalar.type + ") outs(" + out.name + " : " +
+          type + ") -> " + type + "\n";
   return value;
 }
 
 std::vector<Value> KernelText::generic(const std::string &loops, const std::vector<Value> &inputs,
-                                       const std::vector<std::string> &resultTypes, const std::vector<std::string> &maps,
-                                       const std::string &region, const std::vector<Value> &initial) {
+                                       const std::vector<std::string> &resultTypes,
+                                       const std::vector<std::string> &maps, const std::string &region,
+                                       const std::vector<Value> &initial) {
   std::vector<Value> outputs = initial, results;
   for (size_t i = outputs.size(); i < resultTypes.size(); ++i)
     outputs.push_back(empty(resultTypes[i]));
@@ -89,7 +90,8 @@ std::vector<Value> KernelText::generic(const std::string &loops, const std::vect
     mapText += (mapText.empty() ? "" : ", ") + ("affine_map<(" + dims + ") -> (" + map + ")>");
   auto element = [](const std::string &type) {
     size_t end = type.find_first_of(",>"), start = type.rfind('x', end);
-    return start == std::string::npos || start > end ? type.substr(7, end - 7) : type.substr(start + 1, end - start - 1);
+    return start == std::string::npos || start > end ? type.substr(7, end - 7)
+                                                     : type.substr(start + 1, end - start - 1);
   };
   for (size_t i = 0; i < inputs.size(); ++i)
     arguments += (arguments.empty() ? "%x" : ", %x") + std::to_string(i) + ": " + element(inputs[i].type);
@@ -105,8 +107,8 @@ std::vector<Value> KernelText::generic(const std::string &loops, const std::vect
   body += "  " + assigned + " = linalg.generic {indexing_maps = [" + mapText + "], iterator_types = [" + kinds + "]}";
   if (!inputs.empty())
     body += " ins(" + join(names(inputs)) + " : " + join(types(inputs)) + ")";
-  body += " outs(" + join(names(outputs)) + " : " + join(types(outputs)) + ") {\n  ^bb0(" + arguments + "):\n" + region + "\n  } -> " +
-          resultText + "\n";
+  body += " outs(" + join(names(outputs)) + " : " + join(types(outputs)) + ") {\n  ^bb0(" + arguments + "):\n" +
+          region + "\n  } -> " + resultText + "\n";
   return results;
 }
 

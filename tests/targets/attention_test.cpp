@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention kernels against a loop in f64: lengths around the tiles, odd head sizes, fewer keys than queries and more, causal and additive masks,
-// padding lengths, shared key heads.
+// Attention kernels against a loop in f64: lengths around the tiles, odd head sizes, fewer keys than queries and more,
+// causal and additive masks, padding lengths, shared key heads.
 #include "Harness.h"
 #include "KernelText.h"
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 struct Shape {
   int heads = 2, keyHeads = 2, depth = 64, bound = 130;
   bool isCausal = false, hasMask = false, hasLengths = false;
-  bool isCross = false;  // keys have a symbol of their own
+  bool isCross = false; // keys have a symbol of their own
 };
 
 std::string str(int n) { return std::to_string(n); }
@@ -36,9 +36,10 @@ std::string kernelText(const Shape &s) {
   std::string wide = k.type({batch, h, "s0", keys}), narrow = k.type({batch, h, "s0"});
   std::string keyHead = s.heads == s.keyHeads ? "b" : "(b floordiv " + str(s.heads / s.keyHeads) + ")";
   Value depth = k.empty(k.type({d}));
-  Value scores = k.reduce("ppppr", {q, key, depth}, wide,
-                          {"a, c, b * " + d + " + e", "a, d, " + keyHead + " * " + d + " + e", "e", "a, b, c, d"}, "0.0 : f32",
-                          "%m = arith.mulf %x0, %x1 : f32\n%s = arith.addf %y0, %m : f32\nlinalg.yield %s : f32");
+  Value scores =
+      k.reduce("ppppr", {q, key, depth}, wide,
+               {"a, c, b * " + d + " + e", "a, d, " + keyHead + " * " + d + " + e", "e", "a, b, c, d"}, "0.0 : f32",
+               "%m = arith.mulf %x0, %x1 : f32\n%s = arith.addf %y0, %m : f32\nlinalg.yield %s : f32");
   std::vector<Value> inputs{scores};
   std::vector<std::string> maps{"a, b, c, d"};
   std::string body = "%scale = arith.constant " + std::to_string(1 / std::sqrt(double(s.depth))) + " : f32\n" +
@@ -51,8 +52,9 @@ std::string kernelText(const Shape &s) {
     inputs.push_back(mask);
   }
   if (s.isCausal) {
-    body += "%i = linalg.index 2 : index\n%j = linalg.index 3 : index\n%c = arith.cmpi sle, %j, %i : index\n%t2 = arith.select %c, " + last +
-            ", %low : f32\n";
+    body += "%i = linalg.index 2 : index\n%j = linalg.index 3 : index\n%c = arith.cmpi sle, %j, %i : index\n%t2 = "
+            "arith.select %c, " +
+            last + ", %low : f32\n";
     last = "%t2";
   }
   if (s.hasLengths) {
@@ -81,7 +83,8 @@ std::string kernelText(const Shape &s) {
 void check(Kernel &kernel, const Shape &s, int64_t queries, int64_t keys) {
   SCOPED_TRACE("queries " + str(queries) + " keys " + str(keys));
   int64_t batch = 3, depth = s.depth, width = s.heads * depth, keyWidth = s.keyHeads * depth;
-  Tensor q = randomTensor({batch, queries, width}), k = randomTensor({batch, keys, keyWidth}), v = randomTensor({batch, keys, keyWidth});
+  Tensor q = randomTensor({batch, queries, width}), k = randomTensor({batch, keys, keyWidth}),
+         v = randomTensor({batch, keys, keyWidth});
   Tensor mask = randomTensor({queries, keys}), lengths = randomIntegers({batch}, 1, keys + 1);
   for (int64_t i = 0; i < queries; ++i)
     for (int64_t j = 1; j < keys; j += 3)
@@ -171,9 +174,8 @@ TEST_P(AttentionKernel, OtherKeys) {
     check(kernel, s, queries, keys);
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, AttentionKernel, ::testing::ValuesIn(runnableTargets()), [](const auto &info) {
-  return "v" + info.param.substr(8);
-});
+INSTANTIATE_TEST_SUITE_P(Targets, AttentionKernel, ::testing::ValuesIn(runnableTargets()),
+                         [](const auto &info) { return "v" + info.param.substr(8); });
 
 } // namespace
 } // namespace kiln::testing

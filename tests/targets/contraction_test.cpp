@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Contractions against a loop in f64: rows below, at and above the register tile, columns that are no multiple of a vector, weights in
-// tiles and dense, epilogues, several results, batches.
+// Contractions against a loop in f64: rows below, at and above the register tile, columns that are no multiple of a
+// vector, weights in tiles and dense, epilogues, several results, batches.
 #include "Harness.h"
 #include "KernelText.h"
 #include <cmath>
@@ -14,7 +14,8 @@ std::string number(int64_t n) { return std::to_string(n); }
 
 const std::string multiplyAdd = "%m = arith.mulf %x0, %x1 : f32\n%s = arith.addf %y0, %m : f32\nlinalg.yield %s : f32";
 
-/// max(x w^T + bias, 0) + residual with run-time rows; the residual may be overwritten. `layout` is that of w, "" for dense.
+/// max(x w^T + bias, 0) + residual with run-time rows; the residual may be overwritten. `layout` is that of w, "" for
+/// dense.
 std::string linearKernel(int64_t n, int64_t k, const std::string &layout, int bound = 256) {
   KernelText text({{1, bound}});
   std::string wide = text.type({"s0", number(n)});
@@ -93,8 +94,8 @@ TEST_P(Contraction, BatchesOfActivations) {
   // y[a, b] = x[a, b] z[b]^T over a batch axis that z lacks, of run-time rows, columns and depth.
   KernelText text({{1, 70}, {1, 70}});
   Value x = text.argument(text.type({"2", "3", "s0", "s1"})), z = text.argument(text.type({"3", "s0", "s1"}));
-  Value y = text.reduce("ppppr", {x, z}, text.type({"2", "3", "s0", "s0"}), {"a, b, c, e", "b, d, e", "a, b, c, d"}, "0.0 : f32",
-                        multiplyAdd);
+  Value y = text.reduce("ppppr", {x, z}, text.type({"2", "3", "s0", "s0"}), {"a, b, c, e", "b, d, e", "a, b, c, d"},
+                        "0.0 : f32", multiplyAdd);
   Kernel kernel(text.finish({y}), GetParam());
   EXPECT_EQ(kernel.object().strategy, "contraction");
   for (auto [m, k] : {std::pair<int64_t, int64_t>(1, 1), {5, 70}, {17, 3}, {70, 33}}) {
@@ -146,7 +147,7 @@ TEST_P(Contraction, EveryPointOfTheSearchSpace) {
     for (int64_t value : {0, 1, 3, 8, 12, 16, 32, 48, 64, 96, 128, 192, 512}) {
       SchedulePoint point{{key, value}};
       if (!compileError(text, &point, GetParam()).empty())
-        continue;  // not a legal value, says SearchSpace
+        continue; // not a legal value, says SearchSpace
       SCOPED_TRACE(toString(point));
       Kernel kernel(text, GetParam(), &point);
       for (int64_t m : {1, 19, 300})
@@ -154,9 +155,8 @@ TEST_P(Contraction, EveryPointOfTheSearchSpace) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, Contraction, ::testing::ValuesIn(runnableTargets()), [](const auto &info) {
-  return "v" + info.param.substr(8);
-});
+INSTANTIATE_TEST_SUITE_P(Targets, Contraction, ::testing::ValuesIn(runnableTargets()),
+                         [](const auto &info) { return "v" + info.param.substr(8); });
 
 } // namespace
 } // namespace kiln::testing

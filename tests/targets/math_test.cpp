@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The expansions of math functions through the whole path against libm in f64: dense samples, and the special values. The bounds
-// are those that compiler/transforms/ExpandMath.cpp states.
+// The expansions of math functions through the whole path against libm in f64: dense samples, and the special values.
+// The bounds are those that compiler/transforms/ExpandMath.cpp states.
 #include "Harness.h"
 #include "KernelText.h"
 #include <cmath>
@@ -17,7 +17,7 @@ struct Function {
   const char *op;
   double (*reference)(double);
   double low, high;
-  double relative, absolute;  // an error is within either
+  double relative, absolute; // an error is within either
 };
 
 const Function functions[] = {
@@ -78,12 +78,36 @@ TEST_P(Math, SpecialValues) {
   };
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const Case cases[] = {
-      {"exp", -infinity, 0},  {"exp", -1e30, 0},      {"exp", -3e38, 0},      {"exp", infinity, infinity}, {"exp", 1000, infinity},
-      {"exp", 0, 1},          {"exp", nan, nan},      {"exp2", -infinity, 0}, {"exp2", 200, infinity},     {"exp2", 10, 1024},
-      {"exp2", nan, nan},     {"log", 0, -infinity},  {"log", 1, 0},          {"log", infinity, infinity}, {"log", -1, nan},
-      {"log", nan, nan},      {"log1p", 0, 0},        {"log1p", -1, -infinity}, {"log1p", infinity, infinity}, {"log1p", nan, nan},
-      {"tanh", infinity, 1},  {"tanh", -infinity, -1}, {"tanh", 0, 0},        {"tanh", nan, nan},          {"erf", infinity, 1},
-      {"erf", -infinity, -1}, {"erf", 0, 0},          {"erf", nan, nan},      {"sin", 0, 0},               {"cos", 0, 1},
+      {"exp", -infinity, 0},
+      {"exp", -1e30, 0},
+      {"exp", -3e38, 0},
+      {"exp", infinity, infinity},
+      {"exp", 1000, infinity},
+      {"exp", 0, 1},
+      {"exp", nan, nan},
+      {"exp2", -infinity, 0},
+      {"exp2", 200, infinity},
+      {"exp2", 10, 1024},
+      {"exp2", nan, nan},
+      {"log", 0, -infinity},
+      {"log", 1, 0},
+      {"log", infinity, infinity},
+      {"log", -1, nan},
+      {"log", nan, nan},
+      {"log1p", 0, 0},
+      {"log1p", -1, -infinity},
+      {"log1p", infinity, infinity},
+      {"log1p", nan, nan},
+      {"tanh", infinity, 1},
+      {"tanh", -infinity, -1},
+      {"tanh", 0, 0},
+      {"tanh", nan, nan},
+      {"erf", infinity, 1},
+      {"erf", -infinity, -1},
+      {"erf", 0, 0},
+      {"erf", nan, nan},
+      {"sin", 0, 0},
+      {"cos", 0, 1},
       {"sin", nan, nan},
   };
   for (const Case &c : cases) {
@@ -104,9 +128,8 @@ TEST_P(Math, SpecialValues) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, Math, ::testing::ValuesIn(runnableTargets()), [](const auto &info) {
-  return "v" + info.param.substr(8);
-});
+INSTANTIATE_TEST_SUITE_P(Targets, Math, ::testing::ValuesIn(runnableTargets()),
+                         [](const auto &info) { return "v" + info.param.substr(8); });
 
 } // namespace
 } // namespace kiln::testing

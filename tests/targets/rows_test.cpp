@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Row reductions against loops in f64: norms with residuals and two results, softmaxes along any axis and of run-time widths, means, maxima
-// and argmax with ties.
+// Row reductions against loops in f64: norms with residuals and two results, softmaxes along any axis and of run-time
+// widths, means, maxima and argmax with ties.
 #include "Harness.h"
 #include "KernelText.h"
 #include <cmath>
@@ -20,16 +20,19 @@ std::string residualNorm(int width) {
   std::string wide = k.type({"s0", str(width)}), row = k.type({"s0"}), column = k.type({str(width)});
   Value x = k.argument(wide), y = k.argument(wide), w = k.argument(column), b = k.argument(column);
   std::string n = "%n = arith.constant " + str(width) + ".0 : f32\n";
-  Value s = k.one("pp", {x, y}, wide, {"a, b", "a, b", "a, b"}, "%s = arith.addf %x0, %x1 : f32\nlinalg.yield %s : f32");
+  Value s =
+      k.one("pp", {x, y}, wide, {"a, b", "a, b", "a, b"}, "%s = arith.addf %x0, %x1 : f32\nlinalg.yield %s : f32");
   Value total = k.reduce("pr", {s}, row, {"a, b", "a"}, "0.0 : f32", sum);
   Value mean = k.one("p", {total}, row, {"a", "a"}, n + "%m = arith.divf %x0, %n : f32\nlinalg.yield %m : f32");
-  Value squares = k.reduce("pr", {s, mean}, row, {"a, b", "a", "a"}, "0.0 : f32",
-                           "%d = arith.subf %x0, %x1 : f32\n%q = arith.mulf %d, %d : f32\n%s = arith.addf %y0, %q : f32\n"
-                           "linalg.yield %s : f32");
-  Value inverse = k.one("p", {squares}, row, {"a", "a"},
-                        n + "%e = arith.constant 1.0e-5 : f32\n%o = arith.constant 1.0 : f32\n%v = arith.divf %x0, %n : f32\n"
-                            "%p = arith.addf %v, %e : f32\n%r = math.sqrt %p : f32\n%i = arith.divf %o, %r : f32\n"
-                            "linalg.yield %i : f32");
+  Value squares =
+      k.reduce("pr", {s, mean}, row, {"a, b", "a", "a"}, "0.0 : f32",
+               "%d = arith.subf %x0, %x1 : f32\n%q = arith.mulf %d, %d : f32\n%s = arith.addf %y0, %q : f32\n"
+               "linalg.yield %s : f32");
+  Value inverse =
+      k.one("p", {squares}, row, {"a", "a"},
+            n + "%e = arith.constant 1.0e-5 : f32\n%o = arith.constant 1.0 : f32\n%v = arith.divf %x0, %n : f32\n"
+                "%p = arith.addf %v, %e : f32\n%r = math.sqrt %p : f32\n%i = arith.divf %o, %r : f32\n"
+                "linalg.yield %i : f32");
   Value norm = k.one("pp", {s, mean, inverse, w, b}, wide, {"a, b", "a", "a", "b", "b", "a, b"},
                      "%d = arith.subf %x0, %x1 : f32\n%i = arith.mulf %d, %x2 : f32\n%w = arith.mulf %i, %x3 : f32\n"
                      "%z = arith.addf %w, %x4 : f32\nlinalg.yield %z : f32");
@@ -44,7 +47,8 @@ TEST_P(Rows, ResidualLayerNorm) {
     EXPECT_EQ(kernel.object().strategy, "row_reduction");
     for (int64_t m : {1, 2, 21, 22, 128, 300}) {
       SCOPED_TRACE("width " + str(width) + " rows " + str(m));
-      Tensor x = randomTensor({m, width}), y = randomTensor({m, width}), w = randomTensor({width}), b = randomTensor({width});
+      Tensor x = randomTensor({m, width}), y = randomTensor({m, width}), w = randomTensor({width}),
+             b = randomTensor({width});
       Tensor s = x, norm = x;
       for (int64_t i = 0; i < m; ++i) {
         double mean = 0, variance = 0;
@@ -81,7 +85,8 @@ std::string softmax(const std::vector<std::string> &extents, int axis, int bound
   Value total = k.reduce(loops, {e}, row, {"a, b, c", at}, "0.0 : f32", sum);
   Value inverse = k.one("pp", {total}, row, {"a, b", "a, b"},
                         "%o = arith.constant 1.0 : f32\n%d = arith.divf %o, %x0 : f32\nlinalg.yield %d : f32");
-  Value y = k.one("ppp", {e, inverse}, wide, {"a, b, c", at, "a, b, c"}, "%d = arith.mulf %x0, %x1 : f32\nlinalg.yield %d : f32");
+  Value y = k.one("ppp", {e, inverse}, wide, {"a, b, c", at, "a, b, c"},
+                  "%d = arith.mulf %x0, %x1 : f32\nlinalg.yield %d : f32");
   return k.finish({y}, "kiln.inplace = array<i64: 0>");
 }
 
@@ -162,12 +167,13 @@ TEST_P(Rows, ArgmaxTakesTheFirst) {
   std::string values = k.type({"s0"}), indices = k.type({"s0"}, "i32");
   Value x = k.argument(k.type({"s0", "101"}));
   Value low = k.fill(k.constant("0xff800000 : f32"), values), none = k.fill(k.constant("2147483647 : i32"), indices);
-  auto best = k.generic("pr", {x}, {values, indices}, {"a, b", "a", "a"},
-                        "%j = linalg.index 1 : index\n%i = arith.index_cast %j : index to i32\n"
-                        "%gt = arith.cmpf ogt, %x0, %y0 : f32\n%eq = arith.cmpf oeq, %x0, %y0 : f32\n"
-                        "%lt = arith.cmpi slt, %i, %y1 : i32\n%tie = arith.andi %eq, %lt : i1\n%b = arith.ori %gt, %tie : i1\n"
-                        "%v = arith.select %b, %x0, %y0 : f32\n%n = arith.select %b, %i, %y1 : i32\nlinalg.yield %v, %n : f32, i32",
-                        {low, none});
+  auto best = k.generic(
+      "pr", {x}, {values, indices}, {"a, b", "a", "a"},
+      "%j = linalg.index 1 : index\n%i = arith.index_cast %j : index to i32\n"
+      "%gt = arith.cmpf ogt, %x0, %y0 : f32\n%eq = arith.cmpf oeq, %x0, %y0 : f32\n"
+      "%lt = arith.cmpi slt, %i, %y1 : i32\n%tie = arith.andi %eq, %lt : i1\n%b = arith.ori %gt, %tie : i1\n"
+      "%v = arith.select %b, %x0, %y0 : f32\n%n = arith.select %b, %i, %y1 : i32\nlinalg.yield %v, %n : f32, i32",
+      {low, none});
   Kernel kernel(k.finish({best[1]}), GetParam());
   for (int64_t m : {1, 13, 64}) {
     Tensor input = randomIntegers({m, 101}, 0, 20), expected = Tensor::zeros({m});
@@ -179,9 +185,8 @@ TEST_P(Rows, ArgmaxTakesTheFirst) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, Rows, ::testing::ValuesIn(runnableTargets()), [](const auto &info) {
-  return "v" + info.param.substr(8);
-});
+INSTANTIATE_TEST_SUITE_P(Targets, Rows, ::testing::ValuesIn(runnableTargets()),
+                         [](const auto &info) { return "v" + info.param.substr(8); });
 
 } // namespace
 } // namespace kiln::testing

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The generic translation: index maps, gathers, element types, several results, fallbacks; and what it refuses, with the message.
+// The generic translation: index maps, gathers, element types, several results, fallbacks; and what it refuses, with
+// the message.
 #include "Harness.h"
 #include "KernelText.h"
+#include "llvm/Object/ObjectFile.h"
+#include <algorithm>
 #include <gtest/gtest.h>
+#include <set>
 
 namespace kiln::testing {
 namespace {
@@ -17,7 +21,8 @@ TEST_P(Translate, TransposeSliceReshape) {
   Value x = k.argument(k.type({"s0", "35"}));
   Value transposed = k.one("pp", {x}, k.type({"35", "s0"}), {"b, a", "a, b"}, copy);
   Value shape = k.empty(k.type({"5"})), wide = k.empty(k.type({"7"}));
-  Value reshaped = k.one("ppp", {x, shape, wide}, k.type({"s0", "5", "7"}), {"a, b * 7 + c", "b", "c", "a, b, c"}, copy);
+  Value reshaped =
+      k.one("ppp", {x, shape, wide}, k.type({"s0", "5", "7"}), {"a, b * 7 + c", "b", "c", "a, b, c"}, copy);
   Value sliced = k.one("pp", {x}, k.type({"s0", "20"}), {"a, b + 11", "a, b"}, copy);
   Kernel kernel(k.finish({transposed, reshaped, sliced}), GetParam());
   for (int64_t m : {1, 16, 17, 60}) {
@@ -44,13 +49,18 @@ TEST_P(Translate, ConcatAndTiledGather) {
   Value other = k.argument(k.type({"s0", "9"}));
   Value rows = k.one("pp", {ids}, k.type({"s0", "24"}), {"a", "a, b"},
                      "%i = arith.index_cast %x0 : i32 to index\n%j = linalg.index 1 : index\n"
-                     "%e = tensor.extract " + table.name + "[%i, %j] : " + table.type + "\nlinalg.yield %e : f32");
+                     "%e = tensor.extract " +
+                         table.name + "[%i, %j] : " + table.type + "\nlinalg.yield %e : f32");
   Value joined = k.one("pp", {}, k.type({"s0", "33"}), {"a, b"},
                        "%i = linalg.index 0 : index\n%j = linalg.index 1 : index\n%n = arith.constant 24 : index\n"
                        "%first = arith.cmpi slt, %j, %n : index\n%l = arith.subi %j, %n : index\n"
-                       "%p = tensor.extract " + rows.name + "[%i, %j] : " + rows.type + "\n"
-                       "%q = tensor.extract " + other.name + "[%i, %l] : " + other.type + "\n"
-                       "%r = arith.select %first, %p, %q : f32\nlinalg.yield %r : f32");
+                       "%p = tensor.extract " +
+                           rows.name + "[%i, %j] : " + rows.type +
+                           "\n"
+                           "%q = tensor.extract " +
+                           other.name + "[%i, %l] : " + other.type +
+                           "\n"
+                           "%r = arith.select %first, %p, %q : f32\nlinalg.yield %r : f32");
   Kernel kernel(k.finish({joined}), GetParam());
   for (int64_t m : {1, 40}) {
     Tensor index = randomIntegers({m}, 0, 100), weights = randomTensor({100, 24}), tail = randomTensor({m, 9});
@@ -66,14 +76,16 @@ TEST_P(Translate, IntegersAndBooleans) {
   KernelText k({{1, 50}});
   std::string i32 = k.type({"s0"}, "i32"), i1 = k.type({"s0"}, "i1");
   Value x = k.argument(i32), y = k.argument(i32), flag = k.argument(i1);
-  auto results = k.generic("p", {x, y, flag}, {i32, i1}, {"a", "a", "a", "a", "a"},
-                           "%d = arith.divsi %x0, %x1 : i32\n%r = arith.remsi %x0, %x1 : i32\n%m = arith.muli %d, %r : i32\n"
-                           "%c = arith.constant 3 : i32\n%s = arith.shrsi %x0, %c : i32\n%t = arith.addi %m, %s : i32\n"
-                           "%w = arith.extui %x2 : i1 to i32\n%u = arith.addi %t, %w : i32\n"
-                           "%g = arith.cmpi sgt, %x0, %x1 : i32\n%b = arith.xori %g, %x2 : i1\nlinalg.yield %u, %b : i32, i1");
+  auto results =
+      k.generic("p", {x, y, flag}, {i32, i1}, {"a", "a", "a", "a", "a"},
+                "%d = arith.divsi %x0, %x1 : i32\n%r = arith.remsi %x0, %x1 : i32\n%m = arith.muli %d, %r : i32\n"
+                "%c = arith.constant 3 : i32\n%s = arith.shrsi %x0, %c : i32\n%t = arith.addi %m, %s : i32\n"
+                "%w = arith.extui %x2 : i1 to i32\n%u = arith.addi %t, %w : i32\n"
+                "%g = arith.cmpi sgt, %x0, %x1 : i32\n%b = arith.xori %g, %x2 : i1\nlinalg.yield %u, %b : i32, i1");
   Kernel kernel(k.finish(results), GetParam());
   for (int64_t m : {1, 13, 50}) {
-    Tensor a = randomIntegers({m}, -1000, 1000), b = randomIntegers({m}, 1, 30), f = randomIntegers({m}, 0, 2), u = a, g = a;
+    Tensor a = randomIntegers({m}, -1000, 1000), b = randomIntegers({m}, 1, 30), f = randomIntegers({m}, 0, 2), u = a,
+           g = a;
     for (int64_t i = 0; i < m; ++i) {
       int p = a.at({i}), q = b.at({i});
       u.at({i}) = p / q * (p % q) + (p >> 3) + f.at({i});
@@ -89,10 +101,12 @@ TEST_P(Translate, ScalarResultAndCapturedSymbol) {
   // The mean of all elements, divided by a run-time extent, as a tensor of rank 0.
   KernelText k({{1, 1000}});
   Value x = k.argument(k.type({"s0", "3"}));
-  Value total = k.reduce("rr", {x}, "tensor<f32>", {"a, b", ""}, "0.0 : f32", "%s = arith.addf %y0, %x0 : f32\nlinalg.yield %s : f32");
-  Value mean = k.one("", {total}, "tensor<f32>", {"", ""},
-                     "%n = arith.index_cast %s0 : index to i32\n%f = arith.sitofp %n : i32 to f32\n%m = arith.divf %x0, %f : f32\n"
-                     "linalg.yield %m : f32");
+  Value total = k.reduce("rr", {x}, "tensor<f32>", {"a, b", ""}, "0.0 : f32",
+                         "%s = arith.addf %y0, %x0 : f32\nlinalg.yield %s : f32");
+  Value mean = k.one(
+      "", {total}, "tensor<f32>", {"", ""},
+      "%n = arith.index_cast %s0 : index to i32\n%f = arith.sitofp %n : i32 to f32\n%m = arith.divf %x0, %f : f32\n"
+      "linalg.yield %m : f32");
   Kernel kernel(k.finish({mean}), GetParam());
   for (int64_t m : {1, 1000}) {
     Tensor in = randomTensor({m, 3}), expected = Tensor::zeros({});
@@ -121,9 +135,8 @@ TEST_P(Translate, ReductionsAtTheRootOfAKernel) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, Translate, ::testing::ValuesIn(runnableTargets()), [](const auto &info) {
-  return "v" + info.param.substr(8);
-});
+INSTANTIATE_TEST_SUITE_P(Targets, Translate, ::testing::ValuesIn(runnableTargets()),
+                         [](const auto &info) { return "v" + info.param.substr(8); });
 
 std::string pointwise(const std::string &body) {
   KernelText k({{1, 50}});
@@ -132,7 +145,8 @@ std::string pointwise(const std::string &body) {
 }
 
 TEST(TranslateErrors, NameTheOp) {
-  EXPECT_EQ(compileError(pointwise("%r = math.copysign %x0, %x0 : f32")), "the halide target has no translation for op 'math.copysign'");
+  EXPECT_EQ(compileError(pointwise("%r = math.copysign %x0, %x0 : f32")),
+            "the halide target has no translation for op 'math.copysign'");
   EXPECT_EQ(compileError(pointwise("%r = math.absf %x0 : f32")), "");
 }
 
@@ -148,14 +162,55 @@ TEST(TranslateErrors, RefuseTensorOps) {
       %c = tensor.cast %x : tensor<4xf32> to tensor<?xf32>
       %d = tensor.cast %c : tensor<?xf32> to tensor<4xf32>
       return %d : tensor<4xf32>
-    })").substr(0, 30), "kernel function requires tenso");
+    })")
+                .substr(0, 30),
+            "kernel function requires tenso");
+}
+
+TEST(Object, HasItsPrefixAndNeedsTheHooksOnly) {
+  // tanh, exp and a reduction over run-time rows: no call of the math library, the bodies of
+  // parallel loops have the kernel's name as their prefix.
+  KernelText k({{1, 5000}});
+  std::string type = k.type({"s0", "64"}), row = k.type({"s0"});
+  Value x = k.argument(type);
+  Value e = k.one("pp", {x}, type, {"a, b", "a, b"},
+                  "%t = math.tanh %x0 : f32\n%e = math.exp %t : f32\n%l = math.log %e : f32\n%q = math.erf %l : f32\n"
+                  "linalg.yield %q : f32");
+  Value total =
+      k.reduce("pr", {e}, row, {"a, b", "a"}, "0.0 : f32", "%s = arith.addf %y0, %x0 : f32\nlinalg.yield %s : f32");
+  Value y =
+      k.one("pp", {e, total}, type, {"a, b", "a", "a, b"}, "%p = arith.divf %x0, %x1 : f32\nlinalg.yield %p : f32");
+  for (const std::string &target : runnableTargets()) {
+    Kernel kernel(k.finish({y}), target);
+    llvm::MemoryBufferRef buffer(kernel.object().object, "kernel");
+    auto object = llvm::object::ObjectFile::createObjectFile(buffer);
+    ASSERT_TRUE(bool(object));
+    std::set<std::string> defined, needed;
+    for (const llvm::object::SymbolRef &symbol : (*object)->symbols()) {
+      uint32_t flags = llvm::cantFail(symbol.getFlags());
+      if (flags & llvm::object::SymbolRef::SF_Global)
+        (flags & llvm::object::SymbolRef::SF_Undefined ? needed : defined)
+            .insert(llvm::cantFail(symbol.getName()).str());
+    }
+    EXPECT_TRUE(defined.count("kernel"));
+    for (const std::string &name : defined)
+      EXPECT_EQ(name.rfind("kernel", 0), 0u) << name;
+    for (const std::string &name : needed)
+      EXPECT_TRUE(name.rfind("halide_", 0) == 0 || name == "memset" || name == "memcpy") << name;
+  }
+}
+
+TEST(Object, IsTheSameForTheSameKernel) {
+  std::string text = pointwise("%r = math.tanh %x0 : f32"), target = runnableTargets().front();
+  EXPECT_EQ(Kernel(text, target).object().object, Kernel(text, target).object().object);
 }
 
 TEST(Schedule, PointsAreChecked) {
   std::string text = pointwise("%r = math.absf %x0 : f32");
   SchedulePoint unknown{{"unroll", 3}}, illegal{{"task", 5}}, legal{{"task", 65536}};
   EXPECT_EQ(compileError(text, &unknown), "pointwise schedule has no parameter \"unroll\"");
-  EXPECT_EQ(compileError(text, &illegal), "pointwise schedule parameter \"task\" requires one of 4096, 16384, 65536, got 5");
+  EXPECT_EQ(compileError(text, &illegal),
+            "pointwise schedule parameter \"task\" requires one of 4096, 16384, 65536, got 5");
   EXPECT_EQ(compileError(text, &legal), "");
   EXPECT_EQ(toString(legal), "task=65536");
 }
