@@ -1,25 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-#   kiln_add_library(NAME MODEL spec.cpp
+#   kiln_add_library(NAME MODEL spec.cpp | GENERATOR target
 #                    [TARGETS x86-64-v4 x86-64-v3 ...]   instruction sets in the archive, best first
 #                    [MAX_TEXT_BYTES n] [MAX_ARENA_BYTES n]  budgets: exceeding one fails the build
 #                    [INCLUDES dir ...])                  where the spec's own headers are
 #
-# Builds the spec's generator, runs it, and defines the library target NAME: link it, and include NAME.h or NAME.hpp.
+# Builds the spec's generator, NAME_generator, runs it, and defines the library target NAME: link it, and include NAME.h or
+# NAME.hpp. GENERATOR takes a generator that is built already, for the same model in another form.
 function(kiln_add_library name)
-  cmake_parse_arguments(arg "" "MODEL;MAX_TEXT_BYTES;MAX_ARENA_BYTES" "TARGETS;INCLUDES" ${ARGN})
+  cmake_parse_arguments(arg "" "MODEL;GENERATOR;MAX_TEXT_BYTES;MAX_ARENA_BYTES" "TARGETS;INCLUDES" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "kiln_add_library(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
-  if(NOT arg_MODEL)
-    message(FATAL_ERROR "kiln_add_library(${name}) requires MODEL and a spec")
+  if(arg_MODEL)
+    set(generator ${name}_generator)
+    add_executable(${generator} ${arg_MODEL})
+    target_compile_features(${generator} PRIVATE cxx_std_20)
+    target_include_directories(${generator} PRIVATE ${arg_INCLUDES})
+    target_link_libraries(${generator} PRIVATE kiln::compiler)
+  elseif(arg_GENERATOR)
+    set(generator ${arg_GENERATOR})
+  else()
+    message(FATAL_ERROR "kiln_add_library(${name}) requires MODEL and a spec, or GENERATOR and a target")
   endif()
-
-  set(generator ${name}_generator)
-  add_executable(${generator} ${arg_MODEL})
-  target_compile_features(${generator} PRIVATE cxx_std_20)
-  target_include_directories(${generator} PRIVATE ${arg_INCLUDES})
-  target_link_libraries(${generator} PRIVATE kiln::compiler)
 
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/${name}_kiln")
   set(options "")

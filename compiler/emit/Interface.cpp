@@ -196,21 +196,6 @@ const char *toCType(ElementType element) {
   return "";
 }
 
-int64_t elementBytes(ElementType element) {
-  switch (element) {
-  case ElementType::f32:
-  case ElementType::i32:
-    return 4;
-  case ElementType::f16:
-  case ElementType::bf16:
-    return 2;
-  case ElementType::i8:
-  case ElementType::boolean:
-    return 1;
-  }
-  return 0;
-}
-
 /// "2 * batch * tokens + 1", with each symbol as `name` gives it.
 template <class Name> static std::string dimText(const Dim &dim, Name name) {
   if (dim.fixed())

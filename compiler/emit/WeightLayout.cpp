@@ -2,6 +2,7 @@
 #include "compiler/emit/WeightLayout.h"
 
 #include "compiler/dialect/KilnDialect.h"
+#include "kiln/tensor.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -89,7 +90,7 @@ FailureOr<WeightLayout> WeightLayout::compute(ModuleOp module, const ModelInterf
   for (size_t i = 0; i < placed.size(); ++i) {
     if (placed[i])
       continue;
-    uint64_t bytes = elementBytes(model.weights[i].element);
+    uint64_t bytes = byte_size(model.weights[i].element);
     for (int64_t extent : model.weights[i].shape)
       bytes *= extent;
     layout.places[i] = {layout.total, llvm::alignTo(bytes, 64), 0, 0, 0};

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # check_coverage.sh DSL: every label [..._cN] of the headers is stated in SPEC.md and has a case here; every operation of graph.h
-# has a heading.
+# has a heading; every case is in the list of CMakeLists.txt.
 set -eu
 dsl=$1 here=$(dirname "$0") failed=0
 labels=$(grep -ohE '\[[a-z_]+_c[0-9]+\]' "$dsl"/include/kiln/*.h | tr -d '[]' | sort -u)
@@ -15,5 +15,9 @@ operations=$(sed -n '/^enum class Op /,/^};/p' "$dsl/include/kiln/graph.h" | sed
 [ "$(printf '%s\n' "$operations" | wc -l)" -gt 35 ] || { echo "found too few operations"; exit 1; }
 for operation in $operations; do
   grep -qE "^### (.* )?$operation( |\$)" "$dsl/SPEC.md" || { echo "$operation: no heading in SPEC.md"; failed=1; }
+done
+for case in "$here"/cases/*.cpp; do
+  name=$(basename "$case" .cpp)
+  grep -qE "(^| )$name([ )]|\$)" "$here/CMakeLists.txt" || { echo "$name: not in CMakeLists.txt"; failed=1; }
 done
 exit $failed
