@@ -2,9 +2,7 @@
 //
 // Reads MLIR, runs passes, writes MLIR: for tests and for looking at one stage.
 #include "compiler/dialect/KilnDialect.h"
-#ifdef KILN_HAVE_TRANSFORMS
 #include "compiler/transforms/Passes.h"
-#endif
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -23,8 +21,6 @@ int main(int argc, char **argv) {
                   mlir::LLVM::LLVMDialect, mlir::linalg::LinalgDialect, mlir::math::MathDialect, mlir::scf::SCFDialect,
                   mlir::tensor::TensorDialect, mlir::kiln::KilnDialect>();
   mlir::registerTransformsPasses();
-#ifdef KILN_HAVE_TRANSFORMS
   mlir::kiln::registerPasses();
-#endif
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Kiln's passes\n", registry));
 }

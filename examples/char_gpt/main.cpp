@@ -27,10 +27,10 @@ constexpr int context = CHAR_GPT_FORWARD_TOKENS_MAX;
 struct Options {
   std::string prompt = "And it came to pass, that ";
   std::string data = CHAR_GPT_DATA;
-  double temperature = 0.7;
+  double temperature = 0.6;
   int characters = 400;
   int threads = 2;
-  unsigned seed = 1611;
+  unsigned seed = 3;
 };
 
 [[noreturn]] void stop(const std::string &message) {
