@@ -24,7 +24,8 @@ foreign=$(nm -g --defined-only "$archive" | awk 'NF == 3 && $3 !~ /^kiln_/ { pri
 allowed="_GLOBAL_OFFSET_TABLE_ __errno_location __xpg_strerror_r aligned_alloc bcmp close free fstat memchr memcmp memcpy memset mmap
 munmap open snprintf strchr strlen strstr vsnprintf sigfillset pthread_sigmask pthread_create pthread_join
 pthread_cond_broadcast pthread_cond_destroy pthread_cond_init pthread_cond_signal pthread_cond_wait pthread_mutex_destroy
-pthread_mutex_init pthread_mutex_lock pthread_mutex_unlock kiln_descriptor"
+pthread_mutex_init pthread_mutex_lock pthread_mutex_unlock clock_gettime sched_getaffinity sched_getcpu sched_setaffinity
+sched_yield __sched_cpucount kiln_descriptor"
 defined=$(nm -g --defined-only "$archive" | awk 'NF == 3 { print $3 }')
 for symbol in $(nm -u "$archive" | awk '$1 == "U" { print $2 }' | sort -u); do
   echo "$allowed $defined" | tr ' ' '\n' | grep -qx "$symbol" || fail "undefined symbols require to be listed, got $symbol"
