@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a target provides to the compiler: the layouts that its kernels want, and object code for a kernel function. The compiler
-// knows targets only through this header, and a target knows of the compiler only the IR contract of docs/design.md section 4.
+// What a target provides to the compiler: the layouts that its kernels want, and object code for a kernel function. The
+// compiler knows targets only through this header, and a target knows of the compiler only the IR contract of
+// docs/design.md section 4.
 #pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -14,7 +15,8 @@
 
 namespace kiln {
 
-/// A point of a strategy's search space: parameter name -> value, printed in order of the name as "k_block=256 m=8 n=48".
+/// A point of a strategy's search space: parameter name -> value, printed in order of the name as "k_block=256 m=8
+/// n=48".
 using SchedulePoint = std::map<std::string, int64_t>;
 
 std::string toString(const SchedulePoint &point);
@@ -30,9 +32,10 @@ struct MachineModel {
 
 /// A compiled kernel.
 struct KernelObject {
-  std::string object;        // relocatable ELF
-  int64_t scratchBytes = 0;  // upper bound of live halide_malloc bytes of one worker, at the kernel's bounds, as the runtime rounds them
-  std::string strategy;      // "contraction", "attention", "row_reduction", "pointwise"
+  std::string object; // relocatable ELF
+  int64_t scratchBytes =
+      0; // upper bound of live halide_malloc bytes of one worker, at the kernel's bounds, as the runtime rounds them
+  std::string strategy; // "contraction", "attention", "row_reduction", "pointwise"
   SchedulePoint schedule;
 };
 
@@ -52,8 +55,8 @@ public:
   /// The size of #kiln.tiled for a contraction weight with `outputs` columns and `inputs` rows; 0: leave it dense.
   virtual int64_t weightTile(int64_t outputs, int64_t inputs) const = 0;
 
-  /// Compiles a kernel function (contract: upstream dialects only, after kiln-expand-math). `point` null: the analytic default.
-  /// On failure emits a diagnostic at the function. Thread safe for kernels of different modules.
+  /// Compiles a kernel function (contract: upstream dialects only, after kiln-expand-math). `point` null: the analytic
+  /// default. On failure emits a diagnostic at the function. Thread safe for kernels of different modules.
   virtual mlir::FailureOr<KernelObject> compile(mlir::func::FuncOp kernel, llvm::StringRef symbol,
                                                 const SchedulePoint *point = nullptr) const = 0;
   virtual mlir::FailureOr<std::string> print(mlir::func::FuncOp kernel, llvm::StringRef symbol, KernelText form,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Generates text with the library that Kiln made of spec.cpp, and measures it: tokens per second, bits per character on held-out
-// text beside PyTorch's own figure, the size of the archive and of the arena.
+// Generates text with the library that Kiln made of spec.cpp, and measures it: tokens per second, bits per character on
+// held-out text beside PyTorch's own figure, the size of the archive and of the arena.
 #include "char_gpt.hpp"
 #include "vocabulary.h"
 
@@ -164,7 +164,8 @@ Options parse(int argc, char **argv) {
   for (int i = 1; i < argc; ++i) {
     std::string word = argv[i];
     if (word == "--help") {
-      std::puts("char_gpt_demo [--prompt TEXT] [--temperature X] [--characters N] [--threads N] [--seed N] [--data FOLDER]");
+      std::puts(
+          "char_gpt_demo [--prompt TEXT] [--temperature X] [--characters N] [--threads N] [--seed N] [--data FOLDER]");
       std::exit(0);
     }
     if (i + 1 == argc)
@@ -202,7 +203,8 @@ int main(int argc, char **argv) {
   double ours = bitsPerCharacter(generator, readFile(options.data + "/heldout.txt"));
   double expected = expectedBits(options);
   std::printf("\n\n%.0f tokens per second, %d threads\n", rate, options.threads);
-  std::printf("held-out text: %.5f bits per character; PyTorch %.5f; difference %.1e\n", ours, expected, std::fabs(ours - expected));
+  std::printf("held-out text: %.5f bits per character; PyTorch %.5f; difference %.1e\n", ours, expected,
+              std::fabs(ours - expected));
   std::printf("archive %.0f kB, arena %.0f kB\n", std::filesystem::file_size(CHAR_GPT_ARCHIVE) / 1e3,
               Generator::arenaBytes(options.threads) / 1e3);
   if (!(std::fabs(ours - expected) <= 1e-4))

@@ -157,7 +157,8 @@ void kiln_destroy(kiln_model_t *model);
 /* One sentence saying what the status means and what the caller should do; never null, for any value. */
 const char *kiln_status_text(kiln_status_t status);
 
-/* The bundled thread pool: threads workers in all, the caller's thread being one of them, so threads - 1 are started. */
+/* The bundled thread pool: threads workers in all, the caller's thread being one of them, so threads - 1 are started.
+ */
 kiln_status_t kiln_pool_create(uint32_t threads, kiln_pool_t **pool, kiln_error_t *error);
 /* The executor to put in kiln_call_t; lives as long as the pool. One parallel_for at a time: calls from several threads
  * queue. */
