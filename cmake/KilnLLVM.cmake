@@ -18,8 +18,6 @@ add_library(kiln_mlir INTERFACE)
 add_library(kiln::mlir ALIAS kiln_mlir)
 target_include_directories(kiln_mlir SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 target_link_libraries(kiln_mlir INTERFACE MLIR LLVM)
-# g++ sees uninitialised members in LLVM's small containers when it inlines enough; LLVM itself is built like this.
-target_compile_options(kiln_mlir INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 
 set(KILN_LLVM_LIBRARY_DIR "${LLVM_LIBRARY_DIR}")
 # After the above: it looks for LLVM 14 and overwrites the variables of 22.
