@@ -379,9 +379,9 @@ std::vector<Tensor> Kernel::run(const std::vector<int64_t> &symbols, const std::
   return first;
 }
 
-void expectClose(const Tensor &actual, const Tensor &expected, double tolerance, bool elementwise) {
+void expectClose(const Tensor &actual, const Tensor &expected, double tolerance, bool elementwise, double leastScale) {
   ASSERT_EQ(actual.shape, expected.shape);
-  double largest = 0;
+  double largest = leastScale;
   for (double value : expected.values)
     largest = std::max(largest, std::abs(value));
   for (size_t i = 0; i < expected.values.size(); ++i) {

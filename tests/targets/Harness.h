@@ -55,6 +55,9 @@ std::string compileError(const std::string &text, const SchedulePoint *point = n
                          const std::string &target = "x86-64-v3");
 
 /// Each value within `tolerance` of the largest magnitude of the expected tensor or, with `elementwise`, of its own.
-void expectClose(const Tensor &actual, const Tensor &expected, double tolerance = 1e-5, bool elementwise = false);
+/// `leastScale`: the magnitude of the terms of a sum; when they cancel, the error is relative to them, not to what is
+/// left.
+void expectClose(const Tensor &actual, const Tensor &expected, double tolerance = 1e-5, bool elementwise = false,
+                 double leastScale = 0);
 
 } // namespace kiln::testing

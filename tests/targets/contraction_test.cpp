@@ -45,8 +45,8 @@ void checkLinear(Kernel &kernel, int64_t m, int64_t n, int64_t k) {
   SCOPED_TRACE("rows " + number(m) + " columns " + number(n) + " depth " + number(k));
   Tensor x = randomTensor({m, k}), w = randomTensor({n, k}), b = randomTensor({n}), r = randomTensor({m, n});
   Tensor expected = linear(x, w, b, r);
-  expectClose(kernel.run({m}, {x, w, b, r})[0], expected);
-  expectClose(kernel.run({m}, {x, w, b, r}, /*aliased=*/3)[0], expected);
+  expectClose(kernel.run({m}, {x, w, b, r})[0], expected, 1e-5, false, 1);
+  expectClose(kernel.run({m}, {x, w, b, r}, /*aliased=*/3)[0], expected, 1e-5, false, 1);
 }
 
 class Contraction : public ::testing::TestWithParam<std::string> {};
@@ -105,7 +105,7 @@ TEST_P(Contraction, BatchesOfActivations) {
         for (int64_t j = 0; j < m; ++j)
           for (int64_t r = 0; r < k; ++r)
             expected.at({o / 3, o % 3, i, j}) += a.at({o / 3, o % 3, i, r}) * b.at({o % 3, j, r});
-    expectClose(kernel.run({m, k}, {a, b})[0], expected);
+    expectClose(kernel.run({m, k}, {a, b})[0], expected, 1e-5, false, 1);
   }
 }
 
@@ -134,7 +134,7 @@ TEST_P(Contraction, GateAndTransposedResult) {
             p += a.at({i, r}) * b.at({r, j}), q += a.at({i, r}) * c.at({r, j});
           (isTransposed ? expected.at({j, i}) : expected.at({i, j})) = p * q;
         }
-      expectClose(kernel.run({m}, {a, b, c})[0], expected);
+      expectClose(kernel.run({m}, {a, b, c})[0], expected, 1e-5, false, 1);
     }
   }
 }
