@@ -21,6 +21,21 @@ using SchedulePoint = std::map<std::string, int64_t>;
 
 std::string toString(const SchedulePoint &point);
 
+/// A parameter that a schedule strategy declares.
+struct TuningParameter {
+  std::string key;
+  std::vector<int64_t> values; // legal ones, ascending
+  int64_t preset = 0;          // the analytic default, one of them
+};
+
+using SearchSpace = std::vector<TuningParameter>;
+
+/// How a kernel can be scheduled: by which strategy, and the parameters of that.
+struct Schedulable {
+  std::string strategy; // "contraction", "attention", "row_reduction", "pointwise"
+  SearchSpace space;
+};
+
 /// What the analytic defaults are computed from.
 struct MachineModel {
   int vectorBytes = 0;
@@ -54,6 +69,9 @@ public:
 
   /// The size of #kiln.tiled for a contraction weight with `outputs` columns and `inputs` rows; 0: leave it dense.
   virtual int64_t weightTile(int64_t outputs, int64_t inputs) const = 0;
+
+  /// The strategy that compiles a kernel, and its search space.
+  virtual Schedulable describe(mlir::func::FuncOp kernel) const = 0;
 
   /// Compiles a kernel function (contract: upstream dialects only, after kiln-expand-math). `point` null: the analytic
   /// default. On failure emits a diagnostic at the function. Thread safe for kernels of different modules.

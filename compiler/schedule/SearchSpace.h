@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parameters that a schedule strategy declares: the values that are legal, and the analytic default among them.
+// Points of the search space that a schedule strategy declares: the analytic default, and which points are legal.
 #pragma once
 
 #include "targets/target.h"
 
 namespace kiln {
-
-struct TuningParameter {
-  std::string key;
-  std::vector<int64_t> values; // legal ones, ascending
-  int64_t preset = 0;          // the analytic default, one of them
-};
-
-using SearchSpace = std::vector<TuningParameter>;
 
 /// The analytic default.
 SchedulePoint presets(const SearchSpace &space);

@@ -40,6 +40,10 @@ public:
     return outputs * 2 >= level.weightTile && inputs > 0 ? level.weightTile : 0;
   }
 
+  Schedulable describe(mlir::func::FuncOp kernel) const override {
+    return halide::describeSchedule(kernel, code.machine);
+  }
+
   mlir::FailureOr<KernelObject> compile(mlir::func::FuncOp kernel, llvm::StringRef symbol,
                                         const SchedulePoint *point) const override {
     return halide::compileKernel(kernel, symbol, code, point);

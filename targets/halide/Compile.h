@@ -20,10 +20,6 @@ mlir::FailureOr<std::string> printKernel(mlir::func::FuncOp kernel, llvm::String
                                          KernelText form, const SchedulePoint *point);
 
 /// The strategy's name and parameters for a kernel.
-struct Schedulable {
-  std::string strategy;
-  SearchSpace space;
-};
 Schedulable describeSchedule(mlir::func::FuncOp kernel, const MachineModel &machine);
 
 } // namespace kiln::halide
