@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Self-attention of 12 heads of 64 without a mask: softmax(q k^T / 8) v.
+// Self-attention of 12 heads of 64: softmax(q k^T / 8) v, of all rows and of those up to a row's own.
 #include "benchmarks/peers/Peers.h"
 #include "benchmarks/support/Library.h"
 #include "benchmarks/support/Register.h"
@@ -11,7 +11,7 @@ namespace kiln::bench {
 
 static constexpr int heads = 12, width = 64;
 
-static void run(benchmark::State &state, const Threads &threads, int tokens) {
+static void run(benchmark::State &state, const Threads &threads, int tokens, bool isCausal) {
   std::size_t count = static_cast<std::size_t>(tokens) * heads * width;
   // Larger queries make the weights differ, as they do in a trained model.
   std::vector<float> q = makeInput("q", count), k = makeInput("k", count), v = makeInput("v", count), y(count);
@@ -20,24 +20,32 @@ static void run(benchmark::State &state, const Threads &threads, int tokens) {
   static const auto model = makeModel<attention::Model>({});
 
   std::vector<Contender> contenders;
-  contenders.push_back(ours(threads, ATTENTION_FORWARD_ARENA_BYTES(threads.count()), y, [&](const kiln_call_t &call) {
-    return attention_forward(model->get(), &call, tokens, q.data(), k.data(), v.data(), y.data());
+  std::size_t arena =
+      isCausal ? ATTENTION_CAUSAL_ARENA_BYTES(threads.count()) : ATTENTION_FULL_ARENA_BYTES(threads.count());
+  contenders.push_back(ours(threads, arena, y, [&](const kiln_call_t &call) {
+    return (isCausal ? attention_causal : attention_full)(model->get(), &call, tokens, q.data(), k.data(), v.data(),
+                                                          y.data());
   }));
   auto peers = installedPeers();
   for (const auto &peer : peers) {
     peer->setThreads(threads.count());
-    for (Contender &way : peer->attention({tokens, heads, width, q, k, v}))
+    for (Contender &way : peer->attention({tokens, heads, width, isCausal, q, k, v}))
       contenders.push_back(std::move(way));
   }
-  double flops = 4.0 * tokens * tokens * heads * width;
+  // A causal row of n does n of the products of a full one, the first 1 and the last all of them.
+  double products = isCausal ? 0.5 * tokens * (tokens + 1.0) : 1.0 * tokens * tokens;
+  double flops = 4.0 * products * heads * width;
   compare(state, threads, {Unit::GigaflopsPerSecond, flops, flops}, std::move(contenders));
 }
 
 void registerAll() {
   for (int threads : {1, 2})
-    for (int tokens : {128, 512})
-      add("attention/12x64 tokens " + std::to_string(tokens), threads, threads == 1 ? 31 : 15,
-          [tokens](benchmark::State &state, const Threads &pool) { run(state, pool, tokens); });
+    for (bool isCausal : {false, true})
+      for (int tokens : {128, 512, 2048}) {
+        int rounds = (threads == 1 ? 31 : 15) / (tokens > 512 ? 3 : 1);
+        add(std::string(isCausal ? "attention/causal" : "attention/full") + " 12x64, " + std::to_string(tokens),
+            threads, rounds, [=](benchmark::State &state, const Threads &pool) { run(state, pool, tokens, isCausal); });
+      }
 }
 
 } // namespace kiln::bench

@@ -76,6 +76,8 @@ public:
   }
 
   std::vector<Contender> attention(const SelfAttention &p) override {
+    if (p.isCausal) // it has no mask
+      return {};
     std::int64_t row = static_cast<std::int64_t>(p.heads) * p.width;
     // As the model has them, and with each head's rows together, which saves it the strides and us nothing: the faster
     // counts.

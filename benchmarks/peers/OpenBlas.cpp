@@ -17,11 +17,7 @@ public:
 
   std::vector<Contender> contraction(const Contraction &p) override {
     auto y = std::make_shared<std::vector<float>>(static_cast<std::size_t>(p.rows) * p.columns);
-    auto transposed = std::make_shared<std::vector<float>>(p.weight.size());
-    for (int n = 0; n < p.columns; ++n)
-      for (int k = 0; k < p.depth; ++k)
-        (*transposed)[static_cast<std::size_t>(k) * p.columns + n] =
-            p.weight[static_cast<std::size_t>(n) * p.depth + k];
+    auto transposed = std::make_shared<std::vector<float>>(transpose(p.weight, p.columns, p.depth));
 
     std::vector<Contender> ways;
     ways.push_back({name(),

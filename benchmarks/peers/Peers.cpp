@@ -10,16 +10,27 @@ std::unique_ptr<Peer> makeOpenBlas() { return nullptr; }
 std::unique_ptr<Peer> makeOneDnn() { return nullptr; }
 #endif
 
+std::vector<float> transpose(std::span<const float> weight, int columns, int depth) {
+  std::vector<float> result(weight.size());
+  for (int n = 0; n < columns; ++n)
+    for (int k = 0; k < depth; ++k)
+      result[static_cast<std::size_t>(k) * columns + n] = weight[static_cast<std::size_t>(n) * depth + k];
+  return result;
+}
+
 std::vector<std::unique_ptr<Peer>> installedPeers() {
   std::vector<std::unique_ptr<Peer>> peers;
-  for (auto make : {makeOpenBlas, makeOneDnn})
+  for (auto make : {makeOnnxRuntime, makeOneDnn, makeOpenBlas})
     if (std::unique_ptr<Peer> peer = make())
       peers.push_back(std::move(peer));
   return peers;
 }
 
 std::vector<std::pair<std::string, bool>> peerNames() {
-  return {{"openblas", makeOpenBlas() != nullptr}, {"onednn", makeOneDnn() != nullptr}};
+  static const std::vector<std::pair<std::string, bool>> names{{"onnxruntime", makeOnnxRuntime() != nullptr},
+                                                               {"onednn", makeOneDnn() != nullptr},
+                                                               {"openblas", makeOpenBlas() != nullptr}};
+  return names;
 }
 
 } // namespace kiln::bench

@@ -16,9 +16,11 @@ struct Contraction {
   std::span<const float> x, weight;
 };
 
-/// Softmax(q k^T / sqrt(width)) v for each head; q, k, v are [tokens, heads * width].
+/// Softmax(q k^T / sqrt(width)) v for each head; q, k, v are [tokens, heads * width]. Causal: a row sees those up to
+/// it.
 struct SelfAttention {
   int tokens, heads, width;
+  bool isCausal;
   std::span<const float> q, k, v;
 };
 
@@ -46,9 +48,13 @@ public:
   virtual std::vector<Contender> gelu(const Rows &) { return {}; }
 };
 
-/// Null when the library was not there at build time.
-std::unique_ptr<Peer> makeOpenBlas();
+/// The weight [columns, depth] as [depth, columns].
+std::vector<float> transpose(std::span<const float> weight, int columns, int depth);
+
+/// Null when the library is not there.
+std::unique_ptr<Peer> makeOnnxRuntime();
 std::unique_ptr<Peer> makeOneDnn();
+std::unique_ptr<Peer> makeOpenBlas();
 
 /// Those that are there.
 std::vector<std::unique_ptr<Peer>> installedPeers();

@@ -3,13 +3,18 @@
 // Self-attention of 12 heads of 64, without its projections.
 #include <kiln/generator.h>
 
-inline constexpr kiln::Dim tokens{"tokens", 1, 512};
+inline constexpr kiln::Dim tokens{"tokens", 1, 2048};
 
 struct Attention : kiln::Model {
-  static constexpr kiln::Names inputs{"q", "k", "v"}, outputs{"y"};
   using Rows = kiln::Tensor<kiln::f32, tokens, 768>;
 
-  constexpr auto forward(Rows q, Rows k, Rows v) const { return kiln::attention<12>(q, k, v); }
+  constexpr auto run_full(Rows q, Rows k, Rows v) const { return kiln::attention<12>(q, k, v); }
+  constexpr auto run_causal(Rows q, Rows k, Rows v) const { return kiln::attention<12>(q, k, v, kiln::causal); }
+
+  static constexpr auto entries() {
+    return std::tuple{kiln::entry("full", &Attention::run_full, {"q", "k", "v"}, {"y"}),
+                      kiln::entry("causal", &Attention::run_causal, {"q", "k", "v"}, {"y"})};
+  }
 };
 
 KILN_MODEL(attention, Attention)

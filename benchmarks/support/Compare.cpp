@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "benchmarks/support/Compare.h"
 
+#include "benchmarks/support/Placement.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <map>
-#include <thread>
 
 namespace kiln::bench {
 
@@ -19,6 +20,8 @@ static double median(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
   return values[values.size() / 2];
 }
+
+static double least(const std::vector<double> &values) { return *std::min_element(values.begin(), values.end()); }
 
 namespace {
 
@@ -34,8 +37,9 @@ public:
   }
 
   void measure() {
-    if (threads.count() > 1) // let the threads of the one before stop spinning
-      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    if (threads.count() > 1)
+      waitUntilQuiet();
+    Placement placement(threads.count());
     run();
     double start = now();
     for (int i = 0; i < calls; ++i)
@@ -168,15 +172,18 @@ void compare(benchmark::State &state, const Threads &threads, const Work &work, 
   }
   if (ratio > 0)
     state.counters["ratio"] = ratio;
-  double fraction = 0;
+  double fraction = 0, best = 0;
   std::string binding = "-";
   for (const Limit &limit : limits)
     if (double part = medianQuotient(limit.turn.seconds, ours.seconds, limit.share); part > fraction) {
       fraction = part;
+      best = limit.share * least(limit.turn.seconds) / least(ours.seconds);
       binding = limit.turn.name;
     }
-  if (fraction > 0)
+  if (fraction > 0) {
     state.counters["limit_fraction"] = fraction;
+    state.counters["best_fraction"] = best;
+  }
   state.SetLabel(std::string(toString(work.unit)) + " " + binding);
 }
 

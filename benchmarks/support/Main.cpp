@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The `main` of every program here. Google Benchmark's flags work as ever; --table prints rows of the one table
-// instead, and
-// --json=FILE appends a line for each benchmark. A benchmark that fails makes the program fail.
+// instead, --header that table's head and nothing else, and --json=FILE appends a line for each benchmark. A benchmark
+// that fails makes the program fail.
 #include "benchmarks/peers/Peers.h"
 #include "benchmarks/support/Register.h"
 
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <sstream>
 
 namespace kiln::bench {
@@ -60,27 +61,63 @@ public:
       } else {
         if (table)
           printRow(run);
+        if (table && counter(run, "grid") > 0 && !std::isnan(counter(run, "ratio")))
+          grid[static_cast<int>(counter(run, "threads"))].push_back(counter(run, "ratio"));
         if (json)
           writeLine(run);
       }
     }
   }
 
+  /// Of the rows that belong to one grid, the geometric mean of the ratios.
+  void Finalize() override {
+    for (const auto &[threads, ratios] : grid) {
+      double sum = 0;
+      for (double ratio : ratios)
+        sum += std::log(ratio);
+      std::string name = "geometric mean of " + std::to_string(ratios.size());
+      printCells(name, threads, "", "", {}, number(std::exp(sum / static_cast<double>(ratios.size()))), "-");
+    }
+  }
+
+  static void printHeader() {
+    std::vector<std::string> names;
+    for (const auto &[peer, isThere] : peerNames())
+      names.push_back(peer);
+    std::printf("| %-32s | T | %-7s | %6s |", "benchmark", "unit", "ours");
+    for (const std::string &name : names)
+      std::printf(" %*s |", peerWidth, name.c_str());
+    std::printf(" %5s | %-16s |\n|%s|---|---------|-------:|", "ratio", "limit, (best)", std::string(34, '-').c_str());
+    for (std::size_t i = 0; i < names.size(); ++i)
+      std::printf("%s:|", std::string(peerWidth + 1, '-').c_str());
+    std::printf("------:|%s:|\n", std::string(17, '-').c_str());
+  }
+
   bool failed = false;
 
 private:
+  static constexpr int peerWidth = 11;
+
+  static void printCells(const std::string &name, int threads, const std::string &unit, const std::string &ours,
+                         const std::vector<std::string> &peers, const std::string &ratio, const std::string &limit) {
+    std::printf("| %-32s | %d | %-7s | %6s |", name.c_str(), threads, unit.c_str(), ours.c_str());
+    for (std::size_t i = 0; i < peerNames().size(); ++i)
+      std::printf(" %*s |", peerWidth, i < peers.size() ? peers[i].c_str() : "");
+    std::printf(" %5s | %16s |\n", ratio.c_str(), limit.c_str());
+    std::fflush(stdout);
+  }
+
   static void printRow(const Run &run) {
     auto [unit, limit] = unitAndLimit(run);
-    std::printf("| %-30s | %.0f | %-7s | %6s |", caseName(run).c_str(), counter(run, "threads"), unit.c_str(),
-                number(counter(run, "ours")).c_str());
+    std::vector<std::string> peers;
     for (const auto &[peer, isThere] : peerNames())
-      std::printf(" %8s |", number(counter(run, peer), isThere ? "-" : "skipped").c_str());
-    std::printf(" %5s |", number(counter(run, "ratio")).c_str());
-    if (limit == "-")
-      std::printf("          - |\n");
-    else
-      std::printf(" %4.0f%% %-4s |\n", 100 * counter(run, "limit_fraction"), limit.c_str());
-    std::fflush(stdout);
+      peers.push_back(number(counter(run, peer), isThere ? "-" : "skipped"));
+    char fraction[32] = "-";
+    if (limit != "-")
+      std::snprintf(fraction, sizeof fraction, "%.0f%% %s (%.0f%%)", 100 * counter(run, "limit_fraction"),
+                    limit.c_str(), 100 * counter(run, "best_fraction"));
+    printCells(caseName(run), static_cast<int>(counter(run, "threads")), unit, number(counter(run, "ours")), peers,
+               number(counter(run, "ratio")), fraction);
   }
 
   void writeLine(const Run &run) {
@@ -93,7 +130,7 @@ private:
         comma = ", ";
       }
     std::fputs("}", json);
-    for (const char *name : {"ratio", "limit_fraction"}) {
+    for (const char *name : {"ratio", "limit_fraction", "best_fraction"}) {
       double value = counter(run, name);
       std::fprintf(json, std::isnan(value) ? ", \"%s\": null" : ", \"%s\": %.4g", name, value);
     }
@@ -103,6 +140,7 @@ private:
 
   bool table;
   std::FILE *json;
+  std::map<int, std::vector<double>> grid; // by the number of threads
   benchmark::ConsoleReporter console;
 };
 
@@ -115,6 +153,8 @@ int main(int argc, char **argv) {
   std::FILE *json = nullptr;
   std::vector<char *> others;
   for (int i = 0; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--header") == 0)
+      return kiln::bench::TableReporter::printHeader(), 0;
     if (std::strcmp(argv[i], "--table") == 0) {
       table = true;
     } else if (std::strncmp(argv[i], "--json=", 7) == 0) {

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ONNX Runtime: models of one operator, whose weight is a constant and so packed when the session is made. With few
+// rows it also gets the weight unpacked, which it multiplies by another routine.
+#include "benchmarks/peers/OnnxGraph.h"
+#include "benchmarks/peers/OrtApi.h"
+#include "benchmarks/peers/Peers.h"
+
+namespace kiln::bench {
+
+namespace {
+
+class OnnxRuntime : public Peer {
+public:
+  std::string name() const override { return "onnxruntime"; }
+  void setThreads(int count) override { threads = count; }
+
+  std::vector<Contender> contraction(const Contraction &p) override {
+    std::vector<float> transposed = transpose(p.weight, p.columns, p.depth);
+    OnnxGraph graph;
+    graph.input("x", {p.rows, p.depth});
+    graph.weight("w", {p.depth, p.columns}, transposed);
+    graph.node("MatMul", {"x", "w"}, {"y"});
+    graph.output("y", {p.rows, p.columns});
+    std::vector<Contender> ways{way(graph, {{"x", p.x, {p.rows, p.depth}}}, {p.rows, p.columns})};
+    if (p.rows <= 16)
+      ways.push_back(way(graph, {{"x", p.x, {p.rows, p.depth}}}, {p.rows, p.columns}, false));
+    return ways;
+  }
+
+  std::vector<Contender> attention(const SelfAttention &p) override {
+    OnnxGraph::Shape shape{1, p.tokens, std::int64_t{p.heads} * p.width};
+    OnnxGraph graph;
+    for (const char *name : {"q", "k", "v"})
+      graph.input(name, shape);
+    graph.node("com.microsoft.MultiHeadAttention", {"q", "k", "v"}, {"y"},
+               {{"num_heads", p.heads}, {"unidirectional", std::int64_t{p.isCausal}}});
+    graph.output("y", shape);
+    return {way(graph, {{"q", p.q, shape}, {"k", p.k, shape}, {"v", p.v, shape}}, shape)};
+  }
+
+  std::vector<Contender> layerNorm(const Rows &p, std::span<const float> weight, std::span<const float> bias) override {
+    OnnxGraph graph;
+    graph.weight("weight", {p.columns}, weight);
+    graph.weight("bias", {p.columns}, bias);
+    return rowwise(p, graph, "LayerNormalization", {"x", "weight", "bias"}, {{"epsilon", 1e-5f}});
+  }
+
+  std::vector<Contender> softmax(const Rows &p) override {
+    OnnxGraph graph;
+    return rowwise(p, graph, "Softmax", {"x"}, {});
+  }
+
+  std::vector<Contender> gelu(const Rows &p) override {
+    OnnxGraph graph;
+    return rowwise(p, graph, "com.microsoft.Gelu", {"x"}, {});
+  }
+
+private:
+  struct Input {
+    std::string name;
+    std::span<const float> data;
+    OnnxGraph::Shape shape;
+  };
+
+  Contender way(const OnnxGraph &graph, const std::vector<Input> &inputs, const OnnxGraph::Shape &output,
+                bool packsWeights = true) const {
+    auto session = std::make_shared<ort::Session>(ort::Model{"", graph.bytes()}, ort::Options{threads, packsWeights});
+    for (const Input &input : inputs)
+      session->input(input.name, input.data, input.shape);
+    std::span<const float> y = session->output("y", output);
+    return {name(), [session] { session->run(); }, y};
+  }
+
+  std::vector<Contender> rowwise(const Rows &p, OnnxGraph &graph, const std::string &op,
+                                 const std::vector<std::string> &operands,
+                                 const std::vector<OnnxGraph::Attribute> &attributes) const {
+    OnnxGraph::Shape shape{p.rows, p.columns};
+    graph.input("x", shape);
+    graph.node(op, operands, {"y"}, attributes);
+    graph.output("y", shape);
+    return {way(graph, {{"x", p.x, shape}}, shape)};
+  }
+
+  int threads = 1;
+};
+
+} // namespace
+
+std::unique_ptr<Peer> makeOnnxRuntime() { return ort::isInstalled() ? std::make_unique<OnnxRuntime>() : nullptr; }
+
+} // namespace kiln::bench
