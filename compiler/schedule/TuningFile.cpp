@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/schedule/TuningFile.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include <cstdio>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace kiln {
+
+static constexpr llvm::StringLiteral firstWords = "kiln tuning ";
+static constexpr int64_t version = 1;
+
+static constexpr std::pair<Outcome, llvm::StringLiteral> outcomeNames[] = {{Outcome::Failed, "failed"},
+                                                                           {Outcome::Crashed, "crashed"},
+                                                                           {Outcome::TimedOut, "timeout"},
+                                                                           {Outcome::Wrong, "wrong"}};
+static constexpr std::pair<Limit, llvm::StringLiteral> limitNames[] = {{Limit::Fma, "fma"}, {Limit::Bytes, "bytes"}};
+
+// Writing.
+
+/// Four digits, and no less than a nanosecond.
+static std::string printMicroseconds(double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.3e", std::max(value, 1e-3));
+  double rounded = std::strtod(text, nullptr);
+  int digits = rounded < 10 ? 3 : rounded < 100 ? 2 : rounded < 1000 ? 1 : 0;
+  std::snprintf(text, sizeof text, "%.*f", digits, rounded);
+  return text;
+}
+
+static std::string printList(const std::vector<int64_t> &numbers) {
+  if (numbers.empty())
+    return "-";
+  return llvm::join(llvm::map_range(numbers, [](int64_t n) { return std::to_string(n); }), ",");
+}
+
+static std::string toString(const TuningResult &result) {
+  for (auto [outcome, name] : outcomeNames)
+    if (result.outcome == outcome)
+      return name.str();
+  std::string text = printMicroseconds(result.microseconds) + llvm::formatv("us n={0}", result.samples).str();
+  for (auto [limit, name] : limitNames)
+    if (result.limit == limit)
+      text += llvm::formatv(" {0:f1}% {1}", result.limitFraction * 100, name);
+  return text + (result.isDefault ? " default" : "");
+}
+
+std::string toString(const TuningCase &of, const TuningResult &result) {
+  std::string point = of.point.empty() ? "-" : toString(of.point);
+  return llvm::formatv("{0} {1} {2} {3} at={4} {5} threads={6} | {7} | {8}", of.strategy, of.structure,
+                       toString(of.shape), toString(of.bounds), printList(of.extents), toString(of.machine), of.threads,
+                       point, toString(result));
+}
+
+std::string TuningDatabase::text() const {
+  std::string text = firstWords.str() + std::to_string(version) + "\n";
+  for (const auto &[of, result] : all)
+    text += toString(of, result) + "\n";
+  return text;
+}
+
+// Reading.
+
+namespace {
+
+/// Reads a line; `problem` says what is wrong with it.
+class LineReader {
+public:
+  explicit LineReader(llvm::StringRef line) : line(line) {}
+
+  bool run();
+
+  TuningCase of;
+  TuningResult result;
+  std::string problem;
+
+private:
+  template <typename... Values> bool fail(const char *format, const Values &...values) {
+    problem = llvm::formatv(format, values...).str();
+    return false;
+  }
+
+  static bool number(llvm::StringRef text, int64_t &value) {
+    return !text.empty() && llvm::all_of(text, llvm::isDigit) && !text.getAsInteger(10, value);
+  }
+  static bool isName(llvm::StringRef text) {
+    return !text.empty() && llvm::isAlpha(text[0]) &&
+           llvm::all_of(text, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+  }
+
+  /// "-", or numbers apart by `separator`.
+  static bool numbers(llvm::StringRef text, char separator, std::vector<int64_t> &values) {
+    if (text == "-")
+      return true;
+    llvm::SmallVector<llvm::StringRef> parts;
+    text.split(parts, separator);
+    for (llvm::StringRef part : parts) {
+      bool isNegative = part.consume_front("-");
+      int64_t value;
+      if (!number(part, value))
+        return false;
+      values.push_back(isNegative ? -value : value);
+    }
+    return true;
+  }
+
+  bool readBounds(llvm::StringRef text);
+  bool readKey(llvm::StringRef text);
+  bool readPoint(llvm::StringRef text);
+  bool readResult(llvm::StringRef text);
+
+  llvm::StringRef line;
+};
+
+bool LineReader::readBounds(llvm::StringRef text) {
+  if (text == "-")
+    return true;
+  llvm::SmallVector<llvm::StringRef> parts;
+  text.split(parts, ',');
+  for (llvm::StringRef part : parts) {
+    auto [min, max] = part.split("..");
+    Bounds bounds;
+    if (!number(min, bounds.min) || !number(max, bounds.max) || bounds.min > bounds.max)
+      return fail("bounds require MIN..MAX for each run-time extent, got \"{0}\"", text);
+    of.bounds.push_back(bounds);
+  }
+  return true;
+}
+
+bool LineReader::readKey(llvm::StringRef text) {
+  llvm::SmallVector<llvm::StringRef> words;
+  text.split(words, ' ', -1, false);
+  if (words.size() != 7)
+    return fail(
+        "a measurement requires 7 words before the first \"|\": strategy, structure, shape, bounds, at=, machine, "
+        "threads=; got {0}",
+        words.size());
+  if (!isName(words[0]))
+    return fail("strategy requires a name, got \"{0}\"", words[0]);
+  if (words[1].size() != 16 ||
+      !llvm::all_of(words[1], [](char c) { return llvm::isDigit(c) || (c >= 'a' && c <= 'f'); }))
+    return fail("structure requires 16 hexadecimal digits, got \"{0}\"", words[1]);
+  of.strategy = words[0].str();
+  of.structure = words[1].str();
+  if (!numbers(words[2], 'x', of.shape))
+    return fail("shape requires numbers with \"x\" between them, got \"{0}\"", words[2]);
+  if (!readBounds(words[3]))
+    return false;
+  llvm::StringRef extents = words[4];
+  if (!extents.consume_front("at=") || !numbers(extents, ',', of.extents))
+    return fail("extents require at= and numbers with \",\" between them, got \"{0}\"", words[4]);
+  if (of.extents.size() != of.bounds.size())
+    return fail("extents require as many numbers as there are bounds, {0}, got {1}", of.bounds.size(),
+                of.extents.size());
+  for (size_t i = 0; i < of.extents.size(); ++i)
+    if (of.extents[i] < of.bounds[i].min || of.extents[i] > of.bounds[i].max)
+      return fail("extents require {0}..{1}, got {2}", of.bounds[i].min, of.bounds[i].max, of.extents[i]);
+  std::optional<Machine> machine = parseMachine(words[5]);
+  if (!machine)
+    return fail("machine requires ISA/cCORES/l1:SIZE/l2:SIZE/l3:SIZE, got \"{0}\"", words[5]);
+  of.machine = *machine;
+  llvm::StringRef threads = words[6];
+  if (!threads.consume_front("threads=") || !number(threads, of.threads) || of.threads < 1)
+    return fail("threads require threads= and a number of at least 1, got \"{0}\"", words[6]);
+  return true;
+}
+
+bool LineReader::readPoint(llvm::StringRef text) {
+  if (text == "-")
+    return true;
+  llvm::SmallVector<llvm::StringRef> words;
+  text.split(words, ' ', -1, false);
+  if (words.empty())
+    return fail("schedule requires parameters, or - for none, got \"{0}\"", text);
+  for (llvm::StringRef word : words) {
+    auto [key, value] = word.split('=');
+    std::vector<int64_t> parsed;
+    if (!isName(key) || value == "-" || !numbers(value, ' ', parsed) || parsed.size() != 1)
+      return fail("schedule requires NAME=NUMBER, got \"{0}\"", word);
+    if (!of.point.try_emplace(key.str(), parsed[0]).second)
+      return fail("schedule requires each parameter once, got \"{0}\" twice", key);
+  }
+  return true;
+}
+
+bool LineReader::readResult(llvm::StringRef text) {
+  for (auto [outcome, name] : outcomeNames)
+    if (text == name) {
+      result.outcome = outcome;
+      return true;
+    }
+  llvm::SmallVector<llvm::StringRef> words;
+  text.split(words, ' ', -1, false);
+  size_t next = 0;
+  auto word = [&] { return next < words.size() ? words[next] : llvm::StringRef(); };
+  llvm::StringRef time = word();
+  if (!time.consume_back("us") || time.getAsDouble(result.microseconds) || !(result.microseconds > 0) ||
+      result.microseconds > 1e15)
+    return fail("result requires failed, crashed, timeout, wrong, or a time such as 812.4us, got \"{0}\"", word());
+  ++next;
+  llvm::StringRef samples = word();
+  if (!samples.consume_front("n=") || !number(samples, result.samples) || result.samples < 1)
+    return fail("result requires n= and the number of samples after the time, got \"{0}\"", word());
+  ++next;
+  if (llvm::StringRef percent = word(); percent.consume_back("%")) {
+    double value;
+    if (percent.getAsDouble(value) || !(value >= 0) || value > 1e6)
+      return fail("result requires a percentage such as 93.1%, got \"{0}\"", word());
+    result.limitFraction = value / 100;
+    ++next;
+    for (auto [limit, name] : limitNames)
+      if (word() == name)
+        result.limit = limit;
+    if (result.limit == Limit::Unknown)
+      return fail("result requires fma or bytes after a percentage, got \"{0}\"", word());
+    ++next;
+  }
+  if (word() == "default") {
+    result.isDefault = true;
+    ++next;
+  }
+  if (next < words.size())
+    return fail("result ends with \"{0}\", which has no meaning", word());
+  return true;
+}
+
+bool LineReader::run() {
+  llvm::SmallVector<llvm::StringRef> parts;
+  line.split(parts, '|');
+  if (parts.size() != 3)
+    return fail("a measurement requires three parts with \"|\" between them: kernel, schedule, result; got {0}",
+                parts.size());
+  return readKey(parts[0].trim(' ')) && readPoint(parts[1].trim(' ')) && readResult(parts[2].trim(' '));
+}
+
+} // namespace
+
+/// Says what is wrong with the first line, or nothing.
+static std::string checkFirstLine(llvm::StringRef line) {
+  int64_t stated;
+  if (!line.consume_front(firstWords) || line.getAsInteger(10, stated) || stated < 1)
+    return llvm::formatv("a tuning file begins with \"{0}{1}\"", firstWords, version);
+  if (stated > version)
+    return llvm::formatv(
+        "the tuning file has version {0}, but this compiler reads version {1} at most; use a newer one", stated,
+        version);
+  return "";
+}
+
+TuningDatabase TuningDatabase::parse(llvm::StringRef text, llvm::StringRef name, std::vector<std::string> &problems) {
+  TuningDatabase database;
+  size_t number = 0;
+  auto report = [&](const std::string &problem) {
+    problems.push_back(llvm::formatv("{0}:{1}: {2}", name, number, problem));
+  };
+  do {
+    llvm::StringRef line;
+    std::tie(line, text) = text.split('\n');
+    ++number;
+    line.consume_back("\r");
+    if (number == 1) {
+      if (std::string problem = checkFirstLine(line); !problem.empty()) {
+        report(problem);
+        return database; // what follows is of another kind
+      }
+      continue;
+    }
+    if (line.empty() || line.starts_with("#"))
+      continue;
+    if (line.starts_with("<<<<<<<") || line.starts_with("=======") || line.starts_with(">>>>>>>")) {
+      report("a merge conflict is not resolved; keep the lines of both sides and remove the markers");
+      continue;
+    }
+    LineReader reader(line);
+    if (!reader.run()) {
+      report(reader.problem);
+      continue;
+    }
+    TuningDatabase single;
+    single.all.emplace(std::move(reader.of), reader.result);
+    database.merge(single);
+  } while (!text.empty());
+  return database;
+}
+
+llvm::Expected<TuningDatabase> TuningDatabase::load(const std::string &path) {
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!buffer)
+    return llvm::createStringError(buffer.getError(), "cannot read the tuning file \"%s\": %s", path.c_str(),
+                                   buffer.getError().message().c_str());
+  std::vector<std::string> problems;
+  TuningDatabase database = parse((*buffer)->getBuffer(), path, problems);
+  if (problems.empty())
+    return database;
+  constexpr size_t most = 10;
+  if (problems.size() > most) {
+    size_t more = problems.size() - most;
+    problems.resize(most);
+    problems.push_back(llvm::formatv("and {0} more", more));
+  }
+  return llvm::createStringError(llvm::join(problems, "\n"));
+}
+
+// Measurements of the same thing.
+
+bool isBetterFounded(const TuningResult &a, const TuningResult &b) {
+  auto rank = [](const TuningResult &result) {
+    switch (result.outcome) {
+    case Outcome::Wrong:
+      return 4;
+    case Outcome::Measured:
+      return 3;
+    case Outcome::Crashed:
+      return 2;
+    case Outcome::Failed:
+      return 1;
+    case Outcome::TimedOut:
+      break;
+    }
+    return 0;
+  };
+  if (rank(a) != rank(b))
+    return rank(a) > rank(b);
+  if (a.samples != b.samples)
+    return a.samples > b.samples;
+  if (a.microseconds != b.microseconds)
+    return a.microseconds < b.microseconds;
+  return toString(a) < toString(b);
+}
+
+void TuningDatabase::put(const TuningCase &of, const TuningResult &result) {
+  // What a file would give back, so that a choice does not change when it is written.
+  std::string line = toString(of, result);
+  LineReader reader(line);
+  bool isLegal = reader.run();
+  assert(isLegal && "a measurement must have a line");
+  if (isLegal)
+    all.insert_or_assign(of, reader.result);
+}
+
+void TuningDatabase::merge(const TuningDatabase &other) {
+  for (const auto &[of, result] : other.all) {
+    auto [known, isNew] = all.try_emplace(of, result);
+    if (!isNew && isBetterFounded(result, known->second))
+      known->second = result;
+  }
+}
+
+// Files.
+
+static llvm::Error ioError(const char *what, const std::string &path) {
+  std::error_code code(errno, std::generic_category());
+  return llvm::createStringError(code, "cannot %s \"%s\": %s", what, path.c_str(), code.message().c_str());
+}
+
+static bool writeAll(int file, llvm::StringRef text) {
+  while (!text.empty()) {
+    ssize_t written = ::write(file, text.data(), text.size());
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written < 0)
+      return false;
+    text = text.drop_front(written);
+  }
+  return true;
+}
+
+llvm::Error TuningDatabase::save(const std::string &path) const {
+  // Through a link to the file, so that the link stays.
+  llvm::SmallString<256> target;
+  if (llvm::sys::fs::real_path(path, target))
+    target = path;
+  std::string file = target.str().str(), temporary = file + ".tmp";
+  struct stat old{};
+  mode_t mode = ::stat(file.c_str(), &old) == 0 ? old.st_mode & 0777 : 0666;
+  int out = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+  if (out < 0)
+    return ioError("write", temporary);
+  bool isWritten = writeAll(out, text()) && ::fsync(out) == 0;
+  isWritten = ::close(out) == 0 && isWritten;
+  if (!isWritten) {
+    llvm::Error error = ioError("write", temporary);
+    ::unlink(temporary.c_str());
+    return error;
+  }
+  if (::rename(temporary.c_str(), file.c_str()) != 0)
+    return ioError("replace", file);
+  // The folder's entry too.
+  std::string folder = llvm::sys::path::parent_path(file).str();
+  int directory = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory >= 0) {
+    ::fsync(directory);
+    ::close(directory);
+  }
+  return llvm::Error::success();
+}
+
+} // namespace kiln
