@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 1. Describe the interface from the graph.
-// 2. For each instruction set: import, optimise, form kernels (a module of its own, since layouts differ), compile the
-// kernels,
-//    write the host functions.
-// 3. Join everything with the run time in one archive, symbols renamed; write the headers and the manifest.
+// 2. For each instruction set: import, optimise, form kernels (a module of its own, since layouts differ).
+// 3. Compile the kernels of all of them; then write the host functions of each.
+// 4. Join everything with the run time in one archive, symbols renamed; write the headers and the manifest.
 #include "compiler/emit/Compile.h"
 
 #include "compiler/dialect/KilnDialect.h"
@@ -26,6 +25,7 @@
 #include "llvm/Linker/Linker.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include <chrono>
 #include <fmt/format.h>
 
 using namespace mlir;
@@ -69,6 +69,14 @@ static std::string checkParameterName(const std::string &name) {
 
 namespace {
 
+/// A model for one instruction set, on its way.
+struct TargetModule {
+  std::unique_ptr<Target> target;
+  std::unique_ptr<MLIRContext> context;
+  OwningOpRef<ModuleOp> module;
+  llvm::StringMap<KernelObject> kernels; // by the name of the function
+};
+
 class ModelCompiler {
 public:
   ModelCompiler(const Graph &graph, const CompileOptions &options, raw_ostream &errors)
@@ -77,11 +85,12 @@ public:
   FailureOr<CompileReport> run();
 
 private:
-  LogicalResult compileVariant(StringRef targetName);
-  LogicalResult compileKernels(ModuleOp module, const Target &target, llvm::StringMap<KernelObject> &kernels,
-                               Variant &variant);
-  LogicalResult compileHost(ModuleOp module, const Target &target, const llvm::StringMap<KernelObject> &kernels,
-                            Variant &variant);
+  LogicalResult lower(StringRef targetName, TargetModule &lowered);
+  std::vector<KernelRequest> requestKernels(MutableArrayRef<TargetModule> modules);
+  LogicalResult printKernels(MutableArrayRef<TargetModule> modules);
+  LogicalResult compileKernels(MutableArrayRef<TargetModule> modules);
+  LogicalResult dumpKernels(ArrayRef<KernelRequest> requests);
+  LogicalResult compileHost(TargetModule &lowered, Variant &variant);
   LogicalResult writeLibrary();
   LogicalResult checkNames();
   LogicalResult checkBudgets();
@@ -96,10 +105,12 @@ private:
     return failure();
   }
   LogicalResult fail(llvm::Error error) { return fail(llvm::toString(std::move(error))); }
-  void progress(const std::string &what) {
-    ++stepsDone;
-    if (options.progress)
-      options.progress(stepsDone, std::max(stepsDone, stepsTotal), what);
+  /// Does a part of the work and notes the time.
+  LogicalResult timed(const std::string &stage, llvm::function_ref<LogicalResult()> work) {
+    const auto begin = std::chrono::steady_clock::now();
+    LogicalResult result = work();
+    report.times.push_back({stage, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()});
+    return result;
   }
 
   const Graph &graph;
@@ -109,47 +120,69 @@ private:
   std::vector<ObjectFile> members;
   llvm::LLVMContext hostContext;
   llvm::Module hostModule;
-  size_t stepsDone = 0, stepsTotal = 0;
 };
 
-LogicalResult ModelCompiler::compileKernels(ModuleOp module, const Target &target,
-                                            llvm::StringMap<KernelObject> &kernels, Variant &variant) {
-  SmallVector<func::FuncOp> functions;
-  for (auto function : module.getOps<func::FuncOp>())
-    if (function->hasAttr("kiln.kernel"))
-      functions.push_back(function);
-  stepsTotal = std::max(stepsTotal, (functions.size() + 1) * options.targets.size());
-  for (func::FuncOp function : functions) {
-    std::string symbol = kernelSymbol(target, function.getName());
-    progress(fmt::format("{} {}", target.name().str(), function.getName().str()));
-    if (options.form == EmitForm::Stmt || options.form == EmitForm::Assembly) {
-      FailureOr<std::string> text =
-          target.print(function, symbol, options.form == EmitForm::Stmt ? KernelText::Stmt : KernelText::Assembly);
-      if (failed(text))
-        return failure();
-      report.text += *text + "\n";
-      continue;
-    }
-    FailureOr<KernelObject> kernel = target.compile(function, symbol);
-    if (failed(kernel))
+std::vector<KernelRequest> ModelCompiler::requestKernels(MutableArrayRef<TargetModule> modules) {
+  std::vector<KernelRequest> requests;
+  for (TargetModule &lowered : modules)
+    for (auto function : lowered.module->getOps<func::FuncOp>())
+      if (function->hasAttr("kiln.kernel"))
+        requests.push_back({function, lowered.target.get(), kernelSymbol(*lowered.target, function.getName()), {}});
+  return requests;
+}
+
+LogicalResult ModelCompiler::printKernels(MutableArrayRef<TargetModule> modules) {
+  const KernelText form = options.form == EmitForm::Stmt ? KernelText::Stmt : KernelText::Assembly;
+  auto texts = ::kiln::printKernels(requestKernels(modules), form, options.kernels, errors);
+  if (failed(texts))
+    return failure();
+  for (const std::string &text : *texts)
+    report.text += text + "\n";
+  return success();
+}
+
+LogicalResult ModelCompiler::dumpKernels(ArrayRef<KernelRequest> requests) {
+  for (auto [form, suffix] : {std::pair(KernelText::Stmt, ".stmt"), std::pair(KernelText::Assembly, ".s")}) {
+    auto texts = ::kiln::printKernels(requests, form, options.kernels, errors);
+    if (failed(texts))
       return failure();
-    llvm::Expected<uint64_t> bytes = textBytes(kernel->object);
-    if (!bytes)
-      return fail(bytes.takeError());
-    variant.kernels.push_back({symbol, kernel->strategy, kernel->schedule, *bytes});
-    if (!options.dumpDirectory.empty())
-      for (auto [form, suffix] : {std::pair(KernelText::Stmt, ".stmt"), std::pair(KernelText::Assembly, ".s")})
-        if (FailureOr<std::string> text = target.print(function, symbol, form); succeeded(text))
-          if (failed(writeFile(options.dumpDirectory + "/" + symbol + suffix, *text)))
-            return failure();
-    members.push_back({symbol + ".o", kernel->object});
-    kernels[function.getName()] = std::move(*kernel);
+    for (auto [request, text] : llvm::zip_equal(requests, *texts))
+      if (failed(writeFile(options.dumpDirectory + "/" + request.symbol + suffix, text)))
+        return failure();
   }
   return success();
 }
 
-LogicalResult ModelCompiler::compileHost(ModuleOp module, const Target &target,
-                                         const llvm::StringMap<KernelObject> &kernels, Variant &variant) {
+LogicalResult ModelCompiler::compileKernels(MutableArrayRef<TargetModule> modules) {
+  ObjectCache cache(options.cacheFolder, options.maxCacheBytes);
+  KernelOptions kernelOptions = options.kernels;
+  kernelOptions.cache = &cache;
+  std::vector<KernelRequest> requests = requestKernels(modules);
+  auto objects = ::kiln::compileKernels(requests, kernelOptions, errors);
+  if (failed(objects))
+    return failure();
+  if (!options.dumpDirectory.empty() && failed(dumpKernels(requests)))
+    return failure();
+  size_t next = 0;
+  for (TargetModule &lowered : modules) {
+    Variant &variant =
+        report.variants.emplace_back(Variant{lowered.target->name().str(), lowered.target->isa(), {}, 0, {}, {}});
+    for (; next < requests.size() && requests[next].target == lowered.target.get(); ++next) {
+      KernelObject &kernel = (*objects)[next];
+      llvm::Expected<uint64_t> bytes = textBytes(kernel.object);
+      if (!bytes)
+        return fail(bytes.takeError());
+      variant.kernels.push_back({requests[next].symbol, kernel.strategy, kernel.schedule, *bytes});
+      members.push_back({requests[next].symbol + ".o", kernel.object});
+      lowered.kernels[requests[next].function.getName()] = std::move(kernel);
+    }
+  }
+  return success();
+}
+
+LogicalResult ModelCompiler::compileHost(TargetModule &lowered, Variant &variant) {
+  ModuleOp module = *lowered.module;
+  const Target &target = *lowered.target;
   FailureOr<WeightLayout> weights = WeightLayout::compute(module, report.model);
   if (failed(weights))
     return failure();
@@ -158,7 +191,7 @@ LogicalResult ModelCompiler::compileHost(ModuleOp module, const Target &target,
 
   OwningOpRef<ModuleOp> host = ModuleOp::create(module.getLoc());
   llvm::StringMap<std::string> symbols;
-  for (const auto &kernel : kernels)
+  for (const auto &kernel : lowered.kernels)
     symbols[kernel.getKey()] = kernelSymbol(target, kernel.getKey());
   for (const EntryInterface &entry : report.model.entries) {
     auto function = module.lookupSymbol<func::FuncOp>(entry.name);
@@ -167,13 +200,13 @@ LogicalResult ModelCompiler::compileHost(ModuleOp module, const Target &target,
     FailureOr<mlir::kiln::MemoryPlan> plan = mlir::kiln::MemoryPlan::compute(function);
     if (failed(plan))
       return failure();
-    if (report.variants.empty())
+    if (&variant == &report.variants.front())
       report.memoryPlan += mlir::kiln::printMemoryPlan(function, *plan);
     EntryCode code{kernelSymbol(target, entry.name), static_cast<uint64_t>(plan->arenaBytes()),
                    static_cast<uint64_t>(plan->lowerBound()), 0};
     function.walk([&](mlir::kiln::CallOp call) {
-      auto kernel = kernels.find(call.getCallee());
-      if (kernel != kernels.end())
+      auto kernel = lowered.kernels.find(call.getCallee());
+      if (kernel != lowered.kernels.end())
         code.scratchBytes = std::max<uint64_t>(code.scratchBytes, kernel->second.scratchBytes);
     });
     HostCodeInput input{entry, report.model, *weights, *plan, code.symbol, symbols};
@@ -193,17 +226,18 @@ LogicalResult ModelCompiler::compileHost(ModuleOp module, const Target &target,
   return success();
 }
 
-LogicalResult ModelCompiler::compileVariant(StringRef targetName) {
-  std::unique_ptr<Target> target = createCpuTarget(targetName);
-  if (!target)
+LogicalResult ModelCompiler::lower(StringRef targetName, TargetModule &lowered) {
+  lowered.target = createCpuTarget(targetName);
+  if (!lowered.target)
     return fail(
         fmt::format("there is no target \"{}\"; there are: {}", targetName.str(), fmt::join(cpuTargetNames(), ", ")));
   DialectRegistry registry;
   mlir::kiln::registerPipelineDialects(registry);
   registry.insert<LLVM::LLVMDialect>();
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  context.loadAllAvailableDialects();
-  OwningOpRef<ModuleOp> module = importGraph(graph, &context, report.model.name);
+  lowered.context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+  lowered.context->loadAllAvailableDialects();
+  OwningOpRef<ModuleOp> &module = lowered.module;
+  module = importGraph(graph, lowered.context.get(), report.model.name);
   if (!module)
     return failure();
   if (options.form == EmitForm::Ir) {
@@ -211,7 +245,7 @@ LogicalResult ModelCompiler::compileVariant(StringRef targetName) {
     return success();
   }
 
-  PassManager passes(&context);
+  PassManager passes(lowered.context.get());
   if (!options.dumpDirectory.empty()) {
     std::string folder = options.dumpDirectory + "/" + targetName.str(), imported;
     llvm::raw_string_ostream(imported) << *module << "\n";
@@ -221,25 +255,12 @@ LogicalResult ModelCompiler::compileVariant(StringRef targetName) {
                                       [](Pass *, Operation *) { return true; }, true, true, false, folder);
   }
   mlir::kiln::PipelineOptions pipeline;
-  pipeline.weightTile = [&](int64_t outputs, int64_t inputs) { return target->weightTile(outputs, inputs); };
+  pipeline.weightTile = [&](int64_t outputs, int64_t inputs) { return lowered.target->weightTile(outputs, inputs); };
   mlir::kiln::buildPipeline(passes, pipeline);
   if (failed(passes.run(*module)))
     return failure();
-  if (options.form == EmitForm::Linalg) {
+  if (options.form == EmitForm::Linalg)
     llvm::raw_string_ostream(report.text) << *module << "\n";
-    return success();
-  }
-
-  Variant variant{targetName.str(), target->isa(), {}, 0, {}, {}};
-  llvm::StringMap<KernelObject> kernels;
-  if (failed(compileKernels(*module, *target, kernels, variant)))
-    return failure();
-  if (options.form == EmitForm::Stmt || options.form == EmitForm::Assembly)
-    return success();
-  progress(fmt::format("{} host code", targetName.str()));
-  if (failed(compileHost(*module, *target, kernels, variant)))
-    return failure();
-  report.variants.push_back(std::move(variant));
   return success();
 }
 
@@ -345,14 +366,27 @@ FailureOr<CompileReport> ModelCompiler::run() {
   report.model = describeInterface(graph, options.name);
   if (failed(checkNames()))
     return failure();
+  std::vector<TargetModule> modules;
   for (const std::string &target : options.targets) {
-    if (failed(compileVariant(target)))
+    if (failed(timed(target + " forming of kernels", [&] { return lower(target, modules.emplace_back()); })))
       return failure();
     if (options.form == EmitForm::Ir)
       break; // the same for all of them
   }
+  if (options.form == EmitForm::Ir || options.form == EmitForm::Linalg)
+    return std::move(report);
+  if (options.form == EmitForm::Stmt || options.form == EmitForm::Assembly) {
+    if (failed(printKernels(modules)))
+      return failure();
+    return std::move(report);
+  }
+  if (failed(timed("kernels", [&] { return compileKernels(modules); })))
+    return failure();
+  for (auto [lowered, variant] : llvm::zip_equal(modules, report.variants))
+    if (failed(timed(variant.target + " host code", [&] { return compileHost(lowered, variant); })))
+      return failure();
   unfoldNestedStacks(report.model, report.variants);
-  if (options.form == EmitForm::Library && failed(writeLibrary()))
+  if (options.form == EmitForm::Library && failed(timed("archive", [&] { return writeLibrary(); })))
     return failure();
   if (options.form == EmitForm::Objects)
     for (const ObjectFile &member : members)

@@ -4,10 +4,10 @@
 // a generator calls; everything else of compiler/emit serves it.
 #pragma once
 
+#include "compiler/emit/CompileKernels.h"
 #include "compiler/emit/Interface.h"
 
 #include "mlir/Support/LLVM.h"
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,8 +24,16 @@ struct CompileOptions {
   std::string dumpDirectory; // not empty: every stage of the IR goes there
   EmitForm form = EmitForm::Library;
   std::optional<uint64_t> maxTextBytes, maxArenaBytes; // budgets: exceeding one is an error
-  /// Called as work goes on: done of total steps, and what is being done.
-  std::function<void(size_t done, size_t total, const std::string &what)> progress;
+  /// How kernels are compiled, but for the cache, which is in `cacheFolder`, if that is not empty.
+  KernelOptions kernels;
+  std::string cacheFolder;
+  uint64_t maxCacheBytes = ObjectCache::defaultBytes;
+};
+
+/// A part of the compilation and the time it took.
+struct StageTime {
+  std::string stage;
+  double seconds;
 };
 
 /// What compiling told, for inspection.
@@ -35,6 +43,7 @@ struct CompileReport {
   std::string memoryPlan; // a table and a picture for each entry of the first target
   std::string text;       // of the form asked for
   uint64_t archiveBytes = 0, textBytes = 0;
+  std::vector<StageTime> times; // one after the other
 };
 
 /// Compiles `graph`. With EmitForm::Library it writes libNAME.a, NAME.h, NAME.hpp and NAME.manifest.json to the output

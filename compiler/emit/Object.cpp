@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/emit/Object.h"
 
-#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -101,30 +101,61 @@ Expected<uint64_t> textBytes(StringRef object) {
   return bytes;
 }
 
-Expected<std::string> renameForModel(StringRef object, StringRef model) {
+using Renames = std::vector<std::pair<std::string, std::string>>;
+
+/// The configuration of objcopy only refers to the new names: the caller keeps them until the end.
+static Expected<std::string> rename(StringRef object, const Renames &symbols, const Renames &sections) {
   auto file = parse(object);
   if (!file)
     return file.takeError();
-  auto symbols = globalSymbols(object);
-  if (!symbols)
-    return symbols.takeError();
-  // The configuration only refers to the new names: keep them here.
-  std::vector<std::pair<std::string, std::string>> renames;
-  for (const ObjectSymbol &symbol : *symbols)
-    for (StringRef prefix : {runtimePrefix, StringRef("halide_")})
-      if (StringRef(symbol.name).starts_with(prefix))
-        renames.emplace_back(symbol.name, model.str() + "_" + symbol.name.substr(prefix.size()));
-
   objcopy::ConfigManager config;
   config.Common.InputFilename = "object";
   config.Common.OutputFilename = "object";
-  for (const auto &[from, to] : renames)
+  for (const auto &[from, to] : symbols)
     config.Common.SymbolsToRename[from] = to;
+  for (const auto &[from, to] : sections)
+    config.Common.SectionsToRename[from] = {from, to, std::nullopt};
   SmallString<0> bytes;
   raw_svector_ostream out(bytes);
   if (Error error = objcopy::executeObjcopyOnBinary(config, **file, out))
     return error;
   return std::string(bytes);
+}
+
+Expected<std::string> renameForModel(StringRef object, StringRef model) {
+  auto symbols = globalSymbols(object);
+  if (!symbols)
+    return symbols.takeError();
+  Renames renames;
+  for (const ObjectSymbol &symbol : *symbols)
+    for (StringRef prefix : {runtimePrefix, StringRef("halide_")})
+      if (StringRef(symbol.name).starts_with(prefix))
+        renames.emplace_back(symbol.name, model.str() + "_" + symbol.name.substr(prefix.size()));
+  return rename(object, renames, {});
+}
+
+Expected<std::string> renameKernel(StringRef object, StringRef from, StringRef to) {
+  auto file = parse(object);
+  if (!file)
+    return file.takeError();
+  Renames symbols, sections;
+  const auto add = [&](Expected<StringRef> name, Renames &renames) -> Error {
+    if (!name)
+      return name.takeError();
+    if (!name->contains(from))
+      return Error::success();
+    SmallVector<StringRef> parts;
+    name->split(parts, from);
+    renames.emplace_back(name->str(), join(parts, to));
+    return Error::success();
+  };
+  for (const object::SymbolRef &symbol : (*file)->symbols())
+    if (Error error = add(symbol.getName(), symbols))
+      return error;
+  for (const object::SectionRef &section : (*file)->sections())
+    if (Error error = add(section.getName(), sections))
+      return error;
+  return rename(object, symbols, sections);
 }
 
 Expected<std::vector<ObjectFile>> readArchive(StringRef image) {

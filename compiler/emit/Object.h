@@ -36,6 +36,9 @@ inline constexpr llvm::StringRef runtimePrefix = "kiln_";
 /// Gives the run time's symbols (kiln_x) and the hooks of the generated kernels (halide_x) the model's prefix: NAME_x.
 llvm::Expected<std::string> renameForModel(llvm::StringRef object, llvm::StringRef model);
 
+/// Replaces `from`, wherever it occurs in the name of a symbol or section, by `to`.
+llvm::Expected<std::string> renameKernel(llvm::StringRef object, llvm::StringRef from, llvm::StringRef to);
+
 /// The global symbols of an object.
 llvm::Expected<std::vector<ObjectSymbol>> globalSymbols(llvm::StringRef object);
 

@@ -44,7 +44,7 @@ struct JobLimits {
 struct Job {
   std::function<llvm::Expected<std::string>()> run; // its return value is all that leaves the child; errors and
                                                     // exceptions are the outcome Failed
-  std::vector<int> cpus; // that it may use; none: those of this process
+  std::vector<int> cpus;                            // that it may use; none: those of this process
 };
 
 /// Jobs that run at the same time. Destroying it kills those that still run.

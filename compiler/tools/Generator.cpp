@@ -13,20 +13,60 @@
 
 namespace kiln {
 
-/// One line that is rewritten on a terminal, silent elsewhere.
-static void showProgress(size_t done, size_t total, const std::string &what) {
-  if (isatty(STDERR_FILENO))
-    fmt::print(stderr, "\r\033[K[{}/{}] {}{}", done, total, what, done == total ? "\r\033[K" : "");
+/// One line that is rewritten on a terminal, silent elsewhere; with `isVerbose` a line a kernel.
+static void showProgress(const KernelProgress &progress, bool isVerbose) {
+  const std::string line = fmt::format("[{}/{}] {} {} {}", progress.done, progress.total,
+                                       progress.kernel.target->name().str(), mlir::func::FuncOp(progress.kernel.function).getName().str(),
+                                       progress.isCached ? "cached" : fmt::format("{:.2f} s", progress.seconds));
+  if (isVerbose)
+    fmt::print(stderr, "{}\n", line);
+  else if (isatty(STDERR_FILENO))
+    fmt::print(stderr, "\r\033[K{}{}", line, progress.done == progress.total ? "\r\033[K" : "");
   std::fflush(stderr);
 }
 
-static void addCompileOptions(CLI::App &app, CompileOptions &options) {
+/// What the command line says besides the options of the compiler.
+struct CommandOptions {
+  bool isVerbose = false, showsTimes = false, isCacheless = false;
+};
+
+static void addCompileOptions(CLI::App &app, CompileOptions &options, CommandOptions &command) {
   app.add_option("--name", options.name, "prefix of every symbol, and name of the library")->capture_default_str();
   app.add_option("--target", options.targets, "instruction sets to put in the archive, best first")
       ->delimiter(',')
       ->check(CLI::IsMember(cpuTargetNames()))
       ->capture_default_str();
   app.add_option("--dump-ir", options.dumpDirectory, "write the IR after each stage to this folder");
+  app.add_option("-j,--jobs", options.kernels.workers, "kernels compiled at a time; 0: as many as there are CPUs")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  app.add_option("--kernel-seconds", options.kernels.secondsLimit, "fail if a kernel takes longer to compile; 0: never")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--cache-dir", options.cacheFolder, "folder of compiled kernels, shared by all models")
+      ->capture_default_str();
+  app.add_flag("--no-cache", command.isCacheless, "compile every kernel, and keep none");
+  app.add_option("--max-cache-bytes", options.maxCacheBytes, "remove the kernels used least recently beyond that")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_flag("-v,--verbose", command.isVerbose, "a line for each kernel");
+  app.add_flag("--time", command.showsTimes, "show what the time went to");
+}
+
+/// After parsing.
+static void applyCommandOptions(CompileOptions &options, const CommandOptions &command) {
+  if (command.isCacheless)
+    options.cacheFolder.clear();
+  options.kernels.progress = [=](const KernelProgress &progress) { showProgress(progress, command.isVerbose); };
+}
+
+static void printTimes(const CompileReport &report) {
+  double all = 0;
+  for (const StageTime &time : report.times) {
+    fmt::print("{:8.3f} s  {}\n", time.seconds, time.stage);
+    all += time.seconds;
+  }
+  fmt::print("{:8.3f} s  in all\n", all);
 }
 
 static std::string mib(uint64_t bytes) { return fmt::format("{:.2f} MiB", static_cast<double>(bytes) / (1 << 20)); }
@@ -40,7 +80,7 @@ static void printSummary(const CompileReport &report, const CompileOptions &opti
   }
 }
 
-static int runCompile(const Graph &graph, const CompileOptions &options) {
+static int runCompile(const Graph &graph, const CompileOptions &options, const CommandOptions &command) {
   mlir::FailureOr<CompileReport> report = compileModel(graph, options, llvm::errs());
   if (failed(report))
     return 1;
@@ -48,6 +88,8 @@ static int runCompile(const Graph &graph, const CompileOptions &options) {
     printSummary(*report, options);
   else
     fmt::print("{}", report->text);
+  if (command.showsTimes)
+    printTimes(*report);
   return 0;
 }
 
@@ -56,7 +98,7 @@ struct InspectOptions {
   bool memory = false, schedule = false, interface = false, manifest = false;
 };
 
-static int runInspect(const Graph &graph, CompileOptions options, InspectOptions show) {
+static int runInspect(const Graph &graph, CompileOptions options, const CommandOptions &command, InspectOptions show) {
   options.form = EmitForm::Nothing;
   mlir::FailureOr<CompileReport> report = compileModel(graph, options, llvm::errs());
   if (failed(report))
@@ -78,6 +120,8 @@ static int runInspect(const Graph &graph, CompileOptions options, InspectOptions
                    kernel.textBytes);
   if (show.manifest)
     fmt::print("{}", writeManifest(report->model, report->variants));
+  if (command.showsTimes)
+    printTimes(*report);
   return 0;
 }
 
@@ -87,10 +131,11 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   CompileOptions options;
   options.name = name;
   options.targets = {"x86-64-v4", "x86-64-v3"};
-  options.progress = showProgress;
+  options.cacheFolder = ObjectCache::defaultFolder();
+  CommandOptions command;
 
   CLI::App *compile = app.add_subcommand("compile", "write libNAME.a, NAME.h, NAME.hpp and NAME.manifest.json");
-  addCompileOptions(*compile, options);
+  addCompileOptions(*compile, options, command);
   compile->add_option("-o,--output-dir", options.outputDirectory, "folder of the four files")->capture_default_str();
   const std::map<std::string, EmitForm> forms{{"library", EmitForm::Library}, {"ir", EmitForm::Ir},
                                               {"linalg", EmitForm::Linalg},   {"stmt", EmitForm::Stmt},
@@ -105,7 +150,7 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
 
   InspectOptions show;
   CLI::App *inspect = app.add_subcommand("inspect", "show what the compiler made of the model");
-  addCompileOptions(*inspect, options);
+  addCompileOptions(*inspect, options, command);
   inspect->add_flag("--memory", show.memory, "the memory plan beside its lower bound");
   inspect->add_flag("--schedule", show.schedule, "each kernel's strategy and schedule");
   inspect->add_flag("--interface", show.interface, "the weights that the model binds");
@@ -118,8 +163,9 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   } catch (const CLI::ParseError &error) {
     return app.exit(error);
   }
+  applyCommandOptions(options, command);
   Graph graph = trace();
-  return *compile ? runCompile(graph, options) : runInspect(graph, options, show);
+  return *compile ? runCompile(graph, options, command) : runInspect(graph, options, command, show);
 }
 
 } // namespace kiln

@@ -7,9 +7,9 @@
 #include "targets/halide/Strategy.h"
 #include "targets/halide/Structure.h"
 #include "targets/halide/Translate.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include <sys/mman.h>
+#include <unistd.h>
 
 namespace kiln::halide {
 
@@ -29,17 +29,22 @@ Schedulable describeSchedule(func::FuncOp kernel, const MachineModel &machine) {
 
 namespace {
 
-/// A file name in the temporary directory, removed at the end.
-struct TemporaryFile {
-  TemporaryFile(StringRef suffix) {
-    SmallString<128> name;
-    if (!llvm::sys::fs::createTemporaryFile("kiln", suffix, name)) {
-      path = std::string(name);
-      remover.setFile(path);
-    }
+/// A file in memory, with a path by which Halide writes it: a job that is killed leaves nothing behind.
+class MemoryFile {
+public:
+  MemoryFile() : descriptor(memfd_create("kiln-kernel", MFD_CLOEXEC)) {}
+  ~MemoryFile() {
+    if (descriptor >= 0)
+      close(descriptor);
   }
-  std::string path;
-  llvm::FileRemover remover;
+  MemoryFile(const MemoryFile &) = delete;
+  MemoryFile &operator=(const MemoryFile &) = delete;
+
+  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor); }
+  auto read() const { return llvm::MemoryBuffer::getFile(path()); }
+
+private:
+  int descriptor;
 };
 
 class Compilation {
@@ -79,15 +84,12 @@ public:
     return success();
   }
 
-  FailureOr<std::string> emit(Halide::OutputFileType type, StringRef suffix) {
-    TemporaryFile file(suffix);
-    if (file.path.empty())
-      return kernel.emitError() << "cannot create a temporary file for the kernel's code";
-    module->compile({{type, file.path}});
-    auto buffer = llvm::MemoryBuffer::getFile(file.path);
+  FailureOr<std::string> emit(Halide::OutputFileType type) {
+    MemoryFile file;
+    module->compile({{type, file.path()}});
+    auto buffer = file.read();
     if (!buffer)
-      return kernel.emitError() << "cannot read the kernel's code from \"" << file.path
-                                << "\": " << buffer.getError().message();
+      return kernel.emitError() << "cannot read the kernel's code: " << buffer.getError().message();
     return (*buffer)->getBuffer().str();
   }
 
@@ -119,7 +121,7 @@ FailureOr<KernelObject> compileKernel(func::FuncOp kernel, StringRef symbol, con
     Compilation compilation(kernel, symbol, target);
     if (failed(compilation.lower(point)))
       return failure();
-    FailureOr<std::string> code = compilation.emit(Halide::OutputFileType::object, "o");
+    FailureOr<std::string> code = compilation.emit(Halide::OutputFileType::object);
     if (failed(code))
       return failure();
     object = std::move(compilation.result);
@@ -138,8 +140,8 @@ FailureOr<std::string> printKernel(func::FuncOp kernel, StringRef symbol, const 
     Compilation compilation(kernel, symbol, target);
     if (failed(compilation.lower(point)))
       return failure();
-    FailureOr<std::string> printed = form == KernelText::Stmt ? compilation.emit(Halide::OutputFileType::stmt, "stmt")
-                                                              : compilation.emit(Halide::OutputFileType::assembly, "s");
+    FailureOr<std::string> printed = form == KernelText::Stmt ? compilation.emit(Halide::OutputFileType::stmt)
+                                                              : compilation.emit(Halide::OutputFileType::assembly);
     if (failed(printed))
       return failure();
     text = std::move(*printed);

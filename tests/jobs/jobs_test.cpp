@@ -140,7 +140,7 @@ TEST(Job, DoesNotRepeatTheParentsOutput) {
 
 TEST(Job, IsStoppedAtItsTime) {
   double begin = now();
-  JobResult result = runJob(job(hang), {.seconds = 0.2, .memoryBytes = 0});
+  JobResult result = runJob(job(hang), {.seconds = 0.2});
   EXPECT_EQ(result.outcome, JobOutcome::TimedOut);
   EXPECT_EQ(result.error.rfind("took more than 0.2", 0), 0u) << result.error;
   EXPECT_GE(result.seconds, 0.19);
@@ -155,7 +155,7 @@ TEST(Job, IsStoppedEvenIfItIgnoresSignals) {
                                 ;
                               return "";
                             }),
-                            {.seconds = 0.1, .memoryBytes = 0});
+                            {.seconds = 0.1});
   EXPECT_EQ(result.outcome, JobOutcome::TimedOut);
 }
 
@@ -233,7 +233,7 @@ TEST(Jobs, OfAllOutcomesDoNotDisturbEachOther) {
         return hang();
       return std::string(300'000, 'x');
     }));
-  std::vector<JobResult> results = runJobs(jobs, 3, {.seconds = 1, .memoryBytes = 0});
+  std::vector<JobResult> results = runJobs(jobs, 3, {.seconds = 1});
   const JobOutcome wanted[] = {JobOutcome::Done, JobOutcome::Failed, JobOutcome::Crashed, JobOutcome::TimedOut};
   for (size_t i = 0; i < results.size(); ++i)
     EXPECT_EQ(results[i].outcome, wanted[i % 4]) << i << ": " << toString(results[i].outcome).str();

@@ -111,6 +111,11 @@ const CommandCase commandCases[] = {
     {"arena above its budget", pairProgram + " compile --target x86-64-v2 -o /tmp/kiln-budget --max-arena-bytes 64",
      "error: the arena of entry \"(encode|cycle)\" exceeds its budget: [0-9]+ bytes with one worker, at most 64 "
      "allowed"},
+    {"a negative number of jobs", pairProgram + " compile --jobs -1", "--jobs: Value -1 not in range"},
+    {"a number of jobs that is no number", pairProgram + " compile -j many", "--jobs: .*many"},
+    {"a negative time", pairProgram + " compile --kernel-seconds -1", "--kernel-seconds: .*-1"},
+    {"a kernel that takes too long", pairProgram + " compile --no-cache -o /tmp/kiln-late --kernel-seconds 1e-5",
+     "error: kernel \"pair_x86_64_v4_kernel_0\" must be compiled within 1e-05 seconds, and was not"},
     {"inspect with an unknown target", pairProgram + " inspect --target arm64", "--target: .*arm64 not in \\{"},
     {"inspect with an option of compile", pairProgram + " inspect --emit=ir", "not expected: .*--emit"},
 };
@@ -126,18 +131,67 @@ TEST(BadCommand, IsRefusedWithWords) {
   EXPECT_FALSE(fs::exists("/tmp/kiln-budget")) << "a library above its budget was written";
 }
 
-// Two runs, of other folders and environments, give the same bytes.
+// Two runs, of other folders and environments, give the same bytes, with however many jobs, from the cache or not.
 TEST(Compile, IsDeterministic) {
-  Folder a, b;
+  Folder a;
   const std::string command = pairProgram + " compile --target x86-64-v3,x86-64-v2 -o ";
-  ASSERT_EQ(run(command + a.path.string()).status, 0);
-  ASSERT_EQ(run("cd / && FOO=bar " + command + b.path.string()).status, 0);
-  const auto first = contents(a.path), second = contents(b.path);
+  ASSERT_EQ(run(command + a.path.string() + " --no-cache --jobs 1").status, 0);
+  const auto first = contents(a.path);
   ASSERT_EQ(first.size(), 4u);
-  for (const auto &[name, text] : first) {
-    EXPECT_FALSE(text.empty()) << name;
-    EXPECT_TRUE(second.count(name) && second.at(name) == text) << name << " differs";
+  Folder cache;
+  const std::string cached = " --cache-dir " + cache.path.string();
+  for (const std::string &options : {std::string(" --no-cache --jobs 5"), cached, cached}) {
+    SCOPED_TRACE(options);
+    Folder b;
+    ASSERT_EQ(run("cd / && FOO=bar " + command + b.path.string() + options).status, 0);
+    const auto second = contents(b.path);
+    for (const auto &[name, text] : first) {
+      EXPECT_FALSE(text.empty()) << name;
+      EXPECT_TRUE(second.count(name) && second.at(name) == text) << name << " differs";
+    }
   }
+}
+
+std::size_t count(const std::string &text, const std::string &words) {
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = text.find(words, at)) != std::string::npos; at += words.size())
+    ++found;
+  return found;
+}
+
+// Kernels of one model serve another of a different name; a folder that cannot be written costs time and nothing else.
+TEST(Cache, ServesOtherModels) {
+  Folder folder;
+  const std::string command = pairProgram + " compile --verbose --target x86-64-v2 -o " + folder.path.string(),
+                    cache = (folder.path / "cache").string();
+  Result first = run(command + " --cache-dir " + cache);
+  EXPECT_EQ(first.status, 0) << first.text;
+  const std::size_t kernels = count(first.text, " s\n");
+  EXPECT_GE(kernels, 2u) << first.text;
+  EXPECT_EQ(contents(cache).size(), kernels);
+  EXPECT_EQ(count(first.text, " cached\n"), 0u) << first.text;
+  for (const std::string &way :
+       {"KILN_CACHE_DIR=" + cache + " " + command + " --name other", command + " --name third --cache-dir " + cache}) {
+    Result next = run(way);
+    EXPECT_EQ(next.status, 0) << next.text;
+    EXPECT_EQ(count(next.text, " cached\n"), kernels) << next.text;
+  }
+  Result without = run("KILN_CACHE_DIR=" + cache + " " + command + " --no-cache");
+  EXPECT_EQ(count(without.text, " cached\n"), 0u) << without.text;
+  for (const char *environment : {"KILN_CACHE_DIR=/proc/nowhere", "-u KILN_CACHE_DIR -u XDG_CACHE_HOME -u HOME",
+                                  "-u KILN_CACHE_DIR -u XDG_CACHE_HOME HOME=/proc/nowhere"}) {
+    Result nowhere = run(std::string("env ") + environment + " " + command);
+    EXPECT_EQ(nowhere.status, 0) << nowhere.text;
+    EXPECT_EQ(count(nowhere.text, "error") + count(nowhere.text, "warning"), 0u) << nowhere.text;
+  }
+}
+
+TEST(Compile, ShowsItsTimes) {
+  Folder folder;
+  Result result = run(pairProgram + " compile --time --target x86-64-v2 -o " + folder.path.string());
+  EXPECT_EQ(result.status, 0);
+  for (const char *stage : {"forming of kernels", "kernels\n", "host code", "archive", "in all"})
+    EXPECT_NE(result.text.find(stage), std::string::npos) << stage << " is not in\n" << result.text;
 }
 
 TEST(Compile, SaysWhatItMade) {

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// 1. Kernels are compiled under a symbol that no model has, and their objects renamed: so the object of a kernel
+// depends
+//    on its content alone, and serves every model. Those that are equal are compiled once.
+// 2. Those that are not in the cache become jobs, which return the object and its facts as one text.
+// 3. What a job printed, its diagnostics, is passed on in the order of the kernels.
+#include "compiler/emit/CompileKernels.h"
+
+#include "compiler/emit/Object.h"
+#include "compiler/jobs/Jobs.h"
+#include "compiler/schedule/KernelKey.h"
+
+#include "llvm/ADT/SmallVectorExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include <fmt/format.h>
+
+using namespace mlir;
+
+namespace kiln {
+
+static constexpr StringLiteral neutralSymbol = "kiln_any_kernel";
+
+//===--- A kernel's key and its object as text
+//---------------------------------------------------------------------===//
+
+static std::string keyOfObject(const KernelRequest &kernel) {
+  return fmt::format("{}\n{}\n{}\n{}", compilerFingerprint(), kernel.target->name().str(),
+                     kernel.point ? toString(*kernel.point) : "default", keyOf(kernel.function).content);
+}
+
+static std::string print(const KernelObject &kernel) {
+  return fmt::format("{}\n{}\n{}\n", kernel.strategy, toString(kernel.schedule), kernel.scratchBytes) + kernel.object;
+}
+
+static std::optional<KernelObject> parse(StringRef text) {
+  KernelObject kernel;
+  auto [strategy, afterStrategy] = text.split('\n');
+  auto [schedule, afterSchedule] = afterStrategy.split('\n');
+  auto [scratch, object] = afterSchedule.split('\n');
+  kernel.strategy = strategy.str();
+  SmallVector<StringRef> parameters;
+  schedule.split(parameters, ' ', -1, /*KeepEmpty=*/false);
+  for (StringRef parameter : parameters) {
+    auto [key, value] = parameter.split('=');
+    if (value.getAsInteger(10, kernel.schedule[key.str()]))
+      return std::nullopt;
+  }
+  if (scratch.getAsInteger(10, kernel.scratchBytes))
+    return std::nullopt;
+  kernel.object = object.str();
+  return kernel;
+}
+
+//===--- Jobs
+//------------------------------------------------------------------------------------------------------===//
+
+static void report(const KernelRequest &kernel, const JobResult &result, const KernelOptions &options,
+                   raw_ostream &errors) {
+  errors << result.output;
+  if (!result.output.empty() && result.output.back() != '\n')
+    errors << '\n';
+  switch (result.outcome) {
+  case JobOutcome::Done:
+    break;
+  case JobOutcome::Failed: // without words of its own it has printed a diagnostic
+    if (!result.error.empty())
+      errors << fmt::format("error: kernel \"{}\" cannot be compiled: {}\n", kernel.symbol, result.error);
+    break;
+  case JobOutcome::Crashed:
+    errors << fmt::format("error: the code generator crashed at kernel \"{}\": {}\n", kernel.symbol, result.error);
+    break;
+  case JobOutcome::TimedOut:
+    errors << fmt::format("error: kernel \"{}\" must be compiled within {} seconds, and was not\n", kernel.symbol,
+                          options.secondsLimit);
+    break;
+  }
+}
+
+/// The function in a job. A failure has been reported as a diagnostic, on the job's standard error.
+static llvm::Expected<std::string> toExpected(FailureOr<std::string> bytes) {
+  if (failed(bytes))
+    return llvm::createStringError("");
+  return std::move(*bytes);
+}
+
+namespace {
+
+/// Tells of kernels as they are done.
+struct Progress {
+  const KernelOptions &options;
+  size_t total, done = 0;
+
+  void operator()(const KernelRequest &kernel, double seconds, bool isCached) {
+    ++done;
+    if (options.progress)
+      options.progress({done, total, kernel, seconds, isCached});
+  }
+};
+
+} // namespace
+
+/// Runs `compile` for each of `kernels` and returns what it gave; failure once all are done and reported.
+static FailureOr<std::vector<std::string>>
+runKernelJobs(ArrayRef<const KernelRequest *> kernels, const KernelOptions &options, raw_ostream &errors,
+              Progress &progress, function_ref<FailureOr<std::string>(const KernelRequest &)> compile) {
+  std::vector<Job> jobs;
+  for (const KernelRequest *kernel : kernels)
+    jobs.push_back({[=] { return toExpected(compile(*kernel)); }, {}});
+  const size_t workers = options.workers ? options.workers : availableCpus().size();
+  std::vector<JobResult> results =
+      runJobs(jobs, workers, {.seconds = options.secondsLimit},
+              [&](size_t index, const JobResult &job) { progress(*kernels[index], job.seconds, /*isCached=*/false); });
+  bool isComplete = true;
+  std::vector<std::string> texts;
+  for (auto [kernel, result] : llvm::zip_equal(kernels, results)) {
+    report(*kernel, result, options, errors);
+    isComplete &= result.outcome == JobOutcome::Done;
+    texts.push_back(std::move(result.bytes));
+  }
+  if (!isComplete)
+    return failure();
+  return texts;
+}
+
+FailureOr<std::vector<KernelObject>> compileKernels(ArrayRef<KernelRequest> kernels, const KernelOptions &options,
+                                                    raw_ostream &errors) {
+  std::vector<std::string> keys;
+  std::vector<size_t> distinct; // the first kernel of each key
+  llvm::StringMap<std::optional<KernelObject>> objects;
+  for (const KernelRequest &kernel : kernels) {
+    keys.push_back(keyOfObject(kernel));
+    if (objects.try_emplace(keys.back()).second)
+      distinct.push_back(keys.size() - 1);
+  }
+
+  Progress progress{options, distinct.size()};
+  std::vector<size_t> missing;
+  for (size_t index : distinct) {
+    std::optional<std::string> text = options.cache ? options.cache->find(keys[index]) : std::nullopt;
+    if (text && (objects[keys[index]] = parse(*text)))
+      progress(kernels[index], 0, /*isCached=*/true);
+    else
+      missing.push_back(index);
+  }
+
+  auto requests = llvm::map_to_vector(missing, [&](size_t index) { return &kernels[index]; });
+  auto texts = runKernelJobs(requests, options, errors, progress, [](const KernelRequest &kernel) {
+    FailureOr<KernelObject> object =
+        kernel.target->compile(kernel.function, neutralSymbol, kernel.point ? &*kernel.point : nullptr);
+    return failed(object) ? FailureOr<std::string>() : print(*object);
+  });
+  if (failed(texts))
+    return failure();
+  for (auto [index, text] : llvm::zip_equal(missing, *texts)) {
+    objects[keys[index]] = parse(text);
+    if (options.cache)
+      options.cache->store(keys[index], text);
+  }
+  if (options.cache)
+    options.cache->trim();
+
+  std::vector<KernelObject> result;
+  for (auto [kernel, key] : llvm::zip_equal(kernels, keys)) {
+    result.push_back(*objects[key]);
+    llvm::Expected<std::string> renamed = renameKernel(result.back().object, neutralSymbol, kernel.symbol);
+    if (!renamed) {
+      errors << fmt::format("error: kernel \"{}\": {}\n", kernel.symbol, llvm::toString(renamed.takeError()));
+      return failure();
+    }
+    result.back().object = std::move(*renamed);
+  }
+  return result;
+}
+
+FailureOr<std::vector<std::string>> printKernels(ArrayRef<KernelRequest> kernels, KernelText form,
+                                                 const KernelOptions &options, raw_ostream &errors) {
+  Progress progress{options, kernels.size()};
+  auto requests = llvm::map_to_vector(kernels, [](const KernelRequest &kernel) { return &kernel; });
+  return runKernelJobs(requests, options, errors, progress, [=](const KernelRequest &kernel) {
+    return kernel.target->print(kernel.function, kernel.symbol, form, kernel.point ? &*kernel.point : nullptr);
+  });
+}
+
+} // namespace kiln

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiling many kernels: what comes out does not depend on the jobs or the cache, and a target that crashes, hangs or
+// refuses is an error that names the kernel.
+#include "compiler/emit/CompileKernels.h"
+#include "compiler/emit/Object.h"
+#include "compiler/transforms/Pipeline.h"
+
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+#include <csignal>
+#include <filesystem>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace kiln {
+
+using namespace mlir;
+using ::testing::HasSubstr;
+
+namespace {
+
+/// Misbehaves at the kernels whose attribute "test.fault" asks for it, else compiles.
+class FaultyTarget : public Target {
+public:
+  explicit FaultyTarget(StringRef name) : real(createCpuTarget(name)) {}
+
+  StringRef name() const override { return real->name(); }
+  uint32_t isa() const override { return real->isa(); }
+  const MachineModel &machine() const override { return real->machine(); }
+  int64_t weightTile(int64_t outputs, int64_t inputs) const override { return real->weightTile(outputs, inputs); }
+  Schedulable describe(func::FuncOp kernel) const override { return real->describe(kernel); }
+
+  FailureOr<KernelObject> compile(func::FuncOp kernel, StringRef symbol, const SchedulePoint *point) const override {
+    auto fault = kernel->getAttrOfType<StringAttr>("test.fault");
+    if (!fault)
+      return real->compile(kernel, symbol, point);
+    if (fault == "refuse")
+      return kernel.emitError() << "target requires another kernel";
+    if (fault == "throw")
+      throw std::runtime_error("thrown by the target");
+    if (fault == "crash") {
+      llvm::errs() << "Internal error, with words";
+      signal(SIGABRT, SIG_DFL);
+      abort();
+    }
+    if (fault == "warn")
+      llvm::errs() << "Warning: " << kernel.getName() << "\n";
+    while (fault == "hang")
+      pause();
+    return real->compile(kernel, symbol, point);
+  }
+  FailureOr<std::string> print(func::FuncOp kernel, StringRef symbol, KernelText form,
+                               const SchedulePoint *point) const override {
+    return real->print(kernel, symbol, form, point);
+  }
+
+private:
+  std::unique_ptr<Target> real;
+};
+
+/// x + value, `columns` wide.
+std::string addKernel(StringRef name, int columns, double value, StringRef fault = "") {
+  constexpr const char *text = R"(
+func.func private @{0}(%x: tensor<{1}xf32>) -> tensor<{1}xf32>
+    attributes {{kiln.kernel, kiln.bounds = array<i64>{3}} {{
+  %c = arith.constant {2:e} : f32
+  %e = tensor.empty() : tensor<{1}xf32>
+  %r = linalg.generic {{indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x : tensor<{1}xf32>) outs(%e : tensor<{1}xf32>) {{
+    ^bb0(%a: f32, %o: f32):
+      %s = arith.addf %a, %c : f32
+      linalg.yield %s : f32
+  } -> tensor<{1}xf32>
+  return %r : tensor<{1}xf32>
+}
+)";
+  const std::string attribute = fault.empty() ? "" : llvm::formatv(", test.fault = \"{0}\"", fault).str();
+  return llvm::formatv(text, name, columns, value, attribute);
+}
+
+class CompileKernels : public ::testing::Test {
+protected:
+  CompileKernels() : context(registry(), MLIRContext::Threading::DISABLED), target("x86-64-v3") {
+    context.loadAllAvailableDialects();
+  }
+  static DialectRegistry registry() {
+    DialectRegistry dialects;
+    mlir::kiln::registerPipelineDialects(dialects);
+    return dialects;
+  }
+
+  std::vector<KernelRequest> parse(const std::string &text, const std::string &model) {
+    modules.push_back(parseSourceString<ModuleOp>(text, &context));
+    std::vector<KernelRequest> requests;
+    for (auto function : modules.back()->getOps<func::FuncOp>())
+      requests.push_back({function, &target, model + "_" + function.getName().str(), {}});
+    return requests;
+  }
+
+  FailureOr<std::vector<KernelObject>> compile(ArrayRef<KernelRequest> requests, KernelOptions options = {}) {
+    errors.clear();
+    events.clear();
+    options.progress = [&](const KernelProgress &progress) {
+      EXPECT_EQ(progress.done, events.size() + 1);
+      events.push_back(progress.kernel.symbol + (progress.isCached ? " cached" : ""));
+      total = progress.total;
+    };
+    llvm::raw_string_ostream stream(errors);
+    return compileKernels(requests, options, stream);
+  }
+
+  static std::vector<std::string> bytes(const std::vector<KernelObject> &objects) {
+    std::vector<std::string> list;
+    for (const KernelObject &object : objects)
+      list.push_back(object.object);
+    return list;
+  }
+
+  MLIRContext context;
+  FaultyTarget target;
+  std::vector<OwningOpRef<ModuleOp>> modules;
+  std::string errors;
+  std::vector<std::string> events;
+  size_t total = 0;
+};
+
+std::string fourKernels() {
+  return addKernel("k0", 40, 1) + addKernel("k1", 41, 2) + addKernel("k2", 40, 1) + addKernel("k3", 4, 3);
+}
+
+TEST_F(CompileKernels, GivesTheSameWhateverTheJobs) {
+  std::vector<KernelRequest> requests = parse(fourKernels(), "m");
+  auto one = compile(requests, {.workers = 1});
+  ASSERT_TRUE(succeeded(one)) << errors;
+  for (unsigned workers : {0, 2, 5}) {
+    auto many = compile(requests, {.workers = workers});
+    ASSERT_TRUE(succeeded(many)) << errors;
+    EXPECT_EQ(bytes(*one), bytes(*many)) << workers;
+  }
+  EXPECT_EQ(events.size(), 3u) << "k2 is k0";
+  EXPECT_EQ(total, 3u);
+  for (auto [request, object] : llvm::zip_equal(requests, *one)) {
+    EXPECT_EQ(object.strategy, "pointwise");
+    auto symbols = globalSymbols(object.object);
+    ASSERT_TRUE(!!symbols);
+    bool isFound = false;
+    for (const ObjectSymbol &symbol : *symbols) {
+      isFound |= symbol.defined && symbol.name == request.symbol;
+      EXPECT_TRUE(!symbol.defined || StringRef(symbol.name).starts_with(request.symbol)) << symbol.name;
+    }
+    EXPECT_TRUE(isFound) << request.symbol;
+    EXPECT_EQ(object.object.find("kiln_any_kernel"), std::string::npos) << "in " << request.symbol;
+  }
+}
+
+TEST_F(CompileKernels, NamesWhatFailedInTheOrderOfTheKernels) {
+  const std::string text = addKernel("k0", 4, 1) + addKernel("k1", 5, 1, "hang") + addKernel("k2", 6, 1, "crash") +
+                           addKernel("k3", 7, 1, "refuse") + addKernel("k4", 8, 1, "throw") +
+                           addKernel("k5", 9, 1, "warn");
+  std::vector<KernelRequest> requests = parse(text, "m");
+  std::string first;
+  for (unsigned workers : {1, 4}) {
+    EXPECT_TRUE(failed(compile(requests, {.workers = workers, .secondsLimit = 2})));
+    EXPECT_THAT(errors,
+                ::testing::MatchesRegex("error: kernel \"m_k1\" must be compiled within 2 seconds, and was not\n"
+                                        "Internal error, with words\n"
+                                        "error: the code generator crashed at kernel \"m_k2\": killed by signal "
+                                        "6 [(]Aborted[)]\n"
+                                        "[^\n]*error: target requires another kernel\n(.|\n)*"
+                                        "error: kernel \"m_k4\" cannot be compiled: thrown by the target\n"
+                                        "Warning: k5\n"));
+    EXPECT_EQ(events.size(), 6u) << "the others are tried";
+    if (workers == 1)
+      first = errors;
+    EXPECT_EQ(errors, first);
+  }
+}
+
+TEST_F(CompileKernels, PassesOnWhatAJobPrints) {
+  auto objects = compile(parse(addKernel("loud", 4, 1, "warn"), "m"));
+  EXPECT_TRUE(succeeded(objects));
+  EXPECT_EQ(errors, "Warning: loud\n");
+}
+
+TEST_F(CompileKernels, PrintsInOrder) {
+  std::vector<KernelRequest> requests = parse(fourKernels(), "m");
+  llvm::raw_string_ostream stream(errors);
+  auto texts = printKernels(requests, KernelText::Assembly, {.workers = 3}, stream);
+  ASSERT_TRUE(succeeded(texts)) << errors;
+  for (auto [request, text] : llvm::zip_equal(requests, *texts))
+    EXPECT_THAT(text, HasSubstr(".globl\t" + request.symbol + "\n"));
+}
+
+class CachedKernels : public CompileKernels {
+protected:
+  void SetUp() override {
+    std::string name = ::testing::TempDir() + "kiln-cache-XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+
+  size_t countCompiled() const {
+    return llvm::count_if(events, [](const std::string &event) { return !StringRef(event).ends_with(" cached"); });
+  }
+  std::string folder;
+};
+
+TEST_F(CachedKernels, ServeEveryModelOfTheSameKernel) {
+  ObjectCache cache(folder);
+  auto plain = compile(parse(fourKernels(), "m"));
+  auto first = compile(parse(fourKernels(), "m"), {.cache = &cache});
+  ASSERT_TRUE(succeeded(plain) && succeeded(first)) << errors;
+  EXPECT_EQ(countCompiled(), 3u);
+  auto second = compile(parse(fourKernels(), "m"), {.cache = &cache});
+  ASSERT_TRUE(succeeded(second)) << errors;
+  EXPECT_EQ(countCompiled(), 0u);
+  EXPECT_EQ(events.size(), 3u);
+  EXPECT_EQ(bytes(*plain), bytes(*first));
+  EXPECT_EQ(bytes(*plain), bytes(*second));
+  EXPECT_EQ((*second)[1].schedule, (*plain)[1].schedule);
+  EXPECT_EQ((*second)[1].strategy, (*plain)[1].strategy);
+  EXPECT_EQ((*second)[1].scratchBytes, (*plain)[1].scratchBytes);
+
+  // Another model, with other names, and one kernel that is new.
+  const std::string other = addKernel("alpha", 41, 2) + addKernel("beta", 43, 2);
+  auto others = compile(parse(other, "other"), {.cache = &cache}), fresh = compile(parse(other, "other"));
+  ASSERT_TRUE(succeeded(others) && succeeded(fresh)) << errors;
+  EXPECT_EQ(bytes(*others), bytes(*fresh));
+  auto again = compile(parse(addKernel("gamma", 43, 2), "third"), {.cache = &cache});
+  ASSERT_TRUE(succeeded(again)) << errors;
+  EXPECT_EQ(countCompiled(), 0u);
+}
+
+TEST_F(CachedKernels, AreThoseOfTheTargetAndTheSchedule) {
+  ObjectCache cache(folder);
+  std::vector<KernelRequest> requests = parse(addKernel("k", 4096, 2), "m");
+  ASSERT_TRUE(succeeded(compile(requests, {.cache = &cache}))) << errors;
+  FaultyTarget v2("x86-64-v2");
+  requests[0].target = &v2;
+  ASSERT_TRUE(succeeded(compile(requests, {.cache = &cache}))) << errors;
+  EXPECT_EQ(countCompiled(), 1u) << "of another target";
+  requests[0].point = SchedulePoint();
+  ASSERT_TRUE(succeeded(compile(requests, {.cache = &cache}))) << errors;
+  EXPECT_EQ(countCompiled(), 1u) << "at another point";
+  ASSERT_TRUE(succeeded(compile(requests, {.cache = &cache}))) << errors;
+  EXPECT_EQ(countCompiled(), 0u);
+}
+
+TEST_F(CachedKernels, AreCompiledAgainWhenDamaged) {
+  ObjectCache cache(folder);
+  auto first = compile(parse(fourKernels(), "m"), {.cache = &cache});
+  for (const auto &entry : std::filesystem::directory_iterator(folder))
+    std::filesystem::resize_file(entry.path(), 100);
+  auto second = compile(parse(fourKernels(), "m"), {.cache = &cache});
+  ASSERT_TRUE(succeeded(first) && succeeded(second)) << errors;
+  EXPECT_EQ(countCompiled(), 3u);
+  EXPECT_EQ(bytes(*first), bytes(*second));
+}
+
+// What failed is tried again.
+TEST_F(CachedKernels, AreThoseThatCompiled) {
+  ObjectCache cache(folder);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(failed(compile(parse(addKernel("k", 4, 1, "refuse"), "m"), {.cache = &cache})));
+    EXPECT_THAT(errors, HasSubstr("target requires another kernel"));
+  }
+}
+
+} // namespace
+
+} // namespace kiln
