@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Losses are logarithms of times over the best time at the same condition (extents and threads), so that they add up
+// along a way and their mean is the geometric mean.
+#include "compiler/schedule/Choose.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <cmath>
+
+namespace kiln {
+
+/// Beyond this distance of logarithms no shape is near: e^3 in one extent, or less in each of several.
+static constexpr double farthest = 3;
+/// What is assumed of the loss per distance before anything is known, and how many squared distances that counts for.
+static constexpr double usualSlope = 0.05, usualWeight = 1;
+/// The difference of a point's losses at two conditions, if no point was measured at both.
+static constexpr double usualDifference = 0.1;
+
+llvm::StringRef toString(Provenance provenance) {
+  switch (provenance) {
+  case Provenance::Exact:
+    return "exact";
+  case Provenance::Transferred:
+    return "transferred";
+  case Provenance::Default:
+    break;
+  }
+  return "default";
+}
+
+/// The distance of two numbers: of their logarithms where they are large, for all numbers.
+static double apart(int64_t a, int64_t b) { return std::abs(std::asinh(double(a)) - std::asinh(double(b))); }
+
+SchedulePoint snap(const SearchSpace &space, const SchedulePoint &point) {
+  SchedulePoint legal = presets(space);
+  for (const TuningParameter &parameter : space) {
+    auto wanted = point.find(parameter.key);
+    if (wanted == point.end())
+      continue;
+    auto distance = [&](int64_t value) { return apart(value, wanted->second); };
+    int64_t &nearest = legal[parameter.key];
+    nearest = parameter.values.front();
+    for (int64_t value : parameter.values)
+      if (distance(value) < distance(nearest) - 1e-12)
+        nearest = value;
+  }
+  return legal;
+}
+
+std::string tuningDigest(std::vector<std::string> lines) {
+  if (lines.empty())
+    return "none";
+  llvm::sort(lines);
+  lines.erase(llvm::unique(lines), lines.end());
+  return hashText(llvm::join(lines, "\n"), 16);
+}
+
+llvm::Expected<ScheduleChooser> ScheduleChooser::create(const TuningDatabase &database, const ChooseOptions &options) {
+  ScheduleChooser chooser;
+  chooser.threads = options.threads;
+  std::map<Machine, size_t> counts;
+  for (const auto &[of, result] : database.records())
+    counts[of.machine] += result.outcome == Outcome::Measured;
+  for (const auto &[machine, count] : counts)
+    if (llvm::StringRef(toString(machine)).contains(options.machine))
+      chooser.machines[machine.isa].push_back(machine);
+
+  auto list = [](const auto &range) {
+    return llvm::join(llvm::map_range(range, [](const auto &entry) { return toString(entry); }), ", ");
+  };
+  if (!options.machine.empty() && chooser.machines.empty()) {
+    std::vector<Machine> known;
+    for (const auto &[machine, count] : counts)
+      known.push_back(machine);
+    return llvm::createStringError(llvm::formatv("the tuning file has no machine \"{0}\"; it has: {1}", options.machine,
+                                                 known.empty() ? "none" : list(known)));
+  }
+  for (auto &[isa, machines] : chooser.machines) {
+    if (!options.machine.empty() && machines.size() > 1)
+      return llvm::createStringError(
+          llvm::formatv("machine \"{0}\" requires more of its name, it may be: {1}", options.machine, list(machines)));
+    llvm::stable_sort(machines, [&](const Machine &a, const Machine &b) { return counts[a] > counts[b]; });
+  }
+
+  for (const auto &[of, result] : database.records()) {
+    if (!llvm::is_contained(chooser.machines[of.machine.isa], of.machine))
+      continue;
+    Group &group = chooser.index[{of.machine, of.strategy}][of.structure][{of.shape, of.bounds}];
+    if (result.outcome != Outcome::Measured)
+      group.refused.insert(of.point);
+    else
+      group.conditions[{of.threads, of.extents}][of.point] = result;
+    if (result.isDefault)
+      group.preset = of.point;
+  }
+  return chooser;
+}
+
+bool ScheduleChooser::hasThreads(const Group &group) const {
+  return threads == 0 ||
+         llvm::any_of(group.conditions, [&](const auto &condition) { return condition.first.first == threads; });
+}
+
+/// The conditions that count: with the number of threads asked for, or the nearest one that was measured.
+std::vector<const std::pair<const ScheduleChooser::Condition, ScheduleChooser::Measurements> *>
+ScheduleChooser::relevant(const Group &group) const {
+  auto away = [&](int64_t count) { return threads == 0 ? 0 : std::abs(std::log(double(count) / double(threads))); };
+  double least = std::numeric_limits<double>::infinity();
+  for (const auto &condition : group.conditions)
+    least = std::min(least, away(condition.first.first));
+  std::vector<const std::pair<const Condition, Measurements> *> result;
+  for (const auto &condition : group.conditions)
+    if (away(condition.first.first) <= least)
+      result.push_back(&condition);
+  return result;
+}
+
+/// The points by their mean loss. What was not measured at a condition is predicted from the point's losses at the
+/// others and the mean difference that other points have between the two.
+std::vector<ScheduleChooser::Ranked>
+ScheduleChooser::rank(const Group &group, llvm::function_ref<bool(const SchedulePoint &)> isLegal) const {
+  std::vector<std::map<SchedulePoint, double>> losses;
+  std::set<SchedulePoint> points;
+  for (const auto *condition : relevant(group)) {
+    std::map<SchedulePoint, double> &at = losses.emplace_back();
+    double best = std::numeric_limits<double>::infinity();
+    for (const auto &[point, result] : condition->second)
+      if (!group.refused.count(point) && isLegal(point)) {
+        at[point] = std::log(result.microseconds);
+        best = std::min(best, at[point]);
+        points.insert(point);
+      }
+    for (auto &[point, loss] : at)
+      loss -= best;
+    if (at.empty())
+      losses.pop_back();
+  }
+
+  size_t count = losses.size();
+  std::vector<std::vector<double>> differences(count, std::vector<double>(count, usualDifference));
+  for (size_t a = 0; a < count; ++a)
+    for (size_t b = 0; b < count; ++b) {
+      double sum = 0;
+      size_t both = 0;
+      for (const auto &[point, loss] : losses[a])
+        if (auto other = losses[b].find(point); other != losses[b].end()) {
+          sum += std::abs(loss - other->second);
+          ++both;
+        }
+      if (both > 0)
+        differences[a][b] = sum / both;
+    }
+
+  std::vector<Ranked> ranked;
+  for (const SchedulePoint &point : points) {
+    double sum = 0;
+    for (size_t at = 0; at < count; ++at) {
+      if (auto known = losses[at].find(point); known != losses[at].end()) {
+        sum += known->second;
+        continue;
+      }
+      double predicted = 0;
+      size_t from = 0;
+      for (size_t other = 0; other < count; ++other)
+        if (auto known = losses[other].find(point); known != losses[other].end()) {
+          predicted += known->second + differences[other][at];
+          ++from;
+        }
+      sum += predicted / from;
+    }
+    ranked.push_back({sum / count, point});
+  }
+  llvm::sort(ranked);
+  return ranked;
+}
+
+static bool anyPoint(const SchedulePoint &) { return true; }
+
+double ScheduleChooser::distance(const Shape &from, const Shape &to, const Group &group) const {
+  double sum = 0;
+  if (from.first.size() != to.first.size() || from.second.size() != to.second.size())
+    return std::numeric_limits<double>::infinity();
+  for (auto [a, b] : llvm::zip_equal(from.first, to.first))
+    sum += apart(a, b);
+  for (auto [a, b] : llvm::zip_equal(from.second, to.second))
+    sum += apart(a.min, b.min) + apart(a.max, b.max);
+  if (threads != 0)
+    if (auto conditions = relevant(group); !conditions.empty())
+      sum += std::abs(std::log(double(conditions.front()->first.first) / double(threads)));
+  return sum;
+}
+
+/// Least squares through the origin over all pairs of shapes of a structure: what the best point of one lost at the
+/// other.
+double ScheduleChooser::lossPerDistance(const Structures &structures) const {
+  double products = usualSlope * usualWeight, squares = usualWeight;
+  for (const auto &[structure, groups] : structures) {
+    std::vector<std::tuple<const Shape *, const Group *, std::vector<Ranked>>> ranked;
+    for (const auto &[shape, group] : groups)
+      if (auto ranking = rank(group, anyPoint); !ranking.empty())
+        ranked.emplace_back(&shape, &group, std::move(ranking));
+    for (const auto &[fromShape, from, fromRanking] : ranked)
+      for (const auto &[toShape, to, toRanking] : ranked) {
+        auto lost = llvm::find_if(toRanking,
+                                  [&, &best = fromRanking.front().point](const Ranked &r) { return r.point == best; });
+        double away = distance(*fromShape, *toShape, *to);
+        if (from == to || lost == toRanking.end() || !std::isfinite(away))
+          continue;
+        products += away * lost->logLoss;
+        squares += away * away;
+      }
+  }
+  return products / squares;
+}
+
+/// The mean loss of the analytic default where it was measured: in this structure, else in all of the strategy.
+std::optional<double> ScheduleChooser::lossOfDefault(const Structures &structures, llvm::StringRef structure) const {
+  double sum = 0;
+  size_t count = 0;
+  auto add = [&](const std::map<Shape, Group> &groups) {
+    for (const auto &[shape, group] : groups)
+      if (group.preset)
+        for (const Ranked &ranked : rank(group, anyPoint))
+          if (ranked.point == *group.preset) {
+            sum += ranked.logLoss;
+            ++count;
+          }
+  };
+  if (auto own = structures.find(structure.str()); own != structures.end())
+    add(own->second);
+  if (count == 0)
+    for (const auto &[other, groups] : structures)
+      add(groups);
+  if (count == 0)
+    return std::nullopt;
+  return sum / count;
+}
+
+/// The lines of `of.point` in the group.
+void ScheduleChooser::takeRecords(ScheduleChoice &choice, const TuningCase &of, const Group &group) const {
+  TuningCase line = of;
+  for (const auto *condition : relevant(group))
+    if (auto found = condition->second.find(of.point); found != condition->second.end()) {
+      std::tie(line.threads, line.extents) = condition->first;
+      choice.records.push_back(toString(line, found->second));
+    }
+  llvm::sort(choice.records);
+}
+
+bool ScheduleChooser::takeExact(ScheduleChoice &choice, const KernelKey &key, const Schedulable &schedulable,
+                                const Machine &machine) const {
+  auto structures = index.find({machine, schedulable.strategy});
+  if (structures == index.end())
+    return false;
+  auto groups = structures->second.find(key.structure);
+  if (groups == structures->second.end())
+    return false;
+  auto group = groups->second.find({key.shape, key.bounds});
+  if (group == groups->second.end() || !hasThreads(group->second))
+    return false;
+  auto isLegal = [&](const SchedulePoint &point) {
+    std::string ignored;
+    return resolve(schedulable.space, &point, ignored).has_value();
+  };
+  std::vector<Ranked> ranked = rank(group->second, isLegal);
+  if (ranked.empty())
+    return false;
+  choice.provenance = Provenance::Exact;
+  choice.point =
+      snap(schedulable.space, ranked.front().point); // a parameter that is newer than the record gets its preset
+  choice.loss = std::expm1(ranked.front().logLoss);
+  takeRecords(choice,
+              {schedulable.strategy, key.structure, key.shape, key.bounds, machine, 1, {}, ranked.front().point},
+              group->second);
+  return true;
+}
+
+bool ScheduleChooser::takeNearest(ScheduleChoice &choice, const KernelKey &key, const Schedulable &schedulable,
+                                  const Machine &machine) const {
+  auto structures = index.find({machine, schedulable.strategy});
+  if (structures == index.end())
+    return false;
+  std::optional<double> lossByDefault = lossOfDefault(structures->second, key.structure);
+  if (lossByDefault && !choice.loss)
+    choice.loss = std::expm1(*lossByDefault);
+  auto groups = structures->second.find(key.structure);
+  if (groups == structures->second.end())
+    return false;
+
+  const Shape own{key.shape, key.bounds};
+  std::set<SchedulePoint> refused;
+  if (auto group = groups->second.find(own); group != groups->second.end())
+    refused = group->second.refused;
+  double least = farthest;
+  const std::pair<const Shape, Group> *nearest = nullptr;
+  SchedulePoint measured, snapped;
+  for (const auto &donor : groups->second) {
+    double away = distance(donor.first, own, donor.second);
+    if (away > least || (nearest && away == least))
+      continue;
+    for (const Ranked &ranked : rank(donor.second, anyPoint)) {
+      SchedulePoint point = snap(schedulable.space, ranked.point);
+      if (refused.count(point))
+        continue;
+      least = away;
+      nearest = &donor;
+      measured = ranked.point;
+      snapped = point;
+      break;
+    }
+  }
+  double predicted = lossPerDistance(structures->second) * least;
+  if (!nearest || (lossByDefault && *lossByDefault < predicted))
+    return false;
+  choice.provenance = Provenance::Transferred;
+  choice.point = snapped;
+  choice.loss = std::expm1(predicted);
+  choice.donor = toString(nearest->first.first) + " " + toString(nearest->first.second);
+  takeRecords(
+      choice,
+      {schedulable.strategy, key.structure, nearest->first.first, nearest->first.second, machine, 1, {}, measured},
+      nearest->second);
+  return true;
+}
+
+ScheduleChoice ScheduleChooser::choose(const KernelKey &key, const Schedulable &schedulable,
+                                       llvm::StringRef isa) const {
+  ScheduleChoice choice;
+  choice.point = presets(schedulable.space);
+  auto preferred = machines.find(isa.str());
+  if (preferred == machines.end())
+    return choice;
+  for (const Machine &machine : preferred->second)
+    if (takeExact(choice, key, schedulable, machine))
+      return choice;
+  for (const Machine &machine : preferred->second)
+    if (takeNearest(choice, key, schedulable, machine))
+      return choice;
+  return choice;
+}
+
+} // namespace kiln
