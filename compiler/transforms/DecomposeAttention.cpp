@@ -44,8 +44,7 @@ public:
       return SmallVector<Value>{arith::MaximumFOp::create(b, max[0], b.load(masked, b.loops()))};
     })[0];
     Value weights = kernel.createParallel(loops, element, [&](ElementBuilder &b) -> Value {
-      Value max = b.load(maxima, rowOf(b));
-      return math::ExpOp::create(b, Value(arith::SubFOp::create(b, b.load(masked, b.loops()), max)));
+      return b.expBelow(b.load(masked, b.loops()), b.load(maxima, rowOf(b)));
     });
     Value sums = kernel.createReduction(loops, batchRank + 2, zero(), [&](ElementBuilder &b, ValueRange sum) {
       return SmallVector<Value>{arith::AddFOp::create(b, sum[0], b.load(weights, b.loops()))};

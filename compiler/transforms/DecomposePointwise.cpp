@@ -33,15 +33,15 @@ static Value createOnePlusExp(ElementBuilder &b, Value x) {
   return arith::AddFOp::create(b, exp, b.constant(x.getType(), 1));
 }
 
-/// x / 2 * (1 + y)
-static Value createHalfTimesOnePlus(ElementBuilder &b, Value x, Value y) {
-  Value half = arith::MulFOp::create(b, x, b.constant(x.getType(), 0.5));
-  return arith::MulFOp::create(b, half, Value(arith::AddFOp::create(b, y, b.constant(x.getType(), 1))));
+/// x * (1/2 + y / 2). Of x / 2 * (1 + y) a code generator makes (x + x * y) / 2, which overflows for the largest x.
+static Value createMean(ElementBuilder &b, Value x, Value y) {
+  Value half = b.constant(x.getType(), 0.5);
+  return arith::MulFOp::create(b, x, Value(arith::AddFOp::create(b, Value(arith::MulFOp::create(b, y, half)), half)));
 }
 
 static Value createGelu(ElementBuilder &b, Value x) {
   Value scaled = arith::MulFOp::create(b, x, b.constant(x.getType(), 0.70710678118654752440)); // sqrt(1/2)
-  return createHalfTimesOnePlus(b, x, math::ErfOp::create(b, scaled));
+  return createMean(b, x, math::ErfOp::create(b, scaled));
 }
 
 static Value createGeluTanh(ElementBuilder &b, Value x) {
@@ -50,7 +50,7 @@ static Value createGeluTanh(ElementBuilder &b, Value x) {
   Value cubic = arith::AddFOp::create(b, Value(arith::MulFOp::create(b, square, b.constant(type, 0.044715))),
                                       b.constant(type, 1));
   Value scaled = arith::MulFOp::create(b, x, b.constant(type, 0.79788456080286535588)); // sqrt(2 / pi)
-  return createHalfTimesOnePlus(b, x, math::TanhOp::create(b, Value(arith::MulFOp::create(b, scaled, cubic))));
+  return createMean(b, x, math::TanhOp::create(b, Value(arith::MulFOp::create(b, scaled, cubic))));
 }
 
 Value evaluatePointwise(ElementBuilder &b, Operation *op, ArrayRef<Coordinate> at) {

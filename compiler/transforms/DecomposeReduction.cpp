@@ -132,9 +132,6 @@ SmallVector<Value> decomposeReduction(KernelBuilder &kernel, Operation *op) {
     kernel.setTensor(op->getResult(0), result);
     return {result};
   };
-  auto expOfDifference = [&](ElementBuilder &b, Value x, Value max, const Coordinates &row) -> Value {
-    return math::ExpOp::create(b, Value(arith::SubFOp::create(b, x, b.load(max, row))));
-  };
   return TypeSwitch<Operation *, SmallVector<Value>>(op)
       .Case([&](LayerNormOp norm) -> SmallVector<Value> {
         Value mean = reducer.mean(reducer.sum(self));
@@ -151,7 +148,7 @@ SmallVector<Value> decomposeReduction(KernelBuilder &kernel, Operation *op) {
       .Case([&](SoftmaxOp) -> SmallVector<Value> {
         Value max = reducer.max();
         Value exps = kernel.createParallel(reducer.extents, reducer.element(), [&](ElementBuilder &b) {
-          return expOfDifference(b, b.read(op->getOperand(0), b.loops()), max, reducer.row(b));
+          return b.expBelow(b.read(op->getOperand(0), b.loops()), b.load(max, reducer.row(b)));
         });
         AxisReducer ofExps(reducer);
         ofExps.x = exps;
@@ -163,7 +160,7 @@ SmallVector<Value> decomposeReduction(KernelBuilder &kernel, Operation *op) {
       })
       .Case([&](LogSoftmaxOp) -> SmallVector<Value> {
         Value max = reducer.max();
-        Value sum = reducer.sum([&](ElementBuilder &b, Value x) { return expOfDifference(b, x, max, reducer.row(b)); });
+        Value sum = reducer.sum([&](ElementBuilder &b, Value x) { return b.expBelow(x, b.load(max, reducer.row(b))); });
         // Apart: beside a large maximum their sum would lose the logarithm.
         return {max,
                 reducer.perRow(sum, [](ElementBuilder &b, Value sum) -> Value { return math::LogOp::create(b, sum); })};

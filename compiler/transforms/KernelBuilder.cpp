@@ -268,6 +268,12 @@ Value ElementBuilder::load(Value tensor, ArrayRef<Coordinate> at) {
   return block->insertArgument(inputs.size() - 1, type.getElementType(), getLoc());
 }
 
+Value ElementBuilder::expBelow(Value x, Value max) {
+  auto exp = math::ExpOp::create(*this, Value(arith::SubFOp::create(*this, x, max)));
+  exp->setAttr("kiln.nonpositive", getUnitAttr());
+  return exp;
+}
+
 Coordinate ElementBuilder::shift(const Coordinate &coordinate, int64_t by) {
   if (by == 0)
     return coordinate;

@@ -111,6 +111,9 @@ public:
   /// All loops, as coordinates.
   Coordinates loops();
 
+  /// e^(x - max) for an x that is not above max, said by the attribute kiln.nonpositive of the math.exp.
+  Value expBelow(Value x, Value max);
+
   Value constant(Type type, double value) { return kernel.createConstant(type, value); }
   /// The coordinate as a value of type index.
   Value toIndex(const Coordinate &coordinate);

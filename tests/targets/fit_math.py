@@ -70,7 +70,7 @@ def main():
     show("(sin(x) / x - 1) / x^2", *polynomial(u, 2, (np.sin(x) / x - 1) / u, u * x / np.sin(x)))
     show("(cos(x) - 1 + x^2 / 2) / x^4", *polynomial(u, 2, (np.cos(x) - 1 + u / 2) / u**2, u * u / np.cos(x)))
     show("tanh", *odd_rational(np.tanh, 9.0, 5, 4))
-    show("erf", *odd_rational(np.vectorize(math.erf), 4.0, 5, 5))
+    show("erf", *odd_rational(np.vectorize(math.erf), 3.6, 4, 5))
 
 
 if __name__ == "__main__":
