@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layer norm, softmax and GELU over rows, once in the caches and once in memory: each reads and writes every number
-// once, so a copy of as many bytes is the limit.
+// Norms, softmax, GELU, a gate of two tensors and a look-up of rows, in the caches and in memory: each reads and writes
+// every number once, so a copy of as many bytes is the limit.
 #include "benchmarks/peers/Peers.h"
 #include "benchmarks/support/Library.h"
 #include "benchmarks/support/Register.h"
@@ -12,10 +12,16 @@ namespace kiln::bench {
 
 namespace {
 
+struct Inputs {
+  std::vector<float> x, z;
+  std::vector<std::int32_t> tokens;
+};
+
 struct Case {
   const char *name;
   int rows, columns;
-  kiln_status_t (*call)(const norm_t *, const kiln_call_t *, std::int64_t, const float *, float *);
+  int streams; // tensors of rows x columns that are read or written
+  kiln_status_t (*call)(const norm_t *, const kiln_call_t *, std::int64_t rows, const Inputs &, float *y);
   std::size_t (*arenaBytes)(int workers);
   std::vector<Contender> (*ways)(Peer &, const Rows &, std::span<const float> weight, std::span<const float> bias);
 };
@@ -30,35 +36,49 @@ std::vector<Contender> softmax(Peer &peer, const Rows &rows, std::span<const flo
 std::vector<Contender> gelu(Peer &peer, const Rows &rows, std::span<const float>, std::span<const float>) {
   return peer.gelu(rows);
 }
+std::vector<Contender> none(Peer &, const Rows &, std::span<const float>, std::span<const float>) { return {}; }
 
-#define KILN_ENTRY(entry, ENTRY) norm_##entry, [](int workers) { return NORM_##ENTRY##_ARENA_BYTES(workers); }
+#define KILN_ENTRY(entry, ENTRY, ...)                                                                                  \
+  [](const norm_t *model, const kiln_call_t *call, std::int64_t rows, const Inputs &in, float *y) {                    \
+    return norm_##entry(model, call, rows, __VA_ARGS__, y);                                                            \
+  },                                                                                                                   \
+      [](int workers) { return NORM_##ENTRY##_ARENA_BYTES(workers); }
 constexpr Case cases[] = {
-    {"layer_norm", 128, 768, KILN_ENTRY(layer_norm, LAYER_NORM), layerNorm},
-    {"layer_norm", 16384, 768, KILN_ENTRY(layer_norm, LAYER_NORM), layerNorm},
-    {"softmax", 512, 512, KILN_ENTRY(softmax, SOFTMAX), softmax},
-    {"softmax", 16384, 512, KILN_ENTRY(softmax, SOFTMAX), softmax},
-    {"gelu", 128, 3072, KILN_ENTRY(gelu, GELU), gelu},
-    {"gelu", 4096, 3072, KILN_ENTRY(gelu, GELU), gelu},
+    {"layer_norm", 128, 768, 2, KILN_ENTRY(layer_norm, LAYER_NORM, in.x.data()), layerNorm},
+    {"layer_norm", 16384, 768, 2, KILN_ENTRY(layer_norm, LAYER_NORM, in.x.data()), layerNorm},
+    {"rms_norm", 128, 768, 2, KILN_ENTRY(rms_norm, RMS_NORM, in.x.data()), none},
+    {"rms_norm", 16384, 768, 2, KILN_ENTRY(rms_norm, RMS_NORM, in.x.data()), none},
+    {"softmax", 512, 512, 2, KILN_ENTRY(softmax, SOFTMAX, in.x.data()), softmax},
+    {"softmax", 16384, 512, 2, KILN_ENTRY(softmax, SOFTMAX, in.x.data()), softmax},
+    {"gelu", 128, 3072, 2, KILN_ENTRY(gelu, GELU, in.x.data()), gelu},
+    {"gelu", 4096, 3072, 2, KILN_ENTRY(gelu, GELU, in.x.data()), gelu},
+    {"gate", 128, 3072, 3, KILN_ENTRY(gate, GATE, in.x.data(), in.z.data()), none},
+    {"gate", 4096, 3072, 3, KILN_ENTRY(gate, GATE, in.x.data(), in.z.data()), none},
+    {"embedding", 128, 768, 2, KILN_ENTRY(embedding, EMBEDDING, in.tokens.data()), none},
+    {"embedding", 16384, 768, 2, KILN_ENTRY(embedding, EMBEDDING, in.tokens.data()), none},
 };
 #undef KILN_ENTRY
 
 void run(benchmark::State &state, const Threads &threads, const Case &c) {
   static const auto model = makeModel<norm::Model>({NORM_WEIGHTS(KILN_BENCH_WEIGHT)});
   std::size_t count = static_cast<std::size_t>(c.rows) * c.columns;
-  std::vector<float> x = makeInput("x", count), y(count);
+  Inputs inputs{makeInput("x", count), makeInput("z", count), {}};
+  for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(c.rows); ++i)
+    inputs.tokens.push_back(static_cast<std::int32_t>(i * 7919u % 30522u)); // rows far apart
+  std::vector<float> y(count);
   std::vector<float> weight = makeWeight("norm.weight", {c.columns}), bias = makeWeight("norm.bias", {c.columns});
 
   std::vector<Contender> contenders;
   contenders.push_back(ours(threads, c.arenaBytes(threads.count()), y, [&](const kiln_call_t &call) {
-    return c.call(model->get(), &call, c.rows, x.data(), y.data());
+    return c.call(model->get(), &call, c.rows, inputs, y.data());
   }));
   auto peers = installedPeers();
   for (const auto &peer : peers) {
     peer->setThreads(threads.count());
-    for (Contender &way : c.ways(*peer, {c.rows, c.columns, x}, weight, bias))
+    for (Contender &way : c.ways(*peer, {c.rows, c.columns, inputs.x}, weight, bias))
       contenders.push_back(std::move(way));
   }
-  double bytes = 8.0 * static_cast<double>(count);
+  double bytes = 4.0 * c.streams * static_cast<double>(count);
   compare(state, threads, {Unit::GigabytesPerSecond, bytes, 0, 0, bytes}, std::move(contenders));
 }
 

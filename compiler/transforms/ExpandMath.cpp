@@ -94,7 +94,7 @@ public:
   }
 
   Value tanh(Value x) {
-    Value u = mul(x, x);
+    Value u = square(x);
     Value p = polynomial(u, {1.0, 0.13680855929851532, 0.0038695072289556265, 2.8031297915731557e-05,
                              3.0642500092881164e-08, -1.224622833695399e-11});
     Value q =
@@ -103,7 +103,7 @@ public:
   }
 
   Value erf(Value x) {
-    Value u = mul(x, x);
+    Value u = square(x);
     Value p = polynomial(u, {1.1283791065216064, 0.2563401162624359, 0.058950651437044144, 0.006027443800121546,
                              0.00022918180911801755});
     Value q = polynomial(u, {1.0, 0.5605054497718811, 0.1390964388847351, 0.01943019963800907, 0.0015243671368807554,
@@ -147,6 +147,9 @@ private:
   Value strictAdd(Value x, Value y) { return strict<arith::AddFOp>(x, y); }
   Value strictSub(Value x, Value y) { return strict<arith::SubFOp>(x, y); }
   Value strictMul(Value x, Value y) { return strict<arith::MulFOp>(x, y); }
+
+  /// Strict: of a factor in x a code generator would make one more product in every step of a polynomial.
+  Value square(Value x) { return strictMul(x, x); }
 
   Value atMost(Value x, double high) { return arith::MinimumFOp::create(b, x, constant(high)); }
 
