@@ -96,6 +96,10 @@ std::string writeCHeader(const ModelInterface &model, const std::vector<Variant>
   text += fmt::format("/* Instruction sets in the archive; the best one that the CPU has is used. */\n"
                       "#define {}_ISAS \"{}\"\n#define {}_ARENA_ALIGNMENT KILN_ARENA_ALIGNMENT\n",
                       macro, isas, macro);
+  text +=
+      fmt::format("/* Changes with the measurements that the kernels' schedules rest on; \"none\": there are none. */\n"
+                  "#define {}_TUNING_DIGEST \"{}\"\n",
+                  macro, tuningDigest(variants));
   for (size_t i = 0; i < model.entries.size(); ++i)
     text += entryConstants(model, variants, i);
   text += "\n" + weightTable(model);

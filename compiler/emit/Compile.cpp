@@ -77,6 +77,8 @@ struct TargetModule {
   llvm::StringMap<KernelObject> kernels; // by the name of the function
 };
 
+bool isKernel(func::FuncOp function) { return function->hasAttr(mlir::kiln::kernelAttrName); }
+
 class ModelCompiler {
 public:
   ModelCompiler(const Graph &graph, const CompileOptions &options, raw_ostream &errors)
@@ -87,6 +89,7 @@ public:
 private:
   LogicalResult lower(StringRef targetName, TargetModule &lowered);
   std::vector<KernelRequest> requestKernels(MutableArrayRef<TargetModule> modules);
+  LogicalResult chooseSchedules(MutableArrayRef<TargetModule> modules);
   LogicalResult printKernels(MutableArrayRef<TargetModule> modules);
   LogicalResult compileKernels(MutableArrayRef<TargetModule> modules);
   LogicalResult dumpKernels(ArrayRef<KernelRequest> requests);
@@ -122,12 +125,30 @@ private:
   llvm::Module hostModule;
 };
 
+/// Makes the variants, with a summary of each kernel that lacks what compiling tells.
+LogicalResult ModelCompiler::chooseSchedules(MutableArrayRef<TargetModule> modules) {
+  llvm::Expected<ScheduleChooser> chooser = loadChooser(options.tuning);
+  if (!chooser)
+    return fail(chooser.takeError());
+  for (TargetModule &lowered : modules) {
+    Variant &variant =
+        report.variants.emplace_back(Variant{lowered.target->name().str(), lowered.target->isa(), {}, 0, {}, {}});
+    for (auto function : llvm::make_filter_range(lowered.module->getOps<func::FuncOp>(), isKernel)) {
+      variant.kernels.push_back(chooseSchedule(*chooser, *lowered.target, function));
+      variant.kernels.back().symbol = kernelSymbol(*lowered.target, function.getName());
+    }
+  }
+  if (std::string untuned = findUntuned(report.variants, options.tuning); !untuned.empty())
+    return fail(untuned);
+  return success();
+}
+
 std::vector<KernelRequest> ModelCompiler::requestKernels(MutableArrayRef<TargetModule> modules) {
   std::vector<KernelRequest> requests;
-  for (TargetModule &lowered : modules)
-    for (auto function : lowered.module->getOps<func::FuncOp>())
-      if (function->hasAttr("kiln.kernel"))
-        requests.push_back({function, lowered.target.get(), kernelSymbol(*lowered.target, function.getName()), {}});
+  for (auto [lowered, variant] : llvm::zip_equal(modules, report.variants))
+    for (auto [function, kernel] :
+         llvm::zip_equal(llvm::make_filter_range(lowered.module->getOps<func::FuncOp>(), isKernel), variant.kernels))
+      requests.push_back({function, lowered.target.get(), kernel.symbol, kernel.schedule});
   return requests;
 }
 
@@ -164,19 +185,16 @@ LogicalResult ModelCompiler::compileKernels(MutableArrayRef<TargetModule> module
   if (!options.dumpDirectory.empty() && failed(dumpKernels(requests)))
     return failure();
   size_t next = 0;
-  for (TargetModule &lowered : modules) {
-    Variant &variant =
-        report.variants.emplace_back(Variant{lowered.target->name().str(), lowered.target->isa(), {}, 0, {}, {}});
-    for (; next < requests.size() && requests[next].target == lowered.target.get(); ++next) {
-      KernelObject &kernel = (*objects)[next];
+  for (auto [lowered, variant] : llvm::zip_equal(modules, report.variants))
+    for (KernelSummary &summary : variant.kernels) {
+      KernelObject &kernel = (*objects)[next++];
       llvm::Expected<uint64_t> bytes = textBytes(kernel.object);
       if (!bytes)
         return fail(bytes.takeError());
-      variant.kernels.push_back({requests[next].symbol, kernel.strategy, kernel.schedule, *bytes});
-      members.push_back({requests[next].symbol + ".o", kernel.object});
-      lowered.kernels[requests[next].function.getName()] = std::move(kernel);
+      summary.textBytes = *bytes;
+      members.push_back({summary.symbol + ".o", kernel.object});
+      lowered.kernels[summary.function] = std::move(kernel);
     }
-  }
   return success();
 }
 
@@ -375,6 +393,8 @@ FailureOr<CompileReport> ModelCompiler::run() {
   }
   if (options.form == EmitForm::Ir || options.form == EmitForm::Linalg)
     return std::move(report);
+  if (failed(chooseSchedules(modules)))
+    return failure();
   if (options.form == EmitForm::Stmt || options.form == EmitForm::Assembly) {
     if (failed(printKernels(modules)))
       return failure();

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "compiler/emit/CompileKernels.h"
-#include "compiler/emit/Interface.h"
+#include "compiler/emit/Schedules.h"
 
 #include "mlir/Support/LLVM.h"
 #include <optional>
@@ -24,6 +24,7 @@ struct CompileOptions {
   std::string dumpDirectory; // not empty: every stage of the IR goes there
   EmitForm form = EmitForm::Library;
   std::optional<uint64_t> maxTextBytes, maxArenaBytes; // budgets: exceeding one is an error
+  TuningOptions tuning;
   /// How kernels are compiled, but for the cache, which is in `cacheFolder`, if that is not empty.
   KernelOptions kernels;
   std::string cacheFolder;

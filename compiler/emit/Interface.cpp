@@ -127,6 +127,14 @@ ModelInterface describeInterface(const Graph &graph, std::string name) {
   return model;
 }
 
+std::string tuningDigest(const std::vector<Variant> &variants) {
+  std::vector<std::string> lines;
+  for (const Variant &variant : variants)
+    for (const KernelSummary &kernel : variant.kernels)
+      lines.insert(lines.end(), kernel.choice.records.begin(), kernel.choice.records.end());
+  return tuningDigest(std::move(lines));
+}
+
 void unfoldNestedStacks(ModelInterface &model, std::vector<Variant> &variants) {
   std::vector<WeightInterface> weights;
   std::vector<std::vector<WeightPlacement>> placements(variants.size());

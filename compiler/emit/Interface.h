@@ -5,6 +5,7 @@
 // written from this.
 #pragma once
 
+#include "compiler/schedule/Choose.h"
 #include "kiln/graph.h"
 #include "targets/target.h"
 #include <cstdint>
@@ -65,6 +66,9 @@ struct WeightPlacement {
 
 /// A kernel of one instruction set, for the manifest and `kiln inspect`.
 struct KernelSummary {
+  std::string function; // its name in the module
+  KernelKey key;
+  ScheduleChoice choice;
   std::string symbol;
   std::string strategy;
   SchedulePoint schedule;
@@ -86,6 +90,9 @@ struct Variant {
   std::vector<EntryCode> entries;
   std::vector<KernelSummary> kernels;
 };
+
+/// Of the measurements that the schedules of all variants rest on; "none" if all are analytic defaults.
+std::string tuningDigest(const std::vector<Variant> &variants);
 
 /// An arena for `workers` workers holds fixed + workers * perWorker bytes; the maximum over the variants. The formula
 /// is that of kiln_arena_bytes in runtime/src/model.h.

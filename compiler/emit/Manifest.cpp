@@ -3,6 +3,7 @@
 
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
+#include <cmath>
 
 using namespace llvm;
 
@@ -31,6 +32,22 @@ static json::Object entryJson(const EntryInterface &entry, const std::vector<Var
                       {"arena_bytes", json::Object{{"fixed", arena.fixed}, {"per_worker", arena.perWorker}}}};
 }
 
+static json::Object kernelJson(const KernelSummary &kernel) {
+  json::Object result{{"symbol", kernel.symbol},
+                      {"strategy", kernel.strategy},
+                      {"structure", kernel.key.structure},
+                      {"shape", toString(kernel.key.shape)},
+                      {"bounds", toString(kernel.key.bounds)},
+                      {"schedule", toString(kernel.schedule)},
+                      {"provenance", toString(kernel.choice.provenance)},
+                      {"text_bytes", kernel.textBytes}};
+  if (kernel.choice.loss)
+    result["predicted_loss"] = std::round(*kernel.choice.loss * 1000) / 1000;
+  if (!kernel.choice.donor.empty())
+    result["transferred_from"] = kernel.choice.donor;
+  return result;
+}
+
 static json::Object variantJson(const ModelInterface &model, const Variant &variant) {
   json::Array weights, kernels, entries;
   for (size_t i = 0; i < model.weights.size(); ++i) {
@@ -43,10 +60,7 @@ static json::Object variantJson(const ModelInterface &model, const Variant &vari
                                    {"shift", at.shift}});
   }
   for (const KernelSummary &kernel : variant.kernels)
-    kernels.push_back(json::Object{{"symbol", kernel.symbol},
-                                   {"strategy", kernel.strategy},
-                                   {"schedule", toString(kernel.schedule)},
-                                   {"text_bytes", kernel.textBytes}});
+    kernels.push_back(kernelJson(kernel));
   for (size_t i = 0; i < variant.entries.size(); ++i)
     entries.push_back(json::Object{{"name", model.entries[i].name},
                                    {"plan_bytes", variant.entries[i].planBytes},
@@ -71,8 +85,9 @@ std::string writeManifest(const ModelInterface &model, const std::vector<Variant
   for (const Variant &variant : variants)
     targets.push_back(variantJson(model, variant));
   json::Object manifest{{"kiln_abi_version", 1},          {"name", model.name},
-                        {"parameters", model.parameters}, {"entries", std::move(entries)},
-                        {"weights", std::move(weights)},  {"targets", std::move(targets)}};
+                        {"parameters", model.parameters}, {"tuning_digest", tuningDigest(variants)},
+                        {"entries", std::move(entries)},  {"weights", std::move(weights)},
+                        {"targets", std::move(targets)}};
   std::string text;
   raw_string_ostream out(text);
   out << formatv("{0:2}", json::Value(std::move(manifest))) << "\n";

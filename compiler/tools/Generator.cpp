@@ -15,9 +15,10 @@ namespace kiln {
 
 /// One line that is rewritten on a terminal, silent elsewhere; with `isVerbose` a line a kernel.
 static void showProgress(const KernelProgress &progress, bool isVerbose) {
-  const std::string line = fmt::format("[{}/{}] {} {} {}", progress.done, progress.total,
-                                       progress.kernel.target->name().str(), mlir::func::FuncOp(progress.kernel.function).getName().str(),
-                                       progress.isCached ? "cached" : fmt::format("{:.2f} s", progress.seconds));
+  const std::string line =
+      fmt::format("[{}/{}] {} {} {}", progress.done, progress.total, progress.kernel.target->name().str(),
+                  mlir::func::FuncOp(progress.kernel.function).getName().str(),
+                  progress.isCached ? "cached" : fmt::format("{:.2f} s", progress.seconds));
   if (isVerbose)
     fmt::print(stderr, "{}\n", line);
   else if (isatty(STDERR_FILENO))
@@ -30,12 +31,22 @@ struct CommandOptions {
   bool isVerbose = false, showsTimes = false, isCacheless = false;
 };
 
+static void addTuningOptions(CLI::App &app, TuningOptions &options) {
+  app.add_option("--tuning", options.file, "file of measurements that schedules are chosen by");
+  app.add_option("--machine", options.choose.machine,
+                 "count measurements of this machine only; any part of its name in the file that no other has");
+  app.add_option("--threads", options.choose.threads,
+                 "threads that the library will be called with; 0: what is best on the average of those measured")
+      ->check(CLI::Range(0, 1024));
+}
+
 static void addCompileOptions(CLI::App &app, CompileOptions &options, CommandOptions &command) {
   app.add_option("--name", options.name, "prefix of every symbol, and name of the library")->capture_default_str();
   app.add_option("--target", options.targets, "instruction sets to put in the archive, best first")
       ->delimiter(',')
       ->check(CLI::IsMember(cpuTargetNames()))
       ->capture_default_str();
+  addTuningOptions(app, options.tuning);
   app.add_option("--dump-ir", options.dumpDirectory, "write the IR after each stage to this folder");
   app.add_option("-j,--jobs", options.kernels.workers, "kernels compiled at a time; 0: as many as there are CPUs")
       ->check(CLI::Range(0, 1024))
@@ -116,8 +127,8 @@ static int runInspect(const Graph &graph, CompileOptions options, const CommandO
   if (show.schedule)
     for (const Variant &variant : report->variants)
       for (const KernelSummary &kernel : variant.kernels)
-        fmt::print("{}  {}  {}  {} bytes\n", kernel.symbol, kernel.strategy, toString(kernel.schedule),
-                   kernel.textBytes);
+        fmt::print("{}  {}  {}  {}  {} bytes\n", kernel.symbol, kernel.strategy, toString(kernel.schedule),
+                   describeChoice(kernel.choice), kernel.textBytes);
   if (show.manifest)
     fmt::print("{}", writeManifest(report->model, report->variants));
   if (command.showsTimes)
@@ -131,6 +142,7 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   CompileOptions options;
   options.name = name;
   options.targets = {"x86-64-v4", "x86-64-v3"};
+  options.tuning.command = argv[0];
   options.cacheFolder = ObjectCache::defaultFolder();
   CommandOptions command;
 
@@ -142,6 +154,7 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
                                               {"asm", EmitForm::Assembly},    {"obj", EmitForm::Objects}};
   compile->add_option("--emit", options.form, "print a stage instead: ir, linalg, stmt or asm; obj writes the objects")
       ->transform(CLI::CheckedTransformer(forms, CLI::ignore_case));
+  compile->add_flag("--require-tuned", options.tuning.isRequired, "fail unless each kernel was measured");
   compile->add_option("--max-text-bytes", options.maxTextBytes, "fail if the archive's code is larger")
       ->check(CLI::NonNegativeNumber);
   compile

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/emit/Schedules.h"
+
+#include <fmt/format.h>
+
+namespace kiln {
+
+llvm::Expected<ScheduleChooser> loadChooser(const TuningOptions &options) {
+  if (options.file.empty()) {
+    if (options.isRequired)
+      return llvm::createStringError(
+          "measured schedules are required, but there is no tuning file; name one with --tuning");
+    if (!options.choose.machine.empty())
+      return llvm::createStringError("a machine requires a tuning file that names it, with --tuning");
+    return ScheduleChooser();
+  }
+  llvm::Expected<TuningDatabase> database = TuningDatabase::load(options.file);
+  if (!database)
+    return database.takeError();
+  llvm::Expected<ScheduleChooser> chooser = ScheduleChooser::create(*database, options.choose);
+  if (!chooser)
+    return llvm::createStringError(options.file + ": " + llvm::toString(chooser.takeError()));
+  return chooser;
+}
+
+KernelSummary chooseSchedule(const ScheduleChooser &chooser, const Target &target, mlir::func::FuncOp kernel) {
+  KernelSummary summary;
+  summary.function = kernel.getName().str();
+  summary.key = keyOf(kernel);
+  Schedulable schedulable = target.describe(kernel);
+  summary.strategy = schedulable.strategy;
+  summary.choice = chooser.choose(summary.key, schedulable, target.name());
+  summary.schedule = summary.choice.point;
+  return summary;
+}
+
+std::string describeChoice(const ScheduleChoice &choice) {
+  auto percent = [&] { return fmt::format("{:.1f} %", *choice.loss * 100); };
+  switch (choice.provenance) {
+  case Provenance::Exact:
+    return *choice.loss < 0.0005 ? "exact" : "exact, loss " + percent();
+  case Provenance::Transferred:
+    return "transferred from " + choice.donor + ", predicted loss " + percent();
+  case Provenance::Default:
+    break;
+  }
+  return choice.loss ? "default, predicted loss " + percent() : "default";
+}
+
+/// A word of a command for the shell.
+static std::string quoted(const std::string &word) {
+  const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+=:,@%";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos)
+    return word;
+  std::string text = "'";
+  for (char c : word)
+    text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+std::string tuneCommand(const TuningOptions &options, llvm::StringRef target) {
+  std::string threads = options.choose.threads > 0 ? fmt::format(" --threads {}", options.choose.threads) : "";
+  return fmt::format("{} tune --tuning {} --target {}{}", quoted(options.command), quoted(options.file), target.str(),
+                     threads);
+}
+
+std::string findUntuned(const std::vector<Variant> &variants, const TuningOptions &options) {
+  std::string lines, commands;
+  size_t count = 0;
+  for (const Variant &variant : variants) {
+    size_t before = count;
+    for (const KernelSummary &kernel : variant.kernels)
+      if (kernel.choice.provenance != Provenance::Exact) {
+        lines += fmt::format("\n  {} {}: {} {} {} {}, {}", variant.target, kernel.function, kernel.strategy,
+                             kernel.key.structure, toString(kernel.key.shape), toString(kernel.key.bounds),
+                             describeChoice(kernel.choice));
+        ++count;
+      }
+    if (count > before)
+      commands += "\n  " + tuneCommand(options, variant.target);
+  }
+  if (!options.isRequired || count == 0)
+    return "";
+  return fmt::format(
+      "every kernel requires a measured schedule in the tuning file \"{}\", and {} {} none:{}\nmeasure {} "
+      "with:{}",
+      options.file, count, count == 1 ? "has" : "have", lines, count == 1 ? "it" : "them", commands);
+}
+
+} // namespace kiln

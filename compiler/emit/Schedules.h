@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a build gets its schedules: the options that name a tuning file, and the words about what was chosen.
+#pragma once
+
+#include "compiler/emit/Interface.h"
+
+namespace kiln {
+
+struct TuningOptions {
+  std::string file; // empty: analytic defaults
+  ChooseOptions choose;
+  bool isRequired = false; // fail unless each kernel was measured
+  std::string command;     // that starts the generator, for advice
+};
+
+/// Reads the file, if there is one.
+llvm::Expected<ScheduleChooser> loadChooser(const TuningOptions &options);
+
+/// The kernel's strategy, key and schedule; the symbol and what compiling tells are left empty.
+KernelSummary chooseSchedule(const ScheduleChooser &chooser, const Target &target, mlir::func::FuncOp kernel);
+
+/// "exact, loss 2.0 %", "transferred from 768x768 1..1024, predicted loss 3.1 %", "default".
+std::string describeChoice(const ScheduleChoice &choice);
+
+/// The command that measures a target's kernels.
+std::string tuneCommand(const TuningOptions &options, llvm::StringRef target);
+
+/// If the options require measured schedules: what lacks one, and what to do about it. Nothing if none does.
+std::string findUntuned(const std::vector<Variant> &variants, const TuningOptions &options);
+
+} // namespace kiln
