@@ -1,65 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commands as a user types them: what they refuse, with the exit status and the words, and what they write.
+#include "command.h"
+
 #include <algorithm>
-#include <array>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <gtest/gtest.h>
-#include <iterator>
-#include <map>
 #include <regex>
-#include <string>
-#include <sys/wait.h>
-#include <unistd.h>
 #include <vector>
 
-namespace fs = std::filesystem;
+using namespace kiln::testing;
 
 namespace {
-
-struct Result {
-  int status;
-  std::string text; // of both streams
-};
-
-/// Runs a command in the temporary folder.
-Result run(const std::string &command) {
-  std::FILE *pipe = popen(("cd " + ::testing::TempDir() + " && " + command + " 2>&1").c_str(), "r");
-  Result result{-1, ""};
-  std::array<char, 4096> block;
-  while (std::size_t size = std::fread(block.data(), 1, block.size(), pipe))
-    result.text.append(block.data(), size);
-  int status = pclose(pipe);
-  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return result;
-}
-
-std::string readFile(const fs::path &path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-/// A folder that goes when the test ends.
-class Folder {
-public:
-  Folder() {
-    std::string name = ::testing::TempDir() + "kiln-test-XXXXXX";
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    path = name;
-  }
-  ~Folder() { fs::remove_all(path); }
-  fs::path path;
-};
-
-/// The files of a folder and what is in them.
-std::map<std::string, std::string> contents(const fs::path &folder) {
-  std::map<std::string, std::string> files;
-  for (const fs::directory_entry &entry : fs::recursive_directory_iterator(folder))
-    if (entry.is_regular_file())
-      files[fs::relative(entry.path(), folder)] = readFile(entry.path());
-  return files;
-}
 
 const std::string kilnProgram = KILN_PROGRAM, pairProgram = PAIR_GENERATOR, takenProgram = TAKEN_GENERATOR,
                   sources = PACKAGE_FOLDER;
