@@ -6,6 +6,8 @@
 #include "benchmarks/peers/OrtApi.h"
 #include "benchmarks/peers/Peers.h"
 
+#include <filesystem>
+
 namespace kiln::bench {
 
 namespace {
@@ -56,12 +58,50 @@ public:
     return rowwise(p, graph, "com.microsoft.Gelu", {"x"}, {});
   }
 
+  std::vector<Contender> model(const WholeModel &p) override {
+    std::vector<Contender> ways;
+    for (const std::string &file : exported(p)) {
+      auto [session, y] = load(file, p);
+      ways.push_back({name(), [session = session] { session->run(); }, y});
+    }
+    return ways;
+  }
+
+  std::vector<std::function<std::function<void()>()>> loads(const WholeModel &p) override {
+    std::vector<std::function<std::function<void()>()>> ways;
+    for (const std::string &file : exported(p))
+      ways.push_back(
+          [this, file, &p]() -> std::function<void()> { return [session = load(file, p).first] { session->run(); }; });
+    return ways;
+  }
+
 private:
   struct Input {
     std::string name;
     std::span<const float> data;
     OnnxGraph::Shape shape;
   };
+
+  /// Every form of the model.
+  static std::vector<std::string> exported(const WholeModel &p) {
+    std::vector<std::string> files;
+    std::error_code none;
+    for (const auto &file : std::filesystem::directory_iterator(KILN_BENCH_ONNX_FOLDER, none))
+      if (file.path().extension() == ".onnx" && file.path().filename().string().rfind(p.name + ".", 0) == 0)
+        files.push_back(file.path());
+    return files;
+  }
+
+  std::pair<std::shared_ptr<ort::Session>, std::span<const float>> load(const std::string &file,
+                                                                        const WholeModel &p) const {
+    auto session = std::make_shared<ort::Session>(ort::Model{file, ""}, ort::Options{threads});
+    for (const WholeModel::Input &input : p.inputs)
+      if (input.tokens.empty())
+        session->input(input.name, input.values, input.shape);
+      else
+        session->input(input.name, input.tokens, input.shape);
+    return {session, session->output(p.output.name, p.output.shape)};
+  }
 
   Contender way(const OnnxGraph &graph, const std::vector<Input> &inputs, const OnnxGraph::Shape &output,
                 bool packsWeights = true) const {

@@ -18,18 +18,32 @@ std::vector<float> transpose(std::span<const float> weight, int columns, int dep
   return result;
 }
 
+std::size_t WholeModel::Output::count() const {
+  std::size_t result = 1;
+  for (std::int64_t extent : shape)
+    result *= static_cast<std::size_t>(extent);
+  return result;
+}
+
+/// In the order of the table's columns.
+static const std::pair<const char *, std::unique_ptr<Peer> (*)()> peers[] = {
+    {"onnxruntime", makeOnnxRuntime}, {"onednn", makeOneDnn}, {"openblas", makeOpenBlas}, {"pytorch", makePyTorch}};
+
 std::vector<std::unique_ptr<Peer>> installedPeers() {
-  std::vector<std::unique_ptr<Peer>> peers;
-  for (auto make : {makeOnnxRuntime, makeOneDnn, makeOpenBlas})
+  std::vector<std::unique_ptr<Peer>> installed;
+  for (const auto &[name, make] : peers)
     if (std::unique_ptr<Peer> peer = make())
-      peers.push_back(std::move(peer));
-  return peers;
+      installed.push_back(std::move(peer));
+  return installed;
 }
 
 std::vector<std::pair<std::string, bool>> peerNames() {
-  static const std::vector<std::pair<std::string, bool>> names{{"onnxruntime", makeOnnxRuntime() != nullptr},
-                                                               {"onednn", makeOneDnn() != nullptr},
-                                                               {"openblas", makeOpenBlas() != nullptr}};
+  static const auto names = [] {
+    std::vector<std::pair<std::string, bool>> all;
+    for (const auto &[name, make] : peers)
+      all.emplace_back(name, make() != nullptr);
+    return all;
+  }();
   return names;
 }
 

@@ -30,6 +30,26 @@ struct Rows {
   std::span<const float> x;
 };
 
+/// A model of peers/pytorch/models.py.
+struct WholeModel {
+  using Shape = std::vector<std::int64_t>;
+  struct Input {
+    std::string name;
+    Shape shape;
+    std::span<const std::int32_t> tokens; // or
+    std::span<const float> values;
+  };
+  struct Output {
+    std::string name;
+    Shape shape;
+    std::size_t count() const;
+  };
+
+  std::string name;
+  std::vector<Input> inputs;
+  Output output; // the first one
+};
+
 class Peer {
 public:
   virtual ~Peer() = default;
@@ -46,6 +66,9 @@ public:
   }
   virtual std::vector<Contender> softmax(const Rows &) { return {}; }
   virtual std::vector<Contender> gelu(const Rows &) { return {}; }
+  virtual std::vector<Contender> model(const WholeModel &) { return {}; }
+  /// Each makes the model anew and returns its run.
+  virtual std::vector<std::function<std::function<void()>()>> loads(const WholeModel &) { return {}; }
 };
 
 /// The weight [columns, depth] as [depth, columns].
@@ -55,6 +78,7 @@ std::vector<float> transpose(std::span<const float> weight, int columns, int dep
 std::unique_ptr<Peer> makeOnnxRuntime();
 std::unique_ptr<Peer> makeOneDnn();
 std::unique_ptr<Peer> makeOpenBlas();
+std::unique_ptr<Peer> makePyTorch();
 
 /// Those that are there.
 std::vector<std::unique_ptr<Peer>> installedPeers();

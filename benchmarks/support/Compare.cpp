@@ -11,9 +11,16 @@
 namespace kiln::bench {
 
 static constexpr double turnSeconds = 0.006; // the least time that one turn measures
+static constexpr double longSeconds = 0.05;  // a call of so long needs none before it to warm caches and wake threads
 
 static double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double secondsOf(const std::function<void()> &run) {
+  double start = now();
+  run();
+  return now() - start;
 }
 
 static double median(std::vector<double> values) {
@@ -28,19 +35,25 @@ namespace {
 /// Something that takes turns: the seconds of one call, a value a round.
 class Turn {
 public:
-  Turn(std::string name, std::function<void()> run, const Threads &threads)
-      : name(std::move(name)), run(std::move(run)), threads(threads) {
-    this->run(); // touches its memory
-    double start = now();
-    this->run();
-    calls = std::clamp(static_cast<int>(turnSeconds / std::max(now() - start, 1e-9)) + 1, 1, 1 << 20);
+  Turn(Contender contender, const Threads &threads)
+      : name(std::move(contender.name)), run(std::move(contender.run)), measureOnce(std::move(contender.measure)),
+        threads(threads) {
+    if (measureOnce)
+      return;
+    run(); // touches its memory
+    double once = std::max(secondsOf(run), 1e-9);
+    calls = std::clamp(static_cast<int>(turnSeconds / once) + 1, 1, 1 << 20);
+    isLong = once > longSeconds;
   }
 
   void measure() {
     if (threads.count() > 1)
       waitUntilQuiet();
+    if (measureOnce)
+      return seconds.push_back(measureOnce());
     Placement placement(threads.count());
-    run();
+    if (!isLong)
+      run();
     double start = now();
     for (int i = 0; i < calls; ++i)
       run();
@@ -52,8 +65,10 @@ public:
 
 private:
   std::function<void()> run;
+  std::function<double()> measureOnce;
   const Threads &threads;
   int calls = 1;
+  bool isLong = false;
 };
 
 } // namespace
@@ -111,7 +126,7 @@ struct Limit {
 static std::vector<Limit> makeLimits(const Threads &threads, const Work &work) {
   std::vector<Limit> limits;
   auto add = [&](const char *name, const Probe &probe, double amount) {
-    limits.push_back({Turn(name, probe.run, threads), amount / probe.amount});
+    limits.push_back({Turn({name, probe.run, {}}, threads), amount / probe.amount});
   };
   if (work.flops > 0)
     add("fma", makeFmaProbe(threads), work.flops);
@@ -119,6 +134,8 @@ static std::vector<Limit> makeLimits(const Threads &threads, const Work &work) {
     add("read", makeReadProbe(threads, static_cast<std::size_t>(work.bytesRead)), work.bytesRead);
   if (work.bytesCopied > 0)
     add("copy", makeCopyProbe(threads, static_cast<std::size_t>(work.bytesCopied)), work.bytesCopied);
+  if (!work.file.empty())
+    limits.push_back({Turn({"file", [file = work.file] { readFile(file); }, {}}, threads), 1});
   return limits;
 }
 
@@ -148,7 +165,7 @@ void compare(benchmark::State &state, const Threads &threads, const Work &work, 
     return state.SkipWithError(wrong.c_str());
   std::vector<Turn> turns;
   for (Contender &contender : contenders)
-    turns.emplace_back(contender.name, std::move(contender.run), threads);
+    turns.emplace_back(std::move(contender), threads);
   std::vector<Limit> limits = makeLimits(threads, work);
 
   std::size_t first = 0;

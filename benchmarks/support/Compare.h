@@ -17,7 +17,12 @@ struct Contender {
   std::string name;
   std::function<void()> run;
   std::span<const float> output; // what run() writes; checked against the first contender's unless empty
+  /// For what is not timed from here, or not from its start: does it once and returns the seconds.
+  std::function<double()> measure = nullptr;
 };
+
+/// Of one run.
+double secondsOf(const std::function<void()> &run);
 
 enum class Unit { GigaflopsPerSecond, GigabytesPerSecond, Milliseconds };
 
@@ -28,6 +33,7 @@ struct Work {
   double flops = 0;       // against fused multiply-adds
   double bytesRead = 0;   // against a read of as many bytes
   double bytesCopied = 0; // read plus written, against a copy of as many
+  std::string file = {};  // against reading it into memory
 };
 
 /// Times the contenders, the first of which is ours, and fills the counters of `state`: "threads", "ours", each peer by

@@ -10,14 +10,18 @@
 
 namespace kiln::bench {
 
+int Placement::callersCpu() {
+  static const int first = sched_getcpu();
+  return first;
+}
+
 Placement::Placement(int threads) {
   if (threads == 1 || sched_getaffinity(0, sizeof before, &before) != 0)
     return;
-  static const int caller = sched_getcpu();
   cpu_set_t own, others = before;
   CPU_ZERO(&own);
-  CPU_SET(caller, &own);
-  CPU_CLR(caller, &others);
+  CPU_SET(callersCpu(), &own);
+  CPU_CLR(callersCpu(), &others);
   if (CPU_COUNT(&others) == 0)
     return;
   std::error_code gone; // a thread may end meanwhile

@@ -18,6 +18,9 @@ public:
   Placement(const Placement &) = delete;
   Placement &operator=(const Placement &) = delete;
 
+  /// The CPU that the calling thread keeps to, always the same.
+  static int callersCpu();
+
 private:
   cpu_set_t before;
   bool isPlaced = false;

@@ -5,6 +5,7 @@
 // memory.
 #include "benchmarks/support/Probes.h"
 
+#include <cstdio>
 #include <cstring>
 #include <immintrin.h>
 
@@ -108,6 +109,18 @@ Probe makeCopyProbe(const Threads &threads, std::size_t bytes) {
     });
   };
   return {run, 2.0 * static_cast<double>(share) * threads.count()};
+}
+
+void readFile(const std::string &path) {
+  std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(std::fopen(path.c_str(), "rb"), std::fclose);
+  if (file && std::fseek(file.get(), 0, SEEK_END) == 0) {
+    Memory memory(static_cast<std::size_t>(std::ftell(file.get())));
+    std::rewind(file.get());
+    if (std::fread(memory.data(), 1, memory.size(), file.get()) > 0)
+      return;
+  }
+  std::fprintf(stderr, "error: cannot read \"%s\"\n", path.c_str());
+  std::exit(1);
 }
 
 } // namespace kiln::bench

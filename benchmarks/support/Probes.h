@@ -24,6 +24,9 @@ Probe makeReadProbe(const Threads &threads, std::size_t bytes);
 /// Bytes read plus bytes written by memcpy between two halves of a buffer of that many.
 Probe makeCopyProbe(const Threads &threads, std::size_t bytes);
 
+/// Reads a file into new memory, as a program does that loads weights; a file that cannot be read ends the program.
+void readFile(const std::string &path);
+
 /// The instruction set of the probes: "avx512f" or "avx2"; null if the CPU has neither.
 const char *probeIsa();
 

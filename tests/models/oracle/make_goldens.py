@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the golden outputs of tests/models: `make_goldens.py [gpt2] [bert_base] [transformer_base] [worked_attention]`.
+"""Makes the golden outputs of tests/models: `make_goldens.py [MODEL ...]`.
 
 Needs Debian 12's python3-torch and python3-numpy, 3 GB, and about a minute on two cores for all of them. README.md
 states the files' format.
@@ -276,6 +276,42 @@ def transformer_base():
     golden.write()
 
 
+def vit_base():
+    """ViT-B/16 at 224 x 224: a convolution makes patches; 12 pre-norm layers, width 768, 12 heads; head on row 0."""
+    layers, width, heads, image, patch, classes, eps = 12, 768, 12, 224, 16, 1000, 1e-12
+    rows = (image // patch) ** 2 + 1
+    weights, golden = Weights(), Golden("vit_base")
+
+    project = nn.Conv2d(3, width, patch, patch)
+    name = "vit.embeddings.patch_embeddings.projection"
+    assign(project, {"": (weights(f"{name}.weight", width, 3, patch, patch), weights(f"{name}.bias", width))})
+    patches = run(project, both(torch.from_numpy(counter.uniform("image", (1, 3, image, image)))))
+    first = weights("vit.embeddings.cls_token", 1, 1, width)
+    positions = weights("vit.embeddings.position_embeddings", 1, rows, width)
+    x = {d: torch.cat((first.to(d), p.flatten(2).transpose(1, 2)), 1) + positions.to(d) for d, p in patches.items()}
+    layer = nn.TransformerEncoderLayer(
+        width, heads, 4 * width, dropout=0.0, activation=F.gelu, layer_norm_eps=eps, batch_first=True, norm_first=True)  # fmt: skip
+    for i in range(layers):
+        name = f"vit.encoder.layer.{i}"
+        attention = (weights.linear(f"{name}.attention.attention.{part}", width, width) for part in ("query", "key", "value"))
+        assign(layer, {
+            "norm1.": weights.norm(f"{name}.layernorm_before", width),
+            "self_attn.in_proj_": joined(*attention),
+            "self_attn.out_proj.": weights.linear(f"{name}.attention.output.dense", width, width),
+            "norm2.": weights.norm(f"{name}.layernorm_after", width),
+            "linear1.": weights.linear(f"{name}.intermediate.dense", 4 * width, width),
+            "linear2.": weights.linear(f"{name}.output.dense", width, 4 * width),
+        })  # fmt: skip
+        x = run(layer, x)
+    norm, head = nn.LayerNorm(width, eps=eps), nn.Linear(width, classes)
+    assign(norm, {"": weights.norm("vit.layernorm", width)})
+    assign(head, {"": weights.linear("classifier", classes, width)})
+    logits = run(head, {d: y[:, 0] for d, y in run(norm, x).items()})
+    golden.add("image", "logits", classes, [logits], np.ones(1, bool))
+    golden.metadata["parameters"] = str(weights.parameters)
+    golden.write()
+
+
 def worked_attention():
     """Three sentences of two-dimensional word vectors; queries, keys and values are the vectors, scaled dot product."""
     sentences = {
@@ -298,7 +334,7 @@ def worked_attention():
 
 
 def main():
-    models = {f.__name__: f for f in (gpt2, bert_base, transformer_base, worked_attention)}
+    models = {f.__name__: f for f in (gpt2, bert_base, transformer_base, vit_base, worked_attention)}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", metavar="MODEL", help=", ".join(models))
     parser.add_argument("--threads", type=int, default=2)

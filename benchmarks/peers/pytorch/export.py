@@ -1,0 +1,31 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the models as ONNX files: `export.py FOLDER [MODEL ...]` makes FOLDER/MODEL.FORM.onnx for every form.
+
+Constants are left to the runtime to fold, so no weight is stored twice.
+"""
+import os
+import sys
+import warnings
+
+os.environ["TORCH_CPP_LOG_LEVEL"] = "ERROR"
+import torch
+
+from models import MODELS, make
+from operators import DOMAIN, FORMS, Plain
+
+folder = sys.argv[1]
+warnings.filterwarnings("ignore")
+for name in sys.argv[2:] or MODELS:
+    for form, ops in FORMS.items():
+        path = os.path.join(folder, f"{name}.{form}.onnx")
+        if os.path.exists(path):
+            continue
+        module, inputs, outputs = make(name, ops)
+        with torch.no_grad():
+            torch.onnx.export(
+                module, tuple(value for _, value in inputs), path + ".part", opset_version=17,
+                custom_opsets={DOMAIN: 1} if ops is not Plain else None, do_constant_folding=False,
+                input_names=[input for input, _ in inputs], output_names=outputs)  # fmt: skip
+        os.replace(path + ".part", path)
+        print(f"{path}: {os.path.getsize(path) >> 20} MiB", flush=True)

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The models of the benchmarks in PyTorch: the same sums as their specs, the same parameters, under the same names."""
+import math
+import os
+import sys
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+from operators import Linear, Plain
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../tests/models/oracle"))
+import counter  # noqa: E402
+
+
+class Scope(nn.Module):
+    """Modules under a dotted name's parts: Scope(a=..., b=...)."""
+
+    def __init__(self, /, **parts):
+        super().__init__()
+        for name, part in parts.items():
+            self.add_module(name, part)
+
+
+def stack(count, make):
+    return nn.ModuleList([make() for _ in range(count)])
+
+
+class BertLayer(nn.Module):
+    def __init__(self, width, heads, epsilon=1e-12):
+        super().__init__()
+        self.heads = heads
+        parts = {name: Linear(width, width) for name in ("query", "key", "value")}
+        output = Scope(dense=Linear(width, width), LayerNorm=nn.LayerNorm(width, epsilon))
+        self.attention = Scope(self=Scope(**parts), output=output)
+        self.intermediate = Scope(dense=Linear(width, 4 * width))
+        self.output = Scope(dense=Linear(4 * width, width), LayerNorm=nn.LayerNorm(width, epsilon))
+
+    def forward(self, x, ops):
+        own = self.attention.get_submodule("self")
+        y = ops.attention(own.query, own.key, own.value, x, x, self.heads)
+        x, _ = ops.add_norm(self.attention.output.dense, y, x, self.attention.output.LayerNorm)
+        y = ops.gelu(self.intermediate.dense, x)
+        return ops.add_norm(self.output.dense, y, x, self.output.LayerNorm)[0]
+
+
+class Bert(nn.Module):
+    def __init__(self, ops, layers=12, width=768, heads=12, epsilon=1e-12):
+        super().__init__()
+        self.ops = ops
+        self.embeddings = Scope(
+            word_embeddings=nn.Embedding(30522, width),
+            position_embeddings=nn.Embedding(512, width),
+            token_type_embeddings=nn.Embedding(2, width),
+            LayerNorm=nn.LayerNorm(width, epsilon),
+        )
+        self.encoder = Scope(layer=stack(layers, lambda: BertLayer(width, heads)))
+        self.pooler = Scope(dense=Linear(width, width))
+
+    def forward(self, tokens, segments):
+        e = self.embeddings
+        positions = e.position_embeddings.weight[: tokens.shape[1]]
+        x = e.LayerNorm(e.word_embeddings(tokens) + positions + e.token_type_embeddings(segments))
+        for layer in self.encoder.layer:
+            x = layer(x, self.ops)
+        return x, self.pooler.dense(x[:, 0]).tanh()
+
+
+class Vit(nn.Module):
+    """Under the names of the published checkpoints."""
+
+    def __init__(self, ops, layers=12, width=768, heads=12, image=224, patch=16, classes=1000):
+        super().__init__()
+        self.ops, self.heads = ops, heads
+        patches = (image // patch) ** 2
+        projection = nn.Conv2d(3, width, patch, patch)
+        self.vit = Scope(embeddings=Scope(patch_embeddings=Scope(projection=projection)))
+        self.vit.embeddings.cls_token = nn.Parameter(torch.empty(1, 1, width))
+        self.vit.embeddings.position_embeddings = nn.Parameter(torch.empty(1, patches + 1, width))
+
+        def block():
+            parts = {name: Linear(width, width) for name in ("query", "key", "value")}
+            return Scope(
+                attention=Scope(attention=Scope(**parts), output=Scope(dense=Linear(width, width))),
+                intermediate=Scope(dense=Linear(width, 4 * width)),
+                output=Scope(dense=Linear(4 * width, width)),
+                layernorm_before=nn.LayerNorm(width, 1e-12),
+                layernorm_after=nn.LayerNorm(width, 1e-12),
+            )
+
+        self.vit.encoder = Scope(layer=stack(layers, block))
+        self.vit.layernorm = nn.LayerNorm(width, 1e-12)
+        self.classifier = Linear(width, classes)
+
+    def forward(self, image):
+        e, layers, ops = self.vit.embeddings, self.vit.encoder.layer, self.ops
+        x = e.patch_embeddings.projection(image.unsqueeze(0)).flatten(2).transpose(1, 2)
+        x = torch.cat((e.cls_token, x), dim=1) + e.position_embeddings
+        norms = [layer.layernorm_before for layer in layers] + [self.vit.layernorm]
+        n = norms[0](x)
+        for layer, next_norm in zip(layers, norms[1:]):
+            own = layer.attention.attention
+            y = ops.attention(own.query, own.key, own.value, n, n, self.heads)
+            n, x = ops.add_norm(layer.attention.output.dense, y, x, layer.layernorm_after)
+            n, x = ops.add_norm(layer.output.dense, ops.gelu(layer.intermediate.dense, n), x, next_norm)
+        return (self.classifier(n[:, 0]),)
+
+
+class TransformerPart(nn.Module):
+    """A layer of the encoder, or with `cross` one of the decoder."""
+
+    def __init__(self, width, heads, hidden, cross):
+        super().__init__()
+        self.heads, self.cross = heads, cross
+
+        def attention():
+            return Scope(**{name: Linear(width, width) for name in ("q_proj", "k_proj", "v_proj", "out_proj")})
+
+        self.self_attn = attention()
+        if cross:
+            self.cross_attn = attention()
+        self.mlp = Scope(fc1=Linear(width, hidden), fc2=Linear(hidden, width))
+        for i in range(3 if cross else 2):
+            self.add_module(f"norm{i + 1}", nn.LayerNorm(width))
+
+    def attend(self, attn, x, memory, norm, ops, causal=False):
+        y = ops.attention(attn.q_proj, attn.k_proj, attn.v_proj, x, memory, self.heads, causal)
+        return ops.add_norm(attn.out_proj, y, x, norm)[0]
+
+    def forward(self, x, memory, ops):
+        x = self.attend(self.self_attn, x, x, self.norm1, ops, causal=self.cross)
+        if self.cross:
+            x = self.attend(self.cross_attn, x, memory, self.norm2, ops)
+        return ops.add_norm(self.mlp.fc2, F.relu(self.mlp.fc1(x)), x, self.norm3 if self.cross else self.norm2)[0]
+
+
+class Transformer(nn.Module):
+    def __init__(self, ops, layers=6, width=512, heads=8, hidden=2048, vocabulary=37000):
+        super().__init__()
+        self.ops, self.width = ops, width
+        self.embedding = nn.Embedding(vocabulary, width)
+        self.encoder = stack(layers, lambda: TransformerPart(width, heads, hidden, cross=False))
+        self.decoder = stack(layers, lambda: TransformerPart(width, heads, hidden, cross=True))
+
+    def embed(self, tokens):
+        t = torch.arange(tokens.shape[1], dtype=torch.float64)[:, None]
+        angle = t / 10000.0 ** (torch.arange(0, self.width, 2, dtype=torch.float64) / self.width)
+        positions = torch.stack((angle.sin(), angle.cos()), dim=2).flatten(1).float()
+        return self.embedding(tokens) * math.sqrt(self.width) + positions
+
+    def forward(self, source, target):
+        memory, y = self.embed(source), self.embed(target)
+        for layer in self.encoder:
+            memory = layer(memory, None, self.ops)
+        for layer in self.decoder:
+            y = layer(y, memory, self.ops)
+        return F.linear(y, self.embedding.weight), memory
+
+
+class Gpt2(nn.Module):
+    """Prefill: logits of the last position."""
+
+    def __init__(self, ops, layers=12, width=768, heads=12, vocabulary=50257, context=1024):
+        super().__init__()
+        self.ops, self.heads = ops, heads
+        self.wte, self.wpe = nn.Embedding(vocabulary, width), nn.Embedding(context, width)
+
+        def conv1d(inputs, outputs):
+            return Linear(inputs, outputs, transposed=True)
+
+        def block():
+            return Scope(
+                ln_1=nn.LayerNorm(width),
+                attn=Scope(c_attn=conv1d(width, 3 * width), c_proj=conv1d(width, width)),
+                ln_2=nn.LayerNorm(width),
+                mlp=Scope(c_fc=conv1d(width, 4 * width), c_proj=conv1d(4 * width, width)),
+            )
+
+        self.h = stack(layers, block)
+        self.ln_f = nn.LayerNorm(width)
+
+    def forward(self, tokens):
+        ops = self.ops
+        x = self.wte(tokens) + self.wpe.weight[: tokens.shape[1]]
+        norms = [layer.ln_1 for layer in self.h] + [self.ln_f]
+        n = norms[0](x)
+        for layer, next_norm in zip(self.h, norms[1:]):
+            y = ops.joint_attention(layer.attn.c_attn, n, self.heads, causal=True)
+            n, x = ops.add_norm(layer.attn.c_proj, y, x, layer.ln_2)
+            n, x = ops.add_norm(layer.mlp.c_proj, ops.gelu(layer.mlp.c_fc, n, "tanh"), x, next_norm)
+        return (F.linear(n[:, -1], self.wte.weight),)
+
+
+def tokens(name, count, vocabulary):
+    return name, torch.from_numpy(counter.tokens(name, (1, count), vocabulary))
+
+
+# name -> (class, inputs by name, outputs)
+MODELS = {
+    "bert_base": (Bert, [tokens("tokens", 128, 30522), tokens("segments", 128, 2)], ["hidden", "pooled"]),
+    "vit_base": (Vit, [("image", torch.from_numpy(counter.uniform("image", (3, 224, 224))))], ["logits"]),
+    "transformer_base": (
+        Transformer,
+        [tokens("source", 64, 37000), tokens("target", 64, 37000)],
+        ["logits", "memory"],
+    ),
+    "gpt2_prefill_128": (Gpt2, [tokens("tokens", 128, 50257)], ["logits"]),
+    "gpt2_prefill_512": (Gpt2, [tokens("tokens", 512, 50257)], ["logits"]),
+}
+
+
+def make(name, ops=Plain):
+    """(module with the generator's weights, inputs by name, names of outputs)"""
+    kind, inputs, outputs = MODELS[name]
+    with torch.no_grad():
+        module = kind(ops).eval()
+        for parameter, value in module.named_parameters():
+            value.copy_(torch.from_numpy(counter.weight(parameter, tuple(value.shape))))
+            value.requires_grad_(False)
+    return module, inputs, outputs

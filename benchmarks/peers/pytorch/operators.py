@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the models are made of, in three forms: as PyTorch has it, and with operators that ONNX Runtime has of its own.
+
+The fused forms compute the same in PyTorch; exported, each is one node of the domain com.microsoft.
+"""
+import math
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+DOMAIN = "com.microsoft"
+
+
+class Linear(nn.Module):
+    """y = x W^T + b, the weight [outputs, inputs], or stored the other way round."""
+
+    def __init__(self, inputs, outputs, transposed=False):
+        super().__init__()
+        self.transposed = transposed
+        self.weight = nn.Parameter(torch.empty((inputs, outputs) if transposed else (outputs, inputs)))
+        self.bias = nn.Parameter(torch.empty(outputs))
+
+    def matrix(self):
+        return self.weight if self.transposed else self.weight.t()
+
+    def forward(self, x):
+        return torch.matmul(x, self.matrix()) + self.bias if self.transposed else F.linear(x, self.weight, self.bias)
+
+
+def causal_mask(rows):
+    return torch.full((rows, rows), -math.inf).triu(1)
+
+
+def attend(q, k, v, heads, causal):
+    """Attention of [1, rows, heads * width]."""
+
+    def split(x):
+        return x.view(1, x.shape[1], heads, -1).transpose(1, 2)
+
+    q, k, v = split(q), split(k), split(v)
+    scores = torch.matmul(q, k.transpose(-1, -2)) / math.sqrt(q.shape[-1])
+    if causal:
+        scores = scores + causal_mask(q.shape[2])
+    y = torch.matmul(scores.softmax(-1), v)
+    return y.transpose(1, 2).reshape(1, q.shape[2], -1)
+
+
+class Plain:
+    """PyTorch's own operators, as an exporter meets them."""
+
+    @staticmethod
+    def attention(query, key, value, x, memory, heads, causal=False):
+        return attend(query(x), key(memory), value(memory), heads, causal)
+
+    @staticmethod
+    def joint_attention(joint, x, heads, causal=False):
+        return attend(*joint(x).chunk(3, dim=-1), heads, causal)
+
+    @staticmethod
+    def add_norm(linear, x, skip, norm):
+        """(norm(sum), sum) of linear(x) + skip."""
+        total = linear(x) + skip
+        return norm(total), total
+
+    @staticmethod
+    def gelu(linear, x, approximate="none"):
+        return F.gelu(linear(x), approximate=approximate)
+
+
+class SkipLayerNorm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, skip, weight, shift, bias, epsilon):
+        total = x + bias + skip
+        return F.layer_norm(total, weight.shape, weight, shift, epsilon), total
+
+    @staticmethod
+    def symbolic(g, x, skip, weight, shift, bias, epsilon):
+        outputs = g.op(f"{DOMAIN}::SkipLayerNormalization", x, skip, weight, shift, bias, epsilon_f=epsilon, outputs=4)
+        return outputs[0], outputs[3]
+
+
+class BiasGelu(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, bias, approximate):
+        return F.gelu(x + bias, approximate=approximate)
+
+    @staticmethod
+    def symbolic(g, x, bias, approximate):
+        return g.op(f"{DOMAIN}::{'BiasGelu' if approximate == 'none' else 'FastGelu'}", x, bias)
+
+
+class MultiHeadAttention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, q, k, v, bias, heads, causal):
+        q_bias, k_bias, v_bias = bias.chunk(3)
+        return attend(q + q_bias, k + k_bias, v + v_bias, heads, causal)
+
+    @staticmethod
+    def symbolic(g, q, k, v, bias, heads, causal):
+        return g.op(f"{DOMAIN}::MultiHeadAttention", q, k, v, bias, num_heads_i=heads, unidirectional_i=int(causal))
+
+
+class ProjectedAttention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias, heads, causal):
+        return attend(*(x @ weight + bias).chunk(3, dim=-1), heads, causal)
+
+    @staticmethod
+    def symbolic(g, x, weight, bias, heads, causal):
+        return g.op(f"{DOMAIN}::Attention", x, weight, bias, num_heads_i=heads, unidirectional_i=int(causal))
+
+
+class Fused(Plain):
+    """Fused operators, with attention behind three projections."""
+
+    @staticmethod
+    def attention(query, key, value, x, memory, heads, causal=False):
+        bias = torch.cat((query.bias, key.bias, value.bias))
+        q, k, v = x @ query.matrix(), memory @ key.matrix(), memory @ value.matrix()
+        return MultiHeadAttention.apply(q, k, v, bias, heads, causal)
+
+    @staticmethod
+    def joint_attention(joint, x, heads, causal=False):
+        q, k, v = (x @ part for part in joint.matrix().chunk(3, dim=1))
+        return MultiHeadAttention.apply(q, k, v, joint.bias, heads, causal)
+
+    @staticmethod
+    def add_norm(linear, x, skip, norm):
+        return SkipLayerNorm.apply(x @ linear.matrix(), skip, norm.weight, norm.bias, linear.bias, norm.eps)
+
+    @staticmethod
+    def gelu(linear, x, approximate="none"):
+        return BiasGelu.apply(x @ linear.matrix(), linear.bias, approximate)
+
+
+class FusedProjections(Fused):
+    """Fused operators, with attention and its projections in one."""
+
+    @staticmethod
+    def attention(query, key, value, x, memory, heads, causal=False):
+        if memory is not x:
+            return Fused.attention(query, key, value, x, memory, heads, causal)
+        weight = torch.cat((query.matrix(), key.matrix(), value.matrix()), dim=1)
+        bias = torch.cat((query.bias, key.bias, value.bias))
+        return ProjectedAttention.apply(x, weight, bias, heads, causal)
+
+    @staticmethod
+    def joint_attention(joint, x, heads, causal=False):
+        return ProjectedAttention.apply(x, joint.matrix(), joint.bias, heads, causal)
+
+
+FORMS = {"plain": Plain, "fused": Fused, "fused-projections": FusedProjections}
