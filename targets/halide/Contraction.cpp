@@ -346,7 +346,7 @@ void ContractionStrategy::schedule(Translator &translator, const SchedulePoint &
     if (!fused.empty())
       scheduleTiles(output.func, fused);
     else
-      scheduleStore(output, lanes, 16384);
+      scheduleStore(output, lanes, {16384});
   }
 }
 

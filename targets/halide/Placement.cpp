@@ -41,34 +41,49 @@ void vectorizeReduction(const Stage &stage, int lanes, int vectors, llvm::functi
   func.update().atomic().vectorize(inner);
 }
 
-void scheduleStore(const Output &output, int lanes, int64_t taskElements) {
+TuningParameter taskParameter(std::vector<int64_t> elements) {
+  return makeParameter("task", std::move(elements), 16384);
+}
+
+TuningParameter tasksParameter() { return makeParameter("tasks", {16, 64, 256}, 64); }
+
+Tasks tasksOf(const SchedulePoint &point) { return {point.at("task"), point.at("tasks")}; }
+
+Expr taskExtent(const Output &output, unsigned outer, int64_t inner, const Tasks &tasks, int64_t multiple) {
+  int64_t least = llvm::alignTo(std::max<int64_t>(1, tasks.elements / std::max<int64_t>(1, inner)), multiple);
+  int64_t bound = output.bounds[outer];
+  if (bound <= least)
+    return Expr();
+  if (bound <= least * tasks.most)
+    return Expr(int(least));
+  int step = int(tasks.most * multiple);
+  return Halide::max(int(least), (output.extents[outer] + (step - 1)) / step * int(multiple));
+}
+
+void scheduleStore(const Output &output, int lanes, const Tasks &tasks, int64_t rows) {
   if (output.rank() == 0)
     return;
   Halide::Func func = output.func;
-  // The outermost dimension that is worth splitting; what it encloses is at least one task or all there is.
+  // The outermost dimension that is worth splitting.
   unsigned outer = output.rank() - 1;
   while (outer > 0 && output.bounds[outer] == 1)
     --outer;
-  int64_t inner = 1, total = 1;
-  for (unsigned i = 0; i < output.rank(); ++i) {
-    total *= output.bounds[i];
-    if (i < outer)
-      inner *= output.bounds[i];
+  int64_t inner = 1;
+  for (unsigned i = 0; i < outer; ++i)
+    inner *= output.bounds[i];
+  rows = output.rank() > 1 ? rows : 1;
+  Var first = dimensionVar(0), second = dimensionVar(1), block("block"), within("within"), row("row");
+  if (Expr extent = taskExtent(output, outer, inner, tasks,
+                               outer == 0   ? lanes
+                               : outer == 1 ? rows
+                                            : 1);
+      extent.defined()) {
+    func.split(dimensionVar(outer), block, within, extent, TailStrategy::GuardWithIf).parallel(block);
+    if (outer < 2)
+      (outer == 0 ? first : second) = within;
   }
-  Var first = dimensionVar(0), block("block"), within("within");
-  int64_t chunk = std::max<int64_t>(1, taskElements / inner);
-  if (total > taskElements && output.bounds[outer] > chunk) {
-    if (outer == 0)
-      chunk = (chunk + lanes - 1) / lanes * lanes;
-    if (chunk > 1) {
-      func.split(dimensionVar(outer), block, within, int(chunk), TailStrategy::GuardWithIf);
-      if (outer == 0)
-        first = within;
-      func.parallel(block);
-    } else {
-      func.parallel(dimensionVar(outer));
-    }
-  }
+  if (rows > 1)
+    func.split(second, second, row, int(rows), TailStrategy::GuardWithIf).reorder(row, first);
   vectorizeGuarded(func, first, output.extents[0], lanes);
 }
 

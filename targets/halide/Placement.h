@@ -20,9 +20,24 @@ void vectorizeGuarded(Halide::Stage stage, Halide::Var var, const Halide::Expr &
 /// places. Does nothing for a reduction whose order matters.
 void vectorizeReduction(const Stage &stage, int lanes, int vectors, llvm::function_ref<void(Halide::Func)> placePart);
 
-/// Spreads the outer loops of an output over the workers, in tasks of at least `taskElements` elements; vectorises the
-/// innermost one.
-void scheduleStore(const Output &output, int lanes, int64_t taskElements);
+/// How work is cut for the workers. Small tasks share out what is small; few tasks keep what is large in long streams.
+struct Tasks {
+  int64_t elements;  // of a task, at least
+  int64_t most = 64; // tasks
+};
+
+/// The parameters "task" and "tasks", and what a point says of them.
+TuningParameter taskParameter(std::vector<int64_t> elements);
+TuningParameter tasksParameter();
+Tasks tasksOf(const SchedulePoint &point);
+
+/// How much of dimension `outer`, of which each index has `inner` elements, is a task: a multiple of `multiple`.
+/// Undefined if all of it always is one.
+Halide::Expr taskExtent(const Output &output, unsigned outer, int64_t inner, const Tasks &tasks, int64_t multiple = 1);
+
+/// Spreads the outer loops of an output over the workers; vectorises the innermost one, and goes along `rows` of the
+/// next one side by side.
+void scheduleStore(const Output &output, int lanes, const Tasks &tasks, int64_t rows = 1);
 
 /// Whether a parallel stage feeds a reduction that reads each element of it more than once, so that it must not be
 /// inlined.

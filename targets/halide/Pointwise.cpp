@@ -4,33 +4,44 @@
 // reductions, which are computed at the root before them.
 #include "targets/halide/Placement.h"
 
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
 namespace kiln::halide {
+
+using namespace mlir;
 
 namespace {
 
 class Pointwise : public Strategy {
 public:
-  explicit Pointwise(const MachineModel &machine) : lanes(vectorLanes(machine)) {}
+  Pointwise(func::FuncOp kernel, const MachineModel &machine) : lanes(vectorLanes(machine)), gathers(false) {
+    kernel.walk([&](tensor::ExtractOp) { gathers = true; });
+  }
 
   llvm::StringRef name() const override { return "pointwise"; }
 
-  SearchSpace searchSpace() const override { return {makeParameter("task", {4096, 16384, 65536}, 16384)}; }
+  /// Rows that are looked up lie far apart in memory: several at once hide the way to each of them.
+  SearchSpace searchSpace() const override {
+    return {taskParameter({4096, 16384, 65536}), tasksParameter(),
+            makeParameter("rows", {1, 2, 4, 8, 16}, gathers ? 8 : 1)};
+  }
 
   void schedule(Translator &translator, const SchedulePoint &point) override {
     protectInPlaceArguments(translator);
     placeAtRoot(translator, {}, lanes);
     for (const Output &output : translator.outputs)
-      scheduleStore(output, lanes, point.at("task"));
+      scheduleStore(output, lanes, tasksOf(point), point.at("rows"));
   }
 
 private:
   int lanes;
+  bool gathers;
 };
 
 } // namespace
 
-std::unique_ptr<Strategy> matchPointwise(mlir::func::FuncOp, const MachineModel &machine) {
-  return std::make_unique<Pointwise>(machine);
+std::unique_ptr<Strategy> matchPointwise(func::FuncOp kernel, const MachineModel &machine) {
+  return std::make_unique<Pointwise>(kernel, machine);
 }
 
 } // namespace kiln::halide

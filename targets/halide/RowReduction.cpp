@@ -83,7 +83,7 @@ public:
 
   llvm::StringRef name() const override { return "row_reduction"; }
   SearchSpace searchSpace() const override {
-    return {makeParameter("task", {1024, 4096, 16384, 65536}, 16384), makeParameter("vectors", {1, 2, 4}, 4)};
+    return {taskParameter({1024, 4096, 16384, 65536}), tasksParameter(), makeParameter("vectors", {1, 2, 4}, 4)};
   }
   void schedule(Translator &translator, const SchedulePoint &point) override;
 
@@ -144,15 +144,10 @@ void RowReduction::schedule(Translator &translator, const SchedulePoint &point) 
     if (dim != outer && (dim < outer || !isRow(dim)))
       inner *= output.bounds[dim];
   if (!isVectorOfRows || outer != 0) {
-    int64_t chunk = std::max<int64_t>(1, point.at("task") / std::max<int64_t>(inner, 1));
-    if (output.bounds[outer] > chunk) {
-      if (chunk == 1) {
-        store.parallel(dimensionVar(outer));
-      } else {
-        store.split(dimensionVar(outer), block, within, int(chunk), TailStrategy::GuardWithIf).parallel(block);
-        if (outer == rowDims.front())
-          level = within;
-      }
+    if (Halide::Expr extent = taskExtent(output, outer, inner, tasksOf(point)); extent.defined()) {
+      store.split(dimensionVar(outer), block, within, extent, TailStrategy::GuardWithIf).parallel(block);
+      if (outer == rowDims.front())
+        level = within;
     }
   } else {
     store.parallel(vector);
