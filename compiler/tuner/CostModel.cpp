@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/tuner/CostModel.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cmath>
+
+namespace kiln {
+
+using namespace mlir;
+
+ProductShape productShape(func::FuncOp kernel, ArrayRef<int64_t> extents) {
+  ProductShape largest;
+  double most = 0;
+  kernel.walk([&](linalg::GenericOp op) {
+    if (op.getNumReductionLoops() == 0 || op.getNumDpsInputs() < 2 || op.getNumDpsInits() != 1)
+      return;
+    std::vector<int64_t> loops = loopExtents(op, extents);
+    AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+    ProductShape shape{1, 1, 1};
+    double size = 1;
+    for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray())) {
+      size *= double(loops[loop]);
+      if (kind == utils::IteratorType::reduction)
+        shape.depth *= loops[loop];
+    }
+    if (unsigned rank = out.getNumResults(); rank > 0) {
+      shape.columns = loops[out.getDimPosition(rank - 1)];
+      shape.rows = rank > 1 ? loops[out.getDimPosition(rank - 2)] : 1;
+    }
+    if (size > most)
+      most = size, largest = shape;
+  });
+  return largest;
+}
+
+namespace {
+
+double ragged(int64_t extent, int64_t tile) { return double((extent + tile - 1) / tile * tile) / double(extent); }
+
+/// 1 while it fits, growing with what does not.
+double beyond(double bytes, double cache, double penalty) {
+  return bytes <= cache ? 1 : 1 + penalty * std::log2(bytes / cache);
+}
+
+/// A register tile of m x n that walks over panels of b: keys m, n, k_block, rows_block, as far as they are there.
+class ProductModel {
+public:
+  ProductModel(const ProductShape &shape, const MachineModel &machine) : shape(shape), machine(machine) {}
+
+  double operator()(const SchedulePoint &point) const {
+    auto get = [&](const char *key, int64_t otherwise) {
+      auto found = point.find(key);
+      return found == point.end() || found->second <= 0 ? otherwise : found->second;
+    };
+    int64_t lanes = machine.vectorBytes / int64_t(sizeof(float));
+    int64_t m = get("m", 8), n = get("n", 3 * lanes), depth = std::min(get("k_block", shape.depth), shape.depth);
+    int64_t rows = std::min(get("rows_block", shape.rows), shape.rows), vectors = std::max<int64_t>(1, n / lanes);
+
+    // A step of k: two multiply-adds a cycle, two loads a cycle, and sums that wait four cycles for themselves.
+    double sums = double(m * vectors);
+    double cycles = std::max({sums / 2, double(m + vectors) / 2, 4.0}) / sums;
+    if (m * vectors + vectors + 1 > machine.vectorRegisters)
+      cycles *= 1.5 + 0.05 * double(m * vectors);
+    double cost = cycles * ragged(shape.rows, m) * ragged(shape.columns, n);
+    // Sums of a block are added to those in memory: a load, an add and a store for each.
+    cost *= 1 + (depth < shape.depth ? 3.0 : 1.0) / double(depth);
+    cost *= beyond(double(4 * m * depth), double(machine.l1Bytes) / 2, 0.05);
+    cost *= beyond(double(4 * n * depth), double(machine.l2Bytes) / 2, 0.10);
+    cost *= beyond(double(4 * rows * depth), double(machine.l2Bytes), 0.02);
+    return std::log(cost);
+  }
+
+private:
+  ProductShape shape;
+  MachineModel machine;
+};
+
+} // namespace
+
+CostModel makeCostModel(llvm::StringRef strategy, const SearchSpace &space, const ProductShape &shape,
+                        const MachineModel &machine) {
+  bool isProduct = strategy == "contraction" && shape.depth > 0;
+  return [=, product = ProductModel(shape, machine)](const SchedulePoint &point) {
+    double cost = isProduct ? product(point) : 0, perStep = isProduct ? 0.005 : 0.03;
+    for (const TuningParameter &parameter : space) {
+      auto at = [&](int64_t value) { return llvm::find(parameter.values, value) - parameter.values.begin(); };
+      cost += perStep * double(std::abs(at(point.at(parameter.key)) - at(parameter.preset)));
+    }
+    return cost;
+  };
+}
+
+} // namespace kiln

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/tuner/KernelData.h"
+
+#include "HalideRuntime.h"
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace kiln {
+
+using namespace mlir;
+
+namespace {
+
+constexpr size_t alignment = 64;
+constexpr int64_t mostRotations = 64;
+
+struct FreeMemory {
+  void operator()(char *memory) const { std::free(memory); }
+};
+using Bytes = std::unique_ptr<char, FreeMemory>;
+
+Bytes allocate(int64_t bytes) {
+  size_t rounded = (std::max<size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
+  Bytes memory(static_cast<char *>(std::aligned_alloc(alignment, rounded)));
+  if (!memory)
+    llvm::report_bad_alloc_error("no memory for a kernel's arguments");
+  return memory;
+}
+
+/// A short generator (xorshift64*): arguments of hundreds of megabytes are filled.
+class Random {
+public:
+  uint32_t next() {
+    state ^= state >> 12, state ^= state << 25, state ^= state >> 27;
+    return (state * 0x2545f4914f6cdd1dULL) >> 32;
+  }
+  /// In [-1, 1).
+  float real() { return float(int32_t(next())) * 0x1p-31f; }
+
+private:
+  uint64_t state = 0x9e3779b97f4a7c15ULL;
+};
+
+halide_type_t halideType(Type type) {
+  if (type.isF32())
+    return {halide_type_float, 32};
+  if (type.isInteger(32))
+    return {halide_type_int, 32};
+  return {type.isInteger(1) ? halide_type_uint : halide_type_int, 8};
+}
+
+} // namespace
+
+struct KernelData::Tensor {
+  Type element;
+  int64_t elements = 1, bytes = 0;
+  std::vector<halide_dimension_t> dimensions;
+  std::vector<Bytes> copies;
+  std::vector<halide_buffer_t> buffers; // one a copy
+
+  Tensor(RankedTensorType type, ArrayRef<int64_t> extents, size_t numCopies) : element(type.getElementType()) {
+    std::vector<int64_t> shape = storedShape(type, extents);
+    for (int64_t extent : llvm::reverse(shape)) {
+      dimensions.push_back({0, int32_t(extent), int32_t(elements), 0});
+      elements *= extent;
+    }
+    bytes = elements * elementBytes(element);
+    for (size_t i = 0; i < numCopies; ++i) {
+      copies.push_back(allocate(bytes));
+      halide_buffer_t &buffer = buffers.emplace_back();
+      buffer.host = reinterpret_cast<uint8_t *>(copies[i].get());
+      buffer.type = halideType(element);
+      buffer.dimensions = int32_t(dimensions.size());
+      buffer.dim = dimensions.data();
+    }
+  }
+  Tensor(const Tensor &) = delete;
+  Tensor(Tensor &&) = default;
+
+  void fill(Random &random, std::pair<int64_t, int64_t> range) {
+    char *data = copies[0].get();
+    for (int64_t i = 0; i < elements; ++i) {
+      if (element.isF32()) {
+        float value = random.real();
+        memcpy(data + 4 * i, &value, 4);
+      } else if (element.isInteger(32)) {
+        int32_t value = int32_t(range.first + random.next() % (range.second - range.first));
+        memcpy(data + 4 * i, &value, 4);
+      } else {
+        data[i] = element.isInteger(1) ? random.next() % 8 != 0 : char(random.next());
+      }
+    }
+    for (size_t i = 1; i < copies.size(); ++i)
+      memcpy(copies[i].get(), data, bytes);
+  }
+
+  double at(const char *data, int64_t i) const {
+    if (element.isF32()) {
+      float value;
+      memcpy(&value, data + 4 * i, 4);
+      return value;
+    }
+    if (element.isInteger(32)) {
+      int32_t value;
+      memcpy(&value, data + 4 * i, 4);
+      return value;
+    }
+    return data[i];
+  }
+};
+
+struct KernelData::Memory {
+  std::vector<Tensor> inputs, results;
+  std::vector<std::vector<uint64_t>> arguments; // one list a rotation
+};
+
+KernelData::KernelData(func::FuncOp kernel, const std::vector<bool> &isWeight, ArrayRef<int64_t> extents,
+                       int64_t rotatedBytes)
+    : memory(std::make_unique<Memory>()) {
+  ArrayRef<Type> types = kernel.getArgumentTypes().drop_front(extents.size());
+  int64_t weights = 0;
+  for (auto [type, rotates] : llvm::zip(types, isWeight))
+    weights += rotates ? storedBytes(cast<RankedTensorType>(type), extents) : 0;
+  int64_t rotations = weights ? std::clamp<int64_t>((rotatedBytes + weights - 1) / weights, 1, mostRotations) : 1;
+
+  Random random;
+  for (auto [i, type] : llvm::enumerate(types)) {
+    memory->inputs.emplace_back(cast<RankedTensorType>(type), extents, isWeight[i] ? rotations : 1);
+    std::pair<int64_t, int64_t> range{0, 1};
+    if (memory->inputs.back().element.isInteger(32))
+      range = integerRange(kernel, extents.size() + i, extents);
+    memory->inputs.back().fill(random, range);
+  }
+  for (Type type : kernel.getResultTypes())
+    memory->results.emplace_back(cast<RankedTensorType>(type), extents, 1);
+  for (int64_t rotation = 0; rotation < rotations; ++rotation) {
+    std::vector<uint64_t> &list = memory->arguments.emplace_back(extents.begin(), extents.end());
+    for (std::vector<Tensor> *tensors : {&memory->inputs, &memory->results})
+      for (Tensor &tensor : *tensors)
+        list.push_back(reinterpret_cast<uint64_t>(&tensor.buffers[rotation % tensor.buffers.size()]));
+  }
+}
+
+KernelData::~KernelData() = default;
+KernelData::KernelData(KernelData &&) noexcept = default;
+
+size_t KernelData::rotations() const { return memory->arguments.size(); }
+
+ArrayRef<uint64_t> KernelData::arguments(size_t rotation) const { return memory->arguments[rotation % rotations()]; }
+
+int64_t KernelData::footprint() const {
+  int64_t bytes = 0;
+  for (const std::vector<Tensor> *tensors : {&memory->inputs, &memory->results})
+    for (const Tensor &tensor : *tensors)
+      bytes += tensor.bytes * int64_t(tensor.copies.size());
+  return bytes;
+}
+
+void KernelData::poisonResults() {
+  for (Tensor &result : memory->results)
+    memset(result.copies[0].get(), 0xff, result.bytes);
+}
+
+std::string KernelData::saveResults() const {
+  std::string saved;
+  for (const Tensor &result : memory->results)
+    saved.append(result.copies[0].get(), result.bytes);
+  return saved;
+}
+
+std::string KernelData::compareResults(StringRef saved, double tolerance) const {
+  const char *expected = saved.data();
+  for (auto [number, result] : llvm::enumerate(memory->results)) {
+    double largest = 0;
+    for (int64_t i = 0; i < result.elements; ++i)
+      if (double value = std::abs(result.at(expected, i)); std::isfinite(value))
+        largest = std::max(largest, value);
+    for (int64_t i = 0; i < result.elements; ++i) {
+      double e = result.at(expected, i), a = result.at(result.copies[0].get(), i);
+      if (a != e && !(std::isnan(a) && std::isnan(e)) && !(std::abs(a - e) <= tolerance * largest))
+        return fmt::format("element {} of result {} is {}, with the default schedule {}", i, number, a, e);
+    }
+    expected += result.bytes;
+  }
+  return "";
+}
+
+} // namespace kiln

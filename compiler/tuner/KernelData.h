@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The memory of a kernel's calls at one workload: arguments of random values that are right in kind, and poisoned
+// results. Weights have several copies that calls take in turn, so that they come from as far away as in a whole
+// model. It is made once in the tuner's process; forked children read it where it is.
+#pragma once
+
+#include "compiler/tuner/Workload.h"
+
+#include <memory>
+
+namespace kiln {
+
+class KernelData {
+public:
+  /// `rotatedBytes`: how much memory the weights of consecutive calls take together, before the first copy comes again.
+  KernelData(mlir::func::FuncOp kernel, const std::vector<bool> &isWeight, llvm::ArrayRef<int64_t> extents,
+             int64_t rotatedBytes);
+  ~KernelData();
+  KernelData(KernelData &&) noexcept;
+
+  /// How many sets of weights there are.
+  size_t rotations() const;
+  /// The words of a call behind the user context, with the weights of a rotation.
+  llvm::ArrayRef<uint64_t> arguments(size_t rotation) const;
+
+  /// Bytes of all copies of the arguments, and of the results.
+  int64_t footprint() const;
+
+  /// Fills the results with NaN, or the integers of that bit pattern.
+  void poisonResults();
+  /// The results, one after the other.
+  std::string saveResults() const;
+  /// What differs from saved results by more than `tolerance` times the largest number of the result; nothing if
+  /// nothing does. NaN equals NaN.
+  std::string compareResults(llvm::StringRef saved, double tolerance) const;
+
+private:
+  struct Tensor;
+  struct Memory;
+  std::unique_ptr<Memory> memory;
+};
+
+} // namespace kiln

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loops are assembly, so that they are the same whatever this file is compiled for. Twelve chains hide the latency
+// of a multiply-add: two pipes of four or five cycles need ten.
+#include "compiler/tuner/Probes.h"
+
+#include "runtime/src/model.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <memory>
+
+namespace kiln {
+
+static constexpr long rounds = 50'000; // of the chains: a quarter of a millisecond
+static constexpr int chains = 12, attempts = 15;
+
+#if defined(__x86_64__)
+
+#define KILN_STEP(OPERATION, REGISTER, I) OPERATION "%%" REGISTER #I "\n"
+#define KILN_CHAINS(OPERATION, OTHER, REGISTER)                                                                        \
+  KILN_STEP(OPERATION, REGISTER, 0)                                                                                    \
+  KILN_STEP(OTHER, REGISTER, 1)                                                                                        \
+  KILN_STEP(OPERATION, REGISTER, 2)                                                                                    \
+  KILN_STEP(OTHER, REGISTER, 3)                                                                                        \
+  KILN_STEP(OPERATION, REGISTER, 4)                                                                                    \
+  KILN_STEP(OTHER, REGISTER, 5)                                                                                        \
+  KILN_STEP(OPERATION, REGISTER, 6)                                                                                    \
+  KILN_STEP(OTHER, REGISTER, 7)                                                                                        \
+  KILN_STEP(OPERATION, REGISTER, 8)                                                                                    \
+  KILN_STEP(OTHER, REGISTER, 9)                                                                                        \
+  KILN_STEP(OPERATION, REGISTER, 10)                                                                                   \
+  KILN_STEP(OTHER, REGISTER, 11)
+#define KILN_CLOBBERS                                                                                                  \
+  "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",  \
+      "cc", "memory"
+#define KILN_COMPUTE(LOAD, OPERATION, OTHER, REGISTER)                                                                 \
+  {                                                                                                                    \
+    long left = rounds;                                                                                                \
+    const float *factor = values[0], *term = values[1];                                                                \
+    asm volatile(KILN_CHAINS(LOAD " (%1), ", LOAD " (%1), ", REGISTER) LOAD " (%1), %%" REGISTER "12\n" LOAD           \
+                                                                            " (%2), %%" REGISTER "13\n"                \
+                                                                            "1:\n" KILN_CHAINS(OPERATION, OTHER,       \
+                                                                                               REGISTER) "dec %0\n"    \
+                                                                                                         "jnz 1b\n"    \
+                 : "+r"(left)                                                                                          \
+                 : "r"(factor), "r"(term)                                                                              \
+                 : KILN_CLOBBERS);                                                                                     \
+  }
+/// Reads blocks of eight registers; `bytes` is a multiple of them and not 0.
+#define KILN_READ(LOAD, REGISTER, WIDTH)                                                                               \
+  asm volatile("1:\n" LOAD " (%0), %%" REGISTER "0\n" LOAD " 1*" WIDTH "(%0), %%" REGISTER "1\n" LOAD " 2*" WIDTH      \
+               "(%0), %%" REGISTER "2\n" LOAD " 3*" WIDTH "(%0), %%" REGISTER "3\n" LOAD " 4*" WIDTH                   \
+               "(%0), %%" REGISTER "4\n" LOAD " 5*" WIDTH "(%0), %%" REGISTER "5\n" LOAD " 6*" WIDTH                   \
+               "(%0), %%" REGISTER "6\n" LOAD " 7*" WIDTH "(%0), %%" REGISTER "7\n"                                    \
+               "add $8*" WIDTH ", %0\n"                                                                                \
+               "sub $8*" WIDTH ", %1\n"                                                                                \
+               "jnz 1b\n"                                                                                              \
+               : "+r"(data), "+r"(bytes)                                                                               \
+               :                                                                                                       \
+               : KILN_CLOBBERS)
+
+alignas(64) static const float values[2][16] = {{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, {}};
+
+static void compute(uint32_t isa) {
+  if (isa == KILN_ISA_X86_64_V4)
+    KILN_COMPUTE("vmovups", "vfmadd213ps %%zmm13, %%zmm12, ", "vfmadd213ps %%zmm13, %%zmm12, ", "zmm")
+  else if (isa == KILN_ISA_X86_64_V3)
+    KILN_COMPUTE("vmovups", "vfmadd213ps %%ymm13, %%ymm12, ", "vfmadd213ps %%ymm13, %%ymm12, ", "ymm")
+  else
+    KILN_COMPUTE("movups", "mulps %%xmm12, ", "addps %%xmm13, ", "xmm")
+}
+
+static void readAll(uint32_t isa, const char *data, int64_t bytes) {
+  if (isa == KILN_ISA_X86_64_V4)
+    KILN_READ("vmovups", "zmm", "64");
+  else if (isa == KILN_ISA_X86_64_V3)
+    KILN_READ("vmovups", "ymm", "32");
+  else
+    KILN_READ("movups", "xmm", "16");
+}
+
+/// Operations of compute().
+static double operations(uint32_t isa) {
+  int lanes = isa == KILN_ISA_X86_64_V4 ? 16 : isa == KILN_ISA_X86_64_V3 ? 8 : 4;
+  return double(rounds) * chains * lanes * (isa == KILN_ISA_X86_64_V2 ? 1 : 2);
+}
+
+#else
+static void compute(uint32_t) {}
+static void readAll(uint32_t, const char *, int64_t) {}
+static double operations(uint32_t) { return 0; }
+#endif
+
+/// The most `amount` that a second of `task`, run once by every worker, did; the first attempt warms up.
+static double bestRate(const kiln_executor_t *executor, double amount, const std::function<void(uint32_t)> &task) {
+  using Clock = std::chrono::steady_clock;
+  double best = 0;
+  uint32_t workers = executor ? executor->workers : 1;
+  for (int attempt = 0; attempt < attempts; ++attempt) {
+    Clock::time_point start = Clock::now();
+    if (executor)
+      executor->parallel_for(
+          executor->self, workers,
+          [](void *context, uint32_t index, uint32_t) {
+            (*static_cast<const std::function<void(uint32_t)> *>(context))(index);
+          },
+          const_cast<std::function<void(uint32_t)> *>(&task));
+    else
+      task(0);
+    double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    if (attempt > 0)
+      best = std::max(best, amount * workers / seconds);
+  }
+  return best;
+}
+
+double probeOperations(uint32_t isa, const kiln_executor_t *executor) {
+  return bestRate(executor, operations(isa), [&](uint32_t) { compute(isa); });
+}
+
+static constexpr int64_t block = 4096;
+/// A worker's part in whole blocks, and how often it is gone over so that a round takes long enough to be measured.
+struct Share {
+  int64_t bytes, repeats;
+  Share(int64_t footprint, const kiln_executor_t *executor)
+      : bytes(std::max(footprint / (executor ? executor->workers : 1) / block * block, block)),
+        repeats(std::max<int64_t>((8 << 20) / bytes, 1)) {}
+};
+
+using Filled = std::unique_ptr<char, decltype(&std::free)>;
+static Filled makeFilled(int64_t bytes) {
+  Filled memory(static_cast<char *>(std::aligned_alloc(block, bytes)), std::free);
+  if (!memory)
+    llvm::report_bad_alloc_error("no memory for a probe");
+  memset(memory.get(), 1, bytes);
+  return memory;
+}
+
+double probeReading(uint32_t isa, int64_t footprint, const kiln_executor_t *executor) {
+  Share share(footprint, executor);
+  Filled memory = makeFilled(share.bytes * (executor ? executor->workers : 1));
+  return bestRate(executor, double(share.bytes * share.repeats), [&](uint32_t i) {
+    for (int64_t repeat = 0; repeat < share.repeats; ++repeat)
+      readAll(isa, memory.get() + i * share.bytes, share.bytes);
+  });
+}
+
+double probeCopying(int64_t footprint, const kiln_executor_t *executor) {
+  Share share(footprint / 2, executor);
+  Filled memory = makeFilled(2 * share.bytes * (executor ? executor->workers : 1));
+  return bestRate(executor, 2.0 * double(share.bytes * share.repeats), [&](uint32_t i) {
+    char *from = memory.get() + 2 * i * share.bytes;
+    for (int64_t repeat = 0; repeat < share.repeats; ++repeat)
+      memcpy(from + share.bytes, from, share.bytes);
+  });
+}
+
+static double secondsOf(double amount, double rate) { return rate > 0 ? amount / rate : 0; }
+
+/// What is written costs as a copy does, together with as much that is read.
+static double secondsOfBytes(const Work &work, const Rates &rates) {
+  double copied = work.bytesWritten + std::min(work.bytesRead, work.bytesWritten);
+  return secondsOf(copied, rates.bytesCopied) +
+         secondsOf(std::max(work.bytesRead - work.bytesWritten, 0.0), rates.bytesRead);
+}
+
+double leastSeconds(const Work &work, const Rates &rates) {
+  return std::max(secondsOf(work.operations, rates.operations), secondsOfBytes(work, rates));
+}
+
+bool isBoundByOperations(const Work &work, const Rates &rates) {
+  return secondsOf(work.operations, rates.operations) >= secondsOfBytes(work, rates);
+}
+
+} // namespace kiln

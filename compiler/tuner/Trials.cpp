@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/tuner/Trials.h"
+
+#include "compiler/tuner/Executor.h"
+#include "mlir/IR/Diagnostics.h"
+#include <fmt/format.h>
+
+namespace kiln {
+
+using namespace mlir;
+
+llvm::StringRef toString(TrialFailure failure) {
+  switch (failure) {
+  case TrialFailure::Compile:
+    return "failed";
+  case TrialFailure::Crash:
+    return "crash";
+  case TrialFailure::TimeOut:
+    return "timeout";
+  case TrialFailure::Wrong:
+    return "wrong";
+  }
+  llvm_unreachable("all failures have a name");
+}
+
+std::optional<std::vector<JobResult>> runWhile(llvm::ArrayRef<Job> jobs, unsigned workers, JobLimits limits,
+                                               const std::function<bool()> &goesOn) {
+  static constexpr double tick = 0.1;
+  std::vector<JobResult> results(jobs.size());
+  JobGroup group(limits);
+  size_t started = 0, finished = 0;
+  while (finished < jobs.size()) {
+    if (goesOn && !goesOn())
+      return std::nullopt; // the group's end kills them
+    for (; started < jobs.size() && group.size() < workers; ++started)
+      group.start(jobs[started], started);
+    if (auto ended = group.wait(tick)) {
+      results[ended->first] = std::move(ended->second);
+      ++finished;
+    }
+  }
+  // A signal to the whole process group kills children and asks this process to end.
+  if (goesOn && !goesOn())
+    return std::nullopt;
+  return results;
+}
+
+static FailedTrial toFailure(const JobResult &result, TrialFailure whenFailed) {
+  switch (result.outcome) {
+  case JobOutcome::Crashed:
+    return {TrialFailure::Crash, result.error};
+  case JobOutcome::TimedOut:
+    return {TrialFailure::TimeOut, result.error};
+  default:
+    return {whenFailed, result.error};
+  }
+}
+
+KernelTrials::KernelTrials(const Target &target, const KernelUse &use,
+                           const std::vector<std::vector<int64_t>> &workloads, int64_t rotatedBytes,
+                           const TrialOptions &options)
+    : target(target), kernel(use.kernel), options(options) {
+  for (const std::vector<int64_t> &extents : workloads)
+    data.emplace_back(use.kernel, use.isWeight, extents, rotatedBytes);
+}
+
+static constexpr llvm::StringRef symbol = "kernel";
+
+std::optional<std::vector<KernelTrials::Result<KernelCode>>>
+KernelTrials::compile(llvm::ArrayRef<SchedulePoint> points) {
+  std::vector<Job> jobs;
+  for (const SchedulePoint &point : points)
+    jobs.push_back({[&point, this]() -> llvm::Expected<std::string> {
+                      std::string words;
+                      ScopedDiagnosticHandler handler(kernel.getContext(), [&](Diagnostic &diagnostic) {
+                        words += (words.empty() ? "" : "; ") + diagnostic.str();
+                        return success();
+                      });
+                      FailureOr<KernelObject> compiled = target.compile(kernel, symbol, &point);
+                      if (failed(compiled))
+                        return llvm::createStringError(llvm::inconvertibleErrorCode(), "%s", words.c_str());
+                      return fmt::format("{}\n{}", compiled->scratchBytes, compiled->object);
+                    },
+                    {}});
+  auto results =
+      runWhile(jobs, options.compileWorkers, {options.limits.compileSeconds, options.limits.compileBytes}, options.goesOn);
+  if (!results)
+    return std::nullopt;
+  std::vector<Result<KernelCode>> codes;
+  for (const JobResult &result : *results) {
+    KernelCode code{"", symbol.str(), 0};
+    auto [scratch, object] = llvm::StringRef(result.bytes).split('\n');
+    if (result.outcome != JobOutcome::Done || scratch.getAsInteger(10, code.scratchBytes)) {
+      codes.push_back(toFailure(result, TrialFailure::Compile));
+      continue;
+    }
+    code.object = object.str();
+    codes.push_back(std::move(code));
+  }
+  return codes;
+}
+
+std::optional<KernelTrials::Result<std::vector<Comparison>>>
+KernelTrials::measure(const KernelCode &base, const KernelCode &candidate, bool isFinal) {
+  CompareOptions compare = options.compare;
+  if (isFinal) {
+    compare.stopsEarly = false;
+    compare.seconds *= 2;
+    compare.mostPairs = 2 * compare.mostPairs + 1;
+  }
+  Job job{[&]() -> llvm::Expected<std::string> {
+            auto result = compareKernels(base, candidate, data, compare);
+            if (!result)
+              return result.takeError();
+            return encode(*result);
+          },
+          options.cpus};
+  auto results = runWhile(job, 1, {options.limits.measureSeconds, 0}, options.goesOn);
+  if (!results)
+    return std::nullopt;
+  const JobResult &result = results->front();
+  if (result.outcome != JobOutcome::Done)
+    return toFailure(result, TrialFailure::Crash);
+  llvm::Expected<CompareResult> compared = decodeCompareResult(result.bytes);
+  if (!compared)
+    return FailedTrial{TrialFailure::Crash, llvm::toString(compared.takeError())};
+  if (!compared->wrong.empty())
+    return FailedTrial{TrialFailure::Wrong, compared->wrong};
+  return std::move(compared->workloads);
+}
+
+std::optional<std::vector<Rates>> KernelTrials::probe() {
+  Job job{[&]() -> llvm::Expected<std::string> {
+            Executor executor(options.compare.threads);
+            std::string bytes;
+            double operations = probeOperations(target.isa(), executor.get());
+            for (const KernelData &workload : data)
+              bytes += fmt::format("{} {} {}\n", operations,
+                                   probeReading(target.isa(), workload.footprint(), executor.get()),
+                                   probeCopying(workload.footprint(), executor.get()));
+            return bytes;
+          },
+          options.cpus};
+  auto results = runWhile(job, 1, {options.limits.measureSeconds, 0}, options.goesOn);
+  if (!results)
+    return std::nullopt;
+  std::vector<Rates> rates(data.size());
+  llvm::SmallVector<llvm::StringRef> lines;
+  llvm::StringRef(results->front().bytes).split(lines, '\n', -1, /*KeepEmpty=*/false);
+  for (auto [line, rate] : llvm::zip(lines, rates)) {
+    auto [operations, rest] = line.split(' ');
+    auto [read, copied] = rest.split(' ');
+    if (operations.getAsDouble(rate.operations) || read.getAsDouble(rate.bytesRead) ||
+        copied.getAsDouble(rate.bytesCopied))
+      rate = {};
+  }
+  return rates;
+}
+
+} // namespace kiln

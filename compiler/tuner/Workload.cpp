@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/tuner/Workload.h"
+
+#include "compiler/dialect/Extents.h"
+#include "compiler/dialect/KilnDialect.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/MapVector.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace kiln {
+
+using namespace mlir;
+
+static llvm::Error makeError(const std::string &message) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), "%s", message.c_str());
+}
+
+//===- Scenarios ---------------------------------------------------------===//
+
+llvm::Expected<std::vector<Scenario>> makeScenarios(ModuleOp module, const Scenario &given) {
+  SmallVector<mlir::kiln::SymbolAttr> symbols = mlir::kiln::getSymbols(module);
+  Scenario most, middle;
+  std::vector<std::string> names;
+  for (mlir::kiln::SymbolAttr symbol : symbols) {
+    std::string name = symbol.getName().str();
+    names.push_back(name);
+    auto chosen = given.find(name);
+    if (chosen == given.end()) {
+      most[name] = symbol.getMax();
+      middle[name] = std::max<int64_t>(symbol.getMin(), symbol.getMax() / 2);
+    } else if (chosen->second < symbol.getMin() || chosen->second > symbol.getMax()) {
+      return makeError(fmt::format("extent \"{}\" requires a value in [{}, {}], got {}", name, symbol.getMin(),
+                                   symbol.getMax(), chosen->second));
+    } else {
+      most[name] = middle[name] = chosen->second;
+    }
+  }
+  for (const auto &[name, value] : given)
+    if (!llvm::is_contained(names, name))
+      return makeError(fmt::format("the model has no extent \"{}\"; it has: {}", name,
+                                   names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+  std::vector<Scenario> scenarios{most};
+  if (middle != most)
+    scenarios.push_back(middle);
+  return scenarios;
+}
+
+//===- Kernels -----------------------------------------------------------===//
+
+/// The value of an extent when its symbols have values.
+static int64_t evaluate(AffineExpr extent, ArrayRef<int64_t> symbols) {
+  SmallVector<AffineExpr> values;
+  for (int64_t value : symbols)
+    values.push_back(getAffineConstantExpr(value, extent.getContext()));
+  return cast<AffineConstantExpr>(extent.replaceDimsAndSymbols({}, values)).getValue();
+}
+
+/// The value of index arithmetic in an entry whose index arguments have values.
+static int64_t evaluate(Value value, ArrayRef<int64_t> symbols) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return symbols[argument.getArgNumber()];
+  if (auto constant = getConstantIntValue(value))
+    return *constant;
+  auto apply = value.getDefiningOp<affine::AffineApplyOp>();
+  assert(apply && "extents of calls are arguments, constants and affine.apply");
+  SmallVector<AffineExpr> operands;
+  for (Value operand : apply.getOperands())
+    operands.push_back(getAffineConstantExpr(evaluate(operand, symbols), value.getContext()));
+  ArrayRef<AffineExpr> all = operands;
+  unsigned dims = apply.getAffineMap().getNumDims();
+  AffineExpr result = apply.getAffineMap().getResult(0).replaceDimsAndSymbols(all.take_front(dims),
+                                                                              all.drop_front(dims));
+  return cast<AffineConstantExpr>(result).getValue();
+}
+
+static bool isWeight(Value value) {
+  while (auto view = value.getDefiningOp<mlir::kiln::ReshapeOp>())
+    value = view->getOperand(0);
+  return value.getDefiningOp<mlir::kiln::ParameterOp>() || value.getDefiningOp<mlir::kiln::ConstantOp>();
+}
+
+std::vector<KernelUse> collectKernels(ModuleOp module, const std::vector<Scenario> &scenarios) {
+  llvm::MapVector<Operation *, KernelUse> uses;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function->hasAttr("kiln.kernel"))
+      uses[function] = {function, {}, std::vector<std::vector<Workload>>(scenarios.size())};
+  SmallVector<mlir::kiln::SymbolAttr> symbols = mlir::kiln::getSymbols(module);
+  module.walk([&](mlir::kiln::CallOp call) {
+    auto callee = uses.find(module.lookupSymbol(call.getCallee()));
+    if (callee == uses.end())
+      return;
+    KernelUse &use = callee->second;
+    if (use.isWeight.empty())
+      for (Value argument : call.getArguments())
+        use.isWeight.push_back(isWeight(argument));
+    double calls = 1;
+    for (auto loop = call->getParentOfType<mlir::kiln::RepeatOp>(); loop;
+         loop = loop->getParentOfType<mlir::kiln::RepeatOp>())
+      calls *= loop.getCount();
+    for (auto [scenario, workloads] : llvm::zip(scenarios, use.scenarios)) {
+      SmallVector<int64_t> values;
+      for (mlir::kiln::SymbolAttr symbol : symbols)
+        values.push_back(scenario.at(symbol.getName().str()));
+      std::vector<int64_t> extents;
+      for (Value extent : call.getExtents())
+        extents.push_back(evaluate(extent, values));
+      auto same = llvm::find_if(workloads, [&](const Workload &workload) { return workload.extents == extents; });
+      if (same == workloads.end())
+        same = workloads.insert(workloads.end(), {extents, 0});
+      same->calls += calls;
+    }
+  });
+  std::vector<KernelUse> result;
+  for (auto &[function, use] : uses)
+    if (!use.isWeight.empty() || !use.scenarios.front().empty())
+      result.push_back(std::move(use));
+  return result;
+}
+
+int64_t elementBytes(Type element) { return element.isIndex() ? 8 : (element.getIntOrFloatBitWidth() + 7) / 8; }
+
+std::vector<int64_t> storedShape(RankedTensorType type, ArrayRef<int64_t> extents) {
+  std::vector<int64_t> shape;
+  for (AffineExpr extent : mlir::kiln::getExtents(type))
+    shape.push_back(evaluate(extent, extents));
+  if (auto layout = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding())) {
+    int64_t along = shape[layout.getDim()], other = shape[1 - layout.getDim()], size = layout.getSize();
+    shape = {(along + size - 1) / size, other, size};
+  }
+  return shape;
+}
+
+static int64_t count(ArrayRef<int64_t> shape) {
+  int64_t elements = 1;
+  for (int64_t extent : shape)
+    elements *= extent;
+  return elements;
+}
+
+int64_t storedBytes(RankedTensorType type, ArrayRef<int64_t> extents) {
+  return count(storedShape(type, extents)) * elementBytes(type.getElementType());
+}
+
+int64_t weightBytes(ModuleOp module) {
+  int64_t bytes = 0;
+  module.walk([&](mlir::kiln::ParameterOp parameter) {
+    bytes += storedBytes(cast<RankedTensorType>(parameter.getType()), {}) * int64_t(parameter.getCopies());
+  });
+  return bytes;
+}
+
+//===- Work --------------------------------------------------------------===//
+
+std::vector<int64_t> loopExtents(linalg::GenericOp op, ArrayRef<int64_t> extents) {
+  std::vector<int64_t> loops(op.getNumLoops(), 1);
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto type = dyn_cast<RankedTensorType>(operand.get().getType());
+    if (!type)
+      continue;
+    for (auto [result, extent] : llvm::zip(op.getMatchingIndexingMap(&operand).getResults(), mlir::kiln::getExtents(type)))
+      if (auto loop = dyn_cast<AffineDimExpr>(result))
+        loops[loop.getPosition()] = evaluate(extent, extents);
+  }
+  return loops;
+}
+
+static int operationsOf(Operation &op) {
+  if (op.getNumResults() != 1 || !isa<FloatType>(op.getResult(0).getType()))
+    return 0;
+  if (isa<math::FmaOp>(op))
+    return 2;
+  return isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::MaximumFOp, arith::MaxNumFOp,
+             arith::MinimumFOp, arith::MinNumFOp, math::SqrtOp>(op);
+}
+
+/// Whether the argument is only looked up at computed indices, so that most of it is not read.
+static bool isTable(Value argument) {
+  return !argument.use_empty() && llvm::all_of(argument.getUsers(), [](Operation *user) {
+           return isa<tensor::ExtractOp>(user);
+         });
+}
+
+Work measureWork(func::FuncOp kernel, ArrayRef<int64_t> extents) {
+  Work work;
+  kernel.walk([&](linalg::GenericOp op) {
+    int operations = 0;
+    for (Operation &inner : *op.getBody())
+      operations += operationsOf(inner);
+    work.operations += double(operations) * double(count(loopExtents(op, extents)));
+  });
+  for (Type result : kernel.getResultTypes())
+    work.bytesWritten += double(storedBytes(cast<RankedTensorType>(result), extents));
+  for (BlockArgument argument : kernel.getArguments())
+    if (auto type = dyn_cast<RankedTensorType>(argument.getType())) {
+      double bytes = double(storedBytes(type, extents));
+      work.bytesRead += isTable(argument) ? std::min(bytes, work.bytesWritten) : bytes;
+    }
+  return work;
+}
+
+//===- Integer arguments -------------------------------------------------===//
+
+namespace {
+
+/// Follows an integer through a region to what limits it.
+class LimitFinder {
+public:
+  LimitFinder(ArrayRef<int64_t> extents) : extents(extents) {}
+
+  void visit(Value value) {
+    for (OpOperand &use : value.getUses()) {
+      Operation *user = use.getOwner();
+      if (auto generic = dyn_cast<linalg::GenericOp>(user)) {
+        visit(generic.getBody()->getArgument(use.getOperandNumber()));
+      } else if (auto extract = dyn_cast<tensor::ExtractOp>(user)) {
+        if (unsigned number = use.getOperandNumber())
+          limitTo(storedShape(extract.getTensor().getType(), extents)[number - 1]);
+        else
+          visit(extract.getResult());
+      } else if (isa<arith::CmpIOp>(user)) {
+        for (int64_t extent : loopExtents(user->getParentOfType<linalg::GenericOp>(), extents))
+          compared = std::max(compared, extent + 1);
+      } else if (isa<arith::IndexCastOp, arith::MaxSIOp, arith::MinSIOp>(user)) {
+        visit(user->getResult(0));
+      }
+    }
+  }
+
+  std::pair<int64_t, int64_t> range() const {
+    if (indexed)
+      return {0, indexed};
+    return {(compared + 1) / 2, std::max<int64_t>(compared, 2)};
+  }
+
+private:
+  void limitTo(int64_t extent) { indexed = indexed ? std::min(indexed, extent) : extent; }
+
+  ArrayRef<int64_t> extents;
+  int64_t indexed = 0, compared = 0;
+};
+
+} // namespace
+
+std::pair<int64_t, int64_t> integerRange(func::FuncOp kernel, unsigned argument, ArrayRef<int64_t> extents) {
+  LimitFinder finder(extents);
+  finder.visit(kernel.getArgument(argument));
+  return finder.range();
+}
+
+} // namespace kiln

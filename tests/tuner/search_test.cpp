@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The search on costs that are known: it finds the least one soon, never proposes what is illegal or was measured, and
+// says when nothing is left.
+#include "compiler/tuner/Search.h"
+#include "compiler/tuner/CostModel.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+#include <set>
+
+namespace kiln {
+namespace {
+
+double flat(const SchedulePoint &) { return 0; }
+
+SearchSpace smallSpace() {
+  return {makeParameter("m", {1, 2, 4, 6, 8, 12, 16}, 4), makeParameter("n", {16, 32, 48, 64}, 16),
+          makeParameter("k", {64, 128, 256, 384, 768}, 768), makeParameter("order", {0, 1}, 0)};
+}
+
+/// A bowl around one point, in the logarithm of the values, with a ripple.
+double bowl(const SchedulePoint &point) {
+  double cost = 0.5;
+  for (auto [key, best] : {std::pair("m", 12.0), {"n", 48.0}, {"k", 256.0}})
+    cost += 0.2 * std::pow(std::log2(double(point.at(key)) / best), 2);
+  return cost + (point.at("order") == 1 ? 0.0 : 0.3);
+}
+
+/// Runs the search in generations; the number of points until the least cost, or all of them.
+size_t pointsUntil(Search &search, double (*cost)(const SchedulePoint &), double wanted, size_t most) {
+  std::set<SchedulePoint> seen;
+  SchedulePoint start;
+  while (seen.size() < most) {
+    std::vector<SchedulePoint> points = search.propose(4);
+    if (points.empty())
+      break;
+    for (const SchedulePoint &point : points) {
+      EXPECT_TRUE(seen.insert(point).second) << toString(point) << " came twice";
+      search.record(point, cost(point));
+      if (search.bestCost() <= wanted * 1.0001)
+        return seen.size();
+    }
+  }
+  return std::numeric_limits<size_t>::max();
+}
+
+TEST(Search, FindsTheLeastCostWithoutAModel) {
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    Search search(smallSpace(), flat, seed);
+    ASSERT_EQ(search.size(), 7u * 4 * 5 * 2);
+    search.record(presets(smallSpace()), bowl(presets(smallSpace())));
+    EXPECT_LE(pointsUntil(search, bowl, 0.5, 280), 100u) << "seed " << seed;
+  }
+}
+
+TEST(Search, AGoodModelFindsItAtOnce) {
+  Search search(smallSpace(), [](const SchedulePoint &point) { return std::log(bowl(point)); }, 1);
+  EXPECT_EQ(pointsUntil(search, bowl, 0.5, 280), 1u);
+}
+
+TEST(Search, AMisleadingModelIsOvercome) {
+  Search search(smallSpace(), [](const SchedulePoint &point) { return -0.3 * std::log(bowl(point)); }, 1);
+  EXPECT_LE(pointsUntil(search, bowl, 0.5, 280), 150u);
+}
+
+TEST(Search, EndsWhenTheSpaceIsUsedUp) {
+  SearchSpace space{makeParameter("a", {1, 2, 3}, 1), makeParameter("b", {0, 1}, 0)};
+  Search search(space, flat, 1);
+  EXPECT_EQ(pointsUntil(search, [](const SchedulePoint &) { return 2.0; }, 0, 100), std::numeric_limits<size_t>::max());
+  EXPECT_EQ(search.measured(), 6u);
+  EXPECT_TRUE(search.propose(1).empty());
+  EXPECT_EQ(search.bestCost(), 1);
+}
+
+// A space too large to list: a trillion points, found by descent from the best ones.
+TEST(Search, LargeSpace) {
+  SearchSpace space;
+  std::vector<int64_t> values;
+  for (int64_t value = 0; value < 32; ++value)
+    values.push_back(value);
+  for (const char *key : {"a", "b", "c", "d", "e", "f", "g", "h"})
+    space.push_back(makeParameter(key, values, 0));
+  Search search(space, flat, 7);
+  EXPECT_EQ(search.size(), std::nullopt);
+  auto cost = [](const SchedulePoint &point) {
+    double sum = 0.1;
+    for (const auto &[key, value] : point)
+      sum += std::pow(double(value - 20) / 20, 2) / 8;
+    return sum;
+  };
+  search.record(presets(space), cost(presets(space)));
+  EXPECT_NE(pointsUntil(search, cost, 0.13, 600), std::numeric_limits<size_t>::max());
+}
+
+// Failed points keep the search away from their neighbours, and are not proposed again.
+TEST(Search, AvoidsWhatFails) {
+  SearchSpace space = smallSpace();
+  Search search(space, flat, 3);
+  size_t failures = 0;
+  for (int generation = 0; generation < 15; ++generation)
+    for (const SchedulePoint &point : search.propose(4)) {
+      bool fails = point.at("n") >= 48;
+      failures += fails;
+      search.record(point, fails ? std::nullopt : std::optional(1.0));
+    }
+  EXPECT_GT(failures, 0u);
+  EXPECT_LT(failures, 25u) << "half of all points fail, and half of those proposed";
+}
+
+TEST(Search, ResumesFromRecords) {
+  Search first(smallSpace(), flat, 5);
+  std::vector<std::pair<SchedulePoint, double>> records;
+  for (int generation = 0; generation < 5; ++generation)
+    for (const SchedulePoint &point : first.propose(4)) {
+      first.record(point, bowl(point));
+      records.push_back({point, bowl(point)});
+    }
+  Search second(smallSpace(), flat, 99);
+  for (const auto &[point, cost] : records)
+    second.record(point, cost);
+  EXPECT_EQ(second.propose(4), first.propose(4));
+  EXPECT_EQ(second.bestCost(), first.bestCost());
+  second.record({{"m", 3}, {"n", 16}, {"k", 64}, {"order", 0}}, 0.001); // of another space
+  second.record({{"m", 4}}, 0.001);
+  EXPECT_EQ(second.measured(), first.measured());
+}
+
+TEST(CostModel, PrefersTilesThatFit) {
+  MachineModel machine;
+  machine.vectorBytes = 64;
+  machine.vectorRegisters = 32;
+  SearchSpace space{makeParameter("m", {1, 4, 8, 12, 16}, 8), makeParameter("n", {16, 48, 96}, 48)};
+  CostModel model = makeCostModel("contraction", space, {128, 768, 768}, machine);
+  double full = model({{"m", 8}, {"n", 48}});
+  EXPECT_LT(full, model({{"m", 1}, {"n", 48}})) << "few sums wait for each other";
+  EXPECT_LT(full, model({{"m", 16}, {"n", 96}})) << "they do not fit the registers";
+  CostModel ragged = makeCostModel("contraction", space, {9, 768, 768}, machine);
+  EXPECT_GT(ragged({{"m", 8}, {"n", 48}}), ragged({{"m", 12}, {"n", 16}})) << "9 rows are 16 by tiles of 8";
+  CostModel other = makeCostModel("row_reduction", space, {}, machine);
+  EXPECT_EQ(other(presets(space)), 0);
+  EXPECT_GT(other({{"m", 16}, {"n", 48}}), other({{"m", 12}, {"n", 48}}));
+}
+
+} // namespace
+} // namespace kiln

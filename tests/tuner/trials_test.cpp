@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Candidates that do not compile, crash, hang or compute something else are counted outcomes, and the next candidate is
+// measured as if nothing had been. Times are not asserted, but for a candidate that does its work forty times over.
+#include "KernelText.h"
+#include "compiler/dialect/KilnDialect.h"
+#include "compiler/emit/Object.h"
+#include "compiler/transforms/Passes.h"
+#include "compiler/tuner/Trials.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/AsmParser/Parser.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/SourceMgr.h"
+
+#include <chrono>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace kiln {
+namespace {
+
+using testing::KernelText;
+using testing::Value;
+
+const std::string targetName = "x86-64-v2";
+
+/// Twice the argument, by a pointwise kernel of s0 rows of 64.
+std::string doubling() {
+  KernelText text({{1, 1000}});
+  std::string type = text.type({"s0", "64"});
+  Value x = text.argument(type);
+  return text.finish({text.one("pp", {x}, type, {"a, b", "a, b"}, "%s = arith.addf %x0, %x0 : f32\nlinalg.yield %s : f32")});
+}
+
+/// An object of LLVM IR with the entry `kernel(context, rows, x, y)`; weak, since other symbols become hidden.
+std::string objectOf(const std::string &body) {
+  llvm::LLVMContext context;
+  llvm::SMDiagnostic error;
+  std::string text = "declare void @llvm.trap()\ndefine weak i32 @kernel(ptr %c, i32 %s, ptr %x, ptr %y) {\n" + body + "\n}";
+  std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, error, context);
+  EXPECT_TRUE(module) << error.getMessage().str();
+  llvm::Expected<std::string> object = compileToObject(*module);
+  EXPECT_TRUE(bool(object));
+  return *object;
+}
+
+/// A target whose schedule point says what goes wrong.
+class FaultyTarget : public Target {
+public:
+  enum Fault { None, Error, CompilerCrash, CompilerHang, Crash, Hang, Wrong, Status, Garbage };
+
+  llvm::StringRef name() const override { return real->name(); }
+  uint32_t isa() const override { return real->isa(); }
+  const MachineModel &machine() const override { return real->machine(); }
+  int64_t weightTile(int64_t, int64_t) const override { return 0; }
+
+  mlir::FailureOr<KernelObject> compile(mlir::func::FuncOp kernel, llvm::StringRef symbol,
+                                        const SchedulePoint *point) const override {
+    mlir::FailureOr<KernelObject> object = real->compile(kernel, symbol, nullptr);
+    switch (point->at("fault")) {
+    case None:
+      return object;
+    case Error:
+      return kernel.emitError("this cannot be compiled");
+    case CompilerCrash:
+      std::abort();
+    case CompilerHang:
+      sleep(1000);
+      break;
+    case Crash:
+      object->object = objectOf("call void @llvm.trap()\nunreachable");
+      break;
+    case Hang:
+      object->object = objectOf("br label %loop\nloop:\nfence seq_cst\nbr label %loop");
+      break;
+    case Wrong: // leaves the result as it was
+      object->object = objectOf("ret i32 0");
+      break;
+    case Status:
+      object->object = objectOf("ret i32 3");
+      break;
+    case Garbage:
+      object->object = "not an object";
+      break;
+    }
+    return object;
+  }
+  mlir::FailureOr<std::string> print(mlir::func::FuncOp, llvm::StringRef, kiln::KernelText,
+                                     const SchedulePoint *) const override {
+    return mlir::failure();
+  }
+
+private:
+  std::unique_ptr<Target> real = createCpuTarget(targetName);
+};
+
+class Trials : public ::testing::Test {
+protected:
+  Trials() : context(mlir::MLIRContext::Threading::DISABLED) {
+    context.loadDialect<mlir::affine::AffineDialect, mlir::arith::ArithDialect, mlir::func::FuncDialect,
+                        mlir::linalg::LinalgDialect, mlir::math::MathDialect, mlir::tensor::TensorDialect,
+                        mlir::kiln::KilnDialect>();
+    module = mlir::parseSourceString<mlir::ModuleOp>(doubling(), &context);
+    use = {*module->getOps<mlir::func::FuncOp>().begin(), {false}, {}};
+    options.limits = {5, 1.5, 0};
+    options.compare.seconds = 0.1;
+    options.cpus = {availableCpus().front()};
+    options.compileWorkers = 2;
+  }
+
+  KernelTrials trials() { return {target, use, {{100}, {7}}, 1 << 20, options}; }
+  static SchedulePoint fault(FaultyTarget::Fault what) { return {{"fault", what}}; }
+
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  KernelUse use;
+  FaultyTarget target;
+  TrialOptions options;
+};
+
+const FailedTrial *failureOf(const auto &result) { return std::get_if<FailedTrial>(&result); }
+
+TEST_F(Trials, MeasuresWhatIsRight) {
+  KernelTrials bench = trials();
+  auto codes = bench.compile({fault(FaultyTarget::None)});
+  ASSERT_TRUE(codes && codes->size() == 1 && std::holds_alternative<KernelCode>(codes->front()));
+  const KernelCode &code = std::get<KernelCode>(codes->front());
+  auto result = bench.measure(code, code);
+  ASSERT_TRUE(result);
+  ASSERT_EQ(failureOf(*result), nullptr) << failureOf(*result)->words;
+  const auto &workloads = std::get<std::vector<Comparison>>(*result);
+  ASSERT_EQ(workloads.size(), 2u);
+  for (const Comparison &c : workloads) {
+    EXPECT_GT(c.seconds, 0);
+    EXPECT_GE(c.pairs, options.compare.leastPairs);
+    EXPECT_GT(c.ratio, 0.2);
+    EXPECT_LT(c.ratio, 5);
+  }
+}
+
+TEST_F(Trials, FailuresAreOutcomes) {
+  options.limits.compileSeconds = 1;
+  KernelTrials bench = trials();
+  const SchedulePoint points[] = {fault(FaultyTarget::None),          fault(FaultyTarget::Error),
+                                  fault(FaultyTarget::CompilerCrash), fault(FaultyTarget::CompilerHang),
+                                  fault(FaultyTarget::Crash),         fault(FaultyTarget::Hang),
+                                  fault(FaultyTarget::Wrong),         fault(FaultyTarget::Status),
+                                  fault(FaultyTarget::Garbage)};
+  auto codes = bench.compile(points);
+  ASSERT_TRUE(codes && codes->size() == std::size(points));
+  std::map<int, std::pair<TrialFailure, std::string>> expected{
+      {FaultyTarget::Error, {TrialFailure::Compile, "this cannot be compiled"}},
+      {FaultyTarget::CompilerCrash, {TrialFailure::Crash, "signal"}},
+      {FaultyTarget::CompilerHang, {TrialFailure::TimeOut, ""}},
+      {FaultyTarget::Crash, {TrialFailure::Crash, "signal"}},
+      {FaultyTarget::Hang, {TrialFailure::TimeOut, ""}},
+      {FaultyTarget::Wrong, {TrialFailure::Wrong, "element 0 of result 0 is "}},
+      {FaultyTarget::Status, {TrialFailure::Crash, "returned 3"}},
+      {FaultyTarget::Garbage, {TrialFailure::Crash, ""}},
+  };
+  ASSERT_TRUE(std::holds_alternative<KernelCode>(codes->front()));
+  const KernelCode &base = std::get<KernelCode>(codes->front());
+  for (auto &[fault, outcome] : expected) {
+    SCOPED_TRACE(fault);
+    const FailedTrial *failure = failureOf((*codes)[fault]);
+    std::optional<KernelTrials::Result<std::vector<Comparison>>> measured;
+    if (!failure) {
+      measured = bench.measure(base, std::get<KernelCode>((*codes)[fault]));
+      ASSERT_TRUE(measured);
+      failure = failureOf(*measured);
+    }
+    ASSERT_NE(failure, nullptr);
+    EXPECT_EQ(toString(failure->failure), toString(outcome.first)) << failure->words;
+    EXPECT_NE(failure->words.find(outcome.second), std::string::npos) << failure->words;
+  }
+  auto after = bench.measure(base, base);
+  ASSERT_TRUE(after);
+  EXPECT_EQ(failureOf(*after), nullptr) << "the tuner does not go on";
+}
+
+// A candidate forty times slower is known as such, and by few pairs.
+TEST_F(Trials, StopsEarlyOnASlowCandidate) {
+  KernelTrials bench = trials();
+  auto codes = bench.compile({fault(FaultyTarget::None)});
+  ASSERT_TRUE(codes);
+  KernelCode fast = std::get<KernelCode>(codes->front()), slow = fast;
+  slow.object = objectOf(R"(
+    br label %loop
+  loop:
+    %i = phi i32 [ 0, %0 ], [ %next, %loop ]
+    %next = add i32 %i, 1
+    fence seq_cst
+    %done = icmp eq i32 %next, 100000
+    br i1 %done, label %work, label %loop
+  work:
+    %xp = getelementptr i8, ptr %x, i64 16
+    %yp = getelementptr i8, ptr %y, i64 16
+    %from = load ptr, ptr %xp
+    %to = load ptr, ptr %yp
+    %elements = mul i32 %s, 64
+    br label %element
+  element:
+    %e = phi i32 [ 0, %work ], [ %following, %element ]
+    %source = getelementptr float, ptr %from, i32 %e
+    %target = getelementptr float, ptr %to, i32 %e
+    %value = load float, ptr %source
+    %twice = fadd float %value, %value
+    store float %twice, ptr %target
+    %following = add i32 %e, 1
+    %all = icmp eq i32 %following, %elements
+    br i1 %all, label %end, label %element
+  end:
+    ret i32 0)");
+  auto result = bench.measure(fast, slow);
+  ASSERT_TRUE(result);
+  ASSERT_EQ(failureOf(*result), nullptr) << failureOf(*result)->words;
+  for (const Comparison &c : std::get<std::vector<Comparison>>(*result)) {
+    EXPECT_GT(c.ratio, 2);
+    EXPECT_EQ(c.pairs, options.compare.leastPairs);
+  }
+}
+
+TEST_F(Trials, Interrupted) {
+  auto start = std::chrono::steady_clock::now();
+  options.goesOn = [&] { return std::chrono::steady_clock::now() - start < std::chrono::milliseconds(300); };
+  options.limits.compileSeconds = 60;
+  KernelTrials bench = trials();
+  EXPECT_EQ(bench.compile({fault(FaultyTarget::CompilerHang)}), std::nullopt);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+}
+
+TEST_F(Trials, Probes) {
+  KernelTrials bench = trials();
+  auto rates = bench.probe();
+  ASSERT_TRUE(rates && rates->size() == 2);
+  for (const Rates &rate : *rates) {
+    EXPECT_GT(rate.operations, 1e8);
+    EXPECT_LT(rate.operations, 1e13);
+    EXPECT_GT(rate.bytesRead, 1e8);
+    EXPECT_GT(rate.bytesCopied, 1e8);
+  }
+  Work work = measureWork(use.kernel, {100});
+  EXPECT_EQ(work.operations, 6400);
+  EXPECT_EQ(work.bytesRead, 25600);
+  EXPECT_EQ(work.bytesWritten, 25600);
+  EXPECT_EQ(leastSeconds({100, 8, 8}, {10, 4, 2}), 10);
+  EXPECT_TRUE(isBoundByOperations({100, 8, 8}, {10, 4, 2}));
+  EXPECT_EQ(leastSeconds({10, 16, 8}, {10, 4, 2}), 10); // 16 bytes copied, 8 read
+  EXPECT_FALSE(isBoundByOperations({10, 16, 8}, {10, 4, 2}));
+}
+
+} // namespace
+} // namespace kiln
