@@ -10,13 +10,11 @@
 #include "compiler/emit/Descriptor.h"
 #include "compiler/emit/Headers.h"
 #include "compiler/emit/HostCode.h"
+#include "compiler/emit/Lower.h"
 #include "compiler/emit/Object.h"
 #include "compiler/frontend/Import.h"
-#include "compiler/transforms/Pipeline.h"
 #include "kiln/names.h"
 
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -249,11 +247,8 @@ LogicalResult ModelCompiler::lower(StringRef targetName, TargetModule &lowered) 
   if (!lowered.target)
     return fail(
         fmt::format("there is no target \"{}\"; there are: {}", targetName.str(), fmt::join(cpuTargetNames(), ", ")));
-  DialectRegistry registry;
-  mlir::kiln::registerPipelineDialects(registry);
-  registry.insert<LLVM::LLVMDialect>();
-  lowered.context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
-  lowered.context->loadAllAvailableDialects();
+  lowered.context = std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED);
+  loadDialects(*lowered.context);
   OwningOpRef<ModuleOp> &module = lowered.module;
   module = importGraph(graph, lowered.context.get(), report.model.name);
   if (!module)
@@ -263,19 +258,19 @@ LogicalResult ModelCompiler::lower(StringRef targetName, TargetModule &lowered) 
     return success();
   }
 
-  PassManager passes(lowered.context.get());
+  std::string folder = options.dumpDirectory + "/" + targetName.str();
   if (!options.dumpDirectory.empty()) {
-    std::string folder = options.dumpDirectory + "/" + targetName.str(), imported;
+    std::string imported;
     llvm::raw_string_ostream(imported) << *module << "\n";
     if (failed(writeFile(folder + "/import.mlir", imported))) // and so the folder is there
       return failure();
+  }
+  auto dump = [&](PassManager &passes) {
     passes.enableIRPrintingToFileTree([](Pass *, Operation *) { return false; },
                                       [](Pass *, Operation *) { return true; }, true, true, false, folder);
-  }
-  mlir::kiln::PipelineOptions pipeline;
-  pipeline.weightTile = [&](int64_t outputs, int64_t inputs) { return lowered.target->weightTile(outputs, inputs); };
-  mlir::kiln::buildPipeline(passes, pipeline);
-  if (failed(passes.run(*module)))
+  };
+  if (failed(options.dumpDirectory.empty() ? lowerToKernels(*module, *lowered.target)
+                                           : lowerToKernels(*module, *lowered.target, dump)))
     return failure();
   if (options.form == EmitForm::Linalg)
     llvm::raw_string_ostream(report.text) << *module << "\n";

@@ -3,6 +3,7 @@
 // The command line of a generator. Options are declared here and nowhere else; `kiln` passes its own arguments through.
 #include "compiler/emit/Compile.h"
 #include "compiler/emit/Headers.h"
+#include "compiler/tuner/Tuner.h"
 
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
@@ -136,6 +137,57 @@ static int runInspect(const Graph &graph, CompileOptions options, const CommandO
   return 0;
 }
 
+/// NAME=VALUE.
+static std::string checkExtent(const std::string &text) {
+  size_t at = text.find('=');
+  int64_t value = 0;
+  if (at == 0 || at == std::string::npos || llvm::StringRef(text).drop_front(at + 1).getAsInteger(10, value))
+    return fmt::format("an extent must be given as NAME=VALUE, got \"{}\"", text);
+  return "";
+}
+
+/// What `tune` reads before it becomes TuneOptions.
+struct TuneArguments {
+  std::vector<std::string> extents;
+  bool json = false;
+};
+
+static CLI::App *addTune(CLI::App &app, TuneOptions &options, TuneArguments &arguments) {
+  CLI::App *tune = app.add_subcommand("tune", "measure schedules on this machine and write what is best to a file");
+  tune->add_option("--name", options.name, "name of the model")->capture_default_str();
+  tune->add_option("--target", options.targets,
+                   "instruction sets to tune for; the best that this CPU runs if not given")
+      ->delimiter(',')
+      ->check(CLI::IsMember(cpuTargetNames()));
+  tune->add_option("--tuning", options.file, "the tuning file; a run on one that is there goes on with it")
+      ->capture_default_str();
+  tune->add_option("--budget", options.budget, "most time to spend: 90s, 10m, 1h")
+      ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}},
+                                        CLI::AsNumberWithUnit::CASE_INSENSITIVE, "TIME"))
+      ->check(CLI::PositiveNumber)
+      ->default_str("10m");
+  tune->add_option("--threads", options.threads, "threads that the model will run with; all CPUs if not given")
+      ->check(CLI::Range(1u, 1024u));
+  tune->add_option("--extent", arguments.extents,
+                   "NAME=VALUE: a run-time extent to tune for; its bound and half of that if not given")
+      ->check(checkExtent);
+  tune->add_option("--kernel", options.kernels, "only the kernels whose names match this regular expression");
+  tune->add_flag("--json", arguments.json, "one object a line, for machines");
+  return tune;
+}
+
+static int runTune(const Graph &graph, TuneOptions options, const TuneArguments &arguments) {
+  for (const std::string &text : arguments.extents) {
+    auto [name, value] = llvm::StringRef(text).split('=');
+    value.getAsInteger(10, options.extents[name.str()]);
+  }
+  if (arguments.json)
+    options.form = DisplayForm::Json;
+  else
+    options.form = isatty(STDOUT_FILENO) ? DisplayForm::Terminal : DisplayForm::Lines;
+  return tuneModel(graph, options, llvm::errs());
+}
+
 int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   CLI::App app(fmt::format("Compiles the model \"{}\" to a static library.", name));
   app.require_subcommand(0, 1); // an unknown one is then reported by its name
@@ -169,6 +221,12 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   inspect->add_flag("--interface", show.interface, "the weights that the model binds");
   inspect->add_flag("--manifest", show.manifest, "the manifest");
 
+  TuneOptions tuning;
+  tuning.name = name;
+  tuning.file = fmt::format("{}.tuning", name);
+  TuneArguments tuneArguments;
+  CLI::App *tune = addTune(app, tuning, tuneArguments);
+
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty())
@@ -178,6 +236,8 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   }
   applyCommandOptions(options, command);
   Graph graph = trace();
+  if (*tune)
+    return runTune(graph, tuning, tuneArguments);
   return *compile ? runCompile(graph, options, command) : runInspect(graph, options, command, show);
 }
 

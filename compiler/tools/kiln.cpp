@@ -2,6 +2,7 @@
 //
 // `kiln SUBCOMMAND spec.cpp ...`: compiles the spec with the user's C++ compiler into its generator, and runs that.
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
@@ -38,8 +39,11 @@ int runProgram(std::vector<std::string> words) {
   pid_t child;
   if (posix_spawnp(&child, arguments[0], nullptr, nullptr, arguments.data(), environ) != 0)
     return 127;
+  // Ctrl-C is the child's to handle; this program removes its files afterwards.
+  std::signal(SIGINT, SIG_IGN);
   int status = 0;
   waitpid(child, &status, 0);
+  std::signal(SIGINT, SIG_DFL);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -87,7 +91,7 @@ int main(int argc, char **argv) {
   app.require_subcommand(0, 1); // an unknown one is then reported by its name
   app.footer("Options after the spec go to the spec's generator: kiln compile spec.cpp --help");
   std::string spec;
-  for (const char *name : {"compile", "inspect"}) {
+  for (const char *name : {"compile", "inspect", "tune"}) {
     CLI::App *sub = app.add_subcommand(name, fmt::format("{} the model of a spec", name));
     sub->add_option("spec", spec, "a C++ file that ends with KILN_MODEL(...)")->required();
     sub->prefix_command();

@@ -18,8 +18,8 @@ struct KernelCode {
 
 struct CompareOptions {
   unsigned threads = 1;
-  double tolerance = 1e-4;      // of the largest number of a result
-  double seconds = 1;           // a workload, after which no pair is begun
+  double tolerance = 1e-4; // of the largest number of a result
+  double seconds = 1;      // a workload, after which no pair is begun
   unsigned leastPairs = 5, mostPairs = 31;
   bool stopsEarly = true; // when the candidate is clearly slower
 };

@@ -114,6 +114,7 @@ struct KernelData::Tensor {
 struct KernelData::Memory {
   std::vector<Tensor> inputs, results;
   std::vector<std::vector<uint64_t>> arguments; // one list a rotation
+  int64_t footprint = 0;
 };
 
 KernelData::KernelData(func::FuncOp kernel, const std::vector<bool> &isWeight, ArrayRef<int64_t> extents,
@@ -124,6 +125,9 @@ KernelData::KernelData(func::FuncOp kernel, const std::vector<bool> &isWeight, A
   for (auto [type, rotates] : llvm::zip(types, isWeight))
     weights += rotates ? storedBytes(cast<RankedTensorType>(type), extents) : 0;
   int64_t rotations = weights ? std::clamp<int64_t>((rotatedBytes + weights - 1) / weights, 1, mostRotations) : 1;
+
+  Work work = measureWork(kernel, extents);
+  memory->footprint = int64_t(work.bytesRead + work.bytesWritten) + (rotations - 1) * weights;
 
   Random random;
   for (auto [i, type] : llvm::enumerate(types)) {
@@ -150,13 +154,7 @@ size_t KernelData::rotations() const { return memory->arguments.size(); }
 
 ArrayRef<uint64_t> KernelData::arguments(size_t rotation) const { return memory->arguments[rotation % rotations()]; }
 
-int64_t KernelData::footprint() const {
-  int64_t bytes = 0;
-  for (const std::vector<Tensor> *tensors : {&memory->inputs, &memory->results})
-    for (const Tensor &tensor : *tensors)
-      bytes += tensor.bytes * int64_t(tensor.copies.size());
-  return bytes;
-}
+int64_t KernelData::footprint() const { return memory->footprint; }
 
 void KernelData::poisonResults() {
   for (Tensor &result : memory->results)

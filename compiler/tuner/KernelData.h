@@ -24,7 +24,7 @@ public:
   /// The words of a call behind the user context, with the weights of a rotation.
   llvm::ArrayRef<uint64_t> arguments(size_t rotation) const;
 
-  /// Bytes of all copies of the arguments, and of the results.
+  /// Bytes of what is read and written before the first copy of the weights comes again.
   int64_t footprint() const;
 
   /// Fills the results with NaN, or the integers of that bit pattern.

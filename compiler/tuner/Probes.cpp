@@ -40,11 +40,10 @@ static constexpr int chains = 12, attempts = 15;
   {                                                                                                                    \
     long left = rounds;                                                                                                \
     const float *factor = values[0], *term = values[1];                                                                \
-    asm volatile(KILN_CHAINS(LOAD " (%1), ", LOAD " (%1), ", REGISTER) LOAD " (%1), %%" REGISTER "12\n" LOAD           \
-                                                                            " (%2), %%" REGISTER "13\n"                \
-                                                                            "1:\n" KILN_CHAINS(OPERATION, OTHER,       \
-                                                                                               REGISTER) "dec %0\n"    \
-                                                                                                         "jnz 1b\n"    \
+    asm volatile(KILN_CHAINS(LOAD " (%1), ", LOAD " (%1), ", REGISTER) LOAD                                            \
+                 " (%1), %%" REGISTER "12\n" LOAD " (%2), %%" REGISTER "13\n"                                          \
+                 "1:\n" KILN_CHAINS(OPERATION, OTHER, REGISTER) "dec %0\n"                                             \
+                                                                "jnz 1b\n"                                             \
                  : "+r"(left)                                                                                          \
                  : "r"(factor), "r"(term)                                                                              \
                  : KILN_CLOBBERS);                                                                                     \

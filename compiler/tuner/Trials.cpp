@@ -82,8 +82,8 @@ KernelTrials::compile(llvm::ArrayRef<SchedulePoint> points) {
                       return fmt::format("{}\n{}", compiled->scratchBytes, compiled->object);
                     },
                     {}});
-  auto results =
-      runWhile(jobs, options.compileWorkers, {options.limits.compileSeconds, options.limits.compileBytes}, options.goesOn);
+  auto results = runWhile(jobs, options.compileWorkers, {options.limits.compileSeconds, options.limits.compileBytes},
+                          options.goesOn);
   if (!results)
     return std::nullopt;
   std::vector<Result<KernelCode>> codes;

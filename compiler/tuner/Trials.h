@@ -31,7 +31,7 @@ struct TrialLimits {
 struct TrialOptions {
   CompareOptions compare;
   TrialLimits limits;
-  std::vector<int> cpus;      // that measuring is pinned to
+  std::vector<int> cpus; // that measuring is pinned to
   unsigned compileWorkers = 1;
   std::function<bool()> goesOn; // asked several times a second; false kills what runs
 };

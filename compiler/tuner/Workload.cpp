@@ -3,7 +3,6 @@
 
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -65,18 +64,15 @@ static int64_t evaluate(AffineExpr extent, ArrayRef<int64_t> symbols) {
 static int64_t evaluate(Value value, ArrayRef<int64_t> symbols) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return symbols[argument.getArgNumber()];
-  if (auto constant = getConstantIntValue(value))
-    return *constant;
-  auto apply = value.getDefiningOp<affine::AffineApplyOp>();
-  assert(apply && "extents of calls are arguments, constants and affine.apply");
-  SmallVector<AffineExpr> operands;
-  for (Value operand : apply.getOperands())
-    operands.push_back(getAffineConstantExpr(evaluate(operand, symbols), value.getContext()));
-  ArrayRef<AffineExpr> all = operands;
-  unsigned dims = apply.getAffineMap().getNumDims();
-  AffineExpr result = apply.getAffineMap().getResult(0).replaceDimsAndSymbols(all.take_front(dims),
-                                                                              all.drop_front(dims));
-  return cast<AffineConstantExpr>(result).getValue();
+  Operation *op = value.getDefiningOp();
+  SmallVector<Attribute> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(IntegerAttr::get(operand.getType(), evaluate(operand, symbols)));
+  SmallVector<OpFoldResult> results;
+  LogicalResult folded = op->fold(operands, results);
+  (void)folded;
+  assert(succeeded(folded) && results.size() == 1 && "index arithmetic of constants folds");
+  return cast<IntegerAttr>(cast<Attribute>(results[0])).getInt();
 }
 
 static bool isWeight(Value value) {
@@ -163,7 +159,8 @@ std::vector<int64_t> loopExtents(linalg::GenericOp op, ArrayRef<int64_t> extents
     auto type = dyn_cast<RankedTensorType>(operand.get().getType());
     if (!type)
       continue;
-    for (auto [result, extent] : llvm::zip(op.getMatchingIndexingMap(&operand).getResults(), mlir::kiln::getExtents(type)))
+    for (auto [result, extent] :
+         llvm::zip(op.getMatchingIndexingMap(&operand).getResults(), mlir::kiln::getExtents(type)))
       if (auto loop = dyn_cast<AffineDimExpr>(result))
         loops[loop.getPosition()] = evaluate(extent, extents);
   }
@@ -179,11 +176,17 @@ static int operationsOf(Operation &op) {
              arith::MinimumFOp, arith::MinNumFOp, math::SqrtOp>(op);
 }
 
-/// Whether the argument is only looked up at computed indices, so that most of it is not read.
-static bool isTable(Value argument) {
-  return !argument.use_empty() && llvm::all_of(argument.getUsers(), [](Operation *user) {
-           return isa<tensor::ExtractOp>(user);
-         });
+/// The most bytes of the argument that the kernel's loops can touch: a look-up reads few rows of a table.
+static double touchedBytes(BlockArgument argument, ArrayRef<int64_t> extents) {
+  auto type = cast<RankedTensorType>(argument.getType());
+  int64_t loads = 0;
+  for (Operation *user : argument.getUsers()) {
+    auto op = dyn_cast<linalg::GenericOp>(user);
+    if (!op)
+      op = user->getParentOfType<linalg::GenericOp>();
+    loads += op ? count(loopExtents(op, extents)) : count(storedShape(type, extents));
+  }
+  return double(std::min(storedBytes(type, extents), loads * elementBytes(type.getElementType())));
 }
 
 Work measureWork(func::FuncOp kernel, ArrayRef<int64_t> extents) {
@@ -197,10 +200,8 @@ Work measureWork(func::FuncOp kernel, ArrayRef<int64_t> extents) {
   for (Type result : kernel.getResultTypes())
     work.bytesWritten += double(storedBytes(cast<RankedTensorType>(result), extents));
   for (BlockArgument argument : kernel.getArguments())
-    if (auto type = dyn_cast<RankedTensorType>(argument.getType())) {
-      double bytes = double(storedBytes(type, extents));
-      work.bytesRead += isTable(argument) ? std::min(bytes, work.bytesWritten) : bytes;
-    }
+    if (isa<RankedTensorType>(argument.getType()))
+      work.bytesRead += touchedBytes(argument, extents);
   return work;
 }
 

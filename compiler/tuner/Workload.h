@@ -57,7 +57,6 @@ Work measureWork(mlir::func::FuncOp kernel, llvm::ArrayRef<int64_t> extents);
 
 /// Sensible values of an integer argument, first and past the last: below the extent of the axis that they index, or
 /// in the upper half of the loops that they are compared with.
-std::pair<int64_t, int64_t> integerRange(mlir::func::FuncOp kernel, unsigned argument,
-                                         llvm::ArrayRef<int64_t> extents);
+std::pair<int64_t, int64_t> integerRange(mlir::func::FuncOp kernel, unsigned argument, llvm::ArrayRef<int64_t> extents);
 
 } // namespace kiln

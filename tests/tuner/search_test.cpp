@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The search on costs that are known: it finds the least one soon, never proposes what is illegal or was measured, and
 // says when nothing is left.
-#include "compiler/tuner/Search.h"
 #include "compiler/tuner/CostModel.h"
+#include "compiler/tuner/Search.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

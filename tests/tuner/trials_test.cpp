@@ -35,14 +35,16 @@ std::string doubling() {
   KernelText text({{1, 1000}});
   std::string type = text.type({"s0", "64"});
   Value x = text.argument(type);
-  return text.finish({text.one("pp", {x}, type, {"a, b", "a, b"}, "%s = arith.addf %x0, %x0 : f32\nlinalg.yield %s : f32")});
+  return text.finish(
+      {text.one("pp", {x}, type, {"a, b", "a, b"}, "%s = arith.addf %x0, %x0 : f32\nlinalg.yield %s : f32")});
 }
 
 /// An object of LLVM IR with the entry `kernel(context, rows, x, y)`; weak, since other symbols become hidden.
 std::string objectOf(const std::string &body) {
   llvm::LLVMContext context;
   llvm::SMDiagnostic error;
-  std::string text = "declare void @llvm.trap()\ndefine weak i32 @kernel(ptr %c, i32 %s, ptr %x, ptr %y) {\n" + body + "\n}";
+  std::string text =
+      "declare void @llvm.trap()\ndefine weak i32 @kernel(ptr %c, i32 %s, ptr %x, ptr %y) {\n" + body + "\n}";
   std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, error, context);
   EXPECT_TRUE(module) << error.getMessage().str();
   llvm::Expected<std::string> object = compileToObject(*module);
@@ -59,6 +61,7 @@ public:
   uint32_t isa() const override { return real->isa(); }
   const MachineModel &machine() const override { return real->machine(); }
   int64_t weightTile(int64_t, int64_t) const override { return 0; }
+  Schedulable describe(mlir::func::FuncOp kernel) const override { return real->describe(kernel); }
 
   mlir::FailureOr<KernelObject> compile(mlir::func::FuncOp kernel, llvm::StringRef symbol,
                                         const SchedulePoint *point) const override {
@@ -77,7 +80,7 @@ public:
       object->object = objectOf("call void @llvm.trap()\nunreachable");
       break;
     case Hang:
-      object->object = objectOf("br label %loop\nloop:\nfence seq_cst\nbr label %loop");
+      object->object = objectOf("br label %loop\nloop:\n%v = load volatile i32, ptr %x\nbr label %loop");
       break;
     case Wrong: // leaves the result as it was
       object->object = objectOf("ret i32 0");
@@ -147,11 +150,10 @@ TEST_F(Trials, MeasuresWhatIsRight) {
 TEST_F(Trials, FailuresAreOutcomes) {
   options.limits.compileSeconds = 1;
   KernelTrials bench = trials();
-  const SchedulePoint points[] = {fault(FaultyTarget::None),          fault(FaultyTarget::Error),
-                                  fault(FaultyTarget::CompilerCrash), fault(FaultyTarget::CompilerHang),
-                                  fault(FaultyTarget::Crash),         fault(FaultyTarget::Hang),
-                                  fault(FaultyTarget::Wrong),         fault(FaultyTarget::Status),
-                                  fault(FaultyTarget::Garbage)};
+  const SchedulePoint points[] = {
+      fault(FaultyTarget::None),         fault(FaultyTarget::Error),  fault(FaultyTarget::CompilerCrash),
+      fault(FaultyTarget::CompilerHang), fault(FaultyTarget::Crash),  fault(FaultyTarget::Hang),
+      fault(FaultyTarget::Wrong),        fault(FaultyTarget::Status), fault(FaultyTarget::Garbage)};
   auto codes = bench.compile(points);
   ASSERT_TRUE(codes && codes->size() == std::size(points));
   std::map<int, std::pair<TrialFailure, std::string>> expected{
@@ -195,7 +197,7 @@ TEST_F(Trials, StopsEarlyOnASlowCandidate) {
   loop:
     %i = phi i32 [ 0, %0 ], [ %next, %loop ]
     %next = add i32 %i, 1
-    fence seq_cst
+    %v = load volatile i32, ptr %x
     %done = icmp eq i32 %next, 100000
     br i1 %done, label %work, label %loop
   work:

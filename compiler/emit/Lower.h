@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From an imported model to its kernels: what compiling, tuning and looking at a model have in common.
+#pragma once
+
+#include "targets/target.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace kiln {
+
+/// The dialects of all stages. The context must be made without threads: kernels are compiled in forked children.
+void loadDialects(mlir::MLIRContext &context);
+
+/// Runs the pipeline with the layouts that the target wants. `configure` may ask the pass manager to print.
+mlir::LogicalResult lowerToKernels(mlir::ModuleOp module, const Target &target,
+                                   llvm::function_ref<void(mlir::PassManager &)> configure = nullptr);
+
+} // namespace kiln

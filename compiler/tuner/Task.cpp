@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/tuner/Task.h"
+
+#include "compiler/tuner/CostModel.h"
+
+#include <cmath>
+#include <fmt/format.h>
+
+namespace kiln {
+
+/// Below this a candidate is measured again; if it stays there, it is the new incumbent.
+static constexpr double promising = 0.99, better = 0.995;
+/// How many of the best are measured beside the default at the end: the best of many is often one that was lucky.
+static constexpr size_t mostConfirmed = 4;
+
+static std::vector<std::vector<int64_t>> largestFirst(std::vector<std::vector<int64_t>> workloads) {
+  llvm::sort(workloads, std::greater<>());
+  return workloads;
+}
+
+Task::Task(const Target &target, const KernelUse &use, std::vector<std::vector<int64_t>> extents,
+           const Machine &machine, int64_t rotatedBytes, const TrialOptions &options, TuningDatabase &database,
+           std::function<void(const TrialReport &)> report)
+    : target(target), use(use), workloads(largestFirst(std::move(extents))), machine(machine),
+      rotatedBytes(rotatedBytes), options(options), database(database), report(std::move(report)),
+      key(keyOf(use.kernel)), schedulable(target.describe(use.kernel)), preset(presets(schedulable.space)),
+      incumbent(preset), search(schedulable.space,
+                                makeCostModel(schedulable.strategy, schedulable.space,
+                                              productShape(use.kernel, workloads.front()), target.machine()),
+                                /*seed=*/1) {
+  for (const std::vector<int64_t> &workload : workloads)
+    work.push_back(measureWork(this->use.kernel, workload));
+  current.name = this->use.kernel.getName().str();
+  current.strategy = schedulable.strategy;
+  current.extents = workloads;
+  current.size = search.size();
+  readRecords();
+}
+
+TuningCase Task::caseOf(const SchedulePoint &point, size_t workload) const {
+  return {schedulable.strategy,    key.structure,       key.shape, key.bounds, machine,
+          options.compare.threads, workloads[workload], point};
+}
+
+std::optional<Task::Times> Task::recordedTimes(const SchedulePoint &point) const {
+  Times times;
+  for (size_t i = 0; i < workloads.size(); ++i) {
+    auto found = database.records().find(caseOf(point, i));
+    if (found == database.records().end() || found->second.outcome != Outcome::Measured)
+      return std::nullopt;
+    times.push_back(found->second.microseconds);
+  }
+  return times;
+}
+
+/// The geometric mean over the workloads of the time relative to the default's.
+double Task::costOf(const Times &times) const {
+  double sum = 0;
+  for (auto [time, base] : llvm::zip(times, presetTimes))
+    sum += std::log(time / base);
+  return std::exp(sum / double(times.size()));
+}
+
+void Task::forEachRecord(llvm::function_ref<void(const SchedulePoint &, const std::optional<Times> &)> visit) const {
+  TuningCase first = caseOf({}, 0);
+  for (auto at = database.records().lower_bound(first); at != database.records().end(); ++at) {
+    TuningCase of = at->first;
+    SchedulePoint point = std::exchange(of.point, {});
+    if (of != first)
+      break;
+    std::string error;
+    if (!resolve(schedulable.space, &point, error))
+      continue; // of a space that has changed
+    std::optional<Times> times = recordedTimes(point);
+    if (times || at->second.outcome != Outcome::Measured) // else it lacks a workload
+      visit(point, times);
+  }
+}
+
+void Task::readRecords() {
+  std::optional<Times> times = recordedTimes(preset);
+  if (!times)
+    return;
+  presetTimes = incumbentTimes = *times;
+  forEachRecord([&](const SchedulePoint &point, const std::optional<Times> &measured) {
+    search.record(point, measured ? std::optional(costOf(*measured)) : std::nullopt);
+    current.failed += !measured;
+    if (measured && costOf(*measured) < costOf(incumbentTimes))
+      incumbent = point, incumbentTimes = *measured;
+  });
+}
+
+void Task::put(const SchedulePoint &point, const std::vector<Comparison> &comparisons, const Times &base) {
+  for (auto [i, comparison] : llvm::enumerate(comparisons)) {
+    TuningResult result;
+    result.microseconds = base[i] * comparison.ratio;
+    result.samples = comparison.pairs;
+    result.isDefault = point == preset;
+    if (double least = leastSeconds(work[i], rates[i]); least > 0) {
+      result.limit = isBoundByOperations(work[i], rates[i]) ? Limit::Fma : Limit::Bytes;
+      result.limitFraction = least * 1e6 / result.microseconds;
+    }
+    database.put(caseOf(point, i), result);
+  }
+}
+
+void Task::putFailure(const SchedulePoint &point, const FailedTrial &failure) {
+  TrialReport trial;
+  trial.point = point;
+  trial.outcome = Outcome::Failed;
+  trial.words = failure.words;
+  switch (failure.failure) {
+  case TrialFailure::Compile:
+    break;
+  case TrialFailure::Crash:
+    trial.outcome = Outcome::Crashed;
+    break;
+  case TrialFailure::TimeOut:
+    trial.outcome = Outcome::TimedOut;
+    break;
+  case TrialFailure::Wrong:
+    trial.outcome = Outcome::Wrong;
+    break;
+  }
+  TuningResult result;
+  result.outcome = trial.outcome;
+  for (size_t i = 0; i < workloads.size(); ++i)
+    database.put(caseOf(point, i), result);
+  search.record(point, std::nullopt);
+  ++current.failed;
+  update();
+  report(trial);
+}
+
+void Task::update() {
+  auto total = [](const Times &times) {
+    double sum = 0;
+    for (double time : times)
+      sum += time * 1e-6;
+    return sum;
+  };
+  current.defaultSeconds = total(presetTimes);
+  current.bestSeconds = total(incumbentTimes);
+  current.best = incumbent;
+  current.measured = search.measured();
+  current.sinceBest = search.sinceBest();
+  double least = 0, bounded = 0;
+  for (size_t i = 0; i < rates.size(); ++i) {
+    double seconds = leastSeconds(work[i], rates[i]);
+    least += seconds;
+    bounded += isBoundByOperations(work[i], rates[i]) ? seconds : 0;
+  }
+  if (least > 0 && current.bestSeconds > 0) {
+    current.limitFraction = least / current.bestSeconds;
+    current.limit = bounded * 2 >= least ? Limit::Fma : Limit::Bytes;
+  }
+}
+
+KernelTrials &Task::running() {
+  if (!trials)
+    trials = std::make_unique<KernelTrials>(target, use, workloads, rotatedBytes, options);
+  return *trials;
+}
+
+Task::Step Task::compileOne(const SchedulePoint &point, KernelCode &code) {
+  auto codes = running().compile(point);
+  if (!codes)
+    return Step::Interrupted;
+  if (auto *failure = std::get_if<FailedTrial>(&codes->front())) {
+    words = fmt::format("schedule \"{}\" of {}: {}: {}", toString(point), current.name,
+                        toString(failure->failure).str(), failure->words);
+    return Step::Broken;
+  }
+  code = std::get<KernelCode>(std::move(codes->front()));
+  return Step::Went;
+}
+
+Task::Step Task::start() {
+  std::optional<std::vector<Rates>> probed = running().probe();
+  if (!probed)
+    return Step::Interrupted;
+  rates = *probed;
+  Step compiled = compileOne(incumbent, incumbentCode);
+  if (compiled == Step::Broken && incumbent != preset) { // recorded by another version
+    incumbent = preset, incumbentTimes = presetTimes;
+    compiled = compileOne(incumbent, incumbentCode);
+  }
+  if (compiled != Step::Went)
+    return compiled;
+  if (presetTimes.empty()) {
+    auto result = running().measure(incumbentCode, incumbentCode, /*isFinal=*/true);
+    if (!result)
+      return Step::Interrupted;
+    if (auto *failure = std::get_if<FailedTrial>(&*result)) {
+      words = fmt::format("the default schedule of {}: {}: {}", current.name, toString(failure->failure).str(),
+                          failure->words);
+      return Step::Broken;
+    }
+    auto &comparisons = std::get<std::vector<Comparison>>(*result);
+    Times base;
+    for (Comparison &comparison : comparisons) {
+      base.push_back(comparison.baseSeconds * 1e6);
+      comparison.ratio = 1;
+    }
+    put(preset, comparisons, base);
+    presetTimes = incumbentTimes = base;
+    readRecords(); // what there is at these extents besides the default
+    TrialReport trial{preset, Outcome::Measured, "", base, 1, incumbent == preset, false};
+    update();
+    report(trial);
+    if (incumbent != preset)
+      return compileOne(incumbent, incumbentCode);
+  }
+  update();
+  return Step::Went;
+}
+
+Task::Step Task::tryCandidate(const SchedulePoint &point, const KernelCode &code) {
+  auto result = running().measure(incumbentCode, code);
+  auto cost = [&] {
+    double sum = 0;
+    for (const Comparison &comparison : std::get<std::vector<Comparison>>(*result))
+      sum += std::log(comparison.ratio);
+    return std::exp(sum / double(workloads.size()));
+  };
+  // The first measurement of a promising one is too good on the average; the second is not.
+  if (result && std::holds_alternative<std::vector<Comparison>>(*result) && cost() < promising)
+    result = running().measure(incumbentCode, code, /*isFinal=*/true);
+  if (!result)
+    return Step::Interrupted;
+  if (auto *failure = std::get_if<FailedTrial>(&*result)) {
+    putFailure(point, *failure);
+    return Step::Went;
+  }
+  bool isBest = cost() < better;
+  put(point, std::get<std::vector<Comparison>>(*result), incumbentTimes);
+  Times times = *recordedTimes(point);
+  search.record(point, costOf(times));
+  if (isBest)
+    incumbent = point, incumbentTimes = times, incumbentCode = code;
+  update();
+  report({point, Outcome::Measured, "", times, costOf(times), isBest, false});
+  return Step::Went;
+}
+
+Task::Step Task::advance(size_t count) {
+  std::vector<SchedulePoint> points = search.propose(count);
+  if (points.empty()) {
+    current.isDone = true;
+    return Step::Went;
+  }
+  auto codes = running().compile(points);
+  if (!codes)
+    return Step::Interrupted;
+  for (auto [point, code] : llvm::zip(points, *codes)) {
+    if (auto *failure = std::get_if<FailedTrial>(&code)) {
+      putFailure(point, *failure);
+    } else if (Step step = tryCandidate(point, std::get<KernelCode>(code)); step != Step::Went) {
+      return step;
+    }
+  }
+  return Step::Went;
+}
+
+/// The recorded point of least cost.
+SchedulePoint Task::bestRecorded() const {
+  SchedulePoint best = preset;
+  double least = 1;
+  forEachRecord([&](const SchedulePoint &point, const std::optional<Times> &times) {
+    if (times && costOf(*times) < least)
+      best = point, least = costOf(*times);
+  });
+  return best;
+}
+
+Task::Step Task::finish() {
+  KernelCode presetCode;
+  std::set<SchedulePoint> confirmed{preset};
+  SchedulePoint best = bestRecorded();
+  for (size_t round = 0; round < mostConfirmed && !confirmed.count(best); ++round, best = bestRecorded()) {
+    if (presetCode.object.empty())
+      if (Step compiled = compileOne(preset, presetCode); compiled != Step::Went)
+        return compiled;
+    confirmed.insert(best);
+    if (incumbent != best || incumbentCode.object.empty())
+      if (Step compiled = compileOne(best, incumbentCode); compiled != Step::Went)
+        return compiled;
+    auto result = running().measure(presetCode, incumbentCode, /*isFinal=*/true);
+    if (!result)
+      return Step::Interrupted;
+    incumbent = best;
+    if (auto *failure = std::get_if<FailedTrial>(&*result)) {
+      incumbent = preset;
+      putFailure(best, *failure);
+      continue;
+    }
+    put(best, std::get<std::vector<Comparison>>(*result), presetTimes);
+    Times times = *recordedTimes(best);
+    incumbentTimes = times;
+    update();
+    report({best, Outcome::Measured, "", times, costOf(times), false, true});
+  }
+  if (incumbent != best)
+    incumbentCode = {};
+  incumbent = best;
+  incumbentTimes = *recordedTimes(best);
+  update();
+  return Step::Went;
+}
+
+} // namespace kiln

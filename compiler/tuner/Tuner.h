@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `tune`: measures schedules of the model's kernels on this machine and writes what it finds to a tuning file. It ends
+// when the budget is spent, nothing is left to gain, or on Ctrl-C; a run on the same file goes on where the last one
+// ended.
+#pragma once
+
+#include "compiler/tuner/Display.h"
+#include "kiln/graph.h"
+
+namespace kiln {
+
+struct TuneOptions {
+  std::string name;                 // of the model
+  std::vector<std::string> targets; // none: the best that this CPU runs
+  std::string file;                 // the tuning file
+  double budget = 600;              // seconds, for all targets together
+  unsigned threads = 0;             // 0: as many as there are CPUs
+  Scenario extents;                 // that the model is called with
+  std::string kernels;              // a regular expression; empty: all
+  DisplayForm form = DisplayForm::Lines;
+};
+
+/// The exit status: 0, 1 if nothing could be tuned (which has been said on `errors`), 130 if it was interrupted.
+int tuneModel(const Graph &graph, const TuneOptions &options, llvm::raw_ostream &errors);
+
+} // namespace kiln

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// The subcommand as a user runs it: a file of the budget's time, runs that go on where one ended, and ends of all
+// kinds.
+#include "compiler/schedule/TuningFile.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <random>
+#include <regex>
+#include <set>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace kiln {
+namespace {
+
+namespace fs = std::filesystem;
+using Seconds = std::chrono::duration<double>;
+
+/// A run of the generator in a process group of its own.
+class Run {
+public:
+  explicit Run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {PAIR_GENERATOR, "tune"});
+    int ends[2];
+    EXPECT_EQ(pipe(ends), 0);
+    child = fork();
+    if (child == 0) {
+      setpgid(0, 0);
+      dup2(ends[1], STDOUT_FILENO);
+      dup2(ends[1], STDERR_FILENO);
+      close(ends[0]), close(ends[1]);
+      std::vector<char *> words;
+      for (std::string &argument : arguments)
+        words.push_back(argument.data());
+      words.push_back(nullptr);
+      execv(words[0], words.data());
+      _exit(127);
+    }
+    close(ends[1]);
+    reader = std::thread([this, in = ends[0]] {
+      char block[4096];
+      while (ssize_t size = read(in, block, sizeof block)) {
+        if (size < 0)
+          break;
+        text.append(block, size);
+      }
+      close(in);
+    });
+  }
+
+  /// Sends a signal; to the whole group, as a terminal does with Ctrl-C.
+  void signal(int number, bool toGroup) { kill(toGroup ? -child : child, number); }
+
+  /// Its exit status, or 128 and the signal that ended it.
+  int wait() {
+    int status = 0;
+    waitpid(child, &status, 0);
+    reader.join();
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+  std::string text; // of both streams, once it has ended
+
+private:
+  pid_t child;
+  std::thread reader;
+};
+
+struct Trial {
+  std::string kernel, point;
+  std::vector<double> microseconds; // none if it failed
+  bool isConfirmation;
+};
+
+/// The trials of the whole lines of a run's output.
+std::vector<Trial> trialsOf(const std::string &text, size_t *objects = nullptr) {
+  std::vector<Trial> trials;
+  llvm::StringRef rest = text;
+  while (rest.contains('\n')) {
+    auto [line, after] = rest.split('\n');
+    rest = after;
+    llvm::Expected<llvm::json::Value> value = llvm::json::parse(line);
+    if (!value) {
+      ADD_FAILURE() << "not an object: " << line.str();
+      llvm::consumeError(value.takeError());
+      continue;
+    }
+    const llvm::json::Object &object = *value->getAsObject();
+    if (objects)
+      ++*objects;
+    if (object.getString("event") != "trial")
+      continue;
+    Trial trial{object.getString("target")->str() + " " + object.getString("kernel")->str(), "", {}, false};
+    SchedulePoint point;
+    for (const auto &[key, number] : *object.getObject("point"))
+      point[key.str()] = *number.getAsInteger();
+    trial.point = toString(point);
+    if (const llvm::json::Array *times = object.getArray("microseconds")) {
+      for (const llvm::json::Value &time : *times)
+        trial.microseconds.push_back(*time.getAsNumber());
+      trial.isConfirmation = *object.getBoolean("is_confirmation");
+    }
+    trials.push_back(trial);
+  }
+  return trials;
+}
+
+class Tune : public ::testing::Test {
+protected:
+  Tune() {
+    std::string name = ::testing::TempDir() + "kiln-tune-XXXXXX";
+    EXPECT_NE(mkdtemp(name.data()), nullptr);
+    folder = name;
+    file = name + "/pair.tuning";
+  }
+  ~Tune() override { fs::remove_all(folder); }
+
+  /// Runs to its end; the status.
+  std::pair<int, std::string> run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--tuning", file});
+    Run process(std::move(arguments));
+    int status = process.wait();
+    return {status, process.text};
+  }
+
+  /// Every trial's last report is in the file, with its times.
+  void expectAllIn(const TuningDatabase &database, const std::vector<Trial> &trials) {
+    std::map<std::pair<std::string, std::string>, Trial> last;
+    for (const Trial &trial : trials)
+      last[{trial.kernel, trial.point}] = trial;
+    std::set<std::string> times, failures;
+    for (const auto &[of, result] : database.records()) {
+      std::string point = of.machine.isa + " " + toString(of.point);
+      if (result.outcome == Outcome::Measured)
+        times.insert(point + " " + llvm::formatv("{0:e2}", result.microseconds).str());
+      else
+        failures.insert(point);
+    }
+    for (const auto &[name, trial] : last) {
+      std::string point = llvm::StringRef(trial.kernel).split(' ').first.str() + " " + trial.point;
+      for (double time : trial.microseconds) {
+        // The file keeps four digits, which may round either way.
+        bool isThere = false;
+        for (double factor : {1.0, 1.0006, 0.9994})
+          isThere |= times.count(point + " " + llvm::formatv("{0:e2}", time * factor).str());
+        EXPECT_TRUE(isThere) << trial.kernel << " " << trial.point << " " << time << " us is not in the file";
+      }
+      EXPECT_TRUE(!trial.microseconds.empty() || failures.count(point)) << trial.kernel << " " << trial.point;
+    }
+  }
+
+  fs::path folder;
+  std::string file;
+};
+
+const std::vector<std::string> quick{"--threads", "1", "--target", "x86-64-v2", "--json"};
+
+std::vector<std::string> with(std::vector<std::string> options, std::vector<std::string> more) {
+  options.insert(options.end(), more.begin(), more.end());
+  return options;
+}
+
+TEST_F(Tune, WritesWhatItMeasured) {
+  auto start = std::chrono::steady_clock::now();
+  auto [status, text] = run(with(quick, {"--budget", "2s"}));
+  EXPECT_EQ(status, 0) << text;
+  EXPECT_LT(Seconds(std::chrono::steady_clock::now() - start).count(), 60) << "a budget of 2 s";
+  std::vector<Trial> trials = trialsOf(text);
+  EXPECT_GE(trials.size(), 6u);
+  llvm::Expected<TuningDatabase> database = TuningDatabase::load(file);
+  ASSERT_TRUE(bool(database)) << llvm::toString(database.takeError());
+  expectAllIn(*database, trials);
+  std::set<std::string> structures, defaults;
+  for (const auto &[of, result] : database->records()) {
+    EXPECT_EQ(of.threads, 1);
+    EXPECT_EQ(of.machine.isa, "x86-64-v2");
+    structures.insert(of.strategy + of.structure);
+    if (result.isDefault)
+      defaults.insert(of.strategy + of.structure);
+    EXPECT_TRUE(of.extents == std::vector<int64_t>{20} || of.extents == std::vector<int64_t>{10})
+        << "the bound of rows, and half of it";
+  }
+  EXPECT_EQ(structures, defaults) << "each kernel's default is measured";
+  EXPECT_GE(structures.size(), 2u);
+  EXPECT_NE(text.find("\"event\":\"end\""), std::string::npos);
+}
+
+TEST_F(Tune, TunesForGivenExtents) {
+  auto [status, text] = run(with(quick, {"--budget", "1s", "--extent", "rows=7", "--kernel", "kernel_0"}));
+  EXPECT_EQ(status, 0) << text;
+  llvm::Expected<TuningDatabase> database = TuningDatabase::load(file);
+  ASSERT_TRUE(bool(database)) << llvm::toString(database.takeError());
+  for (const auto &[of, result] : database->records())
+    EXPECT_EQ(of.extents, std::vector<int64_t>{7});
+  for (const Trial &trial : trialsOf(text))
+    EXPECT_EQ(trial.kernel, "x86-64-v2 kernel_0");
+}
+
+// Kills at random moments; what a run said before is in the file, and no later run measures it again.
+TEST_F(Tune, SurvivesKill) {
+  const char *fixed = std::getenv("KILN_SEED");
+  unsigned seed = fixed ? std::strtoul(fixed, nullptr, 10) : std::random_device()();
+  SCOPED_TRACE("KILN_SEED=" + std::to_string(seed));
+  std::mt19937 random(seed);
+  std::vector<Trial> all;
+  std::set<std::string> measured;
+  size_t reported = 0, killed = 0;
+  for (int round = 0; round < 20; ++round) {
+    SCOPED_TRACE(round);
+    Run process({"--threads", "1", "--target", "x86-64-v2,x86-64-v3", "--json", "--budget", "60s", "--tuning", file});
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::uniform_int_distribution<>(20, 900)(random)));
+    process.signal(SIGKILL, /*toGroup=*/false);
+    killed += process.wait() == 128 + SIGKILL;
+    std::vector<Trial> trials = trialsOf(process.text);
+    reported += trials.size();
+    std::set<std::string> now;
+    for (const Trial &trial : trials) {
+      std::string name = trial.kernel + " " + trial.point;
+      EXPECT_TRUE(trial.isConfirmation || !measured.count(name)) << name << " is measured again";
+      now.insert(name);
+    }
+    measured.insert(now.begin(), now.end());
+    all.insert(all.end(), trials.begin(), trials.end());
+    if (!fs::exists(file)) {
+      EXPECT_TRUE(all.empty()) << "there were reports, but no file";
+      continue;
+    }
+    llvm::Expected<TuningDatabase> database = TuningDatabase::load(file);
+    ASSERT_TRUE(bool(database)) << llvm::toString(database.takeError());
+    expectAllIn(*database, all);
+  }
+  EXPECT_GE(killed, 10u) << "the runs are too short for this test";
+  EXPECT_GE(reported, 10u);
+}
+
+TEST_F(Tune, StopsOnInterrupt) {
+  Run process(with(quick, {"--budget", "60s", "--tuning", file}));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  auto start = std::chrono::steady_clock::now();
+  process.signal(SIGINT, /*toGroup=*/true);
+  EXPECT_EQ(process.wait(), 130) << process.text;
+  EXPECT_LT(Seconds(std::chrono::steady_clock::now() - start).count(), 20);
+  EXPECT_NE(process.text.find("\"interrupted\":true"), std::string::npos) << process.text;
+  std::vector<Trial> trials = trialsOf(process.text);
+  for (const Trial &trial : trials)
+    EXPECT_FALSE(trial.microseconds.empty()) << "a killed measurement became a failure of " << trial.point;
+  llvm::Expected<TuningDatabase> database = TuningDatabase::load(file);
+  ASSERT_TRUE(bool(database)) << llvm::toString(database.takeError());
+  expectAllIn(*database, trials);
+}
+
+TEST_F(Tune, RefusesWhatItCannotDo) {
+  const std::pair<std::vector<std::string>, const char *> cases[] = {
+      {{"--extent", "rows=21"}, "error: extent \"rows\" requires a value in \\[1, 20\\], got 21"},
+      {{"--extent", "columns=2"}, "error: the model has no extent \"columns\"; it has: rows"},
+      {{"--extent", "rows"}, "an extent must be given as NAME=VALUE, got \"rows\""},
+      {{"--extent", "rows=x"}, "an extent must be given as NAME=VALUE, got \"rows=x\""},
+      {{"--kernel", "["}, "error: --kernel requires a regular expression, got \"\\[\""},
+      {{"--kernel", "layer"}, "error: no kernel has a name that matches \"layer\""},
+      {{"--threads", "0"}, "--threads"},
+      {{"--threads", "1000"}, "error: --threads requires at most the [0-9]+ CPUs that this process may use, got 1000"},
+      {{"--budget", "fast"}, "--budget"},
+      {{"--budget", "-3s"}, "--budget"},
+      {{"--target", "arm64"}, "--target: .*arm64 not in"},
+      {{"--tuning", "/proc/nowhere/x.tuning"}, "error: .*/proc/nowhere/x.tuning"},
+  };
+  for (const auto &[arguments, words] : cases) {
+    SCOPED_TRACE(words);
+    Run process(with({"--target", "x86-64-v2", "--budget", "1s"}, arguments));
+    int status = process.wait();
+    EXPECT_GT(status, 0);
+    EXPECT_LT(status, 128) << "it crashed";
+    EXPECT_TRUE(std::regex_search(process.text, std::regex(words))) << process.text;
+  }
+  std::ofstream(file) << "this is no tuning file\n";
+  auto [status, text] = run({"--budget", "1s"});
+  EXPECT_EQ(status, 1);
+  EXPECT_NE(text.find("pair.tuning:1: "), std::string::npos) << text;
+}
+
+} // namespace
+} // namespace kiln
