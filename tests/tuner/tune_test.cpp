@@ -27,9 +27,9 @@ namespace fs = std::filesystem;
 using Seconds = std::chrono::duration<double>;
 
 /// A run of the generator in a process group of its own.
-class Run {
+class Process {
 public:
-  explicit Run(std::vector<std::string> arguments) {
+  explicit Process(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {PAIR_GENERATOR, "tune"});
     int ends[2];
     EXPECT_EQ(pipe(ends), 0);
@@ -128,7 +128,7 @@ protected:
   /// Runs to its end; the status.
   std::pair<int, std::string> run(std::vector<std::string> arguments) {
     arguments.insert(arguments.end(), {"--tuning", file});
-    Run process(std::move(arguments));
+    Process process(std::move(arguments));
     int status = process.wait();
     return {status, process.text};
   }
@@ -217,7 +217,7 @@ TEST_F(Tune, SurvivesKill) {
   size_t reported = 0, killed = 0;
   for (int round = 0; round < 20; ++round) {
     SCOPED_TRACE(round);
-    Run process({"--threads", "1", "--target", "x86-64-v2,x86-64-v3", "--json", "--budget", "60s", "--tuning", file});
+    Process process({"--threads", "1", "--target", "x86-64-v2,x86-64-v3", "--json", "--budget", "60s", "--tuning", file});
     std::this_thread::sleep_for(std::chrono::milliseconds(std::uniform_int_distribution<>(20, 900)(random)));
     process.signal(SIGKILL, /*toGroup=*/false);
     killed += process.wait() == 128 + SIGKILL;
@@ -244,7 +244,7 @@ TEST_F(Tune, SurvivesKill) {
 }
 
 TEST_F(Tune, StopsOnInterrupt) {
-  Run process(with(quick, {"--budget", "60s", "--tuning", file}));
+  Process process(with(quick, {"--budget", "60s", "--tuning", file}));
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
   auto start = std::chrono::steady_clock::now();
   process.signal(SIGINT, /*toGroup=*/true);
@@ -276,7 +276,7 @@ TEST_F(Tune, RefusesWhatItCannotDo) {
   };
   for (const auto &[arguments, words] : cases) {
     SCOPED_TRACE(words);
-    Run process(with({"--target", "x86-64-v2", "--budget", "1s"}, arguments));
+    Process process(with({"--target", "x86-64-v2", "--budget", "1s"}, arguments));
     int status = process.wait();
     EXPECT_GT(status, 0);
     EXPECT_LT(status, 128) << "it crashed";
