@@ -87,11 +87,12 @@ static Comparison measure(Side &base, Side &candidate, const KernelData &data, c
     for (Side *side : {isBaseFirst ? &base : &candidate, isBaseFirst ? &candidate : &base})
       side->samples.push_back(side->caller.time(side->kernel, data, repeats));
     ratios.push_back(candidate.samples.back() / base.samples.back());
-    if (ratios.size() < options.leastPairs)
+    double elapsed = std::chrono::duration<double>(Clock::now() - start).count();
+    if (ratios.size() < (elapsed > 2 * options.seconds ? 3 : options.leastPairs))
       continue;
     if (options.stopsEarly && (*std::min_element(ratios.begin(), ratios.end()) > 1.03 || median(ratios) > 1.25))
       break;
-    if (std::chrono::duration<double>(Clock::now() - start).count() > options.seconds)
+    if (elapsed > options.seconds)
       break;
   }
   return {median(candidate.samples), median(base.samples), median(ratios), unsigned(ratios.size())};

@@ -18,10 +18,10 @@ struct KernelCode {
 
 struct CompareOptions {
   unsigned threads = 1;
-  double tolerance = 1e-4; // of the largest number of a result
-  double seconds = 1;      // a workload, after which no pair is begun
-  unsigned leastPairs = 5, mostPairs = 31;
-  bool stopsEarly = true; // when the candidate is clearly slower
+  double tolerance = 1e-4;                 // of the largest number of a result
+  double seconds = 1;                      // a workload, after which no pair is begun
+  unsigned leastPairs = 5, mostPairs = 31; // 3 suffice of a call that takes long
+  bool stopsEarly = true;                  // when the candidate is clearly slower
 };
 
 /// At one workload.

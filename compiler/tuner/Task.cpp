@@ -12,22 +12,21 @@ namespace kiln {
 static constexpr double promising = 0.99, better = 0.995;
 /// How many of the best are measured beside the default at the end: the best of many is often one that was lucky.
 static constexpr size_t mostConfirmed = 4;
-
-static std::vector<std::vector<int64_t>> largestFirst(std::vector<std::vector<int64_t>> workloads) {
-  llvm::sort(workloads, std::greater<>());
-  return workloads;
-}
+/// A candidate hangs if measuring it takes so many calls of the default, and no less than the limit of the options.
+static constexpr double mostCalls = 150;
+/// The limit when it is not known yet how long a call takes.
+static constexpr double firstSeconds = 120;
 
 Task::Task(const Target &target, const KernelUse &use, std::vector<std::vector<int64_t>> extents,
            const Machine &machine, int64_t rotatedBytes, const TrialOptions &options, TuningDatabase &database,
            std::function<void(const TrialReport &)> report)
-    : target(target), use(use), workloads(largestFirst(std::move(extents))), machine(machine),
-      rotatedBytes(rotatedBytes), options(options), database(database), report(std::move(report)),
-      key(keyOf(use.kernel)), schedulable(target.describe(use.kernel)), preset(presets(schedulable.space)),
-      incumbent(preset), search(schedulable.space,
-                                makeCostModel(schedulable.strategy, schedulable.space,
-                                              productShape(use.kernel, workloads.front()), target.machine()),
-                                /*seed=*/1) {
+    : target(target), use(use), workloads(std::move(extents)), machine(machine), rotatedBytes(rotatedBytes),
+      options(options), database(database), report(std::move(report)), key(keyOf(use.kernel)),
+      schedulable(target.describe(use.kernel)), preset(presets(schedulable.space)), incumbent(preset),
+      search(schedulable.space,
+             makeCostModel(schedulable.strategy, schedulable.space, productShape(use.kernel, workloads.front()),
+                           target.machine()),
+             /*seed=*/1) {
   for (const std::vector<int64_t> &workload : workloads)
     work.push_back(measureWork(this->use.kernel, workload));
   current.name = this->use.kernel.getName().str();
@@ -139,6 +138,9 @@ void Task::update() {
       sum += time * 1e-6;
     return sum;
   };
+  current.defaultTimes.clear();
+  for (double time : presetTimes)
+    current.defaultTimes.push_back(time * 1e-6);
   current.defaultSeconds = total(presetTimes);
   current.bestSeconds = total(incumbentTimes);
   current.best = incumbent;
@@ -159,6 +161,10 @@ void Task::update() {
 KernelTrials &Task::running() {
   if (!trials)
     trials = std::make_unique<KernelTrials>(target, use, workloads, rotatedBytes, options);
+  double calls = 0;
+  for (double time : presetTimes)
+    calls += time * 1e-6 * mostCalls;
+  trials->limitMeasuring(presetTimes.empty() ? firstSeconds : std::max(options.limits.measureSeconds, calls));
   return *trials;
 }
 

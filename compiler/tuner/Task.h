@@ -17,6 +17,7 @@ namespace kiln {
 struct TaskState {
   std::string name, strategy;
   std::vector<std::vector<int64_t>> extents;  // of the workloads
+  std::vector<double> defaultTimes;           // seconds, one a workload; none yet: empty
   double defaultSeconds = 0, bestSeconds = 0; // summed over the workloads
   double limitFraction = 0;                   // of the best, over all workloads
   Limit limit = Limit::Unknown;
@@ -40,7 +41,8 @@ struct TrialReport {
 
 class Task {
 public:
-  /// `report` is called after the database has changed and must save it before it tells anyone.
+  /// The first workload is what the analytic model is for. `report` is called after the database has changed and must
+  /// save it before it tells anyone.
   Task(const Target &target, const KernelUse &use, std::vector<std::vector<int64_t>> workloads, const Machine &machine,
        int64_t rotatedBytes, const TrialOptions &options, TuningDatabase &database,
        std::function<void(const TrialReport &)> report);

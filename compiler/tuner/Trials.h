@@ -53,6 +53,9 @@ public:
   std::optional<Result<std::vector<Comparison>>> measure(const KernelCode &base, const KernelCode &candidate,
                                                          bool isFinal = false);
 
+  /// After so many seconds a measurement has timed out.
+  void limitMeasuring(double seconds) { options.limits.measureSeconds = seconds; }
+
   /// What the machine does at best for each workload: its footprint's bytes, this target's operations.
   std::optional<std::vector<Rates>> probe();
 

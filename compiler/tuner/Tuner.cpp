@@ -143,6 +143,7 @@ bool TargetTuner::findTasks(ModuleOp module, std::string &problem) {
       }
     if (all.empty())
       all.push_back({upperBounds(use.kernel), 0});
+    llvm::sort(all, [](const Workload &a, const Workload &b) { return a.extents > b.extents; });
     std::vector<std::vector<int64_t>> extents;
     for (const Workload &workload : all)
       extents.push_back(workload.extents);
@@ -175,12 +176,9 @@ void TargetTuner::handle(const TrialReport &report) {
 void TargetTuner::estimate() {
   double whole = 0;
   for (size_t i = 0; i < tasks.size(); ++i) {
-    // Calls are counted over all scenarios, so times of the workloads are weighted by how often they are called.
-    double calling = 0;
-    for (const Workload &workload : calls[i])
-      calling += workload.calls;
-    calling /= double(calls[i].size());
-    state.shares[i] = calling * state.tasks[i]->defaultSeconds;
+    state.shares[i] = 0;
+    for (auto [workload, seconds] : llvm::zip(calls[i], state.tasks[i]->defaultTimes))
+      state.shares[i] += workload.calls * seconds;
     whole += state.shares[i];
   }
   for (size_t i = 0; i < tasks.size(); ++i) {
