@@ -186,39 +186,49 @@ Task::Step Task::start() {
   if (!probed)
     return Step::Interrupted;
   rates = *probed;
-  Step compiled = compileOne(incumbent, incumbentCode);
-  if (compiled == Step::Broken && incumbent != preset) { // recorded by another version
-    incumbent = preset, incumbentTimes = presetTimes;
-    compiled = compileOne(incumbent, incumbentCode);
-  }
-  if (compiled != Step::Went)
-    return compiled;
-  if (presetTimes.empty()) {
-    auto result = running().measure(incumbentCode, incumbentCode, /*isFinal=*/true);
-    if (!result)
-      return Step::Interrupted;
-    if (auto *failure = std::get_if<FailedTrial>(&*result)) {
-      words = fmt::format("the default schedule of {}: {}: {}", current.name, toString(failure->failure).str(),
-                          failure->words);
-      return Step::Broken;
-    }
-    auto &comparisons = std::get<std::vector<Comparison>>(*result);
-    Times base;
-    for (Comparison &comparison : comparisons) {
-      base.push_back(comparison.baseSeconds * 1e6);
-      comparison.ratio = 1;
-    }
-    put(preset, comparisons, base);
-    presetTimes = incumbentTimes = base;
-    readRecords(); // what there is at these extents besides the default
-    TrialReport trial{preset, Outcome::Measured, "", base, 1, incumbent == preset, false};
-    update();
-    report(trial);
-    if (incumbent != preset)
-      return compileOne(incumbent, incumbentCode);
-  }
+  if (presetTimes.empty())
+    if (Step measured = measurePreset(); measured != Step::Went)
+      return measured;
   update();
   return Step::Went;
+}
+
+Task::Step Task::measurePreset() {
+  KernelCode code;
+  if (Step compiled = compileOne(preset, code); compiled != Step::Went)
+    return compiled;
+  auto result = running().measure(code, code, /*isFinal=*/true);
+  if (!result)
+    return Step::Interrupted;
+  if (auto *failure = std::get_if<FailedTrial>(&*result)) {
+    words = fmt::format("the default schedule of {}: {}: {}", current.name, toString(failure->failure).str(),
+                        failure->words);
+    return Step::Broken;
+  }
+  auto &comparisons = std::get<std::vector<Comparison>>(*result);
+  Times base;
+  for (Comparison &comparison : comparisons) {
+    base.push_back(comparison.baseSeconds * 1e6);
+    comparison.ratio = 1;
+  }
+  put(preset, comparisons, base);
+  readRecords(); // with what there is at these extents besides the default
+  if (incumbent == preset)
+    incumbentCode = std::move(code);
+  update();
+  report({preset, Outcome::Measured, "", presetTimes, 1, incumbent == preset, false});
+  return Step::Went;
+}
+
+/// Compiles the best known if that has not been done; one that another version recorded may not compile any more.
+Task::Step Task::prepareIncumbent() {
+  if (!incumbentCode.object.empty())
+    return Step::Went;
+  Step compiled = compileOne(incumbent, incumbentCode);
+  if (compiled != Step::Broken || incumbent == preset)
+    return compiled;
+  incumbent = preset, incumbentTimes = presetTimes;
+  return compileOne(incumbent, incumbentCode);
 }
 
 Task::Step Task::tryCandidate(const SchedulePoint &point, const KernelCode &code) {
@@ -255,6 +265,8 @@ Task::Step Task::advance(size_t count) {
     current.isDone = true;
     return Step::Went;
   }
+  if (Step prepared = prepareIncumbent(); prepared != Step::Went)
+    return prepared;
   auto codes = running().compile(points);
   if (!codes)
     return Step::Interrupted;

@@ -50,8 +50,7 @@ public:
   /// What came of a step.
   enum class Step { Went, Interrupted, Broken };
 
-  /// Compiles the incumbent, measures the default unless the database has it, and probes the machine. Broken: the
-  /// default cannot be measured.
+  /// Probes the machine, and measures the default unless the database has it. Broken: it cannot be measured.
   Step start();
   /// Compiles and measures up to `count` candidates.
   Step advance(size_t count);
@@ -78,6 +77,8 @@ private:
   void update();
   KernelTrials &running();
   Step compileOne(const SchedulePoint &point, KernelCode &code);
+  Step measurePreset();
+  Step prepareIncumbent();
   Step tryCandidate(const SchedulePoint &point, const KernelCode &code);
 
   const Target &target;

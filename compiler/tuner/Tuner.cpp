@@ -93,6 +93,7 @@ private:
   bool confirm();
   bool spent(double part) const { return state.seconds > state.budget * part; }
   void handle(const TrialReport &report);
+  void leaveOut(size_t task);
 
   const TuneOptions &options;
   const Target &target;
@@ -103,6 +104,7 @@ private:
   Clock::time_point begin = Clock::now();
   std::vector<std::vector<Workload>> calls; // of each task, in all scenarios together
   std::vector<std::unique_ptr<Task>> tasks;
+  std::vector<bool> isLeftOut;
   std::string saveProblem;
 };
 
@@ -158,6 +160,7 @@ bool TargetTuner::findTasks(ModuleOp module, std::string &problem) {
     state.tasks.push_back(&task->state());
   state.shares.assign(tasks.size(), 0);
   state.gains.assign(tasks.size(), 0);
+  isLeftOut.assign(tasks.size(), false);
   return !tasks.empty();
 }
 
@@ -173,6 +176,12 @@ void TargetTuner::handle(const TrialReport &report) {
   display.trial(state, report);
 }
 
+/// Its default cannot be compiled or measured, so there is nothing to compare with.
+void TargetTuner::leaveOut(size_t task) {
+  display.note(fmt::format("leaving out {}: {}", state.tasks[task]->name, tasks[task]->problem()));
+  isLeftOut[task] = true;
+}
+
 void TargetTuner::estimate() {
   double whole = 0;
   for (size_t i = 0; i < tasks.size(); ++i) {
@@ -185,7 +194,7 @@ void TargetTuner::estimate() {
     const TaskState &task = *state.tasks[i];
     state.shares[i] = whole > 0 && state.shares[i] > 0 ? state.shares[i] / whole : leastShare;
     double room = task.limit == Limit::Unknown ? 0.3 : std::max(0.0, 1 - task.limitFraction / reachable);
-    state.gains[i] = task.isDone || task.defaultSeconds == 0
+    state.gains[i] = task.isDone || isLeftOut[i] || task.defaultSeconds == 0
                          ? 0
                          : state.shares[i] * room * 0.5 * std::exp2(-double(task.sinceBest) / patience);
   }
@@ -199,7 +208,7 @@ bool TargetTuner::measureDefaults() {
     if (step == Task::Step::Interrupted)
       return false;
     if (step == Task::Step::Broken)
-      display.note(fmt::format("leaving out {}: {}", state.tasks[i]->name, tasks[i]->problem()));
+      leaveOut(i);
     estimate();
   }
   return true;
@@ -215,8 +224,11 @@ bool TargetTuner::search() {
     if (last && last != next)
       tasks[*last]->rest();
     last = state.active = next;
-    if (tasks[next]->advance(turn) == Task::Step::Interrupted)
+    Task::Step step = tasks[next]->advance(turn);
+    if (step == Task::Step::Interrupted)
       return false;
+    if (step == Task::Step::Broken)
+      leaveOut(next);
   }
   if (last)
     tasks[*last]->rest();
@@ -225,7 +237,7 @@ bool TargetTuner::search() {
 
 bool TargetTuner::confirm() {
   for (size_t i = 0; i < tasks.size(); ++i) {
-    if (state.tasks[i]->defaultSeconds == 0)
+    if (isLeftOut[i])
       continue;
     state.active = i;
     Task::Step step = tasks[i]->finish();

@@ -6,6 +6,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -53,6 +54,7 @@ public:
         if (size < 0)
           break;
         text.append(block, size);
+        hasOutput = true;
       }
       close(in);
     });
@@ -60,6 +62,12 @@ public:
 
   /// Sends a signal; to the whole group, as a terminal does with Ctrl-C.
   void signal(int number, bool toGroup) { kill(toGroup ? -child : child, number); }
+
+  /// Until it has said something, or a long time has passed.
+  void waitForOutput() const {
+    for (int tenths = 0; tenths < 600 && !hasOutput; ++tenths)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
 
   /// Its exit status, or 128 and the signal that ended it.
   int wait() {
@@ -73,6 +81,7 @@ public:
 
 private:
   pid_t child;
+  std::atomic<bool> hasOutput = false;
   std::thread reader;
 };
 
@@ -217,8 +226,12 @@ TEST_F(Tune, SurvivesKill) {
   size_t reported = 0, killed = 0;
   for (int round = 0; round < 20; ++round) {
     SCOPED_TRACE(round);
-    Process process({"--threads", "1", "--target", "x86-64-v2,x86-64-v3", "--json", "--budget", "60s", "--tuning", file});
-    std::this_thread::sleep_for(std::chrono::milliseconds(std::uniform_int_distribution<>(20, 900)(random)));
+    Process process(
+        {"--threads", "1", "--target", "x86-64-v2,x86-64-v3", "--json", "--budget", "60s", "--tuning", file});
+    // Half of them while they start, half of them while they measure.
+    if (round % 2)
+      process.waitForOutput();
+    std::this_thread::sleep_for(std::chrono::milliseconds(std::uniform_int_distribution<>(10, 400)(random)));
     process.signal(SIGKILL, /*toGroup=*/false);
     killed += process.wait() == 128 + SIGKILL;
     std::vector<Trial> trials = trialsOf(process.text);
@@ -245,7 +258,8 @@ TEST_F(Tune, SurvivesKill) {
 
 TEST_F(Tune, StopsOnInterrupt) {
   Process process(with(quick, {"--budget", "60s", "--tuning", file}));
-  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  process.waitForOutput();
+  std::this_thread::sleep_for(std::chrono::milliseconds(700));
   auto start = std::chrono::steady_clock::now();
   process.signal(SIGINT, /*toGroup=*/true);
   EXPECT_EQ(process.wait(), 130) << process.text;
