@@ -18,6 +18,7 @@
 #include <csignal>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <numeric>
 #include <unistd.h>
 
 namespace kiln {
@@ -235,9 +236,13 @@ bool TargetTuner::search() {
   return true;
 }
 
+/// The largest first, while there is time.
 bool TargetTuner::confirm() {
-  for (size_t i = 0; i < tasks.size(); ++i) {
-    if (isLeftOut[i])
+  std::vector<size_t> order(tasks.size());
+  std::iota(order.begin(), order.end(), 0);
+  llvm::stable_sort(order, [&](size_t a, size_t b) { return state.shares[a] > state.shares[b]; });
+  for (size_t i : order) {
+    if (isLeftOut[i] || spent(1))
       continue;
     state.active = i;
     Task::Step step = tasks[i]->finish();
