@@ -169,7 +169,7 @@ static CLI::App *addTune(CLI::App &app, TuneOptions &options, TuneArguments &arg
   tune->add_option("--threads", options.threads, "threads that the model will run with; all CPUs if not given")
       ->check(CLI::Range(1u, 1024u));
   tune->add_option("--extent", arguments.extents,
-                   "NAME=VALUE: a run-time extent to tune for; its bound and half of that if not given")
+                   "NAME=VALUE: a run-time extent to tune for, or several; its bound and half of that if not given")
       ->check(checkExtent);
   tune->add_option("--kernel", options.kernels, "only the kernels whose names match this regular expression");
   tune->add_flag("--json", arguments.json, "one object a line, for machines");
@@ -179,7 +179,9 @@ static CLI::App *addTune(CLI::App &app, TuneOptions &options, TuneArguments &arg
 static int runTune(const Graph &graph, TuneOptions options, const TuneArguments &arguments) {
   for (const std::string &text : arguments.extents) {
     auto [name, value] = llvm::StringRef(text).split('=');
-    value.getAsInteger(10, options.extents[name.str()]);
+    int64_t number = 0;
+    value.getAsInteger(10, number);
+    options.extents[name.str()].push_back(number);
   }
   if (arguments.json)
     options.form = DisplayForm::Json;

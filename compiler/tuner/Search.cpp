@@ -9,7 +9,8 @@ namespace kiln {
 
 /// Spaces up to this size are listed; from larger ones points are drawn.
 static constexpr size_t mostListed = 20'000;
-/// The distance, as a share of the parameters' ranges, within which points tell of each other.
+/// The distance, as a share of the parameters' ranges, within which points tell of each other. A parameter of few
+/// values counts as one of four, so that a switch does not hide all that is known.
 static constexpr double reach = 0.25;
 /// How much a measured point weighs against the model, and what a point that nothing is known of is hoped to gain.
 static constexpr double modelWeight = 0.5, hope = 0.05;
@@ -85,7 +86,7 @@ double Search::expectedCost(const Indices &at) const {
     double distance = 0;
     for (auto [parameter, a, b] : llvm::zip(space, at, sample.at))
       if (a != b)
-        distance += std::pow((double(a) - double(b)) / double(parameter.values.size() - 1), 2);
+        distance += std::pow((double(a) - double(b)) / double(std::max<size_t>(parameter.values.size() - 1, 3)), 2);
     double weight = std::exp(-distance / (2 * reach * reach));
     weights += weight;
     residuals += weight * sample.residual;

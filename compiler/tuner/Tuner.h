@@ -16,7 +16,7 @@ struct TuneOptions {
   std::string file;                 // the tuning file
   double budget = 600;              // seconds, for all targets together
   unsigned threads = 0;             // 0: as many as there are CPUs
-  Scenario extents;                 // that the model is called with
+  GivenExtents extents;             // that the model is called with
   std::string kernels;              // a regular expression; empty: all
   DisplayForm form = DisplayForm::Lines;
 };

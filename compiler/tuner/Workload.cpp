@@ -22,32 +22,37 @@ static llvm::Error makeError(const std::string &message) {
 
 //===- Scenarios ---------------------------------------------------------===//
 
-llvm::Expected<std::vector<Scenario>> makeScenarios(ModuleOp module, const Scenario &given) {
-  SmallVector<mlir::kiln::SymbolAttr> symbols = mlir::kiln::getSymbols(module);
+llvm::Expected<std::vector<Scenario>> makeScenarios(ModuleOp module, const GivenExtents &given) {
   Scenario most, middle;
   std::vector<std::string> names;
-  for (mlir::kiln::SymbolAttr symbol : symbols) {
-    std::string name = symbol.getName().str();
-    names.push_back(name);
-    auto chosen = given.find(name);
-    if (chosen == given.end()) {
-      most[name] = symbol.getMax();
-      middle[name] = std::max<int64_t>(symbol.getMin(), symbol.getMax() / 2);
-    } else if (chosen->second < symbol.getMin() || chosen->second > symbol.getMax()) {
-      return makeError(fmt::format("extent \"{}\" requires a value in [{}, {}], got {}", name, symbol.getMin(),
-                                   symbol.getMax(), chosen->second));
-    } else {
-      most[name] = middle[name] = chosen->second;
-    }
+  for (mlir::kiln::SymbolAttr symbol : mlir::kiln::getSymbols(module)) {
+    names.push_back(symbol.getName().str());
+    most[names.back()] = symbol.getMax();
+    middle[names.back()] = std::max<int64_t>(symbol.getMin(), symbol.getMax() / 2);
+    auto chosen = given.find(names.back());
+    for (int64_t value : chosen == given.end() ? std::vector<int64_t>() : chosen->second)
+      if (value < symbol.getMin() || value > symbol.getMax())
+        return makeError(fmt::format("extent \"{}\" requires a value in [{}, {}], got {}", names.back(),
+                                     symbol.getMin(), symbol.getMax(), value));
   }
-  for (const auto &[name, value] : given)
+  std::vector<Scenario> scenarios{most, middle};
+  for (const auto &[name, values] : given) {
     if (!llvm::is_contained(names, name))
       return makeError(fmt::format("the model has no extent \"{}\"; it has: {}", name,
                                    names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
-  std::vector<Scenario> scenarios{most};
-  if (middle != most)
-    scenarios.push_back(middle);
-  return scenarios;
+    std::vector<Scenario> combined;
+    for (const Scenario &scenario : scenarios)
+      for (int64_t value : values) {
+        combined.push_back(scenario);
+        combined.back()[name] = value;
+      }
+    scenarios = std::move(combined);
+  }
+  std::vector<Scenario> distinct; // with all extents given there is no second half
+  for (Scenario &scenario : scenarios)
+    if (!llvm::is_contained(distinct, scenario))
+      distinct.push_back(std::move(scenario));
+  return distinct;
 }
 
 //===- Kernels -----------------------------------------------------------===//

@@ -18,9 +18,13 @@ namespace kiln {
 /// One representative call of the model: a value for each run-time extent.
 using Scenario = std::map<std::string, int64_t>;
 
-/// Those to tune for: the given values; extents that are not given take their upper bound in the first scenario, and
-/// half of it in the second. Fails on a name that the model does not have and a value outside of its bounds.
-llvm::Expected<std::vector<Scenario>> makeScenarios(mlir::ModuleOp module, const Scenario &given);
+/// Values of some extents, several of one extent being alternatives.
+using GivenExtents = std::map<std::string, std::vector<int64_t>>;
+
+/// The scenarios to tune for: every combination of the given values; extents that are not given take their upper bound,
+/// and in a second scenario of each combination half of it. Fails on a name that the model does not have and a value
+/// outside of its bounds.
+llvm::Expected<std::vector<Scenario>> makeScenarios(mlir::ModuleOp module, const GivenExtents &given);
 
 /// A kernel at one set of extents.
 struct Workload {
