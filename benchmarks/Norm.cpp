@@ -30,6 +30,10 @@ std::vector<Contender> layerNorm(Peer &peer, const Rows &rows, std::span<const f
                                  std::span<const float> bias) {
   return peer.layerNorm(rows, weight, bias);
 }
+std::vector<Contender> rmsNorm(Peer &peer, const Rows &rows, std::span<const float>, std::span<const float>) {
+  static const std::vector<float> weight = makeWeight("rms.weight", {rows.columns}); // the same columns in all cases
+  return peer.rmsNorm(rows, weight);
+}
 std::vector<Contender> softmax(Peer &peer, const Rows &rows, std::span<const float>, std::span<const float>) {
   return peer.softmax(rows);
 }
@@ -46,8 +50,8 @@ std::vector<Contender> none(Peer &, const Rows &, std::span<const float>, std::s
 constexpr Case cases[] = {
     {"layer_norm", 128, 768, 2, KILN_ENTRY(layer_norm, LAYER_NORM, in.x.data()), layerNorm},
     {"layer_norm", 16384, 768, 2, KILN_ENTRY(layer_norm, LAYER_NORM, in.x.data()), layerNorm},
-    {"rms_norm", 128, 768, 2, KILN_ENTRY(rms_norm, RMS_NORM, in.x.data()), none},
-    {"rms_norm", 16384, 768, 2, KILN_ENTRY(rms_norm, RMS_NORM, in.x.data()), none},
+    {"rms_norm", 128, 768, 2, KILN_ENTRY(rms_norm, RMS_NORM, in.x.data()), rmsNorm},
+    {"rms_norm", 16384, 768, 2, KILN_ENTRY(rms_norm, RMS_NORM, in.x.data()), rmsNorm},
     {"softmax", 512, 512, 2, KILN_ENTRY(softmax, SOFTMAX, in.x.data()), softmax},
     {"softmax", 16384, 512, 2, KILN_ENTRY(softmax, SOFTMAX, in.x.data()), softmax},
     {"gelu", 128, 3072, 2, KILN_ENTRY(gelu, GELU, in.x.data()), gelu},

@@ -48,6 +48,12 @@ public:
     return rowwise(p, graph, "LayerNormalization", {"x", "weight", "bias"}, {{"epsilon", 1e-5f}});
   }
 
+  std::vector<Contender> rmsNorm(const Rows &p, std::span<const float> weight) override {
+    OnnxGraph graph;
+    graph.weight("weight", {p.columns}, weight);
+    return rowwise(p, graph, "SimplifiedLayerNormalization", {"x", "weight"}, {{"epsilon", 1e-6f}});
+  }
+
   std::vector<Contender> softmax(const Rows &p) override {
     OnnxGraph graph;
     return rowwise(p, graph, "Softmax", {"x"}, {});

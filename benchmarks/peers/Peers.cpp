@@ -9,6 +9,9 @@ std::unique_ptr<Peer> makeOpenBlas() { return nullptr; }
 #ifndef KILN_BENCH_ONEDNN
 std::unique_ptr<Peer> makeOneDnn() { return nullptr; }
 #endif
+#ifndef KILN_BENCH_XSMM
+std::unique_ptr<Peer> makeXsmm() { return nullptr; }
+#endif
 
 std::vector<float> transpose(std::span<const float> weight, int columns, int depth) {
   std::vector<float> result(weight.size());
@@ -26,8 +29,11 @@ std::size_t WholeModel::Output::count() const {
 }
 
 /// In the order of the table's columns.
-static const std::pair<const char *, std::unique_ptr<Peer> (*)()> peers[] = {
-    {"onnxruntime", makeOnnxRuntime}, {"onednn", makeOneDnn}, {"openblas", makeOpenBlas}, {"pytorch", makePyTorch}};
+static const std::pair<const char *, std::unique_ptr<Peer> (*)()> peers[] = {{"onnxruntime", makeOnnxRuntime},
+                                                                             {"onednn", makeOneDnn},
+                                                                             {"libxsmm", makeXsmm},
+                                                                             {"openblas", makeOpenBlas},
+                                                                             {"pytorch", makePyTorch}};
 
 std::vector<std::unique_ptr<Peer>> installedPeers() {
   std::vector<std::unique_ptr<Peer>> installed;

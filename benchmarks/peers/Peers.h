@@ -64,6 +64,7 @@ public:
                                            std::span<const float> /*bias*/) {
     return {};
   }
+  virtual std::vector<Contender> rmsNorm(const Rows &, std::span<const float> /*weight*/) { return {}; }
   virtual std::vector<Contender> softmax(const Rows &) { return {}; }
   virtual std::vector<Contender> gelu(const Rows &) { return {}; }
   virtual std::vector<Contender> model(const WholeModel &) { return {}; }
@@ -79,6 +80,7 @@ std::unique_ptr<Peer> makeOnnxRuntime();
 std::unique_ptr<Peer> makeOneDnn();
 std::unique_ptr<Peer> makeOpenBlas();
 std::unique_ptr<Peer> makePyTorch();
+std::unique_ptr<Peer> makeXsmm();
 
 /// Those that are there.
 std::vector<std::unique_ptr<Peer>> installedPeers();

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the models are made of, in three forms: as PyTorch has it, and with operators that ONNX Runtime has of its own.
+"""What the models are made of, in two forms: as PyTorch has it, and with operators that ONNX Runtime has of its own.
 
-The fused forms compute the same in PyTorch; exported, each is one node of the domain com.microsoft.
+The fused form computes the same in PyTorch; exported, each operator is one node of the domain com.microsoft.
 """
 import math
 
@@ -101,18 +101,8 @@ class MultiHeadAttention(torch.autograd.Function):
         return g.op(f"{DOMAIN}::MultiHeadAttention", q, k, v, bias, num_heads_i=heads, unidirectional_i=int(causal))
 
 
-class ProjectedAttention(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, weight, bias, heads, causal):
-        return attend(*(x @ weight + bias).chunk(3, dim=-1), heads, causal)
-
-    @staticmethod
-    def symbolic(g, x, weight, bias, heads, causal):
-        return g.op(f"{DOMAIN}::Attention", x, weight, bias, num_heads_i=heads, unidirectional_i=int(causal))
-
-
 class Fused(Plain):
-    """Fused operators, with attention behind three projections."""
+    """Attention, the sum and the norm behind a linear layer, and its bias and GELU, are an operator each."""
 
     @staticmethod
     def attention(query, key, value, x, memory, heads, causal=False):
@@ -134,20 +124,4 @@ class Fused(Plain):
         return BiasGelu.apply(x @ linear.matrix(), linear.bias, approximate)
 
 
-class FusedProjections(Fused):
-    """Fused operators, with attention and its projections in one."""
-
-    @staticmethod
-    def attention(query, key, value, x, memory, heads, causal=False):
-        if memory is not x:
-            return Fused.attention(query, key, value, x, memory, heads, causal)
-        weight = torch.cat((query.matrix(), key.matrix(), value.matrix()), dim=1)
-        bias = torch.cat((query.bias, key.bias, value.bias))
-        return ProjectedAttention.apply(x, weight, bias, heads, causal)
-
-    @staticmethod
-    def joint_attention(joint, x, heads, causal=False):
-        return ProjectedAttention.apply(x, joint.matrix(), joint.bias, heads, causal)
-
-
-FORMS = {"plain": Plain, "fused": Fused, "fused-projections": FusedProjections}
+FORMS = {"plain": Plain, "fused": Fused}
