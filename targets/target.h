@@ -54,6 +54,12 @@ struct KernelObject {
   SchedulePoint schedule;
 };
 
+/// A form of a kernel for few rows: it serves the calls whose index argument `symbol` is at most `bound`.
+struct RowVariant {
+  unsigned symbol = 0;
+  int64_t bound = 0;
+};
+
 /// Text forms for `kiln compile --emit=`.
 enum class KernelText { Stmt, Assembly };
 
@@ -72,6 +78,10 @@ public:
 
   /// The strategy that compiles a kernel, and its search space.
   virtual Schedulable describe(mlir::func::FuncOp kernel) const = 0;
+
+  /// The forms for few rows that are worth compiling beside the kernel itself, by ascending bound, all below the
+  /// kernel's. A form is the same function with that bound, compiled like any other (compiler/emit/RowVariants.h).
+  virtual std::vector<RowVariant> rowVariants(mlir::func::FuncOp kernel) const = 0;
 
   /// Compiles a kernel function (contract: upstream dialects only, after kiln-expand-math). `point` null: the analytic
   /// default. On failure emits a diagnostic at the function. Thread safe for kernels of different modules.

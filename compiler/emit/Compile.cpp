@@ -72,6 +72,7 @@ struct TargetModule {
   std::unique_ptr<Target> target;
   std::unique_ptr<MLIRContext> context;
   OwningOpRef<ModuleOp> module;
+  RowVariants forms;
   llvm::StringMap<KernelObject> kernels; // by the name of the function
 };
 
@@ -221,11 +222,16 @@ LogicalResult ModelCompiler::compileHost(TargetModule &lowered, Variant &variant
     EntryCode code{kernelSymbol(target, entry.name), static_cast<uint64_t>(plan->arenaBytes()),
                    static_cast<uint64_t>(plan->lowerBound()), 0};
     function.walk([&](mlir::kiln::CallOp call) {
-      auto kernel = lowered.kernels.find(call.getCallee());
-      if (kernel != lowered.kernels.end())
-        code.scratchBytes = std::max<uint64_t>(code.scratchBytes, kernel->second.scratchBytes);
+      auto addScratch = [&](StringRef function) {
+        if (auto kernel = lowered.kernels.find(function); kernel != lowered.kernels.end())
+          code.scratchBytes = std::max<uint64_t>(code.scratchBytes, kernel->second.scratchBytes);
+      };
+      addScratch(call.getCallee());
+      if (auto forms = lowered.forms.find(call.getCallee()); forms != lowered.forms.end())
+        for (const KernelForm &form : forms->second)
+          addScratch(form.function);
     });
-    HostCodeInput input{entry, report.model, *weights, *plan, code.symbol, symbols};
+    HostCodeInput input{entry, report.model, *weights, *plan, code.symbol, symbols, lowered.forms};
     if (failed(emitHostCode(function, input, *host)))
       return failure();
     variant.entries.push_back(code);
@@ -274,6 +280,8 @@ LogicalResult ModelCompiler::lower(StringRef targetName, TargetModule &lowered) 
     return failure();
   if (options.form == EmitForm::Linalg)
     llvm::raw_string_ostream(report.text) << *module << "\n";
+  else
+    lowered.forms = addRowVariants(*module, *lowered.target);
   return success();
 }
 

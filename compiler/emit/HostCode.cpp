@@ -45,6 +45,7 @@ private:
   FailureOr<Value> fillBuffer(Value tensor, unsigned slot, unsigned &firstDim);
   FailureOr<Value> addressOf(Value tensor);
   Value globalOf(kd::ConstantOp constant);
+  FailureOr<Value> addressOfKernel(StringRef kernel, LLVM::LLVMFunctionType type);
   FailureOr<Value> evaluate(AffineExpr expression, ArrayRef<Value> symbols);
 
   Value constant(Type type, int64_t value) {
@@ -289,15 +290,25 @@ FailureOr<Value> HostEmitter::fillBuffer(Value tensor, unsigned slot, unsigned &
   return at;
 }
 
-LogicalResult HostEmitter::emitCall(kd::CallOp call) {
-  auto symbol = input.kernelSymbols.find(call.getCallee());
+FailureOr<Value> HostEmitter::addressOfKernel(StringRef kernel, LLVM::LLVMFunctionType type) {
+  auto symbol = input.kernelSymbols.find(kernel);
   if (symbol == input.kernelSymbols.end())
-    return call.emitOpError("calls a kernel that was not compiled");
-  SmallVector<Value> arguments{load(pointer, frameArgument, frame::worker)};
+    return entry.emitError("calls a kernel that was not compiled: ") << kernel;
+  auto function = host.lookupSymbol<LLVM::LLVMFuncOp>(symbol->second);
+  if (!function) {
+    OpBuilder top = OpBuilder::atBlockBegin(host.getBody());
+    function = LLVM::LLVMFuncOp::create(top, loc, symbol->second, type);
+  }
+  return LLVM::AddressOfOp::create(builder, loc, function).getResult();
+}
+
+LogicalResult HostEmitter::emitCall(kd::CallOp call) {
+  SmallVector<Value> arguments{load(pointer, frameArgument, frame::worker)}, extents;
   unsigned slot = 0, firstDim = 0;
   for (Value value : llvm::concat<Value>(llvm::to_vector(call->getOperands()), llvm::to_vector(call->getResults()))) {
     if (value.getType().isIndex()) {
-      arguments.push_back(LLVM::TruncOp::create(builder, loc, i32, indices.lookup(value)));
+      extents.push_back(indices.lookup(value));
+      arguments.push_back(LLVM::TruncOp::create(builder, loc, i32, extents.back()));
       continue;
     }
     FailureOr<Value> filled = fillBuffer(value, slot++, firstDim);
@@ -306,15 +317,24 @@ LogicalResult HostEmitter::emitCall(kd::CallOp call) {
     arguments.push_back(*filled);
   }
 
-  auto kernel = host.lookupSymbol<LLVM::LLVMFuncOp>(symbol->second);
-  if (!kernel) {
-    SmallVector<Type> types;
-    for (Value argument : arguments)
-      types.push_back(argument.getType());
-    OpBuilder top = OpBuilder::atBlockBegin(host.getBody());
-    kernel = LLVM::LLVMFuncOp::create(top, loc, symbol->second, LLVM::LLVMFunctionType::get(i32, types));
-  }
-  Value status = LLVM::CallOp::create(builder, loc, kernel, arguments).getResult();
+  SmallVector<Type> types;
+  for (Value argument : arguments)
+    types.push_back(argument.getType());
+  auto type = LLVM::LLVMFunctionType::get(i32, types);
+  FailureOr<Value> kernel = addressOfKernel(call.getCallee(), type);
+  if (llvm::failed(kernel))
+    return failure();
+  if (auto forms = input.variants.find(call.getCallee()); forms != input.variants.end())
+    for (const KernelForm &form : llvm::reverse(forms->second)) {
+      FailureOr<Value> other = addressOfKernel(form.function, type);
+      if (llvm::failed(other))
+        return failure();
+      Value isFew =
+          LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ule, extents[form.symbol], constant(i64, form.bound));
+      kernel = LLVM::SelectOp::create(builder, loc, isFew, *other, *kernel).getResult();
+    }
+  arguments.insert(arguments.begin(), *kernel);
+  Value status = LLVM::CallOp::create(builder, loc, type, arguments).getResult();
   Value isOk = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::eq, status, constant(i32, 0));
   Block *next = builder.createBlock(&function.getBody(), function.getBody().end());
   builder.setInsertionPointToEnd(isOk.getParentBlock());

@@ -4,6 +4,7 @@
 // the kernel, loops over the layers of a kiln.repeat. Written in the LLVM dialect.
 #pragma once
 
+#include "compiler/emit/RowVariants.h"
 #include "compiler/emit/WeightLayout.h"
 #include "compiler/transforms/PlanMemory.h"
 
@@ -20,6 +21,7 @@ struct HostCodeInput {
   const mlir::kiln::MemoryPlan &plan;
   llvm::StringRef symbol;                     // of the host function
   llvm::StringMap<std::string> kernelSymbols; // kernel function -> symbol of its object code
+  const RowVariants &variants;
 };
 
 /// Appends `int SYMBOL(const kiln_frame_t *frame)` for `entry` (a planned entry function) to `host`, a module of the

@@ -44,6 +44,10 @@ public:
     return halide::describeSchedule(kernel, code.machine);
   }
 
+  std::vector<RowVariant> rowVariants(mlir::func::FuncOp kernel) const override {
+    return halide::rowVariants(kernel, code.machine);
+  }
+
   mlir::FailureOr<KernelObject> compile(mlir::func::FuncOp kernel, llvm::StringRef symbol,
                                         const SchedulePoint *point) const override {
     return halide::compileKernel(kernel, symbol, code, point);

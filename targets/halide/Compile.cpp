@@ -16,7 +16,7 @@ namespace kiln::halide {
 using namespace mlir;
 
 static std::unique_ptr<Strategy> chooseStrategy(func::FuncOp kernel, const MachineModel &machine) {
-  for (auto match : {matchAttention, matchContraction, matchRowReduction, matchPointwise})
+  for (auto match : {matchAttention, matchFewRows, matchContraction, matchRowReduction, matchPointwise})
     if (std::unique_ptr<Strategy> strategy = match(kernel, machine))
       return strategy;
   llvm_unreachable("the pointwise strategy applies to every kernel");
@@ -25,6 +25,10 @@ static std::unique_ptr<Strategy> chooseStrategy(func::FuncOp kernel, const Machi
 Schedulable describeSchedule(func::FuncOp kernel, const MachineModel &machine) {
   std::unique_ptr<Strategy> strategy = chooseStrategy(kernel, machine);
   return {strategy->name().str(), strategy->searchSpace()};
+}
+
+std::vector<RowVariant> rowVariants(func::FuncOp kernel, const MachineModel &machine) {
+  return chooseStrategy(kernel, machine)->rowVariants();
 }
 
 namespace {

@@ -22,4 +22,7 @@ mlir::FailureOr<std::string> printKernel(mlir::func::FuncOp kernel, llvm::String
 /// The strategy's name and parameters for a kernel.
 Schedulable describeSchedule(mlir::func::FuncOp kernel, const MachineModel &machine);
 
+/// The forms for few rows that its strategy wants.
+std::vector<RowVariant> rowVariants(mlir::func::FuncOp kernel, const MachineModel &machine);
+
 } // namespace kiln::halide

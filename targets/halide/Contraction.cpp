@@ -11,6 +11,7 @@
 // 3. Columns are the outer loop: a panel of b stays in the cache while the rows pass. A long k is cut into blocks,
 // whose sums are added
 //    to the panel's accumulators in memory. Many rows are cut into blocks too, which bounds the memory of packed rows.
+#include "targets/halide/FewRows.h"
 #include "targets/halide/Placement.h"
 #include "targets/halide/Structure.h"
 
@@ -49,6 +50,9 @@ public:
 
   llvm::StringRef name() const override { return "contraction"; }
   SearchSpace searchSpace() const override;
+  std::vector<RowVariant> rowVariants() const override {
+    return fewRowsVariants(contractions.front().op->getParentOfType<func::FuncOp>(), machine);
+  }
   void prepare(Translator &translator, const SchedulePoint &point) override;
   void schedule(Translator &translator, const SchedulePoint &point) override;
 

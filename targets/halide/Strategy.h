@@ -17,6 +17,8 @@ public:
   virtual ~Strategy() = default;
   virtual llvm::StringRef name() const = 0;
   virtual SearchSpace searchSpace() const = 0;
+  /// The forms for few rows that pay, by ascending bound.
+  virtual std::vector<RowVariant> rowVariants() const { return {}; }
   /// Before the translation: sets builders.
   virtual void prepare(Translator &, const SchedulePoint &) {}
   /// After it: schedules every Func that must not be inlined.
@@ -25,6 +27,7 @@ public:
 
 /// Each is null if the kernel does not have its structure; the last one always applies.
 std::unique_ptr<Strategy> matchAttention(mlir::func::FuncOp kernel, const MachineModel &machine);
+std::unique_ptr<Strategy> matchFewRows(mlir::func::FuncOp kernel, const MachineModel &machine);
 std::unique_ptr<Strategy> matchContraction(mlir::func::FuncOp kernel, const MachineModel &machine);
 std::unique_ptr<Strategy> matchRowReduction(mlir::func::FuncOp kernel, const MachineModel &machine);
 std::unique_ptr<Strategy> matchPointwise(mlir::func::FuncOp kernel, const MachineModel &machine);

@@ -153,6 +153,25 @@ int64_t largestExtent(linalg::GenericOp op, unsigned loop) {
   return largestValue(mlir::kiln::getExtents(type)[dimension], op);
 }
 
+int64_t smallestExtent(linalg::GenericOp op, unsigned loop) {
+  auto [type, dimension] = loopDimension(op, loop);
+  if (!type)
+    return 0;
+  if (!type.isDynamicDim(dimension))
+    return type.getDimSize(dimension);
+  auto bounds =
+      mlir::kiln::getBounds(mlir::kiln::getExtents(type)[dimension], mlir::kiln::getSymbolBounds(op.getOperation()));
+  return bounds ? bounds->min : 0;
+}
+
+std::optional<unsigned> symbolOfExtent(linalg::GenericOp op, unsigned loop) {
+  auto [type, dimension] = loopDimension(op, loop);
+  if (!type)
+    return std::nullopt;
+  auto symbol = dyn_cast<AffineSymbolExpr>(mlir::kiln::getExtents(type)[dimension]);
+  return symbol ? std::optional(symbol.getPosition()) : std::nullopt;
+}
+
 SmallVector<linalg::GenericOp> genericUsers(Value value) {
   llvm::SetVector<Operation *> users;
   for (Operation *user : value.getUsers()) {

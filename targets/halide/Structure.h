@@ -36,6 +36,10 @@ int64_t staticExtent(mlir::linalg::GenericOp op, unsigned loop);
 /// Its largest value, with the kernel's bounds.
 int64_t largestExtent(mlir::linalg::GenericOp op, unsigned loop);
 
+/// Its smallest value, and the index argument of the kernel that it is, if it is one.
+int64_t smallestExtent(mlir::linalg::GenericOp op, unsigned loop);
+std::optional<unsigned> symbolOfExtent(mlir::linalg::GenericOp op, unsigned loop);
+
 /// Whether every use of the op's first result, up to the kernel's return, is element by element at the same indices,
 /// and all results of the kernel have its extents.
 bool hasPointwiseUses(mlir::linalg::GenericOp op);

@@ -2,52 +2,11 @@
 //
 // Contractions against a loop in f64: rows below, at and above the register tile, columns that are no multiple of a
 // vector, weights in tiles and dense, epilogues, several results, batches.
-#include "Harness.h"
-#include "KernelText.h"
-#include <cmath>
+#include "LinearKernel.h"
 #include <gtest/gtest.h>
 
 namespace kiln::testing {
 namespace {
-
-std::string number(int64_t n) { return std::to_string(n); }
-
-const std::string multiplyAdd = "%m = arith.mulf %x0, %x1 : f32\n%s = arith.addf %y0, %m : f32\nlinalg.yield %s : f32";
-
-/// max(x w^T + bias, 0) + residual with run-time rows; the residual may be overwritten. `layout` is that of w, "" for
-/// dense.
-std::string linearKernel(int64_t n, int64_t k, const std::string &layout, int bound = 256) {
-  KernelText text({{1, bound}});
-  std::string wide = text.type({"s0", number(n)});
-  Value x = text.argument(text.type({"s0", number(k)}));
-  Value w = text.argument(layout.empty() ? text.type({number(n), number(k)}) : KernelText::tiled(n, k, layout));
-  Value b = text.argument(text.type({number(n)})), r = text.argument(wide);
-  Value product = text.reduce("ppr", {x, w}, wide, {"a, c", "b, c", "a, b"}, "0.0 : f32", multiplyAdd);
-  Value y = text.one("pp", {product, b, r}, wide, {"a, b", "b", "a, b", "a, b"},
-                     "%z = arith.constant 0.0 : f32\n%t = arith.addf %x0, %x1 : f32\n%u = arith.maximumf %t, %z : f32\n"
-                     "%v = arith.addf %u, %x2 : f32\nlinalg.yield %v : f32");
-  return text.finish({y}, "kiln.inplace = array<i64: 3>");
-}
-
-Tensor linear(const Tensor &x, const Tensor &w, const Tensor &b, const Tensor &r) {
-  Tensor y = Tensor::zeros(r.shape);
-  for (int64_t m = 0; m < x.shape[0]; ++m)
-    for (int64_t n = 0; n < w.shape[0]; ++n) {
-      double sum = 0;
-      for (int64_t k = 0; k < x.shape[1]; ++k)
-        sum += x.values[m * x.shape[1] + k] * w.values[n * x.shape[1] + k];
-      y.at({m, n}) = std::max(sum + b.at({n}), 0.0) + r.at({m, n});
-    }
-  return y;
-}
-
-void checkLinear(Kernel &kernel, int64_t m, int64_t n, int64_t k) {
-  SCOPED_TRACE("rows " + number(m) + " columns " + number(n) + " depth " + number(k));
-  Tensor x = randomTensor({m, k}), w = randomTensor({n, k}), b = randomTensor({n}), r = randomTensor({m, n});
-  Tensor expected = linear(x, w, b, r);
-  expectClose(kernel.run({m}, {x, w, b, r})[0], expected, 1e-5, false, 1);
-  expectClose(kernel.run({m}, {x, w, b, r}, /*aliased=*/3)[0], expected, 1e-5, false, 1);
-}
 
 class Contraction : public ::testing::TestWithParam<std::string> {};
 

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// y[m, n] = sum over k of x[m, k] * w[n, k] with a weight in tiles and few rows: reading the weight is what costs.
+//
+// 1. Panels of columns are the outer loop; the weight is read once, in the order in which it is stored. The rows of x
+// are read in place.
+// 2. Rows are cut into tiles of equal height. There is code for each height, with that many accumulators a column
+// vector, and a call takes one of them: no row is computed in vain, but for an odd one.
+// 3. One row has too few accumulators to hide the latency of an addition, so it sums every parts-th k apart.
+// 4. The sums of a panel are held on the stack, from which a loop over rows stores them with what is fused.
+#include "targets/halide/FewRows.h"
+
+#include "targets/halide/Placement.h"
+#include "targets/halide/Structure.h"
+
+namespace kiln::halide {
+
+using namespace mlir;
+using Halide::Expr;
+using Halide::Func;
+using Halide::RDom;
+using Halide::TailStrategy;
+using Halide::Var;
+
+namespace {
+
+/// The sums of a tile of `height` rows.
+struct RowTile {
+  int height = 0, parts = 1;
+  Func sums;  // d0, row in the tile, tile, part
+  RDom depth; // its reduction
+  RDom rows;  // of the update of `held` that takes it: row in the tile, tile
+};
+
+class FewRowsStrategy : public Strategy {
+public:
+  FewRowsStrategy(Contraction contraction, const MachineModel &machine)
+      : shape(std::move(contraction)), machine(machine), lanes(vectorLanes(machine)),
+        leastRows(shape.m ? smallestExtent(shape.op, *shape.m) : 1),
+        mostRows(shape.m ? largestExtent(shape.op, *shape.m) : 1) {}
+
+  llvm::StringRef name() const override { return "few_rows"; }
+  SearchSpace searchSpace() const override;
+  std::vector<RowVariant> rowVariants() const override {
+    return fewRowsVariants(shape.op->getParentOfType<func::FuncOp>(), machine);
+  }
+  void prepare(Translator &translator, const SchedulePoint &point) override;
+  void schedule(Translator &translator, const SchedulePoint &point) override;
+
+private:
+  Func build(Translator &translator);
+  RowTile buildTile(Translator &translator, int height, const Exprs &loops);
+  void scheduleTile(RowTile &tile);
+  void scheduleStore(Func store, const Expr &columns);
+
+  Contraction shape;
+  MachineModel machine;
+  int lanes;
+  int64_t leastRows, mostRows;
+  int tileRows = 0, tileColumns = 0, sumsApart = 0, unroll = 0;
+  int64_t taskColumns = 0;
+
+  bool isFused = false;
+  std::vector<RowTile> tiles;
+  Func held, store; // store: undefined if fused
+  Exprs extents;    // of the output, innermost first
+};
+
+int64_t depthOf(const Contraction &shape) { return staticExtent(shape.op, shape.reduction[0]); }
+
+std::vector<int64_t> divisorsOf(int64_t number, std::vector<int64_t> candidates) {
+  llvm::erase_if(candidates, [&](int64_t candidate) { return number % candidate != 0; });
+  return candidates;
+}
+
+SearchSpace FewRowsStrategy::searchSpace() const {
+  std::vector<int64_t> columns, rows;
+  // Whole stored tiles only: what is behind the last one is not the weight's.
+  int64_t stored = (staticExtent(shape.op, shape.n) + shape.tile - 1) / shape.tile * shape.tile;
+  for (int64_t n = lanes; n <= 6 * lanes; n += lanes)
+    if (shape.tile % n == 0 || (n % shape.tile == 0 && stored % n == 0))
+      columns.push_back(n);
+  TuningParameter n = makeParameter("n", columns, shape.tile);
+  int64_t vectors = n.preset / lanes, most = (machine.vectorRegisters - vectors - 1) / vectors;
+  // A task reads up to 256 KiB, and there are eight or more.
+  int64_t depth = depthOf(shape), panels = stored / n.preset;
+  int64_t panelBytes = depth * n.preset * int64_t(sizeof(float));
+  int64_t task = std::min((int64_t(256) << 10) / std::max<int64_t>(panelBytes, 1), panels / 8);
+  for (int64_t m = 1; m <= std::min<int64_t>(mostRows, 16); ++m)
+    rows.push_back(m);
+  SearchSpace space{n, makeParameter("unroll", divisorsOf(depth, {1, 2, 4, 8}), mostRows > 1 ? 1 : 2),
+                    makeParameter("task", {1, 2, 4, 8, 16}, task)};
+  if (mostRows > 1)
+    space.push_back(makeParameter("m", rows, std::min<int64_t>(8, most)));
+  if (leastRows <= 1)
+    space.push_back(makeParameter("parts", divisorsOf(depth, {1, 2, 4, 8}), 2));
+  return space;
+}
+
+void FewRowsStrategy::prepare(Translator &translator, const SchedulePoint &point) {
+  tileColumns = point.at("n");
+  unroll = point.at("unroll");
+  taskColumns = point.at("task");
+  tileRows = mostRows > 1 ? point.at("m") : 1;
+  sumsApart = leastRows <= 1 ? point.at("parts") : 1;
+  isFused = hasPointwiseUses(shape.op);
+  translator.setBuilder(shape.op, [this, &translator](linalg::GenericOp) { return build(translator); });
+}
+
+RowTile FewRowsStrategy::buildTile(Translator &translator, int height, const Exprs &outer) {
+  linalg::GenericOp op = shape.op;
+  RowTile tile;
+  tile.height = height;
+  tile.parts = height == 1 ? sumsApart : 1;
+  std::string suffix = std::to_string(height);
+  Var column = dimensionVar(0), inTile("in_tile"), number("number"), part("part");
+  tile.depth = RDom({{0, int(depthOf(shape)) / tile.parts}}, translator.name("k" + suffix));
+  Exprs loops = outer;
+  loops[shape.n] = column;
+  loops[shape.reduction[0]] = tile.depth.x * tile.parts + part;
+  if (shape.m)
+    loops[*shape.m] = Halide::min(number * height + inTile, translator.loopExtent(op, *shape.m) - 1);
+  tile.sums = Func(translator.name("tile" + suffix));
+  tile.sums(column, inTile, number, part) =
+      Halide::Internal::make_zero(elementType(getElementTypeOrSelf(op.getResult(0))));
+  Exprs values = translator.body(op, loops, [&](unsigned operand) {
+    return operand == shape.a || operand == shape.b ? translator.readOperand(op, operand, loops)
+                                                    : Expr(tile.sums(column, inTile, number, part));
+  });
+  if (!values.empty())
+    tile.sums(column, inTile, number, part) = values[0];
+  return tile;
+}
+
+Func FewRowsStrategy::build(Translator &translator) {
+  linalg::GenericOp op = shape.op;
+  AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  unsigned rank = out.getNumResults();
+  std::vector<Var> vars;
+  Exprs loops(op.getNumLoops());
+  for (unsigned i = 0; i < rank; ++i) {
+    unsigned loop = out.getDimPosition(rank - 1 - i);
+    vars.push_back(dimensionVar(i));
+    extents.push_back(translator.loopExtent(op, loop));
+  }
+  held = Func(translator.name("held"));
+  held(vars) = Halide::undef(elementType(getElementTypeOrSelf(op.getResult(0))));
+
+  // Tiles of one height, as few as registers allow.
+  Expr rows = rank > 1 ? extents[1] : Expr(1);
+  Expr count = (rows + (tileRows - 1)) / tileRows, height = (rows + count - 1) / count;
+  for (int64_t t = leastRows > 1 && tileRows > 1 ? 2 : 1; t <= tileRows; ++t) {
+    RowTile tile = buildTile(translator, t, loops);
+    if (!tile.sums.defined() || !tile.sums.has_update_definition())
+      return Func();
+    tile.rows = RDom({{0, int(t)}, {0, mostRows > 1 ? count : Expr(1)}}, translator.name("rows" + std::to_string(t)));
+    if (mostRows > 1)
+      tile.rows.where(height == int(t));
+    Expr sum;
+    for (int part = 0; part < tile.parts; ++part) {
+      Expr value = tile.sums(vars[0], tile.rows.x, tile.rows.y, part);
+      sum = sum.defined() ? sum + value : value;
+    }
+    if (rank > 1)
+      held(vars[0], Halide::min(tile.rows.y * int(t) + tile.rows.x, rows - 1)) = sum;
+    else
+      held(vars[0]) = sum;
+    tiles.push_back(std::move(tile));
+  }
+  if (isFused)
+    return held;
+  store = Func(translator.name("sums"));
+  store(vars) = held(Exprs(vars.begin(), vars.end()));
+  return store;
+}
+
+void FewRowsStrategy::scheduleTile(RowTile &tile) {
+  Var column = dimensionVar(0), inTile("in_tile"), part("part");
+  Func sums = tile.sums;
+  sums.compute_at(held, tile.rows.y);
+  sums.bound_extent(column, tileColumns).align_bounds(column, tileColumns).vectorize(column, lanes).unroll(column);
+  sums.bound(part, 0, tile.parts).unroll(part).unroll(inTile);
+  Halide::Stage update = sums.update();
+  Halide::RVar k = tile.depth.x, outer("outer"), inner("inner");
+  int steps = std::max(1, unroll / tile.parts);
+  if (steps > 1) {
+    update.split(k, outer, inner, steps);
+    update.reorder(column, inTile, part, inner, outer).unroll(inner);
+  } else {
+    update.reorder(column, inTile, part, k);
+  }
+  update.vectorize(column, lanes).unroll(column).unroll(inTile).unroll(part);
+}
+
+void FewRowsStrategy::scheduleStore(Func func, const Expr &columns) {
+  Var d0 = dimensionVar(0), column("column"), vector("vector"), lane("lane"), within("within"), task("task");
+  const int64_t *fixed = Halide::Internal::as_const_int(columns);
+  if (fixed && *fixed % lanes == 0)
+    func.split(d0, vector, lane, lanes).split(vector, column, within, tileColumns / lanes, TailStrategy::GuardWithIf);
+  else
+    func.split(d0, column, within, tileColumns, TailStrategy::GuardWithIf).split(within, within, lane, lanes);
+  func.vectorize(lane).unroll(within);
+  std::vector<Halide::VarOrRVar> order{lane, within};
+  for (unsigned i = 1; i < extents.size(); ++i)
+    order.push_back(dimensionVar(i));
+  order.push_back(column);
+  func.reorder(order);
+  if (taskColumns > 1)
+    func.split(column, task, column, int(taskColumns), TailStrategy::GuardWithIf).parallel(task);
+  else
+    func.parallel(column);
+
+  held.compute_at(func, column);
+  held.bound_extent(d0, tileColumns).align_bounds(d0, tileColumns);
+  if (extents.size() > 1)
+    held.bound_extent(dimensionVar(1), int(mostRows));
+  for (auto [number, tile] : llvm::enumerate(tiles)) {
+    held.update(number).reorder(d0, tile.rows.x, tile.rows.y);
+    held.update(number).vectorize(d0, lanes).unroll(d0).unroll(tile.rows.x);
+    scheduleTile(tile);
+  }
+}
+
+void FewRowsStrategy::schedule(Translator &translator, const SchedulePoint &) {
+  protectInPlaceArguments(translator);
+  placeAtRoot(translator, {shape.op}, lanes);
+  if (!isFused) {
+    store.compute_root();
+    for (unsigned i = 0; i < extents.size(); ++i)
+      store.bound(dimensionVar(i), 0, extents[i]);
+    scheduleStore(store, extents[0]);
+  }
+  for (const Output &output : translator.outputs) {
+    if (isFused)
+      scheduleStore(output.func, output.extents[0]);
+    else
+      halide::scheduleStore(output, lanes, 16384);
+  }
+}
+
+/// A single contraction with a weight in tiles of whole vectors, rows outside of columns and nothing else.
+std::optional<Contraction> asRowsTimesWeight(func::FuncOp kernel, const MachineModel &machine) {
+  std::optional<Contraction> found;
+  for (linalg::GenericOp op : kernel.getOps<linalg::GenericOp>())
+    if (std::optional<Contraction> contraction = asContraction(op)) {
+      if (found)
+        return std::nullopt;
+      found = contraction;
+    }
+  if (!found || found->tile == 0 || found->tile % vectorLanes(machine) || !found->batch.empty() ||
+      found->reduction.size() != 1 || ShapedType::isDynamic(depthOf(*found)))
+    return std::nullopt;
+  return found;
+}
+
+} // namespace
+
+std::vector<RowVariant> fewRowsVariants(func::FuncOp kernel, const MachineModel &machine) {
+  std::optional<Contraction> contraction = asRowsTimesWeight(kernel, machine);
+  if (!contraction || !contraction->m)
+    return {};
+  std::optional<unsigned> symbol = symbolOfExtent(contraction->op, *contraction->m);
+  if (!symbol)
+    return {};
+  int64_t least = smallestExtent(contraction->op, *contraction->m),
+          most = largestExtent(contraction->op, *contraction->m);
+  std::vector<RowVariant> variants;
+  for (int64_t bound : {int64_t(1), mostFewRows})
+    if (least <= bound && bound < most)
+      variants.push_back({*symbol, bound});
+  return variants;
+}
+
+std::unique_ptr<Strategy> matchFewRows(func::FuncOp kernel, const MachineModel &machine) {
+  std::optional<Contraction> contraction = asRowsTimesWeight(kernel, machine);
+  if (!contraction || (contraction->m && largestExtent(contraction->op, *contraction->m) > mostFewRows))
+    return nullptr;
+  return std::make_unique<FewRowsStrategy>(*contraction, machine);
+}
+
+} // namespace kiln::halide

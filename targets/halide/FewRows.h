@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Contractions of few rows with a weight: a strategy of their own (FewRows.cpp).
+#pragma once
+
+#include "targets/halide/Strategy.h"
+
+namespace kiln::halide {
+
+/// The most rows that it serves.
+inline constexpr int64_t mostFewRows = 32;
+
+/// The forms of a kernel with more rows at run time that it would serve; none if it is not such a contraction.
+std::vector<RowVariant> fewRowsVariants(mlir::func::FuncOp kernel, const MachineModel &machine);
+
+} // namespace kiln::halide

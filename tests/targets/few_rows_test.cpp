@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Contractions of few rows against a loop in f64: each number of rows, columns that are no multiple of a vector, every
+// value of every parameter, and which forms a kernel gets.
+#include "LinearKernel.h"
+
+#include "compiler/dialect/KilnDialect.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Parser/Parser.h"
+
+namespace kiln::testing {
+namespace {
+
+class FewRows : public ::testing::TestWithParam<std::string> {
+protected:
+  std::string layout() const {
+    return "#kiln.tiled<0, " + number(createCpuTarget(GetParam())->weightTile(96, 64)) + ">";
+  }
+};
+
+TEST_P(FewRows, EachNumberOfRows) {
+  for (auto [least, most] : {std::pair(1, 32), {2, 32}, {1, 1}, {1, 5}, {17, 19}}) {
+    SCOPED_TRACE(number(least) + " to " + number(most) + " rows");
+    Kernel kernel(linearKernel(96, 64, layout(), most, least), GetParam());
+    EXPECT_EQ(kernel.object().strategy, "few_rows");
+    for (int64_t m = least; m <= most; ++m)
+      checkLinear(kernel, m, 96, 64);
+  }
+}
+
+TEST_P(FewRows, ColumnsAndDepths) {
+  for (int64_t n : {1, 15, 17, 47, 48, 49, 113, 768})
+    for (int64_t k : {1, 7, 64})
+      for (int most : {1, 9}) {
+        Kernel kernel(linearKernel(n, k, layout(), most, most > 1 ? 2 : 1), GetParam());
+        for (int m : {1, 2, 9})
+          if (m <= most && (m > 1 || most == 1))
+            checkLinear(kernel, m, n, k);
+      }
+}
+
+TEST_P(FewRows, EveryValueOfEveryParameter) {
+  for (int most : {1, 13}) {
+    std::string text = linearKernel(281, 192, layout(), most);
+    int tried = 0;
+    for (const char *key : {"m", "n", "parts", "task", "unroll"})
+      for (int64_t value : {1, 2, 3, 4, 5, 6, 7, 8, 11, 13, 16, 24, 32, 48, 64, 96, 192}) {
+        SchedulePoint point{{key, value}};
+        if (!compileError(text, &point, GetParam()).empty())
+          continue; // not a legal value, says SearchSpace
+        SCOPED_TRACE(toString(point));
+        ++tried;
+        Kernel kernel(text, GetParam(), &point);
+        for (int m : {1, 2, 5, 11, 13})
+          if (m <= most)
+            checkLinear(kernel, m, 281, 192);
+      }
+    EXPECT_GT(tried, 10);
+  }
+}
+
+TEST_P(FewRows, VectorTimesWeight) {
+  // No rows at all: x[k] w[n, k]^T, stored by a Func of its own since a second result has another shape.
+  for (bool hasSecond : {false, true}) {
+    KernelText text;
+    Value x = text.argument(text.type({"29"})), w = text.argument(KernelText::tiled(53, 29, layout()));
+    Value y = text.reduce("pr", {x, w}, text.type({"53"}), {"b", "a, b", "a"}, "0.0 : f32", multiplyAdd);
+    Value twice =
+        text.one("p", {x}, text.type({"29"}), {"a", "a"}, "%t = arith.addf %x0, %x0 : f32\nlinalg.yield %t : f32");
+    Kernel kernel(text.finish(hasSecond ? std::vector<Value>{y, twice} : std::vector<Value>{y}), GetParam());
+    EXPECT_EQ(kernel.object().strategy, "few_rows");
+    Tensor a = randomTensor({29}), b = randomTensor({53, 29}), expected = Tensor::zeros({53});
+    for (int64_t n = 0; n < 53; ++n)
+      for (int64_t k = 0; k < 29; ++k)
+        expected.at({n}) += a.at({k}) * b.at({n, k});
+    expectClose(kernel.run({}, {a, b})[0], expected, 1e-5, false, 1);
+  }
+}
+
+TEST_P(FewRows, VariantsOfAKernel) {
+  auto variants = [&](const std::string &text) {
+    mlir::MLIRContext context;
+    context.loadDialect<mlir::arith::ArithDialect, mlir::func::FuncDialect, mlir::linalg::LinalgDialect,
+                        mlir::tensor::TensorDialect, mlir::kiln::KilnDialect>();
+    auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+    std::vector<int64_t> bounds;
+    for (RowVariant variant : createCpuTarget(GetParam())->rowVariants(*module->getOps<mlir::func::FuncOp>().begin())) {
+      EXPECT_EQ(variant.symbol, 0u);
+      bounds.push_back(variant.bound);
+    }
+    return bounds;
+  };
+  using Bounds = std::vector<int64_t>;
+  EXPECT_EQ(variants(linearKernel(96, 64, layout(), 256)), (Bounds{1, 32}));
+  EXPECT_EQ(variants(linearKernel(96, 64, layout(), 256, 2)), (Bounds{32}));
+  EXPECT_EQ(variants(linearKernel(96, 64, layout(), 256, 33)), Bounds());
+  EXPECT_EQ(variants(linearKernel(96, 64, layout(), 32)), Bounds{1});
+  EXPECT_EQ(variants(linearKernel(96, 64, layout(), 1)), Bounds());
+  EXPECT_EQ(variants(linearKernel(96, 64, "", 256)), Bounds()); // a dense weight is packed at each call
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, FewRows, ::testing::ValuesIn(runnableTargets()),
+                         [](const auto &info) { return "v" + info.param.substr(8); });
+
+} // namespace
+} // namespace kiln::testing
