@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -28,7 +29,17 @@ struct TuningParameter {
   int64_t preset = 0;          // the analytic default, one of them
 };
 
-using SearchSpace = std::vector<TuningParameter>;
+/// A rule that joins parameters of a schedule.
+struct TuningRule {
+  std::string text;                                 // completes "schedule requires"
+  std::function<bool(const SchedulePoint &)> holds; // of a point that has every parameter of the space
+};
+
+/// The parameters of a schedule and the rules that join them, which the presets obey.
+struct SearchSpace : std::vector<TuningParameter> {
+  using std::vector<TuningParameter>::vector;
+  std::vector<TuningRule> rules;
+};
 
 /// How a kernel can be scheduled: by which strategy, and the parameters of that.
 struct Schedulable {
@@ -81,7 +92,7 @@ public:
 
   /// The forms for few rows that are worth compiling beside the kernel itself, by ascending bound, all below the
   /// kernel's. A form is the same function with that bound, compiled like any other (compiler/emit/RowVariants.h).
-  virtual std::vector<RowVariant> rowVariants(mlir::func::FuncOp kernel) const = 0;
+  virtual std::vector<RowVariant> rowVariants(mlir::func::FuncOp) const { return {}; }
 
   /// Compiles a kernel function (contract: upstream dialects only, after kiln-expand-math). `point` null: the analytic
   /// default. On failure emits a diagnostic at the function. Thread safe for kernels of different modules.

@@ -35,17 +35,23 @@ static double apart(int64_t a, int64_t b) { return std::abs(std::asinh(double(a)
 
 SchedulePoint snap(const SearchSpace &space, const SchedulePoint &point) {
   SchedulePoint legal = presets(space);
-  for (const TuningParameter &parameter : space) {
+  auto take = [&](const TuningParameter &parameter) {
     auto wanted = point.find(parameter.key);
     if (wanted == point.end())
-      continue;
+      return;
     auto distance = [&](int64_t value) { return apart(value, wanted->second); };
-    int64_t &nearest = legal[parameter.key];
-    nearest = parameter.values.front();
+    int64_t nearest = parameter.values.front();
     for (int64_t value : parameter.values)
       if (distance(value) < distance(nearest) - 1e-12)
         nearest = value;
-  }
+    int64_t before = std::exchange(legal[parameter.key], nearest);
+    if (!obeysRules(space, legal))
+      legal[parameter.key] = before;
+  };
+  // Twice: what a rule forbids beside another parameter's preset it may allow beside that one's value.
+  for (int round = 0; round < 2; ++round)
+    for (const TuningParameter &parameter : space)
+      take(parameter);
   return legal;
 }
 

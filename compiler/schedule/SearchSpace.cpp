@@ -21,6 +21,10 @@ SchedulePoint presets(const SearchSpace &space) {
   return point;
 }
 
+bool obeysRules(const SearchSpace &space, const SchedulePoint &point) {
+  return llvm::all_of(space.rules, [&](const TuningRule &rule) { return rule.holds(point); });
+}
+
 std::optional<SchedulePoint> resolve(const SearchSpace &space, const SchedulePoint *point, std::string &error) {
   SchedulePoint resolved = presets(space);
   if (!point)
@@ -39,6 +43,11 @@ std::optional<SchedulePoint> resolve(const SearchSpace &space, const SchedulePoi
     }
     resolved[key] = value;
   }
+  for (const TuningRule &rule : space.rules)
+    if (!rule.holds(resolved)) {
+      error = llvm::formatv("schedule requires {0}, got {1}", rule.text, toString(resolved));
+      return std::nullopt;
+    }
   return resolved;
 }
 

@@ -10,7 +10,11 @@ namespace kiln {
 /// The analytic default.
 SchedulePoint presets(const SearchSpace &space);
 
-/// `point` completed by the presets; nothing and `error` set if it has an unknown key or an illegal value.
+/// Whether a point that has every parameter obeys the rules that join them.
+bool obeysRules(const SearchSpace &space, const SchedulePoint &point);
+
+/// `point` completed by the presets; nothing and `error` set if it has an unknown key or an illegal value, or breaks a
+/// rule.
 std::optional<SchedulePoint> resolve(const SearchSpace &space, const SchedulePoint *point, std::string &error);
 
 /// The parameter whose preset is the legal value nearest to `wanted`, not above it if there is such a one.

@@ -75,6 +75,8 @@ public:
     for (const Output &output : translator.outputs)
       outputs.push_back(output.func);
     Halide::Pipeline pipeline(outputs);
+    for (const WeightPrefetch &prefetch : translator.prefetches)
+      pipeline.add_custom_lowering_pass(new PrefetchWeights(prefetch));
     auto *scratch = new ScratchBound;
     pipeline.add_custom_lowering_pass(scratch);
     module.emplace(pipeline.compile_to_module(

@@ -12,6 +12,7 @@
 
 #include "targets/halide/Placement.h"
 #include "targets/halide/Structure.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace kiln::halide {
 
@@ -58,7 +59,7 @@ private:
   int lanes;
   int64_t leastRows, mostRows;
   int tileRows = 0, tileColumns = 0, sumsApart = 0, unroll = 0;
-  int64_t taskColumns = 0;
+  int64_t taskColumns = 0, prefetch = 0;
 
   bool isFused = false;
   std::vector<RowTile> tiles;
@@ -94,6 +95,21 @@ SearchSpace FewRowsStrategy::searchSpace() const {
     space.push_back(makeParameter("m", rows, std::min<int64_t>(8, most)));
   if (leastRows <= 1)
     space.push_back(makeParameter("parts", divisorsOf(depth, {1, 2, 4, 8}), 2));
+  space.push_back(makeParameter("prefetch", {0, 16, 32, 64, 128, 256}, 0));
+  const int64_t width = lanes, registers = machine.vectorRegisters, tile = shape.tile;
+  auto get = [](const SchedulePoint &point, const char *key) {
+    auto found = point.find(key);
+    return found == point.end() ? int64_t(1) : found->second;
+  };
+  space.rules = {
+      {llvm::formatv("m * n / {0} + n / {0} + 1 registers of {1}, with parts for m if it has more", width, registers)
+           .str(),
+       [=](const SchedulePoint &point) {
+         int64_t perRow = point.at("n") / width, rows = std::max(get(point, "m"), get(point, "parts"));
+         return rows * perRow + perRow + 1 <= registers;
+       }},
+      {"prefetch with n the stored tile",
+       [=](const SchedulePoint &point) { return point.at("prefetch") == 0 || point.at("n") == tile; }}};
   return space;
 }
 
@@ -103,6 +119,7 @@ void FewRowsStrategy::prepare(Translator &translator, const SchedulePoint &point
   taskColumns = point.at("task");
   tileRows = mostRows > 1 ? point.at("m") : 1;
   sumsApart = leastRows <= 1 ? point.at("parts") : 1;
+  prefetch = point.at("prefetch");
   isFused = hasPointwiseUses(shape.op);
   translator.setBuilder(shape.op, [this, &translator](linalg::GenericOp) { return build(translator); });
 }
@@ -224,6 +241,10 @@ void FewRowsStrategy::scheduleStore(Func func, const Expr &columns) {
 void FewRowsStrategy::schedule(Translator &translator, const SchedulePoint &) {
   protectInPlaceArguments(translator);
   placeAtRoot(translator, {shape.op}, lanes);
+  if (prefetch) {
+    unsigned number = cast<BlockArgument>(shape.op->getOperand(shape.b)).getArgNumber();
+    translator.prefetches.push_back({translator.name("in" + std::to_string(number)), prefetch * tileColumns, 0, ""});
+  }
   if (!isFused) {
     store.compute_root();
     for (unsigned i = 0; i < extents.size(); ++i)
@@ -234,7 +255,7 @@ void FewRowsStrategy::schedule(Translator &translator, const SchedulePoint &) {
     if (isFused)
       scheduleStore(output.func, output.extents[0]);
     else
-      halide::scheduleStore(output, lanes, 16384);
+      halide::scheduleStore(output, lanes, {16384});
   }
 }
 

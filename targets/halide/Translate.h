@@ -8,6 +8,7 @@
 #include "Halide.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "targets/halide/Prefetch.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
 #include <functional>
@@ -58,6 +59,7 @@ public:
   mlir::func::FuncOp kernel;
   std::vector<Halide::Argument> arguments; // index arguments, then tensors
   llvm::MapVector<mlir::Operation *, Stage> stages;
+  std::vector<WeightPrefetch> prefetches; // what strategies want
   std::vector<Output> outputs;
 
   /// Pieces for strategies. Numbers of arguments count tensors only.

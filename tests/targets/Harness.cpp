@@ -4,6 +4,7 @@
 #include "HalideRuntime.h"
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/schedule/SearchSpace.h"
 #include "compiler/transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -171,6 +172,37 @@ Kernel::Kernel(const std::string &text, const std::string &target, const Schedul
 Kernel::~Kernel() {
   if (library)
     dlclose(library);
+}
+
+Schedulable describe(const std::string &text, const std::string &target) {
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module = prepare(context, text);
+  if (!module)
+    throw std::runtime_error("the kernel does not parse");
+  return createCpuTarget(target)->describe(*module->getOps<func::FuncOp>().begin());
+}
+
+std::vector<SchedulePoint> pointsToTry(const SearchSpace &space, int more) {
+  std::vector<SchedulePoint> points{presets(space)};
+  auto add = [&](const SchedulePoint &point) {
+    bool isNew = obeysRules(space, point) && std::find(points.begin(), points.end(), point) == points.end();
+    if (isNew)
+      points.push_back(point);
+    return isNew;
+  };
+  for (const TuningParameter &parameter : space)
+    for (int64_t value : {parameter.values.front(), parameter.values.back()}) {
+      SchedulePoint point = presets(space);
+      point[parameter.key] = value;
+      add(point);
+    }
+  for (int attempt = 0; more > 0 && attempt < 10000; ++attempt) {
+    SchedulePoint point;
+    for (const TuningParameter &parameter : space)
+      point[parameter.key] = parameter.values[generator()() % parameter.values.size()];
+    more -= add(point);
+  }
+  return points;
 }
 
 std::string compileError(const std::string &text, const SchedulePoint *point, const std::string &target) {

@@ -50,6 +50,13 @@ private:
   void *entry = nullptr;
 };
 
+/// How a kernel can be scheduled.
+Schedulable describe(const std::string &text, const std::string &target);
+
+/// The points of a space that a test tries: the preset, the least and the largest value of each parameter beside the
+/// presets of the others as far as the rules allow, and `more` that are drawn.
+std::vector<SchedulePoint> pointsToTry(const SearchSpace &space, int more);
+
 /// The first diagnostic of a kernel that does not compile; empty if it does.
 std::string compileError(const std::string &text, const SchedulePoint *point = nullptr,
                          const std::string &target = "x86-64-v3");

@@ -98,20 +98,32 @@ TEST_P(Contraction, GateAndTransposedResult) {
   }
 }
 
-TEST_P(Contraction, EveryPointOfTheSearchSpace) {
-  // One kernel at each value of each parameter, the others at their default.
+TEST_P(Contraction, PointsOfTheSearchSpace) {
   int64_t tile = createCpuTarget(GetParam())->weightTile(96, 64);
-  std::string text = linearKernel(49, 192, "#kiln.tiled<0, " + number(tile) + ">", 300);
-  for (const char *key : {"m", "n", "k_block", "rows_block"})
-    for (int64_t value : {0, 1, 3, 8, 12, 16, 32, 48, 64, 96, 128, 192, 512}) {
-      SchedulePoint point{{key, value}};
-      if (!compileError(text, &point, GetParam()).empty())
-        continue; // not a legal value, says SearchSpace
+  for (bool isTiled : {true, false}) {
+    std::string text = linearKernel(113, 192, isTiled ? "#kiln.tiled<0, " + number(tile) + ">" : "", 300);
+    SearchSpace space = describe(text, GetParam()).space;
+    for (const SchedulePoint &point : pointsToTry(space, isTiled ? 24 : 6)) {
       SCOPED_TRACE(toString(point));
       Kernel kernel(text, GetParam(), &point);
       for (int64_t m : {1, 19, 300})
-        checkLinear(kernel, m, 49, 192);
+        checkLinear(kernel, m, 113, 192);
     }
+  }
+}
+
+TEST_P(Contraction, PointsThatBreakARule) {
+  int64_t tile = createCpuTarget(GetParam())->weightTile(96, 64);
+  std::string text = linearKernel(96, 192, "#kiln.tiled<0, " + number(tile) + ">", 300);
+  auto expectError = [&](const SchedulePoint &point, const std::string &words) {
+    std::string error = compileError(text, &point, GetParam());
+    EXPECT_NE(error.find(words), std::string::npos) << error;
+  };
+  expectError({{"m", 12}}, "contraction schedule requires m * n / ");
+  expectError({{"order", 1}}, "requires rows outside of columns (order=1) with whole depths, tasks of rows");
+  expectError({{"split", 2}, {"rows_block", 0}}, "requires tasks of rows (split=1, 2) with blocks of rows");
+  expectError({{"split", 1}, {"rows_block", 64}, {"task", 2}}, "requires several column tiles a task (task) with");
+  expectError({{"k_block", 7}}, "\"k_block\" requires one of");
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Contraction, ::testing::ValuesIn(runnableTargets()),

@@ -31,7 +31,7 @@ TEST_P(FewRows, EachNumberOfRows) {
 }
 
 TEST_P(FewRows, ColumnsAndDepths) {
-  for (int64_t n : {1, 15, 17, 47, 48, 49, 113, 768})
+  for (int64_t n : {1, 17, 48, 49, 113, 768})
     for (int64_t k : {1, 7, 64})
       for (int most : {1, 9}) {
         Kernel kernel(linearKernel(n, k, layout(), most, most > 1 ? 2 : 1), GetParam());
@@ -41,23 +41,16 @@ TEST_P(FewRows, ColumnsAndDepths) {
       }
 }
 
-TEST_P(FewRows, EveryValueOfEveryParameter) {
+TEST_P(FewRows, PointsOfTheSearchSpace) {
   for (int most : {1, 13}) {
-    std::string text = linearKernel(281, 192, layout(), most);
-    int tried = 0;
-    for (const char *key : {"m", "n", "parts", "task", "unroll"})
-      for (int64_t value : {1, 2, 3, 4, 5, 6, 7, 8, 11, 13, 16, 24, 32, 48, 64, 96, 192}) {
-        SchedulePoint point{{key, value}};
-        if (!compileError(text, &point, GetParam()).empty())
-          continue; // not a legal value, says SearchSpace
-        SCOPED_TRACE(toString(point));
-        ++tried;
-        Kernel kernel(text, GetParam(), &point);
-        for (int m : {1, 2, 5, 11, 13})
-          if (m <= most)
-            checkLinear(kernel, m, 281, 192);
-      }
-    EXPECT_GT(tried, 10);
+    std::string text = linearKernel(281, 64, layout(), most);
+    for (const SchedulePoint &point : pointsToTry(describe(text, GetParam()).space, 12)) {
+      SCOPED_TRACE(toString(point));
+      Kernel kernel(text, GetParam(), &point);
+      for (int m : {1, 2, 5, 11, 13})
+        if (m <= most)
+          checkLinear(kernel, m, 281, 64);
+    }
   }
 }
 

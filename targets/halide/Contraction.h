@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The strategy of contractions with many rows. Its parts: the search space (ContractionSpace.cpp), the Funcs
+// (ContractionFuncs.cpp), and where they are computed (Contraction.cpp).
+#pragma once
+
+#include "targets/halide/Strategy.h"
+#include "targets/halide/Structure.h"
+#include "targets/halide/Translate.h"
+
+namespace kiln::halide {
+
+/// A contraction of the kernel and its Funcs.
+struct Tiled {
+  Contraction shape;
+  unsigned rowDim = 0; // Halide dimension of the rows in the output
+  unsigned rank = 0;
+  bool isFused = false;          // stored by the kernel's output, not by a Func of its own
+  Halide::Func packedA, packedB; // undefined: read in place
+  Halide::Func tile;             // the register tile
+  Halide::RDom depth;            // its reduction
+  Halide::Func panel;            // sums of k blocks; undefined without blocks
+  Halide::RDom blocks;
+  Halide::Func store; // undefined if fused
+  Exprs extents;      // of the output, innermost first
+  std::vector<Halide::Var> batchA, batchB;
+};
+
+/// What a task of a parallel loop is.
+enum class Split : int64_t { Columns = 0, Rows = 1, Both = 2 };
+
+/// A point of the search space.
+struct ContractionSchedule {
+  int tileRows = 0, tileColumns = 0;
+  int unroll = 1;     // steps of k in the body of the inner loop
+  int blockDepth = 0; // 0: no blocks
+  int blockRows = 0;  // 0: no blocks
+  int task = 1;       // column tiles of one task
+  int prefetch = 0;   // cache lines of the next panel that a step of k asks for; 0: none
+  bool isPacked = true;
+  bool isRowsOuter = false;
+  Split split = Split::Columns;
+};
+
+/// The search space of a kernel's contractions, which share their tiles.
+SearchSpace contractionSpace(llvm::ArrayRef<Contraction> contractions, const MachineModel &machine);
+ContractionSchedule readContractionSchedule(const SchedulePoint &point);
+
+/// The Funcs of a contraction; an undefined Func after a diagnostic. `tiled.shape` and `tiled.isFused` are set before.
+Halide::Func buildContraction(Translator &translator, const ContractionSchedule &schedule, Tiled &tiled);
+
+} // namespace kiln::halide

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "targets/halide/Contraction.h"
+
+#include "compiler/schedule/SearchSpace.h"
+#include "targets/halide/Placement.h"
+
+namespace kiln::halide {
+
+using namespace mlir;
+
+static std::vector<int64_t> divisors(int64_t number) {
+  std::vector<int64_t> result;
+  for (int64_t i = 1; i <= number; ++i)
+    if (number % i == 0)
+      result.push_back(i);
+  return result;
+}
+
+/// The rules that join parameters. A parameter that the kernel does not have counts as its absence: no blocks, one
+/// step.
+static std::vector<TuningRule> contractionRules(int64_t lanes, int64_t registers, int64_t depth, int64_t stored) {
+  auto get = [](const SchedulePoint &point, const char *key, int64_t absent) {
+    auto found = point.find(key);
+    return found == point.end() ? absent : found->second;
+  };
+  auto block = [=](const SchedulePoint &point) { return get(point, "k_block", depth); };
+  std::string vectors = "n / " + std::to_string(lanes);
+  return {
+      {"m * " + vectors + " + " + vectors + " + 1 registers of " + std::to_string(registers),
+       [=](const SchedulePoint &point) {
+         int64_t perRow = point.at("n") / lanes;
+         return point.at("m") * perRow + perRow + 1 <= registers;
+       }},
+      {"k_unroll divides k_block",
+       [=](const SchedulePoint &point) {
+         int64_t unroll = get(point, "k_unroll", 1);
+         return unroll == 1 || block(point) % unroll == 0;
+       }},
+      {"rows_block of whole tiles of m rows",
+       [=](const SchedulePoint &point) {
+         return get(point, "rows_block", 0) == 0 || get(point, "rows_block", 0) >= point.at("m");
+       }},
+      {"rows outside of columns (order=1) with whole depths, tasks of rows and nothing to prefetch",
+       [=](const SchedulePoint &point) {
+         return get(point, "order", 0) == 0 ||
+                (block(point) == depth && get(point, "split", 0) == 1 && get(point, "prefetch", 0) == 0);
+       }},
+      {"tasks of rows (split=1, 2) with blocks of rows, or with rows outside of columns",
+       [=](const SchedulePoint &point) {
+         return get(point, "split", 0) == 0 || get(point, "rows_block", 0) > 0 ||
+                (get(point, "split", 0) == 1 && get(point, "order", 0) == 1);
+       }},
+      {"several column tiles a task (task) with tasks of columns (split=0)",
+       [=](const SchedulePoint &point) { return get(point, "task", 1) == 1 || get(point, "split", 0) == 0; }},
+      {"prefetch with n the stored tile",
+       [=](const SchedulePoint &point) { return get(point, "prefetch", 0) == 0 || point.at("n") == stored; }},
+  };
+}
+
+SearchSpace contractionSpace(ArrayRef<Contraction> contractions, const MachineModel &machine) {
+  const Contraction &first = contractions.front();
+  const int64_t lanes = vectorLanes(machine), registers = machine.vectorRegisters;
+  const int64_t stored = first.tile, widest = registers < 32 ? 2 * lanes : 3 * lanes;
+  std::vector<int64_t> columns, rows{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16};
+  for (int64_t n = lanes; n <= 6 * lanes; n += lanes)
+    if (stored == 0 || stored % n == 0)
+      columns.push_back(n);
+  if (columns.empty())
+    columns.push_back(lanes);
+  TuningParameter n = makeParameter("n", columns, stored ? std::min(stored, widest) : widest);
+  // The accumulators, one row of b and two broadcast values share the registers.
+  int64_t perRow = n.preset / lanes, m = std::max<int64_t>(1, (registers - perRow - 2) / perRow);
+  int64_t mostRows = first.m ? largestExtent(first.op, *first.m) : 1;
+  TuningParameter tileRows = makeParameter("m", rows, std::min({m, mostRows, int64_t(8)}));
+  llvm::erase_if(tileRows.values, [&](int64_t value) { return value * 1 + 2 > registers; });
+
+  SearchSpace space{tileRows, n};
+  int64_t depth = first.reduction.size() == 1 ? staticExtent(first.op, first.reduction[0]) : ShapedType::kDynamic;
+  bool hasStaticDepth = !ShapedType::isDynamic(depth) && contractions.size() == 1;
+  if (hasStaticDepth) {
+    // A panel block of b takes up to a quarter of the second level cache.
+    std::vector<int64_t> blocks = divisors(depth);
+    llvm::erase_if(blocks, [&](int64_t block) { return block < 64 && block != depth; });
+    int64_t wanted = machine.l2Bytes / 4 / int64_t(sizeof(float)) / n.preset;
+    space.push_back(makeParameter("k_block", blocks, depth <= wanted * 3 / 2 ? depth : wanted));
+    std::vector<int64_t> unrolls{1, 2, 4, 8};
+    llvm::erase_if(unrolls, [&](int64_t unroll) { return depth % unroll != 0; });
+    space.push_back(makeParameter("k_unroll", unrolls, 1));
+  }
+  if (first.m) {
+    space.push_back(makeParameter("rows_block", {0, 32, 64, 128, 256, 512}, mostRows > 256 ? 256 : 0));
+    if (first.batch.empty()) {
+      space.push_back(makeParameter("order", {0, 1}, 0));
+      space.push_back(makeParameter("split", {0, 1, 2}, 0));
+      space.push_back(makeParameter("task", {1, 2, 4}, 1));
+    }
+    space.push_back(makeParameter("pack", {0, 1}, 1));
+    if (hasStaticDepth && stored > 0 && stored == n.preset)
+      space.push_back(makeParameter("prefetch", {0, 1, 2, 3}, 0));
+  }
+  space.rules = contractionRules(lanes, registers, hasStaticDepth ? depth : 1, stored);
+  return space;
+}
+
+ContractionSchedule readContractionSchedule(const SchedulePoint &point) {
+  auto get = [&](const char *key, int64_t absent) {
+    auto found = point.find(key);
+    return found == point.end() ? absent : found->second;
+  };
+  ContractionSchedule schedule;
+  schedule.tileRows = point.at("m");
+  schedule.tileColumns = point.at("n");
+  schedule.unroll = get("k_unroll", 1);
+  schedule.blockDepth = get("k_block", 0);
+  schedule.blockRows = get("rows_block", 0) / schedule.tileRows * schedule.tileRows;
+  schedule.task = get("task", 1);
+  schedule.prefetch = get("prefetch", 0);
+  schedule.isPacked = get("pack", 1) != 0;
+  schedule.isRowsOuter = get("order", 0) != 0;
+  schedule.split = Split(get("split", 0));
+  return schedule;
+}
+
+} // namespace kiln::halide
