@@ -25,6 +25,14 @@ static func::FuncOp cloneWithBounds(func::FuncOp kernel, func::FuncOp previous, 
   return form;
 }
 
+StringRef chooseForm(const RowVariants &variants, StringRef kernel, ArrayRef<int64_t> extents) {
+  if (auto forms = variants.find(kernel); forms != variants.end())
+    for (const KernelForm &form : forms->second)
+      if (extents[form.symbol] <= form.bound)
+        return form.function;
+  return kernel;
+}
+
 RowVariants addRowVariants(ModuleOp module, const Target &target) {
   RowVariants variants;
   SmallVector<func::FuncOp> kernels;

@@ -23,6 +23,9 @@ struct KernelForm {
 /// Kernel function -> its forms by ascending bound; beyond the last one the kernel itself serves.
 using RowVariants = llvm::StringMap<llvm::SmallVector<KernelForm, 2>>;
 
+/// The function that serves a call with these extents, one an index argument: a form of `kernel`, or the kernel itself.
+llvm::StringRef chooseForm(const RowVariants &variants, llvm::StringRef kernel, llvm::ArrayRef<int64_t> extents);
+
 /// Puts the forms that the target wants behind the module's kernel functions.
 RowVariants addRowVariants(mlir::ModuleOp module, const Target &target);
 

@@ -83,11 +83,11 @@ public:
   }
 
   /// False if interrupted; `problem` says what went wrong otherwise.
-  bool run(ModuleOp module, std::string &problem);
+  bool run(ModuleOp module, const RowVariants &forms, std::string &problem);
 
 private:
   static double secondsOf(Clock::duration span) { return std::chrono::duration<double>(span).count(); }
-  bool findTasks(ModuleOp module, std::string &problem);
+  bool findTasks(ModuleOp module, const RowVariants &forms, std::string &problem);
   bool measureDefaults();
   void estimate();
   bool search();
@@ -117,7 +117,7 @@ std::vector<int64_t> upperBounds(func::FuncOp kernel) {
   return extents;
 }
 
-bool TargetTuner::findTasks(ModuleOp module, std::string &problem) {
+bool TargetTuner::findTasks(ModuleOp module, const RowVariants &forms, std::string &problem) {
   llvm::Expected<std::vector<Scenario>> scenarios = makeScenarios(module, options.extents);
   if (!scenarios) {
     problem = llvm::toString(scenarios.takeError());
@@ -132,7 +132,7 @@ bool TargetTuner::findTasks(ModuleOp module, std::string &problem) {
   Machine machine = detectMachine(target.name());
   int64_t cache = machine.l3Bytes ? machine.l3Bytes : target.machine().l3Bytes;
   int64_t rotated = std::min(weightBytes(module), 2 * cache);
-  for (KernelUse &use : collectKernels(module, *scenarios)) {
+  for (KernelUse &use : collectKernels(module, forms, *scenarios)) {
     if (!wanted.match(use.kernel.getName()))
       continue;
     std::vector<Workload> all;
@@ -253,8 +253,8 @@ bool TargetTuner::confirm() {
   return true;
 }
 
-bool TargetTuner::run(ModuleOp module, std::string &problem) {
-  if (!findTasks(module, problem))
+bool TargetTuner::run(ModuleOp module, const RowVariants &forms, std::string &problem) {
+  if (!findTasks(module, forms, problem))
     return true;
   bool isComplete = measureDefaults() && search() && confirm();
   if (!saveProblem.empty())
@@ -320,7 +320,7 @@ int tuneModel(const Graph &graph, const TuneOptions &options, llvm::raw_ostream 
       return 1;
     std::string problem;
     TargetTuner tuner(options, *target, cpus, database, *display, options.budget / double(targets.size()));
-    bool isComplete = tuner.run(*module, problem);
+    bool isComplete = tuner.run(*module, addRowVariants(*module, *target), problem);
     if (!problem.empty())
       return fail(problem);
     if (!isComplete)

@@ -86,7 +86,8 @@ static bool isWeight(Value value) {
   return value.getDefiningOp<mlir::kiln::ParameterOp>() || value.getDefiningOp<mlir::kiln::ConstantOp>();
 }
 
-std::vector<KernelUse> collectKernels(ModuleOp module, const std::vector<Scenario> &scenarios) {
+std::vector<KernelUse> collectKernels(ModuleOp module, const RowVariants &forms,
+                                      const std::vector<Scenario> &scenarios) {
   llvm::MapVector<Operation *, KernelUse> uses;
   for (auto function : module.getOps<func::FuncOp>())
     if (function->hasAttr("kiln.kernel"))
@@ -96,21 +97,31 @@ std::vector<KernelUse> collectKernels(ModuleOp module, const std::vector<Scenari
     auto callee = uses.find(module.lookupSymbol(call.getCallee()));
     if (callee == uses.end())
       return;
-    KernelUse &use = callee->second;
-    if (use.isWeight.empty())
-      for (Value argument : call.getArguments())
-        use.isWeight.push_back(isWeight(argument));
+    std::vector<bool> weights;
+    for (Value argument : call.getArguments())
+      weights.push_back(isWeight(argument));
+    auto meet = [&](StringRef function) {
+      KernelUse &use = uses[module.lookupSymbol(function)];
+      if (use.isWeight.empty())
+        use.isWeight = weights;
+    };
+    meet(call.getCallee());
+    if (auto found = forms.find(call.getCallee()); found != forms.end())
+      for (const KernelForm &form : found->second)
+        meet(form.function);
     double calls = 1;
     for (auto loop = call->getParentOfType<mlir::kiln::RepeatOp>(); loop;
          loop = loop->getParentOfType<mlir::kiln::RepeatOp>())
       calls *= loop.getCount();
-    for (auto [scenario, workloads] : llvm::zip(scenarios, use.scenarios)) {
+    for (auto [number, scenario] : llvm::enumerate(scenarios)) {
       SmallVector<int64_t> values;
       for (mlir::kiln::SymbolAttr symbol : symbols)
         values.push_back(scenario.at(symbol.getName().str()));
       std::vector<int64_t> extents;
       for (Value extent : call.getExtents())
         extents.push_back(evaluate(extent, values));
+      KernelUse &use = uses[module.lookupSymbol(chooseForm(forms, call.getCallee(), extents))];
+      std::vector<Workload> &workloads = use.scenarios[number];
       auto same = llvm::find_if(workloads, [&](const Workload &workload) { return workload.extents == extents; });
       if (same == workloads.end())
         same = workloads.insert(workloads.end(), {extents, 0});

@@ -4,6 +4,7 @@
 // calls of the model, how often, and the work that this is.
 #pragma once
 
+#include "compiler/emit/RowVariants.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -39,8 +40,10 @@ struct KernelUse {
   std::vector<std::vector<Workload>> scenarios; // of those, one list each
 };
 
-/// The kernels that the module's entries call in these scenarios, in the order of the module.
-std::vector<KernelUse> collectKernels(mlir::ModuleOp module, const std::vector<Scenario> &scenarios);
+/// The kernels that the module's entries call in these scenarios, and their forms for few rows, in the order of the
+/// module.
+std::vector<KernelUse> collectKernels(mlir::ModuleOp module, const RowVariants &forms,
+                                      const std::vector<Scenario> &scenarios);
 
 /// The bytes of all weights of the module, as stored.
 int64_t weightBytes(mlir::ModuleOp module);

@@ -3,8 +3,8 @@
 // out[batch, m, n] = sum over k of a[batch, m, k] * b[batch, n, k], with what follows element by element fused at the
 // tile.
 //
-// 1. a is packed into [m / tile][k][tile] with its last row repeated; b is read in its stored tiles, or packed the same
-// way if it is dense.
+// 1. a is read in place where its rows lie along k, or packed into [m / tile][k][tile], the last row standing in for
+// those behind it; b is read in its stored tiles, or packed if it is dense.
 // 2. A register tile of m x n accumulators runs over k. Row and column tiles are always full; only the store is
 // guarded, so that one
 //    code serves any number of rows.

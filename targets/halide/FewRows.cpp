@@ -95,7 +95,7 @@ SearchSpace FewRowsStrategy::searchSpace() const {
     space.push_back(makeParameter("m", rows, std::min<int64_t>(8, most)));
   if (leastRows <= 1)
     space.push_back(makeParameter("parts", divisorsOf(depth, {1, 2, 4, 8}), 2));
-  space.push_back(makeParameter("prefetch", {0, 16, 32, 64, 128, 256}, 0));
+  space.push_back(makeParameter("prefetch", {0, 16, 32, 64, 128, 256}, n.preset == shape.tile ? 64 : 0));
   const int64_t width = lanes, registers = machine.vectorRegisters, tile = shape.tile;
   auto get = [](const SchedulePoint &point, const char *key) {
     auto found = point.find(key);
@@ -259,6 +259,9 @@ void FewRowsStrategy::schedule(Translator &translator, const SchedulePoint &) {
   }
 }
 
+/// A weight of a few cache lines is not what costs.
+constexpr int64_t leastWeightElements = 512;
+
 /// A single contraction with a weight in tiles of whole vectors, rows outside of columns and nothing else.
 std::optional<Contraction> asRowsTimesWeight(func::FuncOp kernel, const MachineModel &machine) {
   std::optional<Contraction> found;
@@ -269,7 +272,8 @@ std::optional<Contraction> asRowsTimesWeight(func::FuncOp kernel, const MachineM
       found = contraction;
     }
   if (!found || found->tile == 0 || found->tile % vectorLanes(machine) || !found->batch.empty() ||
-      found->reduction.size() != 1 || ShapedType::isDynamic(depthOf(*found)))
+      found->reduction.size() != 1 || ShapedType::isDynamic(depthOf(*found)) ||
+      staticExtent(found->op, found->n) * depthOf(*found) < leastWeightElements)
     return std::nullopt;
   return found;
 }

@@ -145,3 +145,37 @@ func.func @sinusoidal(%tokens: tensor<5xi32>) -> tensor<5x4xf32> attributes {kil
   %e = kiln.sinusoidal %p : (tensor<5xi32>) -> tensor<5x4xf32>
   return %e : tensor<5x4xf32>
 }
+
+// -----
+
+// Every activation, a scale and a residual end in the contraction's kernel.
+// CHECK: func.func private @kernel_0
+// CHECK: kiln.linear
+// CHECK-NEXT: kiln.gelu
+// CHECK-NEXT: return
+// CHECK: func.func private @kernel_1
+// CHECK: kiln.linear
+// CHECK-NEXT: kiln.silu
+// CHECK-NEXT: kiln.mul
+// CHECK-NEXT: return
+// CHECK: func.func private @kernel_2
+// CHECK: kiln.linear
+// CHECK-NEXT: kiln.tanh
+// CHECK-NEXT: kiln.add
+// CHECK-NEXT: return
+// CHECK-NOT: @kernel_3
+func.func @epilogues(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>, tensor<5x8xf32>) attributes {kiln.entry} {
+  %u = kiln.parameter {sources = ["u"]} : tensor<8x8xf32>
+  %v = kiln.parameter {sources = ["v"]} : tensor<8x8xf32>
+  %w = kiln.parameter {sources = ["w"]} : tensor<8x8xf32>
+  %half = kiln.constant dense<0.5> : tensor<f32>
+  %a = kiln.linear %x, %u weight_order = out_in : (tensor<5x8xf32>, tensor<8x8xf32>) -> tensor<5x8xf32>
+  %gelu = kiln.gelu %a : tensor<5x8xf32>
+  %b = kiln.linear %x, %v weight_order = out_in : (tensor<5x8xf32>, tensor<8x8xf32>) -> tensor<5x8xf32>
+  %silu = kiln.silu %b : tensor<5x8xf32>
+  %scaled = kiln.mul %silu, %half : (tensor<5x8xf32>, tensor<f32>) -> tensor<5x8xf32>
+  %c = kiln.linear %x, %w weight_order = out_in : (tensor<5x8xf32>, tensor<8x8xf32>) -> tensor<5x8xf32>
+  %tanh = kiln.tanh %c : tensor<5x8xf32>
+  %sum = kiln.add %x, %tanh : (tensor<5x8xf32>, tensor<5x8xf32>) -> tensor<5x8xf32>
+  return %gelu, %scaled, %sum : tensor<5x8xf32>, tensor<5x8xf32>, tensor<5x8xf32>
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The forms of kernels for few rows: their names and bounds, and the forms that a call's host code chooses among.
+#include "compiler/emit/RowVariants.h"
+
+#include "compiler/dialect/KilnDialect.h"
+#include "mlir/Parser/Parser.h"
+#include <gtest/gtest.h>
+
+namespace kiln {
+namespace {
+
+using mlir::func::FuncOp;
+
+/// Wants the forms that it is told, for kernels with index arguments.
+class FewRowsTarget : public Target {
+public:
+  explicit FewRowsTarget(std::vector<RowVariant> variants)
+      : real(createCpuTarget("x86-64-v3")), variants(std::move(variants)) {}
+  llvm::StringRef name() const override { return real->name(); }
+  uint32_t isa() const override { return real->isa(); }
+  const MachineModel &machine() const override { return real->machine(); }
+  int64_t weightTile(int64_t outputs, int64_t inputs) const override { return real->weightTile(outputs, inputs); }
+  Schedulable describe(FuncOp kernel) const override { return real->describe(kernel); }
+  std::vector<RowVariant> rowVariants(FuncOp kernel) const override {
+    return kernel.getNumArguments() > 0 && kernel.getArgumentTypes()[0].isIndex() ? variants
+                                                                                  : std::vector<RowVariant>();
+  }
+  mlir::FailureOr<KernelObject> compile(FuncOp kernel, llvm::StringRef symbol,
+                                        const SchedulePoint *point) const override {
+    return real->compile(kernel, symbol, point);
+  }
+  mlir::FailureOr<std::string> print(FuncOp kernel, llvm::StringRef symbol, KernelText form,
+                                     const SchedulePoint *point) const override {
+    return real->print(kernel, symbol, form, point);
+  }
+
+private:
+  std::unique_ptr<Target> real;
+  std::vector<RowVariant> variants;
+};
+
+constexpr const char *text = R"(
+func.func private @kernel_0(%s0: index, %s1: index) attributes {kiln.kernel, kiln.bounds = array<i64: 1, 100, 2, 50>} { return }
+func.func private @kernel_1() attributes {kiln.kernel, kiln.bounds = array<i64>} { return }
+func.func @kernel_0_rows4() attributes {kiln.entry} { return }
+)";
+
+TEST(RowVariants, CloneKernelsWithNarrowerBounds) {
+  mlir::MLIRContext context;
+  context.loadDialect<mlir::func::FuncDialect, mlir::kiln::KilnDialect>();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+  ASSERT_TRUE(module);
+  RowVariants variants = addRowVariants(*module, FewRowsTarget({{0, 1}, {0, 4}, {1, 8}}));
+
+  std::vector<std::string> names;
+  for (auto function : module->getOps<FuncOp>())
+    names.push_back(function.getName().str());
+  // An entry has taken the name of the second form.
+  EXPECT_EQ(names, (std::vector<std::string>{"kernel_0", "kernel_0_rows1", "kernel_0_rows4_", "kernel_0_rows8",
+                                             "kernel_1", "kernel_0_rows4"}));
+  auto boundsOf = [&](llvm::StringRef name) {
+    return module->lookupSymbol<FuncOp>(name)->getAttrOfType<mlir::DenseI64ArrayAttr>("kiln.bounds").asArrayRef().vec();
+  };
+  using Bounds = std::vector<int64_t>;
+  EXPECT_EQ(boundsOf("kernel_0"), (Bounds{1, 100, 2, 50}));
+  EXPECT_EQ(boundsOf("kernel_0_rows1"), (Bounds{1, 1, 2, 50}));
+  EXPECT_EQ(boundsOf("kernel_0_rows4_"), (Bounds{2, 4, 2, 50})); // what the first form leaves
+  EXPECT_EQ(boundsOf("kernel_0_rows8"), (Bounds{1, 100, 2, 8}));
+
+  ASSERT_EQ(variants.size(), 1u);
+  const auto &forms = variants["kernel_0"];
+  ASSERT_EQ(forms.size(), 3u);
+  EXPECT_EQ(forms[1].function, "kernel_0_rows4_");
+  EXPECT_EQ(forms[1].bound, 4);
+  EXPECT_EQ(forms[2].symbol, 1u);
+
+  auto choose = [&](int64_t s0, int64_t s1) { return chooseForm(variants, "kernel_0", {s0, s1}).str(); };
+  EXPECT_EQ(choose(1, 50), "kernel_0_rows1");
+  EXPECT_EQ(choose(2, 8), "kernel_0_rows4_"); // the first that serves
+  EXPECT_EQ(choose(5, 8), "kernel_0_rows8");
+  EXPECT_EQ(choose(5, 9), "kernel_0");
+  EXPECT_EQ(chooseForm(variants, "kernel_1", {}), "kernel_1");
+}
+
+} // namespace
+} // namespace kiln
