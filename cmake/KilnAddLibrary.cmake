@@ -2,13 +2,18 @@
 #
 #   kiln_add_library(NAME MODEL spec.cpp | GENERATOR target
 #                    [TARGETS x86-64-v4 x86-64-v3 ...]   instruction sets in the archive, best first
+#                    [TUNING file]                       measurements that choose the schedules; `kiln tune` makes it
+#                    [REQUIRE_TUNED]                     fail the build unless each kernel was measured
+#                    [MACHINE name] [THREADS n]          which of the measurements count
 #                    [MAX_TEXT_BYTES n] [MAX_ARENA_BYTES n]  budgets: exceeding one fails the build
 #                    [INCLUDES dir ...])                  where the spec's own headers are
 #
 # Builds the spec's generator, NAME_generator, runs it, and defines the library target NAME: link it, and include NAME.h or
-# NAME.hpp. GENERATOR takes a generator that is built already, for the same model in another form.
+# NAME.hpp. GENERATOR takes a generator that is built already, for the same model in another form. The target NAME_tune measures on
+# this machine and writes to the tuning file; nothing else ever measures.
 function(kiln_add_library name)
-  cmake_parse_arguments(arg "" "MODEL;GENERATOR;MAX_TEXT_BYTES;MAX_ARENA_BYTES" "TARGETS;INCLUDES" ${ARGN})
+  cmake_parse_arguments(arg "REQUIRE_TUNED" "MODEL;GENERATOR;TUNING;MACHINE;THREADS;MAX_TEXT_BYTES;MAX_ARENA_BYTES"
+    "TARGETS;INCLUDES" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "kiln_add_library(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -36,11 +41,35 @@ function(kiln_add_library name)
   if(arg_MAX_ARENA_BYTES)
     list(APPEND options --max-arena-bytes ${arg_MAX_ARENA_BYTES})
   endif()
+  set(depends "")
+  if(arg_TUNING)
+    get_filename_component(tuning "${arg_TUNING}" ABSOLUTE)
+    list(APPEND options --tuning "${tuning}")
+    # A file that is not there yet must not be missed before the generator is built, which makes it: the library's own command
+    # says what to do. Configuring again then finds it.
+    if(EXISTS "${tuning}")
+      list(APPEND depends "${tuning}")
+    else()
+      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${tuning}")
+    endif()
+  endif()
+  if(arg_REQUIRE_TUNED)
+    if(NOT arg_TUNING)
+      message(FATAL_ERROR "kiln_add_library(${name}): REQUIRE_TUNED requires TUNING and a file")
+    endif()
+    list(APPEND options --require-tuned)
+  endif()
+  if(arg_MACHINE)
+    list(APPEND options --machine ${arg_MACHINE})
+  endif()
+  if(arg_THREADS)
+    list(APPEND options --threads ${arg_THREADS})
+  endif()
   set(files "${folder}/lib${name}.a" "${folder}/${name}.h" "${folder}/${name}.hpp" "${folder}/${name}.manifest.json")
   add_custom_command(OUTPUT ${files}
     COMMAND ${CMAKE_COMMAND} -E make_directory "${folder}"
     COMMAND ${generator} compile --name ${name} --output-dir "${folder}" ${options}
-    DEPENDS ${generator} $<TARGET_FILE:kiln::compiler>
+    DEPENDS ${generator} $<TARGET_FILE:kiln::compiler> ${depends}
     COMMENT "Compiling the model ${name}"
     VERBATIM)
   add_custom_target(${name}_library DEPENDS ${files})

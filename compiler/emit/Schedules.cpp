@@ -1,9 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/emit/Schedules.h"
 
+#include "llvm/Support/FileSystem.h"
 #include <fmt/format.h>
 
 namespace kiln {
+
+/// A word of a command for the shell.
+static std::string quoted(const std::string &word) {
+  const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+=:,@%";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos)
+    return word;
+  std::string text = "'";
+  for (char c : word)
+    text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
 
 llvm::Expected<ScheduleChooser> loadChooser(const TuningOptions &options) {
   if (options.file.empty()) {
@@ -15,8 +27,12 @@ llvm::Expected<ScheduleChooser> loadChooser(const TuningOptions &options) {
     return ScheduleChooser();
   }
   llvm::Expected<TuningDatabase> database = TuningDatabase::load(options.file);
-  if (!database)
-    return database.takeError();
+  if (!database) {
+    std::string problem = llvm::toString(database.takeError());
+    if (!llvm::sys::fs::exists(options.file))
+      problem += fmt::format("; \"{} tune --tuning {}\" makes it", quoted(options.command), quoted(options.file));
+    return llvm::createStringError(problem);
+  }
   llvm::Expected<ScheduleChooser> chooser = ScheduleChooser::create(*database, options.choose);
   if (!chooser)
     return llvm::createStringError(options.file + ": " + llvm::toString(chooser.takeError()));
@@ -45,17 +61,6 @@ std::string describeChoice(const ScheduleChoice &choice) {
     break;
   }
   return choice.loss ? "default, predicted loss " + percent() : "default";
-}
-
-/// A word of a command for the shell.
-static std::string quoted(const std::string &word) {
-  const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+=:,@%";
-  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos)
-    return word;
-  std::string text = "'";
-  for (char c : word)
-    text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
 }
 
 std::string tuneCommand(const TuningOptions &options, llvm::StringRef target) {

@@ -20,6 +20,34 @@ cmake -G Ninja -S "$source/tests/package/consumer" -B "$work/consumer" -DCMAKE_P
 cmake --build "$work/consumer" >"$work/log" || { cat "$work/log"; exit 1; }
 "$work/consumer/consumer"
 
+step "measured schedules are required"
+digest() { sed -n 's/#define PAIR_TUNING_DIGEST "\(.*\)"/\1/p' "$work/tuned/pair_kiln/pair.h"; }
+cmake -G Ninja -S "$source/tests/package/consumer" -B "$work/tuned" -DCMAKE_PREFIX_PATH="$prefix" \
+  -DCMAKE_CXX_COMPILER=g++ -DPAIR_SPEC="$source/tests/package/pair.cpp" -DTUNING="$work/pair.tuning" >/dev/null
+cmake --build "$work/tuned" --target pair_generator >/dev/null
+if cmake --build "$work/tuned" >"$work/log"; then
+  echo "a library was built without its tuning file" >&2
+  exit 1
+fi
+grep -F "cannot read the tuning file \"$work/pair.tuning\": No such file or directory; \"$work/tuned/pair_generator tune" "$work/log"
+python3 "$source/tests/package/measured.py" "$work/tuned/pair_generator" x86-64-v3,x86-64-v2 10 "$work/pair.tuning"
+cmake --build "$work/tuned" >"$work/log" || { cat "$work/log"; exit 1; }
+"$work/tuned/consumer"
+first=$(digest)
+test "$first" != none
+cmake --build "$work/tuned" >"$work/log"
+grep -q "no work to do" "$work/log" || { echo "built again without a reason"; cat "$work/log"; exit 1; }
+sleep 0.01 # file systems count in steps
+python3 "$source/tests/package/measured.py" "$work/tuned/pair_generator" x86-64-v3,x86-64-v2 11 "$work/pair.tuning"
+cmake --build "$work/tuned" >/dev/null
+test "$(digest)" != "$first" || { echo "the library did not follow its tuning file" >&2; exit 1; }
+sed -i '$d' "$work/pair.tuning"
+if cmake --build "$work/tuned" >"$work/log"; then
+  echo "a kernel without a measurement was accepted" >&2
+  exit 1
+fi
+grep -F "every kernel requires a measured schedule in the tuning file \"$work/pair.tuning\", and 1 has none:" "$work/log"
+
 step "an example alone"
 cmake -G Ninja -S "$source/examples/char_gpt" -B "$work/example" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
 cmake --build "$work/example" >"$work/log" || { cat "$work/log"; exit 1; }

@@ -140,7 +140,9 @@ TEST_F(Tuning, DigestFollowsTheRecordsUsed) {
 TEST_F(Tuning, BadFilesAreRefused) {
   const std::string bad = write("nonsense\n"), good = write(lines());
   const std::pair<std::string, std::string> cases[] = {
-      {"--tuning /nonexistent/x.tuning", "error: cannot read the tuning file \"/nonexistent/x.tuning\": No such file"},
+      {"--tuning /nonexistent/x.tuning",
+       "error: cannot read the tuning file \"/nonexistent/x.tuning\": No such file or directory; \"" + pairProgram +
+           " tune --tuning /nonexistent/x.tuning\" makes it"},
       {"--tuning /tmp", "error: cannot read the tuning file \"/tmp\": Is a directory"},
       {"--tuning " + bad, "error: " + bad + ":2: a measurement requires three parts"},
       {"--require-tuned",
