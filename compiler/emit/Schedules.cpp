@@ -6,8 +6,7 @@
 
 namespace kiln {
 
-/// A word of a command for the shell.
-static std::string quoted(const std::string &word) {
+std::string quoteWord(const std::string &word) {
   const char *plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+=:,@%";
   if (!word.empty() && word.find_first_not_of(plain) == std::string::npos)
     return word;
@@ -30,7 +29,7 @@ llvm::Expected<ScheduleChooser> loadChooser(const TuningOptions &options) {
   if (!database) {
     std::string problem = llvm::toString(database.takeError());
     if (!llvm::sys::fs::exists(options.file))
-      problem += fmt::format("; \"{} tune --tuning {}\" makes it", quoted(options.command), quoted(options.file));
+      problem += fmt::format("; \"{} --tuning {}\" makes it", options.command, quoteWord(options.file));
     return llvm::createStringError(problem);
   }
   llvm::Expected<ScheduleChooser> chooser = ScheduleChooser::create(*database, options.choose);
@@ -65,8 +64,7 @@ std::string describeChoice(const ScheduleChoice &choice) {
 
 std::string tuneCommand(const TuningOptions &options, llvm::StringRef target) {
   std::string threads = options.choose.threads > 0 ? fmt::format(" --threads {}", options.choose.threads) : "";
-  return fmt::format("{} tune --tuning {} --target {}{}", quoted(options.command), quoted(options.file), target.str(),
-                     threads);
+  return fmt::format("{} --tuning {} --target {}{}", options.command, quoteWord(options.file), target.str(), threads);
 }
 
 std::string findUntuned(const std::vector<Variant> &variants, const TuningOptions &options) {

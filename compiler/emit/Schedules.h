@@ -11,7 +11,7 @@ struct TuningOptions {
   std::string file; // empty: analytic defaults
   ChooseOptions choose;
   bool isRequired = false; // fail unless each kernel was measured
-  std::string command;     // that starts the generator, for advice
+  std::string command;     // that measures this model, for advice
 };
 
 /// Reads the file, if there is one.
@@ -22,6 +22,9 @@ KernelSummary chooseSchedule(const ScheduleChooser &chooser, const Target &targe
 
 /// "exact, loss 2.0 %", "transferred from 768x768 1..1024, predicted loss 3.1 %", "default".
 std::string describeChoice(const ScheduleChoice &choice);
+
+/// A word of a command as the shell wants it.
+std::string quoteWord(const std::string &word);
 
 /// The command that measures a target's kernels.
 std::string tuneCommand(const TuningOptions &options, llvm::StringRef target);

@@ -3,11 +3,12 @@
 // The command line of a generator. Options are declared here and nowhere else; `kiln` passes its own arguments through.
 #include "compiler/emit/Compile.h"
 #include "compiler/emit/Headers.h"
-#include "compiler/tuner/Tuner.h"
+#include "compiler/tools/Tune.h"
 
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <map>
 #include <unistd.h>
@@ -34,11 +35,7 @@ struct CommandOptions {
 
 static void addTuningOptions(CLI::App &app, TuningOptions &options) {
   app.add_option("--tuning", options.file, "file of measurements that schedules are chosen by");
-  app.add_option("--machine", options.choose.machine,
-                 "count measurements of this machine only; any part of its name in the file that no other has");
-  app.add_option("--threads", options.choose.threads,
-                 "threads that the library will be called with; 0: what is best on the average of those measured")
-      ->check(CLI::Range(0, 1024));
+  addChooseOptions(app, options.choose);
 }
 
 static void addCompileOptions(CLI::App &app, CompileOptions &options, CommandOptions &command) {
@@ -137,66 +134,14 @@ static int runInspect(const Graph &graph, CompileOptions options, const CommandO
   return 0;
 }
 
-/// NAME=VALUE.
-static std::string checkExtent(const std::string &text) {
-  size_t at = text.find('=');
-  int64_t value = 0;
-  if (at == 0 || at == std::string::npos || llvm::StringRef(text).drop_front(at + 1).getAsInteger(10, value))
-    return fmt::format("an extent must be given as NAME=VALUE, got \"{}\"", text);
-  return "";
-}
-
-/// What `tune` reads before it becomes TuneOptions.
-struct TuneArguments {
-  std::vector<std::string> extents;
-  bool json = false;
-};
-
-static CLI::App *addTune(CLI::App &app, TuneOptions &options, TuneArguments &arguments) {
-  CLI::App *tune = app.add_subcommand("tune", "measure schedules on this machine and write what is best to a file");
-  tune->add_option("--name", options.name, "name of the model")->capture_default_str();
-  tune->add_option("--target", options.targets,
-                   "instruction sets to tune for; the best that this CPU runs if not given")
-      ->delimiter(',')
-      ->check(CLI::IsMember(cpuTargetNames()));
-  tune->add_option("--tuning", options.file, "the tuning file; a run on one that is there goes on with it")
-      ->capture_default_str();
-  tune->add_option("--budget", options.budget, "most time to spend: 90s, 10m, 1h")
-      ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}},
-                                        CLI::AsNumberWithUnit::CASE_INSENSITIVE, "TIME"))
-      ->check(CLI::PositiveNumber)
-      ->default_str("10m");
-  tune->add_option("--threads", options.threads, "threads that the model will run with; all CPUs if not given")
-      ->check(CLI::Range(1u, 1024u));
-  tune->add_option("--extent", arguments.extents,
-                   "NAME=VALUE: a run-time extent to tune for, or several; its bound and half of that if not given")
-      ->check(checkExtent);
-  tune->add_option("--kernel", options.kernels, "only the kernels whose names match this regular expression");
-  tune->add_flag("--json", arguments.json, "one object a line, for machines");
-  return tune;
-}
-
-static int runTune(const Graph &graph, TuneOptions options, const TuneArguments &arguments) {
-  for (const std::string &text : arguments.extents) {
-    auto [name, value] = llvm::StringRef(text).split('=');
-    int64_t number = 0;
-    value.getAsInteger(10, number);
-    options.extents[name.str()].push_back(number);
-  }
-  if (arguments.json)
-    options.form = DisplayForm::Json;
-  else
-    options.form = isatty(STDOUT_FILENO) ? DisplayForm::Terminal : DisplayForm::Lines;
-  return tuneModel(graph, options, llvm::errs());
-}
-
 int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   CLI::App app(fmt::format("Compiles the model \"{}\" to a static library.", name));
   app.require_subcommand(0, 1); // an unknown one is then reported by its name
   CompileOptions options;
   options.name = name;
   options.targets = {"x86-64-v4", "x86-64-v3"};
-  options.tuning.command = argv[0];
+  const char *given = std::getenv("KILN_TUNE_COMMAND"); // by `kiln`, whose generator does not last
+  options.tuning.command = given ? given : quoteWord(argv[0]) + " tune";
   options.cacheFolder = ObjectCache::defaultFolder();
   CommandOptions command;
 
@@ -223,11 +168,7 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   inspect->add_flag("--interface", show.interface, "the weights that the model binds");
   inspect->add_flag("--manifest", show.manifest, "the manifest");
 
-  TuneOptions tuning;
-  tuning.name = name;
-  tuning.file = fmt::format("{}.tuning", name);
-  TuneArguments tuneArguments;
-  CLI::App *tune = addTune(app, tuning, tuneArguments);
+  TuneCommand tune(app, name, options.tuning.command);
 
   try {
     app.parse(argc, argv);
@@ -237,9 +178,9 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
     return app.exit(error);
   }
   applyCommandOptions(options, command);
+  if (tune.isChosen())
+    return tune.run(trace);
   Graph graph = trace();
-  if (*tune)
-    return runTune(graph, tuning, tuneArguments);
   return *compile ? runCompile(graph, options, command) : runInspect(graph, options, command, show);
 }
 

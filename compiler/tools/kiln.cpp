@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <spawn.h>
@@ -47,7 +48,9 @@ int runProgram(std::vector<std::string> words) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-int buildAndRun(const std::string &subcommand, const std::string &spec, const std::vector<std::string> &rest) {
+/// `subcommand`: of the generator, "tune coverage" being two words.
+int buildAndRun(const std::vector<std::string> &subcommand, const std::string &spec,
+                const std::vector<std::string> &rest) {
   if (!fs::is_regular_file(spec)) {
     fmt::print(stderr, "error: there is no spec \"{}\"\n", spec);
     return 1;
@@ -75,13 +78,32 @@ int buildAndRun(const std::string &subcommand, const std::string &spec, const st
   if (status == 127)
     fmt::print(stderr, "error: the C++ compiler \"{}\" cannot be started; set CXX\n", compiler);
   if (status == 0) {
-    std::vector<std::string> run{generator, subcommand};
+    setenv("KILN_TUNE_COMMAND", ("kiln tune '" + spec + "'").c_str(), 1);
+    std::vector<std::string> run{generator};
+    run.insert(run.end(), subcommand.begin(), subcommand.end());
     run.insert(run.end(), rest.begin(), rest.end());
     status = runProgram(run);
   }
   std::error_code ignored;
   fs::remove_all(folder, ignored);
   return status;
+}
+
+/// Needs no spec, so it is run by the compiler's library itself.
+int runMerge(std::vector<std::string> words) {
+  fs::path file = findToolchain().libraryFolder / "libkiln_compiler.so";
+  void *library = dlopen(file.c_str(), RTLD_NOW);
+  auto *run = library ? reinterpret_cast<int (*)(int, char **)>(dlsym(library, "kiln_tune_merge")) : nullptr;
+  if (!run) {
+    fmt::print(stderr, "error: cannot load the compiler: {}\n", dlerror());
+    return 1;
+  }
+  words.insert(words.begin(), "kiln tune merge");
+  std::vector<char *> arguments;
+  for (std::string &word : words)
+    arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  return run(static_cast<int>(words.size()), arguments.data());
 }
 
 } // namespace
@@ -91,19 +113,37 @@ int main(int argc, char **argv) {
   app.require_subcommand(0, 1); // an unknown one is then reported by its name
   app.footer("Options after the spec go to the spec's generator: kiln compile spec.cpp --help");
   std::string spec;
-  for (const char *name : {"compile", "inspect", "tune"}) {
-    CLI::App *sub = app.add_subcommand(name, fmt::format("{} the model of a spec", name));
-    sub->add_option("spec", spec, "a C++ file that ends with KILN_MODEL(...)")->required();
+  auto addSpec = [&](CLI::App *sub) {
+    sub->add_option("spec", spec, "a C++ file that ends with KILN_MODEL(...)");
     sub->prefix_command();
     sub->set_help_flag();
-  }
+    return sub;
+  };
+  for (const char *name : {"compile", "inspect"})
+    addSpec(app.add_subcommand(name, fmt::format("{} the model of a spec", name)));
+  CLI::App *tune = addSpec(app.add_subcommand("tune", "measure schedules of a spec's kernels on this machine"));
+  tune->require_subcommand(0, 1);
+  addSpec(tune->add_subcommand("coverage", "show which schedules a tuning file gives to a spec's kernels"));
+  addSpec(tune->add_subcommand("verify", "check a tuning file against a spec"));
+  CLI::App *merge = tune->add_subcommand("merge", "join tuning files: kiln tune merge FILE... -o FILE");
+  merge->prefix_command();
+  merge->set_help_flag();
+  std::vector<std::string> subcommand;
+  std::vector<std::string> rest;
   try {
     app.parse(argc, argv);
-    if (app.get_subcommands().empty())
+    CLI::App *chosen = &app;
+    while (!chosen->get_subcommands().empty()) {
+      chosen = chosen->get_subcommands().front();
+      subcommand.push_back(chosen->get_name());
+    }
+    if (chosen == &app)
       throw CLI::RequiredError("A subcommand");
+    if (chosen != merge && spec.empty())
+      throw CLI::RequiredError("spec");
+    rest = chosen->remaining();
   } catch (const CLI::ParseError &error) {
     return app.exit(error);
   }
-  CLI::App *chosen = app.get_subcommands().front();
-  return buildAndRun(chosen->get_name(), spec, chosen->remaining());
+  return merge->parsed() ? runMerge(rest) : buildAndRun(subcommand, spec, rest);
 }

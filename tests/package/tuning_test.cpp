@@ -160,4 +160,105 @@ TEST_F(Tuning, BadFilesAreRefused) {
   }
 }
 
+// The subcommands of `tune` that measure nothing.
+
+TEST_F(Tuning, CoverageIsATableAndAStatus) {
+  const std::string some = all[0].line(changed(), "9.000us n=5");
+  const std::string command = pairProgram + " tune coverage --target x86-64-v2 --tuning ";
+  Result whole = run(command + write(lines()));
+  EXPECT_EQ(whole.status, 0) << whole.text;
+  EXPECT_NE(whole.text.find("measured: 3 of 3 kernels, 100.0 % of the work\n"), std::string::npos) << whole.text;
+  Result part = run(command + write(some));
+  EXPECT_EQ(part.status, 1);
+  std::smatch match;
+  // 20 rows: 6 x 10 and 10 x 6 multiplications and additions each, and what follows them.
+  ASSERT_TRUE(std::regex_search(part.text, match, std::regex("measured: 1 of 3 kernels, ([0-9.]+) % of the work\n")))
+      << part.text;
+  const double percent = std::stod(match[1]);
+  EXPECT_GT(percent, 30);
+  EXPECT_LT(percent, 60);
+  EXPECT_TRUE(
+      std::regex_search(part.text, std::regex("x86-64-v2 +kernel_0 +contraction +6x10 1\\.\\.20 +[0-9.]+ %  exact\n")))
+      << part.text;
+  EXPECT_TRUE(std::regex_search(part.text, std::regex("kernel_2 +row_reduction +6 1\\.\\.20 +[0-9.]+ %  default\n")))
+      << part.text;
+  EXPECT_EQ(run(command + write(some) + " --at-least 30").status, 0);
+  EXPECT_EQ(run(command + write(some) + " --at-least 60").status, 1);
+  EXPECT_EQ(run(command + write("")).status, 1);
+  Result smaller = run(command + write(some) + " --extent rows=1");
+  EXPECT_NE(smaller.text.find("rows"), std::string::npos) << smaller.text;
+}
+
+TEST_F(Tuning, VerifyFindsWhatIsWrong) {
+  const std::string command = pairProgram + " tune verify --tuning ";
+  std::string good = write(lines());
+  ASSERT_EQ(run(KILN_PROGRAM " tune merge " + good + " -o " + good).status, 0);
+  Result result = run(command + good);
+  EXPECT_EQ(result.status, 0) << result.text;
+  EXPECT_EQ(result.text, good + ": 4 measurements, 4 of this model\n");
+
+  std::string stranger = lines();
+  stranger = stranger.substr(0, stranger.find('\n') + 1);
+  stranger = std::regex_replace(stranger, std::regex(all[0].members["structure"]), "00000000deadbeef");
+  const std::string illegal = all[0].line("k_block=7 m=6 n=8 rows_block=0", "9.000us n=5");
+  const std::string bad = write(all[2].line(all[2].members["schedule"], "9.000us n=5") + illegal + stranger);
+  result = run(command + bad);
+  EXPECT_EQ(result.status, 1);
+  for (const std::string &words :
+       {"error: " + bad + ": contraction " + all[0].members["structure"],
+        std::string("schedule parameter \"k_block\" requires one of 6, got 7\n"),
+        "error: " + bad + ": the lines are not sorted, or some are there twice\n",
+        "warning: " + bad +
+            ": the model has no kernel contraction 00000000deadbeef 6x10 1..20 for x86-64-v2 (1 line)\n"})
+    EXPECT_NE(result.text.find(words), std::string::npos) << words << "\n is not in\n" << result.text;
+
+  result = run(command + bad + " --fix");
+  EXPECT_EQ(result.status, 0);
+  EXPECT_NE(result.text.find(bad + ": 2 of 3 measurements kept\n"), std::string::npos) << result.text;
+  EXPECT_EQ(run(command + bad).status, 0) << "only warnings are left";
+  result = run(command + bad + " --fix --prune");
+  EXPECT_NE(result.text.find(bad + ": 1 of 2 measurements kept\n"), std::string::npos) << result.text;
+  EXPECT_EQ(run(command + bad).text, bad + ": 1 measurements, 1 of this model\n");
+}
+
+TEST_F(Tuning, MergeNeedsNoSpec) {
+  const std::string a = write(lines()), b = write(lines("8.000us n=6")), c = (folder.path / "both.tuning").string();
+  Result result = run(KILN_PROGRAM " tune merge " + a + " " + b + " -o " + c);
+  EXPECT_EQ(result.status, 0) << result.text;
+  EXPECT_EQ(result.text, c + ": 4 measurements\n");
+  EXPECT_NE(readFile(c).find("| 8.000us n=6\n"), std::string::npos);
+  EXPECT_EQ(readFile(c).find("| 9.000us n=5\n"), std::string::npos);
+  const std::string first = readFile(c);
+  EXPECT_EQ(run(pairProgram + " tune merge " + b + " " + a + " -o " + c).status, 0);
+  EXPECT_EQ(readFile(c), first) << "the sequence is of no matter";
+  const std::pair<std::string, std::string> cases[] = {
+      {"", "files is required"},
+      {a, "--output is required"},
+      {"/nonexistent/x.tuning -o " + c,
+       "error: cannot read the tuning file \"/nonexistent/x.tuning\": No such file or directory"},
+      {a + " -o /nonexistent/x.tuning", "error: cannot write \"/nonexistent/x.tuning.tmp\": No such file or directory"},
+  };
+  for (const auto &[arguments, words] : cases) {
+    result = run(KILN_PROGRAM " tune merge " + arguments);
+    EXPECT_NE(result.status, 0);
+    EXPECT_LT(result.status, 128);
+    EXPECT_NE(result.text.find(words), std::string::npos) << result.text;
+  }
+}
+
+TEST_F(Tuning, KilnPassesSubcommandsOn) {
+  const std::string spec = PACKAGE_FOLDER "/pair.cpp";
+  Result result = run(KILN_PROGRAM " tune coverage " + spec + " --target x86-64-v2 --tuning " + write(lines()));
+  EXPECT_EQ(result.status, 0) << result.text;
+  EXPECT_NE(result.text.find("100.0 % of the work"), std::string::npos) << result.text;
+  EXPECT_NE(run(KILN_PROGRAM " tune").text.find("spec is required"), std::string::npos);
+  EXPECT_NE(run(KILN_PROGRAM " tune coverage").text.find("spec is required"), std::string::npos);
+  const std::string empty = write("");
+  result = run(KILN_PROGRAM " compile " + spec + " --target x86-64-v2 --require-tuned --tuning " + empty);
+  EXPECT_NE(
+      result.text.find("\nmeasure them with:\n  kiln tune '" + spec + "' --tuning " + empty + " --target x86-64-v2\n"),
+      std::string::npos)
+      << result.text;
+}
+
 } // namespace

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/tools/Tune.h"
+
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+#include <fmt/format.h>
+#include <map>
+#include <unistd.h>
+
+namespace kiln {
+
+// Options.
+
+/// NAME=VALUE.
+static std::string checkExtent(const std::string &text) {
+  size_t at = text.find('=');
+  int64_t value = 0;
+  if (at == 0 || at == std::string::npos || llvm::StringRef(text).drop_front(at + 1).getAsInteger(10, value))
+    return fmt::format("an extent must be given as NAME=VALUE, got \"{}\"", text);
+  return "";
+}
+
+static GivenExtents toExtents(const std::vector<std::string> &texts) {
+  GivenExtents extents;
+  for (const std::string &text : texts) {
+    auto [name, value] = llvm::StringRef(text).split('=');
+    int64_t number = 0;
+    value.getAsInteger(10, number);
+    extents[name.str()].push_back(number);
+  }
+  return extents;
+}
+
+static void addMergeOptions(CLI::App &app, std::vector<std::string> &files, std::string &file) {
+  app.add_option("files", files, "tuning files")->required();
+  app.add_option("-o,--output", file, "the file that gets the lines of all; may be one of them")->required();
+}
+
+TuneCommand::TuneCommand(CLI::App &app, const std::string &name, const std::string &command)
+    : tune(app.add_subcommand("tune", "measure schedules on this machine and write what is best to a file")) {
+  tune->require_subcommand(0, 1);
+  addMeasuring(name);
+  addCoverage(name, command);
+  addVerify(name);
+  merge =
+      tune->add_subcommand("merge", "join tuning files; of two measurements of one thing the better founded one stays");
+  addMergeOptions(*merge, mergedFiles, mergedFile);
+}
+
+void TuneCommand::addMeasuring(const std::string &name) {
+  measuring.name = name;
+  measuring.file = name + ".tuning";
+  tune->add_option("--name", measuring.name, "name of the model")->capture_default_str();
+  tune->add_option("--target", measuring.targets,
+                   "instruction sets to tune for; the best that this CPU runs if not given")
+      ->delimiter(',')
+      ->check(CLI::IsMember(cpuTargetNames()));
+  tune->add_option("--tuning", measuring.file, "the tuning file; a run on one that is there goes on with it")
+      ->capture_default_str();
+  tune->add_option("--budget", measuring.budget, "most time to spend: 90s, 10m, 1h")
+      ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}},
+                                        CLI::AsNumberWithUnit::CASE_INSENSITIVE, "TIME"))
+      ->check(CLI::PositiveNumber)
+      ->default_str("10m");
+  tune->add_option("--threads", measuring.threads, "threads that the model will run with; all CPUs if not given")
+      ->check(CLI::Range(1u, 1024u));
+  tune->add_option("--extent", extents,
+                   "NAME=VALUE: a run-time extent to tune for, or several; its bound and half of that if not given")
+      ->check(checkExtent);
+  tune->add_option("--kernel", measuring.kernels, "only the kernels whose names match this regular expression");
+  tune->add_flag("--json", isJson, "one object a line, for machines");
+}
+
+void TuneCommand::addCoverage(const std::string &name, const std::string &command) {
+  covering.name = name;
+  covering.targets = {"x86-64-v4", "x86-64-v3"};
+  covering.tuning.file = name + ".tuning";
+  covering.tuning.command = command;
+  coverage = tune->add_subcommand("coverage", "show which schedule each kernel gets from a tuning file, and why");
+  coverage->add_option("--target", covering.targets, "instruction sets")
+      ->delimiter(',')
+      ->check(CLI::IsMember(cpuTargetNames()))
+      ->capture_default_str();
+  coverage->add_option("--tuning", covering.tuning.file, "the tuning file")->capture_default_str();
+  addChooseOptions(*coverage, covering.tuning.choose);
+  coverage->add_option("--extent", extents, "NAME=VALUE: a run-time extent of the call whose work is shared out")
+      ->check(checkExtent);
+  coverage
+      ->add_option("--at-least", leastPercent,
+                   "exit with status 1 if measured kernels do less than this percentage of the work")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+}
+
+void TuneCommand::addVerify(const std::string &name) {
+  verifiedName = name;
+  verifiedFile = name + ".tuning";
+  verify = tune->add_subcommand("verify", "check that a tuning file is sorted and that its schedules are legal today");
+  verify->add_option("--tuning", verifiedFile, "the tuning file")->capture_default_str();
+  verify->add_flag("--fix", fixes, "write it sorted and without illegal schedules");
+  verify->add_flag("--prune", prunes, "and without lines that this model has no use for")->needs("--fix");
+}
+
+void addChooseOptions(CLI::App &app, ChooseOptions &options) {
+  app.add_option("--machine", options.machine,
+                 "count measurements of this machine only; any part of its name in the file that no other has");
+  app.add_option("--threads", options.threads,
+                 "threads that the library will be called with; 0: what is best on the average of those measured")
+      ->check(CLI::Range(0, 1024));
+}
+
+// What runs.
+
+static int fail(llvm::Error error) {
+  fmt::print(stderr, "error: {}\n", llvm::toString(std::move(error)));
+  return 1;
+}
+
+static int mergeFiles(const std::vector<std::string> &files, const std::string &output) {
+  TuningDatabase all;
+  for (const std::string &file : files) {
+    llvm::Expected<TuningDatabase> database = TuningDatabase::load(file);
+    if (!database)
+      return fail(database.takeError());
+    all.merge(*database);
+  }
+  if (llvm::Error error = all.save(output))
+    return fail(std::move(error));
+  fmt::print("{}: {} measurements\n", output, all.records().size());
+  return 0;
+}
+
+int TuneCommand::runMeasuring(const Graph &graph) {
+  measuring.extents = toExtents(extents);
+  if (isJson)
+    measuring.form = DisplayForm::Json;
+  else
+    measuring.form = isatty(STDOUT_FILENO) ? DisplayForm::Terminal : DisplayForm::Lines;
+  return tuneModel(graph, measuring, llvm::errs());
+}
+
+int TuneCommand::runCoverage(const Graph &graph) {
+  covering.extents = toExtents(extents);
+  llvm::Expected<std::vector<CoveredKernel>> kernels = coverModel(graph, covering);
+  if (!kernels)
+    return fail(kernels.takeError());
+  fmt::print("{}", printCoverage(*kernels));
+  return measuredShare(*kernels) * 100 + 1e-9 < leastPercent ? 1 : 0;
+}
+
+int TuneCommand::runVerify(const Graph &graph) {
+  auto buffer = llvm::MemoryBuffer::getFile(verifiedFile, /*IsText=*/true);
+  llvm::Expected<TuningDatabase> database = TuningDatabase::load(verifiedFile);
+  if (!database)
+    return fail(database.takeError());
+  llvm::Expected<Verification> verification = verifyTuning(graph, verifiedName, *database);
+  if (!verification)
+    return fail(verification.takeError());
+  if (!buffer || (*buffer)->getBuffer() != database->text())
+    verification->problems.push_back("the lines are not sorted, or some are there twice");
+  for (const std::string &problem : verification->problems)
+    fmt::print(stderr, "{}: {}: {}\n", fixes ? "fixed" : "error", verifiedFile, problem);
+  for (const std::string &warning : verification->warnings)
+    fmt::print(stderr, "{}: {}: {}\n", prunes ? "removed" : "warning", verifiedFile, warning);
+  if (fixes) {
+    const TuningDatabase &kept = prunes ? verification->used : verification->legal;
+    if (llvm::Error error = kept.save(verifiedFile))
+      return fail(std::move(error));
+    fmt::print("{}: {} of {} measurements kept\n", verifiedFile, kept.records().size(), database->records().size());
+    return 0;
+  }
+  if (!verification->problems.empty()) {
+    fmt::print(stderr, "--fix writes the file without what is wrong with it\n");
+    return 1;
+  }
+  fmt::print("{}: {} measurements, {} of this model\n", verifiedFile, database->records().size(),
+             verification->used.records().size());
+  return 0;
+}
+
+int TuneCommand::run(Graph (*trace)()) {
+  if (merge->parsed())
+    return mergeFiles(mergedFiles, mergedFile);
+  if (coverage->parsed())
+    return runCoverage(trace());
+  return verify->parsed() ? runVerify(trace()) : runMeasuring(trace());
+}
+
+int runMerge(int argc, char **argv) {
+  CLI::App app("Joins tuning files; of two measurements of one thing the better founded one stays.");
+  std::vector<std::string> files;
+  std::string output;
+  addMergeOptions(app, files, output);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error);
+  }
+  return mergeFiles(files, output);
+}
+
+} // namespace kiln
+
+/// For `kiln tune merge`, which has no spec and finds this by its name.
+extern "C" int kiln_tune_merge(int argc, char **argv) { return kiln::runMerge(argc, argv); }

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `tune` and its subcommands: the options, and what runs.
+#pragma once
+
+#include "compiler/tuner/Coverage.h"
+#include "compiler/tuner/Tuner.h"
+
+#include <CLI/CLI.hpp>
+
+namespace kiln {
+
+class TuneCommand {
+public:
+  /// Adds `tune` to a generator's command line. `name` is that of the model, `command` what starts the generator's
+  /// `tune`.
+  TuneCommand(CLI::App &app, const std::string &name, const std::string &command);
+
+  bool isChosen() const { return tune->parsed(); }
+  /// Runs what was chosen; the exit status.
+  int run(Graph (*trace)());
+
+private:
+  void addMeasuring(const std::string &name);
+  void addCoverage(const std::string &name, const std::string &command);
+  void addVerify(const std::string &name);
+  int runMeasuring(const Graph &graph);
+  int runCoverage(const Graph &graph);
+  int runVerify(const Graph &graph);
+
+  CLI::App *tune, *coverage, *verify, *merge;
+  std::vector<std::string> extents; // NAME=VALUE
+
+  TuneOptions measuring;
+  bool isJson = false;
+
+  CoverageOptions covering;
+  double leastPercent = 100;
+
+  std::string verifiedName, verifiedFile;
+  bool fixes = false, prunes = false;
+
+  std::vector<std::string> mergedFiles;
+  std::string mergedFile;
+};
+
+/// --machine and --threads.
+void addChooseOptions(CLI::App &app, ChooseOptions &options);
+
+/// `merge FILE... -o FILE` by itself: it needs no model. The exit status.
+int runMerge(int argc, char **argv);
+
+} // namespace kiln
