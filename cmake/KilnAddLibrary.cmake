@@ -45,12 +45,12 @@ function(kiln_add_library name)
   if(arg_TUNING)
     get_filename_component(tuning "${arg_TUNING}" ABSOLUTE)
     list(APPEND options --tuning "${tuning}")
-    # A file that is not there yet must not be missed before the generator is built, which makes it: the library's own command
-    # says what to do. Configuring again then finds it.
+    # The generator must be built to make the file, so a file that is not there yet is no missing dependency: the library's own
+    # command says what to do. Builds look for it from then on.
     if(EXISTS "${tuning}")
       list(APPEND depends "${tuning}")
     else()
-      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${tuning}")
+      file(GLOB appeared CONFIGURE_DEPENDS "${tuning}")
     endif()
   endif()
   if(arg_REQUIRE_TUNED)
