@@ -55,6 +55,13 @@ SchedulePoint snap(const SearchSpace &space, const SchedulePoint &point) {
   return legal;
 }
 
+/// The point itself if it is legal, with presets for parameters that are newer than it; else the nearest legal one.
+static SchedulePoint legalPoint(const SearchSpace &space, const SchedulePoint &point) {
+  std::string ignored;
+  std::optional<SchedulePoint> resolved = resolve(space, &point, ignored);
+  return resolved ? *resolved : snap(space, point);
+}
+
 std::string tuningDigest(std::vector<std::string> lines) {
   if (lines.empty())
     return "none";
@@ -274,8 +281,7 @@ bool ScheduleChooser::takeExact(ScheduleChoice &choice, const KernelKey &key, co
   if (ranked.empty())
     return false;
   choice.provenance = Provenance::Exact;
-  choice.point =
-      snap(schedulable.space, ranked.front().point); // a parameter that is newer than the record gets its preset
+  choice.point = legalPoint(schedulable.space, ranked.front().point);
   choice.loss = std::expm1(ranked.front().logLoss);
   takeRecords(choice,
               {schedulable.strategy, key.structure, key.shape, key.bounds, machine, 1, {}, ranked.front().point},
@@ -307,7 +313,7 @@ bool ScheduleChooser::takeNearest(ScheduleChoice &choice, const KernelKey &key, 
     if (away > least || (nearest && away == least))
       continue;
     for (const Ranked &ranked : rank(donor.second, anyPoint)) {
-      SchedulePoint point = snap(schedulable.space, ranked.point);
+      SchedulePoint point = legalPoint(schedulable.space, ranked.point);
       if (refused.count(point))
         continue;
       least = away;
