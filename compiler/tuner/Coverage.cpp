@@ -20,6 +20,7 @@ struct LoweredModel {
   std::unique_ptr<Target> target;
   MLIRContext context{MLIRContext::Threading::DISABLED};
   OwningOpRef<ModuleOp> module;
+  RowVariants forms;
 
   auto kernels() {
     return llvm::make_filter_range(module->getOps<func::FuncOp>(),
@@ -37,6 +38,7 @@ std::unique_ptr<LoweredModel> lowerModel(const Graph &graph, const std::string &
   model->module = importGraph(graph, &model->context, name);
   if (!model->module || failed(lowerToKernels(*model->module, *model->target)))
     return nullptr;
+  model->forms = addRowVariants(*model->module, *model->target);
   return model;
 }
 
@@ -60,7 +62,7 @@ llvm::Expected<std::vector<CoveredKernel>> coverModel(const Graph &graph, const 
       return scenarios.takeError();
     llvm::StringMap<double> operations;
     double all = 0;
-    for (const KernelUse &use : collectKernels(*model->module, *scenarios))
+    for (const KernelUse &use : collectKernels(*model->module, model->forms, *scenarios))
       for (const Workload &workload : use.scenarios.front()) {
         double work = workload.calls * measureWork(use.kernel, workload.extents).operations;
         operations[mlir::func::FuncOp(use.kernel).getName()] += work;
