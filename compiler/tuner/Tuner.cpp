@@ -144,6 +144,8 @@ bool TargetTuner::findTasks(ModuleOp module, const RowVariants &forms, std::stri
         else
           same->calls += workload.calls;
       }
+    if (all.empty() && !options.extents.empty())
+      continue; // the user says which calls matter
     if (all.empty())
       all.push_back({upperBounds(use.kernel), 0});
     llvm::sort(all, [](const Workload &a, const Workload &b) { return a.extents > b.extents; });
