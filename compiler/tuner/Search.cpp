@@ -8,7 +8,7 @@
 namespace kiln {
 
 /// Spaces up to this size are listed; from larger ones points are drawn.
-static constexpr size_t mostListed = 20'000, drawn = 2'000;
+static constexpr size_t mostListed = 20'000, drawn = 400;
 /// The distance, as a share of the parameters' ranges, within which points tell of each other. A parameter of few
 /// values counts as one of four, so that a switch does not hide all that is known.
 static constexpr double reach = 0.25;
