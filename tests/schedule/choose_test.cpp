@@ -214,6 +214,23 @@ TEST(Snap, ToTheNearestLegalValue) {
   EXPECT_EQ(toString(snap(space, {})), "k=256 rows=0 side=0");
 }
 
+// Both parameters of the record are legal together only: moved one by one the point would get lost.
+TEST(Choose, LegalPointsAreTakenAsTheyAre) {
+  Schedulable ruled = schedulable;
+  ruled.space.rules.push_back({"m * n of 128, 384 or 16", [](const SchedulePoint &point) {
+                                 int64_t product = point.at("m") * point.at("n");
+                                 return product == 128 || product == 384 || product == 16;
+                               }});
+  const std::string lines = line("768x768", "m=1 n=16", "50.0us n=9") + line("768x768", "m=1 n=32", "40.0us n=9") +
+                            line("768x768", "m=8 n=48", "60.0us n=9");
+  EXPECT_EQ(toString(choose(lines, key({768, 768}), {}, "x86-64-v4", ruled).point), "m=1 n=16");
+  EXPECT_EQ(toString(choose(line("768x768", "m=1 n=16", "50.0us n=9"), key({768, 1024}), {}, "x86-64-v4", ruled).point),
+            "m=1 n=16");
+  EXPECT_EQ(toString(choose(line("768x768", "m=4 n=48", "50.0us n=9"), key({768, 1024}), {}, "x86-64-v4", ruled).point),
+            "m=8 n=48")
+      << "the nearest legal one";
+}
+
 TEST(TuningDigest, ChangesIfAndOnlyIfALineDoes) {
   EXPECT_EQ(tuningDigest({}), "none");
   EXPECT_EQ(tuningDigest({"a", "b"}), tuningDigest({"b", "a", "b"}));
