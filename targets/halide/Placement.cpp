@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/halide/Placement.h"
 
+#include "compiler/dialect/Extents.h"
 #include "targets/halide/Structure.h"
 
 namespace kiln::halide {
@@ -20,19 +21,31 @@ void vectorizeGuarded(Halide::Stage stage, Var var, const Expr &extent, int lane
     stage.vectorize(var, lanes, TailStrategy::GuardWithIf);
 }
 
+int64_t innermostReduction(linalg::GenericOp op) {
+  unsigned loop = op.getNumLoops();
+  while (op.getIteratorTypesArray()[--loop] != utils::IteratorType::reduction)
+    continue;
+  return largestExtent(op, loop);
+}
+
 void vectorizeReduction(const Stage &stage, int lanes, int vectors, llvm::function_ref<void(Halide::Func)> placePart) {
   if (!reorderableCombiner(stage.op))
     return;
   Halide::Func func = stage.funcs.front();
   Halide::RVar loop = stage.domain[0], outer("outer"), inner("inner");
-  int width = lanes;
-  if (const int64_t *fixed = Halide::Internal::as_const_int(loop.extent())) {
-    width = lanes * vectors;
-    while (width > *fixed || (*fixed % width && width > lanes))
-      width /= 2;
-  }
+  const int64_t *fixed = Halide::Internal::as_const_int(loop.extent());
+  int64_t extent = fixed ? *fixed : innermostReduction(stage.op);
+  int width = lanes * vectors;
+  while (width > extent)
+    width /= 2;
   if (width < 2)
     return;
+  // Fewer vectors if that leaves no remainder; one only for short loops, since it waits for each sum.
+  if (int even = width; fixed) {
+    while (*fixed % even && even > (extent > 8 * lanes ? 2 * lanes : lanes))
+      even /= 2;
+    width = *fixed % even ? width : even;
+  }
   Var part("part");
   func.update().split(loop, outer, inner, width);
   Halide::Func parts = func.update().rfactor(inner, part);
@@ -41,11 +54,23 @@ void vectorizeReduction(const Stage &stage, int lanes, int vectors, llvm::functi
   func.update().atomic().vectorize(inner);
 }
 
-TuningParameter taskParameter(std::vector<int64_t> elements) {
-  return makeParameter("task", std::move(elements), 16384);
+SearchSpace taskParameters(func::FuncOp kernel, std::vector<int64_t> elements) {
+  constexpr int64_t enough = int64_t(1) << 40;
+  int64_t most = 0;
+  for (Type type : kernel.getResultTypes()) {
+    int64_t total = 1;
+    for (AffineExpr extent : mlir::kiln::getExtents(cast<RankedTensorType>(type)))
+      total = std::min(enough, total * std::min(enough >> 20, largestValue(extent, kernel)));
+    most = std::max(most, total);
+  }
+  // One that is all there is serves for every larger one.
+  auto whole = llvm::find_if(elements, [&](int64_t each) { return each >= most; });
+  if (whole != elements.end())
+    elements.erase(whole + 1, elements.end());
+  bool canBeMany = most > 16 * elements.front();
+  return {makeParameter("task", elements, 16384),
+          makeParameter("tasks", canBeMany ? std::vector<int64_t>{16, 64, 256} : std::vector<int64_t>{64}, 64)};
 }
-
-TuningParameter tasksParameter() { return makeParameter("tasks", {16, 64, 256}, 64); }
 
 Tasks tasksOf(const SchedulePoint &point) { return {point.at("task"), point.at("tasks")}; }
 

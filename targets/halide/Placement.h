@@ -16,6 +16,9 @@ int vectorLanes(const MachineModel &machine);
 /// extent. The tail is guarded: nothing outside the extent is read or stored.
 void vectorizeGuarded(Halide::Stage stage, Halide::Var var, const Halide::Expr &extent, int lanes);
 
+/// The largest extent of the innermost reduction loop of a reduction.
+int64_t innermostReduction(mlir::linalg::GenericOp op);
+
 /// Reduces along the innermost reduction loop in up to `vectors` vectors of `lanes` partial results, which `placePart`
 /// places. Does nothing for a reduction whose order matters.
 void vectorizeReduction(const Stage &stage, int lanes, int vectors, llvm::function_ref<void(Halide::Func)> placePart);
@@ -26,9 +29,9 @@ struct Tasks {
   int64_t most = 64; // tasks
 };
 
-/// The parameters "task" and "tasks", and what a point says of them.
-TuningParameter taskParameter(std::vector<int64_t> elements);
-TuningParameter tasksParameter();
+/// The parameters "task", of these values, and "tasks", without values that cannot matter for the kernel; and what a
+/// point says of them.
+SearchSpace taskParameters(mlir::func::FuncOp kernel, std::vector<int64_t> elements);
 Tasks tasksOf(const SchedulePoint &point);
 
 /// How much of dimension `outer`, of which each index has `inner` elements, is a task: a multiple of `multiple`.

@@ -14,16 +14,20 @@ namespace {
 
 class Pointwise : public Strategy {
 public:
-  Pointwise(func::FuncOp kernel, const MachineModel &machine) : lanes(vectorLanes(machine)), gathers(false) {
-    kernel.walk([&](tensor::ExtractOp) { gathers = true; });
-  }
+  Pointwise(func::FuncOp kernel, const MachineModel &machine) : kernel(kernel), lanes(vectorLanes(machine)) {}
 
   llvm::StringRef name() const override { return "pointwise"; }
 
   /// Rows that are looked up lie far apart in memory: several at once hide the way to each of them.
   SearchSpace searchSpace() const override {
-    return {taskParameter({4096, 16384, 65536}), tasksParameter(),
-            makeParameter("rows", {1, 2, 4, 8, 16}, gathers ? 8 : 1)};
+    bool hasRows = llvm::any_of(func::FuncOp(kernel).getResultTypes(),
+                                [](Type type) { return cast<RankedTensorType>(type).getRank() > 1; });
+    bool gathers =
+        func::FuncOp(kernel).walk([](tensor::ExtractOp) { return WalkResult::interrupt(); }).wasInterrupted();
+    SearchSpace space = taskParameters(kernel, {4096, 16384, 65536});
+    space.push_back(makeParameter("rows", hasRows ? std::vector<int64_t>{1, 2, 4, 8, 16} : std::vector<int64_t>{1},
+                                  gathers ? 8 : 1));
+    return space;
   }
 
   void schedule(Translator &translator, const SchedulePoint &point) override {
@@ -34,8 +38,8 @@ public:
   }
 
 private:
+  func::FuncOp kernel;
   int lanes;
-  bool gathers;
 };
 
 } // namespace

@@ -24,6 +24,7 @@ struct Rows {
   llvm::DenseSet<Operation *> perRow;         // pointwise stages whose dimensions are all rows
   llvm::DenseMap<Operation *, int> innermost; // the dimension of the result that an op's innermost one is, -1: none
   bool reducesInnermost = false;
+  int64_t widest = 1; // extent of a reduction along the innermost dimension
 };
 
 std::optional<Rows> findRows(func::FuncOp kernel) {
@@ -52,7 +53,10 @@ std::optional<Rows> findRows(func::FuncOp kernel) {
     for (int dim : dims)
       if (dim >= 0)
         rows.dims.set(dim);
-    rows.reducesInnermost |= readsAlongReduction(op);
+    if (readsAlongReduction(op)) {
+      rows.reducesInnermost = true;
+      rows.widest = std::max(rows.widest, innermostReduction(op));
+    }
   }
   if (rows.atRow.empty())
     return std::nullopt;
@@ -79,17 +83,24 @@ bool isWorthKeeping(linalg::GenericOp op) {
 
 class RowReduction : public Strategy {
 public:
-  RowReduction(Rows rows, const MachineModel &machine) : rows(std::move(rows)), lanes(vectorLanes(machine)) {}
+  RowReduction(func::FuncOp kernel, Rows rows, const MachineModel &machine)
+      : kernel(kernel), rows(std::move(rows)), lanes(vectorLanes(machine)) {}
 
   llvm::StringRef name() const override { return "row_reduction"; }
   SearchSpace searchSpace() const override {
-    return {taskParameter({1024, 4096, 16384, 65536}), tasksParameter(), makeParameter("vectors", {1, 2, 4}, 4)};
+    std::vector<int64_t> vectors{1};
+    while (vectors.back() < 4 && 2 * vectors.back() * lanes <= rows.widest)
+      vectors.push_back(2 * vectors.back());
+    SearchSpace space = taskParameters(kernel, {1024, 4096, 16384, 65536});
+    space.push_back(makeParameter("vectors", vectors, 4));
+    return space;
   }
   void schedule(Translator &translator, const SchedulePoint &point) override;
 
 private:
   bool isUsedAtRow(Operation *op) const;
 
+  func::FuncOp kernel;
   Rows rows;
   int lanes;
 };
@@ -189,7 +200,7 @@ void RowReduction::schedule(Translator &translator, const SchedulePoint &point) 
 
 std::unique_ptr<Strategy> matchRowReduction(func::FuncOp kernel, const MachineModel &machine) {
   std::optional<Rows> rows = findRows(kernel);
-  return rows ? std::make_unique<RowReduction>(std::move(*rows), machine) : nullptr;
+  return rows ? std::make_unique<RowReduction>(kernel, std::move(*rows), machine) : nullptr;
 }
 
 } // namespace kiln::halide

@@ -14,6 +14,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -21,9 +22,10 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <thread>
 #include <unistd.h>
 
-// The runtime's hooks: one worker, whose stack of scratch memory has the size that the target stated. A freed block
+// The runtime's hooks: workers, each with a stack of scratch memory whose size is what the target stated. A freed block
 // goes when those above it have gone, as in runtime/src/worker.c.
 namespace {
 
@@ -31,36 +33,63 @@ struct Block {
   char *start;
   bool isFree;
 };
-std::vector<Block> blocks;
-char *scratchTop = nullptr, *scratchEnd = nullptr;
-bool scratchExceeded = false;
+
+struct Worker {
+  std::vector<Block> blocks;
+  char *top = nullptr, *end = nullptr;
+  bool exceeded = false;
+};
+
+std::vector<Worker> workers;
+thread_local size_t current = 0; // the thread's worker
+thread_local bool isInTask = false;
 
 } // namespace
 
 extern "C" {
 void *halide_malloc(void *, size_t bytes) {
-  char *memory = scratchTop + 64, *top = memory + (bytes + 63) / 64 * 64;
-  if (top > scratchEnd) {
-    scratchExceeded = true;
+  Worker &worker = workers[current];
+  char *memory = worker.top + 64, *top = memory + (bytes + 63) / 64 * 64;
+  if (top > worker.end) {
+    worker.exceeded = true;
     return std::aligned_alloc(64, (bytes + 63) / 64 * 64); // leaked: the test has failed
   }
-  blocks.push_back({scratchTop, false});
-  scratchTop = top;
+  worker.blocks.push_back({worker.top, false});
+  worker.top = top;
   memset(memory, 0xff, bytes);
   return memory;
 }
 void halide_free(void *, void *memory) {
-  for (Block &block : blocks)
+  Worker &worker = workers[current];
+  for (Block &block : worker.blocks)
     if (block.start + 64 == memory)
       block.isFree = true;
-  for (; !blocks.empty() && blocks.back().isFree; blocks.pop_back())
-    scratchTop = blocks.back().start;
+  for (; !worker.blocks.empty() && worker.blocks.back().isFree; worker.blocks.pop_back())
+    worker.top = worker.blocks.back().start;
 }
 int halide_do_par_for(void *context, halide_task_t task, int min, int size, uint8_t *closure) {
-  for (int i = min + size; i-- > min;) // the order is not part of the contract
-    if (int error = task(context, i, closure))
-      return error;
-  return 0;
+  if (isInTask || workers.size() == 1) {
+    for (int i = min + size; i-- > min;) // the order is not part of the contract
+      if (int error = task(context, i, closure))
+        return error;
+    return 0;
+  }
+  std::atomic<int> result = 0;
+  auto work = [&](size_t number) {
+    current = number;
+    isInTask = true;
+    for (int i = int(number); i < size; i += int(workers.size()))
+      if (int error = task(context, min + i, closure))
+        result = error;
+    isInTask = false;
+  };
+  std::vector<std::thread> threads;
+  for (size_t number = 1; number < workers.size(); ++number)
+    threads.emplace_back(work, number);
+  work(0);
+  for (std::thread &thread : threads)
+    thread.join();
+  return result;
 }
 }
 
@@ -132,13 +161,21 @@ static void loadDialects(MLIRContext &context) {
                       math::MathDialect, tensor::TensorDialect, mlir::kiln::KilnDialect>();
 }
 
-/// Parses the kernel and expands its math; null if it does not parse.
+/// Parses the kernel, lowers kiln ops and expands math; null if it does not parse.
 static OwningOpRef<ModuleOp> prepare(MLIRContext &context, const std::string &text) {
   loadDialects(context);
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
   if (!module)
     return {};
+  bool hasKilnOps =
+      module
+          ->walk([](Operation *op) {
+            return isa<mlir::kiln::KilnDialect>(op->getDialect()) ? WalkResult::interrupt() : WalkResult::advance();
+          })
+          .wasInterrupted();
   PassManager passes(&context);
+  if (hasKilnOps)
+    passes.addNestedPass<func::FuncOp>(mlir::kiln::createLowerKernels());
   passes.addNestedPass<func::FuncOp>(mlir::kiln::createExpandMath());
   if (failed(passes.run(*module)))
     return {};
@@ -348,12 +385,14 @@ int callWith(void *fn, const std::vector<uint64_t> &a) {
 
 static std::vector<Tensor> runOnce(func::FuncOp function, void *entry, int64_t scratchBytes,
                                    const std::vector<int64_t> &symbols, const std::vector<Tensor> &inputs, int aliased,
-                                   bool atEnd) {
-  Guarded scratch(scratchBytes + 64, /*atEnd=*/false);
-  scratchTop = scratch.data;
-  scratchEnd = scratch.data + scratchBytes;
-  scratchExceeded = false;
-  blocks.clear();
+                                   bool atEnd, int workerCount) {
+  std::vector<std::unique_ptr<Guarded>> scratch;
+  workers.assign(workerCount, {});
+  for (Worker &worker : workers) {
+    scratch.push_back(std::make_unique<Guarded>(scratchBytes + 64, /*atEnd=*/false));
+    worker.top = scratch.back()->data;
+    worker.end = worker.top + scratchBytes;
+  }
   std::vector<uint64_t> arguments{0};
   std::vector<std::unique_ptr<Guarded>> memory;
   std::vector<std::unique_ptr<Buffer>> buffers;
@@ -391,7 +430,9 @@ static std::vector<Tensor> runOnce(func::FuncOp function, void *entry, int64_t s
     add(type.getElementType(), results.back().shape, data);
   }
   EXPECT_EQ(callWith(entry, arguments), 0);
-  EXPECT_FALSE(scratchExceeded) << "the kernel used more scratch memory than its bound of " << scratchBytes << " bytes";
+  for (const Worker &worker : workers)
+    EXPECT_FALSE(worker.exceeded) << "the kernel used more scratch memory than its bound of " << scratchBytes
+                                  << " bytes";
   for (size_t i = 0; i < results.size(); ++i)
     for (size_t j = 0; j < results[i].values.size(); ++j)
       results[i].values[j] =
@@ -399,9 +440,10 @@ static std::vector<Tensor> runOnce(func::FuncOp function, void *entry, int64_t s
   return results;
 }
 
-std::vector<Tensor> Kernel::run(const std::vector<int64_t> &symbols, const std::vector<Tensor> &inputs, int aliased) {
-  auto first = runOnce(function, entry, code.scratchBytes, symbols, inputs, aliased, /*atEnd=*/true);
-  auto second = runOnce(function, entry, code.scratchBytes, symbols, inputs, aliased, /*atEnd=*/false);
+std::vector<Tensor> Kernel::run(const std::vector<int64_t> &symbols, const std::vector<Tensor> &inputs, int aliased,
+                                int workers) {
+  auto first = runOnce(function, entry, code.scratchBytes, symbols, inputs, aliased, /*atEnd=*/true, workers);
+  auto second = runOnce(function, entry, code.scratchBytes, symbols, inputs, aliased, /*atEnd=*/false, workers);
   for (size_t i = 0; i < first.size(); ++i)
     for (size_t j = 0; j < first[i].values.size(); ++j)
       if (first[i].values[j] != second[i].values[j] && !std::isnan(first[i].values[j])) {

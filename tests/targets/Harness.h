@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiles the text of a kernel function for an instruction set, links and loads it, and calls it on buffers of the
-// exact size that end (or start) at a guard page. Outputs are poisoned before, and scratch memory is limited to the
-// bound that the target stated.
+// Compiles the text of a kernel function, of linalg ops or of kiln ops, for an instruction set, links and loads it, and
+// calls it on buffers of the exact size that end (or start) at a guard page. Outputs are poisoned before, and the
+// scratch memory of each worker is limited to the bound that the target stated.
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
@@ -36,8 +36,10 @@ public:
   Kernel(const std::string &text, const std::string &target, const SchedulePoint *point = nullptr);
   ~Kernel();
 
-  /// `aliased` results share memory with the tensor argument of that number, -1: none.
-  std::vector<Tensor> run(const std::vector<int64_t> &symbols, const std::vector<Tensor> &inputs, int aliased = -1);
+  /// `aliased` results share memory with the tensor argument of that number, -1: none. Tasks go round the `workers`,
+  /// each a thread; the one worker does them last to first.
+  std::vector<Tensor> run(const std::vector<int64_t> &symbols, const std::vector<Tensor> &inputs, int aliased = -1,
+                          int workers = 1);
 
   const KernelObject &object() const { return code; }
 

@@ -206,7 +206,9 @@ TEST(Object, IsTheSameForTheSameKernel) {
 }
 
 TEST(Schedule, PointsAreChecked) {
-  std::string text = pointwise("%r = math.absf %x0 : f32");
+  KernelText k({{1, 1000000}});
+  Value x = k.argument(k.type({"s0"}));
+  std::string text = k.finish({k.one("p", {x}, x.type, {"a", "a"}, "%r = math.absf %x0 : f32\nlinalg.yield %r : f32")});
   SchedulePoint unknown{{"unroll", 3}}, illegal{{"task", 5}}, legal{{"task", 65536}};
   EXPECT_EQ(compileError(text, &unknown), "pointwise schedule has no parameter \"unroll\"");
   EXPECT_EQ(compileError(text, &illegal),
