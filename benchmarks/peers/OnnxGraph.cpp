@@ -10,7 +10,7 @@ namespace kiln::bench {
 static constexpr int integerField = 0, bytesField = 2, fixed32Field = 5;
 static constexpr int elementF32 = 1, attributeFloat = 1, attributeInteger = 2;
 static constexpr std::int64_t formatVersion = 8, operatorVersion = 17, contributedVersion = 1;
-static const std::string contributed = "com.microsoft";
+static constexpr const char *contributed = "com.microsoft";
 
 std::string OnnxGraph::varint(std::uint64_t value) {
   std::string bytes;
@@ -77,7 +77,7 @@ void OnnxGraph::node(const std::string &op, const std::vector<std::string> &inpu
 std::string OnnxGraph::bytes() const {
   std::string named = field(2, std::string("graph")) + graph;
   return field(1, formatVersion) + field(7, named) + field(8, field(2, operatorVersion)) +
-         field(8, field(1, contributed) + field(2, contributedVersion));
+         field(8, field(1, std::string(contributed)) + field(2, contributedVersion));
 }
 
 } // namespace kiln::bench

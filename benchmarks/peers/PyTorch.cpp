@@ -55,7 +55,7 @@ public:
   /// Seconds of one run.
   double run(const char *form) {
     command(std::string("run ") + form);
-    return std::atof(readLine().c_str());
+    return std::strtod(readLine().c_str(), nullptr);
   }
   void fetch(std::vector<float> &output) {
     command("output");

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "benchmarks/support/Compare.h"
 
+#include "benchmarks/support/Disturbance.h"
 #include "benchmarks/support/Placement.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 namespace kiln::bench {
 
@@ -59,6 +61,9 @@ public:
       run();
     seconds.push_back((now() - start) / calls);
   }
+
+  /// Of what was not timed from here.
+  double childSeconds() const { return measureOnce ? std::accumulate(seconds.begin(), seconds.end(), 0.0) : 0; }
 
   std::string name;
   std::vector<double> seconds;
@@ -168,6 +173,7 @@ void compare(benchmark::State &state, const Threads &threads, const Work &work, 
     turns.emplace_back(std::move(contender), threads);
   std::vector<Limit> limits = makeLimits(threads, work);
 
+  Disturbance disturbance;
   std::size_t first = 0;
   for (auto _ : state) {
     for (Limit &limit : limits)
@@ -178,7 +184,11 @@ void compare(benchmark::State &state, const Threads &threads, const Work &work, 
     state.SetIterationTime(turns[0].seconds.back());
   }
 
+  double children = 0;
+  for (const Turn &turn : turns)
+    children += turn.childSeconds() * threads.count();
   const Turn &ours = turns[0];
+  state.counters["others"] = disturbance.share(children);
   state.counters["threads"] = threads.count();
   state.counters["ours"] = toUnit(work, median(ours.seconds));
   double ratio = 0;

@@ -59,6 +59,9 @@ public:
         failed = true;
         std::fprintf(stderr, "error: %s: %s\n", caseName(run).c_str(), run.error_message.c_str());
       } else {
+        if (counter(run, "others") > muchOfOthers)
+          std::fprintf(stderr, "note: %s with %.0f threads: other programs took %.0f %% of a CPU meanwhile\n",
+                       caseName(run).c_str(), counter(run, "threads"), 100 * counter(run, "others"));
         if (table)
           printRow(run);
         if (table && counter(run, "grid") > 0 && !std::isnan(counter(run, "ratio")))
@@ -97,6 +100,7 @@ public:
 
 private:
   static constexpr int peerWidth = 11;
+  static constexpr double muchOfOthers = 0.1; // of a CPU, beyond which a row is not to be trusted
 
   static void printCells(const std::string &name, int threads, const std::string &unit, const std::string &ours,
                          const std::vector<std::string> &peers, const std::string &ratio, const std::string &limit) {
