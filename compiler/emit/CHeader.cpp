@@ -110,7 +110,8 @@ extern "C" {{
 
 typedef struct {0}_t {0}_t;
 
-/* Makes a model without weights. allocator null: the C library's; it is copied, what it points to must outlive the model. */
+/* Makes a model without weights. allocator null: the C library's, and large pages of the system for
+ * the weights. It is copied; what it points to must outlive the model. */
 kiln_status_t {0}_create(const kiln_allocator_t *allocator, {0}_t **model, kiln_error_t *error);
 
 /* Checks the whole safetensors file against the weight table, then packs every weight once. A model whose weights are bound

@@ -91,9 +91,9 @@ static kiln_status_t check_file(const kiln_model_t *model, const kiln_safetensor
   return KILN_OK;
 }
 
+/* Into memory that is zero, since padding must be. */
 static void pack_file(const kiln_model_t *model, const kiln_safetensors_t *file, char *packed) {
   kiln_name_t name;
-  memset(packed, 0, (size_t)model->variant->packed_bytes);
   for (uint32_t i = 0; i < model->descriptor->weight_count; ++i) {
     const kiln_weight_t *weight = &model->descriptor->weights[i];
     const kiln_placement_t *placement = &model->variant->placements[i];
@@ -108,7 +108,8 @@ static void pack_file(const kiln_model_t *model, const kiln_safetensors_t *file,
 
 kiln_status_t kiln_bind_weights_from_memory(kiln_model_t *model, const void *image, size_t bytes, kiln_error_t *error) {
   kiln_safetensors_t file;
-  void *packed = NULL;
+  char *packed;
+  bool is_mapped;
   kiln_status_t status;
   if (!model || !image)
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_weights_from_memory requires %s, got null",
@@ -116,12 +117,11 @@ kiln_status_t kiln_bind_weights_from_memory(kiln_model_t *model, const void *ima
   if ((status = kiln_safetensors_open(image, bytes, &model->allocator, &file, error)))
     return status;
   if (!(status = check_file(model, &file, error)) &&
-      !(status = kiln_memory_allocate(&model->allocator, model->variant->packed_bytes, "the packed weights", &packed,
-                                      error))) {
+      !(status = kiln_packed_allocate(model, &packed, &is_mapped, error))) {
     pack_file(model, &file, packed);
-    if (model->packed)
-      model->allocator.release(model->allocator.self, model->packed);
+    kiln_packed_release(model, model->packed, model->is_mapped);
     model->packed = packed;
+    model->is_mapped = is_mapped;
     kiln_error_clear(error);
   }
   kiln_safetensors_close(&file, &model->allocator);

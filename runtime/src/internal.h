@@ -119,7 +119,8 @@ struct kiln_model_t {
   const kiln_descriptor_t *descriptor;
   const kiln_variant_t *variant;
   kiln_allocator_t allocator;
-  char *packed; /* null until weights are bound */
+  char *packed;   /* null until weights are bound */
+  bool is_mapped; /* packed is the system's memory and not the allocator's */
 };
 /* kiln_create for any descriptor and CPU. */
 kiln_status_t kiln_model_create(const kiln_descriptor_t *descriptor, const kiln_cpu_t *cpu,
@@ -127,6 +128,11 @@ kiln_status_t kiln_model_create(const kiln_descriptor_t *descriptor, const kiln_
 /* KILN_ARENA_ALIGNMENT aligned memory from the allocator; `what` is for the message. */
 kiln_status_t kiln_memory_allocate(const kiln_allocator_t *allocator, uint64_t bytes, const char *what, void **memory,
                                    kiln_error_t *error);
+/* Zeroed memory for the packed weights: the allocator's, or without one of the caller's the system's, in large pages.
+ */
+kiln_status_t kiln_packed_allocate(const kiln_model_t *model, char **packed, bool *is_mapped, kiln_error_t *error);
+/* null is fine. */
+void kiln_packed_release(const kiln_model_t *model, char *packed, bool is_mapped);
 
 #ifdef __cplusplus
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A model's life: choose the code for this CPU, hold the allocator and the packed weights, let go of them. */
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS, madvise */
 #include "internal.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 static void *allocate_default(void *self, size_t bytes, size_t alignment) {
   (void)self;
@@ -31,6 +34,42 @@ kiln_status_t kiln_memory_allocate(const kiln_allocator_t *allocator, uint64_t b
                           KILN_ARENA_ALIGNMENT);
   }
   return KILN_OK;
+}
+
+/* Fresh pages are zero already, and large ones cost a fault for 2 MiB instead of 4 KiB. */
+static char *map_pages(uint64_t bytes) {
+  void *memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED)
+    return NULL;
+#if defined(MADV_HUGEPAGE)
+  madvise(memory, (size_t)bytes, MADV_HUGEPAGE); /* a wish */
+#endif
+  return memory;
+}
+
+kiln_status_t kiln_packed_allocate(const kiln_model_t *model, char **packed, bool *is_mapped, kiln_error_t *error) {
+  uint64_t bytes = model->variant->packed_bytes;
+  void *memory;
+  kiln_status_t status;
+  *packed = NULL;
+  *is_mapped = false;
+  if (model->allocator.allocate == allocate_default && bytes > 0 && bytes <= SIZE_MAX) {
+    *packed = map_pages(bytes);
+    *is_mapped = *packed != NULL;
+  }
+  if (*is_mapped)
+    return KILN_OK;
+  if ((status = kiln_memory_allocate(&model->allocator, bytes, "the packed weights", &memory, error)))
+    return status;
+  *packed = memset(memory, 0, (size_t)bytes);
+  return KILN_OK;
+}
+
+void kiln_packed_release(const kiln_model_t *model, char *packed, bool is_mapped) {
+  if (packed && is_mapped)
+    munmap(packed, (size_t)model->variant->packed_bytes);
+  else if (packed)
+    model->allocator.release(model->allocator.self, packed);
 }
 
 kiln_status_t kiln_model_create(const kiln_descriptor_t *descriptor, const kiln_cpu_t *cpu,
@@ -65,7 +104,7 @@ kiln_status_t kiln_model_create(const kiln_descriptor_t *descriptor, const kiln_
   if ((status = kiln_memory_allocate(allocator, sizeof(kiln_model_t), "the model", &memory, error)))
     return status;
   *model = memory;
-  **model = (kiln_model_t){descriptor, &descriptor->variants[i], *allocator, NULL};
+  **model = (kiln_model_t){descriptor, &descriptor->variants[i], *allocator, NULL, false};
   return kiln_error_clear(error);
 }
 
@@ -78,7 +117,6 @@ void kiln_destroy(kiln_model_t *model) {
   if (!model)
     return;
   const kiln_allocator_t allocator = model->allocator;
-  if (model->packed)
-    allocator.release(allocator.self, model->packed);
+  kiln_packed_release(model, model->packed, model->is_mapped);
   allocator.release(allocator.self, model);
 }

@@ -144,8 +144,8 @@ typedef struct kiln_descriptor_t {
 /* Emitted by the compiler. */
 extern const kiln_descriptor_t kiln_descriptor;
 
-/* What the header of the model declares (kiln_model_t is NAME_t there). allocator null: malloc. The model borrows
- * nothing: the allocator struct is copied. */
+/* What the header of the model declares (kiln_model_t is NAME_t there). allocator null: malloc, and pages of the system
+ * for the packed weights. The model borrows nothing: the allocator struct is copied. */
 typedef struct kiln_model_t kiln_model_t;
 kiln_status_t kiln_create(const kiln_allocator_t *allocator, kiln_model_t **model, kiln_error_t *error);
 /* Checks the whole safetensors file or image against the model, then packs every weight once. On failure the model is

@@ -53,6 +53,21 @@ TEST_F(Bind, OrderAndEscapesInTheFileDoNotMatter) {
   EXPECT_EQ(packedBytes(), before);
 }
 
+// Without an allocator of the caller's the packed copy lies in pages of the system.
+TEST_F(Bind, TheAllocatorDoesNotMatter) {
+  ASSERT_EQ(bind(testWeights()), KILN_OK);
+  const std::string wanted = packedBytes();
+  kiln_model_t *plain = nullptr;
+  ASSERT_EQ(kiln_create(nullptr, &plain, nullptr), KILN_OK);
+  const std::string image = makeImage(testWeights());
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(kiln_bind_weights_from_memory(plain, image.data(), image.size(), nullptr), KILN_OK);
+    EXPECT_EQ(std::string(plain->packed, wanted.size()), wanted);
+    std::memset(plain->packed, 0xA5, wanted.size());
+  }
+  kiln_destroy(plain);
+}
+
 TEST_F(Bind, SecondBindReplacesTheFirst) {
   std::vector<Tensor> weights = testWeights();
   ASSERT_EQ(bind(weights), KILN_OK);

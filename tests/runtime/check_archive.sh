@@ -21,7 +21,7 @@ sections=$(size -A "$archive" | awk '$1 ~ /^\.(data|bss|tdata|tbss|init_array|fi
 foreign=$(nm -g --defined-only "$archive" | awk 'NF == 3 && $3 !~ /^kiln_/ { print $3 }')
 [ -z "$foreign" ] || fail "global symbols require the prefix kiln_, got $foreign"
 
-allowed="_GLOBAL_OFFSET_TABLE_ __errno_location __xpg_strerror_r aligned_alloc bcmp close free fstat memchr memcmp memcpy memset mmap
+allowed="_GLOBAL_OFFSET_TABLE_ __errno_location __xpg_strerror_r aligned_alloc bcmp close free fstat madvise memchr memcmp memcpy memset mmap
 munmap open snprintf strchr strlen strstr vsnprintf sigfillset pthread_sigmask pthread_create pthread_join
 pthread_cond_broadcast pthread_cond_destroy pthread_cond_init pthread_cond_signal pthread_cond_wait pthread_mutex_destroy
 pthread_mutex_init pthread_mutex_lock pthread_mutex_unlock clock_gettime sched_getaffinity sched_getcpu sched_setaffinity

@@ -43,7 +43,7 @@ TEST(Pack, MatchesTheDefinition) {
   int cases = 0;
   for (kiln_dtype_t dtype : dtypes)
     for (const auto &extent : extents)
-      for (uint32_t tile : {0u, 1u, 16u, 48u})
+      for (uint32_t tile : {0u, 1u, 8u, 16u, 48u, 150u})
         for (uint32_t dim : {0u, 1u})
           for (uint64_t shift : {0u, 1u, 15u, 48u, 61u}) {
             const Case c = {dtype, extent[0], extent[1], tile, dim, shift};
@@ -62,7 +62,7 @@ TEST(Pack, MatchesTheDefinition) {
             ASSERT_TRUE(packed.isFrontIntact());
             ++cases;
           }
-  EXPECT_EQ(cases, 3 * 9 * 4 * 2 * 5);
+  EXPECT_EQ(cases, 3 * 9 * 6 * 2 * 5);
 }
 
 TEST(Pack, BytesCoverWholeTiles) {

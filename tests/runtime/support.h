@@ -88,7 +88,8 @@ struct CountingAllocator {
                 return nullptr;
               ++counter->Made;
               ++counter->Alive;
-              return std::aligned_alloc(alignment, bytes);
+              void *memory = std::aligned_alloc(alignment, bytes);
+              return memory ? std::memset(memory, 0xA5, bytes) : nullptr; // nothing promises zeros
             },
             [](void *self, void *memory) {
               --static_cast<CountingAllocator *>(self)->Alive;
