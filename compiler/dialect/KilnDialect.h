@@ -45,5 +45,10 @@ inline constexpr llvm::StringLiteral kernelAttrName = "kiln.kernel";
 inline constexpr llvm::StringLiteral boundsAttrName = "kiln.bounds";
 /// On a kernel function: the tensor arguments that the result may share memory with.
 inline constexpr llvm::StringLiteral inplaceAttrName = "kiln.inplace";
+/// On a linalg.generic whose result is an exponential, to any base, of the difference of two of its inputs: their
+/// numbers.
+inline constexpr llvm::StringLiteral exponentialAttrName = "kiln.exponential";
+/// On math.exp and math.exp2: the argument is at most 0.
+inline constexpr llvm::StringLiteral nonpositiveAttrName = "kiln.nonpositive";
 
 } // namespace mlir::kiln

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // attention, over the loops of batch axes b, heads h, queries q, keys k and channels d or e:
-//   1. scores[b, h, q, k] = sum_d query[b, q, h, d] key[b, k, h, d]
-//   2. masked = scale * scores + mask, the lowest number where the key does not count
-//   3. maxima over k, weights = e^(masked - maximum), sums over k
-//   4. products[b, h, q, e] = sum_k weights[b, h, q, k] value[b, k, h, e]
-//   5. result[b, q, h, e] = products / sums
+//   1. scaled[b, h, q, d] = scale * log2(e) * query[b, q, h, d]
+//   2. scores[b, h, q, k] = sum_d scaled[b, h, q, d] key[b, k, h, d], in units in which the weights are powers of 2
+//   3. masked = scores + log2(e) * mask, the lowest number where the key does not count
+//   4. maxima over k, weights = 2^(masked - maximum), sums over k
+//   5. products[b, h, q, e] = sum_k weights[b, h, q, k] value[b, k, h, e]
+//   6. result[b, q, h, e] = products * (1 / sums)
 #include "compiler/transforms/KernelBuilder.h"
+
+#include "llvm/Support/MathExtras.h"
 
 namespace mlir::kiln {
 
 /// Far below any score, and finite: a row without a key that counts becomes the mean of the values instead of NaN.
 static constexpr double excludedScore = -3.0e38;
+/// Masks count from here on, so that a key that a mask forbids is still before one that does not count.
+static constexpr double lowestMask = -1.0e38;
 
 namespace {
 
@@ -31,12 +36,12 @@ public:
     rows.insert(rows.begin() + batchRank, constant(heads)); // b..., h, q
     queries = rows.back();
     keys = getExtents(key)[batchRank];
-    for (Value operand : {op.getQuery(), op.getKey(), op.getValue()})
+    for (Value operand : {op.getKey(), op.getValue()})
       kernel.prepareRepeatedReads(operand);
   }
 
   SmallVector<Value> run() {
-    Value masked = createMasked(createScores());
+    Value masked = createMasked(createScores(createScaled()));
     SmallVector<AffineExpr> loops = with(rows, keys);
     auto lowest =
         cast<TypedAttr>(FloatAttr::get(element, APFloat::getInf(cast<FloatType>(element).getFloatSemantics(), true)));
@@ -44,12 +49,18 @@ public:
       return SmallVector<Value>{arith::MaximumFOp::create(b, max[0], b.load(masked, b.loops()))};
     })[0];
     Value weights = kernel.createParallel(loops, element, [&](ElementBuilder &b) -> Value {
-      return b.expBelow(b.load(masked, b.loops()), b.load(maxima, rowOf(b)));
+      Value max = b.load(maxima, rowOf(b));
+      auto weight = math::Exp2Op::create(b, Value(arith::SubFOp::create(b, b.load(masked, b.loops()), max)));
+      weight->setAttr(nonpositiveAttrName, b.getUnitAttr());
+      return weight;
     });
     Value sums = kernel.createReduction(loops, batchRank + 2, zero(), [&](ElementBuilder &b, ValueRange sum) {
       return SmallVector<Value>{arith::AddFOp::create(b, sum[0], b.load(weights, b.loops()))};
     })[0];
-    return {createResult(createProducts(weights), sums)};
+    Value inverses = kernel.createParallel(rows, element, [&](ElementBuilder &b) -> Value {
+      return arith::DivFOp::create(b, b.constant(element, 1), b.load(sums, b.loops()));
+    });
+    return {createResult(createProducts(weights), inverses)};
   }
 
 private:
@@ -82,22 +93,37 @@ private:
   }
   AffineExpr keyHead(ElementBuilder &b) const { return b.loop(batchRank).floorDiv(heads / keyHeads); }
 
-  Value createScores() {
+  Value createScaled() {
+    return kernel.createParallel(
+        with(rows, constant(queryDepth)), element, [&](ElementBuilder &b) -> Value { // b..., h, q, d
+          Value x =
+              readHead(b, op.getQuery(), b.loop(batchRank + 1), b.loop(batchRank), b.loop(batchRank + 2), queryDepth);
+          return arith::MulFOp::create(b, x,
+                                       b.constant(element, op.getScale().convertToDouble() * llvm::numbers::log2e));
+        });
+  }
+
+  Value createScores(Value scaled) {
     SmallVector<AffineExpr> loops = with(with(rows, keys), constant(queryDepth)); // b..., h, q, k, d
     return kernel.createReduction(loops, batchRank + 3, zero(), [&](ElementBuilder &b, ValueRange sum) {
-      AffineExpr h = b.loop(batchRank), q = b.loop(batchRank + 1), k = b.loop(batchRank + 2), d = b.loop(batchRank + 3);
-      Value x = readHead(b, op.getQuery(), q, h, d, queryDepth);
-      Value y = readHead(b, op.getKey(), k, keyHead(b), d, queryDepth);
+      AffineExpr k = b.loop(batchRank + 2), d = b.loop(batchRank + 3);
+      Coordinates at = b.loops();
+      at.erase(at.begin() + batchRank + 2);
+      Value x = b.load(scaled, at), y = readHead(b, op.getKey(), k, keyHead(b), d, queryDepth);
       return SmallVector<Value>{arith::AddFOp::create(b, sum[0], Value(arith::MulFOp::create(b, x, y)))};
     })[0];
   }
 
   Value createMasked(Value scores) {
+    if (!op.getMask() && !op.getCausal() && !op.getLengths())
+      return scores;
     return kernel.createParallel(with(rows, keys), element, [&](ElementBuilder &b) {
-      Value score =
-          arith::MulFOp::create(b, b.load(scores, b.loops()), b.constant(element, op.getScale().convertToDouble()));
-      if (op.getMask())
-        score = arith::AddFOp::create(b, score, readMask(b));
+      Value score = b.load(scores, b.loops());
+      if (op.getMask()) {
+        Value mask = arith::MaximumFOp::create(b, readMask(b), b.constant(element, lowestMask));
+        mask = arith::MulFOp::create(b, mask, b.constant(element, llvm::numbers::log2e));
+        score = arith::AddFOp::create(b, score, mask);
+      }
       if (Value counts = createCounts(b))
         score = arith::SelectOp::create(b, counts, score, b.constant(element, excludedScore));
       return score;
@@ -148,16 +174,16 @@ private:
     })[0];
   }
 
-  Value createResult(Value products, Value sums) {
+  Value createResult(Value products, Value inverses) {
     SmallVector<AffineExpr> loops = llvm::to_vector(ArrayRef(rows).take_front(batchRank));
     loops.append({queries, constant(heads), constant(valueDepth)});
     return kernel.createParallel(loops, element, [&](ElementBuilder &b) -> Value {
       Coordinates row = batch(b);
       row.push_back(b.loop(batchRank + 1));
       row.push_back(b.loop(batchRank));
-      Value sum = b.load(sums, row);
+      Value inverse = b.load(inverses, row);
       row.push_back(b.loop(batchRank + 2));
-      return arith::DivFOp::create(b, b.load(products, row), sum);
+      return arith::MulFOp::create(b, b.load(products, row), inverse);
     });
   }
 

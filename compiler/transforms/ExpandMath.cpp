@@ -5,17 +5,21 @@
 // largest ones measured in f32 against libm in f64 over dense samples (tests/targets/math_test.cpp).
 //
 //   exp    3e-7 relative; 0 below -87, +infinity where it overflows        exp2   3e-7 relative; 0 below -125
-//          with kiln.nonpositive, for arguments that are never above 0: 3e-7 + 1e-7 |x| relative, with fewer steps
+//          with kiln.nonpositive, for arguments that are never above 0: 3e-7 + 1e-7 |x| relative, with fewer steps;
+//          exp2 with that: 3e-7 relative, with fewer steps
 //   log    2e-7 relative or absolute; log(0) = -infinity                   log1p  2e-7 relative
 //   tanh   4e-7 relative; +-1 beyond 9                                     erf    5e-7 relative; +-1 beyond 3.6
 //   sin, cos  1e-7 absolute up to 1e4, growing with the argument beyond
 //
 // NaN goes through all of them. Subtractions that must not be contracted or reassociated carry the attribute
-// kiln.strict.
+// kiln.strict. An op whose result is an exponential of the difference of two inputs is marked by kiln.exponential
+// before that can no longer be seen.
 #include "compiler/transforms/Passes.h"
 
+#include "compiler/dialect/KilnDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Pass/Pass.h"
@@ -54,6 +58,15 @@ public:
   Value exp2(Value x) {
     Rounded n = round(atMost(x, 129.0));
     return zeroFrom(x, 0xc2fa0000, mul(twicePowerOfTwo(strictSub(x, n.number)), n.halfPower));
+  }
+
+  Value exp2OfNonpositive(Value x) {
+    // What underflows is chosen by one comparison, which is false for NaN.
+    Rounded n = round(x);
+    Value power = mul(twicePowerOfTwo(strictSub(x, n.number)), n.halfPower);
+    auto isTiny = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x, constant(-125.0));
+    isTiny->setAttr("kiln.strict", b.getUnitAttr());
+    return toFloat(select(isTiny, integer(0), toBits(power)));
   }
 
   Value log(Value x) {
@@ -204,8 +217,24 @@ private:
   ImplicitLocOpBuilder b;
 };
 
+/// Marks an op that yields the exponential of the difference of two of its inputs.
+void markExponential(linalg::GenericOp op) {
+  Operation *exponential = op.getBlock()->getTerminator()->getOperand(0).getDefiningOp();
+  if (!isa_and_nonnull<math::ExpOp, math::Exp2Op>(exponential))
+    return;
+  auto difference = exponential->getOperand(0).getDefiningOp<arith::SubFOp>();
+  if (!difference)
+    return;
+  auto minuend = dyn_cast<BlockArgument>(difference.getLhs()),
+       subtrahend = dyn_cast<BlockArgument>(difference.getRhs());
+  if (minuend && subtrahend && minuend.getOwner() == op.getBlock() && subtrahend.getOwner() == op.getBlock())
+    op->setAttr(exponentialAttrName,
+                DenseI64ArrayAttr::get(op.getContext(), {minuend.getArgNumber(), subtrahend.getArgNumber()}));
+}
+
 class ExpandMath : public impl::ExpandMathBase<ExpandMath> {
   void runOnOperation() override {
+    getOperation().walk(markExponential);
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
       if (isa_and_nonnull<math::MathDialect>(op->getDialect()) && op->getNumResults() == 1 &&
@@ -218,9 +247,11 @@ class ExpandMath : public impl::ExpandMathBase<ExpandMath> {
       Value x = op->getOperand(0);
       Value result = llvm::TypeSwitch<Operation *, Value>(op)
                          .Case([&](math::ExpOp) {
-                           return op->hasAttr("kiln.nonpositive") ? expander.expOfNonpositive(x) : expander.exp(x);
+                           return op->hasAttr(nonpositiveAttrName) ? expander.expOfNonpositive(x) : expander.exp(x);
                          })
-                         .Case([&](math::Exp2Op) { return expander.exp2(x); })
+                         .Case([&](math::Exp2Op) {
+                           return op->hasAttr(nonpositiveAttrName) ? expander.exp2OfNonpositive(x) : expander.exp2(x);
+                         })
                          .Case([&](math::LogOp) { return expander.log(x); })
                          .Case([&](math::Log1pOp) { return expander.log1p(x); })
                          .Case([&](math::TanhOp) { return expander.tanh(x); })

@@ -270,7 +270,7 @@ Value ElementBuilder::load(Value tensor, ArrayRef<Coordinate> at) {
 
 Value ElementBuilder::expBelow(Value x, Value max) {
   auto exp = math::ExpOp::create(*this, Value(arith::SubFOp::create(*this, x, max)));
-  exp->setAttr("kiln.nonpositive", getUnitAttr());
+  exp->setAttr(nonpositiveAttrName, getUnitAttr());
   return exp;
 }
 

@@ -198,8 +198,9 @@ static Expr translateOp(Operation *op, const Exprs &x) {
 
 Expr translateScalarOp(Operation *op, const Exprs &operands) {
   Expr result = translateOp(op, operands);
-  return result.defined() && result.type().is_float() && op->hasAttr("kiln.strict") ? Halide::strict_float(result)
-                                                                                    : result;
+  bool isStrict =
+      result.defined() && op->hasAttr("kiln.strict") && (result.type().is_float() || isa<arith::CmpFOp>(op));
+  return isStrict ? Halide::strict_float(result) : result;
 }
 
 } // namespace kiln::halide

@@ -234,25 +234,30 @@ Exprs Translator::loopVariables(linalg::GenericOp op, const Halide::RDom &domain
 }
 
 Exprs Translator::body(linalg::GenericOp op, const Exprs &loops, Operands operands) {
+  return evaluate(op, op.getBlock()->getTerminator()->getOperands(), loops, operands);
+}
+
+Exprs Translator::evaluate(linalg::GenericOp op, ValueRange wanted, const Exprs &loops, Operands operands) {
   llvm::DenseMap<Value, Expr> local;
+  auto lookup = [&](Value value) {
+    Expr known = local.lookup(value);
+    return known.defined() ? known : scalar(value);
+  };
   Block *block = op.getBlock();
   for (BlockArgument argument : block->getArguments())
     if (!argument.use_empty())
       local[argument] = operands(argument.getArgNumber());
-  for (Operation &inner : *block) {
+  for (Operation &inner : block->without_terminator()) {
     Exprs values;
     unsigned scalarOperands = isa<tensor::ExtractOp>(inner) ? 1 : 0;
     for (Value value : llvm::drop_begin(inner.getOperands(), scalarOperands)) {
-      Expr known = local.lookup(value);
-      values.push_back(known.defined() ? known : scalar(value));
+      values.push_back(lookup(value));
       if (!values.back().defined()) {
         inner.emitError() << "the halide target cannot translate operand " << values.size() - 1 + scalarOperands
                           << " of op '" << inner.getName() << "'";
         return {};
       }
     }
-    if (isa<linalg::YieldOp>(inner))
-      return values;
     Expr result;
     if (auto index = dyn_cast<linalg::IndexOp>(inner))
       result = loops[index.getDim()];
@@ -269,7 +274,15 @@ Exprs Translator::body(linalg::GenericOp op, const Exprs &loops, Operands operan
     }
     local[inner.getResult(0)] = result;
   }
-  return {};
+  Exprs results;
+  for (Value value : wanted) {
+    results.push_back(lookup(value));
+    if (!results.back().defined()) {
+      op.emitError() << "the halide target cannot translate a value of op '" << op.getOperationName() << "'";
+      return {};
+    }
+  }
+  return results;
 }
 
 //===- Ops ---------------------------------------------------------------===//

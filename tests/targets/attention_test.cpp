@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention kernels against a loop in f64: lengths around the tiles, odd head sizes, fewer keys than queries and more,
-// causal and additive masks, padding lengths, shared key heads.
+// causal and additive masks, padding lengths, shared key heads, several blocks of keys, the ends of every parameter;
+// what need not be computed is not.
 #include "Harness.h"
 #include "KernelText.h"
 #include <cmath>
@@ -13,7 +14,8 @@ namespace {
 struct Shape {
   int heads = 2, keyHeads = 2, depth = 64, bound = 130;
   bool isCausal = false, hasMask = false, hasLengths = false;
-  bool isCross = false; // keys have a symbol of their own
+  bool isCross = false;  // keys have a symbol of their own
+  bool isOffset = false; // the last query sees the last key, if causal; otherwise query i key i
 };
 
 std::string str(int n) { return std::to_string(n); }
@@ -52,9 +54,10 @@ std::string kernelText(const Shape &s) {
     inputs.push_back(mask);
   }
   if (s.isCausal) {
-    body += "%i = linalg.index 2 : index\n%j = linalg.index 3 : index\n%c = arith.cmpi sle, %j, %i : index\n%t2 = "
-            "arith.select %c, " +
-            last + ", %low : f32\n";
+    body += "%i0 = linalg.index 2 : index\n%j = linalg.index 3 : index\n";
+    body += s.isOffset ? "%more = arith.subi %s1, %s0 : index\n%i = arith.addi %i0, %more : index\n"
+                       : "%zero = arith.constant 0 : index\n%i = arith.addi %i0, %zero : index\n";
+    body += "%c = arith.cmpi sle, %j, %i : index\n%t2 = arith.select %c, " + last + ", %low : f32\n";
     last = "%t2";
   }
   if (s.hasLengths) {
@@ -80,16 +83,22 @@ std::string kernelText(const Shape &s) {
   return k.finish({result});
 }
 
-void check(Kernel &kernel, const Shape &s, int64_t queries, int64_t keys) {
+/// `mostKeys` bounds the lengths; keys and values from `firstNan` on are NaN.
+void check(Kernel &kernel, const Shape &s, int64_t queries, int64_t keys, int64_t mostKeys = INT32_MAX,
+           int64_t firstNan = INT32_MAX) {
   SCOPED_TRACE("queries " + str(queries) + " keys " + str(keys));
   int64_t batch = 3, depth = s.depth, width = s.heads * depth, keyWidth = s.keyHeads * depth;
   Tensor q = randomTensor({batch, queries, width}), k = randomTensor({batch, keys, keyWidth}),
          v = randomTensor({batch, keys, keyWidth});
-  Tensor mask = randomTensor({queries, keys}), lengths = randomIntegers({batch}, 1, keys + 1);
+  Tensor mask = randomTensor({queries, keys}), lengths = randomIntegers({batch}, 1, int(std::min(keys, mostKeys)) + 1);
   for (int64_t i = 0; i < queries; ++i)
     for (int64_t j = 1; j < keys; j += 3)
       mask.at({i, j}) = -std::numeric_limits<double>::infinity();
   std::vector<Tensor> inputs{q, k, v};
+  for (int64_t b = 0; b < batch; ++b)
+    for (int64_t j = firstNan; j < keys; ++j)
+      for (int64_t d = 0; d < keyWidth; ++d)
+        inputs[1].at({b, j, d}) = inputs[2].at({b, j, d}) = NAN;
   if (s.hasMask)
     inputs.push_back(mask);
   if (s.hasLengths)
@@ -111,7 +120,7 @@ void check(Kernel &kernel, const Shape &s, int64_t queries, int64_t keys) {
           for (int64_t d = 0; d < depth; ++d)
             dot += q.at({b, i, h * depth + d}) * k.at({b, j, kh * depth + d});
           score[j] = dot / std::sqrt(double(depth)) + (s.hasMask ? mask.at({i, j}) : 0);
-          if ((s.isCausal && j > i) || (s.hasLengths && j >= lengths.at({b})))
+          if ((s.isCausal && j > i + (s.isOffset ? keys - queries : 0)) || (s.hasLengths && j >= lengths.at({b})))
             score[j] = -INFINITY;
           largest = std::max(largest, score[j]);
         }
@@ -140,7 +149,7 @@ TEST_P(AttentionKernel, Lengths) {
 }
 
 TEST_P(AttentionKernel, HeadSizes) {
-  for (int depth : {1, 5, 32, 48, 64, 80, 128}) {
+  for (int depth : {1, 5, 32, 33, 48, 64, 80, 127, 128}) {
     SCOPED_TRACE("depth " + str(depth));
     Shape s;
     s.depth = depth;
@@ -172,6 +181,108 @@ TEST_P(AttentionKernel, OtherKeys) {
   Kernel kernel(kernelText(s), GetParam());
   for (auto [queries, keys] : {std::pair(1, 1), {1, 130}, {130, 1}, {7, 64}, {24, 65}, {100, 3}})
     check(kernel, s, queries, keys);
+}
+
+TEST_P(AttentionKernel, BlocksOfKeys) {
+  const SchedulePoint point{{"key_block", 64}};
+  for (int kind = 0; kind < 8; ++kind) {
+    SCOPED_TRACE("kind " + str(kind));
+    Shape s;
+    s.bound = 700;
+    s.depth = kind & 1 ? 33 : 32;
+    s.isCross = s.isOffset = true;
+    s.isCausal = kind & 1;
+    s.hasMask = kind & 2;
+    s.hasLengths = kind & 4;
+    Kernel kernel(kernelText(s), GetParam(), &point);
+    EXPECT_EQ(kernel.object().strategy, "attention");
+    for (auto [queries, keys] : {std::pair(1, 1), {1, 700}, {3, 64}, {7, 65}, {65, 129}, {130, 191}, {100, 320}})
+      check(kernel, s, queries, keys);
+  }
+}
+
+TEST_P(AttentionKernel, LongSequences) {
+  Shape s;
+  s.bound = 1500;
+  s.heads = s.keyHeads = 1;
+  s.depth = 16;
+  for (bool isCausal : {false, true}) {
+    s.isCausal = isCausal;
+    Kernel kernel(kernelText(s), GetParam());
+    check(kernel, s, 1301, 1301);
+  }
+}
+
+TEST_P(AttentionKernel, EndsOfEveryParameter) {
+  Shape s;
+  s.bound = 300;
+  s.depth = 40;
+  s.isCausal = s.hasLengths = true;
+  const std::string text = kernelText(s);
+  for (const TuningParameter &parameter : describe(text, GetParam()).space)
+    for (int64_t value : {parameter.values.front(), parameter.values.back()}) {
+      SchedulePoint point{{"key_block", 64}};
+      point[parameter.key] = value;
+      SCOPED_TRACE(toString(point));
+      Kernel kernel(text, GetParam(), &point);
+      for (int64_t t : {1, 67, 130})
+        check(kernel, s, t, t);
+    }
+}
+
+// The keys beyond the diagonal, and beyond a sequence's length, do not even have to be numbers.
+TEST_P(AttentionKernel, SkipsWhatDoesNotCount) {
+  for (int64_t keyBlock : {64, 1024}) {
+    const SchedulePoint point{{"key_block", keyBlock}};
+    Shape s;
+    s.bound = 600;
+    s.isCross = s.isCausal = true;
+    {
+      Kernel kernel(kernelText(s), GetParam(), &point);
+      check(kernel, s, 10, 300, INT32_MAX, 10);
+      check(kernel, s, 100, 600, INT32_MAX, 100);
+    }
+    s.isCausal = false;
+    s.hasLengths = true;
+    Kernel kernel(kernelText(s), GetParam(), &point);
+    check(kernel, s, 70, 600, 129, 129);
+  }
+}
+
+// Without a key that counts all keys have the same weight.
+TEST_P(AttentionKernel, NothingCounts) {
+  const SchedulePoint point{{"key_block", 64}};
+  Shape s;
+  s.hasLengths = true;
+  Kernel kernel(kernelText(s), GetParam(), &point);
+  const int64_t t = 130, width = s.heads * s.depth;
+  Tensor q = randomTensor({3, t, width}), k = randomTensor({3, t, width}), v = randomTensor({3, t, width});
+  Tensor actual = kernel.run({t}, {q, k, v, Tensor::zeros({3})})[0], expected = Tensor::zeros({3, t, s.heads, s.depth});
+  for (int64_t b = 0; b < 3; ++b)
+    for (int64_t h = 0; h < s.heads; ++h)
+      for (int64_t d = 0; d < s.depth; ++d) {
+        double mean = 0;
+        for (int64_t j = 0; j < t; ++j)
+          mean += v.at({b, j, h * s.depth + d}) / double(t);
+        for (int64_t i = 0; i < t; ++i)
+          expected.at({b, i, h, d}) = mean;
+      }
+  expectClose(actual, expected);
+}
+
+// Scratch grows with the number of keys, not with its square.
+TEST(AttentionScratch, GrowsWithTheLength) {
+  for (bool isCausal : {false, true}) {
+    auto bytes = [&](int bound) {
+      Shape s;
+      s.bound = bound;
+      s.isCausal = isCausal;
+      return Kernel(kernelText(s), "x86-64-v3").object().scratchBytes;
+    };
+    int64_t some = bytes(4096), many = bytes(32768);
+    EXPECT_LE(many, 8 * some);
+    EXPECT_LE(many, 32768 * 512);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, AttentionKernel, ::testing::ValuesIn(runnableTargets()),

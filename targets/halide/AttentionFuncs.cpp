@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// 1. The block's queries are packed [depth][queries], so that the lanes of a vector are queries. Keys and values are
+//    read where they are: an element of a key is broadcast, the channels of a value are lanes.
+// 2. For each block of keys: scores, maxima, weights, sums, products. Loops over keys end where no query of the block
+//    has a key that counts.
+// 3. The products and sums of the blocks of keys are added with the factors e^(maximum of the block - maximum).
+//
+// Queries and keys beyond the last one repeat it; arguments read between are clamped.
+#include "targets/halide/AttentionFuncs.h"
+
+namespace kiln::halide {
+
+using namespace mlir;
+using Halide::Expr;
+using Halide::Func;
+using Halide::RDom;
+using Halide::Var;
+
+/// Maxima start here: finite, so that a block of keys whose scores are all -infinity has weights of 0.
+static constexpr float lowest = -3.402823466e38f;
+
+/// Values of the op's loops, given those of its result's dimensions; reduction loops are undefined.
+static Exprs loopsAt(linalg::GenericOp op, const Exprs &innermostFirst) {
+  Exprs loops(op.getNumLoops());
+  AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  for (unsigned i = 0; i < map.getNumResults(); ++i)
+    loops[map.getDimPosition(i)] = innermostFirst[map.getNumResults() - 1 - i];
+  return loops;
+}
+
+AttentionFuncs::AttentionFuncs(AttentionMatch match, AttentionSizes sizes, Translator &translator)
+    : match(std::move(match)), sizes(sizes), translator(translator) {
+  rank = cast<RankedTensorType>(linalg::GenericOp(this->match.scores.op).getResult(0).getType()).getRank();
+}
+
+/// `inner`, then the outer dimensions, the innermost of which is dimension `firstOuter`.
+std::vector<Var> AttentionFuncs::vars(std::vector<Var> inner, unsigned firstOuter) const {
+  for (unsigned i = 0; i + 2 < rank; ++i)
+    inner.push_back(dimensionVar(firstOuter + i));
+  return inner;
+}
+
+Exprs AttentionFuncs::at(Exprs inner, unsigned firstOuter) const {
+  for (unsigned i = 0; i + 2 < rank; ++i)
+    inner.push_back(dimensionVar(firstOuter + i));
+  return inner;
+}
+
+Func AttentionFuncs::start(const char *name, const std::vector<Var> &vars, const Expr &value) {
+  Func func(translator.name(name));
+  func(vars) = value;
+  return func;
+}
+
+/// Makes the domain [0, count) within [0, extent); its index, which Halide may take to be below the count.
+Expr AttentionFuncs::domainUpTo(RDom &domain, const Expr &count, const Expr &extent, const char *name) {
+  domain = RDom(0, extent, translator.name(name));
+  domain.where(domain.x < count);
+  return Halide::unsafe_promise_clamped(domain.x, 0, count - 1);
+}
+
+bool AttentionFuncs::build() {
+  if (product.defined())
+    return true;
+  linalg::GenericOp op = match.scores.op;
+  queryCount = translator.loopExtent(op, *match.scores.m);
+  keyCount = translator.loopExtent(op, match.scores.n);
+  buildQueries();
+  return buildScores() && buildWeights() && buildProducts() && buildMerge();
+}
+
+/// A square of n x n numbers in the order of its rows is transposed by interleaving the halves of that order log2(n)
+/// times: each time rotates the bits of a number's place by one, and n times half of them.
+void AttentionFuncs::buildQueries() {
+  const Contraction &shape = match.scores;
+  int size = sizes.transposed;
+  auto read = [&](const Expr &query, const Expr &depth) {
+    Exprs loops = loopsAt(shape.op, at({0, Halide::min(query, queryCount - 1)}));
+    loops[shape.reduction[0]] = depth;
+    return translator.readOperand(shape.op, shape.a, loops);
+  };
+  if (!size) {
+    packedQuery = start("packed_query", vars({query, depth}), read(query, depth));
+    return;
+  }
+  auto square = [&](const Expr &lane, const Expr &row) { return at({lane, row, depthSquare, querySquare}); };
+  std::vector<Var> squareVars = vars({lane, row, depthSquare, querySquare});
+  turns.push_back(start("queries", squareVars, read(querySquare * size + row, depthSquare * size + lane)));
+  for (int done = 1; done < size; done *= 2) {
+    Func last = turns.back();
+    auto from = [&](const Expr &row) -> Expr {
+      return done == 1 ? last(square(lane / 2, row)) : last(square(row % 2 * size + lane / 2, row / 2));
+    };
+    turns.push_back(start("turned", squareVars, Halide::select(lane % 2 == 0, from(row), from(row + size / 2))));
+  }
+  Expr inRow = depth % 2 * size + query % size;
+  packedQuery = start("packed_query", vars({query, depth}),
+                      turns.back()(at({inRow, depth % size / 2, depth / size, query / size})));
+}
+
+bool AttentionFuncs::buildScores() {
+  const Contraction &shape = match.scores;
+  linalg::GenericOp op = shape.op, masked = match.masked;
+  Expr lastKey = keyCount - 1, atKey = block * sizes.blockKeys + key;
+  depthDomain = RDom(0, translator.loopExtent(op, shape.reduction[0]), translator.name("depth"));
+
+  scoreTile = start("score_tile", vars({query, key, block}), 0.0f);
+  Expr score = scoreTile(at({query, key, block}));
+  Exprs loops = loopsAt(op, at({Halide::min(atKey, lastKey), query}));
+  loops[shape.reduction[0]] = depthDomain.x;
+  Exprs values = translator.body(op, loops, [&](unsigned number) -> Expr {
+    if (number == shape.a)
+      return packedQuery(at({query, depthDomain.x}));
+    return number == shape.b ? translator.readOperand(op, number, loops) : score;
+  });
+  if (values.empty())
+    return false;
+  scoreTile(at({query, key, block})) = values[0];
+
+  if (masked) {
+    loops = loopsAt(masked, at({atKey, query}));
+    values = translator.body(masked, loops, [&](unsigned number) {
+      return number == match.maskedScore ? score : translator.readOperand(masked, number, loops);
+    });
+    if (values.empty())
+      return false;
+    score = values[0];
+  }
+  scores = start("scores", vars({query, key, block}), score);
+  return true;
+}
+
+/// How many keys count for the query, as far as the limits say.
+Expr AttentionFuncs::smallestLimit(const Expr &query, unsigned firstOuter) {
+  linalg::GenericOp masked = match.masked;
+  SmallVector<Value> wanted;
+  for (const KeyLimit &limit : match.limits)
+    wanted.push_back(limit.value);
+  Exprs loops = loopsAt(masked, at({0, query}, firstOuter));
+  Exprs values = translator.evaluate(masked, wanted, loops, [&](unsigned number) {
+    return number == match.maskedScore ? Expr(0.0f) : translator.readOperand(masked, number, loops);
+  });
+  Expr result = keyCount;
+  for (auto [limit, value] : llvm::zip(match.limits, values))
+    result = Halide::min(result, limit.isInclusive ? value + 1 : value);
+  return result;
+}
+
+/// The number of keys that the block of queries with this one needs. The last query of the block has the highest limit.
+/// If none counts for the first one, all of them have the same weight there.
+Expr AttentionFuncs::neededKeys(const Expr &query, unsigned firstOuter) {
+  if (match.limits.empty())
+    return keyCount;
+  Expr first = query / sizes.blockQueries * sizes.blockQueries;
+  Expr last = Halide::min(first + sizes.blockQueries, queryCount) - 1;
+  return Halide::max(smallestLimit(last, firstOuter),
+                     Halide::clamp(1 - smallestLimit(first, firstOuter), 0, 1) * keyCount);
+}
+
+/// What the op of the weights makes of a score and a maximum.
+Expr AttentionFuncs::weight(const Expr &score, const Expr &maximum) {
+  Exprs values = translator.body(match.weights, Exprs(rank, Expr(0)), [&](unsigned number) {
+    return number == match.weightScore ? score : number == match.weightMaximum ? maximum : Expr(0.0f);
+  });
+  return values.empty() ? Expr() : values[0];
+}
+
+bool AttentionFuncs::buildWeights() {
+  Expr count = neededKeys(query, 2), extent = keyCount;
+  if (sizes.hasKeyBlocks) {
+    count = Halide::clamp(count - block * sizes.blockKeys, 0, sizes.blockKeys);
+    extent = sizes.blockKeys;
+  }
+  Expr index = domainUpTo(maxDomain, count, extent, "max_keys");
+  maxima = start("maxima", vars({query, block}), lowest);
+  Expr score = scores(at({query, index, block})), maximum = maxima(at({query, block}));
+  maxima(at({query, block})) = Halide::max(maximum, score);
+
+  Expr value = weight(scores(at({query, key, block})), maximum);
+  if (!value.defined())
+    return false;
+  weights = start("weights", vars({query, key, block}), value);
+
+  index = domainUpTo(sumDomain, count, extent, "sum_keys");
+  sums = start("sums", vars({query, block}), 0.0f);
+  sums(at({query, block})) += weights(at({query, index, block}));
+  productIndex = domainUpTo(productDomain, count, extent, "keys");
+  return true;
+}
+
+bool AttentionFuncs::buildProducts() {
+  const Contraction &shape = match.products;
+  linalg::GenericOp op = shape.op;
+  auto loops = [&](const Expr &key) {
+    Exprs result = loopsAt(op, at({channel, query}));
+    result[shape.reduction[0]] = block * sizes.blockKeys + key;
+    return result;
+  };
+  if (sizes.packsValues)
+    packedValues = start("packed_values", vars({channel, key, block}), translator.readOperand(op, shape.b, loops(key)));
+  productTile = start("product_tile", vars({channel, query, block}), 0.0f);
+  Expr accumulator = productTile(at({channel, query, block}));
+  // Packed rows have room for the channels of full tiles; what is beyond the last one is not used.
+  Expr last = translator.loopExtent(op, shape.n) - 1, within = Halide::unsafe_promise_clamped(channel, 0, last);
+  Exprs values = translator.body(op, loops(productIndex), [&](unsigned number) -> Expr {
+    if (number == shape.a)
+      return weights(at({query, productIndex, block}));
+    if (number != shape.b)
+      return accumulator;
+    return sizes.packsValues ? Expr(packedValues(at({within, productIndex, block})))
+                             : translator.readOperand(op, number, loops(productIndex));
+  });
+  if (values.empty())
+    return false;
+  productTile(at({channel, query, block})) = values[0];
+  return true;
+}
+
+bool AttentionFuncs::buildMerge() {
+  Var d0 = dimensionVar(0), d1 = dimensionVar(1);
+  if (!sizes.hasKeyBlocks) {
+    sum = start("sum", vars({d0}, 1), sums(at({d0, 0}, 1)));
+    product = start("product", vars({d0, d1}), productTile(at({d0, d1, 0})));
+    return true;
+  }
+  partial = start("partial", vars({channel, query, block}), productTile(at({channel, query, block})));
+  statistics = Func(translator.name("statistics"));
+  statistics(vars({query, block})) = Halide::Tuple(maxima(at({query, block})), sums(at({query, block})));
+
+  Expr extent = (keyCount + sizes.blockKeys - 1) / sizes.blockKeys;
+  auto domain = [&](RDom &domain, const Expr &query, unsigned firstOuter, const char *name) {
+    Expr count = (neededKeys(query, firstOuter) + sizes.blockKeys - 1) / sizes.blockKeys;
+    return domainUpTo(domain, count, extent, name);
+  };
+  Expr index = domain(mergedMaxDomain, query, 2, "max_blocks");
+  maximum = start("maximum", vars({query}), lowest);
+  maximum(at({query})) = Halide::max(maximum(at({query})), statistics(at({query, index}))[0]);
+
+  Expr value = weight(statistics(at({query, block}))[0], maximum(at({query})));
+  if (!value.defined())
+    return false;
+  factor = start("factor", vars({query, block}), value);
+
+  index = domain(mergedSumDomain, d0, 1, "sum_blocks");
+  sum = start("sum", vars({d0}, 1), 0.0f);
+  sum(at({d0}, 1)) += factor(at({d0, index}, 1)) * statistics(at({d0, index}, 1))[1];
+
+  index = domain(mergedProductDomain, d1, 2, "blocks");
+  product = start("product", vars({d0, d1}), 0.0f);
+  product(at({d0, d1})) += factor(at({d1, index})) * partial(at({d0, d1, index}));
+  return true;
+}
+
+} // namespace kiln::halide

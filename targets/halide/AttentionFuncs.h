@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The Funcs of an attention kernel by blocks of queries and of keys, unscheduled. Their dimensions are those named
+// here, innermost first, and then the outer ones of the scores (heads, batch) under the translator's names.
+#pragma once
+
+#include "targets/halide/AttentionMatch.h"
+#include "targets/halide/Translate.h"
+
+namespace kiln::halide {
+
+struct AttentionSizes {
+  int blockQueries = 0;      // queries of a block, which a loop over keys is limited by
+  int blockKeys = 0;         // keys of a block, if there are several
+  bool hasKeyBlocks = false; // whether the keys are in several blocks
+  bool packsValues = false;  // whether a block of values is copied to rows of padded length
+  int transposed = 0;        // queries are packed by transposing squares of that size, a power of 2; 0: one by one
+};
+
+class AttentionFuncs {
+public:
+  AttentionFuncs(AttentionMatch match, AttentionSizes sizes, Translator &translator);
+
+  /// Once, when the first of the two ops that they replace is reached. False after a diagnostic.
+  bool build();
+
+  const AttentionMatch match;
+  const AttentionSizes sizes;
+  unsigned rank; // of the scores
+  Halide::Var channel{"channel"}, query{"query"}, key{"key"}, block{"key_block"}, depth{"depth"};
+
+  /// Before packedQuery: rows of a square as they are (lane, row, square of depths, square of queries), and then with
+  /// the halves of their number interleaved once, twice and so on (twice as many lanes, half as many rows).
+  std::vector<Halide::Func> turns;
+  Halide::Var lane{"lane"}, row{"row"}, depthSquare{"depth_square"}, querySquare{"query_square"};
+  Halide::Func packedQuery;  // query, depth
+  Halide::Func scoreTile;    // query, key, block
+  Halide::Func scores;       // query, key, block: masked
+  Halide::Func maxima;       // query, block
+  Halide::Func weights;      // query, key, block
+  Halide::Func sums;         // query, block
+  Halide::Func packedValues; // channel, key, block
+  Halide::Func productTile;  // channel, query, block
+  Halide::Func partial;      // channel, query, block: the product
+  Halide::Func statistics;   // query, block: maximum and sum
+  Halide::Func maximum;      // query
+  Halide::Func factor;       // query, block
+  Halide::Func sum;          // as the op has it: d0 the query
+  Halide::Func product;      // as the op has it: d0 the channel, d1 the query
+  Halide::RDom depthDomain, maxDomain, sumDomain, productDomain, mergedMaxDomain, mergedSumDomain, mergedProductDomain;
+
+private:
+  std::vector<Halide::Var> vars(std::vector<Halide::Var> inner, unsigned firstOuter = 2) const;
+  Exprs at(Exprs inner, unsigned firstOuter = 2) const;
+  Halide::Func start(const char *name, const std::vector<Halide::Var> &vars, const Halide::Expr &value);
+  Halide::Expr domainUpTo(Halide::RDom &domain, const Halide::Expr &count, const Halide::Expr &extent,
+                          const char *name);
+  Halide::Expr neededKeys(const Halide::Expr &query, unsigned firstOuter);
+  Halide::Expr smallestLimit(const Halide::Expr &query, unsigned firstOuter);
+  Halide::Expr weight(const Halide::Expr &score, const Halide::Expr &maximum);
+  void buildQueries();
+  bool buildScores();
+  bool buildWeights();
+  bool buildProducts();
+  bool buildMerge();
+
+  Translator &translator;
+  Halide::Expr queryCount, keyCount, productIndex;
+};
+
+} // namespace kiln::halide
