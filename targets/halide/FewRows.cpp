@@ -95,7 +95,9 @@ SearchSpace FewRowsStrategy::searchSpace() const {
     space.push_back(makeParameter("m", rows, std::min<int64_t>(8, most)));
   if (leastRows <= 1)
     space.push_back(makeParameter("parts", divisorsOf(depth, {1, 2, 4, 8}), 2));
-  space.push_back(makeParameter("prefetch", {0, 16, 32, 64, 128, 256}, n.preset == shape.tile ? 64 : 0));
+  // Zen 4, one row, November 2026: prefetches gain a seventh out of the last cache, and lose a fifth in it.
+  bool isInMemory = stored * depth * int64_t(sizeof(float)) > machine.l3Bytes;
+  space.push_back(makeParameter("prefetch", {0, 16, 32, 64, 128, 256}, isInMemory && n.preset == shape.tile ? 64 : 0));
   const int64_t width = lanes, registers = machine.vectorRegisters, tile = shape.tile;
   auto get = [](const SchedulePoint &point, const char *key) {
     auto found = point.find(key);

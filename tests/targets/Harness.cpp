@@ -219,6 +219,18 @@ Schedulable describe(const std::string &text, const std::string &target) {
   return createCpuTarget(target)->describe(*module->getOps<func::FuncOp>().begin());
 }
 
+std::string assemblyOf(const std::string &text, const std::string &target, const SchedulePoint &point) {
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module = prepare(context, text);
+  if (!module)
+    throw std::runtime_error("the kernel does not parse");
+  auto printed =
+      createCpuTarget(target)->print(*module->getOps<func::FuncOp>().begin(), "kernel", KernelText::Assembly, &point);
+  if (failed(printed))
+    throw std::runtime_error("the kernel does not compile");
+  return *printed;
+}
+
 std::vector<SchedulePoint> pointsToTry(const SearchSpace &space, int more) {
   std::vector<SchedulePoint> points{presets(space)};
   auto add = [&](const SchedulePoint &point) {

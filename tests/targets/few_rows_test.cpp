@@ -54,6 +54,17 @@ TEST_P(FewRows, PointsOfTheSearchSpace) {
   }
 }
 
+TEST_P(FewRows, PrefetchesAreThereOnRequest) {
+  for (int most : {1, 300}) {
+    std::string text = linearKernel(96, 64, layout(), most);
+    auto asks = [&](int distance) {
+      return assemblyOf(text, GetParam(), {{"prefetch", distance}}).find("prefetch") != std::string::npos;
+    };
+    EXPECT_FALSE(asks(0));
+    EXPECT_TRUE(asks(most == 1 ? 64 : 1));
+  }
+}
+
 TEST_P(FewRows, VectorTimesWeight) {
   // No rows at all: x[k] w[n, k]^T, stored by a Func of its own since a second result has another shape.
   for (bool hasSecond : {false, true}) {
