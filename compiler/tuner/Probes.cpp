@@ -7,6 +7,7 @@
 #include "runtime/src/model.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <functional>
@@ -98,7 +99,17 @@ static double bestRate(const kiln_executor_t *executor, double amount, const std
   using Clock = std::chrono::steady_clock;
   double best = 0;
   uint32_t workers = executor ? executor->workers : 1;
+  // A thread that wakes late would leave its task to another; so tasks wait for each other, though not for ever.
+  std::atomic<uint32_t> arrived = 0;
+  const std::function<void(uint32_t)> together = [&](uint32_t index) {
+    uint32_t round = arrived.fetch_add(1) / workers;
+    Clock::time_point deadline = Clock::now() + std::chrono::milliseconds(20);
+    while (arrived.load() < (round + 1) * workers && Clock::now() < deadline)
+      continue;
+    task(index);
+  };
   for (int attempt = 0; attempt < attempts; ++attempt) {
+    arrived = 0;
     Clock::time_point start = Clock::now();
     if (executor)
       executor->parallel_for(
@@ -106,7 +117,7 @@ static double bestRate(const kiln_executor_t *executor, double amount, const std
           [](void *context, uint32_t index, uint32_t) {
             (*static_cast<const std::function<void(uint32_t)> *>(context))(index);
           },
-          const_cast<std::function<void(uint32_t)> *>(&task));
+          const_cast<std::function<void(uint32_t)> *>(&together));
     else
       task(0);
     double seconds = std::chrono::duration<double>(Clock::now() - start).count();

@@ -259,7 +259,7 @@ Task::Step Task::tryCandidate(const SchedulePoint &point, const KernelCode &code
   return Step::Went;
 }
 
-Task::Step Task::advance(size_t count) {
+Task::Step Task::advance(size_t count, llvm::function_ref<bool()> isSpent) {
   std::vector<SchedulePoint> points = search.propose(count);
   if (points.empty()) {
     current.isDone = true;
@@ -271,6 +271,8 @@ Task::Step Task::advance(size_t count) {
   if (!codes)
     return Step::Interrupted;
   for (auto [point, code] : llvm::zip(points, *codes)) {
+    if (isSpent())
+      break;
     if (auto *failure = std::get_if<FailedTrial>(&code)) {
       putFailure(point, *failure);
     } else if (Step step = tryCandidate(point, std::get<KernelCode>(code)); step != Step::Went) {

@@ -52,8 +52,8 @@ public:
 
   /// Probes the machine, and measures the default unless the database has it. Broken: it cannot be measured.
   Step start();
-  /// Compiles and measures up to `count` candidates.
-  Step advance(size_t count);
+  /// Compiles up to `count` candidates and measures them until `isSpent`.
+  Step advance(size_t count, llvm::function_ref<bool()> isSpent);
   /// Measures the best ones beside the default once more, thoroughly, until the best is one of those.
   Step finish();
   /// Gives the memory of the workloads back; the next step makes it again.

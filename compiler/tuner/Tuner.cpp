@@ -227,7 +227,7 @@ bool TargetTuner::search() {
     if (last && last != next)
       tasks[*last]->rest();
     last = state.active = next;
-    Task::Step step = tasks[next]->advance(turn);
+    Task::Step step = tasks[next]->advance(turn, [&] { return spent(1 - reserve); });
     if (step == Task::Step::Interrupted)
       return false;
     if (step == Task::Step::Broken)
