@@ -128,7 +128,7 @@ kiln_status_t kiln_model_create(const kiln_descriptor_t *descriptor, const kiln_
 /* KILN_ARENA_ALIGNMENT aligned memory from the allocator; `what` is for the message. */
 kiln_status_t kiln_memory_allocate(const kiln_allocator_t *allocator, uint64_t bytes, const char *what, void **memory,
                                    kiln_error_t *error);
-/* Zeroed memory for the packed weights: the allocator's, or without one of the caller's the system's, in large pages.
+/* Zeroed memory for the packed weights: the allocator's, or without one of the caller's the system's.
  */
 kiln_status_t kiln_packed_allocate(const kiln_model_t *model, char **packed, bool *is_mapped, kiln_error_t *error);
 /* null is fine. */

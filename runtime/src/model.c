@@ -36,14 +36,12 @@ kiln_status_t kiln_memory_allocate(const kiln_allocator_t *allocator, uint64_t b
   return KILN_OK;
 }
 
-/* Fresh pages are zero already, and large ones cost a fault for 2 MiB instead of 4 KiB. */
+/* Fresh pages are zero already. No wish for large ones: on a virtual machine that gives free memory back to its host,
+ * the first bind of 0.4 GB took up to 0.9 s with them, 0.3 s without. */
 static char *map_pages(uint64_t bytes) {
   void *memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
     return NULL;
-#if defined(MADV_HUGEPAGE)
-  madvise(memory, (size_t)bytes, MADV_HUGEPAGE); /* a wish */
-#endif
   return memory;
 }
 
