@@ -122,21 +122,17 @@ void Attention::placeTile(Func tile, Var columns, int columnCount, Var rows, int
   tile.update().reorder(columns, rows, domain.x).vectorize(columns, lanes).unroll(columns).unroll(rows);
 }
 
-/// A number for each query, reduced over the domain a tile of queries at a time.
+/// A number for each query of the block, reduced over the domain. Unrolled, every query of the block has its number in
+/// sight, and the limit of the domain is one for all.
 void Attention::placeRows(Func func, Var queries, const RDom &domain) const {
-  Var tile("tile"), within("within");
   placeVectors(func, queries);
-  func.update()
-      .split(queries, tile, within, tileQueries, TailStrategy::RoundUp)
-      .reorder(within, domain.x, tile)
-      .vectorize(within, lanes)
-      .unroll(within);
+  func.update().reorder(queries, domain.x).vectorize(queries, lanes).unroll(queries);
 }
 
 /// All queries of a block, also those beyond the last one: Halide sees the block's number in a query's, on which limits
 /// depend, and bounds of what is allocated, if it knows their extent.
 void Attention::placeVectors(Func func, Var queries) const {
-  func.bound_extent(queries, funcs->sizes.blockQueries).vectorize(queries, lanes, TailStrategy::RoundUp);
+  func.bound_extent(queries, funcs->sizes.blockQueries).vectorize(queries, lanes);
 }
 
 /// The result: channels in vectors, query rows in register tiles, tiles in blocks, and the blocks of everything as
@@ -172,12 +168,11 @@ void Attention::scheduleQueries() {
   f.packedQuery.bound_extent(f.query, f.sizes.blockQueries);
   int size = f.sizes.transposed;
   if (!size) {
-    f.packedQuery.vectorize(f.query, lanes, TailStrategy::RoundUp);
+    f.packedQuery.vectorize(f.query, lanes);
     return;
   }
   Var queryIn("query_in"), depthIn("depth_in");
-  f.packedQuery.split(f.query, f.querySquare, queryIn, size, TailStrategy::RoundUp)
-      .split(f.depth, f.depthSquare, depthIn, size, TailStrategy::RoundUp);
+  f.packedQuery.split(f.query, f.querySquare, queryIn, size).split(f.depth, f.depthSquare, depthIn, size);
   f.packedQuery.reorder(queryIn, depthIn, f.depthSquare, f.querySquare).vectorize(queryIn).unroll(depthIn);
   for (Func &turn : f.turns) {
     bool isFirst = &turn == &f.turns.front();
@@ -201,7 +196,7 @@ void Attention::scheduleKeyBlock() {
   f.scores.store_in(Halide::MemoryType::Heap);
   f.scores.bound_extent(f.query, f.sizes.blockQueries);
   f.scores.split(f.key, keyTile, keyIn, tileKeys, TailStrategy::RoundUp)
-      .split(f.query, queryTile, queryIn, tileQueries, TailStrategy::RoundUp)
+      .split(f.query, queryTile, queryIn, tileQueries)
       .reorder(queryIn, keyIn, queryTile, keyTile)
       .vectorize(queryIn, lanes)
       .unroll(queryIn)
@@ -228,7 +223,7 @@ void Attention::scheduleKeyBlock() {
     f.partial.compute_at(store, level).store_in(Halide::MemoryType::Heap);
     f.partial.align_bounds(f.channel, tileChannels);
     f.partial.bound_extent(f.query, f.sizes.blockQueries);
-    f.partial.split(f.query, queryTile, queryIn, tileRows, TailStrategy::RoundUp)
+    f.partial.split(f.query, queryTile, queryIn, tileRows)
         .split(f.channel, channelTile, channelIn, tileChannels, TailStrategy::RoundUp)
         .reorder(channelIn, queryIn, channelTile, queryTile, f.block)
         .vectorize(channelIn, lanes)
