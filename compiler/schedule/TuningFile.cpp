@@ -42,10 +42,16 @@ static std::string printList(const std::vector<int64_t> &numbers) {
   return llvm::join(llvm::map_range(numbers, [](int64_t n) { return std::to_string(n); }), ",");
 }
 
+llvm::StringRef toString(Outcome outcome) {
+  for (auto [named, name] : outcomeNames)
+    if (named == outcome)
+      return name;
+  return "measured";
+}
+
 static std::string toString(const TuningResult &result) {
-  for (auto [outcome, name] : outcomeNames)
-    if (result.outcome == outcome)
-      return name.str();
+  if (result.outcome != Outcome::Measured)
+    return toString(result.outcome).str();
   std::string text = printMicroseconds(result.microseconds) + llvm::formatv("us n={0}", result.samples).str();
   for (auto [limit, name] : limitNames)
     if (result.limit == limit)

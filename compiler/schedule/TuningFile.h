@@ -18,6 +18,9 @@ namespace kiln {
 /// "wrong" (its results differ).
 enum class Outcome { Measured, Failed, Crashed, TimedOut, Wrong };
 
+/// The name in the file; "measured" of one that has a time.
+llvm::StringRef toString(Outcome outcome);
+
 /// What a measurement is a measurement of. The order of the members is the order of the lines in a file.
 struct TuningCase {
   std::string strategy;

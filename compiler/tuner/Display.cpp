@@ -36,22 +36,6 @@ static std::string describeExtents(const TaskState &task) {
   return fmt::format("{}", fmt::join(sets, " "));
 }
 
-static llvm::StringRef describeOutcome(Outcome outcome) {
-  switch (outcome) {
-  case Outcome::Measured:
-    return "measured";
-  case Outcome::Failed:
-    return "failed";
-  case Outcome::Crashed:
-    return "crashed";
-  case Outcome::TimedOut:
-    return "timeout";
-  case Outcome::Wrong:
-    return "wrong";
-  }
-  llvm_unreachable("all outcomes have a name");
-}
-
 /// The model's time with the best schedules over that with the default ones, as far as it is known.
 static double tunedShare(const TuneState &state) {
   double tuned = 0, whole = 0;
@@ -105,7 +89,7 @@ public:
     const TaskState &task = *state.tasks[state.active];
     if (report.outcome != Outcome::Measured)
       print(fmt::format("{} {}: {}: {}: {}", describeSpan(state.seconds), task.name, toString(report.point),
-                        describeOutcome(report.outcome).str(), report.words));
+                        toString(report.outcome).str(), report.words));
     else if (report.isBest)
       print(fmt::format("{} {}: {}: {}, {} of the limit, {:.1f}% of the default's time", describeSpan(state.seconds),
                         task.name, toString(report.point), describeTime(task.bestSeconds), describeLimit(task),
@@ -191,7 +175,7 @@ public:
                               {"kernel", task.name},
                               {"strategy", task.strategy},
                               {"point", std::move(point)},
-                              {"outcome", describeOutcome(report.outcome)},
+                              {"outcome", toString(report.outcome)},
                               {"tried", int64_t(task.measured)},
                               {"expected_gain", state.gains[state.active]}};
     if (report.outcome == Outcome::Measured) {

@@ -106,21 +106,7 @@ void Task::put(const SchedulePoint &point, const std::vector<Comparison> &compar
 void Task::putFailure(const SchedulePoint &point, const FailedTrial &failure) {
   TrialReport trial;
   trial.point = point;
-  trial.outcome = Outcome::Failed;
-  trial.words = failure.words;
-  switch (failure.failure) {
-  case TrialFailure::Compile:
-    break;
-  case TrialFailure::Crash:
-    trial.outcome = Outcome::Crashed;
-    break;
-  case TrialFailure::TimeOut:
-    trial.outcome = Outcome::TimedOut;
-    break;
-  case TrialFailure::Wrong:
-    trial.outcome = Outcome::Wrong;
-    break;
-  }
+  trial.outcome = failure.outcome;
   TuningResult result;
   result.outcome = trial.outcome;
   for (size_t i = 0; i < workloads.size(); ++i)
@@ -174,7 +160,7 @@ Task::Step Task::compileOne(const SchedulePoint &point, KernelCode &code) {
     return Step::Interrupted;
   if (auto *failure = std::get_if<FailedTrial>(&codes->front())) {
     words = fmt::format("schedule \"{}\" of {}: {}: {}", toString(point), current.name,
-                        toString(failure->failure).str(), failure->words);
+                        toString(failure->outcome).str(), failure->words);
     return Step::Broken;
   }
   code = std::get<KernelCode>(std::move(codes->front()));
@@ -201,7 +187,7 @@ Task::Step Task::measurePreset() {
   if (!result)
     return Step::Interrupted;
   if (auto *failure = std::get_if<FailedTrial>(&*result)) {
-    words = fmt::format("the default schedule of {}: {}: {}", current.name, toString(failure->failure).str(),
+    words = fmt::format("the default schedule of {}: {}: {}", current.name, toString(failure->outcome).str(),
                         failure->words);
     return Step::Broken;
   }

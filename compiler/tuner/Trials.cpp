@@ -9,20 +9,6 @@ namespace kiln {
 
 using namespace mlir;
 
-llvm::StringRef toString(TrialFailure failure) {
-  switch (failure) {
-  case TrialFailure::Compile:
-    return "failed";
-  case TrialFailure::Crash:
-    return "crash";
-  case TrialFailure::TimeOut:
-    return "timeout";
-  case TrialFailure::Wrong:
-    return "wrong";
-  }
-  llvm_unreachable("all failures have a name");
-}
-
 std::optional<std::vector<JobResult>> runWhile(llvm::ArrayRef<Job> jobs, unsigned workers, JobLimits limits,
                                                const std::function<bool()> &goesOn) {
   static constexpr double tick = 0.1;
@@ -45,12 +31,12 @@ std::optional<std::vector<JobResult>> runWhile(llvm::ArrayRef<Job> jobs, unsigne
   return results;
 }
 
-static FailedTrial toFailure(const JobResult &result, TrialFailure whenFailed) {
+static FailedTrial toFailure(const JobResult &result, Outcome whenFailed) {
   switch (result.outcome) {
   case JobOutcome::Crashed:
-    return {TrialFailure::Crash, result.error};
+    return {Outcome::Crashed, result.error};
   case JobOutcome::TimedOut:
-    return {TrialFailure::TimeOut, result.error};
+    return {Outcome::TimedOut, result.error};
   default:
     return {whenFailed, result.error};
   }
@@ -91,7 +77,7 @@ KernelTrials::compile(llvm::ArrayRef<SchedulePoint> points) {
     KernelCode code{"", symbol.str(), 0};
     auto [scratch, object] = llvm::StringRef(result.bytes).split('\n');
     if (result.outcome != JobOutcome::Done || scratch.getAsInteger(10, code.scratchBytes)) {
-      codes.push_back(toFailure(result, TrialFailure::Compile));
+      codes.push_back(toFailure(result, Outcome::Failed));
       continue;
     }
     code.object = object.str();
@@ -120,12 +106,12 @@ KernelTrials::measure(const KernelCode &base, const KernelCode &candidate, bool 
     return std::nullopt;
   const JobResult &result = results->front();
   if (result.outcome != JobOutcome::Done)
-    return toFailure(result, TrialFailure::Crash);
+    return toFailure(result, Outcome::Crashed);
   llvm::Expected<CompareResult> compared = decodeCompareResult(result.bytes);
   if (!compared)
-    return FailedTrial{TrialFailure::Crash, llvm::toString(compared.takeError())};
+    return FailedTrial{Outcome::Crashed, llvm::toString(compared.takeError())};
   if (!compared->wrong.empty())
-    return FailedTrial{TrialFailure::Wrong, compared->wrong};
+    return FailedTrial{Outcome::Wrong, compared->wrong};
   return std::move(compared->workloads);
 }
 

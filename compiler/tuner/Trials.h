@@ -5,6 +5,7 @@
 #pragma once
 
 #include "compiler/jobs/Jobs.h"
+#include "compiler/schedule/TuningFile.h"
 #include "compiler/tuner/Compare.h"
 #include "compiler/tuner/Probes.h"
 #include "targets/target.h"
@@ -14,12 +15,8 @@
 namespace kiln {
 
 /// How a candidate ended that gave no time.
-enum class TrialFailure { Compile, Crash, TimeOut, Wrong };
-/// "failed", "crash", "timeout", "wrong".
-llvm::StringRef toString(TrialFailure failure);
-
 struct FailedTrial {
-  TrialFailure failure;
+  Outcome outcome; // not Measured
   std::string words;
 };
 

@@ -156,15 +156,15 @@ TEST_F(Trials, FailuresAreOutcomes) {
       fault(FaultyTarget::Wrong),        fault(FaultyTarget::Status), fault(FaultyTarget::Garbage)};
   auto codes = bench.compile(points);
   ASSERT_TRUE(codes && codes->size() == std::size(points));
-  std::map<int, std::pair<TrialFailure, std::string>> expected{
-      {FaultyTarget::Error, {TrialFailure::Compile, "this cannot be compiled"}},
-      {FaultyTarget::CompilerCrash, {TrialFailure::Crash, "signal"}},
-      {FaultyTarget::CompilerHang, {TrialFailure::TimeOut, ""}},
-      {FaultyTarget::Crash, {TrialFailure::Crash, "signal"}},
-      {FaultyTarget::Hang, {TrialFailure::TimeOut, ""}},
-      {FaultyTarget::Wrong, {TrialFailure::Wrong, "element 0 of result 0 is "}},
-      {FaultyTarget::Status, {TrialFailure::Crash, "returned 3"}},
-      {FaultyTarget::Garbage, {TrialFailure::Crash, ""}},
+  std::map<int, std::pair<Outcome, std::string>> expected{
+      {FaultyTarget::Error, {Outcome::Failed, "this cannot be compiled"}},
+      {FaultyTarget::CompilerCrash, {Outcome::Crashed, "signal"}},
+      {FaultyTarget::CompilerHang, {Outcome::TimedOut, ""}},
+      {FaultyTarget::Crash, {Outcome::Crashed, "signal"}},
+      {FaultyTarget::Hang, {Outcome::TimedOut, ""}},
+      {FaultyTarget::Wrong, {Outcome::Wrong, "element 0 of result 0 is "}},
+      {FaultyTarget::Status, {Outcome::Crashed, "returned 3"}},
+      {FaultyTarget::Garbage, {Outcome::Crashed, ""}},
   };
   ASSERT_TRUE(std::holds_alternative<KernelCode>(codes->front()));
   const KernelCode &base = std::get<KernelCode>(codes->front());
@@ -178,7 +178,7 @@ TEST_F(Trials, FailuresAreOutcomes) {
       failure = failureOf(*measured);
     }
     ASSERT_NE(failure, nullptr);
-    EXPECT_EQ(toString(failure->failure), toString(outcome.first)) << failure->words;
+    EXPECT_EQ(toString(failure->outcome), toString(outcome.first)) << failure->words;
     EXPECT_NE(failure->words.find(outcome.second), std::string::npos) << failure->words;
   }
   auto after = bench.measure(base, base);
