@@ -3,6 +3,7 @@
 // Halide reports what it cannot do as exceptions; they end here as diagnostics at the kernel function.
 #include "targets/halide/Compile.h"
 
+#include "targets/halide/CacheHints.h"
 #include "targets/halide/Scratch.h"
 #include "targets/halide/Strategy.h"
 #include "targets/halide/Structure.h"
@@ -96,7 +97,13 @@ public:
     auto buffer = file.read();
     if (!buffer)
       return kernel.emitError() << "cannot read the kernel's code: " << buffer.getError().message();
-    return (*buffer)->getBuffer().str();
+    std::string code = (*buffer)->getBuffer().str();
+    if (type == Halide::OutputFileType::assembly)
+      return requestIntoAllCachesInText(std::move(code));
+    if (type == Halide::OutputFileType::object && !translator.prefetches.empty())
+      if (llvm::Error error = requestIntoAllCaches(code))
+        return kernel.emitError() << llvm::toString(std::move(error));
+    return code;
   }
 
   KernelObject result;

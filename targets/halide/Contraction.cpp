@@ -164,10 +164,13 @@ void ContractionStrategy::scheduleStore(Func store, ArrayRef<Tiled *> group) {
                 TailStrategy::GuardWithIf);
   if (hasRows && !point.isRowsOuter)
     order.push_back(rowLoop);
+  // Tasks of both: those of a panel follow each other.
+  if (point.split == Split::Both)
+    order.push_back(rowBlock);
   order.push_back(column);
   if (hasRows && point.isRowsOuter)
     order.push_back(rowLoop);
-  if (hasRowBlocks)
+  if (hasRowBlocks && point.split != Split::Both)
     order.push_back(rowBlock);
   std::vector<Var> batch;
   for (unsigned i = 1; i < first.rank; ++i)
@@ -181,7 +184,7 @@ void ContractionStrategy::scheduleStore(Func store, ArrayRef<Tiled *> group) {
   else if (point.split == Split::Rows)
     store.parallel(hasRowBlocks ? rowBlock : rowLoop);
   else if (point.split == Split::Both)
-    store.fuse(column, rowBlock, task).parallel(task);
+    store.fuse(rowBlock, column, task).parallel(task);
   else if (point.task > 1)
     store.split(column, task, column, point.task, TailStrategy::GuardWithIf).parallel(task);
   else
@@ -199,12 +202,12 @@ void ContractionStrategy::schedule(Translator &translator, const SchedulePoint &
   std::vector<Tiled *> fused;
   for (auto &tiled : tiles) {
     placed.insert(tiled->shape.op);
-    if (point.prefetch) {
-      // Panels and their blocks are stored one after another, in the order in which they are read.
-      unsigned number = cast<BlockArgument>(tiled->shape.op->getOperand(tiled->shape.b)).getArgNumber();
-      translator.prefetches.push_back({translator.name("in" + std::to_string(number)),
-                                       int64_t(point.blockDepth) * point.tileColumns, point.prefetch, "row"});
-    }
+    // Panels and their blocks are stored one after another, in the order in which they are read.
+    const Contraction &shape = tiled->shape;
+    if (point.ahead)
+      translator.prefetch(shape.op, shape.b, point.ahead * shape.tile);
+    if (point.prefetch)
+      translator.prefetch(shape.op, shape.b, int64_t(point.blockDepth) * point.tileColumns, point.prefetch, "row");
     if (tiled->isFused) {
       fused.push_back(tiled.get());
       continue;

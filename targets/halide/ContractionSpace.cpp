@@ -106,6 +106,8 @@ SearchSpace contractionSpace(ArrayRef<Contraction> contractions, const MachineMo
     space.push_back(makeParameter("pack", {0, 1}, readsAlongRows(first) ? 0 : 1));
     if (hasStaticDepth && stored > 0 && stored == n.preset)
       space.push_back(makeParameter("prefetch", {0, 1, 2, 3}, 0));
+    if (hasStaticDepth && stored > 0)
+      space.push_back(makeParameter("ahead", {0, 4, 8, 16, 32}, 8));
   }
   space.rules = contractionRules(lanes, registers, hasStaticDepth ? depth : 1, stored);
   return space;
@@ -124,6 +126,7 @@ ContractionSchedule readContractionSchedule(const SchedulePoint &point) {
   schedule.blockRows = get("rows_block", 0) / schedule.tileRows * schedule.tileRows;
   schedule.task = get("task", 1);
   schedule.prefetch = get("prefetch", 0);
+  schedule.ahead = get("ahead", 0);
   schedule.isPacked = get("pack", 1) != 0;
   schedule.isRowsOuter = get("order", 0) != 0;
   schedule.split = Split(get("split", 0));

@@ -37,6 +37,11 @@ Translator::Translator(func::FuncOp kernel, StringRef symbol) : kernel(kernel), 
 
 std::string Translator::name(StringRef what) { return prefix + "_" + what.str(); }
 
+void Translator::prefetch(linalg::GenericOp op, unsigned operand, int64_t advance, int lines, StringRef rowLoop) {
+  unsigned number = cast<BlockArgument>(op->getOperand(operand)).getArgNumber();
+  prefetches.push_back({name("in" + std::to_string(number)), advance, lines, rowLoop.str()});
+}
+
 LogicalResult Translator::run() {
   if (failed(translateArguments()))
     return failure();

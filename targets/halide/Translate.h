@@ -76,6 +76,9 @@ public:
   /// The same for any values of the region.
   Exprs evaluate(mlir::linalg::GenericOp op, mlir::ValueRange wanted, const Exprs &loops, Operands operands);
   std::string name(llvm::StringRef what);
+  /// Wants requests for an operand that is an argument (Prefetch.h).
+  void prefetch(mlir::linalg::GenericOp op, unsigned operand, int64_t advance, int lines = 0,
+                llvm::StringRef rowLoop = "");
 
 private:
   struct Source {

@@ -112,6 +112,29 @@ TEST_P(Contraction, PointsOfTheSearchSpace) {
   }
 }
 
+TEST_P(Contraction, AsksForWeightsAheadOfTime) {
+  int64_t tile = createCpuTarget(GetParam())->weightTile(96, 64);
+  std::string text = linearKernel(96, 192, "#kiln.tiled<0, " + number(tile) + ">", 300);
+  // PREFETCHNTA and PREFETCHT0 in code, up to the bits of the address.
+  auto requests = [&](const SchedulePoint &point) {
+    Kernel kernel(text, GetParam(), &point);
+    const std::string &object = kernel.object().object;
+    int none = 0, all = 0;
+    for (size_t at = 0; (at = object.find("\x0f\x18", at)) != std::string::npos; ++at) {
+      int caches = object[at + 2] >> 3 & 7;
+      none += caches == 0;
+      all += caches == 1;
+    }
+    EXPECT_EQ(none, 0);
+    return all;
+  };
+  EXPECT_EQ(requests({{"ahead", 0}, {"prefetch", 0}}), 0);
+  int lines = requests({{"ahead", 8}, {"prefetch", 0}});
+  EXPECT_GT(lines, 0);
+  EXPECT_GT(requests({{"ahead", 8}, {"prefetch", 1}}), lines);
+  EXPECT_NE(assemblyOf(text, GetParam(), {{"ahead", 8}}).find("prefetcht0"), std::string::npos);
+}
+
 TEST_P(Contraction, PointsThatBreakARule) {
   int64_t tile = createCpuTarget(GetParam())->weightTile(96, 64);
   std::string text = linearKernel(96, 192, "#kiln.tiled<0, " + number(tile) + ">", 300);
