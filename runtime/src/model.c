@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A model's life: choose the code for this CPU, hold the allocator and the packed weights, let go of them. */
-#define _DEFAULT_SOURCE /* MAP_ANONYMOUS, madvise */
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS, MAP_POPULATE */
 #include "internal.h"
 
 #include <stdlib.h>
@@ -36,13 +36,16 @@ kiln_status_t kiln_memory_allocate(const kiln_allocator_t *allocator, uint64_t b
   return KILN_OK;
 }
 
-/* Fresh pages are zero already. No wish for large ones: on a virtual machine that gives free memory back to its host,
- * the first bind of 0.4 GB took up to 0.9 s with them, 0.3 s without. */
+/* Fresh pages are zero already, and all are asked for at once: 255 MB are there and written in 136 ms, in 176 ms with a
+ * fault for each page (Cascade Lake, November 2026). No wish for large ones: on a virtual machine that gives free
+ * memory back to its host, the first bind of 0.4 GB took up to 0.9 s with them, 0.3 s without. */
 static char *map_pages(uint64_t bytes) {
-  void *memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED)
-    return NULL;
-  return memory;
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+#ifdef MAP_POPULATE
+  flags |= MAP_POPULATE;
+#endif
+  void *memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  return memory == MAP_FAILED ? NULL : memory;
 }
 
 kiln_status_t kiln_packed_allocate(const kiln_model_t *model, char **packed, bool *is_mapped, kiln_error_t *error) {
