@@ -3,6 +3,7 @@
 
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/tuner/Masks.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -207,11 +208,12 @@ static double touchedBytes(BlockArgument argument, ArrayRef<int64_t> extents) {
 
 Work measureWork(func::FuncOp kernel, ArrayRef<int64_t> extents) {
   Work work;
+  llvm::DenseMap<Operation *, double> shares = findMaskedShares(kernel, extents);
   kernel.walk([&](linalg::GenericOp op) {
     int operations = 0;
     for (Operation &inner : *op.getBody())
       operations += operationsOf(inner);
-    work.operations += double(operations) * double(count(loopExtents(op, extents)));
+    work.operations += shares.lookup_or(op, 1.0) * double(operations) * double(count(loopExtents(op, extents)));
   });
   for (Type result : kernel.getResultTypes())
     work.bytesWritten += double(storedBytes(cast<RankedTensorType>(result), extents));

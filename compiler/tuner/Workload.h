@@ -56,7 +56,8 @@ int64_t elementBytes(mlir::Type element);
 /// The extents of an op's loops.
 std::vector<int64_t> loopExtents(mlir::linalg::GenericOp op, llvm::ArrayRef<int64_t> extents);
 
-/// What a call must do at least, whatever its schedule: floating point operations, bytes of arguments and of results.
+/// What a call must do at least, whatever its schedule: floating point operations, without those that masks leave out,
+/// bytes of arguments and of results.
 struct Work {
   double operations = 0, bytesRead = 0, bytesWritten = 0;
 };
