@@ -7,13 +7,11 @@
 #include <dlfcn.h>
 #include <filesystem>
 #include <fmt/format.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 namespace fs = std::filesystem;
-
-extern char **environ;
 
 namespace {
 
@@ -31,14 +29,21 @@ Toolchain findToolchain() {
   return {{KILN_SOURCE_DIR "/dsl/include", KILN_SOURCE_DIR "/compiler/include"}, KILN_BUILD_LIBRARY_DIR};
 }
 
-/// Runs a program and waits; its exit status, or 127 if it could not be started.
+/// Runs a program and waits; its exit status, or 127 if it could not be started. The program is asked to end when this
+/// one does, also when this one is killed.
 int runProgram(std::vector<std::string> words) {
   std::vector<char *> arguments;
   for (std::string &word : words)
     arguments.push_back(word.data());
   arguments.push_back(nullptr);
-  pid_t child;
-  if (posix_spawnp(&child, arguments[0], nullptr, nullptr, arguments.data(), environ) != 0)
+  const pid_t parent = getpid(), child = fork();
+  if (child == 0) {
+    // The parent may have died before the call; its death then sent nothing.
+    if (prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == parent)
+      execvp(arguments[0], arguments.data());
+    _exit(127);
+  }
+  if (child < 0)
     return 127;
   // Ctrl-C is the child's to handle; this program removes its files afterwards.
   std::signal(SIGINT, SIG_IGN);

@@ -27,11 +27,11 @@ namespace {
 namespace fs = std::filesystem;
 using Seconds = std::chrono::duration<double>;
 
-/// A run of the generator in a process group of its own.
+/// A run of the generator, or another program, in a process group of its own.
 class Process {
 public:
-  explicit Process(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {PAIR_GENERATOR, "tune"});
+  explicit Process(std::vector<std::string> arguments, std::vector<std::string> program = {PAIR_GENERATOR, "tune"}) {
+    arguments.insert(arguments.begin(), program.begin(), program.end());
     int ends[2];
     EXPECT_EQ(pipe(ends), 0);
     child = fork();
@@ -69,7 +69,7 @@ public:
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
 
-  /// Its exit status, or 128 and the signal that ended it.
+  /// Its exit status, or 128 and the signal that ended it, when all that it started have ended.
   int wait() {
     int status = 0;
     waitpid(child, &status, 0);
@@ -272,6 +272,20 @@ TEST_F(Tune, StopsOnInterrupt) {
   llvm::Expected<TuningDatabase> database = TuningDatabase::load(file);
   ASSERT_TRUE(bool(database)) << llvm::toString(database.takeError());
   expectAllIn(*database, trials);
+}
+
+// `kiln` killed at once can do nothing for the generator that it runs.
+TEST_F(Tune, EndsWithKiln) {
+  Process process(with({PAIR_SPEC}, with(quick, {"--budget", "100s", "--tuning", file})),
+                  {"/usr/bin/env", "TMPDIR=" + folder.string(), KILN_PROGRAM, "tune"});
+  process.waitForOutput();
+  auto start = std::chrono::steady_clock::now();
+  process.signal(SIGKILL, /*toGroup=*/false);
+  EXPECT_EQ(process.wait(), 128 + SIGKILL) << process.text;
+  EXPECT_LT(Seconds(std::chrono::steady_clock::now() - start).count(), 30);
+  llvm::Expected<TuningDatabase> database = TuningDatabase::load(file);
+  ASSERT_TRUE(bool(database)) << llvm::toString(database.takeError());
+  EXPECT_GE(database->records().size(), 1u) << process.text;
 }
 
 TEST_F(Tune, RefusesWhatItCannotDo) {
