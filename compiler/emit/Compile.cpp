@@ -12,6 +12,7 @@
 #include "compiler/emit/HostCode.h"
 #include "compiler/emit/Lower.h"
 #include "compiler/emit/Object.h"
+#include "compiler/emit/Untuned.h"
 #include "compiler/frontend/Import.h"
 #include "kiln/names.h"
 
@@ -129,6 +130,8 @@ LogicalResult ModelCompiler::chooseSchedules(MutableArrayRef<TargetModule> modul
   llvm::Expected<ScheduleChooser> chooser = loadChooser(options.tuning);
   if (!chooser)
     return fail(chooser.takeError());
+  report.variants.reserve(modules.size());
+  std::vector<ChosenVariant> chosen;
   for (TargetModule &lowered : modules) {
     Variant &variant =
         report.variants.emplace_back(Variant{lowered.target->name().str(), lowered.target->isa(), {}, 0, {}, {}});
@@ -136,8 +139,9 @@ LogicalResult ModelCompiler::chooseSchedules(MutableArrayRef<TargetModule> modul
       variant.kernels.push_back(chooseSchedule(*chooser, *lowered.target, function));
       variant.kernels.back().symbol = kernelSymbol(*lowered.target, function.getName());
     }
+    chosen.push_back({variant, *lowered.module, lowered.forms});
   }
-  if (std::string untuned = findUntuned(report.variants, options.tuning); !untuned.empty())
+  if (std::string untuned = findUntuned(chosen, options.tuning); !untuned.empty())
     return fail(untuned);
   return success();
 }

@@ -62,32 +62,4 @@ std::string describeChoice(const ScheduleChoice &choice) {
   return choice.loss ? "default, predicted loss " + percent() : "default";
 }
 
-std::string tuneCommand(const TuningOptions &options, llvm::StringRef target) {
-  std::string threads = options.choose.threads > 0 ? fmt::format(" --threads {}", options.choose.threads) : "";
-  return fmt::format("{} --tuning {} --target {}{}", options.command, quoteWord(options.file), target.str(), threads);
-}
-
-std::string findUntuned(const std::vector<Variant> &variants, const TuningOptions &options) {
-  std::string lines, commands;
-  size_t count = 0;
-  for (const Variant &variant : variants) {
-    size_t before = count;
-    for (const KernelSummary &kernel : variant.kernels)
-      if (kernel.choice.provenance != Provenance::Exact) {
-        lines += fmt::format("\n  {} {}: {} {} {} {}, {}", variant.target, kernel.function, kernel.strategy,
-                             kernel.key.structure, toString(kernel.key.shape), toString(kernel.key.bounds),
-                             describeChoice(kernel.choice));
-        ++count;
-      }
-    if (count > before)
-      commands += "\n  " + tuneCommand(options, variant.target);
-  }
-  if (!options.isRequired || count == 0)
-    return "";
-  return fmt::format(
-      "every kernel requires a measured schedule in the tuning file \"{}\", and {} {} none:{}\nmeasure {} "
-      "with:{}",
-      options.file, count, count == 1 ? "has" : "have", lines, count == 1 ? "it" : "them", commands);
-}
-
 } // namespace kiln

@@ -26,10 +26,4 @@ std::string describeChoice(const ScheduleChoice &choice);
 /// A word of a command as the shell wants it.
 std::string quoteWord(const std::string &word);
 
-/// The command that measures a target's kernels.
-std::string tuneCommand(const TuningOptions &options, llvm::StringRef target);
-
-/// If the options require measured schedules: what lacks one, and what to do about it. Nothing if none does.
-std::string findUntuned(const std::vector<Variant> &variants, const TuningOptions &options);
-
 } // namespace kiln

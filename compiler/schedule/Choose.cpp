@@ -258,6 +258,7 @@ void ScheduleChooser::takeRecords(ScheduleChoice &choice, const TuningCase &of, 
     if (auto found = condition->second.find(of.point); found != condition->second.end()) {
       std::tie(line.threads, line.extents) = condition->first;
       choice.records.push_back(toString(line, found->second));
+      choice.measuredAt.insert(line.extents);
     }
   llvm::sort(choice.records);
 }
@@ -329,7 +330,12 @@ bool ScheduleChooser::takeNearest(ScheduleChoice &choice, const KernelKey &key, 
   choice.provenance = Provenance::Transferred;
   choice.point = snapped;
   choice.loss = std::expm1(predicted);
-  choice.donor = toString(nearest->first.first) + " " + toString(nearest->first.second);
+  int64_t count = relevant(nearest->second).front()->first.first;
+  bool hasOtherThreads = threads != 0 && count != threads, hasOtherShape = nearest->first != own;
+  if (hasOtherShape || !hasOtherThreads)
+    choice.donor = toString(nearest->first.first) + " " + toString(nearest->first.second);
+  if (hasOtherThreads)
+    choice.donor += llvm::formatv("{0}{1} thread{2}", hasOtherShape ? ", " : "", count, count == 1 ? "" : "s");
   takeRecords(
       choice,
       {schedulable.strategy, key.structure, nearest->first.first, nearest->first.second, machine, 1, {}, measured},

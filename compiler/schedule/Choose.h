@@ -22,8 +22,10 @@ struct ScheduleChoice {
   /// How much longer it is expected to take than the best schedule: 0.1 is a tenth. Nothing: no measurement tells. For
   /// an exact record: its loss to the best at each of the measured extents, on the average.
   std::optional<double> loss;
-  std::string donor;                // of a transferred one: shape and bounds of the kernel that was measured
-  std::vector<std::string> records; // the lines of the file that it rests on, sorted
+  std::string donor; // of a transferred one: shape and bounds of the kernel that was measured, and the number of
+                     // threads, as far as they are not what was asked for
+  std::vector<std::string> records;          // the lines of the file that it rests on, sorted
+  std::set<std::vector<int64_t>> measuredAt; // the run-time extents of these
 };
 
 struct ChooseOptions {

@@ -4,6 +4,7 @@
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/emit/Lower.h"
 #include "compiler/frontend/Import.h"
+#include "compiler/tuner/Workload.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include <fmt/format.h>

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "compiler/emit/Schedules.h"
-#include "compiler/tuner/Workload.h"
 #include "kiln/graph.h"
 
 namespace kiln {

@@ -4,6 +4,7 @@
 // knows what it was.
 #pragma once
 
+#include "compiler/emit/Calls.h"
 #include "compiler/jobs/Jobs.h"
 #include "compiler/schedule/TuningFile.h"
 #include "compiler/tuner/Compare.h"

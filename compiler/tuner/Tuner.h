@@ -5,6 +5,7 @@
 // ended.
 #pragma once
 
+#include "compiler/emit/Calls.h"
 #include "compiler/tuner/Display.h"
 #include "kiln/graph.h"
 

@@ -8,55 +8,11 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "llvm/ADT/MapVector.h"
 #include <algorithm>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace kiln {
 
 using namespace mlir;
-
-static llvm::Error makeError(const std::string &message) {
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), "%s", message.c_str());
-}
-
-//===- Scenarios ---------------------------------------------------------===//
-
-llvm::Expected<std::vector<Scenario>> makeScenarios(ModuleOp module, const GivenExtents &given) {
-  Scenario most, middle;
-  std::vector<std::string> names;
-  for (mlir::kiln::SymbolAttr symbol : mlir::kiln::getSymbols(module)) {
-    names.push_back(symbol.getName().str());
-    most[names.back()] = symbol.getMax();
-    middle[names.back()] = std::max<int64_t>(symbol.getMin(), symbol.getMax() / 2);
-    auto chosen = given.find(names.back());
-    for (int64_t value : chosen == given.end() ? std::vector<int64_t>() : chosen->second)
-      if (value < symbol.getMin() || value > symbol.getMax())
-        return makeError(fmt::format("extent \"{}\" requires a value in [{}, {}], got {}", names.back(),
-                                     symbol.getMin(), symbol.getMax(), value));
-  }
-  std::vector<Scenario> scenarios{most, middle};
-  for (const auto &[name, values] : given) {
-    if (!llvm::is_contained(names, name))
-      return makeError(fmt::format("the model has no extent \"{}\"; it has: {}", name,
-                                   names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
-    std::vector<Scenario> combined;
-    for (const Scenario &scenario : scenarios)
-      for (int64_t value : values) {
-        combined.push_back(scenario);
-        combined.back()[name] = value;
-      }
-    scenarios = std::move(combined);
-  }
-  std::vector<Scenario> distinct; // with all extents given there is no second half
-  for (Scenario &scenario : scenarios)
-    if (!llvm::is_contained(distinct, scenario))
-      distinct.push_back(std::move(scenario));
-  return distinct;
-}
-
-//===- Kernels -----------------------------------------------------------===//
 
 /// The value of an extent when its symbols have values.
 static int64_t evaluate(AffineExpr extent, ArrayRef<int64_t> symbols) {
@@ -64,76 +20,6 @@ static int64_t evaluate(AffineExpr extent, ArrayRef<int64_t> symbols) {
   for (int64_t value : symbols)
     values.push_back(getAffineConstantExpr(value, extent.getContext()));
   return cast<AffineConstantExpr>(extent.replaceDimsAndSymbols({}, values)).getValue();
-}
-
-/// The value of index arithmetic in an entry whose index arguments have values.
-static int64_t evaluate(Value value, ArrayRef<int64_t> symbols) {
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    return symbols[argument.getArgNumber()];
-  Operation *op = value.getDefiningOp();
-  SmallVector<Attribute> operands;
-  for (Value operand : op->getOperands())
-    operands.push_back(IntegerAttr::get(operand.getType(), evaluate(operand, symbols)));
-  SmallVector<OpFoldResult> results;
-  LogicalResult folded = op->fold(operands, results);
-  (void)folded;
-  assert(succeeded(folded) && results.size() == 1 && "index arithmetic of constants folds");
-  return cast<IntegerAttr>(cast<Attribute>(results[0])).getInt();
-}
-
-static bool isWeight(Value value) {
-  while (auto view = value.getDefiningOp<mlir::kiln::ReshapeOp>())
-    value = view->getOperand(0);
-  return value.getDefiningOp<mlir::kiln::ParameterOp>() || value.getDefiningOp<mlir::kiln::ConstantOp>();
-}
-
-std::vector<KernelUse> collectKernels(ModuleOp module, const RowVariants &forms,
-                                      const std::vector<Scenario> &scenarios) {
-  llvm::MapVector<Operation *, KernelUse> uses;
-  for (auto function : module.getOps<func::FuncOp>())
-    if (function->hasAttr("kiln.kernel"))
-      uses[function] = {function, {}, std::vector<std::vector<Workload>>(scenarios.size())};
-  SmallVector<mlir::kiln::SymbolAttr> symbols = mlir::kiln::getSymbols(module);
-  module.walk([&](mlir::kiln::CallOp call) {
-    auto callee = uses.find(module.lookupSymbol(call.getCallee()));
-    if (callee == uses.end())
-      return;
-    std::vector<bool> weights;
-    for (Value argument : call.getArguments())
-      weights.push_back(isWeight(argument));
-    auto meet = [&](StringRef function) {
-      KernelUse &use = uses[module.lookupSymbol(function)];
-      if (use.isWeight.empty())
-        use.isWeight = weights;
-    };
-    meet(call.getCallee());
-    if (auto found = forms.find(call.getCallee()); found != forms.end())
-      for (const KernelForm &form : found->second)
-        meet(form.function);
-    double calls = 1;
-    for (auto loop = call->getParentOfType<mlir::kiln::RepeatOp>(); loop;
-         loop = loop->getParentOfType<mlir::kiln::RepeatOp>())
-      calls *= loop.getCount();
-    for (auto [number, scenario] : llvm::enumerate(scenarios)) {
-      SmallVector<int64_t> values;
-      for (mlir::kiln::SymbolAttr symbol : symbols)
-        values.push_back(scenario.at(symbol.getName().str()));
-      std::vector<int64_t> extents;
-      for (Value extent : call.getExtents())
-        extents.push_back(evaluate(extent, values));
-      KernelUse &use = uses[module.lookupSymbol(chooseForm(forms, call.getCallee(), extents))];
-      std::vector<Workload> &workloads = use.scenarios[number];
-      auto same = llvm::find_if(workloads, [&](const Workload &workload) { return workload.extents == extents; });
-      if (same == workloads.end())
-        same = workloads.insert(workloads.end(), {extents, 0});
-      same->calls += calls;
-    }
-  });
-  std::vector<KernelUse> result;
-  for (auto &[function, use] : uses)
-    if (!use.isWeight.empty() || !use.scenarios.front().empty())
-      result.push_back(std::move(use));
-  return result;
 }
 
 int64_t elementBytes(Type element) { return element.isIndex() ? 8 : (element.getIntOrFloatBitWidth() + 7) / 8; }

@@ -1,49 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What there is to tune: the kernels of a lowered model, each with the extents that it runs at in some representative
-// calls of the model, how often, and the work that this is.
+// What a call of a kernel reads, computes and writes at given extents.
 #pragma once
 
-#include "compiler/emit/RowVariants.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "llvm/Support/Error.h"
 #include <cstdint>
-#include <map>
-#include <string>
 #include <vector>
 
 namespace kiln {
-
-/// One representative call of the model: a value for each run-time extent.
-using Scenario = std::map<std::string, int64_t>;
-
-/// Values of some extents, several of one extent being alternatives.
-using GivenExtents = std::map<std::string, std::vector<int64_t>>;
-
-/// The scenarios to tune for: every combination of the given values; extents that are not given take their upper bound,
-/// and in a second scenario of each combination half of it. Fails on a name that the model does not have and a value
-/// outside of its bounds.
-llvm::Expected<std::vector<Scenario>> makeScenarios(mlir::ModuleOp module, const GivenExtents &given);
-
-/// A kernel at one set of extents.
-struct Workload {
-  std::vector<int64_t> extents; // of the kernel's index arguments
-  double calls = 0;             // in a pass of the model
-};
-
-/// A kernel and its share of the model.
-struct KernelUse {
-  mlir::func::FuncOp kernel;
-  std::vector<bool> isWeight;                   // one a tensor argument: whether the model passes a weight there
-  std::vector<std::vector<Workload>> scenarios; // of those, one list each
-};
-
-/// The kernels that the module's entries call in these scenarios, and their forms for few rows, in the order of the
-/// module.
-std::vector<KernelUse> collectKernels(mlir::ModuleOp module, const RowVariants &forms,
-                                      const std::vector<Scenario> &scenarios);
 
 /// The bytes of all weights of the module, as stored.
 int64_t weightBytes(mlir::ModuleOp module);

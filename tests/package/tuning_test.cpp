@@ -3,6 +3,8 @@
 #include "command.h"
 
 #include <regex>
+#include <set>
+#include <sstream>
 #include <vector>
 
 using namespace kiln::testing;
@@ -118,7 +120,7 @@ TEST_F(Tuning, RequiredOfEveryKernel) {
   EXPECT_NE(partial.text.find("error: every kernel requires a measured schedule in the tuning file \"" + some +
                               "\", and " + std::to_string(all.size()) +
                               " have none:\n  x86-64-v2 kernel_0: contraction " + kernel(0).members.at("structure") +
-                              " 6x10 1..20, transferred from 6x10 1..20"),
+                              " 6x10 1..20, transferred from 1 thread, predicted loss "),
             std::string::npos)
       << partial.text << "threads that were not measured";
   partial = compile("--require-tuned --tuning " + some);
@@ -127,11 +129,65 @@ TEST_F(Tuning, RequiredOfEveryKernel) {
   EXPECT_NE(partial.text.find("\n  x86-64-v2 kernel_1: contraction"), std::string::npos) << partial.text;
   EXPECT_EQ(partial.text.find("\n  x86-64-v2 kernel_0: "), std::string::npos) << partial.text;
   EXPECT_NE(partial.text.find("\n  x86-64-v2 kernel_2: row_reduction"), std::string::npos) << partial.text;
-  EXPECT_NE(
-      partial.text.find("\nmeasure them with:\n  " + pairProgram + " tune --tuning " + some + " --target x86-64-v2\n"),
-      std::string::npos)
+  EXPECT_NE(partial.text.find("\nmeasure them with:\n  " + pairProgram + " tune --tuning " + some +
+                              " --target x86-64-v2 --extent rows=20 --kernel '^(kernel_1|kernel_2)$'\n"),
+            std::string::npos)
       << partial.text;
   EXPECT_EQ(compile("--tuning " + some).status, 0) << "without the requirement it is a library all the same";
+}
+
+/// The commands that an error advises.
+std::vector<std::string> advised(const std::string &error) {
+  const std::string before = " with:\n";
+  std::vector<std::string> commands;
+  std::istringstream lines(error.substr(std::min(error.size(), error.find(before) + before.size())));
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("  "))
+      commands.push_back(line.substr(2));
+  return commands;
+}
+
+// What the error advises measures what is missing, and no more.
+TEST_F(Tuning, AdviceIsEnough) {
+  const std::string line = kernel(0).line(changed(), "9.000us n=5");
+  const std::string file = write(std::regex_replace(line, std::regex("at=20 (.*) threads=1"), "at=7 $1 threads=2"));
+  const std::string options = "--require-tuned --threads 1 --tuning " + file;
+  const std::vector<std::string> commands = advised(compile(options).text);
+  ASSERT_EQ(commands.size(), 1u);
+  EXPECT_EQ(commands[0], pairProgram + " tune --tuning " + file + " --target x86-64-v2 --threads 1 --extent rows=7");
+  for (const std::string &command : commands) {
+    Result measured = run(command + " --budget 1s");
+    EXPECT_EQ(measured.status, 0) << command << "\n" << measured.text;
+  }
+  Result complete = compile(options);
+  EXPECT_EQ(complete.status, 0) << complete.text;
+}
+
+// Forms for few rows run at other extents than their kernels: each kernel is in one of the commands.
+TEST_F(Tuning, AdviceCoversFormsForFewRows) {
+  const std::string bert = BERT_BASE_GENERATOR, file = write("");
+  const std::string error =
+      run(bert + " compile --target x86-64-v2 --require-tuned --tuning " + file + " -o " + folder.path.string()).text;
+  std::multiset<std::string> missing, named;
+  const std::regex listed("\n  x86-64-v2 (kernel_[0-9a-z_]+): ");
+  for (std::sregex_iterator at(error.begin(), error.end(), listed), end; at != end; ++at)
+    missing.insert((*at)[1]);
+  const std::vector<std::string> commands = advised(error);
+  ASSERT_GE(commands.size(), 3u) << error;
+  EXPECT_NE(commands[0].find(" --target x86-64-v2 --extent batch=8 --extent tokens=512 --kernel "), std::string::npos);
+  const std::regex name("kernel_[0-9a-z_]+");
+  for (const std::string &command : commands) {
+    for (std::sregex_iterator at(command.begin(), command.end(), name), end; at != end; ++at)
+      named.insert(at->str());
+    // The tuner accepts the extents, among them a single row.
+    const std::string extents =
+        command.substr(command.find(" --extent"), command.find(" --kernel") - command.find(" --extent"));
+    Result coverage = run(bert + " tune coverage --target x86-64-v2 --at-least 0 --tuning " + file + extents);
+    EXPECT_EQ(coverage.status, 0) << extents << coverage.text;
+  }
+  EXPECT_NE(commands.back().find(" --extent batch=1 --extent tokens=1 "), std::string::npos) << commands.back();
+  EXPECT_GE(missing.size(), 10u) << error;
+  EXPECT_EQ(named, missing);
 }
 
 // The digest tells apart what the code depends on, and nothing else.
@@ -275,9 +331,9 @@ TEST_F(Tuning, KilnPassesSubcommandsOn) {
   EXPECT_NE(run(KILN_PROGRAM " tune coverage").text.find("spec is required"), std::string::npos);
   const std::string empty = write("");
   result = run(KILN_PROGRAM " compile " + spec + " --target x86-64-v2 --require-tuned --tuning " + empty);
-  EXPECT_NE(
-      result.text.find("\nmeasure them with:\n  kiln tune '" + spec + "' --tuning " + empty + " --target x86-64-v2\n"),
-      std::string::npos)
+  EXPECT_NE(result.text.find("\nmeasure them with:\n  kiln tune '" + spec + "' --tuning " + empty +
+                             " --target x86-64-v2 --extent rows=20"),
+            std::string::npos)
       << result.text;
 }
 

@@ -99,6 +99,7 @@ TEST(Choose, ThreadsAskedFor) {
   EXPECT_EQ(toString(choose(lines, key({768, 768})).point), "m=8 n=48") << "the least mean loss";
   ScheduleChoice more = choose(lines, key({768, 768}), {"", 3});
   EXPECT_EQ(more.provenance, Provenance::Transferred) << "three threads were not measured";
+  EXPECT_EQ(more.donor, "2 threads") << "the shape is its own";
   EXPECT_EQ(toString(more.point), "m=8 n=48") << "two are nearer than one";
 }
 
