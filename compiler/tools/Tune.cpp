@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tools/Tune.h"
 
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <map>
 #include <unistd.h>
 
@@ -99,6 +101,16 @@ void TuneCommand::addVerify(const std::string &name) {
   verify->add_option("--tuning", verifiedFile, "the tuning file")->capture_default_str();
   verify->add_flag("--fix", fixes, "write it sorted and without illegal schedules");
   verify->add_flag("--prune", prunes, "and without lines that this model has no use for")->needs("--fix");
+  CLI::Option *measure = verify->add_flag(
+      "--measure", measures, "measure each kernel's best schedule beside the default once more, on this machine");
+  measure->excludes("--fix");
+  verify
+      ->add_option("--tolerance", tolerancePercent,
+                   "exit with status 1 if one takes by this percentage more of the default's time than recorded")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str()
+      ->needs(measure);
+  verify->add_flag("--json", isJson, "one object a line, for machines")->needs(measure);
 }
 
 void addChooseOptions(CLI::App &app, ChooseOptions &options) {
@@ -173,9 +185,61 @@ int TuneCommand::runVerify(const Graph &graph) {
     fmt::print(stderr, "--fix writes the file without what is wrong with it\n");
     return 1;
   }
+  if (measures)
+    return runDrift(graph, *database);
   fmt::print("{}: {} measurements, {} of this model\n", verifiedFile, database->records().size(),
              verification->used.records().size());
   return 0;
+}
+
+static void printDrift(const KernelDrift &kernel, bool isLost) {
+  const Task::Drift &drift = kernel.drift;
+  std::string change = drift.failure.empty() ? fmt::format("{:.1f} %", drift.now * 100) : drift.failure;
+  fmt::print("{:<10} {:<16} {:>7} {:<13} {:>7.1f} %  {:>7}  {}{}\n", kernel.target, kernel.kernel, kernel.threads,
+             fmt::format("{}", fmt::join(kernel.extents, ",")), drift.recorded * 100, change, toString(drift.best),
+             isLost ? "  LOST" : "");
+}
+
+static void printDriftObject(const KernelDrift &kernel, bool isLost) {
+  const Task::Drift &drift = kernel.drift;
+  llvm::json::Object point, object{{"event", "drift"},
+                                   {"target", kernel.target},
+                                   {"kernel", kernel.kernel},
+                                   {"threads", kernel.threads},
+                                   {"extents", llvm::json::Array(kernel.extents)},
+                                   {"recorded", drift.recorded},
+                                   {"is_lost", isLost}};
+  for (const auto &[key, value] : drift.best)
+    point[key] = value;
+  object["best"] = std::move(point);
+  if (drift.failure.empty())
+    object["now"] = drift.now;
+  else
+    object["words"] = llvm::json::fixUTF8(drift.failure);
+  llvm::outs() << llvm::json::Value(std::move(object)) << "\n";
+  llvm::outs().flush();
+}
+
+int TuneCommand::runDrift(const Graph &graph, const TuningDatabase &database) {
+  size_t measured = 0, lost = 0;
+  if (!isJson)
+    fmt::print("{:<10} {:<16} {:>7} {:<13} {:>9}  {:>7}  {}\n", "target", "kernel", "threads", "extents", "recorded",
+               "now", "best");
+  llvm::Error error = measureDrift(graph, verifiedName, database, [&](const KernelDrift &kernel) {
+    const bool isLost = kernel.isLost(tolerancePercent / 100);
+    ++measured;
+    lost += isLost;
+    (isJson ? printDriftObject : printDrift)(kernel, isLost);
+    std::fflush(stdout);
+  });
+  if (error)
+    return fail(std::move(error));
+  if (measured == 0)
+    return fail(llvm::createStringError(verifiedFile + ": no measurements of this model's kernels on this machine"));
+  if (!isJson)
+    fmt::print("of the default's time; {} of {} take more than recorded by over {} %\n", lost, measured,
+               tolerancePercent);
+  return lost ? 1 : 0;
 }
 
 int TuneCommand::run(Graph (*trace)()) {

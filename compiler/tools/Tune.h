@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compiler/tuner/Coverage.h"
+#include "compiler/tuner/Drift.h"
 #include "compiler/tuner/Tuner.h"
 
 #include <CLI/CLI.hpp>
@@ -27,6 +28,7 @@ private:
   int runMeasuring(const Graph &graph);
   int runCoverage(const Graph &graph);
   int runVerify(const Graph &graph);
+  int runDrift(const Graph &graph, const TuningDatabase &database);
 
   CLI::App *tune, *coverage, *verify, *merge;
   std::vector<std::string> extents; // NAME=VALUE
@@ -38,7 +40,8 @@ private:
   double leastPercent = 100;
 
   std::string verifiedName, verifiedFile;
-  bool fixes = false, prunes = false;
+  bool fixes = false, prunes = false, measures = false;
+  double tolerancePercent = 10;
 
   std::vector<std::string> mergedFiles;
   std::string mergedFile;

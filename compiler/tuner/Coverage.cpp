@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tuner/Coverage.h"
 
-#include "compiler/dialect/KilnDialect.h"
-#include "compiler/emit/Lower.h"
-#include "compiler/frontend/Import.h"
+#include "compiler/tuner/LoweredModel.h"
 #include "compiler/tuner/Workload.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -14,63 +12,29 @@ using namespace mlir;
 
 namespace kiln {
 
-namespace {
-
-/// A model as kernels for one target.
-struct LoweredModel {
-  std::unique_ptr<Target> target;
-  MLIRContext context{MLIRContext::Threading::DISABLED};
-  OwningOpRef<ModuleOp> module;
-  RowVariants forms;
-
-  auto kernels() {
-    return llvm::make_filter_range(module->getOps<func::FuncOp>(),
-                                   [](func::FuncOp function) { return function->hasAttr(mlir::kiln::kernelAttrName); });
-  }
-};
-
-/// Null if it does not compile, which has been reported.
-std::unique_ptr<LoweredModel> lowerModel(const Graph &graph, const std::string &name, llvm::StringRef target) {
-  auto model = std::make_unique<LoweredModel>();
-  model->target = createCpuTarget(target);
-  if (!model->target)
-    return nullptr;
-  loadDialects(model->context);
-  model->module = importGraph(graph, &model->context, name);
-  if (!model->module || failed(lowerToKernels(*model->module, *model->target)))
-    return nullptr;
-  model->forms = addRowVariants(*model->module, *model->target);
-  return model;
-}
-
-llvm::Error lowerError(llvm::StringRef target) {
-  return llvm::createStringError(fmt::format("the model's kernels could not be formed for {}", target.str()));
-}
-
-} // namespace
-
 llvm::Expected<std::vector<CoveredKernel>> coverModel(const Graph &graph, const CoverageOptions &options) {
   llvm::Expected<ScheduleChooser> chooser = loadChooser(options.tuning);
   if (!chooser)
     return chooser.takeError();
   std::vector<CoveredKernel> result;
   for (const std::string &target : options.targets) {
-    std::unique_ptr<LoweredModel> model = lowerModel(graph, options.name, target);
-    if (!model)
-      return lowerError(target);
-    llvm::Expected<std::vector<Scenario>> scenarios = makeScenarios(*model->module, options.extents);
+    auto lowered = lowerModel(graph, options.name, target);
+    if (!lowered)
+      return lowered.takeError();
+    LoweredModel &model = **lowered;
+    llvm::Expected<std::vector<Scenario>> scenarios = makeScenarios(*model.module, options.extents);
     if (!scenarios)
       return scenarios.takeError();
     llvm::StringMap<double> operations;
     double all = 0;
-    for (const KernelUse &use : collectKernels(*model->module, model->forms, *scenarios))
+    for (const KernelUse &use : collectKernels(*model.module, model.forms, *scenarios))
       for (const Workload &workload : use.scenarios.front()) {
         double work = workload.calls * measureWork(use.kernel, workload.extents).operations;
         operations[mlir::func::FuncOp(use.kernel).getName()] += work;
         all += work;
       }
-    for (func::FuncOp kernel : model->kernels())
-      result.push_back({target, chooseSchedule(*chooser, *model->target, kernel),
+    for (func::FuncOp kernel : model.kernels())
+      result.push_back({target, chooseSchedule(*chooser, *model.target, kernel),
                         all > 0 ? operations.lookup(kernel.getName()) / all : 0});
   }
   return result;
@@ -117,12 +81,12 @@ llvm::Expected<Verification> verifyTuning(const Graph &graph, const std::string 
       unknownTargets.insert(isa);
       continue;
     }
-    std::unique_ptr<LoweredModel> model = lowerModel(graph, name, isa);
+    auto model = lowerModel(graph, name, isa);
     if (!model)
-      return lowerError(isa);
-    for (func::FuncOp kernel : model->kernels()) {
+      return model.takeError();
+    for (func::FuncOp kernel : (*model)->kernels()) {
       KernelKey key = keyOf(kernel);
-      known[isa].try_emplace({key.structure, key.shape, key.bounds}, model->target->describe(kernel));
+      known[isa].try_emplace({key.structure, key.shape, key.bounds}, (*model)->target->describe(kernel));
     }
   }
 

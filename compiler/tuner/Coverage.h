@@ -4,6 +4,7 @@
 // that is; and which lines of the file are of no use to it.
 #pragma once
 
+#include "compiler/emit/Calls.h"
 #include "compiler/emit/Schedules.h"
 #include "kiln/graph.h"
 

@@ -60,6 +60,18 @@ double Task::costOf(const Times &times) const {
   return std::exp(sum / double(times.size()));
 }
 
+/// The geometric mean over the workloads.
+static double meanRatio(const std::vector<Comparison> &comparisons) {
+  double sum = 0;
+  for (const Comparison &comparison : comparisons)
+    sum += std::log(comparison.ratio);
+  return std::exp(sum / double(comparisons.size()));
+}
+
+static std::string describe(const FailedTrial &failure) {
+  return toString(failure.outcome).str() + ": " + failure.words;
+}
+
 void Task::forEachRecord(llvm::function_ref<void(const SchedulePoint &, const std::optional<Times> &)> visit) const {
   TuningCase first = caseOf({}, 0);
   for (auto at = database.records().lower_bound(first); at != database.records().end(); ++at) {
@@ -159,8 +171,7 @@ Task::Step Task::compileOne(const SchedulePoint &point, KernelCode &code) {
   if (!codes)
     return Step::Interrupted;
   if (auto *failure = std::get_if<FailedTrial>(&codes->front())) {
-    words = fmt::format("schedule \"{}\" of {}: {}: {}", toString(point), current.name,
-                        toString(failure->outcome).str(), failure->words);
+    words = fmt::format("schedule \"{}\" of {}: {}", toString(point), current.name, describe(*failure));
     return Step::Broken;
   }
   code = std::get<KernelCode>(std::move(codes->front()));
@@ -187,8 +198,7 @@ Task::Step Task::measurePreset() {
   if (!result)
     return Step::Interrupted;
   if (auto *failure = std::get_if<FailedTrial>(&*result)) {
-    words = fmt::format("the default schedule of {}: {}: {}", current.name, toString(failure->outcome).str(),
-                        failure->words);
+    words = fmt::format("the default schedule of {}: {}", current.name, describe(*failure));
     return Step::Broken;
   }
   auto &comparisons = std::get<std::vector<Comparison>>(*result);
@@ -219,12 +229,7 @@ Task::Step Task::prepareIncumbent() {
 
 Task::Step Task::tryCandidate(const SchedulePoint &point, const KernelCode &code) {
   auto result = running().measure(incumbentCode, code);
-  auto cost = [&] {
-    double sum = 0;
-    for (const Comparison &comparison : std::get<std::vector<Comparison>>(*result))
-      sum += std::log(comparison.ratio);
-    return std::exp(sum / double(workloads.size()));
-  };
+  auto cost = [&] { return meanRatio(std::get<std::vector<Comparison>>(*result)); };
   // The first measurement of a promising one is too good on the average; the second is not.
   if (result && std::holds_alternative<std::vector<Comparison>>(*result) && cost() < promising)
     result = running().measure(incumbentCode, code, /*isFinal=*/true);
@@ -312,6 +317,33 @@ Task::Step Task::finish() {
   incumbentTimes = *recordedTimes(best);
   update();
   return Step::Went;
+}
+
+std::optional<Task::Drift> Task::measureDrift() {
+  if (presetTimes.empty())
+    return std::nullopt;
+  Drift drift;
+  drift.best = bestRecorded();
+  if (drift.best == preset)
+    return drift;
+  drift.recorded = costOf(*recordedTimes(drift.best));
+  auto codes = running().compile({preset, drift.best});
+  if (!codes)
+    return std::nullopt;
+  for (const auto &code : *codes)
+    if (auto *failure = std::get_if<FailedTrial>(&code)) {
+      drift.failure = describe(*failure);
+      return drift;
+    }
+  auto result =
+      running().measure(std::get<KernelCode>((*codes)[0]), std::get<KernelCode>((*codes)[1]), /*isFinal=*/true);
+  if (!result)
+    return std::nullopt;
+  if (auto *failure = std::get_if<FailedTrial>(&*result))
+    drift.failure = describe(*failure);
+  else
+    drift.now = meanRatio(std::get<std::vector<Comparison>>(*result));
+  return drift;
 }
 
 } // namespace kiln

@@ -56,6 +56,14 @@ public:
   Step advance(size_t count, llvm::function_ref<bool()> isSpent);
   /// Measures the best ones beside the default once more, thoroughly, until the best is one of those.
   Step finish();
+  /// The best recorded point's time as a part of the default's: as recorded, and measured once more.
+  struct Drift {
+    SchedulePoint best;
+    double recorded = 1, now = 1; // both 1 if the best is the default
+    std::string failure;          // in place of a time
+  };
+  /// Records nothing. Nothing if the default's time is not recorded.
+  std::optional<Drift> measureDrift();
   /// Gives the memory of the workloads back; the next step makes it again.
   void rest() { trials.reset(); }
 

@@ -9,6 +9,17 @@ namespace kiln {
 
 using namespace mlir;
 
+TrialOptions makeTrialOptions(unsigned threads) {
+  TrialOptions options;
+  options.cpus = availableCpus();
+  options.compileWorkers = unsigned(options.cpus.size());
+  assert(threads <= options.cpus.size() && "the caller has checked");
+  if (threads)
+    options.cpus.erase(options.cpus.begin(), options.cpus.end() - threads);
+  options.compare.threads = unsigned(options.cpus.size());
+  return options;
+}
+
 std::optional<std::vector<JobResult>> runWhile(llvm::ArrayRef<Job> jobs, unsigned workers, JobLimits limits,
                                                const std::function<bool()> &goesOn) {
   static constexpr double tick = 0.1;

@@ -34,6 +34,10 @@ struct TrialOptions {
   std::function<bool()> goesOn; // asked several times a second; false kills what runs
 };
 
+/// For so many threads, 0: as many as there are CPUs. They are pinned, to others than the first CPU if they can be:
+/// that one serves most interrupts.
+TrialOptions makeTrialOptions(unsigned threads);
+
 /// Runs jobs and asks `goesOn` meanwhile; nothing if it said no.
 std::optional<std::vector<JobResult>> runWhile(llvm::ArrayRef<Job> jobs, unsigned workers, JobLimits limits,
                                                const std::function<bool()> &goesOn);

@@ -7,8 +7,7 @@
 // 4. Measure every kernel's best once more beside its default.
 #include "compiler/tuner/Tuner.h"
 
-#include "compiler/emit/Lower.h"
-#include "compiler/frontend/Import.h"
+#include "compiler/tuner/LoweredModel.h"
 #include "runtime/src/internal.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -65,15 +64,13 @@ constexpr double leastShare = 0.02;
 
 class TargetTuner {
 public:
-  TargetTuner(const TuneOptions &options, const Target &target, std::vector<int> cpus, TuningDatabase &database,
-              TuneDisplay &display, double budget)
-      : options(options), target(target), database(database), display(display) {
+  TargetTuner(const TuneOptions &options, const Target &target, TuningDatabase &database, TuneDisplay &display,
+              double budget)
+      : options(options), target(target), database(database), display(display),
+        trials(makeTrialOptions(options.threads)) {
     state.target = target.name().str();
-    state.threads = unsigned(cpus.size());
+    state.threads = trials.compare.threads;
     state.budget = budget;
-    trials.compare.threads = state.threads;
-    trials.compileWorkers = unsigned(availableCpus().size());
-    trials.cpus = std::move(cpus);
     trials.goesOn = [this] {
       state.seconds = secondsOf(Clock::now() - begin);
       if (!state.tasks.empty())
@@ -130,8 +127,7 @@ bool TargetTuner::findTasks(ModuleOp module, const RowVariants &forms, std::stri
     return false;
   }
   Machine machine = detectMachine(target.name());
-  int64_t cache = machine.l3Bytes ? machine.l3Bytes : target.machine().l3Bytes;
-  int64_t rotated = std::min(weightBytes(module), 2 * cache);
+  int64_t rotated = rotatedWeightBytes(module, machine, target);
   for (KernelUse &use : collectKernels(module, forms, *scenarios)) {
     if (!wanted.match(use.kernel.getName()))
       continue;
@@ -302,12 +298,9 @@ int tuneModel(const Graph &graph, const TuneOptions &options, llvm::raw_ostream 
       return fail(llvm::toString(loaded.takeError()));
     database = std::move(*loaded);
   }
-  std::vector<int> cpus = availableCpus();
-  if (options.threads > cpus.size())
-    return fail(fmt::format("--threads requires at most the {} CPUs that this process may use, got {}", cpus.size(),
-                            options.threads));
-  if (options.threads) // the first CPU serves most interrupts
-    cpus.erase(cpus.begin(), cpus.end() - options.threads);
+  if (size_t cpus = availableCpus().size(); options.threads > cpus)
+    return fail(
+        fmt::format("--threads requires at most the {} CPUs that this process may use, got {}", cpus, options.threads));
 
   std::unique_ptr<TuneDisplay> display = makeDisplay(options.form);
   std::vector<std::unique_ptr<Target>> targets = findTargets(options, *display);
@@ -315,14 +308,12 @@ int tuneModel(const Graph &graph, const TuneOptions &options, llvm::raw_ostream 
     return fail("this CPU runs none of the targets");
   SignalWatch signals;
   for (const std::unique_ptr<Target> &target : targets) {
-    MLIRContext context(MLIRContext::Threading::DISABLED);
-    loadDialects(context);
-    OwningOpRef<ModuleOp> module = importGraph(graph, &context, options.name);
-    if (!module || failed(lowerToKernels(*module, *target)))
-      return 1;
+    auto model = lowerModel(graph, options.name, target->name());
+    if (!model)
+      return fail(llvm::toString(model.takeError()));
     std::string problem;
-    TargetTuner tuner(options, *target, cpus, database, *display, options.budget / double(targets.size()));
-    bool isComplete = tuner.run(*module, addRowVariants(*module, *target), problem);
+    TargetTuner tuner(options, *target, database, *display, options.budget / double(targets.size()));
+    bool isComplete = tuner.run(*(*model)->module, (*model)->forms, problem);
     if (!problem.empty())
       return fail(problem);
     if (!isComplete)

@@ -46,12 +46,12 @@ int64_t storedBytes(RankedTensorType type, ArrayRef<int64_t> extents) {
   return count(storedShape(type, extents)) * elementBytes(type.getElementType());
 }
 
-int64_t weightBytes(ModuleOp module) {
+int64_t rotatedWeightBytes(ModuleOp module, const Machine &machine, const Target &target) {
   int64_t bytes = 0;
   module.walk([&](mlir::kiln::ParameterOp parameter) {
     bytes += storedBytes(cast<RankedTensorType>(parameter.getType()), {}) * int64_t(parameter.getCopies());
   });
-  return bytes;
+  return std::min(bytes, 2 * (machine.l3Bytes ? machine.l3Bytes : target.machine().l3Bytes));
 }
 
 //===- Work --------------------------------------------------------------===//

@@ -3,6 +3,9 @@
 // What a call of a kernel reads, computes and writes at given extents.
 #pragma once
 
+#include "compiler/schedule/Machine.h"
+#include "targets/target.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -11,8 +14,9 @@
 
 namespace kiln {
 
-/// The bytes of all weights of the module, as stored.
-int64_t weightBytes(mlir::ModuleOp module);
+/// How much memory the weights of consecutive calls of a kernel take together: as much as all weights of the module, at
+/// most twice the machine's last cache.
+int64_t rotatedWeightBytes(mlir::ModuleOp module, const Machine &machine, const Target &target);
 
 /// The extents of a tensor as it is stored, with the symbols' values put in.
 std::vector<int64_t> storedShape(mlir::RankedTensorType type, llvm::ArrayRef<int64_t> extents);

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/tuner/Drift.h"
+
+#include "compiler/tuner/LoweredModel.h"
+#include "runtime/src/internal.h"
+
+namespace kiln {
+
+llvm::Error measureDrift(const Graph &graph, const std::string &name, const TuningDatabase &database,
+                         llvm::function_ref<void(const KernelDrift &)> report) {
+  TuningDatabase copy = database; // a task may write
+  const size_t cpus = availableCpus().size();
+  const kiln_cpu_t cpu = kiln_cpu_detect();
+  for (const std::string &isa : cpuTargetNames()) {
+    const Machine machine = detectMachine(isa);
+    auto isHere = [&](const auto &record) { return record.first.machine == machine; };
+    if (llvm::none_of(database.records(), isHere) || createCpuTarget(isa)->isa() > kiln_cpu_best_isa(&cpu))
+      continue;
+    auto model = lowerModel(graph, name, isa);
+    if (!model)
+      return model.takeError();
+    auto scenarios = makeScenarios(*(*model)->module, {});
+    if (!scenarios)
+      return scenarios.takeError();
+    const Target &target = *(*model)->target;
+    const int64_t rotated = rotatedWeightBytes(*(*model)->module, machine, target);
+    for (KernelUse &use : collectKernels(*(*model)->module, (*model)->forms, *scenarios)) {
+      const KernelKey key = keyOf(use.kernel);
+      std::set<std::pair<int64_t, std::vector<int64_t>>> conditions;
+      for (const auto &[of, result] : database.records())
+        if (of.machine == machine && of.structure == key.structure && of.shape == key.shape &&
+            of.bounds == key.bounds && size_t(of.threads) <= cpus)
+          conditions.insert({of.threads, of.extents});
+      for (const auto &[threads, extents] : conditions) {
+        Task task(target, use, {extents}, machine, rotated, makeTrialOptions(unsigned(threads)), copy,
+                  [](const TrialReport &) {});
+        if (std::optional<Task::Drift> drift = task.measureDrift())
+          report({isa, use.kernel.getName().str(), threads, extents, *drift});
+      }
+    }
+  }
+  return llvm::Error::success();
+}
+
+} // namespace kiln

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model as kernels for one target, with their forms for few rows, as compiling makes them.
+#pragma once
+
+#include "compiler/dialect/KilnDialect.h"
+#include "compiler/emit/RowVariants.h"
+#include "kiln/graph.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Error.h"
+
+namespace kiln {
+
+struct LoweredModel {
+  std::unique_ptr<Target> target;
+  mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED};
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  RowVariants forms;
+
+  auto kernels() {
+    return llvm::make_filter_range(module->getOps<mlir::func::FuncOp>(), [](mlir::func::FuncOp function) {
+      return function->hasAttr(mlir::kiln::kernelAttrName);
+    });
+  }
+};
+
+/// Fails if the model does not compile; why has been reported.
+llvm::Expected<std::unique_ptr<LoweredModel>> lowerModel(const Graph &graph, const std::string &name,
+                                                         llvm::StringRef target);
+
+} // namespace kiln
