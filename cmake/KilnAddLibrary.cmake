@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 #   kiln_add_library(NAME MODEL spec.cpp | GENERATOR target
+#                    [LIBRARY name]                      prefix of its symbols and files, if not NAME
 #                    [TARGETS x86-64-v4 x86-64-v3 ...]   instruction sets in the archive, best first
 #                    [TUNING file]                       measurements that choose the schedules; `kiln tune` makes it
 #                    [REQUIRE_TUNED]                     fail the build unless each kernel was measured
@@ -12,7 +13,7 @@
 # NAME.hpp. GENERATOR takes a generator that is built already, for the same model in another form. The target NAME_tune measures on
 # this machine and writes to the tuning file; nothing else ever measures.
 function(kiln_add_library name)
-  cmake_parse_arguments(arg "REQUIRE_TUNED" "MODEL;GENERATOR;TUNING;MACHINE;THREADS;MAX_TEXT_BYTES;MAX_ARENA_BYTES"
+  cmake_parse_arguments(arg "REQUIRE_TUNED" "MODEL;GENERATOR;LIBRARY;TUNING;MACHINE;THREADS;MAX_TEXT_BYTES;MAX_ARENA_BYTES"
     "TARGETS;INCLUDES" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "kiln_add_library(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
@@ -29,6 +30,10 @@ function(kiln_add_library name)
     message(FATAL_ERROR "kiln_add_library(${name}) requires MODEL and a spec, or GENERATOR and a target")
   endif()
 
+  set(library ${name})
+  if(arg_LIBRARY)
+    set(library ${arg_LIBRARY})
+  endif()
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/${name}_kiln")
   set(options "")
   set(measuring "")
@@ -72,10 +77,11 @@ function(kiln_add_library name)
     add_custom_target(${name}_tune COMMAND ${generator} tune --tuning "${tuning}" ${measuring}
       COMMENT "Measuring schedules of the model ${name}" USES_TERMINAL VERBATIM)
   endif()
-  set(files "${folder}/lib${name}.a" "${folder}/${name}.h" "${folder}/${name}.hpp" "${folder}/${name}.manifest.json")
+  set(files "${folder}/lib${library}.a" "${folder}/${library}.h" "${folder}/${library}.hpp"
+    "${folder}/${library}.manifest.json")
   add_custom_command(OUTPUT ${files}
     COMMAND ${CMAKE_COMMAND} -E make_directory "${folder}"
-    COMMAND ${generator} compile --name ${name} --output-dir "${folder}" ${options}
+    COMMAND ${generator} compile --name ${library} --output-dir "${folder}" ${options}
     DEPENDS ${generator} $<TARGET_FILE:kiln::compiler> ${depends}
     COMMENT "Compiling the model ${name}"
     VERBATIM)
@@ -84,6 +90,6 @@ function(kiln_add_library name)
   add_library(${name} INTERFACE)
   add_dependencies(${name} ${name}_library)
   target_include_directories(${name} INTERFACE "${folder}")
-  target_link_libraries(${name} INTERFACE "${folder}/lib${name}.a" m)
-  set_target_properties(${name} PROPERTIES KILN_ARCHIVE "${folder}/lib${name}.a" KILN_FOLDER "${folder}")
+  target_link_libraries(${name} INTERFACE "${folder}/lib${library}.a" m)
+  set_target_properties(${name} PROPERTIES KILN_ARCHIVE "${folder}/lib${library}.a" KILN_FOLDER "${folder}")
 endfunction()
