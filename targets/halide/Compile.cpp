@@ -3,7 +3,6 @@
 // Halide reports what it cannot do as exceptions; they end here as diagnostics at the kernel function.
 #include "targets/halide/Compile.h"
 
-#include "targets/halide/CacheHints.h"
 #include "targets/halide/Scratch.h"
 #include "targets/halide/Strategy.h"
 #include "targets/halide/Structure.h"
@@ -97,13 +96,7 @@ public:
     auto buffer = file.read();
     if (!buffer)
       return kernel.emitError() << "cannot read the kernel's code: " << buffer.getError().message();
-    std::string code = (*buffer)->getBuffer().str();
-    if (type == Halide::OutputFileType::assembly)
-      return requestIntoAllCachesInText(std::move(code));
-    if (type == Halide::OutputFileType::object && !translator.prefetches.empty())
-      if (llvm::Error error = requestIntoAllCaches(code))
-        return kernel.emitError() << llvm::toString(std::move(error));
-    return code;
+    return (*buffer)->getBuffer().str();
   }
 
   KernelObject result;

@@ -66,6 +66,13 @@ static bool readsAlongRows(const Contraction &shape) {
          map.getResult(map.getNumResults() - 1) == getAffineDimExpr(shape.reduction[0], op->getContext());
 }
 
+/// Whether there are so few tasks of columns that an odd one costs two threads more than a twenty-fifth of their time.
+static bool hasUnevenTasks(const Contraction &shape, int64_t tileColumns) {
+  int64_t columns = staticExtent(shape.op, shape.n);
+  int64_t tasks = ShapedType::isDynamic(columns) ? 0 : (columns + tileColumns - 1) / tileColumns;
+  return tasks % 2 == 1 && tasks < 25;
+}
+
 SearchSpace contractionSpace(ArrayRef<Contraction> contractions, const MachineModel &machine) {
   const Contraction &first = contractions.front();
   const int64_t lanes = vectorLanes(machine), registers = machine.vectorRegisters;
@@ -97,10 +104,11 @@ SearchSpace contractionSpace(ArrayRef<Contraction> contractions, const MachineMo
     space.push_back(makeParameter("k_unroll", unrolls, 1));
   }
   if (first.m) {
-    space.push_back(makeParameter("rows_block", {0, 32, 64, 128, 256, 512}, mostRows > 256 ? 256 : 0));
+    bool isUneven = first.batch.empty() && mostRows > 32 && hasUnevenTasks(first, n.preset);
+    space.push_back(makeParameter("rows_block", {0, 32, 64, 128, 256, 512}, isUneven ? 32 : mostRows > 256 ? 256 : 0));
     if (first.batch.empty()) {
       space.push_back(makeParameter("order", {0, 1}, 0));
-      space.push_back(makeParameter("split", {0, 1, 2}, 0));
+      space.push_back(makeParameter("split", {0, 1, 2}, isUneven ? 2 : 0));
       space.push_back(makeParameter("task", {1, 2, 4}, 1));
     }
     space.push_back(makeParameter("pack", {0, 1}, readsAlongRows(first) ? 0 : 1));
