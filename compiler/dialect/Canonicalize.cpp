@@ -62,9 +62,9 @@ struct TransposeOfFactor : OpRewritePattern<MatmulOp> {
 struct CaptureInvariant : OpRewritePattern<RepeatOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(RepeatOp op, PatternRewriter &rewriter) const override {
-    YieldOp yield = op.getYield();
+    Operation *yield = op.getYield();
     BitVector invariant(op.getInits().size());
-    for (auto [i, carried, yielded] : llvm::enumerate(op.getCarried(), yield.getValues()))
+    for (auto [i, carried, yielded] : llvm::enumerate(op.getCarried(), yield->getOperands()))
       invariant[i] = yielded == carried || yielded == op.getInits()[i];
     // A value replaced by the initial one after the first layer is the initial one in every layer.
     if (invariant.none())
@@ -93,6 +93,36 @@ struct CaptureInvariant : OpRewritePattern<RepeatOp> {
   }
 };
 
+/// Outputs that nothing reads ==> are not stacked: many to one.
+struct DropUnusedOutputs : OpRewritePattern<ScanOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ScanOp op, PatternRewriter &rewriter) const override {
+    unsigned carried = op.getNumCarried();
+    BitVector unused(op.getNumResults());
+    SmallVector<Type> types;
+    for (Value stacked : op.getStacked())
+      if (stacked.use_empty())
+        unused.set(cast<OpResult>(stacked).getResultNumber());
+      else
+        types.push_back(stacked.getType());
+    if (unused.none())
+      return failure();
+    Operation *yield = op.getYield();
+    rewriter.modifyOpInPlace(yield, [&] { yield->eraseOperands(unused); });
+    auto fewer = ScanOp::create(rewriter, op.getLoc(), op.getInits(), op.getSequences(), types, op.getReverse());
+    rewriter.mergeBlocks(&op.getBody().front(), &fewer.getBody().front(), fewer.getBody().getArguments());
+    SmallVector<Value> results(op.getNumResults());
+    for (unsigned i = 0, next = 0; i < results.size(); ++i)
+      if (i < carried || !unused[i])
+        results[i] = fewer.getResult(next++);
+    for (auto [result, value] : llvm::zip_equal(op.getResults(), results))
+      if (value)
+        rewriter.replaceAllUsesWith(result, value);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 } // namespace
 
 void TransposeOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
@@ -105,6 +135,10 @@ void MatmulOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRCont
 
 void RepeatOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
   patterns.add<CaptureInvariant>(context);
+}
+
+void ScanOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<DropUnusedOutputs>(context);
 }
 
 } // namespace mlir::kiln

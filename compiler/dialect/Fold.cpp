@@ -205,6 +205,15 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor constants) {
   return {};
 }
 
+OpFoldResult ExpandOp::fold(FoldAdaptor constants) {
+  if (OpFoldResult same = keep(getX(), getResult()))
+    return same;
+  auto dense = dyn_cast_or_null<DenseElementsAttr>(constants.getX());
+  if (dense && dense.isSplat() && cast<ShapedType>(getType()).hasStaticShape())
+    return dense.resizeSplat(cast<ShapedType>(getType()));
+  return {};
+}
+
 OpFoldResult TransposeOp::fold(FoldAdaptor constants) {
   ArrayRef<int64_t> permutation = getPermutation();
   if (llvm::equal(permutation, llvm::seq<int64_t>(permutation.size())))

@@ -36,8 +36,9 @@ template <class ConcreteOp> LogicalResult verifyInferred(ConcreteOp op) {
                     check.text(given), check.text(expected));
 }
 
+/// `element` is null for the operands' element type.
 template <class Adaptor>
-LogicalResult inferBinary(std::optional<Location> location, Adaptor op, SmallVectorImpl<Type> &types) {
+LogicalResult inferBinary(std::optional<Location> location, Adaptor op, Type element, SmallVectorImpl<Type> &types) {
   Check check(location, op.getOperands());
   RankedTensorType lhs = tensorType(op.getLhs()), rhs = tensorType(op.getRhs());
   if (failed(checkOperands(op, check)) || failed(check.sameElement(rules::broadcast_c2, {lhs, rhs})))
@@ -45,7 +46,7 @@ LogicalResult inferBinary(std::optional<Location> location, Adaptor op, SmallVec
   auto extents = check.broadcast(rules::broadcast_c1, getExtents(lhs), getExtents(rhs));
   if (failed(extents))
     return failure();
-  types.push_back(resultType(op, *extents, lhs.getElementType()));
+  types.push_back(resultType(op, *extents, element ? element : lhs.getElementType()));
   return success();
 }
 
@@ -69,11 +70,28 @@ LogicalResult inferReduction(std::optional<Location> location, Adaptor op, Type 
   LogicalResult OP::inferReturnTypes([[maybe_unused]] MLIRContext *context, std::optional<Location> location,          \
                                      Adaptor op, SmallVectorImpl<Type> &types)
 
-KILN_INFER(AddOp) { return inferBinary(location, op, types); }
-KILN_INFER(SubOp) { return inferBinary(location, op, types); }
-KILN_INFER(MulOp) { return inferBinary(location, op, types); }
-KILN_INFER(DivOp) { return inferBinary(location, op, types); }
-KILN_INFER(MaximumOp) { return inferBinary(location, op, types); }
+KILN_INFER(AddOp) { return inferBinary(location, op, {}, types); }
+KILN_INFER(SubOp) { return inferBinary(location, op, {}, types); }
+KILN_INFER(MulOp) { return inferBinary(location, op, {}, types); }
+KILN_INFER(DivOp) { return inferBinary(location, op, {}, types); }
+KILN_INFER(MaximumOp) { return inferBinary(location, op, {}, types); }
+KILN_INFER(LessOp) { return inferBinary(location, op, IntegerType::get(context, 1), types); }
+
+KILN_INFER(WhereOp) {
+  Check check(location, op.getOperands());
+  RankedTensorType condition = tensorType(op.getCondition()), lhs = tensorType(op.getLhs()),
+                   rhs = tensorType(op.getRhs());
+  if (failed(checkOperands(op, check)) || failed(check.sameElement(rules::broadcast_c2, {lhs, rhs})))
+    return failure();
+  auto both = check.broadcast(rules::broadcast_c1, getExtents(lhs), getExtents(rhs));
+  if (failed(both))
+    return failure();
+  auto extents = check.broadcast(rules::broadcast_c1, getExtents(condition), *both);
+  if (failed(extents))
+    return failure();
+  types.push_back(resultType(op, *extents, lhs.getElementType()));
+  return success();
+}
 
 KILN_INFER(MeanOp) { return inferReduction(location, op, {}, types); }
 KILN_INFER(MaxOp) { return inferReduction(location, op, {}, types); }

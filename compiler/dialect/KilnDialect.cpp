@@ -3,6 +3,7 @@
 // Registration, and the text and construction of the ops that ODS does not write.
 #include "compiler/dialect/KilnDialect.h"
 
+#include "compiler/dialect/Extents.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -15,6 +16,8 @@
 
 #define GET_ATTRDEF_CLASSES
 #include "compiler/dialect/KilnAttributes.cpp.inc"
+
+#include "compiler/dialect/KilnInterfaces.cpp.inc"
 
 #define GET_OP_CLASSES
 #include "compiler/dialect/KilnOps.cpp.inc"
@@ -45,7 +48,10 @@ void ParameterOp::build(OpBuilder &builder, OperationState &state, Type type, Ar
   build(builder, state, type, builder.getStrArrayAttr(sources), copies, DenseI64ArrayAttr(), 0);
 }
 
-YieldOp RepeatOp::getYield() { return cast<YieldOp>(getBody().front().getTerminator()); }
+//===- repeat ---===//
+
+unsigned RepeatOp::getNumCarried() { return getInits().size(); }
+AffineExpr RepeatOp::getTripCount() { return getAffineConstantExpr(getCount(), getContext()); }
 
 void RepeatOp::build(OpBuilder &builder, OperationState &state, int64_t count, ValueRange inits,
                      function_ref<void(OpBuilder &, Location, ValueRange)> buildBody) {
@@ -90,6 +96,103 @@ void RepeatOp::print(OpAsmPrinter &printer) {
   printer << ") ";
   SmallVector<NamedAttribute> extra = llvm::filter_to_vector(
       (*this)->getAttrs(), [&](NamedAttribute attribute) { return attribute.getName() != getCountAttrName(); });
+  if (!extra.empty()) {
+    printer.printOptionalAttrDictWithKeyword(extra);
+    printer << ' ';
+  }
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+//===- scan ---===//
+
+unsigned ScanOp::getNumCarried() { return getInits().size(); }
+AffineExpr ScanOp::getTripCount() {
+  return getExtents(cast<RankedTensorType>(getSequences().front().getType())).front();
+}
+
+OperandRange ScanOp::getYieldedOutputs() { return getYield()->getOperands().drop_front(getNumCarried()); }
+
+/// What a tensor has at each index of its first axis; null for a scalar.
+static RankedTensorType getSliceType(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  if (tensor.getRank() == 0 || !hasExtents(tensor))
+    return {};
+  return getTensorType(ArrayRef(getExtents(tensor)).drop_front(), tensor.getElementType(), getNumSymbols(type));
+}
+
+void ScanOp::build(OpBuilder &builder, OperationState &state, ValueRange inits, ValueRange sequences, TypeRange stacked,
+                   bool reverse) {
+  auto &properties = state.getOrAddProperties<Properties>();
+  if (reverse)
+    properties.reverse = builder.getUnitAttr();
+  properties.operandSegmentSizes = {static_cast<int32_t>(inits.size()), static_cast<int32_t>(sequences.size())};
+  properties.resultSegmentSizes = {static_cast<int32_t>(inits.size()), static_cast<int32_t>(stacked.size())};
+  state.addOperands(inits);
+  state.addOperands(sequences);
+  state.addTypes(inits.getTypes());
+  state.addTypes(stacked);
+  SmallVector<Type> arguments(inits.getTypes());
+  for (Value sequence : sequences)
+    arguments.push_back(getSliceType(sequence.getType()));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.createBlock(state.addRegion(), {}, arguments, SmallVector<Location>(arguments.size(), state.location));
+}
+
+ParseResult ScanOp::parse(OpAsmParser &parser, OperationState &state) {
+  SmallVector<OpAsmParser::Argument> arguments;
+  SmallVector<OpAsmParser::UnresolvedOperand> operands;
+  SmallVector<Type> types, stacked;
+  auto parseOne = [&]() -> ParseResult {
+    return failure(parser.parseArgument(arguments.emplace_back()) || parser.parseEqual() ||
+                   parser.parseOperand(operands.emplace_back()) || parser.parseColonType(types.emplace_back()));
+  };
+  SMLoc location = parser.getCurrentLocation();
+  if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren, parseOne))
+    return failure();
+  size_t carried = arguments.size();
+  if (parser.parseKeyword("over") || parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren, parseOne) ||
+      parser.parseOptionalArrowTypeList(stacked))
+    return failure();
+  auto &properties = state.getOrAddProperties<Properties>();
+  if (succeeded(parser.parseOptionalKeyword("reverse")))
+    properties.reverse = parser.getBuilder().getUnitAttr();
+  if (parser.parseOptionalAttrDictWithKeyword(state.attributes))
+    return failure();
+  for (auto [i, argument, type] : llvm::enumerate(arguments, types)) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    argument.type = i < carried ? type : tensor ? getSliceType(tensor) : Type();
+    if (!argument.type)
+      return parser.emitError(location) << "scan requires sequences that are tensors of rank 1 or more, got " << type;
+  }
+  properties.operandSegmentSizes = {static_cast<int32_t>(carried), static_cast<int32_t>(operands.size() - carried)};
+  properties.resultSegmentSizes = {static_cast<int32_t>(carried), static_cast<int32_t>(stacked.size())};
+  state.addTypes(ArrayRef(types).take_front(carried));
+  state.addTypes(stacked);
+  return failure(parser.resolveOperands(operands, types, location, state.operands) ||
+                 parser.parseRegion(*state.addRegion(), arguments));
+}
+
+void ScanOp::print(OpAsmPrinter &printer) {
+  auto printList = [&](auto arguments, ValueRange operands) {
+    printer << '(';
+    llvm::interleaveComma(llvm::zip_equal(arguments, operands), printer, [&](auto pair) {
+      auto [argument, operand] = pair;
+      printer << argument << " = " << operand << " : " << operand.getType();
+    });
+    printer << ") ";
+  };
+  printer << ' ';
+  printList(getCarried(), getInits());
+  printer << "over ";
+  printList(getSlices(), getSequences());
+  if (!getStacked().empty()) {
+    printer << "-> (";
+    llvm::interleaveComma(getStacked().getTypes(), printer);
+    printer << ") ";
+  }
+  if (getReverse())
+    printer << "reverse ";
+  ArrayRef<NamedAttribute> extra = (*this)->getDiscardableAttrDictionary().getValue();
   if (!extra.empty()) {
     printer.printOptionalAttrDictWithKeyword(extra);
     printer << ' ';

@@ -25,6 +25,8 @@
 #define GET_ATTRDEF_CLASSES
 #include "compiler/dialect/KilnAttributes.h.inc"
 
+#include "compiler/dialect/KilnInterfaces.h.inc"
+
 #define GET_OP_CLASSES
 #include "compiler/dialect/KilnOps.h.inc"
 #pragma GCC diagnostic pop

@@ -70,6 +70,7 @@ def Kiln_WeightOrderAttr : EnumAttr<Kiln_Dialect, Kiln_WeightOrder, "weight_orde
 def Kiln_FloatTensor : RankedTensorOf<[F32, F16, BF16]>;
 def Kiln_NumericTensor : RankedTensorOf<[F32, F16, BF16, I32, I8]>;
 def Kiln_IntegerTensor : RankedTensorOf<[I32]>;
+def Kiln_BooleanTensor : RankedTensorOf<[I1]>;
 def Kiln_Tensor : RankedTensorOf<[F32, F16, BF16, I32, I8, I1]>;
 
 class Kiln_Op<string mnemonic, list<Trait> traits = []> : Op<Kiln_Dialect, mnemonic, traits>;

@@ -65,6 +65,34 @@ def Kiln_MaximumOp : Kiln_BinaryOp<"maximum", [Commutative]> {
   }];
 }
 
+def Kiln_LessOp : Kiln_InferredOp<"less"> {
+  let summary = "whether x < y";
+  let description = [{
+    Whether x < y; the operands broadcast as NumPy does.
+
+    ```mlir
+    %0 = kiln.less %x, %y : (tensor<7x1xi32>, tensor<4xi32>) -> tensor<7x4xi1>
+    ```
+  }];
+  let arguments = (ins Kiln_NumericTensor:$lhs, Kiln_NumericTensor:$rhs);
+  let results = (outs Kiln_BooleanTensor:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
+}
+
+def Kiln_WhereOp : Kiln_InferredOp<"where"> {
+  let summary = "x where a condition holds, y elsewhere";
+  let description = [{
+    x where the condition holds, y elsewhere; the three broadcast as NumPy does. Of the other one nothing is seen, be it NaN.
+
+    ```mlir
+    %0 = kiln.where %condition, %x, %y : (tensor<7x1xi1>, tensor<7x768xf32>, tensor<f32>) -> tensor<7x768xf32>
+    ```
+  }];
+  let arguments = (ins Kiln_BooleanTensor:$condition, Kiln_Tensor:$lhs, Kiln_Tensor:$rhs);
+  let results = (outs Kiln_Tensor:$result);
+  let assemblyFormat = "$condition `,` $lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
+}
+
 class Kiln_UnaryOp<string mnemonic, string formula> : Kiln_Op<mnemonic, [Pure, SameOperandsAndResultType]> {
   let summary = formula;
   let description = formula # [{, element by element.

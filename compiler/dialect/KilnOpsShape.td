@@ -19,6 +19,22 @@ def Kiln_ReshapeOp : Kiln_Op<"reshape", [Pure]> {
   let hasFolder = 1;
 }
 
+def Kiln_ExpandOp : Kiln_Op<"expand", [Pure]> {
+  let summary = "broadcast to a shape";
+  let description = [{
+    x broadcast to the result's shape as NumPy does.
+
+    ```mlir
+    %0 = kiln.expand %x : tensor<1x768xf32> -> tensor<7x768xf32>
+    ```
+  }];
+  let arguments = (ins Kiln_Tensor:$x);
+  let results = (outs Kiln_Tensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
 def Kiln_TransposeOp : Kiln_InferredOp<"transpose"> {
   let summary = "the axes in another order";
   let description = [{

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What holds a model together: weights, constants and the repetition of equal layers.
+// What holds a model together: weights, constants, the repetition of equal layers, and loops over time.
 include "KilnDialect.td"
+include "KilnInterfaces.td"
 
 def Kiln_ParameterOp : Kiln_Op<"parameter", [Pure]> {
   let summary = "a weight that the caller binds by name";
@@ -37,7 +38,17 @@ def Kiln_ConstantOp : Kiln_Op<"constant", [Pure, ConstantLike, AllTypesMatch<["v
   let hasFolder = 1;
 }
 
-def Kiln_RepeatOp : Kiln_Op<"repeat", [RecursiveMemoryEffects, SingleBlock]> {
+class Kiln_LoopOp<string mnemonic, list<Trait> traits = []>
+    : Kiln_Op<mnemonic, !listconcat([RecursiveMemoryEffects, SingleBlock,
+        DeclareOpInterfaceMethods<Kiln_LoopInterface, ["getNumCarried", "getTripCount"]>], traits)> {
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasCanonicalizer = 1;
+  let skipDefaultBuilders = 1;
+}
+
+def Kiln_RepeatOp : Kiln_LoopOp<"repeat"> {
   let summary = "equal layers one after another";
   let description = [{
     Runs its body `count` times: the first time on the initial values, then on the values that the body yielded before. The
@@ -53,25 +64,41 @@ def Kiln_RepeatOp : Kiln_Op<"repeat", [RecursiveMemoryEffects, SingleBlock]> {
   }];
   let arguments = (ins I64Attr:$count, Variadic<Kiln_Tensor>:$inits);
   let results = (outs Variadic<Kiln_Tensor>:$results);
-  let regions = (region SizedRegion<1>:$body);
-  let hasCustomAssemblyFormat = 1;
-  let hasVerifier = 1;
-  let hasCanonicalizer = 1;
-  let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "int64_t":$count, "::mlir::ValueRange":$inits,
       CArg<"::llvm::function_ref<void(::mlir::OpBuilder &, ::mlir::Location, ::mlir::ValueRange)>", "nullptr">:$buildBody)>];
+}
+
+def Kiln_ScanOp : Kiln_LoopOp<"scan", [AttrSizedOperandSegments, AttrSizedResultSegments]> {
+  let summary = "a loop over the first axis of sequences";
+  let description = [{
+    Runs its body for every index of the first axis of the sequences, from the last one if `reverse`: the first time on the initial
+    values and the first slices, then on the values that the body yielded before and the next slices. What else it yields is
+    stacked along a new first axis. The results are the values that it yields last, then the stacked ones. The body may use values
+    from above.
+
+    ```mlir
+    %last, %all = kiln.scan (%h = %init : tensor<4x64xf32>) over (%x = %xs : tensor<9x4x64xf32>) -> (tensor<9x4x64xf32>) {
+      %sum = kiln.add %h, %x : (tensor<4x64xf32>, tensor<4x64xf32>) -> tensor<4x64xf32>
+      kiln.yield %sum, %sum : tensor<4x64xf32>, tensor<4x64xf32>
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<Kiln_Tensor>:$inits, Variadic<Kiln_Tensor>:$sequences, UnitAttr:$reverse);
+  let results = (outs Variadic<Kiln_Tensor>:$last, Variadic<Kiln_Tensor>:$stacked);
+  let builders = [OpBuilder<(ins "::mlir::ValueRange":$inits, "::mlir::ValueRange":$sequences, "::mlir::TypeRange":$stacked,
+      "bool":$reverse)>];
   let extraClassDeclaration = [{
-    /// The op that ends the body.
-    YieldOp getYield();
-    /// The values of one iteration inside the body.
-    ::mlir::Block::BlockArgListType getCarried() { return getBody().getArguments(); }
+    /// The slices of the sequences inside the body.
+    ::mlir::Block::BlockArgListType getSlices() { return getBody().front().getArguments().drop_front(getNumCarried()); }
+    /// What the body yields to be stacked.
+    ::mlir::OperandRange getYieldedOutputs();
   }];
 }
 
-def Kiln_YieldOp : Kiln_Op<"yield", [Pure, Terminator, HasParent<"RepeatOp">]> {
-  let summary = "the values that the next layer gets";
+def Kiln_YieldOp : Kiln_Op<"yield", [Pure, Terminator, ParentOneOf<["RepeatOp", "ScanOp"]>]> {
+  let summary = "what the body of a loop gives";
   let description = [{
-    Ends the body of `kiln.repeat` with the values that the next layer gets.
+    Ends the body of `kiln.repeat` or `kiln.scan` with the values that the next iteration gets, then the outputs of this one.
   }];
   let arguments = (ins Variadic<Kiln_Tensor>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";

@@ -88,27 +88,70 @@ LogicalResult ParameterOp::verify() {
   return success();
 }
 
+static std::string listTypes(TypeRange types) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::interleaveComma(types, stream);
+  return text;
+}
+
+/// What the body yields, if it yields.
+static FailureOr<TypeRange> getYieldedTypes(LoopInterface loop, const Check &check) {
+  if (auto yield = dyn_cast<YieldOp>(loop.getYield()))
+    return TypeRange(yield.getValues().getTypes());
+  return check.fail((loop->getName().stripDialect() + " requires a body that ends with kiln.yield").str(),
+                    loop.getYield()->getName().getStringRef());
+}
+
 LogicalResult RepeatOp::verify() {
   Check check(*this);
   int64_t count = getCount();
   if (count < 1)
     return check.fail(rules::stack_c2, Twine(count));
-  auto yield = dyn_cast<YieldOp>(getBody().front().getTerminator());
-  if (!yield)
-    return check.fail("repeat requires a body that ends with kiln.yield",
-                      getBody().front().getTerminator()->getName().getStringRef());
-  auto types = [](TypeRange range) {
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    llvm::interleaveComma(range, stream);
-    return text;
-  };
+  FailureOr<TypeRange> yielded = getYieldedTypes(*this, check);
+  if (failed(yielded))
+    return failure();
   TypeRange inits = getInits().getTypes();
-  for (TypeRange other :
-       {TypeRange(getBody().getArgumentTypes()), TypeRange(yield.getValues().getTypes()), TypeRange(getResultTypes())})
+  for (TypeRange other : {TypeRange(getBody().getArgumentTypes()), *yielded, TypeRange(getResultTypes())})
     if (inits != other)
-      return check.fail(rules::stack_c1, types(other), types(inits));
+      return check.fail(rules::stack_c1, listTypes(other), listTypes(inits));
   return check.extents(inits);
+}
+
+LogicalResult ScanOp::verify() {
+  Check check(*this);
+  FailureOr<TypeRange> yielded = getYieldedTypes(*this, check);
+  if (failed(yielded) || failed(check.extents(getOperandTypes())) || failed(check.extents(getStacked().getTypes())))
+    return failure();
+  TypeRange inits = getInits().getTypes(), arguments = getBody().getArgumentTypes(),
+            sequences = getSequences().getTypes();
+  if (sequences.empty())
+    return check.fail("scan requires at least one sequence", "none");
+  unsigned carried = inits.size();
+  for (TypeRange other : {arguments.take_front(carried), yielded->take_front(carried), TypeRange(getLast().getTypes())})
+    if (inits != other)
+      return check.fail(rules::scan_c2, listTypes(other), listTypes(inits));
+
+  // Whether each whole is its part along a first axis of the common length.
+  AffineExpr length;
+  auto fit = [&](TypeRange wholes, TypeRange parts) {
+    return wholes.size() == parts.size() && llvm::all_of(llvm::zip(wholes, parts), [&](auto pair) {
+             auto whole = cast<RankedTensorType>(std::get<0>(pair)),
+                  part = dyn_cast<RankedTensorType>(std::get<1>(pair));
+             SmallVector<AffineExpr> extents = getExtents(whole);
+             if (extents.empty() || (length && extents.front() != length) || !part || !hasExtents(part))
+               return false;
+             length = extents.front();
+             return ArrayRef(extents).drop_front() == ArrayRef(getExtents(part)) &&
+                    whole.getElementType() == part.getElementType();
+           });
+  };
+  if (!fit(sequences, arguments.drop_front(carried)))
+    return check.fail(rules::scan_c1, listTypes(sequences), listTypes(arguments.drop_front(carried)));
+  if (!fit(getStacked().getTypes(), yielded->drop_front(carried)))
+    return check.fail("scan requires results that are its outputs along the sequences' first axis",
+                      listTypes(getStacked().getTypes()), listTypes(yielded->drop_front(carried)));
+  return success();
 }
 
 LogicalResult SinusoidalOp::verify() {
@@ -157,6 +200,20 @@ LogicalResult ReshapeOp::verify() {
     return failure();
   if (getProduct(getExtents(from), getContext()) != getProduct(getExtents(to), getContext()))
     return check.fail(rules::reshape_c1, check.text(getExtents(from)), check.text(getExtents(to)));
+  return success();
+}
+
+LogicalResult ExpandOp::verify() {
+  Check check(*this);
+  auto from = cast<RankedTensorType>(getX().getType()), to = cast<RankedTensorType>(getType());
+  if (failed(check.extents({from, to})) ||
+      failed(check.sameElement("expand requires the operand's element type", {from, to})))
+    return failure();
+  auto both = check.broadcast(rules::expand_c1, getExtents(from), getExtents(to));
+  if (failed(both))
+    return failure();
+  if (*both != getExtents(to))
+    return check.fail(rules::expand_c1, check.text(getExtents(from)), check.text(getExtents(to)));
   return success();
 }
 

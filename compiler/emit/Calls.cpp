@@ -94,14 +94,14 @@ std::vector<KernelUse> collectKernels(ModuleOp module, const RowVariants &forms,
     if (auto found = forms.find(call.getCallee()); found != forms.end())
       for (const KernelForm &form : found->second)
         meet(form.function);
-    double calls = 1;
-    for (auto loop = call->getParentOfType<mlir::kiln::RepeatOp>(); loop;
-         loop = loop->getParentOfType<mlir::kiln::RepeatOp>())
-      calls *= loop.getCount();
     for (auto [number, scenario] : llvm::enumerate(scenarios)) {
       SmallVector<int64_t> values;
       for (mlir::kiln::SymbolAttr symbol : symbols)
         values.push_back(scenario.at(symbol.getName().str()));
+      double calls = 1;
+      for (auto loop = call->getParentOfType<mlir::kiln::LoopInterface>(); loop;
+           loop = loop->getParentOfType<mlir::kiln::LoopInterface>())
+        calls *= evaluate(loop.getTripCount(), values);
       std::vector<int64_t> extents;
       for (Value extent : call.getExtents())
         extents.push_back(evaluate(extent, values));

@@ -4,6 +4,7 @@
 // (runtime/src/model.h).
 #include "compiler/emit/HostCode.h"
 
+#include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -38,12 +39,13 @@ public:
 private:
   LogicalResult emitBlock(Block &block);
   LogicalResult emitCall(kd::CallOp call);
-  LogicalResult emitRepeat(kd::RepeatOp repeat);
+  LogicalResult emitLoop(kd::LoopInterface loop);
   LogicalResult emitIndex(Operation &op);
 
   /// Fills the `slot`-th buffer descriptor, whose dimensions start at the `firstDim`-th.
   FailureOr<Value> fillBuffer(Value tensor, unsigned slot, unsigned &firstDim);
   FailureOr<Value> addressOf(Value tensor);
+  FailureOr<Value> bytesOf(RankedTensorType type);
   Value globalOf(kd::ConstantOp constant);
   FailureOr<Value> addressOfKernel(StringRef kernel, LLVM::LLVMFunctionType type);
   FailureOr<Value> evaluate(AffineExpr expression, ArrayRef<Value> symbols);
@@ -51,6 +53,9 @@ private:
   Value constant(Type type, int64_t value) {
     return LLVM::ConstantOp::create(builder, loc, type, builder.getIntegerAttr(type, value));
   }
+  Value add(Value a, Value b) { return LLVM::AddOp::create(builder, loc, a, b); }
+  Value subtract(Value a, Value b) { return LLVM::SubOp::create(builder, loc, a, b); }
+  Value multiply(Value a, Value b) { return LLVM::MulOp::create(builder, loc, a, b); }
   Value byteAddress(Value base, Value offset) {
     return LLVM::GEPOp::create(builder, loc, pointer, builder.getI8Type(), base, ArrayRef<LLVM::GEPArg>{offset});
   }
@@ -79,9 +84,10 @@ private:
   LLVM::LLVMFuncOp function;
   Block *failed = nullptr; // returns its argument
   Value frameArgument, buffers, dims;
-  llvm::DenseMap<Value, Value> indices; // index values of the entry -> i64
-  SmallVector<Value> symbols;           // the module's symbols
-  Value layer;                          // number of the layer over all enclosing repeats; null outside
+  llvm::DenseMap<Value, Value> indices;         // index values of the entry -> i64
+  SmallVector<Value> symbols;                   // the module's symbols
+  Value layer;                                  // number of the layer over all enclosing repeats; null outside
+  llvm::DenseMap<Operation *, Value> scanSteps; // kiln.scan -> the index of the slices that it is at
 };
 
 LogicalResult HostEmitter::emit() {
@@ -133,7 +139,7 @@ LogicalResult HostEmitter::emitBlock(Block &block) {
     LogicalResult result =
         llvm::TypeSwitch<Operation *, LogicalResult>(&op)
             .Case<kd::CallOp>([&](auto call) { return emitCall(call); })
-            .Case<kd::RepeatOp>([&](auto repeat) { return emitRepeat(repeat); })
+            .Case<kd::LoopInterface>([&](auto loop) { return emitLoop(loop); })
             .Case<affine::AffineApplyOp, arith::ConstantOp, arith::AddIOp, arith::MulIOp>(
                 [&](Operation *index) { return emitIndex(*index); })
             // Addresses are computed where they are used.
@@ -216,13 +222,28 @@ Value HostEmitter::globalOf(kd::ConstantOp constantOp) {
   return LLVM::AddressOfOp::create(builder, loc, global);
 }
 
+/// The bytes of a tensor that is stored dense.
+FailureOr<Value> HostEmitter::bytesOf(RankedTensorType type) {
+  FailureOr<Value> elements = evaluate(kd::getProduct(kd::getExtents(type), type.getContext()), symbols);
+  if (llvm::failed(elements))
+    return failure();
+  return multiply(*elements, constant(i64, llvm::divideCeil(type.getElementTypeBitWidth(), 8)));
+}
+
 FailureOr<Value> HostEmitter::addressOf(Value tensor) {
-  tensor = kd::getViewed(tensor);
+  while (auto view = tensor.getDefiningOp<kd::ReshapeOp>())
+    tensor = view.getX();
+  if (std::optional<kd::ScanStep> step = kd::getScanStep(tensor)) {
+    FailureOr<Value> whole = addressOf(step->whole), bytes = bytesOf(cast<RankedTensorType>(tensor.getType()));
+    if (llvm::failed(whole) || llvm::failed(bytes))
+      return failure();
+    return byteAddress(*whole, multiply(scanSteps.lookup(step->scan), *bytes));
+  }
   if (auto parameter = tensor.getDefiningOp<kd::ParameterOp>()) {
     PackedRange range = input.weights.of(parameter);
     Value address = byteAddress(load(pointer, frameArgument, frame::weights), range.offset);
     if (parameter.getCopies() > 1 && layer)
-      address = byteAddress(address, LLVM::MulOp::create(builder, loc, layer, constant(i64, range.stride)));
+      address = byteAddress(address, multiply(layer, constant(i64, range.stride)));
     return address;
   }
   if (auto constantOp = tensor.getDefiningOp<kd::ConstantOp>())
@@ -343,8 +364,11 @@ LogicalResult HostEmitter::emitCall(kd::CallOp call) {
   return success();
 }
 
-LogicalResult HostEmitter::emitRepeat(kd::RepeatOp repeat) {
-  Value zero = constant(i64, 0), count = constant(i64, repeat.getCount());
+LogicalResult HostEmitter::emitLoop(kd::LoopInterface loop) {
+  FailureOr<Value> count = evaluate(loop.getTripCount(), symbols);
+  if (llvm::failed(count))
+    return failure();
+  Value zero = constant(i64, 0), one = constant(i64, 1);
   Block *before = builder.getInsertionBlock();
   Block *header = builder.createBlock(&function.getBody(), function.getBody().end(), {i64}, {loc});
   Block *body = builder.createBlock(&function.getBody(), function.getBody().end());
@@ -353,18 +377,19 @@ LogicalResult HostEmitter::emitRepeat(kd::RepeatOp repeat) {
   LLVM::BrOp::create(builder, loc, ValueRange(zero), header);
   builder.setInsertionPointToStart(header);
   Value index = header->getArgument(0);
-  Value isInside = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ult, index, count);
+  Value isInside = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ult, index, *count);
   LLVM::CondBrOp::create(builder, loc, isInside, body, ValueRange(), after, ValueRange());
 
   builder.setInsertionPointToStart(body);
   Value outer = layer;
-  layer =
-      outer ? Value(LLVM::AddOp::create(builder, loc, LLVM::MulOp::create(builder, loc, outer, count), index)) : index;
-  if (llvm::failed(emitBlock(repeat.getBody().front())))
+  if (auto scan = dyn_cast<kd::ScanOp>(loop.getOperation()))
+    scanSteps[scan] = scan.getReverse() ? subtract(subtract(*count, one), index) : index;
+  else
+    layer = outer ? add(multiply(outer, *count), index) : index;
+  if (llvm::failed(emitBlock(loop->getRegion(0).front())))
     return failure();
   layer = outer;
-  Value next = LLVM::AddOp::create(builder, loc, index, constant(i64, 1));
-  LLVM::BrOp::create(builder, loc, ValueRange(next), header);
+  LLVM::BrOp::create(builder, loc, ValueRange(add(index, one)), header);
   builder.setInsertionPointToStart(after);
   return success();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The host function of an entry: loads the extents, fills a buffer descriptor for each tensor of a kernel call, calls
-// the kernel, loops over the layers of a kiln.repeat. Written in the LLVM dialect.
+// the kernel, loops over layers and time steps. Written in the LLVM dialect.
 #pragma once
 
 #include "compiler/emit/RowVariants.h"

@@ -29,15 +29,30 @@ static void addSymbols(std::vector<Symbol> &symbols, const std::vector<Dim> &sha
         symbols.push_back(symbol);
 }
 
+/// By the arguments of the bodies of scans that are slices: the sequence.
+static std::map<int, int> slicedSequences(const Graph &graph) {
+  std::map<int, int> sequences;
+  for (const Node &node : graph.nodes)
+    if (node.op == Op::scan)
+      for (size_t i = node.attributes.states; i < node.operands.size(); ++i)
+        sequences[graph.regions[node.attributes.index].arguments[i]] = node.operands[i];
+  return sequences;
+}
+
 /// The input that the values of an i32 node are copied from, or -1.
-static int sourceInput(const Graph &graph, int node) {
+static int sourceInput(const Graph &graph, const std::map<int, int> &sequences, int node) {
   for (;;) {
     const Node &here = graph.nodes[node];
     switch (here.op) {
     case Op::input:
+      if (auto sliced = sequences.find(node); sliced != sequences.end()) {
+        node = sliced->second;
+        continue;
+      }
       return node;
     case Op::reshape:
     case Op::transpose:
+    case Op::expand:
     case Op::slice:
     case Op::dropout:
       node = here.operands[0];
@@ -51,8 +66,9 @@ static int sourceInput(const Graph &graph, int node) {
 /// Which inputs are used as indices or lengths, and the tightest limit of each.
 static std::map<int, ValueCheck> inputChecks(const Graph &graph) {
   std::map<int, ValueCheck> checks;
+  const std::map<int, int> sequences = slicedSequences(graph);
   auto require = [&](int node, ValueCheck check) {
-    int input = sourceInput(graph, node);
+    int input = sourceInput(graph, sequences, node);
     if (input < 0)
       return;
     auto [found, isNew] = checks.emplace(input, check);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 1. Scopes: each below an earlier one.
-// 2. Regions: each the body of one entry or one stack, whose nodes use only what is in sight.
+// 2. Regions: each the body of one entry or one loop, whose nodes use only what is in sight.
 // 3. Shapes: countable extents, one meaning for each name.
 #include "compiler/frontend/CheckGraph.h"
 
@@ -169,7 +169,7 @@ private:
   /// `stacks`: the scopes of the stacks around.
   LogicalResult checkRegion(int number, int scope, std::vector<int> stacks) {
     if (entered[number]++)
-      return fail(scope, "a region requires to be the body of one entry or stack", llvm::Twine(number));
+      return fail(scope, "a region requires to be the body of one entry or loop", llvm::Twine(number));
     const Region &region = graph.regions[number];
     std::vector<int> own;
     for (int argument : region.arguments) {
@@ -189,7 +189,7 @@ private:
       own.push_back(node);
     }
     for (int result : region.results)
-      if (!inRange(result, graph.nodes) || !visible[result])
+      if (!inRange(result, graph.nodes) || !visible[result] || graph.nodes[result].op == Op::scan)
         return fail(scope, "a region requires results that are computed in it", llvm::Twine(result));
     for (int node : own)
       visible[node] = false;
@@ -211,15 +211,21 @@ private:
     const Node &node = graph.nodes[number];
     if (failed(checkValue(number)))
       return failure();
-    if (node.op > Op::stack || node.op == Op::input)
+    if (node.op > Op::result || node.op == Op::input)
       return fail(node.scope, "a node requires a known operation", llvm::Twine(static_cast<int>(node.op)));
     for (int operand : node.operands)
       if (!inRange(operand, graph.nodes) || !visible[operand])
         return fail(node.scope, "a node requires operands that stand before it", llvm::Twine(operand));
+      else if ((graph.nodes[operand].op == Op::scan) != (node.op == Op::result))
+        return fail(node.scope, "a scan requires that its results are used, and only they", llvm::Twine(operand));
+    if (node.op == Op::result && node.operands.size() != 1)
+      return fail(node.scope, "a result requires one scan", llvm::Twine(node.operands.size()));
     if (node.op == Op::parameter)
       return checkParameter(node, stacks);
     if (node.op == Op::stack)
       return checkStack(node, stacks);
+    if (node.op == Op::scan)
+      return checkScan(node, stacks);
     return success();
   }
 
@@ -253,6 +259,21 @@ private:
     LogicalResult result = checkRegion(node.attributes.index, body.scope, stacks);
     stacks.pop_back();
     return result;
+  }
+
+  LogicalResult checkScan(const Node &node, std::vector<int> &stacks) {
+    if (!inRange(node.attributes.index, graph.regions))
+      return fail(node.scope, "a scan requires a body", llvm::Twine(node.attributes.index));
+    const Region &body = graph.regions[node.attributes.index];
+    int states = node.attributes.states;
+    if (states < 0 || states >= static_cast<int>(node.operands.size()))
+      return fail(node.scope, "a scan requires a sequence behind its states",
+                  llvm::Twine(states) + " of " + llvm::Twine(node.operands.size()) + " operands");
+    if (body.arguments.size() != node.operands.size() || body.results.size() < std::max<std::size_t>(states, 1))
+      return fail(node.scope, rules::scan_c2,
+                  llvm::Twine(body.arguments.size()) + " arguments and " + llvm::Twine(body.results.size()) +
+                      " results");
+    return checkRegion(node.attributes.index, node.scope, stacks);
   }
 
   const Graph &graph;

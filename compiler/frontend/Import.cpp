@@ -117,6 +117,10 @@ private:
       return operands[0];
     case Op::stack:
       return importStack(node, operands);
+    case Op::scan:
+      return importScan(node, operands);
+    case Op::result:
+      return importResult(node, operands[0], type);
     default:
       return importNode(node, locationOf(node.scope), operands, type, builder);
     }
@@ -131,6 +135,45 @@ private:
       return failure();
     mlir::kiln::YieldOp::create(builder, repeat.getLoc(), valuesOf(body.results));
     return repeat.getResult(0);
+  }
+
+  /// Any result of the loop stands for it: Op::result picks.
+  mlir::FailureOr<mlir::Value> importScan(const Node &node, llvm::ArrayRef<mlir::Value> operands) {
+    const Region &body = graph.regions[node.attributes.index];
+    mlir::Location location = locationOf(node.scope);
+    auto inits = operands.take_front(node.attributes.states), sequences = operands.drop_front(inits.size());
+    mlir::kiln::Check check(location, operands);
+    for (mlir::Value sequence : sequences)
+      if (mlir::cast<mlir::RankedTensorType>(sequence.getType()).getRank() == 0)
+        return check.fail(rules::scan_c1, check.text(mlir::cast<mlir::RankedTensorType>(sequence.getType())));
+    auto first = mlir::cast<mlir::RankedTensorType>(sequences.front().getType());
+    SmallVector<mlir::Type> stacked;
+    for (int output : llvm::drop_begin(body.results, inits.size())) {
+      mlir::RankedTensorType type = tensorType(graph.nodes[output]);
+      SmallVector<mlir::AffineExpr> extents{mlir::kiln::getExtents(first).front()};
+      llvm::append_range(extents, mlir::kiln::getExtents(type));
+      stacked.push_back(mlir::kiln::getTensorType(extents, type.getElementType(), symbols.size()));
+    }
+    auto scan = mlir::kiln::ScanOp::create(builder, location, inits, sequences, stacked, node.attributes.reverse);
+    mlir::OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToEnd(&scan.getBody().front());
+    if (failed(importRegion(body, scan.getBody().getArguments())))
+      return failure();
+    mlir::kiln::YieldOp::create(builder, location, valuesOf(body.results));
+    return scan.getResult(0);
+  }
+
+  mlir::FailureOr<mlir::Value> importResult(const Node &node, mlir::Value scan, mlir::RankedTensorType type) {
+    mlir::ValueRange results = scan.getDefiningOp()->getResults();
+    mlir::kiln::Check check(locationOf(node.scope), results);
+    if (node.attributes.index < 0 || node.attributes.index >= static_cast<int>(results.size()))
+      return check.fail("result requires the number of one of the loop's results", llvm::Twine(node.attributes.index),
+                        "below " + llvm::Twine(results.size()));
+    mlir::Value result = results[node.attributes.index];
+    if (result.getType() != type)
+      return check.fail("result requires the type of the loop's result", check.text(type),
+                        check.text(mlir::cast<mlir::RankedTensorType>(result.getType())));
+    return result;
   }
 
   const Graph &graph;

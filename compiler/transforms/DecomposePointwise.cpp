@@ -7,8 +7,8 @@
 namespace mlir::kiln {
 
 bool isPointwise(Operation *op) {
-  return isa<AddOp, SubOp, MulOp, DivOp, MaximumOp, ExpOp, LogOp, SqrtOp, TanhOp, SigmoidOp, ReluOp, GeluOp, GeluTanhOp,
-             SiluOp>(op);
+  return isa<AddOp, SubOp, MulOp, DivOp, MaximumOp, LessOp, WhereOp, ExpandOp, ExpOp, LogOp, SqrtOp, TanhOp, SigmoidOp,
+             ReluOp, GeluOp, GeluTanhOp, SiluOp>(op);
 }
 
 /// The coordinates, aligned at the last axis, of an operand that broadcasts.
@@ -25,6 +25,12 @@ template <typename FloatOp, typename IntegerOp> static Value createBinary(Elemen
   if (isa<FloatType>(lhs.getType()))
     return FloatOp::create(b, lhs, rhs);
   return IntegerOp::create(b, lhs, rhs);
+}
+
+static Value createLess(ElementBuilder &b, Value lhs, Value rhs) {
+  if (isa<FloatType>(lhs.getType()))
+    return arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, lhs, rhs);
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, lhs, rhs);
 }
 
 /// 1 + e^-x
@@ -63,6 +69,9 @@ Value evaluatePointwise(ElementBuilder &b, Operation *op, ArrayRef<Coordinate> a
       .Case([&](MulOp) { return createBinary<arith::MulFOp, arith::MulIOp>(b, x[0], x[1]); })
       .Case([&](DivOp) { return createBinary<arith::DivFOp, arith::DivSIOp>(b, x[0], x[1]); })
       .Case([&](MaximumOp) { return createBinary<arith::MaximumFOp, arith::MaxSIOp>(b, x[0], x[1]); })
+      .Case([&](LessOp) { return createLess(b, x[0], x[1]); })
+      .Case([&](WhereOp) { return arith::SelectOp::create(b, x[0], x[1], x[2]); })
+      .Case([&](ExpandOp) { return x[0]; })
       .Case([&](ExpOp) { return math::ExpOp::create(b, x[0]); })
       .Case([&](LogOp) { return math::LogOp::create(b, x[0]); })
       .Case([&](SqrtOp) { return math::SqrtOp::create(b, x[0]); })

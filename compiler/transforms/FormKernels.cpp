@@ -77,8 +77,8 @@ private:
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (!isHostOp(&op) && op.use_empty())
         op.erase();
-    for (auto repeat : block.getOps<RepeatOp>())
-      formIn(repeat.getBody().front(), entry);
+    for (auto loop : block.getOps<LoopInterface>())
+      formIn(loop->getRegion(0).front(), entry);
   }
 
   std::string nextName() {

@@ -7,9 +7,10 @@
 //   Parameter  a weight (kiln.parameter); offset unused
 //   Constant   kiln.constant; offset unused
 //
-// A view (kiln.reshape) has the place of what it views. The carried value of a kiln.repeat, what the body yields for
-// it, the initial value and the result all have one place: the loop copies nothing. Offsets hold for all extents within
-// their bounds.
+// A view (kiln.reshape) has the place of what it views, and so has a step of a kiln.scan: a slice that its body reads
+// is in the sequence, an output that its body yields is in the stacked result, `step` slices behind the place. The
+// carried value of a loop, what the body yields for it, the initial value and the result all have one place: the loop
+// copies nothing. Offsets hold for all extents within their bounds.
 //
 // MemoryPlan::compute wants the form that kiln-plan-memory leaves, which also records on the entry
 //   kiln.arena_bytes = 1048576 : i64         what the arena needs
@@ -18,6 +19,7 @@
 
 #include <string>
 
+#include "compiler/dialect/KilnDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace mlir::kiln {
@@ -64,7 +66,14 @@ private:
 /// A table of the buffers and a picture, offset down and time across.
 std::string printMemoryPlan(func::FuncOp entry, const MemoryPlan &plan);
 
-/// The value behind views.
+/// A value of a scan's body that is a slice of another: one step of a sequence, or of a stacked result.
+struct ScanStep {
+  ScanOp scan;
+  Value whole;
+};
+std::optional<ScanStep> getScanStep(Value tensor);
+
+/// The value behind views and steps.
 Value getViewed(Value tensor);
 
 } // namespace mlir::kiln

@@ -17,6 +17,8 @@ std::string describe(Value value) {
   llvm::raw_string_ostream stream(text);
   if (auto call = value.getDefiningOp<CallOp>())
     stream << call.getCallee();
+  else if (auto scan = value.getDefiningOp<ScanOp>(); scan && llvm::is_contained(scan.getStacked(), value))
+    stream << "stacked";
   else
     stream << "carried";
   stream << ' ';

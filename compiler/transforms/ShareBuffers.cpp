@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. Number the steps; find the first and last step of every value.
-// 2. A loop's initial, carried, yielded and resulting value share a buffer, or a conflict is noted.
+// 1. Number the steps; find the first and last step of every value. What a scan stacks lives from its begin, and its
+//    sequences to its end.
+// 2. A loop's initial, carried, yielded and resulting value share a buffer, or a conflict is noted. So it is where what
+//    a scan is to stack is no call's result, or is to be in two places.
 // 3. A call's result shares the buffer of an argument that it may overwrite and that nothing reads afterwards.
 // 4. What the entry returns is in the caller's memory from the start, or a conflict is noted.
 // Two values may share a buffer if the one is not read any more when the other is written.
@@ -11,10 +13,36 @@
 
 namespace mlir::kiln {
 
-Value getViewed(Value tensor) {
+static Value getReshaped(Value tensor) {
   while (auto view = tensor.getDefiningOp<ReshapeOp>())
     tensor = view.getX();
   return tensor;
+}
+
+std::optional<ScanStep> getScanStep(Value tensor) {
+  if (auto argument = dyn_cast<BlockArgument>(tensor)) {
+    auto scan = dyn_cast<ScanOp>(argument.getOwner()->getParentOp());
+    if (!scan || argument.getArgNumber() < scan.getNumCarried())
+      return std::nullopt;
+    return ScanStep{scan, scan.getSequences()[argument.getArgNumber() - scan.getNumCarried()]};
+  }
+  auto call = tensor.getDefiningOp<CallOp>();
+  auto scan = call ? dyn_cast<ScanOp>(call->getParentOp()) : ScanOp();
+  if (scan)
+    for (auto [yielded, stacked] : llvm::zip_equal(scan.getYieldedOutputs(), scan.getStacked()))
+      if (getReshaped(yielded) == tensor)
+        return ScanStep{scan, stacked};
+  return std::nullopt;
+}
+
+Value getViewed(Value tensor) {
+  while (true) {
+    tensor = getReshaped(tensor);
+    std::optional<ScanStep> step = getScanStep(tensor);
+    if (!step)
+      return tensor;
+    tensor = step->whole;
+  }
 }
 
 BufferSharing::BufferSharing(func::FuncOp entry) : entry(entry), bounds(getSymbolBounds(entry)) {
@@ -23,6 +51,12 @@ BufferSharing::BufferSharing(func::FuncOp entry) : entry(entry), bounds(getSymbo
   shareLoops();
   shareInPlace();
   shareOutputs();
+}
+
+/// Whether the value is written step by step while its loop runs.
+static bool isStacked(Value result) {
+  auto scan = result.getDefiningOp<ScanOp>();
+  return scan && cast<OpResult>(result).getResultNumber() >= scan.getNumCarried();
 }
 
 void BufferSharing::addNode(Value value, int first) {
@@ -42,20 +76,21 @@ void BufferSharing::number(Block &block) {
     if (auto call = dyn_cast<CallOp>(op)) {
       stepsOf[&op] = {steps, steps};
       for (Value result : call.getResults())
-        addNode(result, steps);
+        if (!getScanStep(result))
+          addNode(result, steps);
       calls.push_back(call);
       ++steps;
-    } else if (auto repeat = dyn_cast<RepeatOp>(op)) {
+    } else if (auto loop = dyn_cast<LoopInterface>(op)) {
       int begin = steps++;
-      for (Value carried : repeat.getCarried())
+      for (Value carried : loop.getCarried())
         addNode(carried, begin);
-      number(repeat.getBody().front());
+      number(op.getRegion(0).front());
       int end = steps++;
       stepsOf[&op] = {begin, end};
-      stepsOf[repeat.getYield()] = {end, end};
-      for (Value result : repeat.getResults())
-        addNode(result, end);
-      repeats.push_back(repeat); // inner ones first
+      stepsOf[loop.getYield()] = {end, end};
+      for (Value result : op.getResults())
+        addNode(result, isStacked(result) ? begin : end);
+      loops.push_back(loop); // inner ones first
     } else if (isa<func::ReturnOp>(op)) {
       stepsOf[&op] = {steps, steps};
       ++steps;
@@ -63,10 +98,12 @@ void BufferSharing::number(Block &block) {
   }
 }
 
-/// When the use reads: a use inside a loop that the value comes into from outside lasts to the loop's end.
+/// When the use reads: a use inside a loop that the value comes into from outside lasts to the loop's end, and so does
+/// that of a sequence.
 int BufferSharing::getStep(OpOperand &use, Block *definer) const {
   Operation *owner = use.getOwner();
-  if (owner->getBlock() == definer)
+  auto loop = dyn_cast<LoopInterface>(owner);
+  if (owner->getBlock() == definer && !(loop && use.getOperandNumber() >= loop.getNumCarried()))
     return stepsOf.lookup(owner).first;
   return stepsOf.lookup(definer->findAncestorOpInBlock(*owner)).second;
 }
@@ -90,12 +127,11 @@ bool BufferSharing::mayShare(const Node &earlier, const Node &later) const {
     return earlier.last < later.first;
   // The border of a loop.
   if (auto carried = dyn_cast<BlockArgument>(later.value)) {
-    auto repeat = cast<RepeatOp>(carried.getOwner()->getParentOp());
-    return getViewed(repeat.getInits()[carried.getArgNumber()]) == earlier.value;
+    return getViewed(carried.getOwner()->getParentOp()->getOperand(carried.getArgNumber())) == earlier.value;
   }
   auto result = cast<OpResult>(later.value);
-  if (auto repeat = dyn_cast<RepeatOp>(result.getOwner()))
-    return getViewed(repeat.getYield().getValues()[result.getResultNumber()]) == earlier.value;
+  if (auto loop = dyn_cast<LoopInterface>(result.getOwner()))
+    return getViewed(loop.getYield()->getOperand(result.getResultNumber())) == earlier.value;
   auto call = cast<CallOp>(result.getOwner());
   auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
   auto inPlace = kernel->getAttrOfType<DenseI64ArrayAttr>(inplaceAttrName);
@@ -129,15 +165,22 @@ bool BufferSharing::tryShare(Value lhs, Value rhs) {
 }
 
 void BufferSharing::shareLoops() {
-  for (RepeatOp repeat : repeats)
-    for (auto [i, carried] : llvm::enumerate(repeat.getCarried())) {
-      OpOperand &yielded = repeat.getYield()->getOpOperand(i), &init = repeat->getOpOperand(i);
-      tryShare(carried, repeat.getResult(i));
+  for (LoopInterface loop : loops) {
+    for (Value stacked : llvm::drop_begin(loop->getResults(), loop.getNumCarried())) {
+      OpOperand &yielded = loop.getYield()->getOpOperand(cast<OpResult>(stacked).getResultNumber());
+      std::optional<ScanStep> step = getScanStep(getReshaped(yielded.get()));
+      if (!step || step->whole != stacked)
+        conflicts.push_back(&yielded);
+    }
+    for (auto [i, carried] : llvm::enumerate(loop.getCarried())) {
+      OpOperand &yielded = loop.getYield()->getOpOperand(i), &init = loop->getOpOperand(i);
+      tryShare(carried, loop->getResult(i));
       if (!tryShare(carried, yielded.get()))
         conflicts.push_back(&yielded);
       if (!tryShare(carried, init.get()))
         conflicts.push_back(&init);
     }
+  }
 }
 
 void BufferSharing::shareInPlace() {

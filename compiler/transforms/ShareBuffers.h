@@ -51,7 +51,7 @@ private:
   DenseMap<unsigned, unsigned> outputs;
   SmallVector<OpOperand *> conflicts;
   SmallVector<CallOp> calls;
-  SmallVector<RepeatOp> repeats;
+  SmallVector<LoopInterface> loops;
   DenseMap<Operation *, std::pair<int, int>> stepsOf; // first and last step
   int steps = 0;
 };

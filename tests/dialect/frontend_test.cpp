@@ -172,7 +172,7 @@ const Case cases[] = {
        g.entries.push_back(g.entries[0]);
        g.entries[1].name = "again";
      },
-     "again: a region requires to be the body of one entry or stack: got 0"},
+     "again: a region requires to be the body of one entry or loop: got 0"},
     {"StackInsideItself", [](Graph &g) { g.nodes[5].attributes.index = 0; },
      "forward: stack requires at least one layer [stack_c2]: got 1"},
     {"ArgumentIsNoInput", [](Graph &g) { g.nodes[1].op = Op::exp; },
@@ -253,6 +253,82 @@ const Case cases[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Frontend, BadGraph, testing::ValuesIn(cases),
+                         [](const testing::TestParamInfo<Case> &info) { return info.param.name; });
+
+/// forward(x [tokens, 4], h [4]) = the last state and all states of h = h + x.
+Graph scanGraph() {
+  Graph graph;
+  const std::vector<Dim> row = {4}, rows = {Dim("tokens", 1, 16), 4};
+  graph.scopes.resize(1);
+  auto add = [&](Op op, std::vector<Dim> extents, std::vector<int> operands, int index) {
+    Node node;
+    node.op = op;
+    node.shape = std::move(extents);
+    node.operands = std::move(operands);
+    node.scope = 0;
+    node.attributes.index = index;
+    graph.nodes.push_back(node);
+  };
+  add(Op::input, rows, {}, 0);   // 0
+  add(Op::input, row, {}, 1);    // 1
+  add(Op::scan, {}, {1, 0}, 1);  // 2
+  add(Op::input, row, {}, 0);    // 3: the state
+  add(Op::input, row, {}, 1);    // 4: the slice
+  add(Op::add, row, {3, 4}, -1); // 5
+  add(Op::result, row, {2}, 0);  // 6
+  add(Op::result, rows, {2}, 1); // 7
+  graph.nodes[2].attributes.states = 1;
+  graph.regions.resize(2);
+  graph.regions[0] = {{2, 6, 7}, {0, 1}, {6, 7}};
+  graph.regions[1] = {{5}, {3, 4}, {5, 5}};
+  Entry entry;
+  entry.region = 0;
+  entry.input_names = {"x", "h"};
+  entry.output_names = {"last", "all"};
+  graph.entries.push_back(entry);
+  return graph;
+}
+
+class BadScan : public testing::TestWithParam<Case> {};
+
+TEST_P(BadScan, GetsADiagnostic) {
+  Graph graph = scanGraph();
+  ASSERT_EQ(importError(graph), "");
+  GetParam().breakIt(graph);
+  EXPECT_EQ(importError(graph), GetParam().message);
+}
+
+const Case scanCases[] = {
+    {"NoBody", [](Graph &g) { g.nodes[2].attributes.index = 9; }, "forward: a scan requires a body: got 9"},
+    {"NoSequence", [](Graph &g) { g.nodes[2].attributes.states = 2; },
+     "forward: a scan requires a sequence behind its states: got 2 of 2 operands"},
+    {"ArgumentMissing", [](Graph &g) { g.regions[1].arguments = {3}; },
+     "forward: scan requires a step that keeps the types of the state [scan_c2]: got 1 arguments and 2 results"},
+    {"StateOfAnotherType",
+     [](Graph &g) {
+       g.nodes[1].shape = g.nodes[6].shape = {1};
+       g.regions[0] = {{2, 6}, {0, 1}, {6}};
+       g.regions[1].results = {5};
+       g.entries[0].output_names = {"last"};
+     },
+     "forward: scan requires a step that keeps the types of the state [scan_c2]: got tensor<4xf32>, expected "
+     "tensor<1xf32>"},
+    {"ScalarSequence", [](Graph &g) { g.nodes[0].shape = {}, g.nodes[7].shape = {4}; },
+     "forward: scan requires sequences of one first extent [scan_c1]: got f32[]"},
+    {"ScanAsValue", [](Graph &g) { g.regions[0].results = {2, 7}; },
+     "forward: a region requires results that are computed in it: got 2"},
+    {"ScanAsOperand", [](Graph &g) { g.nodes[6].op = Op::exp; },
+     "forward: a scan requires that its results are used, and only they: got 2"},
+    {"ResultOfAnInput", [](Graph &g) { g.nodes[6].operands = {1}; },
+     "forward: a scan requires that its results are used, and only they: got 1"},
+    {"ResultOfTwo", [](Graph &g) { g.nodes[6].operands = {2, 2}; }, "forward: a result requires one scan: got 2"},
+    {"ResultOutOfRange", [](Graph &g) { g.nodes[7].attributes.index = 2; },
+     "forward: result requires the number of one of the loop's results: got 2, expected below 2"},
+    {"ResultOfOtherShape", [](Graph &g) { g.nodes[7].shape = {5, 4}; },
+     "forward: result requires the type of the loop's result: got f32[5, 4], expected f32[tokens 1..16, 4]"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Frontend, BadScan, testing::ValuesIn(scanCases),
                          [](const testing::TestParamInfo<Case> &info) { return info.param.name; });
 
 } // namespace

@@ -6,6 +6,7 @@
 #include "bert.h"
 #include "compiler/frontend/Import.h"
 #include "gpt2.h"
+#include "lstm.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OperationSupport.h"
 #include "transformer.h"
@@ -16,6 +17,8 @@ static kiln::Graph traceSpec(llvm::StringRef name) {
     return kiln::trace<specs::Gpt2<2, 768, 12>>();
   if (name == "bert")
     return kiln::trace<specs::BertBase>();
+  if (name == "lstm")
+    return kiln::trace<specs::Lstm256>();
   if (name == "transformer")
     return kiln::trace<specs::TransformerBase>();
   llvm::errs() << "unknown spec " << name << "\n";

@@ -61,6 +61,6 @@ func.func @no_yield(%x: tensor<4xf32>) {
 
 // -----
 func.func @yield_outside(%x: tensor<4xf32>) {
-  // expected-error@+1 {{'kiln.yield' op expects parent op 'kiln.repeat'}}
+  // expected-error@+1 {{'kiln.yield' op expects parent op to be one of 'kiln.repeat, kiln.scan'}}
   kiln.yield %x : tensor<4xf32>
 }

@@ -47,7 +47,7 @@ void check_order(const Graph &graph, int region, std::set<int> visible) {
     EXPECT_NE(node.op, Op::input);
     for (int operand : node.operands)
       EXPECT_TRUE(visible.count(operand)) << "node " << id << " before its operand " << operand;
-    if (node.op == Op::stack)
+    if (has_body(node))
       check_order(graph, node.attributes.index, visible);
     visible.insert(id);
   }
@@ -114,6 +114,65 @@ TEST(Graph, LeavesOutWhatNoResultNeeds) {
 TEST(Graph, AStackIsTracedOnce) {
   using Deep = specs::Gpt2<48, 768, 12>;
   EXPECT_EQ(trace<specs::Gpt2Small>().nodes.size(), trace<Deep>().nodes.size());
+}
+
+struct Looped {
+  Linear<8, 8> hh{"hh"};
+  constexpr auto forward(const tensor auto &x, const Linear<8, 8> &shared) const {
+    auto [last, all] = scan<Direction::reverse>(zeros<f32, 8>(x), std::tuple{shared(x), x}, [&](auto h, auto here) {
+      auto next = std::get<0>(here) + hh(h);
+      return std::pair{next, std::tuple{exp(next), tanh(std::get<1>(here))}};
+    });
+    return std::get<1>(all) + last;
+  }
+};
+struct Loop : Model {
+  Linear<8, 8> shared{"shared"};
+  Stack<2, Looped> layers{"layers"};
+  constexpr auto forward(Tensor<f32, T, 8> x) const {
+    auto y = shared(x);
+    return layers(y, shared) + y;
+  }
+};
+
+TEST(Graph, AScanGivesWhatIsPicked) {
+  Graph graph = trace<Loop>();
+  expect_order<Loop>();
+  expect_same_at_run_time<Loop>();
+  const Node *loop = nullptr;
+  std::vector<int> picked;
+  for (const Node &node : graph.nodes) {
+    if (node.op == Op::scan)
+      loop = &node;
+    if (node.op == Op::result) {
+      EXPECT_EQ(&graph.nodes[node.operands.at(0)], loop);
+      picked.push_back(node.attributes.index);
+    }
+  }
+  ASSERT_NE(loop, nullptr);
+  EXPECT_EQ(loop->operands.size(), 3u);
+  EXPECT_EQ(loop->attributes.states, 1);
+  EXPECT_TRUE(loop->attributes.reverse);
+  EXPECT_EQ(graph.regions[loop->attributes.index].arguments.size(), 3u);
+  EXPECT_EQ(graph.regions[loop->attributes.index].results.size(), 3u);
+  EXPECT_EQ(picked, (std::vector{2, 0})); // what nothing reads is not picked
+}
+
+TEST(Graph, AScansParametersBelongAroundIt) {
+  Graph graph = trace<Loop>();
+  for (const Region &region : graph.regions)
+    for (int id : region.nodes) {
+      const Node &node = graph.nodes[id];
+      if (node.op != Op::parameter)
+        continue;
+      if (graph.name(graph.parameters[node.attributes.index]).starts_with("layers"))
+        EXPECT_GT(region.scope, 0);
+      else
+        EXPECT_EQ(&region, &graph.regions[graph.entries[0].region]);
+    }
+  EXPECT_EQ(graph.parameters.size(), 4u);
+  // A step of the loop counts as often as it runs.
+  static_assert(flops<Loop>({{"tokens", 3}}) == 2 * 3 * 64 * (2 + 2 + 1));
 }
 
 struct Two : Model {

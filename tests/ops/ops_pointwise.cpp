@@ -25,6 +25,12 @@ struct Pointwise : kiln::Model {
         x * kiln::constant<kiln::f32, 1, 19>(x, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18}));
   }
   constexpr auto integers(I a, I b) const { return kiln::outputs(a + b, a - b, a * b, kiln::maximum(a, b), a + 7); }
+  /// NaN is less than nothing; nothing is seen of what is not chosen.
+  constexpr auto choice(X a, X b, kiln::Tensor<kiln::f32, T, 1> column, I i, I j) const {
+    return kiln::outputs(kiln::where(kiln::less(a, b), a, b), kiln::where(kiln::less(column, 0), 1.5, a),
+                         kiln::where(kiln::less(i, j), i, 7), kiln::expand<B, T, 19>(column),
+                         kiln::zeros<kiln::f32, T, 19>(a));
+  }
   /// One expression, so one kernel: each value is used more than once.
   constexpr auto chain(X x, X y) const {
     auto z = kiln::tanh(x * y + 0.5);
@@ -39,7 +45,7 @@ struct Pointwise : kiln::Model {
     return std::tuple{kiln::entry("binary", &Pointwise::binary),       kiln::entry("unary", &Pointwise::unary),
                       kiln::entry("broadcast", &Pointwise::broadcast), kiln::entry("numbers", &Pointwise::numbers),
                       kiln::entry("integers", &Pointwise::integers),   kiln::entry("chain", &Pointwise::chain),
-                      kiln::entry("small", &Pointwise::small)};
+                      kiln::entry("small", &Pointwise::small),         kiln::entry("choice", &Pointwise::choice)};
   }
 };
 

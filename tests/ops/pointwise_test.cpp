@@ -123,6 +123,27 @@ TEST(Pointwise, Integers) {
   }
 }
 
+TEST(Pointwise, Choice) {
+  auto isLess = [](double x, double y) { return double(x < y); };
+  auto where = [](const Array &condition, const Array &x, const Array &y) {
+    return generate(condition.shape, [&](const Index &at) { return condition.at(at) ? x.at(at) : y.at(at); });
+  };
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array a = random({e.rows, 19}), b = random({e.rows, 19}), column = random({e.rows, 1});
+    Array i = randomIntegers({e.rows, 19}, -5, 5), j = randomIntegers({e.rows, 19}, -5, 5);
+    a.values[0] = NAN; // not less than b's, and not shown where the column is negative
+    column.values[0] = -1;
+    Array zeros = generate({e.rows, 19}, [](const Index &) { return 0; }), wide = plus(zeros, column);
+    Expected less(where(broadcast(a, b, isLess), a, b), 0, 0),
+        negative(where(broadcast(wide, zeros, isLess), plus(zeros, number(1.5)), a), 0, 0), empty(zeros, 0, 0),
+        expanded(generate({e.batch, e.rows, 19}, [&](const Index &at) { return column.values[at[1]]; }), 0, 0);
+    ExpectedIntegers whole(where(broadcast(i, j, isLess), i, plus(zeros, number(7))));
+    runAndCompare(session(), ENTRY(choice), e.rows, e.batch, Given(a), Given(b), Given(column), GivenIntegers(i),
+                  GivenIntegers(j), less, negative, whole, expanded, empty);
+  }
+}
+
 TEST(Pointwise, Chain) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);

@@ -83,7 +83,7 @@ template <typename Model> void checkPlan() {
   // A loop's values are where the next iteration expects them.
   planned.entry().walk([&](kd::RepeatOp repeat) {
     for (auto [i, carried] : llvm::enumerate(repeat.getCarried())) {
-      EXPECT_EQ(memory->of(carried), memory->of(repeat.getYield().getValues()[i]));
+      EXPECT_EQ(memory->of(carried), memory->of(repeat.getYield()->getOperands()[i]));
       EXPECT_EQ(memory->of(carried), memory->of(repeat.getInits()[i]));
       EXPECT_EQ(memory->of(carried), memory->of(repeat.getResult(i)));
     }

@@ -60,3 +60,39 @@ func.func @chain(%x: tensor<5x5xf32>) -> tensor<5x5xf32> attributes {kiln.entry}
   %e = kiln.matmul %d, %d : (tensor<5x5xf32>, tensor<5x5xf32>) -> tensor<5x5xf32>
   return %e : tensor<5x5xf32>
 }
+
+// -----
+
+// A scan's output is written into its slice of the caller's memory; the state, which the product reads until the end, is copied from there.
+// CHECK-LABEL: @scan
+// CHECK-SAME: kiln.arena_bytes = 64
+// CHECK: kiln.scan (%[[H:.*]] = %{{.*}} : tensor<2x8xf32>) over (%[[X:.*]] = %arg0 : tensor<5x2x8xf32>)
+// CHECK-NEXT: %[[Y:.*]] = kiln.call @[[STEP:.*]](%[[H]], %{{.*}}, %[[X]])
+// CHECK-NEXT: %[[C:.*]] = kiln.call @[[COPY:.*]](%[[Y]])
+// CHECK-NEXT: kiln.yield %[[C]], %[[Y]]
+func.func @scan(%xs: tensor<5x2x8xf32>, %h0: tensor<2x8xf32>) -> tensor<5x2x8xf32> attributes {kiln.entry} {
+  %w = kiln.parameter {sources = ["w"]} : tensor<8x8xf32>
+  %r:2 = kiln.scan (%h = %h0 : tensor<2x8xf32>) over (%x = %xs : tensor<5x2x8xf32>) -> (tensor<5x2x8xf32>) {
+    %p = kiln.linear %h, %w weight_order = out_in : (tensor<2x8xf32>, tensor<8x8xf32>) -> tensor<2x8xf32>
+    %y = kiln.add %p, %x : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+    kiln.yield %y, %y : tensor<2x8xf32>, tensor<2x8xf32>
+  }
+  return %r#1 : tensor<5x2x8xf32>
+}
+
+// -----
+
+// What no call makes is copied to where it is stacked, before the state changes.
+// CHECK-LABEL: @stacked_state
+// CHECK: kiln.scan (%[[H:.*]] = %{{.*}} : tensor<2x8xf32>) over (%[[X:.*]] = %arg0 : tensor<5x2x8xf32>)
+// CHECK: %[[Y:.*]] = kiln.call @[[STEP:.*]](%[[H]], %[[X]])
+// CHECK: %[[A:.*]] = kiln.call @[[COPY:.*]](%[[H]])
+// CHECK: %[[B:.*]] = kiln.call @[[COPY]](%[[X]])
+// CHECK: kiln.yield %{{.*}}, %[[A]], %[[B]]
+func.func @stacked_state(%xs: tensor<5x2x8xf32>, %h0: tensor<2x8xf32>) -> (tensor<2x8xf32>, tensor<5x2x8xf32>, tensor<5x2x8xf32>) attributes {kiln.entry} {
+  %r:3 = kiln.scan (%h = %h0 : tensor<2x8xf32>) over (%x = %xs : tensor<5x2x8xf32>) -> (tensor<5x2x8xf32>, tensor<5x2x8xf32>) {
+    %y = kiln.add %h, %x : (tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<2x8xf32>
+    kiln.yield %y, %h, %x : tensor<2x8xf32>, tensor<2x8xf32>, tensor<2x8xf32>
+  }
+  return %r#0, %r#1, %r#2 : tensor<2x8xf32>, tensor<5x2x8xf32>, tensor<5x2x8xf32>
+}

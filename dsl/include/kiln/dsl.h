@@ -4,3 +4,4 @@
 #pragma once
 
 #include "kiln/model.h"
+#include "kiln/recurrent.h"

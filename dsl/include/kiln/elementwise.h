@@ -44,19 +44,32 @@ template <ElementType E> constexpr Tensor<E> number(Tracer *tracer, double value
   return emit<Tensor<E>>(tracer, Op::constant, {}, std::move(attributes));
 }
 
-template <Op O, tensor A, tensor B> constexpr auto elementwise(const A &a, const B &b, Site site) {
-  a.tracer->at(site);
+/// Both as tensors: a number has the other's element type.
+template <tensor A, tensor B> constexpr auto as_tensors(const A &a, const B &b) { return std::pair{a, b}; }
+template <tensor A, scalar B> constexpr auto as_tensors(const A &a, B b) {
+  return std::pair{a, number<A::element>(a.tracer, static_cast<double>(b))};
+}
+template <scalar A, tensor B> constexpr auto as_tensors(A a, const B &b) {
+  return std::pair{number<B::element>(b.tracer, static_cast<double>(a)), b};
+}
+
+template <tensor A, tensor B> constexpr void check_broadcast(const A &a, const B &b) {
   if constexpr (!broadcasts(A::shape, B::shape))
     a.tracer->fail(rules::broadcast_c1, typed(a, b).data());
   if constexpr (A::element != B::element)
     a.tracer->fail(rules::broadcast_c2, typed(a, b).data());
-  return emit<TensorOf<A::element, broadcast(A::shape, B::shape)>>(a.tracer, O, {a.node, b.node});
 }
-template <Op O, tensor A, scalar B> constexpr auto elementwise(const A &a, B b, Site site) {
-  return elementwise<O>(a, number<A::element>(a.tracer, static_cast<double>(b)), site);
-}
-template <Op O, scalar A, tensor B> constexpr auto elementwise(A a, const B &b, Site site) {
-  return elementwise<O>(number<B::element>(b.tracer, static_cast<double>(a)), b, site);
+
+/// `E...`: the element type of the result, if it is not the operands'.
+template <Op O, ElementType... E, class Left, class Right>
+constexpr auto elementwise(const Left &left, const Right &right, Site site) {
+  auto [a, b] = as_tensors(left, right);
+  using A = decltype(a);
+  using B = decltype(b);
+  a.tracer->at(site);
+  check_broadcast(a, b);
+  constexpr ElementType elements[] = {E..., A::element};
+  return emit<TensorOf<elements[0], broadcast(A::shape, B::shape)>>(a.tracer, O, {a.node, b.node});
 }
 
 template <Op O, tensor X> constexpr auto unary(const X &x, Site site) {
@@ -99,6 +112,27 @@ template <class A, class B>
   requires operands<A, B>
 constexpr auto maximum(const A &a, const B &b, Site site = Site::here()) {
   return detail::elementwise<Op::maximum>(a, b, site);
+}
+/// a < b, boolean.
+template <class A, class B>
+  requires operands<A, B>
+constexpr auto less(const A &a, const B &b, Site site = Site::here()) {
+  return detail::elementwise<Op::less, boolean>(a, b, site);
+}
+/// a where the boolean condition holds, b elsewhere.
+template <tensor C, class A, class B>
+  requires operands<A, B>
+constexpr auto where(const C &condition, const A &left, const B &right, Site site = Site::here()) {
+  condition.tracer->at(site);
+  auto [a, b] = detail::as_tensors(left, right);
+  constexpr auto both = detail::broadcast(decltype(a)::shape, decltype(b)::shape);
+  detail::check_broadcast(a, b);
+  if constexpr (C::element != boolean)
+    condition.tracer->fail(rules::where_c1, detail::typed(condition).data());
+  if constexpr (!detail::broadcasts(C::shape, both))
+    condition.tracer->fail(rules::broadcast_c1, detail::typed(condition, a, b).data());
+  using Result = TensorOf<decltype(a)::element, detail::broadcast(C::shape, both)>;
+  return detail::emit<Result>(condition.tracer, Op::where, {condition.node, a.node, b.node});
 }
 template <class A, class B>
   requires operands<A, B>

@@ -28,12 +28,15 @@ enum class Op : std::uint8_t {
   linear,     // x, weight, optional bias; Attributes::weight_order
   matmul,     // a [..., M, K], b [..., K, N]
   add, sub, mul, div, maximum, // two operands, broadcast as NumPy does
+  less,       // likewise; the result is boolean
+  where,      // a boolean condition, two operands; all three broadcast
   exp, log, sqrt, tanh, sigmoid, relu, gelu, gelu_tanh, silu,
   softmax, log_softmax,        // Attributes::axis
   layer_norm, // x, weight, bias; over the last axis; Attributes::epsilon
   rms_norm,   // x, weight; over the last axis; Attributes::epsilon
   attention,  // q [..., Tq, H*D], k [..., Tk, H*D], v [..., Tk, H*E], then mask if has_mask, then lengths if has_lengths
   reshape,
+  expand,     // broadcast to the result's shape
   transpose,  // Attributes::permutation
   concat,     // n operands; Attributes::axis
   slice,      // Attributes::axis, start; the extent is the result's
@@ -41,6 +44,8 @@ enum class Op : std::uint8_t {
   mean, max, sum, argmax,      // Attributes::axis; the axis is dropped
   dropout,    // identity when run
   stack,      // operand: the carried value; Attributes::index = position in Graph::regions of the body
+  scan,       // initial states, then sequences [T, ...]; Attributes::index = the body, states, reverse; see result
+  result,     // operand: a scan; Attributes::index = which of its results: the final states, then the outputs [T, ...]
 };
 // clang-format on
 
@@ -56,6 +61,8 @@ struct Attributes {
   int axis = -1; // always normalised to [0, rank)
   std::int64_t start = 0;
   int heads = 0;
+  int states = 0;       // of a scan: how many operands, arguments and results of the body are its states
+  bool reverse = false; // a scan begins with the last step
   double scale = 0;
   double epsilon = 0;
   bool causal = false;      // query i sees keys 0 .. i + (Tk - Tq)
@@ -66,7 +73,8 @@ struct Attributes {
   std::vector<double> values;
 };
 
-/// A single-result operation. Its value has the node's own number.
+/// An operation with one result, which has the node's own number. A scan has several: each is a node `result`, and the
+/// scan's own number is no value.
 struct Node {
   Op op{};
   ElementType element{};
@@ -102,14 +110,18 @@ constexpr std::int64_t element_count(const Parameter &parameter) {
   return product;
 }
 
-/// A list of nodes: the body of an entry or of a stack. A stack carries one value.
+/// A list of nodes: the body of an entry, of a stack, which carries one value, or of a scan, which gets the states and
+/// a slice of each sequence, and gives the next states and the step's outputs.
 struct Region {
   std::vector<int> nodes;     // in order of execution, without the arguments; a nested stack is one node
-  std::vector<int> arguments; // nodes with Op::input: an entry's inputs, or the value that a stack carries
-  std::vector<int> results;   // what an entry returns, or what the next layer gets
+  std::vector<int> arguments; // nodes with Op::input: an entry's inputs, or what the body of a loop gets
+  std::vector<int> results;   // what an entry returns, or what the body of a loop gives
   std::int64_t count = 1;     // layers
-  int scope = -1;             // a stack: the scope of its layers; an entry: -1
+  int scope = -1;             // a stack: the scope of its layers; otherwise -1
 };
+
+/// Whether the node's Attributes::index is the region of its body.
+constexpr bool has_body(const Node &node) { return node.op == Op::stack || node.op == Op::scan; }
 
 /// An entry point: a function of the generated library.
 struct Entry {

@@ -227,6 +227,8 @@ private:
   constexpr std::int64_t count(const Node &node) const {
     if (node.op == Op::stack)
       return region(node.attributes.index);
+    if (node.op == Op::scan)
+      return value(graph.nodes[node.operands[node.attributes.states]].shape[0]) * region(node.attributes.index);
     if (node.op != Op::linear && node.op != Op::matmul && node.op != Op::attention)
       return 0;
     const std::vector<Dim> &x = graph.nodes[node.operands[0]].shape;

@@ -17,6 +17,20 @@ template <Dim... Extents, tensor X> constexpr auto reshape(const X &x, Site site
   return detail::emit<Result>(x.tracer, Op::reshape, {x.node});
 }
 
+/// `x` broadcast to the extents: `expand<B, 64>(x)`.
+template <Dim... Extents, tensor X> constexpr auto expand(const X &x, Site site = Site::here()) {
+  x.tracer->at(site);
+  using Result = Tensor<X::element, Extents...>;
+  x.tracer->declare(Result::shape);
+  if constexpr (!detail::broadcasts_to(X::shape, Result::shape))
+    x.tracer->fail(rules::expand_c1, X::shape, Result::shape);
+  return detail::emit<Result>(x.tracer, Op::expand, {x.node});
+}
+/// Zeros of the given extents; any tensor of the trace serves as `context`.
+template <ElementType E, Dim... Extents> constexpr auto zeros(const tensor auto &context, Site site = Site::here()) {
+  return expand<Extents...>(detail::number<E>(context.tracer, 0), site);
+}
+
 /// Axis i of the result is axis Permutation[i] of `x`.
 template <int... Permutation, tensor X> constexpr auto transpose(const X &x, Site site = Site::here()) {
   x.tracer->at(site);
@@ -77,7 +91,7 @@ template <int Axis, class First, class Next, class... Rest> struct Concat<Axis, 
 /// The operands one after the other along the axis.
 template <int Axis, tensor First, tensor... Rest> constexpr auto concat(const First &first, const Rest &...rest) {
   Tracer *tracer = first.tracer;
-  auto check = [&](const auto &next) {
+  [[maybe_unused]] auto check = [&](const auto &next) {
     using Next = std::remove_cvref_t<decltype(next)>;
     if constexpr (First::element != Next::element || First::rank != Next::rank)
       tracer->fail(rules::concat_c1, detail::typed(first, next).data());

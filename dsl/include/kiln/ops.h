@@ -7,4 +7,5 @@
 #include "kiln/elementwise.h"
 #include "kiln/movement.h"
 #include "kiln/rows.h"
+#include "kiln/scan.h"
 #include "kiln/sources.h"

@@ -4,7 +4,7 @@
 // compilers differ, so nodes, regions and parameters are numbered anew:
 // 1. every entry's results are followed depth first, operands in their order, without recursion, which
 //    constant expressions limit;
-// 2. a node is numbered after its operands, a stack after what its body captures and after its body;
+// 2. a node is numbered after its operands, a loop after what its body captures and after its body;
 // 3. a parameter and a scope are numbered with their first node. What no result depends on is left out.
 #pragma once
 
@@ -67,7 +67,7 @@ private:
         continue;
       }
       node = ~node;
-      if (from.nodes[node].op == Op::stack)
+      if (has_body(from.nodes[node]))
         from.nodes[node].attributes.index = visit(from.nodes[node].attributes.index);
       to.regions[region].nodes.push_back(place(node));
     }
@@ -79,7 +79,7 @@ private:
       return;
     seen[node] = 1;
     todo.push_back(~node);
-    if (from.nodes[node].op == Op::stack)
+    if (has_body(from.nodes[node]))
       add_captures(from.nodes[node].attributes.index, todo);
     const std::vector<int> &operands = from.nodes[node].operands;
     for (std::size_t i = operands.size(); i > 0; --i)
@@ -97,7 +97,7 @@ private:
       for (std::size_t j = node.operands.size(); j > 0; --j)
         if (home[node.operands[j - 1]] != region)
           todo.push_back(node.operands[j - 1]);
-      if (node.op == Op::stack)
+      if (has_body(node))
         add_captures(node.attributes.index, todo);
     }
   }

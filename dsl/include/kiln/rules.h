@@ -67,6 +67,7 @@ inline constexpr const char *broadcast_c1 =
     "an elementwise operation requires extents that are equal or 1 [broadcast_c1]";
 inline constexpr const char *broadcast_c2 =
     "an elementwise operation requires operands of one element type [broadcast_c2]";
+inline constexpr const char *where_c1 = "where requires a boolean condition [where_c1]";
 inline constexpr const char *unary_c1 = "an elementwise function requires a floating-point operand [unary_c1]";
 inline constexpr const char *dropout_c1 = "dropout requires a probability in [0, 1) [dropout_c1]";
 
@@ -86,6 +87,7 @@ inline constexpr const char *reduction_c2 = "mean requires a floating-point oper
 
 // Data movement.
 inline constexpr const char *reshape_c1 = "reshape requires the same number of elements [reshape_c1]";
+inline constexpr const char *expand_c1 = "expand requires extents that broadcast to the result's [expand_c1]";
 inline constexpr const char *transpose_c1 = "transpose requires a permutation of the axes [transpose_c1]";
 inline constexpr const char *concat_c1 = "concat requires operands of one element type and rank [concat_c1]";
 inline constexpr const char *concat_c2 = "concat requires equal extents beside its axis [concat_c2]";
@@ -99,6 +101,12 @@ inline constexpr const char *gather_c2 = "gather requires an axis within the ran
 // Structure.
 inline constexpr const char *stack_c1 = "stack requires a layer that returns the type of its first argument [stack_c1]";
 inline constexpr const char *stack_c2 = "stack requires at least one layer [stack_c2]";
+inline constexpr const char *scan_c1 = "scan requires sequences of one first extent [scan_c1]";
+inline constexpr const char *scan_c2 = "scan requires a step that keeps the types of the state [scan_c2]";
+inline constexpr const char *recurrent_c1 = "a recurrent layer requires a sequence [steps, ..., width] [recurrent_c1]";
+inline constexpr const char *recurrent_c2 =
+    "a recurrent layer requires initial states [layers * directions, ..., hidden width] [recurrent_c2]";
+inline constexpr const char *recurrent_c3 = "a recurrent layer requires i32 lengths, one a sequence [recurrent_c3]";
 inline constexpr const char *model_c1 = "an entry requires as many input names as inputs, or none [model_c1]";
 inline constexpr const char *model_c2 = "an entry requires as many output names as outputs, or none [model_c2]";
 inline constexpr const char *model_c3 = "an entry requires names that are identifiers in C and C++ [model_c3]";

@@ -16,6 +16,8 @@ template <std::size_t R> constexpr Dim last(const Shape<R> &shape, std::size_t f
   return from_end <= R ? shape[R - from_end] : Dim(1);
 }
 
+template <std::size_t R> constexpr Dim first(const Shape<R> &shape) { return R > 0 ? shape[0] : Dim(1); }
+
 /// The shape with its last extent replaced; [extent] for a scalar.
 template <std::size_t R> constexpr auto with_last(const Shape<R> &shape, Dim extent) {
   Shape<(R == 0 ? 1 : R)> result;
@@ -36,6 +38,14 @@ template <std::size_t R> constexpr auto appended(const Shape<R> &shape, Dim exte
   for (std::size_t i = 0; i < R; ++i)
     result[i] = shape[i];
   result[R] = extent;
+  return result;
+}
+
+template <std::size_t R> constexpr auto prepended(Dim extent, const Shape<R> &shape) {
+  Shape<R + 1> result;
+  result[0] = extent;
+  for (std::size_t i = 0; i < R; ++i)
+    result[i + 1] = shape[i];
   return result;
 }
 

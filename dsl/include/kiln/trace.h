@@ -118,7 +118,7 @@ public:
     return use(id);
   }
 
-  /// Opens a region and returns its number; the second form is a stack's body.
+  /// Opens a region and returns its number; the second form is a stack's body, the first any other.
   constexpr int open() { return open(-1, 1); }
   constexpr int open(int stack_scope, std::int64_t count) {
     int id = static_cast<int>(graph.regions.size());
@@ -180,13 +180,14 @@ private:
     symbols.push_back(symbol);
   }
 
-  /// A parameter's node belongs to the innermost stack that owns it, so that a body captures what its owner holds.
+  /// A parameter's node belongs to the innermost stack that owns it, or else to the entry, so that a body captures what
+  /// its owner holds.
   constexpr int use(int parameter) {
     int owner = graph.parameters[parameter].scope;
     while (owner > 0 && graph.scopes[owner].copies == 0)
       owner = graph.scopes[owner].parent;
     int home = region;
-    while (home >= 0 && graph.regions[home].scope != (owner > 0 ? owner : -1))
+    while (home >= 0 && (owner > 0 ? graph.regions[home].scope != owner : enclosing[home] >= 0))
       home = enclosing[home];
     if (home < 0) {
       fail(rules::parameter_c2, graph.parameters[parameter].leaf);

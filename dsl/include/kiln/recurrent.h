@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Recurrent layers under PyTorch's names: "rnn.weight_ih_l0", "rnn.bias_hh_l1_reverse". The projections of the inputs
+// are computed for all steps at once, those of the state step by step.
+#pragma once
+
+#include <array>
+
+#include "kiln/blocks.h"
+
+namespace kiln {
+
+// A cell: `gates` rows of weights for each unit, `states` tensors of which the first one is the output, and `next`, the
+// states that follow from the projected input and the projected output of the step before, [..., gates * Hidden] each.
+
+/// h' = A(W_ih x + b_ih + W_hh h + b_hh) (Elman 1990).
+template <Activation A = Activation::tanh> struct ElmanCell {
+  static constexpr int gates = 1, states = 1;
+  template <std::int64_t Hidden>
+  static constexpr auto next(const tensor auto &x, const tensor auto &h, const auto &, Site site) {
+    return std::tuple{activate<A>(x + h, site)};
+  }
+};
+
+/// i, f, g, o = the four parts of W_ih x + b_ih + W_hh h + b_hh; c' = sigmoid(f) c + sigmoid(i) tanh(g);
+/// h' = sigmoid(o) tanh(c') (Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al. 2000).
+struct LstmCell {
+  static constexpr int gates = 4, states = 2;
+  template <std::int64_t Hidden>
+  static constexpr auto next(const tensor auto &x, const tensor auto &h, const auto &state, Site) {
+    auto sum = x + h;
+    auto i = sigmoid(slice<-1, 0, Hidden>(sum)), f = sigmoid(slice<-1, Hidden, Hidden>(sum));
+    auto g = tanh(slice<-1, 2 * Hidden, Hidden>(sum)), o = sigmoid(slice<-1, 3 * Hidden, Hidden>(sum));
+    auto c = f * std::get<1>(state) + i * g;
+    return std::tuple{o * tanh(c), c};
+  }
+};
+
+/// r, z, n = the three parts of W_ih x + b_ih and of W_hh h + b_hh; r = sigmoid(r_x + r_h), z = sigmoid(z_x + z_h),
+/// n = tanh(n_x + r n_h); h' = (1 - z) n + z h (Cho et al. 2014, with the reset gate behind the projection).
+struct GruCell {
+  static constexpr int gates = 3, states = 1;
+  template <std::int64_t Hidden>
+  static constexpr auto next(const tensor auto &x, const tensor auto &h, const auto &state, Site) {
+    auto r = sigmoid(slice<-1, 0, Hidden>(x) + slice<-1, 0, Hidden>(h));
+    auto z = sigmoid(slice<-1, Hidden, Hidden>(x) + slice<-1, Hidden, Hidden>(h));
+    auto n = tanh(slice<-1, 2 * Hidden, Hidden>(x) + r * slice<-1, 2 * Hidden, Hidden>(h));
+    return std::tuple{(1 - z) * n + z * std::get<0>(state)};
+  }
+};
+
+struct RecurrentOptions {
+  int layers = 1;
+  bool bidirectional = false; // a second pass from the last step to the first; outputs lie side by side
+  bool bias = true;
+};
+
+/// What a recurrent layer returns: `auto [outputs, last] = lstm(x);`.
+template <class Outputs, class State> struct Recurrence {
+  Outputs outputs; // of the last layer, [steps, ..., directions * Hidden]
+  State last;      // of each layer and direction, [layers * directions, ..., Hidden]; a tuple (h, c) for an LSTM
+};
+
+template <class Outputs, class State> Recurrence(Outputs, State) -> Recurrence<Outputs, State>;
+
+namespace detail {
+
+/// "weight_ih_l0", "weight_ih_l0_reverse".
+template <int Layer, bool Reverse> struct RecurrentNames {
+  static constexpr auto make(const char *base) {
+    Text text;
+    text.put(base).put("_l").put(Layer).put(Reverse ? "_reverse" : "");
+    std::array<char, 32> name{};
+    for (std::size_t i = 0; i < text.size(); ++i)
+      name[i] = text.data()[i];
+    return name;
+  }
+  static constexpr auto weight_ih = make("weight_ih"), weight_hh = make("weight_hh");
+  static constexpr auto bias_ih = make("bias_ih"), bias_hh = make("bias_hh");
+};
+
+/// The state that is to stand: the next one where the sequence goes on.
+template <class State, std::size_t... I>
+constexpr auto kept(const tensor auto &on, const State &next, const State &state, std::index_sequence<I...>) {
+  return std::tuple{where(on, std::get<I>(next), std::get<I>(state))...};
+}
+
+} // namespace detail
+
+/// Layers of a cell over x [steps, ..., In], by default from a state of zeros. `initial` is a state of the form of
+/// Recurrence::last. `lengths`, i32 [...], ends each sequence: outputs behind its end are 0, the last state is that of
+/// its end, and the reverse pass begins there.
+template <class Cell, std::int64_t In, std::int64_t Hidden, RecurrentOptions Options = RecurrentOptions{}>
+class Recurrent : public Named {
+public:
+  using Named::Named;
+
+  template <tensor X, class Initial = None, class Lengths = None>
+  constexpr auto operator()(const X &x, const Initial &initial = {}, const Lengths &lengths = {},
+                            Site site = Site::here()) const {
+    Tracer &tracer = *x.tracer;
+    ScopeGuard guard(tracer, scope_in(tracer));
+    tracer.at(site);
+    if constexpr (X::rank < 2)
+      tracer.fail(rules::recurrent_c1, detail::typed(x).data());
+    auto [outputs, states] = layers<0>(x, start(x, initial), goes_on(x, lengths), site);
+    auto last = stacked(states, std::make_index_sequence<Cell::states>());
+    if constexpr (Cell::states == 1)
+      return Recurrence{outputs, std::get<0>(last)};
+    else
+      return Recurrence{outputs, last};
+  }
+
+private:
+  static constexpr int directions = Options.bidirectional ? 2 : 1, passes = Options.layers * directions;
+  static_assert(Options.layers >= 1, "kiln: a recurrent layer requires at least one layer [recurrent_c4]");
+
+  /// The state of one pass.
+  template <tensor X> static constexpr auto shape = detail::with_last(detail::without_axis(X::shape, 0), Hidden);
+  template <tensor X> using State = TensorOf<f32, shape<X>>;
+  template <tensor X> using States = TensorOf<f32, detail::prepended(passes, shape<X>)>;
+
+  /// The initial states of all passes, a tuple of `Cell::states`; None for zeros.
+  template <tensor X, class Initial> static constexpr auto start(const X &x, const Initial &initial) {
+    if constexpr (std::is_same_v<Initial, None>) {
+      return None();
+    } else {
+      auto states = detail::as_tuple(initial);
+      using Wanted = decltype(std::tuple_cat(std::declval<std::array<States<X>, Cell::states>>()));
+      if constexpr (std::is_same_v<decltype(states), Wanted>) {
+        return states;
+      } else {
+        x.tracer->fail(rules::recurrent_c2, detail::typed(states).data());
+        return None();
+      }
+    }
+  }
+
+  /// boolean [steps, ..., 1]: whether a sequence has that step; None without lengths.
+  template <tensor X, class Lengths> static constexpr auto goes_on(const X &x, const Lengths &lengths) {
+    if constexpr (std::is_same_v<Lengths, None>) {
+      return lengths;
+    } else {
+      constexpr auto batch = detail::leading<1>(detail::without_axis(X::shape, 0));
+      if constexpr (Lengths::element != i32 || !detail::same_shape(Lengths::shape, batch))
+        x.tracer->fail(rules::recurrent_c3, detail::typed(lengths).data(), batch);
+      constexpr auto ones = [] {
+        auto result = detail::with_last(X::shape, 1);
+        for (std::size_t i = 1; i < result.size(); ++i)
+          result[i] = 1;
+        return result;
+      }();
+      using Steps = TensorOf<i32, ones>;
+      using Ends = TensorOf<i32, detail::appended(Lengths::shape, 1)>;
+      return less(detail::emit<Steps>(x.tracer, Op::reshape, {positions<0>(x).node}),
+                  detail::emit<Ends>(x.tracer, Op::reshape, {lengths.node}));
+    }
+  }
+
+  /// x W^T + b for parameters of this layer.
+  template <std::int64_t Width>
+  constexpr auto project(const tensor auto &x, const char *weight, const char *bias, Site site) const {
+    constexpr std::int64_t rows = Cell::gates * Hidden;
+    auto w = parameter<f32, rows, Width>(x, weight, site);
+    if constexpr (Options.bias)
+      return linear(x, w, parameter<f32, rows>(x, bias, site), site);
+    else
+      return linear(x, w, site);
+  }
+
+  template <int Pass, std::size_t... I, tensor X, class Initial>
+  static constexpr auto start_of(const X &x, const Initial &initial, std::index_sequence<I...>) {
+    auto one = [&](const auto &states) {
+      using Slice = TensorOf<f32, detail::prepended(1, shape<X>)>;
+      Attributes attributes;
+      attributes.axis = 0;
+      attributes.start = Pass;
+      auto part = detail::emit<Slice>(x.tracer, Op::slice, {states.node}, std::move(attributes));
+      return detail::emit<State<X>>(x.tracer, Op::reshape, {part.node});
+    };
+    if constexpr (std::is_same_v<Initial, None>)
+      return std::tuple{
+          ((void)I, detail::emit<State<X>>(x.tracer, Op::expand, {detail::number<f32>(x.tracer, 0).node}))...};
+    else
+      return std::tuple{one(std::get<I>(initial))...};
+  }
+
+  /// One layer in one direction: scan's last states and outputs.
+  template <int Layer, bool Reverse, tensor X>
+  constexpr auto pass(const X &x, const auto &initial, const auto &on, Site site) const {
+    using Name = detail::RecurrentNames<Layer, Reverse>;
+    constexpr Direction direction = Reverse ? Direction::reverse : Direction::forward;
+    constexpr auto all = std::make_index_sequence<Cell::states>();
+    constexpr std::int64_t width = Layer == 0 ? In : directions * Hidden;
+    auto projected = project<width>(x, Name::weight_ih.data(), Name::bias_ih.data(), site);
+    auto begin = start_of<Layer * directions + Reverse>(x, initial, all);
+    auto next = [&](const auto &state, const auto &p) {
+      auto h = project<Hidden>(std::get<0>(state), Name::weight_hh.data(), Name::bias_hh.data(), site);
+      return Cell::template next<Hidden>(p, h, state, site);
+    };
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(on)>, None>) {
+      auto step = [&](const auto &state, const auto &p) {
+        auto after = next(state, p);
+        return std::pair{after, std::get<0>(after)};
+      };
+      return scan<direction>(begin, projected, step, site);
+    } else {
+      auto step = [&](const auto &state, const auto &here) {
+        auto after = next(state, std::get<0>(here));
+        auto goes_on = std::get<1>(here);
+        return std::pair{detail::kept(goes_on, after, state, all), where(goes_on, std::get<0>(after), 0)};
+      };
+      return scan<direction>(begin, std::tuple{projected, on}, step, site);
+    }
+  }
+
+  /// The layers from this one on: the outputs, and the last states of all passes in order.
+  template <int Layer>
+  constexpr auto layers(const tensor auto &x, const auto &initial, const auto &on, Site site) const {
+    auto [last, outputs] = pass<Layer, false>(x, initial, on, site);
+    if constexpr (Options.bidirectional) {
+      auto [back_last, back] = pass<Layer, true>(x, initial, on, site);
+      return above<Layer>(concat<-1>(outputs, back), std::make_tuple(last, back_last), initial, on, site);
+    } else {
+      return above<Layer>(outputs, std::make_tuple(last), initial, on, site);
+    }
+  }
+  template <int Layer>
+  constexpr auto above(const tensor auto &outputs, const auto &states, const auto &initial, const auto &on,
+                       Site site) const {
+    if constexpr (Layer + 1 >= Options.layers) {
+      return std::pair{outputs, states};
+    } else {
+      auto [last, rest] = layers<Layer + 1>(outputs, initial, on, site);
+      return std::pair{last, std::tuple_cat(states, rest)};
+    }
+  }
+
+  /// From states by pass to states stacked over the passes.
+  template <std::size_t... I> static constexpr auto stacked(const auto &states, std::index_sequence<I...>) {
+    auto one = [&](auto number) {
+      auto raise = []<tensor S>(const S &state) {
+        return detail::emit<TensorOf<f32, detail::prepended(1, S::shape)>>(state.tracer, Op::reshape, {state.node});
+      };
+      return std::apply([&](const auto &...pass) { return concat<0>(raise(std::get<number()>(pass))...); }, states);
+    };
+    return std::tuple{one(std::integral_constant<std::size_t, I>())...};
+  }
+};
+
+/// torch.nn.RNN, LSTM and GRU, x [steps, batch, In] or [steps, In].
+template <std::int64_t In, std::int64_t Hidden, RecurrentOptions Options = RecurrentOptions{}>
+using Rnn = Recurrent<ElmanCell<>, In, Hidden, Options>;
+template <std::int64_t In, std::int64_t Hidden, RecurrentOptions Options = RecurrentOptions{}>
+using Lstm = Recurrent<LstmCell, In, Hidden, Options>;
+template <std::int64_t In, std::int64_t Hidden, RecurrentOptions Options = RecurrentOptions{}>
+using Gru = Recurrent<GruCell, In, Hidden, Options>;
+
+} // namespace kiln

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A loop over time: a step that is traced once, on a slice of the sequences and the state of the step before.
+#pragma once
+
+#include <tuple>
+
+#include "kiln/elementwise.h"
+
+namespace kiln {
+
+enum class Direction { forward, reverse };
+
+namespace detail {
+
+/// One tensor, or a tuple of tensors.
+template <class X> inline constexpr bool tensors = tensor<X>;
+template <class... X> inline constexpr bool tensors<std::tuple<X...>> = (tensor<X> && ...);
+
+template <class X> constexpr auto as_tuple(const X &x) {
+  if constexpr (tensor<X>)
+    return std::tuple{x};
+  else
+    return x;
+}
+/// The tensor of the tuple if `Like` is a tensor, else the tuple.
+template <class Like, class Tuple> constexpr auto as_given(const Tuple &tuple) {
+  if constexpr (tensor<Like>)
+    return std::get<0>(tuple);
+  else
+    return tuple;
+}
+/// The tuple of the function's results, called in order.
+template <class Function, class Tuple> constexpr auto transformed(Function &&function, const Tuple &tuple) {
+  return std::apply([&](const auto &...x) { return std::tuple<decltype(function(x))...>{function(x)...}; }, tuple);
+}
+
+template <class Result> constexpr Result result_of(Tracer *tracer, int scan, int &number) {
+  Attributes attributes;
+  attributes.index = number++;
+  return emit<Result>(tracer, Op::result, {scan}, std::move(attributes));
+}
+
+template <class X> inline constexpr bool is_pair = false;
+template <class First, class Second>
+inline constexpr bool is_pair<std::pair<First, Second>> = tensors<First> && tensors<Second>;
+
+template <class... X> constexpr Text typed(const std::tuple<X...> &tuple) {
+  if constexpr (sizeof...(X) == 0)
+    return Text().put("no tensor");
+  else
+    return std::apply([](const auto &...x) { return typed(x...); }, tuple);
+}
+
+template <tensor X> constexpr auto slice_argument(const X &x) {
+  using Slice = TensorOf<X::element, without_axis(X::shape, 0)>;
+  return Slice(x.tracer, x.tracer->argument(X::element, {Slice::shape.begin(), Slice::shape.end()}));
+}
+template <tensor X> constexpr X state_argument(const X &x) {
+  return X(x.tracer, x.tracer->argument(X::element, {X::shape.begin(), X::shape.end()}));
+}
+
+} // namespace detail
+
+/// Runs `step(state, x)` for every index of the first axis of the sequences `xs`: x is the slice there, the state is
+/// `initial` at first, then what the step returned before. The step returns a std::pair of the next state and the
+/// outputs. The result is the pair of the last state and of the outputs, stacked along a new first axis.
+///
+/// The state, the sequences and the outputs are a tensor or a std::tuple of tensors each. `Direction::reverse` goes
+/// from the last index to the first. A projection of all steps belongs before the loop, where it is one contraction.
+template <Direction D = Direction::forward, class State, class Sequences, class Step>
+constexpr auto scan(const State &initial, const Sequences &xs, Step &&step, Site site = Site::here()) {
+  using detail::as_given, detail::as_tuple, detail::transformed, detail::typed;
+  static_assert(detail::tensors<State> && detail::tensors<Sequences> && !std::is_same_v<Sequences, std::tuple<>>,
+                "kiln: scan requires tensors as its state and at least one sequence [scan_c3]");
+  auto states = as_tuple(initial);
+  auto sequences = as_tuple(xs);
+  Tracer *tracer = std::get<0>(sequences).tracer;
+  tracer->at(site);
+  using First = std::tuple_element_t<0, decltype(sequences)>;
+  auto check = [&](const auto &x) {
+    using X = std::remove_cvref_t<decltype(x)>;
+    if constexpr (X::rank < 1 || detail::first(X::shape) != detail::first(First::shape))
+      tracer->fail(rules::scan_c1, typed(sequences).data());
+    return x.node;
+  };
+  transformed(check, sequences);
+
+  Attributes attributes;
+  attributes.index = tracer->open();
+  attributes.states = std::tuple_size_v<decltype(states)>;
+  attributes.reverse = D == Direction::reverse;
+  auto carried = transformed([](const auto &x) { return detail::state_argument(x); }, states);
+  auto slices = transformed([](const auto &x) { return detail::slice_argument(x); }, sequences);
+  auto stepped = step(as_given<State>(carried), as_given<Sequences>(slices));
+  static_assert(detail::is_pair<decltype(stepped)>, "kiln: scan requires a step that returns a std::pair of the next "
+                                                    "state and the outputs, tensors or tuples of them [scan_c4]");
+  auto next = as_tuple(stepped.first);
+  auto outputs = as_tuple(stepped.second);
+  if constexpr (!std::is_same_v<decltype(next), decltype(carried)>)
+    tracer->fail(rules::scan_c2, typed(next).data(), typed(carried).data());
+  auto give = [&](const auto &x) {
+    tracer->result(x.node);
+    return x.node;
+  };
+  transformed(give, next);
+  transformed(give, outputs);
+  tracer->close();
+
+  std::vector<int> operands;
+  auto take = [&](const auto &x) {
+    operands.push_back(x.node);
+    return x.node;
+  };
+  transformed(take, states);
+  transformed(take, sequences);
+  int node = tracer->add({Op::scan, f32, {}, std::move(operands), std::move(attributes)});
+  int number = 0;
+  auto last = transformed([&]<tensor X>(const X &) { return detail::result_of<X>(tracer, node, number); }, states);
+  auto stack = [&]<tensor X>(const X &) {
+    using Stacked = TensorOf<X::element, detail::prepended(detail::first(First::shape), X::shape)>;
+    return detail::result_of<Stacked>(tracer, node, number);
+  };
+  auto stacked = transformed(stack, outputs);
+  return std::pair{as_given<State>(last), as_given<decltype(stepped.second)>(stacked)};
+}
+
+} // namespace kiln

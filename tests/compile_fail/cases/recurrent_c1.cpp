@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One step, not a sequence.
+// expect: rnn: a recurrent layer requires a sequence [steps, ..., width] [recurrent_c1]: got f32[8] (recurrent_c1.cpp:9)
+#include "case.h"
+
+struct M : Model {
+  Rnn<8, 4> rnn{"rnn"};
+  constexpr auto forward(Tensor<f32, 8> x) const { return rnn(x).outputs; }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// No layer.
+// expect: kiln: a recurrent layer requires at least one layer [recurrent_c4]
+#include "case.h"
+
+struct M : Model {
+  Rnn<8, 4, RecurrentOptions{.layers = 0}> rnn{"rnn"};
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return rnn(x).outputs; }
+};
+static_assert(parameters<M>() >= 0);

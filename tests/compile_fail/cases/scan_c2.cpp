@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A step that makes the state wider.
+// expect: forward: scan requires a step that keeps the types of the state [scan_c2]: got f32[16], expected f32[8]
+#include "case.h"
+
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T, 8> x) const {
+    return scan(zeros<f32, 8>(x), x, [](auto h, auto y) { return std::pair{concat<0>(h, y), y}; }).first;
+  }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A condition of numbers.
+// expect: forward: where requires a boolean condition [where_c1]: got f32[tokens 1..64, 8] (where_c1.cpp:8)
+#include "case.h"
+
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return where(x, x, 0); }
+};
+static_assert(parameters<M>() >= 0);

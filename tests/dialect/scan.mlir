@@ -1,0 +1,96 @@
+// RUN: kiln-opt %s -split-input-file -verify-diagnostics | kiln-opt -split-input-file | FileCheck %s
+// RUN: kiln-opt %s -split-input-file -verify-diagnostics -canonicalize | FileCheck %s --check-prefix=FOLD
+
+// CHECK-LABEL: @round_trip
+func.func @round_trip(%h0: tensor<4xf32>, %i0: tensor<i32>, %xs: tensor<?x4xf32, affine_map<()[s0] -> (s0, 4)>>,
+                      %ns: tensor<?xi32, affine_map<()[s0] -> (s0)>>)
+    -> (tensor<4xf32>, tensor<i32>, tensor<?x4xf32, affine_map<()[s0] -> (s0, 4)>>) {
+  // CHECK: %{{.*}}:2, %{{.*}} = kiln.scan (%[[H:.*]] = %arg0 : tensor<4xf32>, %[[I:.*]] = %arg1 : tensor<i32>) over
+  // CHECK-SAME: (%[[X:.*]] = %arg2 : tensor<?x4xf32, #[[M:[a-z0-9]*]]>, %[[N:.*]] = %arg3 : tensor<?xi32, #{{[a-z0-9]*}}>)
+  // CHECK-SAME: -> (tensor<?x4xf32, #[[M]]>) reverse {
+  %0:3 = kiln.scan (%h = %h0 : tensor<4xf32>, %i = %i0 : tensor<i32>) over
+      (%x = %xs : tensor<?x4xf32, affine_map<()[s0] -> (s0, 4)>>, %n = %ns : tensor<?xi32, affine_map<()[s0] -> (s0)>>)
+      -> (tensor<?x4xf32, affine_map<()[s0] -> (s0, 4)>>) reverse {
+    // CHECK: kiln.add %[[H]], %[[X]] : (tensor<4xf32>, tensor<4xf32>)
+    %a = kiln.add %h, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    // CHECK: kiln.maximum %[[I]], %[[N]] : (tensor<i32>, tensor<i32>)
+    %m = kiln.maximum %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i32>
+    // CHECK: kiln.yield %{{.*}}, %{{.*}}, %[[H]] : tensor<4xf32>, tensor<i32>, tensor<4xf32>
+    kiln.yield %a, %m, %h : tensor<4xf32>, tensor<i32>, tensor<4xf32>
+  }
+  return %0#0, %0#1, %0#2 : tensor<4xf32>, tensor<i32>, tensor<?x4xf32, affine_map<()[s0] -> (s0, 4)>>
+}
+
+// Of outputs that nothing reads none is stacked; the others stay what they were.
+// FOLD-LABEL: @unused
+func.func @unused(%h0: tensor<4xf32>, %xs: tensor<9x4xf32>) -> (tensor<4xf32>, tensor<9x4xf32>) {
+  // FOLD: %[[L:.*]], %[[S:.*]] = kiln.scan (%[[H:.*]] = %arg0 : tensor<4xf32>) over (%[[X:.*]] = %arg1 : tensor<9x4xf32>) -> (tensor<9x4xf32>) {
+  // FOLD-NEXT: %[[A:.*]] = kiln.add
+  // FOLD-NEXT: %[[E:.*]] = kiln.exp %[[A]]
+  // FOLD-NEXT: kiln.yield %[[A]], %[[E]]
+  // FOLD: return %[[L]], %[[S]]
+  %0:4 = kiln.scan (%h = %h0 : tensor<4xf32>) over (%x = %xs : tensor<9x4xf32>)
+      -> (tensor<9x4xf32>, tensor<9x4xf32>, tensor<9x4xf32>) {
+    %a = kiln.add %h, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %b = kiln.exp %a : tensor<4xf32>
+    %c = kiln.log %a : tensor<4xf32>
+    kiln.yield %a, %c, %b, %x : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+  }
+  return %0#0, %0#2 : tensor<4xf32>, tensor<9x4xf32>
+}
+
+// Without outputs there is no list of them.
+// CHECK-LABEL: @only_state
+func.func @only_state(%h0: tensor<4xf32>, %xs: tensor<9x4xf32>) -> tensor<4xf32> {
+  // CHECK: kiln.scan (%{{.*}} = %arg0 : tensor<4xf32>) over (%{{.*}} = %arg1 : tensor<9x4xf32>) {
+  %0 = kiln.scan (%h = %h0 : tensor<4xf32>) over (%x = %xs : tensor<9x4xf32>) {
+    %a = kiln.add %h, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    kiln.yield %a : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}
+
+// -----
+func.func @scan_c1(%h0: tensor<4xf32>, %xs: tensor<9x4xf32>, %ys: tensor<8x4xf32>) {
+  // expected-error@+1 {{scan requires sequences of one first extent [scan_c1]: got tensor<9x4xf32>, tensor<8x4xf32>, expected tensor<4xf32>, tensor<4xf32>}}
+  %0 = kiln.scan (%h = %h0 : tensor<4xf32>) over (%x = %xs : tensor<9x4xf32>, %y = %ys : tensor<8x4xf32>) {
+    kiln.yield %x : tensor<4xf32>
+  }
+  return
+}
+
+// -----
+func.func @scan_c2(%h0: tensor<4xf32>, %xs: tensor<9x5xf32>) {
+  // expected-error@+1 {{scan requires a step that keeps the types of the state [scan_c2]: got tensor<5xf32>, expected tensor<4xf32>}}
+  %0 = kiln.scan (%h = %h0 : tensor<4xf32>) over (%x = %xs : tensor<9x5xf32>) {
+    kiln.yield %x : tensor<5xf32>
+  }
+  return
+}
+
+// -----
+func.func @output(%h0: tensor<4xf32>, %xs: tensor<9x4xf32>) {
+  // expected-error@+1 {{scan requires results that are its outputs along the sequences' first axis: got tensor<8x4xf32>, expected tensor<4xf32>}}
+  %0:2 = kiln.scan (%h = %h0 : tensor<4xf32>) over (%x = %xs : tensor<9x4xf32>) -> (tensor<8x4xf32>) {
+    kiln.yield %x, %x : tensor<4xf32>, tensor<4xf32>
+  }
+  return
+}
+
+// -----
+func.func @no_sequence(%h0: tensor<4xf32>) {
+  // expected-error@+1 {{scan requires at least one sequence: got none}}
+  %0 = kiln.scan (%h = %h0 : tensor<4xf32>) over () {
+    kiln.yield %h : tensor<4xf32>
+  }
+  return
+}
+
+// -----
+func.func @no_axis(%h0: tensor<4xf32>, %xs: tensor<f32>) {
+  // expected-error@+1 {{scan requires sequences that are tensors of rank 1 or more, got 'tensor<f32>'}}
+  %0 = kiln.scan (%h = %h0 : tensor<4xf32>) over (%x = %xs : tensor<f32>) {
+    kiln.yield %h : tensor<4xf32>
+  }
+  return
+}
