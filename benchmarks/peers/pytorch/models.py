@@ -192,6 +192,16 @@ class Gpt2(nn.Module):
         return (F.linear(n[:, -1], self.wte.weight),)
 
 
+class Lstm(nn.Module):
+    def __init__(self, ops, width=256):
+        super().__init__()
+        self.lstm = nn.LSTM(width, width)
+
+    def forward(self, x):
+        y, (h, c) = self.lstm(x)
+        return y, h, c
+
+
 def tokens(name, count, vocabulary):
     return name, torch.from_numpy(counter.tokens(name, (1, count), vocabulary))
 
@@ -207,6 +217,8 @@ MODELS = {
     ),
     "gpt2_prefill_128": (Gpt2, [tokens("tokens", 128, 50257)], ["logits"]),
     "gpt2_prefill_512": (Gpt2, [tokens("tokens", 512, 50257)], ["logits"]),
+    "lstm_1": (Lstm, [("x", torch.from_numpy(counter.uniform("x", (128, 1, 256))))], ["y", "h", "c"]),
+    "lstm_8": (Lstm, [("x", torch.from_numpy(counter.uniform("x", (128, 8, 256))))], ["y", "h", "c"]),
 }
 
 

@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/specs/lstm.h"
+#include <kiln/generator.h>
+
+KILN_MODEL(lstm, specs::Lstm256)
