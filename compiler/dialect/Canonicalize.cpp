@@ -58,6 +58,24 @@ struct TransposeOfFactor : OpRewritePattern<MatmulOp> {
   }
 };
 
+/// conv2d by a kernel of one element ==> linear.
+struct LinearConvolution : OpRewritePattern<Conv2dOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(Conv2dOp op, PatternRewriter &rewriter) const override {
+    auto weight = cast<RankedTensorType>(op.getWeight().getType());
+    auto are = [](ArrayRef<int64_t> numbers, int64_t value) {
+      return llvm::all_of(numbers, [&](int64_t number) { return number == value; });
+    };
+    if (weight.getEncoding() || op.getGroups() != 1 || !are(weight.getShape().drop_front(2), 1) ||
+        !are(op.getStride(), 1) || !are(op.getPadding(), 0))
+      return failure();
+    auto matrix = RankedTensorType::get(weight.getShape().take_front(2), weight.getElementType());
+    Value reshaped = ReshapeOp::create(rewriter, op.getLoc(), matrix, op.getWeight());
+    rewriter.replaceOpWithNewOp<LinearOp>(op, op.getType(), op.getX(), reshaped, op.getBias(), WeightOrder::OutIn);
+    return success();
+  }
+};
+
 /// A value that every layer passes on unchanged ==> is used from above.
 struct CaptureInvariant : OpRewritePattern<RepeatOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -131,6 +149,10 @@ void TransposeOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRC
 
 void MatmulOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
   patterns.add<TransposeOfFactor>(context);
+}
+
+void Conv2dOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<LinearConvolution>(context);
 }
 
 void RepeatOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {

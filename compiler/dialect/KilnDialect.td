@@ -47,14 +47,19 @@ def Kiln_SymbolAttr : Kiln_Attr<"Symbol", "symbol"> {
 }
 
 def Kiln_TiledAttr : Kiln_Attr<"Tiled", "tiled", [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
-  let summary = "The stored layout of a matrix whose dimension `dim` is split into tiles of `size`";
+  let summary = "The stored layout of a weight whose dimension `dim` is split into tiles of `size`";
   let description = [{
-    Stored dense as [ceil(extent / size)][other extent][size], zero padded. `tensor<3072x768xf32, #kiln.tiled<0, 48>>` and
-    its transpose `tensor<768x3072xf32, #kiln.tiled<1, 48>>` are stored alike.
+    Stored dense as [ceil(extent / size)][other extents][size], zero padded. `tensor<3072x768xf32, #kiln.tiled<0, 48>>` and
+    its transpose `tensor<768x3072xf32, #kiln.tiled<1, 48>>` are stored alike. The other dimensions are one in storage:
+    `tensor<512x256x3x3xf32, #kiln.tiled<0, 64>>` is [8][2304][64].
   }];
   let parameters = (ins "int64_t":$dim, "int64_t":$size);
   let assemblyFormat = "`<` $dim `,` $size `>`";
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// [tiles, other extents, size] for a weight of this shape.
+    ::llvm::SmallVector<int64_t, 3> getStoredShape(::llvm::ArrayRef<int64_t> shape) const;
+  }];
 }
 
 def Kiln_WeightOrder : I32EnumAttr<"WeightOrder", "how a checkpoint stores the weight of a linear layer", [

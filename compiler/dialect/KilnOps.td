@@ -4,6 +4,7 @@
 include "KilnOpsStructure.td"
 include "KilnOpsLookup.td"
 include "KilnOpsContraction.td"
+include "KilnOpsImage.td"
 include "KilnOpsPointwise.td"
 include "KilnOpsReduction.td"
 include "KilnOpsShape.td"

@@ -23,8 +23,8 @@ LogicalResult SymbolAttr::verify(function_ref<InFlightDiagnostic()> emitError, S
 }
 
 LogicalResult TiledAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t dim, int64_t size) {
-  if (dim < 0 || dim > 1)
-    return emitError() << "tiled requires dimension 0 or 1, got " << dim;
+  if (dim < 0)
+    return emitError() << "tiled requires a dimension of at least 0, got " << dim;
   if (size < 1)
     return emitError() << "tiled requires a size of at least 1, got " << size;
   return success();
@@ -32,9 +32,18 @@ LogicalResult TiledAttr::verify(function_ref<InFlightDiagnostic()> emitError, in
 
 LogicalResult TiledAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
                                         function_ref<InFlightDiagnostic()> emitError) const {
-  if (shape.size() != 2 || ShapedType::isDynamicShape(shape))
-    return emitError() << "tiled requires a matrix of fixed extents";
+  if (shape.size() < 2 || ShapedType::isDynamicShape(shape))
+    return emitError() << "tiled requires a rank of 2 or more and fixed extents";
+  if (getDim() >= static_cast<int64_t>(shape.size()))
+    return emitError() << "tiled requires a dimension within the rank, got " << getDim() << " of " << shape.size();
   return success();
+}
+
+SmallVector<int64_t, 3> TiledAttr::getStoredShape(ArrayRef<int64_t> shape) const {
+  int64_t others = 1;
+  for (auto [dim, extent] : llvm::enumerate(shape))
+    others *= static_cast<int64_t>(dim) == getDim() ? 1 : extent;
+  return {llvm::divideCeilSigned(shape[getDim()], getSize()), others, getSize()};
 }
 
 //===- Ops ---===//
@@ -233,6 +242,27 @@ LogicalResult SliceOp::verify() {
   auto rest = check.bounds(whole[axis] - part[axis] - start);
   if (start < 0 || !rest || rest->min < 0)
     return check.fail(rules::slice_c2, Twine(start) + " + " + check.text(part[axis]), check.text(whole[axis]));
+  return success();
+}
+
+LogicalResult ResizeBilinearOp::verify() {
+  Check check(*this);
+  auto from = cast<RankedTensorType>(getX().getType()), to = cast<RankedTensorType>(getType());
+  if (failed(check.extents({from, to})) ||
+      failed(check.sameElement("resize_bilinear requires the operand's element type", {from, to})))
+    return failure();
+  if (from.getRank() < 3)
+    return check.fail(rules::resize_bilinear_c1, check.text(from));
+  SmallVector<AffineExpr> before = getExtents(from), after = getExtents(to);
+  bool isBeside = before.size() == after.size();
+  for (size_t i = 0, rank = before.size(); isBeside && i < rank; ++i)
+    isBeside = i + 3 == rank || i + 2 == rank || before[i] == after[i];
+  if (!isBeside)
+    return check.fail("resize_bilinear requires the operand's extents beside height and width", check.text({from, to}));
+  for (RankedTensorType type : {from, to})
+    for (int64_t extent : type.getShape().take_back(3).drop_back())
+      if (ShapedType::isDynamic(extent))
+        return check.fail(rules::resize_bilinear_c2, check.text(type));
   return success();
 }
 

@@ -15,10 +15,7 @@ SmallVector<int64_t> storedShape(RankedTensorType type) {
   auto tiled = dyn_cast_or_null<kd::TiledAttr>(type.getEncoding());
   if (!tiled)
     return shape;
-  int64_t split = shape[tiled.getDim()];
-  int64_t other = shape[1 - tiled.getDim()];
-  int64_t tiles = llvm::divideCeil(split, tiled.getSize());
-  return {tiles, other, tiled.getSize()};
+  return SmallVector<int64_t>(tiled.getStoredShape(shape));
 }
 
 static uint64_t storedBytes(RankedTensorType type) {

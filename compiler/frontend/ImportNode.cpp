@@ -25,15 +25,53 @@ constexpr unsigned any = std::numeric_limits<unsigned>::max();
 
 /// By Op. Those without a mnemonic are imported by Import.cpp.
 constexpr Form forms[] = {
-    {nullptr, 0, 0},       {nullptr, 0, 0},      {"constant", 0, 0},  {"embedding", 2, 2}, {"positions", 1, 1},
-    {"sinusoidal", 1, 1},  {"linear", 2, 3},     {"matmul", 2, 2},    {"add", 2, 2},       {"sub", 2, 2},
-    {"mul", 2, 2},         {"div", 2, 2},        {"maximum", 2, 2},   {"less", 2, 2},      {"where", 3, 3},
-    {"exp", 1, 1},         {"log", 1, 1},        {"sqrt", 1, 1},      {"tanh", 1, 1},      {"sigmoid", 1, 1},
-    {"relu", 1, 1},        {"gelu", 1, 1},       {"gelu_tanh", 1, 1}, {"silu", 1, 1},      {"softmax", 1, 1},
-    {"log_softmax", 1, 1}, {"layer_norm", 3, 3}, {"rms_norm", 2, 2},  {"attention", 3, 5}, {"reshape", 1, 1},
-    {"expand", 1, 1},      {"transpose", 1, 1},  {"concat", 1, any},  {"slice", 1, 1},     {"gather", 2, 2},
-    {"mean", 1, 1},        {"max", 1, 1},        {"sum", 1, 1},       {"argmax", 1, 1},    {nullptr, 1, 1},
-    {nullptr, 1, 1},       {nullptr, 1, any},    {nullptr, 1, 1},
+    {nullptr, 0, 0},
+    {nullptr, 0, 0},
+    {"constant", 0, 0},
+    {"embedding", 2, 2},
+    {"positions", 1, 1},
+    {"sinusoidal", 1, 1},
+    {"linear", 2, 3},
+    {"matmul", 2, 2},
+    {"add", 2, 2},
+    {"sub", 2, 2},
+    {"mul", 2, 2},
+    {"div", 2, 2},
+    {"maximum", 2, 2},
+    {"less", 2, 2},
+    {"where", 3, 3},
+    {"exp", 1, 1},
+    {"log", 1, 1},
+    {"sqrt", 1, 1},
+    {"tanh", 1, 1},
+    {"sigmoid", 1, 1},
+    {"relu", 1, 1},
+    {"gelu", 1, 1},
+    {"gelu_tanh", 1, 1},
+    {"silu", 1, 1},
+    {"softmax", 1, 1},
+    {"log_softmax", 1, 1},
+    {"layer_norm", 3, 3},
+    {"rms_norm", 2, 2},
+    {"conv2d", 2, 3},
+    {"attention", 3, 5},
+    {"reshape", 1, 1},
+    {"expand", 1, 1},
+    {"transpose", 1, 1},
+    {"concat", 1, any},
+    {"slice", 1, 1},
+    {"gather", 2, 2},
+    {"mean", 1, 1},
+    {"max", 1, 1},
+    {"sum", 1, 1},
+    {"argmax", 1, 1},
+    {"max_pool2d", 1, 1},
+    {"avg_pool2d", 1, 1},
+    {"resize_bilinear", 1, 1},
+    {nullptr, 1, 1},
+    {nullptr, 1, 1},
+    {nullptr, 1, any},
+    {nullptr, 1, 1},
 };
 static_assert(std::size(forms) == static_cast<std::size_t>(Op::result) + 1);
 
@@ -68,6 +106,9 @@ mlir::FailureOr<mlir::DenseElementsAttr> importValues(const std::vector<double> 
 LogicalResult addAttributes(const Node &node, mlir::OperationState &state, mlir::Builder &builder) {
   const Attributes &from = node.attributes;
   auto add = [&](StringRef name, mlir::Attribute value) { state.addAttribute(name, value); };
+  auto addPair = [&](StringRef name, const Pair &pair) {
+    add(name, builder.getDenseI64ArrayAttr({pair.height, pair.width}));
+  };
   switch (node.op) {
   case Op::slice:
     add("start", builder.getI64IntegerAttr(from.start));
@@ -95,6 +136,18 @@ LogicalResult addAttributes(const Node &node, mlir::OperationState &state, mlir:
   case Op::transpose:
     add("permutation",
         builder.getDenseI64ArrayAttr(llvm::SmallVector<int64_t>(from.permutation.begin(), from.permutation.end())));
+    return success();
+  case Op::conv2d:
+    addPair("stride", from.window.stride);
+    addPair("padding", from.window.padding);
+    addPair("dilation", from.window.dilation);
+    add("groups", builder.getI64IntegerAttr(from.groups));
+    return success();
+  case Op::max_pool2d:
+  case Op::avg_pool2d:
+    addPair("kernel", from.window.kernel);
+    addPair("stride", from.window.stride);
+    addPair("padding", from.window.padding);
     return success();
   case Op::attention:
     add("heads", builder.getI64IntegerAttr(from.heads));

@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// linear and matmul: one reduction over the inner extent. The bias of a linear is part of what reads the result, so
-// that it goes into the same region as the rest of the epilogue.
+// linear and matmul: one reduction over the inner extent. A bias is part of what reads the result, so that it goes into
+// the same region as the rest of the epilogue.
 #include "compiler/transforms/KernelBuilder.h"
 
 namespace mlir::kiln {
 
-bool isContraction(Operation *op) { return isa<LinearOp, MatmulOp>(op); }
+bool isContraction(Operation *op) { return isa<LinearOp, MatmulOp, Conv2dOp>(op); }
+
+/// What is added to each column of the product; null if nothing is.
+static Value getBias(Operation *op) {
+  if (auto linear = dyn_cast<LinearOp>(op))
+    return linear.getBias();
+  auto conv = dyn_cast<Conv2dOp>(op);
+  return conv ? conv.getBias() : Value();
+}
 
 /// The coordinates of an operand's leading axes, which broadcast to those of the result.
 static Coordinates leading(ElementBuilder &b, RankedTensorType type, unsigned resultRank) {
@@ -17,6 +25,8 @@ static Coordinates leading(ElementBuilder &b, RankedTensorType type, unsigned re
 }
 
 SmallVector<Value> decomposeContraction(KernelBuilder &kernel, Operation *op) {
+  if (auto conv = dyn_cast<Conv2dOp>(op))
+    return decomposeConv2d(kernel, conv);
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   auto lhsType = cast<RankedTensorType>(op->getOperand(0).getType());
   auto rhsType = cast<RankedTensorType>(op->getOperand(1).getType());
@@ -47,18 +57,15 @@ SmallVector<Value> decomposeContraction(KernelBuilder &kernel, Operation *op) {
     Value x = b.read(op->getOperand(0), lhs), y = b.read(op->getOperand(1), rhs);
     return SmallVector<Value>{arith::AddFOp::create(b, sum[0], Value(arith::MulFOp::create(b, x, y)))};
   })[0];
-  auto linear = dyn_cast<LinearOp>(op);
-  if (!linear || !linear.getBias())
+  if (!getBias(op))
     kernel.setTensor(op->getResult(0), product);
   return {product};
 }
 
 Value evaluateContraction(ElementBuilder &b, Operation *op, ArrayRef<Coordinate> at) {
-  Value product = b.load(b.kernel.getIntermediates(op)[0], at);
-  auto linear = dyn_cast<LinearOp>(op);
-  if (!linear || !linear.getBias())
-    return product;
-  return arith::AddFOp::create(b, product, b.read(linear.getBias(), at.back()));
+  auto conv = dyn_cast<Conv2dOp>(op);
+  Value product = conv ? readConv2d(b, conv, at) : b.load(b.kernel.getIntermediates(op)[0], at), bias = getBias(op);
+  return bias ? Value(arith::AddFOp::create(b, product, b.read(bias, at.back()))) : product;
 }
 
 } // namespace mlir::kiln

@@ -6,7 +6,7 @@
 
 namespace mlir::kiln {
 
-bool isLookup(Operation *op) { return isa<EmbeddingOp, PositionsOp, SinusoidOp, GatherOp>(op); }
+bool isLookup(Operation *op) { return isa<EmbeddingOp, PositionsOp, SinusoidOp, GatherOp, ResizeBilinearOp>(op); }
 
 /// The index read, clamped to the axis: the host checks a model's inputs, but not indices that the model computes.
 static Coordinate lookUp(ElementBuilder &b, Value indices, ArrayRef<Coordinate> at, Value table, int64_t axis) {
@@ -57,6 +57,7 @@ Value evaluateLookup(ElementBuilder &b, Operation *op, ArrayRef<Coordinate> at) 
       .Case([&](PositionsOp positions) {
         return arith::IndexCastOp::create(b, positions.getType().getElementType(), b.toIndex(at[0]));
       })
+      .Case([&](ResizeBilinearOp resize) { return evaluateResize(b, resize, at); })
       .Case([&](SinusoidOp sinusoid) { return evaluateSinusoid(b, sinusoid, at); });
 }
 

@@ -10,7 +10,8 @@
 namespace mlir::kiln {
 
 bool isReduction(Operation *op) {
-  return isa<LayerNormOp, RmsNormOp, SoftmaxOp, LogSoftmaxOp, MeanOp, MaxOp, SumOp, ArgmaxOp>(op);
+  return isa<LayerNormOp, RmsNormOp, SoftmaxOp, LogSoftmaxOp, MeanOp, MaxOp, SumOp, ArgmaxOp, MaxPool2dOp, AvgPool2dOp>(
+      op);
 }
 
 namespace {
@@ -126,6 +127,8 @@ Coordinates dropAxis(ArrayRef<Coordinate> at, unsigned axis) {
 } // namespace
 
 SmallVector<Value> decomposeReduction(KernelBuilder &kernel, Operation *op) {
+  if (isa<MaxPool2dOp, AvgPool2dOp>(op))
+    return decomposePool(kernel, op);
   AxisReducer reducer(kernel, op->getOperand(0), getReducedAxis(op));
   auto self = [](ElementBuilder &, Value x) { return x; };
   auto keep = [&](Value result) -> SmallVector<Value> {

@@ -139,6 +139,10 @@ private:
 // Families of ops (Decompose*.cpp). decomposeX stores what reductions leave, evaluateX computes an element.
 SmallVector<Value> decomposeContraction(KernelBuilder &kernel, Operation *op);
 Value evaluateContraction(ElementBuilder &element, Operation *op, ArrayRef<Coordinate> at);
+SmallVector<Value> decomposeConv2d(KernelBuilder &kernel, Conv2dOp op);
+Value readConv2d(ElementBuilder &element, Conv2dOp op, ArrayRef<Coordinate> at);
+Value evaluateResize(ElementBuilder &element, ResizeBilinearOp op, ArrayRef<Coordinate> at);
+SmallVector<Value> decomposePool(KernelBuilder &kernel, Operation *op);
 SmallVector<Value> decomposeAttention(KernelBuilder &kernel, AttentionOp op);
 Value evaluateAttention(ElementBuilder &element, AttentionOp op, ArrayRef<Coordinate> at);
 SmallVector<Value> decomposeReduction(KernelBuilder &kernel, Operation *op);

@@ -41,9 +41,9 @@ bool isAnchor(Operation *op) { return isContraction(op) || isReduction(op) || is
 /// Cheap enough to be computed again by each user.
 bool isFree(Operation *op) { return isMovement(op) || isa<PositionsOp, ConstantOp>(op); }
 
-/// Calls a function of the math library, or moves through memory in a way that should happen once.
+/// Divides or calls a function of the math library, or moves through memory in a way that should happen once.
 bool isCostly(Operation *op) {
-  return isa<ExpOp, LogOp, SqrtOp, TanhOp, SigmoidOp, GeluOp, GeluTanhOp, SiluOp, SinusoidOp, ConcatOp>(op);
+  return isa<DivOp, ExpOp, LogOp, SqrtOp, TanhOp, SigmoidOp, GeluOp, GeluTanhOp, SiluOp, SinusoidOp, ConcatOp>(op);
 }
 
 bool haveSameExtents(Value lhs, Value rhs) {

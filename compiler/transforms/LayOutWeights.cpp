@@ -17,6 +17,8 @@ namespace {
 std::optional<int64_t> getOutputDim(OpOperand &use) {
   if (auto linear = dyn_cast<LinearOp>(use.getOwner()); linear && use.get() == linear.getWeight())
     return linear.getOutputDim();
+  if (auto conv = dyn_cast<Conv2dOp>(use.getOwner()); conv && use.get() == conv.getWeight() && conv.getGroups() == 1)
+    return 0;
   auto matmul = dyn_cast<MatmulOp>(use.getOwner());
   if (matmul && use.getOperandNumber() == 1 && cast<RankedTensorType>(use.get().getType()).getRank() == 2)
     return matmul.getTransposeB() ? 0 : 1;
@@ -35,6 +37,8 @@ struct LayOutWeights : impl::LayOutWeightsBase<LayOutWeights> {
     llvm::MapVector<Attribute, SmallVector<ParameterOp>> weights;
     getOperation().walk([&](ParameterOp parameter) { weights[parameter.getSourcesAttr()].push_back(parameter); });
     for (auto &[sources, parameters] : weights)
+      takeMatrixView(parameters);
+    for (auto &[sources, parameters] : weights)
       if (TiledAttr layout = chooseLayout(parameters))
         for (ParameterOp parameter : parameters) {
           auto type = cast<RankedTensorType>(parameter.getType());
@@ -44,6 +48,33 @@ struct LayOutWeights : impl::LayOutWeightsBase<LayOutWeights> {
   }
 
 private:
+  /// A weight that is only read as a matrix with its first dimension and the others as one is that matrix.
+  static void takeMatrixView(ArrayRef<ParameterOp> parameters) {
+    Type view;
+    for (ParameterOp parameter : parameters)
+      for (Operation *user : parameter.getResult().getUsers()) {
+        auto reshape = dyn_cast<ReshapeOp>(user);
+        if (!reshape || (view && reshape.getType() != view))
+          return;
+        view = reshape.getType();
+      }
+    auto matrix = dyn_cast_or_null<RankedTensorType>(view);
+    if (!matrix || matrix.getRank() != 2)
+      return;
+    for (ParameterOp parameter : parameters)
+      if (cast<RankedTensorType>(parameter.getType()).getDimSize(0) != matrix.getDimSize(0) ||
+          parameter.getSources().size() > 1)
+        return;
+    for (ParameterOp parameter : parameters) {
+      SmallVector<Operation *> views(parameter.getResult().getUsers());
+      parameter.getResult().setType(matrix);
+      for (Operation *reshape : views) {
+        reshape->getResult(0).replaceAllUsesWith(parameter.getResult());
+        reshape->erase();
+      }
+    }
+  }
+
   TiledAttr chooseLayout(ArrayRef<ParameterOp> parameters) {
     std::optional<int64_t> outputDim;
     for (ParameterOp parameter : parameters)
@@ -59,7 +90,8 @@ private:
     ArrayRef<int64_t> shape = cast<RankedTensorType>(parameter.getType()).getShape();
     if (parameter.getSources().size() > 1 && int64_t(parameter.getJoinDim()) != *outputDim)
       return {};
-    int64_t size = weightTile ? weightTile(shape[*outputDim], shape[1 - *outputDim]) : int64_t(tile);
+    int64_t outputs = shape[*outputDim], inputs = ShapedType::getNumElements(shape) / outputs;
+    int64_t size = weightTile ? weightTile(outputs, inputs) : int64_t(tile);
     // Sources side by side in each row are packed by tiles only: one tile is as good as dense.
     if (size == 0 && parameter.getSources().size() > 1 && *outputDim == 1)
       size = shape[1];

@@ -29,8 +29,8 @@ std::vector<int64_t> storedShape(RankedTensorType type, ArrayRef<int64_t> extent
   for (AffineExpr extent : mlir::kiln::getExtents(type))
     shape.push_back(evaluate(extent, extents));
   if (auto layout = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding())) {
-    int64_t along = shape[layout.getDim()], other = shape[1 - layout.getDim()], size = layout.getSize();
-    shape = {(along + size - 1) / size, other, size};
+    auto stored = layout.getStoredShape(shape);
+    shape.assign(stored.begin(), stored.end());
   }
   return shape;
 }

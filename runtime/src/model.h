@@ -59,9 +59,8 @@ typedef struct kiln_weight_t {
 
 /* Where a weight goes in the packed copy. Copy c starts at offset + c * stride. tile == 0: stored dense, row major,
  * first element at `shift` elements (several weights joined along dimension 0 share one offset). tile > 0: dimension
- * `dim` of a rank-2 weight, shifted by `shift`, is split by `tile`: element (n along dim, k along the other) is stored
- * at
- * [(n + shift) / tile][k][(n + shift) % tile]; bytes that no weight covers are zero. */
+ * `dim` (0, or 1 of a matrix), shifted by `shift`, is split by `tile`: element (n along dim, k along the others, which
+ * are one) is stored at [(n + shift) / tile][k][(n + shift) % tile]; bytes that no weight covers are zero. */
 typedef struct kiln_placement_t {
   uint64_t offset;
   uint64_t stride;

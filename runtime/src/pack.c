@@ -37,6 +37,14 @@ static inline void finish_stream(void) {
 #endif
 }
 
+/* The elements beside each of the tiled dimension. */
+static uint64_t depth_of(const kiln_weight_t *weight, const kiln_placement_t *placement) {
+  uint64_t depth = 1;
+  for (uint32_t i = 0; i < weight->rank; ++i)
+    depth *= i == placement->dim ? 1 : (uint64_t)weight->shape[i];
+  return depth;
+}
+
 uint64_t kiln_pack_bytes(const kiln_weight_t *weight, const kiln_placement_t *placement) {
   uint64_t bytes = kiln_safetensors_dtype_bytes(weight->dtype);
   if (placement->tile == 0) {
@@ -45,11 +53,12 @@ uint64_t kiln_pack_bytes(const kiln_weight_t *weight, const kiln_placement_t *pl
       elements *= (uint64_t)weight->shape[i];
     return (placement->shift + elements) * bytes;
   }
-  if (weight->rank != 2 || placement->dim > 1)
+  /* Tiles along the first dimension or, of a matrix, the second. */
+  if (weight->rank < 2 || placement->dim > 1 || (placement->dim == 1 && weight->rank != 2))
     return 0;
   uint64_t extent = (uint64_t)weight->shape[placement->dim] + placement->shift;
   uint64_t tiles = (extent + placement->tile - 1) / placement->tile;
-  return tiles * placement->tile * (uint64_t)weight->shape[1 - placement->dim] * bytes;
+  return tiles * placement->tile * depth_of(weight, placement) * bytes;
 }
 
 #if defined(__SSE2__)
@@ -164,7 +173,7 @@ void kiln_pack_weight(char *packed, const char *data, const kiln_weight_t *weigh
     stream(packed + start, data, (size_t)kiln_pack_bytes(weight, placement) - start);
   } else {
     const tiling_t tiling = {packed, placement->tile, (size_t)placement->shift,
-                             (size_t)weight->shape[1 - placement->dim], bytes};
+                             (size_t)depth_of(weight, placement), bytes};
     (placement->dim == 0 ? pack_rows : pack_columns)(&tiling, data, (size_t)weight->shape[placement->dim]);
   }
   finish_stream();

@@ -68,8 +68,11 @@ static Exprs storedExtents(const Exprs &extents, mlir::kiln::TiledAttr tiled) {
   if (!tiled)
     return reversed(extents);
   int size = tiled.getSize();
-  Expr along = extents[tiled.getDim()], other = extents[1 - tiled.getDim()];
-  return {Expr(size), other, (along + (size - 1)) / size};
+  Expr others = 1;
+  for (auto [dim, extent] : llvm::enumerate(extents))
+    if (int64_t(dim) != tiled.getDim())
+      others = Halide::Internal::simplify(others * extent);
+  return {Expr(size), others, (extents[tiled.getDim()] + (size - 1)) / size};
 }
 
 /// States the extents and strides of dense buffers of one Func; Halide takes the extents of the first one for all of
@@ -172,8 +175,11 @@ Expr Translator::read(Value tensor, const Exprs &indices, bool clamped) {
   Exprs stored = reversed(logical);
   if (auto tiled = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding()); tiled && source.isArgument) {
     int size = tiled.getSize();
-    Expr along = logical[tiled.getDim()], other = logical[1 - tiled.getDim()];
-    stored = {along % size, other, along / size};
+    Expr along = logical[tiled.getDim()], others;
+    for (unsigned i = 0; i < logical.size(); ++i)
+      if (int64_t(i) != tiled.getDim())
+        others = others.defined() ? others * int(type.getDimSize(i)) + logical[i] : logical[i];
+    stored = {along % size, others, along / size};
   }
   Expr value = source.element >= 0 ? Expr(source.func(stored)[source.element]) : Expr(source.func(stored));
   return source.isBoolean ? value != Halide::Internal::make_zero(value.type()) : value;

@@ -5,7 +5,7 @@
 # has a heading; every case is in the list of CMakeLists.txt.
 set -eu
 dsl=$1 here=$(dirname "$0") failed=0
-labels=$(grep -ohE '\[[a-z_]+_c[0-9]+\]' "$dsl"/include/kiln/*.h | tr -d '[]' | sort -u)
+labels=$(grep -ohE '\[[a-z0-9_]+_c[0-9]+\]' "$dsl"/include/kiln/*.h | tr -d '[]' | sort -u)
 [ "$(printf '%s\n' "$labels" | wc -l)" -gt 60 ] || { echo "found too few labels"; exit 1; }
 for label in $labels; do
   grep -qE "(^|[^a-z_0-9])$label([^0-9]|\$)" "$dsl/SPEC.md" || { echo "$label: not in SPEC.md"; failed=1; }

@@ -24,19 +24,23 @@ module attributes {kiln.symbols = [#kiln.symbol<"batch", 1, 8>, #kiln.symbol<"to
 #crossed = #kiln.symbol<"batch", 9, 8>
 
 // -----
-// expected-error@+1 {{tiled requires dimension 0 or 1, got 2}}
-#dimension = #kiln.tiled<2, 8>
+// expected-error@+1 {{tiled requires a dimension of at least 0, got -1}}
+#dimension = #kiln.tiled<-1, 8>
 
 // -----
 // expected-error@+1 {{tiled requires a size of at least 1, got 0}}
 #size = #kiln.tiled<0, 0>
 
 // -----
-// expected-error@+1 {{tiled requires a matrix of fixed extents}}
+// expected-error@+1 {{tiled requires a rank of 2 or more and fixed extents}}
 func.func private @rank(tensor<4xf32, #kiln.tiled<0, 8>>)
 
 // -----
-// expected-error@+1 {{tiled requires a matrix of fixed extents}}
+// expected-error@+1 {{tiled requires a dimension within the rank, got 2 of 2}}
+func.func private @within(tensor<4x8xf32, #kiln.tiled<2, 8>>)
+
+// -----
+// expected-error@+1 {{tiled requires a rank of 2 or more and fixed extents}}
 func.func private @run_time(tensor<4x?xf32, #kiln.tiled<0, 8>>)
 
 // -----

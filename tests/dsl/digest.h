@@ -51,6 +51,11 @@ constexpr void add(Hash &hash, const kiln::Node &node) {
         static_cast<std::int64_t>(a.weight_order), std::bit_cast<std::int64_t>(a.scale),
         std::bit_cast<std::int64_t>(a.epsilon)})
     hash.number(value);
+  for (const kiln::Pair &pair : {a.window.kernel, a.window.stride, a.window.padding, a.window.dilation}) {
+    hash.number(pair.height);
+    hash.number(pair.width);
+  }
+  hash.number(a.groups);
   hash.numbers(a.permutation);
   for (double value : a.values)
     hash.number(std::bit_cast<std::int64_t>(value));

@@ -266,6 +266,104 @@ Array linear(const Array &x, const Array &weight, const Array &bias, bool swappe
   });
 }
 
+/// The image that windows of `kernel` make of x, with `channels` channels, each element by `element`.
+static Array windows(const Array &x, std::int64_t channels, Sides kernel, Sides stride, Sides padding, Sides dilation,
+                     const std::function<double(const Index &)> &element) {
+  auto count = [](std::int64_t extent, std::int64_t k, std::int64_t s, std::int64_t p, std::int64_t d) {
+    std::int64_t windows = 0;
+    for (std::int64_t first = -p; first + d * (k - 1) < extent + p; first += s)
+      ++windows;
+    return windows;
+  };
+  Shape shape = x.shape;
+  const std::size_t rank = shape.size();
+  shape[rank - 3] = count(shape[rank - 3], kernel.height, stride.height, padding.height, dilation.height);
+  shape[rank - 2] = count(shape[rank - 2], kernel.width, stride.width, padding.width, dilation.width);
+  shape[rank - 1] = channels;
+  return generate(shape, element);
+}
+
+/// The pixel of a window's element, whether or not it is in the image.
+static Index pixel(Index index, Sides element, Sides stride, Sides padding, Sides dilation) {
+  const std::size_t rank = index.size();
+  index[rank - 3] = index[rank - 3] * stride.height + element.height * dilation.height - padding.height;
+  index[rank - 2] = index[rank - 2] * stride.width + element.width * dilation.width - padding.width;
+  return index;
+}
+
+static bool isInside(const Array &x, const Index &at) {
+  for (std::size_t d = at.size() - 3; d < at.size() - 1; ++d)
+    if (at[d] < 0 || at[d] >= x.shape[d])
+      return false;
+  return true;
+}
+
+Array conv2d(const Array &x, const Array &weight, const Array &bias, Sides stride, Sides padding, Sides dilation,
+             std::int64_t groups) {
+  const Sides kernel{weight.shape[2], weight.shape[3]};
+  const std::int64_t channels = weight.shape[1], outputs = weight.shape[0] / groups;
+  return windows(x, weight.shape[0], kernel, stride, padding, dilation, [&](const Index &index) {
+    double total = bias.values.empty() ? 0 : bias.values[index.back()];
+    for (std::int64_t i = 0; i < kernel.height; ++i)
+      for (std::int64_t j = 0; j < kernel.width; ++j)
+        for (std::int64_t c = 0; c < channels; ++c) {
+          Index at = pixel(index, {i, j}, stride, padding, dilation);
+          at.back() = index.back() / outputs * channels + c;
+          if (isInside(x, at))
+            total += x.at(at) * weight.at({index.back(), c, i, j});
+        }
+    return total;
+  });
+}
+
+static Array pool2d(const Array &x, Sides kernel, Sides stride, Sides padding, double initial,
+                    const std::function<double(double, double)> &combine) {
+  return windows(x, x.shape.back(), kernel, stride, padding, {1, 1}, [&](const Index &index) {
+    double result = initial;
+    for (std::int64_t i = 0; i < kernel.height; ++i)
+      for (std::int64_t j = 0; j < kernel.width; ++j)
+        if (Index at = pixel(index, {i, j}, stride, padding, {1, 1}); isInside(x, at))
+          result = combine(result, x.at(at));
+    return result;
+  });
+}
+
+Array maxPool2d(const Array &x, Sides kernel, Sides stride, Sides padding) {
+  return pool2d(x, kernel, stride, padding, -std::numeric_limits<double>::infinity(),
+                [](double a, double b) { return std::max(a, b); });
+}
+
+Array avgPool2d(const Array &x, Sides kernel, Sides stride, Sides padding) {
+  const double size = static_cast<double>(kernel.height * kernel.width);
+  return map(pool2d(x, kernel, stride, padding, 0, std::plus<>()), [=](double sum) { return sum / size; });
+}
+
+Array resizeBilinear(const Array &x, Sides extents) {
+  Shape shape = x.shape;
+  const std::size_t rows = shape.size() - 3;
+  shape[rows] = extents.height;
+  shape[rows + 1] = extents.width;
+  return generate(shape, [&](const Index &index) {
+    std::int64_t low[2];
+    double part[2];
+    for (std::size_t side = 0; side < 2; ++side) {
+      const double ratio = static_cast<double>(x.shape[rows + side]) / static_cast<double>(shape[rows + side]);
+      const double place = std::max((static_cast<double>(index[rows + side]) + 0.5) * ratio - 0.5, 0.0);
+      low[side] = static_cast<std::int64_t>(place);
+      part[side] = place - static_cast<double>(low[side]);
+    }
+    double total = 0;
+    for (std::int64_t i = 0; i < 2; ++i)
+      for (std::int64_t j = 0; j < 2; ++j) {
+        Index at = index;
+        at[rows] = std::min(low[0] + i, x.shape[rows] - 1);
+        at[rows + 1] = std::min(low[1] + j, x.shape[rows + 1] - 1);
+        total += x.at(at) * (i ? part[0] : 1 - part[0]) * (j ? part[1] : 1 - part[1]);
+      }
+    return total;
+  });
+}
+
 Array attention(const Array &q, const Array &k, const Array &v, int heads, const AttentionOptions &options) {
   const std::size_t rank = q.shape.size();
   const std::int64_t queries = q.shape[rank - 2], keys = k.shape[rank - 2];

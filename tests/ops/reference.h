@@ -68,6 +68,19 @@ Array matmul(const Array &a, const Array &b);
 /// Weight [out, in], or [in, out] where `swapped`; no bias where it has no elements.
 Array linear(const Array &x, const Array &weight, const Array &bias = {}, bool swapped = false);
 
+/// Of the height and of the width.
+struct Sides {
+  std::int64_t height, width;
+};
+/// x [..., H, W, C], weight [O, C / groups, kh, kw]; no bias where it has no elements.
+Array conv2d(const Array &x, const Array &weight, const Array &bias, Sides stride, Sides padding,
+             Sides dilation = {1, 1}, std::int64_t groups = 1);
+Array maxPool2d(const Array &x, Sides kernel, Sides stride, Sides padding);
+/// The padding counts as zeros.
+Array avgPool2d(const Array &x, Sides kernel, Sides stride, Sides padding);
+
+Array resizeBilinear(const Array &x, Sides extents);
+
 struct AttentionOptions {
   double scale = 0; // 0: 1 / sqrt(width of a head)
   bool causal = false;

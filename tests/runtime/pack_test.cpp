@@ -77,9 +77,26 @@ TEST(Pack, BytesCoverWholeTiles) {
   };
   for (const auto &test : cases)
     EXPECT_EQ(kiln_pack_bytes(&weight, &test.Placement), test.Bytes);
+  const kiln_weight_t window = {"c", KILN_F32, 4, {50, 2, 3, 5}, 1, 0};
+  EXPECT_EQ(kiln_pack_bytes(&window, &cases[2].Placement), 96u * 30 * 4);
+  EXPECT_EQ(kiln_pack_bytes(&window, &cases[4].Placement), 0u) << "only a matrix is tiled along its second dimension";
   const kiln_weight_t vector = {"v", KILN_F32, 1, {50}, 1, 0};
   EXPECT_EQ(kiln_pack_bytes(&vector, &cases[0].Placement), 200u);
-  EXPECT_EQ(kiln_pack_bytes(&vector, &cases[2].Placement), 0u) << "only rank 2 is tiled";
+  EXPECT_EQ(kiln_pack_bytes(&vector, &cases[2].Placement), 0u) << "a vector is not tiled";
+}
+
+// A weight of a convolution is stored as the matrix of its outputs.
+TEST(Pack, OtherDimensionsAreOne) {
+  const kiln_weight_t window = {"c", KILN_F32, 4, {50, 7, 3, 5}, 1, 0}, matrix = {"m", KILN_F32, 2, {50, 105}, 1, 0};
+  const kiln_placement_t placement = {0, 0, 16, 0, 0};
+  GuardedMemory source(distinctBytes(50 * 105 * 4));
+  GuardedMemory packed(kiln_pack_bytes(&window, &placement)), expected(kiln_pack_bytes(&matrix, &placement));
+  ASSERT_EQ(packed.size(), expected.size());
+  std::memset(packed.data(), 1, packed.size());
+  std::memset(expected.data(), 1, expected.size());
+  kiln_pack_weight(packed.data(), source.data(), &window, &placement);
+  kiln_pack_weight(expected.data(), source.data(), &matrix, &placement);
+  EXPECT_EQ(std::memcmp(packed.data(), expected.data(), expected.size()), 0);
 }
 
 } // namespace

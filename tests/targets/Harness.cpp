@@ -372,13 +372,16 @@ std::vector<int64_t> shapeOf(RankedTensorType type, const std::vector<int64_t> &
   return shape;
 }
 
-/// The stored form of a matrix with a #kiln.tiled layout.
-Tensor tile(const Tensor &matrix, mlir::kiln::TiledAttr layout) {
-  int64_t size = layout.getSize(), along = matrix.shape[layout.getDim()], other = matrix.shape[1 - layout.getDim()];
+/// The stored form of a weight with a #kiln.tiled layout: dimension `dim` in tiles, the others one after another.
+Tensor tile(const Tensor &weight, mlir::kiln::TiledAttr layout) {
+  int64_t size = layout.getSize(), dim = layout.getDim(), along = weight.shape[dim], inner = 1;
+  int64_t other = static_cast<int64_t>(weight.values.size()) / along;
+  for (size_t d = dim + 1; d < weight.shape.size(); ++d)
+    inner *= weight.shape[d];
   Tensor stored = Tensor::zeros({(along + size - 1) / size, other, size});
   for (int64_t n = 0; n < along; ++n)
     for (int64_t k = 0; k < other; ++k)
-      stored.at({n / size, k, n % size}) = layout.getDim() == 0 ? matrix.at({n, k}) : matrix.at({k, n});
+      stored.at({n / size, k, n % size}) = weight.values[(k / inner * along + n) * inner + k % inner];
   return stored;
 }
 

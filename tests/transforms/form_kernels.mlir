@@ -179,3 +179,31 @@ func.func @epilogues(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>, 
   %sum = kiln.add %x, %tanh : (tensor<5x8xf32>, tensor<5x8xf32>) -> tensor<5x8xf32>
   return %gelu, %scaled, %sum : tensor<5x8xf32>, tensor<5x8xf32>, tensor<5x8xf32>
 }
+
+// -----
+
+// A batch norm behind a convolution is its epilogue; the root and the quotient of its channels are computed once, apart.
+// CHECK: func.func private @kernel_0
+// CHECK: kiln.sqrt
+// CHECK-NEXT: kiln.div
+// CHECK-NEXT: return
+// CHECK: func.func private @kernel_1
+// CHECK: kiln.conv2d
+// CHECK-NEXT: kiln.sub
+// CHECK-NEXT: kiln.mul
+// CHECK-NEXT: kiln.relu
+// CHECK-NEXT: return
+// CHECK-NOT: @kernel_2
+func.func @batch_norm(%x: tensor<7x9x5xf32>) -> tensor<7x9x8xf32> attributes {kiln.entry} {
+  %w = kiln.parameter {sources = ["conv.weight"]} : tensor<8x5x3x3xf32>
+  %mean = kiln.parameter {sources = ["norm.running_mean"]} : tensor<8xf32>
+  %variance = kiln.parameter {sources = ["norm.running_var"]} : tensor<8xf32>
+  %scale = kiln.parameter {sources = ["norm.weight"]} : tensor<8xf32>
+  %y = kiln.conv2d %x, %w stride = [1, 1] padding = [1, 1] dilation = [1, 1] groups = 1 : (tensor<7x9x5xf32>, tensor<8x5x3x3xf32>) -> tensor<7x9x8xf32>
+  %root = kiln.sqrt %variance : tensor<8xf32>
+  %factor = kiln.div %scale, %root : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %0 = kiln.sub %y, %mean : (tensor<7x9x8xf32>, tensor<8xf32>) -> tensor<7x9x8xf32>
+  %1 = kiln.mul %0, %factor : (tensor<7x9x8xf32>, tensor<8xf32>) -> tensor<7x9x8xf32>
+  %2 = kiln.relu %1 : tensor<7x9x8xf32>
+  return %2 : tensor<7x9x8xf32>
+}

@@ -21,3 +21,20 @@ func.func @forward(%tokens: tensor<5xi32>) -> (tensor<5x50xf32>, tensor<8x8xf32>
   %l = kiln.linear %z, %wte weight_order = out_in : (tensor<5x8xf32>, tensor<50x8xf32>) -> tensor<5x50xf32>
   return %l, %s : tensor<5x50xf32>, tensor<8x8xf32>
 }
+
+// The weight of a convolution is split along its outputs; one that is only read as a matrix is that matrix.
+// CHECK-DAG: sources = ["window"]} : tensor<8x5x3x3xf32, #kiln.tiled<0, 16>>
+// CHECK-DAG: sources = ["grouped"]} : tensor<8x4x3x3xf32>
+// CHECK-DAG: sources = ["patches"]} : tensor<9x8xf32, #kiln.tiled<0, 16>>
+func.func @image(%x: tensor<4x6x5xf32>) -> tensor<4x6x9xf32> {
+  %window = kiln.parameter {sources = ["window"]} : tensor<8x5x3x3xf32>
+  %grouped = kiln.parameter {sources = ["grouped"]} : tensor<8x4x3x3xf32>
+  %patches = kiln.parameter {sources = ["patches"]} : tensor<9x2x2x2xf32>
+  %0 = kiln.conv2d %x, %window stride = [1, 1] padding = [1, 1] dilation = [1, 1] groups = 1
+      : (tensor<4x6x5xf32>, tensor<8x5x3x3xf32>) -> tensor<4x6x8xf32>
+  %1 = kiln.conv2d %0, %grouped stride = [1, 1] padding = [1, 1] dilation = [1, 1] groups = 2
+      : (tensor<4x6x8xf32>, tensor<8x4x3x3xf32>) -> tensor<4x6x8xf32>
+  %matrix = kiln.reshape %patches : tensor<9x2x2x2xf32> -> tensor<9x8xf32>
+  %2 = kiln.linear %1, %matrix weight_order = out_in : (tensor<4x6x8xf32>, tensor<9x8xf32>) -> tensor<4x6x9xf32>
+  return %2 : tensor<4x6x9xf32>
+}

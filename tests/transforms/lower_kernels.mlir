@@ -146,3 +146,35 @@ func.func private @concat(%s0: index, %s1: index, %a: tensor<?xf32, #a>, %b: ten
   %0 = kiln.concat %a, %b axis = 0 : (tensor<?xf32, #a>, tensor<?xf32, #b>) -> tensor<?xf32, #ab>
   return %0 : tensor<?xf32, #ab>
 }
+
+// -----
+
+// A convolution: the padded image, then one contraction whose operands are read in affine maps, channels before the window.
+// CHECK-DAG: #[[IMAGE:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0 * 2 + d4, d1 * 2 + d5 * 3, d3)>
+// CHECK-DAG: #[[WEIGHT:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d2, d3, d4, d5)>
+// CHECK-LABEL: @conv2d
+// CHECK: %[[P:.*]] = linalg.generic {{.*}}iterator_types = ["parallel", "parallel", "parallel"]} outs(%{{.*}} : tensor<9x11x5xf32>)
+// CHECK: tensor.extract
+// CHECK: arith.select
+// CHECK: linalg.generic {indexing_maps = [#[[IMAGE]], #[[WEIGHT]], {{.*}}iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+// CHECK-SAME: ins(%[[P]], %arg1
+// CHECK: arith.mulf
+// CHECK-NEXT: arith.addf
+func.func private @conv2d(%x: tensor<7x9x5xf32>, %w: tensor<8x5x3x3xf32, #kiln.tiled<0, 4>>) -> tensor<4x3x8xf32>
+    attributes {kiln.kernel, kiln.bounds = array<i64>} {
+  %0 = kiln.conv2d %x, %w stride = [2, 2] padding = [1, 1] dilation = [1, 3] groups = 1
+      : (tensor<7x9x5xf32>, tensor<8x5x3x3xf32, #kiln.tiled<0, 4>>) -> tensor<4x3x8xf32>
+  return %0 : tensor<4x3x8xf32>
+}
+
+// -----
+
+// A pool: one reduction over the window, of the image where it is.
+// CHECK: #[[WINDOW:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0 * 2 + d3, d1 * 2 + d4, d2)>
+// CHECK-LABEL: @max_pool2d
+// CHECK: linalg.generic {indexing_maps = [#[[WINDOW]], {{.*}}iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction"]} ins(%arg0
+// CHECK: arith.maximumf
+func.func private @max_pool2d(%x: tensor<7x9x5xf32>) -> tensor<3x4x5xf32> attributes {kiln.kernel, kiln.bounds = array<i64>} {
+  %0 = kiln.max_pool2d %x kernel = [2, 2] stride = [2, 2] padding = [0, 0] : (tensor<7x9x5xf32>) -> tensor<3x4x5xf32>
+  return %0 : tensor<3x4x5xf32>
+}

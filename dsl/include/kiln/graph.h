@@ -34,6 +34,7 @@ enum class Op : std::uint8_t {
   softmax, log_softmax,        // Attributes::axis
   layer_norm, // x, weight, bias; over the last axis; Attributes::epsilon
   rms_norm,   // x, weight; over the last axis; Attributes::epsilon
+  conv2d,     // x [..., H, W, C], weight [O, C / groups, kh, kw], optional bias; Attributes::window, groups
   attention,  // q [..., Tq, H*D], k [..., Tk, H*D], v [..., Tk, H*E], then mask if has_mask, then lengths if has_lengths
   reshape,
   expand,     // broadcast to the result's shape
@@ -42,6 +43,8 @@ enum class Op : std::uint8_t {
   slice,      // Attributes::axis, start; the extent is the result's
   gather,     // table, i32 indices; Attributes::axis
   mean, max, sum, argmax,      // Attributes::axis; the axis is dropped
+  max_pool2d, avg_pool2d,      // x [..., H, W, C]; Attributes::window
+  resize_bilinear,             // x [..., H, W, C]; the extents are the result's
   dropout,    // identity when run
   stack,      // operand: the carried value; Attributes::index = position in Graph::regions of the body
   scan,       // initial states, then sequences [T, ...]; Attributes::index = the body, states, reverse; see result
@@ -53,6 +56,23 @@ enum class Op : std::uint8_t {
 enum class WeightOrder : std::uint8_t {
   out_in, // [out, in], as torch.nn.Linear
   in_out, // [in, out], as the Conv1D of GPT-2
+};
+
+/// A number for the height of an image and one for its width; one number stands for both.
+struct Pair {
+  int height = 0, width = 0;
+
+  constexpr Pair() = default;
+  constexpr Pair(int both) : height(both), width(both) {}
+  constexpr Pair(int height, int width) : height(height), width(width) {}
+  constexpr bool operator==(const Pair &) const = default;
+};
+
+/// What an element of the result reads of an image: `kernel` elements, `dilation` apart, the next result's `stride`
+/// further on; the image has `padding` more elements on every side.
+struct Window {
+  Pair kernel = 1, stride = 1, padding = 0, dilation = 1;
+  constexpr bool operator==(const Window &) const = default;
 };
 
 /// Only the fields that the comment of the op names are meaningful.
@@ -69,6 +89,8 @@ struct Attributes {
   bool has_mask = false;    // f32, added to the scaled scores, broadcastable to [..., Tq, Tk]
   bool has_lengths = false; // i32 [...]: keys at or beyond the length do not count
   WeightOrder weight_order = WeightOrder::out_in;
+  Window window;
+  int groups = 1;
   std::vector<int> permutation;
   std::vector<double> values;
 };

@@ -73,6 +73,41 @@ public:
   }
 };
 
+/// conv2d of an image [..., height, width, In] by a kernel of these extents: parameters weight [Out, In / groups,
+/// kernel height, kernel width] and bias.
+template <std::int64_t In, std::int64_t Out, Pair Kernel, Conv2dOptions Options = Conv2dOptions{}, bool Bias = true>
+class Conv2d : public Named {
+public:
+  using Named::Named;
+
+  constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
+    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    auto weight = parameter<f32, Out, In / Options.groups, Kernel.height, Kernel.width>(x, "weight", site);
+    if constexpr (Bias)
+      return conv2d<Options>(x, weight, parameter<f32, Out>(x, "bias", site), site);
+    else
+      return conv2d<Options>(x, weight, site);
+  }
+};
+
+/// (x - running_mean) / sqrt(running_var + epsilon) * weight + bias for each channel of [..., Width]: the four
+/// parameters of a trained torch.nn.BatchNorm2d. Behind a convolution it costs nothing of its own.
+template <std::int64_t Width> class BatchNorm2d : public Named {
+public:
+  constexpr explicit BatchNorm2d(const char *name, double epsilon = 1e-5) : Named(name), epsilon(epsilon) {}
+
+  constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
+    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    auto variance = parameter<f32, Width>(x, "running_var", site);
+    auto scale = div(parameter<f32, Width>(x, "weight", site), sqrt(add(variance, epsilon, site), site), site);
+    auto centered = sub(x, parameter<f32, Width>(x, "running_mean", site), site);
+    return add(mul(centered, scale, site), parameter<f32, Width>(x, "bias", site), site);
+  }
+
+private:
+  double epsilon;
+};
+
 /// Rows of a table [Rows, Width]: parameter weight.
 template <std::int64_t Rows, std::int64_t Width> class Embedding : public Named {
 public:

@@ -229,6 +229,10 @@ private:
       return region(node.attributes.index);
     if (node.op == Op::scan)
       return value(graph.nodes[node.operands[node.attributes.states]].shape[0]) * region(node.attributes.index);
+    if (node.op == Op::conv2d) {
+      const std::vector<Dim> &weight = graph.nodes[node.operands[1]].shape;
+      return 2 * elements(node.shape) * elements({weight.begin() + 1, weight.end()});
+    }
     if (node.op != Op::linear && node.op != Op::matmul && node.op != Op::attention)
       return 0;
     const std::vector<Dim> &x = graph.nodes[node.operands[0]].shape;
@@ -265,8 +269,8 @@ private:
 
 } // namespace detail
 
-/// Additions and multiplications of the contractions (linear, matmul, attention; nothing skipped for a mask) of one
-/// call of the entry of that number: `flops<Gpt2>({{"tokens", 128}})`.
+/// Additions and multiplications of the contractions (linear, matmul, conv2d, attention; nothing skipped for a mask) of
+/// one call of the entry of that number: `flops<Gpt2>({{"tokens", 128}})`.
 template <class M> constexpr std::int64_t flops(std::initializer_list<Extent> extents = {}, int entry = 0) {
   Graph graph = trace<M>();
   return detail::FlopCounter(graph, extents).region(graph.entries[entry].region);

@@ -5,6 +5,7 @@
 
 #include "kiln/contraction.h"
 #include "kiln/elementwise.h"
+#include "kiln/image.h"
 #include "kiln/movement.h"
 #include "kiln/rows.h"
 #include "kiln/scan.h"

@@ -61,6 +61,20 @@ inline constexpr const char *attention_c10 =
 inline constexpr const char *attention_c11 = "attention requires a scale above 0 [attention_c11]";
 inline constexpr const char *attention_c12 =
     "attention requires queries, keys and values of one floating-point type [attention_c12]";
+inline constexpr const char *conv2d_c1 =
+    "conv2d requires an image [..., height, width, channels] of rank 3 or more [conv2d_c1]";
+inline constexpr const char *conv2d_c2 =
+    "conv2d requires a weight [outputs, channels / groups, kernel height, kernel width] of fixed extents [conv2d_c2]";
+inline constexpr const char *conv2d_c3 =
+    "conv2d requires as many channels as the weight's, times the groups [conv2d_c3]";
+inline constexpr const char *conv2d_c4 = "conv2d requires outputs that are a multiple of the groups [conv2d_c4]";
+inline constexpr const char *conv2d_c5 = "conv2d requires a bias of shape [outputs] [conv2d_c5]";
+inline constexpr const char *conv2d_c6 = "conv2d requires operands of one floating-point type [conv2d_c6]";
+inline constexpr const char *window_c1 =
+    "a window requires a stride and a dilation of at least 1 and a padding of at least 0 [window_c1]";
+inline constexpr const char *window_c2 = "a window requires a padded image that holds it [window_c2]";
+inline constexpr const char *window_c3 =
+    "a window requires an image extent that is fixed or a multiple of its stride [window_c3]";
 
 // Elementwise.
 inline constexpr const char *broadcast_c1 =
@@ -84,6 +98,17 @@ inline constexpr const char *rms_norm_c2 = "rms_norm requires an epsilon above 0
 inline constexpr const char *rms_norm_c3 = "rms_norm requires operands of one floating-point type [rms_norm_c3]";
 inline constexpr const char *reduction_c1 = "a reduction requires an axis within the rank [reduction_c1]";
 inline constexpr const char *reduction_c2 = "mean requires a floating-point operand [reduction_c2]";
+inline constexpr const char *pool2d_c1 =
+    "a pool requires an image [..., height, width, channels] of rank 3 or more [pool2d_c1]";
+inline constexpr const char *pool2d_c2 = "a pool requires a floating-point operand [pool2d_c2]";
+inline constexpr const char *pool2d_c3 = "a pool requires a padding of at most half its kernel [pool2d_c3]";
+inline constexpr const char *pool2d_c4 =
+    "adaptive_avg_pool2d requires fixed image extents that are multiples of the result's [pool2d_c4]";
+inline constexpr const char *resize_bilinear_c1 =
+    "resize_bilinear requires an image [..., height, width, channels] of rank 3 or more [resize_bilinear_c1]";
+inline constexpr const char *resize_bilinear_c2 = "resize_bilinear requires fixed image extents [resize_bilinear_c2]";
+inline constexpr const char *resize_bilinear_c3 =
+    "resize_bilinear requires a floating-point operand [resize_bilinear_c3]";
 
 // Data movement.
 inline constexpr const char *reshape_c1 = "reshape requires the same number of elements [reshape_c1]";

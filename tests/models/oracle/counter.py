@@ -41,7 +41,7 @@ def unit(h):
 def center_and_scale(name, shape):
     components = name.split(".")
     if len(shape) == 1:
-        return (1.0, 0.1) if components[-1] == "weight" else (0.0, 0.02)
+        return (1.0, 0.1) if components[-1] in ("weight", "running_var") else (0.0, 0.02)
     if "embedding" in name or (len(components) > 1 and components[-2] in ("wte", "wpe")):
         return 0.0, 0.05
     # Larger for queries and keys, or attention weights would all be nearly equal. So chosen that attention stays uneven

@@ -10,31 +10,18 @@ namespace specs {
 
 inline constexpr double vit_epsilon = 1e-12;
 
-/// A convolution whose stride is its extent: each patch, channel by channel, is a row of a linear layer.
-template <std::int64_t Image, std::int64_t Patch, std::int64_t Width>
-struct PatchProjection : kiln::Layer<PatchProjection<Image, Patch, Width>> {
-  using kiln::Layer<PatchProjection>::Layer;
-  static constexpr std::int64_t side = Image / Patch, elements = 3 * Patch * Patch;
-
-  constexpr auto forward(const kiln::tensor auto &image) const {
-    auto split = kiln::reshape<3, side, Patch, side, Patch>(image);
-    auto patches = kiln::reshape<side * side, elements>(kiln::transpose<1, 3, 0, 2, 4>(split));
-    auto weight = kiln::parameter<kiln::f32, Width, 3, Patch, Patch>(image, "weight");
-    return kiln::linear(patches, kiln::reshape<Width, elements>(weight),
-                        kiln::parameter<kiln::f32, Width>(image, "bias"));
-  }
-};
-
 template <std::int64_t Image, std::int64_t Patch, std::int64_t Width>
 struct VitEmbeddings : kiln::Layer<VitEmbeddings<Image, Patch, Width>> {
   using kiln::Layer<VitEmbeddings>::Layer;
-  PatchProjection<Image, Patch, Width> projection{"patch_embeddings.projection"};
+  static constexpr std::int64_t side = Image / Patch;
+  kiln::Conv2d<3, Width, Patch, kiln::Conv2dOptions{.stride = Patch}> projection{"patch_embeddings.projection"};
 
   constexpr auto forward(const kiln::tensor auto &image) const {
-    constexpr std::int64_t rows = (Image / Patch) * (Image / Patch) + 1;
+    constexpr std::int64_t rows = side * side + 1;
+    auto patches = projection(kiln::transpose<1, 2, 0>(image));
     auto first = kiln::parameter<kiln::f32, 1, 1, Width>(image, "cls_token");
     auto positions = kiln::parameter<kiln::f32, 1, rows, Width>(image, "position_embeddings");
-    auto x = kiln::concat<0>(kiln::reshape<1, Width>(first), projection(image));
+    auto x = kiln::concat<0>(kiln::reshape<1, Width>(first), kiln::reshape<side * side, Width>(patches));
     return x + kiln::reshape<rows, Width>(positions);
   }
 };

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// conv2d: the image with its padding as a tensor of its own, if it has any, then one contraction over channels and
+// window, whose operands are read in affine maps. Pools: one reduction over the window, which reads the image guarded.
+// resize_bilinear: four elements read by index.
+#include "compiler/transforms/KernelBuilder.h"
+
+namespace mlir::kiln {
+namespace {
+
+/// The element of an image that has `padding` more elements, `outside`, on every side; `at` counts from the padding.
+Value readPadded(ElementBuilder &b, Value image, Coordinates at, ArrayRef<int64_t> padding, TypedAttr outside) {
+  SmallVector<AffineExpr> extents = getExtents(cast<RankedTensorType>(image.getType()));
+  Value isInside;
+  for (unsigned side = 0; side < 2; ++side) {
+    unsigned axis = extents.size() - 3 + side;
+    if (padding[side] == 0)
+      continue;
+    Value zero = b.kernel.createConstant(b.getIndexAttr(0)), one = b.kernel.createConstant(b.getIndexAttr(1));
+    Value size = b.kernel.createExtent(extents[axis]), last = arith::SubIOp::create(b, size, one);
+    Value index = arith::SubIOp::create(b, b.toIndex(at[axis]), b.kernel.createConstant(b.getIndexAttr(padding[side])));
+    Value isOn = arith::AndIOp::create(b, Value(arith::CmpIOp::create(b, arith::CmpIPredicate::sge, index, zero)),
+                                       Value(arith::CmpIOp::create(b, arith::CmpIPredicate::slt, index, size)));
+    isInside = isInside ? Value(arith::AndIOp::create(b, isInside, isOn)) : isOn;
+    at[axis] = Value(arith::MaxSIOp::create(b, Value(arith::MinSIOp::create(b, index, last)), zero));
+  }
+  Value element = b.read(image, at);
+  return isInside ? Value(arith::SelectOp::create(b, isInside, element, b.kernel.createConstant(outside))) : element;
+}
+
+/// The stored image with its padding; null if it has none, so that it is read where it is.
+Value storePadded(KernelBuilder &kernel, Value image, ArrayRef<int64_t> padding, TypedAttr outside) {
+  if (padding[0] == 0 && padding[1] == 0) {
+    kernel.prepareRepeatedReads(image);
+    return {};
+  }
+  auto type = cast<RankedTensorType>(image.getType());
+  SmallVector<AffineExpr> extents = getExtents(type);
+  for (unsigned side = 0; side < 2; ++side) {
+    AffineExpr &extent = extents[extents.size() - 3 + side];
+    extent = canonicalExtent(extent + 2 * padding[side]);
+  }
+  return kernel.createParallel(extents, type.getElementType(),
+                               [&](ElementBuilder &b) { return readPadded(b, image, b.loops(), padding, outside); });
+}
+
+/// Outputs that see all channels, that see one each, or in groups, which then are a loop of their own.
+enum class Form { Whole, Depthwise, Grouped };
+
+Form formOf(Conv2dOp op) {
+  if (op.getGroups() == 1)
+    return Form::Whole;
+  return op.getWeight().getType().getDimSize(0) == int64_t(op.getGroups()) ? Form::Depthwise : Form::Grouped;
+}
+
+TypedAttr floatAttr(Value image, double value) {
+  return cast<TypedAttr>(FloatAttr::get(getElementTypeOrSelf(image.getType()), value));
+}
+
+} // namespace
+
+SmallVector<Value> decomposeConv2d(KernelBuilder &kernel, Conv2dOp op) {
+  Value image = op.getX(), weight = op.getWeight();
+  auto constant = [&](int64_t value) { return getAffineConstantExpr(value, op.getContext()); };
+  ArrayRef<int64_t> window = cast<RankedTensorType>(weight.getType()).getShape();
+  TypedAttr zero = floatAttr(image, 0);
+  Value padded = storePadded(kernel, image, op.getPadding(), zero);
+  kernel.prepareRepeatedReads(weight);
+  Form form = formOf(op);
+  // Lanes are channels: their weights side by side, window by window.
+  Value lanes;
+  if (form == Form::Depthwise)
+    lanes =
+        kernel.createParallel({constant(window[2]), constant(window[3]), constant(window[0])},
+                              getElementTypeOrSelf(weight.getType()), [&](ElementBuilder &b) {
+                                return b.read(weight, {b.loop(2), b.getAffineConstantExpr(0), b.loop(0), b.loop(1)});
+                              });
+  // Loops: those of the result, outputs as [group, output of the group] if grouped, then channels, rows, columns.
+  SmallVector<AffineExpr> loops = getExtents(cast<RankedTensorType>(op.getType()));
+  unsigned output = loops.size() - 1, rows = output - 2;
+  int64_t groups = op.getGroups();
+  if (form == Form::Grouped) {
+    loops.back() = constant(groups);
+    loops.push_back(constant(window[0] / groups));
+  }
+  SmallVector<unsigned> reduced;
+  for (int64_t extent : window.drop_front(form == Form::Depthwise ? 2 : 1)) {
+    reduced.push_back(loops.size());
+    loops.push_back(constant(extent));
+  }
+  Value product = kernel.createReduction(loops, reduced, zero, [&](ElementBuilder &b, ValueRange sum) {
+    Coordinates from;
+    for (unsigned i = 0; i < rows; ++i)
+      from.push_back(b.loop(i));
+    for (unsigned side = 0; side < 2; ++side)
+      from.push_back(b.loop(rows + side) * op.getStride()[side] +
+                     b.loop(loops.size() - 2 + side) * op.getDilation()[side]);
+    AffineExpr row = b.loop(loops.size() - 2), column = b.loop(loops.size() - 1), channel = b.loop(reduced.front());
+    Value y;
+    if (form == Form::Depthwise) {
+      from.push_back(b.loop(output));
+      y = b.load(lanes, {row, column, b.loop(output)});
+    } else if (form == Form::Grouped) {
+      from.push_back(b.loop(output) * window[1] + channel);
+      y = b.read(weight, {b.loop(output) * (window[0] / groups) + b.loop(output + 1), channel, row, column});
+    } else {
+      from.push_back(channel);
+      y = b.read(weight, {b.loop(output), channel, row, column});
+    }
+    Value x = padded ? b.load(padded, from) : b.read(image, from);
+    return SmallVector<Value>{arith::AddFOp::create(b, sum[0], Value(arith::MulFOp::create(b, x, y)))};
+  })[0];
+  if (form != Form::Grouped && !op.getBias())
+    kernel.setTensor(op.getResult(), product);
+  return {product};
+}
+
+Value readConv2d(ElementBuilder &b, Conv2dOp op, ArrayRef<Coordinate> at) {
+  Value product = b.kernel.getIntermediates(op)[0];
+  if (formOf(op) != Form::Grouped)
+    return b.load(product, at);
+  int64_t each = op.getWeight().getType().getDimSize(0) / int64_t(op.getGroups());
+  Coordinates split(at.drop_back());
+  split.push_back(b.simplify(at.back().expr.floorDiv(each)));
+  split.push_back(b.simplify(at.back().expr % each));
+  return b.load(product, split);
+}
+
+SmallVector<Value> decomposePool(KernelBuilder &kernel, Operation *op) {
+  Value image = op->getOperand(0);
+  auto pair = [&](StringRef name) { return op->getAttrOfType<DenseI64ArrayAttr>(name).asArrayRef(); };
+  ArrayRef<int64_t> window = pair("kernel"), stride = pair("stride"), padding = pair("padding");
+  auto isMax = isa<MaxPool2dOp>(op);
+  TypedAttr none = floatAttr(image, isMax ? -std::numeric_limits<double>::infinity() : 0);
+  kernel.prepareRepeatedReads(image);
+  SmallVector<AffineExpr> extents = getExtents(cast<RankedTensorType>(op->getResult(0).getType())), loops = extents;
+  unsigned rank = extents.size();
+  for (int64_t extent : window)
+    loops.push_back(getAffineConstantExpr(extent, op->getContext()));
+  Value reduced = kernel.createReduction(loops, {rank, rank + 1}, none, [&](ElementBuilder &b, ValueRange soFar) {
+    Coordinates from = b.loops();
+    from.truncate(rank);
+    for (unsigned side = 0; side < 2; ++side)
+      from[rank - 3 + side] = b.loop(rank - 3 + side) * stride[side] + b.loop(rank + side);
+    Value element = readPadded(b, image, from, padding, none);
+    return SmallVector<Value>{isMax ? Value(arith::MaximumFOp::create(b, soFar[0], element))
+                                    : Value(arith::AddFOp::create(b, soFar[0], element))};
+  })[0];
+  Value result = reduced;
+  if (!isMax)
+    result = kernel.createParallel(extents, getElementTypeOrSelf(image.getType()), [&](ElementBuilder &b) -> Value {
+      Value sum = b.load(reduced, b.loops());
+      return arith::MulFOp::create(b, sum, b.constant(sum.getType(), 1.0 / double(window[0] * window[1])));
+    });
+  kernel.setTensor(op->getResult(0), result);
+  return {result};
+}
+
+/// Places are counted in parts of 1 / (2 H'), whole numbers, so that neighbours are exact and only weights are rounded.
+Value evaluateResize(ElementBuilder &b, ResizeBilinearOp op, ArrayRef<Coordinate> at) {
+  auto from = cast<RankedTensorType>(op.getX().getType()), to = cast<RankedTensorType>(op.getType());
+  Type type = to.getElementType();
+  auto number = [&](int64_t value) { return b.kernel.createConstant(b.getIndexAttr(value)); };
+  unsigned first = to.getRank() - 3;
+  Value neighbours[2][2], weights[2][2]; // by side and neighbour
+  for (unsigned side = 0; side < 2; ++side) {
+    int64_t before = from.getDimSize(first + side), after = to.getDimSize(first + side);
+    Value doubled = arith::MulIOp::create(b, b.toIndex(at[first + side]), number(2 * before));
+    Value place =
+        arith::MaxSIOp::create(b, Value(arith::AddIOp::create(b, doubled, number(before - after))), number(0));
+    Value low = arith::FloorDivSIOp::create(b, place, number(2 * after));
+    Value rest = arith::SubIOp::create(b, place, Value(arith::MulIOp::create(b, low, number(2 * after))));
+    Value next = arith::AddIOp::create(b, low, number(1));
+    neighbours[side][0] = low;
+    neighbours[side][1] = arith::MinSIOp::create(b, next, number(before - 1));
+    Value parts = arith::SIToFPOp::create(b, type, Value(arith::IndexCastOp::create(b, b.getI32Type(), rest)));
+    weights[side][1] = arith::MulFOp::create(b, parts, b.constant(type, 0.5 / double(after)));
+    weights[side][0] = arith::SubFOp::create(b, b.constant(type, 1), weights[side][1]);
+  }
+  Value sum;
+  for (unsigned row = 0; row < 2; ++row)
+    for (unsigned column = 0; column < 2; ++column) {
+      Coordinates source(at);
+      source[first] = neighbours[0][row];
+      source[first + 1] = neighbours[1][column];
+      Value weight = arith::MulFOp::create(b, weights[0][row], weights[1][column]);
+      Value term = arith::MulFOp::create(b, weight, b.read(op.getX(), source));
+      sum = sum ? Value(arith::AddFOp::create(b, sum, term)) : term;
+    }
+  return sum;
+}
+
+} // namespace mlir::kiln

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An image without channels.
+// expect: forward: a pool requires an image [..., height, width, channels] of rank 3 or more [pool2d_c1]: got f32[8, 8] (pool2d_c1.cpp:8)
+#include "case.h"
+
+struct M : Model {
+  constexpr auto forward(Tensor<f32, 8, 8> x) const { return max_pool2d<2>(x); }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,120 @@
+// RUN: kiln-opt %s -split-input-file -verify-diagnostics | kiln-opt -split-input-file | FileCheck %s
+// RUN: kiln-opt %s -split-input-file -verify-diagnostics -canonicalize | FileCheck %s --check-prefix=CANON
+
+// CHECK-LABEL: @round_trip
+func.func @round_trip(%x: tensor<2x9x11x6xf32>, %w: tensor<5x3x3x2xf32, #kiln.tiled<0, 4>>, %b: tensor<5xf32>) -> tensor<2x6x5x5xf32> {
+  // CHECK: kiln.conv2d %{{.*}}, %{{.*}}, %{{.*}} stride = [2, 3] padding = [2, 1] dilation = [1, 1] groups = 1 : (tensor<2x9x11x3xf32>, tensor<5x3x3x2xf32, #kiln.tiled<0, 4>>, tensor<5xf32>) -> tensor<2x6x4x5xf32>
+  %part = kiln.slice %x axis = 3 start = 0 : tensor<2x9x11x6xf32> -> tensor<2x9x11x3xf32>
+  %0 = kiln.conv2d %part, %w, %b stride = [2, 3] padding = [2, 1] dilation = [1, 1] groups = 1
+      : (tensor<2x9x11x3xf32>, tensor<5x3x3x2xf32, #kiln.tiled<0, 4>>, tensor<5xf32>) -> tensor<2x6x4x5xf32>
+  %w2 = kiln.parameter {sources = ["w"]} : tensor<5x3x3x2xf32>
+  %1 = kiln.conv2d %part, %w2 stride = [1, 2] padding = [0, 0] dilation = [1, 2] groups = 1
+      : (tensor<2x9x11x3xf32>, tensor<5x3x3x2xf32>) -> tensor<2x7x5x5xf32>
+  %2 = kiln.slice %1 axis = 1 start = 0 : tensor<2x7x5x5xf32> -> tensor<2x6x5x5xf32>
+  return %2 : tensor<2x6x5x5xf32>
+}
+
+// A run-time extent: 2 n + 1 elements have n windows of 3 that are 2 apart.
+// -----
+module attributes {kiln.symbols = [#kiln.symbol<"n", 1, 8>]} {
+// CHECK-LABEL: @run_time
+func.func @run_time(%x: tensor<?x9x3xf32, affine_map<()[s0] -> (s0 * 2 + 1, 9, 3)>>, %w: tensor<5x3x3x3xf32>) {
+  // CHECK: kiln.conv2d
+  %0 = kiln.conv2d %x, %w stride = [2, 1] padding = [0, 0] dilation = [1, 1] groups = 1
+      : (tensor<?x9x3xf32, affine_map<()[s0] -> (s0 * 2 + 1, 9, 3)>>, tensor<5x3x3x3xf32>) -> tensor<?x7x5xf32, affine_map<()[s0] -> (s0, 7, 5)>>
+  return
+}
+}
+
+// A kernel of one element is linear.
+// -----
+// CANON-LABEL: @pointwise
+func.func @pointwise(%x: tensor<9x11x6xf32>, %w: tensor<5x6x1x1xf32>, %b: tensor<5xf32>) -> tensor<9x11x5xf32> {
+  // CANON: %[[W:.*]] = kiln.reshape %{{.*}} : tensor<5x6x1x1xf32> -> tensor<5x6xf32>
+  // CANON: kiln.linear %{{.*}}, %[[W]], %{{.*}} weight_order = out_in
+  %0 = kiln.conv2d %x, %w, %b stride = [1, 1] padding = [0, 0] dilation = [1, 1] groups = 1
+      : (tensor<9x11x6xf32>, tensor<5x6x1x1xf32>, tensor<5xf32>) -> tensor<9x11x5xf32>
+  return %0 : tensor<9x11x5xf32>
+}
+
+// -----
+// CANON-LABEL: @sparse
+func.func @sparse(%x: tensor<9x11x6xf32>, %w: tensor<5x6x1x1xf32>) -> tensor<5x6x5xf32> {
+  // CANON: kiln.conv2d
+  %0 = kiln.conv2d %x, %w stride = [2, 2] padding = [0, 0] dilation = [1, 1] groups = 1
+      : (tensor<9x11x6xf32>, tensor<5x6x1x1xf32>) -> tensor<5x6x5xf32>
+  return %0 : tensor<5x6x5xf32>
+}
+
+// -----
+func.func @conv2d_c1(%x: tensor<9x6xf32>, %w: tensor<5x6x1x1xf32>) {
+  // expected-error@+1 {{conv2d requires an image [..., height, width, channels] of rank 3 or more [conv2d_c1]: got f32[9, 6]}}
+  %0 = kiln.conv2d %x, %w stride = [1, 1] padding = [0, 0] dilation = [1, 1] groups = 1 : (tensor<9x6xf32>, tensor<5x6x1x1xf32>) -> tensor<9x5xf32>
+  return
+}
+
+// -----
+func.func @conv2d_c2(%x: tensor<9x9x6xf32>, %w: tensor<5x6xf32>) {
+  // expected-error@+1 {{of fixed extents [conv2d_c2]: got f32[5, 6]}}
+  %0 = kiln.conv2d %x, %w stride = [1, 1] padding = [0, 0] dilation = [1, 1] groups = 1 : (tensor<9x9x6xf32>, tensor<5x6xf32>) -> tensor<9x9x5xf32>
+  return
+}
+
+// -----
+func.func @conv2d_c3(%x: tensor<9x9x6xf32>, %w: tensor<4x6x1x1xf32>) {
+  // expected-error@+1 {{conv2d requires as many channels as the weight's, times the groups [conv2d_c3]: got 6, expected 12}}
+  %0 = kiln.conv2d %x, %w stride = [1, 1] padding = [0, 0] dilation = [1, 1] groups = 2 : (tensor<9x9x6xf32>, tensor<4x6x1x1xf32>) -> tensor<9x9x4xf32>
+  return
+}
+
+// -----
+func.func @conv2d_c4(%x: tensor<9x9x6xf32>, %w: tensor<5x3x1x1xf32>) {
+  // expected-error@+1 {{conv2d requires outputs that are a multiple of the groups [conv2d_c4]: got 5, expected a multiple of 2}}
+  %0 = kiln.conv2d %x, %w stride = [1, 1] padding = [0, 0] dilation = [1, 1] groups = 2 : (tensor<9x9x6xf32>, tensor<5x3x1x1xf32>) -> tensor<9x9x5xf32>
+  return
+}
+
+// -----
+func.func @conv2d_c5(%x: tensor<9x9x6xf32>, %w: tensor<5x6x1x1xf32>, %b: tensor<6xf32>) {
+  // expected-error@+1 {{conv2d requires a bias of shape [outputs] [conv2d_c5]: got f32[6], expected [5]}}
+  %0 = kiln.conv2d %x, %w, %b stride = [1, 1] padding = [0, 0] dilation = [1, 1] groups = 1 : (tensor<9x9x6xf32>, tensor<5x6x1x1xf32>, tensor<6xf32>) -> tensor<9x9x5xf32>
+  return
+}
+
+// -----
+func.func @conv2d_c6(%x: tensor<9x9x6xf32>, %w: tensor<5x6x1x1xf16>) {
+  // expected-error@+1 {{conv2d requires operands of one floating-point type [conv2d_c6]: got f32[9, 9, 6], f16[5, 6, 1, 1]}}
+  %0 = kiln.conv2d %x, %w stride = [1, 1] padding = [0, 0] dilation = [1, 1] groups = 1 : (tensor<9x9x6xf32>, tensor<5x6x1x1xf16>) -> tensor<9x9x5xf32>
+  return
+}
+
+// -----
+func.func @window_c1(%x: tensor<9x9x6xf32>, %w: tensor<5x6x1x1xf32>) {
+  // expected-error@+1 {{[window_c1]: got stride 1, dilation 0, padding 0}}
+  %0 = kiln.conv2d %x, %w stride = [1, 1] padding = [0, 0] dilation = [0, 1] groups = 1 : (tensor<9x9x6xf32>, tensor<5x6x1x1xf32>) -> tensor<9x9x5xf32>
+  return
+}
+
+// -----
+func.func @window_pairs(%x: tensor<9x9x6xf32>, %w: tensor<5x6x1x1xf32>) {
+  // expected-error@+1 {{a window requires two numbers for each of its properties: got 1}}
+  %0 = kiln.conv2d %x, %w stride = [1] padding = [0, 0] dilation = [1, 1] groups = 1 : (tensor<9x9x6xf32>, tensor<5x6x1x1xf32>) -> tensor<9x9x5xf32>
+  return
+}
+
+// -----
+func.func @window_c2(%x: tensor<9x3x6xf32>, %w: tensor<5x6x3x5xf32>) {
+  // expected-error@+1 {{a window requires a padded image that holds it [window_c2]: got f32[9, 3, 6]}}
+  %0 = kiln.conv2d %x, %w stride = [1, 1] padding = [0, 0] dilation = [1, 1] groups = 1 : (tensor<9x3x6xf32>, tensor<5x6x3x5xf32>) -> tensor<7x1x5xf32>
+  return
+}
+
+// -----
+module attributes {kiln.symbols = [#kiln.symbol<"n", 4, 8>]} {
+func.func @window_c3(%x: tensor<?x9x3xf32, affine_map<()[s0] -> (s0, 9, 3)>>, %w: tensor<5x3x3x3xf32>) {
+  // expected-error@+1 {{a window requires an image extent that is fixed or a multiple of its stride [window_c3]: got n 4..8, expected a multiple of 2}}
+  %0 = kiln.conv2d %x, %w stride = [2, 1] padding = [0, 0] dilation = [1, 1] groups = 1
+      : (tensor<?x9x3xf32, affine_map<()[s0] -> (s0, 9, 3)>>, tensor<5x3x3x3xf32>) -> tensor<?x7x5xf32, affine_map<()[s0] -> (s0, 7, 5)>>
+  return
+}
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolutions and pools: every stride, padding, dilation and number of groups, extents that no tile divides, images of
+// run-time height, and what fuses behind a convolution.
+#include "dims.h"
+
+struct Image : kiln::Model {
+  using X = kiln::Tensor<kiln::f32, B, 9, 11, 6>;
+  kiln::Conv2d<6, 50, 3, {.padding = 1}> same{"same"};
+  kiln::Conv2d<6, 17, {3, 2}, {.stride = {2, 3}, .padding = {1, 0}}, false> strided{"strided"};
+  kiln::Conv2d<6, 33, {2, 3}, {.stride = 2, .padding = {3, 2}, .dilation = {3, 2}}> dilated{"dilated"};
+  kiln::Conv2d<6, 20, 1> pointwise{"pointwise"};
+  kiln::Conv2d<6, 20, 1, {.stride = 2}> sparse{"sparse"};
+  kiln::Conv2d<6, 15, 3, {.stride = {2, 1}, .padding = 1, .groups = 3}> grouped{"grouped"};
+  kiln::Conv2d<6, 6, {5, 3}, {.padding = {2, 1}, .groups = 6}> depthwise{"depthwise"};
+  kiln::Conv2d<6, 12, 3, {.groups = 6}, false> multiplied{"multiplied"};
+  kiln::Conv2d<6, 31, {3, 4}, {.stride = {3, 4}}> patches{"patches"};
+  kiln::Conv2d<6, 6, 3, {.padding = 1}, false> square{"square"};
+  kiln::BatchNorm2d<6> norm{"norm", 1e-3}, shortcut{"shortcut"};
+
+  constexpr auto convolution(X x) const {
+    return kiln::outputs(same(x), strided(x), dilated(x), pointwise(x), sparse(x), patches(x));
+  }
+  constexpr auto groups(X x) const { return kiln::outputs(grouped(x), depthwise(x), multiplied(x)); }
+  /// Run-time height: with a stride only where it divides; rank 3 and two leading extents.
+  constexpr auto run_time(kiln::Tensor<kiln::f32, T + 4, 7, 6> x, kiln::Tensor<kiln::f32, B, 2, 2 * T, 5, 6> y) const {
+    return kiln::outputs(same(x), kiln::max_pool2d<3, kiln::Pool2dOptions{.stride = 1, .padding = 1}>(x),
+                         kiln::avg_pool2d<2>(y));
+  }
+  /// A residual block: norms, an activation and a sum behind the products.
+  constexpr auto block(X x) const { return kiln::relu(norm(square(x)) + shortcut(x)); }
+  constexpr auto pools(X x) const {
+    constexpr kiln::Pool2dOptions uneven{.stride = {2, 3}, .padding = {1, 0}};
+    return kiln::outputs(kiln::max_pool2d<2>(x), kiln::max_pool2d<kiln::Pair(3, 2), uneven>(x),
+                         kiln::avg_pool2d<kiln::Pair(3, 2), uneven>(x), kiln::adaptive_avg_pool2d<1>(x),
+                         kiln::adaptive_avg_pool2d<kiln::Pair(3, 1)>(x));
+  }
+
+  constexpr auto resize(X x) const {
+    return kiln::outputs(kiln::resize_bilinear<kiln::Pair(18, 22)>(x), kiln::resize_bilinear<kiln::Pair(4, 29)>(x),
+                         kiln::resize_bilinear<1>(x), kiln::resize_bilinear<kiln::Pair(9, 11)>(x));
+  }
+
+  static constexpr auto entries() {
+    return std::tuple{kiln::entry("convolution", &Image::convolution),
+                      kiln::entry("groups", &Image::groups),
+                      kiln::entry("run_time", &Image::run_time),
+                      kiln::entry("block", &Image::block),
+                      kiln::entry("pools", &Image::pools),
+                      kiln::entry("resize", &Image::resize)};
+  }
+};
+
+KILN_MODEL(ops_image, Image)
