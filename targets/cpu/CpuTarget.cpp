@@ -4,6 +4,7 @@
 #include "runtime/src/model.h"
 #include "targets/halide/Compile.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace kiln {
 
@@ -15,13 +16,13 @@ struct Level {
   const char *features;
   int vectorBytes;
   int vectorRegisters;
-  int64_t weightTile; // the columns of the register tile
+  int64_t weightTile, narrowTile; // the columns of the register tile, and of one that pads 64 or 128 less
 };
 
 constexpr Level levels[] = {
-    {"x86-64-v2", KILN_ISA_X86_64_V2, "sse41", 16, 16, 8},
-    {"x86-64-v3", KILN_ISA_X86_64_V3, "sse41-avx-avx2-fma-f16c", 32, 16, 16},
-    {"x86-64-v4", KILN_ISA_X86_64_V4, "sse41-avx-avx2-fma-f16c-avx512-avx512_skylake", 64, 32, 48},
+    {"x86-64-v2", KILN_ISA_X86_64_V2, "sse41", 16, 16, 8, 8},
+    {"x86-64-v3", KILN_ISA_X86_64_V3, "sse41-avx-avx2-fma-f16c", 32, 16, 16, 16},
+    {"x86-64-v4", KILN_ISA_X86_64_V4, "sse41-avx-avx2-fma-f16c-avx512-avx512_skylake", 64, 32, 48, 32},
 };
 
 class CpuTarget : public Target {
@@ -37,7 +38,11 @@ public:
 
   int64_t weightTile(int64_t outputs, int64_t inputs) const override {
     // A matrix of a few columns would be mostly padding.
-    return outputs * 2 >= level.weightTile && inputs > 0 ? level.weightTile : 0;
+    if (outputs * 2 < level.weightTile || inputs <= 0)
+      return 0;
+    auto stored = [&](int64_t tile) { return static_cast<int64_t>(llvm::alignTo(outputs, tile)); };
+    bool isNarrowLess = 17 * stored(level.narrowTile) < 16 * stored(level.weightTile);
+    return isNarrowLess ? level.narrowTile : level.weightTile;
   }
 
   Schedulable describe(mlir::func::FuncOp kernel) const override {

@@ -28,6 +28,7 @@ public:
 /// Each is null if the kernel does not have its structure; the last one always applies.
 std::unique_ptr<Strategy> matchAttention(mlir::func::FuncOp kernel, const MachineModel &machine);
 std::unique_ptr<Strategy> matchFewRows(mlir::func::FuncOp kernel, const MachineModel &machine);
+std::unique_ptr<Strategy> matchConvolution(mlir::func::FuncOp kernel, const MachineModel &machine);
 std::unique_ptr<Strategy> matchContraction(mlir::func::FuncOp kernel, const MachineModel &machine);
 std::unique_ptr<Strategy> matchRowReduction(mlir::func::FuncOp kernel, const MachineModel &machine);
 std::unique_ptr<Strategy> matchPointwise(mlir::func::FuncOp kernel, const MachineModel &machine);

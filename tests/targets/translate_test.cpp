@@ -225,6 +225,8 @@ TEST(Target, NamesAndLookup) {
     EXPECT_EQ(target->name(), name);
     EXPECT_EQ(target->weightTile(3072, 768) * 4 % target->machine().vectorBytes, 0);
     EXPECT_EQ(target->weightTile(1, 768), 0);
+    for (int64_t outputs : {64, 128, 256}) // as many as most layers of convolutional networks have
+      EXPECT_EQ(outputs % target->weightTile(outputs, 576), 0);
   }
 }
 

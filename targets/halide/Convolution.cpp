@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The strategy of convolutions with a packed weight: out[.., i, j, n] = sum over c, a, b of
+// x[.., i s + a d, j s + b d, c] w[n, c, a, b], with what follows element by element fused behind it.
+//
+// 1. A register tile is some pixels of a row by some outputs, so that its pixels lie a constant distance apart.
+// 2. Channels are summed up in blocks. The image with its padding is copied, a block of rows at a time, so that the
+//    channels of a block lie together: they stay in the cache while a panel of outputs passes over all pixels. No
+//    window is stored element by element.
+// 3. The sums of a panel are in memory between the blocks of channels.
+#include "targets/halide/Placement.h"
+#include "targets/halide/Structure.h"
+
+namespace kiln::halide {
+
+using namespace mlir;
+using Halide::Expr;
+using Halide::Func;
+using Halide::RDom;
+using Halide::TailStrategy;
+using Halide::Var;
+
+namespace {
+
+struct Point {
+  int tilePixels, tileOutputs, channels, rows;
+  bool isPacked, isSplitByRows;
+};
+
+class Convolution : public Strategy {
+public:
+  Convolution(Contraction shape, unsigned channelDim, const MachineModel &machine)
+      : shape(shape), channelDim(channelDim), machine(machine), lanes(vectorLanes(machine)),
+        isFused(hasPointwiseUses(shape.op)) {}
+
+  llvm::StringRef name() const override { return "convolution"; }
+  SearchSpace searchSpace() const override;
+  void prepare(Translator &translator, const SchedulePoint &given) override {
+    auto get = [&](const char *key) { return int(given.at(key)); };
+    point = {get("m"), get("n"), get("channels"), get("rows"), get("pack") != 0, get("split") == 0};
+    translator.setBuilder(shape.op, [this, &translator](linalg::GenericOp) { return build(translator); });
+  }
+  void schedule(Translator &translator, const SchedulePoint &) override;
+
+private:
+  Func build(Translator &translator);
+  void buildImage(Translator &translator);
+  void scheduleStore(Func store);
+  void scheduleTile(Func store, Var column);
+
+  int64_t channels() const { return staticExtent(op(), shape.reduction[0]); }
+  bool isInBlocks() const { return point.channels < channels(); }
+  bool isArgument() const { return isa<BlockArgument>(op()->getOperand(shape.a)); }
+  linalg::GenericOp op() const { return shape.op; }
+
+  Contraction shape;
+  unsigned channelDim; // of the image
+  MachineModel machine;
+  int lanes;
+  bool isFused; // stored by the kernel's output, not by a Func of its own
+  Point point{};
+  unsigned rank = 0;
+  Exprs extents;    // of the output, innermost first
+  Func image;       // undefined: read in place
+  Func tile, panel; // no panel without blocks of channels
+  RDom window, blocks;
+  Func store; // undefined if fused
+};
+
+const Var d0 = dimensionVar(0), pixels = dimensionVar(1), rows = dimensionVar(2);
+const Var within("within"), block("block"), rowBlock("row_block");
+
+//===- Search space ------------------------------------------------------===//
+
+SearchSpace Convolution::searchSpace() const {
+  const int64_t registers = machine.vectorRegisters, width = largestExtent(op(), *shape.m),
+                height = largestExtent(op(), shape.batch.front());
+  std::vector<int64_t> outputs, tiles, blocks, rowBlocks;
+  for (int64_t n = lanes; n <= std::min<int64_t>(shape.tile, 4 * lanes); n += lanes)
+    if (shape.tile % n == 0)
+      outputs.push_back(n);
+  // Two or three vectors of outputs leave registers for many pixels, each of which is one broadcast.
+  TuningParameter n = makeParameter("n", outputs, shape.tile % (2 * lanes) ? 3 * lanes : 2 * lanes);
+  int64_t perPixel = n.preset / lanes, most = (registers - perPixel - 1) / perPixel;
+  int64_t best = 1;
+  auto used = [&](int64_t m) { return double(width) / double(llvm::alignTo(width, m)) * double(m) / double(m + 1); };
+  for (int64_t m = 1; m <= std::min(most, width); ++m)
+    if (used(m) >= used(best))
+      best = m;
+  for (int64_t m = 1; m <= registers / 2; ++m)
+    tiles.push_back(m);
+  for (int64_t c = 1; c <= channels(); ++c)
+    if (channels() % c == 0 && (c % lanes == 0 || c == channels()))
+      blocks.push_back(c);
+  TuningParameter channelBlock = makeParameter("channels", blocks, channels() <= 96 ? channels() : 64);
+  for (int64_t r = 1; r < 2 * height; r *= 2)
+    rowBlocks.push_back(std::min(r, height));
+  // The sums of a panel and a block of the image's channels take half of the second level cache.
+  int64_t rowBytes = width * int64_t(sizeof(float)) * (n.preset + 2 * channelBlock.preset);
+  SearchSpace space{makeParameter("m", tiles, best), n, channelBlock,
+                    makeParameter("rows", rowBlocks, machine.l2Bytes / 2 / rowBytes)};
+  // Windows that do not overlap are read once each.
+  std::vector<int64_t> packs{1};
+  if (isArgument())
+    packs.insert(packs.begin(), 0);
+  space.push_back(makeParameter("pack", packs, 1));
+  space.push_back(makeParameter("split", {0, 1}, height <= 2 * space[3].preset ? 1 : 0));
+  std::string vectors = "n / " + std::to_string(lanes);
+  space.rules = {{"m * " + vectors + " + " + vectors + " + 1 registers of " + std::to_string(registers),
+                  [=, lanes = lanes](const SchedulePoint &point) {
+                    int64_t perPixel = point.at("n") / lanes;
+                    return point.at("m") * perPixel + perPixel + 1 <= registers;
+                  }}};
+  return space;
+}
+
+//===- Funcs -------------------------------------------------------------===//
+
+/// The operand with its channels in blocks. Beyond the image, where full tiles read, its last elements stand again.
+void Convolution::buildImage(Translator &translator) {
+  Value operand = op()->getOperand(shape.a);
+  unsigned dims = cast<RankedTensorType>(operand.getType()).getRank();
+  std::vector<Var> vars{within};
+  Exprs logical(dims);
+  logical[channelDim] = block * point.channels + within;
+  for (unsigned i = dims; i-- > 0;) {
+    if (i == channelDim)
+      continue;
+    vars.push_back(dimensionVar(vars.size()));
+    logical[i] = isArgument() ? Halide::clamp(vars.back(), 0, translator.extent(operand, i) - 1) : Expr(vars.back());
+  }
+  vars.push_back(block);
+  image = Func(translator.name("image"));
+  image(vars) = translator.read(operand, logical);
+}
+
+Func Convolution::build(Translator &translator) {
+  AffineMap out = op().getMatchingIndexingMap(op().getDpsInitOperand(0));
+  rank = out.getNumResults();
+  std::vector<Var> vars;
+  Exprs loops(op().getNumLoops());
+  for (unsigned i = 0; i < rank; ++i) {
+    unsigned loop = out.getDimPosition(rank - 1 - i);
+    vars.push_back(dimensionVar(i));
+    loops[loop] = vars.back();
+    extents.push_back(translator.loopExtent(op(), loop));
+  }
+  Halide::Region region;
+  for (unsigned reduction : llvm::reverse(shape.reduction))
+    region.push_back(
+        {0, reduction == shape.reduction[0] ? Expr(point.channels) : translator.loopExtent(op(), reduction)});
+  window = RDom(region, translator.name("k"));
+  for (unsigned i = 0; i < shape.reduction.size(); ++i)
+    loops[shape.reduction[shape.reduction.size() - 1 - i]] = window[i];
+  Expr channel = loops[shape.reduction[0]];
+  std::vector<Var> tileVars = vars;
+  Expr first = 0;
+  if (isInBlocks()) {
+    tileVars.push_back(block);
+    first = block;
+    loops[shape.reduction[0]] = block * point.channels + channel;
+  }
+  if (point.isPacked)
+    buildImage(translator);
+
+  Halide::Type type = elementType(getElementTypeOrSelf(op().getResult(0)));
+  tile = Func(translator.name("tile"));
+  tile(tileVars) = Halide::Internal::make_zero(type);
+  Exprs at(tileVars.begin(), tileVars.end());
+  Exprs values = translator.body(op(), loops, [&](unsigned number) -> Expr {
+    if (number != shape.a)
+      return number == shape.b ? translator.readOperand(op(), number, loops) : Expr(tile(at));
+    Exprs here = loops;
+    if (!point.isPacked) { // full tiles are computed: the last pixel again behind it
+      here[*shape.m] = Halide::min(Halide::likely(here[*shape.m]), translator.loopExtent(op(), *shape.m) - 1);
+      return translator.readOperand(op(), number, here);
+    }
+    Exprs indices = translator.operandIndices(op(), number, here);
+    indices.erase(indices.begin() + channelDim);
+    indices.push_back(channel);
+    std::reverse(indices.begin(), indices.end());
+    indices.push_back(first);
+    return image(indices);
+  });
+  if (values.empty())
+    return Func();
+  tile(at) = values[0];
+
+  Func result = tile;
+  if (isInBlocks()) {
+    blocks = RDom({{0, int(channels() / point.channels)}}, translator.name("blocks"));
+    panel = Func(translator.name("panel"));
+    panel(vars) = Halide::Internal::make_zero(type);
+    at.back() = blocks.x;
+    panel(vars) += tile(at);
+    result = panel;
+  }
+  if (!isFused) {
+    store = Func(translator.name("sums"));
+    store(vars) = result(vars);
+    result = store;
+  }
+  return result;
+}
+
+//===- Schedule ----------------------------------------------------------===//
+
+void Convolution::scheduleTile(Func into, Var column) {
+  Var tilePixel("tile_pixel"), inTile("in_tile");
+  if (panel.defined()) {
+    panel.compute_at(into, column).store_in(Halide::MemoryType::Heap);
+    panel.bound_extent(d0, point.tileOutputs).align_bounds(d0, point.tileOutputs).vectorize(d0, lanes).unroll(d0);
+    panel.align_bounds(pixels, point.tilePixels);
+    Halide::Stage update = panel.update();
+    update.split(pixels, tilePixel, inTile, point.tilePixels, TailStrategy::RoundUp);
+    std::vector<Halide::VarOrRVar> order{d0, inTile, tilePixel};
+    for (unsigned i = 2; i < rank; ++i)
+      order.push_back(dimensionVar(i));
+    order.push_back(blocks.x);
+    update.reorder(order).vectorize(d0, lanes).unroll(d0).unroll(inTile);
+    tile.compute_at(panel, tilePixel);
+  } else {
+    tile.compute_at(into, Var("tile_pixel"));
+  }
+  for (auto [var, size] : {std::pair(d0, point.tileOutputs), std::pair(pixels, point.tilePixels)})
+    tile.bound_extent(var, size).align_bounds(var, size);
+  tile.vectorize(d0, lanes).unroll(d0).unroll(pixels);
+  Halide::Stage update = tile.update();
+  std::vector<Halide::VarOrRVar> order{d0, pixels};
+  for (int i = 0; i < window.dimensions(); ++i)
+    order.push_back(window[i]);
+  update.reorder(order).vectorize(d0, lanes).unroll(d0).unroll(pixels);
+}
+
+void Convolution::scheduleStore(Func into) {
+  Var vector("vector"), lane("lane"), column("column"), inColumn("in_column"), inTile("in_tile"),
+      tilePixel("tile_pixel");
+  const int64_t *fixed = Halide::Internal::as_const_int(extents[0]);
+  if (fixed && *fixed % lanes == 0)
+    into.split(d0, vector, lane, lanes)
+        .split(vector, column, inColumn, point.tileOutputs / lanes, TailStrategy::GuardWithIf);
+  else
+    into.split(d0, column, inColumn, point.tileOutputs, TailStrategy::GuardWithIf)
+        .split(inColumn, inColumn, lane, lanes);
+  into.vectorize(lane).unroll(inColumn);
+  std::vector<Halide::VarOrRVar> order{lane, inColumn};
+  if (panel.defined()) {
+    order.push_back(pixels);
+  } else {
+    into.split(pixels, tilePixel, inTile, point.tilePixels, TailStrategy::GuardWithIf).unroll(inTile);
+    order.push_back(inTile);
+    order.push_back(tilePixel);
+  }
+  into.split(rows, rowBlock, rows, point.rows, TailStrategy::GuardWithIf);
+  order.push_back(rows);
+  order.push_back(column);
+  order.push_back(rowBlock);
+  for (unsigned i = 3; i < rank; ++i)
+    order.push_back(dimensionVar(i));
+  into.reorder(order);
+  Var outer = rowBlock;
+  if (point.isSplitByRows) {
+    for (unsigned i = 3; i < rank; ++i) {
+      Var task("task" + std::to_string(i));
+      into.fuse(outer, dimensionVar(i), task);
+      outer = task;
+    }
+    into.parallel(outer);
+  } else {
+    into.parallel(column);
+  }
+  if (image.defined()) {
+    image.compute_at(into, outer);
+    vectorizeGuarded(image, within, point.channels, lanes);
+    if (!point.isSplitByRows)
+      image.parallel(rows);
+  }
+  scheduleTile(into, column);
+}
+
+void Convolution::schedule(Translator &translator, const SchedulePoint &) {
+  protectInPlaceArguments(translator);
+  // What the image is read from, a padded copy, is computed where it is read.
+  llvm::DenseSet<Operation *> placed{op()};
+  if (Operation *producer = op()->getOperand(shape.a).getDefiningOp(); producer && point.isPacked)
+    placed.insert(producer);
+  placeAtRoot(translator, placed, lanes);
+  if (store.defined()) {
+    store.compute_root();
+    for (unsigned i = 0; i < rank; ++i)
+      store.bound(dimensionVar(i), 0, extents[i]);
+    scheduleStore(store);
+  }
+  for (const Output &output : translator.outputs) {
+    if (isFused)
+      scheduleStore(output.func);
+    else
+      halide::scheduleStore(output, lanes, {16384});
+  }
+}
+
+} // namespace
+
+std::unique_ptr<Strategy> matchConvolution(func::FuncOp kernel, const MachineModel &machine) {
+  std::optional<Contraction> found;
+  for (linalg::GenericOp op : kernel.getOps<linalg::GenericOp>()) {
+    std::optional<Contraction> contraction = asContraction(op);
+    if (!contraction)
+      continue;
+    if (found)
+      return nullptr;
+    found = contraction;
+  }
+  if (!found || !found->m || found->batch.empty() || found->reduction.size() < 2 || found->tile == 0 ||
+      found->tile % vectorLanes(machine))
+    return nullptr;
+  // The rows and what is outside of them belong to the image alone; its channels, the first reduction, are a dimension.
+  linalg::GenericOp op = found->op;
+  AffineMap image = op.getIndexingMapsArray()[found->a], weight = op.getIndexingMapsArray()[found->b],
+            out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  std::optional<unsigned> channels = image.getResultPosition(getAffineDimExpr(found->reduction[0], op->getContext()));
+  bool isImage = llvm::none_of(found->batch, [&](unsigned loop) { return weight.isFunctionOfDim(loop); }) &&
+                 out.getDimPosition(out.getNumResults() - 2) == *found->m;
+  if (!isImage || !channels || ShapedType::isDynamic(staticExtent(op, found->reduction[0])))
+    return nullptr;
+  return std::make_unique<Convolution>(*found, *channels, machine);
+}
+
+} // namespace kiln::halide
