@@ -8,11 +8,13 @@
 #include "bert_base.hpp"
 #include "gpt2_prefill.hpp"
 #include "transformer_base.hpp"
+#include "vgg_features.hpp"
 #include "vit_base.hpp"
 
 #include "benchmarks/specs/gpt2_prefill.h"
 #include "models/specs/bert.h"
 #include "models/specs/transformer.h"
+#include "models/specs/vgg.h"
 #include "models/specs/vit.h"
 
 #include <map>
@@ -94,6 +96,20 @@ Subject makeVit() {
   KILN_BENCH_SUBJECT(subject, vit_base, VIT_BASE);
   subject.call = [](const void *model, const kiln_call_t &call) {
     return vit_base_forward(handleOf<vit_base::Model>(model), &call, image.data(), logits.data());
+  };
+  return subject;
+}
+
+Subject makeVgg() {
+  static const std::vector<float> image = makeInput("image", std::size_t{3} * 224 * 224);
+  static std::vector<float> features(std::size_t{512} * 7 * 7);
+  Subject subject;
+  subject.problem = {"vgg_features", {{"image", {1, 3, 224, 224}, {}, image}}, {"features", {1, 512, 7, 7}}};
+  subject.output = features;
+  subject.flops = static_cast<double>(flops<specs::Vgg13Features>({}));
+  KILN_BENCH_SUBJECT(subject, vgg_features, VGG_FEATURES);
+  subject.call = [](const void *model, const kiln_call_t &call) {
+    return vgg_features_forward(handleOf<vgg_features::Model>(model), &call, image.data(), features.data());
   };
   return subject;
 }
@@ -199,6 +215,7 @@ void registerAll() {
   };
   constexpr std::pair<const char *, Subject (*)()> subjects[] = {{"bert base, 128", makeBert},
                                                                  {"vit b/16", makeVit},
+                                                                 {"vgg-13 features", makeVgg},
                                                                  {"transformer base, 64 + 64", makeTransformer},
                                                                  {"gpt2 small prefill, 128", makePrefill<128>},
                                                                  {"gpt2 small prefill, 512", makePrefill<512>}};

@@ -8,6 +8,7 @@
 #include "char_gpt.h"
 #include "gpt2.h"
 #include "transformer.h"
+#include "vgg.h"
 
 namespace {
 
@@ -19,6 +20,7 @@ static_assert(parameters<specs::Gpt2Large>() == 774'030'080);
 static_assert(parameters<specs::Gpt2Xl>() == 1'557'611'200);
 static_assert(parameters<specs::BertBase>() == 109'482'240);
 static_assert(parameters<specs::BertLarge>() == 335'141'888);
+static_assert(parameters<specs::Vgg13>() == 133'047'848);
 static_assert(weight_bytes<specs::Gpt2Small>() == 4 * 124'439'808LL);
 
 // The Transformer by hand: attention 4 d (d + 1), perceptron 2 d h + h + d, norm 2 d.
@@ -48,6 +50,12 @@ struct OneMatmul : Model {
   constexpr auto forward(Tensor<f32, 3, T, 8> a, Tensor<f32, 8, 5> b) const { return matmul(a, b); }
 };
 static_assert(flops<OneMatmul>({{"tokens", 6}}) == 2 * 3 * 6 * 8 * 5);
+
+// VGG-13: 3 x 3 windows of every pixel, whose number falls by four from pair to pair.
+static_assert(flops<specs::Vgg13Features>() ==
+              2 * 9 * 224LL * 224 *
+                  (3 * 64 + 64 * 64 + (64 * 128 + 128 * 128) / 4 + (128 * 256 + 256 * 256) / 16 +
+                   (256 * 512 + 512 * 512) / 64 + (512 * 512 + 512 * 512) / 256));
 
 // GPT-2 small: projections 2 t (3 d^2 + d^2 + 8 d^2) and attention 4 t^2 d in each of 12 layers, logits 2 t d v.
 constexpr std::int64_t gpt2_flops(std::int64_t t) {

@@ -107,6 +107,23 @@ class Vit(nn.Module):
         return (self.classifier(n[:, 0]),)
 
 
+class VggFeatures(nn.Module):
+    """The convolutions and pools of VGG-13."""
+
+    def __init__(self, ops):
+        super().__init__()
+        layers, inputs = [], 3
+        for outputs in (64, 128, 256, 512, 512):
+            for count in (inputs, outputs):
+                layers += [nn.Conv2d(count, outputs, 3, padding=1), nn.ReLU()]
+            layers.append(nn.MaxPool2d(2))
+            inputs = outputs
+        self.features = nn.Sequential(*layers)
+
+    def forward(self, image):
+        return (self.features(image),)
+
+
 class TransformerPart(nn.Module):
     """A layer of the encoder, or with `cross` one of the decoder."""
 
@@ -210,6 +227,7 @@ def tokens(name, count, vocabulary):
 MODELS = {
     "bert_base": (Bert, [tokens("tokens", 128, 30522), tokens("segments", 128, 2)], ["hidden", "pooled"]),
     "vit_base": (Vit, [("image", torch.from_numpy(counter.uniform("image", (3, 224, 224))))], ["logits"]),
+    "vgg_features": (VggFeatures, [("image", torch.from_numpy(counter.uniform("image", (1, 3, 224, 224))))], ["features"]),
     "transformer_base": (
         Transformer,
         [tokens("source", 64, 37000), tokens("target", 64, 37000)],
