@@ -12,10 +12,10 @@
 #include "vit_base.hpp"
 
 #include "benchmarks/specs/gpt2_prefill.h"
-#include "models/specs/bert.h"
-#include "models/specs/transformer.h"
+#include "bert/bert.h"
 #include "models/specs/vgg.h"
-#include "models/specs/vit.h"
+#include "transformer/transformer.h"
+#include "vit/vit.h"
 
 #include <map>
 

@@ -3,7 +3,7 @@
 // GPT-2 small as text generation starts it: all tokens in, the logits of the positions that are asked for out.
 #pragma once
 
-#include "models/specs/gpt2.h"
+#include "gpt2/gpt2.h"
 
 namespace specs {
 

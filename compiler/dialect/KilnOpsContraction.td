@@ -68,3 +68,29 @@ def Kiln_AttentionOp : Kiln_InferredOp<"attention", [AttrSizedOperandSegments]> 
     int64_t getNumKeyValueHeads() { return getKeyValueHeads().value_or(getHeads()); }
   }];
 }
+
+def Kiln_AttentionScoresOp : Kiln_InferredOp<"attention_scores", [AttrSizedOperandSegments]> {
+  let summary = "scale * Q K^T + mask for each head";
+  let description = [{
+    The scores whose softmax `attention` weighs the values by: [..., Tq, H*D], [..., Tk, G*D] -> [..., H, Tq, Tk]. All but the values
+    are as in `attention`; where a key does not count the score is -3e38.
+
+    ```mlir
+    %0 = kiln.attention_scores %q, %k heads = 12 scale = 1.25e-1 causal
+        : (tensor<2x7x768xf32>, tensor<2x7x768xf32>) -> tensor<2x12x7x7xf32>
+    ```
+  }];
+  let arguments = (ins Kiln_FloatTensor:$query, Kiln_FloatTensor:$key,
+                       Optional<Kiln_FloatTensor>:$mask, Optional<Kiln_IntegerTensor>:$lengths,
+                       I64Attr:$heads, OptionalAttr<I64Attr>:$key_value_heads, F64Attr:$scale, UnitAttr:$causal);
+  let results = (outs Kiln_FloatTensor:$result);
+  let assemblyFormat = [{
+    $query `,` $key (`mask` $mask^)? (`lengths` $lengths^)? `heads` `=` $heads
+    (`key_value_heads` `=` $key_value_heads^)? `scale` `=` $scale (`causal` $causal^)? attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    /// How many heads the keys have.
+    int64_t getNumKeyValueHeads() { return getKeyValueHeads().value_or(getHeads()); }
+  }];
+}

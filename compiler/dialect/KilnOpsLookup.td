@@ -34,16 +34,16 @@ def Kiln_PositionsOp : Kiln_InferredOp<"positions"> {
 def Kiln_SinusoidalOp : Kiln_Op<"sinusoidal", [Pure]> {
   let summary = "the sinusoidal position encoding";
   let description = [{
-    The sinusoidal encoding of Vaswani et al. (2017, section 3.5): column 2i of position p is sin(p / 10000^(2i / D)) and
-    column 2i + 1 is cos of the same.
+    The sinusoidal encoding of Vaswani et al. (2017, section 3.5): column 2i of position p is sin(p / base^(2i / D)) and
+    column 2i + 1 is cos of the same. The base is 10000 unless given.
 
     ```mlir
     %0 = kiln.sinusoidal %positions : (tensor<7xi32>) -> tensor<7x512xf32>
     ```
   }];
-  let arguments = (ins Kiln_IntegerTensor:$positions);
+  let arguments = (ins Kiln_IntegerTensor:$positions, DefaultValuedAttr<F64Attr, "10000.0">:$base);
   let results = (outs Kiln_FloatTensor:$result);
-  let assemblyFormat = "$positions attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$positions (`base` `=` $base^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

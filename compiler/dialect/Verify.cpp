@@ -175,6 +175,8 @@ LogicalResult SinusoidalOp::verify() {
   auto width = dyn_cast<AffineConstantExpr>(getExtents(result).back());
   if (!width || width.getValue() % 2 != 0)
     return check.fail(rules::sinusoidal_c2, check.text(getExtents(result).back()));
+  if (!(getBase().convertToDouble() > 1))
+    return check.fail(rules::sinusoidal_c3, std::to_string(getBase().convertToDouble()));
   return success();
 }
 

@@ -24,55 +24,54 @@ struct Form {
 constexpr unsigned any = std::numeric_limits<unsigned>::max();
 
 /// By Op. Those without a mnemonic are imported by Import.cpp.
-constexpr Form forms[] = {
-    {nullptr, 0, 0},
-    {nullptr, 0, 0},
-    {"constant", 0, 0},
-    {"embedding", 2, 2},
-    {"positions", 1, 1},
-    {"sinusoidal", 1, 1},
-    {"linear", 2, 3},
-    {"matmul", 2, 2},
-    {"add", 2, 2},
-    {"sub", 2, 2},
-    {"mul", 2, 2},
-    {"div", 2, 2},
-    {"maximum", 2, 2},
-    {"less", 2, 2},
-    {"where", 3, 3},
-    {"exp", 1, 1},
-    {"log", 1, 1},
-    {"sqrt", 1, 1},
-    {"tanh", 1, 1},
-    {"sigmoid", 1, 1},
-    {"relu", 1, 1},
-    {"gelu", 1, 1},
-    {"gelu_tanh", 1, 1},
-    {"silu", 1, 1},
-    {"softmax", 1, 1},
-    {"log_softmax", 1, 1},
-    {"layer_norm", 3, 3},
-    {"rms_norm", 2, 2},
-    {"conv2d", 2, 3},
-    {"attention", 3, 5},
-    {"reshape", 1, 1},
-    {"expand", 1, 1},
-    {"transpose", 1, 1},
-    {"concat", 1, any},
-    {"slice", 1, 1},
-    {"gather", 2, 2},
-    {"mean", 1, 1},
-    {"max", 1, 1},
-    {"sum", 1, 1},
-    {"argmax", 1, 1},
-    {"max_pool2d", 1, 1},
-    {"avg_pool2d", 1, 1},
-    {"resize_bilinear", 1, 1},
-    {nullptr, 1, 1},
-    {nullptr, 1, 1},
-    {nullptr, 1, any},
-    {nullptr, 1, 1},
-};
+constexpr Form forms[] = {{nullptr, 0, 0},
+                          {nullptr, 0, 0},
+                          {"constant", 0, 0},
+                          {"embedding", 2, 2},
+                          {"positions", 1, 1},
+                          {"sinusoidal", 1, 1},
+                          {"linear", 2, 3},
+                          {"matmul", 2, 2},
+                          {"add", 2, 2},
+                          {"sub", 2, 2},
+                          {"mul", 2, 2},
+                          {"div", 2, 2},
+                          {"maximum", 2, 2},
+                          {"less", 2, 2},
+                          {"where", 3, 3},
+                          {"exp", 1, 1},
+                          {"log", 1, 1},
+                          {"sqrt", 1, 1},
+                          {"tanh", 1, 1},
+                          {"sigmoid", 1, 1},
+                          {"relu", 1, 1},
+                          {"gelu", 1, 1},
+                          {"gelu_tanh", 1, 1},
+                          {"silu", 1, 1},
+                          {"softmax", 1, 1},
+                          {"log_softmax", 1, 1},
+                          {"layer_norm", 3, 3},
+                          {"rms_norm", 2, 2},
+                          {"conv2d", 2, 3},
+                          {"attention", 3, 5},
+                          {"attention_scores", 2, 4},
+                          {"reshape", 1, 1},
+                          {"expand", 1, 1},
+                          {"transpose", 1, 1},
+                          {"concat", 1, any},
+                          {"slice", 1, 1},
+                          {"gather", 2, 2},
+                          {"mean", 1, 1},
+                          {"max", 1, 1},
+                          {"sum", 1, 1},
+                          {"argmax", 1, 1},
+                          {"max_pool2d", 1, 1},
+                          {"avg_pool2d", 1, 1},
+                          {"resize_bilinear", 1, 1},
+                          {nullptr, 1, 1},
+                          {nullptr, 1, 1},
+                          {nullptr, 1, any},
+                          {nullptr, 1, 1}};
 static_assert(std::size(forms) == static_cast<std::size_t>(Op::result) + 1);
 
 /// The values as a constant; a single one if all are equal.
@@ -129,6 +128,9 @@ LogicalResult addAttributes(const Node &node, mlir::OperationState &state, mlir:
                                                                                    ? mlir::kiln::WeightOrder::InOut
                                                                                    : mlir::kiln::WeightOrder::OutIn));
     return success();
+  case Op::sinusoidal:
+    add("base", builder.getF64FloatAttr(from.base));
+    return success();
   case Op::layer_norm:
   case Op::rms_norm:
     add("epsilon", builder.getF64FloatAttr(from.epsilon));
@@ -150,12 +152,18 @@ LogicalResult addAttributes(const Node &node, mlir::OperationState &state, mlir:
     addPair("padding", from.window.padding);
     return success();
   case Op::attention:
+  case Op::attention_scores: {
     add("heads", builder.getI64IntegerAttr(from.heads));
+    if (from.key_value_heads != from.heads)
+      add("key_value_heads", builder.getI64IntegerAttr(from.key_value_heads));
     add("scale", builder.getF64FloatAttr(from.scale));
     if (from.causal)
       add("causal", builder.getUnitAttr());
-    add("operandSegmentSizes", builder.getDenseI32ArrayAttr({1, 1, 1, from.has_mask, from.has_lengths}));
+    llvm::SmallVector<int32_t> sizes(node.op == Op::attention ? 3 : 2, 1);
+    sizes.append({from.has_mask, from.has_lengths});
+    add("operandSegmentSizes", builder.getDenseI32ArrayAttr(sizes));
     return success();
+  }
   default:
     return success();
   }
@@ -176,8 +184,8 @@ mlir::FailureOr<mlir::Value> importNode(const Node &node, mlir::Location locatio
     return mlir::kiln::ConstantOp::create(builder, location, *values).getResult();
   }
   unsigned fewest = form.fewest, most = form.most;
-  if (node.op == Op::attention)
-    fewest = most = 3 + node.attributes.has_mask + node.attributes.has_lengths;
+  if (node.op == Op::attention || node.op == Op::attention_scores)
+    fewest = most = fewest + node.attributes.has_mask + node.attributes.has_lengths;
   if (operands.size() < fewest || operands.size() > most)
     return check.fail((llvm::Twine(form.mnemonic) + " requires its operands").str(), llvm::Twine(operands.size()),
                       most == any ? "at least " + llvm::Twine(fewest) : llvm::Twine(fewest));

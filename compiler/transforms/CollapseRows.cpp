@@ -36,13 +36,8 @@ public:
           return rankOf(matmul.getA()) > axes + 1 && rankOf(matmul.getB()) > axes + 1 && markFull(matmul.getA()) &&
                  markFull(matmul.getB());
         })
-        .Case([&](AttentionOp attention) {
-          int64_t batchRank = rankOf(attention.getQuery()) - 2;
-          Value mask = attention.getMask(), lengths = attention.getLengths();
-          return axes <= batchRank && markFull(attention.getQuery()) && markFull(attention.getKey()) &&
-                 markFull(attention.getValue()) && (!lengths || markFull(lengths)) &&
-                 (!mask || (rankOf(mask) <= 2 ? markWhole(mask) : rankOf(mask) == batchRank + 2 && markFull(mask)));
-        })
+        .Case([&](AttentionOp attention) { return visitScores(attention) && markFull(attention.getValue()); })
+        .Case([&](AttentionScoresOp scores) { return visitScores(scores); })
         .Case<LayerNormOp, RmsNormOp>([&](Operation *norm) {
           return rankOf(norm->getOperand(0)) > axes && markFull(norm->getOperand(0)) &&
                  llvm::all_of(norm->getOperands().drop_front(), [&](Value operand) { return markWhole(operand); });
@@ -74,6 +69,12 @@ public:
   llvm::SmallDenseSet<Value> full, whole;
 
 private:
+  template <class Op> bool visitScores(Op op) {
+    int64_t batchRank = rankOf(op.getQuery()) - 2;
+    Value mask = op.getMask(), lengths = op.getLengths();
+    return axes <= batchRank && markFull(op.getQuery()) && markFull(op.getKey()) && (!lengths || markFull(lengths)) &&
+           (!mask || (rankOf(mask) <= 2 ? markWhole(mask) : rankOf(mask) == batchRank + 2 && markFull(mask)));
+  }
   bool markFull(Value value) {
     auto type = cast<RankedTensorType>(value.getType());
     if (type.getRank() < axes || ArrayRef(getExtents(type)).take_front(axes) != ArrayRef(leading) ||

@@ -7,6 +7,9 @@
 //   4. maxima over k, weights = 2^(masked - maximum), sums over k
 //   5. products[b, h, q, e] = sum_k weights[b, h, q, k] value[b, k, h, e]
 //   6. result[b, q, h, e] = products * (1 / sums)
+//
+// attention_scores stores the products of queries and keys; scale and mask are part of what reads them, so that they go
+// into the same region as an epilogue.
 #include "compiler/transforms/KernelBuilder.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -20,28 +23,114 @@ static constexpr double lowestMask = -1.0e38;
 
 namespace {
 
-class AttentionDecomposer {
+/// What attention and attention_scores share: reading heads, masks, and which keys count.
+class HeadReader {
 public:
-  AttentionDecomposer(KernelBuilder &kernel, AttentionOp op) : kernel(kernel), op(op) {
-    auto query = cast<RankedTensorType>(op.getQuery().getType()), key = cast<RankedTensorType>(op.getKey().getType()),
-         value = cast<RankedTensorType>(op.getValue().getType());
-    element = query.getElementType();
-    batchRank = query.getRank() - 2;
-    heads = op.getHeads();
-    keyHeads = op.getNumKeyValueHeads();
-    queryDepth = query.getDimSize(batchRank + 1) / heads;
-    valueDepth = value.getDimSize(batchRank + 1) / keyHeads;
-    rows = getExtents(query);
+  template <class Op>
+  explicit HeadReader(Op op)
+      : query(op.getQuery()), key(op.getKey()), mask(op.getMask()), lengths(op.getLengths()), isCausal(op.getCausal()),
+        scale(op.getScale().convertToDouble()), heads(op.getHeads()), keyHeads(op.getNumKeyValueHeads()) {
+    auto type = cast<RankedTensorType>(query.getType());
+    element = type.getElementType();
+    batchRank = type.getRank() - 2;
+    queryDepth = type.getShape().back() / heads;
+    rows = getExtents(type);
+    queries = rows[batchRank];
     rows.resize(batchRank + 1);
-    rows.insert(rows.begin() + batchRank, constant(heads)); // b..., h, q
-    queries = rows.back();
-    keys = getExtents(key)[batchRank];
-    for (Value operand : {op.getKey(), op.getValue()})
+    rows.insert(rows.begin() + batchRank, getAffineConstantExpr(heads, query.getContext())); // b..., h, q
+    keys = getExtents(cast<RankedTensorType>(key.getType()))[batchRank];
+  }
+
+  Coordinates batch(ElementBuilder &b) const {
+    Coordinates result = b.loops();
+    result.resize(batchRank, b.loop(0));
+    return result;
+  }
+
+  /// An element of an operand [b..., t, heads * depth].
+  Value readHead(ElementBuilder &b, Value operand, AffineExpr t, AffineExpr head, AffineExpr channel,
+                 int64_t depth) const {
+    Coordinates at = batch(b);
+    at.push_back(t);
+    at.push_back(b.simplify(head * depth + channel));
+    return b.read(operand, at);
+  }
+  AffineExpr keyHead(ElementBuilder &b) const { return b.loop(batchRank).floorDiv(heads / keyHeads); }
+
+  /// Adds the product of a query's element and the key's, in the loops b..., h, q, k, d.
+  SmallVector<Value> addProduct(ElementBuilder &b, Value sum, Value x) const {
+    Value y = readHead(b, key, b.loop(batchRank + 2), keyHead(b), b.loop(batchRank + 3), queryDepth);
+    return {arith::AddFOp::create(b, sum, Value(arith::MulFOp::create(b, x, y)))};
+  }
+
+  bool hasMask() const { return mask || isCausal || lengths; }
+
+  /// The score with the mask at b..., h, q, k, both times `unit`; the lowest one if the key does not count.
+  Value createMasked(ElementBuilder &b, Value score, ArrayRef<Coordinate> at, double unit) const {
+    if (mask) {
+      Value value = arith::MaximumFOp::create(b, readMask(b, at), b.constant(element, lowestMask));
+      if (unit != 1)
+        value = arith::MulFOp::create(b, value, b.constant(element, unit));
+      score = arith::AddFOp::create(b, score, value);
+    }
+    if (Value counts = createCounts(b, at))
+      score = arith::SelectOp::create(b, counts, score, b.constant(element, excludedScore));
+    return score;
+  }
+
+private:
+  /// The mask broadcasts to [b..., q, k].
+  Value readMask(ElementBuilder &b, ArrayRef<Coordinate> scoreAt) const {
+    auto type = cast<RankedTensorType>(mask.getType());
+    Coordinates at(scoreAt);
+    at.erase(at.begin() + batchRank);
+    at.erase(at.begin(), at.end() - type.getRank());
+    for (auto [coordinate, extent] : llvm::zip_equal(at, type.getShape()))
+      if (extent == 1)
+        coordinate = getAffineConstantExpr(0, mask.getContext());
+    return b.read(mask, at);
+  }
+
+  /// Whether the key counts for the query; null if all do.
+  Value createCounts(ElementBuilder &b, ArrayRef<Coordinate> at) const {
+    Value counts, k;
+    if (isCausal || lengths)
+      k = b.toIndex(at[batchRank + 2]);
+    if (isCausal) {
+      Value limit = b.toIndex(at[batchRank + 1]);
+      if (keys != queries)
+        limit = arith::AddIOp::create(
+            b, limit, Value(arith::SubIOp::create(b, b.kernel.createExtent(keys), b.kernel.createExtent(queries))));
+      counts = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, k, limit);
+    }
+    if (lengths) {
+      Value length = arith::IndexCastOp::create(b, b.getIndexType(), b.read(lengths, at.take_front(batchRank)));
+      Value isInside = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, k, length);
+      counts = counts ? Value(arith::AndIOp::create(b, counts, isInside)) : isInside;
+    }
+    return counts;
+  }
+
+public:
+  Value query, key, mask, lengths;
+  bool isCausal;
+  double scale;
+  Type element;
+  int64_t batchRank, heads, keyHeads, queryDepth;
+  SmallVector<AffineExpr> rows;
+  AffineExpr queries, keys;
+};
+
+class AttentionDecomposer : HeadReader {
+public:
+  AttentionDecomposer(KernelBuilder &kernel, AttentionOp op) : HeadReader(op), kernel(kernel), value(op.getValue()) {
+    valueDepth = cast<RankedTensorType>(value.getType()).getShape().back() / keyHeads;
+    for (Value operand : {key, value})
       kernel.prepareRepeatedReads(operand);
   }
 
   SmallVector<Value> run() {
-    Value masked = createMasked(createScores(createScaled()));
+    Value masked = createMaskedScores(createScores(createScaled()));
     SmallVector<AffineExpr> loops = with(rows, keys);
     auto lowest =
         cast<TypedAttr>(FloatAttr::get(element, APFloat::getInf(cast<FloatType>(element).getFloatSemantics(), true)));
@@ -73,94 +162,35 @@ private:
     return result;
   }
 
-  Coordinates batch(ElementBuilder &b) const {
-    Coordinates result = b.loops();
-    result.resize(batchRank, b.loop(0));
-    return result;
-  }
   Coordinates rowOf(ElementBuilder &b) const {
     Coordinates result = b.loops();
     result.pop_back();
     return result;
   }
 
-  /// An element of an operand [b..., t, heads * depth].
-  Value readHead(ElementBuilder &b, Value operand, AffineExpr t, AffineExpr head, AffineExpr channel, int64_t depth) {
-    Coordinates at = batch(b);
-    at.push_back(t);
-    at.push_back(b.simplify(head * depth + channel));
-    return b.read(operand, at);
-  }
-  AffineExpr keyHead(ElementBuilder &b) const { return b.loop(batchRank).floorDiv(heads / keyHeads); }
-
   Value createScaled() {
     return kernel.createParallel(
         with(rows, constant(queryDepth)), element, [&](ElementBuilder &b) -> Value { // b..., h, q, d
-          Value x =
-              readHead(b, op.getQuery(), b.loop(batchRank + 1), b.loop(batchRank), b.loop(batchRank + 2), queryDepth);
-          return arith::MulFOp::create(b, x,
-                                       b.constant(element, op.getScale().convertToDouble() * llvm::numbers::log2e));
+          Value x = readHead(b, query, b.loop(batchRank + 1), b.loop(batchRank), b.loop(batchRank + 2), queryDepth);
+          return arith::MulFOp::create(b, x, b.constant(element, scale * llvm::numbers::log2e));
         });
   }
 
   Value createScores(Value scaled) {
     SmallVector<AffineExpr> loops = with(with(rows, keys), constant(queryDepth)); // b..., h, q, k, d
     return kernel.createReduction(loops, batchRank + 3, zero(), [&](ElementBuilder &b, ValueRange sum) {
-      AffineExpr k = b.loop(batchRank + 2), d = b.loop(batchRank + 3);
       Coordinates at = b.loops();
       at.erase(at.begin() + batchRank + 2);
-      Value x = b.load(scaled, at), y = readHead(b, op.getKey(), k, keyHead(b), d, queryDepth);
-      return SmallVector<Value>{arith::AddFOp::create(b, sum[0], Value(arith::MulFOp::create(b, x, y)))};
+      return addProduct(b, sum[0], b.load(scaled, at));
     })[0];
   }
 
-  Value createMasked(Value scores) {
-    if (!op.getMask() && !op.getCausal() && !op.getLengths())
+  Value createMaskedScores(Value scores) {
+    if (!hasMask())
       return scores;
     return kernel.createParallel(with(rows, keys), element, [&](ElementBuilder &b) {
-      Value score = b.load(scores, b.loops());
-      if (op.getMask()) {
-        Value mask = arith::MaximumFOp::create(b, readMask(b), b.constant(element, lowestMask));
-        mask = arith::MulFOp::create(b, mask, b.constant(element, llvm::numbers::log2e));
-        score = arith::AddFOp::create(b, score, mask);
-      }
-      if (Value counts = createCounts(b))
-        score = arith::SelectOp::create(b, counts, score, b.constant(element, excludedScore));
-      return score;
+      return createMasked(b, b.load(scores, b.loops()), b.loops(), llvm::numbers::log2e);
     });
-  }
-
-  /// The mask broadcasts to [b..., q, k].
-  Value readMask(ElementBuilder &b) {
-    auto type = cast<RankedTensorType>(op.getMask().getType());
-    Coordinates at = batch(b);
-    at.push_back(b.loop(batchRank + 1));
-    at.push_back(b.loop(batchRank + 2));
-    at.erase(at.begin(), at.end() - type.getRank());
-    for (auto [coordinate, extent] : llvm::zip_equal(at, type.getShape()))
-      if (extent == 1)
-        coordinate = constant(0);
-    return b.read(op.getMask(), at);
-  }
-
-  /// Whether the key counts for the query; null if all do.
-  Value createCounts(ElementBuilder &b) {
-    Value counts, k;
-    if (op.getCausal() || op.getLengths())
-      k = b.toIndex(b.loop(batchRank + 2));
-    if (op.getCausal()) {
-      Value limit = b.toIndex(b.loop(batchRank + 1));
-      if (keys != queries)
-        limit = arith::AddIOp::create(
-            b, limit, Value(arith::SubIOp::create(b, kernel.createExtent(keys), kernel.createExtent(queries))));
-      counts = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, k, limit);
-    }
-    if (op.getLengths()) {
-      Value length = arith::IndexCastOp::create(b, b.getIndexType(), b.read(op.getLengths(), batch(b)));
-      Value isInside = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, k, length);
-      counts = counts ? Value(arith::AndIOp::create(b, counts, isInside)) : isInside;
-    }
-    return counts;
   }
 
   Value createProducts(Value weights) {
@@ -169,7 +199,7 @@ private:
       AffineExpr e = b.loop(batchRank + 2), k = b.loop(batchRank + 3);
       Coordinates at = b.loops();
       at.erase(at.begin() + batchRank + 2);
-      Value x = b.load(weights, at), y = readHead(b, op.getValue(), k, keyHead(b), e, valueDepth);
+      Value x = b.load(weights, at), y = readHead(b, value, k, keyHead(b), e, valueDepth);
       return SmallVector<Value>{arith::AddFOp::create(b, sum[0], Value(arith::MulFOp::create(b, x, y)))};
     })[0];
   }
@@ -188,12 +218,8 @@ private:
   }
 
   KernelBuilder &kernel;
-  AttentionOp op;
-  Type element;
-  unsigned batchRank;
-  int64_t heads, keyHeads, queryDepth, valueDepth;
-  SmallVector<AffineExpr> rows;
-  AffineExpr queries, keys;
+  Value value;
+  int64_t valueDepth;
 };
 
 } // namespace
@@ -215,6 +241,27 @@ Value evaluateAttention(ElementBuilder &b, AttentionOp op, ArrayRef<Coordinate> 
   split.push_back(b.simplify(at.back().expr.floorDiv(depth)));
   split.push_back(b.simplify(at.back().expr % depth));
   return b.load(result, split);
+}
+
+SmallVector<Value> decomposeAttentionScores(KernelBuilder &kernel, AttentionScoresOp op) {
+  HeadReader reader(op);
+  for (Value operand : {reader.query, reader.key})
+    kernel.prepareRepeatedReads(operand);
+  SmallVector<AffineExpr> loops(reader.rows); // b..., h, q, k, d
+  loops.append({reader.keys, getAffineConstantExpr(reader.queryDepth, kernel.getContext())});
+  int64_t rank = reader.batchRank;
+  return kernel.createReduction(
+      loops, rank + 3, TypedAttr(FloatAttr::get(reader.element, 0)), [&](ElementBuilder &b, ValueRange sum) {
+        Value x = reader.readHead(b, reader.query, b.loop(rank + 1), b.loop(rank), b.loop(rank + 3), reader.queryDepth);
+        return reader.addProduct(b, sum[0], x);
+      });
+}
+
+Value evaluateAttentionScores(ElementBuilder &b, AttentionScoresOp op, ArrayRef<Coordinate> at) {
+  HeadReader reader(op);
+  Value product = b.load(b.kernel.getIntermediates(op)[0], at);
+  return reader.createMasked(b, arith::MulFOp::create(b, product, b.constant(reader.element, reader.scale)), at,
+                             /*unit=*/1);
 }
 
 } // namespace mlir::kiln

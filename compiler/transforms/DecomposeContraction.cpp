@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// linear and matmul: one reduction over the inner extent. A bias is part of what reads the result, so that it goes into
-// the same region as the rest of the epilogue.
+// linear and matmul: one reduction over the inner extent; conv2d and attention_scores have their own. A bias is part of
+// what reads the result, so that it goes into the same region as the rest of the epilogue.
 #include "compiler/transforms/KernelBuilder.h"
 
 namespace mlir::kiln {
 
-bool isContraction(Operation *op) { return isa<LinearOp, MatmulOp, Conv2dOp>(op); }
+bool isContraction(Operation *op) { return isa<LinearOp, MatmulOp, Conv2dOp, AttentionScoresOp>(op); }
 
 /// What is added to each column of the product; null if nothing is.
 static Value getBias(Operation *op) {
@@ -27,6 +27,8 @@ static Coordinates leading(ElementBuilder &b, RankedTensorType type, unsigned re
 SmallVector<Value> decomposeContraction(KernelBuilder &kernel, Operation *op) {
   if (auto conv = dyn_cast<Conv2dOp>(op))
     return decomposeConv2d(kernel, conv);
+  if (auto scores = dyn_cast<AttentionScoresOp>(op))
+    return decomposeAttentionScores(kernel, scores);
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   auto lhsType = cast<RankedTensorType>(op->getOperand(0).getType());
   auto rhsType = cast<RankedTensorType>(op->getOperand(1).getType());
@@ -63,6 +65,8 @@ SmallVector<Value> decomposeContraction(KernelBuilder &kernel, Operation *op) {
 }
 
 Value evaluateContraction(ElementBuilder &b, Operation *op, ArrayRef<Coordinate> at) {
+  if (auto scores = dyn_cast<AttentionScoresOp>(op))
+    return evaluateAttentionScores(b, scores, at);
   auto conv = dyn_cast<Conv2dOp>(op);
   Value product = conv ? readConv2d(b, conv, at) : b.load(b.kernel.getIntermediates(op)[0], at), bias = getBias(op);
   return bias ? Value(arith::AddFOp::create(b, product, b.read(bias, at.back()))) : product;

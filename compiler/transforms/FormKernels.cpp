@@ -19,10 +19,10 @@ namespace mlir::kiln {
 namespace {
 
 /// Rows: frequency in turns, what f32 loses of it, phase in turns (the odd columns are cosines).
-DenseElementsAttr createFrequencies(int64_t width, MLIRContext *context) {
+DenseElementsAttr createFrequencies(int64_t width, double base, MLIRContext *context) {
   SmallVector<float> values(3 * width);
   for (int64_t c = 0; c < width; ++c) {
-    double turns = std::pow(10000.0, -static_cast<double>(c - c % 2) / width) / 6.28318530717958647692;
+    double turns = std::pow(base, -static_cast<double>(c - c % 2) / width) / 6.28318530717958647692;
     values[c] = static_cast<float>(turns);
     values[width + c] = static_cast<float>(turns - values[c]);
     values[2 * width + c] = c % 2 ? 0.25f : 0.0f;
@@ -33,7 +33,8 @@ DenseElementsAttr createFrequencies(int64_t width, MLIRContext *context) {
 void addFrequencies(SinusoidalOp op) {
   OpBuilder builder(op);
   int64_t width = cast<RankedTensorType>(op.getType()).getShape().back();
-  Value table = ConstantOp::create(builder, op.getLoc(), createFrequencies(width, op.getContext()));
+  Value table = ConstantOp::create(builder, op.getLoc(),
+                                   createFrequencies(width, op.getBase().convertToDouble(), op.getContext()));
   op.replaceAllUsesWith(SinusoidOp::create(builder, op.getLoc(), op.getType(), op.getPositions(), table).getResult());
   op.erase();
 }

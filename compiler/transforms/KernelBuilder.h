@@ -145,6 +145,8 @@ Value evaluateResize(ElementBuilder &element, ResizeBilinearOp op, ArrayRef<Coor
 SmallVector<Value> decomposePool(KernelBuilder &kernel, Operation *op);
 SmallVector<Value> decomposeAttention(KernelBuilder &kernel, AttentionOp op);
 Value evaluateAttention(ElementBuilder &element, AttentionOp op, ArrayRef<Coordinate> at);
+SmallVector<Value> decomposeAttentionScores(KernelBuilder &kernel, AttentionScoresOp op);
+Value evaluateAttentionScores(ElementBuilder &element, AttentionScoresOp op, ArrayRef<Coordinate> at);
 SmallVector<Value> decomposeReduction(KernelBuilder &kernel, Operation *op);
 Value evaluateReduction(ElementBuilder &element, Operation *op, ArrayRef<Coordinate> at);
 Value evaluatePointwise(ElementBuilder &element, Operation *op, ArrayRef<Coordinate> at);

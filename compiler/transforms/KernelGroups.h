@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which ops of a block become one kernel. Every group has at most one op that reduces (its anchor):
-//   contraction    linear, matmul        + the pointwise epilogue of its result (activation, residual, scale)
+//   contraction    linear, matmul, ...   + the pointwise epilogue of its result (activation, residual, scale)
 //   attention      attention             + slices and transposes of what it reads
 //   row reduction  norms, softmaxes, ... + its epilogue, + the pointwise ops and look-ups that only it uses
 //   pointwise      pointwise ops, look-ups and movement that are left, as trees

@@ -70,12 +70,7 @@ private:
 class HeadViews {
 public:
   HeadViews(const KernelGroup &group, const RowCollapse &collapse) {
-    auto attention = dyn_cast<AttentionOp>(group.anchor);
-    if (!attention)
-      return;
-    int64_t keyHeads = attention.getNumKeyValueHeads();
-    for (auto [operand, heads] : {std::pair(attention.getQuery(), int64_t(attention.getHeads())),
-                                  std::pair(attention.getKey(), keyHeads), std::pair(attention.getValue(), keyHeads)}) {
+    for (auto [operand, heads] : findOperands(group.anchor)) {
       int64_t width = cast<RankedTensorType>(operand.getType()).getShape().back(), depth = width / heads;
       Value source = operand;
       int64_t start = 0;
@@ -98,14 +93,31 @@ public:
         split = {whole / depth, depth};
       request(source, split, collapse);
     }
-    int64_t heads = attention.getHeads(), width = cast<RankedTensorType>(attention.getType()).getShape().back();
-    request(attention.getResult(), {heads, width / heads}, collapse);
+    if (auto attention = dyn_cast<AttentionOp>(group.anchor)) {
+      int64_t heads = attention.getHeads(), width = cast<RankedTensorType>(attention.getType()).getShape().back();
+      request(attention.getResult(), {heads, width / heads}, collapse);
+    }
   }
 
   /// Null: crosses as it is.
   RankedTensorType lookup(Value value) const { return types.lookup(value); }
 
 private:
+  /// What is read by heads, and how many there are.
+  static SmallVector<std::pair<Value, int64_t>> findOperands(Operation *anchor) {
+    SmallVector<std::pair<Value, int64_t>> result;
+    auto add = [&](auto op) {
+      result.append({{op.getQuery(), int64_t(op.getHeads())}, {op.getKey(), op.getNumKeyValueHeads()}});
+    };
+    if (auto scores = dyn_cast<AttentionScoresOp>(anchor))
+      add(scores);
+    if (auto attention = dyn_cast<AttentionOp>(anchor)) {
+      add(attention);
+      result.emplace_back(attention.getValue(), attention.getNumKeyValueHeads());
+    }
+    return result;
+  }
+
   /// The value's last axis is split; two different wishes leave it whole.
   void request(Value value, ArrayRef<int64_t> split, const RowCollapse &collapse) {
     if (split.empty())

@@ -21,9 +21,32 @@ func.func @grouped(%q: tensor<7x12xf32>, %k: tensor<9x6xf32>, %v: tensor<9x4xf32
   return %0 : tensor<7x8xf32>
 }
 
+// The scores on their way, under the same rules.
+// CHECK-LABEL: @scores
+func.func @scores(%q: tensor<2x7x12xf32>, %k: tensor<2x9x6xf32>, %mask: tensor<7x9xf32>, %lengths: tensor<2xi32>) -> tensor<2x4x7x9xf32> {
+  // CHECK: kiln.attention_scores %{{.*}}, %{{.*}} mask %{{.*}} lengths %{{.*}} heads = 4 key_value_heads = 2 scale = 5.000000e-01 causal : (
+  %0 = kiln.attention_scores %q, %k mask %mask lengths %lengths heads = 4 key_value_heads = 2 scale = 0.5 causal
+    : (tensor<2x7x12xf32>, tensor<2x9x6xf32>, tensor<7x9xf32>, tensor<2xi32>) -> tensor<2x4x7x9xf32>
+  return %0 : tensor<2x4x7x9xf32>
+}
+
 // -----
-func.func @heads(%q: tensor<7x12xf32>, %k: tensor<9x9xf32>) {
-  // expected-error@+1 {{attention requires heads that are a multiple of the key and value heads: got 4 and 3}}
+func.func @scores_c2(%q: tensor<7x12xf32>, %k: tensor<9x9xf32>) {
+  // expected-error@+1 {{attention requires heads of keys as wide as those of queries [attention_c2]: got 9, expected 12}}
+  %0 = kiln.attention_scores %q, %k heads = 4 scale = 0.5 : (tensor<7x12xf32>, tensor<9x9xf32>) -> tensor<4x7x9xf32>
+  return
+}
+
+// -----
+func.func @scores_result(%q: tensor<7x12xf32>, %k: tensor<9x12xf32>) {
+  // expected-error@+1 {{attention_scores requires the result that follows from its operands: got f32[7, 9], expected f32[4, 7, 9]}}
+  %0 = kiln.attention_scores %q, %k heads = 4 scale = 0.5 : (tensor<7x12xf32>, tensor<9x12xf32>) -> tensor<7x9xf32>
+  return
+}
+
+// -----
+func.func @attention_c16(%q: tensor<7x12xf32>, %k: tensor<9x9xf32>) {
+  // expected-error@+1 {{attention requires a number of heads that is a multiple of that of keys and values [attention_c16]: got 4, expected a multiple of 3}}
   %0 = kiln.attention %q, %k, %k heads = 4 key_value_heads = 3 scale = 0.5 : (tensor<7x12xf32>, tensor<9x9xf32>, tensor<9x9xf32>) -> tensor<7x12xf32>
   return
 }
@@ -37,7 +60,7 @@ func.func @attention_c1(%q: tensor<7x12xf32>) {
 
 // -----
 func.func @attention_c2(%q: tensor<7x12xf32>, %k: tensor<7x8xf32>) {
-  // expected-error@+1 {{attention requires the key width to equal the query width [attention_c2]: got 8, expected 12}}
+  // expected-error@+1 {{attention requires heads of keys as wide as those of queries [attention_c2]: got 8, expected 12}}
   %0 = kiln.attention %q, %k, %q heads = 4 scale = 0.5 : (tensor<7x12xf32>, tensor<7x8xf32>, tensor<7x12xf32>) -> tensor<7x12xf32>
   return
 }

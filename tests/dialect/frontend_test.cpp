@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/dialect/KilnDialect.h"
-#include "gpt2.h"
+#include "gpt2/gpt2.h"
 #include "kiln/rules.h"
 #include "mlir/IR/MLIRContext.h"
 

@@ -3,13 +3,13 @@
 // print-spec NAME [-g]: imports a spec and prints the module, with -g its locations as well.
 #include <cstring>
 
-#include "bert.h"
+#include "bert/bert.h"
 #include "compiler/frontend/Import.h"
-#include "gpt2.h"
+#include "gpt2/gpt2.h"
 #include "lstm.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OperationSupport.h"
-#include "transformer.h"
+#include "transformer/transformer.h"
 #include "llvm/Support/raw_ostream.h"
 
 static kiln::Graph traceSpec(llvm::StringRef name) {

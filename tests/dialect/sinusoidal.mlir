@@ -4,6 +4,8 @@
 func.func @round_trip(%p: tensor<7xi32>) -> tensor<7x6xf32> {
   // CHECK: kiln.sinusoidal %{{.*}} : (tensor<7xi32>) -> tensor<7x6xf32>
   %0 = kiln.sinusoidal %p : (tensor<7xi32>) -> tensor<7x6xf32>
+  // CHECK: kiln.sinusoidal %{{.*}} base = 5.000000e+05 : (tensor<7xi32>) -> tensor<7x6xf32>
+  %1 = kiln.sinusoidal %p base = 500000.0 : (tensor<7xi32>) -> tensor<7x6xf32>
   return %0 : tensor<7x6xf32>
 }
 
@@ -25,5 +27,12 @@ func.func @sinusoidal_c2(%p: tensor<7xi32>) {
 func.func @result(%p: tensor<7xi32>) {
   // expected-error@+1 {{sinusoidal requires a result [positions, width]: got i32[7], f32[8, 6]}}
   %0 = kiln.sinusoidal %p : (tensor<7xi32>) -> tensor<8x6xf32>
+  return
+}
+
+// -----
+func.func @sinusoidal_c3(%p: tensor<7xi32>) {
+  // expected-error@+1 {{sinusoidal requires a base above 1 [sinusoidal_c3]: got 1.000000}}
+  %0 = kiln.sinusoidal %p base = 1.0 : (tensor<7xi32>) -> tensor<7x6xf32>
   return
 }

@@ -9,7 +9,7 @@ root=$1 found=$(compilers)
 [ -n "$found" ] || exit 77
 for compiler in $found; do
   start=$(date +%s%N)
-  "$compiler" -std=c++20 -Wall -Wextra -Werror -pedantic -fsyntax-only -I "$root/dsl/include" -I "$root/tests/models/specs" \
+  "$compiler" -std=c++20 -Wall -Wextra -Werror -pedantic -fsyntax-only -I "$root/dsl/include" -I "$root/tests/models/specs" -I "$root/examples" \
     "$root/tests/dsl/figures_test.cpp"
   end=$(date +%s%N)
   echo "$compiler: $(((end - start) / 1000000)) ms"

@@ -4,10 +4,10 @@
 // of this is in constant expressions.
 #include <gtest/gtest.h>
 
-#include "bert.h"
+#include "bert/bert.h"
 #include "char_gpt.h"
-#include "gpt2.h"
-#include "transformer.h"
+#include "gpt2/gpt2.h"
+#include "transformer/transformer.h"
 #include "vgg.h"
 
 namespace {
@@ -45,6 +45,13 @@ struct OneAttention : Model {
   }
 };
 static_assert(flops<OneAttention>({{"tokens", 5}}) == 2 * 5 * 20 * (8 + 12));
+
+struct GroupedAttention : Model {
+  constexpr auto forward(Tensor<f32, T, 16> q, Tensor<f32, 20, 8> k, Tensor<f32, 20, 12> v) const {
+    return kiln::outputs(attention<4, 2>(q, k, v), attention_weights<4, 2>(q, k));
+  }
+};
+static_assert(flops<GroupedAttention>({{"tokens", 5}}) == 2 * 5 * 20 * (16 + 24) + 2 * 5 * 20 * 16);
 
 struct OneMatmul : Model {
   constexpr auto forward(Tensor<f32, 3, T, 8> a, Tensor<f32, 8, 5> b) const { return matmul(a, b); }

@@ -6,11 +6,11 @@
 
 #include <gtest/gtest.h>
 
-#include "bert.h"
+#include "bert/bert.h"
 #include "char_gpt.h"
 #include "digest.h"
-#include "gpt2.h"
-#include "transformer.h"
+#include "gpt2/gpt2.h"
+#include "transformer/transformer.h"
 
 namespace {
 

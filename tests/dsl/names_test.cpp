@@ -3,8 +3,8 @@
 // Names of parameters: the call path, the layers' children, and one parameter for what is tied.
 #include <gtest/gtest.h>
 
-#include "bert.h"
-#include "gpt2.h"
+#include "bert/bert.h"
+#include "gpt2/gpt2.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 // of ops around them.
 #include "compiler/frontend/Import.h"
 #include "compiler/transforms/Pipeline.h"
-#include "gpt2.h"
+#include "gpt2/gpt2.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <gtest/gtest.h>
 #include <iterator>
 #include <limits>
 #include <regex>
+#include <sstream>
 #include <stdexcept>
 
 namespace kiln::testing {
@@ -46,7 +48,11 @@ double Golden::error(const std::string &name, std::span<const float> ours) const
     if (!(difference <= worst)) // NaN stays
       worst = std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
   }
-  return worst / floats(name + ".max").at(0);
+  const double error = worst / floats(name + ".max").at(0);
+  std::ostringstream text;
+  text << error;
+  ::testing::Test::RecordProperty(name, text.str());
+  return error;
 }
 
 } // namespace kiln::testing

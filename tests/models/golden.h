@@ -21,6 +21,7 @@ public:
   std::vector<std::int32_t> integers(const std::string &tensor) const { return read<std::int32_t>(tensor, "I32"); }
 
   /// max |ours[index[k]] - value[k]| / max for the output `name`, such as "T7.logits"; infinite when any value is NaN.
+  /// Recorded as a property of the running test: `--gtest_output=xml` lists it.
   double error(const std::string &name, std::span<const float> ours) const;
 
 private:

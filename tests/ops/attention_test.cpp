@@ -10,8 +10,9 @@
 namespace kiln::testing {
 namespace {
 
+auto library() { return KILN_OPS_LIBRARY(ops_attention, OPS_ATTENTION); }
 auto &session() {
-  static Session<KILN_OPS_HANDLE(ops_attention)> only(KILN_OPS_LIBRARY(ops_attention, OPS_ATTENTION));
+  static Session<KILN_OPS_HANDLE(ops_attention)> only(library());
   return only;
 }
 
@@ -124,6 +125,86 @@ TEST(Attention, OfLargeScores) {
   Array q = randomIntegers({5, 128}, -8, 9), k = randomIntegers({9, 128}, -8, 9), v = random({9, 128});
   Expected y(attention(q, k, v, 2), 1e-4);
   runAndCompare(session(), ENTRY(wide), std::int64_t{5}, std::int64_t{9}, Given(q), Given(k), Given(v), y);
+}
+
+TEST(Attention, Grouped) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array q = random({e.batch, e.rows, 48}), k = random({e.batch, e.others, 16}), v = random({e.batch, e.others, 10}),
+          one = random({e.batch, e.others, 8}), lengths = randomIntegers({e.batch}, 1, e.others + 1);
+    Expected y(attention(q, k, v, 6, {.keyHeads = 2}), tolerance),
+        z(attention(q, one, one, 6, {.lengths = &lengths, .keyHeads = 1}), tolerance);
+    runAndCompare(session(), ENTRY(grouped), e.batch, e.rows, e.others, Given(q), Given(k), Given(v), Given(one),
+                  GivenIntegers(lengths), y, z);
+  }
+}
+
+TEST(Attention, Scores) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array q = random({e.batch, e.rows, 24}), k = random({e.batch, e.others, 24}),
+          grouped = random({e.batch, e.others, 12}), mask = random({e.rows, e.others});
+    Expected a(attentionScores(q, k, 2, {.mask = &mask}), sumTolerance),
+        b(attentionScores(q, grouped, 4, {.scale = 0.7, .keyHeads = 2}), sumTolerance);
+    runAndCompare(session(), ENTRY(scores), e.batch, e.rows, e.others, Given(q), Given(k), Given(grouped), Given(mask),
+                  a, b);
+  }
+}
+
+// Keys that do not count have a weight of exactly 0.
+TEST(Attention, Weights) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array q = random({e.batch, e.rows, 24}), k = random({e.batch, e.others, 24}),
+          longer = random({e.batch, e.rows + 5, 12}), mask = random({e.batch, e.rows, e.others}),
+          lengths = randomIntegers({e.batch}, 1, e.others + 1);
+    for (std::size_t i = 0; i < mask.values.size(); ++i)
+      if (i % 3 == 1 && static_cast<std::int64_t>(i) % e.others != 0)
+        mask.values[i] = -std::numeric_limits<double>::infinity();
+    Expected a(softmax(attentionScores(q, k, 1, {.mask = &mask}), -1), tolerance),
+        b(softmax(attentionScores(q, k, 3, {.lengths = &lengths}), -1), tolerance),
+        c(softmax(attentionScores(q, longer, 4, {.causal = true, .keyHeads = 2}), -1), tolerance);
+    runAndCompare(session(), ENTRY(weights), e.batch, e.rows, e.others, Given(q), Given(k), Given(longer), Given(mask),
+                  GivenIntegers(lengths), a, b, c);
+    const Array exact = attentionScores(q, k, 3, {.lengths = &lengths});
+    for (std::size_t i = 0; i < exact.values.size(); ++i)
+      if (std::isinf(exact.values[i])) {
+        EXPECT_EQ(b.values()[i], 0);
+      }
+  }
+}
+
+TEST(Attention, WithItsWeights) {
+  const Array qkv = weightOf(library().weights, "qkv");
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array x = random({e.batch, e.rows, 24}), projected = linear(x, qkv), q = slice(projected, -1, 0, 24),
+          k = slice(projected, -1, 24, 24), v = slice(projected, -1, 48, 24);
+    Expected y(attention(q, k, v, 3), tolerance), weights(softmax(attentionScores(q, k, 3), -1), tolerance);
+    runAndCompare(session(), ENTRY(seen), e.batch, e.rows, Given(x), y, weights);
+  }
+}
+
+/// Each pair of a head turned by the angle of its row.
+Array rotary(const Array &x, int heads, double base) {
+  const std::int64_t depth = x.shape.back() / heads;
+  return generate(x.shape, [&](const Index &index) {
+    const std::int64_t channel = index[2] % depth, pair = channel % (depth / 2);
+    const double angle =
+        static_cast<double>(index[1]) * std::pow(base, -2.0 * static_cast<double>(pair) / static_cast<double>(depth));
+    Index other = index;
+    other[2] += channel < depth / 2 ? depth / 2 : -depth / 2;
+    return x.at(index) * std::cos(angle) + (channel < depth / 2 ? -1 : 1) * x.at(other) * std::sin(angle);
+  });
+}
+
+TEST(Attention, Rotary) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array x = random({e.batch, e.rows, 24});
+    Expected three(rotary(x, 3, 500000), 4e-6, 1), one(rotary(x, 1, 10000), 4e-6, 1);
+    runAndCompare(session(), ENTRY(rotary), e.batch, e.rows, Given(x), three, one);
+  }
 }
 
 TEST(Attention, ByHand) {

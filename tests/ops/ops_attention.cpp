@@ -39,6 +39,33 @@ struct Attention : kiln::Model {
                       kiln::Tensor<kiln::f32, S, 128> v) const {
     return kiln::attention<2>(q, k, v);
   }
+  /// Two heads of keys and values for six of queries, and one for all.
+  constexpr auto grouped(Rows<T, 48> q, Rows<S, 16> k, Rows<S, 10> v, Rows<S, 8> one,
+                         kiln::Tensor<kiln::i32, B> lengths) const {
+    return kiln::outputs(kiln::attention<6, 2>(q, k, v), kiln::attention<6, 1>(q, one, one, kiln::lengths(lengths)));
+  }
+  constexpr auto scores(Rows<T, 24> q, Rows<S, 24> k, Rows<S, 12> grouped, kiln::Tensor<kiln::f32, T, S> mask) const {
+    return kiln::outputs(kiln::attention_scores<2>(q, k, kiln::mask(mask)),
+                         kiln::attention_scores<4, 2>(q, grouped, kiln::scale(0.7)));
+  }
+  constexpr auto weights(Rows<T, 24> q, Rows<S, 24> k, Rows<T + kiln::Dim(5), 12> longer,
+                         kiln::Tensor<kiln::f32, B, T, S> mask, kiln::Tensor<kiln::i32, B> lengths) const {
+    return kiln::outputs(kiln::attention_weights<1>(q, k, kiln::mask(mask)),
+                         kiln::attention_weights<3>(q, k, kiln::lengths(lengths)),
+                         kiln::attention_weights<4, 2>(q, longer, kiln::causal));
+  }
+  /// The weights beside the result, of projections.
+  constexpr auto seen(Rows<T, 24> x) const {
+    auto projected = kiln::linear(x, kiln::parameter<kiln::f32, 72, 24>(x, "qkv"));
+    auto q = kiln::slice<-1, 0, 24>(projected), k = kiln::slice<-1, 24, 24>(projected),
+         v = kiln::slice<-1, 48, 24>(projected);
+    return kiln::outputs(kiln::attention<3>(q, k, v), kiln::attention_weights<3>(q, k));
+  }
+  constexpr auto rotary(Rows<T, 24> x) const {
+    auto at = kiln::positions<1>(x);
+    return kiln::outputs(kiln::rotary<3>(x, kiln::sinusoidal<8>(at, 500000.0)),
+                         kiln::rotary<1>(x, kiln::sinusoidal<24>(at)));
+  }
   /// matmul, softmax, matmul: the compiler may recognise it.
   constexpr auto by_hand(Rows<T, 12> q, Rows<S, 12> k, Rows<S, 12> v) const {
     auto scores = kiln::matmul(q, kiln::transpose<0, 2, 1>(k)) * 0.3;
@@ -50,7 +77,10 @@ struct Attention : kiln::Model {
                       kiln::entry("causal", &Attention::causal),     kiln::entry("masks", &Attention::masks),
                       kiln::entry("padded", &Attention::padded),     kiln::entry("scaled", &Attention::scaled),
                       kiln::entry("together", &Attention::together), kiln::entry("ranks", &Attention::ranks),
-                      kiln::entry("wide", &Attention::wide),         kiln::entry("by_hand", &Attention::by_hand)};
+                      kiln::entry("wide", &Attention::wide),         kiln::entry("grouped", &Attention::grouped),
+                      kiln::entry("scores", &Attention::scores),     kiln::entry("weights", &Attention::weights),
+                      kiln::entry("seen", &Attention::seen),         kiln::entry("rotary", &Attention::rotary),
+                      kiln::entry("by_hand", &Attention::by_hand)};
   }
 };
 

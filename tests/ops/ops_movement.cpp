@@ -45,7 +45,7 @@ struct Movement : kiln::Model {
   }
   constexpr auto sinusoidal(kiln::Tensor<kiln::f32, T, 14> x) const {
     auto encoding = kiln::sinusoidal<14>(kiln::positions<0>(x));
-    return kiln::outputs(encoding, x + encoding);
+    return kiln::outputs(encoding, x + encoding, kiln::sinusoidal<14>(kiln::positions<0>(x), 500.0));
   }
 
   static constexpr auto entries() {

@@ -227,10 +227,10 @@ Array gather(const Array &table, const Array &indices, int axis) {
   });
 }
 
-Array sinusoidal(std::int64_t rows, std::int64_t width) {
+Array sinusoidal(std::int64_t rows, std::int64_t width, double base) {
   return generate({rows, width}, [&](const Index &i) {
     const double angle =
-        static_cast<double>(i[0]) / std::pow(10000.0, static_cast<double>(i[1] / 2 * 2) / static_cast<double>(width));
+        static_cast<double>(i[0]) / std::pow(base, static_cast<double>(i[1] / 2 * 2) / static_cast<double>(width));
     return i[1] % 2 ? std::cos(angle) : std::sin(angle);
   });
 }
@@ -364,38 +364,47 @@ Array resizeBilinear(const Array &x, Sides extents) {
   });
 }
 
+Array attentionScores(const Array &q, const Array &k, int heads, const AttentionOptions &options) {
+  const std::size_t rank = q.shape.size();
+  const std::int64_t queries = q.shape[rank - 2], keys = k.shape[rank - 2], width = q.shape.back() / heads;
+  const std::int64_t shared = heads / (options.keyHeads ? options.keyHeads : heads);
+  const double scale = options.scale ? options.scale : 1 / std::sqrt(static_cast<double>(width));
+  Shape shape(q.shape.begin(), q.shape.end() - 2);
+  shape.insert(shape.end(), {heads, queries, keys});
+  return generate(shape, [&](const Index &index) {
+    const std::int64_t head = index[rank - 2], query = index[rank - 1], key = index[rank];
+    const Index batch(index.begin(), index.begin() + static_cast<std::ptrdiff_t>(rank) - 2);
+    auto at = [&](std::int64_t row, std::int64_t column) {
+      Index result = batch;
+      result.insert(result.end(), {row, column});
+      return result;
+    };
+    if ((options.causal && key > query + keys - queries) ||
+        (options.lengths && static_cast<double>(key) >= options.lengths->at(batch)))
+      return -std::numeric_limits<double>::infinity();
+    double score = 0;
+    for (std::int64_t d = 0; d < width; ++d)
+      score += q.at(at(query, head * width + d)) * k.at(at(key, head / shared * width + d));
+    return score * scale + (options.mask ? broadcastAt(*options.mask, at(query, key)) : 0);
+  });
+}
+
 Array attention(const Array &q, const Array &k, const Array &v, int heads, const AttentionOptions &options) {
   const std::size_t rank = q.shape.size();
-  const std::int64_t queries = q.shape[rank - 2], keys = k.shape[rank - 2];
-  const std::int64_t width = q.shape.back() / heads, valueWidth = v.shape.back() / heads;
-  const double scale = options.scale ? options.scale : 1 / std::sqrt(static_cast<double>(width));
+  const int keyHeads = options.keyHeads ? options.keyHeads : heads;
+  const std::int64_t keys = k.shape[rank - 2], width = v.shape.back() / keyHeads;
+  const Array weights = softmax(attentionScores(q, k, heads, options), -1);
   Shape shape = q.shape;
-  shape.back() = v.shape.back();
+  shape.back() = width * heads;
   return generate(shape, [&](const Index &index) {
-    const std::int64_t head = index.back() / valueWidth, query = index[rank - 2];
-    Index left = index, right = index, pair = index;
-    std::vector<double> scores;
-    for (std::int64_t key = 0; key < keys; ++key) {
-      double score = 0;
-      right[rank - 2] = pair[rank - 1] = key;
-      for (std::int64_t d = 0; d < width; ++d) {
-        left[rank - 1] = right[rank - 1] = head * width + d;
-        score += q.at(left) * k.at(right);
-      }
-      score *= scale;
-      if (options.mask)
-        score += broadcastAt(*options.mask, pair);
-      const bool isLater = options.causal && key > query + keys - queries;
-      const bool isPadding =
-          options.lengths && static_cast<double>(key) >= options.lengths->at(Index(index.begin(), index.end() - 2));
-      scores.push_back(isLater || isPadding ? -std::numeric_limits<double>::infinity() : score);
-    }
-    softmaxLine(scores);
+    const std::int64_t head = index.back() / width;
+    Index row = index, pair(index.begin(), index.end() - 2);
+    pair.insert(pair.end(), {head, index[rank - 2], 0});
+    row.back() = head / (heads / keyHeads) * width + index.back() % width;
     double total = 0;
-    right[rank - 1] = index.back();
     for (std::int64_t key = 0; key < keys; ++key) {
-      right[rank - 2] = key;
-      total += scores[key] * v.at(right);
+      pair.back() = row[rank - 2] = key;
+      total += weights.at(pair) * v.at(row);
     }
     return total;
   });

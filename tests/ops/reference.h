@@ -61,7 +61,7 @@ Array transpose(const Array &x, const std::vector<int> &permutation);
 Array concat(const std::vector<Array> &parts, int axis);
 Array slice(const Array &x, int axis, std::int64_t start, std::int64_t extent);
 Array gather(const Array &table, const Array &indices, int axis);
-Array sinusoidal(std::int64_t rows, std::int64_t width);
+Array sinusoidal(std::int64_t rows, std::int64_t width, double base = 10000);
 
 /// a [..., M, K] b [..., K, N], leading extents broadcast.
 Array matmul(const Array &a, const Array &b);
@@ -86,7 +86,10 @@ struct AttentionOptions {
   bool causal = false;
   const Array *mask = nullptr;    // broadcasts to [..., queries, keys]
   const Array *lengths = nullptr; // [...]
+  int keyHeads = 0;               // 0: as many as heads
 };
+/// Scores of every head before the softmax, [..., heads, queries, keys]: -infinity where a key does not count.
+Array attentionScores(const Array &q, const Array &k, int heads, const AttentionOptions &options = {});
 Array attention(const Array &q, const Array &k, const Array &v, int heads, const AttentionOptions &options = {});
 
 } // namespace kiln::testing

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs Kiln to a folder of its own, then uses only what is there: a project with find_package(Kiln), the char_gpt
-# example alone, and the installed command: install_consumer.sh BUILD SOURCE
+# Installs Kiln to a folder of its own, then uses only what is there: a project with find_package(Kiln), the examples
+# alone, and the installed command: install_consumer.sh BUILD SOURCE
 set -eu
 build=$1 source=$2
 work=$(mktemp -d)
@@ -48,10 +48,15 @@ if cmake --build "$work/tuned" >"$work/log"; then
 fi
 grep -F "every kernel requires a measured schedule in the tuning file \"$work/pair.tuning\", and 1 has none:" "$work/log"
 
-step "an example alone"
-cmake -G Ninja -S "$source/examples/char_gpt" -B "$work/example" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
-cmake --build "$work/example" >"$work/log" || { cat "$work/log"; exit 1; }
-test -x "$work/example/char_gpt_demo"
+step "the examples alone"
+for example in "$source"/examples/*/CMakeLists.txt; do
+  name=$(basename "$(dirname "$example")")
+  cmake -G Ninja -S "$(dirname "$example")" -B "$work/$name" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
+done
+for name in attention_layers char_gpt; do
+  cmake --build "$work/$name" >"$work/log" || { cat "$work/log"; exit 1; }
+  test -x "$work/$name/${name}_demo"
+done
 
 step "kiln compile"
 "$prefix/bin/kiln" compile "$source/tests/package/pair.cpp" -o "$work/out/new" --target x86-64-v2

@@ -2,14 +2,14 @@
 //
 // The plans of whole models: at most 1.1 times the lower bound, every tensor placed, and no call writes what somebody
 // still reads.
-#include "bert.h"
+#include "bert/bert.h"
 #include "char_gpt.h"
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/frontend/Import.h"
 #include "compiler/transforms/Pipeline.h"
 #include "compiler/transforms/PlanMemory.h"
-#include "gpt2.h"
-#include "transformer.h"
+#include "gpt2/gpt2.h"
+#include "transformer/transformer.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include <gtest/gtest.h>

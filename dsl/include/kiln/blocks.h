@@ -50,6 +50,19 @@ public:
     return out_proj(attention<Heads>(q, k, v, options, site), site);
   }
 
+  /// What each head takes of each key, [..., Heads, Tq, Tk], with the arguments of a call.
+  template <class Mask = None, class Lengths = None>
+  constexpr auto weights(const tensor auto &x, const AttentionOptions<Mask, Lengths> &options = {},
+                         Site site = Site::here()) const {
+    return weights(x, x, options, site);
+  }
+  template <class Mask = None, class Lengths = None>
+  constexpr auto weights(const tensor auto &x, const tensor auto &memory,
+                         const AttentionOptions<Mask, Lengths> &options = {}, Site site = Site::here()) const {
+    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    return attention_weights<Heads>(q_proj(x, site), k_proj(memory, site), options, site);
+  }
+
 private:
   Linear<Width, Width, Bias> q_proj{"q_proj"}, k_proj{"k_proj"}, v_proj{"v_proj"}, out_proj{"out_proj"};
 };

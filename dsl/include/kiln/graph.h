@@ -24,7 +24,7 @@ enum class Op : std::uint8_t {
   constant,   // no operand; Attributes::values, row major
   embedding,  // indices, table
   positions,  // one operand giving the extent: [..., T, (E)] -> i32 [T]; Attributes::axis = the axis counted
-  sinusoidal, // positions i32 [T] -> f32 [T, D] (Vaswani 2017, section 3.5)
+  sinusoidal, // positions i32 [T] -> f32 [T, D]; Attributes::base (Vaswani 2017, section 3.5)
   linear,     // x, weight, optional bias; Attributes::weight_order
   matmul,     // a [..., M, K], b [..., K, N]
   add, sub, mul, div, maximum, // two operands, broadcast as NumPy does
@@ -35,7 +35,8 @@ enum class Op : std::uint8_t {
   layer_norm, // x, weight, bias; over the last axis; Attributes::epsilon
   rms_norm,   // x, weight; over the last axis; Attributes::epsilon
   conv2d,     // x [..., H, W, C], weight [O, C / groups, kh, kw], optional bias; Attributes::window, groups
-  attention,  // q [..., Tq, H*D], k [..., Tk, H*D], v [..., Tk, H*E], then mask if has_mask, then lengths if has_lengths
+  attention,  // q [..., Tq, H*D], k [..., Tk, G*D], v [..., Tk, G*E], then mask if has_mask, then lengths if has_lengths
+  attention_scores, // the same without v -> [..., H, Tq, Tk]
   reshape,
   expand,     // broadcast to the result's shape
   transpose,  // Attributes::permutation
@@ -80,11 +81,13 @@ struct Attributes {
   int index = -1;
   int axis = -1; // always normalised to [0, rank)
   std::int64_t start = 0;
-  int heads = 0;
-  int states = 0;       // of a scan: how many operands, arguments and results of the body are its states
-  bool reverse = false; // a scan begins with the last step
+  int states = 0;          // of a scan: how many operands, arguments and results of the body are its states
+  bool reverse = false;    // a scan begins with the last step
+  int heads = 0;           // H
+  int key_value_heads = 0; // G, which divides H
   double scale = 0;
   double epsilon = 0;
+  double base = 0;
   bool causal = false;      // query i sees keys 0 .. i + (Tk - Tq)
   bool has_mask = false;    // f32, added to the scaled scores, broadcastable to [..., Tq, Tk]
   bool has_lengths = false; // i32 [...]: keys at or beyond the length do not count

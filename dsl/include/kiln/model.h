@@ -233,9 +233,11 @@ private:
       const std::vector<Dim> &weight = graph.nodes[node.operands[1]].shape;
       return 2 * elements(node.shape) * elements({weight.begin() + 1, weight.end()});
     }
-    if (node.op != Op::linear && node.op != Op::matmul && node.op != Op::attention)
+    if (node.op != Op::linear && node.op != Op::matmul && node.op != Op::attention && node.op != Op::attention_scores)
       return 0;
     const std::vector<Dim> &x = graph.nodes[node.operands[0]].shape;
+    if (node.op == Op::attention_scores)
+      return 2 * elements(node.shape) * value(x.back()) / node.attributes.heads;
     if (node.op != Op::attention)
       return 2 * elements(node.shape) * value(x.back());
     // Scores: queries * keys * query width; the sum of values: queries * keys * value width.

@@ -3,6 +3,7 @@
 // Every operation of dsl/SPEC.md, as free functions on tensors.
 #pragma once
 
+#include "kiln/attention.h"
 #include "kiln/contraction.h"
 #include "kiln/elementwise.h"
 #include "kiln/image.h"

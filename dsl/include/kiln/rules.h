@@ -29,6 +29,7 @@ inline constexpr const char *embedding_c3 = "embedding requires a row for every 
 inline constexpr const char *positions_c1 = "positions requires an axis within the rank [positions_c1]";
 inline constexpr const char *sinusoidal_c1 = "sinusoidal requires i32 positions of rank 1 [sinusoidal_c1]";
 inline constexpr const char *sinusoidal_c2 = "sinusoidal requires an even width [sinusoidal_c2]";
+inline constexpr const char *sinusoidal_c3 = "sinusoidal requires a base above 1 [sinusoidal_c3]";
 
 // Contractions.
 inline constexpr const char *linear_c1 = "linear requires the input width to equal the weight's [linear_c1]";
@@ -43,7 +44,8 @@ inline constexpr const char *matmul_c3 = "matmul requires leading extents that a
 inline constexpr const char *matmul_c4 = "matmul requires operands of one floating-point type [matmul_c4]";
 inline constexpr const char *attention_c1 =
     "attention requires the query width to be a multiple of the heads [attention_c1]";
-inline constexpr const char *attention_c2 = "attention requires the key width to equal the query width [attention_c2]";
+inline constexpr const char *attention_c2 =
+    "attention requires heads of keys as wide as those of queries [attention_c2]";
 inline constexpr const char *attention_c3 =
     "attention requires the value width to be a multiple of the heads [attention_c3]";
 inline constexpr const char *attention_c4 = "attention requires as many values as keys [attention_c4]";
@@ -75,6 +77,10 @@ inline constexpr const char *window_c1 =
 inline constexpr const char *window_c2 = "a window requires a padded image that holds it [window_c2]";
 inline constexpr const char *window_c3 =
     "a window requires an image extent that is fixed or a multiple of its stride [window_c3]";
+inline constexpr const char *attention_c16 =
+    "attention requires a number of heads that is a multiple of that of keys and values [attention_c16]";
+inline constexpr const char *rotary_c1 = "rotary requires heads of an even width [rotary_c1]";
+inline constexpr const char *rotary_c2 = "rotary requires angles of shape [positions, width of a head] [rotary_c2]";
 
 // Elementwise.
 inline constexpr const char *broadcast_c1 =

@@ -57,14 +57,19 @@ template <int Axis = -1, tensor X> constexpr auto positions(const X &x, Site sit
 }
 
 /// Sines and cosines of i32 positions [T] (Vaswani et al. 2017, section 3.5): f32 [T, Width].
-template <std::int64_t Width, tensor P> constexpr auto sinusoidal(const P &positions, Site site = Site::here()) {
+template <std::int64_t Width, tensor P>
+constexpr auto sinusoidal(const P &positions, double base = 10000, Site site = Site::here()) {
   positions.tracer->at(site);
   if constexpr (P::element != i32 || P::rank != 1)
     positions.tracer->fail(rules::sinusoidal_c1, detail::typed(positions).data());
   if constexpr (Width % 2 != 0)
     positions.tracer->fail(rules::sinusoidal_c2, Width);
+  if (!(base > 1))
+    positions.tracer->fail(rules::sinusoidal_c3, base);
+  Attributes attributes;
+  attributes.base = base;
   return detail::emit<TensorOf<f32, detail::appended(P::shape, Width)>>(positions.tracer, Op::sinusoidal,
-                                                                        {positions.node});
+                                                                        {positions.node}, std::move(attributes));
 }
 
 } // namespace kiln

@@ -28,6 +28,22 @@ struct Transformer : kiln::Model {
   }
 };
 
+/// The same weights as two entries, to translate with: the source once, then the target token by token.
+template <std::int64_t Layers, std::int64_t Width, int Heads, std::int64_t Hidden, std::int64_t Vocabulary>
+struct Translator : Transformer<Layers, Width, Heads, Hidden, Vocabulary> {
+  using Memory = kiln::Tensor<kiln::f32, source_256, Width>;
+
+  constexpr auto encode(kiln::Tensor<kiln::i32, source_256> source) const { return this->encoder(this->embed(source)); }
+  constexpr auto decode(Memory memory, kiln::Tensor<kiln::i32, target_256> target) const {
+    return kiln::logits(this->decoder(this->embed(target), memory), this->embedding);
+  }
+  static constexpr auto entries() {
+    return std::tuple{kiln::entry("encode", &Translator::encode, {"source"}, {"memory"}),
+                      kiln::entry("decode", &Translator::decode, {"memory", "target"}, {"logits"})};
+  }
+};
+
 using TransformerBase = Transformer<6, 512, 8, 2048, 37000>;
+using TransformerLarge = Transformer<6, 1024, 16, 4096, 37000>;
 
 } // namespace specs

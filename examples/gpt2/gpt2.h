@@ -45,14 +45,16 @@ template <std::int64_t Width, int Heads> struct Gpt2Block {
   }
 };
 
-template <std::int64_t Layers, std::int64_t Width, int Heads> struct Gpt2 : kiln::Model {
+template <std::int64_t Layers, std::int64_t Width, int Heads, kiln::Dim Tokens = tokens_1024,
+          std::int64_t Vocabulary = 50257>
+struct Gpt2 : kiln::Model {
   static constexpr kiln::Names inputs{"tokens"}, outputs{"logits"};
-  kiln::Embedding<50257, Width> wte{"wte"};
-  kiln::Embedding<1024, Width> wpe{"wpe"};
+  kiln::Embedding<Vocabulary, Width> wte{"wte"};
+  kiln::Embedding<Tokens.max(), Width> wpe{"wpe"};
   kiln::Stack<Layers, Gpt2Block<Width, Heads>> h{"h"};
   kiln::LayerNorm<Width> ln_f{"ln_f"};
 
-  constexpr auto forward(kiln::Tensor<kiln::i32, tokens_1024> tokens) const {
+  constexpr auto forward(kiln::Tensor<kiln::i32, Tokens> tokens) const {
     auto x = wte(tokens) + wpe(kiln::positions(tokens));
     return kiln::logits(ln_f(h(x)), wte);
   }

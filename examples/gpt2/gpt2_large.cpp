@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "specs/vit.h"
+#include "gpt2.h"
 #include <kiln/generator.h>
 
-KILN_MODEL(vit_base, specs::VitBase)
+KILN_MODEL(gpt2_large, specs::Gpt2Large)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "specs/transformer.h"
+#include "transformer.h"
 #include <kiln/generator.h>
 
 KILN_MODEL(transformer_base, specs::TransformerBase)

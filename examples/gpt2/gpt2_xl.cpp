@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "specs/bert.h"
+#include "gpt2.h"
 #include <kiln/generator.h>
 
-KILN_MODEL(bert_base, specs::BertBase)
+KILN_MODEL(gpt2_xl, specs::Gpt2Xl)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "specs/gpt2.h"
+#include "bert.h"
 #include <kiln/generator.h>
 
-KILN_MODEL(gpt2_small, specs::Gpt2Small)
+KILN_MODEL(bert_large, specs::BertLarge)

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention: its options, the result, the scores and weights on the way to it, and rotary positions.
+#pragma once
+
+#include "kiln/contraction.h"
+#include "kiln/movement.h"
+#include "kiln/rows.h"
+#include "kiln/sources.h"
+
+namespace kiln {
+
+/// What attention looks at: `kiln::causal | kiln::lengths(n)`. Absent tensors have the type None.
+struct None {};
+template <class Mask = None, class Lengths = None> struct AttentionOptions {
+  static constexpr bool has_mask = !std::is_same_v<Mask, None>;
+  static constexpr bool has_lengths = !std::is_same_v<Lengths, None>;
+  bool causal = false;
+  double scale = 0; // 0: 1 / sqrt(query width / heads)
+  bool scaled = false;
+  Mask mask{};
+  Lengths lengths{};
+};
+
+/// Query i sees keys 0 .. i + (keys - queries).
+inline constexpr AttentionOptions<> causal{true};
+/// Multiplies the scores before the mask is added.
+constexpr AttentionOptions<> scale(double factor) { return {false, factor, true}; }
+/// Added to the scaled scores; broadcasts to [..., queries, keys].
+template <tensor M> constexpr AttentionOptions<M> mask(const M &mask) { return {false, 0, false, mask}; }
+/// i32 [...]: keys at or beyond the length do not count.
+template <tensor L> constexpr AttentionOptions<None, L> lengths(const L &lengths) {
+  return {false, 0, false, None(), lengths};
+}
+
+template <class M1, class L1, class M2, class L2>
+constexpr auto operator|(const AttentionOptions<M1, L1> &a, const AttentionOptions<M2, L2> &b) {
+  using A = AttentionOptions<M1, L1>;
+  using B = AttentionOptions<M2, L2>;
+  static_assert(!(A::has_mask && B::has_mask), "kiln: attention requires at most one mask [attention_c13]");
+  static_assert(!(A::has_lengths && B::has_lengths),
+                "kiln: attention requires at most one tensor of lengths [attention_c14]");
+  auto either = [](auto x, auto y) {
+    if constexpr (std::is_same_v<decltype(x), None>)
+      return y;
+    else
+      return x;
+  };
+  auto mask = either(a.mask, b.mask);
+  auto lengths = either(a.lengths, b.lengths);
+  return AttentionOptions<decltype(mask), decltype(lengths)>{a.causal || b.causal, b.scaled ? b.scale : a.scale,
+                                                             a.scaled || b.scaled, mask, lengths};
+}
+
+namespace detail {
+
+/// The rules of queries, keys and options, and what they become: [..., Tq, H*D] and [..., Tk, G*D] with H a multiple of
+/// G.
+template <int Heads, int KeyHeads> struct AttentionRules {
+  static_assert(Heads >= 1 && KeyHeads >= 1, "kiln: attention requires at least one head [attention_c15]");
+
+  template <tensor Q, tensor K, class Mask, class Lengths>
+  static constexpr Attributes check(const Q &q, const K &, const AttentionOptions<Mask, Lengths> &options,
+                                    std::vector<int> &operands) {
+    Tracer *tracer = q.tracer;
+    constexpr Dim width = last(Q::shape), queries = last(Q::shape, 2), keys = last(K::shape, 2);
+    constexpr auto batch = leading<2>(Q::shape);
+    if (Heads % KeyHeads != 0)
+      tracer->fail(rules::attention_c16, Heads, multiple(KeyHeads).data());
+    else if (!width.fixed() || width.offset % Heads != 0)
+      tracer->fail(rules::attention_c1, width, multiple(Heads).data());
+    else if (constexpr Dim wanted = width.offset / Heads * KeyHeads; last(K::shape) != wanted)
+      tracer->fail(rules::attention_c2, last(K::shape), wanted);
+    if (options.causal && !at_least(keys, queries))
+      tracer->fail(rules::attention_c10, keys, queries);
+    if (options.scaled && !(options.scale > 0))
+      tracer->fail(rules::attention_c11, options.scale);
+
+    Attributes attributes;
+    attributes.heads = Heads;
+    attributes.key_value_heads = KeyHeads;
+    attributes.causal = options.causal;
+    attributes.scale =
+        options.scaled ? options.scale : 1 / square_root(static_cast<double>(width.min()) / static_cast<double>(Heads));
+    if constexpr (!std::is_same_v<Mask, None>) {
+      constexpr auto scores = appended(appended(batch, queries), keys);
+      if constexpr (!broadcasts_to(Mask::shape, scores))
+        tracer->fail(rules::attention_c7, Mask::shape, scores);
+      if constexpr (Mask::element != Q::element)
+        tracer->fail(rules::attention_c8, Mask::element, Q::element);
+      operands.push_back(options.mask.node);
+      attributes.has_mask = true;
+    }
+    if constexpr (!std::is_same_v<Lengths, None>) {
+      if constexpr (Lengths::element != i32 || !same_shape(Lengths::shape, batch))
+        tracer->fail(rules::attention_c9, typed(options.lengths).data(), Text().put(i32).put(batch).data());
+      operands.push_back(options.lengths.node);
+      attributes.has_lengths = true;
+    }
+    return attributes;
+  }
+
+  static constexpr Text multiple(int of) { return Text().put("a multiple of ").put(of); }
+
+  /// One rank, one batch and one type for all.
+  template <tensor Q, tensor... Others> static constexpr void check_types(const Q &q, const Others &...others) {
+    constexpr auto batch = leading<2>(Q::shape);
+    if constexpr (Q::rank < 2 || ((Others::rank < 2) || ...))
+      q.tracer->fail(rules::attention_c6, typed(q, others...).data());
+    if constexpr ((!same_shape(leading<2>(Others::shape), batch) || ...))
+      q.tracer->fail(rules::attention_c5, typed(q, others...).data());
+    if constexpr (!floating(Q::element) || ((Others::element != Q::element) || ...))
+      q.tracer->fail(rules::attention_c12, typed(q, others...).data());
+  }
+};
+
+} // namespace detail
+
+/// softmax(scale q k^T + mask) v for each of `Heads` equal parts of the widths: q [..., Tq, H*D], k [..., Tk, G*D],
+/// v [..., Tk, G*E] -> [..., Tq, H*E]. With fewer heads of keys and values, G, each serves H / G of the queries
+/// (Ainslie et al. 2023).
+template <int Heads, int KeyHeads = Heads, tensor Q, tensor K, tensor V, class Mask = None, class Lengths = None>
+constexpr auto attention(const Q &q, const K &k, const V &v, const AttentionOptions<Mask, Lengths> &options = {},
+                         Site site = Site::here()) {
+  using Rules = detail::AttentionRules<Heads, KeyHeads>;
+  Tracer *tracer = q.tracer;
+  tracer->at(site);
+  Rules::check_types(q, k, v);
+  std::vector<int> operands{q.node, k.node, v.node};
+  Attributes attributes = Rules::check(q, k, options, operands);
+  constexpr Dim values = detail::last(V::shape);
+  if (!values.fixed() || values.offset % KeyHeads != 0)
+    tracer->fail(rules::attention_c3, values, Rules::multiple(KeyHeads).data());
+  if constexpr (detail::last(V::shape, 2) != detail::last(K::shape, 2))
+    tracer->fail(rules::attention_c4, detail::last(V::shape, 2), detail::last(K::shape, 2));
+  constexpr Dim width = values.fixed() ? Dim(values.offset / KeyHeads * Heads) : values;
+  using Result = TensorOf<Q::element, detail::with_last(Q::shape, width)>;
+  return detail::emit<Result>(tracer, Op::attention, std::move(operands), std::move(attributes));
+}
+
+/// scale q k^T + mask for each head: q [..., Tq, H*D], k [..., Tk, G*D] -> [..., H, Tq, Tk].
+template <int Heads, int KeyHeads = Heads, tensor Q, tensor K, class Mask = None, class Lengths = None>
+constexpr auto attention_scores(const Q &q, const K &k, const AttentionOptions<Mask, Lengths> &options = {},
+                                Site site = Site::here()) {
+  using detail::appended, detail::last, detail::leading;
+  using Rules = detail::AttentionRules<Heads, KeyHeads>;
+  q.tracer->at(site);
+  Rules::check_types(q, k);
+  std::vector<int> operands{q.node, k.node};
+  Attributes attributes = Rules::check(q, k, options, operands);
+  constexpr auto shape =
+      appended(appended(appended(leading<2>(Q::shape), Dim(Heads)), last(Q::shape, 2)), last(K::shape, 2));
+  return detail::emit<TensorOf<Q::element, shape>>(q.tracer, Op::attention_scores, std::move(operands),
+                                                   std::move(attributes));
+}
+
+/// What each query takes of each key, the rows of which add up to 1: [..., H, Tq, Tk].
+template <int Heads, int KeyHeads = Heads, tensor Q, tensor K, class Mask = None, class Lengths = None>
+constexpr auto attention_weights(const Q &q, const K &k, const AttentionOptions<Mask, Lengths> &options = {},
+                                 Site site = Site::here()) {
+  return softmax(attention_scores<Heads, KeyHeads>(q, k, options, site), site);
+}
+
+namespace detail {
+
+/// [..., T, Heads * D] as [..., T, Heads, 2, D / 2].
+template <int Heads, std::size_t R> constexpr auto split_heads(const Shape<R> &shape) {
+  std::int64_t depth = last(shape).offset / Heads;
+  return appended(appended(with_last(shape, Heads), 2), depth / 2);
+}
+
+} // namespace detail
+
+/// Turns each pair (x[i], x[i + D/2]) of each head by the angle of its position (Su et al. 2021, in the pairing of
+/// Llama's checkpoints): x [..., T, Heads * D], angles = sinusoidal<D>(positions, base) [T, D].
+template <int Heads, tensor X, tensor A> constexpr auto rotary(const X &x, const A &angles, Site site = Site::here()) {
+  x.tracer->at(site);
+  constexpr Dim width = detail::last(X::shape);
+  constexpr std::int64_t depth = width.fixed() ? width.offset / Heads : 0;
+  if (X::rank < 2 || depth == 0 || width.offset % (2 * Heads) != 0)
+    x.tracer->fail(rules::rotary_c1, width, Text().put("a multiple of ").put(2 * Heads).data());
+  constexpr Shape<2> wanted{{detail::last(X::shape, 2), Dim(depth)}};
+  if constexpr (!detail::same_shape(A::shape, wanted) || A::element != X::element)
+    x.tracer->fail(rules::rotary_c2, A::shape, wanted);
+
+  auto view = [&]<auto Extents>(const auto &value) {
+    return detail::emit<TensorOf<X::element, Extents>>(x.tracer, Op::reshape, {value.node});
+  };
+  // sin and cos of pair i are columns 2i and 2i + 1.
+  auto turns = view.template operator()<Shape<5>{{wanted[0], Dim(1), Dim(1), Dim(depth / 2), Dim(2)}}>(angles);
+  constexpr Shape<4> each{{wanted[0], Dim(1), Dim(1), Dim(depth / 2)}};
+  auto sin = view.template operator()<each>(slice<-1, 0, 1>(turns, site));
+  auto cos = view.template operator()<each>(slice<-1, 1, 1>(turns, site));
+  auto halves = view.template operator()<detail::split_heads<Heads>(X::shape)>(x);
+  auto a = slice<-2, 0, 1>(halves, site), b = slice<-2, 1, 1>(halves, site);
+  auto turned =
+      concat<-2>(sub(mul(a, cos, site), mul(b, sin, site), site), add(mul(b, cos, site), mul(a, sin, site), site));
+  return view.template operator()<X::shape>(turned);
+}
+
+} // namespace kiln

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// BERT (Devlin et al. 2018) and RoBERTa (Liu et al. 2019) under the names of their published checkpoints: post-norm,
+// erf GELU, padding by lengths, a pooler, or a head that says which words are masked.
+#pragma once
+
+#include "kiln/dsl.h"
+
+namespace specs {
+
+inline constexpr kiln::Dim bert_batch{"batch", 1, 8}, bert_tokens{"tokens", 1, 512};
+
+struct BertShape {
+  std::int64_t vocabulary, layers, width;
+  int heads;
+  std::int64_t segments = 2;       // 1: none are given
+  std::int64_t first_position = 0; // the row of the first token's position
+  double epsilon = 1e-12;
+};
+inline constexpr BertShape bert_base{30522, 12, 768, 12}, bert_large{30522, 24, 1024, 16};
+inline constexpr BertShape roberta_base{50265, 12, 768, 12, 1, 2, 1e-5}, roberta_large{50265, 24, 1024, 16, 1, 2, 1e-5};
+
+using BertIds = kiln::Tensor<kiln::i32, bert_batch, bert_tokens>;
+using BertLengths = kiln::Tensor<kiln::i32, bert_batch>;
+
+template <BertShape S> struct BertEmbeddings : kiln::Layer<BertEmbeddings<S>> {
+  using kiln::Layer<BertEmbeddings>::Layer;
+  kiln::Embedding<S.vocabulary, S.width> word{"word_embeddings"};
+  kiln::Embedding<S.first_position + 512, S.width> position{"position_embeddings"};
+  kiln::Embedding<S.segments, S.width> token_type{"token_type_embeddings"};
+  kiln::LayerNorm<S.width> norm{"LayerNorm", S.epsilon};
+
+  constexpr auto forward(const kiln::tensor auto &tokens, const kiln::tensor auto &segments) const {
+    return norm(placed(tokens) + token_type(segments));
+  }
+  constexpr auto forward(const kiln::tensor auto &tokens) const {
+    return norm(placed(tokens) + token_type.weight(tokens));
+  }
+
+private:
+  constexpr auto placed(const kiln::tensor auto &tokens) const {
+    if constexpr (S.first_position == 0)
+      return word(tokens) + position(kiln::positions(tokens));
+    else
+      return word(tokens) + position(kiln::positions(tokens) + S.first_position);
+  }
+};
+
+template <BertShape S> struct BertLayer {
+  kiln::Linear<S.width, S.width> query{"attention.self.query"}, key{"attention.self.key"},
+      value{"attention.self.value"};
+  kiln::Linear<S.width, S.width> attended{"attention.output.dense"};
+  kiln::LayerNorm<S.width> attended_norm{"attention.output.LayerNorm", S.epsilon};
+  kiln::Linear<S.width, 4 * S.width> intermediate{"intermediate.dense"};
+  kiln::Linear<4 * S.width, S.width> output{"output.dense"};
+  kiln::LayerNorm<S.width> output_norm{"output.LayerNorm", S.epsilon};
+
+  constexpr auto forward(const kiln::tensor auto &x, const kiln::tensor auto &lengths) const {
+    auto y = kiln::attention<S.heads>(query(x), key(x), value(x), kiln::lengths(lengths));
+    auto z = attended_norm(attended(y) + x);
+    return output_norm(output(kiln::gelu(intermediate(z))) + z);
+  }
+};
+
+/// What the models below share: rows of [batch, tokens, width].
+template <BertShape S> struct BertRows {
+  BertEmbeddings<S> embeddings{"embeddings"};
+  kiln::Stack<S.layers, BertLayer<S>> layer{"encoder.layer"};
+
+  constexpr auto rows(const kiln::tensor auto &lengths, const kiln::tensor auto &...tokens) const {
+    return layer(embeddings(tokens...), lengths);
+  }
+};
+
+/// The bare encoder with its pooler.
+template <BertShape S> struct Bert : kiln::Model, BertRows<S> {
+  static constexpr kiln::Names inputs{"tokens", "segments", "lengths"}, outputs{"hidden", "pooled"};
+  kiln::Linear<S.width, S.width> pooler{"pooler.dense"};
+
+  constexpr auto forward(BertIds tokens, BertIds segments, BertLengths lengths) const {
+    auto hidden = this->rows(lengths, tokens, segments);
+    auto first = kiln::reshape<bert_batch, S.width>(kiln::slice<1, 0, 1>(hidden));
+    return kiln::outputs(hidden, kiln::tanh(pooler(first)));
+  }
+};
+using BertBase = Bert<bert_base>;
+using BertLarge = Bert<bert_large>;
+
+/// The encoder below a prefix.
+template <BertShape S> struct BertEncoder : kiln::Layer<BertEncoder<S>>, BertRows<S> {
+  using kiln::Layer<BertEncoder>::Layer;
+
+  constexpr auto forward(const kiln::tensor auto &lengths, const kiln::tensor auto &...tokens) const {
+    return this->rows(lengths, tokens...);
+  }
+};
+
+/// Scores of every word for every row, by the rows of the embedding.
+template <BertShape S> struct MaskedWordHead : kiln::Layer<MaskedWordHead<S>> {
+  constexpr MaskedWordHead(const char *name, const char *dense, const char *norm)
+      : kiln::Layer<MaskedWordHead>(name), dense(dense), norm(norm, S.epsilon) {}
+  kiln::Linear<S.width, S.width> dense;
+  kiln::LayerNorm<S.width> norm;
+
+  constexpr auto forward(const kiln::tensor auto &hidden, const BertEmbeddings<S> &embeddings) const {
+    auto bias = kiln::parameter<kiln::f32, S.vocabulary>(hidden, "bias");
+    return kiln::linear(norm(kiln::gelu(dense(hidden))), embeddings.word.weight(hidden), bias);
+  }
+};
+
+template <BertShape S> struct BertForMaskedWords : kiln::Model {
+  static constexpr kiln::Names inputs{"tokens", "segments", "lengths"}, outputs{"logits"};
+  BertEncoder<S> bert{"bert"};
+  MaskedWordHead<S> head{"cls.predictions", "transform.dense", "transform.LayerNorm"};
+
+  constexpr auto forward(BertIds tokens, BertIds segments, BertLengths lengths) const {
+    return head(bert(lengths, tokens, segments), bert.embeddings);
+  }
+};
+
+template <BertShape S> struct RobertaForMaskedWords : kiln::Model {
+  static constexpr kiln::Names inputs{"tokens", "lengths"}, outputs{"logits"};
+  BertEncoder<S> roberta{"roberta"};
+  MaskedWordHead<S> head{"lm_head", "dense", "layer_norm"};
+
+  constexpr auto forward(BertIds tokens, BertLengths lengths) const {
+    return head(roberta(lengths, tokens), roberta.embeddings);
+  }
+};
+
+} // namespace specs

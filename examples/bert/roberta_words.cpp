@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// RoBERTa with its masked-word head, small enough to run at once.
+#include "bert.h"
+#include <kiln/generator.h>
+
+static_assert(kiln::parameters<specs::RobertaForMaskedWords<specs::roberta_base>>() == 124'697'433);
+static_assert(kiln::parameters<specs::RobertaForMaskedWords<specs::roberta_large>>() == 355'412'057);
+
+using Small = specs::RobertaForMaskedWords<specs::BertShape{601, 3, 96, 4, 1, 2, 1e-5}>;
+KILN_MODEL(roberta_words, Small)

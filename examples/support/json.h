@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// As much of JSON as weight files have: objects, arrays, strings without escapes beyond \" and \\, numbers, literals.
+#pragma once
+
+#include <cctype>
+#include <cstdlib>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace support {
+
+struct Json {
+  std::string text; // of a string, number or literal
+  std::vector<Json> items;
+  std::map<std::string, Json> members;
+
+  /// The member, or an error that names it.
+  const Json &at(const std::string &name) const {
+    auto found = members.find(name);
+    if (found == members.end())
+      throw std::runtime_error("a JSON object lacks \"" + name + "\"");
+    return found->second;
+  }
+  std::size_t number() const { return std::strtoull(text.c_str(), nullptr, 10); }
+};
+
+class JsonReader {
+public:
+  explicit JsonReader(std::string_view source) : source(source) {}
+
+  Json read() {
+    Json value;
+    if (take('{')) {
+      for (bool isMore = !take('}'); isMore; isMore = !end('}')) {
+        std::string name = string();
+        expect(':');
+        value.members[name] = read();
+      }
+    } else if (take('[')) {
+      for (bool isMore = !take(']'); isMore; isMore = !end(']'))
+        value.items.push_back(read());
+    } else if (skip(); peek() == '"') {
+      value.text = string();
+    } else {
+      while (std::string_view("+-.").find(peek()) != std::string_view::npos ||
+             std::isalnum(static_cast<unsigned char>(peek())))
+        value.text += source[at++];
+      if (value.text.empty())
+        fail();
+    }
+    return value;
+  }
+
+private:
+  char peek() const { return at < source.size() ? source[at] : '\0'; }
+  void skip() {
+    while (peek() == ' ' || peek() == '\n' || peek() == '\t' || peek() == '\r')
+      ++at;
+  }
+  bool take(char c) {
+    skip();
+    const bool found = peek() == c;
+    at += found;
+    return found;
+  }
+  void expect(char c) {
+    if (!take(c))
+      fail();
+  }
+  /// Behind an element: a comma, or the end.
+  bool end(char closing) {
+    if (take(','))
+      return false;
+    expect(closing);
+    return true;
+  }
+  std::string string() {
+    expect('"');
+    std::string result;
+    for (; peek() != '"'; ++at) {
+      if (peek() == '\\')
+        ++at;
+      if (at >= source.size())
+        fail();
+      result += source[at];
+    }
+    ++at;
+    return result;
+  }
+  [[noreturn]] void fail() const { throw std::runtime_error("no JSON at byte " + std::to_string(at)); }
+
+  std::string_view source;
+  std::size_t at = 0;
+};
+
+} // namespace support

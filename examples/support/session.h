@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every example does around a call: stop with words when one fails, and have memory for an arena.
+#pragma once
+
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+namespace support {
+
+[[noreturn]] inline void stop(const std::string &message) {
+  std::fprintf(stderr, "%s\n", message.c_str());
+  std::exit(1);
+}
+
+/// What a call needs besides the model, on one thread: `check(model.forward(session.call, ...))`.
+class Session {
+public:
+  explicit Session(std::size_t arenaBytes) {
+    const std::size_t bytes = (arenaBytes + KILN_ARENA_ALIGNMENT - 1) / KILN_ARENA_ALIGNMENT * KILN_ARENA_ALIGNMENT;
+    arena.reset(std::aligned_alloc(KILN_ARENA_ALIGNMENT, bytes));
+    if (!arena)
+      stop("no memory for an arena of " + std::to_string(bytes) + " bytes");
+    call = {arena.get(), bytes, nullptr, &error};
+  }
+  Session(const Session &) = delete;
+  Session &operator=(const Session &) = delete;
+
+  /// Stops the program if the status is a failure.
+  void check(kiln_status_t status) const {
+    if (status != KILN_OK)
+      stop(error.message);
+  }
+
+  kiln_error_t error{};
+  kiln_call_t call{};
+
+private:
+  struct Free {
+    void operator()(void *memory) const { std::free(memory); }
+  };
+  std::unique_ptr<void, Free> arena;
+};
+
+} // namespace support

@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transformer.h"
+#include <kiln/generator.h>
+
+KILN_MODEL(transformer_large, specs::TransformerLarge)

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Heads of three channels.
+// expect: forward: rotary requires heads of an even width [rotary_c1]: got 6, expected a multiple of 4 (rotary_c1.cpp:8)
+#include "case.h"
+
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T, 6> x) const { return rotary<2>(x, sinusoidal<2>(positions<0>(x))); }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A base that makes all waves equal.
+// expect: forward: sinusoidal requires a base above 1 [sinusoidal_c3]: got 1.000000 (sinusoidal_c3.cpp:8)
+#include "case.h"
+
+struct M : Model {
+  constexpr auto forward(Tensor<i32, T> n) const { return sinusoidal<8>(positions(n), 1.0); }
+};
+static_assert(parameters<M>() >= 0);

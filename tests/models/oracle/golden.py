@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the oracles share: generated weights, PyTorch's layers in f64 and f32, and golden files."""
+import math
+import os
+
+import numpy as np
+import torch
+
+import counter
+import tensor_file
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FIRST = 64  # values taken from the start of the last valid row
+PER_ROW = 4  # values taken from every valid row at columns from the counter
+DTYPES = (torch.float64, torch.float32)
+
+
+# --- weights ----------------------------------------------------------------------------------------------------------
+
+
+class Weights:
+    """Generated parameters by name; counts what it gives."""
+
+    def __init__(self):
+        self.parameters = 0
+
+    def __call__(self, name, *shape):
+        self.parameters += math.prod(shape)
+        return torch.from_numpy(counter.weight(name, shape))
+
+    def linear(self, name, outputs, inputs):
+        return self(f"{name}.weight", outputs, inputs), self(f"{name}.bias", outputs)
+
+    def norm(self, name, width):
+        return self(f"{name}.weight", width), self(f"{name}.bias", width)
+
+
+def joined(*linears):
+    """Linears of the same input as one: (weight, bias)."""
+    return torch.cat([weight for weight, _ in linears]), torch.cat([bias for _, bias in linears])
+
+
+def assign(module, parameters):
+    """Sets a layer's parameters, given as {"self_attn.in_proj_": (weight, bias), ...}, and leaves nothing unset."""
+    state = {}
+    for name, (weight, bias) in parameters.items():
+        state[name + "weight"], state[name + "bias"] = weight, bias
+    module.load_state_dict(state)
+
+
+def both(tensor):
+    return {dtype: tensor.to(dtype) for dtype in DTYPES}
+
+
+def run(module, x, *others, **masks):
+    """`module` on `x` (dtype -> tensor), in f64 and in f32; the f32 parameters are exact in both."""
+    out = {}
+    for dtype in reversed(DTYPES):
+        out[dtype] = module.to(dtype)(x[dtype], *(other[dtype] for other in others), **masks)
+    return out
+
+
+def causal(count):
+    return torch.ones(count, count, dtype=torch.bool).triu(1)
+
+
+# --- golden files -----------------------------------------------------------------------------------------------------
+
+
+class Golden:
+    def __init__(self, model):
+        self.path = os.path.join(HERE, model + ".safetensors")
+        self.tensors = {}
+        self.metadata = {"model": model, "generator": f"counter {counter.VERSION}", "torch": torch.__version__}
+
+    def add(self, case, output, columns, blocks, valid):
+        """Samples `output`, given in blocks of rows, each dtype -> [rows, columns]; `valid`: does a row count."""
+        rows = np.flatnonzero(valid)
+        chosen = [(rows[-1], c) for c in range(min(FIRST, columns))]
+        drawn = counter.tokens(f"sample.{case}.{output}", (len(rows), PER_ROW), columns)
+        chosen += [(row, c) for row, cs in zip(rows, drawn) for c in cs]
+        values, largest, difference, start = np.empty(len(chosen)), 0.0, 0.0, 0
+        for block in blocks:
+            reference, single = (block[dtype].numpy() for dtype in DTYPES)
+            keep = valid[start : start + len(reference)]
+            largest = max(largest, np.abs(reference[keep]).max(initial=0.0))
+            difference = max(difference, np.abs(single[keep] - reference[keep]).max(initial=0.0))
+            for k, (row, column) in enumerate(chosen):
+                if start <= row < start + len(reference):
+                    values[k] = reference[row - start, column]
+            start += len(reference)
+        prefix = f"{case}.{output}"
+        self.tensors[prefix + ".index"] = np.array([r * columns + c for r, c in chosen], np.int32)
+        self.tensors[prefix + ".value"] = values.astype(np.float32)
+        self.tensors[prefix + ".max"] = np.array([largest], np.float32)
+        self.metadata[prefix + ".torch_f32_error"] = f"{difference / largest:.2e}"
+        print(f"{prefix:20} max {largest:8.4f}  torch f32 error {difference / largest:.2e}", flush=True)
+
+    def write(self):
+        tensor_file.write(self.path, self.tensors, self.metadata)
+        print(f"{os.path.basename(self.path)}: {os.path.getsize(self.path)} bytes", flush=True)
+
+
+def tied_logits(x, embedding):
+    """Logits in blocks of rows, so that no whole [rows, vocabulary] array is held."""
+    count = len(x[torch.float64])
+    table = both(embedding)
+    for start in range(0, count, 64):
+        yield {dtype: x[dtype][start : start + 64] @ table[dtype].t() for dtype in DTYPES}
+
+
+def sinusoid(count, width):
+    """p(t)_{2k} = sin(t / 10000^(2k/d)), p(t)_{2k+1} = cos(same), in f64."""
+    t = torch.arange(count, dtype=torch.float64)[:, None]
+    angle = t / 10000.0 ** (torch.arange(0, width, 2, dtype=torch.float64) / width)
+    return torch.stack((angle.sin(), angle.cos()), dim=2).flatten(1)
