@@ -76,8 +76,8 @@ public:
     for (const Output &output : translator.outputs)
       outputs.push_back(output.func);
     Halide::Pipeline pipeline(outputs);
-    for (const WeightPrefetch &prefetch : translator.prefetches)
-      pipeline.add_custom_lowering_pass(new PrefetchWeights(prefetch));
+    for (const StreamPrefetch &prefetch : translator.prefetches)
+      pipeline.add_custom_lowering_pass(new PrefetchStream(prefetch));
     auto *scratch = new ScratchBound;
     pipeline.add_custom_lowering_pass(scratch);
     module.emplace(pipeline.compile_to_module(

@@ -2,6 +2,7 @@
 #include "targets/halide/Placement.h"
 
 #include "compiler/dialect/Extents.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "targets/halide/Structure.h"
 
 namespace kiln::halide {
@@ -110,6 +111,82 @@ void scheduleStore(const Output &output, int lanes, const Tasks &tasks, int64_t 
   if (rows > 1)
     func.split(second, second, row, int(rows), TailStrategy::GuardWithIf).reorder(row, first);
   vectorizeGuarded(func, first, output.extents[0], lanes);
+}
+
+/// The largest number of bytes of a tensor, up to what nobody has.
+static int64_t largestBytes(RankedTensorType type, func::FuncOp kernel) {
+  constexpr int64_t enough = int64_t(1) << 40;
+  int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  for (AffineExpr extent : mlir::kiln::getExtents(type))
+    bytes = std::min(enough, bytes * std::min(enough >> 20, largestValue(extent, kernel)));
+  return bytes;
+}
+
+namespace {
+
+/// What a kernel goes over besides its results.
+struct ReadStreams {
+  SmallVector<BlockArgument> likeResults;
+  SmallVector<BlockArgument> tables;  // in which rows are looked up
+  SmallVector<BlockArgument> numbers; // that may be those of rows
+
+  explicit ReadStreams(func::FuncOp kernel) {
+    llvm::DenseSet<Value> lookedUp;
+    kernel.walk([&](tensor::ExtractOp extract) { lookedUp.insert(extract.getTensor()); });
+    for (BlockArgument argument : kernel.getArguments()) {
+      auto type = dyn_cast<RankedTensorType>(argument.getType());
+      if (!type || type.getRank() == 0)
+        continue;
+      if (llvm::is_contained(kernel.getResultTypes(), type))
+        likeResults.push_back(argument);
+      else if (lookedUp.contains(argument))
+        tables.push_back(argument);
+      else if (type.getElementType().isInteger(32))
+        numbers.push_back(argument);
+    }
+  }
+};
+
+} // namespace
+
+TuningParameter prefetchParameter(func::FuncOp kernel, const MachineModel &machine) {
+  ReadStreams streams(kernel);
+  int64_t bytes = 0;
+  for (Type type : kernel.getResultTypes())
+    bytes += largestBytes(cast<RankedTensorType>(type), kernel);
+  for (BlockArgument argument : llvm::concat<BlockArgument>(streams.likeResults, streams.tables))
+    bytes += largestBytes(cast<RankedTensorType>(argument.getType()), kernel);
+  return makeParameter("prefetch", {0, 1024, 4096, 16384}, bytes > machine.l2Bytes ? 4096 : 0);
+}
+
+void prefetchStreams(Translator &translator, int64_t bytes, int64_t elements, int64_t rows) {
+  if (bytes == 0)
+    return;
+  auto nameOf = [&](BlockArgument argument) { return translator.name("in" + std::to_string(argument.getArgNumber())); };
+  auto elementBytes = [](RankedTensorType type) { return elementType(type.getElementType()).bytes(); };
+  auto add = [&](StreamPrefetch prefetch) {
+    prefetch.onlyLast = true;
+    translator.prefetches.push_back(std::move(prefetch));
+  };
+  ReadStreams streams(translator.kernel);
+  for (BlockArgument argument : streams.likeResults) {
+    int64_t ahead = bytes / elementBytes(cast<RankedTensorType>(argument.getType()));
+    add({nameOf(argument), std::max(ahead, elements)});
+  }
+  for (BlockArgument table : streams.tables)
+    for (BlockArgument numbers : streams.numbers) {
+      auto type = cast<RankedTensorType>(table.getType());
+      int64_t row = largestValue(mlir::kiln::getExtents(type).back(), translator.kernel) * elementBytes(type);
+      StreamPrefetch prefetch{nameOf(table), std::max(bytes / row, rows)};
+      prefetch.numbers = nameOf(numbers);
+      prefetch.count = 1;
+      for (unsigned i = 0, rank = cast<RankedTensorType>(numbers.getType()).getRank(); i < rank; ++i)
+        prefetch.count *= translator.extent(numbers, i);
+      add(std::move(prefetch));
+    }
+  for (const Output &output : translator.outputs)
+    for (auto [i, type] : llvm::enumerate(output.func.output_types()))
+      add({output.func.name() + (output.results.size() > 1 ? "." + std::to_string(i) : ""), bytes / type.bytes()});
 }
 
 bool isReusedByReduction(linalg::GenericOp op) {

@@ -42,6 +42,15 @@ Halide::Expr taskExtent(const Output &output, unsigned outer, int64_t inner, con
 /// next one side by side.
 void scheduleStore(const Output &output, int lanes, const Tasks &tasks, int64_t rows = 1);
 
+/// The parameter "prefetch": how many bytes ahead a kernel asks for its streams, 0: not at all. Streams are the
+/// results, the arguments of their shapes, and the tables in which rows are looked up. By default nothing is asked for
+/// if all of them fit into the second cache.
+TuningParameter prefetchParameter(mlir::func::FuncOp kernel, const MachineModel &machine);
+
+/// Has the last loop over each stream ask for it so many bytes ahead; for an argument at least `elements`, for a table
+/// at least `rows` ahead.
+void prefetchStreams(Translator &translator, int64_t bytes, int64_t elements, int64_t rows);
+
 /// Whether a parallel stage feeds a reduction that reads each element of it more than once, so that it must not be
 /// inlined.
 bool isReusedByReduction(mlir::linalg::GenericOp op);

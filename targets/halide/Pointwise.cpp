@@ -14,32 +14,37 @@ namespace {
 
 class Pointwise : public Strategy {
 public:
-  Pointwise(func::FuncOp kernel, const MachineModel &machine) : kernel(kernel), lanes(vectorLanes(machine)) {}
+  Pointwise(func::FuncOp kernel, const MachineModel &machine) : kernel(kernel), machine(machine) {}
 
   llvm::StringRef name() const override { return "pointwise"; }
 
-  /// Rows that are looked up lie far apart in memory: several at once hide the way to each of them.
+  /// Rows that are looked up lie far apart in memory: either the next ones are asked for, or several side by side hide
+  /// the way to each of them.
   SearchSpace searchSpace() const override {
     bool hasRows = llvm::any_of(func::FuncOp(kernel).getResultTypes(),
                                 [](Type type) { return cast<RankedTensorType>(type).getRank() > 1; });
     bool gathers =
         func::FuncOp(kernel).walk([](tensor::ExtractOp) { return WalkResult::interrupt(); }).wasInterrupted();
     SearchSpace space = taskParameters(kernel, {4096, 16384, 65536});
+    TuningParameter prefetch = prefetchParameter(kernel, machine);
     space.push_back(makeParameter("rows", hasRows ? std::vector<int64_t>{1, 2, 4, 8, 16} : std::vector<int64_t>{1},
-                                  gathers ? 8 : 1));
+                                  gathers ? (prefetch.preset ? 2 : 8) : 1));
+    space.push_back(prefetch);
     return space;
   }
 
   void schedule(Translator &translator, const SchedulePoint &point) override {
+    int lanes = vectorLanes(machine);
     protectInPlaceArguments(translator);
     placeAtRoot(translator, {}, lanes);
     for (const Output &output : translator.outputs)
       scheduleStore(output, lanes, tasksOf(point), point.at("rows"));
+    prefetchStreams(translator, point.at("prefetch"), 0, point.at("rows"));
   }
 
 private:
   func::FuncOp kernel;
-  int lanes;
+  const MachineModel &machine;
 };
 
 } // namespace

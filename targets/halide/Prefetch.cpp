@@ -10,29 +10,100 @@ using Halide::Expr;
 
 namespace {
 
-/// The first elements of the dense vectors that a loop's body reads of a buffer, those that depend on its variable.
-struct DenseLoads : IRVisitor {
-  DenseLoads(const std::string &buffer, const std::string &variable) : buffer(buffer), variable(variable) {}
+/// Where the same part of a row lies whose number is further on.
+struct FurtherRow : IRMutator {
+  explicit FurtherRow(const StreamPrefetch &prefetch) : prefetch(prefetch) {}
 
-  const std::string &buffer, &variable;
+  const StreamPrefetch &prefetch;
+
+private:
+  using IRMutator::visit;
+  Expr visit(const Load *op) override {
+    if (op->name != prefetch.numbers || !op->type.is_scalar())
+      return IRMutator::visit(op);
+    Expr index = Halide::min(op->index + int(prefetch.advance), prefetch.count - 1);
+    return Load::make(op->type, op->name, index, op->image, op->param, op->predicate, ModulusRemainder());
+  }
+};
+
+/// The first elements of the dense vectors that a loop's body reads or stores of a buffer, those that depend on its
+/// variable.
+struct DenseAccesses : IRVisitor {
+  DenseAccesses(const StreamPrefetch &prefetch, const std::string &variable) : prefetch(prefetch), variable(variable) {}
+
+  const StreamPrefetch &prefetch;
+  const std::string &variable;
   std::vector<Expr> bases;
   Halide::Type type;
   bool hasLoop = false;
 
 private:
   using IRVisitor::visit;
+  void visit(const Let *op) override { visitLet(op); }
+  void visit(const LetStmt *op) override { visitLet(op); }
   void visit(const For *op) override {
     hasLoop = true;
     IRVisitor::visit(op);
   }
   void visit(const Load *op) override {
     IRVisitor::visit(op);
-    const Ramp *ramp = op->index.as<Ramp>();
-    if (op->name != buffer || !ramp || !is_const_one(ramp->stride) || !expr_uses_var(ramp->base, variable))
+    add(op->name, op->index, op->type);
+  }
+  void visit(const Store *op) override {
+    IRVisitor::visit(op);
+    add(op->name, op->index, op->value.type());
+  }
+
+  template <typename Op> void visitLet(const Op *op) {
+    op->value.accept(this);
+    lets.emplace_back(op->name, op->value);
+    op->body.accept(this);
+    lets.pop_back();
+  }
+
+  void add(const std::string &name, const Expr &index, Halide::Type vector) {
+    const Ramp *ramp = index.as<Ramp>();
+    if (name != prefetch.buffer || !ramp || !is_const_one(ramp->stride))
       return;
-    type = op->type.element_of();
-    if (std::none_of(bases.begin(), bases.end(), [&](const Expr &base) { return equal(base, ramp->base); }))
-      bases.push_back(ramp->base);
+    // As it reads outside of the body.
+    Expr first = ramp->base;
+    for (auto let = lets.rbegin(); let != lets.rend(); ++let)
+      first = substitute(let->first, let->second, first);
+    if (!expr_uses_var(first, variable))
+      return;
+    if (!prefetch.numbers.empty() && FurtherRow(prefetch).mutate(first).same_as(first))
+      return;
+    type = vector.element_of();
+    if (std::none_of(bases.begin(), bases.end(), [&](const Expr &base) { return equal(base, first); }))
+      bases.push_back(first);
+  }
+
+  std::vector<std::pair<std::string, Expr>> lets;
+};
+
+/// What an innermost serial loop reads and stores of the buffer; nothing of another loop.
+DenseAccesses accessesOf(const For *op, const StreamPrefetch &prefetch) {
+  DenseAccesses accesses(prefetch, op->name);
+  if (op->for_type == Halide::Internal::ForType::Serial)
+    op->body.accept(&accesses);
+  if (accesses.hasLoop)
+    accesses.bases.clear();
+  return accesses;
+}
+
+/// The name of the last loop that goes over the buffer; none: empty.
+struct LastLoop : IRVisitor {
+  explicit LastLoop(const StreamPrefetch &prefetch) : prefetch(prefetch) {}
+
+  const StreamPrefetch &prefetch;
+  std::string name;
+
+private:
+  using IRVisitor::visit;
+  void visit(const For *op) override {
+    IRVisitor::visit(op);
+    if (!accessesOf(op, prefetch).bases.empty())
+      name = op->name;
   }
 };
 
@@ -52,22 +123,30 @@ bool endsWith(const std::string &text, const std::string &end) {
 
 } // namespace
 
-Stmt PrefetchWeights::visit(const For *op) {
+Stmt PrefetchStream::mutate(const Stmt &stmt) {
+  if (!isInside && prefetch.onlyLast) {
+    LastLoop loop(prefetch);
+    stmt.accept(&loop);
+    last = loop.name;
+  }
+  isInside = true;
+  return IRMutator::mutate(stmt);
+}
+
+Stmt PrefetchStream::visit(const For *op) {
   Expr outer = rowTile;
   if (!prefetch.rowLoop.empty() && endsWith(op->name, "." + prefetch.rowLoop))
     rowTile = Variable::make(Halide::Int(32), op->name) - op->min;
-  DenseLoads loads(prefetch.buffer, op->name);
-  if (op->for_type == Halide::Internal::ForType::Serial)
-    op->body.accept(&loads);
+  DenseAccesses accesses = accessesOf(op, prefetch);
   Stmt result;
-  if (loads.bases.empty() || loads.hasLoop) {
+  if (accesses.bases.empty() || (prefetch.onlyLast && op->name != last)) {
     result = IRMutator::visit(op);
   } else {
     constexpr int lineBytes = 64;
-    int perLine = lineBytes / loads.type.bytes();
+    int perLine = lineBytes / accesses.type.bytes();
     // One request a line: vectors shorter than a line share it.
     std::vector<Expr> lines;
-    for (const Expr &base : loads.bases) {
+    for (const Expr &base : accesses.bases) {
       bool isKnown = std::any_of(lines.begin(), lines.end(), [&](const Expr &line) {
         Expr apart = simplify(base - line);
         const int64_t *distance = as_const_int(apart);
@@ -79,13 +158,13 @@ Stmt PrefetchWeights::visit(const For *op) {
     int count = int(lines.size()), requests = prefetch.lines > 0 ? std::min(prefetch.lines, count) : count;
     std::vector<Stmt> body;
     for (int i = 0; i < requests; ++i) {
-      Expr at = lines[i] + int(prefetch.advance);
+      Expr at = prefetch.numbers.empty() ? lines[i] + int(prefetch.advance) : FurtherRow(prefetch).mutate(lines[i]);
       if (prefetch.lines > 0 && rowTile.defined()) {
         // Once all are asked for, the line that is about to be read anyway.
         Expr number = rowTile * requests + i;
         at = lines[0] + Halide::select(number < count, int(prefetch.advance) + number * perLine, 0);
       }
-      body.push_back(requestLine(prefetch.buffer, simplify(at), loads.type));
+      body.push_back(requestLine(prefetch.buffer, simplify(at), accesses.type));
     }
     body.push_back(op->body);
     result = For::make(op->name, op->min, op->extent, op->for_type, op->device_api, Block::make(body));

@@ -84,7 +84,7 @@ bool isWorthKeeping(linalg::GenericOp op) {
 class RowReduction : public Strategy {
 public:
   RowReduction(func::FuncOp kernel, Rows rows, const MachineModel &machine)
-      : kernel(kernel), rows(std::move(rows)), lanes(vectorLanes(machine)) {}
+      : kernel(kernel), rows(std::move(rows)), machine(machine), lanes(vectorLanes(machine)) {}
 
   llvm::StringRef name() const override { return "row_reduction"; }
   SearchSpace searchSpace() const override {
@@ -93,15 +93,19 @@ public:
       vectors.push_back(2 * vectors.back());
     SearchSpace space = taskParameters(kernel, {1024, 4096, 16384, 65536});
     space.push_back(makeParameter("vectors", vectors, 4));
+    // A vector of rows goes down the columns, which are no streams.
+    space.push_back(isVectorOfRows() ? makeParameter("prefetch", {0}, 0) : prefetchParameter(kernel, machine));
     return space;
   }
   void schedule(Translator &translator, const SchedulePoint &point) override;
 
 private:
   bool isUsedAtRow(Operation *op) const;
+  bool isVectorOfRows() const { return rows.dims.test(rows.dims.size() - 1) && !rows.reducesInnermost; }
 
   func::FuncOp kernel;
   Rows rows;
+  const MachineModel &machine;
   int lanes;
 };
 
@@ -124,7 +128,7 @@ void RowReduction::schedule(Translator &translator, const SchedulePoint &point) 
   Func store = output.func;
   unsigned rank = output.rank();
   auto isRow = [&](unsigned dim) { return rows.dims.test(rank - 1 - dim); };
-  bool innermostIsRow = isRow(0), isVectorOfRows = innermostIsRow && !rows.reducesInnermost;
+  bool innermostIsRow = isRow(0), isVectorOfRows = this->isVectorOfRows();
 
   // Columns inside, rows outside. The row loop is the innermost of the rows' loops.
   Var vector("vector"), lane("lane"), block("block"), within("within");
@@ -194,6 +198,8 @@ void RowReduction::schedule(Translator &translator, const SchedulePoint &point) 
     }
   }
   placeAtRoot(translator, placed, lanes);
+  // What the last pass over a row asks for is the next row's.
+  prefetchStreams(translator, point.at("prefetch"), rows.widest, 1);
 }
 
 } // namespace

@@ -59,7 +59,7 @@ public:
   mlir::func::FuncOp kernel;
   std::vector<Halide::Argument> arguments; // index arguments, then tensors
   llvm::MapVector<mlir::Operation *, Stage> stages;
-  std::vector<WeightPrefetch> prefetches; // what strategies want
+  std::vector<StreamPrefetch> prefetches; // what strategies want
   std::vector<Output> outputs;
 
   /// Pieces for strategies. Numbers of arguments count tensors only.

@@ -21,6 +21,7 @@
 #include <dlfcn.h>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <regex>
 #include <sys/mman.h>
 #include <thread>
 #include <unistd.h>
@@ -219,16 +220,25 @@ Schedulable describe(const std::string &text, const std::string &target) {
   return createCpuTarget(target)->describe(*module->getOps<func::FuncOp>().begin());
 }
 
-std::string assemblyOf(const std::string &text, const std::string &target, const SchedulePoint &point) {
+static std::string print(const std::string &text, const std::string &target, const SchedulePoint &point,
+                         KernelText form) {
   MLIRContext context;
   OwningOpRef<ModuleOp> module = prepare(context, text);
   if (!module)
     throw std::runtime_error("the kernel does not parse");
-  auto printed =
-      createCpuTarget(target)->print(*module->getOps<func::FuncOp>().begin(), "kernel", KernelText::Assembly, &point);
+  auto printed = createCpuTarget(target)->print(*module->getOps<func::FuncOp>().begin(), "kernel", form, &point);
   if (failed(printed))
     throw std::runtime_error("the kernel does not compile");
   return *printed;
+}
+
+std::string assemblyOf(const std::string &text, const std::string &target, const SchedulePoint &point) {
+  return print(text, target, point, KernelText::Assembly);
+}
+
+std::string statementOf(const std::string &text, const std::string &target, const SchedulePoint &point) {
+  // Halide numbers names that were there before in the process.
+  return std::regex_replace(print(text, target, point, KernelText::Stmt), std::regex("\\$[0-9]+"), "");
 }
 
 std::vector<SchedulePoint> pointsToTry(const SearchSpace &space, int more) {

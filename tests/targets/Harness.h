@@ -58,6 +58,9 @@ Schedulable describe(const std::string &text, const std::string &target);
 /// The kernel's code as assembly.
 std::string assemblyOf(const std::string &text, const std::string &target, const SchedulePoint &point);
 
+/// What Halide made of it.
+std::string statementOf(const std::string &text, const std::string &target, const SchedulePoint &point);
+
 /// The points of a space that a test tries: the preset, the least and the largest value of each parameter beside the
 /// presets of the others as far as the rules allow, and `more` that are drawn.
 std::vector<SchedulePoint> pointsToTry(const SearchSpace &space, int more);

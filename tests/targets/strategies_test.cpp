@@ -28,6 +28,7 @@ struct Subject {
   std::vector<std::vector<int64_t>> sizes;                                             // values of the symbols
   std::function<std::vector<Tensor>(const std::vector<int64_t> &)> inputs;             // for such values
   std::function<std::vector<Tensor>(const std::vector<Tensor> &, int64_t s0)> results; // for such inputs
+  std::vector<std::string> streams = {};                                               // what "prefetch" asks for
 };
 
 //===- Kernels -----------------------------------------------------------===//
@@ -203,10 +204,15 @@ const Subject subjects[] = {
     {"contraction", linear, {{1}, {19}, {261}}, linearInputs, linearResults},
     {"few_rows", linearOfFewRows, {{1}, {5}, {13}}, linearInputs, linearResults},
     {"attention", attention, {{1}, {67}, {261}}, attentionInputs, attentionResults},
-    {"row_reduction", residualNorm, {{1}, {23}, {1111}}, residualNormInputs, residualNormResults},
+    {"row_reduction",
+     residualNorm,
+     {{1}, {23}, {1111}},
+     residualNormInputs,
+     residualNormResults,
+     {"in1", "in2", "out0.0", "out0.1"}},
     {"row_reduction", columnSoftmax, {{1}, {450}}, columnSoftmaxInputs, columnSoftmaxResults},
-    {"pointwise", lookup, {{1}, {13}, {1501}}, lookupInputs, lookupResults},
-    {"pointwise", line, {{1}, {15}, {100003}}, lineInputs, lineResults},
+    {"pointwise", lookup, {{1}, {13}, {1501}}, lookupInputs, lookupResults, {"in2", "out0"}},
+    {"pointwise", line, {{1}, {15}, {100003}}, lineInputs, lineResults, {"in1", "in2", "out0"}},
 };
 
 //===- Checks ------------------------------------------------------------===//
@@ -262,6 +268,23 @@ TEST_P(Strategies, PointsOfTheSpace) {
         EXPECT_NE(compileError(text, &point, target).find(error), std::string::npos) << "is not refused: " << error;
       }
     }
+}
+
+TEST_P(Strategies, StreamsAreAskedForOnRequest) {
+  auto [target, number] = GetParam();
+  const Subject &subject = subjects[number];
+  std::string text = subject.text(target);
+  for (int64_t bytes : {0, 1024, 4096}) {
+    if (subject.streams.empty())
+      continue;
+    SCOPED_TRACE(bytes);
+    SchedulePoint point{{"prefetch", bytes}};
+    EXPECT_EQ(assemblyOf(text, target, point).find("prefetcht0") != std::string::npos, bytes > 0);
+    std::string statement = statementOf(text, target, point);
+    for (const std::string &stream : subject.streams) {
+      EXPECT_EQ(statement.find("prefetch(kernel_" + stream + ",") != std::string::npos, bytes > 0) << stream;
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Strategies,
