@@ -98,10 +98,11 @@ std::vector<KernelUse> collectKernels(ModuleOp module, const RowVariants &forms,
       SmallVector<int64_t> values;
       for (mlir::kiln::SymbolAttr symbol : symbols)
         values.push_back(scenario.at(symbol.getName().str()));
+      auto points = llvm::map_to_vector(values, [](int64_t value) { return mlir::kiln::Interval{value, value}; });
       double calls = 1;
       for (auto loop = call->getParentOfType<mlir::kiln::LoopInterface>(); loop;
            loop = loop->getParentOfType<mlir::kiln::LoopInterface>())
-        calls *= evaluate(loop.getTripCount(), values);
+        calls *= static_cast<double>(mlir::kiln::getBounds(loop.getTripCount(), points)->min);
       std::vector<int64_t> extents;
       for (Value extent : call.getExtents())
         extents.push_back(evaluate(extent, values));

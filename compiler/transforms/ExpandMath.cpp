@@ -52,7 +52,7 @@ public:
     // The product's rounding error counts by its size: no matter for what is small beside e^0.
     Value scaled = strictMul(x, constant(log2OfE));
     Rounded n = round(scaled);
-    return zeroFrom(x, 0xc2ae0000, mul(twicePowerOfTwo(strictSub(scaled, n.number)), n.halfPower));
+    return zeroBelow(x, -87.0, mul(twicePowerOfTwo(strictSub(scaled, n.number)), n.halfPower));
   }
 
   Value exp2(Value x) {
@@ -61,12 +61,8 @@ public:
   }
 
   Value exp2OfNonpositive(Value x) {
-    // What underflows is chosen by one comparison, which is false for NaN.
     Rounded n = round(x);
-    Value power = mul(twicePowerOfTwo(strictSub(x, n.number)), n.halfPower);
-    auto isTiny = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x, constant(-125.0));
-    isTiny->setAttr("kiln.strict", b.getUnitAttr());
-    return toFloat(select(isTiny, integer(0), toBits(power)));
+    return zeroBelow(x, -125.0, mul(twicePowerOfTwo(strictSub(x, n.number)), n.halfPower));
   }
 
   Value log(Value x) {
@@ -185,6 +181,13 @@ private:
   }
 
   // Targets may assume that no float is NaN; these choices are of integers, so that NaN takes its way all the same.
+
+  /// 0 for an x below `least`, by one comparison, which is false for NaN; else `result`.
+  Value zeroBelow(Value x, double least, Value result) {
+    auto isTiny = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x, constant(least));
+    isTiny->setAttr("kiln.strict", b.getUnitAttr());
+    return toFloat(select(isTiny, integer(0), toBits(result)));
+  }
 
   /// 0 for an x from -infinity up to, but without, the negative number with these bits; `result` for any other.
   Value zeroFrom(Value x, uint32_t bits, Value result) {
