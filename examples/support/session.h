@@ -9,6 +9,10 @@
 #include <memory>
 #include <string>
 
+#ifndef KILN_RUNTIME_H
+#error "session.h requires the header of a generated library before it"
+#endif
+
 namespace support {
 
 [[noreturn]] inline void stop(const std::string &message) {

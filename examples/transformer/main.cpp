@@ -2,9 +2,10 @@
 //
 // Decodes a target from a source with random weights: greedily, and with beams of 1 to 8. One beam is greedy decoding,
 // and more beams find targets that are no less likely here.
+#include "translator.hpp"
+
 #include "support/random_weights.h"
 #include "support/session.h"
-#include "translator.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -172,8 +172,8 @@ void kiln_pack_weight(char *packed, const char *data, const kiln_weight_t *weigh
     size_t start = (size_t)placement->shift * bytes;
     stream(packed + start, data, (size_t)kiln_pack_bytes(weight, placement) - start);
   } else {
-    const tiling_t tiling = {packed, placement->tile, (size_t)placement->shift,
-                             (size_t)depth_of(weight, placement), bytes};
+    const tiling_t tiling = {packed, placement->tile, (size_t)placement->shift, (size_t)depth_of(weight, placement),
+                             bytes};
     (placement->dim == 0 ? pack_rows : pack_columns)(&tiling, data, (size_t)weight->shape[placement->dim]);
   }
   finish_stream();
