@@ -156,8 +156,8 @@ func.func private @concat(%s0: index, %s1: index, %a: tensor<?xf32, #a>, %b: ten
 // CHECK: %[[P:.*]] = linalg.generic {{.*}}iterator_types = ["parallel", "parallel", "parallel"]} outs(%{{.*}} : tensor<9x11x5xf32>)
 // CHECK: tensor.extract
 // CHECK: arith.select
-// CHECK: linalg.generic {indexing_maps = [#[[IMAGE]], #[[WEIGHT]], {{.*}}iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
-// CHECK-SAME: ins(%[[P]], %arg1
+// CHECK: linalg.generic {indexing_maps = [#[[WEIGHT]], #[[IMAGE]], {{.*}}iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+// CHECK-SAME: ins(%arg1, %[[P]]
 // CHECK: arith.mulf
 // CHECK-NEXT: arith.addf
 func.func private @conv2d(%x: tensor<7x9x5xf32>, %w: tensor<8x5x3x3xf32, #kiln.tiled<0, 4>>) -> tensor<4x3x8xf32>
