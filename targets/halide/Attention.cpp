@@ -24,8 +24,8 @@ public:
   Attention(AttentionMatch match, const MachineModel &machine)
       : found(std::move(match)), machine(machine), lanes(vectorLanes(machine)),
         channels(largestExtent(found.products.op, found.products.n)),
-        keys(largestExtent(found.scores.op, found.scores.n)), queries(largestExtent(found.scores.op, *found.scores.m)) {
-  }
+        keys(largestExtent(found.scores.op, found.scores.n)), queries(largestExtent(found.scores.op, *found.scores.m)),
+        hasFixedQueries(!ShapedType::isDynamic(staticExtent(found.scores.op, *found.scores.m))) {}
 
   llvm::StringRef name() const override { return "attention"; }
   SearchSpace searchSpace() const override;
