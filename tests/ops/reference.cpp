@@ -393,7 +393,7 @@ Array attention(const Array &q, const Array &k, const Array &v, int heads, const
   const std::size_t rank = q.shape.size();
   const int keyHeads = options.keyHeads ? options.keyHeads : heads;
   const std::int64_t keys = k.shape[rank - 2], width = v.shape.back() / keyHeads;
-  const Array weights = softmax(attentionScores(q, k, heads, options), -1);
+  const Array weights = softmax(attentionScores(q, k, heads, options), static_cast<int>(q.shape.size()));
   Shape shape = q.shape;
   shape.back() = width * heads;
   return generate(shape, [&](const Index &index) {
