@@ -26,11 +26,12 @@ def Kiln_CallOp : Kiln_Op<"call", [Pure, AttrSizedOperandSegments, DeclareOpInte
 def Kiln_SinusoidOp : Kiln_Op<"sinusoid", [Pure]> {
   let summary = "sines of the positions times a table of frequencies";
   let description = [{
-    Column c of position p is sin(2 pi (p (table[0, c] + table[1, c]) + table[2, c])): a frequency in turns as the sum of two
-    f32 numbers, and a phase in turns. Kernel formation makes it from `kiln.sinusoidal`.
+    Column c of position p is sin(2 pi (p (table[0, c] + table[1, c] + table[2, c]) + table[3, c])): a frequency in turns as
+    the sum of three f32 numbers, the first two of few bits, and a phase in turns. Kernel formation makes it from
+    `kiln.sinusoidal`.
 
     ```mlir
-    %0 = kiln.sinusoid %positions, %table : (tensor<7xi32>, tensor<3x512xf32>) -> tensor<7x512xf32>
+    %0 = kiln.sinusoid %positions, %table : (tensor<7xi32>, tensor<4x512xf32>) -> tensor<7x512xf32>
     ```
   }];
   let arguments = (ins Kiln_IntegerTensor:$positions, Kiln_FloatTensor:$table);

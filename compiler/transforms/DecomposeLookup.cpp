@@ -21,24 +21,34 @@ static Coordinate lookUp(ElementBuilder &b, Value indices, ArrayRef<Coordinate> 
   return Value(arith::MaxSIOp::create(b, Value(arith::MinSIOp::create(b, index, last)), zero));
 }
 
-/// Frequencies are in turns: position * (high + low) keeps its fraction to 2^-24 turns however many turns there are,
-/// because the product with `high` is exact in two parts (fma) and whole turns are taken off before the parts are
-/// added.
+/// Position times frequency, in turns, in three parts: two are exact for positions below 2^15 and give up their whole
+/// turns, so that what is left after whole quarters of a turn, up to an eighth, is exact to 2^-28 turns. The quarters
+/// choose sine or cosine and the sign.
 static Value evaluateSinusoid(ElementBuilder &b, SinusoidOp op, ArrayRef<Coordinate> at) {
   Type type = op.getType().getElementType();
   auto entry = [&](int64_t row) { return b.read(op.getTable(), {b.getAffineConstantExpr(row), at.back()}); };
-  auto add = [&](Value x, Value y) -> Value { return arith::AddFOp::create(b, x, y); };
-  auto sub = [&](Value x, Value y) -> Value { return arith::SubFOp::create(b, x, y); };
-  auto round = [&](Value x) -> Value { return math::FloorOp::create(b, add(x, b.constant(type, 0.5))); };
+  auto inOrder = [&](auto sum) -> Value {
+    sum->setAttr("kiln.strict", b.getUnitAttr());
+    return sum;
+  };
+  auto add = [&](Value x, Value y) { return inOrder(arith::AddFOp::create(b, x, y)); };
+  auto sub = [&](Value x, Value y) { return inOrder(arith::SubFOp::create(b, x, y)); };
+  auto scaled = [&](Value x, double by) -> Value { return arith::MulFOp::create(b, x, b.constant(type, by)); };
+  auto floor = [&](Value x) -> Value { return math::FloorOp::create(b, x); };
+  auto round = [&](Value x) { return floor(add(x, b.constant(type, 0.5))); };
+  auto differ = [&](Value x, Value y) -> Value { return arith::CmpFOp::create(b, arith::CmpFPredicate::ONE, x, y); };
 
   Value position = arith::SIToFPOp::create(b, type, b.read(op.getPositions(), at.drop_back()));
-  Value high = entry(0), low = entry(1), phase = entry(2);
-  Value turns = arith::MulFOp::create(b, position, high);
-  Value error = math::FmaOp::create(b, position, high, Value(arith::NegFOp::create(b, turns)));
-  Value rest = math::FmaOp::create(b, position, low, error);
-  Value fraction = add(add(sub(turns, round(turns)), phase), rest);
-  Value reduced = sub(fraction, round(fraction)); // in [-1/2, 1/2]
-  return math::SinOp::create(b, Value(arith::MulFOp::create(b, reduced, b.constant(type, 6.28318530717958647692))));
+  auto turns = [&](int64_t row) -> Value { return arith::MulFOp::create(b, position, entry(row)); };
+  auto fraction = [&](Value x) { return sub(x, round(x)); };
+  Value most = add(fraction(turns(0)), fraction(turns(1))), rest = turns(2);
+  Value quarters = round(scaled(add(most, rest), 4));
+  Value angle = scaled(add(sub(most, scaled(quarters, 0.25)), rest), 6.28318530717958647692);
+
+  Value halves = scaled(add(quarters, scaled(entry(3), 4)), 0.5), pairs = scaled(floor(halves), 0.5);
+  Value sine = math::SinOp::create(b, angle), cosine = math::CosOp::create(b, angle);
+  Value result = arith::SelectOp::create(b, differ(halves, floor(halves)), cosine, sine);
+  return arith::SelectOp::create(b, differ(pairs, floor(pairs)), Value(arith::NegFOp::create(b, result)), result);
 }
 
 Value evaluateLookup(ElementBuilder &b, Operation *op, ArrayRef<Coordinate> at) {

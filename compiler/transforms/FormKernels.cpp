@@ -18,16 +18,23 @@ namespace mlir::kiln {
 
 namespace {
 
-/// Rows: frequency in turns, what f32 loses of it, phase in turns (the odd columns are cosines).
+/// Rows: the first 9 bits of the frequency in turns, the next 9, the rest; phase in turns (the odd columns are cosines).
 DenseElementsAttr createFrequencies(int64_t width, double base, MLIRContext *context) {
-  SmallVector<float> values(3 * width);
+  auto leadingBits = [](double value) {
+    int exponent = 0;
+    const double mantissa = std::frexp(value, &exponent);
+    return std::ldexp(std::trunc(std::ldexp(mantissa, 9)), exponent - 9);
+  };
+  SmallVector<float> values(4 * width);
   for (int64_t c = 0; c < width; ++c) {
     double turns = std::pow(base, -static_cast<double>(c - c % 2) / width) / 6.28318530717958647692;
-    values[c] = static_cast<float>(turns);
-    values[width + c] = static_cast<float>(turns - values[c]);
-    values[2 * width + c] = c % 2 ? 0.25f : 0.0f;
+    double first = leadingBits(turns), second = leadingBits(turns - first);
+    values[c] = static_cast<float>(first);
+    values[width + c] = static_cast<float>(second);
+    values[2 * width + c] = static_cast<float>(turns - first - second);
+    values[3 * width + c] = c % 2 ? 0.25f : 0.0f;
   }
-  return DenseElementsAttr::get(RankedTensorType::get({3, width}, Float32Type::get(context)), ArrayRef(values));
+  return DenseElementsAttr::get(RankedTensorType::get({4, width}, Float32Type::get(context)), ArrayRef(values));
 }
 
 void addFrequencies(SinusoidalOp op) {

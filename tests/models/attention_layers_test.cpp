@@ -66,7 +66,7 @@ TEST(AttentionLayers, AgreeWithPyTorch) {
     cases.run("additive", attention_layers_additive, b, width, b, n, b, n, small, x);
     cases.run("dot", attention_layers_dot, b, width, b, n, b, n, query, x);
     cases.run("scaled_dot", attention_layers_scaled_dot, b, width, b, n, b, n, query, x);
-    cases.run("many_queries", attention_layers_many_queries, b * m, out, b * m, n, b, m, n, queries, x);
+    cases.run("many_queries", attention_layers_many_queries, b * m, out, b * m, n, b, n, m, queries, x);
     cases.run("self_attention", attention_layers_self_attention, b * n, out, b * n, n, b, n, x);
     cases.run("learned_positions", attention_layers_learned_positions, b * n, out, b * n, n, b, n, x);
     cases.run("sine_positions", attention_layers_sine_positions, b * n, out, b * n, n, b, n, x);

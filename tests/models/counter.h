@@ -47,7 +47,7 @@ public:
       components.push_back(name.substr(begin, end - begin));
     }
     auto is_any_of = [](std::string_view component, auto... names) { return ((component == names) || ...); };
-    if (shape.size() == 1) {
+    if (shape.size() <= 1) {
       bool is_norm = components.back() == "weight" || components.back() == "running_var";
       center = is_norm ? 1.0 : 0.0;
       scale = is_norm ? 0.1f : 0.02f;

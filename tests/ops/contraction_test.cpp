@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include KILN_OPS_HEADER(ops_contraction)
 
 #define ENTRY(entry) KILN_OPS_ENTRY(ops_contraction, entry)
@@ -110,11 +113,19 @@ TEST(Contraction, Stack) {
   }
 }
 
+/// The largest sum of the terms' magnitudes: what a result near 0 has to be compared with.
+double magnitude(const Array &product) { return *std::max_element(product.values.begin(), product.values.end()); }
+Array absolute(const Array &x) {
+  return map(x, [](double value) { return std::fabs(value); });
+}
+
 TEST(Contraction, Matmul) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);
     Array a = random({e.rows, 17}), b = random({17, e.others}), c = random({e.others, 9});
-    Expected scores(matmul(a, b), sumTolerance), result(matmul(matmul(a, b), c), 2 * sumTolerance);
+    const Array terms = matmul(absolute(a), absolute(b));
+    Expected scores(matmul(a, b), sumTolerance, magnitude(terms)),
+        result(matmul(matmul(a, b), c), sumTolerance, magnitude(matmul(terms, absolute(c))));
     runAndCompare(session(), ENTRY(matmul), e.rows, e.others, Given(a), Given(b), Given(c), scores, result);
   }
 }

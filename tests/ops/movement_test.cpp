@@ -116,8 +116,7 @@ TEST(Movement, Sinusoidal) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);
     Array x = random({e.rows, 14}), encoding = sinusoidal(e.rows, 14);
-    // An angle of 36 has an f32 error of 2e-6.
-    Expected alone(encoding, 4e-6, 1), added(plus(x, encoding), 4e-6, 1), faster(sinusoidal(e.rows, 14, 500), 4e-6, 1);
+    Expected alone(encoding, 2e-7, 1), added(plus(x, encoding), 2e-7, 1), faster(sinusoidal(e.rows, 14, 500), 2e-7, 1);
     runAndCompare(session(), ENTRY(sinusoidal), e.rows, Given(x), alone, added, faster);
   }
 }

@@ -83,6 +83,9 @@ Array larger(const Array &a, const Array &b) {
 }
 Array number(double value) { return {{}, {value}}; }
 
+/// The axis that a negative number counts from the last.
+static int axisOf(const Array &x, int axis) { return axis < 0 ? axis + static_cast<int>(x.shape.size()) : axis; }
+
 static std::vector<double> lineAt(const Array &x, int axis, Index index) {
   std::vector<double> line;
   for (index[axis] = 0; index[axis] < x.shape[axis]; ++index[axis])
@@ -91,6 +94,7 @@ static std::vector<double> lineAt(const Array &x, int axis, Index index) {
 }
 
 Array reduce(const Array &x, int axis, const std::function<double(const std::vector<double> &)> &function) {
+  axis = axisOf(x, axis);
   Shape shape = x.shape;
   shape.erase(shape.begin() + axis);
   return generate(shape, [&](Index index) {
@@ -100,6 +104,7 @@ Array reduce(const Array &x, int axis, const std::function<double(const std::vec
 }
 
 Array alongAxis(const Array &x, int axis, const std::function<void(std::vector<double> &)> &function) {
+  axis = axisOf(x, axis);
   return generate(x.shape, [&](const Index &index) {
     std::vector<double> line = lineAt(x, axis, index);
     function(line);
@@ -192,6 +197,7 @@ Array transpose(const Array &x, const std::vector<int> &permutation) {
 }
 
 Array concat(const std::vector<Array> &parts, int axis) {
+  axis = axisOf(parts[0], axis);
   Shape shape = parts[0].shape;
   shape[axis] = 0;
   for (const Array &part : parts)
@@ -205,6 +211,7 @@ Array concat(const std::vector<Array> &parts, int axis) {
 }
 
 Array slice(const Array &x, int axis, std::int64_t start, std::int64_t extent) {
+  axis = axisOf(x, axis);
   Shape shape = x.shape;
   shape[axis] = extent;
   return generate(shape, [&](Index index) {
@@ -214,6 +221,7 @@ Array slice(const Array &x, int axis, std::int64_t start, std::int64_t extent) {
 }
 
 Array gather(const Array &table, const Array &indices, int axis) {
+  axis = axisOf(table, axis);
   Shape shape(table.shape.begin(), table.shape.begin() + axis);
   shape.insert(shape.end(), indices.shape.begin(), indices.shape.end());
   shape.insert(shape.end(), table.shape.begin() + axis + 1, table.shape.end());
@@ -393,7 +401,7 @@ Array attention(const Array &q, const Array &k, const Array &v, int heads, const
   const std::size_t rank = q.shape.size();
   const int keyHeads = options.keyHeads ? options.keyHeads : heads;
   const std::int64_t keys = k.shape[rank - 2], width = v.shape.back() / keyHeads;
-  const Array weights = softmax(attentionScores(q, k, heads, options), static_cast<int>(q.shape.size()));
+  const Array weights = softmax(attentionScores(q, k, heads, options), -1);
   Shape shape = q.shape;
   shape.back() = width * heads;
   return generate(shape, [&](const Index &index) {

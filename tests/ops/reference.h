@@ -39,7 +39,7 @@ Array over(const Array &a, const Array &b);
 Array larger(const Array &a, const Array &b);
 Array number(double value);
 
-/// Each line along the axis becomes a number, or another line.
+/// Each line along the axis becomes a number, or another line. Here and below a negative axis counts from the last.
 Array reduce(const Array &x, int axis, const std::function<double(const std::vector<double> &)> &function);
 Array alongAxis(const Array &x, int axis, const std::function<void(std::vector<double> &)> &function);
 
