@@ -61,9 +61,13 @@ std::string assemblyOf(const std::string &text, const std::string &target, const
 /// What Halide made of it.
 std::string statementOf(const std::string &text, const std::string &target, const SchedulePoint &point);
 
-/// The points of a space that a test tries: the preset, the least and the largest value of each parameter beside the
-/// presets of the others as far as the rules allow, and `more` that are drawn.
-std::vector<SchedulePoint> pointsToTry(const SearchSpace &space, int more);
+/// Whether a target has its turn at case `number` of a list: each case is tried on one of the targets, on all of them
+/// with KILN_TEST_ALL in the environment.
+bool hasTurn(const std::string &target, size_t number);
+
+/// The points of a space that a test tries: the preset and, in turn with the other targets, the least and the largest
+/// value of each parameter beside the presets of the others as far as the rules allow, and `more` that are drawn.
+std::vector<SchedulePoint> pointsToTry(const SearchSpace &space, int more, const std::string &target);
 
 /// The first diagnostic of a kernel that does not compile; empty if it does.
 std::string compileError(const std::string &text, const SchedulePoint *point = nullptr,

@@ -84,7 +84,7 @@ TEST_P(Convolution, Shapes) {
 TEST_P(Convolution, PointsOfTheSearchSpace) {
   for (const Case &c : {Case{11, 13, 96, 50, 3, 3, 1, 1, 1}, Case{12, 9, 48, 33, 3, 3, 3, 0, 1}}) {
     std::string text = textOf(c, GetParam());
-    for (const SchedulePoint &point : pointsToTry(describe(text, GetParam()).space, 8)) {
+    for (const SchedulePoint &point : pointsToTry(describe(text, GetParam()).space, 8, GetParam())) {
       SCOPED_TRACE(toString(point));
       Kernel kernel(text, GetParam(), &point);
       for (int64_t batch : {1, 2})

@@ -44,7 +44,7 @@ TEST_P(FewRows, ColumnsAndDepths) {
 TEST_P(FewRows, PointsOfTheSearchSpace) {
   for (int most : {1, 13}) {
     std::string text = linearKernel(281, 64, layout(), most);
-    for (const SchedulePoint &point : pointsToTry(describe(text, GetParam()).space, 12)) {
+    for (const SchedulePoint &point : pointsToTry(describe(text, GetParam()).space, 12, GetParam())) {
       SCOPED_TRACE(toString(point));
       Kernel kernel(text, GetParam(), &point);
       for (int m : {1, 2, 5, 11, 13})

@@ -254,7 +254,7 @@ TEST_P(Strategies, PointsOfTheSpace) {
     std::vector<Tensor> inputs = subject.inputs(symbols);
     cases.push_back({symbols, inputs, subject.results(inputs, symbols[0])});
   }
-  for (const SchedulePoint &point : pointsToTry(schedulable.space, /*more=*/3)) {
+  for (const SchedulePoint &point : pointsToTry(schedulable.space, /*more=*/3, target)) {
     SCOPED_TRACE(toString(point));
     Kernel kernel(text, target, &point);
     EXPECT_EQ(kernel.object().schedule, point);
