@@ -18,7 +18,8 @@ namespace mlir::kiln {
 
 namespace {
 
-/// Rows: the first 9 bits of the frequency in turns, the next 9, the rest; phase in turns (the odd columns are cosines).
+/// Rows: the first 9 bits of the frequency in turns, the next 9, the rest; phase in turns (the odd columns are
+/// cosines).
 DenseElementsAttr createFrequencies(int64_t width, double base, MLIRContext *context) {
   auto leadingBits = [](double value) {
     int exponent = 0;
