@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Self-attention of 12 heads of 64, without its projections.
+// Attention of 12 heads of 64, without its projections: of all rows, of those up to a row's own, of one row alone.
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim tokens{"tokens", 1, 2048};
@@ -11,9 +11,14 @@ struct Attention : kiln::Model {
   constexpr auto run_full(Rows q, Rows k, Rows v) const { return kiln::attention<12>(q, k, v); }
   constexpr auto run_causal(Rows q, Rows k, Rows v) const { return kiln::attention<12>(q, k, v, kiln::causal); }
 
+  constexpr auto run_decode(kiln::Tensor<kiln::f32, 1, 768> q, Rows k, Rows v) const {
+    return kiln::attention<12>(q, k, v);
+  }
+
   static constexpr auto entries() {
     return std::tuple{kiln::entry("full", &Attention::run_full, {"q", "k", "v"}, {"y"}),
-                      kiln::entry("causal", &Attention::run_causal, {"q", "k", "v"}, {"y"})};
+                      kiln::entry("causal", &Attention::run_causal, {"q", "k", "v"}, {"y"}),
+                      kiln::entry("decode", &Attention::run_decode, {"q", "k", "v"}, {"y"})};
   }
 };
 

@@ -249,9 +249,13 @@ Value ElementBuilder::load(Value tensor, ArrayRef<Coordinate> at) {
       isMap = false;
       break;
     }
-    exprs.push_back(simplify(coordinate.expr));
-    if (auto dim = dyn_cast<AffineDimExpr>(exprs.back()))
-      isMap &= extents[dim.getPosition()] == extent;
+    // Also a loop of extent 1 is kept, for targets to recognise the structure.
+    auto isWhole = [&](AffineExpr expr) {
+      auto loop = dyn_cast<AffineDimExpr>(expr);
+      return loop && extents[loop.getPosition()] == extent;
+    };
+    exprs.push_back(isWhole(coordinate.expr) ? coordinate.expr : simplify(coordinate.expr));
+    isMap &= !isa<AffineDimExpr>(exprs.back()) || isWhole(exprs.back());
   }
   if (!isMap) {
     SmallVector<Value> indices;

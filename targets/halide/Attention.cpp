@@ -23,12 +23,14 @@ class Attention : public Strategy {
 public:
   Attention(AttentionMatch match, const MachineModel &machine)
       : found(std::move(match)), machine(machine), lanes(vectorLanes(machine)),
+        depth(largestExtent(found.scores.op, found.scores.reduction[0])),
         channels(largestExtent(found.products.op, found.products.n)),
         keys(largestExtent(found.scores.op, found.scores.n)), queries(largestExtent(found.scores.op, *found.scores.m)),
         hasFixedQueries(!ShapedType::isDynamic(staticExtent(found.scores.op, *found.scores.m))) {}
 
   llvm::StringRef name() const override { return "attention"; }
   SearchSpace searchSpace() const override;
+  std::vector<RowVariant> rowVariants() const override;
   void prepare(Translator &translator, const SchedulePoint &point) override;
   void schedule(Translator &translator, const SchedulePoint &point) override;
 
@@ -36,6 +38,8 @@ private:
   bool hasQueryLimits() const {
     return llvm::any_of(found.limits, [](const KeyLimit &limit) { return limit.growsWithQuery; });
   }
+  /// Copies for several blocks of queries have bounds if the blocks need all keys.
+  bool canShare() const { return found.limits.empty(); }
   void scheduleStore(Translator &translator);
   void scheduleQueries();
   void scheduleKeyBlock();
@@ -47,12 +51,14 @@ private:
   AttentionMatch found;
   MachineModel machine;
   int lanes;
-  int64_t channels, keys, queries;
+  int64_t depth, channels, keys, queries;
   bool hasFixedQueries;
   int tileQueries = 0, tileKeys = 0, tileRows = 0, tileChannels = 0;
+  int sharing = 1;   // blocks of queries that share a copy of keys and values
+  int storeRows = 0; // those of a tile of the result, which divide a block; products of a block of keys need not
   std::optional<AttentionFuncs> funcs;
-  Func store;      // the kernel's result
-  Var level, tile; // its loops over tasks, and over product tiles
+  Func store;             // the kernel's result
+  Var group, level, tile; // its loops over tasks, over the blocks of queries of a task, over product tiles
 };
 
 /// Vectors of channels in a product tile: as few padded ones as can be, and then the widest tile.
@@ -69,23 +75,43 @@ SearchSpace Attention::searchSpace() const {
   bool hasManyRegisters = machine.vectorRegisters >= 32;
   int64_t wanted = wantedVectors((channels + lanes - 1) / lanes, hasManyRegisters ? 5 : 2);
   int64_t columns = queries <= lanes ? lanes : 2 * lanes;
-  // The more queries share a read of the keys and values the better, once a head's do not stay in the second cache. But
-  // a causal block reads up to the last key of its last query, and a block is computed whole.
-  bool isLong = 2 * keys * channels * int64_t(sizeof(float)) > machine.l2Bytes / 2 && !hasQueryLimits();
+  // Once a head's keys and values do not stay in the second cache, the more queries share a read of them the better: in
+  // a copy that the blocks of a task share while that is near, otherwise in large blocks. But a causal block reads up
+  // to the last key of its last query, and a block is computed whole.
+  int64_t bytes = 2 * keys * channels * int64_t(sizeof(float));
+  bool isLong = bytes > machine.l2Bytes / 2 && !hasQueryLimits();
+  bool isShared = isLong && canShare() && bytes <= 2 * machine.l2Bytes;
   int64_t block = columns;
   auto padded = [&](int64_t block) { return (queries + block - 1) / block * block; };
-  int64_t most = std::min<int64_t>(isLong ? 128 : 64, padded(columns));
+  int64_t most = std::min<int64_t>(isLong && !isShared ? 128 : 64, padded(columns));
   for (int64_t each = columns; each <= most; each += columns)
     if (!hasFixedQueries || padded(each) <= padded(block))
       block = each;
-  return {makeParameter("queries", {lanes, 2 * lanes, 3 * lanes, 4 * lanes}, columns),
-          makeParameter("keys", {2, 4, 6, 8, 12}, hasManyRegisters ? 8 : 6),
-          makeParameter("query_tiles", {1, 2, 3, 4, 6, 8, 12, 16}, block / columns),
-          makeParameter("rows", {1, 2, 4, 6, 8, 12, 16}, hasManyRegisters ? 20 / wanted : 6),
-          makeParameter("channels", {lanes, 2 * lanes, 3 * lanes, 4 * lanes, 5 * lanes}, wanted * lanes),
-          makeParameter("key_block", {64, 128, 256, 512, 1024}, 512),
-          // Values far apart in memory miss the cache; copied for each block of queries, they do not.
-          makeParameter("pack_values", {0, 1}, isLong)};
+  // Each tile of rows goes over the values of a block: they stay in the first cache, unless they are many blocks.
+  int64_t keyBlock = isShared ? 512 : machine.l1Bytes / (llvm::alignTo(channels, lanes) * int64_t(sizeof(float)));
+  SearchSpace space{
+      makeParameter("queries", {lanes, 2 * lanes, 3 * lanes, 4 * lanes}, columns),
+      makeParameter("keys", {2, 4, 6, 8, 12}, hasManyRegisters ? 8 : 6),
+      makeParameter("query_tiles", {1, 2, 3, 4, 6, 8, 12, 16}, block / columns),
+      makeParameter("rows", {1, 2, 4, 6, 8, 12, 16}, hasManyRegisters ? 20 / wanted : 6),
+      makeParameter("channels", {lanes, 2 * lanes, 3 * lanes, 4 * lanes, 5 * lanes}, wanted * lanes),
+      makeParameter("key_block", {64, 128, 256, 512, 1024}, keyBlock),
+      // Keys and values far apart in memory miss the cache; copied for each block of queries, they do not.
+      makeParameter("pack_keys", {0, 1}, isShared), makeParameter("pack_values", {0, 1}, isLong)};
+  if (canShare())
+    space.push_back(makeParameter("share", {1, 2, 4, 8, 16}, isShared ? 8 : 1)); // blocks of queries to a copy
+  return space;
+}
+
+/// A block of queries is computed whole: one query has a strategy of its own (OneQuery.cpp), a few have small blocks.
+std::vector<RowVariant> Attention::rowVariants() const {
+  linalg::GenericOp op = found.scores.op;
+  std::optional<unsigned> symbol = symbolOfExtent(op, *found.scores.m);
+  std::vector<RowVariant> variants;
+  for (int64_t bound : {1, 16})
+    if (symbol && smallestExtent(op, *found.scores.m) <= bound && bound < queries)
+      variants.push_back({*symbol, bound});
+  return variants;
 }
 
 void Attention::prepare(Translator &translator, const SchedulePoint &point) {
@@ -96,11 +122,16 @@ void Attention::prepare(Translator &translator, const SchedulePoint &point) {
   sizes.blockQueries = tileQueries * point.at("query_tiles");
   sizes.blockKeys = point.at("key_block");
   sizes.hasKeyBlocks = keys > sizes.blockKeys;
+  sharing = canShare() ? point.at("share") : 1;
+  sizes.hasEmptyBlocks = sharing > 1;
+  sizes.packsKeys = point.at("pack_keys");
   sizes.packsValues = point.at("pack_values") || channels % tileChannels != 0;
-  sizes.transposed = largestExtent(found.scores.op, found.scores.reduction[0]) % lanes == 0 ? lanes : 0;
-  tileRows = std::min<int>(point.at("rows"), sizes.blockQueries);
-  while (sizes.blockQueries % tileRows != 0)
-    --tileRows;
+  sizes.transposed = depth % lanes == 0 ? lanes : 0;
+  storeRows = tileRows = std::min<int>(point.at("rows"), sizes.blockQueries);
+  while (sizes.blockQueries % storeRows != 0)
+    --storeRows;
+  if (!sizes.hasKeyBlocks)
+    tileRows = storeRows;
 
   funcs.emplace(found, sizes, translator);
   translator.setBuilder(found.sums, [this](linalg::GenericOp) { return funcs->build() ? funcs->sum : Func(); });
@@ -116,8 +147,7 @@ void Attention::prepare(Translator &translator, const SchedulePoint &point) {
 
 /// A register tile of rowCount x columnCount sums over the domain.
 void Attention::placeTile(Func tile, Var columns, int columnCount, Var rows, int rowCount, const RDom &domain) const {
-  tile.bound_extent(columns, columnCount).align_bounds(columns, columnCount);
-  tile.bound_extent(rows, rowCount).align_bounds(rows, rowCount);
+  tile.bound_extent(columns, columnCount).align_bounds(columns, columnCount).bound_extent(rows, rowCount);
   tile.vectorize(columns, lanes).unroll(columns).unroll(rows);
   tile.update().reorder(columns, rows, domain.x).vectorize(columns, lanes).unroll(columns).unroll(rows);
 }
@@ -141,14 +171,20 @@ void Attention::scheduleStore(Translator &translator) {
   const Output &output = translator.outputs.front();
   store = output.func;
   unsigned rank = output.rank(), queryDim = rank - 1 - found.productAt[rank - 2];
-  Var within("within"), lane("lane"), row("row"), rowTile("row_tile"), inBlock("in_block"), task("task");
+  Var within("within"), lane("lane"), row("row"), rowTile("row_tile"), inBlock("in_block");
   tile = Var("channel_tile");
   store.split(dimensionVar(0), tile, within, tileChannels, TailStrategy::GuardWithIf)
       .split(within, within, lane, lanes);
   store.vectorize(lane).unroll(within);
-  store.split(dimensionVar(queryDim), rowTile, row, tileRows, TailStrategy::GuardWithIf).unroll(row);
-  store.split(rowTile, level, inBlock, funcs->sizes.blockQueries / tileRows, TailStrategy::GuardWithIf);
+  store.split(dimensionVar(queryDim), rowTile, row, storeRows, TailStrategy::GuardWithIf).unroll(row);
+  store.split(rowTile, level, inBlock, funcs->sizes.blockQueries / storeRows, TailStrategy::GuardWithIf);
   std::vector<Halide::VarOrRVar> order{lane, within, row, tile, inBlock, level};
+  Var task = level;
+  if (sharing > 1) {
+    task = Var("group");
+    store.split(level, task, level, sharing, TailStrategy::GuardWithIf);
+    order.push_back(task);
+  }
   for (unsigned dim = 1; dim < rank; ++dim)
     if (dim != queryDim)
       order.push_back(dimensionVar(dim));
@@ -156,10 +192,13 @@ void Attention::scheduleStore(Translator &translator) {
   for (unsigned dim = 1; dim < rank; ++dim)
     if (dim != queryDim) {
       Var fused("task" + std::to_string(dim));
-      store.fuse(level, dimensionVar(dim), fused);
-      level = fused;
+      store.fuse(task, dimensionVar(dim), fused);
+      task = fused;
     }
-  store.parallel(level);
+  store.parallel(task);
+  if (sharing == 1)
+    level = task;
+  group = task;
 }
 
 void Attention::scheduleQueries() {
@@ -201,18 +240,24 @@ void Attention::scheduleKeyBlock() {
       .vectorize(queryIn, lanes)
       .unroll(queryIn)
       .unroll(keyIn);
+  auto placeCopy = [&](Func copy) { sharing > 1 ? (void)copy.compute_at(store, group) : (void)place(copy); };
+  if (f.sizes.packsKeys) {
+    placeCopy(f.packedKeys);
+    f.packedKeys.store_in(Halide::MemoryType::Heap);
+    vectorizeGuarded(f.packedKeys, f.depth, int(depth), lanes);
+  }
   f.scoreTile.compute_at(f.scores, queryTile);
   placeTile(f.scoreTile, f.query, tileQueries, f.key, tileKeys, f.depthDomain);
 
-  place(f.maxima);
-  placeRows(f.maxima, f.query, f.maxDomain);
+  place(f.maxima.func);
+  placeRows(f.maxima.func, f.query, f.maxima.keys);
   place(f.weights);
   f.weights.store_in(Halide::MemoryType::Heap);
   placeVectors(f.weights, f.query);
-  place(f.sums);
-  placeRows(f.sums, f.query, f.sumDomain);
+  place(f.sums.func);
+  placeRows(f.sums.func, f.query, f.sums.keys);
   if (f.sizes.packsValues) {
-    place(f.packedValues);
+    placeCopy(f.packedValues);
     f.packedValues.store_in(Halide::MemoryType::Heap).align_storage(f.channel, tileChannels);
     vectorizeGuarded(f.packedValues, f.channel, int(channels), lanes);
   }
@@ -223,7 +268,7 @@ void Attention::scheduleKeyBlock() {
     f.partial.compute_at(store, level).store_in(Halide::MemoryType::Heap);
     f.partial.align_bounds(f.channel, tileChannels);
     f.partial.bound_extent(f.query, f.sizes.blockQueries);
-    f.partial.split(f.query, queryTile, queryIn, tileRows)
+    f.partial.split(f.query, queryTile, queryIn, tileRows, TailStrategy::ShiftInwards)
         .split(f.channel, channelTile, channelIn, tileChannels, TailStrategy::RoundUp)
         .reorder(channelIn, queryIn, channelTile, queryTile, f.block)
         .vectorize(channelIn, lanes)
@@ -246,7 +291,7 @@ void Attention::scheduleMerge() {
   f.sum.compute_at(store, level);
   placeRows(f.sum, dimensionVar(0), f.mergedSumDomain);
   f.product.compute_at(store, tile);
-  placeTile(f.product, dimensionVar(0), tileChannels, dimensionVar(1), tileRows, f.mergedProductDomain);
+  placeTile(f.product, dimensionVar(0), tileChannels, dimensionVar(1), storeRows, f.mergedProductDomain);
 }
 
 void Attention::schedule(Translator &translator, const SchedulePoint &) {

@@ -9,6 +9,8 @@
 // Queries and keys beyond the last one repeat it; arguments read between are clamped.
 #include "targets/halide/AttentionFuncs.h"
 
+#include <limits>
+
 namespace kiln::halide {
 
 using namespace mlir;
@@ -66,6 +68,12 @@ bool AttentionFuncs::build() {
   linalg::GenericOp op = match.scores.op;
   queryCount = translator.loopExtent(op, *match.scores.m);
   keyCount = translator.loopExtent(op, match.scores.n);
+  blockCount = neededKeys(query, 2);
+  blockExtent = keyCount;
+  if (sizes.hasKeyBlocks) {
+    blockCount = Halide::clamp(blockCount - block * sizes.blockKeys, 0, sizes.blockKeys);
+    blockExtent = sizes.blockKeys;
+  }
   buildQueries();
   return buildScores() && buildWeights() && buildProducts() && buildMerge();
 }
@@ -76,7 +84,7 @@ void AttentionFuncs::buildQueries() {
   const Contraction &shape = match.scores;
   int size = sizes.transposed;
   auto read = [&](const Expr &query, const Expr &depth) {
-    Exprs loops = loopsAt(shape.op, at({0, Halide::min(query, queryCount - 1)}));
+    Exprs loops = loopsAt(shape.op, at({0, sizes.keyLanes ? Expr(0) : Halide::min(query, queryCount - 1)}));
     loops[shape.reduction[0]] = depth;
     return translator.readOperand(shape.op, shape.a, loops);
   };
@@ -107,12 +115,21 @@ bool AttentionFuncs::buildScores() {
 
   scoreTile = start("score_tile", vars({query, key, block}), 0.0f);
   Expr score = scoreTile(at({query, key, block}));
-  Exprs loops = loopsAt(op, at({Halide::min(atKey, lastKey), query}));
+  auto keyAt = [&](const Expr &key, const Expr &depth) {
+    Exprs place = loopsAt(op, at({Halide::min(key, lastKey), query}));
+    place[shape.reduction[0]] = depth;
+    return translator.readOperand(op, shape.b, place);
+  };
+  if (sizes.packsKeys)
+    packedKeys = start("packed_keys", vars({depth, key}), keyAt(key, depth));
+  Exprs loops = loopsAt(op, at({atKey, query}));
   loops[shape.reduction[0]] = depthDomain.x;
   Exprs values = translator.body(op, loops, [&](unsigned number) -> Expr {
     if (number == shape.a)
       return packedQuery(at({query, depthDomain.x}));
-    return number == shape.b ? translator.readOperand(op, number, loops) : score;
+    if (number != shape.b)
+      return score;
+    return sizes.packsKeys ? Expr(packedKeys(at({depthDomain.x, atKey}))) : keyAt(atKey, depthDomain.x);
   });
   if (values.empty())
     return false;
@@ -127,6 +144,9 @@ bool AttentionFuncs::buildScores() {
       return false;
     score = values[0];
   }
+  if (sizes.keyLanes) // Full vectors are computed: Halide must not see the condition.
+    score =
+        Halide::select(Halide::cast<uint8_t>(key < blockCount) != 0, score, -std::numeric_limits<float>::infinity());
   scores = start("scores", vars({query, key, block}), score);
   return true;
 }
@@ -149,10 +169,12 @@ Expr AttentionFuncs::smallestLimit(const Expr &query, unsigned firstOuter) {
 
 /// The number of keys that the block of queries with this one needs. The last query of the block has the highest limit.
 /// If none counts for the first one, all of them have the same weight there.
-Expr AttentionFuncs::neededKeys(const Expr &query, unsigned firstOuter) {
-  if (match.limits.empty())
-    return keyCount;
+Expr AttentionFuncs::neededKeys(Expr query, unsigned firstOuter) {
+  if (sizes.keyLanes)
+    query = 0;
   Expr first = query / sizes.blockQueries * sizes.blockQueries;
+  if (match.limits.empty())
+    return sizes.hasEmptyBlocks ? Halide::select(first < queryCount, keyCount, 0) : keyCount;
   Expr last = Halide::min(first + sizes.blockQueries, queryCount) - 1;
   return Halide::max(smallestLimit(last, firstOuter),
                      Halide::clamp(1 - smallestLimit(first, firstOuter), 0, 1) * keyCount);
@@ -166,26 +188,33 @@ Expr AttentionFuncs::weight(const Expr &score, const Expr &maximum) {
   return values.empty() ? Expr() : values[0];
 }
 
-bool AttentionFuncs::buildWeights() {
-  Expr count = neededKeys(query, 2), extent = keyCount;
-  if (sizes.hasKeyBlocks) {
-    count = Halide::clamp(count - block * sizes.blockKeys, 0, sizes.blockKeys);
-    extent = sizes.blockKeys;
+void AttentionFuncs::reduceKeys(KeyReduction &reduction, const std::string &name, float initial,
+                                llvm::function_ref<Expr(Expr sofar, Expr next)> combine, Func values) {
+  auto [ofLane, func, keys, lanes] = std::tie(reduction.ofLane, reduction.func, reduction.keys, reduction.lanes);
+  Exprs place = at({query, block});
+  func = start(name.c_str(), vars({query, block}), initial);
+  if (int width = sizes.keyLanes) {
+    Expr vector = domainUpTo(keys, (blockCount + (width - 1)) / width, (blockExtent + (width - 1)) / width,
+                             (name + "_keys").c_str());
+    ofLane = start((name + "_of_lane").c_str(), vars({lane, query, block}), initial);
+    Exprs laneAt = at({lane, query, block});
+    ofLane(laneAt) = combine(ofLane(laneAt), values(at({query, vector * width + lane, block})));
+    lanes = RDom(0, width, translator.name(name + "_lanes"));
+    func(place) = combine(func(place), ofLane(at({lanes.x, query, block})));
+  } else {
+    Expr index = domainUpTo(keys, blockCount, blockExtent, (name + "_keys").c_str());
+    func(place) = combine(func(place), values(at({query, index, block})));
   }
-  Expr index = domainUpTo(maxDomain, count, extent, "max_keys");
-  maxima = start("maxima", vars({query, block}), lowest);
-  Expr score = scores(at({query, index, block})), maximum = maxima(at({query, block}));
-  maxima(at({query, block})) = Halide::max(maximum, score);
+}
 
-  Expr value = weight(scores(at({query, key, block})), maximum);
+bool AttentionFuncs::buildWeights() {
+  reduceKeys(maxima, "maxima", lowest, [](Expr sofar, Expr next) { return Halide::max(sofar, next); }, scores);
+  Expr value = weight(scores(at({query, key, block})), maxima.func(at({query, block})));
   if (!value.defined())
     return false;
   weights = start("weights", vars({query, key, block}), value);
-
-  index = domainUpTo(sumDomain, count, extent, "sum_keys");
-  sums = start("sums", vars({query, block}), 0.0f);
-  sums(at({query, block})) += weights(at({query, index, block}));
-  productIndex = domainUpTo(productDomain, count, extent, "keys");
+  reduceKeys(sums, "sums", 0.0f, [](Expr sofar, Expr next) { return sofar + next; }, weights);
+  productIndex = domainUpTo(productDomain, blockCount, blockExtent, "keys");
   return true;
 }
 
@@ -194,22 +223,23 @@ bool AttentionFuncs::buildProducts() {
   linalg::GenericOp op = shape.op;
   auto loops = [&](const Expr &key) {
     Exprs result = loopsAt(op, at({channel, query}));
-    result[shape.reduction[0]] = block * sizes.blockKeys + key;
+    result[shape.reduction[0]] = key;
     return result;
   };
+  Expr atKey = block * sizes.blockKeys + productIndex;
   if (sizes.packsValues)
-    packedValues = start("packed_values", vars({channel, key, block}), translator.readOperand(op, shape.b, loops(key)));
+    packedValues = start("packed_values", vars({channel, key}), translator.readOperand(op, shape.b, loops(key)));
   productTile = start("product_tile", vars({channel, query, block}), 0.0f);
   Expr accumulator = productTile(at({channel, query, block}));
   // Packed rows have room for the channels of full tiles; what is beyond the last one is not used.
   Expr last = translator.loopExtent(op, shape.n) - 1, within = Halide::unsafe_promise_clamped(channel, 0, last);
-  Exprs values = translator.body(op, loops(productIndex), [&](unsigned number) -> Expr {
+  Exprs values = translator.body(op, loops(atKey), [&](unsigned number) -> Expr {
     if (number == shape.a)
       return weights(at({query, productIndex, block}));
     if (number != shape.b)
       return accumulator;
-    return sizes.packsValues ? Expr(packedValues(at({within, productIndex, block})))
-                             : translator.readOperand(op, number, loops(productIndex));
+    return sizes.packsValues ? Expr(packedValues(at({within, atKey})))
+                             : translator.readOperand(op, number, loops(atKey));
   });
   if (values.empty())
     return false;
@@ -220,13 +250,13 @@ bool AttentionFuncs::buildProducts() {
 bool AttentionFuncs::buildMerge() {
   Var d0 = dimensionVar(0), d1 = dimensionVar(1);
   if (!sizes.hasKeyBlocks) {
-    sum = start("sum", vars({d0}, 1), sums(at({d0, 0}, 1)));
+    sum = start("sum", vars({d0}, 1), sums.func(at({d0, 0}, 1)));
     product = start("product", vars({d0, d1}), productTile(at({d0, d1, 0})));
     return true;
   }
   partial = start("partial", vars({channel, query, block}), productTile(at({channel, query, block})));
   statistics = Func(translator.name("statistics"));
-  statistics(vars({query, block})) = Halide::Tuple(maxima(at({query, block})), sums(at({query, block})));
+  statistics(vars({query, block})) = Halide::Tuple(maxima.func(at({query, block})), sums.func(at({query, block})));
 
   Expr extent = (keyCount + sizes.blockKeys - 1) / sizes.blockKeys;
   auto domain = [&](RDom &domain, const Expr &query, unsigned firstOuter, const char *name) {

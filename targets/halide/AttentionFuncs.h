@@ -10,11 +10,21 @@
 namespace kiln::halide {
 
 struct AttentionSizes {
-  int blockQueries = 0;      // queries of a block, which a loop over keys is limited by
-  int blockKeys = 0;         // keys of a block, if there are several
-  bool hasKeyBlocks = false; // whether the keys are in several blocks
-  bool packsValues = false;  // whether a block of values is copied to rows of padded length
-  int transposed = 0;        // queries are packed by transposing squares of that size, a power of 2; 0: one by one
+  int blockQueries = 0;        // queries of a block, which a loop over keys is limited by
+  int blockKeys = 0;           // keys of a block, if there are several
+  bool hasKeyBlocks = false;   // whether the keys are in several blocks
+  bool hasEmptyBlocks = false; // whether there may be blocks behind the last query
+  bool packsKeys = false;      // whether keys are copied to rows that follow each other
+  bool packsValues = false;    // whether values are, to rows of padded length
+  int transposed = 0;          // queries are packed by transposing squares of that size, a power of 2; 0: one by one
+  int keyLanes = 0;            // lanes are keys, so many, and there is one query; 0: lanes are queries
+};
+
+/// A number for each query, reduced over the keys of a block. If lanes are keys, each lane reduces its own first.
+struct KeyReduction {
+  Halide::Func ofLane; // lane, query, block
+  Halide::Func func;   // query, block
+  Halide::RDom keys, lanes;
 };
 
 class AttentionFuncs {
@@ -33,13 +43,14 @@ public:
   /// the halves of their number interleaved once, twice and so on (twice as many lanes, half as many rows).
   std::vector<Halide::Func> turns;
   Halide::Var lane{"lane"}, row{"row"}, depthSquare{"depth_square"}, querySquare{"query_square"};
-  Halide::Func packedQuery;  // query, depth
-  Halide::Func scoreTile;    // query, key, block
-  Halide::Func scores;       // query, key, block: masked
-  Halide::Func maxima;       // query, block
+  Halide::Func packedQuery; // query, depth
+  Halide::Func packedKeys;  // depth, key
+  Halide::Func scoreTile;   // query, key, block
+  Halide::Func scores;      // query, key, block: masked
+  KeyReduction maxima;
   Halide::Func weights;      // query, key, block
-  Halide::Func sums;         // query, block
-  Halide::Func packedValues; // channel, key, block
+  KeyReduction sums;         // of the weights
+  Halide::Func packedValues; // channel, key
   Halide::Func productTile;  // channel, query, block
   Halide::Func partial;      // channel, query, block: the product
   Halide::Func statistics;   // query, block: maximum and sum
@@ -47,7 +58,7 @@ public:
   Halide::Func factor;       // query, block
   Halide::Func sum;          // as the op has it: d0 the query
   Halide::Func product;      // as the op has it: d0 the channel, d1 the query
-  Halide::RDom depthDomain, maxDomain, sumDomain, productDomain, mergedMaxDomain, mergedSumDomain, mergedProductDomain;
+  Halide::RDom depthDomain, productDomain, mergedMaxDomain, mergedSumDomain, mergedProductDomain;
 
 private:
   std::vector<Halide::Var> vars(std::vector<Halide::Var> inner, unsigned firstOuter = 2) const;
@@ -55,9 +66,11 @@ private:
   Halide::Func start(const char *name, const std::vector<Halide::Var> &vars, const Halide::Expr &value);
   Halide::Expr domainUpTo(Halide::RDom &domain, const Halide::Expr &count, const Halide::Expr &extent,
                           const char *name);
-  Halide::Expr neededKeys(const Halide::Expr &query, unsigned firstOuter);
+  Halide::Expr neededKeys(Halide::Expr query, unsigned firstOuter);
   Halide::Expr smallestLimit(const Halide::Expr &query, unsigned firstOuter);
   Halide::Expr weight(const Halide::Expr &score, const Halide::Expr &maximum);
+  void reduceKeys(KeyReduction &reduction, const std::string &name, float initial,
+                  llvm::function_ref<Halide::Expr(Halide::Expr sofar, Halide::Expr next)> combine, Halide::Func values);
   void buildQueries();
   bool buildScores();
   bool buildWeights();
@@ -65,7 +78,7 @@ private:
   bool buildMerge();
 
   Translator &translator;
-  Halide::Expr queryCount, keyCount, productIndex;
+  Halide::Expr queryCount, keyCount, blockCount, blockExtent, productIndex;
 };
 
 } // namespace kiln::halide

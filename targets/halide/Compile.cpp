@@ -16,8 +16,8 @@ namespace kiln::halide {
 using namespace mlir;
 
 static std::unique_ptr<Strategy> chooseStrategy(func::FuncOp kernel, const MachineModel &machine) {
-  for (auto match :
-       {matchAttention, matchFewRows, matchConvolution, matchContraction, matchRowReduction, matchPointwise})
+  for (auto match : {matchOneQuery, matchAttention, matchFewRows, matchConvolution, matchContraction, matchRowReduction,
+                     matchPointwise})
     if (std::unique_ptr<Strategy> strategy = match(kernel, machine))
       return strategy;
   llvm_unreachable("the pointwise strategy applies to every kernel");

@@ -26,6 +26,7 @@ public:
 };
 
 /// Each is null if the kernel does not have its structure; the last one always applies.
+std::unique_ptr<Strategy> matchOneQuery(mlir::func::FuncOp kernel, const MachineModel &machine);
 std::unique_ptr<Strategy> matchAttention(mlir::func::FuncOp kernel, const MachineModel &machine);
 std::unique_ptr<Strategy> matchFewRows(mlir::func::FuncOp kernel, const MachineModel &machine);
 std::unique_ptr<Strategy> matchConvolution(mlir::func::FuncOp kernel, const MachineModel &machine);

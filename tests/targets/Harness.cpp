@@ -220,6 +220,14 @@ Schedulable describe(const std::string &text, const std::string &target) {
   return createCpuTarget(target)->describe(*module->getOps<func::FuncOp>().begin());
 }
 
+std::vector<RowVariant> rowVariants(const std::string &text, const std::string &target) {
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module = prepare(context, text);
+  if (!module)
+    throw std::runtime_error("the kernel does not parse");
+  return createCpuTarget(target)->rowVariants(*module->getOps<func::FuncOp>().begin());
+}
+
 static std::string print(const std::string &text, const std::string &target, const SchedulePoint &point,
                          KernelText form) {
   MLIRContext context;

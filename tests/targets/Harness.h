@@ -55,6 +55,9 @@ private:
 /// How a kernel can be scheduled.
 Schedulable describe(const std::string &text, const std::string &target);
 
+/// The forms for few rows that the target wants of it.
+std::vector<RowVariant> rowVariants(const std::string &text, const std::string &target);
+
 /// The kernel's code as assembly.
 std::string assemblyOf(const std::string &text, const std::string &target, const SchedulePoint &point);
 

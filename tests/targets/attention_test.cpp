@@ -5,6 +5,7 @@
 // what need not be computed is not.
 #include "Harness.h"
 #include "KernelText.h"
+#include <array>
 #include <cmath>
 #include <gtest/gtest.h>
 
@@ -15,21 +16,24 @@ struct Shape {
   int heads = 2, keyHeads = 2, depth = 64, bound = 130;
   bool isCausal = false, hasMask = false, hasLengths = false;
   bool isCross = false;  // keys have a symbol of their own
+  bool isPlanar = false; // keys and values are [batch, heads, keys, depth]: a head's follow each other
+  int mostQueries = 0;   // 0: the bound
   bool isOffset = false; // the last query sees the last key, if causal; otherwise query i key i
 };
 
 std::string str(int n) { return std::to_string(n); }
 
 std::string kernelText(const Shape &s) {
-  std::vector<std::pair<int, int>> symbols{{1, s.bound}};
+  std::vector<std::pair<int, int>> symbols{{1, s.mostQueries ? s.mostQueries : s.bound}};
   if (s.isCross)
     symbols.push_back({1, s.bound});
   KernelText k(symbols);
   std::string keys = s.isCross ? "s1" : "s0", h = str(s.heads), d = str(s.depth);
   const std::string batch = "3";
   Value q = k.argument(k.type({batch, "s0", str(s.heads * s.depth)}));
-  Value key = k.argument(k.type({batch, keys, str(s.keyHeads * s.depth)}));
-  Value value = k.argument(k.type({batch, keys, str(s.keyHeads * s.depth)}));
+  const std::string stored =
+      s.isPlanar ? k.type({batch, str(s.keyHeads), keys, d}) : k.type({batch, keys, str(s.keyHeads * s.depth)});
+  Value key = k.argument(stored), value = k.argument(stored);
   Value mask, lengths;
   if (s.hasMask)
     mask = k.argument(k.type({"s0", keys}));
@@ -37,11 +41,14 @@ std::string kernelText(const Shape &s) {
     lengths = k.argument(k.type({batch}, "i32"));
   std::string wide = k.type({batch, h, "s0", keys}), narrow = k.type({batch, h, "s0"});
   std::string keyHead = s.heads == s.keyHeads ? "b" : "(b floordiv " + str(s.heads / s.keyHeads) + ")";
+  auto at = [&](const std::string &key, const std::string &channel) {
+    return s.isPlanar ? "a, " + keyHead + ", " + key + ", " + channel
+                      : "a, " + key + ", " + keyHead + " * " + d + " + " + channel;
+  };
   Value depth = k.empty(k.type({d}));
   Value scores =
-      k.reduce("ppppr", {q, key, depth}, wide,
-               {"a, c, b * " + d + " + e", "a, d, " + keyHead + " * " + d + " + e", "e", "a, b, c, d"}, "0.0 : f32",
-               "%m = arith.mulf %x0, %x1 : f32\n%s = arith.addf %y0, %m : f32\nlinalg.yield %s : f32");
+      k.reduce("ppppr", {q, key, depth}, wide, {"a, c, b * " + d + " + e", at("d", "e"), "e", "a, b, c, d"},
+               "0.0 : f32", "%m = arith.mulf %x0, %x1 : f32\n%s = arith.addf %y0, %m : f32\nlinalg.yield %s : f32");
   std::vector<Value> inputs{scores};
   std::vector<std::string> maps{"a, b, c, d"};
   std::string body = "%scale = arith.constant " + std::to_string(1 / std::sqrt(double(s.depth))) + " : f32\n" +
@@ -75,9 +82,9 @@ std::string kernelText(const Shape &s) {
                         "%s = arith.subf %x0, %x1 : f32\n%e = math.exp %s : f32\nlinalg.yield %e : f32");
   Value sums = k.reduce("pppr", {weights}, narrow, {"a, b, c, d", "a, b, c"}, "0.0 : f32",
                         "%s = arith.addf %y0, %x0 : f32\nlinalg.yield %s : f32");
-  Value products = k.reduce("ppppr", {weights, value}, k.type({batch, h, "s0", d}),
-                            {"a, b, c, e", "a, e, " + keyHead + " * " + d + " + d", "a, b, c, d"}, "0.0 : f32",
-                            "%m = arith.mulf %x0, %x1 : f32\n%s = arith.addf %y0, %m : f32\nlinalg.yield %s : f32");
+  Value products =
+      k.reduce("ppppr", {weights, value}, k.type({batch, h, "s0", d}), {"a, b, c, e", at("e", "d"), "a, b, c, d"},
+               "0.0 : f32", "%m = arith.mulf %x0, %x1 : f32\n%s = arith.addf %y0, %m : f32\nlinalg.yield %s : f32");
   Value result = k.one("pppp", {products, sums}, k.type({batch, "s0", h, d}), {"a, c, b, d", "a, c, b", "a, b, c, d"},
                        "%s = arith.divf %x0, %x1 : f32\nlinalg.yield %s : f32");
   return k.finish({result});
@@ -90,15 +97,27 @@ void check(Kernel &kernel, const Shape &s, int64_t queries, int64_t keys, int64_
   int64_t batch = 3, depth = s.depth, width = s.heads * depth, keyWidth = s.keyHeads * depth;
   Tensor q = randomTensor({batch, queries, width}), k = randomTensor({batch, keys, keyWidth}),
          v = randomTensor({batch, keys, keyWidth});
+  auto stored = [&](const Tensor &x) {
+    if (!s.isPlanar)
+      return x;
+    Tensor planar = Tensor::zeros({batch, s.keyHeads, keys, depth});
+    for (int64_t b = 0; b < batch; ++b)
+      for (int64_t h = 0; h < s.keyHeads; ++h)
+        for (int64_t j = 0; j < keys; ++j)
+          for (int64_t d = 0; d < depth; ++d)
+            planar.at({b, h, j, d}) = x.at({b, j, h * depth + d});
+    return planar;
+  };
   Tensor mask = randomTensor({queries, keys}), lengths = randomIntegers({batch}, 1, int(std::min(keys, mostKeys)) + 1);
   for (int64_t i = 0; i < queries; ++i)
     for (int64_t j = 1; j < keys; j += 3)
       mask.at({i, j}) = -std::numeric_limits<double>::infinity();
-  std::vector<Tensor> inputs{q, k, v};
+  Tensor kWithNan = k, vWithNan = v;
   for (int64_t b = 0; b < batch; ++b)
     for (int64_t j = firstNan; j < keys; ++j)
       for (int64_t d = 0; d < keyWidth; ++d)
-        inputs[1].at({b, j, d}) = inputs[2].at({b, j, d}) = NAN;
+        kWithNan.at({b, j, d}) = vWithNan.at({b, j, d}) = NAN;
+  std::vector<Tensor> inputs{q, stored(kWithNan), stored(vWithNan)};
   if (s.hasMask)
     inputs.push_back(mask);
   if (s.hasLengths)
@@ -107,6 +126,8 @@ void check(Kernel &kernel, const Shape &s, int64_t queries, int64_t keys, int64_
   if (s.isCross)
     symbols.push_back(keys);
   Tensor actual = kernel.run(symbols, inputs)[0];
+  for (int workers : {2, 3})
+    EXPECT_EQ(kernel.run(symbols, inputs, /*aliased=*/-1, workers)[0].values, actual.values) << workers << " workers";
 
   Tensor expected = Tensor::zeros({batch, queries, s.heads, depth});
   for (int64_t b = 0; b < batch; ++b)
@@ -240,6 +261,22 @@ TEST_P(AttentionKernel, EndsOfEveryParameter) {
     }
 }
 
+// Several blocks of queries share a copy of keys and values; there may be fewer than a copy serves, and none at its
+// end.
+TEST_P(AttentionKernel, SharedCopies) {
+  Shape s;
+  s.bound = 300;
+  s.depth = 40;
+  for (int64_t share : {2, 8})
+    for (int64_t keyBlock : {64, 1024}) {
+      const SchedulePoint point{
+          {"share", share}, {"pack_keys", 1}, {"pack_values", 1}, {"key_block", keyBlock}, {"query_tiles", 1}};
+      Kernel kernel(kernelText(s), GetParam(), &point);
+      for (int64_t t : {1, 31, 65, 130, 293})
+        check(kernel, s, t, t);
+    }
+}
+
 // The keys beyond the diagonal, and beyond a sequence's length, do not even have to be numbers.
 TEST_P(AttentionKernel, SkipsWhatDoesNotCount) {
   for (int64_t keyBlock : {64, 1024}) {
@@ -278,6 +315,77 @@ TEST_P(AttentionKernel, NothingCounts) {
           expected.at({b, i, h, d}) = mean;
       }
   expectClose(actual, expected);
+}
+
+// One query is a strategy of its own: all masks, layouts of keys and values, shared heads, head sizes.
+TEST_P(AttentionKernel, OneQuery) {
+  for (int kind = 0; kind < 8; ++kind) {
+    SCOPED_TRACE("kind " + str(kind));
+    Shape s;
+    s.mostQueries = 1;
+    s.bound = 300;
+    s.heads = 6;
+    s.keyHeads = kind % 3 ? 2 : 6;
+    s.depth = std::array{64, 33, 80, 5, 1, 127, 32, 128}[kind];
+    s.isCross = s.isOffset = true;
+    s.isCausal = kind & 1;
+    s.hasMask = kind & 2;
+    s.hasLengths = kind & 4;
+    s.isPlanar = kind == 2 || kind == 5;
+    Kernel kernel(kernelText(s), GetParam());
+    EXPECT_EQ(kernel.object().strategy, "one_query");
+    for (int64_t keys : {1, 16, 63, 65, 291})
+      check(kernel, s, 1, keys);
+  }
+}
+
+TEST_P(AttentionKernel, OneQuerySkipsWhatDoesNotCount) {
+  for (bool isLong : {false, true}) {
+    Shape s;
+    s.mostQueries = 1;
+    s.bound = isLong ? 600 : 60;
+    s.isCross = s.isCausal = true; // query 0 sees key 0
+    Kernel causal(kernelText(s), GetParam());
+    check(causal, s, 1, s.bound, INT32_MAX, 1);
+    s.isCausal = false;
+    s.hasLengths = true;
+    Kernel padded(kernelText(s), GetParam());
+    check(padded, s, 1, s.bound, s.bound / 3, s.bound / 3);
+  }
+}
+
+TEST_P(AttentionKernel, FewQueries) {
+  for (bool isCross : {false, true}) {
+    Shape s;
+    s.mostQueries = 16;
+    s.bound = isCross ? 300 : 16;
+    s.isCross = s.isOffset = isCross;
+    s.isCausal = s.hasLengths = true;
+    Kernel kernel(kernelText(s), GetParam());
+    EXPECT_EQ(kernel.object().strategy, "attention");
+    for (int64_t t : {1, 2, 7, 15, 16})
+      check(kernel, s, t, isCross ? 281 : t);
+  }
+}
+
+TEST_P(AttentionKernel, VariantsOfAKernel) {
+  auto variants = [&](int mostQueries, bool isCross) {
+    Shape s;
+    s.mostQueries = mostQueries;
+    s.isCross = isCross;
+    std::vector<int64_t> bounds;
+    for (RowVariant variant : rowVariants(kernelText(s), GetParam())) {
+      EXPECT_EQ(variant.symbol, 0u);
+      bounds.push_back(variant.bound);
+    }
+    return bounds;
+  };
+  using Bounds = std::vector<int64_t>;
+  for (bool isCross : {false, true}) {
+    EXPECT_EQ(variants(300, isCross), (Bounds{1, 16}));
+    EXPECT_EQ(variants(16, isCross), Bounds{1});
+    EXPECT_EQ(variants(1, isCross), Bounds());
+  }
 }
 
 // Scratch grows with the number of keys, not with its square.

@@ -4,12 +4,6 @@
 // value of every parameter, and which forms a kernel gets.
 #include "LinearKernel.h"
 
-#include "compiler/dialect/KilnDialect.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Parser/Parser.h"
-
 namespace kiln::testing {
 namespace {
 
@@ -87,12 +81,8 @@ TEST_P(FewRows, VectorTimesWeight) {
 
 TEST_P(FewRows, VariantsOfAKernel) {
   auto variants = [&](const std::string &text) {
-    mlir::MLIRContext context;
-    context.loadDialect<mlir::arith::ArithDialect, mlir::func::FuncDialect, mlir::linalg::LinalgDialect,
-                        mlir::tensor::TensorDialect, mlir::kiln::KilnDialect>();
-    auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
     std::vector<int64_t> bounds;
-    for (RowVariant variant : createCpuTarget(GetParam())->rowVariants(*module->getOps<mlir::func::FuncOp>().begin())) {
+    for (RowVariant variant : rowVariants(text, GetParam())) {
       EXPECT_EQ(variant.symbol, 0u);
       bounds.push_back(variant.bound);
     }

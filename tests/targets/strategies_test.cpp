@@ -69,29 +69,39 @@ std::vector<Tensor> linearResults(const std::vector<Tensor> &in, int64_t rows) {
 
 constexpr int64_t heads = 3, width = 40;
 
-/// Causal attention of three heads whose keys and values end at a length of their own.
-std::string attention(const std::string &) {
-  std::string q = type("2x?x120", "2, s0, 120"), h = type("2x?x3x40", "2, s0, 3, 40");
-  std::string text = "func.func private @attention(%s0: index, %q: " + h + ", %k: " + h + ", %v: " + h +
+/// Causal attention of three heads whose keys and values end at a length of their own; the last query sees the last
+/// key.
+std::string attentionOf(const std::string &queries) {
+  std::string q = type("2x" + queries + "x120", "2, " + (queries == "?" ? "s0" : queries) + ", 120"),
+              h = type("2x" + queries + "x3x40", "2, " + (queries == "?" ? "s0" : queries) + ", 3, 40"),
+              kv = type("2x?x120", "2, s0, 120"), kvh = type("2x?x3x40", "2, s0, 3, 40");
+  std::string text = "func.func private @attention(%s0: index, %q: " + h + ", %k: " + kvh + ", %v: " + kvh +
                      ", %n: tensor<2xi32>) -> " + h + " attributes {kiln.kernel, kiln.bounds = array<i64: 1, 300>} {\n";
-  for (std::string name : {"q", "k", "v"})
-    text += "  %" + name + "w = kiln.reshape %" + name + " : " + h + " -> " + q + "\n";
-  return text + "  %0 = kiln.attention %qw, %kw, %vw lengths %n heads = 3 scale = 0.25 causal : (" + q + ", " + q +
-         ", " + q + ", tensor<2xi32>) -> " + q + "\n  %1 = kiln.reshape %0 : " + q + " -> " + h +
+  text += "  %qw = kiln.reshape %q : " + h + " -> " + q + "\n";
+  for (std::string name : {"k", "v"})
+    text += "  %" + name + "w = kiln.reshape %" + name + " : " + kvh + " -> " + kv + "\n";
+  return text + "  %0 = kiln.attention %qw, %kw, %vw lengths %n heads = 3 scale = 0.25 causal : (" + q + ", " + kv +
+         ", " + kv + ", tensor<2xi32>) -> " + q + "\n  %1 = kiln.reshape %0 : " + q + " -> " + h +
          "\n  return %1 : " + h + "\n}\n";
 }
 
-std::vector<Tensor> attentionInputs(const std::vector<int64_t> &s) {
-  std::vector<int64_t> shape{2, s[0], heads, width};
-  return {randomTensor(shape), randomTensor(shape), randomTensor(shape), randomIntegers({2}, 1, int(s[0]) + 1)};
+std::string attention(const std::string &) { return attentionOf("?"); }
+std::string attentionOfOneQuery(const std::string &) { return attentionOf("1"); }
+
+std::vector<Tensor> attentionInputsOf(int64_t queries, int64_t keys) {
+  return {randomTensor({2, queries, heads, width}), randomTensor({2, keys, heads, width}),
+          randomTensor({2, keys, heads, width}), randomIntegers({2}, 1, int(keys) + 1)};
 }
 
-std::vector<Tensor> attentionResults(const std::vector<Tensor> &in, int64_t tokens) {
+std::vector<Tensor> attentionInputs(const std::vector<int64_t> &s) { return attentionInputsOf(s[0], s[0]); }
+std::vector<Tensor> oneQueryInputs(const std::vector<int64_t> &s) { return attentionInputsOf(1, s[0]); }
+
+std::vector<Tensor> attentionResults(const std::vector<Tensor> &in, int64_t keys) {
   Tensor y = in[0];
-  for (int64_t b = 0; b < 2; ++b)
+  for (int64_t b = 0, queries = in[0].shape[1]; b < 2; ++b)
     for (int64_t h = 0; h < heads; ++h)
-      for (int64_t i = 0; i < tokens; ++i) {
-        std::vector<double> score(std::min(i + 1, int64_t(in[3].at({b}))));
+      for (int64_t i = 0; i < queries; ++i) {
+        std::vector<double> score(std::min(i + 1 + keys - queries, int64_t(in[3].at({b}))));
         double largest = -INFINITY, sum = 0;
         for (size_t j = 0; j < score.size(); ++j) {
           for (int64_t d = 0; d < width; ++d)
@@ -205,6 +215,7 @@ const Subject subjects[] = {
     {"contraction", linear, {{1}, {19}, {261}}, linearInputs, linearResults},
     {"few_rows", linearOfFewRows, {{1}, {5}, {13}}, linearInputs, linearResults},
     {"attention", attention, {{1}, {67}, {261}}, attentionInputs, attentionResults},
+    {"one_query", attentionOfOneQuery, {{1}, {67}, {261}}, oneQueryInputs, attentionResults},
     {"row_reduction",
      residualNorm,
      {{1}, {23}, {1111}},

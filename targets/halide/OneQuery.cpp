@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention of one query a sequence, as a decoder does for each token: one pass over keys and values, whose bytes are
+// what it costs (AttentionFuncs.h has the Funcs).
+//
+// Tasks are blocks of keys of a sequence. The heads whose keys lie side by side in memory are inside of a task, so that
+// keys and values are read in their order. Scores: vectors along the depth, a few keys at a time; maxima, weights and
+// sums: vectors of keys; products: vectors of channels, kept for all heads of the task. The blocks are added at the
+// end.
+#include "targets/halide/AttentionFuncs.h"
+#include "targets/halide/Placement.h"
+
+namespace kiln::halide {
+
+using namespace mlir;
+using Halide::Func;
+using Halide::TailStrategy;
+using Halide::Var;
+using Halide::VarOrRVar;
+
+namespace {
+
+class OneQuery : public Strategy {
+public:
+  OneQuery(AttentionMatch match, const MachineModel &machine)
+      : found(std::move(match)), lanes(vectorLanes(machine)), keys(largestExtent(found.scores.op, found.scores.n)),
+        channels(staticExtent(found.products.op, found.products.n)) {}
+
+  llvm::StringRef name() const override { return "one_query"; }
+  SearchSpace searchSpace() const override {
+    return {makeParameter("keys", {1, 2, 4, 8, 16}, 4), makeParameter("key_block", {32, 64, 128, 256, 512, 1024}, 64)};
+  }
+  void prepare(Translator &translator, const SchedulePoint &point) override;
+  void schedule(Translator &translator, const SchedulePoint &point) override;
+
+private:
+  std::vector<bool> findInner() const;
+  void scheduleBlock(Func around, Var level);
+  void placeOverKeys(KeyReduction &reduction, Func around, Var level);
+  void placeProducts(Func func) const;
+
+  AttentionMatch found;
+  int lanes;
+  int64_t keys, channels;
+  int tileKeys = 0;
+  std::vector<bool> isInner; // for each outer dimension of the scores, innermost first
+  std::optional<AttentionFuncs> funcs;
+};
+
+/// Which outer dimensions of the scores are inside of a task: those that do not lie outside of the keys in memory.
+std::vector<bool> OneQuery::findInner() const {
+  linalg::GenericOp op = found.scores.op;
+  AffineMap result = op.getMatchingIndexingMap(op.getDpsInitOperand(0)),
+            map = op.getMatchingIndexingMap(&op->getOpOperand(found.scores.b));
+  std::vector<bool> inner;
+  for (unsigned i = result.getNumResults() - 2; i-- > 0;) {
+    bool isOutside = false;
+    for (AffineExpr index : map.getResults()) {
+      if (index.isFunctionOfDim(found.scores.n))
+        break;
+      isOutside |= index.isFunctionOfDim(result.getDimPosition(i));
+    }
+    inner.push_back(!isOutside);
+  }
+  return inner;
+}
+
+void OneQuery::prepare(Translator &translator, const SchedulePoint &point) {
+  AttentionSizes sizes;
+  sizes.blockQueries = 1;
+  sizes.blockKeys = point.at("key_block");
+  sizes.hasKeyBlocks = keys > sizes.blockKeys;
+  sizes.keyLanes = lanes;
+  tileKeys = std::min<int>(point.at("keys"), lanes);
+  isInner = findInner();
+  funcs.emplace(found, sizes, translator);
+  translator.setBuilder(found.sums, [this](linalg::GenericOp) { return funcs->build() ? funcs->sum : Func(); });
+  translator.setBuilder(found.products.op,
+                        [this](linalg::GenericOp) { return funcs->build() ? funcs->product : Func(); });
+  if (found.masked)
+    translator.setPadded(found.masked, {funcs->rank - 1});
+}
+
+void OneQuery::placeOverKeys(KeyReduction &reduction, Func around, Var level) {
+  AttentionFuncs &f = *funcs;
+  reduction.func.compute_at(around, level);
+  reduction.func.update().atomic().vectorize(reduction.lanes.x);
+  reduction.ofLane.compute_at(around, level).vectorize(f.lane);
+  reduction.ofLane.update().reorder(f.lane, reduction.keys.x).vectorize(f.lane);
+}
+
+void OneQuery::placeProducts(Func func) const { vectorizeGuarded(func, funcs->channel, int(channels), lanes); }
+
+/// What is computed for a block of keys of all heads of a task.
+void OneQuery::scheduleBlock(Func around, Var level) {
+  AttentionFuncs &f = *funcs;
+  std::vector<VarOrRVar> heads;
+  for (unsigned i = 0; i < isInner.size(); ++i)
+    if (isInner[i])
+      heads.push_back(dimensionVar(2 + i));
+  Var keyTile("key_tile"), keyIn("key_in");
+
+  f.scores.compute_at(around, level);
+  f.scores.bound_extent(f.query, 1).split(f.key, keyTile, keyIn, tileKeys, TailStrategy::RoundUp);
+  std::vector<VarOrRVar> order{keyIn, f.query};
+  order.insert(order.end(), heads.begin(), heads.end());
+  order.push_back(keyTile);
+  f.scores.reorder(order).vectorize(keyIn);
+  f.scoreTile.compute_at(f.scores, f.query).bound_extent(f.key, tileKeys).unroll(f.key);
+  f.scoreTile.update().unroll(f.key);
+  vectorizeReduction({found.scores.op, {f.scoreTile}, f.depthDomain, true}, lanes, 1, [&](Func parts) {
+    parts.compute_at(f.scores, f.query).reorder_storage(Var("part"), f.query, f.key).unroll(f.key);
+    parts.update().reorder(f.key, Halide::RVar("outer")).unroll(f.key);
+  });
+
+  placeOverKeys(f.maxima, around, level);
+  f.weights.compute_at(around, level).vectorize(f.key, lanes, TailStrategy::RoundUp);
+  placeOverKeys(f.sums, around, level);
+
+  f.productTile.compute_at(around, level).bound(f.channel, 0, int(channels));
+  placeProducts(f.productTile);
+  order = {f.channel, f.query};
+  order.insert(order.end(), heads.begin(), heads.end());
+  order.push_back(f.productDomain.x);
+  f.productTile.update().reorder(order);
+  vectorizeGuarded(f.productTile.update(), f.channel, int(channels), lanes);
+}
+
+void OneQuery::schedule(Translator &translator, const SchedulePoint &) {
+  AttentionFuncs &f = *funcs;
+  Func store = translator.outputs.front().func;
+  auto storeDim = [&](unsigned productDim) { return dimensionVar(f.rank - 1 - found.productAt[productDim]); };
+  // Loops from the innermost one: of the store, and of what is kept of each block of keys.
+  std::vector<VarOrRVar> here{dimensionVar(0)}, there{f.channel, f.query}, ofStatistics{f.query};
+  std::vector<Var> outerHere{storeDim(f.rank - 2)}, outerThere;
+  for (unsigned i = 0; i < isInner.size(); ++i) {
+    Var atStore = storeDim(f.rank - 3 - i), atBlock = dimensionVar(2 + i);
+    if (isInner[i]) {
+      here.push_back(atStore);
+      there.push_back(atBlock);
+      ofStatistics.push_back(atBlock);
+    } else {
+      outerHere.push_back(atStore);
+      outerThere.push_back(atBlock);
+    }
+  }
+  outerThere.push_back(f.block);
+  here.insert(here.end(), outerHere.begin(), outerHere.end());
+  store.reorder(here);
+  Var level = outerHere.front(), levelThere = outerThere.front();
+  for (unsigned i = 1; i < outerHere.size(); ++i) {
+    Var fused("task" + std::to_string(i));
+    store.fuse(level, outerHere[i], fused);
+    level = fused;
+  }
+  store.parallel(level);
+  vectorizeGuarded(store, dimensionVar(0), int(channels), lanes);
+
+  if (f.sizes.hasKeyBlocks) {
+    there.insert(there.end(), outerThere.begin(), outerThere.end());
+    ofStatistics.insert(ofStatistics.end(), outerThere.begin(), outerThere.end());
+    f.partial.compute_root().reorder(there).parallel(f.block);
+    f.statistics.compute_root().reorder(ofStatistics).parallel(f.block).compute_with(f.partial, levelThere);
+    placeProducts(f.partial);
+    scheduleBlock(f.partial, levelThere);
+    for (Func func : {f.maximum, f.factor, f.sum, f.product})
+      func.compute_at(store, level);
+    vectorizeGuarded(f.product, dimensionVar(0), int(channels), lanes);
+    vectorizeGuarded(f.product.update(), dimensionVar(0), int(channels), lanes);
+  } else {
+    scheduleBlock(store, level);
+  }
+  llvm::DenseSet<Operation *> placed{found.scores.op, found.maxima, found.weights, found.sums, found.products.op};
+  if (found.masked)
+    placed.insert(found.masked);
+  for (Operation *op : found.perRow) {
+    placed.insert(op);
+    translator.stages[op].funcs.front().compute_at(store, level);
+  }
+  placeAtRoot(translator, placed, lanes);
+}
+
+} // namespace
+
+std::unique_ptr<Strategy> matchOneQuery(func::FuncOp kernel, const MachineModel &machine) {
+  std::optional<AttentionMatch> found = matchAttentionOps(kernel);
+  if (!found || largestExtent(found->scores.op, *found->scores.m) != 1 ||
+      ShapedType::isDynamic(staticExtent(found->products.op, found->products.n)))
+    return nullptr;
+  return std::make_unique<OneQuery>(std::move(*found), machine);
+}
+
+} // namespace kiln::halide
