@@ -145,8 +145,7 @@ bool AttentionFuncs::buildScores() {
     score = values[0];
   }
   if (sizes.keyLanes) // Full vectors are computed: Halide must not see the condition.
-    score =
-        Halide::select(Halide::cast<uint8_t>(key < blockCount) != 0, score, -std::numeric_limits<float>::infinity());
+    score = Halide::select(Halide::cast<uint8_t>(key < blockCount) != 0, score, lowest);
   scores = start("scores", vars({query, key, block}), score);
   return true;
 }
@@ -228,7 +227,8 @@ bool AttentionFuncs::buildProducts() {
   };
   Expr atKey = block * sizes.blockKeys + productIndex;
   if (sizes.packsValues)
-    packedValues = start("packed_values", vars({channel, key}), translator.readOperand(op, shape.b, loops(key)));
+    packedValues = start("packed_values", vars({channel, key}),
+                         translator.readOperand(op, shape.b, loops(Halide::min(key, keyCount - 1))));
   productTile = start("product_tile", vars({channel, query, block}), 0.0f);
   Expr accumulator = productTile(at({channel, query, block}));
   // Packed rows have room for the channels of full tiles; what is beyond the last one is not used.

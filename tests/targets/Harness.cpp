@@ -195,7 +195,9 @@ Kernel::Kernel(const std::string &text, const std::string &target, const Schedul
     throw std::runtime_error("the kernel does not compile");
   code = std::move(*compiled);
 
-  std::string stem = ::testing::TempDir() + "kiln_kernel_" + std::to_string(getpid());
+  // dlopen takes equal names for the same library, also after the file is gone.
+  static int count = 0;
+  std::string stem = ::testing::TempDir() + "kiln_kernel_" + std::to_string(getpid()) + "_" + std::to_string(count++);
   std::ofstream(stem + ".o", std::ios::binary) << code.object;
   if (std::system(("cc -shared -o " + stem + ".so " + stem + ".o").c_str()) != 0)
     throw std::runtime_error("the kernel does not link");

@@ -72,9 +72,10 @@ constexpr int64_t heads = 3, width = 40;
 /// Causal attention of three heads whose keys and values end at a length of their own; the last query sees the last
 /// key.
 std::string attentionOf(const std::string &queries) {
-  std::string q = type("2x" + queries + "x120", "2, " + (queries == "?" ? "s0" : queries) + ", 120"),
-              h = type("2x" + queries + "x3x40", "2, " + (queries == "?" ? "s0" : queries) + ", 3, 40"),
-              kv = type("2x?x120", "2, s0, 120"), kvh = type("2x?x3x40", "2, s0, 3, 40");
+  std::string kv = type("2x?x120", "2, s0, 120"), kvh = type("2x?x3x40", "2, s0, 3, 40");
+  bool isFixed = queries != "?";
+  std::string q = isFixed ? "tensor<2x" + queries + "x120xf32>" : kv,
+              h = isFixed ? "tensor<2x" + queries + "x3x40xf32>" : kvh;
   std::string text = "func.func private @attention(%s0: index, %q: " + h + ", %k: " + kvh + ", %v: " + kvh +
                      ", %n: tensor<2xi32>) -> " + h + " attributes {kiln.kernel, kiln.bounds = array<i64: 1, 300>} {\n";
   text += "  %qw = kiln.reshape %q : " + h + " -> " + q + "\n";
