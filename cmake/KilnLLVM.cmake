@@ -44,3 +44,13 @@ function(kiln_compiler_library name)
     add_dependencies(${name} ${arg_DEPENDS})
   endif()
 endfunction()
+
+# kiln_precompile_mlir(PROGRAM ...): programs that include MLIR's headers share what is precompiled for the libraries, and so their way
+# of addressing.
+function(kiln_precompile_mlir)
+  foreach(program ${ARGN})
+    set_target_properties(${program} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${program} PRIVATE -fPIC)
+    target_precompile_headers(${program} REUSE_FROM kiln_mlir_pch)
+  endforeach()
+endfunction()

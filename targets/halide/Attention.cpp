@@ -40,6 +40,8 @@ private:
   }
   /// Copies for several blocks of queries have bounds if the blocks need all keys.
   bool canShare() const { return found.limits.empty(); }
+  /// Whether the blocks of queries of a task go over the blocks of keys together, each with a copy of their own.
+  bool isGrouped() const { return sharing > 1 && funcs->sizes.hasKeyBlocks; }
   void scheduleStore(Translator &translator);
   void scheduleQueries();
   void scheduleKeyBlock();
@@ -76,8 +78,8 @@ SearchSpace Attention::searchSpace() const {
   int64_t wanted = wantedVectors((channels + lanes - 1) / lanes, hasManyRegisters ? 5 : 2);
   int64_t columns = queries <= lanes ? lanes : 2 * lanes;
   // Once a head's keys and values do not stay in the second cache, the more queries share a read of them the better: in
-  // a copy that the blocks of a task share while that is near, otherwise in large blocks. But a causal block reads up
-  // to the last key of its last query, and a block is computed whole.
+  // copies that the blocks of a task share, as long as what is kept of those blocks is near, otherwise in large blocks.
+  // But a causal block reads up to the last key of its last query, and a block is computed whole.
   int64_t bytes = 2 * keys * channels * int64_t(sizeof(float));
   bool isLong = bytes > machine.l2Bytes / 2 && !hasQueryLimits();
   bool isShared = isLong && canShare() && bytes <= 2 * machine.l2Bytes;
@@ -91,7 +93,10 @@ SearchSpace Attention::searchSpace() const {
   int64_t keyBlock = isShared ? 512 : machine.l1Bytes / (llvm::alignTo(channels, lanes) * int64_t(sizeof(float)));
   SearchSpace space{
       makeParameter("queries", {lanes, 2 * lanes, 3 * lanes, 4 * lanes}, columns),
-      makeParameter("keys", {2, 4, 6, 8, 12}, hasManyRegisters ? 8 : 6),
+      makeParameter("keys", {2, 4, 6, 8, 12},
+                    !hasManyRegisters ? 6
+                    : isShared        ? 12
+                                      : 8),
       makeParameter("query_tiles", {1, 2, 3, 4, 6, 8, 12, 16}, block / columns),
       makeParameter("rows", {1, 2, 4, 6, 8, 12, 16}, hasManyRegisters ? 20 / wanted : 6),
       makeParameter("channels", {lanes, 2 * lanes, 3 * lanes, 4 * lanes, 5 * lanes}, wanted * lanes),
@@ -99,7 +104,7 @@ SearchSpace Attention::searchSpace() const {
       // Keys and values far apart in memory miss the cache; copied for each block of queries, they do not.
       makeParameter("pack_keys", {0, 1}, isShared), makeParameter("pack_values", {0, 1}, isLong)};
   if (canShare())
-    space.push_back(makeParameter("share", {1, 2, 4, 8, 16}, isShared ? 8 : 1)); // blocks of queries to a copy
+    space.push_back(makeParameter("share", {1, 2, 4, 8, 16}, isShared ? 16 : 1)); // blocks of queries to a copy
   return space;
 }
 
@@ -123,7 +128,7 @@ void Attention::prepare(Translator &translator, const SchedulePoint &point) {
   sizes.blockKeys = point.at("key_block");
   sizes.hasKeyBlocks = keys > sizes.blockKeys;
   sharing = canShare() ? point.at("share") : 1;
-  sizes.hasEmptyBlocks = sharing > 1;
+  sizes.hasEmptyBlocks = sharing > 1 && !sizes.hasKeyBlocks;
   sizes.packsKeys = point.at("pack_keys");
   sizes.packsValues = point.at("pack_values") || channels % tileChannels != 0;
   sizes.transposed = depth % lanes == 0 ? lanes : 0;
@@ -203,8 +208,11 @@ void Attention::scheduleStore(Translator &translator) {
 
 void Attention::scheduleQueries() {
   AttentionFuncs &f = *funcs;
-  f.packedQuery.compute_at(store, level).store_in(Halide::MemoryType::Heap);
-  f.packedQuery.bound_extent(f.query, f.sizes.blockQueries);
+  f.packedQuery.compute_at(store, isGrouped() ? group : level).store_in(Halide::MemoryType::Heap);
+  if (isGrouped())
+    f.packedQuery.align_bounds(f.query, f.sizes.blockQueries);
+  else
+    f.packedQuery.bound_extent(f.query, f.sizes.blockQueries);
   int size = f.sizes.transposed;
   if (!size) {
     f.packedQuery.vectorize(f.query, lanes);
@@ -225,9 +233,11 @@ void Attention::scheduleQueries() {
 void Attention::scheduleKeyBlock() {
   AttentionFuncs &f = *funcs;
   bool isMerged = f.sizes.hasKeyBlocks;
-  auto place = [&](Func func) { isMerged ? func.compute_at(f.partial, f.block) : func.compute_at(store, level); };
   Var keyTile("key_tile"), queryTile("query_tile"), keyIn("key_in"), queryIn("query_in"), channelTile("channel_tile"),
-      channelIn("channel_in");
+      channelIn("channel_in"), queryBlock("query_block"), inBlock("in_query_block");
+  auto place = [&](Func func) {
+    isMerged ? func.compute_at(f.partial, isGrouped() ? queryBlock : f.block) : func.compute_at(store, level);
+  };
 
   scheduleQueries();
 
@@ -240,7 +250,14 @@ void Attention::scheduleKeyBlock() {
       .vectorize(queryIn, lanes)
       .unroll(queryIn)
       .unroll(keyIn);
-  auto placeCopy = [&](Func copy) { sharing > 1 ? (void)copy.compute_at(store, group) : (void)place(copy); };
+  auto placeCopy = [&](Func copy) {
+    if (isGrouped())
+      copy.compute_at(f.partial, f.block);
+    else if (sharing > 1)
+      copy.compute_at(store, group);
+    else
+      place(copy);
+  };
   if (f.sizes.packsKeys) {
     placeCopy(f.packedKeys);
     f.packedKeys.store_in(Halide::MemoryType::Heap);
@@ -262,15 +279,28 @@ void Attention::scheduleKeyBlock() {
     vectorizeGuarded(f.packedValues, f.channel, int(channels), lanes);
   }
   if (isMerged) {
-    f.statistics.compute_at(store, level).store_in(Halide::MemoryType::Heap);
-    placeVectors(f.statistics, f.query);
-    f.statistics.compute_with(f.partial, f.block);
-    f.partial.compute_at(store, level).store_in(Halide::MemoryType::Heap);
+    f.statistics.compute_at(store, isGrouped() ? group : level).store_in(Halide::MemoryType::Heap);
+    f.partial.compute_at(store, isGrouped() ? group : level).store_in(Halide::MemoryType::Heap);
     f.partial.align_bounds(f.channel, tileChannels);
-    f.partial.bound_extent(f.query, f.sizes.blockQueries);
-    f.partial.split(f.query, queryTile, queryIn, tileRows, TailStrategy::ShiftInwards)
+    std::vector<Halide::VarOrRVar> order{channelIn, queryIn, channelTile, queryTile};
+    Var query = f.query;
+    if (isGrouped()) {
+      // Loops over blocks of keys are outside of those over blocks of queries, so that a copy stays near.
+      const int queries = f.sizes.blockQueries;
+      f.partial.align_bounds(f.query, queries).split(f.query, queryBlock, inBlock, queries, TailStrategy::RoundUp);
+      f.statistics.align_bounds(f.query, queries).split(f.query, queryBlock, inBlock, queries, TailStrategy::RoundUp);
+      f.statistics.vectorize(inBlock, lanes);
+      order.push_back(queryBlock);
+      query = inBlock;
+    } else {
+      f.partial.bound_extent(f.query, f.sizes.blockQueries);
+      placeVectors(f.statistics, f.query);
+    }
+    order.push_back(f.block);
+    f.statistics.compute_with(f.partial, isGrouped() ? queryBlock : f.block);
+    f.partial.split(query, queryTile, queryIn, tileRows, TailStrategy::ShiftInwards)
         .split(f.channel, channelTile, channelIn, tileChannels, TailStrategy::RoundUp)
-        .reorder(channelIn, queryIn, channelTile, queryTile, f.block)
+        .reorder(order)
         .vectorize(channelIn, lanes)
         .unroll(channelIn)
         .unroll(queryIn);
