@@ -42,6 +42,8 @@ private:
   bool canShare() const { return found.limits.empty(); }
   /// Whether the blocks of queries of a task go over the blocks of keys together, each with a copy of their own.
   bool isGrouped() const { return sharing > 1 && funcs->sizes.hasKeyBlocks; }
+  /// The store's loop for whose queries keys and values are gone over once.
+  Var queriesLevel() const { return isGrouped() ? group : level; }
   void scheduleStore(Translator &translator);
   void scheduleQueries();
   void scheduleKeyBlock();
@@ -208,7 +210,7 @@ void Attention::scheduleStore(Translator &translator) {
 
 void Attention::scheduleQueries() {
   AttentionFuncs &f = *funcs;
-  f.packedQuery.compute_at(store, isGrouped() ? group : level).store_in(Halide::MemoryType::Heap);
+  f.packedQuery.compute_at(store, queriesLevel()).store_in(Halide::MemoryType::Heap);
   if (isGrouped())
     f.packedQuery.align_bounds(f.query, f.sizes.blockQueries);
   else
@@ -235,9 +237,8 @@ void Attention::scheduleKeyBlock() {
   bool isMerged = f.sizes.hasKeyBlocks;
   Var keyTile("key_tile"), queryTile("query_tile"), keyIn("key_in"), queryIn("query_in"), channelTile("channel_tile"),
       channelIn("channel_in"), queryBlock("query_block"), inBlock("in_query_block");
-  auto place = [&](Func func) {
-    isMerged ? func.compute_at(f.partial, isGrouped() ? queryBlock : f.block) : func.compute_at(store, level);
-  };
+  const Var blockLevel = isGrouped() ? queryBlock : f.block;
+  auto place = [&](Func func) { isMerged ? func.compute_at(f.partial, blockLevel) : func.compute_at(store, level); };
 
   scheduleQueries();
 
@@ -279,8 +280,8 @@ void Attention::scheduleKeyBlock() {
     vectorizeGuarded(f.packedValues, f.channel, int(channels), lanes);
   }
   if (isMerged) {
-    f.statistics.compute_at(store, isGrouped() ? group : level).store_in(Halide::MemoryType::Heap);
-    f.partial.compute_at(store, isGrouped() ? group : level).store_in(Halide::MemoryType::Heap);
+    f.statistics.compute_at(store, queriesLevel()).store_in(Halide::MemoryType::Heap);
+    f.partial.compute_at(store, queriesLevel()).store_in(Halide::MemoryType::Heap);
     f.partial.align_bounds(f.channel, tileChannels);
     std::vector<Halide::VarOrRVar> order{channelIn, queryIn, channelTile, queryTile};
     Var query = f.query;
@@ -297,7 +298,7 @@ void Attention::scheduleKeyBlock() {
       placeVectors(f.statistics, f.query);
     }
     order.push_back(f.block);
-    f.statistics.compute_with(f.partial, isGrouped() ? queryBlock : f.block);
+    f.statistics.compute_with(f.partial, blockLevel);
     f.partial.split(query, queryTile, queryIn, tileRows, TailStrategy::ShiftInwards)
         .split(f.channel, channelTile, channelIn, tileChannels, TailStrategy::RoundUp)
         .reorder(order)

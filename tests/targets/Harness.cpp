@@ -98,53 +98,6 @@ namespace kiln::testing {
 
 using namespace mlir;
 
-static int64_t count(const std::vector<int64_t> &shape) {
-  int64_t n = 1;
-  for (int64_t extent : shape)
-    n *= extent;
-  return n;
-}
-
-double &Tensor::at(std::initializer_list<int64_t> index) {
-  int64_t flat = 0;
-  size_t i = 0;
-  for (int64_t position : index)
-    flat = flat * shape[i++] + position;
-  return values[flat];
-}
-
-Tensor Tensor::zeros(std::vector<int64_t> shape) {
-  int64_t n = count(shape);
-  return {std::move(shape), std::vector<double>(n, 0.0)};
-}
-
-static std::mt19937 &generator() {
-  static std::mt19937 engine = [] {
-    const char *fixed = std::getenv("KILN_SEED");
-    unsigned seed = fixed ? std::strtoul(fixed, nullptr, 10) : std::random_device()();
-    ::testing::Test::RecordProperty("seed", std::to_string(seed));
-    printf("KILN_SEED=%u\n", seed);
-    return std::mt19937(seed);
-  }();
-  return engine;
-}
-
-Tensor randomTensor(std::vector<int64_t> shape, double scale) {
-  std::normal_distribution<float> distribution(0.0f, float(scale));
-  Tensor result = Tensor::zeros(std::move(shape));
-  for (double &value : result.values)
-    value = distribution(generator());
-  return result;
-}
-
-Tensor randomIntegers(std::vector<int64_t> shape, int low, int high) {
-  std::uniform_int_distribution<int> distribution(low, high - 1);
-  Tensor result = Tensor::zeros(std::move(shape));
-  for (double &value : result.values)
-    value = distribution(generator());
-  return result;
-}
-
 std::vector<std::string> runnableTargets() {
   std::vector<std::string> names;
   if (__builtin_cpu_supports("x86-64-v4"))
@@ -183,6 +136,18 @@ static OwningOpRef<ModuleOp> prepare(MLIRContext &context, const std::string &te
   return module;
 }
 
+/// A text that must parse, and its kernel.
+struct Prepared {
+  explicit Prepared(const std::string &text) : module(prepare(context, text)) {
+    if (!module)
+      throw std::runtime_error("the kernel does not parse");
+    kernel = *module->getOps<func::FuncOp>().begin();
+  }
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+  func::FuncOp kernel;
+};
+
 Kernel::Kernel(const std::string &text, const std::string &target, const SchedulePoint *point) {
   if (std::getenv("KILN_PRINT"))
     puts(text.c_str());
@@ -215,28 +180,16 @@ Kernel::~Kernel() {
 }
 
 Schedulable describe(const std::string &text, const std::string &target) {
-  MLIRContext context;
-  OwningOpRef<ModuleOp> module = prepare(context, text);
-  if (!module)
-    throw std::runtime_error("the kernel does not parse");
-  return createCpuTarget(target)->describe(*module->getOps<func::FuncOp>().begin());
+  return createCpuTarget(target)->describe(Prepared(text).kernel);
 }
 
 std::vector<RowVariant> rowVariants(const std::string &text, const std::string &target) {
-  MLIRContext context;
-  OwningOpRef<ModuleOp> module = prepare(context, text);
-  if (!module)
-    throw std::runtime_error("the kernel does not parse");
-  return createCpuTarget(target)->rowVariants(*module->getOps<func::FuncOp>().begin());
+  return createCpuTarget(target)->rowVariants(Prepared(text).kernel);
 }
 
 static std::string print(const std::string &text, const std::string &target, const SchedulePoint &point,
                          KernelText form) {
-  MLIRContext context;
-  OwningOpRef<ModuleOp> module = prepare(context, text);
-  if (!module)
-    throw std::runtime_error("the kernel does not parse");
-  auto printed = createCpuTarget(target)->print(*module->getOps<func::FuncOp>().begin(), "kernel", form, &point);
+  auto printed = createCpuTarget(target)->print(Prepared(text).kernel, "kernel", form, &point);
   if (failed(printed))
     throw std::runtime_error("the kernel does not compile");
   return *printed;
@@ -249,39 +202,6 @@ std::string assemblyOf(const std::string &text, const std::string &target, const
 std::string statementOf(const std::string &text, const std::string &target, const SchedulePoint &point) {
   // Halide numbers names that were there before in the process.
   return std::regex_replace(print(text, target, point, KernelText::Stmt), std::regex("\\$[0-9]+"), "");
-}
-
-bool hasTurn(const std::string &target, size_t number) {
-  static const std::vector<std::string> targets = runnableTargets();
-  static const bool isAll = std::getenv("KILN_TEST_ALL") != nullptr;
-  return isAll || targets[number % targets.size()] == target;
-}
-
-std::vector<SchedulePoint> pointsToTry(const SearchSpace &space, int more, const std::string &target) {
-  std::vector<SchedulePoint> points{presets(space)};
-  auto add = [&](const SchedulePoint &point) {
-    bool isNew = obeysRules(space, point) && std::find(points.begin(), points.end(), point) == points.end();
-    if (isNew)
-      points.push_back(point);
-    return isNew;
-  };
-  for (const TuningParameter &parameter : space)
-    for (int64_t value : {parameter.values.front(), parameter.values.back()}) {
-      SchedulePoint point = presets(space);
-      point[parameter.key] = value;
-      add(point);
-    }
-  for (int attempt = 0; more > 0 && attempt < 10000; ++attempt) {
-    SchedulePoint point;
-    for (const TuningParameter &parameter : space)
-      point[parameter.key] = parameter.values[generator()() % parameter.values.size()];
-    more -= add(point);
-  }
-  std::vector<SchedulePoint> tried{points.front()};
-  for (size_t i = 1; i < points.size(); ++i)
-    if (hasTurn(target, i))
-      tried.push_back(points[i]);
-  return tried;
 }
 
 std::string compileError(const std::string &text, const SchedulePoint *point, const std::string &target) {
@@ -496,18 +416,6 @@ std::vector<Tensor> Kernel::run(const std::vector<int64_t> &symbols, const std::
         break;
       }
   return first;
-}
-
-void expectClose(const Tensor &actual, const Tensor &expected, double tolerance, bool elementwise, double leastScale) {
-  ASSERT_EQ(actual.shape, expected.shape);
-  double largest = leastScale;
-  for (double value : expected.values)
-    largest = std::max(largest, std::abs(value));
-  for (size_t i = 0; i < expected.values.size(); ++i) {
-    double a = actual.values[i], e = expected.values[i], scale = elementwise ? std::abs(e) : largest;
-    ASSERT_TRUE((std::isnan(a) && std::isnan(e)) || a == e || std::abs(a - e) <= tolerance * scale)
-        << "element " << i << " of " << expected.values.size() << ": got " << a << ", expected " << e;
-  }
 }
 
 } // namespace kiln::testing
