@@ -43,6 +43,7 @@ public:
   void schedule(Translator &translator, const SchedulePoint &) override;
 
 private:
+  std::pair<int64_t, int64_t> findTile(llvm::ArrayRef<int64_t> outputs, int64_t width) const;
   Func build(Translator &translator);
   void buildImage(Translator &translator);
   void scheduleStore(Func store);
@@ -72,6 +73,30 @@ const Var within("within"), block("block"), rowBlock("row_block");
 
 //===- Search space ------------------------------------------------------===//
 
+/// The register tile that wastes the fewest pixels of a row, keeps the multiply-adds busy and loads least. The window's
+/// columns are unrolled, and pixels that several of them read stay in registers: m + columns - 1 broadcasts, where a
+/// tile of sums alone would fill the registers and spill.
+std::pair<int64_t, int64_t> Convolution::findTile(llvm::ArrayRef<int64_t> outputs, int64_t width) const {
+  constexpr int64_t inFlight = 8; // multiply-adds until the first one's sum is there
+  const int64_t columns = staticExtent(op(), shape.reduction.back());
+  std::pair<int64_t, int64_t> best{1, outputs.front()};
+  double most = 0;
+  for (int64_t n : outputs)
+    for (int64_t m = 1; m <= std::min<int64_t>(machine.vectorRegisters / 2, width); ++m) {
+      const int64_t vectors = n / lanes, pixels = m + columns - 1;
+      if (m * vectors + pixels + 1 > machine.vectorRegisters)
+        continue;
+      const double used = double(width) / double(llvm::alignTo(width, m)),
+                   busy = std::min(1.0, double(m * vectors) / inFlight),
+                   loads = double(pixels + columns * vectors) / double(columns * m * vectors);
+      if (double score = used * busy / (1 + loads / 4); score > most) {
+        most = score;
+        best = {m, n};
+      }
+    }
+  return best;
+}
+
 SearchSpace Convolution::searchSpace() const {
   const int64_t registers = machine.vectorRegisters, width = largestExtent(op(), *shape.m),
                 height = largestExtent(op(), shape.batch.front());
@@ -79,16 +104,10 @@ SearchSpace Convolution::searchSpace() const {
   for (int64_t n = lanes; n <= std::min<int64_t>(shape.tile, 4 * lanes); n += lanes)
     if (shape.tile % n == 0)
       outputs.push_back(n);
-  // Two or three vectors of outputs leave registers for many pixels, each of which is one broadcast.
-  TuningParameter n = makeParameter("n", outputs, shape.tile % (2 * lanes) ? 3 * lanes : 2 * lanes);
-  int64_t perPixel = n.preset / lanes, most = (registers - perPixel - 1) / perPixel;
-  int64_t best = 1;
-  auto used = [&](int64_t m) { return double(width) / double(llvm::alignTo(width, m)) * double(m) / double(m + 1); };
-  for (int64_t m = 1; m <= std::min(most, width); ++m)
-    if (used(m) >= used(best))
-      best = m;
   for (int64_t m = 1; m <= registers / 2; ++m)
     tiles.push_back(m);
+  const auto [bestPixels, bestOutputs] = findTile(outputs, width);
+  TuningParameter n = makeParameter("n", outputs, bestOutputs);
   for (int64_t c = 1; c <= channels(); ++c)
     if (channels() % c == 0 && (c % lanes == 0 || c == channels()))
       blocks.push_back(c);
@@ -97,7 +116,7 @@ SearchSpace Convolution::searchSpace() const {
     rowBlocks.push_back(std::min(r, height));
   // The sums of a panel and a block of the image's channels take half of the second level cache.
   int64_t rowBytes = width * int64_t(sizeof(float)) * (n.preset + 2 * channelBlock.preset);
-  SearchSpace space{makeParameter("m", tiles, best), n, channelBlock,
+  SearchSpace space{makeParameter("m", tiles, bestPixels), n, channelBlock,
                     makeParameter("rows", rowBlocks, machine.l2Bytes / 2 / rowBytes)};
   // Windows that do not overlap are read once each.
   std::vector<int64_t> packs{1};
