@@ -7,16 +7,20 @@
 
 #include "bert_base.hpp"
 #include "gpt2_prefill.hpp"
+#include "gpt2_writer.hpp"
+#include "swin_block.hpp"
 #include "transformer_base.hpp"
 #include "vgg_features.hpp"
 #include "vit_base.hpp"
 
 #include "benchmarks/specs/gpt2_prefill.h"
+#include "benchmarks/specs/swin_block.h"
 #include "bert/bert.h"
 #include "models/specs/vgg.h"
 #include "transformer/transformer.h"
 #include "vit/vit.h"
 
+#include <cstring>
 #include <map>
 
 namespace kiln::bench {
@@ -28,6 +32,7 @@ struct Subject {
   WholeModel problem;
   std::span<const float> output;
   double flops;
+  double bytes = 0; // that a call reads at least, where that and not the operations is its limit
   std::string weightFile;
   /// A model with the weights of that file.
   std::function<std::shared_ptr<const void>()> load;
@@ -57,11 +62,12 @@ template <class Model> std::shared_ptr<const void> loadModel(const std::string &
   return model;
 }
 
-/// The parts of a Subject that follow from the names of a generated library.
-#define KILN_BENCH_SUBJECT(subject, name, NAME)                                                                        \
+/// The parts of a Subject that follow from the names of a generated library and of its entry.
+#define KILN_BENCH_SUBJECT(subject, name, NAME) KILN_BENCH_SUBJECT_OF(subject, name, NAME, FORWARD)
+#define KILN_BENCH_SUBJECT_OF(subject, name, NAME, ENTRY)                                                              \
   (subject).weightFile = writeWeights(#name, {NAME##_WEIGHTS(KILN_BENCH_WEIGHT)});                                     \
   (subject).load = [path = (subject).weightFile] { return loadModel<name::Model>(path); };                             \
-  (subject).arenaBytes = [](int workers) { return NAME##_FORWARD_ARENA_BYTES(workers); }
+  (subject).arenaBytes = [](int workers) { return NAME##_##ENTRY##_ARENA_BYTES(workers); }
 
 template <class Model> decltype(std::declval<const Model &>().get()) handleOf(const void *model) {
   return static_cast<const Model *>(model)->get();
@@ -114,6 +120,21 @@ Subject makeVgg() {
   return subject;
 }
 
+Subject makeSwin() {
+  constexpr std::size_t count = std::size_t{56} * 56 * 96;
+  static const std::vector<float> image = makeInput("image", count);
+  static std::vector<float> y(count);
+  Subject subject;
+  subject.problem = {"swin_block", {{"image", {1, 56, 56, 96}, {}, image}}, {"y", {1, 56, 56, 96}}};
+  subject.output = y;
+  subject.flops = static_cast<double>(flops<specs::SwinBlock>({}));
+  KILN_BENCH_SUBJECT(subject, swin_block, SWIN_BLOCK);
+  subject.call = [](const void *model, const kiln_call_t &call) {
+    return swin_block_forward(handleOf<swin_block::Model>(model), &call, image.data(), y.data());
+  };
+  return subject;
+}
+
 Subject makeTransformer() {
   constexpr int tokens = 64, vocabulary = 37000;
   static const std::vector<std::int32_t> source = makeTokens("source", tokens, vocabulary),
@@ -152,10 +173,50 @@ template <int Tokens> Subject makePrefill() {
   return subject;
 }
 
+/// One token behind 511 others, whose keys and values are there.
+Subject makeDecode() {
+  constexpr int vocabulary = 50257, context = 512, width = 768, layers = 12;
+  constexpr std::size_t each = std::size_t{context - 1} * width;
+  static const std::vector<std::int32_t> token = makeTokens("token", 1, vocabulary);
+  static const std::vector<float> past = makeInput("past", 2 * layers * each);
+  static std::vector<float> logits(vocabulary);
+  Subject subject;
+  subject.problem = {"gpt2_decode", {{"token", {1, 1}, token, {}}}, {"logits", {1, vocabulary}}};
+  for (std::size_t i = 0; i < std::size_t{2 * layers}; ++i)
+    subject.problem.inputs.push_back(
+        {"past_" + std::to_string(i), {1, context - 1, width}, {}, std::span(past).subspan(i * each, each)});
+  subject.output = logits;
+  subject.flops = static_cast<double>(flops<specs::Gpt2SmallWriter>({{"context", context}}, 1));
+  // Every weight but the tables' other rows, and the cache.
+  subject.bytes =
+      static_cast<double>(sizeof(float)) * (GPT2_WRITER_PARAMETERS - 1023.0 * width + 2.0 * layers * context * width);
+  KILN_BENCH_SUBJECT_OF(subject, gpt2_writer, GPT2_WRITER, DECODE);
+  subject.call = [](const void *model, const kiln_call_t &call) {
+    // A new arena gets the past: keys of all layers, then values.
+    struct State {
+      std::size_t offset, stride;
+    };
+#define KILN_BENCH_STATE(name, type, copies, offset, stride, ...) {offset, stride},
+    constexpr State states[] = {GPT2_WRITER_STATES(KILN_BENCH_STATE)};
+    auto *const arena = static_cast<char *>(call.arena);
+    if (std::memcmp(arena + states[0].offset, past.data(), each * sizeof(float)) != 0)
+      for (std::size_t i = 0; i < std::size_t{2 * layers}; ++i)
+        std::memcpy(arena + states[i % 2].offset + i / 2 * states[i % 2].stride, &past[i * each], each * sizeof(float));
+    return gpt2_writer_decode(handleOf<gpt2_writer::Model>(model), &call, context, token.data(), logits.data());
+  };
+  return subject;
+}
+
 /// Calls of a loaded model.
 Contender calls(const Subject &subject, const Threads &threads, std::shared_ptr<const void> model) {
   return ours(threads, subject.arenaBytes(threads.count()), subject.output,
               [&subject, model](const kiln_call_t &call) { return subject.call(model.get(), call); });
+}
+
+Work limitedWork(const Subject &subject) {
+  Work work{Unit::Milliseconds, 0};
+  (subject.bytes > 0 ? work.bytesRead : work.flops) = subject.bytes > 0 ? subject.bytes : subject.flops;
+  return work;
 }
 
 void runCalls(benchmark::State &state, const Threads &threads, const Subject &subject) {
@@ -166,7 +227,7 @@ void runCalls(benchmark::State &state, const Threads &threads, const Subject &su
     for (Contender &way : peer->model(subject.problem))
       contenders.push_back(std::move(way));
   }
-  compare(state, threads, {Unit::Milliseconds, 0, subject.flops}, std::move(contenders));
+  compare(state, threads, limitedWork(subject), std::move(contenders));
 }
 
 /// What `load` makes, run once: the seconds of the run alone.
@@ -183,7 +244,7 @@ void runFirstCall(benchmark::State &state, const Threads &threads, const Subject
     for (const auto &load : peer->loads(subject.problem))
       contenders.push_back(firstRun(peer->name(), load));
   }
-  compare(state, threads, {Unit::Milliseconds, 0, subject.flops}, std::move(contenders));
+  compare(state, threads, limitedWork(subject), std::move(contenders));
 }
 
 /// From the file to a model that can be called.
@@ -213,19 +274,28 @@ void registerAll() {
       run(state, pool, *subject);
     });
   };
-  constexpr std::pair<const char *, Subject (*)()> subjects[] = {{"bert base, 128", makeBert},
-                                                                 {"vit b/16", makeVit},
-                                                                 {"vgg-13 features", makeVgg},
-                                                                 {"transformer base, 64 + 64", makeTransformer},
-                                                                 {"gpt2 small prefill, 128", makePrefill<128>},
-                                                                 {"gpt2 small prefill, 512", makePrefill<512>}};
+  struct Row {
+    const char *title;
+    Subject (*make)();
+    bool loads = true; // not what another row's file has
+  };
+  constexpr Row rows[] = {{"bert base, 128", makeBert},
+                          {"vit b/16", makeVit},
+                          {"vgg-13 features", makeVgg},
+                          {"swin block, 56 x 56 x 96", makeSwin, false},
+                          {"transformer base, 64 + 64", makeTransformer},
+                          {"gpt2 small prefill, 128", makePrefill<128>},
+                          {"gpt2 small prefill, 512", makePrefill<512>},
+                          {"gpt2 small decode, 512", makeDecode, false}};
   for (int threads : {1, 2})
-    for (const auto &[title, make] : subjects)
-      addRow(std::string("model/") + title, threads, 7, make, runCalls);
-  for (const auto &[title, make] : subjects)
-    addRow(std::string("model first call/") + title, 1, 3, make, runFirstCall);
-  for (const auto &[title, make] : subjects)
-    addRow(std::string("model load/") + title, 1, 3, make, runLoad);
+    for (const Row &row : rows)
+      addRow(std::string("model/") + row.title, threads, 7, row.make, runCalls);
+  for (const Row &row : rows)
+    if (row.loads)
+      addRow(std::string("model first call/") + row.title, 1, 3, row.make, runFirstCall);
+  for (const Row &row : rows)
+    if (row.loads)
+      addRow(std::string("model load/") + row.title, 1, 3, row.make, runLoad);
 }
 
 } // namespace kiln::bench

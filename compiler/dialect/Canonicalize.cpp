@@ -143,6 +143,19 @@ struct DropUnusedOutputs : OpRewritePattern<ScanOp> {
 
 } // namespace
 
+/// append(slice(x)) of columns ==> append of columns of x, which has been computed for the other columns anyway.
+LogicalResult AppendOp::canonicalize(AppendOp op, PatternRewriter &rewriter) {
+  auto slice = op.getX().getDefiningOp<SliceOp>();
+  auto type = cast<RankedTensorType>(op.getX().getType());
+  if (!slice || slice.getAtEnd() || type.getRank() < 2 || int64_t(slice.getAxis()) != type.getRank() - 1)
+    return failure();
+  rewriter.modifyOpInPlace(op, [&] {
+    op.setColumn(op.getColumn() + slice.getStart());
+    op.getXMutable().assign(slice.getX());
+  });
+  return success();
+}
+
 void TransposeOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
   patterns.add<ComposeTransposes, TransposeOfUnitAxes>(context);
 }

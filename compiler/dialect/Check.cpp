@@ -26,10 +26,13 @@ Check::Check(std::optional<Location> location, ValueRange values) : location(loc
     if (Region *region = values.front().getParentRegion(); region && region->getParentOp()) {
       symbols = getSymbols(region->getParentOp());
       symbolBounds = getSymbolBounds(region->getParentOp());
+      isInKernel = symbols.empty() && !symbolBounds.empty();
     }
 }
 
-Check::Check(Operation *op) : location(op->getLoc()), symbols(getSymbols(op)), symbolBounds(getSymbolBounds(op)) {}
+Check::Check(Operation *op)
+    : location(op->getLoc()), symbols(getSymbols(op)), symbolBounds(getSymbolBounds(op)),
+      isInKernel(symbols.empty() && !symbolBounds.empty()) {}
 
 LogicalResult Check::fail(StringRef rule, const Twine &got, const Twine &expected) const {
   if (!location)
@@ -64,6 +67,17 @@ std::optional<Interval> Check::bounds(AffineExpr extent) const {
       assumed.resize(symbol.getPosition() + 1, Interval{1, INT32_MAX});
   });
   return getBounds(canonicalExtent(extent), assumed);
+}
+
+bool Check::atLeast(AffineExpr a, AffineExpr b) const {
+  auto spare = bounds(a - b);
+  if (!spare)
+    return false;
+  if (spare->min >= 0 || (isInKernel && spare->max >= 0))
+    return true;
+  auto greater = dyn_cast<AffineSymbolExpr>(a), less = dyn_cast<AffineSymbolExpr>(b);
+  return greater && less && greater.getPosition() < symbols.size() && less.getPosition() < symbols.size() &&
+         symbols[greater.getPosition()].getLeast() == symbols[less.getPosition()].getName();
 }
 
 LogicalResult Check::extents(TypeRange types) const {

@@ -38,6 +38,9 @@ public:
 
   /// Bounds of the extent; a symbol that nothing is known of is at least 1.
   std::optional<Interval> bounds(AffineExpr extent) const;
+  /// Whether a >= b for every value of the symbols, or because a symbol was declared so. A kernel's symbols are not
+  /// declared, so there it may also depend on them.
+  bool atLeast(AffineExpr a, AffineExpr b) const;
   /// Nothing if it depends on such a symbol.
   std::optional<Interval> knownBounds(AffineExpr extent) const {
     return getBounds(canonicalExtent(extent), symbolBounds);
@@ -55,6 +58,7 @@ private:
   std::optional<Location> location;
   SmallVector<SymbolAttr> symbols;
   SmallVector<Interval> symbolBounds;
+  bool isInKernel = false;
 };
 
 } // namespace mlir::kiln

@@ -254,7 +254,8 @@ OpFoldResult ConcatOp::fold(FoldAdaptor) {
 OpFoldResult SliceOp::fold(FoldAdaptor constants) {
   if (OpFoldResult same = keep(getX(), getResult()))
     return same;
-  if (auto producer = getX().getDefiningOp<SliceOp>(); producer && producer.getAxis() == getAxis()) {
+  if (auto producer = getX().getDefiningOp<SliceOp>();
+      producer && producer.getAxis() == getAxis() && !getAtEnd() && !producer.getAtEnd()) {
     setStart(getStart() + producer.getStart());
     getXMutable().assign(producer.getX());
     return getResult();

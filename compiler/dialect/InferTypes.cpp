@@ -221,8 +221,9 @@ static int64_t fixedExtent(AffineExpr extent) {
   return constant ? constant.getValue() : -1;
 }
 
-/// Queries and keys have the widths of the heads, the mask broadcasts to [..., queries, keys], the lengths have the
-/// leading extents, causal queries have enough keys.
+/// Queries and keys have the widths of the heads, the mask broadcasts to [..., queries, keys], or with one axis more
+/// than the queries to [..., heads, queries, keys], the lengths have the leading extents, causal queries have enough
+/// keys.
 template <class Adaptor> static LogicalResult checkScores(Adaptor op, const Check &check) {
   RankedTensorType query = tensorType(op.getQuery());
   SmallVector<AffineExpr> q = getExtents(query), k = getExtents(tensorType(op.getKey()));
@@ -238,6 +239,8 @@ template <class Adaptor> static LogicalResult checkScores(Adaptor op, const Chec
     RankedTensorType mask = tensorType(op.getMask());
     SmallVector<AffineExpr> scores = q, given = getExtents(mask);
     scores.back() = k[k.size() - 2];
+    if (given.size() == q.size() + 1)
+      scores.insert(scores.end() - 2, getAffineConstantExpr(heads, mask.getContext()));
     bool fits = given.size() <= scores.size();
     for (size_t i = 0; fits && i < given.size(); ++i)
       fits = isConstant(given[i], 1) || given[i] == scores[scores.size() - given.size() + i];
@@ -254,8 +257,7 @@ template <class Adaptor> static LogicalResult checkScores(Adaptor op, const Chec
   if (!op.getCausal())
     return success();
   AffineExpr queries = q[q.size() - 2], keys = k[k.size() - 2];
-  auto more = check.bounds(keys - queries);
-  if (!more || more->min < 0)
+  if (!check.atLeast(keys, queries))
     return check.fail(rules::attention_c10, check.text(queries) + " queries and " + check.text(keys) + " keys");
   return success();
 }

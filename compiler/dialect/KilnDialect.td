@@ -39,10 +39,11 @@ def Kiln_SymbolAttr : Kiln_Attr<"Symbol", "symbol"> {
   let summary = "A named run-time extent with inclusive bounds";
   let description = [{
     An element of the module's `kiln.symbols`; the symbol `s_i` of an extents map in an entry function is the i-th of them.
-    Example: `#kiln.symbol<"tokens", 1, 1024>`.
+    Example: `#kiln.symbol<"tokens", 1, 1024>`. With `least`, it is at least as large as that symbol, which every call checks.
   }];
-  let parameters = (ins StringRefParameter<"the name that the model gives it">:$name, "int64_t":$min, "int64_t":$max);
-  let assemblyFormat = "`<` $name `,` $min `,` $max `>`";
+  let parameters = (ins StringRefParameter<"the name that the model gives it">:$name, "int64_t":$min, "int64_t":$max,
+                        StringRefParameter<"the symbol that it is not below, if any", [{""}]>:$least);
+  let assemblyFormat = "`<` $name `,` $min `,` $max (`,` `least` `=` $least^)? `>`";
   let genVerifyDecl = 1;
 }
 

@@ -46,7 +46,8 @@ def Kiln_AttentionOp : Kiln_InferredOp<"attention", [AttrSizedOperandSegments]> 
   let description = [{
     softmax(scale * Q K^T + mask) V for each of `heads` heads: [..., Tq, H*D], [..., Tk, H*D], [..., Tk, H*E] -> [..., Tq, H*E].
     Keys and values have `key_value_heads` heads, each shared by `heads / key_value_heads` of the queries. `causal`: query i
-    sees keys 0 .. i + (Tk - Tq). `mask` is added to the scaled scores and broadcasts to [..., Tq, Tk]; keys at or beyond
+    sees keys 0 .. i + (Tk - Tq). `mask` is added to the scaled scores and broadcasts to [..., Tq, Tk], or with
+    one axis more than Q to [..., heads, Tq, Tk]; keys at or beyond
     `lengths` [...] do not count.
 
     ```mlir

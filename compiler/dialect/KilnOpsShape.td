@@ -69,15 +69,16 @@ def Kiln_ConcatOp : Kiln_InferredOp<"concat"> {
 def Kiln_SliceOp : Kiln_Op<"slice", [Pure]> {
   let summary = "a range of an axis";
   let description = [{
-    The elements of x from `start` on along `axis`, as many as the result has.
+    The elements of x from `start` on along `axis`, as many as the result has; with `at_end` the last ones.
 
     ```mlir
     %0 = kiln.slice %x axis = 1 start = 768 : tensor<7x2304xf32> -> tensor<7x768xf32>
+    %1 = kiln.slice %x axis = 0 start = 0 at_end : tensor<7x2304xf32> -> tensor<1x2304xf32>
     ```
   }];
-  let arguments = (ins Kiln_Tensor:$x, I64Attr:$axis, I64Attr:$start);
+  let arguments = (ins Kiln_Tensor:$x, I64Attr:$axis, I64Attr:$start, UnitAttr:$at_end);
   let results = (outs Kiln_Tensor:$result);
-  let assemblyFormat = "$x `axis` `=` $axis `start` `=` $start attr-dict `:` type($x) `->` type($result)";
+  let assemblyFormat = "$x `axis` `=` $axis `start` `=` $start (`at_end` $at_end^)? attr-dict `:` type($x) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What holds a model together: weights, constants, the repetition of equal layers, and loops over time.
+// What holds a model together: weights, constants, states, the repetition of equal layers, and loops over time.
 include "KilnDialect.td"
 include "KilnInterfaces.td"
 
@@ -36,6 +36,55 @@ def Kiln_ConstantOp : Kiln_Op<"constant", [Pure, ConstantLike, AllTypesMatch<["v
   let results = (outs Kiln_Tensor:$result);
   let assemblyFormat = "$value attr-dict";
   let hasFolder = 1;
+}
+
+def Kiln_StateOp : Kiln_Op<"state", [Pure]> {
+  let summary = "the first rows of a tensor that lives between calls";
+  let description = [{
+    The first rows of a tensor that lives between calls, as the call found them. The state has `rows` in all; inside `kiln.repeat` the
+    index of the layer is written `{}` in its name, and `copies` is the number of layers.
+
+    ```mlir
+    %past = kiln.state "h.{}.keys" copies = 12 rows = 1024 : tensor<64x768xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$name, DefaultValuedAttr<I64Attr, "1">:$copies, I64Attr:$rows);
+  let results = (outs Kiln_Tensor:$result);
+  let assemblyFormat = "$name (`copies` `=` $copies^)? `rows` `=` $rows attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Kiln_AppendOp : Kiln_Op<"append", [MemoryEffects<[MemWrite]>]> {
+  let summary = "rows written to a tensor that lives between calls";
+  let description = [{
+    Writes rows to a state (`kiln.state`), as the last ones of its first rows, which are the result. With `column` they are columns
+    of the operand, from that one on.
+
+    ```mlir
+    %keys = kiln.append %k to "h.{}.keys" copies = 12 rows = 1024 : tensor<7x768xf32> -> tensor<64x768xf32>
+    ```
+  }];
+  let arguments = (ins Kiln_Tensor:$x, StrAttr:$name, DefaultValuedAttr<I64Attr, "1">:$copies, I64Attr:$rows,
+                       DefaultValuedAttr<I64Attr, "0">:$column);
+  let results = (outs Kiln_Tensor:$result);
+  let assemblyFormat = "$x (`column` `=` $column^)? `to` $name (`copies` `=` $copies^)? `rows` `=` $rows attr-dict `:` "
+                       "type($x) `->` type($result)";
+  let hasVerifier = 1;
+  let hasCanonicalizeMethod = 1;
+}
+
+def Kiln_StoreOp : Kiln_Op<"store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "the value that the next call finds in a state";
+  let description = [{
+    Replaces a state (`kiln.state`). Stands behind everything that reads the state.
+
+    ```mlir
+    kiln.store %h to "hidden" rows = 4 : tensor<4x64xf32>
+    ```
+  }];
+  let arguments = (ins Kiln_Tensor:$x, StrAttr:$name, DefaultValuedAttr<I64Attr, "1">:$copies, I64Attr:$rows);
+  let assemblyFormat = "$x `to` $name (`copies` `=` $copies^)? `rows` `=` $rows attr-dict `:` type($x)";
+  let hasVerifier = 1;
 }
 
 class Kiln_LoopOp<string mnemonic, list<Trait> traits = []>

@@ -12,8 +12,8 @@ namespace mlir::kiln {
 
 //===- Attributes ---===//
 
-LogicalResult SymbolAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name, int64_t min,
-                                 int64_t max) {
+LogicalResult SymbolAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef name, int64_t min, int64_t max,
+                                 StringRef) {
   if (name.empty())
     return emitError() << "symbol requires a name";
   if (min < 1 || min > max)
@@ -241,9 +241,60 @@ LogicalResult SliceOp::verify() {
     beside = static_cast<int64_t>(i) == axis || whole[i] == part[i];
   if (!beside)
     return check.fail("slice requires the operand's extents beside its axis", check.text({from, to}));
+  if (getAtEnd() && start != 0)
+    return check.fail("slice requires a start of 0 at the end", Twine(start));
+  if (getAtEnd() && !check.atLeast(whole[axis], part[axis]))
+    return check.fail(rules::last_c2, check.text(part[axis]), check.text(whole[axis]));
   auto rest = check.bounds(whole[axis] - part[axis] - start);
-  if (start < 0 || !rest || rest->min < 0)
+  if (!getAtEnd() && (start < 0 || !rest || rest->min < 0))
     return check.fail(rules::slice_c2, Twine(start) + " + " + check.text(part[axis]), check.text(whole[axis]));
+  return success();
+}
+
+//===- States ---===//
+
+/// A state's type has extents, all but the first fixed, and the state has room for its rows.
+static LogicalResult checkState(const Check &check, RankedTensorType type, int64_t rows, int64_t copies) {
+  if (failed(check.extents(type)))
+    return failure();
+  if (type.getRank() == 0 || llvm::is_contained(type.getShape().drop_front(), ShapedType::kDynamic))
+    return check.fail("a state requires fixed extents behind the first", check.text(type));
+  auto most = check.bounds(getExtents(type).front());
+  if (!most || most->max > rows)
+    return check.fail(rules::append_c3, check.text(getExtents(type).front()), Twine(rows));
+  if (copies < 1)
+    return check.fail("a state requires at least one copy", Twine(copies));
+  return success();
+}
+
+LogicalResult StateOp::verify() {
+  return checkState(Check(*this), cast<RankedTensorType>(getType()), getRows(), getCopies());
+}
+
+LogicalResult StoreOp::verify() {
+  Check check(*this);
+  auto type = cast<RankedTensorType>(getX().getType());
+  if (failed(checkState(check, type, getRows(), getCopies())))
+    return failure();
+  if (type.getDimSize(0) != static_cast<int64_t>(getRows()))
+    return check.fail(rules::store_c1, check.text(type), Twine(getRows()) + " rows");
+  return success();
+}
+
+LogicalResult AppendOp::verify() {
+  Check check(*this);
+  auto rows = cast<RankedTensorType>(getX().getType()), whole = cast<RankedTensorType>(getType());
+  if (failed(checkState(check, whole, getRows(), getCopies())) || failed(check.extents(rows)))
+    return failure();
+  bool fits = rows.getRank() == whole.getRank() && rows.getElementType() == whole.getElementType();
+  for (int64_t i = 1; fits && i < whole.getRank(); ++i)
+    fits = i + 1 == whole.getRank() ? int64_t(getColumn()) + whole.getDimSize(i) <= rows.getDimSize(i)
+                                    : rows.getDimSize(i) == whole.getDimSize(i);
+  if (!fits || int64_t(getColumn()) < 0 || (rows.getRank() == 1 && getColumn() != 0) ||
+      (getColumn() == 0 && rows.getRank() > 1 && rows.getShape().back() < whole.getShape().back()))
+    return check.fail(rules::append_c1, check.text({rows, whole}));
+  if (!check.atLeast(getExtents(whole).front(), getExtents(rows).front()))
+    return check.fail(rules::append_c2, check.text(getExtents(whole).front()), check.text(getExtents(rows).front()));
   return success();
 }
 

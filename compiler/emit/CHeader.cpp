@@ -4,6 +4,7 @@
 
 #include <cctype>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace kiln {
 
@@ -35,10 +36,39 @@ static std::string entryConstants(const ModelInterface &model, const std::vector
   return text;
 }
 
+static std::string stateConstants(const ModelInterface &model) {
+  if (model.states.empty())
+    return "";
+  std::string macro = macroName(model.name);
+  std::string text = fmt::format(
+      "/* Bytes at the beginning of an arena that keep the model's states from one call to the next. Each arena is a\n"
+      " * session: zeros there begin it, and a copy of them in another arena goes on as this one would. */\n"
+      "#define {0}_STATE_BYTES ((size_t){1})\n",
+      macro, model.stateBytes);
+  if (model.stateBytesPerRow > 0)
+    text += fmt::format("/* Of these, what a row more takes in all states that rows are appended to. */\n"
+                        "#define {0}_STATE_BYTES_PER_ROW ((size_t){1})\n",
+                        macro, model.stateBytesPerRow);
+  text += fmt::format(
+      "/* X(name, type, copies, offset, stride, shape...) for each state: copy c lies offset + c * stride bytes\n"
+      " * behind the beginning of the arena. */\n#define {}_STATES(X)",
+      macro);
+  for (const StateInterface &state : model.states)
+    text += fmt::format(" \\\n  X(\"{}\", {}, {}, {}, {}, {})", state.name, toString(state.element), state.copies,
+                        state.offset, state.stride, fmt::join(state.shape, ", "));
+  return text + "\n";
+}
+
+/// The least value of an extent in words: a number, or another extent.
+static std::string leastName(const EntryInterface &entry, const Symbol &symbol) {
+  const Symbol *least = findLeast(entry, symbol);
+  return least ? extentName(entry, *least) : std::to_string(symbol.min);
+}
+
 static std::string entryPrototype(const ModelInterface &model, const EntryInterface &entry) {
   std::string text = fmt::format("/* Runs entry \"{}\".\n", entry.name);
   for (const Symbol &symbol : entry.symbols)
-    text += fmt::format(" *   {}: extent, {} .. {}\n", extentName(entry, symbol), symbol.min, symbol.max);
+    text += fmt::format(" *   {}: extent, {} .. {}\n", extentName(entry, symbol), leastName(entry, symbol), symbol.max);
   for (const ArgumentInterface &argument : entry.arguments) {
     text += fmt::format(" *   {}: {} {} {}", argument.name, argument.isOutput ? "output" : "input",
                         toString(argument.element), shapeText(argument.shape, entry));
@@ -100,6 +130,7 @@ std::string writeCHeader(const ModelInterface &model, const std::vector<Variant>
       fmt::format("/* Changes with the measurements that the kernels' schedules rest on; \"none\": there are none. */\n"
                   "#define {}_TUNING_DIGEST \"{}\"\n",
                   macro, tuningDigest(variants));
+  text += stateConstants(model);
   for (size_t i = 0; i < model.entries.size(); ++i)
     text += entryConstants(model, variants, i);
   text += "\n" + weightTable(model);

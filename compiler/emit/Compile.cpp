@@ -223,8 +223,8 @@ LogicalResult ModelCompiler::compileHost(TargetModule &lowered, Variant &variant
       return failure();
     if (&variant == &report.variants.front())
       report.memoryPlan += mlir::kiln::printMemoryPlan(function, *plan);
-    EntryCode code{kernelSymbol(target, entry.name), static_cast<uint64_t>(plan->arenaBytes()),
-                   static_cast<uint64_t>(plan->lowerBound()), 0};
+    const uint64_t states = report.model.stateBytes;
+    EntryCode code{kernelSymbol(target, entry.name), states + plan->arenaBytes(), states + plan->lowerBound(), 0};
     function.walk([&](mlir::kiln::CallOp call) {
       auto addScratch = [&](StringRef function) {
         if (auto kernel = lowered.kernels.find(function); kernel != lowered.kernels.end())

@@ -92,10 +92,17 @@ Constant *DescriptorBuilder::weight(const WeightInterface &weight) {
                     i32(0)});
 }
 
+/// 1 + the position of the symbol that this one must not be below; 0 if the entry has none.
+static uint32_t positionOfLeast(const Symbol &symbol, const EntryInterface &entry) {
+  const Symbol *least = findLeast(entry, symbol);
+  return least ? static_cast<uint32_t>(least - entry.symbols.data() + 1) : 0;
+}
+
 Constant *DescriptorBuilder::entry(const EntryInterface &entry) {
   SmallVector<Constant *> symbols, arguments;
   for (const Symbol &symbol : entry.symbols)
-    symbols.push_back(structure({text(symbol.name), i64(symbol.min), i64(symbol.max)}));
+    symbols.push_back(
+        structure({text(symbol.name), i64(symbol.min), i64(symbol.max), i32(positionOfLeast(symbol, entry)), i32(0)}));
   for (const ArgumentInterface &described : entry.arguments)
     arguments.push_back(argument(described, entry));
   return structure({text(entry.name), table(symbols, "symbols"), table(arguments, "arguments"), i32(symbols.size()),

@@ -40,12 +40,17 @@ private:
   LogicalResult emitBlock(Block &block);
   LogicalResult emitCall(kd::CallOp call);
   LogicalResult emitLoop(kd::LoopInterface loop);
+  LogicalResult emitAppend(kd::AppendOp append);
+  LogicalResult emitStore(kd::StoreOp store);
   LogicalResult emitIndex(Operation &op);
 
   /// Fills the `slot`-th buffer descriptor, whose dimensions start at the `firstDim`-th.
   FailureOr<Value> fillBuffer(Value tensor, unsigned slot, unsigned &firstDim);
   FailureOr<Value> addressOf(Value tensor);
   FailureOr<Value> bytesOf(RankedTensorType type);
+  FailureOr<Value> bytesOf(ArrayRef<AffineExpr> extents, Type element);
+  Value addressOfState(StringRef name, int64_t copies);
+  void copyRows(Value target, Value source, Value rows, Value rowBytes, Value sourceStride);
   Value globalOf(kd::ConstantOp constant);
   FailureOr<Value> addressOfKernel(StringRef kernel, LLVM::LLVMFunctionType type);
   FailureOr<Value> evaluate(AffineExpr expression, ArrayRef<Value> symbols);
@@ -140,10 +145,12 @@ LogicalResult HostEmitter::emitBlock(Block &block) {
         llvm::TypeSwitch<Operation *, LogicalResult>(&op)
             .Case<kd::CallOp>([&](auto call) { return emitCall(call); })
             .Case<kd::LoopInterface>([&](auto loop) { return emitLoop(loop); })
+            .Case<kd::AppendOp>([&](auto append) { return emitAppend(append); })
+            .Case<kd::StoreOp>([&](auto store) { return emitStore(store); })
             .Case<affine::AffineApplyOp, arith::ConstantOp, arith::AddIOp, arith::MulIOp>(
                 [&](Operation *index) { return emitIndex(*index); })
             // Addresses are computed where they are used.
-            .Case<kd::ParameterOp, kd::ConstantOp, kd::ReshapeOp, kd::YieldOp, func::ReturnOp>(
+            .Case<kd::ParameterOp, kd::StateOp, kd::ConstantOp, kd::ReshapeOp, kd::YieldOp, func::ReturnOp>(
                 [](Operation *) { return success(); })
             .Default([](Operation *other) { return other->emitOpError("has no host code: only kernel calls do"); });
     if (llvm::failed(result))
@@ -224,10 +231,66 @@ Value HostEmitter::globalOf(kd::ConstantOp constantOp) {
 
 /// The bytes of a tensor that is stored dense.
 FailureOr<Value> HostEmitter::bytesOf(RankedTensorType type) {
-  FailureOr<Value> elements = evaluate(kd::getProduct(kd::getExtents(type), type.getContext()), symbols);
+  return bytesOf(kd::getExtents(type), type.getElementType());
+}
+
+FailureOr<Value> HostEmitter::bytesOf(ArrayRef<AffineExpr> extents, Type element) {
+  FailureOr<Value> elements = evaluate(kd::getProduct(extents, element.getContext()), symbols);
   if (llvm::failed(elements))
     return failure();
-  return multiply(*elements, constant(i64, llvm::divideCeil(type.getElementTypeBitWidth(), 8)));
+  return multiply(*elements, constant(i64, llvm::divideCeil(element.getIntOrFloatBitWidth(), 8)));
+}
+
+Value HostEmitter::addressOfState(StringRef name, int64_t copies) {
+  const StateInterface *state = input.model.findState(name.str());
+  Value address = byteAddress(load(pointer, frameArgument, frame::arena), state->offset);
+  return copies > 1 && layer ? byteAddress(address, multiply(layer, constant(i64, state->stride))) : address;
+}
+
+void HostEmitter::copyRows(Value target, Value source, Value rows, Value rowBytes, Value sourceStride) {
+  constexpr StringLiteral name = "kiln_copy_rows";
+  auto type =
+      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(host.getContext()), {pointer, pointer, i64, i64, i64});
+  auto function = host.lookupSymbol<LLVM::LLVMFuncOp>(name);
+  if (!function) {
+    OpBuilder top = OpBuilder::atBlockBegin(host.getBody());
+    function = LLVM::LLVMFuncOp::create(top, loc, name, type);
+  }
+  LLVM::CallOp::create(builder, loc, function, ValueRange{target, source, rows, rowBytes, sourceStride});
+}
+
+LogicalResult HostEmitter::emitAppend(kd::AppendOp append) {
+  auto rows = cast<RankedTensorType>(append.getX().getType()), whole = cast<RankedTensorType>(append.getType());
+  SmallVector<AffineExpr> from = kd::getExtents(rows), to = kd::getExtents(whole);
+  AffineExpr one = getAffineConstantExpr(1, rows.getContext());
+  // The row of the state that is written first, in bytes.
+  SmallVector<AffineExpr> before(to);
+  before.front() = to.front() - from.front();
+  FailureOr<Value> source = addressOf(append.getX()), offset = bytesOf(before, rows.getElementType());
+  if (llvm::failed(source) || llvm::failed(offset))
+    return failure();
+  Value target = byteAddress(addressOfState(append.getName(), append.getCopies()), *offset);
+  // What is copied side by side: all of it, or of each row of the operand some columns.
+  bool isWhole = rows.getRank() == 1 || from.back() == to.back();
+  SmallVector<AffineExpr> outer(isWhole ? ArrayRef(one) : ArrayRef(from).drop_back());
+  SmallVector<AffineExpr> inner(isWhole ? ArrayRef(from) : ArrayRef(to).take_back());
+  FailureOr<Value> count = evaluate(kd::getProduct(outer, rows.getContext()), symbols),
+                   bytes = bytesOf(inner, rows.getElementType()),
+                   stride = bytesOf(isWhole ? inner : SmallVector<AffineExpr>{from.back()}, rows.getElementType()),
+                   skipped =
+                       bytesOf(getAffineConstantExpr(append.getColumn(), rows.getContext()), rows.getElementType());
+  if (llvm::failed(count) || llvm::failed(bytes) || llvm::failed(stride) || llvm::failed(skipped))
+    return failure();
+  copyRows(target, byteAddress(*source, *skipped), *count, *bytes, *stride);
+  return success();
+}
+
+LogicalResult HostEmitter::emitStore(kd::StoreOp store) {
+  FailureOr<Value> source = addressOf(store.getX()), bytes = bytesOf(cast<RankedTensorType>(store.getX().getType()));
+  if (llvm::failed(source) || llvm::failed(bytes))
+    return failure();
+  copyRows(addressOfState(store.getName(), store.getCopies()), *source, constant(i64, 1), *bytes, *bytes);
+  return success();
 }
 
 FailureOr<Value> HostEmitter::addressOf(Value tensor) {
@@ -248,10 +311,14 @@ FailureOr<Value> HostEmitter::addressOf(Value tensor) {
   }
   if (auto constantOp = tensor.getDefiningOp<kd::ConstantOp>())
     return globalOf(constantOp);
+  if (auto state = tensor.getDefiningOp<kd::StateOp>())
+    return addressOfState(state.getName(), state.getCopies());
+  if (auto append = tensor.getDefiningOp<kd::AppendOp>())
+    return addressOfState(append.getName(), append.getCopies());
   kd::MemoryPlacement place = input.plan.of(tensor);
   switch (place.kind) {
   case kd::MemoryPlacement::Kind::Arena:
-    return byteAddress(load(pointer, frameArgument, frame::arena), place.offset);
+    return byteAddress(load(pointer, frameArgument, frame::arena), input.model.stateBytes + place.offset);
   case kd::MemoryPlacement::Kind::Argument:
     return load(pointer, load(pointer, frameArgument, frame::arguments), 8 * place.offset);
   default:

@@ -2,6 +2,7 @@
 #include "compiler/emit/Interface.h"
 
 #include <algorithm>
+#include <cstring>
 #include <fmt/format.h>
 #include <map>
 
@@ -94,6 +95,41 @@ static std::map<int, ValueCheck> inputChecks(const Graph &graph) {
   return checks;
 }
 
+/// Adds the symbols of the nodes that may have some of their own, in the region and those below.
+static void addSymbolsOfNodes(std::vector<Symbol> &symbols, const Graph &graph, const Region &region) {
+  for (int number : region.nodes) {
+    const Node &node = graph.nodes[number];
+    if (brings_symbols(node))
+      addSymbols(symbols, node.shape);
+    if (has_body(node))
+      addSymbolsOfNodes(symbols, graph, graph.regions[node.attributes.index]);
+  }
+}
+
+static uint64_t byteCount(const StateInterface &state, size_t firstExtent) {
+  uint64_t bytes = byte_size(state.element);
+  for (size_t i = firstExtent; i < state.shape.size(); ++i)
+    bytes *= state.shape[i];
+  return bytes;
+}
+
+static void describeStates(const Graph &graph, ModelInterface &model) {
+  constexpr uint64_t alignment = 64; // KILN_ARENA_ALIGNMENT
+  for (const StateTensor &state : graph.states) {
+    StateInterface &to = model.states.emplace_back(
+        StateInterface{graph.name(state), state.element, state.shape, graph.copies(state.scope)});
+    to.offset = model.stateBytes;
+    to.stride = (byteCount(to, 0) + alignment - 1) / alignment * alignment;
+    model.stateBytes += to.copies * to.stride;
+  }
+  for (const Node &node : graph.nodes)
+    if (node.op == Op::append)
+      model.states[node.attributes.index].isAppended = true;
+  for (const StateInterface &state : model.states)
+    if (state.isAppended)
+      model.stateBytesPerRow += state.copies * byteCount(state, 1);
+}
+
 ModelInterface describeInterface(const Graph &graph, std::string name) {
   ModelInterface model;
   model.name = std::move(name);
@@ -101,6 +137,10 @@ ModelInterface describeInterface(const Graph &graph, std::string name) {
   for (const Entry &entry : graph.entries)
     for (int input : graph.regions[entry.region].arguments)
       addSymbols(model.symbols, graph.nodes[input].shape);
+  for (const Node &node : graph.nodes)
+    if (brings_symbols(node))
+      addSymbols(model.symbols, node.shape);
+  describeStates(graph, model);
 
   for (const Entry &entry : graph.entries) {
     EntryInterface &to = model.entries.emplace_back();
@@ -122,6 +162,7 @@ ModelInterface describeInterface(const Graph &graph, std::string name) {
     std::vector<Symbol> used;
     for (const ArgumentInterface &argument : to.arguments)
       addSymbols(used, argument.shape);
+    addSymbolsOfNodes(used, graph, region);
     for (const Symbol &symbol : model.symbols)
       if (std::find(used.begin(), used.end(), symbol) != used.end())
         to.symbols.push_back(symbol);
@@ -177,6 +218,11 @@ void unfoldNestedStacks(ModelInterface &model, std::vector<Variant> &variants) {
   model.weights = std::move(weights);
   for (size_t v = 0; v < variants.size(); ++v)
     variants[v].placements = std::move(placements[v]);
+}
+
+const StateInterface *ModelInterface::findState(const std::string &state) const {
+  auto found = std::find_if(states.begin(), states.end(), [&](const StateInterface &s) { return s.name == state; });
+  return found != states.end() ? &*found : nullptr;
 }
 
 const WeightInterface *ModelInterface::findWeight(const std::string &weight) const {
@@ -243,6 +289,13 @@ std::string extentName(const EntryInterface &entry, const Symbol &symbol) {
     if (argument.name == symbol.name)
       return argument.name + "_extent";
   return symbol.name;
+}
+
+const Symbol *findLeast(const EntryInterface &entry, const Symbol &symbol) {
+  for (const Symbol &other : entry.symbols)
+    if (*symbol.least && std::strcmp(other.name, symbol.least) == 0)
+      return &other;
+  return nullptr;
 }
 
 std::string toString(const Dim &dim, const EntryInterface &entry) {

@@ -31,7 +31,7 @@ struct ArgumentInterface {
 
 struct EntryInterface {
   std::string name;
-  std::vector<Symbol> symbols;              // those its arguments mention, in the model's order
+  std::vector<Symbol> symbols;              // those its arguments and states mention, in the model's order
   std::vector<ArgumentInterface> arguments; // inputs, then outputs
 };
 
@@ -44,13 +44,28 @@ struct WeightInterface {
   std::vector<int64_t> layers; // of the stacks, outermost first; the copies are their product
 };
 
+/// A tensor that lives between calls; with copies > 1 its name holds "{}" for the layers. Copy c lies at offset + c *
+/// stride bytes from the beginning of the arena.
+struct StateInterface {
+  std::string name;
+  ElementType element;
+  std::vector<int64_t> shape;
+  int64_t copies = 1;
+  uint64_t offset = 0, stride = 0;
+  bool isAppended = false;
+};
+
 struct ModelInterface {
   std::string name;
-  std::vector<Symbol> symbols; // in order of first use by the entries' inputs
+  std::vector<Symbol> symbols; // in order of first use by the entries' inputs, then by their states
   std::vector<EntryInterface> entries;
   std::vector<WeightInterface> weights;
+  std::vector<StateInterface> states;
   int64_t parameters = 0;
+  uint64_t stateBytes = 0;       // at the beginning of each arena
+  uint64_t stateBytesPerRow = 0; // of them, what one row more in each of the appended states takes
 
+  const StateInterface *findState(const std::string &state) const;
   const WeightInterface *findWeight(const std::string &weight) const;
 };
 
@@ -115,6 +130,8 @@ std::string toString(const Dim &dim);
 
 /// What the generated headers call a run-time extent: "tokens", or "tokens_extent" beside an argument "tokens".
 std::string extentName(const EntryInterface &entry, const Symbol &symbol);
+/// The extent of the entry that this one must not be below; null: none.
+const Symbol *findLeast(const EntryInterface &entry, const Symbol &symbol);
 /// A Dim as a C expression over those names.
 std::string toString(const Dim &dim, const EntryInterface &entry);
 

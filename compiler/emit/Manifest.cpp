@@ -18,8 +18,12 @@ static json::Array shapeJson(const std::vector<Dim> &shape) {
 
 static json::Object entryJson(const EntryInterface &entry, const std::vector<Variant> &variants, size_t index) {
   json::Array symbols, inputs, outputs;
-  for (const Symbol &symbol : entry.symbols)
-    symbols.push_back(json::Object{{"name", symbol.name}, {"min", symbol.min}, {"max", symbol.max}});
+  for (const Symbol &symbol : entry.symbols) {
+    json::Object described{{"name", symbol.name}, {"min", symbol.min}, {"max", symbol.max}};
+    if (*symbol.least)
+      described["least"] = symbol.least;
+    symbols.push_back(std::move(described));
+  }
   for (const ArgumentInterface &argument : entry.arguments)
     (argument.isOutput ? outputs : inputs)
         .push_back(json::Object{
@@ -82,12 +86,24 @@ std::string writeManifest(const ModelInterface &model, const std::vector<Variant
                                    {"type", toString(weight.element)},
                                    {"shape", json::Array(weight.shape)},
                                    {"copies", weight.copies}});
+  json::Array states;
+  for (const StateInterface &state : model.states)
+    states.push_back(json::Object{{"name", state.name},
+                                  {"type", toString(state.element)},
+                                  {"shape", json::Array(state.shape)},
+                                  {"copies", state.copies},
+                                  {"offset", state.offset},
+                                  {"stride", state.stride}});
   for (const Variant &variant : variants)
     targets.push_back(variantJson(model, variant));
   json::Object manifest{{"kiln_abi_version", 1},          {"name", model.name},
                         {"parameters", model.parameters}, {"tuning_digest", tuningDigest(variants)},
                         {"entries", std::move(entries)},  {"weights", std::move(weights)},
                         {"targets", std::move(targets)}};
+  if (!model.states.empty()) {
+    manifest["state_bytes"] = model.stateBytes;
+    manifest["states"] = std::move(states);
+  }
   std::string text;
   raw_string_ostream out(text);
   out << formatv("{0:2}", json::Value(std::move(manifest))) << "\n";

@@ -42,11 +42,13 @@ public:
       : graph(graph), context(context), symbols(symbols), visible(graph.nodes.size()), entered(graph.regions.size()) {}
 
   LogicalResult run() {
-    if (failed(checkScopes()) || failed(checkParameters()))
+    if (failed(checkScopes()) || failed(checkParameters()) || failed(checkStates()))
       return failure();
     for (const Entry &entry : graph.entries)
       if (failed(checkSymbolsOfInputs(entry)))
         return failure();
+    if (failed(checkSymbolsOfStates()))
+      return failure();
     for (const Entry &entry : graph.entries)
       if (failed(checkEntry(entry)))
         return failure();
@@ -88,12 +90,23 @@ private:
     return success();
   }
 
+  LogicalResult checkStates() {
+    for (const StateTensor &state : graph.states) {
+      if (!inRange(state.scope, graph.scopes) || state.shape.empty())
+        return fail(state.scope, "a graph requires states with a scope and a shape", llvm::Twine(state.scope));
+      std::vector<Dim> shape(state.shape.begin(), state.shape.end());
+      if (failed(checkShape(state.scope, shape)))
+        return failure();
+    }
+    return success();
+  }
+
   LogicalResult checkShape(int scope, const std::vector<Dim> &shape) {
     std::int64_t elements = 1;
     for (const Dim &dim : shape) {
       for (const Symbol &symbol : dim.symbols)
         if (symbol.present()) {
-          if (!std::memchr(symbol.name, 0, Symbol::capacity))
+          if (!std::memchr(symbol.name, 0, Symbol::capacity) || !std::memchr(symbol.least, 0, Symbol::capacity))
             return fail(scope, rules::dim_c1, llvm::StringRef(symbol.name, Symbol::capacity));
           if (symbol.min < 1 || symbol.max < symbol.min || symbol.max > maxElements)
             return fail(scope, rules::dim_c2,
@@ -143,7 +156,21 @@ private:
     return success();
   }
 
-  /// Only the inputs of entries bring symbols: their extents are what a caller can state.
+  /// The extents of states and of what is counted up are a caller's to state, too.
+  LogicalResult checkSymbolsOfStates() {
+    for (const Node &node : graph.nodes)
+      if (brings_symbols(node) &&
+          (failed(checkShape(node.scope, node.shape)) || failed(addSymbols(node.scope, node.shape, true))))
+        return failure();
+    for (const Symbol &symbol : symbols)
+      if (*symbol.least && llvm::none_of(symbols, [&](const Symbol &other) {
+            return same_text(other.name, symbol.least) && other.min >= symbol.min && other.max <= symbol.max;
+          }))
+        return fail(-1, rules::dim_c6, llvm::Twine(symbol.name) + " from " + symbol.least);
+    return success();
+  }
+
+  /// Only inputs and states bring symbols: their extents are what a caller can state.
   LogicalResult addSymbols(int scope, const std::vector<Dim> &shape, bool isInput) {
     for (const Dim &dim : shape)
       for (const Symbol &symbol : dim.symbols) {
@@ -191,6 +218,10 @@ private:
     for (int result : region.results)
       if (!inRange(result, graph.nodes) || !visible[result] || graph.nodes[result].op == Op::scan)
         return fail(scope, "a region requires results that are computed in it", llvm::Twine(result));
+    for (int effect : region.effects)
+      if (!llvm::is_contained(region.nodes, effect) ||
+          (graph.nodes[effect].op != Op::append && graph.nodes[effect].op != Op::store))
+        return fail(scope, "a region requires effects that are its nodes", llvm::Twine(effect));
     for (int node : own)
       visible[node] = false;
     return success();
@@ -222,6 +253,8 @@ private:
       return fail(node.scope, "a result requires one scan", llvm::Twine(node.operands.size()));
     if (node.op == Op::parameter)
       return checkParameter(node, stacks);
+    if (uses_state(node))
+      return checkState(node, stacks);
     if (node.op == Op::stack)
       return checkStack(node, stacks);
     if (node.op == Op::scan)
@@ -236,12 +269,35 @@ private:
     std::vector<Dim> shape(parameter.shape.begin(), parameter.shape.end());
     if (parameter.element != node.element || shape != node.shape)
       return fail(parameter.scope, rules::parameter_c1, Text().put(node.shape).data());
-    std::vector<int> owners;
-    for (int scope = parameter.scope; scope > 0; scope = graph.scopes[scope].parent)
-      if (graph.scopes[scope].copies > 0)
-        owners.insert(owners.begin(), scope);
-    if (stacks != llvm::ArrayRef(owners))
+    if (stacks != llvm::ArrayRef(stacksAround(parameter.scope)))
       return fail(parameter.scope, rules::parameter_c2, graph.name(parameter));
+    return success();
+  }
+
+  std::vector<int> stacksAround(int scope) {
+    std::vector<int> stacks;
+    for (; scope > 0; scope = graph.scopes[scope].parent)
+      if (graph.scopes[scope].copies > 0)
+        stacks.insert(stacks.begin(), scope);
+    return stacks;
+  }
+
+  LogicalResult checkState(const Node &node, llvm::ArrayRef<int> stacks) {
+    if (!inRange(node.attributes.index, graph.states))
+      return fail(node.scope, "a node requires a known state", llvm::Twine(node.attributes.index));
+    if (node.operands.size() != (node.op != Op::state))
+      return fail(node.scope, "a state requires one value to write and none to read",
+                  llvm::Twine(node.operands.size()));
+    const StateTensor &state = graph.states[node.attributes.index];
+    if (stacks != llvm::ArrayRef(stacksAround(state.scope)))
+      return fail(state.scope, rules::state_c1, graph.name(state));
+    const Node &value = node.op == Op::store ? graph.nodes[node.operands[0]] : node;
+    std::vector<Dim> shape(state.shape.begin(), state.shape.end());
+    if (value.shape.size() == shape.size() && node.op != Op::store)
+      shape[0] = value.shape[0];
+    if (value.element != state.element || value.shape != shape)
+      return fail(state.scope, node.op == Op::append ? rules::append_c1 : rules::store_c1,
+                  Text().put(value.shape).data());
     return success();
   }
 

@@ -91,11 +91,20 @@ private:
     for (auto [node, argument] : llvm::zip_equal(region.arguments, arguments))
       values[node] = argument;
     for (int number : region.nodes) {
+      if (graph.nodes[number].op == Op::store)
+        continue;
       auto value = importValue(graph.nodes[number]);
       if (failed(value))
         return failure();
       values[number] = *value;
     }
+    // Behind everything that reads the states.
+    for (int number : region.nodes)
+      if (const Node &node = graph.nodes[number]; node.op == Op::store) {
+        const StateTensor &state = graph.states[node.attributes.index];
+        mlir::kiln::StoreOp::create(builder, locationOf(node.scope), values[node.operands[0]], graph.name(state),
+                                    graph.copies(state.scope), state.shape[0]);
+      }
     return success();
   }
 
@@ -107,7 +116,7 @@ private:
       const Parameter &parameter = graph.parameters[node.attributes.index];
       std::string name = graph.name(parameter);
       return mlir::kiln::ParameterOp::create(builder, locationOf(parameter.scope), type, llvm::StringRef(name),
-                                             graph.copies(parameter))
+                                             graph.copies(parameter.scope))
           .getResult();
     }
     case Op::dropout:
@@ -121,6 +130,18 @@ private:
       return importScan(node, operands);
     case Op::result:
       return importResult(node, operands[0], type);
+    case Op::state:
+    case Op::append: {
+      const StateTensor &state = graph.states[node.attributes.index];
+      std::string name = graph.name(state);
+      if (node.op == Op::state)
+        return mlir::kiln::StateOp::create(builder, locationOf(node.scope), type, name, graph.copies(state.scope),
+                                           state.shape[0])
+            .getResult();
+      return mlir::kiln::AppendOp::create(builder, locationOf(node.scope), type, operands[0], name,
+                                          graph.copies(state.scope), state.shape[0])
+          .getResult();
+    }
     default:
       return importNode(node, locationOf(node.scope), operands, type, builder);
     }
@@ -194,7 +215,7 @@ mlir::OwningOpRef<mlir::ModuleOp> importGraph(const Graph &graph, mlir::MLIRCont
     return {};
   SmallVector<mlir::kiln::SymbolAttr> symbols;
   for (const Symbol &symbol : used)
-    symbols.push_back(mlir::kiln::SymbolAttr::get(context, symbol.name, symbol.min, symbol.max));
+    symbols.push_back(mlir::kiln::SymbolAttr::get(context, symbol.name, symbol.min, symbol.max, symbol.least));
 
   auto location = mlir::NameLoc::get(mlir::StringAttr::get(context, modelName));
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(location, modelName);

@@ -71,6 +71,9 @@ constexpr Form forms[] = {{nullptr, 0, 0},
                           {nullptr, 1, 1},
                           {nullptr, 1, 1},
                           {nullptr, 1, any},
+                          {nullptr, 0, 0},
+                          {nullptr, 1, 1},
+                          {nullptr, 1, 1},
                           {nullptr, 1, 1}};
 static_assert(std::size(forms) == static_cast<std::size_t>(Op::result) + 1);
 
@@ -110,7 +113,9 @@ LogicalResult addAttributes(const Node &node, mlir::OperationState &state, mlir:
   };
   switch (node.op) {
   case Op::slice:
-    add("start", builder.getI64IntegerAttr(from.start));
+    add("start", builder.getI64IntegerAttr(from.at_end ? 0 : from.start));
+    if (from.at_end)
+      add("at_end", builder.getUnitAttr());
     [[fallthrough]];
   case Op::positions:
   case Op::softmax:

@@ -72,8 +72,10 @@ private:
   template <class Op> bool visitScores(Op op) {
     int64_t batchRank = rankOf(op.getQuery()) - 2;
     Value mask = op.getMask(), lengths = op.getLengths();
+    if (mask && rankOf(mask) == batchRank + 3 && !markFull(mask))
+      return false;
     return axes <= batchRank && markFull(op.getQuery()) && markFull(op.getKey()) && (!lengths || markFull(lengths)) &&
-           (!mask || (rankOf(mask) <= 2 ? markWhole(mask) : rankOf(mask) == batchRank + 2 && markFull(mask)));
+           (!mask || (rankOf(mask) <= 2 ? markWhole(mask) : rankOf(mask) >= batchRank + 2 && markFull(mask)));
   }
   bool markFull(Value value) {
     auto type = cast<RankedTensorType>(value.getType());

@@ -79,12 +79,14 @@ public:
   }
 
 private:
-  /// The mask broadcasts to [b..., q, k].
+  /// The mask broadcasts to [b..., q, k], or has all axes of [b..., h, q, k].
   Value readMask(ElementBuilder &b, ArrayRef<Coordinate> scoreAt) const {
     auto type = cast<RankedTensorType>(mask.getType());
     Coordinates at(scoreAt);
-    at.erase(at.begin() + batchRank);
-    at.erase(at.begin(), at.end() - type.getRank());
+    if (type.getRank() < static_cast<int64_t>(at.size())) {
+      at.erase(at.begin() + batchRank);
+      at.erase(at.begin(), at.end() - type.getRank());
+    }
     for (auto [coordinate, extent] : llvm::zip_equal(at, type.getShape()))
       if (extent == 1)
         coordinate = getAffineConstantExpr(0, mask.getContext());

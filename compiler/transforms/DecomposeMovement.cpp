@@ -73,11 +73,24 @@ static Value evaluateConcat(ElementBuilder &b, ConcatOp op, ArrayRef<Coordinate>
   return result;
 }
 
+/// The coordinate of the result as one of the operand, whose last elements the result has.
+static Coordinate shiftToEnd(ElementBuilder &b, SliceOp op, const Coordinate &coordinate) {
+  auto extentOf = [&](Value value) { return getExtents(cast<RankedTensorType>(value.getType()))[op.getAxis()]; };
+  AffineExpr skipped = canonicalExtent(extentOf(op.getX()) - extentOf(op.getResult()));
+  if (auto constant = dyn_cast<AffineConstantExpr>(skipped))
+    return b.shift(coordinate, constant.getValue());
+  return Value(arith::AddIOp::create(b, b.toIndex(coordinate), b.kernel.createExtent(skipped)));
+}
+
 Value evaluateMovement(ElementBuilder &b, Operation *op, ArrayRef<Coordinate> at) {
   return TypeSwitch<Operation *, Value>(op)
       .Case([&](SliceOp slice) {
         Coordinates source(at);
-        source[slice.getAxis()] = b.shift(source[slice.getAxis()], slice.getStart());
+        Coordinate &moved = source[slice.getAxis()];
+        if (slice.getAtEnd())
+          moved = shiftToEnd(b, slice, moved);
+        else
+          moved = b.shift(moved, slice.getStart());
         return b.read(slice.getX(), source);
       })
       .Case([&](TransposeOp transpose) {

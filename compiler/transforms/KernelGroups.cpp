@@ -14,7 +14,8 @@ namespace mlir::kiln {
 bool isHostOp(Operation *op) {
   if (auto constant = dyn_cast<ConstantOp>(op))
     return !cast<ElementsAttr>(constant.getValue()).isSplat();
-  return isa<ParameterOp, ReshapeOp, LoopInterface, YieldOp, CallOp>(op) || op->getDialect()->getNamespace() != "kiln";
+  return isa<ParameterOp, StateOp, AppendOp, StoreOp, ReshapeOp, LoopInterface, YieldOp, CallOp>(op) ||
+         op->getDialect()->getNamespace() != "kiln";
 }
 
 SmallVector<Value> KernelGroup::getOperands() const {

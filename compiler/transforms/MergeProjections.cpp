@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. The linears that an attention reads directly are collected by the value that they project.
+// 1. The linears that an attention reads, directly or as rows of a state, or that are kept for one of another entry,
+// are
+//    collected by the value that they project.
 // 2. Two or more of one value, order and kind of bias become one, at the place of the first.
 #include "compiler/transforms/Passes.h"
 
@@ -51,24 +53,44 @@ struct MergeProjections : impl::MergeProjectionsBase<MergeProjections> {
 
   void runOnOperation() override {
     SmallVector<AttentionOp> attentions;
+    SmallVector<AppendOp> appends;
     getOperation().walk([&](AttentionOp op) { attentions.push_back(op); });
+    getOperation().walk([&](AppendOp op) { appends.push_back(op); });
     for (AttentionOp attention : attentions) {
-      // In the order query, key, value; the key tells which linears can be one.
-      llvm::MapVector<std::tuple<Value, int, int>, SmallVector<LinearOp>> mergeable;
-      for (Value operand : {attention.getQuery(), attention.getKey(), attention.getValue()})
-        if (auto linear = operand.getDefiningOp<LinearOp>(); linear && canMerge(linear, attention))
-          mergeable[{linear.getX(), int(linear.getOutputDim()), linear.getBias() ? 1 : 0}].push_back(linear);
-      for (auto &[key, linears] : mergeable)
-        if (linears.size() > 1)
-          merge(linears);
+      SmallVector<Value> operands{attention.getQuery(), attention.getKey(), attention.getValue()};
+      for (Value &operand : operands)
+        if (auto append = operand.getDefiningOp<AppendOp>()) {
+          llvm::erase(appends, append);
+          operand = append.getX();
+        }
+      mergeAmong(operands, attention->getBlock());
     }
+    // What an attention of another entry reads, a layer's states: joined there, so joined here.
+    llvm::MapVector<std::pair<Block *, StringRef>, SmallVector<Value>> others;
+    for (AppendOp append : appends)
+      others[{append->getBlock(), append.getName().rsplit('.').first}].push_back(append.getX());
+    for (auto &[owner, operands] : others)
+      mergeAmong(operands, owner.first);
   }
 
 private:
-  static bool canMerge(LinearOp linear, AttentionOp attention) {
+  /// In the order of the values; x, order and kind of bias tell which linears can be one.
+  void mergeAmong(ArrayRef<Value> values, Block *block) {
+    llvm::MapVector<std::tuple<Value, int, int>, SmallVector<LinearOp>> mergeable;
+    for (Value value : values)
+      if (auto linear = value.getDefiningOp<LinearOp>(); linear && canMerge(linear, block))
+        mergeable[{linear.getX(), int(linear.getOutputDim()), linear.getBias() ? 1 : 0}].push_back(linear);
+    for (auto &[key, linears] : mergeable)
+      if (linears.size() > 1)
+        merge(linears);
+  }
+
+  static bool canMerge(LinearOp linear, Block *block) {
     auto weight = getOwnParameter(linear.getWeight(), linear);
     // Several sources of one weight are joined along the outputs only.
-    if (!linear->hasOneUse() || linear->getBlock() != attention->getBlock() || !weight ||
+    bool isForAttention = llvm::all_of(
+        linear->getUsers(), [](Operation *user) { return isa<AttentionOp, AttentionScoresOp, AppendOp>(user); });
+    if (!isForAttention || linear->getBlock() != block || !weight ||
         (weight.getSources().size() > 1 && int64_t(weight.getJoinDim()) != linear.getOutputDim()))
       return false;
     return !linear.getBias() || getOwnParameter(linear.getBias(), linear);

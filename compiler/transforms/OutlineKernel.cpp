@@ -76,7 +76,8 @@ public:
       int64_t start = 0;
       while (Operation *op = source.getDefiningOp()) {
         auto slice = dyn_cast<SliceOp>(op);
-        if (!slice || !group.contains(op) || int64_t(slice.getAxis()) != slice.getType().getRank() - 1)
+        if (!slice || slice.getAtEnd() || !group.contains(op) ||
+            int64_t(slice.getAxis()) != slice.getType().getRank() - 1)
           break;
         start += slice.getStart();
         source = slice.getX();

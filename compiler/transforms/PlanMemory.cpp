@@ -21,9 +21,12 @@ FailureOr<MemoryPlan> MemoryPlan::compute(func::FuncOp entry) {
     if (isa<RankedTensorType>(argument.getType()))
       plan.places[argument] = {MemoryPlacement::Kind::Argument, arguments++};
   entry.walk([&](Operation *op) {
-    if (isa<ParameterOp, ConstantOp>(op))
-      plan.places[op->getResult(0)] = {
-          isa<ParameterOp>(op) ? MemoryPlacement::Kind::Parameter : MemoryPlacement::Kind::Constant, 0};
+    if (isa<ParameterOp>(op))
+      plan.places[op->getResult(0)] = {MemoryPlacement::Kind::Parameter, 0};
+    else if (isa<ConstantOp>(op))
+      plan.places[op->getResult(0)] = {MemoryPlacement::Kind::Constant, 0};
+    else if (isa<StateOp, AppendOp>(op))
+      plan.places[op->getResult(0)] = {MemoryPlacement::Kind::State, 0};
   });
 
   SmallVector<ArenaInterval> intervals;

@@ -6,6 +6,7 @@
 //   Argument   offset: the position among the entry's tensor arguments and results, arguments first
 //   Parameter  a weight (kiln.parameter); offset unused
 //   Constant   kiln.constant; offset unused
+//   State      kiln.state and what kiln.append returns, in front of the plan; offset unused
 //
 // A view (kiln.reshape) has the place of what it views, and so has a step of a kiln.scan: a slice that its body reads
 // is in the sequence, an output that its body yields is in the stacked result, `step` slices behind the place. The
@@ -28,7 +29,7 @@ inline constexpr llvm::StringLiteral arenaBytesAttrName = "kiln.arena_bytes";
 inline constexpr llvm::StringLiteral arenaLowerBoundAttrName = "kiln.arena_lower_bound";
 
 struct MemoryPlacement {
-  enum class Kind { Arena, Argument, Parameter, Constant };
+  enum class Kind { Arena, Argument, Parameter, Constant, State };
 
   Kind kind = Kind::Arena;
   int64_t offset = 0;

@@ -45,6 +45,8 @@ struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
 private:
   void insertCopy(OpOperand &operand, func::FuncOp entry) {
     OpBuilder builder(operand.getOwner());
+    if (auto state = getViewed(operand.get()).getDefiningOp<StateOp>())
+      builder.setInsertionPointAfterValue(operand.get()); // before it is replaced
     Location loc = operand.getOwner()->getLoc();
     auto type = cast<RankedTensorType>(operand.get().getType());
     // As rows: the copy is of any shape with as many elements.

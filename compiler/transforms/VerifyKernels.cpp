@@ -38,10 +38,12 @@ LogicalResult verifyExtents(Operation *op, TypeRange types) {
 LogicalResult verifyEntryOp(Operation *op) {
   if (failed(verifyExtents(op, op->getResultTypes())))
     return failure();
-  if (isa<CallOp, ParameterOp, ConstantOp, ReshapeOp, LoopInterface, YieldOp, func::ReturnOp>(op) ||
+  if (isa<CallOp, ParameterOp, ConstantOp, StateOp, AppendOp, StoreOp, ReshapeOp, LoopInterface, YieldOp,
+          func::ReturnOp>(op) ||
       isIndexArithmetic(op))
     return success();
-  return op->emitError() << "requires a kernel: only calls, parameters, constants, reshapes and loops stay in an entry";
+  return op->emitError()
+         << "requires a kernel: only calls, parameters, constants, states, reshapes and loops stay in an entry";
 }
 
 LogicalResult verifyLoweredOp(Operation *op) {

@@ -3,6 +3,7 @@
 // Generates text with the library that Kiln made of spec.cpp, and measures it: tokens per second, bits per character on
 // held-out text beside PyTorch's own figure, the size of the archive and of the arena.
 #include "char_gpt.hpp"
+#include "support/sampler.h"
 #include "vocabulary.h"
 
 #include <algorithm>
@@ -14,7 +15,6 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <random>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -27,10 +27,9 @@ constexpr int context = CHAR_GPT_FORWARD_TOKENS_MAX;
 struct Options {
   std::string prompt = "And it came to pass, that ";
   std::string data = CHAR_GPT_DATA;
-  double temperature = 0.6;
+  support::SamplerOptions sampling{.temperature = 0.6, .seed = 3};
   int characters = 400;
   int threads = 2;
-  unsigned seed = 3;
 };
 
 [[noreturn]] void stop(const std::string &message) {
@@ -67,6 +66,7 @@ public:
     check(model.bind((options.data + "/char_gpt.safetensors").c_str(), &error));
     std::size_t bytes = arenaBytes(options.threads);
     arena.reset(static_cast<std::byte *>(std::aligned_alloc(KILN_ARENA_ALIGNMENT, bytes)));
+    std::memset(arena.get(), 0, CHAR_GPT_STATE_BYTES);
     call = {arena.get(), bytes, char_gpt_pool_executor(pool), &error};
   }
   ~Generator() { char_gpt_pool_destroy(pool); }
@@ -74,13 +74,25 @@ public:
   Generator &operator=(const Generator &) = delete;
 
   static std::size_t arenaBytes(int threads) {
-    std::size_t bytes = CHAR_GPT_FORWARD_ARENA_BYTES(threads);
+    std::size_t bytes = std::max({CHAR_GPT_FORWARD_ARENA_BYTES(threads), CHAR_GPT_PREFILL_ARENA_BYTES(threads),
+                                  CHAR_GPT_DECODE_ARENA_BYTES(threads)});
     return (bytes + KILN_ARENA_ALIGNMENT - 1) / KILN_ARENA_ALIGNMENT * KILN_ARENA_ALIGNMENT;
   }
 
   /// Logits of each position's next character: [tokens, vocabulary].
   const float *run(std::span<const std::int32_t> tokens) {
     check(model.forward(call, tokens, std::span<float>(logits).first(tokens.size() * vocabularySize)));
+    return logits.data();
+  }
+
+  /// Logits of the character that follows `tokens`, of which the first `known` were there in the last call: only the
+  /// others are computed.
+  const float *next(std::span<const std::int32_t> tokens, std::size_t known) {
+    const auto length = static_cast<std::int64_t>(tokens.size());
+    if (length == static_cast<std::int64_t>(known) + 1)
+      check(model.decode(call, length, tokens.data() + known, logits.data()));
+    else
+      check(model.prefill(call, length, tokens.subspan(known), logits.data()));
     return logits.data();
   }
 
@@ -101,29 +113,24 @@ private:
   kiln_call_t call{};
 };
 
-/// Draws a character from softmax(logits / temperature); temperature 0 takes the likeliest.
-std::int32_t sample(const float *logits, double temperature, std::mt19937 &random) {
-  const float *best = std::max_element(logits, logits + vocabularySize);
-  if (temperature <= 0)
-    return static_cast<std::int32_t>(best - logits);
-  std::vector<double> weights;
-  for (int i = 0; i < vocabularySize; ++i)
-    weights.push_back(std::exp((logits[i] - *best) / temperature));
-  return std::discrete_distribution<std::int32_t>(weights.begin(), weights.end())(random);
-}
-
 /// Writes the prompt and what follows it; returns tokens per second.
 double generate(Generator &generator, const Options &options) {
   std::vector<std::int32_t> tokens = encode(options.prompt);
   if (tokens.empty())
     stop("the prompt must have at least one character");
-  std::mt19937 random(options.seed);
+  support::Sampler sampler(options.sampling);
   std::fputs(options.prompt.c_str(), stdout);
   auto start = std::chrono::steady_clock::now();
+  // The context is the text from `first` on. When it is full, it begins anew with its second half.
+  std::size_t first = tokens.size() > context ? tokens.size() - context / 2 : 0, known = 0;
   for (int i = 0; i < options.characters; ++i) {
-    std::size_t length = std::min<std::size_t>(tokens.size(), context);
-    const float *logits = generator.run(std::span(tokens).last(length));
-    std::int32_t next = sample(logits + (length - 1) * vocabularySize, options.temperature, random);
+    if (tokens.size() - first > context) {
+      first = tokens.size() - context / 2;
+      known = 0;
+    }
+    std::span<const std::int32_t> text = std::span(tokens).subspan(first);
+    std::int32_t next = sampler(std::span(generator.next(text, known), vocabularySize));
+    known = text.size();
     tokens.push_back(next);
     std::fputc(char_gpt::vocabulary[next], stdout);
     std::fflush(stdout);
@@ -164,8 +171,8 @@ Options parse(int argc, char **argv) {
   for (int i = 1; i < argc; ++i) {
     std::string word = argv[i];
     if (word == "--help") {
-      std::puts(
-          "char_gpt_demo [--prompt TEXT] [--temperature X] [--characters N] [--threads N] [--seed N] [--data FOLDER]");
+      std::puts("char_gpt_demo [--prompt TEXT] [--temperature X] [--top-k N] [--top-p X] [--characters N] [--threads "
+                "N] [--seed N] [--data FOLDER]");
       std::exit(0);
     }
     if (i + 1 == argc)
@@ -181,13 +188,17 @@ Options parse(int argc, char **argv) {
     else if (!isNumber)
       stop("option \"" + word + "\" is unknown, or wants a number; got \"" + value + "\"");
     else if (word == "--temperature" && number >= 0)
-      options.temperature = number;
+      options.sampling.temperature = number;
+    else if (word == "--top-k" && number >= 0 && number <= vocabularySize)
+      options.sampling.top_k = static_cast<std::size_t>(number);
+    else if (word == "--top-p" && number > 0 && number <= 1)
+      options.sampling.top_p = number;
     else if (word == "--characters" && number >= 0 && number <= 1e6)
       options.characters = static_cast<int>(number);
     else if (word == "--threads" && number >= 1 && number <= 1024)
       options.threads = static_cast<int>(number);
     else if (word == "--seed" && number >= 0 && number <= 4294967295.0)
-      options.seed = static_cast<unsigned>(number);
+      options.sampling.seed = static_cast<std::uint64_t>(number);
     else
       stop("option \"" + word + "\" is unknown, or does not take " + value);
   }

@@ -4,12 +4,10 @@
 #include "vocabulary.h"
 #include <kiln/generator.h>
 
-inline constexpr kiln::Dim T{"tokens", 1, 256};
+inline constexpr kiln::Dim T{"tokens", 1, 256}, C{"context", T, 256};
 
 template <int Layers, int Width, int Heads> struct CharGpt : kiln::Model {
   static constexpr int characters = static_cast<int>(char_gpt::vocabulary.size());
-  static constexpr kiln::Names inputs{"tokens"};
-  static constexpr kiln::Names outputs{"logits"};
   static constexpr kiln::BlockOptions options{.activation = kiln::Activation::gelu_tanh, .causal = true};
 
   kiln::Embedding<characters, Width> wte{"wte"};
@@ -20,6 +18,20 @@ template <int Layers, int Width, int Heads> struct CharGpt : kiln::Model {
   constexpr auto forward(kiln::Tensor<kiln::i32, T> tokens) const {
     auto x = wte(tokens) + wpe(kiln::positions(tokens));
     return kiln::logits(ln_f(h(x)), wte);
+  }
+
+  // Writing on: keys and values of the context are kept from call to call; logits of the next character alone.
+  constexpr auto extend(const kiln::tensor auto &tokens) const {
+    auto x = h(wte(tokens) + wpe(kiln::positions_in<C>(tokens)), kiln::cached<C>);
+    return kiln::logits(ln_f(kiln::last<0, 1>(x)), wte);
+  }
+  constexpr auto prefill(kiln::Tensor<kiln::i32, T> tokens) const { return extend(tokens); }
+  constexpr auto decode(kiln::Tensor<kiln::i32, 1> token) const { return extend(token); }
+
+  static constexpr auto entries() {
+    return std::tuple{kiln::entry("forward", &CharGpt::forward, {"tokens"}, {"logits"}),
+                      kiln::entry("prefill", &CharGpt::prefill, {"tokens"}, {"logits"}),
+                      kiln::entry("decode", &CharGpt::decode, {"token"}, {"logits"})};
   }
 };
 

@@ -24,16 +24,18 @@ import json
 import math
 import os
 import re
-import struct
 import subprocess
+import sys
 import time
 
-import numpy as np
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(HERE, "../support"))
+from training import read_safetensors, write_safetensors  # noqa: E402
+
 WEIGHTS = os.path.join(HERE, "char_gpt.safetensors")
 WORK = os.path.join(HERE, "..", "..", "build", "char_gpt")
 LAYERS, WIDTH, HEADS, CONTEXT = 4, 128, 4, 256
@@ -139,34 +141,6 @@ class CharGpt(nn.Module):
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
-
-
-def write_safetensors(path, tensors, metadata):
-    header, offset = {"__metadata__": metadata}, 0
-    for name, t in tensors.items():
-        header[name] = {"dtype": "F32", "shape": list(t.shape), "data_offsets": [offset, offset + 4 * t.numel()]}
-        offset += 4 * t.numel()
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path + ".tmp", "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text)
-        for t in tensors.values():
-            f.write(t.detach().contiguous().numpy().astype("<f4").tobytes())
-    os.replace(path + ".tmp", path)
-
-
-def read_safetensors(path):
-    with open(path, "rb") as f:
-        data = f.read()
-    size = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8 : 8 + size])
-    metadata = header.pop("__metadata__")
-    tensors = {}
-    for name, entry in header.items():
-        begin, end = entry["data_offsets"]
-        values = np.frombuffer(data[8 + size + begin : 8 + size + end], "<f4").reshape(entry["shape"])
-        tensors[name] = torch.from_numpy(values.copy())
-    return tensors, metadata
 
 
 def load_model(path):

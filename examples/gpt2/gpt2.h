@@ -8,7 +8,7 @@
 
 namespace specs {
 
-inline constexpr kiln::Dim tokens_1024{"tokens", 1, 1024};
+inline constexpr kiln::Dim tokens_1024{"tokens", 1, 1024}, context_1024{"context", tokens_1024, 1024};
 
 template <std::int64_t In, std::int64_t Out> using Conv1D = kiln::Linear<In, Out, true, kiln::WeightOrder::in_out>;
 
@@ -19,10 +19,19 @@ template <std::int64_t Width, int Heads> struct Gpt2Attention : kiln::Layer<Gpt2
 
   constexpr auto forward(const kiln::tensor auto &x) const {
     auto qkv = c_attn(x);
-    auto q = kiln::slice<-1, 0, Width>(qkv);
-    auto k = kiln::slice<-1, Width, Width>(qkv);
-    auto v = kiln::slice<-1, 2 * Width, Width>(qkv);
-    return c_proj(kiln::attention<Heads>(q, k, v, kiln::causal));
+    return c_proj(kiln::attention<Heads>(part<0>(qkv), part<1>(qkv), part<2>(qkv), kiln::causal));
+  }
+  /// `x` are the last rows of the context; keys and values of the others were kept by earlier calls.
+  template <kiln::Dim Context> constexpr auto forward(const kiln::tensor auto &x, kiln::Cached<Context>) const {
+    auto qkv = c_attn(x);
+    auto k = kiln::State<kiln::f32, Context.max(), Width>("keys").template append<Context>(part<1>(qkv));
+    auto v = kiln::State<kiln::f32, Context.max(), Width>("values").template append<Context>(part<2>(qkv));
+    return c_proj(kiln::attention<Heads>(part<0>(qkv), k, v, kiln::causal));
+  }
+
+private:
+  template <int Number> static constexpr auto part(const kiln::tensor auto &qkv) {
+    return kiln::slice<-1, Number * Width, Width>(qkv);
   }
 };
 
@@ -39,8 +48,8 @@ template <std::int64_t Width, int Heads> struct Gpt2Block {
   Gpt2Attention<Width, Heads> attn{"attn"};
   Gpt2Mlp<Width> mlp{"mlp"};
 
-  constexpr auto forward(const kiln::tensor auto &x) const {
-    auto y = x + attn(ln_1(x));
+  constexpr auto forward(const kiln::tensor auto &x, auto... cached) const {
+    auto y = x + attn(ln_1(x), cached...);
     return y + mlp(ln_2(y));
   }
 };
@@ -60,7 +69,31 @@ struct Gpt2 : kiln::Model {
   }
 };
 
+/// Writes on: every call adds tokens to the context, whose keys and values are kept, and gives the logits of the token
+/// that follows. `decode` is `prefill` of one token.
+template <std::int64_t Layers, std::int64_t Width, int Heads, kiln::Dim Tokens = tokens_1024,
+          kiln::Dim Context = context_1024, std::int64_t Vocabulary = 50257>
+struct Gpt2Writer : kiln::Model {
+  kiln::Embedding<Vocabulary, Width> wte{"wte"};
+  kiln::Embedding<Context.max(), Width> wpe{"wpe"};
+  kiln::Stack<Layers, Gpt2Block<Width, Heads>> h{"h"};
+  kiln::LayerNorm<Width> ln_f{"ln_f"};
+
+  constexpr auto extend(const kiln::tensor auto &tokens) const {
+    auto x = h(wte(tokens) + wpe(kiln::positions_in<Context>(tokens)), kiln::cached<Context>);
+    return kiln::logits(ln_f(kiln::last<0, 1>(x)), wte);
+  }
+  constexpr auto prefill(kiln::Tensor<kiln::i32, Tokens> tokens) const { return extend(tokens); }
+  constexpr auto decode(kiln::Tensor<kiln::i32, 1> token) const { return extend(token); }
+
+  static constexpr auto entries() {
+    return std::tuple{kiln::entry("prefill", &Gpt2Writer::prefill, {"tokens"}, {"logits"}),
+                      kiln::entry("decode", &Gpt2Writer::decode, {"token"}, {"logits"})};
+  }
+};
+
 using Gpt2Small = Gpt2<12, 768, 12>;
+using Gpt2SmallWriter = Gpt2Writer<12, 768, 12>;
 using Gpt2Medium = Gpt2<24, 1024, 16>;
 using Gpt2Large = Gpt2<36, 1280, 20>;
 using Gpt2Xl = Gpt2<48, 1600, 25>;

@@ -26,13 +26,6 @@ struct Rule {
 
 namespace detail {
 
-inline std::string read_file(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    throw std::runtime_error("cannot read \"" + path + "\"");
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 /// What the * stands for; nothing if the name does not fit.
 inline bool fits(const std::string &name, const std::string &pattern, std::string &star) {
   const std::size_t at = pattern.find('*');
@@ -141,7 +134,7 @@ inline void read(const Piece &piece, std::span<float> values) {
 inline std::vector<std::byte> load_checkpoint(const std::string &path, const std::vector<Rule> &rules) {
   std::vector<std::string> files;
   if (path.ends_with(".json")) {
-    const Json index = JsonReader(detail::read_file(path)).read();
+    const Json index = JsonReader(read_file(path)).read();
     std::set<std::string> names;
     for (const auto &[tensor, file] : index.at("weight_map").members)
       names.insert(path.substr(0, path.rfind('/') + 1) + file.text);
@@ -155,7 +148,7 @@ inline std::vector<std::byte> load_checkpoint(const std::string &path, const std
   std::set<std::string> known;
   contents.reserve(files.size()); // pieces point into them
   for (const std::string &file : files) {
-    const std::string &bytes = contents.emplace_back(detail::read_file(file));
+    const std::string &bytes = contents.emplace_back(read_file(file));
     std::uint64_t size = 0;
     std::memcpy(&size, bytes.data(), std::min(bytes.size(), sizeof size));
     if (bytes.size() < sizeof size || size > bytes.size() - sizeof size)

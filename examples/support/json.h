@@ -5,6 +5,7 @@
 
 #include <cctype>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -27,6 +28,13 @@ struct Json {
   }
   std::size_t number() const { return std::strtoull(text.c_str(), nullptr, 10); }
 };
+
+inline std::string read_file(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    throw std::runtime_error("cannot read \"" + path + "\"");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 class JsonReader {
 public:
@@ -96,5 +104,11 @@ private:
   std::string_view source;
   std::size_t at = 0;
 };
+
+/// The number `name` of a file that is a JSON object.
+inline std::size_t read_number(const std::string &path, const std::string &name) {
+  const std::string text = read_file(path);
+  return JsonReader(text).read().at(name).number();
+}
 
 } // namespace support

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <string>
 
@@ -20,7 +21,8 @@ namespace support {
   std::exit(1);
 }
 
-/// What a call needs besides the model, on one thread: `check(model.forward(session.call, ...))`.
+/// What a call needs besides the model, on one thread: `check(model.forward(session.call, ...))`. The arena is zero at
+/// first, which begins the states of a model that has some.
 class Session {
 public:
   explicit Session(std::size_t arenaBytes) {
@@ -28,6 +30,7 @@ public:
     arena.reset(std::aligned_alloc(KILN_ARENA_ALIGNMENT, bytes));
     if (!arena)
       stop("no memory for an arena of " + std::to_string(bytes) + " bytes");
+    std::memset(arena.get(), 0, bytes);
     call = {arena.get(), bytes, nullptr, &error};
   }
   Session(const Session &) = delete;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Decodes a target from a source with random weights: greedily, and with beams of 1 to 8. One beam is greedy decoding,
-// and more beams find targets that are no less likely here.
+// and more beams find targets that are no less likely here. Each beam is a session: a copy of the states of the one
+// that it goes on from.
 #include "translator.hpp"
 
 #include "support/random_weights.h"
@@ -9,15 +10,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 namespace {
 
 constexpr std::size_t vocabulary = 100, width = 64, longest = 12;
 constexpr std::int32_t start = 1, end = 2;
 
+using States = std::shared_ptr<const std::vector<unsigned char>>;
+
 struct Target {
   std::vector<std::int32_t> tokens{start};
   double logarithm = 0; // of its probability
+  States states{};      // with all tokens but the last
 
   bool isFinished() const { return tokens.back() == end || tokens.size() == longest + 1; }
 };
@@ -25,16 +30,18 @@ struct Target {
 class Decoder {
 public:
   explicit Decoder(const std::vector<std::int32_t> &source)
-      : session(std::max(TRANSLATOR_ENCODE_ARENA_BYTES(1), TRANSLATOR_DECODE_ARENA_BYTES(1))), count(source.size()),
-        memory(count * width), logits((longest + 1) * vocabulary) {
+      : session(std::max(TRANSLATOR_ENCODE_ARENA_BYTES(1), TRANSLATOR_STEP_ARENA_BYTES(1))), count(source.size()),
+        logits(vocabulary) {
+    std::vector<float> memory(count * width);
     session.check(model.bind(support::random_weights({TRANSLATOR_WEIGHTS(SUPPORT_WEIGHT)}, 3), &session.error));
     session.check(model.encode(session.call, {source.data(), count}, {memory.data(), count}));
+    begin.states = states();
   }
 
   Target greedy() {
-    Target target;
+    Target target = begin;
     while (!target.isFinished()) {
-      const std::vector<double> next = logarithms(target.tokens);
+      const std::vector<double> next = goOn(target);
       const auto best = std::max_element(next.begin(), next.end());
       target.logarithm += *best;
       target.tokens.push_back(static_cast<std::int32_t>(best - next.begin()));
@@ -44,16 +51,16 @@ public:
 
   /// Keeps the likeliest `beams` targets of each length.
   Target search(std::size_t beams) {
-    std::vector<Target> kept{Target()};
+    std::vector<Target> kept{begin};
     auto isLikelier = [](const Target &a, const Target &b) { return a.logarithm > b.logarithm; };
     while (std::any_of(kept.begin(), kept.end(), [](const Target &target) { return !target.isFinished(); })) {
       std::vector<Target> longer;
-      for (const Target &target : kept) {
+      for (Target &target : kept) {
         if (target.isFinished()) {
           longer.push_back(target);
           continue;
         }
-        const std::vector<double> next = logarithms(target.tokens);
+        const std::vector<double> next = goOn(target);
         for (std::size_t token = 0; token < vocabulary; ++token) {
           longer.push_back(target);
           longer.back().tokens.push_back(static_cast<std::int32_t>(token));
@@ -68,11 +75,19 @@ public:
   }
 
 private:
-  /// Of the probability of each next token.
-  std::vector<double> logarithms(const std::vector<std::int32_t> &tokens) {
-    const std::size_t n = tokens.size();
-    session.check(model.decode(session.call, {memory.data(), count}, {tokens.data(), n}, {logits.data(), n}));
-    const float *last = &logits[(n - 1) * vocabulary];
+  States states() const {
+    const auto *first = static_cast<const unsigned char *>(session.call.arena);
+    return std::make_shared<std::vector<unsigned char>>(first, first + TRANSLATOR_STATE_BYTES);
+  }
+
+  /// Takes the last token into the target's states; the logarithm of the probability of each next one.
+  std::vector<double> goOn(Target &target) {
+    std::copy(target.states->begin(), target.states->end(), static_cast<unsigned char *>(session.call.arena));
+    const auto n = static_cast<std::int64_t>(target.tokens.size());
+    session.check(
+        model.step(session.call, static_cast<std::int64_t>(count), n, {&target.tokens.back(), 1}, logits.data()));
+    target.states = states();
+    const float *last = logits.data();
     const double largest = static_cast<double>(*std::max_element(last, last + vocabulary));
     double sum = 0;
     for (std::size_t i = 0; i < vocabulary; ++i)
@@ -85,8 +100,9 @@ private:
 
   support::Session session;
   translator::Model model;
+  Target begin;
   std::size_t count;
-  std::vector<float> memory, logits;
+  std::vector<float> logits;
 };
 
 void print(const char *how, const Target &target) {

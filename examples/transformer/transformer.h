@@ -8,7 +8,8 @@
 
 namespace specs {
 
-inline constexpr kiln::Dim source_256{"source_tokens", 1, 256}, target_256{"target_tokens", 1, 256};
+inline constexpr kiln::Dim source_256{"source_tokens", 1, 256}, target_256{"target_tokens", 1, 256},
+    context_256{"context", target_256, 256};
 
 template <std::int64_t Layers, std::int64_t Width, int Heads, std::int64_t Hidden, std::int64_t Vocabulary>
 struct Transformer : kiln::Model {
@@ -18,8 +19,9 @@ struct Transformer : kiln::Model {
   kiln::Stack<Layers, kiln::EncoderBlock<Width, Heads, Hidden, options>> encoder{"encoder"};
   kiln::Stack<Layers, kiln::DecoderBlock<Width, Heads, Hidden, options>> decoder{"decoder"};
 
-  constexpr auto embed(const kiln::tensor auto &tokens) const {
-    return embedding(tokens) * kiln::square_root(Width) + kiln::sinusoidal<Width>(kiln::positions(tokens));
+  constexpr auto embed(const kiln::tensor auto &tokens) const { return embed(tokens, kiln::positions(tokens)); }
+  constexpr auto embed(const kiln::tensor auto &tokens, const kiln::tensor auto &positions) const {
+    return embedding(tokens) * kiln::square_root(Width) + kiln::sinusoidal<Width>(positions);
   }
   constexpr auto forward(kiln::Tensor<kiln::i32, source_256> source, kiln::Tensor<kiln::i32, target_256> target) const {
     auto memory = encoder(embed(source));
@@ -28,18 +30,21 @@ struct Transformer : kiln::Model {
   }
 };
 
-/// The same weights as two entries, to translate with: the source once, then the target token by token.
+/// The same weights as two entries, to translate with: the source once, of which each layer keeps keys and values, then
+/// the target token by token, or some at a time.
 template <std::int64_t Layers, std::int64_t Width, int Heads, std::int64_t Hidden, std::int64_t Vocabulary>
 struct Translator : Transformer<Layers, Width, Heads, Hidden, Vocabulary> {
-  using Memory = kiln::Tensor<kiln::f32, source_256, Width>;
-
-  constexpr auto encode(kiln::Tensor<kiln::i32, source_256> source) const { return this->encoder(this->embed(source)); }
-  constexpr auto decode(Memory memory, kiln::Tensor<kiln::i32, target_256> target) const {
-    return kiln::logits(this->decoder(this->embed(target), memory), this->embedding);
+  constexpr auto encode(kiln::Tensor<kiln::i32, source_256> source) const {
+    return this->decoder(this->encoder(this->embed(source)), kiln::remember);
+  }
+  constexpr auto step(kiln::Tensor<kiln::i32, target_256> target) const {
+    auto x = this->embed(target, kiln::positions_in<context_256>(target));
+    auto y = this->decoder(x, kiln::remembered<source_256>, kiln::cached<context_256>);
+    return kiln::logits(kiln::last<0, 1>(y), this->embedding);
   }
   static constexpr auto entries() {
     return std::tuple{kiln::entry("encode", &Translator::encode, {"source"}, {"memory"}),
-                      kiln::entry("decode", &Translator::decode, {"memory", "target"}, {"logits"})};
+                      kiln::entry("step", &Translator::step, {"target"}, {"logits"})};
   }
 };
 

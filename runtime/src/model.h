@@ -32,6 +32,8 @@ typedef struct kiln_extent_t {
 typedef struct kiln_symbol_t {
   const char *name;
   int64_t min, max; /* inclusive */
+  uint32_t least;   /* 0, or 1 + the position of the symbol that it must not be below */
+  uint32_t reserved;
 } kiln_symbol_t;
 
 typedef struct kiln_argument_t {
@@ -83,7 +85,7 @@ typedef struct kiln_worker_t {
 typedef struct kiln_frame_t {
   kiln_worker_t *worker; /* worker 0; the kernels' user context */
   const char *weights;   /* the packed copy */
-  char *arena;           /* where the memory plan's offset 0 lies */
+  char *arena;           /* where the states lie, and behind them the memory plan */
   const int64_t *extents;
   void *const *arguments;
 } kiln_frame_t;
@@ -99,7 +101,7 @@ typedef struct kiln_entry_t {
 /* One entry compiled for one instruction set. The body returns 0, or nonzero on an internal error. */
 typedef struct kiln_body_t {
   int (*run)(const kiln_frame_t *frame);
-  uint64_t plan_bytes;    /* tensors of the memory plan */
+  uint64_t plan_bytes;    /* the model's states, then tensors of the memory plan */
   uint64_t scratch_bytes; /* a worker */
 } kiln_body_t;
 
@@ -142,6 +144,10 @@ typedef struct kiln_descriptor_t {
 
 /* Emitted by the compiler. */
 extern const kiln_descriptor_t kiln_descriptor;
+
+/* Called by generated host code: copies `rows` rows of `row_bytes` bytes, which are source_stride bytes apart in the
+ * source and side by side in the target. */
+void kiln_copy_rows(void *target, const void *source, uint64_t rows, uint64_t row_bytes, uint64_t source_stride);
 
 /* What the header of the model declares (kiln_model_t is NAME_t there). allocator null: malloc, and pages of the system
  * for the packed weights. The model borrows nothing: the allocator struct is copied. */

@@ -19,6 +19,13 @@ static kiln_status_t check_extents(const kiln_entry_t *entry, const int64_t *ext
       return kiln_error_set(error, KILN_EXTENT_OUT_OF_RANGE, "%s requires %s in [%lld, %lld], got %lld", entry->name,
                             symbol->name, (long long)symbol->min, (long long)symbol->max, (long long)extents[i]);
   }
+  for (uint32_t i = 0; i < entry->symbol_count; ++i) {
+    const kiln_symbol_t *symbol = &entry->symbols[i];
+    if (symbol->least > 0 && extents[i] < extents[symbol->least - 1])
+      return kiln_error_set(error, KILN_EXTENT_OUT_OF_RANGE, "%s requires %s of at least %s, which is %lld, got %lld",
+                            entry->name, symbol->name, entry->symbols[symbol->least - 1].name,
+                            (long long)extents[symbol->least - 1], (long long)extents[i]);
+  }
   return KILN_OK;
 }
 

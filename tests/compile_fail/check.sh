@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# check.sh INCLUDE CASE.cpp: every compiler refuses the case, and says each text of its `// expect: TEXT` lines. g++ quotes a
-# message as a string literal, so its \' is read as '.
+# check.sh INCLUDE CASE.cpp [FOLDER]: every compiler refuses the case, and says each text of its `// expect: TEXT` lines. g++
+# quotes a message as a string literal, so its \' is read as '. FOLDER may hold the language precompiled (precompile.sh).
 set -eu
-include=$1 case=$2 checked=0
+include=$1 case=$2 folder=${3:-} checked=0
 grep -q '^// expect: .' "$case" || { echo "$case: no expect line"; exit 1; }
 for compiler in g++ clang++-22; do
   if ! command -v "$compiler" > /dev/null; then
@@ -12,7 +12,9 @@ for compiler in g++ clang++-22; do
     continue
   fi
   checked=1
-  if said=$("$compiler" -std=c++20 -fsyntax-only -fno-diagnostics-color -I "$include" "$case" 2>&1); then
+  set -- -std=c++20 -fno-diagnostics-color -I "$include"
+  [ ! -f "$folder/$compiler/dsl.h.gch" ] || set -- "$@" -include "$folder/$compiler/dsl.h"
+  if said=$("$compiler" "$@" -fsyntax-only "$case" 2>&1); then
     echo "$compiler: $case compiled, but must not"
     exit 1
   fi

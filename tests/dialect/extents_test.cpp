@@ -15,7 +15,8 @@ protected:
   MLIRContext context;
   KilnDialect *dialect = context.getOrLoadDialect<KilnDialect>(); // before the attributes
   AffineExpr batch = getAffineSymbolExpr(0, &context), tokens = getAffineSymbolExpr(1, &context);
-  SymbolAttr symbols[2] = {SymbolAttr::get(&context, "tokens", 1, 64), SymbolAttr::get(&context, "batch", 2, 8)};
+  SymbolAttr symbols[2] = {SymbolAttr::get(&context, "tokens", 1, 64, ""),
+                           SymbolAttr::get(&context, "batch", 2, 8, "")};
 };
 
 TEST_F(Extents, EqualPolynomialsHaveOneForm) {

@@ -8,6 +8,15 @@ func.func @round_trip(%x: tensor<?x9xf32, affine_map<()[s0] -> (s0, 9)>>) -> ten
   return %0 : tensor<?x3xf32, affine_map<()[s0] -> (s0, 3)>>
 }
 
+// CHECK-LABEL: @at_end
+func.func @at_end(%x: tensor<?x9xf32, affine_map<()[s0] -> (s0, 9)>>) -> tensor<1x4xf32> {
+  // CHECK: kiln.slice %{{.*}} axis = 0 start = 0 at_end : tensor<?x9xf32, {{.*}}> -> tensor<1x9xf32>
+  %0 = kiln.slice %x axis = 0 start = 0 at_end : tensor<?x9xf32, affine_map<()[s0] -> (s0, 9)>> -> tensor<1x9xf32>
+  // CHECK: kiln.slice %{{.*}} axis = 1 start = 0 at_end : tensor<1x9xf32> -> tensor<1x4xf32>
+  %1 = kiln.slice %0 axis = 1 start = 0 at_end : tensor<1x9xf32> -> tensor<1x4xf32>
+  return %1 : tensor<1x4xf32>
+}
+
 // FOLD-LABEL: @folds
 func.func @folds(%x: tensor<9x4xf32>) -> (tensor<9x4xf32>, tensor<2x4xf32>, tensor<5x2xf32>, tensor<2xf32>) {
   // FOLD-DAG: %[[C:.*]] = kiln.constant dense<1.000000e+00> : tensor<2xf32>
@@ -22,6 +31,20 @@ func.func @folds(%x: tensor<9x4xf32>) -> (tensor<9x4xf32>, tensor<2x4xf32>, tens
   %c = kiln.constant dense<1.0> : tensor<5xf32>
   %4 = kiln.slice %c axis = 0 start = 1 : tensor<5xf32> -> tensor<2xf32>
   return %0, %2, %3, %4 : tensor<9x4xf32>, tensor<2x4xf32>, tensor<5x2xf32>, tensor<2xf32>
+}
+
+// -----
+func.func @last_c2(%x: tensor<3xf32>) {
+  // expected-error@+1 {{last requires at most as many elements as the operand has [last_c2]: got 4, expected 3}}
+  %0 = kiln.slice %x axis = 0 start = 0 at_end : tensor<3xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+func.func @start_at_end(%x: tensor<3xf32>) {
+  // expected-error@+1 {{slice requires a start of 0 at the end: got 1}}
+  %0 = kiln.slice %x axis = 0 start = 1 at_end : tensor<3xf32> -> tensor<2xf32>
+  return
 }
 
 // -----

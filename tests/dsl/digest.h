@@ -42,13 +42,14 @@ constexpr void add(Hash &hash, const kiln::Node &node) {
     hash.number(dim.factor);
     hash.text(dim.symbols[0].name);
     hash.text(dim.symbols[1].name);
+    hash.text(dim.symbols[0].least);
   }
   hash.numbers(node.operands);
   const kiln::Attributes &a = node.attributes;
   for (std::int64_t value :
        {std::int64_t{a.index}, std::int64_t{a.axis}, a.start, std::int64_t{a.heads}, std::int64_t{a.causal},
-        std::int64_t{a.states}, std::int64_t{a.reverse}, std::int64_t{a.has_mask}, std::int64_t{a.has_lengths},
-        static_cast<std::int64_t>(a.weight_order), std::bit_cast<std::int64_t>(a.scale),
+        std::int64_t{a.states}, std::int64_t{a.at_end}, std::int64_t{a.reverse}, std::int64_t{a.has_mask},
+        std::int64_t{a.has_lengths}, static_cast<std::int64_t>(a.weight_order), std::bit_cast<std::int64_t>(a.scale),
         std::bit_cast<std::int64_t>(a.epsilon)})
     hash.number(value);
   for (const kiln::Pair &pair : {a.window.kernel, a.window.stride, a.window.padding, a.window.dilation}) {
@@ -77,10 +78,16 @@ constexpr std::uint64_t of(const kiln::Graph &graph) {
     hash.text(parameter.leaf);
     hash.numbers(parameter.shape);
   }
+  for (const kiln::StateTensor &state : graph.states) {
+    hash.number(state.scope);
+    hash.text(state.leaf);
+    hash.numbers(state.shape);
+  }
   for (const kiln::Region &region : graph.regions) {
     hash.numbers(region.nodes);
     hash.numbers(region.arguments);
     hash.numbers(region.results);
+    hash.numbers(region.effects);
     hash.number(region.count);
   }
   for (const kiln::Entry &entry : graph.entries) {

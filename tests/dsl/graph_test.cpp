@@ -98,7 +98,7 @@ TEST(Graph, NestedStacksKeepTheirOwnersParameters) {
   std::vector<std::int64_t> copies;
   for (const Parameter &parameter : graph.parameters) {
     names.push_back(graph.name(parameter));
-    copies.push_back(graph.copies(parameter));
+    copies.push_back(graph.copies(parameter.scope));
   }
   EXPECT_EQ(names, (std::vector<std::string>{"shared.weight", "shared.bias", "outer.{}.fc.weight", "outer.{}.fc.bias",
                                              "outer.{}.inner.{}.fc.weight", "outer.{}.inner.{}.fc.bias"}));

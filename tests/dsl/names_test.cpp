@@ -29,7 +29,7 @@ TEST(Names, OfTwoLayersOfGpt2) {
                   "h.{}.ln_2.bias", "h.{}.mlp.c_fc.weight", "h.{}.mlp.c_fc.bias", "h.{}.mlp.c_proj.weight",
                   "h.{}.mlp.c_proj.bias", "ln_f.weight", "ln_f.bias"}));
   for (const Parameter &parameter : trace<Small>().parameters)
-    EXPECT_EQ(trace<Small>().copies(parameter), trace<Small>().name(parameter).starts_with("h.") ? 2 : 1);
+    EXPECT_EQ(trace<Small>().copies(parameter.scope), trace<Small>().name(parameter).starts_with("h.") ? 2 : 1);
 }
 
 TEST(Names, OfConv1DAndLinearWeights) {

@@ -2,6 +2,7 @@
 // GPT-2 small with the counter's weights against PyTorch in f64, and that the future never reaches the past.
 #include "golden.h"
 #include "gpt2_small.h"
+#include "gpt2_writer.h"
 #include "session.h"
 #include "support.h"
 
@@ -46,6 +47,31 @@ TEST(Gpt2Small, IsCausal) {
   EXPECT_EQ(std::memcmp(before.values().data(), after.values().data(), rows * sizeof(float)), 0);
   EXPECT_GT(relativeError(after.values().subspan(rows), before.values().subspan(rows)), 1e-2);
   EXPECT_LE(relativeError(prefix.values(), before.values().first(rows)), modelTolerance);
+}
+
+// Keys and values that are kept: the last row of one pass over everything, however the tokens come.
+TEST(Gpt2Writer, GoesOnLikeOnePass) {
+  Session<gpt2_writer_t> writer(KILN_TEST_LIBRARY(gpt2_writer, GPT2_WRITER_WEIGHTS));
+  const std::vector<std::int32_t> text = counterTokens("tokens", 128, vocabulary);
+  Output<float> all(128 * vocabulary);
+  session().runWith({2}, gpt2_small_forward, 128, Input(text), all);
+  const std::span<const float> expected = all.values().last(vocabulary);
+  for (const std::vector<std::int64_t> &parts :
+       {std::vector<std::int64_t>{128}, {120, 1, 1, 1, 1, 1, 1, 1, 1}, {3, 100, 24, 1}}) {
+    Conversation<gpt2_writer_t> talk(writer, 2, GPT2_WRITER_STATE_BYTES,
+                                     std::max(GPT2_WRITER_PREFILL_ARENA_BYTES(2), GPT2_WRITER_DECODE_ARENA_BYTES(2)));
+    std::int64_t done = 0;
+    Output<float> logits(vocabulary);
+    for (std::int64_t part : parts) {
+      Input<std::int32_t> next(std::vector(text.begin() + done, text.begin() + done + part));
+      done += part;
+      if (part == 1)
+        talk.run(gpt2_writer_decode, done, next, logits);
+      else
+        talk.run(gpt2_writer_prefill, part, done, next, logits);
+    }
+    EXPECT_LE(relativeError(logits.values(), expected), modelTolerance) << parts.size() << " parts";
+  }
 }
 
 } // namespace

@@ -138,4 +138,38 @@ private:
   kiln_error_t error{};
 };
 
+/// An arena that lives from call to call: states are zero at first, all else is poisoned before each call.
+template <class Handle> class Conversation {
+public:
+  Conversation(const Session<Handle> &session, std::uint32_t workers, std::size_t stateBytes, std::size_t arenaBytes)
+      : session(session), workers(workers), stateBytes(stateBytes), arena(arenaBytes, Guard::back) {
+    std::memset(arena.data(), 0, stateBytes);
+  }
+
+  template <class... Parameters, class... Arguments>
+  kiln_status_t call(kiln_status_t (*entry)(const Handle *, const kiln_call_t *, Parameters...),
+                     Arguments &&...arguments) {
+    (detail::prepare(arguments, Guard::back), ...);
+    std::memset(arena.data() + stateBytes, GuardedMemory::poison, arena.size() - stateBytes);
+    const kiln_call_t with{arena.data(), arena.size(), session.executor(workers), &error};
+    kiln_status_t status = entry(session.get(), &with, detail::place(arguments, Guard::back)...);
+    (detail::verify(arguments, Guard::back), ...);
+    EXPECT_TRUE(arena.isIntact()) << "something was written beside the arena";
+    return status;
+  }
+  /// A call that must succeed.
+  template <class Entry, class... Arguments> void run(Entry entry, Arguments &&...arguments) {
+    ASSERT_EQ(call(entry, arguments...), KILN_OK) << error.message;
+  }
+
+  std::span<unsigned char> states() { return {arena.data(), stateBytes}; }
+  kiln_error_t error{};
+
+private:
+  const Session<Handle> &session;
+  std::uint32_t workers;
+  std::size_t stateBytes;
+  GuardedMemory arena;
+};
+
 } // namespace kiln::testing

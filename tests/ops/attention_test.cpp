@@ -50,6 +50,38 @@ TEST(Attention, Causal) {
   }
 }
 
+TEST(Attention, HeadMasks) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array q = random({e.batch, e.rows, 24}), k = random({e.batch, e.others, 24}),
+          all = random({e.batch, 2, e.rows, e.others}), keys = random({1, 3, 1, e.others});
+    Expected a(attention(q, k, k, 2, {.mask = &all}), tolerance), b(attention(q, k, k, 3, {.mask = &keys}), tolerance),
+        c(attentionScores(q, k, 2, {.mask = &all}), sumTolerance);
+    runAndCompare(session(), ENTRY(head_masks), e.batch, e.rows, e.others, Given(q), Given(k), Given(all), Given(keys),
+                  a, b, c);
+  }
+}
+
+TEST(Attention, OfTheLastRowsOfAContext) {
+  for (const Extents &e : allExtents())
+    for (std::int64_t context : {e.rows, e.rows + 1, std::int64_t{53}}) {
+      KILN_TRACE_EXTENTS(e);
+      Array q = random({e.batch, e.rows, 24}), k = random({e.batch, context, 24});
+      Expected y(attention(q, k, k, 2, {.causal = true}), tolerance);
+      runAndCompare(session(), ENTRY(context), e.batch, e.rows, context, Given(q), Given(k), y);
+    }
+}
+
+TEST(Attention, OfAWindowThatCoversAll) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array x = random({e.batch, 5, 5, 12}), rows = reshaped(x, {e.batch, 25, 12});
+    Expected window(attention(rows, rows, rows, 3, {}), tolerance),
+        whole(attention(rows, rows, rows, 3, {}), tolerance);
+    runAndCompare(session(), ENTRY(window_of_all), e.batch, Given(x), window, whole);
+  }
+}
+
 // A third of the pairs is forbidden outright, as masks do, but never all keys of a query.
 TEST(Attention, Masks) {
   for (const Extents &e : allExtents()) {

@@ -7,3 +7,4 @@
 inline constexpr kiln::Dim B{"batch", 1, 3};
 inline constexpr kiln::Dim T{"rows", 1, 37};
 inline constexpr kiln::Dim S{"others", 1, 41};
+inline constexpr kiln::Dim C{"context", T, 53}; // at least as many as rows

@@ -69,6 +69,46 @@ TEST(Movement, Slice) {
   }
 }
 
+TEST(Movement, Last) {
+  const Array table = weightOf(library().weights, "table.weight"),
+              places = weightOf(library().weights, "places.weight");
+  for (const Extents &e : allExtents())
+    for (std::int64_t context : {e.rows, e.rows + 1, std::int64_t{53}}) {
+      KILN_TRACE_EXTENTS(e);
+      const std::int64_t before = context - e.rows;
+      Array x = random({e.batch, e.rows, 12}), longer = random({context, 12}), tokens = randomIntegers({e.rows}, 0, 29);
+      Exactly row(slice(x, 1, e.rows - 1, 1)), columns(slice(x, 2, 7, 5)), rows(slice(longer, 0, before, e.rows)),
+          one(slice(longer, 0, context - 1, 1));
+      ExpectedIntegers positions(
+          generate({e.rows}, [&](const Index &i) { return static_cast<double>(before + i[0]); }));
+      Expected placed(plus(gather(table, tokens, 0), slice(places, 0, before, e.rows)), pointwiseTolerance, 0);
+      runAndCompare(session(), ENTRY(last), e.batch, e.rows, context, Given(x), Given(longer), GivenIntegers(tokens),
+                    row, columns, rows, one, positions, placed);
+    }
+}
+
+TEST(Movement, Windows) {
+  // Where the shift brought rows 0 and columns 0 of the image to, others than theirs are in the window.
+  auto part = [](std::int64_t at, std::int64_t extent) { return at < extent - 2 ? 0 : at < extent - 1 ? 1 : 2; };
+  const Array mask = generate({6, 4, 4}, [&](const Index &i) {
+    auto of = [&](std::int64_t place) {
+      return std::pair(part(i[0] / 3 * 2 + place / 2, 4), part(i[0] % 3 * 2 + place % 2, 6));
+    };
+    return of(i[1]) == of(i[2]) ? 0.0 : -100.0;
+  });
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array x = random({e.batch, 4, 6, 5});
+    Array cut = generate({e.batch, 6, 4, 5}, [&](const Index &i) {
+      return x.at({i[0], i[1] / 3 * 2 + i[2] / 2, i[1] % 3 * 2 + i[2] % 2, i[3]});
+    });
+    Array down = generate(x.shape, [&](const Index &i) { return x.at({i[0], (i[1] + 1) % 4, i[2], i[3]}); }),
+          left = generate(x.shape, [&](const Index &i) { return x.at({i[0], i[1], (i[2] + 2) % 6, i[3]}); });
+    Exactly a(cut), b(x), c(down), d(left), f(mask);
+    runAndCompare(session(), ENTRY(windows), e.batch, Given(x), a, b, c, d, f);
+  }
+}
+
 TEST(Movement, Gather) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);

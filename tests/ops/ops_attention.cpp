@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention with each of its options, alone and together, and written out by hand.
 #include "dims.h"
+#include "kiln/windows.h"
 
 struct Attention : kiln::Model {
   template <kiln::Dim N, int Width> using Rows = kiln::Tensor<kiln::f32, B, N, Width>;
@@ -19,6 +20,21 @@ struct Attention : kiln::Model {
                        kiln::Tensor<kiln::f32, 1, S> keys, kiln::Tensor<kiln::f32, B, T, S> all) const {
     return kiln::outputs(kiln::attention<2>(q, k, k, kiln::mask(pairs)), kiln::attention<2>(q, k, k, kiln::mask(keys)),
                          kiln::attention<2>(q, k, k, kiln::mask(all)));
+  }
+  /// A mask that differs by head: whole, and broadcast.
+  constexpr auto head_masks(Rows<T, 24> q, Rows<S, 24> k, kiln::Tensor<kiln::f32, B, 2, T, S> all,
+                            kiln::Tensor<kiln::f32, 1, 3, 1, S> keys) const {
+    return kiln::outputs(kiln::attention<2>(q, k, k, kiln::mask(all)), kiln::attention<3>(q, k, k, kiln::mask(keys)),
+                         kiln::attention_scores<2>(q, k, kiln::mask(all)));
+  }
+  /// The last rows of a context that is declared to be longer.
+  constexpr auto context(Rows<T, 24> q, Rows<C, 24> k) const { return kiln::attention<2>(q, k, k, kiln::causal); }
+  /// A window that covers the image, beside attention of all positions.
+  constexpr auto window_of_all(kiln::Tensor<kiln::f32, B, 5, 5, 12> x) const {
+    auto window = kiln::to_windows<5>(x);
+    auto rows = kiln::reshape<B, 25, 12>(x);
+    return kiln::outputs(kiln::from_windows<5, 5, 5>(kiln::attention<3>(window, window, window)),
+                         kiln::attention<3>(rows, rows, rows));
   }
   constexpr auto padded(Rows<T, 24> q, Rows<S, 24> k, kiln::Tensor<kiln::i32, B> lengths) const {
     return kiln::attention<3>(q, k, k, kiln::lengths(lengths));
@@ -73,13 +89,23 @@ struct Attention : kiln::Model {
   }
 
   static constexpr auto entries() {
-    return std::tuple{kiln::entry("self", &Attention::self),         kiln::entry("cross", &Attention::cross),
-                      kiln::entry("causal", &Attention::causal),     kiln::entry("masks", &Attention::masks),
-                      kiln::entry("padded", &Attention::padded),     kiln::entry("scaled", &Attention::scaled),
-                      kiln::entry("together", &Attention::together), kiln::entry("ranks", &Attention::ranks),
-                      kiln::entry("wide", &Attention::wide),         kiln::entry("grouped", &Attention::grouped),
-                      kiln::entry("scores", &Attention::scores),     kiln::entry("weights", &Attention::weights),
-                      kiln::entry("seen", &Attention::seen),         kiln::entry("rotary", &Attention::rotary),
+    return std::tuple{kiln::entry("self", &Attention::self),
+                      kiln::entry("cross", &Attention::cross),
+                      kiln::entry("causal", &Attention::causal),
+                      kiln::entry("masks", &Attention::masks),
+                      kiln::entry("head_masks", &Attention::head_masks),
+                      kiln::entry("context", &Attention::context),
+                      kiln::entry("window_of_all", &Attention::window_of_all),
+                      kiln::entry("padded", &Attention::padded),
+                      kiln::entry("scaled", &Attention::scaled),
+                      kiln::entry("together", &Attention::together),
+                      kiln::entry("ranks", &Attention::ranks),
+                      kiln::entry("wide", &Attention::wide),
+                      kiln::entry("grouped", &Attention::grouped),
+                      kiln::entry("scores", &Attention::scores),
+                      kiln::entry("weights", &Attention::weights),
+                      kiln::entry("seen", &Attention::seen),
+                      kiln::entry("rotary", &Attention::rotary),
                       kiln::entry("by_hand", &Attention::by_hand)};
   }
 };

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations that move elements: every axis, every permutation of three, run-time extents joined and cut.
 #include "dims.h"
+#include "kiln/windows.h"
 
 struct Movement : kiln::Model {
   using X = kiln::Tensor<kiln::f32, B, T, 12>;
   kiln::Embedding<29, 11> table{"table"};
-  kiln::Embedding<37, 11> places{"places"};
+  kiln::Embedding<C.max(), 11> places{"places"};
 
   constexpr auto reshape(X x) const {
     return kiln::outputs(kiln::reshape<B * T, 12>(x), kiln::reshape<B, T, 3, 4>(x), kiln::reshape<B, T * 12>(x),
@@ -25,6 +26,16 @@ struct Movement : kiln::Model {
                        kiln::Tensor<kiln::f32, 3, 5, 12> fixed) const {
     return kiln::outputs(kiln::slice<0, 0, 1>(x), kiln::slice<2, 5, 7>(x), kiln::slice<0, 3, T>(longer),
                          kiln::slice<1, 0, 1>(x), kiln::slice<0, 1, 2>(fixed), kiln::slice<1, 2, 3>(fixed));
+  }
+  constexpr auto last(X x, kiln::Tensor<kiln::f32, C, 12> longer, kiln::Tensor<kiln::i32, T> tokens) const {
+    return kiln::outputs(kiln::last<1, 1>(x), kiln::last<-1, 5>(x), kiln::last<0, T>(longer),
+                         kiln::last<0, 1>(kiln::last<0, T>(longer)), kiln::positions_in<C>(tokens),
+                         table(tokens) + places(kiln::positions_in<C>(tokens)));
+  }
+  constexpr auto windows(kiln::Tensor<kiln::f32, B, 4, 6, 5> x) const {
+    auto cut = kiln::to_windows<2>(x);
+    return kiln::outputs(cut, kiln::from_windows<2, 4, 6>(cut), kiln::roll<1, 3>(x), kiln::roll<-2, -2>(x),
+                         kiln::shift_mask<2, 1, 4, 6>(x));
   }
   constexpr auto gather(kiln::Tensor<kiln::f32, 6, 5, 9> x, kiln::Tensor<kiln::i32, S> one,
                         kiln::Tensor<kiln::i32, T, 2> two) const {
@@ -51,7 +62,8 @@ struct Movement : kiln::Model {
   static constexpr auto entries() {
     return std::tuple{kiln::entry("reshape", &Movement::reshape),     kiln::entry("transpose", &Movement::transpose),
                       kiln::entry("heads", &Movement::heads),         kiln::entry("concat", &Movement::concat),
-                      kiln::entry("slice", &Movement::slice),         kiln::entry("gather", &Movement::gather),
+                      kiln::entry("slice", &Movement::slice),         kiln::entry("last", &Movement::last),
+                      kiln::entry("windows", &Movement::windows),     kiln::entry("gather", &Movement::gather),
                       kiln::entry("pick", &Movement::pick),           kiln::entry("integers", &Movement::integers),
                       kiln::entry("embedding", &Movement::embedding), kiln::entry("sinusoidal", &Movement::sinusoidal)};
   }

@@ -20,6 +20,12 @@ struct Rows : kiln::Model {
   constexpr auto max(X x) const { return kiln::outputs(kiln::max<0>(x), kiln::max<-2>(x), kiln::max<2>(x)); }
   constexpr auto sum(X x) const { return kiln::outputs(kiln::sum<0>(x), kiln::sum<1>(x), kiln::sum<2>(x)); }
   constexpr auto argmax(X x) const { return kiln::outputs(kiln::argmax<0>(x), kiln::argmax<1>(x), kiln::argmax<2>(x)); }
+  /// Hard attention: a draw by given noise, and the row that it chooses.
+  constexpr auto gumbel(kiln::Tensor<kiln::f32, T, 13> x, kiln::Tensor<kiln::f32, T, 13> uniform,
+                        kiln::Tensor<kiln::f32, 13, 5> z) const {
+    auto drawn = kiln::gumbel_max(x, uniform);
+    return kiln::outputs(drawn, kiln::gather<0>(z, drawn));
+  }
   /// A vector of run-time length to a number; softmax over a run-time axis that is the last.
   constexpr auto vector(kiln::Tensor<kiln::f32, S> x) const {
     return kiln::outputs(kiln::mean(x), kiln::max(x), kiln::sum(x), kiln::argmax(x), kiln::softmax(x));
@@ -41,17 +47,12 @@ struct Rows : kiln::Model {
   }
 
   static constexpr auto entries() {
-    return std::tuple{kiln::entry("softmax", &Rows::softmax),
-                      kiln::entry("log_softmax", &Rows::log_softmax),
-                      kiln::entry("mean", &Rows::mean),
-                      kiln::entry("max", &Rows::max),
-                      kiln::entry("sum", &Rows::sum),
-                      kiln::entry("argmax", &Rows::argmax),
-                      kiln::entry("vector", &Rows::vector),
-                      kiln::entry("integers", &Rows::integers),
-                      kiln::entry("layer_norm", &Rows::layer_norm),
-                      kiln::entry("rms_norm", &Rows::rms_norm),
-                      kiln::entry("fused", &Rows::fused)};
+    return std::tuple{kiln::entry("softmax", &Rows::softmax),   kiln::entry("log_softmax", &Rows::log_softmax),
+                      kiln::entry("mean", &Rows::mean),         kiln::entry("max", &Rows::max),
+                      kiln::entry("sum", &Rows::sum),           kiln::entry("argmax", &Rows::argmax),
+                      kiln::entry("gumbel", &Rows::gumbel),     kiln::entry("vector", &Rows::vector),
+                      kiln::entry("integers", &Rows::integers), kiln::entry("layer_norm", &Rows::layer_norm),
+                      kiln::entry("rms_norm", &Rows::rms_norm), kiln::entry("fused", &Rows::fused)};
   }
 };
 

@@ -393,7 +393,9 @@ Array attentionScores(const Array &q, const Array &k, int heads, const Attention
     double score = 0;
     for (std::int64_t d = 0; d < width; ++d)
       score += q.at(at(query, head * width + d)) * k.at(at(key, head / shared * width + d));
-    return score * scale + (options.mask ? broadcastAt(*options.mask, at(query, key)) : 0);
+    if (!options.mask)
+      return score * scale;
+    return score * scale + broadcastAt(*options.mask, options.mask->shape.size() > rank ? index : at(query, key));
   });
 }
 

@@ -84,7 +84,7 @@ Array resizeBilinear(const Array &x, Sides extents);
 struct AttentionOptions {
   double scale = 0; // 0: 1 / sqrt(width of a head)
   bool causal = false;
-  const Array *mask = nullptr;    // broadcasts to [..., queries, keys]
+  const Array *mask = nullptr;    // broadcasts to [..., queries, keys], or by head to [..., heads, queries, keys]
   const Array *lengths = nullptr; // [...]
   int keyHeads = 0;               // 0: as many as heads
 };

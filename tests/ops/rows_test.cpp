@@ -87,6 +87,17 @@ TEST(Rows, Argmax) {
   }
 }
 
+TEST(Rows, GumbelMax) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array x = random({e.rows, 13}), uniform = random({e.rows, 13}, 0.001, 0.999), z = random({13, 5});
+    const Array drawn = argmax(minus(x, map(uniform, [](double u) { return std::log(-std::log(u)); })), 1);
+    ExpectedIntegers index(drawn);
+    Expected row(gather(z, drawn, 0), 0, 0);
+    runAndCompare(session(), ENTRY(gumbel), e.rows, Given(x), Given(uniform), Given(z), index, row);
+  }
+}
+
 TEST(Rows, Vector) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);

@@ -20,10 +20,11 @@ TEST(ModelLayout, Extent) {
 }
 
 TEST(ModelLayout, Symbol) {
-  EXPECT_EQ(sizeof(kiln_symbol_t), 24u);
+  EXPECT_EQ(sizeof(kiln_symbol_t), 32u);
   EXPECT_FIELD(kiln_symbol_t, name, 0, 8);
   EXPECT_FIELD(kiln_symbol_t, min, 8, 8);
   EXPECT_FIELD(kiln_symbol_t, max, 16, 8);
+  EXPECT_FIELD(kiln_symbol_t, least, 24, 4);
 }
 
 TEST(ModelLayout, Argument) {

@@ -199,7 +199,7 @@ TEST(Run, RefusalsHaveWordsAndTouchNoOutput) {
 
 // Index checks reach over a product of two extents, and a limit may depend on one: lengths of at most `tokens`.
 TEST(Run, IndexLimitsMayDependOnExtents) {
-  const kiln_symbol_t symbols[] = {{"batch", 1, 8}, {"tokens", 1, 8}};
+  const kiln_symbol_t symbols[] = {{"batch", 1, 8, 0, 0}, {"tokens", 1, 8, 0, 0}};
   const kiln_extent_t none = {0, 0, {-1, -1}};
   const kiln_argument_t arguments[] = {
       {"ids", KILN_I32, 2, {{0, 1, {0, -1}}, {1, 2, {1, -1}}}, 0, 1, -1, {3, 0, {-1, -1}}},
@@ -221,6 +221,26 @@ TEST(Run, IndexLimitsMayDependOnExtents) {
   lengths[1] = 4;
   EXPECT_EQ(kiln_run(body.Model, &call, 0, extents, given), KILN_INDEX_OUT_OF_RANGE);
   EXPECT_STREQ(error.message, "forward requires \"lengths\" in [1, 3], got 4 at element 1");
+}
+
+// An extent may have to be at least another one, which stands before or behind it.
+TEST(Run, ExtentsMayDependOnEachOther) {
+  const kiln_symbol_t symbols[] = {{"context", 1, 8, 2, 0}, {"tokens", 1, 6, 0, 0}, {"window", 1, 9, 1, 0}};
+  BodyModel body([](const kiln_frame_t *) { return 0; }, 0, 0);
+  body.Entry = {"forward", symbols, nullptr, 3, 0};
+  GuardedMemory arena(body.arenaBytes(1));
+  kiln_error_t error;
+  const kiln_call_t call = {arena.data(), arena.size(), nullptr, &error};
+  auto run = [&](int64_t context, int64_t tokens, int64_t window) {
+    const int64_t extents[] = {context, tokens, window};
+    return kiln_run(body.Model, &call, 0, extents, nullptr);
+  };
+  EXPECT_EQ(run(4, 4, 4), KILN_OK) << error.message;
+  EXPECT_EQ(run(8, 1, 9), KILN_OK) << error.message;
+  EXPECT_EQ(run(3, 4, 9), KILN_EXTENT_OUT_OF_RANGE);
+  EXPECT_STREQ(error.message, "forward requires context of at least tokens, which is 4, got 3");
+  EXPECT_EQ(run(5, 4, 4), KILN_EXTENT_OUT_OF_RANGE);
+  EXPECT_STREQ(error.message, "forward requires window of at least context, which is 5, got 4");
 }
 
 // The body fills its plan and every worker's scratch; the arena ends at a page that must not be touched.

@@ -52,7 +52,7 @@ int failForward(const kiln_frame_t *) { return 7; }
 constexpr kiln_extent_t fixedExtent(int64_t extent) { return {extent, 0, {-1, -1}}; }
 constexpr kiln_extent_t TokenExtent = {0, 1, {0, -1}};
 
-const kiln_symbol_t Symbols[] = {{"tokens", 1, MaxTokens}};
+const kiln_symbol_t Symbols[] = {{"tokens", 1, MaxTokens, 0, 0}};
 const kiln_argument_t Arguments[] = {
     {"ids", KILN_I32, 1, {TokenExtent}, 0, 1, 0, fixedExtent(Vocabulary)},
     {"rows", KILN_F32, 2, {TokenExtent, fixedExtent(Width)}, 1, 0, 0, fixedExtent(0)},

@@ -10,7 +10,7 @@ func.func private @half(%x: tensor<4xf16>) -> tensor<4xf16> attributes {kiln.ker
 // -----
 
 func.func @not_formed(%x: tensor<4xf32>) -> tensor<4xf32> attributes {kiln.entry} {
-  // expected-error @below {{requires a kernel: only calls, parameters, constants, reshapes and loops stay in an entry}}
+  // expected-error @below {{requires a kernel: only calls, parameters, constants, states, reshapes and loops stay in an entry}}
   %0 = kiln.relu %x : tensor<4xf32>
   return %0 : tensor<4xf32>
 }

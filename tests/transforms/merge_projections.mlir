@@ -58,3 +58,40 @@ func.func @apart(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>) {
   %y = kiln.attention %q, %k, %v heads = 2 scale = 5.0e-1 : (tensor<5x8xf32>, tensor<5x8xf32>, tensor<5x8xf32>) -> tensor<5x8xf32>
   return %y, %v : tensor<5x8xf32>, tensor<5x8xf32>
 }
+
+// -----
+
+// Projections whose rows a state takes are joined as those of an attention are, with or without one beside them, and
+// so are those that scores read as well: each entry of a model packs the same weight.
+// CHECK-LABEL: @kept
+// CHECK: kiln.parameter {source_extents = array<i64: 8, 4>, sources = ["k", "v"]}
+// CHECK: %[[KV:.*]] = kiln.linear
+// CHECK-NOT: kiln.linear
+// CHECK: kiln.append %[[KV]] to "attn.keys" rows = 64
+// CHECK: kiln.append %[[KV]] column = 8 to "attn.values" rows = 64
+func.func @kept(%memory: tensor<7x8xf32>) {
+  %wk = kiln.parameter {sources = ["k"]} : tensor<8x8xf32>
+  %wv = kiln.parameter {sources = ["v"]} : tensor<4x8xf32>
+  %k = kiln.linear %memory, %wk weight_order = out_in : (tensor<7x8xf32>, tensor<8x8xf32>) -> tensor<7x8xf32>
+  %v = kiln.linear %memory, %wv weight_order = out_in : (tensor<7x8xf32>, tensor<4x8xf32>) -> tensor<7x4xf32>
+  %0 = kiln.append %k to "attn.keys" rows = 64 : tensor<7x8xf32> -> tensor<7x8xf32>
+  %1 = kiln.append %v to "attn.values" rows = 64 : tensor<7x4xf32> -> tensor<7x4xf32>
+  return
+}
+// CHECK-LABEL: @cached
+// CHECK: sources = ["q", "k", "v"]
+// CHECK-COUNT-1: kiln.linear
+// CHECK-NOT: kiln.linear
+func.func @cached(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<2x5x9xf32>) {
+  %wq = kiln.parameter {sources = ["q"]} : tensor<8x8xf32>
+  %wk = kiln.parameter {sources = ["k"]} : tensor<8x8xf32>
+  %wv = kiln.parameter {sources = ["v"]} : tensor<8x8xf32>
+  %q = kiln.linear %x, %wq weight_order = out_in : (tensor<5x8xf32>, tensor<8x8xf32>) -> tensor<5x8xf32>
+  %k = kiln.linear %x, %wk weight_order = out_in : (tensor<5x8xf32>, tensor<8x8xf32>) -> tensor<5x8xf32>
+  %v = kiln.linear %x, %wv weight_order = out_in : (tensor<5x8xf32>, tensor<8x8xf32>) -> tensor<5x8xf32>
+  %keys = kiln.append %k to "attn.keys" rows = 64 : tensor<5x8xf32> -> tensor<9x8xf32>
+  %values = kiln.append %v to "attn.values" rows = 64 : tensor<5x8xf32> -> tensor<9x8xf32>
+  %s = kiln.attention_scores %q, %keys heads = 2 scale = 5.0e-1 : (tensor<5x8xf32>, tensor<9x8xf32>) -> tensor<2x5x9xf32>
+  %y = kiln.attention %q, %keys, %values heads = 2 scale = 5.0e-1 causal : (tensor<5x8xf32>, tensor<9x8xf32>, tensor<9x8xf32>) -> tensor<5x8xf32>
+  return %y, %s : tensor<5x8xf32>, tensor<2x5x9xf32>
+}

@@ -96,3 +96,20 @@ func.func @stacked_state(%xs: tensor<5x2x8xf32>, %h0: tensor<2x8xf32>) -> (tenso
   }
   return %r#0, %r#1, %r#2 : tensor<2x8xf32>, tensor<5x2x8xf32>, tensor<5x2x8xf32>
 }
+
+// -----
+
+// States take no room of the plan. One that is returned is copied where it is read, before it is replaced.
+// CHECK-LABEL: @states
+// CHECK-SAME: kiln.arena_bytes = 0
+// CHECK: %[[H:.*]] = kiln.state "h" rows = 5
+// CHECK: %[[COPY:.*]] = kiln.call @kernel_1(%[[H]])
+// CHECK: %[[Y:.*]] = kiln.call @kernel_0(%[[H]]
+// CHECK: kiln.store %[[Y]] to "h" rows = 5
+// CHECK: return %[[COPY]], %[[Y]]
+func.func @states(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>) attributes {kiln.entry} {
+  %h = kiln.state "h" rows = 5 : tensor<5x8xf32>
+  %y = kiln.add %h, %x : (tensor<5x8xf32>, tensor<5x8xf32>) -> tensor<5x8xf32>
+  kiln.store %y to "h" rows = 5 : tensor<5x8xf32>
+  return %h, %y : tensor<5x8xf32>, tensor<5x8xf32>
+}

@@ -12,6 +12,7 @@ from operators import Linear, Plain
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../tests/models/oracle"))
 import counter  # noqa: E402
+import images  # noqa: E402
 
 
 class Scope(nn.Module):
@@ -209,6 +210,22 @@ class Gpt2(nn.Module):
         return (F.linear(n[:, -1], self.wte.weight),)
 
 
+class Gpt2Decode(Gpt2):
+    """One token behind a past: its logits. `past` are keys and values of each layer; they are not given back."""
+
+    def forward(self, token, *past):
+        ops = self.ops
+        place = past[0].shape[1]
+        x = self.wte(token) + self.wpe.weight[place : place + 1]
+        norms = [layer.ln_1 for layer in self.h] + [self.ln_f]
+        n = norms[0](x)
+        for i, (layer, next_norm) in enumerate(zip(self.h, norms[1:])):
+            y = ops.cached_attention(layer.attn.c_attn, n, past[2 * i], past[2 * i + 1], self.heads)
+            n, x = ops.add_norm(layer.attn.c_proj, y, x, layer.ln_2)
+            n, x = ops.add_norm(layer.mlp.c_proj, ops.gelu(layer.mlp.c_fc, n, "tanh"), x, next_norm)
+        return (F.linear(n[:, -1], self.wte.weight),)
+
+
 class Lstm(nn.Module):
     def __init__(self, ops, width=256):
         super().__init__()
@@ -219,8 +236,26 @@ class Lstm(nn.Module):
         return y, h, c
 
 
+class SwinBlock(nn.Module):
+    """A block of the first stage of Swin-T, shifted."""
+
+    def __init__(self, ops):
+        super().__init__()
+        self.block = images.SwinBlock(96, 3, 7, 3)
+        self.block.attn.mask(56, 56)  # a constant of what is exported
+
+    def forward(self, image):
+        return (self.block(image),)
+
+
 def tokens(name, count, vocabulary):
     return name, torch.from_numpy(counter.tokens(name, (1, count), vocabulary))
+
+
+def past(layers, count, width):
+    """Keys and values of each layer: parts of one tensor [2 * layers, count, width]."""
+    values = torch.from_numpy(counter.uniform("past", (2 * layers, 1, count, width)))
+    return [(f"past_{i}", values[i]) for i in range(2 * layers)]
 
 
 # name -> (class, inputs by name, outputs)
@@ -235,6 +270,8 @@ MODELS = {
     ),
     "gpt2_prefill_128": (Gpt2, [tokens("tokens", 128, 50257)], ["logits"]),
     "gpt2_prefill_512": (Gpt2, [tokens("tokens", 512, 50257)], ["logits"]),
+    "gpt2_decode": (Gpt2Decode, [tokens("token", 1, 50257), *past(12, 511, 768)], ["logits"]),
+    "swin_block": (SwinBlock, [("image", torch.from_numpy(counter.uniform("image", (1, 56, 56, 96))))], ["y"]),
     "lstm_1": (Lstm, [("x", torch.from_numpy(counter.uniform("x", (128, 1, 256))))], ["y", "h", "c"]),
     "lstm_8": (Lstm, [("x", torch.from_numpy(counter.uniform("x", (128, 8, 256))))], ["y", "h", "c"]),
 }

@@ -58,6 +58,11 @@ class Plain:
         return attend(*joint(x).chunk(3, dim=-1), heads, causal)
 
     @staticmethod
+    def cached_attention(joint, x, keys, values, heads):
+        q, k, v = joint(x).chunk(3, dim=-1)
+        return attend(q, torch.cat((keys, k), dim=1), torch.cat((values, v), dim=1), heads, causal=False)
+
+    @staticmethod
     def add_norm(linear, x, skip, norm):
         """(norm(sum), sum) of linear(x) + skip."""
         total = linear(x) + skip
@@ -114,6 +119,12 @@ class Fused(Plain):
     def joint_attention(joint, x, heads, causal=False):
         q, k, v = (x @ part for part in joint.matrix().chunk(3, dim=1))
         return MultiHeadAttention.apply(q, k, v, joint.bias, heads, causal)
+
+    @staticmethod
+    def cached_attention(joint, x, keys, values, heads):
+        q, k, v = joint(x).chunk(3, dim=-1)
+        k, v = torch.cat((keys, k), dim=1), torch.cat((values, v), dim=1)
+        return MultiHeadAttention.apply(q, k, v, torch.zeros(3 * x.shape[-1]), heads, False)
 
     @staticmethod
     def add_norm(linear, x, skip, norm):

@@ -26,7 +26,8 @@ template <class Mask = None, class Lengths = None> struct AttentionOptions {
 inline constexpr AttentionOptions<> causal{true};
 /// Multiplies the scores before the mask is added.
 constexpr AttentionOptions<> scale(double factor) { return {false, factor, true}; }
-/// Added to the scaled scores; broadcasts to [..., queries, keys].
+/// Added to the scaled scores; broadcasts to [..., queries, keys]. With one axis more than the queries it differs by
+/// head and broadcasts to [..., heads, queries, keys].
 template <tensor M> constexpr AttentionOptions<M> mask(const M &mask) { return {false, 0, false, mask}; }
 /// i32 [...]: keys at or beyond the length do not count.
 template <tensor L> constexpr AttentionOptions<None, L> lengths(const L &lengths) {
@@ -53,6 +54,15 @@ constexpr auto operator|(const AttentionOptions<M1, L1> &a, const AttentionOptio
 }
 
 namespace detail {
+
+/// What a mask broadcasts to.
+template <bool ByHead, std::size_t R>
+constexpr auto masked_shape(const Shape<R> &batch, std::int64_t heads, const Dim &queries, const Dim &keys) {
+  if constexpr (ByHead)
+    return appended(appended(appended(batch, heads), queries), keys);
+  else
+    return appended(appended(batch, queries), keys);
+}
 
 /// The rules of queries, keys and options, and what they become: [..., Tq, H*D] and [..., Tk, G*D] with H a multiple of
 /// G.
@@ -83,7 +93,7 @@ template <int Heads, int KeyHeads> struct AttentionRules {
     attributes.scale =
         options.scaled ? options.scale : 1 / square_root(static_cast<double>(width.min()) / static_cast<double>(Heads));
     if constexpr (!std::is_same_v<Mask, None>) {
-      constexpr auto scores = appended(appended(batch, queries), keys);
+      constexpr auto scores = masked_shape<Mask::rank == Q::rank + 1>(batch, Heads, queries, keys);
       if constexpr (!broadcasts_to(Mask::shape, scores))
         tracer->fail(rules::attention_c7, Mask::shape, scores);
       if constexpr (Mask::element != Q::element)

@@ -28,6 +28,19 @@ template <Activation A> constexpr auto activate(const tensor auto &x, Site site 
     return tanh(x, site);
 }
 
+/// Self-attention over the `Context` last rows of a sequence that goes on from call to call: those of earlier calls,
+/// whose keys and values are kept (states `keys` and `values`), then the rows of this one. Each sees those up to
+/// itself.
+template <Dim Context> struct Cached {};
+template <Dim Context> inline constexpr Cached<Context> cached{};
+
+/// Cross-attention over the `Rows` rows of a memory of which an earlier call kept keys and values: `remember` in place
+/// of a call does (states `memory_keys` and `memory_values`).
+template <Dim Rows> struct Remembered {};
+template <Dim Rows> inline constexpr Remembered<Rows> remembered{};
+struct Remember {};
+inline constexpr Remember remember{};
+
 /// q_proj, k_proj, v_proj, attention of `Heads` heads, out_proj.
 template <std::int64_t Width, int Heads, bool Bias = true> class MultiHeadAttention : public Named {
 public:
@@ -48,6 +61,33 @@ public:
     auto k = k_proj(memory, site);
     auto v = v_proj(memory, site);
     return out_proj(attention<Heads>(q, k, v, options, site), site);
+  }
+
+  /// Self-attention that goes on where the last call ended.
+  template <Dim Context>
+  constexpr auto operator()(const tensor auto &x, const Cached<Context> &, Site site = Site::here()) const {
+    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    auto q = q_proj(x, site);
+    auto k = State<f32, Context.max(), Width>("keys").template append<Context>(k_proj(x, site), site);
+    auto v = State<f32, Context.max(), Width>("values").template append<Context>(v_proj(x, site), site);
+    return out_proj(attention<Heads>(q, k, v, causal, site), site);
+  }
+  /// Cross-attention to what was remembered, of which options may leave out some.
+  template <Dim Rows, class Options = AttentionOptions<>>
+  constexpr auto operator()(const tensor auto &x, const Remembered<Rows> &, const Options &options = {},
+                            Site site = Site::here()) const {
+    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    auto q = q_proj(x, site);
+    auto k = State<f32, Rows.max(), Width>("memory_keys").template read<Rows>(x, site);
+    auto v = State<f32, Rows.max(), Width>("memory_values").template read<Rows>(x, site);
+    return out_proj(attention<Heads>(q, k, v, options, site), site);
+  }
+  /// Keeps keys and values of the rows of `memory`.
+  constexpr void remember(const tensor auto &memory, Site site = Site::here()) const {
+    ScopeGuard guard(*memory.tracer, scope_in(*memory.tracer));
+    constexpr Dim rows = detail::first(memory.shape);
+    State<f32, rows.max(), Width>("memory_keys").template append<rows>(k_proj(memory, site), site);
+    State<f32, rows.max(), Width>("memory_values").template append<rows>(v_proj(memory, site), site);
   }
 
   /// What each head takes of each key, [..., Heads, Tq, Tk], with the arguments of a call.
@@ -105,6 +145,7 @@ template <class Options> constexpr Options with_causal(Options options, bool cau
   options.causal = options.causal || causal;
   return options;
 }
+template <Dim Context> constexpr Cached<Context> with_causal(Cached<Context> options, bool) { return options; }
 
 } // namespace detail
 
@@ -114,15 +155,14 @@ class EncoderBlock : public Named {
 public:
   using Named::Named;
 
-  template <class Mask = None, class Lengths = None>
-  constexpr auto operator()(const tensor auto &x, const AttentionOptions<Mask, Lengths> &options = {},
-                            Site site = Site::here()) const {
+  /// Options are AttentionOptions, or Cached.
+  template <class Attended = AttentionOptions<>>
+  constexpr auto operator()(const tensor auto &x, const Attended &options = {}, Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
     return forward(x, options, site);
   }
-  template <class Mask = None, class Lengths = None>
-  constexpr auto forward(const tensor auto &x, const AttentionOptions<Mask, Lengths> &options = {},
-                         Site site = {}) const {
+  template <class Attended = AttentionOptions<>>
+  constexpr auto forward(const tensor auto &x, const Attended &options = {}, Site site = {}) const {
     auto seen = detail::with_causal(options, Options.causal);
     auto attended = detail::residual<Options.norm>(x, norm1, site, [&](auto y) { return self_attn(y, seen, site); });
     return detail::residual<Options.norm>(attended, norm2, site, [&](auto y) { return mlp(y, site); });
@@ -141,20 +181,27 @@ class DecoderBlock : public Named {
 public:
   using Named::Named;
 
-  template <class Own = AttentionOptions<>, class Cross = AttentionOptions<>>
-  constexpr auto operator()(const tensor auto &x, const tensor auto &memory, const Own &own = {},
-                            const Cross &cross = {}, Site site = Site::here()) const {
+  /// The memory is a tensor, or Remembered; the block's own attention may be Cached.
+  template <class Memory, class Own = AttentionOptions<>, class Cross = AttentionOptions<>>
+  constexpr auto operator()(const tensor auto &x, const Memory &memory, const Own &own = {}, const Cross &cross = {},
+                            Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
     return forward(x, memory, own, cross, site);
   }
-  template <class Own = AttentionOptions<>, class Cross = AttentionOptions<>>
-  constexpr auto forward(const tensor auto &x, const tensor auto &memory, const Own &own = {}, const Cross &cross = {},
+  template <class Memory, class Own = AttentionOptions<>, class Cross = AttentionOptions<>>
+  constexpr auto forward(const tensor auto &x, const Memory &memory, const Own &own = {}, const Cross &cross = {},
                          Site site = {}) const {
     auto seen = detail::with_causal(own, true);
     auto attended = detail::residual<Options.norm>(x, norm1, site, [&](auto y) { return self_attn(y, seen, site); });
     auto informed = detail::residual<Options.norm>(attended, norm2, site,
                                                    [&](auto y) { return cross_attn(y, memory, cross, site); });
     return detail::residual<Options.norm>(informed, norm3, site, [&](auto y) { return mlp(y, site); });
+  }
+  /// In place of a call, with `Remember` as the second argument of a stack: keeps what Remembered will read and gives
+  /// the memory on to the next layer.
+  constexpr auto forward(const tensor auto &memory, const Remember &) const {
+    cross_attn.remember(memory);
+    return memory;
   }
 
 private:

@@ -16,6 +16,7 @@ namespace kiln {
 struct Symbol {
   static constexpr std::size_t capacity = 24;
   char name[capacity]{};
+  char least[capacity]{}; // the name of another extent that it is at least as large as; empty: none
   std::int64_t min = 0, max = 0;
 
   constexpr bool present() const { return name[0] != 0; }
@@ -34,6 +35,9 @@ namespace error {
 }
 [[noreturn]] inline void a_sum_of_dimensions_requires_the_form_offset_plus_factor_s0_s1_dim_c4() {
   throw std::invalid_argument(rules::dim_c4);
+}
+[[noreturn]] inline void a_dimension_requires_a_named_extent_within_its_bounds_as_the_least_dim_c6() {
+  throw std::invalid_argument(rules::dim_c6);
 }
 } // namespace error
 
@@ -56,12 +60,32 @@ struct Dim {
     symbols[0].min = min;
     symbols[0].max = max;
   }
+  /// A run-time extent `name` in [least, max], where `least` is another named extent; a call checks it.
+  template <std::size_t N>
+  constexpr Dim(const char (&name)[N], const Dim &least, std::int64_t max) : Dim(name, least.min(), max) {
+    if (!least.named() || least.max() > max)
+      error::a_dimension_requires_a_named_extent_within_its_bounds_as_the_least_dim_c6();
+    for (std::size_t i = 0; i < Symbol::capacity; ++i)
+      symbols[0].least[i] = least.symbols[0].name[i];
+  }
 
   constexpr bool fixed() const { return factor == 0; }
   constexpr std::int64_t min() const { return offset + factor * (factor < 0 ? at(&Symbol::max) : at(&Symbol::min)); }
   constexpr std::int64_t max() const { return offset + factor * (factor < 0 ? at(&Symbol::min) : at(&Symbol::max)); }
   constexpr int degree() const { return symbols[0].present() + symbols[1].present(); }
   constexpr bool operator==(const Dim &) const = default;
+
+  /// Whether it is a run-time extent itself, nothing added or multiplied.
+  constexpr bool named() const { return offset == 0 && factor == 1 && degree() == 1; }
+  /// Whether it was declared to be at least `other`, which is a named extent, too.
+  constexpr bool declared_at_least(const Dim &other) const {
+    if (!named() || !other.named())
+      return false;
+    for (std::size_t i = 0; i < Symbol::capacity; ++i)
+      if (symbols[0].least[i] != other.symbols[0].name[i])
+        return false;
+    return true;
+  }
 
   /// Whether two extents have a sum, a product of the form offset + factor * s0 * s1.
   static constexpr bool addable(const Dim &a, const Dim &b) { return a.fixed() || b.fixed() || a.same_symbols(b); }

@@ -16,6 +16,21 @@ namespace kiln {
 
 enum class ElementType : std::uint8_t { f32, f16, bf16, i32, i8, boolean };
 
+constexpr int byte_size(ElementType element) {
+  switch (element) {
+  case ElementType::f32:
+  case ElementType::i32:
+    return 4;
+  case ElementType::f16:
+  case ElementType::bf16:
+    return 2;
+  case ElementType::i8:
+  case ElementType::boolean:
+    return 1;
+  }
+  return 0;
+}
+
 /// Every operation of dsl/SPEC.md, by its one name. The kiln dialect has an op of the same mnemonic for each.
 // clang-format off
 enum class Op : std::uint8_t {
@@ -41,7 +56,7 @@ enum class Op : std::uint8_t {
   expand,     // broadcast to the result's shape
   transpose,  // Attributes::permutation
   concat,     // n operands; Attributes::axis
-  slice,      // Attributes::axis, start; the extent is the result's
+  slice,      // Attributes::axis, start or at_end; the extent is the result's
   gather,     // table, i32 indices; Attributes::axis
   mean, max, sum, argmax,      // Attributes::axis; the axis is dropped
   max_pool2d, avg_pool2d,      // x [..., H, W, C]; Attributes::window
@@ -49,6 +64,9 @@ enum class Op : std::uint8_t {
   dropout,    // identity when run
   stack,      // operand: the carried value; Attributes::index = position in Graph::regions of the body
   scan,       // initial states, then sequences [T, ...]; Attributes::index = the body, states, reverse; see result
+  state,      // no operand; Attributes::index = position in Graph::states; the first rows, as many as the result has
+  append,     // rows; Attributes::index = the state; its first rows afterwards, of which the operand is the last ones
+  store,      // a value; Attributes::index = the state that it becomes after the entry's reads; no result
   result,     // operand: a scan; Attributes::index = which of its results: the final states, then the outputs [T, ...]
 };
 // clang-format on
@@ -81,6 +99,7 @@ struct Attributes {
   int index = -1;
   int axis = -1; // always normalised to [0, rank)
   std::int64_t start = 0;
+  bool at_end = false;     // of a slice: the last elements; no start
   int states = 0;          // of a scan: how many operands, arguments and results of the body are its states
   bool reverse = false;    // a scan begins with the last step
   int heads = 0;           // H
@@ -117,7 +136,7 @@ struct Scope {
   const char *name = "";
   std::int64_t copies = 0; // 0: not a stack's layer
   int first_child = -1, next_sibling = -1;
-  std::vector<int> parameters; // traced in this scope, so that asking again finds the same
+  std::vector<int> parameters, states; // traced in this scope, so that asking again finds the same
 };
 
 /// A weight that the caller binds by name.
@@ -135,6 +154,14 @@ constexpr std::int64_t element_count(const Parameter &parameter) {
   return product;
 }
 
+/// A tensor that lives between calls.
+struct StateTensor {
+  int scope = -1;
+  const char *leaf = "";
+  ElementType element{};
+  std::vector<std::int64_t> shape;
+};
+
 /// A list of nodes: the body of an entry, of a stack, which carries one value, or of a scan, which gets the states and
 /// a slice of each sequence, and gives the next states and the step's outputs.
 struct Region {
@@ -143,10 +170,19 @@ struct Region {
   std::vector<int> results;   // what an entry returns, or what the body of a loop gives
   std::int64_t count = 1;     // layers
   int scope = -1;             // a stack: the scope of its layers; otherwise -1
+  std::vector<int> effects{}; // nodes that change states: append, store
 };
 
 /// Whether the node's Attributes::index is the region of its body.
 constexpr bool has_body(const Node &node) { return node.op == Op::stack || node.op == Op::scan; }
+/// Whether the node may have named extents that no input has: those of states, and of positions that are counted.
+constexpr bool brings_symbols(const Node &node) {
+  return node.op == Op::state || node.op == Op::append || node.op == Op::expand;
+}
+/// Whether the node's Attributes::index is a state.
+constexpr bool uses_state(const Node &node) {
+  return node.op == Op::state || node.op == Op::append || node.op == Op::store;
+}
 
 /// An entry point: a function of the generated library.
 struct Entry {
@@ -162,6 +198,7 @@ struct Graph {
   std::vector<Node> nodes;
   std::vector<Scope> scopes;
   std::vector<Parameter> parameters;
+  std::vector<StateTensor> states;
   std::vector<Region> regions;
   std::vector<Entry> entries;
 
@@ -173,16 +210,20 @@ struct Graph {
     return above + (above.empty() ? "" : ".") + scopes[scope].name + (scopes[scope].copies > 0 ? ".{}" : "");
   }
   /// "h.{}.ln_1.weight".
-  std::string name(const Parameter &parameter) const {
-    std::string owner = path(parameter.scope);
-    return owner + (owner.empty() ? "" : ".") + parameter.leaf;
-  }
-  /// How many tensors of a checkpoint the parameter stands for: the layers of the stacks around it.
-  constexpr std::int64_t copies(const Parameter &parameter) const {
+  std::string name(const Parameter &parameter) const { return name(parameter.scope, parameter.leaf); }
+  std::string name(const StateTensor &state) const { return name(state.scope, state.leaf); }
+  /// How many tensors a parameter or a state of the scope stands for: the layers of the stacks around it.
+  constexpr std::int64_t copies(int scope) const {
     std::int64_t product = 1;
-    for (int at = parameter.scope; at > 0; at = scopes[at].parent)
+    for (int at = scope; at > 0; at = scopes[at].parent)
       product *= scopes[at].copies > 0 ? scopes[at].copies : 1;
     return product;
+  }
+
+private:
+  std::string name(int scope, const char *leaf) const {
+    std::string owner = path(scope);
+    return owner + (owner.empty() ? "" : ".") + leaf;
   }
 };
 

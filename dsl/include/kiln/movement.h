@@ -122,6 +122,20 @@ constexpr auto slice(const X &x, Site site = Site::here()) {
   return detail::emit<Result>(x.tracer, Op::slice, {x.node}, std::move(attributes));
 }
 
+/// The last `Extent` elements of the axis.
+template <int Axis, Dim Extent, tensor X> constexpr auto last(const X &x, Site site = Site::here()) {
+  x.tracer->at(site);
+  constexpr int axis = detail::normal_axis(Axis, X::rank);
+  auto attributes = detail::along<Axis>(x, rules::last_c1);
+  attributes.at_end = true;
+  if constexpr (X::rank > 0)
+    if constexpr (!detail::at_least(X::shape[axis], Extent))
+      x.tracer->fail(rules::last_c2, Extent, X::shape[axis]);
+  using Result = TensorOf<X::element, detail::with_axis_extent(X::shape, axis, Extent)>;
+  x.tracer->declare(Shape<1>{{Extent}});
+  return detail::emit<Result>(x.tracer, Op::slice, {x.node}, std::move(attributes));
+}
+
 /// The axis of `table` replaced by the axes of the i32 `indices`.
 template <int Axis = 0, tensor Table, tensor Indices>
 constexpr auto gather(const Table &table, const Indices &indices, Site site = Site::here()) {

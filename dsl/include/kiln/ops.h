@@ -11,3 +11,4 @@
 #include "kiln/rows.h"
 #include "kiln/scan.h"
 #include "kiln/sources.h"
+#include "kiln/state.h"

@@ -19,7 +19,7 @@ class Ordering {
 public:
   constexpr explicit Ordering(Graph source)
       : from(std::move(source)), home(from.nodes.size(), -1), number(from.nodes.size(), -1), seen(from.nodes.size(), 0),
-        scope(from.scopes.size(), -1), parameter(from.parameters.size(), -1) {
+        scope(from.scopes.size(), -1), parameter(from.parameters.size(), -1), state(from.states.size(), -1) {
     for (int region = 0; region < static_cast<int>(from.regions.size()); ++region) {
       for (int node : from.regions[region].nodes)
         home[node] = region;
@@ -51,8 +51,12 @@ private:
     }
     for (int result : from.regions[old].results)
       follow(result, old, id);
+    for (int effect : from.regions[old].effects)
+      follow(effect, old, id);
     for (int result : from.regions[old].results)
       to.regions[id].results.push_back(number[result]);
+    for (int effect : from.regions[old].effects)
+      to.regions[id].effects.push_back(number[effect]);
     return id;
   }
 
@@ -108,6 +112,8 @@ private:
       operand = number[operand];
     if (node.op == Op::parameter)
       node.attributes.index = place_parameter(node.attributes.index);
+    if (uses_state(node))
+      node.attributes.index = place_state(node.attributes.index);
     node.scope = place_scope(node.scope);
     number[old] = static_cast<int>(to.nodes.size());
     to.nodes.push_back(std::move(node));
@@ -123,6 +129,17 @@ private:
       to.parameters.push_back(std::move(moved));
     }
     return parameter[old];
+  }
+
+  constexpr int place_state(int old) {
+    if (state[old] < 0) {
+      StateTensor &moved = from.states[old];
+      moved.scope = place_scope(moved.scope);
+      state[old] = static_cast<int>(to.states.size());
+      to.scopes[moved.scope].states.push_back(state[old]);
+      to.states.push_back(std::move(moved));
+    }
+    return state[old];
   }
 
   constexpr int place_scope(int old) {
@@ -144,11 +161,11 @@ private:
   }
 
   Graph from, to;
-  std::vector<int> home;             // by old node: its region
-  std::vector<int> number;           // by old node: its new number
-  std::vector<char> seen;            // by old node
-  std::vector<int> scope, parameter; // by old number: the new one
-  std::vector<int> last_child;       // by new scope
+  std::vector<int> home;                    // by old node: its region
+  std::vector<int> number;                  // by old node: its new number
+  std::vector<char> seen;                   // by old node
+  std::vector<int> scope, parameter, state; // by old number: the new one
+  std::vector<int> last_child;              // by new scope
 };
 
 constexpr Graph in_order(Graph graph) { return Ordering(std::move(graph)).run(); }

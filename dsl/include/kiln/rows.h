@@ -89,4 +89,12 @@ template <int Axis = -1, tensor X> constexpr auto argmax(const X &x, Site site =
   return detail::reduce<Op::argmax, Axis, i32>(x, site);
 }
 
+/// A draw from softmax(x) along the axis, i32: argmax(x - log(-log(uniform))), for independent numbers in (0, 1) that
+/// the caller gives, broadcastable with x (Gumbel 1954; Maddison et al. 2014). Hard attention is a gather of what it
+/// draws.
+template <int Axis = -1, tensor X, tensor U>
+constexpr auto gumbel_max(const X &x, const U &uniform, Site site = Site::here()) {
+  return argmax<Axis>(sub(x, log(sub(0.0, log(uniform, site), site), site), site), site);
+}
+
 } // namespace kiln

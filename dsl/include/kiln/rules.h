@@ -12,6 +12,7 @@ inline constexpr const char *dim_c2 = "a dimension requires bounds 1 <= min <= m
 inline constexpr const char *dim_c3 = "a product of dimensions requires the form offset + factor * s0 * s1 [dim_c3]";
 inline constexpr const char *dim_c4 = "a sum of dimensions requires the form offset + factor * s0 * s1 [dim_c4]";
 inline constexpr const char *dim_c5 = "a named dimension requires the same bounds everywhere in a model [dim_c5]";
+inline constexpr const char *dim_c6 = "a dimension requires a named extent within its bounds as the least [dim_c6]";
 inline constexpr const char *tensor_c1 = "a tensor requires every extent to be at least 1 [tensor_c1]";
 inline constexpr const char *tensor_c2 = "an argument requires the parameter's element type and shape [tensor_c2]";
 inline constexpr const char *layer_c1 = "layers of one owner require different names [layer_c1]";
@@ -126,6 +127,13 @@ inline constexpr const char *concat_c3 = "concat requires an axis within the ran
 inline constexpr const char *concat_c4 = "concat requires extents that have a sum along its axis [concat_c4]";
 inline constexpr const char *slice_c1 = "slice requires an axis within the rank [slice_c1]";
 inline constexpr const char *slice_c2 = "slice requires start + extent within the operand's extent [slice_c2]";
+inline constexpr const char *last_c1 = "last requires an axis within the rank [last_c1]";
+inline constexpr const char *last_c2 = "last requires at most as many elements as the operand has [last_c2]";
+inline constexpr const char *roll_c1 = "roll requires an axis of fixed extent [roll_c1]";
+inline constexpr const char *windows_c1 =
+    "windows require an image [..., height, width, channels] that they cut evenly [windows_c1]";
+inline constexpr const char *relative_bias_c1 =
+    "relative_bias requires a table with a row for each difference of positions [relative_bias_c1]";
 inline constexpr const char *gather_c1 = "gather requires i32 indices [gather_c1]";
 inline constexpr const char *gather_c2 = "gather requires an axis within the rank [gather_c2]";
 
@@ -134,6 +142,17 @@ inline constexpr const char *stack_c1 = "stack requires a layer that returns the
 inline constexpr const char *stack_c2 = "stack requires at least one layer [stack_c2]";
 inline constexpr const char *scan_c1 = "scan requires sequences of one first extent [scan_c1]";
 inline constexpr const char *scan_c2 = "scan requires a step that keeps the types of the state [scan_c2]";
+inline constexpr const char *state_c1 =
+    "a state requires its uses in the entry or the stack that owns it, outside of loops inside of that [state_c1]";
+inline constexpr const char *state_c2 =
+    "a state requires to be appended to at most once in an entry, and not to be read or replaced then [state_c2]";
+inline constexpr const char *state_c3 = "a state requires to be replaced at most once in an entry [state_c3]";
+inline constexpr const char *state_c5 = "a state requires one element type and shape wherever it is used [state_c5]";
+inline constexpr const char *append_c1 = "append requires rows of the state's element type and shape [append_c1]";
+inline constexpr const char *append_c2 =
+    "append requires a result of at least as many rows as are appended [append_c2]";
+inline constexpr const char *append_c3 = "a state requires room for the rows of its value [append_c3]";
+inline constexpr const char *store_c1 = "store requires a value of the state's element type and shape [store_c1]";
 inline constexpr const char *recurrent_c1 = "a recurrent layer requires a sequence [steps, ..., width] [recurrent_c1]";
 inline constexpr const char *recurrent_c2 =
     "a recurrent layer requires initial states [layers * directions, ..., hidden width] [recurrent_c2]";

@@ -192,6 +192,6 @@ constexpr bool slice_within(const Dim &whole, std::int64_t start, const Dim &ext
 }
 
 /// Whether a >= b for every value of the named extents.
-constexpr bool at_least(const Dim &a, const Dim &b) { return slice_within(a, 0, b); }
+constexpr bool at_least(const Dim &a, const Dim &b) { return a.declared_at_least(b) || slice_within(a, 0, b); }
 
 } // namespace kiln::detail

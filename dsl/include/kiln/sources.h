@@ -5,7 +5,7 @@
 
 #include <initializer_list>
 
-#include "kiln/elementwise.h"
+#include "kiln/movement.h"
 
 namespace kiln {
 
@@ -40,10 +40,12 @@ constexpr auto embedding(const I &indices, const Table &table, Site site = Site:
     tracer->fail(rules::embedding_c1, detail::typed(indices).data());
   if constexpr (Table::rank != 2)
     tracer->fail(rules::embedding_c2, detail::typed(table).data());
-  const Node &source = tracer->node(indices.node);
-  Dim rows = Table::shape[0];
-  if (source.op == Op::positions && !detail::at_least(rows, I::shape[0]))
-    tracer->fail(rules::embedding_c3, rows, I::shape[0]);
+  int source = indices.node;
+  if (tracer->node(source).attributes.at_end)
+    source = tracer->node(source).operands[0]; // the last of some positions
+  const Node &positions = tracer->node(source);
+  if (positions.op == Op::positions && !detail::at_least(Table::shape[0], positions.shape[0]))
+    tracer->fail(rules::embedding_c3, Table::shape[0], positions.shape[0]);
   constexpr auto shape = detail::appended(I::shape, detail::last(Table::shape));
   return detail::emit<TensorOf<Table::element, shape>>(tracer, Op::embedding, {indices.node, table.node});
 }
@@ -54,6 +56,17 @@ template <int Axis = -1, tensor X> constexpr auto positions(const X &x, Site sit
   auto attributes = detail::along<Axis>(x, rules::positions_c1);
   constexpr Dim extent = X::rank == 0 ? Dim(1) : X::shape[detail::normal_axis(Axis, X::rank)];
   return detail::emit<Tensor<i32, extent>>(x.tracer, Op::positions, {x.node}, std::move(attributes));
+}
+
+/// 0, 1, 2, ... below an extent: i32 [Extent]; any tensor of the trace serves as `context`.
+template <Dim Extent> constexpr auto arange(const tensor auto &context, Site site = Site::here()) {
+  return positions<0>(zeros<i32, Extent>(context, site), site);
+}
+
+/// The positions of an axis of `x` when its elements are the last of `Whole`: i32 [n] = Whole - n, ..., Whole - 1.
+template <Dim Whole, int Axis = -1, tensor X> constexpr auto positions_in(const X &x, Site site = Site::here()) {
+  constexpr Dim extent = X::rank == 0 ? Dim(1) : X::shape[detail::normal_axis(Axis, X::rank)];
+  return last<0, extent>(arange<Whole>(x, site), site);
 }
 
 /// Sines and cosines of i32 positions [T] (Vaswani et al. 2017, section 3.5): f32 [T, Width].

@@ -20,20 +20,6 @@ inline constexpr ElementType i8 = ElementType::i8;
 inline constexpr ElementType boolean = ElementType::boolean;
 
 constexpr bool floating(ElementType element) { return element <= ElementType::bf16; }
-constexpr int byte_size(ElementType element) {
-  switch (element) {
-  case ElementType::f32:
-  case ElementType::i32:
-    return 4;
-  case ElementType::f16:
-  case ElementType::bf16:
-    return 2;
-  case ElementType::i8:
-  case ElementType::boolean:
-    return 1;
-  }
-  return 0;
-}
 
 /// A value of a trace: `Tensor<kiln::f32, T, 768>`. Copies refer to the same value.
 template <ElementType E, Dim... Ds> struct Tensor {

@@ -100,10 +100,7 @@ public:
   template <std::size_t Rank> constexpr int parameter(const char *leaf, ElementType element, const Shape<Rank> &shape) {
     for (int known : graph.scopes[scope].parameters)
       if (same_text(graph.parameters[known].leaf, leaf)) {
-        bool same = graph.parameters[known].element == element && graph.parameters[known].shape.size() == Rank;
-        for (std::size_t i = 0; same && i < Rank; ++i)
-          same = graph.parameters[known].shape[i] == shape[i].offset;
-        if (!same)
+        if (graph.parameters[known].element != element || !same_extents(graph.parameters[known].shape, shape))
           fail(rules::parameter_c1, shape, graph.parameters[known].shape);
         return use(known);
       }
@@ -117,6 +114,45 @@ public:
     uses.push_back({});
     return use(id);
   }
+
+  /// The state `leaf` of the current scope: the same one whenever it is asked for.
+  template <std::size_t Rank> constexpr int state(const char *leaf, ElementType element, const Shape<Rank> &shape) {
+    if (home_of(scope) != region)
+      fail(rules::state_c1, leaf);
+    for (int known : graph.scopes[scope].states)
+      if (same_text(graph.states[known].leaf, leaf)) {
+        if (graph.states[known].element != element || !same_extents(graph.states[known].shape, shape))
+          fail(rules::state_c5, shape, graph.states[known].shape);
+        return known;
+      }
+    int id = static_cast<int>(graph.states.size());
+    StateTensor made{scope, leaf, element, {}};
+    for (const Dim &dim : shape)
+      made.shape.push_back(dim.offset);
+    declare(shape);
+    graph.states.push_back(std::move(made));
+    graph.scopes[scope].states.push_back(id);
+    changes.push_back({});
+    return id;
+  }
+  /// Notes that the entry reads, appends to or replaces a state.
+  constexpr void change(int state, Op op) {
+    int entry = region;
+    while (enclosing[entry] >= 0)
+      entry = enclosing[entry];
+    Change &known = changes[state];
+    if (known.entry != entry)
+      known = {entry};
+    const char *name = graph.states[state].leaf;
+    if (known.appended || (op == Op::append && (known.read || known.stored)))
+      fail(rules::state_c2, name);
+    if (op == Op::store && known.stored)
+      fail(rules::state_c3, name);
+    known.appended |= op == Op::append;
+    known.read |= op == Op::state;
+    known.stored |= op == Op::store;
+  }
+  constexpr void effect(int node) { graph.regions[region].effects.push_back(node); }
 
   /// Opens a region and returns its number; the second form is a stack's body, the first any other.
   constexpr int open() { return open(-1, 1); }
@@ -159,6 +195,10 @@ private:
   struct Use {
     int region = -1, node = -1;
   };
+  struct Change {
+    int entry = -1; // its region
+    bool read = false, appended = false, stored = false;
+  };
 
   constexpr int append(Node &&node) {
     node.scope = scope;
@@ -180,15 +220,29 @@ private:
     symbols.push_back(symbol);
   }
 
-  /// A parameter's node belongs to the innermost stack that owns it, or else to the entry, so that a body captures what
-  /// its owner holds.
-  constexpr int use(int parameter) {
-    int owner = graph.parameters[parameter].scope;
+  template <std::size_t Rank>
+  static constexpr bool same_extents(const std::vector<std::int64_t> &known, const Shape<Rank> &shape) {
+    bool same = known.size() == Rank;
+    for (std::size_t i = 0; same && i < Rank; ++i)
+      same = known[i] == shape[i].offset;
+    return same;
+  }
+
+  /// The region around the current one that is the body of the innermost stack around `owner`, or else of the entry;
+  /// -1 if the stack is not around.
+  constexpr int home_of(int owner) const {
     while (owner > 0 && graph.scopes[owner].copies == 0)
       owner = graph.scopes[owner].parent;
     int home = region;
     while (home >= 0 && (owner > 0 ? graph.regions[home].scope != owner : enclosing[home] >= 0))
       home = enclosing[home];
+    return home;
+  }
+
+  /// A parameter's node belongs to the innermost stack that owns it, or else to the entry, so that a body captures what
+  /// its owner holds.
+  constexpr int use(int parameter) {
+    int home = home_of(graph.parameters[parameter].scope);
     if (home < 0) {
       fail(rules::parameter_c2, graph.parameters[parameter].leaf);
       home = region;
@@ -232,8 +286,9 @@ private:
   Site site;
   int scope = 0;
   int region = -1;
-  std::vector<int> enclosing; // by region
-  std::vector<Use> uses;      // by parameter: where it was last used
+  std::vector<int> enclosing;  // by region
+  std::vector<Use> uses;       // by parameter: where it was last used
+  std::vector<Change> changes; // by state: what the last entry did to it
   std::vector<Symbol> symbols;
 };
 

@@ -41,6 +41,119 @@ class SmallCnn(nn.Module):
         return features, self.classifier(F.adaptive_avg_pool2d(features, 1).flatten(1))
 
 
+class WindowAttention(nn.Module):
+    """Of the paper's authors' formulas: windows of an image that is rolled, -100 between what only that brought together."""
+
+    def __init__(self, width, heads, window, shift):
+        super().__init__()
+        self.heads, self.window, self.shift = heads, window, shift
+        self.qkv, self.proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.relative_position_bias_table = nn.Parameter(torch.empty((2 * window - 1) ** 2, heads))
+        place = torch.stack(torch.meshgrid(torch.arange(window), torch.arange(window), indexing="ij")).flatten(1)
+        apart = place[:, :, None] - place[:, None, :] + window - 1
+        self.index = apart[0] * (2 * window - 1) + apart[1]
+        self.masks = {}  # by the image's sides
+
+    def cut(self, x):
+        b, h, w, c = x.shape
+        s = self.window
+        return x.view(b, h // s, s, w // s, s, c).permute(0, 1, 3, 2, 4, 5).reshape(b, -1, s * s, c)
+
+    def mask(self, h, w):
+        s, t = self.window, self.shift
+        if (h, w) not in self.masks:
+            parts = torch.zeros(1, h, w, 1)
+            for i, rows in enumerate((slice(0, -s), slice(-s, -t), slice(-t, None))):
+                for j, columns in enumerate((slice(0, -s), slice(-s, -t), slice(-t, None))):
+                    parts[:, rows, columns] = 3 * i + j
+            of = self.cut(parts)[0, :, :, 0]
+            self.masks[h, w] = torch.where(of[:, None] != of[:, :, None], -100.0, 0.0)[:, None]
+        return self.masks[h, w]
+
+    def forward(self, x):
+        b, h, w, c = x.shape
+        s, t = self.window, self.shift
+        windows = self.cut(torch.roll(x, (-t, -t), (1, 2)))
+        q, k, v = self.qkv(windows).view(b, -1, s * s, 3, self.heads, c // self.heads).permute(3, 0, 1, 4, 2, 5)
+        scores = q @ k.transpose(-1, -2) * (c // self.heads) ** -0.5
+        scores = scores + self.relative_position_bias_table[self.index].permute(2, 0, 1)
+        if t:
+            scores = scores + self.mask(h, w)
+        y = self.proj((scores.softmax(-1) @ v).transpose(2, 3).reshape(b, -1, s * s, c))
+        y = y.view(b, h // s, w // s, s, s, c).permute(0, 1, 3, 2, 4, 5).reshape(b, h, w, c)
+        return torch.roll(y, (t, t), (1, 2))
+
+
+class SwinBlock(nn.Module):
+    def __init__(self, width, heads, window, shift):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.attn = WindowAttention(width, heads, window, shift)
+        self.mlp = nn.Module()
+        self.mlp.fc1, self.mlp.fc2 = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        x = x + self.attn(self.norm1(x))
+        return x + self.mlp.fc2(F.gelu(self.mlp.fc1(self.norm2(x))))
+
+
+class SwinStage(nn.Module):
+    def __init__(self, width, heads, depth, window, side, is_last):
+        super().__init__()
+
+        def pair():
+            parts = nn.Module()
+            parts.even = SwinBlock(width, heads, window, 0)
+            parts.odd = SwinBlock(width, heads, window, window // 2 if side > window else 0)
+            return parts
+
+        self.pairs = nn.ModuleList(pair() for _ in range(depth // 2))
+        if not is_last:
+            self.downsample = nn.Module()
+            self.downsample.norm = nn.LayerNorm(4 * width)
+            self.downsample.reduction = nn.Linear(4 * width, 2 * width, bias=False)
+
+    def forward(self, x):
+        for pair in self.pairs:
+            x = pair.odd(pair.even(x))
+        if hasattr(self, "downsample"):
+            x = torch.cat([x[:, i::2, j::2] for j in (0, 1) for i in (0, 1)], -1)
+            x = self.downsample.reduction(self.downsample.norm(x))
+        return x
+
+
+class Swin(nn.Module):
+    def __init__(self, width=24, depths=(4, 2), heads=(3, 6), image=56, window=7, patch=4, classes=10):
+        super().__init__()
+        self.patch_embed = nn.Module()
+        self.patch_embed.proj, self.patch_embed.norm = nn.Conv2d(3, width, patch, patch), nn.LayerNorm(width)
+        last = len(depths) - 1
+        self.layers = nn.ModuleList(
+            SwinStage(width << i, heads[i], depths[i], window, image // patch >> i, i == last) for i in range(last + 1))  # fmt: skip
+        self.norm, self.head = nn.LayerNorm(width << last), nn.Linear(width << last, classes)
+
+    def forward(self, images):
+        x = self.patch_embed.norm(self.patch_embed.proj(images).permute(0, 2, 3, 1))
+        for layer in self.layers:
+            x = layer(x)
+        features = self.norm(x)
+        return features, self.head(features.mean((1, 2)))
+
+
+def swin():
+    """Two stages of Swin: four blocks of 14 x 14 positions, every second one shifted, then two of one window."""
+    weights, golden = Weights(), Golden("swin")
+    model = Swin().eval()
+    model.load_state_dict({name: weights(name, *value.shape) for name, value in model.state_dict().items()})
+    for batch in (1, 3):
+        images = torch.from_numpy(counter.uniform("images", (batch, 3, 56, 56)))
+        out = {dtype: model.to(dtype)(images.to(dtype)) for dtype in reversed(DTYPES)}
+        golden.add(f"B{batch}", "features", 48, [{d: out[d][0].flatten(0, 2) for d in DTYPES}], np.ones(49 * batch, bool))
+        golden.add(f"B{batch}", "logits", 10, [{d: out[d][1] for d in DTYPES}], np.ones(batch, bool))
+    golden.metadata["parameters"] = str(weights.parameters)
+    golden.write()
+
+
 def small_cnn():
     """A small convolutional network: stem, residual block, separable, dilated and grouped convolutions, pools."""
     weights, golden = Weights(), Golden("small_cnn")

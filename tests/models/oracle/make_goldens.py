@@ -23,7 +23,8 @@ import transformers
 MODELS = (
     transformers.gpt2, transformers.bert_base, transformers.masked_words, transformers.transformer_base,
     transformers.transformer_blocks, transformers.vit_base, transformers.deit_tiny,
-    attention.worked_attention, attention.attention_layers, llama.llama, images.small_cnn, recurrent.recurrent,
+    attention.worked_attention, attention.attention_layers, llama.llama, images.small_cnn,
+    images.swin, recurrent.recurrent,
 )  # fmt: skip
 
 

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention within windows of an image (Liu et al. 2021, Swin): cutting an image into windows, shifting it, the bias by
+// relative position, and which positions of a shifted window belong together. Images have fixed extents [..., height,
+// width, channels].
+#pragma once
+
+#include "kiln/blocks.h"
+#include "kiln/image.h"
+
+namespace kiln {
+
+/// The axis turned: element i becomes element i + By, and what falls off the end comes in at the beginning (torch.roll).
+template <int Axis, std::int64_t By, tensor X> constexpr auto roll(const X &x, Site site = Site::here()) {
+  x.tracer->at(site);
+  constexpr int axis = detail::normal_axis(Axis, X::rank);
+  constexpr Dim extent = X::rank > 0 ? X::shape[axis] : Dim(1);
+  if constexpr (!detail::axis_within(Axis, X::rank) || !extent.fixed())
+    x.tracer->fail(rules::roll_c1, detail::typed(x).data());
+  constexpr std::int64_t count = extent.fixed() ? extent.offset : 1, by = (By % count + count) % count;
+  if constexpr (by == 0)
+    return x;
+  else
+    return concat<axis>(slice<axis, count - by, by>(x, site), slice<axis, 0, count - by>(x, site));
+}
+
+namespace detail {
+
+/// [..., H, W, C] as [..., H / Size, Size, W / Size, Size, C].
+template <std::int64_t Size, std::size_t R> constexpr auto window_axes(const Shape<R> &image) {
+  auto shape = appended(appended(leading<3>(image), last(image, 3).offset / Size), Size);
+  return appended(appended(appended(shape, last(image, 2).offset / Size), Size), last(image));
+}
+
+template <std::size_t R> constexpr auto swapped_axes(Shape<R> shape) {
+  const Dim former = shape[R - 4];
+  shape[R - 4] = shape[R - 3];
+  shape[R - 3] = former;
+  return shape;
+}
+
+/// Changes places of the second and third of the last five axes.
+template <tensor X> constexpr auto swap_window_axes(const X &x, Site site) {
+  return [&]<int... Outer>(std::integer_sequence<int, Outer...>) {
+    constexpr int first = sizeof...(Outer);
+    return transpose<Outer..., first, first + 2, first + 1, first + 3, first + 4>(x, site);
+  }(std::make_integer_sequence<int, X::rank - 5>());
+}
+
+template <int Count> constexpr auto ones() {
+  Shape<Count> shape;
+  for (Dim &dim : shape.dims)
+    dim = 1;
+  return shape;
+}
+
+/// The same elements in the extents of a Shape.
+template <auto Extents, tensor X> constexpr auto viewed(const X &x) {
+  return emit<TensorOf<X::element, Extents>>(x.tracer, Op::reshape, {x.node});
+}
+
+template <ElementType E, Dim... Extents>
+constexpr auto constant_of(const tensor auto &context, std::vector<double> values) {
+  Attributes attributes;
+  attributes.values = std::move(values);
+  return emit<Tensor<E, Extents...>>(context.tracer, Op::constant, {}, std::move(attributes));
+}
+
+/// Whether the image has fixed extents that windows of this size cut evenly.
+template <tensor X> constexpr bool is_cut_by(std::int64_t size) {
+  if constexpr (X::rank < 3)
+    return false;
+  else
+    return size >= 1 && last(X::shape, 3).fixed() && last(X::shape, 2).fixed() && last(X::shape, 3).offset % size == 0 &&
+           last(X::shape, 2).offset % size == 0;
+}
+
+} // namespace detail
+
+/// [..., H, W, C] -> [..., windows, Size * Size, C], row by row.
+template <std::int64_t Size, tensor X> constexpr auto to_windows(const X &x, Site site = Site::here()) {
+  x.tracer->at(site);
+  if constexpr (!detail::is_cut_by<X>(Size)) {
+    x.tracer->fail(rules::windows_c1, detail::typed(x).data(), Text().put("multiples of ").put(Size).data());
+    return x;
+  } else {
+    constexpr std::int64_t count = detail::last(X::shape, 3).offset / Size * (detail::last(X::shape, 2).offset / Size);
+    constexpr auto shape = detail::appended(
+        detail::appended(detail::appended(detail::leading<3>(X::shape), Dim(count)), Dim(Size * Size)), detail::last(X::shape));
+    auto cut = detail::swap_window_axes(detail::viewed<detail::window_axes<Size>(X::shape)>(x), site);
+    return detail::viewed<shape>(cut);
+  }
+}
+
+/// The image [..., Height, Width, C] of windows [..., windows, Size * Size, C].
+template <std::int64_t Size, std::int64_t Height, std::int64_t Width, tensor X>
+constexpr auto from_windows(const X &x, Site site = Site::here()) {
+  x.tracer->at(site);
+  constexpr auto image = detail::appended(
+      detail::appended(detail::appended(detail::leading<3>(X::shape), Dim(Height)), Dim(Width)), detail::last(X::shape));
+  using Image = TensorOf<X::element, image>;
+  if constexpr (X::rank < 3 || !detail::is_cut_by<Image>(Size) || !detail::same_count(X::shape, image)) {
+    x.tracer->fail(rules::windows_c1, detail::typed(x).data(), Text().put("multiples of ").put(Size).data());
+    return Image(x.tracer, x.node);
+  } else {
+    constexpr auto swapped = detail::swapped_axes(detail::window_axes<Size>(image));
+    return detail::viewed<image>(detail::swap_window_axes(detail::viewed<swapped>(x), site));
+  }
+}
+
+/// The bias of each head between the positions of a window: table [(2 Size - 1)^2, Heads] -> [Heads, Size^2, Size^2]. The
+/// row for two positions is (rows between them + Size - 1) * (2 Size - 1) + columns between them + Size - 1.
+template <std::int64_t Size, tensor Table> constexpr auto relative_bias(const Table &table, Site site = Site::here()) {
+  table.tracer->at(site);
+  constexpr std::int64_t side = 2 * Size - 1, count = Size * Size;
+  if constexpr (Table::rank != 2 || !(detail::first(Table::shape) == Dim(side * side)))
+    table.tracer->fail(rules::relative_bias_c1, detail::typed(table).data(), Text().put(side * side).put(" rows").data());
+  // The row for two positions is the difference of a number that each has. Constants stay small: traces are counted.
+  std::vector<double> numbers;
+  for (std::int64_t i = 0; i < count; ++i)
+    numbers.push_back(static_cast<double>(i / Size * side + i % Size));
+  auto number = detail::constant_of<i32, count, 1>(table, std::move(numbers));
+  auto apart = sub(number, reshape<1, count>(number, site), site);
+  auto rows = add(apart, detail::number<i32>(table.tracer, (Size - 1) * side + Size - 1), site);
+  return transpose<2, 0, 1>(gather<0>(table, rows, site), site);
+}
+
+/// 0 between positions of a window that were neighbours before the image was shifted by `Shift`, -100 between the others:
+/// f32 [windows, Size^2, Size^2].
+template <std::int64_t Size, std::int64_t Shift, std::int64_t Height, std::int64_t Width>
+constexpr auto shift_mask(const tensor auto &context, Site site = Site::here()) {
+  constexpr std::int64_t count = Size * Size, windows = Height / Size * (Width / Size);
+  // Rows and columns fall into three parts each: windows that are whole, and what met in the last ones.
+  auto parts = [](std::int64_t extent, double by) {
+    std::vector<double> result;
+    for (std::int64_t at = 0; at < extent; ++at)
+      result.push_back(at < extent - Size ? 0 : at < extent - Shift ? by : 2 * by);
+    return result;
+  };
+  auto rows = detail::constant_of<f32, Height / Size, 1, Size, 1>(context, parts(Height, 3));
+  auto columns = detail::constant_of<f32, 1, Width / Size, 1, Size>(context, parts(Width, 1));
+  auto of = reshape<windows, count>(add(rows, columns, site), site);
+  auto apart = sub(reshape<windows, count, 1>(of, site), reshape<windows, 1, count>(of, site), site);
+  return where(less(mul(apart, apart, site), 0.5, site), detail::number<f32>(context.tracer, 0),
+               detail::number<f32>(context.tracer, -100), site);
+}
+
+/// Attention of `Heads` heads within windows of Size x Size positions of an image [..., H, W, Channels] that is shifted by
+/// `Shift` up and left, with a bias by relative position: qkv, proj, relative_position_bias_table.
+template <std::int64_t Channels, int Heads, std::int64_t Size, std::int64_t Shift = 0> class WindowAttention : public Named {
+public:
+  using Named::Named;
+
+  template <tensor X> constexpr auto operator()(const X &x, Site site = Site::here()) const {
+    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    constexpr std::int64_t height = detail::last(X::shape, 3).offset, width = detail::last(X::shape, 2).offset;
+    auto windows = to_windows<Size>(roll<-2, -Shift>(roll<-3, -Shift>(x, site), site), site);
+    auto joint = qkv(windows, site);
+    auto q = slice<-1, 0, Channels>(joint, site), k = slice<-1, Channels, Channels>(joint, site),
+         v = slice<-1, 2 * Channels, Channels>(joint, site);
+    constexpr std::int64_t side = 2 * Size - 1;
+    auto bias = relative_bias<Size>(parameter<f32, side * side, Heads>(x, "relative_position_bias_table", site), site);
+    auto y = proj(attention<Heads>(q, k, v, mask(with_shift<X::rank - 3, height, width>(bias, site)), site), site);
+    return roll<-2, Shift>(roll<-3, Shift>(from_windows<Size, height, width>(y, site), site), site);
+  }
+
+private:
+  /// The bias as a mask by head of windows with `Outer` axes around them: [1 ..., windows or 1, Heads, Size^2, Size^2].
+  template <int Outer, std::int64_t Height, std::int64_t Width>
+  static constexpr auto with_shift(const tensor auto &bias, Site site) {
+    constexpr std::int64_t count = Size * Size, windows = Shift == 0 ? 1 : Height / Size * (Width / Size);
+    constexpr auto shape = detail::masked_shape<true>(detail::appended(detail::ones<Outer>(), windows), Heads, count, count);
+    if constexpr (Shift == 0)
+      return detail::viewed<shape>(bias);
+    else
+      return detail::viewed<shape>(
+          add(bias, reshape<windows, 1, count, count>(shift_mask<Size, Shift, Height, Width>(bias, site), site), site));
+  }
+
+  Linear<Channels, 3 * Channels> qkv{"qkv"};
+  Linear<Channels, Channels> proj{"proj"};
+};
+
+/// A block of Swin on an image [..., H, W, Channels]: norm1, attn, norm2, mlp, pre-norm. A window as large as the image is
+/// not shifted.
+template <std::int64_t Channels, int Heads, std::int64_t Size, bool Shifted, std::int64_t Hidden = 4 * Channels>
+class SwinBlock : public Named {
+public:
+  using Named::Named;
+
+  constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
+    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    return forward(x, site);
+  }
+  constexpr auto forward(const tensor auto &x, Site site = {}) const {
+    auto attended = add(x, attn(norm1(x, site), site), site);
+    return add(attended, mlp(norm2(attended, site), site), site);
+  }
+
+private:
+  LayerNorm<Channels> norm1{"norm1"}, norm2{"norm2"};
+  WindowAttention<Channels, Heads, Size, Shifted ? Size / 2 : 0> attn{"attn"};
+  Mlp<Channels, Hidden> mlp{"mlp"};
+};
+
+/// Four neighbours of an image become one position with twice the channels: norm, reduction.
+template <std::int64_t Channels> class PatchMerging : public Named {
+public:
+  using Named::Named;
+
+  template <tensor X> constexpr auto operator()(const X &x, Site site = Site::here()) const {
+    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    x.tracer->at(site);
+    if constexpr (!detail::is_cut_by<X>(2)) {
+      x.tracer->fail(rules::windows_c1, detail::typed(x).data(), "multiples of 2");
+      return reduction(norm(x, site), site);
+    } else {
+      constexpr auto shape = detail::with_last(
+          detail::with_axis_extent(detail::with_axis_extent(X::shape, -3, detail::last(X::shape, 3).offset / 2), -2,
+                                   detail::last(X::shape, 2).offset / 2),
+          4 * Channels);
+      // [..., H / 2, row, W / 2, column, C] -> [..., H / 2, W / 2, column, row, C]
+      auto cut = detail::viewed<detail::window_axes<2>(X::shape)>(x);
+      auto merged = [&]<int... Outer>(std::integer_sequence<int, Outer...>) {
+        constexpr int first = sizeof...(Outer);
+        return transpose<Outer..., first, first + 2, first + 3, first + 1, first + 4>(cut, site);
+      }(std::make_integer_sequence<int, X::rank - 3>());
+      return reduction(norm(detail::viewed<shape>(merged), site), site);
+    }
+  }
+
+private:
+  LayerNorm<4 * Channels> norm{"norm"};
+  Linear<4 * Channels, 2 * Channels, false> reduction{"reduction"};
+};
+
+} // namespace kiln

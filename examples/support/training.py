@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the training scripts of the examples share: weight files, Fashion-MNIST, a training loop of so many minutes."""
+import gzip
+import json
+import math
+import os
+import struct
+import time
+
+import numpy as np
+import torch
+import torch.nn as nn
+
+FASHION = "/usr/share/datasets/fashion-mnist"  # Debian's dataset-fashion-mnist
+
+
+def write_safetensors(path, tensors, metadata):
+    header, offset = {"__metadata__": metadata}, 0
+    for name, t in tensors.items():
+        header[name] = {"dtype": "F32", "shape": list(t.shape), "data_offsets": [offset, offset + 4 * t.numel()]}
+        offset += 4 * t.numel()
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path + ".tmp", "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text)
+        for t in tensors.values():
+            f.write(t.detach().contiguous().numpy().astype("<f4").tobytes())
+    os.replace(path + ".tmp", path)
+
+
+def read_safetensors(path):
+    with open(path, "rb") as f:
+        data = f.read()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8 : 8 + size])
+    metadata = header.pop("__metadata__", {})
+    tensors = {}
+    for name, entry in header.items():
+        begin, end = entry["data_offsets"]
+        values = np.frombuffer(data[8 + size + begin : 8 + size + end], "<f4").reshape(entry["shape"])
+        tensors[name] = torch.from_numpy(values.copy())
+    return tensors, metadata
+
+
+def write_expected(path, figures):
+    with open(path, "w") as f:
+        json.dump({**figures, "torch": torch.__version__}, f)
+        f.write("\n")
+
+
+def fashion_mnist(part):
+    """(images u8 [n, 28, 28], labels u8 [n]) of "train" or "t10k"."""
+
+    def read(name, offset):
+        with gzip.open(os.path.join(FASHION, f"{part}-{name}.gz")) as f:
+            return np.frombuffer(f.read(), np.uint8, offset=offset)
+
+    labels = read("labels-idx1-ubyte", 8)
+    return torch.from_numpy(read("images-idx3-ubyte", 16).reshape(len(labels), 28, 28).copy()), torch.from_numpy(labels.copy())
+
+
+def fit(model, loss_of, minutes, rate, report=lambda: "", every=30, decay=0.05):
+    """AdamW on `loss_of(step)`; the rate rises over 200 steps and falls with the time used, to almost nothing."""
+    decayed = [p for p in model.parameters() if p.dim() >= 2]
+    rest = [p for p in model.parameters() if p.dim() < 2]
+    optimizer = torch.optim.AdamW(
+        [{"params": decayed, "weight_decay": decay}, {"params": rest, "weight_decay": 0.0}], betas=(0.9, 0.98)
+    )
+    start = said = time.monotonic()
+    step, recent = 0, None
+    while (used := time.monotonic() - start) < 60 * minutes:
+        share = used / (60 * minutes)
+        for group in optimizer.param_groups:
+            group["lr"] = rate * min(1.0, (step + 1) / 200) * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * share)))
+        loss = loss_of(step)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        recent = loss.item() if recent is None else recent + 0.02 * (loss.item() - recent)
+        step += 1
+        if time.monotonic() - said > every:
+            said = time.monotonic()
+            model.eval()
+            with torch.no_grad():
+                print(f"step {step} after {used / 60:.1f} min: loss {recent:.4f} {report()}", flush=True)
+            model.train()
+    model.eval()

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A context that may be shorter than what is appended.
+// expect: forward: append requires a result of at least as many rows as are appended [append_c2]: got source 1..128, expected tokens 1..64 (append_c2.cpp:8)
+#include "case.h"
+
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return State<f32, 128, 8>("rows").append<S>(x); }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A row for each position of a window, not for each difference of two.
+// expect: forward: relative_bias requires a table with a row for each difference of positions [relative_bias_c1]: got f32[16, 3], expected 49 rows (relative_bias_c1.cpp:9)
+#include "case.h"
+#include "kiln/windows.h"
+
+struct M : Model {
+  constexpr auto forward(Tensor<f32, 16, 3> table) const { return relative_bias<4>(table); }
+};
+static_assert(parameters<M>() >= 0);

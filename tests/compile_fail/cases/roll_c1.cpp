@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A run-time extent, whose elements have no fixed place to go to.
+// expect: forward: roll requires an axis of fixed extent [roll_c1]: got f32[tokens 1..64, 8] (roll_c1.cpp:9)
+#include "case.h"
+#include "kiln/windows.h"
+
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return roll<0, 3>(x); }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Replaced twice.
+// expect: forward: a state requires to be replaced at most once in an entry [state_c3]: got rows (state_c3.cpp:11)
+#include "case.h"
+
+struct M : Model {
+  constexpr auto forward(Tensor<f32, 4, 8> x) const {
+    State<f32, 4, 8> rows("rows");
+    rows.store(x);
+    rows.store(x * 2);
+    return x;
+  }
+};
+static_assert(parameters<M>() >= 0);

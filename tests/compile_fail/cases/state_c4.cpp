@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// No extent.
+// expect: kiln: a state requires at least one extent [state_c4]
+#include "case.h"
+
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return x + State<f32>("s").read(x); }
+};
+static_assert(parameters<M>() >= 0);

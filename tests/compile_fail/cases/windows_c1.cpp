@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Windows of 4 in 6 rows.
+// expect: forward: windows require an image [..., height, width, channels] that they cut evenly [windows_c1]: got f32[tokens 1..64, 6, 8, 3], expected multiples of 4 (windows_c1.cpp:9)
+#include "case.h"
+#include "kiln/windows.h"
+
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T, 6, 8, 3> x) const { return to_windows<4>(x); }
+};
+static_assert(parameters<M>() >= 0);
