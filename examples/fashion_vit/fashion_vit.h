@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A small Vision Transformer (Dosovitskiy et al. 2020) for the grey pictures of Fashion-MNIST: patches of 4 x 4 pixels, a
-// class token, learned positions, pre-norm blocks, a head on the class token.
+// A small Vision Transformer (Dosovitskiy et al. 2020) for the grey pictures of Fashion-MNIST: patches of 4 x 4 pixels,
+// a class token, learned positions, pre-norm blocks, a head on the class token.
 #pragma once
 
 #include "kiln/dsl.h"

@@ -45,7 +45,8 @@ void draw(const fashion_vit::Model &model, support::Session &session, const supp
   std::vector<support::Matrix> pictures{{data.name(data.labels[at]), none, none, image}};
   for (std::size_t head = 0; head < heads; ++head) {
     const std::span<const float> weights = std::span(seen).subspan(head * side * side, side * side);
-    pictures.push_back({"head " + std::to_string(head), few, few, weights, *std::max_element(weights.begin(), weights.end())});
+    pictures.push_back(
+        {"head " + std::to_string(head), few, few, weights, *std::max_element(weights.begin(), weights.end())});
   }
   if (!support::draw(path, pictures))
     support::stop("cannot write " + path);

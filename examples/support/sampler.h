@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Chooses the next token from logits: the likeliest, or one drawn from softmax(logits / temperature) with a seeded
-// generator, from the `top_k` likeliest alone (Fan et al. 2018) or from the fewest that together have the probability `top_p`
-// (Holtzman et al. 2020).
+// generator, from the `top_k` likeliest alone (Fan et al. 2018) or from the fewest that together have the probability
+// `top_p` (Holtzman et al. 2020).
 #pragma once
 
 #include <algorithm>
@@ -17,9 +17,9 @@
 namespace support {
 
 struct SamplerOptions {
-  double temperature = 1;  // 0: the likeliest
-  std::size_t top_k = 0;   // 0: all
-  double top_p = 1;        // in (0, 1]
+  double temperature = 1; // 0: the likeliest
+  std::size_t top_k = 0;  // 0: all
+  double top_p = 1;       // in (0, 1]
   std::uint64_t seed = 1;
 };
 
@@ -37,10 +37,9 @@ public:
     order.resize(logits.size());
     std::iota(order.begin(), order.end(), 0);
     const std::size_t kept = options.top_k == 0 ? logits.size() : std::min(options.top_k, logits.size());
-    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(),
-                      [&](std::int32_t a, std::int32_t b) {
-                        return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
-                      });
+    std::partial_sort(
+        order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(),
+        [&](std::int32_t a, std::int32_t b) { return logits[a] != logits[b] ? logits[a] > logits[b] : a < b; });
     probabilities.resize(kept);
     const double largest = logits[order[0]];
     for (std::size_t i = 0; i < kept; ++i)

@@ -18,7 +18,8 @@ int main() {
   session.check(model.bind(support::random_weights({SWIN_TINY_WEIGHTS(SUPPORT_WEIGHT)}, 1), &session.error));
   std::vector<float> image(3 * side * side), logits(1000), features(7 * 7 * 768);
   for (std::size_t i = 0; i < image.size(); ++i)
-    image[i] = static_cast<float>(std::sin(0.05 * static_cast<double>(i % side) + 0.03 * static_cast<double>(i / side)));
+    image[i] =
+        static_cast<float>(std::sin(0.05 * static_cast<double>(i % side) + 0.03 * static_cast<double>(i / side)));
   double best = 1e9;
   for (int round = 0; round < 5; ++round) {
     const auto start = std::chrono::steady_clock::now();

@@ -72,7 +72,8 @@ inline constexpr Shape small{224, 96, {2, 2, 18, 2}, {3, 6, 12, 24}};
 inline constexpr Shape base{224, 128, {2, 2, 18, 2}, {4, 8, 16, 32}};
 
 /// One to run at once, of the same kind: the second stage is one window.
-inline constexpr Shape two_stages{.image = 56, .width = 24, .depths = {4, 2}, .heads = {3, 6}, .stages = 2, .classes = 10};
+inline constexpr Shape two_stages{
+    .image = 56, .width = 24, .depths = {4, 2}, .heads = {3, 6}, .stages = 2, .classes = 10};
 
 static_assert(kiln::parameters<Swin<tiny>>() == 28'288'354);
 

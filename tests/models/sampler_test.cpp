@@ -11,7 +11,8 @@ using support::Sampler;
 using support::SamplerOptions;
 
 // Probabilities 1/2, 1/4, 1/8, 1/16, 1/16 out of order.
-const std::vector<float> logits{std::log(0.125f), std::log(0.5f), std::log(0.0625f), std::log(0.25f), std::log(0.0625f)};
+const std::vector<float> logits{std::log(0.125f), std::log(0.5f), std::log(0.0625f), std::log(0.25f),
+                                std::log(0.0625f)};
 
 std::map<std::int32_t, double> frequencies(const SamplerOptions &options) {
   constexpr int draws = 40000;
@@ -35,8 +36,7 @@ TEST(Sampler, DrawsByProbability) {
 
 TEST(Sampler, TemperatureSharpens) {
   // Squares of the probabilities, over their sum 0.3359375.
-  expectFrequencies({.temperature = 0.5},
-                    {{0, 0.046512}, {1, 0.744186}, {2, 0.011628}, {3, 0.186047}, {4, 0.011628}});
+  expectFrequencies({.temperature = 0.5}, {{0, 0.046512}, {1, 0.744186}, {2, 0.011628}, {3, 0.186047}, {4, 0.011628}});
   expectFrequencies({.temperature = 0}, {{1, 1}});
 }
 

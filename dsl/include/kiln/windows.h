@@ -10,7 +10,8 @@
 
 namespace kiln {
 
-/// The axis turned: element i becomes element i + By, and what falls off the end comes in at the beginning (torch.roll).
+/// The axis turned: element i becomes element i + By, and what falls off the end comes in at the beginning
+/// (torch.roll).
 template <int Axis, std::int64_t By, tensor X> constexpr auto roll(const X &x, Site site = Site::here()) {
   x.tracer->at(site);
   constexpr int axis = detail::normal_axis(Axis, X::rank);
@@ -71,8 +72,8 @@ template <tensor X> constexpr bool is_cut_by(std::int64_t size) {
   if constexpr (X::rank < 3)
     return false;
   else
-    return size >= 1 && last(X::shape, 3).fixed() && last(X::shape, 2).fixed() && last(X::shape, 3).offset % size == 0 &&
-           last(X::shape, 2).offset % size == 0;
+    return size >= 1 && last(X::shape, 3).fixed() && last(X::shape, 2).fixed() &&
+           last(X::shape, 3).offset % size == 0 && last(X::shape, 2).offset % size == 0;
 }
 
 } // namespace detail
@@ -85,8 +86,9 @@ template <std::int64_t Size, tensor X> constexpr auto to_windows(const X &x, Sit
     return x;
   } else {
     constexpr std::int64_t count = detail::last(X::shape, 3).offset / Size * (detail::last(X::shape, 2).offset / Size);
-    constexpr auto shape = detail::appended(
-        detail::appended(detail::appended(detail::leading<3>(X::shape), Dim(count)), Dim(Size * Size)), detail::last(X::shape));
+    constexpr auto shape =
+        detail::appended(detail::appended(detail::appended(detail::leading<3>(X::shape), Dim(count)), Dim(Size * Size)),
+                         detail::last(X::shape));
     auto cut = detail::swap_window_axes(detail::viewed<detail::window_axes<Size>(X::shape)>(x), site);
     return detail::viewed<shape>(cut);
   }
@@ -96,8 +98,9 @@ template <std::int64_t Size, tensor X> constexpr auto to_windows(const X &x, Sit
 template <std::int64_t Size, std::int64_t Height, std::int64_t Width, tensor X>
 constexpr auto from_windows(const X &x, Site site = Site::here()) {
   x.tracer->at(site);
-  constexpr auto image = detail::appended(
-      detail::appended(detail::appended(detail::leading<3>(X::shape), Dim(Height)), Dim(Width)), detail::last(X::shape));
+  constexpr auto image =
+      detail::appended(detail::appended(detail::appended(detail::leading<3>(X::shape), Dim(Height)), Dim(Width)),
+                       detail::last(X::shape));
   using Image = TensorOf<X::element, image>;
   if constexpr (X::rank < 3 || !detail::is_cut_by<Image>(Size) || !detail::same_count(X::shape, image)) {
     x.tracer->fail(rules::windows_c1, detail::typed(x).data(), Text().put("multiples of ").put(Size).data());
@@ -108,13 +111,14 @@ constexpr auto from_windows(const X &x, Site site = Site::here()) {
   }
 }
 
-/// The bias of each head between the positions of a window: table [(2 Size - 1)^2, Heads] -> [Heads, Size^2, Size^2]. The
-/// row for two positions is (rows between them + Size - 1) * (2 Size - 1) + columns between them + Size - 1.
+/// The bias of each head between the positions of a window: table [(2 Size - 1)^2, Heads] -> [Heads, Size^2, Size^2].
+/// The row for two positions is (rows between them + Size - 1) * (2 Size - 1) + columns between them + Size - 1.
 template <std::int64_t Size, tensor Table> constexpr auto relative_bias(const Table &table, Site site = Site::here()) {
   table.tracer->at(site);
   constexpr std::int64_t side = 2 * Size - 1, count = Size * Size;
   if constexpr (Table::rank != 2 || !(detail::first(Table::shape) == Dim(side * side)))
-    table.tracer->fail(rules::relative_bias_c1, detail::typed(table).data(), Text().put(side * side).put(" rows").data());
+    table.tracer->fail(rules::relative_bias_c1, detail::typed(table).data(),
+                       Text().put(side * side).put(" rows").data());
   // The row for two positions is the difference of a number that each has. Constants stay small: traces are counted.
   std::vector<double> numbers;
   for (std::int64_t i = 0; i < count; ++i)
@@ -125,8 +129,8 @@ template <std::int64_t Size, tensor Table> constexpr auto relative_bias(const Ta
   return transpose<2, 0, 1>(gather<0>(table, rows, site), site);
 }
 
-/// 0 between positions of a window that were neighbours before the image was shifted by `Shift`, -100 between the others:
-/// f32 [windows, Size^2, Size^2].
+/// 0 between positions of a window that were neighbours before the image was shifted by `Shift`, -100 between the
+/// others: f32 [windows, Size^2, Size^2].
 template <std::int64_t Size, std::int64_t Shift, std::int64_t Height, std::int64_t Width>
 constexpr auto shift_mask(const tensor auto &context, Site site = Site::here()) {
   constexpr std::int64_t count = Size * Size, windows = Height / Size * (Width / Size);
@@ -145,9 +149,10 @@ constexpr auto shift_mask(const tensor auto &context, Site site = Site::here()) 
                detail::number<f32>(context.tracer, -100), site);
 }
 
-/// Attention of `Heads` heads within windows of Size x Size positions of an image [..., H, W, Channels] that is shifted by
-/// `Shift` up and left, with a bias by relative position: qkv, proj, relative_position_bias_table.
-template <std::int64_t Channels, int Heads, std::int64_t Size, std::int64_t Shift = 0> class WindowAttention : public Named {
+/// Attention of `Heads` heads within windows of Size x Size positions of an image [..., H, W, Channels] that is shifted
+/// by `Shift` up and left, with a bias by relative position: qkv, proj, relative_position_bias_table.
+template <std::int64_t Channels, int Heads, std::int64_t Size, std::int64_t Shift = 0>
+class WindowAttention : public Named {
 public:
   using Named::Named;
 
@@ -169,7 +174,8 @@ private:
   template <int Outer, std::int64_t Height, std::int64_t Width>
   static constexpr auto with_shift(const tensor auto &bias, Site site) {
     constexpr std::int64_t count = Size * Size, windows = Shift == 0 ? 1 : Height / Size * (Width / Size);
-    constexpr auto shape = detail::masked_shape<true>(detail::appended(detail::ones<Outer>(), windows), Heads, count, count);
+    constexpr auto shape =
+        detail::masked_shape<true>(detail::appended(detail::ones<Outer>(), windows), Heads, count, count);
     if constexpr (Shift == 0)
       return detail::viewed<shape>(bias);
     else
@@ -181,8 +187,8 @@ private:
   Linear<Channels, Channels> proj{"proj"};
 };
 
-/// A block of Swin on an image [..., H, W, Channels]: norm1, attn, norm2, mlp, pre-norm. A window as large as the image is
-/// not shifted.
+/// A block of Swin on an image [..., H, W, Channels]: norm1, attn, norm2, mlp, pre-norm. A window as large as the image
+/// is not shifted.
 template <std::int64_t Channels, int Heads, std::int64_t Size, bool Shifted, std::int64_t Hidden = 4 * Channels>
 class SwinBlock : public Named {
 public:

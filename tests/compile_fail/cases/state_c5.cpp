@@ -5,6 +5,8 @@
 #include "case.h"
 
 struct M : Model {
-  constexpr auto forward(Tensor<f32, T, 8> x) const { return x + State<f32, 8>("s").read(x) + sum(State<f32, 4>("s").read(x)); }
+  constexpr auto forward(Tensor<f32, T, 8> x) const {
+    return x + State<f32, 8>("s").read(x) + sum(State<f32, 4>("s").read(x));
+  }
 };
 static_assert(parameters<M>() >= 0);
