@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs Swin-T with random weights on a picture that it draws, and says how long it takes.
-#include "swin_tiny.hpp"
+// Runs two stages of Swin with random weights on a picture that it draws, and says how long it takes.
+#include "swin_two_stages.hpp"
 
 #include "support/random_weights.h"
 #include "support/session.h"
@@ -12,11 +12,11 @@
 #include <vector>
 
 int main() {
-  constexpr std::size_t side = 224;
-  support::Session session(SWIN_TINY_FORWARD_ARENA_BYTES(1));
-  swin_tiny::Model model;
-  session.check(model.bind(support::random_weights({SWIN_TINY_WEIGHTS(SUPPORT_WEIGHT)}, 1), &session.error));
-  std::vector<float> image(3 * side * side), logits(1000), features(7 * 7 * 768);
+  constexpr std::size_t side = 56;
+  support::Session session(SWIN_TWO_STAGES_FORWARD_ARENA_BYTES(1));
+  swin_two_stages::Model model;
+  session.check(model.bind(support::random_weights({SWIN_TWO_STAGES_WEIGHTS(SUPPORT_WEIGHT)}, 1), &session.error));
+  std::vector<float> image(3 * side * side), logits(10), features(7 * 7 * 48);
   for (std::size_t i = 0; i < image.size(); ++i)
     image[i] =
         static_cast<float>(std::sin(0.05 * static_cast<double>(i % side) + 0.03 * static_cast<double>(i / side)));
@@ -28,5 +28,5 @@ int main() {
   }
   std::printf("class %td of %zu, %.1f ms an image on one thread; %lld parameters\n",
               std::max_element(logits.begin(), logits.end()) - logits.begin(), logits.size(), best * 1e3,
-              static_cast<long long>(SWIN_TINY_PARAMETERS));
+              static_cast<long long>(SWIN_TWO_STAGES_PARAMETERS));
 }
