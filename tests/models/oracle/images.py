@@ -67,7 +67,7 @@ class WindowAttention(nn.Module):
                 for j, columns in enumerate((slice(0, -s), slice(-s, -t), slice(-t, None))):
                     parts[:, rows, columns] = 3 * i + j
             of = self.cut(parts)[0, :, :, 0]
-            self.masks[h, w] = torch.where(of[:, None] != of[:, :, None], -100.0, 0.0)[:, None]
+            self.masks[h, w] = -100 * (of[:, None] != of[:, :, None]).float()[:, None]
         return self.masks[h, w]
 
     def forward(self, x):
