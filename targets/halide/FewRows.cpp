@@ -83,31 +83,23 @@ SearchSpace FewRowsStrategy::searchSpace() const {
       columns.push_back(n);
   // One row reads two panels side by side, as the hardware's prefetcher stops at the end of a page: 11.0 GB/s out of
   // the caches, one panel 9.2 (Cascade Lake, November 2026).
-  const int64_t depth = depthOf(shape), bytes = stored * depth * int64_t(sizeof(float));
-  // A weight that about stays in the second level cache is read a vector at a time, with several sums: 1.29 times as
-  // fast as two panels there (256 x 1024, likewise).
-  const bool isNear = mostRows == 1 && bytes <= 2 * machine.l2Bytes;
-  const bool isPaired = !isNear && mostRows == 1 && llvm::is_contained(columns, 2 * shape.tile);
-  TuningParameter n = makeParameter("n", columns, isNear ? lanes : isPaired ? 2 * shape.tile : shape.tile);
+  bool isPaired = mostRows == 1 && llvm::is_contained(columns, 2 * shape.tile);
+  TuningParameter n = makeParameter("n", columns, isPaired ? 2 * shape.tile : shape.tile);
   int64_t vectors = n.preset / lanes, most = (machine.vectorRegisters - vectors - 1) / vectors;
   // A task reads up to 256 KiB, and there are eight or more.
-  int64_t panels = stored / n.preset;
+  int64_t depth = depthOf(shape), panels = stored / n.preset;
   int64_t panelBytes = depth * n.preset * int64_t(sizeof(float));
   int64_t task = std::min((int64_t(256) << 10) / std::max<int64_t>(panelBytes, 1), panels / 8);
   for (int64_t m = 1; m <= std::min<int64_t>(mostRows, 16); ++m)
     rows.push_back(m);
-  SearchSpace space{n,
-                    makeParameter("unroll", divisorsOf(depth, {1, 2, 4, 8}),
-                                  mostRows > 1 ? 1
-                                  : isNear     ? 4
-                                               : 2),
+  SearchSpace space{n, makeParameter("unroll", divisorsOf(depth, {1, 2, 4, 8}), mostRows > 1 ? 1 : 2),
                     makeParameter("task", {1, 2, 4, 8, 16}, task)};
   if (mostRows > 1)
     space.push_back(makeParameter("m", rows, std::min<int64_t>(8, most)));
   if (leastRows <= 1)
-    space.push_back(makeParameter("parts", divisorsOf(depth, {1, 2, 4, 8}), isNear ? 4 : isPaired ? 1 : 2));
+    space.push_back(makeParameter("parts", divisorsOf(depth, {1, 2, 4, 8}), isPaired ? 1 : 2));
   // One row reads at the rate of the caches without requests; several must not wait for the reads between their sums.
-  bool isInMemory = bytes > machine.l3Bytes;
+  bool isInMemory = stored * depth * int64_t(sizeof(float)) > machine.l3Bytes;
   space.push_back(makeParameter("prefetch", {0, 16, 32, 64, 128, 256}, mostRows > 1 || isInMemory ? 32 : 0));
   const int64_t width = lanes, registers = machine.vectorRegisters;
   auto get = [](const SchedulePoint &point, const char *key) {
