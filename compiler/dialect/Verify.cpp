@@ -290,8 +290,7 @@ LogicalResult AppendOp::verify() {
   for (int64_t i = 1; fits && i < whole.getRank(); ++i)
     fits = i + 1 == whole.getRank() ? int64_t(getColumn()) + whole.getDimSize(i) <= rows.getDimSize(i)
                                     : rows.getDimSize(i) == whole.getDimSize(i);
-  if (!fits || int64_t(getColumn()) < 0 || (rows.getRank() == 1 && getColumn() != 0) ||
-      (getColumn() == 0 && rows.getRank() > 1 && rows.getShape().back() < whole.getShape().back()))
+  if (!fits || int64_t(getColumn()) < 0 || (rows.getRank() == 1 && getColumn() != 0))
     return check.fail(rules::append_c1, check.text({rows, whole}));
   if (!check.atLeast(getExtents(whole).front(), getExtents(rows).front()))
     return check.fail(rules::append_c2, check.text(getExtents(whole).front()), check.text(getExtents(rows).front()));

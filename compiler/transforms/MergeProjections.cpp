@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. The linears that an attention reads, directly or as rows of a state, or that are kept for one of another entry,
-// are
-//    collected by the value that they project.
+// 1. The linears that an attention reads, directly or as rows of a state, or that are kept for one of another entry:
+//    they are collected by the value that they project.
 // 2. Two or more of one value, order and kind of bias become one, at the place of the first.
 #include "compiler/transforms/Passes.h"
 

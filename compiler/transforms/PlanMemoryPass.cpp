@@ -45,7 +45,7 @@ struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
 private:
   void insertCopy(OpOperand &operand, func::FuncOp entry) {
     OpBuilder builder(operand.getOwner());
-    if (auto state = getViewed(operand.get()).getDefiningOp<StateOp>())
+    if (getViewed(operand.get()).getDefiningOp<StateOp>())
       builder.setInsertionPointAfterValue(operand.get()); // before it is replaced
     Location loc = operand.getOwner()->getLoc();
     auto type = cast<RankedTensorType>(operand.get().getType());
