@@ -31,7 +31,7 @@ namespace {
 struct Subject {
   WholeModel problem;
   std::span<const float> output;
-  double flops;
+  double flops = 0;
   double bytes = 0; // that a call reads at least, where that and not the operations is its limit
   std::string weightFile;
   /// A model with the weights of that file.
@@ -186,20 +186,19 @@ Subject makeDecode() {
     subject.problem.inputs.push_back(
         {"past_" + std::to_string(i), {1, context - 1, width}, {}, std::span(past).subspan(i * each, each)});
   subject.output = logits;
-  subject.flops = static_cast<double>(flops<specs::Gpt2SmallWriter>({{"context", context}}, 1));
   // Every weight but the tables' other rows, and the cache.
   subject.bytes =
       static_cast<double>(sizeof(float)) * (GPT2_WRITER_PARAMETERS - 1023.0 * width + 2.0 * layers * context * width);
   KILN_BENCH_SUBJECT_OF(subject, gpt2_writer, GPT2_WRITER, DECODE);
   subject.call = [](const void *model, const kiln_call_t &call) {
-    // A new arena gets the past: keys of all layers, then values.
+    // A new arena gets the past, keys of all layers, then values; its first row tells whether it has.
     struct State {
       std::size_t offset, stride;
     };
 #define KILN_BENCH_STATE(name, type, copies, offset, stride, ...) {offset, stride},
     constexpr State states[] = {GPT2_WRITER_STATES(KILN_BENCH_STATE)};
     auto *const arena = static_cast<char *>(call.arena);
-    if (std::memcmp(arena + states[0].offset, past.data(), each * sizeof(float)) != 0)
+    if (std::memcmp(arena + states[0].offset, past.data(), width * sizeof(float)) != 0)
       for (std::size_t i = 0; i < std::size_t{2 * layers}; ++i)
         std::memcpy(arena + states[i % 2].offset + i / 2 * states[i % 2].stride, &past[i * each], each * sizeof(float));
     return gpt2_writer_decode(handleOf<gpt2_writer::Model>(model), &call, context, token.data(), logits.data());
