@@ -23,6 +23,8 @@ function(kiln_add_library name)
     add_executable(${generator} ${arg_MODEL})
     target_compile_features(${generator} PRIVATE cxx_std_20)
     target_include_directories(${generator} PRIVATE ${arg_INCLUDES})
+    # It runs once, and its model was traced while it was compiled.
+    target_compile_options(${generator} PRIVATE -O0)
     target_link_libraries(${generator} PRIVATE kiln::compiler)
   elseif(arg_GENERATOR)
     set(generator ${arg_GENERATOR})

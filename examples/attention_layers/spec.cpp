@@ -1,26 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention from one query to several heads, each with its weights as a second output: what a query takes of each
-// input. Linear layers have no bias, so that they are the matrices of the textbook.
+// input. Projections have no bias, so that they are the matrices of the textbook.
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim B{"batch", 1, 4}, N{"inputs", 1, 64}, M{"queries", 1, 48};
 
 template <std::int64_t In, std::int64_t Out> using Matrix = kiln::Linear<In, Out, false>;
-
-/// Scores by a perceptron of one hidden layer, f_att (Bahdanau et al. 2015): e_i = v . tanh(W_q q + W_z z_i).
-struct AdditiveAttention : kiln::Layer<AdditiveAttention> {
-  using Layer::Layer;
-  Matrix<20, 32> query{"query"};
-  Matrix<24, 32> feature{"feature"};
-  Matrix<32, 1> score{"score"};
-
-  constexpr auto forward(kiln::Tensor<kiln::f32, B, 20> q, kiln::Tensor<kiln::f32, B, N, 24> z) const {
-    auto hidden = kiln::tanh(kiln::reshape<B, 1, 32>(query(q)) + feature(z));
-    auto weights = kiln::softmax(kiln::reshape<B, 1, N>(score(hidden)));
-    return kiln::outputs(kiln::reshape<B, 24>(kiln::matmul(weights, z)), kiln::reshape<B, N>(weights));
-  }
-};
 
 /// Keys and values from the inputs, queries from the inputs too or given.
 template <std::int64_t In, std::int64_t Depth, std::int64_t Out>
@@ -44,18 +30,43 @@ private:
   }
 };
 
+/// Attention over the pixels of an image between 1 x 1 convolutions, added to it (Zhang et al. 2019, SAGAN): scores are
+/// not scaled.
+template <std::int64_t Channels> struct ImageAttention : kiln::Layer<ImageAttention<Channels>> {
+  using kiln::Layer<ImageAttention>::Layer;
+  kiln::Conv2d<Channels, Channels / 8, 1> query{"query"}, key{"key"};
+  kiln::Conv2d<Channels, Channels / 2, 1> value{"value"};
+  kiln::Conv2d<Channels / 2, Channels, 1> out{"out"};
+
+  template <kiln::Dim Batch, kiln::Dim Height, kiln::Dim Width>
+  constexpr auto forward(const kiln::Tensor<kiln::f32, Batch, Height, Width, kiln::Dim(Channels)> &x) const {
+    auto rows = []<std::int64_t Depth>(const auto &image) {
+      return kiln::reshape<Batch, Height * Width, Depth>(image);
+    };
+    auto q = rows.template operator()<Channels / 8>(query(x)), k = rows.template operator()<Channels / 8>(key(x));
+    auto v = rows.template operator()<Channels / 2>(value(x));
+    auto seen = kiln::reshape<Batch, Height, Width, Channels / 2>(kiln::attention<1>(q, k, v, kiln::scale(1)));
+    auto gamma = kiln::parameter<kiln::f32, 1>(x, "gamma");
+    return kiln::outputs(x + out(seen) * gamma, kiln::attention_weights<1>(q, k, kiln::scale(1)));
+  }
+};
+
 struct AttentionLayers : kiln::Model {
   using Inputs = kiln::Tensor<kiln::f32, B, N, 24>;
   using Query = kiln::Tensor<kiln::f32, B, 1, 24>;
 
-  AdditiveAttention additive_{"additive"};
+  kiln::AdditiveAttention<20, 24, 32> perceptron{"additive"};
   ProjectedAttention<24, 20, 28> keys_values{"keys_values"}, self{"self"}, sum{"sum"};
   ProjectedAttention<32, 20, 28> joined{"joined"};
   kiln::Embedding<64, 24> place{"place"};
   kiln::MultiHeadAttention<24, 3> heads{"heads"};
+  ImageAttention<24> image{"image"};
 
   // One query.
-  constexpr auto additive(kiln::Tensor<kiln::f32, B, 20> query, Inputs x) const { return additive_(query, x); }
+  constexpr auto additive(kiln::Tensor<kiln::f32, B, 20> query, Inputs x) const {
+    auto weights = perceptron.weights(kiln::reshape<B, 1, 20>(query), perceptron.keys(x));
+    return kiln::outputs(kiln::reshape<B, 24>(kiln::matmul(weights, x)), kiln::reshape<B, N>(weights));
+  }
   constexpr auto dot(Query query, Inputs x) const {
     return kiln::outputs(kiln::attention<1>(query, x, x, kiln::scale(1)),
                          kiln::attention_weights<1>(query, x, kiln::scale(1)));
@@ -79,6 +90,8 @@ struct AttentionLayers : kiln::Model {
   constexpr auto masked(Inputs x, kiln::Tensor<kiln::f32, N, N> mask) const { return self(x, kiln::mask(mask)); }
   // Heads.
   constexpr auto multi_head(Inputs x) const { return kiln::outputs(heads(x), heads.weights(x)); }
+  // The pixels of an image.
+  constexpr auto image_attention(kiln::Tensor<kiln::f32, B, 6, 7, 24> x) const { return image(x); }
   // Words as vectors of two numbers, which are queries, keys and values at once.
   constexpr auto words(kiln::Tensor<kiln::f32, N, 2> x) const {
     return kiln::outputs(kiln::attention_scores<1>(x, x), kiln::attention_weights<1>(x, x),
@@ -99,6 +112,7 @@ struct AttentionLayers : kiln::Model {
         kiln::entry("causal", &Self::causal, {"x"}, {"y", "weights"}),
         kiln::entry("masked", &Self::masked, {"x", "mask"}, {"y", "weights"}),
         kiln::entry("multi_head", &Self::multi_head, {"x"}, {"y", "weights"}),
+        kiln::entry("image_attention", &Self::image_attention, {"x"}, {"y", "weights"}),
         kiln::entry("words", &Self::words, {"x"}, {"scores", "weights", "y"}),
     };
   }

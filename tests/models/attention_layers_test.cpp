@@ -73,6 +73,8 @@ TEST(AttentionLayers, AgreeWithPyTorch) {
     cases.run("joined_positions", attention_layers_joined_positions, n, out, n, n, n, first);
     cases.run("causal", attention_layers_causal, b * n, out, b * n, n, b, n, x);
     cases.run("masked", attention_layers_masked, b * n, out, b * n, n, b, n, x, mask);
+    cases.run("image_attention", attention_layers_image_attention, b * 42, width, b * 42, 42, b,
+              Input(uniform("pixels", b * 42 * width, 2)));
     cases.run("multi_head", attention_layers_multi_head, b * n, width, b * 3 * n, n, b, n, x);
   }
 }

@@ -47,6 +47,10 @@ public:
       components.push_back(name.substr(begin, end - begin));
     }
     auto is_any_of = [](std::string_view component, auto... names) { return ((component == names) || ...); };
+    if (components.back() == "score") {
+      scale = 1;
+      return;
+    }
     if (shape.size() <= 1) {
       bool is_norm = components.back() == "weight" || components.back() == "running_var";
       center = is_norm ? 1.0 : 0.0;

@@ -56,10 +56,16 @@ public:
   template <class Mask = None, class Lengths = None>
   constexpr auto operator()(const tensor auto &x, const tensor auto &memory,
                             const AttentionOptions<Mask, Lengths> &options = {}, Site site = Site::here()) const {
-    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
-    auto q = q_proj(x, site);
-    auto k = k_proj(memory, site);
-    auto v = v_proj(memory, site);
+    return (*this)(x, memory, memory, options, site);
+  }
+  /// Queries, keys and values from tensors of their own.
+  template <class Mask = None, class Lengths = None>
+  constexpr auto operator()(const tensor auto &queries, const tensor auto &keys, const tensor auto &values,
+                            const AttentionOptions<Mask, Lengths> &options = {}, Site site = Site::here()) const {
+    ScopeGuard guard(*queries.tracer, scope_in(*queries.tracer));
+    auto q = q_proj(queries, site);
+    auto k = k_proj(keys, site);
+    auto v = v_proj(values, site);
     return out_proj(attention<Heads>(q, k, v, options, site), site);
   }
 
@@ -102,9 +108,58 @@ public:
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
     return attention_weights<Heads>(q_proj(x, site), k_proj(memory, site), options, site);
   }
+  template <Dim Rows, class Options = AttentionOptions<>>
+  constexpr auto weights(const tensor auto &x, const Remembered<Rows> &, const Options &options = {},
+                         Site site = Site::here()) const {
+    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    auto k = State<f32, Rows.max(), Width>("memory_keys").template read<Rows>(x, site);
+    return attention_weights<Heads>(q_proj(x, site), k, options, site);
+  }
 
 private:
   Linear<Width, Width, Bias> q_proj{"q_proj"}, k_proj{"k_proj"}, v_proj{"v_proj"}, out_proj{"out_proj"};
+};
+
+/// Attention whose score is a perceptron of one hidden layer: key k has score v . tanh(W q + U k + b) for query q
+/// (Bahdanau et al. 2015, A.1.2). Parameters: q_proj, k_proj, score. `Memory` is the width of what is looked at.
+template <std::int64_t Query, std::int64_t Memory, std::int64_t Hidden> class AdditiveAttention : public Named {
+public:
+  using Named::Named;
+
+  /// U k + b of each row of memory [..., N, Memory], which is the same for all queries: [..., N, Hidden].
+  constexpr auto keys(const tensor auto &memory, Site site = Site::here()) const {
+    ScopeGuard guard(*memory.tracer, scope_in(*memory.tracer));
+    return k_proj(memory, site);
+  }
+  /// What each query [..., M, Query] takes of each key [..., N, Hidden]: [..., M, N], rows that add up to 1. A mask,
+  /// which broadcasts to that, is added to the scores.
+  template <tensor Q, tensor K, class Mask = None>
+  constexpr auto weights(const Q &query, const K &keys, const Mask &mask = {}, Site site = Site::here()) const {
+    Tracer &tracer = *query.tracer;
+    ScopeGuard guard(tracer, scope_in(tracer));
+    tracer.at(site);
+    if constexpr (Q::rank < 2 || K::rank < 2)
+      tracer.fail(rules::additive_c1, detail::typed(query, keys).data());
+    using detail::appended, detail::last, detail::leading, detail::with_last;
+    using EachQuery = TensorOf<f32, appended(with_last(Q::shape, 1), Hidden)>;
+    using EachKey =
+        TensorOf<f32, appended(appended(appended(leading<2>(K::shape), Dim(1)), last(K::shape, 2)), last(K::shape))>;
+    auto q = detail::emit<EachQuery>(&tracer, Op::reshape, {q_proj(query, site).node});
+    auto k = detail::emit<EachKey>(&tracer, Op::reshape, {keys.node});
+    auto scores = sum(mul(tanh(add(q, k, site), site), parameter<f32, Hidden>(query, "score", site), site), site);
+    if constexpr (std::is_same_v<Mask, None>)
+      return softmax(scores, site);
+    else
+      return softmax(add(scores, mask, site), site);
+  }
+  /// The rows of memory, weighted for each query: [..., M, Memory].
+  constexpr auto operator()(const tensor auto &query, const tensor auto &memory, Site site = Site::here()) const {
+    return matmul(weights(query, keys(memory, site), None(), site), memory, site);
+  }
+
+private:
+  Linear<Query, Hidden, false> q_proj{"q_proj"};
+  Linear<Memory, Hidden> k_proj{"k_proj"};
 };
 
 /// fc1, activation, fc2.
@@ -181,7 +236,8 @@ class DecoderBlock : public Named {
 public:
   using Named::Named;
 
-  /// The memory is a tensor, or Remembered; the block's own attention may be Cached.
+  /// The memory is a tensor, or Remembered; the block's own attention may be Cached. With Remember, x is a memory, of
+  /// which the block keeps what Remembered will read, and which is given on to the next block.
   template <class Memory, class Own = AttentionOptions<>, class Cross = AttentionOptions<>>
   constexpr auto operator()(const tensor auto &x, const Memory &memory, const Own &own = {}, const Cross &cross = {},
                             Site site = Site::here()) const {
@@ -191,20 +247,40 @@ public:
   template <class Memory, class Own = AttentionOptions<>, class Cross = AttentionOptions<>>
   constexpr auto forward(const tensor auto &x, const Memory &memory, const Own &own = {}, const Cross &cross = {},
                          Site site = {}) const {
-    auto seen = detail::with_causal(own, true);
-    auto attended = detail::residual<Options.norm>(x, norm1, site, [&](auto y) { return self_attn(y, seen, site); });
-    auto informed = detail::residual<Options.norm>(attended, norm2, site,
-                                                   [&](auto y) { return cross_attn(y, memory, cross, site); });
-    return detail::residual<Options.norm>(informed, norm3, site, [&](auto y) { return mlp(y, site); });
+    if constexpr (std::is_same_v<Memory, Remember>) {
+      cross_attn.remember(x, site);
+      return x;
+    } else {
+      return inform(attend(x, own, site), memory, cross, site);
+    }
   }
-  /// In place of a call, with `Remember` as the second argument of a stack: keeps what Remembered will read and gives
-  /// the memory on to the next layer.
-  constexpr auto forward(const tensor auto &memory, const Remember &) const {
-    cross_attn.remember(memory);
-    return memory;
+  /// A call that gives, beside its result, what each head of the cross-attention takes of each row of the memory:
+  /// [..., Heads, T, rows].
+  template <class Memory, class Own = AttentionOptions<>, class Cross = AttentionOptions<>>
+  constexpr auto with_weights(const tensor auto &x, const Memory &memory, const Own &own = {}, const Cross &cross = {},
+                              Site site = Site::here()) const {
+    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    auto attended = attend(x, own, site);
+    auto queries = [&] {
+      if constexpr (Options.norm == NormOrder::pre)
+        return norm2(attended, site);
+      else
+        return attended;
+    }();
+    return std::pair{inform(attended, memory, cross, site), cross_attn.weights(queries, memory, cross, site)};
   }
 
 private:
+  constexpr auto attend(const tensor auto &x, const auto &own, Site site) const {
+    auto seen = detail::with_causal(own, true);
+    return detail::residual<Options.norm>(x, norm1, site, [&](auto y) { return self_attn(y, seen, site); });
+  }
+  constexpr auto inform(const tensor auto &x, const auto &memory, const auto &cross, Site site) const {
+    auto informed =
+        detail::residual<Options.norm>(x, norm2, site, [&](auto y) { return cross_attn(y, memory, cross, site); });
+    return detail::residual<Options.norm>(informed, norm3, site, [&](auto y) { return mlp(y, site); });
+  }
+
   MultiHeadAttention<Width, Heads> self_attn{"self_attn"};
   LayerNorm<Width> norm1{"norm1", Options.epsilon};
   MultiHeadAttention<Width, Heads> cross_attn{"cross_attn"};

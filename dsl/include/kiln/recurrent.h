@@ -79,6 +79,9 @@ template <int Layer, bool Reverse> struct RecurrentNames {
   static constexpr auto bias_ih = make("bias_ih"), bias_hh = make("bias_hh");
 };
 
+/// A tuple of `Count` times the same type.
+template <class X, std::size_t Count> using Repeated = decltype(std::tuple_cat(std::declval<std::array<X, Count>>()));
+
 /// The state that is to stand: the next one where the sequence goes on.
 template <class State, std::size_t... I>
 constexpr auto kept(const tensor auto &on, const State &next, const State &state, std::index_sequence<I...>) {
@@ -126,8 +129,7 @@ private:
       return None();
     } else {
       auto states = detail::as_tuple(initial);
-      using Wanted = decltype(std::tuple_cat(std::declval<std::array<States<X>, Cell::states>>()));
-      if constexpr (std::is_same_v<decltype(states), Wanted>) {
+      if constexpr (std::is_same_v<decltype(states), detail::Repeated<States<X>, Cell::states>>) {
         return states;
       } else {
         x.tracer->fail(rules::recurrent_c2, detail::typed(states).data());
@@ -247,6 +249,42 @@ private:
     return std::tuple{one(std::integral_constant<std::size_t, I>())...};
   }
 };
+
+/// One step of a cell, for a loop of one's own: x [..., In] and the state, [..., Hidden] or a tuple of them, give the
+/// next state. Parameters weight_ih, weight_hh, bias_ih, bias_hh.
+template <class Cell, std::int64_t In, std::int64_t Hidden> class RecurrentStep : public Named {
+public:
+  using Named::Named;
+
+  template <tensor X, class State>
+  constexpr auto operator()(const X &x, const State &state, Site site = Site::here()) const {
+    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    x.tracer->at(site);
+    auto before = detail::as_tuple(state);
+    using One = TensorOf<f32, detail::with_last(X::shape, Hidden)>;
+    if constexpr (!std::is_same_v<decltype(before), detail::Repeated<One, Cell::states>>) {
+      x.tracer->fail(rules::recurrent_c5, detail::typed(before).data());
+      return state;
+    } else {
+      auto next =
+          Cell::template next<Hidden>(project<In>(x, "weight_ih", "bias_ih", site),
+                                      project<Hidden>(std::get<0>(before), "weight_hh", "bias_hh", site), before, site);
+      return detail::as_given<State>(next);
+    }
+  }
+
+private:
+  template <std::int64_t Width>
+  static constexpr auto project(const tensor auto &x, const char *weight, const char *bias, Site site) {
+    constexpr std::int64_t rows = Cell::gates * Hidden;
+    return linear(x, parameter<f32, rows, Width>(x, weight, site), parameter<f32, rows>(x, bias, site), site);
+  }
+};
+
+/// torch.nn.RNNCell, LSTMCell and GRUCell.
+template <std::int64_t In, std::int64_t Hidden> using RnnStep = RecurrentStep<ElmanCell<>, In, Hidden>;
+template <std::int64_t In, std::int64_t Hidden> using LstmStep = RecurrentStep<LstmCell, In, Hidden>;
+template <std::int64_t In, std::int64_t Hidden> using GruStep = RecurrentStep<GruCell, In, Hidden>;
 
 /// torch.nn.RNN, LSTM and GRU, x [steps, batch, In] or [steps, In].
 template <std::int64_t In, std::int64_t Hidden, RecurrentOptions Options = RecurrentOptions{}>

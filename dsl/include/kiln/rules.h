@@ -78,6 +78,8 @@ inline constexpr const char *window_c1 =
 inline constexpr const char *window_c2 = "a window requires a padded image that holds it [window_c2]";
 inline constexpr const char *window_c3 =
     "a window requires an image extent that is fixed or a multiple of its stride [window_c3]";
+inline constexpr const char *additive_c1 =
+    "additive attention requires queries and keys of rank 2 or more [additive_c1]";
 inline constexpr const char *attention_c16 =
     "attention requires a number of heads that is a multiple of that of keys and values [attention_c16]";
 inline constexpr const char *rotary_c1 = "rotary requires heads of an even width [rotary_c1]";
@@ -157,6 +159,8 @@ inline constexpr const char *recurrent_c1 = "a recurrent layer requires a sequen
 inline constexpr const char *recurrent_c2 =
     "a recurrent layer requires initial states [layers * directions, ..., hidden width] [recurrent_c2]";
 inline constexpr const char *recurrent_c3 = "a recurrent layer requires i32 lengths, one a sequence [recurrent_c3]";
+inline constexpr const char *recurrent_c5 = "a recurrent step requires a state of the input's leading extents and the "
+                                            "hidden width, of an LSTM two [recurrent_c5]";
 inline constexpr const char *model_c1 = "an entry requires as many input names as inputs, or none [model_c1]";
 inline constexpr const char *model_c2 = "an entry requires as many output names as outputs, or none [model_c2]";
 inline constexpr const char *model_c3 = "an entry requires names that are identifiers in C and C++ [model_c3]";

@@ -7,6 +7,7 @@ import torch
 import torch.nn as nn
 
 import counter
+from examples import AdditiveAttention
 from golden import DTYPES, Golden, Weights, both, causal, run, sinusoid
 
 
@@ -54,7 +55,8 @@ def attention_layers():
     def each(x, function):
         return {d: function(x[d], d) for d in DTYPES}
 
-    additive = [linear(f"additive.{n}", o, i) for n, o, i in (("query", 32, 20), ("feature", 32, 24), ("score", 1, 32))]
+    additive = AdditiveAttention(20, 24, 32)
+    additive.load_state_dict({n: weights(f"additive.{n}", *value.shape) for n, value in additive.state_dict().items()})
     keys_values = projected("keys_values", 24)[1:]
     layers = {name: projected(name, 24) for name in ("self", "sum")}
     layers["joined"] = projected("joined", 32)
@@ -71,6 +73,20 @@ def attention_layers():
         q, k, v = (layer(x) for layer in layers[name])
         return attend(q, k, v, 1 / math.sqrt(20), mask)
 
+    image = {n: nn.Conv2d(i, o, 1) for n, i, o in (("query", 24, 3), ("key", 24, 3), ("value", 24, 12), ("out", 12, 24))}
+    for name, conv in image.items():
+        shapes = {key: value.shape for key, value in conv.state_dict().items()}
+        conv.load_state_dict({key: weights(f"image.{name}.{key}", *shape) for key, shape in shapes.items()})
+    gamma = weights("image.gamma", 1)
+
+    def image_attention(x, d):
+        """Zhang et al. 2019 on channels first: y [B, 42, 24], weights [B, 42, 42]."""
+        pixels = x.view(-1, 6, 7, 24).permute(0, 3, 1, 2)
+        q, k, v = (image[n].to(d)(pixels).flatten(2) for n in ("query", "key", "value"))
+        a = (q.transpose(1, 2) @ k).softmax(-1)
+        seen = image["out"].to(d)((v @ a.transpose(1, 2)).view(-1, 12, 6, 7))
+        return (pixels + gamma.to(d) * seen).flatten(2).transpose(1, 2), a
+
     for b, n, m in cases:
         x = both(torch.from_numpy(counter.uniform("x", (b, n, 24))) * 2)
         query = both(torch.from_numpy(counter.uniform("query", (b, 1, 24))))
@@ -81,9 +97,8 @@ def attention_layers():
         mask = mask.masked_fill(forbidden, -math.inf)
 
         small = each(queries, lambda value, d: value[:, 0])
-        hidden = each(x, lambda value, d: (additive[0](small)[d][:, None] + additive[1](x)[d]).tanh())
-        a = each(additive[2](hidden), lambda value, d: value[..., 0].softmax(-1))
-        results = {"additive": (each(a, lambda value, d: (value[:, None] @ x[d])[:, 0]), a)}
+        seen = {d: additive.to(d)(small[d], additive.keys(x[d]), x[d]) for d in reversed(DTYPES)}
+        results = {"additive": tuple({d: seen[d][i] for d in DTYPES} for i in range(2))}
         results["dot"] = attend(query, x, x, 1)
         results["scaled_dot"] = attend(query, x, x, 1 / math.sqrt(24))
         results["many_queries"] = attend(queries, *(layer(x) for layer in keys_values), 1 / math.sqrt(20))
@@ -98,6 +113,9 @@ def attention_layers():
         for d in reversed(DTYPES):
             y[d], a[d] = heads.to(d)(x[d], x[d], x[d], average_attn_weights=False)
         results["multi_head"] = y, a
+        pixels = both(torch.from_numpy(counter.uniform("pixels", (b, 42, 24))) * 2)
+        seen = {d: image_attention(pixels[d], d) for d in reversed(DTYPES)}
+        results["image_attention"] = tuple({d: seen[d][i] for d in DTYPES} for i in range(2))
         for name, outputs in results.items():
             for output, value in zip(("y", "weights"), outputs):
                 rows = each(value, lambda v, d: v.reshape(-1, v.shape[-1]))

@@ -40,6 +40,8 @@ def unit(h):
 
 def center_and_scale(name, shape):
     components = name.split(".")
+    if components[-1] == "score":
+        return 0.0, 1.0
     if len(shape) == 1:
         return (1.0, 0.1) if components[-1] in ("weight", "running_var") else (0.0, 0.02)
     if "embedding" in name or (len(components) > 1 and components[-2] in ("wte", "wpe")):

@@ -6,7 +6,8 @@ import torch.nn.functional as F
 from torch import nn
 
 import counter
-from golden import DTYPES, Golden, Weights
+from examples import Mlp, MultiHeadAttention
+from golden import DTYPES, Golden, Weights, sinusoid
 
 
 class ResidualBlock(nn.Module):
@@ -174,3 +175,156 @@ def small_cnn():
         golden.add(f"B{batch}", "logits", 10, [{d: out[d][1] for d in DTYPES}], np.ones(batch, bool))
     golden.metadata["parameters"] = str(weights.parameters)
     golden.write()
+
+
+# --- DETR -------------------------------------------------------------------------------------------------------------
+
+
+class DetrEncoderBlock(nn.Module):
+    def __init__(self, width, heads, hidden):
+        super().__init__()
+        self.self_attn, self.mlp = MultiHeadAttention(width, heads), Mlp(width, hidden, F.relu)
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+
+    def forward(self, x, places):
+        x = self.norm1(x + self.self_attn.apart(x + places, x + places, x))
+        return self.norm2(x + self.mlp(x))
+
+
+class DetrDecoderBlock(DetrEncoderBlock):
+    def __init__(self, width, heads, hidden):
+        super().__init__(width, heads, hidden)
+        self.cross_attn, self.norm3 = MultiHeadAttention(width, heads), nn.LayerNorm(width)
+
+    def forward(self, x, memory, places, queries):
+        x = self.norm1(x + self.self_attn.apart(x + queries, x + queries, x))
+        x = self.norm2(x + self.cross_attn.apart(x + queries, memory + places, memory))
+        return self.norm3(x + self.mlp(x))
+
+
+class Detr(nn.Module):
+    WIDTH, HEADS, HIDDEN, QUERIES, CLASSES = 64, 4, 128, 10, 5
+
+    def __init__(self):
+        super().__init__()
+        sizes = (self.WIDTH, self.HEADS, self.HIDDEN)
+        plan = ((3, 16), (16, 32), (32, 64))
+        self.backbone = nn.Module()
+        self.backbone.conv = nn.ModuleList(nn.Conv2d(i, o, 3, 2, 1, bias=False) for i, o in plan)
+        self.backbone.norm = nn.ModuleList(nn.BatchNorm2d(o) for _, o in plan)
+        self.projection = nn.Conv2d(64, self.WIDTH, 1)
+        self.encoder = nn.ModuleList(DetrEncoderBlock(*sizes) for _ in range(2))
+        self.decoder = nn.ModuleList(DetrDecoderBlock(*sizes) for _ in range(2))
+        self.decoder_norm = nn.LayerNorm(self.WIDTH)
+        self.queries = nn.Parameter(torch.empty(self.QUERIES, self.WIDTH))
+        self.class_head = nn.Linear(self.WIDTH, self.CLASSES + 1)
+        self.box_head = nn.ModuleList(nn.Linear(self.WIDTH, o) for o in (self.WIDTH, self.WIDTH, 4))
+
+    def forward(self, images):
+        x = images.permute(0, 3, 1, 2)
+        for conv, norm in zip(self.backbone.conv, self.backbone.norm):
+            x = norm(conv(x)).relu()
+        x = self.projection(x)
+        batch, _, height, width = x.shape
+        half = self.WIDTH // 2
+        places = torch.cat((sinusoid(height, half)[:, None].expand(-1, width, -1),
+                            sinusoid(width, half)[None].expand(height, -1, -1)), dim=-1).flatten(0, 1).to(x.dtype)  # fmt: skip
+        memory = x.flatten(2).transpose(1, 2)
+        for block in self.encoder:
+            memory = block(memory, places)
+        y = torch.zeros(batch, self.QUERIES, self.WIDTH, dtype=x.dtype)
+        for block in self.decoder:
+            y = block(y, memory, places, self.queries)
+        seen = self.decoder[-1].cross_attn.seen.mean(1)
+        y = self.decoder_norm(y)
+        box = self.box_head[2](F.relu(self.box_head[1](F.relu(self.box_head[0](y))))).sigmoid()
+        return {"logits": self.class_head(y), "boxes": box, "seen": seen}
+
+
+# --- MViT -------------------------------------------------------------------------------------------------------------
+
+
+class PoolOfHeads(nn.Module):
+    def __init__(self, depth, stride):
+        super().__init__()
+        self.conv = nn.Conv2d(depth, depth, 3, stride, 1, groups=depth, bias=False)
+        self.norm = nn.LayerNorm(depth)
+
+    def forward(self, x, heads):
+        """[B, H, W, C] to [B, heads, pixels that are left, C / heads]."""
+        b, h, w, c = x.shape
+        images = x.view(b, h, w, heads, c // heads).permute(0, 3, 4, 1, 2).flatten(0, 1)
+        pooled = self.conv(images).flatten(2).transpose(1, 2)
+        return self.norm(pooled.view(b, heads, -1, c // heads))
+
+
+class MvitBlock(nn.Module):
+    def __init__(self, width, out, heads, query_stride, key_stride):
+        super().__init__()
+        self.heads, self.stride = heads, query_stride
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.attn = nn.Module()
+        for name in ("q_proj", "k_proj", "v_proj", "out_proj"):
+            setattr(self.attn, name, nn.Linear(width, width))
+        for name, stride in (("pool_q", query_stride), ("pool_k", key_stride), ("pool_v", key_stride)):
+            setattr(self.attn, name, PoolOfHeads(width // heads, stride))
+        self.mlp = nn.Module()
+        self.mlp.fc1, self.mlp.fc2 = nn.Linear(width, 4 * width), nn.Linear(4 * width, out)
+        if out != width:
+            self.proj = nn.Linear(width, out)
+
+    def forward(self, x):
+        y, a = self.norm1(x), self.attn
+        q, k, v = (pool(project(y), self.heads) for project, pool in
+                   ((a.q_proj, a.pool_q), (a.k_proj, a.pool_k), (a.v_proj, a.pool_v)))  # fmt: skip
+        seen = (q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5).softmax(-1) @ v
+        if self.stride > 1:
+            x = F.max_pool2d(x.permute(0, 3, 1, 2), 3, self.stride, 1).permute(0, 2, 3, 1)
+        x = x + a.out_proj(seen.transpose(1, 2).reshape(x.shape))
+        y = self.norm2(x)
+        thought = self.mlp.fc2(F.gelu(self.mlp.fc1(y)))
+        return thought + (self.proj(y) if hasattr(self, "proj") else x)
+
+
+class Mvit(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.patches = nn.Conv2d(3, 32, 7, 4, 3)
+        self.places = nn.Parameter(torch.empty(14, 14, 32))
+        self.blocks = nn.ModuleList((MvitBlock(32, 64, 1, 1, 2), MvitBlock(64, 64, 2, 2, 2), MvitBlock(64, 64, 2, 1, 1)))
+        self.norm, self.head = nn.LayerNorm(64), nn.Linear(64, 10)
+
+    def forward(self, images):
+        x = self.patches(images.permute(0, 3, 1, 2)).permute(0, 2, 3, 1) + self.places
+        for block in self.blocks:
+            x = block(x)
+        x = self.norm(x)
+        return {"logits": self.head(x.flatten(1, 2).mean(1)), "features": x}
+
+
+def whole_model(name, model, shape):
+    """The outputs of a model with generated weights on images of the shape, for one and for three of them."""
+    golden = Golden(name)
+    weights = Weights()
+    state = {key: value for key, value in model.state_dict().items() if not key.endswith("num_batches_tracked")}
+    model.load_state_dict({key: weights(key, *value.shape) for key, value in state.items()}, strict=False)
+    model.eval()
+    for batch in (1, 3):
+        images = torch.from_numpy(counter.uniform("images", (batch, *shape)))
+        outputs = {dtype: model.to(dtype)(images.to(dtype)) for dtype in reversed(DTYPES)}
+        for key in outputs[torch.float64]:
+            block = {dtype: outputs[dtype][key].flatten(0, -2) for dtype in DTYPES}
+            rows, columns = block[torch.float64].shape
+            golden.add(f"B{batch}", key, columns, [block], np.ones(rows, bool))
+    golden.metadata["parameters"] = str(weights.parameters)
+    golden.write()
+
+
+def detr():
+    """Carion et al. 2020: places are added to queries and keys of every attention, not to values."""
+    whole_model("detr", Detr(), (64, 96, 3))
+
+
+def mvit():
+    """Fan et al. 2021: queries, keys and values are pooled by convolutions."""
+    whole_model("mvit", Mvit(), (56, 56, 3))

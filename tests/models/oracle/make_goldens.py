@@ -18,13 +18,14 @@ import attention
 import images
 import llama
 import recurrent
+import sequences
 import transformers
 
 MODELS = (
     transformers.gpt2, transformers.bert_base, transformers.masked_words, transformers.transformer_base,
     transformers.transformer_blocks, transformers.vit_base, transformers.deit_tiny,
     attention.worked_attention, attention.attention_layers, llama.llama, images.small_cnn,
-    images.swin, recurrent.recurrent,
+    images.swin, images.detr, images.mvit, recurrent.recurrent, sequences.names, sequences.captions, sequences.char_lstm,
 )  # fmt: skip
 
 

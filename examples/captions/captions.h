@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Captions for mosaics of four pictures, by a recurrent network that looks at the image before each word (Xu et al.
+// 2015) and by a Transformer.
+#pragma once
+
+#include "kiln/dsl.h"
+
+namespace captions {
+
+inline constexpr std::int64_t side = 56, words = 26, longest = 11;
+inline constexpr kiln::Dim T{"words", 1, longest}, context{"context", T, longest};
+using Image = kiln::Tensor<kiln::f32, side, side>;
+
+/// Convolutions of 3 x 3 in the manner of VGG, and a vector for each place: [14 * 14, 64].
+struct Convolved : kiln::Layer<Convolved> {
+  using Layer::Layer;
+  static constexpr std::int64_t grid = 14, places_count = grid * grid, width = 64;
+  template <std::int64_t In, std::int64_t Out>
+  using Conv = kiln::Conv2d<In, Out, 3, kiln::Conv2dOptions{.padding = 1}, false>;
+
+  Conv<1, 16> conv0{"conv.0"};
+  Conv<16, 16> conv1{"conv.1"};
+  Conv<16, 32> conv2{"conv.2"};
+  Conv<32, 32> conv3{"conv.3"};
+  Conv<32, width> conv4{"conv.4"};
+  Conv<width, width> conv5{"conv.5"};
+  kiln::BatchNorm2d<16> norm0{"norm.0"}, norm1{"norm.1"};
+  kiln::BatchNorm2d<32> norm2{"norm.2"}, norm3{"norm.3"};
+  kiln::BatchNorm2d<width> norm4{"norm.4"}, norm5{"norm.5"};
+
+  constexpr auto forward(const kiln::tensor auto &image) const {
+    auto x = kiln::relu(norm0(conv0(kiln::reshape<side, side, 1>(image))));
+    auto half = kiln::max_pool2d<2>(kiln::relu(norm1(conv1(x))));
+    auto y = kiln::relu(norm2(conv2(half)));
+    auto quarter = kiln::max_pool2d<2>(kiln::relu(norm3(conv3(y))));
+    auto z = kiln::relu(norm5(conv5(kiln::relu(norm4(conv4(quarter))))));
+    return kiln::reshape<places_count, width>(z) + kiln::parameter<kiln::f32, places_count, width>(image, "places");
+  }
+};
+
+/// Patches of 7 x 7 pixels as they are, and a vector for each place: [8 * 8, 64].
+struct Patched : kiln::Layer<Patched> {
+  using Layer::Layer;
+  static constexpr std::int64_t grid = 8, places_count = grid * grid, width = 64;
+  kiln::Conv2d<1, width, 7, kiln::Conv2dOptions{.stride = 7}> projection{"projection"};
+
+  constexpr auto forward(const kiln::tensor auto &image) const {
+    auto patches = projection(kiln::reshape<side, side, 1>(image));
+    return kiln::reshape<places_count, width>(patches) +
+           kiln::parameter<kiln::f32, places_count, width>(image, "places");
+  }
+};
+
+/// Show, Attend and Tell with soft attention: an LSTM that begins with the mean of the features.
+template <class Features, std::int64_t Width, std::int64_t Hidden, std::int64_t Score> struct Recurrent : kiln::Model {
+  static constexpr std::int64_t Memory = Features::width, Places = Features::places_count, Grid = Features::grid;
+
+  Features features{"features"};
+  kiln::Linear<Memory, Hidden> first_h{"first_h"}, first_c{"first_c"};
+  kiln::AdditiveAttention<Hidden, Memory, Score> attention{"attention"};
+  kiln::Embedding<words, Width> embedding{"embedding"};
+  kiln::LstmStep<Width + Memory, Hidden> cell{"cell"};
+  kiln::Linear<Hidden + Memory + Width, words> head{"head"};
+
+  constexpr auto begin(const kiln::tensor auto &memory) const {
+    auto mean = kiln::reshape<1, Memory>(kiln::mean<0>(memory));
+    return std::tuple{kiln::tanh(first_h(mean)), kiln::tanh(first_c(mean))};
+  }
+  /// From the state before a word y [1, Width]: the next state, what the logits are made of, what is seen [1, Places].
+  constexpr auto write(const kiln::tensor auto &y, const auto &state, const kiln::tensor auto &keys,
+                       const kiln::tensor auto &memory) const {
+    auto seen = attention.weights(std::get<0>(state), keys);
+    auto context = kiln::matmul(seen, memory);
+    auto next = cell(kiln::concat<-1>(y, context), state);
+    return std::tuple{next, kiln::concat<-1>(std::get<0>(next), context, y), seen};
+  }
+
+  /// All words of a sentence at once: logits of what follows each, and what is seen before it.
+  constexpr auto forward(Image image, kiln::Tensor<kiln::i32, T> sentence) const {
+    auto memory = features(image);
+    auto keys = attention.keys(memory);
+    auto step = [&](const auto &before, const auto &y) {
+      auto [next, parts, seen] = write(kiln::reshape<1, Width>(y), before, keys, memory);
+      return std::pair{next,
+                       std::tuple{kiln::reshape<Hidden + Memory + Width>(parts), kiln::reshape<Grid, Grid>(seen)}};
+    };
+    auto [last, written] = kiln::scan(begin(memory), embedding(sentence), step);
+    return kiln::outputs(head(std::get<0>(written)), std::get<1>(written));
+  }
+
+  // Word by word: what was seen stays in the arena.
+  kiln::State<kiln::f32, 1, Hidden> h{"h"}, c{"c"};
+  kiln::State<kiln::f32, Places, Score> kept_keys{"keys"};
+  kiln::State<kiln::f32, Places, Memory> kept_memory{"memory"};
+
+  constexpr auto look(Image image) const {
+    auto memory = features(image);
+    auto state = begin(memory);
+    h.store(std::get<0>(state));
+    c.store(std::get<1>(state));
+    kept_keys.store(attention.keys(memory));
+    kept_memory.store(memory);
+    return memory;
+  }
+  constexpr auto step(kiln::Tensor<kiln::i32, 1> word) const {
+    auto [next, parts, seen] =
+        write(embedding(word), std::tuple{h.read(word), c.read(word)}, kept_keys.read(word), kept_memory.read(word));
+    h.store(std::get<0>(next));
+    c.store(std::get<1>(next));
+    return kiln::outputs(head(parts), kiln::reshape<Grid, Grid>(seen));
+  }
+
+  static constexpr auto entries() {
+    return std::tuple{kiln::entry("forward", &Recurrent::forward, {"image", "sentence"}, {"logits", "seen"}),
+                      kiln::entry("look", &Recurrent::look, {"image"}, {"features"}),
+                      kiln::entry("step", &Recurrent::step, {"word"}, {"logits", "seen"})};
+  }
+};
+
+/// Features, the encoder of a Transformer, and its decoder, which writes the sentence (Vaswani et al. 2017); pre-norm.
+template <class Features, std::int64_t EncoderLayers, int Heads> struct Transformer : kiln::Model {
+  static constexpr std::int64_t Width = Features::width, Hidden = 4 * Width, Places = Features::places_count;
+  static constexpr std::int64_t Grid = Features::grid;
+
+  Features features{"features"};
+  kiln::Stack<EncoderLayers, kiln::EncoderBlock<Width, Heads, Hidden>> encoder{"encoder"};
+  kiln::LayerNorm<Width> encoder_norm{"encoder_norm"}, decoder_norm{"decoder_norm"};
+  kiln::Embedding<words, Width> embedding{"embedding"};
+  kiln::DecoderBlock<Width, Heads, Hidden> decoder0{"decoder.0"}, decoder1{"decoder.1"};
+  kiln::Linear<Width, words> head{"head"};
+
+  constexpr auto remember(const kiln::tensor auto &image) const { return encoder_norm(encoder(features(image))); }
+  constexpr auto embed(const kiln::tensor auto &sentence, const kiln::tensor auto &positions) const {
+    return embedding(sentence) + kiln::sinusoidal<Width>(positions);
+  }
+  /// The logits, and what is seen of each place in the mean of all heads of both blocks.
+  constexpr auto write(const kiln::tensor auto &x, const auto &memory, const auto &own) const {
+    auto [y, first] = decoder0.with_weights(x, memory, own);
+    auto [z, second] = decoder1.with_weights(y, memory, own);
+    constexpr kiln::Dim count = x.shape[0];
+    return kiln::outputs(head(decoder_norm(z)),
+                         kiln::reshape<count, Grid, Grid>(kiln::mean<0>(kiln::concat<0>(first, second))));
+  }
+
+  constexpr auto forward(Image image, kiln::Tensor<kiln::i32, T> sentence) const {
+    return write(embed(sentence, kiln::positions(sentence)), remember(image), kiln::causal);
+  }
+  // Word by word: keys and values of what was seen and written stay in the arena.
+  constexpr auto look(Image image) const { return decoder1(decoder0(remember(image), kiln::remember), kiln::remember); }
+  constexpr auto step(kiln::Tensor<kiln::i32, 1> word) const {
+    return write(embed(word, kiln::positions_in<context>(word)), kiln::remembered<Places>, kiln::cached<context>);
+  }
+
+  static constexpr auto entries() {
+    return std::tuple{kiln::entry("forward", &Transformer::forward, {"image", "sentence"}, {"logits", "seen"}),
+                      kiln::entry("look", &Transformer::look, {"image"}, {"memory"}),
+                      kiln::entry("step", &Transformer::step, {"word"}, {"logits", "seen"})};
+  }
+};
+
+} // namespace captions

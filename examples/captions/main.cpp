@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes sentences under mosaics of four pictures of Fashion-MNIST with both models, counts how many are right and how
+// often a model looks where what it names lies, beside PyTorch's counts: captions_demo [--data FOLDER] [--mosaics N]
+// [--picture FILE.svg [--at NUMBER]]. The dataset is Debian's dataset-fashion-mnist.
+#include "captions_recurrent.hpp"
+#include "captions_transformer.hpp"
+
+#include "support/fashion_mnist.h"
+#include "support/json.h"
+#include "support/picture.h"
+#include "support/session.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace {
+
+constexpr int notHere = 77; // what test programs return that cannot run
+constexpr std::size_t side = 56, half = side / 2, grid = 14, width = 64, classes = 10, words = 26, longest = 11;
+enum Word : std::int32_t { end, start, a, and_, two, above, singular, plural = singular + classes };
+
+std::string text_of(std::int32_t word) {
+  constexpr const char *few[] = {".", "", "a", "and", "two", "above"};
+  if (word < singular)
+    return few[word];
+  const auto kind = static_cast<std::uint8_t>((word - singular) % static_cast<std::int32_t>(classes));
+  return support::FashionMnist::name(kind) + std::string(word < plural ? "" : kind == 3 ? "es" : "s");
+}
+
+/// Four pictures of the dataset: two above two others.
+struct Mosaic {
+  std::vector<float> pixels;            // side rows of side
+  std::vector<std::int32_t> sentence;   // start, words, end
+  std::vector<std::pair<bool, int>> at; // of each word: whether it names one picture or both of a row; which quarter
+
+  Mosaic(const support::FashionMnist &data, std::size_t number) : pixels(side * side), sentence{start}, at{{}} {
+    for (std::size_t y = 0; y < side; ++y)
+      for (std::size_t x = 0; x < side; ++x) {
+        const std::size_t picture = 4 * number + 2 * (y / half) + x / half;
+        pixels[y * side + x] = static_cast<float>(data.pixels[(picture * half + y % half) * half + x % half]) / 255;
+      }
+    for (int row = 0; row < 2; ++row) {
+      const std::int32_t left = data.labels[4 * number + 2 * row], right = data.labels[4 * number + 2 * row + 1];
+      if (row == 1)
+        say(above);
+      if (left == right) {
+        say(two);
+        say(plural + left, false, 2 * row);
+        continue;
+      }
+      say(a);
+      say(singular + left, true, 2 * row);
+      say(and_);
+      say(a);
+      say(singular + right, true, 2 * row + 1);
+    }
+    say(end);
+  }
+
+private:
+  void say(std::int32_t word, bool isOne = false, int quarter = 0) {
+    sentence.push_back(word);
+    at.emplace_back(isOne, quarter);
+  }
+};
+
+struct Caption {
+  std::vector<std::int32_t> words{start};
+  std::vector<float> seen; // grid * grid for each word behind the start
+};
+
+/// Writes the likeliest next word, again and again.
+template <class Model> class Captioner {
+public:
+  Captioner(const std::string &weights, std::size_t arenaBytes) : session(arenaBytes) {
+    session.check(model.bind(weights.c_str(), &session.error));
+  }
+
+  Caption operator()(const Mosaic &mosaic) {
+    session.check(model.look(session.call, mosaic.pixels.data(), memory.data()));
+    Caption caption;
+    std::vector<float> logits(words), seen(grid * grid);
+    while (caption.words.size() == 1 || (caption.words.back() != end && caption.words.size() <= longest)) {
+      const std::int32_t word = caption.words.back();
+      const auto count = static_cast<std::int64_t>(caption.words.size());
+      if constexpr (requires { model.step(session.call, count, &word, logits.data(), seen.data()); })
+        session.check(model.step(session.call, count, &word, logits.data(), seen.data()));
+      else
+        session.check(model.step(session.call, &word, logits.data(), seen.data()));
+      caption.words.push_back(
+          static_cast<std::int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin()));
+      caption.seen.insert(caption.seen.end(), seen.begin(), seen.end());
+    }
+    return caption;
+  }
+
+private:
+  support::Session session;
+  Model model;
+  std::vector<float> memory = std::vector<float>(grid * grid * width);
+};
+
+struct Counts {
+  std::size_t right = 0; // sentences
+  std::size_t named = 0; // words right that name a picture
+  std::size_t found = 0; // of these, those for which most is seen of the quarter where it lies
+
+  void add(const Mosaic &mosaic, const Caption &caption) {
+    right += caption.words == mosaic.sentence;
+    for (std::size_t i = 1; i < std::min(caption.words.size(), mosaic.sentence.size()); ++i) {
+      if (caption.words[i] != mosaic.sentence[i] || caption.words[i] < singular)
+        continue;
+      ++named;
+      double quarters[4] = {};
+      for (std::size_t place = 0; place < grid * grid; ++place)
+        quarters[2 * (place / grid / (grid / 2)) + place % grid / (grid / 2)] +=
+            static_cast<double>(caption.seen[(i - 1) * grid * grid + place]);
+      const auto most = std::max_element(quarters, quarters + 4) - quarters;
+      found += mosaic.at[i].first ? most == mosaic.at[i].second : most / 2 == mosaic.at[i].second / 2;
+    }
+  }
+};
+
+/// The mosaic, and what is seen of it before each word.
+void draw(const std::string &path, const Mosaic &mosaic, const Caption &caption) {
+  const std::vector<std::string> rows(side), few(grid);
+  std::vector<support::Matrix> pictures{{"", rows, rows, mosaic.pixels}};
+  for (std::size_t i = 1; i < caption.words.size(); ++i) {
+    const std::span<const float> seen = std::span(caption.seen).subspan((i - 1) * grid * grid, grid * grid);
+    pictures.push_back({text_of(caption.words[i]), few, few, seen, *std::max_element(seen.begin(), seen.end())});
+  }
+  if (!support::draw(path, pictures))
+    support::stop("cannot write " + path);
+  std::printf("%s\n", path.c_str());
+}
+
+std::string text_of(const Caption &caption) {
+  std::string text;
+  for (std::size_t i = 1; i < caption.words.size(); ++i)
+    text += (i > 1 && caption.words[i] != end ? " " : "") + text_of(caption.words[i]);
+  return text;
+}
+
+} // namespace
+
+int main(int argc, char **argv) try {
+  std::string folder = support::fashion_mnist_folder, picture;
+  std::size_t wanted = 2500, at = 0;
+  for (int i = 1; i < argc; i += 2) {
+    const std::string option = argv[i];
+    if (i + 1 == argc)
+      support::stop("captions_demo [--data FOLDER] [--mosaics N] [--picture FILE.svg [--at NUMBER]]");
+    if (option == "--data")
+      folder = argv[i + 1];
+    else if (option == "--picture")
+      picture = argv[i + 1];
+    else if (option == "--mosaics")
+      wanted = std::strtoul(argv[i + 1], nullptr, 10);
+    else if (option == "--at")
+      at = std::strtoul(argv[i + 1], nullptr, 10);
+    else
+      support::stop("captions_demo has no option \"" + option + "\"");
+  }
+  Captioner<captions_recurrent::Model> recurrent(
+      CAPTIONS_FOLDER "/recurrent.safetensors",
+      std::max(CAPTIONS_RECURRENT_LOOK_ARENA_BYTES(1), CAPTIONS_RECURRENT_STEP_ARENA_BYTES(1)));
+  Captioner<captions_transformer::Model> transformer(
+      CAPTIONS_FOLDER "/transformer.safetensors",
+      std::max(CAPTIONS_TRANSFORMER_LOOK_ARENA_BYTES(1), CAPTIONS_TRANSFORMER_STEP_ARENA_BYTES(1)));
+  const std::optional<support::FashionMnist> data = support::read_fashion_mnist(folder, "t10k");
+  if (!data) {
+    std::printf("skipped: no Fashion-MNIST in %s (package dataset-fashion-mnist)\n", folder.c_str());
+    return notHere;
+  }
+  const std::size_t all = data->labels.size() / 4;
+  wanted = std::min(wanted, all);
+  if (at >= all)
+    support::stop("there are " + std::to_string(all) + " mosaics");
+  const Mosaic shown(*data, at);
+  const Caption first = recurrent(shown), second = transformer(shown);
+  std::printf("%s\n%s\n", text_of(first).c_str(), text_of(second).c_str());
+  if (!picture.empty()) {
+    const std::size_t dot = std::min(picture.rfind('.'), picture.size());
+    draw(picture.substr(0, dot) + "_recurrent" + picture.substr(dot), shown, first);
+    draw(picture.substr(0, dot) + "_transformer" + picture.substr(dot), shown, second);
+  }
+
+  Counts counts[2];
+  const auto begin = std::chrono::steady_clock::now();
+  for (std::size_t number = 0; number < wanted; ++number) {
+    const Mosaic mosaic(*data, number);
+    counts[0].add(mosaic, recurrent(mosaic));
+    counts[1].add(mosaic, transformer(mosaic));
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  std::printf("%.1f ms a mosaic for both\n", 1e3 * seconds.count() / static_cast<double>(wanted));
+  const char *models[] = {"recurrent", "transformer"};
+  bool isEqual = true;
+  for (int i = 0; i < 2; ++i) {
+    std::printf("%s: %zu of %zu sentences right; looked at what it named for %zu of %zu words (%.1f %%)\n", models[i],
+                counts[i].right, wanted, counts[i].found, counts[i].named,
+                100 * static_cast<double>(counts[i].found) / static_cast<double>(counts[i].named));
+    const auto expected = [&](const char *what) {
+      return support::read_number(CAPTIONS_FOLDER "/expected.json", std::string(models[i]) + what);
+    };
+    if (wanted == all) {
+      std::printf("%*s PyTorch: %zu; %zu of %zu\n", static_cast<int>(std::strlen(models[i])), "", expected("_right"),
+                  expected("_found"), expected("_named"));
+      isEqual = isEqual && counts[i].right == expected("_right");
+    }
+  }
+  if (!isEqual)
+    support::stop("PyTorch has another number of sentences right");
+} catch (const std::exception &error) {
+  support::stop(error.what());
+}

@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Trains the two captioners of this folder on mosaics of four pictures of Fashion-MNIST, and measures them.
+
+To run it again on Debian 12 (packages dataset-fashion-mnist, python3-torch, python3-numpy), from this folder:
+
+    python3 train.py recurrent --minutes 25     # recurrent.safetensors; how many test sentences are right: expected.json
+    python3 train.py transformer --minutes 25   # transformer.safetensors
+
+A mosaic has two pictures above two others, 56 x 56 pixels in all; its sentence names them in the order of reading: "a bag and a
+coat above two boots". Those to train on are drawn at random; the test's are the test pictures, four by four in their order.
+"""
+import argparse
+import json
+import os
+import sys
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(HERE, "../support"))
+from layers import AdditiveAttention, DecoderBlock, EncoderBlock, sinusoids  # noqa: E402
+from training import fashion_mnist, fit, write_expected, write_safetensors  # noqa: E402
+
+CLASSES = ("t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "boot")
+START, A, AND, TWO, ABOVE, FIRST = 1, 2, 3, 4, 5, 6  # END is 0
+END, WORDS, LONGEST = 0, FIRST + 2 * len(CLASSES), 10
+SIDE, GRID, CHANNELS = 56, 14, 64
+
+
+def row(left, right):
+    if left == right:
+        return [TWO, FIRST + len(CLASSES) + left]
+    return [A, FIRST + left, AND, A, FIRST + right]
+
+
+def sentence(labels):
+    """[LONGEST + 2] tokens of the four labels: start, words, end, and -100 for what is not there."""
+    words = [START, *row(*labels[:2]), ABOVE, *row(*labels[2:]), END]
+    return words + [-100] * (LONGEST + 3 - len(words))
+
+
+def mosaics(pictures, labels):
+    """pictures [4 n, 28, 28], labels [4 n]: images [n, 56, 56] and sentences."""
+    images = pictures.view(-1, 2, 2, 28, 28).transpose(2, 3).reshape(-1, SIDE, SIDE)
+    return images, torch.tensor([sentence(four) for four in labels.view(-1, 4).tolist()])
+
+
+# --- models: begin(images) gives what step needs, step(state, word) gives (logits, seen [n, 14, 14], state) -----------
+
+
+class Features(nn.Module):
+    """Convolutions of 3 x 3 in the manner of VGG, and the place: [n, 14 * 14, 64]."""
+
+    GRID = GRID
+    PLAN = ((1, 16, False), (16, 16, True), (16, 32, False), (32, 32, True), (32, CHANNELS, False), (CHANNELS, CHANNELS, False))
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.ModuleList(nn.Conv2d(i, o, 3, padding=1, bias=False) for i, o, _ in self.PLAN)
+        self.norm = nn.ModuleList(nn.BatchNorm2d(o) for _, o, _ in self.PLAN)
+        self.places = nn.Parameter(torch.randn(GRID * GRID, CHANNELS) * 0.1)
+
+    def forward(self, images):
+        x = images.unsqueeze(1)
+        for conv, norm, (_, _, pooled) in zip(self.conv, self.norm, self.PLAN):
+            x = norm(conv(x)).relu()
+            x = F.max_pool2d(x, 2) if pooled else x
+        return x.flatten(2).transpose(1, 2) + self.places
+
+
+class Patches(nn.Module):
+    """Patches of 7 x 7 pixels as they are, and the place: [n, 8 * 8, 64]."""
+
+    GRID = 8
+
+    def __init__(self):
+        super().__init__()
+        self.projection = nn.Conv2d(1, CHANNELS, 7, 7)
+        self.places = nn.Parameter(torch.randn(self.GRID**2, CHANNELS) * 0.1)
+
+    def forward(self, images):
+        return self.projection(images.unsqueeze(1)).flatten(2).transpose(1, 2) + self.places
+
+
+class Recurrent(nn.Module):
+    """Show, Attend and Tell (Xu et al. 2015), soft attention: an LSTM that looks at the features before each word."""
+
+    EMBEDDING, HIDDEN, SCORE = 32, 128, 64
+
+    def __init__(self):
+        super().__init__()
+        self.features = Features()
+        self.first_h, self.first_c = nn.Linear(CHANNELS, self.HIDDEN), nn.Linear(CHANNELS, self.HIDDEN)
+        self.attention = AdditiveAttention(self.HIDDEN, CHANNELS, self.SCORE)
+        self.embedding = nn.Embedding(WORDS, self.EMBEDDING)
+        self.cell = nn.LSTMCell(self.EMBEDDING + CHANNELS, self.HIDDEN)
+        self.head = nn.Linear(self.HIDDEN + CHANNELS + self.EMBEDDING, WORDS)
+
+    def begin(self, images):
+        memory = self.features(images)
+        mean = memory.mean(1)
+        return torch.tanh(self.first_h(mean)), torch.tanh(self.first_c(mean)), self.attention.keys(memory), memory
+
+    def step(self, state, word):
+        h, c, keys, memory = state
+        context, seen = self.attention(h, keys, memory)
+        y = self.embedding(word)
+        h, c = self.cell(torch.cat((y, context), dim=1), (h, c))
+        return self.head(torch.cat((h, context, y), dim=1)), seen.view(-1, GRID, GRID), (h, c, keys, memory)
+
+    def forward(self, images, words):
+        state, logits = self.begin(images), []
+        for word in words.unbind(1):
+            scores, _, state = self.step(state, word)
+            logits.append(scores)
+        return torch.stack(logits, dim=1)
+
+
+class Transformer(nn.Module):
+    """Features, a Transformer's encoder, and its decoder, which writes the sentence; pre-norm."""
+
+    HEADS, HIDDEN = 4, 256
+
+    def __init__(self, features=Features, encoder_layers=1):
+        super().__init__()
+        sizes = (CHANNELS, self.HEADS, self.HIDDEN)
+        self.features, self.grid = features(), features.GRID
+        self.encoder = nn.ModuleList(EncoderBlock(*sizes) for _ in range(encoder_layers))
+        self.encoder_norm = nn.LayerNorm(CHANNELS)
+        self.embedding = nn.Embedding(WORDS, CHANNELS)
+        self.decoder, self.decoder_norm = nn.ModuleList(DecoderBlock(*sizes) for _ in range(2)), nn.LayerNorm(CHANNELS)
+        self.head = nn.Linear(CHANNELS, WORDS)
+
+    def begin(self, images):
+        x = self.features(images)
+        for block in self.encoder:
+            x = block(x)
+        return self.encoder_norm(x), None
+
+    def decode(self, memory, words):
+        x = self.embedding(words) + sinusoids(words.shape[1], CHANNELS)
+        for block in self.decoder:
+            x = block(x, memory)
+        return self.head(self.decoder_norm(x))
+
+    def step(self, state, word):
+        memory, before = state
+        words = word[:, None] if before is None else torch.cat((before, word[:, None]), dim=1)
+        logits = self.decode(memory, words)[:, -1]
+        seen = sum(block.cross_attn.seen[:, :, -1].mean(1) for block in self.decoder) / len(self.decoder)
+        return logits, seen.view(-1, self.grid, self.grid), (memory, words)
+
+    def forward(self, images, words):
+        return self.decode(self.begin(images)[0], words)
+
+
+@torch.no_grad()
+def measure(model, pictures, labels):
+    """(sentences right, words right that name a picture, those for which most is seen of where it lies)."""
+    model.eval()
+    right = named = found = 0
+    for x, y in zip(pictures.split(1000), labels.split(1000)):
+        images, wanted = mosaics(x.float() / 255, y)
+        state, word, spelt = model.begin(images), wanted[:, 0], []
+        for i in range(1, wanted.shape[1]):
+            logits, seen, state = model.step(state, word)
+            word = logits.argmax(1).masked_fill((word == END) & (i > 1), END)
+            spelt.append(word)
+            quarters = F.avg_pool2d(seen.unsqueeze(1), GRID // 2).flatten(1)
+            for n in range(len(images)):
+                before = wanted[n, 1:i].tolist()
+                if word[n] >= FIRST and word[n] == wanted[n, i]:
+                    here = 2 * (ABOVE in before) + (AND in before[before.index(ABOVE) :] if ABOVE in before else AND in before)
+                    most = quarters[n].argmax().item()
+                    named += 1
+                    found += most // 2 == here // 2 if word[n] >= FIRST + len(CLASSES) else most == here
+        spelt = torch.stack(spelt, dim=1)
+        right += ((spelt == wanted[:, 1:]) | (wanted[:, 1:] < 0)).all(1).sum().item()
+    return right, named, found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", choices=["recurrent", "transformer"])
+    parser.add_argument("--minutes", type=float, default=25)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--batch", type=int, default=32)
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    torch.manual_seed(1)
+    pictures, labels = fashion_mnist("train")
+    test_pictures, test_labels = fashion_mnist("t10k")
+    model = Recurrent() if args.model == "recurrent" else Transformer()
+    print(f"{sum(p.numel() for p in model.parameters())} parameters", flush=True)
+
+    def loss_of(_):
+        at = torch.randint(len(pictures), (4 * args.batch,))
+        x, y = pictures[at].float() / 255, labels[at]
+        dy, dx = torch.randint(-2, 3, (2,)).tolist()
+        x = F.pad(x, (2, 2, 2, 2))[:, 2 + dy : 2 + dy + 28, 2 + dx : 2 + dx + 28]
+        x = torch.where((torch.rand(len(x)) < 0.5)[:, None, None], x.flip(2), x)
+        images, words = mosaics(x, y)
+        logits = model(images, words[:, :-1].clamp(min=0))
+        return F.cross_entropy(logits.flatten(0, 1), words[:, 1:].flatten())
+
+    fit(model, loss_of, args.minutes, 2e-3, lambda: "right, named, found of 250: {} {} {}".format(
+        *measure(model, test_pictures[:1000], test_labels[:1000])), every=60)
+    right, named, found = measure(model, test_pictures, test_labels)
+    count = len(test_labels) // 4
+    write_safetensors(os.path.join(HERE, f"{args.model}.safetensors"),
+                      {k: v for k, v in model.state_dict().items() if not k.endswith("num_batches_tracked")}, {"model": args.model})
+    path = os.path.join(HERE, "expected.json")
+    expected = {}
+    if os.path.exists(path):
+        with open(path) as f:
+            expected = json.load(f)
+    write_expected(path, {**expected, f"{args.model}_right": right, f"{args.model}_named": named, f"{args.model}_found": found, "sentences": count})
+    print(f"{right} of {count} test sentences right; of {named} words that name a picture {found} looked at it most")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The PyTorch modules of examples/: its layers, and the models that each train.py trains."""
+import importlib.util
+import os
+import sys
+
+EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../examples")
+sys.path.append(os.path.join(EXAMPLES, "support"))
+from layers import AdditiveAttention, Mlp, MultiHeadAttention  # noqa: E402, F401
+
+
+def trained(name):
+    """The module examples/NAME/train.py."""
+    spec = importlib.util.spec_from_file_location(f"{name}_train", os.path.join(EXAMPLES, name, "train.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
