@@ -52,7 +52,8 @@ struct Patched : kiln::Layer<Patched> {
   }
 };
 
-/// Show, Attend and Tell with soft attention: an LSTM that begins with the mean of the features.
+/// Show, Attend and Tell: an LSTM that begins with the mean of the features. Attention is soft, a weighted sum of all
+/// places, or hard, the features of one place that is drawn (`glance`).
 template <class Features, std::int64_t Width, std::int64_t Hidden, std::int64_t Score> struct Recurrent : kiln::Model {
   static constexpr std::int64_t Memory = Features::width, Places = Features::places_count, Grid = Features::grid;
 
@@ -71,9 +72,12 @@ template <class Features, std::int64_t Width, std::int64_t Hidden, std::int64_t 
   constexpr auto write(const kiln::tensor auto &y, const auto &state, const kiln::tensor auto &keys,
                        const kiln::tensor auto &memory) const {
     auto seen = attention.weights(std::get<0>(state), keys);
-    auto context = kiln::matmul(seen, memory);
+    auto [next, parts] = write(y, state, kiln::matmul(seen, memory));
+    return std::tuple{next, parts, seen};
+  }
+  constexpr auto write(const kiln::tensor auto &y, const auto &state, const kiln::tensor auto &context) const {
     auto next = cell(kiln::concat<-1>(y, context), state);
-    return std::tuple{next, kiln::concat<-1>(std::get<0>(next), context, y), seen};
+    return std::pair{next, kiln::concat<-1>(std::get<0>(next), context, y)};
   }
 
   /// All words of a sentence at once: logits of what follows each, and what is seen before it.
@@ -110,11 +114,22 @@ template <class Features, std::int64_t Width, std::int64_t Hidden, std::int64_t 
     c.store(std::get<1>(next));
     return kiln::outputs(head(parts), kiln::reshape<Grid, Grid>(seen));
   }
+  /// A step with hard attention: independent numbers in (0, 1) draw the place.
+  constexpr auto glance(kiln::Tensor<kiln::i32, 1> word, kiln::Tensor<kiln::f32, 1, Places> uniform) const {
+    auto before = std::tuple{h.read(word), c.read(word)};
+    auto seen = attention.weights(std::get<0>(before), kept_keys.read(word));
+    auto place = kiln::gumbel_max(kiln::log(seen), uniform);
+    auto [next, parts] = write(embedding(word), before, kiln::gather(kept_memory.read(word), place));
+    h.store(std::get<0>(next));
+    c.store(std::get<1>(next));
+    return kiln::outputs(head(parts), place);
+  }
 
   static constexpr auto entries() {
     return std::tuple{kiln::entry("forward", &Recurrent::forward, {"image", "sentence"}, {"logits", "seen"}),
                       kiln::entry("look", &Recurrent::look, {"image"}, {"features"}),
-                      kiln::entry("step", &Recurrent::step, {"word"}, {"logits", "seen"})};
+                      kiln::entry("step", &Recurrent::step, {"word"}, {"logits", "seen"}),
+                      kiln::entry("glance", &Recurrent::glance, {"word", "uniform"}, {"logits", "place"})};
   }
 };
 

@@ -105,11 +105,24 @@ class Recurrent(nn.Module):
         return torch.tanh(self.first_h(mean)), torch.tanh(self.first_c(mean)), self.attention.keys(memory), memory
 
     def step(self, state, word):
-        h, c, keys, memory = state
+        h, _, keys, memory = state
         context, seen = self.attention(h, keys, memory)
+        logits, state = self.write(state, word, context)
+        return logits, seen.view(-1, GRID, GRID), state
+
+    def glance(self, state, word, uniform):
+        """Hard attention: (logits, the place [n] that the numbers in (0, 1) draw, state)."""
+        h, _, keys, memory = state
+        _, seen = self.attention(h, keys, memory)
+        place = (seen.log() - (-uniform.log()).log()).argmax(1)
+        logits, state = self.write(state, word, memory[torch.arange(len(memory)), place])
+        return logits, place, state
+
+    def write(self, state, word, context):
+        h, c, keys, memory = state
         y = self.embedding(word)
         h, c = self.cell(torch.cat((y, context), dim=1), (h, c))
-        return self.head(torch.cat((h, context, y), dim=1)), seen.view(-1, GRID, GRID), (h, c, keys, memory)
+        return self.head(torch.cat((h, context, y), dim=1)), (h, c, keys, memory)
 
     def forward(self, images, words):
         state, logits = self.begin(images), []

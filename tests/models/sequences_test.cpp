@@ -160,6 +160,30 @@ void expectCaptions(Session<Handle> &&session, std::size_t stateBytes, std::size
                  name##_forward, name##_look, name##_step)
 
 TEST(Captions, RecurrentAgreesWithPyTorch) { EXPECT_CAPTIONS(captions_recurrent, CAPTIONS_RECURRENT, 14 * 14); }
+// Hard attention: the same places are drawn, so the same words follow.
+TEST(Captions, RecurrentGlances) {
+  const Golden golden("captions_recurrent.safetensors");
+  Session<captions_recurrent_t> session(KILN_TEST_LIBRARY(captions_recurrent, CAPTIONS_RECURRENT_WEIGHTS));
+  Conversation<captions_recurrent_t> talk(
+      session, 2, CAPTIONS_RECURRENT_STATE_BYTES,
+      std::max(CAPTIONS_RECURRENT_LOOK_ARENA_BYTES(2), CAPTIONS_RECURRENT_GLANCE_ARENA_BYTES(2)));
+  Output<float> memory(196 * 64), logits(26);
+  Output<std::int32_t> place(1);
+  talk.run(captions_recurrent_look, Input(image()), memory);
+  std::vector<float> written;
+  std::vector<std::int32_t> places;
+  for (std::int32_t word : counterTokens("sentence", 11, 26)) {
+    std::vector<float> uniform(196);
+    for (std::size_t i = 0; i < uniform.size(); ++i)
+      uniform[i] = counter_uniform("uniform", places.size() * uniform.size() + i) / 2 + 0.5f;
+    talk.run(captions_recurrent_glance, Input<std::int32_t>({word}), Input(uniform), logits, place);
+    written.insert(written.end(), logits.values().begin(), logits.values().end());
+    places.push_back(place.values()[0]);
+  }
+  EXPECT_EQ(places, golden.integers("glance.place"));
+  EXPECT_LE(golden.error("glance.logits", written), modelTolerance);
+}
+
 TEST(Captions, TransformerAgreesWithPyTorch) { EXPECT_CAPTIONS(captions_transformer, CAPTIONS_TRANSFORMER, 14 * 14); }
 TEST(Captions, FromPixelsAgreesWithPyTorch) { EXPECT_CAPTIONS(captions_from_pixels, CAPTIONS_FROM_PIXELS, 8 * 8); }
 

@@ -116,6 +116,23 @@ def names():
     golden.write()
 
 
+def glances(golden, model, image, sentence):
+    """Hard attention: the place that each step draws, whole, and its logits."""
+    uniform = torch.from_numpy(counter.uniform("uniform", (len(sentence), 14 * 14))).double() / 2 + 0.5
+
+    def compute(dtype):
+        model.to(dtype)
+        state, logits, places = model.begin(image.to(dtype)), [], []
+        for word, numbers in zip(sentence, uniform):
+            row, place, state = model.glance(state, word[None], numbers[None].to(dtype))
+            logits.append(row[0])
+            places.append(place[0])
+        golden.tensors["glance.place"] = torch.stack(places).int().numpy()
+        return {"logits": torch.stack(logits)}
+
+    add(golden, "glance", compute)
+
+
 def captions():
     """The captioners of examples/captions."""
     train = trained("captions")
@@ -136,6 +153,8 @@ def captions():
                 return {"memory": state[memory][0], **outputs}
 
             add(golden, f"T{count}", compute)
+        if file == "captions_recurrent":
+            glances(golden, model, image, tokens("sentence", 11, train.WORDS))
         golden.write()
     golden, model = Golden("captions_vgg"), Vgg(train.WORDS)
     generated(model, golden)
