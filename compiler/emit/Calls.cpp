@@ -4,8 +4,10 @@
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
 #include "llvm/ADT/MapVector.h"
+#include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <functional>
 
 namespace kiln {
 
@@ -71,6 +73,12 @@ static bool isWeight(Value value) {
   return value.getDefiningOp<mlir::kiln::ParameterOp>() || value.getDefiningOp<mlir::kiln::ConstantOp>();
 }
 
+/// Whether the call reads its weights again right after, in the next step of a scan. A layer of a stack reads others.
+static bool isStep(mlir::kiln::CallOp call) {
+  auto loop = call->getParentOfType<mlir::kiln::LoopInterface>();
+  return loop && isa<mlir::kiln::ScanOp>(loop.getOperation());
+}
+
 std::vector<KernelUse> collectKernels(ModuleOp module, const RowVariants &forms,
                                       const std::vector<Scenario> &scenarios) {
   llvm::MapVector<Operation *, KernelUse> uses;
@@ -82,13 +90,14 @@ std::vector<KernelUse> collectKernels(ModuleOp module, const RowVariants &forms,
     auto callee = uses.find(module.lookupSymbol(call.getCallee()));
     if (callee == uses.end())
       return;
-    std::vector<bool> weights;
+    std::vector<bool> fresh;
     for (Value argument : call.getArguments())
-      weights.push_back(isWeight(argument));
+      fresh.push_back(isWeight(argument) && !isStep(call));
     auto meet = [&](StringRef function) {
       KernelUse &use = uses[module.lookupSymbol(function)];
-      if (use.isWeight.empty())
-        use.isWeight = weights;
+      use.isStep = isStep(call) && (use.isStep || use.isFresh.empty());
+      use.isFresh.resize(fresh.size());
+      std::transform(fresh.begin(), fresh.end(), use.isFresh.begin(), use.isFresh.begin(), std::logical_or<>());
     };
     meet(call.getCallee());
     if (auto found = forms.find(call.getCallee()); found != forms.end())
@@ -116,7 +125,7 @@ std::vector<KernelUse> collectKernels(ModuleOp module, const RowVariants &forms,
   });
   std::vector<KernelUse> result;
   for (auto &[function, use] : uses)
-    if (!use.isWeight.empty() || !use.scenarios.front().empty())
+    if (!use.isFresh.empty() || !use.scenarios.front().empty())
       result.push_back(std::move(use));
   return result;
 }

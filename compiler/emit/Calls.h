@@ -32,8 +32,9 @@ struct Workload {
 /// A kernel and its share of the model.
 struct KernelUse {
   mlir::func::FuncOp kernel;
-  std::vector<bool> isWeight;                   // one a tensor argument: whether the model passes a weight there
+  std::vector<bool> isFresh;                    // one a tensor argument: a weight that was last read a pass ago
   std::vector<std::vector<Workload>> scenarios; // of those, one list each
+  bool isStep = false; // all calls are of loops over time, which turn the order of tasks from step to step
 };
 
 /// The kernels that the module's entries call in these scenarios, and their forms for few rows, in the order of the

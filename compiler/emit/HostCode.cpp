@@ -20,6 +20,9 @@ namespace {
 namespace frame {
 constexpr int worker = 0, weights = 8, arena = 16, extents = 24, arguments = 32;
 }
+namespace worker {
+constexpr int isBackward = 40;
+}
 namespace buffer {
 constexpr int device = 0, interface = 8, host = 16, flags = 24, type = 32, rank = 36, dims = 40, padding = 48,
               size = 56;
@@ -449,15 +452,20 @@ LogicalResult HostEmitter::emitLoop(kd::LoopInterface loop) {
 
   builder.setInsertionPointToStart(body);
   Value outer = layer;
-  if (auto scan = dyn_cast<kd::ScanOp>(loop.getOperation()))
+  if (auto scan = dyn_cast<kd::ScanOp>(loop.getOperation())) {
     scanSteps[scan] = scan.getReverse() ? subtract(subtract(*count, one), index) : index;
-  else
+    store(LLVM::AndOp::create(builder, loc, index, one), load(pointer, frameArgument, frame::worker),
+          worker::isBackward);
+  } else {
     layer = outer ? add(multiply(outer, *count), index) : index;
+  }
   if (llvm::failed(emitBlock(loop->getRegion(0).front())))
     return failure();
   layer = outer;
   LLVM::BrOp::create(builder, loc, ValueRange(add(index, one)), header);
   builder.setInsertionPointToStart(after);
+  if (isa<kd::ScanOp>(loop.getOperation()))
+    store(zero, load(pointer, frameArgument, frame::worker), worker::isBackward);
   return success();
 }
 

@@ -46,8 +46,10 @@ public:
   /// Seconds of one call, over `repeats` of them with rotating weights.
   double time(const LoadedKernel &kernel, const KernelData &data, unsigned repeats) {
     Clock::time_point start = Clock::now();
-    for (unsigned i = 0; i < repeats; ++i)
+    for (unsigned i = 0; i < repeats; ++i) {
+      workers[0].is_backward = data.isStep() && rotation % 2;
       llvm::consumeError(call(kernel, data.arguments(rotation++)));
+    }
     return std::chrono::duration<double>(Clock::now() - start).count() / repeats;
   }
 

@@ -115,14 +115,17 @@ struct KernelData::Memory {
   std::vector<Tensor> inputs, results;
   std::vector<std::vector<uint64_t>> arguments; // one list a rotation
   int64_t footprint = 0;
+  bool isStep = false;
 };
 
-KernelData::KernelData(func::FuncOp kernel, const std::vector<bool> &isWeight, ArrayRef<int64_t> extents,
-                       int64_t rotatedBytes)
+KernelData::KernelData(const KernelUse &use, ArrayRef<int64_t> extents, int64_t rotatedBytes)
     : memory(std::make_unique<Memory>()) {
+  func::FuncOp kernel = use.kernel;
+  const std::vector<bool> &isFresh = use.isFresh;
+  memory->isStep = use.isStep;
   ArrayRef<Type> types = kernel.getArgumentTypes().drop_front(extents.size());
   int64_t weights = 0;
-  for (auto [type, rotates] : llvm::zip(types, isWeight))
+  for (auto [type, rotates] : llvm::zip(types, isFresh))
     weights += rotates ? storedBytes(cast<RankedTensorType>(type), extents) : 0;
   int64_t rotations = weights ? std::clamp<int64_t>((rotatedBytes + weights - 1) / weights, 1, mostRotations) : 1;
 
@@ -131,7 +134,7 @@ KernelData::KernelData(func::FuncOp kernel, const std::vector<bool> &isWeight, A
 
   Random random;
   for (auto [i, type] : llvm::enumerate(types)) {
-    memory->inputs.emplace_back(cast<RankedTensorType>(type), extents, isWeight[i] ? rotations : 1);
+    memory->inputs.emplace_back(cast<RankedTensorType>(type), extents, isFresh[i] ? rotations : 1);
     std::pair<int64_t, int64_t> range{0, 1};
     if (memory->inputs.back().element.isInteger(32))
       range = integerRange(kernel, extents.size() + i, extents);
@@ -149,6 +152,8 @@ KernelData::KernelData(func::FuncOp kernel, const std::vector<bool> &isWeight, A
 
 KernelData::~KernelData() = default;
 KernelData::KernelData(KernelData &&) noexcept = default;
+
+bool KernelData::isStep() const { return memory->isStep; }
 
 size_t KernelData::rotations() const { return memory->arguments.size(); }
 

@@ -5,6 +5,7 @@
 // model. It is made once in the tuner's process; forked children read it where it is.
 #pragma once
 
+#include "compiler/emit/Calls.h"
 #include "compiler/tuner/Workload.h"
 
 #include <memory>
@@ -14,11 +15,12 @@ namespace kiln {
 class KernelData {
 public:
   /// `rotatedBytes`: how much memory the weights of consecutive calls take together, before the first copy comes again.
-  KernelData(mlir::func::FuncOp kernel, const std::vector<bool> &isWeight, llvm::ArrayRef<int64_t> extents,
-             int64_t rotatedBytes);
+  KernelData(const KernelUse &use, llvm::ArrayRef<int64_t> extents, int64_t rotatedBytes);
   ~KernelData();
   KernelData(KernelData &&) noexcept;
 
+  /// Whether calls turn the order of tasks.
+  bool isStep() const;
   /// How many sets of weights there are.
   size_t rotations() const;
   /// The words of a call behind the user context, with the weights of a rotation.

@@ -58,7 +58,7 @@ KernelTrials::KernelTrials(const Target &target, const KernelUse &use,
                            const TrialOptions &options)
     : target(target), kernel(use.kernel), options(options) {
   for (const std::vector<int64_t> &extents : workloads)
-    data.emplace_back(use.kernel, use.isWeight, extents, rotatedBytes);
+    data.emplace_back(use, extents, rotatedBytes);
 }
 
 static constexpr llvm::StringRef symbol = "kernel";

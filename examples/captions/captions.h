@@ -8,7 +8,7 @@
 
 namespace captions {
 
-inline constexpr std::int64_t side = 56, words = 26, longest = 11;
+inline constexpr std::int64_t side = 56, words = 26, longest = 12; // start, and eleven words
 inline constexpr kiln::Dim T{"words", 1, longest}, context{"context", T, longest};
 using Image = kiln::Tensor<kiln::f32, side, side>;
 

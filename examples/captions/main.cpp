@@ -17,7 +17,7 @@
 namespace {
 
 constexpr int notHere = 77; // what test programs return that cannot run
-constexpr std::size_t side = 56, half = side / 2, grid = 14, width = 64, classes = 10, words = 26, longest = 11;
+constexpr std::size_t side = 56, half = side / 2, grid = 14, width = 64, classes = 10, words = 26, longest = 12;
 enum Word : std::int32_t { end, start, a, and_, two, above, singular, plural = singular + classes };
 
 std::string text_of(std::int32_t word) {
@@ -124,11 +124,15 @@ struct Counts {
 
 /// The mosaic, and what is seen of it before each word.
 void draw(const std::string &path, const Mosaic &mosaic, const Caption &caption) {
-  const std::vector<std::string> rows(side), few(grid);
-  std::vector<support::Matrix> pictures{{"", rows, rows, mosaic.pixels}};
+  // Every second pixel is enough to see what it is.
+  std::vector<float> pixels(half * half);
+  for (std::size_t i = 0; i < pixels.size(); ++i)
+    pixels[i] = mosaic.pixels[i / half * 2 * side + i % half * 2];
+  const std::vector<std::string> rows(half), few(grid);
+  std::vector<support::Matrix> pictures{{"", rows, rows, pixels, 1, 4}};
   for (std::size_t i = 1; i < caption.words.size(); ++i) {
     const std::span<const float> seen = std::span(caption.seen).subspan((i - 1) * grid * grid, grid * grid);
-    pictures.push_back({text_of(caption.words[i]), few, few, seen, *std::max_element(seen.begin(), seen.end())});
+    pictures.push_back({text_of(caption.words[i]), few, few, seen, *std::max_element(seen.begin(), seen.end()), 8});
   }
   if (!support::draw(path, pictures))
     support::stop("cannot write " + path);

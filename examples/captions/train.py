@@ -26,7 +26,7 @@ from training import fashion_mnist, fit, write_expected, write_safetensors  # no
 
 CLASSES = ("t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "boot")
 START, A, AND, TWO, ABOVE, FIRST = 1, 2, 3, 4, 5, 6  # END is 0
-END, WORDS, LONGEST = 0, FIRST + 2 * len(CLASSES), 10
+END, WORDS, LONGEST = 0, FIRST + 2 * len(CLASSES), 11
 SIDE, GRID, CHANNELS = 56, 14, 64
 
 
@@ -39,7 +39,7 @@ def row(left, right):
 def sentence(labels):
     """[LONGEST + 2] tokens of the four labels: start, words, end, and -100 for what is not there."""
     words = [START, *row(*labels[:2]), ABOVE, *row(*labels[2:]), END]
-    return words + [-100] * (LONGEST + 3 - len(words))
+    return words + [-100] * (LONGEST + 2 - len(words))
 
 
 def mosaics(pictures, labels):

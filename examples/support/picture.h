@@ -19,6 +19,7 @@ struct Matrix {
   std::vector<std::string> rows, columns;
   std::span<const float> values;
   float largest = 1;
+  double cell = 0; // pixels of a square; 0: enough for a number where there are few columns, else half of that
 };
 
 namespace detail {
@@ -33,12 +34,17 @@ inline std::string escaped(const std::string &text) {
 /// A line of text at (x, y), turned by `degrees` about its anchor.
 inline std::string text(const std::string &words, double x, double y, const char *anchor, double degrees = 0,
                         const char *colour = "#222") {
+  if (words.empty())
+    return {};
   char place[160];
   std::snprintf(place, sizeof place,
                 "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" fill=\"%s\" transform=\"rotate(%.0f %.1f %.1f)\">", x,
                 y, anchor, colour, degrees, x, y);
   return place + escaped(words) + "</text>\n";
 }
+
+/// Between squares.
+inline double gap_of(double cell) { return cell > 10 ? 1 : 0; }
 
 inline std::size_t longest(const std::vector<std::string> &words) {
   std::size_t length = 0;
@@ -49,18 +55,23 @@ inline std::size_t longest(const std::vector<std::string> &words) {
 
 } // namespace detail
 
-/// Writes the picture; false if the file cannot be written. Numbers are printed in the squares of small matrices.
+/// Writes the picture; false if the file cannot be written. Numbers are printed in the squares that have room.
 inline bool draw(const std::string &path, const std::vector<Matrix> &matrices) {
   constexpr double square = 34, letter = 7, gap = 24, line = 18;
   double x = gap, height = 0;
   std::string body;
   for (const Matrix &matrix : matrices) {
-    const bool isSmall = matrix.columns.size() <= 16;
-    const double cell = isSmall ? square : square / 2;
+    const double cell = matrix.cell > 0 ? matrix.cell : matrix.columns.size() <= 16 ? square : square / 2;
+    const bool hasNumbers = cell >= square;
     const double left = x + letter * static_cast<double>(detail::longest(matrix.rows)) + 8;
     const double top = gap + line + letter * static_cast<double>(detail::longest(matrix.columns)) + 8;
     const double right = left + cell * static_cast<double>(matrix.columns.size());
     body += detail::text(matrix.title, left, gap, "start");
+    char ground[160];
+    std::snprintf(ground, sizeof ground,
+                  "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"rgb(247,251,255)\"/>\n", left, top,
+                  right - left, cell * static_cast<double>(matrix.rows.size()));
+    body += ground;
     for (std::size_t column = 0; column < matrix.columns.size(); ++column)
       body += detail::text(matrix.columns[column], left + cell * (static_cast<double>(column) + 0.5) + 4, top - 6,
                            "start", -90);
@@ -72,13 +83,15 @@ inline bool draw(const std::string &path, const std::vector<Matrix> &matrices) {
         const double share = std::clamp(static_cast<double>(value) / static_cast<double>(matrix.largest), 0.0, 1.0);
         const double at = left + cell * static_cast<double>(column);
         char shape[160], number[16];
+        if (share < 1.0 / 32 && !hasNumbers)
+          continue; // as light as the ground
         std::snprintf(shape, sizeof shape,
-                      "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"rgb(%d,%d,%d)\"/>\n", at, y,
-                      cell - 1, cell - 1, static_cast<int>(247 - 239 * share), static_cast<int>(251 - 203 * share),
-                      static_cast<int>(255 - 148 * share));
+                      "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"#%02x%02x%02x\"/>\n", at, y,
+                      cell - detail::gap_of(cell), cell - detail::gap_of(cell), static_cast<int>(247 - 239 * share),
+                      static_cast<int>(251 - 203 * share), static_cast<int>(255 - 148 * share));
         body += shape;
         std::snprintf(number, sizeof number, "%.2f", static_cast<double>(value));
-        if (isSmall)
+        if (hasNumbers)
           body += detail::text(number[0] == '0' ? number + 1 : number, at + cell / 2, y + cell / 2 + 4, "middle", 0,
                                share > 0.5 ? "#fff" : "#222");
       }

@@ -79,7 +79,10 @@ typedef struct kiln_worker_t {
   char *top;
   char *end;
   void *last; /* header of the topmost block, or null */
-  char reserved[KILN_ARENA_ALIGNMENT - 5 * sizeof(void *)];
+  /* Not 0: serial loops run from their last task to the first. A loop over time turns with each step, so that the
+   * weights that the step before read last, and that the caches still have, are read first. */
+  int64_t is_backward;
+  char reserved[KILN_ARENA_ALIGNMENT - 5 * sizeof(void *) - sizeof(int64_t)];
 } kiln_worker_t;
 
 typedef struct kiln_frame_t {

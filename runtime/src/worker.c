@@ -63,7 +63,7 @@ int kiln_do_par_for(void *user_context, int (*task)(void *user_context, int inde
   const kiln_executor_t *executor = worker->executor;
   if (!executor || size <= 1) {
     for (int i = 0; i < size; ++i) {
-      int result = task(user_context, min + i, closure);
+      int result = task(user_context, min + (worker->is_backward ? size - 1 - i : i), closure);
       if (result != 0)
         return result;
     }

@@ -66,6 +66,7 @@ TEST(ModelLayout, Worker) {
   EXPECT_FIELD(kiln_worker_t, top, 16, 8);
   EXPECT_FIELD(kiln_worker_t, end, 24, 8);
   EXPECT_FIELD(kiln_worker_t, last, 32, 8);
+  EXPECT_FIELD(kiln_worker_t, is_backward, 40, 8);
 }
 
 TEST(ModelLayout, Frame) {

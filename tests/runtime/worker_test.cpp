@@ -147,6 +147,17 @@ TEST_F(Loop, IsSerialWithoutAnExecutor) {
   EXPECT_EQ(Seen.WorkersSeen, 1u);
 }
 
+TEST_F(Loop, IsBackwardOnRequest) {
+  Workers[0].executor = nullptr;
+  Seen.FailAt = 4;
+  EXPECT_EQ(loop(2, 10), 44);
+  expectRuns(3); // 2, 3, 4
+  Workers[0].is_backward = 1;
+  EXPECT_EQ(loop(2, 10), 44);
+  for (int i = 0; i < 10; ++i)
+    EXPECT_EQ(Seen.Runs[i], i == 2 ? 2 : 1) << i; // 11 to 4 besides
+}
+
 TEST_F(Loop, ReturnsTheResultOfAFailedTask) {
   Seen.FailAt = 7;
   EXPECT_EQ(loop(0, 20), 47);

@@ -235,6 +235,8 @@ TEST_P(AttentionKernel, LongSequences) {
   s.heads = s.keyHeads = 1;
   s.depth = 16;
   for (bool isCausal : {false, true}) {
+    if (!hasTurn(GetParam(), isCausal))
+      continue;
     s.isCausal = isCausal;
     Kernel kernel(kernelText(s), GetParam());
     check(kernel, s, 1301, 1301);
@@ -267,8 +269,11 @@ TEST_P(AttentionKernel, SharedCopies) {
   Shape s;
   s.bound = 300;
   s.depth = 40;
+  size_t number = 0;
   for (int64_t share : {2, 8})
     for (int64_t keyBlock : {64, 1024}) {
+      if (!hasTurn(GetParam(), number++))
+        continue;
       const SchedulePoint point{
           {"share", share}, {"pack_keys", 1}, {"pack_values", 1}, {"key_block", keyBlock}, {"query_tiles", 1}};
       Kernel kernel(kernelText(s), GetParam(), &point);
@@ -320,6 +325,8 @@ TEST_P(AttentionKernel, NothingCounts) {
 // One query is a strategy of its own: all masks, layouts of keys and values, shared heads, head sizes.
 TEST_P(AttentionKernel, OneQuery) {
   for (int kind = 0; kind < 8; ++kind) {
+    if (!hasTurn(GetParam(), kind))
+      continue;
     SCOPED_TRACE("kind " + str(kind));
     Shape s;
     s.mostQueries = 1;
@@ -341,6 +348,8 @@ TEST_P(AttentionKernel, OneQuery) {
 
 TEST_P(AttentionKernel, OneQuerySkipsWhatDoesNotCount) {
   for (bool isLong : {false, true}) {
+    if (!hasTurn(GetParam(), isLong))
+      continue;
     Shape s;
     s.mostQueries = 1;
     s.bound = isLong ? 600 : 60;
@@ -356,6 +365,8 @@ TEST_P(AttentionKernel, OneQuerySkipsWhatDoesNotCount) {
 
 TEST_P(AttentionKernel, FewQueries) {
   for (bool isCross : {false, true}) {
+    if (!hasTurn(GetParam(), isCross))
+      continue;
     Shape s;
     s.mostQueries = 16;
     s.bound = isCross ? 300 : 16;
