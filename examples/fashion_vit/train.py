@@ -18,43 +18,11 @@ import torch.nn.functional as F
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "../support"))
+from layers import EncoderBlock  # noqa: E402
 from training import fashion_mnist, fit, write_expected, write_safetensors  # noqa: E402
 
 LAYERS, WIDTH, HEADS, PATCH, SIDE, CLASSES = 4, 64, 4, 4, 28, 10
 PATCHES = (SIDE // PATCH) ** 2
-
-
-class SelfAttention(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.q_proj, self.k_proj = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
-        self.v_proj, self.out_proj = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
-
-    def forward(self, x):
-        batch, tokens, _ = x.shape
-        q, k, v = (p(x).view(batch, tokens, HEADS, -1).transpose(1, 2) for p in (self.q_proj, self.k_proj, self.v_proj))
-        weights = (q @ k.transpose(-1, -2) * (WIDTH // HEADS) ** -0.5).softmax(-1)
-        return self.out_proj((weights @ v).transpose(1, 2).reshape(batch, tokens, WIDTH))
-
-
-class Mlp(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.fc1, self.fc2 = nn.Linear(WIDTH, 2 * WIDTH), nn.Linear(2 * WIDTH, WIDTH)
-
-    def forward(self, x):
-        return self.fc2(F.gelu(self.fc1(x)))
-
-
-class Block(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.norm1, self.norm2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
-        self.self_attn, self.mlp = SelfAttention(), Mlp()
-
-    def forward(self, x):
-        x = x + self.self_attn(self.norm1(x))
-        return x + self.mlp(self.norm2(x))
 
 
 class Vit(nn.Module):
@@ -63,8 +31,9 @@ class Vit(nn.Module):
         self.projection = nn.Conv2d(1, WIDTH, PATCH, PATCH)
         self.class_token = nn.Parameter(torch.zeros(WIDTH))
         self.positions = nn.Parameter(torch.randn(PATCHES + 1, WIDTH) * 0.02)
-        self.blocks = nn.ModuleList(Block() for _ in range(LAYERS - 1))
-        self.last, self.norm, self.head = Block(), nn.LayerNorm(WIDTH), nn.Linear(WIDTH, CLASSES)
+        *blocks, self.last = (EncoderBlock(WIDTH, HEADS, 2 * WIDTH) for _ in range(LAYERS))
+        self.blocks = nn.ModuleList(blocks)
+        self.norm, self.head = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, CLASSES)
 
     def forward(self, images):
         x = self.projection(images.unsqueeze(1)).flatten(2).transpose(1, 2)

@@ -199,7 +199,7 @@ def main():
         logits = model(source, target[:, :-1]).flatten(0, 1)
         return F.cross_entropy(logits, target[:, 1:].flatten(), ignore_index=0, label_smoothing=0.05)
 
-    rate = 2e-3 if args.model == "recurrent" else 1e-3
+    rate = 2e-3 if args.model == "recurrent" else 1.5e-3
     fit(model, loss_of, args.minutes, rate, lambda: f"right of 500: {count_right(model, test[:500])}")
     right = count_right(model, test)
     write_safetensors(os.path.join(HERE, f"{args.model}.safetensors"), model.state_dict(), {"model": args.model})
