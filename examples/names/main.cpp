@@ -120,7 +120,7 @@ int main(int argc, char **argv) try {
 
   const bool isAsked = !asked.empty();
   if (!isAsked)
-    asked = {parse("place:South Sandwich Islands"), parse("language:Old Norwegian"), parse("currency:Maltese Dollar")};
+    asked = {parse("language:Southern Amami"), parse("place:South Sandwich Islands"), parse("currency:Maltese Dollar")};
   for (const names::Pair &pair : asked) {
     const std::vector<std::int32_t> source = source_of(pair.kind, pair.english);
     const Translation first = recurrent(source), second = transformer(source);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The bundled thread pool. A loop is published as one atomic word, (generation, tasks left): whoever takes the word
- * from (g, n) to (g, n - 1) owns task count - n, so fast threads take more, and a thread that comes late finds nothing
- * left, or fails to take because the generation moved on. Threads look for work in a short spin, then sleep. Nobody has
- * to wake for a loop to end: the caller takes part, and returns when the last task is done.
+/* The bundled thread pool. A loop is published as one atomic word, (generation, first task, tasks left), of the tasks
+ * that nobody has taken: whoever shortens it owns the task at that end, so fast threads take more, and a thread that
+ * comes late finds nothing left, or fails to take because the generation moved on. The caller and every second thread
+ * take from the front, the others from the back: what a thread has in its caches of one loop is what it needs in the
+ * next. Threads look for work in a short spin, then sleep. Nobody has to wake for a loop to end: the caller takes part,
+ * and returns when the last task is done.
  *
  * Why the loop's fields are never mixed: they are written only when nothing is left of the loop before, so a thread
  * that saw tasks left but reads newer fields (release, acquire) cannot succeed in taking from the older word. */
@@ -19,6 +21,8 @@
 /* Longer than the gap between two calls in a loop, so that threads stay awake while there is work to come; between so
  * many rounds a thread gives way, should its CPU be wanted. */
 enum { SPIN_NANOSECONDS = 500000, SPIN_ROUNDS = 64 };
+/* As many as the word counts; a longer loop runs in parts. */
+enum { MOST_TASKS = 0xFFFF };
 
 typedef void (*task_t)(void *context, uint32_t index, uint32_t worker);
 
@@ -32,10 +36,10 @@ struct kiln_pool_t {
   kiln_executor_t executor;
   pthread_mutex_t turn; /* held by the thread whose loop runs */
 
-  _Alignas(64) _Atomic(uint64_t) left; /* generation << 32 | tasks that nobody has taken */
+  _Alignas(64) _Atomic(uint64_t) left; /* generation << 32 | first task << 16 | tasks that nobody has taken */
   _Atomic(task_t) task;
   _Atomic(void *) context;
-  atomic_uint count;
+  atomic_uint base;                /* the number of task 0 in the caller's loop */
   atomic_int caller_cpu;           /* -1: unknown */
   _Alignas(64) atomic_uint undone; /* tasks that have not finished */
 
@@ -85,7 +89,8 @@ static void leave_cpu(int cpu) {
 }
 #endif
 
-static bool has_work(kiln_pool_t *pool) { return (uint32_t)atomic_load(&pool->left) != 0; }
+static uint32_t count_of(uint64_t left) { return (uint32_t)left & MOST_TASKS; }
+static bool has_work(kiln_pool_t *pool) { return count_of(atomic_load(&pool->left)) != 0; }
 /* What an idle thread waits for. */
 static bool is_wanted(kiln_pool_t *pool) { return has_work(pool) || atomic_load(&pool->is_closing); }
 /* What the caller waits for. */
@@ -113,13 +118,15 @@ static bool spin_until(kiln_pool_t *pool, bool (*is_true)(kiln_pool_t *)) {
 /* Runs tasks until none is left to take. */
 static void work(kiln_pool_t *pool, uint32_t worker) {
   uint64_t left = atomic_load(&pool->left);
-  while ((uint32_t)left != 0) {
+  const bool is_front = worker % 2 == 0;
+  while (count_of(left) != 0) {
     task_t task = atomic_load_explicit(&pool->task, memory_order_acquire);
     void *context = atomic_load_explicit(&pool->context, memory_order_acquire);
-    uint32_t count = atomic_load_explicit(&pool->count, memory_order_acquire);
-    if (!atomic_compare_exchange_weak(&pool->left, &left, left - 1))
+    uint32_t base = atomic_load_explicit(&pool->base, memory_order_acquire);
+    uint32_t first = (uint32_t)left >> 16;
+    if (!atomic_compare_exchange_weak(&pool->left, &left, left - 1 + ((uint64_t)is_front << 16)))
       continue;
-    task(context, count - (uint32_t)left, worker);
+    task(context, base + (is_front ? first : first + count_of(left) - 1), worker);
     if (atomic_fetch_sub(&pool->undone, 1) == 1 && atomic_load(&pool->caller_sleeps)) {
       pthread_mutex_lock(&pool->lock);
       pthread_cond_signal(&pool->finished);
@@ -160,14 +167,11 @@ static void *run_thread(void *argument) {
   return NULL;
 }
 
-static void parallel_for(void *self, uint32_t count, task_t task, void *context) {
-  kiln_pool_t *pool = self;
-  if (count == 0)
-    return;
-  pthread_mutex_lock(&pool->turn);
+/* At most MOST_TASKS tasks, from `base` on; the caller has its turn. */
+static void run_loop(kiln_pool_t *pool, uint32_t base, uint32_t count, task_t task, void *context) {
   atomic_store_explicit(&pool->task, task, memory_order_release);
   atomic_store_explicit(&pool->context, context, memory_order_release);
-  atomic_store_explicit(&pool->count, count, memory_order_release);
+  atomic_store_explicit(&pool->base, base, memory_order_release);
   atomic_store_explicit(&pool->caller_cpu, current_cpu(), memory_order_relaxed);
   atomic_store(&pool->undone, count);
   uint64_t generation = (atomic_load(&pool->left) >> 32) + 1;
@@ -185,6 +189,15 @@ static void parallel_for(void *self, uint32_t count, task_t task, void *context)
       pthread_cond_wait(&pool->finished, &pool->lock);
     atomic_store(&pool->caller_sleeps, false);
     pthread_mutex_unlock(&pool->lock);
+  }
+}
+
+static void parallel_for(void *self, uint32_t count, task_t task, void *context) {
+  kiln_pool_t *pool = self;
+  pthread_mutex_lock(&pool->turn);
+  for (uint32_t base = 0, part; base < count; base += part) {
+    part = count - base < MOST_TASKS ? count - base : MOST_TASKS;
+    run_loop(pool, base, part, task, context);
   }
   pthread_mutex_unlock(&pool->turn);
 }
@@ -223,7 +236,7 @@ kiln_status_t kiln_pool_create(uint32_t threads, kiln_pool_t **result, kiln_erro
   atomic_init(&pool->left, 0);
   atomic_init(&pool->task, NULL);
   atomic_init(&pool->context, NULL);
-  atomic_init(&pool->count, 0);
+  atomic_init(&pool->base, 0);
   atomic_init(&pool->caller_cpu, current_cpu());
   atomic_init(&pool->undone, 0);
   atomic_init(&pool->sleepers, 0);

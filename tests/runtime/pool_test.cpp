@@ -67,6 +67,27 @@ TEST(Pool, RunsEveryIndexOnce) {
   }
 }
 
+TEST(Pool, RunsLongLoopsInParts) {
+  Pool pool = makePool(3);
+  for (uint32_t count : {65534u, 65535u, 65536u, 200001u})
+    expectComplete(kiln_pool_executor(pool.get()), count);
+}
+
+// The caller takes from the front, the second thread from the back.
+TEST(Pool, ThreadsKeepTheirEndOfALoop) {
+  Pool pool = makePool(2);
+  const kiln_executor_t *executor = kiln_pool_executor(pool.get());
+  for (int repeat = 0; repeat < 50; ++repeat) {
+    std::vector<std::atomic<uint32_t>> workers(64);
+    auto note = [](void *context, uint32_t index, uint32_t worker) {
+      (*static_cast<std::vector<std::atomic<uint32_t>> *>(context))[index] = worker;
+    };
+    executor->parallel_for(executor->self, 64, note, &workers);
+    for (size_t i = 1; i < workers.size(); ++i)
+      ASSERT_LE(workers[i - 1], workers[i]) << i;
+  }
+}
+
 // What the tasks write is seen by the caller, and what the caller writes by the tasks: plain memory, for tsan to watch.
 TEST(Pool, LoopsAreOrderedWithTheCaller) {
   Pool pool = makePool(3);
