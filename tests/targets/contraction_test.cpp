@@ -103,7 +103,7 @@ TEST_P(Contraction, PointsOfTheSearchSpace) {
   for (bool isTiled : {true, false}) {
     std::string text = linearKernel(113, 192, isTiled ? "#kiln.tiled<0, " + number(tile) + ">" : "", 300);
     SearchSpace space = describe(text, GetParam()).space;
-    for (const SchedulePoint &point : pointsToTry(space, isTiled ? 24 : 6, GetParam())) {
+    for (const SchedulePoint &point : pointsToTry(space, isTiled ? 12 : 3, GetParam())) {
       SCOPED_TRACE(toString(point));
       Kernel kernel(text, GetParam(), &point);
       for (int64_t m : {1, 19, 300})
