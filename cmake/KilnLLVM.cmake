@@ -45,12 +45,7 @@ function(kiln_compiler_library name)
   endif()
 endfunction()
 
-# kiln_precompile_mlir(PROGRAM ...): programs that include MLIR's headers share what is precompiled for the libraries, and so their way
-# of addressing.
+# kiln_precompile_mlir(PROGRAM ...): for programs that include MLIR's headers.
 function(kiln_precompile_mlir)
-  foreach(program ${ARGN})
-    set_target_properties(${program} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-    target_compile_options(${program} PRIVATE -fPIC)
-    target_precompile_headers(${program} REUSE_FROM kiln_mlir_pch)
-  endforeach()
+  kiln_share_precompiled(kiln_mlir_pch ${ARGN})
 endfunction()

@@ -8,6 +8,15 @@ target_compile_options(kiln_warnings INTERFACE -Wall -Wextra
   $<$<BOOL:${KILN_WERROR}>:-Werror>)
 add_library(kiln::warnings ALIAS kiln_warnings)
 
+# kiln_share_precompiled(LIBRARY PROGRAM ...): programs share what is precompiled for the library, and so its way of addressing.
+function(kiln_share_precompiled library)
+  foreach(program ${ARGN})
+    set_target_properties(${program} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${program} PRIVATE -fPIC)
+    target_precompile_headers(${program} REUSE_FROM ${library})
+  endforeach()
+endfunction()
+
 if(KILN_SANITIZE)
   add_compile_options(-fsanitize=${KILN_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${KILN_SANITIZE})

@@ -11,7 +11,6 @@ A mosaic has two pictures above two others, 56 x 56 pixels in all; its sentence 
 coat above two boots". Those to train on are drawn at random; the test's are the test pictures, four by four in their order.
 """
 import argparse
-import json
 import os
 import sys
 
@@ -22,7 +21,7 @@ import torch.nn.functional as F
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "../support"))
 from layers import AdditiveAttention, DecoderBlock, EncoderBlock, sinusoids  # noqa: E402
-from training import fashion_mnist, fit, write_expected, write_safetensors  # noqa: E402
+from training import fashion_mnist, fit, varied, write_expected, write_safetensors  # noqa: E402
 
 CLASSES = ("t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "boot")
 START, A, AND, TWO, ABOVE, FIRST = 1, 2, 3, 4, 5, 6  # END is 0
@@ -212,10 +211,7 @@ def main():
     def loss_of(_):
         at = torch.randint(len(pictures), (4 * args.batch,))
         x, y = pictures[at].float() / 255, labels[at]
-        dy, dx = torch.randint(-2, 3, (2,)).tolist()
-        x = F.pad(x, (2, 2, 2, 2))[:, 2 + dy : 2 + dy + 28, 2 + dx : 2 + dx + 28]
-        x = torch.where((torch.rand(len(x)) < 0.5)[:, None, None], x.flip(2), x)
-        images, words = mosaics(x, y)
+        images, words = mosaics(varied(x), y)
         logits = model(images, words[:, :-1].clamp(min=0))
         return F.cross_entropy(logits.flatten(0, 1), words[:, 1:].flatten())
 
@@ -225,12 +221,9 @@ def main():
     count = len(test_labels) // 4
     write_safetensors(os.path.join(HERE, f"{args.model}.safetensors"),
                       {k: v for k, v in model.state_dict().items() if not k.endswith("num_batches_tracked")}, {"model": args.model})
-    path = os.path.join(HERE, "expected.json")
-    expected = {}
-    if os.path.exists(path):
-        with open(path) as f:
-            expected = json.load(f)
-    write_expected(path, {**expected, f"{args.model}_right": right, f"{args.model}_named": named, f"{args.model}_found": found, "sentences": count})
+    figures = {"right": right, "named": named, "found": found}
+    expected = {f"{args.model}_{key}": value for key, value in figures.items()}
+    write_expected(os.path.join(HERE, "expected.json"), {**expected, "sentences": count})
     print(f"{right} of {count} test sentences right; of {named} words that name a picture {found} looked at it most")
 
 

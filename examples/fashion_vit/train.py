@@ -19,7 +19,7 @@ import torch.nn.functional as F
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "../support"))
 from layers import EncoderBlock  # noqa: E402
-from training import fashion_mnist, fit, write_expected, write_safetensors  # noqa: E402
+from training import fashion_mnist, fit, varied, write_expected, write_safetensors  # noqa: E402
 
 LAYERS, WIDTH, HEADS, PATCH, SIDE, CLASSES = 4, 64, 4, 4, 28, 10
 PATCHES = (SIDE // PATCH) ** 2
@@ -63,11 +63,7 @@ def main():
     def loss_of(_):
         at = torch.randint(len(images), (args.batch,))
         x, y = images[at].float() / 255, labels[at].long()
-        dy, dx = torch.randint(-2, 3, (2,)).tolist()
-        x = F.pad(x, (2, 2, 2, 2))[:, 2 + dy : 2 + dy + SIDE, 2 + dx : 2 + dx + SIDE]
-        mirrored = torch.rand(args.batch) < 0.5
-        x = torch.where(mirrored[:, None, None], x.flip(2), x)
-        return F.cross_entropy(model(x), y, label_smoothing=0.05)
+        return F.cross_entropy(model(varied(x)), y, label_smoothing=0.05)
 
     fit(model, loss_of, args.minutes, 2e-3, lambda: f"right of 1000: {count_right(model, test_images[:1000], test_labels[:1000])}")
     right = count_right(model, test_images, test_labels)

@@ -11,7 +11,6 @@ To run it again on Debian 12 (packages iso-codes, python3-torch, python3-numpy),
 A token is a code point below 384. A source is a token for the kind of name, the name, and the end.
 """
 import argparse
-import json
 import os
 import struct
 import sys
@@ -203,12 +202,7 @@ def main():
     fit(model, loss_of, args.minutes, rate, lambda: f"right of 500: {count_right(model, test[:500])}")
     right = count_right(model, test)
     write_safetensors(os.path.join(HERE, f"{args.model}.safetensors"), model.state_dict(), {"model": args.model})
-    path = os.path.join(HERE, "expected.json")
-    expected = {}
-    if os.path.exists(path):
-        with open(path) as f:
-            expected = json.load(f)
-    write_expected(path, {**expected, f"{args.model}_right": right, "names": len(test)})
+    write_expected(os.path.join(HERE, "expected.json"), {f"{args.model}_right": right, "names": len(test)})
     print(f"{right} of {len(test)} test names right")
 
 

@@ -43,8 +43,13 @@ def read_safetensors(path):
 
 
 def write_expected(path, figures):
+    """Adds the figures to those that the file has."""
+    expected = {}
+    if os.path.exists(path):
+        with open(path) as f:
+            expected = json.load(f)
     with open(path, "w") as f:
-        json.dump({**figures, "torch": torch.__version__}, f)
+        json.dump({**expected, **figures, "torch": torch.__version__}, f)
         f.write("\n")
 
 
@@ -57,6 +62,14 @@ def fashion_mnist(part):
 
     labels = read("labels-idx1-ubyte", 8)
     return torch.from_numpy(read("images-idx3-ubyte", 16).reshape(len(labels), 28, 28).copy()), torch.from_numpy(labels.copy())
+
+
+def varied(pictures):
+    """Pictures [n, side, side], all moved by up to two pixels, each mirrored or not."""
+    side, (dy, dx) = pictures.shape[-1], torch.randint(-2, 3, (2,)).tolist()
+    moved = nn.functional.pad(pictures, (2, 2, 2, 2))[:, 2 + dy : 2 + dy + side, 2 + dx : 2 + dx + side]
+    mirrored = torch.rand(len(pictures)) < 0.5
+    return torch.where(mirrored[:, None, None], moved.flip(2), moved)
 
 
 def fit(model, loss_of, minutes, rate, report=lambda: "", every=30, decay=0.05):

@@ -64,6 +64,15 @@ def causal(count):
     return torch.ones(count, count, dtype=torch.bool).triu(1)
 
 
+def generated(model, golden):
+    """The module, in evaluation mode, with generated weights; counts them in the golden's metadata."""
+    weights = Weights()
+    state = {name: value for name, value in model.state_dict().items() if not name.endswith("num_batches_tracked")}
+    model.load_state_dict({name: weights(name, *value.shape) for name, value in state.items()}, strict=False)
+    golden.metadata["parameters"] = str(weights.parameters)
+    return model.eval()
+
+
 # --- golden files -----------------------------------------------------------------------------------------------------
 
 
@@ -95,6 +104,14 @@ class Golden:
         self.tensors[prefix + ".max"] = np.array([largest], np.float32)
         self.metadata[prefix + ".torch_f32_error"] = f"{difference / largest:.2e}"
         print(f"{prefix:20} max {largest:8.4f}  torch f32 error {difference / largest:.2e}", flush=True)
+
+    def add_outputs(self, case, compute):
+        """Samples each output of `compute(dtype)`, a dict of tensors [rows, columns]."""
+        outputs = {dtype: compute(dtype) for dtype in reversed(DTYPES)}
+        for name in outputs[torch.float64]:
+            block = {dtype: outputs[dtype][name].detach() for dtype in DTYPES}
+            rows, columns = block[torch.float64].shape
+            self.add(case, name, columns, [block], np.ones(rows, bool))
 
     def write(self):
         tensor_file.write(self.path, self.tensors, self.metadata)

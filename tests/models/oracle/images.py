@@ -7,7 +7,7 @@ from torch import nn
 
 import counter
 from examples import Mlp, MultiHeadAttention
-from golden import DTYPES, Golden, Weights, sinusoid
+from golden import DTYPES, Golden, Weights, generated, sinusoid
 
 
 class ResidualBlock(nn.Module):
@@ -305,18 +305,14 @@ class Mvit(nn.Module):
 def whole_model(name, model, shape):
     """The outputs of a model with generated weights on images of the shape, for one and for three of them."""
     golden = Golden(name)
-    weights = Weights()
-    state = {key: value for key, value in model.state_dict().items() if not key.endswith("num_batches_tracked")}
-    model.load_state_dict({key: weights(key, *value.shape) for key, value in state.items()}, strict=False)
-    model.eval()
+    generated(model, golden)
     for batch in (1, 3):
         images = torch.from_numpy(counter.uniform("images", (batch, *shape)))
-        outputs = {dtype: model.to(dtype)(images.to(dtype)) for dtype in reversed(DTYPES)}
-        for key in outputs[torch.float64]:
-            block = {dtype: outputs[dtype][key].flatten(0, -2) for dtype in DTYPES}
-            rows, columns = block[torch.float64].shape
-            golden.add(f"B{batch}", key, columns, [block], np.ones(rows, bool))
-    golden.metadata["parameters"] = str(weights.parameters)
+
+        def compute(dtype):
+            return {key: value.flatten(0, -2) for key, value in model.to(dtype)(images.to(dtype)).items()}
+
+        golden.add_outputs(f"B{batch}", compute)
     golden.write()
 
 

@@ -9,28 +9,11 @@ from torch import nn
 
 import counter
 from examples import EXAMPLES, trained
-from golden import DTYPES, Golden, Weights
-
-def generated(model, golden):
-    """The model, in evaluation mode, with the counter's weights; counts them in the golden's metadata."""
-    weights = Weights()
-    state = {name: value for name, value in model.state_dict().items() if not name.endswith("num_batches_tracked")}
-    model.load_state_dict({name: weights(name, *value.shape) for name, value in state.items()}, strict=False)
-    golden.metadata["parameters"] = str(weights.parameters)
-    return model.eval()
+from golden import Golden, generated
 
 
 def tokens(name, count, vocabulary):
     return torch.from_numpy(counter.tokens(name, (count,), vocabulary)).long()
-
-
-def add(golden, case, compute):
-    """Samples each output of `compute(dtype)`, a dict of tensors [rows, ...]."""
-    outputs = {dtype: compute(dtype) for dtype in reversed(DTYPES)}
-    for name in outputs[torch.float64]:
-        block = {dtype: outputs[dtype][name].detach().flatten(1) for dtype in DTYPES}
-        rows, columns = block[torch.float64].shape
-        golden.add(case, name, columns, [block], [True] * rows)
 
 
 def written(model, dtype, given, targets):
@@ -44,7 +27,7 @@ def written(model, dtype, given, targets):
         logits.append(row[0])
         seen.append(weights[0])
     torch.set_default_dtype(torch.float32)
-    return first, {"logits": torch.stack(logits), "seen": torch.stack(seen)}
+    return first, {"logits": torch.stack(logits), "seen": torch.stack(seen).flatten(1)}
 
 
 class Fixed(nn.Module):
@@ -106,13 +89,13 @@ def names():
                 state, outputs = written(model, dtype, source, target)
                 return {"memory": state[memory][0], **outputs}
 
-            add(golden, f"S{source_tokens}T{target_tokens}", compute)
+            golden.add_outputs(f"S{source_tokens}T{target_tokens}", compute)
         golden.write()
     golden, model = Golden("names_fixed"), Fixed(train.VOCABULARY)
     generated(model, golden)
     for source_tokens, target_tokens in ((1, 1), (7, 5), (42, 41)):
         source, target = 1 + tokens("source", source_tokens, 383)[:, None], 1 + tokens("target", target_tokens, 383)
-        add(golden, f"S{source_tokens}T{target_tokens}", lambda dtype: {"logits": model.to(dtype)(source, target)})
+        golden.add_outputs(f"S{source_tokens}T{target_tokens}", lambda dtype: {"logits": model.to(dtype)(source, target)})
     golden.write()
 
 
@@ -130,7 +113,7 @@ def glances(golden, model, image, sentence):
         golden.tensors["glance.place"] = torch.stack(places).int().numpy()
         return {"logits": torch.stack(logits)}
 
-    add(golden, "glance", compute)
+    golden.add_outputs("glance", compute)
 
 
 def captions():
@@ -152,7 +135,7 @@ def captions():
                 state, outputs = written(model, dtype, image.to(dtype), sentence)
                 return {"memory": state[memory][0], **outputs}
 
-            add(golden, f"T{count}", compute)
+            golden.add_outputs(f"T{count}", compute)
         if file == "captions_recurrent":
             glances(golden, model, image, tokens("sentence", 11, train.WORDS))
         golden.write()
@@ -160,7 +143,7 @@ def captions():
     generated(model, golden)
     for count in (1, 11):
         sentence = tokens("sentence", count, train.WORDS)
-        add(golden, f"T{count}", lambda dtype: {"logits": model.to(dtype)(image.to(dtype), sentence)})
+        golden.add_outputs(f"T{count}", lambda dtype: {"logits": model.to(dtype)(image.to(dtype), sentence)})
     golden.write()
 
 
@@ -172,5 +155,5 @@ def char_lstm():
         vocabulary = int(f.read().split("vocabulary.size() == ")[1].split(")")[0])
     model = generated(train.CharLstm(vocabulary), golden)
     text = tokens("tokens", count, vocabulary)[:, None]
-    add(golden, f"T{count}", lambda dtype: {"logits": model.to(dtype)(text)[0][:, 0]})
+    golden.add_outputs(f"T{count}", lambda dtype: {"logits": model.to(dtype)(text)[0][:, 0]})
     golden.write()
