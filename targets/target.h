@@ -45,6 +45,7 @@ struct SearchSpace : std::vector<TuningParameter> {
 struct Schedulable {
   std::string strategy; // "contraction", "attention", "row_reduction", "pointwise"
   SearchSpace space;
+  double operationShare = 1; // what the strategy computes of the kernel's operations, if it knows a shorter way
 };
 
 /// What the analytic defaults are computed from.

@@ -27,8 +27,10 @@ Task::Task(const Target &target, const KernelUse &use, std::vector<std::vector<i
              makeCostModel(schedulable.strategy, schedulable.space, productShape(use.kernel, workloads.front()),
                            target.machine()),
              /*seed=*/1) {
-  for (const std::vector<int64_t> &workload : workloads)
+  for (const std::vector<int64_t> &workload : workloads) {
     work.push_back(measureWork(this->use.kernel, workload));
+    work.back().operations *= schedulable.operationShare;
+  }
   current.name = this->use.kernel.getName().str();
   current.strategy = schedulable.strategy;
   current.extents = workloads;

@@ -16,8 +16,8 @@ namespace kiln::halide {
 using namespace mlir;
 
 static std::unique_ptr<Strategy> chooseStrategy(func::FuncOp kernel, const MachineModel &machine) {
-  for (auto match : {matchOneQuery, matchAttention, matchFewRows, matchConvolution, matchContraction, matchRowReduction,
-                     matchPointwise})
+  for (auto match : {matchOneQuery, matchAttention, matchFewRows, matchWinograd, matchConvolution, matchContraction,
+                     matchRowReduction, matchPointwise})
     if (std::unique_ptr<Strategy> strategy = match(kernel, machine))
       return strategy;
   llvm_unreachable("the pointwise strategy applies to every kernel");
@@ -25,7 +25,7 @@ static std::unique_ptr<Strategy> chooseStrategy(func::FuncOp kernel, const Machi
 
 Schedulable describeSchedule(func::FuncOp kernel, const MachineModel &machine) {
   std::unique_ptr<Strategy> strategy = chooseStrategy(kernel, machine);
-  return {strategy->name().str(), strategy->searchSpace()};
+  return {strategy->name().str(), strategy->searchSpace(), strategy->operationShare()};
 }
 
 std::vector<RowVariant> rowVariants(func::FuncOp kernel, const MachineModel &machine) {

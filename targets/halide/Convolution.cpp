@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The strategy of convolutions with a packed weight: out[.., i, j, n] = sum over c, a, b of
-// x[.., i s + a d, j s + b d, c] w[n, c, a, b], with what follows element by element fused behind it.
+// The strategy of convolutions with a packed weight, with what follows element by element fused behind them.
 //
 // 1. A register tile is some pixels of a row by some outputs, so that its pixels lie a constant distance apart.
 // 2. Channels are summed up in blocks. The image with its padding is copied, a block of rows at a time, so that the
 //    channels of a block lie together: they stay in the cache while a panel of outputs passes over all pixels. No
 //    window is stored element by element.
 // 3. The sums of a panel are in memory between the blocks of channels.
+#include "targets/halide/ImageContraction.h"
 #include "targets/halide/Placement.h"
-#include "targets/halide/Structure.h"
 
 namespace kiln::halide {
 
@@ -29,8 +28,8 @@ struct Point {
 
 class Convolution : public Strategy {
 public:
-  Convolution(Contraction shape, unsigned channelDim, const MachineModel &machine)
-      : shape(shape), channelDim(channelDim), machine(machine), lanes(vectorLanes(machine)),
+  Convolution(const ImageContraction &match, const MachineModel &machine)
+      : match(match), shape(match.shape), machine(machine), lanes(vectorLanes(machine)),
         isFused(hasPointwiseUses(shape.op)) {}
 
   llvm::StringRef name() const override { return "convolution"; }
@@ -45,17 +44,16 @@ public:
 private:
   std::pair<int64_t, int64_t> findTile(llvm::ArrayRef<int64_t> outputs, int64_t width) const;
   Func build(Translator &translator);
-  void buildImage(Translator &translator);
   void scheduleStore(Func store);
   void scheduleTile(Func store, Var column);
 
-  int64_t channels() const { return staticExtent(op(), shape.reduction[0]); }
+  int64_t channels() const { return match.channels(); }
   bool isInBlocks() const { return point.channels < channels(); }
   bool isArgument() const { return isa<BlockArgument>(op()->getOperand(shape.a)); }
   linalg::GenericOp op() const { return shape.op; }
 
+  ImageContraction match;
   Contraction shape;
-  unsigned channelDim; // of the image
   MachineModel machine;
   int lanes;
   bool isFused; // stored by the kernel's output, not by a Func of its own
@@ -100,18 +98,13 @@ std::pair<int64_t, int64_t> Convolution::findTile(llvm::ArrayRef<int64_t> output
 SearchSpace Convolution::searchSpace() const {
   const int64_t registers = machine.vectorRegisters, width = largestExtent(op(), *shape.m),
                 height = largestExtent(op(), shape.batch.front());
-  std::vector<int64_t> outputs, tiles, blocks, rowBlocks;
-  for (int64_t n = lanes; n <= std::min<int64_t>(shape.tile, 4 * lanes); n += lanes)
-    if (shape.tile % n == 0)
-      outputs.push_back(n);
+  std::vector<int64_t> outputs = tileOutputs(match, lanes), tiles, rowBlocks;
   for (int64_t m = 1; m <= registers / 2; ++m)
     tiles.push_back(m);
   const auto [bestPixels, bestOutputs] = findTile(outputs, width);
   TuningParameter n = makeParameter("n", outputs, bestOutputs);
-  for (int64_t c = 1; c <= channels(); ++c)
-    if (channels() % c == 0 && (c % lanes == 0 || c == channels()))
-      blocks.push_back(c);
-  TuningParameter channelBlock = makeParameter("channels", blocks, channels() <= 96 ? channels() : 64);
+  TuningParameter channelBlock =
+      makeParameter("channels", channelBlocks(match, lanes), channels() <= 96 ? channels() : 64);
   for (int64_t r = 1; r < 2 * height; r *= 2)
     rowBlocks.push_back(std::min(r, height));
   // The sums of a panel and a block of the image's channels take half of the second level cache.
@@ -134,24 +127,6 @@ SearchSpace Convolution::searchSpace() const {
 }
 
 //===- Funcs -------------------------------------------------------------===//
-
-/// The operand with its channels in blocks. Beyond the image, where full tiles read, its last elements stand again.
-void Convolution::buildImage(Translator &translator) {
-  Value operand = op()->getOperand(shape.a);
-  unsigned dims = cast<RankedTensorType>(operand.getType()).getRank();
-  std::vector<Var> vars{within};
-  Exprs logical(dims);
-  logical[channelDim] = block * point.channels + within;
-  for (unsigned i = dims; i-- > 0;) {
-    if (i == channelDim)
-      continue;
-    vars.push_back(dimensionVar(vars.size()));
-    logical[i] = isArgument() ? Halide::clamp(vars.back(), 0, translator.extent(operand, i) - 1) : Expr(vars.back());
-  }
-  vars.push_back(block);
-  image = Func(translator.name("image"));
-  image(vars) = translator.read(operand, logical);
-}
 
 Func Convolution::build(Translator &translator) {
   AffineMap out = op().getMatchingIndexingMap(op().getDpsInitOperand(0));
@@ -180,7 +155,7 @@ Func Convolution::build(Translator &translator) {
     loops[shape.reduction[0]] = block * point.channels + channel;
   }
   if (point.isPacked)
-    buildImage(translator);
+    image = copyImage(translator, match, point.channels, within, block);
 
   Halide::Type type = elementType(getElementTypeOrSelf(op().getResult(0)));
   tile = Func(translator.name("tile"));
@@ -195,7 +170,7 @@ Func Convolution::build(Translator &translator) {
       return translator.readOperand(op(), number, here);
     }
     Exprs indices = translator.operandIndices(op(), number, here);
-    indices.erase(indices.begin() + channelDim);
+    indices.erase(indices.begin() + match.channelDim);
     indices.push_back(channel);
     std::reverse(indices.begin(), indices.end());
     indices.push_back(first);
@@ -252,17 +227,9 @@ void Convolution::scheduleTile(Func into, Var column) {
 }
 
 void Convolution::scheduleStore(Func into) {
-  Var vector("vector"), lane("lane"), column("column"), inColumn("in_column"), inTile("in_tile"),
-      tilePixel("tile_pixel");
-  const int64_t *fixed = Halide::Internal::as_const_int(extents[0]);
-  if (fixed && *fixed % lanes == 0)
-    into.split(d0, vector, lane, lanes)
-        .split(vector, column, inColumn, point.tileOutputs / lanes, TailStrategy::GuardWithIf);
-  else
-    into.split(d0, column, inColumn, point.tileOutputs, TailStrategy::GuardWithIf)
-        .split(inColumn, inColumn, lane, lanes);
-  into.vectorize(lane).unroll(inColumn);
-  std::vector<Halide::VarOrRVar> order{lane, inColumn};
+  Var inTile("in_tile"), tilePixel("tile_pixel");
+  auto [lane, vector, column] = splitOutputs(into, extents[0], point.tileOutputs, lanes);
+  std::vector<Halide::VarOrRVar> order{lane, vector};
   if (panel.defined()) {
     order.push_back(pixels);
   } else {
@@ -321,28 +288,8 @@ void Convolution::schedule(Translator &translator, const SchedulePoint &) {
 } // namespace
 
 std::unique_ptr<Strategy> matchConvolution(func::FuncOp kernel, const MachineModel &machine) {
-  std::optional<Contraction> found;
-  for (linalg::GenericOp op : kernel.getOps<linalg::GenericOp>()) {
-    std::optional<Contraction> contraction = asContraction(op);
-    if (!contraction)
-      continue;
-    if (found)
-      return nullptr;
-    found = contraction;
-  }
-  if (!found || !found->m || found->batch.empty() || found->reduction.size() < 2 || found->tile == 0 ||
-      found->tile % vectorLanes(machine))
-    return nullptr;
-  // The rows and what is outside of them belong to the image alone; its channels, the first reduction, are a dimension.
-  linalg::GenericOp op = found->op;
-  AffineMap image = op.getIndexingMapsArray()[found->a], weight = op.getIndexingMapsArray()[found->b],
-            out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
-  std::optional<unsigned> channels = image.getResultPosition(getAffineDimExpr(found->reduction[0], op->getContext()));
-  bool isImage = llvm::none_of(found->batch, [&](unsigned loop) { return weight.isFunctionOfDim(loop); }) &&
-                 out.getDimPosition(out.getNumResults() - 2) == *found->m;
-  if (!isImage || !channels || ShapedType::isDynamic(staticExtent(op, found->reduction[0])))
-    return nullptr;
-  return std::make_unique<Convolution>(*found, *channels, machine);
+  std::optional<ImageContraction> found = findImageContraction(kernel, vectorLanes(machine));
+  return found ? std::make_unique<Convolution>(*found, machine) : nullptr;
 }
 
 } // namespace kiln::halide

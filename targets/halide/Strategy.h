@@ -17,6 +17,8 @@ public:
   virtual ~Strategy() = default;
   virtual llvm::StringRef name() const = 0;
   virtual SearchSpace searchSpace() const = 0;
+  /// What it computes of the kernel's operations, if it knows a shorter way.
+  virtual double operationShare() const { return 1; }
   /// The forms for few rows that pay, by ascending bound.
   virtual std::vector<RowVariant> rowVariants() const { return {}; }
   /// Before the translation: sets builders.
@@ -29,6 +31,7 @@ public:
 std::unique_ptr<Strategy> matchOneQuery(mlir::func::FuncOp kernel, const MachineModel &machine);
 std::unique_ptr<Strategy> matchAttention(mlir::func::FuncOp kernel, const MachineModel &machine);
 std::unique_ptr<Strategy> matchFewRows(mlir::func::FuncOp kernel, const MachineModel &machine);
+std::unique_ptr<Strategy> matchWinograd(mlir::func::FuncOp kernel, const MachineModel &machine);
 std::unique_ptr<Strategy> matchConvolution(mlir::func::FuncOp kernel, const MachineModel &machine);
 std::unique_ptr<Strategy> matchContraction(mlir::func::FuncOp kernel, const MachineModel &machine);
 std::unique_ptr<Strategy> matchRowReduction(mlir::func::FuncOp kernel, const MachineModel &machine);

@@ -189,12 +189,23 @@ SmallVector<linalg::GenericOp> genericUsers(Value value) {
   return result;
 }
 
+/// Whether each index is that of the loop of its number; of one element, 0 is.
+static bool isElementwise(AffineMap map, RankedTensorType type) {
+  if (map.getNumResults() != map.getNumDims())
+    return false;
+  for (auto [i, index] : llvm::enumerate(map.getResults()))
+    if (index != getAffineDimExpr(i, map.getContext()) && !(type.getDimSize(i) == 1 && index == 0))
+      return false;
+  return true;
+}
+
 static bool usesArePointwise(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
   for (OpOperand &use : value.getUses()) {
     if (isa<func::ReturnOp>(use.getOwner()))
       continue;
     auto user = dyn_cast<linalg::GenericOp>(use.getOwner());
-    if (!user || user.getNumReductionLoops() || !user.getMatchingIndexingMap(&use).isIdentity() ||
+    if (!user || user.getNumReductionLoops() || !isElementwise(user.getMatchingIndexingMap(&use), type) ||
         user.getNumDpsInits() != 1 || !user.getMatchingIndexingMap(user.getDpsInitOperand(0)).isIdentity() ||
         !usesArePointwise(user.getResult(0)))
       return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Convolutions against a loop in f64: strides, padding, dilation, widths that no register tile divides, one channel and
-// many, outputs that fill no tile, epilogues, and the points of the search space.
+// many, outputs that fill no tile, epilogues, and the points of the search space; of both strategies.
 #include "Harness.h"
 #include "compiler/schedule/SearchSpace.h"
 #include <gtest/gtest.h>
@@ -70,9 +70,9 @@ class Convolution : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Convolution, Shapes) {
   for (const Case &c :
-       {Case{7, 7, 64, 50, 3, 3, 1, 1, 1}, Case{14, 15, 128, 33, 3, 3, 2, 1, 1}, Case{9, 29, 3, 64, 7, 7, 2, 3, 1},
-        Case{12, 12, 5, 70, 3, 3, 1, 2, 2}, Case{12, 9, 16, 17, 3, 3, 3, 0, 1}, Case{6, 8, 112, 49, 1, 1, 2, 0, 1},
-        Case{5, 2, 4, 9, 5, 1, 1, 0, 1}}) {
+       {Case{7, 7, 64, 50, 3, 3, 1, 1, 1}, Case{15, 15, 24, 50, 3, 3, 1, 1, 1}, Case{14, 15, 128, 33, 3, 3, 2, 1, 1},
+        Case{9, 29, 3, 64, 7, 7, 2, 3, 1}, Case{12, 12, 5, 70, 3, 3, 1, 2, 2}, Case{12, 9, 16, 17, 3, 3, 3, 0, 1},
+        Case{6, 8, 112, 49, 1, 1, 2, 0, 1}, Case{5, 2, 4, 9, 5, 1, 1, 0, 1}}) {
     SCOPED_TRACE(list({c.height, c.width, c.channels, c.outputs, c.kernelHeight, c.kernelWidth}, " "));
     Kernel kernel(textOf(c, GetParam()), GetParam());
     EXPECT_EQ(kernel.object().strategy, "convolution");
@@ -81,10 +81,23 @@ TEST_P(Convolution, Shapes) {
   }
 }
 
+TEST_P(Convolution, MinimalFiltering) {
+  for (const Case &c : {Case{11, 12, 96, 50, 3, 3, 1, 1, 1}, Case{20, 9, 40, 64, 3, 3, 1, 0, 1},
+                        Case{2, 61, 33, 97, 3, 3, 1, 2, 1}, Case{70, 2, 32, 32, 3, 3, 1, 1, 1}}) {
+    SCOPED_TRACE(list({c.height, c.width, c.channels, c.outputs}, " "));
+    Kernel kernel(textOf(c, GetParam()), GetParam());
+    EXPECT_EQ(kernel.object().strategy, "winograd");
+    EXPECT_LT(describe(textOf(c, GetParam()), GetParam()).operationShare, 0.5);
+    for (int64_t batch : {1, 3})
+      check(kernel, c, batch);
+  }
+}
+
 TEST_P(Convolution, PointsOfTheSearchSpace) {
-  for (const Case &c : {Case{11, 13, 96, 50, 3, 3, 1, 1, 1}, Case{12, 9, 48, 33, 3, 3, 3, 0, 1}}) {
+  for (const Case &c :
+       {Case{11, 13, 96, 50, 3, 3, 1, 1, 1}, Case{11, 13, 96, 50, 3, 3, 1, 1, 2}, Case{12, 9, 48, 33, 3, 3, 3, 0, 1}}) {
     std::string text = textOf(c, GetParam());
-    for (const SchedulePoint &point : pointsToTry(describe(text, GetParam()).space, 8, GetParam())) {
+    for (const SchedulePoint &point : pointsToTry(describe(text, GetParam()).space, 6, GetParam())) {
       SCOPED_TRACE(toString(point));
       Kernel kernel(text, GetParam(), &point);
       for (int64_t batch : {1, 2})

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the strategies of convolutions have in common.
+#pragma once
+
+#include "targets/halide/Structure.h"
+#include "targets/halide/Translate.h"
+
+namespace kiln::halide {
+
+/// A contraction over channels and the window of an image, with a packed weight:
+/// out[.., i, j, n] = sum over c, a, b of x[.., i s + a d, j s + b d, c] w[n, c, a, b]. Its reductions are c, a, b.
+struct ImageContraction {
+  Contraction shape;
+  unsigned channelDim; // of the image
+
+  mlir::linalg::GenericOp op() const { return shape.op; }
+  mlir::Value image() const { return op()->getOperand(shape.a); }
+  unsigned columns() const { return *shape.m; }
+  unsigned rows() const { return shape.batch.front(); }
+  int64_t channels() const { return staticExtent(op(), shape.reduction[0]); }
+};
+
+/// The kernel's one contraction, if it is one of an image and its weight's tiles are whole vectors of `lanes`.
+std::optional<ImageContraction> findImageContraction(mlir::func::FuncOp kernel, int lanes);
+
+/// The image with its channels in blocks: [block, .., row, column, channel of the block]. Beyond the image, where full
+/// tiles read, its last elements stand again.
+Halide::Func copyImage(Translator &translator, const ImageContraction &of, int channelBlock, Halide::Var within,
+                       Halide::Var block);
+
+/// The sizes that a block of channels may have: whole vectors that divide the channels, or all of them.
+std::vector<int64_t> channelBlocks(const ImageContraction &of, int lanes);
+
+/// The outputs that a register tile may have: whole vectors that divide the weight's tiles.
+std::vector<int64_t> tileOutputs(const ImageContraction &of, int lanes);
+
+/// The loops of a stored result inside of the columns of tiles: vectors of `outputs`, with the last ones guarded.
+struct OutputLoops {
+  Halide::Var lane{"lane"}, vector{"in_panel"}, column{"column"};
+};
+OutputLoops splitOutputs(Halide::Func store, const Halide::Expr &extent, int64_t outputs, int lanes);
+
+} // namespace kiln::halide
