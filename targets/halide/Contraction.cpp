@@ -49,7 +49,7 @@ private:
   ContractionSchedule point;
 };
 
-const Var column("column"), inRow("in_row"), rowTile("row"), rowBlock("row_block"), task("task");
+const Var column = ColumnLoops().column, inRow("in_row"), rowTile("row"), rowBlock("row_block"), task("task");
 
 void ContractionStrategy::prepare(Translator &translator, const SchedulePoint &given) {
   point = readContractionSchedule(given);
@@ -139,19 +139,10 @@ void ContractionStrategy::scheduleTile(Tiled &tiled, Func store, Var rows) {
 void ContractionStrategy::scheduleStore(Func store, ArrayRef<Tiled *> group) {
   Tiled &first = *group.front();
   Var d0 = dimensionVar(0), rows = dimensionVar(first.rowDim);
-  Var vector("vector"), lane("lane"), within("within");
   bool hasRows = first.shape.m.has_value(), isBlocked = first.panel.defined();
 
-  // Columns: a guard of whole vectors where the extent allows it.
-  const int64_t *fixed = Halide::Internal::as_const_int(first.extents[0]);
-  if (fixed && *fixed % lanes == 0) {
-    store.split(d0, vector, lane, lanes)
-        .split(vector, column, within, point.tileColumns / lanes, TailStrategy::GuardWithIf);
-  } else {
-    store.split(d0, column, within, point.tileColumns, TailStrategy::GuardWithIf).split(within, within, lane, lanes);
-  }
-  store.vectorize(lane).unroll(within);
-  std::vector<Halide::VarOrRVar> order{lane, within};
+  ColumnLoops columns = splitColumns(store, first.extents[0], point.tileColumns, lanes);
+  std::vector<Halide::VarOrRVar> order{columns.lane, columns.vector};
   Var rowLoop = rows;
   if (hasRows && !isBlocked) {
     store.split(rows, rowTile, inRow, point.tileRows, TailStrategy::GuardWithIf).unroll(inRow);

@@ -36,7 +36,7 @@ struct ContractionSchedule {
   int blockDepth = 0; // 0: no blocks
   int blockRows = 0;  // 0: no blocks
   int task = 1;       // column tiles of one task
-  int prefetch = 0;   // cache lines of the next panel that a step of k asks for; 0: none
+  int prefetch = 0;   // requests of a step of k for the next panel; 0: none
   int ahead = 0;      // steps of k between asking for a row of b and reading it; 0: not asked for
   bool isPacked = true;
   bool isRowsOuter = false;

@@ -213,14 +213,9 @@ void FewRowsStrategy::scheduleTile(RowTile &tile) {
 }
 
 void FewRowsStrategy::scheduleStore(Func func, const Expr &columns) {
-  Var d0 = dimensionVar(0), column("column"), vector("vector"), lane("lane"), within("within"), task("task");
-  const int64_t *fixed = Halide::Internal::as_const_int(columns);
-  if (fixed && *fixed % lanes == 0)
-    func.split(d0, vector, lane, lanes).split(vector, column, within, tileColumns / lanes, TailStrategy::GuardWithIf);
-  else
-    func.split(d0, column, within, tileColumns, TailStrategy::GuardWithIf).split(within, within, lane, lanes);
-  func.vectorize(lane).unroll(within);
-  std::vector<Halide::VarOrRVar> order{lane, within};
+  Var d0 = dimensionVar(0), task("task");
+  auto [lane, vector, column] = splitColumns(func, columns, tileColumns, lanes);
+  std::vector<Halide::VarOrRVar> order{lane, vector};
   for (unsigned i = 1; i < extents.size(); ++i)
     order.push_back(dimensionVar(i));
   order.push_back(column);
@@ -265,13 +260,7 @@ constexpr int64_t leastWeightElements = 512;
 
 /// A single contraction with a weight in tiles of whole vectors, rows outside of columns and nothing else.
 std::optional<Contraction> asRowsTimesWeight(func::FuncOp kernel, const MachineModel &machine) {
-  std::optional<Contraction> found;
-  for (linalg::GenericOp op : kernel.getOps<linalg::GenericOp>())
-    if (std::optional<Contraction> contraction = asContraction(op)) {
-      if (found)
-        return std::nullopt;
-      found = contraction;
-    }
+  std::optional<Contraction> found = onlyContraction(kernel);
   if (!found || found->tile == 0 || found->tile % vectorLanes(machine) || !found->batch.empty() ||
       found->reduction.size() != 1 || ShapedType::isDynamic(depthOf(*found)) ||
       staticExtent(found->op, found->n) * depthOf(*found) < leastWeightElements)

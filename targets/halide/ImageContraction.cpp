@@ -6,19 +6,10 @@ namespace kiln::halide {
 using namespace mlir;
 using Halide::Expr;
 using Halide::Func;
-using Halide::TailStrategy;
 using Halide::Var;
 
 std::optional<ImageContraction> findImageContraction(func::FuncOp kernel, int lanes) {
-  std::optional<Contraction> found;
-  for (linalg::GenericOp op : kernel.getOps<linalg::GenericOp>()) {
-    std::optional<Contraction> contraction = asContraction(op);
-    if (!contraction)
-      continue;
-    if (found)
-      return std::nullopt;
-    found = contraction;
-  }
+  std::optional<Contraction> found = onlyContraction(kernel);
   if (!found || !found->m || found->batch.empty() || found->reduction.size() < 2 || found->tile == 0 ||
       found->tile % lanes)
     return std::nullopt;
@@ -66,21 +57,6 @@ std::vector<int64_t> tileOutputs(const ImageContraction &of, int lanes) {
     if (of.shape.tile % n == 0)
       outputs.push_back(n);
   return outputs;
-}
-
-OutputLoops splitOutputs(Func store, const Expr &extent, int64_t outputs, int lanes) {
-  OutputLoops loops;
-  const int64_t *fixed = Halide::Internal::as_const_int(extent);
-  if (fixed && *fixed % lanes == 0) {
-    Var vectors("vector");
-    store.split(dimensionVar(0), vectors, loops.lane, lanes)
-        .split(vectors, loops.column, loops.vector, int(outputs) / lanes, TailStrategy::GuardWithIf);
-  } else {
-    store.split(dimensionVar(0), loops.column, loops.vector, int(outputs), TailStrategy::GuardWithIf)
-        .split(loops.vector, loops.vector, loops.lane, lanes);
-  }
-  store.vectorize(loops.lane).unroll(loops.vector);
-  return loops;
 }
 
 } // namespace kiln::halide

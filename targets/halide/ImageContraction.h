@@ -35,10 +35,4 @@ std::vector<int64_t> channelBlocks(const ImageContraction &of, int lanes);
 /// The outputs that a register tile may have: whole vectors that divide the weight's tiles.
 std::vector<int64_t> tileOutputs(const ImageContraction &of, int lanes);
 
-/// The loops of a stored result inside of the columns of tiles: vectors of `outputs`, with the last ones guarded.
-struct OutputLoops {
-  Halide::Var lane{"lane"}, vector{"in_panel"}, column{"column"};
-};
-OutputLoops splitOutputs(Halide::Func store, const Halide::Expr &extent, int64_t outputs, int lanes);
-
 } // namespace kiln::halide

@@ -22,6 +22,21 @@ void vectorizeGuarded(Halide::Stage stage, Var var, const Expr &extent, int lane
     stage.vectorize(var, lanes, TailStrategy::GuardWithIf);
 }
 
+ColumnLoops splitColumns(Halide::Func store, const Expr &extent, int64_t width, int lanes) {
+  ColumnLoops loops;
+  const int64_t *fixed = Halide::Internal::as_const_int(extent);
+  if (fixed && *fixed % lanes == 0) {
+    Var vectors("vector");
+    store.split(dimensionVar(0), vectors, loops.lane, lanes)
+        .split(vectors, loops.column, loops.vector, int(width) / lanes, TailStrategy::GuardWithIf);
+  } else {
+    store.split(dimensionVar(0), loops.column, loops.vector, int(width), TailStrategy::GuardWithIf)
+        .split(loops.vector, loops.vector, loops.lane, lanes);
+  }
+  store.vectorize(loops.lane).unroll(loops.vector);
+  return loops;
+}
+
 int64_t innermostReduction(linalg::GenericOp op) {
   unsigned loop = op.getNumLoops();
   while (op.getIteratorTypesArray()[--loop] != utils::IteratorType::reduction)

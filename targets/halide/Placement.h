@@ -16,6 +16,15 @@ int vectorLanes(const MachineModel &machine);
 /// extent. The tail is guarded: nothing outside the extent is read or stored.
 void vectorizeGuarded(Halide::Stage stage, Halide::Var var, const Halide::Expr &extent, int lanes);
 
+/// The columns of tiles of a result, innermost first: the lanes of a vector, the vectors of a column, the columns.
+struct ColumnLoops {
+  Halide::Var lane{"lane"}, vector{"in_panel"}, column{"column"};
+};
+
+/// Splits the innermost dimension, whose extent is given, into columns of `width`, whole vectors; their vectors are
+/// unrolled, and nothing outside the extent is stored.
+ColumnLoops splitColumns(Halide::Func store, const Halide::Expr &extent, int64_t width, int lanes);
+
 /// The largest extent of the innermost reduction loop of a reduction.
 int64_t innermostReduction(mlir::linalg::GenericOp op);
 

@@ -107,14 +107,15 @@ private:
   }
 };
 
-/// Asks for the line of an element, into all caches: the intrinsic's own name, since Halide's prefetch is PREFETCHNTA,
-/// which leaves out the second cache.
-Stmt requestLine(const std::string &buffer, const Expr &index, Halide::Type type) {
+/// Asks for the line of an element, into all caches or all but the first: the intrinsic's own name, since Halide's
+/// prefetch is PREFETCHNTA, which leaves out the second cache.
+enum class Into { AllCaches = 3, SecondCache = 2 };
+Stmt requestLine(const std::string &buffer, const Expr &index, Halide::Type type, Into into) {
   Expr start = Halide::reinterpret(Halide::UInt(64), Expr(Variable::make(Halide::Handle(), buffer)));
   Expr address = Halide::reinterpret(Halide::Handle(), start + Halide::cast<uint64_t>(index) * type.bytes());
-  constexpr int isRead = 0, intoAllCaches = 3, isData = 1;
+  constexpr int isRead = 0, isData = 1;
   return Evaluate::make(
-      Call::make(Halide::Int(32), "llvm.prefetch.p0i8", {address, isRead, intoAllCaches, isData}, Call::Extern));
+      Call::make(Halide::Int(32), "llvm.prefetch.p0i8", {address, isRead, int(into), isData}, Call::Extern));
 }
 
 bool endsWith(const std::string &text, const std::string &end) {
@@ -134,9 +135,11 @@ Stmt PrefetchStream::mutate(const Stmt &stmt) {
 }
 
 Stmt PrefetchStream::visit(const For *op) {
-  Expr outer = rowTile;
-  if (!prefetch.rowLoop.empty() && endsWith(op->name, "." + prefetch.rowLoop))
+  Expr outer = rowTile, outerCount = rowTiles;
+  if (!prefetch.rowLoop.empty() && endsWith(op->name, "." + prefetch.rowLoop)) {
     rowTile = Variable::make(Halide::Int(32), op->name) - op->min;
+    rowTiles = op->extent;
+  }
   DenseAccesses accesses = accessesOf(op, prefetch);
   Stmt result;
   if (accesses.bases.empty() || (prefetch.onlyLast && op->name != last)) {
@@ -155,21 +158,31 @@ Stmt PrefetchStream::visit(const For *op) {
       if (!isKnown)
         lines.push_back(base);
     }
-    int count = int(lines.size()), requests = prefetch.lines > 0 ? std::min(prefetch.lines, count) : count;
+    bool isShared = prefetch.lines > 0;
+    int requests = isShared ? prefetch.lines : int(lines.size());
+    // What a row tile asks for, in elements, and each request of it: whole elements, and no more than a line.
+    Expr requestsOfTile = op->extent * requests, count = rowTiles.defined() ? rowTiles : Expr(1);
+    Expr apart = Halide::min((int(prefetch.advance) + requestsOfTile * count - 1) / (requestsOfTile * count), perLine);
+    Expr step = Variable::make(Halide::Int(32), op->name) - op->min;
     std::vector<Stmt> body;
     for (int i = 0; i < requests; ++i) {
-      Expr at = prefetch.numbers.empty() ? lines[i] + int(prefetch.advance) : FurtherRow(prefetch).mutate(lines[i]);
-      if (prefetch.lines > 0 && rowTile.defined()) {
-        // Once all are asked for, the line that is about to be read anyway.
-        Expr number = rowTile * requests + i;
-        at = lines[0] + Halide::select(number < count, int(prefetch.advance) + number * perLine, 0);
+      Expr at;
+      if (!prefetch.numbers.empty()) {
+        at = FurtherRow(prefetch).mutate(lines[i]);
+      } else if (isShared) {
+        Expr number = (rowTile.defined() ? rowTile * requestsOfTile : Expr(0)) + step * requests + i;
+        at = substitute(op->name, op->min, lines[0]) + int(prefetch.advance) + number * apart;
+      } else {
+        at = lines[i] + int(prefetch.advance);
       }
-      body.push_back(requestLine(prefetch.buffer, simplify(at), accesses.type));
+      body.push_back(
+          requestLine(prefetch.buffer, simplify(at), accesses.type, isShared ? Into::SecondCache : Into::AllCaches));
     }
     body.push_back(op->body);
     result = For::make(op->name, op->min, op->extent, op->for_type, op->device_api, Block::make(body));
   }
   rowTile = outer;
+  rowTiles = outerCount;
   return result;
 }
 

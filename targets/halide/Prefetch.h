@@ -13,8 +13,8 @@ namespace kiln::halide {
 struct StreamPrefetch {
   std::string buffer;
   int64_t advance = 0;
-  /// > 0, for weights: so many lines a step. The row tiles of a panel, whose loop is named *.`rowLoop`, ask for the
-  /// first lines of every step, the next ones, and so on, until all are asked for. 0: all lines of the step.
+  /// > 0, for weights: so many requests a step, into the second cache. The row tiles of a panel, whose loop is named
+  /// *.`rowLoop`, share out the `advance` elements behind it evenly, however many they are. 0: all lines of the step.
   int lines = 0;
   std::string rowLoop = "";
   /// Rows that are looked up: the buffer of their numbers, of which there are so many. Then each step asks for the same
@@ -40,6 +40,7 @@ private:
   bool isInside = false; // of the kernel's statement
   std::string last;      // name of the loop that asks, if only one does
   Halide::Expr rowTile;  // number of the row tile in its panel; undefined outside of the loop over them
+  Halide::Expr rowTiles; // how many there are
 };
 
 } // namespace kiln::halide

@@ -128,6 +128,17 @@ std::optional<Contraction> asContraction(linalg::GenericOp op) {
   return c;
 }
 
+std::optional<Contraction> onlyContraction(func::FuncOp kernel) {
+  std::optional<Contraction> found;
+  for (linalg::GenericOp op : kernel.getOps<linalg::GenericOp>())
+    if (std::optional<Contraction> contraction = asContraction(op)) {
+      if (found)
+        return std::nullopt;
+      found = contraction;
+    }
+  return found;
+}
+
 /// The operand and dimension whose extent is the loop's.
 static std::pair<RankedTensorType, unsigned> loopDimension(linalg::GenericOp op, unsigned loop) {
   for (OpOperand &operand : op->getOpOperands()) {

@@ -24,6 +24,9 @@ struct Contraction {
 /// The op as a contraction whose accumulators start from zero.
 std::optional<Contraction> asContraction(mlir::linalg::GenericOp op);
 
+/// That of the kernel, if it has just one.
+std::optional<Contraction> onlyContraction(mlir::func::FuncOp kernel);
+
 /// Checks what every later step relies on: bounds of the index arguments, extents of every tensor. Emits a diagnostic.
 mlir::LogicalResult verifyKernel(mlir::func::FuncOp kernel);
 

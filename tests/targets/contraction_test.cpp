@@ -3,6 +3,7 @@
 // Contractions against a loop in f64: rows below, at and above the register tile, columns that are no multiple of a
 // vector, weights in tiles and dense, epilogues, several results, batches.
 #include "LinearKernel.h"
+#include <array>
 #include <gtest/gtest.h>
 
 namespace kiln::testing {
@@ -115,23 +116,23 @@ TEST_P(Contraction, PointsOfTheSearchSpace) {
 TEST_P(Contraction, AsksForWeightsAheadOfTime) {
   int64_t tile = createCpuTarget(GetParam())->weightTile(96, 64);
   std::string text = linearKernel(96, 192, "#kiln.tiled<0, " + number(tile) + ">", 300);
-  // PREFETCHNTA and PREFETCHT0 in code, up to the bits of the address.
+  // PREFETCHNTA, PREFETCHT0 and PREFETCHT1 in code, up to the bits of the address.
   auto requests = [&](const SchedulePoint &point) {
     Kernel kernel(text, GetParam(), &point);
     const std::string &object = kernel.object().object;
-    int none = 0, all = 0;
-    for (size_t at = 0; (at = object.find("\x0f\x18", at)) != std::string::npos; ++at) {
-      int caches = object[at + 2] >> 3 & 7;
-      none += caches == 0;
-      all += caches == 1;
-    }
-    EXPECT_EQ(none, 0);
-    return all;
+    std::array<int, 8> counts{};
+    for (size_t at = 0; (at = object.find("\x0f\x18", at)) != std::string::npos; ++at)
+      ++counts[object[at + 2] >> 3 & 7];
+    EXPECT_EQ(counts[0], 0);
+    return std::pair(counts[1], counts[2]);
   };
-  EXPECT_EQ(requests({{"ahead", 0}, {"prefetch", 0}}), 0);
-  int lines = requests({{"ahead", 8}, {"prefetch", 0}});
+  EXPECT_EQ(requests({{"ahead", 0}, {"prefetch", 0}}), std::pair(0, 0));
+  const auto [lines, none] = requests({{"ahead", 8}, {"prefetch", 0}});
   EXPECT_GT(lines, 0);
-  EXPECT_GT(requests({{"ahead", 8}, {"prefetch", 1}}), lines);
+  EXPECT_EQ(none, 0);
+  const auto [same, panels] = requests({{"ahead", 8}, {"prefetch", 1}});
+  EXPECT_EQ(same, lines);
+  EXPECT_GT(panels, 0);
   EXPECT_NE(assemblyOf(text, GetParam(), {{"ahead", 8}}).find("prefetcht0"), std::string::npos);
 }
 
