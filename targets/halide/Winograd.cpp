@@ -48,11 +48,11 @@ private:
   std::pair<int64_t, int64_t> findTile(llvm::ArrayRef<int64_t> outputs, int64_t width) const;
   Func build(Translator &translator);
   void buildPatches();
-  bool buildFilter(Translator &translator, const Exprs &loops);
+  void buildFilter(Translator &translator, const Exprs &loops);
   bool buildTile(Translator &translator, Exprs loops);
   void scheduleStore(Func store);
   void scheduleSums();
-  void schedulePatches(Func patches, Var row);
+  void schedulePatches();
 
   ImageContraction match;
   MachineModel machine;
@@ -153,7 +153,7 @@ void Winograd::buildPatches() {
 }
 
 /// G g G^T, as [panel, j, i, channel, output of the panel].
-bool Winograd::buildFilter(Translator &translator, const Exprs &loops) {
+void Winograd::buildFilter(Translator &translator, const Exprs &loops) {
   const Contraction &shape = match.shape;
   Exprs at = loops;
   at[shape.n] = panel * point.tileOutputs + d0;
@@ -165,7 +165,6 @@ bool Winograd::buildFilter(Translator &translator, const Exprs &loops) {
       return translator.readOperand(match.op(), shape.b, at);
     });
   });
-  return true;
 }
 
 /// The sum over the channels of each place of each tile, as [j, i, .., row, column, output].
@@ -213,7 +212,8 @@ Func Winograd::build(Translator &translator) {
   patches = Func(translator.name("patches"));
   filter = Func(translator.name("filter"));
   buildPatches();
-  if (!buildFilter(translator, loops) || !buildTile(translator, loops))
+  buildFilter(translator, loops);
+  if (!buildTile(translator, loops))
     return Func();
   Exprs at(vars.begin(), vars.end());
   at[1] = columns / 2;
@@ -236,7 +236,7 @@ Func Winograd::build(Translator &translator) {
 
 //===- Schedule ----------------------------------------------------------===//
 
-void Winograd::schedulePatches(Func patches, Var row) {
+void Winograd::schedulePatches() {
   Var lane("lane");
   const int extent = int(match.channels());
   int width = lanes;
@@ -244,11 +244,11 @@ void Winograd::schedulePatches(Func patches, Var row) {
     width /= 2;
   patches.bound_extent(channel, extent).bound(i, 0, 4).bound(j, 0, 4);
   patches.split(channel, channel, lane, width).vectorize(lane);
-  std::vector<Halide::VarOrRVar> order{lane, i, j, channel, columns, row};
+  std::vector<Halide::VarOrRVar> order{lane, i, j, channel, columns, rows};
   for (unsigned d = 3; d < rank; ++d)
     order.push_back(dimensionVar(d));
   patches.reorder(order).unroll(i).unroll(j);
-  image.compute_at(patches, row).bound_extent(channel, extent);
+  image.compute_at(patches, rows).bound_extent(channel, extent);
   vectorizeGuarded(image, channel, extent, lanes);
 }
 
@@ -297,13 +297,13 @@ void Winograd::scheduleStore(Func into) {
     }
     into.parallel(outer);
     patches.compute_at(into, outer);
-    schedulePatches(patches, rows);
+    schedulePatches();
     filter.compute_root().parallel(panel);
     sums.compute_at(into, column);
   } else {
     into.parallel(column);
     patches.compute_root();
-    schedulePatches(patches, rows);
+    schedulePatches();
     patches.parallel(rows);
     filter.compute_at(into, column);
     sums.compute_at(into, rowBlock);
