@@ -24,13 +24,8 @@ static std::vector<TuningRule> contractionRules(int64_t lanes, int64_t registers
     return found == point.end() ? absent : found->second;
   };
   auto block = [=](const SchedulePoint &point) { return get(point, "k_block", depth); };
-  std::string vectors = "n / " + std::to_string(lanes);
   return {
-      {"m * " + vectors + " + " + vectors + " + 1 registers of " + std::to_string(registers),
-       [=](const SchedulePoint &point) {
-         int64_t perRow = point.at("n") / lanes;
-         return point.at("m") * perRow + perRow + 1 <= registers;
-       }},
+      registersOfTile(lanes, registers),
       {"k_unroll divides k_block",
        [=](const SchedulePoint &point) {
          int64_t unroll = get(point, "k_unroll", 1);

@@ -42,7 +42,6 @@ public:
   void schedule(Translator &translator, const SchedulePoint &) override;
 
 private:
-  std::pair<int64_t, int64_t> findTile(llvm::ArrayRef<int64_t> outputs, int64_t width) const;
   Func build(Translator &translator);
   void scheduleStore(Func store);
   void scheduleTile(Func store, Var column);
@@ -71,58 +70,27 @@ const Var within("within"), block("block"), rowBlock("row_block");
 
 //===- Search space ------------------------------------------------------===//
 
-/// The register tile that wastes the fewest pixels of a row, keeps the multiply-adds busy and loads least. The window's
-/// columns are unrolled, and pixels that several of them read stay in registers: m + columns - 1 broadcasts, where a
-/// tile of sums alone would fill the registers and spill.
-std::pair<int64_t, int64_t> Convolution::findTile(llvm::ArrayRef<int64_t> outputs, int64_t width) const {
-  constexpr int64_t inFlight = 8; // multiply-adds until the first one's sum is there
-  const int64_t columns = staticExtent(op(), shape.reduction.back());
-  std::pair<int64_t, int64_t> best{1, outputs.front()};
-  double most = 0;
-  for (int64_t n : outputs)
-    for (int64_t m = 1; m <= std::min<int64_t>(machine.vectorRegisters / 2, width); ++m) {
-      const int64_t vectors = n / lanes, pixels = m + columns - 1;
-      if (m * vectors + pixels + 1 > machine.vectorRegisters)
-        continue;
-      const double used = double(width) / double(llvm::alignTo(width, m)),
-                   busy = std::min(1.0, double(m * vectors) / inFlight),
-                   loads = double(pixels + columns * vectors) / double(columns * m * vectors);
-      if (double score = used * busy / (1 + loads / 4); score > most) {
-        most = score;
-        best = {m, n};
-      }
-    }
-  return best;
-}
-
 SearchSpace Convolution::searchSpace() const {
   const int64_t registers = machine.vectorRegisters, width = largestExtent(op(), *shape.m),
                 height = largestExtent(op(), shape.batch.front());
-  std::vector<int64_t> outputs = tileOutputs(match, lanes), tiles, rowBlocks;
+  std::vector<int64_t> outputs = tileOutputs(match, lanes), tiles;
   for (int64_t m = 1; m <= registers / 2; ++m)
     tiles.push_back(m);
-  const auto [bestPixels, bestOutputs] = findTile(outputs, width);
+  const auto [bestPixels, bestOutputs] = findTile(outputs, width, staticExtent(op(), shape.reduction.back()), machine);
   TuningParameter n = makeParameter("n", outputs, bestOutputs);
   TuningParameter channelBlock =
       makeParameter("channels", channelBlocks(match, lanes), channels() <= 96 ? channels() : 64);
-  for (int64_t r = 1; r < 2 * height; r *= 2)
-    rowBlocks.push_back(std::min(r, height));
   // The sums of a panel and a block of the image's channels take half of the second level cache.
   int64_t rowBytes = width * int64_t(sizeof(float)) * (n.preset + 2 * channelBlock.preset);
   SearchSpace space{makeParameter("m", tiles, bestPixels), n, channelBlock,
-                    makeParameter("rows", rowBlocks, machine.l2Bytes / 2 / rowBytes)};
+                    makeParameter("rows", blocksOfRows(height), machine.l2Bytes / 2 / rowBytes)};
   // Windows that do not overlap are read once each.
   std::vector<int64_t> packs{1};
   if (isArgument())
     packs.insert(packs.begin(), 0);
   space.push_back(makeParameter("pack", packs, 1));
   space.push_back(makeParameter("split", {0, 1}, height <= 2 * space[3].preset ? 1 : 0));
-  std::string vectors = "n / " + std::to_string(lanes);
-  space.rules = {{"m * " + vectors + " + " + vectors + " + 1 registers of " + std::to_string(registers),
-                  [=, lanes = lanes](const SchedulePoint &point) {
-                    int64_t perPixel = point.at("n") / lanes;
-                    return point.at("m") * perPixel + perPixel + 1 <= registers;
-                  }}};
+  space.rules = {registersOfTile(lanes, registers)};
   return space;
 }
 
@@ -265,24 +233,7 @@ void Convolution::scheduleStore(Func into) {
 }
 
 void Convolution::schedule(Translator &translator, const SchedulePoint &) {
-  protectInPlaceArguments(translator);
-  // What the image is read from, a padded copy, is computed where it is read.
-  llvm::DenseSet<Operation *> placed{op()};
-  if (Operation *producer = op()->getOperand(shape.a).getDefiningOp(); producer && point.isPacked)
-    placed.insert(producer);
-  placeAtRoot(translator, placed, lanes);
-  if (store.defined()) {
-    store.compute_root();
-    for (unsigned i = 0; i < rank; ++i)
-      store.bound(dimensionVar(i), 0, extents[i]);
-    scheduleStore(store);
-  }
-  for (const Output &output : translator.outputs) {
-    if (isFused)
-      scheduleStore(output.func);
-    else
-      halide::scheduleStore(output, lanes, {16384});
-  }
+  scheduleResults(translator, match, point.isPacked, store, extents, lanes, [&](Func func) { scheduleStore(func); });
 }
 
 } // namespace

@@ -59,4 +59,53 @@ std::vector<int64_t> tileOutputs(const ImageContraction &of, int lanes) {
   return outputs;
 }
 
+std::vector<int64_t> blocksOfRows(int64_t height) {
+  std::vector<int64_t> blocks;
+  for (int64_t rows = 1; rows < 2 * height; rows *= 2)
+    blocks.push_back(std::min(rows, height));
+  return blocks;
+}
+
+std::pair<int64_t, int64_t> findTile(llvm::ArrayRef<int64_t> outputs, int64_t width, int64_t columns,
+                                     const MachineModel &machine) {
+  constexpr int64_t inFlight = 8; // multiply-adds until the first one's sum is there
+  std::pair<int64_t, int64_t> best{1, outputs.front()};
+  double most = 0;
+  for (int64_t n : outputs)
+    for (int64_t m = 1; m <= std::min<int64_t>(machine.vectorRegisters / 2, width); ++m) {
+      const int64_t vectors = n / vectorLanes(machine), pixels = m + columns - 1;
+      if (m * vectors + (columns > 1 ? pixels : vectors) + 1 > machine.vectorRegisters)
+        continue;
+      const double used = double(width) / double(llvm::alignTo(width, m)),
+                   busy = std::min(1.0, double(m * vectors) / inFlight),
+                   loads = double(pixels + columns * vectors) / double(columns * m * vectors);
+      if (double score = used * busy / (1 + loads / 4); score > most) {
+        most = score;
+        best = {m, n};
+      }
+    }
+  return best;
+}
+
+void scheduleResults(Translator &translator, const ImageContraction &of, bool isCopied, Func store,
+                     const Exprs &extents, int lanes, llvm::function_ref<void(Func)> scheduleStore) {
+  protectInPlaceArguments(translator);
+  llvm::DenseSet<Operation *> placed{of.op()};
+  if (Operation *producer = of.image().getDefiningOp(); producer && isCopied)
+    placed.insert(producer);
+  placeAtRoot(translator, placed, lanes);
+  if (store.defined()) {
+    store.compute_root();
+    for (unsigned i = 0; i < extents.size(); ++i)
+      store.bound(dimensionVar(i), 0, extents[i]);
+    scheduleStore(store);
+  }
+  for (const Output &output : translator.outputs) {
+    if (store.defined())
+      halide::scheduleStore(output, lanes, {16384});
+    else
+      scheduleStore(output.func);
+  }
+}
+
 } // namespace kiln::halide

@@ -3,6 +3,7 @@
 // What the strategies of convolutions have in common.
 #pragma once
 
+#include "targets/halide/Placement.h"
 #include "targets/halide/Structure.h"
 #include "targets/halide/Translate.h"
 
@@ -34,5 +35,19 @@ std::vector<int64_t> channelBlocks(const ImageContraction &of, int lanes);
 
 /// The outputs that a register tile may have: whole vectors that divide the weight's tiles.
 std::vector<int64_t> tileOutputs(const ImageContraction &of, int lanes);
+
+/// Numbers of rows of a block: powers of two, up to all.
+std::vector<int64_t> blocksOfRows(int64_t height);
+
+/// The register tile, pixels (or what stands for them) by outputs, that wastes the fewest of the `width` pixels of a
+/// row, keeps the multiply-adds busy and loads least. `columns` of the window are unrolled: pixels that several of them
+/// read stay in registers, m + columns - 1 broadcasts, where a tile of sums alone would fill the registers and spill.
+std::pair<int64_t, int64_t> findTile(llvm::ArrayRef<int64_t> outputs, int64_t width, int64_t columns,
+                                     const MachineModel &machine);
+
+/// Schedules the results around the contraction's: `store`, undefined if the kernel's output stores it, by
+/// `scheduleStore`. A padded copy of the image is computed where it is read, if `isCopied`.
+void scheduleResults(Translator &translator, const ImageContraction &of, bool isCopied, Halide::Func store,
+                     const Exprs &extents, int lanes, llvm::function_ref<void(Halide::Func)> scheduleStore);
 
 } // namespace kiln::halide

@@ -37,6 +37,15 @@ ColumnLoops splitColumns(Halide::Func store, const Expr &extent, int64_t width, 
   return loops;
 }
 
+TuningRule registersOfTile(int64_t lanes, int64_t registers) {
+  std::string vectors = "n / " + std::to_string(lanes);
+  return {"m * " + vectors + " + " + vectors + " + 1 registers of " + std::to_string(registers),
+          [=](const SchedulePoint &point) {
+            int64_t perRow = point.at("n") / lanes;
+            return point.at("m") * perRow + perRow + 1 <= registers;
+          }};
+}
+
 int64_t innermostReduction(linalg::GenericOp op) {
   unsigned loop = op.getNumLoops();
   while (op.getIteratorTypesArray()[--loop] != utils::IteratorType::reduction)

@@ -25,6 +25,9 @@ struct ColumnLoops {
 /// unrolled, and nothing outside the extent is stored.
 ColumnLoops splitColumns(Halide::Func store, const Halide::Expr &extent, int64_t width, int lanes);
 
+/// The rule of "m" and "n", a register tile of sums: they, a row of vectors and a broadcast fit the registers.
+TuningRule registersOfTile(int64_t lanes, int64_t registers);
+
 /// The largest extent of the innermost reduction loop of a reduction.
 int64_t innermostReduction(mlir::linalg::GenericOp op);
 

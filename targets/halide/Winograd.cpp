@@ -45,7 +45,6 @@ public:
   void schedule(Translator &translator, const SchedulePoint &) override;
 
 private:
-  std::pair<int64_t, int64_t> findTile(llvm::ArrayRef<int64_t> outputs, int64_t width) const;
   Func build(Translator &translator);
   void buildPatches();
   void buildFilter(Translator &translator, const Exprs &loops);
@@ -71,37 +70,14 @@ const Var channel("channel"), rowBlock("row_block"), panel("panel"), i("i"), j("
 
 //===- Search space ------------------------------------------------------===//
 
-/// The register tile that wastes the fewest tiles of a row, keeps the multiply-adds busy and loads least.
-std::pair<int64_t, int64_t> Winograd::findTile(llvm::ArrayRef<int64_t> outputs, int64_t width) const {
-  constexpr int64_t inFlight = 8; // multiply-adds until the first one's sum is there
-  std::pair<int64_t, int64_t> best{1, outputs.front()};
-  double most = 0;
-  for (int64_t n : outputs)
-    for (int64_t m = 1; m <= std::min<int64_t>(machine.vectorRegisters / 2, width); ++m) {
-      const int64_t vectors = n / lanes;
-      if (m * vectors + vectors + 1 > machine.vectorRegisters)
-        continue;
-      const double used = double(width) / double(llvm::alignTo(width, m)),
-                   busy = std::min(1.0, double(m * vectors) / inFlight),
-                   loads = double(m + vectors) / double(m * vectors);
-      if (double score = used * busy / (1 + loads / 4); score > most) {
-        most = score;
-        best = {m, n};
-      }
-    }
-  return best;
-}
-
 SearchSpace Winograd::searchSpace() const {
   const linalg::GenericOp op = match.op();
   const int64_t registers = machine.vectorRegisters, width = (largestExtent(op, match.columns()) + 1) / 2,
                 height = (largestExtent(op, match.rows()) + 1) / 2;
-  std::vector<int64_t> outputs = tileOutputs(match, lanes), tiles, rowBlocks;
+  std::vector<int64_t> outputs = tileOutputs(match, lanes), tiles;
   for (int64_t m = 1; m <= registers / 2; ++m)
     tiles.push_back(m);
-  for (int64_t r = 1; r < 2 * height; r *= 2)
-    rowBlocks.push_back(std::min(r, height));
-  const auto [bestTiles, bestOutputs] = findTile(outputs, width);
+  const auto [bestTiles, bestOutputs] = findTile(outputs, width, /*columns=*/1, machine);
   // What stays while a panel of outputs passes: a block of the image's rows, or the weight. The smaller one is
   // transformed in whole.
   int64_t images = 1;
@@ -110,14 +86,9 @@ SearchSpace Winograd::searchSpace() const {
   const bool isWeightSmaller = images * width * height >= largestExtent(op, match.shape.n);
   const int64_t rowBytes = 16 * width * int64_t(sizeof(float)) * (match.channels() + bestOutputs);
   SearchSpace space{makeParameter("m", tiles, bestTiles), makeParameter("n", outputs, bestOutputs),
-                    makeParameter("rows", rowBlocks, isWeightSmaller ? machine.l2Bytes / rowBytes : height),
+                    makeParameter("rows", blocksOfRows(height), isWeightSmaller ? machine.l2Bytes / rowBytes : height),
                     makeParameter("split", {0, 1}, isWeightSmaller ? 0 : 1)};
-  std::string vectors = "n / " + std::to_string(lanes);
-  space.rules = {{"m * " + vectors + " + " + vectors + " + 1 registers of " + std::to_string(registers),
-                  [=, lanes = lanes](const SchedulePoint &point) {
-                    int64_t perTile = point.at("n") / lanes;
-                    return point.at("m") * perTile + perTile + 1 <= registers;
-                  }}};
+  space.rules = {registersOfTile(lanes, registers)};
   return space;
 }
 
@@ -313,24 +284,7 @@ void Winograd::scheduleStore(Func into) {
 }
 
 void Winograd::schedule(Translator &translator, const SchedulePoint &) {
-  protectInPlaceArguments(translator);
-  // What the image is read from, a padded copy, is computed where it is read.
-  llvm::DenseSet<Operation *> placed{match.op()};
-  if (Operation *producer = match.image().getDefiningOp())
-    placed.insert(producer);
-  placeAtRoot(translator, placed, lanes);
-  if (store.defined()) {
-    store.compute_root();
-    for (unsigned d = 0; d < rank; ++d)
-      store.bound(dimensionVar(d), 0, extents[d]);
-    scheduleStore(store);
-  }
-  for (const Output &output : translator.outputs) {
-    if (isFused)
-      scheduleStore(output.func);
-    else
-      halide::scheduleStore(output, lanes, {16384});
-  }
+  scheduleResults(translator, match, /*isCopied=*/true, store, extents, lanes, [&](Func func) { scheduleStore(func); });
 }
 
 /// Whether the loops `at` and `window` give the image's dimension one after another, over three.
