@@ -12,7 +12,6 @@
 // whose sums are added
 //    to the panel's accumulators in memory. Many rows are cut into blocks too, which bounds the memory of packed rows.
 #include "targets/halide/Contraction.h"
-#include "targets/halide/FewRows.h"
 #include "targets/halide/Placement.h"
 
 namespace kiln::halide {
@@ -32,14 +31,16 @@ public:
   llvm::StringRef name() const override { return "contraction"; }
   SearchSpace searchSpace() const override { return contractionSpace(contractions, machine); }
   std::vector<RowVariant> rowVariants() const override {
-    return fewRowsVariants(contractions.front().op->getParentOfType<func::FuncOp>(), machine);
+    return contractions.size() == 1 ? contractionVariants(contractions.front(), machine) : std::vector<RowVariant>();
   }
   void prepare(Translator &translator, const SchedulePoint &point) override;
   void schedule(Translator &translator, const SchedulePoint &point) override;
 
 private:
   void scheduleStore(Func store, llvm::ArrayRef<Tiled *> group);
-  void scheduleTile(Tiled &tiled, Func store, Var row);
+  void fillTile(Func tile, Var rows, bool hasRows);
+  void scheduleTile(const Sums &sums, Var rows, bool hasRows);
+  void scheduleSums(Tiled &tiled, Func store, Var rows);
   void schedulePacking(Tiled &tiled, Func store, Var rowBlock, Var batch, bool hasBatch);
 
   SmallVector<Contraction> contractions;
@@ -85,55 +86,72 @@ void ContractionStrategy::schedulePacking(Tiled &tiled, Func store, Var rowBlock
   }
 }
 
-/// The register tile, and the panel that sums up its blocks of k.
-void ContractionStrategy::scheduleTile(Tiled &tiled, Func store, Var rows) {
+/// A Func of a tile's size, straight-line code.
+void ContractionStrategy::fillTile(Func tile, Var rows, bool hasRows) {
   Var d0 = dimensionVar(0);
-  bool hasRows = tiled.shape.m.has_value();
-  Func tile = tiled.tile;
-  if (tiled.panel.defined()) {
-    Func panel = tiled.panel;
-    panel.compute_at(store, point.split == Split::Both ? task : column).store_in(Halide::MemoryType::Heap);
-    panel.bound_extent(d0, point.tileColumns).align_bounds(d0, point.tileColumns).vectorize(d0, lanes).unroll(d0);
-    Halide::Stage update = panel.update();
-    std::vector<Halide::VarOrRVar> order{d0};
-    if (hasRows) {
-      panel.align_bounds(rows, point.tileRows);
-      update.split(rows, rowTile, inRow, point.tileRows, TailStrategy::RoundUp);
-      order.push_back(inRow);
-      order.push_back(rowTile);
-    }
-    order.push_back(tiled.blocks.x);
-    update.reorder(order).vectorize(d0, lanes).unroll(d0);
-    if (hasRows) {
-      update.unroll(inRow);
-      tile.compute_at(panel, rowTile);
-    } else {
-      tile.compute_at(panel, tiled.blocks.x);
-    }
-  } else {
-    tile.compute_at(store, hasRows && !point.isRowsOuter ? rowTile : column);
-  }
   tile.bound_extent(d0, point.tileColumns).align_bounds(d0, point.tileColumns).vectorize(d0, lanes).unroll(d0);
+  if (hasRows)
+    tile.bound_extent(rows, point.tileRows).align_bounds(rows, point.tileRows).unroll(rows);
+}
+
+void ContractionStrategy::scheduleTile(const Sums &sums, Var rows, bool hasRows) {
+  Var d0 = dimensionVar(0);
+  Func tile = sums.tile;
+  fillTile(tile, rows, hasRows);
   Halide::Stage update = tile.update();
   std::vector<Halide::VarOrRVar> order{d0};
-  if (hasRows) {
-    tile.bound_extent(rows, point.tileRows).align_bounds(rows, point.tileRows).unroll(rows);
+  if (hasRows)
     order.push_back(rows);
-  }
   if (point.unroll > 1) {
     Halide::RVar steps("steps"), step("step");
-    update.split(tiled.depth.x, steps, step, point.unroll);
+    update.split(sums.depth.x, steps, step, point.unroll);
     order.push_back(step);
     order.push_back(steps);
     update.reorder(order).unroll(step);
   } else {
-    for (int i = 0; i < tiled.depth.dimensions(); ++i)
-      order.push_back(tiled.depth[i]);
+    for (int i = 0; i < sums.depth.dimensions(); ++i)
+      order.push_back(sums.depth[i]);
     update.reorder(order);
   }
   update.vectorize(d0, lanes).unroll(d0);
   if (hasRows)
     update.unroll(rows);
+}
+
+/// The register tiles, and the panel that sums up its blocks of k.
+void ContractionStrategy::scheduleSums(Tiled &tiled, Func store, Var rows) {
+  Var d0 = dimensionVar(0);
+  bool hasRows = tiled.shape.m.has_value();
+  auto place = [&](Func where, auto loop) {
+    for (const Sums &sums : tiled.parts) {
+      Func tile = sums.tile;
+      tile.compute_at(where, loop);
+      scheduleTile(sums, rows, hasRows);
+    }
+  };
+  if (!tiled.panel.defined()) {
+    place(store, hasRows && !point.isRowsOuter ? rowTile : column);
+    return;
+  }
+  Func panel = tiled.panel;
+  panel.compute_at(store, point.split == Split::Both ? task : column).store_in(Halide::MemoryType::Heap);
+  panel.bound_extent(d0, point.tileColumns).align_bounds(d0, point.tileColumns).vectorize(d0, lanes).unroll(d0);
+  Halide::Stage update = panel.update();
+  std::vector<Halide::VarOrRVar> order{d0};
+  if (hasRows) {
+    panel.align_bounds(rows, point.tileRows);
+    update.split(rows, rowTile, inRow, point.tileRows, TailStrategy::RoundUp);
+    order.push_back(inRow);
+    order.push_back(rowTile);
+  }
+  order.push_back(tiled.blocks.x);
+  update.reorder(order).vectorize(d0, lanes).unroll(d0);
+  if (hasRows)
+    update.unroll(inRow);
+  if (hasRows)
+    place(panel, rowTile);
+  else
+    place(panel, tiled.blocks.x);
 }
 
 void ContractionStrategy::scheduleStore(Func store, ArrayRef<Tiled *> group) {
@@ -183,7 +201,7 @@ void ContractionStrategy::scheduleStore(Func store, ArrayRef<Tiled *> group) {
 
   for (Tiled *tiled : group) {
     schedulePacking(*tiled, store, rowBlock, batch.empty() ? Var() : batch.front(), !batch.empty());
-    scheduleTile(*tiled, store, rows);
+    scheduleSums(*tiled, store, rows);
   }
 }
 

@@ -10,6 +10,12 @@
 
 namespace kiln::halide {
 
+/// A register tile of sums over k.
+struct Sums {
+  Halide::Func tile;
+  Halide::RDom depth;
+};
+
 /// A contraction of the kernel and its Funcs.
 struct Tiled {
   Contraction shape;
@@ -17,8 +23,7 @@ struct Tiled {
   unsigned rank = 0;
   bool isFused = false;          // stored by the kernel's output, not by a Func of its own
   Halide::Func packedA, packedB; // undefined: read in place
-  Halide::Func tile;             // the register tile
-  Halide::RDom depth;            // its reduction
+  std::vector<Sums> parts;       // of a block, the register tiles
   Halide::Func panel;            // sums of k blocks; undefined without blocks
   Halide::RDom blocks;
   Halide::Func store; // undefined if fused
@@ -34,6 +39,7 @@ struct ContractionSchedule {
   int tileRows = 0, tileColumns = 0;
   int unroll = 1;     // steps of k in the body of the inner loop
   int blockDepth = 0; // 0: no blocks
+  int parts = 1;      // sums of a block, one after the other: shorter ones round less
   int blockRows = 0;  // 0: no blocks
   int task = 1;       // column tiles of one task
   int prefetch = 0;   // requests of a step of k for the next panel; 0: none
@@ -45,6 +51,8 @@ struct ContractionSchedule {
 
 /// The search space of a kernel's contractions, which share their tiles.
 SearchSpace contractionSpace(llvm::ArrayRef<Contraction> contractions, const MachineModel &machine);
+/// The forms of a kernel for fewer rows: few rows, and as many as do without blocks of rows.
+std::vector<RowVariant> contractionVariants(const Contraction &contraction, const MachineModel &machine);
 ContractionSchedule readContractionSchedule(const SchedulePoint &point);
 
 /// The Funcs of a contraction; an undefined Func after a diagnostic. `tiled.shape` and `tiled.isFused` are set before.

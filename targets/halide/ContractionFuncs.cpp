@@ -9,14 +9,37 @@ using Halide::Func;
 using Halide::RDom;
 using Halide::Var;
 
-Func buildContraction(Translator &translator, const ContractionSchedule &schedule, Tiled &tiled) {
-  const int tileRows = schedule.tileRows, tileColumns = schedule.tileColumns, blockDepth = schedule.blockDepth;
-  const Contraction &shape = tiled.shape;
-  linalg::GenericOp op = shape.op;
+namespace {
+
+class ContractionBuilder {
+public:
+  ContractionBuilder(Translator &translator, const ContractionSchedule &schedule, Tiled &tiled)
+      : translator(translator), schedule(schedule), tiled(tiled), shape(tiled.shape), op(shape.op) {}
+
+  Func build();
+
+private:
+  void nameLoops();
+  Func pack(StringRef name, unsigned operand, unsigned loop, int size, ArrayRef<Var> batch);
+  Expr readPacked(Func packed, unsigned loop, int size, ArrayRef<Var> batch) const;
+  bool isBlocked() const {
+    return schedule.blockDepth > 0 && schedule.blockDepth < staticExtent(op, shape.reduction[0]);
+  }
+  bool buildPart(int number, const std::vector<Var> &tileVars, const Expr &block);
+
+  Translator &translator;
+  const ContractionSchedule &schedule;
+  Tiled &tiled;
+  const Contraction &shape;
+  linalg::GenericOp op;
+  std::vector<Var> vars; // of the output, innermost first
+  Exprs loops;           // of the op
+};
+
+void ContractionBuilder::nameLoops() {
   AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   tiled.rank = out.getNumResults();
-  std::vector<Var> vars;
-  Exprs loops(op.getNumLoops());
+  loops.resize(op.getNumLoops());
   for (unsigned i = 0; i < tiled.rank; ++i) {
     unsigned loop = out.getDimPosition(tiled.rank - 1 - i);
     vars.push_back(dimensionVar(i));
@@ -33,79 +56,102 @@ Func buildContraction(Translator &translator, const ContractionSchedule &schedul
     if (maps[1].isFunctionOfDim(loop))
       tiled.batchB.push_back(var);
   }
+}
 
-  // Packing: innermost the position in the tile, then k, the tile, and the batch loops that the operand depends on.
+/// Innermost the position in the tile, then k, the tile, and the batch loops that the operand depends on.
+Func ContractionBuilder::pack(StringRef name, unsigned operand, unsigned loop, int size, ArrayRef<Var> batch) {
   Var lane("lane"), group("group");
   std::vector<Var> depthVars;
   for (unsigned i = 0; i < shape.reduction.size(); ++i)
     depthVars.push_back(Var("k" + std::to_string(i)));
-  auto pack = [&](StringRef name, unsigned operand, unsigned loop, int size, ArrayRef<Var> batch) {
-    std::vector<Var> packedVars{lane};
-    packedVars.insert(packedVars.end(), depthVars.rbegin(), depthVars.rend());
-    packedVars.push_back(group);
-    packedVars.insert(packedVars.end(), batch.begin(), batch.end());
-    Exprs at = loops;
-    for (auto [i, reduction] : llvm::enumerate(shape.reduction))
-      at[reduction] = depthVars[i];
-    at[loop] = Halide::min(Halide::likely(group * size + lane), translator.loopExtent(op, loop) - 1);
-    Func packed(translator.name(name));
-    packed(packedVars) = translator.readOperand(op, operand, at);
-    return packed;
-  };
-  if (shape.m && schedule.isPacked)
-    tiled.packedA = pack("packed_a", shape.a, *shape.m, tileRows, tiled.batchA);
-  if (shape.tile == 0)
-    tiled.packedB = pack("packed_b", shape.b, shape.n, tileColumns, tiled.batchB);
-  auto readPacked = [&](Func packed, unsigned loop, int size, ArrayRef<Var> batch, const Exprs &at) -> Expr {
-    Exprs indices{at[loop] % size};
-    for (unsigned reduction : llvm::reverse(shape.reduction))
-      indices.push_back(at[reduction]);
-    indices.push_back(at[loop] / size);
-    indices.insert(indices.end(), batch.begin(), batch.end());
-    return packed(indices);
-  };
+  std::vector<Var> packedVars{lane};
+  packedVars.insert(packedVars.end(), depthVars.rbegin(), depthVars.rend());
+  packedVars.push_back(group);
+  packedVars.insert(packedVars.end(), batch.begin(), batch.end());
+  Exprs at = loops;
+  for (auto [i, reduction] : llvm::enumerate(shape.reduction))
+    at[reduction] = depthVars[i];
+  at[loop] = Halide::min(Halide::likely(group * size + lane), translator.loopExtent(op, loop) - 1);
+  Func packed(translator.name(name));
+  packed(packedVars) = translator.readOperand(op, operand, at);
+  return packed;
+}
 
-  // The tile: a Func of its own, so that its sums are held in registers.
-  bool isBlocked = blockDepth > 0 && blockDepth < staticExtent(op, shape.reduction[0]);
+Expr ContractionBuilder::readPacked(Func packed, unsigned loop, int size, ArrayRef<Var> batch) const {
+  Exprs indices{loops[loop] % size};
+  for (unsigned reduction : llvm::reverse(shape.reduction))
+    indices.push_back(loops[reduction]);
+  indices.push_back(loops[loop] / size);
+  indices.insert(indices.end(), batch.begin(), batch.end());
+  return packed(indices);
+}
+
+/// A register tile: a Func of its own, so that its sums are held in registers. False after a diagnostic.
+bool ContractionBuilder::buildPart(int number, const std::vector<Var> &tileVars, const Expr &block) {
+  const int parts = schedule.parts, partDepth = schedule.blockDepth / parts;
   Halide::Region region;
   for (unsigned reduction : llvm::reverse(shape.reduction))
-    region.push_back({0, isBlocked ? Expr(blockDepth) : translator.loopExtent(op, reduction)});
-  tiled.depth = RDom(region, translator.name("k"));
+    region.push_back({0, isBlocked() || parts > 1 ? Expr(partDepth) : translator.loopExtent(op, reduction)});
+  RDom depth(region, translator.name("k"));
   for (unsigned i = 0; i < shape.reduction.size(); ++i)
-    loops[shape.reduction[shape.reduction.size() - 1 - i]] = tiled.depth[i];
-  std::vector<Var> tileVars = vars;
-  Var block("block");
-  if (isBlocked) {
-    tileVars.push_back(block);
-    loops[shape.reduction[0]] = block * blockDepth + tiled.depth[0];
-  }
-  Halide::Type type = elementType(getElementTypeOrSelf(op.getResult(0)));
-  tiled.tile = Func(translator.name("tile"));
-  tiled.tile(tileVars) = Halide::Internal::make_zero(type);
-  Exprs tileIndices(tileVars.begin(), tileVars.end());
-  Exprs values = translator.body(op, loops, [&](unsigned number) -> Expr {
-    if (number == shape.a && tiled.packedA.defined())
-      return readPacked(tiled.packedA, *shape.m, tileRows, tiled.batchA, loops);
-    if (number == shape.b && shape.tile == 0)
-      return readPacked(tiled.packedB, shape.n, tileColumns, tiled.batchB, loops);
-    if (number != shape.a && number != shape.b)
-      return tiled.tile(tileIndices);
-    Exprs at = loops;
-    if (number == shape.a && shape.m) // full tiles are computed: the last row again behind it
-      at[*shape.m] = Halide::min(Halide::likely(at[*shape.m]), translator.loopExtent(op, *shape.m) - 1);
-    return translator.readOperand(op, number, at);
+    loops[shape.reduction[shape.reduction.size() - 1 - i]] = depth[i];
+  if (isBlocked())
+    loops[shape.reduction[0]] += block * schedule.blockDepth;
+  if (number > 0)
+    loops[shape.reduction[0]] += number * partDepth;
+
+  Func tile(translator.name(number + 1 < parts ? "part" : "tile"));
+  tile(tileVars) = Halide::Internal::make_zero(elementType(getElementTypeOrSelf(op.getResult(0))));
+  Exprs at(tileVars.begin(), tileVars.end());
+  Exprs values = translator.body(op, loops, [&](unsigned operand) -> Expr {
+    if (operand == shape.a && tiled.packedA.defined())
+      return readPacked(tiled.packedA, *shape.m, schedule.tileRows, tiled.batchA);
+    if (operand == shape.b && shape.tile == 0)
+      return readPacked(tiled.packedB, shape.n, schedule.tileColumns, tiled.batchB);
+    if (operand != shape.a && operand != shape.b)
+      return tile(at);
+    Exprs read = loops;
+    if (operand == shape.a && shape.m) // full tiles are computed: the last row again behind it
+      read[*shape.m] = Halide::min(Halide::likely(read[*shape.m]), translator.loopExtent(op, *shape.m) - 1);
+    return translator.readOperand(op, operand, read);
   });
   if (values.empty())
-    return Func();
-  tiled.tile(tileIndices) = values[0];
+    return false;
+  tile(at) = values[0];
+  tiled.parts.push_back({tile, depth});
+  return true;
+}
 
-  Func result = tiled.tile;
-  if (isBlocked) {
-    tiled.blocks = RDom({{0, int(staticExtent(op, shape.reduction[0]) / blockDepth)}}, translator.name("blocks"));
+Func ContractionBuilder::build() {
+  nameLoops();
+  if (shape.m && schedule.isPacked)
+    tiled.packedA = pack("packed_a", shape.a, *shape.m, schedule.tileRows, tiled.batchA);
+  if (shape.tile == 0)
+    tiled.packedB = pack("packed_b", shape.b, shape.n, schedule.tileColumns, tiled.batchB);
+
+  std::vector<Var> tileVars = vars;
+  Var block("block");
+  if (isBlocked())
+    tileVars.push_back(block);
+  for (int i = 0; i < schedule.parts; ++i)
+    if (!buildPart(i, tileVars, block))
+      return Func();
+  Func result = tiled.parts.front().tile;
+  if (tiled.parts.size() > 1) {
+    result = Func(translator.name("parts")); // inlined
+    Expr sum = tiled.parts.back().tile(tileVars);
+    for (const Sums &part : llvm::ArrayRef(tiled.parts).drop_back())
+      sum += part.tile(tileVars);
+    result(tileVars) = sum;
+  }
+  if (isBlocked()) {
+    tiled.blocks =
+        RDom({{0, int(staticExtent(op, shape.reduction[0]) / schedule.blockDepth)}}, translator.name("blocks"));
     tiled.panel = Func(translator.name("panel"));
-    tiled.panel(vars) = Halide::Internal::make_zero(type);
-    tileIndices.back() = tiled.blocks.x;
-    tiled.panel(vars) += tiled.tile(tileIndices);
+    tiled.panel(vars) = Halide::Internal::make_zero(elementType(getElementTypeOrSelf(op.getResult(0))));
+    Exprs at(vars.begin(), vars.end());
+    at.push_back(tiled.blocks.x);
+    tiled.panel(vars) += result(at);
     result = tiled.panel;
   }
   if (!tiled.isFused) {
@@ -114,6 +160,12 @@ Func buildContraction(Translator &translator, const ContractionSchedule &schedul
     result = tiled.store;
   }
   return result;
+}
+
+} // namespace
+
+Func buildContraction(Translator &translator, const ContractionSchedule &schedule, Tiled &tiled) {
+  return ContractionBuilder(translator, schedule, tiled).build();
 }
 
 } // namespace kiln::halide

@@ -160,9 +160,9 @@ Stmt PrefetchStream::visit(const For *op) {
     }
     bool isShared = prefetch.lines > 0;
     int requests = isShared ? prefetch.lines : int(lines.size());
-    // What a row tile asks for, in elements, and each request of it: whole elements, and no more than a line.
+    // How far apart, in elements, the row tiles' requests for as much as the loop reads are: no more than a line.
     Expr requestsOfTile = op->extent * requests, count = rowTiles.defined() ? rowTiles : Expr(1);
-    Expr apart = Halide::min((int(prefetch.advance) + requestsOfTile * count - 1) / (requestsOfTile * count), perLine);
+    Expr apart = Halide::min((int(lines.size()) * perLine + requests * count - 1) / (requests * count), perLine);
     Expr step = Variable::make(Halide::Int(32), op->name) - op->min;
     std::vector<Stmt> body;
     for (int i = 0; i < requests; ++i) {

@@ -14,7 +14,8 @@ struct StreamPrefetch {
   std::string buffer;
   int64_t advance = 0;
   /// > 0, for weights: so many requests a step, into the second cache. The row tiles of a panel, whose loop is named
-  /// *.`rowLoop`, share out the `advance` elements behind it evenly, however many they are. 0: all lines of the step.
+  /// *.`rowLoop`, share out what they read, `advance` elements behind it, evenly, however many they are. 0: all lines
+  /// of the step.
   int lines = 0;
   std::string rowLoop = "";
   /// Rows that are looked up: the buffer of their numbers, of which there are so many. Then each step asks for the same
