@@ -2,9 +2,10 @@
 /* The bundled thread pool. A loop is published as one atomic word, (generation, first task, tasks left), of the tasks
  * that nobody has taken: whoever shortens it owns the task at that end, so fast threads take more, and a thread that
  * comes late finds nothing left, or fails to take because the generation moved on. The caller and every second thread
- * take from the front, the others from the back: what a thread has in its caches of one loop is what it needs in the
- * next. Threads look for work in a short spin, then sleep. Nobody has to wake for a loop to end: the caller takes part,
- * and returns when the last task is done.
+ * take from the front, the others from the back. Each end stands for a half of the loop and goes through it upwards:
+ * what a thread has in its caches of one loop is what it needs in the next, and what a task asks for ahead of time is
+ * what its thread comes to. Threads look for work in a short spin, then sleep. Nobody has to wake for a loop to end:
+ * the caller takes part, and returns when the last task is done.
  *
  * Why the loop's fields are never mixed: they are written only when nothing is left of the loop before, so a thread
  * that saw tasks left but reads newer fields (release, acquire) cannot succeed in taking from the older word. */
@@ -40,6 +41,7 @@ struct kiln_pool_t {
   _Atomic(task_t) task;
   _Atomic(void *) context;
   atomic_uint base;                /* the number of task 0 in the caller's loop */
+  atomic_uint count;               /* tasks of the loop */
   atomic_int caller_cpu;           /* -1: unknown */
   _Alignas(64) atomic_uint undone; /* tasks that have not finished */
 
@@ -115,6 +117,12 @@ static bool spin_until(kiln_pool_t *pool, bool (*is_true)(kiln_pool_t *)) {
   return false;
 }
 
+/* The task that is the n-th to be taken from an end, which stands for the `own` tasks from `start` on: these upwards,
+ * then those that the other end has left, downwards. */
+static uint32_t task_of(uint32_t n, uint32_t start, uint32_t own, uint32_t count) {
+  return n < own ? start + n : (start == 0 ? count : start) - 1 - (n - own);
+}
+
 /* Runs tasks until none is left to take. */
 static void work(kiln_pool_t *pool, uint32_t worker) {
   uint64_t left = atomic_load(&pool->left);
@@ -123,10 +131,13 @@ static void work(kiln_pool_t *pool, uint32_t worker) {
     task_t task = atomic_load_explicit(&pool->task, memory_order_acquire);
     void *context = atomic_load_explicit(&pool->context, memory_order_acquire);
     uint32_t base = atomic_load_explicit(&pool->base, memory_order_acquire);
-    uint32_t first = (uint32_t)left >> 16;
+    uint32_t count = atomic_load_explicit(&pool->count, memory_order_acquire);
+    uint32_t first = (uint32_t)left >> 16, middle = (count + 1) / 2;
     if (!atomic_compare_exchange_weak(&pool->left, &left, left - 1 + ((uint64_t)is_front << 16)))
       continue;
-    task(context, base + (is_front ? first : first + count_of(left) - 1), worker);
+    uint32_t index = is_front ? task_of(first, 0, middle, count)
+                              : task_of(count - first - count_of(left), middle, count - middle, count);
+    task(context, base + index, worker);
     if (atomic_fetch_sub(&pool->undone, 1) == 1 && atomic_load(&pool->caller_sleeps)) {
       pthread_mutex_lock(&pool->lock);
       pthread_cond_signal(&pool->finished);
@@ -173,6 +184,7 @@ static void run_loop(kiln_pool_t *pool, uint32_t base, uint32_t count, task_t ta
   atomic_store_explicit(&pool->context, context, memory_order_release);
   atomic_store_explicit(&pool->base, base, memory_order_release);
   atomic_store_explicit(&pool->caller_cpu, current_cpu(), memory_order_relaxed);
+  atomic_store_explicit(&pool->count, count, memory_order_release);
   atomic_store(&pool->undone, count);
   uint64_t generation = (atomic_load(&pool->left) >> 32) + 1;
   atomic_store(&pool->left, generation << 32 | count);
@@ -237,6 +249,7 @@ kiln_status_t kiln_pool_create(uint32_t threads, kiln_pool_t **result, kiln_erro
   atomic_init(&pool->task, NULL);
   atomic_init(&pool->context, NULL);
   atomic_init(&pool->base, 0);
+  atomic_init(&pool->count, 0);
   atomic_init(&pool->caller_cpu, current_cpu());
   atomic_init(&pool->undone, 0);
   atomic_init(&pool->sleepers, 0);

@@ -67,13 +67,31 @@ TEST(Pool, RunsEveryIndexOnce) {
   }
 }
 
+// Whatever a thread comes to after a task is the next one, until it helps the other.
+TEST(Pool, ThreadsGoUpwards) {
+  Pool pool = makePool(2);
+  const kiln_executor_t *executor = kiln_pool_executor(pool.get());
+  struct Order {
+    std::vector<uint32_t> of[2];
+  } order;
+  auto note = [](void *context, uint32_t index, uint32_t worker) {
+    static_cast<Order *>(context)->of[worker].push_back(index);
+  };
+  executor->parallel_for(executor->self, 64, note, &order);
+  EXPECT_EQ(order.of[0].size() + order.of[1].size(), 64u);
+  for (uint32_t worker : {0u, 1u})
+    for (size_t i = 0; i < order.of[worker].size(); ++i)
+      EXPECT_EQ(order.of[worker][i], i < 32 ? 32 * worker + i : 64 - 32 * worker - 1 - (i - 32));
+}
+
 TEST(Pool, RunsLongLoopsInParts) {
   Pool pool = makePool(3);
   for (uint32_t count : {65534u, 65535u, 65536u, 200001u})
     expectComplete(kiln_pool_executor(pool.get()), count);
 }
 
-// The caller takes from the front, the second thread from the back.
+// The caller has the first half, the second thread the other one; whoever is done first helps with the rest, from its
+// end.
 TEST(Pool, ThreadsKeepTheirEndOfALoop) {
   Pool pool = makePool(2);
   const kiln_executor_t *executor = kiln_pool_executor(pool.get());
@@ -83,8 +101,11 @@ TEST(Pool, ThreadsKeepTheirEndOfALoop) {
       (*static_cast<std::vector<std::atomic<uint32_t>> *>(context))[index] = worker;
     };
     executor->parallel_for(executor->self, 64, note, &workers);
-    for (size_t i = 1; i < workers.size(); ++i)
+    for (size_t i = 1; i < 32; ++i) {
       ASSERT_LE(workers[i - 1], workers[i]) << i;
+      ASSERT_GE(workers[31 + i], workers[32 + i]) << 32 + i;
+    }
+    EXPECT_TRUE(workers[31] == 0u || workers[63] == 1u);
   }
 }
 
