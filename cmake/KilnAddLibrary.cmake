@@ -2,7 +2,8 @@
 #
 #   kiln_add_library(NAME MODEL spec.cpp | GENERATOR target
 #                    [LIBRARY name]                      prefix of its symbols and files, if not NAME
-#                    [TARGETS x86-64-v4 x86-64-v3 ...]   instruction sets in the archive, best first
+#                    [TARGETS x86-64-v4 x86-64-v3 ...]   instruction sets in the archive, best first; else those of the variable
+#                                                        KILN_TARGETS, else the compiler's
 #                    [TUNING file]                       measurements that choose the schedules; `kiln tune` makes it
 #                    [REQUIRE_TUNED]                     fail the build unless each kernel was measured
 #                    [MACHINE name] [THREADS n]          which of the measurements count
@@ -39,6 +40,9 @@ function(kiln_add_library name)
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/${name}_kiln")
   set(options "")
   set(measuring "")
+  if(NOT arg_TARGETS)
+    set(arg_TARGETS ${KILN_TARGETS})
+  endif()
   if(arg_TARGETS)
     list(JOIN arg_TARGETS "," targets)
     list(APPEND options --target ${targets})

@@ -38,7 +38,6 @@ public:
 
 private:
   void scheduleStore(Func store, llvm::ArrayRef<Tiled *> group);
-  void fillTile(Func tile, Var rows, bool hasRows);
   void scheduleTile(const Sums &sums, Var rows, bool hasRows);
   void scheduleSums(Tiled &tiled, Func store, Var rows);
   void schedulePacking(Tiled &tiled, Func store, Var rowBlock, Var batch, bool hasBatch);
@@ -86,22 +85,16 @@ void ContractionStrategy::schedulePacking(Tiled &tiled, Func store, Var rowBlock
   }
 }
 
-/// A Func of a tile's size, straight-line code.
-void ContractionStrategy::fillTile(Func tile, Var rows, bool hasRows) {
-  Var d0 = dimensionVar(0);
-  tile.bound_extent(d0, point.tileColumns).align_bounds(d0, point.tileColumns).vectorize(d0, lanes).unroll(d0);
-  if (hasRows)
-    tile.bound_extent(rows, point.tileRows).align_bounds(rows, point.tileRows).unroll(rows);
-}
-
 void ContractionStrategy::scheduleTile(const Sums &sums, Var rows, bool hasRows) {
   Var d0 = dimensionVar(0);
   Func tile = sums.tile;
-  fillTile(tile, rows, hasRows);
+  tile.bound_extent(d0, point.tileColumns).align_bounds(d0, point.tileColumns).vectorize(d0, lanes).unroll(d0);
   Halide::Stage update = tile.update();
   std::vector<Halide::VarOrRVar> order{d0};
-  if (hasRows)
+  if (hasRows) {
+    tile.bound_extent(rows, point.tileRows).align_bounds(rows, point.tileRows).unroll(rows);
     order.push_back(rows);
+  }
   if (point.unroll > 1) {
     Halide::RVar steps("steps"), step("step");
     update.split(sums.depth.x, steps, step, point.unroll);
@@ -146,12 +139,12 @@ void ContractionStrategy::scheduleSums(Tiled &tiled, Func store, Var rows) {
   }
   order.push_back(tiled.blocks.x);
   update.reorder(order).vectorize(d0, lanes).unroll(d0);
-  if (hasRows)
+  if (hasRows) {
     update.unroll(inRow);
-  if (hasRows)
     place(panel, rowTile);
-  else
+  } else {
     place(panel, tiled.blocks.x);
+  }
 }
 
 void ContractionStrategy::scheduleStore(Func store, ArrayRef<Tiled *> group) {
