@@ -3,7 +3,7 @@
 // A query that is a vector.
 // expect: attention: additive attention requires queries and keys of rank 2 or more [additive_c1]: got f32[8] and f32[tokens 1..64, 4] (additive_c1.cpp:10)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   AdditiveAttention<8, 6, 4> attention{"attention"};
   constexpr auto forward(Tensor<f32, 8> h, Tensor<f32, T, 6> x) const {

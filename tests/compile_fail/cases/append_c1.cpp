@@ -3,7 +3,7 @@
 // Rows of another width.
 // expect: forward: append requires rows of the state's element type and shape [append_c1]: got f32[tokens 1..64, 8], expected f32[tokens 1..64, 4] (append_c1.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x) const { return State<f32, 64, 4>("rows").append<T>(x); }
 };

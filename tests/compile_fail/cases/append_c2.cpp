@@ -3,7 +3,7 @@
 // A context that may be shorter than what is appended.
 // expect: forward: append requires a result of at least as many rows as are appended [append_c2]: got source 1..128, expected tokens 1..64 (append_c2.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x) const { return State<f32, 128, 8>("rows").append<S>(x); }
 };

@@ -3,7 +3,7 @@
 // A context that may be longer than the state.
 // expect: forward: a state requires room for the rows of its value [append_c3]: got tokens 1..64, expected 32 (append_c3.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x) const { return State<f32, 32, 8>("rows").append<T>(x); }
 };

@@ -3,7 +3,7 @@
 // A width that the heads do not divide.
 // expect: self_attn: attention requires the query width to be a multiple of the heads [attention_c1]: got 8, expected a multiple of 3 (attention_c1.cpp:9)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   MultiHeadAttention<8, 3> self_attn{"self_attn"};
   constexpr auto forward(Tensor<f32, T, 8> x) const { return self_attn(x); }

@@ -3,7 +3,7 @@
 // Causal with fewer keys than queries.
 // expect: forward: causal attention requires at least as many keys as queries [attention_c10]: got source 1..128, expected tokens 1..64 (attention_c10.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> q, Tensor<f32, S, 8> k) const { return attention<2>(q, k, k, causal); }
 };

@@ -3,7 +3,7 @@
 // A negative scale.
 // expect: forward: attention requires a scale above 0 [attention_c11]: got -0.500000 (attention_c11.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> q) const { return attention<2>(q, q, q, scale(-0.5)); }
 };

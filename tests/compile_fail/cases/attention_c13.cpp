@@ -3,7 +3,7 @@
 // Two masks.
 // expect: kiln: attention requires at most one mask [attention_c13]
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> q, Tensor<f32, T, T> m) const {
     return attention<2>(q, q, q, mask(m) | mask(m));

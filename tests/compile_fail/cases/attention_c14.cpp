@@ -3,7 +3,7 @@
 // Two tensors of lengths.
 // expect: kiln: attention requires at most one tensor of lengths [attention_c14]
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, B, T, 8> q, Tensor<i32, B> n) const {
     return attention<2>(q, q, q, lengths(n) | lengths(n));

@@ -3,7 +3,7 @@
 // No head.
 // expect: kiln: attention requires at least one head [attention_c15]
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> q) const { return attention<0>(q, q, q); }
 };

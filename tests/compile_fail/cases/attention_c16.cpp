@@ -3,7 +3,7 @@
 // Heads of keys that do not divide the heads.
 // expect: forward: attention requires a number of heads that is a multiple of that of keys and values [attention_c16]: got 4, expected a multiple of 3 (attention_c16.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> q, Tensor<f32, T, 6> k) const { return attention<4, 3>(q, k, k); }
 };

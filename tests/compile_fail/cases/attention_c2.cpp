@@ -3,7 +3,7 @@
 // Keys of another width.
 // expect: forward: attention requires heads of keys as wide as those of queries [attention_c2]: got 4, expected 8 (attention_c2.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> q, Tensor<f32, S, 4> k) const { return attention<2>(q, k, k); }
 };

@@ -3,7 +3,7 @@
 // Values that the heads do not divide.
 // expect: forward: attention requires the value width to be a multiple of the heads [attention_c3]: got 7, expected a multiple of 2 (attention_c3.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> q, Tensor<f32, T, 7> v) const { return attention<2>(q, q, v); }
 };

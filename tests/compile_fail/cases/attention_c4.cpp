@@ -3,7 +3,7 @@
 // More values than keys.
 // expect: forward: attention requires as many values as keys [attention_c4]: got source 1..128, expected tokens 1..64 (attention_c4.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> q, Tensor<f32, S, 8> v) const { return attention<2>(q, q, v); }
 };

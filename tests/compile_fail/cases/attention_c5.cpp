@@ -3,7 +3,7 @@
 // A batch on one side only.
 // expect: forward: attention requires queries, keys and values with the same leading extents [attention_c5]: got f32[batch 1..8, tokens 1..64, 8] and f32[tokens 1..64, 8] and f32[tokens 1..64, 8] (attention_c5.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, B, T, 8> q, Tensor<f32, T, 8> k) const { return attention<2>(q, k, k); }
 };

@@ -3,7 +3,7 @@
 // A vector.
 // expect: forward: attention requires queries, keys and values of rank 2 or more [attention_c6]: got f32[8] and f32[8] and f32[8] (attention_c6.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, 8> q) const { return attention<2>(q, q, q); }
 };

@@ -3,7 +3,7 @@
 // A mask of the wrong extents.
 // expect: forward: attention requires a mask that broadcasts to [..., queries, keys] [attention_c7]: got [tokens 1..64, 5], expected [tokens 1..64, tokens 1..64] (attention_c7.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> q, Tensor<f32, T, 5> m) const { return attention<2>(q, q, q, mask(m)); }
 };

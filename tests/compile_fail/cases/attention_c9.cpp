@@ -3,7 +3,7 @@
 // One length for every token.
 // expect: forward: attention requires i32 lengths of the queries' leading extents [attention_c9]: got i32[tokens 1..64], expected i32[batch 1..8] (attention_c9.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, B, T, 8> q, Tensor<i32, T> n) const { return attention<2>(q, q, q, lengths(n)); }
 };

@@ -3,7 +3,7 @@
 // Extents that do not broadcast.
 // expect: h.attn: an elementwise operation requires extents that are equal or 1 [broadcast_c1]: got f32[tokens 1..64, 512] and f32[tokens 1..64, 768]
 #include "case.h"
-
+using namespace kiln;
 struct Add : Layer<Add> {
   using Layer::Layer;
   constexpr auto forward(const tensor auto &x, const tensor auto &y) const { return x + y; }

@@ -3,7 +3,7 @@
 // Two run-time extents.
 // expect: forward: an elementwise operation requires extents that are equal or 1 [broadcast_c1]: got f32[tokens 1..64, 8] and f32[source 1..128, 8] (broadcast_c1_named.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x, Tensor<f32, S, 8> y) const { return maximum(x, y); }
 };

@@ -3,7 +3,7 @@
 // Two element types.
 // expect: forward: an elementwise operation requires operands of one element type [broadcast_c2]: got f32[tokens 1..64] and i32[tokens 1..64]
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T> x, Tensor<i32, T> y) const { return x * y; }
 };

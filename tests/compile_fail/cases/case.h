@@ -5,6 +5,4 @@
 
 #include "kiln/dsl.h"
 
-using namespace kiln;
-
-inline constexpr Dim B{"batch", 1, 8}, T{"tokens", 1, 64}, S{"source", 1, 128};
+inline constexpr kiln::Dim B{"batch", 1, 8}, T{"tokens", 1, 64}, S{"source", 1, 128};

@@ -3,7 +3,7 @@
 // Other extents that differ.
 // expect: forward: concat requires equal extents beside its axis [concat_c2]: got f32[tokens 1..64, 8] and f32[source 1..128, 8]
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x, Tensor<f32, S, 8> y) const { return concat<-1>(x, y); }
 };

@@ -3,7 +3,7 @@
 // An axis beyond the rank.
 // expect: forward: concat requires an axis within the rank [concat_c3]: got axis 2 of f32[tokens 1..64, 8]
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x) const { return concat<2>(x, x); }
 };

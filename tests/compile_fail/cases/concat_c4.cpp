@@ -3,7 +3,7 @@
 // Two run-time extents that have no sum.
 // expect: forward: concat requires extents that have a sum along its axis [concat_c4]: got f32[2, 8] and f32[tokens 1..64, 8] and f32[source 1..128, 8]
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, 2, 8> x, Tensor<f32, T, 8> y, Tensor<f32, S, 8> z) const {
     return concat<0>(x, y, z);

@@ -3,7 +3,7 @@
 // Too few values.
 // expect: forward: constant requires as many values as its shape has elements [constant_c1]: got 3, expected 8 (constant_c1.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x) const { return x + constant<f32, 8>(x, {1, 2, 3}); }
 };

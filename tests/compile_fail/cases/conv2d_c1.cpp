@@ -3,7 +3,7 @@
 // An image without channels.
 // expect: forward: conv2d requires an image [..., height, width, channels] of rank 3 or more [conv2d_c1]: got f32[8, 8] (conv2d_c1.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, 8, 8> x) const { return conv2d(x, parameter<f32, 4, 3, 3, 3>(x, "w")); }
 };

@@ -3,7 +3,7 @@
 // Two groups of five outputs.
 // expect: forward: conv2d requires outputs that are a multiple of the groups [conv2d_c4]: got 5, expected a multiple of 2 (conv2d_c4.cpp:9)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, 8, 8, 6> x) const {
     return conv2d<Conv2dOptions{.groups = 2}>(x, parameter<f32, 5, 3, 3, 3>(x, "w"));

@@ -3,7 +3,7 @@
 // A bias of the channels.
 // expect: forward: conv2d requires a bias of shape [outputs] [conv2d_c5]: got [3], expected [4] (conv2d_c5.cpp:9)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, 8, 8, 3> x) const {
     return conv2d(x, parameter<f32, 4, 3, 3, 3>(x, "w"), parameter<f32, 3>(x, "b"));

@@ -3,7 +3,7 @@
 // A probability of 1.
 // expect: forward: dropout requires a probability in [0, 1) [dropout_c1]: got 1.000000 (dropout_c1.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x) const { return dropout(x, 1.0); }
 };

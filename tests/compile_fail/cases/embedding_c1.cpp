@@ -3,7 +3,7 @@
 // Indices of the wrong type.
 // expect: table: embedding requires i32 indices [embedding_c1]: got f32[tokens 1..64, 8] (embedding_c1.cpp:9)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   Embedding<10, 8> table{"table"};
   constexpr auto forward(Tensor<f32, T, 8> x) const { return table(x); }

@@ -3,7 +3,7 @@
 // A table of rank 3.
 // expect: forward: embedding requires a table of rank 2 [embedding_c2]: got f32[2, 3, 4] (embedding_c2.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<i32, T> n) const { return embedding(n, parameter<f32, 2, 3, 4>(n, "table")); }
 };

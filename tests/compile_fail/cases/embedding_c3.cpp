@@ -3,7 +3,7 @@
 // Fewer rows than positions.
 // expect: wpe: embedding requires a row for every position [embedding_c3]: got 32, expected tokens 1..64 (embedding_c3.cpp:9)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   Embedding<32, 8> wpe{"wpe"};
   constexpr auto forward(Tensor<i32, T> n) const { return wpe(positions(n)); }

@@ -3,7 +3,7 @@
 // An extent beyond its bound.
 // expect: flops_requires_a_value_within_bounds_for_every_named_extent_flops_c1
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   Linear<8, 8> fc{"fc"};
   constexpr auto forward(Tensor<f32, T, 8> x) const { return fc(x); }

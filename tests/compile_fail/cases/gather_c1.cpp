@@ -3,7 +3,7 @@
 // Indices of the wrong type.
 // expect: forward: gather requires i32 indices [gather_c1]: got f32[3] (gather_c1.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x, Tensor<f32, 3> n) const { return gather(x, n); }
 };

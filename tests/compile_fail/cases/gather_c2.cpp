@@ -3,7 +3,7 @@
 // An axis beyond the rank.
 // expect: forward: gather requires an axis within the rank [gather_c2]: got axis 5 of f32[tokens 1..64, 8] (gather_c2.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x, Tensor<i32, 3> n) const { return gather<5>(x, n); }
 };

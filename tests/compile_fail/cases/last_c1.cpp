@@ -3,7 +3,7 @@
 // No such axis.
 // expect: forward: last requires an axis within the rank [last_c1]: got axis 2 of f32[tokens 1..64, 8] (last_c1.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x) const { return last<2, 1>(x); }
 };

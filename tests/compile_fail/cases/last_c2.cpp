@@ -3,7 +3,7 @@
 // More than there may be.
 // expect: forward: last requires at most as many elements as the operand has [last_c2]: got 2, expected tokens 1..64 (last_c2.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x) const { return last<0, 2>(x); }
 };

@@ -3,7 +3,7 @@
 // Two layers of one name.
 // expect: forward: layers of one owner require different names [layer_c1]: got fc (layer_c1.cpp:9)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   Linear<8, 8> a{"fc"}, b{"fc"};
   constexpr auto forward(Tensor<f32, T, 8> x) const { return b(a(x)); }

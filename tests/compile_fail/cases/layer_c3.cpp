@@ -3,7 +3,7 @@
 // A layer called without a tensor.
 // expect: kiln: a layer requires a tensor among its arguments [layer_c3]
 #include "case.h"
-
+using namespace kiln;
 struct Odd : Layer<Odd> {
   using Layer::Layer;
   constexpr auto forward(int x) const { return x; }

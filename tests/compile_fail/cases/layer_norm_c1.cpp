@@ -3,7 +3,7 @@
 // Another width.
 // expect: ln_f: layer_norm requires the input width to equal the weight's [layer_norm_c1]: got 512, expected 768 (layer_norm_c1.cpp:9)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   LayerNorm<768> ln_f{"ln_f"};
   constexpr auto forward(Tensor<f32, T, 512> x) const { return ln_f(x); }

@@ -3,7 +3,7 @@
 // A bias of another width.
 // expect: forward: layer_norm requires a bias of the weight's shape [layer_norm_c2]: got [4], expected [8] (layer_norm_c2.cpp:9)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x) const {
     return layer_norm(x, parameter<f32, 8>(x, "w"), parameter<f32, 4>(x, "b"));

@@ -3,7 +3,7 @@
 // F16 activations with f32 weights.
 // expect: norm: layer_norm requires operands of one floating-point type [layer_norm_c4]: got f16[tokens 1..64, 8] and f32[8] and f32[8] (layer_norm_c4.cpp:9)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   LayerNorm<8> norm{"norm"};
   constexpr auto forward(Tensor<f16, T, 8> x) const { return norm(x); }

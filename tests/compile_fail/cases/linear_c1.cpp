@@ -3,7 +3,7 @@
 // A layer gets another width than its own.
 // expect: h.{}.mlp.c_fc: linear requires the input width to equal the weight's [linear_c1]: got 512, expected 768 (linear_c1.cpp:9)
 #include "case.h"
-
+using namespace kiln;
 struct Block {
   Linear<768, 512> fc{"mlp.c_fc"};
   constexpr auto forward(const tensor auto &x) const { return fc(x); }

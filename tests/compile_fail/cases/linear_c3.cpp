@@ -3,7 +3,7 @@
 // A weight of rank 1.
 // expect: forward: linear requires a weight of rank 2 [linear_c3]: got f32[8] (linear_c3.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x) const { return linear(x, parameter<f32, 8>(x, "w")); }
 };

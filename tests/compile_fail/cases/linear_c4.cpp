@@ -3,7 +3,7 @@
 // A bias of the input's width.
 // expect: forward: linear requires a bias of shape [output width] [linear_c4]: got [8], expected [4] (linear_c4.cpp:9)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x) const {
     return linear(x, parameter<f32, 4, 8>(x, "w"), parameter<f32, 8>(x, "b"));

@@ -3,7 +3,7 @@
 // Integers.
 // expect: fc: linear requires operands of one floating-point type [linear_c5]: got i32[tokens 1..64, 8] and f32[8] (linear_c5.cpp:9)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   Linear<8, 8> fc{"fc"};
   constexpr auto forward(Tensor<i32, T, 8> x) const { return fc(x); }

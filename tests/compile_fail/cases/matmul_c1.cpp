@@ -3,7 +3,7 @@
 // Inner extents that differ.
 // expect: forward: matmul requires the inner extents to be equal [matmul_c1]: got 8, expected 6 (matmul_c1.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> a, Tensor<f32, 6, 4> b) const { return matmul(a, b); }
 };

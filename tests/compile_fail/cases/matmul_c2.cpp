@@ -3,7 +3,7 @@
 // A vector.
 // expect: forward: matmul requires operands of rank 2 or more [matmul_c2]: got f32[tokens 1..64, 8] and f32[8] (matmul_c2.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> a, Tensor<f32, 8> b) const { return matmul(a, b); }
 };

@@ -3,7 +3,7 @@
 // Batches that differ.
 // expect: forward: matmul requires leading extents that are equal or 1 [matmul_c3]: got f32[2, tokens 1..64, 8] and f32[3, 8, 4] (matmul_c3.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, 2, T, 8> a, Tensor<f32, 3, 8, 4> b) const { return matmul(a, b); }
 };

@@ -3,7 +3,7 @@
 // Two element types.
 // expect: forward: matmul requires operands of one floating-point type [matmul_c4]: got f32[tokens 1..64, 8] and f16[8, 4] (matmul_c4.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> a, Tensor<f16, 8, 4> b) const { return matmul(a, b); }
 };

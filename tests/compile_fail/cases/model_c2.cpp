@@ -3,7 +3,7 @@
 // Fewer names than outputs.
 // expect: forward: an entry requires as many output names as outputs, or none [model_c2]: got 1, expected 2 (model_c2.cpp:9)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   static constexpr Names outputs{"x"};
   constexpr auto forward(Tensor<f32, T, 8> x) const { return kiln::outputs(x, relu(x)); }

@@ -3,7 +3,7 @@
 // A name that C does not take.
 // expect: forward: an entry requires names that are identifiers in C and C++ [model_c3]: got 2nd (model_c3.cpp:9)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   static constexpr Names inputs{"2nd"};
   constexpr auto forward(Tensor<f32, T, 8> x) const { return relu(x); }

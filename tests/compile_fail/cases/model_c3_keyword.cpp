@@ -3,7 +3,7 @@
 // A word that C keeps for itself.
 // expect: forward: an entry requires names that are identifiers in C and C++ [model_c3]: got int (model_c3_keyword.cpp:9)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   static constexpr Names inputs{"int"};
   constexpr auto forward(Tensor<f32, T, 8> x) const { return relu(x); }

@@ -3,7 +3,7 @@
 // Two entries of one name.
 // expect: forward: entries of one model require different names [model_c5]: got run (model_c5.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto a(Tensor<f32, T> x) const { return relu(x); }
   static constexpr auto entries() { return std::tuple{entry("run", &M::a), entry("run", &M::a)}; }

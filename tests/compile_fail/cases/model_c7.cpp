@@ -3,7 +3,7 @@
 // An entry without input.
 // expect: kiln: an entry requires at least one input [model_c7]
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward() const { return 3; }
 };

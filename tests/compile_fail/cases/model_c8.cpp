@@ -3,7 +3,7 @@
 // A result that is no tensor.
 // expect: kiln: an entry requires tensors as its results [model_c8]
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x) const { return 3; }
 };

@@ -3,7 +3,7 @@
 // An entry of 17 inputs.
 // expect: kiln: an entry requires at most 16 inputs [model_c9]
 #include "case.h"
-
+using namespace kiln;
 using X = Tensor<f32, T>;
 struct M : Model {
   constexpr auto forward(X a, X, X, X, X, X, X, X, X, X, X, X, X, X, X, X, X) const { return relu(a); }

@@ -3,7 +3,7 @@
 // A layer whose first call was in a stack, called again outside it.
 // expect: stack.{}.fc: a parameter of a stack's layer requires a use inside that stack [parameter_c2]: got weight (parameter_c2.cpp:14)
 #include "case.h"
-
+using namespace kiln;
 struct Lent {
   constexpr auto forward(const tensor auto &x, const Linear<8, 8> &fc) const { return fc(x); }
 };

@@ -3,7 +3,7 @@
 // An image without channels.
 // expect: forward: a pool requires an image [..., height, width, channels] of rank 3 or more [pool2d_c1]: got f32[8, 8] (pool2d_c1.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, 8, 8> x) const { return max_pool2d<2>(x); }
 };

@@ -3,7 +3,7 @@
 // Whole numbers.
 // expect: forward: a pool requires a floating-point operand [pool2d_c2]: got i32[8, 8, 3] (pool2d_c2.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<i32, 8, 8, 3> x) const { return max_pool2d<2>(x); }
 };

@@ -3,7 +3,7 @@
 // Windows of different sizes.
 // expect: forward: adaptive_avg_pool2d requires fixed image extents that are multiples of the result's [pool2d_c4]: got f32[8, 9, 3], expected multiples of 3 by 3 (pool2d_c4.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, 8, 9, 3> x) const { return adaptive_avg_pool2d<3>(x); }
 };

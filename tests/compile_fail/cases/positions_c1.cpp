@@ -3,7 +3,7 @@
 // An axis beyond the rank.
 // expect: forward: positions requires an axis within the rank [positions_c1]: got axis 1 of i32[tokens 1..64] (positions_c1.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<i32, T> n) const { return positions<1>(n); }
 };

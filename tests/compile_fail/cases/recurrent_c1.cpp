@@ -3,7 +3,7 @@
 // One step, not a sequence.
 // expect: rnn: a recurrent layer requires a sequence [steps, ..., width] [recurrent_c1]: got f32[8] (recurrent_c1.cpp:9)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   Rnn<8, 4> rnn{"rnn"};
   constexpr auto forward(Tensor<f32, 8> x) const { return rnn(x).outputs; }

@@ -3,7 +3,7 @@
 // The state of one pass for a layer of two.
 // expect: rnn: a recurrent layer requires initial states [layers * directions, ..., hidden width] [recurrent_c2]: got f32[1, batch 1..8, 4] (recurrent_c2.cpp:9)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   Gru<8, 4, RecurrentOptions{.bidirectional = true}> rnn{"rnn"};
   constexpr auto forward(Tensor<f32, T, B, 8> x, Tensor<f32, 1, B, 4> h) const { return rnn(x, h).outputs; }

@@ -3,7 +3,7 @@
 // A length for each step.
 // expect: rnn: a recurrent layer requires i32 lengths, one a sequence [recurrent_c3]: got i32[tokens 1..64, batch 1..8], expected [batch 1..8] (recurrent_c3.cpp:9)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   Lstm<8, 4> rnn{"rnn"};
   constexpr auto forward(Tensor<f32, T, B, 8> x, Tensor<i32, T, B> n) const { return rnn(x, None(), n).outputs; }

@@ -3,7 +3,7 @@
 // No layer.
 // expect: kiln: a recurrent layer requires at least one layer [recurrent_c4]
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   Rnn<8, 4, RecurrentOptions{.layers = 0}> rnn{"rnn"};
   constexpr auto forward(Tensor<f32, T, 8> x) const { return rnn(x).outputs; }

@@ -3,7 +3,7 @@
 // One of the two states of an LSTM.
 // expect: cell: a recurrent step requires a state of the input's leading extents and the hidden width, of an LSTM two [recurrent_c5]: got f32[batch 1..8, 4] (recurrent_c5.cpp:9)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   LstmStep<8, 4> cell{"cell"};
   constexpr auto forward(Tensor<f32, B, 8> x, Tensor<f32, B, 4> h) const { return cell(x, h); }

@@ -3,7 +3,7 @@
 // An axis beyond the rank.
 // expect: forward: a reduction requires an axis within the rank [reduction_c1]: got axis -3 of f32[tokens 1..64, 8] (reduction_c1.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x) const { return argmax<-3>(x); }
 };

@@ -3,7 +3,7 @@
 // A mean of integers.
 // expect: forward: mean requires a floating-point operand [reduction_c2]: got i32[tokens 1..64] (reduction_c2.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<i32, T> x) const { return mean(x); }
 };

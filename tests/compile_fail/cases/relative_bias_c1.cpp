@@ -4,7 +4,7 @@
 // expect: forward: relative_bias requires a table with a row for each difference of positions [relative_bias_c1]: got f32[16, 3], expected 49 rows (relative_bias_c1.cpp:9)
 #include "case.h"
 #include "kiln/windows.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, 16, 3> table) const { return relative_bias<4>(table); }
 };

@@ -3,7 +3,7 @@
 // Another number of elements.
 // expect: forward: reshape requires the same number of elements [reshape_c1]: got [tokens 1..64, 8], expected [tokens 1..64, 2, 3] (reshape_c1.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x) const { return reshape<T, 2, 3>(x); }
 };

@@ -3,7 +3,7 @@
 // An image without channels.
 // expect: forward: resize_bilinear requires an image [..., height, width, channels] of rank 3 or more [resize_bilinear_c1]: got f32[8, 8] (resize_bilinear_c1.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, 8, 8> x) const { return resize_bilinear<4>(x); }
 };

@@ -3,7 +3,7 @@
 // A run-time height.
 // expect: forward: resize_bilinear requires fixed image extents [resize_bilinear_c2]: got f32[tokens 1..64, 8, 3] (resize_bilinear_c2.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8, 3> x) const { return resize_bilinear<4>(x); }
 };

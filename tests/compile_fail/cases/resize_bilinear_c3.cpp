@@ -3,7 +3,7 @@
 // Whole numbers.
 // expect: forward: resize_bilinear requires a floating-point operand [resize_bilinear_c3]: got i32[8, 8, 3] (resize_bilinear_c3.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<i32, 8, 8, 3> x) const { return resize_bilinear<4>(x); }
 };

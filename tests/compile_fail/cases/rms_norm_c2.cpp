@@ -3,7 +3,7 @@
 // A negative epsilon.
 // expect: norm: rms_norm requires an epsilon above 0 [rms_norm_c2]: got -1.000000 (rms_norm_c2.cpp:9)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   RmsNorm<8> norm{"norm", -1};
   constexpr auto forward(Tensor<f32, T, 8> x) const { return norm(x); }

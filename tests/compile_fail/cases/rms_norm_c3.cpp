@@ -3,7 +3,7 @@
 // F16 activations with f32 weights.
 // expect: norm: rms_norm requires operands of one floating-point type [rms_norm_c3]: got f16[tokens 1..64, 8] and f32[8] (rms_norm_c3.cpp:9)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   RmsNorm<8> norm{"norm"};
   constexpr auto forward(Tensor<f16, T, 8> x) const { return norm(x); }

@@ -4,7 +4,7 @@
 // expect: forward: roll requires an axis of fixed extent [roll_c1]: got f32[tokens 1..64, 8] (roll_c1.cpp:9)
 #include "case.h"
 #include "kiln/windows.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x) const { return roll<0, 3>(x); }
 };

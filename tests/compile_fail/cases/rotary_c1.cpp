@@ -3,7 +3,7 @@
 // Heads of three channels.
 // expect: forward: rotary requires heads of an even width [rotary_c1]: got 6, expected a multiple of 4 (rotary_c1.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 6> x) const { return rotary<2>(x, sinusoidal<2>(positions<0>(x))); }
 };

@@ -3,7 +3,7 @@
 // Angles for one head of all channels.
 // expect: forward: rotary requires angles of shape [positions, width of a head] [rotary_c2]: got [tokens 1..64, 8], expected [tokens 1..64, 4] (rotary_c2.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x) const { return rotary<2>(x, sinusoidal<8>(positions<0>(x))); }
 };

@@ -3,7 +3,7 @@
 // A step that makes the state wider.
 // expect: forward: scan requires a step that keeps the types of the state [scan_c2]: got f32[16], expected f32[8]
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x) const {
     return scan(zeros<f32, 8>(x), x, [](auto h, auto y) { return std::pair{concat<0>(h, y), y}; }).first;

@@ -3,7 +3,7 @@
 // No sequence, which would say how often.
 // expect: kiln: scan requires tensors as its state and at least one sequence [scan_c3]
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x) const {
     return scan(x, std::tuple<>(), [](auto h, auto) { return std::pair{h, h}; }).first;

@@ -3,7 +3,7 @@
 // Positions of rank 2.
 // expect: forward: sinusoidal requires i32 positions of rank 1 [sinusoidal_c1]: got i32[batch 1..8, tokens 1..64] (sinusoidal_c1.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<i32, B, T> n) const { return sinusoidal<8>(n); }
 };

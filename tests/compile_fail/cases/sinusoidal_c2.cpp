@@ -3,7 +3,7 @@
 // An odd width.
 // expect: forward: sinusoidal requires an even width [sinusoidal_c2]: got 7 (sinusoidal_c2.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<i32, T> n) const { return sinusoidal<7>(positions(n)); }
 };

@@ -3,7 +3,7 @@
 // A base that makes all waves equal.
 // expect: forward: sinusoidal requires a base above 1 [sinusoidal_c3]: got 1.000000 (sinusoidal_c3.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<i32, T> n) const { return sinusoidal<8>(positions(n), 1.0); }
 };

@@ -3,7 +3,7 @@
 // An axis beyond the rank.
 // expect: forward: slice requires an axis within the rank [slice_c1]: got axis 2 of f32[tokens 1..64, 8] (slice_c1.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x) const { return slice<2, 0, 1>(x); }
 };

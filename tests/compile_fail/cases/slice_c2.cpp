@@ -3,7 +3,7 @@
 // Beyond the end.
 // expect: forward: slice requires start + extent within the operand's extent [slice_c2]: got 6 + 4, expected 8 (slice_c2.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x) const { return slice<-1, 6, 4>(x); }
 };

@@ -3,7 +3,7 @@
 // A fixed part of an extent that may be shorter.
 // expect: forward: slice requires start + extent within the operand's extent [slice_c2]: got 0 + 2, expected tokens 1..64 (slice_c2_named.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x) const { return slice<0, 0, 2>(x); }
 };

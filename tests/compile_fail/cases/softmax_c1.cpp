@@ -3,7 +3,7 @@
 // An axis beyond the rank.
 // expect: forward: softmax requires an axis within the rank [softmax_c1]: got axis 2 of f32[tokens 1..64, 8] (softmax_c1.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x) const { return softmax<2>(x); }
 };

@@ -3,7 +3,7 @@
 // Integers.
 // expect: forward: softmax requires a floating-point operand [softmax_c2]: got i32[tokens 1..64] (softmax_c2.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<i32, T> x) const { return log_softmax(x); }
 };

@@ -3,7 +3,7 @@
 // A layer that changes the width.
 // expect: h.{}: stack requires a layer that returns the type of its first argument [stack_c1]: got f32[tokens 1..64, 4], expected f32[tokens 1..64, 8] (stack_c1.cpp:9)
 #include "case.h"
-
+using namespace kiln;
 struct Halve {
   Linear<8, 4> fc{"fc"};
   constexpr auto forward(const tensor auto &x) const { return fc(x); }

@@ -3,7 +3,7 @@
 // No layer.
 // expect: h: stack requires at least one layer [stack_c2]: got 0
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   Stack<0, EncoderBlock<8, 2, 16>> h{"h"};
   constexpr auto forward(Tensor<f32, T, 8> x) const { return h(x); }

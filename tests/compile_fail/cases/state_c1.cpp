@@ -3,7 +3,7 @@
 // In the loop of a scan.
 // expect: forward: a state requires its uses in the entry or the stack that owns it, outside of loops inside of that [state_c1]: got s (state_c1.cpp:9)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x) const {
     return scan(sum<0>(x), x, [](auto h, auto here) { return std::pair{h + State<f32, 8>("s").read(here), h}; }).first;

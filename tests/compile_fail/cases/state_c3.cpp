@@ -3,7 +3,7 @@
 // Replaced twice.
 // expect: forward: a state requires to be replaced at most once in an entry [state_c3]: got rows (state_c3.cpp:11)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, 4, 8> x) const {
     State<f32, 4, 8> rows("rows");

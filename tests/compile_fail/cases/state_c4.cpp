@@ -3,7 +3,7 @@
 // No extent.
 // expect: kiln: a state requires at least one extent [state_c4]
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x) const { return x + State<f32>("s").read(x); }
 };

@@ -3,7 +3,7 @@
 // One name, two shapes.
 // expect: forward: a state requires one element type and shape wherever it is used [state_c5]: got [4], expected [8] (state_c5.cpp:9)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x) const {
     return x + State<f32, 8>("s").read(x) + sum(State<f32, 4>("s").read(x));

@@ -3,7 +3,7 @@
 // A value of another shape.
 // expect: forward: store requires a value of the state's element type and shape [store_c1]: got f32[tokens 1..64, 8], expected f32[64, 8] (store_c1.cpp:9)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x) const {
     State<f32, 64, 8>("rows").store(x);

@@ -3,7 +3,7 @@
 // A narrower tensor goes to a function of a layer.
 // expect: narrow: an argument requires the parameter's element type and shape [tensor_c2]: got f32[tokens 1..64, 8], expected f32[tokens 1..64, 4]
 #include "case.h"
-
+using namespace kiln;
 struct Narrow : Layer<Narrow> {
   using Layer::Layer;
   constexpr auto forward(Tensor<f32, T, 4> x) const { return relu(x); }

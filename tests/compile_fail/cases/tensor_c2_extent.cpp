@@ -3,7 +3,7 @@
 // A run-time extent does not narrow to a fixed one.
 // expect: fixed: an argument requires the parameter's element type and shape [tensor_c2]: got f32[tokens 1..64, 8], expected f32[64, 8]
 #include "case.h"
-
+using namespace kiln;
 struct Fixed : Layer<Fixed> {
   using Layer::Layer;
   constexpr auto forward(Tensor<f32, 64, 8> x) const { return relu(x); }

@@ -3,7 +3,7 @@
 // An axis twice.
 // expect: forward: transpose requires a permutation of the axes [transpose_c1]: got f32[tokens 1..64, 8] by <0, 0> (transpose_c1.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x) const { return transpose<0, 0>(x); }
 };

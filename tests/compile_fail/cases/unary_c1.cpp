@@ -3,7 +3,7 @@
 // Integers.
 // expect: forward: an elementwise function requires a floating-point operand [unary_c1]: got i32[tokens 1..64] (unary_c1.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<i32, T> x) const { return gelu(x); }
 };

@@ -3,7 +3,7 @@
 // A condition of numbers.
 // expect: forward: where requires a boolean condition [where_c1]: got f32[tokens 1..64, 8] (where_c1.cpp:8)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 8> x) const { return where(x, x, 0); }
 };

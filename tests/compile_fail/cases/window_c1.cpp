@@ -3,7 +3,7 @@
 // No stride.
 // expect: forward: a window requires a stride and a dilation of at least 1 and a padding of at least 0 [window_c1]: got stride 0, dilation 1, padding 0 (window_c1.cpp:9)
 #include "case.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, 8, 8, 3> x) const {
     return conv2d<Conv2dOptions{.stride = 0}>(x, parameter<f32, 4, 3, 3, 3>(x, "w"));

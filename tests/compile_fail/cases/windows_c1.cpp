@@ -4,7 +4,7 @@
 // expect: forward: windows require an image [..., height, width, channels] that they cut evenly [windows_c1]: got f32[tokens 1..64, 6, 8, 3], expected multiples of 4 (windows_c1.cpp:9)
 #include "case.h"
 #include "kiln/windows.h"
-
+using namespace kiln;
 struct M : Model {
   constexpr auto forward(Tensor<f32, T, 6, 8, 3> x) const { return to_windows<4>(x); }
 };

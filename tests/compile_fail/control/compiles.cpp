@@ -3,7 +3,7 @@
 // A right model: check.sh must not pass it.
 // expect: linear requires the input width to equal the weight's
 #include "../cases/case.h"
-
+using namespace kiln;
 struct M : Model {
   Linear<8, 4> fc{"fc"};
   constexpr auto forward(Tensor<f32, T, 8> x) const { return fc(x); }

@@ -2,5 +2,5 @@
 //
 // A wrong program that expects nothing: check.sh must not pass it.
 #include "../cases/case.h"
-
+using namespace kiln;
 static_assert(false);

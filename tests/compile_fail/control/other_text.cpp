@@ -3,7 +3,7 @@
 // A wrong model that another rule refuses: check.sh must not pass it.
 // expect: softmax requires an axis within the rank
 #include "../cases/case.h"
-
+using namespace kiln;
 struct M : Model {
   Linear<8, 4> fc{"fc"};
   constexpr auto forward(Tensor<f32, T, 6> x) const { return fc(x); }
