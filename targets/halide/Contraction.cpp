@@ -40,7 +40,7 @@ private:
   void scheduleStore(Func store, llvm::ArrayRef<Tiled *> group);
   void scheduleTile(const Sums &sums, Var rows, bool hasRows);
   void scheduleSums(Tiled &tiled, Func store, Var rows);
-  void schedulePacking(Tiled &tiled, Func store, Var rowBlock, Var batch, bool hasBatch);
+  void schedulePacking(Tiled &tiled, Func store, Var batch, bool hasBatch);
 
   SmallVector<Contraction> contractions;
   std::vector<std::unique_ptr<Tiled>> tiles;
@@ -49,7 +49,7 @@ private:
   ContractionSchedule point;
 };
 
-const Var column = ColumnLoops().column, inRow("in_row"), rowTile("row"), rowBlock("row_block"), task("task");
+const Var column = ColumnLoops().column, inRow("in_row"), rowTile("row"), task("task");
 
 void ContractionStrategy::prepare(Translator &translator, const SchedulePoint &given) {
   point = readContractionSchedule(given);
@@ -64,7 +64,7 @@ void ContractionStrategy::prepare(Translator &translator, const SchedulePoint &g
   }
 }
 
-void ContractionStrategy::schedulePacking(Tiled &tiled, Func store, Var rowBlock, Var batch, bool hasBatch) {
+void ContractionStrategy::schedulePacking(Tiled &tiled, Func store, Var batch, bool hasBatch) {
   std::pair<Func, int> packs[] = {{tiled.packedA, point.tileRows}, {tiled.packedB, point.tileColumns}};
   for (auto [packed, size] : packs) {
     if (!packed.defined())
@@ -193,7 +193,7 @@ void ContractionStrategy::scheduleStore(Func store, ArrayRef<Tiled *> group) {
     store.parallel(column);
 
   for (Tiled *tiled : group) {
-    schedulePacking(*tiled, store, rowBlock, batch.empty() ? Var() : batch.front(), !batch.empty());
+    schedulePacking(*tiled, store, batch.empty() ? Var() : batch.front(), !batch.empty());
     scheduleSums(*tiled, store, rows);
   }
 }

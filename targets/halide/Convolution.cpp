@@ -66,7 +66,7 @@ private:
 };
 
 const Var d0 = dimensionVar(0), pixels = dimensionVar(1), rows = dimensionVar(2);
-const Var within("within"), block("block"), rowBlock("row_block");
+const Var within("within"), block("block");
 
 //===- Search space ------------------------------------------------------===//
 

@@ -16,6 +16,9 @@ int vectorLanes(const MachineModel &machine);
 /// extent. The tail is guarded: nothing outside the extent is read or stored.
 void vectorizeGuarded(Halide::Stage stage, Halide::Var var, const Halide::Expr &extent, int lanes);
 
+/// The loop over blocks of rows.
+inline const Halide::Var rowBlock("row_block");
+
 /// The columns of tiles of a result, innermost first: the lanes of a vector, the vectors of a column, the columns.
 struct ColumnLoops {
   Halide::Var lane{"lane"}, vector{"in_panel"}, column{"column"};

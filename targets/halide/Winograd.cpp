@@ -66,7 +66,7 @@ private:
 };
 
 const Var d0 = dimensionVar(0), columns = dimensionVar(1), rows = dimensionVar(2);
-const Var channel("channel"), rowBlock("row_block"), panel("panel"), i("i"), j("j");
+const Var channel("channel"), panel("panel"), i("i"), j("j");
 
 //===- Search space ------------------------------------------------------===//
 
