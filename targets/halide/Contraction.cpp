@@ -6,11 +6,12 @@
 // 1. a is read in place where its rows lie along k, or packed into [m / tile][k][tile], the last row standing in for
 // those behind it; b is read in its stored tiles, or packed if it is dense.
 // 2. A register tile of m x n accumulators runs over k. Row and column tiles are always full; only the store is
-// guarded, so that one
-//    code serves any number of rows.
-// 3. Columns are the outer loop: a panel of b stays in the cache while the rows pass. A long k is cut into blocks,
-// whose sums are added
-//    to the panel's accumulators in memory. Many rows are cut into blocks too, which bounds the memory of packed rows.
+// guarded, so that one code serves any number of rows.
+// 3. Sums of several parts meet in a total on the stack, whose rows the epilogue counts: unrolled, LLVM would take the
+// total apart into registers, and keep sums on the stack in the loop over k instead.
+// 4. Columns are the outer loop: a panel of b stays in the cache while the rows pass. A long k is cut into blocks,
+// whose sums are added to the panel's accumulators in memory. Many rows are cut into blocks too, which bounds the
+// memory of packed rows.
 #include "targets/halide/Contraction.h"
 #include "targets/halide/Placement.h"
 
@@ -38,7 +39,8 @@ public:
 
 private:
   void scheduleStore(Func store, llvm::ArrayRef<Tiled *> group);
-  void scheduleTile(const Sums &sums, Var rows, bool hasRows);
+  void scheduleTile(Func tile, Var rows, bool hasRows);
+  void scheduleDepth(const Tiled &tiled, Var rows, bool hasRows);
   void scheduleSums(Tiled &tiled, Func store, Var rows);
   void schedulePacking(Tiled &tiled, Func store, Var batch, bool hasBatch);
 
@@ -85,25 +87,31 @@ void ContractionStrategy::schedulePacking(Tiled &tiled, Func store, Var batch, b
   }
 }
 
-void ContractionStrategy::scheduleTile(const Sums &sums, Var rows, bool hasRows) {
+/// A tile, all of its vectors at once.
+void ContractionStrategy::scheduleTile(Func tile, Var rows, bool hasRows) {
   Var d0 = dimensionVar(0);
-  Func tile = sums.tile;
   tile.bound_extent(d0, point.tileColumns).align_bounds(d0, point.tileColumns).vectorize(d0, lanes).unroll(d0);
+  if (hasRows)
+    tile.bound_extent(rows, point.tileRows).align_bounds(rows, point.tileRows).unroll(rows);
+}
+
+/// The loop over k of a tile's sums.
+void ContractionStrategy::scheduleDepth(const Tiled &tiled, Var rows, bool hasRows) {
+  Var d0 = dimensionVar(0);
+  Func tile = tiled.tile;
   Halide::Stage update = tile.update();
   std::vector<Halide::VarOrRVar> order{d0};
-  if (hasRows) {
-    tile.bound_extent(rows, point.tileRows).align_bounds(rows, point.tileRows).unroll(rows);
+  if (hasRows)
     order.push_back(rows);
-  }
   if (point.unroll > 1) {
     Halide::RVar steps("steps"), step("step");
-    update.split(sums.depth.x, steps, step, point.unroll);
+    update.split(tiled.depth.x, steps, step, point.unroll);
     order.push_back(step);
     order.push_back(steps);
     update.reorder(order).unroll(step);
   } else {
-    for (int i = 0; i < sums.depth.dimensions(); ++i)
-      order.push_back(sums.depth[i]);
+    for (int i = 0; i < tiled.depth.dimensions(); ++i)
+      order.push_back(tiled.depth[i]);
     update.reorder(order);
   }
   update.vectorize(d0, lanes).unroll(d0);
@@ -116,11 +124,24 @@ void ContractionStrategy::scheduleSums(Tiled &tiled, Func store, Var rows) {
   Var d0 = dimensionVar(0);
   bool hasRows = tiled.shape.m.has_value();
   auto place = [&](Func where, auto loop) {
-    for (const Sums &sums : tiled.parts) {
-      Func tile = sums.tile;
+    Func tile = tiled.tile, total = tiled.total;
+    scheduleTile(tile, rows, hasRows);
+    scheduleDepth(tiled, rows, hasRows);
+    if (!total.defined()) {
       tile.compute_at(where, loop);
-      scheduleTile(sums, rows, hasRows);
+      return;
     }
+    total.compute_at(where, loop).store_in(Halide::MemoryType::Stack);
+    scheduleTile(total, rows, hasRows);
+    Halide::Stage sum = total.update();
+    std::vector<Halide::VarOrRVar> order{d0};
+    if (hasRows)
+      order.push_back(rows);
+    order.push_back(tiled.parts.x);
+    sum.reorder(order).vectorize(d0, lanes).unroll(d0);
+    if (hasRows)
+      sum.unroll(rows);
+    tile.compute_at(total, tiled.parts.x);
   };
   if (!tiled.panel.defined()) {
     place(store, hasRows && !point.isRowsOuter ? rowTile : column);
@@ -140,7 +161,8 @@ void ContractionStrategy::scheduleSums(Tiled &tiled, Func store, Var rows) {
   order.push_back(tiled.blocks.x);
   update.reorder(order).vectorize(d0, lanes).unroll(d0);
   if (hasRows) {
-    update.unroll(inRow);
+    if (point.parts == 1)
+      update.unroll(inRow);
     place(panel, rowTile);
   } else {
     place(panel, tiled.blocks.x);
@@ -156,7 +178,9 @@ void ContractionStrategy::scheduleStore(Func store, ArrayRef<Tiled *> group) {
   std::vector<Halide::VarOrRVar> order{columns.lane, columns.vector};
   Var rowLoop = rows;
   if (hasRows && !isBlocked) {
-    store.split(rows, rowTile, inRow, point.tileRows, TailStrategy::GuardWithIf).unroll(inRow);
+    store.split(rows, rowTile, inRow, point.tileRows, TailStrategy::GuardWithIf);
+    if (point.parts == 1)
+      store.unroll(inRow);
     order.push_back(inRow);
     rowLoop = rowTile;
   }

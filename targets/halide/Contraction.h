@@ -10,12 +10,6 @@
 
 namespace kiln::halide {
 
-/// A register tile of sums over k.
-struct Sums {
-  Halide::Func tile;
-  Halide::RDom depth;
-};
-
 /// A contraction of the kernel and its Funcs.
 struct Tiled {
   Contraction shape;
@@ -23,8 +17,11 @@ struct Tiled {
   unsigned rank = 0;
   bool isFused = false;          // stored by the kernel's output, not by a Func of its own
   Halide::Func packedA, packedB; // undefined: read in place
-  std::vector<Sums> parts;       // of a block, the register tiles
-  Halide::Func panel;            // sums of k blocks; undefined without blocks
+  Halide::Func tile;             // sums of a part of a block, in registers
+  Halide::RDom depth;            // of the tile's sums
+  Halide::Func total;            // of a block's parts, a tile in memory; undefined: a tile is read in registers
+  Halide::RDom parts;
+  Halide::Func panel; // sums of k blocks; undefined without blocks
   Halide::RDom blocks;
   Halide::Func store; // undefined if fused
   Exprs extents;      // of the output, innermost first

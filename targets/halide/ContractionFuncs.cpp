@@ -25,7 +25,7 @@ private:
   bool isBlocked() const {
     return schedule.blockDepth > 0 && schedule.blockDepth < staticExtent(op, shape.reduction[0]);
   }
-  bool buildPart(int number, const std::vector<Var> &tileVars, const Expr &block);
+  bool buildTile(const std::vector<Var> &tileVars, const Expr &block, const Expr &part);
 
   Translator &translator;
   const ContractionSchedule &schedule;
@@ -86,8 +86,9 @@ Expr ContractionBuilder::readPacked(Func packed, unsigned loop, int size, ArrayR
   return packed(indices);
 }
 
-/// A register tile: a Func of its own, so that its sums are held in registers. False after a diagnostic.
-bool ContractionBuilder::buildPart(int number, const std::vector<Var> &tileVars, const Expr &block) {
+/// A register tile of sums over a part of a block: a Func of its own, so that they are held in registers. False after a
+/// diagnostic.
+bool ContractionBuilder::buildTile(const std::vector<Var> &tileVars, const Expr &block, const Expr &part) {
   const int parts = schedule.parts, partDepth = schedule.blockDepth / parts;
   Halide::Region region;
   for (unsigned reduction : llvm::reverse(shape.reduction))
@@ -97,10 +98,10 @@ bool ContractionBuilder::buildPart(int number, const std::vector<Var> &tileVars,
     loops[shape.reduction[shape.reduction.size() - 1 - i]] = depth[i];
   if (isBlocked())
     loops[shape.reduction[0]] += block * schedule.blockDepth;
-  if (number > 0)
-    loops[shape.reduction[0]] += number * partDepth;
+  if (parts > 1)
+    loops[shape.reduction[0]] += part * partDepth;
 
-  Func tile(translator.name(number + 1 < parts ? "part" : "tile"));
+  Func tile(translator.name("tile"));
   tile(tileVars) = Halide::Internal::make_zero(elementType(getElementTypeOrSelf(op.getResult(0))));
   Exprs at(tileVars.begin(), tileVars.end());
   Exprs values = translator.body(op, loops, [&](unsigned operand) -> Expr {
@@ -118,7 +119,8 @@ bool ContractionBuilder::buildPart(int number, const std::vector<Var> &tileVars,
   if (values.empty())
     return false;
   tile(at) = values[0];
-  tiled.parts.push_back({tile, depth});
+  tiled.tile = tile;
+  tiled.depth = depth;
   return true;
 }
 
@@ -130,19 +132,23 @@ Func ContractionBuilder::build() {
     tiled.packedB = pack("packed_b", shape.b, shape.n, schedule.tileColumns, tiled.batchB);
 
   std::vector<Var> tileVars = vars;
-  Var block("block");
+  Var block("block"), part("part");
   if (isBlocked())
     tileVars.push_back(block);
-  for (int i = 0; i < schedule.parts; ++i)
-    if (!buildPart(i, tileVars, block))
-      return Func();
-  Func result = tiled.parts.front().tile;
-  if (tiled.parts.size() > 1) {
-    result = Func(translator.name("parts")); // inlined
-    Expr sum = tiled.parts.back().tile(tileVars);
-    for (const Sums &part : llvm::ArrayRef(tiled.parts).drop_back())
-      sum += part.tile(tileVars);
-    result(tileVars) = sum;
+  std::vector<Var> blockVars = tileVars;
+  if (schedule.parts > 1)
+    tileVars.push_back(part);
+  if (!buildTile(tileVars, block, part))
+    return Func();
+  Func result = tiled.tile;
+  if (schedule.parts > 1) {
+    tiled.parts = RDom({{0, schedule.parts}}, translator.name("parts"));
+    tiled.total = Func(translator.name("total"));
+    tiled.total(blockVars) = Halide::Internal::make_zero(elementType(getElementTypeOrSelf(op.getResult(0))));
+    Exprs at(blockVars.begin(), blockVars.end());
+    at.push_back(tiled.parts.x);
+    tiled.total(blockVars) += result(at);
+    result = tiled.total;
   }
   if (isBlocked()) {
     tiled.blocks =

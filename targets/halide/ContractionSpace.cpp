@@ -77,8 +77,8 @@ static bool hasUnevenTasks(const Contraction &shape, int64_t tileColumns) {
 }
 
 /// The parameter "parts", in how many sums a block of k is added up. Sums of 384 instead of 768 products take two
-/// fifths off the rounding error of ViT-B/16 (1.22e-5 to 7.1e-6), at no cost since the tiles that wait are on the stack
-/// (0.98 to 1.01 of the time, 128 to 512 rows, Cascade Lake, November 2026).
+/// fifths off the rounding error of ViT-B/16 (1.22e-5 to 7.1e-6), and cost 1 to 2 % of the time (128 to 512 rows,
+/// Cascade Lake, November 2026).
 static TuningParameter partsParameter(int64_t depth, int64_t block) {
   constexpr int64_t mostProducts = 512;
   std::vector<int64_t> values{1, 2, 4};

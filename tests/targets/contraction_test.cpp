@@ -3,8 +3,11 @@
 // Contractions against a loop in f64: rows below, at and above the register tile, columns that are no multiple of a
 // vector, weights in tiles and dense, epilogues, several results, batches.
 #include "LinearKernel.h"
+#include "compiler/schedule/SearchSpace.h"
 #include <array>
 #include <gtest/gtest.h>
+#include <regex>
+#include <sstream>
 
 namespace kiln::testing {
 namespace {
@@ -134,6 +137,48 @@ TEST_P(Contraction, AsksForWeightsAheadOfTime) {
   EXPECT_EQ(same, lines);
   EXPECT_GT(panels, 0);
   EXPECT_NE(assemblyOf(text, GetParam(), {{"ahead", 8}}).find("prefetcht0"), std::string::npos);
+}
+
+/// The innermost loops of assembly that multiply and add vectors at least so often, and do not divide.
+std::vector<std::string> multiplyingLoops(const std::string &assembly, int least) {
+  std::vector<std::string> loops;
+  std::istringstream lines(assembly);
+  std::string line, label, body;
+  int products = 0;
+  while (std::getline(lines, line)) {
+    const bool isLabel = line.rfind(".L", 0) == 0, isJump = line.rfind("\tj", 0) == 0;
+    if (isJump && !label.empty() && line.find("\t" + label) != std::string::npos && products >= least &&
+        body.find("divps") == std::string::npos)
+      loops.push_back(body);
+    if (isLabel || isJump) {
+      label = isLabel ? line.substr(0, line.find(':')) : "";
+      body.clear();
+      products = 0;
+      continue;
+    }
+    body += line + "\n";
+    products += line.find("vfmadd") != std::string::npos || line.find("mulps") != std::string::npos;
+  }
+  return loops;
+}
+
+TEST_P(Contraction, SumsOfALongDepthStayInRegisters) {
+  // With two parts of a depth and a long epilogue, LLVM is tempted to keep the sums of the second part on the stack.
+  int64_t tile = createCpuTarget(GetParam())->weightTile(768, 768);
+  KernelText text({{1, 300}});
+  std::string wide = text.type({"s0", "768"});
+  Value x = text.argument(text.type({"s0", "768"}));
+  Value w = text.argument(KernelText::tiled(768, 768, "#kiln.tiled<0, " + number(tile) + ">"));
+  Value product = text.reduce("ppr", {x, w}, wide, {"a, c", "b, c", "a, b"}, "0.0 : f32", multiplyAdd);
+  Value y = text.one("pp", {product}, wide, {"a, b", "a, b"},
+                     "%e = math.erf %x0 : f32\n%m = arith.mulf %x0, %e : f32\nlinalg.yield %m : f32");
+  std::string kernel = text.finish({y});
+  SchedulePoint preset = presets(describe(kernel, GetParam()).space);
+  EXPECT_EQ(preset.at("parts"), 2);
+  std::vector<std::string> loops = multiplyingLoops(assemblyOf(kernel, GetParam(), preset), 8);
+  EXPECT_FALSE(loops.empty());
+  for (const std::string &loop : loops)
+    EXPECT_EQ(std::regex_search(loop, std::regex("mm[0-9]+, [-0-9]*\\(%rsp\\)")), false) << loop;
 }
 
 TEST_P(Contraction, PointsThatBreakARule) {
