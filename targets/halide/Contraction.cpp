@@ -119,54 +119,43 @@ void ContractionStrategy::scheduleDepth(const Tiled &tiled, Var rows, bool hasRo
     update.unroll(rows);
 }
 
-/// The register tiles, and the panel that sums up its blocks of k.
+/// The register tiles, and what sums them up: the panel of several blocks of k, or a tile's total of several parts.
 void ContractionStrategy::scheduleSums(Tiled &tiled, Func store, Var rows) {
   Var d0 = dimensionVar(0);
   bool hasRows = tiled.shape.m.has_value();
-  auto place = [&](Func where, auto loop) {
-    Func tile = tiled.tile, total = tiled.total;
-    scheduleTile(tile, rows, hasRows);
-    scheduleDepth(tiled, rows, hasRows);
-    if (!total.defined()) {
-      tile.compute_at(where, loop);
-      return;
-    }
-    total.compute_at(where, loop).store_in(Halide::MemoryType::Stack);
-    scheduleTile(total, rows, hasRows);
-    Halide::Stage sum = total.update();
-    std::vector<Halide::VarOrRVar> order{d0};
-    if (hasRows)
-      order.push_back(rows);
-    order.push_back(tiled.parts.x);
-    sum.reorder(order).vectorize(d0, lanes).unroll(d0);
-    if (hasRows)
-      sum.unroll(rows);
-    tile.compute_at(total, tiled.parts.x);
-  };
-  if (!tiled.panel.defined()) {
-    place(store, hasRows && !point.isRowsOuter ? rowTile : column);
+  Func tile = tiled.tile, total = tiled.total, panel = tiled.panel;
+  scheduleTile(tile, rows, hasRows);
+  scheduleDepth(tiled, rows, hasRows);
+  const Var tileLoop = hasRows && !point.isRowsOuter ? rowTile : column;
+  if (!total.defined() && !panel.defined()) {
+    tile.compute_at(store, tileLoop);
     return;
   }
-  Func panel = tiled.panel;
-  panel.compute_at(store, point.split == Split::Both ? task : column).store_in(Halide::MemoryType::Heap);
-  panel.bound_extent(d0, point.tileColumns).align_bounds(d0, point.tileColumns).vectorize(d0, lanes).unroll(d0);
-  Halide::Stage update = panel.update();
+  Func sums = panel.defined() ? panel : total;
+  Halide::Stage update = sums.update();
   std::vector<Halide::VarOrRVar> order{d0};
-  if (hasRows) {
-    panel.align_bounds(rows, point.tileRows);
-    update.split(rows, rowTile, inRow, point.tileRows, TailStrategy::RoundUp);
-    order.push_back(inRow);
-    order.push_back(rowTile);
-  }
-  order.push_back(tiled.blocks.x);
-  update.reorder(order).vectorize(d0, lanes).unroll(d0);
-  if (hasRows) {
-    if (point.parts == 1)
-      update.unroll(inRow);
-    place(panel, rowTile);
+  if (panel.defined()) {
+    panel.compute_at(store, point.split == Split::Both ? task : column).store_in(Halide::MemoryType::Heap);
+    panel.bound_extent(d0, point.tileColumns).align_bounds(d0, point.tileColumns).vectorize(d0, lanes).unroll(d0);
+    if (hasRows) {
+      panel.align_bounds(rows, point.tileRows);
+      update.split(rows, rowTile, inRow, point.tileRows, TailStrategy::RoundUp).unroll(inRow);
+      order.insert(order.end(), {inRow, tiled.pieces.x, rowTile});
+    } else {
+      order.push_back(tiled.pieces.x);
+    }
+    order.push_back(tiled.pieces.y);
   } else {
-    place(panel, tiled.blocks.x);
+    total.compute_at(store, tileLoop).store_in(Halide::MemoryType::Stack);
+    scheduleTile(total, rows, hasRows);
+    if (hasRows) {
+      update.unroll(rows);
+      order.push_back(rows);
+    }
+    order.push_back(tiled.pieces.x);
   }
+  update.reorder(order).vectorize(d0, lanes).unroll(d0);
+  tile.compute_at(sums, tiled.pieces.x);
 }
 
 void ContractionStrategy::scheduleStore(Func store, ArrayRef<Tiled *> group) {
@@ -179,7 +168,7 @@ void ContractionStrategy::scheduleStore(Func store, ArrayRef<Tiled *> group) {
   Var rowLoop = rows;
   if (hasRows && !isBlocked) {
     store.split(rows, rowTile, inRow, point.tileRows, TailStrategy::GuardWithIf);
-    if (point.parts == 1)
+    if (!first.total.defined())
       store.unroll(inRow);
     order.push_back(inRow);
     rowLoop = rowTile;

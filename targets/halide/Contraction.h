@@ -19,12 +19,11 @@ struct Tiled {
   Halide::Func packedA, packedB; // undefined: read in place
   Halide::Func tile;             // sums of a part of a block, in registers
   Halide::RDom depth;            // of the tile's sums
-  Halide::Func total;            // of a block's parts, a tile in memory; undefined: a tile is read in registers
-  Halide::RDom parts;
-  Halide::Func panel; // sums of k blocks; undefined without blocks
-  Halide::RDom blocks;
-  Halide::Func store; // undefined if fused
-  Exprs extents;      // of the output, innermost first
+  Halide::Func total;            // of a tile's parts, on the stack; undefined for one part, or with blocks
+  Halide::Func panel;            // sums of k blocks and their parts, in memory; undefined without blocks
+  Halide::RDom pieces;           // parts and, with a panel, blocks
+  Halide::Func store;            // undefined if fused
+  Exprs extents;                 // of the output, innermost first
   std::vector<Halide::Var> batchA, batchB;
 };
 

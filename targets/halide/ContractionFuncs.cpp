@@ -133,32 +133,28 @@ Func ContractionBuilder::build() {
 
   std::vector<Var> tileVars = vars;
   Var block("block"), part("part");
+  if (isBlocked() || schedule.parts > 1)
+    tileVars.push_back(part);
   if (isBlocked())
     tileVars.push_back(block);
-  std::vector<Var> blockVars = tileVars;
-  if (schedule.parts > 1)
-    tileVars.push_back(part);
   if (!buildTile(tileVars, block, part))
     return Func();
   Func result = tiled.tile;
-  if (schedule.parts > 1) {
-    tiled.parts = RDom({{0, schedule.parts}}, translator.name("parts"));
-    tiled.total = Func(translator.name("total"));
-    tiled.total(blockVars) = Halide::Internal::make_zero(elementType(getElementTypeOrSelf(op.getResult(0))));
-    Exprs at(blockVars.begin(), blockVars.end());
-    at.push_back(tiled.parts.x);
-    tiled.total(blockVars) += result(at);
-    result = tiled.total;
-  }
-  if (isBlocked()) {
-    tiled.blocks =
-        RDom({{0, int(staticExtent(op, shape.reduction[0]) / schedule.blockDepth)}}, translator.name("blocks"));
-    tiled.panel = Func(translator.name("panel"));
-    tiled.panel(vars) = Halide::Internal::make_zero(elementType(getElementTypeOrSelf(op.getResult(0))));
+  if (isBlocked() || schedule.parts > 1) {
+    // Of one block a total for each tile, of several one panel for all tiles of rows.
+    Halide::Region region{{0, schedule.parts}};
+    if (isBlocked())
+      region.push_back({0, int(staticExtent(op, shape.reduction[0]) / schedule.blockDepth)});
+    tiled.pieces = RDom(region, translator.name("pieces"));
+    Func &sums = isBlocked() ? tiled.panel : tiled.total;
+    sums = Func(translator.name(isBlocked() ? "panel" : "total"));
+    sums(vars) = Halide::Internal::make_zero(elementType(getElementTypeOrSelf(op.getResult(0))));
     Exprs at(vars.begin(), vars.end());
-    at.push_back(tiled.blocks.x);
-    tiled.panel(vars) += result(at);
-    result = tiled.panel;
+    at.push_back(tiled.pieces.x);
+    if (isBlocked())
+      at.push_back(tiled.pieces.y);
+    sums(vars) += tiled.tile(at);
+    result = sums;
   }
   if (!tiled.isFused) {
     tiled.store = Func(translator.name("sums"));
