@@ -39,7 +39,13 @@ std::string Translator::name(StringRef what) { return prefix + "_" + what.str();
 
 void Translator::prefetch(linalg::GenericOp op, unsigned operand, int64_t advance, int lines, StringRef rowLoop) {
   unsigned number = cast<BlockArgument>(op->getOperand(operand)).getArgNumber();
-  prefetches.push_back({name("in" + std::to_string(number)), advance, lines, rowLoop.str()});
+  StreamPrefetch wanted{name("in" + std::to_string(number)), advance, lines, rowLoop.str()};
+  // Two operands may be parts of one argument, which is asked for once.
+  if (llvm::none_of(prefetches, [&](const StreamPrefetch &known) {
+        return std::tie(known.buffer, known.advance, known.lines, known.rowLoop) ==
+               std::tie(wanted.buffer, wanted.advance, wanted.lines, wanted.rowLoop);
+      }))
+    prefetches.push_back(std::move(wanted));
 }
 
 LogicalResult Translator::run() {
