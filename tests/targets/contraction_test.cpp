@@ -181,6 +181,23 @@ TEST_P(Contraction, SumsOfALongDepthStayInRegisters) {
     EXPECT_EQ(std::regex_search(loop, std::regex("mm[0-9]+, [-0-9]*\\(%rsp\\)")), false) << loop;
 }
 
+TEST_P(Contraction, RequestsLieAmongTheProducts) {
+  // Full tiles of rows; the last tile, whose rows have pointers of their own, asks first.
+  int64_t tile = createCpuTarget(GetParam())->weightTile(96, 64);
+  std::string text = linearKernel(96, 192, "#kiln.tiled<0, " + number(tile) + ">", 300);
+  std::vector<std::string> loops = multiplyingLoops(assemblyOf(text, GetParam(), {{"ahead", 8}, {"rows_block", 0}}), 8);
+  ASSERT_FALSE(loops.empty());
+  int withRequests = 0, spread = 0;
+  for (const std::string &loop : loops) {
+    if (loop.find("prefetch") == std::string::npos)
+      continue;
+    ++withRequests;
+    spread += !std::regex_search(loop, std::regex("prefetch[^\n]*\n\tprefetch"));
+  }
+  EXPECT_GT(withRequests, 1);
+  EXPECT_GT(spread, 0);
+}
+
 TEST_P(Contraction, PointsThatBreakARule) {
   int64_t tile = createCpuTarget(GetParam())->weightTile(96, 64);
   std::string text = linearKernel(96, 192, "#kiln.tiled<0, " + number(tile) + ">", 300);

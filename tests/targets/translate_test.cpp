@@ -4,6 +4,9 @@
 // the message.
 #include "Harness.h"
 #include "KernelText.h"
+#include "LinearKernel.h"
+#include "llvm-c/Disassembler.h"
+#include "llvm-c/Target.h"
 #include "llvm/Object/ObjectFile.h"
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -203,6 +206,51 @@ TEST(Object, HasItsPrefixAndNeedsTheHooksOnly) {
 TEST(Object, IsTheSameForTheSameKernel) {
   std::string text = pointwise("%r = math.tanh %x0 : f32"), target = runnableTargets().front();
   EXPECT_EQ(Kernel(text, target).object().object, Kernel(text, target).object().object);
+}
+
+/// Instructions of a section of code: where each begins and its text.
+std::vector<std::pair<uint64_t, std::string>> disassemble(llvm::StringRef code) {
+  LLVMInitializeX86TargetInfo();
+  LLVMInitializeX86TargetMC();
+  LLVMInitializeX86Disassembler();
+  LLVMDisasmContextRef context = LLVMCreateDisasm("x86_64-linux-gnu", nullptr, 0, nullptr, nullptr);
+  std::vector<std::pair<uint64_t, std::string>> instructions;
+  std::vector<uint8_t> bytes(code.bytes_begin(), code.bytes_end());
+  for (uint64_t at = 0; at < bytes.size();) {
+    char text[256];
+    size_t length = LLVMDisasmInstruction(context, bytes.data() + at, bytes.size() - at, at, text, sizeof text);
+    if (length == 0)
+      throw std::runtime_error("no instruction at " + std::to_string(at));
+    instructions.emplace_back(at, text);
+    at += length;
+  }
+  LLVMDisasmDispose(context);
+  return instructions;
+}
+
+TEST(Object, NoBranchTouchesTheEndOf32Bytes) {
+  // Intel CPUs of an erratum decode code with such a branch anew each time. A compare and its branch are one.
+  Kernel kernel(linearKernel(96, 192, "", 300), runnableTargets().back());
+  llvm::MemoryBufferRef buffer(kernel.object().object, "kernel");
+  auto object = llvm::cantFail(llvm::object::ObjectFile::createObjectFile(buffer));
+  int branches = 0;
+  for (const llvm::object::SectionRef &section : object->sections()) {
+    if (!section.isText() || section.getSize() == 0)
+      continue;
+    EXPECT_GE(section.getAlignment().value(), 32);
+    auto instructions = disassemble(llvm::cantFail(section.getContents()));
+    for (size_t i = 1; i + 1 < instructions.size(); ++i) {
+      const std::string &text = instructions[i].second;
+      if (text.rfind("\tj", 0) != 0)
+        continue;
+      ++branches;
+      bool isFused = text.rfind("\tjmp", 0) != 0 && (instructions[i - 1].second.rfind("\tcmp", 0) == 0 ||
+                                                     instructions[i - 1].second.rfind("\ttest", 0) == 0);
+      uint64_t first = instructions[isFused ? i - 1 : i].first, end = instructions[i + 1].first;
+      EXPECT_EQ(first / 32, end / 32) << instructions[i - 1].second << text << " ends at " << end;
+    }
+  }
+  EXPECT_GT(branches, 5);
 }
 
 TEST(Schedule, PointsAreChecked) {
