@@ -175,7 +175,9 @@ void compare(benchmark::State &state, const Threads &threads, const Work &work, 
 
   Disturbance disturbance;
   std::size_t first = 0;
+  std::vector<double> issue;
   for (auto _ : state) {
+    issue.push_back(instructionsPerCycle(threads));
     for (Limit &limit : limits)
       limit.turn.measure();
     for (std::size_t i = 0; i < turns.size(); ++i)
@@ -189,6 +191,7 @@ void compare(benchmark::State &state, const Threads &threads, const Work &work, 
     children += turn.childSeconds() * threads.count();
   const Turn &ours = turns[0];
   state.counters["others"] = disturbance.share(children);
+  state.counters["issue"] = median(issue);
   state.counters["threads"] = threads.count();
   state.counters["ours"] = toUnit(work, median(ours.seconds));
   double ratio = 0;

@@ -39,7 +39,7 @@ struct Work {
 /// Times the contenders, the first of which is ours, and fills the counters of `state`: "threads", "ours", each peer by
 /// its name, "ratio" (the best peer's time over ours; absent without peers), "limit_fraction" (the limit's time over
 /// ours) and "best_fraction" (the same of the least times of both; both absent without limits), "others" (what other
-/// programs took of a CPU meanwhile).
+/// programs took of a CPU meanwhile), "issue" (instructionsPerCycle()).
 void compare(benchmark::State &state, const Threads &threads, const Work &work, std::vector<Contender> contenders);
 
 /// Registers a benchmark that makes its contenders and calls compare(); rounds is how often each takes its turn.

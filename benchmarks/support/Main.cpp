@@ -79,7 +79,7 @@ public:
       for (double ratio : ratios)
         sum += std::log(ratio);
       std::string name = "geometric mean of " + std::to_string(ratios.size());
-      printCells(name, threads, "", "", {}, number(std::exp(sum / static_cast<double>(ratios.size()))), "-");
+      printCells(name, threads, "", "", {}, number(std::exp(sum / static_cast<double>(ratios.size()))), "-", "-");
     }
   }
 
@@ -90,10 +90,11 @@ public:
     std::printf("| %-32s | T | %-7s | %6s |", "benchmark", "unit", "ours");
     for (const std::string &name : names)
       std::printf(" %*s |", peerWidth, name.c_str());
-    std::printf(" %5s | %-16s |\n|%s|---|---------|-------:|", "ratio", "limit, (best)", std::string(34, '-').c_str());
+    std::printf(" %5s | %-16s | %5s |\n|%s|---|---------|-------:|", "ratio", "limit, (best)", "issue",
+                std::string(34, '-').c_str());
     for (std::size_t i = 0; i < names.size(); ++i)
       std::printf("%s:|", std::string(peerWidth + 1, '-').c_str());
-    std::printf("------:|%s:|\n", std::string(17, '-').c_str());
+    std::printf("------:|%s:|------:|\n", std::string(17, '-').c_str());
   }
 
   bool failed = false;
@@ -103,11 +104,12 @@ private:
   static constexpr double muchOfOthers = 0.1; // of a CPU, beyond which a row is not to be trusted
 
   static void printCells(const std::string &name, int threads, const std::string &unit, const std::string &ours,
-                         const std::vector<std::string> &peers, const std::string &ratio, const std::string &limit) {
+                         const std::vector<std::string> &peers, const std::string &ratio, const std::string &limit,
+                         const std::string &issue) {
     std::printf("| %-32s | %d | %-7s | %6s |", name.c_str(), threads, unit.c_str(), ours.c_str());
     for (std::size_t i = 0; i < peerNames().size(); ++i)
       std::printf(" %*s |", peerWidth, i < peers.size() ? peers[i].c_str() : "");
-    std::printf(" %5s | %16s |\n", ratio.c_str(), limit.c_str());
+    std::printf(" %5s | %16s | %5s |\n", ratio.c_str(), limit.c_str(), issue.c_str());
     std::fflush(stdout);
   }
 
@@ -121,7 +123,7 @@ private:
       std::snprintf(fraction, sizeof fraction, "%.0f%% %s (%.0f%%)", 100 * counter(run, "limit_fraction"),
                     limit.c_str(), 100 * counter(run, "best_fraction"));
     printCells(caseName(run), static_cast<int>(counter(run, "threads")), unit, number(counter(run, "ours")), peers,
-               number(counter(run, "ratio")), fraction);
+               number(counter(run, "ratio")), fraction, number(counter(run, "issue")));
   }
 
   void writeLine(const Run &run) {
@@ -134,7 +136,7 @@ private:
         comma = ", ";
       }
     std::fputs("}", json);
-    for (const char *name : {"ratio", "limit_fraction", "best_fraction"}) {
+    for (const char *name : {"ratio", "limit_fraction", "best_fraction", "issue"}) {
       double value = counter(run, name);
       std::fprintf(json, std::isnan(value) ? ", \"%s\": null" : ", \"%s\": %.4g", name, value);
     }

@@ -5,6 +5,8 @@
 // memory.
 #include "benchmarks/support/Probes.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <immintrin.h>
@@ -79,6 +81,29 @@ Probe makeFmaProbe(const Threads &threads) {
   // The chains go to 0.5 / (1 - 0.999) = 500: neither infinite nor denormal.
   auto run = [&threads, wide] { threads.onAll([wide](int) { (wide ? runFma512 : runFma256)(0.999f, 0.5f); }); };
   return {run, 2.0 * (wide ? 16 : 8) * chains * fmaRounds * threads.count()};
+}
+
+double instructionsPerCycle(const Threads &threads) {
+  constexpr long rounds = 5000;
+  constexpr double chained = 32, free = 64; // instructions a round
+  auto seconds = [](const auto &loop) {
+    auto start = std::chrono::steady_clock::now();
+    loop(rounds);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  std::vector<double> rates(static_cast<std::size_t>(threads.count()));
+  threads.onAll([&](int i) {
+    // Additions to one register take a cycle each.
+    double cycles = seconds([](long left) {
+      long sum = 0;
+      asm volatile("1: .rept 32\n add $1, %1\n .endr\n dec %0\n jnz 1b" : "+r"(left), "+r"(sum) : : "cc");
+    });
+    double slots = seconds([](long left) {
+      asm volatile("1: .rept 64\n nop\n .endr\n dec %0\n jnz 1b" : "+r"(left) : : "cc");
+    });
+    rates[static_cast<std::size_t>(i)] = free / chained * cycles / slots;
+  });
+  return *std::min_element(rates.begin(), rates.end());
 }
 
 /// The part of `bytes` of one thread, in whole blocks.
