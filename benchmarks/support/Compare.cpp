@@ -19,12 +19,6 @@ static double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-double secondsOf(const std::function<void()> &run) {
-  double start = now();
-  run();
-  return now() - start;
-}
-
 static double median(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
   return values[values.size() / 2];

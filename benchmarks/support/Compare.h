@@ -21,9 +21,6 @@ struct Contender {
   std::function<double()> measure = nullptr;
 };
 
-/// Of one run.
-double secondsOf(const std::function<void()> &run);
-
 enum class Unit { GigaflopsPerSecond, GigabytesPerSecond, Milliseconds };
 
 /// What one call has to do at the least. The limit of a call is the longer of the times that the probes take for it.

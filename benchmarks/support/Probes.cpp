@@ -83,22 +83,24 @@ Probe makeFmaProbe(const Threads &threads) {
   return {run, 2.0 * (wide ? 16 : 8) * chains * fmaRounds * threads.count()};
 }
 
+double secondsOf(const std::function<void()> &run) {
+  auto start = std::chrono::steady_clock::now();
+  run();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 double instructionsPerCycle(const Threads &threads) {
   constexpr long rounds = 5000;
   constexpr double chained = 32, free = 64; // instructions a round
-  auto seconds = [](const auto &loop) {
-    auto start = std::chrono::steady_clock::now();
-    loop(rounds);
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  };
   std::vector<double> rates(static_cast<std::size_t>(threads.count()));
   threads.onAll([&](int i) {
     // Additions to one register take a cycle each.
-    double cycles = seconds([](long left) {
-      long sum = 0;
+    double cycles = secondsOf([] {
+      long left = rounds, sum = 0;
       asm volatile("1: .rept 32\n add $1, %1\n .endr\n dec %0\n jnz 1b" : "+r"(left), "+r"(sum) : : "cc");
     });
-    double slots = seconds([](long left) {
+    double slots = secondsOf([] {
+      long left = rounds;
       asm volatile("1: .rept 64\n nop\n .endr\n dec %0\n jnz 1b" : "+r"(left) : : "cc");
     });
     rates[static_cast<std::size_t>(i)] = free / chained * cycles / slots;

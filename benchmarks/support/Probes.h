@@ -10,6 +10,9 @@
 
 namespace kiln::bench {
 
+/// Of one run.
+double secondsOf(const std::function<void()> &run);
+
 /// One call of `run` does `amount` operations, or moves `amount` bytes.
 struct Probe {
   std::function<void()> run;
