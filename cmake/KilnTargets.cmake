@@ -5,7 +5,9 @@ add_library(kiln_warnings INTERFACE)
 # What g++ 12 wrongly sees inside LLVM's containers, std::function and std::string when a build inlines or instruments enough.
 target_compile_options(kiln_warnings INTERFACE -Wall -Wextra
   $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-maybe-uninitialized;-Wno-restrict;-Wno-stringop-overflow;-Wno-stringop-overread>
-  $<$<BOOL:${KILN_UNITY_BUILD}>:-Wno-subobject-linkage>
+  $<$<AND:$<BOOL:${KILN_UNITY_BUILD}>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>
+  # What clang sees inside libstdc++ 12's stable_sort.
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>
   $<$<BOOL:${KILN_WERROR}>:-Werror>)
 add_library(kiln::warnings ALIAS kiln_warnings)
 

@@ -150,10 +150,10 @@ template <class Features, std::int64_t EncoderLayers, int Heads> struct Transfor
     return embedding(sentence) + kiln::sinusoidal<Width>(positions);
   }
   /// The logits, and what is seen of each place in the mean of all heads of both blocks.
-  constexpr auto write(const kiln::tensor auto &x, const auto &memory, const auto &own) const {
+  template <kiln::tensor X> constexpr auto write(const X &x, const auto &memory, const auto &own) const {
     auto [y, first] = decoder0.with_weights(x, memory, own);
     auto [z, second] = decoder1.with_weights(y, memory, own);
-    constexpr kiln::Dim count = x.shape[0];
+    constexpr kiln::Dim count = X::shape[0];
     return kiln::outputs(head(decoder_norm(z)),
                          kiln::reshape<count, Grid, Grid>(kiln::mean<0>(kiln::concat<0>(first, second))));
   }

@@ -39,7 +39,8 @@ struct DecoderBlock : kiln::Layer<DecoderBlock> {
                          const kiln::tensor auto &queries) const {
     auto q = x + queries;
     auto y = norm1(x + self_attn(q, q, x));
-    auto asked = y + queries, keys = memory + places;
+    auto asked = y + queries;
+    auto keys = memory + places;
     auto z = norm2(y + cross_attn(asked, keys, memory));
     return std::pair{norm3(z + mlp(z)), cross_attn.weights(asked, keys)};
   }
@@ -65,8 +66,8 @@ struct Detr : kiln::Model {
   /// Sines of the row beside those of the column.
   static constexpr auto places(const kiln::tensor auto &context) {
     constexpr std::int64_t half = width / 2;
-    auto row = kiln::sinusoidal<half>(kiln::arange<rows>(context)),
-         column = kiln::sinusoidal<half>(kiln::arange<columns>(context));
+    auto row = kiln::sinusoidal<half>(kiln::arange<rows>(context));
+    auto column = kiln::sinusoidal<half>(kiln::arange<columns>(context));
     auto both = kiln::concat<-1>(kiln::expand<rows, columns, half>(kiln::reshape<rows, 1, half>(row)),
                                  kiln::expand<rows, columns, half>(kiln::reshape<1, columns, half>(column)));
     return kiln::reshape<places_count, width>(both);

@@ -89,9 +89,9 @@ public:
     return out_proj(attention<Heads>(q, k, v, options, site), site);
   }
   /// Keeps keys and values of the rows of `memory`.
-  constexpr void remember(const tensor auto &memory, Site site = Site::here()) const {
+  template <tensor Memory> constexpr void remember(const Memory &memory, Site site = Site::here()) const {
     ScopeGuard guard(*memory.tracer, scope_in(*memory.tracer));
-    constexpr Dim rows = detail::first(memory.shape);
+    constexpr Dim rows = detail::first(Memory::shape);
     State<f32, rows.max(), Width>("memory_keys").template append<rows>(k_proj(memory, site), site);
     State<f32, rows.max(), Width>("memory_values").template append<rows>(v_proj(memory, site), site);
   }
