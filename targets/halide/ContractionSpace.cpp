@@ -95,12 +95,12 @@ constexpr int64_t mostWithoutBlocks = 512;
 
 /// Whether the next panel of a weight is asked for while this one is read, which pays where the second cache does not
 /// hold the weight: at (128, 3072, 768) 0.88 of the time, with two steps of k at a time 0.85, at 512 rows 0.97 and
-/// 0.95. With more rows the blocks of rows count for more than the steps: 0.96 at 4096, without blocks 1.08. With
-/// vectors of eight nothing waits for the weight (one thread, Cascade Lake, November 2026).
+/// 0.95. With more rows the blocks of rows count for more than the steps: 0.96 at 4096, without blocks 1.08 (one thread,
+/// Cascade Lake, November 2026).
 static bool asksAhead(const Contraction &shape, const MachineModel &machine) {
   int64_t columns = staticExtent(shape.op, shape.n);
   int64_t depth = shape.reduction.size() == 1 ? staticExtent(shape.op, shape.reduction[0]) : ShapedType::kDynamic;
-  if (ShapedType::isDynamic(columns) || ShapedType::isDynamic(depth) || machine.vectorRegisters < 32)
+  if (ShapedType::isDynamic(columns) || ShapedType::isDynamic(depth))
     return false;
   return shape.m && shape.tile && largestExtent(shape.op, *shape.m) > 32 &&
          columns * depth * int64_t(sizeof(float)) >= machine.l2Bytes;
@@ -128,6 +128,7 @@ SearchSpace contractionSpace(ArrayRef<Contraction> contractions, const MachineMo
   bool hasStaticDepth = !ShapedType::isDynamic(depth) && contractions.size() == 1;
   bool hasRequests = contractions.size() == 1 && n.preset == stored && asksAhead(first, machine);
   bool isUneven = !hasRequests && first.m && first.batch.empty() && mostRows > 32 && hasUnevenTasks(first, n.preset);
+  const bool hasFewRegisters = registers < 32; // no AVX-512
   bool hasBlocks = mostRows > (hasRequests ? mostWithoutBlocks : 256);
   if (hasStaticDepth) {
     // A panel block of b takes up to a quarter of the second level cache.
@@ -143,13 +144,17 @@ SearchSpace contractionSpace(ArrayRef<Contraction> contractions, const MachineMo
     }
     std::vector<int64_t> unrolls{1, 2, 4, 8};
     llvm::erase_if(unrolls, [&](int64_t unroll) { return depth % unroll != 0; });
-    space.push_back(makeParameter("k_unroll", unrolls, hasRequests && !hasBlocks && block / parts % 2 == 0 ? 2 : 1));
+    // Four steps at a time, the next panel asked for and no blocks of rows, 6 x 16 tiles: 0.95 to 0.98 of the time with
+    // one thread, 0.90 to 0.97 with two (128 to 512 rows, Zen 3, November 2026). 8 x 48 tiles spill with blocks of rows.
+    int64_t unroll = hasFewRegisters ? 4 : hasRequests && !hasBlocks ? 2 : 1;
+    space.push_back(makeParameter("k_unroll", unrolls, block / parts % unroll == 0 ? unroll : 1));
   }
   if (first.m) {
     // Packed rows of a long depth pass each panel from the third cache, unless in blocks: at (512, 768, 3072) 0.59 to
     // 0.61 of the time while neighbours use that cache as well, at 128 and 197 rows 0.96 to 1.02 (one thread, Cascade
     // Lake, November 2026).
-    const int64_t rowsBlock = isUneven ? 32 : hasBlocks ? 256 : hasRequests && !readsAlongRows(first) ? 128 : 0;
+    const bool isFromThirdCache = hasRequests && !hasFewRegisters && !readsAlongRows(first);
+    const int64_t rowsBlock = isUneven ? 32 : hasBlocks ? 256 : isFromThirdCache ? 128 : 0;
     space.push_back(makeParameter("rows_block", {0, 32, 64, 128, 256, 512}, rowsBlock));
     if (first.batch.empty()) {
       space.push_back(makeParameter("order", {0, 1}, 0));
@@ -160,7 +165,7 @@ SearchSpace contractionSpace(ArrayRef<Contraction> contractions, const MachineMo
     if (hasStaticDepth && stored > 0 && stored == n.preset)
       space.push_back(makeParameter("prefetch", {0, 1, 2, 3}, hasRequests ? 1 : 0));
     if (hasStaticDepth && stored > 0)
-      space.push_back(makeParameter("ahead", {0, 4, 8, 16, 32}, 8));
+      space.push_back(makeParameter("ahead", {0, 4, 8, 16, 32}, hasFewRegisters ? 0 : 8));
   }
   space.rules = contractionRules(lanes, registers, hasStaticDepth ? depth : 1, stored);
   return space;
