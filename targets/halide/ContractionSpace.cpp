@@ -95,8 +95,8 @@ constexpr int64_t mostWithoutBlocks = 512;
 
 /// Whether the next panel of a weight is asked for while this one is read, which pays where the second cache does not
 /// hold the weight: at (128, 3072, 768) 0.88 of the time, with two steps of k at a time 0.85, at 512 rows 0.97 and
-/// 0.95. With more rows the blocks of rows count for more than the steps: 0.96 at 4096, without blocks 1.08 (one thread,
-/// Cascade Lake, November 2026).
+/// 0.95. With more rows the blocks of rows count for more than the steps: 0.96 at 4096, without blocks 1.08 (one
+/// thread, Cascade Lake, November 2026).
 static bool asksAhead(const Contraction &shape, const MachineModel &machine) {
   int64_t columns = staticExtent(shape.op, shape.n);
   int64_t depth = shape.reduction.size() == 1 ? staticExtent(shape.op, shape.reduction[0]) : ShapedType::kDynamic;
@@ -145,7 +145,8 @@ SearchSpace contractionSpace(ArrayRef<Contraction> contractions, const MachineMo
     std::vector<int64_t> unrolls{1, 2, 4, 8};
     llvm::erase_if(unrolls, [&](int64_t unroll) { return depth % unroll != 0; });
     // Four steps at a time, the next panel asked for and no blocks of rows, 6 x 16 tiles: 0.95 to 0.98 of the time with
-    // one thread, 0.90 to 0.97 with two (128 to 512 rows, Zen 3, November 2026). 8 x 48 tiles spill with blocks of rows.
+    // one thread, 0.90 to 0.97 with two (128 to 512 rows, Zen 3, November 2026). 8 x 48 tiles spill with blocks of
+    // rows.
     int64_t unroll = hasFewRegisters ? 4 : hasRequests && !hasBlocks ? 2 : 1;
     space.push_back(makeParameter("k_unroll", unrolls, block / parts % unroll == 0 ? unroll : 1));
   }

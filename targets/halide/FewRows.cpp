@@ -92,10 +92,11 @@ SearchSpace FewRowsStrategy::searchSpace() const {
   int64_t task = std::min((int64_t(256) << 10) / std::max<int64_t>(panelBytes, 1), panels / 8);
   for (int64_t m = 1; m <= std::min<int64_t>(mostRows, 16); ++m)
     rows.push_back(m);
-  // With 16 registers tiles of 4 rows and two steps at a time: 8 rows 1.00, 16 and 32 rows 0.90 to 0.95, 24 rows 1.03 to
-  // 1.08 of the time of 6 rows (Zen 3, November 2026).
+  // With 16 registers tiles of 4 rows and two steps at a time: 8 rows 1.00, 16 and 32 rows 0.90 to 0.95, 24 rows 1.03
+  // to 1.08 of the time of 6 rows (Zen 3, November 2026).
   const bool hasFewRegisters = machine.vectorRegisters < 32;
-  SearchSpace space{n, makeParameter("unroll", divisorsOf(depth, {1, 2, 4, 8}), mostRows > 1 && !hasFewRegisters ? 1 : 2),
+  SearchSpace space{n,
+                    makeParameter("unroll", divisorsOf(depth, {1, 2, 4, 8}), mostRows > 1 && !hasFewRegisters ? 1 : 2),
                     makeParameter("task", {1, 2, 4, 8, 16}, task)};
   if (mostRows > 1)
     space.push_back(makeParameter("m", rows, std::min<int64_t>({hasFewRegisters ? 4 : 8, most, mostRows})));
