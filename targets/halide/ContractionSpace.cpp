@@ -144,10 +144,10 @@ SearchSpace contractionSpace(ArrayRef<Contraction> contractions, const MachineMo
     }
     std::vector<int64_t> unrolls{1, 2, 4, 8};
     llvm::erase_if(unrolls, [&](int64_t unroll) { return depth % unroll != 0; });
-    // Four steps at a time, the next panel asked for and no blocks of rows, 6 x 16 tiles: 0.95 to 0.98 of the time with
-    // one thread, 0.90 to 0.97 with two (128 to 512 rows, Zen 3, November 2026). 8 x 48 tiles spill with blocks of
-    // rows.
-    int64_t unroll = hasFewRegisters ? 4 : hasRequests && !hasBlocks ? 2 : 1;
+    // With 16 registers the next panel asked for and no blocks of rows take 0.94 to 1.02 of the time (128 to 512 rows,
+    // Zen 3, November 2026); four steps of k at a time 0.95 to 0.98, but with an epilogue as long as GELU's LLVM
+    // spills.
+    int64_t unroll = hasRequests && !hasBlocks && !hasFewRegisters ? 2 : 1;
     space.push_back(makeParameter("k_unroll", unrolls, block / parts % unroll == 0 ? unroll : 1));
   }
   if (first.m) {

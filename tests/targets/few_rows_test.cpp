@@ -94,10 +94,9 @@ TEST_P(FewRows, VariantsOfAKernel) {
   EXPECT_EQ(variants(linearKernel(96, 64, layout(), 32)), Bounds{1});
   EXPECT_EQ(variants(linearKernel(96, 64, layout(), 1)), Bounds());
   EXPECT_EQ(variants(linearKernel(96, 64, "", 256)), Bounds()); // a dense weight is packed at each call
-  // With 32 registers a large weight has one more, that does without blocks of rows.
-  bool hasMore = GetParam() == "x86-64-v4";
-  EXPECT_EQ(variants(linearKernel(768, 3072, layout(), 1024)), (hasMore ? Bounds{1, 32, 512} : Bounds{1, 32}));
-  EXPECT_EQ(variants(linearKernel(768, 3072, layout(), 1024, 33)), (hasMore ? Bounds{512} : Bounds()));
+  // A large weight has one more, that does without blocks of rows.
+  EXPECT_EQ(variants(linearKernel(768, 3072, layout(), 1024)), (Bounds{1, 32, 512}));
+  EXPECT_EQ(variants(linearKernel(768, 3072, layout(), 1024, 33)), Bounds{512});
   EXPECT_EQ(variants(linearKernel(768, 3072, layout(), 512)), (Bounds{1, 32}));
 }
 
