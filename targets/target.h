@@ -52,9 +52,13 @@ struct Schedulable {
 struct MachineModel {
   int vectorBytes = 0;
   int vectorRegisters = 0;
+  bool hasFusedMultiplyAdd = true;
   int64_t l1Bytes = 32 << 10;
   int64_t l2Bytes = 1 << 20;
   int64_t l3Bytes = 32 << 20;
+
+  /// Whether there is room for large register tiles (AVX-512).
+  bool hasManyRegisters() const { return vectorRegisters >= 32; }
 };
 
 /// A compiled kernel.

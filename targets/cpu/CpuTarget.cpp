@@ -16,13 +16,14 @@ struct Level {
   const char *features;
   int vectorBytes;
   int vectorRegisters;
+  bool hasFusedMultiplyAdd;
   int64_t weightTile, narrowTile; // the columns of the register tile, and of one that pads 64 or 128 less
 };
 
 constexpr Level levels[] = {
-    {"x86-64-v2", KILN_ISA_X86_64_V2, "sse41", 16, 16, 8, 8},
-    {"x86-64-v3", KILN_ISA_X86_64_V3, "sse41-avx-avx2-fma-f16c", 32, 16, 16, 16},
-    {"x86-64-v4", KILN_ISA_X86_64_V4, "sse41-avx-avx2-fma-f16c-avx512-avx512_skylake", 64, 32, 48, 32},
+    {"x86-64-v2", KILN_ISA_X86_64_V2, "sse41", 16, 16, false, 8, 8},
+    {"x86-64-v3", KILN_ISA_X86_64_V3, "sse41-avx-avx2-fma-f16c", 32, 16, true, 16, 16},
+    {"x86-64-v4", KILN_ISA_X86_64_V4, "sse41-avx-avx2-fma-f16c-avx512-avx512_skylake", 64, 32, true, 48, 32},
 };
 
 class CpuTarget : public Target {
@@ -30,6 +31,7 @@ public:
   explicit CpuTarget(const Level &level) : level(level), code{"x86-64-linux", level.features, {}} {
     code.machine.vectorBytes = level.vectorBytes;
     code.machine.vectorRegisters = level.vectorRegisters;
+    code.machine.hasFusedMultiplyAdd = level.hasFusedMultiplyAdd;
   }
 
   llvm::StringRef name() const override { return level.name; }

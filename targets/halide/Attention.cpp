@@ -77,7 +77,7 @@ int64_t wantedVectors(int64_t vectors, int64_t most) {
 }
 
 SearchSpace Attention::searchSpace() const {
-  bool hasManyRegisters = machine.vectorRegisters >= 32;
+  const bool hasManyRegisters = machine.hasManyRegisters();
   int64_t wanted = wantedVectors((channels + lanes - 1) / lanes, hasManyRegisters ? 5 : 2);
   int64_t columns = queries <= lanes ? lanes : 2 * lanes;
   // Rows of keys and values lie pages apart, so a copy of them pays, the more so the more queries share it: those of

@@ -112,8 +112,13 @@ bool ContractionBuilder::buildTile(const std::vector<Var> &tileVars, const Expr 
     if (operand != shape.a && operand != shape.b)
       return tile(at);
     Exprs read = loops;
-    if (operand == shape.a && shape.m) // full tiles are computed: the last row again behind it
-      read[*shape.m] = Halide::min(Halide::likely(read[*shape.m]), translator.loopExtent(op, *shape.m) - 1);
+    if (operand == shape.a && shape.m) {
+      // Full tiles are computed. Behind the last row each reads one of the tile before: of two that read the same row
+      // LLVM would see it, and share products instead of fusing them with the additions.
+      const Expr row = read[*shape.m];
+      const Expr isRow = row < translator.loopExtent(op, *shape.m);
+      read[*shape.m] = Halide::select(Halide::likely(isRow), row, Halide::max(row - schedule.tileRows, 0));
+    }
     return translator.readOperand(op, operand, read);
   });
   if (values.empty())

@@ -109,7 +109,7 @@ static bool asksAhead(const Contraction &shape, const MachineModel &machine) {
 SearchSpace contractionSpace(ArrayRef<Contraction> contractions, const MachineModel &machine) {
   const Contraction &first = contractions.front();
   const int64_t lanes = vectorLanes(machine), registers = machine.vectorRegisters;
-  const int64_t stored = first.tile, widest = registers < 32 ? 2 * lanes : 3 * lanes;
+  const int64_t stored = first.tile, widest = machine.hasManyRegisters() ? 3 * lanes : 2 * lanes;
   std::vector<int64_t> columns, rows{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16};
   for (int64_t n = lanes; n <= 6 * lanes; n += lanes)
     if (stored == 0 || stored % n == 0)
@@ -128,7 +128,6 @@ SearchSpace contractionSpace(ArrayRef<Contraction> contractions, const MachineMo
   bool hasStaticDepth = !ShapedType::isDynamic(depth) && contractions.size() == 1;
   bool hasRequests = contractions.size() == 1 && n.preset == stored && asksAhead(first, machine);
   bool isUneven = !hasRequests && first.m && first.batch.empty() && mostRows > 32 && hasUnevenTasks(first, n.preset);
-  const bool hasFewRegisters = registers < 32; // no AVX-512
   bool hasBlocks = mostRows > (hasRequests ? mostWithoutBlocks : 256);
   if (hasStaticDepth) {
     // A panel block of b takes up to a quarter of the second level cache.
@@ -144,17 +143,17 @@ SearchSpace contractionSpace(ArrayRef<Contraction> contractions, const MachineMo
     }
     std::vector<int64_t> unrolls{1, 2, 4, 8};
     llvm::erase_if(unrolls, [&](int64_t unroll) { return depth % unroll != 0; });
-    // With 16 registers the next panel asked for and no blocks of rows take 0.94 to 1.02 of the time (128 to 512 rows,
-    // Zen 3, November 2026); four steps of k at a time 0.95 to 0.98, but with an epilogue as long as GELU's LLVM
-    // spills.
-    int64_t unroll = hasRequests && !hasBlocks && !hasFewRegisters ? 2 : 1;
+    // With 16 registers four steps of k at a time, the next panel asked for and no blocks of rows take 0.95 to 0.98 of
+    // the time (128 to 512 rows, Zen 3, November 2026). Products that are not fused wait for registers: one step.
+    const int64_t steps = !machine.hasFusedMultiplyAdd ? 1 : machine.hasManyRegisters() ? 2 : 4;
+    const int64_t unroll = hasRequests && !hasBlocks ? steps : 1;
     space.push_back(makeParameter("k_unroll", unrolls, block / parts % unroll == 0 ? unroll : 1));
   }
   if (first.m) {
     // Packed rows of a long depth pass each panel from the third cache, unless in blocks: at (512, 768, 3072) 0.59 to
     // 0.61 of the time while neighbours use that cache as well, at 128 and 197 rows 0.96 to 1.02 (one thread, Cascade
     // Lake, November 2026).
-    const bool isFromThirdCache = hasRequests && !hasFewRegisters && !readsAlongRows(first);
+    const bool isFromThirdCache = hasRequests && machine.hasManyRegisters() && !readsAlongRows(first);
     const int64_t rowsBlock = isUneven ? 32 : hasBlocks ? 256 : isFromThirdCache ? 128 : 0;
     space.push_back(makeParameter("rows_block", {0, 32, 64, 128, 256, 512}, rowsBlock));
     if (first.batch.empty()) {
@@ -166,7 +165,7 @@ SearchSpace contractionSpace(ArrayRef<Contraction> contractions, const MachineMo
     if (hasStaticDepth && stored > 0 && stored == n.preset)
       space.push_back(makeParameter("prefetch", {0, 1, 2, 3}, hasRequests ? 1 : 0));
     if (hasStaticDepth && stored > 0)
-      space.push_back(makeParameter("ahead", {0, 4, 8, 16, 32}, hasFewRegisters ? 0 : 8));
+      space.push_back(makeParameter("ahead", {0, 4, 8, 16, 32}, machine.hasManyRegisters() ? 8 : 0));
   }
   space.rules = contractionRules(lanes, registers, hasStaticDepth ? depth : 1, stored);
   return space;

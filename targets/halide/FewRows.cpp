@@ -94,18 +94,17 @@ SearchSpace FewRowsStrategy::searchSpace() const {
     rows.push_back(m);
   // With 16 registers tiles of 4 rows and two steps at a time: 8 rows 1.00, 16 and 32 rows 0.90 to 0.95, 24 rows 1.03
   // to 1.08 of the time of 6 rows (Zen 3, November 2026).
-  const bool hasFewRegisters = machine.vectorRegisters < 32;
-  SearchSpace space{n,
-                    makeParameter("unroll", divisorsOf(depth, {1, 2, 4, 8}), mostRows > 1 && !hasFewRegisters ? 1 : 2),
-                    makeParameter("task", {1, 2, 4, 8, 16}, task)};
+  SearchSpace space{
+      n, makeParameter("unroll", divisorsOf(depth, {1, 2, 4, 8}), mostRows > 1 && machine.hasManyRegisters() ? 1 : 2),
+      makeParameter("task", {1, 2, 4, 8, 16}, task)};
   if (mostRows > 1)
-    space.push_back(makeParameter("m", rows, std::min<int64_t>({hasFewRegisters ? 4 : 8, most, mostRows})));
+    space.push_back(makeParameter("m", rows, std::min<int64_t>({machine.hasManyRegisters() ? 8 : 4, most, mostRows})));
   if (leastRows <= 1)
     space.push_back(makeParameter("parts", divisorsOf(depth, {1, 2, 4, 8}), isPaired ? 1 : 2));
   // One row reads at the rate of the caches without requests; several must not wait for the reads between their sums.
   // From memory, 154 MB: with requests 0.91 of the time (Cascade Lake); without AVX-512, 0.80 without them (Zen 3).
   bool isInMemory = stored * depth * int64_t(sizeof(float)) > machine.l3Bytes;
-  bool asksForOne = isInMemory && !hasFewRegisters;
+  bool asksForOne = isInMemory && machine.hasManyRegisters();
   space.push_back(makeParameter("prefetch", {0, 16, 32, 64, 128, 256}, mostRows > 1 || asksForOne ? 32 : 0));
   const int64_t width = lanes, registers = machine.vectorRegisters;
   auto get = [](const SchedulePoint &point, const char *key) {
