@@ -117,7 +117,7 @@ bool ContractionBuilder::buildTile(const std::vector<Var> &tileVars, const Expr 
       // LLVM would see it, and share products instead of fusing them with the additions.
       const Expr row = read[*shape.m];
       const Expr isRow = row < translator.loopExtent(op, *shape.m);
-      read[*shape.m] = Halide::select(Halide::likely(isRow), row, Halide::max(row - schedule.tileRows, 0));
+      read[*shape.m] = Halide::select(isRow, Halide::likely(row), Halide::max(row - schedule.tileRows, 0));
     }
     return translator.readOperand(op, operand, read);
   });
