@@ -93,6 +93,14 @@ static TuningParameter partsParameter(int64_t depth, int64_t block) {
 /// Rows up to which a weight passes them once, without blocks of rows.
 constexpr int64_t mostWithoutBlocks = 512;
 
+/// Rows up to which tiles of four are the default with 16 registers, since six divide neither 64 nor 128: 0.97 to 0.98
+/// of the time there, 1.00 at 100 rows, 1.01 to 1.03 at 126; packed rows 1.02 to 1.04 (Zen 3, November 2026).
+constexpr int64_t mostOfLowTiles = 128;
+
+static bool wantsLowTiles(const Contraction &shape, const MachineModel &machine) {
+  return machine.hasFusedMultiplyAdd && !machine.hasManyRegisters() && readsAlongRows(shape);
+}
+
 /// Whether the next panel of a weight is asked for while this one is read, which pays where the second cache does not
 /// hold the weight: at (128, 3072, 768) 0.88 of the time, with two steps of k at a time 0.85, at 512 rows 0.97 and
 /// 0.95. With more rows the blocks of rows count for more than the steps: 0.96 at 4096, without blocks 1.08 (one
@@ -120,7 +128,8 @@ SearchSpace contractionSpace(ArrayRef<Contraction> contractions, const MachineMo
   // The accumulators, one row of b and two broadcast values share the registers.
   int64_t perRow = n.preset / lanes, m = std::max<int64_t>(1, (registers - perRow - 2) / perRow);
   int64_t mostRows = first.m ? largestExtent(first.op, *first.m) : 1;
-  TuningParameter tileRows = makeParameter("m", rows, std::min({m, mostRows, int64_t(8)}));
+  const int64_t mostHigh = first.m && mostRows <= mostOfLowTiles && wantsLowTiles(first, machine) ? 4 : 8;
+  TuningParameter tileRows = makeParameter("m", rows, std::min({m, mostRows, mostHigh}));
   llvm::erase_if(tileRows.values, [&](int64_t value) { return value * 1 + 2 > registers; });
 
   SearchSpace space{tileRows, n};
@@ -143,10 +152,11 @@ SearchSpace contractionSpace(ArrayRef<Contraction> contractions, const MachineMo
     }
     std::vector<int64_t> unrolls{1, 2, 4, 8};
     llvm::erase_if(unrolls, [&](int64_t unroll) { return depth % unroll != 0; });
-    // With 16 registers four steps of k at a time, the next panel asked for and no blocks of rows take 0.95 to 0.98 of
-    // the time (128 to 512 rows, Zen 3, November 2026). Products that are not fused wait for registers: one step.
-    const int64_t steps = !machine.hasFusedMultiplyAdd ? 1 : machine.hasManyRegisters() ? 2 : 4;
-    const int64_t unroll = hasRequests && !hasBlocks ? steps : 1;
+    // With 16 registers four steps of k at a time take 0.95 to 0.98 of the time (128 to 512 rows, Zen 3, November
+    // 2026). Products that are not fused wait for registers: one step.
+    int64_t unroll = 1;
+    if (machine.hasFusedMultiplyAdd && hasRequests)
+      unroll = !machine.hasManyRegisters() ? 4 : hasBlocks ? 1 : 2;
     space.push_back(makeParameter("k_unroll", unrolls, block / parts % unroll == 0 ? unroll : 1));
   }
   if (first.m) {
@@ -176,9 +186,15 @@ std::vector<RowVariant> contractionVariants(const Contraction &contraction, cons
   std::vector<RowVariant> variants = fewRowsVariants(op->getParentOfType<func::FuncOp>(), machine);
   std::optional<unsigned> symbol =
       contraction.m && contraction.batch.empty() ? symbolOfExtent(op, *contraction.m) : std::nullopt;
-  if (symbol && smallestExtent(op, *contraction.m) <= mostWithoutBlocks &&
-      largestExtent(op, *contraction.m) > mostWithoutBlocks && asksAhead(contraction, machine))
-    variants.push_back({*symbol, mostWithoutBlocks});
+  if (!symbol || !asksAhead(contraction, machine))
+    return variants;
+  SmallVector<int64_t> bounds;
+  if (wantsLowTiles(contraction, machine))
+    bounds.push_back(mostOfLowTiles);
+  bounds.push_back(mostWithoutBlocks);
+  for (int64_t bound : bounds)
+    if (smallestExtent(op, *contraction.m) <= bound && bound < largestExtent(op, *contraction.m))
+      variants.push_back({*symbol, bound});
   return variants;
 }
 
