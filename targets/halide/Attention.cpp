@@ -102,7 +102,9 @@ SearchSpace Attention::searchSpace() const {
   // Without copies to share four rows, which divide a block: causal 0.81 to 0.86 of the time of six (Zen 3, AVX2).
   const int64_t fewRows = isShared ? 6 : 4;
   const int64_t rows = hasLargeTiles ? 24 / wanted : hasManyRegisters ? 20 / wanted : fewRows;
-  const int64_t share = !isShared ? 1 : isLong ? 16 : 8; // blocks of queries to a copy
+  // Blocks of queries to a copy: 512 queries and more (blocks of 16 queries that share by eight instead of by sixteen
+  // take 1.3 times as long at 197 tokens, Zen 3, November 2026).
+  const int64_t share = !isShared ? 1 : (isLong ? 1024 : 512) / block;
   SearchSpace space{makeParameter("queries", {lanes, 2 * lanes, 3 * lanes, 4 * lanes}, columns),
                     makeParameter("keys", {2, 4, 6, 8, 12}, hasManyRegisters ? 8 : 6),
                     makeParameter("query_tiles", {1, 2, 3, 4, 6, 8, 12, 16}, block / columns),

@@ -76,7 +76,7 @@ SearchSpace Convolution::searchSpace() const {
   std::vector<int64_t> outputs = tileOutputs(match, lanes), tiles;
   for (int64_t m = 1; m <= registers / 2; ++m)
     tiles.push_back(m);
-  const auto [bestPixels, bestOutputs] = findTile(outputs, width, staticExtent(op(), shape.reduction.back()), machine);
+  const auto [bestPixels, bestOutputs] = findTile(outputs, width, sharedColumns(match), machine);
   TuningParameter n = makeParameter("n", outputs, bestOutputs);
   TuningParameter channelBlock =
       makeParameter("channels", channelBlocks(match, lanes), channels() <= 96 ? channels() : 64);

@@ -66,6 +66,23 @@ std::vector<int64_t> blocksOfRows(int64_t height) {
   return blocks;
 }
 
+int64_t sharedColumns(const ImageContraction &of) {
+  linalg::GenericOp op = of.op();
+  const int64_t columns = staticExtent(op, of.shape.reduction.back());
+  // How far a step of a loop moves along the row.
+  auto strideOf = [&](AffineExpr position, unsigned loop) {
+    SmallVector<AffineExpr> at(op.getNumLoops(), getAffineConstantExpr(0, op->getContext()));
+    at[loop] = getAffineConstantExpr(1, op->getContext());
+    auto stride = dyn_cast<AffineConstantExpr>(position.replaceDims(at));
+    return stride ? stride.getValue() : 0;
+  };
+  for (AffineExpr position : op.getIndexingMapsArray()[of.shape.a].getResults())
+    if (position.isFunctionOfDim(of.columns()) &&
+        strideOf(position, of.columns()) >= columns * strideOf(position, of.shape.reduction.back()))
+      return 1;
+  return columns;
+}
+
 std::pair<int64_t, int64_t> findTile(llvm::ArrayRef<int64_t> outputs, int64_t width, int64_t columns,
                                      const MachineModel &machine) {
   constexpr int64_t inFlight = 8; // multiply-adds until the first one's sum is there

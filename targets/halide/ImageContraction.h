@@ -39,6 +39,9 @@ std::vector<int64_t> tileOutputs(const ImageContraction &of, int lanes);
 /// Numbers of rows of a block: powers of two, up to all.
 std::vector<int64_t> blocksOfRows(int64_t height);
 
+/// The columns of the window that share pixels with those of the next window: one if windows lie side by side.
+int64_t sharedColumns(const ImageContraction &of);
+
 /// The register tile, pixels (or what stands for them) by outputs, that wastes the fewest of the `width` pixels of a
 /// row, keeps the multiply-adds busy and loads least. `columns` of the window are unrolled: pixels that several of them
 /// read stay in registers, m + columns - 1 broadcasts, where a tile of sums alone would fill the registers and spill.
