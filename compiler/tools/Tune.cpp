@@ -38,6 +38,16 @@ static void addMergeOptions(CLI::App &app, std::vector<std::string> &files, std:
   app.add_option("-o,--output", file, "the file that gets the lines of all; may be one of them")->required();
 }
 
+/// Options of `app` that stand before its subcommand would not be read.
+static void refuseOptionsBefore(const CLI::App &app, CLI::App &subcommand) {
+  subcommand.final_callback([&app, &subcommand] {
+    for (const CLI::Option *option : app.get_options())
+      if (option->count() > 0)
+        throw CLI::ValidationError(option->get_name(),
+                                   fmt::format("requires a place behind \"{}\"", subcommand.get_name()));
+  });
+}
+
 TuneCommand::TuneCommand(CLI::App &app, const std::string &name, const std::string &command)
     : tune(app.add_subcommand("tune", "measure schedules on this machine and write what is best to a file")) {
   tune->require_subcommand(0, 1);
@@ -47,6 +57,8 @@ TuneCommand::TuneCommand(CLI::App &app, const std::string &name, const std::stri
   merge =
       tune->add_subcommand("merge", "join tuning files; of two measurements of one thing the better founded one stays");
   addMergeOptions(*merge, mergedFiles, mergedFile);
+  for (CLI::App *subcommand : {coverage, verify, merge})
+    refuseOptionsBefore(*tune, *subcommand);
 }
 
 void TuneCommand::addMeasuring(const std::string &name) {

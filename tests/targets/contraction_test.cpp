@@ -7,6 +7,7 @@
 #include <array>
 #include <gtest/gtest.h>
 #include <regex>
+#include <set>
 #include <sstream>
 
 namespace kiln::testing {
@@ -162,23 +163,46 @@ std::vector<std::string> multiplyingLoops(const std::string &assembly, int least
   return loops;
 }
 
-TEST_P(Contraction, SumsOfALongDepthStayInRegisters) {
-  // With two parts of a depth and a long epilogue, LLVM is tempted to keep the sums of the second part on the stack.
-  int64_t tile = createCpuTarget(GetParam())->weightTile(768, 768);
-  KernelText text({{1, 300}});
-  std::string wide = text.type({"s0", "768"});
-  Value x = text.argument(text.type({"s0", "768"}));
+/// The inner loops of rows x w^T with two parts of a depth of 768 and a long epilogue, by the default schedule; rows
+/// are "s0", up to 300, or a number.
+std::vector<std::string> loopsOfLongEpilogue(const std::string &rows, const std::string &target) {
+  int64_t tile = createCpuTarget(target)->weightTile(768, 768);
+  KernelText text(rows == "s0" ? std::vector<std::pair<int, int>>{{1, 300}} : std::vector<std::pair<int, int>>{});
+  std::string wide = text.type({rows, "768"});
+  Value x = text.argument(wide);
   Value w = text.argument(KernelText::tiled(768, 768, "#kiln.tiled<0, " + number(tile) + ">"));
   Value product = text.reduce("ppr", {x, w}, wide, {"a, c", "b, c", "a, b"}, "0.0 : f32", multiplyAdd);
   Value y = text.one("pp", {product}, wide, {"a, b", "a, b"},
                      "%e = math.erf %x0 : f32\n%m = arith.mulf %x0, %e : f32\nlinalg.yield %m : f32");
   std::string kernel = text.finish({y});
-  SchedulePoint preset = presets(describe(kernel, GetParam()).space);
+  SchedulePoint preset = presets(describe(kernel, target).space);
   EXPECT_EQ(preset.at("parts"), 2);
-  std::vector<std::string> loops = multiplyingLoops(assemblyOf(kernel, GetParam(), preset), 8);
-  EXPECT_FALSE(loops.empty());
-  for (const std::string &loop : loops)
-    EXPECT_EQ(std::regex_search(loop, std::regex("mm[0-9]+, [-0-9]*\\(%rsp\\)")), false) << loop;
+  return multiplyingLoops(assemblyOf(kernel, target, preset), 8);
+}
+
+TEST_P(Contraction, SumsOfALongDepthStayInRegisters) {
+  // LLVM is tempted to keep the sums of the second part on the stack.
+  for (const char *rows : {"s0", "197"}) {
+    SCOPED_TRACE(rows);
+    std::vector<std::string> loops = loopsOfLongEpilogue(rows, GetParam());
+    EXPECT_FALSE(loops.empty());
+    for (const std::string &loop : loops)
+      EXPECT_EQ(std::regex_search(loop, std::regex("mm[0-9]+, [-0-9]*\\(%rsp\\)")), false) << loop;
+  }
+}
+
+TEST_P(Contraction, RowsOfFullTilesAreReadAtFixedDistances) {
+  // Only the last tile has a pointer for each row.
+  int atFixedDistances = 0;
+  for (const std::string &loop : loopsOfLongEpilogue("s0", GetParam())) {
+    std::set<std::string> pointers;
+    const std::regex scalar("(?:broadcastss|movss)\t[-0-9]*\\((%[a-z0-9]+)");
+    for (std::sregex_iterator i(loop.begin(), loop.end(), scalar), end; i != end; ++i)
+      pointers.insert((*i)[1]);
+    EXPECT_FALSE(pointers.empty()) << loop;
+    atFixedDistances += pointers.size() <= 2;
+  }
+  EXPECT_GT(atFixedDistances, 0);
 }
 
 TEST_P(Contraction, RequestsLieAmongTheProducts) {

@@ -106,6 +106,12 @@ TEST_P(Convolution, PointsOfTheSearchSpace) {
   }
 }
 
+TEST_P(Convolution, WindowsSideBySideShareNoPixel) {
+  // A window of 16 columns whose pixels all stayed in registers would leave none for a tile of sums.
+  const std::string text = textOf({64, 224, 3, 96, 16, 16, 16, 0, 1}, GetParam());
+  EXPECT_GE(presets(describe(text, GetParam()).space).at("m"), 4);
+}
+
 INSTANTIATE_TEST_SUITE_P(Targets, Convolution, ::testing::ValuesIn(runnableTargets()),
                          [](const auto &info) { return "v" + info.param.substr(8); });
 

@@ -361,6 +361,7 @@ TEST_F(Tune, RefusesWhatItCannotDo) {
       {{"--budget", "-3s"}, "--budget"},
       {{"--target", "arm64"}, "--target: .*arm64 not in"},
       {{"--tuning", "/proc/nowhere/x.tuning"}, "error: .*/proc/nowhere/x.tuning"},
+      {{"verify"}, "--target: requires a place behind \"verify\""},
   };
   for (const auto &[arguments, words] : cases) {
     SCOPED_TRACE(words);
