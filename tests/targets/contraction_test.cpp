@@ -185,7 +185,7 @@ TEST_P(Contraction, SumsOfALongDepthStayInRegisters) {
   for (const char *rows : {"s0", "197"}) {
     SCOPED_TRACE(rows);
     std::vector<std::string> loops = loopsOfLongEpilogue(rows, GetParam());
-    EXPECT_FALSE(loops.empty());
+    EXPECT_EQ(loops.size(), 2u) << "of full tiles and of the last one: more, if LLVM unrolled the parts";
     for (const std::string &loop : loops)
       EXPECT_EQ(std::regex_search(loop, std::regex("mm[0-9]+, [-0-9]*\\(%rsp\\)")), false) << loop;
   }
