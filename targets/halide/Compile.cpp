@@ -119,10 +119,8 @@ private:
 /// of their cache of decoded instructions (erratum SKX102): while another thread shares the core, a loop of
 /// multiply-adds takes 1.04 to 1.09 times as long.
 /// 2. No search for vectors in scalar code: it finds the pointers of a tile's rows, and takes them apart again.
-/// 3. No loop unrolled that the schedule left a loop. Unrolled, the sums of a tile's first part live on in registers
-/// while the second part's are added up, and those are then on the stack: ViT-B/16 took 1.5 times as long (AVX2).
 static void setCodeOptions() {
-  constexpr const char *options = "-x86-branches-within-32B-boundaries -vectorize-slp=false -unroll-full-max-count=0";
+  constexpr const char *options = "-x86-branches-within-32B-boundaries -vectorize-slp=false";
   [[maybe_unused]] static const int once = setenv("HL_LLVM_ARGS", options, 1);
 }
 

@@ -152,11 +152,14 @@ SearchSpace contractionSpace(ArrayRef<Contraction> contractions, const MachineMo
     }
     std::vector<int64_t> unrolls{1, 2, 4, 8};
     llvm::erase_if(unrolls, [&](int64_t unroll) { return depth % unroll != 0; });
-    // With 16 registers four steps of k at a time take 0.95 to 0.98 of the time (128 to 512 rows, Zen 3, November
-    // 2026). Products that are not fused wait for registers: one step.
+    // With 16 registers 24 rows of products and more take 0.95 to 0.98 of the time of one step of k (128 to 512 rows,
+    // Zen 3, November 2026), and are too long for LLVM to unroll the parts, whose sums it would then keep on the stack:
+    // 1.5 times as long with GELU. Products that are not fused wait for registers: one step.
     int64_t unroll = 1;
-    if (machine.hasFusedMultiplyAdd && hasRequests)
-      unroll = !machine.hasManyRegisters() ? 4 : hasBlocks ? 1 : 2;
+    if (machine.hasFusedMultiplyAdd && hasRequests && machine.hasManyRegisters())
+      unroll = hasBlocks ? 1 : 2;
+    else if (machine.hasFusedMultiplyAdd && hasRequests)
+      unroll = tileRows.preset < 6 ? 8 : 4;
     space.push_back(makeParameter("k_unroll", unrolls, block / parts % unroll == 0 ? unroll : 1));
   }
   if (first.m) {
