@@ -65,7 +65,7 @@ void registerAll() {
     for (const Shape &shape : shapes)
       add("contraction/" + std::to_string(shape.rows) + "x" + std::to_string(shape.columns) + "x" +
               std::to_string(shape.depth),
-          threads, threads == 1 ? 31 : 15,
+          threads, threads == 1 || shape.rows < gridRows ? 31 : 15,
           [&shape](benchmark::State &state, const Threads &pool) { run(state, pool, shape); });
 }
 

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <immintrin.h>
+#include <sys/mman.h>
 
 namespace kiln::bench {
 
@@ -141,9 +142,14 @@ Probe makeCopyProbe(const Threads &threads, std::size_t bytes) {
 void readFile(const std::string &path) {
   std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(std::fopen(path.c_str(), "rb"), std::fclose);
   if (file && std::fseek(file.get(), 0, SEEK_END) == 0) {
-    Memory memory(static_cast<std::size_t>(std::ftell(file.get())));
+    const auto bytes = static_cast<std::size_t>(std::ftell(file.get()));
     std::rewind(file.get());
-    if (std::fread(memory.data(), 1, memory.size(), file.get()) > 0)
+    // Not from the heap, which may give what a peer has freed, whose pages are there already.
+    void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const bool isRead = memory != MAP_FAILED && std::fread(memory, 1, bytes, file.get()) == bytes;
+    if (memory != MAP_FAILED)
+      munmap(memory, bytes);
+    if (isRead)
       return;
   }
   std::fprintf(stderr, "error: cannot read \"%s\"\n", path.c_str());

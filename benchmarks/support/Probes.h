@@ -32,7 +32,7 @@ Probe makeCopyProbe(const Threads &threads, std::size_t bytes);
 /// another virtual machine, say. Multiply-adds alone hardly notice, a loop with loads beside them does.
 double instructionsPerCycle(const Threads &threads);
 
-/// Reads a file into new memory, as a program does that loads weights; a file that cannot be read ends the program.
+/// Reads a file into fresh pages, as a program does that loads weights; a file that cannot be read ends the program.
 void readFile(const std::string &path);
 
 /// The instruction set of the probes: "avx512f" or "avx2"; null if the CPU has neither.

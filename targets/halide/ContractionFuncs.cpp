@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/halide/Contraction.h"
 
+#include "targets/halide/Placement.h"
+
 namespace kiln::halide {
 
 using namespace mlir;
@@ -112,13 +114,8 @@ bool ContractionBuilder::buildTile(const std::vector<Var> &tileVars, const Expr 
     if (operand != shape.a && operand != shape.b)
       return tile(at);
     Exprs read = loops;
-    if (operand == shape.a && shape.m) {
-      // Full tiles are computed. Behind the last row each reads one of the tile before: of two that read the same row
-      // LLVM would see it, and share products instead of fusing them with the additions.
-      const Expr row = read[*shape.m];
-      const Expr isRow = row < translator.loopExtent(op, *shape.m);
-      read[*shape.m] = Halide::select(isRow, Halide::likely(row), Halide::max(row - schedule.tileRows, 0));
-    }
+    if (operand == shape.a && shape.m)
+      read[*shape.m] = rowOfFullTile(read[*shape.m], translator.loopExtent(op, *shape.m), schedule.tileRows);
     return translator.readOperand(op, operand, read);
   });
   if (values.empty())

@@ -61,9 +61,10 @@ static bool readsAlongRows(const Contraction &shape) {
   constexpr int64_t pageBytes = 4096;
   linalg::GenericOp op = shape.op;
   AffineMap map = op.getIndexingMapsArray()[shape.a];
-  return isa<BlockArgument>(op->getOperand(shape.a)) && shape.reduction.size() == 1 &&
+  const int64_t depth = staticDepth(shape);
+  return isa<BlockArgument>(op->getOperand(shape.a)) && !ShapedType::isDynamic(depth) &&
          map.getResult(map.getNumResults() - 1) == getAffineDimExpr(shape.reduction[0], op->getContext()) &&
-         staticExtent(op, shape.reduction[0]) * int64_t(sizeof(float)) % pageBytes != 0;
+         depth * int64_t(sizeof(float)) % pageBytes != 0;
 }
 
 /// Whether there are so few tasks of columns that an odd one costs two threads more than a twenty-fifth of their time.
@@ -107,11 +108,23 @@ static bool wantsLowTiles(const Contraction &shape, const MachineModel &machine)
 /// thread, Cascade Lake, November 2026).
 static bool asksAhead(const Contraction &shape, const MachineModel &machine) {
   int64_t columns = staticExtent(shape.op, shape.n);
-  int64_t depth = shape.reduction.size() == 1 ? staticExtent(shape.op, shape.reduction[0]) : ShapedType::kDynamic;
+  int64_t depth = staticDepth(shape);
   if (ShapedType::isDynamic(columns) || ShapedType::isDynamic(depth))
     return false;
   return shape.m && shape.tile && largestExtent(shape.op, *shape.m) > 32 &&
          columns * depth * int64_t(sizeof(float)) >= machine.l2Bytes;
+}
+
+/// How many steps of k a tile takes at a time where its weight is asked for. With 16 registers 24 rows of products and
+/// more take 0.95 to 0.98 of the time of one step (128 to 512 rows, Zen 3, November 2026), and are too long for LLVM to
+/// unroll the parts, whose sums it would then keep on the stack: 1.5 times as long with GELU. Products that are not
+/// fused wait for registers.
+static int64_t stepsOfDepth(int64_t tileRows, bool hasBlocks, const MachineModel &machine) {
+  if (!machine.hasFusedMultiplyAdd)
+    return 1;
+  if (machine.hasManyRegisters())
+    return hasBlocks ? 1 : 2;
+  return tileRows < 6 ? 8 : 4;
 }
 
 SearchSpace contractionSpace(ArrayRef<Contraction> contractions, const MachineModel &machine) {
@@ -133,7 +146,7 @@ SearchSpace contractionSpace(ArrayRef<Contraction> contractions, const MachineMo
   llvm::erase_if(tileRows.values, [&](int64_t value) { return value * 1 + 2 > registers; });
 
   SearchSpace space{tileRows, n};
-  int64_t depth = first.reduction.size() == 1 ? staticExtent(first.op, first.reduction[0]) : ShapedType::kDynamic;
+  int64_t depth = staticDepth(first);
   bool hasStaticDepth = !ShapedType::isDynamic(depth) && contractions.size() == 1;
   bool hasRequests = contractions.size() == 1 && n.preset == stored && asksAhead(first, machine);
   bool isUneven = !hasRequests && first.m && first.batch.empty() && mostRows > 32 && hasUnevenTasks(first, n.preset);
@@ -152,14 +165,7 @@ SearchSpace contractionSpace(ArrayRef<Contraction> contractions, const MachineMo
     }
     std::vector<int64_t> unrolls{1, 2, 4, 8};
     llvm::erase_if(unrolls, [&](int64_t unroll) { return depth % unroll != 0; });
-    // With 16 registers 24 rows of products and more take 0.95 to 0.98 of the time of one step of k (128 to 512 rows,
-    // Zen 3, November 2026), and are too long for LLVM to unroll the parts, whose sums it would then keep on the stack:
-    // 1.5 times as long with GELU. Products that are not fused wait for registers: one step.
-    int64_t unroll = 1;
-    if (machine.hasFusedMultiplyAdd && hasRequests && machine.hasManyRegisters())
-      unroll = hasBlocks ? 1 : 2;
-    else if (machine.hasFusedMultiplyAdd && hasRequests)
-      unroll = tileRows.preset < 6 ? 8 : 4;
+    const int64_t unroll = hasRequests ? stepsOfDepth(tileRows.preset, hasBlocks, machine) : 1;
     space.push_back(makeParameter("k_unroll", unrolls, block / parts % unroll == 0 ? unroll : 1));
   }
   if (first.m) {

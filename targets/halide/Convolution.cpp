@@ -133,8 +133,8 @@ Func Convolution::build(Translator &translator) {
     if (number != shape.a)
       return number == shape.b ? translator.readOperand(op(), number, loops) : Expr(tile(at));
     Exprs here = loops;
-    if (!point.isPacked) { // full tiles are computed: the last pixel again behind it
-      here[*shape.m] = Halide::min(Halide::likely(here[*shape.m]), translator.loopExtent(op(), *shape.m) - 1);
+    if (!point.isPacked) {
+      here[*shape.m] = rowOfFullTile(here[*shape.m], translator.loopExtent(op(), *shape.m), point.tilePixels);
       return translator.readOperand(op(), number, here);
     }
     Exprs indices = translator.operandIndices(op(), number, here);

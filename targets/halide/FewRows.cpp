@@ -67,8 +67,6 @@ private:
   Exprs extents;    // of the output, innermost first
 };
 
-int64_t depthOf(const Contraction &shape) { return staticExtent(shape.op, shape.reduction[0]); }
-
 std::vector<int64_t> divisorsOf(int64_t number, std::vector<int64_t> candidates) {
   llvm::erase_if(candidates, [&](int64_t candidate) { return number % candidate != 0; });
   return candidates;
@@ -87,7 +85,7 @@ SearchSpace FewRowsStrategy::searchSpace() const {
   TuningParameter n = makeParameter("n", columns, isPaired ? 2 * shape.tile : shape.tile);
   int64_t vectors = n.preset / lanes, most = (machine.vectorRegisters - vectors - 1) / vectors;
   // A task reads up to 256 KiB, and there are eight or more.
-  int64_t depth = depthOf(shape), panels = stored / n.preset;
+  int64_t depth = staticDepth(shape), panels = stored / n.preset;
   int64_t panelBytes = depth * n.preset * int64_t(sizeof(float));
   int64_t task = std::min((int64_t(256) << 10) / std::max<int64_t>(panelBytes, 1), panels / 8);
   for (int64_t m = 1; m <= std::min<int64_t>(mostRows, 16); ++m)
@@ -139,7 +137,7 @@ RowTile FewRowsStrategy::buildTile(Translator &translator, int height, const Exp
   tile.parts = height == 1 ? sumsApart : 1;
   std::string suffix = std::to_string(height);
   Var column = dimensionVar(0), inTile("in_tile"), number("number"), part("part");
-  tile.depth = RDom({{0, int(depthOf(shape)) / tile.parts}}, translator.name("k" + suffix));
+  tile.depth = RDom({{0, int(staticDepth(shape)) / tile.parts}}, translator.name("k" + suffix));
   Exprs loops = outer;
   loops[shape.n] = column;
   loops[shape.reduction[0]] = tile.depth.x * tile.parts + part;
@@ -267,8 +265,8 @@ constexpr int64_t leastWeightElements = 512;
 std::optional<Contraction> asRowsTimesWeight(func::FuncOp kernel, const MachineModel &machine) {
   std::optional<Contraction> found = onlyContraction(kernel);
   if (!found || found->tile == 0 || found->tile % vectorLanes(machine) || !found->batch.empty() ||
-      found->reduction.size() != 1 || ShapedType::isDynamic(depthOf(*found)) ||
-      staticExtent(found->op, found->n) * depthOf(*found) < leastWeightElements)
+      ShapedType::isDynamic(staticDepth(*found)) ||
+      staticExtent(found->op, found->n) * staticDepth(*found) < leastWeightElements)
     return std::nullopt;
   return found;
 }

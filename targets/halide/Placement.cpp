@@ -46,6 +46,11 @@ TuningRule registersOfTile(int64_t lanes, int64_t registers) {
           }};
 }
 
+Expr rowOfFullTile(const Expr &row, const Expr &extent, int height) {
+  // The likely tag is on the value, not on the condition: else Halide does not split the loop over tiles.
+  return Halide::select(row < extent, Halide::likely(row), Halide::max(row - height, 0));
+}
+
 int64_t innermostReduction(linalg::GenericOp op) {
   unsigned loop = op.getNumLoops();
   while (op.getIteratorTypesArray()[--loop] != utils::IteratorType::reduction)

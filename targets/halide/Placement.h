@@ -31,6 +31,10 @@ ColumnLoops splitColumns(Halide::Func store, const Halide::Expr &extent, int64_t
 /// The rule of "m" and "n", a register tile of sums: they, a row of vectors and a broadcast fit the registers.
 TuningRule registersOfTile(int64_t lanes, int64_t registers);
 
+/// Row `row` of full tiles of `height` rows, for reading: behind the last one each stands for one of the tile before.
+/// Of two rows that are the same one LLVM would see it, and share products instead of fusing them with the additions.
+Halide::Expr rowOfFullTile(const Halide::Expr &row, const Halide::Expr &extent, int height);
+
 /// The largest extent of the innermost reduction loop of a reduction.
 int64_t innermostReduction(mlir::linalg::GenericOp op);
 

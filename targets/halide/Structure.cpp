@@ -155,6 +155,11 @@ int64_t staticExtent(linalg::GenericOp op, unsigned loop) {
   return type ? type.getDimSize(dimension) : ShapedType::kDynamic;
 }
 
+int64_t staticDepth(const Contraction &contraction) {
+  const auto &loops = contraction.reduction;
+  return loops.size() == 1 ? staticExtent(contraction.op, loops[0]) : ShapedType::kDynamic;
+}
+
 int64_t largestExtent(linalg::GenericOp op, unsigned loop) {
   auto [type, dimension] = loopDimension(op, loop);
   if (!type)

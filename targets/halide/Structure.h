@@ -36,7 +36,10 @@ int64_t largestValue(mlir::AffineExpr extent, mlir::Operation *inKernel);
 /// The static extent of a loop; mlir::ShapedType::kDynamic at run time.
 int64_t staticExtent(mlir::linalg::GenericOp op, unsigned loop);
 
-/// Its largest value, with the kernel's bounds.
+/// That of a contraction's only reduction loop; kDynamic for several ones too.
+int64_t staticDepth(const Contraction &contraction);
+
+/// The largest value of a loop's extent, with the kernel's bounds.
 int64_t largestExtent(mlir::linalg::GenericOp op, unsigned loop);
 
 /// Its smallest value, and the index argument of the kernel that it is, if it is one.
