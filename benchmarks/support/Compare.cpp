@@ -13,7 +13,9 @@
 namespace kiln::bench {
 
 static constexpr double turnSeconds = 0.006; // the least time that one turn measures
-static constexpr double longSeconds = 0.05;  // a call of so long needs none before it to warm caches and wake threads
+static constexpr double longSeconds = 0.05;  // a call of so long needs none before it to warm up
+/// Before a turn is timed: threads wake, caches fill, and a CPU that slept is back at its clock, which takes 2 ms.
+static constexpr double warmSeconds = 0.003;
 
 static double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -37,9 +39,7 @@ public:
     if (measureOnce)
       return;
     run(); // touches its memory
-    double once = std::max(secondsOf(run), 1e-9);
-    calls = std::clamp(static_cast<int>(turnSeconds / once) + 1, 1, 1 << 20);
-    isLong = once > longSeconds;
+    isLong = secondsOf(run) > longSeconds;
   }
 
   void measure() {
@@ -48,8 +48,7 @@ public:
     if (measureOnce)
       return seconds.push_back(measureOnce());
     Placement placement(threads.count());
-    if (!isLong)
-      run();
+    const int calls = isLong ? 1 : static_cast<int>(turnSeconds / warmUp()) + 1;
     double start = now();
     for (int i = 0; i < calls; ++i)
       run();
@@ -63,10 +62,17 @@ public:
   std::vector<double> seconds;
 
 private:
+  /// The seconds of a call when nothing is cold any more.
+  double warmUp() const {
+    double least = secondsOf(run);
+    for (double end = now() + warmSeconds; now() < end;)
+      least = std::min(least, secondsOf(run));
+    return std::max(least, 1e-9);
+  }
+
   std::function<void()> run;
   std::function<double()> measureOnce;
   const Threads &threads;
-  int calls = 1;
   bool isLong = false;
 };
 
