@@ -52,5 +52,7 @@ inline constexpr llvm::StringLiteral inplaceAttrName = "kiln.inplace";
 inline constexpr llvm::StringLiteral exponentialAttrName = "kiln.exponential";
 /// On math.exp and math.exp2: the argument is at most 0.
 inline constexpr llvm::StringLiteral nonpositiveAttrName = "kiln.nonpositive";
+/// On math.erf: the argument is at least 0.
+inline constexpr llvm::StringLiteral nonnegativeAttrName = "kiln.nonnegative";
 
 } // namespace mlir::kiln

@@ -39,24 +39,24 @@ static Value createOnePlusExp(ElementBuilder &b, Value x) {
   return arith::AddFOp::create(b, exp, b.constant(x.getType(), 1));
 }
 
-/// x * (1/2 + y / 2). Of x / 2 * (1 + y) a code generator makes (x + x * y) / 2, which overflows for the largest x.
-static Value createMean(ElementBuilder &b, Value x, Value y) {
-  Value half = b.constant(x.getType(), 0.5);
-  return arith::MulFOp::create(b, x, Value(arith::AddFOp::create(b, Value(arith::MulFOp::create(b, y, half)), half)));
-}
-
+/// x (1 + erf(x / sqrt(2))) / 2 as |x / 2| erf(|x / 2| sqrt(2)) + x / 2.
 static Value createGelu(ElementBuilder &b, Value x) {
-  Value scaled = arith::MulFOp::create(b, x, b.constant(x.getType(), 0.70710678118654752440)); // sqrt(1/2)
-  return createMean(b, x, math::ErfOp::create(b, scaled));
+  Value half = arith::MulFOp::create(b, x, b.constant(x.getType(), 0.5)), size = math::AbsFOp::create(b, half);
+  auto erf =
+      math::ErfOp::create(b, Value(arith::MulFOp::create(b, size, b.constant(x.getType(), 1.41421356237309504880))));
+  erf->setAttr(nonnegativeAttrName, b.getUnitAttr());
+  return arith::AddFOp::create(b, Value(arith::MulFOp::create(b, size, erf)), half);
 }
 
+/// x (1 + tanh(u)) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3) as x / (1 + e^(-2 u)).
 static Value createGeluTanh(ElementBuilder &b, Value x) {
   Type type = x.getType();
+  constexpr double scale = -2 * 0.79788456080286535588 * 1.44269504088896340736; // sqrt(2 / pi), log2(e)
   Value square = arith::MulFOp::create(b, x, x);
-  Value cubic = arith::AddFOp::create(b, Value(arith::MulFOp::create(b, square, b.constant(type, 0.044715))),
-                                      b.constant(type, 1));
-  Value scaled = arith::MulFOp::create(b, x, b.constant(type, 0.79788456080286535588)); // sqrt(2 / pi)
-  return createMean(b, x, math::TanhOp::create(b, Value(arith::MulFOp::create(b, scaled, cubic))));
+  Value cubic = arith::AddFOp::create(b, Value(arith::MulFOp::create(b, square, b.constant(type, scale * 0.044715))),
+                                      b.constant(type, scale));
+  Value exp = math::Exp2Op::create(b, Value(arith::MulFOp::create(b, x, cubic)));
+  return arith::DivFOp::create(b, x, Value(arith::AddFOp::create(b, exp, b.constant(type, 1))));
 }
 
 Value evaluatePointwise(ElementBuilder &b, Operation *op, ArrayRef<Coordinate> at) {

@@ -94,8 +94,8 @@ SearchSpace Attention::searchSpace() const {
   int64_t block = columns;
   auto padded = [&](int64_t block) { return (queries + block - 1) / block * block; };
   // With 16 registers blocks of 32 queries compute less in vain than of 64: causal 0.53, 0.80, 0.86 and 0.97 of the
-  // time at 32, 64, 128 and 512 tokens, but 1.01 to 1.05 at 1024 and more, where values are copied more often; full
-  // with a copy to share 0.85 at 197 tokens, else 0.95 to 1.02 (Zen 3, November 2026).
+  // time at 32, 64, 128 and 512 tokens, 0.98 to 1.00 from 1024 on; full with a copy to share 0.85 at 197 tokens, else
+  // 0.95 to 1.02 (Zen 3, November 2026).
   const int64_t usual = hasManyRegisters ? 64 : 32;
   int64_t most = std::min<int64_t>(isLong && !isShared ? 128 : usual, padded(columns));
   for (int64_t each = columns; each <= most; each += columns)

@@ -22,7 +22,7 @@ struct Function {
   const char *attribute = "";
 };
 
-constexpr const char *nonpositive = "{kiln.nonpositive}";
+constexpr const char *nonpositive = "{kiln.nonpositive}", *nonnegative = "{kiln.nonnegative}";
 
 const Function functions[] = {
     {"exp", std::exp, -86.9, 88.7, 3e-7, 0},
@@ -39,6 +39,8 @@ const Function functions[] = {
     {"tanh", std::tanh, -1e-3, 1e-3, 4e-7, 0},
     {"erf", std::erf, -6, 6, 5e-7, 0},
     {"erf", std::erf, -1e-3, 1e-3, 5e-7, 0},
+    {"erf", std::erf, 0, 6, 5e-7, 0, 0, nonnegative},
+    {"erf", std::erf, 3, 4, 5e-7, 0, 0, nonnegative},
     {"sin", std::sin, -1e4, 1e4, 0, 1e-7},
     {"cos", std::cos, -1e4, 1e4, 0, 1e-7},
     {"sin", std::sin, -1, 1, 3e-7, 0},
@@ -128,6 +130,11 @@ TEST_P(Math, SpecialValues) {
       {"erf", -infinity, -1},
       {"erf", 0, 0},
       {"erf", nan, nan},
+      {"erf", infinity, 1, nonnegative},
+      {"erf", 1e30, 1, nonnegative},
+      {"erf", 3.61, 1, nonnegative},
+      {"erf", 0, 0, nonnegative},
+      {"erf", nan, nan, nonnegative},
       {"sin", 0, 0},
       {"cos", 0, 1},
       {"sin", nan, nan},
