@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops.h"
 
+#include <cmath>
+#include <limits>
+
 #include KILN_OPS_HEADER(ops_pointwise)
 
 #define ENTRY(entry) KILN_OPS_ENTRY(ops_pointwise, entry)
@@ -57,10 +60,11 @@ TEST(Pointwise, UnaryAtTheEdges) {
   checkUnary(1, {{1, 19}, edges}, {{1, 19}, positive});
 }
 
-// Far outside, the limits hold and nothing is NaN.
+// Far outside, the limits hold and nothing is NaN. But what was NaN stays it.
 TEST(Pointwise, UnaryFarOutside) {
   std::vector<float> x(19, 0.0f), positive(19, 1.0f);
   x[0] = 1e4f, x[1] = -1e4f, x[2] = 3e38f, x[3] = -3e38f; // twice that is no number
+  x[4] = std::numeric_limits<float>::quiet_NaN();
   Input<float> given(x), above(positive);
   Output<float> exp(19), log(19), sqrt(19), tanh(19), sigmoid(19), relu(19), gelu(19), geluTanh(19), silu(19),
       dropout(19);
@@ -85,6 +89,8 @@ TEST(Pointwise, UnaryFarOutside) {
     EXPECT_NEAR(geluTanh.values()[i], 0, 1e-30);
     EXPECT_NEAR(silu.values()[i], 0, 1); // -3e38 over an infinity or the largest number
   }
+  EXPECT_TRUE(std::isnan(gelu.values()[4]));
+  EXPECT_TRUE(std::isnan(geluTanh.values()[4]));
 }
 
 TEST(Pointwise, Broadcast) {

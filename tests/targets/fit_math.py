@@ -67,7 +67,7 @@ def rounded_erf(top, bottom, limit=3.6, rounds=6, turns=800):
     def prepare(size):
         half = size / 2
         z = half * f32(math.sqrt(2))
-        return half, z, z * z, erf_of(z), size / 2 * erfc_of(size / math.sqrt(2))
+        return half, z, z * z, erf_of(z), half * erfc_of(size / math.sqrt(2))
 
     def errors(c, points):
         half, z, u, true_erf, target = points
