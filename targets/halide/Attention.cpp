@@ -19,6 +19,9 @@ using Halide::Var;
 
 namespace {
 
+/// Keys that copies take as one block: larger ones leave the second cache.
+constexpr int64_t mostOfOneBlock = 512;
+
 class Attention : public Strategy {
 public:
   Attention(AttentionMatch match, const MachineModel &machine)
@@ -38,8 +41,14 @@ private:
   bool hasQueryLimits() const {
     return llvm::any_of(found.limits, [](const KeyLimit &limit) { return limit.growsWithQuery; });
   }
-  /// Copies for several blocks of queries have bounds if the blocks need all keys.
-  bool canShare() const { return found.limits.empty(); }
+  /// What the keys and values of a head take.
+  int64_t bytesOfHead() const { return 2 * keys * channels * int64_t(sizeof(float)); }
+  /// Whether blocks of queries share copies by default; with 32 registers and limits that was never measured.
+  bool wantsShared() const {
+    return queries > 2 * lanes && (found.limits.empty() || !machine.hasManyRegisters()) &&
+           bytesOfHead() <= 2 * int64_t(machine.l2Bytes);
+  }
+  bool wantsSharedCausal() const { return wantsShared() && hasQueryLimits(); }
   /// Whether the blocks of queries of a task go over the blocks of keys together, each with a copy of their own.
   bool isGrouped() const { return sharing > 1 && funcs->sizes.hasKeyBlocks; }
   /// The store's loop for whose queries keys and values are gone over once.
@@ -84,50 +93,57 @@ SearchSpace Attention::searchSpace() const {
   // all blocks of a task, as long as what is kept of those blocks is near (0.63 to 0.78 of the time at 128 to 512
   // queries). Otherwise large blocks share a read, but a causal block reads up to the last key of its last query, and a
   // block is computed whole.
-  int64_t bytes = 2 * keys * channels * int64_t(sizeof(float));
-  bool isLong = bytes > machine.l2Bytes / 2 && !hasQueryLimits(), hasManyQueries = queries > 2 * lanes;
-  bool isShared = hasManyQueries && canShare() && bytes <= 2 * machine.l2Bytes;
+  const bool isLong = bytesOfHead() > machine.l2Bytes / 2 && !hasQueryLimits(), isShared = wantsShared(),
+             isCausalShared = wantsSharedCausal(), hasOneKeyBlock = keys <= mostOfOneBlock;
   // Larger tiles read fewer lines of the copies a step.
   bool hasLargeTiles = isShared && hasManyRegisters;
   if (hasLargeTiles)
     columns = 3 * lanes;
   int64_t block = columns;
   auto padded = [&](int64_t block) { return (queries + block - 1) / block * block; };
-  // With 16 registers blocks of 32 queries compute less in vain than of 64: causal 0.53, 0.80, 0.86 and 0.97 of the
-  // time at 32, 64, 128 and 512 tokens, 0.98 to 1.00 from 1024 on; full with a copy to share 0.85 at 197 tokens, else
-  // 0.95 to 1.02 (Zen 3, November 2026).
-  const int64_t usual = hasManyRegisters ? 64 : 32;
+  // With 16 registers blocks of 32 queries compute less in vain than of 64: full with a copy to share 0.85 of the time
+  // at 197 tokens, else 0.95 to 1.02. Causal ones that share copies gain 3 to 14 % by it at 512 to 2048 tokens over
+  // blocks of 32 with a copy each, and 7 to 36 % with blocks of 16 where the keys are one block (Zen 3, November 2026).
+  const int64_t usual = hasManyRegisters ? 64 : isCausalShared && hasOneKeyBlock ? 16 : 32;
   int64_t most = std::min<int64_t>(isLong && !isShared ? 128 : usual, padded(columns));
   for (int64_t each = columns; each <= most; each += columns)
     if (!hasFixedQueries || padded(each) <= padded(block))
       block = each;
   // Each tile of rows goes over the values of a block: they stay in the first cache, unless they are many blocks.
-  int64_t keyBlock = isShared ? 512 : machine.l1Bytes / (llvm::alignTo(channels, lanes) * int64_t(sizeof(float)));
+  int64_t keyBlock = !isShared ? machine.l1Bytes / (llvm::alignTo(channels, lanes) * int64_t(sizeof(float)))
+                     : isCausalShared && !hasOneKeyBlock ? 256
+                                                         : mostOfOneBlock;
   // With 16 registers four rows, which divide a block: causal 0.81 to 0.86 of the time of six (Zen 3, November 2026).
   const int64_t rows = hasLargeTiles ? 24 / wanted : hasManyRegisters ? 20 / wanted : 4;
   // Blocks of queries to a copy: 512 queries and more (blocks of 16 queries that share by eight instead of by sixteen
-  // take 1.3 times as long at 197 tokens, Zen 3, November 2026).
-  const int64_t share = !isShared ? 1 : (isLong ? 1024 : 512) / block;
+  // take 1.3 times as long at 197 tokens, Zen 3, November 2026). Causal ones copy what their last block needs.
+  const int64_t share = !isShared ? 1 : (isLong ? 1024 : isCausalShared ? 256 : 512) / block;
+  const bool packsKeys = isShared && (!isCausalShared || keys > 256);
   SearchSpace space{makeParameter("queries", {lanes, 2 * lanes, 3 * lanes, 4 * lanes}, columns),
                     makeParameter("keys", {2, 4, 6, 8, 12}, hasManyRegisters ? 8 : 6),
                     makeParameter("query_tiles", {1, 2, 3, 4, 6, 8, 12, 16}, block / columns),
                     makeParameter("rows", {1, 2, 4, 6, 8, 12, 16}, rows),
                     makeParameter("channels", {lanes, 2 * lanes, 3 * lanes, 4 * lanes, 5 * lanes}, wanted * lanes),
                     makeParameter("key_block", {64, 128, 256, 512, 1024}, keyBlock),
-                    makeParameter("pack_keys", {0, 1}, isShared),
-                    makeParameter("pack_values", {0, 1}, isLong || hasManyQueries)};
-  if (canShare())
-    space.push_back(makeParameter("share", {1, 2, 4, 8, 16}, share));
+                    makeParameter("pack_keys", {0, 1}, packsKeys),
+                    makeParameter("pack_values", {0, 1}, isLong || queries > 2 * lanes),
+                    makeParameter("share", {1, 2, 4, 8, 16}, share)};
   return space;
 }
 
-/// A block of queries is computed whole: one query has a strategy of its own (OneQuery.cpp), a few have small blocks.
+/// A block of queries is computed whole: one query has a strategy of its own (OneQuery.cpp), a few have small blocks,
+/// and so have causal ones whose keys, as many, are one block.
 std::vector<RowVariant> Attention::rowVariants() const {
   linalg::GenericOp op = found.scores.op;
   std::optional<unsigned> symbol = symbolOfExtent(op, *found.scores.m);
+  if (!symbol)
+    return {};
+  std::vector<int64_t> bounds{1, 16};
+  if (wantsSharedCausal() && symbolOfExtent(op, found.scores.n) == symbol)
+    bounds.push_back(mostOfOneBlock);
   std::vector<RowVariant> variants;
-  for (int64_t bound : {1, 16})
-    if (symbol && smallestExtent(op, *found.scores.m) <= bound && bound < queries)
+  for (int64_t bound : bounds)
+    if (smallestExtent(op, *found.scores.m) <= bound && bound < queries)
       variants.push_back({*symbol, bound});
   return variants;
 }
@@ -140,7 +156,7 @@ void Attention::prepare(Translator &translator, const SchedulePoint &point) {
   sizes.blockQueries = tileQueries * point.at("query_tiles");
   sizes.blockKeys = point.at("key_block");
   sizes.hasKeyBlocks = keys > sizes.blockKeys;
-  sharing = canShare() ? point.at("share") : 1;
+  sharing = point.at("share");
   sizes.hasEmptyBlocks = sharing > 1 && !sizes.hasKeyBlocks;
   sizes.packsKeys = point.at("pack_keys");
   sizes.packsValues = point.at("pack_values") || channels % tileChannels != 0;

@@ -172,11 +172,13 @@ Expr AttentionFuncs::neededKeys(Expr query, unsigned firstOuter) {
   if (sizes.keyLanes)
     query = 0;
   Expr first = query / sizes.blockQueries * sizes.blockQueries;
-  if (match.limits.empty())
-    return sizes.hasEmptyBlocks ? Halide::select(first < queryCount, keyCount, 0) : keyCount;
-  Expr last = Halide::min(first + sizes.blockQueries, queryCount) - 1;
-  return Halide::max(smallestLimit(last, firstOuter),
-                     Halide::clamp(1 - smallestLimit(first, firstOuter), 0, 1) * keyCount);
+  Expr needed = keyCount;
+  if (!match.limits.empty()) {
+    Expr last = Halide::min(first + sizes.blockQueries, queryCount) - 1;
+    needed = Halide::max(smallestLimit(last, firstOuter),
+                         Halide::clamp(1 - smallestLimit(first, firstOuter), 0, 1) * keyCount);
+  }
+  return sizes.hasEmptyBlocks ? Halide::select(first < queryCount, needed, 0) : needed;
 }
 
 /// What the op of the weights makes of a score and a maximum.

@@ -49,7 +49,7 @@ private:
       whole = substitute(let->first, let->second, whole);
     whole = simplify(substitute_in_all_lets(whole));
     std::optional<int64_t> best;
-    for (std::optional<int64_t> bound : {enumerated(whole), upper(whole, 1, 0), constant(bounds(extent).max)})
+    for (std::optional<int64_t> bound : {enumerated(whole), upper(whole), constant(bounds(extent).max)})
       if (bound && (!best || *bound < *best))
         best = bound;
     return best;
@@ -87,55 +87,47 @@ private:
     return value ? std::optional(*value) : std::nullopt;
   }
 
-  /// An upper bound of e * factor + rest. An extent is a difference of minima and maxima that share loop variables:
-  /// these cancel only where the difference is taken inside.
-  std::optional<int64_t> upper(const Expr &e, int64_t factor, const Expr &rest) {
-    auto scaled = [&](const Expr &x) { return x * int(factor); };
-    if (const Max *op = e.as<Max>()) {
-      auto a = upper(op->a, factor, rest), b = upper(op->b, factor, rest);
-      return a && b ? std::optional(std::max(*a, *b)) : std::nullopt;
-    }
-    if (const Min *op = e.as<Min>()) {
-      auto a = upper(op->a, factor, rest), b = upper(op->b, factor, rest);
-      return a && b ? std::optional(std::min(*a, *b)) : a ? a : b;
-    }
-    if (const Add *op = e.as<Add>())
-      return hasChoice(op->a) ? upper(op->a, factor, scaled(op->b) + rest) : upper(op->b, factor, scaled(op->a) + rest);
-    if (const Sub *op = e.as<Sub>(); op && hasChoice(op->a))
-      return upper(op->a, factor, rest - scaled(op->b));
-    if (const Mul *op = e.as<Mul>())
-      if (auto by = constant(op->b); by && *by > 0)
-        return upper(op->a, factor * *by, rest);
-    if (const Div *op = e.as<Div>())
-      if (auto by = constant(op->b); by && *by > 0 && hasChoice(op->a))
-        if (Expr pushed = divide(op->a, int(*by)); pushed.defined())
-          return upper(pushed, factor, rest);
-    return constant(find_constant_bound(simplify(scaled(e) + rest), Direction::Upper, scope));
-  }
+  /// An expression with one of its minima or maxima, in which it does not fall, replaced by either operand.
+  struct Choice {
+    Expr first, second;
+    bool isMin;
+  };
 
-  static bool hasChoice(const Expr &e) {
-    if (e.as<Min>() || e.as<Max>())
-      return true;
-    if (const Add *op = e.as<Add>())
-      return hasChoice(op->a) || hasChoice(op->b);
-    if (const Sub *op = e.as<Sub>())
-      return hasChoice(op->a);
-    if (const Mul *op = e.as<Mul>())
-      return hasChoice(op->a);
-    if (const Div *op = e.as<Div>())
-      return hasChoice(op->a);
-    return false;
-  }
-
-  /// (e + c) / by with the division inside of the minima and maxima; undefined if e has another form.
-  static Expr divide(const Expr &e, int by, const Expr &plus = 0) {
+  static std::optional<Choice> firstChoice(const Expr &e) {
     if (const Min *op = e.as<Min>())
-      return min((op->a + plus) / by, (op->b + plus) / by);
+      return Choice{op->a, op->b, true};
     if (const Max *op = e.as<Max>())
-      return max((op->a + plus) / by, (op->b + plus) / by);
-    if (const Add *op = e.as<Add>(); op && is_const(op->b))
-      return divide(op->a, by, op->b + plus);
-    return Expr();
+      return Choice{op->a, op->b, false};
+    auto inside = [](const Expr &operand, auto rebuild) -> std::optional<Choice> {
+      std::optional<Choice> choice = firstChoice(operand);
+      if (choice)
+        choice = Choice{rebuild(choice->first), rebuild(choice->second), choice->isMin};
+      return choice;
+    };
+    auto isPositive = [](const Expr &x) { return constant(x).value_or(0) > 0; };
+    if (const Add *op = e.as<Add>()) {
+      auto choice = inside(op->a, [&](const Expr &a) { return a + op->b; });
+      return choice ? choice : inside(op->b, [&](const Expr &b) { return op->a + b; });
+    }
+    if (const Sub *op = e.as<Sub>())
+      return inside(op->a, [&](const Expr &a) { return a - op->b; });
+    if (const Mul *op = e.as<Mul>(); op && isPositive(op->b))
+      return inside(op->a, [&](const Expr &a) { return a * op->b; });
+    if (const Div *op = e.as<Div>(); op && isPositive(op->b))
+      return inside(op->a, [&](const Expr &a) { return a / op->b; });
+    return std::nullopt;
+  }
+
+  /// An upper bound. An extent is a difference of minima and maxima that share loop variables: these cancel only where
+  /// the difference is taken inside.
+  std::optional<int64_t> upper(const Expr &e, int choices = 8) {
+    std::optional<Choice> choice = choices ? firstChoice(e) : std::nullopt;
+    if (!choice)
+      return constant(find_constant_bound(simplify(e), Direction::Upper, scope));
+    auto a = upper(choice->first, choices - 1), b = upper(choice->second, choices - 1);
+    if (a && b)
+      return choice->isMin ? std::min(*a, *b) : std::max(*a, *b);
+    return !choice->isMin ? std::nullopt : a ? a : b;
   }
 
   void visit(const For *op) override {

@@ -264,22 +264,39 @@ TEST_P(AttentionKernel, EndsOfEveryParameter) {
 }
 
 // Several blocks of queries share a copy of keys and values; there may be fewer than a copy serves, and none at its
-// end.
+// end. With limits each block needs keys of its own number, and a copy has those that one of its blocks needs.
 TEST_P(AttentionKernel, SharedCopies) {
-  Shape s;
-  s.bound = 300;
-  s.depth = 40;
-  size_t number = 0;
   for (int64_t share : {2, 8})
-    for (int64_t keyBlock : {64, 1024}) {
-      if (!hasTurn(GetParam(), number++))
-        continue;
-      const SchedulePoint point{
-          {"share", share}, {"pack_keys", 1}, {"pack_values", 1}, {"key_block", keyBlock}, {"query_tiles", 1}};
-      Kernel kernel(kernelText(s), GetParam(), &point);
-      for (int64_t t : {1, 31, 65, 130, 293})
-        check(kernel, s, t, t);
-    }
+    for (int64_t keyBlock : {64, 1024})
+      for (int kind = 0; kind < 4; ++kind) {
+        if (!hasTurn(GetParam(), kind + kind / 2 + (share == 8) + (keyBlock == 64)))
+          continue;
+        Shape s;
+        s.bound = 300;
+        s.depth = 40;
+        s.isCausal = kind & 1;
+        s.hasLengths = kind & 2;
+        const SchedulePoint point{
+            {"share", share}, {"pack_keys", 1}, {"pack_values", 1}, {"key_block", keyBlock}, {"query_tiles", 1}};
+        SCOPED_TRACE("kind " + str(kind) + ", " + toString(point));
+        Kernel kernel(kernelText(s), GetParam(), &point);
+        for (int64_t t : {1, 31, 65, 130, 293})
+          check(kernel, s, t, t);
+      }
+}
+
+// As many keys as queries or more, of which the last queries are the last ones, with the default of each bound.
+TEST_P(AttentionKernel, CausalDefaults) {
+  for (int64_t bound : {200, 400, 900}) {
+    Shape s;
+    s.bound = bound;
+    s.heads = s.keyHeads = 2;
+    s.depth = 16;
+    s.isCausal = s.isCross = s.isOffset = true;
+    Kernel kernel(kernelText(s), GetParam());
+    for (auto [queries, keys] : {std::pair(17, 17), {17, 180}, {bound - 1, bound}, {bound / 2 + 3, bound}})
+      check(kernel, s, queries, keys);
+  }
 }
 
 // The keys beyond the diagonal, and beyond a sequence's length, do not even have to be numbers.
