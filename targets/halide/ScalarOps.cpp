@@ -142,6 +142,11 @@ static Expr logical(Operation *op, const Expr &a, const Expr &b) {
   return isBool ? a != b : a ^ b;
 }
 
+/// Halide's max(NaN, constant) is the constant: the comparison keeps NaN, and is one instruction as well.
+static Expr maximum(const Expr &x, const Expr &y) {
+  return Halide::Internal::is_const(y) ? Halide::select(Halide::strict_float(x < y), y, x) : Halide::max(x, y);
+}
+
 static Expr translateOp(Operation *op, const Exprs &x) {
   Halide::Type type = op->getNumResults() == 1 ? elementType(op->getResult(0).getType()) : Halide::Handle();
   if (type.is_handle())
@@ -153,7 +158,8 @@ static Expr translateOp(Operation *op, const Exprs &x) {
       .Case<arith::MulFOp, arith::MulIOp>([&](auto) { return x[0] * x[1]; })
       .Case([&](arith::DivFOp) { return x[0] / x[1]; })
       .Case([&](arith::NegFOp) { return -x[0]; })
-      .Case<arith::MaximumFOp, arith::MaxNumFOp, arith::MaxSIOp>([&](auto) { return Halide::max(x[0], x[1]); })
+      .Case([&](arith::MaximumFOp) { return maximum(x[0], x[1]); })
+      .Case<arith::MaxNumFOp, arith::MaxSIOp>([&](auto) { return Halide::max(x[0], x[1]); })
       .Case<arith::MinimumFOp, arith::MinNumFOp, arith::MinSIOp>([&](auto) { return Halide::min(x[0], x[1]); })
       .Case([&](arith::DivSIOp) { return Halide::div_round_to_zero(x[0], divisor(x[1])); })
       .Case([&](arith::RemSIOp) { return Halide::mod_round_to_zero(x[0], divisor(x[1])); })
