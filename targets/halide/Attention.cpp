@@ -41,11 +41,12 @@ private:
   bool hasQueryLimits() const {
     return llvm::any_of(found.limits, [](const KeyLimit &limit) { return limit.growsWithQuery; });
   }
+  bool hasManyQueries() const { return queries > 2 * lanes; }
   /// What the keys and values of a head take.
   int64_t bytesOfHead() const { return 2 * keys * channels * int64_t(sizeof(float)); }
   /// Whether blocks of queries share copies by default; with 32 registers and limits that was never measured.
   bool wantsShared() const {
-    return queries > 2 * lanes && (found.limits.empty() || !machine.hasManyRegisters()) &&
+    return hasManyQueries() && (found.limits.empty() || !machine.hasManyRegisters()) &&
            bytesOfHead() <= 2 * int64_t(machine.l2Bytes);
   }
   bool wantsSharedCausal() const { return wantsShared() && hasQueryLimits(); }
@@ -103,7 +104,8 @@ SearchSpace Attention::searchSpace() const {
   auto padded = [&](int64_t block) { return (queries + block - 1) / block * block; };
   // With 16 registers blocks of 32 queries compute less in vain than of 64: full with a copy to share 0.85 of the time
   // at 197 tokens, else 0.95 to 1.02. Causal ones that share copies gain 3 to 14 % by it at 512 to 2048 tokens over
-  // blocks of 32 with a copy each, and 7 to 36 % with blocks of 16 where the keys are one block (Zen 3, November 2026).
+  // blocks of 32 with a copy each, and 7 to 34 % with blocks of 16 where the keys are one block, at 32 to 512 (Zen 3,
+  // November 2026).
   const int64_t usual = hasManyRegisters ? 64 : isCausalShared && hasOneKeyBlock ? 16 : 32;
   int64_t most = std::min<int64_t>(isLong && !isShared ? 128 : usual, padded(columns));
   for (int64_t each = columns; each <= most; each += columns)
@@ -122,15 +124,15 @@ SearchSpace Attention::searchSpace() const {
   const bool packsKeys = isShared && (!isCausalShared || keys > 256);
   // With 16 registers tiles of 4 keys where all keys are one block: 0.92 to 1.01 of the time of 6, which are faster
   // from 512 queries of several blocks on (1.03, Zen 3, November 2026).
-  const int64_t tileKeys = hasManyRegisters ? 8 : isShared && hasOneKeyBlock ? 4 : 6;
+  const int64_t keysOfTile = hasManyRegisters ? 8 : isShared && hasOneKeyBlock ? 4 : 6;
   SearchSpace space{makeParameter("queries", {lanes, 2 * lanes, 3 * lanes, 4 * lanes}, columns),
-                    makeParameter("keys", {2, 4, 6, 8, 12}, tileKeys),
+                    makeParameter("keys", {2, 4, 6, 8, 12}, keysOfTile),
                     makeParameter("query_tiles", {1, 2, 3, 4, 6, 8, 12, 16}, block / columns),
                     makeParameter("rows", {1, 2, 4, 6, 8, 12, 16}, rows),
                     makeParameter("channels", {lanes, 2 * lanes, 3 * lanes, 4 * lanes, 5 * lanes}, wanted * lanes),
                     makeParameter("key_block", {64, 128, 256, 512, 1024}, keyBlock),
                     makeParameter("pack_keys", {0, 1}, packsKeys),
-                    makeParameter("pack_values", {0, 1}, isLong || queries > 2 * lanes),
+                    makeParameter("pack_values", {0, 1}, isLong || hasManyQueries()),
                     makeParameter("share", {1, 2, 4, 8, 16}, share)};
   return space;
 }
