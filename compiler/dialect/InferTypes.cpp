@@ -27,13 +27,15 @@ template <class ConcreteOp> LogicalResult verifyInferred(ConcreteOp op) {
   if (failed(ConcreteOp::inferReturnTypes(op.getContext(), op.getLoc(), typename ConcreteOp::Adaptor(op), types)))
     return failure();
   Check check(op);
-  auto given = cast<RankedTensorType>(op.getType()), expected = cast<RankedTensorType>(types.front());
-  if (failed(check.extents(given)))
-    return failure();
-  if (given.getElementType() == expected.getElementType() && getExtents(given) == getExtents(expected))
-    return success();
-  return check.fail((op->getName().stripDialect() + " requires the result that follows from its operands").str(),
-                    check.text(given), check.text(expected));
+  for (auto [result, type] : llvm::zip_equal(op->getResults(), types)) {
+    auto given = tensorType(result), expected = cast<RankedTensorType>(type);
+    if (failed(check.extents(given)))
+      return failure();
+    if (given.getElementType() != expected.getElementType() || getExtents(given) != getExtents(expected))
+      return check.fail((op->getName().stripDialect() + " requires the result that follows from its operands").str(),
+                        check.text(given), check.text(expected));
+  }
+  return success();
 }
 
 /// `element` is null for the operands' element type.
@@ -61,6 +63,22 @@ LogicalResult inferReduction(std::optional<Location> location, Adaptor op, Type 
   extents.erase(extents.begin() + op.getAxis());
   types.push_back(resultType(op, extents, element ? element : x.getElementType()));
   return success();
+}
+
+/// A norm's moments, if it has any: two of one type, of panels of x.
+template <class Adaptor> LogicalResult checkMoments(Adaptor op, const Check &check) {
+  if (op.getMoments().empty())
+    return success();
+  RankedTensorType x = tensorType(op.getX()), first = tensorType(op.getMoments().front());
+  SmallVector<RankedTensorType> types;
+  for (Value moments : op.getMoments())
+    types.push_back(tensorType(moments));
+  const int64_t columns = x.getShape().back(), panels = first.getRank() > 0 ? first.getShape().back() : 0;
+  if (types.size() == 2 && types[0] == types[1] && first.getElementType() == x.getElementType() && panels > 0 &&
+      columns % panels == 0 && ArrayRef(getExtents(x)).drop_back() == ArrayRef(getExtents(first)).drop_back())
+    return success();
+  types.insert(types.begin(), x);
+  return check.fail("a norm requires two moments, each [rows of x, panels of its columns]", check.text(types));
 }
 
 } // namespace
@@ -109,6 +127,8 @@ KILN_INFER(LayerNormOp) {
     return check.fail(rules::layer_norm_c2, check.text({weight, bias}));
   if (!(op.getEpsilon().convertToDouble() > 0))
     return check.fail(rules::layer_norm_c3, std::to_string(op.getEpsilon().convertToDouble()));
+  if (failed(checkMoments(op, check)))
+    return failure();
   types.push_back(resultType(op, getExtents(x), x.getElementType()));
   return success();
 }
@@ -122,7 +142,24 @@ KILN_INFER(RmsNormOp) {
     return check.fail(rules::rms_norm_c1, check.text({x, weight}));
   if (!(op.getEpsilon().convertToDouble() > 0))
     return check.fail(rules::rms_norm_c2, std::to_string(op.getEpsilon().convertToDouble()));
+  if (failed(checkMoments(op, check)))
+    return failure();
   types.push_back(resultType(op, getExtents(x), x.getElementType()));
+  return success();
+}
+
+KILN_INFER(PanelMomentsOp) {
+  Check check(location, op.getOperands());
+  RankedTensorType x = tensorType(op.getX());
+  if (failed(checkOperands(op, check)))
+    return failure();
+  const auto width = int64_t(op.getWidth());
+  if (x.getRank() < 1 || width < 1 || ShapedType::isDynamic(x.getShape().back()) || x.getShape().back() % width != 0)
+    return check.fail("panel_moments requires panels of columns of a width that divides their number",
+                      check.text(x) + ", width " + std::to_string(width));
+  SmallVector<AffineExpr> extents = getExtents(x);
+  extents.back() = getAffineConstantExpr(x.getShape().back() / width, context);
+  types.append(2, resultType(op, extents, x.getElementType()));
   return success();
 }
 

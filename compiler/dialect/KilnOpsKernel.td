@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ops that kernel formation introduces: the call of a kernel, and the sinusoidal encoding with its table of frequencies.
+// The ops that kernel formation introduces: the call of a kernel, the sinusoidal encoding with its table of frequencies, and the moments
+// that a norm takes from the contraction before it.
 include "KilnDialect.td"
 include "mlir/IR/SymbolInterfaces.td"
 
@@ -38,4 +39,19 @@ def Kiln_SinusoidOp : Kiln_Op<"sinusoid", [Pure]> {
   let results = (outs Kiln_FloatTensor:$result);
   let assemblyFormat = "$positions `,` $table attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
+}
+
+def Kiln_PanelMomentsOp : Kiln_InferredOp<"panel_moments"> {
+  let summary = "mean of each panel of columns, and sum of the squared differences from it";
+  let description = [{
+    Of each row and panel of `width` columns side by side, of which the last axis is a multiple: the mean, and the sum of the squared
+    differences from it. With these two of all panels a norm has those of the whole row (Chan, Golub and LeVeque 1983, equation 2.1).
+
+    ```mlir
+    %mean, %squares = kiln.panel_moments %x width = 16 : (tensor<7x768xf32>) -> (tensor<7x48xf32>, tensor<7x48xf32>)
+    ```
+  }];
+  let arguments = (ins Kiln_FloatTensor:$x, I64Attr:$width);
+  let results = (outs Kiln_FloatTensor:$mean, Kiln_FloatTensor:$squares);
+  let assemblyFormat = "$x `width` `=` $width attr-dict `:` functional-type(operands, results)";
 }

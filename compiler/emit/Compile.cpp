@@ -279,8 +279,8 @@ LogicalResult ModelCompiler::lower(StringRef targetName, TargetModule &lowered) 
     passes.enableIRPrintingToFileTree([](Pass *, Operation *) { return false; },
                                       [](Pass *, Operation *) { return true; }, true, true, false, folder);
   };
-  if (failed(options.dumpDirectory.empty() ? lowerToKernels(*module, *lowered.target)
-                                           : lowerToKernels(*module, *lowered.target, dump)))
+  if (failed(options.dumpDirectory.empty() ? lowerToKernels(*module, *lowered.target, options.lowering)
+                                           : lowerToKernels(*module, *lowered.target, options.lowering, dump)))
     return failure();
   if (options.form == EmitForm::Linalg)
     llvm::raw_string_ostream(report.text) << *module << "\n";

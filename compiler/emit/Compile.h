@@ -5,6 +5,7 @@
 #pragma once
 
 #include "compiler/emit/CompileKernels.h"
+#include "compiler/emit/Lower.h"
 #include "compiler/emit/Schedules.h"
 
 #include "mlir/Support/LLVM.h"
@@ -23,6 +24,7 @@ struct CompileOptions {
   std::string outputDirectory = ".";
   std::string dumpDirectory; // not empty: every stage of the IR goes there
   EmitForm form = EmitForm::Library;
+  LoweringOptions lowering;
   std::optional<uint64_t> maxTextBytes, maxArenaBytes; // budgets: exceeding one is an error
   TuningOptions tuning;
   /// How kernels are compiled, but for the cache, which is in `cacheFolder`, if that is not empty.

@@ -16,12 +16,14 @@ void loadDialects(MLIRContext &context) {
   context.loadAllAvailableDialects();
 }
 
-LogicalResult lowerToKernels(ModuleOp module, const Target &target, llvm::function_ref<void(PassManager &)> configure) {
+LogicalResult lowerToKernels(ModuleOp module, const Target &target, const LoweringOptions &options,
+                             llvm::function_ref<void(PassManager &)> configure) {
   PassManager passes(module.getContext());
   if (configure)
     configure(passes);
   mlir::kiln::PipelineOptions pipeline;
   pipeline.weightTile = [&](int64_t outputs, int64_t inputs) { return target.weightTile(outputs, inputs); };
+  pipeline.normMoments = options.normMoments;
   mlir::kiln::buildPipeline(passes, pipeline);
   return passes.run(module);
 }

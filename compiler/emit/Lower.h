@@ -14,8 +14,14 @@ namespace kiln {
 /// The dialects of all stages. The context must be made without threads: kernels are compiled in forked children.
 void loadDialects(mlir::MLIRContext &context);
 
+/// What a user may choose of the kernels' forms. Tuning a library and building it takes the same choice.
+struct LoweringOptions {
+  /// Norms take mean and variance from moments of panels, which the contractions before them compute beside their sums.
+  bool normMoments = false;
+};
+
 /// Runs the pipeline with the layouts that the target wants. `configure` may ask the pass manager to print.
-mlir::LogicalResult lowerToKernels(mlir::ModuleOp module, const Target &target,
+mlir::LogicalResult lowerToKernels(mlir::ModuleOp module, const Target &target, const LoweringOptions &options,
                                    llvm::function_ref<void(mlir::PassManager &)> configure = nullptr);
 
 } // namespace kiln

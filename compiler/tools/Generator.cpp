@@ -45,6 +45,7 @@ static void addCompileOptions(CLI::App &app, CompileOptions &options, CommandOpt
       ->check(CLI::IsMember(cpuTargetNames()))
       ->capture_default_str();
   addTuningOptions(app, options.tuning);
+  addLoweringOptions(app, options.lowering);
   app.add_option("--dump-ir", options.dumpDirectory, "write the IR after each stage to this folder");
   app.add_option("-j,--jobs", options.kernels.workers, "kernels compiled at a time; 0: as many as there are CPUs")
       ->check(CLI::Range(0, 1024))
@@ -66,6 +67,8 @@ static void addCompileOptions(CLI::App &app, CompileOptions &options, CommandOpt
 static void applyCommandOptions(CompileOptions &options, const CommandOptions &command) {
   if (command.isCacheless)
     options.cacheFolder.clear();
+  if (options.lowering.normMoments)
+    options.tuning.command += " --norm-moments"; // advice is about these kernels
   options.kernels.progress = [=](const KernelProgress &progress) { showProgress(progress, command.isVerbose); };
 }
 

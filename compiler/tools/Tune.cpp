@@ -82,6 +82,7 @@ void TuneCommand::addMeasuring(const std::string &name) {
                    "NAME=VALUE: a run-time extent to tune for, or several; its bound and half of that if not given")
       ->check(checkExtent);
   tune->add_option("--kernel", measuring.kernels, "only the kernels whose names match this regular expression");
+  addLoweringOptions(*tune, measuring.lowering);
   tune->add_flag("--json", isJson, "one object a line, for machines");
 }
 
@@ -97,6 +98,7 @@ void TuneCommand::addCoverage(const std::string &name, const std::string &comman
       ->capture_default_str();
   coverage->add_option("--tuning", covering.tuning.file, "the tuning file")->capture_default_str();
   addChooseOptions(*coverage, covering.tuning.choose);
+  addLoweringOptions(*coverage, covering.lowering);
   coverage->add_option("--extent", extents, "NAME=VALUE: a run-time extent of the call whose work is shared out")
       ->check(checkExtent);
   coverage
@@ -111,6 +113,7 @@ void TuneCommand::addVerify(const std::string &name) {
   verifiedFile = name + ".tuning";
   verify = tune->add_subcommand("verify", "check that a tuning file is sorted and that its schedules are legal today");
   verify->add_option("--tuning", verifiedFile, "the tuning file")->capture_default_str();
+  addLoweringOptions(*verify, verifiedLowering);
   verify->add_flag("--fix", fixes, "write it sorted and without illegal schedules");
   verify->add_flag("--prune", prunes, "and without lines that this model has no use for")->needs("--fix");
   CLI::Option *measure = verify->add_flag(
@@ -131,6 +134,11 @@ void addChooseOptions(CLI::App &app, ChooseOptions &options) {
   app.add_option("--threads", options.threads,
                  "threads that the library will be called with; 0: what is best on the average of those measured")
       ->check(CLI::Range(0, 1024));
+}
+
+void addLoweringOptions(CLI::App &app, LoweringOptions &options) {
+  app.add_flag("--norm-moments", options.normMoments,
+               "norms take mean and variance from the contractions before them; to be tuned and built alike");
 }
 
 // What runs.
@@ -177,7 +185,7 @@ int TuneCommand::runVerify(const Graph &graph) {
   llvm::Expected<TuningDatabase> database = TuningDatabase::load(verifiedFile);
   if (!database)
     return fail(database.takeError());
-  llvm::Expected<Verification> verification = verifyTuning(graph, verifiedName, *database);
+  llvm::Expected<Verification> verification = verifyTuning(graph, verifiedName, verifiedLowering, *database);
   if (!verification)
     return fail(verification.takeError());
   if (!buffer || (*buffer)->getBuffer() != database->text())
@@ -237,7 +245,7 @@ int TuneCommand::runDrift(const Graph &graph, const TuningDatabase &database) {
   if (!isJson)
     fmt::print("{:<10} {:<16} {:>7} {:<13} {:>9}  {:>7}  {}\n", "target", "kernel", "threads", "extents", "recorded",
                "now", "best");
-  llvm::Error error = measureDrift(graph, verifiedName, database, [&](const KernelDrift &kernel) {
+  llvm::Error error = measureDrift(graph, verifiedName, verifiedLowering, database, [&](const KernelDrift &kernel) {
     const bool isLost = kernel.isLost(tolerancePercent / 100);
     ++measured;
     lost += isLost;

@@ -40,6 +40,7 @@ private:
   double leastPercent = 100;
 
   std::string verifiedName, verifiedFile;
+  LoweringOptions verifiedLowering;
   bool fixes = false, prunes = false, measures = false;
   double tolerancePercent = 10;
 
@@ -49,6 +50,9 @@ private:
 
 /// --machine and --threads.
 void addChooseOptions(CLI::App &app, ChooseOptions &options);
+
+/// --norm-moments.
+void addLoweringOptions(CLI::App &app, LoweringOptions &options);
 
 /// `merge FILE... -o FILE` by itself: it needs no model. The exit status.
 int runMerge(int argc, char **argv);

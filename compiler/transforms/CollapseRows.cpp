@@ -40,8 +40,11 @@ public:
         .Case([&](AttentionScoresOp scores) { return visitScores(scores); })
         .Case<LayerNormOp, RmsNormOp>([&](Operation *norm) {
           return rankOf(norm->getOperand(0)) > axes && markFull(norm->getOperand(0)) &&
-                 llvm::all_of(norm->getOperands().drop_front(), [&](Value operand) { return markWhole(operand); });
+                 llvm::all_of(norm->getOperands().drop_front(), [&](Value operand) {
+                   return rankOf(operand) > axes ? markFull(operand) : markWhole(operand);
+                 });
         })
+        .Case([&](PanelMomentsOp moments) { return rankOf(moments.getX()) > axes && markFull(moments.getX()); })
         .Case(
             [&](EmbeddingOp embedding) { return markFull(embedding.getIndices()) && markWhole(embedding.getTable()); })
         .Case<SoftmaxOp, LogSoftmaxOp, MeanOp, MaxOp, SumOp, ArgmaxOp, SliceOp>(

@@ -3,6 +3,8 @@
 // The ops that work along one axis. Each keeps what it reduces to; the elements of norms and softmaxes are then
 // pointwise in it.
 //   layer_norm:  mean, then 1 / sqrt(variance + epsilon)     rms_norm: 1 / sqrt(mean of squares + epsilon)
+//   their moments of panels, if they have them, instead of x; of all p panels of w columns:
+//     mean = sum(means) / p      variance = sum(squares / w + (means - mean)^2) / p
 //   softmax:     e^(x - max), then 1 / sum                   log_softmax: max, log(sum of e^(x - max))
 #include "compiler/transforms/KernelBuilder.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -10,8 +12,8 @@
 namespace mlir::kiln {
 
 bool isReduction(Operation *op) {
-  return isa<LayerNormOp, RmsNormOp, SoftmaxOp, LogSoftmaxOp, MeanOp, MaxOp, SumOp, ArgmaxOp, MaxPool2dOp, AvgPool2dOp>(
-      op);
+  return isa<LayerNormOp, RmsNormOp, PanelMomentsOp, SoftmaxOp, LogSoftmaxOp, MeanOp, MaxOp, SumOp, ArgmaxOp,
+             MaxPool2dOp, AvgPool2dOp>(op);
 }
 
 namespace {
@@ -112,6 +114,59 @@ public:
   SmallVector<AffineExpr> extents, kept;
 };
 
+/// Mean and squared differences of panels of columns, each a reduction within the panels.
+SmallVector<Value> reducePanels(KernelBuilder &kernel, PanelMomentsOp op) {
+  kernel.prepareRepeatedReads(op.getX());
+  const auto width = int64_t(op.getWidth());
+  SmallVector<AffineExpr> kept = getExtents(cast<RankedTensorType>(op.getMean().getType())), extents = kept;
+  extents.push_back(getAffineConstantExpr(width, kernel.getContext()));
+  const unsigned panel = kept.size() - 1, column = panel + 1;
+  Type element = getElementTypeOrSelf(op.getX().getType());
+  auto zero = cast<TypedAttr>(Builder(kernel.getContext()).getZeroAttr(element));
+  auto read = [&](ElementBuilder &b) {
+    Coordinates at = b.loops();
+    at.pop_back();
+    at[panel] = b.loop(panel) * width + b.loop(column);
+    return b.read(op.getX(), at);
+  };
+  Value sum = kernel.createReduction(extents, column, zero, [&](ElementBuilder &b, ValueRange sum) {
+    return SmallVector<Value>{arith::AddFOp::create(b, sum[0], read(b))};
+  })[0];
+  Value mean = kernel.createParallel(kept, element, [&](ElementBuilder &b) -> Value {
+    return arith::MulFOp::create(b, b.load(sum, b.loops()), b.constant(element, 1.0 / double(width)));
+  });
+  Value squares = kernel.createReduction(extents, column, zero, [&](ElementBuilder &b, ValueRange sum) {
+    Coordinates row = b.loops();
+    row.pop_back();
+    Value difference = arith::SubFOp::create(b, read(b), b.load(mean, row));
+    Value square = arith::MulFOp::create(b, difference, difference);
+    return SmallVector<Value>{arith::AddFOp::create(b, sum[0], square)};
+  })[0];
+  kernel.setTensor(op.getMean(), mean);
+  kernel.setTensor(op.getSquares(), squares);
+  return {mean, squares};
+}
+
+/// What a norm keeps, from the moments of panels of its operand.
+SmallVector<Value> joinMoments(KernelBuilder &kernel, Operation *norm, ValueRange moments, double epsilon) {
+  const Value means = moments[0], squares = moments[1];
+  auto columns = [](Value tensor) { return cast<RankedTensorType>(tensor.getType()).getShape().back(); };
+  const double perColumn = double(columns(means)) / double(columns(norm->getOperand(0)));
+  AxisReducer reducer(kernel, means, cast<RankedTensorType>(means.getType()).getRank() - 1);
+  kernel.prepareRepeatedReads(squares);
+  // Of each panel the mean of (x - origin)^2.
+  auto spread = [&](ElementBuilder &b, Value difference) -> Value {
+    Value within = arith::MulFOp::create(b, b.read(squares, b.loops()), b.constant(reducer.element(), perColumn));
+    return arith::AddFOp::create(b, within, Value(arith::MulFOp::create(b, difference, difference)));
+  };
+  if (isa<RmsNormOp>(norm))
+    return {reducer.inverseRoot(reducer.sum(spread), epsilon)};
+  Value mean = reducer.mean(reducer.sum([](ElementBuilder &, Value x) { return x; }));
+  Value sum = reducer.sum(
+      [&](ElementBuilder &b, Value x) { return spread(b, arith::SubFOp::create(b, x, b.load(mean, reducer.row(b)))); });
+  return {mean, reducer.inverseRoot(sum, epsilon)};
+}
+
 unsigned getReducedAxis(Operation *op) {
   if (auto axis = op->getAttrOfType<IntegerAttr>("axis"))
     return axis.getInt();
@@ -136,7 +191,10 @@ SmallVector<Value> decomposeReduction(KernelBuilder &kernel, Operation *op) {
     return {result};
   };
   return TypeSwitch<Operation *, SmallVector<Value>>(op)
+      .Case([&](PanelMomentsOp moments) { return reducePanels(kernel, moments); })
       .Case([&](LayerNormOp norm) -> SmallVector<Value> {
+        if (!norm.getMoments().empty())
+          return joinMoments(kernel, norm, norm.getMoments(), norm.getEpsilon().convertToDouble());
         Value mean = reducer.mean(reducer.sum(self));
         Value squares = reducer.sum([&](ElementBuilder &b, Value x) -> Value {
           Value difference = arith::SubFOp::create(b, x, b.load(mean, reducer.row(b)));
@@ -145,6 +203,8 @@ SmallVector<Value> decomposeReduction(KernelBuilder &kernel, Operation *op) {
         return {mean, reducer.inverseRoot(squares, norm.getEpsilon().convertToDouble())};
       })
       .Case([&](RmsNormOp norm) -> SmallVector<Value> {
+        if (!norm.getMoments().empty())
+          return joinMoments(kernel, norm, norm.getMoments(), norm.getEpsilon().convertToDouble());
         Value squares = reducer.sum([](ElementBuilder &b, Value x) -> Value { return arith::MulFOp::create(b, x, x); });
         return {reducer.inverseRoot(squares, norm.getEpsilon().convertToDouble())};
       })

@@ -2,7 +2,8 @@
 //
 // 1. Parameters and constants go to the front of their block, so that calls can stand anywhere behind.
 // 2. kiln.sinusoidal gets its table of frequencies.
-// 3. Each block (of an entry, of a loop's body) is grouped; each group becomes a kernel and a call.
+// 3. Each block (of an entry, of a loop's body) is grouped; each group becomes a kernel and a call. Where norms are to
+//    take their moments from contractions, it is grouped once more with the moments.
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/Extents.h"
@@ -56,6 +57,40 @@ void hoistSources(Block &block) {
     op->moveBefore(&block, block.begin());
 }
 
+/// The width of the panels in which the group computes its result: the stored tile of a linear layer's weight. 0: none,
+/// or not of whole panels.
+int64_t panelWidth(const KernelGroup &group) {
+  auto linear = dyn_cast<LinearOp>(group.anchor);
+  auto tiled = linear
+                   ? dyn_cast_if_present<TiledAttr>(cast<RankedTensorType>(linear.getWeight().getType()).getEncoding())
+                   : TiledAttr();
+  const int64_t columns = cast<RankedTensorType>(group.results[0].getType()).getShape().back();
+  return tiled && columns % tiled.getSize() == 0 ? tiled.getSize() : 0;
+}
+
+/// Gives each norm of what a contraction leaves the moments of its panels. Whether there is any.
+bool takeMoments(ArrayRef<KernelGroup> groups) {
+  llvm::MapVector<Value, SmallVector<Operation *>> norms;
+  for (const KernelGroup &group : groups)
+    if (isa<LayerNormOp, RmsNormOp>(group.anchor))
+      norms[group.anchor->getOperand(0)].push_back(group.anchor);
+  bool isChanged = false;
+  for (const KernelGroup &group : groups) {
+    auto found = norms.find(group.results[0]);
+    const int64_t width = found != norms.end() && group.kind == KernelGroup::Kind::Contraction ? panelWidth(group) : 0;
+    if (width == 0)
+      continue;
+    Value x = group.results[0];
+    OpBuilder builder(x.getContext());
+    builder.setInsertionPointAfterValue(x);
+    auto moments = PanelMomentsOp::create(builder, x.getLoc(), x, width);
+    for (Operation *norm : found->second)
+      norm->insertOperands(norm->getNumOperands(), moments.getResults());
+    isChanged = true;
+  }
+  return isChanged;
+}
+
 struct FormKernels : impl::FormKernelsBase<FormKernels> {
   using FormKernelsBase::FormKernelsBase;
 
@@ -74,6 +109,8 @@ private:
   void formIn(Block &block, func::FuncOp entry) {
     hoistSources(block);
     SmallVector<KernelGroup> groups = groupKernels(block);
+    if (normMoments && takeMoments(groups))
+      groups = groupKernels(block);
     auto isInternalUse = [&](Operation *user, Operation *producer) {
       return llvm::any_of(groups,
                           [&](const KernelGroup &group) { return group.contains(user) && group.contains(producer); });

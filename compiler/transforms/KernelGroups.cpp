@@ -57,7 +57,7 @@ public:
 
   SmallVector<KernelGroup> run() {
     for (Operation &op : block)
-      if (isAnchor(&op) && !op.use_empty())
+      if (isAnchor(&op) && !op.use_empty() && !memberships.contains(&op))
         startAnchor(&op);
     for (Operation &op : llvm::reverse(block))
       if (isLazy(&op) && !isHostOp(&op) && !op.use_empty() && !memberships.contains(&op))
@@ -83,7 +83,7 @@ private:
   }
 
   size_t start(KernelGroup::Kind kind, Operation *anchor) {
-    groups.push_back({kind, anchor, {}, {anchor->getResult(0)}});
+    groups.push_back({kind, anchor, {}, SmallVector<Value>(anchor->getResults())});
     add(anchor, groups.size() - 1);
     return groups.size() - 1;
   }
@@ -99,6 +99,17 @@ private:
       add(member, group);
     if (!epilogue.empty())
       groups[group].results = {epilogue.back()->getResult(0)};
+    if (isContraction(op))
+      addMoments(group);
+  }
+
+  /// Those of what a contraction leaves are found while it is at hand.
+  void addMoments(size_t group) {
+    for (Operation *user : groups[group].results[0].getUsers())
+      if (isa<PanelMomentsOp>(user) && user->getBlock() == &block) {
+        add(user, group);
+        llvm::append_range(groups[group].results, user->getResults());
+      }
   }
 
   /// The pointwise ops, in order, from `start` to the last value through which all uses go.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which ops of a block become one kernel. Every group has at most one op that reduces (its anchor):
-//   contraction    linear, matmul, ...   + the pointwise epilogue of its result (activation, residual, scale)
+//   contraction    linear, matmul, ...   + the pointwise epilogue of its result (activation, residual, scale) and its
+//                                          moments
 //   attention      attention             + slices and transposes of what it reads
 //   row reduction  norms, softmaxes, ... + its epilogue, + the pointwise ops and look-ups that only it uses
 //   pointwise      pointwise ops, look-ups and movement that are left, as trees
@@ -20,7 +21,8 @@ struct KernelGroup {
   Kind kind;
   Operation *anchor; // of a pointwise group: the op of its result
   llvm::SmallSetVector<Operation *, 8> ops;
-  /// What the kernel returns; the second one is an operand of a norm that has other uses as well.
+  /// What the kernel returns. Several ones: an operand of a norm that has other uses, then the norm; or what a
+  /// contraction leaves, then its moments.
   SmallVector<Value> results;
 
   bool contains(Operation *op) const { return ops.contains(op); }

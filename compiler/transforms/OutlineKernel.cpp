@@ -184,7 +184,8 @@ func::FuncOp outlineKernel(const KernelGroup &group, func::FuncOp entry, StringR
   for (Value value : llvm::concat<const Value>(operands, group.results))
     types.push_back(borderType(value));
   for (Operation *op : group.ops)
-    types.push_back(collapse.getType(op->getResult(0)));
+    for (Value result : op->getResults())
+      types.push_back(collapse.getType(result));
   KernelSymbols symbols(types);
 
   OpBuilder builder(entry);
@@ -213,7 +214,8 @@ func::FuncOp outlineKernel(const KernelGroup &group, func::FuncOp entry, StringR
   for (Operation *op : group.ops) {
     Operation *clone = builder.clone(*op, mapping);
     if (!isa<ConstantOp>(op))
-      clone->getResult(0).setType(symbols.rename(collapse.getType(op->getResult(0))));
+      for (auto [original, result] : llvm::zip_equal(op->getResults(), clone->getResults()))
+        result.setType(symbols.rename(collapse.getType(original)));
     if (collapse.axes > 1)
       adjustAxis(clone, collapse.axes);
   }

@@ -53,8 +53,10 @@ def FormKernels : Pass<"kiln-form-kernels", "::mlir::ModuleOp"> {
     Before: entry functions of kiln ops. After: entry functions of kiln.call, parameters, constants, views and loops; each call's
     kernel function still holds kiln ops, over its own symbols, with leading axes collapsed where all ops work on rows.
 
-    How ops are grouped stands in KernelGroups.h.
+    How ops are grouped stands in KernelGroups.h. With `norm-moments`, a norm of what a linear layer with a weight in tiles leaves takes its
+    mean and variance from the moments of the panels, which become results of the layer's kernel.
   }];
+  let options = [Option<"normMoments", "norm-moments", "bool", /*default=*/"false", "moments of norms from contractions">];
   let dependentDialects = ["::mlir::kiln::KilnDialect", "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect"];
   let statistics = [
     Statistic<"numKernels", "num-kernels", "kernel functions">,

@@ -22,7 +22,7 @@ void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createLayOutWeights(options.weightTile)); // after joining: a joined weight has one layout
 
   // Form kernels.
-  passes.addPass(createFormKernels());
+  passes.addPass(createFormKernels({options.normMoments}));
   passes.addPass(createCanonicalizerPass()); // views of views
   passes.addPass(createCSEPass());           // views and extents of different calls
   passes.addPass(createVerifyKernels());

@@ -13,6 +13,8 @@ namespace mlir::kiln {
 struct PipelineOptions {
   /// Null: weights stay dense.
   WeightTileFunction weightTile;
+  /// Norms take mean and variance from the contractions before them.
+  bool normMoments = false;
 };
 
 void buildPipeline(OpPassManager &passes, const PipelineOptions &options);

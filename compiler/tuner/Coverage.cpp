@@ -18,7 +18,7 @@ llvm::Expected<std::vector<CoveredKernel>> coverModel(const Graph &graph, const 
     return chooser.takeError();
   std::vector<CoveredKernel> result;
   for (const std::string &target : options.targets) {
-    auto lowered = lowerModel(graph, options.name, target);
+    auto lowered = lowerModel(graph, options.name, target, options.lowering);
     if (!lowered)
       return lowered.takeError();
     LoweredModel &model = **lowered;
@@ -69,7 +69,8 @@ std::string printCoverage(const std::vector<CoveredKernel> &kernels) {
                             measuredShare(kernels) * 100);
 }
 
-llvm::Expected<Verification> verifyTuning(const Graph &graph, const std::string &name, const TuningDatabase &database) {
+llvm::Expected<Verification> verifyTuning(const Graph &graph, const std::string &name, const LoweringOptions &options,
+                                          const TuningDatabase &database) {
   using Identity = std::tuple<std::string, std::vector<int64_t>, std::vector<Bounds>>;
   std::map<std::string, std::map<Identity, Schedulable>> known; // by target
   std::set<std::string> unknownTargets;
@@ -81,7 +82,7 @@ llvm::Expected<Verification> verifyTuning(const Graph &graph, const std::string 
       unknownTargets.insert(isa);
       continue;
     }
-    auto model = lowerModel(graph, name, isa);
+    auto model = lowerModel(graph, name, isa, options);
     if (!model)
       return model.takeError();
     for (func::FuncOp kernel : (*model)->kernels()) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "compiler/emit/Calls.h"
+#include "compiler/emit/Lower.h"
 #include "compiler/emit/Schedules.h"
 #include "kiln/graph.h"
 
@@ -22,6 +23,7 @@ struct CoverageOptions {
   std::vector<std::string> targets;
   GivenExtents extents; // of the call; upper bounds if not given
   TuningOptions tuning;
+  LoweringOptions lowering;
 };
 
 /// All kernels of all targets, those of a target in the order of its module; their shares add up to 1 for each target.
@@ -43,6 +45,7 @@ struct Verification {
 };
 
 /// Compares the file, whose text was `text`, with the model's kernels.
-llvm::Expected<Verification> verifyTuning(const Graph &graph, const std::string &name, const TuningDatabase &database);
+llvm::Expected<Verification> verifyTuning(const Graph &graph, const std::string &name, const LoweringOptions &options,
+                                          const TuningDatabase &database);
 
 } // namespace kiln

@@ -6,8 +6,8 @@
 
 namespace kiln {
 
-llvm::Error measureDrift(const Graph &graph, const std::string &name, const TuningDatabase &database,
-                         llvm::function_ref<void(const KernelDrift &)> report) {
+llvm::Error measureDrift(const Graph &graph, const std::string &name, const LoweringOptions &options,
+                         const TuningDatabase &database, llvm::function_ref<void(const KernelDrift &)> report) {
   TuningDatabase copy = database; // a task may write
   const size_t cpus = availableCpus().size();
   const kiln_cpu_t cpu = kiln_cpu_detect();
@@ -16,7 +16,7 @@ llvm::Error measureDrift(const Graph &graph, const std::string &name, const Tuni
     auto isHere = [&](const auto &record) { return record.first.machine == machine; };
     if (llvm::none_of(database.records(), isHere) || createCpuTarget(isa)->isa() > kiln_cpu_best_isa(&cpu))
       continue;
-    auto model = lowerModel(graph, name, isa);
+    auto model = lowerModel(graph, name, isa, options);
     if (!model)
       return model.takeError();
     auto scenarios = makeScenarios(*(*model)->module, {});

@@ -22,7 +22,7 @@ struct KernelDrift {
 
 /// Measures the kernels of the model at each number of threads and extents that the file has for this machine, with the
 /// default among the points. `report` is called as they are measured. What this machine cannot run is left out.
-llvm::Error measureDrift(const Graph &graph, const std::string &name, const TuningDatabase &database,
-                         llvm::function_ref<void(const KernelDrift &)> report);
+llvm::Error measureDrift(const Graph &graph, const std::string &name, const LoweringOptions &options,
+                         const TuningDatabase &database, llvm::function_ref<void(const KernelDrift &)> report);
 
 } // namespace kiln

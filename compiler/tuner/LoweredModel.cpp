@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tuner/LoweredModel.h"
 
-#include "compiler/emit/Lower.h"
 #include "compiler/frontend/Import.h"
 #include <fmt/format.h>
 
 namespace kiln {
 
 llvm::Expected<std::unique_ptr<LoweredModel>> lowerModel(const Graph &graph, const std::string &name,
-                                                         llvm::StringRef target) {
+                                                         llvm::StringRef target, const LoweringOptions &options) {
   auto model = std::make_unique<LoweredModel>();
   model->target = createCpuTarget(target);
   assert(model->target && "targets are checked before");
   loadDialects(model->context);
   model->module = importGraph(graph, &model->context, name);
-  if (!model->module || failed(lowerToKernels(*model->module, *model->target)))
+  if (!model->module || failed(lowerToKernels(*model->module, *model->target, options)))
     return llvm::createStringError(fmt::format("the model's kernels could not be formed for {}", target.str()));
   model->forms = addRowVariants(*model->module, *model->target);
   return model;

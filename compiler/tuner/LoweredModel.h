@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/emit/Lower.h"
 #include "compiler/emit/RowVariants.h"
 #include "kiln/graph.h"
 
@@ -30,6 +31,6 @@ struct LoweredModel {
 
 /// Fails if the model does not compile; why has been reported.
 llvm::Expected<std::unique_ptr<LoweredModel>> lowerModel(const Graph &graph, const std::string &name,
-                                                         llvm::StringRef target);
+                                                         llvm::StringRef target, const LoweringOptions &options);
 
 } // namespace kiln

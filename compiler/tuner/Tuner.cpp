@@ -308,7 +308,7 @@ int tuneModel(const Graph &graph, const TuneOptions &options, llvm::raw_ostream 
     return fail("this CPU runs none of the targets");
   SignalWatch signals;
   for (const std::unique_ptr<Target> &target : targets) {
-    auto model = lowerModel(graph, options.name, target->name());
+    auto model = lowerModel(graph, options.name, target->name(), options.lowering);
     if (!model)
       return fail(llvm::toString(model.takeError()));
     std::string problem;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "compiler/emit/Calls.h"
+#include "compiler/emit/Lower.h"
 #include "compiler/tuner/Display.h"
 #include "kiln/graph.h"
 
@@ -20,6 +21,7 @@ struct TuneOptions {
   GivenExtents extents;             // that the model is called with
   std::string kernels;              // a regular expression; empty: all
   DisplayForm form = DisplayForm::Lines;
+  LoweringOptions lowering;
 };
 
 /// The exit status: 0, 1 if nothing could be tuned (which has been said on `errors`), 130 if it was interrupted.

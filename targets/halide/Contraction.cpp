@@ -26,11 +26,15 @@ namespace {
 
 class ContractionStrategy : public Strategy {
 public:
-  ContractionStrategy(SmallVector<Contraction> contractions, const MachineModel &machine)
-      : contractions(std::move(contractions)), machine(machine), lanes(vectorLanes(machine)) {}
+  ContractionStrategy(SmallVector<Contraction> given, const MachineModel &machine)
+      : contractions(std::move(given)),
+        panels(contractions.size() == 1 ? panelReductions(contractions.front()) : std::nullopt), machine(machine),
+        lanes(vectorLanes(machine)) {}
 
   llvm::StringRef name() const override { return "contraction"; }
-  SearchSpace searchSpace() const override { return contractionSpace(contractions, machine); }
+  SearchSpace searchSpace() const override {
+    return contractionSpace(contractions, panels ? panels->width : 0, machine);
+  }
   std::vector<RowVariant> rowVariants() const override {
     return contractions.size() == 1 ? contractionVariants(contractions.front(), machine) : std::vector<RowVariant>();
   }
@@ -39,12 +43,14 @@ public:
 
 private:
   void scheduleStore(Func store, llvm::ArrayRef<Tiled *> group);
+  Var scheduleLoops(Func store, const Tiled &first, std::vector<Halide::VarOrRVar> order);
   void scheduleTile(Func tile, Var rows, bool hasRows);
   void scheduleDepth(const Tiled &tiled, Var rows, bool hasRows);
   void scheduleSums(Tiled &tiled, Func store, Var rows);
   void schedulePacking(Tiled &tiled, Func store, Var batch, bool hasBatch);
 
   SmallVector<Contraction> contractions;
+  std::optional<PanelReductions> panels; // reduced row by row behind the sums
   std::vector<std::unique_ptr<Tiled>> tiles;
   MachineModel machine;
   int lanes;
@@ -59,7 +65,7 @@ void ContractionStrategy::prepare(Translator &translator, const SchedulePoint &g
     tiles.push_back(std::make_unique<Tiled>());
     Tiled &tiled = *tiles.back();
     tiled.shape = contraction;
-    tiled.isFused = hasPointwiseUses(contraction.op);
+    tiled.isFused = panels || hasPointwiseUses(contraction.op);
     translator.setBuilder(contraction.op, [this, &translator, &tiled](linalg::GenericOp) {
       return buildContraction(translator, point, tiled);
     });
@@ -158,13 +164,19 @@ void ContractionStrategy::scheduleSums(Tiled &tiled, Func store, Var rows) {
   tile.compute_at(sums, tiled.pieces.x);
 }
 
-void ContractionStrategy::scheduleStore(Func store, ArrayRef<Tiled *> group) {
-  Tiled &first = *group.front();
-  Var d0 = dimensionVar(0), rows = dimensionVar(first.rowDim);
-  bool hasRows = first.shape.m.has_value(), isBlocked = first.panel.defined();
+static std::vector<Var> batchLoops(const Tiled &tiled) {
+  std::vector<Var> batch;
+  for (unsigned i = 1; i < tiled.rank; ++i)
+    if (!tiled.shape.m || i != tiled.rowDim)
+      batch.push_back(dimensionVar(i));
+  return batch;
+}
 
-  ColumnLoops columns = splitColumns(store, first.extents[0], point.tileColumns, lanes);
-  std::vector<Halide::VarOrRVar> order{columns.lane, columns.vector};
+/// The loops over panels and rows outside of those of `order`, which are inside of a panel. The loop over rows that has
+/// a row's columns in it.
+Var ContractionStrategy::scheduleLoops(Func store, const Tiled &first, std::vector<Halide::VarOrRVar> order) {
+  const Var rows = dimensionVar(first.rowDim);
+  bool hasRows = first.shape.m.has_value(), isBlocked = first.panel.defined();
   Var rowLoop = rows;
   if (hasRows && !isBlocked) {
     store.split(rows, rowTile, inRow, point.tileRows, TailStrategy::GuardWithIf);
@@ -187,10 +199,7 @@ void ContractionStrategy::scheduleStore(Func store, ArrayRef<Tiled *> group) {
     order.push_back(rowLoop);
   if (hasRowBlocks && point.split != Split::Both)
     order.push_back(rowBlock);
-  std::vector<Var> batch;
-  for (unsigned i = 1; i < first.rank; ++i)
-    if (!hasRows || i != first.rowDim)
-      batch.push_back(dimensionVar(i));
+  const std::vector<Var> batch = batchLoops(first);
   for (Var var : batch)
     order.push_back(var);
   store.reorder(order);
@@ -204,16 +213,26 @@ void ContractionStrategy::scheduleStore(Func store, ArrayRef<Tiled *> group) {
     store.split(column, task, column, point.task, TailStrategy::GuardWithIf).parallel(task);
   else
     store.parallel(column);
+  return isBlocked ? rowLoop : inRow;
+}
 
+void ContractionStrategy::scheduleStore(Func store, ArrayRef<Tiled *> group) {
+  Tiled &first = *group.front();
+  ColumnLoops columns = splitColumns(store, first.extents[0], point.tileColumns, lanes);
+  scheduleLoops(store, first, {columns.lane, columns.vector});
+  std::vector<Var> batch = batchLoops(first);
   for (Tiled *tiled : group) {
     schedulePacking(*tiled, store, batch.empty() ? Var() : batch.front(), !batch.empty());
-    scheduleSums(*tiled, store, rows);
+    scheduleSums(*tiled, store, dimensionVar(first.rowDim));
   }
 }
 
 void ContractionStrategy::schedule(Translator &translator, const SchedulePoint &) {
-  protectInPlaceArguments(translator);
   llvm::DenseSet<Operation *> placed;
+  if (panels)
+    placed.insert(panels->ops.begin(), panels->ops.end());
+  else
+    protectInPlaceArguments(translator);
   std::vector<Tiled *> fused;
   for (auto &tiled : tiles) {
     placed.insert(tiled->shape.op);
@@ -233,6 +252,14 @@ void ContractionStrategy::schedule(Translator &translator, const SchedulePoint &
     scheduleStore(tiled->store, {tiled.get()});
   }
   placeAtRoot(translator, placed, lanes);
+  if (panels) {
+    scheduleStore(translator.outputs.front().func, fused);
+    const Output &reduced = translator.outputs.back();
+    ColumnLoops columns = splitColumns(reduced.func, reduced.extents[0], 1, 1);
+    const Var row = scheduleLoops(reduced.func, *fused.front(), {columns.lane, columns.vector});
+    placePanels(translator, *panels, translator.outputs.front().func, reduced.func, row, point.tileColumns, lanes);
+    return;
+  }
   for (const Output &output : translator.outputs) {
     if (!fused.empty())
       scheduleStore(output.func, fused);

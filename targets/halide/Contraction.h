@@ -45,8 +45,9 @@ struct ContractionSchedule {
   Split split = Split::Columns;
 };
 
-/// The search space of a kernel's contractions, which share their tiles.
-SearchSpace contractionSpace(llvm::ArrayRef<Contraction> contractions, const MachineModel &machine);
+/// The search space of a kernel's contractions, which share their tiles. `panel` is the width of the panels that are
+/// reduced where their sums are; 0: none are.
+SearchSpace contractionSpace(llvm::ArrayRef<Contraction> contractions, int64_t panel, const MachineModel &machine);
 /// The forms of a kernel for fewer rows: few rows, and as many as do without blocks of rows.
 std::vector<RowVariant> contractionVariants(const Contraction &contraction, const MachineModel &machine);
 ContractionSchedule readContractionSchedule(const SchedulePoint &point);

@@ -127,13 +127,13 @@ static int64_t stepsOfDepth(int64_t tileRows, bool hasBlocks, const MachineModel
   return tileRows < 6 ? 8 : 4;
 }
 
-SearchSpace contractionSpace(ArrayRef<Contraction> contractions, const MachineModel &machine) {
+SearchSpace contractionSpace(ArrayRef<Contraction> contractions, int64_t panel, const MachineModel &machine) {
   const Contraction &first = contractions.front();
   const int64_t lanes = vectorLanes(machine), registers = machine.vectorRegisters;
   const int64_t stored = first.tile, widest = machine.hasManyRegisters() ? 3 * lanes : 2 * lanes;
   std::vector<int64_t> columns, rows{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16};
   for (int64_t n = lanes; n <= 6 * lanes; n += lanes)
-    if (stored == 0 || stored % n == 0)
+    if (panel ? n == panel : stored == 0 || stored % n == 0)
       columns.push_back(n);
   if (columns.empty())
     columns.push_back(lanes);
@@ -149,7 +149,9 @@ SearchSpace contractionSpace(ArrayRef<Contraction> contractions, const MachineMo
   int64_t depth = staticDepth(first);
   bool hasStaticDepth = !ShapedType::isDynamic(depth) && contractions.size() == 1;
   bool hasRequests = contractions.size() == 1 && n.preset == stored && asksAhead(first, machine);
-  bool isUneven = !hasRequests && first.m && first.batch.empty() && mostRows > 32 && hasUnevenTasks(first, n.preset);
+  // Halide loses the bounds of a panel's reductions in a loop that is made of two.
+  bool isUneven =
+      !hasRequests && !panel && first.m && first.batch.empty() && mostRows > 32 && hasUnevenTasks(first, n.preset);
   bool hasBlocks = mostRows > (hasRequests ? mostWithoutBlocks : 256);
   if (hasStaticDepth) {
     // A panel block of b takes up to a quarter of the second level cache.
@@ -177,7 +179,8 @@ SearchSpace contractionSpace(ArrayRef<Contraction> contractions, const MachineMo
     space.push_back(makeParameter("rows_block", {0, 32, 64, 128, 256, 512}, rowsBlock));
     if (first.batch.empty()) {
       space.push_back(makeParameter("order", {0, 1}, 0));
-      space.push_back(makeParameter("split", {0, 1, 2}, isUneven ? 2 : 0));
+      space.push_back(
+          makeParameter("split", panel ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0, 1, 2}, isUneven ? 2 : 0));
       space.push_back(makeParameter("task", {1, 2, 4}, 1));
     }
     space.push_back(makeParameter("pack", {0, 1}, readsAlongRows(first) ? 0 : 1));

@@ -36,7 +36,7 @@ struct RowTile {
 class FewRowsStrategy : public Strategy {
 public:
   FewRowsStrategy(Contraction contraction, const MachineModel &machine)
-      : shape(std::move(contraction)), machine(machine), lanes(vectorLanes(machine)),
+      : shape(std::move(contraction)), panels(panelReductions(shape)), machine(machine), lanes(vectorLanes(machine)),
         leastRows(shape.m ? smallestExtent(shape.op, *shape.m) : 1),
         mostRows(shape.m ? largestExtent(shape.op, *shape.m) : 1) {}
 
@@ -52,9 +52,11 @@ private:
   Func build(Translator &translator);
   RowTile buildTile(Translator &translator, int height, const Exprs &loops);
   void scheduleTile(RowTile &tile);
+  void scheduleLoops(Func store, const ColumnLoops &columns);
   void scheduleStore(Func store, const Expr &columns);
 
   Contraction shape;
+  std::optional<PanelReductions> panels; // reduced row by row as it is stored
   MachineModel machine;
   int lanes;
   int64_t leastRows, mostRows;
@@ -77,7 +79,7 @@ SearchSpace FewRowsStrategy::searchSpace() const {
   // Whole stored tiles only: what is behind the last one is not the weight's.
   int64_t stored = (staticExtent(shape.op, shape.n) + shape.tile - 1) / shape.tile * shape.tile;
   for (int64_t n = lanes; n <= 6 * lanes; n += lanes)
-    if (shape.tile % n == 0 || (n % shape.tile == 0 && stored % n == 0))
+    if ((shape.tile % n == 0 && !panels) || (n % shape.tile == 0 && stored % n == 0))
       columns.push_back(n);
   // One row reads two panels side by side, as the hardware's prefetcher stops at the end of a page: 11.0 GB/s out of
   // the caches, one panel 9.2 (Cascade Lake, November 2026).
@@ -126,7 +128,7 @@ void FewRowsStrategy::prepare(Translator &translator, const SchedulePoint &point
   tileRows = mostRows > 1 ? point.at("m") : 1;
   sumsApart = leastRows <= 1 ? point.at("parts") : 1;
   prefetch = point.at("prefetch");
-  isFused = hasPointwiseUses(shape.op);
+  isFused = panels || hasPointwiseUses(shape.op);
   translator.setBuilder(shape.op, [this, &translator](linalg::GenericOp) { return build(translator); });
 }
 
@@ -215,9 +217,10 @@ void FewRowsStrategy::scheduleTile(RowTile &tile) {
   update.vectorize(column, lanes).unroll(column).unroll(inTile).unroll(part);
 }
 
-void FewRowsStrategy::scheduleStore(Func func, const Expr &columns) {
-  Var d0 = dimensionVar(0), task("task");
-  auto [lane, vector, column] = splitColumns(func, columns, tileColumns, lanes);
+/// Rows within panels of columns.
+void FewRowsStrategy::scheduleLoops(Func func, const ColumnLoops &columns) {
+  auto [lane, vector, column] = columns;
+  Var task("task");
   std::vector<Halide::VarOrRVar> order{lane, vector};
   for (unsigned i = 1; i < extents.size(); ++i)
     order.push_back(dimensionVar(i));
@@ -227,8 +230,13 @@ void FewRowsStrategy::scheduleStore(Func func, const Expr &columns) {
     func.split(column, task, column, int(taskColumns), TailStrategy::GuardWithIf).parallel(task);
   else
     func.parallel(column);
+}
 
-  held.compute_at(func, column);
+void FewRowsStrategy::scheduleStore(Func func, const Expr &columns) {
+  const ColumnLoops loops = splitColumns(func, columns, tileColumns, lanes);
+  scheduleLoops(func, loops);
+  Var d0 = dimensionVar(0);
+  held.compute_at(func, loops.column);
   held.bound_extent(d0, tileColumns).align_bounds(d0, tileColumns);
   if (extents.size() > 1)
     held.bound_extent(dimensionVar(1), int(mostRows));
@@ -240,10 +248,18 @@ void FewRowsStrategy::scheduleStore(Func func, const Expr &columns) {
 }
 
 void FewRowsStrategy::schedule(Translator &translator, const SchedulePoint &) {
-  protectInPlaceArguments(translator);
-  placeAtRoot(translator, {shape.op}, lanes);
   if (prefetch)
     translator.prefetch(shape.op, shape.b, prefetch * shape.tile);
+  if (panels) {
+    Func first = translator.outputs.front().func;
+    const Output &reduced = translator.outputs.back();
+    scheduleStore(first, extents[0]);
+    scheduleLoops(reduced.func, splitColumns(reduced.func, reduced.extents[0], tileColumns / panels->width, 1));
+    placePanels(translator, *panels, first, reduced.func, dimensionVar(1), tileColumns, lanes);
+    return;
+  }
+  protectInPlaceArguments(translator);
+  placeAtRoot(translator, {shape.op}, lanes);
   if (!isFused) {
     store.compute_root();
     for (unsigned i = 0; i < extents.size(); ++i)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "targets/halide/Strategy.h"
+#include "targets/halide/Structure.h"
 #include "targets/halide/Translate.h"
 #include "llvm/ADT/DenseSet.h"
 
@@ -60,6 +61,12 @@ Halide::Expr taskExtent(const Output &output, unsigned outer, int64_t inner, con
 /// Spreads the outer loops of an output over the workers; vectorises the innermost one, and goes along `rows` of the
 /// next one side by side.
 void scheduleStore(const Output &output, int lanes, const Tasks &tasks, int64_t rows = 1);
+
+/// Computes the reductions, and what they read, in the loop `row` of `store`, the first output, which stores `columns`
+/// columns of one row, whole panels; `reduced` is the other output. Its loops from `row` outwards must be those of
+/// `store`; splitColumns() with panels for columns makes its inner ones.
+void placePanels(Translator &translator, const PanelReductions &panels, Halide::Func store, Halide::Func reduced,
+                 const Halide::Var &row, int64_t columns, int lanes);
 
 /// The parameter "prefetch": how many bytes ahead a kernel asks for its streams, 0: not at all. Streams are the
 /// results, the arguments of their shapes, and the tables in which rows are looked up. By default nothing is asked for

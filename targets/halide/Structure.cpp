@@ -215,29 +215,64 @@ static bool isElementwise(AffineMap map, RankedTensorType type) {
   return true;
 }
 
-static bool usesArePointwise(Value value) {
+/// `reductions`: users that need not be.
+static bool usesArePointwise(Value value, ArrayRef<linalg::GenericOp> reductions = {}) {
   auto type = cast<RankedTensorType>(value.getType());
   for (OpOperand &use : value.getUses()) {
-    if (isa<func::ReturnOp>(use.getOwner()))
+    if (isa<func::ReturnOp>(use.getOwner()) || llvm::is_contained(reductions, use.getOwner()))
       continue;
     auto user = dyn_cast<linalg::GenericOp>(use.getOwner());
     if (!user || user.getNumReductionLoops() || !isElementwise(user.getMatchingIndexingMap(&use), type) ||
         user.getNumDpsInits() != 1 || !user.getMatchingIndexingMap(user.getDpsInitOperand(0)).isIdentity() ||
-        !usesArePointwise(user.getResult(0)))
+        !usesArePointwise(user.getResult(0), reductions))
       return false;
   }
   return true;
 }
 
+static bool haveOneShape(Type a, Type b) {
+  auto left = dyn_cast<RankedTensorType>(a), right = dyn_cast<RankedTensorType>(b);
+  return left && right && left.getShape() == right.getShape() && left.getEncoding() == right.getEncoding();
+}
+
 bool hasPointwiseUses(linalg::GenericOp op) {
   auto kernel = op->getParentOfType<func::FuncOp>();
-  auto type = cast<RankedTensorType>(op.getResult(0).getType());
-  for (Type result : kernel.getResultTypes()) {
-    auto other = dyn_cast<RankedTensorType>(result);
-    if (!other || other.getShape() != type.getShape() || other.getEncoding() != type.getEncoding())
-      return false;
+  return llvm::all_of(kernel.getResultTypes(),
+                      [&](Type result) { return haveOneShape(result, op.getResult(0).getType()); }) &&
+         usesArePointwise(op.getResult(0));
+}
+
+/// Whether the op reduces panels of `width` columns of `rows`: loops (r, p, c) that read [r, width p + c].
+static bool reducesPanels(linalg::GenericOp op, Value rows, int64_t width) {
+  if (op.getNumLoops() != 3 || op.getNumReductionLoops() != 1 || staticExtent(op, 2) != width)
+    return false;
+  auto loop = [&](unsigned number) { return getAffineDimExpr(number, op->getContext()); };
+  const AffineMap map = AffineMap::get(3, 0, {loop(0), loop(1) * width + loop(2)}, op->getContext());
+  return llvm::any_of(op.getDpsInputOperands(), [&](OpOperand *operand) {
+    return operand->get() == rows && op.getMatchingIndexingMap(operand) == map;
+  });
+}
+
+std::optional<PanelReductions> panelReductions(const Contraction &contraction) {
+  linalg::GenericOp product = contraction.op;
+  auto kernel = product->getParentOfType<func::FuncOp>();
+  ValueRange results = kernel.getBody().front().getTerminator()->getOperands();
+  if (results.size() < 2 || !contraction.m || !contraction.batch.empty() || contraction.tile == 0 ||
+      !haveOneShape(results.front().getType(), product.getResult(0).getType()))
+    return std::nullopt;
+  PanelReductions panels{contraction.tile, {}};
+  for (linalg::GenericOp op : kernel.getOps<linalg::GenericOp>()) {
+    const bool isReduction = reducesPanels(op, results.front(), panels.width);
+    if (!isReduction && panels.ops.empty())
+      continue; // of the epilogue
+    if (op->getResultTypes() != TypeRange(results.back()) || (op.getNumReductionLoops() && !isReduction))
+      return std::nullopt;
+    panels.ops.push_back(op);
   }
-  return usesArePointwise(op.getResult(0));
+  auto isReduced = [&](Value result) { return llvm::is_contained(panels.ops, result.getDefiningOp()); };
+  return llvm::all_of(results.drop_front(), isReduced) && usesArePointwise(product.getResult(0), panels.ops)
+             ? std::optional(panels)
+             : std::nullopt;
 }
 
 //===- Alignment ---------------------------------------------------------===//
@@ -280,12 +315,8 @@ void Alignment::visit(linalg::GenericOp op) {
 }
 
 bool hasOneResultShape(func::FuncOp kernel) {
-  auto types = kernel.getResultTypes();
-  auto first = types.empty() ? RankedTensorType() : dyn_cast<RankedTensorType>(types.front());
-  return first && llvm::all_of(types, [&](Type type) {
-           auto other = dyn_cast<RankedTensorType>(type);
-           return other && other.getShape() == first.getShape() && other.getEncoding() == first.getEncoding();
-         });
+  ArrayRef<Type> types = kernel.getResultTypes();
+  return !types.empty() && llvm::all_of(types, [&](Type type) { return haveOneShape(type, types.front()); });
 }
 
 bool readsAlongReduction(linalg::GenericOp op) {

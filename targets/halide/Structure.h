@@ -50,6 +50,16 @@ std::optional<unsigned> symbolOfExtent(mlir::linalg::GenericOp op, unsigned loop
 /// and all results of the kernel have its extents.
 bool hasPointwiseUses(mlir::linalg::GenericOp op);
 
+/// What the rows of a contraction, with its epilogue the first result of a kernel, are reduced to for the other
+/// results: values for each panel of columns, which are those of the weight's stored tiles.
+struct PanelReductions {
+  int64_t width = 0;
+  llvm::SmallVector<mlir::linalg::GenericOp> ops; // reductions, and what is computed of them, in order
+};
+
+/// Those of the contraction, if its kernel returns nothing else.
+std::optional<PanelReductions> panelReductions(const Contraction &contraction);
+
 /// For every stage and each of its dimensions the dimension of the kernel's results with the same index.
 class Alignment {
 public:

@@ -26,10 +26,10 @@ double gelu(double x) { return x / 2 * (1 + std::erf(x / std::sqrt(2.0))); }
 struct Subject {
   const char *strategy;
   std::string (*text)(const std::string &target);
-  std::vector<std::vector<int64_t>> sizes;                                             // values of the symbols
-  std::function<std::vector<Tensor>(const std::vector<int64_t> &)> inputs;             // for such values
-  std::function<std::vector<Tensor>(const std::vector<Tensor> &, int64_t s0)> results; // for such inputs
-  std::vector<std::string> streams = {};                                               // what "prefetch" asks for
+  std::vector<std::vector<int64_t>> sizes;                                 // values of the symbols
+  std::function<std::vector<Tensor>(const std::vector<int64_t> &)> inputs; // for such values
+  std::function<std::vector<Tensor>(const std::vector<Tensor> &, int64_t s0, const std::string &target)> results;
+  std::vector<std::string> streams = {}; // what "prefetch" asks for
 };
 
 //===- Kernels -----------------------------------------------------------===//
@@ -55,7 +55,7 @@ std::vector<Tensor> linearInputs(const std::vector<int64_t> &s) {
           randomTensor({s[0], columns})};
 }
 
-std::vector<Tensor> linearResults(const std::vector<Tensor> &in, int64_t rows) {
+std::vector<Tensor> linearResults(const std::vector<Tensor> &in, int64_t rows, const std::string &) {
   Tensor y = Tensor::zeros({rows, columns});
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j) {
@@ -65,6 +65,59 @@ std::vector<Tensor> linearResults(const std::vector<Tensor> &in, int64_t rows) {
       y.at({i, j}) = gelu(sum) + in[3].at({i, j});
     }
   return {y};
+}
+
+constexpr int64_t normedColumns = 96;
+
+/// x w^T + b + r of up to so many rows, with the moments of its panels.
+std::string momentsUpTo(int64_t rows, const std::string &target) {
+  const int64_t tile = createCpuTarget(target)->weightTile(normedColumns, depth), panels = normedColumns / tile;
+  std::string x = type("?x770", "s0, 770"), y = type("?x96", "s0, 96"),
+              p = type("?x" + str(panels), "s0, " + str(panels)),
+              w = "tensor<96x770xf32, #kiln.tiled<0, " + str(tile) + ">>";
+  return "func.func private @moments(%s0: index, %x: " + x + ", %w: " + w + ", %b: tensor<96xf32>, %r: " + y +
+         ") -> (" + y + ", " + p + ", " + p +
+         ") attributes {kiln.kernel, kiln.inplace = array<i64: 3>, kiln.bounds = array<i64: 1, " + str(rows) +
+         ">} {\n  %0 = kiln.linear %x, %w, %b weight_order = out_in : (" + x + ", " + w + ", tensor<96xf32>) -> " + y +
+         "\n  %1 = kiln.add %0, %r : (" + y + ", " + y + ") -> " + y +
+         "\n  %2, %3 = kiln.panel_moments %1 width = " + str(tile) + " : (" + y + ") -> (" + p + ", " + p +
+         ")\n  return %1, %2, %3 : " + y + ", " + p + ", " + p + "\n}\n";
+}
+
+std::string moments(const std::string &target) { return momentsUpTo(300, target); }
+std::string momentsOfFewRows(const std::string &target) { return momentsUpTo(13, target); }
+
+std::vector<Tensor> momentsInputs(const std::vector<int64_t> &s) {
+  return {randomTensor({s[0], depth}), randomTensor({normedColumns, depth}, 0.1), randomTensor({normedColumns}),
+          randomTensor({s[0], normedColumns})};
+}
+
+/// Mean of each panel of each row, and the squared differences from it.
+std::vector<Tensor> momentsOf(const Tensor &x, int64_t panels) {
+  const int64_t rows = x.shape[0], panel = x.shape[1] / panels;
+  Tensor mean = Tensor::zeros({rows, panels}), squares = mean;
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t p = 0; p < panels; ++p) {
+      for (int64_t j = 0; j < panel; ++j)
+        mean.at({i, p}) += x.at({i, p * panel + j}) / double(panel);
+      for (int64_t j = 0; j < panel; ++j)
+        squares.at({i, p}) += std::pow(x.at({i, p * panel + j}) - mean.at({i, p}), 2);
+    }
+  return {mean, squares};
+}
+
+std::vector<Tensor> momentsResults(const std::vector<Tensor> &in, int64_t rows, const std::string &target) {
+  Tensor y = Tensor::zeros({rows, normedColumns});
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < normedColumns; ++j) {
+      double sum = in[2].at({j}) + in[3].at({i, j});
+      for (int64_t k = 0; k < depth; ++k)
+        sum += in[0].at({i, k}) * in[1].at({j, k});
+      y.at({i, j}) = sum;
+    }
+  std::vector<Tensor> results = momentsOf(y, normedColumns / createCpuTarget(target)->weightTile(normedColumns, depth));
+  results.insert(results.begin(), y);
+  return results;
 }
 
 constexpr int64_t heads = 3, width = 40;
@@ -97,7 +150,7 @@ std::vector<Tensor> attentionInputsOf(int64_t queries, int64_t keys) {
 std::vector<Tensor> attentionInputs(const std::vector<int64_t> &s) { return attentionInputsOf(s[0], s[0]); }
 std::vector<Tensor> oneQueryInputs(const std::vector<int64_t> &s) { return attentionInputsOf(1, s[0]); }
 
-std::vector<Tensor> attentionResults(const std::vector<Tensor> &in, int64_t keys) {
+std::vector<Tensor> attentionResults(const std::vector<Tensor> &in, int64_t keys, const std::string &) {
   Tensor y = in[0];
   for (int64_t b = 0, queries = in[0].shape[1]; b < 2; ++b)
     for (int64_t h = 0; h < heads; ++h)
@@ -134,7 +187,7 @@ std::vector<Tensor> residualNormInputs(const std::vector<int64_t> &s) {
   return {randomTensor({s[0], 200}), randomTensor({s[0], 200}), randomTensor({200}), randomTensor({200})};
 }
 
-std::vector<Tensor> residualNormResults(const std::vector<Tensor> &in, int64_t rows) {
+std::vector<Tensor> residualNormResults(const std::vector<Tensor> &in, int64_t rows, const std::string &) {
   Tensor s = in[0], norm = in[0];
   for (int64_t i = 0; i < rows; ++i) {
     double mean = 0, variance = 0;
@@ -148,6 +201,46 @@ std::vector<Tensor> residualNormResults(const std::vector<Tensor> &in, int64_t r
   return {s, norm};
 }
 
+/// The layer norm of x, or its RMS norm, with mean and variance from the moments of five panels.
+std::string normOfMoments(const std::string &op) {
+  std::string x = type("?x200", "s0, 200"), m = type("?x5", "s0, 5"), w = "tensor<200xf32>";
+  const bool hasBias = op == "layer_norm";
+  return "func.func private @norm(%s0: index, %x: " + x + ", %m: " + m + ", %q: " + m + ", %w: " + w + ", %b: " + w +
+         ") -> " + x + " attributes {kiln.kernel, kiln.bounds = array<i64: 1, 9000>} {\n  %0 = kiln." + op + " %x, %w" +
+         (hasBias ? ", %b" : "") + " moments %m, %q epsilon = 1.0e-5 : (" + x + ", " + w + (hasBias ? ", " + w : "") +
+         ", " + m + ", " + m + ") -> " + x + "\n  return %0 : " + x + "\n}\n";
+}
+
+std::string layerNormOfMoments(const std::string &) { return normOfMoments("layer_norm"); }
+std::string rmsNormOfMoments(const std::string &) { return normOfMoments("rms_norm"); }
+
+/// Rows far from zero, whose variance a difference of squares would lose.
+std::vector<Tensor> normOfMomentsInputs(const std::vector<int64_t> &s) {
+  Tensor x = randomTensor({s[0], 200});
+  for (double &value : x.values)
+    value = float(value + 100);
+  std::vector<Tensor> moments = momentsOf(x, 5);
+  for (Tensor &each : moments)
+    for (double &value : each.values)
+      value = float(value);
+  return {x, moments[0], moments[1], randomTensor({200}), randomTensor({200})};
+}
+
+std::vector<Tensor> normOfMomentsResults(const std::vector<Tensor> &in, int64_t rows, bool hasBias) {
+  Tensor norm = in[0];
+  for (int64_t i = 0; i < rows; ++i) {
+    double mean = 0, variance = 0;
+    for (int64_t j = 0; hasBias && j < 200; ++j)
+      mean += in[0].at({i, j}) / 200;
+    for (int64_t j = 0; j < 200; ++j)
+      variance += std::pow(in[0].at({i, j}) - mean, 2) / 200;
+    for (int64_t j = 0; j < 200; ++j)
+      norm.at({i, j}) =
+          (in[0].at({i, j}) - mean) / std::sqrt(variance + 1e-5) * in[3].at({j}) + (hasBias ? in[4].at({j}) : 0);
+  }
+  return {norm};
+}
+
 /// Softmax along the middle axis: vectors of rows.
 std::string columnSoftmax(const std::string &) {
   std::string x = type("5x?x37", "5, s0, 37");
@@ -158,7 +251,7 @@ std::string columnSoftmax(const std::string &) {
 
 std::vector<Tensor> columnSoftmaxInputs(const std::vector<int64_t> &s) { return {randomTensor({5, s[0], 37}, 4)}; }
 
-std::vector<Tensor> columnSoftmaxResults(const std::vector<Tensor> &in, int64_t rows) {
+std::vector<Tensor> columnSoftmaxResults(const std::vector<Tensor> &in, int64_t rows, const std::string &) {
   Tensor y = in[0];
   for (int64_t i = 0; i < 5; ++i)
     for (int64_t j = 0; j < 37; ++j) {
@@ -187,7 +280,7 @@ std::vector<Tensor> lookupInputs(const std::vector<int64_t> &s) {
   return {randomIntegers({s[0]}, 0, 40), randomTensor({40, 75}), randomTensor({75})};
 }
 
-std::vector<Tensor> lookupResults(const std::vector<Tensor> &in, int64_t rows) {
+std::vector<Tensor> lookupResults(const std::vector<Tensor> &in, int64_t rows, const std::string &) {
   Tensor y = Tensor::zeros({rows, 75});
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < 75; ++j)
@@ -205,7 +298,7 @@ std::string line(const std::string &) {
 
 std::vector<Tensor> lineInputs(const std::vector<int64_t> &s) { return {randomTensor({s[0]}), randomTensor({s[0]})}; }
 
-std::vector<Tensor> lineResults(const std::vector<Tensor> &in, int64_t) {
+std::vector<Tensor> lineResults(const std::vector<Tensor> &in, int64_t, const std::string &) {
   Tensor y = in[0];
   for (size_t i = 0; i < y.values.size(); ++i)
     y.values[i] *= in[1].values[i];
@@ -215,6 +308,8 @@ std::vector<Tensor> lineResults(const std::vector<Tensor> &in, int64_t) {
 const Subject subjects[] = {
     {"contraction", linear, {{1}, {19}, {261}}, linearInputs, linearResults},
     {"few_rows", linearOfFewRows, {{1}, {5}, {13}}, linearInputs, linearResults},
+    {"contraction", moments, {{1}, {19}, {261}}, momentsInputs, momentsResults},
+    {"few_rows", momentsOfFewRows, {{1}, {5}, {13}}, momentsInputs, momentsResults},
     {"attention", attention, {{1}, {67}, {261}}, attentionInputs, attentionResults},
     {"one_query", attentionOfOneQuery, {{1}, {67}, {261}}, oneQueryInputs, attentionResults},
     {"row_reduction",
@@ -223,6 +318,16 @@ const Subject subjects[] = {
      residualNormInputs,
      residualNormResults,
      {"in1", "in2", "out0.0", "out0.1"}},
+    {"row_reduction",
+     layerNormOfMoments,
+     {{1}, {23}, {1111}},
+     normOfMomentsInputs,
+     [](auto &in, int64_t rows, auto &) { return normOfMomentsResults(in, rows, true); }},
+    {"row_reduction",
+     rmsNormOfMoments,
+     {{1}, {23}},
+     normOfMomentsInputs,
+     [](auto &in, int64_t rows, auto &) { return normOfMomentsResults(in, rows, false); }},
     {"row_reduction", columnSoftmax, {{1}, {450}}, columnSoftmaxInputs, columnSoftmaxResults},
     {"pointwise", lookup, {{1}, {13}, {1501}}, lookupInputs, lookupResults, {"in2", "out0"}},
     {"pointwise", line, {{1}, {15}, {100003}}, lineInputs, lineResults, {"in1", "in2", "out0"}},
@@ -264,7 +369,7 @@ TEST_P(Strategies, PointsOfTheSpace) {
   std::vector<Case> cases;
   for (const std::vector<int64_t> &symbols : subject.sizes) {
     std::vector<Tensor> inputs = subject.inputs(symbols);
-    cases.push_back({symbols, inputs, subject.results(inputs, symbols[0])});
+    cases.push_back({symbols, inputs, subject.results(inputs, symbols[0], target)});
   }
   for (const SchedulePoint &point : pointsToTry(schedulable.space, /*more=*/3, target)) {
     SCOPED_TRACE(toString(point));
