@@ -75,7 +75,8 @@ template <class Adaptor> LogicalResult checkMoments(Adaptor op, const Check &che
     types.push_back(tensorType(moments));
   const int64_t columns = x.getShape().back(), panels = first.getRank() > 0 ? first.getShape().back() : 0;
   if (types.size() == 2 && types[0] == types[1] && first.getElementType() == x.getElementType() && panels > 0 &&
-      columns % panels == 0 && ArrayRef(getExtents(x)).drop_back() == ArrayRef(getExtents(first)).drop_back())
+      columns > 0 && columns % panels == 0 &&
+      ArrayRef(getExtents(x)).drop_back() == ArrayRef(getExtents(first)).drop_back())
     return success();
   types.insert(types.begin(), x);
   return check.fail("a norm requires two moments, each [rows of x, panels of its columns]", check.text(types));

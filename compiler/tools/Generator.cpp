@@ -67,8 +67,7 @@ static void addCompileOptions(CLI::App &app, CompileOptions &options, CommandOpt
 static void applyCommandOptions(CompileOptions &options, const CommandOptions &command) {
   if (command.isCacheless)
     options.cacheFolder.clear();
-  if (options.lowering.normMoments)
-    options.tuning.command += " --norm-moments"; // advice is about these kernels
+  options.tuning.command += flagsOf(options.lowering); // advice is about these kernels
   options.kernels.progress = [=](const KernelProgress &progress) { showProgress(progress, command.isVerbose); };
 }
 

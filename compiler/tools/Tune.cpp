@@ -141,6 +141,8 @@ void addLoweringOptions(CLI::App &app, LoweringOptions &options) {
                "norms take mean and variance from the contractions before them; to be tuned and built alike");
 }
 
+std::string flagsOf(const LoweringOptions &options) { return options.normMoments ? " --norm-moments" : ""; }
+
 // What runs.
 
 static int fail(llvm::Error error) {
@@ -173,6 +175,7 @@ int TuneCommand::runMeasuring(const Graph &graph) {
 
 int TuneCommand::runCoverage(const Graph &graph) {
   covering.extents = toExtents(extents);
+  covering.tuning.command += flagsOf(covering.lowering);
   llvm::Expected<std::vector<CoveredKernel>> kernels = coverModel(graph, covering);
   if (!kernels)
     return fail(kernels.takeError());

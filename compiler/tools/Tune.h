@@ -54,6 +54,9 @@ void addChooseOptions(CLI::App &app, ChooseOptions &options);
 /// --norm-moments.
 void addLoweringOptions(CLI::App &app, LoweringOptions &options);
 
+/// What was chosen of them, as on a command line, with a space before each.
+std::string flagsOf(const LoweringOptions &options);
+
 /// `merge FILE... -o FILE` by itself: it needs no model. The exit status.
 int runMerge(int argc, char **argv);
 

@@ -203,6 +203,9 @@ TEST_F(Tuning, MomentsOfNormsAreAChoice) {
     Result coverage = run(bert + "tune coverage --target x86-64-v2 --at-least 0 --tuning " + file + option);
     EXPECT_EQ(coverage.status, 0) << coverage.text;
     EXPECT_EQ(coverage.text.find(" 768x96 ") != std::string::npos, hasMoments) << coverage.text;
+    const std::string absent = (folder.path / "absent.tuning").string();
+    Result none = run(bert + "tune coverage --target x86-64-v2 --tuning " + absent + option);
+    EXPECT_NE(none.text.find(" tune" + option + " --tuning " + absent + "\" makes it"), std::string::npos) << none.text;
     const std::string out = " -o " + folder.path.string();
     Result missing = run(bert + "compile --target x86-64-v2 --require-tuned --tuning " + file + option + out);
     EXPECT_NE(missing.text.find(" tune" + option + " --tuning "), std::string::npos) << missing.text;
