@@ -44,7 +44,7 @@ class Kiln_PoolOp<string mnemonic, string what> : Kiln_InferredOp<mnemonic> {
   }];
 }
 
-def Kiln_MaxPool2dOp : Kiln_PoolOp<"max_pool2d", "the largest element">;
+def Kiln_MaxPool2dOp : Kiln_PoolOp<"max_pool2d", "the largest element, NaN if there is one,">;
 def Kiln_AvgPool2dOp : Kiln_PoolOp<"avg_pool2d", "the mean, with zeros for the padding,">;
 
 def Kiln_ResizeBilinearOp : Kiln_Op<"resize_bilinear", [Pure]> {

@@ -57,7 +57,7 @@ def Kiln_DivOp : Kiln_BinaryOp<"div"> {
 def Kiln_MaximumOp : Kiln_BinaryOp<"maximum", [Commutative]> {
   let summary = "the larger one of x and y";
   let description = [{
-    The larger one of x and y; the operands broadcast as NumPy does.
+    The larger one of x and y, NaN if one of them is; the operands broadcast as NumPy does.
 
     ```mlir
     %0 = kiln.maximum %x, %y : (tensor<7x768xf32>, tensor<f32>) -> tensor<7x768xf32>

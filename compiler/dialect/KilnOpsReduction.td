@@ -72,6 +72,6 @@ class Kiln_ReductionOp<string mnemonic, string what, string element, Type operan
 }
 
 def Kiln_MeanOp : Kiln_ReductionOp<"mean", "the mean", "f32", Kiln_FloatTensor, Kiln_FloatTensor>;
-def Kiln_MaxOp : Kiln_ReductionOp<"max", "the largest element", "f32", Kiln_NumericTensor, Kiln_NumericTensor>;
+def Kiln_MaxOp : Kiln_ReductionOp<"max", "the largest element, NaN if there is one,", "f32", Kiln_NumericTensor, Kiln_NumericTensor>;
 def Kiln_SumOp : Kiln_ReductionOp<"sum", "the sum", "f32", Kiln_NumericTensor, Kiln_NumericTensor>;
-def Kiln_ArgmaxOp : Kiln_ReductionOp<"argmax", "the index of the first largest element", "i32", Kiln_NumericTensor, Kiln_IntegerTensor>;
+def Kiln_ArgmaxOp : Kiln_ReductionOp<"argmax", "the index of the first largest element, be it NaN,", "i32", Kiln_NumericTensor, Kiln_IntegerTensor>;

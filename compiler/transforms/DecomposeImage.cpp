@@ -8,7 +8,8 @@
 namespace mlir::kiln {
 namespace {
 
-/// The element of an image that has `padding` more elements, `outside`, on every side; `at` counts from the padding.
+/// The element of an image that has `padding` more elements on every side; `at` counts from the padding. They are
+/// `outside` or, if that is null, what is nearest.
 Value readPadded(ElementBuilder &b, Value image, Coordinates at, ArrayRef<int64_t> padding, TypedAttr outside) {
   SmallVector<AffineExpr> extents = getExtents(cast<RankedTensorType>(image.getType()));
   Value isInside;
@@ -25,7 +26,8 @@ Value readPadded(ElementBuilder &b, Value image, Coordinates at, ArrayRef<int64_
     at[axis] = Value(arith::MaxSIOp::create(b, Value(arith::MinSIOp::create(b, index, last)), zero));
   }
   Value element = b.read(image, at);
-  return isInside ? Value(arith::SelectOp::create(b, isInside, element, b.kernel.createConstant(outside))) : element;
+  return isInside && outside ? Value(arith::SelectOp::create(b, isInside, element, b.kernel.createConstant(outside)))
+                             : element;
 }
 
 /// The stored image with its padding; null if it has none, so that it is read where it is.
@@ -130,28 +132,33 @@ SmallVector<Value> decomposePool(KernelBuilder &kernel, Operation *op) {
   Value image = op->getOperand(0);
   auto pair = [&](StringRef name) { return op->getAttrOfType<DenseI64ArrayAttr>(name).asArrayRef(); };
   ArrayRef<int64_t> window = pair("kernel"), stride = pair("stride"), padding = pair("padding");
-  auto isMax = isa<MaxPool2dOp>(op);
-  TypedAttr none = floatAttr(image, isMax ? -std::numeric_limits<double>::infinity() : 0);
+  bool isMax = isa<MaxPool2dOp>(op);
   kernel.prepareRepeatedReads(image);
   SmallVector<AffineExpr> extents = getExtents(cast<RankedTensorType>(op->getResult(0).getType())), loops = extents;
   unsigned rank = extents.size();
   for (int64_t extent : window)
     loops.push_back(getAffineConstantExpr(extent, op->getContext()));
-  Value reduced = kernel.createReduction(loops, {rank, rank + 1}, none, [&](ElementBuilder &b, ValueRange soFar) {
+  // Every window has elements of the image, and a maximum does not change when one of them counts twice.
+  TypedAttr zero = floatAttr(image, 0), outside = isMax ? TypedAttr() : zero;
+  auto read = [&](ElementBuilder &b) {
     Coordinates from = b.loops();
     from.truncate(rank);
     for (unsigned side = 0; side < 2; ++side)
       from[rank - 3 + side] = b.loop(rank - 3 + side) * stride[side] + b.loop(rank + side);
-    Value element = readPadded(b, image, from, padding, none);
-    return SmallVector<Value>{isMax ? Value(arith::MaximumFOp::create(b, soFar[0], element))
-                                    : Value(arith::AddFOp::create(b, soFar[0], element))};
+    return readPadded(b, image, from, padding, outside);
+  };
+  TypedAttr first =
+      isMax ? TypedAttr(Builder(op->getContext()).getI32IntegerAttr(std::numeric_limits<int32_t>::min())) : zero;
+  Value reduced = kernel.createReduction(loops, {rank, rank + 1}, first, [&](ElementBuilder &b, ValueRange soFar) {
+    return SmallVector<Value>{isMax ? Value(arith::MaxSIOp::create(b, soFar[0], b.toOrder(read(b))))
+                                    : Value(arith::AddFOp::create(b, soFar[0], read(b)))};
   })[0];
-  Value result = reduced;
-  if (!isMax)
-    result = kernel.createParallel(extents, getElementTypeOrSelf(image.getType()), [&](ElementBuilder &b) -> Value {
-      Value sum = b.load(reduced, b.loops());
-      return arith::MulFOp::create(b, sum, b.constant(sum.getType(), 1.0 / double(window[0] * window[1])));
-    });
+  Value result = kernel.createParallel(extents, getElementTypeOrSelf(image.getType()), [&](ElementBuilder &b) -> Value {
+    Value value = b.load(reduced, b.loops());
+    if (isMax)
+      return b.fromOrder(value);
+    return arith::MulFOp::create(b, value, b.constant(value.getType(), 1.0 / double(window[0] * window[1])));
+  });
   kernel.setTensor(op->getResult(0), result);
   return {result};
 }

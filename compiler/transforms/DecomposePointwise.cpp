@@ -33,6 +33,15 @@ static Value createLess(ElementBuilder &b, Value lhs, Value rhs) {
   return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, lhs, rhs);
 }
 
+/// NaN if one of them is. With a number targets keep it themselves.
+static Value createMaximum(ElementBuilder &b, Value lhs, Value rhs) {
+  if (!isa<FloatType>(lhs.getType()))
+    return arith::MaxSIOp::create(b, lhs, rhs);
+  if (rhs.getDefiningOp<arith::ConstantOp>())
+    return arith::MaximumFOp::create(b, lhs, rhs);
+  return b.fromOrder(arith::MaxSIOp::create(b, b.toOrder(lhs), b.toOrder(rhs)));
+}
+
 /// 1 + e^-x
 static Value createOnePlusExp(ElementBuilder &b, Value x) {
   Value exp = math::ExpOp::create(b, Value(arith::NegFOp::create(b, x)));
@@ -68,7 +77,7 @@ Value evaluatePointwise(ElementBuilder &b, Operation *op, ArrayRef<Coordinate> a
       .Case([&](SubOp) { return createBinary<arith::SubFOp, arith::SubIOp>(b, x[0], x[1]); })
       .Case([&](MulOp) { return createBinary<arith::MulFOp, arith::MulIOp>(b, x[0], x[1]); })
       .Case([&](DivOp) { return createBinary<arith::DivFOp, arith::DivSIOp>(b, x[0], x[1]); })
-      .Case([&](MaximumOp) { return createBinary<arith::MaximumFOp, arith::MaxSIOp>(b, x[0], x[1]); })
+      .Case([&](MaximumOp) { return createMaximum(b, x[0], x[1]); })
       .Case([&](LessOp) { return createLess(b, x[0], x[1]); })
       .Case([&](WhereOp) { return arith::SelectOp::create(b, x[0], x[1], x[2]); })
       .Case([&](ExpandOp) { return x[0]; })

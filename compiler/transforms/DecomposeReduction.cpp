@@ -47,18 +47,31 @@ public:
     })[0];
   }
 
-  TypedAttr lowest() const {
-    if (auto integer = dyn_cast<IntegerType>(element()))
-      return IntegerAttr::get(element(), APInt::getSignedMinValue(integer.getWidth()));
-    return FloatAttr::get(element(), APFloat::getInf(cast<FloatType>(element()).getFloatSemantics(), true));
+  /// The maximum of a softmax's row, which needs no NaN: its exponentials have it.
+  Value shift() const {
+    auto type = cast<FloatType>(element());
+    auto lowest = FloatAttr::get(type, APFloat::getInf(type.getFloatSemantics(), true));
+    return kernel.createReduction(extents, axis, cast<TypedAttr>(lowest), [&](ElementBuilder &b, ValueRange max) {
+      return SmallVector<Value>{arith::MaximumFOp::create(b, max[0], b.read(x, b.loops()))};
+    })[0];
+  }
+
+  /// What elements are compared by.
+  Value order(ElementBuilder &b) const {
+    Value value = b.read(x, b.loops());
+    return isa<FloatType>(element()) ? b.toOrder(value) : value;
+  }
+  TypedAttr first() const {
+    unsigned width = element().getIntOrFloatBitWidth();
+    return IntegerAttr::get(IntegerType::get(kernel.getContext(), width), APInt::getSignedMinValue(width));
   }
 
   Value max() const {
-    return kernel.createReduction(extents, axis, lowest(), [&](ElementBuilder &b, ValueRange max) {
-      Value value = b.read(x, b.loops());
-      return SmallVector<Value>{isa<FloatType>(element()) ? Value(arith::MaximumFOp::create(b, max[0], value))
-                                                          : Value(arith::MaxSIOp::create(b, max[0], value))};
+    Value last = kernel.createReduction(extents, axis, first(), [&](ElementBuilder &b, ValueRange max) {
+      return SmallVector<Value>{arith::MaxSIOp::create(b, max[0], order(b))};
     })[0];
+    return isa<FloatType>(element()) ? perRow(last, [](ElementBuilder &b, Value order) { return b.fromOrder(order); })
+                                     : last;
   }
 
   /// One value a row, computed from what was reduced to.
@@ -92,14 +105,11 @@ public:
   SmallVector<Value> argmax() const {
     Builder builder(kernel.getContext());
     auto none = cast<TypedAttr>(builder.getI32IntegerAttr(std::numeric_limits<int32_t>::max()));
-    return kernel.createReduction(extents, axis, {lowest(), none}, [&](ElementBuilder &b, ValueRange best) {
-      Value value = b.read(x, b.loops());
+    return kernel.createReduction(extents, axis, {first(), none}, [&](ElementBuilder &b, ValueRange best) {
+      Value value = order(b);
       Value index = arith::IndexCastOp::create(b, b.getI32Type(), b.toIndex(b.loop(axis)));
-      bool isFloat = isa<FloatType>(element());
-      Value isLarger = isFloat ? Value(arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, value, best[0]))
-                               : Value(arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, value, best[0]));
-      Value isEqual = isFloat ? Value(arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, value, best[0]))
-                              : Value(arith::CmpIOp::create(b, arith::CmpIPredicate::eq, value, best[0]));
+      Value isLarger = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, value, best[0]);
+      Value isEqual = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, value, best[0]);
       Value isEarlier = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, index, best[1]);
       Value isBetter = arith::OrIOp::create(b, isLarger, Value(arith::AndIOp::create(b, isEqual, isEarlier)));
       return SmallVector<Value>{arith::SelectOp::create(b, isBetter, value, best[0]),
@@ -209,7 +219,7 @@ SmallVector<Value> decomposeReduction(KernelBuilder &kernel, Operation *op) {
         return {reducer.inverseRoot(squares, norm.getEpsilon().convertToDouble())};
       })
       .Case([&](SoftmaxOp) -> SmallVector<Value> {
-        Value max = reducer.max();
+        Value max = reducer.shift();
         Value exps = kernel.createParallel(reducer.extents, reducer.element(), [&](ElementBuilder &b) {
           return b.expBelow(b.read(op->getOperand(0), b.loops()), b.load(max, reducer.row(b)));
         });
@@ -222,7 +232,7 @@ SmallVector<Value> decomposeReduction(KernelBuilder &kernel, Operation *op) {
         return {exps, inverse};
       })
       .Case([&](LogSoftmaxOp) -> SmallVector<Value> {
-        Value max = reducer.max();
+        Value max = reducer.shift();
         Value sum = reducer.sum([&](ElementBuilder &b, Value x) { return b.expBelow(x, b.load(max, reducer.row(b))); });
         // Apart: beside a large maximum their sum would lose the logarithm.
         return {max,

@@ -272,6 +272,25 @@ Value ElementBuilder::load(Value tensor, ArrayRef<Coordinate> at) {
   return block->insertArgument(inputs.size() - 1, type.getElementType(), getLoc());
 }
 
+/// Negative numbers have bits from those of -infinity on; NaN with a sign lies above.
+Value ElementBuilder::toOrder(Value x) {
+  auto integer = [&](int32_t value) { return kernel.createConstant(getI32IntegerAttr(value)); };
+  Value bits = arith::BitcastOp::create(*this, getI32Type(), x);
+  Value magnitude = arith::AndIOp::create(*this, bits, integer(0x7fffffff));
+  Value isNegative = arith::CmpIOp::create(*this, arith::CmpIPredicate::sle, bits, integer(int32_t(0xff800000)));
+  Value negated = arith::SubIOp::create(*this, integer(0), magnitude);
+  return arith::SelectOp::create(*this, isNegative, negated, magnitude);
+}
+
+Value ElementBuilder::fromOrder(Value order) {
+  auto integer = [&](int32_t value) { return kernel.createConstant(getI32IntegerAttr(value)); };
+  Value isNegative = arith::CmpIOp::create(*this, arith::CmpIPredicate::slt, order, integer(0));
+  Value magnitude = arith::SubIOp::create(*this, integer(0), order);
+  Value negative = arith::OrIOp::create(*this, magnitude, integer(std::numeric_limits<int32_t>::min()));
+  Value bits = arith::SelectOp::create(*this, isNegative, negative, order);
+  return arith::BitcastOp::create(*this, getF32Type(), bits);
+}
+
 Value ElementBuilder::expBelow(Value x, Value max) {
   auto exp = math::ExpOp::create(*this, Value(arith::SubFOp::create(*this, x, max)));
   exp->setAttr(nonpositiveAttrName, getUnitAttr());

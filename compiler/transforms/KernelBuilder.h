@@ -114,6 +114,11 @@ public:
   /// e^(x - max) for an x that is not above max, said by the attribute kiln.nonpositive of the math.exp.
   Value expBelow(Value x, Value max);
 
+  /// A float's place in the order of all, a signed integer; one for 0 and -0, and the last for every NaN. To be
+  /// compared instead of floats, of which targets may assume that none is NaN.
+  Value toOrder(Value x);
+  Value fromOrder(Value order);
+
   Value constant(Type type, double value) { return kernel.createConstant(type, value); }
   /// The coordinate as a value of type index.
   Value toIndex(const Coordinate &coordinate);

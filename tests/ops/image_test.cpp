@@ -72,10 +72,20 @@ TEST(Image, ResidualBlock) {
 TEST(Image, Pools) {
   for (std::int64_t batch : {1, 2, 3}) {
     Array x = random({batch, 9, 11, 6}, -9, -1);
-    Expected a(maxPool2d(x, {2, 2}, {2, 2}, {0, 0}), 0, 0), b(maxPool2d(x, {3, 2}, {2, 3}, {1, 0}), 0, 0),
-        c(avgPool2d(x, {3, 2}, {2, 3}, {1, 0}), sumTolerance), d(avgPool2d(x, {9, 11}, {9, 11}, {0, 0}), sumTolerance),
+    Expected a(maxPool2d(x, {2, 2}, {2, 2}, {0, 0}), 0, 0), b(maxPool2d(x, {3, 2}, {2, 3}, {1, 0}), 0, 0);
+    runAndCompare(session(), ENTRY(max_pools), batch, Given(x), a, b);
+    Expected c(avgPool2d(x, {3, 2}, {2, 3}, {1, 0}), sumTolerance),
+        d(avgPool2d(x, {9, 11}, {9, 11}, {0, 0}), sumTolerance),
         e(avgPool2d(x, {3, 11}, {3, 11}, {0, 0}), sumTolerance);
-    runAndCompare(session(), ENTRY(pools), batch, Given(x), a, b, c, d, e);
+    runAndCompare(session(), ENTRY(avg_pools), batch, Given(x), c, d, e);
+  }
+}
+
+TEST(Image, PoolsOfExtremes) {
+  for (double usual : {double(NAN), -double(INFINITY), 0.0}) {
+    Array x = randomExtremes({3, 9, 11, 6}, usual);
+    Expected a(maxPool2d(x, {2, 2}, {2, 2}, {0, 0}), 0, 0), b(maxPool2d(x, {3, 2}, {2, 3}, {1, 0}), 0, 0);
+    runAndCompare(session(), ENTRY(max_pools), std::int64_t{3}, Given(x), a, b);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <stdexcept>
 
 namespace kiln::testing {
@@ -30,6 +31,17 @@ Array random(const Shape &shape, double low, double high) {
 Array randomIntegers(const Shape &shape, std::int64_t low, std::int64_t high) {
   std::uniform_int_distribution<std::int64_t> values(low, high - 1);
   return generate(shape, [&](const Index &) { return static_cast<double>(values(generator())); });
+}
+
+Array randomExtremes(const Shape &shape, double usual) {
+  using Limits = std::numeric_limits<float>;
+  const double sizes[] = {Limits::quiet_NaN(), Limits::infinity(), 0, Limits::denorm_min(), 1, Limits::max()};
+  std::bernoulli_distribution isUsual(0.8), isNegative(0.5);
+  std::uniform_int_distribution<std::size_t> any(0, std::size(sizes) - 1);
+  return generate(shape, [&](const Index &) {
+    const double size = isUsual(generator()) ? usual : sizes[any(generator())];
+    return isNegative(generator()) && size != usual ? std::copysign(size, -1.0) : size;
+  });
 }
 
 Array weightOf(const std::vector<WeightShape> &weights, const std::string &name) {
@@ -63,8 +75,9 @@ void Expected::compare(std::size_t position) const {
   std::size_t wrong = 0, first = 0;
   for (std::size_t i = 0; i < reference.values.size(); ++i) {
     const double want = reference.values[i], got = values()[i];
-    const bool isRight =
-        std::isfinite(want) ? std::fabs(got - want) <= tolerance * (std::fabs(want) + least) : got == want;
+    const bool isRight = std::isnan(want)      ? std::isnan(got)
+                         : std::isfinite(want) ? std::fabs(got - want) <= tolerance * (std::fabs(want) + least)
+                                               : got == want;
     if (!isRight && wrong++ == 0)
       first = i;
   }

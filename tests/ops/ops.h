@@ -29,6 +29,10 @@ Array random(const Shape &shape, double low = -2, double high = 2);
 /// Whole numbers in [low, high).
 Array randomIntegers(const Shape &shape, std::int64_t low, std::int64_t high);
 
+/// Numbers that comparisons stumble over, of both signs: NaN, infinity, zero, the smallest and the largest; most are
+/// `usual`.
+Array randomExtremes(const Shape &shape, double usual);
+
 /// A weight as the counter gives it.
 Array weightOf(const std::vector<WeightShape> &weights, const std::string &name);
 

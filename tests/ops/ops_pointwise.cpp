@@ -8,6 +8,7 @@ struct Pointwise : kiln::Model {
   using I = kiln::Tensor<kiln::i32, T, 19>;
 
   constexpr auto binary(X a, X b) const { return kiln::outputs(a + b, a - b, a * b, a / b, kiln::maximum(a, b)); }
+  constexpr auto maxima(X a, X b) const { return kiln::outputs(kiln::maximum(a, b), kiln::maximum(a, 0.125)); }
   constexpr auto unary(X x, X positive) const {
     return kiln::outputs(kiln::exp(x), kiln::log(positive), kiln::sqrt(positive), kiln::tanh(x), kiln::sigmoid(x),
                          kiln::relu(x), kiln::gelu(x), kiln::gelu_tanh(x), kiln::silu(x), kiln::dropout(x, 0.5));
@@ -45,7 +46,8 @@ struct Pointwise : kiln::Model {
     return std::tuple{kiln::entry("binary", &Pointwise::binary),       kiln::entry("unary", &Pointwise::unary),
                       kiln::entry("broadcast", &Pointwise::broadcast), kiln::entry("numbers", &Pointwise::numbers),
                       kiln::entry("integers", &Pointwise::integers),   kiln::entry("chain", &Pointwise::chain),
-                      kiln::entry("small", &Pointwise::small),         kiln::entry("choice", &Pointwise::choice)};
+                      kiln::entry("small", &Pointwise::small),         kiln::entry("choice", &Pointwise::choice),
+                      kiln::entry("maxima", &Pointwise::maxima)};
   }
 };
 

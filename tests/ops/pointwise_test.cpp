@@ -33,6 +33,14 @@ TEST(Pointwise, Binary) {
   }
 }
 
+TEST(Pointwise, MaximumOfExtremes) {
+  for (double usual : {double(NAN), -double(INFINITY), 0.0}) {
+    Array a = randomExtremes({37, 19}, usual), b = randomExtremes({37, 19}, usual);
+    Expected most(larger(a, b), 0, 0), atLeast(larger(a, number(0.125)), 0, 0);
+    runAndCompare(session(), ENTRY(maxima), std::int64_t{37}, Given(a), Given(b), most, atLeast);
+  }
+}
+
 void checkUnary(std::int64_t rows, const Array &x, const Array &positive) {
   Expected exp(apply(x, std::exp), tolerance, 0), log(apply(positive, std::log), tolerance, one),
       sqrt(apply(positive, std::sqrt), tolerance, 0), tanh(apply(x, std::tanh), tolerance, 0.1),

@@ -78,8 +78,11 @@ Array times(const Array &a, const Array &b) {
 Array over(const Array &a, const Array &b) {
   return broadcast(a, b, [](double x, double y) { return x / y; });
 }
+/// The order of numbers with NaN as the last, as in NumPy's maximum and argmax.
+static bool isBefore(double x, double y) { return std::isnan(y) ? !std::isnan(x) : x < y; }
+
 Array larger(const Array &a, const Array &b) {
-  return broadcast(a, b, [](double x, double y) { return x > y ? x : y; });
+  return broadcast(a, b, [](double x, double y) { return isBefore(x, y) ? y : x; });
 }
 Array number(double value) { return {{}, {value}}; }
 
@@ -144,12 +147,12 @@ Array mean(const Array &x, int axis) {
   return reduce(x, axis, [](auto &line) { return total(line) / static_cast<double>(line.size()); });
 }
 Array maximum(const Array &x, int axis) {
-  return reduce(x, axis, [](auto &line) { return *std::max_element(line.begin(), line.end()); });
+  return reduce(x, axis, [](auto &line) { return *std::max_element(line.begin(), line.end(), isBefore); });
 }
 Array sum(const Array &x, int axis) { return reduce(x, axis, total); }
 Array argmax(const Array &x, int axis) {
   return reduce(x, axis, [](auto &line) {
-    return static_cast<double>(std::max_element(line.begin(), line.end()) - line.begin());
+    return static_cast<double>(std::max_element(line.begin(), line.end(), isBefore) - line.begin());
   });
 }
 
@@ -338,7 +341,7 @@ static Array pool2d(const Array &x, Sides kernel, Sides stride, Sides padding, d
 
 Array maxPool2d(const Array &x, Sides kernel, Sides stride, Sides padding) {
   return pool2d(x, kernel, stride, padding, -std::numeric_limits<double>::infinity(),
-                [](double a, double b) { return std::max(a, b); });
+                [](double a, double b) { return isBefore(a, b) ? b : a; });
 }
 
 Array avgPool2d(const Array &x, Sides kernel, Sides stride, Sides padding) {

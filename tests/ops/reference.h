@@ -36,6 +36,7 @@ Array plus(const Array &a, const Array &b);
 Array minus(const Array &a, const Array &b);
 Array times(const Array &a, const Array &b);
 Array over(const Array &a, const Array &b);
+/// NaN if one of them is, and so are maximum, argmax and maxPool2d.
 Array larger(const Array &a, const Array &b);
 Array number(double value);
 

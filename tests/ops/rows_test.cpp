@@ -87,6 +87,32 @@ TEST(Rows, Argmax) {
   }
 }
 
+// NaN is the largest, and lines of nothing but -infinity have a first element.
+TEST(Rows, MaximaOfExtremes) {
+  for (double usual : {double(NAN), -double(INFINITY), 0.0})
+    for (const Extents &e : allExtents()) {
+      KILN_TRACE_EXTENTS(e);
+      Array x = randomExtremes({e.batch, e.rows, 13}, usual);
+      Expected a(maximum(x, 0), 0, 0), b(maximum(x, 1), 0, 0), c(maximum(x, 2), 0, 0);
+      runAndCompare(session(), ENTRY(max), e.batch, e.rows, Given(x), a, b, c);
+      ExpectedIntegers f(argmax(x, 0)), g(argmax(x, 1)), h(argmax(x, 2));
+      runAndCompare(session(), ENTRY(argmax), e.batch, e.rows, Given(x), f, g, h);
+    }
+}
+
+TEST(Rows, SoftmaxOfNaN) {
+  for (const Extents &e : allExtents()) {
+    KILN_TRACE_EXTENTS(e);
+    Array x = random({e.batch, e.rows, 13}, -8, 8);
+    x.values[x.values.size() / 2] = NAN;
+    Expected a(softmax(x, 0), sumTolerance, 0), b(softmax(x, 1), sumTolerance, 0), c(softmax(x, 2), sumTolerance, 0);
+    runAndCompare(session(), ENTRY(softmax), e.batch, e.rows, Given(x), a, b, c);
+    Expected d(logSoftmax(x, 0), sumTolerance, 1), f(logSoftmax(x, 1), sumTolerance, 1),
+        g(logSoftmax(x, 2), sumTolerance, 1);
+    runAndCompare(session(), ENTRY(log_softmax), e.batch, e.rows, Given(x), d, f, g);
+  }
+}
+
 TEST(Rows, GumbelMax) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);

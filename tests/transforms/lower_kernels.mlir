@@ -169,11 +169,13 @@ func.func private @conv2d(%x: tensor<7x9x5xf32>, %w: tensor<8x5x3x3xf32, #kiln.t
 
 // -----
 
-// A pool: one reduction over the window, of the image where it is.
+// A pool: one reduction over the window, of the image where it is, by integers in the order of floats and NaN.
 // CHECK: #[[WINDOW:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0 * 2 + d3, d1 * 2 + d4, d2)>
 // CHECK-LABEL: @max_pool2d
 // CHECK: linalg.generic {indexing_maps = [#[[WINDOW]], {{.*}}iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction"]} ins(%arg0
-// CHECK: arith.maximumf
+// CHECK: arith.maxsi
+// CHECK: linalg.generic {{.*}}iterator_types = ["parallel", "parallel", "parallel"]}
+// CHECK: arith.bitcast
 func.func private @max_pool2d(%x: tensor<7x9x5xf32>) -> tensor<3x4x5xf32> attributes {kiln.kernel, kiln.bounds = array<i64>} {
   %0 = kiln.max_pool2d %x kernel = [2, 2] stride = [2, 2] padding = [0, 0] : (tensor<7x9x5xf32>) -> tensor<3x4x5xf32>
   return %0 : tensor<3x4x5xf32>

@@ -108,6 +108,7 @@ template <class A, class B>
 constexpr auto div(const A &a, const B &b, Site site = Site::here()) {
   return detail::elementwise<Op::div>(a, b, site);
 }
+/// NaN where one of them is.
 template <class A, class B>
   requires operands<A, B>
 constexpr auto maximum(const A &a, const B &b, Site site = Site::here()) {

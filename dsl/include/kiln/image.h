@@ -146,7 +146,7 @@ constexpr auto conv2d(const X &x, const W &weight, const B &bias, Site site = Si
   return detail::conv2d<Options>(x, weight, {x.node, weight.node, bias.node});
 }
 
-/// The largest element of each window; the padding does not count.
+/// The largest element of each window, NaN if there is one; the padding does not count.
 template <Pair Kernel, Pool2dOptions Options = Pool2dOptions{}, tensor X>
 constexpr auto max_pool2d(const X &x, Site site = Site::here()) {
   x.tracer->at(site);

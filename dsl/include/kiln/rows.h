@@ -71,7 +71,7 @@ constexpr auto rms_norm(const X &x, const W &weight, double epsilon = 1e-6, Site
   return detail::emit<Result>(tracer, Op::rms_norm, {x.node, weight.node}, std::move(attributes));
 }
 
-/// Reductions drop their axis.
+/// Reductions drop their axis. NaN is larger than any number.
 template <int Axis = -1, tensor X> constexpr auto mean(const X &x, Site site = Site::here()) {
   x.tracer->at(site);
   if constexpr (!floating(X::element))
