@@ -153,12 +153,10 @@ OpFoldResult DivOp::fold(FoldAdaptor constants) {
   if (isSplat(constants.getRhs(), 1))
     if (OpFoldResult same = keep(getLhs(), getResult()))
       return same;
-  return foldBinary(getType(), constants.getLhs(), constants.getRhs(),
-                    [](auto a, auto b) -> std::optional<decltype(a)> {
-                      if (std::is_integral_v<decltype(b)> && b == 0)
-                        return std::nullopt;
-                      return a / b;
-                    });
+  return foldBinary(getType(), constants.getLhs(), constants.getRhs(), [](auto a, auto b) {
+    const bool isByZero = std::is_integral_v<decltype(b)> && b == 0;
+    return std::optional(isByZero ? 0 : a / b);
+  });
 }
 
 OpFoldResult MaximumOp::fold(FoldAdaptor constants) {

@@ -52,7 +52,8 @@ enum class Form { Whole, Depthwise, Grouped };
 Form formOf(Conv2dOp op) {
   if (op.getGroups() == 1)
     return Form::Whole;
-  return op.getWeight().getType().getDimSize(0) == int64_t(op.getGroups()) ? Form::Depthwise : Form::Grouped;
+  ArrayRef<int64_t> weight = cast<RankedTensorType>(op.getWeight().getType()).getShape();
+  return weight[0] == int64_t(op.getGroups()) && weight[1] == 1 ? Form::Depthwise : Form::Grouped;
 }
 
 TypedAttr floatAttr(Value image, double value) {

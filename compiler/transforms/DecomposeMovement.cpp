@@ -14,11 +14,23 @@ static AffineExpr linearize(ElementBuilder &b, ArrayRef<Coordinate> at, ArrayRef
   return sum;
 }
 
+static bool isOne(AffineExpr extent) {
+  auto constant = dyn_cast<AffineConstantExpr>(extent);
+  return constant && constant.getValue() == 1;
+}
+
 /// The axes fall into runs of equal products, most of them a single axis on both sides. A run is linear in its inner
-/// extents.
-static Value evaluateReshape(ElementBuilder &b, ReshapeOp op, ArrayRef<Coordinate> at) {
-  SmallVector<AffineExpr> from = getExtents(cast<RankedTensorType>(op.getX().getType())),
-                          to = getExtents(cast<RankedTensorType>(op.getType()));
+/// extents. Axes of extent 1 belong to none: their coordinate is 0.
+static Value evaluateReshape(ElementBuilder &b, ReshapeOp op, ArrayRef<Coordinate> resultAt) {
+  const SmallVector<AffineExpr> source = getExtents(cast<RankedTensorType>(op.getX().getType()));
+  SmallVector<AffineExpr> from, to;
+  llvm::copy_if(source, std::back_inserter(from), [](AffineExpr extent) { return !isOne(extent); });
+  Coordinates at;
+  for (auto [coordinate, extent] : llvm::zip_equal(resultAt, getExtents(cast<RankedTensorType>(op.getType()))))
+    if (!isOne(extent)) {
+      at.push_back(coordinate);
+      to.push_back(extent);
+    }
   MLIRContext *context = op.getContext();
   Coordinates result;
   size_t i = 0, j = 0;
@@ -37,7 +49,7 @@ static Value evaluateReshape(ElementBuilder &b, ReshapeOp op, ArrayRef<Coordinat
       result.push_back(at[j0]);
       continue;
     }
-    AffineExpr linear = linearize(b, at.slice(j0, j - j0), ArrayRef(to).slice(j0, j - j0));
+    AffineExpr linear = linearize(b, ArrayRef(at).slice(j0, j - j0), ArrayRef(to).slice(j0, j - j0));
     Coordinates run;
     for (size_t k = i; k-- > i0;) {
       run.push_back(b.simplify(k == i0 ? linear : linear % from[k]));
@@ -45,6 +57,9 @@ static Value evaluateReshape(ElementBuilder &b, ReshapeOp op, ArrayRef<Coordinat
     }
     result.append(run.rbegin(), run.rend());
   }
+  for (auto [i, extent] : llvm::enumerate(source))
+    if (isOne(extent))
+      result.insert(result.begin() + i, b.getAffineConstantExpr(0));
   return b.read(op.getX(), result);
 }
 

@@ -11,9 +11,16 @@
 
 namespace mlir::kiln {
 
+/// Targets may take for granted that arithmetic meets neither infinities nor NaN, but not of what they load.
+static bool isFinite(DenseElementsAttr splat) {
+  return !isa<FloatType>(splat.getElementType()) || splat.getSplatValue<APFloat>().isFinite();
+}
+
 bool isHostOp(Operation *op) {
-  if (auto constant = dyn_cast<ConstantOp>(op))
-    return !cast<ElementsAttr>(constant.getValue()).isSplat();
+  if (auto constant = dyn_cast<ConstantOp>(op)) {
+    auto values = cast<DenseElementsAttr>(constant.getValue());
+    return !values.isSplat() || !isFinite(values);
+  }
   return isa<ParameterOp, StateOp, AppendOp, StoreOp, ReshapeOp, LoopInterface, YieldOp, CallOp>(op) ||
          op->getDialect()->getNamespace() != "kiln";
 }

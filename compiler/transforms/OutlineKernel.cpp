@@ -15,15 +15,33 @@
 namespace mlir::kiln {
 namespace {
 
-/// The run-time extents of a kernel: expressions over the module's symbols, each a symbol of the kernel.
+/// The run-time extents of a kernel: expressions over the module's symbols, each a symbol of the kernel. Where an op
+/// makes new extents of those of its operands, as a concat does, the kernel has the module's own symbols of all of
+/// them.
 class KernelSymbols {
 public:
-  explicit KernelSymbols(ArrayRef<RankedTensorType> types) {
-    llvm::SetVector<AffineExpr> extents;
-    for (RankedTensorType type : types)
-      for (AffineExpr extent : getExtents(type))
-        if (!isa<AffineConstantExpr>(extent))
-          extents.insert(extent);
+  void add(RankedTensorType type) { insert(getExtents(type)); }
+
+  /// What an op reads and leaves.
+  void add(ArrayRef<RankedTensorType> operands, ArrayRef<RankedTensorType> results) {
+    llvm::SetVector<AffineExpr> read, left;
+    for (RankedTensorType type : operands)
+      read.insert_range(getExtents(type));
+    for (RankedTensorType type : results)
+      left.insert_range(getExtents(type));
+    auto isRunTime = [](AffineExpr extent) { return !isa<AffineConstantExpr>(extent); };
+    auto isNew = [&](AffineExpr extent) { return isRunTime(extent) && !read.contains(extent); };
+    if (llvm::any_of(read, isRunTime) && llvm::any_of(left, isNew))
+      for (AffineExpr extent : llvm::concat<const AffineExpr>(read, left))
+        extent.walk([&](AffineExpr part) {
+          if (isa<AffineSymbolExpr>(part))
+            extents.insert(part);
+        });
+    insert(left.getArrayRef());
+  }
+
+  /// Behind the last add().
+  void choose() {
     for (AffineExpr extent : extents)
       if (isa<AffineSymbolExpr>(extent))
         atoms.insert(extent);
@@ -46,6 +64,12 @@ public:
   }
 
 private:
+  void insert(ArrayRef<AffineExpr> some) {
+    for (AffineExpr extent : some)
+      if (!isa<AffineConstantExpr>(extent))
+        extents.insert(extent);
+  }
+
   /// Whether the extent is made of symbols that are extents themselves.
   bool isComposed(AffineExpr extent) const {
     bool result = true;
@@ -63,7 +87,7 @@ private:
     return getAffineBinaryOpExpr(extent.getKind(), rename(binary.getLHS()), rename(binary.getRHS()));
   }
 
-  llvm::SetVector<AffineExpr> atoms;
+  llvm::SetVector<AffineExpr> extents, atoms;
 };
 
 /// The views with which operands and results cross the border of an attention kernel.
@@ -180,13 +204,14 @@ func::FuncOp outlineKernel(const KernelGroup &group, func::FuncOp entry, StringR
     return view ? view : collapse.getType(value);
   };
 
-  SmallVector<RankedTensorType> types;
+  KernelSymbols symbols;
   for (Value value : llvm::concat<const Value>(operands, group.results))
-    types.push_back(borderType(value));
-  for (Operation *op : group.ops)
-    for (Value result : op->getResults())
-      types.push_back(collapse.getType(result));
-  KernelSymbols symbols(types);
+    symbols.add(borderType(value));
+  for (Operation *op : group.ops) {
+    auto typeOf = [&](Value value) { return collapse.getType(value); };
+    symbols.add(llvm::map_to_vector(op->getOperands(), typeOf), llvm::map_to_vector(op->getResults(), typeOf));
+  }
+  symbols.choose();
 
   OpBuilder builder(entry);
   Location loc = group.anchor->getLoc();

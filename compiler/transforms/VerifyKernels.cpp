@@ -46,7 +46,24 @@ LogicalResult verifyEntryOp(Operation *op) {
          << "requires a kernel: only calls, parameters, constants, states, reshapes and loops stay in an entry";
 }
 
+/// MLIR itself does not check that a map's expressions use its own dimensions only.
+LogicalResult verifyMaps(linalg::LinalgOp op) {
+  for (AffineMap map : op.getIndexingMapsArray())
+    for (AffineExpr result : map.getResults()) {
+      WalkResult walked = result.walk([&](AffineExpr part) {
+        auto dim = dyn_cast<AffineDimExpr>(part);
+        bool isKnown = !isa<AffineSymbolExpr>(part) && (!dim || dim.getPosition() < op.getNumLoops());
+        return isKnown ? WalkResult::advance() : WalkResult::interrupt();
+      });
+      if (walked.wasInterrupted())
+        return op->emitError() << "requires indexing maps over its loops, got " << AffineMapAttr::get(map);
+    }
+  return success();
+}
+
 LogicalResult verifyLoweredOp(Operation *op) {
+  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op); linalgOp && failed(verifyMaps(linalgOp)))
+    return failure();
   if (op->getParentOfType<linalg::LinalgOp>()) {
     if (isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) ||
         isa<linalg::IndexOp, linalg::YieldOp, tensor::ExtractOp>(op))

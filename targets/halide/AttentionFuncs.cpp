@@ -161,8 +161,11 @@ Expr AttentionFuncs::smallestLimit(const Expr &query, unsigned firstOuter) {
     return number == match.maskedScore ? Expr(0.0f) : translator.readOperand(masked, number, loops);
   });
   Expr result = keyCount;
-  for (auto [limit, value] : llvm::zip(match.limits, values))
+  for (auto [limit, value] : llvm::zip(match.limits, values)) {
+    if (!limit.growsWithQuery) // a length that the model computes may be anything
+      value = Halide::clamp(value, limit.isInclusive ? -1 : 0, keyCount);
     result = Halide::min(result, limit.isInclusive ? value + 1 : value);
+  }
   return result;
 }
 

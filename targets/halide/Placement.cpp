@@ -22,6 +22,11 @@ void vectorizeGuarded(Halide::Stage stage, Var var, const Expr &extent, int lane
     stage.vectorize(var, lanes, TailStrategy::GuardWithIf);
 }
 
+void padStorage(Halide::Func func, const Expr &extent, int lanes) {
+  if (const int64_t *fixed = Halide::Internal::as_const_int(extent))
+    func.align_storage(dimensionVar(0), int(llvm::alignTo(*fixed + 1, lanes)));
+}
+
 ColumnLoops splitColumns(Halide::Func store, const Expr &extent, int64_t width, int lanes) {
   ColumnLoops loops;
   const int64_t *fixed = Halide::Internal::as_const_int(extent);
@@ -269,6 +274,7 @@ void placeAtRoot(Translator &translator, const llvm::DenseSet<Operation *> &plac
         continue;
       Value result = op->getResult(number);
       Expr extent = translator.extent(result, cast<RankedTensorType>(result.getType()).getRank() - 1);
+      padStorage(func, extent, lanes);
       vectorizeGuarded(func, dimensionVar(0), extent, lanes);
       for (int update = 0; update < func.num_update_definitions(); ++update)
         vectorizeGuarded(func.update(update), dimensionVar(0), extent, lanes);

@@ -17,6 +17,11 @@ int vectorLanes(const MachineModel &machine);
 /// extent. The tail is guarded: nothing outside the extent is read or stored.
 void vectorizeGuarded(Halide::Stage stage, Halide::Var var, const Halide::Expr &extent, int lanes);
 
+/// Gives rows of the Func's memory, which is computed for the whole of its fixed innermost extent, at least one element
+/// more. Halide takes a load behind the end of an allocation for a sign that a branch is never reached, and drops the
+/// branch, even if only guarded lanes lie there: of 5 elements in vectors of 4 the last one would never be stored.
+void padStorage(Halide::Func func, const Halide::Expr &extent, int lanes);
+
 /// The loop over blocks of rows.
 inline const Halide::Var rowBlock("row_block");
 

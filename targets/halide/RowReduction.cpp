@@ -183,15 +183,18 @@ void RowReduction::schedule(Translator &translator, const SchedulePoint &point) 
     placed.insert(op);
     for (auto [number, func] : llvm::enumerate(stage.funcs)) {
       func.compute_at(store, level);
+      int innermostAt = rows.innermost.lookup(op);
+      const bool isOfRows = innermostAt >= 0 && rows.dims.test(innermostAt); // at most a vector of its innermost extent
+      Halide::Expr extent =
+          func.dimensions() ? translator.extent(op->getResult(number), func.dimensions() - 1) : Halide::Expr(1);
+      if (func.dimensions() > 0 && !isOfRows)
+        padStorage(func, extent, lanes);
       if (isReduction && !isVectorOfRows && readsAlongReduction(stage.op)) {
         vectorizeReduction(stage, lanes, point.at("vectors"), [&](Func part) { part.compute_at(store, level); });
         continue;
       }
-      int innermostAt = rows.innermost.lookup(op);
-      bool isSingle = !isVectorOfRows && innermostAt >= 0 && rows.dims.test(innermostAt);
-      if (func.dimensions() == 0 || isSingle)
+      if (func.dimensions() == 0 || (isOfRows && !isVectorOfRows))
         continue;
-      Halide::Expr extent = translator.extent(op->getResult(number), func.dimensions() - 1);
       vectorizeGuarded(func, dimensionVar(0), extent, lanes);
       for (int update = 0; update < func.num_update_definitions(); ++update)
         vectorizeGuarded(func.update(update), dimensionVar(0), extent, lanes);

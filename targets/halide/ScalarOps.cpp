@@ -116,6 +116,22 @@ static Expr divisor(const Expr &b) {
   return Halide::Internal::is_const(b) ? b : select(b == 0, Halide::Internal::make_one(b.type()), b);
 }
 
+/// Sums, differences and products of integers wrap; those of the type index do not overflow, as Halide takes for
+/// granted of all that are signed.
+static bool wraps(Operation *op) {
+  return isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op) && op->getResult(0).getType().isInteger(32);
+}
+
+/// Rounds towards zero. x / 0 is 0, and the least number by -1 itself, for which the CPU's division traps.
+static Expr divide(const Expr &a, const Expr &b) {
+  if (Halide::Internal::is_positive_const(b))
+    return Halide::div_round_to_zero(a, b);
+  Expr zero = Halide::Internal::make_zero(a.type()), one = Halide::Internal::make_one(a.type());
+  Expr negated = Halide::cast(a.type(), toUnsigned(zero) - toUnsigned(a));
+  Expr quotient = Halide::div_round_to_zero(a, select(b == 0 || b == -1, one, b));
+  return select(b == 0, zero, select(b == -1, negated, quotient));
+}
+
 static Expr floorDivide(const Expr &a, const Expr &b) {
   // Halide's own division rounds so that the remainder is not negative; they differ for negative divisors only.
   return Halide::Internal::is_positive_const(b) ? a / b : select(b > 0, a / b, -a / -b);
@@ -161,7 +177,7 @@ static Expr translateOp(Operation *op, const Exprs &x) {
       .Case([&](arith::MaximumFOp) { return maximum(x[0], x[1]); })
       .Case<arith::MaxNumFOp, arith::MaxSIOp>([&](auto) { return Halide::max(x[0], x[1]); })
       .Case<arith::MinimumFOp, arith::MinNumFOp, arith::MinSIOp>([&](auto) { return Halide::min(x[0], x[1]); })
-      .Case([&](arith::DivSIOp) { return Halide::div_round_to_zero(x[0], divisor(x[1])); })
+      .Case([&](arith::DivSIOp) { return divide(x[0], x[1]); })
       .Case([&](arith::RemSIOp) { return Halide::mod_round_to_zero(x[0], divisor(x[1])); })
       .Case([&](arith::FloorDivSIOp) { return floorDivide(x[0], x[1]); })
       .Case([&](arith::CeilDivSIOp) { return -floorDivide(-x[0], x[1]); })
@@ -203,6 +219,8 @@ static Expr translateOp(Operation *op, const Exprs &x) {
 }
 
 Expr translateScalarOp(Operation *op, const Exprs &operands) {
+  if (wraps(op))
+    return Halide::cast(operands[0].type(), translateOp(op, {toUnsigned(operands[0]), toUnsigned(operands[1])}));
   Expr result = translateOp(op, operands);
   bool isStrict =
       result.defined() && op->hasAttr("kiln.strict") && (result.type().is_float() || isa<arith::CmpFOp>(op));
