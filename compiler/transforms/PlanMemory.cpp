@@ -3,6 +3,7 @@
 
 #include "compiler/transforms/PackArena.h"
 #include "compiler/transforms/ShareBuffers.h"
+#include "compiler/transforms/VerifyMemoryPlan.h"
 
 namespace mlir::kiln {
 
@@ -60,6 +61,8 @@ FailureOr<MemoryPlan> MemoryPlan::compute(func::FuncOp entry) {
     for (Value value : buffer.values)
       plan.places[value] = {MemoryPlacement::Kind::Arena, interval.offset};
   }
+  if (failed(verifyMemoryPlan(entry, plan)))
+    return failure();
   return plan;
 }
 

@@ -8,6 +8,7 @@
 #include "compiler/frontend/Import.h"
 #include "compiler/transforms/Pipeline.h"
 #include "compiler/transforms/PlanMemory.h"
+#include "compiler/transforms/VerifyMemoryPlan.h"
 #include "gpt2/gpt2.h"
 #include "transformer/transformer.h"
 
@@ -97,6 +98,47 @@ template <typename Model> void checkPlan() {
   }
   std::string text = kd::printMemoryPlan(entry, *memory);
   EXPECT_NE(text.find("lower bound " + std::to_string(memory->lowerBound())), std::string::npos) << text;
+}
+
+/// What the verifier says of the plan; empty if nothing.
+std::string verdict(func::FuncOp entry, const MemoryPlan &plan) {
+  std::string words;
+  ScopedDiagnosticHandler handler(entry.getContext(), [&](Diagnostic &diagnostic) { words += diagnostic.str(); });
+  return succeeded(kd::verifyMemoryPlan(entry, plan)) ? "" : words;
+}
+
+// A plan that was right for kernels that may work in place is not for kernels that may not.
+TEST(MemoryPlan, VerifierKnowsWhatKernelsMayOverwrite) {
+  Planned planned = plan<specs::CharGpt<4, 128, 4, 90>>();
+  ASSERT_TRUE(planned.module);
+  FailureOr<MemoryPlan> memory = MemoryPlan::compute(planned.entry());
+  ASSERT_TRUE(succeeded(memory));
+  EXPECT_EQ(verdict(planned.entry(), *memory), "");
+  for (auto kernel : planned.module->getOps<func::FuncOp>())
+    if (kernel->hasAttr(kd::inplaceAttrName))
+      kernel->setAttr(kd::inplaceAttrName, DenseI64ArrayAttr::get(kernel.getContext(), {}));
+  EXPECT_NE(verdict(planned.entry(), *memory).find("which the kernel reads elsewhere"), std::string::npos);
+}
+
+// Each call of a loop's body moved to its end: some value has been overwritten by then, or is not there yet.
+TEST(MemoryPlan, VerifierKnowsWhatHasBeenOverwritten) {
+  Planned planned = plan<specs::CharGpt<4, 128, 4, 90>>();
+  ASSERT_TRUE(planned.module);
+  FailureOr<MemoryPlan> memory = MemoryPlan::compute(planned.entry());
+  ASSERT_TRUE(succeeded(memory));
+  int moved = 0;
+  planned.entry().walk([&](kd::RepeatOp repeat) {
+    Block &body = repeat.getBody().front();
+    SmallVector<kd::CallOp> calls(body.getOps<kd::CallOp>());
+    for (kd::CallOp call : ArrayRef(calls).drop_back()) {
+      Operation *next = call->getNextNode();
+      call->moveBefore(body.getTerminator());
+      EXPECT_NE(verdict(planned.entry(), *memory).find("until it is read here"), std::string::npos);
+      call->moveBefore(next);
+      ++moved;
+    }
+  });
+  EXPECT_GT(moved, 3);
 }
 
 TEST(MemoryPlan, Gpt2) { checkPlan<specs::Gpt2Small>(); }

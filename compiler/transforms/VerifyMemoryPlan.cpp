@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory is a list of pieces, each holding one value. Going from op to op,
+//   1. what an op reads must be the piece that lies at its place;
+//   2. what it writes takes the bytes away from all other values; where it overlaps an argument of its kernel, that one
+//      lies at the same place, and the kernel may overwrite it;
+//   3. the body of a loop is walked through twice, since the second iteration reads what the first one left.
+#include "compiler/transforms/VerifyMemoryPlan.h"
+
+#include "compiler/dialect/Extents.h"
+
+namespace mlir::kiln {
+namespace {
+
+struct ByteRange {
+  MemoryPlacement::Kind kind;
+  StringRef state;      // of states, which have memory of their own
+  int64_t argument = 0; // of arguments likewise
+  int64_t begin = 0, end = 0;
+
+  bool operator==(const ByteRange &) const = default;
+  bool overlaps(const ByteRange &other) const {
+    return kind == other.kind && state == other.state && argument == other.argument && begin < other.end &&
+           other.begin < end;
+  }
+};
+
+class PlanWalker {
+public:
+  PlanWalker(func::FuncOp entry, const MemoryPlan &plan)
+      : entry(entry), plan(plan), bounds(getSymbolBounds(entry)),
+        inputs(llvm::count_if(entry.getArgumentTypes(), llvm::IsaPred<RankedTensorType>)) {}
+
+  LogicalResult run() {
+    for (BlockArgument argument : entry.getArguments())
+      if (isa<RankedTensorType>(argument.getType()))
+        write(argument);
+    return walk(entry.getBody().front());
+  }
+
+private:
+  ByteRange rangeOf(Value tensor) const {
+    Value whole = getViewed(tensor);
+    const MemoryPlacement place = plan.of(tensor);
+    ByteRange range{place.kind, "", 0, 0, bytesOf(whole)};
+    if (place.kind == MemoryPlacement::Kind::Argument) {
+      range.argument = place.offset;
+    } else if (place.kind == MemoryPlacement::Kind::State) {
+      range.state = whole.getDefiningOp()->getAttrOfType<StringAttr>("name").getValue();
+    } else {
+      range.begin = place.offset;
+      range.end += place.offset;
+    }
+    return range;
+  }
+
+  int64_t bytesOf(Value tensor) const {
+    auto type = cast<RankedTensorType>(tensor.getType());
+    auto elements = getBounds(getProduct(getExtents(type), type.getContext()), bounds);
+    return (elements ? elements->max : 1) * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  }
+
+  void write(Value tensor) {
+    const ByteRange range = rangeOf(tensor);
+    llvm::erase_if(pieces, [&](const auto &piece) { return piece.second.overlaps(range); });
+    pieces.emplace_back(getViewed(tensor), range);
+  }
+
+  LogicalResult read(Operation *op, Value tensor) {
+    Value whole = getViewed(tensor);
+    if (Operation *source = whole.getDefiningOp(); isa_and_nonnull<ParameterOp, ConstantOp>(source))
+      return success();
+    if (llvm::is_contained(pieces, std::pair(whole, rangeOf(tensor))))
+      return success();
+    return op->emitError() << "memory plan requires to keep a value of type " << tensor.getType()
+                           << " until it is read here";
+  }
+
+  /// Two values that are to be one piece of memory: the later one takes the earlier one's.
+  LogicalResult pass(Operation *op, Value from, Value to) {
+    if (failed(read(op, from)))
+      return failure();
+    if (rangeOf(from) != rangeOf(to))
+      return op->emitError() << "memory plan requires a carried value of type " << to.getType()
+                             << " where the loop expects it";
+    return success();
+  }
+
+  LogicalResult walk(Block &block) {
+    for (Operation &op : block) {
+      LogicalResult result = success();
+      if (auto call = dyn_cast<CallOp>(op))
+        result = walk(call);
+      else if (auto loop = dyn_cast<LoopInterface>(op))
+        result = walk(loop);
+      else if (isa<StateOp>(op))
+        result = readState(&op);
+      else if (isa<AppendOp, StoreOp>(op))
+        result = writeState(&op);
+      else if (isa<func::ReturnOp>(op))
+        result = walkReturn(&op);
+      if (failed(result))
+        return failure();
+    }
+    return success();
+  }
+
+  LogicalResult walk(CallOp call) {
+    auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
+    auto inPlace = kernel->getAttrOfType<DenseI64ArrayAttr>(inplaceAttrName);
+    FunctionType type = kernel.getFunctionType();
+    for (Value argument : call.getArguments())
+      if (failed(read(call, argument)))
+        return failure();
+    for (auto [number, result] : llvm::enumerate(call.getResults())) {
+      for (auto [i, argument] : llvm::enumerate(call.getArguments())) {
+        if (!rangeOf(result).overlaps(rangeOf(argument)))
+          continue;
+        const bool isAllowed = inPlace && llvm::is_contained(inPlace.asArrayRef(), static_cast<int64_t>(i)) &&
+                               type.getInput(call.getExtents().size() + i) == type.getResult(number);
+        if (!isAllowed || rangeOf(result).begin != rangeOf(argument).begin)
+          return call.emitError() << "memory plan requires result " << number << " apart from argument " << i
+                                  << ", which the kernel reads elsewhere";
+      }
+      for (Value other : call.getResults().take_front(number))
+        if (rangeOf(result).overlaps(rangeOf(other)))
+          return call.emitError() << "memory plan requires results apart from each other";
+    }
+    for (Value result : call.getResults())
+      write(result);
+    return success();
+  }
+
+  LogicalResult walk(LoopInterface loop) {
+    ValueRange inits = loop->getOperands().take_front(loop.getNumCarried());
+    for (Value sequence : loop->getOperands().drop_front(inits.size()))
+      if (failed(read(loop, sequence)))
+        return failure();
+    for (auto [init, carried] : llvm::zip_equal(inits, loop.getCarried()))
+      if (failed(pass(loop, init, carried)))
+        return failure();
+    for (Value carried : loop.getCarried())
+      write(carried);
+    for (Value stacked : loop->getResults().drop_front(inits.size()))
+      write(stacked);
+    for (int iteration = 0; iteration < 2; ++iteration) {
+      stored.clear();
+      if (failed(walk(loop->getRegion(0).front())))
+        return failure();
+      Operation *yield = loop.getYield();
+      for (auto [i, carried] : llvm::enumerate(loop.getCarried()))
+        if (failed(pass(yield, yield->getOperand(i), carried)))
+          return failure();
+      for (auto [i, stacked] : llvm::enumerate(loop->getResults().drop_front(inits.size())))
+        if (getViewed(yield->getOperand(inits.size() + i)) != stacked || failed(read(yield, stacked)))
+          return yield->emitError() << "memory plan requires an output to be written where it is stacked";
+      for (Value carried : loop.getCarried())
+        write(carried);
+    }
+    for (auto [carried, result] : llvm::zip(loop.getCarried(), loop->getResults()))
+      if (failed(pass(loop, carried, result)))
+        return failure();
+    for (Value result : loop->getResults().take_front(inits.size()))
+      write(result);
+    stored.clear();
+    return success();
+  }
+
+  LogicalResult readState(Operation *state) {
+    if (stored.contains(state->getAttr("name")))
+      return state->emitError() << "memory plan requires a state to be read before it is replaced";
+    write(state->getResult(0));
+    return success();
+  }
+
+  LogicalResult writeState(Operation *op) {
+    if (failed(read(op, op->getOperand(0))))
+      return failure();
+    stored.insert(op->getAttr("name"));
+    if (isa<AppendOp>(op)) {
+      write(op->getResult(0));
+      return success();
+    }
+    auto name = op->getAttrOfType<StringAttr>("name").getValue();
+    llvm::erase_if(pieces, [&](const auto &piece) { return piece.second.state == name; });
+    return success();
+  }
+
+  LogicalResult walkReturn(Operation *op) {
+    for (auto [i, value] : llvm::enumerate(op->getOperands())) {
+      if (failed(read(op, value)))
+        return failure();
+      if (rangeOf(value).kind != MemoryPlacement::Kind::Argument ||
+          rangeOf(value).argument != inputs + static_cast<int64_t>(i))
+        return op->emitError() << "memory plan requires result " << i << " in the caller's memory";
+    }
+    return success();
+  }
+
+  func::FuncOp entry;
+  const MemoryPlan &plan;
+  SmallVector<Interval> bounds;
+  int64_t inputs;
+  std::vector<std::pair<Value, ByteRange>> pieces;
+  llvm::SmallDenseSet<Attribute> stored; // states written by the block at hand
+};
+
+} // namespace
+
+LogicalResult verifyMemoryPlan(func::FuncOp entry, const MemoryPlan &plan) { return PlanWalker(entry, plan).run(); }
+
+} // namespace mlir::kiln
