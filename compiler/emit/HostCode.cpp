@@ -150,7 +150,7 @@ LogicalResult HostEmitter::emitBlock(Block &block) {
             .Case<kd::LoopInterface>([&](auto loop) { return emitLoop(loop); })
             .Case<kd::AppendOp>([&](auto append) { return emitAppend(append); })
             .Case<kd::StoreOp>([&](auto store) { return emitStore(store); })
-            .Case<affine::AffineApplyOp, arith::ConstantOp, arith::AddIOp, arith::MulIOp>(
+            .Case<affine::AffineApplyOp, arith::ConstantOp, arith::AddIOp, arith::SubIOp, arith::MulIOp>(
                 [&](Operation *index) { return emitIndex(*index); })
             // Addresses are computed where they are used.
             .Case<kd::ParameterOp, kd::StateOp, kd::ConstantOp, kd::ReshapeOp, kd::YieldOp, func::ReturnOp>(
@@ -209,9 +209,11 @@ LogicalResult HostEmitter::emitIndex(Operation &op) {
   if (auto number = dyn_cast<arith::ConstantOp>(op))
     indices[result] = constant(i64, cast<IntegerAttr>(number.getValue()).getInt());
   else if (isa<arith::AddIOp>(op))
-    indices[result] = LLVM::AddOp::create(builder, loc, operands[0], operands[1]);
+    indices[result] = add(operands[0], operands[1]);
+  else if (isa<arith::SubIOp>(op))
+    indices[result] = subtract(operands[0], operands[1]);
   else
-    indices[result] = LLVM::MulOp::create(builder, loc, operands[0], operands[1]);
+    indices[result] = multiply(operands[0], operands[1]);
   return success();
 }
 

@@ -238,9 +238,10 @@ func::FuncOp outlineKernel(const KernelGroup &group, func::FuncOp entry, StringR
     mapping.map(operand, createView(builder, loc, argument, symbols.rename(collapse.getType(operand))));
   for (Operation *op : group.ops) {
     Operation *clone = builder.clone(*op, mapping);
-    if (!isa<ConstantOp>(op))
-      for (auto [original, result] : llvm::zip_equal(op->getResults(), clone->getResults()))
-        result.setType(symbols.rename(collapse.getType(original)));
+    for (auto [original, result] : llvm::zip_equal(op->getResults(), clone->getResults()))
+      result.setType(symbols.rename(collapse.getType(original)));
+    if (auto constant = dyn_cast<ConstantOp>(clone))
+      constant.setValueAttr(cast<DenseElementsAttr>(constant.getValue()).resizeSplat(constant.getType()));
     if (collapse.axes > 1)
       adjustAxis(clone, collapse.axes);
   }

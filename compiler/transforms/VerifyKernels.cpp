@@ -21,7 +21,7 @@ namespace mlir::kiln {
 namespace {
 
 bool isIndexArithmetic(Operation *op) {
-  return isa<arith::ConstantOp, arith::AddIOp, arith::MulIOp, affine::AffineApplyOp>(op) &&
+  return isa<arith::ConstantOp, arith::AddIOp, arith::SubIOp, arith::MulIOp, affine::AffineApplyOp>(op) &&
          op->getResult(0).getType().isIndex();
 }
 

@@ -64,7 +64,8 @@ int64_t innermostReduction(linalg::GenericOp op) {
 }
 
 void vectorizeReduction(const Stage &stage, int lanes, int vectors, llvm::function_ref<void(Halide::Func)> placePart) {
-  if (!reorderableCombiner(stage.op))
+  Operation *combiner = reorderableCombiner(stage.op);
+  if (!combiner || isa<arith::AddIOp>(combiner)) // of sums that wrap Halide does not see that they may be regrouped
     return;
   Halide::Func func = stage.funcs.front();
   Halide::RVar loop = stage.domain[0], outer("outer"), inner("inner");
