@@ -73,15 +73,16 @@ struct MergeProjections : impl::MergeProjectionsBase<MergeProjections> {
   }
 
 private:
-  /// In the order of the values; x, order and kind of bias tell which linears can be one.
+  /// In the order of the values, which may be one value more than once; x, order and kind of bias tell which linears can
+  /// be one.
   void mergeAmong(ArrayRef<Value> values, Block *block) {
-    llvm::MapVector<std::tuple<Value, int, int>, SmallVector<LinearOp>> mergeable;
+    llvm::MapVector<std::tuple<Value, int, int>, llvm::SmallSetVector<LinearOp, 4>> mergeable;
     for (Value value : values)
       if (auto linear = value.getDefiningOp<LinearOp>(); linear && canMerge(linear, block))
-        mergeable[{linear.getX(), int(linear.getOutputDim()), linear.getBias() ? 1 : 0}].push_back(linear);
+        mergeable[{linear.getX(), int(linear.getOutputDim()), linear.getBias() ? 1 : 0}].insert(linear);
     for (auto &[key, linears] : mergeable)
       if (linears.size() > 1)
-        merge(linears);
+        merge(linears.getArrayRef());
   }
 
   static bool canMerge(LinearOp linear, Block *block) {

@@ -184,10 +184,12 @@ void RowReduction::schedule(Translator &translator, const SchedulePoint &point) 
     for (auto [number, func] : llvm::enumerate(stage.funcs)) {
       func.compute_at(store, level);
       int innermostAt = rows.innermost.lookup(op);
-      const bool isOfRows = innermostAt >= 0 && rows.dims.test(innermostAt); // at most a vector of its innermost extent
+      const bool isOfRows = innermostAt >= 0 && rows.dims.test(innermostAt);
       Halide::Expr extent =
           func.dimensions() ? translator.extent(op->getResult(number), func.dimensions() - 1) : Halide::Expr(1);
-      if (func.dimensions() > 0 && !isOfRows)
+      if (func.dimensions() > 0 && isOfRows && isVectorOfRows)
+        func.align_storage(dimensionVar(0), lanes); // it is at most a vector wide
+      else if (func.dimensions() > 0)
         padStorage(func, extent, lanes);
       if (isReduction && !isVectorOfRows && readsAlongReduction(stage.op)) {
         vectorizeReduction(stage, lanes, point.at("vectors"), [&](Func part) { part.compute_at(store, level); });

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/interpreter/Arithmetic.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace kiln::interpreter {
+
+Arithmetic::Arithmetic(ElementType element) {
+  switch (element) {
+  case ElementType::f16:
+    unit = 0x1p-11, least = 0x1p-14, largest = 65504, tiny = 0x1.1p-14;
+    break;
+  case ElementType::bf16:
+    unit = 0x1p-8, least = 0x1p-126, largest = 0x1.fep127, tiny = 1e-37;
+    break;
+  default:
+    unit = 0x1p-24, least = 0x1p-126, largest = 0x1.fffffep127, tiny = 1e-37;
+  }
+  function = std::max(4e-7, 2 * unit);
+}
+
+Value Arithmetic::settle(double value, double error) const {
+  if (!std::isfinite(value) || !(std::abs(value) + error < largest))
+    return undetermined(value);
+  return {value, error};
+}
+
+static bool areDetermined(Value a, Value b) { return a.isDetermined() && b.isDetermined(); }
+static bool areFinite(Value a, Value b) { return std::isfinite(a.value) && std::isfinite(b.value); }
+/// Whether the number may be 0, or be taken for it.
+static bool mayBeZero(Value x, double least) { return !(std::abs(x.value) - x.error >= least); }
+
+/// The terms' sizes count, not the result's: so the bound holds however a tree of additions is put together.
+Value Arithmetic::add(Value a, Value b) const {
+  const double sum = a.value + b.value;
+  if (!areDetermined(a, b))
+    return undetermined(sum);
+  if (!areFinite(a, b))
+    return exact(sum);
+  if (a.isExactly(0))
+    return b;
+  if (b.isExactly(0))
+    return a;
+  return settle(sum, a.error + b.error + unit * (std::abs(a.value) + a.error + std::abs(b.value) + b.error) + tiny);
+}
+
+Value Arithmetic::mul(Value a, Value b) const {
+  const double product = a.value * b.value;
+  if (!areDetermined(a, b))
+    return undetermined(product);
+  if (!areFinite(a, b)) { // 0 times infinity is NaN, but a simplifier may know a 0
+    const bool isOpen =
+        (std::isfinite(a.value) && mayBeZero(a, least)) || (std::isfinite(b.value) && mayBeZero(b, least));
+    return isOpen ? undetermined(product) : exact(product);
+  }
+  if (a.isExactly(0) || b.isExactly(0))
+    return exact(0);
+  const double most = (std::abs(a.value) + a.error) * (std::abs(b.value) + b.error);
+  return settle(product, most - std::abs(product) + unit * most + tiny);
+}
+
+/// With a reciprocal, whose rounding counts once more, and which is flushed to zero for large divisors.
+Value Arithmetic::div(Value a, Value b) const {
+  const double quotient = a.value / b.value;
+  if (!areDetermined(a, b) || (std::isfinite(b.value) && mayBeZero(b, least)))
+    return undetermined(quotient);
+  if (!areFinite(a, b)) {
+    const bool isZero = std::isfinite(a.value) && mayBeZero(a, least); // 0 / NaN to a simplifier
+    return isZero && std::isnan(quotient) ? undetermined(quotient) : exact(quotient);
+  }
+  if (a.isExactly(0))
+    return exact(0);
+  const double smallest = std::abs(b.value) - b.error, most = (std::abs(a.value) + a.error) / smallest;
+  double error = (a.error + std::abs(quotient) * b.error) / smallest + 3 * unit * most + tiny;
+  if ((std::abs(b.value) + b.error) * least * 4 > 1)
+    error += most;
+  return settle(quotient, error);
+}
+
+Value Arithmetic::maximum(Value a, Value b) const {
+  const double largerOne = std::isnan(a.value) ? a.value : std::isnan(b.value) ? b.value : std::max(a.value, b.value);
+  if (!areDetermined(a, b))
+    return undetermined(largerOne);
+  if (!std::isfinite(largerOne))
+    return exact(largerOne);
+  const double high = std::max(a.value + a.error, b.value + b.error),
+               low = std::max(a.value - a.error, b.value - b.error);
+  return {largerOne, std::max(high - largerOne, largerOne - low)};
+}
+
+/// A function that never falls, at the ends of the interval.
+template <class Function>
+Value Arithmetic::monotonic(Value x, Function function, double relative, double absolute) const {
+  const double result = function(x.value);
+  if (!x.isDetermined())
+    return undetermined(result);
+  if (!std::isfinite(x.value))
+    return exact(result);
+  const double low = function(x.value - x.error), high = function(x.value + x.error);
+  return settle(result,
+                std::max(high - result, result - low) + relative * std::max(std::abs(low), std::abs(high)) + absolute);
+}
+
+Value Arithmetic::exp(Value x) const {
+  return monotonic(x, [](double x) { return std::exp(x); }, function, tiny);
+}
+
+/// The logarithm's error is relative or absolute. Numbers below the normal ones may count as 0, or as the least one.
+Value Arithmetic::log(Value x) const {
+  const double result = std::log(x.value);
+  if (!x.isDetermined())
+    return undetermined(result);
+  if (std::isnan(x.value) || x.isExactly(0) || x.value + x.error <= -least)
+    return exact(result);
+  if (mayBeZero(x, least))
+    return undetermined(result);
+  return monotonic(x, [](double x) { return std::log(x); }, function, function);
+}
+
+Value Arithmetic::sqrt(Value x) const {
+  const double result = std::sqrt(x.value);
+  if (!x.isDetermined())
+    return undetermined(result);
+  if (std::isnan(x.value) || x.isExactly(0) || x.value + x.error <= -least)
+    return exact(result);
+  if (x.value - x.error < 0)
+    return undetermined(result);
+  return monotonic(x, [](double x) { return std::sqrt(x); }, 3 * unit, mayBeZero(x, least) ? std::sqrt(least) : 0);
+}
+
+Value Arithmetic::tanh(Value x) const {
+  return monotonic(x, [](double x) { return std::tanh(x); }, 1.5 * function, tiny);
+}
+
+Value Arithmetic::sigmoid(Value x) const {
+  return monotonic(x, [](double x) { return 1 / (1 + std::exp(-x)); }, 1.5 * function, tiny);
+}
+
+/// x times a gate that goes from 0 to 1: its slope stays below 1.13 everywhere, and what an implementation errs is in
+/// proportion to x. x (1 + g) / 2 loses digits to cancellation below 0, so the error does not fall with the result.
+template <class Function> Value Arithmetic::gated(Value x, Function function) const {
+  const double result = function(x.value);
+  if (!x.isDetermined() || x.value == -std::numeric_limits<double>::infinity())
+    return undetermined(result);
+  if (!std::isfinite(x.value))
+    return exact(x.value);
+  return settle(result, 1.13 * x.error + 1.5 * this->function * (std::abs(x.value) + x.error) + tiny);
+}
+
+Value Arithmetic::gelu(Value x) const {
+  return gated(x, [](double x) { return x / 2 * std::erfc(-x / std::numbers::sqrt2); });
+}
+
+Value Arithmetic::geluTanh(Value x) const {
+  return gated(x, [](double x) {
+    const double inner = std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
+    return x / (1 + std::exp(-2 * inner)); // (1 + tanh(u)) / 2 without its cancellation
+  });
+}
+
+Value Arithmetic::silu(Value x) const {
+  return gated(x, [](double x) { return x / (1 + std::exp(-x)); });
+}
+
+void Sum::add(Value term) {
+  isDetermined &= term.isDetermined();
+  if (!std::isfinite(term.value)) {
+    isSpecial = true;
+    special += term.value;
+  } else if (!term.isExactly(0)) {
+    value += term.value;
+    magnitude += std::abs(term.value);
+    error += term.error;
+    ++count;
+  }
+}
+
+void Sum::addProduct(Value a, Value b) {
+  if (!areDetermined(a, b) || !areFinite(a, b))
+    return add(arithmetic.mul(a, b));
+  if (a.isExactly(0) || b.isExactly(0))
+    return;
+  value += a.value * b.value;
+  magnitude += std::abs(a.value * b.value);
+  error += std::abs(a.value) * b.error + std::abs(b.value) * a.error + a.error * b.error;
+  ++count;
+  hasProduct = true;
+}
+
+Value Sum::result(int more) const {
+  if (!isDetermined || !arithmetic.holds(size()))
+    return undetermined(isSpecial ? special : value);
+  if (isSpecial)
+    return exact(special);
+  if (count == 0)
+    return exact(0);
+  const double rounded = roundings(count - 1 + hasProduct + more);
+  return arithmetic.settle(value, error + arithmetic.unit * rounded * size() +
+                                      (rounded > 0 ? arithmetic.tiny * static_cast<double>(count) : 0));
+}
+
+double wrap(ElementType element, std::int64_t value) {
+  const auto bits = static_cast<std::uint64_t>(value);
+  return element == ElementType::i8 ? static_cast<double>(static_cast<std::int8_t>(bits))
+                                    : static_cast<double>(static_cast<std::int32_t>(bits));
+}
+
+} // namespace kiln::interpreter

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// attention: for each head s = scale q k^T + mask, -infinity where a key does not count, y = softmax(s) v.
+// attention_scores: s, with -3e38 where a key does not count.
+//
+// A query that no key counts for has no meaning, so its row is not determined. A mask from -1e38 down says, like
+// -infinity, that a key has no weight; as a score it may be anything from -3e38 to -1e38.
+#include <cmath>
+
+#include "compiler/interpreter/OpCall.h"
+#include "compiler/interpreter/SoftmaxRow.h"
+
+namespace kiln::interpreter {
+namespace {
+
+constexpr double excludedScore = -3e38, maskedScore = -2e38, lowestMask = -1e38;
+
+/// Operands and extents of both ops, after their checks.
+class Heads {
+public:
+  explicit Heads(const OpCall &call);
+
+  /// Whether the key counts for the query; `isKnown` becomes false where a length is not determined.
+  bool counts(std::int64_t b, std::int64_t i, std::int64_t j, bool &isKnown) const;
+  /// scale q_i k_j + mask, where the key counts.
+  Value score(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const;
+
+  std::int64_t keyHead(std::int64_t h) const { return h / (heads / keyHeads); }
+
+  const OpCall &call;
+  Arithmetic arithmetic;
+  std::int64_t batch = 1, queries = 0, keys = 0, heads = 0, keyHeads = 0, depth = 0;
+  TensorShape leading; // the axes before rows
+
+private:
+  void checkOptions();
+  Value maskAt(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const;
+
+  const Tensor *mask = nullptr, *lengths = nullptr;
+  bool isMaskByHead = false;
+};
+
+Heads::Heads(const OpCall &call) : call(call), arithmetic(call.count() ? call[0].element : ElementType::f32) {
+  const Attributes &attributes = call.attributes();
+  const std::size_t tensors = call.node.op == Op::attention ? 3 : 2;
+  const std::size_t all = tensors + attributes.has_mask + attributes.has_lengths;
+  call.requireOperands(all, all);
+  call.requireFloating();
+  for (std::size_t i = 0; i < tensors; ++i) {
+    call.requireRank(i, 2);
+    call.require(call[i].element == call[0].element, "one element type");
+    const TensorShape axes(call[i].shape.begin(), call[i].shape.end() - 2);
+    if (i == 0)
+      leading = axes;
+    call.require(axes == leading, "the same leading extents");
+  }
+  if (attributes.has_mask)
+    mask = call.operands[tensors];
+  if (attributes.has_lengths)
+    lengths = call.operands[all - 1];
+  const TensorShape &q = call[0].shape, &k = call[1].shape;
+  batch = elementCount(leading);
+  queries = q[q.size() - 2];
+  keys = k[k.size() - 2];
+  heads = attributes.heads;
+  keyHeads = attributes.key_value_heads;
+  call.require(heads >= 1 && keyHeads >= 1 && heads % keyHeads == 0, "heads that are a multiple of those of the keys");
+  call.require(q.back() % heads == 0, "a width of the queries that is a multiple of the heads");
+  depth = q.back() / heads;
+  call.require(k.back() == depth * keyHeads, "heads of the keys as wide as those of the queries");
+  checkOptions();
+}
+
+void Heads::checkOptions() {
+  call.require(call.attributes().scale > 0, "a scale above 0");
+  call.require(!call.attributes().causal || keys >= queries, "as many keys as queries or more if it is causal");
+  if (mask) {
+    isMaskByHead = mask->rank() == call[0].rank() + 1;
+    TensorShape scores = leading, both;
+    if (isMaskByHead)
+      scores.push_back(heads);
+    scores.push_back(queries);
+    scores.push_back(keys);
+    call.require(mask->element == call[0].element && mask->shape.size() <= scores.size() &&
+                     broadcast(mask->shape, scores, both) && both == scores,
+                 "a mask of its type that broadcasts to the scores");
+  }
+  if (lengths)
+    call.require(lengths->element == ElementType::i32 && lengths->shape == leading, "lengths of i32 for each sequence");
+}
+
+bool Heads::counts(std::int64_t b, std::int64_t i, std::int64_t j, bool &isKnown) const {
+  if (call.attributes().causal && j > i + keys - queries)
+    return false;
+  if (!lengths)
+    return true;
+  isKnown &= lengths->at(b).isDetermined();
+  return static_cast<double>(j) < lengths->values[b];
+}
+
+Value Heads::maskAt(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
+  TensorShape scores = leading;
+  if (isMaskByHead)
+    scores.push_back(heads);
+  scores.push_back(queries);
+  scores.push_back(keys);
+  const std::int64_t row = isMaskByHead ? b * heads + h : b;
+  return mask->at(broadcastOffset(mask->shape, scores, (row * queries + i) * keys + j));
+}
+
+Value Heads::score(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
+  const Tensor &q = call[0], &k = call[1];
+  Sum product(arithmetic);
+  for (std::int64_t d = 0; d < depth; ++d)
+    product.addProduct(q.at((b * queries + i) * heads * depth + h * depth + d),
+                       k.at((b * keys + j) * keyHeads * depth + keyHead(h) * depth + d));
+  // The scale may be on the query, and scores in units in which weights are powers of 2.
+  const double scale = call.attributes().scale;
+  Value score = arithmetic.mul(product.result(4), exact(scale));
+  if (!score.isDetermined() || !mask)
+    return score;
+  const Value added = maskAt(b, h, i, j);
+  if (std::isnan(score.value) || std::isnan(added.value))
+    return arithmetic.add(score, added);
+  if (added.isDetermined() && added.value + added.error <= lowestMask)
+    return {maskedScore, 1.1e38};
+  const Value masked = arithmetic.add(score, added);
+  return masked.isDetermined() && std::isfinite(masked.value)
+             ? arithmetic.settle(masked.value, masked.error + 4 * arithmetic.unit * std::abs(added.value))
+             : masked;
+}
+
+Tensor evaluateScores(const Heads &heads) {
+  const OpCall &call = heads.call;
+  TensorShape shape = heads.leading;
+  shape.insert(shape.end(), {heads.heads, heads.queries, heads.keys});
+  Tensor result = call.result(shape, call[0].element);
+  std::int64_t flat = 0;
+  for (std::int64_t b = 0; b < heads.batch; ++b)
+    for (std::int64_t h = 0; h < heads.heads; ++h)
+      for (std::int64_t i = 0; i < heads.queries; ++i)
+        for (std::int64_t j = 0; j < heads.keys; ++j, ++flat) {
+          bool isKnown = true;
+          const Value score =
+              heads.counts(b, i, j, isKnown) ? heads.score(b, h, i, j) : exact(roundTo(call[0].element, excludedScore));
+          result.set(flat, isKnown ? score : undetermined(score.value));
+        }
+  return result;
+}
+
+/// One head's row of the result: the sum of the values by their weights.
+class HeadRow {
+public:
+  HeadRow(const Heads &heads, std::int64_t b, std::int64_t h, std::int64_t i)
+      : heads(heads), batch(b), keyHead(heads.keyHead(h)), weights(heads.arithmetic, scores(b, h, i)) {}
+
+  Value element(std::int64_t e, std::int64_t depth) const {
+    const Tensor &v = heads.call[2];
+    const Arithmetic &arithmetic = heads.arithmetic;
+    if (weights.isNan() && isKnown)
+      return weights.weight(0);
+    Sum sum(arithmetic);
+    bool isOpen = !isKnown || !weights.isDetermined(), hasNan = false;
+    for (std::int64_t j = 0; j < heads.keys; ++j) {
+      const Value value = v.at(((batch * heads.keys + j) * heads.keyHeads + keyHead) * depth + e);
+      const Value weight = weights.weight(j);
+      sum.addProduct(weight, value);
+      if (value.isDetermined() && std::isfinite(value.value))
+        continue;
+      // 0 times it is NaN, unless what has no weight is passed over.
+      const bool counts = weight.value - weight.error > 1e-30;
+      isOpen |= !value.isDetermined() || !counts || !std::isnan(value.value);
+      hasNan = true;
+    }
+    const Value result = hasNan ? exact(std::numeric_limits<double>::quiet_NaN()) : sum.result(2);
+    return isOpen ? undetermined(result.value) : result;
+  }
+
+private:
+  std::vector<Value> scores(std::int64_t b, std::int64_t h, std::int64_t i) {
+    std::vector<Value> row;
+    for (std::int64_t j = 0; j < heads.keys; ++j) {
+      Value score =
+          heads.counts(b, i, j, isKnown) ? heads.score(b, h, i, j) : exact(-std::numeric_limits<double>::infinity());
+      if (score.isDetermined() && score.value <= SoftmaxRow::lowest)
+        score = exact(-std::numeric_limits<double>::infinity());
+      row.push_back(score);
+    }
+    return row;
+  }
+
+  const Heads &heads;
+  std::int64_t batch, keyHead;
+  bool isKnown = true;
+  SoftmaxRow weights;
+};
+
+Tensor evaluateWeighted(const Heads &heads) {
+  const OpCall &call = heads.call;
+  const Tensor &v = call[2];
+  call.require(v.shape[v.rank() - 2] == heads.keys, "as many values as keys");
+  call.require(v.shape.back() % heads.keyHeads == 0, "a width of the values that is a multiple of their heads");
+  const std::int64_t depth = v.shape.back() / heads.keyHeads;
+  TensorShape shape = call[0].shape;
+  shape.back() = depth * heads.heads;
+  Tensor result = call.result(shape, call[0].element);
+  for (std::int64_t b = 0; b < heads.batch; ++b)
+    for (std::int64_t i = 0; i < heads.queries; ++i)
+      for (std::int64_t h = 0; h < heads.heads; ++h) {
+        const HeadRow row(heads, b, h, i);
+        for (std::int64_t e = 0; e < depth; ++e)
+          result.set(((b * heads.queries + i) * heads.heads + h) * depth + e, row.element(e, depth));
+      }
+  return result;
+}
+
+} // namespace
+
+Tensor evaluateAttention(const OpCall &call) {
+  const Heads heads(call);
+  return call.node.op == Op::attention ? evaluateWeighted(heads) : evaluateScores(heads);
+}
+
+} // namespace kiln::interpreter

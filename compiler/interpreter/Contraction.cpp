@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// linear: y[..., o] = sum_i x[..., i] weight[o, i] + bias[o].
+// matmul: y[..., m, n] = sum_k a[..., m, k] b[..., k, n], leading extents broadcast.
+#include "compiler/interpreter/OpCall.h"
+
+namespace kiln::interpreter {
+namespace {
+
+Tensor evaluateLinear(const OpCall &call) {
+  call.requireOperands(2, 3);
+  call.requireFloating();
+  call.requireSameElements();
+  call.requireRank(0, 1);
+  const Tensor &x = call[0], &weight = call[1];
+  call.require(weight.rank() == 2, "a weight of rank 2");
+  const bool isInOut = call.attributes().weight_order == WeightOrder::in_out;
+  const std::int64_t inputs = weight.shape[isInOut ? 0 : 1], outputs = weight.shape[isInOut ? 1 : 0];
+  call.require(x.shape.back() == inputs, "the last extent of x to be the weight's input width");
+  call.require(call.count() == 2 || call[2].shape == TensorShape{outputs}, "a bias of [out]");
+  TensorShape shape = x.shape;
+  shape.back() = outputs;
+  Tensor result = call.result(shape, x.element);
+  const Arithmetic arithmetic(x.element);
+  for (std::int64_t row = 0; row < x.size() / inputs; ++row)
+    for (std::int64_t o = 0; o < outputs; ++o) {
+      Sum sum(arithmetic);
+      for (std::int64_t i = 0; i < inputs; ++i)
+        sum.addProduct(x.at(row * inputs + i), weight.at(isInOut ? i * outputs + o : o * inputs + i));
+      if (call.count() == 3)
+        sum.add(call[2].at(o));
+      result.set(row * outputs + o, sum.result());
+    }
+  return result;
+}
+
+Tensor evaluateMatmul(const OpCall &call) {
+  call.requireOperands(2, 2);
+  call.requireFloating();
+  call.requireSameElements();
+  call.requireRank(0, 2);
+  call.requireRank(1, 2);
+  const Tensor &a = call[0], &b = call[1];
+  const std::int64_t rows = a.shape[a.rank() - 2], inner = a.shape.back(), columns = b.shape.back();
+  call.require(b.shape[b.rank() - 2] == inner, "inner extents that are equal");
+  const TensorShape left(a.shape.begin(), a.shape.end() - 2), right(b.shape.begin(), b.shape.end() - 2);
+  TensorShape batch;
+  call.require(broadcast(left, right, batch), "leading extents that are equal or 1");
+  TensorShape shape = batch;
+  shape.push_back(rows);
+  shape.push_back(columns);
+  Tensor result = call.result(shape, a.element);
+  const Arithmetic arithmetic(a.element);
+  for (std::int64_t i = 0; i < elementCount(batch); ++i) {
+    const std::int64_t ofA = broadcastOffset(left, batch, i), ofB = broadcastOffset(right, batch, i);
+    for (std::int64_t m = 0; m < rows; ++m)
+      for (std::int64_t n = 0; n < columns; ++n) {
+        Sum sum(arithmetic);
+        for (std::int64_t k = 0; k < inner; ++k)
+          sum.addProduct(a.at((ofA * rows + m) * inner + k), b.at((ofB * inner + k) * columns + n));
+        result.set((i * rows + m) * columns + n, sum.result());
+      }
+  }
+  return result;
+}
+
+} // namespace
+
+Tensor evaluateContraction(const OpCall &call) {
+  return call.node.op == Op::linear ? evaluateLinear(call) : evaluateMatmul(call);
+}
+
+} // namespace kiln::interpreter

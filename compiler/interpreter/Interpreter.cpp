@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/interpreter/Interpreter.h"
+
+#include <algorithm>
+
+#include "compiler/interpreter/EvaluateOp.h"
+#include "compiler/interpreter/OpCall.h"
+
+namespace kiln::interpreter {
+
+using Shared = std::shared_ptr<const Tensor>;
+
+static void require(bool holds, const std::string &rule) {
+  if (!holds)
+    throw std::runtime_error(rule);
+}
+
+/// The element, if there is one.
+template <class List> static const auto &elementOf(const List &list, std::int64_t number, const char *what) {
+  require(number >= 0 && number < static_cast<std::int64_t>(list.size()),
+          std::string("a graph requires a known ") + what + ": got " + std::to_string(number));
+  return list[static_cast<std::size_t>(number)];
+}
+
+Interpreter::Interpreter(Graph given, WeightSource weights) : graph(std::move(given)), weights(std::move(weights)) {
+  for (std::size_t i = 0; i < graph.scopes.size(); ++i) {
+    const Scope &scope = graph.scopes[i];
+    require(scope.name && scope.copies >= 0 && scope.parent >= -1 && scope.parent < static_cast<int>(i),
+            "a graph requires scopes with names below earlier scopes");
+  }
+  for (const Parameter &parameter : graph.parameters) {
+    elementOf(graph.scopes, parameter.scope, "scope of a parameter");
+    require(parameter.leaf, "a graph requires parameters with names");
+  }
+  for (const StateTensor &state : graph.states) {
+    elementOf(graph.scopes, state.scope, "scope of a state");
+    require(state.leaf && !state.shape.empty(), "a graph requires states with names and shapes");
+  }
+}
+
+/// One call of an entry: the values so far, by the number of the node, and what becomes of the states.
+class Interpreter::Run {
+public:
+  Run(Interpreter &owner, const Extents &extents)
+      : owner(owner), graph(owner.graph), extents(extents), values(graph.nodes.size()), scans(graph.nodes.size()),
+        isEntered(graph.regions.size()) {}
+
+  std::vector<Shared> runRegion(int number, const std::vector<Shared> &arguments);
+  /// What the states are from now on.
+  void keepStates() {
+    for (auto &[name, value] : written)
+      owner.states[name] = std::move(value);
+  }
+
+private:
+  Shared evaluateNode(int number);
+  Shared evaluateParameter(const Node &node);
+  Shared evaluateStack(const Node &node);
+  void evaluateScan(const Node &node, int number);
+  Shared evaluateResult(const Node &node);
+  Shared evaluateState(const Node &node);
+
+  Shared valueOf(int number) const {
+    const Shared &value = elementOf(values, number, "operand");
+    require(value != nullptr, "a graph requires operands that are computed: got node " + std::to_string(number));
+    return value;
+  }
+  std::vector<Shared> operandsOf(const Node &node) const {
+    std::vector<Shared> operands;
+    for (int operand : node.operands)
+      operands.push_back(valueOf(operand));
+    return operands;
+  }
+  std::string nameOf(int scope, std::string name) const;
+  void requireType(const Node &node, const Tensor &value, const char *what) const {
+    const TensorShape shape = evaluate(node.shape, extents);
+    require(value.element == node.element && value.shape == shape,
+            std::string(what) + " requires the type of its place: got " + describe(value) + ", expected " +
+                interpreter::nameOf(node.element) + describe(shape));
+  }
+
+  struct Layer {
+    int scope;
+    std::int64_t number;
+  };
+
+  Interpreter &owner;
+  const Graph &graph;
+  const Extents &extents;
+  std::vector<Shared> values;             // by node; null: not computed, or out of sight
+  std::vector<std::vector<Shared>> scans; // by node: the results of a scan
+  std::vector<bool> isEntered;            // by region
+  std::vector<Layer> layers;              // of the stacks around
+  std::map<std::string, Tensor> written;  // states after the call
+};
+
+std::vector<Shared> Interpreter::Run::runRegion(int number, const std::vector<Shared> &arguments) {
+  const Region &region = elementOf(graph.regions, number, "region");
+  require(!isEntered[number], "a region requires to be no part of itself");
+  require(region.arguments.size() == arguments.size(), "a region requires as many arguments as it is given: got " +
+                                                           std::to_string(arguments.size()) + ", expected " +
+                                                           std::to_string(region.arguments.size()));
+  isEntered[number] = true;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const Node &node = elementOf(graph.nodes, region.arguments[i], "argument");
+    require(node.op == Op::input, "a region requires arguments that are inputs");
+    requireType(node, *arguments[i], "an argument");
+    values[region.arguments[i]] = arguments[i];
+  }
+  for (int node : region.nodes)
+    values[node] = evaluateNode(node);
+  std::vector<Shared> results;
+  for (int result : region.results)
+    results.push_back(valueOf(result));
+  for (const std::vector<int> &list : {region.arguments, region.nodes})
+    for (int node : list)
+      values[node] = nullptr;
+  isEntered[number] = false;
+  return results;
+}
+
+Shared Interpreter::Run::evaluateNode(int number) {
+  const Node &node = elementOf(graph.nodes, number, "node");
+  switch (node.op) {
+  case Op::parameter:
+    return evaluateParameter(node);
+  case Op::stack:
+    return evaluateStack(node);
+  case Op::scan:
+    evaluateScan(node, number);
+    return nullptr;
+  case Op::result:
+    return evaluateResult(node);
+  case Op::state:
+  case Op::append:
+  case Op::store:
+    return evaluateState(node);
+  default:
+    break;
+  }
+  const std::vector<Shared> operands = operandsOf(node);
+  std::vector<const Tensor *> tensors;
+  for (const Shared &operand : operands)
+    tensors.push_back(operand.get());
+  try {
+    auto result = std::make_shared<Tensor>(evaluateOp(node, tensors, evaluate(node.shape, extents)));
+    if (owner.after)
+      owner.after(*result);
+    return result;
+  } catch (const std::runtime_error &error) {
+    const bool hasScope = node.scope > 0 && node.scope < static_cast<int>(graph.scopes.size());
+    throw std::runtime_error((hasScope ? graph.path(node.scope) + ": " : "") + error.what());
+  }
+}
+
+/// Each "{}" of a name, the outermost first, is the layer of one of the stacks around its scope.
+std::string Interpreter::Run::nameOf(int scope, std::string name) const {
+  std::vector<int> stacks;
+  for (int at = scope; at > 0; at = graph.scopes[at].parent)
+    if (graph.scopes[at].copies > 0)
+      stacks.insert(stacks.begin(), at);
+  std::size_t from = 0;
+  for (int stack : stacks) {
+    auto layer = std::find_if(layers.begin(), layers.end(), [&](const Layer &layer) { return layer.scope == stack; });
+    require(layer != layers.end(), name + " is used outside of its stack");
+    const std::size_t hole = name.find("{}", from);
+    require(hole != std::string::npos, name + " requires a place for each stack around it");
+    const std::string digits = std::to_string(layer->number);
+    name.replace(hole, 2, digits);
+    from = hole + digits.size();
+  }
+  return name;
+}
+
+Shared Interpreter::Run::evaluateParameter(const Node &node) {
+  const Parameter &parameter = elementOf(graph.parameters, node.attributes.index, "parameter");
+  const std::string name = nameOf(parameter.scope, graph.name(parameter));
+  Shared &known = owner.known[name];
+  if (!known) {
+    Tensor weight = owner.weights(name);
+    require(weight.element == parameter.element && weight.shape == parameter.shape,
+            "the weight " + name + " requires its type: got " + describe(weight) + ", expected " +
+                interpreter::nameOf(parameter.element) + describe(parameter.shape));
+    known = std::make_shared<Tensor>(Tensor::of(weight.element, weight.shape, std::move(weight.values)));
+  }
+  requireType(node, *known, "a parameter");
+  return known;
+}
+
+Shared Interpreter::Run::evaluateStack(const Node &node) {
+  const Region &body = elementOf(graph.regions, node.attributes.index, "body of a stack");
+  elementOf(graph.scopes, body.scope, "scope of a stack");
+  require(node.operands.size() == 1 && body.results.size() == 1 && body.count >= 1,
+          "a stack requires one operand, one result and at least one layer");
+  Shared carried = valueOf(node.operands[0]);
+  for (std::int64_t layer = 0; layer < body.count; ++layer) {
+    layers.push_back({body.scope, layer});
+    carried = runRegion(node.attributes.index, {carried})[0];
+    layers.pop_back();
+  }
+  requireType(node, *carried, "the result of a stack");
+  return carried;
+}
+
+/// Element `step` of the first axis, without it.
+static Shared sliceOf(const Tensor &sequence, std::int64_t step) {
+  Tensor slice = Tensor::zeros(sequence.element, {sequence.shape.begin() + 1, sequence.shape.end()});
+  for (std::int64_t i = 0; i < slice.size(); ++i)
+    slice.set(i, sequence.at(step * slice.size() + i));
+  return std::make_shared<Tensor>(std::move(slice));
+}
+
+static Shared stackOf(const std::vector<Shared> &slices) {
+  TensorShape shape = slices[0]->shape;
+  shape.insert(shape.begin(), static_cast<std::int64_t>(slices.size()));
+  Tensor stacked = Tensor::zeros(slices[0]->element, shape);
+  std::int64_t flat = 0;
+  for (const Shared &slice : slices)
+    for (std::int64_t i = 0; i < slice->size(); ++i)
+      stacked.set(flat++, slice->at(i));
+  return std::make_shared<Tensor>(std::move(stacked));
+}
+
+void Interpreter::Run::evaluateScan(const Node &node, int number) {
+  const std::vector<Shared> operands = operandsOf(node);
+  const int states = node.attributes.states;
+  require(states >= 0 && states < static_cast<int>(operands.size()), "a scan requires a sequence behind its states");
+  for (std::size_t i = states; i < operands.size(); ++i)
+    require(operands[i]->rank() >= 1 && operands[i]->shape[0] == operands[states]->shape[0],
+            "a scan requires sequences with one first extent");
+  const std::int64_t steps = operands[states]->shape[0];
+  std::vector<Shared> carried(operands.begin(), operands.begin() + states);
+  std::vector<std::vector<Shared>> outputs;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    const std::int64_t step = node.attributes.reverse ? steps - 1 - i : i;
+    std::vector<Shared> arguments = carried;
+    for (std::size_t sequence = states; sequence < operands.size(); ++sequence)
+      arguments.push_back(sliceOf(*operands[sequence], step));
+    const std::vector<Shared> results = runRegion(node.attributes.index, arguments);
+    require(results.size() >= carried.size(), "a scan requires a step that gives the next states");
+    outputs.resize(results.size() - carried.size(), std::vector<Shared>(static_cast<std::size_t>(steps)));
+    std::copy_n(results.begin(), carried.size(), carried.begin());
+    for (std::size_t output = 0; output < outputs.size(); ++output)
+      outputs[output][step] = results[carried.size() + output];
+  }
+  scans[number] = carried;
+  for (const std::vector<Shared> &output : outputs)
+    scans[number].push_back(stackOf(output));
+}
+
+Shared Interpreter::Run::evaluateResult(const Node &node) {
+  require(node.operands.size() == 1, "a result requires one scan");
+  const std::vector<Shared> &results = elementOf(scans, node.operands[0], "scan");
+  const Shared &result = elementOf(results, node.attributes.index, "result of a scan");
+  requireType(node, *result, "a result");
+  return result;
+}
+
+/// Reads see what the call found: what is written stands aside until the call ends.
+Shared Interpreter::Run::evaluateState(const Node &node) {
+  const StateTensor &state = elementOf(graph.states, node.attributes.index, "state");
+  const std::string name = nameOf(state.scope, graph.name(state));
+  auto found = owner.states.find(name);
+  Tensor now = found == owner.states.end() ? Tensor::zeros(state.element, state.shape) : found->second;
+  require(now.element == state.element && now.shape == state.shape && now.errors.size() == now.values.size() &&
+              now.size() == elementCount(now.shape),
+          "the state " + name + " requires its type: got " + describe(now));
+  require(node.operands.size() == (node.op != Op::state), "a state requires one value to write and none to read");
+  require(node.op == Op::state || !written.count(name), "a state requires one change in an entry: got more of " + name);
+  if (node.op == Op::store) {
+    const Tensor &value = *valueOf(node.operands[0]);
+    require(value.element == now.element && value.shape == now.shape,
+            "store requires the type of the state " + name + ": got " + describe(value));
+    written[name] = value;
+    return nullptr;
+  }
+  const TensorShape shape = evaluate(node.shape, extents);
+  TensorShape rows = state.shape;
+  require(!shape.empty() && shape[0] <= rows[0], "the state " + name + " requires room for the rows");
+  const std::int64_t width = now.size() / rows[0];
+  rows[0] = shape[0];
+  require(shape == rows && node.element == state.element, "the state " + name + " requires rows of its type");
+  if (node.op == Op::append) {
+    const Tensor &added = *valueOf(node.operands[0]);
+    require(added.rank() >= 1 && added.shape[0] <= rows[0], "append requires as many rows or more in all");
+    rows[0] = added.shape[0];
+    require(added.element == now.element && added.shape == rows,
+            "append requires rows of the state " + name + ": got " + describe(added));
+    for (std::int64_t i = 0; i < added.size(); ++i)
+      now.set((shape[0] - added.shape[0]) * width + i, added.at(i));
+    written[name] = now;
+  }
+  now.shape[0] = shape[0];
+  now.values.resize(static_cast<std::size_t>(shape[0] * width));
+  now.errors.resize(now.values.size());
+  return std::make_shared<Tensor>(std::move(now));
+}
+
+std::vector<Tensor> Interpreter::run(std::size_t entry, const Extents &extents, const std::vector<Tensor> &inputs) {
+  const Region &region = elementOf(
+      graph.regions, elementOf(graph.entries, static_cast<std::int64_t>(entry), "entry").region, "region of an entry");
+  require(region.arguments.size() == inputs.size(), "an entry requires its inputs: got " +
+                                                        std::to_string(inputs.size()) + ", expected " +
+                                                        std::to_string(region.arguments.size()));
+  std::vector<Shared> arguments;
+  for (const Tensor &input : inputs) {
+    Tensor rounded = Tensor::of(input.element, input.shape, input.values);
+    if (!input.errors.empty()) {
+      require(input.errors.size() == input.values.size(), "an input requires an error for each value, or none");
+      rounded.errors = input.errors;
+    }
+    arguments.push_back(std::make_shared<Tensor>(std::move(rounded)));
+  }
+  Run call(*this, extents);
+  std::vector<Tensor> outputs;
+  for (const Shared &output : call.runRegion(graph.entries[entry].region, arguments))
+    outputs.push_back(*output);
+  call.keepStates();
+  return outputs;
+}
+
+} // namespace kiln::interpreter

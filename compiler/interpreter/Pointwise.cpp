@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ops that work on each element alone, extents broadcast as NumPy does: add, sub, mul, div, maximum, less, where,
+// and the functions of one operand.
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/interpreter/OpCall.h"
+
+namespace kiln::interpreter {
+namespace {
+
+Value integerBinary(Op op, ElementType element, Value a, Value b) {
+  const auto x = static_cast<std::int64_t>(a.value), y = static_cast<std::int64_t>(b.value);
+  double result = 0;
+  switch (op) {
+  case Op::add:
+    result = wrap(element, x + y);
+    break;
+  case Op::sub:
+    result = wrap(element, x - y);
+    break;
+  case Op::mul:
+    result = wrap(element, x * y);
+    break;
+  case Op::div: // of -2^31 by -1 wraps to itself
+    result = y == 0 ? 0 : wrap(element, x / y);
+    break;
+  default:
+    result = static_cast<double>(std::max(x, y));
+  }
+  return a.isDetermined() && b.isDetermined() ? exact(result) : undetermined(result);
+}
+
+Value floatBinary(Op op, const Arithmetic &arithmetic, Value a, Value b) {
+  switch (op) {
+  case Op::add:
+    return arithmetic.add(a, b);
+  case Op::sub:
+    return arithmetic.sub(a, b);
+  case Op::mul:
+    return arithmetic.mul(a, b);
+  case Op::div:
+    return arithmetic.div(a, b);
+  default:
+    return arithmetic.maximum(a, b);
+  }
+}
+
+/// Whether a < b; not determined where the errors are as large as the difference. False for NaN.
+Value lessThan(Value a, Value b) {
+  const double result = a.value < b.value;
+  if (!a.isDetermined() || !b.isDetermined())
+    return undetermined(result);
+  if (std::isnan(a.value) || std::isnan(b.value) || a.value == b.value)
+    return a.error + b.error == 0 ? exact(result) : undetermined(result);
+  return std::abs(a.value - b.value) > a.error + b.error ? exact(result) : undetermined(result);
+}
+
+/// What is not chosen is not seen. Between two that may be chosen all of what lies between them is right.
+Value choose(Value condition, Value a, Value b) {
+  const Value chosen = condition.value != 0 ? a : b;
+  if (condition.isDetermined())
+    return chosen;
+  if (!a.isDetermined() || !b.isDetermined())
+    return undetermined(chosen.value);
+  if (std::isnan(a.value) && std::isnan(b.value))
+    return chosen;
+  if (a.value == b.value)
+    return {chosen.value, std::max(a.error, b.error)};
+  if (!std::isfinite(a.value) || !std::isfinite(b.value))
+    return undetermined(chosen.value);
+  return {chosen.value, std::abs(a.value - b.value) + std::max(a.error, b.error)};
+}
+
+Tensor evaluateBinary(const OpCall &call) {
+  call.requireOperands(2, 2);
+  call.requireSameElements();
+  const Tensor &a = call[0], &b = call[1];
+  call.require(a.element != ElementType::boolean, "numbers as operands");
+  TensorShape shape;
+  call.require(broadcast(a.shape, b.shape, shape), "extents that are equal or 1");
+  const bool isLess = call.node.op == Op::less, floats = isFloating(a.element);
+  const Arithmetic arithmetic(a.element);
+  Tensor result = call.result(shape, isLess ? ElementType::boolean : a.element);
+  for (std::int64_t i = 0; i < result.size(); ++i) {
+    const Value x = a.at(broadcastOffset(a.shape, shape, i)), y = b.at(broadcastOffset(b.shape, shape, i));
+    result.set(i, isLess   ? lessThan(x, y)
+                  : floats ? floatBinary(call.node.op, arithmetic, x, y)
+                           : integerBinary(call.node.op, a.element, x, y));
+  }
+  return result;
+}
+
+Tensor evaluateWhere(const OpCall &call) {
+  call.requireOperands(3, 3);
+  call.requireSameElements(1);
+  const Tensor &condition = call[0], &a = call[1], &b = call[2];
+  call.require(condition.element == ElementType::boolean, "a boolean condition");
+  TensorShape both, shape;
+  call.require(broadcast(a.shape, b.shape, both) && broadcast(condition.shape, both, shape),
+               "extents that are equal or 1");
+  Tensor result = call.result(shape, a.element);
+  for (std::int64_t i = 0; i < result.size(); ++i) {
+    Value chosen = choose(condition.at(broadcastOffset(condition.shape, shape, i)),
+                          a.at(broadcastOffset(a.shape, shape, i)), b.at(broadcastOffset(b.shape, shape, i)));
+    if (chosen.error > 0 && !isFloating(a.element)) // no number between two whole ones
+      chosen = undetermined(chosen.value);
+    result.set(i, chosen);
+  }
+  return result;
+}
+
+Value unary(Op op, const Arithmetic &arithmetic, Value x) {
+  switch (op) {
+  case Op::exp:
+    return arithmetic.exp(x);
+  case Op::log:
+    return arithmetic.log(x);
+  case Op::sqrt:
+    return arithmetic.sqrt(x);
+  case Op::tanh:
+    return arithmetic.tanh(x);
+  case Op::sigmoid:
+    return arithmetic.sigmoid(x);
+  case Op::relu:
+    return arithmetic.relu(x);
+  case Op::gelu:
+    return arithmetic.gelu(x);
+  case Op::gelu_tanh:
+    return arithmetic.geluTanh(x);
+  default:
+    return arithmetic.silu(x);
+  }
+}
+
+Tensor evaluateUnary(const OpCall &call) {
+  call.requireOperands(1, 1);
+  call.requireFloating();
+  const Tensor &x = call[0];
+  const Arithmetic arithmetic(x.element);
+  Tensor result = call.result(x.shape, x.element);
+  for (std::int64_t i = 0; i < result.size(); ++i)
+    result.set(i, unary(call.node.op, arithmetic, x.at(i)));
+  return result;
+}
+
+} // namespace
+
+Tensor evaluatePointwise(const OpCall &call) {
+  switch (call.node.op) {
+  case Op::add:
+  case Op::sub:
+  case Op::mul:
+  case Op::div:
+  case Op::maximum:
+  case Op::less:
+    return evaluateBinary(call);
+  case Op::where:
+    return evaluateWhere(call);
+  default:
+    return evaluateUnary(call);
+  }
+}
+
+} // namespace kiln::interpreter

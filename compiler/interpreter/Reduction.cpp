@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reductions along one axis, which is dropped: mean, max, sum, argmax.
+#include <cmath>
+
+#include "compiler/interpreter/OpCall.h"
+
+namespace kiln::interpreter {
+namespace {
+
+/// The elements of one line of the axis.
+using Line = std::vector<Value>;
+
+Value sumOfIntegers(ElementType element, const Line &line) {
+  std::int64_t sum = 0; // of at most 2^28 numbers of 32 bits
+  bool isDetermined = true;
+  for (Value x : line) {
+    sum += static_cast<std::int64_t>(x.value);
+    isDetermined &= x.isDetermined();
+  }
+  return isDetermined ? exact(wrap(element, sum)) : undetermined(wrap(element, sum));
+}
+
+Value sumOf(const Arithmetic &arithmetic, const Line &line) {
+  Sum sum(arithmetic);
+  for (Value x : line)
+    sum.add(x);
+  return sum.result();
+}
+
+Value maximumOf(const Arithmetic &arithmetic, const Line &line) {
+  Value most = line[0];
+  for (Value x : line)
+    most = arithmetic.maximum(most, x);
+  return most;
+}
+
+/// The first of equal maxima; NaN is larger than any number. Not determined if another one may be as large.
+Value argmaxOf(const Line &line) {
+  std::size_t best = 0;
+  bool isDetermined = true;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const Value x = line[i], most = line[best];
+    isDetermined &= x.isDetermined();
+    if (!std::isnan(most.value) && (std::isnan(x.value) || x.value > most.value))
+      best = i;
+  }
+  const Value most = line[best];
+  if (!isDetermined)
+    return undetermined(static_cast<double>(best));
+  for (std::size_t i = 0; i < line.size() && !std::isnan(most.value); ++i) {
+    const bool isEqual = line[i].value == most.value && line[i].error == 0 && most.error == 0;
+    if (i != best && !isEqual && line[i].value + line[i].error >= most.value - most.error)
+      return undetermined(static_cast<double>(best));
+  }
+  return exact(static_cast<double>(best));
+}
+
+Value reduce(const OpCall &call, const Arithmetic &arithmetic, const Line &line) {
+  const ElementType element = call[0].element;
+  switch (call.node.op) {
+  case Op::mean:
+    return arithmetic.div(sumOf(arithmetic, line), exact(static_cast<double>(line.size())));
+  case Op::sum:
+    return isFloating(element) ? sumOf(arithmetic, line) : sumOfIntegers(element, line);
+  case Op::max:
+    return maximumOf(arithmetic, line);
+  default:
+    return argmaxOf(line);
+  }
+}
+
+} // namespace
+
+Tensor evaluateReduction(const OpCall &call) {
+  call.requireOperands(1, 1);
+  const Tensor &x = call[0];
+  call.require(x.element != ElementType::boolean, "numbers as operands");
+  if (call.node.op == Op::mean)
+    call.requireFloating();
+  const int axis = call.axis();
+  const Lines lines(x.shape, axis);
+  TensorShape shape = x.shape;
+  shape.erase(shape.begin() + axis);
+  Tensor result = call.result(shape, call.node.op == Op::argmax ? ElementType::i32 : x.element);
+  const Arithmetic arithmetic(x.element);
+  Line line(static_cast<std::size_t>(lines.extent));
+  for (std::int64_t o = 0; o < lines.outer; ++o)
+    for (std::int64_t i = 0; i < lines.inner; ++i) {
+      for (std::int64_t k = 0; k < lines.extent; ++k)
+        line[k] = x.at(lines.at(o, k, i));
+      result.set(o * lines.inner + i, reduce(call, arithmetic, line));
+    }
+  return result;
+}
+
+} // namespace kiln::interpreter

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/interpreter/Tensor.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace kiln::interpreter {
+
+/// What the interpreter makes room for: it is for small models.
+static constexpr std::int64_t maxElements = std::int64_t{1} << 28;
+
+std::int64_t elementCount(const TensorShape &shape) {
+  std::int64_t count = 1;
+  for (std::int64_t extent : shape) {
+    if (extent < 1)
+      throw std::runtime_error("a tensor requires extents of at least 1: got " + describe(shape));
+    if (extent > maxElements / count)
+      throw std::runtime_error("the interpreter requires tensors of at most " + std::to_string(maxElements) +
+                               " elements: got " + describe(shape));
+    count *= extent;
+  }
+  return count;
+}
+
+Tensor Tensor::zeros(ElementType element, TensorShape shape) {
+  const auto count = static_cast<std::size_t>(elementCount(shape));
+  return {element, std::move(shape), std::vector<double>(count), std::vector<double>(count)};
+}
+
+Tensor Tensor::of(ElementType element, TensorShape shape, std::vector<double> values) {
+  const std::int64_t count = elementCount(shape);
+  if (static_cast<std::int64_t>(values.size()) != count)
+    throw std::runtime_error("a tensor requires as many values as elements: got " + std::to_string(values.size()) +
+                             " for " + describe(shape));
+  std::vector<double> errors;
+  const double least = element == ElementType::f16 ? 0x1p-14 : 0x1p-126;
+  for (double &value : values) {
+    value = roundTo(element, value);
+    errors.push_back(isFloating(element) && std::abs(value) < least ? std::abs(value) : 0);
+  }
+  return {element, std::move(shape), std::move(values), std::move(errors)};
+}
+
+/// `bits`: of the significand, with the leading one. `least`: the exponent of the smallest normal number.
+static double roundToBits(double value, int bits, int least, double largest) {
+  if (value == 0 || !std::isfinite(value))
+    return value;
+  const int exponent = std::max(std::ilogb(value), least);
+  const double unit = std::ldexp(1.0, exponent - (bits - 1));
+  const double rounded = std::nearbyint(value / unit) * unit;
+  return std::abs(rounded) > largest ? std::copysign(std::numeric_limits<double>::infinity(), value) : rounded;
+}
+
+static double whole(ElementType element, double value, double least, double most) {
+  if (!(value >= least && value <= most && value == std::trunc(value)))
+    throw std::runtime_error(std::string(nameOf(element)) + " requires whole numbers from " + std::to_string(least) +
+                             " to " + std::to_string(most) + ": got " + std::to_string(value));
+  return value;
+}
+
+double roundTo(ElementType element, double value) {
+  switch (element) {
+  case ElementType::f32:
+    return roundToBits(value, 24, -126, 0x1.fffffep127);
+  case ElementType::f16:
+    return roundToBits(value, 11, -14, 65504);
+  case ElementType::bf16:
+    return roundToBits(value, 8, -126, 0x1.fep127);
+  case ElementType::i32:
+    return whole(element, value, -0x1p31, 0x1p31 - 1);
+  case ElementType::i8:
+    return whole(element, value, -128, 127);
+  case ElementType::boolean:
+    return whole(element, value, 0, 1);
+  }
+  throw std::runtime_error("a tensor requires a known element type: got " + std::to_string(static_cast<int>(element)));
+}
+
+bool isFloating(ElementType element) {
+  return element == ElementType::f32 || element == ElementType::f16 || element == ElementType::bf16;
+}
+
+const char *nameOf(ElementType element) {
+  switch (element) {
+  case ElementType::f32:
+    return "f32";
+  case ElementType::f16:
+    return "f16";
+  case ElementType::bf16:
+    return "bf16";
+  case ElementType::i32:
+    return "i32";
+  case ElementType::i8:
+    return "i8";
+  case ElementType::boolean:
+    return "boolean";
+  }
+  return "unknown";
+}
+
+std::string describe(const TensorShape &shape) {
+  std::string text;
+  for (std::int64_t extent : shape)
+    text += (text.empty() ? "" : ", ") + std::to_string(extent);
+  return "[" + text + "]";
+}
+
+std::string describe(const Tensor &tensor) { return nameOf(tensor.element) + describe(tensor.shape); }
+
+static std::int64_t valueOf(const Symbol &symbol, const Extents &extents) {
+  const std::string name(symbol.name, strnlen(symbol.name, Symbol::capacity));
+  auto found = extents.find(name);
+  if (found == extents.end())
+    throw std::runtime_error("a call requires a value for every named extent: got none for " + name);
+  const std::int64_t value = found->second;
+  if (value < symbol.min || value > symbol.max)
+    throw std::runtime_error("a call requires extents within their bounds: got " + name + " = " +
+                             std::to_string(value) + ", expected " + std::to_string(symbol.min) + " to " +
+                             std::to_string(symbol.max));
+  auto least = extents.find(std::string(symbol.least, strnlen(symbol.least, Symbol::capacity)));
+  if (symbol.least[0] && least != extents.end() && value < least->second)
+    throw std::runtime_error("a call requires extents within their bounds: got " + name + " = " +
+                             std::to_string(value) + ", expected at least " + std::to_string(least->second));
+  return value;
+}
+
+std::int64_t evaluate(const Dim &dim, const Extents &extents) {
+  __extension__ using Wide = __int128;
+  Wide product = dim.factor;
+  for (const Symbol &symbol : dim.symbols)
+    if (!dim.fixed() && symbol.present()) {
+      if (product > std::numeric_limits<std::int64_t>::max() || product < std::numeric_limits<std::int64_t>::min())
+        throw std::runtime_error("a tensor requires extents that 64 bits hold");
+      product *= valueOf(symbol, extents);
+    }
+  const Wide result = dim.offset + product;
+  if (result < 1 || result > maxElements)
+    throw std::runtime_error("a tensor requires extents of at least 1 that memory holds");
+  return static_cast<std::int64_t>(result);
+}
+
+TensorShape evaluate(const std::vector<Dim> &dims, const Extents &extents) {
+  TensorShape shape;
+  for (const Dim &dim : dims)
+    shape.push_back(evaluate(dim, extents));
+  return shape;
+}
+
+} // namespace kiln::interpreter

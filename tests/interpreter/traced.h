@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Traced models run by the interpreter with the counter's weights, as oracle/counter.py gives them to PyTorch.
+#pragma once
+
+#include "compiler/interpreter/Compare.h"
+#include "compiler/interpreter/Sampled.h"
+#include "golden.h"
+#include "support.h"
+
+#include <gtest/gtest.h>
+
+namespace kiln::interpreter {
+
+/// The counter's weights of every parameter, under the names of all layers.
+inline Interpreter::WeightSource counterWeights(const Graph &graph) {
+  std::map<std::string, TensorShape> shapes;
+  for (const Parameter &parameter : graph.parameters) {
+    std::vector<std::string> names{graph.name(parameter)};
+    std::vector<std::int64_t> copies; // of the stacks around, the outermost first
+    for (int at = parameter.scope; at > 0; at = graph.scopes[at].parent)
+      if (graph.scopes[at].copies > 0)
+        copies.insert(copies.begin(), graph.scopes[at].copies);
+    for (std::int64_t count : copies) {
+      std::vector<std::string> next;
+      for (const std::string &name : names)
+        for (std::int64_t copy = 0; copy < count; ++copy)
+          next.push_back(std::string(name).replace(name.find("{}"), 2, std::to_string(copy)));
+      names = next;
+    }
+    for (const std::string &name : names)
+      shapes[name] = parameter.shape;
+  }
+  return [shapes](const std::string &name) {
+    auto found = shapes.find(name);
+    if (found == shapes.end())
+      throw std::runtime_error("no weight " + name);
+    Tensor weight = Tensor::zeros(ElementType::f32, found->second);
+    const testing::CounterWeight value(name, found->second);
+    for (std::int64_t i = 0; i < weight.size(); ++i)
+      weight.values[i] = value(static_cast<std::uint64_t>(i));
+    return weight;
+  };
+}
+
+/// The counter's input of a name, times a factor.
+inline Tensor uniform(const char *name, TensorShape shape, double factor = 1) {
+  Tensor x = Tensor::zeros(ElementType::f32, std::move(shape));
+  for (std::int64_t i = 0; i < x.size(); ++i)
+    x.values[i] = factor * testing::counter_uniform(name, static_cast<std::uint64_t>(i));
+  return x;
+}
+inline Tensor integers(TensorShape shape, const std::vector<std::int32_t> &values) {
+  return Tensor::of(ElementType::i32, std::move(shape), {values.begin(), values.end()});
+}
+inline Tensor tokens(const char *name, TensorShape shape, std::int32_t vocabulary) {
+  const std::int64_t count = elementCount(shape);
+  return integers(std::move(shape), testing::counterTokens(name, count, vocabulary));
+}
+
+/// A model by its graph, whose entries are called by name.
+template <class Runner = Interpreter> class Traced {
+public:
+  explicit Traced(const Graph &graph) : graph(graph), interpreter(graph, counterWeights(graph)) {}
+
+  std::vector<Tensor> run(const std::string &name, const Extents &extents, const std::vector<Tensor> &inputs) {
+    for (std::size_t entry = 0; entry < graph.entries.size(); ++entry)
+      if (graph.entries[entry].name == name)
+        return interpreter.run(entry, extents, inputs);
+    throw std::runtime_error("no entry " + name);
+  }
+
+  Graph graph;
+  Runner interpreter;
+};
+
+/// Goldens are results in f64, rounded to f32; so are these.
+inline constexpr double goldenTolerance = 2e-7;
+
+inline std::vector<float> rounded(const Tensor &tensor) { return {tensor.values.begin(), tensor.values.end()}; }
+
+/// The golden of the name; and at least the share `tight` of the elements has a bound that says something.
+inline void expectGolden(const testing::Golden &golden, const std::string &name, const Tensor &tensor, double tight) {
+  EXPECT_LE(golden.error(name, rounded(tensor)), goldenTolerance) << name;
+  EXPECT_GE(tightShare(tensor), tight) << name;
+}
+
+} // namespace kiln::interpreter
