@@ -31,6 +31,7 @@ Location scopeLocation(const Graph &graph, int scope, llvm::StringRef fallback, 
 namespace {
 
 constexpr std::int64_t maxElements = INT32_MAX; // kernels index with 32 bits
+constexpr std::size_t maxRank = 6;              // KILN_MAX_RANK of the run time
 
 template <class List> bool inRange(int index, const List &list) {
   return index >= 0 && static_cast<std::size_t>(index) < list.size();
@@ -102,8 +103,12 @@ private:
   }
 
   LogicalResult checkShape(int scope, const std::vector<Dim> &shape) {
+    if (shape.size() > maxRank)
+      return fail(scope, rules::tensor_c3, Text().put(shape).data());
     std::int64_t elements = 1;
     for (const Dim &dim : shape) {
+      if (dim.flaw != Flaw::none)
+        return fail(scope, rule_of(dim.flaw), Text().put(dim).data());
       for (const Symbol &symbol : dim.symbols)
         if (symbol.present()) {
           if (!std::memchr(symbol.name, 0, Symbol::capacity) || !std::memchr(symbol.least, 0, Symbol::capacity))
@@ -125,7 +130,7 @@ private:
       if (dim.min() < 1)
         return fail(scope, rules::tensor_c1, Text().put(shape).data());
       if (llvm::MulOverflow(elements, dim.max(), elements) || elements > maxElements)
-        return fail(scope, "a tensor requires at most 2147483647 elements", Text().put(shape).data());
+        return fail(scope, rules::tensor_c4, Text().put(shape).data());
     }
     return success();
   }
@@ -182,7 +187,7 @@ private:
         if (known != symbols.end())
           continue;
         if (!isInput)
-          return fail(scope, "a named extent requires an input that has it", symbol.name);
+          return fail(scope, rules::dim_c9, symbol.name);
         symbols.push_back(symbol);
       }
     return success();
@@ -289,7 +294,7 @@ private:
       return fail(node.scope, "a state requires one value to write and none to read",
                   llvm::Twine(node.operands.size()));
     const StateTensor &state = graph.states[node.attributes.index];
-    if (stacks != llvm::ArrayRef(stacksAround(state.scope)))
+    if (scans > 0 || stacks != llvm::ArrayRef(stacksAround(state.scope)))
       return fail(state.scope, rules::state_c1, graph.name(state));
     const Node &value = node.op == Op::store ? graph.nodes[node.operands[0]] : node;
     std::vector<Dim> shape(state.shape.begin(), state.shape.end());
@@ -329,7 +334,10 @@ private:
       return fail(node.scope, rules::scan_c2,
                   llvm::Twine(body.arguments.size()) + " arguments and " + llvm::Twine(body.results.size()) +
                       " results");
-    return checkRegion(node.attributes.index, node.scope, stacks);
+    ++scans;
+    LogicalResult result = checkRegion(node.attributes.index, node.scope, stacks);
+    --scans;
+    return result;
   }
 
   const Graph &graph;
@@ -338,6 +346,7 @@ private:
   std::vector<bool> visible; // by node: computed, and in sight of where the walk stands
   std::vector<int> entered;  // by region
   std::string entryName = "forward";
+  int scans = 0; // around where the walk stands
   bool scopesNest = false;
 };
 

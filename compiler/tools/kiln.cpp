@@ -7,6 +7,8 @@
 #include <dlfcn.h>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fstream>
+#include <iterator>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -53,6 +55,14 @@ int runProgram(std::vector<std::string> words) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/// Whether an object file calls what KILN_MODEL makes of a spec: its `main` gives the model to the compiler. A name
+/// stands in a file's symbols as it is.
+bool callsGenerator(const fs::path &object) {
+  std::ifstream file(object, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  return bytes.find("_ZN4kiln12runGenerator") != std::string::npos;
+}
+
 /// `subcommand`: of the generator, "tune coverage" being two words.
 int buildAndRun(const std::vector<std::string> &subcommand, const std::string &spec,
                 const std::vector<std::string> &rest) {
@@ -72,16 +82,23 @@ int buildAndRun(const std::vector<std::string> &subcommand, const std::string &s
     return 1;
   }
   Toolchain tools = findToolchain();
-  std::string generator = folder + "/generator";
-  std::vector<std::string> command{compiler, "-std=c++20", spec, "-o", generator};
+  std::string object = folder + "/spec.o", generator = folder + "/generator";
+  std::vector<std::string> compile{compiler, "-std=c++20", "-c", spec, "-o", object};
   for (const std::string &include : tools.includes)
-    command.push_back("-I" + include);
+    compile.push_back("-I" + include);
+  std::vector<std::string> link{compiler, object, "-o", generator};
   for (const char *flag : {"-L", "-Wl,-rpath,"})
-    command.push_back(flag + tools.libraryFolder.string());
-  command.push_back("-lkiln_compiler");
-  int status = runProgram(command);
+    link.push_back(flag + tools.libraryFolder.string());
+  link.push_back("-lkiln_compiler");
+  int status = runProgram(compile);
   if (status == 127)
     fmt::print(stderr, "error: the C++ compiler \"{}\" cannot be started; set CXX\n", compiler);
+  if (status == 0 && !callsGenerator(object)) {
+    fmt::print(stderr, "error: {}: requires KILN_MODEL(name, Model), which makes it a generator\n", spec);
+    status = 1;
+  }
+  if (status == 0)
+    status = runProgram(link);
   if (status == 0) {
     setenv("KILN_TUNE_COMMAND", ("kiln tune '" + spec + "'").c_str(), 1);
     std::vector<std::string> run{generator};

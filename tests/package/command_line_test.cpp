@@ -28,6 +28,10 @@ const CommandCase commandCases[] = {
     {"a folder as spec", kilnProgram + " compile /tmp", "error: there is no spec \"/tmp\""},
     {"a spec that breaks a rule", kilnProgram + " compile " + sources + "/broken.cpp",
      "fc: linear requires the input width to equal the weight"},
+    {"a spec without KILN_MODEL", kilnProgram + " compile " + sources + "/plain.cpp -o /tmp/kiln-plain",
+     "error: [^\n]*/plain.cpp: requires KILN_MODEL\\(name, Model\\), which makes it a generator"},
+    {"a program of its own", kilnProgram + " compile " + sources + "/program.cpp -o /tmp/kiln-plain",
+     "error: [^\n]*/program.cpp: requires KILN_MODEL\\(name, Model\\), which makes it a generator"},
     {"a C++ compiler that is not there", "CXX=/nonexistent/c++ " + kilnProgram + " compile " + sources + "/pair.cpp",
      "error: the C\\+\\+ compiler \"/nonexistent/c\\+\\+\" cannot be started; set CXX"},
     {"no place for temporary files", "TMPDIR=/nonexistent " + kilnProgram + " compile " + sources + "/pair.cpp",
@@ -49,8 +53,8 @@ const CommandCase commandCases[] = {
     {"Halide's name", pairProgram + " compile --name halide", "error: a model's name must not be \"halide\""},
     {"an entry of a taken name", takenProgram + " compile -o /tmp",
      "error: an entry must not be named \"create\": taken_create is a function of the run time"},
-    {"an extent that is no identifier", SPACED_GENERATOR " compile -o /tmp",
-     "error: an extent's name must be an identifier in C and C\\+\\+; got \"my rows\""},
+    {"an extent that is no identifier", kilnProgram + " compile " + sources + "/spaced.cpp -o /tmp",
+     "a dimension requires a name that is an identifier in C and C\\+\\+ \\[dim_c8\\]: got my rows"},
     {"an input of a taken name", CALLING_GENERATOR " compile -o /tmp",
      "error: an extent, input or output must not be named \"call\": the generated functions have that parameter"},
     {"a folder that cannot be made", pairProgram + " compile --target x86-64-v2 -o /proc/nowhere",
@@ -78,6 +82,7 @@ TEST(BadCommand, IsRefusedWithWords) {
     EXPECT_TRUE(std::regex_search(result.text, std::regex(wrong.message))) << result.text;
   }
   EXPECT_FALSE(fs::exists("/tmp/kiln-budget")) << "a library above its budget was written";
+  EXPECT_FALSE(fs::exists("/tmp/kiln-plain")) << "something was written of a spec without a model";
 }
 
 // Two runs, of other folders and environments, give the same bytes, with however many jobs, from the cache or not.

@@ -90,8 +90,8 @@ template <int Heads, int KeyHeads> struct AttentionRules {
     attributes.heads = Heads;
     attributes.key_value_heads = KeyHeads;
     attributes.causal = options.causal;
-    attributes.scale =
-        options.scaled ? options.scale : 1 / square_root(static_cast<double>(width.min()) / static_cast<double>(Heads));
+    constexpr double depth = width.min() < 1 ? 1 : static_cast<double>(width.min()) / static_cast<double>(Heads);
+    attributes.scale = options.scaled ? options.scale : 1 / square_root(depth);
     if constexpr (!std::is_same_v<Mask, None>) {
       constexpr auto scores = masked_shape<Mask::rank == Q::rank + 1>(batch, Heads, queries, keys);
       if constexpr (!broadcasts_to(Mask::shape, scores))
@@ -187,8 +187,8 @@ template <int Heads, tensor X, tensor A> constexpr auto rotary(const X &x, const
   x.tracer->at(site);
   constexpr Dim width = detail::last(X::shape);
   constexpr std::int64_t depth = width.fixed() ? width.offset / Heads : 0;
-  if (X::rank < 2 || depth == 0 || width.offset % (2 * Heads) != 0)
-    x.tracer->fail(rules::rotary_c1, width, Text().put("a multiple of ").put(2 * Heads).data());
+  if (X::rank < 2 || depth == 0 || width.offset % (std::int64_t{2} * Heads) != 0)
+    x.tracer->fail(rules::rotary_c1, width, Text().put("a multiple of ").put(std::int64_t{2} * Heads).data());
   constexpr Shape<2> wanted{{detail::last(X::shape, 2), Dim(depth)}};
   if constexpr (!detail::same_shape(A::shape, wanted) || A::element != X::element)
     x.tracer->fail(rules::rotary_c2, A::shape, wanted);

@@ -297,10 +297,13 @@ public:
 
   template <tensor X, class... Others> constexpr auto operator()(const X &x, const Others &...others) const {
     Tracer &tracer = *x.tracer;
-    int scope = scope_in(tracer, Count);
+    constexpr std::int64_t most = 1 << 20;
+    int scope = scope_in(tracer, Count < most ? Count : most + 1);
     ScopeGuard guard(tracer, scope);
     if (Count < 1)
       tracer.fail(rules::stack_c2, Count);
+    if (tracer.copies(scope) > most)
+      tracer.fail(rules::stack_c3, Count);
     using Carried = TensorOf<X::element, X::shape>;
     Attributes attributes;
     attributes.index = tracer.open(scope, Count);

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <stdexcept>
 
 #include "kiln/rules.h"
 
@@ -23,48 +22,52 @@ struct Symbol {
   constexpr bool operator==(const Symbol &) const = default;
 };
 
-struct Dim;
+/// Why an extent is none. It counts as a fixed extent of 1, so that a model is traced to where it is used, which says
+/// so.
+enum class Flaw : std::uint8_t { none, bounds, product, sum, least, size };
 
-/// Reached only by a mistake: none of these is constexpr, so that the compiler names it where a constant is wanted.
-namespace error {
-[[noreturn]] inline void a_dimension_requires_bounds_1_le_min_le_max_dim_c2(std::int64_t, std::int64_t) {
-  throw std::invalid_argument(rules::dim_c2);
+constexpr const char *rule_of(Flaw flaw) {
+  constexpr const char *texts[] = {"", rules::dim_c2, rules::dim_c3, rules::dim_c4, rules::dim_c6, rules::dim_c7};
+  return texts[static_cast<int>(flaw)];
 }
-[[noreturn]] inline void a_product_of_dimensions_requires_the_form_offset_plus_factor_s0_s1_dim_c3() {
-  throw std::invalid_argument(rules::dim_c3);
-}
-[[noreturn]] inline void a_sum_of_dimensions_requires_the_form_offset_plus_factor_s0_s1_dim_c4() {
-  throw std::invalid_argument(rules::dim_c4);
-}
-[[noreturn]] inline void a_dimension_requires_a_named_extent_within_its_bounds_as_the_least_dim_c6() {
-  throw std::invalid_argument(rules::dim_c6);
-}
-} // namespace error
 
 struct Dim {
   std::int64_t offset = 0;
   std::int64_t factor = 0; // 0 for a fixed extent
   Symbol symbols[2]{};     // sorted by name; absent ones last and counted as 1
+  Flaw flaw = Flaw::none;  // with one, the symbols are what it came from
+
+  /// What an extent may be; kernels index with 32 bits.
+  static constexpr std::int64_t largest = 2147483647;
 
   constexpr Dim() = default;
   /// A fixed extent.
-  constexpr Dim(std::int64_t extent) : offset(extent) {}
-  constexpr Dim(int extent) : offset(extent) {}
+  constexpr Dim(std::int64_t extent) : offset(extent) {
+    if (extent < -largest || extent > largest) {
+      symbols[0].max = extent;
+      become(Flaw::size);
+    }
+  }
+  constexpr Dim(int extent) : Dim(std::int64_t{extent}) {}
   /// A run-time extent `name` in [min, max].
   template <std::size_t N> constexpr Dim(const char (&name)[N], std::int64_t min, std::int64_t max) : factor(1) {
     static_assert(N > 1 && N <= Symbol::capacity, "kiln: a dimension's name requires 1 to 23 characters [dim_c1]");
-    if (min < 1 || max < min)
-      error::a_dimension_requires_bounds_1_le_min_le_max_dim_c2(min, max);
     for (std::size_t i = 0; i < N; ++i)
       symbols[0].name[i] = name[i];
     symbols[0].min = min;
     symbols[0].max = max;
+    if (min < 1 || max < min)
+      become(Flaw::bounds);
+    else if (max > largest)
+      become(Flaw::size);
   }
   /// A run-time extent `name` in [least, max], where `least` is another named extent; a call checks it.
   template <std::size_t N>
   constexpr Dim(const char (&name)[N], const Dim &least, std::int64_t max) : Dim(name, least.min(), max) {
-    if (!least.named() || least.max() > max)
-      error::a_dimension_requires_a_named_extent_within_its_bounds_as_the_least_dim_c6();
+    if (least.flaw != Flaw::none)
+      become(least.flaw);
+    else if (!least.named() || least.max() > max)
+      become(Flaw::least);
     for (std::size_t i = 0; i < Symbol::capacity; ++i)
       symbols[0].least[i] = least.symbols[0].name[i];
   }
@@ -95,32 +98,58 @@ struct Dim {
 
   friend constexpr Dim operator+(const Dim &a, const Dim &b) {
     if (!addable(a, b))
-      error::a_sum_of_dimensions_requires_the_form_offset_plus_factor_s0_s1_dim_c4();
+      return flawed(Flaw::sum, a, b);
     Dim sum = a.fixed() ? b : a;
     sum.offset = a.offset + b.offset;
     sum.factor = a.factor + b.factor;
-    return sum.fixed() ? Dim(sum.offset) : sum;
+    return sum.checked(a, b);
   }
   friend constexpr Dim operator-(const Dim &a, const Dim &b) { return a + b * Dim(-1); }
   friend constexpr Dim operator*(const Dim &a, const Dim &b) {
     if (!multipliable(a, b))
-      error::a_product_of_dimensions_requires_the_form_offset_plus_factor_s0_s1_dim_c3();
+      return flawed(Flaw::product, a, b);
     if (a.fixed() || b.fixed()) {
       Dim product = a.fixed() ? b : a;
       std::int64_t by = a.fixed() ? a.offset : b.offset;
       product.offset *= by;
       product.factor *= by;
-      return product.fixed() ? Dim(product.offset) : product;
+      return product.checked(a, b);
     }
     Dim product = a;
     product.factor *= b.factor;
     bool swap = follows(a.symbols[0], b.symbols[0]);
     product.symbols[0] = swap ? b.symbols[0] : a.symbols[0];
     product.symbols[1] = swap ? a.symbols[0] : b.symbols[0];
-    return product;
+    return product.checked(a, b);
   }
 
 private:
+  constexpr void become(Flaw what) {
+    flaw = what;
+    offset = 1;
+    factor = 0;
+  }
+  /// What two extents have no sum or product of.
+  static constexpr Dim flawed(Flaw what, const Dim &a, const Dim &b) {
+    Dim result = a.flaw != Flaw::none ? a : b;
+    if (a.flaw == Flaw::none && b.flaw == Flaw::none) {
+      result.symbols[0] = a.symbols[0];
+      result.symbols[1] = b.symbols[0];
+      result.become(what);
+    }
+    return result;
+  }
+  /// What two extents gave, if it is an extent: all numbers within 32 bits.
+  constexpr Dim checked(const Dim &a, const Dim &b) const {
+    if (a.flaw != Flaw::none || b.flaw != Flaw::none)
+      return flawed(Flaw::none, a, b);
+    if (fixed())
+      return offset;
+    auto within = [](std::int64_t number) { return number >= -largest && number <= largest; };
+    const std::int64_t most = at(&Symbol::max);
+    const bool fits = within(offset) && within(factor) && within(most) && within(factor * most);
+    return fits && within(min()) && within(max()) ? *this : flawed(Flaw::size, a, b);
+  }
   constexpr std::int64_t at(std::int64_t Symbol::*bound) const {
     std::int64_t product = 1;
     for (const Symbol &symbol : symbols)

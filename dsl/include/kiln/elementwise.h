@@ -12,6 +12,8 @@ namespace detail {
 
 template <class Result>
 constexpr Result emit(Tracer *tracer, Op op, std::vector<int> &&operands, Attributes &&attributes = {}) {
+  if constexpr (!Result::sound)
+    tracer->declare(Result::shape);
   return Result(tracer, tracer->add({op,
                                      Result::element,
                                      {Result::shape.begin(), Result::shape.end()},
@@ -38,7 +40,19 @@ template <int Axis, tensor X> constexpr Attributes along(const X &x, const char 
   return attributes;
 }
 
+/// Whether a constant of the type can be that number. Floating-point types round it.
+constexpr bool holds(ElementType element, double value) {
+  if (floating(element))
+    return true;
+  double most = element == ElementType::i32 ? 2147483647. : element == ElementType::i8 ? 127. : 1.;
+  if (!(value >= (element == ElementType::boolean ? 0. : -most - 1) && value <= most))
+    return false;
+  return value == static_cast<double>(static_cast<std::int64_t>(value));
+}
+
 template <ElementType E> constexpr Tensor<E> number(Tracer *tracer, double value) {
+  if (!holds(E, value))
+    tracer->fail(rules::constant_c2, value, E);
   Attributes attributes;
   attributes.values.push_back(value);
   return emit<Tensor<E>>(tracer, Op::constant, {}, std::move(attributes));
@@ -53,6 +67,13 @@ template <scalar A, tensor B> constexpr auto as_tensors(A a, const B &b) {
   return std::pair{number<B::element>(b.tracer, static_cast<double>(a)), b};
 }
 
+template <class A, class B> constexpr Tracer *traced_by(const A &a, const B &b) {
+  if constexpr (tensor<A>)
+    return a.tracer;
+  else
+    return b.tracer;
+}
+
 template <tensor A, tensor B> constexpr void check_broadcast(const A &a, const B &b) {
   if constexpr (!broadcasts(A::shape, B::shape))
     a.tracer->fail(rules::broadcast_c1, typed(a, b).data());
@@ -63,11 +84,13 @@ template <tensor A, tensor B> constexpr void check_broadcast(const A &a, const B
 /// `E...`: the element type of the result, if it is not the operands'.
 template <Op O, ElementType... E, class Left, class Right>
 constexpr auto elementwise(const Left &left, const Right &right, Site site) {
+  traced_by(left, right)->at(site);
   auto [a, b] = as_tensors(left, right);
   using A = decltype(a);
   using B = decltype(b);
-  a.tracer->at(site);
   check_broadcast(a, b);
+  if constexpr (A::element == boolean)
+    a.tracer->fail(rules::broadcast_c3, typed(a, b).data());
   constexpr ElementType elements[] = {E..., A::element};
   return emit<TensorOf<elements[0], broadcast(A::shape, B::shape)>>(a.tracer, O, {a.node, b.node});
 }

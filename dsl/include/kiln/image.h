@@ -25,7 +25,7 @@ namespace detail {
 constexpr Dim window_count(const Dim &extent, int kernel, int stride, int padding, int dilation) {
   if (stride < 1 || extent.factor % stride != 0)
     return Dim(1);
-  std::int64_t last = extent.offset + 2 * padding - std::int64_t(dilation) * (kernel - 1) - 1;
+  std::int64_t last = extent.offset + std::int64_t{2} * padding - std::int64_t(dilation) * (kernel - 1) - 1;
   Dim count = extent;
   count.offset = (last >= 0 ? last / stride : -((stride - 1 - last) / stride)) + 1;
   count.factor = extent.factor / stride;
@@ -112,7 +112,8 @@ template <Op O, Window W, tensor X> constexpr auto pool(const X &x) {
     check_window<W>(x);
   if constexpr (!floating(X::element))
     x.tracer->fail(rules::pool2d_c2, typed(x).data());
-  if (2 * W.padding.height > W.kernel.height || 2 * W.padding.width > W.kernel.width)
+  auto fits = [](int padding, int kernel) { return std::int64_t{2} * padding <= kernel; };
+  if (!fits(W.padding.height, W.kernel.height) || !fits(W.padding.width, W.kernel.width))
     x.tracer->fail(rules::pool2d_c3, W.padding.height > W.padding.width ? W.padding.height : W.padding.width,
                    Text().put("at most half of ").put(W.kernel.height).put(" by ").put(W.kernel.width).data());
   Attributes attributes;

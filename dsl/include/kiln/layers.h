@@ -15,7 +15,7 @@ namespace kiln {
 class Named {
 public:
   constexpr Named() = default;
-  constexpr explicit Named(const char *name) : name(name) {}
+  constexpr explicit Named(const char *name) : name(or_empty(name)) {}
 
 protected:
   /// The scope of this layer, opened at the first call.
@@ -82,7 +82,8 @@ public:
 
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
-    auto weight = parameter<f32, Out, In / Options.groups, Kernel.height, Kernel.width>(x, "weight", site);
+    constexpr std::int64_t groups = Options.groups < 1 ? 1 : Options.groups; // others are conv2d's to refuse
+    auto weight = parameter<f32, Out, In / groups, Kernel.height, Kernel.width>(x, "weight", site);
     if constexpr (Bias)
       return conv2d<Options>(x, weight, parameter<f32, Out>(x, "bias", site), site);
     else

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <initializer_list>
+#include <stdexcept>
 #include <tuple>
 
 #include "kiln/blocks.h"
@@ -33,7 +34,7 @@ template <class Function> struct EntryPoint {
 
 template <class Function>
 constexpr EntryPoint<Function> entry(const char *name, Function function, Names inputs = {}, Names outputs = {}) {
-  return {name, function, inputs, outputs};
+  return {or_empty(name), function, inputs, outputs};
 }
 
 /// Several results of a forward.
@@ -79,6 +80,8 @@ template <class X> constexpr X input(Tracer &tracer) {
   return X(&tracer, tracer.argument(X::element, {X::shape.begin(), X::shape.end()}));
 }
 
+template <class Result> inline constexpr int result_count = 1;
+template <class... Results> inline constexpr int result_count<std::tuple<Results...>> = sizeof...(Results);
 template <class Result> inline constexpr bool is_result = tensor<Result>;
 template <class... Results> inline constexpr bool is_result<std::tuple<Results...>> = (tensor<Results> && ...);
 
@@ -90,7 +93,9 @@ constexpr void trace_entry(Tracer &tracer, const M &model, const char *name, Res
   static_assert(tensors_in, "kiln: an entry requires tensors as its parameters [model_c6]");
   static_assert(tensors_out, "kiln: an entry requires tensors as its results [model_c8]");
   static_assert(sizeof...(Inputs) <= Names::capacity, "kiln: an entry requires at most 16 inputs [model_c9]");
-  if constexpr (sizeof...(Inputs) > 0 && tensors_in && tensors_out) {
+  static_assert(result_count<Result> <= Names::capacity, "kiln: an entry requires at most 16 results [model_c13]");
+  constexpr bool named = sizeof...(Inputs) <= Names::capacity && result_count<Result> <= Names::capacity;
+  if constexpr (sizeof...(Inputs) > 0 && named && tensors_in && tensors_out) {
     Entry entry;
     entry.name = name;
     entry.region = tracer.open();
@@ -115,6 +120,18 @@ constexpr void trace_entry(Tracer &tracer, const M &model, const char *name, Res
   }
 }
 
+template <class Function> inline constexpr bool is_entry = false;
+template <class M, class Result, class... Inputs> inline constexpr bool is_entry<Result (M::*)(Inputs...) const> = true;
+template <class M>
+concept has_forward = requires { &M::forward; };
+
+/// What is no const member function, and so has no parameters to read.
+template <class M, class Function>
+constexpr void trace_entry(Tracer &, const M &, const char *, Function, const Names &, const Names &) {
+  static_assert(is_entry<Function>,
+                "kiln: an entry requires a const member function of the model that is no template [model_c10]");
+}
+
 template <class M> constexpr void trace_all(Tracer &tracer) {
   M model{}; // the layers remember their scopes, so every trace has its own
   if constexpr (requires { M::entries(); }) {
@@ -123,8 +140,12 @@ template <class M> constexpr void trace_all(Tracer &tracer) {
     };
     std::apply(each, M::entries());
   } else {
-    trace_entry(tracer, model, "forward", &M::forward, M::inputs, M::outputs);
+    static_assert(std::is_base_of_v<Model, M>, "kiln: a model requires kiln::Model as its base [model_c11]");
+    static_assert(has_forward<M>, "kiln: a model requires a forward that is no template, or entries [model_c12]");
+    if constexpr (std::is_base_of_v<Model, M> && has_forward<M>)
+      trace_entry(tracer, model, "forward", &M::forward, M::inputs, M::outputs);
   }
+  tracer.finish();
 }
 
 template <class M> constexpr Text mistake() {

@@ -114,11 +114,11 @@ constexpr auto slice(const X &x, Site site = Site::here()) {
   constexpr int axis = detail::normal_axis(Axis, X::rank);
   auto attributes = detail::along<Axis>(x, rules::slice_c1);
   attributes.start = Start;
+  x.tracer->borrow(Shape<1>{{Extent}});
   if constexpr (X::rank > 0)
     if constexpr (!detail::slice_within(X::shape[axis], Start, Extent))
       x.tracer->fail(rules::slice_c2, Text().put(Start).put(" + ").put(Extent).data(), X::shape[axis]);
   using Result = TensorOf<X::element, detail::with_axis_extent(X::shape, axis, Extent)>;
-  x.tracer->declare(Shape<1>{{Extent}});
   return detail::emit<Result>(x.tracer, Op::slice, {x.node}, std::move(attributes));
 }
 
@@ -128,11 +128,11 @@ template <int Axis, Dim Extent, tensor X> constexpr auto last(const X &x, Site s
   constexpr int axis = detail::normal_axis(Axis, X::rank);
   auto attributes = detail::along<Axis>(x, rules::last_c1);
   attributes.at_end = true;
+  x.tracer->borrow(Shape<1>{{Extent}});
   if constexpr (X::rank > 0)
     if constexpr (!detail::at_least(X::shape[axis], Extent))
       x.tracer->fail(rules::last_c2, Extent, X::shape[axis]);
   using Result = TensorOf<X::element, detail::with_axis_extent(X::shape, axis, Extent)>;
-  x.tracer->declare(Shape<1>{{Extent}});
   return detail::emit<Result>(x.tracer, Op::slice, {x.node}, std::move(attributes));
 }
 

@@ -3,6 +3,7 @@
 // Names of entries, inputs and outputs: they become identifiers of the generated C and C++ headers.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 
 #include "kiln/text.h"
@@ -18,7 +19,8 @@ struct Names {
   constexpr Names() = default;
   constexpr Names(std::initializer_list<const char *> names) {
     for (const char *name : names)
-      items[count++] = name;
+      if (count++ < capacity) // more are a mistake that the entry tells
+        items[count - 1] = or_empty(name);
   }
 };
 
@@ -49,6 +51,28 @@ constexpr bool is_identifier(const char *name) {
     if (same_text(keyword, name))
       return false;
   return true;
+}
+
+/// Whether a name can stand in a weight file, the manifest and a string of the headers; braces are for a stack's index.
+constexpr bool is_printable(const char *name) {
+  for (const char *c = name; *c; ++c)
+    if (*c < ' ' || *c > '~' || *c == '"' || *c == '\\' || *c == '{' || *c == '}')
+      return false;
+  return true;
+}
+
+constexpr bool has_dot(const char *name) {
+  for (; *name; ++name)
+    if (*name == '.')
+      return true;
+  return false;
+}
+
+/// Continues a hash of a text (Fowler, Noll and Vo's).
+constexpr std::uint64_t hashed(std::uint64_t hash, const char *text) {
+  for (; *text; ++text)
+    hash = (hash ^ static_cast<unsigned char>(*text)) * 1099511628211u;
+  return hash;
 }
 
 } // namespace detail

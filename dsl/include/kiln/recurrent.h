@@ -106,17 +106,25 @@ public:
     tracer.at(site);
     if constexpr (X::rank < 2)
       tracer.fail(rules::recurrent_c1, detail::typed(x).data());
-    auto [outputs, states] = layers<0>(x, start(x, initial), goes_on(x, lengths), site);
-    auto last = stacked(states, std::make_index_sequence<Cell::states>());
-    if constexpr (Cell::states == 1)
-      return Recurrence{outputs, std::get<0>(last)};
-    else
-      return Recurrence{outputs, last};
+    if constexpr (X::element != f32) { // as if it were, so that the types below fit
+      tracer.fail(rules::recurrent_c7, detail::typed(x).data());
+      return (*this)(TensorOf<f32, X::shape>(x.tracer, x.node), initial, lengths, site);
+    } else {
+      auto [outputs, states] = layers<0>(x, start(x, initial), goes_on(x, lengths), site);
+      auto last = stacked(states, std::make_index_sequence<Cell::states>());
+      if constexpr (Cell::states == 1)
+        return Recurrence{outputs, std::get<0>(last)};
+      else
+        return Recurrence{outputs, last};
+    }
   }
 
 private:
-  static constexpr int directions = Options.bidirectional ? 2 : 1, passes = Options.layers * directions;
+  static constexpr int directions = Options.bidirectional ? 2 : 1;
+  static constexpr std::int64_t passes = std::int64_t{Options.layers} * directions;
   static_assert(Options.layers >= 1, "kiln: a recurrent layer requires at least one layer [recurrent_c4]");
+  static constexpr int most_layers = 64; // each is a loop of its own, traced one inside the other's template
+  static_assert(Options.layers <= most_layers, "kiln: a recurrent layer requires at most 64 layers [recurrent_c6]");
 
   /// The state of one pass.
   template <tensor X> static constexpr auto shape = detail::with_last(detail::without_axis(X::shape, 0), Hidden);
@@ -230,7 +238,7 @@ private:
   template <int Layer>
   constexpr auto above(const tensor auto &outputs, const auto &states, const auto &initial, const auto &on,
                        Site site) const {
-    if constexpr (Layer + 1 >= Options.layers) {
+    if constexpr (Layer + 1 >= Options.layers || Layer + 1 >= most_layers) {
       return std::pair{outputs, states};
     } else {
       auto [last, rest] = layers<Layer + 1>(outputs, initial, on, site);

@@ -18,6 +18,8 @@ template <Op O, int Axis, tensor X> constexpr auto softmax(const X &x, Site site
 
 template <Op O, int Axis, ElementType E, tensor X> constexpr auto reduce(const X &x, Site site) {
   x.tracer->at(site);
+  if constexpr (X::element == boolean)
+    x.tracer->fail(rules::reduction_c3, typed(x).data());
   using Result = TensorOf<E, without_axis(X::shape, Axis)>;
   return emit<Result>(x.tracer, O, {x.node}, along<Axis>(x, rules::reduction_c1));
 }

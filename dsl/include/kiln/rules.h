@@ -13,20 +13,33 @@ inline constexpr const char *dim_c3 = "a product of dimensions requires the form
 inline constexpr const char *dim_c4 = "a sum of dimensions requires the form offset + factor * s0 * s1 [dim_c4]";
 inline constexpr const char *dim_c5 = "a named dimension requires the same bounds everywhere in a model [dim_c5]";
 inline constexpr const char *dim_c6 = "a dimension requires a named extent within its bounds as the least [dim_c6]";
+inline constexpr const char *dim_c7 = "a dimension requires extents of at most 2147483647 [dim_c7]";
+inline constexpr const char *dim_c8 = "a dimension requires a name that is an identifier in C and C++ [dim_c8]";
+inline constexpr const char *dim_c9 = "a named extent requires an input or a state that has it [dim_c9]";
 inline constexpr const char *tensor_c1 = "a tensor requires every extent to be at least 1 [tensor_c1]";
 inline constexpr const char *tensor_c2 = "an argument requires the parameter's element type and shape [tensor_c2]";
+inline constexpr const char *tensor_c3 = "a tensor requires a rank of at most 6 [tensor_c3]";
+inline constexpr const char *tensor_c4 = "a tensor requires at most 2147483647 elements [tensor_c4]";
+inline constexpr const char *tensor_c5 = "parameters, constants and states require fixed extents [tensor_c5]";
 inline constexpr const char *layer_c1 = "layers of one owner require different names [layer_c1]";
 inline constexpr const char *layer_c2 = "a layer requires a name [layer_c2]";
+inline constexpr const char *layer_c4 =
+    "names of layers, parameters and states require printable ASCII without quotes, backslashes and braces [layer_c4]";
 inline constexpr const char *parameter_c1 =
     "a parameter requires one element type and shape wherever it is used [parameter_c1]";
 inline constexpr const char *parameter_c2 =
     "a parameter of a stack's layer requires a use inside that stack [parameter_c2]";
+inline constexpr const char *parameter_c3 = "parameters and states require a name [parameter_c3]";
+inline constexpr const char *parameter_c4 =
+    "parameters and states require different names, with those of their layers before them [parameter_c4]";
 
 // Sources.
 inline constexpr const char *constant_c1 = "constant requires as many values as its shape has elements [constant_c1]";
+inline constexpr const char *constant_c2 = "constant requires values that its element type holds [constant_c2]";
 inline constexpr const char *embedding_c1 = "embedding requires i32 indices [embedding_c1]";
 inline constexpr const char *embedding_c2 = "embedding requires a table of rank 2 [embedding_c2]";
 inline constexpr const char *embedding_c3 = "embedding requires a row for every position [embedding_c3]";
+inline constexpr const char *embedding_c4 = "embedding requires a floating-point table [embedding_c4]";
 inline constexpr const char *positions_c1 = "positions requires an axis within the rank [positions_c1]";
 inline constexpr const char *sinusoidal_c1 = "sinusoidal requires i32 positions of rank 1 [sinusoidal_c1]";
 inline constexpr const char *sinusoidal_c2 = "sinusoidal requires an even width [sinusoidal_c2]";
@@ -90,6 +103,7 @@ inline constexpr const char *broadcast_c1 =
     "an elementwise operation requires extents that are equal or 1 [broadcast_c1]";
 inline constexpr const char *broadcast_c2 =
     "an elementwise operation requires operands of one element type [broadcast_c2]";
+inline constexpr const char *broadcast_c3 = "arithmetic and comparison require numbers [broadcast_c3]";
 inline constexpr const char *where_c1 = "where requires a boolean condition [where_c1]";
 inline constexpr const char *unary_c1 = "an elementwise function requires a floating-point operand [unary_c1]";
 inline constexpr const char *dropout_c1 = "dropout requires a probability in [0, 1) [dropout_c1]";
@@ -107,6 +121,7 @@ inline constexpr const char *rms_norm_c2 = "rms_norm requires an epsilon above 0
 inline constexpr const char *rms_norm_c3 = "rms_norm requires operands of one floating-point type [rms_norm_c3]";
 inline constexpr const char *reduction_c1 = "a reduction requires an axis within the rank [reduction_c1]";
 inline constexpr const char *reduction_c2 = "mean requires a floating-point operand [reduction_c2]";
+inline constexpr const char *reduction_c3 = "a reduction requires numbers [reduction_c3]";
 inline constexpr const char *pool2d_c1 =
     "a pool requires an image [..., height, width, channels] of rank 3 or more [pool2d_c1]";
 inline constexpr const char *pool2d_c2 = "a pool requires a floating-point operand [pool2d_c2]";
@@ -142,6 +157,8 @@ inline constexpr const char *gather_c2 = "gather requires an axis within the ran
 // Structure.
 inline constexpr const char *stack_c1 = "stack requires a layer that returns the type of its first argument [stack_c1]";
 inline constexpr const char *stack_c2 = "stack requires at least one layer [stack_c2]";
+inline constexpr const char *stack_c3 =
+    "stack requires at most 1048576 layers, with those of the stacks around it [stack_c3]";
 inline constexpr const char *scan_c1 = "scan requires sequences of one first extent [scan_c1]";
 inline constexpr const char *scan_c2 = "scan requires a step that keeps the types of the state [scan_c2]";
 inline constexpr const char *state_c1 =
@@ -159,6 +176,7 @@ inline constexpr const char *recurrent_c1 = "a recurrent layer requires a sequen
 inline constexpr const char *recurrent_c2 =
     "a recurrent layer requires initial states [layers * directions, ..., hidden width] [recurrent_c2]";
 inline constexpr const char *recurrent_c3 = "a recurrent layer requires i32 lengths, one a sequence [recurrent_c3]";
+inline constexpr const char *recurrent_c7 = "a recurrent layer requires a sequence of f32 [recurrent_c7]";
 inline constexpr const char *recurrent_c5 = "a recurrent step requires a state of the input's leading extents and the "
                                             "hidden width, of an LSTM two [recurrent_c5]";
 inline constexpr const char *model_c1 = "an entry requires as many input names as inputs, or none [model_c1]";

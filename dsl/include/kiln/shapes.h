@@ -186,9 +186,10 @@ template <std::size_t A, std::size_t B> constexpr bool same_count(const Shape<A>
 constexpr bool slice_within(const Dim &whole, std::int64_t start, const Dim &extent) {
   if (start < 0)
     return false;
-  if (Dim::addable(whole, extent))
-    return (whole - extent).min() >= start;
-  return start + extent.max() <= whole.min();
+  if (!Dim::addable(whole, extent))
+    return start <= whole.min() - extent.max();
+  const Dim left = whole - extent;
+  return left.flaw == Flaw::none && left.min() >= start;
 }
 
 /// Whether a >= b for every value of the named extents.

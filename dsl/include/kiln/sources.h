@@ -9,25 +9,39 @@
 
 namespace kiln {
 
+namespace detail {
+/// Of parameters, constants and states, which a caller states no extents of.
+template <class Result> constexpr void check_fixed(Tracer *tracer) {
+  for (const Dim &dim : Result::shape)
+    if (!dim.fixed())
+      tracer->fail(rules::tensor_c5, dim);
+}
+} // namespace detail
+
 /// The parameter `leaf` of the layer that is being traced; any tensor of the trace serves as `context`.
-template <ElementType E, std::int64_t... Extents>
-constexpr Tensor<E, Dim(Extents)...> parameter(const tensor auto &context, const char *leaf, Site site = Site::here()) {
+template <ElementType E, Dim... Extents>
+constexpr Tensor<E, Extents...> parameter(const tensor auto &context, const char *leaf, Site site = Site::here()) {
   context.tracer->at(site);
-  using Result = Tensor<E, Dim(Extents)...>;
-  return Result(context.tracer, context.tracer->parameter(leaf, E, Result::shape));
+  using Result = Tensor<E, Extents...>;
+  detail::check_fixed<Result>(context.tracer);
+  return Result(context.tracer, context.tracer->parameter(or_empty(leaf), E, Result::shape));
 }
 
 /// A constant of the given extents, row major; any tensor of the trace serves as `context`.
-template <ElementType E, std::int64_t... Extents>
+template <ElementType E, Dim... Extents>
 constexpr auto constant(const tensor auto &context, std::initializer_list<double> values, Site site = Site::here()) {
   context.tracer->at(site);
-  constexpr std::int64_t count = (std::int64_t{1} * ... * Extents);
+  using Result = Tensor<E, Extents...>;
+  detail::check_fixed<Result>(context.tracer);
+  context.tracer->declare(Result::shape);
+  constexpr std::int64_t count = Result::sound ? (std::int64_t{1} * ... * Extents.offset) : 0;
   if (static_cast<std::int64_t>(values.size()) != count)
     context.tracer->fail(rules::constant_c1, static_cast<std::int64_t>(values.size()), count);
+  for (double value : values)
+    if (!detail::holds(E, value))
+      context.tracer->fail(rules::constant_c2, value, E);
   Attributes attributes;
   attributes.values.assign(values.begin(), values.end());
-  using Result = Tensor<E, Dim(Extents)...>;
-  context.tracer->declare(Result::shape);
   return detail::emit<Result>(context.tracer, Op::constant, {}, std::move(attributes));
 }
 
@@ -40,6 +54,8 @@ constexpr auto embedding(const I &indices, const Table &table, Site site = Site:
     tracer->fail(rules::embedding_c1, detail::typed(indices).data());
   if constexpr (Table::rank != 2)
     tracer->fail(rules::embedding_c2, detail::typed(table).data());
+  if constexpr (!floating(Table::element))
+    tracer->fail(rules::embedding_c4, detail::typed(table).data());
   int source = indices.node;
   if (tracer->node(source).attributes.at_end)
     source = tracer->node(source).operands[0]; // the last of some positions

@@ -10,16 +10,16 @@ namespace kiln {
 /// A tensor of fixed extents that keeps its value from one call to the next: the state `name` of the layer that is
 /// being traced, shared by all entries. It lies at the beginning of the arena, so each arena is a session of its own;
 /// zeros begin one.
-template <ElementType E, std::int64_t... Extents> class State {
+template <ElementType E, Dim... Extents> class State {
 public:
-  constexpr explicit State(const char *name) : name(name) {}
+  constexpr explicit State(const char *name) : name(or_empty(name)) {}
 
-  static constexpr Shape<sizeof...(Extents)> shape{{Dim(Extents)...}};
+  static constexpr Shape<sizeof...(Extents)> shape{{Extents...}};
   static_assert(sizeof...(Extents) > 0, "kiln: a state requires at least one extent [state_c4]");
 
   /// The value that the call began with; any tensor of the trace serves as `context`.
   constexpr auto read(const tensor auto &context, Site site = Site::here()) const {
-    return begin<Dim(detail::first(shape))>(context, site);
+    return begin<detail::first(shape)>(context, site);
   }
   /// Its first rows, which an earlier call appended or stored.
   template <Dim Rows> constexpr auto read(const tensor auto &context, Site site = Site::here()) const {
@@ -36,6 +36,7 @@ public:
     if constexpr (X::element != E || !detail::same_shape(X::shape, detail::with_axis_extent(shape, 0, count)))
       tracer.fail(rules::append_c1, detail::typed(rows).data(),
                   Text().put(E).put(detail::with_axis_extent(shape, 0, count)).data());
+    tracer.declare(Shape<1>{{Rows}});
     if constexpr (!detail::at_least(Rows, count))
       tracer.fail(rules::append_c2, Rows, count);
     check_room<Rows>(tracer);
@@ -65,6 +66,9 @@ private:
   }
   constexpr Attributes attributes_of(Tracer &tracer, Op op) const {
     Attributes attributes;
+    for (const Dim &dim : shape)
+      if (!dim.fixed())
+        tracer.fail(rules::tensor_c5, dim);
     attributes.index = tracer.state(name, E, shape);
     tracer.change(attributes.index, op);
     return attributes;

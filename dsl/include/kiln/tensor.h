@@ -26,6 +26,7 @@ template <ElementType E, Dim... Ds> struct Tensor {
   static constexpr ElementType element = E;
   static constexpr int rank = sizeof...(Ds);
   static constexpr Shape<sizeof...(Ds)> shape{{Ds...}};
+  static constexpr bool sound = detail::sound(shape);
 
   Tracer *tracer;
   int node;

@@ -53,6 +53,8 @@ public:
     return put(names[static_cast<int>(element)]);
   }
   constexpr Text &put(const Dim &dim) {
+    if (dim.flaw != Flaw::none)
+      return put_flawed(dim);
     if (dim.fixed())
       return put(dim.offset);
     if (dim.factor != 1)
@@ -82,6 +84,17 @@ public:
   constexpr bool empty() const { return length == 0; }
 
 private:
+  /// What was to be an extent: "tokens 8..1", "batch by source", "context from 1", "4000000000".
+  constexpr Text &put_flawed(const Dim &dim) {
+    const Symbol &first = dim.symbols[0], &second = dim.symbols[1];
+    put(first.name).put(first.present() && second.present() ? " and " : "").put(second.name);
+    if (!first.present())
+      return put(first.max);
+    if (!second.present())
+      put(" ").put(first.min).put("..").put(first.max);
+    return *this;
+  }
+
   constexpr void put_char(char c) {
     if (length + 1 < sizeof(characters))
       characters[length++] = c;
@@ -96,5 +109,8 @@ constexpr bool same_text(const char *a, const char *b) {
     ++b;
   return *a == *b;
 }
+
+/// A name that is not given is an empty one, which rules refuse.
+constexpr const char *or_empty(const char *name) { return name ? name : ""; }
 
 } // namespace kiln

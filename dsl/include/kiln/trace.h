@@ -7,10 +7,11 @@
 // had, and model.h turns the text into a compile error.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "kiln/text.h"
+#include "kiln/names.h"
 
 namespace kiln {
 
@@ -34,11 +35,25 @@ template <std::size_t Rank> struct Shape {
   constexpr bool operator==(const Shape &) const = default;
 };
 
+namespace detail {
+/// Whether a tensor can have these extents: the run time's tables hold six, kernels index with 32 bits.
+template <std::size_t Rank> constexpr bool sound(const Shape<Rank> &shape) {
+  std::int64_t count = 1;
+  for (const Dim &dim : shape) {
+    if (dim.flaw != Flaw::none || dim.min() < 1 || dim.max() > Dim::largest || count > Dim::largest)
+      return false;
+    count *= dim.max();
+  }
+  return Rank <= 6 && count <= Dim::largest;
+}
+} // namespace detail
+
 class Tracer {
 public:
   /// Scope 0 is the model itself.
   constexpr Tracer() {
     graph.scopes.push_back({});
+    paths.push_back(14695981039346656037u);
     graph.nodes.reserve(256);
   }
 
@@ -84,13 +99,46 @@ public:
     return id;
   }
   /// Checks extents where they enter a trace.
-  constexpr void declare(const auto &shape) {
-    for (const Dim &dim : shape) {
-      if (dim.min() < 1)
-        fail(rules::tensor_c1, dim);
+  template <std::size_t Rank> constexpr void declare(const Shape<Rank> &shape) {
+    check_extents(shape);
+    for (const Dim &dim : shape)
       for (const Symbol &symbol : dim.symbols)
         if (symbol.present())
           check_bounds(symbol);
+  }
+  /// Checks an extent that the tensors of the trace must have already, as finish() finds out.
+  template <std::size_t Rank> constexpr void borrow(const Shape<Rank> &shape) {
+    check_extents(shape);
+    for (const Dim &dim : shape)
+      for (const Symbol &symbol : dim.symbols)
+        if (symbol.present())
+          borrowed.push_back({symbol, site, scope});
+  }
+  /// What can be checked only of a whole model. A template, since clang 22 instantiates what a plain function calls too
+  /// late for a constant expression.
+  template <class = void> constexpr void finish() {
+    auto has = [&](const char *name) {
+      for (const Symbol &known : symbols)
+        if (same_text(known.name, name))
+          return true;
+      return false;
+    };
+    for (const Borrowed &use : borrowed)
+      if (!has(use.symbol.name)) {
+        site = use.site;
+        scope = use.scope;
+        fail(rules::dim_c9, use.symbol.name);
+      } else {
+        check_bounds(use.symbol);
+      }
+    site = {};
+    scope = 0;
+    for (const Symbol &symbol : symbols)
+      if (*symbol.least && !has(symbol.least))
+        fail(rules::dim_c6, Text().put(symbol.name).put(" from ").put(symbol.least).data());
+    if (dotted) {
+      check_paths(graph.parameters);
+      check_paths(graph.states);
     }
   }
   constexpr void result(int node) { graph.regions[region].results.push_back(node); }
@@ -104,6 +152,7 @@ public:
           fail(rules::parameter_c1, shape, graph.parameters[known].shape);
         return use(known);
       }
+    check_leaf(leaf);
     int id = static_cast<int>(graph.parameters.size());
     Parameter made{scope, leaf, element, {}};
     for (const Dim &dim : shape)
@@ -117,7 +166,7 @@ public:
 
   /// The state `leaf` of the current scope: the same one whenever it is asked for.
   template <std::size_t Rank> constexpr int state(const char *leaf, ElementType element, const Shape<Rank> &shape) {
-    if (home_of(scope) != region)
+    if (home_of(scope) != region || in_scan())
       fail(rules::state_c1, leaf);
     for (int known : graph.scopes[scope].states)
       if (same_text(graph.states[known].leaf, leaf)) {
@@ -125,6 +174,7 @@ public:
           fail(rules::state_c5, shape, graph.states[known].shape);
         return known;
       }
+    check_leaf(leaf);
     int id = static_cast<int>(graph.states.size());
     StateTensor made{scope, leaf, element, {}};
     for (const Dim &dim : shape)
@@ -172,6 +222,7 @@ public:
   constexpr int child(const char *name, std::int64_t copies) {
     if (*name == 0)
       fail(rules::layer_c2, "an empty one");
+    check_name(name);
     int *link = &graph.scopes[scope].first_child;
     for (; *link >= 0; link = &graph.scopes[*link].next_sibling)
       if (same_text(graph.scopes[*link].name, name)) {
@@ -186,8 +237,11 @@ public:
     made.next_sibling = *link;
     *link = id;
     graph.scopes.push_back(std::move(made));
+    paths.push_back(detail::hashed(detail::hashed(paths[scope], name), copies > 0 ? ".{}." : "."));
     return id;
   }
+  /// How many layers a scope stands for.
+  constexpr std::int64_t copies(int of) const { return graph.copies(of); }
   /// Makes `to` the current scope and returns the former.
   constexpr int enter(int to) { return std::exchange(scope, to); }
 
@@ -206,7 +260,45 @@ private:
     return static_cast<int>(graph.nodes.size()) - 1;
   }
 
+  template <std::size_t Rank> constexpr void check_extents(const Shape<Rank> &shape) {
+    if (detail::sound(shape))
+      return;
+    for (const Dim &dim : shape)
+      if (dim.flaw != Flaw::none)
+        fail(rule_of(dim.flaw), dim);
+      else if (dim.min() < 1)
+        fail(rules::tensor_c1, dim);
+      else if (dim.max() > Dim::largest)
+        fail(rules::dim_c7, dim);
+    fail(Rank > 6 ? rules::tensor_c3 : rules::tensor_c4, shape);
+  }
+  constexpr void check_name(const char *name) {
+    if (!detail::is_printable(name))
+      fail(rules::layer_c4, "others");
+    dotted = dotted || detail::has_dot(name);
+  }
+  constexpr void check_leaf(const char *leaf) {
+    if (*leaf == 0)
+      fail(rules::parameter_c3, "an empty one");
+    check_name(leaf);
+  }
+  /// Whether "a.b" of the model and "b" of a layer "a" are two of one name. Without dots, layer_c1 has told it.
+  template <class Leaf> constexpr void check_paths(const std::vector<Leaf> &leaves) {
+    std::vector<std::uint64_t> hashes;
+    for (const auto &leaf : leaves)
+      hashes.push_back(detail::hashed(paths[leaf.scope], leaf.leaf));
+    std::vector<std::uint64_t> sorted = hashes;
+    std::sort(sorted.begin(), sorted.end());
+    auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+    for (std::size_t i = 0; twice != sorted.end() && i < hashes.size(); ++i)
+      if (hashes[i] == *twice) {
+        scope = leaves[i].scope;
+        fail(rules::parameter_c4, leaves[i].leaf);
+      }
+  }
   constexpr void check_bounds(const Symbol &symbol) {
+    if (!detail::is_identifier(symbol.name))
+      fail(rules::dim_c8, symbol.name);
     for (const Symbol &known : symbols)
       if (same_text(known.name, symbol.name)) {
         if (!(known == symbol)) {
@@ -237,6 +329,14 @@ private:
     while (home >= 0 && (owner > 0 ? graph.regions[home].scope != owner : enclosing[home] >= 0))
       home = enclosing[home];
     return home;
+  }
+
+  /// Whether the current region is the body of a scan, or of a stack inside of one.
+  constexpr bool in_scan() const {
+    for (int at = region; enclosing[at] >= 0; at = enclosing[at])
+      if (graph.regions[at].scope < 0)
+        return true;
+    return false;
   }
 
   /// A parameter's node belongs to the innermost stack that owns it, or else to the entry, so that a body captures what
@@ -286,10 +386,18 @@ private:
   Site site;
   int scope = 0;
   int region = -1;
-  std::vector<int> enclosing;  // by region
-  std::vector<Use> uses;       // by parameter: where it was last used
-  std::vector<Change> changes; // by state: what the last entry did to it
+  bool dotted = false;              // a name has a dot
+  std::vector<std::uint64_t> paths; // by scope: its path, hashed
+  std::vector<int> enclosing;       // by region
+  std::vector<Use> uses;            // by parameter: where it was last used
+  std::vector<Change> changes;      // by state: what the last entry did to it
+  struct Borrowed {
+    Symbol symbol;
+    Site site;
+    int scope;
+  };
   std::vector<Symbol> symbols;
+  std::vector<Borrowed> borrowed;
 };
 
 /// Makes a scope current for the time of a block.

@@ -18,7 +18,8 @@ template <int Axis, std::int64_t By, tensor X> constexpr auto roll(const X &x, S
   constexpr Dim extent = X::rank > 0 ? X::shape[axis] : Dim(1);
   if constexpr (!detail::axis_within(Axis, X::rank) || !extent.fixed())
     x.tracer->fail(rules::roll_c1, detail::typed(x).data());
-  constexpr std::int64_t count = extent.fixed() ? extent.offset : 1, by = (By % count + count) % count;
+  constexpr std::int64_t count = extent.fixed() && extent.offset > 0 ? extent.offset : 1,
+                         by = (By % count + count) % count;
   if constexpr (by == 0)
     return x;
   else
@@ -95,12 +96,11 @@ template <std::int64_t Size, tensor X> constexpr auto to_windows(const X &x, Sit
 }
 
 /// The image [..., Height, Width, C] of windows [..., windows, Size * Size, C].
-template <std::int64_t Size, std::int64_t Height, std::int64_t Width, tensor X>
+template <std::int64_t Size, Dim Height, Dim Width, tensor X>
 constexpr auto from_windows(const X &x, Site site = Site::here()) {
   x.tracer->at(site);
-  constexpr auto image =
-      detail::appended(detail::appended(detail::appended(detail::leading<3>(X::shape), Dim(Height)), Dim(Width)),
-                       detail::last(X::shape));
+  constexpr auto image = detail::appended(
+      detail::appended(detail::appended(detail::leading<3>(X::shape), Height), Width), detail::last(X::shape));
   using Image = TensorOf<X::element, image>;
   if constexpr (X::rank < 3 || !detail::is_cut_by<Image>(Size) || !detail::same_count(X::shape, image)) {
     x.tracer->fail(rules::windows_c1, detail::typed(x).data(), Text().put("multiples of ").put(Size).data());
@@ -115,38 +115,48 @@ constexpr auto from_windows(const X &x, Site site = Site::here()) {
 /// The row for two positions is (rows between them + Size - 1) * (2 Size - 1) + columns between them + Size - 1.
 template <std::int64_t Size, tensor Table> constexpr auto relative_bias(const Table &table, Site site = Site::here()) {
   table.tracer->at(site);
-  constexpr std::int64_t side = 2 * Size - 1, count = Size * Size;
-  if constexpr (Table::rank != 2 || !(detail::first(Table::shape) == Dim(side * side)))
+  constexpr bool countable = Size >= 1 && Size <= 1024;
+  constexpr std::int64_t side = countable ? 2 * Size - 1 : 1, count = countable ? Size * Size : 1,
+                         size = countable ? Size : 1;
+  if constexpr (!countable || Table::rank != 2 || !(detail::first(Table::shape) == Dim(side * side)))
     table.tracer->fail(rules::relative_bias_c1, detail::typed(table).data(),
                        Text().put(side * side).put(" rows").data());
   // The row for two positions is the difference of a number that each has. Constants stay small: traces are counted.
   std::vector<double> numbers;
   for (std::int64_t i = 0; i < count; ++i)
-    numbers.push_back(static_cast<double>(i / Size * side + i % Size));
+    numbers.push_back(static_cast<double>(i / size * side + i % size));
   auto number = detail::constant_of<i32, count, 1>(table, std::move(numbers));
   auto apart = sub(number, reshape<1, count>(number, site), site);
-  auto rows = add(apart, detail::number<i32>(table.tracer, (Size - 1) * side + Size - 1), site);
+  auto rows = add(apart, detail::number<i32>(table.tracer, (size - 1) * side + size - 1), site);
   return transpose<2, 0, 1>(gather<0>(table, rows, site), site);
 }
 
 /// 0 between positions of a window that were neighbours before the image was shifted by `Shift`, -100 between the
 /// others: f32 [windows, Size^2, Size^2].
-template <std::int64_t Size, std::int64_t Shift, std::int64_t Height, std::int64_t Width>
+template <std::int64_t Size, std::int64_t Shift, Dim Height, Dim Width>
 constexpr auto shift_mask(const tensor auto &context, Site site = Site::here()) {
-  constexpr std::int64_t count = Size * Size, windows = Height / Size * (Width / Size);
-  // Rows and columns fall into three parts each: windows that are whole, and what met in the last ones.
-  auto parts = [](std::int64_t extent, double by) {
-    std::vector<double> result;
-    for (std::int64_t at = 0; at < extent; ++at)
-      result.push_back(at < extent - Size ? 0 : at < extent - Shift ? by : 2 * by);
-    return result;
-  };
-  auto rows = detail::constant_of<f32, Height / Size, 1, Size, 1>(context, parts(Height, 3));
-  auto columns = detail::constant_of<f32, 1, Width / Size, 1, Size>(context, parts(Width, 1));
-  auto of = reshape<windows, count>(add(rows, columns, site), site);
-  auto apart = sub(reshape<windows, count, 1>(of, site), reshape<windows, 1, count>(of, site), site);
-  return where(less(mul(apart, apart, site), 0.5, site), detail::number<f32>(context.tracer, 0),
-               detail::number<f32>(context.tracer, -100), site);
+  context.tracer->at(site);
+  using Image = Tensor<f32, Height, Width, 1>;
+  if constexpr (!detail::is_cut_by<Image>(Size) || !Image::sound) {
+    context.tracer->fail(rules::windows_c1, Image::shape, Text().put("multiples of ").put(Size).data());
+    return detail::number<f32>(context.tracer, 0);
+  } else {
+    constexpr std::int64_t count = Size * Size, height = Height.offset, width = Width.offset,
+                           windows = height / Size * (width / Size);
+    // Rows and columns fall into three parts each: windows that are whole, and what met in the last ones.
+    auto parts = [](std::int64_t extent, double by) {
+      std::vector<double> result;
+      for (std::int64_t at = 0; at < extent; ++at)
+        result.push_back(at < extent - Size ? 0 : at < extent - Shift ? by : 2 * by);
+      return result;
+    };
+    auto rows = detail::constant_of<f32, height / Size, 1, Size, 1>(context, parts(height, 3));
+    auto columns = detail::constant_of<f32, 1, width / Size, 1, Size>(context, parts(width, 1));
+    auto of = reshape<windows, count>(add(rows, columns, site), site);
+    auto apart = sub(reshape<windows, count, 1>(of, site), reshape<windows, 1, count>(of, site), site);
+    return where(less(mul(apart, apart, site), 0.5, site), detail::number<f32>(context.tracer, 0),
+                 detail::number<f32>(context.tracer, -100), site);
+  }
 }
 
 /// Attention of `Heads` heads within windows of Size x Size positions of an image [..., H, W, Channels] that is shifted
@@ -158,15 +168,22 @@ public:
 
   template <tensor X> constexpr auto operator()(const X &x, Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
-    constexpr std::int64_t height = detail::last(X::shape, 3).offset, width = detail::last(X::shape, 2).offset;
-    auto windows = to_windows<Size>(roll<-2, -Shift>(roll<-3, -Shift>(x, site), site), site);
-    auto joint = qkv(windows, site);
-    auto q = slice<-1, 0, Channels>(joint, site), k = slice<-1, Channels, Channels>(joint, site),
-         v = slice<-1, 2 * Channels, Channels>(joint, site);
-    constexpr std::int64_t side = 2 * Size - 1;
-    auto bias = relative_bias<Size>(parameter<f32, side * side, Heads>(x, "relative_position_bias_table", site), site);
-    auto y = proj(attention<Heads>(q, k, v, mask(with_shift<X::rank - 3, height, width>(bias, site)), site), site);
-    return roll<-2, Shift>(roll<-3, Shift>(from_windows<Size, height, width>(y, site), site), site);
+    x.tracer->at(site);
+    if constexpr (!detail::is_cut_by<X>(Size)) {
+      x.tracer->fail(rules::windows_c1, detail::typed(x).data(), Text().put("multiples of ").put(Size).data());
+      return x;
+    } else {
+      constexpr std::int64_t height = detail::last(X::shape, 3).offset, width = detail::last(X::shape, 2).offset;
+      auto windows = to_windows<Size>(roll<-2, -Shift>(roll<-3, -Shift>(x, site), site), site);
+      auto joint = qkv(windows, site);
+      auto q = slice<-1, 0, Channels>(joint, site), k = slice<-1, Channels, Channels>(joint, site),
+           v = slice<-1, 2 * Channels, Channels>(joint, site);
+      constexpr std::int64_t side = 2 * Size - 1;
+      auto bias =
+          relative_bias<Size>(parameter<f32, side * side, Heads>(x, "relative_position_bias_table", site), site);
+      auto y = proj(attention<Heads>(q, k, v, mask(with_shift<X::rank - 3, height, width>(bias, site)), site), site);
+      return roll<-2, Shift>(roll<-3, Shift>(from_windows<Size, height, width>(y, site), site), site);
+    }
   }
 
 private:

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Bounds the wrong way round.
-// expect: a_dimension_requires_bounds_1_le_min_le_max_dim_c2
+// expect: forward: a dimension requires bounds 1 <= min <= max [dim_c2]: got rows 8..1
 #include "case.h"
 using namespace kiln;
-constexpr Dim wrong{"tokens", 8, 1};
+constexpr Dim wrong{"rows", 8, 1};
+struct M : Model {
+  constexpr auto forward(Tensor<f32, wrong, 8> x) const { return relu(x); }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A product of three run-time extents.
-// expect: a_product_of_dimensions_requires_the_form_offset_plus_factor_s0_s1_dim_c3
+// expect: forward: a product of dimensions requires the form offset + factor * s0 * s1 [dim_c3]: got batch and source (dim_c3.cpp:8)
 #include "case.h"
 using namespace kiln;
-constexpr Dim cube = B * T * S;
+struct M : Model {
+  constexpr auto forward(Tensor<f32, B, T, 8> x) const { return reshape<B * T * S, 8>(x); }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A sum of two run-time extents.
-// expect: a_sum_of_dimensions_requires_the_form_offset_plus_factor_s0_s1_dim_c4
+// expect: forward: a sum of dimensions requires the form offset + factor * s0 * s1 [dim_c4]: got tokens and source (dim_c4.cpp:8)
 #include "case.h"
 using namespace kiln;
-constexpr Dim total = T + S;
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return expand<T + S, T, 8>(x); }
+};
+static_assert(parameters<M>() >= 0);

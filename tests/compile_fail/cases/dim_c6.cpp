@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The least of an extent is no named one.
-// expect: a_dimension_requires_a_named_extent_within_its_bounds_as_the_least_dim_c6
+// expect: forward: a dimension requires a named extent within its bounds as the least [dim_c6]: got context 2..128
 #include "case.h"
 using namespace kiln;
 constexpr Dim wrong{"context", T + 1, 128};
+struct M : Model {
+  constexpr auto forward(Tensor<f32, wrong, 8> x) const { return relu(x); }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A sum of what is true.
+// expect: forward: arithmetic and comparison require numbers [broadcast_c3]: got boolean[tokens 1..64] and boolean[tokens 1..64]
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T> x) const { return less(x, 0) + less(x, 1); }
+};
+static_assert(parameters<M>() >= 0);

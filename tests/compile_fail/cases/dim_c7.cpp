@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An extent beyond 32 bits.
+// expect: forward: a dimension requires extents of at most 2147483647 [dim_c7]: got 4294967296
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  constexpr auto forward(Tensor<f32, (std::int64_t{1} << 32)> x) const { return relu(x); }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An extent that no C function can have as a parameter.
+// expect: forward: a dimension requires a name that is an identifier in C and C++ [dim_c8]: got my rows
+#include "case.h"
+using namespace kiln;
+constexpr Dim rows{"my rows", 1, 8};
+struct M : Model {
+  constexpr auto forward(Tensor<f32, rows, 8> x) const { return relu(x); }
+};
+static_assert(parameters<M>() >= 0);

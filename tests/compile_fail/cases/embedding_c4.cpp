@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A table of whole numbers.
+// expect: forward: embedding requires a floating-point table [embedding_c4]: got i32[50, 8] (embedding_c4.cpp:8)
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  constexpr auto forward(Tensor<i32, T> x, Tensor<i32, 50, 8> table) const { return embedding(x, table); }
+};
+static_assert(parameters<M>() >= 0);

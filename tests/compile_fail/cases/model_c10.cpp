@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A forward that is not const.
+// expect: kiln: an entry requires a const member function of the model that is no template [model_c10]
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T, 8> x) { return relu(x); }
+};
+static_assert(parameters<M>() >= 0);

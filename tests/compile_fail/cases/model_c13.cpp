@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// More results than an entry has names for.
+// expect: kiln: an entry requires at most 16 results [model_c13]
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T, 8> x) const {
+    return kiln::outputs(x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x);
+  }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A tower of recurrent layers.
+// expect: kiln: a recurrent layer requires at most 64 layers [recurrent_c6]
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  Rnn<8, 8, RecurrentOptions{.layers = 100}> rnn{"rnn"};
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return rnn(x).outputs; }
+};
+static_assert(parameters<M>() >= 0);

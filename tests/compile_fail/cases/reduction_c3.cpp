@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A count of what is true.
+// expect: forward: a reduction requires numbers [reduction_c3]: got boolean[tokens 1..64] (reduction_c3.cpp:8)
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T> x) const { return sum(less(x, 0)); }
+};
+static_assert(parameters<M>() >= 0);

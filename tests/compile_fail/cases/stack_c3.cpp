@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Two stacks, one in the other, of more layers than there are.
+// expect: h.{}.part.{}: stack requires at most 1048576 layers, with those of the stacks around it [stack_c3]: got 2000
+#include "case.h"
+using namespace kiln;
+struct Same {
+  constexpr auto forward(const tensor auto &x) const { return relu(x); }
+};
+struct Inner {
+  Stack<2000, Same> part{"part"};
+  constexpr auto forward(const tensor auto &x) const { return part(x); }
+};
+struct M : Model {
+  Stack<2000, Inner> h{"h"};
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return h(x); }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Windows of an image with two leading extents, which have seven on the way.
+// expect: forward: a tensor requires a rank of at most 6 [tensor_c3]: got [2, 3, 2, 2, 3, 2, 5] (tensor_c3_result.cpp:9)
+#include "case.h"
+using namespace kiln;
+#include "kiln/windows.h"
+struct M : Model {
+  constexpr auto forward(Tensor<f32, 2, 3, 4, 6, 5> x) const { return to_windows<2>(x); }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A product larger than kernels index.
+// expect: forward: a tensor requires at most 2147483647 elements [tensor_c4]: got [65536, 65536] (tensor_c4.cpp:8)
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  constexpr auto forward(Tensor<f32, 65536, 1> x, Tensor<f32, 1, 65536> y) const { return matmul(x, y); }
+};
+static_assert(parameters<M>() >= 0);

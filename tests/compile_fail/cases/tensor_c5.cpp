@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A parameter of a run-time extent.
+// expect: forward: parameters, constants and states require fixed extents [tensor_c5]: got tokens 1..64 (tensor_c5.cpp:8)
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return x + parameter<f32, T, 8>(x, "places"); }
+};
+static_assert(parameters<M>() >= 0);
