@@ -147,7 +147,8 @@ struct DropUnusedOutputs : OpRewritePattern<ScanOp> {
 LogicalResult AppendOp::canonicalize(AppendOp op, PatternRewriter &rewriter) {
   auto slice = op.getX().getDefiningOp<SliceOp>();
   auto type = cast<RankedTensorType>(op.getX().getType());
-  if (!slice || slice.getAtEnd() || type.getRank() < 2 || int64_t(slice.getAxis()) != type.getRank() - 1)
+  if (!slice || slice.getAtEnd() || type.getRank() < 2 || int64_t(slice.getAxis()) != type.getRank() - 1 ||
+      cast<RankedTensorType>(slice.getX().getType()).isDynamicDim(type.getRank() - 1))
     return failure();
   rewriter.modifyOpInPlace(op, [&] {
     op.setColumn(op.getColumn() + slice.getStart());

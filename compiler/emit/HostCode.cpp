@@ -52,7 +52,10 @@ private:
   FailureOr<Value> addressOf(Value tensor);
   FailureOr<Value> bytesOf(RankedTensorType type);
   FailureOr<Value> bytesOf(ArrayRef<AffineExpr> extents, Type element);
-  Value addressOfState(StringRef name, int64_t copies);
+  /// By the op that reads or writes the state.
+  template <class Op> Value addressOfState(Op op);
+  /// The number of the layer whose copy a parameter or state of this place is; null outside of repeats.
+  Value layerAt(Operation *op);
   void copyRows(Value target, Value source, Value rows, Value rowBytes, Value sourceStride);
   Value globalOf(kd::ConstantOp constant);
   FailureOr<Value> addressOfKernel(StringRef kernel, LLVM::LLVMFunctionType type);
@@ -94,7 +97,7 @@ private:
   Value frameArgument, buffers, dims;
   llvm::DenseMap<Value, Value> indices;         // index values of the entry -> i64
   SmallVector<Value> symbols;                   // the module's symbols
-  Value layer;                                  // number of the layer over all enclosing repeats; null outside
+  llvm::DenseMap<Operation *, Value> layers;    // kiln.repeat -> number of the layer over all repeats around it
   llvm::DenseMap<Operation *, Value> scanSteps; // kiln.scan -> the index of the slices that it is at
 };
 
@@ -246,10 +249,15 @@ FailureOr<Value> HostEmitter::bytesOf(ArrayRef<AffineExpr> extents, Type element
   return multiply(*elements, constant(i64, llvm::divideCeil(element.getIntOrFloatBitWidth(), 8)));
 }
 
-Value HostEmitter::addressOfState(StringRef name, int64_t copies) {
-  const StateInterface *state = input.model.findState(name.str());
-  Value address = byteAddress(load(pointer, frameArgument, frame::arena), state->offset);
-  return copies > 1 && layer ? byteAddress(address, multiply(layer, constant(i64, state->stride))) : address;
+Value HostEmitter::layerAt(Operation *op) {
+  auto repeat = op->getParentOfType<kd::RepeatOp>();
+  return repeat ? layers.lookup(repeat) : Value();
+}
+
+template <class Op> Value HostEmitter::addressOfState(Op op) {
+  const StateInterface *state = input.model.findState(op.getName().str());
+  Value address = byteAddress(load(pointer, frameArgument, frame::arena), state->offset), layer = layerAt(op);
+  return op.getCopies() > 1 && layer ? byteAddress(address, multiply(layer, constant(i64, state->stride))) : address;
 }
 
 void HostEmitter::copyRows(Value target, Value source, Value rows, Value rowBytes, Value sourceStride) {
@@ -274,7 +282,7 @@ LogicalResult HostEmitter::emitAppend(kd::AppendOp append) {
   FailureOr<Value> source = addressOf(append.getX()), offset = bytesOf(before, rows.getElementType());
   if (llvm::failed(source) || llvm::failed(offset))
     return failure();
-  Value target = byteAddress(addressOfState(append.getName(), append.getCopies()), *offset);
+  Value target = byteAddress(addressOfState(append), *offset);
   // What is copied side by side: all of it, or of each row of the operand some columns.
   bool isWhole = rows.getRank() == 1 || from.back() == to.back();
   SmallVector<AffineExpr> outer(isWhole ? ArrayRef(one) : ArrayRef(from).drop_back());
@@ -294,7 +302,7 @@ LogicalResult HostEmitter::emitStore(kd::StoreOp store) {
   FailureOr<Value> source = addressOf(store.getX()), bytes = bytesOf(cast<RankedTensorType>(store.getX().getType()));
   if (llvm::failed(source) || llvm::failed(bytes))
     return failure();
-  copyRows(addressOfState(store.getName(), store.getCopies()), *source, constant(i64, 1), *bytes, *bytes);
+  copyRows(addressOfState(store), *source, constant(i64, 1), *bytes, *bytes);
   return success();
 }
 
@@ -310,16 +318,16 @@ FailureOr<Value> HostEmitter::addressOf(Value tensor) {
   if (auto parameter = tensor.getDefiningOp<kd::ParameterOp>()) {
     PackedRange range = input.weights.of(parameter);
     Value address = byteAddress(load(pointer, frameArgument, frame::weights), range.offset);
-    if (parameter.getCopies() > 1 && layer)
+    if (Value layer = layerAt(parameter); parameter.getCopies() > 1 && layer)
       address = byteAddress(address, multiply(layer, constant(i64, range.stride)));
     return address;
   }
   if (auto constantOp = tensor.getDefiningOp<kd::ConstantOp>())
     return globalOf(constantOp);
   if (auto state = tensor.getDefiningOp<kd::StateOp>())
-    return addressOfState(state.getName(), state.getCopies());
+    return addressOfState(state);
   if (auto append = tensor.getDefiningOp<kd::AppendOp>())
-    return addressOfState(append.getName(), append.getCopies());
+    return addressOfState(append);
   kd::MemoryPlacement place = input.plan.of(tensor);
   switch (place.kind) {
   case kd::MemoryPlacement::Kind::Arena:
@@ -453,17 +461,16 @@ LogicalResult HostEmitter::emitLoop(kd::LoopInterface loop) {
   LLVM::CondBrOp::create(builder, loc, isInside, body, ValueRange(), after, ValueRange());
 
   builder.setInsertionPointToStart(body);
-  Value outer = layer;
   if (auto scan = dyn_cast<kd::ScanOp>(loop.getOperation())) {
     scanSteps[scan] = scan.getReverse() ? subtract(subtract(*count, one), index) : index;
     store(LLVM::AndOp::create(builder, loc, index, one), load(pointer, frameArgument, frame::worker),
           worker::isBackward);
   } else {
-    layer = outer ? add(multiply(outer, *count), index) : index;
+    Value outer = layerAt(loop);
+    layers[loop] = outer ? add(multiply(outer, *count), index) : index;
   }
   if (llvm::failed(emitBlock(loop->getRegion(0).front())))
     return failure();
-  layer = outer;
   LLVM::BrOp::create(builder, loc, ValueRange(add(index, one)), header);
   builder.setInsertionPointToStart(after);
   if (isa<kd::ScanOp>(loop.getOperation()))

@@ -95,12 +95,11 @@ static std::map<int, ValueCheck> inputChecks(const Graph &graph) {
   return checks;
 }
 
-/// Adds the symbols of the nodes that may have some of their own, in the region and those below.
+/// Adds the symbols of all nodes in the region and those below: an extent may be one that only another entry's inputs have.
 static void addSymbolsOfNodes(std::vector<Symbol> &symbols, const Graph &graph, const Region &region) {
   for (int number : region.nodes) {
     const Node &node = graph.nodes[number];
-    if (brings_symbols(node))
-      addSymbols(symbols, node.shape);
+    addSymbols(symbols, node.shape);
     if (has_body(node))
       addSymbolsOfNodes(symbols, graph, graph.regions[node.attributes.index]);
   }

@@ -33,8 +33,8 @@ public:
         .Case([&](MatmulOp matmul) {
           if (rankOf(matmul.getB()) == 2)
             return rankOf(matmul.getA()) > axes && markFull(matmul.getA()) && markWhole(matmul.getB());
-          return rankOf(matmul.getA()) > axes + 1 && rankOf(matmul.getB()) > axes + 1 && markFull(matmul.getA()) &&
-                 markFull(matmul.getB());
+          return rankOf(matmul.getA()) > axes + 1 && rankOf(matmul.getA()) == rankOf(matmul.getB()) &&
+                 markFull(matmul.getA()) && markFull(matmul.getB());
         })
         .Case([&](AttentionOp attention) { return visitScores(attention) && markFull(attention.getValue()); })
         .Case([&](AttentionScoresOp scores) { return visitScores(scores); })

@@ -47,14 +47,26 @@ Value joinParameters(OpBuilder &builder, ArrayRef<ParameterOp> parameters, int64
                              builder.getDenseI64ArrayAttr(extents), dim);
 }
 
+/// Linears that can be one.
+using Projections = llvm::SmallSetVector<LinearOp, 4>;
+
 struct MergeProjections : impl::MergeProjectionsBase<MergeProjections> {
   using MergeProjectionsBase::MergeProjectionsBase;
 
   void runOnOperation() override {
+    for (auto entry : getOperation().getOps<func::FuncOp>())
+      collect(entry);
+    dropUnlike();
+    for (const Projections &linears : groups)
+      merge(linears.getArrayRef());
+  }
+
+private:
+  void collect(func::FuncOp entry) {
     SmallVector<AttentionOp> attentions;
     SmallVector<AppendOp> appends;
-    getOperation().walk([&](AttentionOp op) { attentions.push_back(op); });
-    getOperation().walk([&](AppendOp op) { appends.push_back(op); });
+    entry.walk([&](AttentionOp op) { attentions.push_back(op); });
+    entry.walk([&](AppendOp op) { appends.push_back(op); });
     for (AttentionOp attention : attentions) {
       SmallVector<Value> operands{attention.getQuery(), attention.getKey(), attention.getValue()};
       for (Value &operand : operands)
@@ -62,27 +74,58 @@ struct MergeProjections : impl::MergeProjectionsBase<MergeProjections> {
           llvm::erase(appends, append);
           operand = append.getX();
         }
-      mergeAmong(operands, attention->getBlock());
+      collectAmong(operands, attention->getBlock());
     }
     // What an attention of another entry reads, a layer's states: joined there, so joined here.
     llvm::MapVector<std::pair<Block *, StringRef>, SmallVector<Value>> others;
     for (AppendOp append : appends)
       others[{append->getBlock(), append.getName().rsplit('.').first}].push_back(append.getX());
     for (auto &[owner, operands] : others)
-      mergeAmong(operands, owner.first);
+      collectAmong(operands, owner.first);
   }
 
-private:
-  /// In the order of the values, which may be one value more than once; x, order and kind of bias tell which linears can
-  /// be one.
-  void mergeAmong(ArrayRef<Value> values, Block *block) {
-    llvm::MapVector<std::tuple<Value, int, int>, llvm::SmallSetVector<LinearOp, 4>> mergeable;
+  /// In the order of the values, which may be one value more than once; x, order and kind of bias tell which linears
+  /// can be one. A linear is in one group.
+  void collectAmong(ArrayRef<Value> values, Block *block) {
+    llvm::MapVector<std::tuple<Value, int, int>, Projections> mergeable;
     for (Value value : values)
-      if (auto linear = value.getDefiningOp<LinearOp>(); linear && canMerge(linear, block))
+      if (auto linear = value.getDefiningOp<LinearOp>();
+          linear && canMerge(linear, block) &&
+          llvm::none_of(groups, [&](const Projections &group) { return group.contains(linear); }))
         mergeable[{linear.getX(), int(linear.getOutputDim()), linear.getBias() ? 1 : 0}].insert(linear);
     for (auto &[key, linears] : mergeable)
       if (linears.size() > 1)
-        merge(linears.getArrayRef());
+        groups.push_back(linears);
+  }
+
+  /// A weight is stored once: what an entry uses alone, or beside other ones, is not joined in another entry.
+  void dropUnlike() {
+    llvm::MapVector<Attribute, SmallVector<Attribute>> joins; // sources of a parameter -> all of its group's, by use
+    llvm::DenseMap<Operation *, Attribute> joinOf;
+    Builder builder(&getContext());
+    for (const Projections &linears : groups)
+      for (unsigned operand : {1u, 2u}) { // weights, biases
+        SmallVector<Attribute> sources;
+        for (LinearOp linear : linears)
+          if (auto parameter = getParameter(linear, operand))
+            sources.push_back(parameter.getSourcesAttr());
+        for (LinearOp linear : linears)
+          if (auto parameter = getParameter(linear, operand))
+            joinOf[parameter] = builder.getArrayAttr(sources);
+      }
+    getOperation().walk(
+        [&](ParameterOp parameter) { joins[parameter.getSourcesAttr()].push_back(joinOf.lookup(parameter)); });
+    llvm::erase_if(groups, [&](const Projections &linears) {
+      return llvm::any_of(linears, [&](LinearOp linear) {
+        return !llvm::all_equal(joins[getParameter(linear, 1).getSourcesAttr()]) ||
+               (linear.getBias() && !llvm::all_equal(joins[getParameter(linear, 2).getSourcesAttr()]));
+      });
+    });
+  }
+
+  static ParameterOp getParameter(LinearOp linear, unsigned operand) {
+    return operand < linear->getNumOperands() ? linear->getOperand(operand).getDefiningOp<ParameterOp>()
+                                              : ParameterOp();
   }
 
   static bool canMerge(LinearOp linear, Block *block) {
@@ -131,6 +174,8 @@ private:
       parameter.erase();
     numJoined += linears.size() - 1;
   }
+
+  std::vector<Projections> groups;
 };
 
 } // namespace

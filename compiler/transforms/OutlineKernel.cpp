@@ -20,24 +20,21 @@ namespace {
 /// them.
 class KernelSymbols {
 public:
-  void add(RankedTensorType type) { insert(getExtents(type)); }
+  void add(RankedTensorType type) {
+    for (AffineExpr extent : getExtents(type))
+      if (!isa<AffineConstantExpr>(extent))
+        extents.insert(extent);
+  }
 
-  /// What an op reads and leaves.
-  void add(ArrayRef<RankedTensorType> operands, ArrayRef<RankedTensorType> results) {
-    llvm::SetVector<AffineExpr> read, left;
-    for (RankedTensorType type : operands)
-      read.insert_range(getExtents(type));
+  /// What an op leaves. An axis of its own, along which it makes an extent of others, gives the module's symbols.
+  void add(Operation *op, ArrayRef<RankedTensorType> results) {
+    for (AffineExpr extent : getDerivedExtents(op))
+      extent.walk([&](AffineExpr part) {
+        if (isa<AffineSymbolExpr>(part))
+          extents.insert(part);
+      });
     for (RankedTensorType type : results)
-      left.insert_range(getExtents(type));
-    auto isRunTime = [](AffineExpr extent) { return !isa<AffineConstantExpr>(extent); };
-    auto isNew = [&](AffineExpr extent) { return isRunTime(extent) && !read.contains(extent); };
-    if (llvm::any_of(read, isRunTime) && llvm::any_of(left, isNew))
-      for (AffineExpr extent : llvm::concat<const AffineExpr>(read, left))
-        extent.walk([&](AffineExpr part) {
-          if (isa<AffineSymbolExpr>(part))
-            extents.insert(part);
-        });
-    insert(left.getArrayRef());
+      add(type);
   }
 
   /// Behind the last add().
@@ -64,10 +61,21 @@ public:
   }
 
 private:
-  void insert(ArrayRef<AffineExpr> some) {
-    for (AffineExpr extent : some)
-      if (!isa<AffineConstantExpr>(extent))
-        extents.insert(extent);
+  /// The extents of operands and results along the axes whose extents the op adds, subtracts or divides.
+  static SmallVector<AffineExpr> getDerivedExtents(Operation *op) {
+    SmallVector<int64_t> axes;
+    if (isa<ConcatOp, SliceOp>(op)) {
+      axes = {op->getAttrOfType<IntegerAttr>("axis").getInt()};
+    } else if (isa<Conv2dOp, MaxPool2dOp, AvgPool2dOp>(op)) {
+      const int64_t rank = cast<RankedTensorType>(op->getResult(0).getType()).getRank();
+      axes = {rank - 3, rank - 2};
+    }
+    SmallVector<AffineExpr> result;
+    for (Value value : llvm::concat<Value>(SmallVector<Value>(op->getOperands()), SmallVector<Value>(op->getResults())))
+      for (int64_t axis : axes)
+        if (auto type = cast<RankedTensorType>(value.getType()); axis < type.getRank())
+          result.push_back(getExtents(type)[axis]);
+    return result;
   }
 
   /// Whether the extent is made of symbols that are extents themselves.
@@ -209,7 +217,7 @@ func::FuncOp outlineKernel(const KernelGroup &group, func::FuncOp entry, StringR
     symbols.add(borderType(value));
   for (Operation *op : group.ops) {
     auto typeOf = [&](Value value) { return collapse.getType(value); };
-    symbols.add(llvm::map_to_vector(op->getOperands(), typeOf), llvm::map_to_vector(op->getResults(), typeOf));
+    symbols.add(op, llvm::map_to_vector(op->getResults(), typeOf));
   }
   symbols.choose();
 

@@ -6,7 +6,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def MergeProjections : Pass<"kiln-merge-projections", "::mlir::func::FuncOp"> {
+def MergeProjections : Pass<"kiln-merge-projections", "::mlir::ModuleOp"> {
   let summary = "Join the projections of one value that an attention reads";
   let description = [{
     Before: three linears of the same value, each read by one attention only.
@@ -16,7 +16,8 @@ def MergeProjections : Pass<"kiln-merge-projections", "::mlir::func::FuncOp"> {
     ```
     After: one linear with a parameter of three sources; the attention reads slices of it.
 
-    Assumes weights and biases that nothing else uses; all of the linears have a bias or none has.
+    Assumes weights and biases that nothing else uses, in any entry, unless it joins the same; all of the linears have a bias or
+    none has.
   }];
   let dependentDialects = ["::mlir::kiln::KilnDialect"];
   let statistics = [Statistic<"numJoined", "num-joined", "linears that became part of another">];

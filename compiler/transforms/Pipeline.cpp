@@ -17,7 +17,7 @@ void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createCanonicalizerPass());                      // folds; one form for what follows to match
   passes.addPass(createCSEPass());                                // the same projection or table once
   passes.addNestedPass<func::FuncOp>(createRecognizeAttention()); // its projections are joined next
-  passes.addNestedPass<func::FuncOp>(createMergeProjections());
+  passes.addPass(createMergeProjections());
   passes.addPass(createCanonicalizerPass());               // what became dead
   passes.addPass(createLayOutWeights(options.weightTile)); // after joining: a joined weight has one layout
 

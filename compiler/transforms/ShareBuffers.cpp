@@ -5,7 +5,8 @@
 // 2. A loop's initial, carried, yielded and resulting value share a buffer, or a conflict is noted. So it is where what
 //    a scan is to stack is no call's result, or is to be in two places.
 // 3. A call's result shares the buffer of an argument that it may overwrite and that nothing reads afterwards.
-// 4. What the entry returns is in the caller's memory from the start, or a conflict is noted.
+// 4. What the entry returns is in the caller's memory from the start, or a conflict is noted; so it is where a state is
+//    stored in a state.
 // Two values may share a buffer if the one is not read any more when the other is written.
 #include "compiler/transforms/ShareBuffers.h"
 
@@ -51,6 +52,7 @@ BufferSharing::BufferSharing(func::FuncOp entry) : entry(entry), bounds(getSymbo
   shareLoops();
   shareInPlace();
   shareOutputs();
+  keepStates();
 }
 
 /// Whether the value is written step by step while its loop runs.
@@ -191,6 +193,14 @@ void BufferSharing::shareInPlace() {
       for (int64_t number : inPlace ? inPlace.asArrayRef() : ArrayRef<int64_t>())
         tryShare(call.getArguments()[number], result);
   }
+}
+
+/// A state that is stored somewhere may have been replaced by then.
+void BufferSharing::keepStates() {
+  entry.walk([&](StoreOp store) {
+    if (getViewed(store.getX()).getDefiningOp<StateOp>())
+      conflicts.push_back(&store.getXMutable());
+  });
 }
 
 void BufferSharing::shareOutputs() {

@@ -39,6 +39,7 @@ private:
   void shareLoops();
   void shareInPlace();
   void shareOutputs();
+  void keepStates();
   bool tryShare(Value lhs, Value rhs);
   bool mayShare(const Node &earlier, const Node &later) const;
   int getStep(OpOperand &use, Block *definer) const;

@@ -169,7 +169,7 @@ private:
   LogicalResult readState(Operation *state) {
     if (stored.contains(state->getAttr("name")))
       return state->emitError() << "memory plan requires a state to be read before it is replaced";
-    write(state->getResult(0));
+    pieces.emplace_back(state->getResult(0), rangeOf(state->getResult(0))); // beside other reads of it
     return success();
   }
 

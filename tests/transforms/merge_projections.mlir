@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RUN: kiln-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(kiln-merge-projections),canonicalize)' | FileCheck %s
+// RUN: kiln-opt %s --split-input-file --pass-pipeline='builtin.module(kiln-merge-projections,canonicalize)' | FileCheck %s
 
 // Query, key and value of one tensor become one linear; the weights are joined in that order.
 // CHECK-LABEL: @self
@@ -78,6 +78,8 @@ func.func @kept(%memory: tensor<7x8xf32>) {
   %1 = kiln.append %v to "attn.values" rows = 64 : tensor<7x4xf32> -> tensor<7x4xf32>
   return
 }
+// -----
+
 // CHECK-LABEL: @cached
 // CHECK: sources = ["q", "k", "v"]
 // CHECK-COUNT-1: kiln.linear
@@ -94,4 +96,37 @@ func.func @cached(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<2x5x9xf32>) {
   %s = kiln.attention_scores %q, %keys heads = 2 scale = 5.0e-1 : (tensor<5x8xf32>, tensor<9x8xf32>) -> tensor<2x5x9xf32>
   %y = kiln.attention %q, %keys, %values heads = 2 scale = 5.0e-1 causal : (tensor<5x8xf32>, tensor<9x8xf32>, tensor<9x8xf32>) -> tensor<5x8xf32>
   return %y, %s : tensor<5x8xf32>, tensor<2x5x9xf32>
+}
+
+// -----
+
+// A weight that another entry uses alone is stored alone; nothing is joined.
+// CHECK-LABEL: @unlike
+// CHECK-COUNT-2: kiln.linear
+func.func @unlike(%x: tensor<7x8xf32>) -> tensor<7x8xf32> attributes {kiln.entry} {
+  %w = kiln.parameter {sources = ["w"]} : tensor<8x8xf32>
+  %v = kiln.parameter {sources = ["v"]} : tensor<8x8xf32>
+  %0 = kiln.linear %x, %w weight_order = out_in : (tensor<7x8xf32>, tensor<8x8xf32>) -> tensor<7x8xf32>
+  %1 = kiln.linear %x, %v weight_order = out_in : (tensor<7x8xf32>, tensor<8x8xf32>) -> tensor<7x8xf32>
+  %2 = kiln.attention %0, %1, %x heads = 2 scale = 5.000000e-01 : (tensor<7x8xf32>, tensor<7x8xf32>, tensor<7x8xf32>) -> tensor<7x8xf32>
+  return %2 : tensor<7x8xf32>
+}
+func.func @alone() -> tensor<8x8xf32> attributes {kiln.entry} {
+  %w = kiln.parameter {sources = ["w"]} : tensor<8x8xf32>
+  return %w : tensor<8x8xf32>
+}
+
+// -----
+
+// Keys that are the values, too, are one linear.
+// CHECK-LABEL: @keys_are_values
+// CHECK: sources = ["w", "v"]
+// CHECK-COUNT-1: kiln.linear
+func.func @keys_are_values(%x: tensor<7x8xf32>) -> tensor<7x8xf32> attributes {kiln.entry} {
+  %w = kiln.parameter {sources = ["w"]} : tensor<8x8xf32>
+  %v = kiln.parameter {sources = ["v"]} : tensor<8x8xf32>
+  %0 = kiln.linear %x, %w weight_order = out_in : (tensor<7x8xf32>, tensor<8x8xf32>) -> tensor<7x8xf32>
+  %1 = kiln.linear %x, %v weight_order = out_in : (tensor<7x8xf32>, tensor<8x8xf32>) -> tensor<7x8xf32>
+  %2 = kiln.attention %0, %1, %1 heads = 2 scale = 5.000000e-01 : (tensor<7x8xf32>, tensor<7x8xf32>, tensor<7x8xf32>) -> tensor<7x8xf32>
+  return %2 : tensor<7x8xf32>
 }
