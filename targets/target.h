@@ -76,6 +76,19 @@ struct RowVariant {
   int64_t bound = 0;
 };
 
+/// Values of a kernel's index arguments for which its accesses to memory are checked.
+struct MemoryCase {
+  std::vector<int64_t> extents;
+  uint64_t seed = 0;                    // of the integers that its arguments hold
+  int64_t stepLimit = int64_t(1) << 22; // a step is an operation on a scalar or a vector: some 30 ns
+};
+
+/// What a check says.
+struct MemoryCheck {
+  std::string fault; // in words, "kernel_3: element (2, 4) of result 0 is never written (s0=5)"; empty: none
+  int checked = 0, tooLarge = 0; // how many cases were checked, and would have taken more steps than they may
+};
+
 /// Text forms for `kiln compile --emit=`.
 enum class KernelText { Stmt, Assembly };
 
@@ -105,6 +118,20 @@ public:
                                                 const SchedulePoint *point = nullptr) const = 0;
   virtual mlir::FailureOr<std::string> print(mlir::func::FuncOp kernel, llvm::StringRef symbol, KernelText form,
                                              const SchedulePoint *point = nullptr) const = 0;
+
+  /// Checks, as far as the target can, that the kernel's code writes every element of its results once, reads nothing
+  /// that was not written or is overwritten in place, stays inside of its buffers, and that tasks do not meet. On
+  /// failure emits a diagnostic; what is wrong with the kernel is no failure.
+  virtual mlir::FailureOr<MemoryCheck> checkMemory(mlir::func::FuncOp, llvm::ArrayRef<MemoryCase>,
+                                                   const SchedulePoint * = nullptr) const {
+    return MemoryCheck();
+  }
+  /// compile(), which then also checks the memory for a few values of the index arguments and emits what is wrong as a
+  /// diagnostic.
+  virtual mlir::FailureOr<KernelObject> compileChecked(mlir::func::FuncOp kernel, llvm::StringRef symbol,
+                                                       const SchedulePoint *point = nullptr) const {
+    return compile(kernel, symbol, point);
+  }
 };
 
 /// The CPU targets by name ("x86-64-v2", "x86-64-v3", "x86-64-v4"); null if there is none of that name.

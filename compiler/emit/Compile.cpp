@@ -94,6 +94,7 @@ private:
   LogicalResult compileKernels(MutableArrayRef<TargetModule> modules);
   LogicalResult dumpKernels(ArrayRef<KernelRequest> requests);
   LogicalResult compileHost(TargetModule &lowered, Variant &variant);
+  LogicalResult gatherMembers();
   LogicalResult writeLibrary();
   LogicalResult checkNames();
   LogicalResult checkBudgets();
@@ -136,8 +137,10 @@ LogicalResult ModelCompiler::chooseSchedules(MutableArrayRef<TargetModule> modul
     Variant &variant =
         report.variants.emplace_back(Variant{lowered.target->name().str(), lowered.target->isa(), {}, 0, {}, {}});
     for (auto function : llvm::make_filter_range(lowered.module->getOps<func::FuncOp>(), isKernel)) {
-      variant.kernels.push_back(chooseSchedule(*chooser, *lowered.target, function));
-      variant.kernels.back().symbol = kernelSymbol(*lowered.target, function.getName());
+      KernelSummary &kernel = variant.kernels.emplace_back(chooseSchedule(*chooser, *lowered.target, function));
+      if (options.pointOf)
+        kernel.schedule = options.pointOf(lowered.target->describe(function));
+      kernel.symbol = kernelSymbol(*lowered.target, function.getName());
     }
     chosen.push_back({variant, *lowered.module, lowered.forms});
   }
@@ -345,7 +348,8 @@ LogicalResult ModelCompiler::checkBudgets() {
   return success();
 }
 
-LogicalResult ModelCompiler::writeLibrary() {
+/// The kernels, the host functions and the run time, with the symbols of the model.
+LogicalResult ModelCompiler::gatherMembers() {
   const std::string &name = report.model.name;
   emitDescriptor(hostModule, report.model, report.variants);
   llvm::Expected<std::string> host = compileToObject(hostModule);
@@ -367,9 +371,13 @@ LogicalResult ModelCompiler::writeLibrary() {
       return fail(bytes.takeError());
     report.textBytes += *bytes;
   }
-  if (failed(checkBudgets()))
-    return failure();
+  return checkBudgets();
+}
 
+LogicalResult ModelCompiler::writeLibrary() {
+  const std::string &name = report.model.name;
+  if (failed(gatherMembers()))
+    return failure();
   std::string stem = options.outputDirectory + "/";
   if (failed(writeFile(stem + name + ".h", writeCHeader(report.model, report.variants))) ||
       failed(writeFile(stem + name + ".hpp", writeCxxHeader(report.model))) ||
@@ -415,6 +423,11 @@ FailureOr<CompileReport> ModelCompiler::run() {
   unfoldNestedStacks(report.model, report.variants);
   if (options.form == EmitForm::Library && failed(timed("archive", [&] { return writeLibrary(); })))
     return failure();
+  if (options.form == EmitForm::Memory) {
+    if (failed(timed("members", [&] { return gatherMembers(); })))
+      return failure();
+    report.members = std::move(members);
+  }
   if (options.form == EmitForm::Objects)
     for (const ObjectFile &member : members)
       if (failed(writeFile(options.outputDirectory + "/" + member.name, member.bytes)))

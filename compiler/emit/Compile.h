@@ -6,17 +6,20 @@
 
 #include "compiler/emit/CompileKernels.h"
 #include "compiler/emit/Lower.h"
+#include "compiler/emit/Object.h"
 #include "compiler/emit/Schedules.h"
 
 #include "mlir/Support/LLVM.h"
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace kiln {
 
-/// What compiling leaves: a library, a stage as text, object files, or only the report.
-enum class EmitForm { Library, Ir, Linalg, Stmt, Assembly, Objects, Nothing };
+/// What compiling leaves: a library, a stage as text, object files, the members of the library's archive in the report,
+/// or only the report.
+enum class EmitForm { Library, Ir, Linalg, Stmt, Assembly, Objects, Memory, Nothing };
 
 struct CompileOptions {
   std::string name;                 // prefix of every global symbol; a C identifier
@@ -27,6 +30,8 @@ struct CompileOptions {
   LoweringOptions lowering;
   std::optional<uint64_t> maxTextBytes, maxArenaBytes; // budgets: exceeding one is an error
   TuningOptions tuning;
+  /// Instead of what the tuning options choose, if it is there.
+  std::function<SchedulePoint(const Schedulable &kernel)> pointOf = nullptr;
   /// How kernels are compiled, but for the cache, which is in `cacheFolder`, if that is not empty.
   KernelOptions kernels;
   std::string cacheFolder;
@@ -43,8 +48,9 @@ struct StageTime {
 struct CompileReport {
   ModelInterface model;
   std::vector<Variant> variants;
-  std::string memoryPlan; // a table and a picture for each entry of the first target
-  std::string text;       // of the form asked for
+  std::string memoryPlan;          // a table and a picture for each entry of the first target
+  std::string text;                // of the form asked for
+  std::vector<ObjectFile> members; // of the archive, with EmitForm::Memory
   uint64_t archiveBytes = 0, textBytes = 0;
   std::vector<StageTime> times; // one after the other
 };

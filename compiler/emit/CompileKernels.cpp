@@ -24,9 +24,10 @@ static constexpr StringLiteral neutralSymbol = "kiln_any_kernel";
 //===--- A kernel's key and its object as text
 //---------------------------------------------------------------------===//
 
-static std::string keyOfObject(const KernelRequest &kernel) {
-  return fmt::format("{}\n{}\n{}\n{}", compilerFingerprint(), kernel.target->name().str(),
-                     kernel.point ? toString(*kernel.point) : "default", keyOf(kernel.function).content);
+static std::string keyOfObject(const KernelRequest &kernel, bool isChecked) {
+  return fmt::format("{}\n{}\n{}\n{}{}", compilerFingerprint(), kernel.target->name().str(),
+                     kernel.point ? toString(*kernel.point) : "default", keyOf(kernel.function).content,
+                     isChecked ? "\nchecked" : "");
 }
 
 static std::string print(const KernelObject &kernel) {
@@ -129,7 +130,7 @@ FailureOr<std::vector<KernelObject>> compileKernels(ArrayRef<KernelRequest> kern
   std::vector<size_t> distinct; // the first kernel of each key
   llvm::StringMap<std::optional<KernelObject>> objects;
   for (const KernelRequest &kernel : kernels) {
-    keys.push_back(keyOfObject(kernel));
+    keys.push_back(keyOfObject(kernel, options.checksMemory));
     if (objects.try_emplace(keys.back()).second)
       distinct.push_back(keys.size() - 1);
   }
@@ -145,9 +146,11 @@ FailureOr<std::vector<KernelObject>> compileKernels(ArrayRef<KernelRequest> kern
   }
 
   auto requests = llvm::map_to_vector(missing, [&](size_t index) { return &kernels[index]; });
-  auto texts = runKernelJobs(requests, options, errors, progress, [](const KernelRequest &kernel) {
-    FailureOr<KernelObject> object =
-        kernel.target->compile(kernel.function, neutralSymbol, kernel.point ? &*kernel.point : nullptr);
+  auto texts = runKernelJobs(requests, options, errors, progress, [&](const KernelRequest &kernel) {
+    const SchedulePoint *point = kernel.point ? &*kernel.point : nullptr;
+    FailureOr<KernelObject> object = options.checksMemory
+                                         ? kernel.target->compileChecked(kernel.function, neutralSymbol, point)
+                                         : kernel.target->compile(kernel.function, neutralSymbol, point);
     return failed(object) ? FailureOr<std::string>() : print(*object);
   });
   if (failed(texts))

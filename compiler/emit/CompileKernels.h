@@ -32,6 +32,7 @@ struct KernelOptions {
   unsigned workers = 0;      // jobs at a time; 0: as many as there are CPUs that this process may use
   double secondsLimit = 600; // for one kernel; 0: none
   ObjectCache *cache = nullptr;
+  bool checksMemory = false; // of each kernel, for a few values of its index arguments
   std::function<void(const KernelProgress &)> progress = nullptr;
 };
 

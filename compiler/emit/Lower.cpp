@@ -2,7 +2,10 @@
 #include "compiler/emit/Lower.h"
 
 #include "compiler/transforms/Pipeline.h"
+#include "compiler/verify/PassVerifier.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/Support/raw_ostream.h"
+#include <optional>
 
 using namespace mlir;
 
@@ -16,6 +19,13 @@ void loadDialects(MLIRContext &context) {
   context.loadAllAvailableDialects();
 }
 
+/// Says what was not evaluated. Diagnostics below errors are not shown.
+static void noteExtents(const verify::PassVerifier &verifier) {
+  if (verifier.calls().isSmallestOnly)
+    llvm::errs() << "note: passes are verified with the smallest extents only: larger ones take more than "
+                 << static_cast<int64_t>(verify::VerifyOptions().mostOperations) << " operations\n";
+}
+
 LogicalResult lowerToKernels(ModuleOp module, const Target &target, const LoweringOptions &options,
                              llvm::function_ref<void(PassManager &)> configure) {
   PassManager passes(module.getContext());
@@ -25,7 +35,16 @@ LogicalResult lowerToKernels(ModuleOp module, const Target &target, const Loweri
   pipeline.weightTile = [&](int64_t outputs, int64_t inputs) { return target.weightTile(outputs, inputs); };
   pipeline.normMoments = options.normMoments;
   mlir::kiln::buildPipeline(passes, pipeline);
-  return passes.run(module);
+  std::optional<verify::PassVerifier> verifier;
+  if (options.verifyPasses) {
+    verifier.emplace(module);
+    verifier->attach(passes);
+    noteExtents(*verifier);
+  }
+  LogicalResult result = passes.run(module);
+  if (verifier && !verifier->difference().empty())
+    return module.emitError() << verifier->difference();
+  return result;
 }
 
 } // namespace kiln

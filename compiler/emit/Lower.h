@@ -18,6 +18,8 @@ void loadDialects(mlir::MLIRContext &context);
 struct LoweringOptions {
   /// Norms take mean and variance from moments of panels, which the contractions before them compute beside their sums.
   bool normMoments = false;
+  /// The module is evaluated after import and after every pass; the pass that changes a result fails, by its name.
+  bool verifyPasses = false;
 };
 
 /// Runs the pipeline with the layouts that the target wants. `configure` may ask the pass manager to print.

@@ -47,12 +47,16 @@ static void addCompileOptions(CLI::App &app, CompileOptions &options, CommandOpt
   addTuningOptions(app, options.tuning);
   addLoweringOptions(app, options.lowering);
   app.add_option("--dump-ir", options.dumpDirectory, "write the IR after each stage to this folder");
+  app.add_flag("--verify-passes", options.lowering.verifyPasses,
+               "evaluate the model after each pass, on random inputs and weights, and name a pass that changes a result");
   app.add_option("-j,--jobs", options.kernels.workers, "kernels compiled at a time; 0: as many as there are CPUs")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   app.add_option("--kernel-seconds", options.kernels.secondsLimit, "fail if a kernel takes longer to compile; 0: never")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  app.add_flag("--verify-kernels", options.kernels.checksMemory,
+               "check each kernel's accesses to memory for a few extents");
   app.add_option("--cache-dir", options.cacheFolder, "folder of compiled kernels, shared by all models")
       ->capture_default_str();
   app.add_flag("--no-cache", command.isCacheless, "compile every kernel, and keep none");

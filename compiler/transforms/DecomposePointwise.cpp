@@ -27,9 +27,13 @@ template <typename FloatOp, typename IntegerOp> static Value createBinary(Elemen
   return IntegerOp::create(b, lhs, rhs);
 }
 
+/// Strict: else the code generator may ask whether lhs is not at least rhs, which is so for NaN.
 static Value createLess(ElementBuilder &b, Value lhs, Value rhs) {
-  if (isa<FloatType>(lhs.getType()))
-    return arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, lhs, rhs);
+  if (isa<FloatType>(lhs.getType())) {
+    auto less = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, lhs, rhs);
+    less->setAttr("kiln.strict", b.getUnitAttr());
+    return less;
+  }
   return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, lhs, rhs);
 }
 

@@ -109,7 +109,8 @@ public:
       while (Operation *op = source.getDefiningOp()) {
         auto slice = dyn_cast<SliceOp>(op);
         if (!slice || slice.getAtEnd() || !group.contains(op) ||
-            int64_t(slice.getAxis()) != slice.getType().getRank() - 1)
+            int64_t(slice.getAxis()) != slice.getType().getRank() - 1 ||
+            cast<RankedTensorType>(slice.getX().getType()).isDynamicDim(slice.getAxis()))
           break;
         start += slice.getStart();
         source = slice.getX();

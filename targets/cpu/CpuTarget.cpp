@@ -65,6 +65,16 @@ public:
     return halide::printKernel(kernel, symbol, code, form, point);
   }
 
+  mlir::FailureOr<MemoryCheck> checkMemory(mlir::func::FuncOp kernel, llvm::ArrayRef<MemoryCase> cases,
+                                           const SchedulePoint *point) const override {
+    return halide::checkMemory(kernel, code, cases, point);
+  }
+
+  mlir::FailureOr<KernelObject> compileChecked(mlir::func::FuncOp kernel, llvm::StringRef symbol,
+                                               const SchedulePoint *point) const override {
+    return halide::compileKernel(kernel, symbol, code, point, /*isChecked=*/true);
+  }
+
 private:
   const Level &level;
   halide::CodeTarget code;

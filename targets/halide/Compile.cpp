@@ -3,6 +3,7 @@
 // Halide reports what it cannot do as exceptions; they end here as diagnostics at the kernel function.
 #include "targets/halide/Compile.h"
 
+#include "targets/halide/CheckMemory.h"
 #include "targets/halide/Scratch.h"
 #include "targets/halide/Strategy.h"
 #include "targets/halide/Structure.h"
@@ -81,6 +82,7 @@ public:
       pipeline.add_custom_lowering_pass(new PrefetchStream(prefetch));
     auto *scratch = new ScratchBound;
     pipeline.add_custom_lowering_pass(scratch);
+    pipeline.add_custom_lowering_pass(new KeepStatement(statement));
     module.emplace(pipeline.compile_to_module(
         translator.arguments, symbol.str(),
         Halide::Target(target.triple + "-" + target.features + "-user_context-no_runtime-no_asserts-no_bounds_query"),
@@ -101,6 +103,15 @@ public:
     return (*buffer)->getBuffer().str();
   }
 
+  /// After lower().
+  MemoryCheck check(ArrayRef<MemoryCase> cases) {
+    std::vector<std::string> results;
+    for (const Output &output : translator.outputs)
+      for (size_t i = 0; i < output.results.size(); ++i)
+        results.push_back(output.func.name() + (output.results.size() > 1 ? "." + std::to_string(i) : ""));
+    return checkKernelMemory(statement, kernel, symbol, results, cases);
+  }
+
   KernelObject result;
 
 private:
@@ -108,6 +119,7 @@ private:
   StringRef symbol;
   const CodeTarget &target;
   Translator translator;
+  Halide::Internal::Stmt statement; // as it was lowered
   std::optional<Halide::Module> module;
 };
 
@@ -135,12 +147,19 @@ static LogicalResult guarded(func::FuncOp kernel, llvm::function_ref<LogicalResu
 }
 
 FailureOr<KernelObject> compileKernel(func::FuncOp kernel, StringRef symbol, const CodeTarget &target,
-                                      const SchedulePoint *point) {
+                                      const SchedulePoint *point, bool isChecked) {
   KernelObject object;
   LogicalResult done = guarded(kernel, [&]() -> LogicalResult {
     Compilation compilation(kernel, symbol, target);
     if (failed(compilation.lower(point)))
       return failure();
+    if (isChecked) {
+      MemoryCheck check = compilation.check(usualMemoryCases(kernel));
+      if (!check.fault.empty())
+        return kernel.emitError() << check.fault;
+      if (check.checked == 0)
+        kernel.emitRemark() << kernel.getName() << ": memory not checked: too large";
+    }
     FailureOr<std::string> code = compilation.emit(Halide::OutputFileType::object);
     if (failed(code))
       return failure();
@@ -151,6 +170,21 @@ FailureOr<KernelObject> compileKernel(func::FuncOp kernel, StringRef symbol, con
   if (failed(done))
     return failure();
   return object;
+}
+
+FailureOr<MemoryCheck> checkMemory(func::FuncOp kernel, const CodeTarget &target, ArrayRef<MemoryCase> cases,
+                                   const SchedulePoint *point) {
+  MemoryCheck check;
+  LogicalResult done = guarded(kernel, [&]() -> LogicalResult {
+    Compilation compilation(kernel, "kernel", target);
+    if (failed(compilation.lower(point)))
+      return failure();
+    check = compilation.check(cases);
+    return success();
+  });
+  if (failed(done))
+    return failure();
+  return check;
 }
 
 FailureOr<std::string> printKernel(func::FuncOp kernel, StringRef symbol, const CodeTarget &target, KernelText form,

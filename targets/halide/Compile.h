@@ -14,10 +14,15 @@ struct CodeTarget {
   MachineModel machine;
 };
 
+/// `isChecked`: also checks its accesses to memory for a few values of the index arguments (CheckMemory.h).
 mlir::FailureOr<KernelObject> compileKernel(mlir::func::FuncOp kernel, llvm::StringRef symbol, const CodeTarget &target,
-                                            const SchedulePoint *point);
+                                            const SchedulePoint *point, bool isChecked = false);
 mlir::FailureOr<std::string> printKernel(mlir::func::FuncOp kernel, llvm::StringRef symbol, const CodeTarget &target,
                                          KernelText form, const SchedulePoint *point);
+
+/// Checks the kernel's accesses to memory (CheckMemory.h), and generates no code.
+mlir::FailureOr<MemoryCheck> checkMemory(mlir::func::FuncOp kernel, const CodeTarget &target,
+                                         llvm::ArrayRef<MemoryCase> cases, const SchedulePoint *point);
 
 /// The strategy's name and parameters for a kernel.
 Schedulable describeSchedule(mlir::func::FuncOp kernel, const MachineModel &machine);

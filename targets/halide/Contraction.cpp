@@ -249,6 +249,7 @@ void ContractionStrategy::schedule(Translator &translator, const SchedulePoint &
     tiled->store.compute_root();
     for (unsigned i = 0; i < tiled->rank; ++i)
       tiled->store.bound(dimensionVar(i), 0, tiled->extents[i]);
+    padColumns(tiled->store, tiled->extents, point.tileColumns, lanes);
     scheduleStore(tiled->store, {tiled.get()});
   }
   placeAtRoot(translator, placed, lanes);

@@ -114,8 +114,13 @@ bool ContractionBuilder::buildTile(const std::vector<Var> &tileVars, const Expr 
     if (operand != shape.a && operand != shape.b)
       return tile(at);
     Exprs read = loops;
-    if (operand == shape.a && shape.m)
-      read[*shape.m] = rowOfFullTile(read[*shape.m], translator.loopExtent(op, *shape.m), schedule.tileRows);
+    if (operand == shape.a && shape.m) {
+      Expr &row = read[*shape.m], extent = translator.loopExtent(op, *shape.m);
+      row = rowOfFullTile(row, extent, schedule.tileRows);
+      // Or a Func that computes the operand would compute the rows of full tiles, from what is not there.
+      if (!isa<BlockArgument>(op->getOperand(operand)))
+        row = Halide::min(row, extent - 1);
+    }
     return translator.readOperand(op, operand, read);
   });
   if (values.empty())

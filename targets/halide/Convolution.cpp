@@ -197,6 +197,8 @@ void Convolution::scheduleTile(Func into, Var column) {
 void Convolution::scheduleStore(Func into) {
   Var inTile("in_tile"), tilePixel("tile_pixel");
   auto [lane, vector, column] = splitColumns(into, extents[0], point.tileOutputs, lanes);
+  if (!isFused)
+    padColumns(into, extents, point.tileOutputs, lanes);
   std::vector<Halide::VarOrRVar> order{lane, vector};
   if (panel.defined()) {
     order.push_back(pixels);

@@ -264,6 +264,7 @@ void FewRowsStrategy::schedule(Translator &translator, const SchedulePoint &) {
     store.compute_root();
     for (unsigned i = 0; i < extents.size(); ++i)
       store.bound(dimensionVar(i), 0, extents[i]);
+    padColumns(store, extents, tileColumns, lanes);
     scheduleStore(store, extents[0]);
   }
   for (const Output &output : translator.outputs) {

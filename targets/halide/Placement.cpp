@@ -23,8 +23,14 @@ void vectorizeGuarded(Halide::Stage stage, Var var, const Expr &extent, int lane
 }
 
 void padStorage(Halide::Func func, const Expr &extent, int lanes) {
-  if (const int64_t *fixed = Halide::Internal::as_const_int(extent))
-    func.align_storage(dimensionVar(0), int(llvm::alignTo(*fixed + 1, lanes)));
+  const int64_t *fixed = Halide::Internal::as_const_int(extent);
+  func.align_storage(dimensionVar(0), fixed ? int(llvm::alignTo(*fixed + 1, lanes)) : lanes);
+}
+
+void padOuterStorage(Halide::Func func, const Exprs &extents) {
+  for (unsigned i = 1; i < extents.size(); ++i)
+    if (const int64_t *fixed = extents[i].defined() ? Halide::Internal::as_const_int(extents[i]) : nullptr)
+      func.align_storage(dimensionVar(i), int(*fixed + 1));
 }
 
 ColumnLoops splitColumns(Halide::Func store, const Expr &extent, int64_t width, int lanes) {
@@ -40,6 +46,12 @@ ColumnLoops splitColumns(Halide::Func store, const Expr &extent, int64_t width, 
   }
   store.vectorize(loops.lane).unroll(loops.vector);
   return loops;
+}
+
+void padColumns(Halide::Func store, const Exprs &extents, int64_t width, int lanes) {
+  if (const int64_t *fixed = Halide::Internal::as_const_int(extents[0]); fixed && *fixed % lanes)
+    padStorage(store, extents[0], int(width));
+  padOuterStorage(store, extents);
 }
 
 TuningRule registersOfTile(int64_t lanes, int64_t registers) {
@@ -273,9 +285,12 @@ void placeAtRoot(Translator &translator, const llvm::DenseSet<Operation *> &plac
       func.compute_root();
       if (func.dimensions() == 0)
         continue;
-      Value result = op->getResult(number);
-      Expr extent = translator.extent(result, cast<RankedTensorType>(result.getType()).getRank() - 1);
+      Exprs extents;
+      for (int i = func.dimensions(); i-- > 0;)
+        extents.push_back(translator.extent(op->getResult(number), i));
+      Expr extent = extents.front();
       padStorage(func, extent, lanes);
+      padOuterStorage(func, extents);
       vectorizeGuarded(func, dimensionVar(0), extent, lanes);
       for (int update = 0; update < func.num_update_definitions(); ++update)
         vectorizeGuarded(func.update(update), dimensionVar(0), extent, lanes);

@@ -20,7 +20,12 @@ void vectorizeGuarded(Halide::Stage stage, Halide::Var var, const Halide::Expr &
 /// Gives rows of the Func's memory, which is computed for the whole of its fixed innermost extent, at least one element
 /// more. Halide takes a load behind the end of an allocation for a sign that a branch is never reached, and drops the
 /// branch, even if only guarded lanes lie there: of 5 elements in vectors of 4 the last one would never be stored.
+/// And it takes memory on the stack, be it less than a vector, to be aligned as a vector.
 void padStorage(Halide::Func func, const Halide::Expr &extent, int lanes);
+
+/// The same for the other dimensions, along which a reader's vectors may go; the extents are those of all, innermost
+/// first. Undefined: only a part of the dimension is computed at a time, and its readers go along it one by one.
+void padOuterStorage(Halide::Func func, const Exprs &extents);
 
 /// The loop over blocks of rows.
 inline const Halide::Var rowBlock("row_block");
@@ -33,6 +38,10 @@ struct ColumnLoops {
 /// Splits the innermost dimension, whose extent is given, into columns of `width`, whole vectors; their vectors are
 /// unrolled, and nothing outside the extent is stored.
 ColumnLoops splitColumns(Halide::Func store, const Halide::Expr &extent, int64_t width, int lanes);
+
+/// Gives memory to a Func of its own that is split so: as padStorage, for all vectors of the last panel, and
+/// padOuterStorage.
+void padColumns(Halide::Func store, const Exprs &extents, int64_t width, int lanes);
 
 /// The rule of "m" and "n", a register tile of sums: they, a row of vectors and a broadcast fit the registers.
 TuningRule registersOfTile(int64_t lanes, int64_t registers);

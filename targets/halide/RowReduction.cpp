@@ -84,7 +84,7 @@ bool isWorthKeeping(linalg::GenericOp op) {
 class RowReduction : public Strategy {
 public:
   RowReduction(func::FuncOp kernel, Rows rows, const MachineModel &machine)
-      : kernel(kernel), rows(std::move(rows)), machine(machine), lanes(vectorLanes(machine)) {}
+      : kernel(kernel), rows(std::move(rows)), alignment(kernel), machine(machine), lanes(vectorLanes(machine)) {}
 
   llvm::StringRef name() const override { return "row_reduction"; }
   SearchSpace searchSpace() const override {
@@ -101,10 +101,12 @@ public:
 
 private:
   bool isUsedAtRow(Operation *op) const;
+  Exprs columnExtents(Translator &translator, Value result) const;
   bool isVectorOfRows() const { return rows.dims.test(rows.dims.size() - 1) && !rows.reducesInnermost; }
 
   func::FuncOp kernel;
   Rows rows;
+  Alignment alignment;
   const MachineModel &machine;
   int lanes;
 };
@@ -121,6 +123,16 @@ bool RowReduction::isUsedAtRow(Operation *op) const {
       return false;
   }
   return true;
+}
+
+/// The extents of a stage's result, innermost first; undefined those of rows.
+Exprs RowReduction::columnExtents(Translator &translator, Value result) const {
+  Exprs extents;
+  for (unsigned i = cast<RankedTensorType>(result.getType()).getRank(); i-- > 0;) {
+    const int at = alignment.get(result, i);
+    extents.push_back(at >= 0 && rows.dims.test(at) ? Halide::Expr() : translator.extent(result, i));
+  }
+  return extents;
 }
 
 void RowReduction::schedule(Translator &translator, const SchedulePoint &point) {
@@ -191,6 +203,7 @@ void RowReduction::schedule(Translator &translator, const SchedulePoint &point) 
         func.align_storage(dimensionVar(0), lanes); // it is at most a vector wide
       else if (func.dimensions() > 0)
         padStorage(func, extent, lanes);
+      padOuterStorage(func, columnExtents(translator, op->getResult(number)));
       if (isReduction && !isVectorOfRows && readsAlongReduction(stage.op)) {
         vectorizeReduction(stage, lanes, point.at("vectors"), [&](Func part) { part.compute_at(store, level); });
         continue;

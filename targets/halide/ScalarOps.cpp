@@ -82,7 +82,14 @@ static Expr compare(arith::CmpFPredicate predicate, const Expr &a, const Expr &b
   return Expr();
 }
 
-static Expr toUnsigned(const Expr &e) { return Halide::cast(e.type().with_code(halide_type_uint), e); }
+/// Bit by bit but for constants: of two casts, the first one of a float, Halide makes one, which loses the sign.
+static Expr toUnsigned(const Expr &e) {
+  Halide::Type type = e.type().with_code(halide_type_uint);
+  return Halide::Internal::is_const(e) ? Halide::cast(type, e) : Halide::reinterpret(type, e);
+}
+
+/// Bit by bit: Halide refuses to cast a constant that does not fit.
+static Expr toSigned(const Expr &e) { return Halide::reinterpret(e.type().with_code(halide_type_int), e); }
 
 static Expr compare(arith::CmpIPredicate predicate, const Expr &a, const Expr &b) {
   using P = arith::CmpIPredicate;
@@ -127,7 +134,7 @@ static Expr divide(const Expr &a, const Expr &b) {
   if (Halide::Internal::is_positive_const(b))
     return Halide::div_round_to_zero(a, b);
   Expr zero = Halide::Internal::make_zero(a.type()), one = Halide::Internal::make_one(a.type());
-  Expr negated = Halide::cast(a.type(), toUnsigned(zero) - toUnsigned(a));
+  Expr negated = toSigned(toUnsigned(zero) - toUnsigned(a));
   Expr quotient = Halide::div_round_to_zero(a, select(b == 0 || b == -1, one, b));
   return select(b == 0, zero, select(b == -1, negated, quotient));
 }
@@ -220,7 +227,7 @@ static Expr translateOp(Operation *op, const Exprs &x) {
 
 Expr translateScalarOp(Operation *op, const Exprs &operands) {
   if (wraps(op))
-    return Halide::cast(operands[0].type(), translateOp(op, {toUnsigned(operands[0]), toUnsigned(operands[1])}));
+    return toSigned(translateOp(op, {toUnsigned(operands[0]), toUnsigned(operands[1])}));
   Expr result = translateOp(op, operands);
   bool isStrict =
       result.defined() && op->hasAttr("kiln.strict") && (result.type().is_float() || isa<arith::CmpFOp>(op));

@@ -171,13 +171,9 @@ Expr Translator::affine(AffineExpr expr, const Exprs &dims, const Exprs &symbolV
 
 //===- Reading -----------------------------------------------------------===//
 
-Expr Translator::read(Value tensor, const Exprs &indices, bool clamped) {
+Expr Translator::read(Value tensor, const Exprs &logical) {
   const Source &source = sources[tensor];
   auto type = cast<RankedTensorType>(tensor.getType());
-  Exprs logical = indices;
-  if (clamped)
-    for (unsigned i = 0; i < logical.size(); ++i)
-      logical[i] = Halide::clamp(logical[i], 0, extent(tensor, i) - 1);
   Exprs stored = reversed(logical);
   if (auto tiled = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding()); tiled && source.isArgument) {
     int size = tiled.getSize();
@@ -191,6 +187,24 @@ Expr Translator::read(Value tensor, const Exprs &indices, bool clamped) {
   return source.isBoolean ? value != Halide::Internal::make_zero(value.type()) : value;
 }
 
+/// Halide's flattening of ramps divides by zero if it finds out that all lanes of a vector read one element, which it
+/// does for lanes that a clamp holds; it leaves alone what has no bounds.
+static Expr hideBounds(const Expr &index, const Expr &extent) {
+  Expr opaque = Halide::reinterpret<int32_t>(Halide::reinterpret<uint32_t>(index));
+  return Halide::unsafe_promise_clamped(opaque, 0, extent - 1);
+}
+
+Expr Translator::translateExtract(tensor::ExtractOp op, Exprs indices) {
+  Value tensor = op.getTensor();
+  if (!sources.count(tensor))
+    return Expr();
+  for (auto [i, index] : llvm::enumerate(indices))
+    index = Halide::clamp(index, 0, extent(tensor, i) - 1);
+  if (sources[tensor].isArgument && !indices.empty() && !op.getIndices().back().getDefiningOp<linalg::IndexOp>())
+    indices.back() = hideBounds(indices.back(), extent(tensor, indices.size() - 1));
+  return read(tensor, indices);
+}
+
 Exprs Translator::operandIndices(linalg::GenericOp op, unsigned number, const Exprs &loops) {
   Exprs indices;
   for (AffineExpr expr : op.getMatchingIndexingMap(&op->getOpOperand(number)).getResults())
@@ -198,7 +212,7 @@ Exprs Translator::operandIndices(linalg::GenericOp op, unsigned number, const Ex
   return indices;
 }
 
-Expr Translator::readOperand(linalg::GenericOp op, unsigned number, const Exprs &loops, bool clamped) {
+Expr Translator::readOperand(linalg::GenericOp op, unsigned number, const Exprs &loops) {
   Value tensor = op->getOperand(number);
   Exprs indices = operandIndices(op, number, loops);
   auto found = padded.find(op);
@@ -208,7 +222,7 @@ Expr Translator::readOperand(linalg::GenericOp op, unsigned number, const Exprs 
       if (llvm::any_of(found->second, [&](unsigned loop) { return map.getResult(i).isFunctionOfDim(loop); }))
         indices[i] = Halide::min(Halide::likely(indices[i]), extent(tensor, i) - 1);
   }
-  return read(tensor, indices, clamped);
+  return read(tensor, indices);
 }
 
 //===- Regions -----------------------------------------------------------===//
@@ -279,7 +293,7 @@ Exprs Translator::evaluate(linalg::GenericOp op, ValueRange wanted, const Exprs 
     if (auto index = dyn_cast<linalg::IndexOp>(inner))
       result = loops[index.getDim()];
     else if (auto extract = dyn_cast<tensor::ExtractOp>(inner))
-      result = sources.count(extract.getTensor()) ? read(extract.getTensor(), values, /*clamped=*/true) : Expr();
+      result = translateExtract(extract, values);
     else if (isa<arith::SelectOp>(inner) && padded.count(op))
       // Full tiles are computed: the condition, hidden from Halide, must not narrow what is required of the operands.
       result = Halide::select(Halide::cast<uint8_t>(values[0]) != 0, values[1], values[2]);
@@ -409,7 +423,8 @@ LogicalResult Translator::translateOutputs(func::ReturnOp op) {
       return op.emitError() << "the halide target has no result of type " << op.getOperand(first).getType();
     Output output;
     output.extents = reversed(extents(type));
-    for (AffineExpr extent : llvm::reverse(mlir::kiln::getExtents(type)))
+    SmallVector<AffineExpr> extentsOfType = mlir::kiln::getExtents(type); // lives as long as the loop
+    for (AffineExpr extent : llvm::reverse(extentsOfType))
       output.bounds.push_back(largestValue(extent, kernel));
     std::vector<Var> vars = dimensionVars(type.getRank());
     Exprs values, indices(vars.begin(), vars.end());

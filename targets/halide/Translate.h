@@ -64,11 +64,11 @@ public:
 
   /// Pieces for strategies. Numbers of arguments count tensors only.
   Halide::Func argument(unsigned number);
-  Halide::Expr read(mlir::Value tensor, const Exprs &indices, bool clamped = false);
+  Halide::Expr read(mlir::Value tensor, const Exprs &indices);
   Halide::Expr extent(mlir::Value tensor, unsigned dimension);
   Halide::Expr loopExtent(mlir::linalg::GenericOp op, unsigned loop);
   Exprs operandIndices(mlir::linalg::GenericOp op, unsigned number, const Exprs &loops);
-  Halide::Expr readOperand(mlir::linalg::GenericOp op, unsigned number, const Exprs &loops, bool clamped = false);
+  Halide::Expr readOperand(mlir::linalg::GenericOp op, unsigned number, const Exprs &loops);
   /// The loops' variables as the default translation has them; reduction loops come from `domain`.
   Exprs loopVariables(mlir::linalg::GenericOp op, const Halide::RDom &domain);
   /// The yielded values; empty after a diagnostic.
@@ -94,6 +94,7 @@ private:
   mlir::LogicalResult translateParallel(mlir::linalg::GenericOp op);
   mlir::LogicalResult translateReduction(mlir::linalg::GenericOp op);
   mlir::LogicalResult translateOutputs(mlir::func::ReturnOp op);
+  Halide::Expr translateExtract(mlir::tensor::ExtractOp op, Exprs indices);
   Halide::Expr scalar(mlir::Value value);
   Halide::Expr affine(mlir::AffineExpr expr, const Exprs &dims, const Exprs &symbols);
   Exprs extents(mlir::RankedTensorType type);

@@ -244,6 +244,8 @@ void Winograd::scheduleSums() {
 void Winograd::scheduleStore(Func into) {
   Var inColumn("in_column"), tileColumn("tile_column"), inRow("in_row");
   auto [lane, vector, column] = splitColumns(into, extents[0], point.tileOutputs, lanes);
+  if (!isFused)
+    padColumns(into, extents, point.tileOutputs, lanes);
   into.split(columns, tileColumn, inColumn, 2, TailStrategy::GuardWithIf).unroll(inColumn);
   into.split(rows, rows, inRow, 2, TailStrategy::GuardWithIf).unroll(inRow);
   into.split(rows, rowBlock, rows, point.rows, TailStrategy::GuardWithIf);

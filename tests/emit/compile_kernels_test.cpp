@@ -52,6 +52,12 @@ public:
       pause();
     return real->compile(kernel, symbol, point);
   }
+  FailureOr<KernelObject> compileChecked(func::FuncOp kernel, StringRef symbol,
+                                         const SchedulePoint *point) const override {
+    if (kernel->hasAttr("test.fault"))
+      return kernel.emitError() << kernel.getName() << ": element (3) of result 0 is never written";
+    return real->compileChecked(kernel, symbol, point);
+  }
   FailureOr<std::string> print(func::FuncOp kernel, StringRef symbol, KernelText form,
                                const SchedulePoint *point) const override {
     return real->print(kernel, symbol, form, point);
@@ -259,6 +265,16 @@ TEST_F(CachedKernels, AreCompiledAgainWhenDamaged) {
   ASSERT_TRUE(succeeded(first) && succeeded(second)) << errors;
   EXPECT_EQ(countCompiled(), 3u);
   EXPECT_EQ(bytes(*first), bytes(*second));
+}
+
+TEST_F(CachedKernels, AreCheckedIfThatIsWanted) {
+  ObjectCache cache(folder);
+  const std::string text = addKernel("k0", 40, 1) + addKernel("k1", 41, 2, "warn");
+  ASSERT_TRUE(succeeded(compile(parse(text, "m"), {.cache = &cache}))) << errors;
+  EXPECT_TRUE(failed(compile(parse(text, "m"), {.cache = &cache, .checksMemory = true})));
+  EXPECT_EQ(countCompiled(), 2u) << "those of the cache were not checked";
+  EXPECT_THAT(errors, HasSubstr("error: k1: element (3) of result 0 is never written"));
+  EXPECT_TRUE(succeeded(compile(parse(text, "m"), {.cache = &cache}))) << errors;
 }
 
 // What failed is tried again.

@@ -98,16 +98,6 @@ namespace kiln::testing {
 
 using namespace mlir;
 
-std::vector<std::string> runnableTargets() {
-  std::vector<std::string> names;
-  if (__builtin_cpu_supports("x86-64-v4"))
-    names.push_back("x86-64-v4");
-  if (__builtin_cpu_supports("x86-64-v3"))
-    names.push_back("x86-64-v3");
-  names.push_back("x86-64-v2");
-  return names;
-}
-
 //===- Compiling ---------------------------------------------------------===//
 
 static void loadDialects(MLIRContext &context) {
@@ -155,7 +145,7 @@ Kernel::Kernel(const std::string &text, const std::string &target, const Schedul
   if (!module)
     throw std::runtime_error("the kernel does not parse");
   function = *module->getOps<func::FuncOp>().begin();
-  auto compiled = createCpuTarget(target)->compile(function, "kernel", point);
+  auto compiled = createCpuTarget(target)->compileChecked(function, "kernel", point);
   if (failed(compiled))
     throw std::runtime_error("the kernel does not compile");
   code = std::move(*compiled);
@@ -202,6 +192,15 @@ std::string assemblyOf(const std::string &text, const std::string &target, const
 std::string statementOf(const std::string &text, const std::string &target, const SchedulePoint &point) {
   // Halide numbers names that were there before in the process.
   return std::regex_replace(print(text, target, point, KernelText::Stmt), std::regex("\\$[0-9]+"), "");
+}
+
+MemoryCheck checkMemory(const std::string &text, const std::string &target, const std::vector<MemoryCase> &cases,
+                        const SchedulePoint *point) {
+  Prepared prepared(text);
+  auto check = createCpuTarget(target)->checkMemory(prepared.kernel, cases, point);
+  if (failed(check))
+    throw std::runtime_error("the kernel does not compile");
+  return *check;
 }
 
 std::string compileError(const std::string &text, const SchedulePoint *point, const std::string &target) {

@@ -5,6 +5,7 @@
 // scratch memory of each worker is limited to the bound that the target stated.
 #pragma once
 
+#include "RunnableTargets.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -26,9 +27,6 @@ struct Tensor {
 /// fixes it.
 Tensor randomTensor(std::vector<int64_t> shape, double scale = 1);
 Tensor randomIntegers(std::vector<int64_t> shape, int low, int high);
-
-/// The instruction sets that this machine can run.
-std::vector<std::string> runnableTargets();
 
 class Kernel {
 public:
@@ -63,6 +61,10 @@ std::string assemblyOf(const std::string &text, const std::string &target, const
 
 /// What Halide made of it.
 std::string statementOf(const std::string &text, const std::string &target, const SchedulePoint &point);
+
+/// What the target's check of accesses to memory says; throws if the kernel does not compile.
+MemoryCheck checkMemory(const std::string &text, const std::string &target, const std::vector<MemoryCase> &cases,
+                        const SchedulePoint *point = nullptr);
 
 /// Whether a target has its turn at case `number` of a list: each case is tried on one of the targets, on all of them
 /// with KILN_TEST_ALL in the environment.

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/verify/EvaluateKilnOp.h"
+
+#include <cmath>
+
+#include "compiler/dialect/KilnDialect.h"
+#include "compiler/interpreter/Arithmetic.h"
+#include "compiler/interpreter/EvaluateOp.h"
+#include "compiler/verify/NodeOf.h"
+
+using namespace mlir;
+namespace kd = mlir::kiln;
+
+namespace kiln::verify {
+
+using interpreter::evaluateOp;
+
+static Tensor evaluate(Op op, ElementType element, ArrayRef<const Tensor *> operands, const TensorShape &shape,
+                       Attributes attributes = {}) {
+  Node node;
+  node.op = op;
+  node.element = element;
+  node.attributes = std::move(attributes);
+  return evaluateOp(node, std::span(operands.data(), operands.size()), shape);
+}
+
+static Tensor transposeLast(const Tensor &x) {
+  Attributes attributes;
+  for (int axis = 0; axis < x.rank(); ++axis)
+    attributes.permutation.push_back(axis);
+  TensorShape shape = x.shape;
+  if (x.rank() < 2)
+    throw std::runtime_error("matmul requires operands of rank 2 or more");
+  std::swap(attributes.permutation.end()[-1], attributes.permutation.end()[-2]);
+  std::swap(shape.end()[-1], shape.end()[-2]);
+  return evaluate(Op::transpose, x.element, &x, shape, std::move(attributes));
+}
+
+/// Mean of each panel of columns, and the sum of the squared differences from it.
+static std::vector<Tensor> evaluatePanels(kd::PanelMomentsOp op, const Tensor &x, const TensorShape &shape) {
+  const auto width = static_cast<std::int64_t>(op.getWidth());
+  TensorShape split = shape, once = shape;
+  split.push_back(width);
+  once.push_back(1);
+  Attributes last;
+  last.axis = static_cast<int>(shape.size());
+  const Tensor panels = evaluate(Op::reshape, x.element, &x, split);
+  Tensor mean = evaluate(Op::mean, x.element, &panels, shape, last);
+  const Tensor origin = evaluate(Op::reshape, x.element, &mean, once);
+  const Tensor differences = evaluate(Op::sub, x.element, {&panels, &origin}, split);
+  const Tensor squares = evaluate(Op::mul, x.element, {&differences, &differences}, split);
+  return {std::move(mean), evaluate(Op::sum, x.element, &squares, shape, last)};
+}
+
+/// Column c of position p is sin(2 pi (p (table[0, c] + table[1, c] + table[2, c]) + table[3, c])). The bound is that
+/// of kiln.sinusoidal: angles keep their turns up to 2^15.
+static Tensor evaluateSinusoid(const Tensor &positions, const Tensor &table, const TensorShape &shape) {
+  if (positions.rank() != 1 || table.rank() != 2 || table.shape[0] != 4 ||
+      shape != TensorShape{positions.shape[0], table.shape[1]})
+    throw std::runtime_error("sinusoid requires positions of rank 1 and a table of four rows");
+  const interpreter::Arithmetic arithmetic(ElementType::f32);
+  const std::int64_t width = table.shape[1];
+  Tensor result = Tensor::zeros(ElementType::f32, shape);
+  for (std::int64_t t = 0; t < positions.size(); ++t)
+    for (std::int64_t c = 0; c < width; ++c) {
+      auto entry = [&](std::int64_t row) { return table.values[row * width + c]; };
+      const double position = positions.values[t], turns = position * (entry(0) + entry(1) + entry(2));
+      const double angle = 2 * M_PI * turns;
+      const double lost = std::abs(position) > 0x1p15 ? 2 * arithmetic.unit * std::abs(angle) : 0;
+      const double value = std::sin(2 * M_PI * (turns - std::floor(turns) + entry(3)));
+      result.set(t * width + c, positions.at(t).isDetermined()
+                                    ? interpreter::Value{value, 1.5 * arithmetic.function + lost}
+                                    : interpreter::undetermined(value));
+    }
+  return result;
+}
+
+std::vector<Tensor> evaluateKilnOp(Operation *op, ArrayRef<const Tensor *> operands, ArrayRef<TensorShape> shapes) {
+  if (auto panels = dyn_cast<kd::PanelMomentsOp>(op))
+    return evaluatePanels(panels, *operands[0], shapes[0]);
+  if (isa<kd::SinusoidOp>(op))
+    return {evaluateSinusoid(*operands[0], *operands[1], shapes[0])};
+  std::optional<Node> node = nodeOf(op);
+  if (!node)
+    throw std::runtime_error(op->getName().getStringRef().str() + " is not evaluated");
+  // With moments a norm gives the same, up to the order of its sums.
+  if (isa<kd::LayerNormOp>(op))
+    operands = operands.take_front(3);
+  if (isa<kd::RmsNormOp>(op))
+    operands = operands.take_front(2);
+  if (auto matmul = dyn_cast<kd::MatmulOp>(op); matmul && matmul.getTransposeB()) {
+    const Tensor transposed = transposeLast(*operands[1]);
+    const Tensor *both[] = {operands[0], &transposed};
+    return {evaluateOp(*node, both, shapes[0])};
+  }
+  return {evaluateOp(*node, std::span(operands.data(), operands.size()), shapes[0])};
+}
+
+Tensor tensorOf(ElementsAttr values) {
+  auto dense = dyn_cast<DenseElementsAttr>(values);
+  if (!dense)
+    throw std::runtime_error("a constant requires its elements");
+  auto type = cast<RankedTensorType>(dense.getType());
+  const ElementType element = elementTypeOf(type.getElementType());
+  std::vector<double> numbers;
+  numbers.reserve(static_cast<std::size_t>(type.getNumElements()));
+  if (isa<FloatType>(type.getElementType()))
+    for (const APFloat &value : dense.getValues<APFloat>()) {
+      APFloat number = value;
+      bool isInexact = false;
+      number.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &isInexact);
+      numbers.push_back(number.convertToDouble());
+    }
+  else
+    for (const APInt &value : dense.getValues<APInt>())
+      numbers.push_back(value.getBitWidth() == 1 ? static_cast<double>(value.getZExtValue())
+                                                 : static_cast<double>(value.getSExtValue()));
+  return Tensor::of(element, {type.getShape().begin(), type.getShape().end()}, std::move(numbers));
+}
+
+} // namespace kiln::verify

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/verify/ModuleInterpreter.h"
+
+#include <limits>
+
+#include "compiler/dialect/Extents.h"
+#include "compiler/dialect/KilnDialect.h"
+#include "compiler/interpreter/EvaluateOp.h"
+#include "compiler/verify/AffineValue.h"
+#include "compiler/verify/EvaluateKilnOp.h"
+#include "compiler/verify/EvaluateLinalg.h"
+#include "compiler/verify/NodeOf.h"
+#include "compiler/verify/ScalarOps.h"
+#include "compiler/verify/Slices.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+namespace kd = mlir::kiln;
+
+namespace kiln::verify {
+
+static void require(bool holds, const std::string &rule) {
+  if (!holds)
+    throw std::runtime_error(rule);
+}
+
+static SharedTensor share(Tensor tensor) { return std::make_shared<const Tensor>(std::move(tensor)); }
+
+/// One call of a function.
+class ModuleInterpreter::Frame {
+public:
+  Frame(ModuleInterpreter &owner, ArrayRef<std::int64_t> extents) : owner(owner), extents(extents) {}
+
+  std::vector<SharedTensor> run(func::FuncOp function, ArrayRef<SharedTensor> arguments);
+
+private:
+  /// What the block ends with.
+  std::vector<SharedTensor> runBlock(Block &block);
+  void runOp(Operation &op);
+  void runCall(kd::CallOp call);
+  void runRepeat(kd::RepeatOp repeat);
+  void runScan(kd::ScanOp scan);
+  void runIndex(Operation &op);
+  void runKilnOp(Operation &op);
+  void runGeneric(linalg::GenericOp op);
+  Tensor weightOf(kd::ParameterOp op);
+  Tensor append(kd::AppendOp op);
+
+  TensorShape shapeOf(Type type);
+  /// Gives a value to `to`, which must have its type.
+  void set(Value to, SharedTensor tensor);
+  void set(Value to, Tensor tensor) { set(to, share(std::move(tensor))); }
+  const SharedTensor &get(Value value);
+  Cell scalar(Value value);
+  std::string nameOf(StringRef pattern) const;
+  /// The state, in whole.
+  SharedTensor stateOf(StringRef pattern, RankedTensorType rows, std::int64_t count);
+
+  ModuleInterpreter &owner;
+  ArrayRef<std::int64_t> extents;
+  llvm::DenseMap<Value, SharedTensor> tensors;
+  llvm::DenseMap<Value, Cell> scalars;
+  SmallVector<std::int64_t> layers; // of the repeats around, the outermost first
+};
+
+TensorShape ModuleInterpreter::Frame::shapeOf(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  require(tensor.hasStaticShape() || kd::hasExtents(tensor), "a tensor requires its extents stated");
+  if (tensor.hasStaticShape())
+    return {tensor.getShape().begin(), tensor.getShape().end()};
+  TensorShape shape;
+  for (AffineExpr extent : kd::getExtents(tensor))
+    shape.push_back(valueOf(extent, {}, extents));
+  return shape;
+}
+
+void ModuleInterpreter::Frame::set(Value to, SharedTensor tensor) {
+  const TensorShape shape = shapeOf(to.getType());
+  const ElementType element = elementTypeOf(getElementTypeOrSelf(to.getType()));
+  require(tensor->shape == shape && tensor->element == element,
+          "a value requires the type that is stated: got " + interpreter::describe(*tensor) + ", expected " +
+              interpreter::nameOf(element) + interpreter::describe(shape));
+  tensors[to] = std::move(tensor);
+}
+
+const SharedTensor &ModuleInterpreter::Frame::get(Value value) {
+  const SharedTensor &tensor = tensors[value];
+  require(tensor != nullptr, "an operand requires a value");
+  return tensor;
+}
+
+Cell ModuleInterpreter::Frame::scalar(Value value) {
+  auto found = scalars.find(value);
+  require(found != scalars.end(), "a scalar requires a value");
+  return found->second;
+}
+
+/// Each "{}" is the layer of one of the repeats around, the outermost first; 0 where there is none any more.
+std::string ModuleInterpreter::Frame::nameOf(StringRef pattern) const {
+  std::string name = pattern.str();
+  std::size_t depth = 0;
+  for (std::size_t hole = 0; (hole = name.find("{}", hole)) != std::string::npos;)
+    name.replace(hole, 2, std::to_string(depth < layers.size() ? layers[depth++] : 0));
+  return name;
+}
+
+std::vector<SharedTensor> ModuleInterpreter::Frame::run(func::FuncOp function, ArrayRef<SharedTensor> arguments) {
+  require(!function.isExternal(), "a call requires a function with a body");
+  std::size_t indices = 0;
+  for (BlockArgument argument : function.getArguments()) {
+    if (argument.getType().isIndex()) {
+      require(indices < extents.size(), "a function requires its extents");
+      scalars[argument].integer = extents[indices++];
+    } else {
+      require(!arguments.empty(), "a function requires its arguments");
+      set(argument, arguments.front());
+      arguments = arguments.drop_front();
+    }
+  }
+  require(indices == extents.size() && arguments.empty(), "a function requires no more than its arguments");
+  return runBlock(function.getBody().front());
+}
+
+std::vector<SharedTensor> ModuleInterpreter::Frame::runBlock(Block &block) {
+  for (Operation &op : block.without_terminator())
+    runOp(op);
+  std::vector<SharedTensor> results;
+  for (Value value : block.getTerminator()->getOperands())
+    results.push_back(get(value));
+  return results;
+}
+
+void ModuleInterpreter::Frame::runOp(Operation &op) {
+  llvm::TypeSwitch<Operation *>(&op)
+      .Case([&](kd::CallOp call) { runCall(call); })
+      .Case([&](kd::RepeatOp repeat) { runRepeat(repeat); })
+      .Case([&](kd::ScanOp scan) { runScan(scan); })
+      .Case([&](kd::ParameterOp parameter) { set(parameter.getResult(), weightOf(parameter)); })
+      .Case([&](kd::ConstantOp constant) {
+        Tensor value = tensorOf(constant.getValue());
+        set(constant.getResult(), owner.constants ? owner.constants(value) : std::move(value));
+      })
+      .Case([&](kd::StateOp state) {
+        const SharedTensor whole = stateOf(state.getName(), cast<RankedTensorType>(state.getType()), state.getRows());
+        set(state.getResult(), takeRange(*whole, 0, 0, shapeOf(state.getType())[0]));
+      })
+      .Case([&](kd::AppendOp op) { set(op.getResult(), append(op)); })
+      .Case([&](kd::StoreOp store) {
+        const SharedTensor &value = get(store.getX());
+        require(value->rank() > 0 && value->shape[0] == static_cast<std::int64_t>(store.getRows()),
+                "store requires all rows of the state");
+        owner.states[nameOf(store.getName())] = value;
+      })
+      .Case([&](tensor::EmptyOp empty) {
+        // Nothing may depend on what is there.
+        Tensor result = Tensor::zeros(elementTypeOf(empty.getType().getElementType()), shapeOf(empty.getType()));
+        if (interpreter::isFloating(result.element))
+          result.values.assign(result.values.size(), std::numeric_limits<double>::quiet_NaN());
+        set(empty.getResult(), std::move(result));
+      })
+      .Case([&](linalg::FillOp fill) {
+        Tensor result = *get(fill.getOutputs()[0]);
+        const double value = toNumber(scalar(fill.getInputs()[0]), interpreter::isFloating(result.element));
+        result.values.assign(result.values.size(), value);
+        set(fill.getResult(0), std::move(result));
+      })
+      .Case([&](linalg::GenericOp generic) { runGeneric(generic); })
+      .Default([&](Operation *other) {
+        if (isa_and_nonnull<kd::KilnDialect>(other->getDialect()))
+          runKilnOp(*other);
+        else
+          runIndex(*other);
+      });
+}
+
+void ModuleInterpreter::Frame::runKilnOp(Operation &op) {
+  SmallVector<const Tensor *> operands;
+  for (Value operand : op.getOperands())
+    operands.push_back(get(operand).get());
+  SmallVector<TensorShape> shapes;
+  for (Type type : op.getResultTypes())
+    shapes.push_back(shapeOf(type));
+  for (auto [result, tensor] : llvm::zip_equal(op.getResults(), evaluateKilnOp(&op, operands, shapes)))
+    set(result, std::move(tensor));
+}
+
+void ModuleInterpreter::Frame::runGeneric(linalg::GenericOp op) {
+  SmallVector<const Tensor *> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(get(operand).get());
+  auto scalarOf = [this](Value value) { return scalar(value); };
+  auto tensorOf = [this](Value value) -> const Tensor & { return *get(value); };
+  const Outside outside{scalarOf, tensorOf};
+  for (auto [result, tensor] : llvm::zip_equal(op.getResults(), evaluateGeneric(op, operands, outside)))
+    set(result, std::move(tensor));
+}
+
+void ModuleInterpreter::Frame::runIndex(Operation &op) {
+  require(op.getNumResults() == 1 && op.getNumOperands() <= 3 && !isa<RankedTensorType>(op.getResult(0).getType()),
+          op.getName().getStringRef().str() + " is not evaluated");
+  SmallVector<Cell> operands;
+  SmallVector<std::int64_t> indices;
+  for (Value operand : op.getOperands()) {
+    operands.push_back(scalar(operand));
+    indices.push_back(operands.back().integer);
+  }
+  Cell result;
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    result = cellOf(constant.getValue());
+  } else if (auto apply = dyn_cast<affine::AffineApplyOp>(op)) {
+    const unsigned dims = apply.getAffineMap().getNumDims();
+    result.integer = valueOf(apply.getAffineMap().getResult(0), ArrayRef(indices).take_front(dims),
+                             ArrayRef(indices).drop_front(dims));
+  } else {
+    result = evaluateScalar(&op, operands);
+  }
+  scalars[op.getResult(0)] = result;
+}
+
+void ModuleInterpreter::Frame::runCall(kd::CallOp call) {
+  auto kernel = call->getParentOfType<ModuleOp>().lookupSymbol<func::FuncOp>(call.getCallee());
+  require(kernel, "a call requires a kernel: got " + call.getCallee().str());
+  SmallVector<std::int64_t> values;
+  for (Value extent : call.getExtents())
+    values.push_back(scalar(extent).integer);
+  SmallVector<SharedTensor> arguments;
+  for (Value argument : call.getArguments())
+    arguments.push_back(get(argument));
+  if (owner.observer)
+    owner.observer(kernel, values, arguments);
+  try {
+    for (auto [result, tensor] : llvm::zip_equal(call.getResults(), owner.run(kernel, values, arguments)))
+      set(result, tensor);
+  } catch (const std::runtime_error &error) {
+    throw std::runtime_error(kernel.getName().str() + ": " + error.what());
+  }
+}
+
+void ModuleInterpreter::Frame::runRepeat(kd::RepeatOp repeat) {
+  std::vector<SharedTensor> carried;
+  for (Value value : repeat.getInits())
+    carried.push_back(get(value));
+  Block &body = repeat.getBody().front();
+  for (std::int64_t layer = 0; layer < static_cast<std::int64_t>(repeat.getCount()); ++layer) {
+    layers.push_back(layer);
+    for (auto [argument, value] : llvm::zip_equal(body.getArguments(), carried))
+      set(argument, value);
+    carried = runBlock(body);
+    layers.pop_back();
+  }
+  for (auto [result, value] : llvm::zip_equal(repeat.getResults(), carried))
+    set(result, value);
+}
+
+void ModuleInterpreter::Frame::runScan(kd::ScanOp scan) {
+  std::vector<SharedTensor> carried, sequences;
+  for (Value value : scan.getInits())
+    carried.push_back(get(value));
+  for (Value value : scan.getSequences())
+    sequences.push_back(get(value));
+  Block &body = scan.getBody().front();
+  const std::int64_t steps = valueOf(scan.getTripCount(), {}, extents);
+  for (const SharedTensor &sequence : sequences)
+    require(sequence->rank() > 0 && sequence->shape[0] == steps, "a scan requires sequences with one first extent");
+  std::vector<std::vector<SharedTensor>> outputs(scan.getStacked().size(), std::vector<SharedTensor>(steps));
+  for (std::int64_t i = 0; i < steps; ++i) {
+    const std::int64_t step = scan.getReverse() ? steps - 1 - i : i;
+    for (auto [argument, value] : llvm::zip_equal(scan.getCarried(), carried))
+      set(argument, value);
+    for (auto [argument, sequence] : llvm::zip_equal(scan.getSlices(), sequences))
+      set(argument, takeStep(*sequence, step));
+    const std::vector<SharedTensor> yielded = runBlock(body);
+    require(yielded.size() == carried.size() + outputs.size(), "a scan requires what its step yields");
+    std::copy_n(yielded.begin(), carried.size(), carried.begin());
+    for (std::size_t output = 0; output < outputs.size(); ++output)
+      outputs[output][step] = yielded[carried.size() + output];
+  }
+  for (auto [result, value] : llvm::zip_equal(scan.getLast(), carried))
+    set(result, value);
+  for (auto [result, slices] : llvm::zip_equal(scan.getStacked(), outputs))
+    set(result, stack(slices));
+}
+
+/// The sources one after another along a dimension. A weight may be seen as a matrix.
+Tensor ModuleInterpreter::Frame::weightOf(kd::ParameterOp op) {
+  const TensorShape shape = shapeOf(op.getType());
+  const auto dim = static_cast<std::size_t>(op.getJoinDim());
+  std::vector<SharedTensor> parts;
+  for (auto [i, source] : llvm::enumerate(op.getSources().getAsRange<StringAttr>())) {
+    TensorShape part = shape;
+    if (auto known = op.getSourceExtents())
+      part[dim] = (*known)[i];
+    parts.push_back(share(reshaped(*owner.weights(source.str(), nameOf(source.getValue())), part)));
+  }
+  return join(parts, dim);
+}
+
+SharedTensor ModuleInterpreter::Frame::stateOf(StringRef pattern, RankedTensorType rows, std::int64_t count) {
+  SharedTensor &state = owner.states[nameOf(pattern)];
+  if (!state) {
+    TensorShape shape = shapeOf(rows);
+    require(!shape.empty(), "a state requires an extent");
+    shape[0] = count;
+    state = share(Tensor::zeros(elementTypeOf(rows.getElementType()), shape));
+  }
+  require(state->shape[0] == count, "a state requires one number of rows");
+  return state;
+}
+
+Tensor ModuleInterpreter::Frame::append(kd::AppendOp op) {
+  const TensorShape shape = shapeOf(op.getType());
+  SharedTensor &state = owner.states[nameOf(op.getName())];
+  Tensor whole = *stateOf(op.getName(), cast<RankedTensorType>(op.getType()), op.getRows());
+  Tensor rows = *get(op.getX());
+  if (rows.rank() > 1 && rows.shape.back() != shape.back())
+    rows = takeRange(rows, rows.rank() - 1, op.getColumn(), shape.back());
+  TensorShape expected = shape;
+  expected[0] = rows.shape.empty() ? 0 : rows.shape[0];
+  require(rows.shape == expected && rows.shape[0] <= shape[0], "append requires rows of the state, and room for them");
+  const std::int64_t width = whole.size() / whole.shape[0], first = shape[0] - rows.shape[0];
+  for (std::int64_t i = 0; i < rows.size(); ++i)
+    whole.set(first * width + i, rows.at(i));
+  state = share(std::move(whole));
+  return takeRange(*state, 0, 0, shape[0]);
+}
+
+std::vector<SharedTensor> ModuleInterpreter::run(func::FuncOp function, ArrayRef<std::int64_t> extents,
+                                                 ArrayRef<SharedTensor> arguments) {
+  return Frame(*this, extents).run(function, arguments);
+}
+
+} // namespace kiln::verify

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/verify/NodeOf.h"
+
+#include <stdexcept>
+
+#include "compiler/dialect/KilnDialect.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+namespace kd = mlir::kiln;
+
+namespace kiln::verify {
+
+ElementType elementTypeOf(Type type) {
+  if (type.isF32())
+    return ElementType::f32;
+  if (type.isF16())
+    return ElementType::f16;
+  if (type.isBF16())
+    return ElementType::bf16;
+  if (type.isInteger(32))
+    return ElementType::i32;
+  if (type.isInteger(8))
+    return ElementType::i8;
+  if (type.isInteger(1))
+    return ElementType::boolean;
+  throw std::runtime_error("a tensor requires elements of f32, f16, bf16, i32, i8 or i1");
+}
+
+static std::optional<Op> opOf(StringRef mnemonic) {
+  return llvm::StringSwitch<std::optional<Op>>(mnemonic)
+      .Case("add", Op::add)
+      .Case("argmax", Op::argmax)
+      .Case("attention", Op::attention)
+      .Case("attention_scores", Op::attention_scores)
+      .Case("avg_pool2d", Op::avg_pool2d)
+      .Case("concat", Op::concat)
+      .Case("conv2d", Op::conv2d)
+      .Case("div", Op::div)
+      .Case("embedding", Op::embedding)
+      .Case("exp", Op::exp)
+      .Case("expand", Op::expand)
+      .Case("gather", Op::gather)
+      .Case("gelu", Op::gelu)
+      .Case("gelu_tanh", Op::gelu_tanh)
+      .Case("layer_norm", Op::layer_norm)
+      .Case("less", Op::less)
+      .Case("linear", Op::linear)
+      .Case("log", Op::log)
+      .Case("log_softmax", Op::log_softmax)
+      .Case("matmul", Op::matmul)
+      .Case("max", Op::max)
+      .Case("max_pool2d", Op::max_pool2d)
+      .Case("maximum", Op::maximum)
+      .Case("mean", Op::mean)
+      .Case("mul", Op::mul)
+      .Case("positions", Op::positions)
+      .Case("relu", Op::relu)
+      .Case("reshape", Op::reshape)
+      .Case("resize_bilinear", Op::resize_bilinear)
+      .Case("rms_norm", Op::rms_norm)
+      .Case("sigmoid", Op::sigmoid)
+      .Case("silu", Op::silu)
+      .Case("sinusoidal", Op::sinusoidal)
+      .Case("slice", Op::slice)
+      .Case("softmax", Op::softmax)
+      .Case("sqrt", Op::sqrt)
+      .Case("sub", Op::sub)
+      .Case("sum", Op::sum)
+      .Case("tanh", Op::tanh)
+      .Case("transpose", Op::transpose)
+      .Case("where", Op::where)
+      .Default(std::nullopt);
+}
+
+/// Attributes that ops of one kind name alike.
+static void readCommon(Operation *op, Attributes &to) {
+  auto integer = [&](StringRef name) { return op->getAttrOfType<IntegerAttr>(name).getInt(); };
+  auto pair = [&](StringRef name, Pair &pair) {
+    if (auto values = op->getAttrOfType<DenseI64ArrayAttr>(name))
+      pair = Pair(static_cast<int>(values[0]), static_cast<int>(values[1]));
+  };
+  if (op->hasAttr("axis"))
+    to.axis = static_cast<int>(integer("axis"));
+  if (op->hasAttr("start"))
+    to.start = integer("start");
+  if (op->hasAttr("groups"))
+    to.groups = static_cast<int>(integer("groups"));
+  to.at_end = op->hasAttr("at_end");
+  if (auto epsilon = op->getAttrOfType<FloatAttr>("epsilon"))
+    to.epsilon = epsilon.getValueAsDouble();
+  pair("kernel", to.window.kernel);
+  pair("stride", to.window.stride);
+  pair("padding", to.window.padding);
+  pair("dilation", to.window.dilation);
+}
+
+template <class AttentionLike> static void readHeads(AttentionLike op, Attributes &to) {
+  to.heads = static_cast<int>(op.getHeads());
+  to.key_value_heads = static_cast<int>(op.getNumKeyValueHeads());
+  to.scale = op.getScale().convertToDouble();
+  to.causal = op.getCausal();
+  to.has_mask = op.getMask() != nullptr;
+  to.has_lengths = op.getLengths() != nullptr;
+}
+
+std::optional<Node> nodeOf(Operation *op) {
+  if (!isa_and_nonnull<kd::KilnDialect>(op->getDialect()) || op->getNumResults() != 1)
+    return std::nullopt;
+  std::optional<Op> kind = opOf(op->getName().stripDialect());
+  if (!kind)
+    return std::nullopt;
+  Node node;
+  node.op = *kind;
+  node.element = elementTypeOf(getElementTypeOrSelf(op->getResult(0).getType()));
+  Attributes &attributes = node.attributes;
+  readCommon(op, attributes);
+  if (auto linear = dyn_cast<kd::LinearOp>(op))
+    attributes.weight_order = linear.getOutputDim() == 0 ? WeightOrder::out_in : WeightOrder::in_out;
+  if (auto sinusoidal = dyn_cast<kd::SinusoidalOp>(op))
+    attributes.base = sinusoidal.getBase().convertToDouble();
+  if (auto transpose = dyn_cast<kd::TransposeOp>(op))
+    attributes.permutation.assign(transpose.getPermutation().begin(), transpose.getPermutation().end());
+  if (auto attention = dyn_cast<kd::AttentionOp>(op))
+    readHeads(attention, attributes);
+  if (auto scores = dyn_cast<kd::AttentionScoresOp>(op))
+    readHeads(scores, attributes);
+  return node;
+}
+
+} // namespace kiln::verify

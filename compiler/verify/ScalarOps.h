@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Single ops of arith and math on scalars.
+#pragma once
+
+#include "compiler/verify/ScalarProgram.h"
+
+namespace kiln::verify {
+
+/// What the op does, up to the width of its integers. Throws std::runtime_error for an op that is none of arith and
+/// math on f32, index, i1, i8 or i32.
+ScalarProgram::Function functionOf(mlir::Operation *op);
+
+/// Bits of a Cell above those of the integer type; 0 for all others, and for i1.
+unsigned unusedBits(mlir::Type type);
+
+inline Cell signExtended(Cell cell, unsigned unused) {
+  if (unused)
+    cell.integer = static_cast<std::int64_t>(static_cast<std::uint64_t>(cell.integer) << unused) >> unused;
+  return cell;
+}
+
+} // namespace kiln::verify

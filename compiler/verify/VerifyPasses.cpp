@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/verify/VerifyPasses.h"
+
+#include <fmt/format.h>
+
+#include "compiler/frontend/Import.h"
+#include "compiler/interpreter/Interpreter.h"
+#include "compiler/transforms/Pipeline.h"
+#include "compiler/verify/Difference.h"
+#include "compiler/verify/PassVerifier.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+
+namespace kiln {
+
+/// The weights of the graph's parameters, by the name of a layer.
+static interpreter::Interpreter::WeightSource weightsOf(const Graph &graph, verify::PassVerifier &verifier) {
+  return [&graph, &verifier](const std::string &name) -> interpreter::Tensor {
+    // A pattern's "{}" stands for a number.
+    auto fits = [&](StringRef pattern) {
+      StringRef rest = name;
+      while (true) {
+        auto [literal, behind] = pattern.split("{}");
+        if (!rest.consume_front(literal))
+          return false;
+        if (literal.size() == pattern.size())
+          return rest.empty();
+        const StringRef number = rest.take_while(llvm::isDigit);
+        rest = rest.drop_front(number.size());
+        pattern = behind;
+        if (number.empty())
+          return false;
+      }
+    };
+    for (const Parameter &parameter : graph.parameters)
+      if (const std::string pattern = graph.name(parameter); fits(pattern))
+        return *verifier.weight(pattern, name);
+    throw std::runtime_error("a graph requires its parameters by name: got " + name);
+  };
+}
+
+/// The imported module beside the interpreter of graphs.
+static std::string verifyImport(const Graph &graph, verify::PassVerifier &verifier) {
+  std::size_t undetermined = 0;
+  const verify::RandomCalls &calls = verifier.calls();
+  for (std::size_t session = 0; session < calls.sessions.size(); ++session) {
+    interpreter::Interpreter reference(graph, weightsOf(graph, verifier));
+    for (std::size_t number = 0; number < calls.sessions[session].size(); ++number) {
+      const verify::EntryCall &call = calls.sessions[session][number];
+      const std::size_t entry = number % graph.entries.size();
+      interpreter::Extents extents;
+      for (auto [name, value] : llvm::zip_equal(calls.symbols, call.extents))
+        extents[name] = value;
+      std::vector<interpreter::Tensor> inputs;
+      for (const verify::SharedTensor &input : call.inputs)
+        inputs.push_back(*input);
+      const std::vector<interpreter::Tensor> wanted = reference.run(entry, extents, inputs);
+      const std::vector<verify::SharedTensor> &got = verifier.expected()[session][number];
+      for (std::size_t i = 0; i < wanted.size(); ++i)
+        if (auto difference = verify::findDifference(wanted[i], *got[i], undetermined)) {
+          const auto &names = graph.entries[entry].output_names;
+          return fmt::format("the import changed \"{}\" of {}: {}{}", i < names.size() ? names[i] : std::to_string(i),
+                             call.entry, *difference, call.words.empty() ? "" : " (" + call.words + ")");
+        }
+    }
+  }
+  return "";
+}
+
+std::string verifyPasses(const Graph &graph, const Target &target, std::uint64_t seed,
+                         const VerifyPassesOptions &options) {
+  DialectRegistry registry;
+  mlir::kiln::registerPipelineDialects(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  std::string said;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && said.empty())
+      said = diagnostic.str();
+    return success();
+  });
+  OwningOpRef<ModuleOp> module = importGraph(graph, &context, "model");
+  if (!module)
+    return "the import refused the graph: " + said;
+  verify::PassVerifier verifier(*module, {.seed = seed, .mostOperations = options.mostOperations});
+  if (!verifier.difference().empty())
+    return verifier.difference();
+  try {
+    if (std::string difference = verifyImport(graph, verifier); !difference.empty())
+      return difference;
+  } catch (const std::exception &error) {
+    return std::string("the graph cannot be evaluated: ") + error.what();
+  }
+  PassManager passes(&context);
+  verifier.attach(passes);
+  mlir::kiln::PipelineOptions pipeline;
+  pipeline.weightTile = [&](int64_t outputs, int64_t inputs) { return target.weightTile(outputs, inputs); };
+  pipeline.normMoments = options.normMoments;
+  mlir::kiln::buildPipeline(passes, pipeline);
+  const bool isLowered = succeeded(passes.run(*module));
+  if (!verifier.difference().empty() || isLowered)
+    return verifier.difference();
+  return verifier.failedPass() + " failed: " + said;
+}
+
+} // namespace kiln

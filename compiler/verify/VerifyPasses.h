@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The passes of the compiler on one graph, checked without a target's code: for fuzzers and reducers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "kiln/graph.h"
+#include "targets/target.h"
+
+namespace kiln {
+
+struct VerifyPassesOptions {
+  bool normMoments = false; // as in LoweringOptions
+  /// Scalar operations of a session of calls; larger ones only run with the smallest extents.
+  double mostOperations = 2e7;
+};
+
+/// Imports the graph and runs the pipeline with the layouts that the target wants. The interpreter of graphs, the
+/// imported module and the module after each pass are evaluated with inputs and weights that follow from `seed`.
+///
+/// Empty if all give the same, up to their roundings. Else a sentence:
+///   kiln-form-kernels changed "logits" of forward: element 17 was 0.5, is 0.25 (tokens=3)
+///   kiln-lower-kernels changed result 0 of kernel_3 in forward: ...
+///   kiln-form-kernels left what cannot be evaluated: ...
+///   the import changed "logits" of forward: ...
+///   kiln-form-kernels failed: ...        with its words
+///   the import refused the graph: ...
+std::string verifyPasses(const Graph &graph, const Target &target, std::uint64_t seed,
+                         const VerifyPassesOptions &options = {});
+
+} // namespace kiln

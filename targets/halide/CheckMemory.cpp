@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// 1. Arguments and results as dense buffers, with the extents that the index arguments give them.
+// 2. Runs of the statement: integers are drawn, extreme ones among them, so a kernel that reads any runs several times.
+#include "targets/halide/CheckMemory.h"
+
+#include "compiler/dialect/Extents.h"
+#include "targets/halide/Translate.h"
+#include <fmt/format.h>
+
+namespace kiln::halide {
+
+using namespace mlir;
+
+/// Runs of a kernel that is given integers.
+constexpr int drawsOfIntegers = 3;
+
+static int64_t evaluate(AffineExpr extent, ArrayRef<int64_t> symbols) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(extent))
+    return constant.getValue();
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(extent))
+    return symbols[symbol.getPosition()];
+  auto binary = cast<AffineBinaryOpExpr>(extent);
+  int64_t left = evaluate(binary.getLHS(), symbols), right = evaluate(binary.getRHS(), symbols);
+  switch (extent.getKind()) {
+  case AffineExprKind::Add:
+    return left + right;
+  case AffineExprKind::Mul:
+    return left * right;
+  case AffineExprKind::FloorDiv:
+    return llvm::divideFloorSigned(left, right);
+  case AffineExprKind::CeilDiv:
+    return llvm::divideCeilSigned(left, right);
+  default:
+    return llvm::mod(left, right);
+  }
+}
+
+/// The extents of the stored tensor.
+static std::vector<int64_t> storedShape(RankedTensorType type, ArrayRef<int64_t> symbols) {
+  std::vector<int64_t> shape;
+  for (AffineExpr extent : mlir::kiln::getExtents(type))
+    shape.push_back(evaluate(extent, symbols));
+  auto tiled = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding());
+  if (!tiled)
+    return shape;
+  int64_t others = 1, along = shape[tiled.getDim()];
+  for (auto [dim, extent] : llvm::enumerate(shape))
+    if (int64_t(dim) != tiled.getDim())
+      others *= extent;
+  return {int64_t(llvm::divideCeil(along, tiled.getSize())), others, tiled.getSize()};
+}
+
+/// Of elements in memory, where booleans are bytes.
+static Halide::Type storedType(RankedTensorType type) {
+  Halide::Type element = elementType(type.getElementType());
+  return element.is_bool() ? Halide::UInt(8) : element;
+}
+
+namespace {
+
+/// A kernel whose index arguments have values.
+struct CheckedKernel {
+  func::FuncOp kernel;
+  std::string prefix;
+  StatementRun run;
+  std::vector<std::pair<std::string, std::string>> inPlace; // names of arguments and results, and the empty ones
+  std::string values;                                       // "s0=5, s1=7"
+  bool hasIntegers = false;
+
+  CheckedKernel(func::FuncOp kernel, StringRef symbol, ArrayRef<std::string> results, const MemoryCase &given)
+      : kernel(kernel), prefix(symbol.str() + "_"), inPlace{{"", ""}} {
+    run.prefix = prefix;
+    run.seed = given.seed;
+    run.stepLimit = given.stepLimit;
+    for (auto [i, value] : llvm::enumerate(given.extents)) {
+      run.scalars[fmt::format("{}s{}", prefix, i)] = value;
+      values += fmt::format("{}s{}={}", i ? ", " : "", i, value);
+    }
+    for (BlockArgument argument : kernel.getArguments())
+      if (auto type = dyn_cast<RankedTensorType>(argument.getType())) {
+        add(fmt::format("{}in{}", prefix, argument.getArgNumber()), fmt::format("argument {}", argument.getArgNumber()),
+            false, type, given.extents);
+        hasIntegers |= !storedType(type).is_float();
+      }
+    for (auto [i, type] : llvm::enumerate(kernel.getResultTypes()))
+      add(results[i], fmt::format("result {}", i), true, cast<RankedTensorType>(type), given.extents);
+
+    auto numbers = kernel->getAttrOfType<DenseI64ArrayAttr>("kiln.inplace");
+    for (int64_t number : numbers ? numbers.asArrayRef() : ArrayRef<int64_t>())
+      for (auto [i, type] : llvm::enumerate(kernel.getResultTypes()))
+        if (size_t argument = given.extents.size() + number; kernel.getArgumentTypes()[argument] == type)
+          inPlace.emplace_back(fmt::format("{}in{}", prefix, argument), results[i]);
+  }
+
+  void add(const std::string &name, std::string title, bool isResult, RankedTensorType type,
+           ArrayRef<int64_t> extents) {
+    run.buffers.push_back({name, std::move(title), isResult, storedType(type), storedShape(type, extents)});
+  }
+};
+
+} // namespace
+
+/// What is wrong with one case; throws StepsExceeded.
+static std::string checkCase(const Halide::Internal::Stmt &stmt, CheckedKernel checked) {
+  const uint64_t seed = checked.run.seed;
+  const int draws = checked.hasIntegers ? drawsOfIntegers : 1;
+  checked.run.stepLimit /= int64_t(checked.inPlace.size()) * draws;
+  for (const auto &[argument, result] : checked.inPlace)
+    for (int draw = 0; draw < draws; ++draw) {
+      checked.run.overwritten = argument;
+      checked.run.overwriting = result;
+      checked.run.seed = seed + uint64_t(draw);
+      if (std::string fault = checkStatement(stmt, checked.run); !fault.empty()) {
+        std::string where = checked.values + (argument.empty()         ? ""
+                                              : checked.values.empty() ? "in place"
+                                                                       : ", in place");
+        return fmt::format("{}: {}{}", checked.kernel.getName().str(), fault,
+                           where.empty() ? "" : fmt::format(" ({})", where));
+      }
+    }
+  return "";
+}
+
+MemoryCheck checkKernelMemory(const Halide::Internal::Stmt &stmt, func::FuncOp kernel, StringRef symbol,
+                              ArrayRef<std::string> results, ArrayRef<MemoryCase> cases) {
+  MemoryCheck result;
+  SmallVector<const MemoryCase *> tooLarge;
+  auto isLarger = [](const MemoryCase &a, const MemoryCase &b) {
+    return a.stepLimit <= b.stepLimit &&
+           llvm::all_of(llvm::zip_equal(a.extents, b.extents), [](auto pair) { return get<0>(pair) >= get<1>(pair); });
+  };
+  for (const MemoryCase &each : cases)
+    try {
+      if (llvm::any_of(tooLarge, [&](const MemoryCase *known) { return isLarger(each, *known); }))
+        throw StepsExceeded();
+      result.fault = checkCase(stmt, CheckedKernel(kernel, symbol, results, each));
+      if (!result.fault.empty())
+        return result;
+      ++result.checked;
+    } catch (const StepsExceeded &) {
+      tooLarge.push_back(&each);
+      ++result.tooLarge;
+    }
+  return result;
+}
+
+std::vector<MemoryCase> usualMemoryCases(func::FuncOp kernel) {
+  SmallVector<mlir::kiln::Interval> bounds = mlir::kiln::getSymbolBounds(kernel);
+  // Steps from the least value, as far as the bounds go: an odd number, one past a tile, the middle, the largest. All
+  // index arguments grow together, so that one which is at least another one stays so.
+  std::vector<MemoryCase> cases;
+  auto add = [&](llvm::function_ref<int64_t(const mlir::kiln::Interval &)> valueOf) {
+    MemoryCase next;
+    for (const mlir::kiln::Interval &each : bounds)
+      next.extents.push_back(valueOf(each));
+    if (cases.empty() || cases.back().extents != next.extents)
+      cases.push_back(std::move(next));
+  };
+  for (int64_t step : {0, 4, 16})
+    add([&](const auto &each) { return std::min(each.max, each.min + step); });
+  add([](const auto &each) { return std::min(each.max, each.min + (each.max - each.min) / 2); });
+  add([](const auto &each) { return each.max; });
+  return cases;
+}
+
+} // namespace kiln::halide

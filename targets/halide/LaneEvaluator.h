@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Evaluates the expressions of a lowered statement lane by lane for the memory checker.
+#pragma once
+
+#include "targets/halide/MemoryModel.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringMap.h"
+#include <memory>
+#include <optional>
+
+namespace kiln::halide {
+
+class LaneEvaluator {
+public:
+  /// What a name stands for at the moment: a number, memory, or both.
+  struct Name {
+    Lanes value;
+    bool isBound = false;
+    MemoryView view;
+  };
+
+  LaneEvaluator(MemoryModel &memory, uint64_t seed, int64_t stepLimit) : memory(memory), seed(seed), left(stepLimit) {}
+
+  /// Loads are checked, also those whose value is not used, since the generated code performs them. A node that it does
+  /// not know is an error of Halide's kind that names it.
+  Lanes evaluate(const Halide::Expr &e);
+  /// A number on which the way of the statement depends; `use` says of what.
+  int64_t scalar(const Halide::Expr &e, const char *use);
+
+  /// The name of a node; `node` spares looking up the text again.
+  Name &name(const void *node, const std::string &text);
+  Name &name(const std::string &text);
+  /// The memory of a buffer.
+  const MemoryView &view(const void *node, const std::string &text);
+  /// Loads and stores: all that an index must fulfil but to lie inside.
+  Lanes index(const Halide::Expr &e, const Halide::Internal::ModulusRemainder &alignment, const std::string &use,
+              const Lanes *predicate);
+  /// The lanes that take part; nothing: all of them.
+  std::optional<Lanes> predicate(const Halide::Expr &e, const std::string &use);
+
+  void takeSteps(int64_t count) {
+    if ((left -= count) < 0)
+      throw StepsExceeded();
+  }
+
+private:
+  [[noreturn]] static void unknownNode(const Halide::Expr &e);
+  Lanes load(const Halide::Internal::Load &op);
+  Lanes call(const Halide::Internal::Call &op);
+  Lanes bufferField(const Halide::Internal::Call &op);
+  Lanes cast(Halide::Type type, const Halide::Expr &value);
+  Lanes reinterpret(Halide::Type type, const Halide::Expr &value);
+  Lanes binary(IntegerOp op, Halide::Type type, const Halide::Expr &a, const Halide::Expr &b);
+  Lanes ramp(const Halide::Internal::Ramp &op);
+  Lanes shuffle(const Halide::Internal::Shuffle &op);
+  Lanes reduce(const Halide::Internal::VectorReduce &op);
+  /// Any numbers of the type, for lanes computed from these.
+  Lanes draw(Halide::Type type, const Lanes &from);
+  bool drawBool() { return drawInteger(Halide::UInt(8), seed, drawn++) != 0; }
+
+  MemoryModel &memory;
+  uint64_t seed, drawn = 0;
+  int64_t left;
+  llvm::DenseMap<const void *, Name *> nodes;
+  llvm::StringMap<std::unique_ptr<Name>> names;
+};
+
+} // namespace kiln::halide

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace kiln::testing {
+
+/// The instruction sets that this machine can run.
+inline std::vector<std::string> runnableTargets() {
+  std::vector<std::string> names;
+  if (__builtin_cpu_supports("x86-64-v4"))
+    names.push_back("x86-64-v4");
+  if (__builtin_cpu_supports("x86-64-v3"))
+    names.push_back("x86-64-v3");
+  names.push_back("x86-64-v2");
+  return names;
+}
+
+} // namespace kiln::testing

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The specs of other tests and of the examples, gathered in one program: what is their generator's `main` elsewhere
+// adds the model to a list here. A spec is included into a namespace of its own, behind all headers that it wants.
+#pragma once
+
+#include <kiln/generator.h>
+#include <kiln/windows.h>
+
+#include <string>
+#include <vector>
+
+namespace kiln::testing {
+
+struct TracedModel {
+  std::string name;
+  Graph (*trace)();
+};
+
+/// By name.
+std::vector<TracedModel> &models();
+bool addModel(const char *name, Graph (*trace)());
+
+} // namespace kiln::testing
+
+#undef KILN_MODEL
+#define KILN_MODEL(name, ...)                                                                                          \
+  [[maybe_unused]] static const bool name##_is_there =                                                                 \
+      ::kiln::testing::addModel(#name, [] { return ::kiln::trace<__VA_ARGS__>(); });

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models.h"
+
+#include "gpt2/gpt2.h"
+#include "specs/cnn.h"
+#include "swin/swin.h"
+#include "vit/vit.h"
+
+namespace gpt2_tiny_spec {
+#include "../models/gpt2_tiny.cpp"
+}
+namespace small_cnn_spec {
+#include "../models/small_cnn.cpp"
+}
+namespace vit_tiny_spec {
+#include "../models/vit_tiny.cpp"
+}
+namespace swin_spec {
+#include "swin/swin_two_stages.cpp"
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every operation and the small models through all passes: none changes a result, and the bounds would tell.
+#include "models.h"
+
+#include "compiler/dialect/KilnDialect.h"
+#include "compiler/frontend/Import.h"
+#include "compiler/verify/PassVerifier.h"
+#include "compiler/verify/VerifyPasses.h"
+#include "support.h"
+
+#include <algorithm>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace kiln::testing {
+
+std::vector<TracedModel> &models() {
+  static std::vector<TracedModel> list;
+  return list;
+}
+
+bool addModel(const char *name, Graph (*trace)()) {
+  models().push_back({name, trace});
+  return true;
+}
+
+namespace {
+
+constexpr double mostOperations = 3e6;
+
+class Models : public ::testing::TestWithParam<TracedModel> {};
+
+TEST_P(Models, KeepTheirResults) {
+  EXPECT_EQ(verifyPasses(GetParam().trace(), LayoutTarget(), 1, {.mostOperations = mostOperations}), "");
+}
+
+Graph graphOf(const std::string &name) {
+  for (const TracedModel &model : models())
+    if (model.name == name)
+      return model.trace();
+  ADD_FAILURE() << "there is no model " << name;
+  return {};
+}
+
+TEST(MomentsOfNorms, KeepTheResults) {
+  for (const char *name : {"gpt2_tiny", "llama", "tiny_translator"})
+    EXPECT_EQ(verifyPasses(graphOf(name), LayoutTarget(), 1, {.normMoments = true, .mostOperations = mostOperations}),
+              "")
+        << name;
+}
+
+TEST(Layouts, KeepTheResults) {
+  for (int tile : {0, 48})
+    EXPECT_EQ(verifyPasses(graphOf("tiny_gpt"), LayoutTarget(tile), 2, {.mostOperations = mostOperations}), "") << tile;
+}
+
+/// Behind many layers bounds of right implementations allow for anything; those of two stages do not.
+TEST(DeepModels, ShowSmallChanges) {
+  for (const char *name : {"gpt2_tiny", "tiny_gpt", "vit_tiny"}) {
+    Context context;
+    mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(graphOf(name), &context, "model");
+    ASSERT_TRUE(module);
+    verify::PassVerifier verifier(*module, {.seed = 1, .mostOperations = mostOperations});
+    mlir::PassManager passes(&context);
+    verifier.attach(passes);
+    passes.addPass(std::make_unique<TestPass<mlir::ModuleOp>>([](mlir::ModuleOp changed) {
+      changed.walk([](mlir::kiln::AttentionOp op) {
+        op.setScaleAttr(mlir::Builder(op.getContext()).getF64FloatAttr(1.01 * op.getScale().convertToDouble()));
+      });
+    }));
+    EXPECT_TRUE(failed(passes.run(*module)));
+    EXPECT_THAT(verifier.difference(), ::testing::StartsWith("test-change changed \"")) << name;
+  }
+}
+
+std::vector<TracedModel> sorted() {
+  std::vector<TracedModel> list = models();
+  std::sort(list.begin(), list.end(), [](const TracedModel &a, const TracedModel &b) { return a.name < b.name; });
+  return list;
+}
+
+INSTANTIATE_TEST_SUITE_P(, Models, ::testing::ValuesIn(sorted()), [](const auto &info) { return info.param.name; });
+
+} // namespace
+} // namespace kiln::testing
