@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "Campaign.h"
+
+#include "PrintSpec.h"
+#include "Reduce.h"
+
+#include "compiler/jobs/Jobs.h"
+#include "llvm/Support/JSON.h"
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+
+namespace kiln::fuzz {
+
+namespace {
+
+llvm::json::Value toJson(const Verdict &verdict) {
+  return llvm::json::Object{{"kind", static_cast<int>(verdict.kind)}, {"words", llvm::json::fixUTF8(verdict.words)},
+                            {"elements", verdict.elements},           {"tight", verdict.tight},
+                            {"undetermined", verdict.undetermined},   {"schedules", verdict.schedules}};
+}
+
+Verdict fromJson(const llvm::json::Object &object) {
+  Verdict verdict;
+  verdict.kind = static_cast<Verdict::Kind>(object.getInteger("kind").value_or(0));
+  verdict.words = object.getString("words").value_or("").str();
+  verdict.elements = object.getInteger("elements").value_or(0);
+  verdict.tight = object.getInteger("tight").value_or(0);
+  verdict.undetermined = object.getInteger("undetermined").value_or(0);
+  verdict.schedules = object.getInteger("schedules").value_or(0);
+  return verdict;
+}
+
+Verdict tryCaught(const RandomModel &model, std::uint64_t seed, const CampaignOptions &options) {
+  try {
+    return tryModel(model, targetOf(seed, options), seed, options.trial);
+  } catch (const std::exception &error) {
+    return {Verdict::Kind::Broken, error.what()};
+  }
+}
+
+/// What a job of trials returns, or nothing if it died.
+std::optional<std::vector<Verdict>> parse(const JobResult &result) {
+  if (result.outcome != JobOutcome::Done)
+    return std::nullopt;
+  auto list = llvm::json::parse(result.bytes);
+  if (!list) {
+    llvm::consumeError(list.takeError());
+    return std::nullopt;
+  }
+  std::vector<Verdict> verdicts;
+  for (const llvm::json::Value &entry : *list->getAsArray())
+    verdicts.push_back(fromJson(*entry.getAsObject()));
+  return verdicts;
+}
+
+class Campaign {
+public:
+  Campaign(const CampaignOptions &options, const std::function<void(const Summary &)> &progress,
+           const std::function<void(const Failure &)> &onFailure)
+      : options(options), progress(progress), onFailure(onFailure) {}
+
+  Summary run() {
+    constexpr std::int64_t perJob = 10;
+    std::vector<std::int64_t> starts;
+    for (std::int64_t at = 0; at < options.count; at += perJob)
+      starts.push_back(at);
+    JobGroup group({options.secondsLimit * (1 + options.trial.schedules) * perJob, 0});
+    size_t next = 0;
+    while (next < starts.size() || group.size() > 0) {
+      while (next < starts.size() && group.size() < std::max(1u, options.jobs)) {
+        const std::int64_t begin = starts[next], end = std::min(begin + perJob, options.count);
+        group.start({[this, begin, end]() -> llvm::Expected<std::string> {
+                       llvm::json::Array verdicts;
+                       for (std::int64_t i = begin; i < end; ++i)
+                         verdicts.push_back(toJson(tryOne(options.firstSeed + static_cast<std::uint64_t>(i))));
+                       return llvm::formatv("{0}", llvm::json::Value(std::move(verdicts))).str();
+                     },
+                     {}},
+                    next);
+        ++next;
+      }
+      auto ended = group.wait();
+      if (!ended)
+        break;
+      const std::int64_t begin = starts[ended->first], end = std::min(begin + perJob, options.count);
+      if (auto verdicts = parse(ended->second); verdicts && static_cast<std::int64_t>(verdicts->size()) == end - begin)
+        for (std::int64_t i = begin; i < end; ++i)
+          note(options.firstSeed + static_cast<std::uint64_t>(i),
+               std::move((*verdicts)[static_cast<size_t>(i - begin)]));
+      else
+        for (std::int64_t i = begin; i < end; ++i) {
+          const std::uint64_t seed = options.firstSeed + static_cast<std::uint64_t>(i);
+          note(seed, tryAlone(randomModel(seed, options.models), seed, options));
+        }
+      progress(summary);
+    }
+    return std::move(summary);
+  }
+
+private:
+  Verdict tryOne(std::uint64_t seed) { return tryCaught(randomModel(seed, options.models), seed, options); }
+
+  void note(std::uint64_t seed, Verdict verdict) {
+    ++summary.kinds[verdict.kind];
+    summary.elements += verdict.elements;
+    summary.tight += verdict.tight;
+    summary.undetermined += verdict.undetermined;
+    summary.schedules += verdict.schedules;
+    if (verdict.kind == Verdict::Kind::Right)
+      return;
+    Failure failure{seed, targetOf(seed, options), std::move(verdict), ""};
+    RandomModel model = randomModel(seed, options.models);
+    if (options.reduces && static_cast<int>(summary.failures.size()) < options.mostReduced)
+      model = reduce(model, [&](const RandomModel &candidate) {
+        const Verdict found = tryAlone(candidate, seed, options);
+        if (found.kind != failure.verdict.kind)
+          return false;
+        failure.verdict = found;
+        return true;
+      });
+    failure.spec = printSpec(model.graph);
+    if (!options.folder.empty()) {
+      std::filesystem::create_directories(options.folder);
+      std::string words = failure.verdict.words;
+      for (size_t at = 0; (at = words.find('\n', at)) != std::string::npos; at += 4)
+        words.replace(at, 1, "\n// ");
+      std::ofstream(fmt::format("{}/{}.cpp", options.folder, seed)) << fmt::format(
+          "// seed {}, {}, {}\n// {}\n{}", seed, failure.target, toString(failure.verdict.kind), words, failure.spec);
+    }
+    onFailure(failure);
+    summary.failures.push_back(std::move(failure));
+  }
+
+  const CampaignOptions &options;
+  const std::function<void(const Summary &)> &progress;
+  const std::function<void(const Failure &)> &onFailure;
+  Summary summary;
+};
+
+} // namespace
+
+std::string targetOf(std::uint64_t seed, const CampaignOptions &options) {
+  return options.targets[seed % options.targets.size()];
+}
+
+Verdict tryAlone(const RandomModel &model, std::uint64_t seed, const CampaignOptions &options) {
+  JobResult result = runJob({[&]() -> llvm::Expected<std::string> {
+                               llvm::json::Array verdicts{toJson(tryCaught(model, seed, options))};
+                               return llvm::formatv("{0}", llvm::json::Value(std::move(verdicts))).str();
+                             },
+                             {}},
+                            {options.secondsLimit * (1 + options.trial.schedules), 0});
+  if (auto verdicts = parse(result); verdicts && verdicts->size() == 1)
+    return verdicts->front();
+  Verdict verdict;
+  verdict.kind = result.outcome == JobOutcome::TimedOut ? Verdict::Kind::Hung : Verdict::Kind::Crashed;
+  verdict.words = result.error + (result.output.empty() ? "" : "\n" + result.output);
+  return verdict;
+}
+
+Summary runCampaign(const CampaignOptions &options, const std::function<void(const Summary &)> &progress,
+                    const std::function<void(const Failure &)> &onFailure) {
+  return Campaign(options, progress, onFailure).run();
+}
+
+} // namespace kiln::fuzz

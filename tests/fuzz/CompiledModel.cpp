@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "CompiledModel.h"
+
+#include "GuardedBuffer.h"
+#include "Random.h"
+
+#include "compiler/dialect/KilnDialect.h"
+#include <numeric>
+#include <unistd.h>
+
+namespace kiln::fuzz {
+
+std::vector<char> toBytes(const interpreter::Tensor &tensor) {
+  std::vector<char> bytes(tensor.values.size() * byte_size(tensor.element));
+  for (size_t i = 0; i < tensor.values.size(); ++i) {
+    const double value = tensor.values[i];
+    auto put = [&](auto element) { std::memcpy(&bytes[i * sizeof element], &element, sizeof element); };
+    switch (tensor.element) {
+    case ElementType::f32:
+      put(static_cast<float>(value));
+      break;
+    case ElementType::i32:
+      put(static_cast<std::int32_t>(value));
+      break;
+    default:
+      put(static_cast<std::int8_t>(value));
+    }
+  }
+  return bytes;
+}
+
+static std::string said(const kiln_error_t &error) { return error.message; }
+
+/// What is written to the standard error while it lives: diagnostics have no other way out of the compiler.
+class CapturedErrors {
+public:
+  CapturedErrors() : before(dup(STDERR_FILENO)), file(memfd_create("errors", MFD_CLOEXEC)) {
+    dup2(file, STDERR_FILENO);
+  }
+  ~CapturedErrors() {
+    dup2(before, STDERR_FILENO);
+    close(before);
+    close(file);
+  }
+  std::string text() const {
+    std::string bytes(static_cast<size_t>(lseek(file, 0, SEEK_END)), 0);
+    bytes.resize(static_cast<size_t>(std::max<ssize_t>(0, pread(file, bytes.data(), bytes.size(), 0))));
+    return bytes;
+  }
+
+private:
+  int before, file;
+};
+
+/// A legal point of the space.
+static SchedulePoint drawPoint(const SearchSpace &space, Random &random) {
+  for (int tries = 0; tries < 100; ++tries) {
+    SchedulePoint point;
+    for (const TuningParameter &parameter : space)
+      point[parameter.key] = random.from(parameter.values);
+    if (obeysRules(space, point))
+      return point;
+  }
+  return presets(space);
+}
+
+llvm::Expected<CompiledModel> CompiledModel::compile(const Graph &graph, const std::string &target,
+                                                     std::optional<std::uint64_t> scheduleSeed) {
+  CompileOptions options;
+  options.name = "fuzzed";
+  options.targets = {target};
+  options.form = EmitForm::Memory;
+  options.kernels.workers = 1;
+  options.kernels.secondsLimit = 60;
+  Random random(scheduleSeed.value_or(0));
+  int drawn = 0;
+  if (scheduleSeed)
+    options.pointOf = [&](const Schedulable &kernel) {
+      SchedulePoint point = drawPoint(kernel.space, random);
+      drawn += point != presets(kernel.space);
+      return point;
+    };
+  std::string words;
+  llvm::raw_string_ostream errors(words);
+  CapturedErrors captured;
+  auto report = compileModel(graph, options, errors);
+  if (mlir::failed(report)) {
+    words += captured.text();
+    return llvm::createStringError(words.empty() ? "compiling failed without words" : words);
+  }
+  std::vector<llvm::StringRef> objects;
+  for (const ObjectFile &member : report->members)
+    objects.push_back(member.bytes);
+  auto linked = LinkedObjects::link(objects);
+  if (!linked)
+    return linked.takeError();
+  CompiledModel model(std::move(*report), std::move(*linked));
+  llvm::Error missing = llvm::Error::success();
+  auto find = [&](auto &pointer, const char *name) {
+    auto found = model.function<std::remove_pointer_t<std::remove_reference_t<decltype(pointer)>>>(name);
+    if (found)
+      pointer = *found;
+    else
+      missing = llvm::joinErrors(std::move(missing), found.takeError());
+  };
+  decltype(kiln_create) *create = nullptr;
+  decltype(kiln_destroy) *destroy = nullptr;
+  find(create, "create");
+  find(destroy, "destroy");
+  find(model.run, "run");
+  find(model.createPool, "pool_create");
+  find(model.poolExecutor, "pool_executor");
+  find(model.destroyPool, "pool_destroy");
+  if (missing)
+    return missing;
+  kiln_error_t error{};
+  kiln_model_t *handle = nullptr;
+  if (create(nullptr, &handle, &error) != KILN_OK)
+    return llvm::createStringError(said(error));
+  model.handle = {handle, destroy};
+  *model.drawn = drawn;
+  return model;
+}
+
+template <class Function> llvm::Expected<Function *> CompiledModel::function(const char *name) {
+  llvm::Expected<void *> address = linked.lookup(report.model.name + "_" + name);
+  if (!address)
+    return address.takeError();
+  return reinterpret_cast<Function *>(*address);
+}
+
+std::vector<std::pair<std::string, interpreter::Tensor>> CompiledModel::weightShapes() const {
+  std::vector<std::pair<std::string, interpreter::Tensor>> result;
+  for (const WeightInterface &weight : report.model.weights)
+    for (int64_t copy = 0; copy < weight.copies; ++copy) {
+      std::string name = weight.name;
+      if (size_t at = name.find("{}"); at != std::string::npos)
+        name.replace(at, 2, std::to_string(copy));
+      result.emplace_back(name, interpreter::Tensor::zeros(weight.element, weight.shape));
+    }
+  return result;
+}
+
+llvm::Error CompiledModel::bind(const Weights &weights) {
+  std::string header = "{", data;
+  for (const auto &[name, tensor] : weights) {
+    const char *types[] = {"F32", "F16", "BF16", "I32", "I8", "BOOL"};
+    std::vector<char> bytes = toBytes(tensor);
+    std::string shape;
+    for (int64_t extent : tensor.shape)
+      shape += (shape.empty() ? "" : ",") + std::to_string(extent);
+    header += (header.size() > 1 ? ",\"" : "\"") + name + "\":{\"dtype\":\"" + types[static_cast<int>(tensor.element)] +
+              "\",\"shape\":[" + shape + "],\"data_offsets\":[" + std::to_string(data.size()) + "," +
+              std::to_string(data.size() + bytes.size()) + "]}";
+    data.append(bytes.begin(), bytes.end());
+  }
+  header += "}";
+  header.resize((header.size() + 7) / 8 * 8, ' ');
+  const uint64_t length = header.size();
+  std::string image(reinterpret_cast<const char *>(&length), sizeof length);
+  image += header + data;
+  auto bindWeights = function<decltype(kiln_bind_weights_from_memory)>("bind_weights_from_memory");
+  if (!bindWeights)
+    return bindWeights.takeError();
+  kiln_error_t error{};
+  if ((*bindWeights)(handle.get(), image.data(), image.size(), &error) != KILN_OK)
+    return llvm::createStringError(said(error));
+  return llvm::Error::success();
+}
+
+namespace {
+
+/// Does the tasks one after the other, in an order that is drawn, each as a worker that is drawn.
+struct ShuffledExecutor {
+  explicit ShuffledExecutor(unsigned workers, std::uint64_t seed)
+      : random(seed), executor{this, workers, [](void *self, uint32_t count, auto task, void *context) {
+                                 static_cast<ShuffledExecutor *>(self)->run(count, task, context);
+                               }} {}
+
+  void run(uint32_t count, void (*task)(void *, uint32_t, uint32_t), void *context) {
+    std::vector<uint32_t> order(count);
+    std::iota(order.begin(), order.end(), 0);
+    for (uint32_t i = count; i > 1; --i)
+      std::swap(order[i - 1], order[random.below(i)]);
+    for (uint32_t i : order)
+      task(context, i, static_cast<uint32_t>(random.below(executor.workers)));
+  }
+
+  Random random;
+  kiln_executor_t executor;
+};
+
+} // namespace
+
+CompiledModel::Session::Session(CompiledModel &model, CallStyle style)
+    : model(model), style(style), states(model.report.model.stateBytes) {
+  if (style.order == CallStyle::Order::Threads)
+    model.createPool(style.workers, &pool, nullptr);
+}
+
+CompiledModel::Session::~Session() {
+  if (pool)
+    model.destroyPool(pool);
+}
+
+llvm::Expected<std::vector<std::vector<char>>>
+CompiledModel::Session::call(size_t entry, const interpreter::Extents &extents,
+                             const std::vector<std::vector<char>> &inputs) {
+  const EntryInterface &interface = model.report.model.entries[entry];
+  std::vector<int64_t> values;
+  for (const Symbol &symbol : interface.symbols)
+    values.push_back(extents.at(symbol.name));
+
+  std::vector<GuardedBuffer> buffers;
+  std::vector<void *> arguments;
+  for (const ArgumentInterface &argument : interface.arguments) {
+    const auto edge = arguments.size() % 3 == 2 ? GuardedBuffer::Edge::Begin : GuardedBuffer::Edge::End;
+    if (argument.isOutput) {
+      size_t bytes =
+          interpreter::elementCount(interpreter::evaluate(argument.shape, extents)) * byte_size(argument.element);
+      buffers.emplace_back(bytes, edge).fill(style.poison);
+    } else {
+      const std::vector<char> &given = inputs[arguments.size()];
+      GuardedBuffer &buffer = buffers.emplace_back(given.size(), edge);
+      std::memcpy(buffer.data(), given.data(), given.size());
+      buffer.makeReadOnly();
+    }
+    arguments.push_back(buffers.back().data());
+  }
+
+  const ArenaBytes sizes = arenaBytes(model.report.variants, entry);
+  GuardedBuffer arena(sizes.fixed + style.workers * sizes.perWorker);
+  arena.fill(style.poison);
+  std::memcpy(arena.data(), states.data(), states.size());
+  ShuffledExecutor shuffled(style.workers, 1 + entry);
+  kiln_error_t error{};
+  kiln_call_t call{arena.data(), arena.bytes(), nullptr, &error};
+  if (style.order == CallStyle::Order::Shuffled)
+    call.executor = &shuffled.executor;
+  else if (pool)
+    call.executor = model.poolExecutor(pool);
+  if (model.run(model.handle.get(), &call, static_cast<uint32_t>(entry), values.data(), arguments.data()) != KILN_OK)
+    return llvm::createStringError(said(error));
+  std::memcpy(states.data(), arena.data(), states.size());
+
+  std::vector<std::vector<char>> outputs;
+  for (size_t i = inputs.size(); i < buffers.size(); ++i)
+    outputs.emplace_back(buffers[i].data(), buffers[i].data() + buffers[i].bytes());
+  return outputs;
+}
+
+} // namespace kiln::fuzz

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A graph compiled and linked into this process as the library that a user would get: archive members with their
+// symbols, weights bound from an image of a safetensors file, entries called through the run time.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/emit/Compile.h"
+#include "compiler/interpreter/Tensor.h"
+#include "compiler/tuner/LinkedObjects.h"
+#include "runtime/src/model.h"
+
+namespace kiln::fuzz {
+
+/// The elements of a tensor as a library has them in memory, and back.
+std::vector<char> toBytes(const interpreter::Tensor &tensor);
+
+/// How a library is called: by how many workers, in what order tasks are done, and what lies in memory before.
+struct CallStyle {
+  enum class Order { Serial, Threads, Shuffled };
+  Order order = Order::Serial;
+  unsigned workers = 1;
+  unsigned char poison = 0xff; // of outputs and of the arena but for its states
+};
+
+class CompiledModel {
+public:
+  /// Fails with the compiler's words. With a seed kernels have schedules drawn from their search spaces.
+  static llvm::Expected<CompiledModel> compile(const Graph &graph, const std::string &target,
+                                               std::optional<std::uint64_t> scheduleSeed = std::nullopt);
+
+  const ModelInterface &interface() const { return report.model; }
+  /// How many kernels have another schedule than their default.
+  int drawnSchedules() const { return *drawn; }
+  /// By the name in the weight file.
+  using Weights = std::map<std::string, interpreter::Tensor>;
+  /// Every tensor of the weight file: name, element type, shape.
+  std::vector<std::pair<std::string, interpreter::Tensor>> weightShapes() const;
+  llvm::Error bind(const Weights &weights);
+
+  /// An arena of its own, whose states are zero.
+  class Session {
+  public:
+    Session(CompiledModel &model, CallStyle style);
+    ~Session();
+    /// The outputs' bytes; fails with the status' words. Inputs cannot be written, nothing outside of them be read.
+    llvm::Expected<std::vector<std::vector<char>>> call(size_t entry, const interpreter::Extents &extents,
+                                                        const std::vector<std::vector<char>> &inputs);
+
+  private:
+    CompiledModel &model;
+    CallStyle style;
+    std::vector<char> states;
+    kiln_pool_t *pool = nullptr;
+  };
+
+private:
+  CompiledModel(CompileReport report, LinkedObjects linked) : report(std::move(report)), linked(std::move(linked)) {}
+  template <class Function> llvm::Expected<Function *> function(const char *name);
+
+  CompileReport report;
+  LinkedObjects linked;
+  std::shared_ptr<int> drawn = std::make_shared<int>(0);
+  std::unique_ptr<kiln_model_t, decltype(&kiln_destroy)> handle{nullptr, nullptr};
+  decltype(kiln_run) *run = nullptr;
+  decltype(kiln_pool_create) *createPool = nullptr;
+  decltype(kiln_pool_executor) *poolExecutor = nullptr;
+  decltype(kiln_pool_destroy) *destroyPool = nullptr;
+};
+
+} // namespace kiln::fuzz

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/fuzz/Coverage.h"
+
+#include <algorithm>
+#include <set>
+
+#include "tests/fuzz/PrintNode.h"
+#include "tests/fuzz/Shapes.h"
+
+namespace kiln::fuzz {
+namespace {
+
+class Counter {
+public:
+  explicit Counter(const Graph &graph) : graph(graph), uses(graph.nodes.size()), home(graph.nodes.size(), -1) {}
+
+  std::set<std::string> run() {
+    for (std::size_t r = 0; r < graph.regions.size(); ++r) {
+      for (const auto *list : {&graph.regions[r].arguments, &graph.regions[r].nodes})
+        for (int node : *list)
+          home[node] = static_cast<int>(r);
+    }
+    for (const Node &node : graph.nodes)
+      for (int operand : node.operands)
+        ++uses[operand];
+    for (const Region &region : graph.regions)
+      for (int result : region.results)
+        ++uses[result];
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i)
+      node(static_cast<int>(i));
+    for (const Entry &entry : graph.entries)
+      countEntry(graph.regions[entry.region]);
+    found.insert("entries " + std::to_string(graph.entries.size()));
+    shared();
+    return found;
+  }
+
+private:
+  void add(bool is, const std::string &thing) {
+    if (is)
+      found.insert(thing);
+  }
+
+  const Node &operand(const Node &node, std::size_t i) const { return graph.nodes[node.operands[i]]; }
+
+  void node(int number) {
+    const Node &n = graph.nodes[number];
+    const Attributes &a = n.attributes;
+    const std::string op = nameOf(n.op);
+    found.insert(op);
+    found.insert("rank " + std::to_string(n.shape.size()));
+    add(n.element == ElementType::i32, op + " of i32");
+    add(n.element == ElementType::boolean, op + " of boolean");
+    add(uses[number] == 2, "used twice");
+    add(uses[number] > 2, "used thrice");
+    for (int operand : n.operands)
+      add(home[operand] != home[number] && graph.nodes[operand].op != Op::parameter, "captured by a loop");
+    extents(n);
+    switch (n.op) {
+    case Op::constant:
+      add(!n.shape.empty(), "constant with a shape");
+      add(std::adjacent_find(a.values.begin(), a.values.end(), std::not_equal_to<>()) != a.values.end(),
+          "constant of several values");
+      break;
+    case Op::embedding:
+      add(operand(n, 1).op != Op::parameter, "embedding of a computed table");
+      break;
+    case Op::linear:
+      add(a.weight_order == WeightOrder::in_out, "linear in_out");
+      add(n.operands.size() == 3, "linear with bias");
+      add(operand(n, 1).op != Op::parameter, "linear with a computed weight");
+      add(!isFixed(operand(n, 1).shape), "linear with a run-time weight");
+      add(n.shape.size() == 1, "linear of a vector");
+      break;
+    case Op::matmul:
+      add(operand(n, 0).shape.size() != operand(n, 1).shape.size(), "matmul of two ranks");
+      add(operand(n, 1).op == Op::transpose, "matmul of a transpose");
+      add(n.operands[0] == n.operands[1], "matmul with itself");
+      break;
+    case Op::softmax:
+    case Op::log_softmax:
+      add(a.axis + 1 < static_cast<int>(n.shape.size()), "softmax along another axis");
+      break;
+    case Op::conv2d:
+      add(n.operands.size() == 3, "conv2d with bias");
+      add(a.groups > 1, "conv2d groups");
+      add(a.groups > 1 && operand(n, 1).shape[1] == Dim(1) && operand(n, 1).shape[0] == Dim(a.groups),
+          "conv2d depthwise");
+      add(a.groups > 1 && operand(n, 1).shape[1].min() > 1 && operand(n, 1).shape[0] == Dim(a.groups),
+          "conv2d several inputs, one output a group");
+      add(n.shape.size() > 3, "conv2d of a batch");
+      window(a.window, "conv2d");
+      break;
+    case Op::max_pool2d:
+    case Op::avg_pool2d:
+      window(a.window, "pool");
+      break;
+    case Op::attention:
+    case Op::attention_scores:
+      attention(n);
+      break;
+    case Op::concat:
+      add(n.operands.size() > 2, "concat of several");
+      add(n.operands.size() == 1, "concat of one");
+      add(!n.shape[static_cast<std::size_t>(a.axis)].fixed(), "concat along a run-time axis");
+      break;
+    case Op::slice:
+      add(a.at_end, "slice at_end");
+      add(a.start > 0, "slice from a start");
+      add(!n.shape[static_cast<std::size_t>(a.axis)].fixed(), "slice of run-time extent");
+      add(a.at_end && !operand(n, 0).shape[static_cast<std::size_t>(a.axis)].fixed(), "slice at a run-time end");
+      break;
+    case Op::gather:
+      add(a.axis > 0, "gather along another axis");
+      add(operand(n, 1).op == Op::input, "gather by an input");
+      add(operand(n, 1).op == Op::constant, "gather by a constant");
+      add(operand(n, 1).op != Op::input && operand(n, 1).op != Op::constant, "gather by what is computed");
+      add(!operand(n, 0).shape[static_cast<std::size_t>(a.axis)].fixed(), "gather along a run-time axis");
+      found.insert("gather by rank " + std::to_string(operand(n, 1).shape.size()));
+      break;
+    case Op::mean:
+    case Op::max:
+    case Op::sum:
+    case Op::argmax:
+      add(a.axis < static_cast<int>(n.shape.size()), op + " along another axis");
+      break;
+    case Op::stack:
+      add(depth(home[number]) > 0, "nested loops");
+      add(graph.regions[home[number]].scope >= 0, "nested stacks");
+      found.insert("stack of " + std::to_string(graph.regions[a.index].count));
+      for (int inner : graph.regions[a.index].nodes)
+        add(graph.nodes[inner].op == Op::parameter, "stack with weights");
+      break;
+    case Op::scan:
+      scan(n, number);
+      break;
+    case Op::state:
+    case Op::append:
+      add(!n.shape[0].fixed(), op + " of run-time rows");
+      add(graph.scopes[graph.states[a.index].scope].copies > 0, "state of a stack");
+      break;
+    default:
+      break;
+    }
+  }
+
+  void window(const Window &w, const std::string &op) {
+    add(!(w.stride == Pair(1)), op + " stride");
+    add(!(w.padding == Pair(0)), op + " padding");
+    add(!(w.dilation == Pair(1)), op + " dilation");
+    add(w.kernel.height != w.kernel.width, op + " not square");
+  }
+
+  void attention(const Node &n) {
+    const Attributes &a = n.attributes;
+    add(a.causal, "attention causal");
+    add(a.has_mask, "attention mask");
+    add(a.has_lengths, "attention lengths");
+    add(a.heads > 1, "attention heads");
+    add(a.key_value_heads < a.heads, "attention grouped heads");
+    add(a.causal && a.has_mask && a.has_lengths, "attention with all options");
+    if (a.has_mask) {
+      const std::size_t mask = operand(n, n.op == Op::attention ? 3 : 2).shape.size(), q = operand(n, 0).shape.size();
+      found.insert(mask > q ? "mask by head" : mask == q ? "mask of the full rank" : "mask of a lower rank");
+    }
+  }
+
+  void scan(const Node &n, int number) {
+    const Attributes &a = n.attributes;
+    const Region &body = graph.regions[a.index];
+    const auto states = static_cast<std::size_t>(a.states);
+    add(a.reverse, "scan reverse");
+    add(states == 0, "scan without states");
+    add(states > 1, "scan of several states");
+    add(n.operands.size() > states + 1, "scan of several sequences");
+    add(body.results.size() == states, "scan without outputs");
+    add(body.results.size() > states + 1, "scan of several outputs");
+    add(!operand(n, states).shape[0].fixed(), "scan of run-time length");
+    add(depth(home[number]) > 0, "nested loops");
+    for (std::size_t i = states; i < body.results.size(); ++i)
+      for (std::size_t s = 0; s < states; ++s)
+        add(body.results[i] == body.arguments[s], "scan whose output is a state");
+  }
+
+  void extents(const Node &n) {
+    for (const Dim &dim : n.shape) {
+      add(dim == Dim(1), "extent 1");
+      add(dim.fixed() && dim.offset > 60, "extent above 60");
+      add(dim.fixed() && dim.offset > 250, "extent above 250");
+      if (dim.fixed())
+        continue;
+      add(true, "run-time extent");
+      add(dim.offset != 0, "run-time sum");
+      add(dim.factor > 1, "run-time multiple");
+      add(dim.degree() == 2, "run-time product");
+      add(*dim.symbols[0].least != 0, "run-time least");
+    }
+    if (n.op == Op::reshape && n.shape.size() > operand(n, 0).shape.size())
+      add(true, "reshape that splits");
+    if (n.op == Op::reshape && n.shape.size() < operand(n, 0).shape.size())
+      add(!isFixed(n.shape), "reshape that joins run-time extents");
+  }
+
+  void countEntry(const Region &region) {
+    add(region.results.size() > 1, "several results");
+    add(region.results.empty(), "no result");
+    std::set<int> different(region.results.begin(), region.results.end());
+    add(different.size() < region.results.size(), "a result twice");
+    for (int result : region.results) {
+      const Op op = graph.nodes[result].op;
+      add(op == Op::input, "an input returned");
+      add(op == Op::parameter, "a parameter returned");
+      add(op == Op::constant, "a constant returned");
+    }
+    for (int argument : region.arguments)
+      add(uses[argument] == 0, "an unused input");
+    add(region.nodes.empty(), "no operation");
+    add(region.nodes.size() > 20, "many operations");
+  }
+
+  /// Weights and states that several entries, loops or operations use.
+  void shared() {
+    std::map<int, int> parameters, states;
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+      const Node &n = graph.nodes[i];
+      if (n.op == Op::parameter) {
+        add(parameters[n.attributes.index]++ > 0, "a weight of two entries");
+        bool isTable = false, isWeight = false;
+        for (const Node &user : graph.nodes)
+          for (std::size_t k = 0; k < user.operands.size(); ++k) {
+            isTable |= user.operands[k] == static_cast<int>(i) && user.op == Op::embedding;
+            isWeight |= user.operands[k] == static_cast<int>(i) && user.op == Op::linear;
+          }
+        add(isTable && isWeight, "a tied table");
+      }
+      if (uses_state(n))
+        add(states[n.attributes.index]++ > 0, "a state used twice");
+    }
+    std::map<int, int> projections;
+    for (const Node &n : graph.nodes)
+      if (n.op == Op::linear && operand(n, 1).op == Op::parameter)
+        add(++projections[n.operands[0]] == 3, "three projections of one value");
+  }
+
+  int depth(int region) const {
+    for (const Entry &entry : graph.entries)
+      if (entry.region == region)
+        return 0;
+    return 1;
+  }
+
+  const Graph &graph;
+  std::vector<int> uses, home;
+  std::set<std::string> found;
+};
+
+} // namespace
+
+void count(const Graph &graph, std::map<std::string, int> &things) {
+  for (const std::string &thing : Counter(graph).run())
+    ++things[thing];
+}
+
+} // namespace kiln::fuzz

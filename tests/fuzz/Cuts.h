@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ways in which a model may become smaller. Each family lists its edits of a model, the largest cuts first; what an
+// edit leaves is tidied and checked by the reduction.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "tests/fuzz/RandomGraph.h"
+
+namespace kiln::fuzz {
+
+using Edit = std::function<void(RandomModel &)>;
+using Cuts = std::vector<Edit> (*)(const RandomModel &);
+
+// CutsOfNodes.cpp
+std::vector<Edit> cutEntries(const RandomModel &model);
+std::vector<Edit> cutResults(const RandomModel &model);
+std::vector<Edit> cutEffects(const RandomModel &model);
+std::vector<Edit> cutToInputs(const RandomModel &model);
+std::vector<Edit> cutToOperands(const RandomModel &model);
+std::vector<Edit> cutInputs(const RandomModel &model);
+// CutsOfLoops.cpp
+std::vector<Edit> cutStacks(const RandomModel &model);
+std::vector<Edit> cutScans(const RandomModel &model);
+std::vector<Edit> cutLoopResults(const RandomModel &model);
+// CutsOfExtents.cpp
+std::vector<Edit> cutSymbols(const RandomModel &model);
+std::vector<Edit> cutExtents(const RandomModel &model);
+std::vector<Edit> cutAttributes(const RandomModel &model);
+
+/// The entry returns these nodes.
+void giveBack(RandomModel &model, std::size_t entry, const std::vector<int> &results);
+
+/// What is to become smaller: nodes above all, then extents and attributes.
+std::int64_t costOf(const Graph &graph);
+
+} // namespace kiln::fuzz

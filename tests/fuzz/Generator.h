@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Makes a random model: draws an operation, then looks for operands that suit it among the values in sight, and makes
+// new ones where none does. A recipe gives the number of a node, or -1 if it found nothing this time.
+#pragma once
+
+#include <functional>
+
+#include "tests/fuzz/Builder.h"
+#include "tests/fuzz/Random.h"
+
+namespace kiln::fuzz {
+
+class Generator {
+public:
+  Generator(std::uint64_t seed, const Options &options);
+  RandomModel run();
+
+private:
+  using Recipe = int (Generator::*)(Op);
+  struct Choice {
+    Op op;
+    Recipe recipe;
+  };
+  /// A tensor between calls: its elements and what is kept of them.
+  struct Kept {
+    Facts facts;
+    int scope;
+    bool isRead = false, isAppended = false, isStored = false; // in this entry
+  };
+
+  // Generator.cpp: the model, entries.
+  void drawExtents();
+  void forwardEntry(const char *name, int operations);
+  bool similarEntry(const char *name);
+  std::vector<int> results();
+  int operation();
+  static const std::vector<Choice> &choices();
+
+  // Operands.cpp: extents, values.
+  Dim fixedExtent();
+  Dim namedExtent();
+  Dim extent();
+  Extents shape(int leastRank, int mostRank, bool fixed = false);
+  int rank(int least, int most);
+  /// A value in sight that suits, more often a late or an unused one; -1 if there is none.
+  int choose(const std::function<bool(int)> &suits);
+  int fresh(const Type &type, bool isPositive = false);
+  int freshInteger(const Extents &shape, double low, double high);
+  int constant(const Type &type, double low, double high);
+  int number(double value, ElementType element);
+  int parameter(const Type &type, bool isPositive = false);
+  /// A value of exactly this type.
+  int ofType(const Type &type);
+  /// A floating-point value, integers, conditions of a rank within bounds.
+  int floats(int leastRank = 0, int mostRank = 6);
+  int integers(int leastRank = 0, int mostRank = 3);
+  int condition(const Extents &like);
+  int anything(int leastRank = 0, int mostRank = 6);
+  /// A value that broadcasts with this shape to no more than it has, or to more.
+  int besides(const Type &type, bool mayGrow = true);
+  /// i32 indices of an axis, of this shape if one is given.
+  int indices(const Dim &extent, const Extents *like = nullptr);
+  int drawnIndices(const Dim &extent, const Extents &shape);
+  /// Integers in [1, most], as lengths are.
+  int lengths(const Extents &shape, const Dim &most);
+  /// `value`, or something made of it that is not larger than `most`.
+  int tamed(int value, double most = 30);
+  int positive(int value);
+  int scaled(int value, double by);
+  /// Something of this type that depends on `value`.
+  int converted(int value, const Type &type);
+  /// The same with elements in [low, high].
+  int bounded(int value, const Type &type, const Facts &facts);
+  int reshapedTo(int value, const Extents &shape);
+  int transposed(int value, std::vector<int> permutation);
+  int make(Op op, std::vector<int> operands, Attributes attributes = {}, Type stated = {}) {
+    return b.make(op, std::move(operands), std::move(attributes), std::move(stated));
+  }
+  const Extents &shapeOf(int id) const { return b.shape(id); }
+  Type floatType(Extents shape) const { return {options.element, std::move(shape)}; }
+  static Attributes alongAxis(int axis);
+
+  // RandomOpsPointwise.cpp
+  int unary(Op);
+  int binary(Op);
+  int less(Op);
+  int where(Op);
+  int softmax(Op);
+  int norm(Op);
+  int reduction(Op);
+  // RandomOpsSources.cpp
+  int sourceOf(Op);
+  int embedding(Op);
+  int positions(Op);
+  int countedUp(Op);
+  int sinusoidal(Op);
+  // RandomOpsContraction.cpp
+  int linear(Op);
+  int matmul(Op);
+  int attention(Op);
+  int attentionOf(Op, int queries, int keys, int values, int heads, int keyHeads);
+  int writtenOutAttention(Op);
+  int selfAttention(Op);
+  int tiedLogits(Op);
+  // RandomOpsImage.cpp
+  int image(int leastExtent);
+  Window window(const Extents &image, bool isPool);
+  int conv2d(Op);
+  int pool(Op);
+  int resize(Op);
+  // RandomOpsMovement.cpp
+  int reshape(Op);
+  int expand(Op);
+  int transpose(Op);
+  int concat(Op);
+  int slice(Op);
+  int gather(Op);
+  // RandomOpsLoops.cpp
+  int stack(Op);
+  int scan(Op);
+  void body(int operations);
+  int readState(Op);
+  int append(Op);
+  int store(Op);
+  int stateFor(Op, const Extents &shape, ElementType element);
+
+  Options options;
+  Random random;
+  Builder b;
+  std::vector<Symbol> symbols;
+  Extents palette;        // extents that the model prefers, so that shapes meet
+  std::vector<Kept> kept; // by state
+  int operationsLeft = 0;
+};
+
+} // namespace kiln::fuzz

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/fuzz/PrintNode.h"
+
+#include <cmath>
+#include <cstdio>
+
+namespace kiln::fuzz {
+
+std::string elementName(ElementType element) {
+  constexpr const char *names[] = {"f32", "f16", "bf16", "i32", "i8", "boolean"};
+  return std::string("kiln::") + names[static_cast<int>(element)];
+}
+
+std::string extentName(const Symbol &symbol) { return symbol.name; }
+
+std::string extentText(const Dim &dim) {
+  if (dim.fixed())
+    return std::to_string(dim.offset);
+  std::string text = dim.factor == 1 ? "" : std::to_string(dim.factor) + " * ";
+  text += extentName(dim.symbols[0]);
+  if (dim.symbols[1].present())
+    text += " * " + extentName(dim.symbols[1]);
+  if (dim.offset != 0)
+    text += (dim.offset > 0 ? " + " : " - ") + std::to_string(std::llabs(dim.offset));
+  return text;
+}
+
+static std::string extentsText(const std::vector<Dim> &shape) {
+  std::string text;
+  for (const Dim &dim : shape)
+    text += (text.empty() ? "" : ", ") + extentText(dim);
+  return text;
+}
+
+std::string typeArguments(const Node &node) {
+  return elementName(node.element) + (node.shape.empty() ? "" : ", ") + extentsText(node.shape);
+}
+
+/// Every digit, and a floating-point literal: -0 is an integer.
+static std::string numberText(double value) {
+  if (std::isnan(value))
+    return "std::numeric_limits<double>::quiet_NaN()";
+  if (std::isinf(value))
+    return std::string(value < 0 ? "-" : "") + "std::numeric_limits<double>::infinity()";
+  char text[40];
+  for (int digits : {6, 9, 17}) {
+    std::snprintf(text, sizeof(text), "%.*g", digits, value);
+    if (std::strtod(text, nullptr) == value)
+      break;
+  }
+  std::string result = text;
+  return result.find_first_of(".e") == std::string::npos ? result + ".0" : result;
+}
+
+static std::string pairText(const Pair &pair) {
+  return "kiln::Pair(" + std::to_string(pair.height) + ", " + std::to_string(pair.width) + ")";
+}
+
+static std::string attentionText(const Node &node, const std::vector<std::string> &x) {
+  const Attributes &a = node.attributes;
+  const std::size_t tensors = node.op == Op::attention ? 3 : 2;
+  std::string text = node.op == Op::attention ? "kiln::attention<" : "kiln::attention_scores<";
+  text += std::to_string(a.heads) + ", " + std::to_string(a.key_value_heads) + ">(";
+  for (std::size_t i = 0; i < tensors; ++i)
+    text += x[i] + ", ";
+  text += a.causal ? "kiln::causal | " : "";
+  if (a.has_mask)
+    text += "kiln::mask(" + x[tensors] + ") | ";
+  if (a.has_lengths)
+    text += "kiln::lengths(" + x.back() + ") | ";
+  return text + "kiln::scale(" + numberText(a.scale) + "))";
+}
+
+static std::string imageText(const Node &node, const std::string &operands) {
+  const Window &w = node.attributes.window;
+  const std::string common = ".stride = " + pairText(w.stride) + ", .padding = " + pairText(w.padding);
+  switch (node.op) {
+  case Op::conv2d:
+    return "kiln::conv2d<kiln::Conv2dOptions{" + common + ", .dilation = " + pairText(w.dilation) +
+           ", .groups = " + std::to_string(node.attributes.groups) + "}>(" + operands + ")";
+  case Op::resize_bilinear: {
+    const std::size_t rank = node.shape.size();
+    return "kiln::resize_bilinear<" +
+           pairText({static_cast<int>(node.shape[rank - 3].offset), static_cast<int>(node.shape[rank - 2].offset)}) +
+           ">(" + operands + ")";
+  }
+  default:
+    return std::string("kiln::") + (node.op == Op::max_pool2d ? "max" : "avg") + "_pool2d<" + pairText(w.kernel) +
+           ", kiln::Pool2dOptions{" + common + "}>(" + operands + ")";
+  }
+}
+
+const char *nameOf(Op op) {
+  constexpr const char *names[] = {"input",
+                                   "parameter",
+                                   "constant",
+                                   "embedding",
+                                   "positions",
+                                   "sinusoidal",
+                                   "linear",
+                                   "matmul",
+                                   "add",
+                                   "sub",
+                                   "mul",
+                                   "div",
+                                   "maximum",
+                                   "less",
+                                   "where",
+                                   "exp",
+                                   "log",
+                                   "sqrt",
+                                   "tanh",
+                                   "sigmoid",
+                                   "relu",
+                                   "gelu",
+                                   "gelu_tanh",
+                                   "silu",
+                                   "softmax",
+                                   "log_softmax",
+                                   "layer_norm",
+                                   "rms_norm",
+                                   "conv2d",
+                                   "attention",
+                                   "attention_scores",
+                                   "reshape",
+                                   "expand",
+                                   "transpose",
+                                   "concat",
+                                   "slice",
+                                   "gather",
+                                   "mean",
+                                   "max",
+                                   "sum",
+                                   "argmax",
+                                   "max_pool2d",
+                                   "avg_pool2d",
+                                   "resize_bilinear",
+                                   "dropout",
+                                   "stack",
+                                   "scan",
+                                   "state",
+                                   "append",
+                                   "store",
+                                   "result"};
+  static_assert(sizeof(names) / sizeof(*names) == static_cast<std::size_t>(Op::result) + 1);
+  return names[static_cast<int>(op)];
+}
+
+std::string callText(const Node &node, const std::string &context) {
+  const Attributes &a = node.attributes;
+  std::vector<std::string> x;
+  std::string operands;
+  for (int operand : node.operands) {
+    x.push_back("t" + std::to_string(operand));
+    operands += (operands.empty() ? "" : ", ") + x.back();
+  }
+  const std::string name = std::string("kiln::") + nameOf(node.op), axis = std::to_string(a.axis);
+  switch (node.op) {
+  case Op::constant: {
+    std::string values;
+    for (double value : a.values)
+      values += (values.empty() ? "" : ", ") + numberText(value);
+    return name + "<" + typeArguments(node) + ">(" + context + ", {" + values + "})";
+  }
+  case Op::positions:
+  case Op::softmax:
+  case Op::log_softmax:
+  case Op::concat:
+  case Op::gather:
+  case Op::mean:
+  case Op::max:
+  case Op::sum:
+  case Op::argmax:
+    return name + "<" + axis + ">(" + operands + ")";
+  case Op::sinusoidal:
+    return name + "<" + extentText(node.shape[1]) + ">(" + operands + ", " + numberText(a.base) + ")";
+  case Op::linear:
+    return name + (a.weight_order == WeightOrder::in_out ? "<kiln::WeightOrder::in_out>(" : "(") + operands + ")";
+  case Op::layer_norm:
+  case Op::rms_norm:
+    return name + "(" + operands + ", " + numberText(a.epsilon) + ")";
+  case Op::conv2d:
+  case Op::max_pool2d:
+  case Op::avg_pool2d:
+  case Op::resize_bilinear:
+    return imageText(node, operands);
+  case Op::attention:
+  case Op::attention_scores:
+    return attentionText(node, x);
+  case Op::reshape:
+  case Op::expand:
+    return name + "<" + extentsText(node.shape) + ">(" + operands + ")";
+  case Op::transpose: {
+    std::string axes;
+    for (int from : a.permutation)
+      axes += (axes.empty() ? "" : ", ") + std::to_string(from);
+    return name + "<" + axes + ">(" + operands + ")";
+  }
+  case Op::slice: {
+    const std::string extent = extentText(node.shape[static_cast<std::size_t>(a.axis)]);
+    if (a.at_end)
+      return "kiln::last<" + axis + ", " + extent + ">(" + operands + ")";
+    return name + "<" + axis + ", " + std::to_string(a.start) + ", " + extent + ">(" + operands + ")";
+  }
+  case Op::dropout:
+    return name + "(" + operands + ", 0.1)";
+  default:
+    return name + "(" + operands + ")";
+  }
+}
+
+} // namespace kiln::fuzz

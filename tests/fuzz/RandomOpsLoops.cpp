@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stacks, scans, and tensors between calls. What a loop carries, and what a state holds, stays within bounds that are
+// chosen first: then they hold for any number of steps and calls.
+#include <algorithm>
+
+#include "tests/fuzz/Generator.h"
+
+namespace kiln::fuzz {
+
+/// What a loop carries of this value, or nothing if it is too large to say.
+static std::optional<Facts> carriedFacts(const Facts &facts, ElementType element) {
+  if (element == ElementType::boolean)
+    return between(0, 1);
+  if (!isFloat(element))
+    return facts.isWithin(-1000, 1000) ? std::optional(facts) : std::nullopt;
+  for (double most : {4.0, 16.0})
+    if (facts.isWithin(-most, most))
+      return between(-most, most);
+  return {};
+}
+
+void Generator::body(int operations) {
+  for (int i = 0; i < operations; ++i)
+    operation();
+  if (random.percent(8))
+    stack(Op::stack);
+  else if (random.percent(5))
+    scan(Op::scan);
+}
+
+int Generator::stack(Op) {
+  if (!options.allowLoops || b.loopDepth() >= 2)
+    return -1;
+  int x = random.percent(75) ? floats() : anything();
+  if (x < 0)
+    return -1;
+  std::optional<Facts> facts = carriedFacts(b.facts(x), b.node(x).element);
+  if (!facts && isFloat(b.node(x).element)) {
+    x = make(Op::tanh, {x});
+    facts = between(-4, 4);
+  }
+  if (!facts)
+    return -1;
+  const Type type = b.type(x);
+  const char *name = b.named("h" + std::to_string(b.graph.scopes.size()));
+  const std::int64_t count = random.of({1, 2, 2, 2, 3, 3});
+  const int region = b.open(count, name);
+  const int carried = b.argument(type, *facts);
+  body(static_cast<int>(random.of({0, 1, 1, 2, 2, 3, 4, 5})));
+  int last = choose([&](int id) { return b.isHere(id) && id != carried; });
+  if (last >= 0)
+    last = converted(last, type);
+  if (last >= 0 && type.element != ElementType::boolean && random.percent(40))
+    last = make(Op::add, {carried, last});
+  if (last >= 0)
+    last = bounded(last, type, *facts);
+  b.graph.regions[region].results = {last < 0 ? carried : last};
+  Node node;
+  node.op = Op::stack;
+  node.element = type.element;
+  node.shape = type.shape;
+  node.operands = {x};
+  node.attributes.index = region;
+  const int stackScope = b.scope;
+  b.close();
+  const int outer = b.scope;
+  b.scope = stackScope; // as the DSL has it
+  const int result = b.add(std::move(node), *facts);
+  b.scope = outer;
+  return result;
+}
+
+int Generator::scan(Op) {
+  if (!options.allowLoops || b.loopDepth() >= 2)
+    return -1;
+  const int first = anything(1, 6);
+  if (first < 0)
+    return -1;
+  const Dim length = shapeOf(first)[0];
+  std::vector<int> sequences{first}, states;
+  for (int i = static_cast<int>(random.of({0, 0, 0, 1, 1, 2})); i > 0; --i) {
+    if (random.percent(25)) {
+      sequences.push_back(make(Op::positions, {first}, alongAxis(0)));
+      continue;
+    }
+    Extents extents = shape(0, 3);
+    extents.insert(extents.begin(), length);
+    if (mostElements(extents) > options.maxElements)
+      continue;
+    const ElementType element =
+        random.percent(80) ? options.element : random.of({ElementType::i32, ElementType::boolean});
+    const int sequence = ofType({element, extents});
+    if (sequence >= 0)
+      sequences.push_back(sequence);
+  }
+  std::vector<Facts> bounds;
+  for (int i = static_cast<int>(random.of({0, 1, 1, 1, 1, 2, 2, 3})); i > 0; --i) {
+    int initial = -1;
+    if (random.percent(45) && shapeOf(first).size() >= 1) { // the type of a slice
+      Type slice = b.type(first);
+      slice.shape.erase(slice.shape.begin());
+      if (random.percent(50))
+        initial = make(Op::expand, {number(0, slice.element)}, {}, slice);
+      else
+        initial = ofType(slice);
+    } else
+      initial = anything();
+    if (initial < 0)
+      continue;
+    std::optional<Facts> facts = carriedFacts(b.facts(initial), b.node(initial).element);
+    if (!facts && isFloat(b.node(initial).element)) {
+      initial = make(Op::tanh, {initial});
+      facts = between(-4, 4);
+    } else if (facts && b.node(initial).element == ElementType::i32 && facts->isWithin(0, 0))
+      facts = between(0, static_cast<double>(random.between(1, 9))); // a number that is carried
+    if (!facts)
+      continue;
+    states.push_back(initial);
+    bounds.push_back(*facts);
+  }
+
+  const int region = b.open(0, "");
+  std::vector<int> arguments, results;
+  for (std::size_t i = 0; i < states.size(); ++i)
+    arguments.push_back(b.argument(b.type(states[i]), bounds[i]));
+  for (int sequence : sequences) {
+    Type slice = b.type(sequence);
+    slice.shape.erase(slice.shape.begin());
+    arguments.push_back(b.argument(slice, b.facts(sequence)));
+  }
+  body(static_cast<int>(random.of({0, 1, 2, 2, 3, 3, 4, 5})));
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const Type type = b.type(states[i]);
+    int next = random.percent(12) ? choose([&](int id) { return b.type(id) == type; })
+                                  : choose([&](int id) { return b.isHere(id) && id != arguments[i]; });
+    if (next >= 0)
+      next = converted(next, type);
+    if (next >= 0 && type.element != ElementType::boolean && random.percent(45))
+      next = make(Op::add, {arguments[i], next});
+    if (next >= 0)
+      next = bounded(next, type, bounds[i]);
+    results.push_back(next < 0 ? arguments[i] : next);
+  }
+  int outputs = static_cast<int>(random.of({0, 1, 1, 1, 1, 2, 2, 3}));
+  if (states.empty() && outputs == 0)
+    outputs = 1;
+  for (; outputs > 0; --outputs) {
+    const auto fits = [&](int id) {
+      return shapeOf(id).size() <= 5 && mostElements(shapeOf(id)) * length.max() <= options.maxElements;
+    };
+    int output = random.percent(80) ? choose([&](int id) { return b.isHere(id) && fits(id); }) : choose(fits);
+    if (output < 0)
+      output = number(1, options.element);
+    results.push_back(output);
+  }
+  b.graph.regions[region].results = results;
+  b.close();
+
+  Node node;
+  node.op = Op::scan;
+  node.operands = states;
+  node.operands.insert(node.operands.end(), sequences.begin(), sequences.end());
+  node.attributes.index = region;
+  node.attributes.states = static_cast<int>(states.size());
+  node.attributes.reverse = random.percent(30);
+  const int loop = b.add(std::move(node), {});
+  int last = -1;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    Node result;
+    result.op = Op::result;
+    result.element = b.node(results[i]).element;
+    result.shape = shapeOf(results[i]);
+    if (i >= states.size())
+      result.shape.insert(result.shape.begin(), length);
+    result.operands = {loop};
+    result.attributes.index = static_cast<int>(i);
+    last = b.add(std::move(result), i < states.size() ? bounds[i] : b.facts(results[i]));
+  }
+  return last;
+}
+
+/// A state of this shape that the operation may use here and now, or a new one; -1 if none may be.
+int Generator::stateFor(Op op, const Extents &shape, ElementType element) {
+  if (!options.allowStates || b.isInsideScan() || !isFixed(shape) || shape.empty() ||
+      mostElements(shape) > options.maxElements / 5)
+    return -1;
+  std::vector<std::int64_t> extents;
+  for (const Dim &dim : shape)
+    extents.push_back(dim.offset);
+  std::vector<int> known;
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    const Kept &state = kept[i];
+    const bool isFree = !state.isAppended && (op != Op::append || (!state.isRead && !state.isStored)) &&
+                        (op != Op::store || !state.isStored);
+    if (isFree && state.scope == b.ownerScope() && b.graph.states[i].element == element &&
+        b.graph.states[i].shape == extents)
+      known.push_back(static_cast<int>(i));
+  }
+  int state = -1;
+  if (!known.empty() && random.percent(80)) {
+    state = random.from(known);
+  } else {
+    if (kept.size() >= 6)
+      return -1;
+    state = static_cast<int>(kept.size());
+    StateTensor made;
+    made.scope = b.ownerScope();
+    made.leaf = b.named("s" + std::to_string(state));
+    made.element = element;
+    made.shape = extents;
+    b.graph.states.push_back(std::move(made));
+    Facts facts = isFloat(element) ? between(-4, 4) : between(0, 1);
+    if (element == ElementType::i32)
+      facts = between(0, static_cast<double>(random.between(1, 9)));
+    kept.push_back({facts, b.ownerScope()});
+  }
+  return state;
+}
+
+int Generator::readState(Op) {
+  Extents whole = shape(1, 3, true);
+  const bool isKnown = !kept.empty() && random.percent(60);
+  ElementType element = random.percent(85) ? options.element : ElementType::i32;
+  if (isKnown) {
+    const StateTensor &some =
+        b.graph.states[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(kept.size())))];
+    whole.assign(some.shape.begin(), some.shape.end());
+    element = some.element;
+  }
+  const int state = stateFor(Op::state, whole, element);
+  if (state < 0)
+    return -1;
+  const std::int64_t rows = b.graph.states[state].shape[0];
+  Node node;
+  node.op = Op::state;
+  node.element = b.graph.states[state].element;
+  node.shape = whole;
+  node.attributes.index = state;
+  if (random.percent(25))
+    node.shape[0] = random.between(1, rows);
+  else if (const Dim some = random.percent(40) ? namedExtent() : Dim(rows); some.max() <= rows)
+    node.shape[0] = some;
+  kept[state].isRead = true;
+  return b.add(std::move(node), kept[state].facts);
+}
+
+int Generator::append(Op) {
+  int x = choose([&](int id) {
+    const Extents &extents = shapeOf(id);
+    return !extents.empty() && isFixed({extents.begin() + 1, extents.end()}) && extents[0].max() <= 130;
+  });
+  if (x < 0) {
+    Extents extents = shape(0, 2, true);
+    extents.insert(extents.begin(), extent());
+    x = fresh(floatType(extents));
+  }
+  if (x < 0)
+    return -1;
+  Extents whole = shapeOf(x);
+  const Dim rows = whole[0];
+  Dim all = rows;
+  if (const Dim some = namedExtent(); random.percent(60) && atLeast(some, rows) && some.max() <= 200)
+    all = some;
+  else if (random.percent(50))
+    all = rows + Dim(random.between(1, 5));
+  for (const Symbol &symbol : symbols) {
+    Dim some;
+    some.factor = 1;
+    some.symbols[0] = symbol;
+    if (*symbol.least && some.declared_at_least(rows) && random.percent(80))
+      all = some;
+  }
+  whole[0] = all.max() + random.of({0, 0, 1, 2});
+  for (std::size_t i = 0; i < kept.size(); ++i) { // another call may have appended to it
+    const std::vector<std::int64_t> &known = b.graph.states[i].shape;
+    if (known.size() == whole.size() && known[0] >= all.max() &&
+        Extents(known.begin() + 1, known.end()) == Extents(whole.begin() + 1, whole.end()))
+      whole[0] = known[0];
+  }
+  if (mostElements(whole) > options.maxElements)
+    return -1;
+  const int state = stateFor(Op::append, whole, b.node(x).element);
+  if (state < 0)
+    return -1;
+  x = bounded(x, b.type(x), kept[state].facts);
+  if (x < 0)
+    return -1;
+  Node node;
+  node.op = Op::append;
+  node.element = b.node(x).element;
+  node.shape = whole;
+  node.shape[0] = all;
+  node.operands = {x};
+  node.attributes.index = state;
+  kept[state].isAppended = true;
+  return b.add(std::move(node), kept[state].facts);
+}
+
+int Generator::store(Op) {
+  int x = choose([&](int id) {
+    return !shapeOf(id).empty() && isFixed(shapeOf(id)) &&
+           std::any_of(kept.begin(), kept.end(), [&](const Kept &state) {
+             const std::vector<std::int64_t> &known =
+                 b.graph.states[static_cast<std::size_t>(&state - kept.data())].shape;
+             return state.scope == b.ownerScope() && Extents(known.begin(), known.end()) == shapeOf(id);
+           });
+  });
+  if (x < 0)
+    x = choose([&](int id) { return !shapeOf(id).empty() && isFixed(shapeOf(id)); });
+  if (x < 0)
+    return -1;
+  const int state = stateFor(Op::store, shapeOf(x), b.node(x).element);
+  if (state < 0)
+    return -1;
+  x = bounded(x, b.type(x), kept[state].facts);
+  if (x < 0)
+    return -1;
+  Node node;
+  node.op = Op::store;
+  node.element = b.node(x).element;
+  node.operands = {x};
+  node.attributes.index = state;
+  kept[state].isStored = true;
+  b.add(std::move(node), {});
+  return x;
+}
+
+} // namespace kiln::fuzz

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operations that move elements.
+#include <algorithm>
+
+#include "tests/fuzz/Generator.h"
+
+namespace kiln::fuzz {
+
+int Generator::reshape(Op) {
+  const int x = anything();
+  if (x < 0)
+    return -1;
+  Extents to = shapeOf(x);
+  for (int i = static_cast<int>(random.between(1, 3)); i > 0; --i) {
+    const std::size_t rank = to.size();
+    const auto at = static_cast<std::size_t>(rank == 0 ? 0 : random.below(static_cast<std::int64_t>(rank)));
+    switch (random.below(4)) {
+    case 0: // two neighbours joined
+      if (rank >= 2 && at + 1 < rank && Dim::multipliable(to[at], to[at + 1])) {
+        const Dim joined = to[at] * to[at + 1];
+        if (!joined.fixed() && joined.offset != 0)
+          break; // the DSL does not see that it is as many
+        to[at] = joined;
+        to.erase(to.begin() + static_cast<std::ptrdiff_t>(at) + 1);
+      }
+      break;
+    case 1: // one split
+      if (rank > 0 && rank < 6) {
+        Dim &dim = to[at];
+        const std::int64_t number = dim.fixed() ? dim.offset : dim.offset == 0 ? dim.factor : 1;
+        std::vector<int> divisors;
+        for (int k = 2; k <= number && k < 40; ++k)
+          if (number % k == 0)
+            divisors.push_back(k);
+        Dim first = 1;
+        if (!divisors.empty()) {
+          first = random.from(divisors);
+          if (dim.fixed())
+            dim = dim.offset / first.offset;
+          else
+            dim.factor /= first.offset;
+        } else if (!dim.fixed() && dim.degree() == 2 && dim.offset == 0) {
+          Dim second = dim;
+          second.symbols[0] = dim.symbols[1];
+          second.symbols[1] = Symbol();
+          second.factor = 1;
+          dim.symbols[1] = Symbol();
+          first = second;
+        }
+        const bool isBefore = random.percent(50);
+        to.insert(to.begin() + static_cast<std::ptrdiff_t>(at) + !isBefore, first);
+      }
+      break;
+    case 2: // an extent of 1 more
+      if (rank < 6)
+        to.insert(to.begin() +
+                      static_cast<std::ptrdiff_t>(rank == 0 ? 0 : random.below(static_cast<std::int64_t>(rank) + 1)),
+                  Dim(1));
+      break;
+    default: // one less, or in another order
+      if (rank > 0 && to[at] == Dim(1))
+        to.erase(to.begin() + static_cast<std::ptrdiff_t>(at));
+      else if (rank > 1 && random.percent(50))
+        std::swap(to[at], to[(at + 1) % rank]);
+    }
+  }
+  return make(Op::reshape, {x}, {}, {b.node(x).element, to});
+}
+
+int Generator::expand(Op) {
+  const int x = anything();
+  if (x < 0)
+    return -1;
+  Extents to = shapeOf(x);
+  for (Dim &dim : to)
+    if (dim == Dim(1) && random.percent(70))
+      dim = extent();
+  while (to.size() < 6 && random.percent(to.size() == shapeOf(x).size() ? 60 : 25))
+    to.insert(to.begin(), extent());
+  return make(Op::expand, {x}, {}, {b.node(x).element, to});
+}
+
+int Generator::transpose(Op) {
+  const int x = anything(random.percent(5) ? 0 : 2);
+  if (x < 0)
+    return -1;
+  std::vector<int> permutation;
+  for (int i = 0; i < static_cast<int>(shapeOf(x).size()); ++i)
+    permutation.push_back(i);
+  const std::size_t rank = permutation.size();
+  if (rank >= 2 && random.percent(30))
+    std::swap(permutation[rank - 1], permutation[rank - 2]);
+  else
+    for (std::size_t i = rank; i > 1; --i)
+      std::swap(permutation[i - 1], permutation[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
+  return transposed(x, permutation);
+}
+
+int Generator::concat(Op) {
+  const int x = anything(1);
+  if (x < 0)
+    return -1;
+  const int axis = static_cast<int>(random.below(static_cast<int>(shapeOf(x).size())));
+  const auto at = static_cast<std::size_t>(axis);
+  std::vector<int> operands{x};
+  Dim sum = shapeOf(x)[at];
+  for (int i = static_cast<int>(random.of({1, 1, 1, 1, 2, 2, 3, 0})); i > 0; --i) {
+    Extents extents = shapeOf(x);
+    if (random.percent(60)) {
+      const Dim other = extent();
+      extents[at] = Dim::addable(sum, other) ? other : Dim(random.between(1, 4));
+    }
+    if (!Dim::addable(sum, extents[at]))
+      extents[at] = 1;
+    sum = sum + extents[at];
+    const int next = random.percent(10) && shapeOf(x) == extents ? x : ofType({b.node(x).element, extents});
+    if (next < 0 || mostElements(extents) > options.maxElements)
+      return -1;
+    operands.push_back(next);
+  }
+  if (random.percent(40))
+    std::swap(operands.front(), operands.back());
+  return make(Op::concat, operands, alongAxis(axis));
+}
+
+int Generator::slice(Op) {
+  const int x = anything(1);
+  if (x < 0)
+    return -1;
+  const int axis = static_cast<int>(random.below(static_cast<int>(shapeOf(x).size())));
+  Extents to = shapeOf(x);
+  Dim &part = to[static_cast<std::size_t>(axis)];
+  const Dim whole = part;
+  const std::int64_t most = whole.min();
+  Attributes attributes = alongAxis(axis);
+  attributes.at_end = random.percent(30);
+  if (!whole.fixed() && random.percent(55)) {
+    // All but a few, or another run-time extent that is not larger.
+    std::int64_t fewer = random.below(std::min<std::int64_t>(most, 4));
+    part = whole - Dim(fewer);
+    if (random.percent(30)) {
+      const Dim other = namedExtent();
+      bool isStated = false;
+      for (int id : b.visible())
+        for (const Dim &dim : shapeOf(id))
+          isStated |= dim == other;
+      if (isStated && atLeast(whole, other) && (attributes.at_end || Dim::addable(whole, other)))
+        part = other, fewer = Dim::addable(whole, other) ? (whole - other).min() : 0;
+    }
+    attributes.start = attributes.at_end || fewer < 1 ? 0 : random.between(0, fewer);
+  } else {
+    part = random.between(1, most);
+    attributes.start = attributes.at_end ? 0 : random.between(0, most - part.offset);
+  }
+  return make(Op::slice, {x}, attributes, {b.node(x).element, to});
+}
+
+int Generator::gather(Op) {
+  const int x = anything(1, 5);
+  if (x < 0)
+    return -1;
+  const int axis = static_cast<int>(random.below(static_cast<int>(shapeOf(x).size())));
+  const int at = indices(shapeOf(x)[static_cast<std::size_t>(axis)]);
+  return make(Op::gather, {x, at}, alongAxis(axis));
+}
+
+} // namespace kiln::fuzz

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Elementwise operations, rows and reductions.
+#include <algorithm>
+
+#include "tests/fuzz/Generator.h"
+
+namespace kiln::fuzz {
+
+int Generator::unary(Op op) {
+  int x = floats();
+  if (x < 0)
+    return -1;
+  if (op == Op::exp)
+    x = b.facts(x).high > 3.5 ? tamed(random.percent(70) ? make(Op::tanh, {x}) : x, 3) : x;
+  else if ((op == Op::log || op == Op::sqrt) && !random.percent(4))
+    x = op == Op::sqrt && b.facts(x).low >= 0 ? x : positive(x);
+  if (x >= 0 && op == Op::exp && b.facts(x).high > 4)
+    x = make(Op::sigmoid, {x});
+  return tamed(make(op, {x}));
+}
+
+int Generator::binary(Op op) {
+  const bool isInteger = op != Op::div && random.percent(15);
+  int left = isInteger ? integers(0, 6) : floats();
+  if (left < 0)
+    return -1;
+  int right = random.percent(8) ? left : besides(b.type(left));
+  if (right < 0)
+    return -1;
+  if (op == Op::div && !random.percent(4)) {
+    const Facts &facts = b.facts(right);
+    if (facts.low < 0.1 && facts.high > -0.1)
+      right = positive(right);
+  } else if (random.percent(50))
+    std::swap(left, right);
+  return tamed(make(op, {left, right}));
+}
+
+int Generator::less(Op) {
+  int left = random.percent(25) ? integers(0, 6) : floats();
+  if (left < 0)
+    return -1;
+  int right = besides(b.type(left));
+  if (random.percent(50))
+    std::swap(left, right);
+  return make(Op::less, {left, right});
+}
+
+int Generator::where(Op) {
+  const std::int64_t kind = random.below(10);
+  const int left = kind == 0 ? condition(shape(0, 3)) : kind < 3 ? integers(0, 6) : floats();
+  if (left < 0)
+    return -1;
+  const int right = b.node(left).element == ElementType::boolean ? condition(shapeOf(left)) : besides(b.type(left));
+  if (right < 0)
+    return -1;
+  const int chosen = condition(broadcast(shapeOf(left), shapeOf(right)));
+  const bool swapped = random.percent(50);
+  return make(Op::where, {chosen, swapped ? right : left, swapped ? left : right});
+}
+
+int Generator::softmax(Op op) {
+  int x = floats(1);
+  if (x < 0)
+    return -1;
+  const int rank = static_cast<int>(shapeOf(x).size());
+  const int axis = random.percent(50) ? rank - 1 : static_cast<int>(random.below(rank));
+  return make(op, {tamed(x, 12)}, alongAxis(axis));
+}
+
+int Generator::norm(Op op) {
+  int x =
+      choose([&](int id) { return isFloat(b.node(id).element) && !shapeOf(id).empty() && shapeOf(id).back().fixed(); });
+  if (x < 0 || random.percent(10)) {
+    Extents rows = shape(0, 3);
+    rows.push_back(fixedExtent());
+    x = fresh(floatType(rows));
+  }
+  if (x < 0)
+    return -1;
+  // Weights of a run-time width are values.
+  const Type width{options.element, {shapeOf(x).back()}};
+  const auto weight = [&](bool isPositive) {
+    if (random.percent(75) && isFixed(width.shape))
+      return parameter(width, isPositive);
+    return random.percent(50) ? ofType(width) : fresh(width, isPositive);
+  };
+  Attributes attributes;
+  attributes.epsilon = random.of({1e-5, 1e-6, 1e-12, 1e-3, 0.1});
+  const int scale = weight(random.percent(30));
+  if (scale < 0)
+    return -1;
+  if (op == Op::rms_norm)
+    return tamed(make(op, {x, scale}, attributes));
+  const int shift = random.percent(5) ? scale : weight(false);
+  return tamed(make(op, {x, scale, shift}, attributes));
+}
+
+int Generator::reduction(Op op) {
+  int x = op != Op::mean && random.percent(15) ? integers(1, 4) : floats(1);
+  if (x < 0)
+    return -1;
+  const int axis = static_cast<int>(random.below(static_cast<int>(shapeOf(x).size())));
+  return tamed(make(op, {x}, alongAxis(axis)));
+}
+
+} // namespace kiln::fuzz

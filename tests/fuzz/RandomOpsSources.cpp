@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operations that begin a computation.
+#include "tests/fuzz/Generator.h"
+
+namespace kiln::fuzz {
+
+int Generator::sourceOf(Op op) {
+  if (op == Op::input)
+    return fresh(floatType(shape(0, 6)));
+  if (op == Op::parameter) {
+    const Extents extents = shape(0, 4, true);
+    return parameter(floatType(extents), random.percent(20));
+  }
+  const Extents extents = random.percent(30) ? Extents{} : shape(0, 3, true);
+  if (mostElements(extents) > 80)
+    return -1;
+  const std::int64_t kind = random.below(10);
+  const ElementType element = kind < 6 ? options.element : kind < 8 ? ElementType::i32 : ElementType::boolean;
+  return constant({element, extents}, element == ElementType::i32 ? -5 : -2, element == ElementType::i32 ? 9 : 2);
+}
+
+int Generator::embedding(Op) {
+  int table = -1;
+  if (random.percent(25))
+    table = choose([&](int id) { return isFloat(b.node(id).element) && shapeOf(id).size() == 2; });
+  if (table < 0) {
+    const Dim rows = random.percent(15) ? extent() : fixedExtent(), width = extent();
+    const Type type = floatType({rows, width});
+    table = isFixed(type.shape) && random.percent(85) ? parameter(type) : fresh(type);
+  }
+  if (table < 0)
+    return -1;
+  const Dim rows = shapeOf(table)[0];
+  const int at = indices(rows);
+  if (at < 0)
+    return -1;
+  // embedding_c3 is about what the indices are, not about which they can be.
+  const Node *source = &b.node(at);
+  if (source->attributes.at_end)
+    source = &b.node(source->operands[0]);
+  if (source->op == Op::positions && !atLeast(rows, source->shape[0]))
+    return -1;
+  return tamed(make(Op::embedding, {at, table}));
+}
+
+int Generator::positions(Op) {
+  const int x = anything(1, 6);
+  if (x < 0)
+    return -1;
+  return make(Op::positions, {x}, alongAxis(static_cast<int>(random.below(static_cast<int>(shapeOf(x).size())))));
+}
+
+/// arange, and positions_in: the last ones of some that are counted up.
+int Generator::countedUp(Op) {
+  const Dim whole = random.percent(60) ? namedExtent() : extent();
+  const int none = number(0, ElementType::i32);
+  const int zeros = make(Op::expand, {none}, {}, {ElementType::i32, {whole}});
+  const int all = make(Op::positions, {zeros}, alongAxis(0));
+  if (all < 0 || random.percent(50))
+    return all;
+  Attributes attributes = alongAxis(0);
+  attributes.at_end = true;
+  const Dim part = random.percent(50) ? extent() : Dim(1);
+  for (const Dim &some : {part, Dim(1)}) {
+    bool isStated = some.fixed();
+    for (int id : b.visible()) // a slice brings no symbol
+      for (const Dim &dim : shapeOf(id))
+        isStated |= dim == some;
+    if (isStated && atLeast(whole, some))
+      return make(Op::slice, {all}, attributes, {ElementType::i32, {some}});
+  }
+  return -1;
+}
+
+int Generator::sinusoidal(Op) {
+  int at = choose([&](int id) { return b.node(id).element == ElementType::i32 && shapeOf(id).size() == 1; });
+  if (at < 0)
+    at = random.percent(50) ? countedUp(Op::positions) : freshInteger({extent()}, 0, 40);
+  if (at < 0)
+    return -1;
+  Attributes attributes;
+  attributes.base = random.of({10000.0, 10000.0, 100.0, 1.5, 500000.0});
+  const int width = 2 * static_cast<int>(random.of({1, 2, 3, 4, 5, 8, 8, 16, 17, 32}));
+  return make(Op::sinusoidal, {at}, attributes, {ElementType::f32, {shapeOf(at)[0], width}});
+}
+
+} // namespace kiln::fuzz

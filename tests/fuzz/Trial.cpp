@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// 1. Compile; draw the weights.
+// 2. For each assignment of extents: every entry in turn, twice, so that states have a history; the interpreter first.
+// 3. One worker; the same with other poison; threads; tasks in any order: the first is compared with the interpreter,
+//    the others with it, to the bit.
+#include "Trial.h"
+
+#include "CompiledModel.h"
+#include "Random.h"
+
+#include "compiler/interpreter/Compare.h"
+#include "compiler/interpreter/Interpreter.h"
+#include <fmt/format.h>
+
+namespace kiln::fuzz {
+
+using interpreter::Tensor;
+using Bytes = std::vector<char>;
+
+const char *toString(Verdict::Kind kind) {
+  static constexpr const char *names[] = {"right", "refused", "failed", "wrong", "unlike", "broken", "crashed", "hung"};
+  return names[static_cast<int>(kind)];
+}
+
+namespace {
+
+/// An entry to call, with what goes in and what must come out.
+struct Call {
+  size_t entry;
+  std::vector<Bytes> inputs;
+  std::vector<Tensor> expected;
+};
+
+Tensor draw(Random &random, ElementType element, const interpreter::TensorShape &shape, double low, double high) {
+  Tensor tensor = Tensor::zeros(element, shape);
+  for (double &value : tensor.values)
+    if (element == ElementType::f32)
+      value = static_cast<float>(random.number(low, high));
+    else if (element == ElementType::boolean)
+      value = static_cast<double>(random.below(2));
+    else
+      value = static_cast<double>(random.between(static_cast<int64_t>(low), static_cast<int64_t>(high)));
+  return tensor;
+}
+
+class Trial {
+public:
+  Trial(const RandomModel &model, CompiledModel &compiled, std::uint64_t seed)
+      : model(model), compiled(compiled), random(seed) {}
+
+  Verdict run(std::uint64_t seed) {
+    for (const auto &[name, like] : compiled.weightShapes()) {
+      auto range = model.parameters.find(withoutNumbers(name));
+      auto [low, high] =
+          range == model.parameters.end() ? std::pair(-1.0, 1.0) : std::pair(range->second.low, range->second.high);
+      weights[name] = draw(random, like.element, like.shape, low, high);
+    }
+    if (llvm::Error error = compiled.bind(weights))
+      return failed(std::move(error));
+    for (const interpreter::Extents &extents : sizesToTry(model.graph, seed))
+      if (!trySize(extents))
+        break;
+    return verdict;
+  }
+
+private:
+  /// "h0.2.w" -> "h0.{}.w"
+  static std::string withoutNumbers(const std::string &name) {
+    std::string result;
+    for (size_t at = 0; at < name.size();) {
+      const size_t end = std::min(name.find('.', at), name.size());
+      const std::string part = name.substr(at, end - at);
+      const bool isNumber = part.find_first_not_of("0123456789") == std::string::npos;
+      result += (at ? "." : "") + (isNumber ? "{}" : part);
+      at = end + 1;
+    }
+    return result;
+  }
+
+  Verdict &failed(llvm::Error error) {
+    verdict.kind = Verdict::Kind::Failed;
+    verdict.words = llvm::toString(std::move(error));
+    return verdict;
+  }
+
+  Tensor drawInput(size_t entry, size_t number, const interpreter::Extents &extents) {
+    const ArgumentInterface &argument = compiled.interface().entries[entry].arguments[number];
+    const RandomModel::Input &input = model.inputs[entry][number];
+    double low = input.low, high = input.high;
+    if (!input.limit.empty())
+      high = static_cast<double>(limitOf(input.limit, extents) - 1);
+    if (argument.check) { // what the run time refuses
+      low = static_cast<double>(argument.check->minimum);
+      high = std::min(high, static_cast<double>(interpreter::evaluate(argument.check->limit, extents) - 1));
+    }
+    // What read the input and set its limit may be gone.
+    return draw(random, argument.element, interpreter::evaluate(argument.shape, extents), low, std::max(low, high));
+  }
+
+  std::vector<Call> makeCalls(const interpreter::Extents &extents) {
+    interpreter::Interpreter oracle(model.graph, [&](const std::string &name) { return weights.at(name); });
+    std::vector<Call> calls;
+    for (int round = 0; round < (compiled.interface().states.empty() ? 1 : 2); ++round)
+      for (size_t entry = 0; entry < model.graph.entries.size(); ++entry) {
+        std::vector<Tensor> inputs;
+        Call call{entry, {}, {}};
+        for (size_t i = 0; i < model.inputs[entry].size(); ++i) {
+          inputs.push_back(drawInput(entry, i, extents));
+          call.inputs.push_back(toBytes(inputs.back()));
+        }
+        call.expected = oracle.run(entry, extents, inputs);
+        calls.push_back(std::move(call));
+      }
+    return calls;
+  }
+
+  bool trySize(const interpreter::Extents &extents) {
+    std::string at;
+    for (const auto &[name, value] : extents)
+      at += fmt::format(" {}={}", name, value);
+    std::vector<Call> calls;
+    try {
+      calls = makeCalls(extents);
+    } catch (const std::exception &error) {
+      verdict.kind = Verdict::Kind::Broken;
+      verdict.words = fmt::format("the interpreter says: {};{}", error.what(), at);
+      return false;
+    }
+    using Order = CallStyle::Order;
+    std::vector<std::vector<Bytes>> first;
+    for (CallStyle style : {CallStyle{Order::Serial, 1, 0xff}, CallStyle{Order::Serial, 1, 0x41},
+                            CallStyle{Order::Threads, 2, 0xff}, CallStyle{Order::Shuffled, 3, 0x41}}) {
+      CompiledModel::Session session(compiled, style);
+      for (size_t i = 0; i < calls.size(); ++i) {
+        auto outputs = session.call(calls[i].entry, extents, calls[i].inputs);
+        if (!outputs) {
+          failed(outputs.takeError()).words += at;
+          return false;
+        }
+        if (first.size() <= i) {
+          if (!compare(calls[i], *outputs, at))
+            return false;
+          first.push_back(std::move(*outputs));
+        } else if (first[i] != *outputs) {
+          verdict.kind = Verdict::Kind::Unlike;
+          verdict.words = fmt::format("{} gives other results with {} workers, order {}, poison {:#x};{}",
+                                      model.graph.entries[calls[i].entry].name, style.workers,
+                                      static_cast<int>(style.order), style.poison, at);
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  bool compare(const Call &call, const std::vector<Bytes> &outputs, const std::string &at) {
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const Tensor &expected = call.expected[i];
+      const interpreter::Comparison found = compareBytes(expected, outputs[i]);
+      verdict.elements += expected.size();
+      verdict.undetermined += static_cast<int64_t>(found.undetermined);
+      verdict.tight += static_cast<int64_t>(std::llround(interpreter::tightShare(expected) * double(expected.size())));
+      if (found.isRight)
+        continue;
+      const Entry &entry = model.graph.entries[call.entry];
+      verdict.kind = Verdict::Kind::Wrong;
+      verdict.words =
+          fmt::format("{} of {}: {};{}", entry.output_names[i], entry.name, interpreter::describe(found), at);
+      return false;
+    }
+    return true;
+  }
+
+  static interpreter::Comparison compareBytes(const Tensor &expected, const Bytes &bytes) {
+    auto as = [&](auto element) {
+      std::vector<decltype(element)> values(bytes.size() / sizeof element);
+      std::memcpy(values.data(), bytes.data(), bytes.size());
+      return interpreter::compare(expected, std::span<const decltype(element)>(values));
+    };
+    if (expected.element == ElementType::f32)
+      return as(float());
+    return expected.element == ElementType::i32 ? as(std::int32_t()) : as(std::uint8_t());
+  }
+
+  const RandomModel &model;
+  CompiledModel &compiled;
+  Random random;
+  CompiledModel::Weights weights;
+  Verdict verdict;
+};
+
+} // namespace
+
+Verdict tryModel(const RandomModel &model, const std::string &target, std::uint64_t seed, const TrialOptions &options) {
+  Verdict sum;
+  for (int i = 0; i <= options.schedules; ++i) {
+    auto compiled = CompiledModel::compile(model.graph, target, i ? std::optional(seed + i) : std::nullopt);
+    if (!compiled) {
+      sum.kind = Verdict::Kind::Refused;
+      sum.words = llvm::toString(compiled.takeError());
+      return sum;
+    }
+    const Verdict verdict = Trial(model, *compiled, seed).run(seed);
+    sum.kind = verdict.kind;
+    sum.words = verdict.words;
+    sum.elements += verdict.elements;
+    sum.tight += verdict.tight;
+    sum.undetermined += verdict.undetermined;
+    sum.schedules += compiled->drawnSchedules();
+    if (verdict.kind != Verdict::Kind::Right)
+      break;
+  }
+  return sum;
+}
+
+} // namespace kiln::fuzz

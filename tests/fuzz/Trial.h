@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One model tried: compiled, run on random inputs for several extents, numbers of workers and orders of tasks, and
+// compared with the interpreter.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "RandomGraph.h"
+
+namespace kiln::fuzz {
+
+struct Verdict {
+  enum class Kind {
+    Right,
+    Refused, // by the compiler, with its words
+    Failed,  // a status of the run time
+    Wrong,   // other numbers than the interpreter's
+    Unlike,  // other numbers for another number of workers, order of tasks or content of the arena
+    Broken,  // the interpreter, or the trial itself, could not go on
+    Crashed, // the process that tried it died
+    Hung
+  };
+  Kind kind = Kind::Right;
+  std::string words;
+  // What was compared: elements, those of them whose bound is tight, and those that may be anything.
+  std::int64_t elements = 0, tight = 0, undetermined = 0;
+  std::int64_t schedules = 0; // drawn ones
+};
+
+/// What a trial does beside compiling with default schedules, running and comparing.
+struct TrialOptions {
+  int schedules = 0; // so often it is compiled once more, each kernel with a schedule that is drawn, and run
+};
+
+const char *toString(Verdict::Kind kind);
+
+/// Tries the model on one instruction set. Inputs and weights follow from `seed`. May crash or hang as what is compiled
+/// does: it is for a child process.
+Verdict tryModel(const RandomModel &model, const std::string &target, std::uint64_t seed,
+                 const TrialOptions &options = {});
+
+} // namespace kiln::fuzz

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// kiln_fuzz: tries random models and shows those that come out wrong, reduced, as specs. It ends with 0 if all were
+// right.
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <fmt/format.h>
+#include <optional>
+#include <random>
+#include <thread>
+#include <unistd.h>
+
+#include "Campaign.h"
+#include "PrintSpec.h"
+#include "tests/targets/RunnableTargets.h"
+
+using namespace kiln::fuzz;
+
+namespace {
+
+std::string describe(const Summary &summary) {
+  std::string text;
+  for (auto [kind, count] : summary.kinds)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, toString(kind));
+  return text;
+}
+
+double percent(std::int64_t part, std::int64_t whole) { return whole ? 100.0 * double(part) / double(whole) : 0; }
+
+} // namespace
+
+int main(int argc, char **argv) {
+  CampaignOptions options;
+  std::optional<std::uint64_t> seed;
+  bool showsSpec = false, isHere = false;
+  CLI::App app("Random models, compiled, run and compared with the interpreter");
+  app.add_option("--graphs", options.count, "how many models")->capture_default_str();
+  app.add_option("--seed", seed, "of the first model; the others follow; KILN_SEED sets it, too")->envname("KILN_SEED");
+  app.add_option("--target", options.targets, "instruction sets, in turn; all that this CPU has unless named");
+  app.add_option("-j,--jobs", options.jobs, "trials at a time; 0: as many as there are CPUs")->capture_default_str();
+  app.add_option("--nodes", options.models.nodes, "of most models at most")->capture_default_str();
+  app.add_option("--schedules", options.trial.schedules,
+                 "so often each model is compiled with schedules that are drawn")
+      ->capture_default_str();
+  app.add_flag("--special", options.models.specialValues, "NaN and infinities among the constants");
+  app.add_flag("!--no-reduce", options.reduces, "show failures as they are");
+  app.add_option("--folder", options.folder, "for the specs of failures");
+  app.add_option("--seconds", options.secondsLimit, "for one trial")->capture_default_str();
+  app.add_flag("--show", showsSpec, "print the spec of the first model, and try nothing");
+  app.add_flag("--here", isHere, "try the first model in this process, for a debugger");
+  CLI11_PARSE(app, argc, argv);
+  if (options.targets.empty())
+    options.targets = kiln::testing::runnableTargets();
+  if (options.jobs == 0)
+    options.jobs = std::max(1u, std::thread::hardware_concurrency());
+  options.firstSeed = seed ? *seed : std::uint64_t(std::random_device()()) << 16;
+  if (showsSpec) {
+    fmt::print("{}", printSpec(randomModel(options.firstSeed, options.models).graph));
+    return 0;
+  }
+  fmt::print("seed {}\n", options.firstSeed);
+  if (isHere) {
+    const std::uint64_t first = options.firstSeed;
+    const Verdict verdict =
+        tryModel(randomModel(first, options.models), targetOf(first, options), first, options.trial);
+    fmt::print("{}: {}\n", toString(verdict.kind), verdict.words);
+    return verdict.kind != Verdict::Kind::Right;
+  }
+
+  const auto begin = std::chrono::steady_clock::now();
+  const bool isTerminal = isatty(STDOUT_FILENO);
+  std::int64_t shown = 0;
+  auto progress = [&](const Summary &summary) {
+    std::int64_t done = 0;
+    for (auto [kind, count] : summary.kinds)
+      done += count;
+    if (!isTerminal && done - shown < 500 && done < options.count)
+      return;
+    shown = done;
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    fmt::print("{}{}/{} in {:.0f} s: {}{}", isTerminal ? "\r\033[K" : "", done, options.count, seconds,
+               describe(summary), isTerminal ? "" : "\n");
+    std::fflush(stdout);
+  };
+  auto onFailure = [&](const Failure &failure) {
+    fmt::print("{}--- seed {}, {}, {}: {}\n{}\n", isTerminal ? "\r\033[K" : "", failure.seed, failure.target,
+               toString(failure.verdict.kind), failure.verdict.words, failure.spec);
+    std::fflush(stdout);
+  };
+  const Summary summary = runCampaign(options, progress, onFailure);
+  fmt::print("{}{} models: {}; {} elements compared, {:.1f} % of them with a tight bound, {:.1f} % not determined; "
+             "{} schedules drawn\n",
+             isTerminal ? "\n" : "", options.count, describe(summary), summary.elements,
+             percent(summary.tight, summary.elements), percent(summary.undetermined, summary.elements),
+             summary.schedules);
+  return summary.failures.empty() ? 0 : 1;
+}
