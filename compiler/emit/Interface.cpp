@@ -95,7 +95,8 @@ static std::map<int, ValueCheck> inputChecks(const Graph &graph) {
   return checks;
 }
 
-/// Adds the symbols of all nodes in the region and those below: an extent may be one that only another entry's inputs have.
+/// Adds the symbols of all nodes in the region and those below: an extent may be one that only another entry's inputs
+/// have.
 static void addSymbolsOfNodes(std::vector<Symbol> &symbols, const Graph &graph, const Region &region) {
   for (int number : region.nodes) {
     const Node &node = graph.nodes[number];

@@ -47,8 +47,9 @@ static void addCompileOptions(CLI::App &app, CompileOptions &options, CommandOpt
   addTuningOptions(app, options.tuning);
   addLoweringOptions(app, options.lowering);
   app.add_option("--dump-ir", options.dumpDirectory, "write the IR after each stage to this folder");
-  app.add_flag("--verify-passes", options.lowering.verifyPasses,
-               "evaluate the model after each pass, on random inputs and weights, and name a pass that changes a result");
+  app.add_flag(
+      "--verify-passes", options.lowering.verifyPasses,
+      "evaluate the model after each pass, on random inputs and weights, and name a pass that changes a result");
   app.add_option("-j,--jobs", options.kernels.workers, "kernels compiled at a time; 0: as many as there are CPUs")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();

@@ -236,7 +236,7 @@ func::FuncOp outlineKernel(const KernelGroup &group, func::FuncOp entry, StringR
   SmallVector<Interval> moduleBounds = getSymbolBounds(entry);
   for (AffineExpr atom : symbols.getAtoms()) {
     Interval interval = getBounds(atom, moduleBounds).value_or(Interval{0, std::numeric_limits<int32_t>::max()});
-    bounds.append({interval.min, interval.max});
+    bounds.append({std::max<int64_t>(1, interval.min), interval.max}); // of a product of differences it is a rough one
   }
   kernel->setAttr(boundsAttrName, builder.getDenseI64ArrayAttr(bounds));
 

@@ -62,7 +62,8 @@ private:
     for (AffineExpr extent : rows)
       if (!isa<AffineConstantExpr>(extent)) {
         values.push_back(createEntryExtent(builder, loc, extent, entry));
-        intervals.push_back(getBounds(extent, bounds).value_or(Interval{1, std::numeric_limits<int32_t>::max()}));
+        const Interval rough = getBounds(extent, bounds).value_or(Interval{1, std::numeric_limits<int32_t>::max()});
+        intervals.push_back({std::max<int64_t>(1, rough.min), rough.max});
       }
     func::FuncOp kernel = getCopyKernel(rowsType, intervals, entry);
     auto call = CallOp::create(builder, loc, TypeRange(rowsType), FlatSymbolRefAttr::get(kernel), values, view);

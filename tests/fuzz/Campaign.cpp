@@ -5,6 +5,7 @@
 #include "Reduce.h"
 
 #include "compiler/jobs/Jobs.h"
+#include "compiler/verify/VerifyPasses.h"
 #include "llvm/Support/JSON.h"
 #include <filesystem>
 #include <fmt/format.h>
@@ -120,6 +121,8 @@ private:
         return true;
       });
     failure.spec = printSpec(model.graph);
+    if (std::string pass = findPass(model, failure.target, seed); !pass.empty())
+      failure.verdict.words += "\n" + pass;
     if (!options.folder.empty()) {
       std::filesystem::create_directories(options.folder);
       std::string words = failure.verdict.words;
@@ -130,6 +133,15 @@ private:
     }
     onFailure(failure);
     summary.failures.push_back(std::move(failure));
+  }
+
+  /// The pass that changes a result of the model; empty if none does.
+  std::string findPass(const RandomModel &model, const std::string &target, std::uint64_t seed) {
+    const JobResult result = runJob(
+        {[&]() -> llvm::Expected<std::string> { return verifyPasses(model.graph, *createCpuTarget(target), seed); },
+         {}},
+        {options.secondsLimit, 0});
+    return result.outcome == JobOutcome::Done ? result.bytes : "";
   }
 
   const CampaignOptions &options;

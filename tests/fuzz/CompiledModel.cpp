@@ -72,6 +72,7 @@ llvm::Expected<CompiledModel> CompiledModel::compile(const Graph &graph, const s
   options.form = EmitForm::Memory;
   options.kernels.workers = 1;
   options.kernels.secondsLimit = 60;
+  options.kernels.checksMemory = true;
   Random random(scheduleSeed.value_or(0));
   int drawn = 0;
   if (scheduleSeed)

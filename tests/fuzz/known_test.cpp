@@ -95,6 +95,8 @@ KNOWN(
     })
 KNOWN(ProductOfDifferences, (Tensor<f32, B - 1, T + 2, 7> x) const { return sum<2>(x); })
 
+KNOWN(CopyOfDifferences, (Tensor<f32, B - 1, 1, B - 1, 1> x) const { return x; })
+
 // A vector of which all lanes read one element.
 KNOWN(ConcatOfIntegers, (Tensor<i32, 2 * T + 1> x, Tensor<i32, 2> y) const { return concat<0>(y, x, y); })
 

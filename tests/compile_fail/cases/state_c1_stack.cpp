@@ -20,10 +20,11 @@ struct Outer {
 struct M : Model {
   Stack<2, Outer> h{"h"};
   constexpr auto forward(Tensor<f32, T, 4> x) const {
-    return scan(zeros<f32, 4>(x), x, [&](auto state, auto here) {
-             auto next = state + h(here);
-             return std::pair{next, next};
-           })
+    return scan(zeros<f32, 4>(x), x,
+                [&](auto state, auto here) {
+                  auto next = state + h(here);
+                  return std::pair{next, next};
+                })
         .second;
   }
 };
