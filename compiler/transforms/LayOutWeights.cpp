@@ -61,10 +61,11 @@ private:
     auto matrix = dyn_cast_or_null<RankedTensorType>(view);
     if (!matrix || matrix.getRank() != 2)
       return;
-    for (ParameterOp parameter : parameters)
-      if (cast<RankedTensorType>(parameter.getType()).getDimSize(0) != matrix.getDimSize(0) ||
-          parameter.getSources().size() > 1)
+    for (ParameterOp parameter : parameters) {
+      auto type = cast<RankedTensorType>(parameter.getType());
+      if (type.getRank() == 0 || type.getDimSize(0) != matrix.getDimSize(0) || parameter.getSources().size() > 1)
         return;
+    }
     for (ParameterOp parameter : parameters) {
       SmallVector<Operation *> views(parameter.getResult().getUsers());
       parameter.getResult().setType(matrix);

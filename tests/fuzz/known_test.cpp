@@ -110,6 +110,7 @@ KNOWN(
       return kiln::outputs(embedding(expand<6, 1>(constant<i32>(x, {1})), x),
                            less(constant<f32, 2, 2, 2>(x, {0, 0, 0, 0, 0, 0, 0, 0}), 0.5));
     })
+KNOWN(WeightOfRankZeroAsAMatrix, (Tensor<f32, 2> x) const { return reshape<1, 1>(parameter<f32>(x, "w")); })
 KNOWN(ProductOfOtherRanks, (Tensor<f32, 2, 2, 1, 1> a, Tensor<f32, 2, 2, 1, 1, 1> b) const { return matmul(a, b); })
 
 // Infinities and NaN as numbers.
