@@ -199,17 +199,17 @@ void RowReduction::schedule(Translator &translator, const SchedulePoint &point) 
       const bool isOfRows = innermostAt >= 0 && rows.dims.test(innermostAt);
       Halide::Expr extent =
           func.dimensions() ? translator.extent(op->getResult(number), func.dimensions() - 1) : Halide::Expr(1);
-      if (func.dimensions() > 0 && isOfRows && isVectorOfRows)
-        func.align_storage(dimensionVar(0), lanes); // it is at most a vector wide
-      else if (func.dimensions() > 0)
-        padStorage(func, extent, lanes);
-      padOuterStorage(func, columnExtents(translator, op->getResult(number)));
       if (isReduction && !isVectorOfRows && readsAlongReduction(stage.op)) {
         vectorizeReduction(stage, lanes, point.at("vectors"), [&](Func part) { part.compute_at(store, level); });
         continue;
       }
+      padOuterStorage(func, columnExtents(translator, op->getResult(number)));
       if (func.dimensions() == 0 || (isOfRows && !isVectorOfRows))
         continue;
+      if (isOfRows)
+        func.align_storage(dimensionVar(0), lanes); // it is at most a vector wide
+      else
+        padStorage(func, extent, lanes);
       vectorizeGuarded(func, dimensionVar(0), extent, lanes);
       for (int update = 0; update < func.num_update_definitions(); ++update)
         vectorizeGuarded(func.update(update), dimensionVar(0), extent, lanes);
