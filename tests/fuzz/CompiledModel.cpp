@@ -65,14 +65,14 @@ static SchedulePoint drawPoint(const SearchSpace &space, Random &random) {
 }
 
 llvm::Expected<CompiledModel> CompiledModel::compile(const Graph &graph, const std::string &target,
-                                                     std::optional<std::uint64_t> scheduleSeed) {
+                                                     std::optional<std::uint64_t> scheduleSeed, bool checksMemory) {
   CompileOptions options;
   options.name = "fuzzed";
   options.targets = {target};
   options.form = EmitForm::Memory;
   options.kernels.workers = 1;
   options.kernels.secondsLimit = 60;
-  options.kernels.checksMemory = true;
+  options.kernels.checksMemory = checksMemory;
   Random random(scheduleSeed.value_or(0));
   int drawn = 0;
   if (scheduleSeed)

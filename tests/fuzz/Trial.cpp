@@ -195,7 +195,8 @@ private:
 Verdict tryModel(const RandomModel &model, const std::string &target, std::uint64_t seed, const TrialOptions &options) {
   Verdict sum;
   for (int i = 0; i <= options.schedules; ++i) {
-    auto compiled = CompiledModel::compile(model.graph, target, i ? std::optional(seed + i) : std::nullopt);
+    auto compiled =
+        CompiledModel::compile(model.graph, target, i ? std::optional(seed + i) : std::nullopt, options.checksMemory);
     if (!compiled) {
       sum.kind = Verdict::Kind::Refused;
       sum.words = llvm::toString(compiled.takeError());

@@ -43,6 +43,7 @@ int main(int argc, char **argv) {
   app.add_option("--schedules", options.trial.schedules,
                  "so often each model is compiled with schedules that are drawn")
       ->capture_default_str();
+  app.add_flag("--check-memory", options.trial.checksMemory, "check the memory of each kernel, too");
   app.add_flag("--special", options.models.specialValues, "NaN and infinities among the constants");
   app.add_flag("!--no-reduce", options.reduces, "show failures as they are");
   app.add_option("--folder", options.folder, "for the specs of failures");
