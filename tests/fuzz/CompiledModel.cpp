@@ -119,7 +119,7 @@ llvm::Expected<CompiledModel> CompiledModel::compile(const Graph &graph, const s
   if (create(nullptr, &handle, &error) != KILN_OK)
     return llvm::createStringError(said(error));
   model.handle = {handle, destroy};
-  *model.drawn = drawn;
+  model.drawn = drawn;
   return model;
 }
 

@@ -37,7 +37,7 @@ public:
 
   const ModelInterface &interface() const { return report.model; }
   /// How many kernels have another schedule than their default.
-  int drawnSchedules() const { return *drawn; }
+  int drawnSchedules() const { return drawn; }
   /// By the name in the weight file.
   using Weights = std::map<std::string, interpreter::Tensor>;
   /// Every tensor of the weight file: name, element type, shape.
@@ -66,7 +66,7 @@ private:
 
   CompileReport report;
   LinkedObjects linked;
-  std::shared_ptr<int> drawn = std::make_shared<int>(0);
+  int drawn = 0;
   std::unique_ptr<kiln_model_t, decltype(&kiln_destroy)> handle{nullptr, nullptr};
   decltype(kiln_run) *run = nullptr;
   decltype(kiln_pool_create) *createPool = nullptr;
