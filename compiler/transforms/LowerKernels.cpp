@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // KernelBuilder does the work; here the arguments that may share memory with a result are found: those that are read
-// only at the element that is written, or along the row that a last axis is.
+// only at the element that is written, or along the row that a last axis is, and by no other result once one is stored.
 #include "compiler/transforms/KernelBuilder.h"
 #include "compiler/transforms/Passes.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 
 namespace mlir::kiln {
 
@@ -21,14 +22,38 @@ bool isReadInPlace(OpOperand &use) {
                        [](utils::IteratorType type) { return type == utils::IteratorType::reduction; });
 }
 
+/// Whether `value` is computed from the argument, other than through `known`.
+bool follows(Value value, BlockArgument argument, Value known) {
+  SetVector<Operation *> slice;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  options.omitUsesFromAbove = false;
+  options.filter = [&](Operation *op) { return op != known.getDefiningOp(); };
+  (void)getBackwardSlice(value, &slice, options);
+  return llvm::any_of(argument.getUsers(), [&](Operation *user) { return slice.contains(user); });
+}
+
+/// Whether a result that has taken the argument's memory leaves nothing to be read from there: the results of an
+/// element are stored one after the other, and a result that the others need is kept until they are stored, too.
+bool isLeftByOthers(BlockArgument argument, ValueRange results) {
+  for (auto [i, result] : llvm::enumerate(results))
+    for (auto [j, other] : llvm::enumerate(results)) {
+      const bool isBehind = j > i || (j < i && other.getType() != result.getType());
+      if (isBehind && result.getType() == argument.getType() && follows(other, argument, result))
+        return false;
+    }
+  return true;
+}
+
 SmallVector<int64_t> findInPlaceArguments(func::FuncOp kernel) {
+  ValueRange results = kernel.getBody().front().getTerminator()->getOperands();
   SmallVector<int64_t> result;
   int64_t number = 0;
   for (BlockArgument argument : kernel.getArguments()) {
     if (argument.getType().isIndex())
       continue;
     if (llvm::is_contained(kernel.getResultTypes(), argument.getType()) &&
-        llvm::all_of(argument.getUses(), isReadInPlace))
+        llvm::all_of(argument.getUses(), isReadInPlace) && isLeftByOthers(argument, results))
       result.push_back(number);
     ++number;
   }

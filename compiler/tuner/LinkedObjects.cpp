@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tuner/LinkedObjects.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h"
@@ -43,9 +44,11 @@ llvm::Expected<LinkedObjects> LinkedObjects::link(llvm::ArrayRef<llvm::StringRef
   if (!process)
     return process.takeError();
   code.addGenerator(std::move(*process));
-  for (llvm::StringRef object : objects)
-    if (llvm::Error error = session->layer.add(code, llvm::MemoryBuffer::getMemBufferCopy(object, "object.o")))
+  for (auto [number, object] : llvm::enumerate(objects)) {
+    const std::string name = std::to_string(number) + ".o"; // initialisers are called by it
+    if (llvm::Error error = session->layer.add(code, llvm::MemoryBuffer::getMemBufferCopy(object, name)))
       return error;
+  }
   return LinkedObjects(std::move(session));
 }
 

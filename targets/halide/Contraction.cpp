@@ -231,8 +231,6 @@ void ContractionStrategy::schedule(Translator &translator, const SchedulePoint &
   llvm::DenseSet<Operation *> placed;
   if (panels)
     placed.insert(panels->ops.begin(), panels->ops.end());
-  else
-    protectInPlaceArguments(translator);
   std::vector<Tiled *> fused;
   for (auto &tiled : tiles) {
     placed.insert(tiled->shape.op);

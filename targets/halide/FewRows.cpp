@@ -258,7 +258,6 @@ void FewRowsStrategy::schedule(Translator &translator, const SchedulePoint &) {
     placePanels(translator, *panels, first, reduced.func, dimensionVar(1), tileColumns, lanes);
     return;
   }
-  protectInPlaceArguments(translator);
   placeAtRoot(translator, {shape.op}, lanes);
   if (!isFused) {
     store.compute_root();

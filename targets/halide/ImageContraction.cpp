@@ -106,7 +106,6 @@ std::pair<int64_t, int64_t> findTile(llvm::ArrayRef<int64_t> outputs, int64_t wi
 
 void scheduleResults(Translator &translator, const ImageContraction &of, bool isCopied, Func store,
                      const Exprs &extents, int lanes, llvm::function_ref<void(Func)> scheduleStore) {
-  protectInPlaceArguments(translator);
   llvm::DenseSet<Operation *> placed{of.op()};
   if (Operation *producer = of.image().getDefiningOp(); producer && isCopied)
     placed.insert(producer);

@@ -239,10 +239,13 @@ Lanes select(const Lanes &condition, const Lanes &yes, const Lanes &no) {
     return condition.value(0) ? yes : no;
   Lanes result = Lanes::ramp(yes.count(), 0, 0);
   for (int i = 0; i < yes.count(); ++i) {
-    const Lanes &chosen = condition.value(i) ? yes : no;
+    const Mark mark = condition.mark(i);
+    bool isYes = condition.value(i);
+    if (mark == isDrawn && (yes.mark(i) >= firstUndefined || no.mark(i) >= firstUndefined))
+      isYes = yes.mark(i) < firstUndefined;
+    const Lanes &chosen = isYes ? yes : no;
     result.setValue(i, chosen.value(i));
-    Mark mark = condition.mark(i);
-    result.setMark(i, mark == isKnown ? chosen.mark(i) : std::max({mark, yes.mark(i), no.mark(i)}));
+    result.setMark(i, std::max(mark, chosen.mark(i)));
   }
   return result;
 }

@@ -101,7 +101,7 @@ Lanes compute(IntegerOp op, Halide::Type result, Halide::Type left, const Lanes 
 Lanes conjunction(const Lanes &a, const Lanes &b);
 Lanes disjunction(const Lanes &a, const Lanes &b);
 
-/// Where the condition is drawn, both sides count.
+/// A condition that is drawn chooses what is defined: whatever decided on computing that was the same condition.
 Lanes select(const Lanes &condition, const Lanes &yes, const Lanes &no);
 
 /// `update` of each value.

@@ -277,9 +277,16 @@ bool isReusedByReduction(linalg::GenericOp op) {
   return false;
 }
 
+bool isReadBack(linalg::GenericOp op, const llvm::DenseSet<Operation *> &placed) {
+  bool isResult = false, isRead = false;
+  for (Operation *user : op->getUsers())
+    (isa<func::ReturnOp>(user) ? isResult : isRead) |= !placed.contains(user);
+  return isResult && isRead;
+}
+
 void placeAtRoot(Translator &translator, const llvm::DenseSet<Operation *> &placed, int lanes) {
   for (auto &[op, stage] : translator.stages) {
-    if (placed.contains(op) || !(stage.isReduction || isReusedByReduction(stage.op)))
+    if (placed.contains(op) || !(stage.isReduction || isReusedByReduction(stage.op) || isReadBack(stage.op, placed)))
       continue;
     for (auto [number, func] : llvm::enumerate(stage.funcs)) {
       func.compute_root();
@@ -296,14 +303,6 @@ void placeAtRoot(Translator &translator, const llvm::DenseSet<Operation *> &plac
         vectorizeGuarded(func.update(update), dimensionVar(0), extent, lanes);
     }
   }
-}
-
-void protectInPlaceArguments(Translator &translator) {
-  auto inPlace = translator.kernel->getAttrOfType<DenseI64ArrayAttr>("kiln.inplace");
-  if (!inPlace || translator.outputs.size() < 2)
-    return;
-  for (int64_t number : inPlace.asArrayRef())
-    translator.argument(number).in().compute_root();
 }
 
 } // namespace kiln::halide

@@ -95,11 +95,12 @@ void prefetchStreams(Translator &translator, int64_t bytes, int64_t elements, in
 /// inlined.
 bool isReusedByReduction(mlir::linalg::GenericOp op);
 
-/// The fallback for ops that are not in `placed`: reductions and what they reuse are computed at the root, the rest is
-/// inlined.
-void placeAtRoot(Translator &translator, const llvm::DenseSet<mlir::Operation *> &placed, int lanes);
+/// Whether the stage is a result of the kernel from which stages that are not in `placed` follow. They must not compute
+/// it again: it may have taken the memory of what it is computed from.
+bool isReadBack(mlir::linalg::GenericOp op, const llvm::DenseSet<mlir::Operation *> &placed = {});
 
-/// Copies arguments that results may overwrite where stores of one output could come before reads for another one.
-void protectInPlaceArguments(Translator &translator);
+/// The fallback for ops that are not in `placed`: reductions, what they reuse and what is read back are computed at the
+/// root, the rest is inlined.
+void placeAtRoot(Translator &translator, const llvm::DenseSet<mlir::Operation *> &placed, int lanes);
 
 } // namespace kiln::halide

@@ -35,7 +35,6 @@ public:
 
   void schedule(Translator &translator, const SchedulePoint &point) override {
     int lanes = vectorLanes(machine);
-    protectInPlaceArguments(translator);
     placeAtRoot(translator, {}, lanes);
     for (const Output &output : translator.outputs)
       scheduleStore(output, lanes, tasksOf(point), point.at("rows"));

@@ -188,7 +188,8 @@ void RowReduction::schedule(Translator &translator, const SchedulePoint &point) 
   llvm::DenseSet<Operation *> placed;
   for (auto &[op, stage] : translator.stages) {
     bool isReduction = rows.atRow.contains(op);
-    if (!isReduction && (stage.isReduction || !(rows.perRow.contains(op) || isWorthKeeping(stage.op))))
+    if (!isReduction &&
+        (stage.isReduction || !(rows.perRow.contains(op) || isWorthKeeping(stage.op) || isReadBack(stage.op))))
       continue;
     if (!isUsedAtRow(op))
       continue;

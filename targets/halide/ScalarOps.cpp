@@ -151,6 +151,14 @@ static Expr extend(const Expr &x, Halide::Type type, bool isSigned) {
   return select(x, Halide::Internal::make_const(type, isSigned ? -1 : 1), Halide::Internal::make_zero(type));
 }
 
+/// An integer that was computed, as an index or a length: between 0 and 2^30, so that no sum with extents overflows, as
+/// Halide takes for granted when it moves sums into the limits of an index. Halide does not see through unsigned ones.
+static Expr toIndex(const Expr &x) {
+  if (Halide::Internal::is_const(x) || x.type() != Halide::Int(32))
+    return Halide::cast<int32_t>(x);
+  return toSigned(Halide::min(toUnsigned(Halide::max(x, 0)), Halide::Internal::make_const(Halide::UInt(32), 1 << 30)));
+}
+
 static Expr roundAwayFromZero(const Expr &x) {
   Expr magnitude = Halide::floor(Halide::abs(x) + Halide::Internal::make_const(x.type(), 0.5));
   return select(x < 0, -magnitude, magnitude);
@@ -170,6 +178,30 @@ static Expr maximum(const Expr &x, const Expr &y) {
   return Halide::Internal::is_const(y) ? Halide::select(Halide::strict_float(x < y), y, x) : Halide::max(x, y);
 }
 
+/// Whether the value is a small natural number somewhere, where Halide may see nothing else of it.
+static bool mayBeNatural(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto user = dyn_cast<linalg::GenericOp>(argument.getOwner()->getParentOp());
+    value = user ? user->getOperand(argument.getArgNumber()) : value;
+    auto producer = value.getDefiningOp<linalg::GenericOp>();
+    return producer && producer.getNumReductionLoops() == 0 &&
+           mayBeNatural(producer.getBlock()->getTerminator()->getOperand(cast<OpResult>(value).getResultNumber()));
+  }
+  if (auto select = value.getDefiningOp<arith::SelectOp>())
+    return mayBeNatural(select.getTrueValue()) || mayBeNatural(select.getFalseValue());
+  auto constant = value.getDefiningOp<arith::ConstantOp>();
+  auto number = constant ? dyn_cast<FloatAttr>(constant.getValue()) : FloatAttr();
+  return number && number.getValueAsDouble() >= 0 && number.getValueAsDouble() < 256 && number.getValue().isInteger();
+}
+
+/// Halide's search for intrinsics takes a product of small natural numbers, which it leaves as one if it is part of
+/// something strict, for one of ever narrower integers, until there are no bits left. So one of them is hidden.
+static Expr multiply(arith::MulFOp op, const Exprs &x) {
+  if (!mayBeNatural(op.getLhs()) || !mayBeNatural(op.getRhs()))
+    return x[0] * x[1];
+  return Halide::reinterpret(x[0].type(), Halide::reinterpret(x[0].type().with_code(halide_type_int), x[0])) * x[1];
+}
+
 static Expr translateOp(Operation *op, const Exprs &x) {
   Halide::Type type = op->getNumResults() == 1 ? elementType(op->getResult(0).getType()) : Halide::Handle();
   if (type.is_handle())
@@ -178,7 +210,8 @@ static Expr translateOp(Operation *op, const Exprs &x) {
       .Case([](arith::ConstantOp c) { return constant(c); })
       .Case<arith::AddFOp, arith::AddIOp>([&](auto) { return x[0] + x[1]; })
       .Case<arith::SubFOp, arith::SubIOp>([&](auto) { return x[0] - x[1]; })
-      .Case<arith::MulFOp, arith::MulIOp>([&](auto) { return x[0] * x[1]; })
+      .Case([&](arith::MulFOp o) { return multiply(o, x); })
+      .Case([&](arith::MulIOp) { return x[0] * x[1]; })
       .Case([&](arith::DivFOp) { return x[0] / x[1]; })
       .Case([&](arith::NegFOp) { return -x[0]; })
       .Case([&](arith::MaximumFOp) { return maximum(x[0], x[1]); })
@@ -198,7 +231,8 @@ static Expr translateOp(Operation *op, const Exprs &x) {
       .Case([&](arith::CmpIOp o) { return compare(o.getPredicate(), x[0], x[1]); })
       .Case([&](arith::SelectOp) { return Halide::select(x[0], x[1], x[2]); })
       .Case<arith::ExtFOp, arith::TruncFOp, arith::FPToSIOp>([&](auto) { return Halide::cast(type, x[0]); })
-      .Case<arith::IndexCastOp, arith::ExtSIOp, arith::SIToFPOp>([&](auto) { return extend(x[0], type, true); })
+      .Case([&](arith::IndexCastOp o) { return o.getType().isIndex() ? toIndex(x[0]) : extend(x[0], type, true); })
+      .Case<arith::ExtSIOp, arith::SIToFPOp>([&](auto) { return extend(x[0], type, true); })
       .Case<arith::IndexCastUIOp, arith::ExtUIOp>([&](auto) { return extend(x[0], type, false); })
       .Case([&](arith::UIToFPOp) {
         return x[0].type().is_bool() ? extend(x[0], type, false) : Halide::cast(type, toUnsigned(x[0]));

@@ -122,6 +122,28 @@ KNOWN(
 
 KNOWN(NanIsLessThanNothing, (Tensor<f32, 6, 1> x) const { return kiln::outputs(less(log(x), 1), less(1, log(x))); })
 
+// A norm and the sum that it reads, where the sum takes the memory of one of its terms.
+KNOWN(
+    NormOfAVectorInPlace, (Tensor<f32, 40> x) const {
+      auto w = parameter<f32, 40, 40>(x, "w");
+      auto product = [&](const tensor auto &v) { return reshape<40>(matmul(reshape<1, 40>(v), w)); };
+      auto half = product(x);
+      auto total = x - half * sum<0>(product(tanh(half)));
+      return product(rms_norm(total, parameter<f32, 40>(x, "g"))) + total;
+    })
+KNOWN(
+    NormTimesAnotherTensorInPlace, (Tensor<f32, T, 40> x) const {
+      auto w = parameter<f32, 40, 40>(x, "w");
+      auto gate = matmul(x, w), total = maximum(x, tanh(gate) - sum<0>(matmul(gate, w)));
+      return matmul(rms_norm(total, parameter<f32, 40>(x, "g")) * gate, w) + total;
+    })
+
+// A value that an expansion made is of a rank below the concatenation's.
+KNOWN(
+    GeluOfAConcatWithAConstant,
+    (Tensor<f32, 1, 1, 1, 3> x)
+        const { return gelu_tanh(concat<0>(x, expand<1, 1, 1, 3>(constant<f32>(x, {1.0})))); })
+
 // Integers wrap, and divide by whatever there is.
 KNOWN(
     Integers, (Tensor<i32, T> x, Tensor<f32, 1, 1, 1> y) const {
@@ -133,6 +155,13 @@ KNOWN(
     IndicesOutsideOfTables, (Tensor<i32, T> x, Tensor<f32, 7, 3> z) const {
       return kiln::outputs(embedding(x * 100000, parameter<f32, 41, 5>(z, "table")), gather<0>(z, x + 100000000),
                            gather<1>(z, x * 700000000));
+    })
+
+// Halide moves additions into the limits of an index (targets/halide/ScalarOps.cpp, toIndex).
+KNOWN(
+    ExtremeIndices, (Tensor<f32, T, T> x, Tensor<i32, 9> zeros) const {
+      auto largest = zeros * 0 + 2147483647, least = zeros * 0 - 2147483647 - 1;
+      return kiln::outputs(embedding(largest, x), embedding(least, x), gather<1>(x, largest), gather<1>(x, least));
     })
 
 // One linear that is keys and values.

@@ -122,6 +122,18 @@ TEST(CheckStatement, UndefinedElementsThatAreNotStoredAreFine) {
   EXPECT_EQ(p.check(5), "");
 }
 
+/// The guard and the choice follow from floats, so the check does not know that they agree.
+TEST(CheckStatement, AStageThatIsSkippedWhereItIsNotUsed) {
+  Pipe p;
+  Func scratch("scratch");
+  scratch(p.x) = p.in(p.x) + 1;
+  p.out(p.x) = select(strict_float(p.in(p.x) < p.in(p.x) * 2), scratch(p.x), 7.0f);
+  scratch.compute_at(p.out, p.x);
+  p.out.bound(p.x, 0, p.n);
+  for (p.run.seed = 0; p.run.seed < 8; ++p.run.seed)
+    EXPECT_EQ(p.check(9), "");
+}
+
 TEST(CheckStatement, ElementsThatAreLeftOut) {
   Pipe p;
   RDom r(0, p.n - 1);

@@ -102,6 +102,19 @@ func.func private @residual_norm(%x: tensor<5x8xf32>, %y: tensor<5x8xf32>, %w: t
 
 // -----
 
+// The second result is computed from %g when the first one may have been stored over it; it reads %x and %y only through the sum.
+// CHECK-LABEL: @gated_norm
+// CHECK-SAME: kiln.inplace = array<i64: 0, 1>
+func.func private @gated_norm(%x: tensor<5x8xf32>, %y: tensor<5x8xf32>, %g: tensor<5x8xf32>, %w: tensor<8xf32>)
+    -> (tensor<5x8xf32>, tensor<5x8xf32>) attributes {kiln.kernel, kiln.bounds = array<i64>} {
+  %0 = kiln.add %x, %y : (tensor<5x8xf32>, tensor<5x8xf32>) -> tensor<5x8xf32>
+  %1 = kiln.rms_norm %0, %w epsilon = 1.0e-5 : (tensor<5x8xf32>, tensor<8xf32>) -> tensor<5x8xf32>
+  %2 = kiln.mul %1, %g : (tensor<5x8xf32>, tensor<5x8xf32>) -> tensor<5x8xf32>
+  return %0, %2 : tensor<5x8xf32>, tensor<5x8xf32>
+}
+
+// -----
+
 // A softmax along another axis than the last is no row to overwrite.
 // CHECK-LABEL: @columns
 // CHECK-SAME: kiln.inplace = array<i64>
