@@ -223,7 +223,7 @@ CompiledModel::Session::call(size_t entry, const interpreter::Extents &extents,
     } else {
       const std::vector<char> &given = inputs[arguments.size()];
       GuardedBuffer &buffer = buffers.emplace_back(given.size(), edge);
-      std::memcpy(buffer.data(), given.data(), given.size());
+      std::copy(given.begin(), given.end(), buffer.data());
       buffer.makeReadOnly();
     }
     arguments.push_back(buffers.back().data());
@@ -232,7 +232,7 @@ CompiledModel::Session::call(size_t entry, const interpreter::Extents &extents,
   const ArenaBytes sizes = arenaBytes(model.report.variants, entry);
   GuardedBuffer arena(sizes.fixed + style.workers * sizes.perWorker);
   arena.fill(style.poison);
-  std::memcpy(arena.data(), states.data(), states.size());
+  std::copy(states.begin(), states.end(), arena.data());
   ShuffledExecutor shuffled(style.workers, 1 + entry);
   kiln_error_t error{};
   kiln_call_t call{arena.data(), arena.bytes(), nullptr, &error};
@@ -242,7 +242,7 @@ CompiledModel::Session::call(size_t entry, const interpreter::Extents &extents,
     call.executor = model.poolExecutor(pool);
   if (model.run(model.handle.get(), &call, static_cast<uint32_t>(entry), values.data(), arguments.data()) != KILN_OK)
     return llvm::createStringError(said(error));
-  std::memcpy(states.data(), arena.data(), states.size());
+  std::copy_n(arena.data(), states.size(), states.data());
 
   std::vector<std::vector<char>> outputs;
   for (size_t i = inputs.size(); i < buffers.size(); ++i)

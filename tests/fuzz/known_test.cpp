@@ -141,8 +141,7 @@ KNOWN(
 // A value that an expansion made is of a rank below the concatenation's.
 KNOWN(
     GeluOfAConcatWithAConstant,
-    (Tensor<f32, 1, 1, 1, 3> x)
-        const { return gelu_tanh(concat<0>(x, expand<1, 1, 1, 3>(constant<f32>(x, {1.0})))); })
+    (Tensor<f32, 1, 1, 1, 3> x) const { return gelu_tanh(concat<0>(x, expand<1, 1, 1, 3>(constant<f32>(x, {1.0})))); })
 
 // Integers wrap, and divide by whatever there is.
 KNOWN(
