@@ -2,6 +2,8 @@
 //
 // The result type of each op from its operands and attributes, with the op's rules checked on the way. It serves
 // construction and verification alike, so the rules exist once.
+#include "compiler/dialect/InferTypes.h"
+
 #include "compiler/dialect/Check.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -19,37 +21,6 @@ template <class Adaptor> RankedTensorType resultType(Adaptor op, ArrayRef<Affine
 /// The checks that come first for every op.
 template <class Adaptor> LogicalResult checkOperands(Adaptor op, const Check &check) {
   return check.extents(op.getOperands().getTypes());
-}
-
-/// Infers once more and compares: extents, not types, since equal extents can be written differently.
-template <class ConcreteOp> LogicalResult verifyInferred(ConcreteOp op) {
-  SmallVector<Type> types;
-  if (failed(ConcreteOp::inferReturnTypes(op.getContext(), op.getLoc(), typename ConcreteOp::Adaptor(op), types)))
-    return failure();
-  Check check(op);
-  for (auto [result, type] : llvm::zip_equal(op->getResults(), types)) {
-    auto given = tensorType(result), expected = cast<RankedTensorType>(type);
-    if (failed(check.extents(given)))
-      return failure();
-    if (given.getElementType() != expected.getElementType() || getExtents(given) != getExtents(expected))
-      return check.fail((op->getName().stripDialect() + " requires the result that follows from its operands").str(),
-                        check.text(given), check.text(expected));
-  }
-  return success();
-}
-
-/// `element` is null for the operands' element type.
-template <class Adaptor>
-LogicalResult inferBinary(std::optional<Location> location, Adaptor op, Type element, SmallVectorImpl<Type> &types) {
-  Check check(location, op.getOperands());
-  RankedTensorType lhs = tensorType(op.getLhs()), rhs = tensorType(op.getRhs());
-  if (failed(checkOperands(op, check)) || failed(check.sameElement(rules::broadcast_c2, {lhs, rhs})))
-    return failure();
-  auto extents = check.broadcast(rules::broadcast_c1, getExtents(lhs), getExtents(rhs));
-  if (failed(extents))
-    return failure();
-  types.push_back(resultType(op, *extents, element ? element : lhs.getElementType()));
-  return success();
 }
 
 /// `element` is null for the operand's element type.
@@ -84,17 +55,43 @@ template <class Adaptor> LogicalResult checkMoments(Adaptor op, const Check &che
 
 } // namespace
 
+LogicalResult inferBroadcast(std::optional<Location> location, ValueRange operands, Type element,
+                             SmallVectorImpl<Type> &types) {
+  Check check(location, operands);
+  RankedTensorType lhs = tensorType(operands[0]), rhs = tensorType(operands[1]);
+  if (failed(check.extents(operands.getTypes())) || failed(check.sameElement(rules::broadcast_c2, {lhs, rhs})))
+    return failure();
+  auto extents = check.broadcast(rules::broadcast_c1, getExtents(lhs), getExtents(rhs));
+  if (failed(extents))
+    return failure();
+  types.push_back(
+      getTensorType(*extents, element ? element : lhs.getElementType(), getNumSymbols(operands.getTypes())));
+  return success();
+}
+
+/// Infers once more and compares: extents, not types, since equal extents can be written differently.
+LogicalResult verifyInferredTypes(Operation *op) {
+  SmallVector<Type> types;
+  if (failed(cast<InferTypeOpInterface>(op).inferReturnTypes(op->getContext(), op->getLoc(), op->getOperands(),
+                                                             op->getDiscardableAttrDictionary(),
+                                                             op->getPropertiesStorage(), op->getRegions(), types)))
+    return failure();
+  Check check(op);
+  for (auto [result, type] : llvm::zip_equal(op->getResults(), types)) {
+    auto given = tensorType(result), expected = cast<RankedTensorType>(type);
+    if (failed(check.extents(given)))
+      return failure();
+    if (given.getElementType() != expected.getElementType() || getExtents(given) != getExtents(expected))
+      return check.fail((op->getName().stripDialect() + " requires the result that follows from its operands").str(),
+                        check.text(given), check.text(expected));
+  }
+  return success();
+}
+
 #define KILN_INFER(OP)                                                                                                 \
-  LogicalResult OP::verify() { return verifyInferred(*this); }                                                         \
   LogicalResult OP::inferReturnTypes([[maybe_unused]] MLIRContext *context, std::optional<Location> location,          \
                                      Adaptor op, SmallVectorImpl<Type> &types)
 
-KILN_INFER(AddOp) { return inferBinary(location, op, {}, types); }
-KILN_INFER(SubOp) { return inferBinary(location, op, {}, types); }
-KILN_INFER(MulOp) { return inferBinary(location, op, {}, types); }
-KILN_INFER(DivOp) { return inferBinary(location, op, {}, types); }
-KILN_INFER(MaximumOp) { return inferBinary(location, op, {}, types); }
-KILN_INFER(LessOp) { return inferBinary(location, op, IntegerType::get(context, 1), types); }
 
 KILN_INFER(WhereOp) {
   Check check(location, op.getOperands());

@@ -4,6 +4,8 @@
 #include "compiler/dialect/KilnDialect.h"
 
 #include "compiler/dialect/Extents.h"
+#include "compiler/dialect/FoldElements.h"
+#include "compiler/dialect/InferTypes.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -25,7 +27,18 @@
 
 namespace mlir::kiln {
 
+/// Stops the build at an op that says nothing of kernels.
+template <class... Ops> static void checkAnswers() {
+  static_assert((... && (Ops::template hasTrait<KernelOpInterface::Trait>() || Ops::template hasTrait<HostOp>() ||
+                         Ops::template hasTrait<Rewritten>())),
+                "an op has KernelOpInterface, or is done by the host, or rewritten before kernels are formed");
+}
+
 void KilnDialect::initialize() {
+  checkAnswers<
+#define GET_OP_LIST
+#include "compiler/dialect/KilnOps.cpp.inc"
+      >();
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "compiler/dialect/KilnAttributes.cpp.inc"

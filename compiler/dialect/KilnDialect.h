@@ -4,6 +4,9 @@
 // too.
 #pragma once
 
+#include <optional>
+
+#include "compiler/dialect/KernelOp.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -32,6 +35,12 @@
 #pragma GCC diagnostic pop
 
 namespace mlir::kiln {
+
+/// Whether the op may stand in a kernel, as that.
+inline bool hasRole(Operation *op, KernelRole role) {
+  auto inKernel = dyn_cast_or_null<KernelOpInterface>(op);
+  return inKernel && inKernel.getKernelRole() == role;
+}
 
 /// On a module: an array of SymbolAttr.
 inline constexpr llvm::StringLiteral symbolsAttrName = "kiln.symbols";

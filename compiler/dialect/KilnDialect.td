@@ -10,6 +10,7 @@ include "mlir/IR/OpBase.td"
 include "mlir/IR/TensorEncoding.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "KilnInterfaces.td"
 
 def Kiln_Dialect : Dialect {
   let name = "kiln";
@@ -81,17 +82,36 @@ def Kiln_Tensor : RankedTensorOf<[F32, F16, BF16, I32, I8, I1]>;
 
 class Kiln_Op<string mnemonic, list<Trait> traits = []> : Op<Kiln_Dialect, mnemonic, traits>;
 
+// Traits of compiler/dialect/KernelOp.h.
+class Kiln_Trait<string name> : NativeOpTrait<name> { let cppNamespace = "::mlir::kiln"; }
+def Kiln_HostOp : Kiln_Trait<"HostOp">;
+def Kiln_Rewritten : Kiln_Trait<"Rewritten">;
+def Kiln_RowNorm : Kiln_Trait<"RowNorm">;
+def Kiln_HasExtents : Kiln_Trait<"HasExtents">;
+def Kiln_HasInferredTypes : Kiln_Trait<"HasInferredTypes">;
+
+class Kiln_Role<string role, string cost>
+    : ParamNativeOpTrait<"InKernel", "::mlir::kiln::KernelRole::" # role # ", ::mlir::kiln::ElementCost::" # cost> {
+  let cppNamespace = "::mlir::kiln";
+}
+// What the op is in a kernel, and which methods of KernelOpInterface beside the mandatory ones it has.
+class Kiln_InKernel<string role, string cost = "Cheap", list<string> methods = []>
+    : TraitList<[Kiln_Role<role, cost>, DeclareOpInterfaceMethods<Kiln_KernelOpInterface, methods>]>;
+
+class Kiln_PointwiseTrait<string cost> : ParamNativeOpTrait<"Pointwise", "::mlir::kiln::ElementCost::" # cost> {
+  let cppNamespace = "::mlir::kiln";
+}
+class Kiln_Pointwise<string cost = "Cheap"> : TraitList<[Kiln_PointwiseTrait<cost>, Kiln_KernelOpInterface]>;
+
 // An op without effects whose result type follows from its operands and attributes (compiler/dialect/InferTypes.cpp). Its
 // verifier infers and compares; the interface's own would report a broken rule a second time.
 class Kiln_InferredOp<string mnemonic, list<Trait> traits = []>
-    : Kiln_Op<mnemonic, !listconcat([Pure, InferTypeOpAdaptorBase<[{
+    : Kiln_Op<mnemonic, !listconcat([Pure, Kiln_HasInferredTypes, InferTypeOpAdaptorBase<[{
         static ::llvm::LogicalResult refineReturnTypes(::mlir::MLIRContext *, std::optional<::mlir::Location>,
                                                        ::mlir::ValueRange, ::mlir::DictionaryAttr, ::mlir::OpaqueProperties,
                                                        ::mlir::RegionRange, ::llvm::SmallVectorImpl<::mlir::Type> &) {
           return ::mlir::success();
         }
-      }]>], traits)> {
-  let hasVerifier = 1;
-}
+      }]>], traits)>;
 
 #endif // KILN_DIALECT

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What kiln.repeat and kiln.scan have in common.
+// What loops have in common, and what an op that may stand in a kernel says of itself.
 #ifndef KILN_INTERFACES
 #define KILN_INTERFACES
 
@@ -20,6 +20,43 @@ def Kiln_LoopInterface : OpInterface<"LoopInterface"> {
     InterfaceMethod<"the op that ends the body", "::mlir::Operation *", "getYield",
       (ins), [{}], [{ return $_op->getRegion(0).front().getTerminator(); }]>
   ];
+}
+
+def Kiln_KernelOpInterface : OpInterface<"KernelOpInterface"> {
+  let description = [{
+    An op that may stand in a kernel: what it is there (compiler/dialect/KernelOp.h), and how it becomes linalg
+    (compiler/dialect/lowering/KernelBuilder.h). An op of the dialect has it or is a HostOp.
+  }];
+  let cppNamespace = "::mlir::kiln";
+  let methods = [
+    InterfaceMethod<"how the op takes part in a kernel", "::mlir::kiln::KernelRole", "getKernelRole",
+      (ins), [{}], [{ return ConcreteOp::role; }]>,
+    InterfaceMethod<"what computing an element once more costs", "::mlir::kiln::ElementCost", "getElementCost",
+      (ins), [{}], [{ return ConcreteOp::cost; }]>,
+    InterfaceMethod<"an element of the result, from elements of the operands or from what `decompose` left",
+      "::mlir::Value", "evaluateElement",
+      (ins "::mlir::kiln::ElementBuilder &":$builder, "::llvm::ArrayRef<::mlir::kiln::Coordinate>":$at)>,
+    InterfaceMethod<"stores what the op reduces to, and returns that; of an op that reduces",
+      "::llvm::SmallVector<::mlir::Value>", "decompose", (ins "::mlir::kiln::KernelBuilder &":$kernel),
+      [{}], [{ return {}; }]>,
+    InterfaceMethod<"marks the operands that have the leading axes; whether the op lets them be one",
+      "bool", "collapseRows", (ins "::mlir::kiln::RowCollapser &":$rows)>,
+    InterfaceMethod<"axes of operands and results whose extents the op adds, subtracts or divides",
+      "::llvm::SmallVector<int64_t>", "getResizedAxes", (ins), [{}], [{ return {}; }]>
+  ];
+  let extraSharedClassDeclaration = [{
+    /// Whether elements are computed where they are read, and not stored.
+    bool isLazy() {
+      switch (getKernelRole()) {
+      case KernelRole::Contraction:
+      case KernelRole::Attention:
+      case KernelRole::Reduction:
+        return false;
+      default:
+        return true;
+      }
+    }
+  }];
 }
 
 #endif // KILN_INTERFACES

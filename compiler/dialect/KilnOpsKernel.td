@@ -5,7 +5,7 @@
 include "KilnDialect.td"
 include "mlir/IR/SymbolInterfaces.td"
 
-def Kiln_CallOp : Kiln_Op<"call", [Pure, AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def Kiln_CallOp : Kiln_Op<"call", [Pure, Kiln_HostOp, AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "the call of a kernel function";
   let description = [{
     The call of a kernel function. The types here have their extents over the module's symbols, those of the kernel over its own
@@ -24,7 +24,7 @@ def Kiln_CallOp : Kiln_Op<"call", [Pure, AttrSizedOperandSegments, DeclareOpInte
   }];
 }
 
-def Kiln_SinusoidOp : Kiln_Op<"sinusoid", [Pure]> {
+def Kiln_SinusoidOp : Kiln_Op<"sinusoid", [Pure, Kiln_InKernel<"Lookup", "Costly">]> {
   let summary = "sines of the positions times a table of frequencies";
   let description = [{
     Column c of position p is sin(2 pi (p (table[0, c] + table[1, c] + table[2, c]) + table[3, c])): a frequency in turns as
@@ -41,7 +41,7 @@ def Kiln_SinusoidOp : Kiln_Op<"sinusoid", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Kiln_PanelMomentsOp : Kiln_InferredOp<"panel_moments"> {
+def Kiln_PanelMomentsOp : Kiln_InferredOp<"panel_moments", [Kiln_InKernel<"Reduction", "Cheap", ["decompose"]>]> {
   let summary = "mean of each panel of columns, and sum of the squared differences from it";
   let description = [{
     Of each row and panel of `width` columns side by side, of which the last axis is a multiple: the mean, and the sum of the squared

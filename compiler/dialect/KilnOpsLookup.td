@@ -3,7 +3,7 @@
 // Rows of tables by index, and the indices themselves.
 include "KilnDialect.td"
 
-def Kiln_EmbeddingOp : Kiln_InferredOp<"embedding"> {
+def Kiln_EmbeddingOp : Kiln_InferredOp<"embedding", [Kiln_InKernel<"Lookup">]> {
   let summary = "a row of the table for each index";
   let description = [{
     A row of the table for each index: [...] and [V, D] -> [..., D].
@@ -17,7 +17,7 @@ def Kiln_EmbeddingOp : Kiln_InferredOp<"embedding"> {
   let assemblyFormat = "$indices `,` $table attr-dict `:` functional-type(operands, results)";
 }
 
-def Kiln_PositionsOp : Kiln_InferredOp<"positions"> {
+def Kiln_PositionsOp : Kiln_InferredOp<"positions", [Kiln_InKernel<"Lookup", "Free">]> {
   let summary = "0, 1, ... along an axis of its operand";
   let description = [{
     0, 1, ... T - 1, where T is the extent of the operand's axis `axis`. The operand's values do not matter.
@@ -31,7 +31,7 @@ def Kiln_PositionsOp : Kiln_InferredOp<"positions"> {
   let assemblyFormat = "$x `axis` `=` $axis attr-dict `:` functional-type(operands, results)";
 }
 
-def Kiln_SinusoidalOp : Kiln_Op<"sinusoidal", [Pure]> {
+def Kiln_SinusoidalOp : Kiln_Op<"sinusoidal", [Pure, Kiln_Rewritten]> {
   let summary = "the sinusoidal position encoding";
   let description = [{
     The sinusoidal encoding of Vaswani et al. (2017, section 3.5): column 2i of position p is sin(p / base^(2i / D)) and
@@ -47,7 +47,7 @@ def Kiln_SinusoidalOp : Kiln_Op<"sinusoidal", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Kiln_GatherOp : Kiln_InferredOp<"gather"> {
+def Kiln_GatherOp : Kiln_InferredOp<"gather", [Kiln_InKernel<"Lookup">]> {
   let summary = "slices of the table by index along an axis";
   let description = [{
     Slices of the table by index along an axis: the axis `axis` of the table is replaced by the shape of the indices.

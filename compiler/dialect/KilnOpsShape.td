@@ -3,7 +3,7 @@
 // The ops that move elements without changing them.
 include "KilnDialect.td"
 
-def Kiln_ReshapeOp : Kiln_Op<"reshape", [Pure]> {
+def Kiln_ReshapeOp : Kiln_Op<"reshape", [Pure, Kiln_HostOp, Kiln_InKernel<"View", "Free">]> {
   let summary = "the same elements in another shape";
   let description = [{
     The same elements, in row-major order, in another shape.
@@ -19,7 +19,7 @@ def Kiln_ReshapeOp : Kiln_Op<"reshape", [Pure]> {
   let hasFolder = 1;
 }
 
-def Kiln_ExpandOp : Kiln_Op<"expand", [Pure]> {
+def Kiln_ExpandOp : Kiln_Op<"expand", [Pure, Kiln_Pointwise<>]> {
   let summary = "broadcast to a shape";
   let description = [{
     x broadcast to the result's shape as NumPy does.
@@ -33,9 +33,13 @@ def Kiln_ExpandOp : Kiln_Op<"expand", [Pure]> {
   let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
+  let extraClassDeclaration = [{
+    /// The operand's element.
+    ::mlir::Value compute(ElementBuilder &builder, ::llvm::ArrayRef<::mlir::Value> x);
+  }];
 }
 
-def Kiln_TransposeOp : Kiln_InferredOp<"transpose"> {
+def Kiln_TransposeOp : Kiln_InferredOp<"transpose", [Kiln_InKernel<"Movement", "Free">]> {
   let summary = "the axes in another order";
   let description = [{
     The axes in another order: axis i of the result is axis `permutation[i]` of x.
@@ -51,7 +55,7 @@ def Kiln_TransposeOp : Kiln_InferredOp<"transpose"> {
   let hasCanonicalizer = 1;
 }
 
-def Kiln_ConcatOp : Kiln_InferredOp<"concat"> {
+def Kiln_ConcatOp : Kiln_InferredOp<"concat", [Kiln_InKernel<"Lookup", "Costly", ["getResizedAxes"]>]> {
   let summary = "tensors one after another along an axis";
   let description = [{
     Tensors one after another along an axis; the other extents are equal.
@@ -66,7 +70,7 @@ def Kiln_ConcatOp : Kiln_InferredOp<"concat"> {
   let hasFolder = 1;
 }
 
-def Kiln_SliceOp : Kiln_Op<"slice", [Pure]> {
+def Kiln_SliceOp : Kiln_Op<"slice", [Pure, Kiln_InKernel<"Movement", "Free", ["getResizedAxes"]>]> {
   let summary = "a range of an axis";
   let description = [{
     The elements of x from `start` on along `axis`, as many as the result has; with `at_end` the last ones.

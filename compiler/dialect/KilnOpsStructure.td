@@ -2,9 +2,8 @@
 //
 // What holds a model together: weights, constants, states, the repetition of equal layers, and loops over time.
 include "KilnDialect.td"
-include "KilnInterfaces.td"
 
-def Kiln_ParameterOp : Kiln_Op<"parameter", [Pure]> {
+def Kiln_ParameterOp : Kiln_Op<"parameter", [Pure, Kiln_HostOp]> {
   let summary = "a weight that the caller binds by name";
   let description = [{
     A weight that the caller binds by name. Several sources are joined along dimension `join_dim` (0 unless given) and
@@ -23,7 +22,8 @@ def Kiln_ParameterOp : Kiln_Op<"parameter", [Pure]> {
   let builders = [OpBuilder<(ins "::mlir::Type":$type, "::llvm::ArrayRef<::llvm::StringRef>":$sources, "int64_t":$copies)>];
 }
 
-def Kiln_ConstantOp : Kiln_Op<"constant", [Pure, ConstantLike, AllTypesMatch<["value", "result"]>]> {
+def Kiln_ConstantOp : Kiln_Op<"constant", [Pure, ConstantLike, AllTypesMatch<["value", "result"]>,
+                                           Kiln_InKernel<"Lookup", "Free">]> {
   let summary = "a tensor whose values the model states";
   let description = [{
     A tensor whose values the model states.
@@ -38,7 +38,7 @@ def Kiln_ConstantOp : Kiln_Op<"constant", [Pure, ConstantLike, AllTypesMatch<["v
   let hasFolder = 1;
 }
 
-def Kiln_StateOp : Kiln_Op<"state", [Pure]> {
+def Kiln_StateOp : Kiln_Op<"state", [Pure, Kiln_HostOp]> {
   let summary = "the first rows of a tensor that lives between calls";
   let description = [{
     The first rows of a tensor that lives between calls, as the call found them. The state has `rows` in all; inside `kiln.repeat` the
@@ -54,7 +54,7 @@ def Kiln_StateOp : Kiln_Op<"state", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Kiln_AppendOp : Kiln_Op<"append", [MemoryEffects<[MemWrite]>]> {
+def Kiln_AppendOp : Kiln_Op<"append", [MemoryEffects<[MemWrite]>, Kiln_HostOp]> {
   let summary = "rows written to a tensor that lives between calls";
   let description = [{
     Writes rows to a state (`kiln.state`), as the last ones of its first rows, which are the result. With `column` they are columns
@@ -73,7 +73,7 @@ def Kiln_AppendOp : Kiln_Op<"append", [MemoryEffects<[MemWrite]>]> {
   let hasCanonicalizeMethod = 1;
 }
 
-def Kiln_StoreOp : Kiln_Op<"store", [MemoryEffects<[MemWrite]>]> {
+def Kiln_StoreOp : Kiln_Op<"store", [MemoryEffects<[MemWrite]>, Kiln_HostOp]> {
   let summary = "the value that the next call finds in a state";
   let description = [{
     Replaces a state (`kiln.state`). Stands behind everything that reads the state.
@@ -88,7 +88,7 @@ def Kiln_StoreOp : Kiln_Op<"store", [MemoryEffects<[MemWrite]>]> {
 }
 
 class Kiln_LoopOp<string mnemonic, list<Trait> traits = []>
-    : Kiln_Op<mnemonic, !listconcat([RecursiveMemoryEffects, SingleBlock,
+    : Kiln_Op<mnemonic, !listconcat([RecursiveMemoryEffects, SingleBlock, Kiln_HostOp,
         DeclareOpInterfaceMethods<Kiln_LoopInterface, ["getNumCarried", "getTripCount"]>], traits)> {
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
@@ -144,7 +144,7 @@ def Kiln_ScanOp : Kiln_LoopOp<"scan", [AttrSizedOperandSegments, AttrSizedResult
   }];
 }
 
-def Kiln_YieldOp : Kiln_Op<"yield", [Pure, Terminator, ParentOneOf<["RepeatOp", "ScanOp"]>]> {
+def Kiln_YieldOp : Kiln_Op<"yield", [Pure, Terminator, Kiln_HostOp, ParentOneOf<["RepeatOp", "ScanOp"]>]> {
   let summary = "what the body of a loop gives";
   let description = [{
     Ends the body of `kiln.repeat` or `kiln.scan` with the values that the next iteration gets, then the outputs of this one.

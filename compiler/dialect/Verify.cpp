@@ -180,18 +180,7 @@ LogicalResult SinusoidalOp::verify() {
   return success();
 }
 
-#define KILN_VERIFY_EXTENTS(OP)                                                                                        \
-  LogicalResult OP::verify() { return Check(*this).extents(getType()); }
-KILN_VERIFY_EXTENTS(ExpOp)
-KILN_VERIFY_EXTENTS(LogOp)
-KILN_VERIFY_EXTENTS(SqrtOp)
-KILN_VERIFY_EXTENTS(TanhOp)
-KILN_VERIFY_EXTENTS(SigmoidOp)
-KILN_VERIFY_EXTENTS(ReluOp)
-KILN_VERIFY_EXTENTS(GeluOp)
-KILN_VERIFY_EXTENTS(GeluTanhOp)
-KILN_VERIFY_EXTENTS(SiluOp)
-#undef KILN_VERIFY_EXTENTS
+LogicalResult verifyExtents(Operation *op) { return Check(op).extents(op->getResultTypes()); }
 
 static LogicalResult verifySoftmax(Operation *op, Type type, int64_t axis) {
   Check check(op);
@@ -202,6 +191,18 @@ static LogicalResult verifySoftmax(Operation *op, Type type, int64_t axis) {
 
 LogicalResult SoftmaxOp::verify() { return verifySoftmax(*this, getType(), getAxis()); }
 LogicalResult LogSoftmaxOp::verify() { return verifySoftmax(*this, getType(), getAxis()); }
+
+LogicalResult CastOp::verify() {
+  Check check(*this);
+  auto from = cast<RankedTensorType>(getX().getType()), to = cast<RankedTensorType>(getType());
+  if (failed(check.extents({from, to})))
+    return failure();
+  if (getExtents(from) != getExtents(to))
+    return check.fail("cast requires the operand's extents", check.text(to), check.text(from));
+  if (to.getElementType().isInteger(8))
+    return check.fail(rules::cast_c1, check.text(to));
+  return success();
+}
 
 LogicalResult ReshapeOp::verify() {
   Check check(*this);

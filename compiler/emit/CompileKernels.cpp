@@ -101,6 +101,23 @@ struct Progress {
 
 } // namespace
 
+/// In this process, with the outcomes of a job but for crashes.
+static JobResult runHere(const Job &job) {
+  JobResult result;
+  result.outcome = JobOutcome::Failed;
+  try {
+    if (llvm::Expected<std::string> bytes = job.run()) {
+      result.outcome = JobOutcome::Done;
+      result.bytes = std::move(*bytes);
+    } else {
+      result.error = llvm::toString(bytes.takeError());
+    }
+  } catch (const std::exception &exception) {
+    result.error = exception.what();
+  }
+  return result;
+}
+
 /// Runs `compile` for each of `kernels` and returns what it gave; failure once all are done and reported.
 static FailureOr<std::vector<std::string>>
 runKernelJobs(ArrayRef<const KernelRequest *> kernels, const KernelOptions &options, raw_ostream &errors,
@@ -109,9 +126,16 @@ runKernelJobs(ArrayRef<const KernelRequest *> kernels, const KernelOptions &opti
   for (const KernelRequest *kernel : kernels)
     jobs.push_back({[=] { return toExpected(compile(*kernel)); }, {}});
   const size_t workers = options.workers ? options.workers : availableCpus().size();
-  std::vector<JobResult> results =
-      runJobs(jobs, workers, {.seconds = options.secondsLimit},
-              [&](size_t index, const JobResult &job) { progress(*kernels[index], job.seconds, /*isCached=*/false); });
+  auto onFinished = [&](size_t index, const JobResult &job) {
+    progress(*kernels[index], job.seconds, /*isCached=*/false);
+  };
+  std::vector<JobResult> results;
+  if (options.isolates)
+    results = runJobs(jobs, workers, {.seconds = options.secondsLimit}, onFinished);
+  for (size_t index = 0; !options.isolates && index < jobs.size(); ++index) {
+    results.push_back(runHere(jobs[index]));
+    onFinished(index, results.back());
+  }
   bool isComplete = true;
   std::vector<std::string> texts;
   for (auto [kernel, result] : llvm::zip_equal(kernels, results)) {

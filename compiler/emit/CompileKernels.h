@@ -29,6 +29,7 @@ struct KernelProgress {
 };
 
 struct KernelOptions {
+  bool isolates = true;      // each kernel in a child; false: here, for a caller that is a job itself
   unsigned workers = 0;      // jobs at a time; 0: as many as there are CPUs that this process may use
   double secondsLimit = 600; // for one kernel; 0: none
   ObjectCache *cache = nullptr;

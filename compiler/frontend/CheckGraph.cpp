@@ -247,7 +247,7 @@ private:
     const Node &node = graph.nodes[number];
     if (failed(checkValue(number)))
       return failure();
-    if (node.op > Op::result || node.op == Op::input)
+    if (!is_known(node.op) || node.op == Op::input)
       return fail(node.scope, "a node requires a known operation", llvm::Twine(static_cast<int>(node.op)));
     for (int operand : node.operands)
       if (!inRange(operand, graph.nodes) || !visible[operand])

@@ -164,6 +164,22 @@ Value Arithmetic::silu(Value x) const {
   return gated(x, [](double x) { return x / (1 + std::exp(-x)); });
 }
 
+/// The logarithm is at most ln 2, and exact to its own digits.
+Value Arithmetic::softplus(Value x) const {
+  if (!std::isfinite(x.value) && x.isDetermined())
+    return exact(x.value < 0 ? 0 : x.value);
+  return monotonic(
+      x, [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }, 2 * function, tiny);
+}
+
+Value Arithmetic::floor(Value x) const {
+  return monotonic(x, [](double x) { return std::floor(x); }, 0, 0);
+}
+
+Value Arithmetic::round(Value x) const {
+  return monotonic(x, [](double x) { return std::nearbyint(x); }, 0, 0);
+}
+
 void Sum::add(Value term) {
   isDetermined &= term.isDetermined();
   if (!std::isfinite(term.value)) {

@@ -13,6 +13,7 @@
 // are exact, where every order and every fusing gives the same one.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "compiler/interpreter/Tensor.h"
@@ -32,6 +33,7 @@ public:
   Value div(Value a, Value b) const;
   /// NaN where one is.
   Value maximum(Value a, Value b) const;
+  Value minimum(Value a, Value b) const { return negative(maximum(negative(a), negative(b))); }
 
   Value exp(Value x) const;
   Value log(Value x) const;
@@ -42,6 +44,11 @@ public:
   Value gelu(Value x) const;
   Value geluTanh(Value x) const;
   Value silu(Value x) const;
+  Value softplus(Value x) const;
+  Value abs(Value x) const { return {std::abs(x.value), x.error}; }
+  /// Not determined where a whole number, or for `round` a half, is within the errors.
+  Value floor(Value x) const;
+  Value round(Value x) const;
 
   /// A finite result; not determined if the error is not, or if it may overflow.
   Value settle(double value, double error) const;
@@ -55,6 +62,7 @@ public:
   double largest;
 
 private:
+  static Value negative(Value x) { return {-x.value, x.error}; }
   template <class Function> Value monotonic(Value x, Function function, double relative, double absolute) const;
   template <class Function> Value gated(Value x, Function function) const;
 };

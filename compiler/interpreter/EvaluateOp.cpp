@@ -5,68 +5,51 @@
 
 namespace kiln::interpreter {
 
+[[noreturn]] static void refuse(Op op) {
+  throw std::runtime_error(std::string("an op that is evaluated alone requires no region and no state: got ") +
+                           name_of(op));
+}
+
 Tensor evaluateOp(const Node &node, std::span<const Tensor *const> operands, const TensorShape &shape) {
+  if (!is_known(node.op))
+    refuse(node.op);
   const OpCall call(node, operands, shape);
   for (const Tensor *operand : operands)
     if (!operand || operand->values.size() != operand->errors.size() || elementCount(operand->shape) != operand->size())
-      throw std::runtime_error(std::string(nameOf(node.op)) + " requires operands with a value for each element");
-  switch (node.op) {
-  case Op::add:
-  case Op::sub:
-  case Op::mul:
-  case Op::div:
-  case Op::maximum:
-  case Op::less:
-  case Op::where:
-  case Op::exp:
-  case Op::log:
-  case Op::sqrt:
-  case Op::tanh:
-  case Op::sigmoid:
-  case Op::relu:
-  case Op::gelu:
-  case Op::gelu_tanh:
-  case Op::silu:
+      throw std::runtime_error(std::string(name_of(node.op)) + " requires operands with a value for each element");
+  switch (family_of(node.op)) {
+  case Family::unary:
+  case Family::binary:
+  case Family::comparison:
+  case Family::logic:
+  case Family::selection:
+  case Family::conversion:
     return evaluatePointwise(call);
-  case Op::mean:
-  case Op::max:
-  case Op::sum:
-  case Op::argmax:
+  case Family::reduction:
     return evaluateReduction(call);
-  case Op::softmax:
-  case Op::log_softmax:
-  case Op::layer_norm:
-  case Op::rms_norm:
+  case Family::norm:
     return evaluateNorm(call);
-  case Op::linear:
-  case Op::matmul:
+  case Family::contraction:
     return evaluateContraction(call);
-  case Op::conv2d:
+  case Family::convolution:
     return evaluateConv2d(call);
-  case Op::max_pool2d:
-  case Op::avg_pool2d:
-  case Op::resize_bilinear:
+  case Family::image:
     return evaluateImage(call);
-  case Op::attention:
-  case Op::attention_scores:
+  case Family::attention:
     return evaluateAttention(call);
-  case Op::reshape:
-  case Op::expand:
-  case Op::transpose:
-  case Op::concat:
-  case Op::slice:
-  case Op::dropout:
+  case Family::movement:
     return evaluateMovement(call);
-  case Op::constant:
-  case Op::embedding:
-  case Op::gather:
-  case Op::positions:
-  case Op::sinusoidal:
+  case Family::source:
+    if (node.op == Op::constant)
+      return evaluateLookup(call);
+    break;
+  case Family::lookup:
     return evaluateLookup(call);
-  default:
-    throw std::runtime_error(std::string("an op that is evaluated alone requires no region and no state: got ") +
-                             nameOf(node.op));
+  case Family::loop:
+  case Family::state:
+    break;
   }
+  refuse(node.op);
 }
 
 } // namespace kiln::interpreter

@@ -2,65 +2,8 @@
 #include "compiler/interpreter/OpCall.h"
 
 #include <algorithm>
-#include <iterator>
 
 namespace kiln::interpreter {
-
-const char *nameOf(Op op) {
-  static const char *const names[] = {"input",
-                                      "parameter",
-                                      "constant",
-                                      "embedding",
-                                      "positions",
-                                      "sinusoidal",
-                                      "linear",
-                                      "matmul",
-                                      "add",
-                                      "sub",
-                                      "mul",
-                                      "div",
-                                      "maximum",
-                                      "less",
-                                      "where",
-                                      "exp",
-                                      "log",
-                                      "sqrt",
-                                      "tanh",
-                                      "sigmoid",
-                                      "relu",
-                                      "gelu",
-                                      "gelu_tanh",
-                                      "silu",
-                                      "softmax",
-                                      "log_softmax",
-                                      "layer_norm",
-                                      "rms_norm",
-                                      "conv2d",
-                                      "attention",
-                                      "attention_scores",
-                                      "reshape",
-                                      "expand",
-                                      "transpose",
-                                      "concat",
-                                      "slice",
-                                      "gather",
-                                      "mean",
-                                      "max",
-                                      "sum",
-                                      "argmax",
-                                      "max_pool2d",
-                                      "avg_pool2d",
-                                      "resize_bilinear",
-                                      "dropout",
-                                      "stack",
-                                      "scan",
-                                      "state",
-                                      "append",
-                                      "store",
-                                      "result"};
-  static_assert(std::size(names) == static_cast<std::size_t>(Op::result) + 1);
-  return op <= Op::result ? names[static_cast<int>(op)] : "unknown";
-}
 
 Tensor OpCall::result(const TensorShape &implied, ElementType element) const {
   if (implied != shape || element != node.element)
@@ -72,7 +15,7 @@ void OpCall::fail(const std::string &rule) const {
   std::string got;
   for (const Tensor *operand : operands)
     got += (got.empty() ? "" : " and ") + describe(*operand);
-  throw std::runtime_error(std::string(nameOf(node.op)) + " requires " + rule + ": got " +
+  throw std::runtime_error(std::string(name_of(node.op)) + " requires " + rule + ": got " +
                            (got.empty() ? "no operand" : got) + " for " + nameOf(node.element) + describe(shape));
 }
 

@@ -43,8 +43,6 @@ public:
   const TensorShape &shape;
 };
 
-const char *nameOf(Op op);
-
 /// Elements as [outer, extent, inner] around one axis.
 struct Lines {
   Lines(const TensorShape &shape, int axis);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ops that work on each element alone, extents broadcast as NumPy does: add, sub, mul, div, maximum, less, where,
-// and the functions of one operand.
+// The ops that work on each element alone, extents broadcast as NumPy does.
 #include <algorithm>
 #include <cmath>
 
@@ -26,15 +25,21 @@ Value integerBinary(Op op, ElementType element, Value a, Value b) {
   case Op::div: // of -2^31 by -1 wraps to itself
     result = y == 0 ? 0 : wrap(element, x / y);
     break;
-  default:
+  case Op::minimum:
+    result = static_cast<double>(std::min(x, y));
+    break;
+  case Op::maximum:
     result = static_cast<double>(std::max(x, y));
+    break;
+  default:
+    throw std::runtime_error(std::string(name_of(op)) + " is not known of integers");
   }
   return a.isDetermined() && b.isDetermined() ? exact(result) : undetermined(result);
 }
 
 Value floatBinary(Op op, const Arithmetic &arithmetic, Value a, Value b) {
   // To a simplifier x - x may be 0 and x / x 1, whatever x is.
-  const bool mayCancel = op != Op::maximum && op != Op::mul && !std::isfinite(a.value) && !std::isfinite(b.value);
+  const bool mayCancel = op != Op::maximum && op != Op::minimum && op != Op::mul && !std::isfinite(a.value) && !std::isfinite(b.value);
   if (mayCancel && std::isnan(op == Op::div ? a.value / b.value : a.value + (op == Op::sub ? -b.value : b.value)))
     return undetermined(std::numeric_limits<double>::quiet_NaN());
   switch (op) {
@@ -46,8 +51,12 @@ Value floatBinary(Op op, const Arithmetic &arithmetic, Value a, Value b) {
     return arithmetic.mul(a, b);
   case Op::div:
     return arithmetic.div(a, b);
-  default:
+  case Op::maximum:
     return arithmetic.maximum(a, b);
+  case Op::minimum:
+    return arithmetic.minimum(a, b);
+  default:
+    throw std::runtime_error(std::string(name_of(op)) + " is not known of floats");
   }
 }
 
@@ -59,6 +68,56 @@ Value lessThan(Value a, Value b) {
   if (std::isnan(a.value) || std::isnan(b.value) || a.value == b.value)
     return a.error + b.error == 0 ? exact(result) : undetermined(result);
   return std::abs(a.value - b.value) > a.error + b.error ? exact(result) : undetermined(result);
+}
+
+/// Whether a == b; not determined where the errors are as large as the difference. False for NaN.
+Value areEqual(Value a, Value b) {
+  const double result = a.value == b.value;
+  if (!a.isDetermined() || !b.isDetermined())
+    return undetermined(result);
+  if (a.error + b.error == 0 || std::isnan(a.value) || std::isnan(b.value))
+    return exact(result);
+  return std::abs(a.value - b.value) > a.error + b.error ? exact(result) : undetermined(result);
+}
+
+Value compare(Op op, Value a, Value b) {
+  const Value less = lessThan(a, b);
+  if (op == Op::less)
+    return less;
+  const Value equal = areEqual(a, b);
+  if (op == Op::equal)
+    return equal;
+  const double either = less.value + equal.value > 0;
+  return less.isDetermined() && equal.isDetermined() ? exact(either) : undetermined(either);
+}
+
+Value logic(Op op, Value a, Value b) {
+  const bool x = a.value != 0, y = b.value != 0;
+  const double result = op == Op::logical_and ? x && y : op == Op::logical_or ? x || y : x != y;
+  return a.isDetermined() && b.isDetermined() ? exact(result) : undetermined(result);
+}
+
+/// To i32 the fraction is cut off, after numbers beyond its range have become the nearest of f32 within; NaN may be
+/// any. Not determined where a whole number lies within the errors.
+Value convert(ElementType to, Value x) {
+  if (isFloating(to))
+    return {x.isDetermined() ? static_cast<double>(static_cast<float>(x.value)) : x.value, x.error};
+  constexpr double least = -2147483648.0, most = 2147483520.0;
+  if (!x.isDetermined() || std::isnan(x.value))
+    return undetermined(0);
+  auto whole = [=](double value) { return std::trunc(std::clamp(value, least, most)); };
+  const double result = whole(x.value);
+  return whole(x.value - x.error) == whole(x.value + x.error) ? exact(result) : undetermined(result);
+}
+
+Tensor evaluateCast(const OpCall &call) {
+  call.requireOperands(1, 1);
+  const ElementType to = call.node.element;
+  call.require(to != ElementType::boolean && to != ElementType::i8, "a result of f32, f16, bf16 or i32");
+  Tensor result = call.result(call[0].shape, to);
+  for (std::int64_t i = 0; i < result.size(); ++i)
+    result.set(i, convert(to, call[0].at(i)));
+  return result;
 }
 
 /// What is not chosen is not seen. Between two that may be chosen all of what lies between them is right.
@@ -81,17 +140,19 @@ Tensor evaluateBinary(const OpCall &call) {
   call.requireOperands(2, 2);
   call.requireSameElements();
   const Tensor &a = call[0], &b = call[1];
-  call.require(a.element != ElementType::boolean, "numbers as operands");
+  const Family family = family_of(call.node.op);
+  call.require((a.element == ElementType::boolean) == (family == Family::logic), "numbers, or for logic booleans");
   TensorShape shape;
   call.require(broadcast(a.shape, b.shape, shape), "extents that are equal or 1");
-  const bool isLess = call.node.op == Op::less, floats = isFloating(a.element);
+  const bool floats = isFloating(a.element);
   const Arithmetic arithmetic(a.element);
-  Tensor result = call.result(shape, isLess ? ElementType::boolean : a.element);
+  Tensor result = call.result(shape, family == Family::comparison ? ElementType::boolean : a.element);
   for (std::int64_t i = 0; i < result.size(); ++i) {
     const Value x = a.at(broadcastOffset(a.shape, shape, i)), y = b.at(broadcastOffset(b.shape, shape, i));
-    result.set(i, isLess   ? lessThan(x, y)
-                  : floats ? floatBinary(call.node.op, arithmetic, x, y)
-                           : integerBinary(call.node.op, a.element, x, y));
+    result.set(i, family == Family::comparison ? compare(call.node.op, x, y)
+                  : family == Family::logic    ? logic(call.node.op, x, y)
+                  : floats                     ? floatBinary(call.node.op, arithmetic, x, y)
+                                               : integerBinary(call.node.op, a.element, x, y));
   }
   return result;
 }
@@ -133,8 +194,18 @@ Value unary(Op op, const Arithmetic &arithmetic, Value x) {
     return arithmetic.gelu(x);
   case Op::gelu_tanh:
     return arithmetic.geluTanh(x);
-  default:
+  case Op::silu:
     return arithmetic.silu(x);
+  case Op::softplus:
+    return arithmetic.softplus(x);
+  case Op::abs:
+    return arithmetic.abs(x);
+  case Op::floor:
+    return arithmetic.floor(x);
+  case Op::round:
+    return arithmetic.round(x);
+  default:
+    throw std::runtime_error(std::string(name_of(op)) + " is not known");
   }
 }
 
@@ -152,18 +223,15 @@ Tensor evaluateUnary(const OpCall &call) {
 } // namespace
 
 Tensor evaluatePointwise(const OpCall &call) {
-  switch (call.node.op) {
-  case Op::add:
-  case Op::sub:
-  case Op::mul:
-  case Op::div:
-  case Op::maximum:
-  case Op::less:
-    return evaluateBinary(call);
-  case Op::where:
-    return evaluateWhere(call);
-  default:
+  switch (family_of(call.node.op)) {
+  case Family::unary:
     return evaluateUnary(call);
+  case Family::selection:
+    return evaluateWhere(call);
+  case Family::conversion:
+    return evaluateCast(call);
+  default:
+    return evaluateBinary(call);
   }
 }
 

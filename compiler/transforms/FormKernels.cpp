@@ -72,7 +72,7 @@ int64_t panelWidth(const KernelGroup &group) {
 bool takeMoments(ArrayRef<KernelGroup> groups) {
   llvm::MapVector<Value, SmallVector<Operation *>> norms;
   for (const KernelGroup &group : groups)
-    if (isa<LayerNormOp, RmsNormOp>(group.anchor))
+    if (group.anchor->hasTrait<RowNorm>())
       norms[group.anchor->getOperand(0)].push_back(group.anchor);
   bool isChanged = false;
   for (const KernelGroup &group : groups) {

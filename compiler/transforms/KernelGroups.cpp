@@ -7,7 +7,7 @@
 #include "compiler/transforms/KernelGroups.h"
 
 #include "compiler/dialect/Extents.h"
-#include "compiler/transforms/KernelBuilder.h"
+#include "compiler/dialect/KilnDialect.h"
 
 namespace mlir::kiln {
 
@@ -21,8 +21,7 @@ bool isHostOp(Operation *op) {
     auto values = cast<DenseElementsAttr>(constant.getValue());
     return !values.isSplat() || !isFinite(values);
   }
-  return isa<ParameterOp, StateOp, AppendOp, StoreOp, ReshapeOp, LoopInterface, YieldOp, CallOp>(op) ||
-         op->getDialect()->getNamespace() != "kiln";
+  return op->hasTrait<HostOp>() || op->getDialect()->getNamespace() != "kiln";
 }
 
 SmallVector<Value> KernelGroup::getOperands() const {
@@ -44,15 +43,20 @@ Operation *KernelGroup::getPosition() const {
 
 namespace {
 
-bool isAnchor(Operation *op) { return isContraction(op) || isReduction(op) || isa<AttentionOp>(op); }
-
-/// Cheap enough to be computed again by each user.
-bool isFree(Operation *op) { return isMovement(op) || isa<PositionsOp, ConstantOp>(op); }
-
-/// Divides or calls a function of the math library, or moves through memory in a way that should happen once.
-bool isCostly(Operation *op) {
-  return isa<DivOp, ExpOp, LogOp, SqrtOp, TanhOp, SigmoidOp, GeluOp, GeluTanhOp, SiluOp, SinusoidOp, ConcatOp>(op);
+bool isLazy(Operation *op) {
+  auto inKernel = dyn_cast<KernelOpInterface>(op);
+  return inKernel && inKernel.isLazy();
 }
+
+bool isAnchor(Operation *op) {
+  auto inKernel = dyn_cast<KernelOpInterface>(op);
+  return inKernel && !inKernel.isLazy();
+}
+
+bool isPointwise(Operation *op) { return hasRole(op, KernelRole::Pointwise); }
+bool isMovement(Operation *op) { return hasRole(op, KernelRole::Movement); }
+
+ElementCost costOf(Operation *op) { return cast<KernelOpInterface>(op).getElementCost(); }
 
 bool haveSameExtents(Value lhs, Value rhs) {
   return getExtents(cast<RankedTensorType>(lhs.getType())) == getExtents(cast<RankedTensorType>(rhs.getType()));
@@ -96,17 +100,18 @@ private:
   }
 
   void startAnchor(Operation *op) {
-    if (isa<AttentionOp>(op)) {
+    if (hasRole(op, KernelRole::Attention)) {
       start(KernelGroup::Kind::Attention, op);
       return;
     }
-    size_t group = start(isContraction(op) ? KernelGroup::Kind::Contraction : KernelGroup::Kind::RowReduction, op);
+    const bool isContraction = hasRole(op, KernelRole::Contraction);
+    size_t group = start(isContraction ? KernelGroup::Kind::Contraction : KernelGroup::Kind::RowReduction, op);
     SmallVector<Operation *> epilogue = findEpilogue(op->getResult(0));
     for (Operation *member : epilogue)
       add(member, group);
     if (!epilogue.empty())
       groups[group].results = {epilogue.back()->getResult(0)};
-    if (isContraction(op))
+    if (isContraction)
       addMoments(group);
   }
 
@@ -166,7 +171,8 @@ private:
       }
       users.insert(found->second.begin(), found->second.end());
     }
-    if (isFree(op)) {
+    const bool isFree = costOf(op) == ElementCost::Free; // each user may compute it again
+    if (isFree) {
       for (size_t group : users)
         if (canTake(groups[group], op))
           add(op, group);
@@ -177,7 +183,7 @@ private:
     } else if (!joinAsResult(op, users.getArrayRef())) {
       isNeededOutside = true;
     }
-    bool isTaken = memberships.contains(op) && !isFree(op);
+    bool isTaken = memberships.contains(op) && !isFree;
     if (isNeededOutside && !isTaken && !isa<ConstantOp>(op)) // the host has constants of its own
       start(KernelGroup::Kind::Pointwise, op);
   }
@@ -203,7 +209,7 @@ private:
 
   /// Whether a user broadcasts what is costly to compute.
   bool repeatsWork(Operation *op) {
-    return isCostly(op) && llvm::any_of(op->getUsers(), [&](Operation *user) {
+    return costOf(op) == ElementCost::Costly && llvm::any_of(op->getUsers(), [&](Operation *user) {
              return isPointwise(user) && !haveSameExtents(user->getResult(0), op->getResult(0));
            });
   }
@@ -215,7 +221,7 @@ private:
       return false;
     for (size_t index : users) {
       KernelGroup &group = groups[index];
-      if (!isa<LayerNormOp, RmsNormOp>(group.anchor) || group.anchor->getOperand(0) != op->getResult(0) ||
+      if (!group.anchor->hasTrait<RowNorm>() || group.anchor->getOperand(0) != op->getResult(0) ||
           group.results.size() != 1)
         continue;
       bool isReady = llvm::all_of(group.getOperands(), [&](Value operand) {

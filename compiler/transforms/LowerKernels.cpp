@@ -2,7 +2,7 @@
 //
 // KernelBuilder does the work; here the arguments that may share memory with a result are found: those that are read
 // only at the element that is written, or along the row that a last axis is, and by no other result once one is stored.
-#include "compiler/transforms/KernelBuilder.h"
+#include "compiler/dialect/lowering/KernelBuilder.h"
 #include "compiler/transforms/Passes.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 

@@ -9,7 +9,6 @@
 
 #include "compiler/dialect/Extents.h"
 #include "compiler/transforms/CollapseRows.h"
-#include "compiler/transforms/KernelBuilder.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace mlir::kiln {
@@ -63,13 +62,7 @@ public:
 private:
   /// The extents of operands and results along the axes whose extents the op adds, subtracts or divides.
   static SmallVector<AffineExpr> getDerivedExtents(Operation *op) {
-    SmallVector<int64_t> axes;
-    if (isa<ConcatOp, SliceOp>(op)) {
-      axes = {op->getAttrOfType<IntegerAttr>("axis").getInt()};
-    } else if (isa<Conv2dOp, MaxPool2dOp, AvgPool2dOp>(op)) {
-      const int64_t rank = cast<RankedTensorType>(op->getResult(0).getType()).getRank();
-      axes = {rank - 3, rank - 2};
-    }
+    SmallVector<int64_t> axes = cast<KernelOpInterface>(op).getResizedAxes();
     SmallVector<AffineExpr> result;
     for (Value value : llvm::concat<Value>(SmallVector<Value>(op->getOperands()), SmallVector<Value>(op->getResults())))
       for (int64_t axis : axes)

@@ -38,9 +38,7 @@ LogicalResult verifyExtents(Operation *op, TypeRange types) {
 LogicalResult verifyEntryOp(Operation *op) {
   if (failed(verifyExtents(op, op->getResultTypes())))
     return failure();
-  if (isa<CallOp, ParameterOp, ConstantOp, StateOp, AppendOp, StoreOp, ReshapeOp, LoopInterface, YieldOp,
-          func::ReturnOp>(op) ||
-      isIndexArithmetic(op))
+  if (op->hasTrait<HostOp>() || isa<ConstantOp, func::ReturnOp>(op) || isIndexArithmetic(op))
     return success();
   return op->emitError()
          << "requires a kernel: only calls, parameters, constants, states, reshapes and loops stay in an entry";

@@ -5,7 +5,6 @@
 
 #include "compiler/dialect/KilnDialect.h"
 #include "mlir/IR/TypeUtilities.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 namespace kd = mlir::kiln;
@@ -28,50 +27,10 @@ ElementType elementTypeOf(Type type) {
   throw std::runtime_error("a tensor requires elements of f32, f16, bf16, i32, i8 or i1");
 }
 
-static std::optional<Op> opOf(StringRef mnemonic) {
-  return llvm::StringSwitch<std::optional<Op>>(mnemonic)
-      .Case("add", Op::add)
-      .Case("argmax", Op::argmax)
-      .Case("attention", Op::attention)
-      .Case("attention_scores", Op::attention_scores)
-      .Case("avg_pool2d", Op::avg_pool2d)
-      .Case("concat", Op::concat)
-      .Case("conv2d", Op::conv2d)
-      .Case("div", Op::div)
-      .Case("embedding", Op::embedding)
-      .Case("exp", Op::exp)
-      .Case("expand", Op::expand)
-      .Case("gather", Op::gather)
-      .Case("gelu", Op::gelu)
-      .Case("gelu_tanh", Op::gelu_tanh)
-      .Case("layer_norm", Op::layer_norm)
-      .Case("less", Op::less)
-      .Case("linear", Op::linear)
-      .Case("log", Op::log)
-      .Case("log_softmax", Op::log_softmax)
-      .Case("matmul", Op::matmul)
-      .Case("max", Op::max)
-      .Case("max_pool2d", Op::max_pool2d)
-      .Case("maximum", Op::maximum)
-      .Case("mean", Op::mean)
-      .Case("mul", Op::mul)
-      .Case("positions", Op::positions)
-      .Case("relu", Op::relu)
-      .Case("reshape", Op::reshape)
-      .Case("resize_bilinear", Op::resize_bilinear)
-      .Case("rms_norm", Op::rms_norm)
-      .Case("sigmoid", Op::sigmoid)
-      .Case("silu", Op::silu)
-      .Case("sinusoidal", Op::sinusoidal)
-      .Case("slice", Op::slice)
-      .Case("softmax", Op::softmax)
-      .Case("sqrt", Op::sqrt)
-      .Case("sub", Op::sub)
-      .Case("sum", Op::sum)
-      .Case("tanh", Op::tanh)
-      .Case("transpose", Op::transpose)
-      .Case("where", Op::where)
-      .Default(std::nullopt);
+/// Constants are read where their values are; sources, loops and states are the caller's.
+static bool isEvaluatedAlone(Op op) {
+  const Family family = family_of(op);
+  return family != Family::source && family != Family::loop && family != Family::state;
 }
 
 /// Attributes that ops of one kind name alike.
@@ -108,11 +67,11 @@ template <class AttentionLike> static void readHeads(AttentionLike op, Attribute
 std::optional<Node> nodeOf(Operation *op) {
   if (!isa_and_nonnull<kd::KilnDialect>(op->getDialect()) || op->getNumResults() != 1)
     return std::nullopt;
-  std::optional<Op> kind = opOf(op->getName().stripDialect());
-  if (!kind)
-    return std::nullopt;
+  StringRef name = op->getName().stripDialect();
   Node node;
-  node.op = *kind;
+  node.op = find_op(std::string_view(name.data(), name.size()));
+  if (!is_known(node.op) || !isEvaluatedAlone(node.op))
+    return std::nullopt;
   node.element = elementTypeOf(getElementTypeOrSelf(op->getResult(0).getType()));
   Attributes &attributes = node.attributes;
   readCommon(op, attributes);

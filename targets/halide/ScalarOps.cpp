@@ -129,14 +129,26 @@ static bool wraps(Operation *op) {
   return isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op) && op->getResult(0).getType().isInteger(32);
 }
 
-/// Rounds towards zero. x / 0 is 0, and the least number by -1 itself, for which the CPU's division traps.
-static Expr divide(const Expr &a, const Expr &b) {
-  if (Halide::Internal::is_positive_const(b))
+static Expr negated(const Expr &x) {
+  return toSigned(toUnsigned(Halide::Internal::make_zero(x.type())) - toUnsigned(x));
+}
+
+/// By a positive number that is known, rounded towards zero. Halide's own is wrong for the least i32; a size without a
+/// sign is not. An index is never negative.
+static Expr divideByConstant(const Expr &a, const Expr &b, bool isIndex) {
+  if (isIndex)
     return Halide::div_round_to_zero(a, b);
+  Expr quotient = toSigned(toUnsigned(select(a < 0, negated(a), a)) / toUnsigned(b));
+  return select(a < 0, negated(quotient), quotient);
+}
+
+/// Rounds towards zero. x / 0 is 0, and the least number by -1 itself, for which the CPU's division traps.
+static Expr divide(const Expr &a, const Expr &b, bool isIndex) {
+  if (Halide::Internal::is_positive_const(b))
+    return divideByConstant(a, b, isIndex);
   Expr zero = Halide::Internal::make_zero(a.type()), one = Halide::Internal::make_one(a.type());
-  Expr negated = toSigned(toUnsigned(zero) - toUnsigned(a));
   Expr quotient = Halide::div_round_to_zero(a, select(b == 0 || b == -1, one, b));
-  return select(b == 0, zero, select(b == -1, negated, quotient));
+  return select(b == 0, zero, select(b == -1, negated(a), quotient));
 }
 
 static Expr floorDivide(const Expr &a, const Expr &b) {
@@ -217,7 +229,7 @@ static Expr translateOp(Operation *op, const Exprs &x) {
       .Case([&](arith::MaximumFOp) { return maximum(x[0], x[1]); })
       .Case<arith::MaxNumFOp, arith::MaxSIOp>([&](auto) { return Halide::max(x[0], x[1]); })
       .Case<arith::MinimumFOp, arith::MinNumFOp, arith::MinSIOp>([&](auto) { return Halide::min(x[0], x[1]); })
-      .Case([&](arith::DivSIOp) { return divide(x[0], x[1]); })
+      .Case([&](arith::DivSIOp o) { return divide(x[0], x[1], o.getType().isIndex()); })
       .Case([&](arith::RemSIOp) { return Halide::mod_round_to_zero(x[0], divisor(x[1])); })
       .Case([&](arith::FloorDivSIOp) { return floorDivide(x[0], x[1]); })
       .Case([&](arith::CeilDivSIOp) { return -floorDivide(-x[0], x[1]); })
@@ -259,7 +271,18 @@ static Expr translateOp(Operation *op, const Exprs &x) {
       .Default([](Operation *) { return Expr(); });
 }
 
+/// a <= b of floats, false for NaN: Halide would ask whether b is not below a.
+static Expr isAtMost(const Expr &a, const Expr &b) {
+  return Halide::strict_float(a < b) || Halide::strict_float(a == b);
+}
+
 Expr translateScalarOp(Operation *op, const Exprs &operands) {
+  if (auto comparison = dyn_cast<arith::CmpFOp>(op); comparison && op->hasAttr("kiln.strict")) {
+    if (comparison.getPredicate() == arith::CmpFPredicate::OLE)
+      return isAtMost(operands[0], operands[1]);
+    if (comparison.getPredicate() == arith::CmpFPredicate::OGE)
+      return isAtMost(operands[1], operands[0]);
+  }
   if (wraps(op))
     return toSigned(translateOp(op, {toUnsigned(operands[0]), toUnsigned(operands[1])}));
   Expr result = translateOp(op, operands);

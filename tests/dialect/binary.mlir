@@ -1,7 +1,7 @@
 // RUN: kiln-opt %s -split-input-file -verify-diagnostics | kiln-opt -split-input-file | FileCheck %s
 // RUN: kiln-opt %s -split-input-file -verify-diagnostics -canonicalize | FileCheck %s --check-prefix=FOLD
 
-// add, sub, mul, div, maximum: their shapes broadcast as NumPy's do.
+// add, sub, mul, div, maximum, minimum: their shapes broadcast as NumPy's do.
 
 // CHECK-LABEL: @round_trip
 func.func @round_trip(%x: tensor<7x1x3xf32>, %y: tensor<5x1xf32>) -> tensor<7x5x3xf32> {
@@ -15,7 +15,9 @@ func.func @round_trip(%x: tensor<7x1x3xf32>, %y: tensor<5x1xf32>) -> tensor<7x5x
   %3 = kiln.div %2, %y : (tensor<7x5x3xf32>, tensor<5x1xf32>) -> tensor<7x5x3xf32>
   // CHECK: kiln.maximum
   %4 = kiln.maximum %3, %y : (tensor<7x5x3xf32>, tensor<5x1xf32>) -> tensor<7x5x3xf32>
-  return %4 : tensor<7x5x3xf32>
+  // CHECK: kiln.minimum
+  %5 = kiln.minimum %4, %y : (tensor<7x5x3xf32>, tensor<5x1xf32>) -> tensor<7x5x3xf32>
+  return %5 : tensor<7x5x3xf32>
 }
 
 // Run-time extents broadcast with 1 and with themselves; the order of a product does not matter.
@@ -84,6 +86,17 @@ func.func @constants() -> (tensor<2x2xf32>, tensor<2xi32>, tensor<100000xf32>, t
   %three = kiln.constant dense<3.0> : tensor<f32>
   %3 = kiln.maximum %nan, %three : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
   return %0, %1, %2, %3 : tensor<2x2xf32>, tensor<2xi32>, tensor<100000xf32>, tensor<2xf32>
+}
+
+// FOLD-LABEL: @smaller
+func.func @smaller(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  // FOLD: %[[C:.*]] = kiln.constant dense<[2.000000e+00, 0x7FC00000]> : tensor<2xf32>
+  // FOLD: return %[[C]], %arg0
+  %nan = kiln.constant dense<[2.0, 0x7FC00000]> : tensor<2xf32>
+  %three = kiln.constant dense<3.0> : tensor<f32>
+  %0 = kiln.minimum %nan, %three : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+  %1 = kiln.minimum %x, %x : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  return %0, %1 : tensor<2xf32>, tensor<2xf32>
 }
 
 // FOLD-LABEL: @division_by_zero

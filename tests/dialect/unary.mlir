@@ -21,7 +21,15 @@ func.func @round_trip(%x: tensor<7x3xf32>) -> tensor<7x3xf32> {
   %7 = kiln.gelu_tanh %6 : tensor<7x3xf32>
   // CHECK: kiln.silu
   %8 = kiln.silu %7 : tensor<7x3xf32>
-  return %8 : tensor<7x3xf32>
+  // CHECK: kiln.softplus
+  %9 = kiln.softplus %8 : tensor<7x3xf32>
+  // CHECK: kiln.abs
+  %10 = kiln.abs %9 : tensor<7x3xf32>
+  // CHECK: kiln.floor
+  %11 = kiln.floor %10 : tensor<7x3xf32>
+  // CHECK: kiln.round
+  %12 = kiln.round %11 : tensor<7x3xf32>
+  return %12 : tensor<7x3xf32>
 }
 
 // FOLD-LABEL: @constants
@@ -47,6 +55,22 @@ func.func @constants() -> (tensor<f32>, tensor<f32>, tensor<f32>, tensor<2xf32>,
   %7 = kiln.gelu_tanh %one : tensor<f32>
   %8 = kiln.silu %one : tensor<f32>
   return %0, %1, %2, %3, %4, %5, %6, %7, %8 : tensor<f32>, tensor<f32>, tensor<f32>, tensor<2xf32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>
+}
+
+// Halves go to the even neighbour.
+// FOLD-LABEL: @whole_numbers
+func.func @whole_numbers() -> (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) {
+  // FOLD-DAG: %[[FLOOR:.*]] = kiln.constant dense<[-3.000000e+00, 0.000000e+00, 2.000000e+00]> : tensor<3xf32>
+  // FOLD-DAG: %[[ROUND:.*]] = kiln.constant dense<[-2.000000e+00, 0.000000e+00, 3.000000e+00]> : tensor<3xf32>
+  // FOLD-DAG: %[[ABS:.*]] = kiln.constant dense<[2.500000e+00, 5.000000e-01, 2.750000e+00]> : tensor<3xf32>
+  // FOLD-DAG: %[[SOFTPLUS:.*]] = kiln.constant dense<[0.078889735, 0.974076986, 2.81196761]> : tensor<3xf32>
+  // FOLD: return %[[FLOOR]], %[[ROUND]], %[[ABS]], %[[SOFTPLUS]]
+  %x = kiln.constant dense<[-2.5, 0.5, 2.75]> : tensor<3xf32>
+  %0 = kiln.floor %x : tensor<3xf32>
+  %1 = kiln.round %x : tensor<3xf32>
+  %2 = kiln.abs %x : tensor<3xf32>
+  %3 = kiln.softplus %x : tensor<3xf32>
+  return %0, %1, %2, %3 : tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>
 }
 
 // FOLD-LABEL: @relu_twice

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Campaign.h"
 
+#include "CompiledModel.h"
 #include "PrintSpec.h"
 #include "Reduce.h"
 
@@ -62,7 +63,8 @@ public:
       : options(options), progress(progress), onFailure(onFailure) {}
 
   Summary run() {
-    constexpr std::int64_t perJob = 10;
+    constexpr std::int64_t perJob = 20;
+    warmUp();
     std::vector<std::int64_t> starts;
     for (std::int64_t at = 0; at < options.count; at += perJob)
       starts.push_back(at);
@@ -100,6 +102,12 @@ public:
   }
 
 private:
+  /// Compiles something, so that the jobs, forked from here, find the code generator as it is after its first use.
+  void warmUp() {
+    for (const std::string &target : options.targets)
+      llvm::consumeError(CompiledModel::compile(randomModel(1, options.models).graph, target).takeError());
+  }
+
   Verdict tryOne(std::uint64_t seed) { return tryCaught(randomModel(seed, options.models), seed, options); }
 
   void note(std::uint64_t seed, Verdict verdict) {

@@ -70,8 +70,7 @@ llvm::Expected<CompiledModel> CompiledModel::compile(const Graph &graph, const s
   options.name = "fuzzed";
   options.targets = {target};
   options.form = EmitForm::Memory;
-  options.kernels.workers = 1;
-  options.kernels.secondsLimit = 60;
+  options.kernels.isolates = false; // a trial is a job
   options.kernels.checksMemory = checksMemory;
   Random random(scheduleSeed.value_or(0));
   int drawn = 0;

@@ -46,7 +46,7 @@ private:
   void node(int number) {
     const Node &n = graph.nodes[number];
     const Attributes &a = n.attributes;
-    const std::string op = nameOf(n.op);
+    const std::string op = name_of(n.op);
     found.insert(op);
     found.insert("rank " + std::to_string(n.shape.size()));
     add(n.element == ElementType::i32, op + " of i32");

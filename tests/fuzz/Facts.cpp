@@ -79,12 +79,19 @@ static Facts unary(Op op, const Facts &x) {
     return x.low > -4 && x.high < 1e30 ? between(0.0175, 1) : between(0, 1);
   case Op::relu:
     return {std::max(x.low, 0.0), std::max(x.high, 0.0), x.size, {}};
+  case Op::softplus:
+    return between(std::max(x.low, 0.0), std::max(x.high, 0.0) + 0.7);
+  case Op::abs:
+    return {std::max({x.low, -x.high, 0.0}), larger(x), x.size, {}};
+  case Op::floor:
+  case Op::round:
+    return {x.low - 1, x.high + 1, x.size + 1, {}};
   case Op::gelu:
   case Op::gelu_tanh:
   case Op::silu:
     return {-0.3, std::max(x.high, 0.0), std::max(x.size, 0.3), {}};
-  default:
-    return x;
+  default: // nothing is known of it
+    return {-1e30, 1e30, std::max(x.size, 1.0), {}};
   }
 }
 
@@ -109,6 +116,11 @@ static Facts binary(Op op, bool isInteger, const Facts &a, const Facts &b) {
       result.below = b.below;
     return result;
   }
+  case Op::minimum: {
+    Facts result{std::min(a.low, b.low), std::min(a.high, b.high), std::max(a.size, b.size), {}};
+    result.below = a.below && !b.below ? a.below : b.below;
+    return result;
+  }
   default:
     break;
   }
@@ -116,6 +128,16 @@ static Facts binary(Op op, bool isInteger, const Facts &a, const Facts &b) {
     return {-1e30, 1e30, a.size * 8, {}};
   const double nearest = std::min(b.low < 0 ? -b.low : b.low, b.high < 0 ? -b.high : b.high);
   return product(a, b.low > 0 ? between(0, 1 / nearest) : between(-1 / nearest, 0));
+}
+
+static Facts cast(ElementType to, ElementType from, const Facts &x) {
+  if (isFloat(to) || !isFloat(from)) {
+    Facts result = x;
+    if (isFloat(to))
+      result.below.reset();
+    return result;
+  }
+  return between(std::clamp(x.low - 1, -2147483648.0, 2147483520.0), std::clamp(x.high + 1, -2147483648.0, 2147483520.0));
 }
 
 static Facts contraction(const Node &node, const std::vector<Type> &types, const std::vector<Facts> &x) {
@@ -151,8 +173,6 @@ Facts factsOf(const Node &node, const std::vector<Type> &types, const std::vecto
     return between(-1, 1);
   case Op::embedding:
     return x[1];
-  case Op::less:
-    return between(0, 1);
   case Op::where:
     return hull(x[1], x[2]);
   case Op::concat: {
@@ -187,15 +207,16 @@ Facts factsOf(const Node &node, const std::vector<Type> &types, const std::vecto
   case Op::attention:
   case Op::attention_scores:
     return limited(contraction(node, types, x));
-  case Op::add:
-  case Op::sub:
-  case Op::mul:
-  case Op::div:
-  case Op::maximum:
-    return limited(binary(node.op, !isFloat(types[0].element), x[0], x[1]));
   default:
-    return node.op >= Op::exp && node.op <= Op::silu ? limited(unary(node.op, x[0])) : x[0];
+    break;
   }
+  if (family_of(node.op) == Family::comparison || family_of(node.op) == Family::logic)
+    return between(0, 1);
+  if (node.op == Op::cast)
+    return cast(node.element, types[0].element, x[0]);
+  if (family_of(node.op) == Family::binary)
+    return limited(binary(node.op, !isFloat(types[0].element), x[0], x[1]));
+  return family_of(node.op) == Family::unary ? limited(unary(node.op, x[0])) : x[0];
 }
 
 } // namespace kiln::fuzz

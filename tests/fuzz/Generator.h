@@ -84,7 +84,9 @@ private:
   // RandomOpsPointwise.cpp
   int unary(Op);
   int binary(Op);
-  int less(Op);
+  int comparison(Op);
+  int logic(Op);
+  int cast(Op);
   int where(Op);
   int softmax(Op);
   int norm(Op);

@@ -90,62 +90,6 @@ static std::string imageText(const Node &node, const std::string &operands) {
   }
 }
 
-const char *nameOf(Op op) {
-  constexpr const char *names[] = {"input",
-                                   "parameter",
-                                   "constant",
-                                   "embedding",
-                                   "positions",
-                                   "sinusoidal",
-                                   "linear",
-                                   "matmul",
-                                   "add",
-                                   "sub",
-                                   "mul",
-                                   "div",
-                                   "maximum",
-                                   "less",
-                                   "where",
-                                   "exp",
-                                   "log",
-                                   "sqrt",
-                                   "tanh",
-                                   "sigmoid",
-                                   "relu",
-                                   "gelu",
-                                   "gelu_tanh",
-                                   "silu",
-                                   "softmax",
-                                   "log_softmax",
-                                   "layer_norm",
-                                   "rms_norm",
-                                   "conv2d",
-                                   "attention",
-                                   "attention_scores",
-                                   "reshape",
-                                   "expand",
-                                   "transpose",
-                                   "concat",
-                                   "slice",
-                                   "gather",
-                                   "mean",
-                                   "max",
-                                   "sum",
-                                   "argmax",
-                                   "max_pool2d",
-                                   "avg_pool2d",
-                                   "resize_bilinear",
-                                   "dropout",
-                                   "stack",
-                                   "scan",
-                                   "state",
-                                   "append",
-                                   "store",
-                                   "result"};
-  static_assert(sizeof(names) / sizeof(*names) == static_cast<std::size_t>(Op::result) + 1);
-  return names[static_cast<int>(op)];
-}
-
 std::string callText(const Node &node, const std::string &context) {
   const Attributes &a = node.attributes;
   std::vector<std::string> x;
@@ -154,7 +98,7 @@ std::string callText(const Node &node, const std::string &context) {
     x.push_back("t" + std::to_string(operand));
     operands += (operands.empty() ? "" : ", ") + x.back();
   }
-  const std::string name = std::string("kiln::") + nameOf(node.op), axis = std::to_string(a.axis);
+  const std::string name = std::string("kiln::") + name_of(node.op), axis = std::to_string(a.axis);
   switch (node.op) {
   case Op::constant: {
     std::string values;
@@ -162,23 +106,10 @@ std::string callText(const Node &node, const std::string &context) {
       values += (values.empty() ? "" : ", ") + numberText(value);
     return name + "<" + typeArguments(node) + ">(" + context + ", {" + values + "})";
   }
-  case Op::positions:
-  case Op::softmax:
-  case Op::log_softmax:
-  case Op::concat:
-  case Op::gather:
-  case Op::mean:
-  case Op::max:
-  case Op::sum:
-  case Op::argmax:
-    return name + "<" + axis + ">(" + operands + ")";
   case Op::sinusoidal:
     return name + "<" + extentText(node.shape[1]) + ">(" + operands + ", " + numberText(a.base) + ")";
   case Op::linear:
     return name + (a.weight_order == WeightOrder::in_out ? "<kiln::WeightOrder::in_out>(" : "(") + operands + ")";
-  case Op::layer_norm:
-  case Op::rms_norm:
-    return name + "(" + operands + ", " + numberText(a.epsilon) + ")";
   case Op::conv2d:
   case Op::max_pool2d:
   case Op::avg_pool2d:
@@ -202,11 +133,18 @@ std::string callText(const Node &node, const std::string &context) {
       return "kiln::last<" + axis + ", " + extent + ">(" + operands + ")";
     return name + "<" + axis + ", " + std::to_string(a.start) + ", " + extent + ">(" + operands + ")";
   }
+  case Op::cast:
+    return name + "<" + elementName(node.element) + ">(" + operands + ")";
   case Op::dropout:
     return name + "(" + operands + ", 0.1)";
   default:
-    return name + "(" + operands + ")";
+    break;
   }
+  if (info(node.op).has(Fields::axis))
+    return name + "<" + axis + ">(" + operands + ")";
+  if (info(node.op).has(Fields::epsilon))
+    return name + "(" + operands + ", " + numberText(a.epsilon) + ")";
+  return name + "(" + operands + ")";
 }
 
 } // namespace kiln::fuzz

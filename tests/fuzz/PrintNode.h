@@ -9,8 +9,6 @@
 
 namespace kiln::fuzz {
 
-/// "reshape".
-const char *nameOf(Op op);
 std::string elementName(ElementType element);
 /// The constant's name in the spec.
 std::string extentName(const Symbol &symbol);

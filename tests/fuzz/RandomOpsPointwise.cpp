@@ -37,14 +37,34 @@ int Generator::binary(Op op) {
   return tamed(make(op, {left, right}));
 }
 
-int Generator::less(Op) {
+int Generator::comparison(Op op) {
   int left = random.percent(25) ? integers(0, 6) : floats();
   if (left < 0)
     return -1;
   int right = besides(b.type(left));
   if (random.percent(50))
     std::swap(left, right);
-  return make(Op::less, {left, right});
+  return make(op, {left, right});
+}
+
+int Generator::logic(Op op) {
+  const int left = condition(shape(0, 3));
+  if (left < 0)
+    return -1;
+  const int right = condition(random.percent(50) ? shapeOf(left) : Extents());
+  return right < 0 ? -1 : make(op, {left, right});
+}
+
+/// i32 and booleans to floats, floats and booleans to i32.
+int Generator::cast(Op) {
+  const std::int64_t kind = random.below(10);
+  const int x = kind < 3 ? condition(shape(0, 3)) : kind < 6 ? integers(0, 6) : floats();
+  if (x < 0)
+    return -1;
+  const bool toFloats = b.node(x).element == ElementType::i32 || (kind < 3 && random.percent(70));
+  const Type type{toFloats ? options.element : ElementType::i32, shapeOf(x)};
+  const int made = make(Op::cast, {x}, {}, type);
+  return toFloats ? tamed(made) : made;
 }
 
 int Generator::where(Op) {

@@ -91,9 +91,13 @@ std::optional<Dim> windowCount(const Dim &extent, int kernel, int stride, int pa
 }
 
 std::optional<Type> inferElementwise(const Node &node, const std::vector<Type> &x, Rules &rules) {
-  if (node.op >= Op::exp && node.op <= Op::silu) {
+  if (family_of(node.op) == Family::unary) {
     rules.require(isFloat(x[0].element), "unary_c1");
     return x[0];
+  }
+  if (node.op == Op::cast) {
+    rules.require(node.element != ElementType::boolean && node.element != ElementType::i8, "cast_c1");
+    return Type{node.element, x[0].shape};
   }
   const bool isWhere = node.op == Op::where;
   const Type &a = x[isWhere ? 1 : 0], &b = x[isWhere ? 2 : 1];
@@ -107,8 +111,12 @@ std::optional<Type> inferElementwise(const Node &node, const std::vector<Type> &
       return {};
     return Type{a.element, broadcast(x[0].shape, both)};
   }
-  rules.require(a.element != ElementType::boolean, "arithmetic of booleans");
-  return Type{node.op == Op::less ? ElementType::boolean : a.element, both};
+  const Family family = family_of(node.op);
+  if (family == Family::logic)
+    rules.require(a.element == ElementType::boolean, "logic_c1");
+  else
+    rules.require(a.element != ElementType::boolean, "arithmetic of booleans");
+  return Type{family == Family::comparison ? ElementType::boolean : a.element, both};
 }
 
 std::optional<Type> inferRows(const Node &node, const std::vector<Type> &x, Rules &rules) {

@@ -199,71 +199,56 @@ std::optional<Type> inferMovement(const Node &node, const std::vector<Type> &x, 
   }
 }
 
-std::optional<Type> inferType(const Node &node, const std::vector<Type> &x, std::string &why) {
-  Rules rules;
-  std::optional<Type> result;
-  std::size_t fewest = 1, most = 1;
-  switch (node.op) {
-  case Op::input:
-  case Op::parameter:
-  case Op::constant:
-  case Op::state:
-    fewest = most = 0;
-    break;
-  case Op::embedding:
-  case Op::matmul:
-  case Op::add:
-  case Op::sub:
-  case Op::mul:
-  case Op::div:
-  case Op::maximum:
-  case Op::less:
-  case Op::rms_norm:
-  case Op::gather:
-    fewest = most = 2;
-    break;
-  case Op::where:
-  case Op::layer_norm:
-    fewest = most = 3;
-    break;
-  case Op::linear:
-  case Op::conv2d:
-    fewest = 2, most = 3;
-    break;
-  case Op::attention:
-  case Op::attention_scores:
-    fewest = most = (node.op == Op::attention ? 3 : 2) + node.attributes.has_mask + node.attributes.has_lengths;
-    break;
-  case Op::concat:
-    most = SIZE_MAX;
-    break;
-  default:
-    break;
-  }
-  if (rules.require(x.size() >= fewest && x.size() <= most, "as many operands as the operation has")) {
-    if (node.op <= Op::sinusoidal || node.op == Op::state)
-      result = inferSource(node, x, rules);
-    else if (node.op == Op::linear || node.op == Op::matmul || node.op == Op::attention ||
-             node.op == Op::attention_scores)
-      result = inferContraction(node, x, rules);
-    else if (node.op <= Op::silu || node.op == Op::dropout)
-      result = node.op == Op::dropout ? std::optional(x[0]) : inferElementwise(node, x, rules);
-    else if (node.op <= Op::rms_norm || (node.op >= Op::mean && node.op <= Op::argmax))
-      result = inferRows(node, x, rules);
-    else if (node.op == Op::conv2d || (node.op >= Op::max_pool2d && node.op <= Op::resize_bilinear))
-      result = inferImage(node, x, rules);
-    else if (node.op == Op::append) {
+static std::optional<Type> inferByFamily(const Node &node, const std::vector<Type> &x, Rules &rules) {
+  switch (family_of(node.op)) {
+  case Family::source:
+    return inferSource(node, x, rules);
+  case Family::lookup:
+    return node.op == Op::gather ? inferMovement(node, x, rules) : inferSource(node, x, rules);
+  case Family::contraction:
+  case Family::attention:
+    return inferContraction(node, x, rules);
+  case Family::unary:
+  case Family::binary:
+  case Family::comparison:
+  case Family::logic:
+  case Family::selection:
+  case Family::conversion:
+    return inferElementwise(node, x, rules);
+  case Family::norm:
+  case Family::reduction:
+    return inferRows(node, x, rules);
+  case Family::convolution:
+  case Family::image:
+    return inferImage(node, x, rules);
+  case Family::movement:
+    if (node.op != Op::dropout)
+      return inferMovement(node, x, rules);
+    rules.require(isFloat(x[0].element), "unary_c1");
+    return x[0];
+  case Family::state:
+    if (node.op == Op::append) {
       const bool fits = !node.shape.empty() && !x[0].shape.empty() && x[0].element == node.element &&
                         x[0].shape.size() == node.shape.size() &&
                         std::equal(x[0].shape.begin() + 1, x[0].shape.end(), node.shape.begin() + 1);
       if (rules.require(fits, "append_c1"))
         rules.require(atLeast(node.shape[0], x[0].shape[0]), "append_c2");
-      result = typeOf(node);
-    } else
-      result = inferMovement(node, x, rules);
+    }
+    return typeOf(node);
+  case Family::loop:
+    return typeOf(node);
   }
-  if (result && node.op == Op::dropout)
-    rules.require(isFloat(x[0].element), "unary_c1");
+  return {};
+}
+
+std::optional<Type> inferType(const Node &node, const std::vector<Type> &x, std::string &why) {
+  Rules rules;
+  std::optional<Type> result;
+  std::size_t fewest = info(node.op).fewest, most = info(node.op).most;
+  if (info(node.op).has(Fields::heads))
+    fewest = most = fewest + node.attributes.has_mask + node.attributes.has_lengths;
+  if (rules.require(x.size() >= fewest && x.size() <= most, "as many operands as the operation has"))
+    result = inferByFamily(node, x, rules);
   if (rules.broken.empty() && result && result->shape.size() > 6)
     rules.require(false, "a rank of at most 6");
   why = rules.broken;

@@ -67,7 +67,7 @@ TEST(Reduce, LeavesASoftmaxBehindAGather) {
 TEST(Reduce, LeavesOneOperation) {
   for (Op op :
        {Op::matmul, Op::conv2d, Op::attention, Op::concat, Op::layer_norm, Op::where, Op::append, Op::sinusoidal}) {
-    SCOPED_TRACE(nameOf(op));
+    SCOPED_TRACE(name_of(op));
     auto fails = [op](const RandomModel &model) {
       return has(model.graph, [&](const Node &node) { return node.op == op; });
     };

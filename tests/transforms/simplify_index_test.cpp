@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Simplified expressions have the values of the original ones, and the forms that indexing maps need.
-#include "compiler/transforms/SimplifyIndex.h"
+#include "compiler/dialect/lowering/SimplifyIndex.h"
 
 #include "mlir/IR/AffineMap.h"
 #include "mlir/IR/MLIRContext.h"

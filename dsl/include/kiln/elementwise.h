@@ -95,6 +95,17 @@ constexpr auto elementwise(const Left &left, const Right &right, Site site) {
   return emit<TensorOf<elements[0], broadcast(A::shape, B::shape)>>(a.tracer, O, {a.node, b.node});
 }
 
+template <Op O, class Left, class Right> constexpr auto logic(const Left &left, const Right &right, Site site) {
+  traced_by(left, right)->at(site);
+  auto [a, b] = as_tensors(left, right);
+  using A = decltype(a);
+  using B = decltype(b);
+  check_broadcast(a, b);
+  if constexpr (A::element != boolean)
+    a.tracer->fail(rules::logic_c1, typed(a, b).data());
+  return emit<TensorOf<boolean, broadcast(A::shape, B::shape)>>(a.tracer, O, {a.node, b.node});
+}
+
 template <Op O, tensor X> constexpr auto unary(const X &x, Site site) {
   x.tracer->at(site);
   if constexpr (!floating(X::element))
@@ -108,40 +119,39 @@ template <Op O, tensor X> constexpr auto unary(const X &x, Site site) {
 template <class A, class B>
 concept operands = (tensor<A> && (tensor<B> || scalar<B>)) || (scalar<A> && tensor<B>);
 
-// --- elementwise: NumPy's broadcasting; a number becomes a constant of rank 0
-// -----------------------------------------------
+// NumPy's broadcasting; a number becomes a constant of rank 0.
+#define KILN_BINARY(name)                                                                                              \
+  template <class A, class B>                                                                                          \
+    requires operands<A, B>                                                                                            \
+  constexpr auto name(const A &a, const B &b, Site site = Site::here()) {                                              \
+    return detail::elementwise<Op::name>(a, b, site);                                                                  \
+  }
+#define KILN_COMPARISON(name)                                                                                          \
+  template <class A, class B>                                                                                          \
+    requires operands<A, B>                                                                                            \
+  constexpr auto name(const A &a, const B &b, Site site = Site::here()) {                                              \
+    return detail::elementwise<Op::name, boolean>(a, b, site);                                                         \
+  }
+#define KILN_LOGIC(name)                                                                                               \
+  template <class A, class B>                                                                                          \
+    requires operands<A, B>                                                                                            \
+  constexpr auto name(const A &a, const B &b, Site site = Site::here()) {                                              \
+    return detail::logic<Op::name>(a, b, site);                                                                        \
+  }
+#define KILN_UNARY(name)                                                                                               \
+  constexpr auto name(const tensor auto &x, Site site = Site::here()) { return detail::unary<Op::name>(x, site); }
+#include "kiln/ops.def"
 
-template <class A, class B>
-  requires operands<A, B>
-constexpr auto add(const A &a, const B &b, Site site = Site::here()) {
-  return detail::elementwise<Op::add>(a, b, site);
-}
-template <class A, class B>
-  requires operands<A, B>
-constexpr auto sub(const A &a, const B &b, Site site = Site::here()) {
-  return detail::elementwise<Op::sub>(a, b, site);
-}
-template <class A, class B>
-  requires operands<A, B>
-constexpr auto mul(const A &a, const B &b, Site site = Site::here()) {
-  return detail::elementwise<Op::mul>(a, b, site);
-}
-template <class A, class B>
-  requires operands<A, B>
-constexpr auto div(const A &a, const B &b, Site site = Site::here()) {
-  return detail::elementwise<Op::div>(a, b, site);
-}
-/// NaN where one of them is.
-template <class A, class B>
-  requires operands<A, B>
-constexpr auto maximum(const A &a, const B &b, Site site = Site::here()) {
-  return detail::elementwise<Op::maximum>(a, b, site);
-}
-/// a < b, boolean.
-template <class A, class B>
-  requires operands<A, B>
-constexpr auto less(const A &a, const B &b, Site site = Site::here()) {
-  return detail::elementwise<Op::less, boolean>(a, b, site);
+/// The elements as numbers of type E: a boolean is 0 or 1; to i32 the fraction is cut off, and numbers beyond its range
+/// become the nearest one that f32 has within it.
+template <ElementType E, tensor X> constexpr auto cast(const X &x, Site site = Site::here()) {
+  x.tracer->at(site);
+  if constexpr (E == boolean || E == i8)
+    x.tracer->fail(rules::cast_c1, E);
+  if constexpr (E == X::element)
+    return x;
+  else
+    return detail::emit<TensorOf<E, X::shape>>(x.tracer, Op::cast, {x.node});
 }
 /// a where the boolean condition holds, b elsewhere.
 template <tensor C, class A, class B>
@@ -178,20 +188,6 @@ template <class A, class B>
 constexpr auto operator/(const A &a, const B &b) {
   return div(a, b, Site());
 }
-
-constexpr auto exp(const tensor auto &x, Site site = Site::here()) { return detail::unary<Op::exp>(x, site); }
-constexpr auto log(const tensor auto &x, Site site = Site::here()) { return detail::unary<Op::log>(x, site); }
-constexpr auto sqrt(const tensor auto &x, Site site = Site::here()) { return detail::unary<Op::sqrt>(x, site); }
-constexpr auto tanh(const tensor auto &x, Site site = Site::here()) { return detail::unary<Op::tanh>(x, site); }
-constexpr auto sigmoid(const tensor auto &x, Site site = Site::here()) { return detail::unary<Op::sigmoid>(x, site); }
-constexpr auto relu(const tensor auto &x, Site site = Site::here()) { return detail::unary<Op::relu>(x, site); }
-/// x * Phi(x), by erf.
-constexpr auto gelu(const tensor auto &x, Site site = Site::here()) { return detail::unary<Op::gelu>(x, site); }
-/// The tanh form of GELU.
-constexpr auto gelu_tanh(const tensor auto &x, Site site = Site::here()) {
-  return detail::unary<Op::gelu_tanh>(x, site);
-}
-constexpr auto silu(const tensor auto &x, Site site = Site::here()) { return detail::unary<Op::silu>(x, site); }
 
 /// The identity when run; states where training drops values.
 constexpr auto dropout(const tensor auto &x, double probability, Site site = Site::here()) {

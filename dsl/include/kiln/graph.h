@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kiln/dim.h"
+#include "kiln/op.h"
 
 namespace kiln {
 
@@ -30,46 +31,6 @@ constexpr int byte_size(ElementType element) {
   }
   return 0;
 }
-
-/// Every operation of dsl/SPEC.md, by its one name. The kiln dialect has an op of the same mnemonic for each.
-// clang-format off
-enum class Op : std::uint8_t {
-  input,      // no operand; Attributes::index = position in the entry's inputs
-  parameter,  // no operand; Attributes::index = position in Graph::parameters
-  constant,   // no operand; Attributes::values, row major
-  embedding,  // indices, table
-  positions,  // one operand giving the extent: [..., T, (E)] -> i32 [T]; Attributes::axis = the axis counted
-  sinusoidal, // positions i32 [T] -> f32 [T, D]; Attributes::base (Vaswani 2017, section 3.5)
-  linear,     // x, weight, optional bias; Attributes::weight_order
-  matmul,     // a [..., M, K], b [..., K, N]
-  add, sub, mul, div, maximum, // two operands, broadcast as NumPy does
-  less,       // likewise; the result is boolean
-  where,      // a boolean condition, two operands; all three broadcast
-  exp, log, sqrt, tanh, sigmoid, relu, gelu, gelu_tanh, silu,
-  softmax, log_softmax,        // Attributes::axis
-  layer_norm, // x, weight, bias; over the last axis; Attributes::epsilon
-  rms_norm,   // x, weight; over the last axis; Attributes::epsilon
-  conv2d,     // x [..., H, W, C], weight [O, C / groups, kh, kw], optional bias; Attributes::window, groups
-  attention,  // q [..., Tq, H*D], k [..., Tk, G*D], v [..., Tk, G*E], then mask if has_mask, then lengths if has_lengths
-  attention_scores, // the same without v -> [..., H, Tq, Tk]
-  reshape,
-  expand,     // broadcast to the result's shape
-  transpose,  // Attributes::permutation
-  concat,     // n operands; Attributes::axis
-  slice,      // Attributes::axis, start or at_end; the extent is the result's
-  gather,     // table, i32 indices; Attributes::axis
-  mean, max, sum, argmax,      // Attributes::axis; the axis is dropped
-  max_pool2d, avg_pool2d,      // x [..., H, W, C]; Attributes::window
-  resize_bilinear,             // x [..., H, W, C]; the extents are the result's
-  dropout,    // identity when run
-  stack,      // operand: the carried value; Attributes::index = position in Graph::regions of the body
-  scan,       // initial states, then sequences [T, ...]; Attributes::index = the body, states, reverse; see result
-  state,      // no operand; Attributes::index = position in Graph::states; the first rows, as many as the result has
-  append,     // rows; Attributes::index = the state; its first rows afterwards, of which the operand is the last ones
-  store,      // a value; Attributes::index = the state that it becomes after the entry's reads; no result
-  result,     // operand: a scan; Attributes::index = which of its results: the final states, then the outputs [T, ...]
-};
-// clang-format on
 
 /// How a checkpoint stores the weight of a linear layer.
 enum class WeightOrder : std::uint8_t {
@@ -94,7 +55,7 @@ struct Window {
   constexpr bool operator==(const Window &) const = default;
 };
 
-/// Only the fields that the comment of the op names are meaningful.
+/// Only the fields that ops.def names for the op are meaningful.
 struct Attributes {
   int index = -1;
   int axis = -1; // always normalised to [0, rank)

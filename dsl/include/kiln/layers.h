@@ -91,6 +91,60 @@ public:
   }
 };
 
+/// conv1d of a signal [..., steps, In]: parameters weight [Out, In / groups, Kernel] and bias.
+template <std::int64_t In, std::int64_t Out, std::int64_t Kernel, Conv1dOptions Options = Conv1dOptions{},
+          bool Bias = true>
+class Conv1d : public Named {
+public:
+  using Named::Named;
+
+  constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
+    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    constexpr std::int64_t groups = Options.groups < 1 ? 1 : Options.groups; // others are conv2d's to refuse
+    auto weight = parameter<f32, Out, In / groups, Kernel>(x, "weight", site);
+    if constexpr (Bias)
+      return conv1d<Options>(x, weight, parameter<f32, Out>(x, "bias", site), site);
+    else
+      return conv1d<Options>(x, weight, site);
+  }
+};
+
+/// conv_transpose2d of an image [..., height, width, In]: parameters weight [In, Out / groups, kernel height, kernel
+/// width] and bias.
+template <std::int64_t In, std::int64_t Out, Pair Kernel, ConvTranspose2dOptions Options = ConvTranspose2dOptions{},
+          bool Bias = true>
+class ConvTranspose2d : public Named {
+public:
+  using Named::Named;
+
+  constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
+    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    constexpr std::int64_t groups = Options.groups < 1 ? 1 : Options.groups; // others are the operation's to refuse
+    auto weight = parameter<f32, In, Out / groups, Kernel.height, Kernel.width>(x, "weight", site);
+    if constexpr (Bias)
+      return conv_transpose2d<Options>(x, weight, parameter<f32, Out>(x, "bias", site), site);
+    else
+      return conv_transpose2d<Options>(x, weight, site);
+  }
+};
+
+/// group_norm of an image [..., height, width, Width]: parameters weight and bias.
+template <std::int64_t Groups, std::int64_t Width> class GroupNorm : public Named {
+public:
+  constexpr explicit GroupNorm(const char *name, double epsilon = 1e-5) : Named(name), epsilon(epsilon) {}
+
+  constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
+    ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
+    return group_norm<Groups>(x, parameter<f32, Width>(x, "weight", site), parameter<f32, Width>(x, "bias", site),
+                              epsilon, site);
+  }
+
+private:
+  double epsilon;
+};
+/// Each channel by itself.
+template <std::int64_t Width> using InstanceNorm2d = GroupNorm<Width, Width>;
+
 /// (x - running_mean) / sqrt(running_var + epsilon) * weight + bias for each channel of [..., Width]: the four
 /// parameters of a trained torch.nn.BatchNorm2d. Behind a convolution it costs nothing of its own.
 template <std::int64_t Width> class BatchNorm2d : public Named {

@@ -246,25 +246,48 @@ public:
 
 private:
   constexpr std::int64_t count(const Node &node) const {
-    if (node.op == Op::stack)
-      return region(node.attributes.index);
-    if (node.op == Op::scan)
-      return value(graph.nodes[node.operands[node.attributes.states]].shape[0]) * region(node.attributes.index);
-    if (node.op == Op::conv2d) {
-      const std::vector<Dim> &weight = graph.nodes[node.operands[1]].shape;
+    switch (family_of(node.op)) {
+    case Family::contraction:
+      return 2 * elements(node.shape) * value(operand(node, 0).back());
+    case Family::convolution: {
+      const std::vector<Dim> &weight = operand(node, 1);
       return 2 * elements(node.shape) * elements({weight.begin() + 1, weight.end()});
     }
-    if (node.op != Op::linear && node.op != Op::matmul && node.op != Op::attention && node.op != Op::attention_scores)
+    case Family::attention:
+      return attention(node);
+    case Family::loop:
+      return loop(node);
+    case Family::source:
+    case Family::lookup:
+    case Family::unary:
+    case Family::binary:
+    case Family::comparison:
+    case Family::logic:
+    case Family::selection:
+    case Family::conversion:
+    case Family::norm:
+    case Family::reduction:
+    case Family::image:
+    case Family::movement:
+    case Family::state:
       return 0;
-    const std::vector<Dim> &x = graph.nodes[node.operands[0]].shape;
-    if (node.op == Op::attention_scores)
-      return 2 * elements(node.shape) * value(x.back()) / node.attributes.heads;
-    if (node.op != Op::attention)
-      return 2 * elements(node.shape) * value(x.back());
-    // Scores: queries * keys * query width; the sum of values: queries * keys * value width.
-    std::int64_t queries = elements(x) / value(x.back());
-    const std::vector<Dim> &keys = graph.nodes[node.operands[1]].shape;
-    return 2 * queries * value(keys[keys.size() - 2]) * (value(x.back()) + value(node.shape.back()));
+    }
+    return 0;
+  }
+  /// Scores: queries * keys * query width; the sum of values: queries * keys * value width.
+  constexpr std::int64_t attention(const Node &node) const {
+    const std::vector<Dim> &queries = operand(node, 0), &keys = operand(node, 1);
+    std::int64_t width = value(queries.back()) + (node.op == Op::attention ? value(node.shape.back()) : 0);
+    return 2 * elements(queries) / value(queries.back()) * value(keys[keys.size() - 2]) * width;
+  }
+  constexpr std::int64_t loop(const Node &node) const {
+    if (!has_body(node))
+      return 0;
+    std::int64_t times = node.op == Op::scan ? value(operand(node, node.attributes.states)[0]) : 1;
+    return times * region(node.attributes.index);
+  }
+  constexpr const std::vector<Dim> &operand(const Node &node, int number) const {
+    return graph.nodes[node.operands[number]].shape;
   }
   constexpr std::int64_t elements(const std::vector<Dim> &shape) const {
     std::int64_t product = 1;

@@ -5,6 +5,7 @@
 
 #include "kiln/attention.h"
 #include "kiln/contraction.h"
+#include "kiln/derived.h"
 #include "kiln/elementwise.h"
 #include "kiln/image.h"
 #include "kiln/movement.h"

@@ -104,8 +104,12 @@ inline constexpr const char *broadcast_c1 =
 inline constexpr const char *broadcast_c2 =
     "an elementwise operation requires operands of one element type [broadcast_c2]";
 inline constexpr const char *broadcast_c3 = "arithmetic and comparison require numbers [broadcast_c3]";
+inline constexpr const char *logic_c1 = "logic requires booleans [logic_c1]";
+inline constexpr const char *cast_c1 = "cast requires a result of f32, f16, bf16 or i32 [cast_c1]";
 inline constexpr const char *where_c1 = "where requires a boolean condition [where_c1]";
 inline constexpr const char *unary_c1 = "an elementwise function requires a floating-point operand [unary_c1]";
+inline constexpr const char *clamp_c1 = "clamp requires bounds in their order [clamp_c1]";
+inline constexpr const char *remainder_c1 = "remainder requires i32 operands [remainder_c1]";
 inline constexpr const char *dropout_c1 = "dropout requires a probability in [0, 1) [dropout_c1]";
 
 // Rows and reductions.
@@ -122,6 +126,21 @@ inline constexpr const char *rms_norm_c3 = "rms_norm requires operands of one fl
 inline constexpr const char *reduction_c1 = "a reduction requires an axis within the rank [reduction_c1]";
 inline constexpr const char *reduction_c2 = "mean requires a floating-point operand [reduction_c2]";
 inline constexpr const char *reduction_c3 = "a reduction requires numbers [reduction_c3]";
+inline constexpr const char *l2_normalize_c1 = "l2_normalize requires an epsilon above 0 [l2_normalize_c1]";
+inline constexpr const char *topk_c1 = "topk requires a count from 1 to the axis's extent [topk_c1]";
+inline constexpr const char *tril_c1 = "tril and triu require matrices [..., rows, columns] [tril_c1]";
+inline constexpr const char *group_norm_c1 =
+    "group_norm requires an image [..., height, width, channels] whose channels the groups cut evenly [group_norm_c1]";
+inline constexpr const char *group_norm_c2 = "group_norm requires an epsilon above 0 [group_norm_c2]";
+inline constexpr const char *group_norm_c3 = "group_norm requires a weight and a bias of [channels] [group_norm_c3]";
+inline constexpr const char *conv1d_c1 =
+    "conv1d requires a signal [..., steps, channels] and a weight [outputs, channels / groups, kernel] [conv1d_c1]";
+inline constexpr const char *conv_transpose2d_c1 =
+    "conv_transpose2d requires an image [..., height, width, channels] and a weight [channels, outputs / groups, kernel "
+    "height, kernel width] of fixed extents [conv_transpose2d_c1]";
+inline constexpr const char *conv_transpose2d_c2 =
+    "conv_transpose2d requires a padding below the dilated kernel and an output padding below the stride "
+    "[conv_transpose2d_c2]";
 inline constexpr const char *pool2d_c1 =
     "a pool requires an image [..., height, width, channels] of rank 3 or more [pool2d_c1]";
 inline constexpr const char *pool2d_c2 = "a pool requires a floating-point operand [pool2d_c2]";
@@ -146,6 +165,8 @@ inline constexpr const char *slice_c1 = "slice requires an axis within the rank 
 inline constexpr const char *slice_c2 = "slice requires start + extent within the operand's extent [slice_c2]";
 inline constexpr const char *last_c1 = "last requires an axis within the rank [last_c1]";
 inline constexpr const char *last_c2 = "last requires at most as many elements as the operand has [last_c2]";
+inline constexpr const char *pad_c1 = "pad requires an axis within the rank and numbers of at least 0 [pad_c1]";
+inline constexpr const char *flip_c1 = "flip requires an axis of fixed extent [flip_c1]";
 inline constexpr const char *roll_c1 = "roll requires an axis of fixed extent [roll_c1]";
 inline constexpr const char *windows_c1 =
     "windows require an image [..., height, width, channels] that they cut evenly [windows_c1]";

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "kiln/blocks.h"
-#include "kiln/image.h"
+#include "kiln/derived.h"
 
 namespace kiln {
 
@@ -54,11 +54,6 @@ template <int Count> constexpr auto ones() {
   for (Dim &dim : shape.dims)
     dim = 1;
   return shape;
-}
-
-/// The same elements in the extents of a Shape.
-template <auto Extents, tensor X> constexpr auto viewed(const X &x) {
-  return emit<TensorOf<X::element, Extents>>(x.tracer, Op::reshape, {x.node});
 }
 
 template <ElementType E, Dim... Extents>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Elements of the ops that only move them: a read at another place, or of one of several tensors.
-#include "compiler/transforms/KernelBuilder.h"
-#include "llvm/ADT/TypeSwitch.h"
+#include "compiler/dialect/lowering/KernelBuilder.h"
+#include "compiler/dialect/lowering/RowCollapser.h"
 
 namespace mlir::kiln {
 
@@ -21,17 +21,17 @@ static bool isOne(AffineExpr extent) {
 
 /// The axes fall into runs of equal products, most of them a single axis on both sides. A run is linear in its inner
 /// extents. Axes of extent 1 belong to none: their coordinate is 0.
-static Value evaluateReshape(ElementBuilder &b, ReshapeOp op, ArrayRef<Coordinate> resultAt) {
-  const SmallVector<AffineExpr> source = getExtents(cast<RankedTensorType>(op.getX().getType()));
+Value ReshapeOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> resultAt) {
+  const SmallVector<AffineExpr> source = getExtents(cast<RankedTensorType>(getX().getType()));
   SmallVector<AffineExpr> from, to;
   llvm::copy_if(source, std::back_inserter(from), [](AffineExpr extent) { return !isOne(extent); });
   Coordinates at;
-  for (auto [coordinate, extent] : llvm::zip_equal(resultAt, getExtents(cast<RankedTensorType>(op.getType()))))
+  for (auto [coordinate, extent] : llvm::zip_equal(resultAt, getExtents(cast<RankedTensorType>(getType()))))
     if (!isOne(extent)) {
       at.push_back(coordinate);
       to.push_back(extent);
     }
-  MLIRContext *context = op.getContext();
+  MLIRContext *context = getContext();
   Coordinates result;
   size_t i = 0, j = 0;
   while (i < from.size() || j < to.size()) {
@@ -60,16 +60,18 @@ static Value evaluateReshape(ElementBuilder &b, ReshapeOp op, ArrayRef<Coordinat
   for (auto [i, extent] : llvm::enumerate(source))
     if (isOne(extent))
       result.insert(result.begin() + i, b.getAffineConstantExpr(0));
-  return b.read(op.getX(), result);
+  return b.read(getX(), result);
 }
 
+bool ReshapeOp::collapseRows(RowCollapser &) { return false; }
+
 /// Reads every tensor at a clamped place and selects.
-static Value evaluateConcat(ElementBuilder &b, ConcatOp op, ArrayRef<Coordinate> at) {
-  int64_t axis = op.getAxis();
+Value ConcatOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
+  int64_t axis = getAxis();
   Value position = b.toIndex(at[axis]), result;
   Value zero = b.kernel.createConstant(b.getIndexAttr(0)), one = b.kernel.createConstant(b.getIndexAttr(1));
   AffineExpr end = b.getAffineConstantExpr(0);
-  for (Value input : op.getInputs()) {
+  for (Value input : getInputs()) {
     AffineExpr extent = getExtents(cast<RankedTensorType>(input.getType()))[axis];
     Value start = b.kernel.createExtent(end), size = b.kernel.createExtent(extent);
     Value offset = arith::SubIOp::create(b, position, start);
@@ -88,6 +90,13 @@ static Value evaluateConcat(ElementBuilder &b, ConcatOp op, ArrayRef<Coordinate>
   return result;
 }
 
+bool ConcatOp::collapseRows(RowCollapser &rows) {
+  return int64_t(getAxis()) >= rows.axes &&
+         llvm::all_of(getInputs(), [&](Value input) { return rows.markFull(input); });
+}
+
+SmallVector<int64_t> ConcatOp::getResizedAxes() { return {int64_t(getAxis())}; }
+
 /// The coordinate of the result as one of the operand, whose last elements the result has.
 static Coordinate shiftToEnd(ElementBuilder &b, SliceOp op, const Coordinate &coordinate) {
   auto extentOf = [&](Value value) { return getExtents(cast<RankedTensorType>(value.getType()))[op.getAxis()]; };
@@ -97,25 +106,26 @@ static Coordinate shiftToEnd(ElementBuilder &b, SliceOp op, const Coordinate &co
   return Value(arith::AddIOp::create(b, b.toIndex(coordinate), b.kernel.createExtent(skipped)));
 }
 
-Value evaluateMovement(ElementBuilder &b, Operation *op, ArrayRef<Coordinate> at) {
-  return TypeSwitch<Operation *, Value>(op)
-      .Case([&](SliceOp slice) {
-        Coordinates source(at);
-        Coordinate &moved = source[slice.getAxis()];
-        if (slice.getAtEnd())
-          moved = shiftToEnd(b, slice, moved);
-        else
-          moved = b.shift(moved, slice.getStart());
-        return b.read(slice.getX(), source);
-      })
-      .Case([&](TransposeOp transpose) {
-        Coordinates source(at);
-        for (auto [i, axis] : llvm::enumerate(transpose.getPermutation()))
-          source[axis] = at[i];
-        return b.read(transpose.getX(), source);
-      })
-      .Case([&](ConcatOp concat) { return evaluateConcat(b, concat, at); })
-      .Case([&](ReshapeOp reshape) { return evaluateReshape(b, reshape, at); });
+Value SliceOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
+  Coordinates source(at);
+  Coordinate &moved = source[getAxis()];
+  moved = getAtEnd() ? shiftToEnd(b, *this, moved) : b.shift(moved, getStart());
+  return b.read(getX(), source);
+}
+
+bool SliceOp::collapseRows(RowCollapser &rows) { return int64_t(getAxis()) >= rows.axes && rows.markFull(getX()); }
+
+SmallVector<int64_t> SliceOp::getResizedAxes() { return {int64_t(getAxis())}; }
+
+Value TransposeOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
+  Coordinates source(at);
+  for (auto [i, axis] : llvm::enumerate(getPermutation()))
+    source[axis] = at[i];
+  return b.read(getX(), source);
+}
+
+bool TransposeOp::collapseRows(RowCollapser &rows) {
+  return llvm::equal(getPermutation().take_front(rows.axes), llvm::seq<int64_t>(rows.axes)) && rows.markFull(getX());
 }
 
 } // namespace mlir::kiln

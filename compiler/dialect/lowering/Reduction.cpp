@@ -6,15 +6,10 @@
 //   their moments of panels, if they have them, instead of x; of all p panels of w columns:
 //     mean = sum(means) / p      variance = sum(squares / w + (means - mean)^2) / p
 //   softmax:     e^(x - max), then 1 / sum                   log_softmax: max, log(sum of e^(x - max))
-#include "compiler/transforms/KernelBuilder.h"
-#include "llvm/ADT/TypeSwitch.h"
+#include "compiler/dialect/lowering/KernelBuilder.h"
+#include "compiler/dialect/lowering/RowCollapser.h"
 
 namespace mlir::kiln {
-
-bool isReduction(Operation *op) {
-  return isa<LayerNormOp, RmsNormOp, PanelMomentsOp, SoftmaxOp, LogSoftmaxOp, MeanOp, MaxOp, SumOp, ArgmaxOp,
-             MaxPool2dOp, AvgPool2dOp>(op);
-}
 
 namespace {
 
@@ -177,98 +172,162 @@ SmallVector<Value> joinMoments(KernelBuilder &kernel, Operation *norm, ValueRang
   return {mean, reducer.inverseRoot(sum, epsilon)};
 }
 
-unsigned getReducedAxis(Operation *op) {
-  if (auto axis = op->getAttrOfType<IntegerAttr>("axis"))
-    return axis.getInt();
-  return cast<RankedTensorType>(op->getOperand(0).getType()).getRank() - 1;
-}
-
+/// The row of an element of the result.
 Coordinates dropAxis(ArrayRef<Coordinate> at, unsigned axis) {
   Coordinates row(at);
   row.erase(row.begin() + axis);
   return row;
 }
 
+unsigned lastAxis(Value x) { return cast<RankedTensorType>(x.getType()).getRank() - 1; }
+
+Value itself(ElementBuilder &, Value x) { return x; }
+
+Value multiply(ElementBuilder &b, Value x, Value y) { return arith::MulFOp::create(b, x, y); }
+
+/// What the op reduces to is its result.
+SmallVector<Value> keep(KernelBuilder &kernel, Operation *op, Value result) {
+  kernel.setTensor(op->getResult(0), result);
+  return {result};
+}
+
+/// An element of a result that is stored.
+Value loadResult(ElementBuilder &b, Operation *op, ArrayRef<Coordinate> at) {
+  (void)b.kernel.getIntermediates(op);
+  return b.load(b.kernel.getTensor(op->getResult(0)), at);
+}
+
+template <class Op> bool collapseAlongAxis(Op op, RowCollapser &rows) {
+  return int64_t(op.getAxis()) >= rows.axes && rows.markFull(op.getX());
+}
+
+/// Moments have the rows; weight and bias may have them, too.
+bool collapseNorm(Operation *op, RowCollapser &rows) {
+  return rows.rankOf(op->getOperand(0)) > rows.axes && rows.markFull(op->getOperand(0)) &&
+         llvm::all_of(op->getOperands().drop_front(), [&](Value operand) {
+           return rows.rankOf(operand) > rows.axes ? rows.markFull(operand) : rows.markWhole(operand);
+         });
+}
+
 } // namespace
 
-SmallVector<Value> decomposeReduction(KernelBuilder &kernel, Operation *op) {
-  if (isa<MaxPool2dOp, AvgPool2dOp>(op))
-    return decomposePool(kernel, op);
-  AxisReducer reducer(kernel, op->getOperand(0), getReducedAxis(op));
-  auto self = [](ElementBuilder &, Value x) { return x; };
-  auto keep = [&](Value result) -> SmallVector<Value> {
-    kernel.setTensor(op->getResult(0), result);
-    return {result};
-  };
-  return TypeSwitch<Operation *, SmallVector<Value>>(op)
-      .Case([&](PanelMomentsOp moments) { return reducePanels(kernel, moments); })
-      .Case([&](LayerNormOp norm) -> SmallVector<Value> {
-        if (!norm.getMoments().empty())
-          return joinMoments(kernel, norm, norm.getMoments(), norm.getEpsilon().convertToDouble());
-        Value mean = reducer.mean(reducer.sum(self));
-        Value squares = reducer.sum([&](ElementBuilder &b, Value x) -> Value {
-          Value difference = arith::SubFOp::create(b, x, b.load(mean, reducer.row(b)));
-          return arith::MulFOp::create(b, difference, difference);
-        });
-        return {mean, reducer.inverseRoot(squares, norm.getEpsilon().convertToDouble())};
-      })
-      .Case([&](RmsNormOp norm) -> SmallVector<Value> {
-        if (!norm.getMoments().empty())
-          return joinMoments(kernel, norm, norm.getMoments(), norm.getEpsilon().convertToDouble());
-        Value squares = reducer.sum([](ElementBuilder &b, Value x) -> Value { return arith::MulFOp::create(b, x, x); });
-        return {reducer.inverseRoot(squares, norm.getEpsilon().convertToDouble())};
-      })
-      .Case([&](SoftmaxOp) -> SmallVector<Value> {
-        Value max = reducer.shift();
-        Value exps = kernel.createParallel(reducer.extents, reducer.element(), [&](ElementBuilder &b) {
-          return b.expBelow(b.read(op->getOperand(0), b.loops()), b.load(max, reducer.row(b)));
-        });
-        AxisReducer ofExps(reducer);
-        ofExps.x = exps;
-        kernel.setTensor(exps, exps);
-        Value inverse = ofExps.perRow(ofExps.sum(self), [](ElementBuilder &b, Value sum) -> Value {
-          return arith::DivFOp::create(b, b.constant(sum.getType(), 1), sum);
-        });
-        return {exps, inverse};
-      })
-      .Case([&](LogSoftmaxOp) -> SmallVector<Value> {
-        Value max = reducer.shift();
-        Value sum = reducer.sum([&](ElementBuilder &b, Value x) { return b.expBelow(x, b.load(max, reducer.row(b))); });
-        // Apart: beside a large maximum their sum would lose the logarithm.
-        return {max,
-                reducer.perRow(sum, [](ElementBuilder &b, Value sum) -> Value { return math::LogOp::create(b, sum); })};
-      })
-      .Case([&](MeanOp) { return keep(reducer.mean(reducer.sum(self))); })
-      .Case([&](SumOp) { return keep(reducer.sum(self)); })
-      .Case([&](MaxOp) { return keep(reducer.max()); })
-      .Case([&](ArgmaxOp) { return keep(reducer.argmax()[1]); });
+//===- layer_norm, rms_norm ---===//
+
+SmallVector<Value> LayerNormOp::decompose(KernelBuilder &kernel) {
+  const double epsilon = getEpsilon().convertToDouble();
+  AxisReducer reducer(kernel, getX(), lastAxis(getX()));
+  if (!getMoments().empty())
+    return joinMoments(kernel, *this, getMoments(), epsilon);
+  Value mean = reducer.mean(reducer.sum(itself));
+  Value squares = reducer.sum([&](ElementBuilder &b, Value x) -> Value {
+    Value difference = arith::SubFOp::create(b, x, b.load(mean, reducer.row(b)));
+    return multiply(b, difference, difference);
+  });
+  return {mean, reducer.inverseRoot(squares, epsilon)};
 }
 
-Value evaluateReduction(ElementBuilder &b, Operation *op, ArrayRef<Coordinate> at) {
-  SmallVector<Value> reduced(b.kernel.getIntermediates(op));
-  if (Value tensor = b.kernel.getTensor(op->getResult(0)))
-    return b.load(tensor, at);
-  Coordinates row = dropAxis(at, getReducedAxis(op));
-  auto mul = [&](Value x, Value y) -> Value { return arith::MulFOp::create(b, x, y); };
-  return TypeSwitch<Operation *, Value>(op)
-      .Case([&](LayerNormOp norm) {
-        Value difference = arith::SubFOp::create(b, b.read(norm.getX(), at), b.load(reduced[0], row));
-        Value scaled = mul(mul(difference, b.load(reduced[1], row)), b.read(norm.getWeight(), at.back()));
-        return arith::AddFOp::create(b, scaled, b.read(norm.getBias(), at.back()));
-      })
-      .Case([&](RmsNormOp norm) {
-        return mul(mul(b.read(norm.getX(), at), b.load(reduced[0], row)), b.read(norm.getWeight(), at.back()));
-      })
-      .Case([&](SoftmaxOp) { return mul(b.load(reduced[0], at), b.load(reduced[1], row)); })
-      .Case([&](LogSoftmaxOp op) {
-        // Strict: the code generator would add the two values of the row.
-        auto strict = [&](Value x, Value y) -> Value {
-          auto difference = arith::SubFOp::create(b, x, y);
-          difference->setAttr("kiln.strict", b.getUnitAttr());
-          return difference;
-        };
-        return strict(strict(b.read(op.getX(), at), b.load(reduced[0], row)), b.load(reduced[1], row));
-      });
+Value LayerNormOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
+  SmallVector<Value> reduced(b.kernel.getIntermediates(*this));
+  Coordinates row = dropAxis(at, lastAxis(getX()));
+  Value difference = arith::SubFOp::create(b, b.read(getX(), at), b.load(reduced[0], row));
+  Value scaled = multiply(b, multiply(b, difference, b.load(reduced[1], row)), b.read(getWeight(), at.back()));
+  return arith::AddFOp::create(b, scaled, b.read(getBias(), at.back()));
 }
+
+bool LayerNormOp::collapseRows(RowCollapser &rows) { return collapseNorm(*this, rows); }
+
+SmallVector<Value> RmsNormOp::decompose(KernelBuilder &kernel) {
+  const double epsilon = getEpsilon().convertToDouble();
+  AxisReducer reducer(kernel, getX(), lastAxis(getX()));
+  if (!getMoments().empty())
+    return joinMoments(kernel, *this, getMoments(), epsilon);
+  Value squares = reducer.sum([](ElementBuilder &b, Value x) { return multiply(b, x, x); });
+  return {reducer.inverseRoot(squares, epsilon)};
+}
+
+Value RmsNormOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
+  SmallVector<Value> reduced(b.kernel.getIntermediates(*this));
+  Coordinates row = dropAxis(at, lastAxis(getX()));
+  return multiply(b, multiply(b, b.read(getX(), at), b.load(reduced[0], row)), b.read(getWeight(), at.back()));
+}
+
+bool RmsNormOp::collapseRows(RowCollapser &rows) { return collapseNorm(*this, rows); }
+
+SmallVector<Value> PanelMomentsOp::decompose(KernelBuilder &kernel) { return reducePanels(kernel, *this); }
+Value PanelMomentsOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) { return loadResult(b, *this, at); }
+bool PanelMomentsOp::collapseRows(RowCollapser &rows) {
+  return rows.rankOf(getX()) > rows.axes && rows.markFull(getX());
+}
+
+//===- softmax, log_softmax ---===//
+
+SmallVector<Value> SoftmaxOp::decompose(KernelBuilder &kernel) {
+  AxisReducer reducer(kernel, getX(), getAxis());
+  Value max = reducer.shift();
+  Value exps = kernel.createParallel(reducer.extents, reducer.element(), [&](ElementBuilder &b) {
+    return b.expBelow(b.read(getX(), b.loops()), b.load(max, reducer.row(b)));
+  });
+  AxisReducer ofExps(reducer);
+  ofExps.x = exps;
+  kernel.setTensor(exps, exps);
+  Value inverse = ofExps.perRow(ofExps.sum(itself), [](ElementBuilder &b, Value sum) -> Value {
+    return arith::DivFOp::create(b, b.constant(sum.getType(), 1), sum);
+  });
+  return {exps, inverse};
+}
+
+Value SoftmaxOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
+  SmallVector<Value> reduced(b.kernel.getIntermediates(*this));
+  return multiply(b, b.load(reduced[0], at), b.load(reduced[1], dropAxis(at, getAxis())));
+}
+
+bool SoftmaxOp::collapseRows(RowCollapser &rows) { return collapseAlongAxis(*this, rows); }
+
+SmallVector<Value> LogSoftmaxOp::decompose(KernelBuilder &kernel) {
+  AxisReducer reducer(kernel, getX(), getAxis());
+  Value max = reducer.shift();
+  Value sum = reducer.sum([&](ElementBuilder &b, Value x) { return b.expBelow(x, b.load(max, reducer.row(b))); });
+  // Apart: beside a large maximum their sum would lose the logarithm.
+  return {max, reducer.perRow(sum, [](ElementBuilder &b, Value sum) -> Value { return math::LogOp::create(b, sum); })};
+}
+
+/// Strict: the code generator would add the two values of the row.
+Value LogSoftmaxOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
+  SmallVector<Value> reduced(b.kernel.getIntermediates(*this));
+  Coordinates row = dropAxis(at, getAxis());
+  auto strict = [&](Value x, Value y) -> Value {
+    auto difference = arith::SubFOp::create(b, x, y);
+    difference->setAttr("kiln.strict", b.getUnitAttr());
+    return difference;
+  };
+  return strict(strict(b.read(getX(), at), b.load(reduced[0], row)), b.load(reduced[1], row));
+}
+
+bool LogSoftmaxOp::collapseRows(RowCollapser &rows) { return collapseAlongAxis(*this, rows); }
+
+//===- mean, sum, max, argmax ---===//
+
+SmallVector<Value> MeanOp::decompose(KernelBuilder &kernel) {
+  AxisReducer reducer(kernel, getX(), getAxis());
+  return keep(kernel, *this, reducer.mean(reducer.sum(itself)));
+}
+SmallVector<Value> SumOp::decompose(KernelBuilder &kernel) {
+  return keep(kernel, *this, AxisReducer(kernel, getX(), getAxis()).sum(itself));
+}
+SmallVector<Value> MaxOp::decompose(KernelBuilder &kernel) {
+  return keep(kernel, *this, AxisReducer(kernel, getX(), getAxis()).max());
+}
+SmallVector<Value> ArgmaxOp::decompose(KernelBuilder &kernel) {
+  return keep(kernel, *this, AxisReducer(kernel, getX(), getAxis()).argmax()[1]);
+}
+
+#define KILN_REDUCTION(OP)                                                                                             \
+  Value OP::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) { return loadResult(b, *this, at); }           \
+  bool OP::collapseRows(RowCollapser &rows) { return collapseAlongAxis(*this, rows); }
+KILN_REDUCTION(MeanOp)
+KILN_REDUCTION(SumOp)
+KILN_REDUCTION(MaxOp)
+KILN_REDUCTION(ArgmaxOp)
+#undef KILN_REDUCTION
 
 } // namespace mlir::kiln

@@ -10,7 +10,8 @@
 //
 // attention_scores stores the products of queries and keys; scale and mask are part of what reads them, so that they go
 // into the same region as an epilogue.
-#include "compiler/transforms/KernelBuilder.h"
+#include "compiler/dialect/lowering/KernelBuilder.h"
+#include "compiler/dialect/lowering/RowCollapser.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -226,18 +227,32 @@ private:
 
 } // namespace
 
+/// The mask is of all heads and batches, or has the batch's axes.
+template <class Op> static bool collapseScores(Op op, RowCollapser &rows) {
+  int64_t batchRank = rows.rankOf(op.getQuery()) - 2;
+  Value mask = op.getMask(), lengths = op.getLengths();
+  if (mask && rows.rankOf(mask) == batchRank + 3 && !rows.markFull(mask))
+    return false;
+  return rows.axes <= batchRank && rows.markFull(op.getQuery()) && rows.markFull(op.getKey()) &&
+         (!lengths || rows.markFull(lengths)) &&
+         (!mask ||
+          (rows.rankOf(mask) <= 2 ? rows.markWhole(mask) : rows.rankOf(mask) >= batchRank + 2 && rows.markFull(mask)));
+}
+
+//===- attention ---===//
+
 /// The result has the heads as an axis of its own; a reshape of the op to that shape is the stored tensor.
-SmallVector<Value> decomposeAttention(KernelBuilder &kernel, AttentionOp op) {
-  SmallVector<Value> result = AttentionDecomposer(kernel, op).run();
+SmallVector<Value> AttentionOp::decompose(KernelBuilder &kernel) {
+  SmallVector<Value> result = AttentionDecomposer(kernel, *this).run();
   auto stored = cast<RankedTensorType>(result[0].getType());
-  for (Operation *user : op->getUsers())
+  for (Operation *user : (*this)->getUsers())
     if (isa<ReshapeOp>(user) && user->getResult(0).getType() == stored)
       kernel.setTensor(user->getResult(0), result[0]);
   return result;
 }
 
-Value evaluateAttention(ElementBuilder &b, AttentionOp op, ArrayRef<Coordinate> at) {
-  Value result = b.kernel.getIntermediates(op)[0];
+Value AttentionOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
+  Value result = b.kernel.getIntermediates(*this)[0];
   int64_t depth = cast<RankedTensorType>(result.getType()).getShape().back();
   Coordinates split(at.drop_back());
   split.push_back(b.simplify(at.back().expr.floorDiv(depth)));
@@ -245,8 +260,12 @@ Value evaluateAttention(ElementBuilder &b, AttentionOp op, ArrayRef<Coordinate> 
   return b.load(result, split);
 }
 
-SmallVector<Value> decomposeAttentionScores(KernelBuilder &kernel, AttentionScoresOp op) {
-  HeadReader reader(op);
+bool AttentionOp::collapseRows(RowCollapser &rows) { return collapseScores(*this, rows) && rows.markFull(getValue()); }
+
+//===- attention_scores ---===//
+
+SmallVector<Value> AttentionScoresOp::decompose(KernelBuilder &kernel) {
+  HeadReader reader(*this);
   for (Value operand : {reader.query, reader.key})
     kernel.prepareRepeatedReads(operand);
   SmallVector<AffineExpr> loops(reader.rows); // b..., h, q, k, d
@@ -259,11 +278,13 @@ SmallVector<Value> decomposeAttentionScores(KernelBuilder &kernel, AttentionScor
       });
 }
 
-Value evaluateAttentionScores(ElementBuilder &b, AttentionScoresOp op, ArrayRef<Coordinate> at) {
-  HeadReader reader(op);
-  Value product = b.load(b.kernel.getIntermediates(op)[0], at);
+Value AttentionScoresOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
+  HeadReader reader(*this);
+  Value product = b.load(b.kernel.getIntermediates(*this)[0], at);
   return reader.createMasked(b, arith::MulFOp::create(b, product, b.constant(reader.element, reader.scale)), at,
                              /*unit=*/1);
 }
+
+bool AttentionScoresOp::collapseRows(RowCollapser &rows) { return collapseScores(*this, rows); }
 
 } // namespace mlir::kiln

@@ -2,8 +2,8 @@
 //
 // How a kernel function of kiln ops becomes one of linalg ops. Most values are never stored: an op says how to compute
 // one of its elements from elements of its operands (ElementBuilder), so that reshapes, slices, transposes, broadcasts
-// and pointwise chains become indexing maps and one region. Ops that reduce are stored (KernelBuilder). The
-// Decompose*.cpp files hold both for the families of ops.
+// and pointwise chains become indexing maps and one region. Ops that reduce are stored (KernelBuilder). The files beside
+// this one hold both for the families of ops, as methods of KernelOpInterface.
 #pragma once
 
 #include <map>
@@ -37,12 +37,6 @@ using Coordinates = SmallVector<Coordinate>;
 
 /// The element types of the operands and results that decompositions support.
 bool isSupportedElement(Type type);
-
-/// Whether the op's elements are computed where they are read (pointwise ops, movement, look-ups).
-bool isLazy(Operation *op);
-
-/// Whether the op only moves elements, so that reading one is a load at another place.
-bool isMovement(Operation *op);
 
 /// Lowers one kernel function in place.
 class KernelBuilder {
@@ -140,27 +134,5 @@ private:
 
   friend class KernelBuilder;
 };
-
-// Families of ops (Decompose*.cpp). decomposeX stores what reductions leave, evaluateX computes an element.
-SmallVector<Value> decomposeContraction(KernelBuilder &kernel, Operation *op);
-Value evaluateContraction(ElementBuilder &element, Operation *op, ArrayRef<Coordinate> at);
-SmallVector<Value> decomposeConv2d(KernelBuilder &kernel, Conv2dOp op);
-Value readConv2d(ElementBuilder &element, Conv2dOp op, ArrayRef<Coordinate> at);
-Value evaluateResize(ElementBuilder &element, ResizeBilinearOp op, ArrayRef<Coordinate> at);
-SmallVector<Value> decomposePool(KernelBuilder &kernel, Operation *op);
-SmallVector<Value> decomposeAttention(KernelBuilder &kernel, AttentionOp op);
-Value evaluateAttention(ElementBuilder &element, AttentionOp op, ArrayRef<Coordinate> at);
-SmallVector<Value> decomposeAttentionScores(KernelBuilder &kernel, AttentionScoresOp op);
-Value evaluateAttentionScores(ElementBuilder &element, AttentionScoresOp op, ArrayRef<Coordinate> at);
-SmallVector<Value> decomposeReduction(KernelBuilder &kernel, Operation *op);
-Value evaluateReduction(ElementBuilder &element, Operation *op, ArrayRef<Coordinate> at);
-Value evaluatePointwise(ElementBuilder &element, Operation *op, ArrayRef<Coordinate> at);
-Value evaluateMovement(ElementBuilder &element, Operation *op, ArrayRef<Coordinate> at);
-Value evaluateLookup(ElementBuilder &element, Operation *op, ArrayRef<Coordinate> at);
-
-bool isContraction(Operation *op);
-bool isReduction(Operation *op);
-bool isPointwise(Operation *op);
-bool isLookup(Operation *op);
 
 } // namespace mlir::kiln

@@ -3,7 +3,8 @@
 // conv2d: the image with its padding as a tensor of its own, if it has any, then one contraction over channels and
 // window, whose operands are read in affine maps. Pools: one reduction over the window, which reads the image guarded.
 // resize_bilinear: four elements read by index.
-#include "compiler/transforms/KernelBuilder.h"
+#include "compiler/dialect/lowering/KernelBuilder.h"
+#include "compiler/dialect/lowering/RowCollapser.h"
 
 namespace mlir::kiln {
 namespace {
@@ -56,13 +57,22 @@ Form formOf(Conv2dOp op) {
   return weight[0] == int64_t(op.getGroups()) && weight[1] == 1 ? Form::Depthwise : Form::Grouped;
 }
 
+/// Height and width.
+SmallVector<int64_t> imageAxes(Type type) {
+  const int64_t rank = cast<RankedTensorType>(type).getRank();
+  return {rank - 3, rank - 2};
+}
+
 TypedAttr floatAttr(Value image, double value) {
   return cast<TypedAttr>(FloatAttr::get(getElementTypeOrSelf(image.getType()), value));
 }
 
 } // namespace
 
-SmallVector<Value> decomposeConv2d(KernelBuilder &kernel, Conv2dOp op) {
+//===- conv2d ---===//
+
+SmallVector<Value> Conv2dOp::decompose(KernelBuilder &kernel) {
+  Conv2dOp op = *this;
   Value image = op.getX(), weight = op.getWeight();
   auto constant = [&](int64_t value) { return getAffineConstantExpr(value, op.getContext()); };
   ArrayRef<int64_t> window = cast<RankedTensorType>(weight.getType()).getShape();
@@ -118,18 +128,25 @@ SmallVector<Value> decomposeConv2d(KernelBuilder &kernel, Conv2dOp op) {
   return {product};
 }
 
-Value readConv2d(ElementBuilder &b, Conv2dOp op, ArrayRef<Coordinate> at) {
-  Value product = b.kernel.getIntermediates(op)[0];
-  if (formOf(op) != Form::Grouped)
-    return b.load(product, at);
-  int64_t each = op.getWeight().getType().getDimSize(0) / int64_t(op.getGroups());
-  Coordinates split(at.drop_back());
-  split.push_back(b.simplify(at.back().expr.floorDiv(each)));
-  split.push_back(b.simplify(at.back().expr % each));
-  return b.load(product, split);
+Value Conv2dOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
+  Value product = b.kernel.getIntermediates(*this)[0];
+  Coordinates split(at);
+  if (formOf(*this) == Form::Grouped) {
+    int64_t each = getWeight().getType().getDimSize(0) / int64_t(getGroups());
+    split.pop_back();
+    split.push_back(b.simplify(at.back().expr.floorDiv(each)));
+    split.push_back(b.simplify(at.back().expr % each));
+  }
+  Value element = b.load(product, split);
+  return getBias() ? Value(arith::AddFOp::create(b, element, b.read(getBias(), at.back()))) : element;
 }
 
-SmallVector<Value> decomposePool(KernelBuilder &kernel, Operation *op) {
+bool Conv2dOp::collapseRows(RowCollapser &) { return false; }
+SmallVector<int64_t> Conv2dOp::getResizedAxes() { return imageAxes(getType()); }
+
+//===- max_pool2d, avg_pool2d ---===//
+
+static SmallVector<Value> decomposePool(KernelBuilder &kernel, Operation *op) {
   Value image = op->getOperand(0);
   auto pair = [&](StringRef name) { return op->getAttrOfType<DenseI64ArrayAttr>(name).asArrayRef(); };
   ArrayRef<int64_t> window = pair("kernel"), stride = pair("stride"), padding = pair("padding");
@@ -164,9 +181,25 @@ SmallVector<Value> decomposePool(KernelBuilder &kernel, Operation *op) {
   return {result};
 }
 
+/// An element of a result that is stored.
+static Value loadPooled(ElementBuilder &b, Operation *op, ArrayRef<Coordinate> at) {
+  return b.load(b.kernel.getIntermediates(op)[0], at);
+}
+
+#define KILN_POOL(OP)                                                                                                  \
+  SmallVector<Value> OP::decompose(KernelBuilder &kernel) { return decomposePool(kernel, *this); }                     \
+  Value OP::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) { return loadPooled(b, *this, at); }           \
+  bool OP::collapseRows(RowCollapser &) { return false; }                                                              \
+  SmallVector<int64_t> OP::getResizedAxes() { return imageAxes(getType()); }
+KILN_POOL(MaxPool2dOp)
+KILN_POOL(AvgPool2dOp)
+#undef KILN_POOL
+
+//===- resize_bilinear ---===//
+
 /// Places are counted in parts of 1 / (2 H'), whole numbers, so that neighbours are exact and only weights are rounded.
-Value evaluateResize(ElementBuilder &b, ResizeBilinearOp op, ArrayRef<Coordinate> at) {
-  auto from = cast<RankedTensorType>(op.getX().getType()), to = cast<RankedTensorType>(op.getType());
+Value ResizeBilinearOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
+  auto from = cast<RankedTensorType>(getX().getType()), to = cast<RankedTensorType>(getType());
   Type type = to.getElementType();
   auto number = [&](int64_t value) { return b.kernel.createConstant(b.getIndexAttr(value)); };
   unsigned first = to.getRank() - 3;
@@ -192,10 +225,12 @@ Value evaluateResize(ElementBuilder &b, ResizeBilinearOp op, ArrayRef<Coordinate
       source[first] = neighbours[0][row];
       source[first + 1] = neighbours[1][column];
       Value weight = arith::MulFOp::create(b, weights[0][row], weights[1][column]);
-      Value term = arith::MulFOp::create(b, weight, b.read(op.getX(), source));
+      Value term = arith::MulFOp::create(b, weight, b.read(getX(), source));
       sum = sum ? Value(arith::AddFOp::create(b, sum, term)) : term;
     }
   return sum;
 }
+
+bool ResizeBilinearOp::collapseRows(RowCollapser &) { return false; }
 
 } // namespace mlir::kiln

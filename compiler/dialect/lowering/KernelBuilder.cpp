@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Materialises the values that a kernel returns, in order; whatever they need is computed or stored on the way.
-#include "compiler/transforms/KernelBuilder.h"
+#include "compiler/dialect/lowering/KernelBuilder.h"
 
-#include "compiler/transforms/SimplifyIndex.h"
+#include "compiler/dialect/lowering/SimplifyIndex.h"
 
 namespace mlir::kiln {
 
 bool isSupportedElement(Type type) {
   return type.isF32() || type.isInteger(32) || type.isInteger(8) || type.isInteger(1);
-}
-
-bool isMovement(Operation *op) { return isa<SliceOp, TransposeOp>(op); }
-
-bool isLazy(Operation *op) {
-  return isPointwise(op) || isLookup(op) || isa<SliceOp, TransposeOp, ReshapeOp, ConcatOp, ConstantOp>(op);
 }
 
 KernelBuilder::KernelBuilder(func::FuncOp kernel)
@@ -24,7 +18,7 @@ LogicalResult KernelBuilder::run() {
   Block &body = kernel.getBody().front();
   SmallVector<Operation *> sources;
   for (Operation &op : body.without_terminator()) {
-    if (!isLazy(&op) && !isContraction(&op) && !isReduction(&op) && !isa<AttentionOp>(op))
+    if (!isa<KernelOpInterface>(op))
       return op.emitError("requires a decomposition to linalg");
     for (Value value : llvm::concat<Value>(SmallVector<Value>(op.getOperands()), SmallVector<Value>(op.getResults())))
       if (Type element = getElementTypeOrSelf(value.getType()); !element.isIndex() && !isSupportedElement(element))
@@ -53,7 +47,7 @@ Value KernelBuilder::materialize(Value value) {
     return tensor;
   Operation *op = value.getDefiningOp();
   Operation *stored = isa<ReshapeOp>(op) ? cast<ReshapeOp>(op).getX().getDefiningOp() : op;
-  if (stored && !isLazy(stored)) { // its decomposition may store just this value
+  if (stored && !cast<KernelOpInterface>(stored).isLazy()) { // its decomposition may store just this value
     (void)getIntermediates(stored);
     if (Value tensor = getTensor(value))
       return tensor;
@@ -69,7 +63,7 @@ void KernelBuilder::prepareRepeatedReads(Value value) {
   Value source = value;
   while (!getTensor(source)) {
     Operation *op = source.getDefiningOp();
-    if (!isMovement(op) && !isa<ReshapeOp>(op)) {
+    if (!hasRole(op, KernelRole::Movement) && !hasRole(op, KernelRole::View)) {
       materialize(value);
       return;
     }
@@ -80,13 +74,7 @@ void KernelBuilder::prepareRepeatedReads(Value value) {
 ArrayRef<Value> KernelBuilder::getIntermediates(Operation *op) {
   if (auto found = intermediates.find(op); found != intermediates.end())
     return found->second;
-  SmallVector<Value> values;
-  if (isContraction(op))
-    values = decomposeContraction(*this, op);
-  else if (auto attention = dyn_cast<AttentionOp>(op))
-    values = decomposeAttention(*this, attention);
-  else
-    values = decomposeReduction(*this, op);
+  SmallVector<Value> values = cast<KernelOpInterface>(op).decompose(*this);
   return intermediates[op] = std::move(values);
 }
 
@@ -218,22 +206,7 @@ Value ElementBuilder::read(Value value, ArrayRef<Coordinate> at) {
   if (auto known = read_.find(key); known != read_.end())
     return known->second;
 
-  Operation *op = value.getDefiningOp();
-  Value result;
-  if (auto constant = dyn_cast<ConstantOp>(op))
-    result = kernel.createConstant(cast<DenseElementsAttr>(constant.getValue()).getSplatValue<TypedAttr>());
-  else if (isPointwise(op))
-    result = evaluatePointwise(*this, op, at);
-  else if (isLookup(op))
-    result = evaluateLookup(*this, op, at);
-  else if (isContraction(op))
-    result = evaluateContraction(*this, op, at);
-  else if (auto attention = dyn_cast<AttentionOp>(op))
-    result = evaluateAttention(*this, attention, at);
-  else if (isReduction(op))
-    result = evaluateReduction(*this, op, at);
-  else
-    result = evaluateMovement(*this, op, at);
+  Value result = cast<KernelOpInterface>(value.getDefiningOp()).evaluateElement(*this, at);
   read_[key] = result;
   return result;
 }

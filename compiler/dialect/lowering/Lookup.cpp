@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Elements of tables by index, the indices themselves, and the sinusoidal encoding.
-#include "compiler/transforms/KernelBuilder.h"
-#include "llvm/ADT/TypeSwitch.h"
+#include "compiler/dialect/lowering/KernelBuilder.h"
+#include "compiler/dialect/lowering/RowCollapser.h"
 
 namespace mlir::kiln {
-
-bool isLookup(Operation *op) { return isa<EmbeddingOp, PositionsOp, SinusoidOp, GatherOp, ResizeBilinearOp>(op); }
 
 /// The index read, clamped to the axis: the host checks a model's inputs, but not indices that the model computes.
 static Coordinate lookUp(ElementBuilder &b, Value indices, ArrayRef<Coordinate> at, Value table, int64_t axis) {
@@ -24,9 +22,9 @@ static Coordinate lookUp(ElementBuilder &b, Value indices, ArrayRef<Coordinate> 
 /// Position times frequency, in turns, in three parts: two are exact for positions below 2^15 and give up their whole
 /// turns, so that what is left after whole quarters of a turn, up to an eighth, is exact to 2^-28 turns. The quarters
 /// choose sine or cosine and the sign.
-static Value evaluateSinusoid(ElementBuilder &b, SinusoidOp op, ArrayRef<Coordinate> at) {
-  Type type = op.getType().getElementType();
-  auto entry = [&](int64_t row) { return b.read(op.getTable(), {b.getAffineConstantExpr(row), at.back()}); };
+Value SinusoidOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
+  Type type = getType().getElementType();
+  auto entry = [&](int64_t row) { return b.read(getTable(), {b.getAffineConstantExpr(row), at.back()}); };
   auto inOrder = [&](auto sum) -> Value {
     sum->setAttr("kiln.strict", b.getUnitAttr());
     return sum;
@@ -38,7 +36,7 @@ static Value evaluateSinusoid(ElementBuilder &b, SinusoidOp op, ArrayRef<Coordin
   auto round = [&](Value x) { return floor(add(x, b.constant(type, 0.5))); };
   auto differ = [&](Value x, Value y) -> Value { return arith::CmpFOp::create(b, arith::CmpFPredicate::ONE, x, y); };
 
-  Value position = arith::SIToFPOp::create(b, type, b.read(op.getPositions(), at.drop_back()));
+  Value position = arith::SIToFPOp::create(b, type, b.read(getPositions(), at.drop_back()));
   auto turns = [&](int64_t row) -> Value { return arith::MulFOp::create(b, position, entry(row)); };
   auto fraction = [&](Value x) { return sub(x, round(x)); };
   Value most = add(fraction(turns(0)), fraction(turns(1))), rest = turns(2);
@@ -51,24 +49,36 @@ static Value evaluateSinusoid(ElementBuilder &b, SinusoidOp op, ArrayRef<Coordin
   return arith::SelectOp::create(b, differ(pairs, floor(pairs)), Value(arith::NegFOp::create(b, result)), result);
 }
 
-Value evaluateLookup(ElementBuilder &b, Operation *op, ArrayRef<Coordinate> at) {
-  return TypeSwitch<Operation *, Value>(op)
-      .Case([&](EmbeddingOp embedding) {
-        Coordinate row = lookUp(b, embedding.getIndices(), at.drop_back(), embedding.getTable(), 0);
-        return b.read(embedding.getTable(), {row, at.back()});
-      })
-      .Case([&](GatherOp gather) {
-        int64_t axis = gather.getAxis(), rank = cast<RankedTensorType>(gather.getIndices().getType()).getRank();
-        Coordinates source(at.take_front(axis));
-        source.push_back(lookUp(b, gather.getIndices(), at.slice(axis, rank), gather.getTable(), axis));
-        source.append(at.begin() + axis + rank, at.end());
-        return b.read(gather.getTable(), source);
-      })
-      .Case([&](PositionsOp positions) {
-        return arith::IndexCastOp::create(b, positions.getType().getElementType(), b.toIndex(at[0]));
-      })
-      .Case([&](ResizeBilinearOp resize) { return evaluateResize(b, resize, at); })
-      .Case([&](SinusoidOp sinusoid) { return evaluateSinusoid(b, sinusoid, at); });
+bool SinusoidOp::collapseRows(RowCollapser &) { return false; }
+
+Value EmbeddingOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
+  Coordinate row = lookUp(b, getIndices(), at.drop_back(), getTable(), 0);
+  return b.read(getTable(), {row, at.back()});
 }
+
+bool EmbeddingOp::collapseRows(RowCollapser &rows) { return rows.markFull(getIndices()) && rows.markWhole(getTable()); }
+
+Value GatherOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
+  int64_t axis = getAxis(), rank = cast<RankedTensorType>(getIndices().getType()).getRank();
+  Coordinates source(at.take_front(axis));
+  source.push_back(lookUp(b, getIndices(), at.slice(axis, rank), getTable(), axis));
+  source.append(at.begin() + axis + rank, at.end());
+  return b.read(getTable(), source);
+}
+
+bool GatherOp::collapseRows(RowCollapser &) { return false; }
+
+Value PositionsOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
+  return arith::IndexCastOp::create(b, getType().getElementType(), b.toIndex(at[0]));
+}
+
+bool PositionsOp::collapseRows(RowCollapser &) { return false; }
+
+/// One value for all elements: others are the host's.
+Value ConstantOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate>) {
+  return b.kernel.createConstant(cast<DenseElementsAttr>(getValue()).getSplatValue<TypedAttr>());
+}
+
+bool ConstantOp::collapseRows(RowCollapser &) { return true; }
 
 } // namespace mlir::kiln

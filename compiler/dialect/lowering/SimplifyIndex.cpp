@@ -3,7 +3,7 @@
 // An expression is kept as a sum of terms factor * atom, an atom being a dimension or a floordiv or mod that is left. A
 // division by c takes the terms whose factor c divides out of the sum; what remains often lies between two multiples of
 // c.
-#include "compiler/transforms/SimplifyIndex.h"
+#include "compiler/dialect/lowering/SimplifyIndex.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/MathExtras.h"

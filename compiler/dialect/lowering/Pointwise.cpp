@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Elements of the ops that work on each element alone. Broadcasting is a coordinate 0, or a coordinate left away.
+#include "compiler/dialect/lowering/KernelBuilder.h"
+#include "compiler/dialect/lowering/RowCollapser.h"
+
+namespace mlir::kiln {
+
+/// The coordinates, aligned at the last axis, of an operand that broadcasts.
+static Coordinates broadcast(ElementBuilder &element, Value operand, ArrayRef<Coordinate> at) {
+  auto type = cast<RankedTensorType>(operand.getType());
+  Coordinates result(at.take_back(type.getRank()));
+  for (auto [coordinate, extent] : llvm::zip_equal(result, type.getShape()))
+    if (extent == 1)
+      coordinate = element.getAffineConstantExpr(0);
+  return result;
+}
+
+template <typename FloatOp, typename IntegerOp> static Value createBinary(ElementBuilder &b, Value lhs, Value rhs) {
+  if (isa<FloatType>(lhs.getType()))
+    return FloatOp::create(b, lhs, rhs);
+  return IntegerOp::create(b, lhs, rhs);
+}
+
+/// Strict: else the code generator may ask whether lhs is not at least rhs, which is so for NaN.
+static Value createComparison(ElementBuilder &b, arith::CmpFPredicate ofFloats, arith::CmpIPredicate ofIntegers,
+                              Value lhs, Value rhs) {
+  if (!isa<FloatType>(lhs.getType()))
+    return arith::CmpIOp::create(b, ofIntegers, lhs, rhs);
+  auto comparison = arith::CmpFOp::create(b, ofFloats, lhs, rhs);
+  comparison->setAttr("kiln.strict", b.getUnitAttr());
+  return comparison;
+}
+
+static Value createLess(ElementBuilder &b, Value lhs, Value rhs) {
+  return createComparison(b, arith::CmpFPredicate::OLT, arith::CmpIPredicate::slt, lhs, rhs);
+}
+
+/// NaN if one of them is. With a number targets keep it themselves.
+static Value createMaximum(ElementBuilder &b, Value lhs, Value rhs) {
+  if (!isa<FloatType>(lhs.getType()))
+    return arith::MaxSIOp::create(b, lhs, rhs);
+  if (rhs.getDefiningOp<arith::ConstantOp>())
+    return arith::MaximumFOp::create(b, lhs, rhs);
+  return b.fromOrder(arith::MaxSIOp::create(b, b.toOrder(lhs), b.toOrder(rhs)));
+}
+
+/// NaN if one of them is: it is the last in the order of negated numbers, too.
+static Value createMinimum(ElementBuilder &b, Value lhs, Value rhs) {
+  if (!isa<FloatType>(lhs.getType()))
+    return arith::MinSIOp::create(b, lhs, rhs);
+  if (rhs.getDefiningOp<arith::ConstantOp>())
+    return arith::SelectOp::create(b, createLess(b, rhs, lhs), rhs, lhs);
+  auto negated = [&](Value x) -> Value { return arith::NegFOp::create(b, x); };
+  return negated(b.fromOrder(arith::MaxSIOp::create(b, b.toOrder(negated(lhs)), b.toOrder(negated(rhs)))));
+}
+
+/// max(x, 0) + log(1 + t) with t = e^-|x|, of which the second is 2 atanh(s) with s = t / (2 + t), at most 1/3: its
+/// series keeps the digits of a small t, and ends below 1e-9 of the sum.
+static Value createSoftplus(ElementBuilder &b, Value x) {
+  Type type = x.getType();
+  auto number = [&](double value) { return b.constant(type, value); };
+  auto exp = math::ExpOp::create(b, Value(arith::NegFOp::create(b, Value(math::AbsFOp::create(b, x)))));
+  exp->setAttr(nonpositiveAttrName, b.getUnitAttr());
+  Value s = arith::DivFOp::create(b, exp, Value(arith::AddFOp::create(b, exp, number(2))));
+  Value square = arith::MulFOp::create(b, s, s), series = number(2.0 / 15);
+  for (int power = 13; power > 0; power -= 2)
+    series = arith::AddFOp::create(b, Value(arith::MulFOp::create(b, series, square)), number(2.0 / power));
+  return arith::AddFOp::create(b, Value(arith::MaximumFOp::create(b, x, number(0))),
+                               Value(arith::MulFOp::create(b, s, series)));
+}
+
+/// Floats are brought into the range of i32 first: beyond it every CPU has its own answer.
+static Value createCast(ElementBuilder &b, Value x, Type type) {
+  const bool isBoolean = x.getType().isInteger(1);
+  if (isa<FloatType>(type)) {
+    if (isBoolean)
+      return arith::SelectOp::create(b, x, b.constant(type, 1), b.constant(type, 0));
+    return arith::SIToFPOp::create(b, type, x);
+  }
+  if (isBoolean)
+    return arith::SelectOp::create(b, x, b.constant(type, 1), b.constant(type, 0));
+  if (isa<IntegerType>(x.getType()))
+    return arith::ExtSIOp::create(b, type, x);
+  constexpr double least = -2147483648.0, most = 2147483520.0;
+  Value above = arith::MaximumFOp::create(b, x, b.constant(x.getType(), least));
+  Value within = arith::MinimumFOp::create(b, above, b.constant(x.getType(), most));
+  return arith::FPToSIOp::create(b, type, within);
+}
+
+/// 1 + e^-x
+static Value createOnePlusExp(ElementBuilder &b, Value x) {
+  Value exp = math::ExpOp::create(b, Value(arith::NegFOp::create(b, x)));
+  return arith::AddFOp::create(b, exp, b.constant(x.getType(), 1));
+}
+
+/// x (1 + erf(x / sqrt(2))) / 2 as |x / 2| erf(|x / 2| sqrt(2)) + x / 2.
+static Value createGelu(ElementBuilder &b, Value x) {
+  Value half = arith::MulFOp::create(b, x, b.constant(x.getType(), 0.5)), size = math::AbsFOp::create(b, half);
+  auto erf =
+      math::ErfOp::create(b, Value(arith::MulFOp::create(b, size, b.constant(x.getType(), 1.41421356237309504880))));
+  erf->setAttr(nonnegativeAttrName, b.getUnitAttr());
+  return arith::AddFOp::create(b, Value(arith::MulFOp::create(b, size, erf)), half);
+}
+
+/// x (1 + tanh(u)) / 2 with u = sqrt(2 / pi) (x + 0.044715 x^3) as x / (1 + e^(-2 u)).
+static Value createGeluTanh(ElementBuilder &b, Value x) {
+  Type type = x.getType();
+  constexpr double scale = -2 * 0.79788456080286535588 * 1.44269504088896340736; // sqrt(2 / pi), log2(e)
+  Value square = arith::MulFOp::create(b, x, x);
+  Value cubic = arith::AddFOp::create(b, Value(arith::MulFOp::create(b, square, b.constant(type, scale * 0.044715))),
+                                      b.constant(type, scale));
+  Value exp = math::Exp2Op::create(b, Value(arith::MulFOp::create(b, x, cubic)));
+  return arith::DivFOp::create(b, x, Value(arith::AddFOp::create(b, exp, b.constant(type, 1))));
+}
+
+Value evaluatePointwise(ElementBuilder &builder, Operation *op, ArrayRef<Coordinate> at,
+                        function_ref<Value(ArrayRef<Value>)> compute) {
+  SmallVector<Value> x;
+  for (Value operand : op->getOperands())
+    x.push_back(builder.read(operand, broadcast(builder, operand, at)));
+  return compute(x);
+}
+
+/// Each operand has all of the axes, or none.
+bool collapsePointwise(Operation *op, RowCollapser &rows) {
+  int64_t rank = rows.rankOf(op->getResult(0));
+  return llvm::all_of(op->getOperands(), [&](Value operand) {
+    if (rows.rankOf(operand) == rank)
+      return rows.markFull(operand);
+    return rows.rankOf(operand) <= rank - rows.axes && rows.markWhole(operand);
+  });
+}
+
+// A method for each op; x are the elements of its operands.
+#define KILN_COMPUTE(OP) Value OP::compute([[maybe_unused]] ElementBuilder &b, ArrayRef<Value> x)
+
+KILN_COMPUTE(AddOp) { return createBinary<arith::AddFOp, arith::AddIOp>(b, x[0], x[1]); }
+KILN_COMPUTE(SubOp) { return createBinary<arith::SubFOp, arith::SubIOp>(b, x[0], x[1]); }
+KILN_COMPUTE(MulOp) { return createBinary<arith::MulFOp, arith::MulIOp>(b, x[0], x[1]); }
+KILN_COMPUTE(DivOp) { return createBinary<arith::DivFOp, arith::DivSIOp>(b, x[0], x[1]); }
+KILN_COMPUTE(MaximumOp) { return createMaximum(b, x[0], x[1]); }
+KILN_COMPUTE(LessOp) { return createLess(b, x[0], x[1]); }
+KILN_COMPUTE(MinimumOp) { return createMinimum(b, x[0], x[1]); }
+KILN_COMPUTE(LessEqualOp) {
+  return createComparison(b, arith::CmpFPredicate::OLE, arith::CmpIPredicate::sle, x[0], x[1]);
+}
+KILN_COMPUTE(EqualOp) { return createComparison(b, arith::CmpFPredicate::OEQ, arith::CmpIPredicate::eq, x[0], x[1]); }
+KILN_COMPUTE(LogicalAndOp) { return arith::AndIOp::create(b, x[0], x[1]); }
+KILN_COMPUTE(LogicalOrOp) { return arith::OrIOp::create(b, x[0], x[1]); }
+KILN_COMPUTE(LogicalXorOp) { return arith::XOrIOp::create(b, x[0], x[1]); }
+KILN_COMPUTE(CastOp) { return createCast(b, x[0], getType().getElementType()); }
+KILN_COMPUTE(SoftplusOp) { return createSoftplus(b, x[0]); }
+KILN_COMPUTE(AbsOp) { return math::AbsFOp::create(b, x[0]); }
+KILN_COMPUTE(FloorOp) { return math::FloorOp::create(b, x[0]); }
+KILN_COMPUTE(RoundOp) { return math::RoundEvenOp::create(b, x[0]); }
+KILN_COMPUTE(WhereOp) { return arith::SelectOp::create(b, x[0], x[1], x[2]); }
+KILN_COMPUTE(ExpandOp) { return x[0]; }
+KILN_COMPUTE(ExpOp) { return math::ExpOp::create(b, x[0]); }
+KILN_COMPUTE(LogOp) { return math::LogOp::create(b, x[0]); }
+KILN_COMPUTE(SqrtOp) { return math::SqrtOp::create(b, x[0]); }
+KILN_COMPUTE(TanhOp) { return math::TanhOp::create(b, x[0]); }
+KILN_COMPUTE(SigmoidOp) { return arith::DivFOp::create(b, b.constant(x[0].getType(), 1), createOnePlusExp(b, x[0])); }
+KILN_COMPUTE(ReluOp) { return arith::MaximumFOp::create(b, x[0], b.constant(x[0].getType(), 0)); }
+KILN_COMPUTE(GeluOp) { return createGelu(b, x[0]); }
+KILN_COMPUTE(GeluTanhOp) { return createGeluTanh(b, x[0]); }
+KILN_COMPUTE(SiluOp) { return arith::DivFOp::create(b, x[0], createOnePlusExp(b, x[0])); }
+
+} // namespace mlir::kiln

@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operations that are made of others: they have a name in the language, and no node of their own in a graph.
+#pragma once
+
+#include <limits>
+
+#include "kiln/contraction.h"
+#include "kiln/image.h"
+#include "kiln/movement.h"
+#include "kiln/rows.h"
+#include "kiln/scan.h"
+#include "kiln/sources.h"
+
+namespace kiln {
+
+// --- comparisons, logic
+
+template <class A, class B>
+  requires operands<A, B>
+constexpr auto greater(const A &a, const B &b, Site site = Site::here()) {
+  return less(b, a, site);
+}
+template <class A, class B>
+  requires operands<A, B>
+constexpr auto greater_equal(const A &a, const B &b, Site site = Site::here()) {
+  return less_equal(b, a, site);
+}
+constexpr auto logical_not(const tensor auto &x, Site site = Site::here()) { return logical_xor(x, 1, site); }
+/// True for NaN, which equals nothing.
+template <class A, class B>
+  requires operands<A, B>
+constexpr auto not_equal(const A &a, const B &b, Site site = Site::here()) {
+  return logical_not(equal(a, b, site), site);
+}
+
+// --- elementwise
+
+/// |x|; of i32 the least number is its own.
+template <tensor X> constexpr auto abs(const X &x, Site site = Site::here()) {
+  if constexpr (X::element == i32 || X::element == i8)
+    return maximum(x, sub(0, x, site), site);
+  else
+    return detail::unary<Op::abs>(x, site);
+}
+
+/// The elements, but not below `least` and not above `most`; NaN stays.
+constexpr auto clamp(const tensor auto &x, double least, double most, Site site = Site::here()) {
+  x.tracer->at(site);
+  if (!(least <= most))
+    x.tracer->fail(rules::clamp_c1, least, most);
+  return minimum(maximum(x, least, site), most, site);
+}
+
+/// 1 / sqrt(x).
+constexpr auto rsqrt(const tensor auto &x, Site site = Site::here()) { return div(1, sqrt(x, site), site); }
+
+/// x, and slope * x below 0.
+constexpr auto leaky_relu(const tensor auto &x, double slope = 0.01, Site site = Site::here()) {
+  return where(less(x, 0, site), mul(x, slope, site), x, site);
+}
+
+/// x, and alpha (e^x - 1) below 0 (Clevert et al. 2015): with t = tanh(x / 2), e^x - 1 is 2 t / (1 - t), which keeps its
+/// digits near 0.
+constexpr auto elu(const tensor auto &x, double alpha = 1, Site site = Site::here()) {
+  auto t = tanh(mul(minimum(x, 0, site), 0.5, site), site);
+  auto below = div(mul(t, 2 * alpha, site), sub(1, t, site), site);
+  return where(less(x, 0, site), below, x, site);
+}
+
+/// x to a power: by multiplications for a whole number up to 64, a root for 1/2; for all others x is above 0.
+constexpr auto pow(const tensor auto &x, double exponent, Site site = Site::here()) {
+  double size = exponent < 0 ? -exponent : exponent;
+  const bool is_whole = size <= 64 && size == static_cast<double>(static_cast<int>(size));
+  auto power = x;
+  if (size == 0.5)
+    power = sqrt(x, site);
+  else if (!is_whole)
+    power = exp(mul(log(x, site), size, site), site);
+  else {
+    // Squares, from the highest bit down.
+    int bit = 64;
+    const int whole = static_cast<int>(size);
+    while (bit > 1 && !(whole & bit))
+      bit /= 2;
+    for (bit /= 2; bit > 0; bit /= 2) {
+      power = mul(power, power, site);
+      if (whole & bit)
+        power = mul(power, x, site);
+    }
+    if (whole == 0)
+      power = add(mul(x, 0, site), 1, site);
+  }
+  return exponent < 0 ? div(1, power, site) : power;
+}
+/// a to the power b, element by element, for a above 0.
+template <tensor A, tensor B> constexpr auto pow(const A &a, const B &b, Site site = Site::here()) {
+  return exp(mul(log(a, site), b, site), site);
+}
+
+/// What is left of a / b, with the sign of a, as % in C; of i32. a where b is 0.
+template <class A, class B>
+  requires operands<A, B>
+constexpr auto remainder(const A &a, const B &b, Site site = Site::here()) {
+  auto [left, right] = detail::as_tensors(a, b);
+  left.tracer->at(site);
+  if constexpr (decltype(left)::element != i32)
+    left.tracer->fail(rules::remainder_c1, detail::typed(left, right).data());
+  return sub(left, mul(div(left, right, site), right, site), site);
+}
+
+// --- rows
+
+namespace detail {
+
+/// The same elements in the extents of a Shape.
+template <auto Extents, tensor X> constexpr auto viewed(const X &x) {
+  return emit<TensorOf<X::element, Extents>>(x.tracer, Op::reshape, {x.node});
+}
+
+/// A reduced tensor with the axis again, of extent 1.
+template <int Axis, std::size_t R> constexpr auto with_unit_axis(const Shape<R> &reduced) {
+  Shape<R + 1> result;
+  for (std::size_t i = 0, j = 0; i < R + 1; ++i)
+    result[i] = static_cast<int>(i) == normal_axis(Axis, static_cast<int>(R) + 1) ? Dim(1) : reduced[j++];
+  return result;
+}
+template <int Axis, tensor X> constexpr auto unsqueezed(const X &x) {
+  return viewed<with_unit_axis<Axis>(X::shape)>(x);
+}
+
+/// [extent, 1, 1, ...].
+template <int Rank> constexpr auto column(Dim extent) {
+  Shape<Rank> shape;
+  for (Dim &dim : shape.dims)
+    dim = 1;
+  shape[0] = extent;
+  return shape;
+}
+
+/// Axes in their order, but for one that comes first, or comes back from there.
+template <int Axis, tensor X, int... I>
+constexpr auto axis_first(const X &x, std::integer_sequence<int, I...>, Site site) {
+  return transpose<(I == 0 ? Axis : I <= Axis ? I - 1 : I)...>(x, site);
+}
+template <int Axis, tensor X, int... I>
+constexpr auto axis_back(const X &x, std::integer_sequence<int, I...>, Site site) {
+  return transpose<(I == Axis ? 0 : I < Axis ? I + 1 : I)...>(x, site);
+}
+
+} // namespace detail
+
+/// x / max(sqrt(sum of squares), epsilon) along the axis.
+template <int Axis = -1, tensor X>
+constexpr auto l2_normalize(const X &x, double epsilon = 1e-12, Site site = Site::here()) {
+  x.tracer->at(site);
+  if (!(epsilon > 0))
+    x.tracer->fail(rules::l2_normalize_c1, epsilon);
+  auto norm = maximum(sqrt(sum<Axis>(mul(x, x, site), site), site), epsilon, site);
+  return div(x, detail::unsqueezed<Axis>(norm), site);
+}
+
+/// The sum of each element and of those before it along the axis, a step of a loop for each.
+template <int Axis = -1, tensor X> constexpr auto cumsum(const X &x, Site site = Site::here()) {
+  x.tracer->at(site);
+  (void)detail::along<Axis>(x, rules::reduction_c1);
+  if constexpr (X::element == boolean)
+    x.tracer->fail(rules::reduction_c3, detail::typed(x).data());
+  if constexpr (!detail::axis_within(Axis, X::rank) || X::element == boolean)
+    return x;
+  else {
+    constexpr int axis = detail::normal_axis(Axis, X::rank);
+    constexpr auto axes = std::make_integer_sequence<int, X::rank>();
+    auto rows = detail::axis_first<axis>(x, axes, site);
+    constexpr auto row = detail::without_axis(X::shape, axis);
+    auto zero = detail::emit<TensorOf<X::element, row>>(x.tracer, Op::expand,
+                                                        {detail::number<X::element>(x.tracer, 0).node});
+    auto sums = scan(
+        zero, rows,
+        [&](auto total, auto here) {
+          auto next = add(total, here, site);
+          return std::pair{next, next};
+        },
+        site);
+    return detail::axis_back<axis>(sums.second, axes, site);
+  }
+}
+
+/// The Count largest elements along the axis, largest first, and their i32 indices; of equal ones the first. In as many
+/// passes, each of which hides what it found: where fewer elements are above the lowest number, other indices mean
+/// nothing.
+template <int Count, int Axis = -1, tensor X> constexpr auto topk(const X &x, Site site = Site::here()) {
+  x.tracer->at(site);
+  constexpr int axis = detail::normal_axis(Axis, X::rank);
+  constexpr Dim extent = X::rank > 0 ? X::shape[axis] : Dim(1);
+  if (Count < 1 || extent.min() < Count)
+    x.tracer->fail(rules::topk_c1, Count, extent);
+  constexpr double lowest = floating(X::element) ? -std::numeric_limits<double>::infinity() : -2147483648.0;
+  // [n, 1, ...], to be compared with the one that was found.
+  auto places = detail::viewed<detail::column<(X::rank > axis ? X::rank - axis : 1)>(extent)>(positions<axis>(x, site));
+  auto step = [&](const auto &left) {
+    return std::pair{detail::unsqueezed<axis>(max<axis>(left, site)), detail::unsqueezed<axis>(argmax<axis>(left, site))};
+  };
+  auto next = [&]<int K>(auto self, std::integral_constant<int, K>, const auto &left, const auto &values,
+                         const auto &indices) {
+    if constexpr (K >= Count)
+      return std::pair{values, indices};
+    else {
+      auto found = step(left);
+      auto rest = where(equal(places, found.second, site), lowest, left, site);
+      return self(self, std::integral_constant<int, K + 1>(), rest, concat<axis>(values, found.first),
+                  concat<axis>(indices, found.second));
+    }
+  };
+  auto first = step(x);
+  auto left = where(equal(places, first.second, site), lowest, x, site);
+  return next(next, std::integral_constant<int, 1>(), left, first.first, first.second);
+}
+
+/// Zeros above the diagonal of matrices [..., M, N]: what is in column j of row i stays if j <= i + Diagonal.
+template <int Diagonal = 0, tensor X> constexpr auto tril(const X &x, Site site = Site::here()) {
+  x.tracer->at(site);
+  if constexpr (X::rank < 2) {
+    x.tracer->fail(rules::tril_c1, detail::typed(x).data());
+    return x;
+  } else {
+    auto rows = detail::unsqueezed<1>(add(positions<-2>(x, site), Diagonal, site));
+    return where(less_equal(positions<-1>(x, site), rows, site), x, 0, site);
+  }
+}
+/// Zeros below the diagonal: what is in column j of row i stays if j >= i + Diagonal.
+template <int Diagonal = 0, tensor X> constexpr auto triu(const X &x, Site site = Site::here()) {
+  x.tracer->at(site);
+  if constexpr (X::rank < 2) {
+    x.tracer->fail(rules::tril_c1, detail::typed(x).data());
+    return x;
+  } else {
+    auto rows = detail::unsqueezed<1>(add(positions<-2>(x, site), Diagonal, site));
+    return where(less_equal(rows, positions<-1>(x, site), site), x, 0, site);
+  }
+}
+
+// --- moving elements
+
+/// The axis with Before elements more in front of it and After behind, of one value.
+template <int Axis, std::int64_t Before, std::int64_t After, tensor X>
+constexpr auto pad(const X &x, double value = 0, Site site = Site::here()) {
+  x.tracer->at(site);
+  if (!detail::axis_within(Axis, X::rank) || Before < 0 || After < 0)
+    x.tracer->fail(rules::pad_c1, Text().put(Before).put(" and ").put(After).put(" of ").put(detail::typed(x).data()).data());
+  constexpr bool is_sound = detail::axis_within(Axis, X::rank) && Before >= 0 && After >= 0;
+  auto more = [&]<std::int64_t Count>(std::integral_constant<std::int64_t, Count>) {
+    auto number = detail::number<X::element>(x.tracer, value);
+    return detail::emit<TensorOf<X::element, detail::with_axis_extent(X::shape, Axis, Count)>>(x.tracer, Op::expand,
+                                                                                             {number.node});
+  };
+  if constexpr (!is_sound || (Before == 0 && After == 0))
+    return x;
+  else if constexpr (Before == 0)
+    return concat<Axis>(x, more(std::integral_constant<std::int64_t, After>()));
+  else if constexpr (After == 0)
+    return concat<Axis>(more(std::integral_constant<std::int64_t, Before>()), x);
+  else
+    return concat<Axis>(more(std::integral_constant<std::int64_t, Before>()), x,
+                        more(std::integral_constant<std::int64_t, After>()));
+}
+
+/// The elements of a fixed axis in the opposite order.
+template <int Axis, tensor X> constexpr auto flip(const X &x, Site site = Site::here()) {
+  x.tracer->at(site);
+  constexpr int axis = detail::normal_axis(Axis, X::rank);
+  constexpr Dim extent = X::rank > 0 ? X::shape[axis] : Dim(1);
+  if constexpr (!detail::axis_within(Axis, X::rank) || !extent.fixed()) {
+    x.tracer->fail(rules::flip_c1, detail::typed(x).data());
+    return x;
+  } else {
+    Attributes attributes;
+    for (std::int64_t i = extent.offset; i > 0; --i)
+      attributes.values.push_back(static_cast<double>(i - 1));
+    auto backwards = detail::emit<Tensor<i32, extent>>(x.tracer, Op::constant, {}, std::move(attributes));
+    return gather<axis>(x, backwards, site);
+  }
+}
+
+// --- images and signals
+
+/// (x - mean) / sqrt(variance + epsilon) * weight + bias of an image [..., H, W, C], with mean and variance of each of
+/// Groups equal parts of the channels over the whole image (Wu and He 2018).
+template <std::int64_t Groups, tensor X, tensor W, tensor B>
+constexpr auto group_norm(const X &x, const W &weight, const B &bias, double epsilon = 1e-5, Site site = Site::here()) {
+  x.tracer->at(site);
+  constexpr Dim channels = detail::last(X::shape);
+  constexpr bool is_image = X::rank >= 3 && channels.fixed() && Groups >= 1 && channels.offset % Groups == 0 &&
+                            Dim::multipliable(detail::last(X::shape, 3), detail::last(X::shape, 2));
+  if constexpr (!is_image)
+    x.tracer->fail(rules::group_norm_c1, detail::typed(x).data(), Text().put(Groups).put(" groups of channels").data());
+  if (!(epsilon > 0))
+    x.tracer->fail(rules::group_norm_c2, epsilon);
+  constexpr Shape<1> width{{channels}};
+  if constexpr (!detail::same_shape(W::shape, width) || !detail::same_shape(B::shape, width))
+    x.tracer->fail(rules::group_norm_c3, detail::typed(weight, bias).data(), width);
+  if constexpr (!is_image)
+    return x;
+  else {
+    // [..., pixels, groups, channels of a group]; means of equally many are added up axis by axis.
+    constexpr Dim pixels = detail::last(X::shape, 3) * detail::last(X::shape, 2);
+    constexpr auto split = detail::appended(
+        detail::appended(detail::appended(detail::leading<3>(X::shape), pixels), Groups), channels.offset / Groups);
+    constexpr int rank = split.size();
+    auto over = [&](const auto &values) {
+      return detail::unsqueezed<rank - 3>(detail::unsqueezed<-1>(mean<rank - 3>(mean<-1>(values, site), site)));
+    };
+    auto parts = detail::viewed<split>(x);
+    auto centered = sub(parts, over(parts), site);
+    auto scale = rsqrt(add(over(mul(centered, centered, site)), epsilon, site), site);
+    auto normal = detail::viewed<X::shape>(mul(centered, scale, site));
+    return add(mul(normal, weight, site), bias, site);
+  }
+}
+
+/// group_norm of every channel by itself (Ulyanov et al. 2016).
+template <tensor X, tensor W, tensor B>
+constexpr auto instance_norm(const X &x, const W &weight, const B &bias, double epsilon = 1e-5,
+                             Site site = Site::here()) {
+  return group_norm<detail::last(X::shape).offset>(x, weight, bias, epsilon, site);
+}
+
+struct Conv1dOptions {
+  int stride = 1, padding = 0, dilation = 1, groups = 1;
+};
+
+namespace detail {
+/// A signal [..., T, C] as an image of one row, a weight [O, C / groups, k] as one of a row.
+template <tensor X> constexpr auto as_row(const X &x) {
+  return viewed<appended(appended(appended(leading<2>(X::shape), 1), last(X::shape, 2)), last(X::shape))>(x);
+}
+template <tensor W> constexpr auto as_row_weight(const W &weight) {
+  return viewed<appended(appended(leading<1>(W::shape), 1), last(W::shape))>(weight);
+}
+template <tensor Y> constexpr auto as_signal(const Y &y) {
+  return viewed<appended(appended(leading<3>(Y::shape), last(Y::shape, 2)), last(Y::shape))>(y);
+}
+constexpr Conv2dOptions of_row(const Conv1dOptions &options) {
+  return {Pair(1, options.stride), Pair(0, options.padding), Pair(1, options.dilation), options.groups};
+}
+/// Tells and is false if x is no signal, or the weight none of one.
+template <tensor X, tensor W> constexpr bool check_signal(const X &x, const W &weight) {
+  constexpr bool fits = X::rank >= 2 && W::rank == 3;
+  if constexpr (!fits)
+    x.tracer->fail(rules::conv1d_c1, typed(x, weight).data());
+  return fits;
+}
+} // namespace detail
+
+/// conv2d along one axis: x [..., T, C], weight [O, C / groups, k] -> [..., T', O].
+template <Conv1dOptions Options = Conv1dOptions{}, tensor X, tensor W>
+constexpr auto conv1d(const X &x, const W &weight, Site site = Site::here()) {
+  x.tracer->at(site);
+  detail::check_signal(x, weight);
+  if constexpr (X::rank >= 2 && W::rank == 3)
+    return detail::as_signal(
+        conv2d<detail::of_row(Options)>(detail::as_row(x), detail::as_row_weight(weight), site));
+  else
+    return x;
+}
+template <Conv1dOptions Options = Conv1dOptions{}, tensor X, tensor W, tensor B>
+constexpr auto conv1d(const X &x, const W &weight, const B &bias, Site site = Site::here()) {
+  x.tracer->at(site);
+  detail::check_signal(x, weight);
+  if constexpr (X::rank >= 2 && W::rank == 3)
+    return detail::as_signal(
+        conv2d<detail::of_row(Options)>(detail::as_row(x), detail::as_row_weight(weight), bias, site));
+  else
+    return x;
+}
+
+struct ConvTranspose2dOptions {
+  Pair stride = 1, padding = 0, output_padding = 0, dilation = 1;
+  int groups = 1;
+};
+
+namespace detail {
+
+/// Stride - 1 zeros behind each element of an axis but the last, and More behind that.
+template <int Axis, int Stride, int More, tensor X> constexpr auto spread(const X &x, Site site) {
+  if constexpr (Stride == 1 && More == 0)
+    return x;
+  else {
+    constexpr Dim extent = X::shape[normal_axis(Axis, X::rank)];
+    constexpr int axis = normal_axis(Axis, X::rank);
+    auto apart = pad<axis + 1, 0, Stride - 1>(unsqueezed<axis + 1>(x), 0, site);
+    auto joined = viewed<with_axis_extent(X::shape, axis, extent * Dim(Stride))>(apart);
+    return slice<axis, 0, extent * Dim(Stride) - Dim(Stride - 1 - More)>(joined, site);
+  }
+}
+
+/// [In, Out / groups, kh, kw] as the weight [Out, In / groups, kh, kw] of a convolution with the kernel turned round.
+template <int Groups, tensor W> constexpr auto turned(const W &weight, Site site) {
+  constexpr std::int64_t in = W::shape[0].offset / Groups, out = W::shape[1].offset;
+  constexpr std::int64_t rows = W::shape[2].offset, columns = W::shape[3].offset;
+  auto grouped = reshape<Groups, in, out, rows, columns>(weight, site);
+  auto swapped = reshape<Groups * out, in, rows, columns>(transpose<0, 2, 1, 3, 4>(grouped, site), site);
+  return flip<2>(flip<3>(swapped, site), site);
+}
+
+template <tensor W> constexpr bool is_fixed_weight(int groups) {
+  bool fixed = W::rank == 4 && groups >= 1;
+  for (const Dim &dim : W::shape)
+    fixed = fixed && dim.fixed();
+  return fixed && W::shape[0].offset % groups == 0;
+}
+
+} // namespace detail
+
+/// What conv2d with these options and this weight takes from a gradient back to its image: x [..., H, W, C], weight
+/// [C, O / groups, kh, kw] -> [..., (H - 1) stride - 2 padding + dilation (kh - 1) + output_padding + 1, ..., O]. Computed
+/// as a convolution of x with zeros between its elements.
+template <ConvTranspose2dOptions Options = ConvTranspose2dOptions{}, tensor X, tensor W>
+constexpr auto conv_transpose2d(const X &x, const W &weight, Site site = Site::here()) {
+  x.tracer->at(site);
+  constexpr Pair stride = Options.stride, dilation = Options.dilation, padding = Options.padding,
+                 more = Options.output_padding;
+  constexpr bool is_weight = detail::is_fixed_weight<W>(Options.groups);
+  if constexpr (X::rank < 3 || !is_weight || !(detail::last(X::shape) == detail::first(W::shape))) {
+    x.tracer->fail(rules::conv_transpose2d_c1, detail::typed(x, weight).data());
+    return x;
+  } else {
+    constexpr int height = (static_cast<int>(W::shape[2].offset) - 1) * dilation.height - padding.height;
+    constexpr int width = (static_cast<int>(W::shape[3].offset) - 1) * dilation.width - padding.width;
+    constexpr bool fits = stride.height >= 1 && stride.width >= 1 && dilation.height >= 1 && dilation.width >= 1 &&
+                          padding.height >= 0 && padding.width >= 0 && height >= 0 && width >= 0 && more.height >= 0 &&
+                          more.width >= 0 && more.height < stride.height && more.width < stride.width;
+    if constexpr (!fits) {
+      x.tracer->fail(rules::conv_transpose2d_c2, detail::typed(x, weight).data());
+      return x;
+    } else {
+      auto apart = detail::spread<-2, stride.width, more.width>(
+          detail::spread<-3, stride.height, more.height>(x, site), site);
+      return conv2d<Conv2dOptions{1, Pair(height, width), dilation, Options.groups}>(
+          apart, detail::turned<Options.groups>(weight, site), site);
+    }
+  }
+}
+template <ConvTranspose2dOptions Options = ConvTranspose2dOptions{}, tensor X, tensor W, tensor B>
+constexpr auto conv_transpose2d(const X &x, const W &weight, const B &bias, Site site = Site::here()) {
+  return add(conv_transpose2d<Options>(x, weight, site), bias, site);
+}
+
+} // namespace kiln

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The operations as an enumeration, and what is known of each without its meaning: name, family, operands, attributes.
+// It all comes from ops.def, where a new operation begins.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace kiln {
+
+enum class Op : std::uint8_t {
+#define KILN_OP(name, family, fewest, most, fields) name,
+#include "kiln/ops.def"
+};
+
+/// Operations of one family have the same rules of types, and are evaluated and lowered in one place.
+enum class Family : std::uint8_t {
+  source,
+  lookup,      // elements of tables by index, and indices themselves
+  contraction, // sums of products over an axis
+  convolution,
+  attention,
+  unary,      // of floating-point elements; the result's type is the operand's
+  binary,     // of numbers; operands broadcast
+  comparison, // of numbers; operands broadcast; the result is boolean
+  logic,      // of booleans; operands broadcast
+  selection,
+  conversion, // to another element type
+  norm,      // along an axis, which the result keeps
+  reduction, // along an axis, which the result does not have
+  image,     // of [..., height, width, channels]
+  movement,  // elements as they are, elsewhere
+  loop,
+  state,
+};
+
+/// Which of graph.h's Attributes an operation has.
+enum class Fields : std::uint32_t {
+  none = 0,
+  index = 1 << 0,
+  values = 1 << 1,
+  axis = 1 << 2,
+  start = 1 << 3, // or at_end
+  epsilon = 1 << 4,
+  base = 1 << 5,
+  weight_order = 1 << 6,
+  permutation = 1 << 7,
+  kernel = 1 << 8, // of the window; these, too:
+  stride = 1 << 9,
+  padding = 1 << 10,
+  dilation = 1 << 11,
+  groups = 1 << 12,
+  heads = 1 << 13,  // key_value_heads, scale, causal, has_mask, has_lengths
+  states = 1 << 14, // reverse
+};
+constexpr Fields operator|(Fields a, Fields b) {
+  return static_cast<Fields>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));
+}
+
+struct OpInfo {
+  const char *name;
+  Family family;
+  unsigned fewest, most; // operands
+  Fields fields;
+
+  static constexpr unsigned any = ~0u;
+  constexpr bool has(Fields field) const {
+    return (static_cast<std::uint32_t>(fields) & static_cast<std::uint32_t>(field)) != 0;
+  }
+};
+
+namespace detail::op_table {
+using enum Family;
+using enum Fields;
+inline constexpr unsigned any = OpInfo::any;
+inline constexpr OpInfo rows[] = {
+#define KILN_OP(name, family, fewest, most, fields) {#name, Family::family, fewest, most, fields},
+#include "kiln/ops.def"
+};
+} // namespace detail::op_table
+
+inline constexpr std::size_t op_count = sizeof(detail::op_table::rows) / sizeof(OpInfo);
+
+/// Whether the number is one of an operation: of a graph that somebody wrote by hand, it may not be.
+constexpr bool is_known(Op op) { return static_cast<std::size_t>(op) < op_count; }
+constexpr const OpInfo &info(Op op) { return detail::op_table::rows[static_cast<std::size_t>(op)]; }
+constexpr const char *name_of(Op op) { return is_known(op) ? info(op).name : "unknown"; }
+constexpr Family family_of(Op op) { return info(op).family; }
+
+/// The operation of a name; op_count as a number if there is none.
+constexpr Op find_op(std::string_view name) {
+  std::size_t i = 0;
+  while (i < op_count && name != detail::op_table::rows[i].name)
+    ++i;
+  return static_cast<Op>(i);
+}
+
+} // namespace kiln

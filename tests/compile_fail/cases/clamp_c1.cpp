@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bounds the other way round.
+// expect: forward: clamp requires bounds in their order [clamp_c1]: got 2.000000, expected 1.000000 (clamp_c1.cpp:8)
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T> x) const { return clamp(x, 2, 1); }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The weight of an image.
+// expect: forward: conv1d requires a signal [..., steps, channels] and a weight [outputs, channels / groups, kernel] [conv1d_c1]: got f32[tokens 1..64, 6] and f32[6, 6, 1, 3] (conv1d_c1.cpp:8)
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T, 6> x, Tensor<f32, 6, 6, 1, 3> w) const { return conv1d(x, w); }
+};
+static_assert(parameters<M>() >= 0);

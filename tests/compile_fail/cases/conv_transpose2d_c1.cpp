@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The weight of a convolution.
+// expect: forward: conv_transpose2d requires an image [..., height, width, channels] and a weight [channels, outputs / groups, kernel height, kernel width] of fixed extents [conv_transpose2d_c1]: got f32[4, 4, 6] and f32[8, 6, 3, 3] (conv_transpose2d_c1.cpp:8)
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  constexpr auto forward(Tensor<f32, 4, 4, 6> x, Tensor<f32, 8, 6, 3, 3> w) const { return conv_transpose2d(x, w); }
+};
+static_assert(parameters<M>() >= 0);

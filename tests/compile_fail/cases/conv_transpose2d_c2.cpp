@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An output padding of a whole stride.
+// expect: forward: conv_transpose2d requires a padding below the dilated kernel and an output padding below the stride [conv_transpose2d_c2]: got f32[4, 4, 6] and f32[6, 8, 3, 3] (conv_transpose2d_c2.cpp:8)
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  constexpr auto forward(Tensor<f32, 4, 4, 6> x, Tensor<f32, 6, 8, 3, 3> w) const { return conv_transpose2d<ConvTranspose2dOptions{.output_padding = 1}>(x, w); }
+};
+static_assert(parameters<M>() >= 0);

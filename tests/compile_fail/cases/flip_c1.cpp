@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A run-time axis.
+// expect: forward: flip requires an axis of fixed extent [flip_c1]: got f32[tokens 1..64] (flip_c1.cpp:8)
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T> x) const { return flip<0>(x); }
+};
+static_assert(parameters<M>() >= 0);

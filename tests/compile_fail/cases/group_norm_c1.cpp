@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Groups that do not cut the channels.
+// expect: forward: group_norm requires an image [..., height, width, channels] whose channels the groups cut evenly [group_norm_c1]: got f32[4, 4, 6], expected 4 groups of channels (group_norm_c1.cpp:8)
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  constexpr auto forward(Tensor<f32, 4, 4, 6> x, Tensor<f32, 6> w) const { return group_norm<4>(x, w, w); }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// No epsilon.
+// expect: forward: group_norm requires an epsilon above 0 [group_norm_c2]: got 0.000000 (group_norm_c2.cpp:8)
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  constexpr auto forward(Tensor<f32, 4, 4, 6> x, Tensor<f32, 6> w) const { return group_norm<2>(x, w, w, 0); }
+};
+static_assert(parameters<M>() >= 0);

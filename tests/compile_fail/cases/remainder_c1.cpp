@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Floats.
+// expect: forward: remainder requires i32 operands [remainder_c1]: got f32[tokens 1..64] and f32[] (remainder_c1.cpp:8)
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T> x) const { return remainder(x, 2); }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A vector.
+// expect: forward: tril and triu require matrices [..., rows, columns] [tril_c1]: got f32[tokens 1..64] (tril_c1.cpp:8)
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T> x) const { return tril(x); }
+};
+static_assert(parameters<M>() >= 0);
