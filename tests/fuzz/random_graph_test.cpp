@@ -52,6 +52,8 @@ TEST(RandomGraphs, HaveEverythingInThem) {
     count(randomModel(seed).graph, things);
   for (const auto &[thing, least] : expectedThings())
     EXPECT_GE(things[thing], least) << thing;
+  for (std::size_t op = 0; op < op_count; ++op)
+    EXPECT_GE(things[name_of(static_cast<Op>(op))], 30) << name_of(static_cast<Op>(op));
 }
 
 // The numbers are those of g++ 12 and clang 22: another one means that a draw depends on the machine.

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# check_ops_harness.sh ROOT: that check_ops.sh finds each thing that a row without anything lacks.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+table=$(mktemp)
+trap 'rm -f "$table"' EXIT
+{ cat "$1/dsl/include/kiln/ops.def"; echo 'KILN_UNARY(cube_root)'; } > "$table"
+found=$("$here/check_ops.sh" "$1" "$table") && { echo "check_ops.sh found nothing"; exit 1; }
+for mistake in "no heading in dsl/SPEC.md" "no op in compiler/dialect" "no test in tests/dialect" "no test in tests/ops"; do
+  grep -qF "cube_root: $mistake" <<< "$found" || { echo "check_ops.sh does not say: $mistake"; exit 1; }
+done
+[ "$(wc -l <<< "$found")" = 4 ] || { echo "check_ops.sh says more than that:"; echo "$found"; exit 1; }
