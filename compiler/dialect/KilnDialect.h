@@ -52,6 +52,8 @@ inline constexpr llvm::StringLiteral symbolAttrName = "kiln.symbol";
 inline constexpr llvm::StringLiteral nameAttrName = "kiln.name";
 /// On a kernel function.
 inline constexpr llvm::StringLiteral kernelAttrName = "kiln.kernel";
+/// On a kernel function: the layers that it computes something of, "h.{}.mlp", by where its ops were traced.
+inline constexpr llvm::StringLiteral scopesAttrName = "kiln.scopes";
 /// On a kernel function: minimum and maximum of each of its index arguments.
 inline constexpr llvm::StringLiteral boundsAttrName = "kiln.bounds";
 /// On a kernel function: the tensor arguments that the result may share memory with.

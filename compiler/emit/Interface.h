@@ -81,7 +81,8 @@ struct WeightPlacement {
 
 /// A kernel of one instruction set, for the manifest and `kiln inspect`.
 struct KernelSummary {
-  std::string function; // its name in the module
+  std::string function;            // its name in the module
+  std::vector<std::string> layers; // that call it: "h.*.mlp.fc1"
   KernelKey key;
   ScheduleChoice choice;
   std::string symbol;

@@ -38,6 +38,7 @@ static json::Object entryJson(const EntryInterface &entry, const std::vector<Var
 
 static json::Object kernelJson(const KernelSummary &kernel) {
   json::Object result{{"symbol", kernel.symbol},
+                      {"layers", json::Array(kernel.layers)},
                       {"strategy", kernel.strategy},
                       {"structure", kernel.key.structure},
                       {"shape", toString(kernel.key.shape)},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/emit/Schedules.h"
 
+#include "compiler/dialect/KilnDialect.h"
 #include "llvm/Support/FileSystem.h"
 #include <fmt/format.h>
 
@@ -41,6 +42,12 @@ llvm::Expected<ScheduleChooser> loadChooser(const TuningOptions &options) {
 KernelSummary chooseSchedule(const ScheduleChooser &chooser, const Target &target, mlir::func::FuncOp kernel) {
   KernelSummary summary;
   summary.function = kernel.getName().str();
+  if (auto scopes = kernel->getAttrOfType<mlir::ArrayAttr>(mlir::kiln::scopesAttrName))
+    for (llvm::StringRef scope : scopes.getAsValueRange<mlir::StringAttr>()) {
+      std::string &layer = summary.layers.emplace_back(scope.str());
+      for (size_t at = 0; (at = layer.find("{}", at)) != std::string::npos;)
+        layer.replace(at, 2, "*");
+    }
   summary.key = keyOf(kernel);
   Schedulable schedulable = target.describe(kernel);
   summary.strategy = schedulable.strategy;

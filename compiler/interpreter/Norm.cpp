@@ -85,6 +85,8 @@ Moments squareMoments(const Arithmetic &arithmetic, const Value *row, std::int64
 
 /// x / sqrt(spread + epsilon) is at most the root of n, wherever the errors of both would take their product.
 Value normalized(const Arithmetic &arithmetic, Value x, const Moments &moments, std::int64_t n) {
+  if (n == 1 && !std::isfinite(x.value) && !moments.center.isExactly(0)) // the difference from itself may be 0
+    return undetermined(x.value);
   const Value result = arithmetic.mul(arithmetic.sub(x, moments.center), moments.inverseRoot);
   const double bound = std::sqrt(static_cast<double>(n)) * 1.001 + std::abs(result.value);
   return result.isDetermined() && std::isfinite(result.value) ? Value{result.value, std::min(result.error, bound)}

@@ -22,7 +22,9 @@ SoftmaxRow::SoftmaxRow(const Arithmetic &arithmetic, std::vector<Value> given)
     highest = std::max(highest, x.value - x.error);
   }
   const bool hasScale = most < infinity && highest > lowest;
-  state = isKnown && hasNan ? State::nan : isKnown && hasScale ? State::numbers : State::undetermined;
+  // A row of one element is 1 to a simplifier, whatever the element.
+  const bool isNan = hasNan && row.size() > 1;
+  state = isKnown && isNan ? State::nan : isKnown && hasScale && !hasNan ? State::numbers : State::undetermined;
   const double rescaling = arithmetic.function * (2 + static_cast<double>(row.size()) / block);
   for (Value x : row) {
     // The difference is rounded; a shorter exponential for arguments below 0 errs in proportion to them.

@@ -13,7 +13,7 @@ namespace kiln::interpreter {
 class SoftmaxRow {
 public:
   /// Numbers and -infinity: a term of no weight. Any NaN makes all weights NaN. A row that is not determined: with such
-  /// an element, with +infinity, or with nothing above `lowest`.
+  /// an element, with +infinity, with nothing above `lowest`, or of NaN alone, whose difference from itself may be 0.
   SoftmaxRow(const Arithmetic &arithmetic, std::vector<Value> row);
 
   /// exp(x_i - m) / sum

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <map>
 #include <unistd.h>
 
@@ -132,8 +133,8 @@ static int runInspect(const Graph &graph, CompileOptions options, const CommandO
   if (show.schedule)
     for (const Variant &variant : report->variants)
       for (const KernelSummary &kernel : variant.kernels)
-        fmt::print("{}  {}  {}  {}  {} bytes\n", kernel.symbol, kernel.strategy, toString(kernel.schedule),
-                   describeChoice(kernel.choice), kernel.textBytes);
+        fmt::print("{}  {}  {}  {}  {} bytes  {}\n", kernel.symbol, kernel.strategy, toString(kernel.schedule),
+                   describeChoice(kernel.choice), kernel.textBytes, fmt::join(kernel.layers, " "));
   if (show.manifest)
     fmt::print("{}", writeManifest(report->model, report->variants));
   if (command.showsTimes)

@@ -8,6 +8,7 @@
 
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/transforms/KernelNames.h"
 #include "compiler/transforms/OutlineKernel.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -116,7 +117,7 @@ private:
                           [&](const KernelGroup &group) { return group.contains(user) && group.contains(producer); });
     };
     for (const KernelGroup &group : groups) {
-      outlineKernel(group, entry, nextName(), isInternalUse);
+      recordScope(outlineKernel(group, entry, nextName(describeGroup(group)), isInternalUse), group);
       ++numKernels;
       numFused += group.ops.size() - 1;
     }
@@ -127,10 +128,10 @@ private:
       formIn(loop->getRegion(0).front(), entry);
   }
 
-  std::string nextName() {
+  std::string nextName(const std::string &what) {
     std::string name;
     do
-      name = "kernel_" + std::to_string(count++);
+      name = what + "_" + std::to_string(count++);
     while (getOperation().lookupSymbol(name));
     return name;
   }

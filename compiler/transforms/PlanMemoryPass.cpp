@@ -98,7 +98,7 @@ private:
     int64_t number = 0;
     std::string name;
     do
-      name = "kernel_" + std::to_string(number++);
+      name = "copy_" + std::to_string(number++);
     while (getOperation().lookupSymbol(name));
     kernel = func::FuncOp::create(builder, loc, name, builder.getFunctionType(inputs, type));
     kernel.setPrivate();

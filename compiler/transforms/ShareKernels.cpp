@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two kernels are equal if their text is, without name and bounds. Calls are visited in the order of execution, so the
-// result does not depend on anything but the model.
+// Two kernels are equal if their text is, without name, bounds and scopes. Calls are visited in the order of execution,
+// so the result does not depend on anything but the model.
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/transforms/KernelNames.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
@@ -20,6 +21,7 @@ std::string getStructure(func::FuncOp kernel) {
   OwningOpRef<func::FuncOp> copy(kernel.clone());
   copy->setName("kernel");
   (*copy)->removeAttr(boundsAttrName);
+  (*copy)->removeAttr(scopesAttrName);
   std::string text;
   llvm::raw_string_ostream stream(text);
   copy->print(stream, OpPrintingFlags().useLocalScope());
@@ -50,6 +52,7 @@ struct ShareKernels : impl::ShareKernelsBase<ShareKernels> {
         kept = byStructure.try_emplace(getStructure(kernel), kernel).first->second;
         if (kept != kernel) {
           uniteBounds(kept, kernel);
+          uniteScopes(kept, kernel);
           ++numShared;
         }
       }
@@ -61,13 +64,17 @@ struct ShareKernels : impl::ShareKernelsBase<ShareKernels> {
         kernel.erase();
     // Out of the way first, as the final names may be taken by others that have yet to be named.
     int64_t count = 0;
-    for (auto &[kernel, users] : calls)
+    SmallVector<std::string> stems;
+    for (auto &[kernel, users] : calls) {
+      stems.push_back(stemOf(kernel.getName()).str());
       kernel.setName("kiln_renamed_" + std::to_string(count++));
+    }
     count = 0;
     Operation *previous = nullptr;
-    for (auto &[kernel, users] : calls) {
+    for (auto [stem, called] : llvm::zip_equal(stems, calls)) {
+      auto &[kernel, users] = called;
       do
-        kernel.setName("kernel_" + std::to_string(count++));
+        kernel.setName(nameKernel(kernel, stem, count++));
       while (llvm::count_if(module.getOps<func::FuncOp>(),
                             [&](func::FuncOp other) { return other.getName() == kernel.getName(); }) > 1);
       for (CallOp call : users)

@@ -64,15 +64,18 @@ public:
 
 protected:
   static std::string table(const TuneState &state) {
-    std::string text = fmt::format("{:<16} {:<13} {:>5} {:>10} {:>10} {:>6} {:>9} {:>6} {:>10}\n", "kernel", "extents",
-                                   "share", "default", "best", "gain", "of limit", "left", "tried");
+    size_t width = 16;
+    for (const TaskState *task : state.tasks)
+      width = std::max(width, task->name.size());
+    std::string text = fmt::format("{:<{}} {:<13} {:>5} {:>10} {:>10} {:>6} {:>9} {:>6} {:>10}\n", "kernel", width,
+                                   "extents", "share", "default", "best", "gain", "of limit", "left", "tried");
     for (size_t i = 0; i < state.tasks.size(); ++i) {
       const TaskState &task = *state.tasks[i];
       if (task.defaultSeconds == 0) {
-        text += fmt::format("{:<16} {:<13}\n", task.name, describeExtents(task));
+        text += fmt::format("{:<{}} {:<13}\n", task.name, width, describeExtents(task));
         continue;
       }
-      text += fmt::format("{:<16} {:<13} {:>4.0f}% {:>10} {:>10} {:>5.1f}% {:>9} {:>5.1f}% {:>10}\n", task.name,
+      text += fmt::format("{:<{}} {:<13} {:>4.0f}% {:>10} {:>10} {:>5.1f}% {:>9} {:>5.1f}% {:>10}\n", task.name, width,
                           describeExtents(task), state.shares[i] * 100, describeTime(task.defaultSeconds),
                           describeTime(task.bestSeconds), (task.defaultSeconds / task.bestSeconds - 1) * 100,
                           describeLimit(task), state.gains[i] * 100,

@@ -1,15 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# check_harness.sh INCLUDE: check.sh detects a case that compiles, a message without the expected text, and a case without one.
+# check_harness.sh INCLUDE: check.sh detects a case that compiles, a message without the expected
+# text, a case without one, and a compiler that is not there.
 set -u
 here=$(dirname "$0") include=$1 failed=0
 expect() {
   said=$("$here/check.sh" "$include" "$here/control/$1") && { echo "$1: check.sh passed"; failed=1; }
   printf '%s\n' "$said" | grep -qF -- "$2" || { echo "$1: check.sh said: $said"; failed=1; }
 }
-command -v g++ > /dev/null || command -v clang++-22 > /dev/null || exit 77
 expect compiles.cpp "compiled, but must not"
 expect other_text.cpp "does not say"
 expect no_text.cpp "no expect line"
+# Without a compiler nothing is checked, which is no success.
+tools=$(mktemp -d)
+trap 'rm -rf "$tools"' EXIT
+for tool in sh grep sed printf basename dirname g++ cc1plus as; do
+  path=$(command -v "$tool") && ln -s "$path" "$tools/$tool"
+done
+said=$(PATH=$tools "$here/check.sh" "$include" "$here/cases/unary_c1.cpp") && { echo "passed without clang"; failed=1; }
+printf '%s\n' "$said" | grep -q "clang++-22 is not installed" || { echo "without clang: $said"; failed=1; }
 exit $failed

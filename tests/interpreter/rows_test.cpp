@@ -60,6 +60,18 @@ TEST(Rows, SoftmaxOfUnknownScoresStaysWithinOne) {
   }
 }
 
+// x - x may be 0 to a simplifier, so NaN alone in its row may give 1, or what a norm adds.
+TEST(Rows, OneElementMayHideNan) {
+  const Tensor x = f32({2, 1}, {std::numeric_limits<double>::quiet_NaN(), 3}), one = f32({1}, {1});
+  Attributes attributes = along(1);
+  attributes.epsilon = 0.25;
+  const Tensor weights = evaluate(Op::softmax, {x}, {2, 1}, attributes);
+  EXPECT_EQ(weights.errors[0], infinity);
+  EXPECT_EQ(weights.values[1], 1);
+  EXPECT_EQ(evaluate(Op::layer_norm, {x, one, one}, {2, 1}, attributes).errors[0], infinity);
+  EXPECT_EQ(evaluate(Op::rms_norm, {x, one}, {2, 1}, attributes).errors[0], 0);
+}
+
 TEST(Rows, LayerNormAndRmsNorm) {
   Attributes attributes;
   attributes.epsilon = 0.25;

@@ -58,7 +58,7 @@ TEST(CharGpt, HasPyTorchsBitsPerCharacter) {
   const std::size_t at = expected.find(key);
   ASSERT_NE(at, std::string::npos);
   ASSERT_GT(count, 10000u);
-  EXPECT_NEAR(total / static_cast<double>(count), std::strtod(expected.c_str() + at + key.size(), nullptr), 1e-4);
+  EXPECT_NEAR(total / static_cast<double>(count), std::strtod(expected.c_str() + at + key.size(), nullptr), 1e-6);
 }
 
 } // namespace

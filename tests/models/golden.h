@@ -20,11 +20,15 @@ public:
   std::vector<float> floats(const std::string &tensor) const { return read<float>(tensor, "F32"); }
   std::vector<std::int32_t> integers(const std::string &tensor) const { return read<std::int32_t>(tensor, "I32"); }
 
-  /// max |ours[index[k]] - value[k]| / max for the output `name`, such as "T7.logits"; infinite when any value is NaN.
-  /// Recorded as a property of the running test: `--gtest_output=xml` lists it.
+  /// How far the output `name`, such as "T7.logits", is from the golden one, as a part of its largest element: the
+  /// larger one of the samples' error and of the sketch's, in which every element counts. Infinite when any value is
+  /// NaN. Recorded as a property of the running test: `--gtest_output=xml` lists it.
   double error(const std::string &name, std::span<const float> ours) const;
 
 private:
+  double sampleError(const std::string &name, std::span<const float> ours) const;
+  double sketchError(const std::string &name, std::span<const float> ours) const;
+
   struct Tensor {
     std::string type;
     std::size_t begin, end;

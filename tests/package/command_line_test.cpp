@@ -68,7 +68,7 @@ const CommandCase commandCases[] = {
     {"a number of jobs that is no number", pairProgram + " compile -j many", "--jobs: .*many"},
     {"a negative time", pairProgram + " compile --kernel-seconds -1", "--kernel-seconds: .*-1"},
     {"a kernel that takes too long", pairProgram + " compile --no-cache -o /tmp/kiln-late --kernel-seconds 1e-5",
-     "error: kernel \"pair_x86_64_v4_kernel_0\" must be compiled within 1e-05 seconds, and was not"},
+     "error: kernel \"pair_x86_64_v4_linear_tanh_0_up\" must be compiled within 1e-05 seconds, and was not"},
     {"inspect with an unknown target", pairProgram + " inspect --target arm64", "--target: .*arm64 not in \\{"},
     {"inspect with an option of compile", pairProgram + " inspect --emit=ir", "not expected: .*--emit"},
 };

@@ -55,10 +55,11 @@ protected:
     return path;
   }
 
-  /// "kernel_N" of the module.
+  /// The one of that number, for all rows.
   const ManifestKernel &kernel(int number) const {
     for (const ManifestKernel &kernel : all)
-      if (kernel.members.at("symbol") == "pair_x86_64_v2_kernel_" + std::to_string(number))
+      if (std::regex_match(kernel.members.at("symbol"),
+                           std::regex("pair_x86_64_v2_[a-z_]+_" + std::to_string(number) + "_(up|down|cycle)")))
         return kernel;
     ADD_FAILURE() << "there is no kernel " << number;
     return all.front();
@@ -119,18 +120,18 @@ TEST_F(Tuning, RequiredOfEveryKernel) {
   EXPECT_EQ(partial.status, 1);
   EXPECT_NE(partial.text.find("error: every kernel requires a measured schedule in the tuning file \"" + some +
                               "\", and " + std::to_string(all.size()) +
-                              " have none:\n  x86-64-v2 kernel_0: contraction " + kernel(0).members.at("structure") +
+                              " have none:\n  x86-64-v2 linear_tanh_0_up: contraction " + kernel(0).members.at("structure") +
                               " 6x10 1..20, transferred from 1 thread, predicted loss "),
             std::string::npos)
       << partial.text << "threads that were not measured";
   partial = compile("--require-tuned --tuning " + some);
   EXPECT_NE(partial.text.find("\", and " + std::to_string(all.size() - 1) + " have none:\n"), std::string::npos)
       << partial.text;
-  EXPECT_NE(partial.text.find("\n  x86-64-v2 kernel_1: contraction"), std::string::npos) << partial.text;
-  EXPECT_EQ(partial.text.find("\n  x86-64-v2 kernel_0: "), std::string::npos) << partial.text;
-  EXPECT_NE(partial.text.find("\n  x86-64-v2 kernel_2: row_reduction"), std::string::npos) << partial.text;
+  EXPECT_NE(partial.text.find("\n  x86-64-v2 linear_1_down: contraction"), std::string::npos) << partial.text;
+  EXPECT_EQ(partial.text.find("\n  x86-64-v2 linear_tanh_0_up: "), std::string::npos) << partial.text;
+  EXPECT_NE(partial.text.find("\n  x86-64-v2 softmax_2_cycle: row_reduction"), std::string::npos) << partial.text;
   EXPECT_NE(partial.text.find("\nmeasure them with:\n  " + pairProgram + " tune --tuning " + some +
-                              " --target x86-64-v2 --extent rows=20 --kernel '^(kernel_1|kernel_2)$'\n"),
+                              " --target x86-64-v2 --extent rows=20 --kernel '^(linear_1_down|softmax_2_cycle)$'\n"),
             std::string::npos)
       << partial.text;
   EXPECT_EQ(compile("--tuning " + some).status, 0) << "without the requirement it is a library all the same";
@@ -169,13 +170,13 @@ TEST_F(Tuning, AdviceCoversFormsForFewRows) {
   const std::string error =
       run(bert + " compile --target x86-64-v2 --require-tuned --tuning " + file + " -o " + folder.path.string()).text;
   std::multiset<std::string> missing, named;
-  const std::regex listed("\n  x86-64-v2 (kernel_[0-9a-z_]+): ");
+  const std::regex listed("\n  x86-64-v2 ([A-Za-z0-9_]+): ");
   for (std::sregex_iterator at(error.begin(), error.end(), listed), end; at != end; ++at)
     missing.insert((*at)[1]);
   const std::vector<std::string> commands = advised(error);
   ASSERT_GE(commands.size(), 3u) << error;
   EXPECT_NE(commands[0].find(" --target x86-64-v2 --extent batch=8 --extent tokens=512 --kernel "), std::string::npos);
-  const std::regex name("kernel_[0-9a-z_]+");
+  const std::regex name("[A-Za-z0-9_]+(?=[|)])"); // of --kernel '^(one|another)$'
   for (const std::string &command : commands) {
     for (std::sregex_iterator at(command.begin(), command.end(), name), end; at != end; ++at)
       named.insert(at->str());
@@ -274,9 +275,9 @@ TEST_F(Tuning, CoverageIsATableAndAStatus) {
   EXPECT_GT(percent, 60) << "both entries call it";
   EXPECT_LT(percent, 90);
   EXPECT_TRUE(
-      std::regex_search(part.text, std::regex("x86-64-v2 +kernel_0 +contraction +6x10 1\\.\\.20 +[0-9.]+ %  exact\n")))
+      std::regex_search(part.text, std::regex("x86-64-v2 +linear_tanh_0_up +contraction +6x10 1\\.\\.20 +[0-9.]+ %  exact\n")))
       << part.text;
-  EXPECT_TRUE(std::regex_search(part.text, std::regex("kernel_2 +row_reduction +6 1\\.\\.20 +[0-9.]+ %  default\n")))
+  EXPECT_TRUE(std::regex_search(part.text, std::regex("softmax_2_cycle +row_reduction +6 1\\.\\.20 +[0-9.]+ %  default\n")))
       << part.text;
   EXPECT_EQ(run(command + write(some) + " --at-least 60").status, 0);
   EXPECT_EQ(run(command + write(some) + " --at-least 90").status, 1);

@@ -410,7 +410,7 @@ std::vector<Tensor> Kernel::run(const std::vector<int64_t> &symbols, const std::
   auto second = runOnce(function, entry, code.scratchBytes, symbols, inputs, aliased, /*atEnd=*/false, workers);
   for (size_t i = 0; i < first.size(); ++i)
     for (size_t j = 0; j < first[i].values.size(); ++j)
-      if (first[i].values[j] != second[i].values[j] && !std::isnan(first[i].values[j])) {
+      if (const double a = first[i].values[j], b = second[i].values[j]; a != b && !(std::isnan(a) && std::isnan(b))) {
         ADD_FAILURE() << "two runs differ at element " << j << " of result " << i;
         break;
       }

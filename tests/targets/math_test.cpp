@@ -4,6 +4,7 @@
 // The bounds are those that compiler/transforms/ExpandMath.cpp states.
 #include "Harness.h"
 #include "KernelText.h"
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
@@ -56,25 +57,45 @@ std::string kernelText(const std::string &op, const std::string &attribute) {
 
 class Math : public ::testing::TestWithParam<std::string> {};
 
+/// Evenly spaced, and by a constant factor: from the lower end to the higher one where both are above 0, else from each
+/// end that is not 0 to a millionth of it.
+std::vector<double> sample(const Function &f, int64_t count) {
+  std::vector<double> x(count);
+  for (int64_t i = 0; i < count; ++i) {
+    const double along = double(i) / double(count - 1);
+    if (i % 2)
+      x[i] = f.low + (f.high - f.low) * along;
+    else if (f.low > 0)
+      x[i] = f.low * std::pow(f.high / f.low, along);
+    else
+      x[i] = (f.high == 0 || (f.low < 0 && i % 4)) ? f.low * std::pow(1e-6, along) : f.high * std::pow(1e-6, along);
+    x[i] = std::clamp(double(float(x[i])), double(float(f.low)), double(float(f.high)));
+  }
+  return x;
+}
+
+TEST(MathSamples, AreManyPoints) {
+  for (const Function &f : functions) {
+    std::vector<double> x = sample(f, 20001);
+    std::sort(x.begin(), x.end());
+    x.erase(std::unique(x.begin(), x.end()), x.end());
+    EXPECT_GT(x.size(), 19000u) << f.op << " in [" << f.low << ", " << f.high << "]";
+  }
+}
+
 TEST_P(Math, DenseSamples) {
   constexpr int64_t samples = 200003;
   for (const Function &f : functions) {
     SCOPED_TRACE(std::string(f.op) + " in [" + std::to_string(f.low) + ", " + std::to_string(f.high) + "]");
     Kernel kernel(kernelText(f.op, f.attribute), GetParam());
-    // Evenly spaced, and by a constant factor towards zero from the larger end.
-    Tensor x = Tensor::zeros({samples});
-    double factor = std::pow(1e-6, 2.0 / samples);
-    for (int64_t i = 0; i < samples; ++i) {
-      double sample = i % 2 ? f.low + (f.high - f.low) * i / samples : f.high * std::pow(factor, double(i / 2));
-      x.values[i] = std::clamp(double(float(sample)), double(float(f.low)), double(float(f.high)));
-    }
+    Tensor x{{samples}, sample(f, samples)};
     Tensor y = kernel.run({samples}, {x})[0];
     double worst = 0, worstAt = 0;
     for (int64_t i = 0; i < samples; ++i) {
       double expected = f.reference(x.values[i]), error = std::abs(y.values[i] - expected);
       double relative = error / std::abs(expected) - f.growth * std::abs(x.values[i]);
-      if (relative > worst && error > f.absolute) {
-        worst = relative;
+      if (!(error <= f.absolute) && !(relative <= worst)) { // NaN is the worst
+        worst = std::isnan(relative) ? infinity : relative;
         worstAt = x.values[i];
       }
     }

@@ -7,20 +7,20 @@ module attributes {kiln.symbols = [#kiln.symbol<"batch", 1, 4>, #kiln.symbol<"to
 
 // Bias, activation and residual go into the contraction; batch and tokens become one symbol, whose bounds are their product.
 // CHECK-DAG: #[[ROWS:.*]] = affine_map<()[s0] -> (s0, 8)>
-// CHECK: func.func private @kernel_0(%{{.*}}: index, %{{.*}}: tensor<?x8xf32, #[[ROWS]]>, %{{.*}}: tensor<12x8xf32>, %{{.*}}: tensor<12xf32>)
+// CHECK: func.func private @linear_relu_0(%{{.*}}: index, %{{.*}}: tensor<?x8xf32, #[[ROWS]]>, %{{.*}}: tensor<12x8xf32>, %{{.*}}: tensor<12xf32>)
 // CHECK-SAME: kiln.bounds = array<i64: 1, 64>
 // CHECK: kiln.linear
 // CHECK-NEXT: kiln.relu
 // CHECK-NEXT: return
-// CHECK: func.func private @kernel_1
+// CHECK: func.func private @linear_add_1
 // CHECK: kiln.linear
 // CHECK-NEXT: kiln.add
 // CHECK-NEXT: return
 // CHECK: func.func @epilogue
 // CHECK: %[[R:.*]] = arith.muli %arg0, %arg1
 // CHECK: kiln.reshape %arg2
-// CHECK: kiln.call @kernel_0[%[[R]]]
-// CHECK: kiln.call @kernel_1[%[[R]]]
+// CHECK: kiln.call @linear_relu_0[%[[R]]]
+// CHECK: kiln.call @linear_add_1[%[[R]]]
 func.func @epilogue(%s0: index {kiln.symbol = "batch"}, %s1: index {kiln.symbol = "tokens"}, %x: tensor<?x?x8xf32, #x>)
     -> tensor<?x?x8xf32, #x> attributes {kiln.entry} {
   %w = kiln.parameter {sources = ["w"]} : tensor<12x8xf32>
@@ -37,12 +37,12 @@ func.func @epilogue(%s0: index {kiln.symbol = "batch"}, %s1: index {kiln.symbol 
 // -----
 
 // An epilogue may fork as long as it joins again: silu written out.
-// CHECK: func.func private @kernel_0
+// CHECK: func.func private @linear_sigmoid_mul_0
 // CHECK: kiln.linear
 // CHECK-NEXT: kiln.sigmoid
 // CHECK-NEXT: kiln.mul
 // CHECK-NEXT: return
-// CHECK-NOT: @kernel_1
+// CHECK-NOT: @{{[a-z_0-9]+_}}1
 func.func @fork(%x: tensor<5x8xf32>) -> tensor<5x8xf32> attributes {kiln.entry} {
   %w = kiln.parameter {sources = ["w"]} : tensor<8x8xf32>
   %y = kiln.linear %x, %w weight_order = out_in : (tensor<5x8xf32>, tensor<8x8xf32>) -> tensor<5x8xf32>
@@ -54,10 +54,10 @@ func.func @fork(%x: tensor<5x8xf32>) -> tensor<5x8xf32> attributes {kiln.entry} 
 // -----
 
 // The product itself is returned: its activation is a kernel of its own.
-// CHECK: func.func private @kernel_0
+// CHECK: func.func private @linear_0
 // CHECK: kiln.linear
 // CHECK-NEXT: return
-// CHECK: func.func private @kernel_1
+// CHECK: func.func private @relu_1
 // CHECK: kiln.relu
 func.func @no_fork(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>) attributes {kiln.entry} {
   %w = kiln.parameter {sources = ["w"]} : tensor<8x8xf32>
@@ -69,11 +69,11 @@ func.func @no_fork(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>) at
 // -----
 
 // A sum that a norm and others read is a second result of the norm's kernel.
-// CHECK: func.func private @kernel_0({{.*}}) -> (tensor<5x8xf32>, tensor<5x8xf32>)
+// CHECK: func.func private @add_layer_norm_0({{.*}}) -> (tensor<5x8xf32>, tensor<5x8xf32>)
 // CHECK: %[[S:.*]] = kiln.add
 // CHECK: %[[N:.*]] = kiln.layer_norm %[[S]]
 // CHECK: return %[[S]], %[[N]]
-// CHECK: %[[R:.*]]:2 = kiln.call @kernel_0
+// CHECK: %[[R:.*]]:2 = kiln.call @add_layer_norm_0
 // CHECK: return %[[R]]#0, %[[R]]#1
 func.func @residual_norm(%x: tensor<5x8xf32>, %y: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>) attributes {kiln.entry} {
   %s = kiln.add %x, %y : (tensor<5x8xf32>, tensor<5x8xf32>) -> tensor<5x8xf32>
@@ -85,13 +85,13 @@ func.func @residual_norm(%x: tensor<5x8xf32>, %y: tensor<5x8xf32>) -> (tensor<5x
 // -----
 
 // Tokens, positions and norm are one kernel; positions are computed inside.
-// CHECK: func.func private @kernel_0
+// CHECK: func.func private @embedding_add_layer_norm_0
 // CHECK-DAG: kiln.embedding
 // CHECK-DAG: kiln.positions
 // CHECK: kiln.add
 // CHECK-NEXT: kiln.layer_norm
 // CHECK-NEXT: return
-// CHECK-NOT: @kernel_1
+// CHECK-NOT: @{{[a-z_0-9]+_}}1
 func.func @embeddings(%tokens: tensor<5xi32>) -> tensor<5x8xf32> attributes {kiln.entry} {
   %wte = kiln.parameter {sources = ["wte"]} : tensor<50x8xf32>
   %wpe = kiln.parameter {sources = ["wpe"]} : tensor<9x8xf32>
@@ -107,7 +107,7 @@ func.func @embeddings(%tokens: tensor<5xi32>) -> tensor<5x8xf32> attributes {kil
 // -----
 
 // Attention reads its slices of a joined projection straight from it, through a view with the heads as an axis.
-// CHECK: func.func private @kernel_0(%{{.*}}: tensor<5x3x2x4xf32>) -> tensor<5x2x4xf32>
+// CHECK: func.func private @attention_0(%{{.*}}: tensor<5x3x2x4xf32>) -> tensor<5x2x4xf32>
 // CHECK-COUNT-3: kiln.slice
 // CHECK: kiln.attention
 // CHECK: func.func @attention
@@ -123,10 +123,10 @@ func.func @attention(%qkv: tensor<5x24xf32>) -> tensor<5x8xf32> attributes {kiln
 // -----
 
 // What a broadcast would compute again for each row is computed once.
-// CHECK: func.func private @kernel_0
+// CHECK: func.func private @exp_0
 // CHECK: kiln.exp
 // CHECK-NEXT: return
-// CHECK: func.func private @kernel_1
+// CHECK: func.func private @mul_1
 // CHECK: kiln.mul
 func.func @no_repeated_work(%x: tensor<5x8xf32>, %s: tensor<8xf32>) -> tensor<5x8xf32> attributes {kiln.entry} {
   %e = kiln.exp %s : tensor<8xf32>
@@ -149,21 +149,21 @@ func.func @sinusoidal(%tokens: tensor<5xi32>) -> tensor<5x4xf32> attributes {kil
 // -----
 
 // Every activation, a scale and a residual end in the contraction's kernel.
-// CHECK: func.func private @kernel_0
+// CHECK: func.func private @linear_gelu_0
 // CHECK: kiln.linear
 // CHECK-NEXT: kiln.gelu
 // CHECK-NEXT: return
-// CHECK: func.func private @kernel_1
+// CHECK: func.func private @linear_silu_mul_1
 // CHECK: kiln.linear
 // CHECK-NEXT: kiln.silu
 // CHECK-NEXT: kiln.mul
 // CHECK-NEXT: return
-// CHECK: func.func private @kernel_2
+// CHECK: func.func private @linear_tanh_add_2
 // CHECK: kiln.linear
 // CHECK-NEXT: kiln.tanh
 // CHECK-NEXT: kiln.add
 // CHECK-NEXT: return
-// CHECK-NOT: @kernel_3
+// CHECK-NOT: @{{[a-z_0-9]+_}}3
 func.func @epilogues(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>, tensor<5x8xf32>) attributes {kiln.entry} {
   %u = kiln.parameter {sources = ["u"]} : tensor<8x8xf32>
   %v = kiln.parameter {sources = ["v"]} : tensor<8x8xf32>
@@ -183,17 +183,17 @@ func.func @epilogues(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>, 
 // -----
 
 // A batch norm behind a convolution is its epilogue; the root and the quotient of its channels are computed once, apart.
-// CHECK: func.func private @kernel_0
+// CHECK: func.func private @sqrt_div_0
 // CHECK: kiln.sqrt
 // CHECK-NEXT: kiln.div
 // CHECK-NEXT: return
-// CHECK: func.func private @kernel_1
+// CHECK: func.func private @conv2d_sub_mul_1
 // CHECK: kiln.conv2d
 // CHECK-NEXT: kiln.sub
 // CHECK-NEXT: kiln.mul
 // CHECK-NEXT: kiln.relu
 // CHECK-NEXT: return
-// CHECK-NOT: @kernel_2
+// CHECK-NOT: @{{[a-z_0-9]+_}}2
 func.func @batch_norm(%x: tensor<7x9x5xf32>) -> tensor<7x9x8xf32> attributes {kiln.entry} {
   %w = kiln.parameter {sources = ["conv.weight"]} : tensor<8x5x3x3xf32>
   %mean = kiln.parameter {sources = ["norm.running_mean"]} : tensor<8xf32>

@@ -10,20 +10,20 @@ module attributes {kiln.symbols = [#kiln.symbol<"batch", 1, 4>, #kiln.symbol<"to
 // The sum that the norm and others read has moments, which go with its rows from kernel to kernel; so do both norms of it.
 // CHECK-DAG: #[[ROWS:.*]] = affine_map<()[s0] -> (s0, 32)>
 // CHECK-DAG: #[[PANELS:.*]] = affine_map<()[s0] -> (s0, 2)>
-// CHECK: func.func private @kernel_0
+// CHECK: func.func private @linear_add_0
 // CHECK-SAME: -> (tensor<?x32xf32, #[[ROWS]]>, tensor<?x2xf32, #[[PANELS]]>, tensor<?x2xf32, #[[PANELS]]>)
 // CHECK: kiln.linear
 // CHECK-NEXT: %[[Z:.*]] = kiln.add
 // CHECK-NEXT: %[[M:.*]], %[[S:.*]] = kiln.panel_moments %[[Z]] width = 16
 // CHECK-NEXT: return %[[Z]], %[[M]], %[[S]]
-// CHECK: func.func private @kernel_1
+// CHECK: func.func private @layer_norm_1
 // CHECK: kiln.layer_norm {{.*}} moments
-// CHECK: func.func private @kernel_2
+// CHECK: func.func private @rms_norm_2
 // CHECK: kiln.rms_norm {{.*}} moments
 // CHECK: func.func @residual
-// CHECK: %[[K:.*]]:3 = kiln.call @kernel_0
-// CHECK: kiln.call @kernel_1{{.*}}(%[[K]]#0, {{.*}}, %[[K]]#1, %[[K]]#2)
-// CHECK: kiln.call @kernel_2{{.*}}(%[[K]]#0, {{.*}}, %[[K]]#1, %[[K]]#2)
+// CHECK: %[[K:.*]]:3 = kiln.call @linear_add_0
+// CHECK: kiln.call @layer_norm_1{{.*}}(%[[K]]#0, {{.*}}, %[[K]]#1, %[[K]]#2)
+// CHECK: kiln.call @rms_norm_2{{.*}}(%[[K]]#0, {{.*}}, %[[K]]#1, %[[K]]#2)
 func.func @residual(%s0: index {kiln.symbol = "batch"}, %s1: index {kiln.symbol = "tokens"}, %x: tensor<?x?x8xf32, #h>,
     %r: tensor<?x?x32xf32, #x>) -> (tensor<?x?x32xf32, #x>, tensor<?x?x32xf32, #x>, tensor<?x?x32xf32, #x>) attributes {kiln.entry} {
   %w = kiln.parameter {sources = ["w"]} : tensor<32x8xf32, #kiln.tiled<0, 16>>

@@ -4,9 +4,9 @@
 // An input that is returned, and a value that is returned twice, are copied.
 // CHECK-LABEL: @outputs
 // CHECK-SAME: kiln.arena_bytes = 0
-// CHECK: %[[Y:.*]] = kiln.call @kernel_0
-// CHECK: %[[A:.*]] = kiln.call @kernel_1(%arg0)
-// CHECK: %[[B:.*]] = kiln.call @kernel_1(%[[Y]])
+// CHECK: %[[Y:.*]] = kiln.call @{{[a-z_0-9]+_}}0
+// CHECK: %[[A:.*]] = kiln.call @copy_0(%arg0)
+// CHECK: %[[B:.*]] = kiln.call @copy_0(%[[Y]])
 // CHECK: return %[[A]], %[[Y]], %[[B]]
 func.func @outputs(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>, tensor<5x8xf32>) attributes {kiln.entry} {
   %y = kiln.relu %x : tensor<5x8xf32>
@@ -18,9 +18,9 @@ func.func @outputs(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>, te
 // The loop starts on the caller's input, which must stay as it is: one copy before it, none inside.
 // CHECK-LABEL: @loop
 // CHECK-SAME: kiln.arena_bytes = 0
-// CHECK: %[[I:.*]] = kiln.call @kernel_1(%arg0)
+// CHECK: %[[I:.*]] = kiln.call @copy_0(%arg0)
 // CHECK: kiln.repeat 5 (%[[X:.*]] = %[[I]]
-// CHECK-NEXT: %[[Y:.*]] = kiln.call @kernel_0(%[[X]])
+// CHECK-NEXT: %[[Y:.*]] = kiln.call @{{[a-z_0-9]+_}}0(%[[X]])
 // CHECK-NEXT: kiln.yield %[[Y]]
 func.func @loop(%x: tensor<5x8xf32>) -> tensor<5x8xf32> attributes {kiln.entry} {
   %r = kiln.repeat 5 (%a = %x : tensor<5x8xf32>) {
@@ -103,8 +103,8 @@ func.func @stacked_state(%xs: tensor<5x2x8xf32>, %h0: tensor<2x8xf32>) -> (tenso
 // CHECK-LABEL: @states
 // CHECK-SAME: kiln.arena_bytes = 0
 // CHECK: %[[H:.*]] = kiln.state "h" rows = 5
-// CHECK: %[[COPY:.*]] = kiln.call @kernel_1(%[[H]])
-// CHECK: %[[Y:.*]] = kiln.call @kernel_0(%[[H]]
+// CHECK: %[[COPY:.*]] = kiln.call @copy_0(%[[H]])
+// CHECK: %[[Y:.*]] = kiln.call @{{[a-z_0-9]+_}}0(%[[H]]
 // CHECK: kiln.store %[[Y]] to "h" rows = 5
 // CHECK: return %[[COPY]], %[[Y]]
 func.func @states(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>) attributes {kiln.entry} {

@@ -8,15 +8,15 @@ module attributes {kiln.symbols = [#kiln.symbol<"a", 2, 4>, #kiln.symbol<"b", 3,
 
 // Three activations over different extents are one kernel with the union of the bounds; a different width is another kernel. In a loop
 // the body is compiled once.
-// CHECK: func.func private @kernel_0{{.*}}kiln.bounds = array<i64: 2, 64>
-// CHECK: func.func private @kernel_1
+// CHECK: func.func private @relu_0{{.*}}kiln.bounds = array<i64: 2, 64>
+// CHECK: func.func private @relu_1
 // CHECK-NOT: func.func private
-// CHECK: kiln.call @kernel_0[%arg0]
+// CHECK: kiln.call @relu_0[%arg0]
 // CHECK: kiln.repeat 5
-// CHECK-NEXT: kiln.call @kernel_0[%arg1]
+// CHECK-NEXT: kiln.call @relu_0[%arg1]
 // CHECK-NEXT: yield
-// CHECK: kiln.call @kernel_0[%{{[0-9]+}}]
-// CHECK: kiln.call @kernel_1
+// CHECK: kiln.call @relu_0[%{{[0-9]+}}]
+// CHECK: kiln.call @relu_1
 func.func @forward(%s0: index {kiln.symbol = "a"}, %s1: index {kiln.symbol = "b"}, %a: tensor<?x8xf32, #a>, %b: tensor<?x8xf32, #b>,
     %c: tensor<?x8xf32, #c>, %d: tensor<5x9xf32>)
     -> (tensor<?x8xf32, #a>, tensor<?x8xf32, #b>, tensor<?x8xf32, #c>, tensor<5x9xf32>) attributes {kiln.entry} {

@@ -206,14 +206,14 @@ TEST_F(Tune, WritesWhatItMeasured) {
 
 TEST_F(Tune, TunesForGivenExtents) {
   auto [status, text] =
-      run(with(quick, {"--budget", "1s", "--extent", "rows=7", "--extent", "rows=12", "--kernel", "kernel_0"}));
+      run(with(quick, {"--budget", "1s", "--extent", "rows=7", "--extent", "rows=12", "--kernel", "linear_tanh_0_up"}));
   EXPECT_EQ(status, 0) << text;
   llvm::Expected<TuningDatabase> database = TuningDatabase::load(file);
   ASSERT_TRUE(bool(database)) << llvm::toString(database.takeError());
   for (const auto &[of, result] : database->records())
     EXPECT_TRUE(of.extents == std::vector<int64_t>{7} || of.extents == std::vector<int64_t>{12});
   for (const Trial &trial : trialsOf(text))
-    EXPECT_EQ(trial.kernel, "x86-64-v2 kernel_0");
+    EXPECT_EQ(trial.kernel, "x86-64-v2 linear_tanh_0_up");
 }
 
 // Kills at random moments; what a run said before is in the file, and no later run measures it again.
@@ -276,7 +276,7 @@ TEST_F(Tune, StopsOnInterrupt) {
 
 // A file that promises what this machine does not do.
 TEST_F(Tune, VerifyMeasuresAgain) {
-  auto [tuned, output] = run(with(quick, {"--budget", "1s", "--extent", "rows=12", "--kernel", "kernel_0$"}));
+  auto [tuned, output] = run(with(quick, {"--budget", "1s", "--extent", "rows=12", "--kernel", "linear_tanh_0_up$"}));
   ASSERT_EQ(tuned, 0) << output;
   llvm::Expected<TuningDatabase> database = TuningDatabase::load(file);
   ASSERT_TRUE(bool(database)) << llvm::toString(database.takeError());
@@ -297,7 +297,7 @@ TEST_F(Tune, VerifyMeasuresAgain) {
   llvm::Expected<llvm::json::Value> value = llvm::json::parse(text); // one line
   ASSERT_TRUE(bool(value)) << text;
   const llvm::json::Object &object = *value->getAsObject();
-  EXPECT_EQ(object.getString("kernel"), "kernel_0");
+  EXPECT_EQ(object.getString("kernel"), "linear_tanh_0_up");
   EXPECT_EQ(object.getString("target"), "x86-64-v2");
   EXPECT_EQ(object.getBoolean("is_lost"), true);
   EXPECT_NEAR(*object.getNumber("recorded"), 0.1, 0.01);

@@ -76,6 +76,26 @@ def generated(model, golden):
 # --- golden files -----------------------------------------------------------------------------------------------------
 
 
+class Sketch:
+    """Sums of all elements of an output with signs, in buckets of about 64 of them, 4096 buckets at most: what a test
+    adds up in the same way, so that an element that is wrong anywhere shows in its bucket. README.md states the rule."""
+
+    MOST_BITS = 12
+
+    def __init__(self, elements, columns):
+        self.columns = columns
+        self.bits = min(max(int(np.ceil(np.log2(elements / 64))), 0), self.MOST_BITS)
+        self.sums = np.zeros(1 << self.bits)
+
+    def add(self, rows, numbers):
+        """`rows` [count, columns], whose numbers in the output are `numbers`."""
+        flat = numbers.astype(np.uint64)[:, None] * np.uint64(self.columns) + np.arange(self.columns, dtype=np.uint64)
+        mixed = flat * np.uint64(0x9E3779B97F4A7C15)
+        bucket = (mixed >> np.uint64(64 - self.bits)).astype(np.int64) if self.bits else np.zeros(flat.shape, np.int64)
+        sign = 1.0 - 2.0 * ((mixed >> np.uint64(40)) & np.uint64(1)).astype(np.float64)
+        self.sums += np.bincount(bucket.ravel(), (sign * rows).ravel(), len(self.sums))
+
+
 class Golden:
     def __init__(self, model):
         self.path = os.path.join(HERE, model + ".safetensors")
@@ -89,11 +109,13 @@ class Golden:
         drawn = counter.tokens(f"sample.{case}.{output}", (len(rows), PER_ROW), columns)
         chosen += [(row, c) for row, cs in zip(rows, drawn) for c in cs]
         values, largest, difference, start = np.empty(len(chosen)), 0.0, 0.0, 0
+        sketch = Sketch(len(rows) * columns, columns)
         for block in blocks:
             reference, single = (block[dtype].numpy() for dtype in DTYPES)
             keep = valid[start : start + len(reference)]
             largest = max(largest, np.abs(reference[keep]).max(initial=0.0))
             difference = max(difference, np.abs(single[keep] - reference[keep]).max(initial=0.0))
+            sketch.add(reference[keep], start + np.flatnonzero(keep))
             for k, (row, column) in enumerate(chosen):
                 if start <= row < start + len(reference):
                     values[k] = reference[row - start, column]
@@ -102,6 +124,10 @@ class Golden:
         self.tensors[prefix + ".index"] = np.array([r * columns + c for r, c in chosen], np.int32)
         self.tensors[prefix + ".value"] = values.astype(np.float32)
         self.tensors[prefix + ".max"] = np.array([largest], np.float32)
+        self.tensors[prefix + ".sketch"] = sketch.sums
+        self.tensors[prefix + ".shape"] = np.array([len(valid), columns], np.int32)
+        if not valid.all():
+            self.tensors[prefix + ".valid"] = valid.astype(np.int32)
         self.metadata[prefix + ".torch_f32_error"] = f"{difference / largest:.2e}"
         print(f"{prefix:20} max {largest:8.4f}  torch f32 error {difference / largest:.2e}", flush=True)
 

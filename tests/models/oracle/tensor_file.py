@@ -5,7 +5,7 @@ import struct
 
 import numpy as np
 
-DTYPES = {"F32": np.dtype("<f4"), "I32": np.dtype("<i4")}
+DTYPES = {"F32": np.dtype("<f4"), "F64": np.dtype("<f8"), "I32": np.dtype("<i4")}
 
 
 def write(path, tensors, metadata):

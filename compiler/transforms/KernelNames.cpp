@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/transforms/KernelNames.h"
+
+#include "compiler/dialect/Check.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace mlir::kiln {
+
+/// Whether the op changes nothing that a reader of the name wants to know of.
+static bool isIncidental(Operation *op) {
+  return isa<ConstantOp, ExpandOp, PositionsOp>(op) || hasRole(op, KernelRole::Movement);
+}
+
+std::string describeGroup(const KernelGroup &group) {
+  SmallVector<StringRef> before, behind;
+  bool isBehind = false;
+  for (Operation *op : group.ops) {
+    if (op == group.anchor)
+      isBehind = true;
+    else if (!isIncidental(op) && !isa<PanelMomentsOp>(op))
+      (isBehind ? behind : before).push_back(op->getName().stripDialect());
+  }
+  constexpr size_t most = 3;
+  SmallVector<StringRef> names{group.anchor->getName().stripDialect()};
+  for (StringRef name : behind)
+    if (names.size() < most)
+      names.push_back(name);
+  for (StringRef name : llvm::reverse(before))
+    if (names.size() < most)
+      names.insert(names.begin(), name);
+  return llvm::join(names, "_");
+}
+
+static SmallVector<Attribute> scopesOf(func::FuncOp kernel) {
+  auto scopes = kernel->getAttrOfType<ArrayAttr>(scopesAttrName);
+  return scopes ? SmallVector<Attribute>(scopes.begin(), scopes.end()) : SmallVector<Attribute>();
+}
+
+void recordScope(func::FuncOp kernel, const KernelGroup &group) {
+  if (StringRef scope = getScope(group.anchor->getLoc()); !scope.empty())
+    kernel->setAttr(scopesAttrName, Builder(kernel.getContext()).getStrArrayAttr(scope));
+}
+
+void uniteScopes(func::FuncOp kernel, func::FuncOp other) {
+  SmallVector<Attribute> scopes = scopesOf(kernel);
+  for (Attribute scope : scopesOf(other))
+    if (!llvm::is_contained(scopes, scope))
+      scopes.push_back(scope);
+  if (!scopes.empty())
+    kernel->setAttr(scopesAttrName, ArrayAttr::get(kernel.getContext(), scopes));
+}
+
+StringRef stemOf(StringRef name) {
+  StringRef stem = name.rtrim("0123456789");
+  return stem.consume_back("_") ? stem : name;
+}
+
+/// The components of the path that all scopes begin with, without the numbers of layers.
+static SmallVector<StringRef> commonPath(ArrayRef<Attribute> scopes) {
+  SmallVector<StringRef> common;
+  for (auto [i, scope] : llvm::enumerate(scopes)) {
+    SmallVector<StringRef> parts;
+    cast<StringAttr>(scope).getValue().split(parts, '.');
+    llvm::erase(parts, "{}");
+    if (i == 0)
+      common = parts;
+    size_t same = 0;
+    while (same < common.size() && same < parts.size() && common[same] == parts[same])
+      ++same;
+    common.truncate(same);
+  }
+  return common;
+}
+
+std::string nameKernel(func::FuncOp kernel, StringRef what, int64_t number) {
+  std::string name = (what + "_" + Twine(number)).str();
+  SmallVector<StringRef> path = commonPath(scopesOf(kernel));
+  for (StringRef part : ArrayRef(path).take_back(2)) {
+    name += '_';
+    for (char c : part)
+      name += llvm::isAlnum(c) ? c : '_';
+  }
+  return name;
+}
+
+} // namespace mlir::kiln

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels are tested on the instruction sets that this machine runs. Here each one that it does not run is a test that
+// is skipped, so that a run says what it left out.
+#include "RunnableTargets.h"
+#include <algorithm>
+#include <gtest/gtest.h>
+
+namespace kiln::testing {
+namespace {
+
+class InstructionSets : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(InstructionSets, AreRunHere) {
+  const std::vector<std::string> runnable = runnableTargets();
+  if (std::find(runnable.begin(), runnable.end(), GetParam()) == runnable.end())
+    GTEST_SKIP() << "this CPU has no " << GetParam() << ": no kernel was tested on it";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, InstructionSets, ::testing::Values("x86-64-v2", "x86-64-v3", "x86-64-v4"),
+                         [](const auto &info) { return "v" + info.param.substr(8); });
+
+} // namespace
+} // namespace kiln::testing
