@@ -32,5 +32,22 @@ unmarked=$(git ls-files -- '*.c' '*.h' '*.cpp' '*.td' '*.cmake' '*CMakeLists.txt
 for path in $(grep -oE '`(dsl|compiler|runtime|targets|examples|tests|cmake|benchmarks|docs)/[A-Za-z0-9_./-]*`' README.md | tr -d '`' | sort -u); do
   [ -e "$path" ] || fail "README.md names $path, which is not there"
 done
+# Blocks that quote a file (tests/docs/check.sh) are as long as the file is. Characters, not bytes: without those that go
+# on with one in UTF-8.
+long=$(git ls-files -- '*.md' | LC_ALL=C xargs awk '
+  FNR == 1 { quoting = inside = 0 }
+  /^<!-- quote: / { quoting = 1; next }
+  quoting && /^```/ { quoting = !inside; inside = quoting; next }
+  { gsub(/[\200-\277]/, "") }
+  !inside && length($0) > 120 { print FILENAME ":" FNR }')
+[ -z "$long" ] || fail "documents: lines of at most 120 characters: $long"
+
+# Each measurement that is cited is a row of docs/measurements, and each row has an ID of its own.
+rows=$(git grep -hoE '^\| M-[0-9]{4} \|' -- docs/measurements | grep -oE 'M-[0-9]{4}' | sort)
+twice=$(uniq -d <<<"$rows")
+[ -z "$twice" ] || fail "measurements: several rows have the ID: $twice"
+cited=$(git grep -hoE '\bM-[0-9]{4}\b' -- . | sort -u | comm -23 - <(sort -u <<<"$rows"))
+[ -z "$cited" ] || fail "measurements: cited without a row: $cited"
+
 [ $status -eq 0 ] && echo "lint: clean"
 exit $status

@@ -2,7 +2,7 @@
 //
 // What a target provides to the compiler: the layouts that its kernels want, and object code for a kernel function. The
 // compiler knows targets only through this header, and a target knows of the compiler only the IR contract of
-// docs/design.md section 4.
+// docs/ir.md.
 #pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the stages promise to each other (docs/design.md section 4), checked: a pass that breaks it fails here and not
+// What the stages promise to each other (docs/ir.md), checked: a pass that breaks it fails here and not
 // in a target.
 #include "compiler/transforms/Passes.h"
 

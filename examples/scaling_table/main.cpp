@@ -36,9 +36,9 @@ Row row(const char *name, int layers, int width, int heads, double printed, std:
 }
 
 /// Three digits of a number with its unit.
-void print(double value) {
+void print(double value, int width = 6) {
   if (value == 0) {
-    std::printf(" %6s ", "-");
+    std::printf(" %*s ", width, "-");
     return;
   }
   const char *unit = "";
@@ -47,7 +47,7 @@ void print(double value) {
       value /= 1000;
       unit = next;
     }
-  std::printf(" %6.*f%-1s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, unit);
+  std::printf(" %*.*f%-1s", width, value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, unit);
 }
 
 } // namespace
@@ -88,7 +88,7 @@ int main() {
       row<scaling::MegatronTuring>("Megatron-Turing NLG", 105, 20480, 128, 530000, {{"context_2048", 2048}}, 2048, 105,
                                    SCALING_TABLE_MEGATRON_TURING_ARENA_BYTES(1)),
   };
-  std::printf("%-20s %6s %6s %5s | %7s %7s %6s | %7s | %7s %7s %7s %7s | %7s %7s\n", "", "layers", "width", "heads",
+  std::printf("%-20s %6s %6s %5s | %7s %7s %6s | %7s | %5s %5s %5s %5s | %5s %5s\n", "", "layers", "width", "heads",
               "printed", "ours", "differ", "flops/t", "f32", "f16", "int8", "int4", "cache", "arena");
   for (const Row &row : rows) {
     std::printf("%-20s %6d %6d %5d |", row.name, row.layers, row.width, row.heads);
@@ -99,10 +99,10 @@ int main() {
     print(static_cast<double>(row.flops));
     std::printf(" |");
     for (double bytes : {4.0, 2.0, 1.0, 0.5})
-      print(bytes * ours);
+      print(bytes * ours, 4);
     std::printf(" |");
-    print(static_cast<double>(row.cache));
-    print(static_cast<double>(row.arena));
+    print(static_cast<double>(row.cache), 4);
+    print(static_cast<double>(row.arena), 4);
     std::printf("\n");
   }
 }

@@ -3,7 +3,7 @@
 #
 # check.sh ROOT FILE ...: that documents are true to the files they name, relative to ROOT.
 # 1. A path in backticks that begins with a top-level folder, or a top-level file, exists.
-# 2. A relative link leads to a file or folder.
+# 2. A relative link outside of code leads to a file or folder.
 # 3. The code block after <!-- quote: PATH --> is the file without its licence line and the comment that begins it.
 set -uo pipefail
 root=$(cd "$1" && pwd)
@@ -26,7 +26,7 @@ for document in "$@"; do
   for path in $(grep -oE '`(dsl|compiler|targets|runtime|cmake|examples|tests|benchmarks|docs)/[A-Za-z0-9_./-]*`' "$document" | tr -d '`' | sort -u); do
     [ -e "$root/$path" ] || fail "$name names $path, which is not there"
   done
-  for link in $(sed 's/`[^`]*`//g' "$document" | grep -oE '\]\([^)#]+' | sed 's/^](//' | grep -v '^[a-z]*:' | sort -u); do
+  for link in $(sed '/^```/,/^```/d; s/`[^`]*`//g' "$document" | grep -oE '\]\([^)#]+' | sed 's/^](//' | grep -v '^[a-z]*:' | sort -u); do
     [ -e "$(dirname "$document")/$link" ] || fail "$name links to $link, which is not there"
   done
   while read -r source; do
