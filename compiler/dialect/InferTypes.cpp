@@ -92,7 +92,6 @@ LogicalResult verifyInferredTypes(Operation *op) {
   LogicalResult OP::inferReturnTypes([[maybe_unused]] MLIRContext *context, std::optional<Location> location,          \
                                      Adaptor op, SmallVectorImpl<Type> &types)
 
-
 KILN_INFER(WhereOp) {
   Check check(location, op.getOperands());
   RankedTensorType condition = tensorType(op.getCondition()), lhs = tensorType(op.getLhs()),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an op that may stand in a kernel says of itself: KernelOpInterface (KilnInterfaces.td) and the traits that answer
-// it. The ops' methods are in compiler/dialect/lowering.
+// What an op that may stand in a kernel says of itself: KernelOpInterface (KilnInterfaces.td) and the traits that
+// answer it. The ops' methods are in compiler/dialect/lowering.
 #pragma once
 
 #include "mlir/IR/OpDefinition.h"
@@ -27,7 +27,7 @@ enum class KernelRole {
 
 /// What computing an element once more costs.
 enum class ElementCost {
-  Free,   // no more than to read one
+  Free, // no more than to read one
   Cheap,
   Costly, // a division, a function of the math library, several reads
 };

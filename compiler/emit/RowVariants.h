@@ -17,7 +17,7 @@ namespace kiln {
 struct KernelForm {
   unsigned symbol;
   int64_t bound;
-  std::string function; // "kernel_3_rows4"
+  std::string function; // "linear_3_rows4"
 };
 
 /// Kernel function -> its forms by ascending bound; beyond the last one the kernel itself serves.

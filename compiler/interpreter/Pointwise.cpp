@@ -39,7 +39,8 @@ Value integerBinary(Op op, ElementType element, Value a, Value b) {
 
 Value floatBinary(Op op, const Arithmetic &arithmetic, Value a, Value b) {
   // To a simplifier x - x may be 0 and x / x 1, whatever x is.
-  const bool mayCancel = op != Op::maximum && op != Op::minimum && op != Op::mul && !std::isfinite(a.value) && !std::isfinite(b.value);
+  const bool mayCancel =
+      op != Op::maximum && op != Op::minimum && op != Op::mul && !std::isfinite(a.value) && !std::isfinite(b.value);
   if (mayCancel && std::isnan(op == Op::div ? a.value / b.value : a.value + (op == Op::sub ? -b.value : b.value)))
     return undetermined(std::numeric_limits<double>::quiet_NaN());
   switch (op) {

@@ -79,8 +79,8 @@ def LowerKernels : Pass<"kiln-lower-kernels", "::mlir::func::FuncOp"> {
 def ShareKernels : Pass<"kiln-share-kernels", "::mlir::ModuleOp"> {
   let summary = "Make equal kernels one";
   let description = [{
-    Kernel functions that differ in name and bounds only become one with the union of the bounds. The kernels are then named
-    kernel_0, kernel_1 ... in the order of their first calls.
+    Kernel functions that differ in name, scopes and bounds only become one with the union of these. The kernels are then
+    numbered in the order of their first calls: embedding_add_0, linear_1_attn ...
   }];
   let dependentDialects = ["::mlir::kiln::KilnDialect"];
   let statistics = [Statistic<"numShared", "num-shared", "kernels that another one replaced">];

@@ -22,7 +22,7 @@ public:
   /// Before a pass on a kernel of kiln ops: what it gives. Throws std::runtime_error where it cannot run.
   void expect(mlir::func::FuncOp kernel);
 
-  /// After the pass: "result 0 of kernel_3 in forward: element 17 was 0.5, is 0.25 (tokens=3)", or nothing.
+  /// After the pass: "result 0 of linear_3 in forward: element 17 was 0.5, is 0.25 (tokens=3)", or nothing.
   std::optional<std::string> compare(mlir::func::FuncOp kernel, std::size_t &elements, std::size_t &undetermined) const;
 
   /// After a pass on the module: calls keep their order where kernels get other names or become one.

@@ -137,7 +137,8 @@ static Facts cast(ElementType to, ElementType from, const Facts &x) {
       result.below.reset();
     return result;
   }
-  return between(std::clamp(x.low - 1, -2147483648.0, 2147483520.0), std::clamp(x.high + 1, -2147483648.0, 2147483520.0));
+  return between(std::clamp(x.low - 1, -2147483648.0, 2147483520.0),
+                 std::clamp(x.high + 1, -2147483648.0, 2147483520.0));
 }
 
 static Facts contraction(const Node &node, const std::vector<Type> &types, const std::vector<Facts> &x) {

@@ -13,6 +13,9 @@
 namespace kiln::testing {
 namespace {
 
+/// What the model may differ from the f64 oracle: at most three times what was measured, 1.1e-6.
+constexpr double modelTolerance = 3e-6;
+
 constexpr std::int64_t width = 24, out = 28;
 
 Session<attention_layers_t> &session() {

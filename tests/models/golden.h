@@ -40,8 +40,4 @@ private:
   std::map<std::string, Tensor> tensors;
 };
 
-/// What a compiled model may differ from the f64 oracle, relative to the largest output: ten times what f32 arithmetic
-/// itself costs on these models.
-inline constexpr double modelTolerance = 1e-5;
-
 } // namespace kiln::testing

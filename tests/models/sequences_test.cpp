@@ -17,6 +17,9 @@
 namespace kiln::testing {
 namespace {
 
+/// What the model may differ from the f64 oracle: at most three times what was measured, 2.4e-6.
+constexpr double modelTolerance = 7e-6;
+
 /// Outputs of the steps, one behind the other, beside those of PyTorch.
 struct Written {
   std::vector<float> logits, seen;

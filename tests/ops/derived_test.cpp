@@ -46,7 +46,8 @@ TEST(Derived, Functions) {
 
 // Halves, numbers that lose all digits beside 1, and none at all.
 TEST(Derived, FunctionsAtTheEdges) {
-  Array x{{1, 19}, {0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 1e-8f, -1e-8f, 1e-4f, -1e-4f, -20, -40, 20, 1e9f, -1e9f, 3, -3, NAN, 0}};
+  Array x{{1, 19},
+          {0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 1e-8f, -1e-8f, 1e-4f, -1e-4f, -20, -40, 20, 1e9f, -1e9f, 3, -3, NAN, 0}};
   checkFunctions(x, random({1, 19}));
   checkFunctions(randomExtremes({5, 19}, -0.25), randomExtremes({5, 19}, 0.25));
 }
@@ -54,7 +55,8 @@ TEST(Derived, FunctionsAtTheEdges) {
 TEST(Derived, Powers) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);
-    Array x = random({e.rows, 19}, 0.2, 3), positive = random({e.rows, 19}, 0.01, 20), power = random({e.rows, 19}, -3, 3);
+    Array x = random({e.rows, 19}, 0.2, 3), positive = random({e.rows, 19}, 0.01, 20),
+          power = random({e.rows, 19}, -3, 3);
     for (std::size_t i = 0; i < x.values.size(); i += 2)
       x.values[i] = -x.values[i];
     auto to = [](const Array &base, double exponent) {
@@ -111,7 +113,8 @@ TEST(Derived, Casts) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);
     Array x = random({e.rows, 19}, -100, 100);
-    const double edges[] = {0.999999f, -0.999999f, 2147483520.0, 2147483648.0, 3e38f, -2147483648.0, -3e38f, INFINITY, -INFINITY, -0.0};
+    const double edges[] = {0.999999f,     -0.999999f, 2147483520.0, 2147483648.0, 3e38f,
+                            -2147483648.0, -3e38f,     INFINITY,     -INFINITY,    -0.0};
     std::copy(std::begin(edges), std::end(edges), x.values.begin());
     ExpectedIntegers cast(map(x, whole));
     runAndCompare(session(), ENTRY(casts), e.rows, Given(x), cast);
@@ -161,8 +164,8 @@ TEST(Derived, Largest) {
     KILN_TRACE_EXTENTS(e);
     Array x = randomIntegers({e.batch, e.rows, 19}, -9, 10), n = randomIntegers({e.batch, 19, e.rows}, -9, 10);
     Expected values(largest(x, 2, 5, false), 0, 0), first(largest(x, 1, 1, false), 0, 0);
-    ExpectedIntegers places(largest(x, 2, 5, true)), firstPlace(largest(x, 1, 1, true)),
-        whole(largest(n, 1, 3, false)), wholePlaces(largest(n, 1, 3, true));
+    ExpectedIntegers places(largest(x, 2, 5, true)), firstPlace(largest(x, 1, 1, true)), whole(largest(n, 1, 3, false)),
+        wholePlaces(largest(n, 1, 3, true));
     runAndCompare(session(), ENTRY(largest), e.rows, e.batch, Given(x), GivenIntegers(n), values, places, first,
                   firstPlace, whole, wholePlaces);
   }
@@ -174,9 +177,8 @@ TEST(Derived, Triangles) {
     Array x = random({e.batch, e.rows, 19}), n = randomIntegers({e.rows, e.rows}, 1, 9);
     x.values[0] = NAN; // of what falls away nothing is seen
     auto where = [](const Array &all, const std::function<bool(std::int64_t, std::int64_t)> &keeps) {
-      return generate(all.shape, [&](const Index &at) {
-        return keeps(at[at.size() - 2], at[at.size() - 1]) ? all.at(at) : 0;
-      });
+      return generate(all.shape,
+                      [&](const Index &at) { return keeps(at[at.size() - 2], at[at.size() - 1]) ? all.at(at) : 0; });
     };
     Expected a(where(x, [](auto i, auto j) { return j <= i; }), 0, 0),
         b(where(x, [](auto i, auto j) { return j >= i; }), 0, 0),
@@ -223,7 +225,8 @@ TEST(Derived, Norms) {
       SCOPED_TRACE(rows);
       Array x = random({batch, rows, 5, 8}), scale = random({8}), shift = random({8});
       Expected a(groupNorm(x, 2, scale, shift, 1e-5), 4 * sumTolerance),
-          b(groupNorm(x, 1, scale, shift, 0.1), 4 * sumTolerance), c(groupNorm(x, 8, scale, shift, 1e-5), 4 * sumTolerance);
+          b(groupNorm(x, 1, scale, shift, 0.1), 4 * sumTolerance),
+          c(groupNorm(x, 8, scale, shift, 1e-5), 4 * sumTolerance);
       runAndCompare(session(), ENTRY(norms), rows, batch, Given(x), Given(scale), Given(shift), a, b, c);
     }
 }
@@ -252,7 +255,8 @@ TEST(Derived, Signals) {
     Array grouped = concat({half, slice(half, 1, 0, 1)}, 1);
     Expected a(signal(x, weight, bias, 1, 1, 1), sumTolerance), b(signal(x, weight, {}, 4, 2, 1), sumTolerance),
         c(signal(x, grouped, {}, 2, 1, 2), sumTolerance);
-    runAndCompare(session(), ENTRY(signals), e.rows, e.batch, Given(x), Given(weight), Given(bias), Given(half), a, b, c);
+    runAndCompare(session(), ENTRY(signals), e.rows, e.batch, Given(x), Given(weight), Given(bias), Given(half), a, b,
+                  c);
   }
 }
 
@@ -260,10 +264,9 @@ TEST(Derived, Signals) {
 Array scattered(const Array &x, const Array &weight, const Array &bias, Sides stride, Sides padding, Sides more,
                 Sides dilation, std::int64_t groups) {
   const std::int64_t in = x.shape[3] / groups, out = weight.shape[1], kh = weight.shape[2], kw = weight.shape[3];
-  Shape shape = {x.shape[0],
-                 (x.shape[1] - 1) * stride.height - 2 * padding.height + dilation.height * (kh - 1) + more.height + 1,
-                 (x.shape[2] - 1) * stride.width - 2 * padding.width + dilation.width * (kw - 1) + more.width + 1,
-                 out * groups};
+  Shape shape = {
+      x.shape[0], (x.shape[1] - 1) * stride.height - 2 * padding.height + dilation.height * (kh - 1) + more.height + 1,
+      (x.shape[2] - 1) * stride.width - 2 * padding.width + dilation.width * (kw - 1) + more.width + 1, out * groups};
   Array y = generate(shape, [&](const Index &at) { return bias.values.empty() ? 0 : bias.at({at[3]}); });
   Index from(4, 0);
   for (from[0] = 0; from[0] < x.shape[0]; ++from[0])

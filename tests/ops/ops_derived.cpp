@@ -44,8 +44,8 @@ struct Derived : kiln::Model {
     return kiln::outputs(kiln::tril(x), kiln::triu(x), kiln::tril<-2>(x), kiln::triu<3>(x), kiln::tril<1>(n));
   }
   constexpr auto moves(X x, I n) const {
-    return kiln::outputs(kiln::pad<0, 2, 1>(x), kiln::pad<-1, 0, 3>(x, 1.5), kiln::pad<1, 1, 0>(n, -7), kiln::flip<1>(x),
-                         kiln::pad<0, 0, 0>(x));
+    return kiln::outputs(kiln::pad<0, 2, 1>(x), kiln::pad<-1, 0, 3>(x, 1.5), kiln::pad<1, 1, 0>(n, -7),
+                         kiln::flip<1>(x), kiln::pad<0, 0, 0>(x));
   }
   constexpr auto norms(kiln::Tensor<kiln::f32, B, T, 5, 8> x, kiln::Tensor<kiln::f32, 8> scale,
                        kiln::Tensor<kiln::f32, 8> shift) const {
@@ -54,17 +54,16 @@ struct Derived : kiln::Model {
   }
   constexpr auto signals(kiln::Tensor<kiln::f32, B, T, 6> x, kiln::Tensor<kiln::f32, 10, 6, 3> weight,
                          kiln::Tensor<kiln::f32, 10> bias, kiln::Tensor<kiln::f32, 4, 2, 5> grouped) const {
-    return kiln::outputs(
-        kiln::conv1d<kiln::Conv1dOptions{.padding = 1}>(x, weight, bias),
-        kiln::conv1d<kiln::Conv1dOptions{.padding = 4, .dilation = 2}>(x, weight),
-        kiln::conv1d<kiln::Conv1dOptions{.padding = 2, .groups = 2}>(
-            x, kiln::concat<1>(grouped, kiln::slice<1, 0, 1>(grouped))));
+    return kiln::outputs(kiln::conv1d<kiln::Conv1dOptions{.padding = 1}>(x, weight, bias),
+                         kiln::conv1d<kiln::Conv1dOptions{.padding = 4, .dilation = 2}>(x, weight),
+                         kiln::conv1d<kiln::Conv1dOptions{.padding = 2, .groups = 2}>(
+                             x, kiln::concat<1>(grouped, kiln::slice<1, 0, 1>(grouped))));
   }
   constexpr auto up(kiln::Tensor<kiln::f32, B, T, 5, 6> x, kiln::Tensor<kiln::f32, 6, 7, 3, 3> weight,
                     kiln::Tensor<kiln::f32, 7> bias, kiln::Tensor<kiln::f32, 6, 2, 2, 4> grouped) const {
     return kiln::outputs(
         kiln::conv_transpose2d<kiln::ConvTranspose2dOptions{.stride = 2, .padding = 1, .output_padding = 1}>(x, weight,
-                                                                                                              bias),
+                                                                                                             bias),
         kiln::conv_transpose2d(x, weight),
         kiln::conv_transpose2d<kiln::ConvTranspose2dOptions{
             .stride = {2, 3}, .padding = {0, 2}, .dilation = {3, 1}, .groups = 2}>(x, grouped));
@@ -81,12 +80,18 @@ struct Derived : kiln::Model {
   }
 
   static constexpr auto entries() {
-    return std::tuple{kiln::entry("functions", &Derived::functions), kiln::entry("powers", &Derived::powers),
-                      kiln::entry("comparisons", &Derived::comparisons), kiln::entry("integers", &Derived::integers),
-                      kiln::entry("casts", &Derived::casts),         kiln::entry("rows", &Derived::rows),
-                      kiln::entry("largest", &Derived::largest),     kiln::entry("triangles", &Derived::triangles),
-                      kiln::entry("moves", &Derived::moves),         kiln::entry("norms", &Derived::norms),
-                      kiln::entry("signals", &Derived::signals),     kiln::entry("up", &Derived::up),
+    return std::tuple{kiln::entry("functions", &Derived::functions),
+                      kiln::entry("powers", &Derived::powers),
+                      kiln::entry("comparisons", &Derived::comparisons),
+                      kiln::entry("integers", &Derived::integers),
+                      kiln::entry("casts", &Derived::casts),
+                      kiln::entry("rows", &Derived::rows),
+                      kiln::entry("largest", &Derived::largest),
+                      kiln::entry("triangles", &Derived::triangles),
+                      kiln::entry("moves", &Derived::moves),
+                      kiln::entry("norms", &Derived::norms),
+                      kiln::entry("signals", &Derived::signals),
+                      kiln::entry("up", &Derived::up),
                       kiln::entry("buckets", &Derived::buckets)};
   }
 };

@@ -118,11 +118,11 @@ TEST_F(Tuning, RequiredOfEveryKernel) {
       write(kernel(0).line(changed(), "9.000us n=5") + kernel(2).line(kernel(2).members.at("schedule"), "crashed"));
   Result partial = compile("--require-tuned --threads 2 --tuning " + some);
   EXPECT_EQ(partial.status, 1);
-  EXPECT_NE(partial.text.find("error: every kernel requires a measured schedule in the tuning file \"" + some +
-                              "\", and " + std::to_string(all.size()) +
-                              " have none:\n  x86-64-v2 linear_tanh_0_up: contraction " + kernel(0).members.at("structure") +
-                              " 6x10 1..20, transferred from 1 thread, predicted loss "),
-            std::string::npos)
+  EXPECT_NE(
+      partial.text.find("error: every kernel requires a measured schedule in the tuning file \"" + some + "\", and " +
+                        std::to_string(all.size()) + " have none:\n  x86-64-v2 linear_tanh_0_up: contraction " +
+                        kernel(0).members.at("structure") + " 6x10 1..20, transferred from 1 thread, predicted loss "),
+      std::string::npos)
       << partial.text << "threads that were not measured";
   partial = compile("--require-tuned --tuning " + some);
   EXPECT_NE(partial.text.find("\", and " + std::to_string(all.size() - 1) + " have none:\n"), std::string::npos)
@@ -274,10 +274,11 @@ TEST_F(Tuning, CoverageIsATableAndAStatus) {
   const double percent = std::stod(match[1]);
   EXPECT_GT(percent, 60) << "both entries call it";
   EXPECT_LT(percent, 90);
-  EXPECT_TRUE(
-      std::regex_search(part.text, std::regex("x86-64-v2 +linear_tanh_0_up +contraction +6x10 1\\.\\.20 +[0-9.]+ %  exact\n")))
+  EXPECT_TRUE(std::regex_search(
+      part.text, std::regex("x86-64-v2 +linear_tanh_0_up +contraction +6x10 1\\.\\.20 +[0-9.]+ %  exact\n")))
       << part.text;
-  EXPECT_TRUE(std::regex_search(part.text, std::regex("softmax_2_cycle +row_reduction +6 1\\.\\.20 +[0-9.]+ %  default\n")))
+  EXPECT_TRUE(
+      std::regex_search(part.text, std::regex("softmax_2_cycle +row_reduction +6 1\\.\\.20 +[0-9.]+ %  default\n")))
       << part.text;
   EXPECT_EQ(run(command + write(some) + " --at-least 60").status, 0);
   EXPECT_EQ(run(command + write(some) + " --at-least 90").status, 1);

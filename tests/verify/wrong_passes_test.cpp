@@ -145,7 +145,7 @@ TEST(WrongPass, ChangesOneKernel) {
         }));
   };
   EXPECT_THAT(verifyWith(Stage::Lowered, addWrong).difference,
-              MatchesRegex("test-change changed result 0 of [a-z_]+_[0-9]+ in [a-z]+: element [0-9]+ was .*, is .*"));
+              MatchesRegex("test-change changed result 0 of [a-z_0-9]+ in [a-z]+: element [0-9]+ was .*, is .*"));
 }
 
 TEST(WrongPass, TakesAMoveForAView) {

@@ -2,8 +2,8 @@
 //
 // How a kernel function of kiln ops becomes one of linalg ops. Most values are never stored: an op says how to compute
 // one of its elements from elements of its operands (ElementBuilder), so that reshapes, slices, transposes, broadcasts
-// and pointwise chains become indexing maps and one region. Ops that reduce are stored (KernelBuilder). The files beside
-// this one hold both for the families of ops, as methods of KernelOpInterface.
+// and pointwise chains become indexing maps and one region. Ops that reduce are stored (KernelBuilder). The files
+// beside this one hold both for the families of ops, as methods of KernelOpInterface.
 #pragma once
 
 #include <map>

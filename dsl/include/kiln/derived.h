@@ -60,8 +60,8 @@ constexpr auto leaky_relu(const tensor auto &x, double slope = 0.01, Site site =
   return where(less(x, 0, site), mul(x, slope, site), x, site);
 }
 
-/// x, and alpha (e^x - 1) below 0 (Clevert et al. 2015): with t = tanh(x / 2), e^x - 1 is 2 t / (1 - t), which keeps its
-/// digits near 0.
+/// x, and alpha (e^x - 1) below 0 (Clevert et al. 2015): with t = tanh(x / 2), e^x - 1 is 2 t / (1 - t), which keeps
+/// its digits near 0.
 constexpr auto elu(const tensor auto &x, double alpha = 1, Site site = Site::here()) {
   auto t = tanh(mul(minimum(x, 0, site), 0.5, site), site);
   auto below = div(mul(t, 2 * alpha, site), sub(1, t, site), site);
@@ -173,8 +173,8 @@ template <int Axis = -1, tensor X> constexpr auto cumsum(const X &x, Site site =
     constexpr auto axes = std::make_integer_sequence<int, X::rank>();
     auto rows = detail::axis_first<axis>(x, axes, site);
     constexpr auto row = detail::without_axis(X::shape, axis);
-    auto zero = detail::emit<TensorOf<X::element, row>>(x.tracer, Op::expand,
-                                                        {detail::number<X::element>(x.tracer, 0).node});
+    auto zero =
+        detail::emit<TensorOf<X::element, row>>(x.tracer, Op::expand, {detail::number<X::element>(x.tracer, 0).node});
     auto sums = scan(
         zero, rows,
         [&](auto total, auto here) {
@@ -199,7 +199,8 @@ template <int Count, int Axis = -1, tensor X> constexpr auto topk(const X &x, Si
   // [n, 1, ...], to be compared with the one that was found.
   auto places = detail::viewed<detail::column<(X::rank > axis ? X::rank - axis : 1)>(extent)>(positions<axis>(x, site));
   auto step = [&](const auto &left) {
-    return std::pair{detail::unsqueezed<axis>(max<axis>(left, site)), detail::unsqueezed<axis>(argmax<axis>(left, site))};
+    return std::pair{detail::unsqueezed<axis>(max<axis>(left, site)),
+                     detail::unsqueezed<axis>(argmax<axis>(left, site))};
   };
   auto next = [&]<int K>(auto self, std::integral_constant<int, K>, const auto &left, const auto &values,
                          const auto &indices) {
@@ -247,12 +248,13 @@ template <int Axis, std::int64_t Before, std::int64_t After, tensor X>
 constexpr auto pad(const X &x, double value = 0, Site site = Site::here()) {
   x.tracer->at(site);
   if (!detail::axis_within(Axis, X::rank) || Before < 0 || After < 0)
-    x.tracer->fail(rules::pad_c1, Text().put(Before).put(" and ").put(After).put(" of ").put(detail::typed(x).data()).data());
+    x.tracer->fail(rules::pad_c1,
+                   Text().put(Before).put(" and ").put(After).put(" of ").put(detail::typed(x).data()).data());
   constexpr bool is_sound = detail::axis_within(Axis, X::rank) && Before >= 0 && After >= 0;
   auto more = [&]<std::int64_t Count>(std::integral_constant<std::int64_t, Count>) {
     auto number = detail::number<X::element>(x.tracer, value);
     return detail::emit<TensorOf<X::element, detail::with_axis_extent(X::shape, Axis, Count)>>(x.tracer, Op::expand,
-                                                                                             {number.node});
+                                                                                               {number.node});
   };
   if constexpr (!is_sound || (Before == 0 && After == 0))
     return x;
@@ -358,8 +360,7 @@ constexpr auto conv1d(const X &x, const W &weight, Site site = Site::here()) {
   x.tracer->at(site);
   detail::check_signal(x, weight);
   if constexpr (X::rank >= 2 && W::rank == 3)
-    return detail::as_signal(
-        conv2d<detail::of_row(Options)>(detail::as_row(x), detail::as_row_weight(weight), site));
+    return detail::as_signal(conv2d<detail::of_row(Options)>(detail::as_row(x), detail::as_row_weight(weight), site));
   else
     return x;
 }
@@ -413,8 +414,8 @@ template <tensor W> constexpr bool is_fixed_weight(int groups) {
 } // namespace detail
 
 /// What conv2d with these options and this weight takes from a gradient back to its image: x [..., H, W, C], weight
-/// [C, O / groups, kh, kw] -> [..., (H - 1) stride - 2 padding + dilation (kh - 1) + output_padding + 1, ..., O]. Computed
-/// as a convolution of x with zeros between its elements.
+/// [C, O / groups, kh, kw] -> [..., (H - 1) stride - 2 padding + dilation (kh - 1) + output_padding + 1, ..., O].
+/// Computed as a convolution of x with zeros between its elements.
 template <ConvTranspose2dOptions Options = ConvTranspose2dOptions{}, tensor X, tensor W>
 constexpr auto conv_transpose2d(const X &x, const W &weight, Site site = Site::here()) {
   x.tracer->at(site);
@@ -434,8 +435,8 @@ constexpr auto conv_transpose2d(const X &x, const W &weight, Site site = Site::h
       x.tracer->fail(rules::conv_transpose2d_c2, detail::typed(x, weight).data());
       return x;
     } else {
-      auto apart = detail::spread<-2, stride.width, more.width>(
-          detail::spread<-3, stride.height, more.height>(x, site), site);
+      auto apart =
+          detail::spread<-2, stride.width, more.width>(detail::spread<-3, stride.height, more.height>(x, site), site);
       return conv2d<Conv2dOptions{1, Pair(height, width), dilation, Options.groups}>(
           apart, detail::turned<Options.groups>(weight, site), site);
     }

@@ -28,10 +28,10 @@ enum class Family : std::uint8_t {
   logic,      // of booleans; operands broadcast
   selection,
   conversion, // to another element type
-  norm,      // along an axis, which the result keeps
-  reduction, // along an axis, which the result does not have
-  image,     // of [..., height, width, channels]
-  movement,  // elements as they are, elsewhere
+  norm,       // along an axis, which the result keeps
+  reduction,  // along an axis, which the result does not have
+  image,      // of [..., height, width, channels]
+  movement,   // elements as they are, elsewhere
   loop,
   state,
 };

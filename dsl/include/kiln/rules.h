@@ -135,9 +135,9 @@ inline constexpr const char *group_norm_c2 = "group_norm requires an epsilon abo
 inline constexpr const char *group_norm_c3 = "group_norm requires a weight and a bias of [channels] [group_norm_c3]";
 inline constexpr const char *conv1d_c1 =
     "conv1d requires a signal [..., steps, channels] and a weight [outputs, channels / groups, kernel] [conv1d_c1]";
-inline constexpr const char *conv_transpose2d_c1 =
-    "conv_transpose2d requires an image [..., height, width, channels] and a weight [channels, outputs / groups, kernel "
-    "height, kernel width] of fixed extents [conv_transpose2d_c1]";
+inline constexpr const char *conv_transpose2d_c1 = "conv_transpose2d requires an image [..., height, width, channels] "
+                                                   "and a weight [channels, outputs / groups, kernel "
+                                                   "height, kernel width] of fixed extents [conv_transpose2d_c1]";
 inline constexpr const char *conv_transpose2d_c2 =
     "conv_transpose2d requires a padding below the dilated kernel and an output padding below the stride "
     "[conv_transpose2d_c2]";

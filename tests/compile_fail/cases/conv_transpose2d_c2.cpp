@@ -5,6 +5,8 @@
 #include "case.h"
 using namespace kiln;
 struct M : Model {
-  constexpr auto forward(Tensor<f32, 4, 4, 6> x, Tensor<f32, 6, 8, 3, 3> w) const { return conv_transpose2d<ConvTranspose2dOptions{.output_padding = 1}>(x, w); }
+  constexpr auto forward(Tensor<f32, 4, 4, 6> x, Tensor<f32, 6, 8, 3, 3> w) const {
+    return conv_transpose2d<ConvTranspose2dOptions{.output_padding = 1}>(x, w);
+  }
 };
 static_assert(parameters<M>() >= 0);
