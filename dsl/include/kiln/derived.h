@@ -129,13 +129,16 @@ template <int Axis, tensor X> constexpr auto unsqueezed(const X &x) {
   return viewed<with_unit_axis<Axis>(X::shape)>(x);
 }
 
-/// [extent, 1, 1, ...].
-template <int Rank> constexpr auto column(Dim extent) {
-  Shape<Rank> shape;
-  for (Dim &dim : shape.dims)
-    dim = 1;
-  shape[0] = extent;
-  return shape;
+template <ElementType E, Dim... Extents>
+constexpr auto constant_of(const tensor auto &context, std::vector<double> values) {
+  Attributes attributes;
+  attributes.values = std::move(values);
+  return emit<Tensor<E, Extents...>>(context.tracer, Op::constant, {}, std::move(attributes));
+}
+
+/// One number in the extents of a Shape.
+template <ElementType E, auto Extents> constexpr auto filled(Tracer *tracer, double value) {
+  return emit<TensorOf<E, Extents>>(tracer, Op::expand, {number<E>(tracer, value).node});
 }
 
 /// Axes in their order, but for one that comes first, or comes back from there.
@@ -173,8 +176,7 @@ template <int Axis = -1, tensor X> constexpr auto cumsum(const X &x, Site site =
     constexpr auto axes = std::make_integer_sequence<int, X::rank>();
     auto rows = detail::axis_first<axis>(x, axes, site);
     constexpr auto row = detail::without_axis(X::shape, axis);
-    auto zero =
-        detail::emit<TensorOf<X::element, row>>(x.tracer, Op::expand, {detail::number<X::element>(x.tracer, 0).node});
+    auto zero = detail::filled<X::element, row>(x.tracer, 0);
     auto sums = scan(
         zero, rows,
         [&](auto total, auto here) {
@@ -197,7 +199,8 @@ template <int Count, int Axis = -1, tensor X> constexpr auto topk(const X &x, Si
     x.tracer->fail(rules::topk_c1, Count, extent);
   constexpr double lowest = floating(X::element) ? -std::numeric_limits<double>::infinity() : -2147483648.0;
   // [n, 1, ...], to be compared with the one that was found.
-  auto places = detail::viewed<detail::column<(X::rank > axis ? X::rank - axis : 1)>(extent)>(positions<axis>(x, site));
+  constexpr auto column = detail::with_axis_extent(detail::ones<(X::rank > axis ? X::rank - axis : 1)>(), 0, extent);
+  auto places = detail::viewed<column>(positions<axis>(x, site));
   auto step = [&](const auto &left) {
     return std::pair{detail::unsqueezed<axis>(max<axis>(left, site)),
                      detail::unsqueezed<axis>(argmax<axis>(left, site))};
@@ -218,27 +221,29 @@ template <int Count, int Axis = -1, tensor X> constexpr auto topk(const X &x, Si
   return next(next, std::integral_constant<int, 1>(), left, first.first, first.second);
 }
 
-/// Zeros above the diagonal of matrices [..., M, N]: what is in column j of row i stays if j <= i + Diagonal.
-template <int Diagonal = 0, tensor X> constexpr auto tril(const X &x, Site site = Site::here()) {
+namespace detail {
+/// What of matrices [..., M, N] `keeps(columns, rows)`, of i32 [N] and [M, 1], is true of, and zeros.
+template <int Diagonal, tensor X> constexpr auto triangle(const X &x, auto keeps, Site site) {
   x.tracer->at(site);
   if constexpr (X::rank < 2) {
-    x.tracer->fail(rules::tril_c1, detail::typed(x).data());
+    x.tracer->fail(rules::tril_c1, typed(x).data());
     return x;
   } else {
-    auto rows = detail::unsqueezed<1>(add(positions<-2>(x, site), Diagonal, site));
-    return where(less_equal(positions<-1>(x, site), rows, site), x, 0, site);
+    auto rows = unsqueezed<1>(add(positions<-2>(x, site), Diagonal, site));
+    return where(keeps(positions<-1>(x, site), rows), x, 0, site);
   }
+}
+} // namespace detail
+
+/// Zeros above the diagonal of matrices [..., M, N]: what is in column j of row i stays if j <= i + Diagonal.
+template <int Diagonal = 0, tensor X> constexpr auto tril(const X &x, Site site = Site::here()) {
+  return detail::triangle<Diagonal>(
+      x, [&](const auto &columns, const auto &rows) { return less_equal(columns, rows, site); }, site);
 }
 /// Zeros below the diagonal: what is in column j of row i stays if j >= i + Diagonal.
 template <int Diagonal = 0, tensor X> constexpr auto triu(const X &x, Site site = Site::here()) {
-  x.tracer->at(site);
-  if constexpr (X::rank < 2) {
-    x.tracer->fail(rules::tril_c1, detail::typed(x).data());
-    return x;
-  } else {
-    auto rows = detail::unsqueezed<1>(add(positions<-2>(x, site), Diagonal, site));
-    return where(less_equal(rows, positions<-1>(x, site), site), x, 0, site);
-  }
+  return detail::triangle<Diagonal>(
+      x, [&](const auto &columns, const auto &rows) { return less_equal(rows, columns, site); }, site);
 }
 
 // --- moving elements
@@ -252,9 +257,7 @@ constexpr auto pad(const X &x, double value = 0, Site site = Site::here()) {
                    Text().put(Before).put(" and ").put(After).put(" of ").put(detail::typed(x).data()).data());
   constexpr bool is_sound = detail::axis_within(Axis, X::rank) && Before >= 0 && After >= 0;
   auto more = [&]<std::int64_t Count>(std::integral_constant<std::int64_t, Count>) {
-    auto number = detail::number<X::element>(x.tracer, value);
-    return detail::emit<TensorOf<X::element, detail::with_axis_extent(X::shape, Axis, Count)>>(x.tracer, Op::expand,
-                                                                                               {number.node});
+    return detail::filled<X::element, detail::with_axis_extent(X::shape, Axis, Count)>(x.tracer, value);
   };
   if constexpr (!is_sound || (Before == 0 && After == 0))
     return x;
@@ -276,11 +279,10 @@ template <int Axis, tensor X> constexpr auto flip(const X &x, Site site = Site::
     x.tracer->fail(rules::flip_c1, detail::typed(x).data());
     return x;
   } else {
-    Attributes attributes;
+    std::vector<double> backwards;
     for (std::int64_t i = extent.offset; i > 0; --i)
-      attributes.values.push_back(static_cast<double>(i - 1));
-    auto backwards = detail::emit<Tensor<i32, extent>>(x.tracer, Op::constant, {}, std::move(attributes));
-    return gather<axis>(x, backwards, site);
+      backwards.push_back(static_cast<double>(i - 1));
+    return gather<axis>(x, detail::constant_of<i32, extent>(x, std::move(backwards)), site);
   }
 }
 

@@ -81,29 +81,18 @@ template <tensor A, tensor B> constexpr void check_broadcast(const A &a, const B
     a.tracer->fail(rules::broadcast_c2, typed(a, b).data());
 }
 
-/// `E...`: the element type of the result, if it is not the operands'.
-template <Op O, ElementType... E, class Left, class Right>
-constexpr auto elementwise(const Left &left, const Right &right, Site site) {
+/// What two operands may be and what comes of them follows from the operation's family.
+template <Op O, class Left, class Right> constexpr auto elementwise(const Left &left, const Right &right, Site site) {
   traced_by(left, right)->at(site);
   auto [a, b] = as_tensors(left, right);
   using A = decltype(a);
   using B = decltype(b);
   check_broadcast(a, b);
-  if constexpr (A::element == boolean)
-    a.tracer->fail(rules::broadcast_c3, typed(a, b).data());
-  constexpr ElementType elements[] = {E..., A::element};
-  return emit<TensorOf<elements[0], broadcast(A::shape, B::shape)>>(a.tracer, O, {a.node, b.node});
-}
-
-template <Op O, class Left, class Right> constexpr auto logic(const Left &left, const Right &right, Site site) {
-  traced_by(left, right)->at(site);
-  auto [a, b] = as_tensors(left, right);
-  using A = decltype(a);
-  using B = decltype(b);
-  check_broadcast(a, b);
-  if constexpr (A::element != boolean)
-    a.tracer->fail(rules::logic_c1, typed(a, b).data());
-  return emit<TensorOf<boolean, broadcast(A::shape, B::shape)>>(a.tracer, O, {a.node, b.node});
+  constexpr bool is_logic = family_of(O) == Family::logic;
+  if constexpr ((A::element == boolean) != is_logic)
+    a.tracer->fail(is_logic ? rules::logic_c1 : rules::broadcast_c3, typed(a, b).data());
+  constexpr ElementType element = is_logic || family_of(O) == Family::comparison ? boolean : A::element;
+  return emit<TensorOf<element, broadcast(A::shape, B::shape)>>(a.tracer, O, {a.node, b.node});
 }
 
 template <Op O, tensor X> constexpr auto unary(const X &x, Site site) {
@@ -126,18 +115,8 @@ concept operands = (tensor<A> && (tensor<B> || scalar<B>)) || (scalar<A> && tens
   constexpr auto name(const A &a, const B &b, Site site = Site::here()) {                                              \
     return detail::elementwise<Op::name>(a, b, site);                                                                  \
   }
-#define KILN_COMPARISON(name)                                                                                          \
-  template <class A, class B>                                                                                          \
-    requires operands<A, B>                                                                                            \
-  constexpr auto name(const A &a, const B &b, Site site = Site::here()) {                                              \
-    return detail::elementwise<Op::name, boolean>(a, b, site);                                                         \
-  }
-#define KILN_LOGIC(name)                                                                                               \
-  template <class A, class B>                                                                                          \
-    requires operands<A, B>                                                                                            \
-  constexpr auto name(const A &a, const B &b, Site site = Site::here()) {                                              \
-    return detail::logic<Op::name>(a, b, site);                                                                        \
-  }
+#define KILN_COMPARISON(name) KILN_BINARY(name)
+#define KILN_LOGIC(name) KILN_BINARY(name)
 #define KILN_UNARY(name)                                                                                               \
   constexpr auto name(const tensor auto &x, Site site = Site::here()) { return detail::unary<Op::name>(x, site); }
 #include "kiln/ops.def"

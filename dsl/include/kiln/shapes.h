@@ -58,6 +58,14 @@ template <std::size_t R> constexpr auto without_axis(const Shape<R> &shape, int 
   return result;
 }
 
+/// [1, 1, ...].
+template <int Count> constexpr auto ones() {
+  Shape<Count> shape;
+  for (Dim &dim : shape.dims)
+    dim = 1;
+  return shape;
+}
+
 /// Everything but the last `Count` extents.
 template <std::size_t Count, std::size_t R> constexpr auto leading(const Shape<R> &shape) {
   Shape<(R < Count ? 0 : R - Count)> result;

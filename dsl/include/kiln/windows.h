@@ -49,20 +49,6 @@ template <tensor X> constexpr auto swap_window_axes(const X &x, Site site) {
   }(std::make_integer_sequence<int, X::rank - 5>());
 }
 
-template <int Count> constexpr auto ones() {
-  Shape<Count> shape;
-  for (Dim &dim : shape.dims)
-    dim = 1;
-  return shape;
-}
-
-template <ElementType E, Dim... Extents>
-constexpr auto constant_of(const tensor auto &context, std::vector<double> values) {
-  Attributes attributes;
-  attributes.values = std::move(values);
-  return emit<Tensor<E, Extents...>>(context.tracer, Op::constant, {}, std::move(attributes));
-}
-
 /// Whether the image has fixed extents that windows of this size cut evenly.
 template <tensor X> constexpr bool is_cut_by(std::int64_t size) {
   if constexpr (X::rank < 3)
