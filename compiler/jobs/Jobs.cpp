@@ -3,8 +3,7 @@
 // 1. A child gets two pipes: one for its result, one for what it writes to standard output and error.
 // 2. It returns one record, a status byte and the bytes or the error text, and leaves without running exit handlers.
 // 3. The parent polls the pipes of all children. The end of the result's pipe is the end of a child: a child that left
-// no
-//    complete record has crashed, unless it was killed for its time.
+//    no complete record has crashed, unless it was killed for its time.
 #include "compiler/jobs/Jobs.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -61,8 +60,7 @@ std::vector<int> availableCpus() {
   return cpus;
 }
 
-//===--- The child
-//-------------------------------------------------------------------------------------------------===//
+//===- The child ---------------------------------------------------------===//
 
 static uint64_t addressSpaceBytes() {
   uint64_t pages = 0;
@@ -138,8 +136,7 @@ static void writeAll(int descriptor, llvm::StringRef bytes) {
   _exit(0);
 }
 
-//===--- The parent
-//------------------------------------------------------------------------------------------------===//
+//===- The parent --------------------------------------------------------===//
 
 struct JobGroup::Running {
   size_t tag;

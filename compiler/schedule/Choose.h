@@ -31,8 +31,7 @@ struct ScheduleChoice {
 struct ChooseOptions {
   std::string machine; // a part of the text of the machine whose measurements count; empty: of all, the one measured
                        // most comes first
-  int64_t threads =
-      0; // that the library will be called with; 0: not known, the best on the average of all that were measured
+  int64_t threads = 0; // that the library will be called with; 0: not known, the best on the average of all measured
 };
 
 class ScheduleChooser {

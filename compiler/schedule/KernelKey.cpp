@@ -2,11 +2,9 @@
 //
 // The structure of a kernel is written by a printer of its own rather than MLIR's:
 // 1. Dimensions that a linalg map states to be equally long are one extent, which is erased once. So a square matrix
-// has the
-//    structure of an oblong one, and the shape is a short list.
+//    has the structure of an oblong one, and the shape is a short list.
 // 2. Constants stand where they are used, and so do empty and filled tensors: which of them are one value depends on
-// extents that
-//    happen to be equal.
+//    extents that happen to be equal.
 // 3. Nothing of MLIR's syntax but the names of ops and attributes gets in.
 #include "compiler/schedule/KernelKey.h"
 

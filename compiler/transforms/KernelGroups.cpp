@@ -2,8 +2,7 @@
 //
 // 1. Each op that reduces gets a group and takes its epilogue.
 // 2. The others, last to first, join the groups of their users where that saves a round trip through memory and repeats
-// no
-//    work; what cannot join starts a group.
+//    no work; what cannot join starts a group.
 #include "compiler/transforms/KernelGroups.h"
 
 #include "compiler/dialect/Extents.h"

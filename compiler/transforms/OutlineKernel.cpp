@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 1. Leading axes that rows may share are collapsed (CollapseRows.h), and attention gets its operands and result with
-// the heads as
-//    axes of their own: both are views (kiln.reshape) on the host's side.
+//    the heads as axes of their own: both are views (kiln.reshape) on the host's side.
 // 2. The run-time extents of the kernel's types become its own symbols: s0 * s1 that never occurs apart is one of them.
 // 3. The ops are cloned into the function with those types.
 #include "compiler/transforms/OutlineKernel.h"

@@ -2,11 +2,9 @@
 //
 // From the second product backwards:
 //   1. matmul(p, v); p = softmax of s over the last axis; s = [mask +] [scale *] matmul(q, k^T), in either order of
-//   operands; a
-//      scale may also stand on q or k.
+//      operands; a scale may also stand on q or k.
 //   2. If q, k, v are transpose(reshape(x)) that split heads and the result is merged back the same way, the heads are
-//   the op's;
-//      otherwise each batch axis stays as it is and there is one head.
+//      the op's; otherwise each batch axis stays as it is and there is one head.
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/Extents.h"

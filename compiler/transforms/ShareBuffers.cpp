@@ -7,6 +7,7 @@
 // 3. A call's result shares the buffer of an argument that it may overwrite and that nothing reads afterwards.
 // 4. What the entry returns is in the caller's memory from the start, or a conflict is noted; so it is where a state is
 //    stored in a state.
+//
 // Two values may share a buffer if the one is not read any more when the other is written.
 #include "compiler/transforms/ShareBuffers.h"
 

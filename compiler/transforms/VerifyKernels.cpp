@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the stages promise to each other (docs/ir.md), checked: a pass that breaks it fails here and not
-// in a target.
+// What the stages promise to each other (docs/ir.md), checked: a pass that breaks it fails here and not in a target.
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/Extents.h"

@@ -107,8 +107,7 @@ void kiln_file_unmap(kiln_file_t *file);
 
 /* pack.c */
 
-/* Bytes from a placement's offset to the end of what one copy of the weight covers; 0 if the placement makes no sense.
- */
+/* Bytes from a placement's offset to the end of what a copy of the weight covers; 0 if the placement makes no sense. */
 uint64_t kiln_pack_bytes(const kiln_weight_t *weight, const kiln_placement_t *placement);
 /* Stores one copy's elements at their place. packed points at the placement's offset for that copy. */
 void kiln_pack_weight(char *packed, const char *data, const kiln_weight_t *weight, const kiln_placement_t *placement);
@@ -128,8 +127,7 @@ kiln_status_t kiln_model_create(const kiln_descriptor_t *descriptor, const kiln_
 /* KILN_ARENA_ALIGNMENT aligned memory from the allocator; `what` is for the message. */
 kiln_status_t kiln_memory_allocate(const kiln_allocator_t *allocator, uint64_t bytes, const char *what, void **memory,
                                    kiln_error_t *error);
-/* Zeroed memory for the packed weights: the allocator's, or without one of the caller's the system's.
- */
+/* Zeroed memory for the packed weights: the allocator's, or without one of the caller's the system's. */
 kiln_status_t kiln_packed_allocate(const kiln_model_t *model, char **packed, bool *is_mapped, kiln_error_t *error);
 /* null is fine. */
 void kiln_packed_release(const kiln_model_t *model, char *packed, bool is_mapped);

@@ -29,8 +29,7 @@ void kiln_free(void *user_context, void *memory) {
   if (!memory)
     return;
   ((block_t *)(void *)((char *)memory - KILN_ARENA_ALIGNMENT))->is_free = true;
-  /* Compilers free a block after its last use, which need not be the last block: it goes when those above it have gone.
-   */
+  /* Compilers free a block after its last use, which need not be the last one: it goes when those above have gone. */
   for (block_t *block; (block = worker->last) && block->is_free; worker->last = block->below)
     worker->top = (char *)block;
 }

@@ -4,14 +4,14 @@
 // tile.
 //
 // 1. a is read in place where its rows lie along k, or packed into [m / tile][k][tile], the last row standing in for
-// those behind it; b is read in its stored tiles, or packed if it is dense.
+//    those behind it; b is read in its stored tiles, or packed if it is dense.
 // 2. A register tile of m x n accumulators runs over k. Row and column tiles are always full; only the store is
-// guarded, so that one code serves any number of rows.
+//    guarded, so that one code serves any number of rows.
 // 3. Sums of several parts meet in a total on the stack, whose rows the epilogue counts: unrolled, LLVM would take the
-// total apart into registers, and keep sums on the stack in the loop over k instead.
-// 4. Columns are the outer loop: a panel of b stays in the cache while the rows pass. A long k is cut into blocks,
-// whose sums are added to the panel's accumulators in memory. Many rows are cut into blocks too, which bounds the
-// memory of packed rows.
+//    total apart into registers, and keep sums on the stack in the loop over k instead (M-0131).
+// 4. Columns are the outer loop: a panel of b stays in the cache while the rows pass (M-0106). A long k is cut into
+//    blocks, whose sums are added to the panel's accumulators in memory (M-0104). Many rows are cut into blocks too,
+//    which bounds the memory of packed rows.
 #include "targets/halide/Contraction.h"
 #include "targets/halide/Placement.h"
 

@@ -3,9 +3,9 @@
 // y[m, n] = sum over k of x[m, k] * w[n, k] with a weight in tiles and few rows: reading the weight is what costs.
 //
 // 1. Panels of columns are the outer loop; the weight is read once, in the order in which it is stored. The rows of x
-// are read in place.
+//    are read in place.
 // 2. Rows are cut into tiles of equal height. There is code for each height, with that many accumulators a column
-// vector, and a call takes one of them: no row is computed in vain, but for an odd one.
+//    vector, and a call takes one of them: no row is computed in vain, but for an odd one.
 // 3. One row has too few accumulators to hide the latency of an addition, so it sums every parts-th k apart.
 // 4. The sums of a panel are held on the stack, from which a loop over rows stores them with what is fused.
 #include "targets/halide/FewRows.h"

@@ -19,7 +19,7 @@ __extension__ typedef __int128 Wide;
 using Mark = uint32_t;
 constexpr Mark isKnown = 0;        // an integer that follows from the index arguments and the integers given
 constexpr Mark isDrawn = 1;        // a float, or an integer that follows from one: any value will do
-constexpr Mark firstUndefined = 2; // from here on: it was never given a value; where, Memory.h says
+constexpr Mark firstUndefined = 2; // from here on: it was never given a value; where, MemoryModel.h says
 
 class Lanes {
 public:

@@ -2,7 +2,7 @@
 //
 // 1. Index arguments become scalar parameters, tensors image parameters with dense strides.
 // 2. Each fill becomes a constant Func, each generic a Func; a reduction is initialised from its init operand and
-// updated over an RDom.
+//    updated over an RDom.
 // 3. Results are stored by output Funcs of their own, which leaves every other Func free to be placed by the strategy.
 #include "targets/halide/Translate.h"
 

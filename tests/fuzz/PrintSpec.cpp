@@ -2,8 +2,7 @@
 //
 // 1. Named extents become constants.
 // 2. Each stack becomes a struct with a `forward`, innermost first; what it uses from around it are further arguments.
-// If
-//    a stack has several bodies, as other entries call it, a tag says which is meant.
+//    If a stack has several bodies, as other entries call it, a tag says which is meant.
 // 3. The entries become functions of the model. Node n is t<n>, wherever it is used.
 #include "tests/fuzz/PrintSpec.h"
 

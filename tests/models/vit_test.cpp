@@ -9,8 +9,8 @@
 namespace kiln::testing {
 namespace {
 
-/// What the model may differ from the f64 oracle: at most three times what was measured, 8.4e-6 (without
-/// AVX-512 8.7e-6).
+/// What the model may differ from the f64 oracle: at most three times what was measured, 8.4e-6 (without AVX-512
+/// 8.7e-6).
 constexpr double modelTolerance = 1e-5;
 
 Input<float> image() {

@@ -2,8 +2,8 @@
 //
 // Brings a traced graph into its final order. C++ does not say in which order `f(x) + g(x)` calls f and g, and
 // compilers differ, so nodes, regions and parameters are numbered anew:
-// 1. every entry's results are followed depth first, operands in their order, without recursion, which
-//    constant expressions limit;
+// 1. every entry's results are followed depth first, operands in their order, without recursion, which constant
+//    expressions limit;
 // 2. a node is numbered after its operands, a loop after what its body captures and after its body;
 // 3. a parameter and a scope are numbered with their first node. What no result depends on is left out.
 #pragma once
