@@ -76,7 +76,7 @@ public:
   }
 
   std::vector<Contender> attention(const SelfAttention &p) override {
-    if (p.isCausal) // with a mask added behind a product it takes its reference routines, a thousand times slower
+    if (p.isCausal) // with a mask added behind a product it takes its reference routines, which are no peer
       return {};
     std::int64_t row = static_cast<std::int64_t>(p.heads) * p.width;
     // As the model has them, and with each head's rows together, which saves it the strides and us nothing: the faster

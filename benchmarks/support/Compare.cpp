@@ -14,7 +14,7 @@ namespace kiln::bench {
 
 static constexpr double turnSeconds = 0.006; // the least time that one turn measures
 static constexpr double longSeconds = 0.05;  // a call of so long needs none before it to warm up
-/// Before a turn is timed: threads wake, caches fill, and a CPU that slept is back at its clock, which takes 2 ms.
+/// Before a turn is timed: threads wake, caches fill, and a CPU that slept is back at its clock (M-0920).
 static constexpr double warmSeconds = 0.003;
 
 static double now() {

@@ -27,9 +27,9 @@ Probe makeReadProbe(const Threads &threads, std::size_t bytes);
 /// Bytes read plus bytes written by memcpy between two halves of a buffer of that many.
 Probe makeCopyProbe(const Threads &threads, std::size_t bytes);
 
-/// How many instructions a CPU takes in a cycle, of ones that want nothing else: the least of the threads' CPUs. About
-/// 4 on Intel's up to Cascade Lake and 6 on Zen 4; half of that says that another thread runs on the same core, of
-/// another virtual machine, say. Multiply-adds alone hardly notice, a loop with loads beside them does.
+/// How many instructions a CPU takes in a cycle, of ones that want nothing else: the least of the threads' CPUs. Half
+/// of what its kind is known for (M-0901, M-0908) says that another thread runs on the same core, of another virtual
+/// machine, say. Multiply-adds alone hardly notice (M-0902), a loop with loads beside them does (M-0905).
 double instructionsPerCycle(const Threads &threads);
 
 /// Reads a file into fresh pages, as a program does that loads weights; a file that cannot be read ends the program.

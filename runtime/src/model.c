@@ -36,9 +36,9 @@ kiln_status_t kiln_memory_allocate(const kiln_allocator_t *allocator, uint64_t b
   return KILN_OK;
 }
 
-/* Fresh pages are zero already, and all are asked for at once: 255 MB are there and written in 136 ms, in 176 ms with a
- * fault for each page (Cascade Lake, November 2026). No wish for large ones: on a virtual machine that gives free
- * memory back to its host, the first bind of 0.4 GB took up to 0.9 s with them, 0.3 s without. */
+/* Fresh pages are zero already, and all are asked for at once, which is cheaper than a fault for each (M-0927). No wish
+ * for large ones: a virtual machine that gives free memory back to its host binds several times as long with them
+ * (M-0928). */
 static char *map_pages(uint64_t bytes) {
   int flags = MAP_PRIVATE | MAP_ANONYMOUS;
 #ifdef MAP_POPULATE

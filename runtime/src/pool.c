@@ -72,9 +72,8 @@ static int current_cpu(void) {
 }
 
 /* A thread that is woken often starts on the CPU of the caller that woke it, and the two take turns there for
- * milliseconds while another CPU idles (seen on a 2-CPU virtual machine: loops under 3 ms gained nothing from two
- * threads). So a thread of the pool stays off the caller's CPU while it sleeps, and moves when it finds itself there.
- */
+ * milliseconds while another CPU idles, so that short loops gain nothing from two threads (M-0930). So a thread of the
+ * pool stays off the caller's CPU while it sleeps, and moves when it finds itself there. */
 #if defined(__linux__)
 /* Leaves `cpu` out of those that this thread may use, which `allowed` keeps; false if nothing changed. */
 static bool avoid_cpu(int cpu, cpu_set_t *allowed) {

@@ -108,7 +108,7 @@ private:
 };
 
 /// Asks for the line of an element, into all caches or all but the first: the intrinsic's own name, since Halide's
-/// prefetch is PREFETCHNTA, which leaves out the second cache.
+/// prefetch is PREFETCHNTA, which leaves out the second cache (M-0201, M-0205).
 enum class Into { AllCaches = 3, SecondCache = 2 };
 Stmt requestLine(const std::string &buffer, const Expr &index, Halide::Type type, Into into) {
   Expr start = Halide::reinterpret(Halide::UInt(64), Expr(Variable::make(Halide::Handle(), buffer)));
@@ -142,8 +142,8 @@ private:
 };
 
 /// Puts requests between the stores of an innermost loop's body, evenly: side by side they take all of the first
-/// cache's places for lines under way (0.97 to 0.99 of a contraction's time, Cascade Lake, November 2026). Where rows
-/// have pointers of their own LLVM would keep sums on the stack: there the requests go first.
+/// cache's places for lines under way (M-0223). Where rows have pointers of their own LLVM would keep sums on the
+/// stack: there the requests go first.
 struct SpreadRequests : IRMutator {
   SpreadRequests(std::vector<Stmt> given, const Stmt &body) : requests(std::move(given)) {
     BodyShape shape;
