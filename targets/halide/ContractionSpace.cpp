@@ -9,6 +9,34 @@ namespace kiln::halide {
 
 using namespace mlir;
 
+/// Constants of the analytic defaults, a row a class of machines: few vector registers or many. Those with a value here
+/// are the same for both.
+struct ContractionDefaults {
+  int64_t tileVectors;  // of a tile's columns (M-0105, M-0110, M-0111, M-0910 to M-0916)
+  int64_t lowTileRows;  // rows of a call up to which tiles of four are best, which divide 64 and 128 as six do not
+                        // (M-0164, M-0165, M-0175 to M-0177); 0: none
+  int64_t steps;        // of k at a time where a weight is asked for (M-0161, M-0162, M-0217)
+  int64_t lowTileSteps; // those of tiles below six rows, which LLVM would unroll and keep sums on the stack (M-0170)
+  int64_t blockSteps;   // at most so many within blocks of rows (M-0115)
+  int64_t ahead;        // steps between asking for a row of b and reading it (M-0160, M-0210)
+  int64_t packedRows;   // of a block, where packed ones would come from the third cache for each panel (M-0150 to
+                        // M-0153, M-0167); 0: no blocks
+
+  int64_t tileRows = 8;        // at most: higher ones are no faster (M-0105, M-0110, M-0111)
+  int64_t blockRows = 256;     // of a block, and rows of a call that do without
+  int64_t requestedRows = 512; // the same, of a weight that is asked for (M-0163, M-0217, M-0219, M-0228, M-0229)
+  int64_t taskRows = 32;       // of a task of both (M-0141 to M-0143)
+  int64_t evenTasks = 25;      // of columns, from which on an odd one costs two threads a twenty-fifth at most
+  int64_t partProducts = 512;  // of one sum, at most (M-0130, M-0134, M-0135)
+  int64_t panelShare = 4;      // one in so many bytes of the second cache is a panel's block (M-0104, M-0112, M-0113)
+};
+
+static const ContractionDefaults &contractionDefaults(const MachineModel &machine) {
+  // tileVectors, lowTileRows, steps, lowTileSteps, blockSteps, ahead, packedRows
+  static constexpr ContractionDefaults few{2, 128, 4, 8, 8, 0, 0}, many{3, 0, 2, 2, 1, 8, 128};
+  return machine.hasManyRegisters() ? many : few;
+}
+
 static std::vector<int64_t> divisors(int64_t number) {
   std::vector<int64_t> result;
   for (int64_t i = 1; i <= number; ++i)
@@ -53,10 +81,8 @@ static std::vector<TuningRule> contractionRules(int64_t lanes, int64_t registers
   };
 }
 
-/// Whether the rows of a lie in memory as they are read: then packing them only costs (98 % of the FMA rate in place,
-/// 97 % packed at (128, 768, 768); 95 % and 92 % with weights out of cache; Zen 4, November 2026). But rows whole pages
-/// apart share the few places of one set of the first cache: packed, a depth of 3072 takes 0.93 of the time (128 to 512
-/// rows, Cascade Lake, November 2026).
+/// Whether the rows of a lie in memory as they are read: then packing them only costs (M-0120, M-0121). But rows whole
+/// pages apart share the few places of one set of the first cache, and gain by it (M-0124).
 static bool readsAlongRows(const Contraction &shape) {
   constexpr int64_t pageBytes = 4096;
   linalg::GenericOp op = shape.op;
@@ -67,130 +93,162 @@ static bool readsAlongRows(const Contraction &shape) {
          depth * int64_t(sizeof(float)) % pageBytes != 0;
 }
 
-/// Whether there are so few tasks of columns that an odd one costs two threads more than a twenty-fifth of their time.
-/// A weight that comes from memory gains more from being asked for panel by panel than from even tasks: 512 x 512 out
-/// of cache 0.78 to 0.88 of the time with one thread, 0.83 to 0.92 with two, in the cache 1.00 and 1.06 (64 to 128
-/// rows, Cascade Lake, November 2026).
-static bool hasUnevenTasks(const Contraction &shape, int64_t tileColumns) {
-  int64_t columns = staticExtent(shape.op, shape.n);
-  int64_t tasks = ShapedType::isDynamic(columns) ? 0 : (columns + tileColumns - 1) / tileColumns;
-  return tasks % 2 == 1 && tasks < 25;
-}
-
-/// The parameter "parts", in how many sums a block of k is added up. Sums of 384 instead of 768 products take two
-/// fifths off the rounding error of ViT-B/16 (1.22e-5 to 7.1e-6), and cost 1 to 2 % of the time (128 to 512 rows,
-/// Cascade Lake, November 2026).
-static TuningParameter partsParameter(int64_t depth, int64_t block) {
-  constexpr int64_t mostProducts = 512;
-  std::vector<int64_t> values{1, 2, 4};
-  llvm::erase_if(values, [&](int64_t parts) { return depth % parts != 0; });
-  int64_t preset = 1;
-  for (int64_t parts : values)
-    if (block % parts == 0 && block / preset > mostProducts)
-      preset = parts;
-  return makeParameter("parts", values, preset);
-}
-
-/// Rows up to which a weight passes them once, without blocks of rows.
-constexpr int64_t mostWithoutBlocks = 512;
-
-/// Rows up to which tiles of four are the default with 16 registers, since six divide neither 64 nor 128: 0.97 to 0.98
-/// of the time there, 1.00 at 100 rows, 1.01 to 1.03 at 126; packed rows 1.02 to 1.04 (Zen 3, November 2026).
-constexpr int64_t mostOfLowTiles = 128;
-
 static bool wantsLowTiles(const Contraction &shape, const MachineModel &machine) {
-  return machine.hasFusedMultiplyAdd && !machine.hasManyRegisters() && readsAlongRows(shape);
+  return machine.hasFusedMultiplyAdd && contractionDefaults(machine).lowTileRows > 0 && readsAlongRows(shape);
 }
 
 /// Whether the next panel of a weight is asked for while this one is read, which pays where the second cache does not
-/// hold the weight: at (128, 3072, 768) 0.88 of the time, with two steps of k at a time 0.85, at 512 rows 0.97 and
-/// 0.95. With more rows the blocks of rows count for more than the steps: 0.96 at 4096, without blocks 1.08 (one
-/// thread, Cascade Lake, November 2026).
+/// hold the weight (M-0216 to M-0219).
 static bool asksAhead(const Contraction &shape, const MachineModel &machine) {
   int64_t columns = staticExtent(shape.op, shape.n);
   int64_t depth = staticDepth(shape);
   if (ShapedType::isDynamic(columns) || ShapedType::isDynamic(depth))
     return false;
-  return shape.m && shape.tile && largestExtent(shape.op, *shape.m) > 32 &&
+  return shape.m && shape.tile && largestExtent(shape.op, *shape.m) > mostFewRows &&
          columns * depth * int64_t(sizeof(float)) >= machine.l2Bytes;
 }
 
-/// How many steps of k a tile takes at a time where its weight is asked for. With 16 registers 24 rows of products and
-/// more take 0.95 to 0.98 of the time of one step (128 to 512 rows, Zen 3, November 2026), and are too long for LLVM to
-/// unroll the parts, whose sums it would then keep on the stack: 1.5 times as long with GELU. Products that are not
-/// fused wait for registers.
-static int64_t stepsOfDepth(int64_t tileRows, bool hasBlocks, const MachineModel &machine) {
-  if (!machine.hasFusedMultiplyAdd)
-    return 1;
-  if (machine.hasManyRegisters())
-    return hasBlocks ? 1 : 2;
-  return tileRows < 6 ? 8 : 4;
+namespace {
+
+/// The search space of contractions that share their tiles, parameter by parameter: the defaults of later ones follow
+/// from those of earlier ones.
+class ContractionParameters {
+public:
+  ContractionParameters(ArrayRef<Contraction> contractions, int64_t panel, const MachineModel &machine)
+      : shape(contractions.front()), machine(machine), defaults(contractionDefaults(machine)), panel(panel),
+        lanes(vectorLanes(machine)), depth(staticDepth(shape)),
+        mostRows(shape.m ? largestExtent(shape.op, *shape.m) : 1), isSingle(contractions.size() == 1),
+        hasStaticDepth(isSingle && !ShapedType::isDynamic(depth)) {}
+
+  SearchSpace get() &&;
+
+private:
+  bool hasUnevenTasks() const;
+  TuningParameter tileColumns() const;
+  TuningParameter tileRows() const;
+  TuningParameter parts(int64_t block) const;
+  int64_t stepsOfDepth() const;
+  void addDepth();
+  void addRows();
+
+  const Contraction &shape;
+  const MachineModel &machine;
+  const ContractionDefaults &defaults;
+  int64_t panel; // width of those that are reduced where their sums are; 0: none are
+  int64_t lanes, depth, mostRows;
+  bool isSingle, hasStaticDepth;
+  int64_t columns = 0, rows = 0; // of a register tile by default
+  bool hasRequests = false, isUneven = false, hasBlocks = false;
+  SearchSpace space;
+};
+
+/// Whether there are so few tasks of columns that an odd one costs two threads time. A weight that comes from memory
+/// gains more from being asked for panel by panel than from even tasks (M-0144, M-0145, beside M-0147 and M-0156).
+bool ContractionParameters::hasUnevenTasks() const {
+  int64_t all = staticExtent(shape.op, shape.n);
+  int64_t tasks = ShapedType::isDynamic(all) ? 0 : (all + columns - 1) / columns;
+  return tasks % 2 == 1 && tasks < defaults.evenTasks;
 }
 
-SearchSpace contractionSpace(ArrayRef<Contraction> contractions, int64_t panel, const MachineModel &machine) {
-  const Contraction &first = contractions.front();
-  const int64_t lanes = vectorLanes(machine), registers = machine.vectorRegisters;
-  const int64_t stored = first.tile, widest = machine.hasManyRegisters() ? 3 * lanes : 2 * lanes;
-  std::vector<int64_t> columns, rows{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16};
+TuningParameter ContractionParameters::tileColumns() const {
+  std::vector<int64_t> values;
   for (int64_t n = lanes; n <= 6 * lanes; n += lanes)
-    if (panel ? n == panel : stored == 0 || stored % n == 0)
-      columns.push_back(n);
-  if (columns.empty())
-    columns.push_back(lanes);
-  TuningParameter n = makeParameter("n", columns, stored ? std::min(stored, widest) : widest);
-  // The accumulators, one row of b and two broadcast values share the registers.
-  int64_t perRow = n.preset / lanes, m = std::max<int64_t>(1, (registers - perRow - 2) / perRow);
-  int64_t mostRows = first.m ? largestExtent(first.op, *first.m) : 1;
-  const int64_t mostHigh = first.m && mostRows <= mostOfLowTiles && wantsLowTiles(first, machine) ? 4 : 8;
-  TuningParameter tileRows = makeParameter("m", rows, std::min({m, mostRows, mostHigh}));
-  llvm::erase_if(tileRows.values, [&](int64_t value) { return value * 1 + 2 > registers; });
+    if (panel ? n == panel : shape.tile == 0 || shape.tile % n == 0)
+      values.push_back(n);
+  if (values.empty())
+    values.push_back(lanes);
+  const int64_t widest = defaults.tileVectors * lanes;
+  return makeParameter("n", values, shape.tile ? std::min(shape.tile, widest) : widest);
+}
 
-  SearchSpace space{tileRows, n};
-  int64_t depth = staticDepth(first);
-  bool hasStaticDepth = !ShapedType::isDynamic(depth) && contractions.size() == 1;
-  bool hasRequests = contractions.size() == 1 && n.preset == stored && asksAhead(first, machine);
+/// The accumulators, one row of b and two broadcast values share the registers.
+TuningParameter ContractionParameters::tileRows() const {
+  const int64_t registers = machine.vectorRegisters, vectors = columns / lanes;
+  const int64_t fitting = std::max<int64_t>(1, (registers - vectors - 2) / vectors);
+  const bool isLow = shape.m && mostRows <= defaults.lowTileRows && wantsLowTiles(shape, machine);
+  std::vector<int64_t> values{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16};
+  TuningParameter m = makeParameter("m", values, std::min({fitting, mostRows, isLow ? 4 : defaults.tileRows}));
+  llvm::erase_if(m.values, [&](int64_t value) { return value + 2 > registers; });
+  return m;
+}
+
+/// In how many sums a block of k is added up: shorter ones round less, and cost a little time.
+TuningParameter ContractionParameters::parts(int64_t block) const {
+  std::vector<int64_t> values{1, 2, 4};
+  llvm::erase_if(values, [&](int64_t parts) { return depth % parts != 0; });
+  int64_t preset = 1;
+  for (int64_t parts : values)
+    if (block % parts == 0 && block / preset > defaults.partProducts)
+      preset = parts;
+  return makeParameter("parts", values, preset);
+}
+
+/// How many steps of k a tile takes at a time. Products that are not fused wait for registers.
+int64_t ContractionParameters::stepsOfDepth() const {
+  if (!hasRequests || !machine.hasFusedMultiplyAdd)
+    return 1;
+  const int64_t steps = rows < 6 ? defaults.lowTileSteps : defaults.steps;
+  return hasBlocks ? std::min(steps, defaults.blockSteps) : steps;
+}
+
+void ContractionParameters::addDepth() {
+  std::vector<int64_t> blocks = divisors(depth);
+  llvm::erase_if(blocks, [&](int64_t block) { return block < 64 && block != depth; });
+  const int64_t wanted = machine.l2Bytes / defaults.panelShare / int64_t(sizeof(float)) / columns;
+  space.push_back(makeParameter("k_block", blocks, depth <= wanted * 3 / 2 ? depth : wanted));
+  int64_t sum = space.back().preset;
+  if (shape.m) {
+    space.push_back(parts(sum));
+    sum /= space.back().preset;
+  }
+  std::vector<int64_t> unrolls{1, 2, 4, 8};
+  llvm::erase_if(unrolls, [&](int64_t unroll) { return depth % unroll != 0; });
+  const int64_t unroll = stepsOfDepth();
+  space.push_back(makeParameter("k_unroll", unrolls, sum % unroll == 0 ? unroll : 1));
+}
+
+void ContractionParameters::addRows() {
+  const bool isInPlace = readsAlongRows(shape);
+  const int64_t packedRows = hasRequests && !isInPlace ? defaults.packedRows : 0;
+  const int64_t block = isUneven ? defaults.taskRows : hasBlocks ? defaults.blockRows : packedRows;
+  space.push_back(makeParameter("rows_block", {0, 32, 64, 128, 256, 512}, block));
+  if (shape.batch.empty()) {
+    space.push_back(makeParameter("order", {0, 1}, 0));
+    const std::vector<int64_t> splits = panel ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0, 1, 2};
+    space.push_back(makeParameter("split", splits, isUneven ? int64_t(Split::Both) : int64_t(Split::Columns)));
+    space.push_back(makeParameter("task", {1, 2, 4}, 1));
+  }
+  space.push_back(makeParameter("pack", {0, 1}, isInPlace ? 0 : 1));
+  if (!hasStaticDepth || shape.tile == 0)
+    return;
+  if (shape.tile == columns)
+    space.push_back(makeParameter("prefetch", {0, 1, 2, 3}, hasRequests ? 1 : 0));
+  space.push_back(makeParameter("ahead", {0, 4, 8, 16, 32}, defaults.ahead));
+}
+
+SearchSpace ContractionParameters::get() && {
+  TuningParameter n = tileColumns();
+  columns = n.preset;
+  TuningParameter m = tileRows();
+  rows = m.preset;
+  space = {m, n};
+  hasRequests = isSingle && columns == shape.tile && asksAhead(shape, machine);
   // Halide loses the bounds of a panel's reductions in a loop that is made of two.
-  bool isUneven =
-      !hasRequests && !panel && first.m && first.batch.empty() && mostRows > 32 && hasUnevenTasks(first, n.preset);
-  bool hasBlocks = mostRows > (hasRequests ? mostWithoutBlocks : 256);
-  if (hasStaticDepth) {
-    // A panel block of b takes up to a quarter of the second level cache.
-    std::vector<int64_t> blocks = divisors(depth);
-    llvm::erase_if(blocks, [&](int64_t block) { return block < 64 && block != depth; });
-    int64_t wanted = machine.l2Bytes / 4 / int64_t(sizeof(float)) / n.preset;
-    space.push_back(makeParameter("k_block", blocks, depth <= wanted * 3 / 2 ? depth : wanted));
-    int64_t block = space.back().preset, parts = 1;
-    if (first.m) {
-      TuningParameter sums = partsParameter(depth, block);
-      parts = sums.preset;
-      space.push_back(sums);
-    }
-    std::vector<int64_t> unrolls{1, 2, 4, 8};
-    llvm::erase_if(unrolls, [&](int64_t unroll) { return depth % unroll != 0; });
-    const int64_t unroll = hasRequests ? stepsOfDepth(tileRows.preset, hasBlocks, machine) : 1;
-    space.push_back(makeParameter("k_unroll", unrolls, block / parts % unroll == 0 ? unroll : 1));
-  }
-  if (first.m) {
-    // Packed rows of a long depth pass each panel from the third cache, unless in blocks: at (512, 768, 3072) 0.59 to
-    // 0.61 of the time while neighbours use that cache as well, at 128 and 197 rows 0.96 to 1.02 (one thread, Cascade
-    // Lake, November 2026).
-    const bool isFromThirdCache = hasRequests && machine.hasManyRegisters() && !readsAlongRows(first);
-    const int64_t rowsBlock = isUneven ? 32 : hasBlocks ? 256 : isFromThirdCache ? 128 : 0;
-    space.push_back(makeParameter("rows_block", {0, 32, 64, 128, 256, 512}, rowsBlock));
-    if (first.batch.empty()) {
-      space.push_back(makeParameter("order", {0, 1}, 0));
-      space.push_back(
-          makeParameter("split", panel ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0, 1, 2}, isUneven ? 2 : 0));
-      space.push_back(makeParameter("task", {1, 2, 4}, 1));
-    }
-    space.push_back(makeParameter("pack", {0, 1}, readsAlongRows(first) ? 0 : 1));
-    if (hasStaticDepth && stored > 0 && stored == n.preset)
-      space.push_back(makeParameter("prefetch", {0, 1, 2, 3}, hasRequests ? 1 : 0));
-    if (hasStaticDepth && stored > 0)
-      space.push_back(makeParameter("ahead", {0, 4, 8, 16, 32}, machine.hasManyRegisters() ? 8 : 0));
-  }
-  space.rules = contractionRules(lanes, registers, hasStaticDepth ? depth : 1, stored);
-  return space;
+  isUneven =
+      !hasRequests && !panel && shape.m && shape.batch.empty() && mostRows > defaults.taskRows && hasUnevenTasks();
+  hasBlocks = mostRows > (hasRequests ? defaults.requestedRows : defaults.blockRows);
+  if (hasStaticDepth)
+    addDepth();
+  if (shape.m)
+    addRows();
+  space.rules = contractionRules(lanes, machine.vectorRegisters, hasStaticDepth ? depth : 1, shape.tile);
+  return std::move(space);
+}
+
+} // namespace
+
+SearchSpace contractionSpace(ArrayRef<Contraction> contractions, int64_t panel, const MachineModel &machine) {
+  return ContractionParameters(contractions, panel, machine).get();
 }
 
 std::vector<RowVariant> contractionVariants(const Contraction &contraction, const MachineModel &machine) {
@@ -200,10 +258,11 @@ std::vector<RowVariant> contractionVariants(const Contraction &contraction, cons
       contraction.m && contraction.batch.empty() ? symbolOfExtent(op, *contraction.m) : std::nullopt;
   if (!symbol || !asksAhead(contraction, machine))
     return variants;
+  const ContractionDefaults &defaults = contractionDefaults(machine);
   SmallVector<int64_t> bounds;
   if (wantsLowTiles(contraction, machine))
-    bounds.push_back(mostOfLowTiles);
-  bounds.push_back(mostWithoutBlocks);
+    bounds.push_back(defaults.lowTileRows);
+  bounds.push_back(defaults.requestedRows);
   for (int64_t bound : bounds)
     if (smallestExtent(op, *contraction.m) <= bound && bound < largestExtent(op, *contraction.m))
       variants.push_back({*symbol, bound});
