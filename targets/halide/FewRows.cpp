@@ -25,6 +25,26 @@ using Halide::Var;
 
 namespace {
 
+/// Constants of the analytic defaults, a row a class of machines: few vector registers or many. Those with a value here
+/// are the same for both.
+struct FewRowsDefaults {
+  int64_t tileRows; // at most (M-0180 to M-0182, M-0184)
+  int64_t steps;    // of k at a time, of several rows (M-0182)
+  bool asksForOne;  // whether one row asks for a weight that comes from memory (M-0208, M-0230, M-0231)
+
+  int64_t oneRowSteps = 2;       // of k at a time
+  int64_t oneRowParts = 2;       // sums: a single one waits for each addition
+  int64_t ahead = 32;            // steps of k between asking and reading (M-0182, M-0183, M-0213 to M-0215)
+  int64_t taskBytes = 256 << 10; // of the weight, at most
+  int64_t tasks = 8;             // at least
+};
+
+const FewRowsDefaults &fewRowsDefaults(const MachineModel &machine) {
+  // tileRows, steps, asksForOne
+  static constexpr FewRowsDefaults few{4, 2, false}, many{8, 1, true};
+  return machine.hasManyRegisters() ? many : few;
+}
+
 /// The sums of a tile of `height` rows.
 struct RowTile {
   int height = 0, parts = 1;
@@ -75,37 +95,33 @@ std::vector<int64_t> divisorsOf(int64_t number, std::vector<int64_t> candidates)
 }
 
 SearchSpace FewRowsStrategy::searchSpace() const {
+  const FewRowsDefaults &defaults = fewRowsDefaults(machine);
   std::vector<int64_t> columns, rows;
   // Whole stored tiles only: what is behind the last one is not the weight's.
   int64_t stored = (staticExtent(shape.op, shape.n) + shape.tile - 1) / shape.tile * shape.tile;
   for (int64_t n = lanes; n <= 6 * lanes; n += lanes)
     if ((shape.tile % n == 0 && !panels) || (n % shape.tile == 0 && stored % n == 0))
       columns.push_back(n);
-  // One row reads two panels side by side, as the hardware's prefetcher stops at the end of a page: 11.0 GB/s out of
-  // the caches, one panel 9.2 (Cascade Lake, November 2026).
+  // One row reads two panels side by side, as the hardware's prefetcher stops at the end of a page (M-0204, M-0207).
   bool isPaired = mostRows == 1 && llvm::is_contained(columns, 2 * shape.tile);
   TuningParameter n = makeParameter("n", columns, isPaired ? 2 * shape.tile : shape.tile);
   int64_t vectors = n.preset / lanes, most = (machine.vectorRegisters - vectors - 1) / vectors;
-  // A task reads up to 256 KiB, and there are eight or more.
   int64_t depth = staticDepth(shape), panels = stored / n.preset;
   int64_t panelBytes = depth * n.preset * int64_t(sizeof(float));
-  int64_t task = std::min((int64_t(256) << 10) / std::max<int64_t>(panelBytes, 1), panels / 8);
+  int64_t task = std::min(defaults.taskBytes / std::max<int64_t>(panelBytes, 1), panels / defaults.tasks);
   for (int64_t m = 1; m <= std::min<int64_t>(mostRows, 16); ++m)
     rows.push_back(m);
-  // With 16 registers tiles of 4 rows and two steps at a time: 8 rows 1.00, 16 and 32 rows 0.90 to 0.95, 24 rows 1.03
-  // to 1.08 of the time of 6 rows (Zen 3, November 2026).
-  SearchSpace space{
-      n, makeParameter("unroll", divisorsOf(depth, {1, 2, 4, 8}), mostRows > 1 && machine.hasManyRegisters() ? 1 : 2),
-      makeParameter("task", {1, 2, 4, 8, 16}, task)};
+  const std::vector<int64_t> steps = divisorsOf(depth, {1, 2, 4, 8});
+  SearchSpace space{n, makeParameter("unroll", steps, mostRows > 1 ? defaults.steps : defaults.oneRowSteps),
+                    makeParameter("task", {1, 2, 4, 8, 16}, task)};
   if (mostRows > 1)
-    space.push_back(makeParameter("m", rows, std::min<int64_t>({machine.hasManyRegisters() ? 8 : 4, most, mostRows})));
+    space.push_back(makeParameter("m", rows, std::min({defaults.tileRows, most, mostRows})));
   if (leastRows <= 1)
-    space.push_back(makeParameter("parts", divisorsOf(depth, {1, 2, 4, 8}), isPaired ? 1 : 2));
+    space.push_back(makeParameter("parts", steps, isPaired ? 1 : defaults.oneRowParts));
   // One row reads at the rate of the caches without requests; several must not wait for the reads between their sums.
-  // From memory, 154 MB: with requests 0.91 of the time (Cascade Lake); without AVX-512, 0.80 without them (Zen 3).
-  bool isInMemory = stored * depth * int64_t(sizeof(float)) > machine.l3Bytes;
-  bool asksForOne = isInMemory && machine.hasManyRegisters();
-  space.push_back(makeParameter("prefetch", {0, 16, 32, 64, 128, 256}, mostRows > 1 || asksForOne ? 32 : 0));
+  const bool isInMemory = stored * depth * int64_t(sizeof(float)) > machine.l3Bytes,
+             isAsked = mostRows > 1 || (isInMemory && defaults.asksForOne);
+  space.push_back(makeParameter("prefetch", {0, 16, 32, 64, 128, 256}, isAsked ? defaults.ahead : 0));
   const int64_t width = lanes, registers = machine.vectorRegisters;
   auto get = [](const SchedulePoint &point, const char *key) {
     auto found = point.find(key);
