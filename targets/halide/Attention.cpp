@@ -19,13 +19,41 @@ using Halide::Var;
 
 namespace {
 
-/// Keys that copies take as one block: larger ones leave the second cache.
-constexpr int64_t mostOfOneBlock = 512;
+/// Constants of the analytic defaults, a row a class of machines: few vector registers or many. Those with a value here
+/// are the same for both.
+struct AttentionDefaults {
+  int64_t channelVectors;   // of a product tile, at most
+  int64_t sums, sharedSums; // vectors of sums in a product tile; with shared copies (M-0310)
+  int64_t rows;             // of a product tile, at most: on few registers such as divide a block (M-0351)
+  int64_t queryVectors;     // of a score tile with shared copies: larger ones read fewer lines a step (M-0310)
+  int64_t scoreKeys;        // of a score tile
+  int64_t sharedScoreKeys;  // the same with shared copies where all keys are one block (M-0371 to M-0374)
+  int64_t block;            // queries (M-0340 to M-0346)
+  int64_t causalBlock;      // the same with shared copies where all keys are one block (M-0360 to M-0366)
+  bool sharesLimited;       // whether blocks share copies if there are limits; with many registers never measured
+
+  int64_t longBlock = 128;         // queries that share a read of keys and values beyond the second cache (M-0332)
+  int64_t keys = 512;              // of a block of a copy: larger ones leave the second cache (M-0315)
+  int64_t causalKeys = 256;        // the same where causal keys are several blocks (M-0366, M-0368)
+  int64_t causalKeysInPlace = 256; // that are not worth a copy (M-0365, M-0373)
+  int64_t sharing = 512;           // queries to a copy (M-0316, M-0317, M-0355)
+  int64_t causalSharing = 256;     // (M-0366, M-0369)
+  int64_t longSharing = 1024;      // (M-0316)
+  int64_t fewQueries = 16;         // of a form of its own (M-0390, M-0391)
+  int64_t rowsAhead = 12;          // of keys and values that a copy asks for (M-0301 to M-0304)
+};
+
+const AttentionDefaults &attentionDefaults(const MachineModel &machine) {
+  // channelVectors, sums, sharedSums, rows, queryVectors, scoreKeys, sharedScoreKeys, block, causalBlock, sharesLimited
+  static constexpr AttentionDefaults few{2, 8, 8, 4, 2, 6, 4, 32, 16, true},
+      many{5, 20, 24, 24, 3, 8, 8, 64, 64, false};
+  return machine.hasManyRegisters() ? many : few;
+}
 
 class Attention : public Strategy {
 public:
   Attention(AttentionMatch match, const MachineModel &machine)
-      : found(std::move(match)), machine(machine), lanes(vectorLanes(machine)),
+      : found(std::move(match)), machine(machine), defaults(attentionDefaults(machine)), lanes(vectorLanes(machine)),
         depth(largestExtent(found.scores.op, found.scores.reduction[0])),
         channels(largestExtent(found.products.op, found.products.n)),
         keys(largestExtent(found.scores.op, found.scores.n)), queries(largestExtent(found.scores.op, *found.scores.m)),
@@ -44,27 +72,38 @@ private:
   bool hasManyQueries() const { return queries > 2 * lanes; }
   /// What the keys and values of a head take.
   int64_t bytesOfHead() const { return 2 * keys * channels * int64_t(sizeof(float)); }
-  /// Whether blocks of queries share copies by default; with 32 registers and limits that was never measured.
+  bool isLong() const { return bytesOfHead() > machine.l2Bytes / 2 && !hasQueryLimits(); }
+  /// By default a copy has all keys in one block.
+  bool hasOneKeyBlock() const { return keys <= defaults.keys; }
+  /// Whether blocks of queries share copies by default.
   bool wantsShared() const {
-    return hasManyQueries() && (found.limits.empty() || !machine.hasManyRegisters()) &&
-           bytesOfHead() <= 2 * int64_t(machine.l2Bytes);
+    return hasManyQueries() && (found.limits.empty() || defaults.sharesLimited) && bytesOfHead() <= 2 * machine.l2Bytes;
   }
   bool wantsSharedCausal() const { return wantsShared() && hasQueryLimits(); }
+  int64_t blockOf(int64_t tile) const;
+  int64_t keysOfBlock() const;
   /// Whether the blocks of queries of a task go over the blocks of keys together, each with a copy of their own.
   bool isGrouped() const { return sharing > 1 && funcs->sizes.hasKeyBlocks; }
   /// The store's loop for whose queries keys and values are gone over once.
   Var queriesLevel() const { return isGrouped() ? group : level; }
+  /// The loop over blocks of keys inside of which one of them is computed.
+  Var keysLevel() const { return isGrouped() ? queryBlock : funcs->block; }
   void scheduleStore(Translator &translator);
   void scheduleQueries();
   void scheduleKeyBlock();
+  void scheduleScores();
+  void schedulePartial();
   void scheduleMerge();
   void askForRows(Translator &translator) const;
+  void place(Func func) const;
+  void placeCopy(Func copy, Var innermost, int64_t extent) const;
   void placeTile(Func tile, Var columns, int columnCount, Var rows, int rowCount, const RDom &domain) const;
   void placeRows(Func func, Var queries, const RDom &domain) const;
   void placeVectors(Func func, Var queries) const;
 
   AttentionMatch found;
   MachineModel machine;
+  const AttentionDefaults &defaults;
   int lanes;
   int64_t depth, channels, keys, queries;
   bool hasFixedQueries;
@@ -72,8 +111,9 @@ private:
   int sharing = 1;   // blocks of queries that share a copy of keys and values
   int storeRows = 0; // those of a tile of the result, which divide a block; products of a block of keys need not
   std::optional<AttentionFuncs> funcs;
-  Func store;             // the kernel's result
-  Var group, level, tile; // its loops over tasks, over the blocks of queries of a task, over product tiles
+  Func store;                          // the kernel's result
+  Var group, level, tile;              // its loops over tasks, over the blocks of queries of a task, over product tiles
+  const Var queryBlock{"query_block"}; // of what is kept of a block of keys: its blocks of queries
 };
 
 /// Vectors of channels in a product tile: as few padded ones as can be, and then the widest tile.
@@ -86,55 +126,49 @@ int64_t wantedVectors(int64_t vectors, int64_t most) {
   return best;
 }
 
-SearchSpace Attention::searchSpace() const {
-  const bool hasManyRegisters = machine.hasManyRegisters();
-  int64_t wanted = wantedVectors((channels + lanes - 1) / lanes, hasManyRegisters ? 5 : 2);
-  int64_t columns = queries <= lanes ? lanes : 2 * lanes;
-  // Rows of keys and values lie pages apart, so a copy of them pays, the more so the more queries share it: those of
-  // all blocks of a task, as long as what is kept of those blocks is near (0.63 to 0.78 of the time at 128 to 512
-  // queries). Otherwise large blocks share a read, but a causal block reads up to the last key of its last query, and a
-  // block is computed whole.
-  const bool isLong = bytesOfHead() > machine.l2Bytes / 2 && !hasQueryLimits(), isShared = wantsShared(),
-             isCausalShared = wantsSharedCausal(), hasOneKeyBlock = keys <= mostOfOneBlock;
-  // Larger tiles read fewer lines of the copies a step.
-  bool hasLargeTiles = isShared && hasManyRegisters;
-  if (hasLargeTiles)
-    columns = 3 * lanes;
-  int64_t block = columns;
+/// Queries of a block. Large blocks share a read, but a causal block reads up to the last key of its last query, and a
+/// block is computed whole.
+int64_t Attention::blockOf(int64_t tile) const {
+  int64_t most = wantsSharedCausal() && hasOneKeyBlock() ? defaults.causalBlock : defaults.block;
+  if (isLong() && !wantsShared())
+    most = defaults.longBlock;
   auto padded = [&](int64_t block) { return (queries + block - 1) / block * block; };
-  // With 16 registers blocks of 32 queries compute less in vain than of 64: full with a copy to share 0.85 of the time
-  // at 197 tokens, else 0.95 to 1.02. Causal ones that share copies gain 3 to 14 % by it at 512 to 2048 tokens over
-  // blocks of 32 with a copy each, and 7 to 34 % with blocks of 16 where the keys are one block, at 32 to 512 (Zen 3,
-  // November 2026).
-  const int64_t usual = hasManyRegisters ? 64 : isCausalShared && hasOneKeyBlock ? 16 : 32;
-  int64_t most = std::min<int64_t>(isLong && !isShared ? 128 : usual, padded(columns));
-  for (int64_t each = columns; each <= most; each += columns)
+  most = std::min(most, padded(tile));
+  int64_t block = tile;
+  for (int64_t each = tile; each <= most; each += tile)
     if (!hasFixedQueries || padded(each) <= padded(block))
       block = each;
-  // Each tile of rows goes over the values of a block: they stay in the first cache, unless they are many blocks.
-  int64_t keyBlock = !isShared ? machine.l1Bytes / (llvm::alignTo(channels, lanes) * int64_t(sizeof(float)))
-                     : isCausalShared && !hasOneKeyBlock ? 256
-                                                         : mostOfOneBlock;
-  // With 16 registers four rows, which divide a block: causal 0.81 to 0.86 of the time of six (Zen 3, November 2026).
-  const int64_t rows = hasLargeTiles ? 24 / wanted : hasManyRegisters ? 20 / wanted : 4;
-  // Blocks of queries to a copy: 512 queries and more (blocks of 16 queries that share by eight instead of by sixteen
-  // take 1.3 times as long at 197 tokens, Zen 3, November 2026). Causal ones copy what their last block needs.
-  const int64_t share = !isShared ? 1 : (isLong ? 1024 : isCausalShared ? 256 : 512) / block;
-  // Few keys of causal ones are read in place.
-  const bool packsKeys = isShared && (!isCausalShared || keys > 256);
-  // With 16 registers tiles of 4 keys where all keys are one block: 0.92 to 1.01 of the time of 6, which are faster
-  // from 512 queries of several blocks on (1.03, Zen 3, November 2026).
-  const int64_t keysOfTile = hasManyRegisters ? 8 : isShared && hasOneKeyBlock ? 4 : 6;
-  SearchSpace space{makeParameter("queries", {lanes, 2 * lanes, 3 * lanes, 4 * lanes}, columns),
-                    makeParameter("keys", {2, 4, 6, 8, 12}, keysOfTile),
-                    makeParameter("query_tiles", {1, 2, 3, 4, 6, 8, 12, 16}, block / columns),
-                    makeParameter("rows", {1, 2, 4, 6, 8, 12, 16}, rows),
-                    makeParameter("channels", {lanes, 2 * lanes, 3 * lanes, 4 * lanes, 5 * lanes}, wanted * lanes),
-                    makeParameter("key_block", {64, 128, 256, 512, 1024}, keyBlock),
-                    makeParameter("pack_keys", {0, 1}, packsKeys),
-                    makeParameter("pack_values", {0, 1}, isLong || hasManyQueries()),
-                    makeParameter("share", {1, 2, 4, 8, 16}, share)};
-  return space;
+  return block;
+}
+
+/// Each tile of rows goes over the values of a block: they stay in the first cache, unless they are many blocks.
+int64_t Attention::keysOfBlock() const {
+  if (!wantsShared())
+    return machine.l1Bytes / (llvm::alignTo(channels, lanes) * int64_t(sizeof(float)));
+  return wantsSharedCausal() && !hasOneKeyBlock() ? defaults.causalKeys : defaults.keys;
+}
+
+/// Rows of keys and values lie pages apart, so a copy of them pays, the more so the more queries share it (M-0305 to
+/// M-0309): those of all blocks of a task, as long as what is kept of those blocks is near.
+SearchSpace Attention::searchSpace() const {
+  const bool isShared = wantsShared(), isCausalShared = wantsSharedCausal();
+  const int64_t vectors = wantedVectors((channels + lanes - 1) / lanes, defaults.channelVectors);
+  const int64_t tile = lanes * (isShared ? defaults.queryVectors : queries <= lanes ? 1 : 2);
+  const int64_t block = blockOf(tile);
+  const int64_t rows = std::min(defaults.rows, (isShared ? defaults.sharedSums : defaults.sums) / vectors);
+  const int64_t scoreKeys = isShared && hasOneKeyBlock() ? defaults.sharedScoreKeys : defaults.scoreKeys;
+  // Causal ones copy what their last block needs, and read few keys in place.
+  const int64_t toCopy = isLong() ? defaults.longSharing : isCausalShared ? defaults.causalSharing : defaults.sharing;
+  const bool packsKeys = isShared && (!isCausalShared || keys > defaults.causalKeysInPlace);
+  return {makeParameter("queries", {lanes, 2 * lanes, 3 * lanes, 4 * lanes}, tile),
+          makeParameter("keys", {2, 4, 6, 8, 12}, scoreKeys),
+          makeParameter("query_tiles", {1, 2, 3, 4, 6, 8, 12, 16}, block / tile),
+          makeParameter("rows", {1, 2, 4, 6, 8, 12, 16}, rows),
+          makeParameter("channels", {lanes, 2 * lanes, 3 * lanes, 4 * lanes, 5 * lanes}, vectors * lanes),
+          makeParameter("key_block", {64, 128, 256, 512, 1024}, keysOfBlock()),
+          makeParameter("pack_keys", {0, 1}, packsKeys),
+          makeParameter("pack_values", {0, 1}, isLong() || hasManyQueries()),
+          makeParameter("share", {1, 2, 4, 8, 16}, isShared ? toCopy / block : 1)};
 }
 
 /// A block of queries is computed whole: one query has a strategy of its own (OneQuery.cpp), a few have small blocks,
@@ -144,9 +178,9 @@ std::vector<RowVariant> Attention::rowVariants() const {
   std::optional<unsigned> symbol = symbolOfExtent(op, *found.scores.m);
   if (!symbol)
     return {};
-  std::vector<int64_t> bounds{1, 16};
+  std::vector<int64_t> bounds{1, defaults.fewQueries};
   if (wantsSharedCausal() && symbolOfExtent(op, found.scores.n) == symbol)
-    bounds.push_back(mostOfOneBlock);
+    bounds.push_back(defaults.keys);
   std::vector<RowVariant> variants;
   for (int64_t bound : bounds)
     if (smallestExtent(op, *found.scores.m) <= bound && bound < queries)
@@ -264,17 +298,29 @@ void Attention::scheduleQueries() {
   }
 }
 
-/// What is computed for a block of keys.
-void Attention::scheduleKeyBlock() {
+/// A Func of a block of keys.
+void Attention::place(Func func) const {
+  if (funcs->sizes.hasKeyBlocks)
+    func.compute_at(funcs->partial, keysLevel());
+  else
+    func.compute_at(store, level);
+}
+
+/// A copy of keys or values, where all that share it are inside.
+void Attention::placeCopy(Func copy, Var innermost, int64_t extent) const {
+  if (isGrouped())
+    copy.compute_at(funcs->partial, funcs->block);
+  else if (sharing > 1)
+    copy.compute_at(store, group);
+  else
+    place(copy);
+  copy.store_in(Halide::MemoryType::Heap);
+  vectorizeGuarded(copy, innermost, int(extent), lanes);
+}
+
+void Attention::scheduleScores() {
   AttentionFuncs &f = *funcs;
-  bool isMerged = f.sizes.hasKeyBlocks;
-  Var keyTile("key_tile"), queryTile("query_tile"), keyIn("key_in"), queryIn("query_in"), channelTile("channel_tile"),
-      channelIn("channel_in"), queryBlock("query_block"), inBlock("in_query_block");
-  const Var blockLevel = isGrouped() ? queryBlock : f.block;
-  auto place = [&](Func func) { isMerged ? func.compute_at(f.partial, blockLevel) : func.compute_at(store, level); };
-
-  scheduleQueries();
-
+  Var keyTile("key_tile"), queryTile("query_tile"), keyIn("key_in"), queryIn("query_in");
   place(f.scores);
   f.scores.store_in(Halide::MemoryType::Heap);
   f.scores.bound_extent(f.query, f.sizes.blockQueries);
@@ -284,22 +330,50 @@ void Attention::scheduleKeyBlock() {
       .vectorize(queryIn, lanes)
       .unroll(queryIn)
       .unroll(keyIn);
-  auto placeCopy = [&](Func copy) {
-    if (isGrouped())
-      copy.compute_at(f.partial, f.block);
-    else if (sharing > 1)
-      copy.compute_at(store, group);
-    else
-      place(copy);
-  };
-  if (f.sizes.packsKeys) {
-    placeCopy(f.packedKeys);
-    f.packedKeys.store_in(Halide::MemoryType::Heap);
-    vectorizeGuarded(f.packedKeys, f.depth, int(depth), lanes);
-  }
+  if (f.sizes.packsKeys)
+    placeCopy(f.packedKeys, f.depth, depth);
   f.scoreTile.compute_at(f.scores, queryTile);
   placeTile(f.scoreTile, f.query, tileQueries, f.key, tileKeys, f.depthDomain);
+}
 
+/// The products and statistics of each of several blocks of keys.
+void Attention::schedulePartial() {
+  AttentionFuncs &f = *funcs;
+  Var queryTile("query_tile"), queryIn("query_in"), channelTile("channel_tile"), channelIn("channel_in"),
+      inBlock("in_query_block");
+  f.statistics.compute_at(store, queriesLevel()).store_in(Halide::MemoryType::Heap);
+  f.partial.compute_at(store, queriesLevel()).store_in(Halide::MemoryType::Heap);
+  f.partial.align_bounds(f.channel, tileChannels);
+  std::vector<Halide::VarOrRVar> order{channelIn, queryIn, channelTile, queryTile};
+  Var query = f.query;
+  if (isGrouped()) {
+    // Loops over blocks of keys are outside of those over blocks of queries, so that a copy stays near.
+    const int queries = f.sizes.blockQueries;
+    for (Func func : {f.partial, f.statistics})
+      func.align_bounds(f.query, queries).split(f.query, queryBlock, inBlock, queries, TailStrategy::RoundUp);
+    f.statistics.vectorize(inBlock, lanes);
+    order.push_back(queryBlock);
+    query = inBlock;
+  } else {
+    f.partial.bound_extent(f.query, f.sizes.blockQueries);
+    placeVectors(f.statistics, f.query);
+  }
+  order.push_back(f.block);
+  f.statistics.compute_with(f.partial, keysLevel());
+  f.partial.split(query, queryTile, queryIn, tileRows, TailStrategy::ShiftInwards)
+      .split(f.channel, channelTile, channelIn, tileChannels, TailStrategy::RoundUp)
+      .reorder(order)
+      .vectorize(channelIn, lanes)
+      .unroll(channelIn)
+      .unroll(queryIn);
+  f.productTile.compute_at(f.partial, channelTile);
+}
+
+/// What is computed for a block of keys.
+void Attention::scheduleKeyBlock() {
+  AttentionFuncs &f = *funcs;
+  scheduleQueries();
+  scheduleScores();
   place(f.maxima.func);
   placeRows(f.maxima.func, f.query, f.maxima.keys);
   place(f.weights);
@@ -308,40 +382,13 @@ void Attention::scheduleKeyBlock() {
   place(f.sums.func);
   placeRows(f.sums.func, f.query, f.sums.keys);
   if (f.sizes.packsValues) {
-    placeCopy(f.packedValues);
-    f.packedValues.store_in(Halide::MemoryType::Heap).align_storage(f.channel, tileChannels);
-    vectorizeGuarded(f.packedValues, f.channel, int(channels), lanes);
+    placeCopy(f.packedValues, f.channel, channels);
+    f.packedValues.align_storage(f.channel, tileChannels);
   }
-  if (isMerged) {
-    f.statistics.compute_at(store, queriesLevel()).store_in(Halide::MemoryType::Heap);
-    f.partial.compute_at(store, queriesLevel()).store_in(Halide::MemoryType::Heap);
-    f.partial.align_bounds(f.channel, tileChannels);
-    std::vector<Halide::VarOrRVar> order{channelIn, queryIn, channelTile, queryTile};
-    Var query = f.query;
-    if (isGrouped()) {
-      // Loops over blocks of keys are outside of those over blocks of queries, so that a copy stays near.
-      const int queries = f.sizes.blockQueries;
-      f.partial.align_bounds(f.query, queries).split(f.query, queryBlock, inBlock, queries, TailStrategy::RoundUp);
-      f.statistics.align_bounds(f.query, queries).split(f.query, queryBlock, inBlock, queries, TailStrategy::RoundUp);
-      f.statistics.vectorize(inBlock, lanes);
-      order.push_back(queryBlock);
-      query = inBlock;
-    } else {
-      f.partial.bound_extent(f.query, f.sizes.blockQueries);
-      placeVectors(f.statistics, f.query);
-    }
-    order.push_back(f.block);
-    f.statistics.compute_with(f.partial, blockLevel);
-    f.partial.split(query, queryTile, queryIn, tileRows, TailStrategy::ShiftInwards)
-        .split(f.channel, channelTile, channelIn, tileChannels, TailStrategy::RoundUp)
-        .reorder(order)
-        .vectorize(channelIn, lanes)
-        .unroll(channelIn)
-        .unroll(queryIn);
-    f.productTile.compute_at(f.partial, channelTile);
-  } else {
+  if (f.sizes.hasKeyBlocks)
+    schedulePartial();
+  else
     f.productTile.compute_at(store, tile);
-  }
   placeTile(f.productTile, f.channel, tileChannels, f.query, tileRows, f.productDomain);
 }
 
@@ -358,10 +405,8 @@ void Attention::scheduleMerge() {
   placeTile(f.product, dimensionVar(0), tileChannels, dimensionVar(1), storeRows, f.mergedProductDomain);
 }
 
-/// Rows of keys and values lie pages apart, where no hardware prefetcher follows: copies ask for them ahead of time
-/// (Cascade Lake: copies of 512 rows of 256 bytes 1.5 times as fast, of 2048 rows 2.4 times; 8 or 16 rows alike).
+/// Rows of keys and values lie pages apart, where no hardware prefetcher follows: copies ask for them ahead of time.
 void Attention::askForRows(Translator &translator) const {
-  constexpr int64_t ahead = 12;
   auto ask = [&](const Contraction &of, unsigned rowLoop) {
     linalg::GenericOp op = of.op;
     auto type = cast<RankedTensorType>(op->getOperand(of.b).getType());
@@ -370,7 +415,7 @@ void Attention::askForRows(Translator &translator) const {
     for (unsigned i = map.getNumResults(); i-- > 0 && !map.getResult(i).isFunctionOfDim(rowLoop);)
       stride *= type.getDimSize(i);
     if (isa<BlockArgument>(op->getOperand(of.b)) && !ShapedType::isDynamic(stride))
-      translator.prefetch(op, of.b, ahead * stride);
+      translator.prefetch(op, of.b, defaults.rowsAhead * stride);
   };
   if (funcs->sizes.packsKeys)
     ask(found.scores, found.scores.n);
