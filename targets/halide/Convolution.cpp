@@ -21,6 +21,11 @@ using Halide::Var;
 
 namespace {
 
+/// Constants of the analytic defaults. Many channels are blocks of `blockChannels`, few are one block.
+constexpr int64_t blockChannels = 64, mostOfOneBlock = 96;
+/// One in so many bytes of the second cache is for the sums of a panel and a block of the image's channels.
+constexpr int64_t blockShare = 2;
+
 struct Point {
   int tilePixels, tileOutputs, channels, rows;
   bool isPacked, isSplitByRows;
@@ -43,6 +48,8 @@ public:
 
 private:
   Func build(Translator &translator);
+  Exprs buildLoops(Translator &translator);
+  bool buildTile(Translator &translator, Exprs loops, const std::vector<Var> &vars);
   void scheduleStore(Func store);
   void scheduleTile(Func store, Var column);
 
@@ -78,12 +85,11 @@ SearchSpace Convolution::searchSpace() const {
     tiles.push_back(m);
   const auto [bestPixels, bestOutputs] = findTile(outputs, width, sharedColumns(match), machine);
   TuningParameter n = makeParameter("n", outputs, bestOutputs);
-  TuningParameter channelBlock =
-      makeParameter("channels", channelBlocks(match, lanes), channels() <= 96 ? channels() : 64);
-  // The sums of a panel and a block of the image's channels take half of the second level cache.
-  int64_t rowBytes = width * int64_t(sizeof(float)) * (n.preset + 2 * channelBlock.preset);
-  SearchSpace space{makeParameter("m", tiles, bestPixels), n, channelBlock,
-                    makeParameter("rows", blocksOfRows(height), machine.l2Bytes / 2 / rowBytes)};
+  TuningParameter inBlock =
+      makeParameter("channels", channelBlocks(match, lanes), channels() <= mostOfOneBlock ? channels() : blockChannels);
+  int64_t rowBytes = width * int64_t(sizeof(float)) * (n.preset + 2 * inBlock.preset);
+  SearchSpace space{makeParameter("m", tiles, bestPixels), n, inBlock,
+                    makeParameter("rows", blocksOfRows(height), machine.l2Bytes / blockShare / rowBytes)};
   // Windows that do not overlap are read once each.
   std::vector<int64_t> packs{1};
   if (isArgument())
@@ -96,15 +102,14 @@ SearchSpace Convolution::searchSpace() const {
 
 //===- Funcs -------------------------------------------------------------===//
 
-Func Convolution::build(Translator &translator) {
+/// The values of the op's loops: the output's pixels, and a window of the channels of a block.
+Exprs Convolution::buildLoops(Translator &translator) {
   AffineMap out = op().getMatchingIndexingMap(op().getDpsInitOperand(0));
   rank = out.getNumResults();
-  std::vector<Var> vars;
   Exprs loops(op().getNumLoops());
   for (unsigned i = 0; i < rank; ++i) {
     unsigned loop = out.getDimPosition(rank - 1 - i);
-    vars.push_back(dimensionVar(i));
-    loops[loop] = vars.back();
+    loops[loop] = dimensionVar(i);
     extents.push_back(translator.loopExtent(op(), loop));
   }
   Halide::Region region;
@@ -114,21 +119,19 @@ Func Convolution::build(Translator &translator) {
   window = RDom(region, translator.name("k"));
   for (unsigned i = 0; i < shape.reduction.size(); ++i)
     loops[shape.reduction[shape.reduction.size() - 1 - i]] = window[i];
-  Expr channel = loops[shape.reduction[0]];
-  std::vector<Var> tileVars = vars;
-  Expr first = 0;
-  if (isInBlocks()) {
-    tileVars.push_back(block);
-    first = block;
+  return loops;
+}
+
+/// The sums of a block of channels, `vars` those of the output and the block; false after a diagnostic.
+bool Convolution::buildTile(Translator &translator, Exprs loops, const std::vector<Var> &vars) {
+  const Expr channel = loops[shape.reduction[0]], first = isInBlocks() ? Expr(block) : Expr(0);
+  if (isInBlocks())
     loops[shape.reduction[0]] = block * point.channels + channel;
-  }
   if (point.isPacked)
     image = copyImage(translator, match, point.channels, within, block);
-
-  Halide::Type type = elementType(getElementTypeOrSelf(op().getResult(0)));
   tile = Func(translator.name("tile"));
-  tile(tileVars) = Halide::Internal::make_zero(type);
-  Exprs at(tileVars.begin(), tileVars.end());
+  tile(vars) = Halide::Internal::make_zero(elementType(getElementTypeOrSelf(op().getResult(0))));
+  Exprs at(vars.begin(), vars.end());
   Exprs values = translator.body(op(), loops, [&](unsigned number) -> Expr {
     if (number != shape.a)
       return number == shape.b ? translator.readOperand(op(), number, loops) : Expr(tile(at));
@@ -145,15 +148,29 @@ Func Convolution::build(Translator &translator) {
     return image(indices);
   });
   if (values.empty())
-    return Func();
+    return false;
   tile(at) = values[0];
+  return true;
+}
+
+Func Convolution::build(Translator &translator) {
+  const Exprs loops = buildLoops(translator);
+  std::vector<Var> vars;
+  for (unsigned i = 0; i < rank; ++i)
+    vars.push_back(dimensionVar(i));
+  std::vector<Var> tileVars = vars;
+  if (isInBlocks())
+    tileVars.push_back(block);
+  if (!buildTile(translator, loops, tileVars))
+    return Func();
 
   Func result = tile;
   if (isInBlocks()) {
     blocks = RDom({{0, int(channels() / point.channels)}}, translator.name("blocks"));
     panel = Func(translator.name("panel"));
-    panel(vars) = Halide::Internal::make_zero(type);
-    at.back() = blocks.x;
+    panel(vars) = Halide::Internal::make_zero(tile.output_types().front());
+    Exprs at(vars.begin(), vars.end());
+    at.push_back(blocks.x);
     panel(vars) += tile(at);
     result = panel;
   }

@@ -103,12 +103,20 @@ private:
   bool isUsedAtRow(Operation *op) const;
   Exprs columnExtents(Translator &translator, Value result) const;
   bool isVectorOfRows() const { return rows.dims.test(rows.dims.size() - 1) && !rows.reducesInnermost; }
+  /// Whether a dimension of the output, innermost first, is rows.
+  bool isRow(const Output &output, unsigned dim) const { return rows.dims.test(output.rank() - 1 - dim); }
+  std::vector<unsigned> orderLoops(const Output &output);
+  void scheduleStore(const Output &output, const Tasks &tasks);
+  bool isAtRow(Operation *op, const Stage &stage) const;
+  void placeAtRow(Translator &translator, Operation *op, Stage &stage, Func store, int vectors);
 
   func::FuncOp kernel;
   Rows rows;
   Alignment alignment;
   const MachineModel &machine;
   int lanes;
+  Var level{"row"};                         // the store's loop over rows
+  const Var vector{"vector"}, lane{"lane"}; // of a vector of rows
 };
 
 /// Whether all uses of the op's results, through stages that may be inlined, are at the row.
@@ -135,43 +143,44 @@ Exprs RowReduction::columnExtents(Translator &translator, Value result) const {
   return extents;
 }
 
-void RowReduction::schedule(Translator &translator, const SchedulePoint &point) {
-  const Output &output = translator.outputs.front();
+/// Columns inside, rows outside. Returns the dimensions that are rows, the innermost one first, whose loop is the
+/// innermost of theirs; `level` is that loop.
+std::vector<unsigned> RowReduction::orderLoops(const Output &output) {
   Func store = output.func;
-  unsigned rank = output.rank();
-  auto isRow = [&](unsigned dim) { return rows.dims.test(rank - 1 - dim); };
-  bool innermostIsRow = isRow(0), isVectorOfRows = this->isVectorOfRows();
-
-  // Columns inside, rows outside. The row loop is the innermost of the rows' loops.
-  Var vector("vector"), lane("lane"), block("block"), within("within");
   std::vector<Halide::VarOrRVar> order;
   std::vector<unsigned> rowDims;
-  if (isVectorOfRows)
+  if (isVectorOfRows())
     order.push_back(lane);
-  for (unsigned dim = 0; dim < rank; ++dim) {
-    if (isRow(dim))
+  for (unsigned dim = 0; dim < output.rank(); ++dim) {
+    if (isRow(output, dim))
       rowDims.push_back(dim);
     else
       order.push_back(dimensionVar(dim));
   }
-  if (isVectorOfRows)
+  if (isVectorOfRows())
     store.split(dimensionVar(0), vector, lane, lanes, TailStrategy::GuardWithIf);
   for (unsigned dim : rowDims)
-    order.push_back(isVectorOfRows && dim == 0 ? vector : dimensionVar(dim));
+    order.push_back(isVectorOfRows() && dim == 0 ? vector : dimensionVar(dim));
   if (order.size() > 1)
     store.reorder(order);
-  Var level = isVectorOfRows ? vector : dimensionVar(rowDims.front());
+  level = isVectorOfRows() ? vector : dimensionVar(rowDims.front());
+  return rowDims;
+}
 
-  // Tasks: blocks of the outermost row dimension that has more than one row.
+/// Tasks are blocks of the outermost row dimension that has more than one row.
+void RowReduction::scheduleStore(const Output &output, const Tasks &tasks) {
+  Func store = output.func;
+  const std::vector<unsigned> rowDims = orderLoops(output);
   unsigned outer = rowDims.back();
   while (outer != rowDims.front() && output.bounds[outer] == 1)
     outer = *std::prev(llvm::find(rowDims, outer));
   int64_t inner = 1;
-  for (unsigned dim = 0; dim < rank; ++dim)
-    if (dim != outer && (dim < outer || !isRow(dim)))
+  for (unsigned dim = 0; dim < output.rank(); ++dim)
+    if (dim != outer && (dim < outer || !isRow(output, dim)))
       inner *= output.bounds[dim];
-  if (!isVectorOfRows || outer != 0) {
-    if (Halide::Expr extent = taskExtent(output, outer, inner, tasksOf(point)); extent.defined()) {
+  if (!isVectorOfRows() || outer != 0) {
+    Var block("block"), within("within");
+    if (Halide::Expr extent = taskExtent(output, outer, inner, tasks); extent.defined()) {
       store.split(dimensionVar(outer), block, within, extent, TailStrategy::GuardWithIf).parallel(block);
       if (outer == rowDims.front())
         level = within;
@@ -179,43 +188,54 @@ void RowReduction::schedule(Translator &translator, const SchedulePoint &point) 
   } else {
     store.parallel(vector);
   }
-  if (isVectorOfRows)
+  if (isVectorOfRows())
     store.vectorize(lane);
-  else if (!innermostIsRow)
+  else if (!isRow(output, 0))
     vectorizeGuarded(store, dimensionVar(0), output.extents[0], lanes);
+}
 
-  // What a row needs.
-  llvm::DenseSet<Operation *> placed;
-  for (auto &[op, stage] : translator.stages) {
-    bool isReduction = rows.atRow.contains(op);
-    if (!isReduction &&
-        (stage.isReduction || !(rows.perRow.contains(op) || isWorthKeeping(stage.op) || isReadBack(stage.op))))
+/// Whether the stage is computed for a row.
+bool RowReduction::isAtRow(Operation *op, const Stage &stage) const {
+  const bool isKept =
+      rows.atRow.contains(op) ||
+      (!stage.isReduction && (rows.perRow.contains(op) || isWorthKeeping(stage.op) || isReadBack(stage.op)));
+  return isKept && isUsedAtRow(op);
+}
+
+/// Places what a row needs of a stage.
+void RowReduction::placeAtRow(Translator &translator, Operation *op, Stage &stage, Func store, int vectors) {
+  const int innermostAt = rows.innermost.lookup(op);
+  const bool isOfRows = innermostAt >= 0 && rows.dims.test(innermostAt),
+             isAlong = rows.atRow.contains(op) && !isVectorOfRows() && readsAlongReduction(stage.op);
+  for (auto [number, func] : llvm::enumerate(stage.funcs)) {
+    func.compute_at(store, level);
+    if (isAlong) {
+      vectorizeReduction(stage, lanes, vectors, [&](Func part) { part.compute_at(store, level); });
       continue;
-    if (!isUsedAtRow(op))
-      continue;
-    placed.insert(op);
-    for (auto [number, func] : llvm::enumerate(stage.funcs)) {
-      func.compute_at(store, level);
-      int innermostAt = rows.innermost.lookup(op);
-      const bool isOfRows = innermostAt >= 0 && rows.dims.test(innermostAt);
-      Halide::Expr extent =
-          func.dimensions() ? translator.extent(op->getResult(number), func.dimensions() - 1) : Halide::Expr(1);
-      if (isReduction && !isVectorOfRows && readsAlongReduction(stage.op)) {
-        vectorizeReduction(stage, lanes, point.at("vectors"), [&](Func part) { part.compute_at(store, level); });
-        continue;
-      }
-      padOuterStorage(func, columnExtents(translator, op->getResult(number)));
-      if (func.dimensions() == 0 || (isOfRows && !isVectorOfRows))
-        continue;
-      if (isOfRows)
-        func.align_storage(dimensionVar(0), lanes); // it is at most a vector wide
-      else
-        padStorage(func, extent, lanes);
-      vectorizeGuarded(func, dimensionVar(0), extent, lanes);
-      for (int update = 0; update < func.num_update_definitions(); ++update)
-        vectorizeGuarded(func.update(update), dimensionVar(0), extent, lanes);
     }
+    padOuterStorage(func, columnExtents(translator, op->getResult(number)));
+    if (func.dimensions() == 0 || (isOfRows && !isVectorOfRows()))
+      continue;
+    Halide::Expr extent = translator.extent(op->getResult(number), func.dimensions() - 1);
+    if (isOfRows)
+      func.align_storage(dimensionVar(0), lanes); // it is at most a vector wide
+    else
+      padStorage(func, extent, lanes);
+    vectorizeGuarded(func, dimensionVar(0), extent, lanes);
+    for (int update = 0; update < func.num_update_definitions(); ++update)
+      vectorizeGuarded(func.update(update), dimensionVar(0), extent, lanes);
   }
+}
+
+void RowReduction::schedule(Translator &translator, const SchedulePoint &point) {
+  const Output &output = translator.outputs.front();
+  scheduleStore(output, tasksOf(point));
+  llvm::DenseSet<Operation *> placed;
+  for (auto &[op, stage] : translator.stages)
+    if (isAtRow(op, stage)) {
+      placed.insert(op);
+      placeAtRow(translator, op, stage, output.func, int(point.at("vectors")));
+    }
   placeAtRoot(translator, placed, lanes);
   // What the last pass over a row asks for is the next row's.
   prefetchStreams(translator, point.at("prefetch"), rows.widest, 1);
