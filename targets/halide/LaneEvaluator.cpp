@@ -188,11 +188,79 @@ Lanes LaneEvaluator::reduce(const VectorReduce &op) {
   return op.type.is_float() ? Lanes::opaqueOf(result) : result;
 }
 
+Lanes LaneEvaluator::variable(const Variable &op) {
+  const Name &found = name(&op, op.name);
+  if (op.type.is_handle())
+    return Lanes::opaque(1); // only ever part of an address
+  if (!found.isBound)
+    unknownNode(&op);
+  return found.value;
+}
+
+Lanes LaneEvaluator::let(const Let &op) {
+  Name &bound = name(&op, op.name), outer = bound;
+  bound.value = evaluate(op.value);
+  bound.isBound = true;
+  Lanes result = evaluate(op.body);
+  bound = std::move(outer);
+  return result;
+}
+
+Lanes LaneEvaluator::choice(const Select &op) {
+  Lanes condition = evaluate(op.condition), yes = evaluate(op.true_value), no = evaluate(op.false_value);
+  return select(condition.count() == yes.count() ? condition : condition.repeated(yes.count()), yes, no);
+}
+
 template <typename Op> static const Op &as(const Expr &e) { return *static_cast<const Op *>(e.get()); }
+
+namespace {
+
+struct BinaryNode {
+  IntegerOp op;
+  const Expr &a, &b;
+};
+
+} // namespace
+
+/// What a node makes of its two operands; nothing if it is no such node.
+static std::optional<BinaryNode> asBinary(const Expr &e) {
+  auto of = [](IntegerOp op, const auto &node) { return BinaryNode{op, node.a, node.b}; };
+  switch (e.node_type()) {
+  case IRNodeType::Add:
+    return of(IntegerOp::Add, as<Add>(e));
+  case IRNodeType::Sub:
+    return of(IntegerOp::Sub, as<Sub>(e));
+  case IRNodeType::Mod:
+    return of(IntegerOp::Mod, as<Mod>(e));
+  case IRNodeType::Mul:
+    return of(IntegerOp::Mul, as<Mul>(e));
+  case IRNodeType::Div:
+    return of(IntegerOp::Div, as<Div>(e));
+  case IRNodeType::Min:
+    return of(IntegerOp::Min, as<Min>(e));
+  case IRNodeType::Max:
+    return of(IntegerOp::Max, as<Max>(e));
+  case IRNodeType::EQ:
+    return of(IntegerOp::Equal, as<EQ>(e));
+  case IRNodeType::NE:
+    return of(IntegerOp::NotEqual, as<NE>(e));
+  case IRNodeType::LT:
+    return of(IntegerOp::Less, as<LT>(e));
+  case IRNodeType::LE:
+    return of(IntegerOp::LessEqual, as<LE>(e));
+  case IRNodeType::GT:
+    return BinaryNode{IntegerOp::Less, as<GT>(e).b, as<GT>(e).a};
+  case IRNodeType::GE:
+    return BinaryNode{IntegerOp::LessEqual, as<GE>(e).b, as<GE>(e).a};
+  default:
+    return std::nullopt;
+  }
+}
 
 Lanes LaneEvaluator::evaluate(const Expr &e) {
   takeSteps(1);
-  auto both = [&](IntegerOp op, const auto &node) { return binary(op, node.type, node.a, node.b); };
+  if (std::optional<BinaryNode> node = asBinary(e))
+    return binary(node->op, e.type(), node->a, node->b);
   switch (e.node_type()) {
   case IRNodeType::IntImm:
     return Lanes::scalar(as<IntImm>(e).value);
@@ -204,67 +272,24 @@ Lanes LaneEvaluator::evaluate(const Expr &e) {
     return evaluate(as<Broadcast>(e).value).repeated(as<Broadcast>(e).lanes);
   case IRNodeType::Cast:
     return cast(e.type(), as<Cast>(e).value);
-  case IRNodeType::Variable: {
-    const auto &variable = as<Variable>(e);
-    const Name &found = name(&variable, variable.name);
-    if (variable.type.is_handle())
-      return Lanes::opaque(1); // only ever part of an address
-    if (!found.isBound)
-      unknownNode(e);
-    return found.value;
-  }
-  case IRNodeType::Add:
-    return both(IntegerOp::Add, as<Add>(e));
-  case IRNodeType::Sub:
-    return both(IntegerOp::Sub, as<Sub>(e));
-  case IRNodeType::Mod:
-    return both(IntegerOp::Mod, as<Mod>(e));
-  case IRNodeType::Mul:
-    return both(IntegerOp::Mul, as<Mul>(e));
-  case IRNodeType::Div:
-    return both(IntegerOp::Div, as<Div>(e));
-  case IRNodeType::Min:
-    return both(IntegerOp::Min, as<Min>(e));
-  case IRNodeType::Max:
-    return both(IntegerOp::Max, as<Max>(e));
-  case IRNodeType::EQ:
-    return both(IntegerOp::Equal, as<EQ>(e));
-  case IRNodeType::NE:
-    return both(IntegerOp::NotEqual, as<NE>(e));
-  case IRNodeType::LT:
-    return both(IntegerOp::Less, as<LT>(e));
-  case IRNodeType::LE:
-    return both(IntegerOp::LessEqual, as<LE>(e));
-  case IRNodeType::GT:
-    return binary(IntegerOp::Less, e.type(), as<GT>(e).b, as<GT>(e).a);
-  case IRNodeType::GE:
-    return binary(IntegerOp::LessEqual, e.type(), as<GE>(e).b, as<GE>(e).a);
+  case IRNodeType::Variable:
+    return variable(as<Variable>(e));
   case IRNodeType::And:
     return conjunction(evaluate(as<And>(e).a), evaluate(as<And>(e).b));
   case IRNodeType::Or:
     return disjunction(evaluate(as<Or>(e).a), evaluate(as<Or>(e).b));
   case IRNodeType::Not:
     return convert(e.type(), evaluate(as<Not>(e).a), [](int64_t x) { return Wide(x == 0); });
-  case IRNodeType::Select: {
-    const auto &op = as<Select>(e);
-    Lanes condition = evaluate(op.condition), yes = evaluate(op.true_value), no = evaluate(op.false_value);
-    return select(condition.count() == yes.count() ? condition : condition.repeated(yes.count()), yes, no);
-  }
+  case IRNodeType::Select:
+    return choice(as<Select>(e));
   case IRNodeType::Load:
     return load(as<Load>(e));
   case IRNodeType::Ramp:
     return ramp(as<Ramp>(e));
   case IRNodeType::Call:
     return call(as<Call>(e));
-  case IRNodeType::Let: {
-    const auto &op = as<Let>(e);
-    Name &bound = name(&op, op.name), outer = bound;
-    bound.value = evaluate(op.value);
-    bound.isBound = true;
-    Lanes result = evaluate(op.body);
-    bound = std::move(outer);
-    return result;
-  }
+  case IRNodeType::Let:
+    return let(as<Let>(e));
   case IRNodeType::Shuffle:
     return shuffle(as<Shuffle>(e));
   case IRNodeType::VectorReduce:

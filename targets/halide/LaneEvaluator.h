@@ -55,6 +55,9 @@ private:
   Lanes ramp(const Halide::Internal::Ramp &op);
   Lanes shuffle(const Halide::Internal::Shuffle &op);
   Lanes reduce(const Halide::Internal::VectorReduce &op);
+  Lanes variable(const Halide::Internal::Variable &op);
+  Lanes let(const Halide::Internal::Let &op);
+  Lanes choice(const Halide::Internal::Select &op);
   /// Any numbers of the type, for lanes computed from these.
   Lanes draw(Halide::Type type, const Lanes &from);
   bool drawBool() { return drawInteger(Halide::UInt(8), seed, drawn++) != 0; }
