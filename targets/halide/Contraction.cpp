@@ -263,7 +263,7 @@ void ContractionStrategy::schedule(Translator &translator, const SchedulePoint &
     if (!fused.empty())
       scheduleStore(output.func, fused);
     else
-      halide::scheduleStore(output, lanes, {16384});
+      halide::scheduleStore(output, lanes, Tasks());
   }
 }
 

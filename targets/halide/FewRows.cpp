@@ -286,7 +286,7 @@ void FewRowsStrategy::schedule(Translator &translator, const SchedulePoint &) {
     if (isFused)
       scheduleStore(output.func, output.extents[0]);
     else
-      halide::scheduleStore(output, lanes, {16384});
+      halide::scheduleStore(output, lanes, Tasks());
   }
 }
 

@@ -85,7 +85,8 @@ int64_t sharedColumns(const ImageContraction &of) {
 
 std::pair<int64_t, int64_t> findTile(llvm::ArrayRef<int64_t> outputs, int64_t width, int64_t columns,
                                      const MachineModel &machine) {
-  constexpr int64_t inFlight = 8; // multiply-adds until the first one's sum is there
+  constexpr int64_t inFlight = 8;   // multiply-adds until the first one's sum is there
+  constexpr double loadCost = 0.25; // of a multiply-add
   std::pair<int64_t, int64_t> best{1, outputs.front()};
   double most = 0;
   for (int64_t n : outputs)
@@ -96,7 +97,7 @@ std::pair<int64_t, int64_t> findTile(llvm::ArrayRef<int64_t> outputs, int64_t wi
       const double used = double(width) / double(llvm::alignTo(width, m)),
                    busy = std::min(1.0, double(m * vectors) / inFlight),
                    loads = double(pixels + columns * vectors) / double(columns * m * vectors);
-      if (double score = used * busy / (1 + loads / 4); score > most) {
+      if (double score = used * busy / (1 + loads * loadCost); score > most) {
         most = score;
         best = {m, n};
       }
@@ -118,7 +119,7 @@ void scheduleResults(Translator &translator, const ImageContraction &of, bool is
   }
   for (const Output &output : translator.outputs) {
     if (store.defined())
-      halide::scheduleStore(output, lanes, {16384});
+      halide::scheduleStore(output, lanes, Tasks());
     else
       scheduleStore(output.func);
   }

@@ -64,7 +64,7 @@ TuningRule registersOfTile(int64_t lanes, int64_t registers) {
 }
 
 Expr rowOfFullTile(const Expr &row, const Expr &extent, int height) {
-  // The likely tag is on the value, not on the condition: else Halide does not split the loop over tiles.
+  // The likely tag is on the value, not on the condition: else Halide does not split the loop over tiles (M-0173).
   return Halide::select(row < extent, Halide::likely(row), Halide::max(row - height, 0));
 }
 
@@ -116,8 +116,9 @@ SearchSpace taskParameters(func::FuncOp kernel, std::vector<int64_t> elements) {
   if (whole != elements.end())
     elements.erase(whole + 1, elements.end());
   bool canBeMany = most > 16 * elements.front();
-  return {makeParameter("task", elements, 16384),
-          makeParameter("tasks", canBeMany ? std::vector<int64_t>{16, 64, 256} : std::vector<int64_t>{64}, 64)};
+  const Tasks usual;
+  const std::vector<int64_t> numbers = canBeMany ? std::vector<int64_t>{16, 64, 256} : std::vector<int64_t>{usual.most};
+  return {makeParameter("task", elements, usual.elements), makeParameter("tasks", numbers, usual.most)};
 }
 
 Tasks tasksOf(const SchedulePoint &point) { return {point.at("task"), point.at("tasks")}; }
@@ -223,7 +224,8 @@ TuningParameter prefetchParameter(func::FuncOp kernel, const MachineModel &machi
     bytes += largestBytes(cast<RankedTensorType>(type), kernel);
   for (BlockArgument argument : llvm::concat<BlockArgument>(streams.likeResults, streams.tables))
     bytes += largestBytes(cast<RankedTensorType>(argument.getType()), kernel);
-  return makeParameter("prefetch", {0, 1024, 4096, 16384}, bytes > machine.l2Bytes ? 4096 : 0);
+  constexpr int64_t ahead = 4096; // bytes (M-0247, M-0255 to M-0258)
+  return makeParameter("prefetch", {0, 1024, 4096, 16384}, bytes > machine.l2Bytes ? ahead : 0);
 }
 
 void prefetchStreams(Translator &translator, int64_t bytes, int64_t elements, int64_t rows) {

@@ -57,10 +57,11 @@ int64_t innermostReduction(mlir::linalg::GenericOp op);
 /// places. Does nothing for a reduction whose order matters.
 void vectorizeReduction(const Stage &stage, int lanes, int vectors, llvm::function_ref<void(Halide::Func)> placePart);
 
-/// How work is cut for the workers. Small tasks share out what is small; few tasks keep what is large in long streams.
+/// How work is cut for the workers. Small tasks share out what is small; few tasks keep what is large in long streams
+/// (M-0404).
 struct Tasks {
-  int64_t elements;  // of a task, at least
-  int64_t most = 64; // tasks
+  int64_t elements = 16384; // of a task, at least
+  int64_t most = 64;        // tasks
 };
 
 /// The parameters "task", of these values, and "tasks", without values that cannot matter for the kernel; and what a

@@ -19,7 +19,7 @@ public:
   llvm::StringRef name() const override { return "pointwise"; }
 
   /// Rows that are looked up lie far apart in memory: either the next ones are asked for, or several side by side hide
-  /// the way to each of them.
+  /// the way to each of them (M-0250 to M-0252, M-0405).
   SearchSpace searchSpace() const override {
     bool hasRows = llvm::any_of(func::FuncOp(kernel).getResultTypes(),
                                 [](Type type) { return cast<RankedTensorType>(type).getRank() > 1; });
@@ -27,8 +27,9 @@ public:
         func::FuncOp(kernel).walk([](tensor::ExtractOp) { return WalkResult::interrupt(); }).wasInterrupted();
     SearchSpace space = taskParameters(kernel, {4096, 16384, 65536});
     TuningParameter prefetch = prefetchParameter(kernel, machine);
+    constexpr int64_t rowsAsked = 2, rowsUnasked = 8;
     space.push_back(makeParameter("rows", hasRows ? std::vector<int64_t>{1, 2, 4, 8, 16} : std::vector<int64_t>{1},
-                                  gathers ? (prefetch.preset ? 2 : 8) : 1));
+                                  gathers ? (prefetch.preset ? rowsAsked : rowsUnasked) : 1));
     space.push_back(prefetch);
     return space;
   }

@@ -88,11 +88,12 @@ public:
 
   llvm::StringRef name() const override { return "row_reduction"; }
   SearchSpace searchSpace() const override {
+    constexpr int64_t mostVectors = 4; // of partial results: a single one waits for each sum
     std::vector<int64_t> vectors{1};
-    while (vectors.back() < 4 && 2 * vectors.back() * lanes <= rows.widest)
+    while (vectors.back() < mostVectors && 2 * vectors.back() * lanes <= rows.widest)
       vectors.push_back(2 * vectors.back());
     SearchSpace space = taskParameters(kernel, {1024, 4096, 16384, 65536});
-    space.push_back(makeParameter("vectors", vectors, 4));
+    space.push_back(makeParameter("vectors", vectors, mostVectors));
     // A vector of rows goes down the columns, which are no streams.
     space.push_back(isVectorOfRows() ? makeParameter("prefetch", {0}, 0) : prefetchParameter(kernel, machine));
     return space;

@@ -3,8 +3,8 @@
 // The strategy of 3 x 3 convolutions of stride 1 over many channels: the minimal filtering F(2 x 2, 3 x 3) of Winograd
 // (Lavin and Gray 2016, "Fast Algorithms for Convolutional Neural Networks", section 4.1),
 //   Y = A^T [ sum over c of (G g G^T) * (B^T d B) ] A,
-// has 16 multiply-adds for four pixels where the window has 36. Its factors are 1 and 1/2, and its error stays that of
-// the sum over the window.
+// has 16 multiply-adds for four pixels where the window has 36 (M-0501). Its factors are 1 and 1/2, and its error stays
+// that of the sum over the window.
 //
 // 1. The image with its padding is copied a row of tiles at a time, and its tiles d of 4 x 4 pixels, which overlap by
 //    two, are transformed. So is the weight, in each call: that reads 9 numbers where a kept transform has 16.
