@@ -23,7 +23,7 @@ struct ContractionDefaults {
                         // M-0153, M-0167); 0: no blocks
 
   int64_t tileRows = 8;        // at most: higher ones are no faster (M-0105, M-0110, M-0111)
-  int64_t blockRows = 256;     // of a block, and rows of a call that do without
+  int64_t blockRows = 256;     // of a block, and rows of a call that do without (M-0913)
   int64_t requestedRows = 512; // the same, of a weight that is asked for (M-0163, M-0217, M-0219, M-0228, M-0229)
   int64_t taskRows = 32;       // of a task of both (M-0141 to M-0143)
   int64_t evenTasks = 25;      // of columns, from which on an odd one costs two threads a twenty-fifth at most
