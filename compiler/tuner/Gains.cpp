@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/tuner/Gains.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace kiln {
+
+/// No schedule reaches the limit itself.
+static constexpr double reachable = 0.97;
+/// The room of a kernel whose limit is unknown.
+static constexpr double unknownRoom = 0.3;
+/// After so many candidates without a better one, half as much is expected as before.
+static constexpr double patience = 8;
+/// A kernel that no scenario calls, such as a form for few rows, counts as this share of the model.
+static constexpr double leastShare = 0.02;
+
+static double timeInModel(const KernelToTune &kernel, const TaskState &task) {
+  double time = 0;
+  for (auto [workload, seconds] : llvm::zip(kernel.workloads, task.defaultTimes))
+    time += workload.calls * seconds;
+  return time;
+}
+
+static double expectedGain(const TaskState &task) {
+  if (task.isDone || task.defaultSeconds == 0)
+    return 0;
+  double room = task.limit == Limit::Unknown ? unknownRoom : std::max(0.0, 1 - task.limitFraction / reachable);
+  return room * 0.5 * std::exp2(-double(task.sinceBest) / patience);
+}
+
+void estimateGains(TuneState &state, llvm::ArrayRef<KernelToTune> kernels, const std::vector<bool> &isLeftOut) {
+  for (size_t i = 0; i < kernels.size(); ++i)
+    state.shares[i] = timeInModel(kernels[i], *state.tasks[i]);
+  double whole = std::accumulate(state.shares.begin(), state.shares.end(), 0.0);
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    state.shares[i] = whole > 0 && state.shares[i] > 0 ? state.shares[i] / whole : leastShare;
+    state.gains[i] = isLeftOut[i] ? 0 : state.shares[i] * expectedGain(*state.tasks[i]);
+  }
+}
+
+} // namespace kiln
