@@ -101,23 +101,6 @@ struct Progress {
 
 } // namespace
 
-/// In this process, with the outcomes of a job but for crashes.
-static JobResult runHere(const Job &job) {
-  JobResult result;
-  result.outcome = JobOutcome::Failed;
-  try {
-    if (llvm::Expected<std::string> bytes = job.run()) {
-      result.outcome = JobOutcome::Done;
-      result.bytes = std::move(*bytes);
-    } else {
-      result.error = llvm::toString(bytes.takeError());
-    }
-  } catch (const std::exception &exception) {
-    result.error = exception.what();
-  }
-  return result;
-}
-
 /// Runs `compile` for each of `kernels` and returns what it gave; failure once all are done and reported.
 static FailureOr<std::vector<std::string>>
 runKernelJobs(ArrayRef<const KernelRequest *> kernels, const KernelOptions &options, raw_ostream &errors,

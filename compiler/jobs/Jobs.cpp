@@ -2,8 +2,8 @@
 //
 // 1. A child gets two pipes: one for its result, one for what it writes to standard output and error.
 // 2. It returns one record, a status byte and the bytes or the error text, and leaves without running exit handlers.
-// 3. The parent polls the pipes of all children. The end of the result's pipe is the end of a child: a child that left
-//    no complete record has crashed, unless it was killed for its time.
+// 3. The parent polls the pipes of all children. The end of the result's pipe is the end of a child: one that left no
+//    complete record has crashed, unless it was killed for its time.
 #include "compiler/jobs/Jobs.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -60,7 +60,24 @@ std::vector<int> availableCpus() {
   return cpus;
 }
 
-//===- The child ---------------------------------------------------------===//
+JobResult runHere(const Job &job) {
+  JobResult result;
+  try {
+    if (llvm::Expected<std::string> bytes = job.run()) {
+      result.outcome = JobOutcome::Done;
+      result.bytes = std::move(*bytes);
+    } else {
+      result.error = llvm::toString(bytes.takeError());
+    }
+  } catch (const std::bad_alloc &) {
+    result.error = "out of memory";
+  } catch (const std::exception &exception) {
+    result.error = exception.what();
+  }
+  return result;
+}
+
+//===- The child ---===//
 
 static uint64_t addressSpaceBytes() {
   uint64_t pages = 0;
@@ -98,21 +115,6 @@ static std::string prepareChild(const Job &job, const JobLimits &limits, pid_t p
   return "";
 }
 
-static std::pair<char, std::string> runGuarded(const Job &job, const JobLimits &limits, pid_t parent) {
-  try {
-    if (std::string wrong = prepareChild(job, limits, parent); !wrong.empty())
-      return {failedRecord, wrong};
-    llvm::Expected<std::string> bytes = job.run();
-    if (bytes)
-      return {doneRecord, std::move(*bytes)};
-    return {failedRecord, llvm::toString(bytes.takeError())};
-  } catch (const std::bad_alloc &) {
-    return {failedRecord, "out of memory"};
-  } catch (const std::exception &exception) {
-    return {failedRecord, exception.what()};
-  }
-}
-
 static void writeAll(int descriptor, llvm::StringRef bytes) {
   while (!bytes.empty()) {
     ssize_t written = write(descriptor, bytes.data(), bytes.size());
@@ -125,18 +127,25 @@ static void writeAll(int descriptor, llvm::StringRef bytes) {
 [[noreturn]] static void runChild(const Job &job, const JobLimits &limits, pid_t parent, int results, int output) {
   dup2(output, STDOUT_FILENO);
   dup2(output, STDERR_FILENO);
-  auto [status, bytes] = runGuarded(job, limits, parent);
+  JobResult result = runHere({[&]() -> llvm::Expected<std::string> {
+                                if (std::string wrong = prepareChild(job, limits, parent); !wrong.empty())
+                                  return llvm::createStringError(wrong);
+                                return job.run();
+                              },
+                              {}});
   std::fflush(nullptr);
   llvm::outs().flush();
+  const bool isDone = result.outcome == JobOutcome::Done;
+  const std::string &bytes = isDone ? result.bytes : result.error;
   const uint64_t size = bytes.size();
-  std::string header(1, status);
+  std::string header(1, isDone ? doneRecord : failedRecord);
   header.append(reinterpret_cast<const char *>(&size), sizeof size);
   writeAll(results, header);
   writeAll(results, bytes);
   _exit(0);
 }
 
-//===- The parent --------------------------------------------------------===//
+//===- The parent ---===//
 
 struct JobGroup::Running {
   size_t tag;

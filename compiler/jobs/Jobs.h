@@ -77,6 +77,10 @@ std::vector<JobResult> runJobs(llvm::ArrayRef<Job> jobs, unsigned workers, JobLi
                                llvm::function_ref<void(size_t index, const JobResult &result)> onFinished = nullptr);
 JobResult runJob(const Job &job, JobLimits limits = {});
 
+/// Runs the job in this process, without limits and on any CPU: what a child does, and for callers that are one
+/// themselves. The outcome is Done or Failed, and nothing but bytes or error is set; a crash is the caller's.
+JobResult runHere(const Job &job);
+
 /// The CPUs that this process may use, ascending; never empty.
 std::vector<int> availableCpus();
 

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <gtest/gtest.h>
+#include <new>
 #include <sched.h>
 #include <set>
 #include <stdexcept>
@@ -75,6 +76,24 @@ TEST(Job, ThrowingIsFailing) {
   JobResult result = runJob(job([]() -> Bytes { throw std::runtime_error("thrown"); }));
   EXPECT_EQ(result.outcome, JobOutcome::Failed);
   EXPECT_EQ(result.error, "thrown");
+}
+
+// The outcomes of a child, in the process that asks.
+TEST(Job, RunsHere) {
+  int value = 41;
+  JobResult result = runHere(job([&]() -> Bytes { return std::to_string(++value); }));
+  EXPECT_EQ(result.outcome, JobOutcome::Done);
+  EXPECT_EQ(result.bytes, "42");
+  EXPECT_EQ(value, 42);
+  result = runHere(job([]() -> Bytes { return llvm::createStringError("schedule requires a row, got none"); }));
+  EXPECT_EQ(result.outcome, JobOutcome::Failed);
+  EXPECT_EQ(result.error, "schedule requires a row, got none");
+  result = runHere(job([]() -> Bytes { throw std::runtime_error("thrown"); }));
+  EXPECT_EQ(result.outcome, JobOutcome::Failed);
+  EXPECT_EQ(result.error, "thrown");
+  result = runHere(job([]() -> Bytes { throw std::bad_alloc(); }));
+  EXPECT_EQ(result.outcome, JobOutcome::Failed);
+  EXPECT_EQ(result.error, "out of memory");
 }
 
 TEST(Job, CrashesByASignal) {
