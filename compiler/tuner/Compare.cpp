@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tuner/Compare.h"
 
-#include "compiler/tuner/Executor.h"
-#include "compiler/tuner/LoadedKernel.h"
-#include "runtime/src/model.h"
+#include "compiler/tuner/Caller.h"
 
 #include <algorithm>
 #include <chrono>
@@ -18,48 +16,6 @@ static llvm::Error makeError(const std::string &message) {
 }
 
 namespace {
-
-/// Calls kernels as an entry does: workers with scratch memory of the size that the kernel was said to need.
-class Caller {
-public:
-  Caller(const Executor &executor, int64_t scratchBytes)
-      : stride(KILN_ARENA_ROUND(scratchBytes)), scratch(executor.workers() * stride + KILN_ARENA_ALIGNMENT),
-        workers(executor.workers()) {
-    uintptr_t begin = KILN_ARENA_ROUND(reinterpret_cast<uintptr_t>(scratch.data()));
-    for (size_t i = 0; i < workers.size(); ++i) {
-      workers[i] = {};
-      workers[i].workers = workers.data();
-      workers[i].top = reinterpret_cast<char *>(begin + i * stride);
-      workers[i].end = workers[i].top + stride;
-    }
-    workers[0].executor = workers.size() > 1 ? executor.get() : nullptr;
-  }
-
-  llvm::Error call(const LoadedKernel &kernel, llvm::ArrayRef<uint64_t> arguments) {
-    words.assign({reinterpret_cast<uint64_t>(workers.data())});
-    words.insert(words.end(), arguments.begin(), arguments.end());
-    if (int result = kernel.call(words))
-      return makeError(fmt::format("the kernel returned {}", result));
-    return llvm::Error::success();
-  }
-
-  /// Seconds of one call, over `repeats` of them with rotating weights.
-  double time(const LoadedKernel &kernel, const KernelData &data, unsigned repeats) {
-    Clock::time_point start = Clock::now();
-    for (unsigned i = 0; i < repeats; ++i) {
-      workers[0].is_backward = data.isStep() && rotation % 2;
-      llvm::consumeError(call(kernel, data.arguments(rotation++)));
-    }
-    return std::chrono::duration<double>(Clock::now() - start).count() / repeats;
-  }
-
-private:
-  size_t stride;
-  std::vector<char> scratch;
-  std::vector<kiln_worker_t> workers;
-  std::vector<uint64_t> words;
-  size_t rotation = 0;
-};
 
 /// One side of a comparison.
 struct Side {
@@ -118,7 +74,7 @@ llvm::Expected<CompareResult> compareKernels(const KernelCode &baseCode, const K
     std::string expected;
     for (Side *side : {&base, &candidate}) {
       data.poisonResults();
-      if (llvm::Error error = side->caller.call(side->kernel, data.arguments(0)))
+      if (llvm::Error error = side->caller.call(side->kernel, data))
         return error;
       if (side == &base)
         expected = data.saveResults();

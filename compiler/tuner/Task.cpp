@@ -192,10 +192,27 @@ Task::Step Task::start() {
   return Step::Went;
 }
 
+/// What candidates are compared with must be right itself.
+Task::Step Task::checkPreset(const KernelCode &code) {
+  auto result = running().check(code);
+  if (!result)
+    return Step::Interrupted;
+  if (auto *failure = std::get_if<FailedTrial>(&*result)) {
+    words = failure->outcome == Outcome::Wrong
+                ? fmt::format("the default schedule of {} {}", current.name, failure->words)
+                : fmt::format("the default schedule of {}: {}", current.name, describe(*failure));
+    return Step::Broken;
+  }
+  lacking = std::get<std::string>(*result);
+  return Step::Went;
+}
+
 Task::Step Task::measurePreset() {
   KernelCode code;
   if (Step compiled = compileOne(preset, code); compiled != Step::Went)
     return compiled;
+  if (Step checked = checkPreset(code); checked != Step::Went)
+    return checked;
   auto result = running().measure(code, code, /*isFinal=*/true);
   if (!result)
     return Step::Interrupted;

@@ -50,7 +50,8 @@ public:
   /// What came of a step.
   enum class Step { Went, Interrupted, Broken };
 
-  /// Probes the machine, and measures the default unless the database has it. Broken: it cannot be measured.
+  /// Probes the machine. Unless the database has the default, compares its results with the interpreter's and measures
+  /// it. Broken: it is wrong, or cannot be measured.
   Step start();
   /// Compiles up to `count` candidates and measures them until `isSpent`.
   Step advance(size_t count, llvm::function_ref<bool()> isSpent);
@@ -69,6 +70,8 @@ public:
 
   const TaskState &state() const { return current; }
   const std::string &problem() const { return words; }
+  /// Why the default's results were measured without a reference; empty if they had one.
+  const std::string &unchecked() const { return lacking; }
 
 private:
   using Times = std::vector<double>; // microseconds, one a workload
@@ -85,6 +88,7 @@ private:
   void update();
   KernelTrials &running();
   Step compileOne(const SchedulePoint &point, KernelCode &code);
+  Step checkPreset(const KernelCode &code);
   Step measurePreset();
   Step prepareIncumbent();
   Step tryCandidate(const SchedulePoint &point, const KernelCode &code);
@@ -108,7 +112,7 @@ private:
   std::vector<Rates> rates;
   std::unique_ptr<KernelTrials> trials;
   TaskState current;
-  std::string words;
+  std::string words, lacking;
 };
 
 } // namespace kiln

@@ -2,6 +2,7 @@
 #include "compiler/tuner/Trials.h"
 
 #include "compiler/tuner/Executor.h"
+#include "compiler/tuner/Reference.h"
 #include "mlir/IR/Diagnostics.h"
 #include <fmt/format.h>
 
@@ -56,7 +57,7 @@ static FailedTrial toFailure(const JobResult &result, Outcome whenFailed) {
 KernelTrials::KernelTrials(const Target &target, const KernelUse &use,
                            const std::vector<std::vector<int64_t>> &workloads, int64_t rotatedBytes,
                            const TrialOptions &options)
-    : target(target), kernel(use.kernel), options(options) {
+    : target(target), use(use), workloads(workloads), options(options) {
   for (const std::vector<int64_t> &extents : workloads)
     data.emplace_back(use, extents, rotatedBytes);
 }
@@ -68,6 +69,7 @@ KernelTrials::compile(llvm::ArrayRef<SchedulePoint> points) {
   std::vector<Job> jobs;
   for (const SchedulePoint &point : points)
     jobs.push_back({[&point, this]() -> llvm::Expected<std::string> {
+                      func::FuncOp kernel = use.kernel;
                       std::string words;
                       ScopedDiagnosticHandler handler(kernel.getContext(), [&](Diagnostic &diagnostic) {
                         words += (words.empty() ? "" : "; ") + diagnostic.str();
@@ -95,6 +97,29 @@ KernelTrials::compile(llvm::ArrayRef<SchedulePoint> points) {
     codes.push_back(std::move(code));
   }
   return codes;
+}
+
+std::optional<KernelTrials::Result<std::string>> KernelTrials::check(const KernelCode &code) {
+  static constexpr llvm::StringRef wrong = "wrong ";
+  Job job{[&]() -> llvm::Expected<std::string> {
+            auto result = compareWithInterpreter(use, code, workloads, options.compare.threads);
+            if (!result)
+              return result.takeError();
+            return result->wrong.empty() ? result->unchecked : wrong.str() + result->wrong;
+          },
+          options.cpus};
+  auto results = runWhile(job, 1, {options.limits.measureSeconds, options.limits.compileBytes}, options.goesOn);
+  if (!results)
+    return std::nullopt;
+  const JobResult &result = results->front();
+  if (result.outcome == JobOutcome::TimedOut) // measuring tells whether it is the kernel that hangs
+    return "the interpreter " + result.error;
+  if (result.outcome != JobOutcome::Done)
+    return toFailure(result, Outcome::Crashed);
+  llvm::StringRef words = result.bytes;
+  if (words.consume_front(wrong))
+    return FailedTrial{Outcome::Wrong, words.str()};
+  return words.str();
 }
 
 std::optional<KernelTrials::Result<std::vector<Comparison>>>

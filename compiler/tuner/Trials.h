@@ -51,6 +51,9 @@ public:
 
   /// Compiles the points, several at a time; nothing if interrupted.
   std::optional<std::vector<Result<KernelCode>>> compile(llvm::ArrayRef<SchedulePoint> points);
+  /// Compares a schedule's results with the interpreter's (Reference.h); nothing if interrupted. Gives why there was no
+  /// reference, empty if there was; the words of a wrong schedule complete "the schedule".
+  std::optional<Result<std::string>> check(const KernelCode &code);
   /// Measures a candidate beside the base; nothing if interrupted. `isFinal`: with all pairs that there is time for.
   std::optional<Result<std::vector<Comparison>>> measure(const KernelCode &base, const KernelCode &candidate,
                                                          bool isFinal = false);
@@ -63,7 +66,8 @@ public:
 
 private:
   const Target &target;
-  mlir::func::FuncOp kernel;
+  KernelUse use;
+  std::vector<std::vector<int64_t>> workloads;
   TrialOptions options;
   std::vector<KernelData> data; // one a workload
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 1. Lower the model as compiling does, and find out at which extents its kernels run.
-// 2. Measure each kernel's default, which says what share of the model's time it takes.
+// 2. Check and measure each kernel's default, which says what share of the model's time it takes.
 // 3. Give turns to the kernel that promises the most.
 // 4. Measure every kernel's best once more beside its default.
 #include "compiler/tuner/Tuner.h"
@@ -100,7 +100,7 @@ void TargetTuner::handle(const TrialReport &report) {
     run.display.trial(state, report);
 }
 
-/// Its default cannot be compiled or measured, so there is nothing to compare with.
+/// Its default is wrong or cannot be measured, so there is nothing to compare with.
 void TargetTuner::leaveOut(size_t task) {
   run.display.note(fmt::format("leaving out {}: {}", state.tasks[task]->name, tasks[task]->problem()));
   isLeftOut[task] = true;
@@ -115,6 +115,9 @@ bool TargetTuner::measureDefaults() {
       return false;
     if (step == Task::Step::Broken)
       leaveOut(i);
+    else if (!tasks[i]->unchecked().empty())
+      run.display.note(fmt::format("{}: the default schedule's results are not checked: {}", state.tasks[i]->name,
+                                   tasks[i]->unchecked()));
     estimate();
   }
   return true;

@@ -5,7 +5,7 @@
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/emit/Object.h"
 #include "compiler/transforms/Passes.h"
-#include "compiler/tuner/Trials.h"
+#include "compiler/tuner/Task.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -255,6 +255,51 @@ TEST_F(Trials, Probes) {
   EXPECT_TRUE(isBoundByOperations({100, 8, 8}, {10, 4, 2}));
   EXPECT_EQ(leastSeconds({10, 16, 8}, {10, 4, 2}), 10); // 16 bytes copied, 8 read
   EXPECT_FALSE(isBoundByOperations({10, 16, 8}, {10, 4, 2}));
+}
+
+/// A target whose default does something wrong.
+class WrongTarget : public FaultyTarget {
+public:
+  explicit WrongTarget(Fault fault) : fault(fault) {}
+  Schedulable describe(mlir::func::FuncOp) const override { return {"pointwise", {{"fault", {None, fault}, fault}}}; }
+
+private:
+  Fault fault;
+};
+
+// Candidates are compared with the default; a default that is wrong would make them right.
+TEST_F(Trials, AWrongDefaultIsFound) {
+  TuningDatabase database;
+  size_t reports = 0;
+  auto start = [&](FaultyTarget::Fault fault) {
+    WrongTarget wrong(fault);
+    Task task(wrong, use, {{100}, {7}}, detectMachine(targetName), 1 << 20, options, database,
+              [&](const TrialReport &) { ++reports; });
+    return std::pair(task.start(), task.problem());
+  };
+  KernelTrials bench = trials();
+  auto codes = bench.compile({fault(FaultyTarget::Wrong)});
+  ASSERT_TRUE(codes);
+  const KernelCode &code = std::get<KernelCode>(codes->front());
+  auto beside = bench.measure(code, code);
+  ASSERT_TRUE(beside);
+  EXPECT_EQ(failureOf(*beside), nullptr) << "it agrees with itself";
+
+  auto [step, words] = start(FaultyTarget::Wrong);
+  EXPECT_EQ(step, Task::Step::Broken);
+  const std::string name = use.kernel.getName().str();
+  EXPECT_EQ(words.rfind("the default schedule of " + name + " gives ", 0), 0u) << words;
+  EXPECT_NE(words.find("nan where the interpreter gives "), std::string::npos) << words;
+  EXPECT_NE(words.find(": element 0 of result 0, 6400 of 6400 differ at extents 100"), std::string::npos) << words;
+  std::tie(step, words) = start(FaultyTarget::Crash);
+  EXPECT_EQ(step, Task::Step::Broken);
+  EXPECT_EQ(words.rfind("the default schedule of " + name + ": crashed: ", 0), 0u) << words;
+  EXPECT_EQ(reports, 0u);
+  EXPECT_TRUE(database.records().empty());
+
+  std::tie(step, words) = start(FaultyTarget::None);
+  EXPECT_EQ(step, Task::Step::Went) << words;
+  EXPECT_EQ(reports, 1u);
 }
 
 } // namespace

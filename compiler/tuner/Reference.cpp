@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/tuner/Reference.h"
+
+#include "compiler/dialect/KilnDialect.h"
+#include "compiler/schedule/KernelKey.h"
+#include "compiler/tuner/Caller.h"
+#include "compiler/verify/ModuleInterpreter.h"
+#include "compiler/verify/NodeOf.h"
+#include "compiler/verify/Outcome.h"
+
+#include "HalideRuntime.h"
+#include <cmath>
+#include <cstring>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace kiln {
+
+using namespace mlir;
+using verify::SharedTensor;
+using Tensors = std::vector<SharedTensor>;
+
+//===- Extents ---===//
+
+static double interpretedOperations(func::FuncOp kernel, ArrayRef<int64_t> extents) {
+  double sum = 0;
+  kernel.walk([&](linalg::GenericOp op) {
+    double points = 1;
+    for (int64_t extent : loopExtents(op, extents))
+      points *= double(extent);
+    sum += points * double(op.getBody()->getOperations().size());
+  });
+  return sum;
+}
+
+std::optional<std::vector<int64_t>> referenceExtents(func::FuncOp kernel, std::vector<int64_t> extents,
+                                                     const ReferenceLimits &limits) {
+  const std::vector<Bounds> bounds = keyOf(kernel).bounds;
+  while (interpretedOperations(kernel, extents) > limits.enough) {
+    std::vector<int64_t> smaller;
+    for (auto [extent, bound] : llvm::zip_equal(extents, bounds))
+      smaller.push_back(std::max(bound.min, extent / 2 | 1)); // keeps which of two is larger
+    if (smaller == extents)
+      break;
+    extents = smaller;
+  }
+  if (interpretedOperations(kernel, extents) > limits.most)
+    return std::nullopt;
+  return extents;
+}
+
+//===- Stored tensors as the interpreter has them ---===//
+
+static double decode(ElementType element, const char *data, int64_t i) {
+  if (element == ElementType::f32) {
+    float value;
+    memcpy(&value, data + 4 * i, 4);
+    return value;
+  }
+  if (element == ElementType::i32) {
+    int32_t value;
+    memcpy(&value, data + 4 * i, 4);
+    return value;
+  }
+  return static_cast<signed char>(data[i]);
+}
+
+/// Where an element of a tensor of tiles is stored; `flat`: its number in row major order.
+static int64_t tiledIndex(mlir::kiln::TiledAttr layout, ArrayRef<int64_t> shape, int64_t flat) {
+  int64_t inner = 1, others = 1;
+  for (auto [dim, extent] : llvm::enumerate(shape)) {
+    inner *= int64_t(dim) > layout.getDim() ? extent : 1;
+    others *= int64_t(dim) != layout.getDim() ? extent : 1;
+  }
+  const int64_t extent = shape[layout.getDim()], at = flat / inner % extent;
+  const int64_t other = flat / inner / extent * inner + flat % inner;
+  return (at / layout.getSize() * others + other) * layout.getSize() + at % layout.getSize();
+}
+
+static SharedTensor toTensor(RankedTensorType type, ArrayRef<int64_t> extents, const char *data) {
+  auto layout = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding());
+  std::vector<int64_t> shape = layout ? type.getShape().vec() : storedShape(type, extents);
+  auto tensor = verify::Tensor::zeros(verify::elementTypeOf(type.getElementType()), shape);
+  for (int64_t i = 0; i < tensor.size(); ++i)
+    tensor.values[i] = decode(tensor.element, data, layout ? tiledIndex(layout, shape, i) : i);
+  return std::make_shared<const verify::Tensor>(std::move(tensor));
+}
+
+/// The tensors among the arguments of a call.
+static Tensors argumentsOf(func::FuncOp kernel, ArrayRef<int64_t> extents, const KernelData &data) {
+  Tensors tensors;
+  ArrayRef<uint64_t> words = data.arguments(0).drop_front(extents.size());
+  for (auto [type, word] : llvm::zip(kernel.getArgumentTypes().drop_front(extents.size()), words)) {
+    auto *buffer = reinterpret_cast<const halide_buffer_t *>(word);
+    tensors.push_back(toTensor(cast<RankedTensorType>(type), extents, reinterpret_cast<const char *>(buffer->host)));
+  }
+  return tensors;
+}
+
+static Tensors resultsOf(func::FuncOp kernel, ArrayRef<int64_t> extents, const std::string &saved) {
+  Tensors tensors;
+  const char *at = saved.data();
+  for (Type type : kernel.getResultTypes()) {
+    tensors.push_back(toTensor(cast<RankedTensorType>(type), extents, at));
+    at += storedBytes(cast<RankedTensorType>(type), extents);
+  }
+  return tensors;
+}
+
+//===- Comparing ---===//
+
+namespace {
+
+/// Elements of a result that differ by more than `slack` from finite ones.
+struct Differences {
+  size_t count = 0, compared = 0;
+  int64_t first = 0;
+  double largest = 0; // of all differences
+
+  Differences(const verify::Tensor &expected, const verify::Tensor &actual, double slack) {
+    for (int64_t i = 0; i < expected.size(); ++i) {
+      if (!std::isfinite(expected.values[i]))
+        continue;
+      ++compared;
+      const double difference = std::abs(actual.values[i] - expected.values[i]);
+      if (std::isfinite(difference))
+        largest = std::max(largest, difference);
+      if (!(difference <= slack) && count++ == 0)
+        first = i;
+    }
+  }
+};
+
+} // namespace
+
+static constexpr double tolerance = 1e-4; // of the largest number
+static constexpr double mostRoundings = 64;
+
+static double slackOf(const verify::Tensor &expected) {
+  if (expected.element != ElementType::f32)
+    return 0;
+  double largest = 0;
+  for (double value : expected.values)
+    if (std::isfinite(value))
+      largest = std::max(largest, std::abs(value));
+  return std::max(tolerance * largest, 0x1p-126);
+}
+
+/// `moved`: what the interpreter gives for arguments moved by a rounding.
+static bool isRounding(const Differences &differences, const verify::Tensor &expected, const verify::Tensor &actual,
+                       const verify::Tensor &moved) {
+  const Differences ofMoved(expected, moved, 0);
+  if (expected.element != ElementType::f32)
+    return double(differences.count) <= mostRoundings * double(ofMoved.count);
+  return Differences(expected, actual, slackOf(expected) + mostRoundings * ofMoved.largest).count == 0;
+}
+
+/// Throws std::runtime_error where the interpreter cannot run.
+static ReferenceResult compareResults(func::FuncOp kernel, const std::vector<int64_t> &extents,
+                                      const Tensors &arguments, const Tensors &actual) {
+  auto interpret = [&](const Tensors &from) { return verify::ModuleInterpreter(nullptr).run(kernel, extents, from); };
+  const Tensors expected = interpret(arguments);
+  Tensors moved;
+  size_t compared = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const Differences differences(*expected[i], *actual[i], slackOf(*expected[i]));
+    compared += differences.compared;
+    if (differences.count == 0)
+      continue;
+    if (moved.empty()) {
+      Tensors changed;
+      for (const SharedTensor &argument : arguments)
+        changed.push_back(std::make_shared<const verify::Tensor>(verify::perturbed(*argument)));
+      moved = interpret(changed);
+    }
+    if (!isRounding(differences, *expected[i], *actual[i], *moved[i]))
+      return {fmt::format("gives {:.9g} where the interpreter gives {:.9g}: element {} of result {}, {} of {} differ",
+                          actual[i]->values[differences.first], expected[i]->values[differences.first],
+                          differences.first, i, differences.count, differences.compared),
+              ""};
+  }
+  return {"", compared ? "" : "the interpreter gives no finite number"};
+}
+
+//===- Running ---===//
+
+static llvm::Expected<std::string> runOnce(const LoadedKernel &kernel, int64_t scratchBytes, const Executor &executor,
+                                           KernelData &data) {
+  Caller caller(executor, scratchBytes);
+  data.poisonResults();
+  if (llvm::Error error = caller.call(kernel, data))
+    return error;
+  return data.saveResults();
+}
+
+llvm::Expected<ReferenceResult> compareWithInterpreter(const KernelUse &use, const KernelCode &code,
+                                                       llvm::ArrayRef<std::vector<int64_t>> workloads, unsigned threads,
+                                                       const ReferenceLimits &limits) {
+  llvm::Expected<LoadedKernel> kernel = LoadedKernel::load(code.object, code.symbol);
+  if (!kernel)
+    return kernel.takeError();
+  Executor executor(threads);
+  ReferenceResult all;
+  std::set<std::vector<int64_t>> seen;
+  for (const std::vector<int64_t> &workload : workloads) {
+    std::optional<std::vector<int64_t>> extents = referenceExtents(use.kernel, workload, limits);
+    if (!extents) {
+      all.unchecked = fmt::format("the interpreter would take more than {:g} operations", limits.most);
+      continue;
+    }
+    if (!seen.insert(*extents).second)
+      continue;
+    KernelData data(use, *extents, /*rotatedBytes=*/0);
+    llvm::Expected<std::string> saved = runOnce(*kernel, code.scratchBytes, executor, data);
+    if (!saved)
+      return saved.takeError();
+    const std::string at = extents->empty() ? "" : fmt::format(" at extents {}", fmt::join(*extents, ","));
+    try {
+      ReferenceResult one = compareResults(use.kernel, *extents, argumentsOf(use.kernel, *extents, data),
+                                           resultsOf(use.kernel, *extents, *saved));
+      if (!one.wrong.empty())
+        return ReferenceResult{one.wrong + at, ""};
+      if (!one.unchecked.empty())
+        all.unchecked = one.unchecked + at;
+    } catch (const std::runtime_error &error) {
+      all.unchecked = fmt::format("the interpreter stopped{}: {}", at, error.what());
+    } catch (const std::bad_alloc &) {
+      all.unchecked = "the interpreter had too little memory" + at;
+    }
+  }
+  return all;
+}
+
+} // namespace kiln
