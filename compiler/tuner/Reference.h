@@ -18,6 +18,8 @@
 
 #include "compiler/tuner/Compare.h"
 
+#include <optional>
+
 namespace kiln {
 
 /// Operations of the interpreter: each takes some 25 ns.
