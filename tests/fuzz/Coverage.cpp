@@ -44,8 +44,12 @@ private:
   const Node &operand(const Node &node, std::size_t i) const { return graph.nodes[node.operands[i]]; }
 
   void node(int number) {
+    common(number);
+    operation(number);
+  }
+
+  void common(int number) {
     const Node &n = graph.nodes[number];
-    const Attributes &a = n.attributes;
     const std::string op = name_of(n.op);
     found.insert(op);
     found.insert("rank " + std::to_string(n.shape.size()));
@@ -56,40 +60,31 @@ private:
     for (int operand : n.operands)
       add(home[operand] != home[number] && graph.nodes[operand].op != Op::parameter, "captured by a loop");
     extents(n);
+  }
+
+  void operation(int number) {
+    const Node &n = graph.nodes[number];
+    const Attributes &a = n.attributes;
+    const std::string op = name_of(n.op);
     switch (n.op) {
     case Op::constant:
-      add(!n.shape.empty(), "constant with a shape");
-      add(std::adjacent_find(a.values.begin(), a.values.end(), std::not_equal_to<>()) != a.values.end(),
-          "constant of several values");
+      constant(n);
       break;
     case Op::embedding:
       add(operand(n, 1).op != Op::parameter, "embedding of a computed table");
       break;
     case Op::linear:
-      add(a.weight_order == WeightOrder::in_out, "linear in_out");
-      add(n.operands.size() == 3, "linear with bias");
-      add(operand(n, 1).op != Op::parameter, "linear with a computed weight");
-      add(!isFixed(operand(n, 1).shape), "linear with a run-time weight");
-      add(n.shape.size() == 1, "linear of a vector");
+      linear(n);
       break;
     case Op::matmul:
-      add(operand(n, 0).shape.size() != operand(n, 1).shape.size(), "matmul of two ranks");
-      add(operand(n, 1).op == Op::transpose, "matmul of a transpose");
-      add(n.operands[0] == n.operands[1], "matmul with itself");
+      matmul(n);
       break;
     case Op::softmax:
     case Op::log_softmax:
       add(a.axis + 1 < static_cast<int>(n.shape.size()), "softmax along another axis");
       break;
     case Op::conv2d:
-      add(n.operands.size() == 3, "conv2d with bias");
-      add(a.groups > 1, "conv2d groups");
-      add(a.groups > 1 && operand(n, 1).shape[1] == Dim(1) && operand(n, 1).shape[0] == Dim(a.groups),
-          "conv2d depthwise");
-      add(a.groups > 1 && operand(n, 1).shape[1].min() > 1 && operand(n, 1).shape[0] == Dim(a.groups),
-          "conv2d several inputs, one output a group");
-      add(n.shape.size() > 3, "conv2d of a batch");
-      window(a.window, "conv2d");
+      conv2d(n);
       break;
     case Op::max_pool2d:
     case Op::avg_pool2d:
@@ -100,23 +95,13 @@ private:
       attention(n);
       break;
     case Op::concat:
-      add(n.operands.size() > 2, "concat of several");
-      add(n.operands.size() == 1, "concat of one");
-      add(!n.shape[static_cast<std::size_t>(a.axis)].fixed(), "concat along a run-time axis");
+      concat(n);
       break;
     case Op::slice:
-      add(a.at_end, "slice at_end");
-      add(a.start > 0, "slice from a start");
-      add(!n.shape[static_cast<std::size_t>(a.axis)].fixed(), "slice of run-time extent");
-      add(a.at_end && !operand(n, 0).shape[static_cast<std::size_t>(a.axis)].fixed(), "slice at a run-time end");
+      slice(n);
       break;
     case Op::gather:
-      add(a.axis > 0, "gather along another axis");
-      add(operand(n, 1).op == Op::input, "gather by an input");
-      add(operand(n, 1).op == Op::constant, "gather by a constant");
-      add(operand(n, 1).op != Op::input && operand(n, 1).op != Op::constant, "gather by what is computed");
-      add(!operand(n, 0).shape[static_cast<std::size_t>(a.axis)].fixed(), "gather along a run-time axis");
-      found.insert("gather by rank " + std::to_string(operand(n, 1).shape.size()));
+      gather(n);
       break;
     case Op::mean:
     case Op::max:
@@ -125,23 +110,87 @@ private:
       add(a.axis < static_cast<int>(n.shape.size()), op + " along another axis");
       break;
     case Op::stack:
-      add(depth(home[number]) > 0, "nested loops");
-      add(graph.regions[home[number]].scope >= 0, "nested stacks");
-      found.insert("stack of " + std::to_string(graph.regions[a.index].count));
-      for (int inner : graph.regions[a.index].nodes)
-        add(graph.nodes[inner].op == Op::parameter, "stack with weights");
+      stack(n, number);
       break;
     case Op::scan:
       scan(n, number);
       break;
     case Op::state:
     case Op::append:
-      add(!n.shape[0].fixed(), op + " of run-time rows");
-      add(graph.scopes[graph.states[a.index].scope].copies > 0, "state of a stack");
+      state(n, op);
       break;
     default:
       break;
     }
+  }
+
+  void constant(const Node &n) {
+    const std::vector<double> &values = n.attributes.values;
+    add(!n.shape.empty(), "constant with a shape");
+    add(std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) != values.end(),
+        "constant of several values");
+  }
+
+  void linear(const Node &n) {
+    add(n.attributes.weight_order == WeightOrder::in_out, "linear in_out");
+    add(n.operands.size() == 3, "linear with bias");
+    add(operand(n, 1).op != Op::parameter, "linear with a computed weight");
+    add(!isFixed(operand(n, 1).shape), "linear with a run-time weight");
+    add(n.shape.size() == 1, "linear of a vector");
+  }
+
+  void matmul(const Node &n) {
+    add(operand(n, 0).shape.size() != operand(n, 1).shape.size(), "matmul of two ranks");
+    add(operand(n, 1).op == Op::transpose, "matmul of a transpose");
+    add(n.operands[0] == n.operands[1], "matmul with itself");
+  }
+
+  void conv2d(const Node &n) {
+    const Extents weight = operand(n, 1).shape;
+    const int groups = n.attributes.groups;
+    const bool hasOneOutput = groups > 1 && weight[0] == Dim(groups);
+    add(n.operands.size() == 3, "conv2d with bias");
+    add(groups > 1, "conv2d groups");
+    add(hasOneOutput && weight[1] == Dim(1), "conv2d depthwise");
+    add(hasOneOutput && weight[1].min() > 1, "conv2d several inputs, one output a group");
+    add(n.shape.size() > 3, "conv2d of a batch");
+    window(n.attributes.window, "conv2d");
+  }
+
+  const Dim &alongAxis(const Node &node, const Node &of) const {
+    return of.shape[static_cast<std::size_t>(node.attributes.axis)];
+  }
+
+  void concat(const Node &n) {
+    add(n.operands.size() > 2, "concat of several");
+    add(n.operands.size() == 1, "concat of one");
+    add(!alongAxis(n, n).fixed(), "concat along a run-time axis");
+  }
+
+  void slice(const Node &n) {
+    add(n.attributes.at_end, "slice at_end");
+    add(n.attributes.start > 0, "slice from a start");
+    add(!alongAxis(n, n).fixed(), "slice of run-time extent");
+    add(n.attributes.at_end && !alongAxis(n, operand(n, 0)).fixed(), "slice at a run-time end");
+  }
+
+  void gather(const Node &n) {
+    const Op by = operand(n, 1).op;
+    add(n.attributes.axis > 0, "gather along another axis");
+    add(by == Op::input, "gather by an input");
+    add(by == Op::constant, "gather by a constant");
+    add(by != Op::input && by != Op::constant, "gather by what is computed");
+    add(!alongAxis(n, operand(n, 0)).fixed(), "gather along a run-time axis");
+    found.insert("gather by rank " + std::to_string(operand(n, 1).shape.size()));
+  }
+
+  void stack(const Node &n, int number) {
+    const Region &body = graph.regions[n.attributes.index];
+    add(depth(home[number]) > 0, "nested loops");
+    add(graph.regions[home[number]].scope >= 0, "nested stacks");
+    found.insert("stack of " + std::to_string(body.count));
+    for (int inner : body.nodes)
+      add(graph.nodes[inner].op == Op::parameter, "stack with weights");
   }
 
   void window(const Window &w, const std::string &op) {
@@ -180,6 +229,11 @@ private:
     for (std::size_t i = states; i < body.results.size(); ++i)
       for (std::size_t s = 0; s < states; ++s)
         add(body.results[i] == body.arguments[s], "scan whose output is a state");
+  }
+
+  void state(const Node &n, const std::string &op) {
+    add(!n.shape[0].fixed(), op + " of run-time rows");
+    add(graph.scopes[graph.states[n.attributes.index].scope].copies > 0, "state of a stack");
   }
 
   void extents(const Node &n) {

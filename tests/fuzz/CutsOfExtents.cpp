@@ -136,60 +136,34 @@ std::vector<Edit> cutExtents(const RandomModel &model) {
   return edits;
 }
 
-/// A reduction of one attribute of a node: what it is without.
-std::vector<Edit> cutAttributes(const RandomModel &model) {
-  std::vector<Edit> edits;
-  for (std::size_t i = 0; i < model.graph.nodes.size(); ++i) {
-    const Node &node = model.graph.nodes[i];
-    auto change = [&](const std::function<void(Node &)> &changed) {
-      edits.push_back([=](RandomModel &m) { changed(m.graph.nodes[i]); });
-    };
+namespace {
+
+/// Collects changes of one node.
+class AttributeCuts {
+public:
+  AttributeCuts(const Node &node, std::size_t number, std::vector<Edit> &edits)
+      : node(node), number(number), edits(edits) {}
+
+  void add() {
     switch (node.op) {
     case Op::linear:
+      dropBias();
+      change([](Node &n) { n.attributes.weight_order = WeightOrder::out_in; });
+      break;
     case Op::conv2d:
-      if (node.operands.size() == 3)
-        change([](Node &n) { n.operands.pop_back(); });
-      if (node.op == Op::linear) {
-        change([](Node &n) { n.attributes.weight_order = WeightOrder::out_in; });
-        break;
-      }
+      dropBias();
       change([](Node &n) { n.attributes.window.dilation = 1; });
       change([](Node &n) { n.attributes.groups = 1; });
-      [[fallthrough]];
+      cutWindow();
+      break;
     case Op::max_pool2d:
     case Op::avg_pool2d:
-      change([](Node &n) { n.attributes.window.padding = 0; });
-      change([](Node &n) { n.attributes.window.stride = 1; });
-      if (node.op != Op::conv2d)
-        for (int kernel : {1, 2})
-          change([=](Node &n) {
-            n.attributes.window.kernel = {std::min(kernel, n.attributes.window.kernel.height),
-                                          std::min(kernel, n.attributes.window.kernel.width)};
-          });
-      for (bool isHeight : {true, false})
-        change([=](Node &n) {
-          (isHeight ? n.attributes.window.padding.height : n.attributes.window.padding.width) = 0;
-          (isHeight ? n.attributes.window.stride.height : n.attributes.window.stride.width) = 1;
-        });
+      cutWindow();
       break;
     case Op::attention:
-    case Op::attention_scores: {
-      const int tensors = node.op == Op::attention ? 3 : 2;
-      change([](Node &n) { n.attributes.causal = false; });
-      if (node.attributes.has_mask)
-        change([=](Node &n) {
-          n.attributes.has_mask = false;
-          n.operands.erase(n.operands.begin() + tensors);
-        });
-      if (node.attributes.has_lengths)
-        change([](Node &n) {
-          n.attributes.has_lengths = false;
-          n.operands.pop_back();
-        });
-      change([](Node &n) { n.attributes.heads = n.attributes.key_value_heads = 1; });
-      change([](Node &n) { n.attributes.heads = n.attributes.key_value_heads; });
+    case Op::attention_scores:
+      cutAttention();
       break;
-    }
     case Op::concat:
       for (std::size_t k = 0; k < node.operands.size() && node.operands.size() > 1; ++k)
         change([=](Node &n) { n.operands.erase(n.operands.begin() + static_cast<std::ptrdiff_t>(k)); });
@@ -214,6 +188,62 @@ std::vector<Edit> cutAttributes(const RandomModel &model) {
       break;
     }
   }
+
+private:
+  void change(const std::function<void(Node &)> &changed) {
+    edits.push_back([changed, number = number](RandomModel &m) { changed(m.graph.nodes[number]); });
+  }
+
+  void dropBias() {
+    if (node.operands.size() == 3)
+      change([](Node &n) { n.operands.pop_back(); });
+  }
+
+  void cutWindow() {
+    change([](Node &n) { n.attributes.window.padding = 0; });
+    change([](Node &n) { n.attributes.window.stride = 1; });
+    if (node.op != Op::conv2d)
+      for (int kernel : {1, 2})
+        change([=](Node &n) {
+          n.attributes.window.kernel = {std::min(kernel, n.attributes.window.kernel.height),
+                                        std::min(kernel, n.attributes.window.kernel.width)};
+        });
+    for (bool isHeight : {true, false})
+      change([=](Node &n) {
+        (isHeight ? n.attributes.window.padding.height : n.attributes.window.padding.width) = 0;
+        (isHeight ? n.attributes.window.stride.height : n.attributes.window.stride.width) = 1;
+      });
+  }
+
+  void cutAttention() {
+    const int tensors = node.op == Op::attention ? 3 : 2;
+    change([](Node &n) { n.attributes.causal = false; });
+    if (node.attributes.has_mask)
+      change([=](Node &n) {
+        n.attributes.has_mask = false;
+        n.operands.erase(n.operands.begin() + tensors);
+      });
+    if (node.attributes.has_lengths)
+      change([](Node &n) {
+        n.attributes.has_lengths = false;
+        n.operands.pop_back();
+      });
+    change([](Node &n) { n.attributes.heads = n.attributes.key_value_heads = 1; });
+    change([](Node &n) { n.attributes.heads = n.attributes.key_value_heads; });
+  }
+
+  const Node &node;
+  std::size_t number;
+  std::vector<Edit> &edits;
+};
+
+} // namespace
+
+/// A reduction of one attribute of a node: what it is without.
+std::vector<Edit> cutAttributes(const RandomModel &model) {
+  std::vector<Edit> edits;
+  for (std::size_t i = 0; i < model.graph.nodes.size(); ++i)
+    AttributeCuts(model.graph.nodes[i], i, edits).add();
   return edits;
 }
 

@@ -235,22 +235,15 @@ private:
     const Extents from = node.operands.empty() ? Extents() : graph.nodes[node.operands[0]].shape;
     if (!from.empty() && a.axis >= static_cast<int>(from.size()))
       a.axis = static_cast<int>(from.size()) - 1;
-    const auto axis = static_cast<std::size_t>(std::max(a.axis, 0));
     switch (node.op) {
     case Op::parameter: {
       const Parameter &parameter = graph.parameters[a.index];
       node.shape.assign(parameter.shape.begin(), parameter.shape.end());
       break;
     }
-    case Op::constant: {
-      if (!isFixed(node.shape))
-        break;
-      const std::vector<double> before = a.values;
-      a.values.resize(static_cast<std::size_t>(mostElements(node.shape)));
-      for (std::size_t i = 0; i < a.values.size(); ++i)
-        a.values[i] = before[i % before.size()];
+    case Op::constant:
+      adaptConstant(node);
       break;
-    }
     case Op::state:
     case Op::append: {
       const StateTensor &state = graph.states[a.index];
@@ -262,31 +255,13 @@ private:
       adaptReshape(node, from);
       break;
     case Op::transpose:
-      if (a.permutation.size() != from.size() && from.size() >= 2) {
-        a.permutation.clear();
-        for (int i = 0; i < static_cast<int>(from.size()); ++i)
-          a.permutation.push_back(i);
-        std::swap(a.permutation[from.size() - 1], a.permutation[from.size() - 2]);
-      }
+      adaptTranspose(node, from);
       break;
     case Op::expand:
-      if (from.size() > node.shape.size())
-        node.shape = from;
-      for (std::size_t i = 1; i <= from.size() && i <= node.shape.size(); ++i)
-        if (!(from[from.size() - i] == Dim(1)))
-          node.shape[node.shape.size() - i] = from[from.size() - i];
+      adaptExpand(node, from);
       break;
     case Op::slice:
-      if (node.shape.size() != from.size() && !from.empty()) {
-        const Dim part = node.shape.empty() ? Dim(1) : node.shape[std::min(axis, node.shape.size() - 1)];
-        node.shape = from;
-        node.shape[axis] = part;
-      }
-      if (axis < from.size() && node.shape.size() == from.size() && from[axis].fixed() && node.shape[axis].fixed()) {
-        const std::int64_t whole = from[axis].offset, part = std::min(node.shape[axis].offset, whole);
-        node.shape[axis] = part;
-        a.start = std::min(a.start, whole - part);
-      }
+      adaptSlice(node, from);
       break;
     case Op::conv2d: {
       const Extents weight = graph.nodes[node.operands[1]].shape;
@@ -297,6 +272,49 @@ private:
     default:
       break;
     }
+  }
+
+  /// Its values, over and over.
+  static void adaptConstant(Node &node) {
+    if (!isFixed(node.shape))
+      return;
+    std::vector<double> &values = node.attributes.values;
+    const std::vector<double> before = values;
+    values.resize(static_cast<std::size_t>(mostElements(node.shape)));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = before[i % before.size()];
+  }
+
+  static void adaptTranspose(Node &node, const Extents &from) {
+    std::vector<int> &permutation = node.attributes.permutation;
+    if (permutation.size() == from.size() || from.size() < 2)
+      return;
+    permutation.clear();
+    for (int i = 0; i < static_cast<int>(from.size()); ++i)
+      permutation.push_back(i);
+    std::swap(permutation[from.size() - 1], permutation[from.size() - 2]);
+  }
+
+  static void adaptExpand(Node &node, const Extents &from) {
+    if (from.size() > node.shape.size())
+      node.shape = from;
+    for (std::size_t i = 1; i <= from.size() && i <= node.shape.size(); ++i)
+      if (!(from[from.size() - i] == Dim(1)))
+        node.shape[node.shape.size() - i] = from[from.size() - i];
+  }
+
+  static void adaptSlice(Node &node, const Extents &from) {
+    const auto axis = static_cast<std::size_t>(std::max(node.attributes.axis, 0));
+    if (node.shape.size() != from.size() && !from.empty()) {
+      const Dim part = node.shape.empty() ? Dim(1) : node.shape[std::min(axis, node.shape.size() - 1)];
+      node.shape = from;
+      node.shape[axis] = part;
+    }
+    if (axis >= from.size() || node.shape.size() != from.size() || !from[axis].fixed() || !node.shape[axis].fixed())
+      return;
+    const std::int64_t whole = from[axis].offset, part = std::min(node.shape[axis].offset, whole);
+    node.shape[axis] = part;
+    node.attributes.start = std::min(node.attributes.start, whole - part);
   }
 
   /// One extent takes what the others leave.

@@ -103,6 +103,8 @@ private:
   int attention(Op);
   int attentionOf(Op, int queries, int keys, int values, int heads, int keyHeads);
   int writtenOutAttention(Op);
+  int splitIntoHeads(int x, int heads, bool isTransposed);
+  int writtenOutScores(int queries, int keys, bool isSplit);
   int selfAttention(Op);
   int tiedLogits(Op);
   // RandomOpsImage.cpp
@@ -120,7 +122,15 @@ private:
   int gather(Op);
   // RandomOpsLoops.cpp
   int stack(Op);
+  struct Scan;
   int scan(Op);
+  void drawSequences(Scan &scan);
+  int initialState(const Scan &scan);
+  void drawStates(Scan &scan);
+  void addArguments(Scan &scan);
+  void drawNextStates(Scan &scan);
+  void drawOutputs(Scan &scan);
+  int addScan(const Scan &scan, int region);
   void body(int operations);
   int readState(Op);
   int append(Op);

@@ -2,11 +2,24 @@
 //
 // Products of matrices and attention, as one operation and written out.
 #include <algorithm>
+#include <numeric>
 
 #include "kiln/contraction.h"
 #include "tests/fuzz/Generator.h"
 
 namespace kiln::fuzz {
+
+static std::vector<int> identity(int rank) {
+  std::vector<int> permutation(static_cast<std::size_t>(rank));
+  std::iota(permutation.begin(), permutation.end(), 0);
+  return permutation;
+}
+
+static std::vector<int> lastTwoSwapped(std::size_t rank) {
+  std::vector<int> permutation = identity(static_cast<int>(rank));
+  std::swap(permutation[rank - 1], permutation[rank - 2]);
+  return permutation;
+}
 
 int Generator::linear(Op) {
   int x = -1;
@@ -76,21 +89,11 @@ int Generator::matmul(Op) {
   int right = isTransposed && random.percent(15) ? left : ofType(floatType(other));
   if (right < 0)
     return -1;
-  if (isTransposed) {
-    std::vector<int> permutation;
-    for (int i = 0; i < static_cast<int>(shapeOf(right).size()); ++i)
-      permutation.push_back(i);
-    std::swap(permutation[permutation.size() - 1], permutation[permutation.size() - 2]);
-    right = transposed(right, permutation);
-  }
+  if (isTransposed)
+    right = transposed(right, lastTwoSwapped(shapeOf(right).size()));
   int product = make(Op::matmul, {left, right});
-  if (product >= 0 && random.percent(15)) {
-    std::vector<int> permutation;
-    for (int i = 0; i < static_cast<int>(shapeOf(product).size()); ++i)
-      permutation.push_back(i);
-    std::swap(permutation[permutation.size() - 1], permutation[permutation.size() - 2]);
-    product = transposed(product, permutation);
-  }
+  if (product >= 0 && random.percent(15))
+    product = transposed(product, lastTwoSwapped(shapeOf(product).size()));
   return tamed(product);
 }
 
@@ -179,6 +182,43 @@ int Generator::attention(Op op) {
   return result;
 }
 
+/// [..., T, H * D] -> [..., H, T, D], or [..., H, D, T]; -1 of -1.
+int Generator::splitIntoHeads(int x, int heads, bool isTransposed) {
+  if (x < 0)
+    return x;
+  Extents parts = shapeOf(x);
+  const int batch = static_cast<int>(parts.size()) - 2;
+  const std::int64_t width = parts.back().offset;
+  parts.back() = heads;
+  parts.push_back(width / heads);
+  std::vector<int> permutation = identity(batch);
+  for (int axis : isTransposed ? std::vector{1, 2, 0} : std::vector{1, 0, 2})
+    permutation.push_back(batch + axis);
+  return transposed(reshapedTo(x, parts), permutation);
+}
+
+/// scale q k^T + mask, the scale at one of three places or nowhere. Split keys are transposed already.
+int Generator::writtenOutScores(int queries, int keys, bool isSplit) {
+  const double scale = random.of({0.5, 0.25, 0.125});
+  const std::int64_t place = random.below(4);
+  if (place == 0)
+    queries = scaled(queries, scale);
+  if (!isSplit)
+    keys = transposed(keys, lastTwoSwapped(shapeOf(keys).size()));
+  if (place == 1)
+    keys = scaled(keys, scale);
+  int scores = make(Op::matmul, {queries, keys});
+  if (place == 2)
+    scores = scaled(scores, scale);
+  if (scores < 0 || !random.percent(40))
+    return scores;
+  const int mask = besides(b.type(scores), false);
+  if (mask < 0)
+    return -1;
+  const bool isFirst = random.percent(50);
+  return make(Op::add, {isFirst ? mask : scores, isFirst ? scores : mask});
+}
+
 /// softmax(scale q k^T + mask) v of products and transposes, which the compiler may recognise, or not quite.
 int Generator::writtenOutAttention(Op) {
   const int heads = static_cast<int>(random.of({1, 1, 2, 3, 4})), depth = static_cast<int>(random.of({2, 3, 4, 8, 16}));
@@ -189,67 +229,28 @@ int Generator::writtenOutAttention(Op) {
   extents.push_back(heads * depth);
   if (mostElements(extents) > options.maxElements / 4)
     return -1;
-  // [..., T, H * D] -> [..., H, T, D], or [..., H, D, T].
-  auto split = [&](int x, bool isTransposed) {
-    if (!isSplit || x < 0)
-      return x;
-    Extents parts = shapeOf(x);
-    parts.back() = heads;
-    parts.push_back(depth);
-    const int whole = reshapedTo(x, parts), at = static_cast<int>(batch);
-    std::vector<int> permutation;
-    for (int i = 0; i < at; ++i)
-      permutation.push_back(i);
-    for (int axis : isTransposed ? std::vector{at + 1, at + 2, at} : std::vector{at + 1, at, at + 2})
-      permutation.push_back(axis);
-    return transposed(whole, permutation);
-  };
   const int q = ofType(floatType(extents));
   if (random.percent(40))
     extents[batch] = extent();
   const int k = ofType(floatType(extents)), v = random.percent(20) ? k : ofType(floatType(extents));
   if (q < 0 || k < 0 || v < 0)
     return -1;
-  int queries = split(tamed(q, 6), false), keys = split(tamed(k, 6), isSplit), values = split(v, false);
+  auto split = [&](int x, bool isTransposed) { return isSplit ? splitIntoHeads(x, heads, isTransposed) : x; };
+  const int queries = split(tamed(q, 6), false), keys = split(tamed(k, 6), true), values = split(v, false);
   if (queries < 0 || keys < 0 || values < 0)
     return -1;
-  const double scale = random.of({0.5, 0.25, 0.125});
-  const std::int64_t place = random.below(4);
-  if (place == 0)
-    queries = scaled(queries, scale);
-  if (!isSplit) {
-    std::vector<int> permutation;
-    for (int i = 0; i < static_cast<int>(batch) + 2; ++i)
-      permutation.push_back(i);
-    std::swap(permutation[batch], permutation[batch + 1]);
-    keys = transposed(keys, permutation);
-  }
-  if (place == 1)
-    keys = scaled(keys, scale);
-  int scores = make(Op::matmul, {queries, keys});
-  if (place == 2)
-    scores = scaled(scores, scale);
+  const int scores = writtenOutScores(queries, keys, isSplit);
   if (scores < 0)
     return -1;
-  if (random.percent(40)) {
-    const int mask = besides(b.type(scores), false);
-    if (mask < 0)
-      return -1;
-    const bool isFirst = random.percent(50);
-    scores = make(Op::add, {isFirst ? mask : scores, isFirst ? scores : mask});
-  }
   const int weights = make(Op::softmax, {scores}, alongAxis(static_cast<int>(batch) + 1 + isSplit));
   int result = make(Op::matmul, {weights, values});
   if (!isSplit || result < 0 || random.percent(15))
     return result;
-  std::vector<int> permutation;
-  for (int i = 0; i < static_cast<int>(batch); ++i)
-    permutation.push_back(i);
+  std::vector<int> permutation = identity(static_cast<int>(batch));
   for (int axis : {1, 0, 2})
     permutation.push_back(static_cast<int>(batch) + axis);
   result = transposed(result, permutation);
-  Extents merged(shapeOf(q));
-  return random.percent(85) ? reshapedTo(result, merged) : result;
+  return random.percent(85) ? reshapedTo(result, Extents(shapeOf(q))) : result;
 }
 
 /// Queries, keys and values are projections of one value.

@@ -71,41 +71,72 @@ int Generator::stack(Op) {
   return result;
 }
 
+/// A scan while it is made.
+struct Generator::Scan {
+  int first = -1; // sequence
+  Dim length;
+  std::vector<int> sequences, states; // operands
+  std::vector<Facts> bounds;          // of the states
+  std::vector<int> arguments, results;
+};
+
 int Generator::scan(Op) {
   if (!options.allowLoops || b.loopDepth() >= 2)
     return -1;
-  const int first = anything(1, 6);
-  if (first < 0)
+  Scan scan;
+  scan.first = anything(1, 6);
+  if (scan.first < 0)
     return -1;
-  const Dim length = shapeOf(first)[0];
-  std::vector<int> sequences{first}, states;
+  scan.length = shapeOf(scan.first)[0];
+  drawSequences(scan);
+  drawStates(scan);
+  const int region = b.open(0, "");
+  addArguments(scan);
+  body(static_cast<int>(random.of({0, 1, 2, 2, 3, 3, 4, 5})));
+  drawNextStates(scan);
+  drawOutputs(scan);
+  b.graph.regions[region].results = scan.results;
+  b.close();
+  return addScan(scan, region);
+}
+
+void Generator::drawSequences(Scan &scan) {
+  scan.sequences = {scan.first};
   for (int i = static_cast<int>(random.of({0, 0, 0, 1, 1, 2})); i > 0; --i) {
     if (random.percent(25)) {
-      sequences.push_back(make(Op::positions, {first}, alongAxis(0)));
+      scan.sequences.push_back(make(Op::positions, {scan.first}, alongAxis(0)));
       continue;
     }
     Extents extents = shape(0, 3);
-    extents.insert(extents.begin(), length);
+    extents.insert(extents.begin(), scan.length);
     if (mostElements(extents) > options.maxElements)
       continue;
     const ElementType element =
         random.percent(80) ? options.element : random.of({ElementType::i32, ElementType::boolean});
     const int sequence = ofType({element, extents});
     if (sequence >= 0)
-      sequences.push_back(sequence);
+      scan.sequences.push_back(sequence);
   }
-  std::vector<Facts> bounds;
+}
+
+static Type sliceOf(Type sequence) {
+  sequence.shape.erase(sequence.shape.begin());
+  return sequence;
+}
+
+/// What a state is before the first step; often of the type of a slice.
+int Generator::initialState(const Scan &scan) {
+  if (!random.percent(45) || shapeOf(scan.first).empty())
+    return anything();
+  const Type slice = sliceOf(b.type(scan.first));
+  if (random.percent(50))
+    return make(Op::expand, {number(0, slice.element)}, {}, slice);
+  return ofType(slice);
+}
+
+void Generator::drawStates(Scan &scan) {
   for (int i = static_cast<int>(random.of({0, 1, 1, 1, 1, 2, 2, 3})); i > 0; --i) {
-    int initial = -1;
-    if (random.percent(45) && shapeOf(first).size() >= 1) { // the type of a slice
-      Type slice = b.type(first);
-      slice.shape.erase(slice.shape.begin());
-      if (random.percent(50))
-        initial = make(Op::expand, {number(0, slice.element)}, {}, slice);
-      else
-        initial = ofType(slice);
-    } else
-      initial = anything();
+    int initial = initialState(scan);
     if (initial < 0)
       continue;
     std::optional<Facts> facts = carriedFacts(b.facts(initial), b.node(initial).element);
@@ -116,66 +147,72 @@ int Generator::scan(Op) {
       facts = between(0, static_cast<double>(random.between(1, 9))); // a number that is carried
     if (!facts)
       continue;
-    states.push_back(initial);
-    bounds.push_back(*facts);
+    scan.states.push_back(initial);
+    scan.bounds.push_back(*facts);
   }
+}
 
-  const int region = b.open(0, "");
-  std::vector<int> arguments, results;
-  for (std::size_t i = 0; i < states.size(); ++i)
-    arguments.push_back(b.argument(b.type(states[i]), bounds[i]));
-  for (int sequence : sequences) {
-    Type slice = b.type(sequence);
-    slice.shape.erase(slice.shape.begin());
-    arguments.push_back(b.argument(slice, b.facts(sequence)));
-  }
-  body(static_cast<int>(random.of({0, 1, 2, 2, 3, 3, 4, 5})));
-  for (std::size_t i = 0; i < states.size(); ++i) {
-    const Type type = b.type(states[i]);
+void Generator::addArguments(Scan &scan) {
+  for (std::size_t i = 0; i < scan.states.size(); ++i)
+    scan.arguments.push_back(b.argument(b.type(scan.states[i]), scan.bounds[i]));
+  for (int sequence : scan.sequences)
+    scan.arguments.push_back(b.argument(sliceOf(b.type(sequence)), b.facts(sequence)));
+}
+
+void Generator::drawNextStates(Scan &scan) {
+  for (std::size_t i = 0; i < scan.states.size(); ++i) {
+    const Type type = b.type(scan.states[i]);
+    const int before = scan.arguments[i];
     int next = random.percent(12) ? choose([&](int id) { return b.type(id) == type; })
-                                  : choose([&](int id) { return b.isHere(id) && id != arguments[i]; });
+                                  : choose([&](int id) { return b.isHere(id) && id != before; });
     if (next >= 0)
       next = converted(next, type);
     if (next >= 0 && type.element != ElementType::boolean && random.percent(45))
-      next = make(Op::add, {arguments[i], next});
+      next = make(Op::add, {before, next});
     if (next >= 0)
-      next = bounded(next, type, bounds[i]);
-    results.push_back(next < 0 ? arguments[i] : next);
+      next = bounded(next, type, scan.bounds[i]);
+    scan.results.push_back(next < 0 ? before : next);
   }
+}
+
+void Generator::drawOutputs(Scan &scan) {
   int outputs = static_cast<int>(random.of({0, 1, 1, 1, 1, 2, 2, 3}));
-  if (states.empty() && outputs == 0)
+  if (scan.states.empty() && outputs == 0)
     outputs = 1;
   for (; outputs > 0; --outputs) {
     const auto fits = [&](int id) {
-      return shapeOf(id).size() <= 5 && mostElements(shapeOf(id)) * length.max() <= options.maxElements;
+      return shapeOf(id).size() <= 5 && mostElements(shapeOf(id)) * scan.length.max() <= options.maxElements;
     };
     int output = random.percent(80) ? choose([&](int id) { return b.isHere(id) && fits(id); }) : choose(fits);
     if (output < 0)
       output = number(1, options.element);
-    results.push_back(output);
+    scan.results.push_back(output);
   }
-  b.graph.regions[region].results = results;
-  b.close();
+}
 
+/// The loop and its results; the last of these.
+int Generator::addScan(const Scan &scan, int region) {
   Node node;
   node.op = Op::scan;
-  node.operands = states;
-  node.operands.insert(node.operands.end(), sequences.begin(), sequences.end());
+  node.operands = scan.states;
+  node.operands.insert(node.operands.end(), scan.sequences.begin(), scan.sequences.end());
   node.attributes.index = region;
-  node.attributes.states = static_cast<int>(states.size());
+  node.attributes.states = static_cast<int>(scan.states.size());
   node.attributes.reverse = random.percent(30);
   const int loop = b.add(std::move(node), {});
   int last = -1;
-  for (std::size_t i = 0; i < results.size(); ++i) {
+  for (std::size_t i = 0; i < scan.results.size(); ++i) {
+    const int inside = scan.results[i];
+    const bool isState = i < scan.states.size();
     Node result;
     result.op = Op::result;
-    result.element = b.node(results[i]).element;
-    result.shape = shapeOf(results[i]);
-    if (i >= states.size())
-      result.shape.insert(result.shape.begin(), length);
+    result.element = b.node(inside).element;
+    result.shape = shapeOf(inside);
+    if (!isState)
+      result.shape.insert(result.shape.begin(), scan.length);
     result.operands = {loop};
     result.attributes.index = static_cast<int>(i);
-    last = b.add(std::move(result), i < states.size() ? bounds[i] : b.facts(results[i]));
+    last = b.add(std::move(result), isState ? scan.bounds[i] : b.facts(inside));
   }
   return last;
 }

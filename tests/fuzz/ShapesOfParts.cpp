@@ -136,11 +136,73 @@ std::optional<Type> inferImage(const Node &node, const std::vector<Type> &x, Rul
   return result;
 }
 
-std::optional<Type> inferMovement(const Node &node, const std::vector<Type> &x, Rules &rules) {
-  const Attributes &a = node.attributes;
+static std::optional<Type> inferTranspose(const Node &node, const Type &x, Rules &rules) {
+  const std::vector<int> &permutation = node.attributes.permutation;
+  std::vector<int> sorted = permutation;
+  std::sort(sorted.begin(), sorted.end());
+  bool isPermutation = sorted.size() == x.shape.size();
+  for (std::size_t i = 0; isPermutation && i < sorted.size(); ++i)
+    isPermutation = sorted[i] == static_cast<int>(i);
+  if (!rules.require(isPermutation, "transpose_c1"))
+    return {};
+  Type result = x;
+  for (std::size_t i = 0; i < sorted.size(); ++i)
+    result.shape[i] = x.shape[permutation[i]];
+  return result;
+}
+
+static bool isAxisOf(const Type &x, int axis) { return axis >= 0 && axis < x.rank(); }
+
+static std::optional<Type> inferConcat(const Node &node, const std::vector<Type> &x, Rules &rules) {
+  if (!rules.require(isAxisOf(x[0], node.attributes.axis), "concat_c3"))
+    return {};
+  const auto axis = static_cast<std::size_t>(node.attributes.axis);
   Type result = x[0];
+  for (std::size_t i = 1; i < x.size(); ++i) {
+    if (!rules.require(x[i].element == x[0].element && x[i].rank() == x[0].rank(), "concat_c1") ||
+        !rules.require(Dim::addable(result.shape[axis], x[i].shape[axis]), "concat_c4"))
+      return {};
+    Extents beside = x[i].shape;
+    beside[axis] = result.shape[axis];
+    rules.require(beside == result.shape, "concat_c2");
+    result.shape[axis] = result.shape[axis] + x[i].shape[axis];
+  }
+  return result;
+}
+
+static std::optional<Type> inferSlice(const Node &node, const Type &x, Rules &rules) {
+  const Attributes &a = node.attributes;
+  if (!rules.require(isAxisOf(x, a.axis) && node.shape.size() == x.shape.size(), a.at_end ? "last_c1" : "slice_c1"))
+    return {};
   const auto axis = static_cast<std::size_t>(a.axis);
-  const bool isWithin = a.axis >= 0 && a.axis < x[0].rank();
+  const Dim &whole = x.shape[axis], &part = node.shape[axis];
+  if (a.at_end) {
+    rules.require(atLeast(whole, part), "last_c2");
+    rules.require(a.start == 0, "no start at the end");
+  } else {
+    Dim end = part;
+    end.offset += a.start;
+    // declared_at_least is no promise about a slice.
+    rules.require(a.start >= 0 && (Dim::addable(whole, end) ? (whole - end).min() >= 0 : end.max() <= whole.min()),
+                  "slice_c2");
+  }
+  Type result = x;
+  result.shape[axis] = part;
+  return result;
+}
+
+static std::optional<Type> inferGather(const Node &node, const std::vector<Type> &x, Rules &rules) {
+  const int axis = node.attributes.axis;
+  rules.require(x[1].element == ElementType::i32, "gather_c1");
+  if (!rules.require(isAxisOf(x[0], axis), "gather_c2"))
+    return {};
+  Type result = x[0];
+  result.shape.erase(result.shape.begin() + axis);
+  result.shape.insert(result.shape.begin() + axis, x[1].shape.begin(), x[1].shape.end());
+  return result;
+}
+
+std::optional<Type> inferMovement(const Node &node, const std::vector<Type> &x, Rules &rules) {
   switch (node.op) {
   case Op::reshape:
     rules.require(sameCount(x[0].shape, node.shape), "reshape_c1");
@@ -148,54 +210,14 @@ std::optional<Type> inferMovement(const Node &node, const std::vector<Type> &x, 
   case Op::expand:
     rules.require(broadcasts(x[0].shape, node.shape) && broadcast(x[0].shape, node.shape) == node.shape, "expand_c1");
     return Type{x[0].element, node.shape};
-  case Op::transpose: {
-    std::vector<int> sorted = a.permutation;
-    std::sort(sorted.begin(), sorted.end());
-    bool isPermutation = sorted.size() == x[0].shape.size();
-    for (std::size_t i = 0; isPermutation && i < sorted.size(); ++i)
-      isPermutation = sorted[i] == static_cast<int>(i);
-    if (!rules.require(isPermutation, "transpose_c1"))
-      return {};
-    for (std::size_t i = 0; i < sorted.size(); ++i)
-      result.shape[i] = x[0].shape[a.permutation[i]];
-    return result;
-  }
+  case Op::transpose:
+    return inferTranspose(node, x[0], rules);
   case Op::concat:
-    if (!rules.require(isWithin, "concat_c3"))
-      return {};
-    for (std::size_t i = 1; i < x.size(); ++i) {
-      if (!rules.require(x[i].element == x[0].element && x[i].rank() == x[0].rank(), "concat_c1") ||
-          !rules.require(Dim::addable(result.shape[axis], x[i].shape[axis]), "concat_c4"))
-        return {};
-      Extents beside = x[i].shape;
-      beside[axis] = result.shape[axis];
-      rules.require(beside == result.shape, "concat_c2");
-      result.shape[axis] = result.shape[axis] + x[i].shape[axis];
-    }
-    return result;
+    return inferConcat(node, x, rules);
   case Op::slice:
-    if (!rules.require(isWithin && node.shape.size() == x[0].shape.size(), a.at_end ? "last_c1" : "slice_c1"))
-      return {};
-    result.shape[axis] = node.shape[axis];
-    if (a.at_end) {
-      rules.require(atLeast(x[0].shape[axis], node.shape[axis]), "last_c2");
-      rules.require(a.start == 0, "no start at the end");
-    } else {
-      Dim end = node.shape[axis];
-      end.offset += a.start;
-      // declared_at_least is no promise about a slice.
-      const Dim &whole = x[0].shape[axis];
-      rules.require(a.start >= 0 && (Dim::addable(whole, end) ? (whole - end).min() >= 0 : end.max() <= whole.min()),
-                    "slice_c2");
-    }
-    return result;
-  default: // gather
-    rules.require(x[1].element == ElementType::i32, "gather_c1");
-    if (!rules.require(isWithin, "gather_c2"))
-      return {};
-    result.shape.erase(result.shape.begin() + a.axis);
-    result.shape.insert(result.shape.begin() + a.axis, x[1].shape.begin(), x[1].shape.end());
-    return result;
+    return inferSlice(node, x[0], rules);
+  default:
+    return inferGather(node, x, rules);
   }
 }
 

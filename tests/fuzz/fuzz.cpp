@@ -28,15 +28,18 @@ std::string describe(const Summary &summary) {
 
 double percent(std::int64_t part, std::int64_t whole) { return whole ? 100.0 * double(part) / double(whole) : 0; }
 
-} // namespace
-
-int main(int argc, char **argv) {
+/// What the command line asks for.
+struct Command {
   CampaignOptions options;
   std::optional<std::uint64_t> seed;
   bool showsSpec = false, isHere = false;
-  CLI::App app("Random models, compiled, run and compared with the interpreter");
+};
+
+void addOptions(CLI::App &app, Command &command) {
+  CampaignOptions &options = command.options;
   app.add_option("--graphs", options.count, "how many models")->capture_default_str();
-  app.add_option("--seed", seed, "of the first model; the others follow; KILN_SEED sets it, too")->envname("KILN_SEED");
+  app.add_option("--seed", command.seed, "of the first model; the others follow; KILN_SEED sets it, too")
+      ->envname("KILN_SEED");
   app.add_option("--target", options.targets, "instruction sets, in turn; all that this CPU has unless named");
   app.add_option("-j,--jobs", options.jobs, "trials at a time; 0: as many as there are CPUs")->capture_default_str();
   app.add_option("--nodes", options.models.nodes, "of most models at most")->capture_default_str();
@@ -48,42 +51,53 @@ int main(int argc, char **argv) {
   app.add_flag("!--no-reduce", options.reduces, "show failures as they are");
   app.add_option("--folder", options.folder, "for the specs of failures");
   app.add_option("--seconds", options.secondsLimit, "for one trial")->capture_default_str();
-  app.add_flag("--show", showsSpec, "print the spec of the first model, and try nothing");
-  app.add_flag("--here", isHere, "try the first model in this process, for a debugger");
-  CLI11_PARSE(app, argc, argv);
+  app.add_flag("--show", command.showsSpec, "print the spec of the first model, and try nothing");
+  app.add_flag("--here", command.isHere, "try the first model in this process, for a debugger");
+}
+
+void complete(Command &command) {
+  CampaignOptions &options = command.options;
   if (options.targets.empty())
     options.targets = kiln::testing::runnableTargets();
   if (options.jobs == 0)
     options.jobs = std::max(1u, std::thread::hardware_concurrency());
-  options.firstSeed = seed ? *seed : std::uint64_t(std::random_device()()) << 16;
-  if (showsSpec) {
-    fmt::print("{}", printSpec(randomModel(options.firstSeed, options.models).graph));
-    return 0;
-  }
-  fmt::print("seed {}\n", options.firstSeed);
-  if (isHere) {
-    const std::uint64_t first = options.firstSeed;
-    const Verdict verdict =
-        tryModel(randomModel(first, options.models), targetOf(first, options), first, options.trial);
-    fmt::print("{}: {}\n", toString(verdict.kind), verdict.words);
-    return verdict.kind != Verdict::Kind::Right;
-  }
+  options.firstSeed = command.seed ? *command.seed : std::uint64_t(std::random_device()()) << 16;
+}
 
-  const auto begin = std::chrono::steady_clock::now();
-  const bool isTerminal = isatty(STDOUT_FILENO);
-  std::int64_t shown = 0;
-  auto progress = [&](const Summary &summary) {
+int tryHere(const CampaignOptions &options) {
+  const std::uint64_t first = options.firstSeed;
+  const Verdict verdict = tryModel(randomModel(first, options.models), targetOf(first, options), first, options.trial);
+  fmt::print("{}: {}\n", toString(verdict.kind), verdict.words);
+  return verdict.kind != Verdict::Kind::Right;
+}
+
+/// Tells how far it is: on a terminal in one line, elsewhere every 500 models.
+class Progress {
+public:
+  Progress(std::int64_t count, bool isTerminal) : count(count), isTerminal(isTerminal) {}
+
+  void operator()(const Summary &summary) {
     std::int64_t done = 0;
-    for (auto [kind, count] : summary.kinds)
-      done += count;
-    if (!isTerminal && done - shown < 500 && done < options.count)
+    for (auto [kind, number] : summary.kinds)
+      done += number;
+    if (!isTerminal && done - shown < 500 && done < count)
       return;
     shown = done;
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    fmt::print("{}{}/{} in {:.0f} s: {}{}", isTerminal ? "\r\033[K" : "", done, options.count, seconds,
-               describe(summary), isTerminal ? "" : "\n");
+    fmt::print("{}{}/{} in {:.0f} s: {}{}", isTerminal ? "\r\033[K" : "", done, count, seconds, describe(summary),
+               isTerminal ? "" : "\n");
     std::fflush(stdout);
-  };
+  }
+
+private:
+  std::int64_t count, shown = 0;
+  bool isTerminal;
+  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+};
+
+int tryAll(const CampaignOptions &options) {
+  const bool isTerminal = isatty(STDOUT_FILENO);
+  Progress progress(options.count, isTerminal);
   auto onFailure = [&](const Failure &failure) {
     fmt::print("{}--- seed {}, {}, {}: {}\n{}\n", isTerminal ? "\r\033[K" : "", failure.seed, failure.target,
                toString(failure.verdict.kind), failure.verdict.words, failure.spec);
@@ -96,4 +110,21 @@ int main(int argc, char **argv) {
              percent(summary.tight, summary.elements), percent(summary.undetermined, summary.elements),
              summary.schedules);
   return summary.failures.empty() ? 0 : 1;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Command command;
+  CLI::App app("Random models, compiled, run and compared with the interpreter");
+  addOptions(app, command);
+  CLI11_PARSE(app, argc, argv);
+  complete(command);
+  const CampaignOptions &options = command.options;
+  if (command.showsSpec) {
+    fmt::print("{}", printSpec(randomModel(options.firstSeed, options.models).graph));
+    return 0;
+  }
+  fmt::print("seed {}\n", options.firstSeed);
+  return command.isHere ? tryHere(options) : tryAll(options);
 }
