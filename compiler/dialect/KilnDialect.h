@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/KernelOp.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"

@@ -73,12 +73,13 @@ def Kiln_WeightOrder : I32EnumAttr<"WeightOrder", "how a checkpoint stores the w
 }
 def Kiln_WeightOrderAttr : EnumAttr<Kiln_Dialect, Kiln_WeightOrder, "weight_order">;
 
-// The types that a model's tensors may have.
-def Kiln_FloatTensor : RankedTensorOf<[F32, F16, BF16]>;
-def Kiln_NumericTensor : RankedTensorOf<[F32, F16, BF16, I32, I8]>;
+// The types that a model's tensors may have (compiler/dialect/ElementTypes.h).
+class Kiln_Element<string predicate, string text> : Type<CPred<"::mlir::kiln::" # predicate # "($_self)">, text>;
+def Kiln_FloatTensor : RankedTensorOf<[Kiln_Element<"isFloatingNumber", "floating-point">]>;
+def Kiln_NumericTensor : RankedTensorOf<[Kiln_Element<"isNumber", "numeric">]>;
 def Kiln_IntegerTensor : RankedTensorOf<[I32]>;
 def Kiln_BooleanTensor : RankedTensorOf<[I1]>;
-def Kiln_Tensor : RankedTensorOf<[F32, F16, BF16, I32, I8, I1]>;
+def Kiln_Tensor : RankedTensorOf<[Kiln_Element<"isElement", "numeric or boolean">]>;
 
 class Kiln_Op<string mnemonic, list<Trait> traits = []> : Op<Kiln_Dialect, mnemonic, traits>;
 

@@ -54,7 +54,7 @@ static std::string stateConstants(const ModelInterface &model) {
       " * behind the beginning of the arena. */\n#define {}_STATES(X)",
       macro);
   for (const StateInterface &state : model.states)
-    text += fmt::format(" \\\n  X(\"{}\", {}, {}, {}, {}, {})", state.name, toString(state.element), state.copies,
+    text += fmt::format(" \\\n  X(\"{}\", {}, {}, {}, {}, {})", state.name, name_of(state.element), state.copies,
                         state.offset, state.stride, fmt::join(state.shape, ", "));
   return text + "\n";
 }
@@ -71,7 +71,7 @@ static std::string entryPrototype(const ModelInterface &model, const EntryInterf
     text += fmt::format(" *   {}: extent, {} .. {}\n", extentName(entry, symbol), leastName(entry, symbol), symbol.max);
   for (const ArgumentInterface &argument : entry.arguments) {
     text += fmt::format(" *   {}: {} {} {}", argument.name, argument.isOutput ? "output" : "input",
-                        toString(argument.element), shapeText(argument.shape, entry));
+                        name_of(argument.element), shapeText(argument.shape, entry));
     if (argument.check)
       text += fmt::format(", values {} .. {} - 1", argument.check->minimum, toString(argument.check->limit, entry));
     text += "\n";
@@ -81,7 +81,8 @@ static std::string entryPrototype(const ModelInterface &model, const EntryInterf
   for (const Symbol &symbol : entry.symbols)
     text += fmt::format(",\n    int64_t {}", extentName(entry, symbol));
   for (const ArgumentInterface &argument : entry.arguments)
-    text += fmt::format(",\n    {}{} *{}", argument.isOutput ? "" : "const ", toCType(argument.element), argument.name);
+    text +=
+        fmt::format(",\n    {}{} *{}", argument.isOutput ? "" : "const ", info(argument.element).c_type, argument.name);
   return text + ");\n\n";
 }
 
@@ -93,7 +94,7 @@ static std::string weightTable(const ModelInterface &model) {
                   " * stands for 0 .. copies - 1. */\n#define {}_WEIGHTS(X)",
                   macro);
   for (const WeightInterface &weight : model.weights) {
-    text += fmt::format(" \\\n  X(\"{}\", {}, {}", weight.name, toString(weight.element), weight.copies);
+    text += fmt::format(" \\\n  X(\"{}\", {}, {}", weight.name, name_of(weight.element), weight.copies);
     for (int64_t extent : weight.shape)
       text += fmt::format(", {}", extent);
     text += ")";

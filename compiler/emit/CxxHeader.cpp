@@ -62,7 +62,7 @@ private:
 
 static std::string viewType(const ArgumentInterface &argument) {
   std::string text =
-      fmt::format("::kiln::View<{}std::{}", argument.isOutput ? "" : "const ", toCType(argument.element));
+      fmt::format("::kiln::View<{}std::{}", argument.isOutput ? "" : "const ", info(argument.element).c_type);
   if (argument.element == ElementType::f32)
     text = fmt::format("::kiln::View<{}float", argument.isOutput ? "" : "const ");
   for (const Dim &dim : argument.shape)

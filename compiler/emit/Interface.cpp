@@ -107,10 +107,10 @@ static void addSymbolsOfNodes(std::vector<Symbol> &symbols, const Graph &graph, 
 }
 
 static uint64_t byteCount(const StateInterface &state, size_t firstExtent) {
-  uint64_t bytes = byte_size(state.element);
+  int64_t elements = 1;
   for (size_t i = firstExtent; i < state.shape.size(); ++i)
-    bytes *= state.shape[i];
-  return bytes;
+    elements *= state.shape[i];
+  return stored_bytes(state.element, elements);
 }
 
 static void describeStates(const Graph &graph, ModelInterface &model) {
@@ -229,41 +229,6 @@ const WeightInterface *ModelInterface::findWeight(const std::string &weight) con
   auto found = std::lower_bound(weights.begin(), weights.end(), weight,
                                 [](const WeightInterface &a, const std::string &b) { return a.name < b; });
   return found != weights.end() && found->name == weight ? &*found : nullptr;
-}
-
-const char *toString(ElementType element) {
-  switch (element) {
-  case ElementType::f32:
-    return "f32";
-  case ElementType::f16:
-    return "f16";
-  case ElementType::bf16:
-    return "bf16";
-  case ElementType::i32:
-    return "i32";
-  case ElementType::i8:
-    return "i8";
-  case ElementType::boolean:
-    return "boolean";
-  }
-  return "";
-}
-
-const char *toCType(ElementType element) {
-  switch (element) {
-  case ElementType::f32:
-    return "float";
-  case ElementType::f16:
-  case ElementType::bf16:
-    return "uint16_t";
-  case ElementType::i32:
-    return "int32_t";
-  case ElementType::i8:
-    return "int8_t";
-  case ElementType::boolean:
-    return "uint8_t";
-  }
-  return "";
 }
 
 /// "2 * batch * tokens + 1", with each symbol as `name` gives it.

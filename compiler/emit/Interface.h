@@ -122,10 +122,6 @@ ArenaBytes arenaBytes(const std::vector<Variant> &variants, size_t entry);
 /// found.
 void unfoldNestedStacks(ModelInterface &model, std::vector<Variant> &variants);
 
-/// "f32" and the like; the C type.
-const char *toString(ElementType element);
-const char *toCType(ElementType element);
-
 /// A Dim as a C expression over its symbols, such as "2 * batch * tokens + 1".
 std::string toString(const Dim &dim);
 

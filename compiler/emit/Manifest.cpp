@@ -27,7 +27,7 @@ static json::Object entryJson(const EntryInterface &entry, const std::vector<Var
   for (const ArgumentInterface &argument : entry.arguments)
     (argument.isOutput ? outputs : inputs)
         .push_back(json::Object{
-            {"name", argument.name}, {"type", toString(argument.element)}, {"shape", shapeJson(argument.shape)}});
+            {"name", argument.name}, {"type", name_of(argument.element)}, {"shape", shapeJson(argument.shape)}});
   ArenaBytes arena = arenaBytes(variants, index);
   return json::Object{{"name", entry.name},
                       {"extents", std::move(symbols)},
@@ -84,13 +84,13 @@ std::string writeManifest(const ModelInterface &model, const std::vector<Variant
     entries.push_back(entryJson(model.entries[i], variants, i));
   for (const WeightInterface &weight : model.weights)
     weights.push_back(json::Object{{"name", weight.name},
-                                   {"type", toString(weight.element)},
+                                   {"type", name_of(weight.element)},
                                    {"shape", json::Array(weight.shape)},
                                    {"copies", weight.copies}});
   json::Array states;
   for (const StateInterface &state : model.states)
     states.push_back(json::Object{{"name", state.name},
-                                  {"type", toString(state.element)},
+                                  {"type", name_of(state.element)},
                                   {"shape", json::Array(state.shape)},
                                   {"copies", state.copies},
                                   {"offset", state.offset},

@@ -19,10 +19,7 @@ SmallVector<int64_t> storedShape(RankedTensorType type) {
 }
 
 static uint64_t storedBytes(RankedTensorType type) {
-  uint64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-  for (int64_t extent : storedShape(type))
-    bytes *= extent;
-  return bytes;
+  return kd::storedBytes(type.getElementType(), ShapedType::getNumElements(storedShape(type)));
 }
 
 /// Records where the sources of `parameter` go, given the range of their join.
@@ -87,9 +84,7 @@ FailureOr<WeightLayout> WeightLayout::compute(ModuleOp module, const ModelInterf
   for (size_t i = 0; i < placed.size(); ++i) {
     if (placed[i])
       continue;
-    uint64_t bytes = byte_size(model.weights[i].element);
-    for (int64_t extent : model.weights[i].shape)
-      bytes *= extent;
+    uint64_t bytes = stored_bytes(model.weights[i].element, ShapedType::getNumElements(model.weights[i].shape));
     layout.places[i] = {layout.total, llvm::alignTo(bytes, 64), 0, 0, 0};
     layout.total += layout.places[i].stride * model.weights[i].copies;
   }

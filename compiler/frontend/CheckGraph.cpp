@@ -234,7 +234,7 @@ private:
 
   LogicalResult checkValue(int number) {
     const Node &node = graph.nodes[number];
-    if (node.element > ElementType::boolean)
+    if (!is_known(node.element))
       return fail(node.scope, "a node requires a known element type", llvm::Twine(static_cast<int>(node.element)));
     if (node.scope != -1 && !inRange(node.scope, graph.scopes))
       return fail(-1, "a node requires a known scope", llvm::Twine(node.scope));

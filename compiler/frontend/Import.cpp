@@ -63,28 +63,11 @@ private:
     return llvm::map_to_vector(nodes, [&](int node) { return values[node]; });
   }
 
-  mlir::Type elementType(ElementType element) {
-    switch (element) {
-    case ElementType::f32:
-      return builder.getF32Type();
-    case ElementType::f16:
-      return builder.getF16Type();
-    case ElementType::bf16:
-      return builder.getBF16Type();
-    case ElementType::i32:
-      return builder.getI32Type();
-    case ElementType::i8:
-      return builder.getI8Type();
-    case ElementType::boolean:
-      return builder.getI1Type();
-    }
-    llvm_unreachable("the graph has been checked");
-  }
-
   mlir::RankedTensorType tensorType(const Node &node) {
     auto extents = llvm::map_to_vector(
         node.shape, [&](const Dim &dim) { return mlir::kiln::fromDim(dim, symbols, builder.getContext()); });
-    return mlir::kiln::getTensorType(extents, elementType(node.element), symbols.size());
+    return mlir::kiln::getTensorType(extents, mlir::kiln::fromElementType(node.element, builder.getContext()),
+                                     symbols.size());
   }
 
   LogicalResult importRegion(const Region &region, mlir::ValueRange arguments) {

@@ -30,7 +30,8 @@ mlir::FailureOr<mlir::DenseElementsAttr> importValues(const std::vector<double> 
     return mlir::DenseElementsAttr::get(type, stored);
   }
   unsigned width = element.getIntOrFloatBitWidth();
-  double least = width == 1 ? 0 : -std::ldexp(1.0, width - 1), most = width == 1 ? 1 : std::ldexp(1.0, width - 1) - 1;
+  const ElementInfo &whole = info(*mlir::kiln::toElementType(element));
+  auto least = static_cast<double>(whole.least()), most = static_cast<double>(whole.most());
   llvm::SmallVector<llvm::APInt> stored;
   for (double value : given) {
     if (!(value >= least && value <= most && value == std::trunc(value)))

@@ -8,16 +8,12 @@
 namespace kiln::interpreter {
 
 Arithmetic::Arithmetic(ElementType element) {
-  switch (element) {
-  case ElementType::f16:
-    unit = 0x1p-11, least = 0x1p-14, largest = 65504, tiny = 0x1.1p-14;
-    break;
-  case ElementType::bf16:
-    unit = 0x1p-8, least = 0x1p-126, largest = 0x1.fep127, tiny = 1e-37;
-    break;
-  default:
-    unit = 0x1p-24, least = 0x1p-126, largest = 0x1.fffffep127, tiny = 1e-37;
-  }
+  if (!floating(element)) // nothing is asked of it then
+    element = ElementType::f32;
+  unit = std::ldexp(1.0, -info(element).digits);
+  least = std::ldexp(1.0, info(element).least_exponent());
+  largest = (1 - unit) * 4 / least; // the exponents of the two differ in sign and by 1
+  tiny = element == ElementType::f16 ? 0x1.1p-14 : 1e-37;
   function = std::max(4e-7, 2 * unit);
 }
 

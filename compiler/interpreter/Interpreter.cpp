@@ -76,7 +76,7 @@ private:
     const TensorShape shape = evaluate(node.shape, extents);
     require(value.element == node.element && value.shape == shape,
             std::string(what) + " requires the type of its place: got " + describe(value) + ", expected " +
-                interpreter::nameOf(node.element) + describe(shape));
+                name_of(node.element) + describe(shape));
   }
 
   struct Layer {
@@ -180,7 +180,7 @@ Shared Interpreter::Run::evaluateParameter(const Node &node) {
     Tensor weight = owner.weights(name);
     require(weight.element == parameter.element && weight.shape == parameter.shape,
             "the weight " + name + " requires its type: got " + describe(weight) + ", expected " +
-                interpreter::nameOf(parameter.element) + describe(parameter.shape));
+                name_of(parameter.element) + describe(parameter.shape));
     known = std::make_shared<Tensor>(Tensor::of(weight.element, weight.shape, std::move(weight.values)));
   }
   requireType(node, *known, "a parameter");

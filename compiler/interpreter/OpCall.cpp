@@ -7,7 +7,7 @@ namespace kiln::interpreter {
 
 Tensor OpCall::result(const TensorShape &implied, ElementType element) const {
   if (implied != shape || element != node.element)
-    fail(std::string("a result of ") + nameOf(element) + describe(implied));
+    fail(std::string("a result of ") + name_of(element) + describe(implied));
   return Tensor::zeros(element, implied);
 }
 
@@ -16,7 +16,7 @@ void OpCall::fail(const std::string &rule) const {
   for (const Tensor *operand : operands)
     got += (got.empty() ? "" : " and ") + describe(*operand);
   throw std::runtime_error(std::string(name_of(node.op)) + " requires " + rule + ": got " +
-                           (got.empty() ? "no operand" : got) + " for " + nameOf(node.element) + describe(shape));
+                           (got.empty() ? "no operand" : got) + " for " + name_of(node.element) + describe(shape));
 }
 
 void OpCall::requireOperands(std::size_t fewest, std::size_t most) const {
@@ -28,7 +28,7 @@ void OpCall::requireSameElements(std::size_t first) const {
     require(operands[i]->element == operands[first]->element, "one element type");
 }
 void OpCall::requireFloating(std::size_t operand) const {
-  require(isFloating(operands[operand]->element), "floating-point operands");
+  require(floating(operands[operand]->element), "floating-point operands");
 }
 void OpCall::requireRank(std::size_t operand, int least) const {
   if (operands[operand]->rank() < least)

@@ -101,7 +101,7 @@ Value logic(Op op, Value a, Value b) {
 /// To i32 the fraction is cut off, after numbers beyond its range have become the nearest of f32 within; NaN may be
 /// any. Not determined where a whole number lies within the errors.
 Value convert(ElementType to, Value x) {
-  if (isFloating(to))
+  if (floating(to))
     return {x.isDetermined() ? static_cast<double>(static_cast<float>(x.value)) : x.value, x.error};
   constexpr double least = -2147483648.0, most = 2147483520.0;
   if (!x.isDetermined() || std::isnan(x.value))
@@ -145,7 +145,7 @@ Tensor evaluateBinary(const OpCall &call) {
   call.require((a.element == ElementType::boolean) == (family == Family::logic), "numbers, or for logic booleans");
   TensorShape shape;
   call.require(broadcast(a.shape, b.shape, shape), "extents that are equal or 1");
-  const bool floats = isFloating(a.element);
+  const bool floats = floating(a.element);
   const Arithmetic arithmetic(a.element);
   Tensor result = call.result(shape, family == Family::comparison ? ElementType::boolean : a.element);
   for (std::int64_t i = 0; i < result.size(); ++i) {
@@ -170,7 +170,7 @@ Tensor evaluateWhere(const OpCall &call) {
   for (std::int64_t i = 0; i < result.size(); ++i) {
     Value chosen = choose(condition.at(broadcastOffset(condition.shape, shape, i)),
                           a.at(broadcastOffset(a.shape, shape, i)), b.at(broadcastOffset(b.shape, shape, i)));
-    if (chosen.error > 0 && !isFloating(a.element)) // no number between two whole ones
+    if (chosen.error > 0 && !floating(a.element)) // no number between two whole ones
       chosen = undetermined(chosen.value);
     result.set(i, chosen);
   }

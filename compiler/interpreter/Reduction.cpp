@@ -62,7 +62,7 @@ Value reduce(const OpCall &call, const Arithmetic &arithmetic, const Line &line)
   case Op::mean:
     return arithmetic.div(sumOf(arithmetic, line), exact(static_cast<double>(line.size())));
   case Op::sum:
-    return isFloating(element) ? sumOf(arithmetic, line) : sumOfIntegers(element, line);
+    return floating(element) ? sumOf(arithmetic, line) : sumOfIntegers(element, line);
   case Op::max:
     return maximumOf(arithmetic, line);
   default:

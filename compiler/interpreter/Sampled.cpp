@@ -35,7 +35,7 @@ void takeErrors(Tensor &output, const std::vector<Tensor> &moved, double factor)
     for (const Tensor &run : moved)
       difference = std::max(difference, differenceOf(output.at(i), run.at(i)));
     // Of numbers that are whole, or not at all, another one is not a matter of size.
-    if (difference > 0 && !isFloating(output.element))
+    if (difference > 0 && !floating(output.element))
       difference = std::numeric_limits<double>::infinity();
     output.errors[i] = std::min(output.errors[i], factor * difference);
   }

@@ -33,69 +33,38 @@ Tensor Tensor::of(ElementType element, TensorShape shape, std::vector<double> va
     throw std::runtime_error("a tensor requires as many values as elements: got " + std::to_string(values.size()) +
                              " for " + describe(shape));
   std::vector<double> errors;
-  const double least = element == ElementType::f16 ? 0x1p-14 : 0x1p-126;
+  const double least = floating(element) ? std::ldexp(1.0, info(element).least_exponent()) : 0;
   for (double &value : values) {
     value = roundTo(element, value);
-    errors.push_back(isFloating(element) && std::abs(value) < least ? std::abs(value) : 0);
+    errors.push_back(std::abs(value) < least ? std::abs(value) : 0);
   }
   return {element, std::move(shape), std::move(values), std::move(errors)};
 }
 
 /// `bits`: of the significand, with the leading one. `least`: the exponent of the smallest normal number.
-static double roundToBits(double value, int bits, int least, double largest) {
+static double roundToBits(double value, int bits, int least) {
   if (value == 0 || !std::isfinite(value))
     return value;
   const int exponent = std::max(std::ilogb(value), least);
   const double unit = std::ldexp(1.0, exponent - (bits - 1));
   const double rounded = std::nearbyint(value / unit) * unit;
-  return std::abs(rounded) > largest ? std::copysign(std::numeric_limits<double>::infinity(), value) : rounded;
+  return std::ilogb(rounded) > 1 - least ? std::copysign(std::numeric_limits<double>::infinity(), value) : rounded;
 }
 
 static double whole(ElementType element, double value, double least, double most) {
   if (!(value >= least && value <= most && value == std::trunc(value)))
-    throw std::runtime_error(std::string(nameOf(element)) + " requires whole numbers from " + std::to_string(least) +
+    throw std::runtime_error(std::string(name_of(element)) + " requires whole numbers from " + std::to_string(least) +
                              " to " + std::to_string(most) + ": got " + std::to_string(value));
   return value;
 }
 
 double roundTo(ElementType element, double value) {
-  switch (element) {
-  case ElementType::f32:
-    return roundToBits(value, 24, -126, 0x1.fffffep127);
-  case ElementType::f16:
-    return roundToBits(value, 11, -14, 65504);
-  case ElementType::bf16:
-    return roundToBits(value, 8, -126, 0x1.fep127);
-  case ElementType::i32:
-    return whole(element, value, -0x1p31, 0x1p31 - 1);
-  case ElementType::i8:
-    return whole(element, value, -128, 127);
-  case ElementType::boolean:
-    return whole(element, value, 0, 1);
-  }
-  throw std::runtime_error("a tensor requires a known element type: got " + std::to_string(static_cast<int>(element)));
-}
-
-bool isFloating(ElementType element) {
-  return element == ElementType::f32 || element == ElementType::f16 || element == ElementType::bf16;
-}
-
-const char *nameOf(ElementType element) {
-  switch (element) {
-  case ElementType::f32:
-    return "f32";
-  case ElementType::f16:
-    return "f16";
-  case ElementType::bf16:
-    return "bf16";
-  case ElementType::i32:
-    return "i32";
-  case ElementType::i8:
-    return "i8";
-  case ElementType::boolean:
-    return "boolean";
-  }
-  return "unknown";
+  if (!is_known(element))
+    throw std::runtime_error("a tensor requires a known element type: got " +
+                             std::to_string(static_cast<int>(element)));
+  const ElementInfo &type = info(element);
+  return floating(element) ? roundToBits(value, type.digits, type.least_exponent())
+                           : whole(element, value, static_cast<double>(type.least()), static_cast<double>(type.most()));
 }
 
 std::string describe(const TensorShape &shape) {
@@ -105,7 +74,7 @@ std::string describe(const TensorShape &shape) {
   return "[" + text + "]";
 }
 
-std::string describe(const Tensor &tensor) { return nameOf(tensor.element) + describe(tensor.shape); }
+std::string describe(const Tensor &tensor) { return name_of(tensor.element) + describe(tensor.shape); }
 
 static std::int64_t valueOf(const Symbol &symbol, const Extents &extents) {
   const std::string name(symbol.name, strnlen(symbol.name, Symbol::capacity));

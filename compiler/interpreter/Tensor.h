@@ -58,10 +58,8 @@ std::int64_t elementCount(const TensorShape &shape);
 /// The nearest number of the element type, ties to even; beyond the largest one an infinity. Throws std::runtime_error
 /// for what an integer type does not hold.
 double roundTo(ElementType element, double value);
-bool isFloating(ElementType element);
 
-/// "f32", "[3, 4]", "f32[3, 4]".
-const char *nameOf(ElementType element);
+/// "[3, 4]", "f32[3, 4]".
 std::string describe(const TensorShape &shape);
 std::string describe(const Tensor &tensor);
 

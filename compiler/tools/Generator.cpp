@@ -125,7 +125,7 @@ static int runInspect(const Graph &graph, CompileOptions options, const CommandO
   if (show.interface) {
     fmt::print("{}: {} parameters\n", report->model.name, report->model.parameters);
     for (const WeightInterface &weight : report->model.weights)
-      fmt::print("  {} {}[{}]{}\n", weight.name, toString(weight.element), fmt::join(weight.shape, ", "),
+      fmt::print("  {} {}[{}]{}\n", weight.name, name_of(weight.element), fmt::join(weight.shape, ", "),
                  weight.copies > 1 ? fmt::format(" x {}", weight.copies) : "");
   }
   if (show.memory)

@@ -18,8 +18,7 @@ static bool isWithin(interpreter::Value expected, double actual) {
 
 std::optional<std::string> findDifference(const Tensor &expected, const Tensor &actual, std::size_t &undetermined) {
   if (actual.element != expected.element)
-    return fmt::format("its elements were {}, are {}", interpreter::nameOf(expected.element),
-                       interpreter::nameOf(actual.element));
+    return fmt::format("its elements were {}, are {}", name_of(expected.element), name_of(actual.element));
   if (actual.shape != expected.shape)
     return fmt::format("its extents were {}, are {}", interpreter::describe(expected.shape),
                        interpreter::describe(actual.shape));

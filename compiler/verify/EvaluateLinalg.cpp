@@ -182,7 +182,7 @@ std::vector<Tensor> evaluateGeneric(linalg::GenericOp op, ArrayRef<const Tensor 
       program.run();
       for (std::size_t output = 0; output < results.size(); ++output)
         results[output].values[flat[inputs + output]] =
-            toNumber(program.yielded(output), interpreter::isFloating(results[output].element));
+            toNumber(program.yielded(output), floating(results[output].element));
     }
     if (!extents.empty())
       at.back() = 0;

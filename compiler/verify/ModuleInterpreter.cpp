@@ -81,9 +81,9 @@ TensorShape ModuleInterpreter::Frame::shapeOf(Type type) {
 void ModuleInterpreter::Frame::set(Value to, SharedTensor tensor) {
   const TensorShape shape = shapeOf(to.getType());
   const ElementType element = elementTypeOf(getElementTypeOrSelf(to.getType()));
-  require(tensor->shape == shape && tensor->element == element,
-          "a value requires the type that is stated: got " + interpreter::describe(*tensor) + ", expected " +
-              interpreter::nameOf(element) + interpreter::describe(shape));
+  require(tensor->shape == shape && tensor->element == element, "a value requires the type that is stated: got " +
+                                                                    interpreter::describe(*tensor) + ", expected " +
+                                                                    name_of(element) + interpreter::describe(shape));
   tensors[to] = std::move(tensor);
 }
 
@@ -158,13 +158,13 @@ void ModuleInterpreter::Frame::runOp(Operation &op) {
       .Case([&](tensor::EmptyOp empty) {
         // Nothing may depend on what is there.
         Tensor result = Tensor::zeros(elementTypeOf(empty.getType().getElementType()), shapeOf(empty.getType()));
-        if (interpreter::isFloating(result.element))
+        if (floating(result.element))
           result.values.assign(result.values.size(), std::numeric_limits<double>::quiet_NaN());
         set(empty.getResult(), std::move(result));
       })
       .Case([&](linalg::FillOp fill) {
         Tensor result = *get(fill.getOutputs()[0]);
-        const double value = toNumber(scalar(fill.getInputs()[0]), interpreter::isFloating(result.element));
+        const double value = toNumber(scalar(fill.getInputs()[0]), floating(result.element));
         result.values.assign(result.values.size(), value);
         set(fill.getResult(0), std::move(result));
       })

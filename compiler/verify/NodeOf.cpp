@@ -12,19 +12,9 @@ namespace kd = mlir::kiln;
 namespace kiln::verify {
 
 ElementType elementTypeOf(Type type) {
-  if (type.isF32())
-    return ElementType::f32;
-  if (type.isF16())
-    return ElementType::f16;
-  if (type.isBF16())
-    return ElementType::bf16;
-  if (type.isInteger(32))
-    return ElementType::i32;
-  if (type.isInteger(8))
-    return ElementType::i8;
-  if (type.isInteger(1))
-    return ElementType::boolean;
-  throw std::runtime_error("a tensor requires elements of f32, f16, bf16, i32, i8 or i1");
+  if (auto element = kd::toElementType(type))
+    return *element;
+  throw std::runtime_error("a tensor requires elements of a type of the language");
 }
 
 /// Constants are read where their values are; sources, loops and states are the caller's.

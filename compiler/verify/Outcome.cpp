@@ -24,7 +24,7 @@ void Outcome::zip(const Outcome &other, llvm::function_ref<void(SharedTensor &, 
 
 Tensor perturbed(const Tensor &tensor) {
   Tensor result = tensor;
-  if (interpreter::isFloating(tensor.element))
+  if (floating(tensor.element))
     for (std::size_t i = 0; i < result.values.size(); ++i)
       result.values[i] *= 1 + ((i * 0x9e3779b97f4a7c15U) >> 63 ? 0x1p-23 : -0x1p-23);
   return result;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "compiler/dialect/ElementTypes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -227,7 +228,7 @@ Function integerFunction(Operation *op) {
 }
 
 bool isScalar(Type type) {
-  return type.isF32() || type.isIndex() || type.isInteger(1) || type.isInteger(8) || type.isInteger(32);
+  return type.isF32() || type.isIndex() || (mlir::kiln::isElement(type) && !mlir::kiln::isFloatingNumber(type));
 }
 
 } // namespace

@@ -14,7 +14,7 @@ namespace kiln::verify {
 
 Cell toCell(const Tensor &tensor, std::int64_t flat) {
   Cell cell;
-  if (interpreter::isFloating(tensor.element))
+  if (floating(tensor.element))
     cell.number = static_cast<float>(tensor.values[flat]);
   else
     cell.integer = static_cast<std::int64_t>(tensor.values[flat]);

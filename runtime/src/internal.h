@@ -93,8 +93,8 @@ void kiln_safetensors_close(kiln_safetensors_t *file, const kiln_allocator_t *al
 kiln_tensor_t *kiln_safetensors_find(const kiln_safetensors_t *file, const kiln_name_t *name);
 /* "F32"; never null, for any value. */
 const char *kiln_safetensors_dtype_text(uint32_t dtype);
-/* Bytes of an element; 0 for a value that is no type. */
-uint32_t kiln_safetensors_dtype_bytes(uint32_t dtype);
+/* Bytes of so many elements that lie together; 0 for a value that is no type. */
+uint64_t kiln_safetensors_stored_bytes(uint32_t dtype, uint64_t elements);
 
 /* file.c */
 

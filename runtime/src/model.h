@@ -12,13 +12,10 @@ extern "C" {
 
 enum { KILN_MAX_RANK = 6 };
 
+/* KILN_F32 and so on. */
 typedef enum kiln_dtype_t {
-  KILN_F32 = 0,
-  KILN_F16 = 1,
-  KILN_BF16 = 2,
-  KILN_I32 = 3,
-  KILN_I8 = 4,
-  KILN_BOOLEAN = 5
+#define KILN_ELEMENT_TYPE(name, NAME, kind, bits, digits, c_type, mlir) KILN_##NAME,
+#include "kiln/element_types.def"
 } kiln_dtype_t;
 
 /* offset + factor * extents[symbol[0]] * extents[symbol[1]]; a symbol of -1 counts as 1. A fixed extent has factor 0.

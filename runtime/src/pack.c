@@ -45,19 +45,18 @@ static uint64_t depth_of(const kiln_weight_t *weight, const kiln_placement_t *pl
 }
 
 uint64_t kiln_pack_bytes(const kiln_weight_t *weight, const kiln_placement_t *placement) {
-  uint64_t bytes = kiln_safetensors_dtype_bytes(weight->dtype);
   if (placement->tile == 0) {
     uint64_t elements = 1;
     for (uint32_t i = 0; i < weight->rank; ++i)
       elements *= (uint64_t)weight->shape[i];
-    return (placement->shift + elements) * bytes;
+    return kiln_safetensors_stored_bytes(weight->dtype, placement->shift + elements);
   }
   /* Tiles along the first dimension or, of a matrix, the second. */
   if (weight->rank < 2 || placement->dim > 1 || (placement->dim == 1 && weight->rank != 2))
     return 0;
   uint64_t extent = (uint64_t)weight->shape[placement->dim] + placement->shift;
   uint64_t tiles = (extent + placement->tile - 1) / placement->tile;
-  return tiles * placement->tile * depth_of(weight, placement) * bytes;
+  return kiln_safetensors_stored_bytes(weight->dtype, tiles * placement->tile * depth_of(weight, placement));
 }
 
 #if defined(__SSE2__)
@@ -166,7 +165,7 @@ static void pack_columns(const tiling_t *tiling, const char *data, size_t extent
 }
 
 void kiln_pack_weight(char *packed, const char *data, const kiln_weight_t *weight, const kiln_placement_t *placement) {
-  size_t bytes = kiln_safetensors_dtype_bytes(weight->dtype);
+  size_t bytes = (size_t)kiln_safetensors_stored_bytes(weight->dtype, 1);
   if (placement->tile == 0) {
     size_t start = (size_t)placement->shift * bytes;
     stream(packed + start, data, (size_t)kiln_pack_bytes(weight, placement) - start);

@@ -20,16 +20,19 @@ enum { LENGTH_BYTES = 8 };
 /* Those of kiln_dtype_t first, under the same numbers. */
 static const struct {
   char text[11];
-  uint8_t bytes;
+  uint8_t bits;
 } dtypes[] = {
-    {"F32", 4}, {"F16", 2},     {"BF16", 2},    {"I32", 4},     {"I8", 1},  {"BOOL", 1},
-    {"F64", 8}, {"I64", 8},     {"U64", 8},     {"U32", 4},     {"I16", 2}, {"U16", 2},
-    {"U8", 1},  {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"F8_E8M0", 1}, {"C64", 8},
+#define KILN_ELEMENT_TYPE(name, NAME, kind, bits, digits, c_type, mlir) {#NAME, bits},
+#include "kiln/element_types.def"
+    {"F64", 64}, {"I64", 64}, {"U64", 64},    {"U32", 32},    {"I16", 16},    {"U16", 16},
+    {"U8", 8},   {"C64", 64}, {"F8_E4M3", 8}, {"F8_E5M2", 8}, {"F8_E8M0", 8},
 };
 enum { DTYPE_COUNT = sizeof dtypes / sizeof dtypes[0] };
 
 const char *kiln_safetensors_dtype_text(uint32_t dtype) { return dtype < DTYPE_COUNT ? dtypes[dtype].text : "?"; }
-uint32_t kiln_safetensors_dtype_bytes(uint32_t dtype) { return dtype < DTYPE_COUNT ? dtypes[dtype].bytes : 0; }
+uint64_t kiln_safetensors_stored_bytes(uint32_t dtype, uint64_t elements) {
+  return dtype < DTYPE_COUNT ? (elements * dtypes[dtype].bits + 7) / 8 : 0;
+}
 
 /* One pass over the header. */
 typedef struct walk_t {
@@ -103,13 +106,13 @@ static kiln_status_t check_size(const walk_t *walk, const kiln_tensor_t *tensor,
         walk->json.error, KILN_FILE_MALFORMED,
         "tensor \"%.*s\" requires offsets that rise and end within %llu bytes of data, got [%llu, %llu]",
         shown(tensor->name_length), tensor->name, (unsigned long long)walk->data_bytes, begin, end);
-  uint64_t held = tensor->end - tensor->begin;
-  uint32_t bytes = dtypes[tensor->dtype].bytes;
-  if (held / bytes != elements || held % bytes != 0)
+  uint64_t held = (tensor->end - tensor->begin) * 8;
+  uint32_t bits = dtypes[tensor->dtype].bits;
+  if (held / bits != elements || held % bits != 0)
     return kiln_error_set(walk->json.error, KILN_FILE_MALFORMED,
                           "tensor \"%.*s\" of shape %s requires %u bytes an element, got offsets [%llu, %llu]",
                           shown(tensor->name_length), tensor->name, kiln_shape_text(shape, tensor->rank, tensor->shape),
-                          bytes, begin, end);
+                          bits / 8, begin, end);
   return KILN_OK;
 }
 

@@ -84,7 +84,7 @@ func.func @relu_twice(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 func.func @unary_c1(%x: tensor<4xi32>) {
-  // expected-error@+1 {{'kiln.exp' op operand #0 must be ranked tensor of 32-bit float or 16-bit float or bfloat16 type values, but got 'tensor<4xi32>'}}
+  // expected-error@+1 {{'kiln.exp' op operand #0 must be ranked tensor of floating-point values, but got 'tensor<4xi32>'}}
   %0 = "kiln.exp"(%x) : (tensor<4xi32>) -> tensor<4xi32>
   return
 }

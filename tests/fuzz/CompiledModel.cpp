@@ -11,7 +11,7 @@
 namespace kiln::fuzz {
 
 std::vector<char> toBytes(const interpreter::Tensor &tensor) {
-  std::vector<char> bytes(tensor.values.size() * byte_size(tensor.element));
+  std::vector<char> bytes(stored_bytes(tensor.element, tensor.size()));
   for (size_t i = 0; i < tensor.values.size(); ++i) {
     const double value = tensor.values[i];
     auto put = [&](auto element) { std::memcpy(&bytes[i * sizeof element], &element, sizeof element); };
@@ -217,7 +217,7 @@ CompiledModel::Session::call(size_t entry, const interpreter::Extents &extents,
     const auto edge = arguments.size() % 3 == 2 ? GuardedBuffer::Edge::Begin : GuardedBuffer::Edge::End;
     if (argument.isOutput) {
       size_t bytes =
-          interpreter::elementCount(interpreter::evaluate(argument.shape, extents)) * byte_size(argument.element);
+          stored_bytes(argument.element, interpreter::elementCount(interpreter::evaluate(argument.shape, extents)));
       buffers.emplace_back(bytes, edge).fill(style.poison);
     } else {
       const std::vector<char> &given = inputs[arguments.size()];

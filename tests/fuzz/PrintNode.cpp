@@ -6,10 +6,7 @@
 
 namespace kiln::fuzz {
 
-std::string elementName(ElementType element) {
-  constexpr const char *names[] = {"f32", "f16", "bf16", "i32", "i8", "boolean"};
-  return std::string("kiln::") + names[static_cast<int>(element)];
-}
+std::string elementName(ElementType element) { return std::string("kiln::") + name_of(element); }
 
 std::string extentName(const Symbol &symbol) { return symbol.name; }
 

@@ -24,7 +24,7 @@ struct Type {
 };
 
 inline Type typeOf(const Node &node) { return {node.element, node.shape}; }
-inline bool isFloat(ElementType element) { return element <= ElementType::bf16; }
+inline bool isFloat(ElementType element) { return floating(element); }
 inline bool isFixed(const Extents &shape) {
   for (const Dim &dim : shape)
     if (!dim.fixed())

@@ -135,7 +135,7 @@ TEST(ModelLayout, DtypeNumbers) {
   EXPECT_EQ(KILN_BF16, 2);
   EXPECT_EQ(KILN_I32, 3);
   EXPECT_EQ(KILN_I8, 4);
-  EXPECT_EQ(KILN_BOOLEAN, 5);
+  EXPECT_EQ(KILN_BOOL, 5);
 }
 
 // The formula that headers print: NAME_<ENTRY>_ARENA_BYTES(workers).

@@ -49,7 +49,7 @@ TEST(Pack, MatchesTheDefinition) {
             const Case c = {dtype, extent[0], extent[1], tile, dim, shift};
             const kiln_weight_t weight = {"w", dtype, 2, {c.Rows, c.Columns}, 1, 0};
             const kiln_placement_t placement = {0, 0, tile, dim, shift};
-            size_t bytes = kiln_safetensors_dtype_bytes(dtype);
+            size_t bytes = kiln_safetensors_stored_bytes(dtype, 1);
             std::string data = distinctBytes(c.Rows * c.Columns * bytes);
             GuardedMemory source(data);
             GuardedMemory packed(kiln_pack_bytes(&weight, &placement));

@@ -7,9 +7,7 @@
 
 namespace mlir::kiln {
 
-bool isSupportedElement(Type type) {
-  return type.isF32() || type.isInteger(32) || type.isInteger(8) || type.isInteger(1);
-}
+bool isSupportedElement(Type type) { return type.isF32() || (isElement(type) && !isFloatingNumber(type)); }
 
 KernelBuilder::KernelBuilder(func::FuncOp kernel)
     : kernel(kernel), builder(kernel.getLoc(), kernel.getBody().front().getTerminator()) {}

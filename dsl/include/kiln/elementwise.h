@@ -44,8 +44,8 @@ template <int Axis, tensor X> constexpr Attributes along(const X &x, const char 
 constexpr bool holds(ElementType element, double value) {
   if (floating(element))
     return true;
-  double most = element == ElementType::i32 ? 2147483647. : element == ElementType::i8 ? 127. : 1.;
-  if (!(value >= (element == ElementType::boolean ? 0. : -most - 1) && value <= most))
+  const ElementInfo &type = info(element);
+  if (!(value >= static_cast<double>(type.least()) && value <= static_cast<double>(type.most())))
     return false;
   return value == static_cast<double>(static_cast<std::int64_t>(value));
 }

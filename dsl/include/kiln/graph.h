@@ -11,26 +11,10 @@
 #include <vector>
 
 #include "kiln/dim.h"
+#include "kiln/element.h"
 #include "kiln/op.h"
 
 namespace kiln {
-
-enum class ElementType : std::uint8_t { f32, f16, bf16, i32, i8, boolean };
-
-constexpr int byte_size(ElementType element) {
-  switch (element) {
-  case ElementType::f32:
-  case ElementType::i32:
-    return 4;
-  case ElementType::f16:
-  case ElementType::bf16:
-    return 2;
-  case ElementType::i8:
-  case ElementType::boolean:
-    return 1;
-  }
-  return 0;
-}
 
 /// How a checkpoint stores the weight of a linear layer.
 enum class WeightOrder : std::uint8_t {

@@ -214,7 +214,7 @@ template <class M> constexpr std::int64_t weight_bytes() {
   Graph graph = trace<M>();
   std::int64_t total = 0;
   for (const Parameter &parameter : graph.parameters)
-    total += graph.copies(parameter.scope) * element_count(parameter) * byte_size(parameter.element);
+    total += graph.copies(parameter.scope) * stored_bytes(parameter.element, element_count(parameter));
   return total;
 }
 

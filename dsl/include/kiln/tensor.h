@@ -12,14 +12,7 @@
 
 namespace kiln {
 
-inline constexpr ElementType f32 = ElementType::f32;
-inline constexpr ElementType f16 = ElementType::f16;
-inline constexpr ElementType bf16 = ElementType::bf16;
-inline constexpr ElementType i32 = ElementType::i32;
-inline constexpr ElementType i8 = ElementType::i8;
-inline constexpr ElementType boolean = ElementType::boolean;
-
-constexpr bool floating(ElementType element) { return element <= ElementType::bf16; }
+using enum ElementType; // kiln::f32
 
 /// A value of a trace: `Tensor<kiln::f32, T, 768>`. Copies refer to the same value.
 template <ElementType E, Dim... Ds> struct Tensor {

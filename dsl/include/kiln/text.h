@@ -48,10 +48,7 @@ public:
       put_char(static_cast<char>('0' + millionths / place % 10));
     return *this;
   }
-  constexpr Text &put(ElementType element) {
-    constexpr const char *names[] = {"f32", "f16", "bf16", "i32", "i8", "boolean"};
-    return put(names[static_cast<int>(element)]);
-  }
+  constexpr Text &put(ElementType element) { return put(name_of(element)); }
   constexpr Text &put(const Dim &dim) {
     if (dim.flaw != Flaw::none)
       return put_flawed(dim);
