@@ -65,13 +65,12 @@ static bool isStacked(Value result) {
 void BufferSharing::addNode(Value value, int first) {
   auto type = cast<RankedTensorType>(value.getType());
   AffineExpr elements = getProduct(getExtents(type), type.getContext());
-  int64_t elementBytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
   auto interval = getBounds(elements, bounds);
   int64_t most = interval ? interval->max : 0; // without bounds there is no plan; MemoryPlan::compute says so
   nodeOf[value] = nodes.size();
   buffers.push_back({static_cast<unsigned>(nodes.size())});
-  nodes.push_back({value, first, first, static_cast<int64_t>(llvm::alignTo(most * elementBytes, 64)), elements,
-                   static_cast<unsigned>(nodes.size())});
+  int64_t bytes = llvm::alignTo(storedBytes(type.getElementType(), most), 64);
+  nodes.push_back({value, first, first, bytes, elements, static_cast<unsigned>(nodes.size())});
 }
 
 void BufferSharing::number(Block &block) {

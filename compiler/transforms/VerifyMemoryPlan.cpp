@@ -7,6 +7,7 @@
 //   3. the body of a loop is walked through twice, since the second iteration reads what the first one left.
 #include "compiler/transforms/VerifyMemoryPlan.h"
 
+#include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/Extents.h"
 
 namespace mlir::kiln {
@@ -57,7 +58,7 @@ private:
   int64_t bytesOf(Value tensor) const {
     auto type = cast<RankedTensorType>(tensor.getType());
     auto elements = getBounds(getProduct(getExtents(type), type.getContext()), bounds);
-    return (elements ? elements->max : 1) * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    return storedBytes(type.getElementType(), elements ? elements->max : 1);
   }
 
   void write(Value tensor) {

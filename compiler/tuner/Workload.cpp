@@ -22,7 +22,7 @@ static int64_t evaluate(AffineExpr extent, ArrayRef<int64_t> symbols) {
   return cast<AffineConstantExpr>(extent.replaceDimsAndSymbols({}, values)).getValue();
 }
 
-int64_t elementBytes(Type element) { return element.isIndex() ? 8 : (element.getIntOrFloatBitWidth() + 7) / 8; }
+int64_t elementBytes(Type element) { return mlir::kiln::storedBytes(element, 1); }
 
 std::vector<int64_t> storedShape(RankedTensorType type, ArrayRef<int64_t> extents) {
   std::vector<int64_t> shape;
@@ -43,7 +43,7 @@ static int64_t count(ArrayRef<int64_t> shape) {
 }
 
 int64_t storedBytes(RankedTensorType type, ArrayRef<int64_t> extents) {
-  return count(storedShape(type, extents)) * elementBytes(type.getElementType());
+  return mlir::kiln::storedBytes(type.getElementType(), count(storedShape(type, extents)));
 }
 
 int64_t rotatedWeightBytes(ModuleOp module, const Machine &machine, const Target &target) {
@@ -89,7 +89,7 @@ static double touchedBytes(BlockArgument argument, ArrayRef<int64_t> extents) {
       op = user->getParentOfType<linalg::GenericOp>();
     loads += op ? count(loopExtents(op, extents)) : count(storedShape(type, extents));
   }
-  return double(std::min(storedBytes(type, extents), loads * elementBytes(type.getElementType())));
+  return double(std::min(storedBytes(type, extents), mlir::kiln::storedBytes(type.getElementType(), loads)));
 }
 
 Work measureWork(func::FuncOp kernel, ArrayRef<int64_t> extents) {
