@@ -91,7 +91,7 @@ static std::string weightTable(const ModelInterface &model) {
   std::string macro = macroName(model.name);
   std::string text =
       fmt::format("/* X(name, type, copies, shape...) for each tensor of the weight file; \"{{}}\" in a name\n"
-                  " * stands for 0 .. copies - 1. */\n#define {}_WEIGHTS(X)",
+                  " * stands for 0 .. copies - 1. In the file f32 may be f16 or bf16. */\n#define {}_WEIGHTS(X)",
                   macro);
   for (const WeightInterface &weight : model.weights) {
     text += fmt::format(" \\\n  X(\"{}\", {}, {}", weight.name, name_of(weight.element), weight.copies);

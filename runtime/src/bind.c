@@ -43,15 +43,15 @@ static kiln_status_t check_weight(const kiln_weight_t *weight, const kiln_name_t
   if (!tensor)
     return kiln_error_set(error, KILN_WEIGHT_MISSING, "model requires tensor \"%s\" of shape %s and type %s, got none",
                           name_text(name, text), kiln_shape_text(wanted, weight->rank, weight->shape),
-                          kiln_safetensors_dtype_text(weight->dtype));
+                          kiln_convert_sources_text(weight->dtype));
   tensor->is_used = true;
   if (!is_same_shape(weight, tensor))
     return kiln_error_set(error, KILN_WEIGHT_SHAPE, "tensor \"%s\" requires shape %s, got %s", name_text(name, text),
                           kiln_shape_text(wanted, weight->rank, weight->shape),
                           kiln_shape_text(got, tensor->rank, tensor->shape));
-  if (weight->dtype != tensor->dtype)
+  if (!kiln_convert_is_exact(tensor->dtype, weight->dtype))
     return kiln_error_set(error, KILN_WEIGHT_TYPE, "tensor \"%s\" requires type %s, got %s", name_text(name, text),
-                          kiln_safetensors_dtype_text(weight->dtype), kiln_safetensors_dtype_text(tensor->dtype));
+                          kiln_convert_sources_text(weight->dtype), kiln_safetensors_dtype_text(tensor->dtype));
   return KILN_OK;
 }
 
@@ -100,8 +100,8 @@ static void pack_file(const kiln_model_t *model, const kiln_safetensors_t *file,
     for (uint32_t copy = 0; copy < weight->copies; ++copy) {
       name_of_copy(weight, copy, &name);
       const kiln_tensor_t *tensor = kiln_safetensors_find(file, &name);
-      kiln_pack_weight(packed + placement->offset + copy * placement->stride, file->data + tensor->begin, weight,
-                       placement);
+      kiln_pack_weight(packed + placement->offset + copy * placement->stride, file->data + tensor->begin, tensor->dtype,
+                       weight, placement);
     }
   }
 }

@@ -96,6 +96,15 @@ const char *kiln_safetensors_dtype_text(uint32_t dtype);
 /* Bytes of so many elements that lie together; 0 for a value that is no type. */
 uint64_t kiln_safetensors_stored_bytes(uint32_t dtype, uint64_t elements);
 
+/* convert.c */
+
+/* Whether a weight of the type `to` can be had from a file's elements of the type `from` without a change. */
+bool kiln_convert_is_exact(uint32_t from, uint32_t to);
+/* The types of which that is true: "F32, F16 or BF16". */
+const char *kiln_convert_sources_text(uint32_t to);
+/* `count` elements of f16 or bf16, at any address, as f32. */
+void kiln_convert_widen(float *to, const char *from, size_t count, uint32_t dtype);
+
 /* file.c */
 
 typedef struct kiln_file_t {
@@ -109,8 +118,10 @@ void kiln_file_unmap(kiln_file_t *file);
 
 /* Bytes from a placement's offset to the end of what a copy of the weight covers; 0 if the placement makes no sense. */
 uint64_t kiln_pack_bytes(const kiln_weight_t *weight, const kiln_placement_t *placement);
-/* Stores one copy's elements at their place. packed points at the placement's offset for that copy. */
-void kiln_pack_weight(char *packed, const char *data, const kiln_weight_t *weight, const kiln_placement_t *placement);
+/* Stores one copy's elements, which are of the type `dtype` in data, at their place. packed points at the placement's
+ * offset for that copy. */
+void kiln_pack_weight(char *packed, const char *data, uint32_t dtype, const kiln_weight_t *weight,
+                      const kiln_placement_t *placement);
 
 /* model.c */
 

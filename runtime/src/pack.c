@@ -14,6 +14,8 @@
 enum { BLOCK_COLUMNS = 16, BLOCK_ROWS = 128 };
 /* Runs of rows are stored at least three lines at a time. */
 enum { RUN_BYTES = 192 };
+/* What is widened at a time: a line of f16 of each row. */
+enum { PIECE_COLUMNS = 32, PIECE_ROWS = BLOCK_ROWS };
 
 /* memcpy past the caches, whose stores read no line before they overwrite it: twice memcpy's rate (M-0929). */
 static inline void stream(char *to, const char *from, size_t bytes) {
@@ -36,27 +38,24 @@ static inline void finish_stream(void) {
 #endif
 }
 
-/* The elements beside each of the tiled dimension. */
-static uint64_t depth_of(const kiln_weight_t *weight, const kiln_placement_t *placement) {
-  uint64_t depth = 1;
+/* The elements beside each of a dimension; all of them for one that the weight lacks. */
+static uint64_t elements_beside(const kiln_weight_t *weight, uint32_t dim) {
+  uint64_t elements = 1;
   for (uint32_t i = 0; i < weight->rank; ++i)
-    depth *= i == placement->dim ? 1 : (uint64_t)weight->shape[i];
-  return depth;
+    elements *= i == dim ? 1 : (uint64_t)weight->shape[i];
+  return elements;
 }
 
 uint64_t kiln_pack_bytes(const kiln_weight_t *weight, const kiln_placement_t *placement) {
-  if (placement->tile == 0) {
-    uint64_t elements = 1;
-    for (uint32_t i = 0; i < weight->rank; ++i)
-      elements *= (uint64_t)weight->shape[i];
-    return kiln_safetensors_stored_bytes(weight->dtype, placement->shift + elements);
-  }
+  if (placement->tile == 0)
+    return kiln_safetensors_stored_bytes(weight->dtype, placement->shift + elements_beside(weight, weight->rank));
   /* Tiles along the first dimension or, of a matrix, the second. */
   if (weight->rank < 2 || placement->dim > 1 || (placement->dim == 1 && weight->rank != 2))
     return 0;
   uint64_t extent = (uint64_t)weight->shape[placement->dim] + placement->shift;
   uint64_t tiles = (extent + placement->tile - 1) / placement->tile;
-  return kiln_safetensors_stored_bytes(weight->dtype, tiles * placement->tile * depth_of(weight, placement));
+  return kiln_safetensors_stored_bytes(weight->dtype,
+                                       tiles * placement->tile * elements_beside(weight, placement->dim));
 }
 
 #if defined(__SSE2__)
@@ -118,10 +117,10 @@ static inline __attribute__((always_inline)) void transpose(char *to, const char
   }
 }
 
-/* Where a tiled weight goes: element (n along the tiled dimension, k along the other) of `depth`. */
+/* Where a weight goes: if it is tiled, element (n along the dimension `dim`, k along the other) of `depth`. */
 typedef struct tiling_t {
   char *packed;
-  size_t tile, shift, depth, bytes;
+  size_t tile, dim, shift, depth, bytes;
 } tiling_t;
 
 /* How many elements from n on lie in one tile, and where they begin. */
@@ -132,47 +131,84 @@ static size_t run_of(const tiling_t *tiling, size_t n, size_t extent, char **to)
 }
 
 /* The tiled dimension is the first: a row of the weight is a column of a tile. */
-static void pack_rows(const tiling_t *tiling, const char *data, size_t extent) {
-  for (size_t n = 0, run; n < extent; n += run) {
+static void pack_rows(const tiling_t *tiling, const char *data, size_t rows, size_t columns) {
+  for (size_t n = 0, run; n < rows; n += run) {
     char *to;
-    run = run_of(tiling, n, extent, &to);
+    run = run_of(tiling, n, rows, &to);
     if (run > BLOCK_ROWS)
       run = BLOCK_ROWS;
-    const char *from = data + n * tiling->depth * tiling->bytes;
+    const char *from = data + n * columns * tiling->bytes;
     switch (tiling->bytes) {
     case 1:
-      transpose(to, from, run, tiling->depth, tiling->tile, 1);
+      transpose(to, from, run, columns, tiling->tile, 1);
       break;
     case 2:
-      transpose(to, from, run, tiling->depth, tiling->tile, 2);
+      transpose(to, from, run, columns, tiling->tile, 2);
       break;
     default:
-      transpose(to, from, run, tiling->depth, tiling->tile, 4);
+      transpose(to, from, run, columns, tiling->tile, 4);
     }
   }
 }
 
 /* The tiled dimension is the second: a row of the weight is a row of each tile. */
-static void pack_columns(const tiling_t *tiling, const char *data, size_t extent) {
-  size_t row_bytes = tiling->tile * tiling->bytes, rows = (RUN_BYTES + row_bytes - 1) / row_bytes;
-  for (size_t first = 0; first < tiling->depth; first += rows)
-    for (size_t n = 0, run; n < extent; n += run) {
+static void pack_columns(const tiling_t *tiling, const char *data, size_t rows, size_t columns) {
+  size_t row_bytes = tiling->tile * tiling->bytes, together = (RUN_BYTES + row_bytes - 1) / row_bytes;
+  for (size_t first = 0; first < rows; first += together)
+    for (size_t n = 0, run; n < columns; n += run) {
       char *to;
-      run = run_of(tiling, n, extent, &to);
-      for (size_t k = first; k < first + rows && k < tiling->depth; ++k)
-        stream(to + k * row_bytes, data + (k * extent + n) * tiling->bytes, run * tiling->bytes);
+      run = run_of(tiling, n, columns, &to);
+      for (size_t k = first; k < first + together && k < rows; ++k)
+        stream(to + k * row_bytes, data + (k * columns + n) * tiling->bytes, run * tiling->bytes);
     }
 }
 
-void kiln_pack_weight(char *packed, const char *data, const kiln_weight_t *weight, const kiln_placement_t *placement) {
-  size_t bytes = (size_t)kiln_safetensors_stored_bytes(weight->dtype, 1);
-  if (placement->tile == 0) {
-    size_t start = (size_t)placement->shift * bytes;
-    stream(packed + start, data, (size_t)kiln_pack_bytes(weight, placement) - start);
-  } else {
-    const tiling_t tiling = {packed, placement->tile, (size_t)placement->shift, (size_t)depth_of(weight, placement),
-                             bytes};
-    (placement->dim == 0 ? pack_rows : pack_columns)(&tiling, data, (size_t)weight->shape[placement->dim]);
+/* A weight as a matrix; one that is dense is a row. */
+static void pack_matrix(const tiling_t *tiling, const char *data, size_t rows, size_t columns) {
+  if (tiling->tile == 0)
+    stream(tiling->packed + tiling->shift * tiling->bytes, data, columns * tiling->bytes);
+  else
+    (tiling->dim == 0 ? pack_rows : pack_columns)(tiling, data, rows, columns);
+}
+
+/* The same from elements of f16 or bf16, a piece of the matrix at a time. Where rows are columns of tiles, a piece is
+ * of whole tiles, if it can, and of whole lines of the file. */
+static void pack_widened(const tiling_t *tiling, const char *data, uint32_t dtype, size_t rows, size_t columns) {
+  _Alignas(64) float piece[PIECE_ROWS * PIECE_COLUMNS];
+  const bool is_turned = tiling->tile > 0 && tiling->dim == 0;
+  size_t height = is_turned ? PIECE_ROWS : tiling->tile > 0 ? 8 : 1, width = PIECE_ROWS * PIECE_COLUMNS / height;
+  if (is_turned && tiling->tile < height)
+    height -= height % tiling->tile;
+  for (size_t row = 0; row < rows; row += height)
+    for (size_t column = 0; column < columns; column += width) {
+      size_t high = rows - row < height ? rows - row : height;
+      size_t wide = columns - column < width ? columns - column : width;
+      for (size_t i = 0; i < high; ++i)
+        kiln_convert_widen(piece + i * wide, data + ((row + i) * columns + column) * 2, wide, dtype);
+      tiling_t part = *tiling;
+      part.shift += is_turned ? row : column;
+      part.packed += (is_turned ? column : row) * tiling->tile * tiling->bytes;
+      pack_matrix(&part, (const char *)piece, high, wide);
+    }
+}
+
+void kiln_pack_weight(char *packed, const char *data, uint32_t dtype, const kiln_weight_t *weight,
+                      const kiln_placement_t *placement) {
+  const tiling_t tiling = {.packed = packed,
+                           .tile = placement->tile,
+                           .dim = placement->dim,
+                           .shift = (size_t)placement->shift,
+                           .depth = (size_t)elements_beside(weight, placement->dim),
+                           .bytes = (size_t)kiln_safetensors_stored_bytes(weight->dtype, 1)};
+  size_t rows = 1, columns = (size_t)elements_beside(weight, weight->rank);
+  if (tiling.tile > 0) {
+    size_t extent = (size_t)weight->shape[tiling.dim];
+    rows = tiling.dim == 0 ? extent : tiling.depth;
+    columns = tiling.dim == 0 ? tiling.depth : extent;
   }
+  if (dtype == weight->dtype)
+    pack_matrix(&tiling, data, rows, columns);
+  else
+    pack_widened(&tiling, data, dtype, rows, columns);
   finish_stream();
 }

@@ -36,7 +36,8 @@ const char *kiln_status_text(kiln_status_t status) {
   case KILN_WEIGHT_SHAPE:
     return "a tensor in the weight file has another shape than in the model; use the file that belongs to the model.";
   case KILN_WEIGHT_TYPE:
-    return "a tensor in the weight file has another element type than in the model; convert the file.";
+    return "a tensor in the weight file has an element type that the model cannot take; convert it to one named in the "
+           "message.";
   case KILN_THREAD_ERROR:
     return "the pool could not start its threads; ask for fewer, or raise the system's limit.";
   case KILN_INVALID_ARGUMENT:

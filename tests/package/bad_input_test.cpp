@@ -172,15 +172,15 @@ struct FileCase {
 
 const FileCase fileCases[] = {
     {"another name", "words.weight", "Words.weight", KILN_WEIGHT_MISSING,
-     "model requires tensor \"words.weight\" of shape [11, 8] and type F32, got none"},
+     "model requires tensor \"words.weight\" of shape [11, 8] and type F32, F16 or BF16, got none"},
     {"a layer that the model lacks", "layers.1.norm1.bias", "layers.2.norm1.bias", KILN_WEIGHT_MISSING,
-     "model requires tensor \"layers.1.norm1.bias\" of shape [8] and type F32, got none"},
+     "model requires tensor \"layers.1.norm1.bias\" of shape [8] and type F32, F16 or BF16, got none"},
     {"another shape", "\"shape\":[11,8]", "\"shape\":[8,11]", KILN_WEIGHT_SHAPE,
      "tensor \"words.weight\" requires shape [11, 8], got [8, 11]"},
     {"another rank", "\"shape\":[12,8]", "\"shape\":[96]  ", KILN_WEIGHT_SHAPE,
      "tensor \"places.weight\" requires shape [12, 8], got [96]"},
     {"another type of the same size", "\"dtype\":\"F32\"", "\"dtype\":\"I32\"", KILN_WEIGHT_TYPE,
-     "tensor \"layers.0.mlp.fc1.bias\" requires type F32, got I32"},
+     "tensor \"layers.0.mlp.fc1.bias\" requires type F32, F16 or BF16, got I32"},
     {"another type of another size", "\"dtype\":\"F32\"", "\"dtype\":\"F16\"", KILN_FILE_MALFORMED,
      "tensor \"layers.0.mlp.fc1.bias\" of shape [24] requires 2 bytes an element, got offsets [0, 96]"},
     {"not JSON", "{\"", "[\"", KILN_FILE_MALFORMED, "'{' as its first byte"},

@@ -88,11 +88,11 @@ TEST_F(Bind, MisfitsAreRefusedByNameAndLeaveTheModelAsItWas) {
     std::string Message;
   } cases[] = {
       {[](auto &w) { w.erase(w.begin()); }, KILN_WEIGHT_MISSING,
-       "model requires tensor \"layers.0.weight\" of shape [3, 3] and type F32, got none"},
+       "model requires tensor \"layers.0.weight\" of shape [3, 3] and type F32, F16 or BF16, got none"},
       {[](auto &w) { w.erase(w.begin() + 1); }, KILN_WEIGHT_MISSING,
-       "model requires tensor \"layers.1.weight\" of shape [3, 3] and type F32, got none"},
+       "model requires tensor \"layers.1.weight\" of shape [3, 3] and type F32, F16 or BF16, got none"},
       {[](auto &w) { w.clear(); }, KILN_WEIGHT_MISSING,
-       "model requires tensor \"table\" of shape [5, 3] and type F32, got none"},
+       "model requires tensor \"table\" of shape [5, 3] and type F32, F16 or BF16, got none"},
       {[](auto &w) { w[0].name = "layers.{}.weight"; }, KILN_WEIGHT_MISSING, "\"layers.0.weight\""},
       {[](auto &w) { w[0].name = "layers.00.weight"; }, KILN_WEIGHT_MISSING, "\"layers.0.weight\""},
       {[](auto &w) { w.push_back({"layers.2.weight", "F32", {1}, "1234"}); }, KILN_WEIGHT_UNEXPECTED,
@@ -103,12 +103,13 @@ TEST_F(Bind, MisfitsAreRefusedByNameAndLeaveTheModelAsItWas) {
       {[](auto &w) { w[2].shape = {15}; }, KILN_WEIGHT_SHAPE, "tensor \"table\" requires shape [5, 3], got [15]"},
       {[](auto &w) { w[1].shape = {1, 1, 1, 1, 1, 3, 3}; }, KILN_WEIGHT_SHAPE,
        "tensor \"layers.1.weight\" requires shape [3, 3], got [1, 1, 1, 1, 1, 3, ...]"},
-      {[](auto &w) { w[2].dtype = "I32"; }, KILN_WEIGHT_TYPE, "tensor \"table\" requires type F32, got I32"},
+      {[](auto &w) { w[2].dtype = "I32"; }, KILN_WEIGHT_TYPE,
+       "tensor \"table\" requires type F32, F16 or BF16, got I32"},
       {[](auto &w) {
          w[1].dtype = "F64";
          w[1].bytes += w[1].bytes;
        },
-       KILN_WEIGHT_TYPE, "tensor \"layers.1.weight\" requires type F32, got F64"},
+       KILN_WEIGHT_TYPE, "tensor \"layers.1.weight\" requires type F32, F16 or BF16, got F64"},
       {[](auto &w) { w[2].bytes += "abcd"; }, KILN_FILE_MALFORMED,
        "tensor \"table\" of shape [5, 3] requires 4 bytes an element, got offsets [72, 136]"},
   };

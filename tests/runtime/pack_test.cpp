@@ -55,7 +55,7 @@ TEST(Pack, MatchesTheDefinition) {
             GuardedMemory packed(kiln_pack_bytes(&weight, &placement));
             std::string expected(packed.data(), packed.size());
             packNaively(expected, data, c, bytes);
-            kiln_pack_weight(packed.data(), source.data(), &weight, &placement);
+            kiln_pack_weight(packed.data(), source.data(), dtype, &weight, &placement);
             ASSERT_EQ(std::memcmp(packed.data(), expected.data(), expected.size()), 0)
                 << kiln_safetensors_dtype_text(dtype) << " [" << c.Rows << ", " << c.Columns << "] tile " << tile
                 << " dim " << dim << " shift " << shift;
@@ -94,8 +94,8 @@ TEST(Pack, OtherDimensionsAreOne) {
   ASSERT_EQ(packed.size(), expected.size());
   std::memset(packed.data(), 1, packed.size());
   std::memset(expected.data(), 1, expected.size());
-  kiln_pack_weight(packed.data(), source.data(), &window, &placement);
-  kiln_pack_weight(expected.data(), source.data(), &matrix, &placement);
+  kiln_pack_weight(packed.data(), source.data(), KILN_F32, &window, &placement);
+  kiln_pack_weight(expected.data(), source.data(), KILN_F32, &matrix, &placement);
   EXPECT_EQ(std::memcmp(packed.data(), expected.data(), expected.size()), 0);
 }
 

@@ -34,7 +34,7 @@ typedef enum kiln_status_t {
   KILN_WEIGHT_MISSING = 11,    /* the model needs a tensor that the file lacks */
   KILN_WEIGHT_UNEXPECTED = 12, /* the file holds a tensor that the model does not know */
   KILN_WEIGHT_SHAPE = 13,      /* a tensor has another shape than the model's */
-  KILN_WEIGHT_TYPE = 14,       /* a tensor has another element type than the model's */
+  KILN_WEIGHT_TYPE = 14,       /* a tensor has an element type that the model's is not made from */
   KILN_THREAD_ERROR = 15,      /* the bundled pool could not start its threads */
   KILN_INVALID_ARGUMENT = 16,  /* an option has no meaning, such as a pool of zero threads */
   KILN_INTERNAL_ERROR = 17     /* a defect of Kiln; please report it */

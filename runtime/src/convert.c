@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+/* From an element type of a weight file to that of a weight: only where each number stays the same. Bits are moved and
+ * whole numbers converted, so that the processor's modes, such as flushing to zero, do not matter. */
+#include "internal.h"
+
+#include <string.h>
+
+bool kiln_convert_is_exact(uint32_t from, uint32_t to) {
+  return from == to || (to == KILN_F32 && (from == KILN_F16 || from == KILN_BF16));
+}
+
+const char *kiln_convert_sources_text(uint32_t to) {
+  return to == KILN_F32 ? "F32, F16 or BF16" : kiln_safetensors_dtype_text(to);
+}
+
+/* An f16 of sign, 5 bits of exponent and 10 of fraction; a NaN keeps its fraction. */
+static inline uint32_t widen_f16(uint16_t half) {
+  const int32_t magnitude = half & 0x7FFF, rebias = (127 - 15) << 23;
+  const float fraction = (float)magnitude * 0x1p-24f; /* of a subnormal, which f32 has as a normal number */
+  int32_t subnormal;
+  memcpy(&subnormal, &fraction, sizeof subnormal);
+  /* Of infinities and NaN the exponent is the last one here as there. Masks, not branches: they become vectors. */
+  const int32_t normal = (magnitude << 13) + rebias + (-(magnitude >= 0x7C00) & rebias);
+  const int32_t is_subnormal = -(magnitude < 0x400);
+  return (uint32_t)(half & 0x8000) << 16 | (uint32_t)((subnormal & is_subnormal) | (normal & ~is_subnormal));
+}
+
+static inline uint32_t widen_bf16(uint16_t half) { return (uint32_t)half << 16; }
+
+/* A loop that compilers make vectors of. */
+static inline __attribute__((always_inline)) void widen(float *restrict to, const char *restrict from, size_t count,
+                                                        uint32_t (*widen_one)(uint16_t)) {
+  for (size_t i = 0; i < count; ++i) {
+    uint16_t half;
+    memcpy(&half, from + i * sizeof half, sizeof half);
+    const uint32_t bits = widen_one(half);
+    memcpy(to + i, &bits, sizeof bits);
+  }
+}
+
+void kiln_convert_widen(float *to, const char *from, size_t count, uint32_t dtype) {
+  if (dtype == KILN_F16)
+    widen(to, from, count, widen_f16);
+  else
+    widen(to, from, count, widen_bf16);
+}
