@@ -42,7 +42,8 @@ struct Remember {};
 inline constexpr Remember remember{};
 
 /// q_proj, k_proj, v_proj, attention of `Heads` heads, out_proj.
-template <std::int64_t Width, int Heads, bool Bias = true> class MultiHeadAttention : public Named {
+template <std::int64_t Width, int Heads, bool Bias = true, ElementType Weight = f32>
+class MultiHeadAttention : public Named {
 public:
   using Named::Named;
 
@@ -117,12 +118,14 @@ public:
   }
 
 private:
-  Linear<Width, Width, Bias> q_proj{"q_proj"}, k_proj{"k_proj"}, v_proj{"v_proj"}, out_proj{"out_proj"};
+  using Projection = Linear<Width, Width, Bias, WeightOrder::out_in, Weight>;
+  Projection q_proj{"q_proj"}, k_proj{"k_proj"}, v_proj{"v_proj"}, out_proj{"out_proj"};
 };
 
 /// Attention whose score is a perceptron of one hidden layer: key k has score v . tanh(W q + U k + b) for query q
 /// (Bahdanau et al. 2015, A.1.2). Parameters: q_proj, k_proj, score. `Memory` is the width of what is looked at.
-template <std::int64_t Query, std::int64_t Memory, std::int64_t Hidden> class AdditiveAttention : public Named {
+template <std::int64_t Query, std::int64_t Memory, std::int64_t Hidden, ElementType Weight = f32>
+class AdditiveAttention : public Named {
 public:
   using Named::Named;
 
@@ -158,12 +161,13 @@ public:
   }
 
 private:
-  Linear<Query, Hidden, false> q_proj{"q_proj"};
-  Linear<Memory, Hidden> k_proj{"k_proj"};
+  Linear<Query, Hidden, false, WeightOrder::out_in, Weight> q_proj{"q_proj"};
+  Linear<Memory, Hidden, true, WeightOrder::out_in, Weight> k_proj{"k_proj"};
 };
 
 /// fc1, activation, fc2.
-template <std::int64_t Width, std::int64_t Hidden, Activation A = Activation::gelu, bool Bias = true>
+template <std::int64_t Width, std::int64_t Hidden, Activation A = Activation::gelu, bool Bias = true,
+          ElementType Weight = f32>
 class Mlp : public Named {
 public:
   using Named::Named;
@@ -174,8 +178,8 @@ public:
   }
 
 private:
-  Linear<Width, Hidden, Bias> fc1{"fc1"};
-  Linear<Hidden, Width, Bias> fc2{"fc2"};
+  Linear<Width, Hidden, Bias, WeightOrder::out_in, Weight> fc1{"fc1"};
+  Linear<Hidden, Width, Bias, WeightOrder::out_in, Weight> fc2{"fc2"};
 };
 
 struct BlockOptions {
@@ -183,6 +187,7 @@ struct BlockOptions {
   Activation activation = Activation::gelu;
   bool causal = false; // of the self-attention; a decoder block's always is
   double epsilon = 1e-5;
+  ElementType weight = f32; // of the matrices
 };
 
 namespace detail {
@@ -224,9 +229,9 @@ public:
   }
 
 private:
-  MultiHeadAttention<Width, Heads> self_attn{"self_attn"};
+  MultiHeadAttention<Width, Heads, true, Options.weight> self_attn{"self_attn"};
   LayerNorm<Width> norm1{"norm1", Options.epsilon};
-  Mlp<Width, Hidden, Options.activation> mlp{"mlp"};
+  Mlp<Width, Hidden, Options.activation, true, Options.weight> mlp{"mlp"};
   LayerNorm<Width> norm2{"norm2", Options.epsilon};
 };
 
@@ -281,11 +286,11 @@ private:
     return detail::residual<Options.norm>(informed, norm3, site, [&](auto y) { return mlp(y, site); });
   }
 
-  MultiHeadAttention<Width, Heads> self_attn{"self_attn"};
+  MultiHeadAttention<Width, Heads, true, Options.weight> self_attn{"self_attn"};
   LayerNorm<Width> norm1{"norm1", Options.epsilon};
-  MultiHeadAttention<Width, Heads> cross_attn{"cross_attn"};
+  MultiHeadAttention<Width, Heads, true, Options.weight> cross_attn{"cross_attn"};
   LayerNorm<Width> norm2{"norm2", Options.epsilon};
-  Mlp<Width, Hidden, Options.activation> mlp{"mlp"};
+  Mlp<Width, Hidden, Options.activation, true, Options.weight> mlp{"mlp"};
   LayerNorm<Width> norm3{"norm3", Options.epsilon};
 };
 

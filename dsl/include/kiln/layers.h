@@ -41,6 +41,13 @@ template <class First, class... Rest> constexpr Tracer &tracer_of(const First &f
     return tracer_of(rest...);
   }
 }
+
+/// The parameter of a layer whose `Weight` type the caller chooses.
+template <ElementType Weight, Dim... Extents>
+constexpr auto weight(const tensor auto &context, const char *leaf, Site site) {
+  static_assert(Weight == f32, "kiln: a layer requires weights of f32, since no others are generated yet [layer_c5]");
+  return parameter<Weight, Extents...>(context, leaf, site);
+}
 } // namespace detail
 
 /// The base of a layer of one's own: `struct Attention : kiln::Layer<Attention> { using Layer::Layer; ... forward(...)
@@ -57,7 +64,8 @@ public:
 };
 
 /// y = x W^T + b: parameters weight and bias.
-template <std::int64_t In, std::int64_t Out, bool Bias = true, WeightOrder Order = WeightOrder::out_in>
+template <std::int64_t In, std::int64_t Out, bool Bias = true, WeightOrder Order = WeightOrder::out_in,
+          ElementType Weight = f32>
 class Linear : public Named {
 public:
   using Named::Named;
@@ -65,7 +73,7 @@ public:
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
     constexpr bool out_first = Order == WeightOrder::out_in;
-    auto weight = parameter<f32, out_first ? Out : In, out_first ? In : Out>(x, "weight", site);
+    auto weight = detail::weight<Weight, out_first ? Out : In, out_first ? In : Out>(x, "weight", site);
     if constexpr (Bias)
       return linear<Order>(x, weight, parameter<f32, Out>(x, "bias", site), site);
     else
@@ -75,7 +83,8 @@ public:
 
 /// conv2d of an image [..., height, width, In] by a kernel of these extents: parameters weight [Out, In / groups,
 /// kernel height, kernel width] and bias.
-template <std::int64_t In, std::int64_t Out, Pair Kernel, Conv2dOptions Options = Conv2dOptions{}, bool Bias = true>
+template <std::int64_t In, std::int64_t Out, Pair Kernel, Conv2dOptions Options = Conv2dOptions{}, bool Bias = true,
+          ElementType Weight = f32>
 class Conv2d : public Named {
 public:
   using Named::Named;
@@ -83,7 +92,7 @@ public:
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
     constexpr std::int64_t groups = Options.groups < 1 ? 1 : Options.groups; // others are conv2d's to refuse
-    auto weight = parameter<f32, Out, In / groups, Kernel.height, Kernel.width>(x, "weight", site);
+    auto weight = detail::weight<Weight, Out, In / groups, Kernel.height, Kernel.width>(x, "weight", site);
     if constexpr (Bias)
       return conv2d<Options>(x, weight, parameter<f32, Out>(x, "bias", site), site);
     else
@@ -93,7 +102,7 @@ public:
 
 /// conv1d of a signal [..., steps, In]: parameters weight [Out, In / groups, Kernel] and bias.
 template <std::int64_t In, std::int64_t Out, std::int64_t Kernel, Conv1dOptions Options = Conv1dOptions{},
-          bool Bias = true>
+          bool Bias = true, ElementType Weight = f32>
 class Conv1d : public Named {
 public:
   using Named::Named;
@@ -101,7 +110,7 @@ public:
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
     constexpr std::int64_t groups = Options.groups < 1 ? 1 : Options.groups; // others are conv2d's to refuse
-    auto weight = parameter<f32, Out, In / groups, Kernel>(x, "weight", site);
+    auto weight = detail::weight<Weight, Out, In / groups, Kernel>(x, "weight", site);
     if constexpr (Bias)
       return conv1d<Options>(x, weight, parameter<f32, Out>(x, "bias", site), site);
     else
@@ -112,7 +121,7 @@ public:
 /// conv_transpose2d of an image [..., height, width, In]: parameters weight [In, Out / groups, kernel height, kernel
 /// width] and bias.
 template <std::int64_t In, std::int64_t Out, Pair Kernel, ConvTranspose2dOptions Options = ConvTranspose2dOptions{},
-          bool Bias = true>
+          bool Bias = true, ElementType Weight = f32>
 class ConvTranspose2d : public Named {
 public:
   using Named::Named;
@@ -120,7 +129,7 @@ public:
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
     constexpr std::int64_t groups = Options.groups < 1 ? 1 : Options.groups; // others are the operation's to refuse
-    auto weight = parameter<f32, In, Out / groups, Kernel.height, Kernel.width>(x, "weight", site);
+    auto weight = detail::weight<Weight, In, Out / groups, Kernel.height, Kernel.width>(x, "weight", site);
     if constexpr (Bias)
       return conv_transpose2d<Options>(x, weight, parameter<f32, Out>(x, "bias", site), site);
     else
@@ -164,7 +173,7 @@ private:
 };
 
 /// Rows of a table [Rows, Width]: parameter weight.
-template <std::int64_t Rows, std::int64_t Width> class Embedding : public Named {
+template <std::int64_t Rows, std::int64_t Width, ElementType Weight = f32> class Embedding : public Named {
 public:
   using Named::Named;
 
@@ -175,13 +184,13 @@ public:
   /// The table itself.
   constexpr auto weight(const tensor auto &context, Site site = Site::here()) const {
     ScopeGuard guard(*context.tracer, scope_in(*context.tracer));
-    return parameter<f32, Rows, Width>(context, "weight", site);
+    return detail::weight<Weight, Rows, Width>(context, "weight", site);
   }
 };
 
 /// Scores of every row of an embedding: x E^T, the output layer that shares the input's weights.
-template <tensor X, std::int64_t Rows, std::int64_t Width>
-constexpr auto logits(const X &x, const Embedding<Rows, Width> &embedding, Site site = Site::here()) {
+template <tensor X, std::int64_t Rows, std::int64_t Width, ElementType Weight>
+constexpr auto logits(const X &x, const Embedding<Rows, Width, Weight> &embedding, Site site = Site::here()) {
   auto weight = embedding.weight(x, site);
   return detail::linear<WeightOrder::out_in>(x, weight, {x.node, weight.node}, rules::logits_c1);
 }

@@ -53,6 +53,7 @@ struct RecurrentOptions {
   int layers = 1;
   bool bidirectional = false; // a second pass from the last step to the first; outputs lie side by side
   bool bias = true;
+  ElementType weight = f32; // of the matrices
 };
 
 /// What a recurrent layer returns: `auto [outputs, last] = lstm(x);`.
@@ -171,7 +172,7 @@ private:
   template <std::int64_t Width>
   constexpr auto project(const tensor auto &x, const char *weight, const char *bias, Site site) const {
     constexpr std::int64_t rows = Cell::gates * Hidden;
-    auto w = parameter<f32, rows, Width>(x, weight, site);
+    auto w = detail::weight<Options.weight, rows, Width>(x, weight, site);
     if constexpr (Options.bias)
       return linear(x, w, parameter<f32, rows>(x, bias, site), site);
     else
@@ -260,7 +261,8 @@ private:
 
 /// One step of a cell, for a loop of one's own: x [..., In] and the state, [..., Hidden] or a tuple of them, give the
 /// next state. Parameters weight_ih, weight_hh, bias_ih, bias_hh.
-template <class Cell, std::int64_t In, std::int64_t Hidden> class RecurrentStep : public Named {
+template <class Cell, std::int64_t In, std::int64_t Hidden, ElementType Weight = f32>
+class RecurrentStep : public Named {
 public:
   using Named::Named;
 
@@ -285,14 +287,17 @@ private:
   template <std::int64_t Width>
   static constexpr auto project(const tensor auto &x, const char *weight, const char *bias, Site site) {
     constexpr std::int64_t rows = Cell::gates * Hidden;
-    return linear(x, parameter<f32, rows, Width>(x, weight, site), parameter<f32, rows>(x, bias, site), site);
+    return linear(x, detail::weight<Weight, rows, Width>(x, weight, site), parameter<f32, rows>(x, bias, site), site);
   }
 };
 
 /// torch.nn.RNNCell, LSTMCell and GRUCell.
-template <std::int64_t In, std::int64_t Hidden> using RnnStep = RecurrentStep<ElmanCell<>, In, Hidden>;
-template <std::int64_t In, std::int64_t Hidden> using LstmStep = RecurrentStep<LstmCell, In, Hidden>;
-template <std::int64_t In, std::int64_t Hidden> using GruStep = RecurrentStep<GruCell, In, Hidden>;
+template <std::int64_t In, std::int64_t Hidden, ElementType Weight = f32>
+using RnnStep = RecurrentStep<ElmanCell<>, In, Hidden, Weight>;
+template <std::int64_t In, std::int64_t Hidden, ElementType Weight = f32>
+using LstmStep = RecurrentStep<LstmCell, In, Hidden, Weight>;
+template <std::int64_t In, std::int64_t Hidden, ElementType Weight = f32>
+using GruStep = RecurrentStep<GruCell, In, Hidden, Weight>;
 
 /// torch.nn.RNN, LSTM and GRU, x [steps, batch, In] or [steps, In].
 template <std::int64_t In, std::int64_t Hidden, RecurrentOptions Options = RecurrentOptions{}>

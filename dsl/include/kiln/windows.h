@@ -142,7 +142,7 @@ constexpr auto shift_mask(const tensor auto &context, Site site = Site::here()) 
 
 /// Attention of `Heads` heads within windows of Size x Size positions of an image [..., H, W, Channels] that is shifted
 /// by `Shift` up and left, with a bias by relative position: qkv, proj, relative_position_bias_table.
-template <std::int64_t Channels, int Heads, std::int64_t Size, std::int64_t Shift = 0>
+template <std::int64_t Channels, int Heads, std::int64_t Size, std::int64_t Shift = 0, ElementType Weight = f32>
 class WindowAttention : public Named {
 public:
   using Named::Named;
@@ -181,13 +181,14 @@ private:
           add(bias, reshape<windows, 1, count, count>(shift_mask<Size, Shift, Height, Width>(bias, site), site), site));
   }
 
-  Linear<Channels, 3 * Channels> qkv{"qkv"};
-  Linear<Channels, Channels> proj{"proj"};
+  Linear<Channels, 3 * Channels, true, WeightOrder::out_in, Weight> qkv{"qkv"};
+  Linear<Channels, Channels, true, WeightOrder::out_in, Weight> proj{"proj"};
 };
 
 /// A block of Swin on an image [..., H, W, Channels]: norm1, attn, norm2, mlp, pre-norm. A window as large as the image
 /// is not shifted.
-template <std::int64_t Channels, int Heads, std::int64_t Size, bool Shifted, std::int64_t Hidden = 4 * Channels>
+template <std::int64_t Channels, int Heads, std::int64_t Size, bool Shifted, std::int64_t Hidden = 4 * Channels,
+          ElementType Weight = f32>
 class SwinBlock : public Named {
 public:
   using Named::Named;
@@ -203,12 +204,12 @@ public:
 
 private:
   LayerNorm<Channels> norm1{"norm1"}, norm2{"norm2"};
-  WindowAttention<Channels, Heads, Size, Shifted ? Size / 2 : 0> attn{"attn"};
-  Mlp<Channels, Hidden> mlp{"mlp"};
+  WindowAttention<Channels, Heads, Size, Shifted ? Size / 2 : 0, Weight> attn{"attn"};
+  Mlp<Channels, Hidden, Activation::gelu, true, Weight> mlp{"mlp"};
 };
 
 /// Four neighbours of an image become one position with twice the channels: norm, reduction.
-template <std::int64_t Channels> class PatchMerging : public Named {
+template <std::int64_t Channels, ElementType Weight = f32> class PatchMerging : public Named {
 public:
   using Named::Named;
 
@@ -235,7 +236,7 @@ public:
 
 private:
   LayerNorm<4 * Channels> norm{"norm"};
-  Linear<4 * Channels, 2 * Channels, false> reduction{"reduction"};
+  Linear<4 * Channels, 2 * Channels, false, WeightOrder::out_in, Weight> reduction{"reduction"};
 };
 
 } // namespace kiln
