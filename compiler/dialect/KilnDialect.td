@@ -54,12 +54,21 @@ def Kiln_TiledAttr : Kiln_Attr<"Tiled", "tiled", [DeclareAttrInterfaceMethods<Ve
     Stored dense as [ceil(extent / size)][other extents][size], zero padded. `tensor<3072x768xf32, #kiln.tiled<0, 48>>` and
     its transpose `tensor<768x3072xf32, #kiln.tiled<1, 48>>` are stored alike. The other dimensions are one in storage:
     `tensor<512x256x3x3xf32, #kiln.tiled<0, 64>>` is [8][2304][64].
+
+    The other extents are the depth, along which contractions add. With `interleave`, as many consecutive elements of the
+    depth lie together, [tiles][ceil(depth / interleave)][size][interleave], for instructions that add products of several.
+    With `group`, each so many elements of the depth have a scale. Neither is generated yet: `kiln-verify-kernels` and
+    whoever places weights refuse it. `#kiln.tiled<0, 48, interleave = 4, group = 32>`
   }];
-  let parameters = (ins "int64_t":$dim, "int64_t":$size);
-  let assemblyFormat = "`<` $dim `,` $size `>`";
+  let parameters = (ins "int64_t":$dim, "int64_t":$size, DefaultValuedParameter<"int64_t", "1">:$interleave,
+                        DefaultValuedParameter<"int64_t", "0">:$group);
+  let builders = [AttrBuilder<(ins "int64_t":$dim, "int64_t":$size), [{ return $_get($_ctxt, dim, size, 1, 0); }]>];
+  let assemblyFormat = "`<` $dim `,` $size (`,` struct($interleave, $group)^)? `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// [tiles, other extents, size] for a weight of this shape.
+    /// Whether there is neither an interleave nor a group of scales.
+    bool isPlain() const { return getInterleave() == 1 && getGroup() == 0; }
+    /// [tiles, other extents, size] for a weight of this shape, of a plain layout.
     ::llvm::SmallVector<int64_t, 3> getStoredShape(::llvm::ArrayRef<int64_t> shape) const;
   }];
 }

@@ -22,11 +22,17 @@ LogicalResult SymbolAttr::verify(function_ref<InFlightDiagnostic()> emitError, S
   return success();
 }
 
-LogicalResult TiledAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t dim, int64_t size) {
+LogicalResult TiledAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t dim, int64_t size,
+                                int64_t interleave, int64_t group) {
   if (dim < 0)
     return emitError() << "tiled requires a dimension of at least 0, got " << dim;
   if (size < 1)
     return emitError() << "tiled requires a size of at least 1, got " << size;
+  if (interleave < 1)
+    return emitError() << "tiled requires an interleave of at least 1, got " << interleave;
+  if (group < 0 || group % interleave != 0)
+    return emitError() << "tiled requires a group that is a multiple of the interleave " << interleave
+                       << ", or 0 for none, got " << group;
   return success();
 }
 
@@ -40,6 +46,7 @@ LogicalResult TiledAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
 }
 
 SmallVector<int64_t, 3> TiledAttr::getStoredShape(ArrayRef<int64_t> shape) const {
+  assert(isPlain() && "verified before anything is stored");
   int64_t others = 1;
   for (auto [dim, extent] : llvm::enumerate(shape))
     others *= static_cast<int64_t>(dim) == getDim() ? 1 : extent;

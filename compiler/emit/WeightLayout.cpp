@@ -66,6 +66,11 @@ FailureOr<WeightLayout> WeightLayout::compute(ModuleOp module, const ModelInterf
   llvm::DenseMap<std::pair<Attribute, Type>, PackedRange> known;
   WalkResult result = module.walk([&](kd::ParameterOp parameter) {
     auto type = cast<RankedTensorType>(parameter.getResult().getType());
+    if (auto tiled = dyn_cast_or_null<kd::TiledAttr>(type.getEncoding()); tiled && !tiled.isPlain()) {
+      parameter.emitOpError("requires a layout that weights are packed in, without interleave and scales, got ")
+          << tiled;
+      return WalkResult::interrupt();
+    }
     auto [entry, isNew] = known.try_emplace({parameter.getSourcesAttr(), type});
     if (isNew) {
       PackedRange &range = entry->second;

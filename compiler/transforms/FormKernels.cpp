@@ -66,7 +66,7 @@ int64_t panelWidth(const KernelGroup &group) {
                    ? dyn_cast_if_present<TiledAttr>(cast<RankedTensorType>(linear.getWeight().getType()).getEncoding())
                    : TiledAttr();
   const int64_t columns = cast<RankedTensorType>(group.results[0].getType()).getShape().back();
-  return tiled && columns % tiled.getSize() == 0 ? tiled.getSize() : 0;
+  return tiled && tiled.isPlain() && columns % tiled.getSize() == 0 ? tiled.getSize() : 0;
 }
 
 /// Gives each norm of what a contraction leaves the moments of its panels. Whether there is any.

@@ -27,9 +27,12 @@ bool isIndexArithmetic(Operation *op) {
 LogicalResult verifyExtents(Operation *op, TypeRange types) {
   for (Type type : types) {
     auto tensor = dyn_cast<RankedTensorType>(type);
-    bool isTiled = tensor && isa_and_nonnull<TiledAttr>(tensor.getEncoding());
-    if (tensor && !isTiled && !hasExtents(tensor))
+    auto tiled = tensor ? dyn_cast_if_present<TiledAttr>(tensor.getEncoding()) : TiledAttr();
+    if (tensor && !tiled && !hasExtents(tensor))
       return op->emitError() << "requires every run-time extent stated, got " << type;
+    if (tiled && !tiled.isPlain())
+      return op->emitError() << "requires weights without interleave and scales, which no code is generated for, got "
+                             << tiled;
   }
   return success();
 }

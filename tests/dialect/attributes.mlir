@@ -32,6 +32,18 @@ module attributes {kiln.symbols = [#kiln.symbol<"batch", 1, 8>, #kiln.symbol<"to
 #size = #kiln.tiled<0, 0>
 
 // -----
+// expected-error@+1 {{tiled requires an interleave of at least 1, got 0}}
+#interleave = #kiln.tiled<0, 8, interleave = 0>
+
+// -----
+// expected-error@+1 {{tiled requires a group that is a multiple of the interleave 4, or 0 for none, got 6}}
+#group = #kiln.tiled<0, 8, interleave = 4, group = 6>
+
+// -----
+// expected-error@+1 {{tiled requires a group that is a multiple of the interleave 1, or 0 for none, got -1}}
+#negative = #kiln.tiled<0, 8, group = -1>
+
+// -----
 // expected-error@+1 {{tiled requires a rank of 2 or more and fixed extents}}
 func.func private @rank(tensor<4xf32, #kiln.tiled<0, 8>>)
 
