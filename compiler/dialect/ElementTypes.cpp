@@ -2,6 +2,7 @@
 #include "compiler/dialect/ElementTypes.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::kiln {
@@ -34,6 +35,11 @@ bool isNumber(Type type) {
 bool isFloatingNumber(Type type) {
   auto element = toElementType(type);
   return element && floating(*element);
+}
+
+Type defaultAccumulatorType(Type tensor) {
+  const bool isOfFloats = isFloatingNumber(getElementTypeOrSelf(tensor));
+  return fromElementType(isOfFloats ? ElementType::f32 : ElementType::i32, tensor.getContext());
 }
 
 int64_t storedBytes(Type type, int64_t elements) {

@@ -19,6 +19,9 @@ bool isElement(Type type);
 bool isNumber(Type type);
 bool isFloatingNumber(Type type);
 
+/// What an op keeps sums of a tensor's elements in unless it says otherwise: f32 for floats, i32 for whole numbers.
+Type defaultAccumulatorType(Type tensor);
+
 /// Bytes of so many elements that lie together; of index values eight each.
 int64_t storedBytes(Type element, int64_t elements);
 

@@ -217,6 +217,8 @@ Function integerFunction(Operation *op) {
           return nullptr;
         if (cast->getResult(0).getType().isInteger(1))
           return [](Cell a, Cell, Cell) { return ofInteger(a.integer & 1); };
+        if (cast->getResult(0).getType().isInteger(8))
+          return [](Cell a, Cell, Cell) { return ofInteger(static_cast<std::int8_t>(a.integer)); };
         return [](Cell a, Cell, Cell) { return a; };
       })
       .Case([](arith::ExtSIOp cast) -> Function {

@@ -193,3 +193,17 @@ func.func private @max_pool2d(%x: tensor<7x9x5xf32>) -> tensor<3x4x5xf32> attrib
   %0 = kiln.max_pool2d %x kernel = [2, 2] stride = [2, 2] padding = [0, 0] : (tensor<7x9x5xf32>) -> tensor<3x4x5xf32>
   return %0 : tensor<3x4x5xf32>
 }
+
+// -----
+
+// Sums are kept in the type that the op states, i32 for whole numbers, to which elements are widened.
+// CHECK-LABEL: @sum_of_bytes
+// CHECK: linalg.generic {{.*}}iterator_types = ["parallel", "reduction"]} ins(%arg0 : tensor<4x9xi8>) outs(%{{.*}} : tensor<4xi32>)
+// CHECK: arith.extsi %{{.*}} : i8 to i32
+// CHECK-NEXT: arith.addi %{{.*}}, %{{.*}} : i32
+// CHECK: linalg.generic {{.*}}iterator_types = ["parallel"]} ins(%{{.*}} : tensor<4xi32>) outs(%{{.*}} : tensor<4xi8>)
+// CHECK: arith.trunci %{{.*}} : i32 to i8
+func.func private @sum_of_bytes(%x: tensor<4x9xi8>) -> tensor<4xi8> attributes {kiln.kernel, kiln.bounds = array<i64>} {
+  %0 = kiln.sum %x axis = 1 : (tensor<4x9xi8>) -> tensor<4xi8>
+  return %0 : tensor<4xi8>
+}

@@ -32,7 +32,7 @@ public:
       : query(op.getQuery()), key(op.getKey()), mask(op.getMask()), lengths(op.getLengths()), isCausal(op.getCausal()),
         scale(op.getScale().convertToDouble()), heads(op.getHeads()), keyHeads(op.getNumKeyValueHeads()) {
     auto type = cast<RankedTensorType>(query.getType());
-    element = type.getElementType();
+    element = op.getAccumulatorType();
     batchRank = type.getRank() - 2;
     queryDepth = type.getShape().back() / heads;
     rows = getExtents(type);
@@ -48,13 +48,13 @@ public:
     return result;
   }
 
-  /// An element of an operand [b..., t, heads * depth].
+  /// An element of an operand [b..., t, heads * depth], in the type of the sums.
   Value readHead(ElementBuilder &b, Value operand, AffineExpr t, AffineExpr head, AffineExpr channel,
                  int64_t depth) const {
     Coordinates at = batch(b);
     at.push_back(t);
     at.push_back(b.simplify(head * depth + channel));
-    return b.read(operand, at);
+    return b.convert(b.read(operand, at), element);
   }
   AffineExpr keyHead(ElementBuilder &b) const { return b.loop(batchRank).floorDiv(heads / keyHeads); }
 
@@ -91,7 +91,7 @@ private:
     for (auto [coordinate, extent] : llvm::zip_equal(at, type.getShape()))
       if (extent == 1)
         coordinate = getAffineConstantExpr(0, mask.getContext());
-    return b.read(mask, at);
+    return b.convert(b.read(mask, at), element);
   }
 
   /// Whether the key counts for the query; null if all do.
@@ -118,7 +118,7 @@ public:
   Value query, key, mask, lengths;
   bool isCausal;
   double scale;
-  Type element;
+  Type element; // of everything that is computed
   int64_t batchRank, heads, keyHeads, queryDepth;
   SmallVector<AffineExpr> rows;
   AffineExpr queries, keys;
@@ -257,7 +257,7 @@ Value AttentionOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
   Coordinates split(at.drop_back());
   split.push_back(b.simplify(at.back().expr.floorDiv(depth)));
   split.push_back(b.simplify(at.back().expr % depth));
-  return b.load(result, split);
+  return b.convert(b.load(result, split), getType().getElementType());
 }
 
 bool AttentionOp::collapseRows(RowCollapser &rows) { return collapseScores(*this, rows) && rows.markFull(getValue()); }
@@ -281,8 +281,9 @@ SmallVector<Value> AttentionScoresOp::decompose(KernelBuilder &kernel) {
 Value AttentionScoresOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
   HeadReader reader(*this);
   Value product = b.load(b.kernel.getIntermediates(*this)[0], at);
-  return reader.createMasked(b, arith::MulFOp::create(b, product, b.constant(reader.element, reader.scale)), at,
-                             /*unit=*/1);
+  Value score = reader.createMasked(b, arith::MulFOp::create(b, product, b.constant(reader.element, reader.scale)), at,
+                                    /*unit=*/1);
+  return b.convert(score, getType().getElementType());
 }
 
 bool AttentionScoresOp::collapseRows(RowCollapser &rows) { return collapseScores(*this, rows); }

@@ -20,7 +20,7 @@ Coordinates leading(ElementBuilder &b, RankedTensorType type, unsigned resultRan
 /// How the loops m, n, k of a product (`rank` is that of m, n) read its operands.
 using Readers = function_ref<std::pair<Coordinates, Coordinates>(ElementBuilder &)>;
 
-Value multiply(KernelBuilder &kernel, Operation *op, Readers coordinatesOf) {
+Value multiply(KernelBuilder &kernel, KernelOpInterface op, Readers coordinatesOf) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   unsigned rank = type.getRank();
   SmallVector<AffineExpr> loops = getExtents(type); // ..., m, n, k
@@ -28,10 +28,12 @@ Value multiply(KernelBuilder &kernel, Operation *op, Readers coordinatesOf) {
 
   kernel.prepareRepeatedReads(op->getOperand(0));
   kernel.prepareRepeatedReads(op->getOperand(1));
-  auto zero = cast<TypedAttr>(FloatAttr::get(type.getElementType(), 0));
+  Type accumulator = op.getAccumulatorType();
+  auto zero = cast<TypedAttr>(FloatAttr::get(accumulator, 0));
   return kernel.createReduction(loops, rank, zero, [&](ElementBuilder &b, ValueRange sum) {
     auto [lhs, rhs] = coordinatesOf(b);
-    Value x = b.read(op->getOperand(0), lhs), y = b.read(op->getOperand(1), rhs);
+    Value x = b.convert(b.read(op->getOperand(0), lhs), accumulator);
+    Value y = b.convert(b.read(op->getOperand(1), rhs), accumulator);
     return SmallVector<Value>{arith::AddFOp::create(b, sum[0], Value(arith::MulFOp::create(b, x, y)))};
   })[0];
 }
@@ -54,13 +56,15 @@ SmallVector<Value> LinearOp::decompose(KernelBuilder &kernel) {
     return std::pair(lhs, rhs);
   });
   if (!getBias())
-    kernel.setTensor(getResult(), product);
+    kernel.setTensor(getResult(), kernel.createConverted(product, getType().getElementType()));
   return {product};
 }
 
 Value LinearOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
-  Value product = b.load(b.kernel.getIntermediates(*this)[0], at);
-  return getBias() ? Value(arith::AddFOp::create(b, product, b.read(getBias(), at.back()))) : product;
+  Value y = b.load(b.kernel.getIntermediates(*this)[0], at);
+  if (getBias())
+    y = arith::AddFOp::create(b, y, b.convert(b.read(getBias(), at.back()), y.getType()));
+  return b.convert(y, getType().getElementType());
 }
 
 bool LinearOp::collapseRows(RowCollapser &rows) {
@@ -84,12 +88,12 @@ SmallVector<Value> MatmulOp::decompose(KernelBuilder &kernel) {
     rhs.push_back(getTransposeB() ? k : n);
     return std::pair(lhs, rhs);
   });
-  kernel.setTensor(getResult(), product);
+  kernel.setTensor(getResult(), kernel.createConverted(product, getType().getElementType()));
   return {product};
 }
 
 Value MatmulOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
-  return b.load(b.kernel.getIntermediates(*this)[0], at);
+  return b.convert(b.load(b.kernel.getIntermediates(*this)[0], at), getType().getElementType());
 }
 
 bool MatmulOp::collapseRows(RowCollapser &rows) {

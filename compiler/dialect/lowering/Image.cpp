@@ -76,8 +76,9 @@ SmallVector<Value> Conv2dOp::decompose(KernelBuilder &kernel) {
   Value image = op.getX(), weight = op.getWeight();
   auto constant = [&](int64_t value) { return getAffineConstantExpr(value, op.getContext()); };
   ArrayRef<int64_t> window = cast<RankedTensorType>(weight.getType()).getShape();
-  TypedAttr zero = floatAttr(image, 0);
-  Value padded = storePadded(kernel, image, op.getPadding(), zero);
+  Type accumulator = op.getAccumulatorType();
+  auto zero = cast<TypedAttr>(FloatAttr::get(accumulator, 0));
+  Value padded = storePadded(kernel, image, op.getPadding(), floatAttr(image, 0));
   kernel.prepareRepeatedReads(weight);
   Form form = formOf(op);
   // Lanes are channels: their weights side by side, window by window.
@@ -120,11 +121,12 @@ SmallVector<Value> Conv2dOp::decompose(KernelBuilder &kernel) {
       from.push_back(channel);
       y = b.read(weight, {b.loop(output), channel, row, column});
     }
-    Value x = padded ? b.load(padded, from) : b.read(image, from);
+    Value x = b.convert(padded ? b.load(padded, from) : b.read(image, from), accumulator);
+    y = b.convert(y, accumulator);
     return SmallVector<Value>{arith::AddFOp::create(b, sum[0], Value(arith::MulFOp::create(b, x, y)))};
   })[0];
   if (form != Form::Grouped && !op.getBias())
-    kernel.setTensor(op.getResult(), product);
+    kernel.setTensor(op.getResult(), kernel.createConverted(product, getElementTypeOrSelf(op.getType())));
   return {product};
 }
 
@@ -138,7 +140,9 @@ Value Conv2dOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
     split.push_back(b.simplify(at.back().expr % each));
   }
   Value element = b.load(product, split);
-  return getBias() ? Value(arith::AddFOp::create(b, element, b.read(getBias(), at.back()))) : element;
+  if (getBias())
+    element = arith::AddFOp::create(b, element, b.convert(b.read(getBias(), at.back()), element.getType()));
+  return b.convert(element, getElementTypeOrSelf(getType()));
 }
 
 bool Conv2dOp::collapseRows(RowCollapser &) { return false; }
@@ -146,7 +150,7 @@ SmallVector<int64_t> Conv2dOp::getResizedAxes() { return imageAxes(getType()); }
 
 //===- max_pool2d, avg_pool2d ---===//
 
-static SmallVector<Value> decomposePool(KernelBuilder &kernel, Operation *op) {
+static SmallVector<Value> decomposePool(KernelBuilder &kernel, KernelOpInterface op) {
   Value image = op->getOperand(0);
   auto pair = [&](StringRef name) { return op->getAttrOfType<DenseI64ArrayAttr>(name).asArrayRef(); };
   ArrayRef<int64_t> window = pair("kernel"), stride = pair("stride"), padding = pair("padding");
@@ -157,25 +161,28 @@ static SmallVector<Value> decomposePool(KernelBuilder &kernel, Operation *op) {
   for (int64_t extent : window)
     loops.push_back(getAffineConstantExpr(extent, op->getContext()));
   // Every window has elements of the image, and a maximum does not change when one of them counts twice.
-  TypedAttr zero = floatAttr(image, 0), outside = isMax ? TypedAttr() : zero;
+  Type accumulator = op.getAccumulatorType();
+  TypedAttr outside = isMax ? TypedAttr() : floatAttr(image, 0);
   auto read = [&](ElementBuilder &b) {
     Coordinates from = b.loops();
     from.truncate(rank);
     for (unsigned side = 0; side < 2; ++side)
       from[rank - 3 + side] = b.loop(rank - 3 + side) * stride[side] + b.loop(rank + side);
-    return readPadded(b, image, from, padding, outside);
+    return b.convert(readPadded(b, image, from, padding, outside), accumulator);
   };
-  TypedAttr first =
-      isMax ? TypedAttr(Builder(op->getContext()).getI32IntegerAttr(std::numeric_limits<int32_t>::min())) : zero;
+  TypedAttr first = isMax ? TypedAttr(Builder(op->getContext()).getI32IntegerAttr(std::numeric_limits<int32_t>::min()))
+                          : cast<TypedAttr>(FloatAttr::get(accumulator, 0));
   Value reduced = kernel.createReduction(loops, {rank, rank + 1}, first, [&](ElementBuilder &b, ValueRange soFar) {
     return SmallVector<Value>{isMax ? Value(arith::MaxSIOp::create(b, soFar[0], b.toOrder(read(b))))
                                     : Value(arith::AddFOp::create(b, soFar[0], read(b)))};
   })[0];
-  Value result = kernel.createParallel(extents, getElementTypeOrSelf(image.getType()), [&](ElementBuilder &b) -> Value {
+  Type element = getElementTypeOrSelf(op->getResult(0).getType());
+  Value result = kernel.createParallel(extents, element, [&](ElementBuilder &b) -> Value {
     Value value = b.load(reduced, b.loops());
     if (isMax)
-      return b.fromOrder(value);
-    return arith::MulFOp::create(b, value, b.constant(value.getType(), 1.0 / double(window[0] * window[1])));
+      return b.convert(b.fromOrder(value), element);
+    Value mean = arith::MulFOp::create(b, value, b.constant(value.getType(), 1.0 / double(window[0] * window[1])));
+    return b.convert(mean, element);
   });
   kernel.setTensor(op->getResult(0), result);
   return {result};

@@ -126,6 +126,14 @@ Value KernelBuilder::createParallel(ArrayRef<AffineExpr> extents, Type element,
                        [&](ElementBuilder &builder, ValueRange) { return SmallVector<Value>{body(builder)}; })[0];
 }
 
+Value KernelBuilder::createConverted(Value tensor, Type element) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  if (type.getElementType() == element)
+    return tensor;
+  return createParallel(getExtents(type), element,
+                        [&](ElementBuilder &b) { return b.convert(b.load(tensor, b.loops()), element); });
+}
+
 SmallVector<Value> KernelBuilder::createReduction(ArrayRef<AffineExpr> extents, ArrayRef<unsigned> reduced,
                                                   ArrayRef<TypedAttr> initial,
                                                   function_ref<SmallVector<Value>(ElementBuilder &, ValueRange)> body) {
@@ -207,6 +215,16 @@ Value ElementBuilder::read(Value value, ArrayRef<Coordinate> at) {
   Value result = cast<KernelOpInterface>(value.getDefiningOp()).evaluateElement(*this, at);
   read_[key] = result;
   return result;
+}
+
+Value ElementBuilder::convert(Value x, Type type) {
+  Type from = x.getType();
+  if (from == type)
+    return x;
+  const bool isWidened = from.getIntOrFloatBitWidth() < type.getIntOrFloatBitWidth();
+  if (isa<FloatType>(type))
+    return isWidened ? Value(arith::ExtFOp::create(*this, type, x)) : Value(arith::TruncFOp::create(*this, type, x));
+  return isWidened ? Value(arith::ExtSIOp::create(*this, type, x)) : Value(arith::TruncIOp::create(*this, type, x));
 }
 
 Value ElementBuilder::load(Value tensor, ArrayRef<Coordinate> at) {

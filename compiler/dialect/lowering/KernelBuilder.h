@@ -68,6 +68,9 @@ public:
   /// A tensor computed by parallel loops over `extents`.
   Value createParallel(ArrayRef<AffineExpr> extents, Type element, function_ref<Value(ElementBuilder &)> body);
 
+  /// The stored tensor with its elements as those of another type; itself if the types are the same.
+  Value createConverted(Value tensor, Type element);
+
   /// A reduction over the loops `reduced`: the results have the other loops as dimensions, and start with `initial`.
   SmallVector<Value> createReduction(ArrayRef<AffineExpr> extents, ArrayRef<unsigned> reduced,
                                      ArrayRef<TypedAttr> initial,
@@ -97,6 +100,9 @@ public:
 
   /// An element of a kiln value.
   Value read(Value value, ArrayRef<Coordinate> at);
+
+  /// A number as one of another type of its kind, widened or cut; itself if the types are the same.
+  Value convert(Value x, Type type);
 
   /// An element of a stored tensor.
   Value load(Value tensor, ArrayRef<Coordinate> at);

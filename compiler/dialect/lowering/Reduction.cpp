@@ -13,17 +13,21 @@ namespace mlir::kiln {
 
 namespace {
 
-/// Reductions of one operand along one axis.
+/// Reductions of one operand along one axis, for an op that says in which type.
 class AxisReducer {
 public:
-  AxisReducer(KernelBuilder &kernel, Value x, unsigned axis)
-      : kernel(kernel), x(x), axis(axis), type(cast<RankedTensorType>(x.getType())), extents(getExtents(type)) {
+  AxisReducer(KernelBuilder &kernel, KernelOpInterface op, Value x, unsigned axis)
+      : kernel(kernel), x(x), axis(axis), type(cast<RankedTensorType>(x.getType())), extents(getExtents(type)),
+        accumulator(op.getAccumulatorType()) {
     kernel.prepareRepeatedReads(x);
     kept = extents;
     kept.erase(kept.begin() + axis);
   }
 
-  Type element() const { return type.getElementType(); }
+  bool isOfFloats() const { return isa<FloatType>(accumulator); }
+
+  /// The operand's element, in the type of the sums.
+  Value read(ElementBuilder &b) const { return b.convert(b.read(x, b.loops()), accumulator); }
 
   /// The coordinates of a row of the result for the loops of a reduction.
   Coordinates row(ElementBuilder &b) const {
@@ -34,30 +38,30 @@ public:
 
   /// sum over the axis of `term`
   Value sum(function_ref<Value(ElementBuilder &, Value)> term) const {
-    auto zero = cast<TypedAttr>(Builder(kernel.getContext()).getZeroAttr(element()));
+    auto zero = cast<TypedAttr>(Builder(kernel.getContext()).getZeroAttr(accumulator));
     return kernel.createReduction(extents, axis, zero, [&](ElementBuilder &b, ValueRange sum) {
-      Value value = term(b, b.read(x, b.loops()));
-      return SmallVector<Value>{isa<FloatType>(element()) ? Value(arith::AddFOp::create(b, sum[0], value))
-                                                          : Value(arith::AddIOp::create(b, sum[0], value))};
+      Value value = term(b, read(b));
+      return SmallVector<Value>{isOfFloats() ? Value(arith::AddFOp::create(b, sum[0], value))
+                                             : Value(arith::AddIOp::create(b, sum[0], value))};
     })[0];
   }
 
   /// The maximum of a softmax's row, which needs no NaN: its exponentials have it.
   Value shift() const {
-    auto type = cast<FloatType>(element());
+    auto type = cast<FloatType>(accumulator);
     auto lowest = FloatAttr::get(type, APFloat::getInf(type.getFloatSemantics(), true));
     return kernel.createReduction(extents, axis, cast<TypedAttr>(lowest), [&](ElementBuilder &b, ValueRange max) {
-      return SmallVector<Value>{arith::MaximumFOp::create(b, max[0], b.read(x, b.loops()))};
+      return SmallVector<Value>{arith::MaximumFOp::create(b, max[0], read(b))};
     })[0];
   }
 
   /// What elements are compared by.
   Value order(ElementBuilder &b) const {
-    Value value = b.read(x, b.loops());
-    return isa<FloatType>(element()) ? b.toOrder(value) : value;
+    Value value = read(b);
+    return isOfFloats() ? b.toOrder(value) : value;
   }
   TypedAttr first() const {
-    unsigned width = element().getIntOrFloatBitWidth();
+    unsigned width = accumulator.getIntOrFloatBitWidth();
     return IntegerAttr::get(IntegerType::get(kernel.getContext(), width), APInt::getSignedMinValue(width));
   }
 
@@ -65,22 +69,21 @@ public:
     Value last = kernel.createReduction(extents, axis, first(), [&](ElementBuilder &b, ValueRange max) {
       return SmallVector<Value>{arith::MaxSIOp::create(b, max[0], order(b))};
     })[0];
-    return isa<FloatType>(element()) ? perRow(last, [](ElementBuilder &b, Value order) { return b.fromOrder(order); })
-                                     : last;
+    return isOfFloats() ? perRow(last, [](ElementBuilder &b, Value order) { return b.fromOrder(order); }) : last;
   }
 
   /// One value a row, computed from what was reduced to.
   Value perRow(Value reduced, function_ref<Value(ElementBuilder &, Value)> body) const {
-    return kernel.createParallel(kept, element(),
+    return kernel.createParallel(kept, accumulator,
                                  [&](ElementBuilder &b) { return body(b, b.load(reduced, b.loops())); });
   }
 
   /// The extent of the axis as a float.
   Value count(ElementBuilder &b) const {
     if (auto constant = dyn_cast<AffineConstantExpr>(extents[axis]))
-      return b.constant(element(), constant.getValue());
+      return b.constant(accumulator, constant.getValue());
     Value integer = arith::IndexCastOp::create(b, b.getI32Type(), kernel.createExtent(extents[axis]));
-    return arith::SIToFPOp::create(b, element(), integer);
+    return arith::SIToFPOp::create(b, accumulator, integer);
   }
 
   Value mean(Value sum) const {
@@ -92,8 +95,8 @@ public:
   Value inverseRoot(Value sum, double epsilon) const {
     return perRow(sum, [&](ElementBuilder &b, Value value) -> Value {
       Value mean = arith::DivFOp::create(b, value, count(b));
-      Value root = math::SqrtOp::create(b, Value(arith::AddFOp::create(b, mean, b.constant(element(), epsilon))));
-      return arith::DivFOp::create(b, b.constant(element(), 1), root);
+      Value root = math::SqrtOp::create(b, Value(arith::AddFOp::create(b, mean, b.constant(accumulator, epsilon))));
+      return arith::DivFOp::create(b, b.constant(accumulator, 1), root);
     });
   }
 
@@ -117,6 +120,7 @@ public:
   unsigned axis;
   RankedTensorType type;
   SmallVector<AffineExpr> extents, kept;
+  Type accumulator;
 };
 
 /// Mean and squared differences of panels of columns, each a reduction within the panels.
@@ -126,19 +130,19 @@ SmallVector<Value> reducePanels(KernelBuilder &kernel, PanelMomentsOp op) {
   SmallVector<AffineExpr> kept = getExtents(cast<RankedTensorType>(op.getMean().getType())), extents = kept;
   extents.push_back(getAffineConstantExpr(width, kernel.getContext()));
   const unsigned panel = kept.size() - 1, column = panel + 1;
-  Type element = getElementTypeOrSelf(op.getX().getType());
-  auto zero = cast<TypedAttr>(Builder(kernel.getContext()).getZeroAttr(element));
+  Type accumulator = op.getAccumulatorType();
+  auto zero = cast<TypedAttr>(Builder(kernel.getContext()).getZeroAttr(accumulator));
   auto read = [&](ElementBuilder &b) {
     Coordinates at = b.loops();
     at.pop_back();
     at[panel] = b.loop(panel) * width + b.loop(column);
-    return b.read(op.getX(), at);
+    return b.convert(b.read(op.getX(), at), accumulator);
   };
   Value sum = kernel.createReduction(extents, column, zero, [&](ElementBuilder &b, ValueRange sum) {
     return SmallVector<Value>{arith::AddFOp::create(b, sum[0], read(b))};
   })[0];
-  Value mean = kernel.createParallel(kept, element, [&](ElementBuilder &b) -> Value {
-    return arith::MulFOp::create(b, b.load(sum, b.loops()), b.constant(element, 1.0 / double(width)));
+  Value mean = kernel.createParallel(kept, accumulator, [&](ElementBuilder &b) -> Value {
+    return arith::MulFOp::create(b, b.load(sum, b.loops()), b.constant(accumulator, 1.0 / double(width)));
   });
   Value squares = kernel.createReduction(extents, column, zero, [&](ElementBuilder &b, ValueRange sum) {
     Coordinates row = b.loops();
@@ -147,24 +151,25 @@ SmallVector<Value> reducePanels(KernelBuilder &kernel, PanelMomentsOp op) {
     Value square = arith::MulFOp::create(b, difference, difference);
     return SmallVector<Value>{arith::AddFOp::create(b, sum[0], square)};
   })[0];
-  kernel.setTensor(op.getMean(), mean);
-  kernel.setTensor(op.getSquares(), squares);
+  kernel.setTensor(op.getMean(), kernel.createConverted(mean, getElementTypeOrSelf(op.getMean().getType())));
+  kernel.setTensor(op.getSquares(), kernel.createConverted(squares, getElementTypeOrSelf(op.getSquares().getType())));
   return {mean, squares};
 }
 
 /// What a norm keeps, from the moments of panels of its operand.
-SmallVector<Value> joinMoments(KernelBuilder &kernel, Operation *norm, ValueRange moments, double epsilon) {
+SmallVector<Value> joinMoments(KernelBuilder &kernel, KernelOpInterface norm, ValueRange moments, double epsilon) {
   const Value means = moments[0], squares = moments[1];
   auto columns = [](Value tensor) { return cast<RankedTensorType>(tensor.getType()).getShape().back(); };
   const double perColumn = double(columns(means)) / double(columns(norm->getOperand(0)));
-  AxisReducer reducer(kernel, means, cast<RankedTensorType>(means.getType()).getRank() - 1);
+  AxisReducer reducer(kernel, norm, means, cast<RankedTensorType>(means.getType()).getRank() - 1);
   kernel.prepareRepeatedReads(squares);
   // Of each panel the mean of (x - origin)^2.
   auto spread = [&](ElementBuilder &b, Value difference) -> Value {
-    Value within = arith::MulFOp::create(b, b.read(squares, b.loops()), b.constant(reducer.element(), perColumn));
+    Value within = arith::MulFOp::create(b, b.convert(b.read(squares, b.loops()), reducer.accumulator),
+                                         b.constant(reducer.accumulator, perColumn));
     return arith::AddFOp::create(b, within, Value(arith::MulFOp::create(b, difference, difference)));
   };
-  if (isa<RmsNormOp>(norm))
+  if (isa<RmsNormOp>(norm.getOperation()))
     return {reducer.inverseRoot(reducer.sum(spread), epsilon)};
   Value mean = reducer.mean(reducer.sum([](ElementBuilder &, Value x) { return x; }));
   Value sum = reducer.sum(
@@ -187,7 +192,7 @@ Value multiply(ElementBuilder &b, Value x, Value y) { return arith::MulFOp::crea
 
 /// What the op reduces to is its result.
 SmallVector<Value> keep(KernelBuilder &kernel, Operation *op, Value result) {
-  kernel.setTensor(op->getResult(0), result);
+  kernel.setTensor(op->getResult(0), kernel.createConverted(result, getElementTypeOrSelf(op->getResult(0).getType())));
   return {result};
 }
 
@@ -215,7 +220,7 @@ bool collapseNorm(Operation *op, RowCollapser &rows) {
 
 SmallVector<Value> LayerNormOp::decompose(KernelBuilder &kernel) {
   const double epsilon = getEpsilon().convertToDouble();
-  AxisReducer reducer(kernel, getX(), lastAxis(getX()));
+  AxisReducer reducer(kernel, *this, getX(), lastAxis(getX()));
   if (!getMoments().empty())
     return joinMoments(kernel, *this, getMoments(), epsilon);
   Value mean = reducer.mean(reducer.sum(itself));
@@ -229,16 +234,19 @@ SmallVector<Value> LayerNormOp::decompose(KernelBuilder &kernel) {
 Value LayerNormOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
   SmallVector<Value> reduced(b.kernel.getIntermediates(*this));
   Coordinates row = dropAxis(at, lastAxis(getX()));
-  Value difference = arith::SubFOp::create(b, b.read(getX(), at), b.load(reduced[0], row));
-  Value scaled = multiply(b, multiply(b, difference, b.load(reduced[1], row)), b.read(getWeight(), at.back()));
-  return arith::AddFOp::create(b, scaled, b.read(getBias(), at.back()));
+  Type accumulator = getAccumulatorType();
+  auto read = [&](Value operand, ArrayRef<Coordinate> place) { return b.convert(b.read(operand, place), accumulator); };
+  Value difference = arith::SubFOp::create(b, read(getX(), at), b.load(reduced[0], row));
+  Value scaled = multiply(b, multiply(b, difference, b.load(reduced[1], row)), read(getWeight(), at.back()));
+  Value result = arith::AddFOp::create(b, scaled, read(getBias(), at.back()));
+  return b.convert(result, getType().getElementType());
 }
 
 bool LayerNormOp::collapseRows(RowCollapser &rows) { return collapseNorm(*this, rows); }
 
 SmallVector<Value> RmsNormOp::decompose(KernelBuilder &kernel) {
   const double epsilon = getEpsilon().convertToDouble();
-  AxisReducer reducer(kernel, getX(), lastAxis(getX()));
+  AxisReducer reducer(kernel, *this, getX(), lastAxis(getX()));
   if (!getMoments().empty())
     return joinMoments(kernel, *this, getMoments(), epsilon);
   Value squares = reducer.sum([](ElementBuilder &b, Value x) { return multiply(b, x, x); });
@@ -248,7 +256,10 @@ SmallVector<Value> RmsNormOp::decompose(KernelBuilder &kernel) {
 Value RmsNormOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
   SmallVector<Value> reduced(b.kernel.getIntermediates(*this));
   Coordinates row = dropAxis(at, lastAxis(getX()));
-  return multiply(b, multiply(b, b.read(getX(), at), b.load(reduced[0], row)), b.read(getWeight(), at.back()));
+  Type accumulator = getAccumulatorType();
+  auto read = [&](Value operand, ArrayRef<Coordinate> place) { return b.convert(b.read(operand, place), accumulator); };
+  Value result = multiply(b, multiply(b, read(getX(), at), b.load(reduced[0], row)), read(getWeight(), at.back()));
+  return b.convert(result, getType().getElementType());
 }
 
 bool RmsNormOp::collapseRows(RowCollapser &rows) { return collapseNorm(*this, rows); }
@@ -262,10 +273,10 @@ bool PanelMomentsOp::collapseRows(RowCollapser &rows) {
 //===- softmax, log_softmax ---===//
 
 SmallVector<Value> SoftmaxOp::decompose(KernelBuilder &kernel) {
-  AxisReducer reducer(kernel, getX(), getAxis());
+  AxisReducer reducer(kernel, *this, getX(), getAxis());
   Value max = reducer.shift();
-  Value exps = kernel.createParallel(reducer.extents, reducer.element(), [&](ElementBuilder &b) {
-    return b.expBelow(b.read(getX(), b.loops()), b.load(max, reducer.row(b)));
+  Value exps = kernel.createParallel(reducer.extents, reducer.accumulator, [&](ElementBuilder &b) {
+    return b.expBelow(reducer.read(b), b.load(max, reducer.row(b)));
   });
   AxisReducer ofExps(reducer);
   ofExps.x = exps;
@@ -278,13 +289,14 @@ SmallVector<Value> SoftmaxOp::decompose(KernelBuilder &kernel) {
 
 Value SoftmaxOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
   SmallVector<Value> reduced(b.kernel.getIntermediates(*this));
-  return multiply(b, b.load(reduced[0], at), b.load(reduced[1], dropAxis(at, getAxis())));
+  Value result = multiply(b, b.load(reduced[0], at), b.load(reduced[1], dropAxis(at, getAxis())));
+  return b.convert(result, getType().getElementType());
 }
 
 bool SoftmaxOp::collapseRows(RowCollapser &rows) { return collapseAlongAxis(*this, rows); }
 
 SmallVector<Value> LogSoftmaxOp::decompose(KernelBuilder &kernel) {
-  AxisReducer reducer(kernel, getX(), getAxis());
+  AxisReducer reducer(kernel, *this, getX(), getAxis());
   Value max = reducer.shift();
   Value sum = reducer.sum([&](ElementBuilder &b, Value x) { return b.expBelow(x, b.load(max, reducer.row(b))); });
   // Apart: beside a large maximum their sum would lose the logarithm.
@@ -300,7 +312,10 @@ Value LogSoftmaxOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) 
     difference->setAttr("kiln.strict", b.getUnitAttr());
     return difference;
   };
-  return strict(strict(b.read(getX(), at), b.load(reduced[0], row)), b.load(reduced[1], row));
+  Type accumulator = getAccumulatorType();
+  Value result =
+      strict(strict(b.convert(b.read(getX(), at), accumulator), b.load(reduced[0], row)), b.load(reduced[1], row));
+  return b.convert(result, getType().getElementType());
 }
 
 bool LogSoftmaxOp::collapseRows(RowCollapser &rows) { return collapseAlongAxis(*this, rows); }
@@ -308,17 +323,17 @@ bool LogSoftmaxOp::collapseRows(RowCollapser &rows) { return collapseAlongAxis(*
 //===- mean, sum, max, argmax ---===//
 
 SmallVector<Value> MeanOp::decompose(KernelBuilder &kernel) {
-  AxisReducer reducer(kernel, getX(), getAxis());
+  AxisReducer reducer(kernel, *this, getX(), getAxis());
   return keep(kernel, *this, reducer.mean(reducer.sum(itself)));
 }
 SmallVector<Value> SumOp::decompose(KernelBuilder &kernel) {
-  return keep(kernel, *this, AxisReducer(kernel, getX(), getAxis()).sum(itself));
+  return keep(kernel, *this, AxisReducer(kernel, *this, getX(), getAxis()).sum(itself));
 }
 SmallVector<Value> MaxOp::decompose(KernelBuilder &kernel) {
-  return keep(kernel, *this, AxisReducer(kernel, getX(), getAxis()).max());
+  return keep(kernel, *this, AxisReducer(kernel, *this, getX(), getAxis()).max());
 }
 SmallVector<Value> ArgmaxOp::decompose(KernelBuilder &kernel) {
-  return keep(kernel, *this, AxisReducer(kernel, getX(), getAxis()).argmax()[1]);
+  return keep(kernel, *this, AxisReducer(kernel, *this, getX(), getAxis()).argmax()[1]);
 }
 
 #define KILN_REDUCTION(OP)                                                                                             \
