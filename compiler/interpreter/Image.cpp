@@ -74,7 +74,8 @@ struct Place {
 };
 
 /// The mean of four neighbours. A weight may be off by some roundings of 1, be it 0: then a neighbour counts that is a
-/// number, and one that is none may or may not.
+/// number, and one that is none may or may not. Neighbours of one weight may be added before they are weighed, which
+/// overflows beside the largest number.
 Value meanOfFour(const Arithmetic &arithmetic, const Value (&x)[4], const double (&weights)[4]) {
   Sum sum(arithmetic);
   double size = 0;
@@ -85,7 +86,7 @@ Value meanOfFour(const Arithmetic &arithmetic, const Value (&x)[4], const double
     size += std::abs(x[k].value) + x[k].error;
   }
   const Value mean = sum.result();
-  if (isOpen)
+  if (isOpen || (std::isfinite(size) && !arithmetic.holds(size)))
     return undetermined(mean.value);
   return mean.isDetermined() && std::isfinite(mean.value)
              ? arithmetic.settle(mean.value, mean.error + 8 * arithmetic.unit * size)

@@ -171,7 +171,9 @@ private:
   }
 
   bool rewriteBatched() {
-    if (!scores.product.getTransposeB() || !haveSameBatch({query, key, value}))
+    RankedTensorType values = typeOf(value);
+    if (!scores.product.getTransposeB() || !haveSameBatch({query, key, value}) ||
+        values.isDynamicDim(values.getRank() - 1)) // an attention's width is fixed
       return false;
     std::optional<Value> mask = getMask(-1, typeOf(query).getRank());
     if (!mask)

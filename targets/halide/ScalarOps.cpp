@@ -129,6 +129,12 @@ static bool wraps(Operation *op) {
   return isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op) && op->getResult(0).getType().isInteger(32);
 }
 
+/// Of a loop over max(before, position) Halide leaves out the steps that change nothing, and for that subtracts what
+/// was there before, the least integer at first, without a thought of overflow.
+static Expr hidePosition(Value value, const Expr &x) {
+  return value.getDefiningOp<arith::IndexCastOp>() ? toSigned(toUnsigned(x)) : x;
+}
+
 static Expr negated(const Expr &x) {
   return toSigned(toUnsigned(Halide::Internal::make_zero(x.type())) - toUnsigned(x));
 }
@@ -227,8 +233,12 @@ static Expr translateOp(Operation *op, const Exprs &x) {
       .Case([&](arith::DivFOp) { return x[0] / x[1]; })
       .Case([&](arith::NegFOp) { return -x[0]; })
       .Case([&](arith::MaximumFOp) { return maximum(x[0], x[1]); })
-      .Case<arith::MaxNumFOp, arith::MaxSIOp>([&](auto) { return Halide::max(x[0], x[1]); })
-      .Case<arith::MinimumFOp, arith::MinNumFOp, arith::MinSIOp>([&](auto) { return Halide::min(x[0], x[1]); })
+      .Case([&](arith::MaxNumFOp) { return Halide::max(x[0], x[1]); })
+      .Case<arith::MinimumFOp, arith::MinNumFOp>([&](auto) { return Halide::min(x[0], x[1]); })
+      .Case(
+          [&](arith::MaxSIOp o) { return Halide::max(hidePosition(o.getLhs(), x[0]), hidePosition(o.getRhs(), x[1])); })
+      .Case(
+          [&](arith::MinSIOp o) { return Halide::min(hidePosition(o.getLhs(), x[0]), hidePosition(o.getRhs(), x[1])); })
       .Case([&](arith::DivSIOp o) { return divide(x[0], x[1], o.getType().isIndex()); })
       .Case([&](arith::RemSIOp) { return Halide::mod_round_to_zero(x[0], divisor(x[1])); })
       .Case([&](arith::FloorDivSIOp) { return floorDivide(x[0], x[1]); })
