@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a target provides to the compiler: the layouts that its kernels want, and object code for a kernel function. The
-// compiler knows targets only through this header, and a target knows of the compiler only the IR contract of
-// docs/ir.md.
+// What a target provides to the compiler: facts about the machine, choices that passes ask for, and object code for a
+// kernel function. The compiler knows targets only through this header, kernel_abi.h and registry.h, and a target knows
+// of the compiler only the IR contract of docs/ir.md.
 #pragma once
 
+#include "targets/kernel_abi.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
 #include <functional>
@@ -43,7 +46,7 @@ struct SearchSpace : std::vector<TuningParameter> {
 
 /// How a kernel can be scheduled: by which strategy, and the parameters of that.
 struct Schedulable {
-  std::string strategy; // "contraction", "attention", "row_reduction", "pointwise"
+  std::string strategy; // "contraction", "few_rows", "attention": of the kernel's compiler
   SearchSpace space;
   double operationShare = 1; // what the strategy computes of the kernel's operations, if it knows a shorter way
 };
@@ -64,9 +67,9 @@ struct MachineModel {
 /// A compiled kernel.
 struct KernelObject {
   std::string object; // relocatable ELF
-  int64_t scratchBytes =
-      0; // upper bound of live halide_malloc bytes of one worker, at the kernel's bounds, as the runtime rounds them
-  std::string strategy; // "contraction", "attention", "row_reduction", "pointwise"
+  /// Upper bound of the scratch memory that is alive in one worker, at the kernel's bounds, as the run time rounds it.
+  int64_t scratchBytes = 0;
+  std::string strategy;
   SchedulePoint schedule;
 };
 
@@ -92,18 +95,16 @@ struct MemoryCheck {
 /// Text forms for `kiln compile --emit=`.
 enum class KernelText { Stmt, Assembly };
 
-class Target {
+/// One way to make code of kernels: Halide for a CPU is one.
+class KernelCompiler {
 public:
-  virtual ~Target() = default;
+  virtual ~KernelCompiler() = default;
 
-  /// "x86-64-v3" and the like; goes into symbols, the manifest and the tuning key.
-  virtual llvm::StringRef name() const = 0;
-  /// The KILN_ISA_ value of runtime/src/model.h.
-  virtual uint32_t isa() const = 0;
-  virtual const MachineModel &machine() const = 0;
+  /// Whether it compiles this kernel. Of a target's compilers the first that does takes it.
+  virtual bool accepts(mlir::func::FuncOp) const { return true; }
 
-  /// The size of #kiln.tiled for a contraction weight with `outputs` columns and `inputs` rows; 0: leave it dense.
-  virtual int64_t weightTile(int64_t outputs, int64_t inputs) const = 0;
+  /// How host code calls what it compiles.
+  virtual const KernelAbi &abi() const = 0;
 
   /// The strategy that compiles a kernel, and its search space.
   virtual Schedulable describe(mlir::func::FuncOp kernel) const = 0;
@@ -112,16 +113,16 @@ public:
   /// kernel's. A form is the same function with that bound, compiled like any other (compiler/emit/RowVariants.h).
   virtual std::vector<RowVariant> rowVariants(mlir::func::FuncOp) const { return {}; }
 
-  /// Compiles a kernel function (contract: upstream dialects only, after kiln-expand-math). `point` null: the analytic
-  /// default. On failure emits a diagnostic at the function. Thread safe for kernels of different modules.
+  /// Compiles a kernel function (contract: upstream dialects only, after the target's kernel passes). `point` null: the
+  /// analytic default. On failure emits a diagnostic at the function. Thread safe for kernels of different modules.
   virtual mlir::FailureOr<KernelObject> compile(mlir::func::FuncOp kernel, llvm::StringRef symbol,
                                                 const SchedulePoint *point = nullptr) const = 0;
   virtual mlir::FailureOr<std::string> print(mlir::func::FuncOp kernel, llvm::StringRef symbol, KernelText form,
                                              const SchedulePoint *point = nullptr) const = 0;
 
-  /// Checks, as far as the target can, that the kernel's code writes every element of its results once, reads nothing
-  /// that was not written or is overwritten in place, stays inside of its buffers, and that tasks do not meet. On
-  /// failure emits a diagnostic; what is wrong with the kernel is no failure.
+  /// Checks, as far as it can, that the kernel's code writes every element of its results once, reads nothing that was
+  /// not written or is overwritten in place, stays inside of its buffers, and that tasks do not meet. On failure emits
+  /// a diagnostic; what is wrong with the kernel is no failure.
   virtual mlir::FailureOr<MemoryCheck> checkMemory(mlir::func::FuncOp, llvm::ArrayRef<MemoryCase>,
                                                    const SchedulePoint * = nullptr) const {
     return MemoryCheck();
@@ -134,8 +135,57 @@ public:
   }
 };
 
-/// The CPU targets by name ("x86-64-v2", "x86-64-v3", "x86-64-v4"); null if there is none of that name.
-std::unique_ptr<Target> createCpuTarget(llvm::StringRef name);
-std::vector<std::string> cpuTargetNames();
+/// What the passes ask a target; each may be null.
+struct TargetHooks {
+  /// Layout: the size of #kiln.tiled for a contraction weight with so many outputs and inputs; 0: leave it dense. Null:
+  /// all are dense.
+  std::function<int64_t(int64_t outputs, int64_t inputs)> weightTile = nullptr;
+  /// Grouping: whether the kernel of an anchor (compiler/transforms/KernelGroups.h) may compute this op, too. Null: any
+  /// that the rules allow.
+  std::function<bool(mlir::Operation *anchor, mlir::Operation *op)> mayJoin = nullptr;
+  /// Adds the passes that the target's compilers want last, such as polynomials for functions of the math library.
+  std::function<void(mlir::OpPassManager &)> addKernelPasses = nullptr;
+};
+
+/// What code runs on, as data.
+struct TargetInfo {
+  std::string name;         // "x86-64-v3": goes into symbols, the manifest and the tuning key
+  std::string hostTriple;   // of the code around the kernels, as LLVM writes it: "x86_64-unknown-linux-gnu"
+  std::string hostCpu;      // what each CPU of that architecture has, LLVM's name: "x86-64"
+  uint64_t features = 0;    // what kernels need of the CPU: KILN_CPU_ bits of runtime/src/model.h
+  uint32_t memorySpace = 0; // where weights and arena lie: a KILN_MEMORY_ value
+  bool isDefault = false;   // compiled for, unless a user names others
+  MachineModel machine;
+};
+
+/// A target: facts, hooks and one or more kernel compilers.
+class Target {
+public:
+  Target(TargetInfo info, TargetHooks hooks, std::vector<std::unique_ptr<KernelCompiler>> compilers)
+      : facts(std::move(info)), passHooks(std::move(hooks)), compilers(std::move(compilers)) {}
+
+  const TargetInfo &info() const { return facts; }
+  llvm::StringRef name() const { return facts.name; }
+  const MachineModel &machine() const { return facts.machine; }
+  const TargetHooks &hooks() const { return passHooks; }
+
+  /// TargetHooks::weightTile, 0 without that hook.
+  int64_t weightTile(int64_t outputs, int64_t inputs) const {
+    return passHooks.weightTile ? passHooks.weightTile(outputs, inputs) : 0;
+  }
+
+  /// The compiler of this kernel.
+  const KernelCompiler &compilerOf(mlir::func::FuncOp kernel) const {
+    for (const std::unique_ptr<KernelCompiler> &compiler : compilers)
+      if (compiler->accepts(kernel))
+        return *compiler;
+    llvm_unreachable("the last compiler of a target accepts every kernel");
+  }
+
+private:
+  TargetInfo facts;
+  TargetHooks passHooks;
+  std::vector<std::unique_ptr<KernelCompiler>> compilers;
+};
 
 } // namespace kiln

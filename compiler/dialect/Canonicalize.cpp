@@ -82,7 +82,8 @@ struct CaptureInvariant : OpRewritePattern<RepeatOp> {
   LogicalResult matchAndRewrite(RepeatOp op, PatternRewriter &rewriter) const override {
     Operation *yield = op.getYield();
     BitVector invariant(op.getInits().size());
-    for (auto [i, carried, yielded] : llvm::enumerate(op.getCarried(), yield->getOperands()))
+    for (auto [i, carried, yielded] :
+         llvm::enumerate(op.getCarried(), yield->getOperands().take_front(op.getNumCarried())))
       invariant[i] = yielded == carried || yielded == op.getInits()[i];
     // A value replaced by the initial one after the first layer is the initial one in every layer.
     if (invariant.none())
@@ -96,8 +97,11 @@ struct CaptureInvariant : OpRewritePattern<RepeatOp> {
       rewriter.replaceAllUsesWith(op.getCarried()[i], op.getInits()[i]);
       results[i] = op.getInits()[i];
     }
+    results.resize(op.getNumResults());
+    invariant.resize(op.getNumResults());
     rewriter.modifyOpInPlace(yield, [&] { yield->eraseOperands(invariant); });
-    auto fewer = RepeatOp::create(rewriter, op.getLoc(), op.getCount(), inits);
+    auto fewer = RepeatOp::create(rewriter, op.getLoc(), op.getCount(), inits, op.getStacked().getTypes());
+    llvm::copy(fewer.getStacked(), results.begin() + op.getNumCarried());
     Block *old = &op.getBody().front(), *body = &fewer.getBody().front();
     SmallVector<Value> carried(op.getInits());
     for (size_t i = 0, next = 0; i < carried.size(); ++i)
@@ -111,10 +115,17 @@ struct CaptureInvariant : OpRewritePattern<RepeatOp> {
   }
 };
 
+RepeatOp createLike(RepeatOp op, TypeRange stacked, PatternRewriter &rewriter) {
+  return RepeatOp::create(rewriter, op.getLoc(), op.getCount(), op.getInits(), stacked);
+}
+ScanOp createLike(ScanOp op, TypeRange stacked, PatternRewriter &rewriter) {
+  return ScanOp::create(rewriter, op.getLoc(), op.getInits(), op.getSequences(), stacked, op.getReverse());
+}
+
 /// Outputs that nothing reads ==> are not stacked: many to one.
-struct DropUnusedOutputs : OpRewritePattern<ScanOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(ScanOp op, PatternRewriter &rewriter) const override {
+template <class Loop> struct DropUnusedOutputs : OpRewritePattern<Loop> {
+  using OpRewritePattern<Loop>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Loop op, PatternRewriter &rewriter) const override {
     unsigned carried = op.getNumCarried();
     BitVector unused(op.getNumResults());
     SmallVector<Type> types;
@@ -127,7 +138,7 @@ struct DropUnusedOutputs : OpRewritePattern<ScanOp> {
       return failure();
     Operation *yield = op.getYield();
     rewriter.modifyOpInPlace(yield, [&] { yield->eraseOperands(unused); });
-    auto fewer = ScanOp::create(rewriter, op.getLoc(), op.getInits(), op.getSequences(), types, op.getReverse());
+    Loop fewer = createLike(op, types, rewriter);
     rewriter.mergeBlocks(&op.getBody().front(), &fewer.getBody().front(), fewer.getBody().getArguments());
     SmallVector<Value> results(op.getNumResults());
     for (unsigned i = 0, next = 0; i < results.size(); ++i)
@@ -170,11 +181,11 @@ void Conv2dOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRCont
 }
 
 void RepeatOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
-  patterns.add<CaptureInvariant>(context);
+  patterns.add<CaptureInvariant, DropUnusedOutputs<RepeatOp>>(context);
 }
 
 void ScanOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
-  patterns.add<DropUnusedOutputs>(context);
+  patterns.add<DropUnusedOutputs<ScanOp>>(context);
 }
 
 } // namespace mlir::kiln

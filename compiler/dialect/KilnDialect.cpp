@@ -66,17 +66,27 @@ void ParameterOp::build(OpBuilder &builder, OperationState &state, Type type, Ar
 unsigned RepeatOp::getNumCarried() { return getInits().size(); }
 AffineExpr RepeatOp::getTripCount() { return getAffineConstantExpr(getCount(), getContext()); }
 
-void RepeatOp::build(OpBuilder &builder, OperationState &state, int64_t count, ValueRange inits,
+void RepeatOp::build(OpBuilder &builder, OperationState &state, int64_t count, ValueRange inits, TypeRange stacked,
                      function_ref<void(OpBuilder &, Location, ValueRange)> buildBody) {
   state.getOrAddProperties<Properties>().count = builder.getI64IntegerAttr(count);
   state.addOperands(inits);
   state.addTypes(inits.getTypes());
+  state.addTypes(stacked);
   Region *body = state.addRegion();
   OpBuilder::InsertionGuard guard(builder);
   SmallVector<Location> locations(inits.size(), state.location);
   Block *block = builder.createBlock(body, {}, inits.getTypes(), locations);
   if (buildBody)
     buildBody(builder, state.location, block->getArguments());
+}
+
+/// "-> (types) ", if there are any.
+static void printStacked(OpAsmPrinter &printer, LoopInterface loop) {
+  if (loop.getStacked().empty())
+    return;
+  printer << "-> (";
+  llvm::interleaveComma(loop.getStacked().getTypes(), printer);
+  printer << ") ";
 }
 
 ParseResult RepeatOp::parse(OpAsmParser &parser, OperationState &state) {
@@ -90,11 +100,13 @@ ParseResult RepeatOp::parse(OpAsmParser &parser, OperationState &state) {
                    parser.parseOperand(inits.emplace_back()) || parser.parseColonType(arguments.back().type));
   };
   SMLoc location = parser.getCurrentLocation();
+  SmallVector<Type> stacked;
   if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren, parseCarried) ||
-      parser.parseOptionalAttrDictWithKeyword(state.attributes))
+      parser.parseOptionalArrowTypeList(stacked) || parser.parseOptionalAttrDictWithKeyword(state.attributes))
     return failure();
   SmallVector<Type> types = llvm::map_to_vector(arguments, [](auto &argument) { return argument.type; });
   state.addTypes(types);
+  state.addTypes(stacked);
   state.getOrAddProperties<Properties>().count = parser.getBuilder().getI64IntegerAttr(count);
   return failure(parser.resolveOperands(inits, types, location, state.operands) ||
                  parser.parseRegion(*state.addRegion(), arguments));
@@ -107,6 +119,7 @@ void RepeatOp::print(OpAsmPrinter &printer) {
     printer << argument << " = " << init << " : " << init.getType();
   });
   printer << ") ";
+  printStacked(printer, *this);
   SmallVector<NamedAttribute> extra = llvm::filter_to_vector(
       (*this)->getAttrs(), [&](NamedAttribute attribute) { return attribute.getName() != getCountAttrName(); });
   if (!extra.empty()) {
@@ -122,8 +135,6 @@ unsigned ScanOp::getNumCarried() { return getInits().size(); }
 AffineExpr ScanOp::getTripCount() {
   return getExtents(cast<RankedTensorType>(getSequences().front().getType())).front();
 }
-
-OperandRange ScanOp::getYieldedOutputs() { return getYield()->getOperands().drop_front(getNumCarried()); }
 
 /// What a tensor has at each index of its first axis; null for a scalar.
 static RankedTensorType getSliceType(Type type) {
@@ -198,11 +209,7 @@ void ScanOp::print(OpAsmPrinter &printer) {
   printList(getCarried(), getInits());
   printer << "over ";
   printList(getSlices(), getSequences());
-  if (!getStacked().empty()) {
-    printer << "-> (";
-    llvm::interleaveComma(getStacked().getTypes(), printer);
-    printer << ") ";
-  }
+  printStacked(printer, *this);
   if (getReverse())
     printer << "reverse ";
   ArrayRef<NamedAttribute> extra = (*this)->getDiscardableAttrDictionary().getValue();

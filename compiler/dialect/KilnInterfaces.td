@@ -10,6 +10,8 @@ def Kiln_LoopInterface : OpInterface<"LoopInterface"> {
   let description = [{
     A loop whose body carries values from one iteration to the next. They come first among the op's operands, which are their
     initial values, among the arguments of the body, among what it yields, and among the results, which are their last values.
+    Behind them: operands are sequences, of which the body gets a slice of the first axis in each iteration; what else the body
+    yields is stacked along a new first axis, and that is the other results.
   }];
   let cppNamespace = "::mlir::kiln";
   let methods = [
@@ -18,7 +20,15 @@ def Kiln_LoopInterface : OpInterface<"LoopInterface"> {
     InterfaceMethod<"the values of one iteration inside the body", "::mlir::Block::BlockArgListType", "getCarried",
       (ins), [{}], [{ return $_op->getRegion(0).front().getArguments().take_front($_op.getNumCarried()); }]>,
     InterfaceMethod<"the op that ends the body", "::mlir::Operation *", "getYield",
-      (ins), [{}], [{ return $_op->getRegion(0).front().getTerminator(); }]>
+      (ins), [{}], [{ return $_op->getRegion(0).front().getTerminator(); }]>,
+    InterfaceMethod<"what the body gets slices of", "::mlir::OperandRange", "getSequences",
+      (ins), [{}], [{ return $_op->getOperands().drop_front($_op.getNumCarried()); }]>,
+    InterfaceMethod<"the slices inside the body", "::mlir::Block::BlockArgListType", "getSlices",
+      (ins), [{}], [{ return $_op->getRegion(0).front().getArguments().drop_front($_op.getNumCarried()); }]>,
+    InterfaceMethod<"what is stacked", "::mlir::ResultRange", "getStacked",
+      (ins), [{}], [{ return $_op->getResults().drop_front($_op.getNumCarried()); }]>,
+    InterfaceMethod<"what the body yields to be stacked", "::mlir::OperandRange", "getYieldedOutputs",
+      (ins), [{}], [{ return $_op.getYield()->getOperands().drop_front($_op.getNumCarried()); }]>
   ];
 }
 

@@ -101,7 +101,8 @@ def Kiln_RepeatOp : Kiln_LoopOp<"repeat"> {
   let summary = "equal layers one after another";
   let description = [{
     Runs its body `count` times: the first time on the initial values, then on the values that the body yielded before. The
-    results are those that it yields last. The body may use values from above; the parameters inside it have a copy for each layer.
+    results are those that it yields last, then what else it yields, stacked along a new first axis: all hidden states, for
+    instance. The body may use values from above; the parameters inside it have a copy for each layer.
 
     ```mlir
     %result = kiln.repeat 12 (%x = %init : tensor<64xf32>) {
@@ -109,11 +110,16 @@ def Kiln_RepeatOp : Kiln_LoopOp<"repeat"> {
       %next = kiln.add %x, %bias : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
       kiln.yield %next : tensor<64xf32>
     }
+    %last, %all = kiln.repeat 12 (%x = %init : tensor<64xf32>) -> (tensor<12x64xf32>) {
+      %next = kiln.tanh %x : tensor<64xf32>
+      kiln.yield %next, %next : tensor<64xf32>, tensor<64xf32>
+    }
     ```
   }];
   let arguments = (ins I64Attr:$count, Variadic<Kiln_Tensor>:$inits);
   let results = (outs Variadic<Kiln_Tensor>:$results);
   let builders = [OpBuilder<(ins "int64_t":$count, "::mlir::ValueRange":$inits,
+      CArg<"::mlir::TypeRange", "{}">:$stacked,
       CArg<"::llvm::function_ref<void(::mlir::OpBuilder &, ::mlir::Location, ::mlir::ValueRange)>", "nullptr">:$buildBody)>];
 }
 
@@ -136,12 +142,6 @@ def Kiln_ScanOp : Kiln_LoopOp<"scan", [AttrSizedOperandSegments, AttrSizedResult
   let results = (outs Variadic<Kiln_Tensor>:$last, Variadic<Kiln_Tensor>:$stacked);
   let builders = [OpBuilder<(ins "::mlir::ValueRange":$inits, "::mlir::ValueRange":$sequences, "::mlir::TypeRange":$stacked,
       "bool":$reverse)>];
-  let extraClassDeclaration = [{
-    /// The slices of the sequences inside the body.
-    ::mlir::Block::BlockArgListType getSlices() { return getBody().front().getArguments().drop_front(getNumCarried()); }
-    /// What the body yields to be stacked.
-    ::mlir::OperandRange getYieldedOutputs();
-  }];
 }
 
 def Kiln_YieldOp : Kiln_Op<"yield", [Pure, Terminator, Kiln_HostOp, ParentOneOf<["RepeatOp", "ScanOp"]>]> {

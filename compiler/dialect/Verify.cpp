@@ -119,6 +119,20 @@ static FailureOr<TypeRange> getYieldedTypes(LoopInterface loop, const Check &che
                     loop.getYield()->getName().getStringRef());
 }
 
+/// Whether each whole is its part along a new first axis of the given length; without one, of a common one, which is
+/// returned.
+static bool areStacked(TypeRange wholes, TypeRange parts, AffineExpr &length) {
+  return wholes.size() == parts.size() && llvm::all_of(llvm::zip(wholes, parts), [&](auto pair) {
+           auto whole = cast<RankedTensorType>(std::get<0>(pair)), part = dyn_cast<RankedTensorType>(std::get<1>(pair));
+           SmallVector<AffineExpr> extents = getExtents(whole);
+           if (extents.empty() || (length && extents.front() != length) || !part || !hasExtents(part))
+             return false;
+           length = extents.front();
+           return ArrayRef(extents).drop_front() == ArrayRef(getExtents(part)) &&
+                  whole.getElementType() == part.getElementType();
+         });
+}
+
 LogicalResult RepeatOp::verify() {
   Check check(*this);
   int64_t count = getCount();
@@ -128,10 +142,18 @@ LogicalResult RepeatOp::verify() {
   if (failed(yielded))
     return failure();
   TypeRange inits = getInits().getTypes();
-  for (TypeRange other : {TypeRange(getBody().getArgumentTypes()), *yielded, TypeRange(getResultTypes())})
+  const unsigned carried = inits.size();
+  for (TypeRange other : {TypeRange(getBody().getArgumentTypes()), yielded->take_front(carried),
+                          TypeRange(getResultTypes()).take_front(carried)})
     if (inits != other)
       return check.fail(rules::stack_c1, listTypes(other), listTypes(inits));
-  return check.extents(inits);
+  if (failed(check.extents(getResultTypes())))
+    return failure();
+  AffineExpr layers = getTripCount();
+  if (!areStacked(getStacked().getTypes(), yielded->drop_front(carried), layers))
+    return check.fail("repeat requires results that are its outputs along a first axis of its layers",
+                      listTypes(getStacked().getTypes()), listTypes(yielded->drop_front(carried)));
+  return success();
 }
 
 LogicalResult ScanOp::verify() {
@@ -148,23 +170,10 @@ LogicalResult ScanOp::verify() {
     if (inits != other)
       return check.fail(rules::scan_c2, listTypes(other), listTypes(inits));
 
-  // Whether each whole is its part along a first axis of the common length.
   AffineExpr length;
-  auto fit = [&](TypeRange wholes, TypeRange parts) {
-    return wholes.size() == parts.size() && llvm::all_of(llvm::zip(wholes, parts), [&](auto pair) {
-             auto whole = cast<RankedTensorType>(std::get<0>(pair)),
-                  part = dyn_cast<RankedTensorType>(std::get<1>(pair));
-             SmallVector<AffineExpr> extents = getExtents(whole);
-             if (extents.empty() || (length && extents.front() != length) || !part || !hasExtents(part))
-               return false;
-             length = extents.front();
-             return ArrayRef(extents).drop_front() == ArrayRef(getExtents(part)) &&
-                    whole.getElementType() == part.getElementType();
-           });
-  };
-  if (!fit(sequences, arguments.drop_front(carried)))
+  if (!areStacked(sequences, arguments.drop_front(carried), length))
     return check.fail(rules::scan_c1, listTypes(sequences), listTypes(arguments.drop_front(carried)));
-  if (!fit(getStacked().getTypes(), yielded->drop_front(carried)))
+  if (!areStacked(getStacked().getTypes(), yielded->drop_front(carried), length))
     return check.fail("scan requires results that are its outputs along the sequences' first axis",
                       listTypes(getStacked().getTypes()), listTypes(yielded->drop_front(carried)));
   return success();

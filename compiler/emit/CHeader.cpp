@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/emit/Headers.h"
+
 #include "compiler/emit/Object.h"
+#include "kiln/runtime.h"
 
 #include <cctype>
 #include <fmt/format.h>
@@ -112,9 +114,9 @@ std::string writeCHeader(const ModelInterface &model, const std::vector<Variant>
       " * executor. Link with the archive beside this header, and libc and libm; nothing else. */\n",
       name);
   text += runtimeHeader();
-  text += fmt::format("\n#ifndef {0}_H\n#define {0}_H\n\n#if KILN_ABI_VERSION != 1\n"
-                      "#error \"{1}.h was written for version 1 of Kiln's binary interface\"\n#endif\n\n",
-                      macro, name);
+  text += fmt::format("\n#ifndef {0}_H\n#define {0}_H\n\n#if KILN_ABI_VERSION != {2}\n"
+                      "#error \"{1}.h was written for version {2} of Kiln's binary interface\"\n#endif\n\n",
+                      macro, name, KILN_ABI_VERSION);
   text += fmt::format("#define {}_PARAMETERS INT64_C({})\n", macro, model.parameters);
   uint64_t packed = 0;
   std::string isas;
@@ -142,8 +144,8 @@ extern "C" {{
 
 typedef struct {0}_t {0}_t;
 
-/* Makes a model without weights. allocator null: the C library's, and large pages of the system for
- * the weights. It is copied; what it points to must outlive the model. */
+/* Makes a model without weights. allocator null: the C library's, and pages of the system for the
+ * weights. It is copied; what it points to must outlive the model. */
 kiln_status_t {0}_create(const kiln_allocator_t *allocator, {0}_t **model, kiln_error_t *error);
 
 /* Checks the whole safetensors file against the weight table, then packs every weight once. A model whose weights are bound

@@ -15,10 +15,13 @@
 #include "compiler/emit/Untuned.h"
 #include "compiler/frontend/Import.h"
 #include "kiln/names.h"
+#include "runtime/src/model.h"
+#include "targets/registry.h"
 
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"
@@ -31,16 +34,12 @@ using namespace mlir;
 
 namespace kiln {
 
-static constexpr uint64_t arenaAlignment = 64; // KILN_ARENA_ALIGNMENT
-static constexpr uint64_t workerBytes = 64;    // sizeof(kiln_worker_t)
-
 ArenaBytes arenaBytes(const std::vector<Variant> &variants, size_t entry) {
   ArenaBytes most;
   for (const Variant &variant : variants) {
     const EntryCode &code = variant.entries[entry];
-    most.fixed = std::max(most.fixed, llvm::alignTo(code.planBytes, arenaAlignment));
-    most.perWorker = std::max(most.perWorker, llvm::alignTo(code.scratchBytes, arenaAlignment) +
-                                                  llvm::alignTo(workerBytes, arenaAlignment));
+    most.fixed = std::max(most.fixed, kiln_arena_fixed_bytes(code.planBytes));
+    most.perWorker = std::max(most.perWorker, kiln_arena_worker_bytes(code.scratchBytes));
   }
   return most;
 }
@@ -70,7 +69,7 @@ namespace {
 
 /// A model for one instruction set, on its way.
 struct TargetModule {
-  std::unique_ptr<Target> target;
+  const Target *target = nullptr;
   std::unique_ptr<MLIRContext> context;
   OwningOpRef<ModuleOp> module;
   RowVariants forms;
@@ -87,7 +86,9 @@ public:
   FailureOr<CompileReport> run();
 
 private:
-  LogicalResult lower(StringRef targetName, TargetModule &lowered);
+  LogicalResult findTargets();
+  LogicalResult lower(const Target &target, TargetModule &lowered);
+  FailureOr<std::vector<ObjectFile>> runtimeMembers();
   std::vector<KernelRequest> requestKernels(MutableArrayRef<TargetModule> modules);
   LogicalResult chooseSchedules(MutableArrayRef<TargetModule> modules);
   LogicalResult printKernels(MutableArrayRef<TargetModule> modules);
@@ -121,7 +122,9 @@ private:
   const CompileOptions &options;
   raw_ostream &errors;
   CompileReport report;
+  std::vector<const Target *> targets;
   std::vector<ObjectFile> members;
+  llvm::SmallSetVector<StringRef, 2> hookPrefixes; // of all kernels
   llvm::LLVMContext hostContext;
   llvm::Module hostModule;
 };
@@ -134,12 +137,12 @@ LogicalResult ModelCompiler::chooseSchedules(MutableArrayRef<TargetModule> modul
   report.variants.reserve(modules.size());
   std::vector<ChosenVariant> chosen;
   for (TargetModule &lowered : modules) {
-    Variant &variant =
-        report.variants.emplace_back(Variant{lowered.target->name().str(), lowered.target->isa(), {}, 0, {}, {}});
+    const TargetInfo &info = lowered.target->info();
+    Variant &variant = report.variants.emplace_back(Variant{info.name, info.features, info.memorySpace, {}, 0, {}, {}});
     for (auto function : llvm::make_filter_range(lowered.module->getOps<func::FuncOp>(), isKernel)) {
       KernelSummary &kernel = variant.kernels.emplace_back(chooseSchedule(*chooser, *lowered.target, function));
       if (options.pointOf)
-        kernel.schedule = options.pointOf(lowered.target->describe(function));
+        kernel.schedule = options.pointOf(lowered.target->compilerOf(function).describe(function));
       kernel.symbol = kernelSymbol(*lowered.target, function.getName());
     }
     chosen.push_back({variant, *lowered.module, lowered.forms});
@@ -154,7 +157,7 @@ std::vector<KernelRequest> ModelCompiler::requestKernels(MutableArrayRef<TargetM
   for (auto [lowered, variant] : llvm::zip_equal(modules, report.variants))
     for (auto [function, kernel] :
          llvm::zip_equal(llvm::make_filter_range(lowered.module->getOps<func::FuncOp>(), isKernel), variant.kernels))
-      requests.push_back({function, lowered.target.get(), kernel.symbol, kernel.schedule});
+      requests.push_back({function, lowered.target, kernel.symbol, kernel.schedule});
   return requests;
 }
 
@@ -214,9 +217,12 @@ LogicalResult ModelCompiler::compileHost(TargetModule &lowered, Variant &variant
   variant.packedBytes = weights->bytes();
 
   OwningOpRef<ModuleOp> host = ModuleOp::create(module.getLoc());
-  llvm::StringMap<std::string> symbols;
-  for (const auto &kernel : lowered.kernels)
-    symbols[kernel.getKey()] = kernelSymbol(target, kernel.getKey());
+  llvm::StringMap<KernelReference> kernels;
+  for (auto function : llvm::make_filter_range(module.getOps<func::FuncOp>(), isKernel)) {
+    const KernelAbi &abi = target.compilerOf(function).abi();
+    kernels[function.getName()] = {kernelSymbol(target, function.getName()), &abi};
+    hookPrefixes.insert(abi.hookPrefix());
+  }
   for (const EntryInterface &entry : report.model.entries) {
     auto function = module.lookupSymbol<func::FuncOp>(entry.name);
     if (!function)
@@ -238,7 +244,7 @@ LogicalResult ModelCompiler::compileHost(TargetModule &lowered, Variant &variant
         for (const KernelForm &form : forms->second)
           addScratch(form.function);
     });
-    HostCodeInput input{entry, report.model, *weights, *plan, code.symbol, symbols, lowered.forms};
+    HostCodeInput input{entry, report.model, *weights, *plan, code.symbol, kernels, lowered.forms};
     if (failed(emitHostCode(function, input, *host)))
       return failure();
     variant.entries.push_back(code);
@@ -255,11 +261,24 @@ LogicalResult ModelCompiler::compileHost(TargetModule &lowered, Variant &variant
   return success();
 }
 
-LogicalResult ModelCompiler::lower(StringRef targetName, TargetModule &lowered) {
-  lowered.target = createCpuTarget(targetName);
-  if (!lowered.target)
-    return fail(
-        fmt::format("there is no target \"{}\"; there are: {}", targetName.str(), fmt::join(cpuTargetNames(), ", ")));
+LogicalResult ModelCompiler::findTargets() {
+  if (options.targets.empty())
+    return fail("compiling needs at least one target");
+  for (const std::string &name : options.targets) {
+    const Target *target = findTarget(name);
+    if (!target)
+      return fail(fmt::format("there is no target \"{}\"; there are: {}", name, fmt::join(targetNames(), ", ")));
+    const TargetInfo &first = targets.empty() ? target->info() : targets.front()->info();
+    if (target->info().hostTriple != first.hostTriple)
+      return fail(fmt::format("the targets of a library must be of one architecture; {} is {}, {} is {}", first.name,
+                              first.hostTriple, name, target->info().hostTriple));
+    targets.push_back(target);
+  }
+  return success();
+}
+
+LogicalResult ModelCompiler::lower(const Target &target, TargetModule &lowered) {
+  lowered.target = &target;
   lowered.context = std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED);
   loadDialects(*lowered.context);
   OwningOpRef<ModuleOp> &module = lowered.module;
@@ -271,7 +290,7 @@ LogicalResult ModelCompiler::lower(StringRef targetName, TargetModule &lowered) 
     return success();
   }
 
-  std::string folder = options.dumpDirectory + "/" + targetName.str();
+  std::string folder = options.dumpDirectory + "/" + target.info().name;
   if (!options.dumpDirectory.empty()) {
     std::string imported;
     llvm::raw_string_ostream(imported) << *module << "\n";
@@ -292,6 +311,16 @@ LogicalResult ModelCompiler::lower(StringRef targetName, TargetModule &lowered) 
   return success();
 }
 
+FailureOr<std::vector<ObjectFile>> ModelCompiler::runtimeMembers() {
+  llvm::Expected<StringRef> archive = runtimeArchive(targets.front()->info().hostTriple);
+  if (!archive)
+    return fail(archive.takeError());
+  llvm::Expected<std::vector<ObjectFile>> members = readArchive(*archive);
+  if (!members)
+    return fail(members.takeError());
+  return std::move(*members);
+}
+
 /// Names become parameters; an entry is a function NAME_<entry> of the archive, like those of the run time.
 LogicalResult ModelCompiler::checkNames() {
   for (const EntryInterface &entry : report.model.entries) {
@@ -304,9 +333,9 @@ LogicalResult ModelCompiler::checkNames() {
       if (std::string wrong = checkParameterName(name); !wrong.empty())
         return fail(wrong);
   }
-  llvm::Expected<std::vector<ObjectFile>> runtime = readArchive(runtimeArchive());
-  if (!runtime)
-    return fail(runtime.takeError());
+  FailureOr<std::vector<ObjectFile>> runtime = runtimeMembers();
+  if (failed(runtime))
+    return failure();
   for (const ObjectFile &member : *runtime) {
     llvm::Expected<std::vector<ObjectSymbol>> symbols = globalSymbols(member.bytes);
     if (!symbols)
@@ -352,17 +381,18 @@ LogicalResult ModelCompiler::checkBudgets() {
 LogicalResult ModelCompiler::gatherMembers() {
   const std::string &name = report.model.name;
   emitDescriptor(hostModule, report.model, report.variants);
-  llvm::Expected<std::string> host = compileToObject(hostModule);
+  llvm::Expected<std::string> host =
+      compileToObject(hostModule, targets.front()->info().hostTriple, targets.front()->info().hostCpu);
   if (!host)
     return fail(host.takeError());
   members.push_back({name + "_host.o", std::move(*host)});
-  llvm::Expected<std::vector<ObjectFile>> runtime = readArchive(runtimeArchive());
-  if (!runtime)
-    return fail(runtime.takeError());
+  FailureOr<std::vector<ObjectFile>> runtime = runtimeMembers();
+  if (failed(runtime))
+    return failure();
   for (ObjectFile &member : *runtime)
     members.push_back({"kiln_" + member.name, std::move(member.bytes)});
   for (ObjectFile &member : members) {
-    llvm::Expected<std::string> renamed = renameForModel(member.bytes, name);
+    llvm::Expected<std::string> renamed = renameForModel(member.bytes, name, hookPrefixes.getArrayRef());
     if (!renamed)
       return fail(renamed.takeError());
     member.bytes = std::move(*renamed);
@@ -394,14 +424,15 @@ LogicalResult ModelCompiler::writeLibrary() {
 FailureOr<CompileReport> ModelCompiler::run() {
   if (std::string wrong = checkModelName(options.name); !wrong.empty())
     return fail(wrong);
-  if (options.targets.empty())
-    return fail("compiling needs at least one target");
+  if (failed(findTargets()))
+    return failure();
   report.model = describeInterface(graph, options.name);
   if (failed(checkNames()))
     return failure();
   std::vector<TargetModule> modules;
-  for (const std::string &target : options.targets) {
-    if (failed(timed(target + " forming of kernels", [&] { return lower(target, modules.emplace_back()); })))
+  for (const Target *target : targets) {
+    if (failed(
+            timed(target->info().name + " forming of kernels", [&] { return lower(*target, modules.emplace_back()); })))
       return failure();
     if (options.form == EmitForm::Ir)
       break; // the same for all of them

@@ -23,7 +23,7 @@ enum class EmitForm { Library, Ir, Linalg, Stmt, Assembly, Objects, Memory, Noth
 
 struct CompileOptions {
   std::string name;                 // prefix of every global symbol; a C identifier
-  std::vector<std::string> targets; // names of CPU targets, best first
+  std::vector<std::string> targets; // their names, best first
   std::string outputDirectory = ".";
   std::string dumpDirectory; // not empty: every stage of the IR goes there
   EmitForm form = EmitForm::Library;

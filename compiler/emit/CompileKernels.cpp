@@ -155,9 +155,10 @@ FailureOr<std::vector<KernelObject>> compileKernels(ArrayRef<KernelRequest> kern
   auto requests = llvm::map_to_vector(missing, [&](size_t index) { return &kernels[index]; });
   auto texts = runKernelJobs(requests, options, errors, progress, [&](const KernelRequest &kernel) {
     const SchedulePoint *point = kernel.point ? &*kernel.point : nullptr;
+    const KernelCompiler &compiler = kernel.target->compilerOf(kernel.function);
     FailureOr<KernelObject> object = options.checksMemory
-                                         ? kernel.target->compileChecked(kernel.function, neutralSymbol, point)
-                                         : kernel.target->compile(kernel.function, neutralSymbol, point);
+                                         ? compiler.compileChecked(kernel.function, neutralSymbol, point)
+                                         : compiler.compile(kernel.function, neutralSymbol, point);
     return failed(object) ? FailureOr<std::string>() : print(*object);
   });
   if (failed(texts))
@@ -188,7 +189,8 @@ FailureOr<std::vector<std::string>> printKernels(ArrayRef<KernelRequest> kernels
   Progress progress{options, kernels.size()};
   auto requests = llvm::map_to_vector(kernels, [](const KernelRequest &kernel) { return &kernel; });
   return runKernelJobs(requests, options, errors, progress, [=](const KernelRequest &kernel) {
-    return kernel.target->print(kernel.function, kernel.symbol, form, kernel.point ? &*kernel.point : nullptr);
+    return kernel.target->compilerOf(kernel.function)
+        .print(kernel.function, kernel.symbol, form, kernel.point ? &*kernel.point : nullptr);
   });
 }
 

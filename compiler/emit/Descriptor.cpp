@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Structs are built field by field in the order of runtime/src/model.h; LLVM's natural layout of them is C's.
 #include "compiler/emit/Descriptor.h"
+
+#include "compiler/emit/BinaryInterface.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/IRBuilder.h"
@@ -13,8 +14,6 @@ using namespace llvm;
 namespace kiln {
 namespace {
 
-constexpr size_t maxRank = 6; // KILN_MAX_RANK
-
 class DescriptorBuilder {
 public:
   DescriptorBuilder(Module &module, const ModelInterface &model)
@@ -23,9 +22,7 @@ public:
   void emit(const std::vector<Variant> &variants);
 
 private:
-  Constant *i32(uint64_t value) { return ConstantInt::get(Type::getInt32Ty(context), value); }
-  Constant *i64(uint64_t value) { return ConstantInt::get(Type::getInt64Ty(context), value); }
-  Constant *structure(ArrayRef<Constant *> fields) { return ConstantStruct::getAnon(context, fields); }
+  abi::StructConstant structure(abi::Struct of) { return abi::StructConstant(of, context); }
   /// A private constant; null for an empty table.
   Constant *table(ArrayRef<Constant *> elements, const Twine &name);
   Constant *text(StringRef value);
@@ -61,35 +58,47 @@ Constant *DescriptorBuilder::text(StringRef value) {
 }
 
 Constant *DescriptorBuilder::extent(const Dim &dim, const EntryInterface &entry) {
-  Constant *symbols[2];
+  uint64_t symbols[2];
   for (int i = 0; i < 2; ++i) {
     auto found = std::find(entry.symbols.begin(), entry.symbols.end(), dim.symbols[i]);
-    int32_t index = dim.symbols[i].present() ? static_cast<int32_t>(found - entry.symbols.begin()) : -1;
-    symbols[i] = ConstantInt::getSigned(Type::getInt32Ty(context), index);
+    symbols[i] = dim.symbols[i].present() ? found - entry.symbols.begin() : -1;
   }
-  auto *pair = ArrayType::get(Type::getInt32Ty(context), 2);
-  return structure({i64(dim.offset), i64(dim.factor), ConstantArray::get(pair, symbols)});
+  return structure(abi::Struct::extent)
+      .set(abi::extent::offset, dim.offset)
+      .set(abi::extent::factor, dim.factor)
+      .set(abi::extent::symbol, symbols)
+      .get();
 }
 
 Constant *DescriptorBuilder::argument(const ArgumentInterface &argument, const EntryInterface &entry) {
   SmallVector<Constant *> extents;
   for (const Dim &dim : argument.shape)
     extents.push_back(extent(dim, entry));
-  while (extents.size() < maxRank)
+  while (extents.size() < KILN_MAX_RANK)
     extents.push_back(extent(Dim(1), entry));
   ValueCheck check = argument.check.value_or(ValueCheck{});
-  return structure({text(argument.name), i32(static_cast<uint32_t>(argument.element)), i32(argument.shape.size()),
-                    ConstantArray::get(ArrayType::get(extents[0]->getType(), maxRank), extents), i32(argument.isOutput),
-                    i32(argument.check.has_value()), i64(check.minimum), extent(check.limit, entry)});
+  return structure(abi::Struct::argument)
+      .set(abi::argument::name, text(argument.name))
+      .set(abi::argument::dtype, static_cast<uint32_t>(argument.element))
+      .set(abi::argument::rank, argument.shape.size())
+      .set(abi::argument::extents, extents)
+      .set(abi::argument::is_output, argument.isOutput)
+      .set(abi::argument::is_checked, argument.check.has_value())
+      .set(abi::argument::minimum, check.minimum)
+      .set(abi::argument::limit, extent(check.limit, entry))
+      .get();
 }
 
 Constant *DescriptorBuilder::weight(const WeightInterface &weight) {
-  SmallVector<Constant *> shape;
-  for (size_t i = 0; i < maxRank; ++i)
-    shape.push_back(i64(i < weight.shape.size() ? weight.shape[i] : 1));
-  return structure({text(weight.name), i32(static_cast<uint32_t>(weight.element)), i32(weight.shape.size()),
-                    ConstantArray::get(ArrayType::get(Type::getInt64Ty(context), maxRank), shape), i32(weight.copies),
-                    i32(0)});
+  SmallVector<uint64_t> shape(weight.shape.begin(), weight.shape.end());
+  shape.resize(KILN_MAX_RANK, 1);
+  return structure(abi::Struct::weight)
+      .set(abi::weight::name, text(weight.name))
+      .set(abi::weight::dtype, static_cast<uint32_t>(weight.element))
+      .set(abi::weight::rank, weight.shape.size())
+      .set(abi::weight::shape, shape)
+      .set(abi::weight::copies, weight.copies)
+      .get();
 }
 
 /// 1 + the position of the symbol that this one must not be below; 0 if the entry has none.
@@ -101,25 +110,49 @@ static uint32_t positionOfLeast(const Symbol &symbol, const EntryInterface &entr
 Constant *DescriptorBuilder::entry(const EntryInterface &entry) {
   SmallVector<Constant *> symbols, arguments;
   for (const Symbol &symbol : entry.symbols)
-    symbols.push_back(
-        structure({text(symbol.name), i64(symbol.min), i64(symbol.max), i32(positionOfLeast(symbol, entry)), i32(0)}));
+    symbols.push_back(structure(abi::Struct::symbol)
+                          .set(abi::symbol::name, text(symbol.name))
+                          .set(abi::symbol::min, symbol.min)
+                          .set(abi::symbol::max, symbol.max)
+                          .set(abi::symbol::least, positionOfLeast(symbol, entry))
+                          .get());
   for (const ArgumentInterface &described : entry.arguments)
     arguments.push_back(argument(described, entry));
-  return structure({text(entry.name), table(symbols, "symbols"), table(arguments, "arguments"), i32(symbols.size()),
-                    i32(arguments.size())});
+  return structure(abi::Struct::entry)
+      .set(abi::entry::name, text(entry.name))
+      .set(abi::entry::symbols, table(symbols, "symbols"))
+      .set(abi::entry::arguments, table(arguments, "arguments"))
+      .set(abi::entry::symbol_count, symbols.size())
+      .set(abi::entry::argument_count, arguments.size())
+      .get();
 }
 
 Constant *DescriptorBuilder::variant(const Variant &variant) {
   SmallVector<Constant *> placements, bodies;
   for (const WeightPlacement &place : variant.placements)
-    placements.push_back(
-        structure({i64(place.offset), i64(place.stride), i32(place.tile), i32(place.dim), i64(place.shift)}));
+    placements.push_back(structure(abi::Struct::placement)
+                             .set(abi::placement::offset, place.offset)
+                             .set(abi::placement::stride, place.stride)
+                             .set(abi::placement::tile, place.tile)
+                             .set(abi::placement::dim, place.dim)
+                             .set(abi::placement::shift, place.shift)
+                             .get());
   auto *bodyType = FunctionType::get(Type::getInt32Ty(context), {pointer}, false);
   for (const EntryCode &code : variant.entries)
-    bodies.push_back(structure({cast<Constant>(module.getOrInsertFunction(code.symbol, bodyType).getCallee()),
-                                i64(code.planBytes), i64(code.scratchBytes)}));
-  return structure(
-      {i32(variant.isa), i32(0), table(placements, "placements"), i64(variant.packedBytes), table(bodies, "bodies")});
+    bodies.push_back(
+        structure(abi::Struct::body)
+            .set(abi::body::run, cast<Constant>(module.getOrInsertFunction(code.symbol, bodyType).getCallee()))
+            .set(abi::body::plan_bytes, code.planBytes)
+            .set(abi::body::scratch_bytes, code.scratchBytes)
+            .get());
+  return structure(abi::Struct::variant)
+      .set(abi::variant::target, text(variant.target))
+      .set(abi::variant::features, variant.features)
+      .set(abi::variant::memory_space, variant.memorySpace)
+      .set(abi::variant::placements, table(placements, "placements"))
+      .set(abi::variant::packed_bytes, variant.packedBytes)
+      .set(abi::variant::bodies, table(bodies, "bodies"))
+      .get();
 }
 
 /// kiln_status_t NAME_entry(model, call, extents..., pointers...): two arrays on the stack and a call.
@@ -153,15 +186,16 @@ void DescriptorBuilder::emit(const std::vector<Variant> &variants) {
     entries.push_back(entry(described));
   for (const Variant &compiled : variants)
     code.push_back(variant(compiled));
-  Constant *fields[] = {i32(1), // KILN_ABI_VERSION
-                        i32(weights.size()),
-                        i32(entries.size()),
-                        i32(code.size()),
-                        text(model.name),
-                        table(weights, "weights"),
-                        table(entries, "entries"),
-                        table(code, "variants")};
-  Constant *descriptor = structure(fields);
+  Constant *descriptor = structure(abi::Struct::descriptor)
+                             .set(abi::descriptor::abi_version, KILN_ABI_VERSION)
+                             .set(abi::descriptor::weight_count, weights.size())
+                             .set(abi::descriptor::entry_count, entries.size())
+                             .set(abi::descriptor::variant_count, code.size())
+                             .set(abi::descriptor::name, text(model.name))
+                             .set(abi::descriptor::weights, table(weights, "weights"))
+                             .set(abi::descriptor::entries, table(entries, "entries"))
+                             .set(abi::descriptor::variants, table(code, "variants"))
+                             .get();
   new GlobalVariable(module, descriptor->getType(), true, GlobalValue::ExternalLinkage, descriptor,
                      model.name + "_descriptor");
   for (auto [index, described] : llvm::enumerate(model.entries))

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Byte offsets below are those of halide_buffer_t and halide_dimension_t (HalideRuntime.h) and of kiln_frame_t
-// (runtime/src/model.h).
 #include "compiler/emit/HostCode.h"
 
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/emit/BinaryInterface.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -16,20 +14,6 @@ namespace kd = mlir::kiln;
 
 namespace kiln {
 namespace {
-
-namespace frame {
-constexpr int worker = 0, weights = 8, arena = 16, extents = 24, arguments = 32;
-}
-namespace worker {
-constexpr int isBackward = 40;
-}
-namespace buffer {
-constexpr int device = 0, interface = 8, host = 16, flags = 24, type = 32, rank = 36, dims = 40, padding = 48,
-              size = 56;
-}
-namespace dimension {
-constexpr int min = 0, extent = 4, stride = 8, flags = 12, size = 16;
-}
 
 class HostEmitter {
 public:
@@ -47,8 +31,8 @@ private:
   LogicalResult emitStore(kd::StoreOp store);
   LogicalResult emitIndex(Operation &op);
 
-  /// Fills the `slot`-th buffer descriptor, whose dimensions start at the `firstDim`-th.
-  FailureOr<Value> fillBuffer(Value tensor, unsigned slot, unsigned &firstDim);
+  /// A tensor as the argument of a kernel.
+  FailureOr<KernelArgument> argumentOf(Value tensor);
   FailureOr<Value> addressOf(Value tensor);
   FailureOr<Value> bytesOf(RankedTensorType type);
   FailureOr<Value> bytesOf(ArrayRef<AffineExpr> extents, Type element);
@@ -58,7 +42,8 @@ private:
   Value layerAt(Operation *op);
   void copyRows(Value target, Value source, Value rows, Value rowBytes, Value sourceStride);
   Value globalOf(kd::ConstantOp constant);
-  FailureOr<Value> addressOfKernel(StringRef kernel, LLVM::LLVMFunctionType type);
+  FailureOr<const KernelReference *> findKernel(StringRef kernel);
+  FailureOr<Value> addressOfKernel(StringRef kernel, kd::CallOp call);
   FailureOr<Value> evaluate(AffineExpr expression, ArrayRef<Value> symbols);
 
   Value constant(Type type, int64_t value) {
@@ -78,11 +63,23 @@ private:
                                  ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
     return byteAddress(base, constant(i64, offset));
   }
-  Value load(Type type, Value base, int64_t offset) {
-    return LLVM::LoadOp::create(builder, loc, type, byteAddress(base, offset));
+  Value addressOfField(abi::Struct structure, Value base, unsigned field) {
+    return LLVM::GEPOp::create(builder, loc, pointer, abi::typeOf(structure, builder.getContext()), base,
+                               ArrayRef<LLVM::GEPArg>{0, static_cast<int32_t>(field)});
   }
-  void store(Value value, Value base, int64_t offset) {
-    LLVM::StoreOp::create(builder, loc, value, byteAddress(base, offset));
+  /// A field of the frame; all are pointers.
+  Value loadOfFrame(abi::frame::Field field) {
+    return LLVM::LoadOp::create(builder, loc, pointer, addressOfField(abi::Struct::frame, frameArgument, field));
+  }
+  Value loadElement(Type type, Value array, int64_t index) {
+    Value address =
+        LLVM::GEPOp::create(builder, loc, pointer, type, array, ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(index)});
+    return LLVM::LoadOp::create(builder, loc, type, address);
+  }
+  void storeOrder(Value isBackward) {
+    LLVM::StoreOp::create(
+        builder, loc, isBackward,
+        addressOfField(abi::Struct::worker, loadOfFrame(abi::frame::worker), abi::worker::is_backward));
   }
 
   func::FuncOp entry;
@@ -93,27 +90,30 @@ private:
   Type pointer, i32, i64;
 
   LLVM::LLVMFuncOp function;
-  Block *failed = nullptr; // returns its argument
-  Value frameArgument, buffers, dims;
-  llvm::DenseMap<Value, Value> indices;         // index values of the entry -> i64
-  SmallVector<Value> symbols;                   // the module's symbols
-  llvm::DenseMap<Operation *, Value> layers;    // kiln.repeat -> number of the layer over all repeats around it
-  llvm::DenseMap<Operation *, Value> scanSteps; // kiln.scan -> the index of the slices that it is at
+  Block *failed = nullptr;                   // returns its argument
+  Value frameArgument, descriptors;          // of the tensors of a call
+  llvm::DenseMap<Value, Value> indices;      // index values of the entry -> i64
+  SmallVector<Value> symbols;                // the module's symbols
+  llvm::DenseMap<Operation *, Value> layers; // kiln.repeat -> number of the layer over all repeats around it
+  llvm::DenseMap<Operation *, Value> steps;  // loop -> the index of the slices that it is at
 };
 
 LogicalResult HostEmitter::emit() {
-  // Room for the largest call's descriptors, reused by each.
-  unsigned mostBuffers = 1, mostDims = 1;
-  entry.walk([&](kd::CallOp call) {
-    unsigned count = 0, rank = 0;
+  // Room for the tensors of the largest call, used again by each.
+  int64_t mostBytes = 8;
+  WalkResult known = entry.walk([&](kd::CallOp call) {
+    FailureOr<const KernelReference *> kernel = findKernel(call.getCallee());
+    if (llvm::failed(kernel))
+      return WalkResult::interrupt();
+    int64_t bytes = 0;
     for (Type type : llvm::concat<const Type>(call->getOperandTypes(), call->getResultTypes()))
-      if (auto tensor = dyn_cast<RankedTensorType>(type)) {
-        ++count;
-        rank += storedShape(tensor).size();
-      }
-    mostBuffers = std::max(mostBuffers, count);
-    mostDims = std::max(mostDims, rank);
+      if (auto tensor = dyn_cast<RankedTensorType>(type))
+        bytes += (*kernel)->abi->descriptorBytes(storedShape(tensor).size());
+    mostBytes = std::max(mostBytes, bytes);
+    return WalkResult::advance();
   });
+  if (known.wasInterrupted())
+    return failure();
 
   builder.setInsertionPointToEnd(host.getBody());
   function = LLVM::LLVMFuncOp::create(builder, loc, input.symbol, LLVM::LLVMFunctionType::get(i32, {pointer}));
@@ -123,18 +123,15 @@ LogicalResult HostEmitter::emit() {
 
   builder.setInsertionPointToStart(body);
   frameArgument = body->getArgument(0);
-  auto allocate = [&](unsigned bytes) {
-    return LLVM::AllocaOp::create(builder, loc, pointer, builder.getI8Type(), constant(i64, bytes), /*alignment=*/16);
-  };
-  buffers = allocate(mostBuffers * buffer::size);
-  dims = allocate(mostDims * dimension::size);
+  descriptors =
+      LLVM::AllocaOp::create(builder, loc, pointer, builder.getI8Type(), constant(i64, mostBytes), /*alignment=*/16);
 
   // The entry's extents are those of its own symbols; the function counts the model's.
-  Value extents = load(pointer, frameArgument, frame::extents);
+  Value extents = loadOfFrame(abi::frame::extents);
   unsigned next = 0;
   for (auto [i, symbol] : llvm::enumerate(input.model.symbols)) {
     bool isUsed = llvm::is_contained(input.entry.symbols, symbol);
-    Value value = isUsed ? load(i64, extents, 8 * next++) : constant(i64, symbol.min);
+    Value value = isUsed ? loadElement(i64, extents, next++) : constant(i64, symbol.min);
     symbols.push_back(value);
     if (i < entry.getNumArguments() && entry.getArgument(i).getType().isIndex())
       indices[entry.getArgument(i)] = value;
@@ -246,7 +243,7 @@ FailureOr<Value> HostEmitter::bytesOf(ArrayRef<AffineExpr> extents, Type element
   FailureOr<Value> elements = evaluate(kd::getProduct(extents, element.getContext()), symbols);
   if (llvm::failed(elements))
     return failure();
-  return multiply(*elements, constant(i64, llvm::divideCeil(element.getIntOrFloatBitWidth(), 8)));
+  return multiply(*elements, constant(i64, kd::storedBytes(element, 1)));
 }
 
 Value HostEmitter::layerAt(Operation *op) {
@@ -256,7 +253,7 @@ Value HostEmitter::layerAt(Operation *op) {
 
 template <class Op> Value HostEmitter::addressOfState(Op op) {
   const StateInterface *state = input.model.findState(op.getName().str());
-  Value address = byteAddress(load(pointer, frameArgument, frame::arena), state->offset), layer = layerAt(op);
+  Value address = byteAddress(loadOfFrame(abi::frame::arena), state->offset), layer = layerAt(op);
   return op.getCopies() > 1 && layer ? byteAddress(address, multiply(layer, constant(i64, state->stride))) : address;
 }
 
@@ -309,15 +306,15 @@ LogicalResult HostEmitter::emitStore(kd::StoreOp store) {
 FailureOr<Value> HostEmitter::addressOf(Value tensor) {
   while (auto view = tensor.getDefiningOp<kd::ReshapeOp>())
     tensor = view.getX();
-  if (std::optional<kd::ScanStep> step = kd::getScanStep(tensor)) {
+  if (std::optional<kd::LoopStep> step = kd::getLoopStep(tensor)) {
     FailureOr<Value> whole = addressOf(step->whole), bytes = bytesOf(cast<RankedTensorType>(tensor.getType()));
     if (llvm::failed(whole) || llvm::failed(bytes))
       return failure();
-    return byteAddress(*whole, multiply(scanSteps.lookup(step->scan), *bytes));
+    return byteAddress(*whole, multiply(steps.lookup(step->loop), *bytes));
   }
   if (auto parameter = tensor.getDefiningOp<kd::ParameterOp>()) {
     PackedRange range = input.weights.of(parameter);
-    Value address = byteAddress(load(pointer, frameArgument, frame::weights), range.offset);
+    Value address = byteAddress(loadOfFrame(abi::frame::weights), range.offset);
     if (Value layer = layerAt(parameter); parameter.getCopies() > 1 && layer)
       address = byteAddress(address, multiply(layer, constant(i64, range.stride)));
     return address;
@@ -331,111 +328,88 @@ FailureOr<Value> HostEmitter::addressOf(Value tensor) {
   kd::MemoryPlacement place = input.plan.of(tensor);
   switch (place.kind) {
   case kd::MemoryPlacement::Kind::Arena:
-    return byteAddress(load(pointer, frameArgument, frame::arena), input.model.stateBytes + place.offset);
+    return byteAddress(loadOfFrame(abi::frame::arena), input.model.stateBytes + place.offset);
   case kd::MemoryPlacement::Kind::Argument:
-    return load(pointer, load(pointer, frameArgument, frame::arguments), 8 * place.offset);
+    return loadElement(pointer, loadOfFrame(abi::frame::arguments), place.offset);
   default:
     return entry.emitError("the memory plan has no place for a value of type ") << tensor.getType();
   }
 }
 
-/// The halide_type_t of an element as one 32-bit word: code, bits, lanes.
-static int32_t elementCode(Type element) {
-  enum { Int = 0, UInt = 1, Float = 2, BFloat = 3 };
-  int code = element.isBF16() ? BFloat : isa<FloatType>(element) ? Float : element.isInteger(1) ? UInt : Int;
-  int bits = element.isInteger(1) ? 8 : element.getIntOrFloatBitWidth();
-  return code | bits << 8 | 1 << 16;
-}
-
-FailureOr<Value> HostEmitter::fillBuffer(Value tensor, unsigned slot, unsigned &firstDim) {
+FailureOr<KernelArgument> HostEmitter::argumentOf(Value tensor) {
   auto type = cast<RankedTensorType>(tensor.getType());
   FailureOr<Value> address = addressOf(tensor);
   if (llvm::failed(address))
     return failure();
-  SmallVector<int64_t> shape = storedShape(type);
+  KernelArgument argument{*address, type.getElementType(), {}};
   auto extents = dyn_cast_or_null<AffineMapAttr>(type.getEncoding());
-  Value at = byteAddress(buffers, slot * buffer::size);
-  Value dimsAt = byteAddress(dims, firstDim * dimension::size);
-  Value zero64 = constant(i64, 0), zero32 = constant(i32, 0);
-  store(zero64, at, buffer::device);
-  store(zero64, at, buffer::interface);
-  store(*address, at, buffer::host);
-  store(zero64, at, buffer::flags);
-  store(constant(i32, elementCode(type.getElementType())), at, buffer::type);
-  store(constant(i32, shape.size()), at, buffer::rank);
-  store(dimsAt, at, buffer::dims);
-  store(zero64, at, buffer::padding);
-  // Halide's dimension 0 is the innermost: the tensor's last.
-  Value stride = constant(i64, 1);
-  for (size_t i = 0; i < shape.size(); ++i) {
-    size_t d = shape.size() - 1 - i;
-    Value extent;
-    if (ShapedType::isDynamic(shape[d])) {
-      if (!extents)
-        return entry.emitError("a kernel's tensor has run-time extents without a map: ") << type;
-      FailureOr<Value> value = evaluate(extents.getValue().getResult(d), symbols);
-      if (llvm::failed(value))
-        return failure();
-      extent = *value;
-    } else {
-      extent = constant(i64, shape[d]);
+  for (auto [d, extent] : llvm::enumerate(storedShape(type))) {
+    if (!ShapedType::isDynamic(extent)) {
+      argument.extents.push_back(constant(i64, extent));
+      continue;
     }
-    int64_t base = i * dimension::size;
-    store(zero32, dimsAt, base + dimension::min);
-    store(LLVM::TruncOp::create(builder, loc, i32, extent), dimsAt, base + dimension::extent);
-    store(LLVM::TruncOp::create(builder, loc, i32, stride), dimsAt, base + dimension::stride);
-    store(zero32, dimsAt, base + dimension::flags);
-    stride = LLVM::MulOp::create(builder, loc, stride, extent);
+    if (!extents)
+      return entry.emitError("a kernel's tensor has run-time extents without a map: ") << type;
+    FailureOr<Value> value = evaluate(extents.getValue().getResult(d), symbols);
+    if (llvm::failed(value))
+      return failure();
+    argument.extents.push_back(*value);
   }
-  firstDim += shape.size();
-  return at;
+  return argument;
 }
 
-FailureOr<Value> HostEmitter::addressOfKernel(StringRef kernel, LLVM::LLVMFunctionType type) {
-  auto symbol = input.kernelSymbols.find(kernel);
-  if (symbol == input.kernelSymbols.end())
+FailureOr<const KernelReference *> HostEmitter::findKernel(StringRef kernel) {
+  auto found = input.kernels.find(kernel);
+  if (found == input.kernels.end())
     return entry.emitError("calls a kernel that was not compiled: ") << kernel;
-  auto function = host.lookupSymbol<LLVM::LLVMFuncOp>(symbol->second);
+  return &found->second;
+}
+
+FailureOr<Value> HostEmitter::addressOfKernel(StringRef kernel, kd::CallOp call) {
+  FailureOr<const KernelReference *> found = findKernel(kernel);
+  if (llvm::failed(found))
+    return failure();
+  const std::string &symbol = (*found)->symbol;
+  auto function = host.lookupSymbol<LLVM::LLVMFuncOp>(symbol);
   if (!function) {
+    SmallVector<Type> types(call->getOperandTypes());
+    llvm::append_range(types, call->getResultTypes());
     OpBuilder top = OpBuilder::atBlockBegin(host.getBody());
-    function = LLVM::LLVMFuncOp::create(top, loc, symbol->second, type);
+    function = LLVM::LLVMFuncOp::create(top, loc, symbol, (*found)->abi->functionType(types));
   }
   return LLVM::AddressOfOp::create(builder, loc, function).getResult();
 }
 
 LogicalResult HostEmitter::emitCall(kd::CallOp call) {
-  SmallVector<Value> arguments{load(pointer, frameArgument, frame::worker)}, extents;
-  unsigned slot = 0, firstDim = 0;
+  SmallVector<KernelArgument> arguments;
+  SmallVector<Value> extents;
   for (Value value : llvm::concat<Value>(llvm::to_vector(call->getOperands()), llvm::to_vector(call->getResults()))) {
     if (value.getType().isIndex()) {
       extents.push_back(indices.lookup(value));
-      arguments.push_back(LLVM::TruncOp::create(builder, loc, i32, extents.back()));
+      arguments.push_back({extents.back(), Type(), {}});
       continue;
     }
-    FailureOr<Value> filled = fillBuffer(value, slot++, firstDim);
-    if (llvm::failed(filled))
+    FailureOr<KernelArgument> argument = argumentOf(value);
+    if (llvm::failed(argument))
       return failure();
-    arguments.push_back(*filled);
+    arguments.push_back(*argument);
   }
 
-  SmallVector<Type> types;
-  for (Value argument : arguments)
-    types.push_back(argument.getType());
-  auto type = LLVM::LLVMFunctionType::get(i32, types);
-  FailureOr<Value> kernel = addressOfKernel(call.getCallee(), type);
+  // The forms of a kernel have its calling convention.
+  FailureOr<Value> kernel = addressOfKernel(call.getCallee(), call);
   if (llvm::failed(kernel))
     return failure();
   if (auto forms = input.variants.find(call.getCallee()); forms != input.variants.end())
     for (const KernelForm &form : llvm::reverse(forms->second)) {
-      FailureOr<Value> other = addressOfKernel(form.function, type);
+      FailureOr<Value> other = addressOfKernel(form.function, call);
       if (llvm::failed(other))
         return failure();
       Value isFew =
           LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ule, extents[form.symbol], constant(i64, form.bound));
       kernel = LLVM::SelectOp::create(builder, loc, isFew, *other, *kernel).getResult();
     }
-  arguments.insert(arguments.begin(), *kernel);
-  Value status = LLVM::CallOp::create(builder, loc, type, arguments).getResult();
+  const KernelAbi &abi = *input.kernels.find(call.getCallee())->second.abi;
+  Value status = abi.emitCall(builder, loc, *kernel, loadOfFrame(abi::frame::worker), arguments, descriptors);
   Value isOk = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::eq, status, constant(i32, 0));
   Block *next = builder.createBlock(&function.getBody(), function.getBody().end());
   builder.setInsertionPointToEnd(isOk.getParentBlock());
@@ -462,11 +436,11 @@ LogicalResult HostEmitter::emitLoop(kd::LoopInterface loop) {
 
   builder.setInsertionPointToStart(body);
   if (auto scan = dyn_cast<kd::ScanOp>(loop.getOperation())) {
-    scanSteps[scan] = scan.getReverse() ? subtract(subtract(*count, one), index) : index;
-    store(LLVM::AndOp::create(builder, loc, index, one), load(pointer, frameArgument, frame::worker),
-          worker::isBackward);
+    steps[loop] = scan.getReverse() ? subtract(subtract(*count, one), index) : index;
+    storeOrder(LLVM::AndOp::create(builder, loc, index, one));
   } else {
     Value outer = layerAt(loop);
+    steps[loop] = index;
     layers[loop] = outer ? add(multiply(outer, *count), index) : index;
   }
   if (llvm::failed(emitBlock(loop->getRegion(0).front())))
@@ -474,7 +448,7 @@ LogicalResult HostEmitter::emitLoop(kd::LoopInterface loop) {
   LLVM::BrOp::create(builder, loc, ValueRange(add(index, one)), header);
   builder.setInsertionPointToStart(after);
   if (isa<kd::ScanOp>(loop.getOperation()))
-    store(zero, load(pointer, frameArgument, frame::worker), worker::isBackward);
+    storeOrder(zero);
   return success();
 }
 

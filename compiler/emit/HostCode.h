@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The host function of an entry: loads the extents, fills a buffer descriptor for each tensor of a kernel call, calls
-// the kernel, loops over layers and time steps. Written in the LLVM dialect.
+// The host function of an entry: loads the extents, calls kernels by their calling convention, loops over layers and
+// time steps. Written in the LLVM dialect.
 #pragma once
 
 #include "compiler/emit/RowVariants.h"
 #include "compiler/emit/WeightLayout.h"
 #include "compiler/transforms/PlanMemory.h"
+#include "targets/kernel_abi.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace kiln {
+
+/// A kernel as host code sees it.
+struct KernelReference {
+  std::string symbol; // of its object code
+  const KernelAbi *abi = nullptr;
+};
 
 /// What the host function of an entry needs to know.
 struct HostCodeInput {
@@ -19,8 +26,8 @@ struct HostCodeInput {
   const ModelInterface &model;
   const WeightLayout &weights;
   const mlir::kiln::MemoryPlan &plan;
-  llvm::StringRef symbol;                     // of the host function
-  llvm::StringMap<std::string> kernelSymbols; // kernel function -> symbol of its object code
+  llvm::StringRef symbol;                          // of the host function
+  const llvm::StringMap<KernelReference> &kernels; // by kernel function
   const RowVariants &variants;
 };
 

@@ -100,7 +100,8 @@ struct EntryCode {
 /// Everything compiled for one instruction set.
 struct Variant {
   std::string target;
-  uint32_t isa = 0;
+  uint64_t features = 0;                   // KILN_CPU_ bits that a CPU must have
+  uint32_t memorySpace = 0;                // a KILN_MEMORY_ value
   std::vector<WeightPlacement> placements; // one a weight
   uint64_t packedBytes = 0;
   std::vector<EntryCode> entries;
@@ -111,7 +112,7 @@ struct Variant {
 std::string tuningDigest(const std::vector<Variant> &variants);
 
 /// An arena for `workers` workers holds fixed + workers * perWorker bytes; the maximum over the variants. The formula
-/// is that of kiln_arena_bytes in runtime/src/model.h.
+/// is that of kiln_arena_fixed_bytes and kiln_arena_worker_bytes in runtime/src/model.h.
 struct ArenaBytes {
   uint64_t fixed = 0, perWorker = 0;
 };

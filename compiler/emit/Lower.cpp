@@ -32,7 +32,7 @@ LogicalResult lowerToKernels(ModuleOp module, const Target &target, const Loweri
   if (configure)
     configure(passes);
   mlir::kiln::PipelineOptions pipeline;
-  pipeline.weightTile = [&](int64_t outputs, int64_t inputs) { return target.weightTile(outputs, inputs); };
+  pipeline.target = target.hooks();
   pipeline.normMoments = options.normMoments;
   mlir::kiln::buildPipeline(passes, pipeline);
   std::optional<verify::PassVerifier> verifier;

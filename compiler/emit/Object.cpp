@@ -19,8 +19,6 @@ using namespace llvm;
 
 namespace kiln {
 
-static constexpr StringLiteral hostTriple = "x86_64-unknown-linux-gnu";
-
 static void optimize(Module &module, TargetMachine &machine) {
   PassBuilder builder(&machine);
   LoopAnalysisManager loops;
@@ -35,13 +33,13 @@ static void optimize(Module &module, TargetMachine &machine) {
   builder.buildPerModuleDefaultPipeline(OptimizationLevel::Os).run(module, modules);
 }
 
-Expected<std::string> compileToObject(Module &module) {
-  LLVMInitializeX86TargetInfo();
-  LLVMInitializeX86Target();
-  LLVMInitializeX86TargetMC();
-  LLVMInitializeX86AsmPrinter();
+Expected<std::string> compileToObject(Module &module, StringRef tripleName, StringRef cpu) {
+  InitializeAllTargetInfos();
+  InitializeAllTargets();
+  InitializeAllTargetMCs();
+  InitializeAllAsmPrinters();
   std::string error;
-  Triple triple(hostTriple);
+  Triple triple(tripleName);
   const llvm::Target *target = TargetRegistry::lookupTarget(triple, error);
   if (!target)
     return createStringError(error);
@@ -49,7 +47,7 @@ Expected<std::string> compileToObject(Module &module) {
   options.FunctionSections = true;
   options.DataSections = true;
   std::unique_ptr<TargetMachine> machine(
-      target->createTargetMachine(triple, "x86-64", "", options, Reloc::PIC_, std::nullopt, CodeGenOptLevel::Default));
+      target->createTargetMachine(triple, cpu, "", options, Reloc::PIC_, std::nullopt, CodeGenOptLevel::Default));
   module.setTargetTriple(triple);
   module.setDataLayout(machine->createDataLayout());
   // Like the run time's: a shared library that holds a model exports nothing of it by itself.
@@ -122,13 +120,13 @@ static Expected<std::string> rename(StringRef object, const Renames &symbols, co
   return std::string(bytes);
 }
 
-Expected<std::string> renameForModel(StringRef object, StringRef model) {
+Expected<std::string> renameForModel(StringRef object, StringRef model, ArrayRef<StringRef> hookPrefixes) {
   auto symbols = globalSymbols(object);
   if (!symbols)
     return symbols.takeError();
   Renames renames;
   for (const ObjectSymbol &symbol : *symbols)
-    for (StringRef prefix : {runtimePrefix, StringRef("halide_")})
+    for (StringRef prefix : llvm::concat<const StringRef>(ArrayRef<StringRef>(runtimePrefix), hookPrefixes))
       if (StringRef(symbol.name).starts_with(prefix))
         renames.emplace_back(symbol.name, model.str() + "_" + symbol.name.substr(prefix.size()));
   return rename(object, renames, {});

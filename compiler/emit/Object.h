@@ -27,14 +27,17 @@ struct ObjectSymbol {
   bool defined;
 };
 
-/// Compiles `module` for the baseline x86-64, position independent, each function and datum in a section of its own.
-llvm::Expected<std::string> compileToObject(llvm::Module &module);
+/// Compiles `module`, position independent, each function and datum in a section of its own, for any CPU of that kind:
+/// LLVM's names, "x86_64-unknown-linux-gnu" and "x86-64".
+llvm::Expected<std::string> compileToObject(llvm::Module &module, llvm::StringRef triple, llvm::StringRef cpu);
 
 /// The prefix that every symbol of the run time has before a model's own name replaces it.
 inline constexpr llvm::StringRef runtimePrefix = "kiln_";
 
-/// Gives the run time's symbols (kiln_x) and the hooks of the generated kernels (halide_x) the model's prefix: NAME_x.
-llvm::Expected<std::string> renameForModel(llvm::StringRef object, llvm::StringRef model);
+/// Gives the run time's symbols (kiln_x) and those that kernels know by other prefixes (KernelAbi::hookPrefix) the
+/// model's prefix: NAME_x.
+llvm::Expected<std::string> renameForModel(llvm::StringRef object, llvm::StringRef model,
+                                           llvm::ArrayRef<llvm::StringRef> hookPrefixes);
 
 /// Replaces `from`, wherever it occurs in the name of a symbol or section, by `to`.
 llvm::Expected<std::string> renameKernel(llvm::StringRef object, llvm::StringRef from, llvm::StringRef to);
@@ -51,8 +54,9 @@ llvm::Expected<std::vector<ObjectFile>> readArchive(llvm::StringRef image);
 /// Writes a GNU archive with a symbol table and no dates or owners.
 llvm::Error writeArchiveFile(llvm::StringRef path, const std::vector<ObjectFile> &members);
 
-/// The run time that is put in each archive: the bytes of libkiln_runtime.a, and of kiln/runtime.h.
-llvm::StringRef runtimeArchive();
+/// The run time that is put in each archive: the bytes of libkiln_runtime.a, and of kiln/runtime.h. Fails for a triple
+/// that this build has no run time for.
+llvm::Expected<llvm::StringRef> runtimeArchive(llvm::StringRef triple);
 llvm::StringRef runtimeHeader();
 
 } // namespace kiln

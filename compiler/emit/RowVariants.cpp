@@ -43,7 +43,7 @@ RowVariants addRowVariants(ModuleOp module, const Target &target) {
     func::FuncOp previous = kernel;
     llvm::SmallDenseMap<unsigned, int64_t> served; // symbol -> the largest bound so far
     ArrayRef<int64_t> bounds = kernel->getAttrOfType<DenseI64ArrayAttr>(kd::boundsAttrName).asArrayRef();
-    for (RowVariant variant : target.rowVariants(kernel)) {
+    for (RowVariant variant : target.compilerOf(kernel).rowVariants(kernel)) {
       int64_t least = bounds[2 * variant.symbol];
       if (auto found = served.find(variant.symbol); found != served.end())
         least = found->second + 1;

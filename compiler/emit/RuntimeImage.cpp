@@ -3,6 +3,9 @@
 // The run time's archive and header, carried inside the compiler so that a generator needs no files beside it.
 #include "compiler/emit/Object.h"
 
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
+
 // The build defines the two paths.
 __asm__(
     ".section .rodata\n"
@@ -26,8 +29,13 @@ extern "C" KILN_HIDDEN const char kiln_runtime_header_begin[], kiln_runtime_head
 
 namespace kiln {
 
-llvm::StringRef runtimeArchive() {
-  return {kiln_runtime_archive_begin, static_cast<size_t>(kiln_runtime_archive_end - kiln_runtime_archive_begin)};
+llvm::Expected<llvm::StringRef> runtimeArchive(llvm::StringRef triple) {
+  // What this build made is for what the compiler itself runs on.
+  const llvm::Triple own(llvm::sys::getProcessTriple()), wanted(triple);
+  if (own.getArch() != wanted.getArch() || own.getOS() != wanted.getOS())
+    return llvm::createStringError("this build of Kiln has no run time for " + triple + ", only for " + own.str());
+  return llvm::StringRef(kiln_runtime_archive_begin,
+                         static_cast<size_t>(kiln_runtime_archive_end - kiln_runtime_archive_begin));
 }
 
 llvm::StringRef runtimeHeader() {

@@ -49,7 +49,7 @@ KernelSummary chooseSchedule(const ScheduleChooser &chooser, const Target &targe
         layer.replace(at, 2, "*");
     }
   summary.key = keyOf(kernel);
-  Schedulable schedulable = target.describe(kernel);
+  Schedulable schedulable = target.compilerOf(kernel).describe(kernel);
   summary.strategy = schedulable.strategy;
   summary.choice = chooser.choose(summary.key, schedulable, target.name());
   summary.schedule = summary.choice.point;

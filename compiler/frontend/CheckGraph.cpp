@@ -252,8 +252,10 @@ private:
     for (int operand : node.operands)
       if (!inRange(operand, graph.nodes) || !visible[operand])
         return fail(node.scope, "a node requires operands that stand before it", llvm::Twine(operand));
-      else if ((graph.nodes[operand].op == Op::scan) != (node.op == Op::result))
+      else if (graph.nodes[operand].op == Op::scan && node.op != Op::result)
         return fail(node.scope, "a scan requires that its results are used, and only they", llvm::Twine(operand));
+      else if (node.op == Op::result && !has_body(graph.nodes[operand]))
+        return fail(node.scope, "a result requires a scan or a stack", llvm::Twine(operand));
     if (node.op == Op::result && node.operands.size() != 1)
       return fail(node.scope, "a result requires one scan", llvm::Twine(node.operands.size()));
     if (node.op == Op::parameter)
@@ -312,7 +314,7 @@ private:
     const Region &body = graph.regions[node.attributes.index];
     if (!inRange(body.scope, graph.scopes) || graph.scopes[body.scope].copies != body.count)
       return fail(node.scope, rules::stack_c2, llvm::Twine(body.count));
-    if (node.operands.size() != 1 || body.arguments.size() != 1 || body.results.size() != 1)
+    if (node.operands.size() != 1 || body.arguments.size() != 1 || body.results.empty())
       return fail(body.scope, rules::stack_c1,
                   llvm::Twine(body.arguments.size()) + " arguments and " + llvm::Twine(body.results.size()) +
                       " results");

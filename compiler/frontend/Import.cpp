@@ -130,9 +130,21 @@ private:
     }
   }
 
+  /// Of the values of a node along a new first axis.
+  mlir::RankedTensorType stackedType(mlir::AffineExpr length, const Node &node) {
+    mlir::RankedTensorType type = tensorType(node);
+    SmallVector<mlir::AffineExpr> extents{length};
+    llvm::append_range(extents, mlir::kiln::getExtents(type));
+    return mlir::kiln::getTensorType(extents, type.getElementType(), symbols.size());
+  }
+
   mlir::FailureOr<mlir::Value> importStack(const Node &node, mlir::ValueRange inits) {
     const Region &body = graph.regions[node.attributes.index];
-    auto repeat = mlir::kiln::RepeatOp::create(builder, locationOf(body.scope), body.count, inits);
+    SmallVector<mlir::Type> stacked;
+    for (int output : llvm::drop_begin(body.results))
+      stacked.push_back(
+          stackedType(mlir::getAffineConstantExpr(body.count, builder.getContext()), graph.nodes[output]));
+    auto repeat = mlir::kiln::RepeatOp::create(builder, locationOf(body.scope), body.count, inits, stacked);
     mlir::OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToEnd(&repeat.getBody().front());
     if (failed(importRegion(body, repeat.getCarried())))
@@ -152,12 +164,8 @@ private:
         return check.fail(rules::scan_c1, check.text(mlir::cast<mlir::RankedTensorType>(sequence.getType())));
     auto first = mlir::cast<mlir::RankedTensorType>(sequences.front().getType());
     SmallVector<mlir::Type> stacked;
-    for (int output : llvm::drop_begin(body.results, inits.size())) {
-      mlir::RankedTensorType type = tensorType(graph.nodes[output]);
-      SmallVector<mlir::AffineExpr> extents{mlir::kiln::getExtents(first).front()};
-      llvm::append_range(extents, mlir::kiln::getExtents(type));
-      stacked.push_back(mlir::kiln::getTensorType(extents, type.getElementType(), symbols.size()));
-    }
+    for (int output : llvm::drop_begin(body.results, inits.size()))
+      stacked.push_back(stackedType(mlir::kiln::getExtents(first).front(), graph.nodes[output]));
     auto scan = mlir::kiln::ScanOp::create(builder, location, inits, sequences, stacked, node.attributes.reverse);
     mlir::OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToEnd(&scan.getBody().front());

@@ -42,7 +42,7 @@ Interpreter::Interpreter(Graph given, WeightSource weights) : graph(std::move(gi
 class Interpreter::Run {
 public:
   Run(Interpreter &owner, const Extents &extents)
-      : owner(owner), graph(owner.graph), extents(extents), values(graph.nodes.size()), scans(graph.nodes.size()),
+      : owner(owner), graph(owner.graph), extents(extents), values(graph.nodes.size()), loops(graph.nodes.size()),
         isEntered(graph.regions.size()) {}
 
   std::vector<Shared> runRegion(int number, const std::vector<Shared> &arguments);
@@ -55,7 +55,7 @@ public:
 private:
   Shared evaluateNode(int number);
   Shared evaluateParameter(const Node &node);
-  Shared evaluateStack(const Node &node);
+  Shared evaluateStack(const Node &node, int number);
   void evaluateScan(const Node &node, int number);
   Shared evaluateResult(const Node &node);
   Shared evaluateState(const Node &node);
@@ -88,7 +88,7 @@ private:
   const Graph &graph;
   const Extents &extents;
   std::vector<Shared> values;             // by node; null: not computed, or out of sight
-  std::vector<std::vector<Shared>> scans; // by node: the results of a scan
+  std::vector<std::vector<Shared>> loops; // by node: the results of a scan or stack
   std::vector<bool> isEntered;            // by region
   std::vector<Layer> layers;              // of the stacks around
   std::map<std::string, Tensor> written;  // states after the call
@@ -125,7 +125,7 @@ Shared Interpreter::Run::evaluateNode(int number) {
   case Op::parameter:
     return evaluateParameter(node);
   case Op::stack:
-    return evaluateStack(node);
+    return evaluateStack(node, number);
   case Op::scan:
     evaluateScan(node, number);
     return nullptr;
@@ -187,21 +187,6 @@ Shared Interpreter::Run::evaluateParameter(const Node &node) {
   return known;
 }
 
-Shared Interpreter::Run::evaluateStack(const Node &node) {
-  const Region &body = elementOf(graph.regions, node.attributes.index, "body of a stack");
-  elementOf(graph.scopes, body.scope, "scope of a stack");
-  require(node.operands.size() == 1 && body.results.size() == 1 && body.count >= 1,
-          "a stack requires one operand, one result and at least one layer");
-  Shared carried = valueOf(node.operands[0]);
-  for (std::int64_t layer = 0; layer < body.count; ++layer) {
-    layers.push_back({body.scope, layer});
-    carried = runRegion(node.attributes.index, {carried})[0];
-    layers.pop_back();
-  }
-  requireType(node, *carried, "the result of a stack");
-  return carried;
-}
-
 /// Element `step` of the first axis, without it.
 static Shared sliceOf(const Tensor &sequence, std::int64_t step) {
   Tensor slice = Tensor::zeros(sequence.element, {sequence.shape.begin() + 1, sequence.shape.end()});
@@ -219,6 +204,28 @@ static Shared stackOf(const std::vector<Shared> &slices) {
     for (std::int64_t i = 0; i < slice->size(); ++i)
       stacked.set(flat++, slice->at(i));
   return std::make_shared<Tensor>(std::move(stacked));
+}
+
+Shared Interpreter::Run::evaluateStack(const Node &node, int number) {
+  const Region &body = elementOf(graph.regions, node.attributes.index, "body of a stack");
+  elementOf(graph.scopes, body.scope, "scope of a stack");
+  require(node.operands.size() == 1 && !body.results.empty() && body.count >= 1,
+          "a stack requires one operand, a result and at least one layer");
+  Shared carried = valueOf(node.operands[0]);
+  std::vector<std::vector<Shared>> outputs(body.results.size() - 1);
+  for (std::int64_t layer = 0; layer < body.count; ++layer) {
+    layers.push_back({body.scope, layer});
+    const std::vector<Shared> results = runRegion(node.attributes.index, {carried});
+    layers.pop_back();
+    carried = results[0];
+    for (std::size_t output = 0; output < outputs.size(); ++output)
+      outputs[output].push_back(results[1 + output]);
+  }
+  requireType(node, *carried, "the result of a stack");
+  loops[number] = {carried};
+  for (const std::vector<Shared> &output : outputs)
+    loops[number].push_back(stackOf(output));
+  return carried;
 }
 
 void Interpreter::Run::evaluateScan(const Node &node, int number) {
@@ -243,15 +250,15 @@ void Interpreter::Run::evaluateScan(const Node &node, int number) {
     for (std::size_t output = 0; output < outputs.size(); ++output)
       outputs[output][step] = results[carried.size() + output];
   }
-  scans[number] = carried;
+  loops[number] = carried;
   for (const std::vector<Shared> &output : outputs)
-    scans[number].push_back(stackOf(output));
+    loops[number].push_back(stackOf(output));
 }
 
 Shared Interpreter::Run::evaluateResult(const Node &node) {
   require(node.operands.size() == 1, "a result requires one scan");
-  const std::vector<Shared> &results = elementOf(scans, node.operands[0], "scan");
-  const Shared &result = elementOf(results, node.attributes.index, "result of a scan");
+  const std::vector<Shared> &results = elementOf(loops, node.operands[0], "scan");
+  const Shared &result = elementOf(results, node.attributes.index, "result of a loop");
   requireType(node, *result, "a result");
   return result;
 }

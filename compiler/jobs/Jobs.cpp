@@ -77,7 +77,7 @@ JobResult runHere(const Job &job) {
   return result;
 }
 
-//===- The child ---===//
+//===- The child ---------------------------------------------------------===//
 
 static uint64_t addressSpaceBytes() {
   uint64_t pages = 0;
@@ -145,7 +145,7 @@ static void writeAll(int descriptor, llvm::StringRef bytes) {
   _exit(0);
 }
 
-//===- The parent ---===//
+//===- The parent --------------------------------------------------------===//
 
 struct JobGroup::Running {
   size_t tag;

@@ -5,6 +5,7 @@
 #include "compiler/emit/Headers.h"
 #include "compiler/tools/Tune.h"
 
+#include "targets/registry.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -43,7 +44,7 @@ static void addCompileOptions(CLI::App &app, CompileOptions &options, CommandOpt
   app.add_option("--name", options.name, "prefix of every symbol, and name of the library")->capture_default_str();
   app.add_option("--target", options.targets, "instruction sets to put in the archive, best first")
       ->delimiter(',')
-      ->check(CLI::IsMember(cpuTargetNames()))
+      ->check(CLI::IsMember(targetNames()))
       ->capture_default_str();
   addTuningOptions(app, options.tuning);
   addLoweringOptions(app, options.lowering);
@@ -147,7 +148,7 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   app.require_subcommand(0, 1); // an unknown one is then reported by its name
   CompileOptions options;
   options.name = name;
-  options.targets = {"x86-64-v4", "x86-64-v3"};
+  options.targets = defaultTargetNames();
   const char *given = std::getenv("KILN_TUNE_COMMAND"); // by `kiln`, whose generator does not last
   options.tuning.command = given ? given : quoteWord(argv[0]) + " tune";
   options.cacheFolder = ObjectCache::defaultFolder();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tools/Tune.h"
 
+#include "targets/registry.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
@@ -68,7 +69,7 @@ void TuneCommand::addMeasuring(const std::string &name) {
   tune->add_option("--target", measuring.targets,
                    "instruction sets to tune for; the best that this CPU runs if not given")
       ->delimiter(',')
-      ->check(CLI::IsMember(cpuTargetNames()));
+      ->check(CLI::IsMember(targetNames()));
   tune->add_option("--tuning", measuring.file, "the tuning file; a run on one that is there goes on with it")
       ->capture_default_str();
   tune->add_option("--budget", measuring.budget, "most time to spend: 90s, 10m, 1h")
@@ -88,13 +89,13 @@ void TuneCommand::addMeasuring(const std::string &name) {
 
 void TuneCommand::addCoverage(const std::string &name, const std::string &command) {
   covering.name = name;
-  covering.targets = {"x86-64-v4", "x86-64-v3"};
+  covering.targets = defaultTargetNames();
   covering.tuning.file = name + ".tuning";
   covering.tuning.command = command;
   coverage = tune->add_subcommand("coverage", "show which schedule each kernel gets from a tuning file, and why");
   coverage->add_option("--target", covering.targets, "instruction sets")
       ->delimiter(',')
-      ->check(CLI::IsMember(cpuTargetNames()))
+      ->check(CLI::IsMember(targetNames()))
       ->capture_default_str();
   coverage->add_option("--tuning", covering.tuning.file, "the tuning file")->capture_default_str();
   addChooseOptions(*coverage, covering.tuning.choose);

@@ -2,7 +2,8 @@
 //
 // Reads MLIR, runs passes, writes MLIR: for tests and for looking at one stage.
 #include "compiler/dialect/KilnDialect.h"
-#include "compiler/transforms/Passes.h"
+#include "compiler/transforms/Pipeline.h"
+#include "targets/passes/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -15,6 +16,21 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 
+/// `kiln-pipeline`: all passes in their order, for a target that wants one tile.
+static void registerPipeline() {
+  struct Options : mlir::PassPipelineOptions<Options> {
+    Option<int64_t> tile{*this, "tile", llvm::cl::desc("tile of every weight"), llvm::cl::init(48)};
+  };
+  static mlir::PassPipelineRegistration<Options> registration(
+      "kiln-pipeline", "all passes in their order", [](mlir::OpPassManager &passes, const Options &options) {
+        const int64_t tile = options.tile;
+        kiln::TargetHooks hooks;
+        hooks.weightTile = [tile](int64_t, int64_t) { return tile; };
+        hooks.addKernelPasses = mlir::kiln::addExpandMath;
+        mlir::kiln::buildPipeline(passes, {std::move(hooks)});
+      });
+}
+
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<mlir::affine::AffineDialect, mlir::arith::ArithDialect, mlir::func::FuncDialect,
@@ -22,5 +38,7 @@ int main(int argc, char **argv) {
                   mlir::tensor::TensorDialect, mlir::kiln::KilnDialect>();
   mlir::registerTransformsPasses();
   mlir::kiln::registerPasses();
+  mlir::kiln::registerKilnTargetPasses();
+  registerPipeline();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Kiln's passes\n", registry));
 }

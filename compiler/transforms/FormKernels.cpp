@@ -94,6 +94,8 @@ bool takeMoments(ArrayRef<KernelGroup> groups) {
 
 struct FormKernels : impl::FormKernelsBase<FormKernels> {
   using FormKernelsBase::FormKernelsBase;
+  FormKernels(MayJoinFunction mayJoin, const FormKernelsOptions &options)
+      : FormKernelsBase(options), mayJoin(std::move(mayJoin)) {}
 
   void runOnOperation() override {
     SmallVector<func::FuncOp> entries;
@@ -109,15 +111,16 @@ struct FormKernels : impl::FormKernelsBase<FormKernels> {
 private:
   void formIn(Block &block, func::FuncOp entry) {
     hoistSources(block);
-    SmallVector<KernelGroup> groups = groupKernels(block);
+    SmallVector<KernelGroup> groups = groupKernels(block, mayJoin);
     if (normMoments && takeMoments(groups))
-      groups = groupKernels(block);
+      groups = groupKernels(block, mayJoin);
     auto isInternalUse = [&](Operation *user, Operation *producer) {
       return llvm::any_of(groups,
                           [&](const KernelGroup &group) { return group.contains(user) && group.contains(producer); });
     };
+    CalledValues called;
     for (const KernelGroup &group : groups) {
-      recordScope(outlineKernel(group, entry, nextName(describeGroup(group)), isInternalUse), group);
+      recordScope(outlineKernel(group, entry, nextName(describeGroup(group)), isInternalUse, called), group);
       ++numKernels;
       numFused += group.ops.size() - 1;
     }
@@ -136,8 +139,14 @@ private:
     return name;
   }
 
+  MayJoinFunction mayJoin;
   int64_t count = 0;
 };
 
 } // namespace
+
+std::unique_ptr<Pass> createFormKernels(MayJoinFunction mayJoin, bool normMoments) {
+  return std::make_unique<FormKernels>(std::move(mayJoin), FormKernelsOptions{normMoments});
+}
+
 } // namespace mlir::kiln

@@ -63,7 +63,7 @@ bool haveSameExtents(Value lhs, Value rhs) {
 
 class Grouper {
 public:
-  explicit Grouper(Block &block) : block(block) {}
+  Grouper(Block &block, const MayJoinFunction &mayJoin) : block(block), targetAllows(mayJoin) {}
 
   SmallVector<KernelGroup> run() {
     for (Operation &op : block)
@@ -130,7 +130,8 @@ private:
     llvm::SmallPtrSet<Operation *, 8> members{start.getDefiningOp()};
     Operation *last = start.getDefiningOp();
     while (Operation *next = findNextUser(members)) {
-      if (!isPointwise(next) || memberships.contains(next) || !haveSameExtents(next->getResult(0), start))
+      if (!isPointwise(next) || memberships.contains(next) || !haveSameExtents(next->getResult(0), start) ||
+          !mayJoin(start.getDefiningOp(), next))
         break;
       members.insert(next);
       candidates.push_back(next);
@@ -191,6 +192,8 @@ private:
   bool canTake(const KernelGroup &group, Operation *op) {
     if (isa<ConstantOp>(op))
       return true;
+    if (!mayJoin(group.anchor, op))
+      return false;
     bool feedsAnchor = llvm::is_contained(group.anchor->getOperands(), op->getResult(0));
     switch (group.kind) {
     case KernelGroup::Kind::Attention:
@@ -220,8 +223,8 @@ private:
       return false;
     for (size_t index : users) {
       KernelGroup &group = groups[index];
-      if (!group.anchor->hasTrait<RowNorm>() || group.anchor->getOperand(0) != op->getResult(0) ||
-          group.results.size() != 1)
+      if (!mayJoin(group.anchor, op) || !group.anchor->hasTrait<RowNorm>() ||
+          group.anchor->getOperand(0) != op->getResult(0) || group.results.size() != 1)
         continue;
       bool isReady = llvm::all_of(group.getOperands(), [&](Value operand) {
         Operation *producer = operand.getDefiningOp();
@@ -238,13 +241,18 @@ private:
     return false;
   }
 
+  bool mayJoin(Operation *anchor, Operation *op) const { return !targetAllows || targetAllows(anchor, op); }
+
   Block &block;
+  const MayJoinFunction &targetAllows;
   SmallVector<KernelGroup> groups;
   DenseMap<Operation *, SmallVector<size_t, 1>> memberships;
 };
 
 } // namespace
 
-SmallVector<KernelGroup> groupKernels(Block &block) { return Grouper(block).run(); }
+SmallVector<KernelGroup> groupKernels(Block &block, const MayJoinFunction &mayJoin) {
+  return Grouper(block, mayJoin).run();
+}
 
 } // namespace mlir::kiln

@@ -12,6 +12,7 @@
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/SetVector.h"
+#include <functional>
 
 namespace mlir::kiln {
 
@@ -32,8 +33,11 @@ struct KernelGroup {
   Operation *getPosition() const;
 };
 
+/// TargetHooks::mayJoin: whether the kernel of an anchor may compute another op, too. Null: any that the rules allow.
+using MayJoinFunction = std::function<bool(Operation *anchor, Operation *op)>;
+
 /// Groups the ops of `block`. Ops in several groups are cheap ones, to be computed in each.
-SmallVector<KernelGroup> groupKernels(Block &block);
+SmallVector<KernelGroup> groupKernels(Block &block, const MayJoinFunction &mayJoin = nullptr);
 
 /// Ops that stay outside of kernels: parameters, views, loops.
 bool isHostOp(Operation *op);

@@ -196,7 +196,7 @@ Value createEntryExtent(OpBuilder &builder, Location loc, AffineExpr extent, fun
 }
 
 func::FuncOp outlineKernel(const KernelGroup &group, func::FuncOp entry, StringRef name,
-                           function_ref<bool(Operation *, Operation *)> isInternalUse) {
+                           function_ref<bool(Operation *, Operation *)> isInternalUse, CalledValues &called) {
   RowCollapse collapse = findRowCollapse(group);
   HeadViews views(group, collapse);
   SmallVector<Value> operands = group.getOperands();
@@ -256,14 +256,17 @@ func::FuncOp outlineKernel(const KernelGroup &group, func::FuncOp entry, StringR
   for (AffineExpr atom : symbols.getAtoms())
     extents.push_back(createEntryExtent(builder, loc, atom, entry));
   SmallVector<Type> resultTypes;
-  for (Value operand : operands)
-    arguments.push_back(createView(builder, loc, operand, borderType(operand)));
+  for (Value operand : operands) {
+    auto found = called.find(operand);
+    arguments.push_back(createView(builder, loc, found == called.end() ? operand : found->second, borderType(operand)));
+  }
   for (Value result : group.results)
     resultTypes.push_back(borderType(result));
   auto call = CallOp::create(builder, loc, resultTypes, FlatSymbolRefAttr::get(kernel), extents, arguments);
-  for (auto [original, called] : llvm::zip_equal(group.results, call.getResults())) {
+  for (auto [original, given] : llvm::zip_equal(group.results, call.getResults())) {
     Value result = original;
-    Value view = createView(builder, loc, called, cast<RankedTensorType>(result.getType()));
+    Value view = createView(builder, loc, given, cast<RankedTensorType>(result.getType()));
+    called[result] = view;
     Operation *producer = result.getDefiningOp();
     result.replaceUsesWithIf(view, [&](OpOperand &use) { return !isInternalUse(use.getOwner(), producer); });
   }

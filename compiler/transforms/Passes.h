@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 
+#include "compiler/transforms/KernelGroups.h"
 #include "mlir/Pass/Pass.h"
 
 namespace mlir::func {
@@ -17,15 +18,16 @@ namespace mlir::kiln {
 #define GEN_PASS_DECL
 #include "compiler/transforms/Passes.h.inc"
 
-/// Target::weightTile: the tile of a contraction weight with so many outputs and inputs; 0: dense.
+/// TargetHooks::weightTile: the tile of a contraction weight with so many outputs and inputs; 0: dense.
 using WeightTileFunction = std::function<int64_t(int64_t outputs, int64_t inputs)>;
 
 std::unique_ptr<Pass> createLayOutWeights(WeightTileFunction weightTile);
+std::unique_ptr<Pass> createFormKernels(MayJoinFunction mayJoin, bool normMoments);
 
 #define GEN_PASS_REGISTRATION
 #include "compiler/transforms/Passes.h.inc"
 
-/// The passes above and the pipeline `kiln-pipeline`, for kiln-opt.
+/// The passes above, for kiln-opt.
 void registerPasses();
 
 } // namespace mlir::kiln

@@ -107,14 +107,4 @@ def VerifyKernels : Pass<"kiln-verify-kernels", "::mlir::ModuleOp"> {
   let options = [Option<"lowered", "lowered", "bool", /*default=*/"false", "kernels are linalg by now">];
 }
 
-def ExpandMath : Pass<"kiln-expand-math", "::mlir::func::FuncOp"> {
-  let summary = "Replace functions of the math library by polynomials that vectorise";
-  let description = [{
-    Before: math.exp, math.tanh, math.erf and others on f32 in kernel functions. After: arith, math.fma and bitcasts, with the
-    errors that ExpandMath.cpp states.
-  }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
-  let statistics = [Statistic<"numExpanded", "num-expanded", "math ops replaced">];
-}
-
 #endif // KILN_PASSES

@@ -18,11 +18,11 @@ void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createCSEPass());                                // the same projection or table once
   passes.addNestedPass<func::FuncOp>(createRecognizeAttention()); // its projections are joined next
   passes.addPass(createMergeProjections());
-  passes.addPass(createCanonicalizerPass());               // what became dead
-  passes.addPass(createLayOutWeights(options.weightTile)); // after joining: a joined weight has one layout
+  passes.addPass(createCanonicalizerPass());                      // what became dead
+  passes.addPass(createLayOutWeights(options.target.weightTile)); // after joining: a joined weight has one layout
 
   // Form kernels.
-  passes.addPass(createFormKernels({options.normMoments}));
+  passes.addPass(createFormKernels(options.target.mayJoin, options.normMoments));
   passes.addPass(createCanonicalizerPass()); // views of views
   passes.addPass(createCSEPass());           // views and extents of different calls
   passes.addPass(createVerifyKernels());
@@ -35,7 +35,8 @@ void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
   VerifyKernelsOptions lowered;
   lowered.lowered = true;
   passes.addPass(createVerifyKernels(lowered));
-  passes.addNestedPass<func::FuncOp>(createExpandMath()); // last: sharing and plan do not depend on it
+  if (options.target.addKernelPasses)
+    options.target.addKernelPasses(passes); // last: sharing and plan do not depend on them
 }
 
 void registerPipelineDialects(DialectRegistry &registry) {
@@ -43,16 +44,6 @@ void registerPipelineDialects(DialectRegistry &registry) {
                   math::MathDialect, tensor::TensorDialect>();
 }
 
-void registerPasses() {
-  registerKilnPasses();
-  struct CommandLineOptions : PassPipelineOptions<CommandLineOptions> {
-    Option<int64_t> tile{*this, "tile", llvm::cl::desc("tile of every weight"), llvm::cl::init(48)};
-  };
-  PassPipelineRegistration<CommandLineOptions>("kiln-pipeline", "all passes in their order",
-                                               [](OpPassManager &passes, const CommandLineOptions &options) {
-                                                 int64_t tile = options.tile;
-                                                 buildPipeline(passes, {[tile](int64_t, int64_t) { return tile; }});
-                                               });
-}
+void registerPasses() { registerKilnPasses(); }
 
 } // namespace mlir::kiln

@@ -7,12 +7,13 @@
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
+#include "targets/target.h"
 
 namespace mlir::kiln {
 
 struct PipelineOptions {
-  /// Null: weights stay dense.
-  WeightTileFunction weightTile;
+  /// What the target decides.
+  ::kiln::TargetHooks target;
   /// Norms take mean and variance from the contractions before them.
   bool normMoments = false;
 };

@@ -67,12 +67,12 @@ private:
 /// A table of the buffers and a picture, offset down and time across.
 std::string printMemoryPlan(func::FuncOp entry, const MemoryPlan &plan);
 
-/// A value of a scan's body that is a slice of another: one step of a sequence, or of a stacked result.
-struct ScanStep {
-  ScanOp scan;
+/// A value of a loop's body that is a slice of another: one step of a sequence, or of a stacked result.
+struct LoopStep {
+  LoopInterface loop;
   Value whole;
 };
-std::optional<ScanStep> getScanStep(Value tensor);
+std::optional<LoopStep> getLoopStep(Value tensor);
 
 /// The value behind views and steps.
 Value getViewed(Value tensor);

@@ -17,7 +17,7 @@ std::string describe(Value value) {
   llvm::raw_string_ostream stream(text);
   if (auto call = value.getDefiningOp<CallOp>())
     stream << call.getCallee();
-  else if (auto scan = value.getDefiningOp<ScanOp>(); scan && llvm::is_contained(scan.getStacked(), value))
+  else if (auto loop = value.getDefiningOp<LoopInterface>(); loop && llvm::is_contained(loop.getStacked(), value))
     stream << "stacked";
   else
     stream << "carried";

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. Number the steps; find the first and last step of every value. What a scan stacks lives from its begin, and its
+// 1. Number the steps; find the first and last step of every value. What a loop stacks lives from its begin, and its
 //    sequences to its end.
 // 2. A loop's initial, carried, yielded and resulting value share a buffer, or a conflict is noted. So it is where what
-//    a scan is to stack is no call's result, or is to be in two places.
+//    a loop is to stack is no call's result, or is to be in two places.
 // 3. A call's result shares the buffer of an argument that it may overwrite and that nothing reads afterwards.
 // 4. What the entry returns is in the caller's memory from the start, or a conflict is noted; so it is where a state is
 //    stored in a state.
@@ -21,26 +21,26 @@ static Value getReshaped(Value tensor) {
   return tensor;
 }
 
-std::optional<ScanStep> getScanStep(Value tensor) {
+std::optional<LoopStep> getLoopStep(Value tensor) {
   if (auto argument = dyn_cast<BlockArgument>(tensor)) {
-    auto scan = dyn_cast<ScanOp>(argument.getOwner()->getParentOp());
-    if (!scan || argument.getArgNumber() < scan.getNumCarried())
+    auto loop = dyn_cast<LoopInterface>(argument.getOwner()->getParentOp());
+    if (!loop || argument.getArgNumber() < loop.getNumCarried())
       return std::nullopt;
-    return ScanStep{scan, scan.getSequences()[argument.getArgNumber() - scan.getNumCarried()]};
+    return LoopStep{loop, loop.getSequences()[argument.getArgNumber() - loop.getNumCarried()]};
   }
   auto call = tensor.getDefiningOp<CallOp>();
-  auto scan = call ? dyn_cast<ScanOp>(call->getParentOp()) : ScanOp();
-  if (scan)
-    for (auto [yielded, stacked] : llvm::zip_equal(scan.getYieldedOutputs(), scan.getStacked()))
+  auto loop = call ? dyn_cast<LoopInterface>(call->getParentOp()) : LoopInterface();
+  if (loop)
+    for (auto [yielded, stacked] : llvm::zip_equal(loop.getYieldedOutputs(), loop.getStacked()))
       if (getReshaped(yielded) == tensor)
-        return ScanStep{scan, stacked};
+        return LoopStep{loop, stacked};
   return std::nullopt;
 }
 
 Value getViewed(Value tensor) {
   while (true) {
     tensor = getReshaped(tensor);
-    std::optional<ScanStep> step = getScanStep(tensor);
+    std::optional<LoopStep> step = getLoopStep(tensor);
     if (!step)
       return tensor;
     tensor = step->whole;
@@ -58,8 +58,8 @@ BufferSharing::BufferSharing(func::FuncOp entry) : entry(entry), bounds(getSymbo
 
 /// Whether the value is written step by step while its loop runs.
 static bool isStacked(Value result) {
-  auto scan = result.getDefiningOp<ScanOp>();
-  return scan && cast<OpResult>(result).getResultNumber() >= scan.getNumCarried();
+  auto loop = result.getDefiningOp<LoopInterface>();
+  return loop && llvm::is_contained(loop.getStacked(), result);
 }
 
 void BufferSharing::addNode(Value value, int first) {
@@ -78,7 +78,7 @@ void BufferSharing::number(Block &block) {
     if (auto call = dyn_cast<CallOp>(op)) {
       stepsOf[&op] = {steps, steps};
       for (Value result : call.getResults())
-        if (!getScanStep(result))
+        if (!getLoopStep(result))
           addNode(result, steps);
       calls.push_back(call);
       ++steps;
@@ -168,9 +168,9 @@ bool BufferSharing::tryShare(Value lhs, Value rhs) {
 
 void BufferSharing::shareLoops() {
   for (LoopInterface loop : loops) {
-    for (Value stacked : llvm::drop_begin(loop->getResults(), loop.getNumCarried())) {
+    for (Value stacked : loop.getStacked()) {
       OpOperand &yielded = loop.getYield()->getOpOperand(cast<OpResult>(stacked).getResultNumber());
-      std::optional<ScanStep> step = getScanStep(getReshaped(yielded.get()));
+      std::optional<LoopStep> step = getLoopStep(getReshaped(yielded.get()));
       if (!step || step->whole != stacked)
         conflicts.push_back(&yielded);
     }

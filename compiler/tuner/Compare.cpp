@@ -59,10 +59,11 @@ static Comparison measure(Side &base, Side &candidate, const KernelData &data, c
 llvm::Expected<CompareResult> compareKernels(const KernelCode &baseCode, const KernelCode &candidateCode,
                                              llvm::MutableArrayRef<KernelData> workloads,
                                              const CompareOptions &options) {
-  llvm::Expected<LoadedKernel> baseKernel = LoadedKernel::load(baseCode.object, baseCode.symbol);
+  const KernelAbi &abi = workloads.front().abi();
+  llvm::Expected<LoadedKernel> baseKernel = LoadedKernel::load(baseCode.object, baseCode.symbol, abi);
   if (!baseKernel)
     return baseKernel.takeError();
-  llvm::Expected<LoadedKernel> kernel = LoadedKernel::load(candidateCode.object, candidateCode.symbol);
+  llvm::Expected<LoadedKernel> kernel = LoadedKernel::load(candidateCode.object, candidateCode.symbol, abi);
   if (!kernel)
     return kernel.takeError();
   Executor executor(options.threads);

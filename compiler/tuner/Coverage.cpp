@@ -78,7 +78,7 @@ llvm::Expected<Verification> verifyTuning(const Graph &graph, const std::string 
     const std::string &isa = of.machine.isa;
     if (known.count(isa) || unknownTargets.count(isa))
       continue;
-    if (!llvm::is_contained(cpuTargetNames(), isa)) {
+    if (!llvm::is_contained(targetNames(), isa)) {
       unknownTargets.insert(isa);
       continue;
     }
@@ -87,7 +87,8 @@ llvm::Expected<Verification> verifyTuning(const Graph &graph, const std::string 
       return model.takeError();
     for (func::FuncOp kernel : (*model)->kernels()) {
       KernelKey key = keyOf(kernel);
-      known[isa].try_emplace({key.structure, key.shape, key.bounds}, (*model)->target->describe(kernel));
+      known[isa].try_emplace({key.structure, key.shape, key.bounds},
+                             (*model)->target->compilerOf(kernel).describe(kernel));
     }
   }
 

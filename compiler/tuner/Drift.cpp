@@ -2,7 +2,7 @@
 #include "compiler/tuner/Drift.h"
 
 #include "compiler/tuner/LoweredModel.h"
-#include "runtime/src/internal.h"
+#include "compiler/tuner/TargetsToTune.h"
 
 namespace kiln {
 
@@ -10,11 +10,11 @@ llvm::Error measureDrift(const Graph &graph, const std::string &name, const Lowe
                          const TuningDatabase &database, llvm::function_ref<void(const KernelDrift &)> report) {
   TuningDatabase copy = database; // a task may write
   const size_t cpus = availableCpus().size();
-  const kiln_cpu_t cpu = kiln_cpu_detect();
-  for (const std::string &isa : cpuTargetNames()) {
+  for (const Target *here : allTargets()) {
+    const std::string &isa = here->info().name;
     const Machine machine = detectMachine(isa);
     auto isHere = [&](const auto &record) { return record.first.machine == machine; };
-    if (llvm::none_of(database.records(), isHere) || createCpuTarget(isa)->isa() > kiln_cpu_best_isa(&cpu))
+    if (llvm::none_of(database.records(), isHere) || !runsHere(here->info()))
       continue;
     auto model = lowerModel(graph, name, isa, options);
     if (!model)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tuner/KernelData.h"
 
-#include "HalideRuntime.h"
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -43,37 +42,24 @@ private:
   uint64_t state = 0x9e3779b97f4a7c15ULL;
 };
 
-halide_type_t halideType(Type type) {
-  if (type.isF32())
-    return {halide_type_float, 32};
-  if (type.isInteger(32))
-    return {halide_type_int, 32};
-  return {type.isInteger(1) ? halide_type_uint : halide_type_int, 8};
-}
-
 } // namespace
 
 struct KernelData::Tensor {
   Type element;
   int64_t elements = 1, bytes = 0;
-  std::vector<halide_dimension_t> dimensions;
-  std::vector<Bytes> copies;
-  std::vector<halide_buffer_t> buffers; // one a copy
+  std::vector<Bytes> copies, descriptors;
+  std::vector<uint64_t> words; // what a call passes for each copy
 
-  Tensor(RankedTensorType type, ArrayRef<int64_t> extents, size_t numCopies) : element(type.getElementType()) {
+  Tensor(RankedTensorType type, ArrayRef<int64_t> extents, size_t numCopies, const KernelAbi &abi)
+      : element(type.getElementType()) {
     std::vector<int64_t> shape = storedShape(type, extents);
-    for (int64_t extent : llvm::reverse(shape)) {
-      dimensions.push_back({0, int32_t(extent), int32_t(elements), 0});
+    for (int64_t extent : shape)
       elements *= extent;
-    }
     bytes = elements * elementBytes(element);
     for (size_t i = 0; i < numCopies; ++i) {
       copies.push_back(allocate(bytes));
-      halide_buffer_t &buffer = buffers.emplace_back();
-      buffer.host = reinterpret_cast<uint8_t *>(copies[i].get());
-      buffer.type = halideType(element);
-      buffer.dimensions = int32_t(dimensions.size());
-      buffer.dim = dimensions.data();
+      descriptors.push_back(allocate(abi.descriptorBytes(shape.size())));
+      words.push_back(abi.describe(copies[i].get(), element, shape, descriptors[i].get()));
     }
   }
   Tensor(const Tensor &) = delete;
@@ -116,10 +102,12 @@ struct KernelData::Memory {
   std::vector<std::vector<uint64_t>> arguments; // one list a rotation
   int64_t footprint = 0;
   bool isStep = false;
+  const KernelAbi *abi = nullptr;
 };
 
-KernelData::KernelData(const KernelUse &use, ArrayRef<int64_t> extents, int64_t rotatedBytes)
+KernelData::KernelData(const KernelUse &use, ArrayRef<int64_t> extents, int64_t rotatedBytes, const KernelAbi &abi)
     : memory(std::make_unique<Memory>()) {
+  memory->abi = &abi;
   func::FuncOp kernel = use.kernel;
   const std::vector<bool> &isFresh = use.isFresh;
   memory->isStep = use.isStep;
@@ -134,30 +122,34 @@ KernelData::KernelData(const KernelUse &use, ArrayRef<int64_t> extents, int64_t 
 
   Random random;
   for (auto [i, type] : llvm::enumerate(types)) {
-    memory->inputs.emplace_back(cast<RankedTensorType>(type), extents, isFresh[i] ? rotations : 1);
+    memory->inputs.emplace_back(cast<RankedTensorType>(type), extents, isFresh[i] ? rotations : 1, abi);
     std::pair<int64_t, int64_t> range{0, 1};
     if (memory->inputs.back().element.isInteger(32))
       range = integerRange(kernel, extents.size() + i, extents);
     memory->inputs.back().fill(random, range);
   }
   for (Type type : kernel.getResultTypes())
-    memory->results.emplace_back(cast<RankedTensorType>(type), extents, 1);
+    memory->results.emplace_back(cast<RankedTensorType>(type), extents, 1, abi);
   for (int64_t rotation = 0; rotation < rotations; ++rotation) {
     std::vector<uint64_t> &list = memory->arguments.emplace_back(extents.begin(), extents.end());
     for (std::vector<Tensor> *tensors : {&memory->inputs, &memory->results})
       for (Tensor &tensor : *tensors)
-        list.push_back(reinterpret_cast<uint64_t>(&tensor.buffers[rotation % tensor.buffers.size()]));
+        list.push_back(tensor.words[rotation % tensor.words.size()]);
   }
 }
 
 KernelData::~KernelData() = default;
 KernelData::KernelData(KernelData &&) noexcept = default;
 
+const KernelAbi &KernelData::abi() const { return *memory->abi; }
+
 bool KernelData::isStep() const { return memory->isStep; }
 
 size_t KernelData::rotations() const { return memory->arguments.size(); }
 
 ArrayRef<uint64_t> KernelData::arguments(size_t rotation) const { return memory->arguments[rotation % rotations()]; }
+
+const char *KernelData::input(size_t number) const { return memory->inputs[number].copies[0].get(); }
 
 int64_t KernelData::footprint() const { return memory->footprint; }
 

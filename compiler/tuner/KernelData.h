@@ -15,16 +15,20 @@ namespace kiln {
 class KernelData {
 public:
   /// `rotatedBytes`: how much memory the weights of consecutive calls take together, before the first copy comes again.
-  KernelData(const KernelUse &use, llvm::ArrayRef<int64_t> extents, int64_t rotatedBytes);
+  KernelData(const KernelUse &use, llvm::ArrayRef<int64_t> extents, int64_t rotatedBytes, const KernelAbi &abi);
   ~KernelData();
   KernelData(KernelData &&) noexcept;
 
+  const KernelAbi &abi() const;
   /// Whether calls turn the order of tasks.
   bool isStep() const;
   /// How many sets of weights there are.
   size_t rotations() const;
   /// The words of a call behind the user context, with the weights of a rotation.
   llvm::ArrayRef<uint64_t> arguments(size_t rotation) const;
+
+  /// An input as it is stored, of the first rotation.
+  const char *input(size_t number) const;
 
   /// Bytes of what is read and written before the first copy of the weights comes again.
   int64_t footprint() const;

@@ -14,11 +14,13 @@ static void stop() { std::abort(); }
 
 template <typename Function> static void *toAddress(Function *function) { return reinterpret_cast<void *>(function); }
 
-llvm::Expected<LoadedKernel> LoadedKernel::load(llvm::StringRef object, llvm::StringRef symbol) {
-  auto linked = LinkedObjects::link(object, {{"halide_malloc", toAddress(kiln_malloc)},
-                                             {"halide_free", toAddress(kiln_free)},
-                                             {"halide_do_par_for", toAddress(kiln_do_par_for)},
-                                             {"halide_error", toAddress(stop)}});
+llvm::Expected<LoadedKernel> LoadedKernel::load(llvm::StringRef object, llvm::StringRef symbol, const KernelAbi &abi) {
+  auto hook = [&](const char *name) { return (abi.hookPrefix() + name).str(); };
+  const std::string allocate = hook("malloc"), release = hook("free"), loop = hook("do_par_for"), error = hook("error");
+  auto linked = LinkedObjects::link(object, {{allocate, toAddress(kiln_malloc)},
+                                             {release, toAddress(kiln_free)},
+                                             {loop, toAddress(kiln_do_par_for)},
+                                             {error, toAddress(stop)}});
   if (!linked)
     return linked.takeError();
   llvm::Expected<void *> entry = linked->lookup(symbol);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compiler/tuner/LinkedObjects.h"
+#include "targets/kernel_abi.h"
 #include <cstdint>
 
 namespace kiln {
@@ -11,7 +12,7 @@ namespace kiln {
 class LoadedKernel {
 public:
   /// Links the object; `symbol` is its entry. Fails on a hook or function that the process does not have.
-  static llvm::Expected<LoadedKernel> load(llvm::StringRef object, llvm::StringRef symbol);
+  static llvm::Expected<LoadedKernel> load(llvm::StringRef object, llvm::StringRef symbol, const KernelAbi &abi);
 
   /// The most arguments that call() passes.
   static constexpr size_t mostArguments = 48;

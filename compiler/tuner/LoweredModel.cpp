@@ -9,7 +9,7 @@ namespace kiln {
 llvm::Expected<std::unique_ptr<LoweredModel>> lowerModel(const Graph &graph, const std::string &name,
                                                          llvm::StringRef target, const LoweringOptions &options) {
   auto model = std::make_unique<LoweredModel>();
-  model->target = createCpuTarget(target);
+  model->target = findTarget(target);
   assert(model->target && "targets are checked before");
   loadDialects(model->context);
   model->module = importGraph(graph, &model->context, name);

@@ -7,6 +7,7 @@
 #include "compiler/emit/Lower.h"
 #include "compiler/emit/RowVariants.h"
 #include "kiln/graph.h"
+#include "targets/registry.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -17,7 +18,7 @@
 namespace kiln {
 
 struct LoweredModel {
-  std::unique_ptr<Target> target;
+  const Target *target = nullptr;
   mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED};
   mlir::OwningOpRef<mlir::ModuleOp> module;
   RowVariants forms;

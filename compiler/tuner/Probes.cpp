@@ -4,8 +4,6 @@
 // of a multiply-add: two pipes of four or five cycles need ten.
 #include "compiler/tuner/Probes.h"
 
-#include "runtime/src/model.h"
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -64,34 +62,33 @@ static constexpr int chains = 12, attempts = 15;
 
 alignas(64) static const float values[2][16] = {{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, {}};
 
-static void compute(uint32_t isa) {
-  if (isa == KILN_ISA_X86_64_V4)
+static void compute(const MachineModel &machine) {
+  if (machine.vectorBytes == 64)
     KILN_COMPUTE("vmovups", "vfmadd213ps %%zmm13, %%zmm12, ", "vfmadd213ps %%zmm13, %%zmm12, ", "zmm")
-  else if (isa == KILN_ISA_X86_64_V3)
+  else if (machine.vectorBytes == 32)
     KILN_COMPUTE("vmovups", "vfmadd213ps %%ymm13, %%ymm12, ", "vfmadd213ps %%ymm13, %%ymm12, ", "ymm")
   else
     KILN_COMPUTE("movups", "mulps %%xmm12, ", "addps %%xmm13, ", "xmm")
 }
 
-static void readAll(uint32_t isa, const char *data, int64_t bytes) {
-  if (isa == KILN_ISA_X86_64_V4)
+static void readAll(const MachineModel &machine, const char *data, int64_t bytes) {
+  if (machine.vectorBytes == 64)
     KILN_READ("vmovups", "zmm", "64");
-  else if (isa == KILN_ISA_X86_64_V3)
+  else if (machine.vectorBytes == 32)
     KILN_READ("vmovups", "ymm", "32");
   else
     KILN_READ("movups", "xmm", "16");
 }
 
 /// Operations of compute().
-static double operations(uint32_t isa) {
-  int lanes = isa == KILN_ISA_X86_64_V4 ? 16 : isa == KILN_ISA_X86_64_V3 ? 8 : 4;
-  return double(rounds) * chains * lanes * (isa == KILN_ISA_X86_64_V2 ? 1 : 2);
+static double operations(const MachineModel &machine) {
+  return double(rounds) * chains * machine.vectorBytes / 4 * (machine.hasFusedMultiplyAdd ? 2 : 1);
 }
 
 #else
-static void compute(uint32_t) {}
-static void readAll(uint32_t, const char *, int64_t) {}
-static double operations(uint32_t) { return 0; }
+static void compute(const MachineModel &) {}
+static void readAll(const MachineModel &, const char *, int64_t) {}
+static double operations(const MachineModel &) { return 0; }
 #endif
 
 /// The most `amount` that a second of `task`, run once by every worker, did; the first attempt warms up.
@@ -127,8 +124,8 @@ static double bestRate(const kiln_executor_t *executor, double amount, const std
   return best;
 }
 
-double probeOperations(uint32_t isa, const kiln_executor_t *executor) {
-  return bestRate(executor, operations(isa), [&](uint32_t) { compute(isa); });
+double probeOperations(const MachineModel &machine, const kiln_executor_t *executor) {
+  return bestRate(executor, operations(machine), [&](uint32_t) { compute(machine); });
 }
 
 static constexpr int64_t block = 4096;
@@ -149,12 +146,12 @@ static Filled makeFilled(int64_t bytes) {
   return memory;
 }
 
-double probeReading(uint32_t isa, int64_t footprint, const kiln_executor_t *executor) {
+double probeReading(const MachineModel &machine, int64_t footprint, const kiln_executor_t *executor) {
   Share share(footprint, executor);
   Filled memory = makeFilled(share.bytes * (executor ? executor->workers : 1));
   return bestRate(executor, double(share.bytes * share.repeats), [&](uint32_t i) {
     for (int64_t repeat = 0; repeat < share.repeats; ++repeat)
-      readAll(isa, memory.get() + i * share.bytes, share.bytes);
+      readAll(machine, memory.get() + i * share.bytes, share.bytes);
   });
 }
 

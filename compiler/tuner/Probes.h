@@ -15,9 +15,9 @@ struct Rates {
 };
 
 /// The best of several rounds, on all workers of the executor; null: on this thread.
-double probeOperations(uint32_t isa, const kiln_executor_t *executor);
+double probeOperations(const MachineModel &machine, const kiln_executor_t *executor);
 /// Reading (or copying within) so much memory over and over.
-double probeReading(uint32_t isa, int64_t footprint, const kiln_executor_t *executor);
+double probeReading(const MachineModel &machine, int64_t footprint, const kiln_executor_t *executor);
 double probeCopying(int64_t footprint, const kiln_executor_t *executor);
 
 /// The least time that the rates allow for the work.

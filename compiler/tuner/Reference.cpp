@@ -8,7 +8,6 @@
 #include "compiler/verify/NodeOf.h"
 #include "compiler/verify/Outcome.h"
 
-#include "HalideRuntime.h"
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
@@ -90,11 +89,8 @@ static SharedTensor toTensor(RankedTensorType type, ArrayRef<int64_t> extents, c
 /// The tensors among the arguments of a call.
 static Tensors argumentsOf(func::FuncOp kernel, ArrayRef<int64_t> extents, const KernelData &data) {
   Tensors tensors;
-  ArrayRef<uint64_t> words = data.arguments(0).drop_front(extents.size());
-  for (auto [type, word] : llvm::zip(kernel.getArgumentTypes().drop_front(extents.size()), words)) {
-    auto *buffer = reinterpret_cast<const halide_buffer_t *>(word);
-    tensors.push_back(toTensor(cast<RankedTensorType>(type), extents, reinterpret_cast<const char *>(buffer->host)));
-  }
+  for (auto [number, type] : llvm::enumerate(kernel.getArgumentTypes().drop_front(extents.size())))
+    tensors.push_back(toTensor(cast<RankedTensorType>(type), extents, data.input(number)));
   return tensors;
 }
 
@@ -196,8 +192,8 @@ static llvm::Expected<std::string> runOnce(const LoadedKernel &kernel, int64_t s
 
 llvm::Expected<ReferenceResult> compareWithInterpreter(const KernelUse &use, const KernelCode &code,
                                                        llvm::ArrayRef<std::vector<int64_t>> workloads, unsigned threads,
-                                                       const ReferenceLimits &limits) {
-  llvm::Expected<LoadedKernel> kernel = LoadedKernel::load(code.object, code.symbol);
+                                                       const KernelAbi &abi, const ReferenceLimits &limits) {
+  llvm::Expected<LoadedKernel> kernel = LoadedKernel::load(code.object, code.symbol, abi);
   if (!kernel)
     return kernel.takeError();
   Executor executor(threads);
@@ -211,7 +207,7 @@ llvm::Expected<ReferenceResult> compareWithInterpreter(const KernelUse &use, con
     }
     if (!seen.insert(*extents).second)
       continue;
-    KernelData data(use, *extents, /*rotatedBytes=*/0);
+    KernelData data(use, *extents, /*rotatedBytes=*/0, abi);
     llvm::Expected<std::string> saved = runOnce(*kernel, code.scratchBytes, executor, data);
     if (!saved)
       return saved.takeError();

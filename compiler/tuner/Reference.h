@@ -37,7 +37,7 @@ struct ReferenceResult {
 /// Calls the kernel near each workload. Fails if it cannot be loaded or returns an error.
 llvm::Expected<ReferenceResult> compareWithInterpreter(const KernelUse &use, const KernelCode &code,
                                                        llvm::ArrayRef<std::vector<int64_t>> workloads, unsigned threads,
-                                                       const ReferenceLimits &limits = {});
+                                                       const KernelAbi &abi, const ReferenceLimits &limits = {});
 
 /// The extents near a workload's that the interpreter evaluates: the workload's own, or halved and odd, so that tiles
 /// are ragged. Nothing if it would take too long.

@@ -3,40 +3,32 @@
 
 #include "runtime/src/internal.h"
 
-#include "llvm/ADT/STLExtras.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
 #include <fmt/format.h>
 
 namespace kiln {
 
-static uint32_t bestIsa() {
+bool runsHere(const TargetInfo &target) {
+  if (llvm::Triple(target.hostTriple).getArch() != llvm::Triple(llvm::sys::getProcessTriple()).getArch())
+    return false;
   const kiln_cpu_t cpu = kiln_cpu_detect();
-  return kiln_cpu_best_isa(&cpu);
+  return (target.features & ~kiln_cpu_features(&cpu)) == 0;
 }
 
-/// The best one that this CPU runs, if any.
-static std::vector<std::unique_ptr<Target>> findBestTarget() {
-  const uint32_t best = bestIsa();
-  std::vector<std::unique_ptr<Target>> found;
-  for (const std::string &name : cpuTargetNames()) {
-    std::unique_ptr<Target> target = createCpuTarget(name);
-    if (target->isa() > best || (!found.empty() && target->isa() <= found.front()->isa()))
-      continue;
-    found.clear();
-    found.push_back(std::move(target));
+std::vector<const Target *> findTargets(const std::vector<std::string> &names,
+                                        const std::function<void(const std::string &)> &note) {
+  if (names.empty()) {
+    for (const Target *target : allTargets()) // the best first
+      if (runsHere(target->info()))
+        return {target};
+    return {};
   }
-  return found;
-}
-
-std::vector<std::unique_ptr<Target>> findTargets(const std::vector<std::string> &names,
-                                                 const std::function<void(const std::string &)> &note) {
-  if (names.empty())
-    return findBestTarget();
-  const uint32_t best = bestIsa();
-  std::vector<std::unique_ptr<Target>> targets;
+  std::vector<const Target *> targets;
   for (const std::string &name : names) {
-    std::unique_ptr<Target> target = createCpuTarget(name);
-    if (target->isa() <= best)
-      targets.push_back(std::move(target));
+    const Target *target = findTarget(name);
+    if (runsHere(target->info()))
+      targets.push_back(target);
     else
       note(fmt::format("leaving out {}: this CPU cannot run it", name));
   }

@@ -22,11 +22,11 @@ Task::Task(const Target &target, const KernelUse &use, std::vector<std::vector<i
            std::function<void(const TrialReport &)> report)
     : target(target), use(use), workloads(std::move(extents)), machine(machine), rotatedBytes(rotatedBytes),
       options(options), database(database), report(std::move(report)), key(keyOf(use.kernel)),
-      schedulable(target.describe(use.kernel)), preset(presets(schedulable.space)), incumbent(preset),
-      search(schedulable.space,
-             makeCostModel(schedulable.strategy, schedulable.space, productShape(use.kernel, workloads.front()),
-                           target.machine()),
-             /*seed=*/1) {
+      schedulable(target.compilerOf(use.kernel).describe(use.kernel)), preset(presets(schedulable.space)),
+      incumbent(preset), search(schedulable.space,
+                                makeCostModel(schedulable.strategy, schedulable.space,
+                                              productShape(use.kernel, workloads.front()), target.machine()),
+                                /*seed=*/1) {
   for (const std::vector<int64_t> &workload : workloads) {
     work.push_back(measureWork(this->use.kernel, workload));
     work.back().operations *= schedulable.operationShare;

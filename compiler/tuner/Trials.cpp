@@ -59,7 +59,7 @@ KernelTrials::KernelTrials(const Target &target, const KernelUse &use,
                            const TrialOptions &options)
     : target(target), use(use), workloads(workloads), options(options) {
   for (const std::vector<int64_t> &extents : workloads)
-    data.emplace_back(use, extents, rotatedBytes);
+    data.emplace_back(use, extents, rotatedBytes, target.compilerOf(use.kernel).abi());
 }
 
 static constexpr llvm::StringRef symbol = "kernel";
@@ -75,7 +75,7 @@ KernelTrials::compile(llvm::ArrayRef<SchedulePoint> points) {
                         words += (words.empty() ? "" : "; ") + diagnostic.str();
                         return success();
                       });
-                      FailureOr<KernelObject> compiled = target.compile(kernel, symbol, &point);
+                      FailureOr<KernelObject> compiled = target.compilerOf(kernel).compile(kernel, symbol, &point);
                       if (failed(compiled))
                         return llvm::createStringError(llvm::inconvertibleErrorCode(), "%s", words.c_str());
                       return fmt::format("{}\n{}", compiled->scratchBytes, compiled->object);
@@ -102,7 +102,8 @@ KernelTrials::compile(llvm::ArrayRef<SchedulePoint> points) {
 std::optional<KernelTrials::Result<std::string>> KernelTrials::check(const KernelCode &code) {
   static constexpr llvm::StringRef wrong = "wrong ";
   Job job{[&]() -> llvm::Expected<std::string> {
-            auto result = compareWithInterpreter(use, code, workloads, options.compare.threads);
+            auto result = compareWithInterpreter(use, code, workloads, options.compare.threads,
+                                                 target.compilerOf(use.kernel).abi());
             if (!result)
               return result.takeError();
             return result->wrong.empty() ? result->unchecked : wrong.str() + result->wrong;
@@ -155,10 +156,10 @@ std::optional<std::vector<Rates>> KernelTrials::probe() {
   Job job{[&]() -> llvm::Expected<std::string> {
             Executor executor(options.compare.threads);
             std::string bytes;
-            double operations = probeOperations(target.isa(), executor.get());
+            double operations = probeOperations(target.machine(), executor.get());
             for (const KernelData &workload : data)
               bytes += fmt::format("{} {} {}\n", operations,
-                                   probeReading(target.isa(), workload.footprint(), executor.get()),
+                                   probeReading(target.machine(), workload.footprint(), executor.get()),
                                    probeCopying(workload.footprint(), executor.get()));
             return bytes;
           },

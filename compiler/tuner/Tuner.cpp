@@ -189,7 +189,7 @@ int tuneModel(const Graph &graph, const TuneOptions &options, llvm::raw_ostream 
   if (targets.empty())
     return fail("this CPU runs none of the targets");
   SignalWatch signals;
-  for (const std::unique_ptr<Target> &target : targets) {
+  for (const Target *target : targets) {
     auto model = lowerModel(graph, options.name, target->name(), options.lowering);
     if (!model)
       return fail(llvm::toString(model.takeError()));

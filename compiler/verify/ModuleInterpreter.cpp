@@ -245,15 +245,22 @@ void ModuleInterpreter::Frame::runRepeat(kd::RepeatOp repeat) {
   for (Value value : repeat.getInits())
     carried.push_back(get(value));
   Block &body = repeat.getBody().front();
+  std::vector<std::vector<SharedTensor>> outputs(kd::LoopInterface(repeat).getStacked().size());
   for (std::int64_t layer = 0; layer < static_cast<std::int64_t>(repeat.getCount()); ++layer) {
     layers.push_back(layer);
     for (auto [argument, value] : llvm::zip_equal(body.getArguments(), carried))
       set(argument, value);
-    carried = runBlock(body);
+    const std::vector<SharedTensor> yielded = runBlock(body);
+    require(yielded.size() == carried.size() + outputs.size(), "a repeat requires what its layer yields");
+    std::copy_n(yielded.begin(), carried.size(), carried.begin());
+    for (std::size_t output = 0; output < outputs.size(); ++output)
+      outputs[output].push_back(yielded[carried.size() + output]);
     layers.pop_back();
   }
-  for (auto [result, value] : llvm::zip_equal(repeat.getResults(), carried))
-    set(result, value);
+  for (auto [i, value] : llvm::enumerate(carried))
+    set(repeat.getResult(i), value);
+  for (auto [i, slices] : llvm::enumerate(outputs))
+    set(repeat.getResult(carried.size() + i), stack(slices));
 }
 
 void ModuleInterpreter::Frame::runScan(kd::ScanOp scan) {

@@ -97,7 +97,7 @@ std::string verifyPasses(const Graph &graph, const Target &target, std::uint64_t
   PassManager passes(&context);
   verifier.attach(passes);
   mlir::kiln::PipelineOptions pipeline;
-  pipeline.weightTile = [&](int64_t outputs, int64_t inputs) { return target.weightTile(outputs, inputs); };
+  pipeline.target = target.hooks();
   pipeline.normMoments = options.normMoments;
   mlir::kiln::buildPipeline(passes, pipeline);
   const bool isLowered = succeeded(passes.run(*module));

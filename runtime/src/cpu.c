@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Which of the archive's instruction sets this CPU can run: the levels of the x86-64 psABI, from CPUID and, for
+/* What this CPU can run: the levels of the x86-64 psABI, from CPUID and, for
  * registers that the system must save, XGETBV. No __builtin_cpu_supports: it would bring in a static constructor. */
 #include "internal.h"
 
@@ -59,13 +59,23 @@ kiln_cpu_t kiln_cpu_detect(void) {
   return cpu;
 }
 
-uint32_t kiln_cpu_best_isa(const kiln_cpu_t *cpu) {
+uint64_t kiln_cpu_features(const kiln_cpu_t *cpu) {
+  uint64_t features = 0;
   if (!has_all(cpu->leaf1_ecx, LEAF1_V2) || !has_all(cpu->extended1_ecx, EXTENDED1_LAHF))
-    return 0;
+    return features;
+  features |= KILN_CPU_X86_64_V2;
   if (!has_all(cpu->leaf1_ecx, LEAF1_V3) || !has_all(cpu->leaf7_ebx, LEAF7_V3) ||
       !has_all(cpu->extended1_ecx, EXTENDED1_LZCNT) || !has_all(cpu->saved_state, STATE_AVX))
-    return KILN_ISA_X86_64_V2;
-  if (!has_all(cpu->leaf7_ebx, LEAF7_V4) || !has_all(cpu->saved_state, STATE_AVX512))
-    return KILN_ISA_X86_64_V3;
-  return KILN_ISA_X86_64_V4;
+    return features;
+  features |= KILN_CPU_X86_64_V3;
+  if (has_all(cpu->leaf7_ebx, LEAF7_V4) && has_all(cpu->saved_state, STATE_AVX512))
+    features |= KILN_CPU_X86_64_V4;
+  return features;
+}
+
+const char *kiln_cpu_text(uint64_t features) {
+  return features & KILN_CPU_X86_64_V4   ? "x86-64-v4"
+         : features & KILN_CPU_X86_64_V3 ? "x86-64-v3"
+         : features & KILN_CPU_X86_64_V2 ? "x86-64-v2"
+                                         : "an older CPU";
 }

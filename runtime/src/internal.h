@@ -34,8 +34,10 @@ typedef struct kiln_cpu_t {
 } kiln_cpu_t;
 /* All zero on a CPU that is not x86-64. */
 kiln_cpu_t kiln_cpu_detect(void);
-/* The best KILN_ISA_ value that the CPU and its system can run, 0 for none. A value includes those below it. */
-uint32_t kiln_cpu_best_isa(const kiln_cpu_t *cpu);
+/* KILN_CPU_ bits of what the CPU and its system can run. */
+uint64_t kiln_cpu_features(const kiln_cpu_t *cpu);
+/* "x86-64-v2", of the highest level among the features; never null. */
+const char *kiln_cpu_text(uint64_t features);
 
 /* json.c: the part of JSON that a safetensors header needs, read in place. */
 

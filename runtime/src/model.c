@@ -90,18 +90,15 @@ kiln_status_t kiln_model_create(const kiln_descriptor_t *descriptor, const kiln_
     return kiln_error_set(error, KILN_INTERNAL_ERROR, "model \"%.*s\" requires a runtime of version %u, got %d",
                           KILN_NAME_SHOWN, descriptor->name, descriptor->abi_version, KILN_ABI_VERSION);
 
-  uint32_t best = kiln_cpu_best_isa(cpu), least = UINT32_MAX, i = 0;
-  for (; i < descriptor->variant_count && descriptor->variants[i].isa > best; ++i)
-    if (descriptor->variants[i].isa < least)
-      least = descriptor->variants[i].isa;
-  if (i == descriptor->variant_count && best == 0)
-    return kiln_error_set(error, KILN_UNSUPPORTED_CPU,
-                          "model \"%.*s\" requires a CPU of level x86-64-v%u, got an older CPU", KILN_NAME_SHOWN,
-                          descriptor->name, least);
+  const uint64_t features = kiln_cpu_features(cpu);
+  uint32_t i = 0;
+  while (i < descriptor->variant_count &&
+         ((descriptor->variants[i].features & ~features) || descriptor->variants[i].memory_space != KILN_MEMORY_HOST))
+    ++i;
   if (i == descriptor->variant_count)
-    return kiln_error_set(error, KILN_UNSUPPORTED_CPU,
-                          "model \"%.*s\" requires a CPU of level x86-64-v%u, got x86-64-v%u", KILN_NAME_SHOWN,
-                          descriptor->name, least, best);
+    return kiln_error_set(error, KILN_UNSUPPORTED_CPU, "model \"%.*s\" requires a CPU of level %s, got %s",
+                          KILN_NAME_SHOWN, descriptor->name, i ? descriptor->variants[i - 1].target : "none",
+                          kiln_cpu_text(features));
   if ((status = kiln_memory_allocate(allocator, sizeof(kiln_model_t), "the model", &memory, error)))
     return status;
   *model = memory;

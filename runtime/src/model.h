@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The constant data that the compiler emits for a model, and the frame its code runs in. compiler/emit builds these
- * structs field by field in LLVM IR: change both together (tests/runtime/model_layout_test.cpp pins the offsets). */
+/* The constant data that the compiler emits for a model, the frame its code runs in, and the functions that it calls.
+ * The structs stand in model.def. */
 #ifndef KILN_MODEL_H
 #define KILN_MODEL_H
 
@@ -18,92 +18,23 @@ typedef enum kiln_dtype_t {
 #include "kiln/element_types.def"
 } kiln_dtype_t;
 
-/* offset + factor * extents[symbol[0]] * extents[symbol[1]]; a symbol of -1 counts as 1. A fixed extent has factor 0.
- */
-typedef struct kiln_extent_t {
-  int64_t offset;
-  int64_t factor;
-  int32_t symbol[2];
-} kiln_extent_t;
+/* Where memory lies: the CPU's, or that of a device. This run time has none of the second kind. */
+enum { KILN_MEMORY_HOST = 0, KILN_MEMORY_DEVICE = 1 };
 
-typedef struct kiln_symbol_t {
-  const char *name;
-  int64_t min, max; /* inclusive */
-  uint32_t least;   /* 0, or 1 + the position of the symbol that it must not be below */
-  uint32_t reserved;
-} kiln_symbol_t;
+/* What code needs of a CPU, as bits: each level of the x86-64 psABI without those below it. */
+enum { KILN_CPU_X86_64_V2 = 1 << 0, KILN_CPU_X86_64_V3 = 1 << 1, KILN_CPU_X86_64_V4 = 1 << 2 };
 
-typedef struct kiln_argument_t {
-  const char *name;
-  uint32_t dtype; /* kiln_dtype_t */
-  uint32_t rank;
-  kiln_extent_t extents[KILN_MAX_RANK];
-  uint32_t is_output;
-  uint32_t is_checked; /* i32 input whose values must lie in [minimum, limit) */
-  int64_t minimum;
-  kiln_extent_t limit;
-} kiln_argument_t;
+struct kiln_frame_t;
+typedef int (*kiln_body_function_t)(const struct kiln_frame_t *frame);
 
-/* One tensor of the weight file. With copies > 1 the name holds one "{}", replaced by 0 .. copies-1 (a Stack's layers).
- * Two weights may bear one name: the tensor is then packed twice (a table that is both gathered from and multiplied
- * by). */
-typedef struct kiln_weight_t {
-  const char *name;
-  uint32_t dtype;
-  uint32_t rank;
-  int64_t shape[KILN_MAX_RANK];
-  uint32_t copies;
-  uint32_t reserved;
-} kiln_weight_t;
-
-/* Where a weight goes in the packed copy. Copy c starts at offset + c * stride. tile == 0: stored dense, row major,
- * first element at `shift` elements (several weights joined along dimension 0 share one offset). tile > 0: dimension
- * `dim` (0, or 1 of a matrix), shifted by `shift`, is split by `tile`: element (n along dim, k along the others, which
- * are one) is stored at [(n + shift) / tile][k][(n + shift) % tile]; bytes that no weight covers are zero. */
-typedef struct kiln_placement_t {
-  uint64_t offset;
-  uint64_t stride;
-  uint32_t tile;
-  uint32_t dim;
-  uint64_t shift;
-} kiln_placement_t;
-
-/* A stack of scratch memory for one worker; generated kernels call kiln_malloc and kiln_free on it. Only the runtime
- * looks inside. One cache line long, so that workers do not share one. */
-typedef struct kiln_worker_t {
-  const kiln_executor_t *executor; /* null: loops run serially; so it is for all workers inside a parallel loop */
-  struct kiln_worker_t *workers;   /* the call's table, executor->workers long */
-  char *top;
-  char *end;
-  void *last; /* header of the topmost block, or null */
-  /* Not 0: serial loops run from their last task to the first. A loop over time turns with each step, so that the
-   * weights that the step before read last, and that the caches still have, are read first. */
-  int64_t is_backward;
-  char reserved[KILN_ARENA_ALIGNMENT - 5 * sizeof(void *) - sizeof(int64_t)];
-} kiln_worker_t;
-
-typedef struct kiln_frame_t {
-  kiln_worker_t *worker; /* worker 0; the kernels' user context */
-  const char *weights;   /* the packed copy */
-  char *arena;           /* where the states lie, and behind them the memory plan */
-  const int64_t *extents;
-  void *const *arguments;
-} kiln_frame_t;
-
-typedef struct kiln_entry_t {
-  const char *name;
-  const kiln_symbol_t *symbols;
-  const kiln_argument_t *arguments;
-  uint32_t symbol_count;
-  uint32_t argument_count;
-} kiln_entry_t;
-
-/* One entry compiled for one instruction set. The body returns 0, or nonzero on an internal error. */
-typedef struct kiln_body_t {
-  int (*run)(const kiln_frame_t *frame);
-  uint64_t plan_bytes;    /* the model's states, then tensors of the memory plan */
-  uint64_t scratch_bytes; /* a worker */
-} kiln_body_t;
+#define KILN_STRUCT(structure) typedef struct kiln_##structure##_t {
+#define KILN_FIELD(structure, kind, type, name) type name;
+#define KILN_FIELDS(structure, kind, type, name, count) type name[count];
+#define KILN_REST(structure, declaration) declaration;
+#define KILN_END(structure)                                                                                            \
+  }                                                                                                                    \
+  kiln_##structure##_t;
+#include "model.def"
 
 /* What one kiln_malloc takes of a worker's scratch: its header and the rounded block. scratch_bytes is the sum of this
  * over the allocations that are alive together in one worker, those around a parallel loop and those inside its tasks.
@@ -119,28 +50,6 @@ static inline uint64_t kiln_arena_fixed_bytes(uint64_t plan_bytes) { return KILN
 static inline uint64_t kiln_arena_worker_bytes(uint64_t scratch_bytes) {
   return KILN_ARENA_ROUND(scratch_bytes) + sizeof(kiln_worker_t);
 }
-
-/* Bits of kiln_variant_t.isa; the runtime maps each to CPU features. */
-enum { KILN_ISA_X86_64_V2 = 2, KILN_ISA_X86_64_V3 = 3, KILN_ISA_X86_64_V4 = 4 };
-
-typedef struct kiln_variant_t {
-  uint32_t isa; /* one KILN_ISA_ value */
-  uint32_t reserved;
-  const kiln_placement_t *placements; /* one a weight */
-  uint64_t packed_bytes;
-  const kiln_body_t *bodies; /* one an entry */
-} kiln_variant_t;
-
-typedef struct kiln_descriptor_t {
-  uint32_t abi_version;
-  uint32_t weight_count;
-  uint32_t entry_count;
-  uint32_t variant_count;
-  const char *name;
-  const kiln_weight_t *weights;
-  const kiln_entry_t *entries;
-  const kiln_variant_t *variants; /* best first */
-} kiln_descriptor_t;
 
 /* Emitted by the compiler. */
 extern const kiln_descriptor_t kiln_descriptor;

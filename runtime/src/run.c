@@ -82,6 +82,16 @@ static kiln_status_t check_indices(const kiln_entry_t *entry, const int64_t *ext
   return KILN_OK;
 }
 
+/* Words of a later version, or an uninitialised struct. */
+static kiln_status_t check_reserved(const kiln_entry_t *entry, const kiln_call_t *call) {
+  for (size_t i = 0; i < sizeof call->reserved / sizeof call->reserved[0]; ++i)
+    if (call->reserved[i])
+      return kiln_error_set(call->error, KILN_INVALID_ARGUMENT,
+                            "%s requires that the call's reserved fields are null, got a pointer in field %zu",
+                            entry->name, i);
+  return KILN_OK;
+}
+
 static kiln_status_t run_body(const kiln_model_t *model, const kiln_call_t *call, uint32_t index, uint32_t workers,
                               const int64_t *extents, void *const *arguments) {
   const kiln_body_t *body = &model->variant->bodies[index];
@@ -112,6 +122,8 @@ kiln_status_t kiln_run(const kiln_model_t *model, const kiln_call_t *call, uint3
     return kiln_error_set(error, KILN_INTERNAL_ERROR, "model \"%.*s\" requires an entry below %u, got %u",
                           KILN_NAME_SHOWN, descriptor->name, descriptor->entry_count, entry_index);
   const kiln_entry_t *entry = &descriptor->entries[entry_index];
+  if ((status = check_reserved(entry, call)))
+    return status;
   uint32_t workers = call->executor ? call->executor->workers : 1;
   if (!model->packed && descriptor->weight_count > 0)
     return kiln_error_set(error, KILN_WEIGHTS_NOT_BOUND, "%s requires bound weights, got none", entry->name);

@@ -3,6 +3,8 @@
 // Halide reports what it cannot do as exceptions; they end here as diagnostics at the kernel function.
 #include "targets/halide/Compile.h"
 
+#include "compiler/schedule/SearchSpace.h"
+#include "targets/halide/Abi.h"
 #include "targets/halide/CheckMemory.h"
 #include "targets/halide/Scratch.h"
 #include "targets/halide/Strategy.h"
@@ -23,15 +25,6 @@ static std::unique_ptr<Strategy> chooseStrategy(func::FuncOp kernel, const Machi
     if (std::unique_ptr<Strategy> strategy = match(kernel, machine))
       return strategy;
   llvm_unreachable("the pointwise strategy applies to every kernel");
-}
-
-Schedulable describeSchedule(func::FuncOp kernel, const MachineModel &machine) {
-  std::unique_ptr<Strategy> strategy = chooseStrategy(kernel, machine);
-  return {strategy->name().str(), strategy->searchSpace(), strategy->operationShare()};
-}
-
-std::vector<RowVariant> rowVariants(func::FuncOp kernel, const MachineModel &machine) {
-  return chooseStrategy(kernel, machine)->rowVariants();
 }
 
 namespace {
@@ -123,36 +116,66 @@ private:
   std::optional<Halide::Module> module;
 };
 
-} // namespace
-
-/// Options of Halide's LLVM, which Halide reads from the environment before its first code; whatever stood there is
-/// gone, since a kernel's object depends on the kernel alone.
-/// 1. No branch touches the end of 32 bytes. Intel CPUs from Skylake to Cascade Lake keep code with such a branch out
-/// of their cache of decoded instructions (erratum SKX102): while another thread shares the core, a loop of
-/// multiply-adds takes 1.04 to 1.09 times as long.
-/// 2. No search for vectors in scalar code: it finds the pointers of a tile's rows, and takes them apart again.
-static void setCodeOptions() {
-  constexpr const char *options = "-x86-branches-within-32B-boundaries -vectorize-slp=false";
-  [[maybe_unused]] static const int once = setenv("HL_LLVM_ARGS", options, 1);
+/// Halide reads the options of its LLVM from the environment before its first code; whatever stood there is gone, since
+/// a kernel's object depends on the kernel alone.
+void setCodeOptions(const std::string &options) {
+  [[maybe_unused]] static const int once = setenv("HL_LLVM_ARGS", options.c_str(), 1);
 }
 
-/// Runs `step`, turning Halide's exceptions into a diagnostic.
-static LogicalResult guarded(func::FuncOp kernel, llvm::function_ref<LogicalResult()> step) {
-  setCodeOptions();
+class HalideCompiler : public KernelCompiler {
+public:
+  explicit HalideCompiler(CodeTarget target) : target(std::move(target)) {}
+
+  const KernelAbi &abi() const override { return halideAbi(); }
+
+  Schedulable describe(func::FuncOp kernel) const override {
+    std::unique_ptr<Strategy> strategy = chooseStrategy(kernel, target.machine);
+    return {strategy->name().str(), strategy->searchSpace(), strategy->operationShare()};
+  }
+
+  std::vector<RowVariant> rowVariants(func::FuncOp kernel) const override {
+    return chooseStrategy(kernel, target.machine)->rowVariants();
+  }
+
+  FailureOr<KernelObject> compile(func::FuncOp kernel, StringRef symbol, const SchedulePoint *point) const override {
+    return compile(kernel, symbol, point, /*isChecked=*/false);
+  }
+  FailureOr<KernelObject> compileChecked(func::FuncOp kernel, StringRef symbol,
+                                         const SchedulePoint *point) const override {
+    return compile(kernel, symbol, point, /*isChecked=*/true);
+  }
+
+  FailureOr<std::string> print(func::FuncOp kernel, StringRef symbol, KernelText form,
+                               const SchedulePoint *point) const override;
+  FailureOr<MemoryCheck> checkMemory(func::FuncOp kernel, ArrayRef<MemoryCase> cases,
+                                     const SchedulePoint *point) const override;
+
+private:
+  FailureOr<KernelObject> compile(func::FuncOp kernel, StringRef symbol, const SchedulePoint *point,
+                                  bool isChecked) const;
+
+  /// Lowers the kernel and goes on with `step`; Halide's exceptions become a diagnostic.
+  LogicalResult lowered(func::FuncOp kernel, StringRef symbol, const SchedulePoint *point,
+                        function_ref<LogicalResult(Compilation &)> step) const;
+
+  CodeTarget target;
+};
+
+LogicalResult HalideCompiler::lowered(func::FuncOp kernel, StringRef symbol, const SchedulePoint *point,
+                                      function_ref<LogicalResult(Compilation &)> step) const {
+  setCodeOptions(target.codeOptions);
   try {
-    return step();
+    Compilation compilation(kernel, symbol, target);
+    return failed(compilation.lower(point)) ? failure() : step(compilation);
   } catch (const Halide::Error &error) {
     return kernel.emitError() << "halide cannot compile the kernel: " << StringRef(error.what()).trim();
   }
 }
 
-FailureOr<KernelObject> compileKernel(func::FuncOp kernel, StringRef symbol, const CodeTarget &target,
-                                      const SchedulePoint *point, bool isChecked) {
+FailureOr<KernelObject> HalideCompiler::compile(func::FuncOp kernel, StringRef symbol, const SchedulePoint *point,
+                                                bool isChecked) const {
   KernelObject object;
-  LogicalResult done = guarded(kernel, [&]() -> LogicalResult {
-    Compilation compilation(kernel, symbol, target);
-    if (failed(compilation.lower(point)))
-      return failure();
+  LogicalResult done = lowered(kernel, symbol, point, [&](Compilation &compilation) -> LogicalResult {
     if (isChecked) {
       MemoryCheck check = compilation.check(usualMemoryCases(kernel));
       if (!check.fault.empty())
@@ -172,13 +195,10 @@ FailureOr<KernelObject> compileKernel(func::FuncOp kernel, StringRef symbol, con
   return object;
 }
 
-FailureOr<MemoryCheck> checkMemory(func::FuncOp kernel, const CodeTarget &target, ArrayRef<MemoryCase> cases,
-                                   const SchedulePoint *point) {
+FailureOr<MemoryCheck> HalideCompiler::checkMemory(func::FuncOp kernel, ArrayRef<MemoryCase> cases,
+                                                   const SchedulePoint *point) const {
   MemoryCheck check;
-  LogicalResult done = guarded(kernel, [&]() -> LogicalResult {
-    Compilation compilation(kernel, "kernel", target);
-    if (failed(compilation.lower(point)))
-      return failure();
+  LogicalResult done = lowered(kernel, "kernel", point, [&](Compilation &compilation) {
     check = compilation.check(cases);
     return success();
   });
@@ -187,13 +207,10 @@ FailureOr<MemoryCheck> checkMemory(func::FuncOp kernel, const CodeTarget &target
   return check;
 }
 
-FailureOr<std::string> printKernel(func::FuncOp kernel, StringRef symbol, const CodeTarget &target, KernelText form,
-                                   const SchedulePoint *point) {
+FailureOr<std::string> HalideCompiler::print(func::FuncOp kernel, StringRef symbol, KernelText form,
+                                             const SchedulePoint *point) const {
   std::string text;
-  LogicalResult done = guarded(kernel, [&]() -> LogicalResult {
-    Compilation compilation(kernel, symbol, target);
-    if (failed(compilation.lower(point)))
-      return failure();
+  LogicalResult done = lowered(kernel, symbol, point, [&](Compilation &compilation) -> LogicalResult {
     FailureOr<std::string> printed = form == KernelText::Stmt ? compilation.emit(Halide::OutputFileType::stmt)
                                                               : compilation.emit(Halide::OutputFileType::assembly);
     if (failed(printed))
@@ -204,6 +221,12 @@ FailureOr<std::string> printKernel(func::FuncOp kernel, StringRef symbol, const 
   if (failed(done))
     return failure();
   return text;
+}
+
+} // namespace
+
+std::unique_ptr<KernelCompiler> createKernelCompiler(CodeTarget target) {
+  return std::make_unique<HalideCompiler>(std::move(target));
 }
 
 } // namespace kiln::halide

@@ -31,6 +31,29 @@ func.func @invariant(%x: tensor<4xf32>, %memory: tensor<4xf32>) -> (tensor<4xf32
   return %0#0, %0#1 : tensor<4xf32>, tensor<4xf32>
 }
 
+// What each layer yields behind the carried values is stacked; what nothing reads is not.
+// CHECK-LABEL: @stacked
+// FOLD-LABEL: @stacked
+func.func @stacked(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<12x4xf32>) {
+  // CHECK: kiln.repeat 12 (%{{.*}} = %{{.*}} : tensor<4xf32>) -> (tensor<12x4xf32>, tensor<12xf32>) {
+  // FOLD: kiln.repeat 12 (%{{.*}} = %{{.*}} : tensor<4xf32>) -> (tensor<12x4xf32>) {
+  %0:3 = kiln.repeat 12 (%a = %x : tensor<4xf32>) -> (tensor<12x4xf32>, tensor<12xf32>) {
+    %b = kiln.tanh %a : tensor<4xf32>
+    %c = kiln.sum %b axis = 0 : (tensor<4xf32>) -> tensor<f32>
+    kiln.yield %b, %b, %c : tensor<4xf32>, tensor<4xf32>, tensor<f32>
+  }
+  return %0#0, %0#1 : tensor<4xf32>, tensor<12x4xf32>
+}
+
+// -----
+func.func @stacked_type(%x: tensor<4xf32>) {
+  // expected-error@+1 {{repeat requires results that are its outputs along a first axis of its layers: got tensor<3x4xf32>, expected tensor<4xf32>}}
+  %0:2 = kiln.repeat 2 (%a = %x : tensor<4xf32>) -> (tensor<3x4xf32>) {
+    kiln.yield %a, %a : tensor<4xf32>, tensor<4xf32>
+  }
+  return
+}
+
 // -----
 func.func @count(%x: tensor<4xf32>) {
   // expected-error@+1 {{stack requires at least one layer [stack_c2]: got 0}}

@@ -28,7 +28,7 @@ TEST(Calls, WeightsOfALoopOverTimeStayInTheCaches) {
   context.loadAllAvailableDialects();
   mlir::OwningOpRef<mlir::ModuleOp> module = kiln::importGraph(kiln::trace<Recurrent>(), &context, "model");
   mlir::PassManager passes(&context);
-  mlir::kiln::buildPipeline(passes, {[](int64_t, int64_t) { return 48; }});
+  mlir::kiln::buildPipeline(passes, {.target = {.weightTile = [](int64_t, int64_t) { return 48; }}});
   ASSERT_TRUE(module && succeeded(passes.run(*module)));
 
   const std::vector<kiln::Scenario> scenarios{{{"steps", 40}}};

@@ -7,6 +7,7 @@
 #include "compiler/transforms/Pipeline.h"
 
 #include "mlir/Parser/Parser.h"
+#include "targets/registry.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 #include <csignal>
@@ -23,20 +24,17 @@ using ::testing::HasSubstr;
 namespace {
 
 /// Misbehaves at the kernels whose attribute "test.fault" asks for it, else compiles.
-class FaultyTarget : public Target {
+class FaultyCompiler : public KernelCompiler {
 public:
-  explicit FaultyTarget(StringRef name) : real(createCpuTarget(name)) {}
+  explicit FaultyCompiler(const Target &real) : target(real) {}
 
-  StringRef name() const override { return real->name(); }
-  uint32_t isa() const override { return real->isa(); }
-  const MachineModel &machine() const override { return real->machine(); }
-  int64_t weightTile(int64_t outputs, int64_t inputs) const override { return real->weightTile(outputs, inputs); }
-  Schedulable describe(func::FuncOp kernel) const override { return real->describe(kernel); }
+  const KernelAbi &abi() const override { return target.compilerOf({}).abi(); }
+  Schedulable describe(func::FuncOp kernel) const override { return target.compilerOf(kernel).describe(kernel); }
 
   FailureOr<KernelObject> compile(func::FuncOp kernel, StringRef symbol, const SchedulePoint *point) const override {
     auto fault = kernel->getAttrOfType<StringAttr>("test.fault");
     if (!fault)
-      return real->compile(kernel, symbol, point);
+      return target.compilerOf(kernel).compile(kernel, symbol, point);
     if (fault == "refuse")
       return kernel.emitError() << "target requires another kernel";
     if (fault == "throw")
@@ -50,22 +48,30 @@ public:
       llvm::errs() << "Warning: " << kernel.getName() << "\n";
     while (fault == "hang")
       pause();
-    return real->compile(kernel, symbol, point);
+    return target.compilerOf(kernel).compile(kernel, symbol, point);
   }
   FailureOr<KernelObject> compileChecked(func::FuncOp kernel, StringRef symbol,
                                          const SchedulePoint *point) const override {
     if (kernel->hasAttr("test.fault"))
       return kernel.emitError() << kernel.getName() << ": element (3) of result 0 is never written";
-    return real->compileChecked(kernel, symbol, point);
+    return target.compilerOf(kernel).compileChecked(kernel, symbol, point);
   }
   FailureOr<std::string> print(func::FuncOp kernel, StringRef symbol, KernelText form,
                                const SchedulePoint *point) const override {
-    return real->print(kernel, symbol, form, point);
+    return target.compilerOf(kernel).print(kernel, symbol, form, point);
   }
 
 private:
-  std::unique_ptr<Target> real;
+  const Target &target;
 };
+
+/// The target of that name with a faulty compiler.
+Target faultyTarget(StringRef name) {
+  const Target &real = *findTarget(name);
+  std::vector<std::unique_ptr<KernelCompiler>> compilers;
+  compilers.push_back(std::make_unique<FaultyCompiler>(real));
+  return Target(real.info(), real.hooks(), std::move(compilers));
+}
 
 /// x + value, `columns` wide.
 std::string addKernel(StringRef name, int columns, double value, StringRef fault = "") {
@@ -89,7 +95,7 @@ func.func private @{0}(%x: tensor<{1}xf32>) -> tensor<{1}xf32>
 
 class CompileKernels : public ::testing::Test {
 protected:
-  CompileKernels() : context(registry(), MLIRContext::Threading::DISABLED), target("x86-64-v3") {
+  CompileKernels() : context(registry(), MLIRContext::Threading::DISABLED), target(faultyTarget("x86-64-v3")) {
     context.loadAllAvailableDialects();
   }
   static DialectRegistry registry() {
@@ -126,7 +132,7 @@ protected:
   }
 
   MLIRContext context;
-  FaultyTarget target;
+  Target target;
   std::vector<OwningOpRef<ModuleOp>> modules;
   std::string errors;
   std::vector<std::string> events;
@@ -135,6 +141,33 @@ protected:
 
 std::string fourKernels() {
   return addKernel("k0", 40, 1) + addKernel("k1", 41, 2) + addKernel("k2", 40, 1) + addKernel("k3", 4, 3);
+}
+
+/// Takes the kernels of one name only, and says so.
+class OneKernelCompiler : public FaultyCompiler {
+public:
+  using FaultyCompiler::FaultyCompiler;
+  bool accepts(func::FuncOp kernel) const override { return kernel.getName() == "k1"; }
+  FailureOr<KernelObject> compile(func::FuncOp kernel, StringRef symbol, const SchedulePoint *point) const override {
+    auto object = FaultyCompiler::compile(kernel, symbol, point);
+    object->strategy = "one";
+    return object;
+  }
+};
+
+TEST_F(CompileKernels, TheFirstCompilerThatAcceptsTakesAKernel) {
+  const Target &real = *findTarget("x86-64-v3");
+  std::vector<std::unique_ptr<KernelCompiler>> compilers;
+  compilers.push_back(std::make_unique<OneKernelCompiler>(real));
+  compilers.push_back(std::make_unique<FaultyCompiler>(real));
+  const Target two(real.info(), real.hooks(), std::move(compilers));
+  std::vector<KernelRequest> requests = parse(fourKernels(), "m");
+  for (KernelRequest &request : requests)
+    request.target = &two;
+  auto objects = compile(requests);
+  ASSERT_TRUE(succeeded(objects)) << errors;
+  for (size_t i = 0; i < requests.size(); ++i)
+    EXPECT_EQ((*objects)[i].strategy, i == 1 ? "one" : "pointwise");
 }
 
 TEST_F(CompileKernels, GivesTheSameWhateverTheJobs) {
@@ -245,7 +278,7 @@ TEST_F(CachedKernels, AreThoseOfTheTargetAndTheSchedule) {
   ObjectCache cache(folder);
   std::vector<KernelRequest> requests = parse(addKernel("k", 4096, 2), "m");
   ASSERT_TRUE(succeeded(compile(requests, {.cache = &cache}))) << errors;
-  FaultyTarget v2("x86-64-v2");
+  Target v2 = faultyTarget("x86-64-v2");
   requests[0].target = &v2;
   ASSERT_TRUE(succeeded(compile(requests, {.cache = &cache}))) << errors;
   EXPECT_EQ(countCompiled(), 1u) << "of another target";

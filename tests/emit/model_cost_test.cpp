@@ -27,7 +27,7 @@ template <typename Model> Cost measure() {
   const ::kiln::Graph graph = ::kiln::trace<Model>();
   OwningOpRef<ModuleOp> module = ::kiln::importGraph(graph, &context, "model");
   PassManager passes(&context);
-  mlir::kiln::buildPipeline(passes, {[](int64_t, int64_t) { return 48; }});
+  mlir::kiln::buildPipeline(passes, {.target = {.weightTile = [](int64_t, int64_t) { return 48; }}});
   if (!module || failed(passes.run(*module)))
     return {};
   Cost cost;

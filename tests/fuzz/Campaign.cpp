@@ -7,6 +7,7 @@
 
 #include "compiler/jobs/Jobs.h"
 #include "compiler/verify/VerifyPasses.h"
+#include "targets/registry.h"
 #include "llvm/Support/JSON.h"
 #include <filesystem>
 #include <fmt/format.h>
@@ -146,8 +147,7 @@ private:
   /// The pass that changes a result of the model; empty if none does.
   std::string findPass(const RandomModel &model, const std::string &target, std::uint64_t seed) {
     const JobResult result = runJob(
-        {[&]() -> llvm::Expected<std::string> { return verifyPasses(model.graph, *createCpuTarget(target), seed); },
-         {}},
+        {[&]() -> llvm::Expected<std::string> { return verifyPasses(model.graph, *findTarget(target), seed); }, {}},
         {options.secondsLimit, 0});
     return result.outcome == JobOutcome::Done ? result.bytes : "";
   }

@@ -212,6 +212,52 @@ struct States : Model {
 };
 TEST(Known, States) { expectRight<States>(); }
 
+// Two square roots of negative numbers: the root of their product is a number.
+KNOWN(
+    ProductsOfSquareRoots,
+    (Tensor<f32, 4> x, Tensor<f32, 4> y) const { return kiln::outputs(sqrt(x) * sqrt(x), sqrt(x - 3) * sqrt(y - 3)); })
+// The largest of positions: Halide left out steps of the loop by a subtraction that overflows.
+KNOWN(
+    LargestPosition,
+    (Tensor<i32, T> x) const { return kiln::outputs(max<0>(positions<0>(x)), max<0>(0 - positions<0>(x))); })
+// Written out with values of a run-time width, which attention does not have.
+KNOWN(
+    AttentionOfARunTimeWidth, (Tensor<f32, One, 2, 2> x, Tensor<f32, One, 2, One> v)
+                                  const { return matmul(softmax<2>(matmul(x, transpose<0, 2, 1>(x))), v); })
+
+// The slice stands in two kernels: one computes the positions again, the other gets them.
+KNOWN(
+    PositionsHereAndThere, (Tensor<f32, 1, 1, 2> a, Tensor<f32, 1, 2, 1> b, Tensor<i32, 2> x) const {
+      auto first = slice<0, 0, 1>(positions<0>(x));
+      auto product = matmul(a, b);
+      return kiln::outputs(where(less(first, first), product, product), sinusoidal<2>(first));
+    })
+
+// What each layer of a stack gives, also of a stack in a stack.
+struct Layer5 : kiln::Layer<Layer5> {
+  using Layer::Layer;
+  Linear<5, 5> fc{"fc"};
+  constexpr auto forward(const tensor auto &x) const { return tanh(fc(x)) + x; }
+};
+struct Group5 : kiln::Layer<Group5> {
+  using Layer::Layer;
+  Stack<3, Layer5> inner{"inner"};
+  constexpr auto forward(const tensor auto &x) const {
+    auto [y, all] = inner.hidden_states(x);
+    return y * 0.5 + sum<0>(all);
+  }
+};
+struct HiddenStates : Model {
+  Stack<4, Layer5> plain{"plain"};
+  Stack<2, Group5> nested{"nested"};
+  constexpr auto forward(Tensor<f32, T, 5> x) const {
+    auto [y, all] = plain.hidden_states(x);
+    auto [z, groups] = nested.hidden_states(x);
+    return kiln::outputs(y, all, mean<0>(all), groups);
+  }
+};
+TEST(Known, HiddenStates) { expectRight<HiddenStates>(); }
+
 // An extent that only the other entry's inputs have.
 struct ExtentOfAnotherEntry : Model {
   constexpr auto forward(Tensor<f32, T, 3> x) const { return x + 1; }

@@ -6,6 +6,7 @@
 
 #include "compiler/emit/Lower.h"
 #include "compiler/frontend/Import.h"
+#include "targets/registry.h"
 #include "llvm/Support/raw_ostream.h"
 
 int main(int argc, char **argv) {
@@ -20,6 +21,6 @@ int main(int argc, char **argv) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   kiln::loadDialects(context);
   mlir::OwningOpRef<mlir::ModuleOp> module = kiln::importGraph(graph, &context, "m");
-  std::unique_ptr<kiln::Target> target = kiln::createCpuTarget("x86-64-v3");
+  const kiln::Target *target = kiln::findTarget("x86-64-v3");
   return module && succeeded(kiln::lowerToKernels(*module, *target, {})) ? 0 : 1;
 }

@@ -230,7 +230,8 @@ TEST(Create, ImpossibleDescriptorsAreInternalErrors) {
   const std::string image =
       makeImage({{"h.0", "F32", {3, 3}, std::string(36, '0')}, {"h.1", "F32", {3, 3}, std::string(36, '1')}});
   for (const auto &test : cases) {
-    const kiln_variant_t variant = {KILN_ISA_X86_64_V2, 0, &test.Placement, test.PackedBytes, nullptr};
+    const kiln_variant_t variant = {"x86-64-v2",     KILN_CPU_X86_64_V2, KILN_MEMORY_HOST, 0,
+                                    &test.Placement, test.PackedBytes,   nullptr};
     const kiln_descriptor_t descriptor = {KILN_ABI_VERSION, 1, 0, 1, "odd", weights, nullptr, &variant};
     kiln_model_t *model = nullptr;
     kiln_error_t error;
@@ -244,7 +245,7 @@ TEST(Create, ImpossibleDescriptorsAreInternalErrors) {
   kiln_model_t *model = nullptr;
   kiln_error_t error;
   EXPECT_EQ(kiln_model_create(&future, &cpu, nullptr, &model, &error), KILN_INTERNAL_ERROR);
-  EXPECT_STREQ(error.message, "model \"odd\" requires a runtime of version 2, got 1");
+  EXPECT_STREQ(error.message, "model \"odd\" requires a runtime of version 3, got 2");
 }
 
 // Two weights of one name pack one tensor twice, dense for gathering and tiled for multiplying; a name without copies
@@ -254,7 +255,7 @@ TEST(Create, TiedAndJoinedWeights) {
   const kiln_weight_t weights[] = {
       {"h.{}.q", KILN_I8, 2, {3, 2}, 1, 0}, {"h.{}.q", KILN_I8, 2, {3, 2}, 1, 0}, {"h.{}.k", KILN_I8, 2, {2, 2}, 1, 0}};
   const kiln_placement_t placements[] = {{0, 0, 0, 0, 0}, {8, 0, 4, 0, 0}, {8, 0, 4, 0, 3}};
-  const kiln_variant_t variant = {KILN_ISA_X86_64_V2, 0, placements, 24, nullptr};
+  const kiln_variant_t variant = {"x86-64-v2", KILN_CPU_X86_64_V2, KILN_MEMORY_HOST, 0, placements, 24, nullptr};
   const kiln_descriptor_t descriptor = {KILN_ABI_VERSION, 3, 0, 1, "tied", weights, nullptr, &variant};
   const std::string image = makeImage({{"h.0.k", "I8", {2, 2}, "ABCD"}, {"h.0.q", "I8", {3, 2}, "abcdef"}});
   kiln_model_t *model = nullptr;

@@ -8,12 +8,18 @@ namespace {
 // Every feature of x86-64-v4, and a system that saves all registers.
 constexpr kiln_cpu_t FullCpu = {0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0xE7};
 
+/// The level and those below it; 2 is the lowest.
+constexpr uint64_t UpTo(int Level) {
+  static_assert(KILN_CPU_X86_64_V2 == 1 && KILN_CPU_X86_64_V3 == 2 && KILN_CPU_X86_64_V4 == 4);
+  return (uint64_t{1} << (Level - 1)) - 1;
+}
+
 TEST(Cpu, LevelsFromFeatures) {
   const struct {
     const char *What;
     uint32_t kiln_cpu_t::*Word;
     int Bit;
-    uint32_t Isa;
+    uint64_t Features;
   } cases[] = {
       {"sse3", &kiln_cpu_t::leaf1_ecx, 0, 0},
       {"ssse3", &kiln_cpu_t::leaf1_ecx, 9, 0},
@@ -22,27 +28,27 @@ TEST(Cpu, LevelsFromFeatures) {
       {"sse4.2", &kiln_cpu_t::leaf1_ecx, 20, 0},
       {"popcnt", &kiln_cpu_t::leaf1_ecx, 23, 0},
       {"lahf", &kiln_cpu_t::extended1_ecx, 0, 0},
-      {"fma", &kiln_cpu_t::leaf1_ecx, 12, KILN_ISA_X86_64_V2},
-      {"movbe", &kiln_cpu_t::leaf1_ecx, 22, KILN_ISA_X86_64_V2},
-      {"osxsave", &kiln_cpu_t::leaf1_ecx, 27, KILN_ISA_X86_64_V2},
-      {"avx", &kiln_cpu_t::leaf1_ecx, 28, KILN_ISA_X86_64_V2},
-      {"f16c", &kiln_cpu_t::leaf1_ecx, 29, KILN_ISA_X86_64_V2},
-      {"bmi1", &kiln_cpu_t::leaf7_ebx, 3, KILN_ISA_X86_64_V2},
-      {"avx2", &kiln_cpu_t::leaf7_ebx, 5, KILN_ISA_X86_64_V2},
-      {"bmi2", &kiln_cpu_t::leaf7_ebx, 8, KILN_ISA_X86_64_V2},
-      {"lzcnt", &kiln_cpu_t::extended1_ecx, 5, KILN_ISA_X86_64_V2},
-      {"avx512f", &kiln_cpu_t::leaf7_ebx, 16, KILN_ISA_X86_64_V3},
-      {"avx512dq", &kiln_cpu_t::leaf7_ebx, 17, KILN_ISA_X86_64_V3},
-      {"avx512cd", &kiln_cpu_t::leaf7_ebx, 28, KILN_ISA_X86_64_V3},
-      {"avx512bw", &kiln_cpu_t::leaf7_ebx, 30, KILN_ISA_X86_64_V3},
-      {"avx512vl", &kiln_cpu_t::leaf7_ebx, 31, KILN_ISA_X86_64_V3},
-      {"sha, which no level needs", &kiln_cpu_t::leaf7_ebx, 29, KILN_ISA_X86_64_V4},
+      {"fma", &kiln_cpu_t::leaf1_ecx, 12, UpTo(2)},
+      {"movbe", &kiln_cpu_t::leaf1_ecx, 22, UpTo(2)},
+      {"osxsave", &kiln_cpu_t::leaf1_ecx, 27, UpTo(2)},
+      {"avx", &kiln_cpu_t::leaf1_ecx, 28, UpTo(2)},
+      {"f16c", &kiln_cpu_t::leaf1_ecx, 29, UpTo(2)},
+      {"bmi1", &kiln_cpu_t::leaf7_ebx, 3, UpTo(2)},
+      {"avx2", &kiln_cpu_t::leaf7_ebx, 5, UpTo(2)},
+      {"bmi2", &kiln_cpu_t::leaf7_ebx, 8, UpTo(2)},
+      {"lzcnt", &kiln_cpu_t::extended1_ecx, 5, UpTo(2)},
+      {"avx512f", &kiln_cpu_t::leaf7_ebx, 16, UpTo(3)},
+      {"avx512dq", &kiln_cpu_t::leaf7_ebx, 17, UpTo(3)},
+      {"avx512cd", &kiln_cpu_t::leaf7_ebx, 28, UpTo(3)},
+      {"avx512bw", &kiln_cpu_t::leaf7_ebx, 30, UpTo(3)},
+      {"avx512vl", &kiln_cpu_t::leaf7_ebx, 31, UpTo(3)},
+      {"sha, which no level needs", &kiln_cpu_t::leaf7_ebx, 29, UpTo(4)},
   };
-  EXPECT_EQ(kiln_cpu_best_isa(&FullCpu), uint32_t{KILN_ISA_X86_64_V4});
+  EXPECT_EQ(kiln_cpu_features(&FullCpu), UpTo(4));
   for (const auto &test : cases) {
     kiln_cpu_t cpu = FullCpu;
     cpu.*test.Word &= ~(1u << test.Bit);
-    EXPECT_EQ(kiln_cpu_best_isa(&cpu), test.Isa) << "without " << test.What;
+    EXPECT_EQ(kiln_cpu_features(&cpu), test.Features) << "without " << test.What;
   }
 }
 
@@ -50,32 +56,31 @@ TEST(Cpu, LevelsFromFeatures) {
 TEST(Cpu, LevelsFromSavedState) {
   const struct {
     uint64_t State;
-    uint32_t Isa;
-  } cases[] = {{0x00, KILN_ISA_X86_64_V2}, {0x03, KILN_ISA_X86_64_V2}, {0x07, KILN_ISA_X86_64_V3},
-               {0x67, KILN_ISA_X86_64_V3}, {0xE7, KILN_ISA_X86_64_V4}, {0x2E7, KILN_ISA_X86_64_V4}};
+    uint64_t Features;
+  } cases[] = {{0x00, UpTo(2)}, {0x03, UpTo(2)}, {0x07, UpTo(3)}, {0x67, UpTo(3)}, {0xE7, UpTo(4)}, {0x2E7, UpTo(4)}};
   for (const auto &test : cases) {
     kiln_cpu_t cpu = FullCpu;
     cpu.saved_state = test.State;
-    EXPECT_EQ(kiln_cpu_best_isa(&cpu), test.Isa) << test.State;
+    EXPECT_EQ(kiln_cpu_features(&cpu), test.Features) << test.State;
   }
 }
 
 #if defined(__x86_64__)
 TEST(Cpu, DetectionAgreesWithTheCompiler) {
   const kiln_cpu_t cpu = kiln_cpu_detect();
-  uint32_t expected = __builtin_cpu_supports("x86-64-v4")   ? KILN_ISA_X86_64_V4
-                      : __builtin_cpu_supports("x86-64-v3") ? KILN_ISA_X86_64_V3
-                      : __builtin_cpu_supports("x86-64-v2") ? KILN_ISA_X86_64_V2
+  uint64_t expected = __builtin_cpu_supports("x86-64-v4")   ? UpTo(4)
+                      : __builtin_cpu_supports("x86-64-v3") ? UpTo(3)
+                      : __builtin_cpu_supports("x86-64-v2") ? UpTo(2)
                                                             : 0;
-  EXPECT_EQ(kiln_cpu_best_isa(&cpu), expected);
+  EXPECT_EQ(kiln_cpu_features(&cpu), expected);
 }
 #endif
 
 class CpuChoice : public testing::Test {
 protected:
-  kiln_variant_t Variants[3] = {{KILN_ISA_X86_64_V4, 0, nullptr, 0, nullptr},
-                                {KILN_ISA_X86_64_V3, 0, nullptr, 0, nullptr},
-                                {KILN_ISA_X86_64_V2, 0, nullptr, 0, nullptr}};
+  kiln_variant_t Variants[3] = {{"x86-64-v4", UpTo(4), KILN_MEMORY_HOST, 0, nullptr, 0, nullptr},
+                                {"x86-64-v3", UpTo(3), KILN_MEMORY_HOST, 0, nullptr, 0, nullptr},
+                                {"x86-64-v2", UpTo(2), KILN_MEMORY_HOST, 0, nullptr, 0, nullptr}};
   kiln_descriptor_t Descriptor = {KILN_ABI_VERSION, 0, 0, 3, "choice", nullptr, nullptr, Variants};
   kiln_cpu_t Cpu = FullCpu;
   kiln_model_t *Model = nullptr;
@@ -95,6 +100,23 @@ TEST_F(CpuChoice, TakesTheFirstVariantThatRuns) {
     EXPECT_EQ(Model->variant, &Variants[test.Variant]);
     kiln_destroy(Model);
   }
+}
+
+TEST_F(CpuChoice, LeavesOutADevicesMemory) {
+  Variants[0].memory_space = KILN_MEMORY_DEVICE;
+  ASSERT_EQ(create(), KILN_OK) << Error.message;
+  EXPECT_EQ(Model->variant, &Variants[1]);
+  kiln_destroy(Model);
+}
+
+// What a variant needs is a set: one that lacks a lower level's bit is no better than one that lacks a higher one's.
+TEST_F(CpuChoice, FeaturesAreASet) {
+  Variants[0].features = uint64_t{1} << 40;
+  Variants[1].features = KILN_CPU_X86_64_V4;
+  Cpu.saved_state = 0x07;
+  ASSERT_EQ(create(), KILN_OK) << Error.message;
+  EXPECT_EQ(Model->variant, &Variants[2]);
+  kiln_destroy(Model);
 }
 
 TEST_F(CpuChoice, RefusesWhenNoneRuns) {

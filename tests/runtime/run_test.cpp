@@ -158,6 +158,8 @@ TEST(Run, RefusalsHaveWordsAndTouchNoOutput) {
        "forward requires \"ids\" in [0, 4], got 5 at element 4"},
       {"index least", [](Call &c) { c.Ids[2] = INT32_MIN; }, KILN_INDEX_OUT_OF_RANGE,
        "forward requires \"ids\" in [0, 4], got -2147483648 at element 2"},
+      {"words of a later version", [](Call &c) { c.Options.reserved[3] = &c; }, KILN_INVALID_ARGUMENT,
+       "forward requires that the call's reserved fields are null, got a pointer in field 3"},
       {"no such entry", [](Call &c) { c.Entry = 2; }, KILN_INTERNAL_ERROR,
        "model \"tiny\" requires an entry below 2, got 2"},
       {"body fails", [](Call &c) { c.Entry = 1; }, KILN_INTERNAL_ERROR,

@@ -109,7 +109,7 @@ std::vector<float> expectedRows(const std::vector<int32_t> &ids);
 struct BodyModel {
   kiln_body_t Body;
   kiln_entry_t Entry = {"forward", nullptr, nullptr, 0, 0};
-  kiln_variant_t Variant = {KILN_ISA_X86_64_V2, 0, nullptr, 0, &Body};
+  kiln_variant_t Variant = {"x86-64-v2", KILN_CPU_X86_64_V2, KILN_MEMORY_HOST, 0, nullptr, 0, &Body};
   kiln_descriptor_t Descriptor = {KILN_ABI_VERSION, 0, 1, 1, "body", nullptr, &Entry, &Variant};
   kiln_model_t *Model = nullptr;
 

@@ -14,6 +14,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "targets/passes/Passes.h"
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
@@ -145,7 +146,7 @@ Kernel::Kernel(const std::string &text, const std::string &target, const Schedul
   if (!module)
     throw std::runtime_error("the kernel does not parse");
   function = *module->getOps<func::FuncOp>().begin();
-  auto compiled = createCpuTarget(target)->compileChecked(function, "kernel", point);
+  auto compiled = findTarget(target)->compilerOf(function).compileChecked(function, "kernel", point);
   if (failed(compiled))
     throw std::runtime_error("the kernel does not compile");
   code = std::move(*compiled);
@@ -170,16 +171,19 @@ Kernel::~Kernel() {
 }
 
 Schedulable describe(const std::string &text, const std::string &target) {
-  return createCpuTarget(target)->describe(Prepared(text).kernel);
+  Prepared prepared(text);
+  return findTarget(target)->compilerOf(prepared.kernel).describe(prepared.kernel);
 }
 
 std::vector<RowVariant> rowVariants(const std::string &text, const std::string &target) {
-  return createCpuTarget(target)->rowVariants(Prepared(text).kernel);
+  Prepared prepared(text);
+  return findTarget(target)->compilerOf(prepared.kernel).rowVariants(prepared.kernel);
 }
 
 static std::string print(const std::string &text, const std::string &target, const SchedulePoint &point,
                          KernelText form) {
-  auto printed = createCpuTarget(target)->print(Prepared(text).kernel, "kernel", form, &point);
+  Prepared prepared(text);
+  auto printed = findTarget(target)->compilerOf(prepared.kernel).print(prepared.kernel, "kernel", form, &point);
   if (failed(printed))
     throw std::runtime_error("the kernel does not compile");
   return *printed;
@@ -197,7 +201,7 @@ std::string statementOf(const std::string &text, const std::string &target, cons
 MemoryCheck checkMemory(const std::string &text, const std::string &target, const std::vector<MemoryCase> &cases,
                         const SchedulePoint *point) {
   Prepared prepared(text);
-  auto check = createCpuTarget(target)->checkMemory(prepared.kernel, cases, point);
+  auto check = findTarget(target)->compilerOf(prepared.kernel).checkMemory(prepared.kernel, cases, point);
   if (failed(check))
     throw std::runtime_error("the kernel does not compile");
   return *check;
@@ -212,7 +216,8 @@ std::string compileError(const std::string &text, const SchedulePoint *point, co
     return success();
   });
   OwningOpRef<ModuleOp> module = prepare(context, text);
-  if (module && succeeded(createCpuTarget(target)->compile(*module->getOps<func::FuncOp>().begin(), "kernel", point)))
+  func::FuncOp function = module ? *module->getOps<func::FuncOp>().begin() : func::FuncOp();
+  if (function && succeeded(findTarget(target)->compilerOf(function).compile(function, "kernel", point)))
     return {};
   return message;
 }

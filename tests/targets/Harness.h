@@ -9,7 +9,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
-#include "targets/target.h"
+#include "targets/registry.h"
 #include <random>
 
 namespace kiln::testing {

@@ -10,9 +10,7 @@ namespace {
 
 class CheckMemory : public ::testing::TestWithParam<std::string> {
 protected:
-  std::string tiled() const {
-    return "#kiln.tiled<0, " + number(createCpuTarget(GetParam())->weightTile(96, 64)) + ">";
-  }
+  std::string tiled() const { return "#kiln.tiled<0, " + number(findTarget(GetParam())->weightTile(96, 64)) + ">"; }
 
   /// Points of the space pass for each value of the first index argument.
   void expectFine(const std::string &text, const char *strategy, std::initializer_list<int64_t> sizes, int more = 1,

@@ -16,7 +16,7 @@ namespace {
 class Contraction : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Contraction, RunTimeRows) {
-  int64_t tile = createCpuTarget(GetParam())->weightTile(96, 64);
+  int64_t tile = findTarget(GetParam())->weightTile(96, 64);
   Kernel kernel(linearKernel(96, 64, "#kiln.tiled<0, " + number(tile) + ">"), GetParam());
   EXPECT_EQ(kernel.object().strategy, "contraction");
   for (int64_t m : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 64, 100, 128, 197, 256})
@@ -24,7 +24,7 @@ TEST_P(Contraction, RunTimeRows) {
 }
 
 TEST_P(Contraction, ColumnsAndDepths) {
-  int64_t tile = createCpuTarget(GetParam())->weightTile(96, 64);
+  int64_t tile = findTarget(GetParam())->weightTile(96, 64);
   for (int64_t n : {1, 47, 48, 49, 768})
     for (int64_t k : {1, 7, 64})
       for (std::string layout : {"", "tiled"}) {
@@ -36,7 +36,7 @@ TEST_P(Contraction, ColumnsAndDepths) {
 }
 
 TEST_P(Contraction, LongDepths) {
-  int64_t tile = createCpuTarget(GetParam())->weightTile(96, 64);
+  int64_t tile = findTarget(GetParam())->weightTile(96, 64);
   for (int64_t k : {768, 3072}) {
     Kernel kernel(linearKernel(49, k, "#kiln.tiled<0, " + number(tile) + ">"), GetParam());
     for (int64_t m : {1, 7, 8, 13})
@@ -45,7 +45,7 @@ TEST_P(Contraction, LongDepths) {
 }
 
 TEST_P(Contraction, BlocksOfRows) {
-  int64_t tile = createCpuTarget(GetParam())->weightTile(96, 64);
+  int64_t tile = findTarget(GetParam())->weightTile(96, 64);
   for (int64_t k : {40, 3072}) {
     Kernel kernel(linearKernel(50, k, "#kiln.tiled<0, " + number(tile) + ">", 700), GetParam());
     EXPECT_GT(kernel.object().schedule.at("rows_block"), 0);
@@ -75,7 +75,7 @@ TEST_P(Contraction, BatchesOfActivations) {
 
 TEST_P(Contraction, GateAndTransposedResult) {
   // Two products of one input that meet in the epilogue; and one whose result is stored in another order.
-  int64_t tile = createCpuTarget(GetParam())->weightTile(96, 64), n = 53, k = 29;
+  int64_t tile = findTarget(GetParam())->weightTile(96, 64), n = 53, k = 29;
   std::string layout = "#kiln.tiled<1, " + number(tile) + ">";
   for (bool isTransposed : {false, true}) {
     KernelText text({{1, 50}});
@@ -104,7 +104,7 @@ TEST_P(Contraction, GateAndTransposedResult) {
 }
 
 TEST_P(Contraction, PointsOfTheSearchSpace) {
-  int64_t tile = createCpuTarget(GetParam())->weightTile(96, 64);
+  int64_t tile = findTarget(GetParam())->weightTile(96, 64);
   for (bool isTiled : {true, false}) {
     std::string text = linearKernel(113, 192, isTiled ? "#kiln.tiled<0, " + number(tile) + ">" : "", 300);
     SearchSpace space = describe(text, GetParam()).space;
@@ -118,7 +118,7 @@ TEST_P(Contraction, PointsOfTheSearchSpace) {
 }
 
 TEST_P(Contraction, AsksForWeightsAheadOfTime) {
-  int64_t tile = createCpuTarget(GetParam())->weightTile(96, 64);
+  int64_t tile = findTarget(GetParam())->weightTile(96, 64);
   std::string text = linearKernel(96, 192, "#kiln.tiled<0, " + number(tile) + ">", 300);
   // PREFETCHNTA, PREFETCHT0 and PREFETCHT1 in code, up to the bits of the address.
   auto requests = [&](const SchedulePoint &point) {
@@ -166,7 +166,7 @@ std::vector<std::string> multiplyingLoops(const std::string &assembly, int least
 /// The inner loops of rows x w^T with two parts of a depth of 768 and a long epilogue, by the default schedule; rows
 /// are "s0", up to 300, or a number.
 std::vector<std::string> loopsOfLongEpilogue(const std::string &rows, const std::string &target) {
-  int64_t tile = createCpuTarget(target)->weightTile(768, 768);
+  int64_t tile = findTarget(target)->weightTile(768, 768);
   KernelText text(rows == "s0" ? std::vector<std::pair<int, int>>{{1, 300}} : std::vector<std::pair<int, int>>{});
   std::string wide = text.type({rows, "768"});
   Value x = text.argument(wide);
@@ -207,7 +207,7 @@ TEST_P(Contraction, RowsOfFullTilesAreReadAtFixedDistances) {
 
 TEST_P(Contraction, RequestsLieAmongTheProducts) {
   // Full tiles of rows; the last tile, whose rows have pointers of their own, asks first.
-  int64_t tile = createCpuTarget(GetParam())->weightTile(96, 64);
+  int64_t tile = findTarget(GetParam())->weightTile(96, 64);
   std::string text = linearKernel(96, 192, "#kiln.tiled<0, " + number(tile) + ">", 300);
   std::vector<std::string> loops = multiplyingLoops(assemblyOf(text, GetParam(), {{"ahead", 8}, {"rows_block", 0}}), 8);
   ASSERT_FALSE(loops.empty());
@@ -223,7 +223,7 @@ TEST_P(Contraction, RequestsLieAmongTheProducts) {
 }
 
 TEST_P(Contraction, PointsThatBreakARule) {
-  int64_t tile = createCpuTarget(GetParam())->weightTile(96, 64);
+  int64_t tile = findTarget(GetParam())->weightTile(96, 64);
   std::string text = linearKernel(96, 192, "#kiln.tiled<0, " + number(tile) + ">", 300);
   auto expectError = [&](const SchedulePoint &point, const std::string &words) {
     std::string error = compileError(text, &point, GetParam());

@@ -28,7 +28,7 @@ std::string image(std::initializer_list<int64_t> extents) {
 
 /// max(conv2d(x, w) + b, 0) + r for up to 3 images; r may be overwritten.
 std::string textOf(const Case &c, const std::string &target) {
-  int64_t tile = createCpuTarget(target)->weightTile(96, 64);
+  int64_t tile = findTarget(target)->weightTile(96, 64);
   std::string x = image({c.height, c.width, c.channels}), y = image({c.resultHeight(), c.resultWidth(), c.outputs});
   std::string w = "tensor<" + list({c.outputs, c.channels, c.kernelHeight, c.kernelWidth}, "x") +
                   "xf32, #kiln.tiled<0, " + std::to_string(tile) + ">>";

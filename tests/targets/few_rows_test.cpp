@@ -9,9 +9,7 @@ namespace {
 
 class FewRows : public ::testing::TestWithParam<std::string> {
 protected:
-  std::string layout() const {
-    return "#kiln.tiled<0, " + number(createCpuTarget(GetParam())->weightTile(96, 64)) + ">";
-  }
+  std::string layout() const { return "#kiln.tiled<0, " + number(findTarget(GetParam())->weightTile(96, 64)) + ">"; }
 };
 
 TEST_P(FewRows, EachNumberOfRows) {

@@ -38,7 +38,7 @@ constexpr int64_t depth = 770, columns = 53;
 
 /// gelu(x w^T + b) + r of up to so many rows
 std::string linearUpTo(int64_t rows, const std::string &target) {
-  std::string layout = "#kiln.tiled<0, " + str(createCpuTarget(target)->weightTile(columns, depth)) + ">";
+  std::string layout = "#kiln.tiled<0, " + str(findTarget(target)->weightTile(columns, depth)) + ">";
   std::string x = type("?x770", "s0, 770"), y = type("?x53", "s0, 53"), w = "tensor<53x770xf32, " + layout + ">";
   return "func.func private @linear(%s0: index, %x: " + x + ", %w: " + w + ", %b: tensor<53xf32>, %r: " + y + ") -> " +
          y + " attributes {kiln.kernel, kiln.bounds = array<i64: 1, " + str(rows) + ">} {\n" +
@@ -71,7 +71,7 @@ constexpr int64_t normedColumns = 96;
 
 /// x w^T + b + r of up to so many rows, with the moments of its panels.
 std::string momentsUpTo(int64_t rows, const std::string &target) {
-  const int64_t tile = createCpuTarget(target)->weightTile(normedColumns, depth), panels = normedColumns / tile;
+  const int64_t tile = findTarget(target)->weightTile(normedColumns, depth), panels = normedColumns / tile;
   std::string x = type("?x770", "s0, 770"), y = type("?x96", "s0, 96"),
               p = type("?x" + str(panels), "s0, " + str(panels)),
               w = "tensor<96x770xf32, #kiln.tiled<0, " + str(tile) + ">>";
@@ -115,7 +115,7 @@ std::vector<Tensor> momentsResults(const std::vector<Tensor> &in, int64_t rows, 
         sum += in[0].at({i, k}) * in[1].at({j, k});
       y.at({i, j}) = sum;
     }
-  std::vector<Tensor> results = momentsOf(y, normedColumns / createCpuTarget(target)->weightTile(normedColumns, depth));
+  std::vector<Tensor> results = momentsOf(y, normedColumns / findTarget(target)->weightTile(normedColumns, depth));
   results.insert(results.begin(), y);
   return results;
 }

@@ -266,10 +266,11 @@ TEST(Schedule, PointsAreChecked) {
 }
 
 TEST(Target, NamesAndLookup) {
-  EXPECT_EQ(cpuTargetNames(), (std::vector<std::string>{"x86-64-v2", "x86-64-v3", "x86-64-v4"}));
-  EXPECT_EQ(createCpuTarget("x86-64-v5"), nullptr);
-  for (const std::string &name : cpuTargetNames()) {
-    auto target = createCpuTarget(name);
+  EXPECT_EQ(targetNames(), (std::vector<std::string>{"x86-64-v4", "x86-64-v3", "x86-64-v2"}));
+  EXPECT_EQ(defaultTargetNames(), (std::vector<std::string>{"x86-64-v4", "x86-64-v3"}));
+  EXPECT_EQ(findTarget("x86-64-v5"), nullptr);
+  for (const std::string &name : targetNames()) {
+    auto target = findTarget(name);
     EXPECT_EQ(target->name(), name);
     EXPECT_EQ(target->weightTile(3072, 768) * 4 % target->machine().vectorBytes, 0);
     EXPECT_EQ(target->weightTile(1, 768), 0);

@@ -39,7 +39,7 @@ template <typename Model> Planned plan() {
   if (!result.module)
     return result;
   PassManager passes(result.context.get());
-  kd::buildPipeline(passes, {[](int64_t, int64_t) { return 48; }});
+  kd::buildPipeline(passes, {.target = {.weightTile = [](int64_t, int64_t) { return 48; }}});
   if (failed(passes.run(*result.module)))
     result.module = {};
   return result;

@@ -32,6 +32,22 @@ func.func @loop(%x: tensor<5x8xf32>) -> tensor<5x8xf32> attributes {kiln.entry} 
 
 // -----
 
+// What each layer yields is written where it is stacked, from where the next layer gets a copy.
+// CHECK-LABEL: @hidden_states
+// CHECK: kiln.repeat 5 (%[[X:.*]] = %{{.*}} : tensor<5x8xf32>) -> (tensor<5x5x8xf32>) {
+// CHECK-NEXT: %[[Y:.*]] = kiln.call @relu_{{[0-9]+}}(%[[X]])
+// CHECK-NEXT: %[[C:.*]] = kiln.call @copy_{{[0-9]+}}(%[[Y]])
+// CHECK-NEXT: kiln.yield %[[C]], %[[Y]]
+func.func @hidden_states(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x5x8xf32>) attributes {kiln.entry} {
+  %r:2 = kiln.repeat 5 (%a = %x : tensor<5x8xf32>) -> (tensor<5x5x8xf32>) {
+    %y = kiln.relu %a : tensor<5x8xf32>
+    kiln.yield %y, %y : tensor<5x8xf32>, tensor<5x8xf32>
+  }
+  return %r#0, %r#1 : tensor<5x8xf32>, tensor<5x5x8xf32>
+}
+
+// -----
+
 // Two carried values change places: both go through a copy.
 // CHECK-LABEL: @swap
 // CHECK: kiln.repeat 3 (%[[A:.*]] = %{{.*}} : tensor<5x8xf32>, %[[B:.*]] = %{{.*}} : tensor<5x8xf32>)

@@ -36,14 +36,15 @@ protected:
     return {kernel, std::vector<bool>(kernel.getNumArguments(), false), {}};
   }
   KernelCode compile(const KernelUse &use) {
-    auto object = target->compile(use.kernel, "kernel");
+    auto object = target.compilerOf(use.kernel).compile(use.kernel, "kernel");
     EXPECT_TRUE(succeeded(object));
     return {object->object, "kernel", object->scratchBytes};
   }
   /// What is wrong with `code` as the default of `use`.
   ReferenceResult check(const KernelUse &use, const KernelCode &code, const std::vector<Extents> &workloads,
                         const ReferenceLimits &limits = {}) {
-    auto result = compareWithInterpreter(use, code, workloads, /*threads=*/2, limits);
+    auto result =
+        compareWithInterpreter(use, code, workloads, /*threads=*/2, target.compilerOf(use.kernel).abi(), limits);
     if (result)
       return *result;
     return {"", llvm::toString(result.takeError())};
@@ -51,7 +52,7 @@ protected:
 
   mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED};
   std::vector<mlir::OwningOpRef<mlir::ModuleOp>> modules;
-  std::unique_ptr<Target> target = createCpuTarget("x86-64-v2");
+  const Target &target = *findTarget("x86-64-v2");
 };
 
 /// x + 1 or its logarithm, of s0 rows of 33.

@@ -18,6 +18,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/SourceMgr.h"
 
+#include "targets/registry.h"
 #include <chrono>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -47,25 +48,23 @@ std::string objectOf(const std::string &body) {
       "declare void @llvm.trap()\ndefine weak i32 @kernel(ptr %c, i32 %s, ptr %x, ptr %y) {\n" + body + "\n}";
   std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, error, context);
   EXPECT_TRUE(module) << error.getMessage().str();
-  llvm::Expected<std::string> object = compileToObject(*module);
+  const TargetInfo &info = findTarget(targetName)->info();
+  llvm::Expected<std::string> object = compileToObject(*module, info.hostTriple, info.hostCpu);
   EXPECT_TRUE(bool(object));
   return *object;
 }
 
-/// A target whose schedule point says what goes wrong.
-class FaultyTarget : public Target {
+/// A compiler whose schedule point says what goes wrong.
+class FaultyCompiler : public KernelCompiler {
 public:
   enum Fault { None, Error, CompilerCrash, CompilerHang, Crash, Hang, Wrong, Status, Garbage };
 
-  llvm::StringRef name() const override { return real->name(); }
-  uint32_t isa() const override { return real->isa(); }
-  const MachineModel &machine() const override { return real->machine(); }
-  int64_t weightTile(int64_t, int64_t) const override { return 0; }
-  Schedulable describe(mlir::func::FuncOp kernel) const override { return real->describe(kernel); }
+  const KernelAbi &abi() const override { return real.compilerOf({}).abi(); }
+  Schedulable describe(mlir::func::FuncOp kernel) const override { return real.compilerOf(kernel).describe(kernel); }
 
   mlir::FailureOr<KernelObject> compile(mlir::func::FuncOp kernel, llvm::StringRef symbol,
                                         const SchedulePoint *point) const override {
-    mlir::FailureOr<KernelObject> object = real->compile(kernel, symbol, nullptr);
+    mlir::FailureOr<KernelObject> object = real.compilerOf(kernel).compile(kernel, symbol, nullptr);
     switch (point->at("fault")) {
     case None:
       return object;
@@ -100,8 +99,14 @@ public:
   }
 
 private:
-  std::unique_ptr<Target> real = createCpuTarget(targetName);
+  const Target &real = *findTarget(targetName);
 };
+
+Target targetOf(std::unique_ptr<KernelCompiler> compiler) {
+  std::vector<std::unique_ptr<KernelCompiler>> compilers;
+  compilers.push_back(std::move(compiler));
+  return Target(findTarget(targetName)->info(), {}, std::move(compilers));
+}
 
 class Trials : public ::testing::Test {
 protected:
@@ -118,12 +123,12 @@ protected:
   }
 
   KernelTrials trials() { return {target, use, {{100}, {7}}, 1 << 20, options}; }
-  static SchedulePoint fault(FaultyTarget::Fault what) { return {{"fault", what}}; }
+  static SchedulePoint fault(FaultyCompiler::Fault what) { return {{"fault", what}}; }
 
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   KernelUse use;
-  FaultyTarget target;
+  Target target = targetOf(std::make_unique<FaultyCompiler>());
   TrialOptions options;
 };
 
@@ -131,7 +136,7 @@ const FailedTrial *failureOf(const auto &result) { return std::get_if<FailedTria
 
 TEST_F(Trials, MeasuresWhatIsRight) {
   KernelTrials bench = trials();
-  auto codes = bench.compile({fault(FaultyTarget::None)});
+  auto codes = bench.compile({fault(FaultyCompiler::None)});
   ASSERT_TRUE(codes && codes->size() == 1 && std::holds_alternative<KernelCode>(codes->front()));
   const KernelCode &code = std::get<KernelCode>(codes->front());
   auto result = bench.measure(code, code);
@@ -151,20 +156,20 @@ TEST_F(Trials, FailuresAreOutcomes) {
   options.limits.compileSeconds = 1;
   KernelTrials bench = trials();
   const SchedulePoint points[] = {
-      fault(FaultyTarget::None),         fault(FaultyTarget::Error),  fault(FaultyTarget::CompilerCrash),
-      fault(FaultyTarget::CompilerHang), fault(FaultyTarget::Crash),  fault(FaultyTarget::Hang),
-      fault(FaultyTarget::Wrong),        fault(FaultyTarget::Status), fault(FaultyTarget::Garbage)};
+      fault(FaultyCompiler::None),         fault(FaultyCompiler::Error),  fault(FaultyCompiler::CompilerCrash),
+      fault(FaultyCompiler::CompilerHang), fault(FaultyCompiler::Crash),  fault(FaultyCompiler::Hang),
+      fault(FaultyCompiler::Wrong),        fault(FaultyCompiler::Status), fault(FaultyCompiler::Garbage)};
   auto codes = bench.compile(points);
   ASSERT_TRUE(codes && codes->size() == std::size(points));
   std::map<int, std::pair<Outcome, std::string>> expected{
-      {FaultyTarget::Error, {Outcome::Failed, "this cannot be compiled"}},
-      {FaultyTarget::CompilerCrash, {Outcome::Crashed, "signal"}},
-      {FaultyTarget::CompilerHang, {Outcome::TimedOut, ""}},
-      {FaultyTarget::Crash, {Outcome::Crashed, "signal"}},
-      {FaultyTarget::Hang, {Outcome::TimedOut, ""}},
-      {FaultyTarget::Wrong, {Outcome::Wrong, "element 0 of result 0 is "}},
-      {FaultyTarget::Status, {Outcome::Crashed, "returned 3"}},
-      {FaultyTarget::Garbage, {Outcome::Crashed, ""}},
+      {FaultyCompiler::Error, {Outcome::Failed, "this cannot be compiled"}},
+      {FaultyCompiler::CompilerCrash, {Outcome::Crashed, "signal"}},
+      {FaultyCompiler::CompilerHang, {Outcome::TimedOut, ""}},
+      {FaultyCompiler::Crash, {Outcome::Crashed, "signal"}},
+      {FaultyCompiler::Hang, {Outcome::TimedOut, ""}},
+      {FaultyCompiler::Wrong, {Outcome::Wrong, "element 0 of result 0 is "}},
+      {FaultyCompiler::Status, {Outcome::Crashed, "returned 3"}},
+      {FaultyCompiler::Garbage, {Outcome::Crashed, ""}},
   };
   ASSERT_TRUE(std::holds_alternative<KernelCode>(codes->front()));
   const KernelCode &base = std::get<KernelCode>(codes->front());
@@ -189,7 +194,7 @@ TEST_F(Trials, FailuresAreOutcomes) {
 // A candidate forty times slower is known as such, and by few pairs.
 TEST_F(Trials, StopsEarlyOnASlowCandidate) {
   KernelTrials bench = trials();
-  auto codes = bench.compile({fault(FaultyTarget::None)});
+  auto codes = bench.compile({fault(FaultyCompiler::None)});
   ASSERT_TRUE(codes);
   KernelCode fast = std::get<KernelCode>(codes->front()), slow = fast;
   slow.object = objectOf(R"(
@@ -233,7 +238,7 @@ TEST_F(Trials, Interrupted) {
   options.goesOn = [&] { return std::chrono::steady_clock::now() - start < std::chrono::milliseconds(300); };
   options.limits.compileSeconds = 60;
   KernelTrials bench = trials();
-  EXPECT_EQ(bench.compile({fault(FaultyTarget::CompilerHang)}), std::nullopt);
+  EXPECT_EQ(bench.compile({fault(FaultyCompiler::CompilerHang)}), std::nullopt);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }
 
@@ -257,10 +262,10 @@ TEST_F(Trials, Probes) {
   EXPECT_FALSE(isBoundByOperations({10, 16, 8}, {10, 4, 2}));
 }
 
-/// A target whose default does something wrong.
-class WrongTarget : public FaultyTarget {
+/// Its default does something wrong.
+class WrongDefault : public FaultyCompiler {
 public:
-  explicit WrongTarget(Fault fault) : fault(fault) {}
+  explicit WrongDefault(Fault fault) : fault(fault) {}
   Schedulable describe(mlir::func::FuncOp) const override { return {"pointwise", {{"fault", {None, fault}, fault}}}; }
 
 private:
@@ -271,33 +276,33 @@ private:
 TEST_F(Trials, AWrongDefaultIsFound) {
   TuningDatabase database;
   size_t reports = 0;
-  auto start = [&](FaultyTarget::Fault fault) {
-    WrongTarget wrong(fault);
+  auto start = [&](FaultyCompiler::Fault fault) {
+    Target wrong = targetOf(std::make_unique<WrongDefault>(fault));
     Task task(wrong, use, {{100}, {7}}, detectMachine(targetName), 1 << 20, options, database,
               [&](const TrialReport &) { ++reports; });
     return std::pair(task.start(), task.problem());
   };
   KernelTrials bench = trials();
-  auto codes = bench.compile({fault(FaultyTarget::Wrong)});
+  auto codes = bench.compile({fault(FaultyCompiler::Wrong)});
   ASSERT_TRUE(codes);
   const KernelCode &code = std::get<KernelCode>(codes->front());
   auto beside = bench.measure(code, code);
   ASSERT_TRUE(beside);
   EXPECT_EQ(failureOf(*beside), nullptr) << "it agrees with itself";
 
-  auto [step, words] = start(FaultyTarget::Wrong);
+  auto [step, words] = start(FaultyCompiler::Wrong);
   EXPECT_EQ(step, Task::Step::Broken);
   const std::string name = use.kernel.getName().str();
   EXPECT_EQ(words.rfind("the default schedule of " + name + " gives ", 0), 0u) << words;
   EXPECT_NE(words.find("nan where the interpreter gives "), std::string::npos) << words;
   EXPECT_NE(words.find(": element 0 of result 0, 6400 of 6400 differ at extents 100"), std::string::npos) << words;
-  std::tie(step, words) = start(FaultyTarget::Crash);
+  std::tie(step, words) = start(FaultyCompiler::Crash);
   EXPECT_EQ(step, Task::Step::Broken);
   EXPECT_EQ(words.rfind("the default schedule of " + name + ": crashed: ", 0), 0u) << words;
   EXPECT_EQ(reports, 0u);
   EXPECT_TRUE(database.records().empty());
 
-  std::tie(step, words) = start(FaultyTarget::None);
+  std::tie(step, words) = start(FaultyCompiler::None);
   EXPECT_EQ(step, Task::Step::Went) << words;
   EXPECT_EQ(reports, 1u);
 }

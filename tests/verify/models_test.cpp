@@ -55,6 +55,13 @@ TEST(Layouts, KeepTheResults) {
     EXPECT_EQ(verifyPasses(graphOf("tiny_gpt"), LayoutTarget(tile), 2, {.mostOperations = mostOperations}), "") << tile;
 }
 
+// Each op in a kernel of its own.
+TEST(Grouping, KeepsTheResults) {
+  const TargetHooks apart{.mayJoin = [](mlir::Operation *, mlir::Operation *) { return false; }};
+  for (const char *name : {"tiny_gpt", "llama", "tiny_translator"})
+    EXPECT_EQ(verifyPasses(graphOf(name), LayoutTarget(16, apart), 3, {.mostOperations = mostOperations}), "") << name;
+}
+
 /// Behind many layers bounds of right implementations allow for anything; those of two stages do not.
 TEST(DeepModels, ShowSmallChanges) {
   for (const char *name : {"gpt2_tiny", "tiny_gpt", "vit_tiny"}) {

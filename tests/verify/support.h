@@ -7,31 +7,22 @@
 #include "compiler/transforms/Pipeline.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/Pass.h"
+#include "targets/passes/Passes.h"
 #include "targets/target.h"
 #include <functional>
 
 namespace kiln::testing {
 
-/// Compiles nothing.
-class LayoutTarget : public Target {
-public:
-  explicit LayoutTarget(std::int64_t tile = 16) : tile(tile) {}
-  llvm::StringRef name() const override { return "layouts"; }
-  uint32_t isa() const override { return 0; }
-  const MachineModel &machine() const override { return model; }
-  int64_t weightTile(int64_t, int64_t) const override { return tile; }
-  Schedulable describe(mlir::func::FuncOp) const override { return {}; }
-  mlir::FailureOr<KernelObject> compile(mlir::func::FuncOp, llvm::StringRef, const SchedulePoint *) const override {
-    return mlir::failure();
-  }
-  mlir::FailureOr<std::string> print(mlir::func::FuncOp, llvm::StringRef, KernelText,
-                                     const SchedulePoint *) const override {
-    return mlir::failure();
-  }
+/// Has layouts and polynomials, and compiles nothing.
+struct LayoutTarget : Target {
+  explicit LayoutTarget(std::int64_t tile = 16, TargetHooks hooks = {}) : Target({}, withLayouts(hooks, tile), {}) {}
 
 private:
-  std::int64_t tile;
-  MachineModel model;
+  static TargetHooks withLayouts(TargetHooks hooks, std::int64_t tile) {
+    hooks.weightTile = [tile](std::int64_t, std::int64_t) { return tile; };
+    hooks.addKernelPasses = mlir::kiln::addExpandMath;
+    return hooks;
+  }
 };
 
 inline mlir::DialectRegistry allDialects() {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kiln/layers.h"
+#include "kiln/scan.h"
 
 namespace kiln {
 
@@ -185,9 +186,9 @@ private:
 struct BlockOptions {
   NormOrder norm = NormOrder::pre;
   Activation activation = Activation::gelu;
-  bool causal = false; // of the self-attention; a decoder block's always is
+  bool causal = false;      // of the self-attention; a decoder block's always is
+  ElementType weight = f32; // of the matrices; not last, since clang 22 then takes the double before it for 0
   double epsilon = 1e-5;
-  ElementType weight = f32; // of the matrices
 };
 
 namespace detail {
@@ -301,6 +302,20 @@ public:
   using Named::Named;
 
   template <tensor X, class... Others> constexpr auto operator()(const X &x, const Others &...others) const {
+    return trace_layers<false>(x, others...);
+  }
+
+  /// The pair of that and of what each layer returned, [Count, ...].
+  template <tensor X, class... Others> constexpr auto hidden_states(const X &x, const Others &...others) const {
+    auto y = trace_layers<true>(x, others...);
+    using Stacked = TensorOf<X::element, detail::prepended(Count, X::shape)>;
+    int number = 1;
+    return std::pair{y, detail::result_of<Stacked>(x.tracer, y.node, number)};
+  }
+
+private:
+  template <bool KeepsEach, tensor X, class... Others>
+  constexpr auto trace_layers(const X &x, const Others &...others) const {
     Tracer &tracer = *x.tracer;
     constexpr std::int64_t most = 1 << 20;
     int scope = scope_in(tracer, Count < most ? Count : most + 1);
@@ -317,11 +332,12 @@ public:
     if constexpr (!std::is_same_v<decltype(y), Carried>)
       tracer.fail(rules::stack_c1, detail::typed(y).data(), detail::typed(carried).data());
     tracer.result(y.node);
+    if (KeepsEach)
+      tracer.result(y.node);
     tracer.close();
     return detail::emit<Carried>(&tracer, Op::stack, {x.node}, std::move(attributes));
   }
 
-private:
   Block block{};
 };
 

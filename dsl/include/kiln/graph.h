@@ -63,7 +63,7 @@ struct Attributes {
 };
 
 /// An operation with one result, which has the node's own number. A scan has several: each is a node `result`, and the
-/// scan's own number is no value.
+/// scan's own number is no value. A stack's own number is what its last layer gives; what each gave is a `result`.
 struct Node {
   Op op{};
   ElementType element{};

@@ -11,12 +11,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define KILN_ABI_VERSION 1
+#define KILN_ABI_VERSION 2
 /* Alignment, in bytes, that an arena must have. */
 #define KILN_ARENA_ALIGNMENT 64
 
 #ifdef __cplusplus
 extern "C" {
+#define KILN_NULL = {} /* a default, so that compilers do not ask for a value */
+#else
+#define KILN_NULL
 #endif
 
 typedef enum kiln_status_t {
@@ -65,16 +68,19 @@ typedef struct kiln_allocator_t {
 } kiln_allocator_t;
 
 /* What every entry point takes besides its tensors. One model may run in several threads at once, each with its own
- * arena. */
+ * arena. What is not named is null, in C and in C++: {.arena = .., .arena_bytes = ..}. */
 typedef struct kiln_call_t {
   void *arena;                     /* KILN_ARENA_ALIGNMENT aligned; contents need not be kept between calls */
   size_t arena_bytes;              /* at least NAME_<ENTRY>_ARENA_BYTES(workers) */
   const kiln_executor_t *executor; /* null: serial */
   kiln_error_t *error;             /* null: no words */
+  void *reserved[4] KILN_NULL;     /* null: room for what later versions take */
 } kiln_call_t;
 
 /* The bundled thread pool: NAME_pool_create starts it, NAME_pool_executor gives what goes in kiln_call_t. */
 typedef struct kiln_pool_t kiln_pool_t;
+
+#undef KILN_NULL
 
 #ifdef __cplusplus
 }

@@ -46,7 +46,7 @@ int main(void) {
   }
   for (int i = 0; i < rows * 6; ++i)
     x[i] = (float)(i % 5) / 4 - 0.5f;
-  kiln_call_t call = {arena, sizeof arena, NULL, &error};
+  kiln_call_t call = {.arena = arena, .arena_bytes = sizeof arena, .error = &error};
   if (pair_encode(model, &call, rows, x, code)) {
     printf("%s: %s\n", error.message, pair_status_text(error.status));
     return 1;

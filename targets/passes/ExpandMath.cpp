@@ -16,7 +16,7 @@
 // NaN goes through all of them. Subtractions that must not be contracted or reassociated carry the attribute
 // kiln.strict. An op whose result is an exponential of the difference of two inputs is marked by kiln.exponential
 // before that can no longer be seen.
-#include "compiler/transforms/Passes.h"
+#include "targets/passes/Passes.h"
 
 #include "compiler/dialect/KilnDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -31,7 +31,7 @@
 namespace mlir::kiln {
 
 #define GEN_PASS_DEF_EXPANDMATH
-#include "compiler/transforms/Passes.h.inc"
+#include "targets/passes/Passes.h.inc"
 
 namespace {
 
@@ -250,36 +250,45 @@ void markExponential(linalg::GenericOp op) {
                 DenseI64ArrayAttr::get(op.getContext(), {minuend.getArgNumber(), subtrahend.getArgNumber()}));
 }
 
+/// What replaces the result of an op that isExpanded().
+Value expand(Operation *op) {
+  OpBuilder builder(op);
+  Expander expander(builder, op->getLoc());
+  Value x = op->getOperand(0);
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case([&](math::ExpOp) {
+        return op->hasAttr(nonpositiveAttrName) ? expander.expOfNonpositive(x) : expander.exp(x);
+      })
+      .Case([&](math::Exp2Op) {
+        return op->hasAttr(nonpositiveAttrName) ? expander.exp2OfNonpositive(x) : expander.exp2(x);
+      })
+      .Case([&](math::LogOp) { return expander.log(x); })
+      .Case([&](math::Log1pOp) { return expander.log1p(x); })
+      .Case([&](math::TanhOp) { return expander.tanh(x); })
+      .Case([&](math::ErfOp) { return expander.erf(x, op->hasAttr(nonnegativeAttrName)); })
+      .Case([&](math::SinOp) { return expander.sine(x, 0); })
+      .Case([&](math::CosOp) { return expander.sine(x, 1); });
+}
+
+bool isExpanded(Operation *op) {
+  return isa<math::ExpOp, math::Exp2Op, math::LogOp, math::Log1pOp, math::TanhOp, math::ErfOp, math::SinOp,
+             math::CosOp>(op);
+}
+
 class ExpandMath : public impl::ExpandMathBase<ExpandMath> {
   void runOnOperation() override {
     getOperation().walk(markExponential);
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
-      if (isa_and_nonnull<math::MathDialect>(op->getDialect()) && op->getNumResults() == 1 &&
-          op->getResult(0).getType().isF32())
+      if (isExpanded(op))
         ops.push_back(op);
     });
     for (Operation *op : ops) {
-      OpBuilder builder(op);
-      Expander expander(builder, op->getLoc());
-      Value x = op->getOperand(0);
-      Value result = llvm::TypeSwitch<Operation *, Value>(op)
-                         .Case([&](math::ExpOp) {
-                           return op->hasAttr(nonpositiveAttrName) ? expander.expOfNonpositive(x) : expander.exp(x);
-                         })
-                         .Case([&](math::Exp2Op) {
-                           return op->hasAttr(nonpositiveAttrName) ? expander.exp2OfNonpositive(x) : expander.exp2(x);
-                         })
-                         .Case([&](math::LogOp) { return expander.log(x); })
-                         .Case([&](math::Log1pOp) { return expander.log1p(x); })
-                         .Case([&](math::TanhOp) { return expander.tanh(x); })
-                         .Case([&](math::ErfOp) { return expander.erf(x, op->hasAttr(nonnegativeAttrName)); })
-                         .Case([&](math::SinOp) { return expander.sine(x, 0); })
-                         .Case([&](math::CosOp) { return expander.sine(x, 1); })
-                         .Default([](Operation *) { return Value(); });
-      if (!result)
-        continue;
-      op->getResult(0).replaceAllUsesWith(result);
+      if (!op->getResult(0).getType().isF32()) {
+        op->emitOpError() << "has a polynomial for f32, got " << op->getResult(0).getType();
+        return signalPassFailure();
+      }
+      op->getResult(0).replaceAllUsesWith(expand(op));
       op->erase();
       ++numExpanded;
     }
@@ -287,5 +296,7 @@ class ExpandMath : public impl::ExpandMathBase<ExpandMath> {
 };
 
 } // namespace
+
+void addExpandMath(OpPassManager &passes) { passes.addNestedPass<func::FuncOp>(createExpandMath()); }
 
 } // namespace mlir::kiln

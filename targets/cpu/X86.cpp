@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The x86-64 levels that a library is compiled for, as machine models and Halide features.
+#include "targets/cpu/X86.h"
+
+#include "runtime/src/model.h"
+#include "targets/halide/Compile.h"
+#include "targets/passes/Passes.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace kiln {
+
+namespace {
+
+struct Level {
+  const char *name;
+  uint64_t features;          // each level has those below it
+  const char *halideFeatures; // names of Halide's Target
+  int vectorBytes;
+  int vectorRegisters;
+  bool hasFusedMultiplyAdd;
+  int64_t weightTile, narrowTile; // the columns of the register tile, and of one that pads 64 or 128 less
+  bool isDefault;
+};
+
+constexpr uint64_t v2 = KILN_CPU_X86_64_V2, v3 = v2 | KILN_CPU_X86_64_V3, v4 = v3 | KILN_CPU_X86_64_V4;
+constexpr Level levels[] = {
+    {"x86-64-v4", v4, "sse41-avx-avx2-fma-f16c-avx512-avx512_skylake", 64, 32, true, 48, 32, true},
+    {"x86-64-v3", v3, "sse41-avx-avx2-fma-f16c", 32, 16, true, 16, 16, true},
+    {"x86-64-v2", v2, "sse41", 16, 16, false, 8, 8, false},
+};
+
+/// 1. No branch touches the end of 32 bytes. Some Intel CPUs keep code with such a branch out of their cache of decoded
+///    instructions (erratum SKX102), which costs a loop of multiply-adds beside another thread of its core (M-0906).
+/// 2. No search for vectors in scalar code: it finds the pointers of a tile's rows, and takes them apart again.
+constexpr const char *codeOptions = "-x86-branches-within-32B-boundaries -vectorize-slp=false";
+
+/// The layout of a weight: as wide as the register tile, unless the narrow tile stores a sixteenth less.
+int64_t weightTile(const Level &level, int64_t outputs, int64_t inputs) {
+  // A matrix of a few columns would be mostly padding.
+  if (outputs * 2 < level.weightTile || inputs <= 0)
+    return 0;
+  auto stored = [&](int64_t tile) { return static_cast<int64_t>(llvm::alignTo(outputs, tile)); };
+  bool isNarrowLess = 17 * stored(level.narrowTile) < 16 * stored(level.weightTile);
+  return isNarrowLess ? level.narrowTile : level.weightTile;
+}
+
+std::unique_ptr<Target> createTarget(const Level &level) {
+  TargetInfo info;
+  info.name = level.name;
+  info.hostTriple = "x86_64-unknown-linux-gnu";
+  info.hostCpu = "x86-64";
+  info.features = level.features;
+  info.memorySpace = KILN_MEMORY_HOST;
+  info.isDefault = level.isDefault;
+  info.machine.vectorBytes = level.vectorBytes;
+  info.machine.vectorRegisters = level.vectorRegisters;
+  info.machine.hasFusedMultiplyAdd = level.hasFusedMultiplyAdd;
+
+  TargetHooks hooks;
+  hooks.weightTile = [&level](int64_t outputs, int64_t inputs) { return weightTile(level, outputs, inputs); };
+  hooks.addKernelPasses = mlir::kiln::addExpandMath;
+
+  std::vector<std::unique_ptr<KernelCompiler>> compilers;
+  compilers.push_back(halide::createKernelCompiler({"x86-64-linux", level.halideFeatures, codeOptions, info.machine}));
+  return std::make_unique<Target>(std::move(info), std::move(hooks), std::move(compilers));
+}
+
+} // namespace
+
+std::vector<std::unique_ptr<Target>> createX86Targets() {
+  std::vector<std::unique_ptr<Target>> targets;
+  for (const Level &level : levels)
+    targets.push_back(createTarget(level));
+  return targets;
+}
+
+} // namespace kiln

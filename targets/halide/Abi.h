@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "targets/kernel_abi.h"
+
+namespace kiln::halide {
+
+/// The calling convention of Halide's ahead-of-time code: int f(user context, extents as i32, halide_buffer_t * ...).
+const KernelAbi &halideAbi();
+
+} // namespace kiln::halide

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "targets/registry.h"
+
+#include "targets/cpu/X86.h"
+
+namespace kiln {
+
+llvm::ArrayRef<const Target *> allTargets() {
+  static const std::vector<std::unique_ptr<Target>> owned = createX86Targets();
+  static const std::vector<const Target *> targets = [] {
+    std::vector<const Target *> list;
+    for (const std::unique_ptr<Target> &target : owned)
+      list.push_back(target.get());
+    return list;
+  }();
+  return targets;
+}
+
+const Target *findTarget(llvm::StringRef name) {
+  for (const Target *target : allTargets())
+    if (target->name() == name)
+      return target;
+  return nullptr;
+}
+
+std::vector<std::string> targetNames() {
+  std::vector<std::string> names;
+  for (const Target *target : allTargets())
+    names.push_back(target->info().name);
+  return names;
+}
+
+std::vector<std::string> defaultTargetNames() {
+  std::vector<std::string> names;
+  for (const Target *target : allTargets())
+    if (target->info().isDefault)
+      names.push_back(target->info().name);
+  return names;
+}
+
+} // namespace kiln
