@@ -396,8 +396,9 @@ LogicalResult HostEmitter::emitCall(kd::CallOp call) {
   }
 
   // The forms of a kernel have its calling convention.
+  FailureOr<const KernelReference *> called = findKernel(call.getCallee());
   FailureOr<Value> kernel = addressOfKernel(call.getCallee(), call);
-  if (llvm::failed(kernel))
+  if (llvm::failed(called) || llvm::failed(kernel))
     return failure();
   if (auto forms = input.variants.find(call.getCallee()); forms != input.variants.end())
     for (const KernelForm &form : llvm::reverse(forms->second)) {
@@ -408,8 +409,8 @@ LogicalResult HostEmitter::emitCall(kd::CallOp call) {
           LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ule, extents[form.symbol], constant(i64, form.bound));
       kernel = LLVM::SelectOp::create(builder, loc, isFew, *other, *kernel).getResult();
     }
-  const KernelAbi &abi = *input.kernels.find(call.getCallee())->second.abi;
-  Value status = abi.emitCall(builder, loc, *kernel, loadOfFrame(abi::frame::worker), arguments, descriptors);
+  Value status =
+      (*called)->abi->emitCall(builder, loc, *kernel, loadOfFrame(abi::frame::worker), arguments, descriptors);
   Value isOk = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::eq, status, constant(i32, 0));
   Block *next = builder.createBlock(&function.getBody(), function.getBody().end());
   builder.setInsertionPointToEnd(isOk.getParentBlock());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tuner/KernelData.h"
 
+#include "compiler/dialect/ElementTypes.h"
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -44,6 +45,20 @@ private:
 
 } // namespace
 
+double readElement(Type element, const char *data, int64_t i) {
+  if (element.isF32()) {
+    float value;
+    memcpy(&value, data + 4 * i, 4);
+    return value;
+  }
+  if (element.isInteger(32)) {
+    int32_t value;
+    memcpy(&value, data + 4 * i, 4);
+    return value;
+  }
+  return static_cast<signed char>(data[i]);
+}
+
 struct KernelData::Tensor {
   Type element;
   int64_t elements = 1, bytes = 0;
@@ -55,7 +70,7 @@ struct KernelData::Tensor {
     std::vector<int64_t> shape = storedShape(type, extents);
     for (int64_t extent : shape)
       elements *= extent;
-    bytes = elements * elementBytes(element);
+    bytes = mlir::kiln::storedBytes(element, elements);
     for (size_t i = 0; i < numCopies; ++i) {
       copies.push_back(allocate(bytes));
       descriptors.push_back(allocate(abi.descriptorBytes(shape.size())));
@@ -82,19 +97,7 @@ struct KernelData::Tensor {
       memcpy(copies[i].get(), data, bytes);
   }
 
-  double at(const char *data, int64_t i) const {
-    if (element.isF32()) {
-      float value;
-      memcpy(&value, data + 4 * i, 4);
-      return value;
-    }
-    if (element.isInteger(32)) {
-      int32_t value;
-      memcpy(&value, data + 4 * i, 4);
-      return value;
-    }
-    return data[i];
-  }
+  double at(const char *data, int64_t i) const { return readElement(element, data, i); }
 };
 
 struct KernelData::Memory {

@@ -12,6 +12,9 @@
 
 namespace kiln {
 
+/// Element `i` of stored ones of that type: f32, i32, i8 or i1.
+double readElement(mlir::Type element, const char *data, int64_t i);
+
 class KernelData {
 public:
   /// `rotatedBytes`: how much memory the weights of consecutive calls take together, before the first copy comes again.

@@ -9,7 +9,6 @@
 #include "compiler/verify/Outcome.h"
 
 #include <cmath>
-#include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <set>
@@ -51,20 +50,6 @@ std::optional<std::vector<int64_t>> referenceExtents(func::FuncOp kernel, std::v
 
 //===- Stored tensors as the interpreter has them ---===//
 
-static double decode(ElementType element, const char *data, int64_t i) {
-  if (element == ElementType::f32) {
-    float value;
-    memcpy(&value, data + 4 * i, 4);
-    return value;
-  }
-  if (element == ElementType::i32) {
-    int32_t value;
-    memcpy(&value, data + 4 * i, 4);
-    return value;
-  }
-  return static_cast<signed char>(data[i]);
-}
-
 /// Where an element of a tensor of tiles is stored; `flat`: its number in row major order.
 static int64_t tiledIndex(mlir::kiln::TiledAttr layout, ArrayRef<int64_t> shape, int64_t flat) {
   int64_t inner = 1, others = 1;
@@ -82,7 +67,7 @@ static SharedTensor toTensor(RankedTensorType type, ArrayRef<int64_t> extents, c
   std::vector<int64_t> shape = layout ? type.getShape().vec() : storedShape(type, extents);
   auto tensor = verify::Tensor::zeros(verify::elementTypeOf(type.getElementType()), shape);
   for (int64_t i = 0; i < tensor.size(); ++i)
-    tensor.values[i] = decode(tensor.element, data, layout ? tiledIndex(layout, shape, i) : i);
+    tensor.values[i] = readElement(type.getElementType(), data, layout ? tiledIndex(layout, shape, i) : i);
   return std::make_shared<const verify::Tensor>(std::move(tensor));
 }
 

@@ -22,8 +22,6 @@ static int64_t evaluate(AffineExpr extent, ArrayRef<int64_t> symbols) {
   return cast<AffineConstantExpr>(extent.replaceDimsAndSymbols({}, values)).getValue();
 }
 
-int64_t elementBytes(Type element) { return mlir::kiln::storedBytes(element, 1); }
-
 std::vector<int64_t> storedShape(RankedTensorType type, ArrayRef<int64_t> extents) {
   std::vector<int64_t> shape;
   for (AffineExpr extent : mlir::kiln::getExtents(type))

@@ -21,7 +21,6 @@ int64_t rotatedWeightBytes(mlir::ModuleOp module, const Machine &machine, const 
 /// The extents of a tensor as it is stored, with the symbols' values put in.
 std::vector<int64_t> storedShape(mlir::RankedTensorType type, llvm::ArrayRef<int64_t> extents);
 int64_t storedBytes(mlir::RankedTensorType type, llvm::ArrayRef<int64_t> extents);
-int64_t elementBytes(mlir::Type element);
 
 /// The extents of an op's loops.
 std::vector<int64_t> loopExtents(mlir::linalg::GenericOp op, llvm::ArrayRef<int64_t> extents);
