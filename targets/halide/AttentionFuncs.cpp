@@ -110,13 +110,13 @@ void AttentionFuncs::buildQueries() {
 bool AttentionFuncs::buildScores() {
   const Contraction &shape = match.scores;
   linalg::GenericOp op = shape.op, masked = match.masked;
-  Expr lastKey = keyCount - 1, atKey = block * sizes.blockKeys + key;
+  Expr atKey = block * sizes.blockKeys + key;
   depthDomain = RDom(0, translator.loopExtent(op, shape.reduction[0]), translator.name("depth"));
 
   scoreTile = start("score_tile", vars({query, key, block}), 0.0f);
   Expr score = scoreTile(at({query, key, block}));
   auto keyAt = [&](const Expr &key, const Expr &depth) {
-    Exprs place = loopsAt(op, at({Halide::min(key, lastKey), query}));
+    Exprs place = loopsAt(op, at({heldBelow(key, keyCount), query}));
     place[shape.reduction[0]] = depth;
     return translator.readOperand(op, shape.b, place);
   };
@@ -233,7 +233,7 @@ bool AttentionFuncs::buildProducts() {
   Expr atKey = block * sizes.blockKeys + productIndex;
   if (sizes.packsValues)
     packedValues = start("packed_values", vars({channel, key}),
-                         translator.readOperand(op, shape.b, loops(Halide::min(key, keyCount - 1))));
+                         translator.readOperand(op, shape.b, loops(heldBelow(key, keyCount))));
   productTile = start("product_tile", vars({channel, query, block}), 0.0f);
   Expr accumulator = productTile(at({channel, query, block}));
   // Packed rows have room for the channels of full tiles; what is beyond the last one is not used.

@@ -73,7 +73,7 @@ Func ContractionBuilder::pack(StringRef name, unsigned operand, unsigned loop, i
   Exprs at = loops;
   for (auto [i, reduction] : llvm::enumerate(shape.reduction))
     at[reduction] = depthVars[i];
-  at[loop] = Halide::min(Halide::likely(group * size + lane), translator.loopExtent(op, loop) - 1);
+  at[loop] = heldBelow(Halide::likely(group * size + lane), translator.loopExtent(op, loop));
   Func packed(translator.name(name));
   packed(packedVars) = translator.readOperand(op, operand, at);
   return packed;

@@ -187,11 +187,28 @@ Expr Translator::read(Value tensor, const Exprs &logical) {
   return source.isBoolean ? value != Halide::Internal::make_zero(value.type()) : value;
 }
 
+/// A value of which Halide's bounds and simplifier know nothing.
+static Expr opaque(const Expr &index) { return Halide::reinterpret<int32_t>(Halide::reinterpret<uint32_t>(index)); }
+
 /// Halide's flattening of ramps divides by zero if it finds out that all lanes of a vector read one element, which it
 /// does for lanes that a clamp holds; it leaves alone what has no bounds.
 static Expr hideBounds(const Expr &index, const Expr &extent) {
-  Expr opaque = Halide::reinterpret<int32_t>(Halide::reinterpret<uint32_t>(index));
-  return Halide::unsafe_promise_clamped(opaque, 0, extent - 1);
+  return Halide::unsafe_promise_clamped(opaque(index), 0, extent - 1);
+}
+
+/// Halide splits the loop over a clamped ramp in three, and where the second part has one step at most it takes
+/// `if (a) x; if (b) y else z` for `if (a) x else if (b) y else z`. Long rows have more steps.
+static Expr hideRamp(const Expr &index) {
+  if (auto *max = index.as<Halide::Internal::Max>())
+    return Halide::max(hideRamp(max->a), max->b);
+  if (auto *min = index.as<Halide::Internal::Min>())
+    return Halide::min(hideRamp(min->a), min->b);
+  return opaque(index);
+}
+
+Expr heldBelow(const Expr &index, const Expr &extent) {
+  bool canHoldVectors = !Halide::Internal::is_const(extent) && Halide::Internal::modulus_remainder(extent).modulus > 1;
+  return Halide::min(index, canHoldVectors ? hideBounds(extent - 1, extent) : extent - 1);
 }
 
 Expr Translator::translateExtract(tensor::ExtractOp op, Exprs indices) {
@@ -200,8 +217,14 @@ Expr Translator::translateExtract(tensor::ExtractOp op, Exprs indices) {
     return Expr();
   for (auto [i, index] : llvm::enumerate(indices))
     index = Halide::clamp(index, 0, extent(tensor, i) - 1);
-  if (sources[tensor].isArgument && !indices.empty() && !op.getIndices().back().getDefiningOp<linalg::IndexOp>())
-    indices.back() = hideBounds(indices.back(), extent(tensor, indices.size() - 1));
+  if (indices.empty() || op.getIndices().back().getDefiningOp<linalg::IndexOp>())
+    return read(tensor, indices);
+  const int64_t shortRow = 32;
+  Expr &last = indices.back();
+  if (sources[tensor].isArgument)
+    last = hideBounds(hideRamp(last), extent(tensor, indices.size() - 1));
+  else if (largestValue(mlir::kiln::getExtents(cast<RankedTensorType>(tensor.getType())).back(), kernel) < shortRow)
+    last = hideRamp(last);
   return read(tensor, indices);
 }
 
@@ -220,7 +243,7 @@ Expr Translator::readOperand(linalg::GenericOp op, unsigned number, const Exprs 
     AffineMap map = op.getMatchingIndexingMap(&op->getOpOperand(number));
     for (unsigned i = 0; i < indices.size(); ++i)
       if (llvm::any_of(found->second, [&](unsigned loop) { return map.getResult(i).isFunctionOfDim(loop); }))
-        indices[i] = Halide::min(Halide::likely(indices[i]), extent(tensor, i) - 1);
+        indices[i] = heldBelow(Halide::likely(indices[i]), extent(tensor, i));
   }
   return read(tensor, indices);
 }

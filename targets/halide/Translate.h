@@ -21,6 +21,10 @@ using Exprs = std::vector<Halide::Expr>;
 /// The pure variable of Halide dimension `dimension`.
 Halide::Var dimensionVar(unsigned dimension);
 
+/// `index`, or the last one of `extent`: lanes beyond the end of a tensor read its last element. Where whole vectors
+/// may lie beyond it, Halide must not find out: see hideBounds.
+Halide::Expr heldBelow(const Halide::Expr &index, const Halide::Expr &extent);
+
 /// A linalg.generic as a Func.
 struct Stage {
   mlir::linalg::GenericOp op;

@@ -14,7 +14,7 @@ namespace kiln::fuzz {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
-inline constexpr Dim T{"T", 1, 17}, S{"S", 1, 5}, One{"One", 1, 1}, B{"B", 2, 5};
+inline constexpr Dim T{"T", 1, 17}, S{"S", 1, 5}, One{"One", 1, 1}, B{"B", 2, 5}, T3{"T3", 1, 3}, T8{"T8", 1, 8};
 
 /// Runs a model of small inputs; integers lie in [-4, 4] unless the run time wants others, booleans are drawn.
 template <class M> void expectRight() {
@@ -232,6 +232,19 @@ KNOWN(
       auto product = matmul(a, b);
       return kiln::outputs(where(less(first, first), product, product), sinusoidal<2>(first));
     })
+
+// A vector of keys beyond the last one, in all sizes: the code generator divided by zero.
+KNOWN(
+    KeysOfAMultiple,
+    (Tensor<f32, 1, 1, T3, 2> q, Tensor<f32, 1, 1, 4 * T3, 2> k) const { return attention<2, 2>(q, k, k, scale(2)); })
+KNOWN(
+    ColumnsOfAMultiple, (Tensor<f32, T, 2> x, Tensor<f32, 4 * T, 2> y, Tensor<f32, 16 * T, 2> z) const {
+      return kiln::outputs(matmul(x, transpose<1, 0>(y)), matmul(x, transpose<1, 0>(z)));
+    })
+// Halide took `if (a) x; if (b) y else z` for `if (a) x else if (b) y else z`: the last element was not written.
+KNOWN(
+    ConcatOfPositions,
+    (Tensor<i32, T8> t, Tensor<i32, 4> a, Tensor<i32, 1> b) const { return concat<0>(positions<0>(t), a, b); })
 
 // What each layer of a stack gives, also of a stack in a stack.
 struct Layer5 : kiln::Layer<Layer5> {
