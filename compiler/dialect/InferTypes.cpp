@@ -169,7 +169,7 @@ KILN_INFER(EmbeddingOp) {
     return check.fail(rules::embedding_c2, check.text(table));
   if (op.getIndices().getDefiningOp<PositionsOp>() && indices.getRank() == 1) {
     AffineExpr rows = getExtents(table).front(), positions = getExtents(indices).front();
-    if (auto spare = check.knownBounds(rows - positions); spare && spare->min < 0)
+    if (auto spare = check.knownBounds(rows - positions); spare && spare->min < 0 && !check.atLeast(rows, positions))
       return check.fail(rules::embedding_c3, check.text(rows), check.text(positions));
   }
   SmallVector<AffineExpr> extents = getExtents(indices);

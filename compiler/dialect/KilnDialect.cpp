@@ -57,8 +57,32 @@ Operation *KilnDialect::materializeConstant(OpBuilder &builder, Attribute value,
 }
 
 void ParameterOp::build(OpBuilder &builder, OperationState &state, Type type, ArrayRef<StringRef> sources,
-                        int64_t copies) {
-  build(builder, state, type, builder.getStrArrayAttr(sources), copies, DenseI64ArrayAttr(), 0);
+                        int64_t copies, bool isVariable) {
+  build(builder, state, type, builder.getStrArrayAttr(sources), copies, DenseI64ArrayAttr(), 0, isVariable);
+}
+
+namespace {
+/// The weights that may be written between calls.
+struct VariableResource : SideEffects::Resource::Base<VariableResource> {
+  StringRef getName() final { return "variables"; }
+};
+} // namespace
+
+static bool isVariable(Value value) {
+  while (auto view = value.getDefiningOp<ReshapeOp>())
+    value = view.getOperand();
+  auto parameter = value.getDefiningOp<ParameterOp>();
+  return parameter && parameter.getVariable();
+}
+
+void ParameterOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  if (getVariable())
+    effects.emplace_back(MemoryEffects::Read::get(), VariableResource::get());
+}
+
+void CallOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  if (llvm::any_of(getArguments(), isVariable))
+    effects.emplace_back(MemoryEffects::Read::get(), VariableResource::get());
 }
 
 //===- repeat ---===//

@@ -113,6 +113,9 @@ class Kiln_PointwiseTrait<string cost> : ParamNativeOpTrait<"Pointwise", "::mlir
 }
 class Kiln_Pointwise<string cost = "Cheap"> : TraitList<[Kiln_PointwiseTrait<cost>, Kiln_KernelOpInterface]>;
 
+// An op that has the effect of a read where it reads a variable, and none otherwise.
+def Kiln_ReadsVariables : TraitList<[AlwaysSpeculatable, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]>;
+
 // An op without effects whose result type follows from its operands and attributes (compiler/dialect/InferTypes.cpp). Its
 // verifier infers and compares; the interface's own would report a broken rule a second time.
 class Kiln_InferredOp<string mnemonic, list<Trait> traits = []>

@@ -5,7 +5,7 @@
 include "KilnDialect.td"
 include "mlir/IR/SymbolInterfaces.td"
 
-def Kiln_CallOp : Kiln_Op<"call", [Pure, Kiln_HostOp, AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def Kiln_CallOp : Kiln_Op<"call", [Kiln_ReadsVariables, Kiln_HostOp, AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "the call of a kernel function";
   let description = [{
     The call of a kernel function. The types here have their extents over the module's symbols, those of the kernel over its own

@@ -3,23 +3,25 @@
 // What holds a model together: weights, constants, states, the repetition of equal layers, and loops over time.
 include "KilnDialect.td"
 
-def Kiln_ParameterOp : Kiln_Op<"parameter", [Pure, Kiln_HostOp]> {
+def Kiln_ParameterOp : Kiln_Op<"parameter", [Kiln_ReadsVariables, Kiln_HostOp]> {
   let summary = "a weight that the caller binds by name";
   let description = [{
     A weight that the caller binds by name. Several sources are joined along dimension `join_dim` (0 unless given) and
     `source_extents` says how much of it each one is. Inside `kiln.repeat` the index of the layer is written `{}` in the
-    name, once per enclosing repeat, and `copies` is the number of layers.
+    name, once per enclosing repeat, and `copies` is the number of layers. A `variable` may be written between calls, so
+    that reading it is an effect.
 
     ```mlir
     %weight = kiln.parameter {sources = ["wte.weight"]} : tensor<50257x768xf32>
     ```
   }];
   let arguments = (ins StrArrayAttr:$sources, DefaultValuedAttr<I64Attr, "1">:$copies,
-                       OptionalAttr<DenseI64ArrayAttr>:$source_extents, DefaultValuedAttr<I64Attr, "0">:$join_dim);
+                       OptionalAttr<DenseI64ArrayAttr>:$source_extents, DefaultValuedAttr<I64Attr, "0">:$join_dim, UnitAttr:$variable);
   let results = (outs Kiln_Tensor:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
   let hasVerifier = 1;
-  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::llvm::ArrayRef<::llvm::StringRef>":$sources, "int64_t":$copies)>];
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::llvm::ArrayRef<::llvm::StringRef>":$sources, "int64_t":$copies,
+                                 "bool":$isVariable)>];
 }
 
 def Kiln_ConstantOp : Kiln_Op<"constant", [Pure, ConstantLike, AllTypesMatch<["value", "result"]>,

@@ -153,6 +153,13 @@ kiln_status_t {0}_create(const kiln_allocator_t *allocator, {0}_t **model, kiln_
 kiln_status_t {0}_bind_weights({0}_t *model, const char *path, kiln_error_t *error);
 kiln_status_t {0}_bind_weights_from_memory({0}_t *model, const void *image, size_t bytes, kiln_error_t *error);
 
+/* Rows of a bound weight, along its first dimension, dense and of the type of the weight table; a weight of rank 0 is one
+ * row, and a name has the layer's number for "{{}}". Only a variable can be written, while no other call uses the model. */
+kiln_status_t {0}_read_weight(const {0}_t *model, const char *weight, uint64_t row, uint64_t rows, void *values,
+                              kiln_error_t *error);
+kiln_status_t {0}_write_weight({0}_t *model, const char *weight, uint64_t row, uint64_t rows, const void *values,
+                               kiln_error_t *error);
+
 void {0}_destroy({0}_t *model);
 
 /* One sentence saying what the status means and what the caller should do; never null. */

@@ -141,6 +141,16 @@ public:
     return status == KILN_OK ? {0}_bind_weights_from_memory(handle, image.data(), image.size(), error) : status;
   }}
 
+  /// Rows of a bound weight, along its first dimension: {0}_read_weight and {0}_write_weight.
+  kiln_status_t read_weight(const char *weight, uint64_t row, uint64_t rows, void *values,
+                            kiln_error_t *error = nullptr) const {{
+    return {0}_read_weight(handle, weight, row, rows, values, error);
+  }}
+  kiln_status_t write_weight(const char *weight, uint64_t row, uint64_t rows, const void *values,
+                             kiln_error_t *error = nullptr) {{
+    return {0}_write_weight(handle, weight, row, rows, values, error);
+  }}
+
 )",
                       name);
   for (const EntryInterface &entry : model.entries)

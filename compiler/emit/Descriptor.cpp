@@ -98,6 +98,7 @@ Constant *DescriptorBuilder::weight(const WeightInterface &weight) {
       .set(abi::weight::rank, weight.shape.size())
       .set(abi::weight::shape, shape)
       .set(abi::weight::copies, weight.copies)
+      .set(abi::weight::flags, weight.isVariable ? KILN_WEIGHT_VARIABLE : 0)
       .get();
 }
 

@@ -174,6 +174,7 @@ ModelInterface describeInterface(const Graph &graph, std::string name) {
     for (int64_t count : weight.layers)
       weight.copies *= count;
     weight.element = parameter.element;
+    weight.isVariable = parameter.is_variable;
     weight.shape = parameter.shape;
     int64_t elements = weight.copies;
     for (int64_t extent : weight.shape)

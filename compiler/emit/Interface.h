@@ -42,6 +42,7 @@ struct WeightInterface {
   std::vector<int64_t> shape;
   int64_t copies = 1;
   std::vector<int64_t> layers; // of the stacks, outermost first; the copies are their product
+  bool isVariable = false;     // may be written between calls
 };
 
 /// A tensor that lives between calls; with copies > 1 its name holds "{}" for the layers. Copy c lies at offset + c *

@@ -82,11 +82,15 @@ std::string writeManifest(const ModelInterface &model, const std::vector<Variant
   json::Array entries, weights, targets;
   for (size_t i = 0; i < model.entries.size(); ++i)
     entries.push_back(entryJson(model.entries[i], variants, i));
-  for (const WeightInterface &weight : model.weights)
-    weights.push_back(json::Object{{"name", weight.name},
-                                   {"type", name_of(weight.element)},
-                                   {"shape", json::Array(weight.shape)},
-                                   {"copies", weight.copies}});
+  for (const WeightInterface &weight : model.weights) {
+    json::Object row{{"name", weight.name},
+                     {"type", name_of(weight.element)},
+                     {"shape", json::Array(weight.shape)},
+                     {"copies", weight.copies}};
+    if (weight.isVariable)
+      row["variable"] = true;
+    weights.push_back(std::move(row));
+  }
   json::Array states;
   for (const StateInterface &state : model.states)
     states.push_back(json::Object{{"name", state.name},

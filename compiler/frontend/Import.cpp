@@ -99,7 +99,7 @@ private:
       const Parameter &parameter = graph.parameters[node.attributes.index];
       std::string name = graph.name(parameter);
       return mlir::kiln::ParameterOp::create(builder, locationOf(parameter.scope), type, llvm::StringRef(name),
-                                             graph.copies(parameter.scope))
+                                             graph.copies(parameter.scope), parameter.is_variable)
           .getResult();
     }
     case Op::dropout:

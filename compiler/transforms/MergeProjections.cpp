@@ -44,7 +44,8 @@ Value joinParameters(OpBuilder &builder, ArrayRef<ParameterOp> parameters, int64
   auto type = RankedTensorType::get(shape, first.getElementType());
   ParameterOp front = parameters.front();
   return ParameterOp::create(builder, front.getLoc(), type, builder.getArrayAttr(sources), front.getCopies(),
-                             builder.getDenseI64ArrayAttr(extents), dim);
+                             builder.getDenseI64ArrayAttr(extents), dim,
+                             llvm::any_of(parameters, [](ParameterOp parameter) { return parameter.getVariable(); }));
 }
 
 /// Linears that can be one.

@@ -7,6 +7,9 @@ To run it again on Debian 12 (packages dataset-fashion-mnist, python3-torch, pyt
     python3 train.py recurrent --minutes 25     # recurrent.safetensors; how many test sentences are right: expected.json
     python3 train.py transformer --minutes 25   # transformer.safetensors
 
+Each also writes MODEL_sentences.txt: what PyTorch writes in f64 under each of the test's mosaics, a letter a word, in lines that
+end with "?" where two words are nearly as likely. `--minutes 0` writes that file alone, of the weights that are there.
+
 A mosaic has two pictures above two others, 56 x 56 pixels in all; its sentence names them in the order of reading: "a bag and a
 coat above two boots". Those to train on are drawn at random; the test's are the test pictures, four by four in their order.
 """
@@ -21,7 +24,7 @@ import torch.nn.functional as F
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "../support"))
 from layers import AdditiveAttention, DecoderBlock, EncoderBlock, sinusoids  # noqa: E402
-from training import fashion_mnist, fit, varied, write_expected, write_safetensors  # noqa: E402
+from training import fashion_mnist, fit, read_safetensors, varied, write_expected, write_safetensors  # noqa: E402
 
 CLASSES = ("t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "boot")
 START, A, AND, TWO, ABOVE, FIRST = 1, 2, 3, 4, 5, 6  # END is 0
@@ -194,6 +197,43 @@ def measure(model, pictures, labels):
     return right, named, found
 
 
+@torch.no_grad()
+def spell(model, pictures, labels, near=1e-3):
+    """A line a mosaic: the likeliest words up to the end; "?" if at one of them the next one's logit is nearer than that."""
+    model = model.double().eval()
+    for x, y in zip(pictures.split(1000), labels.split(1000)):
+        images, wanted = mosaics(x.double() / 255, y)
+        state, word, words, margins = model.begin(images), wanted[:, 0], [], []
+        for _ in range(LONGEST):
+            logits, _, state = model.step(state, word)
+            best = logits.topk(2).values
+            word = logits.argmax(1)
+            words.append(word)
+            margins.append(best[:, 0] - best[:, 1])
+        for line, margin in zip(torch.stack(words, 1).tolist(), torch.stack(margins, 1).tolist()):
+            count = line.index(END) + 1 if END in line else LONGEST
+            yield "".join(chr(ord("a") + word) for word in line[:count]) + ("?" if min(margin[:count]) < near else "")
+
+
+def load(model, path):
+    tensors, _ = read_safetensors(path)
+    missing, unexpected = model.load_state_dict(tensors, strict=False)
+    assert not unexpected and all(name.endswith("num_batches_tracked") for name in missing), (missing, unexpected)
+
+
+def train(args, model, loss_of, test_pictures, test_labels):
+    fit(model, loss_of, args.minutes, 2e-3, lambda: "right, named, found of 250: {} {} {}".format(
+        *measure(model, test_pictures[:1000], test_labels[:1000])), every=60)
+    right, named, found = measure(model, test_pictures, test_labels)
+    count = len(test_labels) // 4
+    write_safetensors(os.path.join(HERE, f"{args.model}.safetensors"),
+                      {k: v for k, v in model.state_dict().items() if not k.endswith("num_batches_tracked")}, {"model": args.model})
+    figures = {"right": right, "named": named, "found": found}
+    expected = {f"{args.model}_{key}": value for key, value in figures.items()}
+    write_expected(os.path.join(HERE, "expected.json"), {**expected, "sentences": count})
+    print(f"{right} of {count} test sentences right; of {named} words that name a picture {found} looked at it most")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", choices=["recurrent", "transformer"])
@@ -215,16 +255,12 @@ def main():
         logits = model(images, words[:, :-1].clamp(min=0))
         return F.cross_entropy(logits.flatten(0, 1), words[:, 1:].flatten())
 
-    fit(model, loss_of, args.minutes, 2e-3, lambda: "right, named, found of 250: {} {} {}".format(
-        *measure(model, test_pictures[:1000], test_labels[:1000])), every=60)
-    right, named, found = measure(model, test_pictures, test_labels)
-    count = len(test_labels) // 4
-    write_safetensors(os.path.join(HERE, f"{args.model}.safetensors"),
-                      {k: v for k, v in model.state_dict().items() if not k.endswith("num_batches_tracked")}, {"model": args.model})
-    figures = {"right": right, "named": named, "found": found}
-    expected = {f"{args.model}_{key}": value for key, value in figures.items()}
-    write_expected(os.path.join(HERE, "expected.json"), {**expected, "sentences": count})
-    print(f"{right} of {count} test sentences right; of {named} words that name a picture {found} looked at it most")
+    if args.minutes > 0:
+        train(args, model, loss_of, test_pictures, test_labels)
+    path = os.path.join(HERE, args.model)
+    load(model, path + ".safetensors")
+    with open(path + "_sentences.txt", "w") as f:
+        f.writelines(line + "\n" for line in spell(model, test_pictures, test_labels))
 
 
 if __name__ == "__main__":

@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The weight's name for one copy: "{}" becomes the copy's number. */
-static void name_of_copy(const kiln_weight_t *weight, uint32_t copy, kiln_name_t *name) {
+void kiln_weight_name(const kiln_weight_t *weight, uint32_t copy, kiln_name_t *name) {
   size_t length = strlen(weight->name);
   const char *hole = strstr(weight->name, "{}");
   size_t before = hole ? (size_t)(hole - weight->name) : length;
@@ -76,7 +75,7 @@ static kiln_status_t check_file(const kiln_model_t *model, const kiln_safetensor
     if ((status = check_placement(model, i, error)))
       return status;
     for (uint32_t copy = 0; copy < weight->copies; ++copy) {
-      name_of_copy(weight, copy, &name);
+      kiln_weight_name(weight, copy, &name);
       if ((status = check_weight(weight, &name, kiln_safetensors_find(file, &name), error)))
         return status;
     }
@@ -98,7 +97,7 @@ static void pack_file(const kiln_model_t *model, const kiln_safetensors_t *file,
     const kiln_weight_t *weight = &model->descriptor->weights[i];
     const kiln_placement_t *placement = &model->variant->placements[i];
     for (uint32_t copy = 0; copy < weight->copies; ++copy) {
-      name_of_copy(weight, copy, &name);
+      kiln_weight_name(weight, copy, &name);
       const kiln_tensor_t *tensor = kiln_safetensors_find(file, &name);
       kiln_pack_weight(packed + placement->offset + copy * placement->stride, file->data + tensor->begin, tensor->dtype,
                        weight, placement);

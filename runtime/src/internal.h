@@ -91,6 +91,8 @@ typedef struct kiln_name_t {
 kiln_status_t kiln_safetensors_open(const void *image, size_t bytes, const kiln_allocator_t *allocator,
                                     kiln_safetensors_t *file, kiln_error_t *error);
 void kiln_safetensors_close(kiln_safetensors_t *file, const kiln_allocator_t *allocator);
+/* The order of a name in parts and of a text: negative, 0 or positive. */
+int kiln_name_order(const kiln_name_t *name, const char *text, size_t length);
 /* Null when there is none. */
 kiln_tensor_t *kiln_safetensors_find(const kiln_safetensors_t *file, const kiln_name_t *name);
 /* "F32"; never null, for any value. */
@@ -106,6 +108,11 @@ bool kiln_convert_is_exact(uint32_t from, uint32_t to);
 const char *kiln_convert_sources_text(uint32_t to);
 /* `count` elements of f16 or bf16, at any address, as f32. */
 void kiln_convert_widen(float *to, const char *from, size_t count, uint32_t dtype);
+
+/* bind.c */
+
+/* The weight's name for one copy: "{}" becomes the copy's number. */
+void kiln_weight_name(const kiln_weight_t *weight, uint32_t copy, kiln_name_t *name);
 
 /* file.c */
 
@@ -124,6 +131,11 @@ uint64_t kiln_pack_bytes(const kiln_weight_t *weight, const kiln_placement_t *pl
  * offset for that copy. */
 void kiln_pack_weight(char *packed, const char *data, uint32_t dtype, const kiln_weight_t *weight,
                       const kiln_placement_t *placement);
+
+/* Where an element lies, in elements from the placement's offset for its copy: of a weight as a matrix, whose columns
+ * are all dimensions but the first. */
+uint64_t kiln_pack_place(const kiln_placement_t *placement, uint64_t rows, uint64_t columns, uint64_t row,
+                         uint64_t column);
 
 /* model.c */
 

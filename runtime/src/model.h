@@ -24,6 +24,9 @@ enum { KILN_MEMORY_HOST = 0, KILN_MEMORY_DEVICE = 1 };
 /* What code needs of a CPU, as bits: each level of the x86-64 psABI without those below it. */
 enum { KILN_CPU_X86_64_V2 = 1 << 0, KILN_CPU_X86_64_V3 = 1 << 1, KILN_CPU_X86_64_V4 = 1 << 2 };
 
+/* A weight that may be written between calls. */
+enum { KILN_WEIGHT_VARIABLE = 1 << 0 };
+
 struct kiln_frame_t;
 typedef int (*kiln_body_function_t)(const struct kiln_frame_t *frame);
 
@@ -66,6 +69,12 @@ kiln_status_t kiln_create(const kiln_allocator_t *allocator, kiln_model_t **mode
  * as before. */
 kiln_status_t kiln_bind_weights(kiln_model_t *model, const char *path, kiln_error_t *error);
 kiln_status_t kiln_bind_weights_from_memory(kiln_model_t *model, const void *image, size_t bytes, kiln_error_t *error);
+/* Rows of a bound weight, along its first dimension, dense and of the weight's type; a weight of rank 0 is one row. Only
+ * a variable can be written, while no other call uses the model. */
+kiln_status_t kiln_read_weight(const kiln_model_t *model, const char *weight, uint64_t row, uint64_t rows, void *values,
+                               kiln_error_t *error);
+kiln_status_t kiln_write_weight(kiln_model_t *model, const char *weight, uint64_t row, uint64_t rows,
+                                const void *values, kiln_error_t *error);
 void kiln_destroy(kiln_model_t *model);
 
 /* One sentence saying what the status means and what the caller should do; never null, for any value. */

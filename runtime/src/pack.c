@@ -212,3 +212,12 @@ void kiln_pack_weight(char *packed, const char *data, uint32_t dtype, const kiln
     pack_widened(&tiling, data, dtype, rows, columns);
   finish_stream();
 }
+
+uint64_t kiln_pack_place(const kiln_placement_t *placement, uint64_t rows, uint64_t columns, uint64_t row,
+                         uint64_t column) {
+  const bool is_first = placement->dim == 0;
+  const uint64_t shift = placement->shift, tile = placement->tile, n = shift + (is_first ? row : column);
+  if (tile == 0)
+    return shift + row * columns + column;
+  return (n / tile * (is_first ? columns : rows) + (is_first ? column : row)) * tile + n % tile;
+}

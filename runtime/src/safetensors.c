@@ -335,24 +335,23 @@ void kiln_safetensors_close(kiln_safetensors_t *file, const kiln_allocator_t *al
   memset(file, 0, sizeof *file);
 }
 
-/* Orders a name in parts against a tensor's, as order_by_name does. */
-static int order_name(const kiln_name_t *name, const kiln_tensor_t *tensor) {
+int kiln_name_order(const kiln_name_t *name, const char *text, size_t length) {
   size_t at = 0;
   for (int i = 0; i < 3; ++i) {
-    size_t left = tensor->name_length - at;
+    size_t left = length - at;
     size_t common = name->lengths[i] < left ? name->lengths[i] : left;
-    int order = memcmp(name->parts[i], tensor->name + at, common);
+    int order = memcmp(name->parts[i], text + at, common);
     if (order || common < name->lengths[i])
       return order ? order : 1;
     at += common;
   }
-  return at < tensor->name_length ? -1 : 0;
+  return at < length ? -1 : 0;
 }
 
 kiln_tensor_t *kiln_safetensors_find(const kiln_safetensors_t *file, const kiln_name_t *name) {
   for (size_t low = 0, high = file->count; low < high;) {
     size_t middle = low + (high - low) / 2;
-    int order = order_name(name, &file->tensors[middle]);
+    int order = kiln_name_order(name, file->tensors[middle].name, file->tensors[middle].name_length);
     if (order == 0)
       return &file->tensors[middle];
     if (order < 0)

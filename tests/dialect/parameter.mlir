@@ -8,6 +8,8 @@ func.func @round_trip() -> (tensor<4x8xf32>, tensor<6x8xf32, #kiln.tiled<0, 4>>)
   %1 = kiln.parameter {sources = ["a", "b"], source_extents = array<i64: 4, 2>} : tensor<6x8xf32, #kiln.tiled<0, 4>>
   // CHECK: kiln.parameter {join_dim = 1 : i64, source_extents = array<i64: 4, 4>, sources = ["a", "b"]} : tensor<6x8xf32>
   %2 = kiln.parameter {sources = ["a", "b"], source_extents = array<i64: 4, 4>, join_dim = 1} : tensor<6x8xf32>
+  // CHECK: kiln.parameter {sources = ["w"], variable} : tensor<4xf32>
+  %6 = kiln.parameter {sources = ["w"], variable} : tensor<4xf32>
   // What layouts have room for is printed only when set.
   // CHECK: kiln.parameter {sources = ["w"]} : tensor<4x8xi8, #kiln.tiled<0, 4, interleave = 4, group = 8>>
   %3 = kiln.parameter {sources = ["w"]} : tensor<4x8xi8, #kiln.tiled<0, 4, interleave = 4, group = 8>>

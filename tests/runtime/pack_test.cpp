@@ -60,6 +60,11 @@ TEST(Pack, MatchesTheDefinition) {
                 << kiln_safetensors_dtype_text(dtype) << " [" << c.Rows << ", " << c.Columns << "] tile " << tile
                 << " dim " << dim << " shift " << shift;
             ASSERT_TRUE(packed.isFrontIntact());
+            for (int64_t row = 0; row < c.Rows; ++row)
+              for (int64_t column = 0; column < c.Columns; ++column)
+                ASSERT_EQ(std::memcmp(packed.data() + bytes * kiln_pack_place(&placement, c.Rows, c.Columns, row, column),
+                                      data.data() + bytes * (row * c.Columns + column), bytes),
+                          0);
             ++cases;
           }
   EXPECT_EQ(cases, 3 * 9 * 6 * 2 * 5);

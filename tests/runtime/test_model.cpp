@@ -60,7 +60,7 @@ const kiln_argument_t Arguments[] = {
 const kiln_entry_t Entries[] = {{"forward", Symbols, Arguments, 1, 2}, {"broken", Symbols, Arguments, 1, 2}};
 const kiln_weight_t Weights[] = {
     {"table", KILN_F32, 2, {Vocabulary, Width}, 1, 0},
-    {"layers.{}.weight", KILN_F32, 2, {Width, Width}, Layers, 0},
+    {"layers.{}.weight", KILN_F32, 2, {Width, Width}, Layers, KILN_WEIGHT_VARIABLE},
 };
 const kiln_placement_t Placements[] = {{0, 0, 0, 0, 0}, {LayersOffset, LayerBytes, Tile, 0, 0}};
 const kiln_body_t Bodies[] = {

@@ -90,6 +90,7 @@ struct Parameter {
   const char *leaf = "";
   ElementType element{};
   std::vector<std::int64_t> shape;
+  bool is_variable = false; // may be written between calls
 };
 
 constexpr std::int64_t element_count(const Parameter &parameter) {

@@ -19,11 +19,12 @@ namespace kiln {
 /// The base of a model: a struct of layers with a `forward`. A model may name what goes in and out:
 /// `static constexpr kiln::Names inputs{"tokens"}, outputs{"logits"};`. Inputs are arg0, arg1, ... otherwise, and
 /// outputs are output, or output0, output1, ...
+/// `static constexpr kiln::Names variables{"head.*"};` names the weights that may be written between calls.
 ///
 /// A model with several entries has a `static constexpr auto entries()` in place of the names, after its functions:
 /// `return std::tuple{kiln::entry("encode", &M::encode, {"source"}, {"memory"}), ...};`.
 struct Model {
-  static constexpr Names inputs{}, outputs{};
+  static constexpr Names inputs{}, outputs{}, variables{};
 };
 
 template <class Function> struct EntryPoint {
@@ -146,6 +147,8 @@ template <class M> constexpr void trace_all(Tracer &tracer) {
       trace_entry(tracer, model, "forward", &M::forward, M::inputs, M::outputs);
   }
   tracer.finish();
+  if constexpr (requires { M::variables; })
+    tracer.make_variables(M::variables);
 }
 
 template <class M> constexpr Text mistake() {

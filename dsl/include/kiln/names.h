@@ -10,7 +10,7 @@
 
 namespace kiln {
 
-/// Names of an entry's inputs or outputs, at most 16.
+/// Names of an entry's inputs or outputs, or patterns of names, at most 16.
 struct Names {
   static constexpr int capacity = 16;
   const char *items[capacity]{};
@@ -66,6 +66,13 @@ constexpr bool has_dot(const char *name) {
     if (*name == '.')
       return true;
   return false;
+}
+
+/// Whether a name is of the form of a pattern, in which each * stands for any characters.
+constexpr bool matches(const char *pattern, const char *name) {
+  if (*pattern == '*')
+    return matches(pattern + 1, name) || (*name && matches(pattern, name + 1));
+  return *pattern == *name && (!*name || matches(pattern + 1, name + 1));
 }
 
 /// Continues a hash of a text (Fowler, Noll and Vo's).

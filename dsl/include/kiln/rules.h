@@ -204,6 +204,8 @@ inline constexpr const char *model_c1 = "an entry requires as many input names a
 inline constexpr const char *model_c2 = "an entry requires as many output names as outputs, or none [model_c2]";
 inline constexpr const char *model_c3 = "an entry requires names that are identifiers in C and C++ [model_c3]";
 inline constexpr const char *model_c4 = "an entry requires different names for its inputs and outputs [model_c4]";
+inline constexpr const char *model_c14 = "variables require patterns that match a parameter each [model_c14]";
+inline constexpr const char *model_c15 = "variables require at most 16 patterns [model_c15]";
 inline constexpr const char *model_c5 = "entries of one model require different names [model_c5]";
 
 } // namespace kiln::rules

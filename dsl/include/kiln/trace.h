@@ -164,6 +164,25 @@ public:
     return use(id);
   }
 
+  /// Makes variables of the parameters whose names match one of the patterns, after finish().
+  constexpr void make_variables(const Names &patterns) {
+    if (patterns.count > Names::capacity)
+      return fail(rules::model_c15, patterns.count);
+    for (int i = 0; i < patterns.count; ++i) {
+      bool is_used = false;
+      for (Parameter &parameter : graph.parameters) {
+        Text name;
+        put_path(name, parameter.scope);
+        name.put(name.empty() ? "" : ".").put(parameter.leaf);
+        const bool is_match = detail::matches(patterns.items[i], name.data());
+        parameter.is_variable |= is_match;
+        is_used |= is_match;
+      }
+      if (!is_used)
+        fail(rules::model_c14, patterns.items[i]);
+    }
+  }
+
   /// The state `leaf` of the current scope: the same one whenever it is asked for.
   template <std::size_t Rank> constexpr int state(const char *leaf, ElementType element, const Shape<Rank> &shape) {
     if (home_of(scope) != region || in_scan())
@@ -360,7 +379,7 @@ private:
   }
 
   constexpr void begin(const char *rule) {
-    put_path(scope);
+    put_path(message, scope);
     message.put(message.empty() ? "forward: " : ": ").put(rule);
   }
   constexpr void end() {
@@ -372,13 +391,13 @@ private:
         base = c + 1;
     message.put(" (").put(base).put(":").put(site.line).put(")");
   }
-  constexpr void put_path(int of) {
+  constexpr void put_path(Text &text, int of) const {
     if (of <= 0)
       return;
-    put_path(graph.scopes[of].parent);
-    message.put(message.empty() ? "" : ".").put(graph.scopes[of].name);
+    put_path(text, graph.scopes[of].parent);
+    text.put(text.empty() ? "" : ".").put(graph.scopes[of].name);
     if (graph.scopes[of].copies > 0)
-      message.put(".{}");
+      text.put(".{}");
   }
 
   Graph graph;

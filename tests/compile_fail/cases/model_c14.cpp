@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A pattern of variables that no weight's name matches.
+// expect: variables require patterns that match a parameter each [model_c14]: got head.*
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  static constexpr Names variables{"fc.*", "head.*"};
+  Linear<4, 4> fc{"fc"};
+  constexpr auto forward(const Tensor<f32, 3, 4> &x) const { return fc(x); }
+};
+static_assert(parameters<M>() >= 0);

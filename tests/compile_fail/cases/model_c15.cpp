@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// More patterns than a list of names holds.
+// expect: variables require at most 16 patterns [model_c15]: got 17
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  static constexpr Names variables{"*", "*", "*", "*", "*", "*", "*", "*", "*", "*", "*", "*", "*", "*", "*", "*", "*"};
+  Linear<4, 4> fc{"fc"};
+  constexpr auto forward(const Tensor<f32, 3, 4> &x) const { return fc(x); }
+};
+static_assert(parameters<M>() >= 0);
