@@ -41,7 +41,7 @@ public:
     print("kernel");
     printArguments(kernel.getBody().front());
     for (NamedAttribute attribute : kernel->getDiscardableAttrs())
-      if (attribute.getName() != mlir::kiln::boundsAttrName)
+      if (attribute.getName() != mlir::kiln::boundsAttrName && attribute.getName() != mlir::kiln::scopesAttrName)
         printAttribute(attribute);
     printBlock(kernel.getBody().front());
   }
@@ -295,6 +295,7 @@ KernelKey keyOf(func::FuncOp kernel) {
   OwningOpRef<func::FuncOp> copy(kernel.clone());
   copy->setName("kernel");
   copy->setPrivate();
+  copy.get()->removeAttr(mlir::kiln::scopesAttrName);
   std::string whole;
   llvm::raw_string_ostream stream(whole);
   copy->print(stream, OpPrintingFlags().useLocalScope().enableDebugInfo(false));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a kernel is called in tuning files and object caches. A key depends on nothing but the kernel's computation: not
-// on its name, its place in the module, locations or the order of attributes, so equal kernels of different models
-// share measurements.
+// on its name, its place in the module, the layers that call it, locations or the order of attributes, so equal kernels
+// of different models share measurements.
 #pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

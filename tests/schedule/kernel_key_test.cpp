@@ -113,6 +113,7 @@ TEST_F(KernelKeys, DoNotDependOnNameAndPlace) {
       replaced(linear(768, 3072), "kiln.inplace = array<i64>, kiln.kernel", "kiln.kernel, kiln.inplace = array<i64>");
   EXPECT_EQ(key(reordered), alone);
   EXPECT_EQ(key(replaced(linear(768, 3072), "func.func private", "func.func")), alone);
+  EXPECT_EQ(key(replaced(linear(768, 3072), "kiln.kernel", "kiln.kernel, kiln.scopes = [\"h.{}.mlp.c_fc\"]")), alone);
 }
 
 TEST_F(KernelKeys, DoNotDependOnTheContext) {
