@@ -59,6 +59,9 @@ inline constexpr llvm::StringLiteral scopesAttrName = "kiln.scopes";
 inline constexpr llvm::StringLiteral boundsAttrName = "kiln.bounds";
 /// On a kernel function: the tensor arguments that the result may share memory with.
 inline constexpr llvm::StringLiteral inplaceAttrName = "kiln.inplace";
+/// On a kernel function: structure and shape of its key, before passes that belong to a target.
+inline constexpr llvm::StringLiteral structureAttrName = "kiln.structure";
+inline constexpr llvm::StringLiteral shapeAttrName = "kiln.shape";
 /// On a linalg.generic whose result is an exponential, to any base, of the difference of two of its inputs: their
 /// numbers.
 inline constexpr llvm::StringLiteral exponentialAttrName = "kiln.exponential";

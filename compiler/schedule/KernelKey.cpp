@@ -24,6 +24,10 @@ namespace kiln {
 
 namespace {
 
+/// Attributes of a kernel that say nothing of what it computes; bounds do, but are apart in a key.
+constexpr StringRef incidental[] = {mlir::kiln::scopesAttrName, mlir::kiln::structureAttrName,
+                                    mlir::kiln::shapeAttrName};
+
 /// A value that is written where it is used, and has no number.
 bool isInline(Value value) {
   Operation *op = value.getDefiningOp();
@@ -41,7 +45,7 @@ public:
     print("kernel");
     printArguments(kernel.getBody().front());
     for (NamedAttribute attribute : kernel->getDiscardableAttrs())
-      if (attribute.getName() != mlir::kiln::boundsAttrName && attribute.getName() != mlir::kiln::scopesAttrName)
+      if (attribute.getName() != mlir::kiln::boundsAttrName && !llvm::is_contained(incidental, attribute.getName()))
         printAttribute(attribute);
     printBlock(kernel.getBody().front());
   }
@@ -283,11 +287,18 @@ std::string structureText(func::FuncOp kernel) {
 }
 
 KernelKey keyOf(func::FuncOp kernel) {
-  StructurePrinter printer(kernel);
-  printer.run();
   KernelKey key;
-  key.structure = hashText(printer.text, 16);
-  key.shape = std::move(printer.shape);
+  auto structure = kernel->getAttrOfType<StringAttr>(mlir::kiln::structureAttrName);
+  auto shape = kernel->getAttrOfType<DenseI64ArrayAttr>(mlir::kiln::shapeAttrName);
+  if (structure && shape) {
+    key.structure = structure.str();
+    key.shape = shape.asArrayRef().vec();
+  } else {
+    StructurePrinter printer(kernel);
+    printer.run();
+    key.structure = hashText(printer.text, 16);
+    key.shape = std::move(printer.shape);
+  }
   if (auto bounds = kernel->getAttrOfType<DenseI64ArrayAttr>(mlir::kiln::boundsAttrName))
     for (int64_t i = 0; i + 1 < bounds.size(); i += 2)
       key.bounds.push_back({bounds[i], bounds[i + 1]});
@@ -295,12 +306,20 @@ KernelKey keyOf(func::FuncOp kernel) {
   OwningOpRef<func::FuncOp> copy(kernel.clone());
   copy->setName("kernel");
   copy->setPrivate();
-  copy.get()->removeAttr(mlir::kiln::scopesAttrName);
+  for (StringRef name : incidental)
+    copy.get()->removeAttr(name);
   std::string whole;
   llvm::raw_string_ostream stream(whole);
   copy->print(stream, OpPrintingFlags().useLocalScope().enableDebugInfo(false));
   key.content = hashText(whole, 32);
   return key;
+}
+
+void recordKey(func::FuncOp kernel) {
+  const KernelKey key = keyOf(kernel);
+  Builder builder(kernel.getContext());
+  kernel->setAttr(mlir::kiln::structureAttrName, builder.getStringAttr(key.structure));
+  kernel->setAttr(mlir::kiln::shapeAttrName, builder.getDenseI64ArrayAttr(key.shape));
 }
 
 std::string toString(const std::vector<int64_t> &shape) {

@@ -3,6 +3,9 @@
 // What a kernel is called in tuning files and object caches. A key depends on nothing but the kernel's computation: not
 // on its name, its place in the module, the layers that call it, locations or the order of attributes, so equal kernels
 // of different models share measurements.
+//
+// Structure and shape, which measurements are found by, are the kernel's before a target's own passes, so that another
+// polynomial drops none. The content, which objects are found by, is the kernel's as it is compiled.
 #pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -29,10 +32,14 @@ struct KernelKey {
 };
 
 /// The key of a kernel function. It is stable over processes, machines and builds of one version of Kiln; structure and
-/// shape are meant to outlive versions.
+/// shape are meant to outlive versions. They are those that recordKey() wrote down; without that, the kernel's own.
 KernelKey keyOf(mlir::func::FuncOp kernel);
 
-/// The text whose hash is `structure`, for tests and for finding out why two kernels differ.
+/// Writes structure and shape down at the kernel, where they stay while passes change it.
+void recordKey(mlir::func::FuncOp kernel);
+
+/// The text whose hash is `structure`, of the kernel as it is now: for tests and for finding out why two kernels
+/// differ.
 std::string structureText(mlir::func::FuncOp kernel);
 
 /// The first `digits` hexadecimal digits of the text's SHA-256.

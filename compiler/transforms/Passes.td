@@ -107,4 +107,13 @@ def VerifyKernels : Pass<"kiln-verify-kernels", "::mlir::ModuleOp"> {
   let options = [Option<"lowered", "lowered", "bool", /*default=*/"false", "kernels are linalg by now">];
 }
 
+def RecordKeys : Pass<"kiln-record-keys", "::mlir::ModuleOp"> {
+  let summary = "Write each kernel's key down before a target changes it";
+  let description = [{
+    Before: kernels as every target gets them. After: `kiln.structure` and `kiln.shape` on each, which measurements are found by.
+    A target's passes may then compute its functions in another way, and its records still count.
+  }];
+  let dependentDialects = ["::mlir::kiln::KilnDialect"];
+}
+
 #endif // KILN_PASSES

@@ -35,6 +35,7 @@ void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
   VerifyKernelsOptions lowered;
   lowered.lowered = true;
   passes.addPass(createVerifyKernels(lowered));
+  passes.addPass(createRecordKeys()); // before the target's passes: measurements do not depend on them
   if (options.target.addKernelPasses)
     options.target.addKernelPasses(passes); // last: sharing and plan do not depend on them
 }

@@ -141,6 +141,25 @@ TEST_F(KernelKeys, BoundsAreApart) {
   EXPECT_NE(all.content, few.content);
 }
 
+// What a target's passes do to a kernel changes its content alone.
+TEST_F(KernelKeys, RecordedOnesStay) {
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(linear(768, 3072), &context);
+  ASSERT_TRUE(module);
+  func::FuncOp kernel = *module->getOps<func::FuncOp>().begin();
+  const KernelKey before = keyOf(kernel);
+  const std::string text = structureText(kernel);
+  recordKey(kernel);
+  EXPECT_EQ(keyOf(kernel), before);
+  EXPECT_EQ(structureText(kernel), text) << "a record is no part of the kernel";
+  kernel.walk([](arith::MulFOp op) { op->setAttr("kiln.strict", UnitAttr::get(op.getContext())); });
+  recordKey(kernel);
+  const KernelKey after = keyOf(kernel);
+  EXPECT_NE(structureText(kernel), text);
+  EXPECT_EQ(after.structure, before.structure);
+  EXPECT_EQ(after.shape, before.shape);
+  EXPECT_NE(after.content, before.content);
+}
+
 // An equal constant shared by two uses, or an equal empty tensor, is no other structure.
 TEST_F(KernelKeys, SharedConstantsAreTheSame) {
   std::string text = linear(64, 32);

@@ -2,6 +2,7 @@
 //
 // What a target decides in the pipeline: layouts, which ops may join a kernel, the passes over kernels that come last.
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/schedule/KernelKey.h"
 #include "compiler/transforms/Pipeline.h"
 #include "targets/passes/Passes.h"
 
@@ -80,6 +81,17 @@ TEST_F(TargetHooksTest, ATargetSaysLayoutsAndItsOwnPasses) {
     ASSERT_TRUE(layout);
     EXPECT_EQ(layout.getSize(), 8);
   });
+}
+
+// Another polynomial is another object, but no other kernel to those who measured it.
+TEST_F(TargetHooksTest, KeysAreOfKernelsBeforeTheTargetsPasses) {
+  OwningOpRef<ModuleOp> neutral = lower({}), expanded = lower({.addKernelPasses = kd::addExpandMath});
+  auto kernelOf = [](ModuleOp module) { return *module.getOps<func::FuncOp>().begin(); };
+  const ::kiln::KernelKey before = ::kiln::keyOf(kernelOf(*neutral)), after = ::kiln::keyOf(kernelOf(*expanded));
+  ASSERT_NE(::kiln::structureText(kernelOf(*neutral)), ::kiln::structureText(kernelOf(*expanded)));
+  EXPECT_EQ(after.structure, before.structure);
+  EXPECT_EQ(after.shape, before.shape);
+  EXPECT_NE(after.content, before.content);
 }
 
 TEST_F(TargetHooksTest, PolynomialsRefuseOtherTypes) {

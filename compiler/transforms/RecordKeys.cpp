@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A kernel's key is of what it computes, not of how a target approximates it: it is taken before the target's passes.
+#include "compiler/transforms/Passes.h"
+
+#include "compiler/dialect/KilnDialect.h"
+#include "compiler/schedule/KernelKey.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace mlir::kiln {
+
+#define GEN_PASS_DEF_RECORDKEYS
+#include "compiler/transforms/Passes.h.inc"
+
+namespace {
+
+struct RecordKeys : impl::RecordKeysBase<RecordKeys> {
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (function->hasAttr(kernelAttrName))
+        ::kiln::recordKey(function);
+  }
+};
+
+} // namespace
+} // namespace mlir::kiln
