@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tools/Tune.h"
 
+#include "compiler/tuner/OldKeys.h"
 #include "targets/registry.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -55,10 +56,11 @@ TuneCommand::TuneCommand(CLI::App &app, const std::string &name, const std::stri
   addMeasuring(name);
   addCoverage(name, command);
   addVerify(name);
+  addRekey(name);
   merge =
       tune->add_subcommand("merge", "join tuning files; of two measurements of one thing the better founded one stays");
   addMergeOptions(*merge, mergedFiles, mergedFile);
-  for (CLI::App *subcommand : {coverage, verify, merge})
+  for (CLI::App *subcommand : {coverage, verify, rekey, merge})
     refuseOptionsBefore(*tune, *subcommand);
 }
 
@@ -127,6 +129,14 @@ void TuneCommand::addVerify(const std::string &name) {
       ->capture_default_str()
       ->needs(measure);
   verify->add_flag("--json", isJson, "one object a line, for machines")->needs(measure);
+}
+
+void TuneCommand::addRekey(const std::string &name) {
+  rekeyedName = name;
+  rekeyedFile = name + ".tuning";
+  rekey = tune->add_subcommand("rekey", "rename this model's kernels in a tuning file whose keys had polynomials");
+  rekey->add_option("--tuning", rekeyedFile, "the tuning file")->capture_default_str();
+  addLoweringOptions(*rekey, rekeyedLowering);
 }
 
 void addChooseOptions(CLI::App &app, ChooseOptions &options) {
@@ -266,11 +276,34 @@ int TuneCommand::runDrift(const Graph &graph, const TuningDatabase &database) {
   return lost ? 1 : 0;
 }
 
+int TuneCommand::runRekey(const Graph &graph) {
+  llvm::Expected<TuningDatabase> database = TuningDatabase::load(rekeyedFile);
+  if (!database)
+    return fail(database.takeError());
+  llvm::Expected<RenamedKeys> keys = renameOldKeys(graph, rekeyedName, rekeyedLowering, *database);
+  if (!keys)
+    return fail(keys.takeError());
+  size_t renamed = 0;
+  for (const auto &[structures, count] : keys->renamed) {
+    fmt::print("{}: {} is {} now ({} {})\n", rekeyedFile, structures.first, structures.second, count,
+               count == 1 ? "line" : "lines");
+    renamed += count;
+  }
+  if (renamed > 0)
+    if (llvm::Error error = keys->database.save(rekeyedFile))
+      return fail(std::move(error));
+  fmt::print("{}: {} measurements renamed, {} as they were, {} left that are of no kernel of this model\n", rekeyedFile,
+             renamed, keys->current, keys->unknown);
+  return 0;
+}
+
 int TuneCommand::run(Graph (*trace)()) {
   if (merge->parsed())
     return mergeFiles(mergedFiles, mergedFile);
   if (coverage->parsed())
     return runCoverage(trace());
+  if (rekey->parsed())
+    return runRekey(trace());
   return verify->parsed() ? runVerify(trace()) : runMeasuring(trace());
 }
 

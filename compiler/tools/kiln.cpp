@@ -147,6 +147,7 @@ int main(int argc, char **argv) {
   tune->require_subcommand(0, 1);
   addSpec(tune->add_subcommand("coverage", "show which schedules a tuning file gives to a spec's kernels"));
   addSpec(tune->add_subcommand("verify", "check a tuning file against a spec"));
+  addSpec(tune->add_subcommand("rekey", "rename a spec's kernels in a tuning file whose keys had polynomials"));
   CLI::App *merge = tune->add_subcommand("merge", "join tuning files: kiln tune merge FILE... -o FILE");
   merge->prefix_command();
   merge->set_help_flag();

@@ -71,31 +71,25 @@ std::string printCoverage(const std::vector<CoveredKernel> &kernels) {
 
 llvm::Expected<Verification> verifyTuning(const Graph &graph, const std::string &name, const LoweringOptions &options,
                                           const TuningDatabase &database) {
+  auto models = lowerMeasured(graph, name, database, options);
+  if (!models)
+    return models.takeError();
   using Identity = std::tuple<std::string, std::vector<int64_t>, std::vector<Bounds>>;
   std::map<std::string, std::map<Identity, Schedulable>> known; // by target
-  std::set<std::string> unknownTargets;
-  for (const auto &[of, result] : database.records()) {
-    const std::string &isa = of.machine.isa;
-    if (known.count(isa) || unknownTargets.count(isa))
-      continue;
-    if (!llvm::is_contained(targetNames(), isa)) {
-      unknownTargets.insert(isa);
-      continue;
-    }
-    auto model = lowerModel(graph, name, isa, options);
-    if (!model)
-      return model.takeError();
-    for (func::FuncOp kernel : (*model)->kernels()) {
+  for (const std::unique_ptr<LoweredModel> &model : *models) {
+    std::map<Identity, Schedulable> &kernels = known[model->target->info().name];
+    for (func::FuncOp kernel : model->kernels()) {
       KernelKey key = keyOf(kernel);
-      known[isa].try_emplace({key.structure, key.shape, key.bounds},
-                             (*model)->target->compilerOf(kernel).describe(kernel));
+      kernels.try_emplace({key.structure, key.shape, key.bounds}, model->target->compilerOf(kernel).describe(kernel));
     }
   }
 
   Verification verification;
   std::map<std::string, size_t> unused;
-  for (const std::string &isa : unknownTargets)
-    verification.warnings.push_back(fmt::format("this compiler has no target \"{}\"", isa));
+  std::set<std::string> unknownTargets;
+  for (const auto &[of, result] : database.records())
+    if (!known.count(of.machine.isa) && unknownTargets.insert(of.machine.isa).second)
+      verification.warnings.push_back(fmt::format("this compiler has no target \"{}\"", of.machine.isa));
   for (const auto &[of, result] : database.records()) {
     auto target = known.find(of.machine.isa);
     const Schedulable *schedulable = nullptr;

@@ -19,4 +19,20 @@ llvm::Expected<std::unique_ptr<LoweredModel>> lowerModel(const Graph &graph, con
   return model;
 }
 
+llvm::Expected<std::vector<std::unique_ptr<LoweredModel>>> lowerMeasured(const Graph &graph, const std::string &name,
+                                                                         const TuningDatabase &database,
+                                                                         const LoweringOptions &options) {
+  std::vector<std::unique_ptr<LoweredModel>> models;
+  for (const Target *target : allTargets()) {
+    auto isOfTarget = [&](const auto &record) { return record.first.machine.isa == target->name(); };
+    if (llvm::none_of(database.records(), isOfTarget))
+      continue;
+    auto model = lowerModel(graph, name, target->name(), options);
+    if (!model)
+      return model.takeError();
+    models.push_back(std::move(*model));
+  }
+  return models;
+}
+
 } // namespace kiln

@@ -6,6 +6,7 @@
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/emit/Lower.h"
 #include "compiler/emit/RowVariants.h"
+#include "compiler/schedule/TuningFile.h"
 #include "kiln/graph.h"
 #include "targets/registry.h"
 
@@ -33,5 +34,10 @@ struct LoweredModel {
 /// Fails if the model does not compile; why has been reported.
 llvm::Expected<std::unique_ptr<LoweredModel>> lowerModel(const Graph &graph, const std::string &name,
                                                          llvm::StringRef target, const LoweringOptions &options);
+
+/// The model for each target that the database has measurements for, and this compiler.
+llvm::Expected<std::vector<std::unique_ptr<LoweredModel>>> lowerMeasured(const Graph &graph, const std::string &name,
+                                                                         const TuningDatabase &database,
+                                                                         const LoweringOptions &options);
 
 } // namespace kiln
