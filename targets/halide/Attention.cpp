@@ -22,11 +22,11 @@ namespace {
 /// Constants of the analytic defaults, a row a class of machines: few vector registers or many. Those with a value here
 /// are the same for both.
 struct AttentionDefaults {
-  int64_t channelVectors;   // of a product tile, at most
+  int64_t channelVectors;   // of a product tile, at most (not measured)
   int64_t sums, sharedSums; // vectors of sums in a product tile; with shared copies (M-0310)
   int64_t rows;             // of a product tile, at most: on few registers such as divide a block (M-0351)
   int64_t queryVectors;     // of a score tile with shared copies: larger ones read fewer lines a step (M-0310)
-  int64_t scoreKeys;        // of a score tile
+  int64_t scoreKeys;        // of a score tile (M-0310, M-0374)
   int64_t sharedScoreKeys;  // the same with shared copies where all keys are one block (M-0371 to M-0374)
   int64_t block;            // queries (M-0340 to M-0346)
   int64_t causalBlock;      // the same with shared copies where all keys are one block (M-0360 to M-0366)

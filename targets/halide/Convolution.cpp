@@ -21,7 +21,7 @@ using Halide::Var;
 
 namespace {
 
-/// Constants of the analytic defaults. Many channels are blocks of `blockChannels`, few are one block.
+/// Constants of the analytic defaults, not measured. Many channels are blocks of `blockChannels`, few are one block.
 constexpr int64_t blockChannels = 64, mostOfOneBlock = 96;
 /// One in so many bytes of the second cache is for the sums of a panel and a block of the image's channels.
 constexpr int64_t blockShare = 2;

@@ -32,11 +32,11 @@ struct FewRowsDefaults {
   int64_t steps;    // of k at a time, of several rows (M-0182)
   bool asksForOne;  // whether one row asks for a weight that comes from memory (M-0208, M-0230, M-0231)
 
-  int64_t oneRowSteps = 2;       // of k at a time
-  int64_t oneRowParts = 2;       // sums: a single one waits for each addition
+  int64_t oneRowSteps = 2;       // of k at a time (not measured)
+  int64_t oneRowParts = 2;       // sums: a single one waits for each addition (not measured)
   int64_t ahead = 32;            // steps of k between asking and reading (M-0182, M-0183, M-0213 to M-0215)
-  int64_t taskBytes = 256 << 10; // of the weight, at most
-  int64_t tasks = 8;             // at least
+  int64_t taskBytes = 256 << 10; // of the weight, at most (not measured)
+  int64_t tasks = 8;             // at least (not measured)
 };
 
 const FewRowsDefaults &fewRowsDefaults(const MachineModel &machine) {

@@ -311,6 +311,7 @@ std::unique_ptr<Strategy> matchWinograd(func::FuncOp kernel, const MachineModel 
       !isWindowOfThree(*found, found->channelDim - 1, found->columns(), reduction[2]))
     return nullptr;
   // The image's transform is shared by the outputs, the weight's by the tiles, and that of the sums by the channels.
+  // From how many on it pays was not measured.
   constexpr int64_t fewestChannels = 32, fewestTiles = 32;
   int64_t tiles = ((smallestExtent(op, found->columns()) + 1) / 2) * ((smallestExtent(op, found->rows()) + 1) / 2);
   for (unsigned loop : llvm::drop_begin(found->shape.batch))
