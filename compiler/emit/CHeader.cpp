@@ -104,20 +104,23 @@ static std::string weightTable(const ModelInterface &model) {
   return text + "\n";
 }
 
-std::string writeCHeader(const ModelInterface &model, const std::vector<Variant> &variants) {
-  const std::string &name = model.name;
-  std::string macro = macroName(name);
+/// The run time's types, which must be those that the archive was written for.
+static std::string beginning(const ModelInterface &model) {
   std::string text = fmt::format(
       "/* {}.h: written by Kiln; do not edit. C11 and C++.\n"
       " *\n"
       " * Create a model, bind its weights once, then call its entry points with an arena and, if wanted, an\n"
       " * executor. Link with the archive beside this header, and libc and libm; nothing else. */\n",
-      name);
+      model.name);
   text += runtimeHeader();
-  text += fmt::format("\n#ifndef {0}_H\n#define {0}_H\n\n#if KILN_ABI_VERSION != {2}\n"
-                      "#error \"{1}.h was written for version {2} of Kiln's binary interface\"\n#endif\n\n",
-                      macro, name, KILN_ABI_VERSION);
-  text += fmt::format("#define {}_PARAMETERS INT64_C({})\n", macro, model.parameters);
+  return text + fmt::format("\n#ifndef {0}_H\n#define {0}_H\n\n#if KILN_ABI_VERSION != {2}\n"
+                            "#error \"{1}.h was written for version {2} of Kiln's binary interface\"\n#endif\n\n",
+                            macroName(model.name), model.name, KILN_ABI_VERSION);
+}
+
+static std::string modelConstants(const ModelInterface &model, const std::vector<Variant> &variants) {
+  std::string macro = macroName(model.name);
+  std::string text = fmt::format("#define {}_PARAMETERS INT64_C({})\n", macro, model.parameters);
   uint64_t packed = 0;
   std::string isas;
   for (const Variant &variant : variants) {
@@ -129,15 +132,14 @@ std::string writeCHeader(const ModelInterface &model, const std::vector<Variant>
   text += fmt::format("/* Instruction sets in the archive; the best one that the CPU has is used. */\n"
                       "#define {}_ISAS \"{}\"\n#define {}_ARENA_ALIGNMENT KILN_ARENA_ALIGNMENT\n",
                       macro, isas, macro);
-  text +=
-      fmt::format("/* Changes with the measurements that the kernels' schedules rest on; \"none\": there are none. */\n"
-                  "#define {}_TUNING_DIGEST \"{}\"\n",
-                  macro, tuningDigest(variants));
-  text += stateConstants(model);
-  for (size_t i = 0; i < model.entries.size(); ++i)
-    text += entryConstants(model, variants, i);
-  text += "\n" + weightTable(model);
-  text += fmt::format(R"(
+  return text + fmt::format("/* Changes with the measurements that the kernels' schedules rest on; \"none\": there are "
+                            "none. */\n#define {}_TUNING_DIGEST \"{}\"\n",
+                            macro, tuningDigest(variants));
+}
+
+/// The functions that every model has.
+static std::string modelPrototypes(const std::string &name) {
+  return fmt::format(R"(
 #ifdef __cplusplus
 extern "C" {{
 #endif
@@ -172,10 +174,17 @@ const kiln_executor_t *{0}_pool_executor(const kiln_pool_t *pool);
 void {0}_pool_destroy(kiln_pool_t *pool);
 
 )",
-                      name);
+                     name);
+}
+
+std::string writeCHeader(const ModelInterface &model, const std::vector<Variant> &variants) {
+  std::string text = beginning(model) + modelConstants(model, variants) + stateConstants(model);
+  for (size_t i = 0; i < model.entries.size(); ++i)
+    text += entryConstants(model, variants, i);
+  text += "\n" + weightTable(model) + modelPrototypes(model.name);
   for (const EntryInterface &entry : model.entries)
     text += entryPrototype(model, entry);
-  return text + fmt::format("#ifdef __cplusplus\n}}\n#endif\n#endif /* {}_H */\n", macro);
+  return text + fmt::format("#ifdef __cplusplus\n}}\n#endif\n#endif /* {}_H */\n", macroName(model.name));
 }
 
 } // namespace kiln
