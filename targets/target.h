@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringRef.h"
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -51,18 +52,31 @@ struct Schedulable {
   double operationShare = 1; // what the strategy computes of the kernel's operations, if it knows a shorter way
 };
 
-/// What the analytic defaults are computed from.
+/// What the analytic defaults are computed from. Schedules ask for lanes and registers by the type of elements:
+/// vectorLanes, vectorRegisters.
 struct MachineModel {
   int vectorBytes = 0;
   int vectorRegisters = 0;
+  int laneBits = 32; // of the narrowest lane, see lanes()
   bool hasFusedMultiplyAdd = true;
   int64_t l1Bytes = 32 << 10;
   int64_t l2Bytes = 1 << 20;
   int64_t l3Bytes = 32 << 20;
 
+  /// How many elements of so many bits are a vector. Those below `laneBits` count as that wide: booleans are masks of
+  /// wider elements, and narrow numbers are widened to be computed with.
+  int lanes(int bits) const { return vectorBytes * 8 / std::max(bits, laneBits); }
+
   /// Whether there is room for large register tiles (AVX-512).
   bool hasManyRegisters() const { return vectorRegisters >= 32; }
 };
+
+/// How many elements of a type are a vector; kernels have indices of 32 bits.
+inline int vectorLanes(const MachineModel &machine, mlir::Type element) {
+  return machine.lanes(element.isIntOrFloat() ? int(element.getIntOrFloatBitWidth()) : 32);
+}
+/// How many of those vectors the registers hold: one each, of any type.
+inline int vectorRegisters(const MachineModel &machine, mlir::Type) { return machine.vectorRegisters; }
 
 /// A compiled kernel.
 struct KernelObject {

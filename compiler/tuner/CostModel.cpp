@@ -9,6 +9,11 @@ namespace kiln {
 
 using namespace mlir;
 
+static int bitsOf(Value tensor) {
+  Type element = getElementTypeOrSelf(tensor);
+  return element.isIntOrFloat() ? int(element.getIntOrFloatBitWidth()) : 32;
+}
+
 ProductShape productShape(func::FuncOp kernel, ArrayRef<int64_t> extents) {
   ProductShape largest;
   double most = 0;
@@ -18,6 +23,9 @@ ProductShape productShape(func::FuncOp kernel, ArrayRef<int64_t> extents) {
     std::vector<int64_t> loops = loopExtents(op, extents);
     AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
     ProductShape shape{1, 1, 1};
+    shape.sumBits = bitsOf(op->getResult(0));
+    shape.leftBits = bitsOf(op->getOperand(0));
+    shape.rightBits = bitsOf(op->getOperand(1));
     double size = 1;
     for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray())) {
       size *= double(loops[loop]);
@@ -53,7 +61,7 @@ public:
       auto found = point.find(key);
       return found == point.end() || found->second <= 0 ? otherwise : found->second;
     };
-    int64_t lanes = machine.vectorBytes / int64_t(sizeof(float));
+    int64_t lanes = machine.lanes(shape.sumBits);
     int64_t m = get("m", 8), n = get("n", 3 * lanes), depth = std::min(get("k_block", shape.depth), shape.depth);
     int64_t rows = std::min(get("rows_block", shape.rows), shape.rows), vectors = std::max<int64_t>(1, n / lanes);
 
@@ -65,9 +73,10 @@ public:
     double cost = cycles * ragged(shape.rows, m) * ragged(shape.columns, n);
     // Sums of a block are added to those in memory: a load, an add and a store for each.
     cost *= 1 + (depth < shape.depth ? 3.0 : 1.0) / double(depth);
-    cost *= beyond(double(4 * m * depth), double(machine.l1Bytes) / 2, 0.05);
-    cost *= beyond(double(4 * n * depth), double(machine.l2Bytes) / 2, 0.10);
-    cost *= beyond(double(4 * rows * depth), double(machine.l2Bytes), 0.02);
+    const double left = shape.leftBits / 8.0, right = shape.rightBits / 8.0; // bytes
+    cost *= beyond(left * double(m * depth), double(machine.l1Bytes) / 2, 0.05);
+    cost *= beyond(right * double(n * depth), double(machine.l2Bytes) / 2, 0.10);
+    cost *= beyond(left * double(rows * depth), double(machine.l2Bytes), 0.02);
     return std::log(cost);
   }
 

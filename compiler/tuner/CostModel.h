@@ -9,9 +9,11 @@
 
 namespace kiln {
 
-/// The sizes of a product of matrices; 0: the kernel has none.
+/// The sizes of a product of matrices, 0: the kernel has none; and the bits of an element of the sums and of the two
+/// operands.
 struct ProductShape {
   int64_t rows = 0, columns = 0, depth = 0;
+  int sumBits = 32, leftBits = 32, rightBits = 32;
 };
 
 /// That of the kernel's largest reduction over two operands.

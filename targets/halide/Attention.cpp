@@ -53,7 +53,8 @@ const AttentionDefaults &attentionDefaults(const MachineModel &machine) {
 class Attention : public Strategy {
 public:
   Attention(AttentionMatch match, const MachineModel &machine)
-      : found(std::move(match)), machine(machine), defaults(attentionDefaults(machine)), lanes(vectorLanes(machine)),
+      : found(std::move(match)), machine(machine), defaults(attentionDefaults(machine)),
+        lanes(vectorLanes(machine, found.scores.sumType())),
         depth(largestExtent(found.scores.op, found.scores.reduction[0])),
         channels(largestExtent(found.products.op, found.products.n)),
         keys(largestExtent(found.scores.op, found.scores.n)), queries(largestExtent(found.scores.op, *found.scores.m)),
@@ -71,7 +72,8 @@ private:
   }
   bool hasManyQueries() const { return queries > 2 * lanes; }
   /// What the keys and values of a head take.
-  int64_t bytesOfHead() const { return 2 * keys * channels * int64_t(sizeof(float)); }
+  int64_t bytesOfHead() const { return bytesOf(values(), 2 * keys * channels); }
+  Value values() const { return found.products.op->getOperand(found.products.b); }
   bool isLong() const { return bytesOfHead() > machine.l2Bytes / 2 && !hasQueryLimits(); }
   /// By default a copy has all keys in one block.
   bool hasOneKeyBlock() const { return keys <= defaults.keys; }
@@ -144,7 +146,7 @@ int64_t Attention::blockOf(int64_t tile) const {
 /// Each tile of rows goes over the values of a block: they stay in the first cache, unless they are many blocks.
 int64_t Attention::keysOfBlock() const {
   if (!wantsShared())
-    return machine.l1Bytes / (llvm::alignTo(channels, lanes) * int64_t(sizeof(float)));
+    return machine.l1Bytes / bytesOf(values(), int64_t(llvm::alignTo(channels, lanes)));
   return wantsSharedCausal() && !hasOneKeyBlock() ? defaults.causalKeys : defaults.keys;
 }
 

@@ -29,7 +29,7 @@ public:
   ContractionStrategy(SmallVector<Contraction> given, const MachineModel &machine)
       : contractions(std::move(given)),
         panels(contractions.size() == 1 ? panelReductions(contractions.front()) : std::nullopt), machine(machine),
-        lanes(vectorLanes(machine)) {}
+        lanes(vectorLanes(machine, contractions.front().sumType())) {}
 
   llvm::StringRef name() const override { return "contraction"; }
   SearchSpace searchSpace() const override {
@@ -270,24 +270,25 @@ void ContractionStrategy::schedule(Translator &translator, const SchedulePoint &
 } // namespace
 
 /// Whether two contractions can share the tiles of one store.
-static bool haveSameTiles(const Contraction &a, const Contraction &b) {
+static bool haveSameTiles(const Contraction &a, const Contraction &b, const MachineModel &machine) {
   auto position = [](const Contraction &c, unsigned loop) {
     linalg::GenericOp op = c.op;
     return op.getMatchingIndexingMap(op.getDpsInitOperand(0))
         .getResultPosition(getAffineDimExpr(loop, op->getContext()));
   };
-  return a.m.has_value() == b.m.has_value() && (!a.m || position(a, *a.m) == position(b, *b.m)) && a.tile == b.tile;
+  return a.m.has_value() == b.m.has_value() && (!a.m || position(a, *a.m) == position(b, *b.m)) && a.tile == b.tile &&
+         vectorLanes(machine, a.sumType()) == vectorLanes(machine, b.sumType());
 }
 
 std::unique_ptr<Strategy> matchContraction(func::FuncOp kernel, const MachineModel &machine) {
   SmallVector<Contraction> contractions;
   for (linalg::GenericOp op : kernel.getOps<linalg::GenericOp>()) {
     std::optional<Contraction> contraction = asContraction(op);
-    if (!contraction || (contraction->tile && contraction->tile % vectorLanes(machine)))
+    if (!contraction || (contraction->tile && contraction->tile % vectorLanes(machine, contraction->sumType())))
       continue;
     if (!contraction->m && contraction->tile == 0)
       continue; // a product with one vector: no reuse that would pay for packing
-    if (!contractions.empty() && !haveSameTiles(contractions.front(), *contraction))
+    if (!contractions.empty() && !haveSameTiles(contractions.front(), *contraction, machine))
       continue;
     contractions.push_back(*contraction);
   }

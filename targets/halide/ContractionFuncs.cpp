@@ -104,7 +104,7 @@ bool ContractionBuilder::buildTile(const std::vector<Var> &tileVars, const Expr 
     loops[shape.reduction[0]] += part * partDepth;
 
   Func tile(translator.name("tile"));
-  tile(tileVars) = Halide::Internal::make_zero(elementType(getElementTypeOrSelf(op.getResult(0))));
+  tile(tileVars) = Halide::Internal::make_zero(elementType(shape.sumType()));
   Exprs at(tileVars.begin(), tileVars.end());
   Exprs values = translator.body(op, loops, [&](unsigned operand) -> Expr {
     if (operand == shape.a && tiled.packedA.defined())
@@ -155,7 +155,7 @@ Func ContractionBuilder::build() {
     tiled.pieces = RDom(region, translator.name("pieces"));
     Func &sums = isBlocked() ? tiled.panel : tiled.total;
     sums = Func(translator.name(isBlocked() ? "panel" : "total"));
-    sums(vars) = Halide::Internal::make_zero(elementType(getElementTypeOrSelf(op.getResult(0))));
+    sums(vars) = Halide::Internal::make_zero(elementType(shape.sumType()));
     Exprs at(vars.begin(), vars.end());
     at.push_back(tiled.pieces.x);
     if (isBlocked())

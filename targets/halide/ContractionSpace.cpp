@@ -90,7 +90,7 @@ static bool readsAlongRows(const Contraction &shape) {
   const int64_t depth = staticDepth(shape);
   return isa<BlockArgument>(op->getOperand(shape.a)) && !ShapedType::isDynamic(depth) &&
          map.getResult(map.getNumResults() - 1) == getAffineDimExpr(shape.reduction[0], op->getContext()) &&
-         depth * int64_t(sizeof(float)) % pageBytes != 0;
+         bytesOf(op->getOperand(shape.a), depth) % pageBytes != 0;
 }
 
 static bool wantsLowTiles(const Contraction &shape, const MachineModel &machine) {
@@ -105,7 +105,7 @@ static bool asksAhead(const Contraction &shape, const MachineModel &machine) {
   if (ShapedType::isDynamic(columns) || ShapedType::isDynamic(depth))
     return false;
   return shape.m && shape.tile && largestExtent(shape.op, *shape.m) > mostFewRows &&
-         columns * depth * int64_t(sizeof(float)) >= machine.l2Bytes;
+         bytesOf(shape.op->getOperand(shape.b), columns * depth) >= machine.l2Bytes;
 }
 
 namespace {
@@ -116,9 +116,9 @@ class ContractionParameters {
 public:
   ContractionParameters(ArrayRef<Contraction> contractions, int64_t panel, const MachineModel &machine)
       : shape(contractions.front()), machine(machine), defaults(contractionDefaults(machine)), panel(panel),
-        lanes(vectorLanes(machine)), depth(staticDepth(shape)),
-        mostRows(shape.m ? largestExtent(shape.op, *shape.m) : 1), isSingle(contractions.size() == 1),
-        hasStaticDepth(isSingle && !ShapedType::isDynamic(depth)) {}
+        lanes(vectorLanes(machine, shape.sumType())), registers(vectorRegisters(machine, shape.sumType())),
+        depth(staticDepth(shape)), mostRows(shape.m ? largestExtent(shape.op, *shape.m) : 1),
+        isSingle(contractions.size() == 1), hasStaticDepth(isSingle && !ShapedType::isDynamic(depth)) {}
 
   SearchSpace get() &&;
 
@@ -135,7 +135,7 @@ private:
   const MachineModel &machine;
   const ContractionDefaults &defaults;
   int64_t panel; // width of those that are reduced where their sums are; 0: none are
-  int64_t lanes, depth, mostRows;
+  int64_t lanes, registers, depth, mostRows;
   bool isSingle, hasStaticDepth;
   int64_t columns = 0, rows = 0; // of a register tile by default
   bool hasRequests = false, isUneven = false, hasBlocks = false;
@@ -163,7 +163,7 @@ TuningParameter ContractionParameters::tileColumns() const {
 
 /// The accumulators, one row of b and two broadcast values share the registers.
 TuningParameter ContractionParameters::tileRows() const {
-  const int64_t registers = machine.vectorRegisters, vectors = columns / lanes;
+  const int64_t vectors = columns / lanes;
   const int64_t fitting = std::max<int64_t>(1, (registers - vectors - 2) / vectors);
   const bool isLow = shape.m && mostRows <= defaults.lowTileRows && wantsLowTiles(shape, machine);
   std::vector<int64_t> values{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16};
@@ -194,7 +194,7 @@ int64_t ContractionParameters::stepsOfDepth() const {
 void ContractionParameters::addDepth() {
   std::vector<int64_t> blocks = divisors(depth);
   llvm::erase_if(blocks, [&](int64_t block) { return block < 64 && block != depth; });
-  const int64_t wanted = machine.l2Bytes / defaults.panelShare / int64_t(sizeof(float)) / columns;
+  const int64_t wanted = machine.l2Bytes / defaults.panelShare / bytesOf(shape.op->getOperand(shape.b), columns);
   space.push_back(makeParameter("k_block", blocks, depth <= wanted * 3 / 2 ? depth : wanted));
   int64_t sum = space.back().preset;
   if (shape.m) {
@@ -241,7 +241,7 @@ SearchSpace ContractionParameters::get() && {
     addDepth();
   if (shape.m)
     addRows();
-  space.rules = contractionRules(lanes, machine.vectorRegisters, hasStaticDepth ? depth : 1, shape.tile);
+  space.rules = contractionRules(lanes, registers, hasStaticDepth ? depth : 1, shape.tile);
   return std::move(space);
 }
 

@@ -34,7 +34,7 @@ struct Point {
 class Convolution : public Strategy {
 public:
   Convolution(const ImageContraction &match, const MachineModel &machine)
-      : match(match), shape(match.shape), machine(machine), lanes(vectorLanes(machine)),
+      : match(match), shape(match.shape), machine(machine), lanes(vectorLanes(machine, shape.sumType())),
         isFused(hasPointwiseUses(shape.op)) {}
 
   llvm::StringRef name() const override { return "convolution"; }
@@ -78,16 +78,16 @@ const Var within("within"), block("block");
 //===- Search space ------------------------------------------------------===//
 
 SearchSpace Convolution::searchSpace() const {
-  const int64_t registers = machine.vectorRegisters, width = largestExtent(op(), *shape.m),
+  const int64_t registers = vectorRegisters(machine, shape.sumType()), width = largestExtent(op(), *shape.m),
                 height = largestExtent(op(), shape.batch.front());
   std::vector<int64_t> outputs = tileOutputs(match, lanes), tiles;
   for (int64_t m = 1; m <= registers / 2; ++m)
     tiles.push_back(m);
-  const auto [bestPixels, bestOutputs] = findTile(outputs, width, sharedColumns(match), machine);
+  const auto [bestPixels, bestOutputs] = findTile(match, outputs, width, sharedColumns(match), machine);
   TuningParameter n = makeParameter("n", outputs, bestOutputs);
   TuningParameter inBlock =
       makeParameter("channels", channelBlocks(match, lanes), channels() <= mostOfOneBlock ? channels() : blockChannels);
-  int64_t rowBytes = width * int64_t(sizeof(float)) * (n.preset + 2 * inBlock.preset);
+  int64_t rowBytes = bytesOf(op()->getResult(0), width * n.preset) + bytesOf(match.image(), 2 * width * inBlock.preset);
   SearchSpace space{makeParameter("m", tiles, bestPixels), n, inBlock,
                     makeParameter("rows", blocksOfRows(height), machine.l2Bytes / blockShare / rowBytes)};
   // Windows that do not overlap are read once each.
@@ -130,7 +130,7 @@ bool Convolution::buildTile(Translator &translator, Exprs loops, const std::vect
   if (point.isPacked)
     image = copyImage(translator, match, point.channels, within, block);
   tile = Func(translator.name("tile"));
-  tile(vars) = Halide::Internal::make_zero(elementType(getElementTypeOrSelf(op().getResult(0))));
+  tile(vars) = Halide::Internal::make_zero(elementType(shape.sumType()));
   Exprs at(vars.begin(), vars.end());
   Exprs values = translator.body(op(), loops, [&](unsigned number) -> Expr {
     if (number != shape.a)
@@ -258,7 +258,7 @@ void Convolution::schedule(Translator &translator, const SchedulePoint &) {
 } // namespace
 
 std::unique_ptr<Strategy> matchConvolution(func::FuncOp kernel, const MachineModel &machine) {
-  std::optional<ImageContraction> found = findImageContraction(kernel, vectorLanes(machine));
+  std::optional<ImageContraction> found = findImageContraction(kernel, machine);
   return found ? std::make_unique<Convolution>(*found, machine) : nullptr;
 }
 

@@ -56,7 +56,8 @@ struct RowTile {
 class FewRowsStrategy : public Strategy {
 public:
   FewRowsStrategy(Contraction contraction, const MachineModel &machine)
-      : shape(std::move(contraction)), panels(panelReductions(shape)), machine(machine), lanes(vectorLanes(machine)),
+      : shape(std::move(contraction)), panels(panelReductions(shape)), machine(machine),
+        lanes(vectorLanes(machine, shape.sumType())), registers(vectorRegisters(machine, shape.sumType())),
         leastRows(shape.m ? smallestExtent(shape.op, *shape.m) : 1),
         mostRows(shape.m ? largestExtent(shape.op, *shape.m) : 1) {}
 
@@ -79,7 +80,7 @@ private:
   std::optional<PanelReductions> panels; // reduced row by row as it is stored
   MachineModel machine;
   int lanes;
-  int64_t leastRows, mostRows;
+  int64_t registers, leastRows, mostRows;
   int tileRows = 0, tileColumns = 0, sumsApart = 0, unroll = 0;
   int64_t taskColumns = 0, prefetch = 0;
 
@@ -105,9 +106,10 @@ SearchSpace FewRowsStrategy::searchSpace() const {
   // One row reads two panels side by side, as the hardware's prefetcher stops at the end of a page (M-0204, M-0207).
   bool isPaired = mostRows == 1 && llvm::is_contained(columns, 2 * shape.tile);
   TuningParameter n = makeParameter("n", columns, isPaired ? 2 * shape.tile : shape.tile);
-  int64_t vectors = n.preset / lanes, most = (machine.vectorRegisters - vectors - 1) / vectors;
+  int64_t vectors = n.preset / lanes, most = (registers - vectors - 1) / vectors;
   int64_t depth = staticDepth(shape), panels = stored / n.preset;
-  int64_t panelBytes = depth * n.preset * int64_t(sizeof(float));
+  const Value weight = shape.op->getOperand(shape.b);
+  int64_t panelBytes = bytesOf(weight, depth * n.preset);
   int64_t task = std::min(defaults.taskBytes / std::max<int64_t>(panelBytes, 1), panels / defaults.tasks);
   for (int64_t m = 1; m <= std::min<int64_t>(mostRows, 16); ++m)
     rows.push_back(m);
@@ -119,10 +121,10 @@ SearchSpace FewRowsStrategy::searchSpace() const {
   if (leastRows <= 1)
     space.push_back(makeParameter("parts", steps, isPaired ? 1 : defaults.oneRowParts));
   // One row reads at the rate of the caches without requests; several must not wait for the reads between their sums.
-  const bool isInMemory = stored * depth * int64_t(sizeof(float)) > machine.l3Bytes,
+  const bool isInMemory = bytesOf(weight, stored * depth) > machine.l3Bytes,
              isAsked = mostRows > 1 || (isInMemory && defaults.asksForOne);
   space.push_back(makeParameter("prefetch", {0, 16, 32, 64, 128, 256}, isAsked ? defaults.ahead : 0));
-  const int64_t width = lanes, registers = machine.vectorRegisters;
+  const int64_t width = lanes, registers = this->registers;
   auto get = [](const SchedulePoint &point, const char *key) {
     auto found = point.find(key);
     return found == point.end() ? int64_t(1) : found->second;
@@ -162,8 +164,7 @@ RowTile FewRowsStrategy::buildTile(Translator &translator, int height, const Exp
   if (shape.m)
     loops[*shape.m] = Halide::min(number * height + inTile, translator.loopExtent(op, *shape.m) - 1);
   tile.sums = Func(translator.name("tile" + suffix));
-  tile.sums(column, inTile, number, part) =
-      Halide::Internal::make_zero(elementType(getElementTypeOrSelf(op.getResult(0))));
+  tile.sums(column, inTile, number, part) = Halide::Internal::make_zero(elementType(shape.sumType()));
   Exprs values = translator.body(op, loops, [&](unsigned operand) {
     return operand == shape.a || operand == shape.b ? translator.readOperand(op, operand, loops)
                                                     : Expr(tile.sums(column, inTile, number, part));
@@ -185,7 +186,7 @@ Func FewRowsStrategy::build(Translator &translator) {
     extents.push_back(translator.loopExtent(op, loop));
   }
   held = Func(translator.name("held"));
-  held(vars) = Halide::undef(elementType(getElementTypeOrSelf(op.getResult(0))));
+  held(vars) = Halide::undef(elementType(shape.sumType()));
 
   // Tiles of one height, as few as registers allow.
   Expr rows = rank > 1 ? extents[1] : Expr(1);
@@ -296,7 +297,7 @@ constexpr int64_t leastWeightElements = 512;
 /// A single contraction with a weight in tiles of whole vectors, rows outside of columns and nothing else.
 std::optional<Contraction> asRowsTimesWeight(func::FuncOp kernel, const MachineModel &machine) {
   std::optional<Contraction> found = onlyContraction(kernel);
-  if (!found || found->tile == 0 || found->tile % vectorLanes(machine) || !found->batch.empty() ||
+  if (!found || found->tile == 0 || found->tile % vectorLanes(machine, found->sumType()) || !found->batch.empty() ||
       ShapedType::isDynamic(staticDepth(*found)) ||
       staticExtent(found->op, found->n) * staticDepth(*found) < leastWeightElements)
     return std::nullopt;

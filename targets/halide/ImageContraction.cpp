@@ -8,10 +8,10 @@ using Halide::Expr;
 using Halide::Func;
 using Halide::Var;
 
-std::optional<ImageContraction> findImageContraction(func::FuncOp kernel, int lanes) {
+std::optional<ImageContraction> findImageContraction(func::FuncOp kernel, const MachineModel &machine) {
   std::optional<Contraction> found = onlyContraction(kernel);
   if (!found || !found->m || found->batch.empty() || found->reduction.size() < 2 || found->tile == 0 ||
-      found->tile % lanes)
+      found->tile % vectorLanes(machine, found->sumType()))
     return std::nullopt;
   // The rows and what is outside of them belong to the image alone; its channels, the first reduction, are a dimension.
   linalg::GenericOp op = found->op;
@@ -83,16 +83,18 @@ int64_t sharedColumns(const ImageContraction &of) {
   return columns;
 }
 
-std::pair<int64_t, int64_t> findTile(llvm::ArrayRef<int64_t> outputs, int64_t width, int64_t columns,
-                                     const MachineModel &machine) {
+std::pair<int64_t, int64_t> findTile(const ImageContraction &of, llvm::ArrayRef<int64_t> outputs, int64_t width,
+                                     int64_t columns, const MachineModel &machine) {
   constexpr int64_t inFlight = 8;   // multiply-adds until the first one's sum is there
   constexpr double loadCost = 0.25; // of a multiply-add
+  const int64_t lanes = vectorLanes(machine, of.shape.sumType()),
+                registers = vectorRegisters(machine, of.shape.sumType());
   std::pair<int64_t, int64_t> best{1, outputs.front()};
   double most = 0;
   for (int64_t n : outputs)
-    for (int64_t m = 1; m <= std::min<int64_t>(machine.vectorRegisters / 2, width); ++m) {
-      const int64_t vectors = n / vectorLanes(machine), pixels = m + columns - 1;
-      if (m * vectors + (columns > 1 ? pixels : vectors) + 1 > machine.vectorRegisters)
+    for (int64_t m = 1; m <= std::min<int64_t>(registers / 2, width); ++m) {
+      const int64_t vectors = n / lanes, pixels = m + columns - 1;
+      if (m * vectors + (columns > 1 ? pixels : vectors) + 1 > registers)
         continue;
       const double used = double(width) / double(llvm::alignTo(width, m)),
                    busy = std::min(1.0, double(m * vectors) / inFlight),

@@ -22,8 +22,8 @@ struct ImageContraction {
   int64_t channels() const { return staticExtent(op(), shape.reduction[0]); }
 };
 
-/// The kernel's one contraction, if it is one of an image and its weight's tiles are whole vectors of `lanes`.
-std::optional<ImageContraction> findImageContraction(mlir::func::FuncOp kernel, int lanes);
+/// The kernel's one contraction, if it is one of an image and its weight's tiles are whole vectors of its sums.
+std::optional<ImageContraction> findImageContraction(mlir::func::FuncOp kernel, const MachineModel &machine);
 
 /// The image with its channels in blocks: [block, .., row, column, channel of the block]. Beyond the image, where full
 /// tiles read, its last elements stand again.
@@ -45,8 +45,8 @@ int64_t sharedColumns(const ImageContraction &of);
 /// The register tile, pixels (or what stands for them) by outputs, that wastes the fewest of the `width` pixels of a
 /// row, keeps the multiply-adds busy and loads least. `columns` of the window are unrolled: pixels that several of them
 /// read stay in registers, m + columns - 1 broadcasts, where a tile of sums alone would fill the registers and spill.
-std::pair<int64_t, int64_t> findTile(llvm::ArrayRef<int64_t> outputs, int64_t width, int64_t columns,
-                                     const MachineModel &machine);
+std::pair<int64_t, int64_t> findTile(const ImageContraction &of, llvm::ArrayRef<int64_t> outputs, int64_t width,
+                                     int64_t columns, const MachineModel &machine);
 
 /// Schedules the results around the contraction's: `store`, undefined if the kernel's output stores it, by
 /// `scheduleStore`. A padded copy of the image is computed where it is read, if `isCopied`.

@@ -23,7 +23,8 @@ namespace {
 class OneQuery : public Strategy {
 public:
   OneQuery(AttentionMatch match, const MachineModel &machine)
-      : found(std::move(match)), lanes(vectorLanes(machine)), keys(largestExtent(found.scores.op, found.scores.n)),
+      : found(std::move(match)), lanes(vectorLanes(machine, found.scores.sumType())),
+        keys(largestExtent(found.scores.op, found.scores.n)),
         channels(staticExtent(found.products.op, found.products.n)) {}
 
   llvm::StringRef name() const override { return "one_query"; }

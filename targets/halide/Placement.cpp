@@ -12,8 +12,6 @@ using Halide::Expr;
 using Halide::TailStrategy;
 using Halide::Var;
 
-int vectorLanes(const MachineModel &machine) { return machine.vectorBytes / int(sizeof(float)); }
-
 void vectorizeGuarded(Halide::Stage stage, Var var, const Expr &extent, int lanes) {
   if (const int64_t *fixed = Halide::Internal::as_const_int(extent))
     while (lanes > *fixed)

@@ -10,9 +10,6 @@
 
 namespace kiln::halide {
 
-/// How many f32 fill a vector.
-int vectorLanes(const MachineModel &machine);
-
 /// Vectorises `var`, whose extent is given: by `lanes`, or by the largest power of two that fits a smaller fixed
 /// extent. The tail is guarded: nothing outside the extent is read or stored.
 void vectorizeGuarded(Halide::Stage stage, Halide::Var var, const Halide::Expr &extent, int lanes);

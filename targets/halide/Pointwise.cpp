@@ -35,7 +35,7 @@ public:
   }
 
   void schedule(Translator &translator, const SchedulePoint &point) override {
-    int lanes = vectorLanes(machine);
+    int lanes = vectorLanes(machine, widestElement(kernel));
     placeAtRoot(translator, {}, lanes);
     for (const Output &output : translator.outputs)
       scheduleStore(output, lanes, tasksOf(point), point.at("rows"));

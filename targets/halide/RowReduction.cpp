@@ -84,7 +84,8 @@ bool isWorthKeeping(linalg::GenericOp op) {
 class RowReduction : public Strategy {
 public:
   RowReduction(func::FuncOp kernel, Rows rows, const MachineModel &machine)
-      : kernel(kernel), rows(std::move(rows)), alignment(kernel), machine(machine), lanes(vectorLanes(machine)) {}
+      : kernel(kernel), rows(std::move(rows)), alignment(kernel), machine(machine),
+        lanes(vectorLanes(machine, widestElement(kernel))) {}
 
   llvm::StringRef name() const override { return "row_reduction"; }
   SearchSpace searchSpace() const override {

@@ -41,6 +41,25 @@ LogicalResult verifyKernel(func::FuncOp kernel) {
   return success();
 }
 
+Type widestElement(func::FuncOp kernel) {
+  Type widest = IntegerType::get(kernel.getContext(), 1);
+  auto widen = [&](Type type) {
+    Type element = getElementTypeOrSelf(type);
+    if (element.isIntOrFloat() && element.getIntOrFloatBitWidth() > widest.getIntOrFloatBitWidth())
+      widest = element;
+  };
+  kernel.walk([&](linalg::GenericOp op) {
+    llvm::for_each(op->getResultTypes(), widen);
+    for (Operation &inner : *op.getBlock())
+      llvm::for_each(inner.getResultTypes(), widen);
+  });
+  return widest;
+}
+
+int64_t bytesOf(Value tensor, int64_t elements) {
+  return mlir::kiln::storedBytes(getElementTypeOrSelf(tensor), elements);
+}
+
 int64_t largestValue(AffineExpr extent, Operation *inKernel) {
   auto bounds = mlir::kiln::getBounds(extent, mlir::kiln::getSymbolBounds(inKernel));
   return bounds ? bounds->max : std::numeric_limits<int32_t>::max();
@@ -79,6 +98,8 @@ static bool isZeroFill(Value value) {
   auto fill = value.getDefiningOp<linalg::FillOp>();
   return fill && (matchPattern(fill.getInputs()[0], m_AnyZeroFloat()) || matchPattern(fill.getInputs()[0], m_Zero()));
 }
+
+Type Contraction::sumType() const { return getElementTypeOrSelf(op->getResult(0)); }
 
 std::optional<Contraction> asContraction(linalg::GenericOp op) {
   Operation *add = reorderableCombiner(op);

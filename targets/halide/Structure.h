@@ -19,6 +19,9 @@ struct Contraction {
   llvm::SmallVector<unsigned> batch;     // all other parallel loops
   llvm::SmallVector<unsigned> reduction; // in loop order
   int64_t tile = 0;                      // of b's stored layout; 0: dense
+
+  /// The element type of the sums.
+  mlir::Type sumType() const;
 };
 
 /// The op as a contraction whose accumulators start from zero.
@@ -29,6 +32,12 @@ std::optional<Contraction> onlyContraction(mlir::func::FuncOp kernel);
 
 /// Checks what every later step relies on: bounds of the index arguments, extents of every tensor. Emits a diagnostic.
 mlir::LogicalResult verifyKernel(mlir::func::FuncOp kernel);
+
+/// The widest type of what the kernel's ops compute, the values on the way to their results among it.
+mlir::Type widestElement(mlir::func::FuncOp kernel);
+
+/// Bytes of so many elements of a tensor.
+int64_t bytesOf(mlir::Value tensor, int64_t elements);
 
 /// The largest value of an extent in the kernel.
 int64_t largestValue(mlir::AffineExpr extent, mlir::Operation *inKernel);

@@ -32,7 +32,8 @@ struct Point {
 class Winograd : public Strategy {
 public:
   Winograd(const ImageContraction &match, const MachineModel &machine)
-      : match(match), machine(machine), lanes(vectorLanes(machine)), isFused(hasPointwiseUses(match.op())) {}
+      : match(match), machine(machine), lanes(vectorLanes(machine, match.shape.sumType())),
+        isFused(hasPointwiseUses(match.op())) {}
 
   llvm::StringRef name() const override { return "winograd"; }
   SearchSpace searchSpace() const override;
@@ -72,19 +73,21 @@ const Var channel("channel"), panel("panel"), i("i"), j("j");
 
 SearchSpace Winograd::searchSpace() const {
   const linalg::GenericOp op = match.op();
-  const int64_t registers = machine.vectorRegisters, width = (largestExtent(op, match.columns()) + 1) / 2,
+  const int64_t registers = vectorRegisters(machine, match.shape.sumType()),
+                width = (largestExtent(op, match.columns()) + 1) / 2,
                 height = (largestExtent(op, match.rows()) + 1) / 2;
   std::vector<int64_t> outputs = tileOutputs(match, lanes), tiles;
   for (int64_t m = 1; m <= registers / 2; ++m)
     tiles.push_back(m);
-  const auto [bestTiles, bestOutputs] = findTile(outputs, width, /*columns=*/1, machine);
+  const auto [bestTiles, bestOutputs] = findTile(match, outputs, width, /*columns=*/1, machine);
   // What stays while a panel of outputs passes: a block of the image's rows, or the weight. The smaller one is
   // transformed in whole.
   int64_t images = 1;
   for (unsigned loop : llvm::drop_begin(match.shape.batch))
     images *= largestExtent(op, loop);
   const bool isWeightSmaller = images * width * height >= largestExtent(op, match.shape.n);
-  const int64_t rowBytes = 16 * width * int64_t(sizeof(float)) * (match.channels() + bestOutputs);
+  const int64_t rowBytes =
+      bytesOf(match.image(), 16 * width * match.channels()) + bytesOf(op->getResult(0), 16 * width * bestOutputs);
   SearchSpace space{makeParameter("m", tiles, bestTiles), makeParameter("n", outputs, bestOutputs),
                     makeParameter("rows", blocksOfRows(height), isWeightSmaller ? machine.l2Bytes / rowBytes : height),
                     makeParameter("split", {0, 1}, isWeightSmaller ? 0 : 1)};
@@ -151,7 +154,7 @@ bool Winograd::buildTile(Translator &translator, Exprs loops) {
   patch.insert(patch.end(), {i, j});
 
   tile = Func(translator.name("tile"));
-  tile(vars) = Halide::Internal::make_zero(elementType(getElementTypeOrSelf(match.op().getResult(0))));
+  tile(vars) = Halide::Internal::make_zero(elementType(match.shape.sumType()));
   Exprs values = translator.body(match.op(), loops, [&](unsigned number) -> Expr {
     if (number == match.shape.a)
       return patches(patch);
@@ -301,13 +304,12 @@ bool isWindowOfThree(const ImageContraction &match, unsigned dimension, unsigned
 } // namespace
 
 std::unique_ptr<Strategy> matchWinograd(func::FuncOp kernel, const MachineModel &machine) {
-  std::optional<ImageContraction> found = findImageContraction(kernel, vectorLanes(machine));
+  std::optional<ImageContraction> found = findImageContraction(kernel, machine);
   if (!found || found->shape.reduction.size() != 3 || found->channelDim < 2)
     return nullptr;
   linalg::GenericOp op = found->op();
   llvm::ArrayRef<unsigned> reduction = found->shape.reduction;
-  if (!getElementTypeOrSelf(op.getResult(0)).isF32() ||
-      !isWindowOfThree(*found, found->channelDim - 2, found->rows(), reduction[1]) ||
+  if (!found->shape.sumType().isF32() || !isWindowOfThree(*found, found->channelDim - 2, found->rows(), reduction[1]) ||
       !isWindowOfThree(*found, found->channelDim - 1, found->columns(), reduction[2]))
     return nullptr;
   // The image's transform is shared by the outputs, the weight's by the tiles, and that of the sums by the channels.

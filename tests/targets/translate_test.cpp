@@ -5,6 +5,7 @@
 #include "Harness.h"
 #include "KernelText.h"
 #include "LinearKernel.h"
+#include "mlir/IR/Builders.h"
 #include "llvm-c/Disassembler.h"
 #include "llvm-c/Target.h"
 #include "llvm/Object/ObjectFile.h"
@@ -263,6 +264,53 @@ TEST(Schedule, PointsAreChecked) {
             "pointwise schedule parameter \"task\" requires one of 4096, 16384, 65536, got 5");
   EXPECT_EQ(compileError(text, &legal), "");
   EXPECT_EQ(toString(legal), "task=65536");
+}
+
+/// The widths of register tiles of a product whose elements and sums have these types.
+std::vector<int64_t> tileWidths(const std::string &element, const std::string &sum) {
+  KernelText k({{64, 128}});
+  Value x = k.argument(k.type({"s0", "96"}, element)),
+        w = k.argument("tensor<96x96x" + element + ", #kiln.tiled<0, 16>>");
+  std::string value = "%x", body;
+  if (element != sum) {
+    value = "%w";
+    for (const char *operand : {"0", "1"})
+      body += value + operand + " = arith.extf %x" + operand + " : " + element + " to " + sum + "\n";
+  }
+  Value y = k.reduce("ppr", {x, w}, k.type({"s0", "96"}, sum), {"a, c", "b, c", "a, b"}, "0.0 : " + sum,
+                     body + "%m = arith.mulf " + value + "0, " + value + "1 : " + sum +
+                         "\n%s = arith.addf %y0, %m : " + sum + "\nlinalg.yield %s : " + sum);
+  Schedulable schedulable = describe(k.finish({y}), "x86-64-v3");
+  EXPECT_EQ(schedulable.strategy, "contraction");
+  for (const TuningParameter &parameter : schedulable.space)
+    if (parameter.key == "n")
+      return parameter.values;
+  return {};
+}
+
+TEST(Schedule, TilesAreVectorsOfTheSums) {
+  const std::vector<int64_t> ofEight{8, 16}, ofFour{4, 8, 16};
+  EXPECT_EQ(tileWidths("f32", "f32"), ofEight);
+  EXPECT_EQ(tileWidths("f16", "f32"), ofEight);
+  EXPECT_EQ(tileWidths("f32", "f64"), ofFour);
+  EXPECT_EQ(tileWidths("f64", "f64"), ofFour);
+}
+
+TEST(Target, LanesAreOfAnElementType) {
+  mlir::MLIRContext context;
+  mlir::Builder b(&context);
+  MachineModel machine = findTarget("x86-64-v3")->machine();
+  const mlir::Type narrow[] = {b.getF16Type(), b.getIntegerType(8), b.getI1Type()};
+  for (mlir::Type type : narrow)
+    EXPECT_EQ(vectorLanes(machine, type), 8) << "as many as of what they are mixed with";
+  EXPECT_EQ(vectorLanes(machine, b.getF32Type()), 8);
+  EXPECT_EQ(vectorLanes(machine, b.getI32Type()), 8);
+  EXPECT_EQ(vectorLanes(machine, b.getF64Type()), 4);
+  EXPECT_EQ(vectorRegisters(machine, b.getF64Type()), 16);
+  machine.laneBits = 8;
+  EXPECT_EQ(vectorLanes(machine, narrow[0]), 16);
+  EXPECT_EQ(vectorLanes(machine, narrow[1]), 32);
+  EXPECT_EQ(vectorLanes(machine, narrow[2]), 32);
 }
 
 TEST(Target, NamesAndLookup) {
