@@ -182,10 +182,10 @@ void placePanels(Translator &translator, const PanelReductions &panels, Halide::
 /// The largest number of bytes of a tensor, up to what nobody has.
 static int64_t largestBytes(RankedTensorType type, func::FuncOp kernel) {
   constexpr int64_t enough = int64_t(1) << 40;
-  int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  int64_t elements = 1;
   for (AffineExpr extent : mlir::kiln::getExtents(type))
-    bytes = std::min(enough, bytes * std::min(enough >> 20, largestValue(extent, kernel)));
-  return bytes;
+    elements = std::min(enough, elements * std::min(enough >> 20, largestValue(extent, kernel)));
+  return mlir::kiln::storedBytes(type.getElementType(), elements);
 }
 
 namespace {
@@ -230,20 +230,19 @@ void prefetchStreams(Translator &translator, int64_t bytes, int64_t elements, in
   if (bytes == 0)
     return;
   auto nameOf = [&](BlockArgument argument) { return translator.name("in" + std::to_string(argument.getArgNumber())); };
-  auto elementBytes = [](RankedTensorType type) { return elementType(type.getElementType()).bytes(); };
   auto add = [&](StreamPrefetch prefetch) {
     prefetch.onlyLast = true;
     translator.prefetches.push_back(std::move(prefetch));
   };
   ReadStreams streams(translator.kernel);
   for (BlockArgument argument : streams.likeResults) {
-    int64_t ahead = bytes / elementBytes(cast<RankedTensorType>(argument.getType()));
+    int64_t ahead = bytes / bytesOf(argument, 1);
     add({nameOf(argument), std::max(ahead, elements)});
   }
   for (BlockArgument table : streams.tables)
     for (BlockArgument numbers : streams.numbers) {
       auto type = cast<RankedTensorType>(table.getType());
-      int64_t row = largestValue(mlir::kiln::getExtents(type).back(), translator.kernel) * elementBytes(type);
+      int64_t row = bytesOf(table, largestValue(mlir::kiln::getExtents(type).back(), translator.kernel));
       StreamPrefetch prefetch{nameOf(table), std::max(bytes / row, rows)};
       prefetch.numbers = nameOf(numbers);
       prefetch.count = 1;
