@@ -57,8 +57,8 @@ def Kiln_TiledAttr : Kiln_Attr<"Tiled", "tiled", [DeclareAttrInterfaceMethods<Ve
 
     The other extents are the depth, along which contractions add. With `interleave`, as many consecutive elements of the
     depth lie together, [tiles][ceil(depth / interleave)][size][interleave], for instructions that add products of several.
-    With `group`, each so many elements of the depth have a scale. Neither is generated yet: `kiln-verify-kernels` and
-    whoever places weights refuse it. `#kiln.tiled<0, 48, interleave = 4, group = 32>`
+    With `group`, each so many elements of the depth have a scale. Neither is generated yet: `kiln-verify-kernels`,
+    kernel compilers and whoever places weights refuse it. `#kiln.tiled<0, 48, interleave = 4, group = 32>`
   }];
   let parameters = (ins "int64_t":$dim, "int64_t":$size, DefaultValuedParameter<"int64_t", "1">:$interleave,
                         DefaultValuedParameter<"int64_t", "0">:$group);

@@ -44,11 +44,8 @@ static std::vector<int64_t> storedShape(RankedTensorType type, ArrayRef<int64_t>
   auto tiled = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding());
   if (!tiled)
     return shape;
-  int64_t others = 1, along = shape[tiled.getDim()];
-  for (auto [dim, extent] : llvm::enumerate(shape))
-    if (int64_t(dim) != tiled.getDim())
-      others *= extent;
-  return {int64_t(llvm::divideCeil(along, tiled.getSize())), others, tiled.getSize()};
+  SmallVector<int64_t, 3> stored = tiled.getStoredShape(shape);
+  return {stored.begin(), stored.end()};
 }
 
 /// Of elements in memory, where booleans are bytes.

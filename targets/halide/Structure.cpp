@@ -26,6 +26,10 @@ LogicalResult verifyKernel(func::FuncOp kernel) {
            << " index arguments and bounds for " << given;
   auto check = [&](Value value) -> LogicalResult {
     auto type = dyn_cast<RankedTensorType>(value.getType());
+    auto tiled = type ? dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding()) : mlir::kiln::TiledAttr();
+    if (tiled && !tiled.isPlain())
+      return emitError(value.getLoc()) << "the halide target requires weights without interleave and scales, got "
+                                       << tiled;
     if (!type || (mlir::kiln::hasExtents(type) && mlir::kiln::getNumSymbols(TypeRange(type)) <= indices))
       return success();
     return emitError(value.getLoc()) << "kernel function requires tensors whose extents are stated over its " << indices

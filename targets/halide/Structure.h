@@ -30,7 +30,8 @@ std::optional<Contraction> asContraction(mlir::linalg::GenericOp op);
 /// That of the kernel, if it has just one.
 std::optional<Contraction> onlyContraction(mlir::func::FuncOp kernel);
 
-/// Checks what every later step relies on: bounds of the index arguments, extents of every tensor. Emits a diagnostic.
+/// Checks what every later step relies on: bounds of the index arguments, extents of every tensor, layouts of weights
+/// that have neither an interleave nor scales. Emits a diagnostic.
 mlir::LogicalResult verifyKernel(mlir::func::FuncOp kernel);
 
 /// The widest type of what the kernel's ops compute, the values on the way to their results among it.

@@ -69,7 +69,7 @@ LogicalResult Translator::run() {
 
 //===- Arguments and extents ---------------------------------------------===//
 
-/// The extents of the stored tensor, innermost first.
+/// The extents of the stored tensor, innermost first; verifyKernel has refused layouts that are not plain.
 static Exprs storedExtents(const Exprs &extents, mlir::kiln::TiledAttr tiled) {
   if (!tiled)
     return reversed(extents);
