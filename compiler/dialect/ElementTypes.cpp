@@ -12,9 +12,9 @@ using ::kiln::ElementKind, ::kiln::ElementType;
 Type fromElementType(ElementType element, MLIRContext *context) {
   Builder builder(context);
   switch (element) {
-#define KILN_ELEMENT_TYPE(name, NAME, kind, bits, digits, c_type, mlir)                                                \
+#define KILN_ELEMENT_TYPE(name, NAME, file, kind, bits, digits, c_type, mlir)                                          \
   case ElementType::name:                                                                                              \
-    return builder.get##mlir##Type();
+    return builder.mlir;
 #include "kiln/element_types.def"
   }
   llvm_unreachable("the frontend checks element types");

@@ -215,7 +215,7 @@ LogicalResult CastOp::verify() {
     return failure();
   if (getExtents(from) != getExtents(to))
     return check.fail("cast requires the operand's extents", check.text(to), check.text(from));
-  if (to.getElementType().isInteger(8))
+  if (!isFloatingNumber(to.getElementType()) && !to.getElementType().isInteger(32))
     return check.fail(rules::cast_c1, check.text(to));
   return success();
 }

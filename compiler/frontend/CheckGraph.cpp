@@ -84,6 +84,8 @@ private:
       if (!inRange(parameter.scope, graph.scopes) || !parameter.leaf || !*parameter.leaf)
         return fail(parameter.scope, "a graph requires parameters with a scope and a name",
                     llvm::Twine(parameter.scope));
+      if (failed(checkElement(parameter.scope, "a parameter requires a known element type", parameter.element)))
+        return failure();
       std::vector<Dim> shape(parameter.shape.begin(), parameter.shape.end());
       if (failed(checkShape(parameter.scope, shape)))
         return failure();
@@ -95,6 +97,8 @@ private:
     for (const StateTensor &state : graph.states) {
       if (!inRange(state.scope, graph.scopes) || state.shape.empty())
         return fail(state.scope, "a graph requires states with a scope and a shape", llvm::Twine(state.scope));
+      if (failed(checkElement(state.scope, "a state requires a known element type", state.element)))
+        return failure();
       std::vector<Dim> shape(state.shape.begin(), state.shape.end());
       if (failed(checkShape(state.scope, shape)))
         return failure();
@@ -232,10 +236,19 @@ private:
     return success();
   }
 
+  LogicalResult checkElement(int scope, const char *what, ElementType element) {
+    if (!is_known(element))
+      return fail(scope, what, llvm::Twine(static_cast<int>(element)));
+    if (info(element).bits < 8)
+      return fail(scope, "a tensor requires elements of at least a byte, since no others are generated yet",
+                  name_of(element));
+    return success();
+  }
+
   LogicalResult checkValue(int number) {
     const Node &node = graph.nodes[number];
-    if (!is_known(node.element))
-      return fail(node.scope, "a node requires a known element type", llvm::Twine(static_cast<int>(node.element)));
+    if (failed(checkElement(node.scope, "a node requires a known element type", node.element)))
+      return failure();
     if (node.scope != -1 && !inRange(node.scope, graph.scopes))
       return fail(-1, "a node requires a known scope", llvm::Twine(node.scope));
     if (failed(checkShape(node.scope, node.shape)))

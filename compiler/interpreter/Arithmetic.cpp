@@ -214,9 +214,8 @@ Value Sum::result(int more) const {
 }
 
 double wrap(ElementType element, std::int64_t value) {
-  const auto bits = static_cast<std::uint64_t>(value);
-  return element == ElementType::i8 ? static_cast<double>(static_cast<std::int8_t>(bits))
-                                    : static_cast<double>(static_cast<std::int32_t>(bits));
+  const int above = 63 - info(element).digits; // bits of the sum that an element has no room for
+  return static_cast<double>(static_cast<std::int64_t>(static_cast<std::uint64_t>(value) << above) >> above);
 }
 
 } // namespace kiln::interpreter

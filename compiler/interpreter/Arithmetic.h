@@ -97,8 +97,8 @@ private:
   double special = 0;
 };
 
-/// i32, i8: modulo 2^32, 2^8 in two's complement. Division truncates toward zero, x / 0 = 0, the least / -1 = the
-/// least.
+/// Whole numbers of n bits: modulo 2^n in two's complement. Division truncates toward zero, x / 0 = 0, the least / -1 =
+/// the least.
 double wrap(ElementType element, std::int64_t value);
 
 } // namespace kiln::interpreter

@@ -114,7 +114,7 @@ Value convert(ElementType to, Value x) {
 Tensor evaluateCast(const OpCall &call) {
   call.requireOperands(1, 1);
   const ElementType to = call.node.element;
-  call.require(to != ElementType::boolean && to != ElementType::i8, "a result of f32, f16, bf16 or i32");
+  call.require(floating(to) || to == ElementType::i32, "a result of f32, f16, bf16 or i32");
   Tensor result = call.result(call[0].shape, to);
   for (std::int64_t i = 0; i < result.size(); ++i)
     result.set(i, convert(to, call[0].at(i)));

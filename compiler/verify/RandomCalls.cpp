@@ -35,7 +35,9 @@ SharedTensor draw(Random &random, ElementType element, const TensorShape &shape,
       value = static_cast<double>(random() & 1);
       break;
     case ElementType::i8:
-      value = static_cast<double>(whole(random, -100, 100));
+    case ElementType::i4:
+      value = static_cast<double>(whole(random, std::max<std::int64_t>(info(element).least(), -100),
+                                        std::min<std::int64_t>(info(element).most(), 100)));
       break;
     case ElementType::i32:
       value = static_cast<double>(whole(random, 0, 15) ? whole(random, 0, 9) : whole(random, -3, 3000));

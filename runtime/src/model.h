@@ -14,7 +14,7 @@ enum { KILN_MAX_RANK = 6 };
 
 /* KILN_F32 and so on. */
 typedef enum kiln_dtype_t {
-#define KILN_ELEMENT_TYPE(name, NAME, kind, bits, digits, c_type, mlir) KILN_##NAME,
+#define KILN_ELEMENT_TYPE(name, NAME, file, kind, bits, digits, c_type, mlir) KILN_##NAME,
 #include "kiln/element_types.def"
 } kiln_dtype_t;
 

@@ -17,19 +17,21 @@
 #define HEADER_LIMIT 100000000u
 enum { LENGTH_BYTES = 8 };
 
-/* Those of kiln_dtype_t first, under the same numbers. */
+/* Those of kiln_dtype_t first, under the same numbers; without a text those that files do not have. */
 static const struct {
   char text[11];
   uint8_t bits;
 } dtypes[] = {
-#define KILN_ELEMENT_TYPE(name, NAME, kind, bits, digits, c_type, mlir) {#NAME, bits},
+#define KILN_ELEMENT_TYPE(name, NAME, file, kind, bits, digits, c_type, mlir) {file, bits},
 #include "kiln/element_types.def"
     {"F64", 64}, {"I64", 64}, {"U64", 64},    {"U32", 32},    {"I16", 16},    {"U16", 16},
     {"U8", 8},   {"C64", 64}, {"F8_E4M3", 8}, {"F8_E5M2", 8}, {"F8_E8M0", 8},
 };
 enum { DTYPE_COUNT = sizeof dtypes / sizeof dtypes[0] };
 
-const char *kiln_safetensors_dtype_text(uint32_t dtype) { return dtype < DTYPE_COUNT ? dtypes[dtype].text : "?"; }
+const char *kiln_safetensors_dtype_text(uint32_t dtype) {
+  return dtype < DTYPE_COUNT && *dtypes[dtype].text ? dtypes[dtype].text : "?";
+}
 uint64_t kiln_safetensors_stored_bytes(uint32_t dtype, uint64_t elements) {
   return dtype < DTYPE_COUNT ? (elements * dtypes[dtype].bits + 7) / 8 : 0;
 }
@@ -89,7 +91,7 @@ static kiln_status_t read_dtype(walk_t *walk, kiln_tensor_t *tensor) {
   if (status)
     return status;
   for (int dtype = 0; dtype < DTYPE_COUNT; ++dtype)
-    if (kiln_json_string_equals(&text, dtypes[dtype].text)) {
+    if (*dtypes[dtype].text && kiln_json_string_equals(&text, dtypes[dtype].text)) {
       tensor->dtype = (uint16_t)dtype;
       return KILN_OK;
     }

@@ -22,6 +22,8 @@ static_assert(parameters<specs::BertBase>() == 109'482'240);
 static_assert(parameters<specs::BertLarge>() == 335'141'888);
 static_assert(parameters<specs::Vgg13>() == 133'047'848);
 static_assert(weight_bytes<specs::Gpt2Small>() == 4 * 124'439'808LL);
+static_assert(stored_bytes(i4, 4) == 2 && stored_bytes(i4, 5) == 3 && stored_bytes(i8, 5) == 5);
+static_assert(info(i4).least() == -8 && info(i4).most() == 7);
 
 // The Transformer by hand: attention 4 d (d + 1), perceptron 2 d h + h + d, norm 2 d.
 constexpr std::int64_t attention_parameters = 4 * 512 * 513, mlp_parameters = 2 * 512 * 2048 + 2048 + 512;

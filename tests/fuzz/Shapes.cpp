@@ -96,7 +96,7 @@ std::optional<Type> inferElementwise(const Node &node, const std::vector<Type> &
     return x[0];
   }
   if (node.op == Op::cast) {
-    rules.require(node.element != ElementType::boolean && node.element != ElementType::i8, "cast_c1");
+    rules.require(isFloat(node.element) || node.element == ElementType::i32, "cast_c1");
     return Type{node.element, x[0].shape};
   }
   const bool isWhere = node.op == Op::where;

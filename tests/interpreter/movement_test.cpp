@@ -77,6 +77,7 @@ TEST(Elements, AreRounded) {
   EXPECT_EQ(roundTo(ElementType::bf16, 1 + 0x1p-8), 1);
   EXPECT_THROW(roundTo(ElementType::i32, 0x1p31), std::runtime_error);
   EXPECT_THROW(roundTo(ElementType::boolean, 2), std::runtime_error);
+  EXPECT_THROW(roundTo(ElementType::i4, 8), std::runtime_error);
 }
 
 TEST(Extents, AreEvaluatedWithinTheirBounds) {

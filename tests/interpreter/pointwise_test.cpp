@@ -64,6 +64,8 @@ TEST(Pointwise, IntegersWrapAndDivideTowardsZero) {
   expectExactly(evaluate(Op::maximum, both({-3, 4}, {2, 4}), {2}), {2, 4});
   const Tensor bytes = Tensor::of(ElementType::i8, {2}, {127, -128});
   expectExactly(evaluate(Op::add, {bytes, Tensor::of(ElementType::i8, {}, {1})}, {2}), {-128, -127});
+  const Tensor nibbles = Tensor::of(ElementType::i4, {2}, {7, -8});
+  expectExactly(evaluate(Op::add, {nibbles, Tensor::of(ElementType::i4, {}, {1})}, {2}), {-8, -7});
 }
 
 TEST(Pointwise, LessIsDecidedOnlyBeyondTheErrors) {

@@ -92,6 +92,10 @@ const Malformed MalformedFiles[] = {
      "tensor \"a\" requires an element type of safetensors, got \"F31\""},
     {"{\"a\":{\"dtype\":\"f32\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8,
      "tensor \"a\" requires an element type of safetensors, got \"f32\""},
+    {"{\"a\":{\"dtype\":\"I4\",\"shape\":[2],\"data_offsets\":[0,1]}}", 1,
+     "tensor \"a\" requires an element type of safetensors, got \"I4\""},
+    {"{\"a\":{\"dtype\":\"\",\"shape\":[2],\"data_offsets\":[0,1]}}", 1,
+     "tensor \"a\" requires an element type of safetensors, got \"\""},
     {"{\"a\":{\"dtype\":32}}", 8, "safetensors header requires an element type, got '3'"},
     // Shapes.
     {"{\"a\":{\"dtype\":\"F32\",\"shape\":2}}", 8, "safetensors header requires a shape, got '2'"},

@@ -9,6 +9,14 @@ func.func private @half(%x: tensor<4xf16>) -> tensor<4xf16> attributes {kiln.ker
 
 // -----
 
+func.func private @nibbles(%x: tensor<4xi4>) -> tensor<4xi4> attributes {kiln.kernel, kiln.bounds = array<i64>} {
+  // expected-error @below {{requires elements of type f32, i32, i8 or i1, got 'i4'}}
+  %0 = kiln.add %x, %x : (tensor<4xi4>, tensor<4xi4>) -> tensor<4xi4>
+  return %0 : tensor<4xi4>
+}
+
+// -----
+
 func.func @not_formed(%x: tensor<4xf32>) -> tensor<4xf32> attributes {kiln.entry} {
   // expected-error @below {{requires a kernel: only calls, parameters, constants, states, reshapes and loops stay in an entry}}
   %0 = kiln.relu %x : tensor<4xf32>

@@ -7,7 +7,9 @@
 
 namespace mlir::kiln {
 
-bool isSupportedElement(Type type) { return type.isF32() || (isElement(type) && !isFloatingNumber(type)); }
+bool isSupportedElement(Type type) {
+  return type.isF32() || type.isInteger(32) || type.isInteger(8) || type.isInteger(1);
+}
 
 KernelBuilder::KernelBuilder(func::FuncOp kernel)
     : kernel(kernel), builder(kernel.getLoc(), kernel.getBody().front().getTerminator()) {}

@@ -38,7 +38,7 @@ constexpr auto not_equal(const A &a, const B &b, Site site = Site::here()) {
 
 /// |x|; of i32 the least number is its own.
 template <tensor X> constexpr auto abs(const X &x, Site site = Site::here()) {
-  if constexpr (X::element == i32 || X::element == i8)
+  if constexpr (info(X::element).kind == ElementKind::integer)
     return maximum(x, sub(0, x, site), site);
   else
     return detail::unary<Op::abs>(x, site);

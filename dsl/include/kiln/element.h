@@ -18,7 +18,7 @@ enum class ElementKind : std::uint8_t { floating, integer, boolean };
 struct ElementInfo {
   const char *name;
   ElementKind kind;
-  int bits;   // that an element takes where it is stored
+  int bits;   // that an element takes where it is stored; below eight, several share a byte
   int digits; // of its numbers, without the sign; of a float those of the significand, with the leading one
   const char *c_type;
 
@@ -31,7 +31,7 @@ struct ElementInfo {
 
 namespace detail {
 inline constexpr ElementInfo element_rows[] = {
-#define KILN_ELEMENT_TYPE(name, NAME, kind, bits, digits, c_type, mlir)                                                \
+#define KILN_ELEMENT_TYPE(name, NAME, file, kind, bits, digits, c_type, mlir)                                          \
   {#name, ElementKind::kind, bits, digits, #c_type},
 #include "kiln/element_types.def"
 };

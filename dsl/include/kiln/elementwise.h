@@ -125,7 +125,7 @@ concept operands = (tensor<A> && (tensor<B> || scalar<B>)) || (scalar<A> && tens
 /// become the nearest one that f32 has within it.
 template <ElementType E, tensor X> constexpr auto cast(const X &x, Site site = Site::here()) {
   x.tracer->at(site);
-  if constexpr (E == boolean || E == i8)
+  if constexpr (!floating(E) && E != i32)
     x.tracer->fail(rules::cast_c1, E);
   if constexpr (E == X::element)
     return x;
