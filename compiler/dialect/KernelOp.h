@@ -25,6 +25,11 @@ enum class KernelRole {
   Reduction,
 };
 
+/// Whether ops of that role add up products, whose number is in their flops.
+constexpr bool addsProducts(KernelRole role) {
+  return role == KernelRole::Contraction || role == KernelRole::Attention;
+}
+
 /// What computing an element once more costs.
 enum class ElementCost {
   Free, // no more than to read one

@@ -52,6 +52,11 @@ def Kiln_KernelOpInterface : OpInterface<"KernelOpInterface"> {
     InterfaceMethod<"the type that an op that reduces computes and keeps sums in; elements of its operands are widened to it",
       "::mlir::Type", "getAccumulatorType", (ins), [{}],
       [{ return ::mlir::kiln::defaultAccumulatorType($_op->getOperand(0).getType()); }]>,
+    InterfaceMethod<"additions and multiplications of the op's products, over the symbols, as `flops` of the language counts them",
+      "::mlir::AffineExpr", "getFlops", (ins), [{}], [{
+        static_assert(!addsProducts(ConcreteOp::role), "an op that adds products says how many: getFlops");
+        return ::mlir::getAffineConstantExpr(0, $_op->getContext());
+      }]>,
     InterfaceMethod<"marks the operands that have the leading axes; whether the op lets them be one",
       "bool", "collapseRows", (ins "::mlir::kiln::RowCollapser &":$rows)>,
     InterfaceMethod<"axes of operands and results whose extents the op adds, subtracts or divides",

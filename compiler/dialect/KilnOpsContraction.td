@@ -3,7 +3,7 @@
 // The ops that multiply matrices.
 include "KilnDialect.td"
 
-def Kiln_LinearOp : Kiln_InferredOp<"linear", [Kiln_InKernel<"Contraction", "Cheap", ["decompose"]>]> {
+def Kiln_LinearOp : Kiln_InferredOp<"linear", [Kiln_InKernel<"Contraction", "Cheap", ["decompose", "getFlops"]>]> {
   let summary = "x W^T + b, or x W + b for a weight stored [in, out]";
   let description = [{
     x W^T + b for a weight stored [out, in] (`out_in`), x W + b for one stored [in, out] (`in_out`), over the last axis of x.
@@ -25,7 +25,7 @@ def Kiln_LinearOp : Kiln_InferredOp<"linear", [Kiln_InKernel<"Contraction", "Che
   }];
 }
 
-def Kiln_MatmulOp : Kiln_InferredOp<"matmul", [Kiln_InKernel<"Contraction", "Cheap", ["decompose"]>]> {
+def Kiln_MatmulOp : Kiln_InferredOp<"matmul", [Kiln_InKernel<"Contraction", "Cheap", ["decompose", "getFlops"]>]> {
   let summary = "the product of matrices";
   let description = [{
     The product of matrices: [..., M, K] and [..., K, N] -> [..., M, N], the leading axes broadcast as NumPy does. With
@@ -42,7 +42,7 @@ def Kiln_MatmulOp : Kiln_InferredOp<"matmul", [Kiln_InKernel<"Contraction", "Che
 }
 
 def Kiln_AttentionOp : Kiln_InferredOp<"attention",
-    [AttrSizedOperandSegments, Kiln_InKernel<"Attention", "Cheap", ["decompose"]>]> {
+    [AttrSizedOperandSegments, Kiln_InKernel<"Attention", "Cheap", ["decompose", "getFlops"]>]> {
   let summary = "softmax(scale * Q K^T + mask) V for each head";
   let description = [{
     softmax(scale * Q K^T + mask) V for each of `heads` heads: [..., Tq, H*D], [..., Tk, H*D], [..., Tk, H*E] -> [..., Tq, H*E].
@@ -72,7 +72,7 @@ def Kiln_AttentionOp : Kiln_InferredOp<"attention",
 }
 
 def Kiln_AttentionScoresOp : Kiln_InferredOp<"attention_scores",
-    [AttrSizedOperandSegments, Kiln_InKernel<"Contraction", "Cheap", ["decompose"]>]> {
+    [AttrSizedOperandSegments, Kiln_InKernel<"Contraction", "Cheap", ["decompose", "getFlops"]>]> {
   let summary = "scale * Q K^T + mask for each head";
   let description = [{
     The scores whose softmax `attention` weighs the values by: [..., Tq, H*D], [..., Tk, G*D] -> [..., H, Tq, Tk]. All but the values

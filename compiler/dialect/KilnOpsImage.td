@@ -4,7 +4,7 @@
 include "KilnDialect.td"
 
 def Kiln_Conv2dOp : Kiln_InferredOp<"conv2d",
-    [Kiln_InKernel<"Contraction", "Cheap", ["decompose", "getResizedAxes"]>]> {
+    [Kiln_InKernel<"Contraction", "Cheap", ["decompose", "getFlops", "getResizedAxes"]>]> {
   let summary = "the products of a weight with windows of an image";
   let description = [{
     y[..., i, j, o] = sum over a, b, c of x[..., i s + a d - p, j s + b d - p, c] w[o, c, a, b] + bias[o] with stride s, dilation

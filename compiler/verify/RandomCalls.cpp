@@ -62,25 +62,27 @@ double elements(Type type, ArrayRef<std::int64_t> symbols) {
   return count;
 }
 
+/// As a double: at the largest extents 64 bits may not hold it.
+double numberOf(AffineExpr expr, ArrayRef<std::int64_t> symbols) {
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (binary && expr.getKind() == AffineExprKind::Mul)
+    return numberOf(binary.getLHS(), symbols) * numberOf(binary.getRHS(), symbols);
+  if (binary && expr.getKind() == AffineExprKind::Add)
+    return numberOf(binary.getLHS(), symbols) + numberOf(binary.getRHS(), symbols);
+  return static_cast<double>(valueOf(expr, {}, symbols));
+}
+
 /// Scalar operations of one op, about.
 double operationsOf(Operation &op, ArrayRef<std::int64_t> symbols) {
   double most = 0;
   for (Type type : llvm::concat<const Type>(op.getOperandTypes(), op.getResultTypes()))
     if (isa<RankedTensorType>(type) && !isa<kd::LoopInterface>(op))
       most = std::max(most, elements(type, symbols));
-  auto extentOf = [&](Value value, int fromLast) {
-    const TensorShape shape = shapeOf(value.getType(), symbols);
-    return static_cast<double>(shape.end()[-fromLast]);
-  };
-  if (isa<kd::LinearOp, kd::MatmulOp>(op))
-    return 2 * elements(op.getResult(0).getType(), symbols) * extentOf(op.getOperand(0), 1);
-  if (auto conv = dyn_cast<kd::Conv2dOp>(op))
-    return 2 * elements(conv.getType(), symbols) * elements(conv.getWeight().getType(), symbols) /
-           std::max(1.0, static_cast<double>(shapeOf(conv.getWeight().getType(), symbols)[0]));
+  auto inKernel = dyn_cast<kd::KernelOpInterface>(op);
+  if (inKernel && kd::addsProducts(inKernel.getKernelRole()))
+    return numberOf(inKernel.getFlops(), symbols);
   if (auto pair = op.getAttrOfType<DenseI64ArrayAttr>("kernel"))
     return most * static_cast<double>(pair[0] * pair[1]);
-  if (isa<kd::AttentionOp, kd::AttentionScoresOp>(op))
-    return 4 * elements(op.getOperand(0).getType(), symbols) * extentOf(op.getOperand(1), 2);
   return 4 * most;
 }
 

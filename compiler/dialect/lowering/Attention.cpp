@@ -239,6 +239,17 @@ template <class Op> static bool collapseScores(Op op, RowCollapser &rows) {
           (rows.rankOf(mask) <= 2 ? rows.markWhole(mask) : rows.rankOf(mask) >= batchRank + 2 && rows.markFull(mask)));
 }
 
+/// Of each query and key so many products, nothing left out for a mask.
+template <class Op> static AffineExpr countPairs(Op op, AffineExpr products) {
+  SmallVector<AffineExpr> factors = getExtents(cast<RankedTensorType>(op.getQuery().getType())),
+                          keys = getExtents(cast<RankedTensorType>(op.getKey().getType()));
+  factors.back() = keys.end()[-2];
+  factors.append({products, getAffineConstantExpr(2, op.getContext())});
+  return getProduct(factors, op.getContext());
+}
+
+static AffineExpr widthOf(Value tensor) { return getExtents(cast<RankedTensorType>(tensor.getType())).back(); }
+
 //===- attention ---===//
 
 /// The result has the heads as an axis of its own; a reshape of the op to that shape is the stored tensor.
@@ -261,6 +272,10 @@ Value AttentionOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
 }
 
 bool AttentionOp::collapseRows(RowCollapser &rows) { return collapseScores(*this, rows) && rows.markFull(getValue()); }
+
+AffineExpr AttentionOp::getFlops() {
+  return countPairs(*this, canonicalExtent(widthOf(getQuery()) + widthOf(getResult())));
+}
 
 //===- attention_scores ---===//
 
@@ -287,5 +302,7 @@ Value AttentionScoresOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate>
 }
 
 bool AttentionScoresOp::collapseRows(RowCollapser &rows) { return collapseScores(*this, rows); }
+
+AffineExpr AttentionScoresOp::getFlops() { return countPairs(*this, widthOf(getQuery())); }
 
 } // namespace mlir::kiln

@@ -20,11 +20,13 @@ Coordinates leading(ElementBuilder &b, RankedTensorType type, unsigned resultRan
 /// How the loops m, n, k of a product (`rank` is that of m, n) read its operands.
 using Readers = function_ref<std::pair<Coordinates, Coordinates>(ElementBuilder &)>;
 
+AffineExpr depthOf(Operation *op) { return getExtents(cast<RankedTensorType>(op->getOperand(0).getType())).back(); }
+
 Value multiply(KernelBuilder &kernel, KernelOpInterface op, Readers coordinatesOf) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   unsigned rank = type.getRank();
   SmallVector<AffineExpr> loops = getExtents(type); // ..., m, n, k
-  loops.push_back(getExtents(cast<RankedTensorType>(op->getOperand(0).getType())).back());
+  loops.push_back(depthOf(op));
 
   kernel.prepareRepeatedReads(op->getOperand(0));
   kernel.prepareRepeatedReads(op->getOperand(1));
@@ -72,6 +74,8 @@ bool LinearOp::collapseRows(RowCollapser &rows) {
          (!getBias() || rows.markWhole(getBias()));
 }
 
+AffineExpr LinearOp::getFlops() { return countFlops(getResult(), depthOf(*this)); }
+
 //===- matmul ---===//
 
 SmallVector<Value> MatmulOp::decompose(KernelBuilder &kernel) {
@@ -102,5 +106,7 @@ bool MatmulOp::collapseRows(RowCollapser &rows) {
   return rows.rankOf(getA()) > rows.axes + 1 && rows.rankOf(getA()) == rows.rankOf(getB()) && rows.markFull(getA()) &&
          rows.markFull(getB());
 }
+
+AffineExpr MatmulOp::getFlops() { return countFlops(getResult(), depthOf(*this)); }
 
 } // namespace mlir::kiln

@@ -148,6 +148,11 @@ Value Conv2dOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
 bool Conv2dOp::collapseRows(RowCollapser &) { return false; }
 SmallVector<int64_t> Conv2dOp::getResizedAxes() { return imageAxes(getType()); }
 
+AffineExpr Conv2dOp::getFlops() {
+  SmallVector<AffineExpr> window = getExtents(cast<RankedTensorType>(getWeight().getType()));
+  return countFlops(getResult(), ArrayRef(window).drop_front());
+}
+
 //===- max_pool2d, avg_pool2d ---===//
 
 static SmallVector<Value> decomposePool(KernelBuilder &kernel, KernelOpInterface op) {

@@ -11,6 +11,13 @@ bool isSupportedElement(Type type) {
   return type.isF32() || type.isInteger(32) || type.isInteger(8) || type.isInteger(1);
 }
 
+AffineExpr countFlops(Value tensor, ArrayRef<AffineExpr> summed) {
+  SmallVector<AffineExpr> factors = getExtents(cast<RankedTensorType>(tensor.getType()));
+  llvm::append_range(factors, summed);
+  factors.push_back(getAffineConstantExpr(2, tensor.getContext()));
+  return getProduct(factors, tensor.getContext());
+}
+
 KernelBuilder::KernelBuilder(func::FuncOp kernel)
     : kernel(kernel), builder(kernel.getLoc(), kernel.getBody().front().getTerminator()) {}
 

@@ -38,6 +38,9 @@ using Coordinates = SmallVector<Coordinate>;
 /// The element types of the operands and results that decompositions support.
 bool isSupportedElement(Type type);
 
+/// The additions and multiplications of a tensor whose elements are sums over extents of this product.
+AffineExpr countFlops(Value tensor, ArrayRef<AffineExpr> summed);
+
 /// Lowers one kernel function in place.
 class KernelBuilder {
 public:
