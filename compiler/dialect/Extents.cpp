@@ -249,10 +249,12 @@ std::optional<::kiln::Dim> toDim(AffineExpr extent, ArrayRef<SymbolAttr> symbols
       return std::nullopt;
     dim.factor = factor;
     for (size_t i = 0; i < product.size(); ++i) {
-      if (product[i] >= symbols.size() || symbols[product[i]].getName().size() >= ::kiln::Symbol::capacity)
+      if (product[i] >= symbols.size() || symbols[product[i]].getName().size() >= ::kiln::Symbol::capacity ||
+          symbols[product[i]].getLeast().size() >= ::kiln::Symbol::capacity)
         return std::nullopt;
       SymbolAttr symbol = symbols[product[i]];
       std::memcpy(dim.symbols[i].name, symbol.getName().data(), symbol.getName().size());
+      std::memcpy(dim.symbols[i].least, symbol.getLeast().data(), symbol.getLeast().size());
       dim.symbols[i].min = symbol.getMin();
       dim.symbols[i].max = symbol.getMax();
     }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an op that may stand in a kernel says of itself: KernelOpInterface (KilnInterfaces.td) and the traits that
-// answer it. The ops' methods are in compiler/dialect/lowering.
+// What ops say of themselves: KernelOpInterface and IndexOperandsInterface (KilnInterfaces.td), and the traits that
+// answer the first. The ops' methods are in compiler/dialect/lowering.
 #pragma once
 
+#include "mlir/IR/AffineExpr.h"
 #include "mlir/IR/OpDefinition.h"
 
 namespace mlir::kiln {
@@ -35,6 +36,13 @@ enum class ElementCost {
   Free, // no more than to read one
   Cheap,
   Costly, // a division, a function of the math library, several reads
+};
+
+/// An operand whose elements are whole numbers in [minimum, limit): indices, or lengths.
+struct IndexOperand {
+  Value operand;
+  int64_t minimum = 0;
+  AffineExpr limit; // over the symbols
 };
 
 /// Answers what an op is, for KernelOpInterface.

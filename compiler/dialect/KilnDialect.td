@@ -90,7 +90,26 @@ def Kiln_IntegerTensor : RankedTensorOf<[I32]>;
 def Kiln_BooleanTensor : RankedTensorOf<[I1]>;
 def Kiln_Tensor : RankedTensorOf<[Kiln_Element<"isElement", "numeric or boolean">]>;
 
-class Kiln_Op<string mnemonic, list<Trait> traits = []> : Op<Kiln_Dialect, mnemonic, traits>;
+// Says which operands are indices.
+def Kiln_IndexOperands : DeclareOpInterfaceMethods<Kiln_IndexOperandsInterface>;
+
+// Whether one of the operands has whole numbers alone, so that they may be indices; and whether an op has a trait.
+class Kiln_HasIntegers<dag operands> {
+  list<string> constraints = !foreach(i, !range(!size(operands)),
+      !if(!initialized(!getdagarg<Optional>(operands, i)), !cast<string>(!getdagarg<Optional>(operands, i).baseType),
+      !if(!initialized(!getdagarg<Variadic>(operands, i)), !cast<string>(!getdagarg<Variadic>(operands, i).baseType),
+      !if(!initialized(!getdagarg<TypeConstraint>(operands, i)), !cast<string>(!getdagarg<TypeConstraint>(operands, i)),
+      "of an attribute"))));
+  bit yes = !not(!empty(!filter(constraint, constraints, !eq(constraint, "Kiln_IntegerTensor"))));
+}
+class Kiln_HasTrait<list<Trait> traits, string name> {
+  bit yes = !not(!empty(!filter(trait, traits, !eq(!cast<string>(trait), name))));
+}
+
+class Kiln_Op<string mnemonic, list<Trait> traits = []> : Op<Kiln_Dialect, mnemonic, traits> {
+  assert !or(!not(Kiln_HasIntegers<arguments>.yes), Kiln_HasTrait<traits, "Kiln_IndexOperands">.yes),
+         "kiln." # mnemonic # " has an operand of whole numbers: with Kiln_IndexOperands it says whether they are indices";
+}
 
 // Traits of compiler/dialect/KernelOp.h.
 class Kiln_Trait<string name> : NativeOpTrait<name> { let cppNamespace = "::mlir::kiln"; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What loops have in common, and what an op that may stand in a kernel says of itself.
+// What loops have in common, what an op that may stand in a kernel says of itself, and which operands are indices.
 #ifndef KILN_INTERFACES
 #define KILN_INTERFACES
 
@@ -75,6 +75,19 @@ def Kiln_KernelOpInterface : OpInterface<"KernelOpInterface"> {
       }
     }
   }];
+}
+
+def Kiln_IndexOperandsInterface : OpInterface<"IndexOperandsInterface"> {
+  let description = [{
+    An op with an operand of whole numbers: which of them are indices or lengths, and their ranges. The run time checks those
+    that are inputs of an entry (compiler/emit/ValueChecks.h). Each op with an operand of `Kiln_IntegerTensor` has it, be it to
+    say that its numbers may be any: KilnDialect.td stops the build otherwise.
+  }];
+  let cppNamespace = "::mlir::kiln";
+  let methods = [
+    InterfaceMethod<"the operands that are indices or lengths", "::llvm::SmallVector<::mlir::kiln::IndexOperand>",
+      "getIndexOperands">
+  ];
 }
 
 #endif // KILN_INTERFACES

@@ -42,7 +42,7 @@ def Kiln_MatmulOp : Kiln_InferredOp<"matmul", [Kiln_InKernel<"Contraction", "Che
 }
 
 def Kiln_AttentionOp : Kiln_InferredOp<"attention",
-    [AttrSizedOperandSegments, Kiln_InKernel<"Attention", "Cheap", ["decompose", "getFlops"]>]> {
+    [AttrSizedOperandSegments, Kiln_InKernel<"Attention", "Cheap", ["decompose", "getFlops"]>, Kiln_IndexOperands]> {
   let summary = "softmax(scale * Q K^T + mask) V for each head";
   let description = [{
     softmax(scale * Q K^T + mask) V for each of `heads` heads: [..., Tq, H*D], [..., Tk, H*D], [..., Tk, H*E] -> [..., Tq, H*E].
@@ -72,7 +72,7 @@ def Kiln_AttentionOp : Kiln_InferredOp<"attention",
 }
 
 def Kiln_AttentionScoresOp : Kiln_InferredOp<"attention_scores",
-    [AttrSizedOperandSegments, Kiln_InKernel<"Contraction", "Cheap", ["decompose", "getFlops"]>]> {
+    [AttrSizedOperandSegments, Kiln_InKernel<"Contraction", "Cheap", ["decompose", "getFlops"]>, Kiln_IndexOperands]> {
   let summary = "scale * Q K^T + mask for each head";
   let description = [{
     The scores whose softmax `attention` weighs the values by: [..., Tq, H*D], [..., Tk, G*D] -> [..., H, Tq, Tk]. All but the values

@@ -24,7 +24,7 @@ def Kiln_CallOp : Kiln_Op<"call", [Kiln_ReadsVariables, Kiln_HostOp, AttrSizedOp
   }];
 }
 
-def Kiln_SinusoidOp : Kiln_Op<"sinusoid", [Pure, Kiln_InKernel<"Lookup", "Costly">]> {
+def Kiln_SinusoidOp : Kiln_Op<"sinusoid", [Pure, Kiln_InKernel<"Lookup", "Costly">, Kiln_IndexOperands]> {
   let summary = "sines of the positions times a table of frequencies";
   let description = [{
     Column c of position p is sin(2 pi (p (table[0, c] + table[1, c] + table[2, c]) + table[3, c])): a frequency in turns as

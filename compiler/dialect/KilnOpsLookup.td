@@ -3,7 +3,7 @@
 // Rows of tables by index, and the indices themselves.
 include "KilnDialect.td"
 
-def Kiln_EmbeddingOp : Kiln_InferredOp<"embedding", [Kiln_InKernel<"Lookup">]> {
+def Kiln_EmbeddingOp : Kiln_InferredOp<"embedding", [Kiln_InKernel<"Lookup">, Kiln_IndexOperands]> {
   let summary = "a row of the table for each index";
   let description = [{
     A row of the table for each index: [...] and [V, D] -> [..., D].
@@ -31,7 +31,7 @@ def Kiln_PositionsOp : Kiln_InferredOp<"positions", [Kiln_InKernel<"Lookup", "Fr
   let assemblyFormat = "$x `axis` `=` $axis attr-dict `:` functional-type(operands, results)";
 }
 
-def Kiln_SinusoidalOp : Kiln_Op<"sinusoidal", [Pure, Kiln_Rewritten]> {
+def Kiln_SinusoidalOp : Kiln_Op<"sinusoidal", [Pure, Kiln_Rewritten, Kiln_IndexOperands]> {
   let summary = "the sinusoidal position encoding";
   let description = [{
     The sinusoidal encoding of Vaswani et al. (2017, section 3.5): column 2i of position p is sin(p / base^(2i / D)) and
@@ -47,7 +47,7 @@ def Kiln_SinusoidalOp : Kiln_Op<"sinusoidal", [Pure, Kiln_Rewritten]> {
   let hasVerifier = 1;
 }
 
-def Kiln_GatherOp : Kiln_InferredOp<"gather", [Kiln_InKernel<"Lookup">]> {
+def Kiln_GatherOp : Kiln_InferredOp<"gather", [Kiln_InKernel<"Lookup">, Kiln_IndexOperands]> {
   let summary = "slices of the table by index along an axis";
   let description = [{
     Slices of the table by index along an axis: the axis `axis` of the table is replaced by the shape of the indices.

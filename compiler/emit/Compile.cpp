@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 1. Describe the interface from the graph.
-// 2. For each instruction set: import, optimise, form kernels (a module of its own, since layouts differ).
+// 2. For each instruction set: import, which also says what the run time checks of inputs; optimise, form kernels (a
+//    module of its own, since layouts differ).
 // 3. Compile the kernels of all of them; then write the host functions of each.
 // 4. Join everything with the run time in one archive, symbols renamed; write the headers and the manifest.
 #include "compiler/emit/Compile.h"
@@ -13,6 +14,7 @@
 #include "compiler/emit/Lower.h"
 #include "compiler/emit/Object.h"
 #include "compiler/emit/Untuned.h"
+#include "compiler/emit/ValueChecks.h"
 #include "compiler/frontend/Import.h"
 #include "kiln/names.h"
 #include "runtime/src/model.h"
@@ -285,6 +287,7 @@ LogicalResult ModelCompiler::lower(const Target &target, TargetModule &lowered) 
   module = importGraph(graph, lowered.context.get(), report.model.name);
   if (!module)
     return failure();
+  addValueChecks(*module, report.model); // the same for all targets
   if (options.form == EmitForm::Ir) {
     llvm::raw_string_ostream(report.text) << *module << "\n";
     return success();

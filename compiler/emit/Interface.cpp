@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
-#include <map>
 
 namespace kiln {
 
@@ -28,71 +27,6 @@ static void addSymbols(std::vector<Symbol> &symbols, const std::vector<Dim> &sha
     for (const Symbol &symbol : dim.symbols)
       if (symbol.present() && std::find(symbols.begin(), symbols.end(), symbol) == symbols.end())
         symbols.push_back(symbol);
-}
-
-/// By the arguments of the bodies of scans that are slices: the sequence.
-static std::map<int, int> slicedSequences(const Graph &graph) {
-  std::map<int, int> sequences;
-  for (const Node &node : graph.nodes)
-    if (node.op == Op::scan)
-      for (size_t i = node.attributes.states; i < node.operands.size(); ++i)
-        sequences[graph.regions[node.attributes.index].arguments[i]] = node.operands[i];
-  return sequences;
-}
-
-/// The input that the values of an i32 node are copied from, or -1.
-static int sourceInput(const Graph &graph, const std::map<int, int> &sequences, int node) {
-  for (;;) {
-    const Node &here = graph.nodes[node];
-    switch (here.op) {
-    case Op::input:
-      if (auto sliced = sequences.find(node); sliced != sequences.end()) {
-        node = sliced->second;
-        continue;
-      }
-      return node;
-    case Op::reshape:
-    case Op::transpose:
-    case Op::expand:
-    case Op::slice:
-    case Op::dropout:
-      node = here.operands[0];
-      continue;
-    default:
-      return -1;
-    }
-  }
-}
-
-/// Which inputs are used as indices or lengths, and the tightest limit of each.
-static std::map<int, ValueCheck> inputChecks(const Graph &graph) {
-  std::map<int, ValueCheck> checks;
-  const std::map<int, int> sequences = slicedSequences(graph);
-  auto require = [&](int node, ValueCheck check) {
-    int input = sourceInput(graph, sequences, node);
-    if (input < 0)
-      return;
-    auto [found, isNew] = checks.emplace(input, check);
-    if (isNew)
-      return;
-    found->second.minimum = std::max(found->second.minimum, check.minimum);
-    if (check.limit.max() < found->second.limit.max())
-      found->second.limit = check.limit;
-  };
-  for (const Node &node : graph.nodes) {
-    const std::vector<int> &operands = node.operands;
-    if (node.op == Op::embedding)
-      require(operands[0], {0, graph.nodes[operands[1]].shape[0]});
-    else if (node.op == Op::gather)
-      require(operands[1], {0, graph.nodes[operands[0]].shape[node.attributes.axis]});
-    else if (node.op == Op::attention && node.attributes.has_lengths) {
-      const std::vector<Dim> &keys = graph.nodes[operands[1]].shape;
-      Dim limit = keys[keys.size() - 2];
-      limit.offset += 1;
-      require(operands.back(), {1, limit});
-    }
-  }
-  return checks;
 }
 
 /// Adds the symbols of all nodes in the region and those below: an extent may be one that only another entry's inputs
@@ -133,7 +67,6 @@ static void describeStates(const Graph &graph, ModelInterface &model) {
 ModelInterface describeInterface(const Graph &graph, std::string name) {
   ModelInterface model;
   model.name = std::move(name);
-  std::map<int, ValueCheck> checks = inputChecks(graph);
   for (const Entry &entry : graph.entries)
     for (int input : graph.regions[entry.region].arguments)
       addSymbols(model.symbols, graph.nodes[input].shape);
@@ -152,8 +85,6 @@ ModelInterface describeInterface(const Graph &graph, std::string name) {
       described.element = graph.nodes[node].element;
       described.shape = graph.nodes[node].shape;
       described.isOutput = isOutput;
-      if (auto check = checks.find(node); !isOutput && check != checks.end())
-        described.check = check->second;
     };
     for (size_t i = 0; i < region.arguments.size(); ++i)
       add(region.arguments[i], entry.input_names[i], false);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a generated library is, seen from outside: its dimensions, entry points and weights (from the graph alone), and
-// for each instruction set where things lie (from code generation). The headers, the manifest and the descriptor are
-// written from this.
+// What a generated library is, seen from outside: its dimensions, entry points and weights (from the graph), what of
+// its inputs is checked (from the ops), and for each instruction set where things lie (from code generation). The
+// headers, the manifest and the descriptor are written from this.
 #pragma once
 
 #include "compiler/schedule/Choose.h"
@@ -26,7 +26,7 @@ struct ArgumentInterface {
   ElementType element;
   std::vector<Dim> shape;
   bool isOutput = false;
-  std::optional<ValueCheck> check;
+  std::optional<ValueCheck> check; // compiler/emit/ValueChecks.h
 };
 
 struct EntryInterface {
@@ -70,7 +70,7 @@ struct ModelInterface {
   const WeightInterface *findWeight(const std::string &weight) const;
 };
 
-/// Reads the interface off a trace.
+/// Reads the interface off a trace, without the checks of values, which need its ops.
 ModelInterface describeInterface(const Graph &graph, std::string name);
 
 /// kiln_placement_t of runtime/src/model.h.

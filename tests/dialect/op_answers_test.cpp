@@ -51,10 +51,10 @@ struct Products : Model {
   Stack<3, EncoderBlock<8, 2, 16>> layers{"layers"};
 
   constexpr auto rows(Tensor<f32, someBatch, someTokens, 8> x) const {
-    return kiln::outputs(fc(layers(x)), matmul(x, transpose<0, 2, 1>(x)));
+    return ::kiln::outputs(fc(layers(x)), matmul(x, transpose<0, 2, 1>(x)));
   }
   constexpr auto heads(Tensor<f32, someTokens, 16> q, Tensor<f32, 20, 8> k, Tensor<f32, 20, 12> v) const {
-    return kiln::outputs(attention<4, 2>(q, k, v), attention_scores<4, 2>(q, k), softmax(q));
+    return ::kiln::outputs(attention<4, 2>(q, k, v), attention_scores<4, 2>(q, k), softmax(q));
   }
   constexpr auto images(Tensor<f32, someBatch, 9, 9, 4> x) const {
     auto window = parameter<f32, 6, 2, 3, 3>(x, "window");
@@ -65,7 +65,7 @@ struct Products : Model {
       auto next = matmul(h, here);
       return std::pair{next, next};
     });
-    return kiln::outputs(last, all);
+    return ::kiln::outputs(last, all);
   }
 
   static constexpr auto entries() {

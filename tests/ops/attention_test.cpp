@@ -206,6 +206,24 @@ TEST(Attention, Weights) {
   }
 }
 
+// Of three keys, in the attention and where its weights are computed.
+TEST(Attention, RefusesLengthsBeyondTheKeys) {
+  std::vector<std::byte> arena(1 << 22);
+  auto *aligned = reinterpret_cast<void *>((reinterpret_cast<std::uintptr_t>(arena.data()) + 4095) / 4096 * 4096);
+  std::vector<float> x(288), y(48), a(6), b(18), c(48);
+  const std::int32_t wrong[][2] = {{1, 4}, {0, 3}};
+  for (const auto &n : wrong) {
+    kiln_error_t error{};
+    kiln_call_t call{aligned, arena.size() - 4096, nullptr, &error};
+    EXPECT_EQ(ENTRY(padded)(session().get(), &call, 2, 1, 3, x.data(), x.data(), n, y.data()), KILN_INDEX_OUT_OF_RANGE)
+        << error.message;
+    EXPECT_EQ(ENTRY(weights)(session().get(), &call, 2, 1, 3, x.data(), x.data(), x.data(), x.data(), n, a.data(),
+                             b.data(), c.data()),
+              KILN_INDEX_OUT_OF_RANGE)
+        << error.message;
+  }
+}
+
 TEST(Attention, WithItsWeights) {
   const Array qkv = weightOf(library().weights, "qkv");
   for (const Extents &e : allExtents()) {

@@ -250,6 +250,14 @@ template <class Op> static AffineExpr countPairs(Op op, AffineExpr products) {
 
 static AffineExpr widthOf(Value tensor) { return getExtents(cast<RankedTensorType>(tensor.getType())).back(); }
 
+/// From one key up to all.
+template <class Op> static SmallVector<IndexOperand> lengthsOf(Op op) {
+  if (!op.getLengths())
+    return {};
+  AffineExpr keys = getExtents(cast<RankedTensorType>(op.getKey().getType())).end()[-2];
+  return {{op.getLengths(), 1, canonicalExtent(keys + 1)}};
+}
+
 //===- attention ---===//
 
 /// The result has the heads as an axis of its own; a reshape of the op to that shape is the stored tensor.
@@ -272,6 +280,8 @@ Value AttentionOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
 }
 
 bool AttentionOp::collapseRows(RowCollapser &rows) { return collapseScores(*this, rows) && rows.markFull(getValue()); }
+
+SmallVector<IndexOperand> AttentionOp::getIndexOperands() { return lengthsOf(*this); }
 
 AffineExpr AttentionOp::getFlops() {
   return countPairs(*this, canonicalExtent(widthOf(getQuery()) + widthOf(getResult())));
@@ -302,6 +312,8 @@ Value AttentionScoresOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate>
 }
 
 bool AttentionScoresOp::collapseRows(RowCollapser &rows) { return collapseScores(*this, rows); }
+
+SmallVector<IndexOperand> AttentionScoresOp::getIndexOperands() { return lengthsOf(*this); }
 
 AffineExpr AttentionScoresOp::getFlops() { return countPairs(*this, widthOf(getQuery())); }
 

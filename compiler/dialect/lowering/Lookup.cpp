@@ -19,6 +19,11 @@ static Coordinate lookUp(ElementBuilder &b, Value indices, ArrayRef<Coordinate> 
   return Value(arith::MaxSIOp::create(b, Value(arith::MinSIOp::create(b, index, last)), zero));
 }
 
+/// Of an axis of the table.
+static IndexOperand indexInto(Value table, int64_t axis, Value indices) {
+  return {indices, 0, getExtents(cast<RankedTensorType>(table.getType()))[axis]};
+}
+
 /// Position times frequency, in turns, in three parts: two are exact for positions below 2^15 and give up their whole
 /// turns, so that what is left after whole quarters of a turn, up to an eighth, is exact to 2^-28 turns. The quarters
 /// choose sine or cosine and the sign.
@@ -51,12 +56,17 @@ Value SinusoidOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
 
 bool SinusoidOp::collapseRows(RowCollapser &) { return false; }
 
+/// A position may be any number.
+SmallVector<IndexOperand> SinusoidOp::getIndexOperands() { return {}; }
+SmallVector<IndexOperand> SinusoidalOp::getIndexOperands() { return {}; }
+
 Value EmbeddingOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
   Coordinate row = lookUp(b, getIndices(), at.drop_back(), getTable(), 0);
   return b.read(getTable(), {row, at.back()});
 }
 
 bool EmbeddingOp::collapseRows(RowCollapser &rows) { return rows.markFull(getIndices()) && rows.markWhole(getTable()); }
+SmallVector<IndexOperand> EmbeddingOp::getIndexOperands() { return {indexInto(getTable(), 0, getIndices())}; }
 
 Value GatherOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
   int64_t axis = getAxis(), rank = cast<RankedTensorType>(getIndices().getType()).getRank();
@@ -67,6 +77,7 @@ Value GatherOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
 }
 
 bool GatherOp::collapseRows(RowCollapser &) { return false; }
+SmallVector<IndexOperand> GatherOp::getIndexOperands() { return {indexInto(getTable(), getAxis(), getIndices())}; }
 
 Value PositionsOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
   return arith::IndexCastOp::create(b, getType().getElementType(), b.toIndex(at[0]));

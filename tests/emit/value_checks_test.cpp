@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which inputs the run time checks: those that ops take for indices or lengths, whatever moved them, and no others.
+#include "compiler/emit/ValueChecks.h"
+#include "compiler/frontend/Import.h"
+#include "kiln/dsl.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+#include <gtest/gtest.h>
+
+namespace kiln {
+namespace {
+
+constexpr Dim checkedBatch{"batch", 1, 4}, checkedTokens{"tokens", 1, 64},
+    checkedContext{"context", checkedTokens, 128};
+
+struct Checked : Model {
+  Embedding<29, 8> table{"table"};
+
+  constexpr auto looked_up(Tensor<i32, checkedBatch, checkedTokens> tokens) const { return table(tokens); }
+  constexpr auto moved(Tensor<i32, checkedBatch, checkedTokens> tokens) const {
+    return table(slice<0, 0, 1>(transpose<1, 0>(reshape<checkedTokens, checkedBatch>(tokens))));
+  }
+  constexpr auto computed(Tensor<i32, checkedTokens> tokens) const { return table(tokens + 1); }
+  /// Of two tables the smaller one.
+  constexpr auto gathered(Tensor<f32, 5, 7> x, Tensor<i32, checkedTokens> places) const {
+    return ::kiln::outputs(table(places), gather<0>(x, places));
+  }
+  constexpr auto attended(Tensor<f32, checkedBatch, checkedTokens, 8> q, Tensor<f32, checkedBatch, checkedContext, 8> k,
+                          Tensor<i32, checkedBatch> n) const {
+    return attention<2>(q, k, k, lengths(n));
+  }
+  constexpr auto scored(Tensor<f32, checkedBatch, checkedTokens, 8> q, Tensor<f32, checkedBatch, checkedContext, 8> k,
+                        Tensor<i32, checkedBatch> n) const {
+    return attention_scores<2>(q, k, lengths(n));
+  }
+  /// A token at a time, and the number of one carried, which is computed.
+  constexpr auto stepped(Tensor<i32, checkedTokens, checkedBatch> tokens, Tensor<i32, checkedBatch> first) const {
+    auto [last, all] = scan(first, tokens, [this](auto before, auto here) {
+      return std::pair{argmax(table(here) + table(before)), table(before)};
+    });
+    return ::kiln::outputs(last, all);
+  }
+  constexpr auto positioned(Tensor<i32, checkedTokens> at) const { return sinusoidal<8>(at); }
+
+  static constexpr auto entries() {
+    return std::tuple{entry("looked_up", &Checked::looked_up), entry("moved", &Checked::moved),
+                      entry("computed", &Checked::computed),   entry("gathered", &Checked::gathered),
+                      entry("attended", &Checked::attended),   entry("scored", &Checked::scored),
+                      entry("stepped", &Checked::stepped),     entry("positioned", &Checked::positioned)};
+  }
+};
+
+/// "0 .. 29" for each input that is checked, "any" for the others.
+std::string checksOf(const ModelInterface &model, const std::string &entry) {
+  std::string text;
+  for (const EntryInterface &each : model.entries)
+    if (each.name == entry)
+      for (const ArgumentInterface &argument : each.arguments)
+        if (!argument.isOutput)
+          text += (text.empty() ? "" : ", ") + (argument.check ? std::to_string(argument.check->minimum) + " .. " +
+                                                                     toString(argument.check->limit, each)
+                                                               : "any");
+  return text;
+}
+
+TEST(ValueChecks, FollowFromTheOps) {
+  const Graph graph = trace<Checked>();
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(graph, &context, "checked");
+  ASSERT_TRUE(module);
+  ModelInterface model = describeInterface(graph, "checked");
+  addValueChecks(*module, model);
+  EXPECT_EQ(checksOf(model, "looked_up"), "0 .. 29");
+  EXPECT_EQ(checksOf(model, "moved"), "0 .. 29");
+  EXPECT_EQ(checksOf(model, "computed"), "any");
+  EXPECT_EQ(checksOf(model, "gathered"), "any, 0 .. 5");
+  EXPECT_EQ(checksOf(model, "attended"), "any, any, 1 .. context + 1");
+  EXPECT_EQ(checksOf(model, "scored"), "any, any, 1 .. context + 1");
+  EXPECT_EQ(checksOf(model, "stepped"), "0 .. 29, any");
+  EXPECT_EQ(checksOf(model, "positioned"), "any");
+}
+
+// The limit is one of the entry's own extents, with all that is known of it: the descriptor looks it up so.
+TEST(ValueChecks, LimitsAreExtentsOfTheEntry) {
+  const Graph graph = trace<Checked>();
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(graph, &context, "checked");
+  ASSERT_TRUE(module);
+  ModelInterface model = describeInterface(graph, "checked");
+  addValueChecks(*module, model);
+  const EntryInterface &scored = model.entries[5];
+  ASSERT_TRUE(scored.arguments[2].check);
+  EXPECT_EQ(scored.arguments[2].check->limit, checkedContext + 1);
+}
+
+} // namespace
+} // namespace kiln
