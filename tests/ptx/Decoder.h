@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From syntax to instructions that run. Functions that are called are put where they are called.
+#pragma once
+
+#include <initializer_list>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "Instruction.h"
+#include "Syntax.h"
+
+namespace kiln::ptx {
+
+/// Where the module's variables are: of shared memory the address, of the others nothing before it is loaded.
+struct ModuleLayout {
+  std::map<const syntax::Variable *, std::uint32_t> shared;
+  std::map<std::string, const syntax::Variable *, std::less<>> variables;
+  std::uint32_t staticShared = 0;
+};
+/// Throws SyntaxFault.
+ModuleLayout layoutOf(const syntax::Module &module);
+
+/// An instruction in the making: its modifiers are taken one by one, its operands added in the order that its handler
+/// knows. Whatever is left is an error.
+class Decoding;
+using DecodeFunction = void (*)(Decoding &);
+struct Opcode {
+  std::string_view name;
+  DecodeFunction decode;
+};
+
+struct Symbol {
+  enum class Kind { registerName, registerRange, variable, label, targets };
+  Kind kind = Kind::label;
+  Type type = Type::none; ///< of registers
+  unsigned count = 0;     ///< of a range
+  Operand reg;            ///< once it is in use
+  Space space = Space::generic;
+  std::uint64_t address = 0; ///< of a variable in its space
+  std::string global;        ///< a variable of device memory
+  std::uint64_t size = 0;
+  std::uint32_t label = 0;
+  std::vector<std::string> targets; ///< of .branchtargets
+};
+
+class Decoder {
+public:
+  Decoder(const syntax::Module &module, const ModuleLayout &layout) : module(module), layout(layout) {}
+  Program run(const syntax::Function &entry);
+
+private:
+  friend class Decoding;
+  /// A function that is being decoded.
+  struct Frame {
+    const syntax::Function *function;
+    std::vector<std::map<std::string, Symbol, std::less<>>> scopes;
+    std::uint32_t end; ///< label behind it
+    bool inner;        ///< it is called, not launched
+  };
+
+  void decodeBody(const std::vector<syntax::Statement> &body);
+  void declare(const syntax::Statement &statement);
+  void declareVariable(const syntax::Variable &variable);
+  void decode(const syntax::Statement &statement);
+  void call(const syntax::Statement &statement);
+  void bind(Frame &callee, const std::vector<syntax::Variable> &formal, const syntax::Operand &actual);
+  void placeLabels();
+
+  Symbol &lookUp(std::string_view name);
+  Symbol *find(std::string_view name);
+  Operand newRegister(const std::string &name, Type type);
+  Operand scratch(unsigned bits);
+  Operand constant(std::uint64_t bits, unsigned width, const std::string &variable = "");
+  bool special(std::string_view name, Operand &operand);
+  std::uint32_t newLabel();
+  std::uint32_t allocateLocal(std::uint64_t size, unsigned alignment);
+
+  const syntax::Module &module;
+  const ModuleLayout &layout;
+  Program program;
+  std::vector<Frame> frames;
+  std::vector<std::uint32_t> labels; ///< index of the instruction
+  struct Waiting {                   ///< operands of an instruction
+    std::size_t first;
+    std::uint32_t count;
+    bool branches; ///< the target is a label
+    bool targets;  ///< the operands' rows behind the first are labels
+  };
+  std::vector<Waiting> waiting; ///< of each instruction
+  std::map<std::tuple<std::uint64_t, unsigned, std::string>, Operand> constants;
+  std::map<std::string, Operand, std::less<>> specials;
+  std::map<unsigned, Operand> scratches;
+};
+
+class Decoding {
+public:
+  Decoding(Decoder &decoder, const syntax::Statement &statement);
+
+  const syntax::Statement &statement;
+  Instruction out;
+
+  /// Takes a modifier if it is there.
+  bool take(std::string_view modifier);
+  /// Takes the first of these that is there; nothing if none is.
+  std::string_view takeOneOf(std::initializer_list<std::string_view> modifiers);
+  /// Takes the first modifier that is a type.
+  Type takeType();
+  bool hasType() const;
+  /// The modifiers that are left.
+  std::vector<std::string> &modifiers() { return left; }
+
+  std::size_t operands() const { return statement.operands.size(); }
+  const syntax::Operand &operand(std::size_t i) const;
+  void expectOperands(std::size_t least, std::size_t most = 0) const;
+  /// The parts of a list, or the operand itself.
+  std::span<const syntax::Operand> parts(std::size_t i, std::size_t count) const;
+
+  /// Registers as wide as the type, constants, addresses.
+  void source(const syntax::Operand &operand, Type type);
+  void target(const syntax::Operand &operand, Type type);
+  /// Registers at least as wide.
+  void wideSource(const syntax::Operand &operand, Type type);
+  void wideTarget(const syntax::Operand &operand, Type type);
+  void predicateSource(const syntax::Operand &operand);
+  void predicateTarget(const syntax::Operand &operand);
+  /// Adds the base of [name + offset]; sets out.offset. `space` may become what the variable's is.
+  void address(const syntax::Operand &operand);
+  void label(const syntax::Operand &operand);
+  void targets(const syntax::Operand &operand);
+
+  /// With all modifiers taken.
+  void emit(Handler handler);
+  [[noreturn]] void fail(const std::string &words) const;
+  /// That the instruction is not for this type.
+  [[noreturn]] void failType(Type type) const;
+  const Operand &added(std::size_t i) const { return made[i]; }
+  const syntax::Module &module() const;
+  /// Whether the code is in a function that is called.
+  bool inner() const;
+  std::uint32_t endLabel() const;
+  void branchTo(std::uint32_t label);
+
+private:
+  Operand registerOf(const syntax::Operand &operand, const char *what) const;
+  Operand literal(const syntax::Operand &operand, Type type) const;
+
+  Decoder &decoder;
+  std::vector<std::string> left;
+  std::vector<Operand> made;
+  bool branches = false, hasTargets = false;
+};
+
+/// The parts of instructions that integers and floating-point types share.
+std::span<const Opcode> integerArithmetic();
+std::span<const Opcode> floatArithmetic();
+/// The instructions that a file has.
+std::span<const Opcode> integerOpcodes();
+std::span<const Opcode> bitOpcodes();
+std::span<const Opcode> floatOpcodes();
+std::span<const Opcode> approximationOpcodes();
+std::span<const Opcode> moveOpcodes();
+std::span<const Opcode> compareOpcodes();
+std::span<const Opcode> convertOpcodes();
+std::span<const Opcode> loadStoreOpcodes();
+std::span<const Opcode> atomicOpcodes();
+std::span<const Opcode> controlOpcodes();
+std::span<const Opcode> warpOpcodes();
+std::span<const Opcode> barrierOpcodes();
+
+} // namespace kiln::ptx

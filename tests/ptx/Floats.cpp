@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Floating-point arithmetic, to nearest. Of short formats it is done in f64 and rounded once, which is exact for sums
+// and products, and for fma off by a last bit at most where f64 has to round.
+#include <cmath>
+#include <type_traits>
+
+#include "Decoder.h"
+#include "Lanes.h"
+
+namespace kiln::ptx {
+namespace {
+
+struct Add {
+  template <class T> static T apply(T a, T b) { return a + b; }
+};
+struct Sub {
+  template <class T> static T apply(T a, T b) { return a - b; }
+};
+struct Mul {
+  template <class T> static T apply(T a, T b) { return a * b; }
+};
+struct Div {
+  template <class T> static T apply(T a, T b) { return a / b; }
+};
+struct Fma {
+  template <class T> static T apply(T a, T b, T c) { return std::fma(a, b, c); }
+};
+struct FmaRelu {
+  template <class T> static T apply(T a, T b, T c) { return std::fmax(std::fma(a, b, c), T{0}); }
+};
+/// A NaN loses against a number, and -0 is less than +0.
+struct Min {
+  template <class T> static T apply(T a, T b) {
+    if (std::isnan(a) || std::isnan(b))
+      return std::isnan(a) ? b : a;
+    return a < b || (a == b && std::signbit(a)) ? a : b;
+  }
+};
+struct Max {
+  template <class T> static T apply(T a, T b) {
+    if (std::isnan(a) || std::isnan(b))
+      return std::isnan(a) ? b : a;
+    return b < a || (a == b && !std::signbit(a)) ? a : b;
+  }
+};
+/// .NaN: a NaN wins.
+template <class Op> struct Nan {
+  template <class T> static T apply(T a, T b) {
+    return std::isnan(a) || std::isnan(b) ? static_cast<T>(NAN) : Op::apply(a, b);
+  }
+};
+/// .xorsign.abs: of the magnitudes, with the product's sign.
+template <class Op> struct XorSign {
+  template <class T> static T apply(T a, T b) {
+    const T magnitude = Op::apply(std::fabs(a), std::fabs(b));
+    return std::signbit(a) != std::signbit(b) ? -magnitude : magnitude;
+  }
+};
+struct Neg {
+  template <class T> static T apply(T a) { return -a; }
+};
+struct Abs {
+  template <class T> static T apply(T a) { return std::fabs(a); }
+};
+/// PTX gives the sign first.
+struct CopySign {
+  template <class T> static T apply(T sign, T magnitude) { return std::copysign(magnitude, sign); }
+};
+
+void emit(Decoding &d, Type type, unsigned sources, Handler handler) {
+  if (!handler)
+    d.failType(type);
+  d.expectOperands(sources + 1);
+  d.target(d.operand(0), type);
+  for (unsigned i = 1; i <= sources; ++i)
+    d.source(d.operand(i), type);
+  d.emit(handler);
+}
+
+template <class Op> void decodeBinary(Decoding &d) {
+  d.take("rn");
+  const bool ftz = d.take("ftz");
+  const Type type = d.takeType();
+  emit(d, type, 2, forFloats<Binary, Op>(type, ftz));
+}
+
+void decodeDiv(Decoding &d) {
+  if (d.takeOneOf({"rn", "approx", "full"}).empty())
+    d.fail("div needs .rn, .approx or .full");
+  decodeBinary<Div>(d);
+}
+
+template <class Op> void decodeUnary(Decoding &d) {
+  const bool ftz = d.take("ftz");
+  const Type type = d.takeType();
+  emit(d, type, 1, forFloats<Unary, Op>(type, ftz));
+}
+
+void decodeFma(Decoding &d) {
+  if (!d.take("rn"))
+    d.fail("rounding other than .rn is not modelled");
+  const bool ftz = d.take("ftz"), relu = d.take("relu");
+  const Type type = d.takeType();
+  emit(d, type, 3, relu ? forFloats<Ternary, FmaRelu>(type, ftz) : forFloats<Ternary, Fma>(type, ftz));
+}
+
+template <class Op> void decodeLeast(Decoding &d) {
+  const bool ftz = d.take("ftz"), nan = d.take("NaN"), sign = d.take("xorsign");
+  if (sign && !d.take("abs"))
+    d.fail(".xorsign needs .abs");
+  const Type type = d.takeType();
+  emit(d, type, 2,
+       sign && nan ? forFloats<Binary, XorSign<Nan<Op>>>(type, ftz)
+       : sign      ? forFloats<Binary, XorSign<Op>>(type, ftz)
+       : nan       ? forFloats<Binary, Nan<Op>>(type, ftz)
+                   : forFloats<Binary, Op>(type, ftz));
+}
+
+void decodeCopySign(Decoding &d) {
+  const Type type = d.takeType();
+  if (type != Type::f32 && type != Type::f64)
+    d.failType(type);
+  emit(d, type, 2, forFloats<Binary, CopySign>(type, false));
+}
+
+} // namespace
+
+std::span<const Opcode> floatArithmetic() {
+  static constexpr Opcode opcodes[] = {
+      {"abs", &decodeUnary<Abs>},  {"add", &decodeBinary<Add>}, {"div", &decodeDiv},
+      {"mad", &decodeFma},         {"max", &decodeLeast<Max>},  {"min", &decodeLeast<Min>},
+      {"mul", &decodeBinary<Mul>}, {"neg", &decodeUnary<Neg>},  {"sub", &decodeBinary<Sub>}};
+  return opcodes;
+}
+
+std::span<const Opcode> floatOpcodes() {
+  static constexpr Opcode opcodes[] = {{"copysign", &decodeCopySign}, {"fma", &decodeFma}};
+  return opcodes;
+}
+
+} // namespace kiln::ptx

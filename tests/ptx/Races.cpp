@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The order of accesses to shared memory.
+#include "Races.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "Fault.h"
+#include "Instruction.h"
+
+namespace kiln::ptx {
+
+void VectorClock::join(const VectorClock &other) {
+  if (other.times.size() > times.size())
+    times.resize(other.times.size());
+  for (std::size_t i = 0; i < other.times.size(); ++i)
+    times[i] = std::max(times[i], other.times[i]);
+}
+
+Races::Entry Races::entryOf(const Accessor &who, bool atomic) {
+  return {who.clock->of(who.actor), who.line, static_cast<std::uint16_t>(who.actor),
+          static_cast<std::uint8_t>(who.lane), atomic};
+}
+
+bool Races::ordered(const Entry &before, const Accessor &who) {
+  const std::uint32_t known = who.clock->of(before.actor);
+  if (before.actor != who.actor)
+    return before.time <= known;
+  return before.time < known || (before.lane == who.lane && who.lane != wholeWarp);
+}
+
+void Races::report(const Entry &before, const char *was, const char *is, std::uint32_t offset,
+                   const Accessor &who) const {
+  std::string by = "an asynchronous copy";
+  if (before.actor < warpsOfCluster) {
+    by = fmt::format("warp {}", before.actor % warpsOfBlock);
+    if (before.lane != wholeWarp)
+      by += fmt::format(" lane {}", before.lane);
+    if (warpsOfCluster > warpsOfBlock)
+      by += fmt::format(" of the cluster's block {}", before.actor / warpsOfBlock);
+  }
+  throw Fault(fmt::format("{} shared byte {}, which {} {} at line {} with no barrier between", is, offset + start, by,
+                          was, before.line),
+              who.lane == wholeWarp ? -1 : static_cast<int>(who.lane));
+}
+
+void Races::read(std::uint32_t offset, std::uint32_t bytes, const Accessor &who) {
+  if (who.actor >= reads.size())
+    reads.resize(who.actor + 1);
+  std::vector<Entry> &mine = reads[who.actor];
+  if (mine.empty())
+    mine.resize(writes.size());
+  Entry entry = entryOf(who);
+  for (std::uint32_t i = offset; i < offset + bytes; ++i) {
+    const Entry &write = writes[i];
+    if (write.time != 0 && !ordered(write, who))
+      report(write, "wrote", "reads", i, who);
+    // Several lanes that read in one interval are remembered as the whole warp.
+    Entry &last = mine[i];
+    const bool others = last.time == entry.time && last.lane != entry.lane;
+    last = entry;
+    if (others)
+      last.lane = wholeWarp;
+  }
+}
+
+void Races::checkReads(std::uint32_t offset, const Accessor &who) const {
+  for (const std::vector<Entry> &of : reads) {
+    if (of.empty())
+      continue;
+    const Entry &read = of[offset];
+    if (read.time != 0 && !ordered(read, who))
+      report(read, "read", "writes", offset, who);
+  }
+}
+
+void Races::write(std::uint32_t offset, std::uint32_t bytes, const Accessor &who, bool same) {
+  for (std::uint32_t i = offset; i < offset + bytes; ++i) {
+    const Entry &before = writes[i];
+    if (before.time != 0 && !ordered(before, who)) {
+      // One store by which several lanes write the same value has one result.
+      const bool harmless = same && before.actor == who.actor && before.line == who.line;
+      if (!harmless)
+        report(before, "wrote", "writes", i, who);
+    }
+    checkReads(i, who);
+    writes[i] = entryOf(who);
+  }
+}
+
+void Races::atomic(std::uint32_t offset, std::uint32_t bytes, const Accessor &who) {
+  for (std::uint32_t i = offset; i < offset + bytes; ++i) {
+    const Entry &before = writes[i];
+    if (before.time != 0 && !before.atomic && !ordered(before, who))
+      report(before, "wrote", "updates", i, who);
+    checkReads(i, who);
+    writes[i] = entryOf(who, true);
+  }
+}
+
+void Races::copied(std::uint32_t offset, std::uint32_t bytes, const Accessor &issuer, const Accessor &copier) {
+  write(offset, bytes, issuer);
+  std::fill_n(writes.begin() + offset, bytes, entryOf(copier));
+}
+
+} // namespace kiln::ptx

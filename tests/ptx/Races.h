@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether accesses to shared memory are ordered. Each warp has a vector clock, which barriers join; each byte remembers
+// its last write and the last read of each warp. Lanes of a warp count as ordered only by a barrier, bar.warp.sync
+// among them. An access that is not ordered after an earlier one of another thread, where one of the two is a write, is
+// a race. Atomics do not race with each other. (C. Flanagan, S. Freund, FastTrack, PLDI 2009, with one read for each
+// warp instead of the adaptive form.)
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kiln::ptx {
+
+/// The latest time of each actor that is known. Actors are the warps of a cluster, and the asynchronous copies that an
+/// mbarrier counts.
+class VectorClock {
+public:
+  std::uint32_t of(unsigned actor) const { return actor < times.size() ? times[actor] : 0; }
+  void advance(unsigned actor) {
+    reach(actor);
+    ++times[actor];
+  }
+  void join(const VectorClock &other);
+  void clear() { times.clear(); }
+
+private:
+  void reach(unsigned actor) {
+    if (actor >= times.size())
+      times.resize(actor + 1);
+  }
+  std::vector<std::uint32_t> times;
+};
+
+/// Who accesses, and from where.
+struct Accessor {
+  unsigned actor;
+  const VectorClock *clock;
+  unsigned lane; ///< or wholeWarp
+  unsigned line;
+};
+/// The lanes of a warp together, as ldmatrix reads.
+constexpr unsigned wholeWarp = 255;
+
+class Races {
+public:
+  /// Of a block's shared memory, which has its address for words. The actors are the cluster's warps, then its
+  /// asynchronous copies.
+  Races(std::uint32_t start, std::uint32_t bytes, unsigned warpsOfBlock, unsigned warpsOfCluster)
+      : start(start), warpsOfBlock(warpsOfBlock), warpsOfCluster(warpsOfCluster), writes(bytes) {}
+
+  /// Each throws Fault. `same`: the bytes are written with the values they have.
+  void read(std::uint32_t offset, std::uint32_t bytes, const Accessor &who);
+  void write(std::uint32_t offset, std::uint32_t bytes, const Accessor &who, bool same = false);
+  void atomic(std::uint32_t offset, std::uint32_t bytes, const Accessor &who);
+  /// A write by an asynchronous copy, which `issuer` started and `copier` completes.
+  void copied(std::uint32_t offset, std::uint32_t bytes, const Accessor &issuer, const Accessor &copier);
+
+private:
+  struct Entry {
+    std::uint32_t time = 0; ///< zero: none
+    std::uint32_t line = 0;
+    std::uint16_t actor = 0;
+    std::uint8_t lane = 0;
+    bool atomic = false;
+  };
+
+  static Entry entryOf(const Accessor &who, bool atomic = false);
+  static bool ordered(const Entry &before, const Accessor &who);
+  void checkReads(std::uint32_t offset, const Accessor &who) const;
+  [[noreturn]] void report(const Entry &before, const char *was, const char *is, std::uint32_t offset,
+                           const Accessor &who) const;
+
+  std::uint32_t start;
+  unsigned warpsOfBlock, warpsOfCluster;
+  std::vector<Entry> writes;
+  std::vector<std::vector<Entry>> reads; ///< of each actor; empty: none
+};
+
+} // namespace kiln::ptx
