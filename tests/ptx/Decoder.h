@@ -139,6 +139,8 @@ public:
   [[noreturn]] void fail(const std::string &words) const;
   /// That the instruction is not for this type.
   [[noreturn]] void failType(Type type) const;
+  void add(const Operand &operand) { made.push_back(operand); }
+  void clearOperands() { made.clear(); }
   const Operand &added(std::size_t i) const { return made[i]; }
   const syntax::Module &module() const;
   /// Whether the code is in a function that is called.
@@ -172,5 +174,7 @@ std::span<const Opcode> atomicOpcodes();
 std::span<const Opcode> controlOpcodes();
 std::span<const Opcode> warpOpcodes();
 std::span<const Opcode> barrierOpcodes();
+std::span<const Opcode> copyOpcodes();
+std::span<const Opcode> matrixOpcodes();
 
 } // namespace kiln::ptx
