@@ -13,12 +13,8 @@ using Halide::TailStrategy;
 using Halide::Var;
 
 void vectorizeGuarded(Halide::Stage stage, Var var, const Expr &extent, int lanes) {
-  // Behind a guard that can never hold, Halide takes more than the vector for unreachable.
-  using namespace Halide::Internal;
-  const Interval bounds = bounds_of_expr_in_scope(extent, Scope<Interval>::empty_scope());
-  const Expr largest = bounds.has_upper_bound() ? simplify(bounds.max) : Expr();
-  if (const int64_t *most = largest.defined() ? as_const_int(largest) : nullptr)
-    while (lanes > *most)
+  if (const int64_t *fixed = Halide::Internal::as_const_int(extent))
+    while (lanes > *fixed)
       lanes /= 2;
   if (lanes > 1)
     stage.vectorize(var, lanes, TailStrategy::GuardWithIf);

@@ -251,11 +251,6 @@ KNOWN(
     PositionsOfALongerTable, (Tensor<f32, T + 7, 1> table, Tensor<f32, T + 1> x) const {
       return embedding(positions<0>(x), table);
     })
-// A vector longer than the row can ever be: the code generator took the whole kernel for unreachable.
-inline constexpr Dim T2{"T2", 1, 2};
-KNOWN(
-    RowsShorterThanAVector, (Tensor<f32, 1, 1, T2, 2> x) const { return attention<2, 2>(x, x, x, scale(0.125)); })
-
 // What each layer of a stack gives, also of a stack in a stack.
 struct Layer5 : kiln::Layer<Layer5> {
   using Layer::Layer;
