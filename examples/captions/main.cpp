@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes sentences under mosaics of four pictures of Fashion-MNIST with both models, compares each with the one that
-// PyTorch writes, counts how many are right and how often a model looks where what it names lies: captions_demo [--data FOLDER] [--mosaics N]
+// PyTorch writes, counts how many are right and how often a model looks where what it names lies: captions_demo [--data
+// FOLDER] [--mosaics N]
 // [--picture FILE.svg [--at NUMBER]]. The dataset is Debian's dataset-fashion-mnist.
 #include "captions_recurrent.hpp"
 #include "captions_transformer.hpp"
@@ -103,8 +104,8 @@ private:
   std::vector<float> memory = std::vector<float>(grid * grid * width);
 };
 
-/// What PyTorch writes under each mosaic: a line of letters from 'a' on, one a word; one with a '?' at its end has words
-/// that f32 and f64 may choose between.
+/// What PyTorch writes under each mosaic: a line of letters from 'a' on, one a word; one with a '?' at its end has
+/// words that f32 and f64 may choose between.
 std::vector<std::string> sentences_of_pytorch(const std::string &model) {
   std::istringstream file(support::read_file(CAPTIONS_FOLDER "/" + model + "_sentences.txt"));
   std::vector<std::string> lines;
@@ -222,9 +223,10 @@ int main(int argc, char **argv) try {
   std::printf("%.1f ms a mosaic for both\n", 1e3 * seconds.count() / static_cast<double>(wanted));
   bool isEqual = true, looksThere = true;
   for (int i = 0; i < 2; ++i) {
-    std::printf("%s: %zu of %zu sentences as PyTorch's, %zu right; looked at what it named for %zu of %zu words (%.1f %%)\n", models[i],
-                counts[i].same, wanted, counts[i].right, counts[i].found, counts[i].named,
-                100 * static_cast<double>(counts[i].found) / static_cast<double>(counts[i].named));
+    std::printf(
+        "%s: %zu of %zu sentences as PyTorch's, %zu right; looked at what it named for %zu of %zu words (%.1f %%)\n",
+        models[i], counts[i].same, wanted, counts[i].right, counts[i].found, counts[i].named,
+        100 * static_cast<double>(counts[i].found) / static_cast<double>(counts[i].named));
     const auto expected = [&](const char *what) {
       return support::read_number(CAPTIONS_FOLDER "/expected.json", std::string(models[i]) + what);
     };

@@ -4,25 +4,27 @@
 
 #include <string.h>
 
-/* What a caller asks for. */
+/* What a caller asks for: rows to read, or to write from; one of the two is null. */
 typedef struct rows_t {
   const char *weight;
   uint64_t first, count;
-  char *values;
-  bool is_written;
+  char *to;
+  const char *from;
 } rows_t;
 
 static void copy_rows(char *packed, const kiln_weight_t *weight, const kiln_placement_t *placement, uint64_t extent,
                       const rows_t *rows) {
   const size_t bytes = (size_t)kiln_safetensors_stored_bytes(weight->dtype, 1);
-  char *value = rows->values;
-  uint64_t columns = 1;
+  uint64_t columns = 1, at = 0;
   for (uint32_t i = 1; i < weight->rank; ++i)
     columns *= (uint64_t)weight->shape[i];
   for (uint64_t row = 0; row < rows->count; ++row)
-    for (uint64_t column = 0; column < columns; ++column, value += bytes) {
+    for (uint64_t column = 0; column < columns; ++column, at += bytes) {
       char *place = packed + kiln_pack_place(placement, extent, columns, rows->first + row, column) * bytes;
-      memcpy(rows->is_written ? place : value, rows->is_written ? value : place, bytes);
+      if (rows->from)
+        memcpy(place, rows->from + at, bytes);
+      else
+        memcpy(rows->to + at, place, bytes);
     }
 }
 
@@ -37,15 +39,15 @@ static kiln_status_t copy_weight(const kiln_model_t *model, uint32_t index, uint
   const kiln_weight_t *weight = &model->descriptor->weights[index];
   const kiln_placement_t *placement = &model->variant->placements[index];
   const uint64_t extent = weight->rank ? (uint64_t)weight->shape[0] : 1;
-  if (rows->is_written && !(weight->flags & KILN_WEIGHT_VARIABLE))
+  if (rows->from && !(weight->flags & KILN_WEIGHT_VARIABLE))
     return refuse(rows, KILN_INVALID_ARGUMENT, "a variable to write", error);
   if (rows->first > extent || rows->count > extent - rows->first)
     return kiln_error_set(error, KILN_EXTENT_OUT_OF_RANGE, "weight \"%.*s\" has %llu rows, got %llu from row %llu",
                           KILN_NAME_SHOWN, rows->weight, (unsigned long long)extent, (unsigned long long)rows->count,
                           (unsigned long long)rows->first);
   char *packed = model->packed + placement->offset + copy * placement->stride;
-  if (rows->is_written && rows->count == extent)
-    kiln_pack_weight(packed, rows->values, weight->dtype, weight, placement);
+  if (rows->from && rows->count == extent)
+    kiln_pack_weight(packed, rows->from, weight->dtype, weight, placement);
   else
     copy_rows(packed, weight, placement, extent, rows);
   return KILN_OK;
@@ -54,7 +56,7 @@ static kiln_status_t copy_weight(const kiln_model_t *model, uint32_t index, uint
 static kiln_status_t copy_named(const kiln_model_t *model, const rows_t *rows, kiln_error_t *error) {
   kiln_name_t name;
   kiln_status_t status = KILN_WEIGHT_MISSING;
-  if (!model || !rows->weight || !rows->values)
+  if (!model || !rows->weight || (!rows->to && !rows->from))
     return refuse(rows, KILN_NULL_ARGUMENT, "a model, a name and values", error);
   if (!model->packed)
     return refuse(rows, KILN_WEIGHTS_NOT_BOUND, "bound weights", error);
@@ -71,10 +73,10 @@ static kiln_status_t copy_named(const kiln_model_t *model, const rows_t *rows, k
 
 kiln_status_t kiln_read_weight(const kiln_model_t *model, const char *weight, uint64_t row, uint64_t rows, void *values,
                                kiln_error_t *error) {
-  return copy_named(model, &(rows_t){weight, row, rows, values, false}, error);
+  return copy_named(model, &(rows_t){weight, row, rows, values, NULL}, error);
 }
 
 kiln_status_t kiln_write_weight(kiln_model_t *model, const char *weight, uint64_t row, uint64_t rows,
                                 const void *values, kiln_error_t *error) {
-  return copy_named(model, &(rows_t){weight, row, rows, (char *)(uintptr_t)values, true}, error);
+  return copy_named(model, &(rows_t){weight, row, rows, NULL, values}, error);
 }

@@ -248,9 +248,8 @@ KNOWN(
 
 // As many positions as rows at most, which a kernel by itself does not know.
 KNOWN(
-    PositionsOfALongerTable, (Tensor<f32, T + 7, 1> table, Tensor<f32, T + 1> x) const {
-      return embedding(positions<0>(x), table);
-    })
+    PositionsOfALongerTable,
+    (Tensor<f32, T + 7, 1> table, Tensor<f32, T + 1> x) const { return embedding(positions<0>(x), table); })
 // What each layer of a stack gives, also of a stack in a stack.
 struct Layer5 : kiln::Layer<Layer5> {
   using Layer::Layer;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model with everything that can go wrong in a call: two extents, indices into tables, lengths, weights, a stack, variables.
+// A model with everything that can go wrong in a call: two extents, indices into tables, lengths, weights, a stack,
+// variables.
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim B{"batch", 1, 3};
 inline constexpr kiln::Dim T{"tokens", 1, 12};
 
 struct Small : kiln::Model {
-  static constexpr kiln::Names inputs{"tokens", "lengths"}, outputs{"logits"},
-      variables{"layers.*", "words.weight"};
+  static constexpr kiln::Names inputs{"tokens", "lengths"}, outputs{"logits"}, variables{"layers.*", "words.weight"};
   kiln::Embedding<11, 8> words{"words"};
   kiln::Embedding<12, 8> places{"places"};
   kiln::Stack<2, kiln::EncoderBlock<8, 2, 24>> layers{"layers"};

@@ -36,8 +36,9 @@ TEST(Variables, AreAsIfTheyHadBeenBound) {
     const Weight &weight = weights[i];
     const std::uint64_t rows = rowsOf(weight), step = i % 2 == 0 ? rows : 1, columns = weight.values.size() / rows;
     for (std::uint64_t row = 0; row < rows && isVariable(weight); row += step)
-      ASSERT_EQ(small_write_weight(written.get(), weight.name.c_str(), row, step, &weight.values[row * columns], &error),
-                KILN_OK)
+      ASSERT_EQ(
+          small_write_weight(written.get(), weight.name.c_str(), row, step, &weight.values[row * columns], &error),
+          KILN_OK)
           << error.message;
   }
   const std::vector<float> after = logits(written);

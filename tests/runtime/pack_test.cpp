@@ -62,9 +62,10 @@ TEST(Pack, MatchesTheDefinition) {
             ASSERT_TRUE(packed.isFrontIntact());
             for (int64_t row = 0; row < c.Rows; ++row)
               for (int64_t column = 0; column < c.Columns; ++column)
-                ASSERT_EQ(std::memcmp(packed.data() + bytes * kiln_pack_place(&placement, c.Rows, c.Columns, row, column),
-                                      data.data() + bytes * (row * c.Columns + column), bytes),
-                          0);
+                ASSERT_EQ(
+                    std::memcmp(packed.data() + bytes * kiln_pack_place(&placement, c.Rows, c.Columns, row, column),
+                                data.data() + bytes * (row * c.Columns + column), bytes),
+                    0);
             ++cases;
           }
   EXPECT_EQ(cases, 3 * 9 * 6 * 2 * 5);
