@@ -86,6 +86,22 @@ std::string Block::pendingWords(std::uint32_t offset) const {
   return "cp.async";
 }
 
+void Block::checkMatrixReads(std::uint32_t offset, unsigned bytes, int lane) const {
+  const std::uint32_t first = offset + launch.program.sharedStart;
+  const auto check = [&](const std::vector<MatrixRead> &reads) {
+    for (const MatrixRead &read : reads)
+      if (read.address < first + bytes && first < read.address + 16)
+        throw Fault(fmt::format("writes shared byte {}, which the wgmma of line {} reads and has not been waited for",
+                                std::max(first, read.address), read.line),
+                    lane);
+  };
+  for (const auto &warp : warps) {
+    check(warp->matrixReads.open);
+    for (const auto &group : warp->matrixReads.committed)
+      check(group);
+  }
+}
+
 void Block::threadsExited() {
   for (unsigned id = 0; id < barriers.size(); ++id)
     if (barriers[id].used && barriers[id].count == 0)

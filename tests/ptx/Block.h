@@ -44,6 +44,10 @@ public:
   static constexpr std::uint8_t pending = 2; ///< cp.async has not been waited for
   Races races;
   std::vector<std::unique_ptr<Warp>> warps;
+  /// How many 16 bytes wgmma reads that has not been waited for.
+  std::uint64_t matrixReaders = 0;
+  /// That none of them is among these bytes, which are to be written.
+  void checkMatrixReads(std::uint32_t offset, unsigned bytes, int lane) const;
   Mbarriers mbarriers;
 
   /// bar.sync and bar.arrive of the lanes of `warp` that execute. No `count`: all threads that live.

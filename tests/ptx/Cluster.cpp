@@ -105,8 +105,11 @@ Bytes Cluster::reachShared(Warp &warp, std::uint64_t at, unsigned bytes, Access 
     block.races.read(offset, bytes, warp.accessor(lane));
     return found;
   }
-  ++launch.changes;
-  if (access == Access::atomic)
+  if (block.matrixReaders)
+    block.checkMatrixReads(offset, bytes, thread);
+  if (access != Access::barrier)
+    ++launch.changes;
+  if (access != Access::write)
     block.races.atomic(offset, bytes, warp.accessor(lane));
   else
     block.races.write(offset, bytes, warp.accessor(lane), values && std::memcmp(values, found.data, bytes) == 0);

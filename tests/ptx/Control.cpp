@@ -69,10 +69,11 @@ void decodeFence(Decoding &d) {
 } // namespace
 
 std::span<const Opcode> controlOpcodes() {
-  static constexpr Opcode opcodes[] = {{"bra", &decodeBra},         {"brkpt", &decodeTrap},    {"brx", &decodeBrx},
-                                       {"exit", &decodeExit},       {"fence", &decodeFence},   {"membar", &decodeFence},
-                                       {"nanosleep", &decodeFence}, {"pmevent", &decodeFence}, {"ret", &decodeRet},
-                                       {"trap", &decodeTrap}};
+  static constexpr Opcode opcodes[] = {
+      {"bra", &decodeBra},      {"brkpt", &decodeTrap},      {"brx", &decodeBrx},
+      {"exit", &decodeExit},    {"fence", &decodeFence},     {"griddepcontrol", &decodeFence},
+      {"membar", &decodeFence}, {"nanosleep", &decodeFence}, {"pmevent", &decodeFence},
+      {"ret", &decodeRet},      {"trap", &decodeTrap}};
   return opcodes;
 }
 

@@ -113,6 +113,8 @@ void decodeCopy(Decoding &d) {
 void decodeCp(Decoding &d) {
   if (!d.take("async"))
     d.fail("cp is modelled as cp.async");
+  if (d.take("bulk"))
+    return decodeBulkCopy(d);
   if (d.take("commit_group")) {
     d.expectOperands(0);
     return d.emit(&commit);

@@ -16,9 +16,10 @@ using syntax::Statement;
 const std::map<std::string_view, DecodeFunction> &opcodes() {
   static const std::map<std::string_view, DecodeFunction> table = [] {
     std::map<std::string_view, DecodeFunction> made;
-    for (const auto &part : {integerOpcodes(), bitOpcodes(), floatOpcodes(), approximationOpcodes(), moveOpcodes(),
-                             compareOpcodes(), convertOpcodes(), loadStoreOpcodes(), atomicOpcodes(), controlOpcodes(),
-                             warpOpcodes(), barrierOpcodes(), copyOpcodes(), matrixOpcodes()})
+    for (const auto &part :
+         {integerOpcodes(), bitOpcodes(), floatOpcodes(), approximationOpcodes(), moveOpcodes(), compareOpcodes(),
+          convertOpcodes(), loadStoreOpcodes(), atomicOpcodes(), controlOpcodes(), warpOpcodes(), barrierOpcodes(),
+          copyOpcodes(), matrixOpcodes(), mbarrierOpcodes(), wgmmaOpcodes()})
       for (const Opcode &opcode : part)
         made.emplace(opcode.name, opcode.decode);
     return made;

@@ -175,6 +175,10 @@ std::span<const Opcode> controlOpcodes();
 std::span<const Opcode> warpOpcodes();
 std::span<const Opcode> barrierOpcodes();
 std::span<const Opcode> copyOpcodes();
+std::span<const Opcode> mbarrierOpcodes();
+std::span<const Opcode> wgmmaOpcodes();
+/// cp.async.bulk, of which CopyAsync.cpp has taken the name.
+void decodeBulkCopy(Decoding &decoding);
 std::span<const Opcode> matrixOpcodes();
 
 } // namespace kiln::ptx

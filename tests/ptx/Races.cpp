@@ -18,9 +18,9 @@ void VectorClock::join(const VectorClock &other) {
     times[i] = std::max(times[i], other.times[i]);
 }
 
-Races::Entry Races::entryOf(const Accessor &who, bool atomic) {
+Races::Entry Races::entryOf(const Accessor &who) {
   return {who.clock->of(who.actor), who.line, static_cast<std::uint16_t>(who.actor),
-          static_cast<std::uint8_t>(who.lane), atomic};
+          static_cast<std::uint8_t>(who.lane)};
 }
 
 bool Races::ordered(const Entry &before, const Accessor &who) {
@@ -56,6 +56,7 @@ void Races::read(std::uint32_t offset, std::uint32_t bytes, const Accessor &who)
     const Entry &write = writes[i];
     if (write.time != 0 && !ordered(write, who))
       report(write, "wrote", "reads", i, who);
+    checkAtomics(i, "reads", who);
     // Several lanes that read in one interval are remembered as the whole warp.
     Entry &last = mine[i];
     const bool others = last.time == entry.time && last.lane != entry.lane;
@@ -84,18 +85,26 @@ void Races::write(std::uint32_t offset, std::uint32_t bytes, const Accessor &who
       if (!harmless)
         report(before, "wrote", "writes", i, who);
     }
+    checkAtomics(i, "writes", who);
     checkReads(i, who);
     writes[i] = entryOf(who);
   }
 }
 
+void Races::checkAtomics(std::uint32_t offset, const char *is, const Accessor &who) const {
+  if (!atomics.empty() && atomics[offset].time != 0 && !ordered(atomics[offset], who))
+    report(atomics[offset], "updated", is, offset, who);
+}
+
 void Races::atomic(std::uint32_t offset, std::uint32_t bytes, const Accessor &who) {
+  if (atomics.empty())
+    atomics.resize(writes.size());
   for (std::uint32_t i = offset; i < offset + bytes; ++i) {
     const Entry &before = writes[i];
-    if (before.time != 0 && !before.atomic && !ordered(before, who))
+    if (before.time != 0 && !ordered(before, who))
       report(before, "wrote", "updates", i, who);
     checkReads(i, who);
-    writes[i] = entryOf(who, true);
+    atomics[i] = entryOf(who);
   }
 }
 

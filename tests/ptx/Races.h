@@ -63,18 +63,19 @@ private:
     std::uint32_t line = 0;
     std::uint16_t actor = 0;
     std::uint8_t lane = 0;
-    bool atomic = false;
   };
 
-  static Entry entryOf(const Accessor &who, bool atomic = false);
+  static Entry entryOf(const Accessor &who);
   static bool ordered(const Entry &before, const Accessor &who);
   void checkReads(std::uint32_t offset, const Accessor &who) const;
+  void checkAtomics(std::uint32_t offset, const char *is, const Accessor &who) const;
   [[noreturn]] void report(const Entry &before, const char *was, const char *is, std::uint32_t offset,
                            const Accessor &who) const;
 
   std::uint32_t start;
   unsigned warpsOfBlock, warpsOfCluster;
   std::vector<Entry> writes;
+  std::vector<Entry> atomics;            ///< the last ones; empty: none
   std::vector<std::vector<Entry>> reads; ///< of each actor; empty: none
 };
 

@@ -21,7 +21,8 @@ namespace kiln::ptx {
 
 class Block;
 
-enum class Access : unsigned char { read, write, atomic };
+/// barrier: an mbarrier's own access, atomic and nothing that another thread waits for by itself.
+enum class Access : unsigned char { read, write, atomic, barrier };
 
 /// Bytes of shared memory that cp.async will write.
 struct PendingCopy {
@@ -32,6 +33,17 @@ struct PendingCopy {
 struct CopyGroups {
   std::vector<std::vector<PendingCopy>> committed; ///< oldest first
   std::vector<PendingCopy> open;
+};
+
+/// 16 bytes of shared memory that a wgmma reads until it is waited for. Nobody may write them before, and who writes
+/// them later must know of the wait.
+struct MatrixRead {
+  std::uint32_t address;
+  unsigned line;
+};
+struct MatrixReads {
+  std::vector<std::vector<MatrixRead>> committed; ///< oldest first
+  std::vector<MatrixRead> open;
 };
 
 class Warp {
@@ -49,7 +61,8 @@ public:
   std::uint32_t executing = 0; ///< the lanes that the instruction is for
   std::uint32_t alive = 0;     ///< the lanes that have not exited
   VectorClock clock;
-  std::vector<CopyGroups> copies;                     ///< of each lane; empty before the first one
+  std::vector<CopyGroups> copies; ///< of each lane; empty before the first one
+  MatrixReads matrixReads;
   std::array<std::uint64_t, warpSize> clusterPhase{}; ///< that a lane has arrived in, plus one
   std::uint64_t instructions = 0, threadInstructions = 0;
 

@@ -226,6 +226,16 @@ TEST(Control, NamedBarriers) {
     EXPECT_EQ(got[lane], 30 * (lane ^ 1) + 3);
 }
 
+/// Halide's kernels declare no shared variable and count from zero.
+TEST(Control, SharedMemoryWithoutVariables) {
+  Device device(kernelOf("mul.wide.u32 %rd1, %r0, 4;\nst.shared.u32 [%rd1], %r0;\nbar.sync 0;\n"
+                         "ld.shared.u32 %r1, [8];\nst.global.u32 [%rd0], %r1;"));
+  const std::uint64_t out = device.memory.allocate(4);
+  const LaunchResult result = device.run({{1}, {48}, {}, 192}, {out});
+  ASSERT_TRUE(result) << result.error;
+  EXPECT_EQ(device.download<std::uint32_t>(out, 1)[0], 2U);
+}
+
 TEST(Module, SaysWhatAnEntryTakes) {
   std::string error;
   const auto module = Module::parse(".version 7.0\n.target sm_80\n.address_size 64\n"

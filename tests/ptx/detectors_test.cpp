@@ -107,7 +107,7 @@ TEST(Detects, RacesOfAtomics) {
   EXPECT_EQ(errorOf(start + "atom.shared.add.u32 %r1, [smem], 1;\nbar.sync 0;\nld.shared.u32 %r2, [smem];", 64, 64),
             "");
   EXPECT_WORDS(errorOf(start + "atom.shared.add.u32 %r1, [smem], 1;\nld.shared.u32 %r2, [smem];", 64, 64),
-               "wrote at line");
+               "updated at line");
 }
 
 TEST(Detects, RacesWithinAWarp) {
