@@ -7,7 +7,7 @@ To run it again on Debian 12 (packages dataset-fashion-mnist, python3-torch, pyt
     python3 train.py recurrent --minutes 25     # recurrent.safetensors; how many test sentences are right: expected.json
     python3 train.py transformer --minutes 25   # transformer.safetensors
 
-Each also writes MODEL_sentences.txt: what PyTorch writes in f64 under each of the test's mosaics, a letter a word, in lines that
+Each also writes MODEL_sentences.txt: what PyTorch writes under each of the test's mosaics, a letter a word, in lines that
 end with "?" where two words are nearly as likely. `--minutes 0` writes that file alone, of the weights that are there.
 
 A mosaic has two pictures above two others, 56 x 56 pixels in all; its sentence names them in the order of reading: "a bag and a
@@ -200,18 +200,18 @@ def measure(model, pictures, labels):
 @torch.no_grad()
 def spell(model, pictures, labels, near=1e-3):
     """A line a mosaic: the likeliest words up to the end; "?" if at one of them the next one's logit is nearer than that."""
-    model = model.double().eval()
+    model.eval()
     for x, y in zip(pictures.split(1000), labels.split(1000)):
-        images, wanted = mosaics(x.double() / 255, y)
+        images, wanted = mosaics(x.float() / 255, y)
         state, word, words, margins = model.begin(images), wanted[:, 0], [], []
-        for _ in range(LONGEST):
+        for _ in range(LONGEST + 1):
             logits, _, state = model.step(state, word)
             best = logits.topk(2).values
             word = logits.argmax(1)
             words.append(word)
             margins.append(best[:, 0] - best[:, 1])
         for line, margin in zip(torch.stack(words, 1).tolist(), torch.stack(margins, 1).tolist()):
-            count = line.index(END) + 1 if END in line else LONGEST
+            count = line.index(END) + 1 if END in line else len(line)
             yield "".join(chr(ord("a") + word) for word in line[:count]) + ("?" if min(margin[:count]) < near else "")
 
 
