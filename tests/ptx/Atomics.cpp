@@ -149,10 +149,7 @@ template <bool returns> void decodeAtomic(Decoding &d) {
   d.out.flags[2] = type == Type::bf16 || type == Type::bf16x2;
   const unsigned first = returns ? 1 : 0;
   d.expectOperands(first + (update == Update::compare ? 3 : 2));
-  syntax::Operand none;
-  none.form = syntax::Operand::Form::name;
-  none.name = "_";
-  d.target(returns ? d.operand(0) : none, type);
+  d.target(returns ? d.operand(0) : d.nowhere(), type);
   d.address(d.operand(first));
   d.source(d.operand(first + 1), type);
   if (update == Update::compare)

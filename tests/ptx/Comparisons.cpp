@@ -153,11 +153,8 @@ void decodeSetp(Decoding &d) {
   d.expectOperands(combine.empty() ? 3 : 4);
   const syntax::Operand &to = d.operand(0);
   const bool both = to.form == syntax::Operand::Form::pair;
-  syntax::Operand none;
-  none.form = syntax::Operand::Form::name;
-  none.name = "_";
   d.predicateTarget(both ? to.parts[0] : to);
-  d.predicateTarget(both ? to.parts[1] : none);
+  d.predicateTarget(both ? to.parts[1] : d.nowhere());
   d.source(d.operand(1), type);
   d.source(d.operand(2), type);
   if (!combine.empty())

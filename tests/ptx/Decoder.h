@@ -129,6 +129,10 @@ public:
   void wideTarget(const syntax::Operand &operand, Type type);
   void predicateSource(const syntax::Operand &operand);
   void predicateTarget(const syntax::Operand &operand);
+  /// "_": a result that nobody wants.
+  static const syntax::Operand &nowhere();
+  /// A result and, behind a bar, a predicate: "%r1|%p1"; without the bar nobody wants the predicate.
+  void targetAndPredicate(const syntax::Operand &operand, Type type);
   /// Adds the base of [name + offset]; sets out.offset. `space` may become what the variable's is.
   void address(const syntax::Operand &operand);
   void label(const syntax::Operand &operand);
@@ -136,6 +140,8 @@ public:
 
   /// With all modifiers taken.
   void emit(Handler handler);
+  /// The same for a result and `sources` operands of one type; a null handler is a type that the opcode does not have.
+  void emitUniform(Type type, unsigned sources, Handler handler);
   [[noreturn]] void fail(const std::string &words) const;
   /// That the instruction is not for this type.
   [[noreturn]] void failType(Type type) const;

@@ -225,6 +225,32 @@ void Decoding::targets(const syntax::Operand &operand) {
   hasTargets = true;
 }
 
+const syntax::Operand &Decoding::nowhere() {
+  static const syntax::Operand operand = [] {
+    syntax::Operand made;
+    made.form = Form::name;
+    made.name = "_";
+    return made;
+  }();
+  return operand;
+}
+
+void Decoding::targetAndPredicate(const syntax::Operand &operand, Type type) {
+  const bool both = operand.form == Form::pair;
+  target(both ? operand.parts[0] : operand, type);
+  predicateTarget(both ? operand.parts[1] : nowhere());
+}
+
+void Decoding::emitUniform(Type type, unsigned sources, Handler handler) {
+  if (!handler)
+    failType(type);
+  expectOperands(sources + 1);
+  target(operand(0), type);
+  for (unsigned i = 1; i <= sources; ++i)
+    source(operand(i), type);
+  emit(handler);
+}
+
 void Decoding::emit(Handler handler) {
   if (!left.empty())
     fail(fmt::format("modifier .{} is not modelled", left.front()));

@@ -68,21 +68,11 @@ struct CopySign {
   template <class T> static T apply(T sign, T magnitude) { return std::copysign(magnitude, sign); }
 };
 
-void emit(Decoding &d, Type type, unsigned sources, Handler handler) {
-  if (!handler)
-    d.failType(type);
-  d.expectOperands(sources + 1);
-  d.target(d.operand(0), type);
-  for (unsigned i = 1; i <= sources; ++i)
-    d.source(d.operand(i), type);
-  d.emit(handler);
-}
-
 template <class Op> void decodeBinary(Decoding &d) {
   d.take("rn");
   const bool ftz = d.take("ftz");
   const Type type = d.takeType();
-  emit(d, type, 2, forFloats<Binary, Op>(type, ftz));
+  d.emitUniform(type, 2, forFloats<Binary, Op>(type, ftz));
 }
 
 void decodeDiv(Decoding &d) {
@@ -94,7 +84,7 @@ void decodeDiv(Decoding &d) {
 template <class Op> void decodeUnary(Decoding &d) {
   const bool ftz = d.take("ftz");
   const Type type = d.takeType();
-  emit(d, type, 1, forFloats<Unary, Op>(type, ftz));
+  d.emitUniform(type, 1, forFloats<Unary, Op>(type, ftz));
 }
 
 void decodeFma(Decoding &d) {
@@ -102,7 +92,7 @@ void decodeFma(Decoding &d) {
     d.fail("rounding other than .rn is not modelled");
   const bool ftz = d.take("ftz"), relu = d.take("relu");
   const Type type = d.takeType();
-  emit(d, type, 3, relu ? forFloats<Ternary, FmaRelu>(type, ftz) : forFloats<Ternary, Fma>(type, ftz));
+  d.emitUniform(type, 3, relu ? forFloats<Ternary, FmaRelu>(type, ftz) : forFloats<Ternary, Fma>(type, ftz));
 }
 
 template <class Op> void decodeLeast(Decoding &d) {
@@ -110,18 +100,18 @@ template <class Op> void decodeLeast(Decoding &d) {
   if (sign && !d.take("abs"))
     d.fail(".xorsign needs .abs");
   const Type type = d.takeType();
-  emit(d, type, 2,
-       sign && nan ? forFloats<Binary, XorSign<Nan<Op>>>(type, ftz)
-       : sign      ? forFloats<Binary, XorSign<Op>>(type, ftz)
-       : nan       ? forFloats<Binary, Nan<Op>>(type, ftz)
-                   : forFloats<Binary, Op>(type, ftz));
+  d.emitUniform(type, 2,
+                sign && nan ? forFloats<Binary, XorSign<Nan<Op>>>(type, ftz)
+                : sign      ? forFloats<Binary, XorSign<Op>>(type, ftz)
+                : nan       ? forFloats<Binary, Nan<Op>>(type, ftz)
+                            : forFloats<Binary, Op>(type, ftz));
 }
 
 void decodeCopySign(Decoding &d) {
   const Type type = d.takeType();
   if (type != Type::f32 && type != Type::f64)
     d.failType(type);
-  emit(d, type, 2, forFloats<Binary, CopySign>(type, false));
+  d.emitUniform(type, 2, forFloats<Binary, CopySign>(type, false));
 }
 
 } // namespace

@@ -110,30 +110,20 @@ template <bool adds> void decodeWide(Decoding &d, Type type) {
   d.failType(type);
 }
 
-void emit(Decoding &d, Type type, unsigned sources, Handler handler) {
-  if (!handler)
-    d.failType(type);
-  d.expectOperands(sources + 1);
-  d.target(d.operand(0), type);
-  for (unsigned i = 1; i <= sources; ++i)
-    d.source(d.operand(i), type);
-  d.emit(handler);
-}
-
 template <class Op, class Saturating> void decodeSum(Decoding &d) {
   const bool saturates = d.take("sat");
   const Type type = d.takeType();
   if (saturates && type != Type::s32)
     d.failType(type);
-  emit(d, type, 2, saturates ? &binary<std::int32_t, Saturating> : forIntegers<Binary, Op>(type));
+  d.emitUniform(type, 2, saturates ? &binary<std::int32_t, Saturating> : forIntegers<Binary, Op>(type));
 }
 template <class Op> void decodeBinary(Decoding &d) {
   const Type type = d.takeType();
-  emit(d, type, 2, forIntegers<Binary, Op>(type));
+  d.emitUniform(type, 2, forIntegers<Binary, Op>(type));
 }
 template <class Op> void decodeUnary(Decoding &d) {
   const Type type = d.takeType();
-  emit(d, type, 1, isSigned(type) ? forIntegers<Unary, Op>(type) : nullptr);
+  d.emitUniform(type, 1, isSigned(type) ? forIntegers<Unary, Op>(type) : nullptr);
 }
 
 void decodeMul(Decoding &d) {
@@ -141,10 +131,10 @@ void decodeMul(Decoding &d) {
   const Type type = d.takeType();
   if (part == "wide")
     return decodeWide<false>(d, type);
-  emit(d, type, 2,
-       part == "lo"   ? forIntegers<Binary, MulLow>(type)
-       : part == "hi" ? forIntegers<Binary, MulHigh>(type)
-                      : nullptr);
+  d.emitUniform(type, 2,
+                part == "lo"   ? forIntegers<Binary, MulLow>(type)
+                : part == "hi" ? forIntegers<Binary, MulHigh>(type)
+                               : nullptr);
 }
 
 void decodeMad(Decoding &d) {
@@ -152,10 +142,10 @@ void decodeMad(Decoding &d) {
   const Type type = d.takeType();
   if (part == "wide")
     return decodeWide<true>(d, type);
-  emit(d, type, 3,
-       part == "lo"   ? forIntegers<Ternary, Mad<MulLow>>(type)
-       : part == "hi" ? forIntegers<Ternary, Mad<MulHigh>>(type)
-                      : nullptr);
+  d.emitUniform(type, 3,
+                part == "lo"   ? forIntegers<Ternary, Mad<MulLow>>(type)
+                : part == "hi" ? forIntegers<Ternary, Mad<MulHigh>>(type)
+                               : nullptr);
 }
 
 } // namespace

@@ -120,10 +120,7 @@ void decodeArrive(Decoding &d, bool arrives) {
   const bool keeps = d.operand(0).form != syntax::Operand::Form::address;
   const unsigned first = keeps ? 1 : 0;
   d.expectOperands(first + 1, first + 2);
-  syntax::Operand none;
-  none.form = syntax::Operand::Form::name;
-  none.name = "_";
-  d.target(keeps ? d.operand(0) : none, Type::b64);
+  d.target(keeps ? d.operand(0) : d.nowhere(), Type::b64);
   d.address(d.operand(first));
   if (expects || d.operands() > first + 1)
     d.source(d.operand(first + 1), Type::u32);

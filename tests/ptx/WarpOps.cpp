@@ -86,13 +86,7 @@ void decodeShfl(Decoding &d) {
   if (bitsOf(d.takeType()) != 32)
     d.fail("shfl is of 32 bits");
   d.expectOperands(5);
-  const syntax::Operand &to = d.operand(0);
-  const bool both = to.form == syntax::Operand::Form::pair;
-  syntax::Operand none;
-  none.form = syntax::Operand::Form::name;
-  none.name = "_";
-  d.target(both ? to.parts[0] : to, Type::b32);
-  d.predicateTarget(both ? to.parts[1] : none);
+  d.targetAndPredicate(d.operand(0), Type::b32);
   for (unsigned i = 1; i < 5; ++i)
     d.source(d.operand(i), Type::b32);
   d.emit(&shuffle);
@@ -160,13 +154,7 @@ void decodeMatch(Decoding &d) {
   d.out.flags[0] = kind == "all";
   const Type type = d.takeType();
   d.expectOperands(3);
-  const syntax::Operand &to = d.operand(0);
-  const bool both = to.form == syntax::Operand::Form::pair;
-  syntax::Operand none;
-  none.form = syntax::Operand::Form::name;
-  none.name = "_";
-  d.target(both ? to.parts[0] : to, Type::b32);
-  d.predicateTarget(both ? to.parts[1] : none);
+  d.targetAndPredicate(d.operand(0), Type::b32);
   d.source(d.operand(1), type);
   d.source(d.operand(2), Type::b32);
   d.emit(bitsOf(type) == 32 ? &match<std::uint32_t> : &match<std::uint64_t>);
