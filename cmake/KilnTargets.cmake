@@ -21,6 +21,6 @@ function(kiln_share_precompiled library)
 endfunction()
 
 if(KILN_SANITIZE)
-  add_compile_options(-fsanitize=${KILN_SANITIZE} -fno-omit-frame-pointer)
+  add_compile_options(-fsanitize=${KILN_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${KILN_SANITIZE})
 endif()

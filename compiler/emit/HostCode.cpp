@@ -234,7 +234,7 @@ Value HostEmitter::globalOf(kd::ConstantOp constantOp) {
   return LLVM::AddressOfOp::create(builder, loc, global);
 }
 
-/// The bytes of a tensor that is stored dense.
+/// The bytes of a tensor that is stored dense: storedBytes of elements that are counted at run time.
 FailureOr<Value> HostEmitter::bytesOf(RankedTensorType type) {
   return bytesOf(kd::getExtents(type), type.getElementType());
 }
@@ -243,7 +243,12 @@ FailureOr<Value> HostEmitter::bytesOf(ArrayRef<AffineExpr> extents, Type element
   FailureOr<Value> elements = evaluate(kd::getProduct(extents, element.getContext()), symbols);
   if (llvm::failed(elements))
     return failure();
-  return multiply(*elements, constant(i64, kd::storedBytes(element, 1)));
+  if (kd::storedBytes(element, 8) == 8 * kd::storedBytes(element, 1))
+    return multiply(*elements, constant(i64, kd::storedBytes(element, 1)));
+  // Elements of less than a byte: eight of them are whole bytes.
+  Value bits = multiply(*elements, constant(i64, kd::storedBytes(element, 8)));
+  Value roundedUp = LLVM::AddOp::create(builder, loc, bits, constant(i64, 7));
+  return LLVM::LShrOp::create(builder, loc, roundedUp, constant(i64, 3)).getResult();
 }
 
 Value HostEmitter::layerAt(Operation *op) {

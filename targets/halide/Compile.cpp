@@ -73,7 +73,7 @@ public:
     Halide::Pipeline pipeline(outputs);
     for (const StreamPrefetch &prefetch : translator.prefetches)
       pipeline.add_custom_lowering_pass(new PrefetchStream(prefetch));
-    auto *scratch = new ScratchBound;
+    auto *scratch = new ScratchBound(translator.symbols, mlir::kiln::getSymbolBounds(kernel));
     pipeline.add_custom_lowering_pass(scratch);
     pipeline.add_custom_lowering_pass(new KeepStatement(statement));
     module.emplace(pipeline.compile_to_module(

@@ -168,6 +168,11 @@ private:
 } // namespace
 
 Stmt ScratchBound::mutate(const Stmt &stmt) {
+  for (auto [symbol, bound] : llvm::zip_equal(symbols, bounds)) {
+    Parameter parameter = symbol.as<Variable>()->param;
+    parameter.set_min_value(int32_t(bound.min));
+    parameter.set_max_value(int32_t(bound.max));
+  }
   Walk walk;
   stmt.accept(&walk);
   bytes = walk.peak;

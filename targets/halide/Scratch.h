@@ -4,21 +4,31 @@
 #pragma once
 
 #include "Halide.h"
+#include "compiler/dialect/Extents.h"
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace kiln::halide {
 
-/// Runs as the last lowering pass and changes nothing. The bound holds for every value of the parameters within their
-/// ranges, with each allocation rounded as the runtime's stack allocator does. A task of a parallel loop may run on the
-/// worker that started the loop, so its bytes count on top of what that worker holds.
+/// Runs as the last lowering pass and changes nothing. The bound holds for every value of the index arguments within
+/// their bounds, which the parameters have from here on (Translator::translateArguments gives wider ones), with each
+/// allocation rounded as the runtime's stack allocator does. A task of a parallel loop may run on the worker that
+/// started the loop, so its bytes count on top of what that worker holds.
 class ScratchBound : public Halide::Internal::IRMutator {
 public:
+  ScratchBound(std::vector<Halide::Expr> symbols, llvm::ArrayRef<mlir::kiln::Interval> bounds)
+      : symbols(std::move(symbols)), bounds(bounds) {}
+
   using IRMutator::mutate;
   Halide::Internal::Stmt mutate(const Halide::Internal::Stmt &stmt) override;
 
   int64_t bytes = 0;
   std::string unbounded; // the allocation that has no bound; empty if there is none
+
+private:
+  std::vector<Halide::Expr> symbols;
+  llvm::SmallVector<mlir::kiln::Interval> bounds;
 };
 
 } // namespace kiln::halide

@@ -93,13 +93,17 @@ static void setDense(std::vector<Halide::OutputImageParam> buffers, const Exprs 
   }
 }
 
+/// An upper bound that Halide is told is at least this. It refuses a kernel of which it can prove that some part never
+/// runs, as whole panels of columns do not where there are fewer columns than a panel has in all sizes.
+static constexpr int64_t leastUpperBound = 256;
+
 LogicalResult Translator::translateArguments() {
   SmallVector<mlir::kiln::Interval> bounds = mlir::kiln::getSymbolBounds(kernel);
   for (BlockArgument argument : kernel.getArguments()) {
     if (argument.getType().isIndex()) {
       Halide::Param<int32_t> param(name("s" + std::to_string(symbols.size())));
       mlir::kiln::Interval range = bounds[symbols.size()];
-      param.set_range(int32_t(range.min), int32_t(range.max));
+      param.set_range(int32_t(range.min), int32_t(std::max(range.max, leastUpperBound)));
       symbols.push_back(param);
       scalars[argument] = param;
       arguments.push_back(param);

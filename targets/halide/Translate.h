@@ -62,6 +62,7 @@ public:
 
   mlir::func::FuncOp kernel;
   std::vector<Halide::Argument> arguments; // index arguments, then tensors
+  Exprs symbols;                           // the index arguments
   llvm::MapVector<mlir::Operation *, Stage> stages;
   std::vector<StreamPrefetch> prefetches; // what strategies want
   std::vector<Output> outputs;
@@ -107,7 +108,6 @@ private:
   llvm::DenseMap<mlir::Value, Halide::Expr> scalars;
   llvm::DenseMap<mlir::Operation *, Builder> builders;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<unsigned>> padded;
-  Exprs symbols; // the index arguments
   std::string prefix;
 };
 

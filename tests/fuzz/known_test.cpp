@@ -14,7 +14,8 @@ namespace kiln::fuzz {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
-inline constexpr Dim T{"T", 1, 17}, S{"S", 1, 5}, One{"One", 1, 1}, B{"B", 2, 5}, T3{"T3", 1, 3}, T8{"T8", 1, 8};
+inline constexpr Dim T{"T", 1, 17}, S{"S", 1, 5}, Two{"Two", 1, 2}, One{"One", 1, 1}, B{"B", 2, 5}, T3{"T3", 1, 3},
+    T8{"T8", 1, 8};
 
 /// Runs a model of small inputs; integers lie in [-4, 4] unless the run time wants others, booleans are drawn.
 template <class M> void expectRight() {
@@ -241,6 +242,12 @@ KNOWN(
     ColumnsOfAMultiple, (Tensor<f32, T, 2> x, Tensor<f32, 4 * T, 2> y, Tensor<f32, 16 * T, 2> z) const {
       return kiln::outputs(matmul(x, transpose<1, 0>(y)), matmul(x, transpose<1, 0>(z)));
     })
+// Fewer keys, in all sizes, than a panel of columns has: the code generator took the kernel for one that never runs.
+KNOWN(FewKeysInAllSizes, (Tensor<f32, 1, 1, Two, 2> x) const { return attention<2, 2>(x, x, x, scale(0.125)); })
+KNOWN(
+    FewColumnsInAllSizes,
+    (Tensor<f32, Two, 9> x, Tensor<f32, 9, Two> y) const { return kiln::outputs(matmul(x, y), tanh(matmul(x, y))); })
+
 // Halide took `if (a) x; if (b) y else z` for `if (a) x else if (b) y else z`: the last element was not written.
 KNOWN(
     ConcatOfPositions,
