@@ -253,8 +253,8 @@ std::optional<::kiln::Dim> toDim(AffineExpr extent, ArrayRef<SymbolAttr> symbols
           symbols[product[i]].getLeast().size() >= ::kiln::Symbol::capacity)
         return std::nullopt;
       SymbolAttr symbol = symbols[product[i]];
-      std::memcpy(dim.symbols[i].name, symbol.getName().data(), symbol.getName().size());
-      std::memcpy(dim.symbols[i].least, symbol.getLeast().data(), symbol.getLeast().size());
+      llvm::copy(symbol.getName(), dim.symbols[i].name);
+      llvm::copy(symbol.getLeast(), dim.symbols[i].least);
       dim.symbols[i].min = symbol.getMin();
       dim.symbols[i].max = symbol.getMax();
     }

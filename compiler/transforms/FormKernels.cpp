@@ -119,11 +119,8 @@ private:
                           [&](const KernelGroup &group) { return group.contains(user) && group.contains(producer); });
     };
     CalledValues called;
-    for (const KernelGroup &group : groups) {
+    for (const KernelGroup &group : groups)
       recordScope(outlineKernel(group, entry, nextName(describeGroup(group)), isInternalUse, called), group);
-      ++numKernels;
-      numFused += group.ops.size() - 1;
-    }
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (!isHostOp(&op) && op.use_empty())
         op.erase();

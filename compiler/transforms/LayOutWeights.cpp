@@ -43,7 +43,6 @@ struct LayOutWeights : impl::LayOutWeightsBase<LayOutWeights> {
         for (ParameterOp parameter : parameters) {
           auto type = cast<RankedTensorType>(parameter.getType());
           parameter.getResult().setType(RankedTensorType::get(type.getShape(), type.getElementType(), layout));
-          ++numTiled;
         }
   }
 

@@ -173,7 +173,6 @@ private:
       linear.erase();
     for (ParameterOp parameter : llvm::concat<ParameterOp>(weights, biases))
       parameter.erase();
-    numJoined += linears.size() - 1;
   }
 
   std::vector<Projections> groups;

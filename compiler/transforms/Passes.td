@@ -20,7 +20,6 @@ def MergeProjections : Pass<"kiln-merge-projections", "::mlir::ModuleOp"> {
     none has.
   }];
   let dependentDialects = ["::mlir::kiln::KilnDialect"];
-  let statistics = [Statistic<"numJoined", "num-joined", "linears that became part of another">];
 }
 
 def RecognizeAttention : Pass<"kiln-recognize-attention", "::mlir::func::FuncOp"> {
@@ -33,7 +32,6 @@ def RecognizeAttention : Pass<"kiln-recognize-attention", "::mlir::func::FuncOp"
     Assumes canonical IR. The intermediate values must have no other use.
   }];
   let dependentDialects = ["::mlir::kiln::KilnDialect"];
-  let statistics = [Statistic<"numRecognized", "num-recognized", "attentions recognised">];
 }
 
 def LayOutWeights : Pass<"kiln-lay-out-weights", "::mlir::ModuleOp"> {
@@ -45,7 +43,6 @@ def LayOutWeights : Pass<"kiln-lay-out-weights", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::mlir::kiln::KilnDialect"];
   let options = [Option<"tile", "tile", "int64_t", /*default=*/"0", "tile of every weight, without a target to ask">];
-  let statistics = [Statistic<"numTiled", "num-tiled", "parameters laid out in tiles">];
 }
 
 def FormKernels : Pass<"kiln-form-kernels", "::mlir::ModuleOp"> {
@@ -59,10 +56,6 @@ def FormKernels : Pass<"kiln-form-kernels", "::mlir::ModuleOp"> {
   }];
   let options = [Option<"normMoments", "norm-moments", "bool", /*default=*/"false", "moments of norms from contractions">];
   let dependentDialects = ["::mlir::kiln::KilnDialect", "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect"];
-  let statistics = [
-    Statistic<"numKernels", "num-kernels", "kernel functions">,
-    Statistic<"numFused", "num-fused", "ops that share a kernel with another">
-  ];
 }
 
 def LowerKernels : Pass<"kiln-lower-kernels", "::mlir::func::FuncOp"> {
@@ -73,7 +66,6 @@ def LowerKernels : Pass<"kiln-lower-kernels", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
                            "::mlir::tensor::TensorDialect"];
-  let statistics = [Statistic<"numGenerics", "num-generics", "linalg ops made">];
 }
 
 def ShareKernels : Pass<"kiln-share-kernels", "::mlir::ModuleOp"> {
@@ -83,7 +75,6 @@ def ShareKernels : Pass<"kiln-share-kernels", "::mlir::ModuleOp"> {
     numbered in the order of their first calls: embedding_add_0, linear_1_attn ...
   }];
   let dependentDialects = ["::mlir::kiln::KilnDialect"];
-  let statistics = [Statistic<"numShared", "num-shared", "kernels that another one replaced">];
 }
 
 def PlanMemory : Pass<"kiln-plan-memory", "::mlir::ModuleOp"> {
@@ -94,7 +85,6 @@ def PlanMemory : Pass<"kiln-plan-memory", "::mlir::ModuleOp"> {
     place for every tensor. Records `kiln.arena_bytes` and `kiln.arena_lower_bound` on each entry.
   }];
   let dependentDialects = ["::mlir::kiln::KilnDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
-  let statistics = [Statistic<"numCopies", "num-copies", "copies inserted">];
 }
 
 def VerifyKernels : Pass<"kiln-verify-kernels", "::mlir::ModuleOp"> {

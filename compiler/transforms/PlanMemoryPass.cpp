@@ -69,7 +69,6 @@ private:
     auto call = CallOp::create(builder, loc, TypeRange(rowsType), FlatSymbolRefAttr::get(kernel), values, view);
     Value copy = call.getResult(0);
     operand.set(rowsType == type ? copy : ReshapeOp::create(builder, loc, type, copy).getResult());
-    ++numCopies;
   }
 
   /// One kernel for all copies of a rank, element type and fixed extents.

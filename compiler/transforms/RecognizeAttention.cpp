@@ -136,20 +136,21 @@ class AttentionMatcher {
 public:
   explicit AttentionMatcher(MatmulOp second) : second(second) {}
 
-  /// Replaces the ops; false if it is no attention.
-  bool rewrite() {
+  /// Replaces the ops if they are an attention.
+  void rewrite() {
     auto softmax = second.getA().getDefiningOp<SoftmaxOp>();
     if (!softmax || !softmax->hasOneUse() || second.getTransposeB() ||
         int64_t(softmax.getAxis()) != typeOf(softmax).getRank() - 1)
-      return false;
+      return;
     std::optional<Scores> matched = matchScores(softmax.getX());
     if (!matched)
-      return false;
+      return;
     scores = *matched;
     query = stripScale(scores.product.getA(), scores.scale);
     key = stripScale(scores.product.getB(), scores.scale);
     value = second.getB();
-    return rewriteWithHeads() || rewriteBatched();
+    if (!rewriteWithHeads())
+      rewriteBatched();
   }
 
 private:
@@ -230,8 +231,7 @@ struct RecognizeAttention : impl::RecognizeAttentionBase<RecognizeAttention> {
     SmallVector<MatmulOp> products;
     getOperation().walk([&](MatmulOp op) { products.push_back(op); });
     for (MatmulOp product : products)
-      if (AttentionMatcher(product).rewrite())
-        ++numRecognized;
+      AttentionMatcher(product).rewrite();
     // What is left of the matched ops has no users.
     getOperation().walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
       if (isOpTriviallyDead(op))

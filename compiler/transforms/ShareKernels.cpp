@@ -53,7 +53,6 @@ struct ShareKernels : impl::ShareKernelsBase<ShareKernels> {
         if (kept != kernel) {
           uniteBounds(kept, kernel);
           uniteScopes(kept, kernel);
-          ++numShared;
         }
       }
       calls[kept].push_back(call);
