@@ -78,6 +78,9 @@ inline int vectorLanes(const MachineModel &machine, mlir::Type element) {
 /// How many of those vectors the registers hold: one each, of any type.
 inline int vectorRegisters(const MachineModel &machine, mlir::Type) { return machine.vectorRegisters; }
 
+/// Behind a kernel's symbol: the name of the kiln_cuda_module_t that an object for a device has, too.
+constexpr char deviceModuleSuffix[] = "_module";
+
 /// A compiled kernel.
 struct KernelObject {
   std::string object; // relocatable ELF
@@ -167,8 +170,10 @@ struct TargetInfo {
   std::string hostTriple;   // of the code around the kernels, as LLVM writes it: "x86_64-unknown-linux-gnu"
   std::string hostCpu;      // what each CPU of that architecture has, LLVM's name: "x86-64"
   uint64_t features = 0;    // what kernels need of the CPU: KILN_CPU_ bits of runtime/src/model.h
-  uint32_t memorySpace = 0; // where weights and arena lie: a KILN_MEMORY_ value
-  bool isDefault = false;   // compiled for, unless a user names others
+  uint32_t memorySpace = 0; // where weights, arena and constants lie: a KILN_MEMORY_ value
+  std::string copyRows = "kiln_copy_rows"; // the function of the run time that copies rows there
+  std::string backend;                     // the kiln_backend_t of the run time that runs it; empty: the CPU needs none
+  bool isDefault = false;                  // compiled for, unless a user names others
   MachineModel machine;
 };
 

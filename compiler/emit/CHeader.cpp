@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/emit/Headers.h"
 
-#include "compiler/emit/Object.h"
+#include "compiler/emit/RuntimeImage.h"
 #include "kiln/runtime.h"
 
 #include <cctype>

@@ -12,10 +12,11 @@
 #include "compiler/emit/Headers.h"
 #include "compiler/emit/HostCode.h"
 #include "compiler/emit/Lower.h"
-#include "compiler/emit/Object.h"
+#include "compiler/emit/RuntimeImage.h"
 #include "compiler/emit/Untuned.h"
 #include "compiler/emit/ValueChecks.h"
 #include "compiler/frontend/Import.h"
+#include "compiler/object/Object.h"
 #include "kiln/names.h"
 #include "runtime/src/model.h"
 #include "targets/registry.h"
@@ -140,7 +141,11 @@ LogicalResult ModelCompiler::chooseSchedules(MutableArrayRef<TargetModule> modul
   std::vector<ChosenVariant> chosen;
   for (TargetModule &lowered : modules) {
     const TargetInfo &info = lowered.target->info();
-    Variant &variant = report.variants.emplace_back(Variant{info.name, info.features, info.memorySpace, {}, 0, {}, {}});
+    Variant &variant = report.variants.emplace_back();
+    variant.target = info.name;
+    variant.features = info.features;
+    variant.memorySpace = info.memorySpace;
+    variant.backend = info.backend;
     for (auto function : llvm::make_filter_range(lowered.module->getOps<func::FuncOp>(), isKernel)) {
       KernelSummary &kernel = variant.kernels.emplace_back(chooseSchedule(*chooser, *lowered.target, function));
       if (options.pointOf)
@@ -220,6 +225,7 @@ LogicalResult ModelCompiler::compileHost(TargetModule &lowered, Variant &variant
 
   OwningOpRef<ModuleOp> host = ModuleOp::create(module.getLoc());
   llvm::StringMap<KernelReference> kernels;
+  ConstantPool constants;
   for (auto function : llvm::make_filter_range(module.getOps<func::FuncOp>(), isKernel)) {
     const KernelAbi &abi = target.compilerOf(function).abi();
     kernels[function.getName()] = {kernelSymbol(target, function.getName()), &abi};
@@ -246,11 +252,16 @@ LogicalResult ModelCompiler::compileHost(TargetModule &lowered, Variant &variant
         for (const KernelForm &form : forms->second)
           addScratch(form.function);
     });
-    HostCodeInput input{entry, report.model, *weights, *plan, code.symbol, kernels, lowered.forms};
+    HostCodeInput input{entry,   report.model,  *weights,      *plan,    code.symbol,
+                        kernels, lowered.forms, target.info(), constants};
     if (failed(emitHostCode(function, input, *host)))
       return failure();
     variant.entries.push_back(code);
   }
+  variant.constants = constants.bytes();
+  if (!variant.backend.empty())
+    for (const KernelSummary &kernel : variant.kernels)
+      variant.modules.push_back(kernel.symbol + deviceModuleSuffix);
 
   registerBuiltinDialectTranslation(*module.getContext());
   registerLLVMDialectTranslation(*module.getContext());

@@ -6,7 +6,7 @@
 
 #include "compiler/emit/CompileKernels.h"
 #include "compiler/emit/Lower.h"
-#include "compiler/emit/Object.h"
+#include "compiler/object/Object.h"
 #include "compiler/emit/Schedules.h"
 
 #include "mlir/Support/LLVM.h"

@@ -7,7 +7,7 @@
 // 3. What a job printed, its diagnostics, is passed on in the order of the kernels.
 #include "compiler/emit/CompileKernels.h"
 
-#include "compiler/emit/Object.h"
+#include "compiler/object/Object.h"
 #include "compiler/jobs/Jobs.h"
 #include "compiler/schedule/KernelKey.h"
 

@@ -2,7 +2,7 @@
 //
 #include "compiler/emit/Descriptor.h"
 
-#include "compiler/emit/BinaryInterface.h"
+#include "compiler/object/BinaryInterface.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/IRBuilder.h"
@@ -26,6 +26,8 @@ private:
   /// A private constant; null for an empty table.
   Constant *table(ArrayRef<Constant *> elements, const Twine &name);
   Constant *text(StringRef value);
+  /// Data of another object; null without a name.
+  Constant *external(StringRef symbol);
 
   Constant *extent(const Dim &dim, const EntryInterface &entry);
   Constant *argument(const ArgumentInterface &argument, const EntryInterface &entry);
@@ -55,6 +57,12 @@ Constant *DescriptorBuilder::text(StringRef value) {
       new GlobalVariable(module, characters->getType(), true, GlobalValue::PrivateLinkage, characters, "text");
   global->setUnnamedAddr(GlobalValue::UnnamedAddr::Global);
   return global;
+}
+
+Constant *DescriptorBuilder::external(StringRef symbol) {
+  if (symbol.empty())
+    return ConstantPointerNull::get(pointer);
+  return module.getOrInsertGlobal(symbol, Type::getInt8Ty(context));
 }
 
 Constant *DescriptorBuilder::extent(const Dim &dim, const EntryInterface &entry) {
@@ -146,6 +154,10 @@ Constant *DescriptorBuilder::variant(const Variant &variant) {
             .set(abi::body::plan_bytes, code.planBytes)
             .set(abi::body::scratch_bytes, code.scratchBytes)
             .get());
+  SmallVector<Constant *> modules;
+  for (const std::string &symbol : variant.modules)
+    modules.push_back(external(symbol));
+  Constant *constants = variant.constants.empty() ? external("") : text(variant.constants);
   return structure(abi::Struct::variant)
       .set(abi::variant::target, text(variant.target))
       .set(abi::variant::features, variant.features)
@@ -153,6 +165,11 @@ Constant *DescriptorBuilder::variant(const Variant &variant) {
       .set(abi::variant::placements, table(placements, "placements"))
       .set(abi::variant::packed_bytes, variant.packedBytes)
       .set(abi::variant::bodies, table(bodies, "bodies"))
+      .set(abi::variant::backend, external(variant.backend))
+      .set(abi::variant::constants, constants)
+      .set(abi::variant::constant_bytes, variant.constants.size())
+      .set(abi::variant::modules, table(modules, "modules"))
+      .set(abi::variant::module_count, modules.size())
       .get();
 }
 

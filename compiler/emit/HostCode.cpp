@@ -3,7 +3,7 @@
 
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
-#include "compiler/emit/BinaryInterface.h"
+#include "compiler/object/BinaryInterface.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -41,7 +41,7 @@ private:
   /// The number of the layer whose copy a parameter or state of this place is; null outside of repeats.
   Value layerAt(Operation *op);
   void copyRows(Value target, Value source, Value rows, Value rowBytes, Value sourceStride);
-  Value globalOf(kd::ConstantOp constant);
+  Value addressOfConstant(kd::ConstantOp constant);
   FailureOr<const KernelReference *> findKernel(StringRef kernel);
   FailureOr<Value> addressOfKernel(StringRef kernel, kd::CallOp call);
   FailureOr<Value> evaluate(AffineExpr expression, ArrayRef<Value> symbols);
@@ -217,11 +217,13 @@ LogicalResult HostEmitter::emitIndex(Operation &op) {
   return success();
 }
 
-Value HostEmitter::globalOf(kd::ConstantOp constantOp) {
+Value HostEmitter::addressOfConstant(kd::ConstantOp constantOp) {
   // One global for each distinct value; named by its position in the module. As a vector: the translation gives a
   // tensor of rank 0 the type of its element, and one of rank 2 an array of arrays.
   auto shaped = cast<DenseElementsAttr>(constantOp.getValue());
   auto values = shaped.reshape(RankedTensorType::get({shaped.getNumElements()}, shaped.getElementType()));
+  if (input.target.memorySpace != KILN_MEMORY_HOST)
+    return byteAddress(loadOfFrame(abi::frame::constants), input.constants.add(values));
   for (auto global : host.getOps<LLVM::GlobalOp>())
     if (global.getValueOrNull() == values)
       return LLVM::AddressOfOp::create(builder, loc, global);
@@ -263,15 +265,16 @@ template <class Op> Value HostEmitter::addressOfState(Op op) {
 }
 
 void HostEmitter::copyRows(Value target, Value source, Value rows, Value rowBytes, Value sourceStride) {
-  constexpr StringLiteral name = "kiln_copy_rows";
-  auto type =
-      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(host.getContext()), {pointer, pointer, i64, i64, i64});
+  const std::string &name = input.target.copyRows;
+  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(host.getContext()),
+                                          {pointer, pointer, pointer, i64, i64, i64});
   auto function = host.lookupSymbol<LLVM::LLVMFuncOp>(name);
   if (!function) {
     OpBuilder top = OpBuilder::atBlockBegin(host.getBody());
     function = LLVM::LLVMFuncOp::create(top, loc, name, type);
   }
-  LLVM::CallOp::create(builder, loc, function, ValueRange{target, source, rows, rowBytes, sourceStride});
+  LLVM::CallOp::create(builder, loc, function,
+                       ValueRange{loadOfFrame(abi::frame::worker), target, source, rows, rowBytes, sourceStride});
 }
 
 LogicalResult HostEmitter::emitAppend(kd::AppendOp append) {
@@ -325,7 +328,7 @@ FailureOr<Value> HostEmitter::addressOf(Value tensor) {
     return address;
   }
   if (auto constantOp = tensor.getDefiningOp<kd::ConstantOp>())
-    return globalOf(constantOp);
+    return addressOfConstant(constantOp);
   if (auto state = tensor.getDefiningOp<kd::StateOp>())
     return addressOfState(state);
   if (auto append = tensor.getDefiningOp<kd::AppendOp>())

@@ -4,10 +4,11 @@
 // time steps. Written in the LLVM dialect.
 #pragma once
 
+#include "compiler/emit/ConstantPool.h"
 #include "compiler/emit/RowVariants.h"
 #include "compiler/emit/WeightLayout.h"
 #include "compiler/transforms/PlanMemory.h"
-#include "targets/kernel_abi.h"
+#include "targets/target.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringMap.h"
@@ -29,6 +30,8 @@ struct HostCodeInput {
   llvm::StringRef symbol;                          // of the host function
   const llvm::StringMap<KernelReference> &kernels; // by kernel function
   const RowVariants &variants;
+  const TargetInfo &target;
+  ConstantPool &constants; // gets those of a device
 };
 
 /// Appends `int SYMBOL(const kiln_frame_t *frame)` for `entry` (a planned entry function) to `host`, a module of the

@@ -105,6 +105,9 @@ struct Variant {
   uint32_t memorySpace = 0;                // a KILN_MEMORY_ value
   std::vector<WeightPlacement> placements; // one a weight
   uint64_t packedBytes = 0;
+  std::string backend;                     // a symbol of the run time; empty: none
+  std::string constants;                   // bytes for the device; empty on a CPU
+  std::vector<std::string> modules;        // symbols of kiln_cuda_module_t
   std::vector<EntryCode> entries;
   std::vector<KernelSummary> kernels;
 };

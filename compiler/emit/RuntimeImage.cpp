@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The run time's archive and header, carried inside the compiler so that a generator needs no files beside it.
-#include "compiler/emit/Object.h"
+#include "compiler/emit/RuntimeImage.h"
 
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"

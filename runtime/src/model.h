@@ -18,7 +18,7 @@ typedef enum kiln_dtype_t {
 #include "kiln/element_types.def"
 } kiln_dtype_t;
 
-/* Where memory lies: the CPU's, or that of a device. This run time has none of the second kind. */
+/* Where memory lies: the CPU's, or that of a device. */
 enum { KILN_MEMORY_HOST = 0, KILN_MEMORY_DEVICE = 1 };
 
 /* What code needs of a CPU, as bits: each level of the x86-64 psABI without those below it. */
@@ -27,6 +27,8 @@ enum { KILN_CPU_X86_64_V2 = 1 << 0, KILN_CPU_X86_64_V3 = 1 << 1, KILN_CPU_X86_64
 /* A weight that may be written between calls. */
 enum { KILN_WEIGHT_VARIABLE = 1 << 0 };
 
+struct kiln_backend_t;
+struct kiln_cuda_stream_t;
 struct kiln_frame_t;
 typedef int (*kiln_body_function_t)(const struct kiln_frame_t *frame);
 
@@ -58,8 +60,17 @@ static inline uint64_t kiln_arena_worker_bytes(uint64_t scratch_bytes) {
 extern const kiln_descriptor_t kiln_descriptor;
 
 /* Called by generated host code: copies `rows` rows of `row_bytes` bytes, which are source_stride bytes apart in the
- * source and side by side in the target. */
-void kiln_copy_rows(void *target, const void *source, uint64_t rows, uint64_t row_bytes, uint64_t source_stride);
+ * source and side by side in the target, in the memory of the variant. */
+void kiln_copy_rows(kiln_worker_t *worker, void *target, const void *source, uint64_t rows, uint64_t row_bytes,
+                    uint64_t source_stride);
+void kiln_cuda_copy_rows(kiln_worker_t *worker, void *target, const void *source, uint64_t rows, uint64_t row_bytes,
+                         uint64_t source_stride);
+
+/* Called by the host code of CUDA kernels: enqueues a function of a kernel with so many blocks. parameters[i] points at
+ * the value of the i-th parameter. Returns 0, or what the body is to return. worker->top .. worker->end is the kernel's
+ * scratch memory, on the device; what follows in the stream may use it again. */
+int kiln_cuda_launch(kiln_worker_t *worker, const kiln_cuda_module_t *module, uint32_t function, uint32_t blocks_x,
+                     uint32_t blocks_y, uint32_t blocks_z, void **parameters);
 
 /* What the header of the model declares (kiln_model_t is NAME_t there). allocator null: malloc, and pages of the system
  * for the packed weights. The model borrows nothing: the allocator struct is copied. */

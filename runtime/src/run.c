@@ -103,7 +103,7 @@ static kiln_status_t run_body(const kiln_model_t *model, const kiln_call_t *call
     table[i] = (kiln_worker_t){.workers = table, .top = begin, .end = begin + scratch_bytes};
   }
   table[0].executor = workers > 1 ? call->executor : NULL;
-  const kiln_frame_t frame = {table, model->packed, call->arena, extents, arguments};
+  const kiln_frame_t frame = {table, model->packed, call->arena, extents, arguments, NULL};
   int result = body->run(&frame);
   if (result != 0)
     return kiln_error_set(call->error, KILN_INTERNAL_ERROR, "%s of model \"%.*s\" requires a result of 0, got %d",

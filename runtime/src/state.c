@@ -4,7 +4,9 @@
 
 #include <string.h>
 
-void kiln_copy_rows(void *target, const void *source, uint64_t rows, uint64_t row_bytes, uint64_t source_stride) {
+void kiln_copy_rows(kiln_worker_t *worker, void *target, const void *source, uint64_t rows, uint64_t row_bytes,
+                    uint64_t source_stride) {
+  (void)worker;
   char *to = target;
   const char *from = source;
   for (uint64_t row = 0; row < rows; ++row)

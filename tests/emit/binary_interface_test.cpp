@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The LLVM types of the binary interface lie in memory as the run time's C structs do.
-#include "compiler/emit/BinaryInterface.h"
+#include "compiler/object/BinaryInterface.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/MLIRContext.h"

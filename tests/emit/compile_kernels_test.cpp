@@ -3,7 +3,7 @@
 // Compiling many kernels: what comes out does not depend on the jobs or the cache, and a target that crashes, hangs or
 // refuses is an error that names the kernel.
 #include "compiler/emit/CompileKernels.h"
-#include "compiler/emit/Object.h"
+#include "compiler/object/Object.h"
 #include "compiler/transforms/Pipeline.h"
 
 #include "mlir/Parser/Parser.h"

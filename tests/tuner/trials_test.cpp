@@ -3,7 +3,7 @@
 // measured as if nothing had been. Times are not asserted, but for a candidate that does its work forty times over.
 #include "KernelText.h"
 #include "compiler/dialect/KilnDialect.h"
-#include "compiler/emit/Object.h"
+#include "compiler/object/Object.h"
 #include "compiler/transforms/Passes.h"
 #include "compiler/tuner/Task.h"
 

@@ -54,9 +54,4 @@ llvm::Expected<std::vector<ObjectFile>> readArchive(llvm::StringRef image);
 /// Writes a GNU archive with a symbol table and no dates or owners.
 llvm::Error writeArchiveFile(llvm::StringRef path, const std::vector<ObjectFile> &members);
 
-/// The run time that is put in each archive: the bytes of libkiln_runtime.a, and of kiln/runtime.h. Fails for a triple
-/// that this build has no run time for.
-llvm::Expected<llvm::StringRef> runtimeArchive(llvm::StringRef triple);
-llvm::StringRef runtimeHeader();
-
 } // namespace kiln
