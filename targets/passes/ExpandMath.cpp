@@ -290,7 +290,6 @@ class ExpandMath : public impl::ExpandMathBase<ExpandMath> {
       }
       op->getResult(0).replaceAllUsesWith(expand(op));
       op->erase();
-      ++numExpanded;
     }
   }
 };

@@ -11,7 +11,6 @@ def ExpandMath : Pass<"kiln-expand-math", "::mlir::func::FuncOp"> {
     errors that ExpandMath.cpp states. The polynomials are f32's: a function of another type is refused.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
-  let statistics = [Statistic<"numExpanded", "num-expanded", "math ops replaced">];
 }
 
 #endif // KILN_TARGET_PASSES
