@@ -41,7 +41,7 @@ ArenaBytes arenaBytes(const std::vector<Variant> &variants, size_t entry) {
   ArenaBytes most;
   for (const Variant &variant : variants) {
     const EntryCode &code = variant.entries[entry];
-    most.fixed = std::max(most.fixed, kiln_arena_fixed_bytes(code.planBytes));
+    most.fixed = std::max(most.fixed, kiln_arena_fixed_bytes(code.planBytes) + code.stagingBytes);
     most.perWorker = std::max(most.perWorker, kiln_arena_worker_bytes(code.scratchBytes));
   }
   return most;
@@ -241,7 +241,9 @@ LogicalResult ModelCompiler::compileHost(TargetModule &lowered, Variant &variant
     if (&variant == &report.variants.front())
       report.memoryPlan += mlir::kiln::printMemoryPlan(function, *plan);
     const uint64_t states = report.model.stateBytes;
-    EntryCode code{kernelSymbol(target, entry.name), states + plan->arenaBytes(), states + plan->lowerBound(), 0};
+    EntryCode code{kernelSymbol(target, entry.name), states + plan->arenaBytes(), states + plan->lowerBound(), 0, 0};
+    if (variant.memorySpace != KILN_MEMORY_HOST)
+      code.stagingBytes = stagingBytes(entry);
     function.walk([&](mlir::kiln::CallOp call) {
       auto addScratch = [&](StringRef function) {
         if (auto kernel = lowered.kernels.find(function); kernel != lowered.kernels.end())
