@@ -405,8 +405,10 @@ LogicalResult ModelCompiler::gatherMembers() {
   FailureOr<std::vector<ObjectFile>> runtime = runtimeMembers();
   if (failed(runtime))
     return failure();
+  const bool hasCuda = llvm::any_of(report.variants, [](const Variant &variant) { return !variant.backend.empty(); });
   for (ObjectFile &member : *runtime)
-    members.push_back({"kiln_" + member.name, std::move(member.bytes)});
+    if (hasCuda || !StringRef(member.name).starts_with("cuda")) // nothing would refer to it
+      members.push_back({"kiln_" + member.name, std::move(member.bytes)});
   for (ObjectFile &member : members) {
     llvm::Expected<std::string> renamed = renameForModel(member.bytes, name, hookPrefixes.getArrayRef());
     if (!renamed)
