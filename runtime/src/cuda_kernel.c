@@ -107,7 +107,8 @@ static kiln_status_t find_function(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel
   kiln_cuda_entry_t *entry = &kernel->functions[index];
   kiln_status_t status;
   if (function->cluster > 1 && !cuda->driver.cuLaunchKernelEx)
-    return kiln_error_set(error, KILN_DEVICE_ERROR, "kernel \"%.*s\" requires a CUDA driver with cuLaunchKernelEx",
+    return kiln_error_set(error, KILN_DEVICE_ERROR,
+                          "kernel \"%.*s\" requires a CUDA driver with cuLaunchKernelEx, got an older one",
                           KILN_NAME_SHOWN, function->name);
   if ((status = KILN_CUDA_CALL(cuda, error, cuModuleGetFunction, entry, kernel->loaded, function->name)) ||
       function->shared_bytes <= SHARED_BYTES)

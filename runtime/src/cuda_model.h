@@ -82,9 +82,6 @@ kiln_status_t kiln_cuda_copy(const kiln_model_t *model, kiln_copy_t kind, void *
 kiln_status_t kiln_cuda_run(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry, const int64_t *extents,
                             void *const *arguments);
 
-/* Referred to by the variants of the target cuda. */
-extern const kiln_backend_t kiln_cuda_backend;
-
 static inline kiln_cuda_address_t kiln_cuda_address(const void *memory) { return (uintptr_t)memory; }
 
 #endif /* KILN_CUDA_MODEL_H */

@@ -169,6 +169,7 @@ typedef struct kiln_backend_t {
   kiln_status_t (*run)(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry, const int64_t *extents,
                        void *const *arguments);
 } kiln_backend_t;
+extern const kiln_backend_t kiln_cuda_backend; /* cuda.c */
 
 /* kiln_create_on for any descriptor and CPU; options null: none. */
 kiln_status_t kiln_model_create(const kiln_descriptor_t *descriptor, const kiln_cpu_t *cpu,
