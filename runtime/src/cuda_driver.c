@@ -19,7 +19,7 @@ static const char *find_functions(void *library, const char *names, char **entry
   const char *missing = NULL;
   for (const char *name = names; *name; name += strlen(name) + 1, *entry += sizeof(void *)) {
     void *address = dlsym(library, name);
-    memcpy(*entry, &address, sizeof address);
+    memcpy(*entry, (const void *)&address, sizeof address);
     if (!address && !missing)
       missing = name;
   }

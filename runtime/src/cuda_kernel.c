@@ -96,7 +96,7 @@ static kiln_status_t load_image(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, k
   int options[] = {KILN_CUDA_ERROR_LOG, KILN_CUDA_ERROR_LOG_BYTES}, result = KILN_CUDA_UNSUPPORTED_PTX_VERSION;
   for (uint32_t i = find_image(cuda, module, 0); i < module->image_count && result == KILN_CUDA_UNSUPPORTED_PTX_VERSION;
        i = find_image(cuda, module, i + 1)) {
-    void *values[] = {log, (void *)(uintptr_t)(LOG_BYTES - 1)};
+    void *values[] = {log, kiln_cuda_pointer(LOG_BYTES - 1)};
     result = cuda->driver.cuModuleLoadDataEx(&kernel->loaded, module->images[i].text, 2, options, values);
   }
   return result ? fail_load(cuda, kernel, result, log, error) : KILN_OK;

@@ -11,7 +11,7 @@ kiln_status_t kiln_cuda_allocate(const kiln_model_t *model, uint64_t bytes, void
     return status;
   status = KILN_CUDA_CALL(cuda, error, cuMemAlloc_v2, &address, bytes ? (size_t)bytes : 1);
   kiln_cuda_leave(cuda);
-  *memory = (void *)(uintptr_t)address; /* 256-byte aligned, says the driver's manual */
+  *memory = kiln_cuda_pointer(address); /* 256-byte aligned, says the driver's manual */
   return status;
 }
 

@@ -82,6 +82,14 @@ kiln_status_t kiln_cuda_copy(const kiln_model_t *model, kiln_copy_t kind, void *
 kiln_status_t kiln_cuda_run(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry, const int64_t *extents,
                             void *const *arguments);
 
+/* Addresses of a device travel as pointers, which nothing on the host follows. */
 static inline kiln_cuda_address_t kiln_cuda_address(const void *memory) { return (uintptr_t)memory; }
+static inline void *kiln_cuda_pointer(kiln_cuda_address_t address) {
+  const union {
+    uintptr_t number;
+    void *pointer;
+  } same = {(uintptr_t)address};
+  return same.pointer;
+}
 
 #endif /* KILN_CUDA_MODEL_H */

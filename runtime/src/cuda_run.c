@@ -81,7 +81,7 @@ static kiln_status_t run_body(const request_t *request, kiln_cuda_stream_t *stre
   char *scratch = (char *)request->call->arena + kiln_arena_fixed_bytes(body->plan_bytes);
   kiln_worker_t worker = {.top = scratch, .end = scratch + KILN_ARENA_ROUND(body->scratch_bytes), .cuda = stream};
   worker.workers = &worker;
-  const char *constants = (const char *)(uintptr_t)stream->cuda->constants;
+  const char *constants = kiln_cuda_pointer(stream->cuda->constants);
   const kiln_frame_t frame = {&worker, model->packed, request->call->arena, request->extents, arguments, constants};
   kiln_error_t error = {KILN_OK, ""};
   kiln_status_t status = kiln_body_run(model, request->entry, &frame, &error);
