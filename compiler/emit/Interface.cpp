@@ -118,21 +118,12 @@ ModelInterface describeInterface(const Graph &graph, std::string name) {
   return model;
 }
 
-/// The largest value, with the bounds of each symbol taken apart.
-static int64_t maximum(const Dim &dim) {
-  int64_t value = dim.factor;
-  for (const Symbol &symbol : dim.symbols)
-    if (symbol.present())
-      value *= dim.factor < 0 ? symbol.min : symbol.max;
-  return dim.offset + value;
-}
-
 uint64_t stagingBytes(const EntryInterface &entry) {
   uint64_t bytes = 0;
   for (const ArgumentInterface &argument : entry.arguments) {
     int64_t elements = 1;
     for (const Dim &dim : argument.shape)
-      elements *= maximum(dim);
+      elements *= dim.max();
     bytes += KILN_ARENA_ROUND(stored_bytes(argument.element, elements));
   }
   return bytes;

@@ -85,6 +85,16 @@ protected:
     CudaFunctions[0] = {"gather", 32, 0, 0, 0};
   }
   void TearDown() override {
+    if (void *alive = dlsym(driver, "kiln_fake_cuda_alive")) {
+      struct {
+        unsigned counts[10];
+        uint64_t bytes;
+        unsigned orphans;
+      } left;
+      reinterpret_cast<void (*)(void *)>(alive)(&left);
+      EXPECT_EQ(std::vector<unsigned>(left.counts, left.counts + 10), std::vector<unsigned>(10)) << "not given back";
+      EXPECT_EQ(left.orphans, 0u) << "went with its context";
+    }
     CudaImages[0] = before[0];
     CudaImages[1] = before[1];
     dlclose(driver);
@@ -191,6 +201,26 @@ TEST_F(CudaPtx, ModelsInSeveralContexts) {
       }
   }
   EXPECT_EQ(driverCall("cuCtxDestroy_v2", context), 0);
+}
+
+// On GPUs of different capabilities, each with its image.
+TEST_F(CudaPtx, ModelsOnSeveralDevices) {
+  void *reset = dlsym(driver, "kiln_fake_cuda_reset"), *devices = dlsym(driver, "kiln_fake_cuda_set_devices");
+  if (!reset || !devices)
+    GTEST_SKIP() << "a machine has the GPUs that it has";
+  reinterpret_cast<void (*)(void *)>(reset)(nullptr);
+  ASSERT_EQ(reinterpret_cast<int (*)(const char *)>(devices)("9.0,8.6,7.5"), 0);
+  {
+    CudaModel hopper(data, {.ordinal = 0}), ampere(data, {.ordinal = 1}), turing(data, {.ordinal = 2}, false);
+    EXPECT_EQ(kiln_device(turing.model), KILN_CPU);
+    std::vector<float> rows;
+    for (int call = 0; call < 2; ++call)
+      for (CudaModel *made : {&hopper, &ampere}) {
+        ASSERT_EQ(kiln_device(made->model), KILN_CUDA);
+        ASSERT_EQ(made->run(Ids, rows), KILN_OK) << made->error.message;
+        EXPECT_EQ(rows, cudaRows(Ids, call));
+      }
+  }
 }
 
 TEST_F(CudaPtx, FromSeveralThreads) {
