@@ -3,7 +3,9 @@
 
 #include "compiler/emit/RuntimeImage.h"
 #include "kiln/runtime.h"
+#include "runtime/src/model.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include <cctype>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -32,9 +34,10 @@ static std::string entryConstants(const ModelInterface &model, const std::vector
     text += fmt::format("#define {0}_{1}_MIN {2}\n#define {0}_{1}_MAX {3}\n", prefix, macroName(symbol.name),
                         symbol.min, symbol.max);
   ArenaBytes arena = arenaBytes(variants, index);
-  text += fmt::format("/* Bytes of the arena that a call with this many workers needs; 1 for a null executor. */\n"
-                      "#define {}_ARENA_BYTES(workers) ((size_t){} + (size_t){} * (size_t)(workers))\n",
-                      prefix, arena.fixed, arena.perWorker);
+  text += fmt::format(
+      "/* Bytes of the arena that a call with this many workers needs; 1 for a null executor, and on a GPU. */\n"
+      "#define {}_ARENA_BYTES(workers) ((size_t){} + (size_t){} * (size_t)(workers))\n",
+      prefix, arena.fixed, arena.perWorker);
   return text;
 }
 
@@ -67,7 +70,11 @@ static std::string leastName(const EntryInterface &entry, const Symbol &symbol) 
   return least ? extentName(entry, *least) : std::to_string(symbol.min);
 }
 
-static std::string entryPrototype(const ModelInterface &model, const EntryInterface &entry) {
+static bool hasDevice(const std::vector<Variant> &variants) {
+  return llvm::any_of(variants, [](const Variant &variant) { return variant.memorySpace != KILN_MEMORY_HOST; });
+}
+
+static std::string entryPrototype(const ModelInterface &model, const EntryInterface &entry, bool hasDevice) {
   std::string text = fmt::format("/* Runs entry \"{}\".\n", entry.name);
   for (const Symbol &symbol : entry.symbols)
     text += fmt::format(" *   {}: extent, {} .. {}\n", extentName(entry, symbol), leastName(entry, symbol), symbol.max);
@@ -78,6 +85,9 @@ static std::string entryPrototype(const ModelInterface &model, const EntryInterf
       text += fmt::format(", values {} .. {} - 1", argument.check->minimum, toString(argument.check->limit, entry));
     text += "\n";
   }
+  bool isChecked = llvm::any_of(entry.arguments, [](const ArgumentInterface &argument) { return argument.check; });
+  if (hasDevice && isChecked)
+    text += " * With KILN_DEVICE_POINTERS values are not checked: those outside count as the nearest within.\n";
   text += " * Tensors are dense and row major. Outputs must not overlap inputs or the arena. Never allocates. */\n";
   text += fmt::format("kiln_status_t {0}_{1}(const {0}_t *model, const kiln_call_t *call", model.name, entry.name);
   for (const Symbol &symbol : entry.symbols)
@@ -150,6 +160,10 @@ typedef struct {0}_t {0}_t;
  * weights. It is copied; what it points to must outlive the model. */
 kiln_status_t {0}_create(const kiln_allocator_t *allocator, {0}_t **model, kiln_error_t *error);
 
+/* The same with a choice of what runs the model: create takes the first target of the archive that works here. */
+kiln_status_t {0}_create_on(const kiln_options_t *options, {0}_t **model, kiln_error_t *error);
+kiln_device_t {0}_device(const {0}_t *model);
+
 /* Checks the whole safetensors file against the weight table, then packs every weight once. A model whose weights are bound
  * may be used by several threads at once. On failure the model is as before. */
 kiln_status_t {0}_bind_weights({0}_t *model, const char *path, kiln_error_t *error);
@@ -163,6 +177,16 @@ kiln_status_t {0}_write_weight({0}_t *model, const char *weight, uint64_t row, u
                                kiln_error_t *error);
 
 void {0}_destroy({0}_t *model);
+
+/* Memory where the model's arenas lie: of its GPU, or the host's by its allocator; aligned as an arena must be. Copies and
+ * zeros are there when the call returns. On a GPU they wait for calls with a null stream, and for no other stream. */
+kiln_status_t {0}_allocate_memory(const {0}_t *model, size_t bytes, void **memory, kiln_error_t *error);
+void {0}_release_memory(const {0}_t *model, void *memory);
+kiln_status_t {0}_copy_to_memory(const {0}_t *model, void *to, const void *from_host, size_t bytes, kiln_error_t *error);
+kiln_status_t {0}_copy_from_memory(const {0}_t *model, void *to_host, const void *from, size_t bytes,
+                                   kiln_error_t *error);
+kiln_status_t {0}_copy_memory(const {0}_t *model, void *to, const void *from, size_t bytes, kiln_error_t *error);
+kiln_status_t {0}_zero_memory(const {0}_t *model, void *memory, size_t bytes, kiln_error_t *error);
 
 /* One sentence saying what the status means and what the caller should do; never null. */
 const char *{0}_status_text(kiln_status_t status);
@@ -183,7 +207,7 @@ std::string writeCHeader(const ModelInterface &model, const std::vector<Variant>
     text += entryConstants(model, variants, i);
   text += "\n" + weightTable(model) + modelPrototypes(model.name);
   for (const EntryInterface &entry : model.entries)
-    text += entryPrototype(model, entry);
+    text += entryPrototype(model, entry, hasDevice(variants));
   return text + fmt::format("#ifdef __cplusplus\n}}\n#endif\n#endif /* {}_H */\n", macroName(model.name));
 }
 

@@ -41,7 +41,7 @@ ArenaBytes arenaBytes(const std::vector<Variant> &variants, size_t entry) {
   ArenaBytes most;
   for (const Variant &variant : variants) {
     const EntryCode &code = variant.entries[entry];
-    most.fixed = std::max(most.fixed, kiln_arena_fixed_bytes(code.planBytes));
+    most.fixed = std::max(most.fixed, kiln_arena_fixed_bytes(code.planBytes) + code.stagingBytes);
     most.perWorker = std::max(most.perWorker, kiln_arena_worker_bytes(code.scratchBytes));
   }
   return most;
@@ -241,7 +241,9 @@ LogicalResult ModelCompiler::compileHost(TargetModule &lowered, Variant &variant
     if (&variant == &report.variants.front())
       report.memoryPlan += mlir::kiln::printMemoryPlan(function, *plan);
     const uint64_t states = report.model.stateBytes;
-    EntryCode code{kernelSymbol(target, entry.name), states + plan->arenaBytes(), states + plan->lowerBound(), 0};
+    EntryCode code{kernelSymbol(target, entry.name), states + plan->arenaBytes(), states + plan->lowerBound(), 0, 0};
+    if (variant.memorySpace != KILN_MEMORY_HOST)
+      code.stagingBytes = stagingBytes(entry);
     function.walk([&](mlir::kiln::CallOp call) {
       auto addScratch = [&](StringRef function) {
         if (auto kernel = lowered.kernels.find(function); kernel != lowered.kernels.end())
@@ -403,8 +405,10 @@ LogicalResult ModelCompiler::gatherMembers() {
   FailureOr<std::vector<ObjectFile>> runtime = runtimeMembers();
   if (failed(runtime))
     return failure();
+  const bool hasCuda = llvm::any_of(report.variants, [](const Variant &variant) { return !variant.backend.empty(); });
   for (ObjectFile &member : *runtime)
-    members.push_back({"kiln_" + member.name, std::move(member.bytes)});
+    if (hasCuda || !StringRef(member.name).starts_with("cuda")) // nothing would refer to it
+      members.push_back({"kiln_" + member.name, std::move(member.bytes)});
   for (ObjectFile &member : members) {
     llvm::Expected<std::string> renamed = renameForModel(member.bytes, name, hookPrefixes.getArrayRef());
     if (!renamed)

@@ -131,6 +131,13 @@ public:
   }}
   ~Model() {{ {0}_destroy(handle); }}
 
+  /// Creates the model with a choice of what runs it, in place of the one there was.
+  kiln_status_t create_on(const kiln_options_t &options, kiln_error_t *error = nullptr) {{
+    {0}_destroy(std::exchange(handle, nullptr));
+    return {0}_create_on(&options, &handle, error);
+  }}
+  kiln_device_t device() const {{ return {0}_device(handle); }}
+
   /// Creates the model, if there is none yet, and binds its weights from a safetensors file.
   kiln_status_t bind(const char *path, kiln_error_t *error = nullptr) {{
     kiln_status_t status = create(error);
@@ -149,6 +156,26 @@ public:
   kiln_status_t write_weight(const char *weight, uint64_t row, uint64_t rows, const void *values,
                              kiln_error_t *error = nullptr) {{
     return {0}_write_weight(handle, weight, row, rows, values, error);
+  }}
+
+  /// Memory where the model's arenas lie: {0}_allocate_memory and those after it.
+  kiln_status_t allocate_memory(std::size_t bytes, void **memory, kiln_error_t *error = nullptr) const {{
+    return {0}_allocate_memory(handle, bytes, memory, error);
+  }}
+  void release_memory(void *memory) const {{ {0}_release_memory(handle, memory); }}
+  kiln_status_t copy_to_memory(void *to, const void *from_host, std::size_t bytes,
+                               kiln_error_t *error = nullptr) const {{
+    return {0}_copy_to_memory(handle, to, from_host, bytes, error);
+  }}
+  kiln_status_t copy_from_memory(void *to_host, const void *from, std::size_t bytes,
+                                 kiln_error_t *error = nullptr) const {{
+    return {0}_copy_from_memory(handle, to_host, from, bytes, error);
+  }}
+  kiln_status_t copy_memory(void *to, const void *from, std::size_t bytes, kiln_error_t *error = nullptr) const {{
+    return {0}_copy_memory(handle, to, from, bytes, error);
+  }}
+  kiln_status_t zero_memory(void *memory, std::size_t bytes, kiln_error_t *error = nullptr) const {{
+    return {0}_zero_memory(handle, memory, bytes, error);
   }}
 
 )",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/emit/Interface.h"
 
+#include "runtime/src/model.h"
+
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
@@ -114,6 +116,17 @@ ModelInterface describeInterface(const Graph &graph, std::string name) {
   }
   std::sort(model.weights.begin(), model.weights.end(), [](auto &a, auto &b) { return a.name < b.name; });
   return model;
+}
+
+uint64_t stagingBytes(const EntryInterface &entry) {
+  uint64_t bytes = 0;
+  for (const ArgumentInterface &argument : entry.arguments) {
+    int64_t elements = 1;
+    for (const Dim &dim : argument.shape)
+      elements *= dim.max();
+    bytes += KILN_ARENA_ROUND(stored_bytes(argument.element, elements));
+  }
+  return bytes;
 }
 
 std::string tuningDigest(const std::vector<Variant> &variants) {

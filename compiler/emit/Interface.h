@@ -96,6 +96,7 @@ struct KernelSummary {
 struct EntryCode {
   std::string symbol; // of the body
   uint64_t planBytes = 0, planLowerBound = 0, scratchBytes = 0;
+  uint64_t stagingBytes = 0; // of the arguments' copies in a device's memory; 0 on a CPU
 };
 
 /// Everything compiled for one instruction set.
@@ -105,15 +106,18 @@ struct Variant {
   uint32_t memorySpace = 0;                // a KILN_MEMORY_ value
   std::vector<WeightPlacement> placements; // one a weight
   uint64_t packedBytes = 0;
-  std::string backend;                     // a symbol of the run time; empty: none
-  std::string constants;                   // bytes for the device; empty on a CPU
-  std::vector<std::string> modules;        // symbols of kiln_cuda_module_t
+  std::string backend;              // a symbol of the run time; empty: none
+  std::string constants;            // bytes for the device; empty on a CPU
+  std::vector<std::string> modules; // symbols of kiln_cuda_module_t
   std::vector<EntryCode> entries;
   std::vector<KernelSummary> kernels;
 };
 
 /// Of the measurements that the schedules of all variants rest on; "none" if all are analytic defaults.
 std::string tuningDigest(const std::vector<Variant> &variants);
+
+/// Of a copy of each argument at its largest, each rounded to the arena's alignment.
+uint64_t stagingBytes(const EntryInterface &entry);
 
 /// An arena for `workers` workers holds fixed + workers * perWorker bytes; the maximum over the variants. The formula
 /// is that of kiln_arena_fixed_bytes and kiln_arena_worker_bytes in runtime/src/model.h.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/emit/Headers.h"
 
+#include "kiln/runtime.h"
+
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cmath>
@@ -66,11 +68,15 @@ static json::Object variantJson(const ModelInterface &model, const Variant &vari
   }
   for (const KernelSummary &kernel : variant.kernels)
     kernels.push_back(kernelJson(kernel));
-  for (size_t i = 0; i < variant.entries.size(); ++i)
-    entries.push_back(json::Object{{"name", model.entries[i].name},
-                                   {"plan_bytes", variant.entries[i].planBytes},
-                                   {"plan_lower_bound", variant.entries[i].planLowerBound},
-                                   {"scratch_bytes", variant.entries[i].scratchBytes}});
+  for (size_t i = 0; i < variant.entries.size(); ++i) {
+    json::Object entry{{"name", model.entries[i].name},
+                       {"plan_bytes", variant.entries[i].planBytes},
+                       {"plan_lower_bound", variant.entries[i].planLowerBound},
+                       {"scratch_bytes", variant.entries[i].scratchBytes}};
+    if (!variant.backend.empty())
+      entry["staging_bytes"] = variant.entries[i].stagingBytes;
+    entries.push_back(std::move(entry));
+  }
   return json::Object{{"target", variant.target},
                       {"packed_bytes", variant.packedBytes},
                       {"entries", std::move(entries)},
@@ -101,9 +107,9 @@ std::string writeManifest(const ModelInterface &model, const std::vector<Variant
                                   {"stride", state.stride}});
   for (const Variant &variant : variants)
     targets.push_back(variantJson(model, variant));
-  json::Object manifest{{"kiln_abi_version", 1},          {"name", model.name},
-                        {"parameters", model.parameters}, {"tuning_digest", tuningDigest(variants)},
-                        {"entries", std::move(entries)},  {"weights", std::move(weights)},
+  json::Object manifest{{"kiln_abi_version", KILN_ABI_VERSION}, {"name", model.name},
+                        {"parameters", model.parameters},       {"tuning_digest", tuningDigest(variants)},
+                        {"entries", std::move(entries)},        {"weights", std::move(weights)},
                         {"targets", std::move(targets)}};
   if (!model.states.empty()) {
     manifest["state_bytes"] = model.stateBytes;

@@ -105,6 +105,19 @@ static void pack_file(const kiln_model_t *model, const kiln_safetensors_t *file,
   }
 }
 
+/* What is packed takes the place of what was. */
+static kiln_status_t replace_packed(kiln_model_t *model, char *packed, bool is_mapped, kiln_error_t *error) {
+  if (model->variant->backend) {
+    kiln_status_t status = model->variant->backend->bind(model, packed, error);
+    kiln_packed_release(model, packed, is_mapped);
+    return status;
+  }
+  kiln_packed_release(model, model->packed, model->is_mapped);
+  model->packed = packed;
+  model->is_mapped = is_mapped;
+  return kiln_error_clear(error);
+}
+
 kiln_status_t kiln_bind_weights_from_memory(kiln_model_t *model, const void *image, size_t bytes, kiln_error_t *error) {
   kiln_safetensors_t file;
   char *packed;
@@ -118,10 +131,7 @@ kiln_status_t kiln_bind_weights_from_memory(kiln_model_t *model, const void *ima
   if (!(status = check_file(model, &file, error)) &&
       !(status = kiln_packed_allocate(model, &packed, &is_mapped, error))) {
     pack_file(model, &file, packed);
-    kiln_packed_release(model, model->packed, model->is_mapped);
-    model->packed = packed;
-    model->is_mapped = is_mapped;
-    kiln_error_clear(error);
+    status = replace_packed(model, packed, is_mapped, error);
   }
   kiln_safetensors_close(&file, &model->allocator);
   return status;

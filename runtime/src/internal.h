@@ -143,12 +143,37 @@ struct kiln_model_t {
   const kiln_descriptor_t *descriptor;
   const kiln_variant_t *variant;
   kiln_allocator_t allocator;
-  char *packed;   /* null until weights are bound */
+  char *packed;   /* null until weights are bound; on a device, if the variant has a backend */
   bool is_mapped; /* packed is the system's memory and not the allocator's */
+  void *device;   /* the backend's */
 };
-/* kiln_create for any descriptor and CPU. */
+
+/* Where a copy goes: between the host and the variant's memory, or within that; zeros come from nowhere. */
+typedef enum kiln_copy_t { KILN_COPY_IN, KILN_COPY_OUT, KILN_COPY_WITHIN, KILN_COPY_ZEROS } kiln_copy_t;
+
+/* What runs a variant whose memory is a device's. Only the variant refers to it, so that a program without such a
+ * variant links none of it. */
+typedef struct kiln_backend_t {
+  kiln_device_t kind;
+  /* Makes model->device, of the variant that model->variant is. KILN_NO_DEVICE: the next variant may do. */
+  kiln_status_t (*create)(kiln_model_t *model, const kiln_options_t *options, kiln_error_t *error);
+  /* Lets go of model->device and model->packed. */
+  void (*destroy)(kiln_model_t *model);
+  /* Makes a copy of the host's packed weights, which takes the place of model->packed. */
+  kiln_status_t (*bind)(kiln_model_t *model, const char *packed, kiln_error_t *error);
+  kiln_status_t (*allocate)(const kiln_model_t *model, uint64_t bytes, void **memory, kiln_error_t *error);
+  void (*release)(const kiln_model_t *model, void *memory);
+  kiln_status_t (*copy)(const kiln_model_t *model, kiln_copy_t kind, void *to, const void *from, uint64_t bytes,
+                        kiln_error_t *error);
+  /* A call that kiln_run has checked, but for stream and memory. */
+  kiln_status_t (*run)(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry, const int64_t *extents,
+                       void *const *arguments);
+} kiln_backend_t;
+extern const kiln_backend_t kiln_cuda_backend; /* cuda.c */
+
+/* kiln_create_on for any descriptor and CPU; options null: none. */
 kiln_status_t kiln_model_create(const kiln_descriptor_t *descriptor, const kiln_cpu_t *cpu,
-                                const kiln_allocator_t *allocator, kiln_model_t **model, kiln_error_t *error);
+                                const kiln_options_t *options, kiln_model_t **model, kiln_error_t *error);
 /* KILN_ARENA_ALIGNMENT aligned memory from the allocator; `what` is for the message. */
 kiln_status_t kiln_memory_allocate(const kiln_allocator_t *allocator, uint64_t bytes, const char *what, void **memory,
                                    kiln_error_t *error);
@@ -156,6 +181,13 @@ kiln_status_t kiln_memory_allocate(const kiln_allocator_t *allocator, uint64_t b
 kiln_status_t kiln_packed_allocate(const kiln_model_t *model, char **packed, bool *is_mapped, kiln_error_t *error);
 /* null is fine. */
 void kiln_packed_release(const kiln_model_t *model, char *packed, bool is_mapped);
+
+/* run.c */
+
+/* Elements of an argument, with the extents of a call. */
+int64_t kiln_argument_elements(const kiln_argument_t *argument, const int64_t *extents);
+/* Runs the body of an entry: its result as a status. */
+kiln_status_t kiln_body_run(const kiln_model_t *model, uint32_t entry, const kiln_frame_t *frame, kiln_error_t *error);
 
 #ifdef __cplusplus
 }

@@ -73,48 +73,71 @@ void kiln_packed_release(const kiln_model_t *model, char *packed, bool is_mapped
     model->allocator.release(model->allocator.self, packed);
 }
 
+/* Makes model->variant the first one that runs here. */
+static kiln_status_t choose_variant(kiln_model_t *model, uint64_t features, const kiln_options_t *options,
+                                    kiln_error_t *error) {
+  const kiln_descriptor_t *descriptor = model->descriptor;
+  const char *wanted = "none";
+  kiln_status_t status = KILN_OK;
+  for (uint32_t i = 0; i < descriptor->variant_count; ++i) {
+    const kiln_variant_t *variant = model->variant = &descriptor->variants[i];
+    if (variant->backend) {
+      if (options->device != KILN_CPU && (status = variant->backend->create(model, options, error)) != KILN_NO_DEVICE)
+        return status;
+    } else if (options->device != KILN_CUDA && variant->memory_space == KILN_MEMORY_HOST) {
+      wanted = variant->target;
+      if (!(variant->features & ~features))
+        return kiln_error_clear(error);
+    }
+  }
+  if (status) /* a device's, with words */
+    return status;
+  if (options->device == KILN_CUDA)
+    return kiln_error_set(error, KILN_NO_DEVICE, "model \"%.*s\" requires a target cuda to run on a GPU, got none",
+                          KILN_NAME_SHOWN, descriptor->name);
+  return kiln_error_set(error, KILN_UNSUPPORTED_CPU, "model \"%.*s\" requires a CPU of level %s, got %s",
+                        KILN_NAME_SHOWN, descriptor->name, wanted, kiln_cpu_text(features));
+}
+
 kiln_status_t kiln_model_create(const kiln_descriptor_t *descriptor, const kiln_cpu_t *cpu,
-                                const kiln_allocator_t *allocator, kiln_model_t **model, kiln_error_t *error) {
+                                const kiln_options_t *options, kiln_model_t **model, kiln_error_t *error) {
   const kiln_allocator_t standard = {NULL, allocate_default, release_default};
+  const kiln_allocator_t *allocator = options->allocator ? options->allocator : &standard;
   void *memory;
   kiln_status_t status;
   if (!model)
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "create requires a place for the model, got null");
   *model = NULL;
-  if (!allocator)
-    allocator = &standard;
   if (!allocator->allocate || !allocator->release)
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "allocator requires %s, got null",
                           allocator->allocate ? "release" : "allocate");
   if (descriptor->abi_version != KILN_ABI_VERSION)
     return kiln_error_set(error, KILN_INTERNAL_ERROR, "model \"%.*s\" requires a runtime of version %u, got %d",
                           KILN_NAME_SHOWN, descriptor->name, descriptor->abi_version, KILN_ABI_VERSION);
-
-  const uint64_t features = kiln_cpu_features(cpu);
-  uint32_t i = 0;
-  while (i < descriptor->variant_count &&
-         ((descriptor->variants[i].features & ~features) || descriptor->variants[i].memory_space != KILN_MEMORY_HOST))
-    ++i;
-  if (i == descriptor->variant_count)
-    return kiln_error_set(error, KILN_UNSUPPORTED_CPU, "model \"%.*s\" requires a CPU of level %s, got %s",
-                          KILN_NAME_SHOWN, descriptor->name, i ? descriptor->variants[i - 1].target : "none",
-                          kiln_cpu_text(features));
   if ((status = kiln_memory_allocate(allocator, sizeof(kiln_model_t), "the model", &memory, error)))
     return status;
-  *model = memory;
-  **model = (kiln_model_t){descriptor, &descriptor->variants[i], *allocator, NULL, false};
-  return kiln_error_clear(error);
+  kiln_model_t *made = memory;
+  *made = (kiln_model_t){.descriptor = descriptor, .allocator = *allocator};
+  if ((status = choose_variant(made, kiln_cpu_features(cpu), options, error)))
+    allocator->release(allocator->self, made);
+  else
+    *model = made;
+  return status;
 }
 
 kiln_status_t kiln_create(const kiln_allocator_t *allocator, kiln_model_t **model, kiln_error_t *error) {
+  const kiln_options_t options = {.allocator = allocator};
   const kiln_cpu_t cpu = kiln_cpu_detect();
-  return kiln_model_create(&kiln_descriptor, &cpu, allocator, model, error);
+  return kiln_model_create(&kiln_descriptor, &cpu, &options, model, error);
 }
 
 void kiln_destroy(kiln_model_t *model) {
   if (!model)
     return;
   const kiln_allocator_t allocator = model->allocator;
-  kiln_packed_release(model, model->packed, model->is_mapped);
+  if (model->variant->backend)
+    model->variant->backend->destroy(model);
+  else
+    kiln_packed_release(model, model->packed, model->is_mapped);
   allocator.release(allocator.self, model);
 }

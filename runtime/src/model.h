@@ -50,7 +50,8 @@ typedef int (*kiln_body_function_t)(const struct kiln_frame_t *frame);
 
 /* An arena is [plan_bytes, rounded][workers x scratch_bytes, rounded][workers x kiln_worker_t]; kiln_run asks for
  * fixed + workers * per_worker bytes. With several variants a header states the largest fixed and the largest
- * per_worker. */
+ * per_worker. On a device there is one worker, which lies on the host's stack, and staging_bytes, which count as fixed,
+ * are behind the scratch. */
 static inline uint64_t kiln_arena_fixed_bytes(uint64_t plan_bytes) { return KILN_ARENA_ROUND(plan_bytes); }
 static inline uint64_t kiln_arena_worker_bytes(uint64_t scratch_bytes) {
   return KILN_ARENA_ROUND(scratch_bytes) + sizeof(kiln_worker_t);
@@ -73,9 +74,13 @@ int kiln_cuda_launch(kiln_worker_t *worker, const kiln_cuda_module_t *module, ui
                      uint32_t blocks_y, uint32_t blocks_z, void **parameters);
 
 /* What the header of the model declares (kiln_model_t is NAME_t there). allocator null: malloc, and pages of the system
- * for the packed weights. The model borrows nothing: the allocator struct is copied. */
+ * for the packed weights. The model borrows nothing: the allocator struct is copied. create tries the variants in order
+ * and takes the first that runs here, create_on of those for the device that the options name. */
 typedef struct kiln_model_t kiln_model_t;
 kiln_status_t kiln_create(const kiln_allocator_t *allocator, kiln_model_t **model, kiln_error_t *error);
+kiln_status_t kiln_create_on(const kiln_options_t *options, kiln_model_t **model, kiln_error_t *error);
+/* What the model runs on; KILN_ANY_DEVICE for null. */
+kiln_device_t kiln_device(const kiln_model_t *model);
 /* Checks the whole safetensors file or image against the model, then packs every weight once. On failure the model is
  * as before. */
 kiln_status_t kiln_bind_weights(kiln_model_t *model, const char *path, kiln_error_t *error);
@@ -87,6 +92,18 @@ kiln_status_t kiln_read_weight(const kiln_model_t *model, const char *weight, ui
 kiln_status_t kiln_write_weight(kiln_model_t *model, const char *weight, uint64_t row, uint64_t rows,
                                 const void *values, kiln_error_t *error);
 void kiln_destroy(kiln_model_t *model);
+
+/* Memory where the model's arena lies: the device's, or the host's by the model's allocator. Copies and zeros are there
+ * when the call returns; on a device they wait for what calls left in the model's own stream, and for no other. */
+kiln_status_t kiln_allocate_memory(const kiln_model_t *model, size_t bytes, void **memory, kiln_error_t *error);
+void kiln_release_memory(const kiln_model_t *model, void *memory);
+kiln_status_t kiln_copy_to_memory(const kiln_model_t *model, void *to, const void *from_host, size_t bytes,
+                                  kiln_error_t *error);
+kiln_status_t kiln_copy_from_memory(const kiln_model_t *model, void *to_host, const void *from, size_t bytes,
+                                    kiln_error_t *error);
+kiln_status_t kiln_copy_memory(const kiln_model_t *model, void *to, const void *from, size_t bytes,
+                               kiln_error_t *error);
+kiln_status_t kiln_zero_memory(const kiln_model_t *model, void *memory, size_t bytes, kiln_error_t *error);
 
 /* One sentence saying what the status means and what the caller should do; never null, for any value. */
 const char *kiln_status_text(kiln_status_t status);

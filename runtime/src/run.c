@@ -10,6 +10,13 @@ static int64_t extent_value(const kiln_extent_t *extent, const int64_t *extents)
   return extent->offset + value;
 }
 
+int64_t kiln_argument_elements(const kiln_argument_t *argument, const int64_t *extents) {
+  int64_t count = 1;
+  for (uint32_t d = 0; d < argument->rank; ++d)
+    count *= extent_value(&argument->extents[d], extents);
+  return count;
+}
+
 static kiln_status_t check_extents(const kiln_entry_t *entry, const int64_t *extents, kiln_error_t *error) {
   if (!extents && entry->symbol_count > 0)
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires extents, got null", entry->name);
@@ -51,7 +58,8 @@ static kiln_status_t check_executor(const kiln_entry_t *entry, const kiln_execut
 
 static kiln_status_t check_arena(const kiln_entry_t *entry, const kiln_body_t *body, const kiln_call_t *call,
                                  uint32_t workers, kiln_error_t *error) {
-  uint64_t needed = kiln_arena_fixed_bytes(body->plan_bytes) + workers * kiln_arena_worker_bytes(body->scratch_bytes);
+  uint64_t needed = kiln_arena_fixed_bytes(body->plan_bytes) + body->staging_bytes +
+                    workers * kiln_arena_worker_bytes(body->scratch_bytes);
   if (!call->arena)
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires an arena, got null", entry->name);
   if ((uintptr_t)call->arena % KILN_ARENA_ALIGNMENT != 0)
@@ -70,9 +78,7 @@ static kiln_status_t check_indices(const kiln_entry_t *entry, const int64_t *ext
     if (!argument->is_checked)
       continue;
     const int32_t *values = arguments[i];
-    int64_t limit = extent_value(&argument->limit, extents), count = 1;
-    for (uint32_t d = 0; d < argument->rank; ++d)
-      count *= extent_value(&argument->extents[d], extents);
+    int64_t limit = extent_value(&argument->limit, extents), count = kiln_argument_elements(argument, extents);
     for (int64_t at = 0; at < count; ++at)
       if (values[at] < argument->minimum || values[at] >= limit)
         return kiln_error_set(error, KILN_INDEX_OUT_OF_RANGE,
@@ -83,7 +89,11 @@ static kiln_status_t check_indices(const kiln_entry_t *entry, const int64_t *ext
 }
 
 /* Words of a later version, or an uninitialised struct. */
-static kiln_status_t check_reserved(const kiln_entry_t *entry, const kiln_call_t *call) {
+static kiln_status_t check_reserved(const kiln_entry_t *entry, const kiln_call_t *call, bool is_on_cpu) {
+  if (is_on_cpu && (call->stream || call->memory != KILN_HOST_POINTERS))
+    return kiln_error_set(call->error, KILN_INVALID_ARGUMENT,
+                          "%s requires a null stream and memory %d on a CPU, got stream %p and memory %llu",
+                          entry->name, KILN_HOST_POINTERS, call->stream, (unsigned long long)call->memory);
   for (size_t i = 0; i < sizeof call->reserved / sizeof call->reserved[0]; ++i)
     if (call->reserved[i])
       return kiln_error_set(call->error, KILN_INVALID_ARGUMENT,
@@ -92,8 +102,16 @@ static kiln_status_t check_reserved(const kiln_entry_t *entry, const kiln_call_t
   return KILN_OK;
 }
 
-static kiln_status_t run_body(const kiln_model_t *model, const kiln_call_t *call, uint32_t index, uint32_t workers,
-                              const int64_t *extents, void *const *arguments) {
+kiln_status_t kiln_body_run(const kiln_model_t *model, uint32_t entry, const kiln_frame_t *frame, kiln_error_t *error) {
+  int result = model->variant->bodies[entry].run(frame);
+  if (result != 0)
+    return kiln_error_set(error, KILN_INTERNAL_ERROR, "%s of model \"%.*s\" requires a result of 0, got %d",
+                          model->descriptor->entries[entry].name, KILN_NAME_SHOWN, model->descriptor->name, result);
+  return kiln_error_clear(error);
+}
+
+static kiln_status_t run_on_cpu(const kiln_model_t *model, const kiln_call_t *call, uint32_t index, uint32_t workers,
+                                const int64_t *extents, void *const *arguments) {
   const kiln_body_t *body = &model->variant->bodies[index];
   uint64_t scratch_bytes = KILN_ARENA_ROUND(body->scratch_bytes);
   char *scratch = (char *)call->arena + kiln_arena_fixed_bytes(body->plan_bytes);
@@ -104,11 +122,7 @@ static kiln_status_t run_body(const kiln_model_t *model, const kiln_call_t *call
   }
   table[0].executor = workers > 1 ? call->executor : NULL;
   const kiln_frame_t frame = {table, model->packed, call->arena, extents, arguments, NULL};
-  int result = body->run(&frame);
-  if (result != 0)
-    return kiln_error_set(call->error, KILN_INTERNAL_ERROR, "%s of model \"%.*s\" requires a result of 0, got %d",
-                          model->descriptor->entries[index].name, KILN_NAME_SHOWN, model->descriptor->name, result);
-  return kiln_error_clear(call->error);
+  return kiln_body_run(model, index, &frame, call->error);
 }
 
 kiln_status_t kiln_run(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry_index, const int64_t *extents,
@@ -122,15 +136,17 @@ kiln_status_t kiln_run(const kiln_model_t *model, const kiln_call_t *call, uint3
     return kiln_error_set(error, KILN_INTERNAL_ERROR, "model \"%.*s\" requires an entry below %u, got %u",
                           KILN_NAME_SHOWN, descriptor->name, descriptor->entry_count, entry_index);
   const kiln_entry_t *entry = &descriptor->entries[entry_index];
-  if ((status = check_reserved(entry, call)))
+  const kiln_backend_t *backend = model->variant->backend;
+  if ((status = check_reserved(entry, call, !backend)))
     return status;
-  uint32_t workers = call->executor ? call->executor->workers : 1;
+  uint32_t workers = call->executor && !backend ? call->executor->workers : 1;
   if (!model->packed && descriptor->weight_count > 0)
     return kiln_error_set(error, KILN_WEIGHTS_NOT_BOUND, "%s requires bound weights, got none", entry->name);
   if ((status = check_extents(entry, extents, error)) || (status = check_pointers(entry, arguments, error)) ||
       (status = check_executor(entry, call->executor, error)) ||
       (status = check_arena(entry, &model->variant->bodies[entry_index], call, workers, error)) ||
-      (status = check_indices(entry, extents, arguments, error)))
+      (call->memory == KILN_HOST_POINTERS && (status = check_indices(entry, extents, arguments, error))))
     return status;
-  return run_body(model, call, entry_index, workers, extents, arguments);
+  return backend ? backend->run(model, call, entry_index, extents, arguments)
+                 : run_on_cpu(model, call, entry_index, workers, extents, arguments);
 }

@@ -22,7 +22,7 @@ const char *kiln_status_text(kiln_status_t status) {
   case KILN_WEIGHTS_NOT_BOUND:
     return "the model has no weights yet; call bind_weights first and check what it returns.";
   case KILN_OUT_OF_MEMORY:
-    return "the allocator gave no memory; free some, or give one that has more.";
+    return "the allocator or the device gave no memory; free some, or give one that has more.";
   case KILN_UNSUPPORTED_CPU:
     return "no instruction set in the archive runs on this CPU; compile the model for one that it has.";
   case KILN_FILE_ERROR:
@@ -44,6 +44,12 @@ const char *kiln_status_text(kiln_status_t status) {
     return "an option has no meaning; see the message for which one.";
   case KILN_INTERNAL_ERROR:
     return "this is a defect of Kiln; please report it with the message.";
+  case KILN_NO_DEVICE:
+    return "no driver or device here runs the archive's code; see the message, or create the model on the CPU.";
+  case KILN_DEVICE_ERROR:
+    return "the driver of the device reported an error; see the message for which one.";
+  case KILN_DEVICE_LOST:
+    return "the device met an error that it does not recover from; destroy the model and make a new one.";
   }
   return "not a status of Kiln; check that header and library belong together.";
 }

@@ -28,6 +28,32 @@ static void copy_rows(char *packed, const kiln_weight_t *weight, const kiln_plac
     }
 }
 
+/* The same in a device's memory. Rows that lie there as the caller's do are copied as they are; else all of the weight
+ * comes here, and goes back if it changed. */
+static kiln_status_t copy_device_rows(const kiln_model_t *model, char *packed, const kiln_weight_t *weight,
+                                      const kiln_placement_t *placement, uint64_t extent, const rows_t *rows,
+                                      kiln_error_t *error) {
+  const kiln_backend_t *backend = model->variant->backend;
+  const uint64_t all = kiln_pack_bytes(weight, placement);
+  void *memory;
+  kiln_status_t status;
+  if (placement->tile == 0 && extent > 0) {
+    const uint64_t shift = kiln_safetensors_stored_bytes(weight->dtype, placement->shift), row = (all - shift) / extent;
+    packed += shift + rows->first * row;
+    return rows->from ? backend->copy(model, KILN_COPY_IN, packed, rows->from, rows->count * row, error)
+                      : backend->copy(model, KILN_COPY_OUT, rows->to, packed, rows->count * row, error);
+  }
+  if ((status = kiln_memory_allocate(&model->allocator, all, "a weight on its way", &memory, error)))
+    return status;
+  if (!(status = backend->copy(model, KILN_COPY_OUT, memory, packed, all, error))) {
+    copy_rows(memory, weight, placement, extent, rows);
+    if (rows->from)
+      status = backend->copy(model, KILN_COPY_IN, packed, memory, all, error);
+  }
+  model->allocator.release(model->allocator.self, memory);
+  return status;
+}
+
 /* Why not, for all but the numbers of rows. */
 static kiln_status_t refuse(const rows_t *rows, kiln_status_t status, const char *wanted, kiln_error_t *error) {
   return kiln_error_set(error, status, "rows of a weight require %s, got \"%.*s\"", wanted, KILN_NAME_SHOWN,
@@ -46,6 +72,8 @@ static kiln_status_t copy_weight(const kiln_model_t *model, uint32_t index, uint
                           KILN_NAME_SHOWN, rows->weight, (unsigned long long)extent, (unsigned long long)rows->count,
                           (unsigned long long)rows->first);
   char *packed = model->packed + placement->offset + copy * placement->stride;
+  if (model->variant->backend)
+    return copy_device_rows(model, packed, weight, placement, extent, rows, error);
   if (rows->from && rows->count == extent)
     kiln_pack_weight(packed, rows->from, weight->dtype, weight, placement);
   else

@@ -219,6 +219,7 @@ TEST(Create, MisalignedAllocatorIsRefused) {
 // What the compiler could get wrong must not write outside the packed copy.
 TEST(Create, ImpossibleDescriptorsAreInternalErrors) {
   const kiln_cpu_t cpu = kiln_cpu_detect();
+  const kiln_options_t options = {};
   const kiln_weight_t weights[] = {{"h.{}", KILN_F32, 2, {3, 3}, 2, 0}};
   const struct {
     kiln_placement_t Placement;
@@ -230,12 +231,12 @@ TEST(Create, ImpossibleDescriptorsAreInternalErrors) {
   const std::string image =
       makeImage({{"h.0", "F32", {3, 3}, std::string(36, '0')}, {"h.1", "F32", {3, 3}, std::string(36, '1')}});
   for (const auto &test : cases) {
-    const kiln_variant_t variant = {"x86-64-v2",     KILN_CPU_X86_64_V2, KILN_MEMORY_HOST, 0,
-                                    &test.Placement, test.PackedBytes,   nullptr};
+    const kiln_variant_t variant =
+        hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, &test.Placement, test.PackedBytes, nullptr);
     const kiln_descriptor_t descriptor = {KILN_ABI_VERSION, 1, 0, 1, "odd", weights, nullptr, &variant};
     kiln_model_t *model = nullptr;
     kiln_error_t error;
-    ASSERT_EQ(kiln_model_create(&descriptor, &cpu, nullptr, &model, &error), KILN_OK);
+    ASSERT_EQ(kiln_model_create(&descriptor, &cpu, &options, &model, &error), KILN_OK);
     EXPECT_EQ(kiln_bind_weights_from_memory(model, image.data(), image.size(), &error), KILN_INTERNAL_ERROR);
     EXPECT_EQ(error.message,
               "weight \"h.{}\" requires a place within " + std::to_string(test.PackedBytes) + " packed bytes");
@@ -244,23 +245,24 @@ TEST(Create, ImpossibleDescriptorsAreInternalErrors) {
   const kiln_descriptor_t future = {KILN_ABI_VERSION + 1, 0, 0, 0, "odd", nullptr, nullptr, nullptr};
   kiln_model_t *model = nullptr;
   kiln_error_t error;
-  EXPECT_EQ(kiln_model_create(&future, &cpu, nullptr, &model, &error), KILN_INTERNAL_ERROR);
-  EXPECT_STREQ(error.message, "model \"odd\" requires a runtime of version 3, got 2");
+  EXPECT_EQ(kiln_model_create(&future, &cpu, &options, &model, &error), KILN_INTERNAL_ERROR);
+  EXPECT_STREQ(error.message, "model \"odd\" requires a runtime of version 4, got 3");
 }
 
 // Two weights of one name pack one tensor twice, dense for gathering and tiled for multiplying; a name without copies
 // may still have a hole; weights of one joined tile row share an offset.
 TEST(Create, TiedAndJoinedWeights) {
   const kiln_cpu_t cpu = kiln_cpu_detect();
+  const kiln_options_t options = {};
   const kiln_weight_t weights[] = {
       {"h.{}.q", KILN_I8, 2, {3, 2}, 1, 0}, {"h.{}.q", KILN_I8, 2, {3, 2}, 1, 0}, {"h.{}.k", KILN_I8, 2, {2, 2}, 1, 0}};
   const kiln_placement_t placements[] = {{0, 0, 0, 0, 0}, {8, 0, 4, 0, 0}, {8, 0, 4, 0, 3}};
-  const kiln_variant_t variant = {"x86-64-v2", KILN_CPU_X86_64_V2, KILN_MEMORY_HOST, 0, placements, 24, nullptr};
+  const kiln_variant_t variant = hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, placements, 24, nullptr);
   const kiln_descriptor_t descriptor = {KILN_ABI_VERSION, 3, 0, 1, "tied", weights, nullptr, &variant};
   const std::string image = makeImage({{"h.0.k", "I8", {2, 2}, "ABCD"}, {"h.0.q", "I8", {3, 2}, "abcdef"}});
   kiln_model_t *model = nullptr;
   kiln_error_t error;
-  ASSERT_EQ(kiln_model_create(&descriptor, &cpu, nullptr, &model, &error), KILN_OK);
+  ASSERT_EQ(kiln_model_create(&descriptor, &cpu, &options, &model, &error), KILN_OK);
   ASSERT_EQ(kiln_bind_weights_from_memory(model, image.data(), image.size(), &error), KILN_OK) << error.message;
   EXPECT_EQ(std::string_view(model->packed, 24), std::string_view("abcdef\0\0aceAbdfBC\0\0\0D\0\0\0", 24));
   kiln_destroy(model);

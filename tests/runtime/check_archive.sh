@@ -1,25 +1,36 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Checks what the runtime adds to a program: check_archive.sh ARCHIVE MAX_TEXT_BYTES
-#   - what is linked of it into a program that binds weights and calls entries on a pool stays below the budget
+# Checks what the runtime adds to a program: check_archive.sh ARCHIVE MAX_TEXT_BYTES MAX_CUDA_TEXT_BYTES
+#   - what is linked of it into a program that binds weights and calls entries on a pool stays below the budget, and so
+#     does what a model on a GPU adds
 #   - no writable data, so no global state, and no constructors
 #   - every global symbol starts with kiln_, for the emitter to rename
+#   - the members for the CPU refer to none of those for CUDA, which so are not linked where no variant refers to them
 #   - nothing undefined but the model's descriptor and the libc functions below
 set -eu
-archive=$1 limit=$2 failed=0
+archive=$1 limit=$2 cuda_limit=$3 failed=0
 fail() { echo "check_archive: $1" >&2; failed=1; }
 
 linked=$(mktemp)
 trap 'rm -f "$linked"' EXIT
 roots="create bind_weights bind_weights_from_memory destroy run status_text pool_create pool_executor pool_destroy malloc
 free do_par_for copy_rows"
-# shellcheck disable=SC2046 # a word a root
-ld -shared --gc-sections $(printf -- '-u kiln_%s ' $roots) "$archive" -o "$linked"
+cuda_roots="cuda_backend cuda_launch cuda_copy_rows"
 code_bytes() { size -A "$1" | awk '$1 ~ /^\.text/ { sum += $2 } END { print sum + 0 }'; }
-text=$(code_bytes "$linked")
-echo "text: $text bytes of $limit linked, $(code_bytes "$archive") in all"
+# The code that is linked for these roots.
+linked_bytes() {
+  # shellcheck disable=SC2046 # a word a root
+  ld -shared --gc-sections $(printf -- '-u kiln_%s ' "$@") "$archive" -o "$linked"
+  code_bytes "$linked"
+}
+# shellcheck disable=SC2086 # a word a root
+text=$(linked_bytes $roots) all=$(linked_bytes $roots $cuda_roots)
+cuda_text=$((all - text))
+echo "text: $text bytes of $limit linked, $cuda_text of $cuda_limit more for CUDA, $(code_bytes "$archive") in all"
 [ "$text" -gt 0 ] || fail "archive requires code, got none"
 [ "$text" -lt "$limit" ] || fail "code requires less than $limit bytes, got $text"
+[ "$cuda_text" -gt 0 ] || fail "archive requires code for CUDA, got none"
+[ "$cuda_text" -lt "$cuda_limit" ] || fail "code for CUDA requires less than $cuda_limit bytes, got $cuda_text"
 
 sections=$(size -A "$archive" | awk '$1 ~ /^\.(data|bss|tdata|tbss|init_array|fini_array|ctors|dtors)/ &&
   $1 !~ /^\.data\.rel\.ro/ && $2 > 0 { print $1, $2 }')
@@ -28,13 +39,26 @@ sections=$(size -A "$archive" | awk '$1 ~ /^\.(data|bss|tdata|tbss|init_array|fi
 foreign=$(nm -g --defined-only "$archive" | awk 'NF == 3 && $3 !~ /^kiln_/ { print $3 }')
 [ -z "$foreign" ] || fail "global symbols require the prefix kiln_, got $foreign"
 
+# Symbols of the members whose names begin with "cuda", and of the others: archive:member:value type name.
+symbols() { # DEFINED_OR_UNDEFINED IS_CUDA
+  nm -A -g "--$1-only" "$archive" |
+    awk -v cuda="$2" '{ split($1, at, ":"); if ((at[2] ~ /^cuda[._]/) == cuda) print $NF }' | sort -u
+}
 allowed="_GLOBAL_OFFSET_TABLE_ __errno_location __xpg_strerror_r aligned_alloc bcmp close free fstat madvise memchr memcmp memcpy memset mmap
 munmap open snprintf strchr strlen strstr vsnprintf sigfillset pthread_sigmask pthread_create pthread_join
 pthread_cond_broadcast pthread_cond_destroy pthread_cond_init pthread_cond_signal pthread_cond_wait pthread_mutex_destroy
 pthread_mutex_init pthread_mutex_lock pthread_mutex_unlock clock_gettime sched_getaffinity sched_getcpu sched_setaffinity
-sched_yield __sched_cpucount kiln_descriptor"
-defined=$(nm -g --defined-only "$archive" | awk 'NF == 3 { print $3 }')
-for symbol in $(nm -u "$archive" | awk '$1 == "U" { print $2 }' | sort -u); do
-  echo "$allowed $defined" | tr ' ' '\n' | grep -qx "$symbol" || fail "undefined symbols require to be listed, got $symbol"
-done
+sched_yield __sched_cpucount kiln_descriptor $(symbols defined 0)"
+allowed_for_cuda="$allowed dlclose dlerror dlopen dlsym getenv strcspn $(symbols defined 1)"
+check_undefined() { # IS_CUDA ALLOWED...
+  is_cuda=$1
+  shift
+  for symbol in $(symbols undefined "$is_cuda"); do
+    printf '%s\n' "$@" | grep -qx "$symbol" || fail "undefined symbols require to be listed, got $symbol"
+  done
+}
+# shellcheck disable=SC2086 # a word a symbol
+check_undefined 0 $allowed
+# shellcheck disable=SC2086
+check_undefined 1 $allowed_for_cuda
 exit $failed

@@ -54,15 +54,15 @@ std::string bind(const std::vector<kiln_weight_t> &weights, const std::vector<ki
                  uint64_t packedBytes, const std::vector<Tensor> &tensors, kiln_status_t wanted = KILN_OK,
                  const std::string &message = "") {
   const kiln_cpu_t cpu = kiln_cpu_detect();
-  const kiln_variant_t variant = {"x86-64-v2",       KILN_CPU_X86_64_V2, KILN_MEMORY_HOST, 0,
-                                  placements.data(), packedBytes,        nullptr};
+  const kiln_variant_t variant = hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, placements.data(), packedBytes, nullptr);
   const kiln_descriptor_t descriptor = {
       KILN_ABI_VERSION, static_cast<uint32_t>(weights.size()), 0, 1, "half", weights.data(), nullptr, &variant};
   CountingAllocator counter;
   const kiln_allocator_t functions = counter.get();
+  const kiln_options_t options = {.allocator = &functions};
   kiln_model_t *model = nullptr;
   kiln_error_t error = {};
-  EXPECT_EQ(kiln_model_create(&descriptor, &cpu, &functions, &model, &error), KILN_OK) << error.message;
+  EXPECT_EQ(kiln_model_create(&descriptor, &cpu, &options, &model, &error), KILN_OK) << error.message;
   GuardedMemory image(makeImage(tensors));
   EXPECT_EQ(kiln_bind_weights_from_memory(model, image.data(), image.size(), &error), wanted) << error.message;
   EXPECT_EQ(error.message, message);

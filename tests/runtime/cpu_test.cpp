@@ -78,15 +78,16 @@ TEST(Cpu, DetectionAgreesWithTheCompiler) {
 
 class CpuChoice : public testing::Test {
 protected:
-  kiln_variant_t Variants[3] = {{"x86-64-v4", UpTo(4), KILN_MEMORY_HOST, 0, nullptr, 0, nullptr},
-                                {"x86-64-v3", UpTo(3), KILN_MEMORY_HOST, 0, nullptr, 0, nullptr},
-                                {"x86-64-v2", UpTo(2), KILN_MEMORY_HOST, 0, nullptr, 0, nullptr}};
+  kiln_variant_t Variants[3] = {kiln_test::hostVariant("x86-64-v4", UpTo(4), nullptr, 0, nullptr),
+                                kiln_test::hostVariant("x86-64-v3", UpTo(3), nullptr, 0, nullptr),
+                                kiln_test::hostVariant("x86-64-v2", UpTo(2), nullptr, 0, nullptr)};
   kiln_descriptor_t Descriptor = {KILN_ABI_VERSION, 0, 0, 3, "choice", nullptr, nullptr, Variants};
   kiln_cpu_t Cpu = FullCpu;
+  kiln_options_t Options = {};
   kiln_model_t *Model = nullptr;
   kiln_error_t Error = {};
 
-  kiln_status_t create() { return kiln_model_create(&Descriptor, &Cpu, nullptr, &Model, &Error); }
+  kiln_status_t create() { return kiln_model_create(&Descriptor, &Cpu, &Options, &Model, &Error); }
 };
 
 TEST_F(CpuChoice, TakesTheFirstVariantThatRuns) {
@@ -117,6 +118,17 @@ TEST_F(CpuChoice, FeaturesAreASet) {
   ASSERT_EQ(create(), KILN_OK) << Error.message;
   EXPECT_EQ(Model->variant, &Variants[2]);
   kiln_destroy(Model);
+}
+
+// A device that no variant is for is not there, whatever the CPU can run.
+TEST_F(CpuChoice, RefusesADeviceThatNoVariantIsFor) {
+  Options.device = KILN_CPU;
+  ASSERT_EQ(create(), KILN_OK) << Error.message;
+  kiln_destroy(Model);
+  Options.device = KILN_CUDA;
+  EXPECT_EQ(create(), KILN_NO_DEVICE);
+  EXPECT_STREQ(Error.message, "model \"choice\" requires a target cuda to run on a GPU, got none");
+  EXPECT_EQ(Model, nullptr);
 }
 
 TEST_F(CpuChoice, RefusesWhenNoneRuns) {

@@ -13,7 +13,7 @@
 namespace {
 
 TEST(ModelLayout, PublicStructs) {
-  EXPECT_EQ(KILN_ABI_VERSION, 2);
+  EXPECT_EQ(KILN_ABI_VERSION, 3);
   EXPECT_EQ(sizeof(kiln_error_t), 256u);
   EXPECT_FIELD(kiln_error_t, message, 4, 252);
   EXPECT_EQ(sizeof(kiln_executor_t), 24u);
@@ -25,7 +25,15 @@ TEST(ModelLayout, PublicStructs) {
   EXPECT_FIELD(kiln_call_t, arena_bytes, 8, 8);
   EXPECT_FIELD(kiln_call_t, executor, 16, 8);
   EXPECT_FIELD(kiln_call_t, error, 24, 8);
-  EXPECT_FIELD(kiln_call_t, reserved, 32, 32);
+  EXPECT_FIELD(kiln_call_t, stream, 32, 8);
+  EXPECT_FIELD(kiln_call_t, memory, 40, 8);
+  EXPECT_FIELD(kiln_call_t, reserved, 48, 16);
+  EXPECT_EQ(sizeof(kiln_options_t), 64u);
+  EXPECT_FIELD(kiln_options_t, device, 8, 4);
+  EXPECT_FIELD(kiln_options_t, ordinal, 12, 4);
+  EXPECT_FIELD(kiln_options_t, context, 16, 8);
+  EXPECT_FIELD(kiln_options_t, flags, 24, 8);
+  EXPECT_FIELD(kiln_options_t, reserved, 32, 32);
 }
 
 TEST(ModelLayout, AWorkerFillsACacheLine) { EXPECT_EQ(sizeof(kiln_worker_t), 64u); }

@@ -98,6 +98,19 @@ struct CountingAllocator {
   }
 };
 
+/// A variant for CPUs.
+constexpr kiln_variant_t hostVariant(const char *target, uint64_t features, const kiln_placement_t *placements,
+                                     uint64_t packedBytes, const kiln_body_t *bodies) {
+  kiln_variant_t variant = {};
+  variant.target = target;
+  variant.features = features;
+  variant.memory_space = KILN_MEMORY_HOST;
+  variant.placements = placements;
+  variant.packed_bytes = packedBytes;
+  variant.bodies = bodies;
+  return variant;
+}
+
 /// The model of test_model.cpp: y[t] = W1 (W0 table[ids[t]]), rows of Width.
 constexpr int Vocabulary = 5, Width = 3, Layers = 2, MaxTokens = 16;
 /// Its weights: small whole numbers, so that results are exact.
@@ -109,14 +122,15 @@ std::vector<float> expectedRows(const std::vector<int32_t> &ids);
 struct BodyModel {
   kiln_body_t Body;
   kiln_entry_t Entry = {"forward", nullptr, nullptr, 0, 0};
-  kiln_variant_t Variant = {"x86-64-v2", KILN_CPU_X86_64_V2, KILN_MEMORY_HOST, 0, nullptr, 0, &Body};
+  kiln_variant_t Variant = hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, nullptr, 0, &Body);
   kiln_descriptor_t Descriptor = {KILN_ABI_VERSION, 0, 1, 1, "body", nullptr, &Entry, &Variant};
   kiln_model_t *Model = nullptr;
 
   BodyModel(int (*run)(const kiln_frame_t *), uint64_t planBytes, uint64_t scratchBytes)
-      : Body{run, planBytes, scratchBytes} {
+      : Body{run, planBytes, scratchBytes, 0} {
     const kiln_cpu_t cpu = kiln_cpu_detect();
-    if (kiln_model_create(&Descriptor, &cpu, nullptr, &Model, nullptr) != KILN_OK)
+    const kiln_options_t options = {};
+    if (kiln_model_create(&Descriptor, &cpu, &options, &Model, nullptr) != KILN_OK)
       std::abort();
   }
   BodyModel(const BodyModel &) = delete;

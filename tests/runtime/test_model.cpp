@@ -64,11 +64,11 @@ const kiln_weight_t Weights[] = {
 };
 const kiln_placement_t Placements[] = {{0, 0, 0, 0, 0}, {LayersOffset, LayerBytes, Tile, 0, 0}};
 const kiln_body_t Bodies[] = {
-    {runForward, MaxTokens * Width * sizeof(float), KILN_SCRATCH_BLOCK_BYTES(Width * sizeof(float))},
-    {failForward, 0, 0},
+    {runForward, MaxTokens * Width * sizeof(float), KILN_SCRATCH_BLOCK_BYTES(Width * sizeof(float)), 0},
+    {failForward, 0, 0, 0},
 };
 const kiln_variant_t Variants[] = {
-    {"x86-64-v2", KILN_CPU_X86_64_V2, KILN_MEMORY_HOST, 0, Placements, LayersOffset + Layers * LayerBytes, Bodies}};
+    hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, Placements, LayersOffset + Layers * LayerBytes, Bodies)};
 
 float tableValue(int row, int column) { return static_cast<float>(row * Width + column - 4); }
 float layerValue(int layer, int n, int k) { return static_cast<float>((layer + 1) * (n - k) + 2 * k + 1); }

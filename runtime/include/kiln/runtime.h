@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define KILN_ABI_VERSION 2
+#define KILN_ABI_VERSION 3
 /* Alignment, in bytes, that an arena must have. */
 #define KILN_ARENA_ALIGNMENT 64
 
@@ -30,7 +30,7 @@ typedef enum kiln_status_t {
   KILN_ARENA_TOO_SMALL = 4,
   KILN_ARENA_MISALIGNED = 5,
   KILN_WEIGHTS_NOT_BOUND = 6,  /* an entry was called before bind_weights succeeded */
-  KILN_OUT_OF_MEMORY = 7,      /* the allocator, or the system, gave no memory */
+  KILN_OUT_OF_MEMORY = 7,      /* the allocator, the system or the device gave no memory */
   KILN_UNSUPPORTED_CPU = 8,    /* no instruction set in the archive runs on this CPU */
   KILN_FILE_ERROR = 9,         /* a file could not be opened, read or mapped */
   KILN_FILE_MALFORMED = 10,    /* not a well-formed safetensors file */
@@ -40,7 +40,10 @@ typedef enum kiln_status_t {
   KILN_WEIGHT_TYPE = 14,       /* a tensor has an element type that the model's is not made from */
   KILN_THREAD_ERROR = 15,      /* the bundled pool could not start its threads */
   KILN_INVALID_ARGUMENT = 16,  /* an option has no meaning, such as a pool of zero threads */
-  KILN_INTERNAL_ERROR = 17     /* a defect of Kiln; please report it */
+  KILN_INTERNAL_ERROR = 17,    /* a defect of Kiln; please report it */
+  KILN_NO_DEVICE = 18,         /* no driver, no device, or none that the archive has code for */
+  KILN_DEVICE_ERROR = 19,      /* the device's driver reported an error */
+  KILN_DEVICE_LOST = 20        /* an error that the device does not recover from: destroy the model */
 } kiln_status_t;
 
 /* Where a call puts the words that go with a failing status: which argument or tensor, what was found, what was wanted.
@@ -60,21 +63,49 @@ typedef struct kiln_executor_t {
                        void *context);
 } kiln_executor_t;
 
-/* Memory for create and bind_weights. allocate returns null when it has none; alignment is a power of two. */
+/* Host memory for create and bind_weights. allocate returns null when it has none; alignment is a power of two. */
 typedef struct kiln_allocator_t {
   void *self;
   void *(*allocate)(void *self, size_t bytes, size_t alignment);
   void (*release)(void *self, void *memory);
 } kiln_allocator_t;
 
+/* What runs a model. */
+typedef enum kiln_device_t {
+  KILN_ANY_DEVICE = 0, /* the first in the archive that works here */
+  KILN_CPU = 1,
+  KILN_CUDA = 2
+} kiln_device_t;
+
+/* Of kiln_options_t. */
+enum { KILN_LOAD_KERNELS_AT_CREATE = 1 }; /* assemble all kernels now, and not each before it first runs */
+
+/* What create_on takes. What is not named is null or 0. */
+typedef struct kiln_options_t {
+  const kiln_allocator_t *allocator KILN_NULL; /* as of create */
+  kiln_device_t device KILN_NULL;
+  int32_t ordinal KILN_NULL;   /* which of the driver's devices, if context is null */
+  void *context KILN_NULL;     /* a CUcontext that outlives the model; null: the primary one of the device */
+  uintptr_t flags KILN_NULL;   /* KILN_LOAD_KERNELS_AT_CREATE or 0 */
+  void *reserved[4] KILN_NULL; /* null */
+} kiln_options_t;
+
+/* Where the tensors lie that an entry point of a model on a device is given. In host memory: they are copied there and
+ * back, by one call of a model at a time, and are done when the call returns. In the device's: they are used where they
+ * are, and the call returns when its work is in the stream. Values of indices are then not checked but clamped. */
+enum { KILN_HOST_POINTERS = 0, KILN_DEVICE_POINTERS = 1 };
+
 /* What every entry point takes besides its tensors. One model may run in several threads at once, each with its own
  * arena. What is not named is null, in C and in C++: {.arena = .., .arena_bytes = ..}. */
 typedef struct kiln_call_t {
-  void *arena;                     /* KILN_ARENA_ALIGNMENT aligned; contents need not be kept between calls */
+  void *arena;                     /* KILN_ARENA_ALIGNMENT aligned, where the model's memory is; contents need not be
+                                      kept between calls */
   size_t arena_bytes;              /* at least NAME_<ENTRY>_ARENA_BYTES(workers) */
-  const kiln_executor_t *executor; /* null: serial */
+  const kiln_executor_t *executor; /* null: serial; of no use on a GPU */
   kiln_error_t *error;             /* null: no words */
-  void *reserved[4] KILN_NULL;     /* null: room for what later versions take */
+  void *stream KILN_NULL;          /* a CUstream of the model's context; null: the model's own, and on a CPU */
+  uintptr_t memory KILN_NULL;      /* KILN_HOST_POINTERS, the one choice on a CPU, or KILN_DEVICE_POINTERS */
+  void *reserved[2] KILN_NULL;     /* null: room for what later versions take */
 } kiln_call_t;
 
 /* The bundled thread pool: NAME_pool_create starts it, NAME_pool_executor gives what goes in kiln_call_t. */

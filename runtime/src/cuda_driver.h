@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The part of the CUDA driver's interface that the run time calls, in declarations of its own: building Kiln, or a
+ * program with a model of Kiln, needs no CUDA toolkit, and running it on a machine without a driver is no error. Names
+ * are those of the library's symbols, numbers those of the driver's ABI, which are the same in all versions. */
+#ifndef KILN_CUDA_DRIVER_H
+#define KILN_CUDA_DRIVER_H
+
+#include "internal.h"
+
+typedef struct CUctx_st *kiln_cuda_context_t;
+typedef struct CUmod_st *kiln_cuda_loaded_t;
+typedef struct CUfunc_st *kiln_cuda_entry_t;
+typedef struct CUstream_st *kiln_cuda_queue_t;
+typedef uint64_t kiln_cuda_address_t;
+
+/* CUresult. */
+enum { KILN_CUDA_OUT_OF_MEMORY = 2, KILN_CUDA_UNSUPPORTED_PTX_VERSION = 222 };
+/* CUdevice_attribute, CUfunction_attribute, CUstream_flags, CUmemorytype, CUlaunchAttributeID. */
+enum {
+  KILN_CUDA_CAPABILITY_MAJOR = 75,
+  KILN_CUDA_CAPABILITY_MINOR = 76,
+  KILN_CUDA_MAX_DYNAMIC_SHARED_BYTES = 8,
+  KILN_CUDA_NON_BLOCKING = 1,
+  KILN_CUDA_MEMORY_OF_DEVICE = 2,
+  KILN_CUDA_CLUSTER_DIMENSION = 4
+};
+/* CUjit_option. */
+enum { KILN_CUDA_ERROR_LOG = 5, KILN_CUDA_ERROR_LOG_BYTES = 6 };
+
+/* CUDA_MEMCPY2D: bytes of a row, rows apart by a pitch. */
+typedef struct kiln_cuda_area_t {
+  size_t x, y;
+  int memory;
+  const void *host;
+  kiln_cuda_address_t device;
+  void *array;
+  size_t pitch;
+} kiln_cuda_area_t;
+typedef struct kiln_cuda_copy_2d_t {
+  kiln_cuda_area_t from, to;
+  size_t width, height;
+} kiln_cuda_copy_2d_t;
+
+/* CUlaunchAttribute and CUlaunchConfig. */
+typedef struct kiln_cuda_launch_attribute_t {
+  int id;
+  char padding[4];
+  union {
+    char bytes[64];
+    unsigned cluster[3];
+  } value;
+} kiln_cuda_launch_attribute_t;
+typedef struct kiln_cuda_launch_t {
+  unsigned blocks[3], threads[3], shared_bytes;
+  kiln_cuda_queue_t stream;
+  kiln_cuda_launch_attribute_t *attributes;
+  unsigned attribute_count;
+} kiln_cuda_launch_t;
+
+/* X(symbol, parameters): each returns a CUresult. */
+#define KILN_CUDA_REQUIRED(X)                                                                                          \
+  X(cuInit, unsigned flags)                                                                                            \
+  X(cuGetErrorName, int result, const char **name)                                                                     \
+  X(cuGetErrorString, int result, const char **text)                                                                   \
+  X(cuDeviceGetCount, int *count)                                                                                      \
+  X(cuDeviceGet, int *device, int ordinal)                                                                             \
+  X(cuDeviceGetAttribute, int *value, int attribute, int device)                                                       \
+  X(cuDevicePrimaryCtxRetain, kiln_cuda_context_t *context, int device)                                                \
+  X(cuDevicePrimaryCtxRelease_v2, int device)                                                                          \
+  X(cuCtxPushCurrent_v2, kiln_cuda_context_t context)                                                                  \
+  X(cuCtxPopCurrent_v2, kiln_cuda_context_t *context)                                                                  \
+  X(cuCtxGetDevice, int *device)                                                                                       \
+  X(cuModuleLoadDataEx, kiln_cuda_loaded_t *loaded, const void *image, unsigned count, int *options, void **values)    \
+  X(cuModuleUnload, kiln_cuda_loaded_t loaded)                                                                         \
+  X(cuModuleGetFunction, kiln_cuda_entry_t *function, kiln_cuda_loaded_t loaded, const char *name)                     \
+  X(cuFuncSetAttribute, kiln_cuda_entry_t function, int attribute, int value)                                          \
+  X(cuMemAlloc_v2, kiln_cuda_address_t *address, size_t bytes)                                                         \
+  X(cuMemFree_v2, kiln_cuda_address_t address)                                                                         \
+  X(cuMemHostAlloc, void **memory, size_t bytes, unsigned flags)                                                       \
+  X(cuMemFreeHost, void *memory)                                                                                       \
+  X(cuMemcpyHtoDAsync_v2, kiln_cuda_address_t to, const void *from, size_t bytes, kiln_cuda_queue_t stream)            \
+  X(cuMemcpyDtoHAsync_v2, void *to, kiln_cuda_address_t from, size_t bytes, kiln_cuda_queue_t stream)                  \
+  X(cuMemcpyDtoDAsync_v2, kiln_cuda_address_t to, kiln_cuda_address_t from, size_t bytes, kiln_cuda_queue_t stream)    \
+  X(cuMemcpy2DAsync_v2, const kiln_cuda_copy_2d_t *copy, kiln_cuda_queue_t stream)                                     \
+  X(cuMemsetD8Async, kiln_cuda_address_t to, unsigned char value, size_t bytes, kiln_cuda_queue_t stream)              \
+  X(cuStreamCreate, kiln_cuda_queue_t *stream, unsigned flags)                                                         \
+  X(cuStreamDestroy_v2, kiln_cuda_queue_t stream)                                                                      \
+  X(cuStreamSynchronize, kiln_cuda_queue_t stream)                                                                     \
+  X(cuStreamIsCapturing, kiln_cuda_queue_t stream, int *status)                                                        \
+  X(cuLaunchKernel, kiln_cuda_entry_t function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z,               \
+    unsigned threads_x, unsigned threads_y, unsigned threads_z, unsigned shared_bytes, kiln_cuda_queue_t stream,       \
+    void **parameters, void **extra)
+/* Of drivers since CUDA 11.8; null in those before. */
+#define KILN_CUDA_OPTIONAL(X)                                                                                          \
+  X(cuLaunchKernelEx, const kiln_cuda_launch_t *launch, kiln_cuda_entry_t function, void **parameters, void **extra)
+
+/* The driver, opened. A table a model, since a program has no state but that of its models. */
+typedef struct kiln_cuda_driver_t {
+#define KILN_CUDA_POINTER(symbol, ...) int (*symbol)(__VA_ARGS__);
+  KILN_CUDA_REQUIRED(KILN_CUDA_POINTER)
+  KILN_CUDA_OPTIONAL(KILN_CUDA_POINTER)
+#undef KILN_CUDA_POINTER
+  void *library;
+} kiln_cuda_driver_t;
+
+/* Opens libcuda.so.1, or what the environment's KILN_CUDA_DRIVER names, and starts it. KILN_NO_DEVICE: there is none,
+ * it is too old, or it does not start. */
+kiln_status_t kiln_cuda_driver_open(kiln_cuda_driver_t *driver, kiln_error_t *error);
+/* One that was not opened is fine. The library stays in the process, which may have threads of it. */
+void kiln_cuda_driver_close(kiln_cuda_driver_t *driver);
+
+/* "CUDA_ERROR_INVALID_VALUE"; never null. */
+const char *kiln_cuda_error_name(const kiln_cuda_driver_t *driver, int result);
+const char *kiln_cuda_error_text(const kiln_cuda_driver_t *driver, int result);
+/* Whether the context is of no use after this CUresult. */
+bool kiln_cuda_error_is_final(int result);
+
+#endif /* KILN_CUDA_DRIVER_H */

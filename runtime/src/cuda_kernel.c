@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Kernels on a GPU: which image of each fits, and their loading, in which the driver assembles PTX. That takes parts of
+ * a second, so a kernel is loaded before it first runs and not at create, unless the caller asks for it. Found by the
+ * address of their constant data, in a hash table that is made once and has room to spare. */
+#include "cuda_model.h"
+
+#include <string.h>
+
+/* Static and dynamic shared memory of a block that needs no leave. */
+enum { SHARED_BYTES = 48 * 1024 };
+/* What of the assembler's words is asked for. */
+enum { LOG_BYTES = 512 };
+
+static uint64_t slot_count(const kiln_variant_t *variant) {
+  uint64_t slots = 2;
+  while (slots < 2 * variant->module_count)
+    slots *= 2;
+  return slots;
+}
+
+uint64_t kiln_cuda_kernels_bytes(const kiln_variant_t *variant) {
+  uint64_t functions = 0;
+  for (uint64_t i = 0; i < variant->module_count; ++i)
+    functions += variant->modules[i]->function_count;
+  return slot_count(variant) * sizeof(kiln_cuda_kernel_t) + functions * sizeof(kiln_cuda_entry_t);
+}
+
+/* The kernel's slot, or the free one where it belongs. */
+static kiln_cuda_kernel_t *find_slot(const kiln_cuda_t *cuda, const kiln_cuda_module_t *module) {
+  /* Bits of a product from the middle, which depend on all that differ in addresses. */
+  uint64_t at = ((uint64_t)(uintptr_t)module * UINT64_C(0x9E3779B97F4A7C15)) >> 32;
+  kiln_cuda_kernel_t *slot;
+  while ((slot = &cuda->kernels[at & cuda->kernel_mask])->module && slot->module != module)
+    ++at;
+  return slot;
+}
+
+void kiln_cuda_kernels_init(kiln_cuda_t *cuda, const kiln_variant_t *variant, void *memory) {
+  const uint64_t slots = slot_count(variant);
+  cuda->kernels = memory;
+  cuda->kernel_mask = slots - 1;
+  kiln_cuda_entry_t *functions = (kiln_cuda_entry_t *)(void *)(cuda->kernels + slots);
+  for (uint64_t i = 0; i < slots; ++i)
+    atomic_init(&cuda->kernels[i].is_loaded, false);
+  for (uint64_t i = 0; i < variant->module_count; ++i) {
+    kiln_cuda_kernel_t *kernel = find_slot(cuda, variant->modules[i]);
+    kernel->module = variant->modules[i];
+    kernel->functions = functions;
+    functions += kernel->module->function_count;
+  }
+}
+
+kiln_cuda_kernel_t *kiln_cuda_kernel_find(const kiln_cuda_t *cuda, const kiln_cuda_module_t *module) {
+  kiln_cuda_kernel_t *slot = find_slot(cuda, module);
+  return slot->module ? slot : NULL;
+}
+
+/* The first image from `first` on that runs on the GPU; image_count: none. */
+static uint32_t find_image(const kiln_cuda_t *cuda, const kiln_cuda_module_t *module, uint32_t first) {
+  while (first < module->image_count &&
+         (module->images[first].is_for_that_alone ? cuda->capability != module->images[first].capability
+                                                  : cuda->capability < module->images[first].capability))
+    ++first;
+  return first;
+}
+
+kiln_status_t kiln_cuda_kernels_check(const kiln_cuda_t *cuda, const kiln_model_t *model, kiln_error_t *error) {
+  for (uint64_t i = 0; i < model->variant->module_count; ++i) {
+    const kiln_cuda_module_t *module = model->variant->modules[i];
+    if (find_image(cuda, module, 0) < module->image_count)
+      continue;
+    const kiln_cuda_image_t none = {0}, *last = module->image_count ? &module->images[module->image_count - 1] : &none;
+    return kiln_error_set(error, KILN_NO_DEVICE,
+                          "model \"%.*s\" requires a GPU of compute capability %u.%u%s, got one of %u.%u",
+                          KILN_NAME_SHOWN, model->descriptor->name, last->capability / 10, last->capability % 10,
+                          last->is_for_that_alone ? "" : " or later", cuda->capability / 10, cuda->capability % 10);
+  }
+  return KILN_OK;
+}
+
+static kiln_status_t fail_load(kiln_cuda_t *cuda, const kiln_cuda_kernel_t *kernel, int result, char *log,
+                               kiln_error_t *error) {
+  const char *name = kernel->module->function_count ? kernel->module->functions[0].name : "";
+  if (!*log)
+    return kiln_cuda_check(cuda, result, "cuModuleLoadDataEx", error);
+  log[strcspn(log, "\n")] = '\0';
+  kiln_status_t status = kiln_cuda_check(cuda, result, "cuModuleLoadDataEx", NULL);
+  return kiln_error_set(error, status, "kernel \"%.*s\" requires that the driver assembles it, got %s: %s",
+                        KILN_NAME_SHOWN, name, kiln_cuda_error_name(&cuda->driver, result), log);
+}
+
+/* The best image that fits; of one in a newer PTX than the driver knows, the next. */
+static kiln_status_t load_image(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, kiln_error_t *error) {
+  const kiln_cuda_module_t *module = kernel->module;
+  char log[LOG_BYTES] = "";
+  int options[] = {KILN_CUDA_ERROR_LOG, KILN_CUDA_ERROR_LOG_BYTES}, result = KILN_CUDA_UNSUPPORTED_PTX_VERSION;
+  for (uint32_t i = find_image(cuda, module, 0); i < module->image_count && result == KILN_CUDA_UNSUPPORTED_PTX_VERSION;
+       i = find_image(cuda, module, i + 1)) {
+    void *values[] = {log, kiln_cuda_pointer(LOG_BYTES - 1)};
+    result = cuda->driver.cuModuleLoadDataEx(&kernel->loaded, module->images[i].text, 2, options, values);
+  }
+  return result ? fail_load(cuda, kernel, result, log, error) : KILN_OK;
+}
+
+static kiln_status_t find_function(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, uint32_t index, kiln_error_t *error) {
+  const kiln_cuda_function_t *function = &kernel->module->functions[index];
+  kiln_cuda_entry_t *entry = &kernel->functions[index];
+  kiln_status_t status;
+  if (function->cluster > 1 && !cuda->driver.cuLaunchKernelEx)
+    return kiln_error_set(error, KILN_DEVICE_ERROR,
+                          "kernel \"%.*s\" requires a CUDA driver with cuLaunchKernelEx, got an older one",
+                          KILN_NAME_SHOWN, function->name);
+  if ((status = KILN_CUDA_CALL(cuda, error, cuModuleGetFunction, entry, kernel->loaded, function->name)) ||
+      function->shared_bytes <= SHARED_BYTES)
+    return status;
+  return KILN_CUDA_CALL(cuda, error, cuFuncSetAttribute, *entry, KILN_CUDA_MAX_DYNAMIC_SHARED_BYTES,
+                        (int)function->shared_bytes);
+}
+
+static kiln_status_t load(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, kiln_error_t *error) {
+  kiln_status_t status = load_image(cuda, kernel, error);
+  for (uint32_t i = 0; !status && i < kernel->module->function_count; ++i)
+    status = find_function(cuda, kernel, i, error);
+  if (!status) {
+    atomic_store_explicit(&kernel->is_loaded, true, memory_order_release);
+  } else if (kernel->loaded) {
+    cuda->driver.cuModuleUnload(kernel->loaded);
+    kernel->loaded = NULL;
+  }
+  return status;
+}
+
+/* Loading while work is recorded would end the recording. */
+static kiln_status_t check_capture(kiln_cuda_t *cuda, const kiln_cuda_kernel_t *kernel, kiln_cuda_queue_t queue,
+                                   kiln_error_t *error) {
+  int is_capturing = 0;
+  kiln_status_t status = KILN_CUDA_CALL(cuda, error, cuStreamIsCapturing, queue, &is_capturing);
+  if (status || !is_capturing)
+    return status;
+  return kiln_error_set(
+      error, KILN_INVALID_ARGUMENT,
+      "capturing a call requires loaded kernels, got \"%.*s\" that is not: call the entry once before, "
+      "or create the model with KILN_LOAD_KERNELS_AT_CREATE",
+      KILN_NAME_SHOWN, kernel->module->functions[0].name);
+}
+
+kiln_status_t kiln_cuda_kernel_load(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, kiln_cuda_queue_t queue,
+                                    kiln_error_t *error) {
+  kiln_status_t status = KILN_OK;
+  if (atomic_load_explicit(&kernel->is_loaded, memory_order_acquire))
+    return KILN_OK;
+  if (queue && (status = check_capture(cuda, kernel, queue, error)))
+    return status;
+  pthread_mutex_lock(&cuda->loading);
+  if (!atomic_load_explicit(&kernel->is_loaded, memory_order_relaxed))
+    status = load(cuda, kernel, error);
+  pthread_mutex_unlock(&cuda->loading);
+  return status;
+}
+
+kiln_status_t kiln_cuda_kernels_load(kiln_cuda_t *cuda, kiln_error_t *error) {
+  kiln_status_t status = KILN_OK;
+  for (uint64_t i = 0; !status && i <= cuda->kernel_mask; ++i)
+    if (cuda->kernels[i].module)
+      status = kiln_cuda_kernel_load(cuda, &cuda->kernels[i], NULL, error);
+  return status;
+}
+
+void kiln_cuda_kernels_unload(kiln_cuda_t *cuda) {
+  for (uint64_t i = 0; i <= cuda->kernel_mask; ++i)
+    if (cuda->kernels[i].loaded)
+      cuda->driver.cuModuleUnload(cuda->kernels[i].loaded);
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A call on a GPU. The body runs on the host and enqueues kernels and copies in a stream. With tensors on the device
+ * that is all, so that a caller may capture the call in a graph; with tensors of the host, they are copied to the end
+ * of the arena before and from there after it, through pinned memory of the model, and the call waits for its stream.
+ */
+#include "cuda_model.h"
+
+#include <string.h>
+
+/* What a body returns that could not go on; the stream has the words. */
+enum { FAILED = 1 };
+
+static kiln_status_t launch(kiln_cuda_stream_t *stream, kiln_cuda_entry_t entry, const kiln_cuda_function_t *function,
+                            const uint32_t blocks[3], void **parameters) {
+  kiln_cuda_t *cuda = stream->cuda;
+  if (function->cluster <= 1)
+    return KILN_CUDA_CALL(cuda, &stream->error, cuLaunchKernel, entry, blocks[0], blocks[1], blocks[2],
+                          function->threads, 1, 1, function->shared_bytes, stream->queue, parameters, NULL);
+  kiln_cuda_launch_attribute_t cluster = {.id = KILN_CUDA_CLUSTER_DIMENSION,
+                                          .value.cluster = {function->cluster, 1, 1}};
+  const kiln_cuda_launch_t launch = {.blocks = {blocks[0], blocks[1], blocks[2]},
+                                     .threads = {function->threads, 1, 1},
+                                     .shared_bytes = function->shared_bytes,
+                                     .stream = stream->queue,
+                                     .attributes = &cluster,
+                                     .attribute_count = 1};
+  return KILN_CUDA_CALL(cuda, &stream->error, cuLaunchKernelEx, &launch, entry, parameters, NULL);
+}
+
+int kiln_cuda_launch(kiln_worker_t *worker, const kiln_cuda_module_t *module, uint32_t function, uint32_t blocks_x,
+                     uint32_t blocks_y, uint32_t blocks_z, void **parameters) {
+  kiln_cuda_stream_t *stream = worker->cuda;
+  const uint32_t blocks[] = {blocks_x, blocks_y, blocks_z};
+  if (stream->error.status)
+    return FAILED;
+  if (blocks_x == 0 || blocks_y == 0 || blocks_z == 0) /* the driver takes no empty grid */
+    return 0;
+  kiln_cuda_kernel_t *kernel = kiln_cuda_kernel_find(stream->cuda, module);
+  if (!kernel || function >= module->function_count) {
+    kiln_error_set(&stream->error, KILN_INTERNAL_ERROR, "a launch requires a function of the variant's kernels, got %u",
+                   function);
+    return FAILED;
+  }
+  if (kiln_cuda_kernel_load(stream->cuda, kernel, stream->queue, &stream->error) ||
+      launch(stream, kernel->functions[function], &module->functions[function], blocks, parameters))
+    return FAILED;
+  return 0;
+}
+
+void kiln_cuda_copy_rows(kiln_worker_t *worker, void *target, const void *source, uint64_t rows, uint64_t row_bytes,
+                         uint64_t source_stride) {
+  kiln_cuda_stream_t *stream = worker->cuda;
+  if (stream->error.status || rows == 0 || row_bytes == 0)
+    return;
+  if (rows == 1 || source_stride == row_bytes) {
+    KILN_CUDA_CALL(stream->cuda, &stream->error, cuMemcpyDtoDAsync_v2, kiln_cuda_address(target),
+                   kiln_cuda_address(source), (size_t)(rows * row_bytes), stream->queue);
+    return;
+  }
+  const kiln_cuda_copy_2d_t copy = {
+      .from = {.memory = KILN_CUDA_MEMORY_OF_DEVICE,
+               .device = kiln_cuda_address(source),
+               .pitch = (size_t)source_stride},
+      .to = {.memory = KILN_CUDA_MEMORY_OF_DEVICE, .device = kiln_cuda_address(target), .pitch = (size_t)row_bytes},
+      .width = (size_t)row_bytes,
+      .height = (size_t)rows};
+  KILN_CUDA_CALL(stream->cuda, &stream->error, cuMemcpy2DAsync_v2, &copy, stream->queue);
+}
+
+/* What kiln_run was called with. */
+typedef struct request_t {
+  const kiln_model_t *model;
+  const kiln_call_t *call;
+  uint32_t entry;
+  const int64_t *extents;
+} request_t;
+
+static kiln_status_t run_body(const request_t *request, kiln_cuda_stream_t *stream, void *const *arguments) {
+  const kiln_model_t *model = request->model;
+  const kiln_body_t *body = &model->variant->bodies[request->entry];
+  char *scratch = (char *)request->call->arena + kiln_arena_fixed_bytes(body->plan_bytes);
+  kiln_worker_t worker = {.top = scratch, .end = scratch + KILN_ARENA_ROUND(body->scratch_bytes), .cuda = stream};
+  worker.workers = &worker;
+  const char *constants = kiln_cuda_pointer(stream->cuda->constants);
+  const kiln_frame_t frame = {&worker, model->packed, request->call->arena, request->extents, arguments, constants};
+  kiln_error_t error = {KILN_OK, ""};
+  kiln_status_t status = kiln_body_run(model, request->entry, &frame, &error);
+  if (status && !stream->error.status)
+    stream->error = error;
+  return stream->error.status;
+}
+
+static uint64_t argument_bytes(const kiln_argument_t *argument, const int64_t *extents) {
+  return kiln_safetensors_stored_bytes(argument->dtype, (uint64_t)kiln_argument_elements(argument, extents));
+}
+
+/* Where the arguments lie behind the scratch; those before `inputs` are the call's to read. */
+typedef struct staging_t {
+  char *begin;
+  uint64_t inputs, bytes;
+} staging_t;
+
+/* Says where each argument goes, and copies the inputs to the pinned memory. */
+static kiln_status_t stage(const request_t *request, kiln_cuda_t *cuda, void *const *arguments, staging_t *staging,
+                           kiln_error_t *error) {
+  const kiln_entry_t *entry = &request->model->descriptor->entries[request->entry];
+  const kiln_body_t *body = &request->model->variant->bodies[request->entry];
+  *staging = (staging_t){.begin = (char *)request->call->arena + kiln_arena_fixed_bytes(body->plan_bytes) +
+                                  KILN_ARENA_ROUND(body->scratch_bytes)};
+  for (uint32_t i = 0; i < entry->argument_count; ++i) {
+    const uint64_t bytes = argument_bytes(&entry->arguments[i], request->extents), at = staging->bytes;
+    staging->bytes += KILN_ARENA_ROUND(bytes);
+    if (staging->bytes > body->staging_bytes)
+      return kiln_error_set(error, KILN_INTERNAL_ERROR, "%s requires %llu bytes for its arguments, got %llu",
+                            entry->name, (unsigned long long)staging->bytes, (unsigned long long)body->staging_bytes);
+    cuda->placed[i] = staging->begin + at;
+    if (!entry->arguments[i].is_output) {
+      memcpy(cuda->staged + at, arguments[i], (size_t)bytes);
+      staging->inputs = staging->bytes;
+    }
+  }
+  return KILN_OK;
+}
+
+static void unstage(const request_t *request, const kiln_cuda_t *cuda, const staging_t *staging,
+                    void *const *arguments) {
+  const kiln_entry_t *entry = &request->model->descriptor->entries[request->entry];
+  for (uint32_t i = 0; i < entry->argument_count; ++i)
+    if (entry->arguments[i].is_output)
+      memcpy(arguments[i], cuda->staged + ((char *)cuda->placed[i] - staging->begin),
+             (size_t)argument_bytes(&entry->arguments[i], request->extents));
+}
+
+/* Inputs, body, outputs, in the stream. */
+static kiln_status_t enqueue_staged(const request_t *request, kiln_cuda_stream_t *stream, const staging_t *staging) {
+  kiln_cuda_t *cuda = stream->cuda;
+  kiln_error_t *error = &stream->error;
+  const uint64_t outputs = staging->bytes - staging->inputs;
+  kiln_status_t status = KILN_OK;
+  if (staging->inputs > 0)
+    status = KILN_CUDA_CALL(cuda, error, cuMemcpyHtoDAsync_v2, kiln_cuda_address(staging->begin), cuda->staged,
+                            (size_t)staging->inputs, stream->queue);
+  if (status || (status = run_body(request, stream, cuda->placed)) || outputs == 0)
+    return status;
+  return KILN_CUDA_CALL(cuda, error, cuMemcpyDtoHAsync_v2, cuda->staged + staging->inputs,
+                        kiln_cuda_address(staging->begin + staging->inputs), (size_t)outputs, stream->queue);
+}
+
+/* With the lock on the pinned memory. */
+static kiln_status_t run_staged(const request_t *request, kiln_cuda_stream_t *stream, void *const *arguments) {
+  kiln_cuda_t *cuda = stream->cuda;
+  staging_t staging;
+  kiln_status_t status = stage(request, cuda, arguments, &staging, &stream->error);
+  if (status)
+    return status;
+  status = enqueue_staged(request, stream, &staging);
+  /* After a failure, too: the next call writes to the pinned memory. */
+  kiln_status_t done = KILN_CUDA_CALL(cuda, status ? NULL : &stream->error, cuStreamSynchronize, stream->queue);
+  if (!status && !(status = done))
+    unstage(request, cuda, &staging, arguments);
+  return status;
+}
+
+/* With tensors of the host. */
+static kiln_status_t run_from_host(const request_t *request, kiln_cuda_stream_t *stream, void *const *arguments) {
+  kiln_cuda_t *cuda = stream->cuda;
+  int is_capturing = 0;
+  kiln_status_t status = KILN_CUDA_CALL(cuda, &stream->error, cuStreamIsCapturing, stream->queue, &is_capturing);
+  if (status)
+    return status;
+  if (is_capturing)
+    return kiln_error_set(&stream->error, KILN_INVALID_ARGUMENT,
+                          "%s in a stream that is captured requires memory %d, device pointers, got %d",
+                          request->model->descriptor->entries[request->entry].name, KILN_DEVICE_POINTERS,
+                          KILN_HOST_POINTERS);
+  pthread_mutex_lock(&cuda->staging);
+  status = run_staged(request, stream, arguments);
+  pthread_mutex_unlock(&cuda->staging);
+  return status;
+}
+
+kiln_status_t kiln_cuda_run(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry, const int64_t *extents,
+                            void *const *arguments) {
+  kiln_cuda_t *cuda = model->device;
+  kiln_status_t status;
+  if (call->memory != KILN_HOST_POINTERS && call->memory != KILN_DEVICE_POINTERS)
+    return kiln_error_set(call->error, KILN_INVALID_ARGUMENT, "%s requires memory %d or %d, got %llu",
+                          model->descriptor->entries[entry].name, KILN_HOST_POINTERS, KILN_DEVICE_POINTERS,
+                          (unsigned long long)call->memory);
+  if ((status = kiln_cuda_enter(cuda, call->error)))
+    return status;
+  const request_t request = {model, call, entry, extents};
+  kiln_cuda_stream_t stream = {cuda, call->stream ? call->stream : cuda->stream, {KILN_OK, ""}};
+  status = call->memory == KILN_DEVICE_POINTERS ? run_body(&request, &stream, arguments)
+                                                : run_from_host(&request, &stream, arguments);
+  kiln_cuda_leave(cuda);
+  if (!status)
+    return kiln_error_clear(call->error);
+  if (call->error)
+    *call->error = stream.error;
+  return status;
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The arena of a variant whose memory is a device's: its constant counts copies of the arguments at their largest.
+#include "compiler/emit/Headers.h"
+#include "runtime/src/model.h"
+
+#include <gtest/gtest.h>
+
+namespace kiln {
+namespace {
+
+constexpr Dim stagedBatch{"batch", 1, 3}, stagedTokens{"tokens", 1, 10};
+
+/// i32 [batch, tokens], i32 [batch]: f32 [batch, 11 - tokens].
+EntryInterface stagedEntry() {
+  EntryInterface entry;
+  entry.name = "forward";
+  entry.symbols = {stagedBatch.symbols[0], stagedTokens.symbols[0]};
+  auto add = [&](const char *name, ElementType element, std::vector<Dim> shape, bool isOutput) {
+    entry.arguments.push_back({name, element, std::move(shape), isOutput, {}});
+  };
+  add("tokens", ElementType::i32, {stagedBatch, stagedTokens}, false);
+  add("lengths", ElementType::i32, {stagedBatch}, false);
+  Dim rest = stagedTokens;
+  rest.offset = 11;
+  rest.factor = -1;
+  add("rest", ElementType::f32, {stagedBatch, rest}, true);
+  entry.arguments[1].check = ValueCheck{1, stagedTokens};
+  return entry;
+}
+
+Variant variantOf(uint32_t memorySpace, uint64_t planBytes, uint64_t scratchBytes, uint64_t stagingBytes) {
+  Variant variant;
+  variant.target = memorySpace == KILN_MEMORY_HOST ? "x86-64-v3" : "cuda";
+  variant.memorySpace = memorySpace;
+  variant.entries.push_back({variant.target + "_forward", planBytes, planBytes, scratchBytes, stagingBytes});
+  return variant;
+}
+
+TEST(Staging, IsOfTheLargestArguments) {
+  // 3 * 10 * 4 = 120, 3 * 4 = 12 and 3 * 10 * 4 = 120 bytes, each to the next 64.
+  EXPECT_EQ(stagingBytes(stagedEntry()), 128u + 64 + 128);
+}
+
+TEST(Staging, IsPartOfTheArena) {
+  const std::vector<Variant> variants = {variantOf(KILN_MEMORY_DEVICE, 100, 10, 320),
+                                         variantOf(KILN_MEMORY_HOST, 300, 70, 0)};
+  const ArenaBytes both = arenaBytes(variants, 0), host = arenaBytes({variants[1]}, 0);
+  EXPECT_EQ(both.fixed, 128u + 320);
+  EXPECT_EQ(both.perWorker, 128u + 64);
+  EXPECT_EQ(host.fixed, 320u);
+}
+
+TEST(Staging, TheHeaderSaysWhatADeviceDoesNotCheck) {
+  ModelInterface model;
+  model.name = "staged";
+  model.entries.push_back(stagedEntry());
+  const std::string words = "With KILN_DEVICE_POINTERS values are not checked";
+  const std::vector<Variant> host = {variantOf(KILN_MEMORY_HOST, 0, 0, 0)},
+                             device = {variantOf(KILN_MEMORY_DEVICE, 0, 0, 320)};
+  EXPECT_EQ(writeCHeader(model, host).find(words), std::string::npos);
+  EXPECT_NE(writeCHeader(model, device).find(words), std::string::npos);
+  EXPECT_NE(writeCHeader(model, device).find("STAGED_FORWARD_ARENA_BYTES(workers) ((size_t)320 + (size_t)64"),
+            std::string::npos);
+}
+
+} // namespace
+} // namespace kiln

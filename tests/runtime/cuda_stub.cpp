@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda_stub.h"
+
+#include "cuda_driver.h"
+
+#include <cstdlib>
+
+using namespace kiln_test;
+
+namespace {
+
+// Contexts are numbers: the primary one of device n is n + 1; what a test makes up is another.
+thread_local std::vector<kiln_cuda_context_t> Contexts;
+
+struct Function {
+  std::string name;
+  const StubKernel *kernel;
+};
+
+StubState &state() {
+  static StubState the;
+  return the;
+}
+
+/// Whether "*" leaves the function out: one that lets go of something, which must always go.
+bool isRelease(std::string_view name) {
+  for (const char *word : {"Pop", "Free", "Unload", "Destroy", "Release"})
+    if (name.find(word) != name.npos)
+      return true;
+  return false;
+}
+
+/// Notes the call; not 0 when it is to fail.
+int enter(const char *name, bool needsContext = true) {
+  StubState &s = state();
+  s.calls.push_back(name);
+  if ((s.failing == name || (s.failing == "*" && !isRelease(name))) && s.failAfter-- == 0) {
+    s.failing.clear();
+    return s.result;
+  }
+  return needsContext && Contexts.empty() ? 201 : 0;
+}
+
+bool isMemory(uint64_t address, size_t bytes) {
+  for (auto [begin, size] : state().memory)
+    if (address >= begin && address + bytes <= begin + size)
+      return true;
+  return false;
+}
+
+/// Does the work now, or when the graph is launched.
+int enqueue(kiln_cuda_queue_t stream, std::function<void()> work) {
+  auto *queue = reinterpret_cast<StubStream *>(stream);
+  if (!queue)
+    return 400; // the run time must not use the legacy stream
+  if (queue->isCapturing)
+    queue->graph.push_back(std::move(work));
+  else
+    work();
+  return 0;
+}
+
+int launch(kiln_cuda_entry_t entry, kiln_cuda_queue_t stream, StubLaunch launch, void **parameters) {
+  const StubKernel *kernel = reinterpret_cast<Function *>(entry)->kernel;
+  for (unsigned blocks : launch.blocks)
+    if (blocks == 0)
+      return 1;
+  for (size_t i = 0; i < kernel->parameterBytes.size(); ++i) {
+    const char *bytes = static_cast<const char *>(parameters[i]);
+    launch.parameters.emplace_back(bytes, bytes + kernel->parameterBytes[i]);
+  }
+  return enqueue(stream, [kernel, launch] { kernel->run(launch); });
+}
+
+} // namespace
+
+#define ENTER(...)                                                                                                     \
+  const std::lock_guard guard(state().lock);                                                                           \
+  if (int failed = enter(__func__ __VA_OPT__(, ) __VA_ARGS__))                                                         \
+  return failed
+
+extern "C" {
+StubState *kiln_stub_state() { return &state(); }
+std::vector<kiln_cuda_context_t> *kiln_stub_contexts() { return &Contexts; }
+
+int cuInit(unsigned) {
+  ENTER(false);
+  return state().initResult;
+}
+int cuGetErrorName(int result, const char **name) {
+  *name = result == 700   ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+          : result == 100 ? "CUDA_ERROR_NO_DEVICE"
+          : result == 218 ? "CUDA_ERROR_INVALID_PTX"
+          : result == 2   ? "CUDA_ERROR_OUT_OF_MEMORY"
+          : result == 999 ? "CUDA_ERROR_UNKNOWN"
+                          : nullptr;
+  return *name ? 0 : 1;
+}
+int cuGetErrorString(int result, const char **text) {
+  *text = result == 999 ? "unknown error" : result == 700 ? "an illegal memory access was encountered" : nullptr;
+  return *text ? 0 : 1;
+}
+int cuDeviceGetCount(int *count) {
+  ENTER(false);
+  *count = state().devices;
+  return 0;
+}
+int cuDeviceGet(int *device, int ordinal) {
+  ENTER(false);
+  *device = ordinal;
+  return 0;
+}
+int cuDeviceGetAttribute(int *value, int attribute, int) {
+  ENTER(false);
+  *value = attribute == 75 ? state().major : attribute == 76 ? state().minor : -1;
+  return 0;
+}
+int cuDevicePrimaryCtxRetain(kiln_cuda_context_t *context, int device) {
+  ENTER(false);
+  *context = reinterpret_cast<kiln_cuda_context_t>(static_cast<uintptr_t>(device + 1));
+  ++state().retained;
+  state().taken.push_back(device);
+  return 0;
+}
+int cuDevicePrimaryCtxRelease_v2(int) {
+  ENTER(false);
+  --state().retained;
+  return 0;
+}
+int cuCtxPushCurrent_v2(kiln_cuda_context_t context) {
+  ENTER(false);
+  Contexts.push_back(context);
+  return 0;
+}
+int cuCtxPopCurrent_v2(kiln_cuda_context_t *context) {
+  ENTER();
+  *context = Contexts.back();
+  Contexts.pop_back();
+  return 0;
+}
+int cuCtxGetDevice(int *device) {
+  ENTER();
+  *device = 0;
+  return 0;
+}
+int cuModuleLoadDataEx(kiln_cuda_loaded_t *loaded, const void *image, unsigned count, int *options, void **values) {
+  ENTER();
+  const auto *text = static_cast<const char *>(image);
+  for (unsigned i = 0; i < count; ++i)
+    if (options[i] == KILN_CUDA_ERROR_LOG)
+      std::strcpy(static_cast<char *>(values[i]), state().log.c_str());
+  if (text == state().newerPtx)
+    return KILN_CUDA_UNSUPPORTED_PTX_VERSION;
+  if (!state().log.empty())
+    return 218;
+  state().loaded.emplace_back(text);
+  *loaded = reinterpret_cast<kiln_cuda_loaded_t>(new std::vector<Function *>);
+  ++state().modules;
+  return 0;
+}
+int cuModuleUnload(kiln_cuda_loaded_t loaded) {
+  ENTER();
+  auto *functions = reinterpret_cast<std::vector<Function *> *>(loaded);
+  for (Function *function : *functions)
+    delete function;
+  delete functions;
+  --state().modules;
+  return 0;
+}
+int cuModuleGetFunction(kiln_cuda_entry_t *function, kiln_cuda_loaded_t loaded, const char *name) {
+  ENTER();
+  auto found = state().kernels.find(name);
+  if (found == state().kernels.end())
+    return 500;
+  auto *made = reinterpret_cast<std::vector<Function *> *>(loaded)->emplace_back(new Function{name, &found->second});
+  *function = reinterpret_cast<kiln_cuda_entry_t>(made);
+  return 0;
+}
+int cuFuncSetAttribute(kiln_cuda_entry_t function, int attribute, int value) {
+  ENTER();
+  if (attribute != KILN_CUDA_MAX_DYNAMIC_SHARED_BYTES)
+    return 1;
+  state().sharedBytes[reinterpret_cast<Function *>(function)->name] = value;
+  return 0;
+}
+int cuMemAlloc_v2(kiln_cuda_address_t *address, size_t bytes) {
+  ENTER();
+  if (bytes == 0)
+    return 1;
+  void *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  std::memset(memory, 0xA5, bytes);
+  *address = reinterpret_cast<uintptr_t>(memory) + DeviceBase;
+  state().memory[*address] = bytes;
+  return 0;
+}
+int cuMemFree_v2(kiln_cuda_address_t address) {
+  ENTER();
+  if (!state().memory.erase(address))
+    return 1;
+  std::free(onHost<void>(address));
+  return 0;
+}
+int cuMemHostAlloc(void **memory, size_t bytes, unsigned) {
+  ENTER();
+  *memory = std::malloc(bytes);
+  ++state().pinned;
+  return 0;
+}
+int cuMemFreeHost(void *memory) {
+  ENTER();
+  std::free(memory);
+  --state().pinned;
+  return 0;
+}
+int cuMemcpyHtoDAsync_v2(kiln_cuda_address_t to, const void *from, size_t bytes, kiln_cuda_queue_t stream) {
+  ENTER();
+  if (!isMemory(to, bytes))
+    return 1;
+  return enqueue(stream, [=] { std::memcpy(onHost<void>(to), from, bytes); });
+}
+int cuMemcpyDtoHAsync_v2(void *to, kiln_cuda_address_t from, size_t bytes, kiln_cuda_queue_t stream) {
+  ENTER();
+  if (!isMemory(from, bytes))
+    return 1;
+  return enqueue(stream, [=] { std::memcpy(to, onHost<void>(from), bytes); });
+}
+int cuMemcpyDtoDAsync_v2(kiln_cuda_address_t to, kiln_cuda_address_t from, size_t bytes, kiln_cuda_queue_t stream) {
+  ENTER();
+  if (!isMemory(from, bytes) || !isMemory(to, bytes))
+    return 1;
+  return enqueue(stream, [=] { std::memcpy(onHost<void>(to), onHost<void>(from), bytes); });
+}
+int cuMemcpy2DAsync_v2(const kiln_cuda_copy_2d_t *copy, kiln_cuda_queue_t stream) {
+  ENTER();
+  const kiln_cuda_copy_2d_t c = *copy;
+  if (c.from.memory != KILN_CUDA_MEMORY_OF_DEVICE || c.to.memory != KILN_CUDA_MEMORY_OF_DEVICE ||
+      c.from.pitch < c.width || c.to.pitch < c.width ||
+      !isMemory(c.from.device, (c.height - 1) * c.from.pitch + c.width) ||
+      !isMemory(c.to.device, (c.height - 1) * c.to.pitch + c.width))
+    return 1;
+  return enqueue(stream, [c] {
+    for (size_t row = 0; row < c.height; ++row)
+      std::memcpy(onHost<char>(c.to.device) + row * c.to.pitch, onHost<char>(c.from.device) + row * c.from.pitch,
+                  c.width);
+  });
+}
+int cuMemsetD8Async(kiln_cuda_address_t to, unsigned char value, size_t bytes, kiln_cuda_queue_t stream) {
+  ENTER();
+  if (!isMemory(to, bytes))
+    return 1;
+  return enqueue(stream, [=] { std::memset(onHost<void>(to), value, bytes); });
+}
+int cuStreamCreate(kiln_cuda_queue_t *stream, unsigned flags) {
+  ENTER();
+  *stream = reinterpret_cast<kiln_cuda_queue_t>(new StubStream);
+  ++state().streams;
+  return flags == KILN_CUDA_NON_BLOCKING ? 0 : 1;
+}
+int cuStreamDestroy_v2(kiln_cuda_queue_t stream) {
+  ENTER();
+  delete reinterpret_cast<StubStream *>(stream);
+  --state().streams;
+  return 0;
+}
+int cuStreamSynchronize(kiln_cuda_queue_t stream) {
+  ENTER();
+  return stream && !reinterpret_cast<StubStream *>(stream)->isCapturing ? 0 : 900;
+}
+int cuStreamIsCapturing(kiln_cuda_queue_t stream, int *status) {
+  ENTER();
+  *status = reinterpret_cast<StubStream *>(stream)->isCapturing;
+  return 0;
+}
+int cuLaunchKernel(kiln_cuda_entry_t function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned, unsigned,
+                   unsigned sharedBytes, kiln_cuda_queue_t stream, void **parameters, void **) {
+  ENTER();
+  return launch(function, stream, {{x, y, z}, threads, sharedBytes, 1, {}}, parameters);
+}
+#ifndef KILN_STUB_IS_OLD // a driver before CUDA 11.8
+int cuLaunchKernelEx(const kiln_cuda_launch_t *how, kiln_cuda_entry_t function, void **parameters, void **) {
+  ENTER();
+  if (how->attribute_count != 1 || how->attributes[0].id != KILN_CUDA_CLUSTER_DIMENSION)
+    return 1;
+  return launch(function, how->stream,
+                {{how->blocks[0], how->blocks[1], how->blocks[2]},
+                 how->threads[0],
+                 how->shared_bytes,
+                 how->attributes[0].value.cluster[0],
+                 {}},
+                parameters);
+}
+#endif
+}
