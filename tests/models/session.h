@@ -2,7 +2,8 @@
 //
 // Runs the entries of a generated library the way a careful program would, with everything hostile that the contract
 // allows: an arena of exactly the bytes asked for, poisoned, between forbidden pages; poisoned outputs; tensors aligned
-// to their elements only; one, two and three workers, which must agree to the bit.
+// to their elements only; one, two and three workers, which must agree to the bit. Of a model on a device the arena is
+// memory of the device, of exactly those bytes and never written; there is one worker.
 #pragma once
 
 #include "buffers.h"
@@ -11,6 +12,7 @@
 #include "kiln/runtime.h"
 #include <cstdio>
 #include <gtest/gtest.h>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +27,11 @@ template <class Handle> struct Library {
   kiln_status_t (*createPool)(std::uint32_t, kiln_pool_t **, kiln_error_t *);
   const kiln_executor_t *(*poolExecutor)(const kiln_pool_t *);
   void (*destroyPool)(kiln_pool_t *);
+  kiln_device_t (*device)(const Handle *);
+  kiln_status_t (*allocate)(const Handle *, std::size_t, void **, kiln_error_t *);
+  void (*release)(const Handle *, void *);
+  kiln_status_t (*copy)(const Handle *, void *, const void *, std::size_t, kiln_error_t *);
+  kiln_status_t (*zero)(const Handle *, void *, std::size_t, kiln_error_t *);
   std::vector<WeightShape> weights;
 };
 
@@ -36,7 +43,9 @@ template <class Handle> struct Library {
   ::kiln::testing::Library<KILN_TEST_JOIN(model, _t)> {                                                                \
     KILN_TEST_TEXT(model), KILN_TEST_JOIN(model, _create), KILN_TEST_JOIN(model, _bind_weights_from_memory),           \
         KILN_TEST_JOIN(model, _destroy), KILN_TEST_JOIN(model, _pool_create), KILN_TEST_JOIN(model, _pool_executor),   \
-        KILN_TEST_JOIN(model, _pool_destroy), {                                                                        \
+        KILN_TEST_JOIN(model, _pool_destroy), KILN_TEST_JOIN(model, _device), KILN_TEST_JOIN(model, _allocate_memory), \
+        KILN_TEST_JOIN(model, _release_memory), KILN_TEST_JOIN(model, _copy_memory),                                   \
+        KILN_TEST_JOIN(model, _zero_memory), {                                                                         \
       WEIGHTS(KILN_TEST_WEIGHT)                                                                                        \
     }                                                                                                                  \
   }
@@ -63,6 +72,41 @@ template <class T> void verify(Output<T> &output, Guard guard) {
 inline void verify(std::int64_t, Guard) {}
 } // namespace detail
 
+/// An arena where the model's memory is. On the host it is poisoned, between forbidden pages.
+template <class Handle> class Arena {
+public:
+  Arena(const Library<Handle> &library, const Handle *handle, std::size_t bytes, Guard guard)
+      : library(library), handle(handle), bytes(bytes) {
+    if (library.device(handle) == KILN_CPU)
+      host.emplace(bytes, guard);
+    else
+      EXPECT_EQ(library.allocate(handle, bytes, &onDevice, nullptr), KILN_OK);
+  }
+  ~Arena() { library.release(handle, onDevice); }
+  Arena(const Arena &) = delete;
+  Arena &operator=(const Arena &) = delete;
+
+  void *data() const { return host ? host->data() : onDevice; }
+  std::size_t size() const { return bytes; }
+  bool isIntact() const { return !host || host->isIntact(); }
+  void zero(std::size_t first) { EXPECT_EQ(library.zero(handle, data(), first, nullptr), KILN_OK); }
+  void copyFrom(const Arena &other, std::size_t first) {
+    EXPECT_EQ(library.copy(handle, data(), other.data(), first, nullptr), KILN_OK);
+  }
+  /// All but the first bytes; memory of a device stays as it is.
+  void poisonBehind(std::size_t first) {
+    if (host)
+      std::memset(host->data() + first, GuardedMemory::poison, bytes - first);
+  }
+
+private:
+  const Library<Handle> &library;
+  const Handle *handle;
+  std::size_t bytes;
+  std::optional<GuardedMemory> host;
+  void *onDevice = nullptr;
+};
+
 /// A model whose weights are bound.
 template <class Handle> class Session {
 public:
@@ -84,6 +128,8 @@ public:
   Session &operator=(const Session &) = delete;
 
   Handle *get() const { return handle; }
+  const Library<Handle> &functions() const { return library; }
+  bool isOnHost() const { return library.device(handle) == KILN_CPU; }
   /// Null for one worker.
   const kiln_executor_t *executor(std::uint32_t workers) const {
     return workers == 1 ? nullptr : library.poolExecutor(pools[workers - 2]);
@@ -99,11 +145,11 @@ public:
   void runWith(const std::vector<std::uint32_t> &workers,
                kiln_status_t (*entry)(const Handle *, const kiln_call_t *, Parameters...), Arguments &&...arguments) {
     Guard guard = Guard::back;
-    for (std::uint32_t count : workers) {
+    for (std::uint32_t count : isOnHost() ? workers : std::vector<std::uint32_t>{1}) {
       SCOPED_TRACE(std::to_string(count) + " workers");
       auto call = [&](kiln_call_t &with) { return entry(handle, &with, detail::place(arguments, guard)...); };
       (detail::prepare(arguments, guard), ...);
-      GuardedMemory arena(arenaBytes(call, count), guard);
+      Arena<Handle> arena(library, handle, arenaBytes(call, count), guard);
       kiln_call_t with{arena.data(), arena.size(), executor(count), &error};
       ASSERT_EQ(call(with), KILN_OK) << error.message;
       EXPECT_EQ(error.status, KILN_OK);
@@ -142,15 +188,16 @@ private:
 template <class Handle> class Conversation {
 public:
   Conversation(const Session<Handle> &session, std::uint32_t workers, std::size_t stateBytes, std::size_t arenaBytes)
-      : session(session), workers(workers), stateBytes(stateBytes), arena(arenaBytes, Guard::back) {
-    std::memset(arena.data(), 0, stateBytes);
+      : session(session), workers(session.isOnHost() ? workers : 1), stateBytes(stateBytes),
+        arena(session.functions(), session.get(), arenaBytes, Guard::back) {
+    arena.zero(stateBytes);
   }
 
   template <class... Parameters, class... Arguments>
   kiln_status_t call(kiln_status_t (*entry)(const Handle *, const kiln_call_t *, Parameters...),
                      Arguments &&...arguments) {
     (detail::prepare(arguments, Guard::back), ...);
-    std::memset(arena.data() + stateBytes, GuardedMemory::poison, arena.size() - stateBytes);
+    arena.poisonBehind(stateBytes);
     const kiln_call_t with{arena.data(), arena.size(), session.executor(workers), &error};
     kiln_status_t status = entry(session.get(), &with, detail::place(arguments, Guard::back)...);
     (detail::verify(arguments, Guard::back), ...);
@@ -162,14 +209,15 @@ public:
     ASSERT_EQ(call(entry, arguments...), KILN_OK) << error.message;
   }
 
-  std::span<unsigned char> states() { return {arena.data(), stateBytes}; }
+  /// Goes on from where the other one is.
+  void takeStates(const Conversation &other) { arena.copyFrom(other.arena, stateBytes); }
   kiln_error_t error{};
 
 private:
   const Session<Handle> &session;
   std::uint32_t workers;
   std::size_t stateBytes;
-  GuardedMemory arena;
+  Arena<Handle> arena;
 };
 
 } // namespace kiln::testing

@@ -80,7 +80,7 @@ TEST(State, IsCopiedWithItsBytes) {
   Talk one(1), other(2);
   one.encode(source);
   one.say(target, 11, {6});
-  std::copy(one.states().begin(), one.states().end(), other.states().begin());
+  other.takeStates(one);
   auto goOn = [&](Talk &talk, std::int32_t token) {
     Output<float> logits(vocabulary);
     talk.run(tiny_translator_step, 11, 1, 7, Input<std::int32_t>({token}), logits);
