@@ -2,11 +2,17 @@
 #include "targets/registry.h"
 
 #include "targets/cpu/X86.h"
+#include "targets/cuda/Cuda.h"
 
 namespace kiln {
 
 llvm::ArrayRef<const Target *> allTargets() {
-  static const std::vector<std::unique_ptr<Target>> owned = createX86Targets();
+  static const std::vector<std::unique_ptr<Target>> owned = [] {
+    std::vector<std::unique_ptr<Target>> all = createX86Targets();
+    for (std::unique_ptr<Target> &target : createCudaTargets())
+      all.push_back(std::move(target));
+    return all;
+  }();
   static const std::vector<const Target *> targets = [] {
     std::vector<const Target *> list;
     for (const std::unique_ptr<Target> &target : owned)

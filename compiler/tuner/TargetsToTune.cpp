@@ -12,6 +12,8 @@ namespace kiln {
 bool runsHere(const TargetInfo &target) {
   if (llvm::Triple(target.hostTriple).getArch() != llvm::Triple(llvm::sys::getProcessTriple()).getArch())
     return false;
+  if (target.memorySpace != KILN_MEMORY_HOST)
+    return false;
   const kiln_cpu_t cpu = kiln_cpu_detect();
   return (target.features & ~kiln_cpu_features(&cpu)) == 0;
 }

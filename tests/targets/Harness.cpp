@@ -2,19 +2,11 @@
 #include "Harness.h"
 
 #include "HalideRuntime.h"
+#include "Prepare.h"
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/schedule/SearchSpace.h"
-#include "compiler/transforms/Passes.h"
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Diagnostics.h"
-#include "mlir/Parser/Parser.h"
-#include "mlir/Pass/PassManager.h"
-#include "targets/passes/Passes.h"
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
@@ -100,32 +92,6 @@ namespace kiln::testing {
 using namespace mlir;
 
 //===- Compiling ---------------------------------------------------------===//
-
-static void loadDialects(MLIRContext &context) {
-  context.loadDialect<affine::AffineDialect, arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect,
-                      math::MathDialect, tensor::TensorDialect, mlir::kiln::KilnDialect>();
-}
-
-/// Parses the kernel, lowers kiln ops and expands math; null if it does not parse.
-static OwningOpRef<ModuleOp> prepare(MLIRContext &context, const std::string &text) {
-  loadDialects(context);
-  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
-  if (!module)
-    return {};
-  bool hasKilnOps =
-      module
-          ->walk([](Operation *op) {
-            return isa<mlir::kiln::KilnDialect>(op->getDialect()) ? WalkResult::interrupt() : WalkResult::advance();
-          })
-          .wasInterrupted();
-  PassManager passes(&context);
-  if (hasKilnOps)
-    passes.addNestedPass<func::FuncOp>(mlir::kiln::createLowerKernels());
-  passes.addNestedPass<func::FuncOp>(mlir::kiln::createExpandMath());
-  if (failed(passes.run(*module)))
-    return {};
-  return module;
-}
 
 /// A text that must parse, and its kernel.
 struct Prepared {

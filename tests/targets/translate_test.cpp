@@ -321,12 +321,16 @@ TEST(Target, LanesAreOfAnElementType) {
 }
 
 TEST(Target, NamesAndLookup) {
-  EXPECT_EQ(targetNames(), (std::vector<std::string>{"x86-64-v4", "x86-64-v3", "x86-64-v2"}));
+  EXPECT_EQ(targetNames(), (std::vector<std::string>{"x86-64-v4", "x86-64-v3", "x86-64-v2", "cuda"}));
   EXPECT_EQ(defaultTargetNames(), (std::vector<std::string>{"x86-64-v4", "x86-64-v3"}));
   EXPECT_EQ(findTarget("x86-64-v5"), nullptr);
   for (const std::string &name : targetNames()) {
     auto target = findTarget(name);
     EXPECT_EQ(target->name(), name);
+    if (name == "cuda") {
+      EXPECT_EQ(target->weightTile(3072, 768), 0) << "dense";
+      continue;
+    }
     EXPECT_EQ(target->weightTile(3072, 768) * 4 % target->machine().vectorBytes, 0);
     EXPECT_EQ(target->weightTile(1, 768), 0);
     for (int64_t outputs : {64, 128, 256}) // as many as most layers of convolutional networks have

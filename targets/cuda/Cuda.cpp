@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The facts and choices of GPUs. Host code around the kernels is that of any x86-64.
+#include "targets/cuda/Cuda.h"
+
+#include "runtime/src/model.h"
+#include "targets/cuda/Compile.h"
+#include "targets/passes/Passes.h"
+
+namespace kiln {
+
+std::vector<std::unique_ptr<Target>> createCudaTargets() {
+  TargetInfo info;
+  info.name = "cuda";
+  info.hostTriple = "x86_64-unknown-linux-gnu";
+  info.hostCpu = "x86-64";
+  info.memorySpace = KILN_MEMORY_DEVICE;
+  info.copyRows = "kiln_cuda_copy_rows";
+  info.backend = "kiln_cuda_backend";
+  // Of compute capability 8.0: a vector is a warp.
+  info.machine.vectorBytes = 128;
+  info.machine.vectorRegisters = 255;
+  info.machine.l1Bytes = 192 << 10;
+  info.machine.l2Bytes = info.machine.l3Bytes = 40 << 20;
+
+  TargetHooks hooks;
+  hooks.addKernelPasses = mlir::kiln::addExpandMath;
+
+  std::vector<std::unique_ptr<KernelCompiler>> compilers;
+  compilers.push_back(cuda::createKernelCompiler(info.hostTriple, info.hostCpu));
+  std::vector<std::unique_ptr<Target>> targets;
+  targets.push_back(std::make_unique<Target>(std::move(info), std::move(hooks), std::move(compilers)));
+  return targets;
+}
+
+} // namespace kiln

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "targets/cuda/Kernel.h"
+
+#include "compiler/dialect/Extents.h"
+#include "compiler/dialect/KilnDialect.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace kiln::cuda {
+
+using namespace mlir;
+using mlir::kiln::getExtents;
+
+unsigned numSymbols(func::FuncOp kernel) {
+  return llvm::count_if(kernel.getArgumentTypes(), [](Type type) { return type.isIndex(); });
+}
+
+static LogicalResult checkBounds(func::FuncOp kernel) {
+  if (kernel.isExternal() || !kernel.getBody().hasOneBlock())
+    return kernel.emitError() << "kernel function requires a body of one block";
+  const unsigned indices = numSymbols(kernel);
+  auto bounds = kernel->getAttrOfType<DenseI64ArrayAttr>(mlir::kiln::boundsAttrName);
+  const unsigned given = bounds ? bounds.size() / 2 : 0;
+  if (given != indices || !kernel->hasAttr(mlir::kiln::kernelAttrName))
+    return kernel.emitError()
+           << "kernel function requires kiln.kernel and kiln.bounds with two numbers an index argument, has " << indices
+           << " index arguments and bounds for " << given;
+  if (kernel.getNumResults() == 0)
+    return kernel.emitError() << "kernel function requires at least one result";
+  return success();
+}
+
+static LogicalResult checkTensor(Value value, unsigned indices) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type)
+    return success();
+  if (auto tiled = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding()))
+    return emitError(value.getLoc()) << "the cuda target requires weights that are stored dense, got " << tiled;
+  if (!mlir::kiln::hasExtents(type) || mlir::kiln::getNumSymbols(TypeRange(type)) > indices)
+    return emitError(value.getLoc()) << "kernel function requires tensors whose extents are stated over its " << indices
+                                     << " index arguments, got " << type;
+  Type element = type.getElementType();
+  const bool isKnown = element.isF32() || element.isF16() || element.isBF16() || element.isInteger(1) ||
+                       element.isInteger(8) || element.isInteger(32);
+  if (!isKnown)
+    return emitError(value.getLoc()) << "the cuda target has no tensor of type " << type;
+  return success();
+}
+
+static LogicalResult checkGeneric(linalg::GenericOp op) {
+  for (auto [loop, extent] : llvm::enumerate(loopExtents(op)))
+    if (!extent)
+      return op.emitError() << "op 'linalg.generic' requires an operand whose extent is that of loop " << loop;
+  AffineMap first = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  for (OpOperand &init : op.getDpsInitsMutable()) {
+    AffineMap map = op.getMatchingIndexingMap(&init);
+    if (!map.isProjectedPermutation() || map.getNumResults() != op.getNumParallelLoops())
+      return op.emitError() << "op 'linalg.generic' requires outputs indexed by its parallel loops";
+    if (op.getNumReductionLoops() && map != first)
+      return op.emitError() << "op 'linalg.generic' with reduction loops requires outputs of one indexing map";
+  }
+  for (OpOperand &operand : op->getOpOperands())
+    if (!op.getMatchingBlockArgument(&operand).use_empty() && operand.get().getDefiningOp<tensor::EmptyOp>())
+      return op.emitError() << "op 'linalg.generic' requires initialised operands, operand "
+                            << operand.getOperandNumber() << " is not";
+  return success();
+}
+
+static LogicalResult checkResults(func::FuncOp kernel) {
+  auto inPlace = kernel->getAttrOfType<DenseI64ArrayAttr>(mlir::kiln::inplaceAttrName);
+  for (Value result : kernel.getBody().front().getTerminator()->getOperands()) {
+    if (result.getDefiningOp<tensor::EmptyOp>() || !isa<RankedTensorType>(result.getType()))
+      return kernel.emitError() << "kernel function requires results that are computed";
+    auto argument = dyn_cast<BlockArgument>(result);
+    if (argument && inPlace && llvm::is_contained(inPlace.asArrayRef(), argument.getArgNumber() - numSymbols(kernel)))
+      return kernel.emitError() << "kiln.inplace requires arguments that are no results";
+  }
+  return success();
+}
+
+LogicalResult checkKernel(func::FuncOp kernel) {
+  if (failed(checkBounds(kernel)))
+    return failure();
+  const unsigned indices = numSymbols(kernel);
+  auto check = [&](ValueRange values) {
+    return llvm::all_of(values, [&](Value value) { return succeeded(checkTensor(value, indices)); });
+  };
+  if (!check(kernel.getArguments()))
+    return failure();
+  for (Operation &op : kernel.getBody().front()) {
+    if (!check(op.getResults()))
+      return failure();
+    if (auto generic = dyn_cast<linalg::GenericOp>(op)) {
+      if (failed(checkGeneric(generic)))
+        return failure();
+      continue;
+    }
+    const bool isScalar = isa<arith::ArithDialect, math::MathDialect, affine::AffineDialect>(op.getDialect()) &&
+                          llvm::none_of(op.getResultTypes(), llvm::IsaPred<ShapedType>);
+    if (!isScalar && !isa<linalg::FillOp, tensor::EmptyOp, func::ReturnOp>(op))
+      return op.emitError() << "the cuda target has no translation for op '" << op.getName() << "'";
+  }
+  return checkResults(kernel);
+}
+
+SmallVector<AffineExpr> loopExtents(linalg::GenericOp op) {
+  SmallVector<AffineExpr> result(op.getNumLoops());
+  for (OpOperand &operand : op->getOpOperands()) {
+    SmallVector<AffineExpr> extents = getExtents(cast<RankedTensorType>(operand.get().getType()));
+    for (auto [index, extent] : llvm::zip_equal(op.getMatchingIndexingMap(&operand).getResults(), extents))
+      if (auto dim = dyn_cast<AffineDimExpr>(index); dim && !result[dim.getPosition()])
+        result[dim.getPosition()] = extent;
+  }
+  return result;
+}
+
+int64_t leastValue(AffineExpr extent, func::FuncOp kernel) {
+  auto bounds = mlir::kiln::getBounds(extent, mlir::kiln::getSymbolBounds(kernel));
+  return bounds ? bounds->min : 0;
+}
+
+int64_t largestValue(AffineExpr extent, func::FuncOp kernel) {
+  auto bounds = mlir::kiln::getBounds(extent, mlir::kiln::getSymbolBounds(kernel));
+  return bounds ? bounds->max : int64_t(1) << 48;
+}
+
+int64_t mostElements(Type tensor, func::FuncOp kernel) {
+  auto type = cast<RankedTensorType>(tensor);
+  return largestValue(mlir::kiln::getProduct(getExtents(type), type.getContext()), kernel);
+}
+
+} // namespace kiln::cuda

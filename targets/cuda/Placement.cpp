@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// 1. A parallel op is computed where it is used if it is used once, element by element, or costs no more than reading
+//    what it computes. So is a reduction that a parallel op reads once, element by element: its epilogue.
+// 2. All else is stored: in a result if it is returned, else in scratch memory.
+// 3. A result that may have taken the memory of an argument must not be written before the argument has been read.
+// Where
+//    that would be, it goes through scratch memory.
+// 4. Scratch memory gets offsets: values that live at different times share it.
+#include "targets/cuda/Placement.h"
+
+#include "compiler/dialect/Extents.h"
+#include "compiler/dialect/KilnDialect.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace kiln::cuda {
+
+using namespace mlir;
+
+/// In operations of a thread: about what a load costs.
+static constexpr int64_t cheap = 6;
+/// Of scratch memory, in bytes: a warp's access.
+static constexpr int64_t alignment = 128;
+
+static ValueRange returned(func::FuncOp kernel) { return kernel.getBody().front().getTerminator()->getOperands(); }
+
+Placement::Placement(func::FuncOp kernel) : kernel(kernel), symbols(numSymbols(kernel)) {
+  arguments = kernel.getNumArguments() - symbols;
+  for (BlockArgument argument : kernel.getArguments().drop_front(symbols))
+    places[argument] = {Parameter::Tensor, int64_t(argument.getArgNumber() - symbols)};
+  for (auto [number, value] : llvm::enumerate(returned(kernel)))
+    if (value.getDefiningOp<linalg::GenericOp>())
+      places.try_emplace(value, Parameter{Parameter::Tensor, int64_t(arguments + number)});
+  for (linalg::GenericOp op : kernel.getOps<linalg::GenericOp>())
+    place(op);
+  copyResults();
+  keepArguments();
+  assignScratch();
+}
+
+std::optional<Parameter> Placement::find(Value value) const {
+  auto found = places.find(value);
+  return found == places.end() ? std::nullopt : std::optional(found->second);
+}
+
+bool Placement::isInPlace(const Parameter &place) const {
+  auto inPlace = kernel->getAttrOfType<DenseI64ArrayAttr>(mlir::kiln::inplaceAttrName);
+  return place.kind == Parameter::Tensor && inPlace && llvm::is_contained(inPlace.asArrayRef(), place.number);
+}
+
+//===- What is computed where it is used ---------------------------------===//
+
+static int64_t costOf(Operation &op) {
+  if (isa<arith::ConstantOp, linalg::IndexOp>(op))
+    return 0;
+  return isa<arith::DivFOp, arith::DivSIOp, arith::RemSIOp, arith::FloorDivSIOp, math::SqrtOp, math::RsqrtOp>(op) ? 8
+                                                                                                                  : 1;
+}
+
+/// Of an element: a load, or the operations.
+int64_t Placement::costOf(Value tensor) const {
+  auto op = tensor.getDefiningOp<linalg::GenericOp>();
+  if (!op)
+    return tensor.getDefiningOp<linalg::FillOp>() ? 0 : 1;
+  if (places.contains(tensor))
+    return 1;
+  int64_t cost = 0;
+  for (OpOperand &operand : op->getOpOperands())
+    if (!op.getMatchingBlockArgument(&operand).use_empty())
+      cost += costOf(operand.get());
+  for (Operation &inner : op.getBlock()->without_terminator()) {
+    auto extract = dyn_cast<tensor::ExtractOp>(inner);
+    cost += extract ? costOf(extract.getTensor()) + 4 * extract.getIndices().size() : cuda::costOf(inner);
+  }
+  return cost;
+}
+
+/// Whether the use reads each element once.
+static bool readsOnce(OpOperand &use) {
+  auto user = dyn_cast<linalg::GenericOp>(use.getOwner());
+  if (!user)
+    return false;
+  AffineMap map = user.getMatchingIndexingMap(&use);
+  return map.isProjectedPermutation() && map.getNumResults() == user.getNumLoops();
+}
+
+bool Placement::isComputed(linalg::GenericOp op) const {
+  if (llvm::any_of(op->getResults(), [&](Value result) { return places.contains(result); }))
+    return false;
+  if (op->use_empty())
+    return true;
+  const bool isReadOnce = op->hasOneUse() && readsOnce(*op->getUses().begin());
+  if (op.getNumReductionLoops())
+    return isReadOnce && cast<linalg::GenericOp>(*op->getUsers().begin()).getNumReductionLoops() == 0;
+  return isReadOnce || costOf(op->getResult(0)) <= cheap;
+}
+
+void Placement::place(linalg::GenericOp op) {
+  if (isComputed(op))
+    return;
+  Step step{op, {}};
+  for (Value result : op->getResults()) {
+    if (result.use_empty())
+      continue;
+    auto known = places.try_emplace(result, Parameter{Parameter::Scratch, scratchValues});
+    scratchValues += known.second;
+    step.stores.push_back({result, known.first->second});
+  }
+  steps.push_back(std::move(step));
+}
+
+/// What is returned and not computed for that: arguments, constants, values that are returned twice.
+void Placement::copyResults() {
+  for (auto [number, value] : llvm::enumerate(returned(kernel))) {
+    Parameter result{Parameter::Tensor, int64_t(arguments + number)};
+    if (find(value) != result)
+      steps.push_back({{}, {{value, result}}});
+  }
+}
+
+//===- Arguments whose memory a result takes -----------------------------===//
+
+/// `map`: from the step's loops to the tensor's elements; null: any.
+void Placement::addReads(Value tensor, AffineMap map, Reads &reads) const {
+  if (places.contains(tensor)) {
+    reads.push_back({tensor, map});
+    return;
+  }
+  auto op = tensor.getDefiningOp<linalg::GenericOp>();
+  if (!op)
+    return;
+  SmallVector<AffineExpr> loops(op.getNumLoops());
+  AffineMap written = op.getMatchingIndexingMap(op.getDpsInitOperand(cast<OpResult>(tensor).getResultNumber()));
+  if (map)
+    for (unsigned i = 0; i < written.getNumResults(); ++i)
+      loops[written.getDimPosition(i)] = map.getResult(i);
+  addReads(op, loops, map ? map.getNumDims() : 0, reads);
+}
+
+/// `loops`: those of the op, over the step's; null: any number.
+void Placement::addReads(linalg::GenericOp op, ArrayRef<AffineExpr> loops, unsigned dims, Reads &reads) const {
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (op.getMatchingBlockArgument(&operand).use_empty())
+      continue;
+    AffineMap map = op.getMatchingIndexingMap(&operand);
+    bool isKnown = true;
+    for (auto [number, loop] : llvm::enumerate(loops))
+      isKnown &= loop || !map.isFunctionOfDim(number);
+    SmallVector<AffineExpr> known(loops);
+    for (AffineExpr &loop : known)
+      loop = loop ? loop : getAffineConstantExpr(0, op->getContext());
+    addReads(operand.get(), isKnown ? simplifyAffineMap(map.replaceDimsAndSymbols(known, {}, dims, 0)) : AffineMap(),
+             reads);
+  }
+  for (auto extract : op.getBlock()->getOps<tensor::ExtractOp>())
+    addReads(extract.getTensor(), AffineMap(), reads);
+}
+
+Placement::Reads Placement::readsOf(const Step &step) const {
+  Reads reads;
+  if (!step.op) {
+    Value value = step.stores.front().value;
+    const unsigned rank = cast<RankedTensorType>(value.getType()).getRank();
+    addReads(value, AffineMap::getMultiDimIdentityMap(rank, value.getContext()), reads);
+    return reads;
+  }
+  linalg::GenericOp op = step.op;
+  SmallVector<AffineExpr> loops;
+  for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray()))
+    loops.push_back(kind == utils::IteratorType::parallel ? getAffineDimExpr(loop, op->getContext()) : AffineExpr());
+  addReads(op, loops, op.getNumLoops(), reads);
+  return reads;
+}
+
+/// Whether a store of the op's result may write what a read still wants. `reads`: those of the op's step and of all
+/// behind it.
+bool Placement::isOverwritten(linalg::GenericOp op, Value result, ArrayRef<Reads> reads) const {
+  AffineMap written = op.getMatchingIndexingMap(op.getDpsInitOperand(cast<OpResult>(result).getResultNumber()));
+  for (auto [number, ofStep] : llvm::enumerate(reads))
+    for (const Read &read : ofStep)
+      if (isInPlace(places.lookup(read.tensor)) && read.tensor.getType() == result.getType() &&
+          (number > 0 || read.map != written))
+        return true;
+  return false;
+}
+
+void Placement::keepArguments() {
+  SmallVector<Reads> reads;
+  for (const Step &step : steps)
+    reads.push_back(readsOf(step));
+  SmallVector<Step> copies; // last, so that none of them needs another one
+  for (auto [number, step] : llvm::enumerate(steps))
+    for (Store &store : step.stores) {
+      const bool isResult = step.op && store.place.kind == Parameter::Tensor;
+      if (!isResult || !isOverwritten(step.op, store.value, ArrayRef(reads).drop_front(number)))
+        continue;
+      copies.push_back({{}, {store}});
+      places[store.value] = store.place = {Parameter::Scratch, scratchValues++};
+    }
+  llvm::append_range(steps, copies);
+}
+
+//===- Scratch memory ----------------------------------------------------===//
+
+namespace {
+
+/// Memory from the step that writes it to the last one that reads it.
+struct Block {
+  int64_t offset, bytes;
+  size_t last;
+};
+
+/// The lowest offset at which so many bytes are free.
+int64_t findRoom(ArrayRef<Block> live, int64_t bytes) {
+  int64_t offset = 0;
+  for (bool isFree = false; !isFree;) {
+    isFree = true;
+    for (const Block &block : live)
+      if (block.offset < offset + bytes && offset < block.offset + block.bytes) {
+        offset = block.offset + block.bytes;
+        isFree = false;
+      }
+  }
+  return offset;
+}
+
+} // namespace
+
+void Placement::assignScratch() {
+  DenseMap<Value, size_t> last;
+  for (auto [number, step] : llvm::enumerate(steps))
+    for (const Read &read : readsOf(step))
+      last[read.tensor] = number;
+  SmallVector<Block> live;
+  for (auto [number, step] : llvm::enumerate(steps)) {
+    llvm::erase_if(live, [number = number](const Block &block) { return block.last < number; });
+    for (Store &store : step.stores) {
+      if (store.place.kind != Parameter::Scratch)
+        continue;
+      const int64_t elements = mostElements(store.value.getType(), kernel);
+      const int64_t bytes =
+          llvm::alignTo(mlir::kiln::storedBytes(getElementTypeOrSelf(store.value), elements), alignment);
+      live.push_back({findRoom(live, bytes), bytes, last.lookup(store.value)});
+      places[store.value].number = store.place.number = live.back().offset;
+      scratchBytes = std::max(scratchBytes, live.back().offset + bytes);
+    }
+  }
+}
+
+} // namespace kiln::cuda

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a kernel becomes for a GPU: functions as PTX, and the launches by which the host runs them. The host stub is
+// made of this, and tests run it without a GPU.
+#pragma once
+
+#include "mlir/IR/AffineExpr.h"
+#include "llvm/ADT/ArrayRef.h"
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kiln::cuda {
+
+/// Functions as PTX for a compute capability; 80 is 8.0.
+struct Image {
+  std::string text;
+  uint32_t capability = 0;
+  bool isForThatAlone = false; // else for later ones, too
+};
+
+struct DeviceFunction {
+  std::string name;
+  uint32_t threads = 0;     // of a block, along x
+  uint32_t sharedBytes = 0; // dynamic shared memory of a block
+};
+
+/// What is passed for a parameter of a function.
+struct Parameter {
+  enum Kind {
+    Symbol, // the kernel's index argument of that number, i32
+    Tensor, // the address of the tensor of that number: arguments, and behind them results
+    Scratch // the address so many bytes behind the start of scratch memory
+  };
+  Kind kind = Symbol;
+  int64_t number = 0;
+  bool operator==(const Parameter &) const = default;
+};
+
+struct Launch {
+  unsigned function = 0;
+  mlir::AffineExpr blocks; // along x, over the kernel's index arguments; where it is 0 nothing is launched
+  std::vector<Parameter> parameters;
+};
+
+struct DevicePlan {
+  std::vector<Image> images; // the best first, all with the same functions
+  std::vector<DeviceFunction> functions;
+  std::vector<Launch> launches; // one after the other
+  int64_t scratchBytes = 0;     // at the kernel's bounds
+  std::string text;             // the functions before they are lowered, as MLIR
+};
+
+/// The value of an extent, or of a number of blocks. Divisions are of what is not negative by what is positive.
+int64_t valueOf(mlir::AffineExpr expr, llvm::ArrayRef<int64_t> symbols);
+
+} // namespace kiln::cuda

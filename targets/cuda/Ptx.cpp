@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// 1. scf, arith and math become LLVM's dialect; nvvm ops are translated as they are.
+// 2. LLVM optimises without unrolling or vectors: strategies do that where it is wanted.
+// 3. Sums of products become fused multiply-adds where ops allow it, and nowhere else: LLVM then asks the assembler for
+//    just the operations that it names.
+#include "targets/cuda/Ptx.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "mlir/Transforms/Passes.h"
+#include "targets/cuda/tile/Builder.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Triple.h"
+
+namespace kiln::cuda {
+
+using namespace mlir;
+
+DeviceModule::DeviceModule() : context(MLIRContext::Threading::DISABLED) {
+  DialectRegistry registry;
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
+  context.appendDialectRegistry(registry);
+  tile::loadDialects(context);
+  module = ModuleOp::create(UnknownLoc::get(&context));
+}
+
+std::string DeviceModule::print() {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  module->print(out);
+  return text;
+}
+
+static LogicalResult lower(ModuleOp module) {
+  PassManager passes(module.getContext());
+  passes.addPass(createSCFToControlFlowPass());
+  passes.addPass(createConvertMathToLLVMPass());
+  passes.addPass(createArithToLLVMConversionPass());
+  passes.addPass(createConvertControlFlowToLLVMPass());
+  passes.addPass(createReconcileUnrealizedCastsPass());
+  return passes.run(module);
+}
+
+static std::unique_ptr<llvm::TargetMachine> createMachine(const Chip &chip, std::string &error) {
+  static const bool isInitialised = [] {
+    llvm::InitializeAllTargetInfos();
+    llvm::InitializeAllTargets();
+    llvm::InitializeAllTargetMCs();
+    llvm::InitializeAllAsmPrinters();
+    return true;
+  }();
+  (void)isInitialised;
+  llvm::Triple triple("nvptx64-nvidia-cuda");
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    return nullptr;
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, chip.name, chip.features, {}, std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+}
+
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopUnrolling = tuning.LoopVectorization = tuning.SLPVectorization = false;
+  llvm::PassBuilder builder(&machine, tuning);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager callGraph;
+  llvm::ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(callGraph);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, callGraph, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
+}
+
+/// The code generator ends the process at what it does not know: what it would call must not come that far.
+static llvm::Error checkCalls(const llvm::Module &module) {
+  for (const llvm::Function &function : module)
+    if (function.isDeclaration() && !function.isIntrinsic())
+      return llvm::createStringError("it calls the function \"" + function.getName() + "\", which is not there");
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::string> DeviceModule::compile(const Chip &chip) {
+  std::string message;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    if (message.empty())
+      message = diagnostic.str();
+    return success();
+  });
+  OwningOpRef<ModuleOp> lowered = module->clone();
+  llvm::LLVMContext llvmContext;
+  std::unique_ptr<llvm::Module> code =
+      succeeded(lower(*lowered)) ? translateModuleToLLVMIR(*lowered, llvmContext, "device") : nullptr;
+  if (!code)
+    return llvm::createStringError(message);
+  if (llvm::Error error = checkCalls(*code))
+    return error;
+  std::unique_ptr<llvm::TargetMachine> machine = createMachine(chip, message);
+  if (!machine)
+    return llvm::createStringError(message);
+  code->setTargetTriple(machine->getTargetTriple());
+  code->setDataLayout(machine->createDataLayout());
+  optimize(*code, *machine);
+  llvm::SmallString<0> text;
+  llvm::raw_svector_ostream out(text);
+  llvm::legacy::PassManager passes;
+  if (machine->addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::AssemblyFile))
+    return llvm::createStringError("the code generator writes no PTX");
+  passes.run(*code);
+  return std::string(text);
+}
+
+} // namespace kiln::cuda

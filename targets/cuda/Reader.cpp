@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "targets/cuda/Reader.h"
+
+#include "compiler/dialect/Extents.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "targets/cuda/Elements.h"
+
+namespace kiln::cuda {
+
+using namespace mlir;
+using mlir::kiln::getExtents;
+using tile::Values;
+
+//===- Parameters and extents --------------------------------------------===//
+
+Value Reader::parameter(const Parameter &parameter) {
+  auto known = llvm::find(parameters, parameter);
+  if (known != parameters.end())
+    return addresses[known - parameters.begin()];
+  const bool isArgument =
+      parameter.kind == Parameter::Tensor && parameter.number < int64_t(kernel.getNumArguments() - numSymbols(kernel));
+  const tile::Access access = isArgument && !placement.isInPlace(parameter) ? tile::Access::Read : tile::Access::Any;
+  parameters.push_back(parameter);
+  addresses.push_back(b.addParameter(parameter.kind == Parameter::Symbol ? b.getI32Type() : b.pointer(), access));
+  return addresses.back();
+}
+
+Value Reader::extent(AffineExpr extent) { return affine(extent, {}, {}); }
+
+/// Whether no value of the expression is below 0, if none of its loops and symbols is.
+static bool isNatural(AffineExpr expr) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return constant.getValue() >= 0;
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  return !binary || (isNatural(binary.getLHS()) && isNatural(binary.getRHS()));
+}
+
+/// Rounds down, by a positive number.
+Value Reader::floorDivide(Value x, Value y, AffineExpr numerator) {
+  if (isNatural(numerator))
+    return b.div(x, y);
+  Value quotient = b.createOrFold<arith::DivSIOp>(x, y), rest = b.createOrFold<arith::RemSIOp>(x, y);
+  Value isBelow = b.compare(arith::CmpIPredicate::slt, rest, b.integer(0));
+  return b.sub(quotient, b.createOrFold<arith::ExtUIOp>(b.getI32Type(), isBelow));
+}
+
+/// `symbols` empty: the kernel's own.
+Value Reader::affine(AffineExpr expr, ArrayRef<Value> dims, ArrayRef<Value> symbols) {
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return dims[dim.getPosition()];
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
+    return symbols.empty() ? this->symbol(symbol.getPosition()) : symbols[symbol.getPosition()];
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return b.integer(constant.getValue());
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  Value x = affine(binary.getLHS(), dims, symbols), y = affine(binary.getRHS(), dims, symbols);
+  switch (expr.getKind()) {
+  case AffineExprKind::Add:
+    return b.add(x, y);
+  case AffineExprKind::Mul:
+    return b.mul(x, y);
+  case AffineExprKind::FloorDiv:
+    return floorDivide(x, y, binary.getLHS());
+  case AffineExprKind::CeilDiv:
+    return floorDivide(b.add(x, b.sub(y, b.integer(1))), y, binary.getLHS());
+  default:
+    return b.sub(x, b.mul(floorDivide(x, y, binary.getLHS()), y));
+  }
+}
+
+/// In elements; of 64 bits where those of the largest tensor do not fit 32.
+Value Reader::offset(RankedTensorType type, ArrayRef<Value> at) {
+  const bool isWide = mostElements(type, kernel) > std::numeric_limits<int32_t>::max();
+  auto fit = [&](Value x) { return isWide ? b.widen(x) : x; };
+  Value result;
+  for (auto [coordinate, size] : llvm::zip_equal(at, getExtents(type)))
+    result = result ? b.add(b.mul(result, fit(extent(size))), fit(coordinate)) : fit(coordinate);
+  return result ? result : b.integer(0);
+}
+
+//===- Elements ----------------------------------------------------------===//
+
+Value Reader::read(Value tensor, ArrayRef<Value> at) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  if (std::optional<Parameter> place = placement.find(tensor))
+    return b.load(deviceType(b, type.getElementType()), parameter(*place), offset(type, at));
+  if (auto fill = tensor.getDefiningOp<linalg::FillOp>())
+    return scalar(fill.getInputs().front());
+  auto op = tensor.getDefiningOp<linalg::GenericOp>();
+  const unsigned result = cast<OpResult>(tensor).getResultNumber();
+  AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(result));
+  Values loops(op.getNumLoops());
+  for (unsigned i = 0; i < map.getNumResults(); ++i)
+    loops[map.getDimPosition(i)] = at[i];
+  Values results = evaluate(op, std::move(loops));
+  return results.empty() ? Value() : results[result];
+}
+
+void Reader::store(const Store &store, Value element, ArrayRef<Value> at) {
+  b.store(element, parameter(store.place), offset(cast<RankedTensorType>(store.value.getType()), at));
+}
+
+Values Reader::written(linalg::GenericOp op, unsigned result, ArrayRef<Value> loops) {
+  Values at;
+  for (AffineExpr expr : op.getMatchingIndexingMap(op.getDpsInitOperand(result)).getResults())
+    at.push_back(affine(expr, loops, {}));
+  return at;
+}
+
+Value Reader::operand(linalg::GenericOp op, unsigned number, ArrayRef<Value> loops) {
+  Values at;
+  for (AffineExpr expr : op.getMatchingIndexingMap(&op->getOpOperand(number)).getResults())
+    at.push_back(affine(expr, loops, {}));
+  return read(op->getOperand(number), at);
+}
+
+/// Indices are clamped to the tensor; of a tensor without elements the value is 0.
+Value Reader::extract(tensor::ExtractOp op, Values at) {
+  auto type = cast<RankedTensorType>(op.getTensor().getType());
+  Value isThere;
+  for (auto [index, size] : llvm::zip_equal(at, getExtents(type))) {
+    Value count = extent(size);
+    index = b.clamp(index, count);
+    if (leastValue(size, kernel) > 0)
+      continue;
+    Value hasSome = b.compare(arith::CmpIPredicate::sgt, count, b.integer(0));
+    isThere = isThere ? b.createOrFold<arith::AndIOp>(isThere, hasSome) : hasSome;
+  }
+  if (!isThere)
+    return read(op.getTensor(), at);
+  Type element = deviceType(b, type.getElementType());
+  Value zero = arith::ConstantOp::create(b, cast<TypedAttr>(b.getZeroAttr(element)));
+  return b.ifElse(isThere, element, [&] { return read(op.getTensor(), at); }, [&] { return zero; });
+}
+
+//===- Regions -----------------------------------------------------------===//
+
+/// The value of something defined outside of regions; null if it has no translation.
+Value Reader::scalar(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return argument.getType().isIndex() ? symbol(argument.getArgNumber()) : Value();
+  Operation *op = value.getDefiningOp();
+  Values operands;
+  for (Value operand : op->getOperands()) {
+    operands.push_back(scalar(operand));
+    if (!operands.back())
+      return {};
+  }
+  auto apply = dyn_cast<affine::AffineApplyOp>(op);
+  if (!apply)
+    return translateScalarOp(b, op, operands);
+  AffineMap map = apply.getAffineMap();
+  ArrayRef<Value> all(operands);
+  return affine(map.getResult(0), all.take_front(map.getNumDims()), all.drop_front(map.getNumDims()));
+}
+
+Values Reader::region(linalg::GenericOp op, ArrayRef<Value> loops, Operands operands) {
+  DenseMap<Value, Value> local;
+  auto lookup = [&](Value value) {
+    Value known = local.lookup(value);
+    return known ? known : value.getParentBlock() == op.getBlock() ? Value() : scalar(value);
+  };
+  Block *block = op.getBlock();
+  for (BlockArgument argument : block->getArguments())
+    if (!argument.use_empty()) {
+      local[argument] = operands(argument.getArgNumber());
+      if (!local[argument])
+        return {};
+    }
+  for (Operation &inner : block->without_terminator()) {
+    auto extracted = dyn_cast<tensor::ExtractOp>(inner);
+    Values values;
+    for (Value value : extracted ? extracted.getIndices() : inner.getOperands())
+      values.push_back(lookup(value));
+    Value result;
+    if (auto index = dyn_cast<linalg::IndexOp>(inner))
+      result = loops[index.getDim()];
+    else if (llvm::all_of(values, [](Value value) { return bool(value); }))
+      result = extracted ? extract(extracted, values) : translateScalarOp(b, &inner, values);
+    if (!result) {
+      if (!isBroken)
+        inner.emitError() << "the cuda target has no translation for op '" << inner.getName() << "'";
+      isBroken = true;
+      return {};
+    }
+    local[inner.getResult(0)] = result;
+  }
+  Values results;
+  for (Value value : block->getTerminator()->getOperands())
+    results.push_back(lookup(value));
+  return results;
+}
+
+/// The loops `reduced`, outermost first, from `sums` on.
+Values Reader::reduce(linalg::GenericOp op, Values loops, ArrayRef<unsigned> reduced, Values sums) {
+  if (reduced.empty()) {
+    const unsigned inputs = op.getNumDpsInputs();
+    Values next = region(op, loops, [&](unsigned number) {
+      return number < inputs ? operand(op, number, loops) : sums[number - inputs];
+    });
+    return next.empty() ? sums : next; // after a diagnostic nothing is made of this
+  }
+  Value count = extent(loopExtents(op)[reduced.front()]);
+  return b.loop(count, sums, [&](Value index, ValueRange values) {
+    loops[reduced.front()] = index;
+    return reduce(op, loops, reduced.drop_front(), Values(values));
+  });
+}
+
+Values Reader::evaluate(linalg::GenericOp op, Values loops) {
+  SmallVector<unsigned> reduced;
+  for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray()))
+    if (kind == utils::IteratorType::reduction)
+      reduced.push_back(loop);
+  if (reduced.empty())
+    return region(op, loops, [&](unsigned number) { return operand(op, number, loops); });
+  Values sums;
+  for (auto [number, init] : llvm::enumerate(op.getDpsInits())) {
+    sums.push_back(read(init, written(op, number, loops)));
+    if (!sums.back())
+      return {};
+  }
+  Values results = reduce(op, loops, reduced, std::move(sums));
+  return isBroken ? Values() : results;
+}
+
+} // namespace kiln::cuda

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Elements of a kernel's tensors in a device function: loaded from where they are, or computed on the spot from those
+// of other tensors. Strategies say which element; this says how to get it.
+#pragma once
+
+#include "targets/cuda/Placement.h"
+#include "targets/cuda/tile/Builder.h"
+
+namespace kiln::cuda {
+
+class Reader {
+public:
+  /// The value of operand `number` (inputs, then inits) in a region.
+  using Operands = llvm::function_ref<tile::Value(unsigned number)>;
+
+  /// In the builder's current kernel, to which it adds the parameters that are wanted.
+  Reader(tile::Builder &b, const Placement &placement, mlir::func::FuncOp kernel)
+      : b(b), placement(placement), kernel(kernel) {}
+
+  /// An extent, i32.
+  tile::Value extent(mlir::AffineExpr extent);
+  /// An element of a tensor; null after a diagnostic.
+  tile::Value read(mlir::Value tensor, llvm::ArrayRef<tile::Value> at);
+  /// The results of an op at these parallel loops (others are null): of a reduction, the sums. Empty after a
+  /// diagnostic.
+  tile::Values evaluate(mlir::linalg::GenericOp op, tile::Values loops);
+  void store(const Store &store, tile::Value element, llvm::ArrayRef<tile::Value> at);
+
+  /// The coordinates of a result's element at the op's loops.
+  tile::Values written(mlir::linalg::GenericOp op, unsigned result, llvm::ArrayRef<tile::Value> loops);
+
+  /// What the launch passes for the parameters so far.
+  std::vector<Parameter> parameters;
+
+private:
+  tile::Value parameter(const Parameter &parameter);
+  tile::Value symbol(unsigned number) { return parameter({Parameter::Symbol, number}); }
+  tile::Value affine(mlir::AffineExpr expr, llvm::ArrayRef<tile::Value> dims, llvm::ArrayRef<tile::Value> symbols);
+  tile::Value floorDivide(tile::Value x, tile::Value y, mlir::AffineExpr numerator);
+  tile::Value offset(mlir::RankedTensorType type, llvm::ArrayRef<tile::Value> at);
+  tile::Value scalar(mlir::Value value);
+  tile::Value extract(mlir::tensor::ExtractOp op, tile::Values at);
+  tile::Values region(mlir::linalg::GenericOp op, llvm::ArrayRef<tile::Value> loops, Operands operands);
+  tile::Value operand(mlir::linalg::GenericOp op, unsigned number, llvm::ArrayRef<tile::Value> loops);
+  tile::Values reduce(mlir::linalg::GenericOp op, tile::Values loops, llvm::ArrayRef<unsigned> reduced,
+                      tile::Values sums);
+
+  tile::Builder &b;
+  const Placement &placement;
+  mlir::func::FuncOp kernel;
+  tile::Values addresses; // of the parameters
+  bool isBroken = false;  // after a diagnostic
+};
+
+} // namespace kiln::cuda

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A kernel of the cuda target without a GPU: its plan runs on the PTX interpreter, with memory that knows its bounds
+// and what was written. What it gives is compared with what compiler/verify makes of the same text.
+#pragma once
+
+#include "Harness.h"
+#include "compiler/verify/ModuleInterpreter.h"
+#include "targets/cuda/Plan.h"
+#include <optional>
+
+namespace kiln::testing {
+
+class DeviceKernel {
+public:
+  /// Throws if the kernel does not compile.
+  explicit DeviceKernel(const std::string &text, const SchedulePoint *point = nullptr);
+
+  const cuda::DevicePlan &plan() const { return made; }
+
+  /// The results. `shared`: the result of that number lies in the memory of the tensor argument of that number. A fault
+  /// that the interpreter finds fails the test.
+  std::vector<Tensor> run(const std::vector<int64_t> &symbols, const std::vector<Tensor> &inputs,
+                          std::optional<std::pair<unsigned, unsigned>> shared = std::nullopt);
+  /// What the results are by compiler/verify: of kiln ops in f64 with bounds, of linalg in f32 without.
+  std::vector<verify::SharedTensor> expected(const std::vector<int64_t> &symbols, const std::vector<Tensor> &inputs);
+  /// Runs the kernel and compares, also with each result in each argument whose memory it may take. Of what has no
+  /// bounds, `tolerance` of the tensor's largest magnitude is allowed.
+  void check(const std::vector<int64_t> &symbols, const std::vector<Tensor> &inputs, double tolerance = 0);
+
+private:
+  void compare(const std::vector<Tensor> &results, const std::vector<verify::SharedTensor> &expected,
+               double tolerance) const;
+
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> parsed, module;
+  mlir::func::FuncOp function;
+  cuda::DevicePlan made;
+};
+
+/// Random inputs of a kernel: floats of a normal distribution, integers of [low, high).
+std::vector<Tensor> randomInputs(const std::string &text, const std::vector<int64_t> &symbols, int low = -100,
+                                 int high = 100);
+
+/// The first diagnostic of a kernel that the target refuses; empty if it does not.
+std::string refusal(const std::string &text, const SchedulePoint *point = nullptr);
+
+} // namespace kiln::testing

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The object of a kernel: its symbols, the module that it holds, and the stub, which runs here with a launch that
+// writes down what it is asked for.
+#include "DeviceKernel.h"
+#include "KernelText.h"
+#include "Prepare.h"
+#include "compiler/object/Object.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "runtime/src/model.h"
+#include "targets/cuda/Compile.h"
+#include <cstring>
+#include <dlfcn.h>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace {
+
+struct LaunchCall {
+  const kiln_cuda_module_t *module;
+  uint32_t function, blocks[3];
+  int32_t extent;                  // parameter 0
+  std::vector<uint64_t> addresses; // the others
+};
+std::vector<LaunchCall> calls;
+int answer = 0;
+
+} // namespace
+
+static int writeDown(kiln_worker_t *, const kiln_cuda_module_t *module, uint32_t function, uint32_t x, uint32_t y,
+                     uint32_t z, void **parameters) {
+  LaunchCall call{module, function, {x, y, z}, 0, {}};
+  std::memcpy(&call.extent, parameters[0], sizeof call.extent);
+  for (int i = 1; i < 3; ++i)
+    std::memcpy(&call.addresses.emplace_back(), parameters[i], sizeof(uint64_t));
+  calls.push_back(call);
+  return answer;
+}
+
+namespace kiln::testing {
+namespace {
+
+/// The row sums of exp(x - the largest of the row): two launches.
+std::string twoSteps() {
+  KernelText k({{0, 700}});
+  std::string wide = k.type({"s0", "40"}), column = k.type({"s0"});
+  Value x = k.argument(wide);
+  Value most = k.reduce("pr", {x}, column, {"a, b", "a"}, "0xff800000 : f32",
+                        "%s = arith.maximumf %y0, %x0 : f32\nlinalg.yield %s : f32");
+  Value sum = k.reduce("pr", {x, most}, column, {"a, b", "a", "a"}, "0.0 : f32",
+                       "%d = arith.subf %x0, %x1 : f32\n%e = math.exp %d : f32\n%s = arith.addf %y0, %e : f32\n"
+                       "linalg.yield %s : f32");
+  return k.finish({sum});
+}
+
+KernelObject compileObject(const std::string &text) {
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module = prepare(context, text);
+  auto compiler = cuda::createKernelCompiler("x86_64-unknown-linux-gnu", "x86-64");
+  auto object = compiler->compile(*module->getOps<mlir::func::FuncOp>().begin(), "some_kernel");
+  if (failed(object))
+    throw std::runtime_error("the kernel does not compile");
+  return *object;
+}
+
+TEST(CudaObject, HasAStubAndAModuleAndCallsTheLaunchAlone) {
+  KernelObject object = compileObject(twoSteps());
+  EXPECT_EQ(object.strategy, "loops");
+  EXPECT_EQ(toString(object.schedule), "threads=256");
+  EXPECT_EQ(object.scratchBytes, 2816) << "700 numbers, and what makes them whole lines";
+  auto symbols = globalSymbols(object.object);
+  ASSERT_TRUE(bool(symbols));
+  std::map<std::string, bool> names;
+  for (const ObjectSymbol &symbol : *symbols)
+    names[symbol.name] = symbol.defined;
+  EXPECT_EQ(names, (std::map<std::string, bool>{
+                       {"kiln_cuda_launch", false}, {"some_kernel", true}, {"some_kernel_module", true}}));
+  auto renamed = renameKernel(object.object, "some_kernel", "net_cuda_sum_0");
+  ASSERT_TRUE(bool(renamed));
+  EXPECT_EQ(renamed->find("some_kernel"), std::string::npos) << "the PTX does not know the kernel's name";
+}
+
+TEST(CudaObject, IsTheSameEachTime) { EXPECT_EQ(compileObject(twoSteps()).object, compileObject(twoSteps()).object); }
+
+/// The object, linked into this process.
+class Library {
+public:
+  explicit Library(const std::string &object) {
+    const std::string stem = ::testing::TempDir() + "kiln_cuda_" + std::to_string(getpid());
+    std::ofstream(stem + ".o", std::ios::binary) << object;
+    // Symbols of objects are hidden, as those of an archive.
+    std::ofstream(stem + ".c") << R"(
+      typedef unsigned u;
+      int (*launch)(void *, const void *, u, u, u, u, void **);
+      int kiln_cuda_launch(void *worker, const void *module, u function, u x, u y, u z, void **parameters) {
+        return launch(worker, module, function, x, y, z, parameters);
+      }
+      extern int some_kernel(void);
+      extern const char some_kernel_module[];
+      void *stub = (void *)some_kernel;
+      const void *module = some_kernel_module;
+    )";
+    const std::string command = "cc -shared -fPIC -o " + stem + ".so " + stem + ".c " + stem + ".o";
+    EXPECT_EQ(std::system(command.c_str()), 0);
+    handle = dlopen((stem + ".so").c_str(), RTLD_NOW);
+    EXPECT_TRUE(handle) << dlerror();
+    for (const char *suffix : {".o", ".c", ".so"})
+      unlink((stem + suffix).c_str());
+  }
+  ~Library() { dlclose(handle); }
+  template <class T> T &get(const char *name) const { return *static_cast<T *>(dlsym(handle, name)); }
+
+private:
+  void *handle = nullptr;
+};
+
+TEST(CudaObject, TheStubLaunchesWhatThePlanSays) {
+  Library library(compileObject(twoSteps()).object);
+  library.get<decltype(&writeDown)>("launch") = writeDown;
+  auto *stub = library.get<int (*)(kiln_worker_t *, int32_t, uint64_t, uint64_t)>("stub");
+  const auto *module = library.get<const kiln_cuda_module_t *>("module");
+  ASSERT_EQ(module->image_count, 1U);
+  EXPECT_EQ(module->images[0].capability, 80U);
+  EXPECT_EQ(module->images[0].is_for_that_alone, 0U);
+  EXPECT_TRUE(std::strstr(module->images[0].text, ".target sm_80"));
+  ASSERT_EQ(module->function_count, 2U);
+  EXPECT_STREQ(module->functions[1].name, "step_1");
+  EXPECT_EQ(module->functions[1].threads, 256U);
+
+  kiln_worker_t worker{};
+  worker.top = reinterpret_cast<char *>(0x70000);
+  calls.clear();
+  answer = 0;
+  EXPECT_EQ(stub(&worker, 700, 0x1000, 0x2000), 0);
+  ASSERT_EQ(calls.size(), 2U);
+  for (uint32_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(calls[i].module, module);
+    EXPECT_EQ(calls[i].function, i);
+    EXPECT_EQ(calls[i].blocks[0], 3U);
+    EXPECT_EQ(calls[i].blocks[1], 1U);
+    EXPECT_EQ(calls[i].extent, 700);
+  }
+  EXPECT_EQ(calls[0].addresses, (std::vector<uint64_t>{0x1000, 0x70000}));
+
+  calls.clear();
+  EXPECT_EQ(stub(&worker, 0, 0x1000, 0x2000), 0);
+  EXPECT_TRUE(calls.empty()) << "no blocks, no launch";
+  answer = 7;
+  EXPECT_EQ(stub(&worker, 5, 0x1000, 0x2000), 7);
+  EXPECT_EQ(calls.size(), 1U) << "the first one failed";
+}
+
+TEST(CudaObject, PrintsItsFunctions) {
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module = prepare(context, twoSteps());
+  auto compiler = cuda::createKernelCompiler("x86_64-unknown-linux-gnu", "x86-64");
+  auto function = *module->getOps<mlir::func::FuncOp>().begin();
+  auto statement = compiler->print(function, "some_kernel", ::kiln::KernelText::Stmt);
+  auto assembly = compiler->print(function, "some_kernel", ::kiln::KernelText::Assembly);
+  ASSERT_TRUE(succeeded(statement) && succeeded(assembly));
+  EXPECT_NE(statement->find("llvm.func @step_1"), std::string::npos);
+  EXPECT_NE(assembly->find(".visible .entry step_1"), std::string::npos);
+}
+
+} // namespace
+} // namespace kiln::testing
