@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A program with this file runs CUDA models on the interpreter of tests/ptx, unless KILN_CUDA_DRIVER names another
+// driver, such as libcuda.so.1 where there is a GPU.
+#include <cstdlib>
+
+namespace {
+
+[[maybe_unused]] const int isSet = setenv("KILN_CUDA_DRIVER", KILN_FAKE_CUDA_DRIVER, /*overwrite=*/0);
+
+} // namespace
