@@ -60,7 +60,15 @@ static int64_t costOf(Operation &op) {
                                                                                                                   : 1;
 }
 
-/// Of an element: a load, or the operations.
+/// Whether an element of the op takes a loop.
+bool Placement::reduces(linalg::GenericOp op) const {
+  return op.getNumReductionLoops() || llvm::any_of(op->getOperands(), [&](Value operand) {
+           auto producer = operand.getDefiningOp<linalg::GenericOp>();
+           return producer && !places.contains(operand) && reduces(producer);
+         });
+}
+
+/// Of an element without a loop: a load, or the operations.
 int64_t Placement::costOf(Value tensor) const {
   auto op = tensor.getDefiningOp<linalg::GenericOp>();
   if (!op)
@@ -93,7 +101,7 @@ bool Placement::isComputed(linalg::GenericOp op) const {
   if (op->use_empty())
     return true;
   const bool isReadOnce = op->hasOneUse() && readsOnce(*op->getUses().begin());
-  if (op.getNumReductionLoops())
+  if (reduces(op)) // in a loop it would take the work of many threads to one
     return isReadOnce && cast<linalg::GenericOp>(*op->getUsers().begin()).getNumReductionLoops() == 0;
   return isReadOnce || costOf(op->getResult(0)) <= cheap;
 }
@@ -208,17 +216,17 @@ void Placement::keepArguments() {
 namespace {
 
 /// Memory from the step that writes it to the last one that reads it.
-struct Block {
+struct ScratchBlock {
   int64_t offset, bytes;
   size_t last;
 };
 
 /// The lowest offset at which so many bytes are free.
-int64_t findRoom(ArrayRef<Block> live, int64_t bytes) {
+int64_t findRoom(ArrayRef<ScratchBlock> live, int64_t bytes) {
   int64_t offset = 0;
   for (bool isFree = false; !isFree;) {
     isFree = true;
-    for (const Block &block : live)
+    for (const ScratchBlock &block : live)
       if (block.offset < offset + bytes && offset < block.offset + block.bytes) {
         offset = block.offset + block.bytes;
         isFree = false;
@@ -234,9 +242,9 @@ void Placement::assignScratch() {
   for (auto [number, step] : llvm::enumerate(steps))
     for (const Read &read : readsOf(step))
       last[read.tensor] = number;
-  SmallVector<Block> live;
+  SmallVector<ScratchBlock> live;
   for (auto [number, step] : llvm::enumerate(steps)) {
-    llvm::erase_if(live, [number = number](const Block &block) { return block.last < number; });
+    llvm::erase_if(live, [number = number](const ScratchBlock &block) { return block.last < number; });
     for (Store &store : step.stores) {
       if (store.place.kind != Parameter::Scratch)
         continue;

@@ -43,7 +43,8 @@ private:
   using Reads = llvm::SmallVector<Read>;
 
   bool isComputed(mlir::linalg::GenericOp op) const;
-  int64_t costOf(mlir::Value element) const;
+  bool reduces(mlir::linalg::GenericOp op) const;
+  int64_t costOf(mlir::Value tensor) const;
   void place(mlir::linalg::GenericOp op);
   void copyResults();
   void addReads(mlir::Value tensor, mlir::AffineMap map, Reads &reads) const;

@@ -40,6 +40,18 @@ TEST(CudaPointwise, EveryPointOfTheSearchSpace) {
   EXPECT_EQ(refusal(text, &wrong), "loops schedule parameter \"threads\" requires one of 64, 128, 256, 512, got 100");
 }
 
+TEST(CudaPointwise, OffsetsBeyond32Bits) {
+  // Tensors that may have 4.9e9 elements, here with few.
+  KernelText k({{1, 70000}, {1, 70000}});
+  std::string type = k.type({"s0", "s1"});
+  Value x = k.argument(type);
+  Value y = k.one("pp", {x}, k.type({"s1", "s0"}), {"b, a", "a, b"}, copy);
+  std::string text = k.finish({y});
+  DeviceKernel kernel(text);
+  EXPECT_NE(kernel.plan().images.front().text.find("mul.wide"), std::string::npos);
+  kernel.check({41, 37}, randomInputs(text, {41, 37}));
+}
+
 TEST(CudaPointwise, NoRowsLaunchNothing) {
   KernelText k({{0, 60}});
   Value x = k.argument(k.type({"s0", "35"}));

@@ -148,6 +148,28 @@ TEST(CudaReduction, WithoutAnythingToReduceItIsTheInitialValue) {
   EXPECT_EQ(kernel.run({4, 0}, {Tensor::zeros({4, 0})})[0].values, std::vector<double>(4, 2.5));
 }
 
+TEST(CudaReduction, IsNotDoneAgainForEachUse) {
+  // The mean of a row is cheap once its sum is known, and each element of the row wants it.
+  KernelText k({{1, 30}});
+  std::string wide = k.type({"s0", "21"}), column = k.type({"s0"});
+  Value x = k.argument(wide);
+  Value sum =
+      k.reduce("pr", {x}, column, {"a, b", "a"}, "0.0 : f32", "%s = arith.addf %y0, %x0 : f32\nlinalg.yield %s : f32");
+  Value mean = k.one("p", {sum}, column, {"a", "a"},
+                     "%n = arith.constant 21.0 : f32\n%m = arith.mulf %x0, %n : f32\nlinalg.yield %m : f32");
+  Value y =
+      k.one("pp", {x, mean}, wide, {"a, b", "a", "a, b"}, "%s = arith.subf %x0, %x1 : f32\nlinalg.yield %s : f32");
+  // Nor in the loop of another one, though each row is read once.
+  Value total = k.reduce("r", {mean}, "tensor<f32>", {"a", ""}, "0.0 : f32",
+                         "%s = arith.addf %y0, %x0 : f32\nlinalg.yield %s : f32");
+  std::string first = k.finish({y}), second = k.finish({total});
+  for (const std::string &text : {first, second}) {
+    DeviceKernel kernel(text);
+    EXPECT_EQ(kernel.plan().launches.size(), 2U);
+    kernel.check({29}, randomInputs(text, {29}), 1e-5);
+  }
+}
+
 //===- Where results lie -------------------------------------------------===//
 
 TEST(CudaPlacement, AnArgumentIsReadBeforeAResultTakesItsMemory) {

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels of random models, each before it is lowered against the interpreter's f64 with bounds, with the least and the
+// largest extents; and with wild whole numbers, where no access may leave its tensor.
+//
+// KILN_SEED is the seed of the first model, KILN_CUDA_GRAPHS how many there are.
+#include "DeviceKernel.h"
+#include "Prepare.h"
+#include "compiler/dialect/Extents.h"
+#include "compiler/dialect/KilnDialect.h"
+#include "compiler/frontend/Import.h"
+#include "compiler/interpreter/Compare.h"
+#include "compiler/transforms/Pipeline.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Transforms/Passes.h"
+#include "tests/fuzz/RandomGraph.h"
+#include <cstdlib>
+#include <gtest/gtest.h>
+
+namespace kiln::testing {
+namespace {
+
+/// The interpreter of PTX does some 10^7 instructions of a warp a second.
+constexpr int64_t mostElements = 20000;
+
+/// The texts of a model's kernels, of kiln ops.
+std::vector<std::string> kernelsOf(const Graph &graph) {
+  mlir::DialectRegistry registry;
+  mlir::kiln::registerPipelineDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(graph, &context, "random");
+  mlir::PassManager passes(&context);
+  passes.addPass(mlir::createCanonicalizerPass());
+  passes.addPass(mlir::createCSEPass());
+  passes.addNestedPass<mlir::func::FuncOp>(mlir::kiln::createRecognizeAttention());
+  passes.addPass(mlir::kiln::createMergeProjections());
+  passes.addPass(mlir::createCanonicalizerPass());
+  passes.addPass(mlir::kiln::createFormKernels(nullptr, /*normMoments=*/false));
+  passes.addPass(mlir::createCanonicalizerPass());
+  std::vector<std::string> texts;
+  if (!module || failed(passes.run(*module)))
+    return texts;
+  for (auto function : module->getOps<mlir::func::FuncOp>()) {
+    // The table of kiln.sinusoid is not any table.
+    const bool isAnyInput = function.getOps<mlir::kiln::SinusoidOp>().empty();
+    if (!function->hasAttr(mlir::kiln::kernelAttrName) || !isAnyInput)
+      continue;
+    llvm::raw_string_ostream out(texts.emplace_back());
+    function.print(out);
+  }
+  return texts;
+}
+
+/// Index arguments to try, as far as tensors are small with them.
+std::vector<std::vector<int64_t>> extentsToTry(const std::string &text) {
+  mlir::MLIRContext context;
+  auto module = parseKernel(context, text);
+  auto function = *module->getOps<mlir::func::FuncOp>().begin();
+  std::vector<int64_t> least, most, between;
+  for (mlir::kiln::Interval bounds : mlir::kiln::getSymbolBounds(function)) {
+    least.push_back(std::max<int64_t>(bounds.min, 1));
+    most.push_back(std::max<int64_t>(bounds.max, 1));
+    between.push_back((least.back() + most.back()) / 2);
+  }
+  std::vector<std::vector<int64_t>> result;
+  for (const std::vector<int64_t> &extents : {least, between, most}) {
+    int64_t elements = 0;
+    function.walk([&](mlir::Operation *op) {
+      for (mlir::Type type : op->getResultTypes())
+        if (auto tensor = mlir::dyn_cast<mlir::RankedTensorType>(type))
+          elements += cuda::valueOf(mlir::kiln::getProduct(mlir::kiln::getExtents(tensor), &context), extents);
+    });
+    if (elements <= mostElements && llvm::find(result, extents) == result.end())
+      result.push_back(extents);
+  }
+  return result;
+}
+
+struct Count {
+  int kernels = 0, runs = 0, compared = 0, results = 0;
+  double tight = 0; // the sum of what interpreter::tightShare says of the results
+};
+
+void tryKernel(const std::string &text, Count &count) {
+  SCOPED_TRACE(text);
+  DeviceKernel kernel(text);
+  ++count.kernels;
+  for (const std::vector<int64_t> &extents : extentsToTry(text)) {
+    const std::vector<Tensor> tame = randomInputs(text, extents, 0, 2);
+    ++count.runs;
+    try {
+      for (const verify::SharedTensor &result : kernel.expected(extents, tame)) {
+        count.tight += interpreter::tightShare(*result);
+        ++count.results;
+      }
+    } catch (const std::runtime_error &) {
+      (void)kernel.run(extents, tame); // an index is none of its table
+      continue;
+    }
+    ++count.compared;
+    kernel.check(extents, tame);
+    (void)kernel.run(extents, randomInputs(text, extents, -2000000000, 2000000000));
+  }
+}
+
+TEST(CudaRandom, KernelsOfModels) {
+  const char *seed = std::getenv("KILN_SEED"), *graphs = std::getenv("KILN_CUDA_GRAPHS");
+  const uint64_t first = seed ? std::strtoull(seed, nullptr, 10) : 1;
+  const int number = graphs ? std::atoi(graphs) : 60;
+  Count count;
+  for (int i = 0; i < number && !HasFailure(); ++i) {
+    SCOPED_TRACE("KILN_SEED=" + std::to_string(first + i));
+    for (const std::string &text : kernelsOf(fuzz::randomModel(first + i).graph))
+      tryKernel(text, count);
+  }
+  printf("%d kernels, %d runs, %d compared, %.3f of the bounds tight\n", count.kernels, count.runs, count.compared,
+         count.tight / count.results);
+  EXPECT_GT(count.compared, number);
+  EXPECT_GT(count.tight, 0.5 * count.results) << "or hardly anything could be wrong";
+}
+
+} // namespace
+} // namespace kiln::testing
