@@ -23,6 +23,8 @@ struct Bytes {
 
 class Memory {
 public:
+  /// Addresses go up from `first`: two memories of one process may want ranges of their own.
+  explicit Memory(std::uint64_t first = 0x7f0000000000) : next(first) {}
   /// The address of `size` bytes, none of them written. Each allocation is kept apart from the next one.
   std::uint64_t allocate(std::uint64_t size, std::uint64_t alignment = 256);
   /// Whether there was an allocation at `address` to be freed.
@@ -53,7 +55,7 @@ private:
 
   std::map<std::uint64_t, std::unique_ptr<Allocation>> allocations;
   mutable Allocation *last = nullptr;
-  std::uint64_t next = 0x7f0000000000;
+  std::uint64_t next;
 };
 
 } // namespace kiln::ptx

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Handles of the driver's objects. Values are used once, so that a destroyed one is known as such, and are addresses
+// that no process has, so that a client that looks behind one stops there.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+
+namespace kiln::fake {
+
+template <class Handle, class Object> class Handles {
+public:
+  Handle add(std::shared_ptr<Object> object) {
+    const auto handle = reinterpret_cast<Handle>(next());
+    objects.emplace(handle, std::move(object));
+    return handle;
+  }
+  /// Null: there is none, or no more.
+  std::shared_ptr<Object> find(Handle handle) const {
+    const auto found = objects.find(handle);
+    return found == objects.end() ? nullptr : found->second;
+  }
+  bool remove(Handle handle) { return objects.erase(handle) != 0; }
+  template <class Condition> unsigned removeIf(Condition condition) {
+    return static_cast<unsigned>(std::erase_if(objects, [&](const auto &entry) { return condition(*entry.second); }));
+  }
+  unsigned size() const { return static_cast<unsigned>(objects.size()); }
+  const std::map<Handle, std::shared_ptr<Object>> &all() const { return objects; }
+
+private:
+  static std::uintptr_t next() {
+    static std::uintptr_t value = 0x4000'0000'0000'0000; // of all kinds: one in another's place is unknown there
+    return value += 16;
+  }
+  std::map<Handle, std::shared_ptr<Object>> objects;
+};
+
+} // namespace kiln::fake
