@@ -6,8 +6,8 @@
 
 #include "compiler/emit/CompileKernels.h"
 #include "compiler/emit/Lower.h"
-#include "compiler/object/Object.h"
 #include "compiler/emit/Schedules.h"
+#include "compiler/object/Object.h"
 
 #include "mlir/Support/LLVM.h"
 #include <functional>

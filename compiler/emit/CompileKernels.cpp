@@ -7,8 +7,8 @@
 // 3. What a job printed, its diagnostics, is passed on in the order of the kernels.
 #include "compiler/emit/CompileKernels.h"
 
-#include "compiler/object/Object.h"
 #include "compiler/jobs/Jobs.h"
+#include "compiler/object/Object.h"
 #include "compiler/schedule/KernelKey.h"
 
 #include "llvm/ADT/SmallVectorExtras.h"
