@@ -1,92 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stream capture: what is recorded, what it forbids, and what graphs do again.
+// Stream capture: forks and joins, and what it forbids.
 #include <thread>
 
-#include "client.h"
+#include "capturing.h"
 
 namespace kiln::fake {
 namespace {
 
-class Captures : public CudaContext {
-protected:
-  void SetUp() override {
-    CudaContext::SetUp();
-    pointer = upload({1});
-    kernel("twice"); // modules cannot be loaded in a capture
-    s = stream();
-  }
-  CUresult begin(int mode = captureGlobal) { return CU(cuStreamBeginCapture_v2)(s, mode); }
-  CUresult end() { return CU(cuStreamEndCapture)(s, &graph); }
-  /// The capture has been invalidated, and says so to its end.
-  void expectInvalidated() {
-    CUstreamCaptureStatus status = captureStatusNone;
-    OK(CU(cuStreamIsCapturing)(s, &status));
-    EXPECT_EQ(status, captureStatusInvalidated);
-    EXPECT_EQ(twice(s, pointer), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-    EXPECT_EQ(end(), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-    EXPECT_EQ(graph, nullptr);
-    OK(CU(cuStreamIsCapturing)(s, &status));
-    EXPECT_EQ(status, captureStatusNone);
-    OK(twice(s, pointer)); // the stream is as before
-    OK(CU(cuStreamSynchronize)(s));
-  }
-  CUgraphExec executable() {
-    CUgraphExec made = nullptr;
-    EXPECT_EQ(CU(cuGraphInstantiateWithFlags)(&made, graph, 0), CUDA_SUCCESS);
-    return made;
-  }
-
-  CUdeviceptr pointer = 0;
-  CUstream s = nullptr;
-  CUgraph graph = nullptr;
-};
-
-TEST_F(Captures, WorkIsRecordedAndRunsWithEachLaunch) {
-  CUstreamCaptureStatus status = captureStatusNone;
-  OK(begin());
-  OK(CU(cuStreamIsCapturing)(s, &status));
-  EXPECT_EQ(status, captureStatusActive);
-  OK(twice(s, pointer));
-  OK(twice(s, pointer));
-  OK(end());
-  EXPECT_EQ(waiting(), 0U);
-  EXPECT_EQ(number(pointer), 1U);
-  std::size_t count = 0;
-  OK(CU(cuGraphGetNodes)(graph, nullptr, &count));
-  EXPECT_EQ(count, 2U);
-  CUgraphNode nodes[3] = {};
-  count = 3;
-  OK(CU(cuGraphGetNodes)(graph, nodes, &count));
-  EXPECT_EQ(count, 2U);
-  EXPECT_NE(nodes[1], nullptr);
-  EXPECT_EQ(nodes[2], nullptr);
-  const CUgraphExec run = executable();
-  OK(CU(cuGraphDestroy)(graph)); // which the executable one does not need
-  OK(CU(cuGraphLaunch)(run, s));
-  EXPECT_EQ(number(pointer), 1U);
-  OK(CU(cuGraphLaunch)(run, s));
-  OK(CU(cuGraphExecDestroy)(run)); // nor what is queued that one
-  EXPECT_EQ(CU(cuGraphLaunch)(run, s), CUDA_ERROR_INVALID_HANDLE);
-  OK(CU(cuStreamSynchronize)(s));
-  EXPECT_EQ(number(pointer), 16U);
-  kiln_fake_cuda_totals_t totals;
-  CU(kiln_fake_cuda_totals)(&totals);
-  EXPECT_EQ(totals.kernels, 4U);
-}
-
-TEST_F(Captures, PageableMemoryIsRecordedByItsAddress) {
-  unsigned value = 5;
-  OK(begin());
-  OK(CU(cuMemcpyHtoDAsync_v2)(pointer, &value, 4, s));
-  OK(end());
-  const CUgraphExec run = executable();
-  for (value = 6; value < 8; ++value) {
-    OK(CU(cuGraphLaunch)(run, s));
-    OK(CU(cuStreamSynchronize)(s));
-    EXPECT_EQ(number(pointer), value);
-  }
-}
+class Captures : public CapturingStream {};
 
 TEST_F(Captures, ForkAndJoin) {
   const CUdeviceptr other = upload({1});
@@ -103,6 +25,9 @@ TEST_F(Captures, ForkAndJoin) {
   OK(CU(cuEventRecord)(join, t));
   OK(CU(cuStreamWaitEvent)(s, join, 0));
   OK(end());
+  std::size_t nodes = 0;
+  OK(CU(cuGraphGetNodes)(graph, nullptr, &nodes));
+  EXPECT_EQ(nodes, 2U); // events are edges
   OK(CU(cuStreamIsCapturing)(t, &status));
   EXPECT_EQ(status, captureStatusNone);
   OK(CU(cuGraphLaunch)(executable(), s));
@@ -136,6 +61,19 @@ TEST_F(Captures, EventsFromOutside) {
   OK(begin());
   EXPECT_EQ(CU(cuStreamWaitEvent)(s, e, 0), CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
   expectInvalidated();
+}
+
+TEST_F(Captures, EventsFromInside) {
+  const CUevent e = event();
+  const std::function<CUresult()> calls[] = {[&] { return CU(cuEventQuery)(e); },
+                                             [&] { return CU(cuEventSynchronize)(e); },
+                                             [&] { return CU(cuStreamWaitEvent)(nullptr, e, 0); }};
+  for (const auto &call : calls) {
+    OK(begin(captureRelaxed));
+    OK(CU(cuEventRecord)(e, s));
+    EXPECT_EQ(call(), &call == &calls[2] ? CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : CUDA_ERROR_CAPTURED_EVENT);
+    expectInvalidated();
+  }
 }
 
 TEST_F(Captures, TwoCapturesDoNotMeet) {
@@ -267,60 +205,11 @@ TEST_F(Captures, AStreamThatGoesEndsIt) {
   allocate(16);
 }
 
-TEST_F(Captures, GraphsOutliveNothing) {
-  leaksAreMeant = true;
+TEST_F(Captures, AContextThatGoesEndsIt) {
   OK(begin());
-  OK(twice(s, pointer));
-  OK(end());
-  const CUgraphExec run = executable();
-  OK(CU(cuModuleUnload)(module));
-  module = nullptr;
-  OK(CU(cuGraphLaunch)(run, s));
-  EXPECT_EQ(CU(cuStreamSynchronize)(s), CUDA_ERROR_LAUNCH_FAILED);
-  EXPECT_NE(std::string(CU(kiln_fake_cuda_failure)()).find("module was unloaded"), std::string::npos);
-}
-
-TEST_F(Captures, GraphsWhoseMemoryIsFreed) {
-  leaksAreMeant = true;
-  OK(begin());
-  OK(twice(s, pointer));
-  OK(end());
-  OK(CU(cuMemFree_v2)(pointer));
-  OK(CU(cuGraphLaunch)(executable(), s));
-  EXPECT_EQ(CU(cuStreamSynchronize)(s), CUDA_ERROR_ILLEGAL_ADDRESS);
-}
-
-TEST_F(Captures, OneGraphDoesNotRunBesideItself) {
-  const CUstream t = stream();
-  OK(begin());
-  OK(twice(s, pointer));
-  OK(end());
-  const CUgraphExec run = executable();
-  OK(store(t, pointer, 10));
-  OK(CU(cuGraphLaunch)(run, t));
-  OK(CU(cuGraphLaunch)(run, s));
-  OK(CU(cuStreamSynchronize)(s)); // and so t's
-  EXPECT_EQ(number(pointer), 40U);
-}
-
-TEST_F(Captures, GraphsInGraphs) {
-  OK(begin());
-  OK(twice(s, pointer));
-  OK(end());
-  const CUgraphExec inner = executable();
-  OK(begin());
-  OK(CU(cuGraphLaunch)(inner, s));
-  OK(twice(s, pointer));
-  OK(end());
-  EXPECT_EQ(number(pointer), 1U);
-  OK(CU(cuGraphLaunch)(executable(), s));
-  OK(CU(cuStreamSynchronize)(s));
-  EXPECT_EQ(number(pointer), 4U);
-  CUgraphExec none = nullptr;
-  EXPECT_EQ(CU(cuGraphInstantiateWithFlags)(&none, graph, 1ULL << 40), CUDA_ERROR_INVALID_VALUE);
-  OK(CU(cuGraphDestroy)(graph));
-  EXPECT_EQ(CU(cuGraphDestroy)(graph), CUDA_ERROR_INVALID_HANDLE);
-  EXPECT_EQ(CU(cuGraphInstantiateWithFlags)(&none, graph, 0), CUDA_ERROR_INVALID_HANDLE);
+  OK(CU(cuCtxDestroy_v2)(context));
+  OK(CU(cuCtxCreate_v2)(&context, 0, 0));
+  allocate(16);
 }
 
 } // namespace

@@ -78,6 +78,16 @@ protected:
     OK(CU(cuInit)(0));
     OK(CU(cuCtxCreate_v2)(&context, 0, 0));
   }
+  /// On another machine than the default one.
+  void restart(const char *devices, int version = 12040) {
+    OK(CU(cuCtxDestroy_v2)(context));
+    context = nullptr;
+    module = nullptr;
+    CU(kiln_fake_cuda_reset)(nullptr);
+    ASSERT_EQ(CU(kiln_fake_cuda_set_devices)(devices), 0);
+    CU(kiln_fake_cuda_set_driver_version)(version);
+    begin();
+  }
 
   CUdeviceptr allocate(std::size_t bytes) {
     CUdeviceptr pointer = 0;

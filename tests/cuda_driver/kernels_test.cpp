@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Modules, launches and what goes wrong in them.
-#include <cstring>
-
+// Launches and what goes wrong in them.
 #include "client.h"
 
 namespace kiln::fake {
@@ -10,23 +8,6 @@ namespace {
 
 class Kernels : public CudaContext {
 protected:
-  /// Another machine than the default one.
-  void restart(const char *devices, int version = 12040) {
-    OK(CU(cuCtxDestroy_v2)(context));
-    context = nullptr;
-    module = nullptr;
-    CU(kiln_fake_cuda_reset)(nullptr);
-    ASSERT_EQ(CU(kiln_fake_cuda_set_devices)(devices), 0);
-    CU(kiln_fake_cuda_set_driver_version)(version);
-    begin();
-  }
-  static CUresult load(const std::string &text) {
-    CUmodule made = nullptr;
-    return CU(cuModuleLoadData)(&made, text.c_str());
-  }
-  static std::string head(const char *version, const char *target) {
-    return std::string(".version ") + version + "\n.target " + target + "\n.address_size 64\n";
-  }
   /// A launch of one block without parameters but a pointer.
   CUresult shared(CUfunction function, unsigned bytes, CUdeviceptr pointer, unsigned threads = 8) {
     void *parameters[] = {&pointer};
@@ -108,32 +89,6 @@ TEST_F(Kernels, GridsAndBlocksHaveLimits) {
   EXPECT_EQ(waiting(), 0U);
 }
 
-TEST_F(Kernels, WhatAFunctionSaysOfItself) {
-  const CUfunction function = kernel("bounded", boundedKernel);
-  const auto get = [&](int attribute) {
-    int value = -1;
-    EXPECT_EQ(CU(cuFuncGetAttribute)(&value, attribute, function), CUDA_SUCCESS);
-    return value;
-  };
-  EXPECT_EQ(get(functionMaxThreads), 64);
-  EXPECT_EQ(get(functionStaticShared), 64);
-  EXPECT_EQ(get(functionMaxDynamicShared), 49152 - 64);
-  EXPECT_EQ(get(functionPtxVersion), 80);
-  EXPECT_EQ(get(functionBinaryVersion), 90);
-  EXPECT_EQ(launch(function, nullptr, 65), CUDA_ERROR_INVALID_VALUE);
-  OK(launch(function, nullptr, 64));
-  CUfunction again = nullptr;
-  OK(CU(cuModuleGetFunction)(&again, module, "bounded"));
-  EXPECT_EQ(again, function);
-  EXPECT_EQ(CU(cuModuleGetFunction)(&again, module, "other"), CUDA_ERROR_NOT_FOUND);
-  int value = 0;
-  EXPECT_EQ(CU(cuFuncGetAttribute)(&value, 99, function), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(CU(cuFuncSetAttribute)(function, functionRegisters, 1), CUDA_ERROR_INVALID_VALUE);
-  OK(CU(cuModuleUnload)(module));
-  EXPECT_EQ(launch(function, nullptr, 64), CUDA_ERROR_INVALID_HANDLE);
-  EXPECT_EQ(CU(cuModuleUnload)(module), CUDA_ERROR_INVALID_HANDLE);
-}
-
 TEST_F(Kernels, ParametersByPointersOrInABuffer) {
   const CUfunction function = kernel("store");
   struct {
@@ -154,50 +109,6 @@ TEST_F(Kernels, ParametersByPointersOrInABuffer) {
   EXPECT_EQ(run(missing, nullptr), CUDA_ERROR_INVALID_VALUE);
 }
 
-TEST_F(Kernels, TextsThatAreNoPtx) {
-  CUmodule made = nullptr;
-  char errors[200] = "", informations[100] = "x";
-  CUjit_option options[] = {jitErrorLogBytes, jitErrorLog, jitInfoLog, jitInfoLogBytes};
-  void *values[] = {reinterpret_cast<void *>(sizeof errors), errors, informations,
-                    reinterpret_cast<void *>(sizeof informations)};
-  const std::string text = head("7.0", "sm_80") + ".visible .entry k() {\nfrobnicate.u32 %r1;\nret;\n}\n";
-  EXPECT_EQ(CU(cuModuleLoadDataEx)(&made, text.c_str(), 4, options, values), CUDA_ERROR_INVALID_PTX);
-  EXPECT_NE(std::string(errors).find("line 5"), std::string::npos) << errors;
-  EXPECT_NE(std::string(errors).find("frobnicate"), std::string::npos) << errors;
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(values[0]), std::strlen(errors));
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(values[3]), 0U);
-  values[0] = reinterpret_cast<void *>(8);
-  EXPECT_EQ(CU(cuModuleLoadDataEx)(&made, text.c_str(), 2, options, values), CUDA_ERROR_INVALID_PTX);
-  EXPECT_EQ(std::string(errors), "ptxas f");
-  options[0] = 1000;
-  EXPECT_EQ(CU(cuModuleLoadDataEx)(&made, text.c_str(), 1, options, values), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(load("hello"), CUDA_ERROR_INVALID_PTX);
-  EXPECT_EQ(load("\177ELF..."), CUDA_ERROR_NO_BINARY_FOR_GPU);
-  EXPECT_EQ(CU(cuModuleLoadData)(&made, nullptr), CUDA_ERROR_INVALID_VALUE);
-}
-
-TEST_F(Kernels, TargetsAndVersions) {
-  const auto text = [](const char *version, const char *target) {
-    return head(version, target) + ".visible .entry k() {\nret;\n}\n";
-  };
-  OK(load(text("7.0", "sm_80")));
-  OK(load(text("8.0", "sm_90a")));
-  OK(load(text("8.4", "sm_90")));
-  EXPECT_EQ(load(text("8.5", "sm_80")), CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
-  EXPECT_EQ(load(text("8.4", "sm_100")), CUDA_ERROR_NO_BINARY_FOR_GPU);
-  restart("8.0,8.6", 11000);
-  OK(load(text("7.0", "sm_80")));
-  EXPECT_EQ(load(text("7.1", "sm_80")), CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
-  EXPECT_EQ(load(text("7.0", "sm_86")), CUDA_ERROR_NO_BINARY_FOR_GPU);
-  EXPECT_EQ(load(text("7.0", "sm_90a")), CUDA_ERROR_NO_BINARY_FOR_GPU);
-  restart("12.0", 13000);
-  OK(load(text("9.0", "sm_90")));
-  EXPECT_EQ(load(text("8.0", "sm_90a")), CUDA_ERROR_NO_BINARY_FOR_GPU); // for 9.0 alone
-  restart("9.0", 12080);
-  OK(load(text("8.7", "sm_80")));
-  EXPECT_EQ(load(text("8.8", "sm_80")), CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
-}
-
 TEST_F(Kernels, AFaultStaysWithItsContext) {
   leaksAreMeant = true;
   CUdeviceptr pointer = upload({1, 2});
@@ -216,10 +127,24 @@ TEST_F(Kernels, AFaultStaysWithItsContext) {
   EXPECT_EQ(CU(cuModuleUnload)(module), CUDA_ERROR_ILLEGAL_ADDRESS);
   CUdevice device = -1;
   OK(CU(cuCtxGetDevice)(&device)); // what has to do with no work
+  OK(CU(cuCtxDestroy_v2)(context));
+  context = nullptr;
+  kiln_fake_cuda_leaks_t leaks;
+  CU(kiln_fake_cuda_alive)(&leaks);
+  EXPECT_EQ(leaks.orphans, 0U); // nobody could have given them back
   CUcontext other = nullptr;
   OK(CU(cuCtxCreate_v2)(&other, 0, 0));
   OK(CU(cuCtxSynchronize)());
   OK(CU(cuCtxDestroy_v2)(other));
+}
+
+TEST_F(Kernels, WhatComesAfterAFaultDoesNotRun) {
+  CUdeviceptr pointer = upload({1, 2});
+  unsigned got = 9;
+  OK(launch(kernel("wild"), stream(0), 1, pointer));
+  OK(CU(cuMemcpyDtoHAsync_v2)(&got, pointer, 4, nullptr));
+  EXPECT_EQ(CU(cuStreamSynchronize)(nullptr), CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_EQ(got, 9U);
 }
 
 TEST_F(Kernels, OtherFaults) {
@@ -261,13 +186,14 @@ TEST_F(Kernels, TensorMaps) {
   const CUdeviceptr tensor = upload(values), pointer = upload(std::vector<unsigned>(32));
   CUtensorMap map;
   const std::uint64_t extents[] = {16, 8}, strides[] = {64}, odd[] = {65};
-  const std::uint32_t box[] = {8, 4}, wide[] = {512, 4}, ones[] = {1, 1};
+  const std::uint32_t box[] = {8, 4}, wide[] = {512, 4}, huge[] = {65536 + 8, 4}, ones[] = {1, 1};
   void *address = reinterpret_cast<void *>(static_cast<std::uintptr_t>(tensor));
   const auto encode = [&](const std::uint64_t *pitch, const std::uint32_t *boxes, int swizzle) {
     return CU(cuTensorMapEncodeTiled)(&map, 2, 2, address, extents, pitch, boxes, ones, 0, swizzle, 2, 0);
   };
   EXPECT_EQ(encode(odd, box, 0), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(encode(strides, wide, 0), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(encode(strides, huge, 0), CUDA_ERROR_INVALID_VALUE); // and not 8
   EXPECT_EQ(encode(strides, box, 9), CUDA_ERROR_INVALID_VALUE);
   OK(encode(strides, box, 0));
   OK(launch(kernel("copy", tensorKernel), nullptr, 32, map, pointer));
@@ -276,34 +202,6 @@ TEST_F(Kernels, TensorMaps) {
     ASSERT_EQ(got[i], (i / 8 + 2) * 16 + i % 8) << i;
   restart("8.0");
   EXPECT_EQ(encode(strides, box, 0), CUDA_ERROR_NOT_SUPPORTED);
-}
-
-TEST_F(Kernels, LinkedCodeIsForOneDevice) {
-  char errors[200] = "";
-  CUjit_option options[] = {jitErrorLog, jitErrorLogBytes};
-  void *values[] = {errors, reinterpret_cast<void *>(sizeof errors)};
-  CUlinkState link = nullptr;
-  void *cubin = nullptr;
-  std::size_t bytes = 0;
-  OK(CU(cuLinkCreate_v2)(2, options, values, &link));
-  EXPECT_EQ(CU(cuLinkComplete)(link, &cubin, &bytes), CUDA_ERROR_INVALID_VALUE);
-  std::string text(simpleKernels), wrong("nonsense");
-  EXPECT_EQ(CU(cuLinkAddData_v2)(link, inputPtx, wrong.data(), wrong.size(), "n", 0, nullptr, nullptr),
-            CUDA_ERROR_INVALID_PTX);
-  EXPECT_NE(std::string(errors), "");
-  EXPECT_EQ(CU(cuLinkAddData_v2)(link, 4, text.data(), text.size(), "n", 0, nullptr, nullptr),
-            CUDA_ERROR_NOT_SUPPORTED);
-  OK(CU(cuLinkAddData_v2)(link, inputPtx, text.data(), text.size() + 1, "n", 0, nullptr, nullptr));
-  OK(CU(cuLinkComplete)(link, &cubin, &bytes));
-  const std::string kept(static_cast<char *>(cubin), bytes);
-  OK(CU(cuLinkDestroy)(link));
-  EXPECT_EQ(CU(cuLinkDestroy)(link), CUDA_ERROR_INVALID_HANDLE);
-  OK(CU(cuModuleLoadData)(&module, kept.data()));
-  const CUdeviceptr pointer = upload({4});
-  OK(twice(nullptr, pointer));
-  EXPECT_EQ(number(pointer), 8U);
-  restart("8.0");
-  EXPECT_EQ(CU(cuModuleLoadData)(&module, kept.data()), CUDA_ERROR_NO_BINARY_FOR_GPU);
 }
 
 } // namespace

@@ -20,10 +20,7 @@ TEST_F(Memories, WhatIsAllocatedIsFreed) {
 }
 
 TEST_F(Memories, ADeviceHasAnEnd) {
-  OK(CU(cuCtxDestroy_v2)(context));
-  CU(kiln_fake_cuda_reset)(nullptr);
-  ASSERT_EQ(CU(kiln_fake_cuda_set_devices)("9.0:4"), 0);
-  begin();
+  restart("9.0:4");
   std::size_t free = 0, total = 0;
   OK(CU(cuMemGetInfo_v2)(&free, &total));
   EXPECT_EQ(total, 4U << 20);
