@@ -3,16 +3,18 @@
 
 #include "compiler/schedule/SearchSpace.h"
 #include "targets/cuda/Abi.h"
-#include "targets/cuda/Loops.h"
+#include "targets/cuda/Ptx.h"
+#include "targets/cuda/Strategy.h"
 #include "targets/cuda/Stub.h"
 
 namespace kiln::cuda {
 
 using namespace mlir;
 
-static std::optional<SchedulePoint> resolvePoint(func::FuncOp kernel, const SchedulePoint *point) {
+/// The point completed by the presets; nothing after a diagnostic.
+static std::optional<SchedulePoint> resolvePoint(func::FuncOp kernel, const Schedulable &schedulable,
+                                                 const SchedulePoint *point) {
   std::string error;
-  const Schedulable schedulable = describeLoops();
   std::optional<SchedulePoint> resolved = resolve(schedulable.space, point, error);
   if (!resolved)
     kernel.emitError() << schedulable.strategy << " " << error;
@@ -20,10 +22,29 @@ static std::optional<SchedulePoint> resolvePoint(func::FuncOp kernel, const Sche
 }
 
 FailureOr<DevicePlan> planKernel(func::FuncOp kernel, const SchedulePoint *point) {
-  std::optional<SchedulePoint> resolved = resolvePoint(kernel, point);
+  if (failed(checkKernel(kernel)))
+    return failure();
+  const Placement placement(kernel);
+  const StepStrategies strategies = chooseStrategies(kernel, placement);
+  DevicePlan plan;
+  const Schedulable schedulable = describe(strategies);
+  std::optional<SchedulePoint> resolved = resolvePoint(kernel, schedulable, point);
   if (!resolved)
     return failure();
-  return planLoops(kernel, *resolved);
+  plan.strategy = schedulable.strategy;
+  plan.schedule = *resolved;
+  plan.scratchBytes = placement.scratchBytes;
+  DeviceModule device;
+  tile::Builder b(device.get());
+  for (const auto &strategy : strategies)
+    if (failed(strategy->build(b, plan.schedule, plan)))
+      return failure();
+  plan.text = device.print();
+  llvm::Expected<std::string> text = device.compile({"sm_80", "+ptx70"});
+  if (!text)
+    return kernel.emitError() << "the kernel has no device code: " << llvm::toString(text.takeError());
+  plan.images.push_back({std::move(*text), 80, false});
+  return plan;
 }
 
 namespace {
@@ -35,7 +56,10 @@ public:
 
   const KernelAbi &abi() const override { return cudaAbi(); }
 
-  Schedulable describe(func::FuncOp) const override { return describeLoops(); }
+  Schedulable describe(func::FuncOp kernel) const override {
+    const Placement placement(kernel);
+    return cuda::describe(chooseStrategies(kernel, placement));
+  }
 
   FailureOr<KernelObject> compile(func::FuncOp kernel, StringRef symbol, const SchedulePoint *point) const override {
     FailureOr<DevicePlan> plan = planKernel(kernel, point);
@@ -44,7 +68,7 @@ public:
     llvm::Expected<std::string> object = compileStub(*plan, kernel, symbol, hostTriple, hostCpu);
     if (!object)
       return kernel.emitError() << "the kernel has no host code: " << llvm::toString(object.takeError());
-    return KernelObject{std::move(*object), plan->scratchBytes, describeLoops().strategy, *resolvePoint(kernel, point)};
+    return KernelObject{std::move(*object), plan->scratchBytes, plan->strategy, plan->schedule};
   }
 
   /// Stmt: the functions as MLIR; Assembly: the PTX of each image.

@@ -1,26 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. A launch for each step of the placement, with a thread for each point of the op's parallel loops. The innermost
-//    dimension of what it stores first runs along the threads of a warp.
+// 1. A launch with a thread for each point of the op's parallel loops. The innermost dimension of what it stores first
+//    runs along the threads of a warp.
 // 2. A thread that is beyond the last point does nothing.
 // 3. All that a thread reads it reads before it stores, so a result may lie in the memory of an argument.
 #include "targets/cuda/Loops.h"
 
 #include "compiler/dialect/Extents.h"
-#include "targets/cuda/Ptx.h"
 #include "targets/cuda/Reader.h"
 
 namespace kiln::cuda {
 
 using namespace mlir;
 using tile::Values;
-
-Schedulable describeLoops() {
-  Schedulable result;
-  result.strategy = "loops";
-  result.space.push_back({"threads", {64, 128, 256, 512}, 256});
-  return result;
-}
 
 namespace {
 
@@ -46,44 +38,34 @@ Points pointsOf(const Step &step) {
   return points;
 }
 
+/// Builds the function of a step.
 class LoopsBuilder {
 public:
-  LoopsBuilder(func::FuncOp kernel, int64_t threads, ModuleOp module)
-      : kernel(kernel), threads(threads), placement(kernel), b(module) {}
+  LoopsBuilder(tile::Builder &b, const Step &step, int64_t threads, Reader &reader)
+      : b(b), step(step), threads(threads), reader(reader), points(pointsOf(step)) {}
 
-  LogicalResult run(DevicePlan &plan) {
-    plan.scratchBytes = placement.scratchBytes;
-    for (const Step &step : placement.steps) {
-      const std::string name = "step_" + std::to_string(plan.functions.size());
-      b.beginKernel(name, threads);
-      Reader reader(b, placement, kernel);
-      const Points points = pointsOf(step);
-      if (failed(buildBody(step, points, reader)))
-        return failure();
-      b.endKernel();
-      SmallVector<AffineExpr> counts;
-      for (unsigned loop : points.parallel)
-        counts.push_back(points.extents[loop]);
-      AffineExpr count = mlir::kiln::getProduct(counts, kernel.getContext());
-      plan.launches.push_back({unsigned(plan.functions.size()), count.ceilDiv(threads), reader.parameters});
-      plan.functions.push_back({name, uint32_t(threads), 0});
-    }
-    return success();
+  LogicalResult run(func::FuncOp kernel);
+  /// How many points there are.
+  AffineExpr count(MLIRContext *context) const {
+    SmallVector<AffineExpr> counts;
+    for (unsigned loop : points.parallel)
+      counts.push_back(points.extents[loop]);
+    return mlir::kiln::getProduct(counts, context);
   }
 
 private:
-  LogicalResult buildBody(const Step &step, const Points &points, Reader &reader);
-  Values loopsOf(const Points &points, ArrayRef<Value> sizes, Value point);
-  LogicalResult storeAll(const Step &step, const Values &loops, Reader &reader);
+  Values loopsOf(ArrayRef<Value> sizes, Value point);
+  LogicalResult storeAll(const Values &loops);
 
-  func::FuncOp kernel;
+  tile::Builder &b;
+  const Step &step;
   int64_t threads;
-  Placement placement;
-  tile::Builder b;
+  Reader &reader;
+  Points points;
 };
 
 /// The number of the point's thread as the numbers of the loops.
-Values LoopsBuilder::loopsOf(const Points &points, ArrayRef<Value> sizes, Value point) {
+Values LoopsBuilder::loopsOf(ArrayRef<Value> sizes, Value point) {
   Values loops(points.extents.size());
   for (size_t i = points.parallel.size(); i-- > 0;) {
     Value rest = i == 0 ? point : b.rem(point, sizes[i]);
@@ -94,7 +76,7 @@ Values LoopsBuilder::loopsOf(const Points &points, ArrayRef<Value> sizes, Value 
   return loops;
 }
 
-LogicalResult LoopsBuilder::storeAll(const Step &step, const Values &loops, Reader &reader) {
+LogicalResult LoopsBuilder::storeAll(const Values &loops) {
   if (!step.op) {
     Value element = reader.read(step.stores.front().value, loops);
     if (element)
@@ -111,7 +93,7 @@ LogicalResult LoopsBuilder::storeAll(const Step &step, const Values &loops, Read
   return success();
 }
 
-LogicalResult LoopsBuilder::buildBody(const Step &step, const Points &points, Reader &reader) {
+LogicalResult LoopsBuilder::run(func::FuncOp kernel) {
   // Numbers of threads have no sign: those up to the end of the last block of 2^31 - 1 points fit.
   const bool isWide = mostElements(step.stores.front().value.getType(), kernel) > std::numeric_limits<int32_t>::max();
   auto fit = [&](Value x) { return isWide ? b.createOrFold<arith::ExtUIOp>(b.getI64Type(), x) : x; };
@@ -124,26 +106,43 @@ LogicalResult LoopsBuilder::buildBody(const Step &step, const Points &points, Re
   Value first = b.createOrFold<arith::MulIOp>(fit(b.blockId()), b.integer(fit(b.integer(0)).getType(), threads));
   Value point = b.createOrFold<arith::AddIOp>(first, fit(b.threadId()));
   LogicalResult result = success();
-  b.ifThen(b.compare(arith::CmpIPredicate::ult, point, count),
-           [&] { result = storeAll(step, loopsOf(points, sizes, point), reader); });
+  b.ifThen(b.compare(arith::CmpIPredicate::ult, point, count), [&] { result = storeAll(loopsOf(sizes, point)); });
   return result;
 }
 
+class Loops : public StepStrategy {
+public:
+  explicit Loops(const StepContext &context) : context(context) {}
+
+  StringRef name() const override { return "loops"; }
+
+  SearchSpace searchSpace() const override {
+    SearchSpace space;
+    space.push_back({"threads", {64, 128, 256, 512}, 256});
+    return space;
+  }
+
+  LogicalResult build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const override {
+    const int64_t threads = point.at("threads");
+    const std::string name = "step_" + std::to_string(plan.functions.size());
+    b.beginKernel(name, threads);
+    Reader reader(b, context.placement, context.kernel);
+    LoopsBuilder loops(b, context.step, threads, reader);
+    if (failed(loops.run(context.kernel)))
+      return failure();
+    b.endKernel();
+    AffineExpr blocks = loops.count(context.kernel->getContext()).ceilDiv(threads);
+    plan.launches.push_back({unsigned(plan.functions.size()), blocks, reader.parameters});
+    plan.functions.push_back({name, uint32_t(threads), 0});
+    return success();
+  }
+
+private:
+  StepContext context;
+};
+
 } // namespace
 
-FailureOr<DevicePlan> planLoops(func::FuncOp kernel, const SchedulePoint &point) {
-  if (failed(checkKernel(kernel)))
-    return failure();
-  DeviceModule device;
-  DevicePlan plan;
-  if (failed(LoopsBuilder(kernel, point.at("threads"), device.get()).run(plan)))
-    return failure();
-  plan.text = device.print();
-  llvm::Expected<std::string> text = device.compile({"sm_80", "+ptx70"});
-  if (!text)
-    return kernel.emitError() << "the kernel has no device code: " << llvm::toString(text.takeError());
-  plan.images.push_back({std::move(*text), 80, false});
-  return plan;
-}
+std::unique_ptr<StepStrategy> matchLoops(const StepContext &context) { return std::make_unique<Loops>(context); }
 
 } // namespace kiln::cuda

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The strategy that compiles every kernel: a thread for each element that is stored, reductions in a loop.
+// The strategy that does every step: a thread for each element that is stored, reductions in a loop.
 #pragma once
 
-#include "targets/cuda/Plan.h"
-#include "targets/target.h"
+#include "targets/cuda/Strategy.h"
 
 namespace kiln::cuda {
 
-/// Its name and its search space.
-Schedulable describeLoops();
-
-/// The kernel's functions and launches at a point of that space. Emits a diagnostic at what there is no code for.
-mlir::FailureOr<DevicePlan> planLoops(mlir::func::FuncOp kernel, const SchedulePoint &point);
+std::unique_ptr<StepStrategy> matchLoops(const StepContext &context);
 
 } // namespace kiln::cuda

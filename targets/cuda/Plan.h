@@ -4,6 +4,8 @@
 // made of this, and tests run it without a GPU.
 #pragma once
 
+#include "targets/target.h"
+
 #include "mlir/IR/AffineExpr.h"
 #include "llvm/ADT/ArrayRef.h"
 #include <cstdint>
@@ -44,6 +46,8 @@ struct Launch {
 };
 
 struct DevicePlan {
+  std::string strategy; // of the step of the most work
+  SchedulePoint schedule;
   std::vector<Image> images; // the best first, all with the same functions
   std::vector<DeviceFunction> functions;
   std::vector<Launch> launches; // one after the other

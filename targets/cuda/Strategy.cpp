@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "targets/cuda/Strategy.h"
+
+#include "targets/cuda/Loops.h"
+
+namespace kiln::cuda {
+
+using Match = std::unique_ptr<StepStrategy> (*)(const StepContext &);
+
+/// Those of the most work first.
+static constexpr Match matches[] = {matchLoops};
+
+StepStrategies chooseStrategies(mlir::func::FuncOp kernel, const Placement &placement) {
+  StepStrategies strategies;
+  for (const Step &step : placement.steps)
+    for (Match match : matches)
+      if (std::unique_ptr<StepStrategy> strategy = match({kernel, placement, step})) {
+        strategies.push_back(std::move(strategy));
+        break;
+      }
+  return strategies;
+}
+
+/// The position of a strategy in the order of work; names are few.
+static size_t rank(llvm::StringRef name) {
+  constexpr llvm::StringLiteral names[] = {"contraction", "rows", "loops"};
+  return llvm::find(names, name) - std::begin(names);
+}
+
+Schedulable describe(const StepStrategies &strategies) {
+  Schedulable result;
+  for (const auto &strategy : strategies) {
+    if (result.strategy.empty() || rank(strategy->name()) < rank(result.strategy))
+      result.strategy = strategy->name().str();
+    SearchSpace space = strategy->searchSpace();
+    for (TuningParameter &parameter : space)
+      if (llvm::none_of(result.space, [&](const TuningParameter &known) { return known.key == parameter.key; }))
+        result.space.push_back(std::move(parameter));
+    llvm::append_range(result.space.rules, space.rules);
+  }
+  return result;
+}
+
+} // namespace kiln::cuda

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the steps of a kernel become launches. Each step is done by the first strategy that matches it; loops matches
+// all.
+#pragma once
+
+#include "targets/cuda/Placement.h"
+#include "targets/cuda/Plan.h"
+#include "targets/cuda/tile/Builder.h"
+#include "targets/target.h"
+
+namespace kiln::cuda {
+
+/// A step and what is around it, which outlive its strategy.
+struct StepContext {
+  mlir::func::FuncOp kernel;
+  const Placement &placement;
+  const Step &step;
+};
+
+class StepStrategy {
+public:
+  virtual ~StepStrategy() = default;
+
+  /// "contraction", "rows", "loops".
+  virtual llvm::StringRef name() const = 0;
+
+  /// A parameter holds for all steps of the kernel that have one of its name; their values are the same.
+  virtual SearchSpace searchSpace() const = 0;
+
+  /// Appends functions and launches. Emits a diagnostic at what there is no code for.
+  virtual mlir::LogicalResult build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const = 0;
+};
+
+/// The strategies of a kernel's steps, in their order.
+using StepStrategies = std::vector<std::unique_ptr<StepStrategy>>;
+StepStrategies chooseStrategies(mlir::func::FuncOp kernel, const Placement &placement);
+
+/// The name of the first among the strategies that is of the most work, and the parameters of all.
+Schedulable describe(const StepStrategies &strategies);
+
+} // namespace kiln::cuda
