@@ -10,11 +10,11 @@
 namespace kiln::fake {
 namespace {
 
-Thread &currentThread(const Driver &driver) {
-  static thread_local Thread thread;
-  if (thread.epoch != driver.epoch)
-    thread = {driver.epoch, {}};
-  return thread;
+Thread &currentThread(Driver &driver) {
+  static thread_local Thread *const thread = &driver.threads.emplace_back();
+  if (thread->epoch != driver.epoch)
+    *thread = {driver.epoch, {}};
+  return *thread;
 }
 
 /// From which version on a driver has the function.

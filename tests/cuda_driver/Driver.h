@@ -55,6 +55,11 @@ struct Injection {
   CUresult error;
 };
 
+struct Thread {
+  std::uint64_t epoch = 0;
+  std::vector<CUcontext> stack;
+};
+
 struct Driver {
   static Driver &get();
   Driver();
@@ -67,6 +72,7 @@ struct Driver {
   std::uint64_t epoch = 0; ///< of resets: threads' stacks of contexts are of one
   std::vector<Device> devices;
   std::uint64_t contextsMade = 0;
+  std::deque<Thread> threads; ///< of the process so far: a client may call while its own statics are destroyed
 
   Handles<CUcontext, Context> contexts;
   Handles<CUmodule, LoadedImage> modules;
@@ -104,11 +110,6 @@ bool parseDevices(std::string_view text, std::vector<Device> &devices);
 std::set<std::string, std::less<>> parseNames(std::string_view text);
 /// "cuMemAlloc_v2:3:2": the third call returns 2. Several with commas between.
 std::vector<Injection> parseInjections(const char *text);
-
-struct Thread {
-  std::uint64_t epoch = 0;
-  std::vector<CUcontext> stack;
-};
 
 enum class Needs {
   nothing,
