@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/cuda/Strategy.h"
 
+#include "targets/cuda/Contraction.h"
 #include "targets/cuda/Loops.h"
 
 namespace kiln::cuda {
@@ -8,7 +9,7 @@ namespace kiln::cuda {
 using Match = std::unique_ptr<StepStrategy> (*)(const StepContext &);
 
 /// Those of the most work first.
-static constexpr Match matches[] = {matchLoops};
+static constexpr Match matches[] = {matchContraction, matchLoops};
 
 StepStrategies chooseStrategies(mlir::func::FuncOp kernel, const Placement &placement) {
   StepStrategies strategies;

@@ -122,14 +122,19 @@ void Builder::ifThen(Value condition, function_ref<void()> body) {
 }
 
 Value Builder::ifElse(Value condition, Type type, function_ref<Value()> yes, function_ref<Value()> no) {
-  auto choice = scf::IfOp::create(*this, type, condition, /*withElseRegion=*/true);
+  return ifElse(condition, TypeRange(type), [&] { return Values{yes()}; }, [&] { return Values{no()}; }).front();
+}
+
+Values Builder::ifElse(Value condition, TypeRange types, function_ref<Values()> yes, function_ref<Values()> no) {
+  auto choice = scf::IfOp::create(*this, types, condition, /*withElseRegion=*/true);
   for (auto [block, branch] : {std::pair(choice.thenBlock(), yes), std::pair(choice.elseBlock(), no)}) {
     OpBuilder::InsertionGuard guard(*this);
     setInsertionPointToStart(block);
-    Value value = branch();
-    scf::YieldOp::create(*this, value);
+    Values values = branch();
+    if (!types.empty())
+      scf::YieldOp::create(*this, values);
   }
-  return choice.getResult(0);
+  return Values(choice.getResults());
 }
 
 //===- Warps -------------------------------------------------------------===//

@@ -57,6 +57,9 @@ public:
   /// A coordinate held between 0 and `size` - 1.
   Value clamp(Value x, Value size);
   Value compare(mlir::arith::CmpIPredicate predicate, Value x, Value y);
+  Value isBelow(Value x, Value y) { return compare(mlir::arith::CmpIPredicate::slt, x, y); }
+  Value both(Value x, Value y) { return createOrFold<mlir::arith::AndIOp>(x, y); }
+  Value select(Value condition, Value yes, Value no) { return createOrFold<mlir::arith::SelectOp>(condition, yes, no); }
   /// An i32 as an i64, with its sign.
   Value widen(Value x);
 
@@ -65,6 +68,8 @@ public:
   /// The element at an offset of i32 or i64 from an address; an i1 is stored in a byte.
   Value load(Type element, Value address, Value offset);
   void store(Value value, Value address, Value offset);
+  /// Where that is.
+  Value addressOf(Type stored, Value address, Value offset);
 
   //===- Control ---------------------------------------------------------===//
 
@@ -72,6 +77,8 @@ public:
   Values loop(Value count, ValueRange initial, llvm::function_ref<Values(Value index, ValueRange values)> body);
   void ifThen(Value condition, llvm::function_ref<void()> body);
   Value ifElse(Value condition, Type type, llvm::function_ref<Value()> yes, llvm::function_ref<Value()> no);
+  Values ifElse(Value condition, mlir::TypeRange types, llvm::function_ref<Values()> yes,
+                llvm::function_ref<Values()> no);
 
   //===- Warps -----------------------------------------------------------===//
 
@@ -79,8 +86,6 @@ public:
   Value shuffleXor(Value value, int32_t bits);
 
 private:
-  Value addressOf(Type stored, Value address, Value offset);
-
   mlir::LLVM::LLVMFuncOp kernel;
   llvm::SmallVector<Access> accesses; // of the kernel's parameters
 };
