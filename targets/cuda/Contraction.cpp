@@ -216,7 +216,10 @@ public:
   LogicalResult build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const override {
     const TileShape shape = shapeOf(point);
     const std::string name = "step_" + std::to_string(plan.functions.size());
-    b.beginKernel(name, shape.threads());
+    // 8 x 8 sums and two fragments take less than half of what a thread may have, if it carries nothing else.
+    const bool isPlain =
+        ContractionInput(context, contraction, true).isPlain && ContractionInput(context, contraction, false).isPlain;
+    b.beginKernel(name, shape.threads(), isPlain && shape.threads() == 256 ? 2 : 0);
     Reader reader(b, context.placement, context.kernel);
     TileBuilder builder(b, reader, context, contraction, shape);
     if (failed(builder.run()))

@@ -14,37 +14,33 @@ InputTile::InputTile(tile::Builder &b, Reader &reader, const StepContext &contex
       depth(shape.bk), threads(shape.threads()) {}
 
 /// Neighbours in memory go to neighbours among the threads.
-InputTile::Units InputTile::unitsOf(int64_t width, Value thread, Value first, const Values &loops) {
+InputTile::Unit InputTile::unitOf(int64_t width, Value turn) {
   const int64_t count = rows * depth / width, line = (input.isAlongDepth ? depth : rows) / width;
-  Units units;
-  for (int64_t done = 0; done < count; done += threads) {
-    Value number = b.add(thread, b.integer(done));
-    Value inner = b.mul(b.rem(number, b.integer(line)), b.integer(width)), outer = b.div(number, b.integer(line));
-    Unit unit;
-    unit.place = b.add(b.mul(outer, b.integer(pitch())), inner);
-    unit.depth = input.isAlongDepth ? inner : outer;
-    Value row = b.add(first, input.isAlongDepth ? outer : inner);
-    unit.isThere = b.isBelow(row, rowCount);
-    if (done + threads > count) {
-      unit.isOfTile = b.isBelow(number, b.integer(count));
-      unit.isThere = b.both(unit.isThere, unit.isOfTile);
-    }
-    unit.loops = loops;
-    splitIndex(b, reader, contraction, input.rows, row, unit.loops);
-    units.push_back(std::move(unit));
+  Value number = b.add(thread, b.mul(turn, b.integer(threads)));
+  Value inner = b.mul(b.rem(number, b.integer(line)), b.integer(width)), outer = b.div(number, b.integer(line));
+  Unit unit;
+  unit.place = b.add(b.mul(outer, b.integer(pitch())), inner);
+  unit.depth = input.isAlongDepth ? inner : outer;
+  Value row = b.add(first, input.isAlongDepth ? outer : inner);
+  unit.isThere = b.isBelow(row, rowCount);
+  if (count % threads != 0) {
+    unit.isOfTile = b.isBelow(number, b.integer(count));
+    unit.isThere = b.both(unit.isThere, unit.isOfTile);
   }
-  return units;
+  unit.loops = loops;
+  splitIndex(b, reader, contraction, input.rows, row, unit.loops);
+  return unit;
 }
 
-void InputTile::begin(Value thread, Value first, const Values &loops) {
+void InputTile::begin(Value ofThread, Value firstRow, const Values &ofBatch) {
+  thread = ofThread, first = firstRow, loops = ofBatch;
   rowCount = reader.extent(extentOf(contraction, input.rows));
   depthCount = reader.extent(extentOf(contraction, contraction.depth));
   if (input.isPlain)
     address = reader.address(contraction.op, input.number);
-  if (input.isInFours)
-    fours = unitsOf(4, thread, first, loops);
-  if (!input.isInFours || !input.isSureAligned)
-    ones = unitsOf(1, thread, first, loops);
+  width = input.isInFours ? 4 : 1;
+  for (int64_t turn = 0; turn < turns(width); ++turn)
+    units.push_back(unitOf(width, b.integer(turn)));
   if (input.isInFours && !input.isSureAligned) {
     Value bits = LLVM::PtrToIntOp::create(b, b.getI64Type(), address);
     Value rest = b.both(bits, b.integer(b.getI64Type(), 15));
@@ -55,41 +51,53 @@ void InputTile::begin(Value thread, Value first, const Values &loops) {
 /// Four neighbours are inside together: extents are multiples of four then.
 Value InputTile::isInside(const Unit &unit, Value depth) { return b.both(unit.isThere, b.isBelow(depth, depthCount)); }
 
-void InputTile::copy(const Units &units, int64_t width, Value start, Value stage) {
-  for (const Unit &unit : units) {
-    Value depth = b.add(start, unit.depth);
-    Values loops = unit.loops;
-    splitIndex(b, reader, contraction, contraction.depth, depth, loops);
-    Value offset = reader.offset(contraction.op, input.number, loops);
-    Value inside = isInside(unit, depth);
-    Value from = tile::advance(b, address, b.select(inside, offset, b.integer(offset.getType(), 0)));
-    auto copy = [&] { tile::copyAsync(b, tile::advance(b, stage, unit.place), from, width, inside); };
-    if (unit.isOfTile)
-      b.ifThen(unit.isOfTile, copy);
-    else
-      copy();
-  }
+void InputTile::copy(const Unit &unit, int64_t width, Value start, Value stage) {
+  Value depth = b.add(start, unit.depth);
+  Values at = unit.loops;
+  splitIndex(b, reader, contraction, contraction.depth, depth, at);
+  Value offset = reader.offset(contraction.op, input.number, at);
+  Value inside = isInside(unit, depth);
+  Value from = tile::advance(b, address, b.select(inside, offset, b.integer(offset.getType(), 0)));
+  auto copy = [&] { tile::copyAsync(b, tile::advance(b, stage, unit.place), from, width, inside); };
+  if (unit.isOfTile)
+    b.ifThen(unit.isOfTile, copy);
+  else
+    copy();
+}
+
+/// Copies what is in fours one by one where the address is none of theirs. That is a loop, which keeps no registers.
+void InputTile::copyAll(Value start, Value stage) {
+  auto copyUnits = [&] {
+    for (const Unit &unit : units)
+      copy(unit, width, start, stage);
+    return Values();
+  };
+  auto copyOnes = [&] {
+    b.loop(b.integer(turns(1)), {}, [&](Value turn, ValueRange) {
+      copy(unitOf(1, turn), 1, start, stage);
+      return Values();
+    });
+    return Values();
+  };
+  if (isAligned)
+    b.ifElse(isAligned, TypeRange(), copyUnits, copyOnes);
+  else
+    copyUnits();
 }
 
 Values InputTile::fetch(Value start, Value stage) {
   Values values;
   if (isAsync()) {
-    if (!isAligned) {
-      copy(fours.empty() ? ones : fours, fours.empty() ? 1 : 4, start, stage);
-      return values;
-    }
-    (void)b.ifElse(
-        isAligned, TypeRange(), [&] { return copy(fours, 4, start, stage), Values(); },
-        [&] { return copy(ones, 1, start, stage), Values(); });
+    copyAll(start, stage);
     return values;
   }
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
-  for (const Unit &unit : ones) {
+  for (const Unit &unit : units) {
     Value depth = b.add(start, unit.depth);
-    Values loops = unit.loops;
+    Values at = unit.loops;
     auto read = [&] {
-      splitIndex(b, reader, contraction, contraction.depth, depth, loops);
-      Value element = readInput(b, reader, contraction, input.number, loops);
+      splitIndex(b, reader, contraction, contraction.depth, depth, at);
+      Value element = readInput(b, reader, contraction, input.number, at);
       broken |= !element;
       return element ? element : zero;
     };
@@ -101,7 +109,7 @@ Values InputTile::fetch(Value start, Value stage) {
 void InputTile::put(const Values &values, Value stage) {
   if (isAsync())
     return;
-  for (auto [unit, value] : llvm::zip_equal(ones, values)) {
+  for (auto [unit, value] : llvm::zip_equal(units, values)) {
     auto store = [&, value = value, place = unit.place] { tile::storeOne(b, value, tile::advance(b, stage, place)); };
     if (unit.isOfTile)
       b.ifThen(unit.isOfTile, store);

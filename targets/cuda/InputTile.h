@@ -6,6 +6,7 @@
 #pragma once
 
 #include "targets/cuda/ContractionMatch.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace kiln::cuda {
 
@@ -47,10 +48,10 @@ private:
     tile::Value isOfTile;     // null: it is
     tile::Values loops;       // without those of the depth
   };
-  using Units = llvm::SmallVector<Unit>;
-
-  Units unitsOf(int64_t width, tile::Value thread, tile::Value first, const tile::Values &loops);
-  void copy(const Units &units, int64_t width, tile::Value start, tile::Value stage);
+  int64_t turns(int64_t width) const { return llvm::divideCeil(rows * depth / width, threads); }
+  Unit unitOf(int64_t width, tile::Value turn);
+  void copy(const Unit &unit, int64_t width, tile::Value start, tile::Value stage);
+  void copyAll(tile::Value start, tile::Value stage);
   tile::Value isInside(const Unit &unit, tile::Value depth);
 
   tile::Builder &b;
@@ -58,9 +59,11 @@ private:
   const Contraction &contraction;
   ContractionInput input;
   int64_t rows, depth, threads;
-  tile::Value rowCount, depthCount;
+  tile::Value thread, first, rowCount, depthCount;
+  tile::Values loops;             // with the numbers of the batch
   tile::Value address, isAligned; // of a plain input; null: it is
-  Units ones, fours;
+  int64_t width = 1;              // of units
+  llvm::SmallVector<Unit> units;
   bool broken = false;
 };
 

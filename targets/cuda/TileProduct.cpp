@@ -44,21 +44,19 @@ Value TileProduct::start(const Side &side, Value stage) {
   return tile::advance(b, stage, side.isAlongDepth ? b.mul(side.first, b.integer(side.pitch)) : side.first);
 }
 
-TileProduct::Fragment TileProduct::load(const Side &side, Value from, int64_t step) {
-  Fragment fragment(side.count * 4);
+/// Four rows from `i` on, or where memory has them in another order one row, of four steps.
+void TileProduct::load(const Side &side, Value from, int64_t step, int64_t i, Fragment &fragment) {
+  fragment.resize(side.count * 4);
   if (side.isAlongDepth) {
-    for (int64_t i = 0; i < side.count; ++i)
-      for (auto [k, value] :
-           llvm::enumerate(tile::loadFour(b, tile::advance(b, from, side.rowOf(i) * side.pitch + step))))
-        fragment[i * 4 + k] = value;
-    return fragment;
+    Value place = tile::advance(b, from, side.rowOf(i) * side.pitch + step);
+    llvm::copy(tile::loadFour(b, place), fragment.begin() + i * 4);
+    return;
   }
-  for (int64_t k = 0; k < 4; ++k)
-    for (int64_t i = 0; i < side.count; i += 4)
-      for (auto [row, value] :
-           llvm::enumerate(tile::loadFour(b, tile::advance(b, from, (step + k) * side.pitch + side.rowOf(i)))))
-        fragment[(i + row) * 4 + k] = value;
-  return fragment;
+  for (int64_t k = 0; k < 4; ++k) {
+    Value place = tile::advance(b, from, (step + k) * side.pitch + side.rowOf(i));
+    for (auto [row, value] : llvm::enumerate(tile::loadFour(b, place)))
+      fragment[(i + row) * 4 + k] = value;
+  }
 }
 
 Values TileProduct::add(Value stageA, Value stageB, ValueRange sums) {
@@ -70,13 +68,18 @@ Values TileProduct::add(Value stageA, Value stageB, ValueRange sums) {
     Values next(values);
     Value bodyA = moved(sideA, fromA, body), bodyB = moved(sideB, fromB, body);
     for (int64_t step = 0; step < bodySteps; step += 4) {
-      Fragment a = load(sideA, bodyA, step), c = load(sideB, bodyB, step);
-      for (int64_t k = 0; k < 4; ++k)
-        for (int64_t i = 0; i < shape.tm; ++i)
-          for (int64_t j = 0; j < shape.tn; ++j) {
-            Value &sum = next[i * shape.tn + j];
-            sum = math::FmaOp::create(b, a[i * 4 + k], c[j * 4 + k], sum);
-          }
+      Fragment a, c;
+      for (int64_t i = 0; i < shape.tm; i += sideA.atOnce())
+        load(sideA, bodyA, step, i, a);
+      for (int64_t j = 0; j < shape.tn; j += sideB.atOnce()) {
+        load(sideB, bodyB, step, j, c);
+        for (int64_t k = 0; k < 4; ++k)
+          for (int64_t column = j; column < j + sideB.atOnce(); ++column)
+            for (int64_t i = 0; i < shape.tm; ++i) {
+              Value &sum = next[i * shape.tn + column];
+              sum = math::FmaOp::create(b, a[i * 4 + k], c[column * 4 + k], sum);
+            }
+      }
     }
     return next;
   });

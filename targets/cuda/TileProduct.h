@@ -28,11 +28,12 @@ private:
     int64_t pitch, lanes, count; // f32 from row to row or step to step; lanes of a warp, rows of a thread
     tile::Value first;           // of the thread's rows, in its tile
     int64_t rowOf(int64_t i) const;
+    int64_t atOnce() const { return isAlongDepth ? 1 : 4; } // rows that are loaded
   };
   /// Of four steps of the depth, [row * 4 + step].
   using Fragment = llvm::SmallVector<tile::Value>;
 
-  Fragment load(const Side &side, tile::Value from, int64_t step);
+  void load(const Side &side, tile::Value from, int64_t step, int64_t i, Fragment &fragment);
   tile::Value start(const Side &side, tile::Value stage);
 
   tile::Builder &b;

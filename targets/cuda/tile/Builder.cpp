@@ -24,11 +24,13 @@ Builder::Builder(ModuleOp module) : ImplicitLocOpBuilder(module.getLoc(), module
 
 //===- Kernels -----------------------------------------------------------===//
 
-void Builder::beginKernel(StringRef name, int64_t threads) {
+void Builder::beginKernel(StringRef name, int64_t threads, int64_t blocks) {
   auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(getContext()), {});
   kernel = LLVM::LLVMFuncOp::create(*this, name, type);
   kernel->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), getUnitAttr());
   kernel->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(), getDenseI32ArrayAttr({int32_t(threads)}));
+  if (blocks > 0)
+    kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), getI32IntegerAttr(int32_t(blocks)));
   accesses.clear();
   setInsertionPointToStart(kernel.addEntryBlock(*this));
 }

@@ -31,7 +31,8 @@ public:
   //===- Kernels ---------------------------------------------------------===//
 
   /// What follows is the body of a function that is launched with so many threads a block, along x.
-  void beginKernel(llvm::StringRef name, int64_t threads);
+  /// `blocks`: as many are to fit into a multiprocessor's registers together; 0: the assembler's choice.
+  void beginKernel(llvm::StringRef name, int64_t threads, int64_t blocks = 0);
   /// One more parameter of the kernel: i32, or an address of global memory. With Access::Read nothing writes to that
   /// memory while the kernel runs.
   Value addParameter(Type type, Access access = Access::Any);
