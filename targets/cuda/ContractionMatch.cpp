@@ -109,7 +109,7 @@ std::optional<Contraction> findContraction(const StepContext &context) {
   Found found;
   findReduction(op, llvm::to_vector(llvm::seq(op.getNumLoops())), context.placement, found);
   std::optional<std::pair<unsigned, unsigned>> factors = found.op && found.isOnly ? factorsOf(found.op) : std::nullopt;
-  if (!factors)
+  if (!factors || llvm::is_contained(loopExtents(found.op), AffineExpr()))
     return std::nullopt;
   Contraction c;
   c.op = found.op;
