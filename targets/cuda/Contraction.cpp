@@ -216,7 +216,7 @@ public:
   LogicalResult build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const override {
     const TileShape shape = shapeOf(point);
     const std::string name = "step_" + std::to_string(plan.functions.size());
-    // 8 x 8 sums and two fragments take less than half of what a thread may have, if it carries nothing else.
+    // 8 x 8 sums and what is loaded for them fit into half of the registers, if nothing else is on its way in some.
     const bool isPlain =
         ContractionInput(context, contraction, true).isPlain && ContractionInput(context, contraction, false).isPlain;
     b.beginKernel(name, shape.threads(), isPlain && shape.threads() == 256 ? 2 : 0);

@@ -3,9 +3,8 @@
 // Products of matrices in tiles: their loops in all orders, odd extents, what comes before and behind them, addresses
 // that are no multiples of 16, every end of the search space; and what the inner loop consists of.
 #include "DeviceKernel.h"
-#include "KernelText.h"
-#include "LinearKernel.h"
 #include "Prepare.h"
+#include "ProductKernel.h"
 #include "compiler/schedule/SearchSpace.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "targets/cuda/Compile.h"
@@ -13,29 +12,6 @@
 
 namespace kiln::testing {
 namespace {
-
-/// The maps of a product's inputs, by whether each is transposed: rows a, columns b, depth c.
-struct Form {
-  bool transposeA, transposeB;
-  std::vector<std::string> maps() const { return {transposeA ? "c, a" : "a, c", transposeB ? "b, c" : "c, b", "a, b"}; }
-};
-
-/// x * w with `k` at run time (s1) or not.
-std::string matmulKernel(Form form, const std::string &m, const std::string &n, const std::string &k, int bound) {
-  KernelText text({{1, bound}, {0, bound}, {1, bound}});
-  Value x = text.argument(form.transposeA ? text.type({k, m}) : text.type({m, k}));
-  Value w = text.argument(form.transposeB ? text.type({n, k}) : text.type({k, n}));
-  return text.finish({text.reduce("ppr", {x, w}, text.type({m, n}), form.maps(), "0.0 : f32", multiplyAdd)});
-}
-
-size_t countOf(const std::string &text, const std::string &what) {
-  size_t count = 0;
-  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += what.size())
-    ++count;
-  return count;
-}
-
-const std::string &textOf(const DeviceKernel &kernel) { return kernel.plan().images.front().text; }
 
 /// Wants the strategy, and no local memory.
 void expectTiles(const DeviceKernel &kernel) {
@@ -269,51 +245,6 @@ TEST(CudaContraction, RefusesWhatDoesNotFit) {
   };
   expectRule(threads, "64 to 512 threads");
   expectRule(shared, "99 KiB of shared memory");
-}
-
-//===- Few rows ----------------------------------------------------------===//
-
-TEST(CudaContraction, FewRows) {
-  for (int bound : {1, 2, 3, 4, 5, 6, 7, 8})
-    for (auto [n, k] : {std::pair(1, 1), std::pair(37, 33), std::pair(64, 512), std::pair(35, 204)}) {
-      SCOPED_TRACE(number(bound) + " rows, " + number(n) + " x " + number(k));
-      std::string text = linearKernel(n, k, "", bound);
-      DeviceKernel kernel(text);
-      EXPECT_EQ(kernel.plan().strategy, "few_rows");
-      EXPECT_EQ(textOf(kernel).find(".local"), std::string::npos);
-      for (int64_t offset : {0, 4}) {
-        kernel.setOffset(offset);
-        for (int64_t m : {1, bound})
-          kernel.check({m}, randomInputs(text, {m}), 1e-5);
-      }
-    }
-}
-
-TEST(CudaContraction, InnerLoopOfOneRow) {
-  // Four turns of four elements; as much again for addresses that are no multiples of 16.
-  DeviceKernel kernel(linearKernel(4096, 4096, "", 1));
-  EXPECT_EQ(toString(kernel.plan().schedule), "columns=1 turns=4 warps=4");
-  EXPECT_EQ(countOf(textOf(kernel), "fma.rn.f32"), 16U + 4U);
-  EXPECT_EQ(countOf(textOf(kernel), "ld.global.nc.v4"), 8U);
-  EXPECT_EQ(countOf(textOf(kernel), "shfl.sync.bfly"), 5U);
-}
-
-TEST(CudaContraction, FormsForFewRows) {
-  auto boundsOf = [](const std::string &text) {
-    mlir::MLIRContext context;
-    auto module = prepare(context, text);
-    std::vector<int64_t> bounds;
-    for (RowVariant variant :
-         cuda::createKernelCompiler("", "")->rowVariants(*module->getOps<mlir::func::FuncOp>().begin()))
-      bounds.push_back(variant.symbol == 0 ? variant.bound : -1);
-    return bounds;
-  };
-  using Bounds = std::vector<int64_t>;
-  EXPECT_EQ(boundsOf(linearKernel(64, 32, "", 100)), (Bounds{1, 8}));
-  EXPECT_EQ(boundsOf(linearKernel(64, 32, "", 8)), (Bounds{1}));
-  EXPECT_EQ(boundsOf(linearKernel(64, 32, "", 100, 2)), (Bounds{8}));
-  EXPECT_EQ(boundsOf(linearKernel(64, 32, "", 1)), (Bounds{}));
-  EXPECT_EQ(boundsOf(matmulKernel({false, false}, "s0", "64", "32", 100)), (Bounds{})) << "columns lie side by side";
 }
 
 //===- Code --------------------------------------------------------------===//
