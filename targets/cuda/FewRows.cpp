@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
+// Where the weight has its columns side by side, FewRowsAcross.cpp does it. Else:
+//
 // 1. A warp for each few columns of a batch. Its lanes take neighbours of the depth, four each where those lie at
 //    multiples of 16 bytes, which is asked once at run time.
 // 2. A lane adds what it takes in order of the depth; then lanes add theirs in a tree, always the same one.
@@ -9,7 +11,7 @@
 #include "compiler/dialect/Extents.h"
 #include "compiler/schedule/SearchSpace.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "targets/cuda/ContractionMatch.h"
+#include "targets/cuda/FewRowsAcross.h"
 #include "targets/cuda/tile/Shared.h"
 
 namespace kiln::cuda {
@@ -17,19 +19,21 @@ namespace kiln::cuda {
 using namespace mlir;
 using tile::Values;
 
+int64_t fewRowsOf(const Contraction &contraction) {
+  return std::max<int64_t>(1, largestExtent(contraction, contraction.rows));
+}
+
 namespace {
 
 constexpr int64_t mostRows = 8, lanes = 32;
-
-/// How many rows the code is for.
-int64_t rowsOf(const Contraction &c) { return std::max<int64_t>(1, largestExtent(c, c.rows)); }
 
 class FewRowsBuilder {
 public:
   FewRowsBuilder(tile::Builder &b, Reader &reader, const StepContext &context, const Contraction &contraction,
                  int64_t columns, int64_t warps, int64_t turns)
       : b(b), reader(reader), context(context), contraction(contraction), inputA(context, contraction, true),
-        inputB(context, contraction, false), rows(rowsOf(contraction)), columns(columns), warps(warps), turns(turns) {}
+        inputB(context, contraction, false), rows(fewRowsOf(contraction)), columns(columns), warps(warps),
+        turns(turns) {}
 
   LogicalResult run();
 
@@ -203,14 +207,18 @@ public:
 
   /// Two columns share what is read of the rows; more of them leave GPUs without warps.
   SearchSpace searchSpace() const override {
+    if (!isAlongDepth())
+      return fewRowsAcrossSpace();
     SearchSpace space;
-    space.push_back({"columns", {1, 2, 4}, rowsOf(contraction) == 1 ? 1 : 2});
-    space.push_back({"turns", {1, 2, 4}, rowsOf(contraction) == 1 ? 4 : 1});
+    space.push_back({"columns", {1, 2, 4}, fewRowsOf(contraction) == 1 ? 1 : 2});
+    space.push_back({"turns", {1, 2, 4}, fewRowsOf(contraction) == 1 ? 4 : 1});
     space.push_back({"warps", {2, 4, 8}, 4});
     return space;
   }
 
   LogicalResult build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const override {
+    if (!isAlongDepth())
+      return buildFewRowsAcross(b, context, contraction, point, plan);
     const int64_t columns = point.at("columns"), warps = point.at("warps");
     const std::string name = "step_" + std::to_string(plan.functions.size());
     b.beginKernel(name, warps * lanes);
@@ -227,6 +235,8 @@ public:
   }
 
 private:
+  bool isAlongDepth() const { return ContractionInput(context, contraction, false).isAlongDepth; }
+
   StepContext context;
   Contraction contraction;
 };
@@ -235,8 +245,7 @@ private:
 
 std::unique_ptr<StepStrategy> matchFewRows(const StepContext &context) {
   std::optional<Contraction> contraction = findContraction(context);
-  if (!contraction || largestExtent(*contraction, contraction->rows) > mostRows ||
-      !ContractionInput(context, *contraction, false).isAlongDepth)
+  if (!contraction || largestExtent(*contraction, contraction->rows) > mostRows)
     return nullptr;
   return std::make_unique<FewRows>(context, std::move(*contraction));
 }
@@ -245,8 +254,7 @@ std::vector<RowVariant> fewRowsVariants(func::FuncOp kernel, const Placement &pl
   std::vector<RowVariant> variants;
   for (const Step &step : placement.steps) {
     std::optional<Contraction> contraction = findContraction({kernel, placement, step});
-    if (!contraction || contraction->rows.size() != 1 || !contraction->batch.empty() ||
-        !ContractionInput({kernel, placement, step}, *contraction, false).isAlongDepth)
+    if (!contraction || contraction->rows.size() != 1 || !contraction->batch.empty())
       continue;
     AffineExpr extent = extentOf(*contraction, contraction->rows);
     auto symbol = dyn_cast<AffineSymbolExpr>(extent);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The strategy of products with at most eight rows, as decoding has: a warp goes along the depth of a few columns with
-// all rows at once, so that a weight is read once, as it lies. And the forms of a kernel for that.
+// The strategy of products with at most eight rows, as decoding has: all rows at once, so that a weight is read once,
+// as it lies. And the forms of a kernel for that.
 #pragma once
 
 #include "targets/cuda/Strategy.h"

@@ -26,6 +26,22 @@ TEST(CudaFewRows, OddSizesAndAddresses) {
     }
 }
 
+TEST(CudaFewRows, ColumnsSideBySide) {
+  for (int bound : {1, 3, 8})
+    for (bool isTransposed : {false, true}) {
+      SCOPED_TRACE(number(bound) + " rows");
+      std::string text = matmulKernel({isTransposed, false}, "s0", "s2", "s1", bound == 1 ? 1 : bound);
+      std::string fixed = matmulKernel({isTransposed, false}, number(bound), "70", "85", 1);
+      DeviceKernel kernel(text), other(fixed);
+      EXPECT_EQ(other.plan().strategy, "few_rows");
+      EXPECT_EQ(toString(other.plan().schedule), "turns=4 warps=16");
+      EXPECT_EQ(textOf(other).find(".local"), std::string::npos);
+      EXPECT_EQ(countOf(textOf(other), "bar.sync"), 1U);
+      other.check({1, 0, 1}, randomInputs(fixed, {1, 0, 1}), 1e-5);
+      kernel.check({bound, 1, bound}, randomInputs(text, {bound, 1, bound}), 1e-5);
+    }
+}
+
 TEST(CudaFewRows, InnerLoopOfOneRow) {
   // Four turns of four elements; as much again for addresses that are no multiples of 16.
   DeviceKernel kernel(linearKernel(4096, 4096, "", 1));
@@ -50,7 +66,7 @@ TEST(CudaFewRows, FormsForFewRows) {
   EXPECT_EQ(boundsOf(linearKernel(64, 32, "", 8)), (Bounds{1}));
   EXPECT_EQ(boundsOf(linearKernel(64, 32, "", 100, 2)), (Bounds{8}));
   EXPECT_EQ(boundsOf(linearKernel(64, 32, "", 1)), (Bounds{}));
-  EXPECT_EQ(boundsOf(matmulKernel({false, false}, "s0", "64", "32", 100)), (Bounds{})) << "columns lie side by side";
+  EXPECT_EQ(boundsOf(matmulKernel({false, false}, "s0", "64", "32", 100)), (Bounds{1, 8}));
 }
 
 } // namespace
