@@ -125,7 +125,9 @@ std::optional<Contraction> findContraction(const StepContext &context) {
   for (ArrayRef<unsigned> loops : {ArrayRef(c.batch), ArrayRef(c.rows), ArrayRef(c.columns), ArrayRef(c.depth)})
     if (largestExtent(c, loops) > most)
       return std::nullopt;
-  if (double(largestExtent(c, c.batch)) * double(largestExtent(c, c.rows)) * double(largestExtent(c, c.columns)) > 1e12)
+  const double batch = double(largestExtent(c, c.batch)), columns = double(largestExtent(c, c.columns));
+  const double down = std::max(1.0, double(largestExtent(c, c.rows)) / 32); // no tile has fewer rows
+  if (batch * down * columns > double(most))
     return std::nullopt;
   return c;
 }

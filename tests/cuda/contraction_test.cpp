@@ -239,6 +239,14 @@ TEST(CudaContraction, EndsOfTheSearchSpace) {
   }
 }
 
+TEST(CudaContraction, OffsetsOf64Bits) {
+  // The bound of the rows makes tensors of more elements than numbers of 32 bits count.
+  std::string text = linearKernel(64, 40, "", 100000000);
+  DeviceKernel kernel(text);
+  expectTiles(kernel);
+  kernel.check({37}, randomInputs(text, {37}), 1e-5);
+}
+
 TEST(CudaContraction, RefusesWhatDoesNotFit) {
   const std::string text = linearKernel(512, 512, "", 512);
   SchedulePoint threads{{"bm", 128}, {"bn", 128}, {"tm", 4}, {"tn", 4}},
