@@ -3,6 +3,7 @@
 
 #include "compiler/schedule/SearchSpace.h"
 #include "targets/cuda/Abi.h"
+#include "targets/cuda/FewRows.h"
 #include "targets/cuda/Ptx.h"
 #include "targets/cuda/Strategy.h"
 #include "targets/cuda/Stub.h"
@@ -59,6 +60,10 @@ public:
   Schedulable describe(func::FuncOp kernel) const override {
     const Placement placement(kernel);
     return cuda::describe(chooseStrategies(kernel, placement));
+  }
+
+  std::vector<RowVariant> rowVariants(func::FuncOp kernel) const override {
+    return fewRowsVariants(kernel, Placement(kernel));
   }
 
   FailureOr<KernelObject> compile(func::FuncOp kernel, StringRef symbol, const SchedulePoint *point) const override {

@@ -83,6 +83,8 @@ Value Reader::offset(RankedTensorType type, ArrayRef<Value> at) {
 
 Value Reader::read(Value tensor, ArrayRef<Value> at) {
   auto type = cast<RankedTensorType>(tensor.getType());
+  if (Value element = given.lookup(tensor))
+    return element;
   if (std::optional<Parameter> place = placement.find(tensor))
     return b.load(deviceType(b, type.getElementType()), parameter(*place), offset(type, at));
   if (auto fill = tensor.getDefiningOp<linalg::FillOp>())
@@ -108,11 +110,24 @@ Values Reader::written(linalg::GenericOp op, unsigned result, ArrayRef<Value> lo
   return at;
 }
 
-Value Reader::operand(linalg::GenericOp op, unsigned number, ArrayRef<Value> loops) {
+Values Reader::coordinates(linalg::GenericOp op, unsigned number, ArrayRef<Value> loops) {
   Values at;
   for (AffineExpr expr : op.getMatchingIndexingMap(&op->getOpOperand(number)).getResults())
     at.push_back(affine(expr, loops, {}));
-  return read(op->getOperand(number), at);
+  return at;
+}
+
+Value Reader::operand(linalg::GenericOp op, unsigned number, ArrayRef<Value> loops) {
+  return read(op->getOperand(number), coordinates(op, number, loops));
+}
+
+Value Reader::address(linalg::GenericOp op, unsigned number) {
+  std::optional<Parameter> place = placement.find(op->getOperand(number));
+  return place ? parameter(*place) : Value();
+}
+
+Value Reader::offset(linalg::GenericOp op, unsigned number, ArrayRef<Value> loops) {
+  return offset(cast<RankedTensorType>(op->getOperand(number).getType()), coordinates(op, number, loops));
 }
 
 /// Indices are clamped to the tensor; of a tensor without elements the value is 0.

@@ -27,6 +27,15 @@ public:
   tile::Values evaluate(mlir::linalg::GenericOp op, tile::Values loops);
   void store(const Store &store, tile::Value element, llvm::ArrayRef<tile::Value> at);
 
+  /// An op's operand at these of its loops; null after a diagnostic.
+  tile::Value operand(mlir::linalg::GenericOp op, unsigned number, llvm::ArrayRef<tile::Value> loops);
+  /// The operand's tensor in memory, if it is there as it is, and its element at these loops.
+  tile::Value address(mlir::linalg::GenericOp op, unsigned number);
+  tile::Value offset(mlir::linalg::GenericOp op, unsigned number, llvm::ArrayRef<tile::Value> loops);
+
+  /// From here on each element of the tensor that is read is this one: a strategy has computed it.
+  void give(mlir::Value tensor, tile::Value element) { given[tensor] = element; }
+
   /// The coordinates of a result's element at the op's loops.
   tile::Values written(mlir::linalg::GenericOp op, unsigned result, llvm::ArrayRef<tile::Value> loops);
 
@@ -42,7 +51,7 @@ private:
   tile::Value scalar(mlir::Value value);
   tile::Value extract(mlir::tensor::ExtractOp op, tile::Values at);
   tile::Values region(mlir::linalg::GenericOp op, llvm::ArrayRef<tile::Value> loops, Operands operands);
-  tile::Value operand(mlir::linalg::GenericOp op, unsigned number, llvm::ArrayRef<tile::Value> loops);
+  tile::Values coordinates(mlir::linalg::GenericOp op, unsigned number, llvm::ArrayRef<tile::Value> loops);
   tile::Values reduce(mlir::linalg::GenericOp op, tile::Values loops, llvm::ArrayRef<unsigned> reduced,
                       tile::Values sums);
 
@@ -50,7 +59,8 @@ private:
   const Placement &placement;
   mlir::func::FuncOp kernel;
   tile::Values addresses; // of the parameters
-  bool isBroken = false;  // after a diagnostic
+  llvm::SmallDenseMap<mlir::Value, tile::Value> given;
+  bool isBroken = false; // after a diagnostic
 };
 
 } // namespace kiln::cuda

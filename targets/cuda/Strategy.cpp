@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/cuda/Strategy.h"
 
+#include "targets/cuda/Contraction.h"
+#include "targets/cuda/FewRows.h"
 #include "targets/cuda/Loops.h"
 
 namespace kiln::cuda {
@@ -8,7 +10,7 @@ namespace kiln::cuda {
 using Match = std::unique_ptr<StepStrategy> (*)(const StepContext &);
 
 /// Those of the most work first.
-static constexpr Match matches[] = {matchLoops};
+static constexpr Match matches[] = {matchFewRows, matchContraction, matchLoops};
 
 StepStrategies chooseStrategies(mlir::func::FuncOp kernel, const Placement &placement) {
   StepStrategies strategies;
@@ -23,7 +25,7 @@ StepStrategies chooseStrategies(mlir::func::FuncOp kernel, const Placement &plac
 
 /// The position of a strategy in the order of work; names are few.
 static size_t rank(llvm::StringRef name) {
-  constexpr llvm::StringLiteral names[] = {"contraction", "rows", "loops"};
+  constexpr llvm::StringLiteral names[] = {"contraction", "few_rows", "rows", "loops"};
   return llvm::find(names, name) - std::begin(names);
 }
 

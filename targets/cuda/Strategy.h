@@ -22,7 +22,7 @@ class StepStrategy {
 public:
   virtual ~StepStrategy() = default;
 
-  /// "contraction", "rows", "loops".
+  /// "contraction", "few_rows", "rows", "loops".
   virtual llvm::StringRef name() const = 0;
 
   /// A parameter holds for all steps of the kernel that have one of its name; their values are the same.

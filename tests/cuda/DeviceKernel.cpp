@@ -147,7 +147,7 @@ std::vector<Tensor> DeviceKernel::run(const std::vector<int64_t> &symbols, const
   Machine machine;
   for (auto [type, input] : llvm::zip_equal(tensorsOf(function), inputs)) {
     const std::vector<std::byte> bytes = encode(getElementTypeOrSelf(type), input.values);
-    machine.tensors.push_back(machine.memory.allocate(bytes.size()));
+    machine.tensors.push_back(machine.memory.allocate(bytes.size() + offset) + offset);
     machine.memory.copyIn(machine.tensors.back(), bytes);
   }
   std::vector<Tensor> results;
@@ -155,8 +155,9 @@ std::vector<Tensor> DeviceKernel::run(const std::vector<int64_t> &symbols, const
   for (auto [number, type] : llvm::enumerate(function.getResultTypes())) {
     results.push_back(Tensor::zeros(shapeOf(type, symbols)));
     sizes.push_back(mlir::kiln::storedBytes(getElementTypeOrSelf(type), int64_t(results.back().values.size())));
-    machine.tensors.push_back(shared && shared->first == number ? machine.tensors[shared->second]
-                                                                : machine.memory.allocate(sizes.back()));
+    machine.tensors.push_back(shared && shared->first == number
+                                  ? machine.tensors[shared->second]
+                                  : machine.memory.allocate(sizes.back() + offset) + offset);
   }
   EXPECT_EQ(machine.run(made, symbols), "");
   for (auto [number, type] : llvm::enumerate(function.getResultTypes())) {

@@ -28,6 +28,9 @@ public:
   /// bounds, `tolerance` of the tensor's largest magnitude is allowed.
   void check(const std::vector<int64_t> &symbols, const std::vector<Tensor> &inputs, double tolerance = 0);
 
+  /// From here on tensors begin so many bytes behind multiples of 256.
+  void setOffset(int64_t bytes) { offset = bytes; }
+
 private:
   void compare(const std::vector<Tensor> &results, const std::vector<verify::SharedTensor> &expected,
                double tolerance) const;
@@ -36,6 +39,7 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> parsed, module;
   mlir::func::FuncOp function;
   cuda::DevicePlan made;
+  int64_t offset = 0;
 };
 
 /// Random inputs of a kernel: floats of a normal distribution, integers of [low, high).

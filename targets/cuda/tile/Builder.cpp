@@ -24,11 +24,13 @@ Builder::Builder(ModuleOp module) : ImplicitLocOpBuilder(module.getLoc(), module
 
 //===- Kernels -----------------------------------------------------------===//
 
-void Builder::beginKernel(StringRef name, int64_t threads) {
+void Builder::beginKernel(StringRef name, int64_t threads, int64_t blocks) {
   auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(getContext()), {});
   kernel = LLVM::LLVMFuncOp::create(*this, name, type);
   kernel->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), getUnitAttr());
   kernel->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(), getDenseI32ArrayAttr({int32_t(threads)}));
+  if (blocks > 0)
+    kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), getI32IntegerAttr(int32_t(blocks)));
   accesses.clear();
   setInsertionPointToStart(kernel.addEntryBlock(*this));
 }
@@ -122,14 +124,19 @@ void Builder::ifThen(Value condition, function_ref<void()> body) {
 }
 
 Value Builder::ifElse(Value condition, Type type, function_ref<Value()> yes, function_ref<Value()> no) {
-  auto choice = scf::IfOp::create(*this, type, condition, /*withElseRegion=*/true);
+  return ifElse(condition, TypeRange(type), [&] { return Values{yes()}; }, [&] { return Values{no()}; }).front();
+}
+
+Values Builder::ifElse(Value condition, TypeRange types, function_ref<Values()> yes, function_ref<Values()> no) {
+  auto choice = scf::IfOp::create(*this, types, condition, /*withElseRegion=*/true);
   for (auto [block, branch] : {std::pair(choice.thenBlock(), yes), std::pair(choice.elseBlock(), no)}) {
     OpBuilder::InsertionGuard guard(*this);
     setInsertionPointToStart(block);
-    Value value = branch();
-    scf::YieldOp::create(*this, value);
+    Values values = branch();
+    if (!types.empty())
+      scf::YieldOp::create(*this, values);
   }
-  return choice.getResult(0);
+  return Values(choice.getResults());
 }
 
 //===- Warps -------------------------------------------------------------===//

@@ -31,7 +31,8 @@ public:
   //===- Kernels ---------------------------------------------------------===//
 
   /// What follows is the body of a function that is launched with so many threads a block, along x.
-  void beginKernel(llvm::StringRef name, int64_t threads);
+  /// `blocks`: as many are to fit into a multiprocessor's registers together; 0: the assembler's choice.
+  void beginKernel(llvm::StringRef name, int64_t threads, int64_t blocks = 0);
   /// One more parameter of the kernel: i32, or an address of global memory. With Access::Read nothing writes to that
   /// memory while the kernel runs.
   Value addParameter(Type type, Access access = Access::Any);
@@ -57,6 +58,9 @@ public:
   /// A coordinate held between 0 and `size` - 1.
   Value clamp(Value x, Value size);
   Value compare(mlir::arith::CmpIPredicate predicate, Value x, Value y);
+  Value isBelow(Value x, Value y) { return compare(mlir::arith::CmpIPredicate::slt, x, y); }
+  Value both(Value x, Value y) { return createOrFold<mlir::arith::AndIOp>(x, y); }
+  Value select(Value condition, Value yes, Value no) { return createOrFold<mlir::arith::SelectOp>(condition, yes, no); }
   /// An i32 as an i64, with its sign.
   Value widen(Value x);
 
@@ -65,6 +69,8 @@ public:
   /// The element at an offset of i32 or i64 from an address; an i1 is stored in a byte.
   Value load(Type element, Value address, Value offset);
   void store(Value value, Value address, Value offset);
+  /// Where that is.
+  Value addressOf(Type stored, Value address, Value offset);
 
   //===- Control ---------------------------------------------------------===//
 
@@ -72,6 +78,8 @@ public:
   Values loop(Value count, ValueRange initial, llvm::function_ref<Values(Value index, ValueRange values)> body);
   void ifThen(Value condition, llvm::function_ref<void()> body);
   Value ifElse(Value condition, Type type, llvm::function_ref<Value()> yes, llvm::function_ref<Value()> no);
+  Values ifElse(Value condition, mlir::TypeRange types, llvm::function_ref<Values()> yes,
+                llvm::function_ref<Values()> no);
 
   //===- Warps -----------------------------------------------------------===//
 
@@ -79,8 +87,6 @@ public:
   Value shuffleXor(Value value, int32_t bits);
 
 private:
-  Value addressOf(Type stored, Value address, Value offset);
-
   mlir::LLVM::LLVMFuncOp kernel;
   llvm::SmallVector<Access> accesses; // of the kernel's parameters
 };

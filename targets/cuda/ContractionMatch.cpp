@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "targets/cuda/ContractionMatch.h"
+
+#include "compiler/dialect/Extents.h"
+#include "mlir/IR/Matchers.h"
+
+namespace kiln::cuda {
+
+using namespace mlir;
+using tile::Values;
+
+//===- The op ------------------------------------------------------------===//
+
+/// The input that a factor is, as f32; -1 if it is something else.
+static int inputOf(linalg::GenericOp op, Value factor) {
+  if (auto wider = factor.getDefiningOp<arith::ExtFOp>())
+    factor = wider.getIn();
+  auto argument = dyn_cast<BlockArgument>(factor);
+  const bool isInput =
+      argument && argument.getOwner() == op.getBlock() && int64_t(argument.getArgNumber()) < op.getNumDpsInputs();
+  return isInput ? int(argument.getArgNumber()) : -1;
+}
+
+/// y + a * b in f32, with y zero at first, and nothing that asks for another order.
+static std::optional<std::pair<unsigned, unsigned>> factorsOf(linalg::GenericOp op) {
+  if (op.getNumDpsInits() != 1 || op.getNumReductionLoops() == 0)
+    return std::nullopt;
+  auto fill = op.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
+  if (!fill || !matchPattern(fill.getInputs().front(), m_AnyZeroFloat()))
+    return std::nullopt;
+  Block *block = op.getBlock();
+  auto add = block->getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
+  if (!add || !add.getType().isF32() || add->hasAttr("kiln.strict"))
+    return std::nullopt;
+  Value y = op.getRegionOutputArgs()[0];
+  auto mul = (add.getLhs() == y ? add.getRhs() : add.getLhs()).getDefiningOp<arith::MulFOp>();
+  if (!mul || (add.getLhs() != y && add.getRhs() != y) || mul->hasAttr("kiln.strict"))
+    return std::nullopt;
+  const int left = inputOf(op, mul.getLhs()), right = inputOf(op, mul.getRhs());
+  if (left < 0 || right < 0 || left == right)
+    return std::nullopt;
+  return std::pair(unsigned(left), unsigned(right));
+}
+
+//===- The step ----------------------------------------------------------===//
+
+namespace {
+
+struct Found {
+  linalg::GenericOp op;
+  SmallVector<unsigned> stepLoops;
+  bool isOnly = true; // and reached element by element
+};
+
+/// Looks through what is computed where it is used. `stepLoops`: the op's loop that each of the step's is; empty if
+/// it is not that simple.
+void findReduction(linalg::GenericOp op, ArrayRef<unsigned> stepLoops, const Placement &placement, Found &found) {
+  if (op.getNumReductionLoops()) {
+    found.isOnly &= !found.op && !stepLoops.empty();
+    found.op = op;
+    found.stepLoops.assign(stepLoops.begin(), stepLoops.end());
+    return;
+  }
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto producer = operand.get().getDefiningOp<linalg::GenericOp>();
+    if (!producer || placement.find(operand.get()) || op.getMatchingBlockArgument(&operand).use_empty())
+      continue;
+    AffineMap read = op.getMatchingIndexingMap(&operand);
+    AffineMap written =
+        producer.getMatchingIndexingMap(producer.getDpsInitOperand(cast<OpResult>(operand.get()).getResultNumber()));
+    SmallVector<unsigned> loops;
+    if (read.isPermutation() && !stepLoops.empty()) {
+      SmallVector<unsigned> ofOp(op.getNumLoops());
+      for (unsigned i = 0; i < read.getNumResults(); ++i)
+        ofOp[read.getDimPosition(i)] = written.getDimPosition(i);
+      for (unsigned loop : stepLoops)
+        loops.push_back(ofOp[loop]);
+    }
+    findReduction(producer, loops, placement, found);
+  }
+}
+
+/// Sorts the parallel loops, in the order of the first store's dimensions; whether the last one is a column.
+bool sortLoops(const StepContext &context, Contraction &c) {
+  AffineMap a = c.op.getMatchingIndexingMap(&c.op->getOpOperand(c.a)),
+            b = c.op.getMatchingIndexingMap(&c.op->getOpOperand(c.b));
+  linalg::GenericOp stepOp = context.step.op;
+  const unsigned result = cast<OpResult>(context.step.stores.front().value).getResultNumber();
+  AffineMap stored = stepOp.getMatchingIndexingMap(stepOp.getDpsInitOperand(result));
+  unsigned last = 0;
+  for (unsigned i = 0; i < stored.getNumResults(); ++i) {
+    const unsigned loop = last = c.stepLoops[stored.getDimPosition(i)];
+    const bool ofA = a.isFunctionOfDim(loop), ofB = b.isFunctionOfDim(loop);
+    (ofA && ofB ? c.batch : ofB ? c.columns : c.rows).push_back(loop);
+  }
+  if (!c.rows.empty() && c.rows.back() == last) {
+    std::swap(c.rows, c.columns);
+    std::swap(c.a, c.b);
+  }
+  return !c.columns.empty() && c.columns.back() == last;
+}
+
+} // namespace
+
+std::optional<Contraction> findContraction(const StepContext &context) {
+  linalg::GenericOp op = context.step.op;
+  if (!op)
+    return std::nullopt;
+  Found found;
+  findReduction(op, llvm::to_vector(llvm::seq(op.getNumLoops())), context.placement, found);
+  std::optional<std::pair<unsigned, unsigned>> factors = found.op && found.isOnly ? factorsOf(found.op) : std::nullopt;
+  if (!factors || llvm::is_contained(loopExtents(found.op), AffineExpr()))
+    return std::nullopt;
+  Contraction c;
+  c.op = found.op;
+  std::tie(c.a, c.b) = *factors;
+  c.stepLoops = found.stepLoops;
+  for (auto [loop, kind] : llvm::enumerate(c.op.getIteratorTypesArray()))
+    if (kind == utils::IteratorType::reduction)
+      c.depth.push_back(loop);
+  if (!sortLoops(context, c))
+    return std::nullopt;
+  // Numbers of rows and columns, and those just behind them, are i32; so are numbers of blocks.
+  constexpr int64_t most = int64_t(1) << 30;
+  for (ArrayRef<unsigned> loops : {ArrayRef(c.batch), ArrayRef(c.rows), ArrayRef(c.columns), ArrayRef(c.depth)})
+    if (largestExtent(c, loops) > most)
+      return std::nullopt;
+  const double batch = double(largestExtent(c, c.batch)), columns = double(largestExtent(c, c.columns));
+  const double down = std::max(1.0, double(largestExtent(c, c.rows)) / 32); // no tile has fewer rows
+  if (batch * down * columns > double(most))
+    return std::nullopt;
+  return c;
+}
+
+AffineExpr extentOf(const Contraction &contraction, ArrayRef<unsigned> loops) {
+  SmallVector<AffineExpr> extents, all = loopExtents(contraction.op);
+  for (unsigned loop : loops)
+    extents.push_back(all[loop]);
+  return mlir::kiln::getProduct(extents, contraction.op->getContext());
+}
+
+int64_t largestExtent(const Contraction &contraction, ArrayRef<unsigned> loops) {
+  linalg::GenericOp op = contraction.op;
+  return largestValue(extentOf(contraction, loops), op->getParentOfType<func::FuncOp>());
+}
+
+//===- Inputs ------------------------------------------------------------===//
+
+/// Whether the innermost index of the map is the loop and nothing else is, with its extent a multiple of four.
+static bool isInFours(linalg::GenericOp op, unsigned number, unsigned loop) {
+  AffineMap map = op.getMatchingIndexingMap(&op->getOpOperand(number));
+  auto inner = dyn_cast<AffineDimExpr>(map.getResult(map.getNumResults() - 1));
+  const int64_t extent = cast<RankedTensorType>(op->getOperand(number).getType()).getShape().back();
+  auto ofLoop = dyn_cast<AffineConstantExpr>(loopExtents(op)[loop]);
+  const bool isElsewhere =
+      llvm::any_of(map.getResults().drop_back(), [&](AffineExpr index) { return index.isFunctionOfDim(loop); });
+  return inner && inner.getPosition() == loop && !isElsewhere && !ShapedType::isDynamic(extent) && extent % 4 == 0 &&
+         ofLoop && ofLoop.getValue() == extent;
+}
+
+ContractionInput::ContractionInput(const StepContext &context, const Contraction &contraction, bool isA)
+    : number(isA ? contraction.a : contraction.b), rows(isA ? contraction.rows : contraction.columns) {
+  linalg::GenericOp op = contraction.op;
+  AffineMap map = op.getMatchingIndexingMap(&op->getOpOperand(number));
+  const unsigned depth = contraction.depth.back();
+  const bool hasInner = map.getNumResults() > 0;
+  AffineExpr inner = hasInner ? map.getResult(map.getNumResults() - 1) : AffineExpr();
+  isAlongDepth = rows.empty() || !hasInner || inner.isFunctionOfDim(depth) || !inner.isFunctionOfDim(rows.back());
+  std::optional<Parameter> place = context.placement.find(op->getOperand(number));
+  isPlain = place && getElementTypeOrSelf(op->getOperand(number)).isF32();
+  isInFours = isPlain && hasInner && cuda::isInFours(op, number, isAlongDepth ? depth : rows.back());
+  isSureAligned = place && place->kind == Parameter::Scratch;
+}
+
+void splitIndex(tile::Builder &b, Reader &reader, const Contraction &contraction, ArrayRef<unsigned> which, Value index,
+                Values &loops) {
+  linalg::GenericOp op = contraction.op;
+  SmallVector<AffineExpr> extents = loopExtents(op);
+  for (size_t i = which.size(); i-- > 1;) {
+    Value extent = reader.extent(extents[which[i]]);
+    if (leastValue(extents[which[i]], op->getParentOfType<func::FuncOp>()) < 1)
+      extent = b.createOrFold<arith::MaxSIOp>(extent, b.integer(1)); // then nothing is read, but here it is divided by
+    loops[which[i]] = b.rem(index, extent);
+    index = b.div(index, extent);
+  }
+  if (!which.empty())
+    loops[which.front()] = index;
+}
+
+Value readInput(tile::Builder &b, Reader &reader, const Contraction &contraction, unsigned number,
+                ArrayRef<Value> loops) {
+  Value element = reader.operand(contraction.op, number, loops);
+  return element && !element.getType().isF32() ? b.createOrFold<arith::ExtFOp>(b.getF32Type(), element) : element;
+}
+
+//===- Results -----------------------------------------------------------===//
+
+static Values loopsOfStep(const Contraction &contraction, ArrayRef<Value> loops) {
+  Values result;
+  for (unsigned loop : contraction.stepLoops)
+    result.push_back(loops[loop]);
+  return result;
+}
+
+Values finishSum(Reader &reader, const StepContext &context, const Contraction &contraction, ArrayRef<Value> loops,
+                 Value sum) {
+  if (context.step.op == contraction.op)
+    return {sum};
+  linalg::GenericOp op = contraction.op;
+  reader.give(op->getResult(0), sum);
+  return reader.evaluate(context.step.op, loopsOfStep(contraction, loops));
+}
+
+void storeResults(Reader &reader, const StepContext &context, const Contraction &contraction, ArrayRef<Value> loops,
+                  ArrayRef<Value> results) {
+  Values ofStep = loopsOfStep(contraction, loops);
+  for (const Store &store : context.step.stores) {
+    const unsigned number = cast<OpResult>(store.value).getResultNumber();
+    reader.store(store, results[number], reader.written(context.step.op, number, ofStep));
+  }
+}
+
+} // namespace kiln::cuda

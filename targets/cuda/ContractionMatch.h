@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which steps are a product of matrices with what comes before and behind it, and how its loops map to the rows, the
+// columns and the depth of one.
+#pragma once
+
+#include "targets/cuda/Reader.h"
+#include "targets/cuda/Strategy.h"
+
+namespace kiln::cuda {
+
+/// sum[batch, rows, columns] = a[batch, rows, depth] * b[batch, columns, depth], summed over the depth in f32. Numbers
+/// are loops and inputs of the op; several loops count as one, the last of them the fastest.
+struct Contraction {
+  mlir::linalg::GenericOp op;
+  unsigned a = 0, b = 0;
+  llvm::SmallVector<unsigned> batch, rows, columns, depth;
+  llvm::SmallVector<unsigned> stepLoops; // the op's loop that each loop of the step's op is
+};
+
+/// The only contraction of the step. The step's first result has a column as its innermost dimension.
+std::optional<Contraction> findContraction(const StepContext &context);
+
+/// The product of the loops' extents.
+mlir::AffineExpr extentOf(const Contraction &contraction, llvm::ArrayRef<unsigned> loops);
+int64_t largestExtent(const Contraction &contraction, llvm::ArrayRef<unsigned> loops);
+
+/// An input of the contraction: a with its rows, or b with its columns as rows.
+class ContractionInput {
+public:
+  ContractionInput(const StepContext &context, const Contraction &contraction, bool isA);
+
+  unsigned number;
+  llvm::ArrayRef<unsigned> rows;
+  bool isAlongDepth;  // depth lies side by side, not rows
+  bool isPlain;       // f32 as they lie in memory
+  bool isInFours;     // plain, and four of the dimension that lies side by side start at multiples of four elements
+  bool isSureAligned; // such four are at multiples of 16 bytes: else that depends on the address
+};
+
+/// Splits a number of several loops that count as one into those of `loops`.
+void splitIndex(tile::Builder &b, Reader &reader, const Contraction &contraction, llvm::ArrayRef<unsigned> which,
+                tile::Value index, tile::Values &loops);
+
+/// An element of an input as f32; null after a diagnostic.
+tile::Value readInput(tile::Builder &b, Reader &reader, const Contraction &contraction, unsigned number,
+                      llvm::ArrayRef<tile::Value> loops);
+
+/// What the step makes of a sum at these loops of the contraction, for each result of its op: the epilogue. Empty after
+/// a diagnostic.
+tile::Values finishSum(Reader &reader, const StepContext &context, const Contraction &contraction,
+                       llvm::ArrayRef<tile::Value> loops, tile::Value sum);
+void storeResults(Reader &reader, const StepContext &context, const Contraction &contraction,
+                  llvm::ArrayRef<tile::Value> loops, llvm::ArrayRef<tile::Value> results);
+
+} // namespace kiln::cuda

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the weight has its columns side by side, FewRowsAcross.cpp does it. Else:
+//
+// 1. A warp for each few columns of a batch. Its lanes take neighbours of the depth, four each where those lie at
+//    multiples of 16 bytes, which is asked once at run time.
+// 2. A lane adds what it takes in order of the depth; then lanes add theirs in a tree, always the same one.
+// 3. Each lane finishes one of the sums. It has read all that it stores over before.
+#include "targets/cuda/FewRows.h"
+
+#include "compiler/dialect/Extents.h"
+#include "compiler/schedule/SearchSpace.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "targets/cuda/FewRowsAcross.h"
+#include "targets/cuda/tile/Shared.h"
+
+namespace kiln::cuda {
+
+using namespace mlir;
+using tile::Values;
+
+int64_t fewRowsOf(const Contraction &contraction) {
+  return std::max<int64_t>(1, largestExtent(contraction, contraction.rows));
+}
+
+namespace {
+
+constexpr int64_t mostRows = 8, lanes = 32;
+
+class FewRowsBuilder {
+public:
+  FewRowsBuilder(tile::Builder &b, Reader &reader, const StepContext &context, const Contraction &contraction,
+                 int64_t columns, int64_t warps, int64_t turns)
+      : b(b), reader(reader), context(context), contraction(contraction), inputA(context, contraction, true),
+        inputB(context, contraction, false), rows(fewRowsOf(contraction)), columns(columns), warps(warps),
+        turns(turns) {}
+
+  LogicalResult run();
+
+private:
+  void begin();
+  SmallVector<Values> placesOf(const ContractionInput &input, int64_t count, Value first);
+  Value isAligned();
+  Value isAlignedAt(const ContractionInput &input);
+  Values addAll(int64_t width);
+  Values addTurn(int64_t width, Value start, Values sums);
+  Values read(const ContractionInput &input, const Values &place, int64_t width, Value depth);
+  LogicalResult finish(const Values &sums);
+
+  tile::Builder &b;
+  Reader &reader;
+  const StepContext &context;
+  const Contraction &contraction;
+  ContractionInput inputA, inputB;
+  int64_t rows, columns, warps, turns;
+  Value lane, firstColumn, rowCount, columnCount, depthCount;
+  Values loops;                         // with the numbers of the batch
+  SmallVector<Values> placesA, placesB; // the loops of each row and of each column
+  bool broken = false;
+};
+
+/// The loops of `count` rows from the first one on; instead of those beyond the end the last one, whose sums nobody
+/// stores.
+SmallVector<Values> FewRowsBuilder::placesOf(const ContractionInput &input, int64_t count, Value first) {
+  Value end = reader.extent(extentOf(contraction, input.rows));
+  SmallVector<Values> places;
+  for (int64_t i = 0; i < count; ++i) {
+    places.push_back(loops);
+    splitIndex(b, reader, contraction, input.rows, b.clamp(b.add(first, b.integer(i)), end), places.back());
+  }
+  return places;
+}
+
+void FewRowsBuilder::begin() {
+  Value thread = b.threadId();
+  lane = b.rem(thread, b.integer(lanes));
+  rowCount = reader.extent(extentOf(contraction, contraction.rows));
+  columnCount = reader.extent(extentOf(contraction, contraction.columns));
+  depthCount = reader.extent(extentOf(contraction, contraction.depth));
+  const int64_t ofBlock = warps * columns;
+  Value across = b.div(b.add(columnCount, b.integer(ofBlock - 1)), b.integer(ofBlock));
+  Value block = b.blockId();
+  linalg::GenericOp op = contraction.op;
+  loops.resize(op.getNumLoops());
+  splitIndex(b, reader, contraction, contraction.batch, b.div(block, across), loops);
+  Value warp = b.add(b.mul(b.rem(block, across), b.integer(warps)), b.div(thread, b.integer(lanes)));
+  firstColumn = b.mul(warp, b.integer(columns));
+  placesA = placesOf(inputA, rows, b.integer(0));
+  placesB = placesOf(inputB, columns, firstColumn);
+}
+
+/// Null: it is, or there is nothing to be.
+Value FewRowsBuilder::isAlignedAt(const ContractionInput &input) {
+  if (!input.isInFours || !input.isAlongDepth || input.isSureAligned)
+    return {};
+  Value bits = LLVM::PtrToIntOp::create(b, b.getI64Type(), reader.address(contraction.op, input.number));
+  Value rest = b.both(bits, b.integer(b.getI64Type(), 15));
+  return b.compare(arith::CmpIPredicate::eq, rest, b.integer(b.getI64Type(), 0));
+}
+
+Value FewRowsBuilder::isAligned() {
+  Value a = isAlignedAt(inputA), c = isAlignedAt(inputB);
+  return a && c ? b.both(a, c) : a ? a : c;
+}
+
+/// So many neighbours along the depth.
+Values FewRowsBuilder::read(const ContractionInput &input, const Values &place, int64_t width, Value depth) {
+  Values at = place;
+  if (width == 4 && input.isInFours && input.isAlongDepth) {
+    splitIndex(b, reader, contraction, contraction.depth, depth, at);
+    Value address = reader.address(contraction.op, input.number);
+    return tile::loadFour(b, tile::advance(b, address, reader.offset(contraction.op, input.number, at)));
+  }
+  Values values;
+  for (int64_t i = 0; i < width; ++i) {
+    splitIndex(b, reader, contraction, contraction.depth, b.add(depth, b.integer(i)), at);
+    values.push_back(readInput(b, reader, contraction, input.number, at));
+    broken |= !values.back();
+  }
+  return values;
+}
+
+/// What a lane takes at a time; beyond the end of the depth zeros.
+Values FewRowsBuilder::addTurn(int64_t width, Value start, Values sums) {
+  auto extent = dyn_cast<AffineConstantExpr>(extentOf(contraction, contraction.depth));
+  const bool isWhole = extent && extent.getValue() % (lanes * width * turns) == 0;
+  Value depth = b.add(start, b.mul(lane, b.integer(width)));
+  Value isInside = isWhole ? Value() : b.isBelow(depth, depthCount);
+  Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
+  depth = isWhole ? depth : b.select(isInside, depth, b.integer(0));
+  auto readAll = [&](const ContractionInput &input, ArrayRef<Values> places) {
+    SmallVector<Values> all;
+    for (const Values &place : places) {
+      all.push_back(read(input, place, width, depth));
+      for (Value &value : all.back())
+        value = isWhole || broken ? value : b.select(isInside, value, zero);
+    }
+    return all;
+  };
+  SmallVector<Values> c = readAll(inputB, placesB), a = readAll(inputA, placesA);
+  for (int64_t k = 0; k < width && !broken; ++k)
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t column = 0; column < columns; ++column) {
+        Value &sum = sums[row * columns + column];
+        sum = math::FmaOp::create(b, a[row][k], c[column][k], sum);
+      }
+  return sums;
+}
+
+Values FewRowsBuilder::addAll(int64_t width) {
+  Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
+  const int64_t ofTurn = lanes * width, ofStep = ofTurn * turns;
+  Value steps = b.div(b.add(depthCount, b.integer(ofStep - 1)), b.integer(ofStep));
+  return b.loop(steps, Values(rows * columns, zero), [&](Value step, ValueRange values) {
+    Values sums(values);
+    for (int64_t turn = 0; turn < turns; ++turn)
+      sums = addTurn(width, b.add(b.mul(step, b.integer(ofStep)), b.integer(turn * ofTurn)), sums);
+    return sums;
+  });
+}
+
+/// Lane i finishes sum i.
+LogicalResult FewRowsBuilder::finish(const Values &sums) {
+  Value mine = sums.front();
+  for (auto [i, sum] : llvm::enumerate(sums)) {
+    Value total = sum;
+    for (int32_t bits = lanes / 2; bits > 0; bits /= 2)
+      total = b.createOrFold<arith::AddFOp>(total, b.shuffleXor(total, bits));
+    Value isMine = b.compare(arith::CmpIPredicate::eq, lane, b.integer(int64_t(i)));
+    mine = i == 0 ? total : b.select(isMine, total, mine);
+  }
+  Value row = b.div(lane, b.integer(columns)), column = b.add(firstColumn, b.rem(lane, b.integer(columns)));
+  Value inside = b.both(b.isBelow(row, rowCount), b.isBelow(column, columnCount));
+  LogicalResult result = success();
+  b.ifThen(inside, [&] {
+    Values at = loops;
+    splitIndex(b, reader, contraction, contraction.rows, row, at);
+    splitIndex(b, reader, contraction, contraction.columns, column, at);
+    Values results = finishSum(reader, context, contraction, at, mine);
+    result = success(!results.empty());
+    if (succeeded(result))
+      storeResults(reader, context, contraction, at, results);
+  });
+  return result;
+}
+
+LogicalResult FewRowsBuilder::run() {
+  begin();
+  const bool isInFours = inputB.isInFours && inputB.isAlongDepth;
+  Value aligned = isInFours ? isAligned() : Value();
+  Values sums;
+  if (aligned) {
+    SmallVector<Type> ofSums(rows * columns, b.getF32Type());
+    sums = b.ifElse(aligned, ofSums, [&] { return addAll(4); }, [&] { return addAll(1); });
+  } else {
+    sums = addAll(isInFours ? 4 : 1);
+  }
+  return broken ? failure() : finish(sums);
+}
+
+class FewRows : public StepStrategy {
+public:
+  FewRows(const StepContext &context, Contraction contraction)
+      : context(context), contraction(std::move(contraction)) {}
+
+  StringRef name() const override { return "few_rows"; }
+
+  /// Two columns share what is read of the rows; more of them leave GPUs without warps.
+  SearchSpace searchSpace() const override {
+    if (!isAlongDepth())
+      return fewRowsAcrossSpace();
+    SearchSpace space;
+    space.push_back({"columns", {1, 2, 4}, fewRowsOf(contraction) == 1 ? 1 : 2});
+    space.push_back({"turns", {1, 2, 4}, fewRowsOf(contraction) == 1 ? 4 : 1});
+    space.push_back({"warps", {2, 4, 8}, 4});
+    return space;
+  }
+
+  LogicalResult build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const override {
+    if (!isAlongDepth())
+      return buildFewRowsAcross(b, context, contraction, point, plan);
+    const int64_t columns = point.at("columns"), warps = point.at("warps");
+    const std::string name = "step_" + std::to_string(plan.functions.size());
+    b.beginKernel(name, warps * lanes);
+    Reader reader(b, context.placement, context.kernel);
+    FewRowsBuilder builder(b, reader, context, contraction, columns, warps, point.at("turns"));
+    if (failed(builder.run()))
+      return failure();
+    b.endKernel();
+    AffineExpr blocks =
+        extentOf(contraction, contraction.batch) * extentOf(contraction, contraction.columns).ceilDiv(warps * columns);
+    plan.launches.push_back({unsigned(plan.functions.size()), blocks, reader.parameters});
+    plan.functions.push_back({name, uint32_t(warps * lanes), 0});
+    return success();
+  }
+
+private:
+  bool isAlongDepth() const { return ContractionInput(context, contraction, false).isAlongDepth; }
+
+  StepContext context;
+  Contraction contraction;
+};
+
+} // namespace
+
+std::unique_ptr<StepStrategy> matchFewRows(const StepContext &context) {
+  std::optional<Contraction> contraction = findContraction(context);
+  if (!contraction || largestExtent(*contraction, contraction->rows) > mostRows)
+    return nullptr;
+  return std::make_unique<FewRows>(context, std::move(*contraction));
+}
+
+std::vector<RowVariant> fewRowsVariants(func::FuncOp kernel, const Placement &placement) {
+  std::vector<RowVariant> variants;
+  for (const Step &step : placement.steps) {
+    std::optional<Contraction> contraction = findContraction({kernel, placement, step});
+    if (!contraction || contraction->rows.size() != 1 || !contraction->batch.empty())
+      continue;
+    AffineExpr extent = extentOf(*contraction, contraction->rows);
+    auto symbol = dyn_cast<AffineSymbolExpr>(extent);
+    for (int64_t bound : {int64_t(1), mostRows})
+      if (symbol && leastValue(extent, kernel) <= bound && bound < largestValue(extent, kernel))
+        variants.push_back({symbol.getPosition(), bound});
+    break;
+  }
+  return variants;
+}
+
+} // namespace kiln::cuda

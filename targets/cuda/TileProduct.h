@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The sums of a block's tile: which of them a thread has, and how those of a stage of shared memory are added. This is
+// for CUDA cores, in f32; tensor cores will be another one of these.
+#pragma once
+
+#include "targets/cuda/InputTile.h"
+
+namespace kiln::cuda {
+
+/// A warp's lanes are up to eight along the columns, the others along the rows; warps alike.
+class TileProduct {
+public:
+  TileProduct(tile::Builder &b, const TileShape &shape, const InputTile &inputA, const InputTile &inputB);
+
+  void begin(tile::Value thread);
+  tile::Values zeros();
+  /// The sums with those of one stage added, in order of the depth.
+  tile::Values add(tile::Value stageA, tile::Value stageB, mlir::ValueRange sums);
+  /// Writes the sums to [bm][pitch()].
+  void store(const tile::Values &sums, tile::Value to);
+  int64_t pitch() const { return shape.bn + 8; } // rows that a warp stores to lie in different banks
+
+private:
+  /// One of the two inputs, as a thread reads it.
+  struct Side {
+    bool isAlongDepth;
+    int64_t pitch, lanes, count; // f32 from row to row or step to step; lanes of a warp, rows of a thread
+    tile::Value first;           // of the thread's rows, in its tile
+    int64_t rowOf(int64_t i) const;
+    int64_t atOnce() const { return isAlongDepth ? 1 : 4; } // rows that are loaded
+  };
+  /// Of four steps of the depth, [row * 4 + step].
+  using Fragment = llvm::SmallVector<tile::Value>;
+
+  void load(const Side &side, tile::Value from, int64_t step, int64_t i, Fragment &fragment);
+  tile::Value start(const Side &side, tile::Value stage);
+
+  tile::Builder &b;
+  TileShape shape;
+  Side sideA, sideB;
+};
+
+} // namespace kiln::cuda

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The shared memory of a block: its dynamic part as f32, in which strategies find places by themselves, barriers, and
+// copies that go there while threads compute.
+#pragma once
+
+#include "targets/cuda/tile/Builder.h"
+
+namespace kiln::cuda::tile {
+
+/// Where a block's dynamic shared memory starts, at a multiple of 128 bytes. How much there is, the launch says.
+Value sharedMemory(Builder &b);
+
+/// The address so many f32 further.
+Value advance(Builder &b, Value address, Value count);
+Value advance(Builder &b, Value address, int64_t count);
+
+/// One f32, or four of them at an address that is a multiple of 16 bytes, in shared or in global memory.
+Value loadOne(Builder &b, Value address);
+Values loadFour(Builder &b, Value address);
+void storeOne(Builder &b, Value value, Value address);
+void storeFour(Builder &b, llvm::ArrayRef<Value> values, Value address);
+
+/// All threads of the block wait for each other, and see what the others have written.
+void barrier(Builder &b);
+
+/// Copies one or four f32, the latter between multiples of 16 bytes, from global to shared memory; writes zeros and
+/// reads nothing if the source is not there.
+void copyAsync(Builder &b, Value to, Value from, int64_t count, Value isThere);
+/// Makes a group of the copies that the thread has asked for since the last one.
+void commitCopies(Builder &b);
+/// Waits until no more than so many groups of the thread are under way.
+void awaitCopies(Builder &b, int64_t groups);
+
+} // namespace kiln::cuda::tile

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products with at most eight rows: a warp for a few columns; and the forms of a kernel for them.
+#include "Prepare.h"
+#include "ProductKernel.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "targets/cuda/Compile.h"
+#include <gtest/gtest.h>
+
+namespace kiln::testing {
+namespace {
+
+TEST(CudaFewRows, OddSizesAndAddresses) {
+  for (int bound : {1, 2, 3, 4, 5, 6, 7, 8})
+    for (auto [n, k] : {std::pair(1, 1), std::pair(37, 33), std::pair(64, 512), std::pair(35, 204)}) {
+      SCOPED_TRACE(number(bound) + " rows, " + number(n) + " x " + number(k));
+      std::string text = linearKernel(n, k, "", bound);
+      DeviceKernel kernel(text);
+      EXPECT_EQ(kernel.plan().strategy, "few_rows");
+      EXPECT_EQ(textOf(kernel).find(".local"), std::string::npos);
+      for (int64_t offset : {0, 4}) {
+        kernel.setOffset(offset);
+        for (int64_t m : {1, bound})
+          kernel.check({m}, randomInputs(text, {m}), 1e-5);
+      }
+    }
+}
+
+TEST(CudaFewRows, ColumnsSideBySide) {
+  for (int bound : {1, 3, 8})
+    for (bool isTransposed : {false, true}) {
+      SCOPED_TRACE(number(bound) + " rows");
+      std::string text = matmulKernel({isTransposed, false}, "s0", "s2", "s1", bound == 1 ? 1 : bound);
+      std::string fixed = matmulKernel({isTransposed, false}, number(bound), "70", "85", 1);
+      DeviceKernel kernel(text), other(fixed);
+      EXPECT_EQ(other.plan().strategy, "few_rows");
+      EXPECT_EQ(toString(other.plan().schedule), "turns=4 warps=16");
+      EXPECT_EQ(textOf(other).find(".local"), std::string::npos);
+      EXPECT_EQ(countOf(textOf(other), "bar.sync"), 1U);
+      other.check({1, 0, 1}, randomInputs(fixed, {1, 0, 1}), 1e-5);
+      kernel.check({bound, 1, bound}, randomInputs(text, {bound, 1, bound}), 1e-5);
+    }
+}
+
+TEST(CudaFewRows, InnerLoopOfOneRow) {
+  // Four turns of four elements; as much again for addresses that are no multiples of 16.
+  DeviceKernel kernel(linearKernel(4096, 4096, "", 1));
+  EXPECT_EQ(toString(kernel.plan().schedule), "columns=1 turns=4 warps=4");
+  EXPECT_EQ(countOf(textOf(kernel), "fma.rn.f32"), 16U + 4U);
+  EXPECT_EQ(countOf(textOf(kernel), "ld.global.nc.v4"), 8U);
+  EXPECT_EQ(countOf(textOf(kernel), "shfl.sync.bfly"), 5U);
+}
+
+TEST(CudaFewRows, FormsForFewRows) {
+  auto boundsOf = [](const std::string &text) {
+    mlir::MLIRContext context;
+    auto module = prepare(context, text);
+    std::vector<int64_t> bounds;
+    for (RowVariant variant :
+         cuda::createKernelCompiler("", "")->rowVariants(*module->getOps<mlir::func::FuncOp>().begin()))
+      bounds.push_back(variant.symbol == 0 ? variant.bound : -1);
+    return bounds;
+  };
+  using Bounds = std::vector<int64_t>;
+  EXPECT_EQ(boundsOf(linearKernel(64, 32, "", 100)), (Bounds{1, 8}));
+  EXPECT_EQ(boundsOf(linearKernel(64, 32, "", 8)), (Bounds{1}));
+  EXPECT_EQ(boundsOf(linearKernel(64, 32, "", 100, 2)), (Bounds{8}));
+  EXPECT_EQ(boundsOf(linearKernel(64, 32, "", 1)), (Bounds{}));
+  EXPECT_EQ(boundsOf(matmulKernel({false, false}, "s0", "64", "32", 100)), (Bounds{1, 8}));
+}
+
+} // namespace
+} // namespace kiln::testing
