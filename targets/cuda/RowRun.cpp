@@ -26,7 +26,7 @@ static constexpr int64_t leastReduced = 16;
 namespace {
 
 /// What the loops of an expression are: those of rows, then those along the row.
-struct Loops {
+struct RowLoops {
   SmallVector<AffineExpr> extents;
   bool isReduced = false; // those along the row are a reduction's
 };
@@ -50,12 +50,12 @@ private:
 
   bool setRows();
   bool add(const Step &step);
-  bool addReads(linalg::GenericOp op, ArrayRef<AffineExpr> at, const Loops &loops);
-  bool addReads(Value tensor, AffineMap map, const Loops &loops);
-  bool addReduction(linalg::GenericOp op, SmallVector<AffineExpr> at, const Loops &loops);
+  bool addReads(linalg::GenericOp op, ArrayRef<AffineExpr> at, const RowLoops &loops);
+  bool addReads(Value tensor, AffineMap map, const RowLoops &loops);
+  bool addReduction(linalg::GenericOp op, SmallVector<AffineExpr> at, const RowLoops &loops);
   bool addExtracted(Value tensor);
-  bool isWithinRow(AffineMap map, const Loops &loops) const;
-  bool isAlongRow(AffineMap map, const Loops &loops) const;
+  bool isWithinRow(AffineMap map, const RowLoops &loops) const;
+  bool isAlongRow(AffineMap map, const RowLoops &loops) const;
   bool areInPlaceReadsRight() const;
   void setUnstored();
 
@@ -121,14 +121,14 @@ bool RunFinder::setRows() {
 }
 
 /// Whether nothing but the row's own part of a tensor is read: no other thread's row.
-bool RunFinder::isWithinRow(AffineMap map, const Loops &loops) const {
+bool RunFinder::isWithinRow(AffineMap map, const RowLoops &loops) const {
   const size_t rows = run.rows.size();
   return map && map.getNumResults() >= rows &&
          map.getResults().take_front(rows) == ofRows(loops.extents.size()).getResults();
 }
 
 /// Whether neighbours in the row are neighbours in memory, in a tensor that has all the rows.
-bool RunFinder::isAlongRow(AffineMap map, const Loops &loops) const {
+bool RunFinder::isAlongRow(AffineMap map, const RowLoops &loops) const {
   if (!map || map.getNumResults() == 0)
     return false;
   for (auto [loop, extent] : llvm::enumerate(loops.extents))
@@ -140,7 +140,7 @@ bool RunFinder::isAlongRow(AffineMap map, const Loops &loops) const {
           llvm::none_of(map.getResults().drop_back(), [&](AffineExpr expr) { return expr.isFunctionOfDim(last); }));
 }
 
-bool RunFinder::addReads(Value tensor, AffineMap map, const Loops &loops) {
+bool RunFinder::addReads(Value tensor, AffineMap map, const RowLoops &loops) {
   auto op = tensor.getDefiningOp<linalg::GenericOp>();
   const bool isPerRow = op && llvm::is_contained(run.perRow, op);
   if (isPerRow || isOfRun(tensor)) {
@@ -166,7 +166,7 @@ bool RunFinder::addReads(Value tensor, AffineMap map, const Loops &loops) {
 }
 
 /// `at`: the op's loops over those of `loops`.
-bool RunFinder::addReads(linalg::GenericOp op, ArrayRef<AffineExpr> at, const Loops &loops) {
+bool RunFinder::addReads(linalg::GenericOp op, ArrayRef<AffineExpr> at, const RowLoops &loops) {
   operations += std::distance(op.getBlock()->begin(), op.getBlock()->end());
   if (operations > mostOperations)
     return false;
@@ -194,14 +194,14 @@ bool RunFinder::addExtracted(Value tensor) {
                  op.getBlock()->getOps<tensor::ExtractOp>().empty());
 }
 
-bool RunFinder::addReduction(linalg::GenericOp op, SmallVector<AffineExpr> at, const Loops &loops) {
+bool RunFinder::addReduction(linalg::GenericOp op, SmallVector<AffineExpr> at, const RowLoops &loops) {
   if (loops.extents.size() != run.rows.size() || !isInOrder(op) || !Combiner::of(op))
     return false;
   for (OpOperand &init : op.getDpsInitsMutable())
     if (!addReads(init.get(), op.getMatchingIndexingMap(&init).replaceDimsAndSymbols(at, {}, loops.extents.size(), 0),
                   loops))
       return false;
-  Loops inner{run.rows, /*isReduced=*/true};
+  RowLoops inner{run.rows, /*isReduced=*/true};
   for (AffineExpr extent : ArrayRef(loopExtents(op)).drop_front(op.getNumParallelLoops())) {
     at[op.getNumParallelLoops() + inner.extents.size() - run.rows.size()] =
         getAffineDimExpr(inner.extents.size(), context);
@@ -218,7 +218,7 @@ bool RunFinder::areInPlaceReadsRight() const {
   for (const Read &read : inPlaceReads) {
     if (!llvm::is_contained(stored, read.type))
       continue;
-    Loops loops{SmallVector<AffineExpr>(read.map.getNumDims()), read.isReduced};
+    RowLoops loops{SmallVector<AffineExpr>(read.map.getNumDims()), read.isReduced};
     const bool isOwn = read.map == identity(read.map.getNumDims()) || read.map == ofRows(read.map.getNumDims());
     if (!isOwn && !(read.isReduced && isWithinRow(read.map, loops)))
       return false;
@@ -245,7 +245,7 @@ bool RunFinder::add(const Step &step) {
     run.length = std::max(run.length, length);
   }
   operations = 0;
-  Loops loops{extents};
+  RowLoops loops{extents};
   SmallVector<AffineExpr> at(identity(extents.size()).getResults());
   at.resize(op.getNumLoops());
   for (const Store &store : step.stores)

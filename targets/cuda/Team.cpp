@@ -10,7 +10,7 @@ using namespace mlir;
 using arith::CmpIPredicate;
 using tile::Values;
 
-static constexpr int64_t warp = 32;
+static constexpr int64_t lanesOfWarp = 32;
 /// A thread's elements that are in registers at a time, at most.
 static constexpr int64_t mostWrittenOut = 16;
 /// And in a loop: loads that are under way at a time.
@@ -21,11 +21,11 @@ Team::Team(tile::Builder &b, int64_t threads, int64_t perBlock) : b(b), threads(
   member = b.threadId();
   if (perBlock == 1)
     return;
-  team = b.add(b.mul(team, b.integer(perBlock)), b.div(member, b.integer(warp)));
-  member = b.rem(member, b.integer(warp));
+  team = b.add(b.mul(team, b.integer(perBlock)), b.div(member, b.integer(lanesOfWarp)));
+  member = b.rem(member, b.integer(lanesOfWarp));
 }
 
-void Team::sync() { threads == warp ? tile::syncWarp(b) : tile::syncBlock(b); }
+void Team::sync() { threads == lanesOfWarp ? tile::syncWarp(b) : tile::syncBlock(b); }
 
 //===- Elements ----------------------------------------------------------===//
 
@@ -117,11 +117,11 @@ Values Team::joinWarp(const Combiner &combiner, Values values, int64_t lanes) {
 
 /// Memory is in two halves that take turns: who writes a half again has met all at a barrier since they read it.
 Values Team::join(const Combiner &combiner, Values values) {
-  values = joinWarp(combiner, std::move(values), warp);
-  if (threads == warp)
+  values = joinWarp(combiner, std::move(values), lanesOfWarp);
+  if (threads == lanesOfWarp)
     return values;
-  const int64_t warps = threads / warp;
-  Value half = b.integer(joins++ % 2 * warps), lane = b.rem(member, b.integer(warp));
+  const int64_t warps = threads / lanesOfWarp;
+  Value half = b.integer(joins++ % 2 * warps), lane = b.rem(member, b.integer(lanesOfWarp));
   SmallVector<Value> memory;
   for (auto [number, value] : llvm::enumerate(values)) {
     Value &address = shared[{number, value.getType()}];
@@ -131,7 +131,7 @@ Values Team::join(const Combiner &combiner, Values values) {
   }
   b.ifThen(b.compare(CmpIPredicate::eq, lane, b.integer(0)), [&] {
     for (auto [value, address] : llvm::zip_equal(values, memory))
-      b.store(value, address, b.add(half, b.div(member, b.integer(warp))));
+      b.store(value, address, b.add(half, b.div(member, b.integer(lanesOfWarp))));
   });
   tile::syncBlock(b);
   for (auto [value, address] : llvm::zip_equal(values, memory))
