@@ -147,6 +147,7 @@ bool RunFinder::addReads(Value tensor, AffineMap map, const RowLoops &loops) {
     if (isPerRow)
       return map == ofRows(loops.extents.size());
     const bool isSame = map == identity(loops.extents.size()) && loops.extents == loopExtents(op);
+    hasRow |= isSame && loops.isReduced; // such as rows of a table, found by their numbers
     return isSame && addReads(op, map.getResults(), loops);
   }
   if (std::optional<Parameter> place = placement.find(tensor)) {

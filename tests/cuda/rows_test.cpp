@@ -139,6 +139,17 @@ TEST(CudaRows, NormsWithTheSumBeforeThem) {
     }
 }
 
+TEST(CudaRows, RowsOfATableBeforeANorm) {
+  const std::string x = rows(96), table = "tensor<7x96xf32>", w = vector(96);
+  std::string text = kernelOf("%i: " + column("i32") + ", %t: " + table + ", %w: " + w + ", %b: " + w, x,
+                              "  %0 = kiln.embedding %i, %t : (" + column("i32") + ", " + table + ") -> " + x +
+                                  "\n  %1 = kiln.layer_norm %0, %w, %b epsilon = 1.0e-5 : (" + x + ", " + w + ", " + w +
+                                  ") -> " + x + "\n  return %1 : " + x);
+  DeviceKernel kernel(text);
+  expectRows(kernel);
+  kernel.check({9}, randomInputs(text, {9}, 0, 7));
+}
+
 TEST(CudaRows, SumsMeansAndMaxima) {
   for (std::string op : {"sum", "mean", "max"})
     for (int width : {16, 33, 1025, 5000}) {
@@ -200,13 +211,38 @@ TEST(CudaRows, ARowOfRunTimeLength) {
   EXPECT_EQ(kernel.run({4, 0}, {Tensor::zeros({4, 0})})[1].values, std::vector<double>(4, 2.5));
 }
 
-TEST(CudaRows, IsTheSameEachTime) {
-  for (int width : {700, 5000}) {
-    std::string text = along("sum", width, column());
-    DeviceKernel kernel(text);
-    std::vector<Tensor> inputs = randomInputs(text, {3});
-    EXPECT_EQ(kernel.run({3}, inputs)[0].values, kernel.run({3}, inputs)[0].values);
-  }
+/// The sum of a row by so many threads: each adds its elements, then halves of warps are added, then warps.
+float sumByThreads(const double *row, int width, int threads) {
+  std::vector<float> parts(threads, -0.0F);
+  parts[0] = 0;
+  for (int i = 0; i < width; ++i)
+    parts[i % threads] += float(row[i]);
+  auto join = [&](int lanes) {
+    for (int bits = lanes / 2; bits > 0; bits /= 2) {
+      const std::vector<float> last = parts;
+      for (size_t i = 0; i < parts.size(); ++i)
+        parts[i] = last[i] + last[i ^ size_t(bits)];
+    }
+  };
+  join(32);
+  for (int i = 0; i < threads / 32; ++i)
+    parts[i] = parts[size_t(i) * 32];
+  parts.resize(threads / 32);
+  join(threads / 32);
+  return parts[0];
+}
+
+TEST(CudaRows, SumsHaveOneOrder) {
+  for (int width : {700, 5000, 20000})
+    for (int threads : {32, 256, 1024}) {
+      SchedulePoint point{{"rows_threads", threads}, {"rows_per_block", 1}};
+      std::string text = along("sum", width, column());
+      std::vector<Tensor> inputs = randomInputs(text, {3});
+      const Tensor sums = DeviceKernel(text, &point).run({3}, inputs)[0];
+      for (int row = 0; row < 3; ++row)
+        EXPECT_EQ(float(sums.values[row]), sumByThreads(&inputs[0].values[size_t(row) * width], width, threads))
+            << width << " by " << threads;
+    }
 }
 
 //===- What it leaves to others ------------------------------------------===//
