@@ -25,7 +25,7 @@ static std::optional<SchedulePoint> resolvePoint(func::FuncOp kernel, const Sche
 FailureOr<DevicePlan> planKernel(func::FuncOp kernel, const SchedulePoint *point) {
   if (failed(checkKernel(kernel)))
     return failure();
-  const Placement placement(kernel);
+  Placement placement(kernel);
   const StepStrategies strategies = chooseStrategies(kernel, placement);
   DevicePlan plan;
   const Schedulable schedulable = describe(strategies);
@@ -58,7 +58,7 @@ public:
   const KernelAbi &abi() const override { return cudaAbi(); }
 
   Schedulable describe(func::FuncOp kernel) const override {
-    const Placement placement(kernel);
+    Placement placement(kernel);
     return cuda::describe(chooseStrategies(kernel, placement));
   }
 

@@ -38,7 +38,7 @@ Placement::Placement(func::FuncOp kernel) : kernel(kernel), symbols(numSymbols(k
     place(op);
   copyResults();
   keepArguments();
-  assignScratch();
+  assignScratch(llvm::to_vector(llvm::seq<size_t>(0, steps.size())));
 }
 
 std::optional<Parameter> Placement::find(Value value) const {
@@ -49,6 +49,18 @@ std::optional<Parameter> Placement::find(Value value) const {
 bool Placement::isInPlace(const Parameter &place) const {
   auto inPlace = kernel->getAttrOfType<DenseI64ArrayAttr>(mlir::kiln::inplaceAttrName);
   return place.kind == Parameter::Tensor && inPlace && llvm::is_contained(inPlace.asArrayRef(), place.number);
+}
+
+bool Placement::isRead(const Step &step, Value value) const {
+  return llvm::any_of(readsOf(step), [&](const Read &read) { return read.tensor == value; });
+}
+
+void Placement::join(ArrayRef<size_t> launches, ArrayRef<Value> unstored) {
+  for (Value value : unstored)
+    places.erase(value);
+  for (Step &step : steps)
+    llvm::erase_if(step.stores, [&](const Store &store) { return llvm::is_contained(unstored, store.value); });
+  assignScratch(launches);
 }
 
 //===- What is computed where it is used ---------------------------------===//
@@ -215,7 +227,7 @@ void Placement::keepArguments() {
 
 namespace {
 
-/// Memory from the step that writes it to the last one that reads it.
+/// Memory from the launch that writes it to the last one that reads it.
 struct ScratchBlock {
   int64_t offset, bytes;
   size_t last;
@@ -237,14 +249,15 @@ int64_t findRoom(ArrayRef<ScratchBlock> live, int64_t bytes) {
 
 } // namespace
 
-void Placement::assignScratch() {
+void Placement::assignScratch(ArrayRef<size_t> launches) {
+  scratchBytes = 0;
   DenseMap<Value, size_t> last;
-  for (auto [number, step] : llvm::enumerate(steps))
+  for (auto [launch, step] : llvm::zip_equal(launches, steps))
     for (const Read &read : readsOf(step))
-      last[read.tensor] = number;
+      last[read.tensor] = launch;
   SmallVector<ScratchBlock> live;
-  for (auto [number, step] : llvm::enumerate(steps)) {
-    llvm::erase_if(live, [number = number](const ScratchBlock &block) { return block.last < number; });
+  for (auto [launch, step] : llvm::zip_equal(launches, steps)) {
+    llvm::erase_if(live, [launch = launch](const ScratchBlock &block) { return block.last < launch; });
     for (Store &store : step.stores) {
       if (store.place.kind != Parameter::Scratch)
         continue;

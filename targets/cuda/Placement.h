@@ -32,6 +32,11 @@ public:
   /// Whether it is an argument in whose memory a result may lie.
   bool isInPlace(const Parameter &place) const;
 
+  /// Whether a step reads the value from memory.
+  bool isRead(const Step &step, mlir::Value value) const;
+  /// Says the launch of each step, and what none of them stores.
+  void join(llvm::ArrayRef<size_t> launches, llvm::ArrayRef<mlir::Value> unstored);
+
   std::vector<Step> steps;
   int64_t scratchBytes = 0;
 
@@ -52,7 +57,7 @@ private:
   Reads readsOf(const Step &step) const;
   bool isOverwritten(mlir::linalg::GenericOp op, mlir::Value result, llvm::ArrayRef<Reads> reads) const;
   void keepArguments();
-  void assignScratch();
+  void assignScratch(llvm::ArrayRef<size_t> launches);
 
   mlir::func::FuncOp kernel;
   unsigned symbols, arguments; // of the kernel

@@ -81,12 +81,32 @@ Value Reader::offset(RankedTensorType type, ArrayRef<Value> at) {
 
 //===- Elements ----------------------------------------------------------===//
 
-Value Reader::read(Value tensor, ArrayRef<Value> at) {
-  auto type = cast<RankedTensorType>(tensor.getType());
-  if (Value element = given.lookup(tensor))
+/// Whether what was computed there is at hand where the builder is.
+static bool isAround(Block *block, tile::Builder &b) {
+  for (Block *inner = b.getInsertionBlock(); inner; inner = inner->getParentOp()->getBlock())
+    if (inner == block)
+      return true;
+  return false;
+}
+
+/// An element that was loaded is not loaded again, though something is stored in between: it does not change.
+Value Reader::load(Value tensor, const Parameter &place, ArrayRef<Value> at) {
+  std::vector<const void *> key{tensor.getAsOpaquePointer()};
+  for (Value coordinate : at)
+    key.push_back(coordinate.getAsOpaquePointer());
+  Value &element = loaded[std::move(key)];
+  if (element && isAround(element.getParentBlock(), b))
     return element;
-  if (std::optional<Parameter> place = placement.find(tensor))
-    return b.load(deviceType(b, type.getElementType()), parameter(*place), offset(type, at));
+  auto type = cast<RankedTensorType>(tensor.getType());
+  element = b.load(deviceType(b, type.getElementType()), parameter(place), offset(type, at));
+  return element;
+}
+
+Value Reader::read(Value tensor, ArrayRef<Value> at) {
+  if (Value value = known.lookup(tensor))
+    return value;
+  if (std::optional<Parameter> place = placement.find(tensor); place && !computed.contains(tensor))
+    return load(tensor, *place, at);
   if (auto fill = tensor.getDefiningOp<linalg::FillOp>())
     return scalar(fill.getInputs().front());
   auto op = tensor.getDefiningOp<linalg::GenericOp>();
@@ -207,15 +227,17 @@ Values Reader::region(linalg::GenericOp op, ArrayRef<Value> loops, Operands oper
   return results;
 }
 
+Values Reader::reduceOnce(linalg::GenericOp op, ArrayRef<Value> loops, const Values &sums) {
+  const unsigned inputs = op.getNumDpsInputs();
+  Values next = region(
+      op, loops, [&](unsigned number) { return number < inputs ? operand(op, number, loops) : sums[number - inputs]; });
+  return next.empty() ? sums : next; // after a diagnostic nothing is made of this
+}
+
 /// The loops `reduced`, outermost first, from `sums` on.
 Values Reader::reduce(linalg::GenericOp op, Values loops, ArrayRef<unsigned> reduced, Values sums) {
-  if (reduced.empty()) {
-    const unsigned inputs = op.getNumDpsInputs();
-    Values next = region(op, loops, [&](unsigned number) {
-      return number < inputs ? operand(op, number, loops) : sums[number - inputs];
-    });
-    return next.empty() ? sums : next; // after a diagnostic nothing is made of this
-  }
+  if (reduced.empty())
+    return reduceOnce(op, loops, sums);
   Value count = extent(loopExtents(op)[reduced.front()]);
   return b.loop(count, sums, [&](Value index, ValueRange values) {
     loops[reduced.front()] = index;
@@ -236,7 +258,9 @@ Values Reader::evaluate(linalg::GenericOp op, Values loops) {
     if (!sums.back())
       return {};
   }
-  Values results = reduce(op, loops, reduced, std::move(sums));
+  auto together = std::exchange(reduceTogether, nullptr);
+  Values results = together ? together(op, loops, std::move(sums)) : reduce(op, loops, reduced, std::move(sums));
+  reduceTogether = std::move(together);
   return isBroken ? Values() : results;
 }
 

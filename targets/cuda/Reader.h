@@ -6,6 +6,9 @@
 
 #include "targets/cuda/Placement.h"
 #include "targets/cuda/tile/Builder.h"
+#include "llvm/ADT/DenseSet.h"
+#include <functional>
+#include <map>
 
 namespace kiln::cuda {
 
@@ -34,16 +37,28 @@ public:
   tile::Value offset(mlir::linalg::GenericOp op, unsigned number, llvm::ArrayRef<tile::Value> loops);
 
   /// From here on each element of the tensor that is read is this one: a strategy has computed it.
-  void give(mlir::Value tensor, tile::Value element) { given[tensor] = element; }
+  void give(mlir::Value tensor, tile::Value element) { known[tensor] = element; }
 
   /// The coordinates of a result's element at the op's loops.
   tile::Values written(mlir::linalg::GenericOp op, unsigned result, llvm::ArrayRef<tile::Value> loops);
+
+  /// One more turn of a reduction: the sums behind that of these loops.
+  tile::Values reduceOnce(mlir::linalg::GenericOp op, llvm::ArrayRef<tile::Value> loops, const tile::Values &sums);
+
+  /// Stored values that are at hand, whatever their coordinates.
+  llvm::DenseMap<mlir::Value, tile::Value> known;
+  /// Stored values that are computed where they are used, all the same.
+  llvm::DenseSet<mlir::Value> computed;
+  /// How reductions are done, from these sums on; null: in a loop of the thread. Not asked about a reduction inside of
+  /// another one.
+  std::function<tile::Values(mlir::linalg::GenericOp op, tile::Values loops, tile::Values sums)> reduceTogether;
 
   /// What the launch passes for the parameters so far.
   std::vector<Parameter> parameters;
 
 private:
   tile::Value parameter(const Parameter &parameter);
+  tile::Value load(mlir::Value tensor, const Parameter &place, llvm::ArrayRef<tile::Value> at);
   tile::Value symbol(unsigned number) { return parameter({Parameter::Symbol, number}); }
   tile::Value affine(mlir::AffineExpr expr, llvm::ArrayRef<tile::Value> dims, llvm::ArrayRef<tile::Value> symbols);
   tile::Value floorDivide(tile::Value x, tile::Value y, mlir::AffineExpr numerator);
@@ -58,9 +73,9 @@ private:
   tile::Builder &b;
   const Placement &placement;
   mlir::func::FuncOp kernel;
-  tile::Values addresses; // of the parameters
-  llvm::SmallDenseMap<mlir::Value, tile::Value> given;
-  bool isBroken = false; // after a diagnostic
+  tile::Values addresses;                                  // of the parameters
+  std::map<std::vector<const void *>, tile::Value> loaded; // by tensor and coordinates
+  bool isBroken = false;                                   // after a diagnostic
 };
 
 } // namespace kiln::cuda

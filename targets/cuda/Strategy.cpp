@@ -4,22 +4,30 @@
 #include "targets/cuda/Contraction.h"
 #include "targets/cuda/FewRows.h"
 #include "targets/cuda/Loops.h"
+#include "targets/cuda/Rows.h"
 
 namespace kiln::cuda {
 
 using Match = std::unique_ptr<StepStrategy> (*)(const StepContext &);
 
 /// Those of the most work first.
-static constexpr Match matches[] = {matchFewRows, matchContraction, matchLoops};
+static constexpr Match matches[] = {matchFewRows, matchContraction, matchRows, matchLoops};
 
-StepStrategies chooseStrategies(mlir::func::FuncOp kernel, const Placement &placement) {
+StepStrategies chooseStrategies(mlir::func::FuncOp kernel, Placement &placement) {
   StepStrategies strategies;
-  for (const Step &step : placement.steps)
+  llvm::SmallVector<size_t> launches; // of each step
+  llvm::SmallVector<mlir::Value> unstored;
+  while (launches.size() < placement.steps.size()) {
+    const size_t number = launches.size();
     for (Match match : matches)
-      if (std::unique_ptr<StepStrategy> strategy = match({kernel, placement, step})) {
+      if (std::unique_ptr<StepStrategy> strategy = match({kernel, placement, placement.steps[number], number})) {
+        launches.append(strategy->numSteps(), strategies.size());
+        llvm::append_range(unstored, strategy->unstored());
         strategies.push_back(std::move(strategy));
         break;
       }
+  }
+  placement.join(launches, unstored);
   return strategies;
 }
 

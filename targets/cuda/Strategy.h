@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the steps of a kernel become launches. Each step is done by the first strategy that matches it; loops matches
-// all.
+// How the steps of a kernel become launches. Each step is done by the first strategy that matches it, which may take
+// steps behind it into its launch; loops matches all.
 #pragma once
 
 #include "targets/cuda/Placement.h"
@@ -16,6 +16,7 @@ struct StepContext {
   mlir::func::FuncOp kernel;
   const Placement &placement;
   const Step &step;
+  size_t number = 0; // of the step among the placement's
 };
 
 class StepStrategy {
@@ -25,6 +26,12 @@ public:
   /// "contraction", "few_rows", "rows", "loops".
   virtual llvm::StringRef name() const = 0;
 
+  /// How many steps it does, from its own on.
+  virtual size_t numSteps() const { return 1; }
+
+  /// What those store by the placement and it does not: what no other step reads.
+  virtual llvm::ArrayRef<mlir::Value> unstored() const { return {}; }
+
   /// A parameter holds for all steps of the kernel that have one of its name; their values are the same.
   virtual SearchSpace searchSpace() const = 0;
 
@@ -32,9 +39,10 @@ public:
   virtual mlir::LogicalResult build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const = 0;
 };
 
-/// The strategies of a kernel's steps, in their order.
+/// The strategies of a kernel's steps, in their order. Afterwards the placement has no memory for what they do not
+/// store.
 using StepStrategies = std::vector<std::unique_ptr<StepStrategy>>;
-StepStrategies chooseStrategies(mlir::func::FuncOp kernel, const Placement &placement);
+StepStrategies chooseStrategies(mlir::func::FuncOp kernel, Placement &placement);
 
 /// The name of the first among the strategies that is of the most work, and the parameters of all.
 Schedulable describe(const StepStrategies &strategies);

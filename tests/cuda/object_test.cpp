@@ -41,14 +41,14 @@ static int writeDown(kiln_worker_t *, const kiln_cuda_module_t *module, uint32_t
 namespace kiln::testing {
 namespace {
 
-/// The row sums of exp(x - the largest of the row): two launches.
+/// The sums of columns of exp(x - the largest of the column): two launches, of a thread for each column.
 std::string twoSteps() {
   KernelText k({{0, 700}});
-  std::string wide = k.type({"s0", "40"}), column = k.type({"s0"});
+  std::string wide = k.type({"40", "s0"}), column = k.type({"s0"});
   Value x = k.argument(wide);
-  Value most = k.reduce("pr", {x}, column, {"a, b", "a"}, "0xff800000 : f32",
+  Value most = k.reduce("pr", {x}, column, {"b, a", "a"}, "0xff800000 : f32",
                         "%s = arith.maximumf %y0, %x0 : f32\nlinalg.yield %s : f32");
-  Value sum = k.reduce("pr", {x, most}, column, {"a, b", "a", "a"}, "0.0 : f32",
+  Value sum = k.reduce("pr", {x, most}, column, {"b, a", "a", "a"}, "0.0 : f32",
                        "%d = arith.subf %x0, %x1 : f32\n%e = math.exp %d : f32\n%s = arith.addf %y0, %e : f32\n"
                        "linalg.yield %s : f32");
   return k.finish({sum});

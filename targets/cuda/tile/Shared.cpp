@@ -62,4 +62,21 @@ void commitCopies(Builder &b) { NVVM::CpAsyncCommitGroupOp::create(b); }
 
 void awaitCopies(Builder &b, int64_t groups) { NVVM::CpAsyncWaitGroupOp::create(b, uint32_t(groups)); }
 
+Value addShared(Builder &b, Type element, int64_t count) {
+  auto kernel = b.getInsertionBlock()->getParent()->getParentOfType<LLVM::LLVMFuncOp>();
+  auto module = kernel->getParentOfType<ModuleOp>();
+  std::string name;
+  for (int number = 0; name.empty() || module.lookupSymbol(name); ++number)
+    name = (kernel.getName() + "_shared_" + Twine(number)).str();
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(kernel);
+    LLVM::GlobalOp::create(b, LLVM::LLVMArrayType::get(element, count), /*isConstant=*/false, LLVM::Linkage::Internal,
+                           name, Attribute(), /*alignment=*/16, sharedSpace);
+  }
+  return LLVM::AddressOfOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), sharedSpace), name);
+}
+
+void syncWarp(Builder &b) { NVVM::SyncWarpOp::create(b, b.integer(-1)); }
+
 } // namespace kiln::cuda::tile

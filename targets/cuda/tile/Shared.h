@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The shared memory of a block: its dynamic part as f32, in which strategies find places by themselves, barriers, and
-// copies that go there while threads compute.
+// The shared memory of a block: its dynamic part as f32, in which strategies find places by themselves, pieces of a
+// fixed size, barriers, and copies that go there while threads compute.
 #pragma once
 
 #include "targets/cuda/tile/Builder.h"
 
 namespace kiln::cuda::tile {
+
+/// The address of so many elements that the current kernel's blocks have each for themselves. What they hold at first
+/// is not known.
+Value addShared(Builder &b, Type element, int64_t count);
 
 /// Where a block's dynamic shared memory starts, at a multiple of 128 bytes. How much there is, the launch says.
 Value sharedMemory(Builder &b);
@@ -23,6 +27,8 @@ void storeFour(Builder &b, llvm::ArrayRef<Value> values, Value address);
 
 /// All threads of the block wait for each other, and see what the others have written.
 void barrier(Builder &b);
+/// The same among the 32 threads of a warp.
+void syncWarp(Builder &b);
 
 /// Copies one or four f32, the latter between multiples of 16 bytes, from global to shared memory; writes zeros and
 /// reads nothing if the source is not there.

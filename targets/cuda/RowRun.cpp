@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// 1. The rows are those of the next step that reduces: its parallel loops; elements of a row are what it reduces.
+// 2. A step is one of rows if it stores a value for each, one of elements if it stores values of rows x elements.
+// 3. Elements that a step of the run stores are computed again where another one reads them, so none waits for memory
+//    that another thread writes. What that may cost is limited.
+// 4. All elements are stored behind all reductions. So a result may take the memory of an argument that reductions
+//    read in their own row only, and steps of elements at their own element.
+#include "targets/cuda/RowRun.h"
+
+#include "compiler/dialect/Extents.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "targets/cuda/Combiner.h"
+
+namespace kiln::cuda {
+
+using namespace mlir;
+
+/// Operations of an element, with what is computed again.
+static constexpr int64_t mostOperations = 200;
+/// The longest row whose elements one block stores; longer ones are left to many.
+static constexpr int64_t mostStored = 1 << 16;
+/// The shortest row worth joining threads for, if there is but one step.
+static constexpr int64_t leastReduced = 16;
+
+namespace {
+
+/// What the loops of an expression are: those of rows, then those along the row.
+struct RowLoops {
+  SmallVector<AffineExpr> extents;
+  bool isReduced = false; // those along the row are a reduction's
+};
+
+/// Walks through what steps read.
+class RunFinder {
+public:
+  explicit RunFinder(const StepContext &context)
+      : kernel(context.kernel), placement(context.placement), context(kernel.getContext()) {
+    run.first = context.number;
+  }
+
+  std::optional<RowRun> find();
+
+private:
+  struct Read {
+    Type type;
+    AffineMap map;
+    bool isReduced;
+  };
+
+  bool setRows();
+  bool add(const Step &step);
+  bool addReads(linalg::GenericOp op, ArrayRef<AffineExpr> at, const RowLoops &loops);
+  bool addReads(Value tensor, AffineMap map, const RowLoops &loops);
+  bool addReduction(linalg::GenericOp op, SmallVector<AffineExpr> at, const RowLoops &loops);
+  bool addExtracted(Value tensor);
+  bool isWithinRow(AffineMap map, const RowLoops &loops) const;
+  bool isAlongRow(AffineMap map, const RowLoops &loops) const;
+  bool areInPlaceReadsRight() const;
+  void setUnstored();
+
+  bool isOfRun(Value tensor) const {
+    auto op = tensor.getDefiningOp<linalg::GenericOp>();
+    return op && (llvm::is_contained(run.perRow, op) || llvm::is_contained(run.perElement, op));
+  }
+  AffineMap identity(size_t dims) const { return AffineMap::getMultiDimIdentityMap(dims, context); }
+
+  /// A row's coordinates.
+  AffineMap ofRows(size_t dims) const {
+    return AffineMap::get(dims, 0, identity(dims).getResults().take_front(run.rows.size()), context);
+  }
+
+  func::FuncOp kernel;
+  const Placement &placement;
+  MLIRContext *context;
+  RowRun run;
+  SmallVector<Read> inPlaceReads;
+  SmallVector<Type> stored;
+  int64_t operations = 0; // of the step at hand
+  bool hasRow = false;    // whether the reduction at hand reads a row's elements one after the other
+};
+
+/// The first reduction among the op and what is computed for it.
+linalg::GenericOp findReduction(linalg::GenericOp op, const Placement &placement) {
+  if (!op || op.getNumReductionLoops())
+    return op;
+  for (Value operand : op->getOperands())
+    if (!placement.find(operand))
+      if (linalg::GenericOp found = findReduction(operand.getDefiningOp<linalg::GenericOp>(), placement))
+        return found;
+  return {};
+}
+
+SmallVector<AffineExpr> parallelExtents(linalg::GenericOp op) {
+  SmallVector<AffineExpr> extents;
+  for (auto [extent, kind] : llvm::zip_equal(loopExtents(op), op.getIteratorTypesArray()))
+    if (kind == utils::IteratorType::parallel)
+      extents.push_back(extent);
+  return extents;
+}
+
+/// Whether parallel loops come first and results have them as their dimensions, in this order.
+bool isInOrder(linalg::GenericOp op) {
+  const unsigned parallel = op.getNumParallelLoops();
+  for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray()))
+    if ((kind == utils::IteratorType::parallel) != (loop < parallel))
+      return false;
+  AffineMap all = AffineMap::getMultiDimIdentityMap(op.getNumLoops(), op->getContext());
+  AffineMap rows = AffineMap::get(op.getNumLoops(), 0, all.getResults().take_front(parallel), op->getContext());
+  return llvm::all_of(op.getDpsInitsMutable(),
+                      [&](OpOperand &init) { return op.getMatchingIndexingMap(&init) == rows; });
+}
+
+bool RunFinder::setRows() {
+  for (const Step &step : ArrayRef(placement.steps).drop_front(run.first))
+    if (findReduction(step.op, placement)) {
+      run.rows = parallelExtents(step.op);
+      return true;
+    }
+  return false;
+}
+
+/// Whether nothing but the row's own part of a tensor is read: no other thread's row.
+bool RunFinder::isWithinRow(AffineMap map, const RowLoops &loops) const {
+  const size_t rows = run.rows.size();
+  return map && map.getNumResults() >= rows &&
+         map.getResults().take_front(rows) == ofRows(loops.extents.size()).getResults();
+}
+
+/// Whether neighbours in the row are neighbours in memory, in a tensor that has all the rows.
+bool RunFinder::isAlongRow(AffineMap map, const RowLoops &loops) const {
+  if (!map || map.getNumResults() == 0)
+    return false;
+  for (auto [loop, extent] : llvm::enumerate(loops.extents))
+    if (!map.isFunctionOfDim(loop) && extent != getAffineConstantExpr(1, context))
+      return false;
+  const unsigned last = loops.extents.size() - 1;
+  return loops.extents.back() == getAffineConstantExpr(1, context) ||
+         (map.getResults().back().isFunctionOfDim(last) &&
+          llvm::none_of(map.getResults().drop_back(), [&](AffineExpr expr) { return expr.isFunctionOfDim(last); }));
+}
+
+bool RunFinder::addReads(Value tensor, AffineMap map, const RowLoops &loops) {
+  auto op = tensor.getDefiningOp<linalg::GenericOp>();
+  const bool isPerRow = op && llvm::is_contained(run.perRow, op);
+  if (isPerRow || isOfRun(tensor)) {
+    if (isPerRow)
+      return map == ofRows(loops.extents.size());
+    const bool isSame = map == identity(loops.extents.size()) && loops.extents == loopExtents(op);
+    hasRow |= isSame && loops.isReduced; // such as rows of a table, found by their numbers
+    return isSame && addReads(op, map.getResults(), loops);
+  }
+  if (std::optional<Parameter> place = placement.find(tensor)) {
+    operations += 4;
+    hasRow |= loops.isReduced && isAlongRow(map, loops);
+    if (placement.isInPlace(*place))
+      inPlaceReads.push_back({tensor.getType(), map, loops.isReduced || loops.extents.size() == run.rows.size()});
+    return !placement.isInPlace(*place) || map;
+  }
+  if (!op)
+    return true;
+  AffineMap written = op.getMatchingIndexingMap(op.getDpsInitOperand(cast<OpResult>(tensor).getResultNumber()));
+  SmallVector<AffineExpr> at(op.getNumLoops());
+  for (unsigned i = 0; i < written.getNumResults(); ++i)
+    at[written.getDimPosition(i)] = map.getResult(i);
+  return op.getNumReductionLoops() ? addReduction(op, at, loops) : addReads(op, at, loops);
+}
+
+/// `at`: the op's loops over those of `loops`.
+bool RunFinder::addReads(linalg::GenericOp op, ArrayRef<AffineExpr> at, const RowLoops &loops) {
+  operations += std::distance(op.getBlock()->begin(), op.getBlock()->end());
+  if (operations > mostOperations)
+    return false;
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (op.getMatchingBlockArgument(&operand).use_empty() || (op.getNumReductionLoops() && op.isDpsInit(&operand)))
+      continue;
+    AffineMap map = op.getMatchingIndexingMap(&operand).replaceDimsAndSymbols(at, {}, loops.extents.size(), 0);
+    if (!addReads(operand.get(), simplifyAffineMap(map), loops))
+      return false;
+  }
+  return llvm::all_of(op.getBlock()->getOps<tensor::ExtractOp>(),
+                      [&](tensor::ExtractOp extract) { return addExtracted(extract.getTensor()); });
+}
+
+/// Elements that are found by what is read: anywhere, so that nothing of the run may be among them.
+bool RunFinder::addExtracted(Value tensor) {
+  operations += 4;
+  if (isOfRun(tensor))
+    return false;
+  if (std::optional<Parameter> place = placement.find(tensor))
+    return !placement.isInPlace(*place);
+  auto op = tensor.getDefiningOp<linalg::GenericOp>();
+  return !op || (op.getNumReductionLoops() == 0 &&
+                 llvm::all_of(op->getOperands(), [&](Value operand) { return addExtracted(operand); }) &&
+                 op.getBlock()->getOps<tensor::ExtractOp>().empty());
+}
+
+bool RunFinder::addReduction(linalg::GenericOp op, SmallVector<AffineExpr> at, const RowLoops &loops) {
+  if (loops.extents.size() != run.rows.size() || !isInOrder(op) || !Combiner::of(op))
+    return false;
+  for (OpOperand &init : op.getDpsInitsMutable())
+    if (!addReads(init.get(), op.getMatchingIndexingMap(&init).replaceDimsAndSymbols(at, {}, loops.extents.size(), 0),
+                  loops))
+      return false;
+  RowLoops inner{run.rows, /*isReduced=*/true};
+  for (AffineExpr extent : ArrayRef(loopExtents(op)).drop_front(op.getNumParallelLoops())) {
+    at[op.getNumParallelLoops() + inner.extents.size() - run.rows.size()] =
+        getAffineDimExpr(inner.extents.size(), context);
+    inner.extents.push_back(extent);
+  }
+  hasRow = false;
+  AffineExpr length = mlir::kiln::getProduct(ArrayRef(inner.extents).drop_front(run.rows.size()), context);
+  run.length = std::max(run.length, largestValue(length, kernel));
+  return addReads(op, at, inner) && hasRow;
+}
+
+/// With the reads so far, and all that is stored behind them.
+bool RunFinder::areInPlaceReadsRight() const {
+  for (const Read &read : inPlaceReads) {
+    if (!llvm::is_contained(stored, read.type))
+      continue;
+    RowLoops loops{SmallVector<AffineExpr>(read.map.getNumDims()), read.isReduced};
+    const bool isOwn = read.map == identity(read.map.getNumDims()) || read.map == ofRows(read.map.getNumDims());
+    if (!isOwn && !(read.isReduced && isWithinRow(read.map, loops)))
+      return false;
+  }
+  return true;
+}
+
+/// Whether the step is one of the run; if it is not, the run is left as it was but for reads.
+bool RunFinder::add(const Step &step) {
+  linalg::GenericOp op = step.op;
+  if (!op || !isInOrder(op) || llvm::is_contained(run.perRow, op))
+    return false;
+  SmallVector<AffineExpr> extents = parallelExtents(op);
+  const bool isPerRow = extents == run.rows;
+  if (!isPerRow) {
+    const bool hasRows =
+        extents.size() > run.rows.size() && ArrayRef(extents).take_front(run.rows.size()) == ArrayRef(run.rows);
+    SmallVector<AffineExpr> elements(ArrayRef(extents).drop_front(hasRows ? run.rows.size() : 0));
+    const int64_t length = largestValue(mlir::kiln::getProduct(elements, context), kernel);
+    if (!hasRows || op.getNumReductionLoops() || length > mostStored ||
+        (!run.perElement.empty() && elements != run.elements))
+      return false;
+    run.elements = elements;
+    run.length = std::max(run.length, length);
+  }
+  operations = 0;
+  RowLoops loops{extents};
+  SmallVector<AffineExpr> at(identity(extents.size()).getResults());
+  at.resize(op.getNumLoops());
+  for (const Store &store : step.stores)
+    if (store.place.kind == Parameter::Tensor)
+      stored.push_back(store.value.getType());
+  if (!(op.getNumReductionLoops() ? addReduction(op, at, loops) : addReads(op, at, loops)) || !areInPlaceReadsRight())
+    return false;
+  (isPerRow ? run.perRow : run.perElement).push_back(op);
+  return true;
+}
+
+void RunFinder::setUnstored() {
+  ArrayRef<Step> all(placement.steps);
+  for (const Step &step : all.slice(run.first, run.count))
+    for (const Store &store : step.stores) {
+      const bool isRead = llvm::any_of(llvm::enumerate(all), [&](auto other) {
+        const bool isOther = other.index() < run.first || other.index() >= run.first + run.count;
+        return isOther && placement.isRead(other.value(), store.value);
+      });
+      if (store.place.kind == Parameter::Scratch && !isRead)
+        run.unstored.push_back(store.value);
+    }
+}
+
+std::optional<RowRun> RunFinder::find() {
+  if (!setRows())
+    return std::nullopt;
+  bool reduces = false;
+  for (const Step &step : ArrayRef(placement.steps).drop_front(run.first)) {
+    const RowRun before = run;
+    if (!add(step)) {
+      run = before;
+      break;
+    }
+    reduces |= bool(findReduction(step.op, placement));
+    ++run.count;
+  }
+  const int64_t rows = largestValue(mlir::kiln::getProduct(run.rows, context), kernel);
+  const int64_t most = std::numeric_limits<int32_t>::max() / 2;
+  if (!reduces || rows > most || run.length > most || (run.count == 1 && run.length < leastReduced))
+    return std::nullopt;
+  setUnstored();
+  run.isInPlace = !inPlaceReads.empty();
+  return run;
+}
+
+} // namespace
+
+std::optional<RowRun> findRowRun(const StepContext &context) { return RunFinder(context).find(); }
+
+} // namespace kiln::cuda
