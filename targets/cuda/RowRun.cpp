@@ -48,7 +48,6 @@ private:
     bool isReduced;
   };
 
-  bool setRows();
   bool setElements(linalg::GenericOp op, ArrayRef<AffineExpr> extents);
   bool add(const Step &step);
   bool addReads(linalg::GenericOp op, ArrayRef<AffineExpr> at, const RowLoops &loops);
@@ -110,15 +109,6 @@ bool isInOrder(linalg::GenericOp op) {
   AffineMap rows = AffineMap::get(op.getNumLoops(), 0, all.getResults().take_front(parallel), op->getContext());
   return llvm::all_of(op.getDpsInitsMutable(),
                       [&](OpOperand &init) { return op.getMatchingIndexingMap(&init) == rows; });
-}
-
-bool RunFinder::setRows() {
-  for (const Step &step : ArrayRef(placement.steps).drop_front(run.first))
-    if (findReduction(step.op, placement)) {
-      run.rows = parallelExtents(step.op);
-      return true;
-    }
-  return false;
 }
 
 /// Whether nothing but the row's own part of a tensor is read: no other thread's row.
@@ -277,10 +267,13 @@ void RunFinder::setUnstored() {
 }
 
 std::optional<RowRun> RunFinder::find() {
-  if (!setRows())
+  ArrayRef<Step> steps = ArrayRef(placement.steps).drop_front(run.first);
+  auto next = llvm::find_if(steps, [&](const Step &step) { return bool(findReduction(step.op, placement)); });
+  if (next == steps.end())
     return std::nullopt;
+  run.rows = parallelExtents(next->op);
   bool reduces = false;
-  for (const Step &step : ArrayRef(placement.steps).drop_front(run.first)) {
+  for (const Step &step : steps) {
     const RowRun before = run;
     if (!add(step)) {
       run = before;
