@@ -48,7 +48,7 @@ private:
     bool isReduced;
   };
 
-  bool setRows();
+  bool setElements(linalg::GenericOp op, ArrayRef<AffineExpr> extents);
   bool add(const Step &step);
   bool addReads(linalg::GenericOp op, ArrayRef<AffineExpr> at, const RowLoops &loops);
   bool addReads(Value tensor, AffineMap map, const RowLoops &loops);
@@ -111,15 +111,6 @@ bool isInOrder(linalg::GenericOp op) {
                       [&](OpOperand &init) { return op.getMatchingIndexingMap(&init) == rows; });
 }
 
-bool RunFinder::setRows() {
-  for (const Step &step : ArrayRef(placement.steps).drop_front(run.first))
-    if (findReduction(step.op, placement)) {
-      run.rows = parallelExtents(step.op);
-      return true;
-    }
-  return false;
-}
-
 /// Whether nothing but the row's own part of a tensor is read: no other thread's row.
 bool RunFinder::isWithinRow(AffineMap map, const RowLoops &loops) const {
   const size_t rows = run.rows.size();
@@ -142,10 +133,9 @@ bool RunFinder::isAlongRow(AffineMap map, const RowLoops &loops) const {
 
 bool RunFinder::addReads(Value tensor, AffineMap map, const RowLoops &loops) {
   auto op = tensor.getDefiningOp<linalg::GenericOp>();
-  const bool isPerRow = op && llvm::is_contained(run.perRow, op);
-  if (isPerRow || isOfRun(tensor)) {
-    if (isPerRow)
-      return map == ofRows(loops.extents.size());
+  if (op && llvm::is_contained(run.perRow, op))
+    return map == ofRows(loops.extents.size());
+  if (isOfRun(tensor)) {
     const bool isSame = map == identity(loops.extents.size()) && loops.extents == loopExtents(op);
     hasRow |= isSame && loops.isReduced; // such as rows of a table, found by their numbers
     return isSame && addReads(op, map.getResults(), loops);
@@ -227,6 +217,20 @@ bool RunFinder::areInPlaceReadsRight() const {
   return true;
 }
 
+/// Whether a step may store such elements; all of the run have the same extents.
+bool RunFinder::setElements(linalg::GenericOp op, ArrayRef<AffineExpr> extents) {
+  const size_t rows = run.rows.size();
+  if (extents.size() <= rows || extents.take_front(rows) != ArrayRef(run.rows) || op.getNumReductionLoops())
+    return false;
+  ArrayRef<AffineExpr> elements = extents.drop_front(rows);
+  const int64_t length = largestValue(mlir::kiln::getProduct(elements, context), kernel);
+  if (length > mostStored || (!run.perElement.empty() && elements != ArrayRef(run.elements)))
+    return false;
+  run.elements.assign(elements.begin(), elements.end());
+  run.length = std::max(run.length, length);
+  return true;
+}
+
 /// Whether the step is one of the run; if it is not, the run is left as it was but for reads.
 bool RunFinder::add(const Step &step) {
   linalg::GenericOp op = step.op;
@@ -234,17 +238,8 @@ bool RunFinder::add(const Step &step) {
     return false;
   SmallVector<AffineExpr> extents = parallelExtents(op);
   const bool isPerRow = extents == run.rows;
-  if (!isPerRow) {
-    const bool hasRows =
-        extents.size() > run.rows.size() && ArrayRef(extents).take_front(run.rows.size()) == ArrayRef(run.rows);
-    SmallVector<AffineExpr> elements(ArrayRef(extents).drop_front(hasRows ? run.rows.size() : 0));
-    const int64_t length = largestValue(mlir::kiln::getProduct(elements, context), kernel);
-    if (!hasRows || op.getNumReductionLoops() || length > mostStored ||
-        (!run.perElement.empty() && elements != run.elements))
-      return false;
-    run.elements = elements;
-    run.length = std::max(run.length, length);
-  }
+  if (!isPerRow && !setElements(op, extents))
+    return false;
   operations = 0;
   RowLoops loops{extents};
   SmallVector<AffineExpr> at(identity(extents.size()).getResults());
@@ -272,10 +267,13 @@ void RunFinder::setUnstored() {
 }
 
 std::optional<RowRun> RunFinder::find() {
-  if (!setRows())
+  ArrayRef<Step> steps = ArrayRef(placement.steps).drop_front(run.first);
+  auto next = llvm::find_if(steps, [&](const Step &step) { return bool(findReduction(step.op, placement)); });
+  if (next == steps.end())
     return std::nullopt;
+  run.rows = parallelExtents(next->op);
   bool reduces = false;
-  for (const Step &step : ArrayRef(placement.steps).drop_front(run.first)) {
+  for (const Step &step : steps) {
     const RowRun before = run;
     if (!add(step)) {
       run = before;
