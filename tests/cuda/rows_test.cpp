@@ -268,10 +268,11 @@ TEST(CudaRows, OrderThatMatters) {
       << "neighbours in memory are of other rows";
 }
 
-TEST(CudaRows, AContraction) {
+TEST(CudaRows, AProduct) {
+  // Each row of both inputs is read again and again. This one starts elsewhere than products do that have a strategy.
   KernelText k({{1, 20}});
   Value x = k.argument(k.type({"s0", "40"})), w = k.argument(k.type({"30", "40"}));
-  Value y = k.reduce("ppr", {x, w}, k.type({"s0", "30"}), {"a, c", "b, c", "a, b"}, "0.0 : f32",
+  Value y = k.reduce("ppr", {x, w}, k.type({"s0", "30"}), {"a, c", "b, c", "a, b"}, "1.0 : f32",
                      "%p = arith.mulf %x0, %x1 : f32\n%s = arith.addf %y0, %p : f32\nlinalg.yield %s : f32");
   EXPECT_EQ(DeviceKernel(k.finish({y})).plan().strategy, "loops");
 }
