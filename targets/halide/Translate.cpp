@@ -33,7 +33,8 @@ static Exprs reversed(Exprs exprs) {
   return exprs;
 }
 
-Translator::Translator(func::FuncOp kernel, StringRef symbol) : kernel(kernel), prefix(symbol) {}
+Translator::Translator(func::FuncOp kernel, StringRef symbol, bool hasFreeBounds)
+    : kernel(kernel), prefix(symbol), hasFreeBounds(hasFreeBounds) {}
 
 std::string Translator::name(StringRef what) { return prefix + "_" + what.str(); }
 
@@ -93,17 +94,13 @@ static void setDense(std::vector<Halide::OutputImageParam> buffers, const Exprs 
   }
 }
 
-/// An upper bound that Halide is told is at least this. It refuses a kernel of which it can prove that some part never
-/// runs, as whole panels of columns do not where there are fewer columns than a panel has in all sizes.
-static constexpr int64_t leastUpperBound = 256;
-
 LogicalResult Translator::translateArguments() {
   SmallVector<mlir::kiln::Interval> bounds = mlir::kiln::getSymbolBounds(kernel);
   for (BlockArgument argument : kernel.getArguments()) {
     if (argument.getType().isIndex()) {
       Halide::Param<int32_t> param(name("s" + std::to_string(symbols.size())));
       mlir::kiln::Interval range = bounds[symbols.size()];
-      param.set_range(int32_t(range.min), int32_t(std::max(range.max, leastUpperBound)));
+      param.set_range(int32_t(range.min), int32_t(hasFreeBounds ? std::max<int64_t>(range.max, 256) : range.max));
       symbols.push_back(param);
       scalars[argument] = param;
       arguments.push_back(param);

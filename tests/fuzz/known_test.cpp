@@ -248,6 +248,9 @@ KNOWN(
     FewColumnsInAllSizes,
     (Tensor<f32, Two, 9> x, Tensor<f32, 9, Two> y) const { return kiln::outputs(matmul(x, y), tanh(matmul(x, y))); })
 
+// With wider bounds than these its simplifier crashes.
+KNOWN(SquaresOfAnExtent, (Tensor<f32, T3, 1> x, Tensor<f32, T3, T3 * T3, T3> y) const { return matmul(y, x); })
+
 // Halide took `if (a) x; if (b) y else z` for `if (a) x else if (b) y else z`: the last element was not written.
 KNOWN(
     ConcatOfPositions,
