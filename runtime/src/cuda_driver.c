@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Finds the CUDA driver when a model is created, and gives its errors words. */
+#define _GNU_SOURCE /* secure_getenv */
 #include "cuda_driver.h"
 
 #include <dlfcn.h>
@@ -41,7 +42,7 @@ static kiln_status_t find_all(kiln_cuda_driver_t *driver, const char *path, kiln
 }
 
 kiln_status_t kiln_cuda_driver_open(kiln_cuda_driver_t *driver, kiln_error_t *error) {
-  const char *path = getenv("KILN_CUDA_DRIVER");
+  const char *path = secure_getenv("KILN_CUDA_DRIVER"); /* none in a program with its owner's rights */
   if (!path || !*path)
     path = "libcuda.so.1";
   /* What started threads must not go away, so it stays after the last dlclose. */

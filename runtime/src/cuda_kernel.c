@@ -27,7 +27,7 @@ uint64_t kiln_cuda_kernels_bytes(const kiln_variant_t *variant) {
 
 /* The kernel's slot, or the free one where it belongs. */
 static kiln_cuda_kernel_t *find_slot(const kiln_cuda_t *cuda, const kiln_cuda_module_t *module) {
-  /* Bits of a product from the middle, which depend on all that differ in addresses. */
+  /* The upper half of a product, which depends on all bits of the address. */
   uint64_t at = ((uint64_t)(uintptr_t)module * UINT64_C(0x9E3779B97F4A7C15)) >> 32;
   kiln_cuda_kernel_t *slot;
   while ((slot = &cuda->kernels[at & cuda->kernel_mask])->module && slot->module != module)
