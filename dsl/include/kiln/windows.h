@@ -223,7 +223,7 @@ public:
       constexpr auto shape = detail::with_last(
           detail::with_axis_extent(detail::with_axis_extent(X::shape, -3, detail::last(X::shape, 3).offset / 2), -2,
                                    detail::last(X::shape, 2).offset / 2),
-          4 * Channels);
+          4 * detail::last(X::shape, 1));
       // [..., H / 2, row, W / 2, column, C] -> [..., H / 2, W / 2, column, row, C]
       auto cut = detail::viewed<detail::window_axes<2>(X::shape)>(x);
       auto merged = [&]<int... Outer>(std::integer_sequence<int, Outer...>) {

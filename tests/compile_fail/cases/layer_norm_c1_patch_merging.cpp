@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fewer channels than are merged.
+// expect: part.norm: layer_norm requires the input width to equal the weight's [layer_norm_c1]: got 28, expected 32 (layer_norm_c1_patch_merging.cpp:10)
+#include "case.h"
+#include "kiln/windows.h"
+using namespace kiln;
+struct M : Model {
+  PatchMerging<8> merging{"part"};
+  constexpr auto forward(Tensor<f32, 4, 4, 7> x) const { return merging(x); }
+};
+static_assert(parameters<M>() >= 0);
