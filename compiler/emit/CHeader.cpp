@@ -3,7 +3,6 @@
 
 #include "compiler/emit/RuntimeImage.h"
 #include "kiln/runtime.h"
-#include "runtime/src/model.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include <cctype>
@@ -71,7 +70,7 @@ static std::string leastName(const EntryInterface &entry, const Symbol &symbol) 
 }
 
 static bool hasDevice(const std::vector<Variant> &variants) {
-  return llvm::any_of(variants, [](const Variant &variant) { return variant.memorySpace != KILN_MEMORY_HOST; });
+  return llvm::any_of(variants, [](const Variant &variant) { return variant.isOnDevice(); });
 }
 
 static std::string entryPrototype(const ModelInterface &model, const EntryInterface &entry, bool hasDevice) {

@@ -242,7 +242,7 @@ LogicalResult ModelCompiler::compileHost(TargetModule &lowered, Variant &variant
       report.memoryPlan += mlir::kiln::printMemoryPlan(function, *plan);
     const uint64_t states = report.model.stateBytes;
     EntryCode code{kernelSymbol(target, entry.name), states + plan->arenaBytes(), states + plan->lowerBound(), 0, 0};
-    if (variant.memorySpace != KILN_MEMORY_HOST)
+    if (variant.isOnDevice())
       code.stagingBytes = stagingBytes(entry);
     function.walk([&](mlir::kiln::CallOp call) {
       auto addScratch = [&](StringRef function) {
@@ -261,7 +261,7 @@ LogicalResult ModelCompiler::compileHost(TargetModule &lowered, Variant &variant
     variant.entries.push_back(code);
   }
   variant.constants = constants.bytes();
-  if (!variant.backend.empty())
+  if (variant.isOnDevice())
     for (const KernelSummary &kernel : variant.kernels)
       variant.modules.push_back(kernel.symbol + deviceModuleSuffix);
 
@@ -405,7 +405,7 @@ LogicalResult ModelCompiler::gatherMembers() {
   FailureOr<std::vector<ObjectFile>> runtime = runtimeMembers();
   if (failed(runtime))
     return failure();
-  const bool hasCuda = llvm::any_of(report.variants, [](const Variant &variant) { return !variant.backend.empty(); });
+  const bool hasCuda = llvm::any_of(report.variants, [](const Variant &variant) { return variant.isOnDevice(); });
   for (ObjectFile &member : *runtime)
     if (hasCuda || !StringRef(member.name).starts_with("cuda")) // nothing would refer to it
       members.push_back({"kiln_" + member.name, std::move(member.bytes)});

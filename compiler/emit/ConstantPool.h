@@ -5,7 +5,7 @@
 #pragma once
 
 #include "mlir/IR/BuiltinAttributes.h"
-#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/DenseMap.h"
 #include <cstdint>
 #include <string>
 

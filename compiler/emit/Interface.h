@@ -111,6 +111,8 @@ struct Variant {
   std::vector<std::string> modules; // symbols of kiln_cuda_module_t
   std::vector<EntryCode> entries;
   std::vector<KernelSummary> kernels;
+
+  bool isOnDevice() const { return !backend.empty(); }
 };
 
 /// Of the measurements that the schedules of all variants rest on; "none" if all are analytic defaults.

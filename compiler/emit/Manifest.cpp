@@ -73,7 +73,7 @@ static json::Object variantJson(const ModelInterface &model, const Variant &vari
                        {"plan_bytes", variant.entries[i].planBytes},
                        {"plan_lower_bound", variant.entries[i].planLowerBound},
                        {"scratch_bytes", variant.entries[i].scratchBytes}};
-    if (!variant.backend.empty())
+    if (variant.isOnDevice())
       entry["staging_bytes"] = variant.entries[i].stagingBytes;
     entries.push_back(std::move(entry));
   }

@@ -8,10 +8,22 @@
 
 namespace kiln::cuda {
 
-using Match = std::unique_ptr<StepStrategy> (*)(const StepContext &);
+namespace {
+
+struct Way {
+  llvm::StringLiteral name;
+  std::unique_ptr<StepStrategy> (*match)(const StepContext &);
+};
 
 /// Those of the most work first.
-static constexpr Match matches[] = {matchFewRows, matchContraction, matchRows, matchLoops};
+constexpr Way ways[] = {
+    {"few_rows", matchFewRows}, {"contraction", matchContraction}, {"rows", matchRows}, {"loops", matchLoops}};
+
+size_t rank(llvm::StringRef name) {
+  return llvm::find_if(ways, [&](const Way &way) { return way.name == name; }) - std::begin(ways);
+}
+
+} // namespace
 
 StepStrategies chooseStrategies(mlir::func::FuncOp kernel, Placement &placement) {
   StepStrategies strategies;
@@ -19,8 +31,8 @@ StepStrategies chooseStrategies(mlir::func::FuncOp kernel, Placement &placement)
   llvm::SmallVector<mlir::Value> unstored;
   while (launches.size() < placement.steps.size()) {
     const size_t number = launches.size();
-    for (Match match : matches)
-      if (std::unique_ptr<StepStrategy> strategy = match({kernel, placement, placement.steps[number], number})) {
+    for (const Way &way : ways)
+      if (std::unique_ptr<StepStrategy> strategy = way.match({kernel, placement, placement.steps[number], number})) {
         launches.append(strategy->numSteps(), strategies.size());
         llvm::append_range(unstored, strategy->unstored());
         strategies.push_back(std::move(strategy));
@@ -29,12 +41,6 @@ StepStrategies chooseStrategies(mlir::func::FuncOp kernel, Placement &placement)
   }
   placement.join(launches, unstored);
   return strategies;
-}
-
-/// The position of a strategy in the order of work; names are few.
-static size_t rank(llvm::StringRef name) {
-  constexpr llvm::StringLiteral names[] = {"contraction", "few_rows", "rows", "loops"};
-  return llvm::find(names, name) - std::begin(names);
 }
 
 Schedulable describe(const StepStrategies &strategies) {

@@ -230,17 +230,7 @@ std::vector<Tensor> randomInputs(const std::string &text, const std::vector<int6
 }
 
 std::string refusal(const std::string &text, const SchedulePoint *point) {
-  MLIRContext context;
-  std::string message;
-  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-    if (message.empty())
-      message = diagnostic.str();
-    return success();
-  });
-  OwningOpRef<ModuleOp> module = prepare(context, text);
-  if (module && succeeded(cuda::planKernel(*module->getOps<func::FuncOp>().begin(), point)))
-    return {};
-  return message;
+  return refusalOf(text, [&](func::FuncOp kernel) { return LogicalResult(cuda::planKernel(kernel, point)); });
 }
 
 } // namespace kiln::testing

@@ -174,18 +174,9 @@ MemoryCheck checkMemory(const std::string &text, const std::string &target, cons
 }
 
 std::string compileError(const std::string &text, const SchedulePoint *point, const std::string &target) {
-  MLIRContext context;
-  std::string message;
-  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-    if (message.empty())
-      message = diagnostic.str();
-    return success();
+  return refusalOf(text, [&](func::FuncOp kernel) {
+    return LogicalResult(findTarget(target)->compilerOf(kernel).compile(kernel, "kernel", point));
   });
-  OwningOpRef<ModuleOp> module = prepare(context, text);
-  func::FuncOp function = module ? *module->getOps<func::FuncOp>().begin() : func::FuncOp();
-  if (function && succeeded(findTarget(target)->compilerOf(function).compile(function, "kernel", point)))
-    return {};
-  return message;
 }
 
 //===- Running -----------------------------------------------------------===//

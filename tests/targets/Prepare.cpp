@@ -42,4 +42,18 @@ OwningOpRef<ModuleOp> prepare(MLIRContext &context, const std::string &text) {
   return module;
 }
 
+std::string refusalOf(const std::string &text, function_ref<LogicalResult(func::FuncOp kernel)> compile) {
+  MLIRContext context;
+  std::string message;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    if (message.empty())
+      message = diagnostic.str();
+    return success();
+  });
+  OwningOpRef<ModuleOp> module = prepare(context, text);
+  if (module && succeeded(compile(*module->getOps<func::FuncOp>().begin())))
+    return {};
+  return message;
+}
+
 } // namespace kiln::testing
