@@ -33,6 +33,7 @@ Variant variantOf(uint32_t memorySpace, uint64_t planBytes, uint64_t scratchByte
   Variant variant;
   variant.target = memorySpace == KILN_MEMORY_HOST ? "x86-64-v3" : "cuda";
   variant.memorySpace = memorySpace;
+  variant.backend = memorySpace == KILN_MEMORY_HOST ? "" : "cuda";
   variant.entries.push_back({variant.target + "_forward", planBytes, planBytes, scratchBytes, stagingBytes});
   return variant;
 }
