@@ -49,8 +49,8 @@ private:
 
 class Compilation {
 public:
-  Compilation(func::FuncOp kernel, StringRef symbol, const CodeTarget &target, bool hasFreeBounds)
-      : kernel(kernel), symbol(symbol), target(target), translator(kernel, symbol, hasFreeBounds) {}
+  Compilation(func::FuncOp kernel, StringRef symbol, const CodeTarget &target)
+      : kernel(kernel), symbol(symbol), target(target), translator(kernel, symbol) {}
 
   LogicalResult lower(const SchedulePoint *point) {
     if (failed(verifyKernel(kernel)))
@@ -154,7 +154,7 @@ private:
   FailureOr<KernelObject> compile(func::FuncOp kernel, StringRef symbol, const SchedulePoint *point,
                                   bool isChecked) const;
 
-  /// Lowers the kernel and goes on with `step`; of what Halide refuses twice its first words become a diagnostic.
+  /// Lowers the kernel and goes on with `step`; what Halide refuses becomes a diagnostic.
   LogicalResult lowered(func::FuncOp kernel, StringRef symbol, const SchedulePoint *point,
                         function_ref<LogicalResult(Compilation &)> step) const;
 
@@ -164,15 +164,12 @@ private:
 LogicalResult HalideCompiler::lowered(func::FuncOp kernel, StringRef symbol, const SchedulePoint *point,
                                       function_ref<LogicalResult(Compilation &)> step) const {
   setCodeOptions(target.codeOptions);
-  std::string refusal;
-  for (bool hasFreeBounds : {false, true})
-    try {
-      Compilation compilation(kernel, symbol, target, hasFreeBounds);
-      return failed(compilation.lower(point)) ? failure() : step(compilation);
-    } catch (const Halide::Error &error) {
-      refusal = refusal.empty() ? error.what() : refusal;
-    }
-  return kernel.emitError() << "halide cannot compile the kernel: " << StringRef(refusal).trim();
+  try {
+    Compilation compilation(kernel, symbol, target);
+    return failed(compilation.lower(point)) ? failure() : step(compilation);
+  } catch (const Halide::Error &error) {
+    return kernel.emitError() << "halide cannot compile the kernel: " << StringRef(error.what()).trim();
+  }
 }
 
 FailureOr<KernelObject> HalideCompiler::compile(func::FuncOp kernel, StringRef symbol, const SchedulePoint *point,

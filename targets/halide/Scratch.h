@@ -12,9 +12,9 @@
 namespace kiln::halide {
 
 /// Runs as the last lowering pass and changes nothing. The bound holds for every value of the index arguments within
-/// their bounds, which the parameters have from here on (Translator may have given wider ones), with each
-/// allocation rounded as the runtime's stack allocator does. A task of a parallel loop may run on the worker that
-/// started the loop, so its bytes count on top of what that worker holds.
+/// their bounds, which the parameters have from here on (Translator gives no upper ones), with each allocation rounded
+/// as the runtime's stack allocator does. A task of a parallel loop may run on the worker that started the loop, so its
+/// bytes count on top of what that worker holds.
 class ScratchBound : public Halide::Internal::IRMutator {
 public:
   ScratchBound(std::vector<Halide::Expr> symbols, llvm::ArrayRef<mlir::kiln::Interval> bounds)

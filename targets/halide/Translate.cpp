@@ -33,8 +33,7 @@ static Exprs reversed(Exprs exprs) {
   return exprs;
 }
 
-Translator::Translator(func::FuncOp kernel, StringRef symbol, bool hasFreeBounds)
-    : kernel(kernel), prefix(symbol), hasFreeBounds(hasFreeBounds) {}
+Translator::Translator(func::FuncOp kernel, StringRef symbol) : kernel(kernel), prefix(symbol) {}
 
 std::string Translator::name(StringRef what) { return prefix + "_" + what.str(); }
 
@@ -98,9 +97,11 @@ LogicalResult Translator::translateArguments() {
   SmallVector<mlir::kiln::Interval> bounds = mlir::kiln::getSymbolBounds(kernel);
   for (BlockArgument argument : kernel.getArguments()) {
     if (argument.getType().isIndex()) {
-      Halide::Param<int32_t> param(name("s" + std::to_string(symbols.size())));
       mlir::kiln::Interval range = bounds[symbols.size()];
-      param.set_range(int32_t(range.min), int32_t(hasFreeBounds ? std::max<int64_t>(range.max, 256) : range.max));
+      Halide::Param<int32_t> param(name("s" + std::to_string(symbols.size())));
+      param.set_min_value(int32_t(range.min));
+      if (range.max == range.min)
+        param.set_max_value(int32_t(range.max));
       symbols.push_back(param);
       scalars[argument] = param;
       arguments.push_back(param);

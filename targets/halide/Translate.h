@@ -49,10 +49,10 @@ public:
   /// The value of operand `number` (inputs, then inits) in the region.
   using Operands = llvm::function_ref<Halide::Expr(unsigned number)>;
 
-  /// Halide is told the bounds of the index arguments. With `hasFreeBounds` upper ones are at least 256: it refuses a
-  /// kernel of which it can prove that some part never runs, as whole panels of columns do not where there are fewer
-  /// columns than a panel has in all sizes. But its simplifier gets on better with what it knows.
-  Translator(mlir::func::FuncOp kernel, llvm::StringRef symbol, bool hasFreeBounds = false);
+  /// Halide is told the least values of the index arguments, the largest only of one that has a single value: from wide
+  /// ranges its simplifier counts bytes in 32 bits, takes what overflows for accesses beyond an allocation, and those
+  /// for code that never runs.
+  Translator(mlir::func::FuncOp kernel, llvm::StringRef symbol);
 
   /// To be called before run().
   void setBuilder(mlir::Operation *op, Builder builder) { builders[op] = std::move(builder); }
@@ -112,7 +112,6 @@ private:
   llvm::DenseMap<mlir::Operation *, Builder> builders;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<unsigned>> padded;
   std::string prefix;
-  bool hasFreeBounds;
 };
 
 /// The Halide type of a tensor's elements; handle type if there is none.
