@@ -13,10 +13,11 @@ namespace kiln::testing {
 struct AttentionCase {
   int heads = 2, keyHeads = 2, depth = 64, bound = 130;
   bool isCausal = false, hasMask = false, hasLengths = false;
-  bool isCross = false;  // keys have a symbol of their own
-  bool isPlanar = false; // keys and values are [batch, heads, keys, depth]: a head's follow each other
-  int mostQueries = 0;   // 0: the bound
-  bool isOffset = false; // the last query sees the last key, if causal; otherwise query i key i
+  bool isCross = false;        // keys have a symbol of their own
+  bool isPlanar = false;       // keys and values are [batch, heads, keys, depth]: a head's follow each other
+  int mostQueries = 0;         // 0: the bound
+  std::string element = "f32"; // of keys and values; inputs are multiples of 1/16 then, which all floats hold
+  bool isOffset = false;       // the last query sees the last key, if causal; otherwise query i key i
 };
 
 constexpr int attentionBatch = 3;
@@ -30,8 +31,8 @@ inline std::string attentionKernel(const AttentionCase &s) {
   std::string keys = s.isCross ? "s1" : "s0", h = str(s.heads), d = str(s.depth);
   const std::string batch = str(attentionBatch);
   Value q = k.argument(k.type({batch, "s0", str(s.heads * s.depth)}));
-  const std::string stored =
-      s.isPlanar ? k.type({batch, str(s.keyHeads), keys, d}) : k.type({batch, keys, str(s.keyHeads * s.depth)});
+  const std::string stored = s.isPlanar ? k.type({batch, str(s.keyHeads), keys, d}, s.element)
+                                        : k.type({batch, keys, str(s.keyHeads * s.depth)}, s.element);
   Value key = k.argument(stored), value = k.argument(stored);
   Value mask, lengths;
   if (s.hasMask)
@@ -44,10 +45,13 @@ inline std::string attentionKernel(const AttentionCase &s) {
     return s.isPlanar ? "a, " + keyHead + ", " + key + ", " + channel
                       : "a, " + key + ", " + keyHead + " * " + d + " + " + channel;
   };
+  const std::string wider = s.element == "f32" ? "" : "%w = arith.extf %x1 : " + s.element + " to f32\n",
+                    factor = wider.empty() ? "%x1" : "%w",
+                    multiply = wider + "%m = arith.mulf %x0, " + factor +
+                               " : f32\n%s = arith.addf %y0, %m : f32\nlinalg.yield %s : f32";
   Value depth = k.empty(k.type({d}));
-  Value scores =
-      k.reduce("ppppr", {q, key, depth}, wide, {"a, c, b * " + d + " + e", at("d", "e"), "e", "a, b, c, d"},
-               "0.0 : f32", "%m = arith.mulf %x0, %x1 : f32\n%s = arith.addf %y0, %m : f32\nlinalg.yield %s : f32");
+  Value scores = k.reduce("ppppr", {q, key, depth}, wide, {"a, c, b * " + d + " + e", at("d", "e"), "e", "a, b, c, d"},
+                          "0.0 : f32", multiply);
   std::vector<Value> inputs{scores};
   std::vector<std::string> maps{"a, b, c, d"};
   std::string body = "%scale = arith.constant " + std::to_string(1 / std::sqrt(double(s.depth))) + " : f32\n" +
@@ -81,9 +85,8 @@ inline std::string attentionKernel(const AttentionCase &s) {
                         "%s = arith.subf %x0, %x1 : f32\n%e = math.exp %s : f32\nlinalg.yield %e : f32");
   Value sums = k.reduce("pppr", {weights}, narrow, {"a, b, c, d", "a, b, c"}, "0.0 : f32",
                         "%s = arith.addf %y0, %x0 : f32\nlinalg.yield %s : f32");
-  Value products =
-      k.reduce("ppppr", {weights, value}, k.type({batch, h, "s0", d}), {"a, b, c, e", at("e", "d"), "a, b, c, d"},
-               "0.0 : f32", "%m = arith.mulf %x0, %x1 : f32\n%s = arith.addf %y0, %m : f32\nlinalg.yield %s : f32");
+  Value products = k.reduce("ppppr", {weights, value}, k.type({batch, h, "s0", d}),
+                            {"a, b, c, e", at("e", "d"), "a, b, c, d"}, "0.0 : f32", multiply);
   Value result = k.one("pppp", {products, sums}, k.type({batch, "s0", h, d}), {"a, c, b, d", "a, c, b", "a, b, c, d"},
                        "%s = arith.divf %x0, %x1 : f32\nlinalg.yield %s : f32");
   return k.finish({result});
@@ -101,6 +104,9 @@ inline std::vector<Tensor> attentionInputs(const AttentionCase &s, int64_t queri
     for (size_t at = 0; at < x.values.size(); ++at)
       if (int64_t(at) / (s.isPlanar ? s.depth : keyWidth) % keys >= firstNan)
         x.values[at] = NAN;
+    if (s.element != "f32")
+      for (double &value : x.values)
+        value = std::round(value * 16) / 16;
     inputs.push_back(std::move(x));
   }
   if (s.hasMask) {
