@@ -3,6 +3,7 @@
 
 #include "compiler/schedule/SearchSpace.h"
 #include "targets/cuda/Abi.h"
+#include "targets/cuda/Attention.h"
 #include "targets/cuda/FewRows.h"
 #include "targets/cuda/Ptx.h"
 #include "targets/cuda/Strategy.h"
@@ -63,7 +64,9 @@ public:
   }
 
   std::vector<RowVariant> rowVariants(func::FuncOp kernel) const override {
-    return fewRowsVariants(kernel, Placement(kernel));
+    const Placement placement(kernel);
+    std::vector<RowVariant> variants = attentionVariants(kernel, placement);
+    return variants.empty() ? fewRowsVariants(kernel, placement) : variants;
   }
 
   FailureOr<KernelObject> compile(func::FuncOp kernel, StringRef symbol, const SchedulePoint *point) const override {

@@ -190,20 +190,38 @@ Value Reader::scalar(Value value) {
   return affine(map.getResult(0), all.take_front(map.getNumDims()), all.drop_front(map.getNumDims()));
 }
 
-Values Reader::region(linalg::GenericOp op, ArrayRef<Value> loops, Operands operands) {
+/// The block's values, arguments among them, that `wanted` are made of.
+static DenseSet<Value> valuesFor(Block *block, ValueRange wanted) {
+  DenseSet<Value> found;
+  SmallVector<Value> open(wanted);
+  while (!open.empty()) {
+    Value value = open.pop_back_val();
+    if (value.getParentBlock() != block || !found.insert(value).second)
+      continue;
+    if (Operation *op = value.getDefiningOp())
+      llvm::append_range(open, op->getOperands());
+  }
+  return found;
+}
+
+/// The values `wanted` of the region.
+Values Reader::region(linalg::GenericOp op, ArrayRef<Value> loops, Operands operands, ValueRange wanted) {
   DenseMap<Value, Value> local;
+  const DenseSet<Value> needed = valuesFor(op.getBlock(), wanted);
   auto lookup = [&](Value value) {
     Value known = local.lookup(value);
     return known ? known : value.getParentBlock() == op.getBlock() ? Value() : scalar(value);
   };
   Block *block = op.getBlock();
   for (BlockArgument argument : block->getArguments())
-    if (!argument.use_empty()) {
+    if (needed.contains(argument)) {
       local[argument] = operands(argument.getArgNumber());
       if (!local[argument])
         return {};
     }
   for (Operation &inner : block->without_terminator()) {
+    if (inner.getNumResults() != 1 || !needed.contains(inner.getResult(0)))
+      continue;
     auto extracted = dyn_cast<tensor::ExtractOp>(inner);
     Values values;
     for (Value value : extracted ? extracted.getIndices() : inner.getOperands())
@@ -222,15 +240,24 @@ Values Reader::region(linalg::GenericOp op, ArrayRef<Value> loops, Operands oper
     local[inner.getResult(0)] = result;
   }
   Values results;
-  for (Value value : block->getTerminator()->getOperands())
+  for (Value value : wanted)
     results.push_back(lookup(value));
   return results;
 }
 
+static ValueRange yielded(linalg::GenericOp op) { return op.getBlock()->getTerminator()->getOperands(); }
+
+Value Reader::evaluate(linalg::GenericOp op, Value wanted, ArrayRef<Value> loops) {
+  Values values = region(op, loops, [&](unsigned number) { return operand(op, number, loops); }, wanted);
+  return values.empty() ? Value() : values.front();
+}
+
 Values Reader::reduceOnce(linalg::GenericOp op, ArrayRef<Value> loops, const Values &sums) {
   const unsigned inputs = op.getNumDpsInputs();
-  Values next = region(
-      op, loops, [&](unsigned number) { return number < inputs ? operand(op, number, loops) : sums[number - inputs]; });
+  auto operandOf = [&](unsigned number) {
+    return number < inputs ? operand(op, number, loops) : sums[number - inputs];
+  };
+  Values next = region(op, loops, operandOf, yielded(op));
   return next.empty() ? sums : next; // after a diagnostic nothing is made of this
 }
 
@@ -251,7 +278,7 @@ Values Reader::evaluate(linalg::GenericOp op, Values loops) {
     if (kind == utils::IteratorType::reduction)
       reduced.push_back(loop);
   if (reduced.empty())
-    return region(op, loops, [&](unsigned number) { return operand(op, number, loops); });
+    return region(op, loops, [&](unsigned number) { return operand(op, number, loops); }, yielded(op));
   Values sums;
   for (auto [number, init] : llvm::enumerate(op.getDpsInits())) {
     sums.push_back(read(init, written(op, number, loops)));

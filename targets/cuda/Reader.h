@@ -30,11 +30,18 @@ public:
   tile::Values evaluate(mlir::linalg::GenericOp op, tile::Values loops);
   void store(const Store &store, tile::Value element, llvm::ArrayRef<tile::Value> at);
 
+  /// A value of the op's region at these parallel loops, as far as it is made of what they and inputs say; null after a
+  /// diagnostic.
+  tile::Value evaluate(mlir::linalg::GenericOp op, mlir::Value wanted, llvm::ArrayRef<tile::Value> loops);
+
   /// An op's operand at these of its loops; null after a diagnostic.
   tile::Value operand(mlir::linalg::GenericOp op, unsigned number, llvm::ArrayRef<tile::Value> loops);
   /// The operand's tensor in memory, if it is there as it is, and its element at these loops.
   tile::Value address(mlir::linalg::GenericOp op, unsigned number);
   tile::Value offset(mlir::linalg::GenericOp op, unsigned number, llvm::ArrayRef<tile::Value> loops);
+
+  /// Scratch memory from so many bytes on.
+  tile::Value scratch(int64_t offset) { return parameter({Parameter::Scratch, offset}); }
 
   /// From here on each element of the tensor that is read is this one: a strategy has computed it.
   void give(mlir::Value tensor, tile::Value element) { known[tensor] = element; }
@@ -65,7 +72,8 @@ private:
   tile::Value offset(mlir::RankedTensorType type, llvm::ArrayRef<tile::Value> at);
   tile::Value scalar(mlir::Value value);
   tile::Value extract(mlir::tensor::ExtractOp op, tile::Values at);
-  tile::Values region(mlir::linalg::GenericOp op, llvm::ArrayRef<tile::Value> loops, Operands operands);
+  tile::Values region(mlir::linalg::GenericOp op, llvm::ArrayRef<tile::Value> loops, Operands operands,
+                      mlir::ValueRange wanted);
   tile::Values coordinates(mlir::linalg::GenericOp op, unsigned number, llvm::ArrayRef<tile::Value> loops);
   tile::Values reduce(mlir::linalg::GenericOp op, tile::Values loops, llvm::ArrayRef<unsigned> reduced,
                       tile::Values sums);

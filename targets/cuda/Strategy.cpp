@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/cuda/Strategy.h"
 
+#include "targets/cuda/Attention.h"
 #include "targets/cuda/Contraction.h"
 #include "targets/cuda/FewRows.h"
 #include "targets/cuda/Loops.h"
@@ -16,8 +17,11 @@ struct Way {
 };
 
 /// Those of the most work first.
-constexpr Way ways[] = {
-    {"few_rows", matchFewRows}, {"contraction", matchContraction}, {"rows", matchRows}, {"loops", matchLoops}};
+constexpr Way ways[] = {{"attention", matchAttention},
+                        {"few_rows", matchFewRows},
+                        {"contraction", matchContraction},
+                        {"rows", matchRows},
+                        {"loops", matchLoops}};
 
 size_t rank(llvm::StringRef name) {
   return llvm::find_if(ways, [&](const Way &way) { return way.name == name; }) - std::begin(ways);

@@ -23,7 +23,7 @@ class StepStrategy {
 public:
   virtual ~StepStrategy() = default;
 
-  /// "contraction", "few_rows", "rows", "loops".
+  /// "attention", "contraction", "few_rows", "rows", "loops".
   virtual llvm::StringRef name() const = 0;
 
   /// How many steps it does, from its own on.

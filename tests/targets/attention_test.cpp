@@ -3,158 +3,28 @@
 // Attention kernels against a loop in f64: lengths around the tiles, odd head sizes, fewer keys than queries and more,
 // causal and additive masks, padding lengths, shared key heads, several blocks of keys, the ends of every parameter;
 // what need not be computed is not.
-#include "Harness.h"
-#include "KernelText.h"
+#include "AttentionKernel.h"
 #include <array>
-#include <cmath>
 #include <gtest/gtest.h>
 
 namespace kiln::testing {
 namespace {
 
-struct Shape {
-  int heads = 2, keyHeads = 2, depth = 64, bound = 130;
-  bool isCausal = false, hasMask = false, hasLengths = false;
-  bool isCross = false;  // keys have a symbol of their own
-  bool isPlanar = false; // keys and values are [batch, heads, keys, depth]: a head's follow each other
-  int mostQueries = 0;   // 0: the bound
-  bool isOffset = false; // the last query sees the last key, if causal; otherwise query i key i
-};
+using Shape = AttentionCase;
 
 std::string str(int n) { return std::to_string(n); }
 
-std::string kernelText(const Shape &s) {
-  std::vector<std::pair<int, int>> symbols{{1, s.mostQueries ? s.mostQueries : s.bound}};
-  if (s.isCross)
-    symbols.push_back({1, s.bound});
-  KernelText k(symbols);
-  std::string keys = s.isCross ? "s1" : "s0", h = str(s.heads), d = str(s.depth);
-  const std::string batch = "3";
-  Value q = k.argument(k.type({batch, "s0", str(s.heads * s.depth)}));
-  const std::string stored =
-      s.isPlanar ? k.type({batch, str(s.keyHeads), keys, d}) : k.type({batch, keys, str(s.keyHeads * s.depth)});
-  Value key = k.argument(stored), value = k.argument(stored);
-  Value mask, lengths;
-  if (s.hasMask)
-    mask = k.argument(k.type({"s0", keys}));
-  if (s.hasLengths)
-    lengths = k.argument(k.type({batch}, "i32"));
-  std::string wide = k.type({batch, h, "s0", keys}), narrow = k.type({batch, h, "s0"});
-  std::string keyHead = s.heads == s.keyHeads ? "b" : "(b floordiv " + str(s.heads / s.keyHeads) + ")";
-  auto at = [&](const std::string &key, const std::string &channel) {
-    return s.isPlanar ? "a, " + keyHead + ", " + key + ", " + channel
-                      : "a, " + key + ", " + keyHead + " * " + d + " + " + channel;
-  };
-  Value depth = k.empty(k.type({d}));
-  Value scores =
-      k.reduce("ppppr", {q, key, depth}, wide, {"a, c, b * " + d + " + e", at("d", "e"), "e", "a, b, c, d"},
-               "0.0 : f32", "%m = arith.mulf %x0, %x1 : f32\n%s = arith.addf %y0, %m : f32\nlinalg.yield %s : f32");
-  std::vector<Value> inputs{scores};
-  std::vector<std::string> maps{"a, b, c, d"};
-  std::string body = "%scale = arith.constant " + std::to_string(1 / std::sqrt(double(s.depth))) + " : f32\n" +
-                     "%t0 = arith.mulf %x0, %scale : f32\n%low = arith.constant -3.0e38 : f32\n";
-  std::string last = "%t0";
-  if (s.hasMask) {
-    maps.push_back("c, d");
-    body += "%t1 = arith.addf %t0, %x1 : f32\n";
-    last = "%t1";
-    inputs.push_back(mask);
-  }
-  if (s.isCausal) {
-    body += "%i0 = linalg.index 2 : index\n%j = linalg.index 3 : index\n";
-    body += s.isOffset ? "%more = arith.subi %s1, %s0 : index\n%i = arith.addi %i0, %more : index\n"
-                       : "%zero = arith.constant 0 : index\n%i = arith.addi %i0, %zero : index\n";
-    body += "%c = arith.cmpi sle, %j, %i : index\n%t2 = arith.select %c, " + last + ", %low : f32\n";
-    last = "%t2";
-  }
-  if (s.hasLengths) {
-    body += "%n = arith.index_cast %x" + str(inputs.size()) + " : i32 to index\n%l = linalg.index 3 : index\n" +
-            "%in = arith.cmpi slt, %l, %n : index\n%t3 = arith.select %in, " + last + ", %low : f32\n";
-    maps.push_back("a");
-    inputs.push_back(lengths);
-    last = "%t3";
-  }
-  maps.push_back("a, b, c, d");
-  Value masked = k.one("pppp", inputs, wide, maps, body + "linalg.yield " + last + " : f32");
-  Value maxima = k.reduce("pppr", {masked}, narrow, {"a, b, c, d", "a, b, c"}, "0xff800000 : f32",
-                          "%s = arith.maximumf %y0, %x0 : f32\nlinalg.yield %s : f32");
-  Value weights = k.one("pppp", {masked, maxima}, wide, {"a, b, c, d", "a, b, c", "a, b, c, d"},
-                        "%s = arith.subf %x0, %x1 : f32\n%e = math.exp %s : f32\nlinalg.yield %e : f32");
-  Value sums = k.reduce("pppr", {weights}, narrow, {"a, b, c, d", "a, b, c"}, "0.0 : f32",
-                        "%s = arith.addf %y0, %x0 : f32\nlinalg.yield %s : f32");
-  Value products =
-      k.reduce("ppppr", {weights, value}, k.type({batch, h, "s0", d}), {"a, b, c, e", at("e", "d"), "a, b, c, d"},
-               "0.0 : f32", "%m = arith.mulf %x0, %x1 : f32\n%s = arith.addf %y0, %m : f32\nlinalg.yield %s : f32");
-  Value result = k.one("pppp", {products, sums}, k.type({batch, "s0", h, d}), {"a, c, b, d", "a, c, b", "a, b, c, d"},
-                       "%s = arith.divf %x0, %x1 : f32\nlinalg.yield %s : f32");
-  return k.finish({result});
-}
-
-/// `mostKeys` bounds the lengths; keys and values from `firstNan` on are NaN.
 void check(Kernel &kernel, const Shape &s, int64_t queries, int64_t keys, int64_t mostKeys = INT32_MAX,
            int64_t firstNan = INT32_MAX) {
   SCOPED_TRACE("queries " + str(queries) + " keys " + str(keys));
-  int64_t batch = 3, depth = s.depth, width = s.heads * depth, keyWidth = s.keyHeads * depth;
-  Tensor q = randomTensor({batch, queries, width}), k = randomTensor({batch, keys, keyWidth}),
-         v = randomTensor({batch, keys, keyWidth});
-  auto stored = [&](const Tensor &x) {
-    if (!s.isPlanar)
-      return x;
-    Tensor planar = Tensor::zeros({batch, s.keyHeads, keys, depth});
-    for (int64_t b = 0; b < batch; ++b)
-      for (int64_t h = 0; h < s.keyHeads; ++h)
-        for (int64_t j = 0; j < keys; ++j)
-          for (int64_t d = 0; d < depth; ++d)
-            planar.at({b, h, j, d}) = x.at({b, j, h * depth + d});
-    return planar;
-  };
-  Tensor mask = randomTensor({queries, keys}), lengths = randomIntegers({batch}, 1, int(std::min(keys, mostKeys)) + 1);
-  for (int64_t i = 0; i < queries; ++i)
-    for (int64_t j = 1; j < keys; j += 3)
-      mask.at({i, j}) = -std::numeric_limits<double>::infinity();
-  Tensor kWithNan = k, vWithNan = v;
-  for (int64_t b = 0; b < batch; ++b)
-    for (int64_t j = firstNan; j < keys; ++j)
-      for (int64_t d = 0; d < keyWidth; ++d)
-        kWithNan.at({b, j, d}) = vWithNan.at({b, j, d}) = NAN;
-  std::vector<Tensor> inputs{q, stored(kWithNan), stored(vWithNan)};
-  if (s.hasMask)
-    inputs.push_back(mask);
-  if (s.hasLengths)
-    inputs.push_back(lengths);
+  const std::vector<Tensor> inputs = attentionInputs(s, queries, keys, mostKeys, firstNan);
   std::vector<int64_t> symbols{queries};
   if (s.isCross)
     symbols.push_back(keys);
   Tensor actual = kernel.run(symbols, inputs)[0];
   for (int workers : {2, 3})
     EXPECT_EQ(kernel.run(symbols, inputs, /*aliased=*/-1, workers)[0].values, actual.values) << workers << " workers";
-
-  Tensor expected = Tensor::zeros({batch, queries, s.heads, depth});
-  for (int64_t b = 0; b < batch; ++b)
-    for (int64_t h = 0; h < s.heads; ++h)
-      for (int64_t i = 0; i < queries; ++i) {
-        int64_t kh = h / (s.heads / s.keyHeads);
-        std::vector<double> score(keys);
-        double largest = -INFINITY, sum = 0;
-        for (int64_t j = 0; j < keys; ++j) {
-          double dot = 0;
-          for (int64_t d = 0; d < depth; ++d)
-            dot += q.at({b, i, h * depth + d}) * k.at({b, j, kh * depth + d});
-          score[j] = dot / std::sqrt(double(depth)) + (s.hasMask ? mask.at({i, j}) : 0);
-          if ((s.isCausal && j > i + (s.isOffset ? keys - queries : 0)) || (s.hasLengths && j >= lengths.at({b})))
-            score[j] = -INFINITY;
-          largest = std::max(largest, score[j]);
-        }
-        for (double &x : score)
-          sum += x = std::exp(x - largest);
-        for (int64_t d = 0; d < depth; ++d) {
-          double y = 0;
-          for (int64_t j = 0; j < keys; ++j)
-            y += score[j] * v.at({b, j, kh * depth + d});
-          expected.at({b, i, h, d}) = y / sum;
-        }
-      }
-  expectClose(actual, expected);
+  expectClose(actual, expectedAttention(s, queries, keys, inputs));
 }
 
 class AttentionKernel : public ::testing::TestWithParam<std::string> {};
@@ -163,7 +33,7 @@ TEST_P(AttentionKernel, Lengths) {
   Shape s;
   s.bound = 513;
   s.isCausal = true;
-  Kernel kernel(kernelText(s), GetParam());
+  Kernel kernel(attentionKernel(s), GetParam());
   EXPECT_EQ(kernel.object().strategy, "attention");
   for (int64_t t : {1, 2, 5, 6, 7, 23, 24, 25, 63, 64, 65, 100, 128, 513})
     check(kernel, s, t, t);
@@ -177,7 +47,7 @@ TEST_P(AttentionKernel, HeadSizes) {
     SCOPED_TRACE("depth " + str(depth));
     Shape s;
     s.depth = depth;
-    Kernel kernel(kernelText(s), GetParam());
+    Kernel kernel(attentionKernel(s), GetParam());
     EXPECT_EQ(kernel.object().strategy, "attention");
     for (int64_t t : {1, 7, 66})
       check(kernel, s, t, t);
@@ -194,7 +64,7 @@ TEST_P(AttentionKernel, MasksAndLengths) {
     s.isCausal = kind & 1;
     s.hasMask = kind & 2;
     s.hasLengths = kind & 4;
-    Kernel kernel(kernelText(s), GetParam());
+    Kernel kernel(attentionKernel(s), GetParam());
     for (int64_t t : {1, 3, 64, 67})
       check(kernel, s, t, t);
   }
@@ -204,7 +74,7 @@ TEST_P(AttentionKernel, OtherKeys) {
   Shape s;
   s.isCross = s.hasLengths = s.hasMask = true;
   s.heads = 4;
-  Kernel kernel(kernelText(s), GetParam());
+  Kernel kernel(attentionKernel(s), GetParam());
   for (auto [queries, keys] : {std::pair(1, 1), {1, 130}, {130, 1}, {7, 64}, {24, 65}, {100, 3}})
     check(kernel, s, queries, keys);
 }
@@ -222,7 +92,7 @@ TEST_P(AttentionKernel, BlocksOfKeys) {
     s.isCausal = kind & 1;
     s.hasMask = kind & 2;
     s.hasLengths = kind & 4;
-    Kernel kernel(kernelText(s), GetParam(), &point);
+    Kernel kernel(attentionKernel(s), GetParam(), &point);
     EXPECT_EQ(kernel.object().strategy, "attention");
     for (auto [queries, keys] : {std::pair(1, 1), {1, 700}, {3, 64}, {7, 65}, {65, 129}, {130, 191}, {100, 320}})
       check(kernel, s, queries, keys);
@@ -238,7 +108,7 @@ TEST_P(AttentionKernel, LongSequences) {
     if (!hasTurn(GetParam(), isCausal))
       continue;
     s.isCausal = isCausal;
-    Kernel kernel(kernelText(s), GetParam());
+    Kernel kernel(attentionKernel(s), GetParam());
     check(kernel, s, 1301, 1301);
   }
 }
@@ -248,7 +118,7 @@ TEST_P(AttentionKernel, EndsOfEveryParameter) {
   s.bound = 300;
   s.depth = 40;
   s.isCausal = s.hasLengths = true;
-  const std::string text = kernelText(s);
+  const std::string text = attentionKernel(s);
   size_t number = 0;
   for (const TuningParameter &parameter : describe(text, GetParam()).space)
     for (int64_t value : {parameter.values.front(), parameter.values.back()}) {
@@ -279,7 +149,7 @@ TEST_P(AttentionKernel, SharedCopies) {
         const SchedulePoint point{
             {"share", share}, {"pack_keys", 1}, {"pack_values", 1}, {"key_block", keyBlock}, {"query_tiles", 1}};
         SCOPED_TRACE("kind " + str(kind) + ", " + toString(point));
-        Kernel kernel(kernelText(s), GetParam(), &point);
+        Kernel kernel(attentionKernel(s), GetParam(), &point);
         for (int64_t t : {1, 31, 65, 130, 293})
           check(kernel, s, t, t);
       }
@@ -293,7 +163,7 @@ TEST_P(AttentionKernel, CausalDefaults) {
     s.heads = s.keyHeads = 2;
     s.depth = 16;
     s.isCausal = s.isCross = s.isOffset = true;
-    Kernel kernel(kernelText(s), GetParam());
+    Kernel kernel(attentionKernel(s), GetParam());
     for (auto [queries, keys] : {std::pair(17, 17), {17, 180}, {bound - 1, bound}, {bound / 2 + 3, bound}})
       check(kernel, s, queries, keys);
   }
@@ -309,13 +179,13 @@ TEST_P(AttentionKernel, SkipsWhatDoesNotCount) {
     s.bound = 600;
     s.isCross = s.isCausal = true;
     {
-      Kernel kernel(kernelText(s), GetParam(), &point);
+      Kernel kernel(attentionKernel(s), GetParam(), &point);
       check(kernel, s, 10, 300, INT32_MAX, 10);
       check(kernel, s, 100, 600, INT32_MAX, 100);
     }
     s.isCausal = false;
     s.hasLengths = true;
-    Kernel kernel(kernelText(s), GetParam(), &point);
+    Kernel kernel(attentionKernel(s), GetParam(), &point);
     check(kernel, s, 70, 600, 129, 129);
   }
 }
@@ -325,7 +195,7 @@ TEST_P(AttentionKernel, NothingCounts) {
   const SchedulePoint point{{"key_block", 64}};
   Shape s;
   s.hasLengths = true;
-  Kernel kernel(kernelText(s), GetParam(), &point);
+  Kernel kernel(attentionKernel(s), GetParam(), &point);
   const int64_t t = 130, width = s.heads * s.depth;
   Tensor q = randomTensor({3, t, width}), k = randomTensor({3, t, width}), v = randomTensor({3, t, width});
   Tensor actual = kernel.run({t}, {q, k, v, Tensor::zeros({3})})[0], expected = Tensor::zeros({3, t, s.heads, s.depth});
@@ -358,7 +228,7 @@ TEST_P(AttentionKernel, OneQuery) {
     s.hasMask = kind & 2;
     s.hasLengths = kind & 4;
     s.isPlanar = kind == 2 || kind == 5;
-    Kernel kernel(kernelText(s), GetParam());
+    Kernel kernel(attentionKernel(s), GetParam());
     EXPECT_EQ(kernel.object().strategy, "one_query");
     for (int64_t keys : {1, 16, 63, 65, 291})
       check(kernel, s, 1, keys);
@@ -373,11 +243,11 @@ TEST_P(AttentionKernel, OneQuerySkipsWhatDoesNotCount) {
     s.mostQueries = 1;
     s.bound = isLong ? 600 : 60;
     s.isCross = s.isCausal = true; // query 0 sees key 0
-    Kernel causal(kernelText(s), GetParam());
+    Kernel causal(attentionKernel(s), GetParam());
     check(causal, s, 1, s.bound, INT32_MAX, 1);
     s.isCausal = false;
     s.hasLengths = true;
-    Kernel padded(kernelText(s), GetParam());
+    Kernel padded(attentionKernel(s), GetParam());
     check(padded, s, 1, s.bound, s.bound / 3, s.bound / 3);
   }
 }
@@ -391,7 +261,7 @@ TEST_P(AttentionKernel, FewQueries) {
     s.bound = isCross ? 300 : 16;
     s.isCross = s.isOffset = isCross;
     s.isCausal = s.hasLengths = true;
-    Kernel kernel(kernelText(s), GetParam());
+    Kernel kernel(attentionKernel(s), GetParam());
     EXPECT_EQ(kernel.object().strategy, "attention");
     for (int64_t t : {1, 2, 7, 15, 16})
       check(kernel, s, t, isCross ? 281 : t);
@@ -404,7 +274,7 @@ TEST_P(AttentionKernel, VariantsOfAKernel) {
     s.mostQueries = mostQueries;
     s.isCross = isCross;
     std::vector<int64_t> bounds;
-    for (RowVariant variant : rowVariants(kernelText(s), GetParam())) {
+    for (RowVariant variant : rowVariants(attentionKernel(s), GetParam())) {
       EXPECT_EQ(variant.symbol, 0u);
       bounds.push_back(variant.bound);
     }
@@ -425,7 +295,7 @@ TEST(AttentionScratch, GrowsWithTheLength) {
       Shape s;
       s.bound = bound;
       s.isCausal = isCausal;
-      return Kernel(kernelText(s), "x86-64-v3").object().scratchBytes;
+      return Kernel(attentionKernel(s), "x86-64-v3").object().scratchBytes;
     };
     int64_t some = bytes(4096), many = bytes(32768);
     EXPECT_LE(many, 8 * some);

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// 1. A block has some rows of a batch, whose queries it keeps in shared memory. The last rows are begun first: under a
+//    causal mask they have the most keys.
+// 2. Keys and values come tile by tile (FlashAttention-2, Dao 2023). While scores become weights and outputs are added,
+//    the next keys are on their way; while scores are added, the values.
+// 3. Each row keeps its maximum so far, and the sum of weights and the outputs to that maximum, which are scaled when
+// it
+//    grows (Milakov and Gimelshein 2018). A maximum of -infinity has no weights; they are to 0 then, which makes each
+//    0.
+// 4. Teams, warps or blocks, take tiles in turn. What they have is joined in the block, then by a second launch.
+#include "targets/cuda/AttentionKernel.h"
+
+#include "targets/cuda/tile/Shared.h"
+
+namespace kiln::cuda {
+
+using namespace mlir;
+using tile::Values;
+
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+int64_t teamSize(const AttentionShape &s) {
+  return s.keyLines().size() + s.valueLines().size() + s.weightLines().size();
+}
+
+class AttentionBuilder {
+public:
+  AttentionBuilder(tile::Builder &b, Reader &reader, const StepContext &first, const StepContext &last,
+                   const Attention &attention, const AttentionShape &shape, const AttentionPartials *partials)
+      : b(b), reader(reader), attention(attention), shape(shape), partials(partials),
+        elements(b, reader, first, last, attention), product(b, shape),
+        keys(b, reader, first.placement, attention.scores.op, attention.key, attention.scoreLoops.back(),
+             attention.scores.depth.front(), shape.keyLines()),
+        values(b, reader, first.placement, attention.outputs.op, attention.value, attention.outputLoops.back(),
+               attention.channelLoop, shape.valueLines()) {}
+
+  LogicalResult run();
+
+private:
+  void begin();
+  void beginTeam();
+  void loadQueries();
+  Value tilesNeeded();
+  Value largestOfBlock(Value count);
+  Values addTiles();
+  Values addTile(Value firstKey, ValueRange last);
+  Values scoresOf(Value firstKey);
+  Values scaled(Values &scores, ValueRange last);
+  void storeResult(Values state);
+  void finish();
+  void sync() { shape.teamThreads() == 32 ? tile::syncWarp(b) : tile::barrier(b); }
+  Value firstKeyOf(Value turn) {
+    return b.mul(b.add(team, b.mul(turn, b.integer(shape.parts * shape.splits))), b.integer(shape.keys));
+  }
+
+  tile::Builder &b;
+  Reader &reader;
+  const Attention &attention;
+  AttentionShape shape;
+  const AttentionPartials *partials; // null: there is one split
+  AttentionElements elements;
+  AttentionProduct product;
+  HeadTile keys, values;
+  Value thread, split, team, batch, firstRow, rowCount, keyCount; // team: its number among those of the same rows
+  Value queriesAt, keysAt, valuesAt, weightsAt;                   // in shared memory
+  Values ofBatch;                                                 // coordinates
+  SmallVector<Values> rows;                                       // those of the thread
+};
+
+//===- Before the keys ---------------------------------------------------===//
+
+void AttentionBuilder::begin() {
+  thread = b.threadId();
+  rowCount = elements.rowCount();
+  keyCount = elements.keyCount();
+  Value tiles = b.div(b.add(rowCount, b.integer(shape.rows - 1)), b.integer(shape.rows));
+  Value block = b.blockId();
+  split = b.rem(block, b.integer(shape.splits));
+  block = b.div(block, b.integer(shape.splits));
+  batch = b.div(block, tiles);
+  firstRow = b.mul(b.sub(b.sub(tiles, b.integer(1)), b.rem(block, tiles)), b.integer(shape.rows));
+  ofBatch = elements.batch(batch);
+  queriesAt = tile::sharedMemory(b);
+  beginTeam();
+}
+
+void AttentionBuilder::beginTeam() {
+  Value part = b.div(thread, b.integer(shape.teamThreads())), member = b.rem(thread, b.integer(shape.teamThreads()));
+  team = b.add(b.mul(split, b.integer(shape.parts)), part);
+  Value own = tile::advance(b, queriesAt, shape.queryLines().size());
+  keysAt = tile::advance(b, own, b.mul(part, b.integer(teamSize(shape))));
+  valuesAt = tile::advance(b, keysAt, shape.keyLines().size());
+  weightsAt = tile::advance(b, valuesAt, shape.valueLines().size());
+  keys.begin(member, shape.teamThreads(), elements.scoreLoops(ofBatch, {}));
+  values.begin(member, shape.teamThreads(), elements.outputLoops(ofBatch, {}));
+  product.begin(member);
+  for (int64_t i = 0; i < product.rows(); ++i)
+    rows.push_back(elements.row(ofBatch, b.clamp(b.add(firstRow, product.row(i)), rowCount)));
+}
+
+/// Zeros beyond the last row and behind the depth.
+void AttentionBuilder::loadQueries() {
+  const LineShape lines = shape.queryLines();
+  const int64_t count = lines.lines * lines.width;
+  b.loop(b.integer(llvm::divideCeil(count, shape.threads())), {}, [&](Value turn, ValueRange) {
+    Value index = b.add(b.mul(turn, b.integer(shape.threads())), thread);
+    Value line = b.div(index, b.integer(lines.width)), depth = b.rem(index, b.integer(lines.width));
+    Value row = b.add(firstRow, line);
+    Value inside = b.both(b.isBelow(row, rowCount), b.isBelow(depth, b.integer(shape.depth)));
+    inside = b.both(inside, b.isBelow(index, b.integer(count)));
+    Value element = b.ifElse(
+        inside, b.getF32Type(), [&] { return elements.query(elements.row(ofBatch, row), depth); },
+        [&] { return elements.number(0); });
+    Value to = tile::advance(b, queriesAt, b.add(b.mul(line, b.integer(lines.pitch)), depth));
+    b.ifThen(b.isBelow(index, b.integer(count)), [&] { tile::storeOne(b, element, to); });
+    return Values();
+  });
+}
+
+/// All threads of the block come here.
+Value AttentionBuilder::largestOfBlock(Value count) {
+  for (int32_t bits = 16; bits > 0; bits /= 2)
+    count = b.createOrFold<arith::MaxSIOp>(count, b.shuffleXor(count, bits));
+  const int64_t warps = shape.teamThreads() / 32;
+  if (warps == 1) // all warps have the same rows
+    return count;
+  Value room = tile::addShared(b, b.getI32Type(), warps);
+  Value isFirst = b.compare(arith::CmpIPredicate::eq, b.rem(thread, b.integer(32)), b.integer(0));
+  b.ifThen(isFirst, [&] { b.store(count, room, b.div(thread, b.integer(32))); });
+  tile::barrier(b);
+  for (int64_t warp = 0; warp < warps; ++warp)
+    count = b.createOrFold<arith::MaxSIOp>(count, b.load(b.getI32Type(), room, b.integer(warp)));
+  return count;
+}
+
+/// Of keys, from the first on, that one of the rows needs.
+Value AttentionBuilder::tilesNeeded() {
+  Value count = keyCount;
+  if (!attention.limits.empty()) {
+    count = b.integer(0);
+    for (const Values &row : rows)
+      count = b.createOrFold<arith::MaxSIOp>(count, elements.keysNeeded(row));
+    count = largestOfBlock(count);
+  }
+  return b.div(b.add(count, b.integer(shape.keys - 1)), b.integer(shape.keys));
+}
+
+//===- Keys and values ---------------------------------------------------===//
+
+/// The thread's scores; -infinity beyond the last key.
+Values AttentionBuilder::scoresOf(Value firstKey) {
+  Values sums = product.scores(queriesAt, keysAt);
+  for (int64_t j = 0; j < product.keys(); ++j) {
+    Value key = b.add(firstKey, product.key(j)), inside = b.isBelow(key, keyCount), held = b.clamp(key, keyCount);
+    for (int64_t i = 0; i < product.rows(); ++i) {
+      Value &sum = sums[i * product.keys() + j];
+      sum = b.select(inside, elements.score(rows[i], held, sum), elements.number(-infinity));
+    }
+  }
+  return sums;
+}
+
+/// Makes weights of the scores. The state to their maxima, and with their sums: of each row the maximum and the
+/// thread's part of the sum, then the outputs.
+Values AttentionBuilder::scaled(Values &scores, ValueRange last) {
+  const int64_t count = product.rows(), ofRow = product.outputsOfRow();
+  auto maximum = [&](Value x, Value y) { return elements.maximum(x, y); };
+  Values state(last);
+  for (int64_t i = 0; i < count; ++i) {
+    MutableArrayRef<Value> row = MutableArrayRef(scores).slice(i * product.keys(), product.keys());
+    Value highest = row.front();
+    for (Value score : row.drop_front())
+      highest = maximum(highest, score);
+    highest = maximum(last[i], product.joinRow(highest, maximum));
+    Value reference = elements.reference(highest), factor = elements.weight(last[i], reference);
+    Value sum = b.createOrFold<arith::MulFOp>(last[count + i], factor);
+    for (Value &score : row) {
+      score = elements.weight(score, reference);
+      sum = b.createOrFold<arith::AddFOp>(sum, score);
+    }
+    state[i] = highest, state[count + i] = sum;
+    for (Value &output : MutableArrayRef(state).slice(2 * count + i * ofRow, ofRow))
+      output = b.createOrFold<arith::MulFOp>(output, factor);
+  }
+  return state;
+}
+
+/// Groups of copies come in turn: keys, values, the next keys, ..
+Values AttentionBuilder::addTile(Value turn, ValueRange last) {
+  const int64_t count = product.rows();
+  Value firstKey = firstKeyOf(turn), next = firstKeyOf(b.add(turn, b.integer(1)));
+  tile::awaitCopies(b, 1);
+  sync();
+  Values scores = scoresOf(firstKey);
+  sync();
+  keys.fetch(next, keysAt);
+  tile::commitCopies(b);
+  Values state = scaled(scores, last);
+  tile::awaitCopies(b, 1);
+  sync();
+  Values outputs = product.add(scores, weightsAt, valuesAt, ValueRange(state).drop_front(2 * count));
+  sync();
+  values.fetch(next, valuesAt);
+  tile::commitCopies(b);
+  llvm::copy(outputs, state.begin() + 2 * count);
+  return state;
+}
+
+Values AttentionBuilder::addTiles() {
+  const int64_t count = product.rows(), stride = shape.parts * shape.splits;
+  Value first = firstKeyOf(b.integer(0));
+  keys.fetch(first, keysAt);
+  tile::commitCopies(b);
+  values.fetch(first, valuesAt);
+  tile::commitCopies(b);
+  loadQueries();
+  Value tiles = tilesNeeded();
+  tile::barrier(b);
+  Values state(count, elements.number(-infinity));
+  state.append(count + count * product.outputsOfRow(), elements.number(0));
+  Value turns = b.div(b.sub(b.add(tiles, b.integer(stride - 1)), team), b.integer(stride));
+  state = b.loop(turns, state, [&](Value turn, ValueRange last) { return addTile(turn, last); });
+  tile::awaitCopies(b, 0);
+  return state;
+}
+
+//===- Results -----------------------------------------------------------===//
+
+/// Writes the team's maxima, sums and outputs to where queries, keys and values have been.
+void AttentionBuilder::storeResult(Values state) {
+  const int64_t count = product.rows();
+  Value part = b.div(thread, b.integer(shape.teamThreads()));
+  Value to = tile::advance(b, queriesAt, b.mul(part, b.integer(shape.resultSize())));
+  auto add = [&](Value x, Value y) { return b.createOrFold<arith::AddFOp>(x, y); };
+  for (int64_t i = 0; i < count; ++i)
+    state[count + i] = product.joinRow(state[count + i], add);
+  tile::barrier(b);
+  b.ifThen(product.isFirstOfRow(), [&] {
+    for (int64_t i = 0; i < count; ++i) {
+      tile::storeOne(b, state[i], tile::advance(b, to, product.row(i)));
+      tile::storeOne(b, state[count + i], tile::advance(b, to, b.add(product.row(i), b.integer(shape.rows))));
+    }
+  });
+  product.store(ValueRange(state).drop_front(2 * count), tile::advance(b, to, 2 * shape.rows));
+  tile::barrier(b);
+}
+
+/// Neighbouring threads have neighbouring channels.
+void AttentionBuilder::finish() {
+  const int64_t count = shape.rows * shape.channels;
+  b.loop(b.integer(llvm::divideCeil(count, shape.threads())), {}, [&](Value turn, ValueRange) {
+    Value index = b.add(b.mul(turn, b.integer(shape.threads())), thread);
+    Value line = b.div(index, b.integer(shape.channels)), channel = b.rem(index, b.integer(shape.channels));
+    Value row = b.add(firstRow, line);
+    b.ifThen(b.both(b.isBelow(row, rowCount), b.isBelow(index, b.integer(count))), [&] {
+      const AttentionPart joined = joinParts(b, elements, shape.parts, [&](Value part) {
+        Value from = tile::advance(b, queriesAt, b.mul(part, b.integer(shape.resultSize())));
+        Value output = b.add(b.mul(line, b.integer(shape.paddedChannels())), channel);
+        return AttentionPart{tile::loadOne(b, tile::advance(b, from, line)),
+                             tile::loadOne(b, tile::advance(b, from, b.add(line, b.integer(shape.rows)))),
+                             tile::loadOne(b, tile::advance(b, from, b.add(output, b.integer(2 * shape.rows))))};
+      });
+      if (partials)
+        partials->store(b, reader, b.add(b.mul(batch, rowCount), row), split, channel, joined);
+      else
+        elements.finish(elements.row(ofBatch, row), channel, joined);
+    });
+    return Values();
+  });
+}
+
+LogicalResult AttentionBuilder::run() {
+  begin();
+  storeResult(addTiles());
+  finish();
+  return failure(keys.isBroken() || values.isBroken() || elements.isBroken());
+}
+
+} // namespace
+
+int64_t sharedBytesOf(const AttentionShape &s) {
+  const int64_t tiles = s.queryLines().size() + s.parts * teamSize(s), results = s.parts * s.resultSize();
+  return 4 * std::max(tiles, results);
+}
+
+LogicalResult buildAttention(tile::Builder &b, const StepContext &first, const StepContext &last,
+                             const Attention &attention, const AttentionShape &shape, DevicePlan &plan) {
+  std::optional<AttentionPartials> partials;
+  if (shape.splits > 1)
+    partials.emplace(first, attention, shape, plan);
+  const std::string name = "attention_" + std::to_string(plan.functions.size());
+  b.beginKernel(name, shape.threads());
+  Reader reader(b, first.placement, first.kernel);
+  if (failed(AttentionBuilder(b, reader, first, last, attention, shape, partials ? &*partials : nullptr).run()))
+    return failure();
+  b.endKernel();
+  MLIRContext *ofMaps = first.kernel->getContext();
+  AffineExpr blocks =
+      extentOf(attention.batch, ofMaps) * extentOf(attention.rows, ofMaps).ceilDiv(shape.rows) * shape.splits;
+  plan.launches.push_back({unsigned(plan.functions.size()), blocks, reader.parameters});
+  plan.functions.push_back({name, uint32_t(shape.threads()), uint32_t(sharedBytesOf(shape))});
+  return partials ? buildAttentionJoin(b, first, last, attention, shape, *partials, plan) : success();
+}
+
+} // namespace kiln::cuda

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention in tiles against a loop in f64: lengths around the tiles, heads of all widths, masks of all kinds, groups
+// of heads, few queries whose keys are split, addresses that are no multiples of 16, NaN and infinities, the ends of
+// the search space. No score is stored.
+#include "AttentionKernel.h"
+#include "DeviceKernel.h"
+#include "Prepare.h"
+#include "compiler/schedule/SearchSpace.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "targets/cuda/Compile.h"
+#include <gtest/gtest.h>
+
+namespace kiln::testing {
+namespace {
+
+std::string str(int64_t n) { return std::to_string(n); }
+
+const std::string &textOf(const DeviceKernel &kernel) { return kernel.plan().images.front().text; }
+
+/// Wants the strategy, its launches, and memory for nothing but what splits leave.
+void expectAttention(const DeviceKernel &kernel) {
+  const cuda::DevicePlan &plan = kernel.plan();
+  EXPECT_EQ(plan.strategy, "attention");
+  const int64_t splits = plan.schedule.at("splits");
+  EXPECT_EQ(plan.launches.size(), splits > 1 ? 2U : 1U);
+  EXPECT_EQ(plan.scratchBytes > 0, splits > 1);
+  EXPECT_EQ(textOf(kernel).find(".local"), std::string::npos);
+}
+
+void check(DeviceKernel &kernel, const AttentionCase &s, int64_t queries, int64_t keys, int64_t mostKeys = INT32_MAX,
+           int64_t firstNan = INT32_MAX) {
+  SCOPED_TRACE("queries " + str(queries) + " keys " + str(keys));
+  const std::vector<Tensor> inputs = attentionInputs(s, queries, keys, mostKeys, firstNan);
+  std::vector<int64_t> symbols{queries};
+  if (s.isCross)
+    symbols.push_back(keys);
+  expectClose(kernel.run(symbols, inputs)[0], expectedAttention(s, queries, keys, inputs));
+}
+
+TEST(CudaAttention, Lengths) {
+  AttentionCase s;
+  s.isCausal = true;
+  s.heads = s.keyHeads = 1;
+  DeviceKernel kernel(attentionKernel(s));
+  expectAttention(kernel);
+  EXPECT_EQ(kernel.plan().scratchBytes, 0);
+  for (int64_t t : {1, 2, 15, 16, 31, 33, 63, 65, 130})
+    check(kernel, s, t, t);
+}
+
+TEST(CudaAttention, HeadSizes) {
+  for (int depth : {1, 5, 24, 33, 64, 80, 127, 128, 256}) {
+    SCOPED_TRACE("depth " + str(depth));
+    AttentionCase s;
+    s.depth = depth;
+    s.heads = s.keyHeads = 1;
+    DeviceKernel kernel(attentionKernel(s));
+    expectAttention(kernel);
+    for (int64_t t : {3, 66})
+      check(kernel, s, t, t);
+  }
+}
+
+TEST(CudaAttention, MasksAndLengths) {
+  for (int kind = 0; kind < 8; ++kind) {
+    SCOPED_TRACE("kind " + str(kind));
+    AttentionCase s;
+    s.depth = 32;
+    s.isCausal = kind & 1;
+    s.hasMask = kind & 2;
+    s.hasLengths = kind & 4;
+    DeviceKernel kernel(attentionKernel(s));
+    expectAttention(kernel);
+    for (int64_t t : {1, 67})
+      check(kernel, s, t, t);
+  }
+}
+
+TEST(CudaAttention, OtherKeys) {
+  for (bool isPlanar : {false, true}) {
+    AttentionCase s;
+    s.isCross = s.isOffset = s.isCausal = s.hasLengths = s.hasMask = true;
+    s.heads = 4;
+    s.depth = 16;
+    s.isPlanar = isPlanar;
+    DeviceKernel kernel(attentionKernel(s));
+    expectAttention(kernel);
+    for (auto [queries, keys] : {std::pair(1, 1), {1, 130}, {7, 64}, {24, 65}, {70, 129}})
+      check(kernel, s, queries, keys);
+  }
+}
+
+// Rows of a block are those of several heads.
+TEST(CudaAttention, GroupsOfHeads) {
+  for (int keyHeads : {1, 2, 3}) {
+    AttentionCase s;
+    s.heads = 6;
+    s.keyHeads = keyHeads;
+    s.depth = 20;
+    s.isCross = s.isCausal = s.isOffset = true;
+    s.hasLengths = keyHeads == 3;
+    DeviceKernel kernel(attentionKernel(s));
+    expectAttention(kernel);
+    for (auto [queries, keys] : {std::pair(1, 19), {5, 40}, {23, 70}})
+      check(kernel, s, queries, keys);
+  }
+}
+
+// Keys and values of 16 bits are read by threads, not copied behind their backs.
+TEST(CudaAttention, NarrowFloats) {
+  for (bool isPlanar : {false, true})
+    for (int mostQueries : {1, 40}) {
+      AttentionCase s;
+      s.element = isPlanar ? "bf16" : "f16";
+      s.isPlanar = isPlanar;
+      s.mostQueries = mostQueries;
+      s.isCross = s.hasLengths = true;
+      s.depth = 20;
+      DeviceKernel kernel(attentionKernel(s));
+      expectAttention(kernel);
+      for (int64_t keys : {1, 70})
+        check(kernel, s, mostQueries, keys);
+    }
+}
+
+TEST(CudaAttention, UnalignedAddresses) {
+  AttentionCase s;
+  s.depth = 24;
+  DeviceKernel kernel(attentionKernel(s));
+  EXPECT_NE(textOf(kernel).find("cp.async.cg"), std::string::npos) << "four at a time, if the address allows it";
+  kernel.setOffset(4);
+  for (int64_t t : {1, 50})
+    check(kernel, s, t, t);
+}
+
+//===- Few queries -------------------------------------------------------===//
+
+TEST(CudaAttention, OneQuery) {
+  for (int kind = 0; kind < 8; ++kind) {
+    SCOPED_TRACE("kind " + str(kind));
+    AttentionCase s;
+    s.mostQueries = 1;
+    s.bound = 300;
+    s.heads = 6;
+    s.keyHeads = kind % 3 ? 2 : 6;
+    s.depth = std::vector{64, 33, 80, 5, 1, 127, 32, 128}[size_t(kind)];
+    s.isCross = s.isOffset = true;
+    s.isCausal = kind & 1;
+    s.hasMask = kind & 2;
+    s.hasLengths = kind & 4;
+    s.isPlanar = kind == 2 || kind == 5;
+    DeviceKernel kernel(attentionKernel(s));
+    expectAttention(kernel);
+    EXPECT_LE(kernel.plan().schedule.at("queries"), 4);
+    for (int64_t keys : {1, 16, 65, 291})
+      check(kernel, s, 1, keys);
+  }
+}
+
+TEST(CudaAttention, SplitKeys) {
+  for (int mostQueries : {1, 3, 40})
+    for (int splits : {2, 8}) {
+      SCOPED_TRACE(str(mostQueries) + " queries, " + str(splits) + " splits");
+      AttentionCase s;
+      s.mostQueries = mostQueries;
+      s.bound = 700;
+      s.depth = 32;
+      s.heads = 2, s.keyHeads = 1;
+      s.isCross = s.isOffset = s.isCausal = s.hasLengths = true;
+      const SchedulePoint point{{"splits", splits}, {"keys", 16}};
+      DeviceKernel kernel(attentionKernel(s), &point);
+      expectAttention(kernel);
+      const int64_t rows = attentionBatch * s.heads * mostQueries;
+      EXPECT_LE(kernel.plan().scratchBytes, rows * splits * (s.depth + 2) * 4 + 3 * 128);
+      for (int64_t keys : {40, 129, 700})
+        check(kernel, s, mostQueries, keys);
+    }
+}
+
+TEST(CudaAttention, PresetOfALongContextSplits) {
+  AttentionCase s;
+  s.mostQueries = 1;
+  s.bound = 4096;
+  s.isCross = true;
+  DeviceKernel kernel(attentionKernel(s));
+  EXPECT_GT(kernel.plan().schedule.at("splits"), 1);
+  expectAttention(kernel);
+  check(kernel, s, 1, 333);
+}
+
+TEST(CudaAttention, VariantsOfAKernel) {
+  auto variants = [&](int mostQueries, bool isCross, int keyHeads) {
+    AttentionCase s;
+    s.mostQueries = mostQueries;
+    s.isCross = isCross;
+    s.heads = 8, s.keyHeads = keyHeads;
+    mlir::MLIRContext context;
+    auto module = prepare(context, attentionKernel(s));
+    std::vector<int64_t> bounds;
+    for (RowVariant variant :
+         cuda::createKernelCompiler("", "")->rowVariants(*module->getOps<mlir::func::FuncOp>().begin())) {
+      EXPECT_EQ(variant.symbol, 0U);
+      bounds.push_back(variant.bound);
+    }
+    return bounds;
+  };
+  using Bounds = std::vector<int64_t>;
+  EXPECT_EQ(variants(300, true, 8), (Bounds{1, 16}));
+  EXPECT_EQ(variants(300, true, 2), (Bounds{1, 4}));
+  EXPECT_EQ(variants(16, true, 8), Bounds{1});
+  EXPECT_EQ(variants(1, true, 8), Bounds());
+  EXPECT_EQ(variants(300, false, 8), Bounds()) << "few queries have few keys, too";
+}
+
+//===- What counts -------------------------------------------------------===//
+
+// The keys beyond the diagonal's tile, and beyond that of a sequence's length, do not even have to be numbers.
+TEST(CudaAttention, SkipsWhatDoesNotCount) {
+  const SchedulePoint point{{"keys", 16}};
+  for (int mostQueries : {1, 40}) {
+    AttentionCase s;
+    s.mostQueries = mostQueries;
+    s.bound = 300;
+    s.depth = 16;
+    s.isCross = s.isCausal = true;
+    {
+      DeviceKernel kernel(attentionKernel(s), &point);
+      check(kernel, s, mostQueries, 300, INT32_MAX, 48);
+    }
+    s.isCausal = false;
+    s.hasLengths = true;
+    DeviceKernel kernel(attentionKernel(s), &point);
+    check(kernel, s, mostQueries, 300, 96, 96);
+  }
+}
+
+// Without a key that counts all keys have the same weight.
+TEST(CudaAttention, NothingCounts) {
+  for (int mostQueries : {1, 70}) {
+    AttentionCase s;
+    s.hasLengths = s.isCross = true;
+    s.mostQueries = mostQueries;
+    s.depth = 16;
+    const SchedulePoint point{{"keys", 16}, {"splits", mostQueries == 1 ? 4 : 1}};
+    DeviceKernel kernel(attentionKernel(s), &point);
+    std::vector<Tensor> inputs = attentionInputs(s, mostQueries, 130);
+    inputs.back() = Tensor::zeros({attentionBatch});
+    inputs.back().values[1] = 37;
+    expectClose(kernel.run({mostQueries, 130}, inputs)[0], expectedAttention(s, mostQueries, 130, inputs));
+  }
+}
+
+/// What the first query of the first batch gives, with `change` applied to the inputs.
+template <class Change> std::vector<double> firstRow(bool isSplit, const Change &change) {
+  AttentionCase s;
+  s.hasMask = s.isCross = true;
+  s.mostQueries = isSplit ? 1 : 40;
+  s.depth = 8;
+  const SchedulePoint point{{"keys", 16}, {"splits", isSplit ? 2 : 1}};
+  DeviceKernel kernel(attentionKernel(s), &point);
+  std::vector<Tensor> inputs = attentionInputs(s, isSplit ? 1 : 33, 70);
+  change(inputs);
+  std::vector<double> all = kernel.run({isSplit ? 1 : 33, 70}, inputs)[0].values;
+  all.resize(8);
+  return all;
+}
+
+void expectNan(const std::vector<double> &values) {
+  for (double value : values)
+    EXPECT_TRUE(std::isnan(value)) << value;
+}
+
+TEST(CudaAttention, NumbersThatAreNone) {
+  for (bool isSplit : {false, true}) {
+    SCOPED_TRACE(isSplit);
+    expectNan(firstRow(isSplit, [](auto &inputs) { inputs[0].at({0, 0, 3}) = NAN; }));
+    expectNan(firstRow(isSplit, [](auto &inputs) { inputs[1].at({0, 51, 3}) = NAN; }));
+    expectNan(firstRow(isSplit, [](auto &inputs) { inputs[3].at({0, 60}) = NAN; }));
+    expectNan(firstRow(isSplit, [](auto &inputs) { inputs[3].at({0, 60}) = INFINITY; }));
+    // A row without a finite score, as softmax has it.
+    expectNan(firstRow(isSplit, [](auto &inputs) {
+      for (int64_t j = 0; j < 70; ++j)
+        inputs[3].at({0, j}) = -INFINITY;
+    }));
+    // Of a value one channel alone.
+    std::vector<double> row = firstRow(isSplit, [](auto &inputs) { inputs[2].at({0, 33, 5}) = NAN; });
+    for (size_t d = 0; d < row.size(); ++d)
+      EXPECT_EQ(std::isnan(row[d]), d == 5);
+    // The only key that counts is not in the first tile.
+    double value = 0;
+    row = firstRow(isSplit, [&](auto &inputs) {
+      for (int64_t j = 0; j < 70; ++j)
+        inputs[3].at({0, j}) = j == 69 ? 0 : -INFINITY;
+      value = inputs[2].at({0, 69, 2});
+    });
+    EXPECT_FLOAT_EQ(float(row[2]), float(value));
+  }
+}
+
+// Each tile has a larger maximum than the last one, or a smaller one.
+TEST(CudaAttention, ScoresThatGrowAndShrink) {
+  for (double step : {3.0, -3.0}) {
+    AttentionCase s;
+    s.hasMask = true;
+    s.depth = 8;
+    const SchedulePoint point{{"keys", 16}};
+    DeviceKernel kernel(attentionKernel(s), &point);
+    std::vector<Tensor> inputs = attentionInputs(s, 100, 100);
+    for (int64_t i = 0; i < 100; ++i)
+      for (int64_t j = 0; j < 100; ++j)
+        inputs[3].at({i, j}) = step * double(j);
+    expectClose(kernel.run({100}, inputs)[0], expectedAttention(s, 100, 100, inputs));
+  }
+}
+
+//===- Kernels of kiln ops -----------------------------------------------===//
+
+/// attention with up to 90 queries and keys, stored with the heads as an axis; `types` of the operands.
+std::string opKernel(const std::string &arguments, const std::string &types, const std::string &options,
+                     const std::string &result, const std::string &stored) {
+  return "func.func private @f(%s0: index, %s1: index, " + arguments + ") -> (" + stored +
+         ") attributes {kiln.kernel, kiln.bounds = array<i64: 1, 90, 1, 90>} {\n  %0 = kiln.attention %q, %k, %v " +
+         options + " : (" + types + ") -> " + result + "\n  %1 = kiln.reshape %0 : " + result + " -> " + stored +
+         "\n  return %1 : " + stored + "\n}\n";
+}
+
+struct OpCase {
+  std::string name, options;
+  int heads, queryWidth, keyWidth, valueWidth;
+  std::string mask, lengths; // types
+};
+
+TEST(CudaAttention, KilnOps) {
+  KernelText t({{1, 90}, {1, 90}});
+  const std::vector<OpCase> cases{
+      {"values of another width", "heads = 2 scale = 0.3", 2, 24, 24, 14, "", ""},
+      {"a mask by head", "mask %m heads = 2 scale = 0.3", 2, 24, 24, 24, t.type({"2", "2", "s0", "s1"}), ""},
+      {"a mask of keys", "mask %m heads = 3 scale = 0.3", 3, 24, 24, 24, t.type({"1", "3", "1", "s1"}), ""},
+      {"groups and lengths", "lengths %l heads = 6 key_value_heads = 2 scale = 0.3", 6, 48, 16, 10, "",
+       t.type({"2"}, "i32")},
+      {"one head of keys", "heads = 4 key_value_heads = 1 scale = 0.3", 4, 32, 8, 8, "", ""},
+  };
+  for (const OpCase &c : cases) {
+    SCOPED_TRACE(c.name);
+    auto rows = [&](const std::string &count, int width) { return t.type({"2", count, str(width)}); };
+    const std::string q = rows("s0", c.queryWidth), k = rows("s1", c.keyWidth), v = rows("s1", c.valueWidth);
+    const std::string result = rows("s0", c.valueWidth * c.queryWidth / c.keyWidth);
+    std::string arguments = "%q: " + q + ", %k: " + k + ", %v: " + v, types = q + ", " + k + ", " + v;
+    for (auto [name, type] : {std::pair(", %m: ", c.mask), std::pair(", %l: ", c.lengths)})
+      if (!type.empty())
+        arguments += name + type, types += ", " + type;
+    const std::string stored =
+        t.type({"2", "s0", str(c.heads), str(c.valueWidth * c.queryWidth / c.keyWidth / c.heads)});
+    const std::string text = opKernel(arguments, types, c.options, result, stored);
+    DeviceKernel kernel(text);
+    expectAttention(kernel);
+    for (auto [queries, keys] : {std::pair(1, 1), {1, 90}, {50, 33}, {90, 1}})
+      kernel.check({queries, keys}, randomInputs(text, {queries, keys}, 1, keys + 1));
+  }
+}
+
+//===- What it leaves to others ------------------------------------------===//
+
+TEST(CudaAttention, LeavesOthersAlone) {
+  AttentionCase s;
+  s.depth = 16;
+  auto strategyOf = [](const std::string &text) { return DeviceKernel(text).plan().strategy; };
+  auto replaced = [&](const std::string &what, const std::string &by) {
+    std::string text = attentionKernel(s);
+    const size_t at = text.find(what);
+    EXPECT_NE(at, std::string::npos) << what;
+    return text.replace(at, what.size(), by);
+  };
+  EXPECT_EQ(strategyOf(attentionKernel(s)), "attention");
+  EXPECT_EQ(strategyOf(replaced("0xff800000", "-1.0")), "contraction") << "a maximum that starts elsewhere";
+  EXPECT_EQ(strategyOf(replaced("math.exp %s", "math.tanh %s")), "contraction") << "no softmax";
+  s.depth = 300;
+  EXPECT_EQ(strategyOf(attentionKernel(s)), "contraction") << "too wide";
+}
+
+//===- Search space ------------------------------------------------------===//
+
+TEST(CudaAttention, EndsOfTheSearchSpace) {
+  AttentionCase s;
+  s.bound = 90;
+  s.depth = 40;
+  s.isCausal = s.hasLengths = true;
+  const std::string text = attentionKernel(s);
+  mlir::MLIRContext context;
+  auto module = prepare(context, text);
+  const SearchSpace space =
+      cuda::createKernelCompiler("", "")->describe(*module->getOps<mlir::func::FuncOp>().begin()).space;
+  std::vector<SchedulePoint> points{{{"queries", 4}, {"queries_per_thread", 1}, {"keys", 16}, {"key_warps", 8}},
+                                    {{"queries", 32}, {"queries_per_thread", 8}, {"keys", 64}, {"key_warps", 1}},
+                                    {{"queries", 8}, {"queries_per_thread", 2}, {"key_warps", 2}, {"splits", 32}},
+                                    {{"queries", 128}, {"queries_per_thread", 2}, {"keys", 16}}};
+  for (const TuningParameter &parameter : space)
+    for (int64_t value : parameter.values) {
+      SchedulePoint point = presets(space);
+      point[parameter.key] = value;
+      if (obeysRules(space, point))
+        points.push_back(point);
+    }
+  for (const SchedulePoint &point : points) {
+    SCOPED_TRACE(toString(point));
+    DeviceKernel kernel(text, &point);
+    expectAttention(kernel);
+    for (int64_t t : {1, 67})
+      check(kernel, s, t, t);
+  }
+}
+
+TEST(CudaAttention, RefusesWhatDoesNotFit) {
+  const std::string text = attentionKernel(AttentionCase());
+  auto expectRule = [&](const SchedulePoint &point, const std::string &rule) {
+    EXPECT_EQ(refusal(text, &point).find("attention schedule requires " + rule), 0U) << refusal(text, &point);
+  };
+  expectRule({{"queries", 4}, {"queries_per_thread", 8}}, "32 to 512 threads");
+  expectRule({{"queries", 64}, {"queries_per_thread", 4}, {"key_warps", 2}}, "key_warps = 1");
+  expectRule({{"queries", 128}, {"queries_per_thread", 8}, {"keys", 64}}, "99 KiB of shared memory");
+}
+
+} // namespace
+} // namespace kiln::testing
