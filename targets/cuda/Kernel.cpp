@@ -32,12 +32,21 @@ static LogicalResult checkBounds(func::FuncOp kernel) {
   return success();
 }
 
+/// Whether its elements lie one behind the other, those of the last dimension side by side: one tile does not change
+/// that. Weights that a pass has put side by side have one.
+static bool isDense(RankedTensorType type) {
+  auto tiled = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding());
+  return !tiled || (tiled.isPlain() && tiled.getDim() == type.getRank() - 1 &&
+                    tiled.getSize() == type.getDimSize(tiled.getDim()));
+}
+
 static LogicalResult checkTensor(Value value, unsigned indices) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (!type)
     return success();
-  if (auto tiled = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding()))
-    return emitError(value.getLoc()) << "the cuda target requires weights that are stored dense, got " << tiled;
+  if (!isDense(type))
+    return emitError(value.getLoc()) << "the cuda target requires weights that are stored dense, got "
+                                     << type.getEncoding();
   if (!mlir::kiln::hasExtents(type) || mlir::kiln::getNumSymbols(TypeRange(type)) > indices)
     return emitError(value.getLoc()) << "kernel function requires tensors whose extents are stated over its " << indices
                                      << " index arguments, got " << type;
