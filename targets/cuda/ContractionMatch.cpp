@@ -65,7 +65,7 @@ void findReduction(linalg::GenericOp op, ArrayRef<unsigned> stepLoops, const Pla
     auto producer = operand.get().getDefiningOp<linalg::GenericOp>();
     if (!producer || placement.find(operand.get()) || op.getMatchingBlockArgument(&operand).use_empty())
       continue;
-    AffineMap read = op.getMatchingIndexingMap(&operand);
+    AffineMap read = operandMap(operand);
     AffineMap written =
         producer.getMatchingIndexingMap(producer.getDpsInitOperand(cast<OpResult>(operand.get()).getResultNumber()));
     SmallVector<unsigned> loops;

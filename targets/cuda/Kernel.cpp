@@ -125,6 +125,25 @@ SmallVector<AffineExpr> loopExtents(linalg::GenericOp op) {
   return result;
 }
 
+AffineMap operandMap(OpOperand &operand) {
+  auto op = cast<linalg::GenericOp>(operand.getOwner());
+  AffineMap map = op.getMatchingIndexingMap(&operand);
+  const AffineExpr zero = getAffineConstantExpr(0, op->getContext()), one = getAffineConstantExpr(1, op->getContext());
+  const SmallVector<AffineExpr> loops = loopExtents(op),
+                                extents = getExtents(cast<RankedTensorType>(operand.get().getType()));
+  SmallVector<AffineExpr> indices(map.getResults());
+  unsigned loop = 0;
+  for (auto [index, extent] : llvm::zip_equal(indices, extents)) {
+    if (index != zero || extent != one)
+      continue;
+    while (loop < loops.size() && (loops[loop] != one || map.isFunctionOfDim(loop)))
+      ++loop;
+    if (loop < loops.size())
+      index = getAffineDimExpr(loop++, op->getContext());
+  }
+  return AffineMap::get(map.getNumDims(), map.getNumSymbols(), indices, op->getContext());
+}
+
 int64_t leastValue(AffineExpr extent, func::FuncOp kernel) {
   auto bounds = mlir::kiln::getBounds(extent, mlir::kiln::getSymbolBounds(kernel));
   return bounds ? bounds->min : 0;

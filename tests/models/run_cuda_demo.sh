@@ -14,5 +14,6 @@ case $on_cpu in
 *"/nowhere/libcuda.so.1"*"going on with the CPU"*"on the CPU: 4 tokens read"*) ;;
 *) fail "a program without a driver must say so and go on" ;;
 esac
-[ "$(echo "$on_gpu" | grep '^5 17 3 60 ' | wc -w)" = 36 ] || fail "32 tokens must be written"
-[ "$(echo "$on_gpu" | grep '^5 17 3 60 ')" = "$(echo "$on_cpu" | grep '^5 17 3 60 ')" ] || fail "both must write the same tokens"
+text=$(echo "$on_gpu" | grep '^5 17 3 60 ')
+[ "$(echo "$text" | wc -w)" = 36 ] || fail "32 tokens must be written"
+[ "$text" = "$(echo "$on_cpu" | grep '^5 17 3 60 ')" ] || fail "both must write the same tokens"
