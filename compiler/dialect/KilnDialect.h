@@ -65,6 +65,8 @@ inline constexpr llvm::StringLiteral shapeAttrName = "kiln.shape";
 /// On a linalg.generic whose result is an exponential, to any base, of the difference of two of its inputs: their
 /// numbers.
 inline constexpr llvm::StringLiteral exponentialAttrName = "kiln.exponential";
+/// On floating-point ops whose order or comparison counts: a code generator must not change it (docs/ir.md).
+inline constexpr llvm::StringLiteral strictAttrName = "kiln.strict";
 /// On math.exp and math.exp2: the argument is at most 0.
 inline constexpr llvm::StringLiteral nonpositiveAttrName = "kiln.nonpositive";
 /// On math.erf: the argument is at least 0.

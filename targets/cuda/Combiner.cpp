@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/cuda/Combiner.h"
 
+#include "compiler/dialect/KilnDialect.h"
 #include "mlir/IR/Matchers.h"
 #include "targets/cuda/Elements.h"
 
@@ -19,7 +20,8 @@ static bool isIdempotent(Operation *op) {
 static bool isSum(Operation *op) { return isa<arith::AddFOp, arith::AddIOp, arith::XOrIOp>(op); }
 
 static bool isKnown(Operation *op) {
-  return !op->hasAttr("kiln.strict") && (isIdempotent(op) || isSum(op) || isa<arith::MulFOp, arith::MulIOp>(op));
+  return !op->hasAttr(mlir::kiln::strictAttrName) &&
+         (isIdempotent(op) || isSum(op) || isa<arith::MulFOp, arith::MulIOp>(op));
 }
 
 /// The op by which the sum's next value comes from the last one and an element, if that is the last one's only use.

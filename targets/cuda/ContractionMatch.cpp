@@ -2,6 +2,7 @@
 #include "targets/cuda/ContractionMatch.h"
 
 #include "compiler/dialect/Extents.h"
+#include "compiler/dialect/KilnDialect.h"
 #include "mlir/IR/Matchers.h"
 
 namespace kiln::cuda {
@@ -30,11 +31,11 @@ static std::optional<std::pair<unsigned, unsigned>> factorsOf(linalg::GenericOp 
     return std::nullopt;
   Block *block = op.getBlock();
   auto add = block->getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
-  if (!add || !add.getType().isF32() || add->hasAttr("kiln.strict"))
+  if (!add || !add.getType().isF32() || add->hasAttr(mlir::kiln::strictAttrName))
     return std::nullopt;
   Value y = op.getRegionOutputArgs()[0];
   auto mul = (add.getLhs() == y ? add.getRhs() : add.getLhs()).getDefiningOp<arith::MulFOp>();
-  if (!mul || (add.getLhs() != y && add.getRhs() != y) || mul->hasAttr("kiln.strict"))
+  if (!mul || (add.getLhs() != y && add.getRhs() != y) || mul->hasAttr(mlir::kiln::strictAttrName))
     return std::nullopt;
   const int left = inputOf(op, mul.getLhs()), right = inputOf(op, mul.getRhs());
   if (left < 0 || right < 0 || left == right)
@@ -65,7 +66,7 @@ void findReduction(linalg::GenericOp op, ArrayRef<unsigned> stepLoops, const Pla
     auto producer = operand.get().getDefiningOp<linalg::GenericOp>();
     if (!producer || placement.find(operand.get()) || op.getMatchingBlockArgument(&operand).use_empty())
       continue;
-    AffineMap read = op.getMatchingIndexingMap(&operand);
+    AffineMap read = operandMap(operand);
     AffineMap written =
         producer.getMatchingIndexingMap(producer.getDpsInitOperand(cast<OpResult>(operand.get()).getResultNumber()));
     SmallVector<unsigned> loops;

@@ -4,6 +4,7 @@
 // which evaluates kernels.
 #include "targets/cuda/Elements.h"
 
+#include "compiler/dialect/KilnDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -51,7 +52,7 @@ Value widened(Builder &b, Value x) {
 }
 
 arith::FastMathFlags flagsOf(Operation *op) {
-  return op->hasAttr("kiln.strict") ? arith::FastMathFlags::none : arith::FastMathFlags::contract;
+  return op->hasAttr(mlir::kiln::strictAttrName) ? arith::FastMathFlags::none : arith::FastMathFlags::contract;
 }
 
 Value number(Builder &b, double value) { return arith::ConstantOp::create(b, b.getF32FloatAttr(float(value))); }

@@ -2,8 +2,8 @@
 //
 // Where the weight has its columns side by side, FewRowsAcross.cpp does it. Else:
 //
-// 1. A warp for each few columns of a batch. Its lanes take neighbours of the depth, four each where those lie at
-//    multiples of 16 bytes, which is asked once at run time.
+// 1. A warp for each few columns of a batch. Its lanes take neighbours of the depth, four each where extents allow, and
+//    those in one access where they lie at multiples of 16 bytes, which is asked once at run time: sums are the same.
 // 2. A lane adds what it takes in order of the depth; then lanes add theirs in a tree, always the same one.
 // 3. Each lane finishes one of the sums. It has read all that it stores over before.
 #include "targets/cuda/FewRows.h"
@@ -42,9 +42,9 @@ private:
   SmallVector<Values> placesOf(const ContractionInput &input, int64_t count, Value first);
   Value isAligned();
   Value isAlignedAt(const ContractionInput &input);
-  Values addAll(int64_t width);
-  Values addTurn(int64_t width, Value start, Values sums);
-  Values read(const ContractionInput &input, const Values &place, int64_t width, Value depth);
+  Values addAll(bool isAligned);
+  Values addTurn(bool isAligned, Value start, Values sums);
+  Values read(const ContractionInput &input, const Values &place, bool isAligned, Value depth);
   LogicalResult finish(const Values &sums);
 
   tile::Builder &b;
@@ -53,6 +53,7 @@ private:
   const Contraction &contraction;
   ContractionInput inputA, inputB;
   int64_t rows, columns, warps, turns;
+  int64_t width = 1; // neighbours along the depth that a lane takes
   Value lane, firstColumn, rowCount, columnCount, depthCount;
   Values loops;                         // with the numbers of the batch
   SmallVector<Values> placesA, placesB; // the loops of each row and of each column
@@ -103,10 +104,10 @@ Value FewRowsBuilder::isAligned() {
   return a && c ? b.both(a, c) : a ? a : c;
 }
 
-/// So many neighbours along the depth.
-Values FewRowsBuilder::read(const ContractionInput &input, const Values &place, int64_t width, Value depth) {
+/// Neighbours along the depth.
+Values FewRowsBuilder::read(const ContractionInput &input, const Values &place, bool isAligned, Value depth) {
   Values at = place;
-  if (width == 4 && input.isInFours && input.isAlongDepth) {
+  if (isAligned && width == 4 && input.isInFours && input.isAlongDepth) {
     splitIndex(b, reader, contraction, contraction.depth, depth, at);
     Value address = reader.address(contraction.op, input.number);
     return tile::loadFour(b, tile::advance(b, address, reader.offset(contraction.op, input.number, at)));
@@ -121,7 +122,7 @@ Values FewRowsBuilder::read(const ContractionInput &input, const Values &place, 
 }
 
 /// What a lane takes at a time; beyond the end of the depth zeros.
-Values FewRowsBuilder::addTurn(int64_t width, Value start, Values sums) {
+Values FewRowsBuilder::addTurn(bool isAligned, Value start, Values sums) {
   auto extent = dyn_cast<AffineConstantExpr>(extentOf(contraction, contraction.depth));
   const bool isWhole = extent && extent.getValue() % (lanes * width * turns) == 0;
   Value depth = b.add(start, b.mul(lane, b.integer(width)));
@@ -131,7 +132,7 @@ Values FewRowsBuilder::addTurn(int64_t width, Value start, Values sums) {
   auto readAll = [&](const ContractionInput &input, ArrayRef<Values> places) {
     SmallVector<Values> all;
     for (const Values &place : places) {
-      all.push_back(read(input, place, width, depth));
+      all.push_back(read(input, place, isAligned, depth));
       for (Value &value : all.back())
         value = isWhole || broken ? value : b.select(isInside, value, zero);
     }
@@ -147,14 +148,14 @@ Values FewRowsBuilder::addTurn(int64_t width, Value start, Values sums) {
   return sums;
 }
 
-Values FewRowsBuilder::addAll(int64_t width) {
+Values FewRowsBuilder::addAll(bool isAligned) {
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
   const int64_t ofTurn = lanes * width, ofStep = ofTurn * turns;
   Value steps = b.div(b.add(depthCount, b.integer(ofStep - 1)), b.integer(ofStep));
   return b.loop(steps, Values(rows * columns, zero), [&](Value step, ValueRange values) {
     Values sums(values);
     for (int64_t turn = 0; turn < turns; ++turn)
-      sums = addTurn(width, b.add(b.mul(step, b.integer(ofStep)), b.integer(turn * ofTurn)), sums);
+      sums = addTurn(isAligned, b.add(b.mul(step, b.integer(ofStep)), b.integer(turn * ofTurn)), sums);
     return sums;
   });
 }
@@ -186,14 +187,14 @@ LogicalResult FewRowsBuilder::finish(const Values &sums) {
 
 LogicalResult FewRowsBuilder::run() {
   begin();
-  const bool isInFours = inputB.isInFours && inputB.isAlongDepth;
-  Value aligned = isInFours ? isAligned() : Value();
+  width = inputB.isInFours && inputB.isAlongDepth ? 4 : 1;
+  Value aligned = width == 4 ? isAligned() : Value();
   Values sums;
   if (aligned) {
     SmallVector<Type> ofSums(rows * columns, b.getF32Type());
-    sums = b.ifElse(aligned, ofSums, [&] { return addAll(4); }, [&] { return addAll(1); });
+    sums = b.ifElse(aligned, ofSums, [&] { return addAll(true); }, [&] { return addAll(false); });
   } else {
-    sums = addAll(isInFours ? 4 : 1);
+    sums = addAll(true);
   }
   return broken ? failure() : finish(sums);
 }

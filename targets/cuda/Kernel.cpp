@@ -32,12 +32,21 @@ static LogicalResult checkBounds(func::FuncOp kernel) {
   return success();
 }
 
+/// Whether its elements lie one behind the other, those of the last dimension side by side: one tile does not change
+/// that. Weights that a pass has put side by side have one.
+static bool isDense(RankedTensorType type) {
+  auto tiled = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding());
+  return !tiled || (tiled.isPlain() && tiled.getDim() == type.getRank() - 1 &&
+                    tiled.getSize() == type.getDimSize(tiled.getDim()));
+}
+
 static LogicalResult checkTensor(Value value, unsigned indices) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   if (!type)
     return success();
-  if (auto tiled = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding()))
-    return emitError(value.getLoc()) << "the cuda target requires weights that are stored dense, got " << tiled;
+  if (!isDense(type))
+    return emitError(value.getLoc()) << "the cuda target requires weights that are stored dense, got "
+                                     << type.getEncoding();
   if (!mlir::kiln::hasExtents(type) || mlir::kiln::getNumSymbols(TypeRange(type)) > indices)
     return emitError(value.getLoc()) << "kernel function requires tensors whose extents are stated over its " << indices
                                      << " index arguments, got " << type;
@@ -114,6 +123,25 @@ SmallVector<AffineExpr> loopExtents(linalg::GenericOp op) {
         result[dim.getPosition()] = extent;
   }
   return result;
+}
+
+AffineMap operandMap(OpOperand &operand) {
+  auto op = cast<linalg::GenericOp>(operand.getOwner());
+  AffineMap map = op.getMatchingIndexingMap(&operand);
+  const AffineExpr zero = getAffineConstantExpr(0, op->getContext()), one = getAffineConstantExpr(1, op->getContext());
+  const SmallVector<AffineExpr> loops = loopExtents(op),
+                                extents = getExtents(cast<RankedTensorType>(operand.get().getType()));
+  SmallVector<AffineExpr> indices(map.getResults());
+  unsigned loop = 0;
+  for (auto [index, extent] : llvm::zip_equal(indices, extents)) {
+    if (index != zero || extent != one)
+      continue;
+    while (loop < loops.size() && (loops[loop] != one || map.isFunctionOfDim(loop)))
+      ++loop;
+    if (loop < loops.size())
+      index = getAffineDimExpr(loop++, op->getContext());
+  }
+  return AffineMap::get(map.getNumDims(), map.getNumSymbols(), indices, op->getContext());
 }
 
 int64_t leastValue(AffineExpr extent, func::FuncOp kernel) {

@@ -103,7 +103,7 @@ static bool readsOnce(OpOperand &use) {
   auto user = dyn_cast<linalg::GenericOp>(use.getOwner());
   if (!user)
     return false;
-  AffineMap map = user.getMatchingIndexingMap(&use);
+  AffineMap map = operandMap(use);
   return map.isProjectedPermutation() && map.getNumResults() == user.getNumLoops();
 }
 
@@ -165,7 +165,7 @@ void Placement::addReads(linalg::GenericOp op, ArrayRef<AffineExpr> loops, unsig
   for (OpOperand &operand : op->getOpOperands()) {
     if (op.getMatchingBlockArgument(&operand).use_empty())
       continue;
-    AffineMap map = op.getMatchingIndexingMap(&operand);
+    AffineMap map = operandMap(operand);
     bool isKnown = true;
     for (auto [number, loop] : llvm::enumerate(loops))
       isKnown &= loop || !map.isFunctionOfDim(number);

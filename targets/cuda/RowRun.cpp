@@ -164,7 +164,7 @@ bool RunFinder::addReads(linalg::GenericOp op, ArrayRef<AffineExpr> at, const Ro
   for (OpOperand &operand : op->getOpOperands()) {
     if (op.getMatchingBlockArgument(&operand).use_empty() || (op.getNumReductionLoops() && op.isDpsInit(&operand)))
       continue;
-    AffineMap map = op.getMatchingIndexingMap(&operand).replaceDimsAndSymbols(at, {}, loops.extents.size(), 0);
+    AffineMap map = operandMap(operand).replaceDimsAndSymbols(at, {}, loops.extents.size(), 0);
     if (!addReads(operand.get(), simplifyAffineMap(map), loops))
       return false;
   }

@@ -5,6 +5,7 @@
 // contracted; all others may be.
 #include "targets/halide/Translate.h"
 
+#include "compiler/dialect/KilnDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -287,7 +288,7 @@ static Expr isAtMost(const Expr &a, const Expr &b) {
 }
 
 Expr translateScalarOp(Operation *op, const Exprs &operands) {
-  if (auto comparison = dyn_cast<arith::CmpFOp>(op); comparison && op->hasAttr("kiln.strict")) {
+  if (auto comparison = dyn_cast<arith::CmpFOp>(op); comparison && op->hasAttr(mlir::kiln::strictAttrName)) {
     if (comparison.getPredicate() == arith::CmpFPredicate::OLE)
       return isAtMost(operands[0], operands[1]);
     if (comparison.getPredicate() == arith::CmpFPredicate::OGE)
@@ -296,8 +297,8 @@ Expr translateScalarOp(Operation *op, const Exprs &operands) {
   if (wraps(op))
     return toSigned(translateOp(op, {toUnsigned(operands[0]), toUnsigned(operands[1])}));
   Expr result = translateOp(op, operands);
-  bool isStrict =
-      result.defined() && op->hasAttr("kiln.strict") && (result.type().is_float() || isa<arith::CmpFOp>(op));
+  bool isStrict = result.defined() && op->hasAttr(mlir::kiln::strictAttrName) &&
+                  (result.type().is_float() || isa<arith::CmpFOp>(op));
   return isStrict ? Halide::strict_float(result) : result;
 }
 

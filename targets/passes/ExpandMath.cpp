@@ -153,7 +153,7 @@ private:
 
   template <typename Op> Value strict(Value x, Value y) {
     auto op = Op::create(b, x, y);
-    op->setAttr("kiln.strict", b.getUnitAttr());
+    op->setAttr(strictAttrName, b.getUnitAttr());
     return op;
   }
   Value strictAdd(Value x, Value y) { return strict<arith::AddFOp>(x, y); }
@@ -200,7 +200,7 @@ private:
   /// False for NaN.
   Value strictLess(Value x, Value y) {
     auto compare = arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x, y);
-    compare->setAttr("kiln.strict", b.getUnitAttr());
+    compare->setAttr(strictAttrName, b.getUnitAttr());
     return compare;
   }
 

@@ -42,11 +42,36 @@ TEST(CudaFewRows, ColumnsSideBySide) {
     }
 }
 
+TEST(CudaFewRows, SumsDoNotDependOnAddresses) {
+  for (int bound : {1, 3}) {
+    const std::string text = linearKernel(35, 204, "", bound);
+    DeviceKernel kernel(text);
+    const std::vector<Tensor> inputs = randomInputs(text, {bound});
+    const std::vector<double> values = kernel.run({bound}, inputs).front().values;
+    kernel.setOffset(4);
+    EXPECT_EQ(kernel.run({bound}, inputs).front().values, values);
+  }
+}
+
+// An index that is 0 since its extent is 1 is a row: what reads the sums there is their epilogue, in one launch.
+TEST(CudaFewRows, EpilogueOfOneRow) {
+  KernelText text;
+  Value x = text.argument(text.type({"1", "64"})), w = text.argument(text.type({"96", "64"}));
+  Value bias = text.argument(text.type({"96"}));
+  Value sums = text.reduce("ppr", {x, w}, text.type({"1", "96"}), {"a, c", "b, c", "a, b"}, "0.0 : f32", multiplyAdd);
+  const std::string kernelText =
+      text.finish({text.one("pp", {sums, bias}, text.type({"1", "96"}), {"0, b", "b", "a, b"},
+                            "%s = arith.addf %x0, %x1 : f32\nlinalg.yield %s : f32")});
+  DeviceKernel kernel(kernelText);
+  EXPECT_EQ(kernel.plan().launches.size(), 1U);
+  kernel.check({}, randomInputs(kernelText, {}), 1e-5);
+}
+
 TEST(CudaFewRows, InnerLoopOfOneRow) {
   // Four turns of four elements; as much again for addresses that are no multiples of 16.
   DeviceKernel kernel(linearKernel(4096, 4096, "", 1));
   EXPECT_EQ(toString(kernel.plan().schedule), "columns=1 turns=4 warps=4");
-  EXPECT_EQ(countOf(textOf(kernel), "fma.rn.f32"), 16U + 4U);
+  EXPECT_EQ(countOf(textOf(kernel), "fma.rn.f32"), 16U + 16U);
   EXPECT_EQ(countOf(textOf(kernel), "ld.global.nc.v4"), 8U);
   EXPECT_EQ(countOf(textOf(kernel), "shfl.sync.bfly"), 5U);
 }

@@ -103,30 +103,14 @@ llvm::Expected<CompiledModel> CompiledModel::compile(const Graph &graph, const s
     else
       missing = llvm::joinErrors(std::move(missing), found.takeError());
   };
-  decltype(kiln_create) *create = nullptr;
-  decltype(kiln_destroy) *destroy = nullptr;
-  find(create, "create");
-  find(destroy, "destroy");
   find(model.run, "run");
   find(model.createPool, "pool_create");
   find(model.poolExecutor, "pool_executor");
   find(model.destroyPool, "pool_destroy");
   if (missing)
     return missing;
-  kiln_error_t error{};
-  kiln_model_t *handle = nullptr;
-  if (create(nullptr, &handle, &error) != KILN_OK)
-    return llvm::createStringError(said(error));
-  model.handle = {handle, destroy};
   model.drawn = drawn;
   return model;
-}
-
-template <class Function> llvm::Expected<Function *> CompiledModel::function(const char *name) {
-  llvm::Expected<void *> address = linked.lookup(report.model.name + "_" + name);
-  if (!address)
-    return address.takeError();
-  return reinterpret_cast<Function *>(*address);
 }
 
 std::vector<std::pair<std::string, interpreter::Tensor>> CompiledModel::weightShapes() const {
@@ -159,10 +143,16 @@ llvm::Error CompiledModel::bind(const Weights &weights) {
   const uint64_t length = header.size();
   std::string image(reinterpret_cast<const char *>(&length), sizeof length);
   image += header + data;
+  auto create = function<decltype(kiln_create)>("create");
+  auto destroy = function<decltype(kiln_destroy)>("destroy");
   auto bindWeights = function<decltype(kiln_bind_weights_from_memory)>("bind_weights_from_memory");
-  if (!bindWeights)
-    return bindWeights.takeError();
+  if (!create || !destroy || !bindWeights)
+    return llvm::joinErrors(llvm::joinErrors(create.takeError(), destroy.takeError()), bindWeights.takeError());
   kiln_error_t error{};
+  kiln_model_t *made = nullptr;
+  if ((*create)(nullptr, &made, &error) != KILN_OK)
+    return llvm::createStringError(said(error));
+  handle = {made, *destroy};
   if ((*bindWeights)(handle.get(), image.data(), image.size(), &error) != KILN_OK)
     return llvm::createStringError(said(error));
   return llvm::Error::success();
@@ -204,8 +194,12 @@ CompiledModel::Session::~Session() {
 }
 
 llvm::Expected<std::vector<std::vector<char>>>
-CompiledModel::Session::call(size_t entry, const interpreter::Extents &extents,
-                             const std::vector<std::vector<char>> &inputs) {
+CompiledModel::Session::call(size_t entry, const interpreter::Extents &extents, const Buffers &inputs) {
+  return model.isOnDevice() ? callOnDevice(entry, extents, inputs) : callOnHost(entry, extents, inputs);
+}
+
+llvm::Expected<std::vector<std::vector<char>>>
+CompiledModel::Session::callOnHost(size_t entry, const interpreter::Extents &extents, const Buffers &inputs) {
   const EntryInterface &interface = model.report.model.entries[entry];
   std::vector<int64_t> values;
   for (const Symbol &symbol : interface.symbols)

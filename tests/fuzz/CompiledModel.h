@@ -20,12 +20,18 @@ namespace kiln::fuzz {
 /// The elements of a tensor as a library has them in memory, and back.
 std::vector<char> toBytes(const interpreter::Tensor &tensor);
 
-/// How a library is called: by how many workers, in what order tasks are done, and what lies in memory before.
+/// How a library is called: by how many workers, in what order tasks are done, and what lies in memory before. A model
+/// on a device has one worker.
 struct CallStyle {
   enum class Order { Serial, Threads, Shuffled };
+  /// Of a model on a device: where the tensors of a call are. Displaced: on the device, aligned to their elements only.
+  enum class Tensors { OnHost, OnDevice, Displaced };
   Order order = Order::Serial;
   unsigned workers = 1;
   unsigned char poison = 0xff; // of outputs and of the arena but for its states
+  Tensors tensors = Tensors::OnHost;
+  bool fillsArena =
+      true; // on a device; false: what a kernel reads there unwritten is a fault of the interpreter of PTX
 };
 
 class CompiledModel {
@@ -42,7 +48,10 @@ public:
   using Weights = std::map<std::string, interpreter::Tensor>;
   /// Every tensor of the weight file: name, element type, shape.
   std::vector<std::pair<std::string, interpreter::Tensor>> weightShapes() const;
+  /// Creates the model on what it was compiled for, and gives it its weights. A process does so behind its last fork:
+  /// a device does not survive one.
   llvm::Error bind(const Weights &weights);
+  bool isOnDevice() const { return report.variants.front().isOnDevice(); }
 
   /// An arena of its own, whose states are zero.
   class Session {
@@ -54,6 +63,10 @@ public:
                                                         const std::vector<std::vector<char>> &inputs);
 
   private:
+    using Buffers = std::vector<std::vector<char>>;
+    llvm::Expected<Buffers> callOnHost(size_t entry, const interpreter::Extents &extents, const Buffers &inputs);
+    llvm::Expected<Buffers> callOnDevice(size_t entry, const interpreter::Extents &extents, const Buffers &inputs);
+
     CompiledModel &model;
     CallStyle style;
     std::vector<char> states;
@@ -62,7 +75,13 @@ public:
 
 private:
   CompiledModel(CompileReport report, LinkedObjects linked) : report(std::move(report)), linked(std::move(linked)) {}
-  template <class Function> llvm::Expected<Function *> function(const char *name);
+  /// A function of the library, without the model's name: find<decltype(kiln_create)>("create").
+  template <class Function> llvm::Expected<Function *> function(const char *name) {
+    llvm::Expected<void *> address = linked.lookup(report.model.name + "_" + name);
+    if (!address)
+      return address.takeError();
+    return reinterpret_cast<Function *>(*address);
+  }
 
   CompileReport report;
   LinkedObjects linked;

@@ -3,7 +3,7 @@
 // 1. Compile; draw the weights.
 // 2. For each assignment of extents: every entry in turn, twice, so that states have a history; the interpreter first.
 // 3. One worker; the same with other poison; threads; tasks in any order: the first is compared with the interpreter,
-//    the others with it, to the bit.
+//    the others with it, to the bit. On a device: tensors of the host, of the device, of the device at odd addresses.
 #include "Trial.h"
 
 #include "CompiledModel.h"
@@ -115,6 +115,16 @@ private:
     return calls;
   }
 
+  std::vector<CallStyle> stylesToTry() const {
+    using Order = CallStyle::Order;
+    using Tensors = CallStyle::Tensors;
+    if (compiled.isOnDevice())
+      return {{.poison = 0xff, .fillsArena = false},
+              {.poison = 0x41, .tensors = Tensors::OnDevice},
+              {.poison = 0xff, .tensors = Tensors::Displaced}};
+    return {{Order::Serial, 1, 0xff}, {Order::Serial, 1, 0x41}, {Order::Threads, 2, 0xff}, {Order::Shuffled, 3, 0x41}};
+  }
+
   bool trySize(const interpreter::Extents &extents) {
     std::string at;
     for (const auto &[name, value] : extents)
@@ -127,10 +137,8 @@ private:
       verdict.words = fmt::format("the interpreter says: {};{}", error.what(), at);
       return false;
     }
-    using Order = CallStyle::Order;
     std::vector<std::vector<Bytes>> first;
-    for (CallStyle style : {CallStyle{Order::Serial, 1, 0xff}, CallStyle{Order::Serial, 1, 0x41},
-                            CallStyle{Order::Threads, 2, 0xff}, CallStyle{Order::Shuffled, 3, 0x41}}) {
+    for (const CallStyle &style : stylesToTry()) {
       CompiledModel::Session session(compiled, style);
       for (size_t i = 0; i < calls.size(); ++i) {
         auto outputs = session.call(calls[i].entry, extents, calls[i].inputs);
@@ -144,9 +152,9 @@ private:
           first.push_back(std::move(*outputs));
         } else if (first[i] != *outputs) {
           verdict.kind = Verdict::Kind::Unlike;
-          verdict.words = fmt::format("{} gives other results with {} workers, order {}, poison {:#x};{}",
+          verdict.words = fmt::format("{} gives other results with {} workers, order {}, poison {:#x}, tensors {};{}",
                                       model.graph.entries[calls[i].entry].name, style.workers,
-                                      static_cast<int>(style.order), style.poison, at);
+                                      static_cast<int>(style.order), style.poison, static_cast<int>(style.tensors), at);
           return false;
         }
       }

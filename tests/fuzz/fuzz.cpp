@@ -40,8 +40,12 @@ void addOptions(CLI::App &app, Command &command) {
   app.add_option("--graphs", options.count, "how many models")->capture_default_str();
   app.add_option("--seed", command.seed, "of the first model; the others follow; KILN_SEED sets it, too")
       ->envname("KILN_SEED");
-  app.add_option("--target", options.targets, "instruction sets, in turn; all that this CPU has unless named")
-      ->check(CLI::IsMember(kiln::testing::runnableTargets()));
+  std::vector<std::string> targets = kiln::testing::runnableTargets();
+  targets.push_back("cuda");
+  app.add_option("--target", options.targets,
+                 "instruction sets, in turn; all that this CPU has unless named. cuda: on the driver that "
+                 "KILN_CUDA_DRIVER names, else on an interpreter of PTX")
+      ->check(CLI::IsMember(targets));
   app.add_option("-j,--jobs", options.jobs, "trials at a time; 0: as many as there are CPUs")->capture_default_str();
   app.add_option("--nodes", options.models.nodes, "of most models at most")->capture_default_str();
   app.add_option("--schedules", options.trial.schedules,

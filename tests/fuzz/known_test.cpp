@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What once came out wrong, crashed or was refused, as the smallest specs that showed it: traced, compiled for each
-// instruction set that this CPU has, run, and compared with the interpreter.
-#include <gtest/gtest.h>
+// What once came out wrong, crashed or was refused, as the smallest specs that showed it.
+#include "known.h"
 
-#include "Campaign.h"
-#include "tests/targets/RunnableTargets.h"
-
-#include "kiln/dsl.h"
 #include <limits>
 
 namespace kiln::fuzz {
@@ -16,33 +11,6 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
 inline constexpr Dim T{"T", 1, 17}, S{"S", 1, 5}, Two{"Two", 1, 2}, One{"One", 1, 1}, B{"B", 2, 5}, T3{"T3", 1, 3},
     T40{"T40", 1, 40}, T8{"T8", 1, 8};
-
-/// Runs a model of small inputs; integers lie in [-4, 4] unless the run time wants others, booleans are drawn.
-template <class M> void expectRight() {
-  RandomModel model{trace<M>(), {}, {}, {}};
-  for (const Entry &entry : model.graph.entries) {
-    auto &inputs = model.inputs.emplace_back();
-    for (int argument : model.graph.regions[entry.region].arguments) {
-      const bool isInteger = model.graph.nodes[argument].element == ElementType::i32;
-      inputs.push_back({isInteger ? -4.0 : -2.0, isInteger ? 4.0 : 2.0, isInteger, ""});
-    }
-  }
-  CampaignOptions options;
-  options.trial.schedules = 2;
-  for (const std::string &target : testing::runnableTargets()) {
-    options.targets = {target};
-    const Verdict verdict = tryAlone(model, 7, options);
-    EXPECT_EQ(verdict.kind, Verdict::Kind::Right) << target << ": " << toString(verdict.kind) << ": " << verdict.words;
-    EXPECT_GT(verdict.elements, verdict.undetermined);
-  }
-}
-
-/// A test of one model, given by its `forward`.
-#define KNOWN(name, ...)                                                                                               \
-  struct name : Model {                                                                                                \
-    constexpr auto forward __VA_ARGS__                                                                                 \
-  };                                                                                                                   \
-  TEST(Known, name) { expectRight<name>(); }
 
 // Halide drops the store of the last element of a row of one more than a vector (targets/halide/Placement.h,
 // padStorage).

@@ -151,7 +151,7 @@ TEST_F(KernelKeys, RecordedOnesStay) {
   recordKey(kernel);
   EXPECT_EQ(keyOf(kernel), before);
   EXPECT_EQ(structureText(kernel), text) << "a record is no part of the kernel";
-  kernel.walk([](arith::MulFOp op) { op->setAttr("kiln.strict", UnitAttr::get(op.getContext())); });
+  kernel.walk([](arith::MulFOp op) { op->setAttr(mlir::kiln::strictAttrName, UnitAttr::get(op.getContext())); });
   recordKey(kernel);
   const KernelKey after = keyOf(kernel);
   EXPECT_NE(structureText(kernel), text);

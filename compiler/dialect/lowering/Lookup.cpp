@@ -31,7 +31,7 @@ Value SinusoidOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
   Type type = getType().getElementType();
   auto entry = [&](int64_t row) { return b.read(getTable(), {b.getAffineConstantExpr(row), at.back()}); };
   auto inOrder = [&](auto sum) -> Value {
-    sum->setAttr("kiln.strict", b.getUnitAttr());
+    sum->setAttr(strictAttrName, b.getUnitAttr());
     return sum;
   };
   auto add = [&](Value x, Value y) { return inOrder(arith::AddFOp::create(b, x, y)); };

@@ -27,7 +27,7 @@ template <typename FloatOp, typename IntegerOp> static Value createBinary(Elemen
 static Value createProduct(ElementBuilder &b, Value lhs, Value rhs) {
   Value product = createBinary<arith::MulFOp, arith::MulIOp>(b, lhs, rhs);
   if (lhs.getDefiningOp<math::SqrtOp>() && rhs.getDefiningOp<math::SqrtOp>())
-    product.getDefiningOp()->setAttr("kiln.strict", b.getUnitAttr());
+    product.getDefiningOp()->setAttr(strictAttrName, b.getUnitAttr());
   return product;
 }
 
@@ -37,7 +37,7 @@ static Value createComparison(ElementBuilder &b, arith::CmpFPredicate ofFloats, 
   if (!isa<FloatType>(lhs.getType()))
     return arith::CmpIOp::create(b, ofIntegers, lhs, rhs);
   auto comparison = arith::CmpFOp::create(b, ofFloats, lhs, rhs);
-  comparison->setAttr("kiln.strict", b.getUnitAttr());
+  comparison->setAttr(strictAttrName, b.getUnitAttr());
   return comparison;
 }
 

@@ -309,7 +309,7 @@ Value LogSoftmaxOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) 
   Coordinates row = dropAxis(at, getAxis());
   auto strict = [&](Value x, Value y) -> Value {
     auto difference = arith::SubFOp::create(b, x, y);
-    difference->setAttr("kiln.strict", b.getUnitAttr());
+    difference->setAttr(strictAttrName, b.getUnitAttr());
     return difference;
   };
   Type accumulator = getAccumulatorType();

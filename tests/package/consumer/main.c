@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs pair_encode as a C program would: weights from memory, an arena on the stack. */
+/* Runs pair_encode as a C program would: weights from memory, an arena of its own, or in the GPU's memory. */
 #include "pair.h"
 
 #include <math.h>
@@ -34,7 +34,8 @@ static size_t make_image(char *image) {
 }
 
 int main(void) {
-  static _Alignas(KILN_ARENA_ALIGNMENT) char arena[PAIR_ENCODE_ARENA_BYTES(1)];
+  static _Alignas(KILN_ARENA_ALIGNMENT) char host[PAIR_ENCODE_ARENA_BYTES(1)];
+  void *arena = host;
   static char image[4096];
   static float x[PAIR_ENCODE_ROWS_MAX * 6], code[PAIR_ENCODE_ROWS_MAX * 10];
   const int rows = 7;
@@ -46,11 +47,18 @@ int main(void) {
   }
   for (int i = 0; i < rows * 6; ++i)
     x[i] = (float)(i % 5) / 4 - 0.5f;
-  kiln_call_t call = {.arena = arena, .arena_bytes = sizeof arena, .error = &error};
+  const int is_on_cpu = pair_device(model) == KILN_CPU;
+  if (!is_on_cpu && pair_allocate_memory(model, sizeof host, &arena, &error)) {
+    printf("%s: %s\n", error.message, pair_status_text(error.status));
+    return 1;
+  }
+  kiln_call_t call = {.arena = arena, .arena_bytes = sizeof host, .error = &error};
   if (pair_encode(model, &call, rows, x, code)) {
     printf("%s: %s\n", error.message, pair_status_text(error.status));
     return 1;
   }
+  if (!is_on_cpu)
+    pair_release_memory(model, arena);
   pair_destroy(model);
   double worst = 0;
   for (int r = 0; r < rows; ++r)
@@ -61,6 +69,6 @@ int main(void) {
       double difference = fabs(tanh(sum) - code[r * 10 + o]);
       worst = difference > worst || isnan(difference) ? difference : worst;
     }
-  printf("largest error %.1e\n", worst);
+  printf("largest error %.1e on %s\n", worst, is_on_cpu ? "the CPU" : "a GPU");
   return worst < 1e-6 ? 0 : 1;
 }

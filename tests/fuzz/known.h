@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests of what the random models have found: a small spec is traced, compiled for each instruction set that this CPU
+// has and for GPUs, run, and compared with the interpreter.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "Campaign.h"
+#include "tests/targets/RunnableTargets.h"
+
+#include "kiln/dsl.h"
+
+namespace kiln::fuzz {
+
+/// Runs a model of small inputs; integers lie in [-4, 4] unless the run time wants others, booleans are drawn.
+template <class M> void expectRight() {
+  RandomModel model{trace<M>(), {}, {}, {}};
+  for (const Entry &entry : model.graph.entries) {
+    auto &inputs = model.inputs.emplace_back();
+    for (int argument : model.graph.regions[entry.region].arguments) {
+      const bool isInteger = model.graph.nodes[argument].element == ElementType::i32;
+      inputs.push_back({isInteger ? -4.0 : -2.0, isInteger ? 4.0 : 2.0, isInteger, ""});
+    }
+  }
+  CampaignOptions options;
+  options.trial.schedules = 2;
+  std::vector<std::string> targets = testing::runnableTargets();
+  targets.push_back("cuda");
+  for (const std::string &target : targets) {
+    options.targets = {target};
+    const Verdict verdict = tryAlone(model, 7, options);
+    EXPECT_EQ(verdict.kind, Verdict::Kind::Right) << target << ": " << toString(verdict.kind) << ": " << verdict.words;
+    EXPECT_GT(verdict.elements, verdict.undetermined);
+  }
+}
+
+/// A test of one model, given by its `forward`.
+#define KNOWN(name, ...)                                                                                               \
+  struct name : Model {                                                                                                \
+    constexpr auto forward __VA_ARGS__                                                                                 \
+  };                                                                                                                   \
+  TEST(Known, name) { expectRight<name>(); }
+
+} // namespace kiln::fuzz

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// GPT-2 that writes on, of a size for an interpreter of PTX.
+#include "gpt2/gpt2.h"
+#include <kiln/generator.h>
+
+inline constexpr kiln::Dim T{"tokens", 1, 16}, Context{"context", T, 48};
+using TinyWriter = specs::Gpt2Writer<2, 48, 4, T, Context, 67>;
+KILN_MODEL(gpt2_tiny_writer, TinyWriter)

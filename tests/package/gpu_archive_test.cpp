@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is in an archive with code for GPUs, alone or beside a CPU's, and in its manifest and header.
+#include "command.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace kiln::testing {
+namespace {
+
+const std::string generator = PAIR_GENERATOR;
+
+class Archive : public ::testing::TestWithParam<std::string> {
+protected:
+  void SetUp() override {
+    const Result result = run(generator + " compile --no-cache --target " + GetParam() + " -o " + folder.path.string());
+    ASSERT_EQ(result.status, 0) << result.text;
+  }
+  bool has(const std::string &target) const { return GetParam().find(target) != std::string::npos; }
+  std::string file(const std::string &name) const { return (folder.path / name).string(); }
+  /// Bytes of the sections of code of the members whose names match.
+  long codeOf(const std::string &members) const {
+    return std::stol(run("size -A " + file("libpair.a") + " | awk '/ex / { take = ($1 ~ /" + members +
+                         "/) } take && $1 ~ /^\\.text/ { sum += $2 } END { print sum + 0 }'")
+                         .text);
+  }
+
+  Folder folder;
+};
+
+// The run time's part for GPUs is where there is code for them, and nowhere else; both are small.
+TEST_P(Archive, HoldsTheRunTimeThatItWants) {
+  const std::string members = run("ar t " + file("libpair.a")).text;
+  EXPECT_NE(members.find("kiln_run.c.o"), std::string::npos) << members;
+  EXPECT_EQ(members.find("kiln_cuda") != std::string::npos, has("cuda")) << members;
+  const long all = codeOf("^kiln_"), ofCuda = codeOf("^kiln_cuda");
+  EXPECT_GT(all - ofCuda, 4096);
+  EXPECT_EQ(ofCuda > 0, has("cuda"));
+  EXPECT_LT(ofCuda, 16384);
+  EXPECT_LT(all - ofCuda, 32768) << "with what no program links: runtime.archive has the limit of the rest";
+}
+
+TEST_P(Archive, SaysItsTargets) {
+  const std::string manifest = readFile(file("pair.manifest.json")), header = readFile(file("pair.h"));
+  std::string isas = GetParam();
+  std::replace(isas.begin(), isas.end(), ',', ' ');
+  EXPECT_NE(header.find("#define PAIR_ISAS \"" + isas + "\""), std::string::npos);
+  for (const char *target : {"cuda", "x86-64-v3", "x86-64-v2"})
+    EXPECT_EQ(manifest.find("\"target\": \"" + std::string(target) + "\"") != std::string::npos, has(target)) << target;
+  EXPECT_EQ(manifest.find("\"staging_bytes\"") != std::string::npos, has("cuda"));
+  EXPECT_EQ(manifest.find("\"symbol\": \"pair_cuda_") != std::string::npos, has("cuda"));
+}
+
+// PTX is text: what a driver assembles stands in the archive, for the least capability that Kiln has code for.
+TEST_P(Archive, HoldsDeviceCode) {
+  const std::string bytes = readFile(file("libpair.a"));
+  EXPECT_EQ(bytes.find(".target sm_80") != std::string::npos, has("cuda"));
+  EXPECT_EQ(bytes.find(".visible .entry") != std::string::npos, has("cuda"));
+}
+
+TEST_P(Archive, IsDeterministic) {
+  const auto first = contents(folder.path);
+  ASSERT_EQ(first.size(), 4U);
+  for (const char *jobs : {"1", "5"}) {
+    Folder other;
+    const std::string command = generator + " compile --no-cache --target " + GetParam() + " -o " + other.path.string();
+    ASSERT_EQ(run("cd / && FOO=bar " + command + " --jobs " + jobs).status, 0);
+    const auto second = contents(other.path);
+    for (const auto &[name, text] : first)
+      EXPECT_TRUE(second.count(name) && second.at(name) == text) << name << " differs";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpu, Archive,
+                         ::testing::Values("cuda", "cuda,x86-64-v3", "cuda,x86-64-v3,x86-64-v2", "x86-64-v2"),
+                         [](const ::testing::TestParamInfo<std::string> &info) {
+                           std::string name = info.param;
+                           std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
+                           return name;
+                         });
+
+} // namespace
+} // namespace kiln::testing
