@@ -17,7 +17,7 @@ protected:
                   const SchedulePoint &fixed = {}) {
     Schedulable schedulable = describe(text, GetParam());
     EXPECT_EQ(schedulable.strategy, strategy);
-    constexpr int64_t stepLimit = int64_t(1) << 26;
+    constexpr int64_t stepLimit = int64_t(1) << 28;
     std::vector<MemoryCase> cases;
     for (int64_t size : sizes)
       cases.push_back({{size}, 0, stepLimit});
