@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two models in one program, beside Debian's Halide with a pipeline of its own: nothing of one meets another.
 #include "pair.hpp"
-#include "session.h"
 #include "small.hpp"
+#include "two_models.h"
 
 #include <Halide.h>
 #include <cmath>
@@ -13,23 +13,12 @@ namespace {
 
 std::vector<float> codes(std::int64_t rows) {
   Session<pair_t> session(KILN_TEST_LIBRARY(pair, PAIR_WEIGHTS));
-  std::vector<float> x(rows * 6);
-  for (std::size_t i = 0; i < x.size(); ++i)
-    x[i] = std::sin(static_cast<float>(i));
-  Output<float> code(rows * 10);
-  session.run(pair_encode, rows, Input<float>(x), code);
-  return {code.values().begin(), code.values().end()};
+  return codes(session, rows);
 }
 
 std::vector<float> logits(std::int64_t tokens) {
   Session<small_t> session(KILN_TEST_LIBRARY(small, SMALL_WEIGHTS));
-  std::vector<std::int32_t> words(tokens);
-  for (std::size_t i = 0; i < words.size(); ++i)
-    words[i] = static_cast<std::int32_t>(i * 7 % 11);
-  Output<float> result(tokens * 11);
-  session.run(small_forward, std::int64_t{1}, tokens, Input(words),
-              Input<std::int32_t>({static_cast<std::int32_t>(tokens)}), result);
-  return {result.values().begin(), result.values().end()};
+  return logits(session, tokens);
 }
 
 int fibonacci(int n) {
