@@ -126,7 +126,7 @@ public:
 
 class AttentionDecomposer : HeadReader {
 public:
-  AttentionDecomposer(KernelBuilder &kernel, AttentionOp op) : HeadReader(op), kernel(kernel), value(op.getValue()) {
+  AttentionDecomposer(KernelBuilder &kernel, AttentionOp op) : HeadReader(op), kernel(kernel), value(op.getValue()), stored(getElementTypeOrSelf(op.getType())) {
     valueDepth = cast<RankedTensorType>(value.getType()).getShape().back() / keyHeads;
     for (Value operand : {key, value})
       kernel.prepareRepeatedReads(operand);
@@ -210,7 +210,7 @@ private:
   Value createResult(Value products, Value inverses) {
     SmallVector<AffineExpr> loops = llvm::to_vector(ArrayRef(rows).take_front(batchRank));
     loops.append({queries, constant(heads), constant(valueDepth)});
-    return kernel.createParallel(loops, element, [&](ElementBuilder &b) -> Value {
+    return kernel.createParallel(loops, stored, [&](ElementBuilder &b) -> Value {
       Coordinates row = batch(b);
       row.push_back(b.loop(batchRank + 1));
       row.push_back(b.loop(batchRank));
@@ -222,6 +222,7 @@ private:
 
   KernelBuilder &kernel;
   Value value;
+  Type stored; // of the result's elements
   int64_t valueDepth;
 };
 
