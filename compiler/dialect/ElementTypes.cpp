@@ -37,7 +37,10 @@ bool isFloatingNumber(Type type) {
   return element && floating(*element);
 }
 
-bool isShortFloat(Type type) { return isFloatingNumber(type) && type.getIntOrFloatBitWidth() < 32; }
+bool isShortFloat(Type type) {
+  auto element = toElementType(type);
+  return element && short_float(*element);
+}
 
 Type computedType(Type tensor) {
   Type element = getElementTypeOrSelf(tensor);

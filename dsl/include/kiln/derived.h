@@ -153,10 +153,7 @@ constexpr auto axis_back(const X &x, std::integer_sequence<int, I...>, Site site
 
 } // namespace detail
 
-namespace detail {
-/// What is made of several operations is computed in f32 where its numbers are shorter: they are rounded once.
-template <tensor X> constexpr bool is_short = floating(X::element) && info(X::element).bits < 32;
-} // namespace detail
+// Where an operation of short floats is made of others that add, they work in f32, and the result is rounded once.
 
 /// x / max(sqrt(sum of squares), epsilon) along the axis.
 template <int Axis = -1, tensor X>
@@ -164,7 +161,7 @@ constexpr auto l2_normalize(const X &x, double epsilon = 1e-12, Site site = Site
   x.tracer->at(site);
   if (!(epsilon > 0))
     x.tracer->fail(rules::l2_normalize_c1, epsilon);
-  if constexpr (detail::is_short<X>)
+  if constexpr (short_float(X::element))
     return cast<X::element>(l2_normalize<Axis>(cast<f32>(x, site), epsilon, site), site);
   else {
     auto norm = maximum(sqrt(sum<Axis>(mul(x, x, site), site), site), epsilon, site);
@@ -180,7 +177,7 @@ template <int Axis = -1, tensor X> constexpr auto cumsum(const X &x, Site site =
     x.tracer->fail(rules::reduction_c3, detail::typed(x).data());
   if constexpr (!detail::axis_within(Axis, X::rank) || X::element == boolean)
     return x;
-  else if constexpr (detail::is_short<X>)
+  else if constexpr (short_float(X::element))
     return cast<X::element>(cumsum<Axis>(cast<f32>(x, site), site), site);
   else {
     constexpr int axis = detail::normal_axis(Axis, X::rank);
@@ -316,7 +313,7 @@ constexpr auto group_norm(const X &x, const W &weight, const B &bias, double eps
     x.tracer->fail(rules::group_norm_c3, detail::typed(weight, bias).data(), width);
   if constexpr (!is_image)
     return x;
-  else if constexpr (detail::is_short<X> && X::element == W::element && X::element == B::element)
+  else if constexpr (short_float(X::element) && X::element == W::element && X::element == B::element)
     return cast<X::element>(
         group_norm<Groups>(cast<f32>(x, site), cast<f32>(weight, site), cast<f32>(bias, site), epsilon, site), site);
   else {
