@@ -25,7 +25,7 @@ Session<half_blocks_t> &session() {
 }
 
 /// A type, and what logits may differ from f64 in parts of the largest: at most three times what was measured,
-/// TOLERANCES
+/// 7.0e-4 and 7.2e-3
 struct Type {
   const char *name;
   double tolerance;
@@ -33,8 +33,8 @@ struct Type {
   decltype(&half_blocks_all_half) all;
   decltype(&half_blocks_step_half) step;
 };
-const Type types[] = {{"half", 1e-2, from_f16, half_blocks_all_half, half_blocks_step_half},
-                      {"bfloat", 8e-2, from_bf16, half_blocks_all_bfloat, half_blocks_step_bfloat}};
+const Type types[] = {{"half", 2e-3, from_f16, half_blocks_all_half, half_blocks_step_half},
+                      {"bfloat", 2e-2, from_bf16, half_blocks_all_bfloat, half_blocks_step_bfloat}};
 
 std::vector<float> numbersOf(const Type &type, std::span<const std::uint16_t> bits) {
   std::vector<float> numbers;
@@ -68,7 +68,6 @@ TEST(HalfBlocks, AgreeWithTheInterpreter) {
       EXPECT_TRUE(comparison.isRight) << describe(comparison);
       EXPECT_EQ(comparison.undetermined, 0U);
       EXPECT_LE(error(expected, got), type.tolerance);
-      printf("%s %d: error %g, %s\n", type.name, int(tokens), error(expected, got), describe(comparison).c_str());
     }
 }
 
@@ -104,8 +103,8 @@ TEST(HalfBlocks, WeightsTakeTwoBytesAndAreRefusedAsOthers) {
     elements += weight.values.size();
     EXPECT_EQ(weight.type, weight.name.starts_with("half.") ? "f16" : "bf16");
   }
-  EXPECT_GE(HALF_BLOCKS_PACKED_BYTES, 2 * elements);
-  EXPECT_LE(HALF_BLOCKS_PACKED_BYTES, 2 * elements + 64 * weights.size()) << "each begins a line";
+  EXPECT_GE(HALF_BLOCKS_WEIGHT_BYTES, 2 * elements);
+  EXPECT_LE(HALF_BLOCKS_WEIGHT_BYTES, 2 * elements + 64 * weights.size()) << "each begins a line";
   weights.front().type = "f32";
   half_blocks_t *model = nullptr;
   kiln_error_t error{};

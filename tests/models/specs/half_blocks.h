@@ -22,6 +22,12 @@ template <kiln::ElementType E> struct HalfTransformer : kiln::Layer<HalfTransfor
     auto places = kiln::cast<E>(kiln::sinusoidal<width>(positions));
     return kiln::logits(norm(h(words(tokens) * 4 + places, options)), words);
   }
+  constexpr auto all(const kiln::tensor auto &tokens) const {
+    return (*this)(tokens, kiln::positions(tokens), kiln::causal);
+  }
+  constexpr auto step(const kiln::tensor auto &tokens) const {
+    return (*this)(tokens, kiln::positions_in<half_context>(tokens), kiln::cached<half_context>);
+  }
 };
 
 struct HalfBlocks : kiln::Model {
@@ -29,10 +35,10 @@ struct HalfBlocks : kiln::Model {
   HalfTransformer<kiln::f16> half{"half"};
   HalfTransformer<kiln::bf16> bfloat{"bfloat"};
 
-  constexpr auto all_half(Tokens tokens) const { return all(half, tokens); }
-  constexpr auto all_bfloat(Tokens tokens) const { return all(bfloat, tokens); }
-  constexpr auto step_half(Tokens tokens) const { return step(half, tokens); }
-  constexpr auto step_bfloat(Tokens tokens) const { return step(bfloat, tokens); }
+  constexpr auto all_half(Tokens tokens) const { return half.all(tokens); }
+  constexpr auto all_bfloat(Tokens tokens) const { return bfloat.all(tokens); }
+  constexpr auto step_half(Tokens tokens) const { return half.step(tokens); }
+  constexpr auto step_bfloat(Tokens tokens) const { return bfloat.step(tokens); }
 
   static constexpr auto entries() {
     using Self = HalfBlocks;
@@ -40,14 +46,6 @@ struct HalfBlocks : kiln::Model {
                       kiln::entry("all_bfloat", &Self::all_bfloat, {"tokens"}, {"logits"}),
                       kiln::entry("step_half", &Self::step_half, {"tokens"}, {"logits"}),
                       kiln::entry("step_bfloat", &Self::step_bfloat, {"tokens"}, {"logits"})};
-  }
-
-private:
-  static constexpr auto all(const auto &transformer, Tokens tokens) {
-    return transformer(tokens, kiln::positions(tokens), kiln::causal);
-  }
-  static constexpr auto step(const auto &transformer, Tokens tokens) {
-    return transformer(tokens, kiln::positions_in<half_context>(tokens), kiln::cached<half_context>);
   }
 };
 
