@@ -24,6 +24,9 @@ namespace kiln::interpreter {
 
 inline Value exact(double value) { return {value, 0}; }
 
+/// The largest finite number of a floating-point element type.
+double largestOf(ElementType element);
+
 /// The arithmetic of a floating-point element type: of short ones that of f32, in which they are computed.
 class Arithmetic {
 public:

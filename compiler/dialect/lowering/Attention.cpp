@@ -309,7 +309,12 @@ Value AttentionScoresOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate>
   Value product = b.load(b.kernel.getIntermediates(*this)[0], at);
   Value score = reader.createMasked(b, arith::MulFOp::create(b, product, b.constant(reader.element, reader.scale)), at,
                                     /*unit=*/1);
-  return b.convert(score, getType().getElementType());
+  auto type = cast<FloatType>(getElementTypeOrSelf(getResult()));
+  if (isShortFloat(type)) { // finite in f16, too
+    const APFloat least = APFloat::getLargest(type.getFloatSemantics(), /*Negative=*/true);
+    score = arith::MaximumFOp::create(b, score, b.constant(reader.element, least.convertToDouble()));
+  }
+  return b.convert(score, type);
 }
 
 bool AttentionScoresOp::collapseRows(RowCollapser &rows) { return collapseScores(*this, rows); }
