@@ -126,7 +126,8 @@ public:
 
 class AttentionDecomposer : HeadReader {
 public:
-  AttentionDecomposer(KernelBuilder &kernel, AttentionOp op) : HeadReader(op), kernel(kernel), value(op.getValue()), stored(getElementTypeOrSelf(op.getType())) {
+  AttentionDecomposer(KernelBuilder &kernel, AttentionOp op)
+      : HeadReader(op), kernel(kernel), value(op.getValue()), stored(getElementTypeOrSelf(op.getType())) {
     valueDepth = cast<RankedTensorType>(value.getType()).getShape().back() / keyHeads;
     for (Value operand : {key, value})
       kernel.prepareRepeatedReads(operand);

@@ -79,8 +79,8 @@ static Value createSoftplus(ElementBuilder &b, Value x) {
                                Value(arith::MulFOp::create(b, s, series)));
 }
 
-/// Floats are brought into the range of i32 first: beyond it every CPU has its own answer. A short float is rounded here,
-/// whatever becomes of it.
+/// Floats are brought into the range of i32 first: beyond it every CPU has its own answer. A short float is rounded
+/// here, whatever becomes of it.
 static Value createCast(ElementBuilder &b, Value x, Type type) {
   const bool isBoolean = x.getType().isInteger(1);
   if (isa<FloatType>(type)) {
