@@ -174,6 +174,7 @@ struct TargetInfo {
   std::string copyRows = "kiln_copy_rows"; // the function of the run time that copies rows there
   std::string backend;                     // the kiln_backend_t of the run time that runs it; empty: the CPU needs none
   bool isDefault = false;                  // compiled for, unless a user names others
+  bool hasShortFloats = false;             // whether kernels may have tensors of f16 and bf16
   MachineModel machine;
 };
 

@@ -37,6 +37,16 @@ bool isFloatingNumber(Type type) {
   return element && floating(*element);
 }
 
+bool isShortFloat(Type type) {
+  auto element = toElementType(type);
+  return element && short_float(*element);
+}
+
+Type computedType(Type tensor) {
+  Type element = getElementTypeOrSelf(tensor);
+  return isShortFloat(element) ? fromElementType(ElementType::f32, tensor.getContext()) : element;
+}
+
 Type defaultAccumulatorType(Type tensor) {
   const bool isOfFloats = isFloatingNumber(getElementTypeOrSelf(tensor));
   return fromElementType(isOfFloats ? ElementType::f32 : ElementType::i32, tensor.getContext());

@@ -19,6 +19,11 @@ bool isElement(Type type);
 bool isNumber(Type type);
 bool isFloatingNumber(Type type);
 
+/// Whether it is a float that is stored in fewer bits than it is computed with: f16, bf16.
+bool isShortFloat(Type type);
+/// The type that elements of a tensor are computed in: f32 for floats, their own for others.
+Type computedType(Type tensor);
+
 /// What an op keeps sums of a tensor's elements in unless it says otherwise: f32 for floats, i32 for whole numbers.
 Type defaultAccumulatorType(Type tensor);
 

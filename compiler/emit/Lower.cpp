@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/emit/Lower.h"
 
+#include "compiler/dialect/KilnDialect.h"
 #include "compiler/transforms/Pipeline.h"
 #include "compiler/verify/PassVerifier.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include <optional>
 
@@ -26,8 +28,25 @@ static void noteExtents(const verify::PassVerifier &verifier) {
                  << static_cast<int64_t>(verify::VerifyOptions().mostOperations) << " operations\n";
 }
 
+/// Whether the target has code for every element type of the model.
+static LogicalResult checkElements(ModuleOp module, const TargetInfo &target) {
+  if (target.hasShortFloats)
+    return success();
+  WalkResult result = module.walk([&](mlir::kiln::KernelOpInterface op) {
+    for (Type type : llvm::concat<const Type>(SmallVector<Type>(op->getOperandTypes()), op->getResultTypes()))
+      if (Type element = getElementTypeOrSelf(type); mlir::kiln::isShortFloat(element)) {
+        op->emitError() << "target " << target.name << " requires elements of type f32, i32, i8 or i1, got " << element;
+        return WalkResult::interrupt();
+      }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
 LogicalResult lowerToKernels(ModuleOp module, const Target &target, const LoweringOptions &options,
                              llvm::function_ref<void(PassManager &)> configure) {
+  if (failed(checkElements(module, target.info())))
+    return failure();
   PassManager passes(module.getContext());
   if (configure)
     configure(passes);

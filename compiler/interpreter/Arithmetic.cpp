@@ -7,13 +7,18 @@
 
 namespace kiln::interpreter {
 
+/// Its exponent and that of the smallest normal number differ in sign and by 1.
+double largestOf(ElementType element) {
+  return std::ldexp(1 - std::ldexp(1.0, -info(element).digits), 2 - info(element).least_exponent());
+}
+
 Arithmetic::Arithmetic(ElementType element) {
-  if (!floating(element)) // nothing is asked of it then
+  if (!floating(element) || short_float(element)) // of whole numbers nothing is asked
     element = ElementType::f32;
   unit = std::ldexp(1.0, -info(element).digits);
   least = std::ldexp(1.0, info(element).least_exponent());
-  largest = (1 - unit) * 4 / least; // the exponents of the two differ in sign and by 1
-  tiny = element == ElementType::f16 ? 0x1.1p-14 : 1e-37;
+  largest = largestOf(element);
+  tiny = 1e-37;
   function = std::max(4e-7, 2 * unit);
 }
 

@@ -9,6 +9,8 @@
 //   - takes numbers below the smallest normal one for 0, in operands and results (`tiny`).
 // It may not leave the range of its type on the way where the terms themselves do not.
 //
+// Results of f16 and bf16 are computed in f32, and may then be rounded once to the nearest (EvaluateOp.cpp).
+//
 // What reaches the largest number of the type is not determined. Infinities and NaN that come from infinities and NaN
 // are exact, where every order and every fusing gives the same one.
 #pragma once
@@ -22,7 +24,10 @@ namespace kiln::interpreter {
 
 inline Value exact(double value) { return {value, 0}; }
 
-/// The arithmetic of a floating-point element type.
+/// The largest finite number of a floating-point element type.
+double largestOf(ElementType element);
+
+/// The arithmetic of a floating-point element type: of short ones that of f32, in which they are computed.
 class Arithmetic {
 public:
   explicit Arithmetic(ElementType element);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // attention: for each head s = scale q k^T + mask, -infinity where a key does not count, y = softmax(s) v.
-// attention_scores: s, with -3e38 where a key does not count.
+// attention_scores: s, with -3e38 where a key does not count; of f16 and bf16 no less than their least finite number.
 //
 // A query that no key counts for has no meaning, so its row is not determined. A mask from -1e38 down says, like
 // -infinity, that a key has no weight; as a score it may be anything from -3e38 to -1e38.
@@ -134,15 +134,19 @@ Tensor evaluateScores(const Heads &heads) {
   const OpCall &call = heads.call;
   TensorShape shape = heads.leading;
   shape.insert(shape.end(), {heads.heads, heads.queries, heads.keys});
-  Tensor result = call.result(shape, call[0].element);
+  const ElementType element = call[0].element;
+  Tensor result = call.result(shape, element);
+  const double excluded = roundTo(ElementType::f32, excludedScore);
+  const double least = short_float(element) ? -largestOf(element) : -std::numeric_limits<double>::infinity();
   std::int64_t flat = 0;
   for (std::int64_t b = 0; b < heads.batch; ++b)
     for (std::int64_t h = 0; h < heads.heads; ++h)
       for (std::int64_t i = 0; i < heads.queries; ++i)
         for (std::int64_t j = 0; j < heads.keys; ++j, ++flat) {
           bool isKnown = true;
+          const bool counts = heads.counts(b, i, j, isKnown);
           const Value score =
-              heads.counts(b, i, j, isKnown) ? heads.score(b, h, i, j) : exact(roundTo(call[0].element, excludedScore));
+              heads.arithmetic.maximum(counts ? heads.score(b, h, i, j) : exact(excluded), exact(least));
           result.set(flat, isKnown ? score : undetermined(score.value));
         }
   return result;

@@ -32,8 +32,9 @@ Comparison compare(const Tensor &expected, std::span<const std::int8_t> actual, 
 /// Booleans.
 Comparison compare(const Tensor &expected, std::span<const std::uint8_t> actual, double factor = 1);
 
-/// The share of elements whose bound says something: error <= 1e-3 (|value| + the mean |value| of the tensor), or a
-/// whole number, an infinity or a NaN that is determined. 1 is best; a check at 0 cannot fail.
+/// The share of elements whose bound says something: error <= 1e-3 (|value| + the mean |value| of the tensor), of f16
+/// and bf16 four roundings of that instead, or a whole number, an infinity or a NaN that is determined. 1 is best; a
+/// check at 0 cannot fail.
 double tightShare(const Tensor &tensor);
 
 } // namespace kiln::interpreter

@@ -3,6 +3,9 @@
 
 #include "compiler/interpreter/OpCall.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace kiln::interpreter {
 
 [[noreturn]] static void refuse(Op op) {
@@ -10,13 +13,21 @@ namespace kiln::interpreter {
                            name_of(op));
 }
 
-Tensor evaluateOp(const Node &node, std::span<const Tensor *const> operands, const TensorShape &shape) {
-  if (!is_known(node.op))
-    refuse(node.op);
-  const OpCall call(node, operands, shape);
-  for (const Tensor *operand : operands)
-    if (!operand || operand->values.size() != operand->errors.size() || elementCount(operand->shape) != operand->size())
-      throw std::runtime_error(std::string(name_of(node.op)) + " requires operands with a value for each element");
+/// Of an f16 or bf16 that was computed in f32: an implementation rounds it, or keeps it. An exact one that the type
+/// holds is what it is.
+static Value rounded(ElementType element, Value x) {
+  if (!x.isDetermined() || !std::isfinite(x.value) || (x.error == 0 && roundTo(element, x.value) == x.value))
+    return x;
+  const ElementInfo &type = info(element);
+  const double size = std::abs(x.value) + x.error;
+  if (!std::isfinite(roundTo(element, size)))
+    return undetermined(x.value);
+  return {x.value,
+          x.error + std::max(std::ldexp(size, -type.digits), std::ldexp(1.0, type.least_exponent() - type.digits))};
+}
+
+static Tensor evaluateUnrounded(const OpCall &call) {
+  const Node &node = call.node;
   switch (family_of(node.op)) {
   case Family::unary:
   case Family::binary:
@@ -50,6 +61,21 @@ Tensor evaluateOp(const Node &node, std::span<const Tensor *const> operands, con
     break;
   }
   refuse(node.op);
+}
+
+Tensor evaluateOp(const Node &node, std::span<const Tensor *const> operands, const TensorShape &shape) {
+  if (!is_known(node.op))
+    refuse(node.op);
+  for (const Tensor *operand : operands)
+    if (!operand || operand->values.size() != operand->errors.size() || elementCount(operand->shape) != operand->size())
+      throw std::runtime_error(std::string(name_of(node.op)) + " requires operands with a value for each element");
+  Tensor result = evaluateUnrounded(OpCall(node, operands, shape));
+  const Family family = family_of(node.op);
+  const bool isChosen = family == Family::movement || family == Family::lookup || family == Family::selection;
+  if (short_float(result.element) && !isChosen)
+    for (std::int64_t i = 0; i < result.size(); ++i)
+      result.set(i, rounded(result.element, result.at(i)));
+  return result;
 }
 
 } // namespace kiln::interpreter

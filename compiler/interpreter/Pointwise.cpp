@@ -98,11 +98,14 @@ Value logic(Op op, Value a, Value b) {
   return a.isDetermined() && b.isDetermined() ? exact(result) : undetermined(result);
 }
 
-/// To i32 the fraction is cut off, after numbers beyond its range have become the nearest of f32 within; NaN may be
-/// any. Not determined where a whole number lies within the errors.
+/// An i32 is rounded to f32 first, whatever the type of the result. To i32 the fraction is cut off, after numbers
+/// beyond its range have become the nearest of f32 within; NaN may be any. Not determined where a whole number lies
+/// within the errors.
 Value convert(ElementType to, Value x) {
-  if (floating(to))
-    return {x.isDetermined() ? static_cast<double>(static_cast<float>(x.value)) : x.value, x.error};
+  if (floating(to)) {
+    const double rounded = static_cast<double>(static_cast<float>(x.value));
+    return x.error == 0 ? exact(roundTo(to, rounded)) : Value{x.isDetermined() ? rounded : x.value, x.error};
+  }
   constexpr double least = -2147483648.0, most = 2147483520.0;
   if (!x.isDetermined() || std::isnan(x.value))
     return undetermined(0);

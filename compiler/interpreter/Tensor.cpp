@@ -33,7 +33,8 @@ Tensor Tensor::of(ElementType element, TensorShape shape, std::vector<double> va
     throw std::runtime_error("a tensor requires as many values as elements: got " + std::to_string(values.size()) +
                              " for " + describe(shape));
   std::vector<double> errors;
-  const double least = floating(element) ? std::ldexp(1.0, info(element).least_exponent()) : 0;
+  // Those of f16 are normal ones of f32, in which they are computed.
+  const double least = floating(element) ? std::ldexp(1.0, info(ElementType::f32).least_exponent()) : 0;
   for (double &value : values) {
     value = roundTo(element, value);
     errors.push_back(std::abs(value) < least ? std::abs(value) : 0);

@@ -35,6 +35,8 @@ Outcome narrowed(const Outcome &expected, const Outcome &moved) {
   result.zip(moved, [](SharedTensor &tensor, const SharedTensor &other) {
     Tensor narrow = *tensor;
     double most = 0, mean = 0;
+    const bool isShort = short_float(narrow.element); // then another order may round to the next one
+    const double share = isShort ? std::ldexp(4.0, -info(narrow.element).digits) : 1e-5;
     for (std::size_t i = 0; i < narrow.values.size(); ++i)
       if (std::isfinite(narrow.values[i]) && std::isfinite(narrow.errors[i])) {
         most = std::max(most, std::abs(other->values[i] - narrow.values[i]));
@@ -42,7 +44,7 @@ Outcome narrowed(const Outcome &expected, const Outcome &moved) {
       }
     for (std::size_t i = 0; i < narrow.values.size(); ++i) {
       // Numbers below the smallest normal one have few bits.
-      const double bound = 64 * most + 1e-5 * (std::abs(narrow.values[i]) + mean) + 0x1p-126;
+      const double bound = 64 * most + share * (std::abs(narrow.values[i]) + mean) + 0x1p-126;
       // Not where the other one is NaN.
       if (std::isfinite(narrow.values[i]) && std::isfinite(bound))
         narrow.errors[i] = std::min(narrow.errors[i], bound);

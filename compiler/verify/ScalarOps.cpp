@@ -69,6 +69,7 @@ Cell fromBits(Cell a, Cell, Cell) {
   return cell;
 }
 
+template <ElementType E> Cell roundToShort(Cell a, Cell, Cell) { return ofNumber(interpreter::roundTo(E, a.number)); }
 template <double (*F)(double)> Cell apply(Cell a, Cell, Cell) { return ofNumber(F(a.number)); }
 double inverseRoot(double x) { return 1 / std::sqrt(x); }
 
@@ -229,6 +230,16 @@ Function integerFunction(Operation *op) {
       .Default([](Operation *) { return Function(); });
 }
 
+/// Short floats are those of f32 that they are; nothing but these two computes with them.
+Function shortFloatFunction(Operation *op) {
+  return llvm::TypeSwitch<Operation *, Function>(op)
+      .Case([](arith::ExtFOp) { return [](Cell a, Cell, Cell) { return a; }; })
+      .Case([](arith::TruncFOp cast) {
+        return cast.getType().isF16() ? roundToShort<ElementType::f16> : roundToShort<ElementType::bf16>;
+      })
+      .Default([](Operation *) { return Function(); });
+}
+
 bool isScalar(Type type) {
   return type.isF32() || type.isIndex() || (mlir::kiln::isElement(type) && !mlir::kiln::isFloatingNumber(type));
 }
@@ -236,6 +247,8 @@ bool isScalar(Type type) {
 } // namespace
 
 Function functionOf(Operation *op) {
+  if (Function function = shortFloatFunction(op))
+    return function;
   Function function = numberFunction(op);
   if (!function)
     function = integerFunction(op);
@@ -251,12 +264,12 @@ unsigned unusedBits(Type type) {
 }
 
 Cell cellOf(TypedAttr value) {
-  if (auto number = dyn_cast<FloatAttr>(value); number && number.getType().isF32())
+  if (auto number = dyn_cast<FloatAttr>(value); number && mlir::kiln::isFloatingNumber(number.getType()))
     return ofNumber(number.getValueAsDouble());
   if (auto integer = dyn_cast<IntegerAttr>(value))
     return ofInteger(integer.getType().isInteger(1) ? static_cast<std::int64_t>(!integer.getValue().isZero())
                                                     : integer.getValue().getSExtValue());
-  throw std::runtime_error("a constant of a kernel requires f32 or an integer");
+  throw std::runtime_error("a constant of a kernel requires a float or an integer");
 }
 
 Cell evaluateScalar(Operation *op, ArrayRef<Cell> operands) {

@@ -8,7 +8,7 @@
 namespace kiln::verify {
 
 /// What the op does, up to the width of its integers. Throws std::runtime_error for an op that is none of arith and
-/// math on f32, index, i1, i8 or i32.
+/// math on f32, index, i1, i8 or i32, or a conversion between f32 and a shorter float.
 ScalarProgram::Function functionOf(mlir::Operation *op);
 
 /// Bits of a Cell above those of the integer type; 0 for all others, and for i1.

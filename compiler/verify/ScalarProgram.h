@@ -16,7 +16,8 @@ namespace kiln::verify {
 
 using interpreter::Tensor;
 
-/// A scalar: an f32, or an integer, of type index or with its sign extended. i1 is 0 or 1.
+/// A scalar: an f32, which a shorter float is, too, or an integer, of type index or with its sign extended. i1 is 0
+/// or 1.
 union Cell {
   std::int64_t integer = 0;
   float number;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernels of random models, each before it is lowered against the interpreter's f64 with bounds, with the least and the
-// largest extents; and with wild whole numbers, where no access may leave its tensor.
+// largest extents; and with wild whole numbers, where no access may leave its tensor. The same with floats of f16
+// and bf16.
 //
 // KILN_SEED is the seed of the first model, KILN_CUDA_GRAPHS how many there are.
 #include "DeviceKernel.h"
@@ -104,21 +105,39 @@ void tryKernel(const std::string &text, Count &count) {
   }
 }
 
-TEST(CudaRandom, KernelsOfModels) {
-  const char *seed = std::getenv("KILN_SEED"), *graphs = std::getenv("KILN_CUDA_GRAPHS");
+/// The text with all floats of another type; of infinities and NaN the bits are written out.
+std::string withFloats(std::string text, const std::string &type) {
+  const bool isHalf = type == "f16";
+  const std::pair<std::string, std::string> changes[] = {{"xf32", "x" + type},
+                                                         {"tensor<f32>", "tensor<" + type + ">"},
+                                                         {"0x7F800000", isHalf ? "0x7C00" : "0x7F80"},
+                                                         {"0xFF800000", isHalf ? "0xFC00" : "0xFF80"},
+                                                         {"0x7FC00000", isHalf ? "0x7E00" : "0x7FC0"}};
+  for (const auto &[from, to] : changes)
+    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+      text.replace(at, from.size(), to);
+  return text;
+}
+
+void tryModels(const std::string &type, int graphs) {
+  const char *seed = std::getenv("KILN_SEED"), *given = std::getenv("KILN_CUDA_GRAPHS");
   const uint64_t first = seed ? std::strtoull(seed, nullptr, 10) : 1;
-  const int number = graphs ? std::atoi(graphs) : 60;
+  const int number = given ? std::atoi(given) : graphs;
   Count count;
-  for (int i = 0; i < number && !HasFailure(); ++i) {
+  for (int i = 0; i < number && !::testing::Test::HasFailure(); ++i) {
     SCOPED_TRACE("KILN_SEED=" + std::to_string(first + i));
     for (const std::string &text : kernelsOf(fuzz::randomModel(first + i).graph))
-      tryKernel(text, count);
+      tryKernel(withFloats(text, type), count);
   }
   printf("%d kernels, %d runs, %d compared, %.3f of the bounds tight\n", count.kernels, count.runs, count.compared,
          count.tight / count.results);
   EXPECT_GT(count.compared, number);
   EXPECT_GT(count.tight, 0.5 * count.results) << "or hardly anything could be wrong";
 }
+
+TEST(CudaRandom, KernelsOfModels) { tryModels("f32", 60); }
+TEST(CudaRandom, KernelsOfHalves) { tryModels("f16", 30); }
+TEST(CudaRandom, KernelsOfBfloats) { tryModels("bf16", 30); }
 
 } // namespace
 } // namespace kiln::testing

@@ -22,6 +22,18 @@ static_assert(parameters<specs::BertBase>() == 109'482'240);
 static_assert(parameters<specs::BertLarge>() == 335'141'888);
 static_assert(parameters<specs::Vgg13>() == 133'047'848);
 static_assert(weight_bytes<specs::Gpt2Small>() == 4 * 124'439'808LL);
+
+// All parameters of a block have the type of its weights: matrices, biases and norms.
+template <ElementType E> struct OneBlock : Model {
+  EncoderBlock<64, 4, 256, BlockOptions{.weight = E}> block{"block"};
+  constexpr auto forward(Tensor<E, 8, 64> x) const {
+    auto y = cumsum(l2_normalize(block(x)));
+    static_assert(decltype(y)::element == E);
+    return y;
+  }
+};
+static_assert(weight_bytes<OneBlock<f32>>() == 2 * weight_bytes<OneBlock<f16>>());
+static_assert(weight_bytes<OneBlock<bf16>>() == 2 * parameters<OneBlock<f32>>());
 static_assert(stored_bytes(i4, 4) == 2 && stored_bytes(i4, 5) == 3 && stored_bytes(i8, 5) == 5);
 static_assert(info(i4).least() == -8 && info(i4).most() == 7);
 

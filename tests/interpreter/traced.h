@@ -14,7 +14,7 @@ namespace kiln::interpreter {
 
 /// The counter's weights of every parameter, under the names of all layers.
 inline Interpreter::WeightSource counterWeights(const Graph &graph) {
-  std::map<std::string, TensorShape> shapes;
+  std::map<std::string, Parameter> parameters;
   for (const Parameter &parameter : graph.parameters) {
     std::vector<std::string> names{graph.name(parameter)};
     std::vector<std::int64_t> copies; // of the stacks around, the outermost first
@@ -29,17 +29,18 @@ inline Interpreter::WeightSource counterWeights(const Graph &graph) {
       names = next;
     }
     for (const std::string &name : names)
-      shapes[name] = parameter.shape;
+      parameters.emplace(name, parameter);
   }
-  return [shapes](const std::string &name) {
-    auto found = shapes.find(name);
-    if (found == shapes.end())
+  return [parameters](const std::string &name) {
+    auto found = parameters.find(name);
+    if (found == parameters.end())
       throw std::runtime_error("no weight " + name);
-    Tensor weight = Tensor::zeros(ElementType::f32, found->second);
-    const testing::CounterWeight value(name, found->second);
-    for (std::int64_t i = 0; i < weight.size(); ++i)
-      weight.values[i] = value(static_cast<std::uint64_t>(i));
-    return weight;
+    const Parameter &parameter = found->second;
+    const testing::CounterWeight value(name, parameter.shape);
+    std::vector<double> values;
+    for (std::int64_t i = 0; i < elementCount(parameter.shape); ++i)
+      values.push_back(value(static_cast<std::uint64_t>(i)));
+    return Tensor::of(parameter.element, parameter.shape, std::move(values));
   };
 }
 

@@ -35,7 +35,7 @@ template <class Handle> struct Library {
   std::vector<WeightShape> weights;
 };
 
-#define KILN_TEST_WEIGHT(name, type, copies, ...) {name, copies, {__VA_ARGS__}},
+#define KILN_TEST_WEIGHT(name, type, copies, ...) {name, copies, {__VA_ARGS__}, #type},
 #define KILN_TEST_JOIN_(a, b) a##b
 #define KILN_TEST_JOIN(a, b) KILN_TEST_JOIN_(a, b)
 /// The Library of a model: KILN_TEST_LIBRARY(gpt2, GPT2_WEIGHTS).

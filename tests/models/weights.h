@@ -16,20 +16,25 @@ struct WeightShape {
   std::string name;
   std::int64_t copies = 1;
   std::vector<std::int64_t> shape;
+  std::string type = "f32";
 };
 
-/// One tensor of a weight file.
+/// One tensor of a weight file, whose values are rounded to its type.
 struct Weight {
   std::string name;
   std::vector<std::int64_t> shape;
   std::vector<float> values;
+  std::string type = "f32"; // or "f16", "bf16"
 };
+
+/// The weights as the counter gives them, for an oracle.
+std::vector<Weight> counterWeights(const std::vector<WeightShape> &weights);
 
 /// A weight file in memory.
 class WeightImage {
 public:
   /// Every tensor from counter.h.
-  explicit WeightImage(const std::vector<WeightShape> &weights);
+  explicit WeightImage(const std::vector<WeightShape> &weights) : WeightImage(counterWeights(weights)) {}
   explicit WeightImage(const std::vector<Weight> &weights);
 
   const void *data() const { return words.data(); }
@@ -37,14 +42,8 @@ public:
   std::span<char> characters() { return {reinterpret_cast<char *>(words.data()), bytes}; }
 
 private:
-  /// Writes the header and returns where the first tensor goes.
-  float *begin(const std::vector<const std::vector<std::int64_t> *> &shapes, const std::vector<std::string> &names);
-
   std::vector<std::uint64_t> words; // aligned for f32, since the header's length is a multiple of 8
   std::size_t bytes = 0;
 };
-
-/// The weights as the counter gives them, for an oracle.
-std::vector<Weight> counterWeights(const std::vector<WeightShape> &weights);
 
 } // namespace kiln::testing

@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: kiln-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(func.func(kiln-lower-kernels),kiln-verify-kernels{lowered=true})'
 
-func.func private @half(%x: tensor<4xf16>) -> tensor<4xf16> attributes {kiln.kernel, kiln.bounds = array<i64>} {
-  // expected-error @below {{requires elements of type f32, i32, i8 or i1, got 'f16'}}
-  %0 = kiln.relu %x : tensor<4xf16>
-  return %0 : tensor<4xf16>
-}
-
-// -----
-
 func.func private @nibbles(%x: tensor<4xi4>) -> tensor<4xi4> attributes {kiln.kernel, kiln.bounds = array<i64>} {
-  // expected-error @below {{requires elements of type f32, i32, i8 or i1, got 'i4'}}
+  // expected-error @below {{requires elements of type f32, f16, bf16, i32, i8 or i1, got 'i4'}}
   %0 = kiln.add %x, %x : (tensor<4xi4>, tensor<4xi4>) -> tensor<4xi4>
   return %0 : tensor<4xi4>
 }

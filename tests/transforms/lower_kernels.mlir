@@ -26,6 +26,48 @@ func.func private @contraction(%s0: index, %x: tensor<?x8xf32, #x>, %w: tensor<1
 
 // -----
 
+// Of short floats a product is widened and summed in f32, and what follows stays in f32 until it is stored.
+// CHECK-LABEL: @halves
+// CHECK: %[[P:.*]] = linalg.generic {{.*}}"reduction"]} ins(%arg1, %arg2 : tensor<?x8xf16{{.*}} outs({{.*}}xf32
+// CHECK-NEXT: (%[[A:.*]]: f16, %[[B:.*]]: f16, %[[S:.*]]: f32)
+// CHECK-NEXT: %[[X:.*]] = arith.extf %[[A]]
+// CHECK-NEXT: %[[Y:.*]] = arith.extf %[[B]]
+// CHECK-NEXT: %[[M:.*]] = arith.mulf %[[X]], %[[Y]] : f32
+// CHECK-NEXT: arith.addf %[[S]], %[[M]] : f32
+// CHECK: linalg.generic {{.*}} ins(%[[P]]
+// CHECK-NEXT: (%[[SUM:.*]]: f32, %{{.*}}: f16)
+// CHECK-NEXT: %[[R:.*]] = arith.maximumf %[[SUM]]
+// CHECK-NEXT: %[[H:.*]] = arith.mulf %[[R]], %{{.*}} : f32
+// CHECK-NEXT: %[[T:.*]] = arith.truncf %[[H]] : f32 to f16
+// CHECK-NEXT: linalg.yield %[[T]]
+#x = affine_map<()[s0] -> (s0, 8)>
+#y = affine_map<()[s0] -> (s0, 12)>
+func.func private @halves(%s0: index, %x: tensor<?x8xf16, #x>, %w: tensor<12x8xf16>) -> tensor<?x12xf16, #y>
+    attributes {kiln.kernel, kiln.bounds = array<i64: 1, 9>} {
+  %half = kiln.constant dense<0.5> : tensor<f16>
+  %0 = kiln.linear %x, %w weight_order = out_in : (tensor<?x8xf16, #x>, tensor<12x8xf16>) -> tensor<?x12xf16, #y>
+  %1 = kiln.relu %0 : tensor<?x12xf16, #y>
+  %2 = kiln.mul %1, %half : (tensor<?x12xf16, #y>, tensor<f16>) -> tensor<?x12xf16, #y>
+  return %2 : tensor<?x12xf16, #y>
+}
+
+// -----
+
+// A cast rounds, whatever is done with it.
+// CHECK-LABEL: @cast
+// CHECK: %[[T:.*]] = arith.truncf %{{.*}} : f32 to bf16
+// CHECK-NEXT: %[[E:.*]] = arith.extf %[[T]]
+// CHECK-NEXT: %[[S:.*]] = arith.addf %[[E]], %[[E]] : f32
+// CHECK-NEXT: linalg.yield %[[S]] : f32
+func.func private @cast(%x: tensor<8xf32>) -> tensor<8xf32> attributes {kiln.kernel, kiln.bounds = array<i64>} {
+  %0 = kiln.cast %x : tensor<8xf32> -> tensor<8xbf16>
+  %1 = kiln.cast %0 : tensor<8xbf16> -> tensor<8xf32>
+  %2 = kiln.add %1, %1 : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %2 : tensor<8xf32>
+}
+
+// -----
+
 // The heads are an axis of the maps: with a view as argument the slice and the split cost nothing.
 // CHECK-DAG: #[[Q:.*]] = affine_map<(d0, d1, d2) -> (d1, 0, d0, d2)>
 // CHECK-DAG: #[[K:.*]] = affine_map<(d0, d1, d2, d3) -> (d2, 1, d0, d3)>

@@ -4,9 +4,13 @@
 #include "llama/llama.h"
 #include "names/names.h"
 #include "specs/char_gpt.h"
+#include "specs/half_blocks.h"
 
 namespace recurrent_spec {
 #include "../models/recurrent.cpp"
+}
+namespace half_blocks_spec {
+#include "../models/half_blocks.cpp"
 }
 namespace tiny_gpt_spec {
 #include "../models/tiny_gpt.cpp"

@@ -126,7 +126,8 @@ public:
 
 class AttentionDecomposer : HeadReader {
 public:
-  AttentionDecomposer(KernelBuilder &kernel, AttentionOp op) : HeadReader(op), kernel(kernel), value(op.getValue()) {
+  AttentionDecomposer(KernelBuilder &kernel, AttentionOp op)
+      : HeadReader(op), kernel(kernel), value(op.getValue()), stored(getElementTypeOrSelf(op.getType())) {
     valueDepth = cast<RankedTensorType>(value.getType()).getShape().back() / keyHeads;
     for (Value operand : {key, value})
       kernel.prepareRepeatedReads(operand);
@@ -210,7 +211,7 @@ private:
   Value createResult(Value products, Value inverses) {
     SmallVector<AffineExpr> loops = llvm::to_vector(ArrayRef(rows).take_front(batchRank));
     loops.append({queries, constant(heads), constant(valueDepth)});
-    return kernel.createParallel(loops, element, [&](ElementBuilder &b) -> Value {
+    return kernel.createParallel(loops, stored, [&](ElementBuilder &b) -> Value {
       Coordinates row = batch(b);
       row.push_back(b.loop(batchRank + 1));
       row.push_back(b.loop(batchRank));
@@ -222,6 +223,7 @@ private:
 
   KernelBuilder &kernel;
   Value value;
+  Type stored; // of the result's elements
   int64_t valueDepth;
 };
 
@@ -308,7 +310,12 @@ Value AttentionScoresOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate>
   Value product = b.load(b.kernel.getIntermediates(*this)[0], at);
   Value score = reader.createMasked(b, arith::MulFOp::create(b, product, b.constant(reader.element, reader.scale)), at,
                                     /*unit=*/1);
-  return b.convert(score, getType().getElementType());
+  auto type = cast<FloatType>(getElementTypeOrSelf(getResult()));
+  if (isShortFloat(type)) { // finite in f16, too
+    const APFloat least = APFloat::getLargest(type.getFloatSemantics(), /*Negative=*/true);
+    score = arith::MaximumFOp::create(b, score, b.constant(reader.element, least.convertToDouble()));
+  }
+  return b.convert(score, type);
 }
 
 bool AttentionScoresOp::collapseRows(RowCollapser &rows) { return collapseScores(*this, rows); }

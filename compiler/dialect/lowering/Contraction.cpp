@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // linear and matmul: one reduction over the inner extent. A bias is part of what reads the result, so that it goes into
-// the same region as the rest of the epilogue.
+// the same region as the rest of the epilogue; so is the rounding of sums in f32 to a shorter float.
 #include "compiler/dialect/lowering/KernelBuilder.h"
 #include "compiler/dialect/lowering/RowCollapser.h"
 
@@ -57,8 +57,8 @@ SmallVector<Value> LinearOp::decompose(KernelBuilder &kernel) {
     rhs.push_back(isTransposed ? k : n);
     return std::pair(lhs, rhs);
   });
-  if (!getBias())
-    kernel.setTensor(getResult(), kernel.createConverted(product, getType().getElementType()));
+  if (!getBias() && getElementTypeOrSelf(product) == getType().getElementType())
+    kernel.setTensor(getResult(), product);
   return {product};
 }
 
@@ -92,7 +92,8 @@ SmallVector<Value> MatmulOp::decompose(KernelBuilder &kernel) {
     rhs.push_back(getTransposeB() ? k : n);
     return std::pair(lhs, rhs);
   });
-  kernel.setTensor(getResult(), kernel.createConverted(product, getType().getElementType()));
+  if (getElementTypeOrSelf(product) == getType().getElementType())
+    kernel.setTensor(getResult(), product);
   return {product};
 }
 

@@ -64,7 +64,7 @@ SmallVector<int64_t> imageAxes(Type type) {
 }
 
 TypedAttr floatAttr(Value image, double value) {
-  return cast<TypedAttr>(FloatAttr::get(getElementTypeOrSelf(image.getType()), value));
+  return cast<TypedAttr>(FloatAttr::get(computedType(image.getType()), value));
 }
 
 } // namespace
@@ -125,8 +125,8 @@ SmallVector<Value> Conv2dOp::decompose(KernelBuilder &kernel) {
     y = b.convert(y, accumulator);
     return SmallVector<Value>{arith::AddFOp::create(b, sum[0], Value(arith::MulFOp::create(b, x, y)))};
   })[0];
-  if (form != Form::Grouped && !op.getBias())
-    kernel.setTensor(op.getResult(), kernel.createConverted(product, getElementTypeOrSelf(op.getType())));
+  if (form != Form::Grouped && !op.getBias() && accumulator == getElementTypeOrSelf(op.getType()))
+    kernel.setTensor(op.getResult(), product);
   return {product};
 }
 
@@ -212,7 +212,7 @@ KILN_POOL(AvgPool2dOp)
 /// Places are counted in parts of 1 / (2 H'), whole numbers, so that neighbours are exact and only weights are rounded.
 Value ResizeBilinearOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
   auto from = cast<RankedTensorType>(getX().getType()), to = cast<RankedTensorType>(getType());
-  Type type = to.getElementType();
+  Type type = computedType(to);
   auto number = [&](int64_t value) { return b.kernel.createConstant(b.getIndexAttr(value)); };
   unsigned first = to.getRank() - 3;
   Value neighbours[2][2], weights[2][2]; // by side and neighbour

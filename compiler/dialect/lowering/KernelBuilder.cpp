@@ -8,7 +8,7 @@
 namespace mlir::kiln {
 
 bool isSupportedElement(Type type) {
-  return type.isF32() || type.isInteger(32) || type.isInteger(8) || type.isInteger(1);
+  return isFloatingNumber(type) || type.isInteger(32) || type.isInteger(8) || type.isInteger(1);
 }
 
 AffineExpr countFlops(Value tensor, ArrayRef<AffineExpr> summed) {
@@ -29,7 +29,7 @@ LogicalResult KernelBuilder::run() {
       return op.emitError("requires a decomposition to linalg");
     for (Value value : llvm::concat<Value>(SmallVector<Value>(op.getOperands()), SmallVector<Value>(op.getResults())))
       if (Type element = getElementTypeOrSelf(value.getType()); !element.isIndex() && !isSupportedElement(element))
-        return op.emitError() << "requires elements of type f32, i32, i8 or i1, got " << element;
+        return op.emitError() << "requires elements of type f32, f16, bf16, i32, i8 or i1, got " << element;
     sources.push_back(&op);
   }
   for (BlockArgument argument : body.getArguments())
@@ -131,8 +131,9 @@ Value KernelBuilder::createEmpty(ArrayRef<AffineExpr> extents, Type element) {
 Value KernelBuilder::createParallel(ArrayRef<AffineExpr> extents, Type element,
                                     function_ref<Value(ElementBuilder &)> body) {
   Value output = createEmpty(extents, element);
-  return createGeneric(extents, {}, output,
-                       [&](ElementBuilder &builder, ValueRange) { return SmallVector<Value>{body(builder)}; })[0];
+  return createGeneric(extents, {}, output, [&](ElementBuilder &builder, ValueRange) {
+    return SmallVector<Value>{builder.cut(body(builder), element)};
+  })[0];
 }
 
 Value KernelBuilder::createConverted(Value tensor, Type element) {
@@ -226,7 +227,7 @@ Value ElementBuilder::read(Value value, ArrayRef<Coordinate> at) {
   return result;
 }
 
-Value ElementBuilder::convert(Value x, Type type) {
+Value ElementBuilder::cut(Value x, Type type) {
   Type from = x.getType();
   if (from == type)
     return x;
@@ -237,6 +238,10 @@ Value ElementBuilder::convert(Value x, Type type) {
 }
 
 Value ElementBuilder::load(Value tensor, ArrayRef<Coordinate> at) {
+  return convert(loadStored(tensor, at), getElementTypeOrSelf(tensor.getType()));
+}
+
+Value ElementBuilder::loadStored(Value tensor, ArrayRef<Coordinate> at) {
   auto type = cast<RankedTensorType>(tensor.getType());
   SmallVector<AffineExpr> stored = getExtents(type), exprs;
   // A loop alone in a map states that the operand's extent is the loop's. Where that is not so, the element is

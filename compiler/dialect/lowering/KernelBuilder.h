@@ -4,6 +4,9 @@
 // one of its elements from elements of its operands (ElementBuilder), so that reshapes, slices, transposes, broadcasts
 // and pointwise chains become indexing maps and one region. Ops that reduce are stored (KernelBuilder). The files
 // beside this one hold both for the families of ops, as methods of KernelOpInterface.
+//
+// Elements of f16 and bf16 are f32 in every region: widened where they are loaded, and rounded, to the nearest even,
+// where they are stored. So an op that is computed where it is read leaves f32.
 #pragma once
 
 #include <map>
@@ -35,7 +38,7 @@ struct Coordinate {
 };
 using Coordinates = SmallVector<Coordinate>;
 
-/// The element types of the operands and results that decompositions support.
+/// Whether tensors of a kernel may have such elements.
 bool isSupportedElement(Type type);
 
 /// The additions and multiplications of a tensor whose elements are sums over extents of this product.
@@ -68,7 +71,7 @@ public:
   /// The value of an extent over the kernel's index arguments.
   Value createExtent(AffineExpr extent);
 
-  /// A tensor computed by parallel loops over `extents`.
+  /// A tensor computed by parallel loops over `extents`; what the body gives is rounded to its elements.
   Value createParallel(ArrayRef<AffineExpr> extents, Type element, function_ref<Value(ElementBuilder &)> body);
 
   /// The stored tensor with its elements as those of another type; itself if the types are the same.
@@ -101,13 +104,16 @@ class ElementBuilder : public ImplicitLocOpBuilder {
 public:
   ElementBuilder(KernelBuilder &kernel, Block *block, ArrayRef<AffineExpr> extents);
 
-  /// An element of a kiln value.
+  /// An element of a kiln value, in the type that it is computed in (computedType).
   Value read(Value value, ArrayRef<Coordinate> at);
 
-  /// A number as one of another type of its kind, widened or cut; itself if the types are the same.
-  Value convert(Value x, Type type);
+  /// A number as one of another type of its kind, widened or cut, in the type that is computed in; itself if the types
+  /// are the same.
+  Value convert(Value x, Type type) { return cut(x, computedType(type)); }
+  /// The same in the type itself, to be stored.
+  Value cut(Value x, Type type);
 
-  /// An element of a stored tensor.
+  /// An element of a stored tensor, in the type that it is computed in.
   Value load(Value tensor, ArrayRef<Coordinate> at);
 
   AffineExpr loop(unsigned i) { return getAffineDimExpr(i); }
@@ -133,6 +139,7 @@ public:
   ArrayRef<AffineExpr> extents;
 
 private:
+  Value loadStored(Value tensor, ArrayRef<Coordinate> at);
   Value expand(AffineExpr expr);
 
   Block *block;

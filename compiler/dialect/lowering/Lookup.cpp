@@ -87,7 +87,10 @@ bool PositionsOp::collapseRows(RowCollapser &) { return false; }
 
 /// One value for all elements: others are the host's.
 Value ConstantOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate>) {
-  return b.kernel.createConstant(cast<DenseElementsAttr>(getValue()).getSplatValue<TypedAttr>());
+  auto value = cast<DenseElementsAttr>(getValue()).getSplatValue<TypedAttr>();
+  if (auto number = dyn_cast<FloatAttr>(value); number && isShortFloat(number.getType()))
+    return b.constant(computedType(number.getType()), number.getValueAsDouble());
+  return b.kernel.createConstant(value);
 }
 
 bool ConstantOp::collapseRows(RowCollapser &) { return true; }

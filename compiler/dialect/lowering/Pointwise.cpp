@@ -79,13 +79,17 @@ static Value createSoftplus(ElementBuilder &b, Value x) {
                                Value(arith::MulFOp::create(b, s, series)));
 }
 
-/// Floats are brought into the range of i32 first: beyond it every CPU has its own answer.
+/// Floats are brought into the range of i32 first: beyond it every CPU has its own answer. A short float is rounded
+/// here, whatever becomes of it.
 static Value createCast(ElementBuilder &b, Value x, Type type) {
   const bool isBoolean = x.getType().isInteger(1);
   if (isa<FloatType>(type)) {
+    Type computed = computedType(type);
     if (isBoolean)
-      return arith::SelectOp::create(b, x, b.constant(type, 1), b.constant(type, 0));
-    return arith::SIToFPOp::create(b, type, x);
+      return arith::SelectOp::create(b, x, b.constant(computed, 1), b.constant(computed, 0));
+    if (!isa<FloatType>(x.getType()))
+      x = arith::SIToFPOp::create(b, computed, x);
+    return b.convert(b.cut(x, type), type);
   }
   if (isBoolean)
     return arith::SelectOp::create(b, x, b.constant(type, 1), b.constant(type, 0));

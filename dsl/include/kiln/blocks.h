@@ -76,8 +76,8 @@ public:
   constexpr auto operator()(const tensor auto &x, const Cached<Context> &, Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
     auto q = q_proj(x, site);
-    auto k = State<f32, Context.max(), Width>("keys").template append<Context>(k_proj(x, site), site);
-    auto v = State<f32, Context.max(), Width>("values").template append<Context>(v_proj(x, site), site);
+    auto k = State<Weight, Context.max(), Width>("keys").template append<Context>(k_proj(x, site), site);
+    auto v = State<Weight, Context.max(), Width>("values").template append<Context>(v_proj(x, site), site);
     return out_proj(attention<Heads>(q, k, v, causal, site), site);
   }
   /// Cross-attention to what was remembered, of which options may leave out some.
@@ -86,16 +86,16 @@ public:
                             Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
     auto q = q_proj(x, site);
-    auto k = State<f32, Rows.max(), Width>("memory_keys").template read<Rows>(x, site);
-    auto v = State<f32, Rows.max(), Width>("memory_values").template read<Rows>(x, site);
+    auto k = State<Weight, Rows.max(), Width>("memory_keys").template read<Rows>(x, site);
+    auto v = State<Weight, Rows.max(), Width>("memory_values").template read<Rows>(x, site);
     return out_proj(attention<Heads>(q, k, v, options, site), site);
   }
   /// Keeps keys and values of the rows of `memory`.
   template <tensor Memory> constexpr void remember(const Memory &memory, Site site = Site::here()) const {
     ScopeGuard guard(*memory.tracer, scope_in(*memory.tracer));
     constexpr Dim rows = detail::first(Memory::shape);
-    State<f32, rows.max(), Width>("memory_keys").template append<rows>(k_proj(memory, site), site);
-    State<f32, rows.max(), Width>("memory_values").template append<rows>(v_proj(memory, site), site);
+    State<Weight, rows.max(), Width>("memory_keys").template append<rows>(k_proj(memory, site), site);
+    State<Weight, rows.max(), Width>("memory_values").template append<rows>(v_proj(memory, site), site);
   }
 
   /// What each head takes of each key, [..., Heads, Tq, Tk], with the arguments of a call.
@@ -114,7 +114,7 @@ public:
   constexpr auto weights(const tensor auto &x, const Remembered<Rows> &, const Options &options = {},
                          Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
-    auto k = State<f32, Rows.max(), Width>("memory_keys").template read<Rows>(x, site);
+    auto k = State<Weight, Rows.max(), Width>("memory_keys").template read<Rows>(x, site);
     return attention_weights<Heads>(q_proj(x, site), k, options, site);
   }
 
@@ -144,13 +144,13 @@ public:
     tracer.at(site);
     if constexpr (Q::rank < 2 || K::rank < 2)
       tracer.fail(rules::additive_c1, detail::typed(query, keys).data());
-    using detail::appended, detail::last, detail::leading, detail::with_last;
-    using EachQuery = TensorOf<f32, appended(with_last(Q::shape, 1), Hidden)>;
-    using EachKey =
-        TensorOf<f32, appended(appended(appended(leading<2>(K::shape), Dim(1)), last(K::shape, 2)), last(K::shape))>;
+    using detail::appended, detail::last, detail::leading, detail::weight, detail::with_last;
+    using EachQuery = TensorOf<Q::element, appended(with_last(Q::shape, 1), Hidden)>;
+    using EachKey = TensorOf<K::element, appended(appended(appended(leading<2>(K::shape), Dim(1)), last(K::shape, 2)),
+                                                  last(K::shape))>;
     auto q = detail::emit<EachQuery>(&tracer, Op::reshape, {q_proj(query, site).node});
     auto k = detail::emit<EachKey>(&tracer, Op::reshape, {keys.node});
-    auto scores = sum(mul(tanh(add(q, k, site), site), parameter<f32, Hidden>(query, "score", site), site), site);
+    auto scores = sum(mul(tanh(add(q, k, site), site), weight<Weight, Hidden>(query, "score", site), site), site);
     if constexpr (std::is_same_v<Mask, None>)
       return softmax(scores, site);
     else
@@ -187,15 +187,15 @@ struct BlockOptions {
   NormOrder norm = NormOrder::pre;
   Activation activation = Activation::gelu;
   bool causal = false;      // of the self-attention; a decoder block's always is
-  ElementType weight = f32; // of the matrices; not last, since clang 22 then takes the double before it for 0
+  ElementType weight = f32; // of all parameters; not last, since clang 22 then takes the double before it for 0
   double epsilon = 1e-5;
 };
 
 namespace detail {
 
 /// x + part(norm(x)), or norm(x + part(x)).
-template <NormOrder Order, std::int64_t Width>
-constexpr auto residual(const tensor auto &x, const LayerNorm<Width> &norm, Site site, auto part) {
+template <NormOrder Order, std::int64_t Width, ElementType Weight>
+constexpr auto residual(const tensor auto &x, const LayerNorm<Width, Weight> &norm, Site site, auto part) {
   if constexpr (Order == NormOrder::pre)
     return add(x, part(norm(x, site)), site);
   else
@@ -231,9 +231,9 @@ public:
 
 private:
   MultiHeadAttention<Width, Heads, true, Options.weight> self_attn{"self_attn"};
-  LayerNorm<Width> norm1{"norm1", Options.epsilon};
+  LayerNorm<Width, Options.weight> norm1{"norm1", Options.epsilon};
   Mlp<Width, Hidden, Options.activation, true, Options.weight> mlp{"mlp"};
-  LayerNorm<Width> norm2{"norm2", Options.epsilon};
+  LayerNorm<Width, Options.weight> norm2{"norm2", Options.epsilon};
 };
 
 /// self_attn (causal), norm1, cross_attn over `memory`, norm2, mlp, norm3.
@@ -288,11 +288,11 @@ private:
   }
 
   MultiHeadAttention<Width, Heads, true, Options.weight> self_attn{"self_attn"};
-  LayerNorm<Width> norm1{"norm1", Options.epsilon};
+  LayerNorm<Width, Options.weight> norm1{"norm1", Options.epsilon};
   MultiHeadAttention<Width, Heads, true, Options.weight> cross_attn{"cross_attn"};
-  LayerNorm<Width> norm2{"norm2", Options.epsilon};
+  LayerNorm<Width, Options.weight> norm2{"norm2", Options.epsilon};
   Mlp<Width, Hidden, Options.activation, true, Options.weight> mlp{"mlp"};
-  LayerNorm<Width> norm3{"norm3", Options.epsilon};
+  LayerNorm<Width, Options.weight> norm3{"norm3", Options.epsilon};
 };
 
 /// `Count` layers of one kind, each with its own weights: "h.0", "h.1", ... The body is traced once. `Block` is any

@@ -153,14 +153,20 @@ constexpr auto axis_back(const X &x, std::integer_sequence<int, I...>, Site site
 
 } // namespace detail
 
+// Where an operation of short floats is made of others that add, they work in f32, and the result is rounded once.
+
 /// x / max(sqrt(sum of squares), epsilon) along the axis.
 template <int Axis = -1, tensor X>
 constexpr auto l2_normalize(const X &x, double epsilon = 1e-12, Site site = Site::here()) {
   x.tracer->at(site);
   if (!(epsilon > 0))
     x.tracer->fail(rules::l2_normalize_c1, epsilon);
-  auto norm = maximum(sqrt(sum<Axis>(mul(x, x, site), site), site), epsilon, site);
-  return div(x, detail::unsqueezed<Axis>(norm), site);
+  if constexpr (short_float(X::element))
+    return cast<X::element>(l2_normalize<Axis>(cast<f32>(x, site), epsilon, site), site);
+  else {
+    auto norm = maximum(sqrt(sum<Axis>(mul(x, x, site), site), site), epsilon, site);
+    return div(x, detail::unsqueezed<Axis>(norm), site);
+  }
 }
 
 /// The sum of each element and of those before it along the axis, a step of a loop for each.
@@ -171,6 +177,8 @@ template <int Axis = -1, tensor X> constexpr auto cumsum(const X &x, Site site =
     x.tracer->fail(rules::reduction_c3, detail::typed(x).data());
   if constexpr (!detail::axis_within(Axis, X::rank) || X::element == boolean)
     return x;
+  else if constexpr (short_float(X::element))
+    return cast<X::element>(cumsum<Axis>(cast<f32>(x, site), site), site);
   else {
     constexpr int axis = detail::normal_axis(Axis, X::rank);
     constexpr auto axes = std::make_integer_sequence<int, X::rank>();
@@ -305,6 +313,9 @@ constexpr auto group_norm(const X &x, const W &weight, const B &bias, double eps
     x.tracer->fail(rules::group_norm_c3, detail::typed(weight, bias).data(), width);
   if constexpr (!is_image)
     return x;
+  else if constexpr (short_float(X::element) && X::element == W::element && X::element == B::element)
+    return cast<X::element>(
+        group_norm<Groups>(cast<f32>(x, site), cast<f32>(weight, site), cast<f32>(bias, site), epsilon, site), site);
   else {
     // [..., pixels, groups, channels of a group]; means of equally many are added up axis by axis.
     constexpr Dim pixels = detail::last(X::shape, 3) * detail::last(X::shape, 2);

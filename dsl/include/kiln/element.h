@@ -46,6 +46,8 @@ constexpr const ElementInfo &info(ElementType element) {
 }
 constexpr const char *name_of(ElementType element) { return is_known(element) ? info(element).name : "unknown"; }
 constexpr bool floating(ElementType element) { return info(element).kind == ElementKind::floating; }
+/// A float of fewer bits than it is computed with: f16, bf16.
+constexpr bool short_float(ElementType element) { return floating(element) && info(element).bits < 32; }
 
 /// Bytes of so many elements that lie together.
 constexpr std::int64_t stored_bytes(ElementType element, std::int64_t elements) {

@@ -42,10 +42,10 @@ template <class First, class... Rest> constexpr Tracer &tracer_of(const First &f
   }
 }
 
-/// The parameter of a layer whose `Weight` type the caller chooses.
+/// The parameter of a layer of which the caller chooses the type.
 template <ElementType Weight, Dim... Extents>
 constexpr auto weight(const tensor auto &context, const char *leaf, Site site) {
-  static_assert(Weight == f32, "kiln: a layer requires weights of f32, since no others are generated yet [layer_c5]");
+  static_assert(floating(Weight), "kiln: a layer requires weights of a floating-point type [layer_c5]");
   return parameter<Weight, Extents...>(context, leaf, site);
 }
 } // namespace detail
@@ -75,7 +75,7 @@ public:
     constexpr bool out_first = Order == WeightOrder::out_in;
     auto weight = detail::weight<Weight, out_first ? Out : In, out_first ? In : Out>(x, "weight", site);
     if constexpr (Bias)
-      return linear<Order>(x, weight, parameter<f32, Out>(x, "bias", site), site);
+      return linear<Order>(x, weight, detail::weight<Weight, Out>(x, "bias", site), site);
     else
       return linear<Order>(x, weight, site);
   }
@@ -94,7 +94,7 @@ public:
     constexpr std::int64_t groups = Options.groups < 1 ? 1 : Options.groups; // others are conv2d's to refuse
     auto weight = detail::weight<Weight, Out, In / groups, Kernel.height, Kernel.width>(x, "weight", site);
     if constexpr (Bias)
-      return conv2d<Options>(x, weight, parameter<f32, Out>(x, "bias", site), site);
+      return conv2d<Options>(x, weight, detail::weight<Weight, Out>(x, "bias", site), site);
     else
       return conv2d<Options>(x, weight, site);
   }
@@ -112,7 +112,7 @@ public:
     constexpr std::int64_t groups = Options.groups < 1 ? 1 : Options.groups; // others are conv2d's to refuse
     auto weight = detail::weight<Weight, Out, In / groups, Kernel>(x, "weight", site);
     if constexpr (Bias)
-      return conv1d<Options>(x, weight, parameter<f32, Out>(x, "bias", site), site);
+      return conv1d<Options>(x, weight, detail::weight<Weight, Out>(x, "bias", site), site);
     else
       return conv1d<Options>(x, weight, site);
   }
@@ -131,41 +131,41 @@ public:
     constexpr std::int64_t groups = Options.groups < 1 ? 1 : Options.groups; // others are the operation's to refuse
     auto weight = detail::weight<Weight, In, Out / groups, Kernel.height, Kernel.width>(x, "weight", site);
     if constexpr (Bias)
-      return conv_transpose2d<Options>(x, weight, parameter<f32, Out>(x, "bias", site), site);
+      return conv_transpose2d<Options>(x, weight, detail::weight<Weight, Out>(x, "bias", site), site);
     else
       return conv_transpose2d<Options>(x, weight, site);
   }
 };
 
 /// group_norm of an image [..., height, width, Width]: parameters weight and bias.
-template <std::int64_t Groups, std::int64_t Width> class GroupNorm : public Named {
+template <std::int64_t Groups, std::int64_t Width, ElementType Weight = f32> class GroupNorm : public Named {
 public:
   constexpr explicit GroupNorm(const char *name, double epsilon = 1e-5) : Named(name), epsilon(epsilon) {}
 
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
-    return group_norm<Groups>(x, parameter<f32, Width>(x, "weight", site), parameter<f32, Width>(x, "bias", site),
-                              epsilon, site);
+    return group_norm<Groups>(x, detail::weight<Weight, Width>(x, "weight", site),
+                              detail::weight<Weight, Width>(x, "bias", site), epsilon, site);
   }
 
 private:
   double epsilon;
 };
 /// Each channel by itself.
-template <std::int64_t Width> using InstanceNorm2d = GroupNorm<Width, Width>;
+template <std::int64_t Width, ElementType Weight = f32> using InstanceNorm2d = GroupNorm<Width, Width, Weight>;
 
 /// (x - running_mean) / sqrt(running_var + epsilon) * weight + bias for each channel of [..., Width]: the four
 /// parameters of a trained torch.nn.BatchNorm2d. Behind a convolution it costs nothing of its own.
-template <std::int64_t Width> class BatchNorm2d : public Named {
+template <std::int64_t Width, ElementType Weight = f32> class BatchNorm2d : public Named {
 public:
   constexpr explicit BatchNorm2d(const char *name, double epsilon = 1e-5) : Named(name), epsilon(epsilon) {}
 
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
-    auto variance = parameter<f32, Width>(x, "running_var", site);
-    auto scale = div(parameter<f32, Width>(x, "weight", site), sqrt(add(variance, epsilon, site), site), site);
-    auto centered = sub(x, parameter<f32, Width>(x, "running_mean", site), site);
-    return add(mul(centered, scale, site), parameter<f32, Width>(x, "bias", site), site);
+    auto variance = detail::weight<Weight, Width>(x, "running_var", site);
+    auto scale = div(detail::weight<Weight, Width>(x, "weight", site), sqrt(add(variance, epsilon, site), site), site);
+    auto centered = sub(x, detail::weight<Weight, Width>(x, "running_mean", site), site);
+    return add(mul(centered, scale, site), detail::weight<Weight, Width>(x, "bias", site), site);
   }
 
 private:
@@ -196,14 +196,14 @@ constexpr auto logits(const X &x, const Embedding<Rows, Width, Weight> &embeddin
 }
 
 /// Parameters weight and bias.
-template <std::int64_t Width> class LayerNorm : public Named {
+template <std::int64_t Width, ElementType Weight = f32> class LayerNorm : public Named {
 public:
   constexpr explicit LayerNorm(const char *name, double epsilon = 1e-5) : Named(name), epsilon(epsilon) {}
 
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
-    return layer_norm(x, parameter<f32, Width>(x, "weight", site), parameter<f32, Width>(x, "bias", site), epsilon,
-                      site);
+    return layer_norm(x, detail::weight<Weight, Width>(x, "weight", site),
+                      detail::weight<Weight, Width>(x, "bias", site), epsilon, site);
   }
 
 private:
@@ -211,13 +211,13 @@ private:
 };
 
 /// Parameter weight.
-template <std::int64_t Width> class RmsNorm : public Named {
+template <std::int64_t Width, ElementType Weight = f32> class RmsNorm : public Named {
 public:
   constexpr explicit RmsNorm(const char *name, double epsilon = 1e-6) : Named(name), epsilon(epsilon) {}
 
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
-    return rms_norm(x, parameter<f32, Width>(x, "weight", site), epsilon, site);
+    return rms_norm(x, detail::weight<Weight, Width>(x, "weight", site), epsilon, site);
   }
 
 private:

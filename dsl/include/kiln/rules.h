@@ -197,7 +197,7 @@ inline constexpr const char *recurrent_c1 = "a recurrent layer requires a sequen
 inline constexpr const char *recurrent_c2 =
     "a recurrent layer requires initial states [layers * directions, ..., hidden width] [recurrent_c2]";
 inline constexpr const char *recurrent_c3 = "a recurrent layer requires i32 lengths, one a sequence [recurrent_c3]";
-inline constexpr const char *recurrent_c7 = "a recurrent layer requires a sequence of f32 [recurrent_c7]";
+inline constexpr const char *recurrent_c7 = "a recurrent layer requires a sequence of its weights' type [recurrent_c7]";
 inline constexpr const char *recurrent_c5 = "a recurrent step requires a state of the input's leading extents and the "
                                             "hidden width, of an LSTM two [recurrent_c5]";
 inline constexpr const char *model_c1 = "an entry requires as many input names as inputs, or none [model_c1]";

@@ -160,8 +160,8 @@ public:
       auto q = slice<-1, 0, Channels>(joint, site), k = slice<-1, Channels, Channels>(joint, site),
            v = slice<-1, 2 * Channels, Channels>(joint, site);
       constexpr std::int64_t side = 2 * Size - 1;
-      auto bias =
-          relative_bias<Size>(parameter<f32, side * side, Heads>(x, "relative_position_bias_table", site), site);
+      auto bias = relative_bias<Size>(
+          detail::weight<Weight, side * side, Heads>(x, "relative_position_bias_table", site), site);
       auto y = proj(attention<Heads>(q, k, v, mask(with_shift<X::rank - 3, height, width>(bias, site)), site), site);
       return roll<-2, Shift>(roll<-3, Shift>(from_windows<Size, height, width>(y, site), site), site);
     }
@@ -178,7 +178,10 @@ private:
       return detail::viewed<shape>(bias);
     else
       return detail::viewed<shape>(
-          add(bias, reshape<windows, 1, count, count>(shift_mask<Size, Shift, Height, Width>(bias, site), site), site));
+          add(bias,
+              reshape<windows, 1, count, count>(cast<Weight>(shift_mask<Size, Shift, Height, Width>(bias, site), site),
+                                                site),
+              site));
   }
 
   Linear<Channels, 3 * Channels, true, WeightOrder::out_in, Weight> qkv{"qkv"};
@@ -203,7 +206,7 @@ public:
   }
 
 private:
-  LayerNorm<Channels> norm1{"norm1"}, norm2{"norm2"};
+  LayerNorm<Channels, Weight> norm1{"norm1"}, norm2{"norm2"};
   WindowAttention<Channels, Heads, Size, Shifted ? Size / 2 : 0, Weight> attn{"attn"};
   Mlp<Channels, Hidden, Activation::gelu, true, Weight> mlp{"mlp"};
 };
@@ -235,7 +238,7 @@ public:
   }
 
 private:
-  LayerNorm<4 * Channels> norm{"norm"};
+  LayerNorm<4 * Channels, Weight> norm{"norm"};
   Linear<4 * Channels, 2 * Channels, false, WeightOrder::out_in, Weight> reduction{"reduction"};
 };
 

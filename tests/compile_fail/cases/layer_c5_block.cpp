@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A block hands the type of its weights on to its layers.
-// expect: kiln: a layer requires weights of f32, since no others are generated yet [layer_c5]
+// expect: kiln: a layer requires weights of a floating-point type [layer_c5]
 #include "case.h"
 using namespace kiln;
 
 struct M : Model {
-  Stack<2, EncoderBlock<8, 2, 16, BlockOptions{.weight = f16}>> h{"h"};
+  Stack<2, EncoderBlock<8, 2, 16, BlockOptions{.weight = i8}>> h{"h"};
   constexpr auto forward(Tensor<f32, T, 8> x) const { return h(x); }
 };
 static_assert(parameters<M>() >= 0);

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A layer of half precision after one of f32: nothing is rounded that no cast says.
+// expect: fc: linear requires operands of one floating-point type [linear_c5]: got f32[tokens 1..64, 8] and bf16[16] (linear_c5_half.cpp:10)
+#include "case.h"
+using namespace kiln;
+
+struct M : Model {
+  Linear<8, 16, true, WeightOrder::out_in, bf16> fc{"fc"};
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return fc(x); }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A small Transformer of f16 and of bf16 beside the interpreter in f64: within its bounds, which allow each op to round
+// its result once or to leave it in f32, and within a tolerance of the type that is stated here. Its weights take 16
+// bits each where the model has them.
+#include "half_blocks.h"
+#include "session.h"
+#include "short_floats.h"
+#include "specs/half_blocks.h"
+#include "support.h"
+#include "tests/interpreter/traced.h"
+
+#include <numeric>
+
+namespace kiln::testing {
+namespace {
+
+using interpreter::SampledInterpreter;
+
+constexpr std::int64_t vocabulary = 53, most = HALF_BLOCKS_STEP_HALF_CONTEXT_MAX;
+
+Session<half_blocks_t> &session() {
+  static Session<half_blocks_t> only(KILN_TEST_LIBRARY(half_blocks, HALF_BLOCKS_WEIGHTS));
+  return only;
+}
+
+/// A type, and what logits may differ from f64 in parts of the largest: at most three times what was measured,
+/// 7.0e-4 (M-1060) and 7.2e-3 (M-1061)
+struct Type {
+  const char *name;
+  double tolerance;
+  float (*number)(std::uint16_t);
+  decltype(&half_blocks_all_half) all;
+  decltype(&half_blocks_step_half) step;
+};
+const Type types[] = {{"half", 2e-3, from_f16, half_blocks_all_half, half_blocks_step_half},
+                      {"bfloat", 2e-2, from_bf16, half_blocks_all_bfloat, half_blocks_step_bfloat}};
+
+std::vector<float> numbersOf(const Type &type, std::span<const std::uint16_t> bits) {
+  std::vector<float> numbers;
+  for (std::uint16_t each : bits)
+    numbers.push_back(type.number(each));
+  return numbers;
+}
+
+/// The largest difference, in parts of the largest number.
+double error(const interpreter::Tensor &expected, const std::vector<float> &actual) {
+  double largest = 0, difference = 0;
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    largest = std::max(largest, std::abs(expected.values[i]));
+    difference = std::max(difference, std::abs(actual[i] - expected.values[i]));
+  }
+  return difference / largest;
+}
+
+TEST(HalfBlocks, AgreeWithTheInterpreter) {
+  interpreter::Traced<SampledInterpreter> oracle(trace<specs::HalfBlocks>());
+  for (const Type &type : types)
+    for (std::int64_t tokens : {std::int64_t{1}, std::int64_t{7}, most}) {
+      SCOPED_TRACE(std::string(type.name) + " " + std::to_string(tokens));
+      const Input input(counterTokens("tokens", tokens, vocabulary));
+      Output<std::uint16_t> logits(tokens * vocabulary);
+      session().run(type.all, tokens, input, logits);
+      const interpreter::Tensor expected = oracle.run(std::string("all_") + type.name, {{"tokens", tokens}},
+                                                      {interpreter::integers({tokens}, input.values)})[0];
+      const std::vector<float> got = numbersOf(type, logits.values());
+      const interpreter::Comparison comparison = interpreter::compare(expected, std::span(got));
+      EXPECT_TRUE(comparison.isRight) << describe(comparison);
+      EXPECT_EQ(comparison.undetermined, 0U);
+      EXPECT_LE(error(expected, got), type.tolerance);
+    }
+}
+
+// Keys and values are states of the type, appended to from call to call.
+TEST(HalfBlocks, GoOnFromCallToCall) {
+  for (const Type &type : types) {
+    SCOPED_TRACE(type.name);
+    const std::vector<std::int32_t> text = counterTokens("text", most, vocabulary);
+    Output<std::uint16_t> whole(most * vocabulary);
+    session().run(type.all, most, Input(text), whole);
+    const std::vector<float> expected = numbersOf(type, whole.values());
+    const float largest = *std::max_element(expected.begin(), expected.end());
+    Conversation<half_blocks_t> talk(
+        session(), 1, HALF_BLOCKS_STATE_BYTES,
+        std::max(HALF_BLOCKS_STEP_HALF_ARENA_BYTES(1), HALF_BLOCKS_STEP_BFLOAT_ARENA_BYTES(1)));
+    std::int64_t done = 0;
+    for (std::int64_t part : {std::int64_t{5}, std::int64_t{1}, std::int64_t{1}, std::int64_t{12}, most - 19}) {
+      const Input<std::int32_t> next(std::vector(text.begin() + done, text.begin() + done + part));
+      Output<std::uint16_t> logits(part * vocabulary);
+      done += part;
+      talk.run(type.step, part, done, next, logits);
+      const std::vector<float> got = numbersOf(type, logits.values());
+      for (std::size_t i = 0; i < got.size(); ++i)
+        ASSERT_NEAR(got[i], expected[(done - part) * vocabulary + i], type.tolerance * largest) << done << " " << i;
+    }
+  }
+}
+
+TEST(HalfBlocks, WeightsTakeTwoBytesAndAreRefusedAsOthers) {
+  std::vector<Weight> weights = counterWeights(session().functions().weights);
+  std::size_t elements = 0;
+  for (const Weight &weight : weights) {
+    elements += weight.values.size();
+    EXPECT_EQ(weight.type, weight.name.starts_with("half.") ? "f16" : "bf16");
+  }
+  EXPECT_GE(HALF_BLOCKS_WEIGHT_BYTES, 2 * elements);
+  EXPECT_LE(HALF_BLOCKS_WEIGHT_BYTES, 2 * elements + 64 * weights.size()) << "each begins a line";
+  weights.front().type = "f32";
+  half_blocks_t *model = nullptr;
+  kiln_error_t error{};
+  ASSERT_EQ(half_blocks_create(nullptr, &model, &error), KILN_OK) << error.message;
+  const WeightImage image(weights);
+  EXPECT_EQ(half_blocks_bind_weights_from_memory(model, image.data(), image.size(), &error), KILN_WEIGHT_TYPE);
+  EXPECT_NE(std::string(error.message).find("got F32"), std::string::npos) << error.message;
+  half_blocks_destroy(model);
+}
+
+} // namespace
+} // namespace kiln::testing
