@@ -2,8 +2,8 @@
 //
 // Where the weight has its columns side by side, FewRowsAcross.cpp does it. Else:
 //
-// 1. A warp for each few columns of a batch. Its lanes take neighbours of the depth, four each where those lie at
-//    multiples of 16 bytes, which is asked once at run time.
+// 1. A warp for each few columns of a batch. Its lanes take neighbours of the depth, 16 bytes of the weight each where
+//    extents allow, and those in one access where the address does, which is asked once at run time: sums are the same.
 // 2. A lane adds what it takes in order of the depth; then lanes add theirs in a tree, always the same one.
 // 3. Each lane finishes one of the sums. It has read all that it stores over before.
 #include "targets/cuda/FewRows.h"
@@ -11,6 +11,7 @@
 #include "compiler/dialect/Extents.h"
 #include "compiler/schedule/SearchSpace.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "targets/cuda/Elements.h"
 #include "targets/cuda/FewRowsAcross.h"
 #include "targets/cuda/tile/Shared.h"
 
@@ -42,9 +43,9 @@ private:
   SmallVector<Values> placesOf(const ContractionInput &input, int64_t count, Value first);
   Value isAligned();
   Value isAlignedAt(const ContractionInput &input);
-  Values addAll(int64_t width);
-  Values addTurn(int64_t width, Value start, Values sums);
-  Values read(const ContractionInput &input, const Values &place, int64_t width, Value depth);
+  Values addAll(bool isAligned);
+  Values addTurn(bool isAligned, Value start, Values sums);
+  Values read(const ContractionInput &input, const Values &place, bool isAligned, Value depth);
   LogicalResult finish(const Values &sums);
 
   tile::Builder &b;
@@ -53,6 +54,7 @@ private:
   const Contraction &contraction;
   ContractionInput inputA, inputB;
   int64_t rows, columns, warps, turns;
+  int64_t width = 1; // neighbours along the depth that a lane takes
   Value lane, firstColumn, rowCount, columnCount, depthCount;
   Values loops;                         // with the numbers of the batch
   SmallVector<Values> placesA, placesB; // the loops of each row and of each column
@@ -89,13 +91,14 @@ void FewRowsBuilder::begin() {
   placesB = placesOf(inputB, columns, firstColumn);
 }
 
+/// Neighbours along the depth that can be loaded at once.
+static int64_t together(const ContractionInput &input) { return input.isAlongDepth ? input.together : 1; }
+
 /// Null: it is, or there is nothing to be.
 Value FewRowsBuilder::isAlignedAt(const ContractionInput &input) {
-  if (!input.isInFours || !input.isAlongDepth || input.isSureAligned)
+  if (together(input) == 1 || input.isSureAligned)
     return {};
-  Value bits = LLVM::PtrToIntOp::create(b, b.getI64Type(), reader.address(contraction.op, input.number));
-  Value rest = b.both(bits, b.integer(b.getI64Type(), 15));
-  return b.compare(arith::CmpIPredicate::eq, rest, b.integer(b.getI64Type(), 0));
+  return tile::isMultiple(b, reader.address(contraction.op, input.number), together(input) * input.bytes());
 }
 
 Value FewRowsBuilder::isAligned() {
@@ -103,25 +106,28 @@ Value FewRowsBuilder::isAligned() {
   return a && c ? b.both(a, c) : a ? a : c;
 }
 
-/// So many neighbours along the depth.
-Values FewRowsBuilder::read(const ContractionInput &input, const Values &place, int64_t width, Value depth) {
-  Values at = place;
-  if (width == 4 && input.isInFours && input.isAlongDepth) {
-    splitIndex(b, reader, contraction, contraction.depth, depth, at);
-    Value address = reader.address(contraction.op, input.number);
-    return tile::loadFour(b, tile::advance(b, address, reader.offset(contraction.op, input.number, at)));
-  }
-  Values values;
-  for (int64_t i = 0; i < width; ++i) {
+/// Neighbours along the depth, in f32.
+Values FewRowsBuilder::read(const ContractionInput &input, const Values &place, bool isAligned, Value depth) {
+  Values at = place, values;
+  const int64_t count = isAligned ? std::min(width, together(input)) : 1;
+  for (int64_t i = 0; i < width; i += count) {
     splitIndex(b, reader, contraction, contraction.depth, b.add(depth, b.integer(i)), at);
-    values.push_back(readInput(b, reader, contraction, input.number, at));
-    broken |= !values.back();
+    if (count == 1) {
+      values.push_back(readInput(b, reader, contraction, input.number, at));
+      broken |= !values.back();
+      continue;
+    }
+    Type element = deviceType(b, input.element);
+    Value address = reader.address(contraction.op, input.number);
+    Value from = b.addressOf(element, address, reader.offset(contraction.op, input.number, at));
+    for (Value value : tile::loadVector(b, element, count, from))
+      values.push_back(element.isF32() ? value : b.createOrFold<arith::ExtFOp>(b.getF32Type(), value));
   }
   return values;
 }
 
 /// What a lane takes at a time; beyond the end of the depth zeros.
-Values FewRowsBuilder::addTurn(int64_t width, Value start, Values sums) {
+Values FewRowsBuilder::addTurn(bool isAligned, Value start, Values sums) {
   auto extent = dyn_cast<AffineConstantExpr>(extentOf(contraction, contraction.depth));
   const bool isWhole = extent && extent.getValue() % (lanes * width * turns) == 0;
   Value depth = b.add(start, b.mul(lane, b.integer(width)));
@@ -131,7 +137,7 @@ Values FewRowsBuilder::addTurn(int64_t width, Value start, Values sums) {
   auto readAll = [&](const ContractionInput &input, ArrayRef<Values> places) {
     SmallVector<Values> all;
     for (const Values &place : places) {
-      all.push_back(read(input, place, width, depth));
+      all.push_back(read(input, place, isAligned, depth));
       for (Value &value : all.back())
         value = isWhole || broken ? value : b.select(isInside, value, zero);
     }
@@ -147,14 +153,14 @@ Values FewRowsBuilder::addTurn(int64_t width, Value start, Values sums) {
   return sums;
 }
 
-Values FewRowsBuilder::addAll(int64_t width) {
+Values FewRowsBuilder::addAll(bool isAligned) {
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
   const int64_t ofTurn = lanes * width, ofStep = ofTurn * turns;
   Value steps = b.div(b.add(depthCount, b.integer(ofStep - 1)), b.integer(ofStep));
   return b.loop(steps, Values(rows * columns, zero), [&](Value step, ValueRange values) {
     Values sums(values);
     for (int64_t turn = 0; turn < turns; ++turn)
-      sums = addTurn(width, b.add(b.mul(step, b.integer(ofStep)), b.integer(turn * ofTurn)), sums);
+      sums = addTurn(isAligned, b.add(b.mul(step, b.integer(ofStep)), b.integer(turn * ofTurn)), sums);
     return sums;
   });
 }
@@ -186,14 +192,14 @@ LogicalResult FewRowsBuilder::finish(const Values &sums) {
 
 LogicalResult FewRowsBuilder::run() {
   begin();
-  const bool isInFours = inputB.isInFours && inputB.isAlongDepth;
-  Value aligned = isInFours ? isAligned() : Value();
+  width = together(inputB);
+  Value aligned = width > 1 ? isAligned() : Value();
   Values sums;
   if (aligned) {
     SmallVector<Type> ofSums(rows * columns, b.getF32Type());
-    sums = b.ifElse(aligned, ofSums, [&] { return addAll(4); }, [&] { return addAll(1); });
+    sums = b.ifElse(aligned, ofSums, [&] { return addAll(true); }, [&] { return addAll(false); });
   } else {
-    sums = addAll(isInFours ? 4 : 1);
+    sums = addAll(true);
   }
   return broken ? failure() : finish(sums);
 }

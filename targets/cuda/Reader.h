@@ -36,6 +36,9 @@ public:
   tile::Value address(mlir::linalg::GenericOp op, unsigned number);
   tile::Value offset(mlir::linalg::GenericOp op, unsigned number, llvm::ArrayRef<tile::Value> loops);
 
+  /// Scratch memory from so many bytes on.
+  tile::Value scratch(int64_t offset) { return parameter({Parameter::Scratch, offset}); }
+
   /// From here on each element of the tensor that is read is this one: a strategy has computed it.
   void give(mlir::Value tensor, tile::Value element) { known[tensor] = element; }
 
