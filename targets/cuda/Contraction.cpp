@@ -189,10 +189,10 @@ public:
     const TileShape shape = tileShapeOf(mmaTypeOf(context, contraction), point);
     const SplitDepth split(context, contraction, point.at("split_k"), shape.bk);
     const std::string name = "step_" + std::to_string(plan.functions.size());
-    // What a thread of 256 has fits into half of the registers, if nothing is on its way to shared memory in some.
+    // 8 x 8 sums and what is loaded for them fit into half of the registers, if nothing else is on its way in some.
     const bool areCopied = isCopied(ContractionInput(context, contraction, true), shape.mma) &&
                            isCopied(ContractionInput(context, contraction, false), shape.mma);
-    b.beginKernel(name, shape.threads(), areCopied && shape.threads() == 256 ? 2 : 0);
+    b.beginKernel(name, shape.threads(), !shape.mma && areCopied && shape.threads() == 256 ? 2 : 0);
     Reader reader(b, context.placement, context.kernel);
     TileBuilder builder(b, reader, context, contraction, shape, split);
     if (failed(builder.run()))

@@ -9,7 +9,7 @@ using namespace mlir;
 using tile::Values;
 
 bool isCopied(const ContractionInput &input, std::optional<tile::MmaType> mma) {
-  return input.isPlain && (mma || input.element.isF32()) && input.together * input.bytes() >= 4;
+  return input.isPlain && input.bytes() == (mma ? tile::bytesOf(*mma) : 4) && input.together * input.bytes() >= 4;
 }
 
 InputTile::InputTile(tile::Builder &b, Reader &reader, const StepContext &context, const Contraction &contraction,

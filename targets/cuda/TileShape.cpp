@@ -18,12 +18,8 @@ static constexpr int64_t splitDepth = 512;      // of each part: its inputs are 
 std::optional<MmaType> mmaTypeOf(const StepContext &context, const Contraction &contraction) {
   linalg::GenericOp op = contraction.op;
   Type a = getElementTypeOrSelf(op->getOperand(contraction.a)), b = getElementTypeOrSelf(op->getOperand(contraction.b));
-  if (a != b)
-    return std::nullopt;
-  if (a.isF16())
-    return MmaType::F16;
-  if (a.isBF16())
-    return MmaType::BF16;
+  if (a == b && !a.isF32())
+    return a.isF16() ? MmaType::F16 : MmaType::BF16;
   func::FuncOp kernel = context.kernel;
   const bool mayRound = op->hasAttr(tf32AttrName) || kernel->hasAttr(tf32AttrName);
   return mayRound && !op->hasAttr("kiln.strict") ? std::optional(MmaType::TF32) : std::nullopt;
