@@ -17,8 +17,8 @@ struct TileShape {
   int64_t threads() const { return bm * bn / (tm * tn) * (mma ? 32 : 1); }
 };
 
-/// What tensor cores are to multiply in this product: f16 or bf16 if both inputs are that; tf32, which has all numbers of
-/// those two, if f32 may be rounded to it. Nothing for all others.
+/// What tensor cores are to multiply in this product: f16 or bf16 if both inputs are that; tf32, which has all numbers
+/// of those two, if f32 may be rounded to it. Nothing for all others.
 std::optional<tile::MmaType> mmaTypeOf(const StepContext &context, const Contraction &contraction);
 
 SearchSpace tileSpace(const StepContext &context, const Contraction &contraction);
