@@ -3,13 +3,14 @@
 // 1. A block for each tile of bm x bn sums. Blocks with neighbouring numbers share inputs: they go through eight tiles
 //    of rows before the next tile of columns.
 // 2. Stages of shared memory hold bk of the depth. While one is added, those behind it are on their way.
-// 3. The sums go to shared memory, from where each thread takes one of a row in turn, so that neighbours store
-//    neighbours. It has read all that it stores over, as one that does an element from the start.
+// 3. The sums, which CUDA cores or tensor cores make (Product.h), go to shared memory, from where each thread takes one
+//    of a row in turn, so that neighbours store neighbours. It has read all that it stores over, as one that does an
+//    element from the start.
+// 4. Where blocks share the depth of a tile, a second launch finishes what they have (SplitDepth.h).
 #include "targets/cuda/Contraction.h"
 
-#include "compiler/dialect/Extents.h"
-#include "compiler/schedule/SearchSpace.h"
-#include "targets/cuda/TileProduct.h"
+#include "targets/cuda/Product.h"
+#include "targets/cuda/SplitDepth.h"
 #include "targets/cuda/tile/Shared.h"
 
 namespace kiln::cuda {
@@ -19,70 +20,19 @@ using tile::Values;
 
 namespace {
 
-constexpr int64_t rasterRows = 8;        // tiles of rows that blocks go through first
-constexpr int64_t mostShared = 99 << 10; // bytes of a block's shared memory that each GPU since 8.0 has
-constexpr int64_t multiprocessors = 108; // of the first GPU of 8.0: at least so many blocks are wanted
-constexpr int64_t epilogueElements = 4;  // that a thread finishes at a time: one waits for memory with the others
-
-//===- Search space ------------------------------------------------------===//
-
-TileShape shapeOf(const SchedulePoint &point) {
-  return {point.at("bm"), point.at("bn"), point.at("bk"), point.at("tm"), point.at("tn"), point.at("stages")};
-}
-
-/// With both inputs' depths side by side, which is the most.
-int64_t sharedBytes(const TileShape &s) {
-  const int64_t stages = s.stages * (s.bm + s.bn) * (s.bk + 4), sums = s.bm * (s.bn + 8);
-  return 4 * std::max(stages, sums);
-}
-
-/// Of a thread: sums, what is loaded for four steps, what is on its way from memory, and addresses.
-int64_t registers(const TileShape &s) {
-  return s.tm * s.tn + 4 * (s.tm + s.tn) + (s.bm + s.bn) * s.bk / s.threads() + 40;
-}
-
-std::vector<TuningRule> tileRules() {
-  return {
-      {"64 to 512 threads: bm * bn / (tm * tn)",
-       [](const SchedulePoint &p) { return shapeOf(p).threads() >= 64 && shapeOf(p).threads() <= 512; }},
-      {"99 KiB of shared memory at most for stages of (bm + bn) * (bk + 4) and for sums of bm * (bn + 8)",
-       [](const SchedulePoint &p) { return sharedBytes(shapeOf(p)) <= mostShared; }},
-      {"255 registers at most: tm * tn + 4 * (tm + tn) + (bm + bn) * bk / threads + 40",
-       [](const SchedulePoint &p) { return registers(shapeOf(p)) <= 255; }},
-  };
-}
-
-SearchSpace tileSpace(const Contraction &c) {
-  const int64_t rows = largestExtent(c, c.rows), columns = largestExtent(c, c.columns);
-  auto tileOf = [](int64_t extent) { return extent <= 32 ? 32 : extent <= 64 ? 64 : 128; };
-  int64_t bm = tileOf(rows), bn = tileOf(columns);
-  auto blocks = [&] { return largestExtent(c, c.batch) * llvm::divideCeil(rows, bm) * llvm::divideCeil(columns, bn); };
-  while (blocks() < multiprocessors && std::max(bm, bn) > 32)
-    (bm >= bn ? bm : bn) /= 2;
-  const bool isLarge = bm * bn >= 128 * 64;
-  SearchSpace space;
-  space.push_back(makeParameter("bm", {32, 64, 128}, bm));
-  space.push_back(makeParameter("bn", {32, 64, 128}, bn));
-  space.push_back(makeParameter("bk", {8, 16, 32}, largestExtent(c, c.depth) <= 8 ? 8 : 16));
-  space.push_back(makeParameter("tm", {4, 8}, isLarge ? 8 : 4));
-  space.push_back(makeParameter("tn", {4, 8}, isLarge ? 8 : 4));
-  space.push_back(makeParameter("stages", {2, 3, 4}, 3));
-  space.rules = tileRules();
-  return space;
-}
-
-//===- Code --------------------------------------------------------------===//
+constexpr int64_t rasterRows = 8;       // tiles of rows that blocks go through first
+constexpr int64_t epilogueElements = 4; // that a thread finishes at a time: one waits for memory with the others
 
 class TileBuilder {
 public:
   TileBuilder(tile::Builder &b, Reader &reader, const StepContext &context, const Contraction &contraction,
-              const TileShape &shape)
-      : b(b), reader(reader), context(context), contraction(contraction), shape(shape),
+              const TileShape &shape, const SplitDepth &split)
+      : b(b), reader(reader), context(context), contraction(contraction), shape(shape), split(split),
         inputA(b, reader, context, contraction, true, shape), inputB(b, reader, context, contraction, false, shape),
-        product(b, shape, inputA, inputB) {}
+        product(createProduct(b, shape, inputA, inputB)) {}
 
   LogicalResult run();
-  int64_t sharedFloats() const { return std::max(shape.stages * stageSize(), shape.bm * product.pitch()); }
+  int64_t sharedFloats() const { return std::max(shape.stages * stageSize(), shape.bm * sumPitch(shape)); }
 
 private:
   void begin();
@@ -91,19 +41,23 @@ private:
   Value behind(Value stage) { return tile::advance(b, stage, inputA.size()); }
   Values addAll();
   LogicalResult finish();
+  LogicalResult finish(ArrayRef<Value> rows, ArrayRef<Value> columns, ArrayRef<Value> sums, ArrayRef<Value> inside);
 
   tile::Builder &b;
   Reader &reader;
   const StepContext &context;
   const Contraction &contraction;
-  TileShape shape;
+  const TileShape &shape;
+  const SplitDepth &split;
   InputTile inputA, inputB;
-  TileProduct product;
+  std::unique_ptr<Product> product;
   Value thread, shared, firstRow, firstColumn, rowCount, columnCount;
-  Values loops; // with the numbers of the batch
+  Value batch, part;           // numbers of the batch and of the block's part of the depth
+  Value firstStep, steps, end; // of that part: in stages, and where it ends
+  Values loops;                // with the numbers of the batch
 };
 
-/// The block's number as that of the batch and of its tile.
+/// The block's number as that of the batch, of the part of the depth and of the tile.
 void TileBuilder::begin() {
   thread = b.threadId();
   shared = tile::sharedMemory(b);
@@ -114,21 +68,29 @@ void TileBuilder::begin() {
   Value block = b.blockId(), ofBatch = b.mul(down, across);
   linalg::GenericOp op = contraction.op;
   loops.resize(op.getNumLoops());
-  splitIndex(b, reader, contraction, contraction.batch, b.div(block, ofBatch), loops);
+  Value number = b.div(block, ofBatch);
+  part = b.rem(number, b.integer(split.parts())), batch = b.div(number, b.integer(split.parts()));
+  splitIndex(b, reader, contraction, contraction.batch, batch, loops);
   Value tile = b.rem(block, ofBatch), ofGroup = b.mul(across, b.integer(rasterRows));
   Value first = b.mul(b.div(tile, ofGroup), b.integer(rasterRows)), inGroup = b.rem(tile, ofGroup);
   Value height = b.createOrFold<arith::MinSIOp>(b.sub(down, first), b.integer(rasterRows));
   firstRow = b.mul(b.add(first, b.rem(inGroup, height)), b.integer(shape.bm));
   firstColumn = b.mul(b.div(inGroup, height), b.integer(shape.bn));
-  inputA.begin(thread, firstRow, loops);
-  inputB.begin(thread, firstColumn, loops);
-  product.begin(thread);
+  Value depth = reader.extent(extentOf(contraction, contraction.depth)), all = tiles(depth, shape.bk);
+  Value ofPart = tiles(all, split.parts());
+  firstStep = b.mul(part, ofPart);
+  steps = b.createOrFold<arith::MinSIOp>(b.sub(all, firstStep), ofPart); // below 0: none
+  end = b.createOrFold<arith::MinSIOp>(depth, b.mul(b.add(firstStep, ofPart), b.integer(shape.bk)));
+  inputA.begin(thread, firstRow, end, loops);
+  inputB.begin(thread, firstColumn, end, loops);
+  product->begin(thread);
 }
 
 /// A stage is written again in the step behind the one that reads it, past its barrier.
 Values TileBuilder::addAll() {
   const bool isAsync = inputA.isAsync() || inputB.isAsync();
-  auto fetch = [&](Value start, Value stage) {
+  auto fetch = [&](Value step, Value stage) {
+    Value start = b.mul(b.add(firstStep, step), b.integer(shape.bk));
     Values a = inputA.fetch(start, stage), c = inputB.fetch(start, behind(stage));
     if (isAsync)
       tile::commitCopies(b);
@@ -141,11 +103,9 @@ Values TileBuilder::addAll() {
   const int64_t ahead = shape.stages - 1;
   for (int64_t i = 0; i < ahead; ++i) {
     Value stage = tile::advance(b, shared, i * stageSize());
-    put(fetch(b.integer(i * shape.bk), stage), stage);
+    put(fetch(b.integer(i), stage), stage);
   }
-  Value depth = reader.extent(extentOf(contraction, contraction.depth));
-  Value steps = b.div(b.add(depth, b.integer(shape.bk - 1)), b.integer(shape.bk));
-  Values carried = product.zeros();
+  Values carried = product->zeros();
   carried.append({b.integer(0), b.integer(ahead)}); // the stage to read and the one to write
   Values sums = b.loop(steps, carried, [&](Value step, ValueRange values) {
     if (isAsync)
@@ -153,8 +113,8 @@ Values TileBuilder::addAll() {
     tile::barrier(b);
     Value reading = values[values.size() - 2], writing = values.back();
     Value from = stageOf(reading), to = stageOf(writing);
-    auto fetched = fetch(b.mul(b.add(step, b.integer(ahead)), b.integer(shape.bk)), to);
-    Values next = product.add(from, behind(from), values.drop_back(2));
+    auto fetched = fetch(b.add(step, b.integer(ahead)), to);
+    Values next = product->add(from, behind(from), values.drop_back(2));
     put(fetched, to);
     Value following = b.add(reading, b.integer(1));
     Value isLast = b.compare(arith::CmpIPredicate::eq, following, b.integer(shape.stages));
@@ -172,26 +132,38 @@ LogicalResult TileBuilder::finish() {
   LogicalResult result = success();
   b.loop(b.integer(shape.bm * shape.bn / ofTurn), {}, [&](Value turn, ValueRange) {
     Value first = b.add(b.mul(turn, b.integer(ofTurn)), thread);
-    Values inside;
-    SmallVector<Values> at, results;
-    for (int64_t i = 0; i < epilogueElements && succeeded(result); ++i) {
+    Values rows, columns, sums, inside;
+    for (int64_t i = 0; i < epilogueElements; ++i) {
       Value element = b.add(first, b.integer(i * shape.threads()));
       Value row = b.div(element, b.integer(shape.bn)), column = b.rem(element, b.integer(shape.bn));
-      Value place = b.add(b.mul(row, b.integer(product.pitch())), column);
-      Value sum = tile::loadOne(b, tile::advance(b, shared, place));
-      row = b.add(firstRow, row), column = b.add(firstColumn, column);
-      inside.push_back(b.both(b.isBelow(row, rowCount), b.isBelow(column, columnCount)));
-      at.push_back(loops);
-      splitIndex(b, reader, contraction, contraction.rows, b.clamp(row, rowCount), at.back());
-      splitIndex(b, reader, contraction, contraction.columns, b.clamp(column, columnCount), at.back());
-      results.push_back(finishSum(reader, context, contraction, at.back(), sum));
-      result = success(!results.back().empty());
+      Value place = b.add(b.mul(row, b.integer(sumPitch(shape))), column);
+      sums.push_back(tile::loadOne(b, tile::advance(b, shared, place)));
+      rows.push_back(b.add(firstRow, row)), columns.push_back(b.add(firstColumn, column));
+      inside.push_back(b.both(b.isBelow(rows.back(), rowCount), b.isBelow(columns.back(), columnCount)));
     }
-    for (int64_t i = 0; i < epilogueElements && succeeded(result); ++i)
-      b.ifThen(inside[i], [&] { storeResults(reader, context, contraction, at[i], results[i]); });
+    if (!split.isSplit())
+      result = finish(rows, columns, sums, inside);
+    for (int64_t i = 0; i < epilogueElements && split.isSplit(); ++i)
+      b.ifThen(inside[i], [&] { split.store(b, reader, part, batch, rows[i], columns[i], sums[i]); });
     return Values();
   });
   return result;
+}
+
+LogicalResult TileBuilder::finish(ArrayRef<Value> rows, ArrayRef<Value> columns, ArrayRef<Value> sums,
+                                  ArrayRef<Value> inside) {
+  SmallVector<Values> at, results;
+  for (auto [row, column, sum] : llvm::zip_equal(rows, columns, sums)) {
+    at.push_back(loops);
+    splitIndex(b, reader, contraction, contraction.rows, b.clamp(row, rowCount), at.back());
+    splitIndex(b, reader, contraction, contraction.columns, b.clamp(column, columnCount), at.back());
+    results.push_back(finishSum(reader, context, contraction, at.back(), sum));
+    if (results.back().empty())
+      return failure();
+  }
+  for (size_t i = 0; i < sums.size(); ++i)
+    b.ifThen(inside[i], [&] { storeResults(reader, context, contraction, at[i], results[i]); });
+  return success();
 }
 
 LogicalResult TileBuilder::run() {
@@ -200,7 +172,7 @@ LogicalResult TileBuilder::run() {
   if (inputA.isBroken() || inputB.isBroken())
     return failure();
   tile::barrier(b);
-  product.store(sums, shared);
+  product->store(sums, shared);
   tile::barrier(b);
   return finish();
 }
@@ -211,26 +183,27 @@ public:
       : context(context), contraction(std::move(contraction)) {}
 
   StringRef name() const override { return "contraction"; }
-  SearchSpace searchSpace() const override { return tileSpace(contraction); }
+  SearchSpace searchSpace() const override { return tileSpace(context, contraction); }
 
   LogicalResult build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const override {
-    const TileShape shape = shapeOf(point);
+    const TileShape shape = tileShapeOf(mmaTypeOf(context, contraction), point);
+    const SplitDepth split(context, contraction, point.at("split_k"), shape.bk);
     const std::string name = "step_" + std::to_string(plan.functions.size());
     // 8 x 8 sums and what is loaded for them fit into half of the registers, if nothing else is on its way in some.
-    const bool isPlain =
-        ContractionInput(context, contraction, true).isPlain && ContractionInput(context, contraction, false).isPlain;
-    b.beginKernel(name, shape.threads(), isPlain && shape.threads() == 256 ? 2 : 0);
+    const bool areCopied = isCopied(ContractionInput(context, contraction, true), shape.mma) &&
+                           isCopied(ContractionInput(context, contraction, false), shape.mma);
+    b.beginKernel(name, shape.threads(), !shape.mma && areCopied && shape.threads() == 256 ? 2 : 0);
     Reader reader(b, context.placement, context.kernel);
-    TileBuilder builder(b, reader, context, contraction, shape);
+    TileBuilder builder(b, reader, context, contraction, shape, split);
     if (failed(builder.run()))
       return failure();
     b.endKernel();
     AffineExpr blocks = extentOf(contraction, contraction.batch) *
                         extentOf(contraction, contraction.rows).ceilDiv(shape.bm) *
-                        extentOf(contraction, contraction.columns).ceilDiv(shape.bn);
+                        extentOf(contraction, contraction.columns).ceilDiv(shape.bn) * split.parts();
     plan.launches.push_back({unsigned(plan.functions.size()), blocks, reader.parameters});
     plan.functions.push_back({name, uint32_t(shape.threads()), uint32_t(4 * builder.sharedFloats())});
-    return success();
+    return split.isSplit() ? split.buildSecond(b, plan) : success();
   }
 
 private:

@@ -147,16 +147,20 @@ int64_t largestExtent(const Contraction &contraction, ArrayRef<unsigned> loops) 
 
 //===- Inputs ------------------------------------------------------------===//
 
-/// Whether the innermost index of the map is the loop and nothing else is, with its extent a multiple of four.
-static bool isInFours(linalg::GenericOp op, unsigned number, unsigned loop) {
+/// How many neighbours, as `most` halved some times, start at multiples of their number: where the innermost index is
+/// the loop and nothing else is.
+static int64_t neighbours(linalg::GenericOp op, unsigned number, unsigned loop, int64_t most) {
   AffineMap map = op.getMatchingIndexingMap(&op->getOpOperand(number));
   auto inner = dyn_cast<AffineDimExpr>(map.getResult(map.getNumResults() - 1));
   const int64_t extent = cast<RankedTensorType>(op->getOperand(number).getType()).getShape().back();
   auto ofLoop = dyn_cast<AffineConstantExpr>(loopExtents(op)[loop]);
   const bool isElsewhere =
       llvm::any_of(map.getResults().drop_back(), [&](AffineExpr index) { return index.isFunctionOfDim(loop); });
-  return inner && inner.getPosition() == loop && !isElsewhere && !ShapedType::isDynamic(extent) && extent % 4 == 0 &&
-         ofLoop && ofLoop.getValue() == extent;
+  if (!inner || inner.getPosition() != loop || isElsewhere || !ofLoop || ofLoop.getValue() != extent)
+    return 1;
+  while (extent % most != 0)
+    most /= 2;
+  return most;
 }
 
 ContractionInput::ContractionInput(const StepContext &context, const Contraction &contraction, bool isA)
@@ -168,8 +172,10 @@ ContractionInput::ContractionInput(const StepContext &context, const Contraction
   AffineExpr inner = hasInner ? map.getResult(map.getNumResults() - 1) : AffineExpr();
   isAlongDepth = rows.empty() || !hasInner || inner.isFunctionOfDim(depth) || !inner.isFunctionOfDim(rows.back());
   std::optional<Parameter> place = context.placement.find(op->getOperand(number));
-  isPlain = place && getElementTypeOrSelf(op->getOperand(number)).isF32();
-  isInFours = isPlain && hasInner && cuda::isInFours(op, number, isAlongDepth ? depth : rows.back());
+  element = getElementTypeOrSelf(op->getOperand(number));
+  isPlain = place.has_value();
+  if (isPlain && hasInner)
+    together = neighbours(op, number, isAlongDepth ? depth : rows.back(), 16 / bytes());
   isSureAligned = place && place->kind == Parameter::Scratch;
 }
 

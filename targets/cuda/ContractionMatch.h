@@ -9,6 +9,10 @@
 
 namespace kiln::cuda {
 
+/// On a linalg op or on a kernel: products of f32 may round their inputs to tf32, which tensor cores multiply. A unit
+/// attribute.
+inline constexpr llvm::StringLiteral tf32AttrName = "kiln.tf32";
+
 /// sum[batch, rows, columns] = a[batch, rows, depth] * b[batch, columns, depth], summed over the depth in f32. Numbers
 /// are loops and inputs of the op; several loops count as one, the last of them the fastest.
 struct Contraction {
@@ -32,10 +36,13 @@ public:
 
   unsigned number;
   llvm::ArrayRef<unsigned> rows;
-  bool isAlongDepth;  // depth lies side by side, not rows
-  bool isPlain;       // f32 as they lie in memory
-  bool isInFours;     // plain, and four of the dimension that lies side by side start at multiples of four elements
-  bool isSureAligned; // such four are at multiples of 16 bytes: else that depends on the address
+  mlir::Type element;   // f32, f16 or bf16
+  bool isAlongDepth;    // depth lies side by side, not rows
+  bool isPlain;         // elements are as they lie in memory
+  int64_t together = 1; // of a plain one: neighbours of up to 16 bytes that start at multiples of so many elements
+  bool isSureAligned;   // those are at multiples of their bytes: else that depends on the address
+
+  int64_t bytes() const { return element.getIntOrFloatBitWidth() / 8; } // of an element
 };
 
 /// Splits a number of several loops that count as one into those of `loops`.

@@ -2,8 +2,8 @@
 //
 // Where the weight has its columns side by side, FewRowsAcross.cpp does it. Else:
 //
-// 1. A warp for each few columns of a batch. Its lanes take neighbours of the depth, four each where extents allow, and
-//    those in one access where they lie at multiples of 16 bytes, which is asked once at run time: sums are the same.
+// 1. A warp for each few columns of a batch. Its lanes take neighbours of the depth, 16 bytes of the weight each where
+//    extents allow, and those in one access where the address does, which is asked once at run time: sums are the same.
 // 2. A lane adds what it takes in order of the depth; then lanes add theirs in a tree, always the same one.
 // 3. Each lane finishes one of the sums. It has read all that it stores over before.
 #include "targets/cuda/FewRows.h"
@@ -11,6 +11,7 @@
 #include "compiler/dialect/Extents.h"
 #include "compiler/schedule/SearchSpace.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "targets/cuda/Elements.h"
 #include "targets/cuda/FewRowsAcross.h"
 #include "targets/cuda/tile/Shared.h"
 
@@ -90,13 +91,14 @@ void FewRowsBuilder::begin() {
   placesB = placesOf(inputB, columns, firstColumn);
 }
 
+/// Neighbours along the depth that can be loaded at once.
+static int64_t together(const ContractionInput &input) { return input.isAlongDepth ? input.together : 1; }
+
 /// Null: it is, or there is nothing to be.
 Value FewRowsBuilder::isAlignedAt(const ContractionInput &input) {
-  if (!input.isInFours || !input.isAlongDepth || input.isSureAligned)
+  if (together(input) == 1 || input.isSureAligned)
     return {};
-  Value bits = LLVM::PtrToIntOp::create(b, b.getI64Type(), reader.address(contraction.op, input.number));
-  Value rest = b.both(bits, b.integer(b.getI64Type(), 15));
-  return b.compare(arith::CmpIPredicate::eq, rest, b.integer(b.getI64Type(), 0));
+  return tile::isMultiple(b, reader.address(contraction.op, input.number), together(input) * input.bytes());
 }
 
 Value FewRowsBuilder::isAligned() {
@@ -104,19 +106,22 @@ Value FewRowsBuilder::isAligned() {
   return a && c ? b.both(a, c) : a ? a : c;
 }
 
-/// Neighbours along the depth.
+/// Neighbours along the depth, in f32.
 Values FewRowsBuilder::read(const ContractionInput &input, const Values &place, bool isAligned, Value depth) {
-  Values at = place;
-  if (isAligned && width == 4 && input.isInFours && input.isAlongDepth) {
-    splitIndex(b, reader, contraction, contraction.depth, depth, at);
-    Value address = reader.address(contraction.op, input.number);
-    return tile::loadFour(b, tile::advance(b, address, reader.offset(contraction.op, input.number, at)));
-  }
-  Values values;
-  for (int64_t i = 0; i < width; ++i) {
+  Values at = place, values;
+  const int64_t count = isAligned ? std::min(width, together(input)) : 1;
+  for (int64_t i = 0; i < width; i += count) {
     splitIndex(b, reader, contraction, contraction.depth, b.add(depth, b.integer(i)), at);
-    values.push_back(readInput(b, reader, contraction, input.number, at));
-    broken |= !values.back();
+    if (count == 1) {
+      values.push_back(readInput(b, reader, contraction, input.number, at));
+      broken |= !values.back();
+      continue;
+    }
+    Type element = deviceType(b, input.element);
+    Value address = reader.address(contraction.op, input.number);
+    Value from = b.addressOf(element, address, reader.offset(contraction.op, input.number, at));
+    for (Value value : tile::loadVector(b, element, count, from))
+      values.push_back(element.isF32() ? value : b.createOrFold<arith::ExtFOp>(b.getF32Type(), value));
   }
   return values;
 }
@@ -187,8 +192,8 @@ LogicalResult FewRowsBuilder::finish(const Values &sums) {
 
 LogicalResult FewRowsBuilder::run() {
   begin();
-  width = inputB.isInFours && inputB.isAlongDepth ? 4 : 1;
-  Value aligned = width == 4 ? isAligned() : Value();
+  width = together(inputB);
+  Value aligned = width > 1 ? isAligned() : Value();
   Values sums;
   if (aligned) {
     SmallVector<Type> ofSums(rows * columns, b.getF32Type());

@@ -8,18 +8,38 @@ namespace kiln::cuda {
 using namespace mlir;
 using tile::Values;
 
+bool isCopied(const ContractionInput &input, std::optional<tile::MmaType> mma) {
+  return input.isPlain && input.bytes() == (mma ? tile::bytesOf(*mma) : 4) && input.together * input.bytes() >= 4;
+}
+
 InputTile::InputTile(tile::Builder &b, Reader &reader, const StepContext &context, const Contraction &contraction,
                      bool isA, const TileShape &shape)
     : b(b), reader(reader), contraction(contraction), input(context, contraction, isA), rows(isA ? shape.bm : shape.bn),
-      depth(shape.bk), threads(shape.threads()) {}
+      depth(shape.bk), threads(shape.threads()), type(shape.mma ? tile::elementOf(b, *shape.mma) : b.getF32Type()),
+      swizzled(shape.mma && (input.isAlongDepth || bytes() == 2)), isCopied(cuda::isCopied(input, shape.mma)) {
+  padding = swizzled ? 0 : shape.mma ? 8 : input.isAlongDepth ? 4 : 0;
+}
+
+/// Eight lines in a row that ldmatrix reads the same chunk of have it in eight places of 128 bytes. Lines of less than
+/// that share them.
+Value InputTile::place(Value line, Value inLine) const {
+  Value start = b.mul(line, b.integer(pitch()));
+  if (!swizzled)
+    return b.add(start, inLine);
+  const int64_t ofChunk = 16 / bytes(), chunks = this->line() / ofChunk, places = std::min<int64_t>(chunks, 8);
+  Value chunk = b.div(inLine, b.integer(ofChunk)), rest = b.rem(inLine, b.integer(ofChunk));
+  Value key = b.rem(b.div(line, b.integer(8 / places)), b.integer(places));
+  chunk = b.createOrFold<arith::XOrIOp>(chunk, key);
+  return b.add(start, b.add(b.mul(chunk, b.integer(ofChunk)), rest));
+}
 
 /// Neighbours in memory go to neighbours among the threads.
 InputTile::Unit InputTile::unitOf(int64_t width, Value turn) {
-  const int64_t count = rows * depth / width, line = (input.isAlongDepth ? depth : rows) / width;
+  const int64_t count = rows * depth / width, ofLine = line() / width;
   Value number = b.add(thread, b.mul(turn, b.integer(threads)));
-  Value inner = b.mul(b.rem(number, b.integer(line)), b.integer(width)), outer = b.div(number, b.integer(line));
+  Value inner = b.mul(b.rem(number, b.integer(ofLine)), b.integer(width)), outer = b.div(number, b.integer(ofLine));
   Unit unit;
-  unit.place = b.add(b.mul(outer, b.integer(pitch())), inner);
+  unit.place = place(outer, inner);
   unit.depth = input.isAlongDepth ? inner : outer;
   Value row = b.add(first, input.isAlongDepth ? outer : inner);
   unit.isThere = b.isBelow(row, rowCount);
@@ -32,24 +52,28 @@ InputTile::Unit InputTile::unitOf(int64_t width, Value turn) {
   return unit;
 }
 
-void InputTile::begin(Value ofThread, Value firstRow, const Values &ofBatch) {
-  thread = ofThread, first = firstRow, loops = ofBatch;
+void InputTile::begin(Value ofThread, Value firstRow, Value end, const Values &ofBatch) {
+  thread = ofThread, first = firstRow, depthEnd = end, loops = ofBatch;
   rowCount = reader.extent(extentOf(contraction, input.rows));
-  depthCount = reader.extent(extentOf(contraction, contraction.depth));
-  if (input.isPlain)
-    address = reader.address(contraction.op, input.number);
-  width = input.isInFours ? 4 : 1;
+  width = isCopied ? input.together : 1;
   for (int64_t turn = 0; turn < turns(width); ++turn)
     units.push_back(unitOf(width, b.integer(turn)));
-  if (input.isInFours && !input.isSureAligned) {
-    Value bits = LLVM::PtrToIntOp::create(b, b.getI64Type(), address);
-    Value rest = b.both(bits, b.integer(b.getI64Type(), 15));
-    isAligned = b.compare(arith::CmpIPredicate::eq, rest, b.integer(b.getI64Type(), 0));
-  }
+  if (!isCopied)
+    return;
+  address = reader.address(contraction.op, input.number);
+  if (width * bytes() > input.bytes() && !input.isSureAligned)
+    isAligned = tile::isMultiple(b, address, width * bytes());
 }
 
-/// Four neighbours are inside together: extents are multiples of four then.
-Value InputTile::isInside(const Unit &unit, Value depth) { return b.both(unit.isThere, b.isBelow(depth, depthCount)); }
+/// Neighbours of a unit are inside together: extents are multiples of its width then.
+Value InputTile::isInside(const Unit &unit, Value depth) { return b.both(unit.isThere, b.isBelow(depth, depthEnd)); }
+
+/// An element as it is in shared memory; null after a diagnostic.
+Value InputTile::read(const Values &loops) {
+  if (type.isF32())
+    return readInput(b, reader, contraction, input.number, loops);
+  return reader.operand(contraction.op, input.number, loops);
+}
 
 void InputTile::copy(const Unit &unit, int64_t width, Value start, Value stage) {
   Value depth = b.add(start, unit.depth);
@@ -57,15 +81,22 @@ void InputTile::copy(const Unit &unit, int64_t width, Value start, Value stage) 
   splitIndex(b, reader, contraction, contraction.depth, depth, at);
   Value offset = reader.offset(contraction.op, input.number, at);
   Value inside = isInside(unit, depth);
-  Value from = tile::advance(b, address, b.select(inside, offset, b.integer(offset.getType(), 0)));
-  auto copy = [&] { tile::copyAsync(b, tile::advance(b, stage, unit.place), from, width, inside); };
+  Value from = b.addressOf(type, address, b.select(inside, offset, b.integer(offset.getType(), 0)));
+  Value to = b.addressOf(type, stage, unit.place);
+  auto copy = [&] { tile::copyBytesAsync(b, to, from, width * bytes(), inside); };
+  auto move = [&] {
+    Value zero = b.integer(b.getI16Type(), 0);
+    auto load = [&] { return LLVM::LoadOp::create(b, b.getI16Type(), from); };
+    LLVM::StoreOp::create(b, b.ifElse(inside, b.getI16Type(), load, [&] { return zero; }), to);
+  };
+  const bool isNarrow = width * bytes() < 4; // less than there is a copy of
   if (unit.isOfTile)
-    b.ifThen(unit.isOfTile, copy);
+    b.ifThen(unit.isOfTile, [&] { isNarrow ? move() : copy(); });
   else
-    copy();
+    isNarrow ? move() : copy();
 }
 
-/// Copies what is in fours one by one where the address is none of theirs. That is a loop, which keeps no registers.
+/// Where the address is no multiple of what neighbours have, one by one. That is a loop, which keeps no registers.
 void InputTile::copyAll(Value start, Value stage) {
   auto copyUnits = [&] {
     for (const Unit &unit : units)
@@ -91,17 +122,17 @@ Values InputTile::fetch(Value start, Value stage) {
     copyAll(start, stage);
     return values;
   }
-  Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
+  Value zero = arith::ConstantOp::create(b, FloatAttr::get(type, 0));
   for (const Unit &unit : units) {
     Value depth = b.add(start, unit.depth);
     Values at = unit.loops;
-    auto read = [&] {
+    auto element = [&] {
       splitIndex(b, reader, contraction, contraction.depth, depth, at);
-      Value element = readInput(b, reader, contraction, input.number, at);
-      broken |= !element;
-      return element ? element : zero;
+      Value value = read(at);
+      broken |= !value;
+      return value ? value : zero;
     };
-    values.push_back(b.ifElse(isInside(unit, depth), b.getF32Type(), read, [&] { return zero; }));
+    values.push_back(b.ifElse(isInside(unit, depth), type, element, [&] { return zero; }));
   }
   return values;
 }
@@ -110,7 +141,7 @@ void InputTile::put(const Values &values, Value stage) {
   if (isAsync())
     return;
   for (auto [unit, value] : llvm::zip_equal(units, values)) {
-    auto store = [&, value = value, place = unit.place] { tile::storeOne(b, value, tile::advance(b, stage, place)); };
+    auto store = [&, value = value, place = unit.place] { b.store(value, stage, place); };
     if (unit.isOfTile)
       b.ifThen(unit.isOfTile, store);
     else

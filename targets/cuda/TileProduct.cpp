@@ -86,10 +86,11 @@ Values TileProduct::add(Value stageA, Value stageB, ValueRange sums) {
 }
 
 void TileProduct::store(const Values &sums, Value to) {
-  Value start = tile::advance(b, to, b.add(b.mul(sideA.first, b.integer(pitch())), sideB.first));
+  const int64_t pitch = sumPitch(shape);
+  Value start = tile::advance(b, to, b.add(b.mul(sideA.first, b.integer(pitch)), sideB.first));
   for (int64_t i = 0; i < shape.tm; ++i)
     for (int64_t j = 0; j < shape.tn; j += sideB.isAlongDepth ? 1 : 4) {
-      Value place = tile::advance(b, start, sideA.rowOf(i) * pitch() + sideB.rowOf(j));
+      Value place = tile::advance(b, start, sideA.rowOf(i) * pitch + sideB.rowOf(j));
       ArrayRef<Value> of = ArrayRef(sums).drop_front(i * shape.tn + j);
       if (sideB.isAlongDepth)
         tile::storeOne(b, of.front(), place);

@@ -1,25 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sums of a block's tile: which of them a thread has, and how those of a stage of shared memory are added. This is
-// for CUDA cores, in f32; tensor cores will be another one of these.
+// Sums of a block's tile in f32 on CUDA cores: by fused multiply-adds.
 #pragma once
 
-#include "targets/cuda/InputTile.h"
+#include "targets/cuda/Product.h"
 
 namespace kiln::cuda {
 
 /// A warp's lanes are up to eight along the columns, the others along the rows; warps alike.
-class TileProduct {
+class TileProduct : public Product {
 public:
   TileProduct(tile::Builder &b, const TileShape &shape, const InputTile &inputA, const InputTile &inputB);
 
-  void begin(tile::Value thread);
-  tile::Values zeros();
-  /// The sums with those of one stage added, in order of the depth.
-  tile::Values add(tile::Value stageA, tile::Value stageB, mlir::ValueRange sums);
-  /// Writes the sums to [bm][pitch()].
-  void store(const tile::Values &sums, tile::Value to);
-  int64_t pitch() const { return shape.bn + 8; } // rows that a warp stores to lie in different banks
+  void begin(tile::Value thread) override;
+  tile::Values zeros() override;
+  tile::Values add(tile::Value stageA, tile::Value stageB, mlir::ValueRange sums) override;
+  void store(const tile::Values &sums, tile::Value to) override;
 
 private:
   /// One of the two inputs, as a thread reads it.

@@ -98,6 +98,7 @@ struct Machine {
   ptx::Memory memory;
   std::vector<uint64_t> tensors;
   uint64_t scratch = 0;
+  uint64_t bankConflicts = 0;
 
   std::vector<std::byte> parametersOf(const ptx::Entry &entry, const cuda::Launch &launch,
                                       const std::vector<int64_t> &symbols) const {
@@ -132,8 +133,9 @@ struct Machine {
       config.dynamicShared = function.sharedBytes;
       if (blocks == 0)
         continue;
-      if (auto result = ptx::launch(loaded, function.name, config, parametersOf(*entry, launch, symbols), memory);
-          !result)
+      auto result = ptx::launch(loaded, function.name, config, parametersOf(*entry, launch, symbols), memory);
+      bankConflicts += result.bankConflicts;
+      if (!result)
         return result.error;
     }
     return {};
@@ -145,9 +147,13 @@ struct Machine {
 std::vector<Tensor> DeviceKernel::run(const std::vector<int64_t> &symbols, const std::vector<Tensor> &inputs,
                                       std::optional<std::pair<unsigned, unsigned>> shared) {
   Machine machine;
+  auto allocate = [&](Type type, size_t bytes) {
+    const auto ahead = int64_t(llvm::alignTo(offset, mlir::kiln::storedBytes(getElementTypeOrSelf(type), 1)));
+    return machine.memory.allocate(bytes + ahead) + ahead;
+  };
   for (auto [type, input] : llvm::zip_equal(tensorsOf(function), inputs)) {
     const std::vector<std::byte> bytes = encode(getElementTypeOrSelf(type), input.values);
-    machine.tensors.push_back(machine.memory.allocate(bytes.size() + offset) + offset);
+    machine.tensors.push_back(allocate(type, bytes.size()));
     machine.memory.copyIn(machine.tensors.back(), bytes);
   }
   std::vector<Tensor> results;
@@ -155,11 +161,11 @@ std::vector<Tensor> DeviceKernel::run(const std::vector<int64_t> &symbols, const
   for (auto [number, type] : llvm::enumerate(function.getResultTypes())) {
     results.push_back(Tensor::zeros(shapeOf(type, symbols)));
     sizes.push_back(mlir::kiln::storedBytes(getElementTypeOrSelf(type), int64_t(results.back().values.size())));
-    machine.tensors.push_back(shared && shared->first == number
-                                  ? machine.tensors[shared->second]
-                                  : machine.memory.allocate(sizes.back() + offset) + offset);
+    machine.tensors.push_back(shared && shared->first == number ? machine.tensors[shared->second]
+                                                                : allocate(type, sizes.back()));
   }
   EXPECT_EQ(machine.run(made, symbols), "");
+  conflicts = machine.bankConflicts;
   for (auto [number, type] : llvm::enumerate(function.getResultTypes())) {
     const uint64_t address = machine.tensors[inputs.size() + number];
     EXPECT_EQ(machine.memory.unwritten(address, sizes[number]), 0U) << "result " << number;

@@ -28,7 +28,10 @@ public:
   /// bounds, `tolerance` of the tensor's largest magnitude is allowed.
   void check(const std::vector<int64_t> &symbols, const std::vector<Tensor> &inputs, double tolerance = 0);
 
-  /// From here on tensors begin so many bytes behind multiples of 256.
+  /// Of the last run: turns that accesses to shared memory took beyond one each.
+  uint64_t bankConflicts() const { return conflicts; }
+
+  /// From here on tensors begin so many bytes behind multiples of 256, or a whole element where that is more.
   void setOffset(int64_t bytes) { offset = bytes; }
 
 private:
@@ -40,6 +43,7 @@ private:
   mlir::func::FuncOp function;
   cuda::DevicePlan made;
   int64_t offset = 0;
+  uint64_t conflicts = 0;
 };
 
 /// Random inputs of a kernel: floats of a normal distribution, integers of [low, high).

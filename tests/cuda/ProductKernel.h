@@ -6,6 +6,10 @@
 #include "DeviceKernel.h"
 #include "KernelText.h"
 #include "LinearKernel.h"
+#include "Prepare.h"
+#include "compiler/schedule/SearchSpace.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "targets/cuda/Compile.h"
 
 namespace kiln::testing {
 
@@ -32,5 +36,41 @@ inline size_t countOf(const std::string &text, const std::string &what) {
 }
 
 inline const std::string &textOf(const DeviceKernel &kernel) { return kernel.plan().images.front().text; }
+
+/// How the kernel can be scheduled.
+inline SearchSpace spaceOf(const std::string &text) {
+  mlir::MLIRContext context;
+  auto module = prepare(context, text);
+  return cuda::createKernelCompiler("", "")->describe(*module->getOps<mlir::func::FuncOp>().begin()).space;
+}
+
+/// For each value of each parameter a legal point, with the others at their presets if they may be.
+inline std::vector<SchedulePoint> endsOf(const SearchSpace &space) {
+  std::vector<SchedulePoint> all{{}}, ends;
+  for (const TuningParameter &parameter : space) {
+    std::vector<SchedulePoint> longer;
+    for (const SchedulePoint &point : all)
+      for (int64_t value : parameter.values)
+        (longer.emplace_back(point))[parameter.key] = value;
+    all = std::move(longer);
+  }
+  const SchedulePoint preset = presets(space);
+  auto distance = [&](const SchedulePoint &point) {
+    return std::count_if(point.begin(), point.end(), [&](const auto &of) { return preset.at(of.first) != of.second; });
+  };
+  std::erase_if(all, [&](const SchedulePoint &point) { return !obeysRules(space, point); });
+  for (const TuningParameter &parameter : space)
+    for (int64_t value : parameter.values) {
+      const SchedulePoint *best = nullptr;
+      for (const SchedulePoint &point : all)
+        if (point.at(parameter.key) == value && (!best || distance(point) < distance(*best)))
+          best = &point;
+      if (best)
+        ends.push_back(*best);
+    }
+  ends.push_back(all.front());
+  ends.push_back(all.back());
+  return ends;
+}
 
 } // namespace kiln::testing

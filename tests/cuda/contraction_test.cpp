@@ -3,11 +3,7 @@
 // Products of matrices in tiles: their loops in all orders, odd extents, what comes before and behind them, addresses
 // that are no multiples of 16, every end of the search space; and what the inner loop consists of.
 #include "DeviceKernel.h"
-#include "Prepare.h"
 #include "ProductKernel.h"
-#include "compiler/schedule/SearchSpace.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "targets/cuda/Compile.h"
 #include <gtest/gtest.h>
 
 namespace kiln::testing {
@@ -17,12 +13,6 @@ namespace {
 void expectTiles(const DeviceKernel &kernel) {
   EXPECT_EQ(kernel.plan().strategy, "contraction");
   EXPECT_EQ(textOf(kernel).find(".local"), std::string::npos);
-}
-
-SearchSpace spaceOf(const std::string &text) {
-  mlir::MLIRContext context;
-  auto module = prepare(context, text);
-  return cuda::createKernelCompiler("", "")->describe(*module->getOps<mlir::func::FuncOp>().begin()).space;
 }
 
 TEST(CudaContraction, LinearWithEpilogueInOddSizes) {
@@ -191,35 +181,6 @@ TEST(CudaContraction, LeavesOthersAlone) {
 
 //===- Search space ------------------------------------------------------===//
 
-/// For each value of each parameter a legal point, with the others at their presets if they may be.
-std::vector<SchedulePoint> endsOf(const SearchSpace &space) {
-  std::vector<SchedulePoint> all{{}}, ends;
-  for (const TuningParameter &parameter : space) {
-    std::vector<SchedulePoint> longer;
-    for (const SchedulePoint &point : all)
-      for (int64_t value : parameter.values)
-        (longer.emplace_back(point))[parameter.key] = value;
-    all = std::move(longer);
-  }
-  const SchedulePoint preset = presets(space);
-  auto distance = [&](const SchedulePoint &point) {
-    return std::count_if(point.begin(), point.end(), [&](const auto &of) { return preset.at(of.first) != of.second; });
-  };
-  std::erase_if(all, [&](const SchedulePoint &point) { return !obeysRules(space, point); });
-  for (const TuningParameter &parameter : space)
-    for (int64_t value : parameter.values) {
-      const SchedulePoint *best = nullptr;
-      for (const SchedulePoint &point : all)
-        if (point.at(parameter.key) == value && (!best || distance(point) < distance(*best)))
-          best = &point;
-      if (best)
-        ends.push_back(*best);
-    }
-  ends.push_back(all.front());
-  ends.push_back(all.back());
-  return ends;
-}
-
 TEST(CudaContraction, EndsOfTheSearchSpace) {
   for (auto [form, n, k, rows] :
        {std::tuple(Form{false, true}, 132, 76, 70), std::tuple(Form{false, false}, 70, 37, 33),
@@ -265,7 +226,7 @@ TEST(CudaContraction, InnerLoopIsFusedMultiplyAdds) {
   // epilogue.
   DeviceKernel kernel(linearKernel(2048, 512, "", 2048));
   expectTiles(kernel);
-  EXPECT_EQ(toString(kernel.plan().schedule), "bk=16 bm=128 bn=128 stages=3 tm=8 tn=8");
+  EXPECT_EQ(toString(kernel.plan().schedule), "bk=16 bm=128 bn=128 split_k=1 stages=3 tm=8 tn=8");
   EXPECT_EQ(countOf(textOf(kernel), "fma.rn.f32"), 512U);
   EXPECT_EQ(countOf(textOf(kernel), "ld.shared.v4"), 32U);
   EXPECT_EQ(countOf(textOf(kernel), "bar.sync") + countOf(textOf(kernel), "barrier.sync"), 3U);

@@ -71,7 +71,7 @@ TEST(CudaFewRows, InnerLoopOfOneRow) {
   // Four turns of four elements; as much again for addresses that are no multiples of 16.
   DeviceKernel kernel(linearKernel(4096, 4096, "", 1));
   EXPECT_EQ(toString(kernel.plan().schedule), "columns=1 turns=4 warps=4");
-  EXPECT_EQ(countOf(textOf(kernel), "fma.rn.f32"), 16U + 16U);
+  EXPECT_EQ(countOf(textOf(kernel), "fma.rn.f32"), 2 * 16U);
   EXPECT_EQ(countOf(textOf(kernel), "ld.global.nc.v4"), 8U);
   EXPECT_EQ(countOf(textOf(kernel), "shfl.sync.bfly"), 5U);
 }

@@ -26,6 +26,8 @@ struct LaunchContext {
   Memory &memory;
   /// Counts what other threads can wait for. Where all wait and it stands still, they wait for ever.
   std::uint64_t changes = 0;
+  /// Of LaunchResult.
+  std::uint64_t bankConflicts = 0;
 };
 
 class Cluster;

@@ -4,6 +4,7 @@
 // to touch until then. Other threads need a barrier after that wait, as for any write.
 #include <fmt/format.h>
 
+#include "Banks.h"
 #include "Block.h"
 #include "Decoder.h"
 #include "Lanes.h"
@@ -21,6 +22,7 @@ CopyGroups &groupsOf(Warp &warp, unsigned lane) {
 void copy(Warp &warp, const Instruction &i) {
   const std::uint32_t bytes = i.flags[0];
   const auto *sizes = i.count > 2 ? warp.read<std::uint32_t>(i.operands[2]) : nullptr;
+  BankCount banks(bytes);
   eachLane(warp.executing, [&](unsigned lane) {
     PendingCopy copy{0, bytes, {}, i.line};
     const std::uint32_t read = sizes ? sizes[lane] : bytes;
@@ -35,12 +37,14 @@ void copy(Warp &warp, const Instruction &i) {
                   static_cast<int>(lane));
     if (read)
       std::memcpy(copy.data.data(), warp.reach(Space::global, from, read, 1, Access::read, lane).data, read);
+    banks.add(to);
     // As a write at this place: what others have read before must be ordered.
     const Bytes target = warp.reach(Space::shared, to, bytes, bytes, Access::write, lane);
     std::memset(target.written, Block::pending, bytes);
     copy.offset = static_cast<std::uint32_t>(target.data - warp.block.shared.data());
     groupsOf(warp, lane).open.push_back(copy);
   });
+  warp.block.launch.bankConflicts += banks.conflicts();
 }
 
 void finish(Warp &warp, unsigned lane, const std::vector<PendingCopy> &group) {

@@ -85,6 +85,7 @@ LaunchResult launch(const LoadedModule &module, std::string_view name, const Lau
         }
         result.warpInstructions += cluster.instructions();
         result.threadInstructions += cluster.threadInstructions();
+        result.bankConflicts = context.bankConflicts;
         if (!result)
           return result;
       }

@@ -34,6 +34,8 @@ struct LaunchResult {
   std::string error;
   unsigned line = 0; ///< of the instruction; 0: none
   std::uint64_t warpInstructions = 0, threadInstructions = 0;
+  /// Turns that accesses to shared memory took since lanes asked one bank for different words.
+  std::uint64_t bankConflicts = 0;
   explicit operator bool() const { return error.empty(); }
 };
 

@@ -4,6 +4,7 @@
 // nothing.
 #include <fmt/format.h>
 
+#include "Banks.h"
 #include "Block.h"
 #include "Decoder.h"
 #include "Lanes.h"
@@ -24,11 +25,20 @@ void setElement(Warp &warp, const Operand &operand, unsigned lane, const std::by
   std::memcpy(row + lane * width, &value, width);
 }
 
+void countConflicts(Warp &warp, const Instruction &i) {
+  if (i.space != Space::shared)
+    return;
+  BankCount banks(i.bytes * i.elements);
+  eachLane(warp.executing, [&](unsigned lane) { banks.add(warp.address(i.operands[i.elements], i, lane)); });
+  warp.block.launch.bankConflicts += banks.conflicts();
+}
+
 /// Operands: the registers, the address. A lane reads its whole vector before a register changes: the address may be
 /// one of them.
 void load(Warp &warp, const Instruction &i) {
   const unsigned bytes = i.bytes * i.elements;
   const Operand &base = i.operands[i.elements];
+  countConflicts(warp, i);
   eachLane(warp.executing, [&](unsigned lane) {
     const Bytes found = warp.reach(i.space, warp.address(base, i, lane), bytes, bytes, Access::read, lane);
     for (unsigned element = 0; element < i.elements; ++element)
@@ -50,6 +60,7 @@ void loadParameter(Warp &warp, const Instruction &i) {
 void store(Warp &warp, const Instruction &i) {
   const unsigned bytes = i.bytes * i.elements;
   const std::byte *rows[8];
+  countConflicts(warp, i);
   for (unsigned element = 0; element < i.elements; ++element)
     rows[element] = warp.read<std::byte>(i.operands[element]);
   eachLane(warp.executing, [&](unsigned lane) {

@@ -4,6 +4,7 @@
 // that follow from t (PTX ISA, "Matrix Fragments for mma.m16n8k16" and its neighbours).
 #include <fmt/format.h>
 
+#include "Banks.h"
 #include "Block.h"
 #include "Decoder.h"
 #include "Lanes.h"
@@ -34,6 +35,10 @@ void loadMatrices(Warp &warp, const Instruction &i) {
   if (!warp.together())
     return;
   requireAll(warp, "ldmatrix");
+  BankCount banks(16);
+  for (unsigned lane = 0; lane < i.elements * 8U; ++lane)
+    banks.add(warp.address(i.operands[i.elements], i, lane));
+  warp.block.launch.bankConflicts += banks.conflicts();
   std::uint16_t matrices[4][8][8];
   for (unsigned m = 0; m < i.elements; ++m)
     for (unsigned row = 0; row < 8; ++row)

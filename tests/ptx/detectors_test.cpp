@@ -123,6 +123,29 @@ TEST(Detects, RacesWithinAWarp) {
   EXPECT_WORDS(errorOf("st.shared.u32 [smem], %r0;", 32, 64), "with no barrier between");
 }
 
+TEST(Detects, BankConflicts) {
+  const auto conflictsOf = [](unsigned stride, const std::string &access) {
+    Device device(kernelOf("mov.u32 %r2, smem;\nmad.lo.u32 %r1, %r0, " + std::to_string(stride) + ", %r2;\n" + access,
+                           ".extern .shared .align 128 .b8 smem[];\n"));
+    const LaunchResult result = device.run({{1}, {32}, {}, 8192}, {device.upload(std::vector<unsigned>(64, 7))});
+    EXPECT_EQ(result.error, "");
+    return result.bankConflicts;
+  };
+  const std::string store = "st.shared.u32 [%r1], 1;", four = "st.shared.v4.u32 [%r1], {%r2, %r2, %r2, %r2};";
+  EXPECT_EQ(conflictsOf(4, store), 0U);
+  EXPECT_EQ(conflictsOf(8, store), 1U);
+  EXPECT_EQ(conflictsOf(128, store), 31U);
+  EXPECT_EQ(conflictsOf(0, store), 0U) << "one word for all";
+  EXPECT_EQ(conflictsOf(16, four), 0U) << "eight lanes at a time";
+  EXPECT_EQ(conflictsOf(32, four), 4U);
+  EXPECT_EQ(conflictsOf(128, "cp.async.cg.shared.global [%r1], [%rd0], 16;\ncp.async.wait_all;"), 28U);
+  const std::string matrices =
+      "bar.warp.sync -1;\nldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r8, %r9, %r10, %r11}, [%r1];";
+  EXPECT_EQ(conflictsOf(16, four + matrices), 0U);
+  EXPECT_EQ(conflictsOf(128, four + matrices), 28U + 28U) << "eight rows of a matrix in the same banks";
+  EXPECT_EQ(conflictsOf(144, four + matrices), 0U);
+}
+
 TEST(Detects, Deadlocks) {
   // One warp does not come to the barrier of 96 threads.
   EXPECT_WORDS(errorOf("bar.sync 1, 96;", 64),

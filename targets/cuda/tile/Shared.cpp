@@ -32,29 +32,44 @@ Value advance(Builder &b, Value address, int64_t count) {
 
 Value loadOne(Builder &b, Value address) { return LLVM::LoadOp::create(b, b.getF32Type(), address); }
 
-Values loadFour(Builder &b, Value address) {
-  Value vector = LLVM::LoadOp::create(b, VectorType::get(4, b.getF32Type()), address, /*alignment=*/16);
+Values loadFour(Builder &b, Value address) { return loadVector(b, b.getF32Type(), 4, address); }
+
+void storeOne(Builder &b, Value value, Value address) { LLVM::StoreOp::create(b, value, address); }
+
+void storeFour(Builder &b, ArrayRef<Value> values, Value address) { storeVector(b, values, address); }
+
+Values loadVector(Builder &b, Type element, int64_t count, Value address) {
+  const unsigned bytes = unsigned(count) * element.getIntOrFloatBitWidth() / 8;
+  Value vector = LLVM::LoadOp::create(b, VectorType::get(count, element), address, /*alignment=*/bytes);
   Values values;
-  for (int i = 0; i < 4; ++i)
+  for (int64_t i = 0; i < count; ++i)
     values.push_back(LLVM::ExtractElementOp::create(b, vector, b.integer(i)));
   return values;
 }
 
-void storeOne(Builder &b, Value value, Value address) { LLVM::StoreOp::create(b, value, address); }
+void storeVector(Builder &b, ArrayRef<Value> values, Value address) {
+  Type element = values.front().getType();
+  Value vector = LLVM::UndefOp::create(b, VectorType::get(int64_t(values.size()), element));
+  for (auto [i, value] : llvm::enumerate(values))
+    vector = LLVM::InsertElementOp::create(b, vector, value, b.integer(int64_t(i)));
+  LLVM::StoreOp::create(b, vector, address, unsigned(values.size()) * element.getIntOrFloatBitWidth() / 8);
+}
 
-void storeFour(Builder &b, ArrayRef<Value> values, Value address) {
-  Value vector = LLVM::UndefOp::create(b, VectorType::get(4, b.getF32Type()));
-  for (int i = 0; i < 4; ++i)
-    vector = LLVM::InsertElementOp::create(b, vector, values[i], b.integer(i));
-  LLVM::StoreOp::create(b, vector, address, /*alignment=*/16);
+Value isMultiple(Builder &b, Value address, int64_t bytes) {
+  Value bits = LLVM::PtrToIntOp::create(b, b.getI64Type(), address);
+  Value rest = b.both(bits, b.integer(b.getI64Type(), bytes - 1));
+  return b.compare(arith::CmpIPredicate::eq, rest, b.integer(b.getI64Type(), 0));
 }
 
 void barrier(Builder &b) { NVVM::BarrierOp::create(b); }
 
-/// Four go past the first cache, which has no use for them.
 void copyAsync(Builder &b, Value to, Value from, int64_t count, Value isThere) {
-  const auto kind = count == 4 ? NVVM::LoadCacheModifierKind::CG : NVVM::LoadCacheModifierKind::CA;
-  const int64_t bytes = count * 4;
+  copyBytesAsync(b, to, from, count * 4, isThere);
+}
+
+/// 16 bytes go past the first cache, which has no use for them.
+void copyBytesAsync(Builder &b, Value to, Value from, int64_t bytes, Value isThere) {
+  const auto kind = bytes == 16 ? NVVM::LoadCacheModifierKind::CG : NVVM::LoadCacheModifierKind::CA;
   NVVM::CpAsyncOp::create(b, to, from, uint32_t(bytes), kind, b.select(isThere, b.integer(bytes), b.integer(0)));
 }
 

@@ -25,6 +25,13 @@ Values loadFour(Builder &b, Value address);
 void storeOne(Builder &b, Value value, Value address);
 void storeFour(Builder &b, llvm::ArrayRef<Value> values, Value address);
 
+/// So many elements that lie side by side, at an address that is a multiple of their bytes: 2 to 16 in all.
+Values loadVector(Builder &b, Type element, int64_t count, Value address);
+void storeVector(Builder &b, llvm::ArrayRef<Value> values, Value address);
+
+/// Whether an address is a multiple of so many bytes, a power of two.
+Value isMultiple(Builder &b, Value address, int64_t bytes);
+
 /// All threads of the block wait for each other, and see what the others have written.
 void barrier(Builder &b);
 /// The same among the 32 threads of a warp.
@@ -33,6 +40,8 @@ void syncWarp(Builder &b);
 /// Copies one or four f32, the latter between multiples of 16 bytes, from global to shared memory; writes zeros and
 /// reads nothing if the source is not there.
 void copyAsync(Builder &b, Value to, Value from, int64_t count, Value isThere);
+/// The same of 4, 8 or 16 bytes, between multiples of as many.
+void copyBytesAsync(Builder &b, Value to, Value from, int64_t bytes, Value isThere);
 /// Makes a group of the copies that the thread has asked for since the last one.
 void commitCopies(Builder &b);
 /// Waits until no more than so many groups of the thread are under way.

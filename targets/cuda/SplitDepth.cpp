@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "targets/cuda/SplitDepth.h"
+
+#include "llvm/Support/MathExtras.h"
+
+namespace kiln::cuda {
+
+using namespace mlir;
+using tile::Values;
+
+static constexpr double mostBytes = 64 << 20;
+static constexpr int64_t threads = 256; // of a block of the second launch, an element each
+
+AffineExpr SplitDepth::elements() const {
+  return extentOf(contraction, contraction.batch) * extentOf(contraction, contraction.rows) *
+         extentOf(contraction, contraction.columns);
+}
+
+static double largestBytes(const Contraction &c) {
+  return 4.0 * double(largestExtent(c, c.batch)) * double(largestExtent(c, c.rows)) *
+         double(largestExtent(c, c.columns));
+}
+
+SplitDepth::SplitDepth(const StepContext &context, const Contraction &contraction, int64_t wanted, int64_t stepDepth)
+    : context(context), contraction(contraction), count(wanted) {
+  const int64_t depth = largestExtent(contraction, contraction.depth);
+  while (count > 1 && (double(count) * largestBytes(contraction) > mostBytes || depth < count * stepDepth))
+    count /= 2;
+}
+
+/// Behind what the kernel keeps there. Launches are one after the other, so all steps can share it.
+int64_t SplitDepth::offset() const { return int64_t(llvm::alignTo(context.placement.scratchBytes, 128)); }
+
+Value SplitDepth::partial(tile::Builder &b, Reader &reader, Value part, Value element) const {
+  return b.add(b.mul(part, reader.extent(elements())), element);
+}
+
+void SplitDepth::store(tile::Builder &b, Reader &reader, Value part, Value batch, Value row, Value column,
+                       Value sum) const {
+  Value rows = reader.extent(extentOf(contraction, contraction.rows));
+  Value columns = reader.extent(extentOf(contraction, contraction.columns));
+  Value element = b.add(b.mul(b.add(b.mul(batch, rows), row), columns), column);
+  b.store(sum, reader.scratch(offset()), partial(b, reader, part, element));
+}
+
+LogicalResult SplitDepth::buildSecond(tile::Builder &b, DevicePlan &plan) const {
+  const std::string name = "step_" + std::to_string(plan.functions.size());
+  b.beginKernel(name, threads);
+  Reader reader(b, context.placement, context.kernel);
+  Value element = b.add(b.mul(b.blockId(), b.integer(threads)), b.threadId());
+  LogicalResult result = success();
+  b.ifThen(b.isBelow(element, reader.extent(elements())), [&] {
+    Values sums;
+    for (int64_t part = 0; part < count; ++part)
+      sums.push_back(b.load(b.getF32Type(), reader.scratch(offset()), partial(b, reader, b.integer(part), element)));
+    Value sum = sums.front();
+    for (Value next : ArrayRef(sums).drop_front())
+      sum = b.createOrFold<arith::AddFOp>(sum, next);
+    linalg::GenericOp op = contraction.op;
+    Values loops(op.getNumLoops());
+    Value columns = reader.extent(extentOf(contraction, contraction.columns));
+    Value rows = reader.extent(extentOf(contraction, contraction.rows));
+    Value line = b.div(element, columns);
+    splitIndex(b, reader, contraction, contraction.columns, b.rem(element, columns), loops);
+    splitIndex(b, reader, contraction, contraction.rows, b.rem(line, rows), loops);
+    splitIndex(b, reader, contraction, contraction.batch, b.div(line, rows), loops);
+    Values results = finishSum(reader, context, contraction, loops, sum);
+    result = success(!results.empty());
+    if (succeeded(result))
+      storeResults(reader, context, contraction, loops, results);
+  });
+  b.endKernel();
+  plan.launches.push_back({unsigned(plan.functions.size()), elements().ceilDiv(threads), reader.parameters});
+  plan.functions.push_back({name, uint32_t(threads), 0});
+  plan.scratchBytes = std::max(plan.scratchBytes, offset() + count * int64_t(largestBytes(contraction)));
+  return result;
+}
+
+} // namespace kiln::cuda

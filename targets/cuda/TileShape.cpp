@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Presets are computed, not measured: docs/cuda.md says from what.
+#include "targets/cuda/TileShape.h"
+
+#include "compiler/schedule/SearchSpace.h"
+#include "targets/cuda/InputTile.h"
+
+namespace kiln::cuda {
+
+using namespace mlir;
+using tile::MmaType;
+
+static constexpr int64_t mostShared = 99 << 10; // bytes of a block's shared memory that each GPU since 8.0 has
+static constexpr int64_t multiprocessors = 108; // of the first GPU of 8.0: at least so many blocks are wanted
+static constexpr int64_t splitDepth = 512;      // of each part: its inputs are four times its sums at least, in bytes
+
+std::optional<MmaType> mmaTypeOf(const StepContext &context, const Contraction &contraction) {
+  linalg::GenericOp op = contraction.op;
+  Type a = getElementTypeOrSelf(op->getOperand(contraction.a)), b = getElementTypeOrSelf(op->getOperand(contraction.b));
+  if (a == b && !a.isF32())
+    return a.isF16() ? MmaType::F16 : MmaType::BF16;
+  func::FuncOp kernel = context.kernel;
+  const bool mayRound = op->hasAttr(tf32AttrName) || kernel->hasAttr(tf32AttrName);
+  return mayRound && !op->hasAttr("kiln.strict") ? std::optional(MmaType::TF32) : std::nullopt;
+}
+
+TileShape tileShapeOf(std::optional<MmaType> mma, const SchedulePoint &point) {
+  if (!mma)
+    return {point.at("bm"), point.at("bn"), point.at("bk"), point.at("tm"), point.at("tn"), point.at("stages"), mma};
+  return {point.at("mma_bm"),
+          point.at("mma_bn"),
+          point.at("mma_bytes") / tile::bytesOf(*mma),
+          point.at("mma_wm"),
+          point.at("mma_wn"),
+          point.at("mma_stages"),
+          mma};
+}
+
+//===- Rules -------------------------------------------------------------===//
+
+/// With longer lines where inputs may have them; `bk` in bytes.
+static int64_t sharedBytes(const TileShape &s, int64_t ofDepth) {
+  const int64_t stages = s.mma ? s.stages * (s.bm + s.bn + 16) * ofDepth : s.stages * (s.bm + s.bn) * (ofDepth + 16);
+  return std::max(stages, 4 * s.bm * (s.bn + 8));
+}
+
+/// Of a thread: sums, what is loaded for four steps, what is on its way from memory, and addresses.
+static int64_t registers(const TileShape &s) {
+  return s.tm * s.tn + 4 * (s.tm + s.tn) + (s.bm + s.bn) * s.bk / s.threads() + 40;
+}
+
+/// Of a thread: its part of the warp's sums, what is loaded of 16 rows of the one input and all of the other, and
+/// addresses.
+static int64_t mmaRegisters(const TileShape &s) { return s.tm * s.tn / 32 + s.tm / 4 + 4 + 60; }
+
+static std::vector<TuningRule> fmaRules() {
+  auto shapeOf = [](const SchedulePoint &point) { return tileShapeOf(std::nullopt, point); };
+  return {
+      {"64 to 512 threads: bm * bn / (tm * tn)",
+       [=](const SchedulePoint &p) { return shapeOf(p).threads() >= 64 && shapeOf(p).threads() <= 512; }},
+      {"99 KiB of shared memory at most for stages of (bm + bn) * (bk + 4) and for sums of bm * (bn + 8)",
+       [=](const SchedulePoint &p) { return sharedBytes(shapeOf(p), 4 * shapeOf(p).bk) <= mostShared; }},
+      {"255 registers at most: tm * tn + 4 * (tm + tn) + (bm + bn) * bk / threads + 40",
+       [=](const SchedulePoint &p) { return registers(shapeOf(p)) <= 255; }},
+  };
+}
+
+/// The same for all types, whose lines have as many bytes.
+static std::vector<TuningRule> mmaRules() {
+  auto shapeOf = [](const SchedulePoint &point) { return tileShapeOf(MmaType::F16, point); };
+  return {
+      {"64 to 512 threads: 32 * mma_bm * mma_bn / (mma_wm * mma_wn), and warps' tiles within the block's",
+       [=](const SchedulePoint &p) {
+         const TileShape s = shapeOf(p);
+         return s.threads() >= 64 && s.threads() <= 512 && s.tm <= s.bm && s.tn <= s.bn;
+       }},
+      {"99 KiB of shared memory at most for stages of (mma_bm + mma_bn + 16) * mma_bytes and for f32 sums of "
+       "mma_bm * (mma_bn + 8)",
+       [=](const SchedulePoint &p) { return sharedBytes(shapeOf(p), p.at("mma_bytes")) <= mostShared; }},
+      {"255 registers at most: mma_wm * mma_wn / 32 + mma_wm / 4 + 64",
+       [=](const SchedulePoint &p) { return mmaRegisters(shapeOf(p)) <= 255; }},
+  };
+}
+
+//===- Presets -----------------------------------------------------------===//
+
+namespace {
+
+/// Sums of a block, and into how many parts the depth is split.
+struct Preset {
+  int64_t bm, bn, split = 1;
+};
+
+} // namespace
+
+/// Large tiles, which read the least, as long as there are blocks for all multiprocessors. Where there are not, tiles
+/// of 64 x 64 and parts of the depth, as long as those are long; then tiles of 32 x 32.
+static Preset presetOf(const Contraction &c) {
+  const int64_t rows = largestExtent(c, c.rows), columns = largestExtent(c, c.columns);
+  const int64_t depth = largestExtent(c, c.depth);
+  auto tileOf = [](int64_t extent) { return extent <= 32 ? 32 : extent <= 64 ? 64 : 128; };
+  Preset preset{tileOf(rows), tileOf(columns)};
+  auto isFew = [&] {
+    const int64_t tiles = llvm::divideCeil(rows, preset.bm) * llvm::divideCeil(columns, preset.bn);
+    return largestExtent(c, c.batch) * tiles * preset.split < multiprocessors;
+  };
+  auto shrink = [&](int64_t least) {
+    while (isFew() && std::max(preset.bm, preset.bn) > least)
+      (preset.bm >= preset.bn ? preset.bm : preset.bn) /= 2;
+  };
+  shrink(64);
+  while (isFew() && preset.split < 16 && depth / (2 * preset.split) >= splitDepth)
+    preset.split *= 2;
+  shrink(32);
+  return preset;
+}
+
+static TuningParameter splitParameter(const Preset &preset) {
+  return makeParameter("split_k", {1, 2, 4, 8, 16}, preset.split);
+}
+
+static SearchSpace fmaSpace(const Contraction &c) {
+  const Preset preset = presetOf(c);
+  const bool isLarge = preset.bm * preset.bn >= 128 * 64;
+  SearchSpace space;
+  space.push_back(makeParameter("bm", {32, 64, 128}, preset.bm));
+  space.push_back(makeParameter("bn", {32, 64, 128}, preset.bn));
+  space.push_back(makeParameter("bk", {8, 16, 32}, largestExtent(c, c.depth) <= 8 ? 8 : 16));
+  space.push_back(makeParameter("tm", {4, 8}, isLarge ? 8 : 4));
+  space.push_back(makeParameter("tn", {4, 8}, isLarge ? 8 : 4));
+  space.push_back(makeParameter("stages", {2, 3, 4}, 3));
+  space.push_back(splitParameter(preset));
+  space.rules = fmaRules();
+  return space;
+}
+
+/// Four warps of up to 64 x 64, which load the least from shared memory; eight where what goes through registers on its
+/// way to shared memory needs some, too.
+static SearchSpace mmaSpace(const StepContext &context, const Contraction &c, MmaType type) {
+  const Preset preset = presetOf(c);
+  const bool areCopied =
+      isCopied(ContractionInput(context, c, true), type) && isCopied(ContractionInput(context, c, false), type);
+  const int64_t depthBytes = largestExtent(c, c.depth) * tile::bytesOf(type);
+  SearchSpace space;
+  space.push_back(makeParameter("mma_bm", {32, 64, 128}, preset.bm));
+  space.push_back(makeParameter("mma_bn", {32, 64, 128}, preset.bn));
+  space.push_back(makeParameter("mma_bytes", {32, 64, 128}, depthBytes <= 32 ? 32 : 64));
+  space.push_back(makeParameter("mma_wm", {16, 32, 64}, preset.bm / 2));
+  space.push_back(makeParameter("mma_wn", {16, 32, 64}, preset.bn / (areCopied || preset.bn < 64 ? 2 : 4)));
+  space.push_back(makeParameter("mma_stages", {2, 3, 4, 5}, 4));
+  space.push_back(splitParameter(preset));
+  space.rules = mmaRules();
+  return space;
+}
+
+SearchSpace tileSpace(const StepContext &context, const Contraction &contraction) {
+  std::optional<MmaType> mma = mmaTypeOf(context, contraction);
+  return mma ? mmaSpace(context, contraction, *mma) : fmaSpace(contraction);
+}
+
+} // namespace kiln::cuda

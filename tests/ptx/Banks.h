@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Banks of shared memory: 32, of which word n of four bytes is in bank n % 32. An access of a warp is made for so many
+// lanes at a time as have 128 bytes, and takes one turn more for each further word that some bank is asked for.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+namespace kiln::ptx {
+
+class BankCount {
+public:
+  /// An access of so many bytes a lane.
+  explicit BankCount(unsigned bytes) : bytes(bytes), lanesAtOnce(std::min(32U, 128 / std::max(bytes, 4U))) {}
+
+  /// The next lane's address.
+  void add(std::uint64_t address) {
+    for (std::uint64_t word = address / 4; word <= (address + bytes - 1) / 4; ++word)
+      words[count++] = static_cast<std::uint32_t>(word);
+    if (++lanes % lanesAtOnce == 0)
+      finish();
+  }
+  /// Turns beyond the first one, of all lanes that were added.
+  std::uint64_t conflicts() {
+    finish();
+    return found;
+  }
+
+private:
+  void finish() {
+    std::sort(words.begin(), words.begin() + count);
+    std::array<unsigned, 32> ofBank = {};
+    for (unsigned i = 0; i < count; ++i)
+      ofBank[words[i] % 32] += i == 0 || words[i] != words[i - 1];
+    found += std::max(1U, *std::max_element(ofBank.begin(), ofBank.end())) - 1;
+    count = 0;
+  }
+
+  unsigned bytes, lanesAtOnce, lanes = 0, count = 0;
+  std::uint64_t found = 0;
+  std::array<std::uint32_t, 64> words; // of lanes that are served together; a word more each where bytes are odd
+};
+
+} // namespace kiln::ptx
