@@ -10,6 +10,7 @@
 #include "compiler/dialect/Extents.h"
 #include "compiler/schedule/SearchSpace.h"
 #include "targets/cuda/TileProduct.h"
+#include "targets/cuda/Wgmma.h"
 #include "targets/cuda/tile/Shared.h"
 
 namespace kiln::cuda {
@@ -231,6 +232,10 @@ public:
     plan.launches.push_back({unsigned(plan.functions.size()), blocks, reader.parameters});
     plan.functions.push_back({name, uint32_t(shape.threads()), uint32_t(4 * builder.sharedFloats())});
     return success();
+  }
+
+  LogicalResult buildMapped(tile::Builder &b, DevicePlan &plan) const override {
+    return buildWgmma(b, context, contraction, plan);
   }
 
 private:

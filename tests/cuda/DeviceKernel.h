@@ -28,6 +28,12 @@ public:
   /// bounds, `tolerance` of the tensor's largest magnitude is allowed.
   void check(const std::vector<int64_t> &symbols, const std::vector<Tensor> &inputs, double tolerance = 0);
 
+  /// From here on launches take their mapped form, if they have one and their tensors are as the run time wants them,
+  /// on a GPU of so many multiprocessors; 0: none does.
+  void setMapped(uint32_t multiprocessors) { mappedBlocks = multiprocessors; }
+  /// How many did so far.
+  int mappedLaunches() const { return mapped; }
+
   /// From here on tensors begin so many bytes behind multiples of 256.
   void setOffset(int64_t bytes) { offset = bytes; }
 
@@ -40,6 +46,8 @@ private:
   mlir::func::FuncOp function;
   cuda::DevicePlan made;
   int64_t offset = 0;
+  uint32_t mappedBlocks = 0;
+  int mapped = 0;
 };
 
 /// Random inputs of a kernel: floats of a normal distribution, integers of [low, high).
