@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t rasterRows = 8;             // tiles of rows that blocks go through first
 constexpr int64_t mostShared = 227 << 10;     // bytes of a block
 constexpr int64_t multiprocessors = 132;      // at least so many tiles are wanted
-constexpr int64_t leastRows = 64;           // that there are to be at most
+constexpr int64_t leastRows = 64;             // that there are to be at most
 constexpr int64_t consumers = 2;              // of four warps and 64 rows each
 constexpr int64_t rowBytes = 128;             // of a tile in shared memory
 constexpr int64_t blockBytes = 64 * rowBytes; // of 64 rows, or of 64 steps of the depth
@@ -284,10 +284,13 @@ void WgmmaBuilder::finishChunk(const Tile &tile, int64_t first) {
 
 void WgmmaBuilder::finish(const Tile &tile, const Values &sums) {
   for (int64_t first = 0; first < shape.bn && succeeded(result); first += chunk) {
-    putChunk(sums, first);
-    tile::syncWarp(b);
-    finishChunk(tile, first);
-    tile::syncWarp(b);
+    Value isRow = b.isBelow(tile.row, rowCount); // the warp's first one
+    b.ifThen(b.both(isRow, b.isBelow(b.add(tile.column, b.integer(first)), columnCount)), [&] {
+      putChunk(sums, first);
+      tile::syncWarp(b);
+      finishChunk(tile, first);
+      tile::syncWarp(b);
+    });
   }
 }
 
