@@ -44,9 +44,11 @@ FailureOr<DevicePlan> planKernel(func::FuncOp kernel, const SchedulePoint *point
   plan.scratchBytes = placement.scratchBytes;
   DeviceModule device, mapped;
   tile::Builder b(device.get()), mappedBuilder(mapped.get());
-  for (const auto &strategy : strategies)
-    if (failed(strategy->build(b, plan.schedule, plan)) || failed(strategy->buildMapped(mappedBuilder, plan)))
+  for (const auto &strategy : strategies) {
+    const size_t first = plan.launches.size();
+    if (failed(strategy->build(b, plan.schedule, plan)) || failed(strategy->buildMapped(mappedBuilder, first, plan)))
       return failure();
+  }
   plan.text = device.print();
   FailureOr<std::string> text = compileDevice(kernel, device, {"sm_80", "+ptx70"});
   if (failed(text))

@@ -234,8 +234,8 @@ public:
     return success();
   }
 
-  LogicalResult buildMapped(tile::Builder &b, DevicePlan &plan) const override {
-    return buildWgmma(b, context, contraction, plan);
+  LogicalResult buildMapped(tile::Builder &b, size_t first, DevicePlan &plan) const override {
+    return buildWgmma(b, context, contraction, first, plan);
   }
 
 private:

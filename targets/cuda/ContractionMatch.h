@@ -9,6 +9,10 @@
 
 namespace kiln::cuda {
 
+/// On a linalg op or on a kernel: products of f32 may round their inputs to tf32, which tensor cores multiply. A unit
+/// attribute.
+inline constexpr llvm::StringLiteral tf32AttrName = "kiln.tf32";
+
 /// sum[batch, rows, columns] = a[batch, rows, depth] * b[batch, columns, depth], summed over the depth in f32. Numbers
 /// are loops and inputs of the op; several loops count as one, the last of them the fastest.
 struct Contraction {

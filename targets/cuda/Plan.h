@@ -51,8 +51,9 @@ struct TensorMap {
   std::vector<uint32_t> box;             // elements of a copy
 };
 
-/// Another form of a launch: where its tensor maps can be made, it is launched instead.
+/// Another form of some launches: where its tensor maps can be made, it is launched instead.
 struct MappedLaunch {
+  unsigned count = 1;          // of launches, from the one that has it on
   unsigned function = 0;       // of the mapped ones
   std::vector<TensorMap> maps; // the first parameters
   std::vector<Parameter> parameters;

@@ -42,7 +42,7 @@ private:
   void setField(Value *map, unsigned field, unsigned element, Value *value);
   Value *mapsOf(const MappedLaunch &launch);
   void emitMapped(const MappedLaunch &launch, BasicBlock *next, PHINode *failure);
-  void emit(const Launch &launch, BasicBlock *next);
+  void emit(const Launch &launch, BasicBlock *next, BasicBlock *behindMapped);
 
   const DevicePlan &plan;
   Module &module;
@@ -189,8 +189,8 @@ void StubBuilder::emitMapped(const MappedLaunch &launch, BasicBlock *next, PHINo
   b.SetInsertPoint(other);
 }
 
-/// Goes on at `next` once it is launched.
-void StubBuilder::emit(const Launch &launch, BasicBlock *next) {
+/// Goes on at `next` once it is launched, or at `behindMapped` once its mapped form is.
+void StubBuilder::emit(const Launch &launch, BasicBlock *next, BasicBlock *behindMapped) {
   LLVMContext &context = module.getContext();
   BasicBlock *work = BasicBlock::Create(context, "work", stub, next),
              *failed = BasicBlock::Create(context, "failed", stub);
@@ -200,7 +200,7 @@ void StubBuilder::emit(const Launch &launch, BasicBlock *next) {
 
   b.SetInsertPoint(work);
   if (launch.mapped)
-    emitMapped(*launch.mapped, next, failure);
+    emitMapped(*launch.mapped, behindMapped, failure);
   Value *result = call("kiln_cuda_launch", {stub->getArg(0), deviceModule, b.getInt32(launch.function),
                                             b.CreateTrunc(blocks, b.getInt32Ty()), b.getInt32(1), b.getInt32(1),
                                             parametersOf(launch.parameters)});
@@ -226,10 +226,13 @@ void StubBuilder::build(StringRef symbol, unsigned symbols, unsigned tensors) {
   }
   StructType *worker = abi::typeOf(abi::Struct::worker, module.getContext());
   scratch = b.CreateLoad(b.getPtrTy(), b.CreateStructGEP(worker, stub->getArg(0), abi::worker::top));
-  for (const Launch &launch : plan.launches) {
-    BasicBlock *next = BasicBlock::Create(module.getContext(), "next", stub);
-    emit(launch, next);
-    b.SetInsertPoint(next);
+  SmallVector<BasicBlock *> behind; // each launch
+  for (size_t i = 0; i < plan.launches.size(); ++i)
+    behind.push_back(BasicBlock::Create(module.getContext(), "next", stub));
+  for (auto [number, launch] : enumerate(plan.launches)) {
+    const size_t count = launch.mapped ? launch.mapped->count : 1;
+    emit(launch, behind[number], behind[number + count - 1]);
+    b.SetInsertPoint(behind[number]);
   }
   b.CreateRet(b.getInt32(0));
 }

@@ -311,7 +311,7 @@ LogicalResult WgmmaBuilder::run() {
 
 } // namespace
 
-LogicalResult buildWgmma(tile::Builder &b, const StepContext &context, const Contraction &contraction,
+LogicalResult buildWgmma(tile::Builder &b, const StepContext &context, const Contraction &contraction, size_t first,
                          DevicePlan &plan) {
   std::optional<WgmmaProduct> product = findWgmmaProduct(context, contraction);
   if (!product || largestExtent(contraction, contraction.rows) < leastRows)
@@ -322,7 +322,7 @@ LogicalResult buildWgmma(tile::Builder &b, const StepContext &context, const Con
       const int64_t box[] = {rowBytes / (product->depth() == 64 ? 2 : 4), input->isAlongDepth ? rows : 64, 1};
       input->map.box.push_back(uint32_t(box[i]));
     }
-  const std::string name = plan.functions.back().name;
+  const std::string name = plan.functions[plan.launches[first].function].name;
   b.beginKernel(name, WgmmaShape::threads(), 1);
   Reader reader(b, context.placement, context.kernel);
   if (failed(WgmmaBuilder(b, reader, context, contraction, *product, shape).run()))
@@ -331,7 +331,8 @@ LogicalResult buildWgmma(tile::Builder &b, const StepContext &context, const Con
   AffineExpr tiles = extentOf(contraction, contraction.batch) *
                      extentOf(contraction, contraction.rows).ceilDiv(shape.bm) *
                      extentOf(contraction, contraction.columns).ceilDiv(shape.bn);
-  plan.launches.back().mapped = {unsigned(plan.mappedFunctions.size()),
+  plan.launches[first].mapped = {unsigned(plan.launches.size() - first),
+                                 unsigned(plan.mappedFunctions.size()),
                                  {std::move(product->a.map), std::move(product->b.map)},
                                  reader.parameters,
                                  tiles};

@@ -8,8 +8,8 @@
 
 namespace kiln::cuda {
 
-/// Gives the plan's last launch, which is the contraction's, this form where it has one.
+/// Gives the contraction's launches, the plan's from `first` on, this form where it has one.
 mlir::LogicalResult buildWgmma(tile::Builder &b, const StepContext &context, const Contraction &contraction,
-                               DevicePlan &plan);
+                               size_t first, DevicePlan &plan);
 
 } // namespace kiln::cuda

@@ -9,8 +9,6 @@ using namespace mlir;
 using mlir::kiln::getExtents;
 using Product = tile::MatrixProduct;
 
-static constexpr StringLiteral tf32Attr = "kiln.tf32"; // of a kernel or an op: sums of products may be of tf32
-
 static std::optional<Product::Type> typeOf(const StepContext &context, const Contraction &contraction) {
   linalg::GenericOp op = contraction.op;
   Type a = getElementTypeOrSelf(op->getOperand(contraction.a)), b = getElementTypeOrSelf(op->getOperand(contraction.b));
@@ -21,7 +19,7 @@ static std::optional<Product::Type> typeOf(const StepContext &context, const Con
   if (a.isBF16())
     return Product::BF16;
   func::FuncOp kernel = context.kernel;
-  const bool isAllowed = kernel->hasAttr(tf32Attr) || op->hasAttr(tf32Attr);
+  const bool isAllowed = kernel->hasAttr(tf32AttrName) || op->hasAttr(tf32AttrName);
   return a.isF32() && isAllowed ? std::optional(Product::TF32) : std::nullopt;
 }
 

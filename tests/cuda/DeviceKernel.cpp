@@ -182,6 +182,7 @@ struct Machine {
         error = launch(*mappedCode, plan.mappedFunctions[wanted.mapped->function], std::min(tiles, mappedBlocks),
                        wanted.mapped->parameters, *maps, symbols);
         ++mapped;
+        i += wanted.mapped->count - 1;
       } else {
         error = launch(*code, plan.functions[wanted.function], blocks, wanted.parameters, {}, symbols);
       }
