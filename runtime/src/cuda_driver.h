@@ -17,12 +17,21 @@ typedef uint64_t kiln_cuda_address_t;
 enum { KILN_CUDA_OUT_OF_MEMORY = 2, KILN_CUDA_UNSUPPORTED_PTX_VERSION = 222 };
 /* CUdevice_attribute, CUfunction_attribute, CUstream_flags, CUmemorytype, CUlaunchAttributeID. */
 enum {
+  KILN_CUDA_MULTIPROCESSORS = 16,
   KILN_CUDA_CAPABILITY_MAJOR = 75,
   KILN_CUDA_CAPABILITY_MINOR = 76,
   KILN_CUDA_MAX_DYNAMIC_SHARED_BYTES = 8,
   KILN_CUDA_NON_BLOCKING = 1,
   KILN_CUDA_MEMORY_OF_DEVICE = 2,
   KILN_CUDA_CLUSTER_DIMENSION = 4
+};
+/* CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill. */
+enum {
+  KILN_CUDA_MAP_PLAIN = 0,
+  KILN_CUDA_MAP_SWIZZLED_128 = 3,
+  KILN_CUDA_MAP_L2_128 = 2,
+  KILN_CUDA_MAP_ZEROS = 0,
+  KILN_CUDA_MAP_BYTES = 128 /* of a CUtensorMap, and what it is aligned to */
 };
 /* CUjit_option. */
 enum { KILN_CUDA_ERROR_LOG = 5, KILN_CUDA_ERROR_LOG_BYTES = 6 };
@@ -90,9 +99,12 @@ typedef struct kiln_cuda_launch_t {
   X(cuLaunchKernel, kiln_cuda_entry_t function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z,               \
     unsigned threads_x, unsigned threads_y, unsigned threads_z, unsigned shared_bytes, kiln_cuda_queue_t stream,       \
     void **parameters, void **extra)
-/* Of drivers since CUDA 11.8; null in those before. */
+/* Of drivers since CUDA 11.8 and 12.0; null in those before. */
 #define KILN_CUDA_OPTIONAL(X)                                                                                          \
-  X(cuLaunchKernelEx, const kiln_cuda_launch_t *launch, kiln_cuda_entry_t function, void **parameters, void **extra)
+  X(cuLaunchKernelEx, const kiln_cuda_launch_t *launch, kiln_cuda_entry_t function, void **parameters, void **extra)   \
+  X(cuTensorMapEncodeTiled, void *map, int type, uint32_t rank, void *address, const uint64_t *extents,                \
+    const uint64_t *pitches, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle, int promotion,   \
+    int fill)
 
 /* The driver, opened. A table a model, since a program has no state but that of its models. */
 typedef struct kiln_cuda_driver_t {

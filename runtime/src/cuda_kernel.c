@@ -18,10 +18,15 @@ static uint64_t slot_count(const kiln_variant_t *variant) {
   return slots;
 }
 
+/* In all forms. */
+static uint64_t function_count(const kiln_cuda_module_t *module) {
+  return (uint64_t)module->function_count + (module->mapped ? module->mapped->function_count : 0);
+}
+
 uint64_t kiln_cuda_kernels_bytes(const kiln_variant_t *variant) {
   uint64_t functions = 0;
   for (uint64_t i = 0; i < variant->module_count; ++i)
-    functions += variant->modules[i]->function_count;
+    functions += function_count(variant->modules[i]);
   return slot_count(variant) * sizeof(kiln_cuda_kernel_t) + functions * sizeof(kiln_cuda_entry_t);
 }
 
@@ -46,7 +51,7 @@ void kiln_cuda_kernels_init(kiln_cuda_t *cuda, const kiln_variant_t *variant, vo
     kiln_cuda_kernel_t *kernel = find_slot(cuda, variant->modules[i]);
     kernel->module = variant->modules[i];
     kernel->functions = functions;
-    functions += kernel->module->function_count;
+    functions += function_count(kernel->module);
   }
 }
 
@@ -78,9 +83,9 @@ kiln_status_t kiln_cuda_kernels_check(const kiln_cuda_t *cuda, const kiln_model_
   return KILN_OK;
 }
 
-static kiln_status_t fail_load(kiln_cuda_t *cuda, const kiln_cuda_kernel_t *kernel, int result, char *log,
+static kiln_status_t fail_load(kiln_cuda_t *cuda, const kiln_cuda_module_t *module, int result, char *log,
                                kiln_error_t *error) {
-  const char *name = kernel->module->function_count ? kernel->module->functions[0].name : "";
+  const char *name = module->function_count ? module->functions[0].name : "";
   if (!*log)
     return kiln_cuda_check(cuda, result, "cuModuleLoadDataEx", error);
   log[strcspn(log, "\n")] = '\0';
@@ -89,43 +94,60 @@ static kiln_status_t fail_load(kiln_cuda_t *cuda, const kiln_cuda_kernel_t *kern
                         KILN_NAME_SHOWN, name, kiln_cuda_error_name(&cuda->driver, result), log);
 }
 
-/* The best image that fits; of one in a newer PTX than the driver knows, the next. */
-static kiln_status_t load_image(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, kiln_error_t *error) {
-  const kiln_cuda_module_t *module = kernel->module;
+/* The best image that fits; of one in a newer PTX than the driver knows, the next. is_optional: it may know none. */
+static kiln_status_t load_image(kiln_cuda_t *cuda, const kiln_cuda_module_t *module, bool is_optional,
+                                kiln_cuda_loaded_t *loaded, kiln_error_t *error) {
   char log[LOG_BYTES] = "";
   int options[] = {KILN_CUDA_ERROR_LOG, KILN_CUDA_ERROR_LOG_BYTES}, result = KILN_CUDA_UNSUPPORTED_PTX_VERSION;
   for (uint32_t i = find_image(cuda, module, 0); i < module->image_count && result == KILN_CUDA_UNSUPPORTED_PTX_VERSION;
        i = find_image(cuda, module, i + 1)) {
     void *values[] = {log, kiln_cuda_pointer(LOG_BYTES - 1)};
-    result = cuda->driver.cuModuleLoadDataEx(&kernel->loaded, module->images[i].text, 2, options, values);
+    result = cuda->driver.cuModuleLoadDataEx(loaded, module->images[i].text, 2, options, values);
   }
-  return result ? fail_load(cuda, kernel, result, log, error) : KILN_OK;
+  if (result == 0 || (is_optional && result == KILN_CUDA_UNSUPPORTED_PTX_VERSION))
+    return KILN_OK;
+  return fail_load(cuda, module, result, log, error);
 }
 
-static kiln_status_t find_function(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, uint32_t index, kiln_error_t *error) {
-  const kiln_cuda_function_t *function = &kernel->module->functions[index];
-  kiln_cuda_entry_t *entry = &kernel->functions[index];
+static kiln_status_t find_function(kiln_cuda_t *cuda, kiln_cuda_loaded_t loaded, const kiln_cuda_function_t *function,
+                                   kiln_cuda_entry_t *entry, kiln_error_t *error) {
   kiln_status_t status;
   if (function->cluster > 1 && !cuda->driver.cuLaunchKernelEx)
     return kiln_error_set(error, KILN_DEVICE_ERROR,
                           "kernel \"%.*s\" requires a CUDA driver with cuLaunchKernelEx, got an older one",
                           KILN_NAME_SHOWN, function->name);
-  if ((status = KILN_CUDA_CALL(cuda, error, cuModuleGetFunction, entry, kernel->loaded, function->name)) ||
+  if ((status = KILN_CUDA_CALL(cuda, error, cuModuleGetFunction, entry, loaded, function->name)) ||
       function->shared_bytes <= SHARED_BYTES)
     return status;
   return KILN_CUDA_CALL(cuda, error, cuFuncSetAttribute, *entry, KILN_CUDA_MAX_DYNAMIC_SHARED_BYTES,
                         (int)function->shared_bytes);
 }
 
+static kiln_status_t load_form(kiln_cuda_t *cuda, const kiln_cuda_module_t *module, bool is_optional,
+                               kiln_cuda_loaded_t *loaded, kiln_cuda_entry_t *functions, kiln_error_t *error) {
+  kiln_status_t status = load_image(cuda, module, is_optional, loaded, error);
+  for (uint32_t i = 0; !status && *loaded && i < module->function_count; ++i)
+    status = find_function(cuda, *loaded, &module->functions[i], &functions[i], error);
+  return status;
+}
+
+static void unload(kiln_cuda_t *cuda, kiln_cuda_loaded_t *loaded) {
+  if (*loaded)
+    cuda->driver.cuModuleUnload(*loaded);
+  *loaded = NULL;
+}
+
+/* Both forms: which one a call takes depends on its tensors, and in a call that is captured nothing is loaded. */
 static kiln_status_t load(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, kiln_error_t *error) {
-  kiln_status_t status = load_image(cuda, kernel, error);
-  for (uint32_t i = 0; !status && i < kernel->module->function_count; ++i)
-    status = find_function(cuda, kernel, i, error);
+  const kiln_cuda_module_t *module = kernel->module, *mapped = module->mapped;
+  kiln_status_t status = load_form(cuda, module, false, &kernel->loaded, kernel->functions, error);
+  if (!status && mapped && cuda->driver.cuTensorMapEncodeTiled && find_image(cuda, mapped, 0) < mapped->image_count)
+    status = load_form(cuda, mapped, true, &kernel->mapped, kernel->functions + module->function_count, error);
   if (!status) {
     atomic_store_explicit(&kernel->is_loaded, true, memory_order_release);
-  } else if (kernel->loaded) {
-    cuda->driver.cuModuleUnload(kernel->loaded);
-    kernel->loaded = NULL;
+  } else {
+    unload(cuda, &kernel->loaded);
+    unload(cuda, &kernel->mapped);
   }
   return status;
 }
@@ -167,7 +189,8 @@ kiln_status_t kiln_cuda_kernels_load(kiln_cuda_t *cuda, kiln_error_t *error) {
 }
 
 void kiln_cuda_kernels_unload(kiln_cuda_t *cuda) {
-  for (uint64_t i = 0; i <= cuda->kernel_mask; ++i)
-    if (cuda->kernels[i].loaded)
-      cuda->driver.cuModuleUnload(cuda->kernels[i].loaded);
+  for (uint64_t i = 0; i <= cuda->kernel_mask; ++i) {
+    unload(cuda, &cuda->kernels[i].loaded);
+    unload(cuda, &cuda->kernels[i].mapped);
+  }
 }

@@ -13,7 +13,8 @@
 typedef struct kiln_cuda_kernel_t {
   const kiln_cuda_module_t *module; /* null: the slot is free */
   kiln_cuda_loaded_t loaded;        /* null: not yet */
-  kiln_cuda_entry_t *functions;     /* one a function of the module */
+  kiln_cuda_loaded_t mapped;        /* module->mapped; null: there is none for the GPU and the driver */
+  kiln_cuda_entry_t *functions;     /* one a function of the module, then of module->mapped */
   atomic_bool is_loaded;            /* what stands above may be read without the lock */
 } kiln_cuda_kernel_t;
 

@@ -27,24 +27,68 @@ static kiln_status_t launch(kiln_cuda_stream_t *stream, kiln_cuda_entry_t entry,
   return KILN_CUDA_CALL(cuda, &stream->error, cuLaunchKernelEx, &launch, entry, parameters, NULL);
 }
 
+/* The kernel, loaded; null: the call is to fail. is_function: whether what is to be launched is one of the module's. */
+static const kiln_cuda_kernel_t *prepare(kiln_cuda_stream_t *stream, const kiln_cuda_module_t *module, bool is_function,
+                                         uint32_t function) {
+  if (stream->error.status)
+    return NULL;
+  kiln_cuda_kernel_t *kernel = kiln_cuda_kernel_find(stream->cuda, module);
+  if (!kernel || !is_function) {
+    kiln_error_set(&stream->error, KILN_INTERNAL_ERROR, "a launch requires a function of the variant's kernels, got %u",
+                   function);
+    return NULL;
+  }
+  return kiln_cuda_kernel_load(stream->cuda, kernel, stream->queue, &stream->error) ? NULL : kernel;
+}
+
 int kiln_cuda_launch(kiln_worker_t *worker, const kiln_cuda_module_t *module, uint32_t function, uint32_t blocks_x,
                      uint32_t blocks_y, uint32_t blocks_z, void **parameters) {
   kiln_cuda_stream_t *stream = worker->cuda;
   const uint32_t blocks[] = {blocks_x, blocks_y, blocks_z};
-  if (stream->error.status)
-    return FAILED;
-  if (blocks_x == 0 || blocks_y == 0 || blocks_z == 0) /* the driver takes no empty grid */
+  if (!stream->error.status && (blocks_x == 0 || blocks_y == 0 || blocks_z == 0)) /* the driver takes no empty grid */
     return 0;
-  kiln_cuda_kernel_t *kernel = kiln_cuda_kernel_find(stream->cuda, module);
-  if (!kernel || function >= module->function_count) {
-    kiln_error_set(&stream->error, KILN_INTERNAL_ERROR, "a launch requires a function of the variant's kernels, got %u",
-                   function);
-    return FAILED;
-  }
-  if (kiln_cuda_kernel_load(stream->cuda, kernel, stream->queue, &stream->error) ||
-      launch(stream, kernel->functions[function], &module->functions[function], blocks, parameters))
+  const kiln_cuda_kernel_t *kernel = prepare(stream, module, function < module->function_count, function);
+  if (!kernel || launch(stream, kernel->functions[function], &module->functions[function], blocks, parameters))
     return FAILED;
   return 0;
+}
+
+/* Whether copies can have the tensor: pitches of 16 bytes, from a multiple of 16 on, and something in it. What else the
+ * driver refuses is not there either. */
+static bool encode(const kiln_cuda_t *cuda, const kiln_cuda_map_t *map, char *encoded) {
+  static const uint32_t steps[] = {1, 1, 1};
+  uint64_t unaligned = (uintptr_t)map->address % 16;
+  for (uint32_t i = 0; i < map->rank; ++i)
+    unaligned |= (map->extents[i] == 0) | (i ? map->pitches[i - 1] % 16 : 0);
+  return !unaligned && !cuda->driver.cuTensorMapEncodeTiled(
+                           encoded, (int)map->dtype, map->rank, kiln_cuda_pointer(kiln_cuda_address(map->address)),
+                           map->extents, map->pitches, map->box, steps, KILN_CUDA_MAP_PLAIN, KILN_CUDA_MAP_SWIZZLED_128,
+                           KILN_CUDA_MAP_L2_128, KILN_CUDA_MAP_ZEROS);
+}
+
+int kiln_cuda_launch_mapped(kiln_worker_t *worker, const kiln_cuda_module_t *module, uint32_t function, uint32_t blocks,
+                            uint32_t map_count, const kiln_cuda_map_t *maps, void **parameters) {
+  kiln_cuda_stream_t *stream = worker->cuda;
+  const kiln_cuda_module_t *mapped = module->mapped;
+  _Alignas(KILN_CUDA_MAP_BYTES) char encoded[KILN_CUDA_MAX_MAPS][KILN_CUDA_MAP_BYTES];
+  int most = 0;
+  const bool is_function = mapped && function < mapped->function_count && map_count <= KILN_CUDA_MAX_MAPS;
+  const kiln_cuda_kernel_t *kernel = prepare(stream, module, is_function, function);
+  if (!kernel)
+    return FAILED;
+  if (!kernel->mapped)
+    return KILN_CUDA_NOT_MAPPED;
+  for (uint32_t i = 0; i < map_count; ++i) {
+    if (!encode(stream->cuda, &maps[i], encoded[i]))
+      return KILN_CUDA_NOT_MAPPED;
+    parameters[i] = encoded[i];
+  }
+  if (KILN_CUDA_CALL(stream->cuda, &stream->error, cuDeviceGetAttribute, &most, KILN_CUDA_MULTIPROCESSORS,
+                     stream->cuda->device))
+    return FAILED;
+  const uint32_t grid[] = {most > 0 && blocks > (uint32_t)most ? (uint32_t)most : blocks, 1, 1};
+  const kiln_cuda_entry_t entry = kernel->functions[module->function_count + function];
+  return launch(stream, entry, &mapped->functions[function], grid, parameters) ? FAILED : 0;
 }
 
 void kiln_cuda_copy_rows(kiln_worker_t *worker, void *target, const void *source, uint64_t rows, uint64_t row_bytes,

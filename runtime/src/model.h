@@ -72,6 +72,12 @@ void kiln_cuda_copy_rows(kiln_worker_t *worker, void *target, const void *source
  * scratch memory, on the device; what follows in the stream may use it again. */
 int kiln_cuda_launch(kiln_worker_t *worker, const kiln_cuda_module_t *module, uint32_t function, uint32_t blocks_x,
                      uint32_t blocks_y, uint32_t blocks_z, void **parameters);
+/* The same for a function of module->mapped, whose first parameters are tensor maps, made here. Of `blocks` no more are
+ * launched than the GPU has multiprocessors. KILN_CUDA_NOT_MAPPED: nothing is, since GPU, driver or a tensor have none;
+ * the caller launches the other form. */
+enum { KILN_CUDA_NOT_MAPPED = -1, KILN_CUDA_MAX_MAPS = 2 };
+int kiln_cuda_launch_mapped(kiln_worker_t *worker, const kiln_cuda_module_t *module, uint32_t function, uint32_t blocks,
+                            uint32_t map_count, const kiln_cuda_map_t *maps, void **parameters);
 
 /* What the header of the model declares (kiln_model_t is NAME_t there). allocator null: malloc, and pages of the system
  * for the packed weights. The model borrows nothing: the allocator struct is copied. create tries the variants in order

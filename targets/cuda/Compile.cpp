@@ -23,6 +23,13 @@ static std::optional<SchedulePoint> resolvePoint(func::FuncOp kernel, const Sche
   return resolved;
 }
 
+static FailureOr<std::string> compileDevice(func::FuncOp kernel, DeviceModule &device, const Chip &chip) {
+  llvm::Expected<std::string> text = device.compile(chip);
+  if (!text)
+    return kernel.emitError() << "the kernel has no device code: " << llvm::toString(text.takeError());
+  return std::move(*text);
+}
+
 FailureOr<DevicePlan> planKernel(func::FuncOp kernel, const SchedulePoint *point) {
   if (failed(checkKernel(kernel)))
     return failure();
@@ -36,16 +43,24 @@ FailureOr<DevicePlan> planKernel(func::FuncOp kernel, const SchedulePoint *point
   plan.strategy = schedulable.strategy;
   plan.schedule = *resolved;
   plan.scratchBytes = placement.scratchBytes;
-  DeviceModule device;
-  tile::Builder b(device.get());
-  for (const auto &strategy : strategies)
-    if (failed(strategy->build(b, plan.schedule, plan)))
+  DeviceModule device, mapped;
+  tile::Builder b(device.get()), mappedBuilder(mapped.get());
+  for (const auto &strategy : strategies) {
+    const size_t first = plan.launches.size();
+    if (failed(strategy->build(b, plan.schedule, plan)) || failed(strategy->buildMapped(mappedBuilder, first, plan)))
       return failure();
+  }
   plan.text = device.print();
-  llvm::Expected<std::string> text = device.compile({"sm_80", "+ptx70"});
-  if (!text)
-    return kernel.emitError() << "the kernel has no device code: " << llvm::toString(text.takeError());
+  FailureOr<std::string> text = compileDevice(kernel, device, {"sm_80", "+ptx70"});
+  if (failed(text))
+    return failure();
   plan.images.push_back({std::move(*text), 80, false});
+  if (plan.mappedFunctions.empty())
+    return plan;
+  plan.text += mapped.print();
+  if (failed(text = compileDevice(kernel, mapped, {"sm_90a", "+ptx80"})))
+    return failure();
+  plan.mappedImage = {std::move(*text), 90, true};
   return plan;
 }
 
@@ -90,6 +105,8 @@ public:
     std::string text;
     for (const Image &image : plan->images)
       text += image.text;
+    if (plan->mappedImage)
+      text += plan->mappedImage->text;
     return text;
   }
 

@@ -11,6 +11,7 @@
 
 #include "targets/cuda/Product.h"
 #include "targets/cuda/SplitDepth.h"
+#include "targets/cuda/Wgmma.h"
 #include "targets/cuda/tile/Shared.h"
 
 namespace kiln::cuda {
@@ -204,6 +205,10 @@ public:
     plan.launches.push_back({unsigned(plan.functions.size()), blocks, reader.parameters});
     plan.functions.push_back({name, uint32_t(shape.threads()), uint32_t(4 * builder.sharedFloats())});
     return split.isSplit() ? split.buildSecond(b, plan) : success();
+  }
+
+  LogicalResult buildMapped(tile::Builder &b, size_t first, DevicePlan &plan) const override {
+    return buildWgmma(b, context, contraction, first, plan);
   }
 
 private:

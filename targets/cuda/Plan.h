@@ -9,6 +9,7 @@
 #include "mlir/IR/AffineExpr.h"
 #include "llvm/ADT/ArrayRef.h"
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,19 +31,40 @@ struct DeviceFunction {
 /// What is passed for a parameter of a function.
 struct Parameter {
   enum Kind {
-    Symbol, // the kernel's index argument of that number, i32
-    Tensor, // the address of the tensor of that number: arguments, and behind them results
-    Scratch // the address so many bytes behind the start of scratch memory
+    Symbol,  // the kernel's index argument of that number, i32
+    Tensor,  // the address of the tensor of that number: arguments, and behind them results
+    Scratch, // the address so many bytes behind the start of scratch memory
+    Map      // the tensor map of that number of the launch
   };
   Kind kind = Symbol;
   int64_t number = 0;
   bool operator==(const Parameter &) const = default;
 };
 
+/// What the driver makes a tensor map of: boxes of it lie in shared memory in rows of 128 bytes, swizzled by as many.
+struct TensorMap {
+  enum Element : uint32_t { F16 = 6, BF16 = 9, TF32 = 11 }; // the driver's numbers
+  Parameter tensor;                                         // its first element
+  Element element = F16;
+  std::vector<mlir::AffineExpr> extents; // elements, of the innermost dimension first; two or three
+  std::vector<mlir::AffineExpr> pitches; // bytes, of the dimensions behind the innermost one
+  std::vector<uint32_t> box;             // elements of a copy
+};
+
+/// Another form of some launches: where its tensor maps can be made, it is launched instead.
+struct MappedLaunch {
+  unsigned count = 1;          // of launches, from the one that has it on
+  unsigned function = 0;       // of the mapped ones
+  std::vector<TensorMap> maps; // the first parameters
+  std::vector<Parameter> parameters;
+  mlir::AffineExpr blocks; // those that have work; fewer do it all
+};
+
 struct Launch {
   unsigned function = 0;
   mlir::AffineExpr blocks; // along x, over the kernel's index arguments; where it is 0 nothing is launched
   std::vector<Parameter> parameters;
+  std::optional<MappedLaunch> mapped = std::nullopt;
 };
 
 struct DevicePlan {
@@ -51,8 +73,11 @@ struct DevicePlan {
   std::vector<Image> images; // the best first, all with the same functions
   std::vector<DeviceFunction> functions;
   std::vector<Launch> launches; // one after the other
-  int64_t scratchBytes = 0;     // at the kernel's bounds
-  std::string text;             // the functions before they are lowered, as MLIR
+  // What mapped launches launch; none: there is no such launch.
+  std::vector<DeviceFunction> mappedFunctions;
+  std::optional<Image> mappedImage;
+  int64_t scratchBytes = 0; // at the kernel's bounds
+  std::string text;         // the functions before they are lowered, as MLIR
 };
 
 /// The value of an extent, or of a number of blocks. Divisions are of what is not negative by what is positive.

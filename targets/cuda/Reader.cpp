@@ -26,6 +26,12 @@ Value Reader::parameter(const Parameter &parameter) {
   return addresses.back();
 }
 
+Value Reader::tensorMap(int64_t number) {
+  parameters.push_back({Parameter::Map, number});
+  addresses.push_back(b.addTensorMap());
+  return addresses.back();
+}
+
 Value Reader::extent(AffineExpr extent) { return affine(extent, {}, {}); }
 
 /// Whether no value of the expression is below 0, if none of its loops and symbols is.

@@ -60,6 +60,9 @@ public:
   /// another one.
   std::function<tile::Values(mlir::linalg::GenericOp op, tile::Values loops, tile::Values sums)> reduceTogether;
 
+  /// A parameter for the launch's tensor map of that number.
+  tile::Value tensorMap(int64_t number);
+
   /// What the launch passes for the parameters so far.
   std::vector<Parameter> parameters;
 

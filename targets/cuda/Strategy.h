@@ -37,6 +37,11 @@ public:
 
   /// Appends functions and launches. Emits a diagnostic at what there is no code for.
   virtual mlir::LogicalResult build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const = 0;
+
+  /// Gives its launches, those from `first` on, their mapped form, if they have one, in a module for sm_90a.
+  virtual mlir::LogicalResult buildMapped(tile::Builder & /*b*/, size_t /*first*/, DevicePlan & /*plan*/) const {
+    return mlir::success();
+  }
 };
 
 /// The strategies of a kernel's steps, in their order. Afterwards the placement has no memory for what they do not

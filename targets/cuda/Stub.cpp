@@ -2,6 +2,8 @@
 //
 // int SYMBOL(worker, i32 s0, .., address of a tensor, ..):
 //   for each launch whose number of blocks is not 0
+//     if it has a mapped form: fill its maps and parameters, and go on behind kiln_cuda_launch_mapped unless that says
+//       that the form is not to be had
 //     fill its parameters
 //     if (int result = kiln_cuda_launch(worker, &SYMBOL_module, function, blocks, 1, 1, parameters)) return result
 //   return 0
@@ -31,10 +33,16 @@ private:
   Constant *text(StringRef bytes, const Twine &name) {
     return constant(ConstantDataArray::getString(module.getContext(), bytes), name);
   }
+  Constant *moduleOf(ArrayRef<Image> images, ArrayRef<DeviceFunction> functions, Constant *mapped);
   GlobalVariable *createModule(StringRef name);
   Value *evaluate(mlir::AffineExpr expr, ArrayRef<Value *> extents);
-  Value *parametersOf(const Launch &launch);
-  void emit(const Launch &launch, BasicBlock *next);
+  Value *valueOf(const Parameter &parameter);
+  Value *parametersOf(ArrayRef<Parameter> parameters);
+  Value *call(StringRef name, ArrayRef<Value *> arguments);
+  void setField(Value *map, unsigned field, unsigned element, Value *value);
+  Value *mapsOf(const MappedLaunch &launch);
+  void emitMapped(const MappedLaunch &launch, BasicBlock *next, PHINode *failure);
+  void emit(const Launch &launch, BasicBlock *next, BasicBlock *behindMapped);
 
   const DevicePlan &plan;
   Module &module;
@@ -54,27 +62,36 @@ Constant *StubBuilder::arrayOf(ArrayRef<Constant *> values, const Twine &name) {
   return constant(ConstantArray::get(ArrayType::get(values.front()->getType(), values.size()), values), name);
 }
 
-GlobalVariable *StubBuilder::createModule(StringRef name) {
+/// `mapped`: the module of mapped functions, or null.
+Constant *StubBuilder::moduleOf(ArrayRef<Image> ofPlan, ArrayRef<DeviceFunction> ofImages, Constant *mapped) {
   LLVMContext &context = module.getContext();
   SmallVector<Constant *> images, functions;
-  for (const Image &image : plan.images)
+  for (const Image &image : ofPlan)
     images.push_back(abi::StructConstant(abi::Struct::cuda_image, context)
                          .set(abi::cuda_image::text, text(image.text, "ptx"))
                          .set(abi::cuda_image::capability, image.capability)
                          .set(abi::cuda_image::is_for_that_alone, uint64_t(image.isForThatAlone))
                          .get());
-  for (const DeviceFunction &function : plan.functions)
+  for (const DeviceFunction &function : ofImages)
     functions.push_back(abi::StructConstant(abi::Struct::cuda_function, context)
                             .set(abi::cuda_function::name, text(function.name, "name"))
                             .set(abi::cuda_function::threads, function.threads)
                             .set(abi::cuda_function::shared_bytes, function.sharedBytes)
                             .get());
-  Constant *value = abi::StructConstant(abi::Struct::cuda_module, context)
-                        .set(abi::cuda_module::images, arrayOf(images, "images"))
-                        .set(abi::cuda_module::functions, arrayOf(functions, "functions"))
-                        .set(abi::cuda_module::image_count, images.size())
-                        .set(abi::cuda_module::function_count, functions.size())
-                        .get();
+  abi::StructConstant value(abi::Struct::cuda_module, context);
+  value.set(abi::cuda_module::images, arrayOf(images, "images"))
+      .set(abi::cuda_module::functions, arrayOf(functions, "functions"))
+      .set(abi::cuda_module::image_count, images.size())
+      .set(abi::cuda_module::function_count, functions.size());
+  if (mapped)
+    value.set(abi::cuda_module::mapped, mapped);
+  return value.get();
+}
+
+GlobalVariable *StubBuilder::createModule(StringRef name) {
+  Constant *mapped =
+      plan.mappedImage ? constant(moduleOf(*plan.mappedImage, plan.mappedFunctions, nullptr), "mapped") : nullptr;
+  Constant *value = moduleOf(plan.images, plan.functions, mapped);
   return new GlobalVariable(module, value->getType(), /*isConstant=*/true, GlobalValue::ExternalLinkage, value, name);
 }
 
@@ -99,15 +116,20 @@ Value *StubBuilder::evaluate(mlir::AffineExpr expr, ArrayRef<Value *> symbols) {
   }
 }
 
-/// An array of the addresses of the values.
-Value *StubBuilder::parametersOf(const Launch &launch) {
+Value *StubBuilder::valueOf(const Parameter &parameter) {
+  return parameter.kind == Parameter::Symbol   ? words[parameter.number]
+         : parameter.kind == Parameter::Tensor ? words[extents.size() + parameter.number]
+                                               : b.CreateConstGEP1_64(b.getInt8Ty(), scratch, parameter.number);
+}
+
+/// An array of the addresses of the values. Those of maps are the run time's to fill.
+Value *StubBuilder::parametersOf(ArrayRef<Parameter> parameters) {
   IRBuilder<> first(&stub->getEntryBlock(), stub->getEntryBlock().begin());
-  Value *array = first.CreateAlloca(ArrayType::get(b.getPtrTy(), launch.parameters.size()));
-  for (auto [number, parameter] : enumerate(launch.parameters)) {
-    Value *value = parameter.kind == Parameter::Symbol ? words[parameter.number]
-                   : parameter.kind == Parameter::Tensor
-                       ? words[extents.size() + parameter.number]
-                       : b.CreateConstGEP1_64(b.getInt8Ty(), scratch, parameter.number);
+  Value *array = first.CreateAlloca(ArrayType::get(b.getPtrTy(), parameters.size()));
+  for (auto [number, parameter] : enumerate(parameters)) {
+    if (parameter.kind == Parameter::Map)
+      continue;
+    Value *value = valueOf(parameter);
     Value *slot = first.CreateAlloca(value->getType());
     b.CreateStore(value, slot);
     b.CreateStore(slot, b.CreateConstGEP1_64(b.getPtrTy(), array, number));
@@ -115,24 +137,78 @@ Value *StubBuilder::parametersOf(const Launch &launch) {
   return array;
 }
 
-/// Goes on at `next` once it is launched.
-void StubBuilder::emit(const Launch &launch, BasicBlock *next) {
+/// The call of a function of the run time that returns an i32.
+Value *StubBuilder::call(StringRef name, ArrayRef<Value *> arguments) {
+  SmallVector<Type *> types;
+  for (Value *argument : arguments)
+    types.push_back(argument->getType());
+  auto *type = FunctionType::get(b.getInt32Ty(), types, false);
+  return b.CreateCall(module.getOrInsertFunction(name, type), arguments);
+}
+
+/// Writes a field of a kiln_cuda_map_t; of an array, one of its elements.
+void StubBuilder::setField(Value *map, unsigned field, unsigned element, Value *value) {
+  StructType *type = abi::typeOf(abi::Struct::cuda_map, module.getContext());
+  SmallVector<Value *> path{b.getInt32(0), b.getInt32(field)};
+  if (type->getElementType(field)->isArrayTy())
+    path.push_back(b.getInt32(element));
+  b.CreateStore(value, b.CreateInBoundsGEP(type, map, path));
+}
+
+Value *StubBuilder::mapsOf(const MappedLaunch &launch) {
+  IRBuilder<> first(&stub->getEntryBlock(), stub->getEntryBlock().begin());
+  StructType *type = abi::typeOf(abi::Struct::cuda_map, module.getContext());
+  Value *array = first.CreateAlloca(ArrayType::get(type, launch.maps.size()));
+  for (auto [number, map] : enumerate(launch.maps)) {
+    Value *at = b.CreateConstGEP1_64(type, array, number);
+    setField(at, abi::cuda_map::address, 0, valueOf(map.tensor));
+    setField(at, abi::cuda_map::rank, 0, b.getInt32(uint32_t(map.extents.size())));
+    setField(at, abi::cuda_map::dtype, 0, b.getInt32(map.element));
+    for (unsigned i = 0; i < map.extents.size(); ++i) {
+      setField(at, abi::cuda_map::extents, i, evaluate(map.extents[i], extents));
+      setField(at, abi::cuda_map::box, i, b.getInt32(map.box[i]));
+      if (i > 0)
+        setField(at, abi::cuda_map::pitches, i - 1, evaluate(map.pitches[i - 1], extents));
+    }
+  }
+  return array;
+}
+
+/// Goes on behind it, where the other form is launched, or at `next` once this one is.
+void StubBuilder::emitMapped(const MappedLaunch &launch, BasicBlock *next, PHINode *failure) {
+  Value *blocks = b.CreateTrunc(evaluate(launch.blocks, extents), b.getInt32Ty());
+  Value *result = call("kiln_cuda_launch_mapped",
+                       {stub->getArg(0), deviceModule, b.getInt32(launch.function), blocks,
+                        b.getInt32(uint32_t(launch.maps.size())), mapsOf(launch), parametersOf(launch.parameters)});
+  BasicBlock *isNotLaunched = BasicBlock::Create(module.getContext(), "not_launched", stub, next);
+  BasicBlock *other = BasicBlock::Create(module.getContext(), "other", stub, next);
+  b.CreateCondBr(b.CreateICmpEQ(result, b.getInt32(0)), next, isNotLaunched);
+  b.SetInsertPoint(isNotLaunched);
+  b.CreateCondBr(b.CreateICmpEQ(result, b.getInt32(uint32_t(KILN_CUDA_NOT_MAPPED))), other, failure->getParent());
+  failure->addIncoming(result, isNotLaunched);
+  b.SetInsertPoint(other);
+}
+
+/// Goes on at `next` once it is launched, or at `behindMapped` once its mapped form is.
+void StubBuilder::emit(const Launch &launch, BasicBlock *next, BasicBlock *behindMapped) {
   LLVMContext &context = module.getContext();
   BasicBlock *work = BasicBlock::Create(context, "work", stub, next),
              *failed = BasicBlock::Create(context, "failed", stub);
+  PHINode *failure = IRBuilder<>(failed).CreatePHI(b.getInt32Ty(), 2);
   Value *blocks = evaluate(launch.blocks, extents);
   b.CreateCondBr(b.CreateICmpEQ(blocks, b.getInt64(0)), next, work);
 
   b.SetInsertPoint(work);
-  Type *i32 = b.getInt32Ty(), *pointer = b.getPtrTy();
-  auto *type = FunctionType::get(i32, {pointer, pointer, i32, i32, i32, i32, pointer}, false);
-  Value *result = b.CreateCall(module.getOrInsertFunction("kiln_cuda_launch", type),
-                               {stub->getArg(0), deviceModule, b.getInt32(launch.function), b.CreateTrunc(blocks, i32),
-                                b.getInt32(1), b.getInt32(1), parametersOf(launch)});
+  if (launch.mapped)
+    emitMapped(*launch.mapped, behindMapped, failure);
+  Value *result = call("kiln_cuda_launch", {stub->getArg(0), deviceModule, b.getInt32(launch.function),
+                                            b.CreateTrunc(blocks, b.getInt32Ty()), b.getInt32(1), b.getInt32(1),
+                                            parametersOf(launch.parameters)});
+  failure->addIncoming(result, b.GetInsertBlock());
   b.CreateCondBr(b.CreateICmpEQ(result, b.getInt32(0)), next, failed);
 
   b.SetInsertPoint(failed);
-  b.CreateRet(result);
+  b.CreateRet(failure);
 }
 
 void StubBuilder::build(StringRef symbol, unsigned symbols, unsigned tensors) {
@@ -150,10 +226,13 @@ void StubBuilder::build(StringRef symbol, unsigned symbols, unsigned tensors) {
   }
   StructType *worker = abi::typeOf(abi::Struct::worker, module.getContext());
   scratch = b.CreateLoad(b.getPtrTy(), b.CreateStructGEP(worker, stub->getArg(0), abi::worker::top));
-  for (const Launch &launch : plan.launches) {
-    BasicBlock *next = BasicBlock::Create(module.getContext(), "next", stub);
-    emit(launch, next);
-    b.SetInsertPoint(next);
+  SmallVector<BasicBlock *> behind; // each launch
+  for (size_t i = 0; i < plan.launches.size(); ++i)
+    behind.push_back(BasicBlock::Create(module.getContext(), "next", stub));
+  for (auto [number, launch] : enumerate(plan.launches)) {
+    const size_t count = launch.mapped ? launch.mapped->count : 1;
+    emit(launch, behind[number], behind[number + count - 1]);
+    b.SetInsertPoint(behind[number]);
   }
   b.CreateRet(b.getInt32(0));
 }

@@ -4,6 +4,7 @@
 #include "Launch.h"
 #include "Module.h"
 #include "Prepare.h"
+#include "TensorMap.h"
 #include "compiler/dialect/Extents.h"
 #include "compiler/interpreter/Compare.h"
 #include "mlir/IR/Diagnostics.h"
@@ -88,7 +89,8 @@ DeviceKernel::DeviceKernel(const std::string &text, const SchedulePoint *point)
     throw std::runtime_error("the kernel does not compile");
   made = std::move(*plan);
   if (std::getenv("KILN_PRINT"))
-    printf("%s\n%s\n%s\n", text.c_str(), made.text.c_str(), made.images.front().text.c_str());
+    printf("%s\n%s\n%s\n%s\n", text.c_str(), made.text.c_str(), made.images.front().text.c_str(),
+           made.mappedImage ? made.mappedImage->text.c_str() : "");
 }
 
 namespace {
@@ -100,45 +102,96 @@ struct Machine {
   uint64_t scratch = 0;
   uint64_t bankConflicts = 0;
 
-  std::vector<std::byte> parametersOf(const ptx::Entry &entry, const cuda::Launch &launch,
-                                      const std::vector<int64_t> &symbols) const {
+  using TensorMaps = std::vector<std::array<std::byte, 128>>;
+  uint32_t mappedBlocks = 0; // of a mapped launch at most; 0: there is none
+  int mapped = 0;
+
+  uint64_t valueOf(const cuda::Parameter &parameter, const std::vector<int64_t> &symbols) const {
+    return parameter.kind == cuda::Parameter::Symbol   ? uint64_t(symbols[parameter.number])
+           : parameter.kind == cuda::Parameter::Tensor ? tensors[parameter.number]
+                                                       : scratch + parameter.number;
+  }
+
+  /// Nothing: a map cannot be made.
+  std::optional<TensorMaps> mapsOf(const cuda::MappedLaunch &launch, const std::vector<int64_t> &symbols) const {
+    TensorMaps maps;
+    for (const cuda::TensorMap &wanted : launch.maps) {
+      ptx::TensorMap map;
+      map.address = valueOf(wanted.tensor, symbols);
+      map.rank = uint8_t(wanted.extents.size());
+      map.elementBytes = wanted.element == cuda::TensorMap::TF32 ? 4 : 2;
+      map.swizzle = ptx::TensorMap::Swizzle::bytes128;
+      for (size_t i = 0; i < wanted.extents.size(); ++i) {
+        map.extents[i] = uint64_t(cuda::valueOf(wanted.extents[i], symbols));
+        map.box[i] = uint16_t(wanted.box[i]);
+        if (i > 0)
+          map.strides[i - 1] = uint64_t(cuda::valueOf(wanted.pitches[i - 1], symbols));
+      }
+      if (ptx::check(map))
+        return std::nullopt;
+      maps.push_back(ptx::encode(map));
+    }
+    return maps;
+  }
+
+  std::vector<std::byte> parametersOf(const ptx::Entry &entry, const std::vector<cuda::Parameter> &parameters,
+                                      const TensorMaps &maps, const std::vector<int64_t> &symbols) const {
     std::vector<std::byte> bytes(entry.parameterBytes);
-    EXPECT_EQ(entry.parameters.size(), launch.parameters.size());
-    for (auto [place, parameter] : llvm::zip_equal(entry.parameters, launch.parameters)) {
-      const uint64_t value = parameter.kind == cuda::Parameter::Symbol   ? uint64_t(symbols[parameter.number])
-                             : parameter.kind == cuda::Parameter::Tensor ? tensors[parameter.number]
-                                                                         : scratch + parameter.number;
-      std::memcpy(bytes.data() + place.offset, &value, place.size);
+    EXPECT_EQ(entry.parameters.size(), parameters.size());
+    for (auto [place, parameter] : llvm::zip_equal(entry.parameters, parameters)) {
+      const bool isMap = parameter.kind == cuda::Parameter::Map;
+      EXPECT_EQ(place.size, isMap ? 128U : parameter.kind == cuda::Parameter::Symbol ? 4U : 8U);
+      const uint64_t value = isMap ? 0 : valueOf(parameter, symbols);
+      std::memcpy(bytes.data() + place.offset, isMap ? (const void *)maps[parameter.number].data() : &value,
+                  place.size);
     }
     return bytes;
+  }
+
+  std::string launch(const ptx::LoadedModule &code, const cuda::DeviceFunction &function, uint32_t blocks,
+                     const std::vector<cuda::Parameter> &parameters, const TensorMaps &maps,
+                     const std::vector<int64_t> &symbols) {
+    const ptx::Entry *entry = code.module().find(function.name);
+    if (!entry)
+      return function.name + " is not there";
+    ptx::LaunchConfig config;
+    config.grid.x = blocks;
+    config.block.x = function.threads;
+    config.dynamicShared = function.sharedBytes;
+    const auto result =
+        ptx::launch(code, function.name, config, parametersOf(*entry, parameters, maps, symbols), memory);
+    bankConflicts += result.bankConflicts;
+    return result.error;
   }
 
   /// Launches what the plan says; what was wrong.
   std::string run(const cuda::DevicePlan &plan, const std::vector<int64_t> &symbols) {
     std::string error;
-    std::optional<ptx::Module> code = ptx::Module::parse(plan.images.front().text, error);
-    if (!code)
-      return error;
     scratch = memory.allocate(plan.scratchBytes);
-    ptx::LoadedModule loaded(*code, memory);
-    for (const cuda::Launch &launch : plan.launches) {
-      const cuda::DeviceFunction &function = plan.functions[launch.function];
-      const auto blocks = uint32_t(cuda::valueOf(launch.blocks, symbols));
-      const ptx::Entry *entry = code->find(function.name);
-      if (!entry)
-        return function.name + " is not there";
-      ptx::LaunchConfig config;
-      config.grid.x = blocks;
-      config.block.x = function.threads;
-      config.dynamicShared = function.sharedBytes;
+    auto load = [&](const std::string &text) -> std::optional<ptx::LoadedModule> {
+      std::optional<ptx::Module> code = ptx::Module::parse(text, error);
+      return code ? std::optional(ptx::LoadedModule(*code, memory)) : std::nullopt;
+    };
+    std::optional<ptx::LoadedModule> code = load(plan.images.front().text), mappedCode;
+    if (plan.mappedImage && mappedBlocks)
+      mappedCode = load(plan.mappedImage->text);
+    for (size_t i = 0; i < plan.launches.size() && error.empty(); ++i) {
+      const cuda::Launch &wanted = plan.launches[i];
+      const auto blocks = uint32_t(cuda::valueOf(wanted.blocks, symbols));
+      std::optional<TensorMaps> maps = wanted.mapped && mappedCode ? mapsOf(*wanted.mapped, symbols) : std::nullopt;
       if (blocks == 0)
         continue;
-      auto result = ptx::launch(loaded, function.name, config, parametersOf(*entry, launch, symbols), memory);
-      bankConflicts += result.bankConflicts;
-      if (!result)
-        return result.error;
+      if (maps) {
+        const auto tiles = uint32_t(cuda::valueOf(wanted.mapped->blocks, symbols));
+        error = launch(*mappedCode, plan.mappedFunctions[wanted.mapped->function], std::min(tiles, mappedBlocks),
+                       wanted.mapped->parameters, *maps, symbols);
+        ++mapped;
+        i += wanted.mapped->count - 1;
+      } else {
+        error = launch(*code, plan.functions[wanted.function], blocks, wanted.parameters, {}, symbols);
+      }
     }
-    return {};
+    return error;
   }
 };
 
@@ -151,6 +204,7 @@ std::vector<Tensor> DeviceKernel::run(const std::vector<int64_t> &symbols, const
     const auto ahead = int64_t(llvm::alignTo(offset, mlir::kiln::storedBytes(getElementTypeOrSelf(type), 1)));
     return machine.memory.allocate(bytes + ahead) + ahead;
   };
+  machine.mappedBlocks = mappedBlocks;
   for (auto [type, input] : llvm::zip_equal(tensorsOf(function), inputs)) {
     const std::vector<std::byte> bytes = encode(getElementTypeOrSelf(type), input.values);
     machine.tensors.push_back(allocate(type, bytes.size()));
@@ -166,6 +220,7 @@ std::vector<Tensor> DeviceKernel::run(const std::vector<int64_t> &symbols, const
   }
   EXPECT_EQ(machine.run(made, symbols), "");
   conflicts = machine.bankConflicts;
+  mapped += machine.mapped;
   for (auto [number, type] : llvm::enumerate(function.getResultTypes())) {
     const uint64_t address = machine.tensors[inputs.size() + number];
     EXPECT_EQ(machine.memory.unwritten(address, sizes[number]), 0U) << "result " << number;

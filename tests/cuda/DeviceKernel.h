@@ -31,6 +31,12 @@ public:
   /// Of the last run: turns that accesses to shared memory took beyond one each.
   uint64_t bankConflicts() const { return conflicts; }
 
+  /// From here on launches take their mapped form, if they have one and their tensors are as the run time wants them,
+  /// on a GPU of so many multiprocessors; 0: none does.
+  void setMapped(uint32_t multiprocessors) { mappedBlocks = multiprocessors; }
+  /// How many did so far.
+  int mappedLaunches() const { return mapped; }
+
   /// From here on tensors begin so many bytes behind multiples of 256, or a whole element where that is more.
   void setOffset(int64_t bytes) { offset = bytes; }
 
@@ -44,6 +50,8 @@ private:
   cuda::DevicePlan made;
   int64_t offset = 0;
   uint64_t conflicts = 0;
+  uint32_t mappedBlocks = 0;
+  int mapped = 0;
 };
 
 /// Random inputs of a kernel: floats of a normal distribution, integers of [low, high).

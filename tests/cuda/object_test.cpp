@@ -2,7 +2,7 @@
 //
 // The object of a kernel: its symbols, the module that it holds, and the stub, which runs here with a launch that
 // writes down what it is asked for.
-#include "DeviceKernel.h"
+#include "KernelLibrary.h"
 #include "KernelText.h"
 #include "Prepare.h"
 #include "compiler/object/Object.h"
@@ -10,10 +10,7 @@
 #include "runtime/src/model.h"
 #include "targets/cuda/Compile.h"
 #include <cstring>
-#include <dlfcn.h>
-#include <fstream>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 namespace {
 
@@ -54,16 +51,6 @@ std::string twoSteps() {
   return k.finish({sum});
 }
 
-KernelObject compileObject(const std::string &text) {
-  mlir::MLIRContext context;
-  mlir::OwningOpRef<mlir::ModuleOp> module = prepare(context, text);
-  auto compiler = cuda::createKernelCompiler("x86_64-unknown-linux-gnu", "x86-64");
-  auto object = compiler->compile(*module->getOps<mlir::func::FuncOp>().begin(), "some_kernel");
-  if (failed(object))
-    throw std::runtime_error("the kernel does not compile");
-  return *object;
-}
-
 TEST(CudaObject, HasAStubAndAModuleAndCallsTheLaunchAlone) {
   KernelObject object = compileObject(twoSteps());
   EXPECT_EQ(object.strategy, "loops");
@@ -83,40 +70,8 @@ TEST(CudaObject, HasAStubAndAModuleAndCallsTheLaunchAlone) {
 
 TEST(CudaObject, IsTheSameEachTime) { EXPECT_EQ(compileObject(twoSteps()).object, compileObject(twoSteps()).object); }
 
-/// The object, linked into this process.
-class Library {
-public:
-  explicit Library(const std::string &object) {
-    const std::string stem = ::testing::TempDir() + "kiln_cuda_" + std::to_string(getpid());
-    std::ofstream(stem + ".o", std::ios::binary) << object;
-    // Symbols of objects are hidden, as those of an archive.
-    std::ofstream(stem + ".c") << R"(
-      typedef unsigned u;
-      int (*launch)(void *, const void *, u, u, u, u, void **);
-      int kiln_cuda_launch(void *worker, const void *module, u function, u x, u y, u z, void **parameters) {
-        return launch(worker, module, function, x, y, z, parameters);
-      }
-      extern int some_kernel(void);
-      extern const char some_kernel_module[];
-      void *stub = (void *)some_kernel;
-      const void *module = some_kernel_module;
-    )";
-    const std::string command = "cc -shared -fPIC -o " + stem + ".so " + stem + ".c " + stem + ".o";
-    EXPECT_EQ(std::system(command.c_str()), 0);
-    handle = dlopen((stem + ".so").c_str(), RTLD_NOW);
-    EXPECT_TRUE(handle) << dlerror();
-    for (const char *suffix : {".o", ".c", ".so"})
-      unlink((stem + suffix).c_str());
-  }
-  ~Library() { dlclose(handle); }
-  template <class T> T &get(const char *name) const { return *static_cast<T *>(dlsym(handle, name)); }
-
-private:
-  void *handle = nullptr;
-};
-
 TEST(CudaObject, TheStubLaunchesWhatThePlanSays) {
-  Library library(compileObject(twoSteps()).object);
+  KernelLibrary library(compileObject(twoSteps()).object);
   library.get<decltype(&writeDown)>("launch") = writeDown;
   auto *stub = library.get<int (*)(kiln_worker_t *, int32_t, uint64_t, uint64_t)>("stub");
   const auto *module = library.get<const kiln_cuda_module_t *>("module");

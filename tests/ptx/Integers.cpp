@@ -69,6 +69,10 @@ struct Min {
 struct Max {
   template <class T> static T apply(T a, T b) { return a < b ? b : a; }
 };
+/// Of s32: what is below 0 becomes 0.
+template <class Op> struct Rectified {
+  static std::int32_t apply(std::int32_t a, std::int32_t b) { return std::max(Op::apply(a, b), 0); }
+};
 struct Neg {
   template <class T> static T apply(T a) { return Sub::apply(T{0}, a); }
 };
@@ -117,6 +121,13 @@ template <class Op, class Saturating> void decodeSum(Decoding &d) {
     d.failType(type);
   d.emitUniform(type, 2, saturates ? &binary<std::int32_t, Saturating> : forIntegers<Binary, Op>(type));
 }
+template <class Op> void decodeExtreme(Decoding &d) {
+  const bool rectifies = d.take("relu");
+  const Type type = d.takeType();
+  if (rectifies && type != Type::s32)
+    d.failType(type);
+  d.emitUniform(type, 2, rectifies ? &binary<std::int32_t, Rectified<Op>> : forIntegers<Binary, Op>(type));
+}
 template <class Op> void decodeBinary(Decoding &d) {
   const Type type = d.takeType();
   d.emitUniform(type, 2, forIntegers<Binary, Op>(type));
@@ -163,11 +174,11 @@ void decodeIntegerOrFloat(Decoding &d) {
 }
 
 std::span<const Opcode> integerArithmetic() {
-  static constexpr Opcode opcodes[] = {{"abs", &decodeUnary<Abs>},  {"add", &decodeSum<Add, AddSaturating>},
-                                       {"div", &decodeBinary<Div>}, {"mad", &decodeMad},
-                                       {"max", &decodeBinary<Max>}, {"min", &decodeBinary<Min>},
-                                       {"mul", &decodeMul},         {"neg", &decodeUnary<Neg>},
-                                       {"rem", &decodeBinary<Rem>}, {"sub", &decodeSum<Sub, SubSaturating>}};
+  static constexpr Opcode opcodes[] = {{"abs", &decodeUnary<Abs>},   {"add", &decodeSum<Add, AddSaturating>},
+                                       {"div", &decodeBinary<Div>},  {"mad", &decodeMad},
+                                       {"max", &decodeExtreme<Max>}, {"min", &decodeExtreme<Min>},
+                                       {"mul", &decodeMul},          {"neg", &decodeUnary<Neg>},
+                                       {"rem", &decodeBinary<Rem>},  {"sub", &decodeSum<Sub, SubSaturating>}};
   return opcodes;
 }
 

@@ -77,6 +77,8 @@ TEST(Arithmetic, Integers) {
          {"div.u32 %r4, %r1, %r2;", [](auto a, auto b, auto) { return b ? a / b : ~0U; }},
          {"rem.s32 %r4, %r1, 7;", [](auto a, auto, auto) { return asWord(asSigned(a) % 7); }},
          {"div.s32 %r4, %r1, -3;", [](auto a, auto, auto) { return asWord(asSigned(a) / -3); }},
+         {"min.relu.s32 %r4, %r1, %r2;",
+          [](auto a, auto b, auto) { return asWord(std::max(std::min(asSigned(a), asSigned(b)), 0)); }},
          {"min.s32 %r4, %r1, %r2;", [](auto a, auto b, auto) { return asWord(std::min(asSigned(a), asSigned(b))); }},
          {"max.u32 %r4, %r1, %r2;", [](auto a, auto b, auto) { return std::max(a, b); }},
          {"neg.s32 %r4, %r1;", [](auto a, auto, auto) { return 0 - a; }},

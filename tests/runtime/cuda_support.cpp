@@ -5,8 +5,8 @@ namespace kiln_test {
 
 kiln_cuda_image_t CudaImages[2] = {{"hopper", 90, 1}, {"ampere", 80, 0}};
 kiln_cuda_function_t CudaFunctions[2] = {{"gather", 32, 0, 0, 0}, {"count", 1, 0, 0, 0}};
-const kiln_cuda_module_t GatherModule = {CudaImages, &CudaFunctions[0], 2, 1};
-const kiln_cuda_module_t CountModule = {CudaImages, &CudaFunctions[1], 2, 1};
+const kiln_cuda_module_t GatherModule = {CudaImages, &CudaFunctions[0], 2, 1, nullptr};
+const kiln_cuda_module_t CountModule = {CudaImages, &CudaFunctions[1], 2, 1, nullptr};
 
 namespace {
 

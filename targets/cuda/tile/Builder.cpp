@@ -40,13 +40,25 @@ Value Builder::addParameter(Type type, Access access) {
   return kernel.getBody().front().addArgument(type, getLoc());
 }
 
+Value Builder::addTensorMap() { return addParameter(LLVM::LLVMPointerType::get(getContext()), Access::Map); }
+
+static void describeTensorMap(LLVM::LLVMFuncOp kernel, unsigned number) {
+  mlir::Builder b(kernel.getContext());
+  auto bytes = LLVM::LLVMArrayType::get(b.getI8Type(), 128);
+  kernel.setArgAttr(number, LLVM::LLVMDialect::getByValAttrName(), TypeAttr::get(bytes));
+  kernel.setArgAttr(number, LLVM::LLVMDialect::getAlignAttrName(), b.getI64IntegerAttr(64));
+  kernel.setArgAttr(number, NVVM::NVVMDialect::getGridConstantAttrName(), b.getUnitAttr());
+}
+
 void Builder::endKernel() {
   LLVM::ReturnOp::create(*this, ValueRange());
   Block &entry = kernel.getBody().front();
   kernel.setFunctionType(
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(getContext()), llvm::to_vector(entry.getArgumentTypes())));
   for (auto [number, access] : llvm::enumerate(accesses))
-    if (access == Access::Read && isa<LLVM::LLVMPointerType>(entry.getArgument(number).getType())) {
+    if (access == Access::Map) {
+      describeTensorMap(kernel, number);
+    } else if (access == Access::Read && isa<LLVM::LLVMPointerType>(entry.getArgument(number).getType())) {
       kernel.setArgAttr(number, LLVM::LLVMDialect::getNoAliasAttrName(), getUnitAttr());
       kernel.setArgAttr(number, LLVM::LLVMDialect::getReadonlyAttrName(), getUnitAttr());
     }

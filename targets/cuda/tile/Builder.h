@@ -17,8 +17,8 @@ using mlir::Value;
 using mlir::ValueRange;
 using Values = llvm::SmallVector<Value>;
 
-/// How a pointer of a kernel is used.
-enum class Access { Read, Any };
+/// How a pointer of a kernel is used; Map: it is a tensor map.
+enum class Access { Read, Any, Map };
 
 /// Loads the dialects of device functions.
 void loadDialects(mlir::MLIRContext &context);
@@ -36,6 +36,8 @@ public:
   /// One more parameter of the kernel: i32, or an address of global memory. With Access::Read nothing writes to that
   /// memory while the kernel runs.
   Value addParameter(Type type, Access access = Access::Any);
+  /// One more: a tensor map, 128 bytes that the driver makes. The address of its copy among the parameters.
+  Value addTensorMap();
   void endKernel();
 
   /// The thread's number in its block, the block's in the grid.

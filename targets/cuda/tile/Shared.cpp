@@ -11,14 +11,14 @@ static constexpr unsigned sharedSpace = 3; // the address space
 static constexpr StringLiteral sharedName = "kiln_shared";
 
 /// One of the module: all that is declared so is the same memory.
-Value sharedMemory(Builder &b) {
+Value sharedMemory(Builder &b, int64_t alignment) {
   auto type = LLVM::LLVMArrayType::get(b.getI8Type(), 0);
   auto module = b.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
   if (!module.lookupSymbol(sharedName)) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(module.getBody());
     LLVM::GlobalOp::create(b, type, /*isConstant=*/false, LLVM::Linkage::External, sharedName, Attribute(),
-                           /*alignment=*/128, sharedSpace);
+                           uint64_t(alignment), sharedSpace);
   }
   return LLVM::AddressOfOp::create(b, LLVM::LLVMPointerType::get(b.getContext(), sharedSpace), sharedName);
 }

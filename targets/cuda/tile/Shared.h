@@ -12,8 +12,9 @@ namespace kiln::cuda::tile {
 /// is not known.
 Value addShared(Builder &b, Type element, int64_t count);
 
-/// Where a block's dynamic shared memory starts, at a multiple of 128 bytes. How much there is, the launch says.
-Value sharedMemory(Builder &b);
+/// Where a block's dynamic shared memory starts, at a multiple of so many bytes, which are the same in all kernels of a
+/// module. How much there is, the launch says.
+Value sharedMemory(Builder &b, int64_t alignment = 128);
 
 /// The address so many f32 further.
 Value advance(Builder &b, Value address, Value count);

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "targets/cuda/WgmmaMatch.h"
+
+#include "compiler/dialect/Extents.h"
+
+namespace kiln::cuda {
+
+using namespace mlir;
+using mlir::kiln::getExtents;
+using Product = tile::MatrixProduct;
+
+static std::optional<Product::Type> typeOf(const StepContext &context, const Contraction &contraction) {
+  linalg::GenericOp op = contraction.op;
+  Type a = getElementTypeOrSelf(op->getOperand(contraction.a)), b = getElementTypeOrSelf(op->getOperand(contraction.b));
+  if (a != b)
+    return std::nullopt;
+  if (a.isF16())
+    return Product::F16;
+  if (a.isBF16())
+    return Product::BF16;
+  func::FuncOp kernel = context.kernel;
+  const bool isAllowed = kernel->hasAttr(tf32AttrName) || op->hasAttr(tf32AttrName);
+  return a.isF32() && isAllowed ? std::optional(Product::TF32) : std::nullopt;
+}
+
+namespace {
+
+/// Loops that count as one, in a tensor: how many elements, and how many between two of them.
+struct Group {
+  AffineExpr extent, pitch;
+  bool isInnermost;
+};
+
+/// The dimensions of an operand, each of which is a loop.
+class Dimensions {
+public:
+  Dimensions(linalg::GenericOp op, unsigned number)
+      : map(op.getMatchingIndexingMap(&op->getOpOperand(number))),
+        extents(getExtents(cast<RankedTensorType>(op->getOperand(number).getType()))), loops(loopExtents(op)) {}
+
+  /// Nothing: they are not next to each other, or something else is in between.
+  std::optional<Group> find(ArrayRef<unsigned> which) const {
+    std::optional<unsigned> first = map.getResultPosition(getAffineDimExpr(which.front(), map.getContext()));
+    if (!first || *first + which.size() > map.getNumResults())
+      return std::nullopt;
+    for (auto [i, loop] : llvm::enumerate(which)) {
+      auto index = dyn_cast<AffineDimExpr>(map.getResult(unsigned(*first + i)));
+      if (!index || index.getPosition() != loop || extents[*first + i] != loops[loop])
+        return std::nullopt;
+    }
+    const size_t behind = *first + which.size();
+    return Group{product(ArrayRef(extents).slice(*first, which.size())), product(ArrayRef(extents).drop_front(behind)),
+                 behind == extents.size()};
+  }
+  size_t count() const { return extents.size(); }
+
+private:
+  AffineExpr product(ArrayRef<AffineExpr> factors) const { return mlir::kiln::getProduct(factors, map.getContext()); }
+
+  AffineMap map;
+  SmallVector<AffineExpr> extents, loops;
+};
+
+} // namespace
+
+static std::optional<WgmmaInput> findInput(const StepContext &context, const Contraction &contraction, bool isA,
+                                           Product::Type type) {
+  linalg::GenericOp op = contraction.op;
+  const unsigned number = isA ? contraction.a : contraction.b;
+  ArrayRef<unsigned> rows = isA ? contraction.rows : contraction.columns;
+  std::optional<Parameter> place = context.placement.find(op->getOperand(number));
+  if (!place || rows.empty() || contraction.depth.empty())
+    return std::nullopt;
+  const Dimensions dimensions(op, number);
+  std::optional<Group> across = dimensions.find(rows), along = dimensions.find(contraction.depth), batch;
+  if (!contraction.batch.empty() && !(batch = dimensions.find(contraction.batch)))
+    return std::nullopt;
+  const size_t all = rows.size() + contraction.depth.size() + contraction.batch.size();
+  if (!across || !along || dimensions.count() != all || (batch && batch->isInnermost))
+    return std::nullopt;
+  if (type == Product::TF32 && !along->isInnermost)
+    return std::nullopt;
+  static constexpr TensorMap::Element elements[] = {TensorMap::F16, TensorMap::BF16, TensorMap::TF32};
+  const Group &inner = along->isInnermost ? *along : *across, &outer = along->isInnermost ? *across : *along;
+  const int64_t bytes = type == Product::TF32 ? 4 : 2;
+  WgmmaInput input;
+  input.isAlongDepth = along->isInnermost;
+  input.map = {*place, elements[type], {inner.extent, outer.extent}, {outer.pitch * bytes}, {}};
+  if (batch) {
+    input.map.extents.push_back(batch->extent);
+    input.map.pitches.push_back(batch->pitch * bytes);
+  }
+  return input;
+}
+
+/// Where a pitch is known, whether copies can have it; else that is asked for each launch.
+static bool mayHavePitches(const TensorMap &map) {
+  return llvm::all_of(map.pitches, [](AffineExpr pitch) {
+    auto known = dyn_cast<AffineConstantExpr>(pitch);
+    return !known || known.getValue() % 16 == 0;
+  });
+}
+
+std::optional<WgmmaProduct> findWgmmaProduct(const StepContext &context, const Contraction &contraction) {
+  std::optional<Product::Type> type = typeOf(context, contraction);
+  if (!type)
+    return std::nullopt;
+  std::optional<WgmmaInput> a = findInput(context, contraction, true, *type),
+                            b = findInput(context, contraction, false, *type);
+  if (!a || !b || !mayHavePitches(a->map) || !mayHavePitches(b->map))
+    return std::nullopt;
+  return WgmmaProduct{*type, std::move(*a), std::move(*b)};
+}
+
+} // namespace kiln::cuda

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What GPUs of compute capability 9.0 have besides: barriers in shared memory that count arrivals and bytes, copies of
+// boxes of a tensor that they wait for, and products by four warps of what lies there. Addresses of shared memory are
+// i32 here. Instructions are inline assembly, since the code generator ends the process at ops that it cannot select;
+// each is one that all lanes of a warp meet, or that the threads that meet it do alone.
+#pragma once
+
+#include "targets/cuda/tile/Builder.h"
+
+namespace kiln::cuda::tile {
+
+/// A pointer to shared memory as a number.
+Value sharedAddress(Builder &b, Value pointer);
+/// The number of the thread's warp in its block, which the assembler knows to be the same in all lanes.
+Value warpOf(Builder &b, Value thread);
+/// How many blocks the grid has.
+Value gridSize(Builder &b);
+
+//===- Barriers ----------------------------------------------------------===//
+
+/// A barrier of eight bytes whose phases are complete after so many arrivals and the bytes that are expected. The first
+/// phase has parity 0.
+void initBarrier(Builder &b, Value barrier, int64_t arrivals);
+/// By the thread that initialised barriers: copies see them.
+void publishBarriers(Builder &b);
+void arrive(Builder &b, Value barrier);
+void arriveExpecting(Builder &b, Value barrier, int64_t bytes);
+/// Waits until the phase of this parity, an i32, is complete; the one before the first one is.
+void awaitPhase(Builder &b, Value barrier, Value parity);
+
+//===- Copies ------------------------------------------------------------===//
+
+/// Brings the box that begins at these coordinates, the innermost dimension first, to shared memory, zeros for what is
+/// outside of the tensor; its bytes arrive at the barrier. `map`: Builder::addTensorMap.
+void copyBox(Builder &b, Value to, Value map, llvm::ArrayRef<Value> at, Value barrier);
+
+//===- Products ----------------------------------------------------------===//
+
+/// What each thread of the four warps may use from here on: fewer registers than before, or more.
+void setRegisters(Builder &b, int64_t count, bool isMore);
+
+/// A matrix in shared memory in rows of 128 bytes, swizzled by as many, eight of them together; the address is a
+/// multiple of 1024 bytes. `stride`: bytes from eight rows to the next. `leading`: where a row goes on behind 128
+/// bytes.
+Value matrixDescriptor(Builder &b, Value address, int64_t leading, int64_t stride);
+/// That of what lies so many bytes further, as i32 or known here.
+Value advanceDescriptor(Builder &b, Value descriptor, Value bytes);
+Value advanceDescriptor(Builder &b, Value descriptor, int64_t bytes);
+
+/// 64 x n sums by 64 x k of the one matrix and n x k of the other; 32 bytes are k elements.
+struct MatrixProduct {
+  enum Type { F16, BF16, TF32 };
+  Type type;
+  int64_t n;
+  bool transposesA, transposesB; // rows lie side by side, not the depth; of 16 bits
+
+  int64_t sumsOfThread() const { return n / 2; }
+};
+
+/// Before products whose sums were written otherwise.
+void beginProducts(Builder &b);
+/// Adds to the sums, which are known once the group is done. Sum 4 j + 2 i + e of a thread is that of row
+/// 16 (warp % 4) + lane / 4 + 8 i and column 8 j + 2 (lane % 4) + e.
+Values addProduct(Builder &b, const MatrixProduct &product, Value a, Value c, mlir::ValueRange sums);
+/// Makes a group of the products since the last one.
+void commitProducts(Builder &b);
+/// Waits until no more than so many groups are under way.
+void awaitProducts(Builder &b, int64_t groups);
+/// Waits for all: the sums.
+Values awaitSums(Builder &b, mlir::ValueRange sums);
+
+} // namespace kiln::cuda::tile

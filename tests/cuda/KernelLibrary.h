@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A kernel's object, linked into this process. What it calls of the run time is the test's to say.
+#pragma once
+
+#include "Prepare.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "targets/cuda/Compile.h"
+#include <cstdlib>
+#include <dlfcn.h>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace kiln::testing {
+
+inline KernelObject compileObject(const std::string &text) {
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module = prepare(context, text);
+  auto compiler = cuda::createKernelCompiler("x86_64-unknown-linux-gnu", "x86-64");
+  auto object = compiler->compile(*module->getOps<mlir::func::FuncOp>().begin(), "some_kernel");
+  if (failed(object))
+    throw std::runtime_error("the kernel does not compile");
+  return *object;
+}
+
+class KernelLibrary {
+public:
+  explicit KernelLibrary(const std::string &object) {
+    const std::string stem = ::testing::TempDir() + "kiln_cuda_" + std::to_string(getpid());
+    std::ofstream(stem + ".o", std::ios::binary) << object;
+    // Symbols of objects are hidden, as those of an archive.
+    std::ofstream(stem + ".c") << R"(
+      typedef unsigned u;
+      int (*launch)(void *, const void *, u, u, u, u, void **);
+      int kiln_cuda_launch(void *worker, const void *module, u function, u x, u y, u z, void **parameters) {
+        return launch(worker, module, function, x, y, z, parameters);
+      }
+      int (*launch_mapped)(void *, const void *, u, u, u, const void *, void **);
+      int kiln_cuda_launch_mapped(void *worker, const void *module, u function, u blocks, u map_count, const void *maps,
+                                  void **parameters) {
+        return launch_mapped(worker, module, function, blocks, map_count, maps, parameters);
+      }
+      extern int some_kernel(void);
+      extern const char some_kernel_module[];
+      void *stub = (void *)some_kernel;
+      const void *module = some_kernel_module;
+    )";
+    const std::string command = "cc -shared -fPIC -o " + stem + ".so " + stem + ".c " + stem + ".o";
+    EXPECT_EQ(std::system(command.c_str()), 0);
+    handle = dlopen((stem + ".so").c_str(), RTLD_NOW);
+    EXPECT_TRUE(handle) << dlerror();
+    for (const char *suffix : {".o", ".c", ".so"})
+      unlink((stem + suffix).c_str());
+  }
+  KernelLibrary(const KernelLibrary &) = delete;
+  KernelLibrary &operator=(const KernelLibrary &) = delete;
+  ~KernelLibrary() { dlclose(handle); }
+
+  /// "launch", "launch_mapped": where those of the run time are written to. "stub", "module": the kernel's.
+  template <class T> T &get(const char *name) const { return *static_cast<T *>(dlsym(handle, name)); }
+
+private:
+  void *handle = nullptr;
+};
+
+} // namespace kiln::testing

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A product with a form for capability 9.0 in the run time, on the driver of tests/cuda_driver: which of its two forms
+// a call launches, and that both give the same numbers.
+#include "KernelLibrary.h"
+#include "NumberFormats.h"
+#include "ProductKernel.h"
+#include "cuda_model.h"
+#include "tests/cuda_driver/control.h"
+#include <set>
+
+extern "C" const kiln_descriptor_t kiln_descriptor = {}; // of a program's own model, which this one has not
+
+namespace kiln::testing {
+namespace {
+
+using Stub = int (*)(kiln_worker_t *, int32_t m, int32_t k, int32_t n, const void *x, const void *w, const void *y);
+Stub stub = nullptr;
+
+int runBody(const kiln_frame_t *frame) {
+  const int64_t *e = frame->extents;
+  void *const *a = frame->arguments;
+  return stub(frame->worker, int32_t(e[0]), int32_t(e[1]), int32_t(e[2]), a[0], a[1], a[2]);
+}
+
+constexpr int64_t most = 40000; // of an extent
+
+/// x [m, k] by w [n, k], both f16, with at most so many columns.
+std::string productText(int64_t columns) {
+  KernelText text({{1, most}, {1, most}, {1, columns}});
+  Value x = text.argument(text.type({"s0", "s1"}, "f16")), w = text.argument(text.type({"s2", "s1"}, "f16"));
+  const std::string to = " : f16 to f32\n";
+  return text.finish(
+      {text.reduce("ppr", {x, w}, text.type({"s0", "s2"}), {"a, c", "b, c", "a, b"}, "0.0 : f32",
+                   "%p = arith.extf %x0" + to + "%q = arith.extf %x1" + to +
+                       "%m = arith.mulf %p, %q : f32\n%s = arith.addf %y0, %m : f32\nlinalg.yield %s : f32")});
+}
+
+/// The driver, as it is steered.
+class Driver {
+public:
+  explicit Driver(const char *path) : library(dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) {
+    EXPECT_TRUE(library) << dlerror();
+    setenv("KILN_CUDA_DRIVER", path, 1);
+  }
+  Driver(const Driver &) = delete;
+  Driver &operator=(const Driver &) = delete;
+  ~Driver() {
+    kiln_fake_cuda_leaks_t leaks;
+    get<decltype(kiln_fake_cuda_reset)>("kiln_fake_cuda_reset")(&leaks);
+    EXPECT_EQ(leaks.modules + leaks.allocations + leaks.streams + leaks.primary_references, 0U);
+    unsetenv("KILN_CUDA_DRIVER");
+    dlclose(library);
+  }
+  template <class Function> Function *get(const char *name) const {
+    return reinterpret_cast<Function *>(dlsym(library, name));
+  }
+
+  /// The threads of the blocks that were launched, and how many blocks at most.
+  std::set<unsigned> threads() const {
+    std::set<unsigned> result;
+    kiln_fake_cuda_call_t call;
+    auto *next = get<decltype(kiln_fake_cuda_call)>("kiln_fake_cuda_call");
+    for (size_t i = 0; next(i, &call) == 0; ++i)
+      if (*call.kernel) {
+        result.insert(call.block[0]);
+        blocks = std::max(blocks, call.grid[0]);
+      }
+    return result;
+  }
+  mutable unsigned blocks = 0;
+
+private:
+  void *library;
+};
+
+/// A model whose entry is the product.
+class ProductModel {
+public:
+  explicit ProductModel(int64_t columns = most) : library(compileObject(productText(columns)).object) {
+    stub = library.get<Stub>("stub");
+    library.get<decltype(&kiln_cuda_launch)>("launch") = kiln_cuda_launch;
+    library.get<decltype(&kiln_cuda_launch_mapped)>("launch_mapped") = kiln_cuda_launch_mapped;
+    module = library.get<const kiln_cuda_module_t *>("module");
+    variant.target = "cuda";
+    variant.memory_space = KILN_MEMORY_DEVICE;
+    variant.bodies = &body;
+    variant.backend = &kiln_cuda_backend;
+    variant.modules = &module;
+    variant.module_count = 1;
+    const kiln_cpu_t cpu = kiln_cpu_detect();
+    const kiln_options_t options = {.device = KILN_CUDA};
+    EXPECT_EQ(kiln_model_create(&descriptor, &cpu, &options, &model, &error), KILN_OK) << error.message;
+  }
+  ProductModel(const ProductModel &) = delete;
+  ProductModel &operator=(const ProductModel &) = delete;
+  ~ProductModel() { kiln_destroy(model); }
+
+  /// Tensors begin so many bytes behind what is allocated.
+  void check(int64_t m, int64_t n, int64_t k, size_t offset = 0);
+
+private:
+  char *allocate(size_t bytes) {
+    void *memory = nullptr;
+    EXPECT_EQ(kiln_allocate_memory(model, bytes, &memory, &error), KILN_OK) << error.message;
+    return static_cast<char *>(memory);
+  }
+
+  KernelLibrary library;
+  const kiln_cuda_module_t *module = nullptr;
+  kiln_body_t body = {runBody, 64, 0, 0};
+  static constexpr kiln_extent_t of(int symbol) { return {0, 1, {symbol, -1}}; }
+  kiln_symbol_t symbols[3] = {{"m", 1, most, 0, 0}, {"k", 1, most, 0, 0}, {"n", 1, most, 0, 0}};
+  kiln_argument_t arguments[3] = {{"x", KILN_F16, 2, {of(0), of(1)}, 0, 0, 0, {}},
+                                  {"w", KILN_F16, 2, {of(2), of(1)}, 0, 0, 0, {}},
+                                  {"y", KILN_F32, 2, {of(0), of(2)}, 1, 0, 0, {}}};
+  kiln_entry_t entry = {"product", symbols, arguments, 3, 3};
+  kiln_variant_t variant = {};
+  kiln_descriptor_t descriptor = {KILN_ABI_VERSION, 0, 1, 1, "product", nullptr, &entry, &variant};
+  kiln_model_t *model = nullptr;
+  kiln_error_t error = {};
+};
+
+void ProductModel::check(int64_t m, int64_t n, int64_t k, size_t offset) {
+  const Tensor x = randomIntegers({m, k}, -8, 9), w = randomIntegers({n, k}, -8, 9);
+  std::vector<char *> allocated;
+  std::vector<void *> places;
+  for (const Tensor *tensor : {&x, &w}) {
+    std::vector<uint16_t> values;
+    for (double value : tensor->values)
+      values.push_back(ptx::toF16(float(value)));
+    allocated.push_back(allocate(2 * values.size() + offset));
+    places.push_back(allocated.back() + offset);
+    EXPECT_EQ(kiln_copy_to_memory(model, places.back(), values.data(), 2 * values.size(), &error), KILN_OK);
+  }
+  std::vector<float> y(size_t(m * n));
+  allocated.push_back(allocate(4 * y.size()));
+  places.push_back(allocated.back());
+  char *arena = allocate(256);
+  kiln_call_t call = {};
+  call.arena = arena, call.arena_bytes = 256;
+  call.error = &error;
+  call.memory = KILN_DEVICE_POINTERS;
+  const int64_t extents[] = {m, k, n};
+  ASSERT_EQ(kiln_run(model, &call, 0, extents, places.data()), KILN_OK) << error.message;
+  ASSERT_EQ(kiln_copy_from_memory(model, y.data(), places.back(), 4 * y.size(), &error), KILN_OK) << error.message;
+  for (int64_t i = 0; i < m * n; ++i) {
+    double sum = 0;
+    for (int64_t c = 0; c < k; ++c)
+      sum += x.values[i / n * k + c] * w.values[i % n * k + c];
+    ASSERT_EQ(y[i], sum) << i;
+  }
+  allocated.push_back(arena);
+  for (char *memory : allocated)
+    kiln_release_memory(model, memory);
+}
+
+constexpr unsigned mappedThreads = 384, plainThreads = 256;
+
+/// What the machine is. The defaults have all that the form asks for.
+struct Machine {
+  const char *devices = "9.0";
+  int version = 12040;
+  const char *absent = "";
+  const char *library = KILN_FAKE_CUDA;
+};
+
+/// Runs two products of that depth and wants blocks of so many threads.
+void expectThreads(unsigned threads, const Machine &machine, int64_t k = 72, size_t offset = 0) {
+  Driver driver(machine.library);
+  driver.get<decltype(kiln_fake_cuda_reset)>("kiln_fake_cuda_reset")(nullptr);
+  ASSERT_EQ(driver.get<decltype(kiln_fake_cuda_set_devices)>("kiln_fake_cuda_set_devices")(machine.devices), 0);
+  driver.get<decltype(kiln_fake_cuda_set_driver_version)>("kiln_fake_cuda_set_driver_version")(machine.version);
+  driver.get<decltype(kiln_fake_cuda_set_absent)>("kiln_fake_cuda_set_absent")(machine.absent);
+  {
+    ProductModel model;
+    model.check(130, 264, k, offset);
+    model.check(40, 8, k, offset);
+  }
+  EXPECT_EQ(driver.threads(), std::set{threads});
+}
+
+TEST(CudaHopperLaunch, TakesCopiesOfTensorsWhereTheyAre) { expectThreads(mappedThreads, {}); }
+
+TEST(CudaHopperLaunch, TakesTheOtherFormOfOtherTensors) {
+  expectThreads(plainThreads, {}, 72, 2);
+  expectThreads(plainThreads, {}, 70);
+}
+
+TEST(CudaHopperLaunch, TakesTheOtherFormOnOtherGpus) {
+  for (const char *devices : {"8.0", "8.9", "10.0"})
+    expectThreads(plainThreads, {.devices = devices});
+}
+
+TEST(CudaHopperLaunch, TakesTheOtherFormWithDriversThatLackIt) {
+  expectThreads(plainThreads, {.absent = "cuTensorMapEncodeTiled"});
+  expectThreads(plainThreads, {.library = KILN_FAKE_CUDA_OLD}); // no such symbol
+  expectThreads(plainThreads, {.version = 11080});              // an older PTX
+}
+
+TEST(CudaHopperLaunch, HasNoMoreBlocksThanMultiprocessors) {
+  Driver driver(KILN_FAKE_CUDA);
+  driver.get<decltype(kiln_fake_cuda_reset)>("kiln_fake_cuda_reset")(nullptr);
+  ASSERT_EQ(driver.get<decltype(kiln_fake_cuda_set_devices)>("kiln_fake_cuda_set_devices")("9.0"), 0);
+  {
+    ProductModel model(64);
+    model.check(17000, 8, 8); // 133 tiles of rows
+  }
+  EXPECT_EQ(driver.threads(), std::set{mappedThreads});
+  EXPECT_EQ(driver.blocks, 132U);
+}
+
+} // namespace
+} // namespace kiln::testing

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of matrices by wgmma: inputs of each type and order, odd extents, several tiles a block, batches, epilogues;
+// which products have this form and when it is taken; and what the inner loop consists of.
+#include "DeviceKernel.h"
+#include "ProductKernel.h"
+#include <cmath>
+#include <gtest/gtest.h>
+
+namespace kiln::testing {
+namespace {
+
+/// What a product is made of: the extents of x, w and y with loops a, b, c, .. as in KernelText, and its element.
+struct Product {
+  std::string loops;
+  std::vector<std::string> x, w, y, maps;
+  std::string element;
+};
+
+std::string bodyOf(const std::string &element) {
+  if (element == "f32")
+    return multiplyAdd;
+  const std::string to = " : " + element + " to f32\n";
+  return "%p = arith.extf %x0" + to + "%q = arith.extf %x1" + to +
+         "%m = arith.mulf %p, %q : f32\n%s = arith.addf %y0, %m : f32\nlinalg.yield %s : f32";
+}
+
+const std::string tf32 = "kiln.tf32";
+
+std::string textOf(const Product &p, const std::vector<std::pair<int, int>> &symbols,
+                   const std::string &attributes = tf32) {
+  KernelText text(symbols);
+  Value x = text.argument(text.type(p.x, p.element)), w = text.argument(text.type(p.w, p.element));
+  return text.finish({text.reduce(p.loops, {x, w}, text.type(p.y), p.maps, "0.0 : f32", bodyOf(p.element))},
+                     attributes);
+}
+
+/// x [m, k] or [k, m], w [n, k] or [k, n].
+Product matrices(const std::string &element, Form form, const std::string &m, const std::string &n,
+                 const std::string &k) {
+  return {"ppr",
+          form.transposeA ? std::vector{k, m} : std::vector{m, k},
+          form.transposeB ? std::vector{n, k} : std::vector{k, n},
+          {m, n},
+          form.maps(),
+          element};
+}
+
+/// Whole numbers: products are exact in each type, sums in f32.
+std::vector<Tensor> wholeInputs(const std::string &text, const std::vector<int64_t> &symbols) {
+  std::vector<Tensor> inputs = randomInputs(text, symbols);
+  for (Tensor &input : inputs)
+    input = randomIntegers(input.shape, -8, 9);
+  return inputs;
+}
+
+constexpr Form weights{false, true}; // as of linear layers
+
+/// Runs the kernel in its mapped form and compares with a sum in f64.
+void checkMatrices(DeviceKernel &kernel, const std::string &text, Form form, int64_t m, int64_t n, int64_t k,
+                   const std::vector<int64_t> &symbols, bool isMapped = true) {
+  SCOPED_TRACE(number(m) + " x " + number(n) + " x " + number(k));
+  const std::vector<Tensor> inputs = wholeInputs(text, symbols);
+  const int before = kernel.mappedLaunches();
+  const Tensor got = kernel.run(symbols, inputs)[0];
+  EXPECT_EQ(kernel.mappedLaunches() - before, isMapped);
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      double sum = 0;
+      for (int64_t c = 0; c < k; ++c)
+        sum += inputs[0].values[form.transposeA ? c * m + i : i * k + c] *
+               inputs[1].values[form.transposeB ? j * k + c : c * n + j];
+      ASSERT_EQ(got.values[i * n + j], sum) << i << " " << j;
+    }
+}
+
+TEST(CudaHopper, TypesAndOrders) {
+  for (std::string element : {"f16", "bf16", "f32"})
+    for (Form form : {weights, Form{false, false}, Form{true, true}, Form{true, false}}) {
+      if (element == "f32" && !(form.transposeB && !form.transposeA))
+        continue;
+      SCOPED_TRACE(element + " " + form.maps()[0] + " " + form.maps()[1]);
+      const std::string text = textOf(matrices(element, form, "s0", "s2", "s1"), {{1, 4000}, {0, 4000}, {1, 4000}});
+      DeviceKernel kernel(text);
+      ASSERT_TRUE(kernel.plan().mappedImage);
+      kernel.setMapped(3);
+      for (auto [m, n, k] : {std::tuple(8, 8, 8), std::tuple(136, 264, 200), std::tuple(264, 72, 72)})
+        checkMatrices(kernel, text, form, m, n, k, {m, k, n});
+    }
+}
+
+/// Compares with the same product of f32 as the repository's interpreter has it. Of whole numbers, so exact.
+void checkExactly(Product product, int64_t m) {
+  const std::string text = textOf(product, {{1, 1000}});
+  DeviceKernel kernel(text);
+  ASSERT_TRUE(kernel.plan().mappedImage);
+  EXPECT_EQ(kernel.plan().launches.size(), 1U);
+  kernel.setMapped(2);
+  const std::vector<Tensor> inputs = wholeInputs(text, {m});
+  const Tensor got = kernel.run({m}, inputs)[0];
+  EXPECT_EQ(kernel.mappedLaunches(), 1);
+  product.element = "f32";
+  DeviceKernel reference(textOf(product, {{1, 1000}}));
+  EXPECT_EQ(got.values, reference.expected({m}, inputs)[0]->values);
+}
+
+TEST(CudaHopper, LoopsThatCountAsOne) {
+  const std::vector<Product> products{
+      {"pppr", {"3", "s0", "24"}, {"3", "40", "24"}, {"3", "s0", "40"}, {"a, b, d", "a, c, d", "a, b, c"}, "f16"},
+      {"pppr", {"s0", "3", "64"}, {"s0", "3", "64"}, {"3", "s0", "s0"}, {"b, a, d", "c, a, d", "a, b, c"}, "bf16"},
+      {"pppr", {"3", "s0", "s0"}, {"s0", "3", "72"}, {"s0", "3", "72"}, {"b, a, d", "d, b, c", "a, b, c"}, "f16"},
+      {"pppr", {"s0", "5", "32"}, {"36", "32"}, {"s0", "5", "36"}, {"a, b, d", "c, d", "a, b, c"}, "f32"},
+      {"pppr", {"s0", "16"}, {"16", "7", "8"}, {"s0", "7", "8"}, {"a, d", "d, b, c", "a, b, c"}, "f16"},
+      {"pprr", {"s0", "3", "8"}, {"40", "3", "8"}, {"s0", "40"}, {"a, c, d", "b, c, d", "a, b"}, "bf16"},
+      {"ppppr",
+       {"2", "3", "s0", "16"},
+       {"2", "3", "40", "16"},
+       {"2", "3", "s0", "40"},
+       {"a, b, c, e", "a, b, d, e", "a, b, c, d"},
+       "f16"}};
+  for (const Product &product : products)
+    for (int64_t m : {8, 136}) {
+      SCOPED_TRACE(product.maps[0] + " by " + product.maps[1] + ", " + number(m));
+      checkExactly(product, m);
+    }
+}
+
+using InMemoryOf = std::optional<std::pair<unsigned, unsigned>>; // a result, of an argument
+
+double quickGelu(double v) { return v / (1 + std::exp(-v)); }
+
+TEST(CudaHopper, Epilogue) {
+  // gelu(x w^T + bias) + residual, whose memory the result may take; sums are small, so that gelu is not flat.
+  const int64_t n = 200, k = 72;
+  for (std::string element : {"f16", "f32"}) {
+    KernelText text({{1, 5000}});
+    const std::string wide = text.type({"s0", number(n)});
+    Value x = text.argument(text.type({"s0", number(k)}, element)),
+          w = text.argument(text.type({number(n), number(k)}, element));
+    Value bias = text.argument(text.type({number(n)})), residual = text.argument(wide);
+    Value product = text.reduce("ppr", {x, w}, wide, {"a, c", "b, c", "a, b"}, "0.0 : f32", bodyOf(element));
+    Value y = text.one("pp", {product, bias, residual}, wide, {"a, b", "b", "a, b", "a, b"},
+                       "%one = arith.constant 1.0 : f32\n%t = arith.addf %x0, %x1 : f32\n%u = arith.negf %t : f32\n"
+                       "%e = math.exp %u : f32\n%d = arith.addf %e, %one : f32\n%g = arith.divf %t, %d : f32\n"
+                       "%v = arith.addf %g, %x2 : f32\nlinalg.yield %v : f32");
+    DeviceKernel kernel(text.finish({y}, "kiln.tf32, kiln.inplace = array<i64: 3>"));
+    EXPECT_EQ(kernel.plan().launches.size(), 1U);
+    kernel.setMapped(2);
+    for (int64_t m : {1, 65, 300}) {
+      Tensor a = randomIntegers({m, k}, -8, 9), b = randomIntegers({n, k}, -8, 9);
+      for (Tensor *tensor : {&a, &b})
+        for (double &value : tensor->values)
+          value /= 32;
+      const std::vector<Tensor> inputs{a, b, randomTensor({n}), randomTensor({m, n})};
+      for (InMemoryOf shared : {InMemoryOf(), InMemoryOf({0U, 3U})}) {
+        const Tensor got = kernel.run({m}, inputs, shared)[0];
+        for (int64_t i = 0; i < m * n; ++i) {
+          double sum = inputs[2].values[i % n];
+          for (int64_t c = 0; c < k; ++c)
+            sum += a.values[i / n * k + c] * b.values[i % n * k + c];
+          ASSERT_NEAR(got.values[i], quickGelu(sum) + inputs[3].values[i], 1e-5) << i;
+        }
+      }
+    }
+    EXPECT_EQ(kernel.mappedLaunches(), 6);
+  }
+}
+
+TEST(CudaHopper, NotANumberStaysInItsRowAndColumn) {
+  const int64_t m = 200, n = 136, k = 88;
+  const std::string text = textOf(matrices("bf16", weights, "s0", number(n), number(k)), {{1, 3000}});
+  DeviceKernel kernel(text);
+  kernel.setMapped(2);
+  std::vector<Tensor> inputs = wholeInputs(text, {m});
+  inputs[0].at({70, 87}) = std::numeric_limits<double>::infinity();
+  inputs[1].at({135, 3}) = std::numeric_limits<double>::quiet_NaN();
+  const Tensor got = kernel.run({m}, inputs)[0];
+  EXPECT_EQ(kernel.mappedLaunches(), 1);
+  for (int64_t i = 0; i < m * n; ++i) {
+    double sum = 0;
+    for (int64_t c = 0; c < k; ++c)
+      sum += inputs[0].values[i / n * k + c] * inputs[1].values[i % n * k + c];
+    ASSERT_TRUE(got.values[i] == sum || (std::isnan(got.values[i]) && std::isnan(sum))) << i;
+  }
+}
+
+TEST(CudaHopper, Tf32OfAnyNumbers) {
+  const std::string text = textOf(matrices("f32", weights, "s0", "96", "100"), {{1, 3000}});
+  DeviceKernel kernel(text);
+  kernel.setMapped(2);
+  kernel.check({150}, randomInputs(text, {150}), 2e-3);
+  EXPECT_EQ(kernel.mappedLaunches(), 1);
+}
+
+//===- Which -------------------------------------------------------------===//
+
+TEST(CudaHopper, TakesTheOtherFormOfOtherTensors) {
+  const std::string text = textOf(matrices("f16", weights, "s0", "s2", "s1"), {{1, 4000}, {0, 4000}, {1, 4000}});
+  DeviceKernel kernel(text);
+  kernel.setMapped(3);
+  checkMatrices(kernel, text, weights, 70, 33, 72, {70, 72, 33});
+  checkMatrices(kernel, text, weights, 70, 33, 71, {70, 71, 33}, false);
+  checkMatrices(kernel, text, weights, 70, 33, 0, {70, 0, 33}, false);
+  kernel.setOffset(4);
+  checkMatrices(kernel, text, weights, 70, 33, 72, {70, 72, 33}, false);
+  kernel.setOffset(16);
+  checkMatrices(kernel, text, weights, 70, 33, 72, {70, 72, 33});
+}
+
+TEST(CudaHopper, LeavesOthersAlone) {
+  auto isMapped = [](const Product &product, const std::string &attributes = tf32, int rows = 1000) {
+    return DeviceKernel(textOf(product, {{1, rows}}, attributes)).plan().mappedImage.has_value();
+  };
+  const Product plain = matrices("f32", weights, "s0", "64", "64");
+  EXPECT_TRUE(isMapped(plain));
+  EXPECT_FALSE(isMapped(plain, "")) << "f32 is exact unless tf32 is asked for";
+  EXPECT_FALSE(isMapped(plain, tf32, 63)) << "few rows";
+  EXPECT_FALSE(isMapped(matrices("f32", {false, false}, "s0", "64", "64"))) << "depth is not side by side";
+  EXPECT_TRUE(isMapped(matrices("f16", {false, false}, "s0", "64", "64")));
+  EXPECT_FALSE(isMapped(matrices("f16", weights, "s0", "64", "70"))) << "pitches of 140 bytes";
+  EXPECT_FALSE(isMapped({"ppprr",
+                         {"s0", "136", "8"},
+                         {"3", "8", "64"},
+                         {"s0", "67", "64"},
+                         {"a, b * 2 + d, e", "d, e, c", "a, b, c"},
+                         "f16"}))
+      << "windows";
+  EXPECT_FALSE(
+      isMapped({"pprr", {"s0", "3", "8"}, {"64", "8", "3"}, {"s0", "64"}, {"a, c, d", "b, d, c", "a, b"}, "f16"}))
+      << "two loops of depth in different orders";
+}
+
+//===- Code --------------------------------------------------------------===//
+
+TEST(CudaHopper, InnerLoopIsCopiesAndWgmma) {
+  struct Case {
+    std::string element;
+    Form form;
+    int64_t n, copies;
+    std::string instruction;
+    uint32_t stages;
+  };
+  const std::string wgmma = "wgmma.mma_async.sync.aligned.";
+  for (const Case &c : {Case{"f16", weights, 4096, 2, "m64n256k16.f32.f16.f16", 4},
+                        Case{"bf16", {true, false}, 4096, 6, "m64n256k16.f32.bf16.bf16", 4},
+                        Case{"f32", weights, 128, 2, "m64n64k8.f32.tf32.tf32", 7},
+                        Case{"f16", weights, 1024, 2, "m64n128k16.f32.f16.f16", 6}}) {
+    SCOPED_TRACE(c.instruction);
+    DeviceKernel kernel(textOf(matrices(c.element, c.form, "s0", number(c.n), "512"), {{8, 4096}}));
+    ASSERT_TRUE(kernel.plan().mappedImage);
+    const std::string &text = kernel.plan().mappedImage->text;
+    EXPECT_NE(text.find(".target sm_90a"), std::string::npos);
+    EXPECT_EQ(countOf(text, wgmma), 4U);
+    EXPECT_EQ(countOf(text, wgmma + c.instruction), 4U);
+    EXPECT_EQ(countOf(text, "cp.async.bulk.tensor.2d"), size_t(c.copies));
+    EXPECT_EQ(countOf(text, "mbarrier.init"), 2U * c.stages);
+    EXPECT_EQ(countOf(text, "mbarrier.try_wait.parity"), 2U) << "full and empty";
+    EXPECT_EQ(countOf(text, "mbarrier.arrive.expect_tx"), 1U);
+    EXPECT_EQ(countOf(text, "mbarrier.arrive.shared"), 2U) << "in the loop, and behind it";
+    EXPECT_EQ(countOf(text, "wgmma.wait_group.sync.aligned 1"), 1U);
+    EXPECT_EQ(countOf(text, "wgmma.wait_group.sync.aligned 0"), 1U);
+    EXPECT_EQ(countOf(text, "setmaxnreg"), 2U);
+    EXPECT_EQ(countOf(text, "bar.sync") + countOf(text, "barrier.sync"), 1U);
+    EXPECT_EQ(countOf(text, ".local"), 0U);
+    EXPECT_LE(kernel.plan().mappedFunctions.front().sharedBytes, 227U << 10);
+  }
+}
+
+} // namespace
+} // namespace kiln::testing
