@@ -2,9 +2,11 @@
 /* Kernels on a GPU: which image of each fits, and their loading, in which the driver assembles PTX. That takes parts of
  * a second, so a kernel is loaded before it first runs and not at create, unless the caller asks for it. Found by the
  * address of their constant data, in a hash table that is made once and has room to spare. */
+#define _POSIX_C_SOURCE 199309L /* clock_gettime */
 #include "cuda_model.h"
 
 #include <string.h>
+#include <time.h>
 
 /* Static and dynamic shared memory of a block that needs no leave. */
 enum { SHARED_BYTES = 48 * 1024 };
@@ -55,8 +57,7 @@ kiln_cuda_kernel_t *kiln_cuda_kernel_find(const kiln_cuda_t *cuda, const kiln_cu
   return slot->module ? slot : NULL;
 }
 
-/* The first image from `first` on that runs on the GPU; image_count: none. */
-static uint32_t find_image(const kiln_cuda_t *cuda, const kiln_cuda_module_t *module, uint32_t first) {
+uint32_t kiln_cuda_find_ptx(const kiln_cuda_t *cuda, const kiln_cuda_module_t *module, uint32_t first) {
   while (first < module->image_count &&
          (module->images[first].is_for_that_alone ? cuda->capability != module->images[first].capability
                                                   : cuda->capability < module->images[first].capability))
@@ -67,7 +68,7 @@ static uint32_t find_image(const kiln_cuda_t *cuda, const kiln_cuda_module_t *mo
 kiln_status_t kiln_cuda_kernels_check(const kiln_cuda_t *cuda, const kiln_model_t *model, kiln_error_t *error) {
   for (uint64_t i = 0; i < model->variant->module_count; ++i) {
     const kiln_cuda_module_t *module = model->variant->modules[i];
-    if (find_image(cuda, module, 0) < module->image_count)
+    if (kiln_cuda_find_ptx(cuda, module, 0) < module->image_count)
       continue;
     const kiln_cuda_image_t none = {0}, *last = module->image_count ? &module->images[module->image_count - 1] : &none;
     return kiln_error_set(error, KILN_NO_DEVICE,
@@ -89,16 +90,25 @@ static kiln_status_t fail_load(kiln_cuda_t *cuda, const kiln_cuda_kernel_t *kern
                         KILN_NAME_SHOWN, name, kiln_cuda_error_name(&cuda->driver, result), log);
 }
 
+uint64_t kiln_cuda_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 /* The best image that fits; of one in a newer PTX than the driver knows, the next. */
 static kiln_status_t load_image(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, kiln_error_t *error) {
   const kiln_cuda_module_t *module = kernel->module;
+  const uint64_t begin = kiln_cuda_now();
   char log[LOG_BYTES] = "";
   int options[] = {KILN_CUDA_ERROR_LOG, KILN_CUDA_ERROR_LOG_BYTES}, result = KILN_CUDA_UNSUPPORTED_PTX_VERSION;
-  for (uint32_t i = find_image(cuda, module, 0); i < module->image_count && result == KILN_CUDA_UNSUPPORTED_PTX_VERSION;
-       i = find_image(cuda, module, i + 1)) {
+  for (uint32_t i = kiln_cuda_find_ptx(cuda, module, 0);
+       i < module->image_count && result == KILN_CUDA_UNSUPPORTED_PTX_VERSION;
+       i = kiln_cuda_find_ptx(cuda, module, i + 1)) {
     void *values[] = {log, kiln_cuda_pointer(LOG_BYTES - 1)};
     result = cuda->driver.cuModuleLoadDataEx(&kernel->loaded, module->images[i].text, 2, options, values);
   }
+  atomic_fetch_add(&cuda->assembling, kiln_cuda_now() - begin);
   return result ? fail_load(cuda, kernel, result, log, error) : KILN_OK;
 }
 
@@ -117,8 +127,10 @@ static kiln_status_t find_function(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel
                         (int)function->shared_bytes);
 }
 
-static kiln_status_t load(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, kiln_error_t *error) {
-  kiln_status_t status = load_image(cuda, kernel, error);
+/* code null: assembles the PTX. */
+static kiln_status_t load(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, const void *code, kiln_error_t *error) {
+  kiln_status_t status = code ? KILN_CUDA_CALL(cuda, error, cuModuleLoadDataEx, &kernel->loaded, code, 0, NULL, NULL)
+                              : load_image(cuda, kernel, error);
   for (uint32_t i = 0; !status && i < kernel->module->function_count; ++i)
     status = find_function(cuda, kernel, i, error);
   if (!status) {
@@ -128,6 +140,11 @@ static kiln_status_t load(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, kiln_er
     kernel->loaded = NULL;
   }
   return status;
+}
+
+kiln_status_t kiln_cuda_kernel_load_code(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, const void *code,
+                                         kiln_error_t *error) {
+  return atomic_load_explicit(&kernel->is_loaded, memory_order_relaxed) ? KILN_OK : load(cuda, kernel, code, error);
 }
 
 /* Loading while work is recorded would end the recording. */
@@ -152,8 +169,7 @@ kiln_status_t kiln_cuda_kernel_load(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kerne
   if (queue && (status = check_capture(cuda, kernel, queue, error)))
     return status;
   pthread_mutex_lock(&cuda->loading);
-  if (!atomic_load_explicit(&kernel->is_loaded, memory_order_relaxed))
-    status = load(cuda, kernel, error);
+  status = kiln_cuda_kernel_load_code(cuda, kernel, NULL, error);
   pthread_mutex_unlock(&cuda->loading);
   return status;
 }
