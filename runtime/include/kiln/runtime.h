@@ -3,7 +3,7 @@
  *
  * Every generated NAME.h carries this text, under the one guard below, so that two models in a program share the types.
  * The functions live in each archive under the model's own prefix, so NAME.h declares them. None of them prints,
- * aborts, exits, or allocates inside an entry point. */
+ * aborts, exits, or allocates inside an entry point, but that a GPU's driver may in first calls. */
 #ifndef KILN_RUNTIME_H
 #define KILN_RUNTIME_H
 
