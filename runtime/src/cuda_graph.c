@@ -51,7 +51,7 @@ static void describe(const kiln_cuda_request_t *request, const kiln_cuda_stream_
   memset(graph, 0, (size_t)recorder_of(stream->cuda)->graph_bytes);
   *key++ = request->entry;
   *key++ = (uintptr_t)request->call->arena;
-  key++;
+  *key++ = (uintptr_t)request->model->packed;
   *key++ = (uintptr_t)stream->queue;
   for (uint32_t i = 0; i < entry->symbol_count; ++i)
     *key++ = (uint64_t)request->extents[i];
