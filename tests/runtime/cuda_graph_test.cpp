@@ -55,6 +55,20 @@ TEST_F(CudaGraph, TheFirstCallIsRecordedAndTheOthersAreLaunched) {
   }
 }
 
+// Others may use the caller's stream and the model's meanwhile: what they do must not get into the recording.
+TEST_F(CudaGraph, RecordsInAStreamOfItsOwn) {
+  Recorded made(data);
+  for (void *stream : {static_cast<void *>(&made.stream), static_cast<void *>(nullptr)}) {
+    made.options.stream = stream;
+    ASSERT_EQ(made.run(), KILN_OK) << made.error.message;
+  }
+  EXPECT_EQ(recorded(), 2);
+  EXPECT_EQ(stub->recorders.size(), 1u);
+  EXPECT_EQ(stub->used.size(), 2u) << "the caller's and the model's";
+  for (const void *recorder : stub->recorders)
+    EXPECT_EQ(stub->used.count(recorder), 0u);
+}
+
 // Copies stay outside of the graph, which knows the places of the tensors in the arena alone.
 TEST_F(CudaGraph, TensorsOfTheHost) {
   Recorded made(data);

@@ -62,7 +62,7 @@ int enqueue(kiln_cuda_queue_t stream, std::function<void()> work) {
   if (queue->isCapturing)
     queue->graph.push_back(std::move(work));
   else
-    work();
+    state().used.insert(stream), work();
   return 0;
 }
 
@@ -318,6 +318,7 @@ int cuStreamBeginCapture_v2(kiln_cuda_queue_t stream, int mode) {
   if (mode != KILN_CUDA_CAPTURE_THREAD_LOCAL || queue->isCapturing)
     return 401;
   queue->isCapturing = true;
+  state().recorders.insert(stream);
   return 0;
 }
 int cuStreamEndCapture(kiln_cuda_queue_t stream, kiln_cuda_recording_t *graph) {

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,7 @@ struct StubData {
   std::map<std::string, int> sharedBytes; // allowed to a function
   std::vector<std::string> loaded;        // images
   std::vector<int> taken;                 // devices whose context was retained
+  std::set<const void *> recorders, used; // streams that were captured, and that did work
 
   int alive() const {
     return static_cast<int>(memory.size()) + retained + streams + modules + pinned + links + graphs + executables;
