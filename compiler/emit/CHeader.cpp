@@ -69,10 +69,6 @@ static std::string leastName(const EntryInterface &entry, const Symbol &symbol) 
   return least ? extentName(entry, *least) : std::to_string(symbol.min);
 }
 
-static bool hasDevice(const std::vector<Variant> &variants) {
-  return llvm::any_of(variants, [](const Variant &variant) { return variant.isOnDevice(); });
-}
-
 static std::string entryPrototype(const ModelInterface &model, const EntryInterface &entry, bool hasDevice) {
   std::string text = fmt::format("/* Runs entry \"{}\".\n", entry.name);
   for (const Symbol &symbol : entry.symbols)
@@ -87,7 +83,9 @@ static std::string entryPrototype(const ModelInterface &model, const EntryInterf
   bool isChecked = llvm::any_of(entry.arguments, [](const ArgumentInterface &argument) { return argument.check; });
   if (hasDevice && isChecked)
     text += " * With KILN_DEVICE_POINTERS values are not checked: those outside count as the nearest within.\n";
-  text += " * Tensors are dense and row major. Outputs must not overlap inputs or the arena. Never allocates. */\n";
+  text += " * Tensors are dense and row major. Outputs must not overlap inputs or the arena. Never allocates";
+  text +=
+      hasDevice ? ",\n * but that a GPU's driver may in a first call: see KILN_LOAD_KERNELS_AT_CREATE. */\n" : ". */\n";
   text += fmt::format("kiln_status_t {0}_{1}(const {0}_t *model, const kiln_call_t *call", model.name, entry.name);
   for (const Symbol &symbol : entry.symbols)
     text += fmt::format(",\n    int64_t {}", extentName(entry, symbol));
@@ -200,11 +198,37 @@ void {0}_pool_destroy(kiln_pool_t *pool);
                      name);
 }
 
+/// Those of a model that may run on a GPU.
+static std::string devicePrototypes(const std::string &name) {
+  return fmt::format(R"(/* On a CPU the following do nothing.
+ *
+ * cuda_image gives the model's kernels as the driver has assembled them, for the caller to keep, in a file for example.
+ * It assembles those that no call needed yet, for the calls to come as well, and the others again. The image is the
+ * model's until it is destroyed. Null: the model has loaded one that fits, and there is nothing new to keep.
+ *
+ * load_cuda_image takes an image that was kept, before the first call: all kernels are loaded and none is assembled, and
+ * what KILN_LOAD_KERNELS_AT_CREATE does is done. KILN_INVALID_ARGUMENT: it is not whole, or of other kernels, another GPU
+ * or driver; the model works without it. An image is code that the GPU runs: keep it where you would keep a program. */
+kiln_status_t {0}_cuda_image(const {0}_t *model, const void **image, size_t *bytes, kiln_error_t *error);
+kiln_status_t {0}_load_cuda_image({0}_t *model, const void *image, size_t bytes, kiln_error_t *error);
+/* How long the driver has assembled kernels of the model so far; 0 on a CPU. */
+double {0}_cuda_assembly_seconds(const {0}_t *model);
+
+/* Before the first call: from now on calls record themselves. The first with given extents, arena, stream and tensors
+ * becomes a CUDA graph, and those after it launch that. KILN_MAX_CAPTURED_CALLS are kept. */
+kiln_status_t {0}_capture_entries({0}_t *model, kiln_error_t *error);
+
+)",
+                     name);
+}
+
 std::string writeCHeader(const ModelInterface &model, const std::vector<Variant> &variants) {
   std::string text = beginning(model) + modelConstants(model, variants) + stateConstants(model);
   for (size_t i = 0; i < model.entries.size(); ++i)
     text += entryConstants(model, variants, i);
   text += "\n" + weightTable(model) + modelPrototypes(model.name);
+  if (hasDevice(variants))
+    text += devicePrototypes(model.name);
   for (const EntryInterface &entry : model.entries)
     text += entryPrototype(model, entry, hasDevice(variants));
   return text + fmt::format("#ifdef __cplusplus\n}}\n#endif\n#endif /* {}_H */\n", macroName(model.name));

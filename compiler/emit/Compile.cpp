@@ -393,6 +393,17 @@ LogicalResult ModelCompiler::checkBudgets() {
   return success();
 }
 
+/// Whether a member of the run time is a part of a backend that no variant has, to which nothing would refer:
+/// kiln_NAME_backend is made of the members whose names begin with NAME.
+static bool isOfOtherBackend(StringRef member, ArrayRef<Variant> variants) {
+  for (const Target *target : allTargets()) {
+    StringRef backend = target->info().backend, name = backend;
+    if (name.consume_front("kiln_") && name.consume_back("_backend") && member.starts_with(name))
+      return llvm::none_of(variants, [&](const Variant &variant) { return variant.backend == backend; });
+  }
+  return false;
+}
+
 /// The kernels, the host functions and the run time, with the symbols of the model.
 LogicalResult ModelCompiler::gatherMembers() {
   const std::string &name = report.model.name;
@@ -405,9 +416,8 @@ LogicalResult ModelCompiler::gatherMembers() {
   FailureOr<std::vector<ObjectFile>> runtime = runtimeMembers();
   if (failed(runtime))
     return failure();
-  const bool hasCuda = llvm::any_of(report.variants, [](const Variant &variant) { return variant.isOnDevice(); });
   for (ObjectFile &member : *runtime)
-    if (hasCuda || !StringRef(member.name).starts_with("cuda")) // nothing would refer to it
+    if (!isOfOtherBackend(member.name, report.variants))
       members.push_back({"kiln_" + member.name, std::move(member.bytes)});
   for (ObjectFile &member : members) {
     llvm::Expected<std::string> renamed = renameForModel(member.bytes, name, hookPrefixes.getArrayRef());
@@ -428,7 +438,7 @@ LogicalResult ModelCompiler::writeLibrary() {
     return failure();
   std::string stem = options.outputDirectory + "/";
   if (failed(writeFile(stem + name + ".h", writeCHeader(report.model, report.variants))) ||
-      failed(writeFile(stem + name + ".hpp", writeCxxHeader(report.model))) ||
+      failed(writeFile(stem + name + ".hpp", writeCxxHeader(report.model, report.variants))) ||
       failed(writeFile(stem + name + ".manifest.json", writeManifest(report.model, report.variants))))
     return failure();
   std::string archive = stem + "lib" + name + ".a";

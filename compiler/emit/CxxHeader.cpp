@@ -108,7 +108,30 @@ static std::string entryMethod(const ModelInterface &model, const EntryInterface
                      entry.name, parameters, checks, model.name, extents, pointers);
 }
 
-std::string writeCxxHeader(const ModelInterface &model) {
+/// Those of a model that may run on a GPU.
+static std::string deviceMethods(const std::string &name) {
+  return fmt::format(
+      R"(  /// The kernels as the driver has assembled them, to be kept for load_cuda_image; empty if there is nothing new to keep.
+  kiln_status_t cuda_image(std::span<const std::byte> &image, kiln_error_t *error = nullptr) const {{
+    const void *data = nullptr;
+    std::size_t bytes = 0;
+    const kiln_status_t status = {0}_cuda_image(handle, &data, &bytes, error);
+    image = {{static_cast<const std::byte *>(data), bytes}};
+    return status;
+  }}
+  /// Between create_on and the first call.
+  kiln_status_t load_cuda_image(std::span<const std::byte> image, kiln_error_t *error = nullptr) {{
+    return {0}_load_cuda_image(handle, image.data(), image.size(), error);
+  }}
+  double cuda_assembly_seconds() const {{ return {0}_cuda_assembly_seconds(handle); }}
+  /// From now on calls record themselves as CUDA graphs.
+  kiln_status_t capture_entries(kiln_error_t *error = nullptr) {{ return {0}_capture_entries(handle, error); }}
+
+)",
+      name);
+}
+
+std::string writeCxxHeader(const ModelInterface &model, const std::vector<Variant> &variants) {
   const std::string &name = model.name;
   std::string text =
       fmt::format("// {0}.hpp: written by Kiln; do not edit. C++20; {0}.h holds the constants and the contract.\n"
@@ -180,6 +203,8 @@ public:
 
 )",
                       name);
+  if (hasDevice(variants))
+    text += deviceMethods(name);
   for (const EntryInterface &entry : model.entries)
     text += entryMethod(model, entry);
   text += fmt::format(R"(

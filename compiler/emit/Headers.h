@@ -12,7 +12,7 @@ namespace kiln {
 std::string writeCHeader(const ModelInterface &model, const std::vector<Variant> &variants);
 
 /// The C++ header: a class that owns the model, and views whose types carry the shapes.
-std::string writeCxxHeader(const ModelInterface &model);
+std::string writeCxxHeader(const ModelInterface &model, const std::vector<Variant> &variants);
 
 /// The manifest: everything in the headers, plus placements, kernels, schedules and sizes, for machines.
 std::string writeManifest(const ModelInterface &model, const std::vector<Variant> &variants);

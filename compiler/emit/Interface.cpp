@@ -3,6 +3,7 @@
 
 #include "runtime/src/model.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
@@ -127,6 +128,10 @@ uint64_t stagingBytes(const EntryInterface &entry) {
     bytes += KILN_ARENA_ROUND(stored_bytes(argument.element, elements));
   }
   return bytes;
+}
+
+bool hasDevice(const std::vector<Variant> &variants) {
+  return llvm::any_of(variants, [](const Variant &variant) { return variant.isOnDevice(); });
 }
 
 std::string tuningDigest(const std::vector<Variant> &variants) {

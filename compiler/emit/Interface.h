@@ -115,6 +115,9 @@ struct Variant {
   bool isOnDevice() const { return !backend.empty(); }
 };
 
+/// Whether one of them is for a device.
+bool hasDevice(const std::vector<Variant> &variants);
+
 /// Of the measurements that the schedules of all variants rest on; "none" if all are analytic defaults.
 std::string tuningDigest(const std::vector<Variant> &variants);
 

@@ -77,20 +77,6 @@ static kiln_status_t place_constants(const kiln_model_t *model, kiln_cuda_t *cud
   return KILN_CUDA_CALL(cuda, error, cuStreamSynchronize, cuda->stream);
 }
 
-/* Pinned memory for the arguments of the entry that has most. */
-static kiln_status_t allocate_staging(const kiln_model_t *model, kiln_cuda_t *cuda, kiln_error_t *error) {
-  uint64_t bytes = 0;
-  void *memory = NULL;
-  for (uint32_t i = 0; i < model->descriptor->entry_count; ++i)
-    if (model->variant->bodies[i].staging_bytes > bytes)
-      bytes = model->variant->bodies[i].staging_bytes;
-  if (bytes == 0)
-    return KILN_OK;
-  kiln_status_t status = KILN_CUDA_CALL(cuda, error, cuMemHostAlloc, &memory, (size_t)bytes, 0);
-  cuda->staged = memory;
-  return status;
-}
-
 /* What needs the context. */
 static kiln_status_t fill(const kiln_model_t *model, kiln_cuda_t *cuda, const kiln_options_t *options,
                           kiln_error_t *error) {
@@ -98,8 +84,8 @@ static kiln_status_t fill(const kiln_model_t *model, kiln_cuda_t *cuda, const ki
   if (status)
     return status;
   if (!(status = KILN_CUDA_CALL(cuda, error, cuStreamCreate, &cuda->stream, KILN_CUDA_NON_BLOCKING)) &&
-      !(status = place_constants(model, cuda, error)) && !(status = allocate_staging(model, cuda, error)) &&
-      options->flags & KILN_LOAD_KERNELS_AT_CREATE)
+      !(status = place_constants(model, cuda, error)) && options->flags & KILN_LOAD_KERNELS_AT_CREATE &&
+      !(status = kiln_cuda_allocate_staging(model, error)))
     status = kiln_cuda_kernels_load(cuda, error);
   kiln_cuda_leave(cuda);
   return status;
@@ -121,6 +107,7 @@ static kiln_status_t allocate_state(kiln_model_t *model, kiln_error_t *error) {
   memset(memory, 0, (size_t)bytes);
   kiln_cuda_t *cuda = model->device = memory;
   atomic_init(&cuda->is_lost, false);
+  atomic_init(&cuda->assembling, 0);
   pthread_mutex_init(&cuda->loading, NULL);
   pthread_mutex_init(&cuda->staging, NULL);
   kiln_cuda_kernels_init(cuda, model->variant, (char *)memory + state);
@@ -134,6 +121,8 @@ static void empty_context(kiln_model_t *model, kiln_cuda_t *cuda) {
     cuda->driver.cuStreamSynchronize(cuda->stream);
     cuda->driver.cuStreamDestroy_v2(cuda->stream);
   }
+  if (cuda->recorder)
+    cuda->recorder->empty(cuda);
   kiln_cuda_kernels_unload(cuda);
   if (model->packed)
     cuda->driver.cuMemFree_v2(kiln_cuda_address(model->packed));
@@ -154,6 +143,10 @@ static void destroy(kiln_model_t *model) {
   kiln_cuda_driver_close(&cuda->driver);
   pthread_mutex_destroy(&cuda->loading);
   pthread_mutex_destroy(&cuda->staging);
+  if (cuda->recorder)
+    model->allocator.release(model->allocator.self, cuda->recorder);
+  if (cuda->image)
+    model->allocator.release(model->allocator.self, cuda->image);
   model->allocator.release(model->allocator.self, cuda);
   model->device = NULL;
   model->packed = NULL;

@@ -11,19 +11,25 @@ typedef struct CUctx_st *kiln_cuda_context_t;
 typedef struct CUmod_st *kiln_cuda_loaded_t;
 typedef struct CUfunc_st *kiln_cuda_entry_t;
 typedef struct CUstream_st *kiln_cuda_queue_t;
+typedef struct CUlinkState_st *kiln_cuda_link_t;
+typedef struct CUgraph_st *kiln_cuda_recording_t;
+typedef struct CUgraphExec_st *kiln_cuda_executable_t;
 typedef uint64_t kiln_cuda_address_t;
 
 /* CUresult. */
 enum { KILN_CUDA_OUT_OF_MEMORY = 2, KILN_CUDA_UNSUPPORTED_PTX_VERSION = 222 };
-/* CUdevice_attribute, CUfunction_attribute, CUstream_flags, CUmemorytype, CUlaunchAttributeID. */
+/* CUdevice_attribute, CUfunction_attribute, CUstream_flags, CUstreamCaptureMode, CUmemorytype, CUlaunchAttributeID,
+ * CUjitInputType. */
 enum {
   KILN_CUDA_MULTIPROCESSORS = 16,
   KILN_CUDA_CAPABILITY_MAJOR = 75,
   KILN_CUDA_CAPABILITY_MINOR = 76,
   KILN_CUDA_MAX_DYNAMIC_SHARED_BYTES = 8,
   KILN_CUDA_NON_BLOCKING = 1,
+  KILN_CUDA_CAPTURE_THREAD_LOCAL = 1,
   KILN_CUDA_MEMORY_OF_DEVICE = 2,
-  KILN_CUDA_CLUSTER_DIMENSION = 4
+  KILN_CUDA_CLUSTER_DIMENSION = 4,
+  KILN_CUDA_INPUT_PTX = 1
 };
 /* CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill. */
 enum {
@@ -69,6 +75,7 @@ typedef struct kiln_cuda_launch_t {
 /* X(symbol, parameters): each returns a CUresult. */
 #define KILN_CUDA_REQUIRED(X)                                                                                          \
   X(cuInit, unsigned flags)                                                                                            \
+  X(cuDriverGetVersion, int *version)                                                                                  \
   X(cuGetErrorName, int result, const char **name)                                                                     \
   X(cuGetErrorString, int result, const char **text)                                                                   \
   X(cuDeviceGetCount, int *count)                                                                                      \
@@ -83,6 +90,11 @@ typedef struct kiln_cuda_launch_t {
   X(cuModuleUnload, kiln_cuda_loaded_t loaded)                                                                         \
   X(cuModuleGetFunction, kiln_cuda_entry_t *function, kiln_cuda_loaded_t loaded, const char *name)                     \
   X(cuFuncSetAttribute, kiln_cuda_entry_t function, int attribute, int value)                                          \
+  X(cuLinkCreate_v2, unsigned count, int *options, void **values, kiln_cuda_link_t *link)                              \
+  X(cuLinkAddData_v2, kiln_cuda_link_t link, int type, const void *data, size_t bytes, const char *name,               \
+    unsigned count, int *options, void **values)                                                                       \
+  X(cuLinkComplete, kiln_cuda_link_t link, void **cubin, size_t *bytes)                                                \
+  X(cuLinkDestroy, kiln_cuda_link_t link)                                                                              \
   X(cuMemAlloc_v2, kiln_cuda_address_t *address, size_t bytes)                                                         \
   X(cuMemFree_v2, kiln_cuda_address_t address)                                                                         \
   X(cuMemHostAlloc, void **memory, size_t bytes, unsigned flags)                                                       \
@@ -96,11 +108,18 @@ typedef struct kiln_cuda_launch_t {
   X(cuStreamDestroy_v2, kiln_cuda_queue_t stream)                                                                      \
   X(cuStreamSynchronize, kiln_cuda_queue_t stream)                                                                     \
   X(cuStreamIsCapturing, kiln_cuda_queue_t stream, int *status)                                                        \
+  X(cuStreamBeginCapture_v2, kiln_cuda_queue_t stream, int mode)                                                       \
+  X(cuStreamEndCapture, kiln_cuda_queue_t stream, kiln_cuda_recording_t *graph)                                        \
+  X(cuGraphDestroy, kiln_cuda_recording_t graph)                                                                       \
+  X(cuGraphLaunch, kiln_cuda_executable_t executable, kiln_cuda_queue_t stream)                                        \
+  X(cuGraphExecDestroy, kiln_cuda_executable_t executable)                                                             \
   X(cuLaunchKernel, kiln_cuda_entry_t function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z,               \
     unsigned threads_x, unsigned threads_y, unsigned threads_z, unsigned shared_bytes, kiln_cuda_queue_t stream,       \
     void **parameters, void **extra)
-/* Of drivers since CUDA 11.8 and 12.0; null in those before. */
+/* Of drivers since CUDA 11.4, 11.8 and 12.0; null in those before. */
 #define KILN_CUDA_OPTIONAL(X)                                                                                          \
+  X(cuGraphInstantiateWithFlags, kiln_cuda_executable_t *executable, kiln_cuda_recording_t graph,                      \
+    unsigned long long flags)                                                                                          \
   X(cuLaunchKernelEx, const kiln_cuda_launch_t *launch, kiln_cuda_entry_t function, void **parameters, void **extra)   \
   X(cuTensorMapEncodeTiled, void *map, int type, uint32_t rank, void *address, const uint64_t *extents,                \
     const uint64_t *pitches, const uint32_t *box, const uint32_t *steps, int interleave, int swizzle, int promotion,   \

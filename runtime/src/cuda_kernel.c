@@ -2,9 +2,11 @@
 /* Kernels on a GPU: which image of each fits, and their loading, in which the driver assembles PTX. That takes parts of
  * a second, so a kernel is loaded before it first runs and not at create, unless the caller asks for it. Found by the
  * address of their constant data, in a hash table that is made once and has room to spare. */
+#define _POSIX_C_SOURCE 199309L /* clock_gettime */
 #include "cuda_model.h"
 
 #include <string.h>
+#include <time.h>
 
 /* Static and dynamic shared memory of a block that needs no leave. */
 enum { SHARED_BYTES = 48 * 1024 };
@@ -18,15 +20,12 @@ static uint64_t slot_count(const kiln_variant_t *variant) {
   return slots;
 }
 
-/* In all forms. */
-static uint64_t function_count(const kiln_cuda_module_t *module) {
-  return (uint64_t)module->function_count + (module->mapped ? module->mapped->function_count : 0);
-}
+static uint64_t function_count(const kiln_cuda_module_t *module) { return module ? module->function_count : 0; }
 
 uint64_t kiln_cuda_kernels_bytes(const kiln_variant_t *variant) {
   uint64_t functions = 0;
   for (uint64_t i = 0; i < variant->module_count; ++i)
-    functions += function_count(variant->modules[i]);
+    functions += function_count(variant->modules[i]) + function_count(variant->modules[i]->mapped);
   return slot_count(variant) * sizeof(kiln_cuda_kernel_t) + functions * sizeof(kiln_cuda_entry_t);
 }
 
@@ -35,7 +34,8 @@ static kiln_cuda_kernel_t *find_slot(const kiln_cuda_t *cuda, const kiln_cuda_mo
   /* The upper half of a product, which depends on all bits of the address. */
   uint64_t at = ((uint64_t)(uintptr_t)module * UINT64_C(0x9E3779B97F4A7C15)) >> 32;
   kiln_cuda_kernel_t *slot;
-  while ((slot = &cuda->kernels[at & cuda->kernel_mask])->module && slot->module != module)
+  const kiln_cuda_module_t *found;
+  while ((found = (slot = &cuda->kernels[at & cuda->kernel_mask])->forms[KILN_CUDA_PLAIN].module) && found != module)
     ++at;
   return slot;
 }
@@ -49,19 +49,21 @@ void kiln_cuda_kernels_init(kiln_cuda_t *cuda, const kiln_variant_t *variant, vo
     atomic_init(&cuda->kernels[i].is_loaded, false);
   for (uint64_t i = 0; i < variant->module_count; ++i) {
     kiln_cuda_kernel_t *kernel = find_slot(cuda, variant->modules[i]);
-    kernel->module = variant->modules[i];
-    kernel->functions = functions;
-    functions += function_count(kernel->module);
+    kernel->forms[KILN_CUDA_PLAIN].module = variant->modules[i];
+    kernel->forms[KILN_CUDA_MAPPED].module = variant->modules[i]->mapped;
+    for (uint32_t form = 0; form < KILN_CUDA_FORMS; ++form) {
+      kernel->forms[form].functions = functions;
+      functions += function_count(kernel->forms[form].module);
+    }
   }
 }
 
 kiln_cuda_kernel_t *kiln_cuda_kernel_find(const kiln_cuda_t *cuda, const kiln_cuda_module_t *module) {
   kiln_cuda_kernel_t *slot = find_slot(cuda, module);
-  return slot->module ? slot : NULL;
+  return slot->forms[KILN_CUDA_PLAIN].module ? slot : NULL;
 }
 
-/* The first image from `first` on that runs on the GPU; image_count: none. */
-static uint32_t find_image(const kiln_cuda_t *cuda, const kiln_cuda_module_t *module, uint32_t first) {
+uint32_t kiln_cuda_find_ptx(const kiln_cuda_t *cuda, const kiln_cuda_module_t *module, uint32_t first) {
   while (first < module->image_count &&
          (module->images[first].is_for_that_alone ? cuda->capability != module->images[first].capability
                                                   : cuda->capability < module->images[first].capability))
@@ -72,7 +74,7 @@ static uint32_t find_image(const kiln_cuda_t *cuda, const kiln_cuda_module_t *mo
 kiln_status_t kiln_cuda_kernels_check(const kiln_cuda_t *cuda, const kiln_model_t *model, kiln_error_t *error) {
   for (uint64_t i = 0; i < model->variant->module_count; ++i) {
     const kiln_cuda_module_t *module = model->variant->modules[i];
-    if (find_image(cuda, module, 0) < module->image_count)
+    if (kiln_cuda_find_ptx(cuda, module, 0) < module->image_count)
       continue;
     const kiln_cuda_image_t none = {0}, *last = module->image_count ? &module->images[module->image_count - 1] : &none;
     return kiln_error_set(error, KILN_NO_DEVICE,
@@ -81,6 +83,12 @@ kiln_status_t kiln_cuda_kernels_check(const kiln_cuda_t *cuda, const kiln_model_
                           last->is_for_that_alone ? "" : " or later", cuda->capability / 10, cuda->capability % 10);
   }
   return KILN_OK;
+}
+
+bool kiln_cuda_has_form(const kiln_cuda_t *cuda, const kiln_cuda_kernel_t *kernel, uint32_t form) {
+  const kiln_cuda_module_t *module = kernel->forms[form].module;
+  return form == KILN_CUDA_PLAIN ||
+         (module && cuda->driver.cuTensorMapEncodeTiled && kiln_cuda_find_ptx(cuda, module, 0) < module->image_count);
 }
 
 static kiln_status_t fail_load(kiln_cuda_t *cuda, const kiln_cuda_module_t *module, int result, char *log,
@@ -94,61 +102,76 @@ static kiln_status_t fail_load(kiln_cuda_t *cuda, const kiln_cuda_module_t *modu
                         KILN_NAME_SHOWN, name, kiln_cuda_error_name(&cuda->driver, result), log);
 }
 
+uint64_t kiln_cuda_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 /* The best image that fits; of one in a newer PTX than the driver knows, the next. is_optional: it may know none. */
-static kiln_status_t load_image(kiln_cuda_t *cuda, const kiln_cuda_module_t *module, bool is_optional,
-                                kiln_cuda_loaded_t *loaded, kiln_error_t *error) {
+static kiln_status_t load_image(kiln_cuda_t *cuda, kiln_cuda_form_t *form, bool is_optional, kiln_error_t *error) {
+  const kiln_cuda_module_t *module = form->module;
+  const uint64_t begin = kiln_cuda_now();
   char log[LOG_BYTES] = "";
   int options[] = {KILN_CUDA_ERROR_LOG, KILN_CUDA_ERROR_LOG_BYTES}, result = KILN_CUDA_UNSUPPORTED_PTX_VERSION;
-  for (uint32_t i = find_image(cuda, module, 0); i < module->image_count && result == KILN_CUDA_UNSUPPORTED_PTX_VERSION;
-       i = find_image(cuda, module, i + 1)) {
+  for (uint32_t i = kiln_cuda_find_ptx(cuda, module, 0);
+       i < module->image_count && result == KILN_CUDA_UNSUPPORTED_PTX_VERSION;
+       i = kiln_cuda_find_ptx(cuda, module, i + 1)) {
     void *values[] = {log, kiln_cuda_pointer(LOG_BYTES - 1)};
-    result = cuda->driver.cuModuleLoadDataEx(loaded, module->images[i].text, 2, options, values);
+    result = cuda->driver.cuModuleLoadDataEx(&form->loaded, module->images[i].text, 2, options, values);
   }
+  atomic_fetch_add(&cuda->assembling, kiln_cuda_now() - begin);
   if (result == 0 || (is_optional && result == KILN_CUDA_UNSUPPORTED_PTX_VERSION))
     return KILN_OK;
   return fail_load(cuda, module, result, log, error);
 }
 
-static kiln_status_t find_function(kiln_cuda_t *cuda, kiln_cuda_loaded_t loaded, const kiln_cuda_function_t *function,
-                                   kiln_cuda_entry_t *entry, kiln_error_t *error) {
+static kiln_status_t find_function(kiln_cuda_t *cuda, kiln_cuda_form_t *form, uint32_t index, kiln_error_t *error) {
+  const kiln_cuda_function_t *function = &form->module->functions[index];
+  kiln_cuda_entry_t *entry = &form->functions[index];
   kiln_status_t status;
   if (function->cluster > 1 && !cuda->driver.cuLaunchKernelEx)
     return kiln_error_set(error, KILN_DEVICE_ERROR,
                           "kernel \"%.*s\" requires a CUDA driver with cuLaunchKernelEx, got an older one",
                           KILN_NAME_SHOWN, function->name);
-  if ((status = KILN_CUDA_CALL(cuda, error, cuModuleGetFunction, entry, loaded, function->name)) ||
+  if ((status = KILN_CUDA_CALL(cuda, error, cuModuleGetFunction, entry, form->loaded, function->name)) ||
       function->shared_bytes <= SHARED_BYTES)
     return status;
   return KILN_CUDA_CALL(cuda, error, cuFuncSetAttribute, *entry, KILN_CUDA_MAX_DYNAMIC_SHARED_BYTES,
                         (int)function->shared_bytes);
 }
 
-static kiln_status_t load_form(kiln_cuda_t *cuda, const kiln_cuda_module_t *module, bool is_optional,
-                               kiln_cuda_loaded_t *loaded, kiln_cuda_entry_t *functions, kiln_error_t *error) {
-  kiln_status_t status = load_image(cuda, module, is_optional, loaded, error);
-  for (uint32_t i = 0; !status && *loaded && i < module->function_count; ++i)
-    status = find_function(cuda, *loaded, &module->functions[i], &functions[i], error);
+/* code null: assembles the PTX. */
+static kiln_status_t load_form(kiln_cuda_t *cuda, kiln_cuda_form_t *form, bool is_optional, const void *code,
+                               kiln_error_t *error) {
+  kiln_status_t status = code ? KILN_CUDA_CALL(cuda, error, cuModuleLoadDataEx, &form->loaded, code, 0, NULL, NULL)
+                              : load_image(cuda, form, is_optional, error);
+  for (uint32_t i = 0; !status && form->loaded && i < form->module->function_count; ++i)
+    status = find_function(cuda, form, i, error);
   return status;
 }
 
-static void unload(kiln_cuda_t *cuda, kiln_cuda_loaded_t *loaded) {
-  if (*loaded)
-    cuda->driver.cuModuleUnload(*loaded);
-  *loaded = NULL;
+static void unload(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel) {
+  for (uint32_t i = 0; i < KILN_CUDA_FORMS; ++i) {
+    if (kernel->forms[i].loaded)
+      cuda->driver.cuModuleUnload(kernel->forms[i].loaded);
+    kernel->forms[i].loaded = NULL;
+  }
 }
 
-/* Both forms: which one a call takes depends on its tensors, and in a call that is captured nothing is loaded. */
-static kiln_status_t load(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, kiln_error_t *error) {
-  const kiln_cuda_module_t *module = kernel->module, *mapped = module->mapped;
-  kiln_status_t status = load_form(cuda, module, false, &kernel->loaded, kernel->functions, error);
-  if (!status && mapped && cuda->driver.cuTensorMapEncodeTiled && find_image(cuda, mapped, 0) < mapped->image_count)
-    status = load_form(cuda, mapped, true, &kernel->mapped, kernel->functions + module->function_count, error);
-  if (!status) {
+/* All forms: which one a call takes depends on its tensors, and in a call that is captured nothing is loaded. */
+kiln_status_t kiln_cuda_kernel_load_code(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, const void *const *codes,
+                                         kiln_error_t *error) {
+  kiln_status_t status = KILN_OK;
+  if (atomic_load_explicit(&kernel->is_loaded, memory_order_relaxed))
+    return KILN_OK;
+  for (uint32_t i = 0; !status && i < KILN_CUDA_FORMS; ++i)
+    if (codes ? codes[i] != NULL : kiln_cuda_has_form(cuda, kernel, i))
+      status = load_form(cuda, &kernel->forms[i], i != KILN_CUDA_PLAIN, codes ? codes[i] : NULL, error);
+  if (status)
+    unload(cuda, kernel);
+  else
     atomic_store_explicit(&kernel->is_loaded, true, memory_order_release);
-  } else {
-    unload(cuda, &kernel->loaded);
-    unload(cuda, &kernel->mapped);
-  }
   return status;
 }
 
@@ -163,7 +186,7 @@ static kiln_status_t check_capture(kiln_cuda_t *cuda, const kiln_cuda_kernel_t *
       error, KILN_INVALID_ARGUMENT,
       "capturing a call requires loaded kernels, got \"%.*s\" that is not: call the entry once before, "
       "or create the model with KILN_LOAD_KERNELS_AT_CREATE",
-      KILN_NAME_SHOWN, kernel->module->functions[0].name);
+      KILN_NAME_SHOWN, kernel->forms[KILN_CUDA_PLAIN].module->functions[0].name);
 }
 
 kiln_status_t kiln_cuda_kernel_load(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, kiln_cuda_queue_t queue,
@@ -174,8 +197,7 @@ kiln_status_t kiln_cuda_kernel_load(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kerne
   if (queue && (status = check_capture(cuda, kernel, queue, error)))
     return status;
   pthread_mutex_lock(&cuda->loading);
-  if (!atomic_load_explicit(&kernel->is_loaded, memory_order_relaxed))
-    status = load(cuda, kernel, error);
+  status = kiln_cuda_kernel_load_code(cuda, kernel, NULL, error);
   pthread_mutex_unlock(&cuda->loading);
   return status;
 }
@@ -183,14 +205,12 @@ kiln_status_t kiln_cuda_kernel_load(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kerne
 kiln_status_t kiln_cuda_kernels_load(kiln_cuda_t *cuda, kiln_error_t *error) {
   kiln_status_t status = KILN_OK;
   for (uint64_t i = 0; !status && i <= cuda->kernel_mask; ++i)
-    if (cuda->kernels[i].module)
+    if (cuda->kernels[i].forms[KILN_CUDA_PLAIN].module)
       status = kiln_cuda_kernel_load(cuda, &cuda->kernels[i], NULL, error);
   return status;
 }
 
 void kiln_cuda_kernels_unload(kiln_cuda_t *cuda) {
-  for (uint64_t i = 0; i <= cuda->kernel_mask; ++i) {
-    unload(cuda, &cuda->kernels[i].loaded);
-    unload(cuda, &cuda->kernels[i].mapped);
-  }
+  for (uint64_t i = 0; i <= cuda->kernel_mask; ++i)
+    unload(cuda, &cuda->kernels[i]);
 }

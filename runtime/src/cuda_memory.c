@@ -67,3 +67,17 @@ kiln_status_t kiln_cuda_bind(kiln_model_t *model, const char *packed, kiln_error
   model->packed = memory;
   return kiln_error_clear(error);
 }
+
+kiln_status_t kiln_cuda_allocate_staging(const kiln_model_t *model, kiln_error_t *error) {
+  kiln_cuda_t *cuda = model->device;
+  uint64_t bytes = 0;
+  void *memory = NULL;
+  for (uint32_t i = 0; i < model->descriptor->entry_count; ++i)
+    if (model->variant->bodies[i].staging_bytes > bytes)
+      bytes = model->variant->bodies[i].staging_bytes;
+  if (bytes == 0 || cuda->staged)
+    return KILN_OK;
+  kiln_status_t status = KILN_CUDA_CALL(cuda, error, cuMemHostAlloc, &memory, (size_t)bytes, 0);
+  cuda->staged = memory;
+  return status;
+}

@@ -9,14 +9,39 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+/* A form of a kernel: its module, or module->mapped. */
+typedef struct kiln_cuda_form_t {
+  const kiln_cuda_module_t *module; /* null: the kernel has none */
+  kiln_cuda_loaded_t loaded;        /* null: not yet, or there is none for the GPU and the driver */
+  kiln_cuda_entry_t *functions;     /* one a function of the module */
+  kiln_cuda_link_t link;            /* while an image is made: what holds the code; else null */
+  void *code;
+  size_t code_bytes; /* 0: there is none for the GPU and the driver */
+} kiln_cuda_form_t;
+enum { KILN_CUDA_PLAIN, KILN_CUDA_MAPPED, KILN_CUDA_FORMS };
+
 /* A kernel of the variant, in a slot of the hash table. */
 typedef struct kiln_cuda_kernel_t {
-  const kiln_cuda_module_t *module; /* null: the slot is free */
-  kiln_cuda_loaded_t loaded;        /* null: not yet */
-  kiln_cuda_loaded_t mapped;        /* module->mapped; null: there is none for the GPU and the driver */
-  kiln_cuda_entry_t *functions;     /* one a function of the module, then of module->mapped */
-  atomic_bool is_loaded;            /* what stands above may be read without the lock */
+  kiln_cuda_form_t forms[KILN_CUDA_FORMS]; /* no module of the plain one: the slot is free */
+  atomic_bool is_loaded;                   /* the forms may be read without the lock */
 } kiln_cuda_kernel_t;
+
+struct kiln_cuda_t;
+struct kiln_cuda_stream_t;
+/* What kiln_run was called with, but for the arguments. */
+typedef struct kiln_cuda_request_t {
+  const kiln_model_t *model;
+  const kiln_call_t *call;
+  uint32_t entry;
+  const int64_t *extents;
+} kiln_cuda_request_t;
+
+/* The head of what calls are recorded by. It comes with its functions, so that they are linked only where a program
+ * asks for recording. */
+typedef struct kiln_cuda_recorder_t {
+  kiln_status_t (*run)(const kiln_cuda_request_t *request, struct kiln_cuda_stream_t *stream, void *const *arguments);
+  void (*empty)(struct kiln_cuda_t *cuda); /* lets go of what the context holds */
+} kiln_cuda_recorder_t;
 
 /* model->device, in one block with the tables that it points to. */
 typedef struct kiln_cuda_t {
@@ -29,13 +54,19 @@ typedef struct kiln_cuda_t {
   kiln_cuda_address_t constants;
   atomic_bool is_lost;
 
-  pthread_mutex_t loading; /* held while a kernel is loaded */
+  pthread_mutex_t loading; /* held while a kernel is loaded or the image made */
   kiln_cuda_kernel_t *kernels;
-  uint64_t kernel_mask; /* slots - 1, a power of two */
+  uint64_t kernel_mask;     /* slots - 1, a power of two */
+  atomic_ullong assembling; /* nanoseconds that the assembler took so far */
+  bool is_from_image;       /* all kernels came from an image */
+  void *image;              /* what kiln_cuda_image gave; null: not yet */
+  size_t image_bytes;
 
   pthread_mutex_t staging; /* held by the call whose arguments are in host memory */
-  char *staged;            /* pinned memory for the arguments of any entry */
+  char *staged;            /* pinned memory for the arguments of any entry; null: not yet */
   void **placed;           /* their addresses on the device */
+
+  kiln_cuda_recorder_t *recorder; /* cuda_graph.c; null: calls are not recorded */
 } kiln_cuda_t;
 
 /* Where the work of a call goes; on its stack. */
@@ -57,8 +88,10 @@ kiln_status_t kiln_cuda_check(kiln_cuda_t *cuda, int result, const char *symbol,
 kiln_status_t kiln_cuda_enter(kiln_cuda_t *cuda, kiln_error_t *error);
 void kiln_cuda_leave(kiln_cuda_t *cuda);
 
-/* cuda_kernel.c: all within enter and leave, but for find and check. */
+/* cuda_kernel.c: all within enter and leave, but for those that find and check. */
 
+/* Nanoseconds of a clock. */
+uint64_t kiln_cuda_now(void);
 /* Bytes of the hash table with the functions of its kernels. */
 uint64_t kiln_cuda_kernels_bytes(const kiln_variant_t *variant);
 /* Makes the table, in so many bytes that are zero. */
@@ -73,8 +106,24 @@ kiln_cuda_kernel_t *kiln_cuda_kernel_find(const kiln_cuda_t *cuda, const kiln_cu
 kiln_status_t kiln_cuda_kernel_load(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, kiln_cuda_queue_t queue,
                                     kiln_error_t *error);
 
-/* cuda_memory.c, cuda_run.c: functions of the backend */
+/* The same with the lock on loading held. codes: what is assembled of each form, null where there is none for the GPU
+ * and the driver; null: the driver assembles. */
+kiln_status_t kiln_cuda_kernel_load_code(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, const void *const *codes,
+                                         kiln_error_t *error);
+/* Whether the GPU and the driver may have the form. */
+bool kiln_cuda_has_form(const kiln_cuda_t *cuda, const kiln_cuda_kernel_t *kernel, uint32_t form);
+/* The first PTX from `first` on that is for the GPU; image_count: none. */
+uint32_t kiln_cuda_find_ptx(const kiln_cuda_t *cuda, const kiln_cuda_module_t *module, uint32_t first);
 
+/* cuda_memory.c, cuda_run.c */
+
+/* Pinned memory for the arguments of the entry that has most, unless there is; with the lock on staging held, or before
+ * the first call. */
+kiln_status_t kiln_cuda_allocate_staging(const kiln_model_t *model, kiln_error_t *error);
+/* Runs the body of the entry: what it enqueues goes to stream->queue. */
+kiln_status_t kiln_cuda_run_body(const kiln_cuda_request_t *request, kiln_cuda_stream_t *stream,
+                                 void *const *arguments);
+/* Functions of the backend. */
 kiln_status_t kiln_cuda_bind(kiln_model_t *model, const char *packed, kiln_error_t *error);
 kiln_status_t kiln_cuda_allocate(const kiln_model_t *model, uint64_t bytes, void **memory, kiln_error_t *error);
 void kiln_cuda_release(const kiln_model_t *model, void *memory);

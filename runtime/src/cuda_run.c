@@ -48,7 +48,8 @@ int kiln_cuda_launch(kiln_worker_t *worker, const kiln_cuda_module_t *module, ui
   if (!stream->error.status && (blocks_x == 0 || blocks_y == 0 || blocks_z == 0)) /* the driver takes no empty grid */
     return 0;
   const kiln_cuda_kernel_t *kernel = prepare(stream, module, function < module->function_count, function);
-  if (!kernel || launch(stream, kernel->functions[function], &module->functions[function], blocks, parameters))
+  if (!kernel || launch(stream, kernel->forms[KILN_CUDA_PLAIN].functions[function], &module->functions[function],
+                        blocks, parameters))
     return FAILED;
   return 0;
 }
@@ -76,7 +77,7 @@ int kiln_cuda_launch_mapped(kiln_worker_t *worker, const kiln_cuda_module_t *mod
   const kiln_cuda_kernel_t *kernel = prepare(stream, module, is_function, function);
   if (!kernel)
     return FAILED;
-  if (!kernel->mapped)
+  if (!kernel->forms[KILN_CUDA_MAPPED].loaded)
     return KILN_CUDA_NOT_MAPPED;
   for (uint32_t i = 0; i < map_count; ++i) {
     if (!encode(stream->cuda, &maps[i], encoded[i]))
@@ -87,7 +88,7 @@ int kiln_cuda_launch_mapped(kiln_worker_t *worker, const kiln_cuda_module_t *mod
                      stream->cuda->device))
     return FAILED;
   const uint32_t grid[] = {most > 0 && blocks > (uint32_t)most ? (uint32_t)most : blocks, 1, 1};
-  const kiln_cuda_entry_t entry = kernel->functions[module->function_count + function];
+  const kiln_cuda_entry_t entry = kernel->forms[KILN_CUDA_MAPPED].functions[function];
   return launch(stream, entry, &mapped->functions[function], grid, parameters) ? FAILED : 0;
 }
 
@@ -111,15 +112,8 @@ void kiln_cuda_copy_rows(kiln_worker_t *worker, void *target, const void *source
   KILN_CUDA_CALL(stream->cuda, &stream->error, cuMemcpy2DAsync_v2, &copy, stream->queue);
 }
 
-/* What kiln_run was called with. */
-typedef struct request_t {
-  const kiln_model_t *model;
-  const kiln_call_t *call;
-  uint32_t entry;
-  const int64_t *extents;
-} request_t;
-
-static kiln_status_t run_body(const request_t *request, kiln_cuda_stream_t *stream, void *const *arguments) {
+kiln_status_t kiln_cuda_run_body(const kiln_cuda_request_t *request, kiln_cuda_stream_t *stream,
+                                 void *const *arguments) {
   const kiln_model_t *model = request->model;
   const kiln_body_t *body = &model->variant->bodies[request->entry];
   char *scratch = (char *)request->call->arena + kiln_arena_fixed_bytes(body->plan_bytes);
@@ -134,6 +128,12 @@ static kiln_status_t run_body(const request_t *request, kiln_cuda_stream_t *stre
   return stream->error.status;
 }
 
+/* The body, or a recording of it. */
+static kiln_status_t enqueue(const kiln_cuda_request_t *request, kiln_cuda_stream_t *stream, void *const *arguments) {
+  return stream->cuda->recorder ? stream->cuda->recorder->run(request, stream, arguments)
+                                : kiln_cuda_run_body(request, stream, arguments);
+}
+
 static uint64_t argument_bytes(const kiln_argument_t *argument, const int64_t *extents) {
   return kiln_safetensors_stored_bytes(argument->dtype, (uint64_t)kiln_argument_elements(argument, extents));
 }
@@ -145,8 +145,8 @@ typedef struct staging_t {
 } staging_t;
 
 /* Says where each argument goes, and copies the inputs to the pinned memory. */
-static kiln_status_t stage(const request_t *request, kiln_cuda_t *cuda, void *const *arguments, staging_t *staging,
-                           kiln_error_t *error) {
+static kiln_status_t stage(const kiln_cuda_request_t *request, kiln_cuda_t *cuda, void *const *arguments,
+                           staging_t *staging, kiln_error_t *error) {
   const kiln_entry_t *entry = &request->model->descriptor->entries[request->entry];
   const kiln_body_t *body = &request->model->variant->bodies[request->entry];
   *staging = (staging_t){.begin = (char *)request->call->arena + kiln_arena_fixed_bytes(body->plan_bytes) +
@@ -166,7 +166,7 @@ static kiln_status_t stage(const request_t *request, kiln_cuda_t *cuda, void *co
   return KILN_OK;
 }
 
-static void unstage(const request_t *request, const kiln_cuda_t *cuda, const staging_t *staging,
+static void unstage(const kiln_cuda_request_t *request, const kiln_cuda_t *cuda, const staging_t *staging,
                     void *const *arguments) {
   const kiln_entry_t *entry = &request->model->descriptor->entries[request->entry];
   for (uint32_t i = 0; i < entry->argument_count; ++i)
@@ -176,7 +176,8 @@ static void unstage(const request_t *request, const kiln_cuda_t *cuda, const sta
 }
 
 /* Inputs, body, outputs, in the stream. */
-static kiln_status_t enqueue_staged(const request_t *request, kiln_cuda_stream_t *stream, const staging_t *staging) {
+static kiln_status_t enqueue_staged(const kiln_cuda_request_t *request, kiln_cuda_stream_t *stream,
+                                    const staging_t *staging) {
   kiln_cuda_t *cuda = stream->cuda;
   kiln_error_t *error = &stream->error;
   const uint64_t outputs = staging->bytes - staging->inputs;
@@ -184,18 +185,19 @@ static kiln_status_t enqueue_staged(const request_t *request, kiln_cuda_stream_t
   if (staging->inputs > 0)
     status = KILN_CUDA_CALL(cuda, error, cuMemcpyHtoDAsync_v2, kiln_cuda_address(staging->begin), cuda->staged,
                             (size_t)staging->inputs, stream->queue);
-  if (status || (status = run_body(request, stream, cuda->placed)) || outputs == 0)
+  if (status || (status = enqueue(request, stream, cuda->placed)) || outputs == 0)
     return status;
   return KILN_CUDA_CALL(cuda, error, cuMemcpyDtoHAsync_v2, cuda->staged + staging->inputs,
                         kiln_cuda_address(staging->begin + staging->inputs), (size_t)outputs, stream->queue);
 }
 
 /* With the lock on the pinned memory. */
-static kiln_status_t run_staged(const request_t *request, kiln_cuda_stream_t *stream, void *const *arguments) {
+static kiln_status_t run_staged(const kiln_cuda_request_t *request, kiln_cuda_stream_t *stream,
+                                void *const *arguments) {
   kiln_cuda_t *cuda = stream->cuda;
   staging_t staging;
-  kiln_status_t status = stage(request, cuda, arguments, &staging, &stream->error);
-  if (status)
+  kiln_status_t status = kiln_cuda_allocate_staging(request->model, &stream->error);
+  if (status || (status = stage(request, cuda, arguments, &staging, &stream->error)))
     return status;
   status = enqueue_staged(request, stream, &staging);
   /* After a failure, too: the next call writes to the pinned memory. */
@@ -206,7 +208,8 @@ static kiln_status_t run_staged(const request_t *request, kiln_cuda_stream_t *st
 }
 
 /* With tensors of the host. */
-static kiln_status_t run_from_host(const request_t *request, kiln_cuda_stream_t *stream, void *const *arguments) {
+static kiln_status_t run_from_host(const kiln_cuda_request_t *request, kiln_cuda_stream_t *stream,
+                                   void *const *arguments) {
   kiln_cuda_t *cuda = stream->cuda;
   int is_capturing = 0;
   kiln_status_t status = KILN_CUDA_CALL(cuda, &stream->error, cuStreamIsCapturing, stream->queue, &is_capturing);
@@ -233,9 +236,9 @@ kiln_status_t kiln_cuda_run(const kiln_model_t *model, const kiln_call_t *call, 
                           (unsigned long long)call->memory);
   if ((status = kiln_cuda_enter(cuda, call->error)))
     return status;
-  const request_t request = {model, call, entry, extents};
+  const kiln_cuda_request_t request = {model, call, entry, extents};
   kiln_cuda_stream_t stream = {cuda, call->stream ? call->stream : cuda->stream, {KILN_OK, ""}};
-  status = call->memory == KILN_DEVICE_POINTERS ? run_body(&request, &stream, arguments)
+  status = call->memory == KILN_DEVICE_POINTERS ? enqueue(&request, &stream, arguments)
                                                 : run_from_host(&request, &stream, arguments);
   kiln_cuda_leave(cuda);
   if (!status)

@@ -4,6 +4,7 @@
 #include "compiler/emit/Headers.h"
 #include "runtime/src/model.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace kiln {
@@ -63,6 +64,24 @@ TEST(Staging, TheHeaderSaysWhatADeviceDoesNotCheck) {
   EXPECT_NE(writeCHeader(model, device).find(words), std::string::npos);
   EXPECT_NE(writeCHeader(model, device).find("STAGED_FORWARD_ARENA_BYTES(workers) ((size_t)320 + (size_t)64"),
             std::string::npos);
+}
+
+TEST(Staging, OnlyTheHeaderOfADeviceHasItsFunctions) {
+  ModelInterface model;
+  model.name = "staged";
+  model.entries.push_back(stagedEntry());
+  const std::vector<Variant> host = {variantOf(KILN_MEMORY_HOST, 0, 0, 0)},
+                             both = {host[0], variantOf(KILN_MEMORY_DEVICE, 0, 0, 320)};
+  for (const char *function : {"cuda_image", "load_cuda_image", "cuda_assembly_seconds", "capture_entries"}) {
+    const std::string call = fmt::format("staged_{}(", function), method = fmt::format(" {}(", function);
+    EXPECT_EQ(writeCHeader(model, host).find(call), std::string::npos);
+    EXPECT_NE(writeCHeader(model, both).find(call), std::string::npos);
+    EXPECT_EQ(writeCxxHeader(model, host).find(method), std::string::npos);
+    EXPECT_NE(writeCxxHeader(model, both).find(method), std::string::npos);
+  }
+  const std::string words = "but that a GPU's driver may in a first call";
+  EXPECT_EQ(writeCHeader(model, host).find(words), std::string::npos);
+  EXPECT_NE(writeCHeader(model, both).find(words), std::string::npos);
 }
 
 } // namespace

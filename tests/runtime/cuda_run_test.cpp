@@ -47,6 +47,29 @@ TEST_F(CudaRun, TensorsOfTheHost) {
   EXPECT_EQ(rows, cudaRows(most, 3));
 }
 
+// Not at create, where nobody knows whether there will be such a call, unless all is to be done there.
+TEST_F(CudaRun, PinnedMemoryComesWithTheFirstCallThatNeedsIt) {
+  CudaModel made(data), prepared(data, {.flags = KILN_LOAD_KERNELS_AT_CREATE});
+  EXPECT_EQ(stub->pinned, 1) << "that of the one that is prepared";
+  DeviceCall call(made);
+  ASSERT_EQ(call.run(made), KILN_OK) << made.error.message;
+  EXPECT_EQ(stub->pinned, 1);
+  std::vector<float> rows;
+  failAt("cuMemHostAlloc", 0, 2);
+  EXPECT_EQ(made.run(Ids, rows), KILN_OUT_OF_MEMORY);
+  for (int repeat = 1; repeat < 3; ++repeat) {
+    ASSERT_EQ(made.run(Ids, rows), KILN_OK) << made.error.message;
+    EXPECT_EQ(rows, cudaRows(Ids, repeat));
+    EXPECT_EQ(stub->pinned, 2);
+  }
+  stub->calls.clear();
+  ASSERT_EQ(prepared.run(Ids, rows), KILN_OK) << prepared.error.message;
+  EXPECT_EQ(stub->calls,
+            (std::vector<std::string>{"cuCtxPushCurrent_v2", "cuStreamIsCapturing", "cuMemcpyHtoDAsync_v2",
+                                      "cuLaunchKernel", "cuMemcpy2DAsync_v2", "cuLaunchKernel", "cuMemcpyDtoHAsync_v2",
+                                      "cuStreamSynchronize", "cuCtxPopCurrent_v2"}));
+}
+
 // Nothing but work for the stream: no memory, no waiting, no other stream.
 TEST_F(CudaRun, TensorsOfTheDevice) {
   CudaModel made(data, {.flags = KILN_LOAD_KERNELS_AT_CREATE});

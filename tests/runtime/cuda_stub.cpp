@@ -4,6 +4,7 @@
 #include "cuda_driver.h"
 
 #include <cstdlib>
+#include <utility>
 
 using namespace kiln_test;
 
@@ -11,6 +12,11 @@ namespace {
 
 // Contexts are numbers: the primary one of device n is n + 1; what a test makes up is another.
 thread_local std::vector<kiln_cuda_context_t> Contexts;
+
+using Graph = std::vector<std::function<void()>>;
+struct Link {
+  std::string code;
+};
 
 struct Function {
   std::string name;
@@ -56,7 +62,7 @@ int enqueue(kiln_cuda_queue_t stream, std::function<void()> work) {
   if (queue->isCapturing)
     queue->graph.push_back(std::move(work));
   else
-    work();
+    state().used.insert(stream), work();
   return 0;
 }
 
@@ -99,6 +105,11 @@ int cuGetErrorName(int result, const char **name) {
 int cuGetErrorString(int result, const char **text) {
   *text = result == 999 ? "unknown error" : result == 700 ? "an illegal memory access was encountered" : nullptr;
   return *text ? 0 : 1;
+}
+int cuDriverGetVersion(int *version) {
+  ENTER(false);
+  *version = state().version;
+  return 0;
 }
 int cuDeviceGetCount(int *count) {
   ENTER(false);
@@ -181,6 +192,36 @@ int cuFuncSetAttribute(kiln_cuda_entry_t function, int attribute, int value) {
   if (attribute != KILN_CUDA_MAX_DYNAMIC_SHARED_BYTES)
     return 1;
   state().sharedBytes[reinterpret_cast<Function *>(function)->name] = value;
+  return 0;
+}
+int cuLinkCreate_v2(unsigned, int *, void **, kiln_cuda_link_t *link) {
+  ENTER();
+  *link = reinterpret_cast<kiln_cuda_link_t>(new Link);
+  ++state().links;
+  return 0;
+}
+int cuLinkAddData_v2(kiln_cuda_link_t link, int type, const void *data, size_t bytes, const char *, unsigned, int *,
+                     void **) {
+  ENTER();
+  const auto *text = static_cast<const char *>(data);
+  if (type != KILN_CUDA_INPUT_PTX || bytes != std::strlen(text) + 1)
+    return 1;
+  if (text == state().newerPtx)
+    return KILN_CUDA_UNSUPPORTED_PTX_VERSION;
+  reinterpret_cast<Link *>(link)->code = "code of " + std::string(text);
+  return 0;
+}
+int cuLinkComplete(kiln_cuda_link_t link, void **cubin, size_t *bytes) {
+  ENTER();
+  std::string &code = reinterpret_cast<Link *>(link)->code;
+  *cubin = code.data();
+  *bytes = code.size() + 1;
+  return 0;
+}
+int cuLinkDestroy(kiln_cuda_link_t link) {
+  ENTER();
+  delete reinterpret_cast<Link *>(link);
+  --state().links;
   return 0;
 }
 int cuMemAlloc_v2(kiln_cuda_address_t *address, size_t bytes) {
@@ -271,12 +312,57 @@ int cuStreamIsCapturing(kiln_cuda_queue_t stream, int *status) {
   *status = reinterpret_cast<StubStream *>(stream)->isCapturing;
   return 0;
 }
+int cuStreamBeginCapture_v2(kiln_cuda_queue_t stream, int mode) {
+  ENTER();
+  auto *queue = reinterpret_cast<StubStream *>(stream);
+  if (mode != KILN_CUDA_CAPTURE_THREAD_LOCAL || queue->isCapturing)
+    return 401;
+  queue->isCapturing = true;
+  state().recorders.insert(stream);
+  return 0;
+}
+int cuStreamEndCapture(kiln_cuda_queue_t stream, kiln_cuda_recording_t *graph) {
+  const std::lock_guard guard(state().lock);
+  auto *queue = reinterpret_cast<StubStream *>(stream);
+  queue->isCapturing = false; // after an error, too
+  const Graph recorded = std::exchange(queue->graph, {});
+  if (int failed = enter(__func__))
+    return failed;
+  *graph = reinterpret_cast<kiln_cuda_recording_t>(new Graph(recorded));
+  ++state().graphs;
+  return 0;
+}
+int cuGraphDestroy(kiln_cuda_recording_t graph) {
+  ENTER();
+  delete reinterpret_cast<Graph *>(graph);
+  --state().graphs;
+  return 0;
+}
+int cuGraphLaunch(kiln_cuda_executable_t executable, kiln_cuda_queue_t stream) {
+  ENTER();
+  for (const auto &work : *reinterpret_cast<Graph *>(executable))
+    if (int failed = enqueue(stream, work))
+      return failed;
+  return 0;
+}
+int cuGraphExecDestroy(kiln_cuda_executable_t executable) {
+  ENTER();
+  delete reinterpret_cast<Graph *>(executable);
+  --state().executables;
+  return 0;
+}
 int cuLaunchKernel(kiln_cuda_entry_t function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned, unsigned,
                    unsigned sharedBytes, kiln_cuda_queue_t stream, void **parameters, void **) {
   ENTER();
   return launch(function, stream, {{x, y, z}, threads, sharedBytes, 1, {}}, parameters);
 }
-#ifndef KILN_STUB_IS_OLD // a driver before CUDA 11.8
+#ifndef KILN_STUB_IS_OLD // a driver before CUDA 11.4 and 11.8
+int cuGraphInstantiateWithFlags(kiln_cuda_executable_t *executable, kiln_cuda_recording_t graph, unsigned long long) {
+  ENTER();
+  *executable = reinterpret_cast<kiln_cuda_executable_t>(new Graph(*reinterpret_cast<Graph *>(graph)));
+  ++state().executables;
+  return 0;
+}
 int cuLaunchKernelEx(const kiln_cuda_launch_t *how, kiln_cuda_entry_t function, void **parameters, void **) {
   ENTER();
   if (how->attribute_count != 1 || how->attributes[0].id != KILN_CUDA_CLUSTER_DIMENSION)

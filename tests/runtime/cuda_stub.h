@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,7 +44,7 @@ struct StubStream {
 
 struct StubData {
   // The machine; tests change it.
-  int initResult = 0, devices = 1, major = 9, minor = 0;
+  int initResult = 0, devices = 1, major = 9, minor = 0, version = 12040;
   std::map<std::string, StubKernel> kernels;
   std::string newerPtx;          // an image that the driver is too old for
   std::string log = "";          // what the assembler says
@@ -52,12 +53,15 @@ struct StubData {
   // What happened.
   std::vector<std::string> calls;
   std::map<uint64_t, size_t> memory; // by address on the device, bytes
-  int retained = 0, streams = 0, modules = 0, pinned = 0;
+  int retained = 0, streams = 0, modules = 0, pinned = 0, links = 0, graphs = 0, executables = 0;
   std::map<std::string, int> sharedBytes; // allowed to a function
   std::vector<std::string> loaded;        // images
   std::vector<int> taken;                 // devices whose context was retained
+  std::set<const void *> recorders, used; // streams that were captured, and that did work
 
-  int alive() const { return static_cast<int>(memory.size()) + retained + streams + modules + pinned; }
+  int alive() const {
+    return static_cast<int>(memory.size()) + retained + streams + modules + pinned + links + graphs + executables;
+  }
   /// How often a function was called, or all.
   int count(const std::string &name) const {
     int count = 0;

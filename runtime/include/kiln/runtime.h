@@ -3,7 +3,7 @@
  *
  * Every generated NAME.h carries this text, under the one guard below, so that two models in a program share the types.
  * The functions live in each archive under the model's own prefix, so NAME.h declares them. None of them prints,
- * aborts, exits, or allocates inside an entry point. */
+ * aborts, exits, or allocates inside an entry point, but that a GPU's driver may in first calls. */
 #ifndef KILN_RUNTIME_H
 #define KILN_RUNTIME_H
 
@@ -78,7 +78,14 @@ typedef enum kiln_device_t {
 } kiln_device_t;
 
 /* Of kiln_options_t. */
-enum { KILN_LOAD_KERNELS_AT_CREATE = 1 }; /* assemble all kernels now, and not each before it first runs */
+enum {
+  /* What first calls on a GPU would do is done at create: all kernels are assembled, and the pinned memory is allocated
+   * through which tensors of the host go. */
+  KILN_LOAD_KERNELS_AT_CREATE = 1
+};
+/* After capture_entries a model keeps the CUDA graphs of so many calls. One more takes the place of that which was not
+ * launched for longest. */
+enum { KILN_MAX_CAPTURED_CALLS = 64 };
 
 /* What create_on takes. What is not named is null or 0. */
 typedef struct kiln_options_t {
