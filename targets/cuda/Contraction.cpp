@@ -212,6 +212,11 @@ public:
 
   StringRef name() const override { return "contraction"; }
   SearchSpace searchSpace() const override { return tileSpace(contraction); }
+  std::optional<BlockNeeds> needs(const SchedulePoint &point) const override {
+    const TileShape shape = shapeOf(point);
+    return BlockNeeds{shape.threads(), registers(shape), sharedBytes(shape),
+                      4.0 * double(shape.tm + shape.tn) / double(shape.tm * shape.tn)};
+  }
 
   LogicalResult build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const override {
     const TileShape shape = shapeOf(point);

@@ -17,7 +17,7 @@ using tile::Values;
 
 namespace {
 
-constexpr int64_t lanes = 32;
+constexpr int64_t warpLanes = 32;
 
 class AcrossBuilder {
 public:
@@ -47,16 +47,16 @@ private:
 
 void AcrossBuilder::begin() {
   Value thread = b.threadId(), block = b.blockId();
-  lane = b.rem(thread, b.integer(lanes));
-  warp = b.div(thread, b.integer(lanes));
+  lane = b.rem(thread, b.integer(warpLanes));
+  warp = b.div(thread, b.integer(warpLanes));
   rowCount = reader.extent(extentOf(contraction, contraction.rows));
   columnCount = reader.extent(extentOf(contraction, contraction.columns));
   depthCount = reader.extent(extentOf(contraction, contraction.depth));
-  Value across = b.div(b.add(columnCount, b.integer(lanes - 1)), b.integer(lanes));
+  Value across = b.div(b.add(columnCount, b.integer(warpLanes - 1)), b.integer(warpLanes));
   linalg::GenericOp op = contraction.op;
   loops.resize(op.getNumLoops());
   splitIndex(b, reader, contraction, contraction.batch, b.div(block, across), loops);
-  column = b.add(b.mul(b.rem(block, across), b.integer(lanes)), lane);
+  column = b.add(b.mul(b.rem(block, across), b.integer(warpLanes)), lane);
 }
 
 /// Instead of what is beyond the ends the last row and column, whose sums nobody stores.
@@ -99,10 +99,10 @@ Values AcrossBuilder::addAll() {
 
 /// [row][warp][lane] in shared memory, so that lanes are in different banks.
 LogicalResult AcrossBuilder::finish(Value row) {
-  Value from = tile::advance(b, tile::sharedMemory(b), b.add(b.mul(row, b.integer(warps * lanes)), lane));
+  Value from = tile::advance(b, tile::sharedMemory(b), b.add(b.mul(row, b.integer(warps * warpLanes)), lane));
   Value sum = tile::loadOne(b, from);
   for (int64_t i = 1; i < warps; ++i)
-    sum = b.createOrFold<arith::AddFOp>(sum, tile::loadOne(b, tile::advance(b, from, i * lanes)));
+    sum = b.createOrFold<arith::AddFOp>(sum, tile::loadOne(b, tile::advance(b, from, i * warpLanes)));
   Values place = at(row, column, {});
   Values results = finishSum(reader, context, contraction, place, sum);
   if (!results.empty())
@@ -115,9 +115,9 @@ LogicalResult AcrossBuilder::run() {
   Values sums = addAll();
   if (broken)
     return failure();
-  Value to = tile::advance(b, tile::sharedMemory(b), b.add(b.mul(warp, b.integer(lanes)), lane));
+  Value to = tile::advance(b, tile::sharedMemory(b), b.add(b.mul(warp, b.integer(warpLanes)), lane));
   for (auto [row, sum] : llvm::enumerate(sums))
-    tile::storeOne(b, sum, tile::advance(b, to, int64_t(row) * warps * lanes));
+    tile::storeOne(b, sum, tile::advance(b, to, int64_t(row) * warps * warpLanes));
   tile::barrier(b);
   LogicalResult result = success();
   b.loop(b.integer(llvm::divideCeil(rows, warps)), {}, [&](Value turn, ValueRange) {
@@ -141,15 +141,16 @@ LogicalResult buildFewRowsAcross(tile::Builder &b, const StepContext &context, c
                                  const SchedulePoint &point, DevicePlan &plan) {
   const int64_t warps = point.at("warps");
   const std::string name = "step_" + std::to_string(plan.functions.size());
-  b.beginKernel(name, warps * lanes);
+  b.beginKernel(name, warps * warpLanes);
   Reader reader(b, context.placement, context.kernel);
   if (failed(AcrossBuilder(b, reader, context, contraction, warps, point.at("turns")).run()))
     return failure();
   b.endKernel();
   AffineExpr blocks =
-      extentOf(contraction, contraction.batch) * extentOf(contraction, contraction.columns).ceilDiv(lanes);
+      extentOf(contraction, contraction.batch) * extentOf(contraction, contraction.columns).ceilDiv(warpLanes);
   plan.launches.push_back({unsigned(plan.functions.size()), blocks, reader.parameters});
-  plan.functions.push_back({name, uint32_t(warps * lanes), uint32_t(4 * fewRowsOf(contraction) * warps * lanes)});
+  plan.functions.push_back(
+      {name, uint32_t(warps * warpLanes), uint32_t(4 * fewRowsOf(contraction) * warps * warpLanes)});
   return success();
 }
 
