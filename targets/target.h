@@ -20,6 +20,8 @@
 
 namespace kiln {
 
+struct Machine; // compiler/schedule/Machine.h
+
 /// A point of a strategy's search space: parameter name -> value, printed in order of the name as "k_block=256 m=8
 /// n=48".
 using SchedulePoint = std::map<std::string, int64_t>;
@@ -150,6 +152,13 @@ public:
                                                        const SchedulePoint *point = nullptr) const {
     return compile(kernel, symbol, point);
   }
+
+  /// The rules that the machine of a measurement sets besides those of describe(): what it has no room for is not
+  /// compiled.
+  virtual std::vector<TuningRule> limitsOf(mlir::func::FuncOp, const Machine &) const { return {}; }
+
+  /// What bounds the kernel at its largest extents, computed and not measured, for people: lines. Empty: not known.
+  virtual std::string printCost(mlir::func::FuncOp, const SchedulePoint &) const { return ""; }
 };
 
 /// What the passes ask a target; each may be null.

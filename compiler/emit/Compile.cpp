@@ -151,6 +151,8 @@ LogicalResult ModelCompiler::chooseSchedules(MutableArrayRef<TargetModule> modul
       if (options.pointOf)
         kernel.schedule = options.pointOf(lowered.target->compilerOf(function).describe(function));
       kernel.symbol = kernelSymbol(*lowered.target, function.getName());
+      if (options.showsCosts)
+        kernel.cost = lowered.target->compilerOf(function).printCost(function, kernel.schedule);
     }
     chosen.push_back({variant, *lowered.module, lowered.forms});
   }

@@ -27,6 +27,7 @@ struct CompileOptions {
   std::string outputDirectory = ".";
   std::string dumpDirectory; // not empty: every stage of the IR goes there
   EmitForm form = EmitForm::Library;
+  bool showsCosts = false; // computes KernelSummary::cost
   LoweringOptions lowering;
   std::optional<uint64_t> maxTextBytes, maxArenaBytes; // budgets: exceeding one is an error
   TuningOptions tuning;

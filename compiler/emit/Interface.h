@@ -90,6 +90,7 @@ struct KernelSummary {
   std::string strategy;
   SchedulePoint schedule;
   uint64_t textBytes = 0;
+  std::string cost; // what bounds it, computed: KernelCompiler::printCost, if it was asked for
 };
 
 /// One entry compiled for one instruction set.

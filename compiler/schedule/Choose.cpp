@@ -101,6 +101,7 @@ llvm::Expected<ScheduleChooser> ScheduleChooser::create(const TuningDatabase &da
     if (!llvm::is_contained(chooser.machines[of.machine.isa], of.machine))
       continue;
     Group &group = chooser.index[{of.machine, of.strategy}][of.structure][{of.shape, of.bounds}];
+    group.countsThreads = !of.machine.isGpu();
     if (result.outcome != Outcome::Measured)
       group.refused.insert(of.point);
     else
@@ -112,14 +113,15 @@ llvm::Expected<ScheduleChooser> ScheduleChooser::create(const TuningDatabase &da
 }
 
 bool ScheduleChooser::hasThreads(const Group &group) const {
-  return threads == 0 ||
+  return threads == 0 || !group.countsThreads ||
          llvm::any_of(group.conditions, [&](const auto &condition) { return condition.first.first == threads; });
 }
 
 /// The conditions that count: with the number of threads asked for, or the nearest one that was measured.
 std::vector<const std::pair<const ScheduleChooser::Condition, ScheduleChooser::Measurements> *>
 ScheduleChooser::relevant(const Group &group) const {
-  auto away = [&](int64_t count) { return threads == 0 ? 0 : std::abs(std::log(double(count) / double(threads))); };
+  const bool isAnyNumber = threads == 0 || !group.countsThreads;
+  auto away = [&](int64_t count) { return isAnyNumber ? 0 : std::abs(std::log(double(count) / double(threads))); };
   double least = std::numeric_limits<double>::infinity();
   for (const auto &condition : group.conditions)
     least = std::min(least, away(condition.first.first));
@@ -199,7 +201,7 @@ double ScheduleChooser::distance(const Shape &from, const Shape &to, const Group
     sum += apart(a, b);
   for (auto [a, b] : llvm::zip_equal(from.second, to.second))
     sum += apart(a.min, b.min) + apart(a.max, b.max);
-  if (threads != 0)
+  if (threads != 0 && group.countsThreads)
     if (auto conditions = relevant(group); !conditions.empty())
       sum += std::abs(std::log(double(conditions.front()->first.first) / double(threads)));
   return sum;
@@ -331,7 +333,8 @@ bool ScheduleChooser::takeNearest(ScheduleChoice &choice, const KernelKey &key, 
   choice.point = snapped;
   choice.loss = std::expm1(predicted);
   int64_t count = relevant(nearest->second).front()->first.first;
-  bool hasOtherThreads = threads != 0 && count != threads, hasOtherShape = nearest->first != own;
+  bool hasOtherThreads = threads != 0 && nearest->second.countsThreads && count != threads;
+  bool hasOtherShape = nearest->first != own;
   if (hasOtherShape || !hasOtherThreads)
     choice.donor = toString(nearest->first.first) + " " + toString(nearest->first.second);
   if (hasOtherThreads)

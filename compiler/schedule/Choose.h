@@ -52,6 +52,7 @@ private:
     std::map<Condition, Measurements> conditions;
     std::set<SchedulePoint> refused; // that failed at any condition
     std::optional<SchedulePoint> preset;
+    bool countsThreads = true; // not of a GPU, where the CPU's threads change nothing
   };
   using Shape = std::pair<std::vector<int64_t>, std::vector<Bounds>>;
   struct Ranked {

@@ -17,6 +17,12 @@ static std::string printBytes(int64_t bytes) {
   return std::to_string(bytes);
 }
 
+static constexpr int64_t gibibyte = int64_t(1) << 30, mebibyte = int64_t(1) << 20;
+
+static std::string printMemory(int64_t bytes) {
+  return bytes % gibibyte ? printBytes(bytes) : std::to_string(bytes / gibibyte) + "G";
+}
+
 static std::optional<int64_t> parseBytes(llvm::StringRef text) {
   int64_t unit = text.consume_back("M") ? int64_t(1) << 20 : text.consume_back("K") ? int64_t(1) << 10 : 1;
   int64_t number;
@@ -25,7 +31,48 @@ static std::optional<int64_t> parseBytes(llvm::StringRef text) {
   return number * unit;
 }
 
+static std::optional<int64_t> parseMemory(llvm::StringRef text) {
+  const int64_t unit = text.consume_back("G") ? gibibyte : 1;
+  std::optional<int64_t> number = parseBytes(text);
+  if (!number || *number > (int64_t(1) << 50) / unit)
+    return std::nullopt;
+  return *number * unit;
+}
+
+Machine makeGpu(llvm::StringRef isa, llvm::StringRef name, int64_t capability, int64_t memoryBytes) {
+  Machine machine;
+  machine.isa = isa.str();
+  for (char c : name.trim())
+    machine.gpu += llvm::isAlnum(c) || c == '.' || c == '_' ? c : '-';
+  if (machine.gpu.empty())
+    machine.gpu = "-";
+  machine.capability = capability;
+  const int64_t unit = memoryBytes < gibibyte ? mebibyte : gibibyte;
+  machine.memoryBytes = (memoryBytes + unit / 2) / unit * unit;
+  return machine;
+}
+
+int64_t gpuLanes(int64_t capability) { return capability <= 80 ? 64 : 128; }
+
+/// NAME/MAJOR.MINOR/m:SIZE.
+static bool parseGpu(llvm::ArrayRef<llvm::StringRef> parts, Machine &machine) {
+  auto [major, minor] = parts[1].split('.');
+  llvm::StringRef memory = parts[2];
+  int64_t ofMajor, ofMinor;
+  if (parts[0].empty() || major.getAsInteger(10, ofMajor) || minor.getAsInteger(10, ofMinor) || ofMajor < 0 ||
+      ofMajor > 1000 || ofMinor < 0 || ofMinor > 9 || !memory.consume_front("m:"))
+    return false;
+  std::optional<int64_t> bytes = parseMemory(memory);
+  machine.gpu = parts[0].str();
+  machine.capability = 10 * ofMajor + ofMinor;
+  machine.memoryBytes = bytes.value_or(0);
+  return bytes.has_value();
+}
+
 std::string toString(const Machine &machine) {
+  if (machine.isGpu())
+    return llvm::formatv("{0}/{1}/{2}.{3}/m:{4}", machine.isa, machine.gpu, machine.capability / 10,
+                         machine.capability % 10, printMemory(machine.memoryBytes));
   return llvm::formatv("{0}/c{1}/l1:{2}/l2:{3}/l3:{4}", machine.isa, machine.cores, printBytes(machine.l1Bytes),
                        printBytes(machine.l2Bytes), printBytes(machine.l3Bytes));
 }
@@ -33,10 +80,14 @@ std::string toString(const Machine &machine) {
 std::optional<Machine> parseMachine(llvm::StringRef text) {
   llvm::SmallVector<llvm::StringRef> parts;
   text.split(parts, '/');
-  if (parts.size() != 5 || parts[0].empty())
+  if (parts.empty() || parts[0].empty())
     return std::nullopt;
   Machine machine;
   machine.isa = parts[0].str();
+  if (parts.size() == 4)
+    return parseGpu(llvm::ArrayRef(parts).drop_front(), machine) ? std::optional(machine) : std::nullopt;
+  if (parts.size() != 5)
+    return std::nullopt;
   if (!parts[1].consume_front("c") || parts[1].getAsInteger(10, machine.cores) || machine.cores < 1)
     return std::nullopt;
   const std::pair<const char *, int64_t *> caches[] = {

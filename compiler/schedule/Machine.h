@@ -12,14 +12,27 @@
 
 namespace kiln {
 
+/// A CPU, or a GPU, which has a name and no cores.
 struct Machine {
   std::string isa; // name of the target that was measured, "x86-64-v4"
   int64_t cores = 0;
   int64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0; // data caches as one core sees them; 0: none
+  std::string gpu;                               // "NVIDIA-H100-80GB-HBM3"; empty: a CPU
+  int64_t capability = 0;                        // 80 is 8.0
+  int64_t memoryBytes = 0;                       // of the GPU
   auto operator<=>(const Machine &) const = default;
+
+  bool isGpu() const { return !gpu.empty(); }
 };
 
-/// "x86-64-v4/c2/l1:32K/l2:1M/l3:32M".
+/// A GPU as the driver tells of it: blanks and signs of the name become "-", memory is rounded to whole GiB, or to MiB
+/// where it is less than one, since drivers keep more or less of it.
+Machine makeGpu(llvm::StringRef isa, llvm::StringRef name, int64_t capability, int64_t memoryBytes);
+
+/// Fused multiply-adds of f32 that a multiprocessor of that capability starts in a cycle, on CUDA cores.
+int64_t gpuLanes(int64_t capability);
+
+/// "x86-64-v4/c2/l1:32K/l2:1M/l3:32M", "cuda/NVIDIA-H100-80GB-HBM3/9.0/m:79G".
 std::string toString(const Machine &machine);
 /// Nothing if the text is not of that form.
 std::optional<Machine> parseMachine(llvm::StringRef text);

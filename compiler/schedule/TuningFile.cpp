@@ -171,7 +171,8 @@ bool LineReader::readKey(llvm::StringRef text) {
       return fail("extents require {0}..{1}, got {2}", of.bounds[i].min, of.bounds[i].max, of.extents[i]);
   std::optional<Machine> machine = parseMachine(words[5]);
   if (!machine)
-    return fail("machine requires ISA/cCORES/l1:SIZE/l2:SIZE/l3:SIZE, got \"{0}\"", words[5]);
+    return fail("machine requires ISA/cCORES/l1:SIZE/l2:SIZE/l3:SIZE or ISA/GPU/CAPABILITY/m:SIZE, got \"{0}\"",
+                words[5]);
   of.machine = *machine;
   llvm::StringRef threads = words[6];
   if (!threads.consume_front("threads=") || !number(threads, of.threads) || of.threads < 1)

@@ -113,15 +113,16 @@ static int runCompile(const Graph &graph, const CompileOptions &options, const C
 
 /// What `inspect` shows; with none chosen, the first three.
 struct InspectOptions {
-  bool memory = false, schedule = false, interface = false, manifest = false;
+  bool memory = false, schedule = false, cost = false, interface = false, manifest = false;
 };
 
 static int runInspect(const Graph &graph, CompileOptions options, const CommandOptions &command, InspectOptions show) {
   options.form = EmitForm::Nothing;
+  options.showsCosts = show.cost;
   mlir::FailureOr<CompileReport> report = compileModel(graph, options, llvm::errs());
   if (failed(report))
     return 1;
-  if (!show.memory && !show.schedule && !show.interface && !show.manifest)
+  if (!show.memory && !show.schedule && !show.cost && !show.interface && !show.manifest)
     show.memory = show.schedule = show.interface = true;
   if (show.interface) {
     fmt::print("{}: {} parameters\n", report->model.name, report->model.parameters);
@@ -136,6 +137,10 @@ static int runInspect(const Graph &graph, CompileOptions options, const CommandO
       for (const KernelSummary &kernel : variant.kernels)
         fmt::print("{}  {}  {}  {}  {} bytes  {}\n", kernel.symbol, kernel.strategy, toString(kernel.schedule),
                    describeChoice(kernel.choice), kernel.textBytes, fmt::join(kernel.layers, " "));
+  if (show.cost)
+    for (const Variant &variant : report->variants)
+      for (const KernelSummary &kernel : variant.kernels)
+        fmt::print("{}\n{}", kernel.symbol, kernel.cost.empty() ? "  no model of its cost\n" : kernel.cost);
   if (show.manifest)
     fmt::print("{}", writeManifest(report->model, report->variants));
   if (command.showsTimes)
@@ -174,6 +179,8 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   addCompileOptions(*inspect, options, command);
   inspect->add_flag("--memory", show.memory, "the memory plan beside its lower bound");
   inspect->add_flag("--schedule", show.schedule, "each kernel's strategy and schedule");
+  inspect->add_flag("--cost", show.cost,
+                    "what bounds each kernel on a GPU at its largest extents, computed and not measured");
   inspect->add_flag("--interface", show.interface, "the weights that the model binds");
   inspect->add_flag("--manifest", show.manifest, "the manifest");
 

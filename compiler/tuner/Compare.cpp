@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tuner/Compare.h"
 
-#include "compiler/tuner/Caller.h"
-
 #include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
+#include <limits>
 
 namespace kiln {
 
@@ -19,8 +18,7 @@ namespace {
 
 /// One side of a comparison.
 struct Side {
-  LoadedKernel kernel;
-  Caller caller;
+  std::unique_ptr<Caller> caller;
   std::vector<double> samples;
 };
 
@@ -34,16 +32,27 @@ static double median(std::vector<double> values) {
 /// Long enough for the clock, and to make starting threads small.
 static constexpr double sampleSeconds = 300e-6;
 
-static Comparison measure(Side &base, Side &candidate, const KernelData &data, const CompareOptions &options) {
-  double once = std::min(base.caller.time(base.kernel, data, 1), candidate.caller.time(candidate.kernel, data, 1));
+static llvm::Expected<Comparison> measure(Side &base, Side &candidate, KernelData &data,
+                                          const CompareOptions &options) {
+  double once = std::numeric_limits<double>::infinity();
+  for (Side *side : {&base, &candidate}) {
+    llvm::Expected<double> seconds = side->caller->time(data, 1);
+    if (!seconds)
+      return seconds.takeError();
+    once = std::min(once, *seconds);
+  }
   unsigned repeats = std::clamp(unsigned(sampleSeconds / std::max(once, 1e-7)), 1u, 1000u);
   base.samples.clear(), candidate.samples.clear();
   std::vector<double> ratios;
   Clock::time_point start = Clock::now();
   while (ratios.size() < options.mostPairs) {
     bool isBaseFirst = ratios.size() % 2 == 0;
-    for (Side *side : {isBaseFirst ? &base : &candidate, isBaseFirst ? &candidate : &base})
-      side->samples.push_back(side->caller.time(side->kernel, data, repeats));
+    for (Side *side : {isBaseFirst ? &base : &candidate, isBaseFirst ? &candidate : &base}) {
+      llvm::Expected<double> seconds = side->caller->time(data, repeats);
+      if (!seconds)
+        return seconds.takeError();
+      side->samples.push_back(*seconds);
+    }
     ratios.push_back(candidate.samples.back() / base.samples.back());
     double elapsed = std::chrono::duration<double>(Clock::now() - start).count();
     if (ratios.size() < (elapsed > 2 * options.seconds ? 3 : options.leastPairs))
@@ -53,29 +62,28 @@ static Comparison measure(Side &base, Side &candidate, const KernelData &data, c
     if (elapsed > options.seconds)
       break;
   }
-  return {median(candidate.samples), median(base.samples), median(ratios), unsigned(ratios.size())};
+  return Comparison{median(candidate.samples), median(base.samples), median(ratios), unsigned(ratios.size())};
 }
 
-llvm::Expected<CompareResult> compareKernels(const KernelCode &baseCode, const KernelCode &candidateCode,
+llvm::Expected<CompareResult> compareKernels(Session &session, const KernelCode &baseCode,
+                                             const KernelCode &candidateCode,
                                              llvm::MutableArrayRef<KernelData> workloads,
                                              const CompareOptions &options) {
   const KernelAbi &abi = workloads.front().abi();
-  llvm::Expected<LoadedKernel> baseKernel = LoadedKernel::load(baseCode.object, baseCode.symbol, abi);
-  if (!baseKernel)
-    return baseKernel.takeError();
-  llvm::Expected<LoadedKernel> kernel = LoadedKernel::load(candidateCode.object, candidateCode.symbol, abi);
-  if (!kernel)
-    return kernel.takeError();
-  Executor executor(options.threads);
-  Side base{std::move(*baseKernel), Caller(executor, baseCode.scratchBytes), {}};
-  Side candidate{std::move(*kernel), Caller(executor, candidateCode.scratchBytes), {}};
+  Side base, candidate;
+  for (auto [side, code] : {std::pair(&base, &baseCode), std::pair(&candidate, &candidateCode)}) {
+    llvm::Expected<std::unique_ptr<Caller>> caller = session.load(*code, abi);
+    if (!caller)
+      return caller.takeError();
+    side->caller = std::move(*caller);
+  }
 
   CompareResult result;
   for (KernelData &data : workloads) {
     std::string expected;
     for (Side *side : {&base, &candidate}) {
       data.poisonResults();
-      if (llvm::Error error = side->caller.call(side->kernel, data))
+      if (llvm::Error error = side->caller->call(data))
         return error;
       if (side == &base)
         expected = data.saveResults();
@@ -85,7 +93,10 @@ llvm::Expected<CompareResult> compareKernels(const KernelCode &baseCode, const K
       result.workloads.clear();
       return result;
     }
-    result.workloads.push_back(measure(base, candidate, data, options));
+    llvm::Expected<Comparison> comparison = measure(base, candidate, data, options);
+    if (!comparison)
+      return comparison.takeError();
+    result.workloads.push_back(*comparison);
   }
   return result;
 }

@@ -5,16 +5,9 @@
 // child process.
 #pragma once
 
-#include "compiler/tuner/KernelData.h"
+#include "compiler/tuner/Session.h"
 
 namespace kiln {
-
-/// What a kernel's schedule was compiled to.
-struct KernelCode {
-  std::string object;
-  std::string symbol;
-  int64_t scratchBytes = 0; // of one worker
-};
 
 struct CompareOptions {
   unsigned threads = 1;
@@ -37,7 +30,7 @@ struct CompareResult {
 };
 
 /// Loads both, checks the candidate's results and measures. Fails if something cannot be loaded or returns an error.
-llvm::Expected<CompareResult> compareKernels(const KernelCode &base, const KernelCode &candidate,
+llvm::Expected<CompareResult> compareKernels(Session &session, const KernelCode &base, const KernelCode &candidate,
                                              llvm::MutableArrayRef<KernelData> workloads,
                                              const CompareOptions &options);
 

@@ -12,9 +12,15 @@ llvm::Error measureDrift(const Graph &graph, const std::string &name, const Lowe
   const size_t cpus = availableCpus().size();
   for (const Target *here : allTargets()) {
     const std::string &isa = here->info().name;
-    const Machine machine = detectMachine(isa);
-    auto isHere = [&](const auto &record) { return record.first.machine == machine; };
-    if (llvm::none_of(database.records(), isHere) || !runsHere(here->info()))
+    if (llvm::none_of(database.records(), [&](const auto &record) { return record.first.machine.isa == isa; }))
+      continue;
+    llvm::Expected<Machine> found = findMachine(here->info());
+    if (!found) {
+      llvm::consumeError(found.takeError());
+      continue;
+    }
+    const Machine machine = *found;
+    if (llvm::none_of(database.records(), [&](const auto &record) { return record.first.machine == machine; }))
       continue;
     auto model = lowerModel(graph, name, isa, options);
     if (!model)

@@ -4,6 +4,7 @@
 // default, measured once more.
 #pragma once
 
+#include "compiler/emit/Lower.h"
 #include "compiler/tuner/Task.h"
 #include "kiln/graph.h"
 

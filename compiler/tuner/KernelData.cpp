@@ -152,6 +152,17 @@ size_t KernelData::rotations() const { return memory->arguments.size(); }
 
 ArrayRef<uint64_t> KernelData::arguments(size_t rotation) const { return memory->arguments[rotation % rotations()]; }
 
+std::vector<KernelData::Storage> KernelData::storage() const {
+  std::vector<Storage> all;
+  for (const std::vector<Tensor> *tensors : {&memory->inputs, &memory->results})
+    for (const Tensor &tensor : *tensors) {
+      Storage &storage = all.emplace_back(Storage{{}, tensor.bytes, tensors == &memory->results});
+      for (const Bytes &copy : tensor.copies)
+        storage.copies.push_back(copy.get());
+    }
+  return all;
+}
+
 const char *KernelData::input(size_t number) const { return memory->inputs[number].copies[0].get(); }
 
 int64_t KernelData::footprint() const { return memory->footprint; }

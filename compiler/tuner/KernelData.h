@@ -30,6 +30,15 @@ public:
   /// The words of a call behind the user context, with the weights of a rotation.
   llvm::ArrayRef<uint64_t> arguments(size_t rotation) const;
 
+  /// A tensor's memory in this process.
+  struct Storage {
+    std::vector<char *> copies; // one, or of a weight that rotates one a rotation
+    int64_t bytes = 0;          // of each
+    bool isResult = false;
+  };
+  /// One a tensor, in the order of the words behind a call's extents.
+  std::vector<Storage> storage() const;
+
   /// An input as it is stored, of the first rotation.
   const char *input(size_t number) const;
 

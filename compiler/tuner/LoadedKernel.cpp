@@ -14,16 +14,17 @@ static void stop() { std::abort(); }
 
 template <typename Function> static void *toAddress(Function *function) { return reinterpret_cast<void *>(function); }
 
-llvm::Expected<LoadedKernel> LoadedKernel::load(llvm::StringRef object, llvm::StringRef symbol, const KernelAbi &abi) {
+llvm::Expected<LoadedKernel> LoadedKernel::load(const KernelCode &code, const KernelAbi &abi) {
   auto hook = [&](const char *name) { return (abi.hookPrefix() + name).str(); };
   const std::string allocate = hook("malloc"), release = hook("free"), loop = hook("do_par_for"), error = hook("error");
-  auto linked = LinkedObjects::link(object, {{allocate, toAddress(kiln_malloc)},
-                                             {release, toAddress(kiln_free)},
-                                             {loop, toAddress(kiln_do_par_for)},
-                                             {error, toAddress(stop)}});
+  auto linked = LinkedObjects::link(llvm::StringRef(code.object), {{allocate, toAddress(kiln_malloc)},
+                                                                   {release, toAddress(kiln_free)},
+                                                                   {loop, toAddress(kiln_do_par_for)},
+                                                                   {error, toAddress(stop)},
+                                                                   {"kiln_cuda_launch", toAddress(kiln_cuda_launch)}});
   if (!linked)
     return linked.takeError();
-  llvm::Expected<void *> entry = linked->lookup(symbol);
+  llvm::Expected<void *> entry = linked->lookup(code.symbol);
   if (!entry)
     return entry.takeError();
   return LoadedKernel(std::move(*linked), *entry);

@@ -6,13 +6,24 @@
 #include "compiler/tuner/LinkedObjects.h"
 #include "targets/kernel_abi.h"
 #include <cstdint>
+#include <string>
 
 namespace kiln {
 
+/// What a kernel's schedule was compiled to.
+struct KernelCode {
+  std::string object;
+  std::string symbol;
+  int64_t scratchBytes = 0; // of one worker
+};
+
 class LoadedKernel {
 public:
-  /// Links the object; `symbol` is its entry. Fails on a hook or function that the process does not have.
-  static llvm::Expected<LoadedKernel> load(llvm::StringRef object, llvm::StringRef symbol, const KernelAbi &abi);
+  /// Links the object. Fails on a hook or function that the process does not have.
+  static llvm::Expected<LoadedKernel> load(const KernelCode &code, const KernelAbi &abi);
+
+  /// The address of another symbol of the object. Fails if it has none of that name.
+  llvm::Expected<void *> find(llvm::StringRef symbol) { return linked.lookup(symbol); }
 
   /// The most arguments that call() passes.
   static constexpr size_t mostArguments = 48;

@@ -3,7 +3,6 @@
 
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/schedule/KernelKey.h"
-#include "compiler/tuner/Caller.h"
 #include "compiler/verify/ModuleInterpreter.h"
 #include "compiler/verify/NodeOf.h"
 #include "compiler/verify/Outcome.h"
@@ -166,22 +165,19 @@ static ReferenceResult compareResults(func::FuncOp kernel, const std::vector<int
 
 //===- Running ---===//
 
-static llvm::Expected<std::string> runOnce(const LoadedKernel &kernel, int64_t scratchBytes, const Executor &executor,
-                                           KernelData &data) {
-  Caller caller(executor, scratchBytes);
+static llvm::Expected<std::string> runOnce(Caller &caller, KernelData &data) {
   data.poisonResults();
-  if (llvm::Error error = caller.call(kernel, data))
+  if (llvm::Error error = caller.call(data))
     return error;
   return data.saveResults();
 }
 
-llvm::Expected<ReferenceResult> compareWithInterpreter(const KernelUse &use, const KernelCode &code,
-                                                       llvm::ArrayRef<std::vector<int64_t>> workloads, unsigned threads,
+llvm::Expected<ReferenceResult> compareWithInterpreter(Session &session, const KernelUse &use, const KernelCode &code,
+                                                       llvm::ArrayRef<std::vector<int64_t>> workloads,
                                                        const KernelAbi &abi, const ReferenceLimits &limits) {
-  llvm::Expected<LoadedKernel> kernel = LoadedKernel::load(code.object, code.symbol, abi);
-  if (!kernel)
-    return kernel.takeError();
-  Executor executor(threads);
+  llvm::Expected<std::unique_ptr<Caller>> caller = session.load(code, abi);
+  if (!caller)
+    return caller.takeError();
   ReferenceResult all;
   std::set<std::vector<int64_t>> seen;
   for (const std::vector<int64_t> &workload : workloads) {
@@ -193,7 +189,7 @@ llvm::Expected<ReferenceResult> compareWithInterpreter(const KernelUse &use, con
     if (!seen.insert(*extents).second)
       continue;
     KernelData data(use, *extents, /*rotatedBytes=*/0, abi);
-    llvm::Expected<std::string> saved = runOnce(*kernel, code.scratchBytes, executor, data);
+    llvm::Expected<std::string> saved = runOnce(**caller, data);
     if (!saved)
       return saved.takeError();
     const std::string at = extents->empty() ? "" : fmt::format(" at extents {}", fmt::join(*extents, ","));

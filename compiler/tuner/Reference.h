@@ -16,7 +16,7 @@
 // 4. Where the interpreter gives infinity or NaN anything is right: what overflows depends on the order.
 #pragma once
 
-#include "compiler/tuner/Compare.h"
+#include "compiler/tuner/Session.h"
 
 #include <optional>
 
@@ -35,8 +35,8 @@ struct ReferenceResult {
 };
 
 /// Calls the kernel near each workload. Fails if it cannot be loaded or returns an error.
-llvm::Expected<ReferenceResult> compareWithInterpreter(const KernelUse &use, const KernelCode &code,
-                                                       llvm::ArrayRef<std::vector<int64_t>> workloads, unsigned threads,
+llvm::Expected<ReferenceResult> compareWithInterpreter(Session &session, const KernelUse &use, const KernelCode &code,
+                                                       llvm::ArrayRef<std::vector<int64_t>> workloads,
                                                        const KernelAbi &abi, const ReferenceLimits &limits = {});
 
 /// The extents near a workload's that the interpreter evaluates: the workload's own, or halved and odd, so that tiles

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tuner/TargetsToTune.h"
 
+#include "compiler/tuner/CudaDevice.h"
 #include "runtime/src/internal.h"
 
 #include "llvm/TargetParser/Host.h"
@@ -9,30 +10,34 @@
 
 namespace kiln {
 
-bool runsHere(const TargetInfo &target) {
+llvm::Expected<Machine> findMachine(const TargetInfo &target) {
   if (llvm::Triple(target.hostTriple).getArch() != llvm::Triple(llvm::sys::getProcessTriple()).getArch())
-    return false;
-  if (target.memorySpace != KILN_MEMORY_HOST)
-    return false;
+    return llvm::createStringError("this CPU cannot run it");
+  if (target.memorySpace == KILN_MEMORY_DEVICE)
+    return findGpu(target.name);
   const kiln_cpu_t cpu = kiln_cpu_detect();
-  return (target.features & ~kiln_cpu_features(&cpu)) == 0;
+  if (target.features & ~kiln_cpu_features(&cpu))
+    return llvm::createStringError("this CPU cannot run it");
+  return detectMachine(target.name);
 }
 
-std::vector<const Target *> findTargets(const std::vector<std::string> &names,
-                                        const std::function<void(const std::string &)> &note) {
-  if (names.empty()) {
-    for (const Target *target : allTargets()) // the best first
-      if (runsHere(target->info()))
-        return {target};
-    return {};
+std::vector<TargetHere> findTargets(const std::vector<std::string> &names,
+                                    const std::function<void(const std::string &)> &note) {
+  std::vector<TargetHere> targets;
+  for (const Target *target : allTargets()) { // the best first
+    if (!names.empty() || target->info().memorySpace != KILN_MEMORY_HOST)
+      continue;
+    if (llvm::Expected<Machine> machine = findMachine(target->info()))
+      return {{target, std::move(*machine)}};
+    else
+      llvm::consumeError(machine.takeError());
   }
-  std::vector<const Target *> targets;
   for (const std::string &name : names) {
     const Target *target = findTarget(name);
-    if (runsHere(target->info()))
-      targets.push_back(target);
+    if (llvm::Expected<Machine> machine = findMachine(target->info()))
+      targets.push_back({target, std::move(*machine)});
     else
-      note(fmt::format("leaving out {}: this CPU cannot run it", name));
+      note(fmt::format("leaving out {}: {}", name, llvm::toString(machine.takeError())));
   }
   return targets;
 }

@@ -17,12 +17,23 @@ static constexpr double mostCalls = 150;
 /// The limit when it is not known yet how long a call takes.
 static constexpr double firstSeconds = 120;
 
+/// The strategy's space without what this machine has no room for. Its presets stay legal: one that does not fit after
+/// all is found when it is measured.
+static Schedulable describeFor(const KernelCompiler &compiler, mlir::func::FuncOp kernel, const Machine &machine) {
+  Schedulable schedulable = compiler.describe(kernel);
+  const SchedulePoint preset = presets(schedulable.space);
+  for (TuningRule &rule : compiler.limitsOf(kernel, machine))
+    if (rule.holds(preset))
+      schedulable.space.rules.push_back(std::move(rule));
+  return schedulable;
+}
+
 Task::Task(const Target &target, const KernelUse &use, std::vector<std::vector<int64_t>> extents,
            const Machine &machine, int64_t rotatedBytes, const TrialOptions &options, TuningDatabase &database,
            std::function<void(const TrialReport &)> report)
     : target(target), use(use), workloads(std::move(extents)), machine(machine), rotatedBytes(rotatedBytes),
       options(options), database(database), report(std::move(report)), key(keyOf(use.kernel)),
-      schedulable(target.compilerOf(use.kernel).describe(use.kernel)), preset(presets(schedulable.space)),
+      schedulable(describeFor(target.compilerOf(use.kernel), use.kernel, machine)), preset(presets(schedulable.space)),
       incumbent(preset), search(schedulable.space,
                                 makeCostModel(schedulable.strategy, schedulable.space,
                                               productShape(use.kernel, workloads.front()), target.machine()),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tuner/Trials.h"
 
-#include "compiler/tuner/Executor.h"
 #include "compiler/tuner/Reference.h"
 #include "mlir/IR/Diagnostics.h"
+#include "runtime/src/model.h"
 #include <fmt/format.h>
 
 namespace kiln {
@@ -102,14 +102,18 @@ KernelTrials::compile(llvm::ArrayRef<SchedulePoint> points) {
 std::optional<KernelTrials::Result<std::string>> KernelTrials::check(const KernelCode &code) {
   static constexpr llvm::StringRef wrong = "wrong ";
   Job job{[&]() -> llvm::Expected<std::string> {
-            auto result = compareWithInterpreter(use, code, workloads, options.compare.threads,
-                                                 target.compilerOf(use.kernel).abi());
+            auto session = Session::open(target.info(), options.compare.threads);
+            if (!session)
+              return session.takeError();
+            auto result = compareWithInterpreter(**session, use, code, workloads, target.compilerOf(use.kernel).abi());
             if (!result)
               return result.takeError();
             return result->wrong.empty() ? result->unchecked : wrong.str() + result->wrong;
           },
           options.cpus};
-  auto results = runWhile(job, 1, {options.limits.measureSeconds, options.limits.compileBytes}, options.goesOn);
+  // A GPU's driver keeps addresses for all memory of all GPUs.
+  const uint64_t mostBytes = target.info().memorySpace == KILN_MEMORY_HOST ? options.limits.compileBytes : 0;
+  auto results = runWhile(job, 1, {options.limits.measureSeconds, mostBytes}, options.goesOn);
   if (!results)
     return std::nullopt;
   const JobResult &result = results->front();
@@ -132,7 +136,10 @@ KernelTrials::measure(const KernelCode &base, const KernelCode &candidate, bool 
     compare.mostPairs = 2 * compare.mostPairs + 1;
   }
   Job job{[&]() -> llvm::Expected<std::string> {
-            auto result = compareKernels(base, candidate, data, compare);
+            auto session = Session::open(target.info(), compare.threads);
+            if (!session)
+              return session.takeError();
+            auto result = compareKernels(**session, base, candidate, data, compare);
             if (!result)
               return result.takeError();
             return encode(*result);
@@ -154,13 +161,15 @@ KernelTrials::measure(const KernelCode &base, const KernelCode &candidate, bool 
 
 std::optional<std::vector<Rates>> KernelTrials::probe() {
   Job job{[&]() -> llvm::Expected<std::string> {
-            Executor executor(options.compare.threads);
-            std::string bytes;
-            double operations = probeOperations(target.machine(), executor.get());
+            auto session = Session::open(target.info(), options.compare.threads);
+            if (!session)
+              return session.takeError();
+            std::vector<int64_t> footprints;
             for (const KernelData &workload : data)
-              bytes += fmt::format("{} {} {}\n", operations,
-                                   probeReading(target.machine(), workload.footprint(), executor.get()),
-                                   probeCopying(workload.footprint(), executor.get()));
+              footprints.push_back(workload.footprint());
+            std::string bytes;
+            for (const Rates &rates : (*session)->probe(target.machine(), footprints))
+              bytes += fmt::format("{} {} {}\n", rates.operations, rates.bytesRead, rates.bytesCopied);
             return bytes;
           },
           options.cpus};

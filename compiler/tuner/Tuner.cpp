@@ -36,7 +36,7 @@ struct Run {
 
 class TargetTuner {
 public:
-  TargetTuner(const Run &run, const Target &target, std::vector<KernelToTune> kernels, int64_t rotatedBytes,
+  TargetTuner(const Run &run, const TargetHere &here, std::vector<KernelToTune> kernels, int64_t rotatedBytes,
               unsigned threads, double seconds);
 
   /// False if interrupted, or if a measurement could not be saved.
@@ -66,19 +66,19 @@ std::vector<std::vector<int64_t>> extentsOf(const KernelToTune &kernel) {
   return extents;
 }
 
-TargetTuner::TargetTuner(const Run &run, const Target &target, std::vector<KernelToTune> toTune, int64_t rotatedBytes,
+TargetTuner::TargetTuner(const Run &run, const TargetHere &here, std::vector<KernelToTune> toTune, int64_t rotatedBytes,
                          unsigned threads, double seconds)
     : run(run), budget(seconds), kernels(std::move(toTune)), isLeftOut(kernels.size(), false) {
-  TrialOptions trials = makeTrialOptions(threads);
+  // A GPU's measurements do not depend on the threads of the CPU.
+  TrialOptions trials = makeTrialOptions(here.machine.isGpu() ? 1 : threads);
   trials.goesOn = [this] { return goesOn(); };
-  const Machine machine = detectMachine(target.name());
   for (const KernelToTune &kernel : kernels) {
-    tasks.push_back(std::make_unique<Task>(target, kernel.use, extentsOf(kernel), machine, rotatedBytes, trials,
-                                           run.saved.database(),
+    tasks.push_back(std::make_unique<Task>(*here.target, kernel.use, extentsOf(kernel), here.machine, rotatedBytes,
+                                           trials, run.saved.database(),
                                            [this](const TrialReport &report) { handle(report); }));
     state.tasks.push_back(&tasks.back()->state());
   }
-  state.target = target.name().str();
+  state.target = here.target->name().str();
   state.threads = trials.compare.threads;
   state.budget = seconds;
   state.shares.assign(tasks.size(), 0);
@@ -187,18 +187,18 @@ int tuneModel(const Graph &graph, const TuneOptions &options, llvm::raw_ostream 
   std::unique_ptr<TuneDisplay> display = makeDisplay(options.form);
   auto targets = findTargets(options.targets, [&](const std::string &text) { display->note(text); });
   if (targets.empty())
-    return fail("this CPU runs none of the targets");
+    return fail("this machine runs none of the targets");
   SignalWatch signals;
-  for (const Target *target : targets) {
-    auto model = lowerModel(graph, options.name, target->name(), options.lowering);
+  for (const TargetHere &here : targets) {
+    auto model = lowerModel(graph, options.name, here.target->name(), options.lowering);
     if (!model)
       return fail(llvm::toString(model.takeError()));
     mlir::ModuleOp module = *(*model)->module;
     auto kernels = findKernels(module, (*model)->forms, options.extents, options.kernels);
     if (!kernels)
       return fail(llvm::toString(kernels.takeError()));
-    const int64_t rotated = rotatedWeightBytes(module, detectMachine(target->name()), *target);
-    TargetTuner tuner({*saved, *display, signals}, *target, std::move(*kernels), rotated, options.threads,
+    const int64_t rotated = rotatedWeightBytes(module, here.machine, *here.target);
+    TargetTuner tuner({*saved, *display, signals}, here, std::move(*kernels), rotated, options.threads,
                       options.budget / double(targets.size()));
     bool isComplete = tuner.tune();
     if (!saved->problem().empty())

@@ -7,6 +7,10 @@
 
 #include "internal.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct CUctx_st *kiln_cuda_context_t;
 typedef struct CUmod_st *kiln_cuda_loaded_t;
 typedef struct CUfunc_st *kiln_cuda_entry_t;
@@ -146,4 +150,7 @@ const char *kiln_cuda_error_text(const kiln_cuda_driver_t *driver, int result);
 /* Whether the context is of no use after this CUresult. */
 bool kiln_cuda_error_is_final(int result);
 
+#ifdef __cplusplus
+}
+#endif
 #endif /* KILN_CUDA_DRIVER_H */

@@ -7,7 +7,13 @@
 #include "cuda_driver.h"
 
 #include <pthread.h>
+#ifdef __cplusplus /* the tuner's */
+#include <atomic>
+using std::atomic_bool;
+extern "C" {
+#else
 #include <stdatomic.h>
+#endif
 
 /* A form of a kernel: its module, or module->mapped. */
 typedef struct kiln_cuda_form_t {
@@ -142,4 +148,7 @@ static inline void *kiln_cuda_pointer(kiln_cuda_address_t address) {
   return same.pointer;
 }
 
+#ifdef __cplusplus
+}
+#endif
 #endif /* KILN_CUDA_MODEL_H */

@@ -137,6 +137,15 @@ public:
     return space;
   }
 
+  std::optional<BlockNeeds> needs(const SchedulePoint &point) const override {
+    const AttentionShape s = shapeOf(attention, point);
+    auto traffic = [&](int64_t across) { // a thread has so many sums of each row
+      return 4.0 * double(s.rowsOfThread + across) / double(s.rowsOfThread * across);
+    };
+    const double ofBoth = (traffic(s.keys / 8) + traffic(s.paddedChannels() / 8)) / 2;
+    return BlockNeeds{s.threads(), registersOf(s), sharedBytesOf(s), ofBoth};
+  }
+
   LogicalResult build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const override {
     return buildAttention(b, first, last, attention, shapeOf(attention, point), plan);
   }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/cuda/Compile.h"
 
+#include "compiler/schedule/KernelKey.h"
 #include "compiler/schedule/SearchSpace.h"
 #include "targets/cuda/Abi.h"
 #include "targets/cuda/Attention.h"
+#include "targets/cuda/CostModel.h"
 #include "targets/cuda/FewRows.h"
 #include "targets/cuda/Ptx.h"
 #include "targets/cuda/Strategy.h"
@@ -76,6 +78,19 @@ public:
   Schedulable describe(func::FuncOp kernel) const override {
     Placement placement(kernel);
     return cuda::describe(chooseStrategies(kernel, placement));
+  }
+
+  std::vector<TuningRule> limitsOf(func::FuncOp kernel, const Machine &machine) const override {
+    return machine.isGpu() ? cuda::limitsOf(kernel, machine.capability) : std::vector<TuningRule>();
+  }
+
+  std::string printCost(func::FuncOp kernel, const SchedulePoint &point) const override {
+    const Gpu gpu = gpuOf(80);
+    SmallVector<int64_t> extents;
+    for (Bounds bounds : keyOf(kernel).bounds)
+      extents.push_back(bounds.max);
+    FailureOr<std::vector<LaunchCost>> costs = costOf(kernel, &point, extents, gpu);
+    return succeeded(costs) ? toString(*costs, gpu) : "";
   }
 
   std::vector<RowVariant> rowVariants(func::FuncOp kernel) const override {

@@ -185,6 +185,9 @@ public:
 
   StringRef name() const override { return "contraction"; }
   SearchSpace searchSpace() const override { return tileSpace(context, contraction); }
+  std::optional<BlockNeeds> needs(const SchedulePoint &point) const override {
+    return needsOf(tileShapeOf(mmaTypeOf(context, contraction), point));
+  }
 
   LogicalResult build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const override {
     const TileShape shape = tileShapeOf(mmaTypeOf(context, contraction), point);

@@ -222,6 +222,15 @@ public:
     return space;
   }
 
+  /// Sums, the weights of all turns and the rows of one are in registers, besides addresses.
+  std::optional<BlockNeeds> needs(const SchedulePoint &point) const override {
+    const int64_t rows = fewRowsOf(contraction), threads = point.at("warps") * lanes;
+    if (!isAlongDepth())
+      return BlockNeeds{threads, 32 + rows * (1 + point.at("turns")), 4 * rows * threads, 0};
+    const int64_t columns = point.at("columns");
+    return BlockNeeds{threads, 32 + rows * columns + 4 * (rows + columns * point.at("turns")), 0, 0};
+  }
+
   LogicalResult build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const override {
     if (!isAlongDepth())
       return buildFewRowsAcross(b, context, contraction, point, plan);

@@ -122,6 +122,10 @@ public:
     return space;
   }
 
+  std::optional<BlockNeeds> needs(const SchedulePoint &point) const override {
+    return BlockNeeds{point.at("threads"), 40, 0, 0};
+  }
+
   LogicalResult build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const override {
     const int64_t threads = point.at("threads");
     const std::string name = "step_" + std::to_string(plan.functions.size());

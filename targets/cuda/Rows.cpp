@@ -178,6 +178,10 @@ public:
   size_t numSteps() const override { return run.count; }
   ArrayRef<Value> unstored() const override { return run.unstored; }
   SearchSpace searchSpace() const override;
+  /// 16 elements of a row at the most are in registers.
+  std::optional<BlockNeeds> needs(const SchedulePoint &point) const override {
+    return BlockNeeds{point.at("rows_threads") * point.at("rows_per_block"), 48, 0, 0};
+  }
   LogicalResult build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const override;
 
 private:

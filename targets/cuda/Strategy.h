@@ -19,6 +19,15 @@ struct StepContext {
   size_t number = 0; // of the step among the placement's
 };
 
+/// What a block takes of a GPU, by the schedule alone, before there is code.
+struct BlockNeeds {
+  int64_t threads = 0;
+  int64_t registers = 0; // of a thread; an estimate, since the driver's assembler decides
+  int64_t sharedBytes = 0;
+  double sharedTraffic = 0; // bytes that are read of shared memory for a fused multiply-add
+  int64_t mmaBytes = 0;     // of an element that tensor cores multiply; 0: CUDA cores do
+};
+
 class StepStrategy {
 public:
   virtual ~StepStrategy() = default;
@@ -34,6 +43,9 @@ public:
 
   /// A parameter holds for all steps of the kernel that have one of its name; their values are the same.
   virtual SearchSpace searchSpace() const = 0;
+
+  /// Of its largest blocks. None: not known, so that no GPU is said to have no room for them.
+  virtual std::optional<BlockNeeds> needs(const SchedulePoint &) const { return std::nullopt; }
 
   /// Appends functions and launches. Emits a diagnostic at what there is no code for.
   virtual mlir::LogicalResult build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const = 0;

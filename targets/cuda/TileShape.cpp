@@ -54,6 +54,12 @@ static int64_t registers(const TileShape &s) {
 /// addresses.
 static int64_t mmaRegisters(const TileShape &s) { return s.tm * s.tn / 32 + s.tm / 4 + 4 + 60; }
 
+BlockNeeds needsOf(const TileShape &s) {
+  const int64_t bytes = s.mma ? tile::bytesOf(*s.mma) : 4;
+  return {s.threads(), s.mma ? mmaRegisters(s) : registers(s), sharedBytes(s, bytes * s.bk),
+          double(bytes * (s.tm + s.tn)) / double(s.tm * s.tn), s.mma ? bytes : 0};
+}
+
 static std::vector<TuningRule> fmaRules() {
   auto shapeOf = [](const SchedulePoint &point) { return tileShapeOf(std::nullopt, point); };
   return {

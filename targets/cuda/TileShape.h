@@ -23,5 +23,6 @@ std::optional<tile::MmaType> mmaTypeOf(const StepContext &context, const Contrac
 
 SearchSpace tileSpace(const StepContext &context, const Contraction &contraction);
 TileShape tileShapeOf(std::optional<tile::MmaType> mma, const SchedulePoint &point);
+BlockNeeds needsOf(const TileShape &shape);
 
 } // namespace kiln::cuda

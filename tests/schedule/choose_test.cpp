@@ -57,6 +57,24 @@ TEST(Choose, DefaultWithoutMeasurements) {
   EXPECT_TRUE(choice.records.empty());
 }
 
+// Measurements of a GPU count for any number of threads, those of a CPU for their own.
+TEST(Choose, ThreadsAreTheCpus) {
+  const std::string gpu = "cuda/NVIDIA-H100/9.0/m:79G";
+  const std::string lines = line("768x768", "m=4 n=48", "5us n=9", "128", gpu) +
+                            line("768x768", "m=8 n=48", "7us n=9 default", "128", gpu) +
+                            line("768x768", "m=4 n=48", "5us n=9") + line("768x768", "m=8 n=48", "7us n=9 default");
+  for (int64_t threads : {0, 1, 8}) {
+    const ScheduleChoice choice = choose(lines, key({768, 768}), {"", threads}, "cuda");
+    EXPECT_EQ(choice.provenance, Provenance::Exact);
+    EXPECT_EQ(toString(choice.point), "m=4 n=48");
+    for (const std::string &record : choice.records)
+      EXPECT_NE(record.find(gpu + " threads=1 "), std::string::npos) << record;
+  }
+  EXPECT_EQ(choose(lines, key({768, 768}), {"", 8}).provenance, Provenance::Transferred);
+  // Of another shape: the distance is the shape's alone.
+  EXPECT_EQ(choose(lines, key({768, 512}), {"", 8}, "cuda").donor, choose(lines, key({768, 512}), {}, "cuda").donor);
+}
+
 TEST(Choose, TheFastestOfThisKernel) {
   const std::string lines = line("768x768", "m=8 n=48", "100.0us n=9 default") +
                             line("768x768", "m=6 n=32", "90.0us n=9") + line("768x768", "m=4 n=16", "95.0us n=9");

@@ -76,5 +76,21 @@ TEST(Machine, IsDescribedEverywhere) {
   }
 }
 
+TEST(Machine, OfAGpu) {
+  const int64_t gibi = int64_t(1) << 30, mebi = int64_t(1) << 20;
+  const Machine h100 = makeGpu("cuda", "NVIDIA H100 80GB HBM3", 90, 79 * gibi + 99 * mebi);
+  EXPECT_EQ(toString(h100), "cuda/NVIDIA-H100-80GB-HBM3/9.0/m:79G");
+  EXPECT_EQ(h100, makeGpu("cuda", " NVIDIA H100 80GB HBM3 ", 90, 79 * gibi)) << "drivers keep more or less of it";
+  EXPECT_NE(h100, makeGpu("cuda", "NVIDIA H100 80GB HBM3", 90, 94 * gibi));
+  EXPECT_EQ(toString(makeGpu("cuda", "a/b|c d", 120, 64 * mebi)), "cuda/a-b-c-d/12.0/m:64M");
+  for (const Machine &machine : {h100, makeGpu("cuda", "", 80, 0), makeGpu("cuda", "x", 103, 600 * mebi)}) {
+    EXPECT_TRUE(machine.isGpu());
+    EXPECT_EQ(parseMachine(toString(machine)), machine) << toString(machine);
+  }
+  for (const char *text : {"cuda/x/9.0/79G", "cuda/x/9/m:79G", "cuda//9.0/m:79G", "cuda/x/9.10/m:79G",
+                           "cuda/x/9.0/m:", "cuda/x/-9.0/m:1G", "cuda/x/9.0/m:99999999999999G", "/x/9.0/m:1G"})
+    EXPECT_FALSE(parseMachine(text)) << text;
+}
+
 } // namespace
 } // namespace kiln

@@ -43,8 +43,8 @@ protected:
   /// What is wrong with `code` as the default of `use`.
   ReferenceResult check(const KernelUse &use, const KernelCode &code, const std::vector<Extents> &workloads,
                         const ReferenceLimits &limits = {}) {
-    auto result =
-        compareWithInterpreter(use, code, workloads, /*threads=*/2, target.compilerOf(use.kernel).abi(), limits);
+    const std::unique_ptr<Session> session = openHostSession(/*threads=*/2);
+    auto result = compareWithInterpreter(*session, use, code, workloads, target.compilerOf(use.kernel).abi(), limits);
     if (result)
       return *result;
     return {"", llvm::toString(result.takeError())};

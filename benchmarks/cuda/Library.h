@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A generated library in a benchmark on a GPU: its model with the generator's weights, and tensors on the device. What
+// fails is said, and ends the program.
+#pragma once
+
+#include "benchmarks/cuda/Compare.h"
+#include "benchmarks/support/Threads.h"
+#include "models/weights.h"
+
+#include <cstdlib>
+
+namespace kiln::bench {
+
+/// The functions of a NAME.h that a benchmark calls.
+template <class Handle> struct DeviceFunctions {
+  kiln_status_t (*create)(const kiln_options_t *, Handle **, kiln_error_t *);
+  kiln_status_t (*bind)(Handle *, const void *, std::size_t, kiln_error_t *);
+  kiln_status_t (*allocate)(const Handle *, std::size_t, void **, kiln_error_t *);
+  kiln_status_t (*copyTo)(const Handle *, void *, const void *, std::size_t, kiln_error_t *);
+  kiln_status_t (*copyFrom)(const Handle *, void *, const void *, std::size_t, kiln_error_t *);
+  void (*release)(const Handle *, void *);
+  void (*destroy)(Handle *);
+};
+#define KILN_BENCH_DEVICE_FUNCTIONS(name)                                                                              \
+  {name##_create_on,        name##_bind_weights_from_memory, name##_allocate_memory, name##_copy_to_memory,            \
+   name##_copy_from_memory, name##_release_memory,           name##_destroy}
+
+/// For NAME_WEIGHTS(X): the elements of a vector of WeightShape.
+#define KILN_BENCH_DEVICE_WEIGHT(name, type, copies, ...) {name, copies, {__VA_ARGS__}},
+
+template <class Handle> class DeviceModel {
+public:
+  DeviceModel(const DeviceFunctions<Handle> &functions, const std::vector<testing::WeightShape> &weights)
+      : functions(functions) {
+    kiln_options_t options = {};
+    options.device = KILN_CUDA;
+    check(functions.create(&options, &handle, &error));
+    const testing::WeightImage image(weights);
+    if (!weights.empty())
+      check(functions.bind(handle, image.data(), image.size(), &error));
+  }
+  ~DeviceModel() {
+    for (void *each : memory)
+      functions.release(handle, each);
+    functions.destroy(handle);
+  }
+  DeviceModel(const DeviceModel &) = delete;
+  DeviceModel &operator=(const DeviceModel &) = delete;
+
+  const Handle *get() const { return handle; }
+
+  /// Memory of the model's, and the same with values; both go with the model.
+  void *allocate(std::size_t bytes) {
+    check(functions.allocate(handle, bytes, &memory.emplace_back(), &error));
+    return memory.back();
+  }
+  template <class T> T *place(const std::vector<T> &values) {
+    void *to = allocate(values.size() * sizeof(T));
+    copyTo(to, values);
+    return static_cast<T *>(to);
+  }
+  template <class T> void copyTo(void *to, const std::vector<T> &values) {
+    check(functions.copyTo(handle, to, values.data(), values.size() * sizeof(T), &error));
+  }
+  std::vector<float> fetch(const float *from, std::size_t count) {
+    std::vector<float> values(count);
+    check(functions.copyFrom(handle, values.data(), from, count * sizeof(float), &error));
+    return values;
+  }
+
+  /// A call with an arena of its own, on the device, in the GPU's stream.
+  kiln_call_t makeCall(const Gpu &gpu, std::size_t arenaBytes) {
+    kiln_call_t call = {};
+    call.arena = allocate(arenaBytes);
+    call.arena_bytes = arenaBytes;
+    call.error = &error;
+    call.stream = gpu.stream();
+    call.memory = KILN_DEVICE_POINTERS;
+    return call;
+  }
+  void check(kiln_status_t status) const {
+    if (status == KILN_OK)
+      return;
+    std::fprintf(stderr, "error: %s\n", error.message);
+    std::exit(1);
+  }
+
+private:
+  DeviceFunctions<Handle> functions;
+  Handle *handle = nullptr;
+  kiln_error_t error = {};
+  std::vector<void *> memory;
+};
+
+/// A run of `entry(model, call, ...)`, whose first output has so many f32.
+template <class Handle, class Entry>
+GpuRun makeRun(std::shared_ptr<DeviceModel<Handle>> model, const Gpu &gpu, std::size_t arenaBytes, const float *output,
+               std::size_t count, Entry entry) {
+  const kiln_call_t call = model->makeCall(gpu, arenaBytes);
+  return {[model, call, entry] { model->check(entry(model->get(), &call)); },
+          [model, output, count] { return model->fetch(output, count); }};
+}
+
+} // namespace kiln::bench

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where kernels run and are timed: on this machine's CPU, or on its GPU. What is compared, in which order and how often
+// is the same for both. A session is for child processes: a kernel that crashes, hangs or breaks a GPU's context takes
+// its session with it, and the next one begins with a clean context.
+#pragma once
+
+#include "compiler/tuner/KernelData.h"
+#include "compiler/tuner/LoadedKernel.h"
+#include "compiler/tuner/Probes.h"
+
+namespace kiln {
+
+/// A loaded kernel, called with the data of a workload.
+class Caller {
+public:
+  virtual ~Caller() = default;
+
+  /// With the first set of weights; the results are in `data` afterwards. Fails on a status that is not 0.
+  virtual llvm::Error call(KernelData &data) = 0;
+
+  /// Seconds of one call, over `repeats` of them with rotating weights, at the least.
+  virtual llvm::Expected<double> time(KernelData &data, unsigned repeats) = 0;
+};
+
+class Session {
+public:
+  virtual ~Session() = default;
+
+  /// `threads`: of the CPU. Fails if there is no such device, or it cannot be had.
+  static llvm::Expected<std::unique_ptr<Session>> open(const TargetInfo &target, unsigned threads);
+
+  /// The caller must end before the session. Fails on code that cannot be loaded.
+  virtual llvm::Expected<std::unique_ptr<Caller>> load(const KernelCode &code, const KernelAbi &abi) = 0;
+
+  /// What the machine does at best within each footprint, in bytes.
+  virtual std::vector<Rates> probe(const MachineModel &machine, llvm::ArrayRef<int64_t> footprints) = 0;
+};
+
+/// On the threads of a pool, as a program that embeds a model would pass it.
+std::unique_ptr<Session> openHostSession(unsigned threads);
+
+/// On the first GPU that the driver finds.
+llvm::Expected<std::unique_ptr<Session>> openCudaSession();
+
+} // namespace kiln

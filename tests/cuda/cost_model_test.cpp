@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the cost model says, against numbers counted by hand; and that the limits of a GPU leave out what has no room.
+#include "Prepare.h"
+#include "ProductKernel.h"
+#include "compiler/schedule/SearchSpace.h"
+#include "targets/cuda/Compile.h"
+#include "targets/cuda/CostModel.h"
+#include <gtest/gtest.h>
+
+namespace kiln::testing {
+namespace {
+
+using cuda::Bound;
+using cuda::LaunchCost;
+
+class CudaCost : public ::testing::Test {
+protected:
+  mlir::func::FuncOp kernelOf(const std::string &text) {
+    modules.push_back(prepare(context, text));
+    return *modules.back()->getOps<mlir::func::FuncOp>().begin();
+  }
+  std::vector<LaunchCost> cost(const std::string &text, const std::vector<int64_t> &extents,
+                               const SchedulePoint &point = {}, int64_t capability = 80) {
+    auto costs = cuda::costOf(kernelOf(text), &point, extents, cuda::gpuOf(capability));
+    EXPECT_TRUE(succeeded(costs));
+    return succeeded(costs) ? *costs : std::vector<LaunchCost>();
+  }
+  /// Which of the limits a point breaks.
+  std::vector<bool> broken(const std::string &text, const SchedulePoint &point, int64_t capability) {
+    mlir::func::FuncOp kernel = kernelOf(text);
+    const Schedulable schedulable = cuda::createKernelCompiler("", "")->describe(kernel);
+    std::string error;
+    auto resolved = resolve(schedulable.space, &point, error);
+    EXPECT_TRUE(resolved) << error;
+    std::vector<bool> result;
+    for (const TuningRule &rule : cuda::limitsOf(kernel, capability))
+      result.push_back(!rule.holds(*resolved));
+    return result;
+  }
+
+  mlir::MLIRContext context;
+  std::vector<mlir::OwningOpRef<mlir::ModuleOp>> modules;
+};
+
+const Form plain{false, true};
+
+// 1024 x 768 x 512 in tiles of 128 x 128: 8 x 6 blocks of 256 threads, each read and write counted once.
+TEST_F(CudaCost, Product) {
+  const auto costs = cost(matmulKernel(plain, "1024", "768", "512", 1), {1, 0, 1},
+                          {{"bm", 128}, {"bn", 128}, {"bk", 16}, {"tm", 8}, {"tn", 8}, {"stages", 3}});
+  ASSERT_EQ(costs.size(), 1u);
+  const LaunchCost &c = costs[0];
+  EXPECT_EQ(c.strategy, "contraction");
+  EXPECT_EQ(c.blocks, 48);
+  EXPECT_EQ(c.threads, 256);
+  EXPECT_EQ(c.operations, 2.0 * 1024 * 768 * 512);
+  EXPECT_EQ(c.bytes, 4.0 * (1024 * 512 + 768 * 512 + 1024 * 768));
+  EXPECT_EQ(c.sharedBytes, 128 * 136 * 4);
+  // 68 KiB of shared memory and 184 registers: two blocks by the one, one by the other.
+  EXPECT_EQ(c.registers, 184);
+  EXPECT_EQ(c.blocksAtOnce, 1);
+  EXPECT_DOUBLE_EQ(c.occupancy, 256.0 / 2048);
+  EXPECT_EQ(c.bound, Bound::Operations);
+  // 48 blocks keep 48 of 108 multiprocessors busy.
+  EXPECT_DOUBLE_EQ(c.seconds, 1024.0 * 768 * 512 / (64 * 1.41e9 * 48));
+}
+
+// Threads of 4 x 4 sums read two bytes of shared memory for a multiply-add, more than the 128 of a cycle for 128 lanes.
+TEST_F(CudaCost, SharedMemoryBounds) {
+  const std::string text = matmulKernel(plain, "2048", "2048", "2048", 1);
+  const SchedulePoint small{{"bm", 64}, {"bn", 64}, {"tm", 4}, {"tn", 4}}, large{{"tm", 8}, {"tn", 8}};
+  EXPECT_EQ(cost(text, {1, 0, 1}, small, 90)[0].bound, Bound::SharedMemory);
+  EXPECT_EQ(cost(text, {1, 0, 1}, large, 90)[0].bound, Bound::Operations);
+}
+
+TEST_F(CudaCost, FewRowsAreBoundByBytes) {
+  const auto costs = cost(matmulKernel(plain, "1", "4096", "4096", 1), {1, 0, 1});
+  ASSERT_EQ(costs.size(), 1u);
+  EXPECT_EQ(costs[0].strategy, "few_rows");
+  EXPECT_EQ(costs[0].bound, Bound::Bytes);
+  EXPECT_EQ(costs[0].bytes, 4.0 * (4096 + 4096.0 * 4096 + 4096));
+}
+
+/// exp(x) / sum of exp(x) of each row of s0 x 512.
+std::string softmaxLike() {
+  KernelText text({{1, 4096}});
+  const std::string rows = text.type({"s0", "512"}), row = text.type({"s0"});
+  Value x = text.argument(rows);
+  Value sum =
+      text.reduce("pr", {x}, row, {"a, b", "a"}, "0.0 : f32", "%s = arith.addf %x0, %y0 : f32\nlinalg.yield %s : f32");
+  return text.finish(
+      {text.one("pp", {x, sum}, rows, {"a, b", "a", "a, b"}, "%s = arith.divf %x0, %x1 : f32\nlinalg.yield %s : f32")});
+}
+
+// One launch reads and writes the rows once: what it keeps of a row is no traffic.
+TEST_F(CudaCost, RowsMoveWhatTheyReadAndStore) {
+  const auto costs = cost(softmaxLike(), {4096});
+  ASSERT_EQ(costs.size(), 1u);
+  EXPECT_EQ(costs[0].strategy, "rows");
+  EXPECT_EQ(costs[0].bytes, 2.0 * 4096 * 512 * 4);
+  EXPECT_EQ(costs[0].operations, 2.0 * 4096 * 512);
+  EXPECT_EQ(costs[0].bound, Bound::Bytes);
+  EXPECT_EQ(cost(softmaxLike(), {1})[0].bound, Bound::Launch);
+  const std::string text = cuda::toString(costs, cuda::gpuOf(80));
+  EXPECT_NE(text.find("bound by bytes"), std::string::npos) << text;
+  EXPECT_NE(text.find("(computed, not measured)"), std::string::npos) << text;
+}
+
+// 512 threads with 136 registers each want more than a block may have.
+TEST_F(CudaCost, LimitsLeaveOutWhatHasNoRoom) {
+  const std::string text = matmulKernel(plain, "512", "512", "512", 1);
+  const SchedulePoint wide{{"bm", 128}, {"bn", 128}, {"bk", 32}, {"tm", 8}, {"tn", 4}, {"stages", 2}};
+  EXPECT_EQ(broken(text, wide, 80), (std::vector<bool>{false, true, false}));
+  EXPECT_EQ(broken(text, {}, 80), (std::vector<bool>{false, false, false}));
+  // 80 KiB of stages, which a GPU before 8.0 has no room for.
+  EXPECT_EQ(broken(text, {{"bm", 128}, {"bn", 128}, {"bk", 16}, {"tm", 8}, {"tn", 8}, {"stages", 4}}, 75),
+            (std::vector<bool>{false, false, true}));
+  EXPECT_EQ(cuda::mostSharedBytes(86), 99 << 10);
+  EXPECT_EQ(cuda::mostSharedBytes(90), 227 << 10);
+  // Rows: 16 rows of 32 threads fit, 1024 threads do, and no point has more.
+  EXPECT_EQ(broken(softmaxLike(), {{"rows_threads", 1024}, {"rows_per_block", 1}}, 80),
+            (std::vector<bool>{false, false, false}));
+}
+
+} // namespace
+} // namespace kiln::testing
