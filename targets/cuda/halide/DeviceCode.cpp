@@ -4,8 +4,8 @@
 //   halide_cuda_run(state, "function", blocks x, y, z, threads x, y, z, shared bytes, sizes, arguments, are buffers)
 // for each loop over blocks. Its arguments are tensors and values of the host that the loop uses.
 //
-// 1. Before loops become calls, values that the host computes of the index arguments move into the loops, so that all
-//    that a function is passed are tensors and index arguments.
+// 1. Before loops become calls, values that the host computes of the index arguments, and the strides that it asserts,
+//    move into the loops, so that all that a function is passed are tensors and index arguments.
 // 2. Numbers of blocks become affine expressions.
 #include "targets/cuda/halide/DeviceCode.h"
 
@@ -65,6 +65,20 @@ private:
       return LetStmt::make(op->name, value, mutate(op->body));
     values[op->name] = value;
     return mutate(op->body);
+  }
+
+  /// The host asserts the extents and strides of its buffers.
+  Stmt visit(const AssertStmt *op) override {
+    auto *equation = op->condition.as<EQ>();
+    if (auto *field = equation ? equation->a.as<Variable>() : nullptr;
+        field && !isOnDevice && !names.count(field->name)) {
+      Expr value = mutate(equation->b);
+      FollowsFrom follows(names);
+      value.accept(&follows);
+      if (follows.answer)
+        values[field->name] = value;
+    }
+    return op;
   }
 
   Stmt visit(const For *op) override {
@@ -186,11 +200,13 @@ private:
       if (auto symbol = numbers.symbol(variable->name))
         return {Parameter::Symbol, *symbol};
     }
-    require(false, "functions of tensors and index arguments");
+    std::ostringstream got;
+    got << "functions of tensors and index arguments, got " << e;
+    require(false, got.str());
     return {};
   }
 
-  void require(bool holds, const char *what) { fault = holds || !fault.empty() ? fault : what; }
+  void require(bool holds, const std::string &what) { fault = holds || !fault.empty() ? fault : what; }
 
   AffineReader numbers;
   std::map<std::string, Parameter> buffers;
