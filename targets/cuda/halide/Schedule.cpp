@@ -32,7 +32,7 @@ public:
       : func(output.func), rank(output.rank()), threads(int(point.at("threads"))), columns(int(point.at("columns"))),
         elements(int(point.at("elements"))) {}
 
-  /// Makes the loops; the Funcs of reductions then belong into that of the last variable.
+  /// Makes the loops. Those of reductions belong into that of the innermost variable.
   void run();
   Var innermost{"element"};
 
@@ -91,9 +91,14 @@ void scheduleForGpu(halide::Translator &translator, const SchedulePoint &point) 
     }
     OutputSchedule schedule(output, point);
     schedule.run();
-    for (auto &[op, stage] : translator.stages)
-      if (stage.isReduction)
-        Halide::Func(stage.funcs.front()).compute_at(output.func, schedule.innermost);
+    for (auto &[op, stage] : translator.stages) {
+      if (!stage.isReduction)
+        continue;
+      Halide::Func sum = stage.funcs.front();
+      sum.compute_at(output.func, schedule.innermost).store_in(Halide::MemoryType::Register);
+      for (int i = 0; i < sum.dimensions(); ++i) // Halide does not see it through the numbers of rows
+        sum.bound_extent(halide::dimensionVar(i), 1);
+    }
   }
 }
 
