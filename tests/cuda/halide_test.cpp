@@ -73,31 +73,6 @@ TEST(CudaHalide, EveryPointOfTheSearchSpace) {
                                   "elements=1 halide=0 threads=256");
 }
 
-/// A mean over windows of 3 x 3, which a thread adds up by itself.
-TEST(CudaHalide, PoolsAreLoopsOfAThread) {
-  KernelText k({{1, 9}});
-  Value x = k.argument(k.type({"s0", "21", "33"})), window = k.empty(k.type({"3", "3"}));
-  Value sum = k.reduce("ppprr", {x, window}, k.type({"s0", "10", "16"}), {"a, b * 2 + d, c * 2 + e", "d, e", "a, b, c"},
-                       "0.0 : f32", "%s = arith.addf %y0, %x0 : f32\nlinalg.yield %s : f32");
-  Value mean = k.one("ppp", {sum}, k.type({"s0", "10", "16"}), {"a, b, c", "a, b, c"},
-                     "%n = arith.constant 9.0 : f32\n%m = arith.divf %x0, %n : f32\nlinalg.yield %m : f32");
-  std::string text = k.finish({mean});
-  ASSERT_TRUE(hasHalide(text));
-  for (int64_t columns : {1, 8}) {
-    SchedulePoint point{{"halide", 1}, {"columns", columns}, {"elements", 2}};
-    DeviceKernel kernel(text, &point);
-    for (int64_t m : {1, 9}) {
-      Tensor in = randomTensor({m, 21, 33}), wanted = Tensor::zeros({m, 10, 16});
-      for (int64_t a = 0; a < m; ++a)
-        for (int64_t b = 0; b < 10; ++b)
-          for (int64_t c = 0; c < 16; ++c)
-            for (int64_t d = 0; d < 9; ++d)
-              wanted.at({a, b, c}) += in.at({a, b * 2 + d / 3, c * 2 + d % 3}) / 9;
-      expectClose(kernel.run({m}, {in})[0], wanted, 1e-5);
-    }
-  }
-}
-
 /// Functions have the same names whatever the process has compiled before, and no instruction is an approximation.
 TEST(CudaHalide, TextDependsOnTheKernelAlone) {
   const std::string text = pointwise("f32", "%s = math.sqrt %x0 : f32\n%d = arith.divf %s, %x1 : f32\n"

@@ -208,24 +208,5 @@ TEST_F(OpenClSchedules, LookUps) {
   }
 }
 
-/// A mean over windows of 3 x 3, added up in a thread.
-TEST_F(OpenClSchedules, Pools) {
-  KernelText k({{1, 9}});
-  Value x = k.argument(k.type({"s0", "21", "33"})), window = k.empty(k.type({"3", "3"}));
-  Value sum = k.reduce("ppprr", {x, window}, k.type({"s0", "10", "16"}), {"a, b * 2 + d, c * 2 + e", "d, e", "a, b, c"},
-                       "0.0 : f32", "%s = arith.addf %y0, %x0 : f32\nlinalg.yield %s : f32");
-  std::string text = k.finish({sum});
-  for (const SchedulePoint &point : points) {
-    SCOPED_TRACE(toString(point));
-    Tensor in = randomTensor({9, 21, 33}), wanted = Tensor::zeros({9, 10, 16});
-    for (int64_t a = 0; a < 9; ++a)
-      for (int64_t b = 0; b < 10; ++b)
-        for (int64_t c = 0; c < 16; ++c)
-          for (int64_t d = 0; d < 9; ++d)
-            wanted.at({a, b, c}) += in.at({a, b * 2 + d / 3, c * 2 + d % 3});
-    expectClose(OpenClKernel(text, point).run({9}, {in}, {9, 10, 16}), wanted, 1e-5);
-  }
-}
-
 } // namespace
 } // namespace kiln::testing

@@ -13,7 +13,6 @@
 #include "targets/cuda/halide/Schedule.h"
 #include "targets/halide/Compile.h"
 #include "targets/halide/Placement.h"
-#include "targets/halide/Structure.h"
 
 namespace kiln::cuda {
 
@@ -75,19 +74,14 @@ static bool isExact(func::FuncOp kernel) {
          });
 }
 
-/// Whether a thread keeps what the op adds up in registers: it is that of the thread's own element.
-static bool isOfThread(linalg::GenericOp op, const Placement &placement) {
-  if (op.getNumReductionLoops() == 0)
-    return true;
-  return placement.steps.size() == 1 && op.getNumResults() == 1 && op.getNumParallelLoops() > 0 &&
-         halide::hasPointwiseUses(op);
-}
-
 bool canBeByHalide(func::FuncOp kernel, const Placement &placement) {
   if (placement.scratchBytes || !hasSmallTensors(kernel) || !isExact(kernel))
     return false;
-  return llvm::all_of(kernel.getOps<linalg::GenericOp>(),
-                      [&](linalg::GenericOp op) { return !halide::isReadBack(op) && isOfThread(op, placement); });
+  return llvm::all_of(
+      kernel.getOps<linalg::GenericOp>(),
+      [&](linalg::GenericOp op) { // Which sums an element needs Halide does not see through the number of its row.
+        return !halide::isReadBack(op) && op.getNumReductionLoops() == 0;
+      });
 }
 
 void addHalideParameters(func::FuncOp kernel, SearchSpace &space) {

@@ -32,9 +32,7 @@ public:
       : func(output.func), rank(output.rank()), threads(int(point.at("threads"))), columns(int(point.at("columns"))),
         elements(int(point.at("elements"))) {}
 
-  /// Makes the loops. Those of reductions belong into that of the innermost variable.
   void run();
-  Var innermost{"element"};
 
 private:
   Var fuseFrom(unsigned dimension);
@@ -56,7 +54,7 @@ Var OutputSchedule::fuseFrom(unsigned dimension) {
 }
 
 void OutputSchedule::run() {
-  Var column("column"), columnBlock("column_block"), thread("thread"), block("block");
+  Var innermost("element"), column("column"), columnBlock("column_block"), thread("thread"), block("block");
   const bool isFlat = rank == 1 || columns == 1;
   const int wide = isFlat ? threads : std::min(columns, threads), rows = threads / wide;
   Var along = isFlat ? fuseFrom(0) : halide::dimensionVar(0);
@@ -89,16 +87,7 @@ void scheduleForGpu(halide::Translator &translator, const SchedulePoint &point) 
       Halide::Func(output.func).gpu_single_thread();
       continue;
     }
-    OutputSchedule schedule(output, point);
-    schedule.run();
-    for (auto &[op, stage] : translator.stages) {
-      if (!stage.isReduction)
-        continue;
-      Halide::Func sum = stage.funcs.front();
-      sum.compute_at(output.func, schedule.innermost).store_in(Halide::MemoryType::Register);
-      for (int i = 0; i < sum.dimensions(); ++i) // Halide does not see it through the numbers of rows
-        sum.bound_extent(halide::dimensionVar(i), 1);
-    }
+    OutputSchedule(output, point).run();
   }
 }
 

@@ -14,7 +14,7 @@ namespace kiln::cuda {
 /// them as one. A thread computes "elements" elements, as far apart as there are columns.
 void addGpuParameters(mlir::func::FuncOp kernel, SearchSpace &space);
 
-/// Schedules a kernel's translated results. A reduction requires that each result needs its own element of it alone.
+/// Schedules the translated results of a kernel without reductions.
 void scheduleForGpu(halide::Translator &translator, const SchedulePoint &point);
 
 } // namespace kiln::cuda
