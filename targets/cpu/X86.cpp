@@ -30,11 +30,6 @@ constexpr Level levels[] = {
     {"x86-64-v2", v2, "sse41", 16, 16, false, 8, 8, false},
 };
 
-/// 1. No branch touches the end of 32 bytes. Some Intel CPUs keep code with such a branch out of their cache of decoded
-///    instructions (erratum SKX102), which costs a loop of multiply-adds beside another thread of its core (M-0906).
-/// 2. No search for vectors in scalar code: it finds the pointers of a tile's rows, and takes them apart again.
-constexpr const char *codeOptions = "-x86-branches-within-32B-boundaries -vectorize-slp=false";
-
 /// The layout of a weight: as wide as the register tile, unless the narrow tile stores a sixteenth less.
 int64_t weightTile(const Level &level, int64_t outputs, int64_t inputs) {
   // A matrix of a few columns would be mostly padding.
@@ -62,7 +57,8 @@ std::unique_ptr<Target> createTarget(const Level &level) {
   hooks.addKernelPasses = mlir::kiln::addExpandMath;
 
   std::vector<std::unique_ptr<KernelCompiler>> compilers;
-  compilers.push_back(halide::createKernelCompiler({"x86-64-linux", level.halideFeatures, codeOptions, info.machine}));
+  compilers.push_back(
+      halide::createKernelCompiler({"x86-64-linux", level.halideFeatures, halide::codeOptions, info.machine}));
   return std::make_unique<Target>(std::move(info), std::move(hooks), std::move(compilers));
 }
 

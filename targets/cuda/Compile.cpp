@@ -10,10 +10,20 @@
 #include "targets/cuda/Ptx.h"
 #include "targets/cuda/Strategy.h"
 #include "targets/cuda/Stub.h"
+#include "targets/cuda/halide/ByHalide.h"
 
 namespace kiln::cuda {
 
 using namespace mlir;
+
+/// The kernel's search space. `strategies` are those of the placement's steps.
+static Schedulable describe(func::FuncOp kernel, const Placement &placement, const StepStrategies &strategies) {
+  Schedulable result = describe(strategies);
+  const bool isLoops = llvm::all_of(strategies, [](const auto &strategy) { return strategy->name() == "loops"; });
+  if (isLoops && canBeByHalide(kernel, placement))
+    addHalideParameters(kernel, result.space);
+  return result;
+}
 
 /// The point completed by the presets; nothing after a diagnostic.
 static std::optional<SchedulePoint> resolvePoint(func::FuncOp kernel, const Schedulable &schedulable,
@@ -38,12 +48,17 @@ FailureOr<DevicePlan> planKernel(func::FuncOp kernel, const SchedulePoint *point
   Placement placement(kernel);
   const StepStrategies strategies = chooseStrategies(kernel, placement);
   DevicePlan plan;
-  const Schedulable schedulable = describe(strategies);
+  const Schedulable schedulable = describe(kernel, placement, strategies);
   std::optional<SchedulePoint> resolved = resolvePoint(kernel, schedulable, point);
   if (!resolved)
     return failure();
   plan.strategy = schedulable.strategy;
   plan.schedule = *resolved;
+  if (auto byHalide = plan.schedule.find("halide"); byHalide != plan.schedule.end() && byHalide->second) {
+    if (failed(planByHalide(kernel, plan)))
+      return failure();
+    return plan;
+  }
   plan.scratchBytes = placement.scratchBytes;
   DeviceModule device, mapped;
   tile::Builder b(device.get()), mappedBuilder(mapped.get());
@@ -77,7 +92,8 @@ public:
 
   Schedulable describe(func::FuncOp kernel) const override {
     Placement placement(kernel);
-    return cuda::describe(chooseStrategies(kernel, placement));
+    const StepStrategies strategies = chooseStrategies(kernel, placement);
+    return cuda::describe(kernel, placement, strategies);
   }
 
   std::vector<TuningRule> limitsOf(func::FuncOp kernel, const Machine &machine) const override {

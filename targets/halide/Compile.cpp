@@ -27,6 +27,10 @@ static std::unique_ptr<Strategy> chooseStrategy(func::FuncOp kernel, const Machi
   llvm_unreachable("the pointwise strategy applies to every kernel");
 }
 
+void setCodeOptions(const std::string &options) {
+  [[maybe_unused]] static const int once = setenv("HL_LLVM_ARGS", options.c_str(), 1);
+}
+
 namespace {
 
 /// A file in memory, with a path by which Halide writes it: a job that is killed leaves nothing behind.
@@ -115,12 +119,6 @@ private:
   Halide::Internal::Stmt statement; // as it was lowered
   std::optional<Halide::Module> module;
 };
-
-/// Halide reads the options of its LLVM from the environment before its first code; whatever stood there is gone, since
-/// a kernel's object depends on the kernel alone.
-void setCodeOptions(const std::string &options) {
-  [[maybe_unused]] static const int once = setenv("HL_LLVM_ARGS", options.c_str(), 1);
-}
 
 class HalideCompiler : public KernelCompiler {
 public:

@@ -7,6 +7,16 @@
 
 namespace kiln::halide {
 
+/// Options of Halide's LLVM for x86-64:
+/// 1. No branch touches the end of 32 bytes. Some Intel CPUs keep code with such a branch out of their cache of decoded
+///    instructions (erratum SKX102), which costs a loop of multiply-adds beside another thread of its core (M-0906).
+/// 2. No search for vectors in scalar code: it finds the pointers of a tile's rows, and takes them apart again.
+inline constexpr char codeOptions[] = "-x86-branches-within-32B-boundaries -vectorize-slp=false";
+
+/// Halide reads the options of its LLVM from the environment before its first code: those that are set first hold for
+/// the process. Whatever stood there is gone, since a kernel's object depends on the kernel alone.
+void setCodeOptions(const std::string &options);
+
 /// What Halide compiles for.
 struct CodeTarget {
   std::string triple;      // as Halide writes it: "x86-64-linux"

@@ -13,26 +13,43 @@ namespace {
 const std::string copy = "linalg.yield %x0 : f32";
 constexpr double leastInteger = -2147483648.0;
 
-TEST(CudaPointwise, BroadcastAndTransposed) {
+/// Whether Halide can make the kernel.
+bool hasHalide(const std::string &text) {
+  return llvm::any_of(describe(text, "cuda").space, [](auto &parameter) { return parameter.key == "halide"; });
+}
+
+/// Each case runs twice: by the tile builder, and by Halide where that can make the kernel.
+class CudaPointwise : public ::testing::TestWithParam<bool> {
+protected:
+  static DeviceKernel compile(const std::string &text, SchedulePoint point = {}) {
+    if (GetParam() && hasHalide(text))
+      point["halide"] = 1;
+    return DeviceKernel(text, &point);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(, CudaPointwise, ::testing::Bool(),
+                         [](auto &info) { return std::string(info.param ? "ByHalide" : "ByTheTileBuilder"); });
+
+TEST_P(CudaPointwise, BroadcastAndTransposed) {
   KernelText k({{0, 60}});
   std::string wide = k.type({"s0", "35"});
   Value x = k.argument(wide), bias = k.argument(k.type({"35"})), y = k.argument(k.type({"35", "s0"}));
   Value sum = k.one("pp", {x, bias, y}, wide, {"a, b", "b", "b, a", "a, b"},
                     "%s = arith.addf %x0, %x1 : f32\n%p = arith.mulf %s, %x2 : f32\nlinalg.yield %p : f32");
   std::string text = k.finish({sum}, "kiln.inplace = array<i64: 0>");
-  DeviceKernel kernel(text);
+  DeviceKernel kernel = compile(text);
   for (int64_t m : {1, 7, 60})
     kernel.check({m}, randomInputs(text, {m}), 1e-6);
 }
 
-TEST(CudaPointwise, EveryPointOfTheSearchSpace) {
+TEST_P(CudaPointwise, EveryPointOfTheSearchSpace) {
   KernelText k({{1, 60}});
   Value x = k.argument(k.type({"s0", "35"}));
   Value y = k.one("pp", {x}, k.type({"35", "s0"}), {"b, a", "a, b"}, copy);
   std::string text = k.finish({y});
   for (int64_t threads : {64, 128, 256, 512}) {
     SchedulePoint point{{"threads", threads}};
-    DeviceKernel kernel(text, &point);
+    DeviceKernel kernel = compile(text, point);
     EXPECT_EQ(kernel.plan().functions.front().threads, threads);
     kernel.check({29}, randomInputs(text, {29}));
   }
@@ -40,28 +57,28 @@ TEST(CudaPointwise, EveryPointOfTheSearchSpace) {
   EXPECT_EQ(refusal(text, &wrong), "loops schedule parameter \"threads\" requires one of 64, 128, 256, 512, got 100");
 }
 
-TEST(CudaPointwise, OffsetsBeyond32Bits) {
+TEST_P(CudaPointwise, OffsetsBeyond32Bits) {
   // Tensors that may have 4.9e9 elements, here with few.
   KernelText k({{1, 70000}, {1, 70000}});
   std::string type = k.type({"s0", "s1"});
   Value x = k.argument(type);
   Value y = k.one("pp", {x}, k.type({"s1", "s0"}), {"b, a", "a, b"}, copy);
   std::string text = k.finish({y});
-  DeviceKernel kernel(text);
+  DeviceKernel kernel = compile(text);
   EXPECT_NE(kernel.plan().images.front().text.find("mul.wide"), std::string::npos);
   kernel.check({41, 37}, randomInputs(text, {41, 37}));
 }
 
-TEST(CudaPointwise, NoRowsLaunchNothing) {
+TEST_P(CudaPointwise, NoRowsLaunchNothing) {
   KernelText k({{0, 60}});
   Value x = k.argument(k.type({"s0", "35"}));
   Value y = k.one("pp", {x}, k.type({"s0", "35"}), {"a, b", "a, b"}, copy);
-  DeviceKernel kernel(k.finish({y}));
+  DeviceKernel kernel = compile(k.finish({y}));
   EXPECT_EQ(cuda::valueOf(kernel.plan().launches.front().blocks, {0}), 0);
   EXPECT_TRUE(kernel.run({0}, {Tensor::zeros({0, 35})})[0].values.empty());
 }
 
-TEST(CudaPointwise, TransposeSliceReshape) {
+TEST_P(CudaPointwise, TransposeSliceReshape) {
   KernelText k({{1, 60}});
   Value x = k.argument(k.type({"s0", "35"}));
   Value transposed = k.one("pp", {x}, k.type({"35", "s0"}), {"b, a", "a, b"}, copy);
@@ -70,12 +87,12 @@ TEST(CudaPointwise, TransposeSliceReshape) {
   Value sliced = k.one("pp", {x}, k.type({"s0", "20"}), {"a, b + 11", "a, b"}, copy);
   Value joined = k.one("p", {split}, k.type({"s0 * 35"}), {"a floordiv 35, (a floordiv 7) mod 5, a mod 7", "a"}, copy);
   std::string text = k.finish({transposed, split, sliced, joined});
-  DeviceKernel kernel(text);
+  DeviceKernel kernel = compile(text);
   for (int64_t m : {1, 17, 60})
     kernel.check({m}, randomInputs(text, {m}));
 }
 
-TEST(CudaPointwise, IntegersAtTheirEnds) {
+TEST_P(CudaPointwise, IntegersAtTheirEnds) {
   KernelText k({{1, 50}});
   std::string i32 = k.type({"s0"}, "i32"), i1 = k.type({"s0"}, "i1");
   Value x = k.argument(i32), y = k.argument(i32), flag = k.argument(i1);
@@ -87,7 +104,7 @@ TEST(CudaPointwise, IntegersAtTheirEnds) {
                            "i32\n%g = arith.cmpi sgt, %x0, %x1 : i32\n%b = arith.xori %g, %x2 : i1\n"
                            "linalg.yield %d, %r, %f, %v, %b : i32, i32, i32, i32, i1");
   std::string text = k.finish(results, "kiln.inplace = array<i64: 0, 1, 2>");
-  DeviceKernel kernel(text);
+  DeviceKernel kernel = compile(text);
   std::vector<Tensor> inputs = randomInputs(text, {50});
   kernel.check({50}, inputs);
   const double ends[] = {leastInteger, -1, 0, 1, 7, -7, 2147483647.0};
@@ -98,7 +115,7 @@ TEST(CudaPointwise, IntegersAtTheirEnds) {
   kernel.check({50}, inputs);
 }
 
-TEST(CudaPointwise, BytesAndConversions) {
+TEST_P(CudaPointwise, BytesAndConversions) {
   KernelText k({{1, 300}});
   std::string i8 = k.type({"s0"}, "i8"), i32 = k.type({"s0"}, "i32"), f32 = k.type({"s0"});
   Value x = k.argument(i8), y = k.argument(f32), z = k.argument(i32);
@@ -108,14 +125,14 @@ TEST(CudaPointwise, BytesAndConversions) {
                            "%f = arith.sitofp %x2 : i32 to f32\n%b = arith.bitcast %x1 : f32 to i32\n"
                            "linalg.yield %t, %i, %f, %b : i8, i32, f32, i32");
   std::string text = k.finish(results, "kiln.inplace = array<i64: 0, 1, 2>");
-  DeviceKernel kernel(text);
+  DeviceKernel kernel = compile(text);
   std::vector<Tensor> inputs = randomInputs(text, {300});
   const double floats[] = {NAN, INFINITY, -INFINITY, 3e9, -3e9, 2147483520.0, leastInteger, -0.0, 0.99, -1.5};
   std::copy(std::begin(floats), std::end(floats), inputs[1].values.begin());
   kernel.check({300}, inputs);
 }
 
-TEST(CudaPointwise, WildIndicesStayInsideOfTheTable) {
+TEST_P(CudaPointwise, WildIndicesStayInsideOfTheTable) {
   KernelText k({{1, 40}, {0, 30}});
   Value ids = k.argument(k.type({"s0"}, "i32")), table = k.argument(k.type({"s1", "24"}));
   Value rows = k.one("pp", {ids}, k.type({"s0", "24"}), {"a", "a, b"},
@@ -123,7 +140,7 @@ TEST(CudaPointwise, WildIndicesStayInsideOfTheTable) {
                      "%n = arith.constant 3 : index\n%m = arith.addi %i, %n : index\n%e = tensor.extract " +
                          table.name + "[%m, %j] : " + table.type + "\nlinalg.yield %e : f32");
   std::string text = k.finish({rows});
-  DeviceKernel kernel(text);
+  DeviceKernel kernel = compile(text);
   std::vector<Tensor> inputs = randomInputs(text, {40, 30}, -40, 40);
   const double wild[] = {leastInteger, 2147483647.0, -1, 30, 29, -4, -3, 1 << 30};
   std::copy(std::begin(wild), std::end(wild), inputs[0].values.begin());
@@ -132,7 +149,7 @@ TEST(CudaPointwise, WildIndicesStayInsideOfTheTable) {
   EXPECT_EQ(kernel.run({40, 0}, {inputs[0], Tensor::zeros({0, 24})})[0].values, std::vector<double>(40 * 24, 0.0));
 }
 
-TEST(CudaPointwise, LookUpsInWhatTheKernelComputes) {
+TEST_P(CudaPointwise, LookUpsInWhatTheKernelComputes) {
   KernelText k({{1, 40}});
   Value ids = k.argument(k.type({"s0"}, "i32")), table = k.argument(k.type({"20", "9"}));
   Value twice = k.one("pp", {table}, table.type, {"a, b", "a, b"},
@@ -141,12 +158,12 @@ TEST(CudaPointwise, LookUpsInWhatTheKernelComputes) {
                      "%i = arith.index_cast %x0 : i32 to index\n%j = linalg.index 1 : index\n%e = tensor.extract " +
                          twice.name + "[%i, %j] : " + twice.type + "\nlinalg.yield %e : f32");
   std::string text = k.finish({rows});
-  DeviceKernel kernel(text);
+  DeviceKernel kernel = compile(text);
   EXPECT_EQ(kernel.plan().launches.size(), 2U) << "what is looked up is stored once";
   kernel.check({40}, randomInputs(text, {40}, 0, 20), 1e-6);
 }
 
-TEST(CudaPointwise, ChainsAreOneLaunch) {
+TEST_P(CudaPointwise, ChainsAreOneLaunch) {
   KernelText k({{1, 40}});
   std::string wide = k.type({"s0", "30"});
   Value x = k.argument(wide);
@@ -156,13 +173,13 @@ TEST(CudaPointwise, ChainsAreOneLaunch) {
   Value sum =
       k.one("pp", {tanh, x}, wide, {"b, a", "a, b", "a, b"}, "%s = arith.addf %x0, %x1 : f32\nlinalg.yield %s : f32");
   std::string text = k.finish({sum}, "kiln.inplace = array<i64: 0>");
-  DeviceKernel kernel(text);
+  DeviceKernel kernel = compile(text);
   EXPECT_EQ(kernel.plan().launches.size(), 1U);
   EXPECT_EQ(kernel.plan().scratchBytes, 0);
   kernel.check({40}, randomInputs(text, {40}), 1e-6);
 }
 
-TEST(CudaPointwise, RankZeroAndConstants) {
+TEST_P(CudaPointwise, RankZeroAndConstants) {
   KernelText k({{1, 1000}});
   Value x = k.argument("tensor<f32>");
   Value three = k.fill(k.constant("3.0 : f32"), k.type({"s0"}));
@@ -170,12 +187,12 @@ TEST(CudaPointwise, RankZeroAndConstants) {
                   "%n = arith.index_cast %s0 : index to i32\n%f = arith.sitofp %n : i32 to f32\n"
                   "%m = arith.divf %x0, %f : f32\nlinalg.yield %m : f32");
   std::string text = k.finish({y, three, y, x});
-  DeviceKernel kernel(text);
+  DeviceKernel kernel = compile(text);
   for (int64_t m : {1, 999})
     kernel.check({m}, randomInputs(text, {m}));
 }
 
-TEST(CudaPointwise, FunctionsOfTheMathLibrary) {
+TEST_P(CudaPointwise, FunctionsOfTheMathLibrary) {
   for (std::string name : {"exp", "exp2", "log", "log1p", "tanh", "erf", "sin", "cos", "sqrt", "rsqrt", "floor", "ceil",
                            "trunc", "round", "roundeven", "absf"}) {
     SCOPED_TRACE(name);
@@ -183,7 +200,7 @@ TEST(CudaPointwise, FunctionsOfTheMathLibrary) {
     std::string type = k.type({"s0"});
     Value x = k.argument(type);
     Value y = k.one("p", {x}, type, {"a", "a"}, "%s = math." + name + " %x0 : f32\nlinalg.yield %s : f32");
-    DeviceKernel kernel(k.finish({y}, "kiln.inplace = array<i64: 0>"));
+    DeviceKernel kernel = compile(k.finish({y}, "kiln.inplace = array<i64: 0>"));
     Tensor in = randomTensor({3000}, 3);
     const double special[] = {0.0, -0.0, 0.5, 1.5, 2.5, -0.5, INFINITY, -INFINITY, NAN, 1e-40, 88, -88, 1e30};
     std::copy(std::begin(special), std::end(special), in.values.begin());
@@ -196,14 +213,14 @@ TEST(CudaPointwise, FunctionsOfTheMathLibrary) {
   }
 }
 
-TEST(CudaPointwise, NanGoesThroughMaximumAndMinimum) {
+TEST_P(CudaPointwise, NanGoesThroughMaximumAndMinimum) {
   KernelText k({{1, 30}});
   std::string type = k.type({"s0"});
   Value x = k.argument(type), y = k.argument(type);
   auto results = k.generic("p", {x, y}, {type, type, type}, {"a", "a", "a", "a", "a"},
                            "%s = arith.maximumf %x0, %x1 : f32\n%t = arith.minimumf %x0, %x1 : f32\n"
                            "%d = arith.divf %x0, %x1 : f32\nlinalg.yield %s, %t, %d : f32, f32, f32");
-  DeviceKernel kernel(k.finish(results));
+  DeviceKernel kernel = compile(k.finish(results));
   Tensor a = randomTensor({30}), b = randomTensor({30});
   a.values[0] = b.values[1] = a.values[2] = b.values[2] = NAN;
   a.values[3] = INFINITY;
@@ -211,7 +228,7 @@ TEST(CudaPointwise, NanGoesThroughMaximumAndMinimum) {
   kernel.check({30}, {a, b});
 }
 
-TEST(CudaPointwise, StrictOpsAreNotFused) {
+TEST_P(CudaPointwise, StrictOpsAreNotFused) {
   // (x * y) - x * y is 0 only if both products are rounded.
   KernelText k({{1, 500}});
   std::string type = k.type({"s0"});
@@ -221,18 +238,18 @@ TEST(CudaPointwise, StrictOpsAreNotFused) {
                   "%d = arith.subf %p, %q {kiln.strict} : f32\n%s = arith.subf %x0, %d {kiln.strict} : f32\n"
                   "linalg.yield %s : f32");
   std::string text = k.finish({z});
-  DeviceKernel kernel(text);
+  DeviceKernel kernel = compile(text);
   kernel.check({500}, randomInputs(text, {500}));
   Value fused = k.one("p", {x, y}, type, {"a", "a", "a"},
                       "%p = math.fma %x0, %x1, %x0 : f32\n%q = arith.mulf %x0, %p {kiln.strict} : f32\n"
                       "%r = arith.addf %q, %x1 {kiln.strict} : f32\nlinalg.yield %r : f32");
-  const std::string ptx = DeviceKernel(k.finish({fused})).plan().images.front().text;
+  const std::string ptx = compile(k.finish({fused})).plan().images.front().text;
   EXPECT_NE(ptx.find("fma.rn.f32"), std::string::npos);
   EXPECT_NE(ptx.find("mul.rn.f32"), std::string::npos) << "the assembler must not fuse it, either";
   EXPECT_NE(ptx.find("add.rn.f32"), std::string::npos);
 }
 
-TEST(CudaPointwise, NarrowFloatsAreComputedInF32) {
+TEST_P(CudaPointwise, NarrowFloatsAreComputedInF32) {
   for (std::string element : {"f16", "bf16"}) {
     SCOPED_TRACE(element);
     KernelText k({{1, 200}});
@@ -243,7 +260,7 @@ TEST(CudaPointwise, NarrowFloatsAreComputedInF32) {
                                  " to f32\n%t = arith.addf %w, %w : f32\n%n = arith.truncf %t : f32 to " + element +
                                  "\n%m = arith.maximumf %s, %n : " + element +
                                  "\nlinalg.yield %s, %t, %m : " + element + ", f32, " + element);
-    DeviceKernel kernel(k.finish(results, "kiln.inplace = array<i64: 0, 1>"));
+    DeviceKernel kernel = compile(k.finish(results, "kiln.inplace = array<i64: 0, 1>"));
     Tensor a = randomIntegers({200}, -11, 12), b = randomIntegers({200}, -11, 12), product = a, twice = a, most = a;
     for (size_t i = 0; i < 200; ++i) { // all of them are exact
       product.values[i] = a.values[i] * b.values[i];

@@ -79,13 +79,13 @@ std::vector<std::vector<int64_t>> extentsToTry(const std::string &text) {
 }
 
 struct Count {
-  int kernels = 0, runs = 0, compared = 0, results = 0;
+  int kernels = 0, byHalide = 0, runs = 0, compared = 0, results = 0;
   double tight = 0; // the sum of what interpreter::tightShare says of the results
 };
 
-void tryKernel(const std::string &text, Count &count) {
+void tryKernel(const std::string &text, const SchedulePoint *point, Count &count) {
   SCOPED_TRACE(text);
-  DeviceKernel kernel(text);
+  DeviceKernel kernel(text, point);
   ++count.kernels;
   for (const std::vector<int64_t> &extents : extentsToTry(text)) {
     const std::vector<Tensor> tame = randomInputs(text, extents, 0, 2);
@@ -119,6 +119,17 @@ std::string withFloats(std::string text, const std::string &type) {
   return text;
 }
 
+/// By the preset, and by Halide where that can make the kernel.
+void tryKernel(const std::string &text, Count &count) {
+  tryKernel(text, nullptr, count);
+  const SearchSpace space = describe(text, "cuda").space;
+  if (llvm::none_of(space, [](const TuningParameter &parameter) { return parameter.key == "halide"; }))
+    return;
+  const SchedulePoint byHalide{{"halide", 1}};
+  ++count.byHalide;
+  tryKernel(text, &byHalide, count);
+}
+
 void tryModels(const std::string &type, int graphs) {
   const char *seed = std::getenv("KILN_SEED"), *given = std::getenv("KILN_CUDA_GRAPHS");
   const uint64_t first = seed ? std::strtoull(seed, nullptr, 10) : 1;
@@ -129,8 +140,8 @@ void tryModels(const std::string &type, int graphs) {
     for (const std::string &text : kernelsOf(fuzz::randomModel(first + i).graph))
       tryKernel(withFloats(text, type), count);
   }
-  printf("%d kernels, %d runs, %d compared, %.3f of the bounds tight\n", count.kernels, count.runs, count.compared,
-         count.tight / count.results);
+  printf("%d kernels, %d of them by Halide, %d runs, %d compared, %.3f of the bounds tight\n", count.kernels,
+         count.byHalide, count.runs, count.compared, count.tight / count.results);
   EXPECT_GT(count.compared, number);
   EXPECT_GT(count.tight, 0.5 * count.results) << "or hardly anything could be wrong";
 }

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Halide's schedules for GPUs, executed: the same loops as OpenCL C, with the launches that would run them on a GPU, on
+// any OpenCL device, such as PoCL's CPU. The library is loaded into a namespace of its own: PoCL brings an LLVM that
+// does not get on with Halide's.
+#include "Halide.h"
+
+#include "Harness.h"
+#include "KernelText.h"
+#include "Prepare.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "targets/cuda/halide/DeviceCode.h"
+#include "targets/cuda/halide/Schedule.h"
+#include "targets/halide/Compile.h"
+#include <cstring>
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+namespace kiln::testing {
+namespace {
+
+using Handle = void *;
+
+/// The first device, if there is one.
+class OpenCl {
+public:
+  OpenCl() : library(dlmopen(LM_ID_NEWLM, "libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL)) {
+    unsigned count = 0;
+    Handle platform = nullptr;
+    if (!library)
+      missing = "libOpenCL.so.1 cannot be loaded";
+    else if (call<int>("clGetPlatformIDs", 1U, &platform, &count) || !count)
+      missing = "there is no OpenCL platform (pocl-opencl-icd has one)";
+    else if (call<int>("clGetDeviceIDs", platform, ~uint64_t(0), 1U, &device, &count) || !count)
+      missing = "there is no OpenCL device";
+    if (!missing.empty())
+      return;
+    context = call<Handle>("clCreateContext", Handle(), 1U, &device, Handle(), Handle(), &status);
+    queue = call<Handle>("clCreateCommandQueue", context, device, uint64_t(0), &status);
+  }
+
+  template <class Result, class... Arguments> Result call(const char *name, Arguments... arguments) {
+    return reinterpret_cast<Result (*)(Arguments...)>(dlsym(library, name))(arguments...);
+  }
+
+  /// Memory of the device with these bytes, at least one.
+  Handle allocate(std::vector<std::byte> bytes) {
+    bytes.resize(std::max<size_t>(bytes.size(), 1));
+    constexpr uint64_t readWriteCopied = 1 | 32;
+    return call<Handle>("clCreateBuffer", context, readWriteCopied, bytes.size(), Handle(bytes.data()), &status);
+  }
+
+  Handle build(const std::string &text) {
+    const char *source = text.c_str();
+    Handle program = call<Handle>("clCreateProgramWithSource", context, 1U, &source, (const size_t *)nullptr, &status);
+    const char *options = "-D MAX_CONSTANT_BUFFER_SIZE=0 -D MAX_CONSTANT_ARGS=0";
+    EXPECT_EQ(call<int>("clBuildProgram", program, 1U, &device, options, Handle(), Handle()), 0);
+    return program;
+  }
+
+  void run(Handle kernel, size_t blocks, size_t threads) {
+    const size_t all = blocks * threads;
+    EXPECT_EQ(call<int>("clEnqueueNDRangeKernel", queue, kernel, 1U, (const size_t *)nullptr, &all, &threads, 0U,
+                        Handle(), Handle()),
+              0);
+  }
+
+  void read(Handle buffer, void *to, size_t bytes) {
+    EXPECT_EQ(call<int>("clEnqueueReadBuffer", queue, buffer, 1U, size_t(0), bytes, to, 0U, Handle(), Handle()), 0);
+  }
+
+  std::string missing;
+  int status = 0;
+
+private:
+  Handle library, device = nullptr, context = nullptr, queue = nullptr;
+};
+
+OpenCl &openCl() {
+  static OpenCl instance;
+  return instance;
+}
+
+template <class T> std::vector<std::byte> encode(const std::vector<double> &values) {
+  std::vector<std::byte> bytes(values.size() * sizeof(T));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const T value = T(values[i]);
+    std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
+  }
+  return bytes;
+}
+
+/// A kernel of f32 and i32 arguments and one result of f32.
+class OpenClKernel {
+public:
+  OpenClKernel(const std::string &text, const SchedulePoint &point) : module(prepare(context, text)) {
+    halide::setCodeOptions(halide::codeOptions);
+    function = *module->getOps<mlir::func::FuncOp>().begin();
+    halide::Translator translator(function, "kernel");
+    EXPECT_TRUE(succeeded(translator.run()));
+    cuda::scheduleForGpu(translator, point);
+    mlir::FailureOr<cuda::DeviceCode> made = cuda::compileForDevice(translator, "opencl");
+    EXPECT_TRUE(succeeded(made));
+    code = *made;
+    program = openCl().build(code.text);
+  }
+
+  Tensor run(const std::vector<int64_t> &symbols, const std::vector<Tensor> &inputs, std::vector<int64_t> shape) {
+    Tensor result = Tensor::zeros(std::move(shape));
+    std::vector<Handle> tensors;
+    size_t next = 0;
+    for (mlir::Type type : function.getArgumentTypes())
+      if (!type.isIndex()) {
+        const std::vector<double> &values = inputs[next++].values;
+        tensors.push_back(openCl().allocate(mlir::getElementTypeOrSelf(type).isF32() ? encode<float>(values)
+                                                                                     : encode<int32_t>(values)));
+      }
+    std::vector<float> numbers(result.values.size(), NAN);
+    tensors.push_back(openCl().allocate(encode<float>({numbers.begin(), numbers.end()})));
+    for (const cuda::Launch &launch : code.launches)
+      run(launch, symbols, tensors);
+    if (!numbers.empty())
+      openCl().read(tensors.back(), numbers.data(), numbers.size() * sizeof(float));
+    result.values.assign(numbers.begin(), numbers.end());
+    for (Handle tensor : tensors)
+      openCl().call<int>("clReleaseMemObject", tensor);
+    return result;
+  }
+
+private:
+  void run(const cuda::Launch &launch, const std::vector<int64_t> &symbols, std::vector<Handle> &tensors) {
+    OpenCl &cl = openCl();
+    const cuda::DeviceFunction &step = code.functions[launch.function];
+    Handle kernel = cl.call<Handle>("clCreateKernel", program, step.name.c_str(), &cl.status);
+    ASSERT_EQ(cl.status, 0) << step.name;
+    auto pass = [&, number = 0U](size_t bytes, const void *value) mutable {
+      EXPECT_EQ(cl.call<int>("clSetKernelArg", kernel, number++, bytes, value), 0);
+    };
+    for (const cuda::Parameter &parameter : launch.parameters) {
+      const int32_t symbol = parameter.kind == cuda::Parameter::Symbol ? int32_t(symbols[parameter.number]) : 0;
+      if (parameter.kind == cuda::Parameter::Symbol)
+        pass(sizeof symbol, &symbol);
+      else
+        pass(sizeof(Handle), &tensors[parameter.number]);
+    }
+    pass(1, nullptr); // Halide's last one is memory shared by the block
+    if (const int64_t blocks = cuda::valueOf(launch.blocks, symbols))
+      cl.run(kernel, size_t(blocks), step.threads);
+  }
+
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  mlir::func::FuncOp function;
+  cuda::DeviceCode code;
+  Handle program = nullptr;
+};
+
+const SchedulePoint points[] = {{{"threads", 256}, {"columns", 1}, {"elements", 1}},
+                                {{"threads", 256}, {"columns", 32}, {"elements", 1}},
+                                {{"threads", 64}, {"columns", 8}, {"elements", 4}}};
+
+class OpenClSchedules : public ::testing::Test {
+protected:
+  void SetUp() override {
+    if (!openCl().missing.empty())
+      GTEST_SKIP() << openCl().missing;
+  }
+};
+
+/// y[j, i, c] = x[i, c, j] * w[c] + ids[i].
+TEST_F(OpenClSchedules, TransposedWithBroadcasts) {
+  KernelText k({{0, 60}});
+  Value x = k.argument(k.type({"s0", "35", "3"})), w = k.argument(k.type({"35"})),
+        ids = k.argument(k.type({"s0"}, "i32"));
+  std::string text = k.finish({k.one("ppp", {x, w, ids}, k.type({"3", "s0", "35"}), {"b, c, a", "c", "b", "a, b, c"},
+                                     "%f = arith.sitofp %x2 : i32 to f32\n%s = arith.mulf %x0, %x1 : f32\n"
+                                     "%t = arith.addf %s, %f : f32\nlinalg.yield %t : f32")});
+  for (const SchedulePoint &point : points) {
+    SCOPED_TRACE(toString(point));
+    OpenClKernel kernel(text, point);
+    for (int64_t m : {0, 1, 37}) {
+      Tensor a = randomTensor({m, 35, 3}), b = randomTensor({35}), c = randomIntegers({m}, -100, 100);
+      Tensor wanted = Tensor::zeros({3, m, 35});
+      for (int64_t j = 0; j < 3; ++j)
+        for (int64_t i = 0; i < m; ++i)
+          for (int64_t n = 0; n < 35; ++n)
+            wanted.at({j, i, n}) = a.at({i, n, j}) * b.at({n}) + c.at({i});
+      expectClose(kernel.run({m}, {a, b, c}, {3, m, 35}), wanted, 1e-5);
+    }
+  }
+}
+
+/// Rows of a table, with numbers that are none of its rows.
+TEST_F(OpenClSchedules, LookUps) {
+  KernelText k({{1, 40}});
+  Value ids = k.argument(k.type({"s0"}, "i32")), table = k.argument(k.type({"30", "37"}));
+  std::string text = k.finish({k.one("pp", {ids}, k.type({"s0", "37"}), {"a", "a, b"},
+                                     "%i = arith.index_cast %x0 : i32 to index\n%j = linalg.index 1 : index\n"
+                                     "%e = tensor.extract " +
+                                         table.name + "[%i, %j] : " + table.type + "\nlinalg.yield %e : f32")});
+  for (const SchedulePoint &point : points) {
+    SCOPED_TRACE(toString(point));
+    Tensor numbers = randomIntegers({33}, -10, 40), rows = randomTensor({30, 37}), wanted = Tensor::zeros({33, 37});
+    for (int64_t i = 0; i < 33; ++i)
+      for (int64_t j = 0; j < 37; ++j)
+        wanted.at({i, j}) = rows.at({std::clamp<int64_t>(int64_t(numbers.at({i})), 0, 29), j});
+    expectClose(OpenClKernel(text, point).run({33}, {numbers, rows}, {33, 37}), wanted, 0);
+  }
+}
+
+} // namespace
+} // namespace kiln::testing
