@@ -16,8 +16,7 @@ namespace kiln::cuda {
 
 using namespace mlir;
 
-/// The kernel's search space. `strategies` are those of the placement's steps.
-static Schedulable describe(func::FuncOp kernel, const Placement &placement, const StepStrategies &strategies) {
+Schedulable describe(func::FuncOp kernel, const Placement &placement, const StepStrategies &strategies) {
   Schedulable result = describe(strategies);
   const bool isLoops = llvm::all_of(strategies, [](const auto &strategy) { return strategy->name() == "loops"; });
   if (isLoops && canBeByHalide(kernel, placement))
@@ -54,7 +53,7 @@ FailureOr<DevicePlan> planKernel(func::FuncOp kernel, const SchedulePoint *point
     return failure();
   plan.strategy = schedulable.strategy;
   plan.schedule = *resolved;
-  if (auto byHalide = plan.schedule.find("halide"); byHalide != plan.schedule.end() && byHalide->second) {
+  if (isByHalide(plan.schedule)) {
     if (failed(planByHalide(kernel, plan)))
       return failure();
     return plan;

@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "targets/cuda/Ptx.h"
+#include "targets/cuda/halide/ByHalide.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -169,15 +170,17 @@ FailureOr<std::vector<LaunchCost>> costOf(func::FuncOp kernel, const SchedulePoi
     return failure();
   Placement placement(kernel);
   const StepStrategies strategies = chooseStrategies(kernel, placement);
-  const Schedulable schedulable = describe(strategies);
+  const Schedulable schedulable = describe(kernel, placement, strategies);
   std::string error;
   std::optional<SchedulePoint> resolved = resolve(schedulable.space, point, error);
   if (!resolved)
     return kernel.emitError() << schedulable.strategy << " " << error;
+  std::vector<LaunchCost> costs;
+  if (isByHalide(*resolved))
+    return costs;
   DeviceModule device;
   tile::Builder b(device.get());
   DevicePlan plan;
-  std::vector<LaunchCost> costs;
   size_t step = 0;
   for (const auto &strategy : strategies) {
     const size_t first = plan.launches.size();

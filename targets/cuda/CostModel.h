@@ -49,7 +49,8 @@ struct LaunchCost {
   Bound bound = Bound::Launch;
 };
 
-/// A launch for each function that the point's strategies build, at these extents. Emits a diagnostic on failure.
+/// A launch for each function that the point's strategies build, at these extents; none where Halide makes the kernel.
+/// Emits a diagnostic on failure.
 mlir::FailureOr<std::vector<LaunchCost>> costOf(mlir::func::FuncOp kernel, const SchedulePoint *point,
                                                 llvm::ArrayRef<int64_t> extents, const Gpu &gpu);
 

@@ -63,5 +63,7 @@ StepStrategies chooseStrategies(mlir::func::FuncOp kernel, Placement &placement)
 
 /// The name of the first among the strategies that is of the most work, and the parameters of all.
 Schedulable describe(const StepStrategies &strategies);
+/// The same, with Halide's parameters where that can make the kernel instead. The strategies are of the placement.
+Schedulable describe(mlir::func::FuncOp kernel, const Placement &placement, const StepStrategies &strategies);
 
 } // namespace kiln::cuda

@@ -98,6 +98,11 @@ void addHalideParameters(func::FuncOp kernel, SearchSpace &space) {
                          }});
 }
 
+bool isByHalide(const SchedulePoint &point) {
+  auto byHalide = point.find("halide");
+  return byHalide != point.end() && byHalide->second != 0;
+}
+
 /// The read-only cache of `ld.global.nc` is for memory that nothing writes while the kernel runs.
 static void readCoherently(std::string &text) {
   const std::string from = "ld.global.nc.", to = "ld.global.";

@@ -16,6 +16,9 @@ bool canBeByHalide(mlir::func::FuncOp kernel, const Placement &placement);
 /// Appends the parameter "halide", 1: the kernel is made by Halide, and those of its schedule.
 void addHalideParameters(mlir::func::FuncOp kernel, SearchSpace &space);
 
+/// Whether the point asks for that.
+bool isByHalide(const SchedulePoint &point);
+
 /// Completes a plan, which has its schedule. Emits a diagnostic on failure.
 mlir::LogicalResult planByHalide(mlir::func::FuncOp kernel, DevicePlan &plan);
 
