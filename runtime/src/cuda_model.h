@@ -10,6 +10,7 @@
 #ifdef __cplusplus /* the tuner's */
 #include <atomic>
 using std::atomic_bool;
+using std::atomic_ullong;
 extern "C" {
 #else
 #include <stdatomic.h>

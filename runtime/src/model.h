@@ -87,12 +87,6 @@ kiln_status_t kiln_create(const kiln_allocator_t *allocator, kiln_model_t **mode
 kiln_status_t kiln_create_on(const kiln_options_t *options, kiln_model_t **model, kiln_error_t *error);
 /* What the model runs on; KILN_ANY_DEVICE for null. */
 kiln_device_t kiln_device(const kiln_model_t *model);
-/* The model's kernels as the CUDA driver has assembled them, which is done now for all that no call needed yet: what
- * kiln_options_t.cuda_image takes. It is the model's until it is destroyed. Null and 0: there is nothing to keep, since
- * create was given an image that fits, or the model runs on a CPU. */
-kiln_status_t kiln_cuda_image(const kiln_model_t *model, const void **image, size_t *bytes, kiln_error_t *error);
-/* How long the driver assembled kernels of the model so far; 0 on a CPU. */
-double kiln_cuda_assembly_seconds(const kiln_model_t *model);
 /* Of archives with the target cuda; on a CPU they do nothing. cuda_image gives the model's kernels as the driver has
  * assembled them, which it does now for those that no call needed yet, and for the others again. The image is the
  * model's until it is destroyed; null: one was loaded, so that there is nothing new to keep. load_cuda_image takes it

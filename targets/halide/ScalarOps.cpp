@@ -197,26 +197,45 @@ static Expr maximum(const Expr &x, const Expr &y) {
   return Halide::Internal::is_const(y) ? Halide::select(Halide::strict_float(x < y), y, x) : Halide::max(x, y);
 }
 
-/// Whether the value is a small natural number somewhere, where Halide may see nothing else of it.
-static bool mayBeNatural(Value value) {
+/// Whether something is so of the value in some case, as far as one expression of Halide's may reach: through
+/// selections and tensors that are computed where they are read.
+static bool mayBe(Value value, function_ref<bool(Value)> isSo) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     auto user = dyn_cast<linalg::GenericOp>(argument.getOwner()->getParentOp());
     value = user ? user->getOperand(argument.getArgNumber()) : value;
     auto producer = value.getDefiningOp<linalg::GenericOp>();
     return producer && producer.getNumReductionLoops() == 0 &&
-           mayBeNatural(producer.getBlock()->getTerminator()->getOperand(cast<OpResult>(value).getResultNumber()));
+           mayBe(producer.getBlock()->getTerminator()->getOperand(cast<OpResult>(value).getResultNumber()), isSo);
   }
   if (auto select = value.getDefiningOp<arith::SelectOp>())
-    return mayBeNatural(select.getTrueValue()) || mayBeNatural(select.getFalseValue());
+    return mayBe(select.getTrueValue(), isSo) || mayBe(select.getFalseValue(), isSo);
+  return isSo(value);
+}
+
+static bool isSmallNatural(Value value) {
   auto constant = value.getDefiningOp<arith::ConstantOp>();
   auto number = constant ? dyn_cast<FloatAttr>(constant.getValue()) : FloatAttr();
   return number && number.getValueAsDouble() >= 0 && number.getValueAsDouble() < 256 && number.getValue().isInteger();
 }
 
-/// Halide's search for intrinsics takes a product of small natural numbers, which it leaves as one if it is part of
-/// something strict, for one of ever narrower integers, until there are no bits left. So one of them is hidden.
+/// Whether it is a square root, or a product or quotient of one.
+static bool hasRoot(Value value) {
+  if (auto product = value.getDefiningOp<arith::MulFOp>())
+    return mayBe(product.getLhs(), hasRoot) || mayBe(product.getRhs(), hasRoot);
+  if (auto quotient = value.getDefiningOp<arith::DivFOp>())
+    return mayBe(quotient.getLhs(), hasRoot);
+  return value.getDefiningOp<math::SqrtOp>();
+}
+
+/// Of two square roots LLVM would take the root of their product, or what is under them, which are numbers where both
+/// are of negative ones. Halide's search for intrinsics takes a product of small natural numbers, which it leaves as
+/// one if it is part of something strict, for one of ever narrower integers, until there are no bits left: so one of
+/// them is hidden.
 static Expr multiply(arith::MulFOp op, const Exprs &x) {
-  if (!mayBeNatural(op.getLhs()) || !mayBeNatural(op.getRhs()))
+  auto bothMayBe = [&](function_ref<bool(Value)> isSo) { return mayBe(op.getLhs(), isSo) && mayBe(op.getRhs(), isSo); };
+  if (bothMayBe(hasRoot))
+    return Halide::strict_float(x[0] * x[1]);
+  if (!bothMayBe(isSmallNatural))
     return x[0] * x[1];
   return Halide::reinterpret(x[0].type(), Halide::reinterpret(x[0].type().with_code(halide_type_int), x[0])) * x[1];
 }
@@ -282,6 +301,15 @@ static Expr translateOp(Operation *op, const Exprs &x) {
       .Default([](Operation *) { return Expr(); });
 }
 
+/// x - x, x / x, 0 * x and 0 / x, which Halide takes for a number whatever x is. If all that is made of it is known
+/// then, and NaN, LLVM does not store it.
+static bool cancels(Operation *op, const Exprs &x) {
+  if (isa<arith::MulFOp, arith::DivFOp>(op) &&
+      (Halide::Internal::is_const_zero(x[0]) || (isa<arith::MulFOp>(op) && Halide::Internal::is_const_zero(x[1]))))
+    return true;
+  return isa<arith::SubFOp, arith::DivFOp>(op) && Halide::Internal::graph_equal(x[0], x[1]);
+}
+
 /// a <= b of floats, false for NaN: Halide would ask whether b is not below a.
 static Expr isAtMost(const Expr &a, const Expr &b) {
   return Halide::strict_float(a < b) || Halide::strict_float(a == b);
@@ -297,7 +325,7 @@ Expr translateScalarOp(Operation *op, const Exprs &operands) {
   if (wraps(op))
     return toSigned(translateOp(op, {toUnsigned(operands[0]), toUnsigned(operands[1])}));
   Expr result = translateOp(op, operands);
-  bool isStrict = result.defined() && op->hasAttr(mlir::kiln::strictAttrName) &&
+  bool isStrict = result.defined() && (op->hasAttr(mlir::kiln::strictAttrName) || cancels(op, operands)) &&
                   (result.type().is_float() || isa<arith::CmpFOp>(op));
   return isStrict ? Halide::strict_float(result) : result;
 }

@@ -36,12 +36,24 @@ std::string productText(int64_t columns) {
                        "%m = arith.mulf %p, %q : f32\n%s = arith.addf %y0, %m : f32\nlinalg.yield %s : f32")});
 }
 
-/// The driver, as it is steered.
+/// What the machine is. The defaults have all that the form asks for.
+struct Machine {
+  const char *devices = "9.0";
+  int version = 12040;
+  const char *absent = "";
+  const char *library = KILN_FAKE_CUDA;
+};
+
+/// The driver of the machine.
 class Driver {
 public:
-  explicit Driver(const char *path) : library(dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) {
+  explicit Driver(const Machine &machine) : library(dlopen(machine.library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) {
     EXPECT_TRUE(library) << dlerror();
-    setenv("KILN_CUDA_DRIVER", path, 1);
+    setenv("KILN_CUDA_DRIVER", machine.library, 1);
+    get<decltype(kiln_fake_cuda_reset)>("kiln_fake_cuda_reset")(nullptr);
+    EXPECT_EQ(get<decltype(kiln_fake_cuda_set_devices)>("kiln_fake_cuda_set_devices")(machine.devices), 0);
+    get<decltype(kiln_fake_cuda_set_driver_version)>("kiln_fake_cuda_set_driver_version")(machine.version);
+    get<decltype(kiln_fake_cuda_set_absent)>("kiln_fake_cuda_set_absent")(machine.absent);
   }
   Driver(const Driver &) = delete;
   Driver &operator=(const Driver &) = delete;
@@ -98,6 +110,17 @@ public:
 
   /// Tensors begin so many bytes behind what is allocated.
   void check(int64_t m, int64_t n, int64_t k, size_t offset = 0);
+
+  std::string image() {
+    const void *image = nullptr;
+    size_t bytes = 0;
+    EXPECT_EQ(kiln_cuda_image(model, &image, &bytes, &error), KILN_OK) << error.message;
+    return {static_cast<const char *>(image), bytes};
+  }
+  void load(const std::string &image) {
+    EXPECT_EQ(kiln_load_cuda_image(model, image.data(), image.size(), &error), KILN_OK) << error.message;
+  }
+  double assemblySeconds() const { return kiln_cuda_assembly_seconds(model); }
 
 private:
   char *allocate(size_t bytes) {
@@ -157,21 +180,9 @@ void ProductModel::check(int64_t m, int64_t n, int64_t k, size_t offset) {
 
 constexpr unsigned mappedThreads = 384, plainThreads = 256;
 
-/// What the machine is. The defaults have all that the form asks for.
-struct Machine {
-  const char *devices = "9.0";
-  int version = 12040;
-  const char *absent = "";
-  const char *library = KILN_FAKE_CUDA;
-};
-
 /// Runs two products of that depth and wants blocks of so many threads.
 void expectThreads(unsigned threads, const Machine &machine, int64_t k = 72, size_t offset = 0) {
-  Driver driver(machine.library);
-  driver.get<decltype(kiln_fake_cuda_reset)>("kiln_fake_cuda_reset")(nullptr);
-  ASSERT_EQ(driver.get<decltype(kiln_fake_cuda_set_devices)>("kiln_fake_cuda_set_devices")(machine.devices), 0);
-  driver.get<decltype(kiln_fake_cuda_set_driver_version)>("kiln_fake_cuda_set_driver_version")(machine.version);
-  driver.get<decltype(kiln_fake_cuda_set_absent)>("kiln_fake_cuda_set_absent")(machine.absent);
+  Driver driver(machine);
   {
     ProductModel model;
     model.check(130, 264, k, offset);
@@ -181,6 +192,36 @@ void expectThreads(unsigned threads, const Machine &machine, int64_t k = 72, siz
 }
 
 TEST(CudaHopperLaunch, TakesCopiesOfTensorsWhereTheyAre) { expectThreads(mappedThreads, {}); }
+
+/// Runs two products of that depth with kernels that another model has assembled.
+void expectThreadsOfImage(unsigned threads, const Machine &machine, int64_t k) {
+  Driver driver(machine);
+  std::string image;
+  {
+    ProductModel model;
+    image = model.image();
+    EXPECT_GT(model.assemblySeconds(), 0);
+  }
+  {
+    ProductModel model;
+    model.load(image);
+    model.check(130, 264, k);
+    model.check(40, 8, k);
+    EXPECT_EQ(model.assemblySeconds(), 0);
+  }
+  EXPECT_EQ(driver.threads(), std::set{threads});
+}
+
+TEST(CudaHopperLaunch, AnImageHasBothForms) {
+  expectThreadsOfImage(mappedThreads, {}, 72);
+  expectThreadsOfImage(plainThreads, {}, 70);
+}
+
+TEST(CudaHopperLaunch, AnImageHasOneFormWhereThereIsNoOther) {
+  expectThreadsOfImage(plainThreads, {.devices = "8.0"}, 72);
+  expectThreadsOfImage(plainThreads, {.absent = "cuTensorMapEncodeTiled"}, 72);
+  expectThreadsOfImage(plainThreads, {.version = 11080}, 72);
+}
 
 TEST(CudaHopperLaunch, TakesTheOtherFormOfOtherTensors) {
   expectThreads(plainThreads, {}, 72, 2);
@@ -199,9 +240,7 @@ TEST(CudaHopperLaunch, TakesTheOtherFormWithDriversThatLackIt) {
 }
 
 TEST(CudaHopperLaunch, HasNoMoreBlocksThanMultiprocessors) {
-  Driver driver(KILN_FAKE_CUDA);
-  driver.get<decltype(kiln_fake_cuda_reset)>("kiln_fake_cuda_reset")(nullptr);
-  ASSERT_EQ(driver.get<decltype(kiln_fake_cuda_set_devices)>("kiln_fake_cuda_set_devices")("9.0"), 0);
+  Driver driver(Machine{});
   {
     ProductModel model(64);
     model.check(17000, 8, 8); // 133 tiles of rows

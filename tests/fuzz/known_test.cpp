@@ -183,8 +183,20 @@ TEST(Known, States) { expectRight<States>(); }
 
 // Two square roots of negative numbers: the root of their product is a number.
 KNOWN(
-    ProductsOfSquareRoots,
-    (Tensor<f32, 4> x, Tensor<f32, 4> y) const { return kiln::outputs(sqrt(x) * sqrt(x), sqrt(x - 3) * sqrt(y - 3)); })
+    ProductsOfSquareRoots, (Tensor<f32, 4> x, Tensor<f32, 4> y) const {
+      return kiln::outputs(sqrt(x) * sqrt(x), sqrt(x - 3) * sqrt(y - 3), sqrt(x) * y * sqrt(x), sqrt(x) / y * sqrt(x));
+    })
+KNOWN(
+    SquaresOfSquareRoots, (Tensor<f32, 1, 1, 2> x, Tensor<f32, T, 5> y) const {
+      return kiln::outputs(rms_norm(sqrt(x), constant<f32, 2>(x, {1, 2})), sum<1>(sqrt(y) * sqrt(y)));
+    })
+// What Halide takes for 0 and is not determined: LLVM did not store the NaN that it knew the norm to be.
+KNOWN(
+    NormsOfLogarithmsOfZero, (Tensor<f32, 1, 1> x) const {
+      auto one = constant<f32, 1>(x, {1});
+      return kiln::outputs(x + 1, layer_norm(log(x - x), one, one), rms_norm(log(x * 0), one) * 2,
+                           layer_norm(log(x / x - 1), one, one), rms_norm(log(0 / x), one));
+    })
 // The largest of positions: Halide left out steps of the loop by a subtraction that overflows.
 KNOWN(
     LargestPosition,

@@ -143,7 +143,7 @@ TEST_F(CudaMemory, IsTheModels) {
 struct LaunchModel : CudaDescriptor {
   explicit LaunchModel(int (*launch)(const kiln_frame_t *)) { bodies[0].run = launch; }
 };
-const kiln_cuda_module_t Stranger = {CudaImages, CudaFunctions, 2, 1};
+const kiln_cuda_module_t Stranger = {CudaImages, CudaFunctions, 2, 1, nullptr};
 
 TEST_F(CudaMemory, LaunchesAreOfTheVariantsKernels) {
   std::vector<float> rows;

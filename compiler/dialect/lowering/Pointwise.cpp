@@ -22,15 +22,6 @@ template <typename FloatOp, typename IntegerOp> static Value createBinary(Elemen
   return IntegerOp::create(b, lhs, rhs);
 }
 
-/// Strict for two square roots: else the code generator may take the root of their product, which is a number where
-/// both are of negative ones.
-static Value createProduct(ElementBuilder &b, Value lhs, Value rhs) {
-  Value product = createBinary<arith::MulFOp, arith::MulIOp>(b, lhs, rhs);
-  if (lhs.getDefiningOp<math::SqrtOp>() && rhs.getDefiningOp<math::SqrtOp>())
-    product.getDefiningOp()->setAttr(strictAttrName, b.getUnitAttr());
-  return product;
-}
-
 /// Strict: else the code generator may ask whether lhs is not at least rhs, which is so for NaN.
 static Value createComparison(ElementBuilder &b, arith::CmpFPredicate ofFloats, arith::CmpIPredicate ofIntegers,
                               Value lhs, Value rhs) {
@@ -150,7 +141,7 @@ bool collapsePointwise(Operation *op, RowCollapser &rows) {
 
 KILN_COMPUTE(AddOp) { return createBinary<arith::AddFOp, arith::AddIOp>(b, x[0], x[1]); }
 KILN_COMPUTE(SubOp) { return createBinary<arith::SubFOp, arith::SubIOp>(b, x[0], x[1]); }
-KILN_COMPUTE(MulOp) { return createProduct(b, x[0], x[1]); }
+KILN_COMPUTE(MulOp) { return createBinary<arith::MulFOp, arith::MulIOp>(b, x[0], x[1]); }
 KILN_COMPUTE(DivOp) { return createBinary<arith::DivFOp, arith::DivSIOp>(b, x[0], x[1]); }
 KILN_COMPUTE(MaximumOp) { return createMaximum(b, x[0], x[1]); }
 KILN_COMPUTE(LessOp) { return createLess(b, x[0], x[1]); }
