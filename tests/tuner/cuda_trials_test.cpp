@@ -27,13 +27,13 @@ namespace {
 using testing::KernelText;
 using testing::Value;
 
-/// Twice the argument, by a pointwise kernel of s0 rows of 16.
+/// Twice the argument, by a pointwise kernel of s0 rows of 16. Strict, so that it is for loops and not for Halide.
 std::string doubling() {
   KernelText text({{1, 1000}});
   std::string type = text.type({"s0", "16"});
   Value x = text.argument(type);
-  return text.finish(
-      {text.one("pp", {x}, type, {"a, b", "a, b"}, "%s = arith.addf %x0, %x0 : f32\nlinalg.yield %s : f32")});
+  return text.finish({text.one("pp", {x}, type, {"a, b", "a, b"},
+                               "%s = arith.addf %x0, %x0 {kiln.strict} : f32\nlinalg.yield %s : f32")});
 }
 
 /// A compiler of the cuda target whose point says what goes wrong, if it has a "fault".
