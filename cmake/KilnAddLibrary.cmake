@@ -8,6 +8,7 @@
 #                    [REQUIRE_TUNED]                     fail the build unless each kernel was measured
 #                    [MACHINE name] [THREADS n]          which of the measurements count
 #                    [NORM_MOMENTS]                      norms take mean and variance from the contractions before them
+#                    [TF32]                              GPUs may round factors of f32 to tf32, for tensor cores
 #                    [MAX_TEXT_BYTES n] [MAX_ARENA_BYTES n]  budgets: exceeding one fails the build
 #                    [INCLUDES dir ...])                  where the spec's own headers are
 #
@@ -15,7 +16,7 @@
 # NAME.hpp. GENERATOR takes a generator that is built already, for the same model in another form. The target NAME_tune measures on
 # this machine and writes to the tuning file; nothing else ever measures.
 function(kiln_add_library name)
-  cmake_parse_arguments(arg "REQUIRE_TUNED;NORM_MOMENTS" "MODEL;GENERATOR;LIBRARY;TUNING;MACHINE;THREADS;MAX_TEXT_BYTES;MAX_ARENA_BYTES"
+  cmake_parse_arguments(arg "REQUIRE_TUNED;NORM_MOMENTS;TF32" "MODEL;GENERATOR;LIBRARY;TUNING;MACHINE;THREADS;MAX_TEXT_BYTES;MAX_ARENA_BYTES"
     "TARGETS;INCLUDES" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "kiln_add_library(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
@@ -58,6 +59,10 @@ function(kiln_add_library name)
   if(arg_NORM_MOMENTS)
     list(APPEND options --norm-moments)
     list(APPEND measuring --norm-moments)
+  endif()
+  if(arg_TF32)
+    list(APPEND options --tf32)
+    list(APPEND measuring --tf32)
   endif()
   set(depends "")
   if(arg_TUNING)

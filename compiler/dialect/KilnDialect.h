@@ -67,6 +67,9 @@ inline constexpr llvm::StringLiteral shapeAttrName = "kiln.shape";
 inline constexpr llvm::StringLiteral exponentialAttrName = "kiln.exponential";
 /// On floating-point ops whose order or comparison counts: a code generator must not change it (docs/ir.md).
 inline constexpr llvm::StringLiteral strictAttrName = "kiln.strict";
+/// On a kernel function or a linalg op: factors of f32 may be rounded to tf32, ten bits behind the point, by targets
+/// that have tensor cores for those. Not what is strict.
+inline constexpr llvm::StringLiteral tf32AttrName = "kiln.tf32";
 /// On math.exp and math.exp2: the argument is at most 0.
 inline constexpr llvm::StringLiteral nonpositiveAttrName = "kiln.nonpositive";
 /// On math.erf: the argument is at least 0.

@@ -53,6 +53,7 @@ LogicalResult lowerToKernels(ModuleOp module, const Target &target, const Loweri
   mlir::kiln::PipelineOptions pipeline;
   pipeline.target = target.hooks();
   pipeline.normMoments = options.normMoments;
+  pipeline.tf32 = options.tf32 && target.info().hasTf32;
   mlir::kiln::buildPipeline(passes, pipeline);
   std::optional<verify::PassVerifier> verifier;
   if (options.verifyPasses) {

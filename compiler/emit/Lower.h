@@ -18,6 +18,8 @@ void loadDialects(mlir::MLIRContext &context);
 struct LoweringOptions {
   /// Norms take mean and variance from moments of panels, which the contractions before them compute beside their sums.
   bool normMoments = false;
+  /// Targets with tensor cores for tf32 may round factors of f32 to it; the others compute as ever.
+  bool tf32 = false;
   /// The module is evaluated after import and after every pass; the pass that changes a result fails, by its name.
   bool verifyPasses = false;
 };

@@ -150,9 +150,13 @@ void addChooseOptions(CLI::App &app, ChooseOptions &options) {
 void addLoweringOptions(CLI::App &app, LoweringOptions &options) {
   app.add_flag("--norm-moments", options.normMoments,
                "norms take mean and variance from the contractions before them; to be tuned and built alike");
+  app.add_flag("--tf32", options.tf32,
+               "GPUs may round factors of f32 to tf32, for tensor cores; to be tuned and built alike");
 }
 
-std::string flagsOf(const LoweringOptions &options) { return options.normMoments ? " --norm-moments" : ""; }
+std::string flagsOf(const LoweringOptions &options) {
+  return std::string(options.normMoments ? " --norm-moments" : "") + (options.tf32 ? " --tf32" : "");
+}
 
 // What runs.
 

@@ -68,6 +68,15 @@ def LowerKernels : Pass<"kiln-lower-kernels", "::mlir::func::FuncOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def AllowTf32 : Pass<"kiln-allow-tf32", "::mlir::func::FuncOp"> {
+  let summary = "Let kernels round factors of f32 to tf32";
+  let description = [{
+    Before: kernel functions of linalg. After: `kiln.tf32` on those that sum products of f32, but for strict ones: a target with tensor
+    cores may round what it multiplies to ten bits behind the point. Sums stay f32.
+  }];
+  let dependentDialects = ["::mlir::kiln::KilnDialect"];
+}
+
 def ShareKernels : Pass<"kiln-share-kernels", "::mlir::ModuleOp"> {
   let summary = "Make equal kernels one";
   let description = [{

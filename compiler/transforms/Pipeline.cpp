@@ -28,6 +28,8 @@ void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createVerifyKernels());
   passes.addNestedPass<func::FuncOp>(createLowerKernels());
   passes.addNestedPass<func::FuncOp>(createCSEPass()); // index arithmetic inside the regions
+  if (options.tf32)
+    passes.addNestedPass<func::FuncOp>(createAllowTf32());
   passes.addPass(createShareKernels());                // after lowering: different ops may come out equal
 
   // Plan memory.

@@ -16,6 +16,8 @@ struct PipelineOptions {
   ::kiln::TargetHooks target;
   /// Norms take mean and variance from the contractions before them.
   bool normMoments = false;
+  /// Factors of f32 may be rounded to tf32. For targets that can.
+  bool tf32 = false;
 };
 
 void buildPipeline(OpPassManager &passes, const PipelineOptions &options);

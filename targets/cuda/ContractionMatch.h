@@ -4,14 +4,13 @@
 // columns and the depth of one.
 #pragma once
 
+#include "compiler/dialect/KilnDialect.h"
 #include "targets/cuda/Reader.h"
 #include "targets/cuda/Strategy.h"
 
 namespace kiln::cuda {
 
-/// On a linalg op or on a kernel: products of f32 may round their inputs to tf32, which tensor cores multiply. A unit
-/// attribute.
-inline constexpr llvm::StringLiteral tf32AttrName = "kiln.tf32";
+using mlir::kiln::tf32AttrName;
 
 /// sum[batch, rows, columns] = a[batch, rows, depth] * b[batch, columns, depth], summed over the depth in f32. Numbers
 /// are loops and inputs of the op; several loops count as one, the last of them the fastest.

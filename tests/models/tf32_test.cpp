@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A small GPT in f32, once as it is and once with factors that may be rounded to tf32, beside the interpreter in f64.
+#include "session.h"
+#include "specs/char_gpt.h"
+#include "support.h"
+#include "tests/interpreter/traced.h"
+#include "tiny_gpt_f32.h"
+#include "tiny_gpt_tf32.h"
+
+namespace kiln::testing {
+namespace {
+
+constexpr std::int64_t vocabulary = 61;
+using Spec = specs::CharGpt<3, 28, 2, vocabulary>;
+
+/// The largest difference from f64, in parts of the largest logit.
+template <class Handle>
+double error(Library<Handle> library, std::int64_t tokens,
+             kiln_status_t (*forward)(const Handle *, const kiln_call_t *, std::int64_t, const std::int32_t *,
+                                      float *)) {
+  const Input input(counterTokens("tokens", tokens, vocabulary));
+  Session<Handle> session(std::move(library));
+  Output<float> logits(tokens * vocabulary);
+  session.run(forward, tokens, input, logits);
+  interpreter::Traced<interpreter::SampledInterpreter> oracle(trace<Spec>());
+  const interpreter::Tensor expected =
+      oracle.run("forward", {{"characters", tokens}}, {interpreter::integers({tokens}, input.values)})[0];
+  double largest = 0, difference = 0;
+  for (std::size_t i = 0; i < expected.values.size(); ++i) {
+    largest = std::max(largest, std::abs(expected.values[i]));
+    difference = std::max(difference, std::abs(logits.values()[i] - expected.values[i]));
+  }
+  std::printf("%lld tokens: %.1e of the largest logit\n", static_cast<long long>(tokens), difference / largest);
+  return difference / largest;
+}
+
+// Ten bits behind the point instead of 23, in products alone; at most three times what was measured (M-1063).
+TEST(Tf32, IsWithinItsToleranceAndInEffect) {
+  for (std::int64_t tokens : {17, 100}) {
+    SCOPED_TRACE(tokens);
+    EXPECT_LE(error(KILN_TEST_LIBRARY(tiny_gpt_f32, TINY_GPT_F32_WEIGHTS), tokens, tiny_gpt_f32_forward), 5e-6);
+    const double rounded =
+        error(KILN_TEST_LIBRARY(tiny_gpt_tf32, TINY_GPT_TF32_WEIGHTS), tokens, tiny_gpt_tf32_forward);
+    EXPECT_LE(rounded, 1e-2);
+    EXPECT_GE(rounded, 2e-5) << "nothing was rounded";
+  }
+}
+
+// At most eight rows are bound by bytes: they are added on CUDA cores, as they are.
+TEST(Tf32, LeavesFewRowsAsTheyAre) {
+  EXPECT_LE(error(KILN_TEST_LIBRARY(tiny_gpt_tf32, TINY_GPT_TF32_WEIGHTS), 5, tiny_gpt_tf32_forward), 5e-6);
+}
+
+} // namespace
+} // namespace kiln::testing
