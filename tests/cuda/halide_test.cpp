@@ -3,6 +3,7 @@
 // Which kernels Halide makes for GPUs, and that each point of its search space gives the same: against a loop in f64.
 #include "DeviceKernel.h"
 #include "KernelText.h"
+#include "TransposedKernel.h"
 #include <cmath>
 #include <gtest/gtest.h>
 
@@ -39,14 +40,9 @@ TEST(CudaHalide, ServesWhatIsExactThere) {
                                           "linalg.yield %s : f32")));
 }
 
-/// y[j, i, c] = x[i, c, j] * w[c] + ids[i] by some points of the search space, on odd sizes.
+/// One parameter after the other.
 TEST(CudaHalide, EveryPointOfTheSearchSpace) {
-  KernelText k({{0, 60}});
-  Value x = k.argument(k.type({"s0", "35", "3"})), w = k.argument(k.type({"35"})),
-        ids = k.argument(k.type({"s0"}, "i32"));
-  std::string text = k.finish({k.one("ppp", {x, w, ids}, k.type({"3", "s0", "35"}), {"b, c, a", "c", "b", "a, b, c"},
-                                     "%f = arith.sitofp %x2 : i32 to f32\n%s = arith.mulf %x0, %x1 : f32\n"
-                                     "%t = arith.addf %s, %f : f32\nlinalg.yield %t : f32")});
+  const std::string text = transposedKernel();
   const SearchSpace space = describe(text, "cuda").space;
   for (const TuningParameter &parameter : space)
     for (int64_t value : parameter.values) {
@@ -58,15 +54,7 @@ TEST(CudaHalide, EveryPointOfTheSearchSpace) {
       DeviceKernel kernel(text, &point);
       ASSERT_EQ(kernel.plan().launches.size(), 1U);
       EXPECT_EQ(kernel.plan().functions.front().sharedBytes, 0U);
-      for (int64_t m : {0, 1, 37}) {
-        Tensor a = randomTensor({m, 35, 3}), b = randomTensor({35}), c = randomIntegers({m}, -100, 100);
-        Tensor wanted = Tensor::zeros({3, m, 35});
-        for (int64_t j = 0; j < 3; ++j)
-          for (int64_t i = 0; i < m; ++i)
-            for (int64_t n = 0; n < 35; ++n)
-              wanted.at({j, i, n}) = a.at({i, n, j}) * b.at({n}) + c.at({i});
-        expectClose(kernel.run({m}, {a, b, c})[0], wanted, 1e-5);
-      }
+      checkTransposed([&](int64_t m, const std::vector<Tensor> &inputs) { return kernel.run({m}, inputs)[0]; });
     }
   SchedulePoint idle{{"columns", 128}};
   EXPECT_EQ(refusal(text, &idle), "loops schedule requires no parameter of Halide's without halide, got columns=128 "

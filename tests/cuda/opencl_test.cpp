@@ -8,6 +8,7 @@
 #include "Harness.h"
 #include "KernelText.h"
 #include "Prepare.h"
+#include "TransposedKernel.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "targets/cuda/halide/DeviceCode.h"
 #include "targets/cuda/halide/Schedule.h"
@@ -167,26 +168,11 @@ protected:
   }
 };
 
-/// y[j, i, c] = x[i, c, j] * w[c] + ids[i].
 TEST_F(OpenClSchedules, TransposedWithBroadcasts) {
-  KernelText k({{0, 60}});
-  Value x = k.argument(k.type({"s0", "35", "3"})), w = k.argument(k.type({"35"})),
-        ids = k.argument(k.type({"s0"}, "i32"));
-  std::string text = k.finish({k.one("ppp", {x, w, ids}, k.type({"3", "s0", "35"}), {"b, c, a", "c", "b", "a, b, c"},
-                                     "%f = arith.sitofp %x2 : i32 to f32\n%s = arith.mulf %x0, %x1 : f32\n"
-                                     "%t = arith.addf %s, %f : f32\nlinalg.yield %t : f32")});
   for (const SchedulePoint &point : points) {
     SCOPED_TRACE(toString(point));
-    OpenClKernel kernel(text, point);
-    for (int64_t m : {0, 1, 37}) {
-      Tensor a = randomTensor({m, 35, 3}), b = randomTensor({35}), c = randomIntegers({m}, -100, 100);
-      Tensor wanted = Tensor::zeros({3, m, 35});
-      for (int64_t j = 0; j < 3; ++j)
-        for (int64_t i = 0; i < m; ++i)
-          for (int64_t n = 0; n < 35; ++n)
-            wanted.at({j, i, n}) = a.at({i, n, j}) * b.at({n}) + c.at({i});
-      expectClose(kernel.run({m}, {a, b, c}, {3, m, 35}), wanted, 1e-5);
-    }
+    OpenClKernel kernel(transposedKernel(), point);
+    checkTransposed([&](int64_t m, const std::vector<Tensor> &inputs) { return kernel.run({m}, inputs, {3, m, 35}); });
   }
 }
 
