@@ -301,11 +301,10 @@ static Expr translateOp(Operation *op, const Exprs &x) {
       .Default([](Operation *) { return Expr(); });
 }
 
-/// x - x, x / x, 0 * x and 0 / x, which Halide takes for a number whatever x is. If all that is made of it is known
-/// then, and NaN, LLVM does not store it.
+/// x - x, x / x, 0 * x and 0 / x, which Halide takes for a number whatever x is; and x / 0, which is none. What is
+/// known to be none when it is compiled, or is made of that, LLVM does not store.
 static bool cancels(Operation *op, const Exprs &x) {
-  if (isa<arith::MulFOp, arith::DivFOp>(op) &&
-      (Halide::Internal::is_const_zero(x[0]) || (isa<arith::MulFOp>(op) && Halide::Internal::is_const_zero(x[1]))))
+  if (isa<arith::MulFOp, arith::DivFOp>(op) && llvm::any_of(x, Halide::Internal::is_const_zero))
     return true;
   return isa<arith::SubFOp, arith::DivFOp>(op) && Halide::Internal::graph_equal(x[0], x[1]);
 }

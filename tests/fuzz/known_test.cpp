@@ -197,6 +197,12 @@ KNOWN(
       return kiln::outputs(x + 1, layer_norm(log(x - x), one, one), rms_norm(log(x * 0), one) * 2,
                            layer_norm(log(x / x - 1), one, one), rms_norm(log(0 / x), one));
     })
+// What is no number for any x, nor is what is made of it.
+KNOWN(
+    DivisionsByZero, (Tensor<f32, 1, 1> x, Tensor<f32, S, 9> y) const {
+      return kiln::outputs(x + 1, x / constant<f32>(x, {0}), y / constant<f32>(y, {-0.0}), 2 / (x * 0),
+                           rms_norm(x / constant<f32>(x, {0}), constant<f32, 1>(x, {1})));
+    })
 // The largest of positions: Halide left out steps of the loop by a subtraction that overflows.
 KNOWN(
     LargestPosition,
