@@ -63,7 +63,8 @@ FailureOr<DevicePlan> planKernel(func::FuncOp kernel, const SchedulePoint *point
   tile::Builder b(device.get()), mappedBuilder(mapped.get());
   for (const auto &strategy : strategies) {
     const size_t first = plan.launches.size();
-    if (failed(strategy->build(b, plan.schedule, plan)) || failed(strategy->buildMapped(mappedBuilder, first, plan)))
+    if (failed(strategy->build(b, plan.schedule, plan)) ||
+        failed(strategy->buildMapped(mappedBuilder, first, plan.schedule, plan)))
       return failure();
   }
   plan.text = device.print();

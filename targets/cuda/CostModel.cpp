@@ -11,6 +11,7 @@
 #include "targets/cuda/halide/ByHalide.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <set>
 
 namespace kiln::cuda {
 
@@ -221,6 +222,18 @@ std::string toString(ArrayRef<LaunchCost> costs, const Gpu &gpu) {
 
 //===- Limits ------------------------------------------------------------===//
 
+/// The presets of parameters that no step has any effect of on a GPU of this capability.
+static SchedulePoint idlePoint(const StepStrategies &strategies, int64_t capability) {
+  std::set<std::string> used;
+  for (const auto &strategy : strategies)
+    for (const TuningParameter &parameter : strategy->searchSpace())
+      if (!llvm::is_contained(strategy->idleParameters(capability), parameter.key))
+        used.insert(parameter.key);
+  SchedulePoint idle = presets(describe(strategies).space);
+  std::erase_if(idle, [&](const auto &of) { return used.contains(of.first); });
+  return idle;
+}
+
 std::vector<TuningRule> limitsOf(func::FuncOp kernel, int64_t capability) {
   // Strategies refer to the placement.
   struct Chosen {
@@ -230,23 +243,33 @@ std::vector<TuningRule> limitsOf(func::FuncOp kernel, int64_t capability) {
   };
   const auto chosen = std::make_shared<Chosen>(kernel);
   const Gpu gpu = gpuOf(capability);
+  const bool isMapped = capability == 90; // where mapped forms are launched
   auto rule = [&](std::string text, auto fits) {
-    return TuningRule{std::move(text), [chosen, fits](const SchedulePoint &point) {
+    return TuningRule{std::move(text), [chosen, fits, isMapped](const SchedulePoint &point) {
                         return llvm::all_of(chosen->strategies, [&](const auto &strategy) {
                           const std::optional<BlockNeeds> needs = strategy->needs(point);
-                          return !needs || fits(*needs);
+                          const std::optional<BlockNeeds> mapped =
+                              isMapped ? strategy->mappedNeeds(point) : std::nullopt;
+                          return (!needs || fits(*needs)) && (!mapped || fits(*mapped));
                         });
                       }};
   };
   const int64_t shared = mostSharedBytes(capability), registers = gpu.registers;
-  return {rule("blocks of 1024 threads at most", [](const BlockNeeds &needs) { return needs.threads <= 1024; }),
-          rule(llvm::formatv("{0} registers at most of a block, by an estimate", registers),
-               [registers](const BlockNeeds &needs) {
-                 return roundRegisters(needs.registers) * needs.threads <= registers && needs.registers <= 255;
-               }),
-          rule(llvm::formatv("{0} KiB of shared memory at most of a block, on a GPU of {1}.{2}", shared >> 10,
-                             capability / 10, capability % 10),
-               [shared](const BlockNeeds &needs) { return needs.sharedBytes <= shared; })};
+  std::vector<TuningRule> rules{
+      rule("blocks of 1024 threads at most", [](const BlockNeeds &needs) { return needs.threads <= 1024; }),
+      rule(llvm::formatv("{0} registers at most of a block, by an estimate", registers),
+           [registers](const BlockNeeds &needs) {
+             return roundRegisters(needs.registers) * needs.threads <= registers && needs.registers <= 255;
+           }),
+      rule(llvm::formatv("{0} KiB of shared memory at most of a block, on a GPU of {1}.{2}", shared >> 10,
+                         capability / 10, capability % 10),
+           [shared](const BlockNeeds &needs) { return needs.sharedBytes <= shared; })};
+  if (SchedulePoint idle = idlePoint(chosen->strategies, capability); !idle.empty())
+    rules.push_back({"presets of what is without effect on this GPU: " + ::kiln::toString(idle),
+                     [idle](const SchedulePoint &point) {
+                       return llvm::all_of(idle, [&](const auto &of) { return point.at(of.first) == of.second; });
+                     }});
+  return rules;
 }
 
 } // namespace kiln::cuda

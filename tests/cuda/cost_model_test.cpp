@@ -123,5 +123,21 @@ TEST_F(CudaCost, LimitsLeaveOutWhatHasNoRoom) {
             (std::vector<bool>{false, false, false}));
 }
 
+// A form that a GPU does not launch has the presets there, whatever its limits are.
+TEST_F(CudaCost, LimitsLeaveOutWhatIsWithoutEffect) {
+  KernelText text({{1, 4096}});
+  Value x = text.argument(text.type({"s0", "512"})), w = text.argument(text.type({"768", "512"}));
+  const std::string product = text.finish(
+      {text.reduce("ppr", {x, w}, text.type({"s0", "768"}), {"a, c", "b, c", "a, b"}, "0.0 : f32", multiplyAdd)},
+      "kiln.tf32");
+  const SchedulePoint plain{{"split_k", 2}}, mapped{{"wgmma_stages", 2}};
+  for (int64_t capability : {80, 89, 120}) {
+    EXPECT_EQ(broken(product, plain, capability), (std::vector<bool>{false, false, false, false}));
+    EXPECT_EQ(broken(product, mapped, capability), (std::vector<bool>{false, false, false, true}));
+  }
+  EXPECT_EQ(broken(product, plain, 90), (std::vector<bool>{false, false, false, true}));
+  EXPECT_EQ(broken(product, mapped, 90), (std::vector<bool>{false, false, false, false}));
+}
+
 } // namespace
 } // namespace kiln::testing

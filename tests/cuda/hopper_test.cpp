@@ -192,6 +192,54 @@ TEST(CudaHopper, Tf32OfAnyNumbers) {
   EXPECT_EQ(kernel.mappedLaunches(), 1);
 }
 
+//===- Sizes -------------------------------------------------------------===//
+
+/// Products with that schedule on two multiprocessors: one of few tiles or one, and one of several for each block.
+void checkSchedule(const Product &product, Form form, const SchedulePoint &point) {
+  SCOPED_TRACE(product.element + " " + form.maps()[0] + " " + form.maps()[1] + " " + toString(point));
+  const std::string text = textOf(product, {{1, 4000}, {1, 4000}, {1, 4000}});
+  DeviceKernel kernel(text, &point);
+  ASSERT_TRUE(kernel.plan().mappedImage);
+  EXPECT_EQ(countOf(kernel.plan().mappedImage->text, ".local"), 0U);
+  for (auto [multiprocessors, m, n, k] : {std::tuple(2, 8, 8, 8), std::tuple(3, 328, 264, 136)}) {
+    kernel.setMapped(uint32_t(multiprocessors));
+    checkMatrices(kernel, text, form, m, n, k, {m, k, n});
+  }
+}
+
+TEST(CudaHopper, EndsOfTheSearchSpace) {
+  const Product products[] = {matrices("f16", weights, "s0", "s2", "s1"), matrices("f32", weights, "s0", "s2", "s1"),
+                              matrices("bf16", {true, false}, "s0", "s2", "s1")};
+  size_t next = 0;
+  for (const SchedulePoint &point : endsOf(spaceOf(textOf(products[0], {{1, 4000}, {1, 4000}, {1, 4000}})), true)) {
+    const size_t number = next++ % 3;
+    checkSchedule(products[number], number == 2 ? Form{true, false} : weights, point);
+  }
+}
+
+TEST(CudaHopper, GroupsAndColumns) {
+  for (auto [bm, bn, groups] : {std::tuple(256, 128, 2), std::tuple(128, 192, 2), std::tuple(64, 256, 1),
+                                std::tuple(256, 64, 1), std::tuple(128, 128, 1)})
+    for (Form form : {weights, Form{true, false}}) {
+      const SchedulePoint point{
+          {"wgmma_bm", bm}, {"wgmma_bn", bn}, {"wgmma_groups", groups}, {"wgmma_stages", 3}, {"wgmma_raster", 1}};
+      checkSchedule(matrices(form.transposeA ? "bf16" : "f16", form, "s0", "s2", "s1"), form, point);
+    }
+}
+
+TEST(CudaHopper, RefusesWhatDoesNotFit) {
+  const std::string text = textOf(matrices("f16", weights, "s0", "512", "512"), {{1, 4000}});
+  auto expectRule = [&](const SchedulePoint &point, const std::string &rule) {
+    EXPECT_EQ(refusal(text, &point).find("contraction schedule requires " + rule), 0U) << refusal(text, &point);
+  };
+  expectRule({{"wgmma_bm", 64}}, "64 rows of wgmma_bm at least for each of wgmma_groups");
+  expectRule({{"wgmma_bm", 256}, {"wgmma_bn", 256}, {"wgmma_stages", 2}}, "232 registers at most");
+  expectRule({{"wgmma_bn", 256}, {"wgmma_stages", 5}}, "227 KiB of shared memory at most");
+  const SchedulePoint point{{"wgmma_bm", 128}};
+  EXPECT_EQ(refusal(textOf(matrices("f32", weights, "s0", "512", "512"), {{1, 4000}}, ""), &point),
+            "contraction schedule has no parameter \"wgmma_bm\"");
+}
+
 //===- Which -------------------------------------------------------------===//
 
 TEST(CudaHopper, TakesTheOtherFormOfOtherTensors) {
