@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //   producer, a thread                ring of stages, two barriers each              consumers, groups of four warps
-//   each await empty, expect bytes,       full:  bytes of both tiles have come         await full, multiply 64 rows each,
-//   copy a tile of each input             empty: all warps are done with them          release the stage before this one
+//   each await empty, expect bytes,       full:  bytes of both tiles have come         await full, multiply 64 rows
+//   each, copy a tile of each input             empty: all warps are done with them          release the stage before
+//   this one
 //
 // Behind the depth's end, a warp brings its 16 rows of sums through shared memory, 32 columns at a time, so that lanes
 // finish and store neighbours. Meanwhile tiles for the block's next sums come.
@@ -23,6 +24,11 @@ constexpr int64_t rowBytes = WgmmaShape::rowBytes, blockBytes = WgmmaShape::bloc
 // theirs.
 constexpr int64_t producerRegisters = 40, consumerRegisters = 232;
 
+/// Of a box of the input, of which one of so many sharers brings a part: the elements of its second dimension.
+int64_t boxRows(const WgmmaInput &input, int64_t rows, int64_t sharers) {
+  return (input.isAlongDepth ? rows : 64) / sharers;
+}
+
 class WgmmaBuilder {
 public:
   WgmmaBuilder(tile::Builder &b, Reader &reader, const StepContext &context, const Contraction &contraction,
@@ -37,13 +43,14 @@ private:
   using Body = llvm::function_ref<Values(const SumTile &, ValueRange)>;
 
   void begin();
+  int64_t clusterRows() const { return shape.bm * shape.cluster; }
   Value full(Value stage) { return b.add(barriers, b.mul(stage, b.integer(8))); }
   Value empty(Value stage) { return b.add(full(stage), b.integer(shape.stages * 8)); }
   SumTile tileOf(Value number);
   Values eachTile(ValueRange carried, Body body);
   void advance(Value stage, Value parity, Values &next);
   void copy(const WgmmaInput &input, Value map, int64_t rows, Value row, Value depth, Value batch, Value to,
-            Value barrier);
+            Value barrier, int64_t sharers);
   void produce();
   Value descriptorOf(const WgmmaInput &input, Value address);
   Values multiply(Value stage, ValueRange sums);
@@ -58,7 +65,7 @@ private:
   WgmmaShape shape;
   tile::MatrixProduct matrices;
   WgmmaEpilogue epilogue;
-  Value thread, lane, warp, mapA, mapB, shared, start, barriers;
+  Value thread, lane, warp, rank, mapA, mapB, shared, start, barriers;
   Value rowCount, columnCount, steps, down, across, batchCount;
   Value warpRow, descriptorA, descriptorB; // of a consumer's warp
   LogicalResult result = success();
@@ -66,6 +73,7 @@ private:
 
 void WgmmaBuilder::begin() {
   mapA = reader.tensorMap(0), mapB = reader.tensorMap(1);
+  rank = b.rem(b.blockId(), b.integer(shape.cluster));
   thread = b.threadId(), lane = b.rem(thread, b.integer(32)), warp = tile::warpOf(b, thread);
   shared = tile::sharedMemory(b, 1024), start = tile::sharedAddress(b, shared);
   barriers = b.add(start, b.integer(shape.barriersAt()));
@@ -73,16 +81,16 @@ void WgmmaBuilder::begin() {
   rowCount = reader.extent(extentOf(contraction, contraction.rows));
   columnCount = reader.extent(extentOf(contraction, contraction.columns));
   batchCount = reader.extent(extentOf(contraction, contraction.batch));
-  down = tiles(rowCount, shape.bm), across = tiles(columnCount, shape.bn);
+  down = tiles(rowCount, clusterRows()), across = tiles(columnCount, shape.bn);
   steps = tiles(reader.extent(extentOf(contraction, contraction.depth)), product.depth());
   b.ifThen(b.compare(arith::CmpIPredicate::eq, thread, b.integer(0)), [&] {
     for (int64_t stage = 0; stage < shape.stages; ++stage) {
       tile::initBarrier(b, full(b.integer(stage)), 1);
-      tile::initBarrier(b, empty(b.integer(stage)), shape.groups * 4);
+      tile::initBarrier(b, empty(b.integer(stage)), shape.groups * 4 * shape.cluster);
     }
     tile::publishBarriers(b);
   });
-  tile::barrier(b);
+  shape.cluster > 1 ? tile::clusterBarrier(b) : tile::barrier(b);
 }
 
 /// Neighbouring numbers share inputs: they go through some tiles of rows before the next tile of columns.
@@ -91,17 +99,21 @@ SumTile WgmmaBuilder::tileOf(Value number) {
   Value ofGroup = b.mul(across, b.integer(shape.raster)), inGroup = b.rem(inBatch, ofGroup);
   Value first = b.mul(b.div(inBatch, ofGroup), b.integer(shape.raster));
   Value height = b.createOrFold<arith::MinSIOp>(b.sub(down, first), b.integer(shape.raster));
-  return {b.div(number, ofBatch), b.mul(b.add(first, b.rem(inGroup, height)), b.integer(shape.bm)),
+  Value row = b.mul(b.add(first, b.rem(inGroup, height)), b.integer(clusterRows()));
+  return {b.div(number, ofBatch), b.add(row, b.mul(rank, b.integer(shape.bm))),
           b.mul(b.div(inGroup, height), b.integer(shape.bn))};
 }
 
-/// The block's tiles, which are as far apart as there are blocks.
+/// The tiles of the cluster, which are as far apart as there are clusters: its blocks go through them in step, also
+/// where one of them has a tile behind the last row.
 Values WgmmaBuilder::eachTile(ValueRange carried, Body body) {
-  Value block = b.blockId(), blocks = tile::gridSize(b);
+  Value cluster = b.div(b.blockId(), b.integer(shape.cluster));
+  Value clusters = b.div(tile::gridSize(b), b.integer(shape.cluster));
   Value all = b.mul(batchCount, b.mul(down, across));
-  Value mine = b.div(b.add(b.sub(all, block), b.sub(blocks, b.integer(1))), blocks);
-  return b.loop(mine, carried,
-                [&](Value turn, ValueRange values) { return body(tileOf(b.add(block, b.mul(turn, blocks))), values); });
+  Value mine = b.div(b.add(b.sub(all, cluster), b.sub(clusters, b.integer(1))), clusters);
+  return b.loop(mine, carried, [&](Value turn, ValueRange values) {
+    return body(tileOf(b.add(cluster, b.mul(turn, clusters))), values);
+  });
 }
 
 /// The next stage, whose parity changes with each time round.
@@ -114,15 +126,19 @@ void WgmmaBuilder::advance(Value stage, Value parity, Values &next) {
 
 //===- Producer ----------------------------------------------------------===//
 
-/// A row of the box is 128 bytes of depth, or of 64 rows: then there are several boxes.
+/// A row of the box is 128 bytes of depth, or of 64 rows: then there are several boxes. `sharers`: blocks each of which
+/// copies its part of a box's rows to all.
 void WgmmaBuilder::copy(const WgmmaInput &input, Value map, int64_t rows, Value row, Value depth, Value batch, Value to,
-                        Value barrier) {
+                        Value barrier, int64_t sharers) {
+  const int64_t part = boxRows(input, rows, sharers);
+  Value first = b.mul(rank, b.integer(sharers > 1 ? part : 0));
   for (int64_t i = 0; i < (input.isAlongDepth ? 1 : rows / 64); ++i) {
-    Value first = b.add(row, b.integer(i * 64));
-    Values at = input.isAlongDepth ? Values{depth, first} : Values{first, depth};
+    Value inner = input.isAlongDepth ? depth : b.add(row, b.integer(i * 64));
+    Values at{inner, b.add(input.isAlongDepth ? row : depth, first)};
     if (!contraction.batch.empty())
       at.push_back(batch);
-    tile::copyBox(b, b.add(to, b.integer(i * blockBytes)), map, at, barrier);
+    Value place = b.add(to, b.add(b.integer(i * blockBytes), b.mul(first, b.integer(rowBytes))));
+    tile::copyBox(b, place, map, at, barrier, sharers);
   }
 }
 
@@ -137,9 +153,9 @@ void WgmmaBuilder::produce() {
         Value to = b.add(start, b.mul(stage, b.integer(shape.stageBytes())));
         tile::awaitPhase(b, empty(stage), parity);
         tile::arriveExpecting(b, full(stage), shape.stageBytes());
-        copy(product.a, mapA, shape.bm, at.row, depth, at.batch, to, full(stage));
+        copy(product.a, mapA, shape.bm, at.row, depth, at.batch, to, full(stage), 1);
         copy(product.b, mapB, shape.bn, at.column, depth, at.batch, b.add(to, b.integer(shape.bm * rowBytes)),
-             full(stage));
+             full(stage), shape.cluster);
         Values next;
         advance(stage, parity, next);
         return next;
@@ -177,10 +193,10 @@ Values WgmmaBuilder::multiply(Value stage, ValueRange sums) {
   return all;
 }
 
-/// A warp arrives once.
+/// A warp arrives once, in each block of the cluster: all of them write to the stages of all.
 void WgmmaBuilder::release(Value stage, Value condition) {
-  b.ifThen(b.both(condition, b.compare(arith::CmpIPredicate::eq, lane, b.integer(0))),
-           [&] { tile::arrive(b, empty(stage)); });
+  b.ifThen(b.both(condition, b.isBelow(lane, b.integer(shape.cluster))),
+           [&] { shape.cluster > 1 ? tile::arriveAt(b, empty(stage), lane) : tile::arrive(b, empty(stage)); });
 }
 
 /// One product is under way while the next one waits for its tiles.
@@ -238,6 +254,8 @@ LogicalResult WgmmaBuilder::run() {
         consume();
         return Values();
       });
+  if (shape.cluster > 1)
+    tile::clusterBarrier(b); // others arrive at this block's barriers until then
   return result;
 }
 
@@ -249,26 +267,28 @@ LogicalResult buildWgmma(tile::Builder &b, const StepContext &context, const Con
     return success();
   std::optional<WgmmaProduct> product = findWgmmaProduct(context, contraction);
   const WgmmaShape shape = wgmmaShapeOf(point);
-  for (auto [input, rows] : {std::pair(&product->a, shape.bm), std::pair(&product->b, shape.bn)})
+  for (auto [input, rows, sharers] :
+       {std::tuple(&product->a, shape.bm, int64_t(1)), std::tuple(&product->b, shape.bn, shape.cluster)})
     for (size_t i = 0; i < input->map.extents.size(); ++i) {
-      const int64_t box[] = {rowBytes / (product->depth() == 64 ? 2 : 4), input->isAlongDepth ? rows : 64, 1};
+      const int64_t box[] = {rowBytes / (product->depth() == 64 ? 2 : 4), boxRows(*input, rows, sharers), 1};
       input->map.box.push_back(uint32_t(box[i]));
     }
   const std::string name = plan.functions[plan.launches[first].function].name;
-  b.beginKernel(name, shape.threads(), 1);
+  b.beginKernel(name, shape.threads(), 1, shape.cluster);
   Reader reader(b, context.placement, context.kernel);
   if (failed(WgmmaBuilder(b, reader, context, contraction, *product, shape).run()))
     return failure();
   b.endKernel();
   AffineExpr tiles = extentOf(contraction, contraction.batch) *
-                     extentOf(contraction, contraction.rows).ceilDiv(shape.bm) *
-                     extentOf(contraction, contraction.columns).ceilDiv(shape.bn);
+                     extentOf(contraction, contraction.rows).ceilDiv(shape.bm * shape.cluster) *
+                     extentOf(contraction, contraction.columns).ceilDiv(shape.bn) * shape.cluster;
   plan.launches[first].mapped = {unsigned(plan.launches.size() - first),
                                  unsigned(plan.mappedFunctions.size()),
                                  {std::move(product->a.map), std::move(product->b.map)},
                                  reader.parameters,
                                  tiles};
-  plan.mappedFunctions.push_back({name, uint32_t(shape.threads()), uint32_t(shape.sharedBytes())});
+  plan.mappedFunctions.push_back(
+      {name, uint32_t(shape.threads()), uint32_t(shape.sharedBytes()), uint32_t(shape.cluster)});
   return success();
 }
 

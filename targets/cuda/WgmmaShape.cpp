@@ -19,8 +19,8 @@ bool hasWgmma(const StepContext &context, const Contraction &contraction) {
 }
 
 WgmmaShape wgmmaShapeOf(const SchedulePoint &point) {
-  return {point.at("wgmma_bm"), point.at("wgmma_bn"), point.at("wgmma_groups"), point.at("wgmma_stages"),
-          point.at("wgmma_raster")};
+  return {point.at("wgmma_bm"),     point.at("wgmma_bn"),     point.at("wgmma_groups"),
+          point.at("wgmma_stages"), point.at("wgmma_raster"), point.at("wgmma_cluster")};
 }
 
 /// Of a thread that multiplies: its sums, addresses, and what the epilogue wants.
@@ -50,7 +50,7 @@ static std::vector<TuningRule> rules() {
 /// As many columns as are of use, but fewer where there would be too few tiles for all multiprocessors.
 static WgmmaShape presetOf(const Contraction &c) {
   const int64_t columns = largestExtent(c, c.columns);
-  WgmmaShape shape{128, columns <= 64 ? 64 : columns <= 128 ? 128 : 256, 2, 2, 8};
+  WgmmaShape shape{128, columns <= 64 ? 64 : columns <= 128 ? 128 : 256, 2, 2, 8, 1};
   auto tiles = [&] {
     return double(largestExtent(c, c.batch)) * double(llvm::divideCeil(largestExtent(c, c.rows), shape.bm)) *
            double(llvm::divideCeil(columns, shape.bn));
@@ -72,6 +72,7 @@ SearchSpace wgmmaSpace(const StepContext &context, const Contraction &contractio
   space.push_back(makeParameter("wgmma_groups", {1, 2}, preset.groups));
   space.push_back(makeParameter("wgmma_stages", {2, 3, 4, 5, 6, 7, 8}, preset.stages));
   space.push_back(makeParameter("wgmma_raster", {1, 4, 8, 16}, preset.raster));
+  space.push_back(makeParameter("wgmma_cluster", {1, 2}, preset.cluster));
   space.rules = rules();
   return space;
 }

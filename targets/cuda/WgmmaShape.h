@@ -15,8 +15,9 @@ struct WgmmaShape {
   static constexpr int64_t chunkPitch = chunk + 8;     // f32: rows that a warp stores to lie in different banks
 
   int64_t bm, bn, groups;
-  int64_t stages; // of 128 bytes of the depth
-  int64_t raster; // tiles of rows that neighbours go through before the next tile of columns
+  int64_t stages;  // of 128 bytes of the depth
+  int64_t raster;  // tiles of rows that neighbours go through before the next tile of columns
+  int64_t cluster; // blocks whose tiles lie one below the other: each copies its part of b to all of them
 
   int64_t blocksOfGroup() const { return bm / (64 * groups); } // of 64 rows
   int64_t sumsOfThread() const { return bm * bn / (128 * groups); }
