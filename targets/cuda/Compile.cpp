@@ -100,6 +100,10 @@ public:
     return machine.isGpu() ? cuda::limitsOf(kernel, machine.capability) : std::vector<TuningRule>();
   }
 
+  std::vector<std::string> idleParameters(func::FuncOp kernel, const Machine &machine) const override {
+    return machine.isGpu() ? cuda::idleParameters(kernel, machine.capability) : std::vector<std::string>();
+  }
+
   std::string printCost(func::FuncOp kernel, const SchedulePoint &point) const override {
     const Gpu gpu = gpuOf(80);
     SmallVector<int64_t> extents;

@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "targets/cuda/Ptx.h"
 #include "targets/cuda/halide/ByHalide.h"
+#include "llvm/ADT/SetOperations.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <set>
@@ -222,18 +223,6 @@ std::string toString(ArrayRef<LaunchCost> costs, const Gpu &gpu) {
 
 //===- Limits ------------------------------------------------------------===//
 
-/// The presets of parameters that no step has any effect of on a GPU of this capability.
-static SchedulePoint idlePoint(const StepStrategies &strategies, int64_t capability) {
-  std::set<std::string> used;
-  for (const auto &strategy : strategies)
-    for (const TuningParameter &parameter : strategy->searchSpace())
-      if (!llvm::is_contained(strategy->idleParameters(capability), parameter.key))
-        used.insert(parameter.key);
-  SchedulePoint idle = presets(describe(strategies).space);
-  std::erase_if(idle, [&](const auto &of) { return used.contains(of.first); });
-  return idle;
-}
-
 std::vector<TuningRule> limitsOf(func::FuncOp kernel, int64_t capability) {
   // Strategies refer to the placement.
   struct Chosen {
@@ -255,21 +244,27 @@ std::vector<TuningRule> limitsOf(func::FuncOp kernel, int64_t capability) {
                       }};
   };
   const int64_t shared = mostSharedBytes(capability), registers = gpu.registers;
-  std::vector<TuningRule> rules{
-      rule("blocks of 1024 threads at most", [](const BlockNeeds &needs) { return needs.threads <= 1024; }),
-      rule(llvm::formatv("{0} registers at most of a block, by an estimate", registers),
-           [registers](const BlockNeeds &needs) {
-             return roundRegisters(needs.registers) * needs.threads <= registers && needs.registers <= 255;
-           }),
-      rule(llvm::formatv("{0} KiB of shared memory at most of a block, on a GPU of {1}.{2}", shared >> 10,
-                         capability / 10, capability % 10),
-           [shared](const BlockNeeds &needs) { return needs.sharedBytes <= shared; })};
-  if (SchedulePoint idle = idlePoint(chosen->strategies, capability); !idle.empty())
-    rules.push_back({"presets of what is without effect on this GPU: " + ::kiln::toString(idle),
-                     [idle](const SchedulePoint &point) {
-                       return llvm::all_of(idle, [&](const auto &of) { return point.at(of.first) == of.second; });
-                     }});
-  return rules;
+  return {rule("blocks of 1024 threads at most", [](const BlockNeeds &needs) { return needs.threads <= 1024; }),
+          rule(llvm::formatv("{0} registers at most of a block, by an estimate", registers),
+               [registers](const BlockNeeds &needs) {
+                 return roundRegisters(needs.registers) * needs.threads <= registers && needs.registers <= 255;
+               }),
+          rule(llvm::formatv("{0} KiB of shared memory at most of a block, on a GPU of {1}.{2}", shared >> 10,
+                             capability / 10, capability % 10),
+               [shared](const BlockNeeds &needs) { return needs.sharedBytes <= shared; })};
+}
+
+std::vector<std::string> idleParameters(func::FuncOp kernel, int64_t capability) {
+  Placement placement(kernel);
+  const StepStrategies strategies = chooseStrategies(kernel, placement);
+  std::set<std::string> used, idle;
+  for (const auto &strategy : strategies) {
+    const SmallVector<std::string> ofStrategy = strategy->idleParameters(capability);
+    for (const TuningParameter &parameter : strategy->searchSpace())
+      (llvm::is_contained(ofStrategy, parameter.key) ? idle : used).insert(parameter.key);
+  }
+  llvm::set_subtract(idle, used); // a parameter is one of all steps that have it
+  return {idle.begin(), idle.end()};
 }
 
 } // namespace kiln::cuda

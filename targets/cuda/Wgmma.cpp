@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-//   producer, a thread                ring of stages, two barriers each              consumers, groups of four warps
-//   each await empty, expect bytes,       full:  bytes of both tiles have come         await full, multiply 64 rows
-//   each, copy a tile of each input             empty: all warps are done with them          release the stage before
-//   this one
+//   producer, a thread                    ring of stages, each with two barriers       consumers, groups of four warps
+//   each await empty, expect bytes,           full:  bytes of both tiles have come     await full, multiply by 64 rows,
+//   copy a tile of each input                 empty: all warps are done with them      release the stage before
 //
 // Behind the depth's end, a warp brings its 16 rows of sums through shared memory, 32 columns at a time, so that lanes
 // finish and store neighbours. Meanwhile tiles for the block's next sums come.
