@@ -159,6 +159,9 @@ public:
 
   /// What bounds the kernel at its largest extents, computed and not measured, for people: lines. Empty: not known.
   virtual std::string printCost(mlir::func::FuncOp, const SchedulePoint &) const { return ""; }
+
+  /// Keys of describe()'s parameters that are without effect on the machine of a measurement: they keep their presets.
+  virtual std::vector<std::string> idleParameters(mlir::func::FuncOp, const Machine &) const { return {}; }
 };
 
 /// What the passes ask a target; each may be null.

@@ -17,14 +17,18 @@ static constexpr double mostCalls = 150;
 /// The limit when it is not known yet how long a call takes.
 static constexpr double firstSeconds = 120;
 
-/// The strategy's space without what this machine has no room for. Its presets stay legal: one that does not fit after
-/// all is found when it is measured.
+/// The strategy's space without what this machine has no room for, and without choices that have no effect there. Its
+/// presets stay legal: one that does not fit after all is found when it is measured.
 static Schedulable describeFor(const KernelCompiler &compiler, mlir::func::FuncOp kernel, const Machine &machine) {
   Schedulable schedulable = compiler.describe(kernel);
   const SchedulePoint preset = presets(schedulable.space);
   for (TuningRule &rule : compiler.limitsOf(kernel, machine))
     if (rule.holds(preset))
       schedulable.space.rules.push_back(std::move(rule));
+  const std::vector<std::string> idle = compiler.idleParameters(kernel, machine);
+  for (TuningParameter &parameter : schedulable.space)
+    if (llvm::is_contained(idle, parameter.key))
+      parameter.values = {parameter.preset};
   return schedulable;
 }
 

@@ -87,7 +87,9 @@ int kiln_cuda_launch_mapped(kiln_worker_t *worker, const kiln_cuda_module_t *mod
   if (KILN_CUDA_CALL(stream->cuda, &stream->error, cuDeviceGetAttribute, &most, KILN_CUDA_MULTIPROCESSORS,
                      stream->cuda->device))
     return FAILED;
-  const uint32_t grid[] = {most > 0 && blocks > (uint32_t)most ? (uint32_t)most : blocks, 1, 1};
+  const uint32_t cluster = mapped->functions[function].cluster > 1 ? mapped->functions[function].cluster : 1;
+  const uint32_t wanted = blocks / cluster, at_once = (uint32_t)most / cluster;
+  const uint32_t grid[] = {(at_once > 0 && wanted > at_once ? at_once : wanted) * cluster, 1, 1};
   const kiln_cuda_entry_t entry = kernel->forms[KILN_CUDA_MAPPED].functions[function];
   return launch(stream, entry, &mapped->functions[function], grid, parameters) ? FAILED : 0;
 }

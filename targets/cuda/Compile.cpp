@@ -63,7 +63,8 @@ FailureOr<DevicePlan> planKernel(func::FuncOp kernel, const SchedulePoint *point
   tile::Builder b(device.get()), mappedBuilder(mapped.get());
   for (const auto &strategy : strategies) {
     const size_t first = plan.launches.size();
-    if (failed(strategy->build(b, plan.schedule, plan)) || failed(strategy->buildMapped(mappedBuilder, first, plan)))
+    if (failed(strategy->build(b, plan.schedule, plan)) ||
+        failed(strategy->buildMapped(mappedBuilder, first, plan.schedule, plan)))
       return failure();
   }
   plan.text = device.print();
@@ -97,6 +98,10 @@ public:
 
   std::vector<TuningRule> limitsOf(func::FuncOp kernel, const Machine &machine) const override {
     return machine.isGpu() ? cuda::limitsOf(kernel, machine.capability) : std::vector<TuningRule>();
+  }
+
+  std::vector<std::string> idleParameters(func::FuncOp kernel, const Machine &machine) const override {
+    return machine.isGpu() ? cuda::idleParameters(kernel, machine.capability) : std::vector<std::string>();
   }
 
   std::string printCost(func::FuncOp kernel, const SchedulePoint &point) const override {

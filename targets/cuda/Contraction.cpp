@@ -12,6 +12,7 @@
 #include "targets/cuda/Product.h"
 #include "targets/cuda/SplitDepth.h"
 #include "targets/cuda/Wgmma.h"
+#include "targets/cuda/WgmmaShape.h"
 #include "targets/cuda/tile/Shared.h"
 
 namespace kiln::cuda {
@@ -184,7 +185,12 @@ public:
       : context(context), contraction(std::move(contraction)) {}
 
   StringRef name() const override { return "contraction"; }
-  SearchSpace searchSpace() const override { return tileSpace(context, contraction); }
+  SearchSpace searchSpace() const override {
+    SearchSpace space = tileSpace(context, contraction), mapped = wgmmaSpace(context, contraction);
+    llvm::append_range(space, mapped);
+    llvm::append_range(space.rules, mapped.rules);
+    return space;
+  }
   std::optional<BlockNeeds> needs(const SchedulePoint &point) const override {
     return needsOf(tileShapeOf(mmaTypeOf(context, contraction), point));
   }
@@ -210,14 +216,31 @@ public:
     return split.isSplit() ? split.buildSecond(b, plan) : success();
   }
 
-  LogicalResult buildMapped(tile::Builder &b, size_t first, DevicePlan &plan) const override {
-    return buildWgmma(b, context, contraction, first, plan);
+  std::optional<BlockNeeds> mappedNeeds(const SchedulePoint &point) const override {
+    return hasWgmma(context, contraction) ? std::optional(needsOf(wgmmaShapeOf(point))) : std::nullopt;
+  }
+  SmallVector<std::string> idleParameters(int64_t capability) const override;
+
+  LogicalResult buildMapped(tile::Builder &b, size_t first, const SchedulePoint &point,
+                            DevicePlan &plan) const override {
+    return buildWgmma(b, context, contraction, first, point, plan);
   }
 
 private:
   StepContext context;
   Contraction contraction;
 };
+
+/// Those of the form that is not launched; of a GPU of 9.0 the plain one may be if a pitch is not known.
+SmallVector<std::string> ContractionStrategy::idleParameters(int64_t capability) const {
+  const bool isMapped = capability == 90 && hasWgmma(context, contraction);
+  if (isMapped && !isSureToBeMapped(*findWgmmaProduct(context, contraction)))
+    return {};
+  SmallVector<std::string> keys;
+  for (const TuningParameter &parameter : isMapped ? tileSpace(context, contraction) : wgmmaSpace(context, contraction))
+    keys.push_back(parameter.key);
+  return keys;
+}
 
 } // namespace
 

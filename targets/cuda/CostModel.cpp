@@ -9,8 +9,10 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "targets/cuda/Ptx.h"
 #include "targets/cuda/halide/ByHalide.h"
+#include "llvm/ADT/SetOperations.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <set>
 
 namespace kiln::cuda {
 
@@ -230,11 +232,14 @@ std::vector<TuningRule> limitsOf(func::FuncOp kernel, int64_t capability) {
   };
   const auto chosen = std::make_shared<Chosen>(kernel);
   const Gpu gpu = gpuOf(capability);
+  const bool isMapped = capability == 90; // where mapped forms are launched
   auto rule = [&](std::string text, auto fits) {
-    return TuningRule{std::move(text), [chosen, fits](const SchedulePoint &point) {
+    return TuningRule{std::move(text), [chosen, fits, isMapped](const SchedulePoint &point) {
                         return llvm::all_of(chosen->strategies, [&](const auto &strategy) {
                           const std::optional<BlockNeeds> needs = strategy->needs(point);
-                          return !needs || fits(*needs);
+                          const std::optional<BlockNeeds> mapped =
+                              isMapped ? strategy->mappedNeeds(point) : std::nullopt;
+                          return (!needs || fits(*needs)) && (!mapped || fits(*mapped));
                         });
                       }};
   };
@@ -247,6 +252,19 @@ std::vector<TuningRule> limitsOf(func::FuncOp kernel, int64_t capability) {
           rule(llvm::formatv("{0} KiB of shared memory at most of a block, on a GPU of {1}.{2}", shared >> 10,
                              capability / 10, capability % 10),
                [shared](const BlockNeeds &needs) { return needs.sharedBytes <= shared; })};
+}
+
+std::vector<std::string> idleParameters(func::FuncOp kernel, int64_t capability) {
+  Placement placement(kernel);
+  const StepStrategies strategies = chooseStrategies(kernel, placement);
+  std::set<std::string> used, idle;
+  for (const auto &strategy : strategies) {
+    const SmallVector<std::string> ofStrategy = strategy->idleParameters(capability);
+    for (const TuningParameter &parameter : strategy->searchSpace())
+      (llvm::is_contained(ofStrategy, parameter.key) ? idle : used).insert(parameter.key);
+  }
+  llvm::set_subtract(idle, used); // a parameter is one of all steps that have it
+  return {idle.begin(), idle.end()};
 }
 
 } // namespace kiln::cuda

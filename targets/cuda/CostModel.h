@@ -58,7 +58,11 @@ mlir::FailureOr<std::vector<LaunchCost>> costOf(mlir::func::FuncOp kernel, const
 std::string toString(llvm::ArrayRef<LaunchCost> costs, const Gpu &gpu);
 
 /// The rules that a GPU of this capability sets besides those of the strategies: threads, registers by an estimate, and
-/// shared memory of a block.
+/// shared memory of a block, of mapped forms on 9.0, too.
 std::vector<TuningRule> limitsOf(mlir::func::FuncOp kernel, int64_t capability);
+
+/// Keys of the kernel's parameters that are without effect on a GPU of this capability, since the form of its steps
+/// that they are of is not launched there.
+std::vector<std::string> idleParameters(mlir::func::FuncOp kernel, int64_t capability);
 
 } // namespace kiln::cuda

@@ -26,6 +26,7 @@ struct DeviceFunction {
   std::string name;
   uint32_t threads = 0;     // of a block, along x
   uint32_t sharedBytes = 0; // dynamic shared memory of a block
+  uint32_t cluster = 1;     // blocks of a cluster, along x, which divides their number
 };
 
 /// What is passed for a parameter of a function.

@@ -46,12 +46,19 @@ public:
 
   /// Of its largest blocks. None: not known, so that no GPU is said to have no room for them.
   virtual std::optional<BlockNeeds> needs(const SchedulePoint &) const { return std::nullopt; }
+  /// The same of its mapped form. None: there is none.
+  virtual std::optional<BlockNeeds> mappedNeeds(const SchedulePoint &) const { return std::nullopt; }
+
+  /// Keys of its parameters that are without effect on a GPU of this capability, since the form that they are of is not
+  /// launched there.
+  virtual llvm::SmallVector<std::string> idleParameters(int64_t /*capability*/) const { return {}; }
 
   /// Appends functions and launches. Emits a diagnostic at what there is no code for.
   virtual mlir::LogicalResult build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const = 0;
 
   /// Gives its launches, those from `first` on, their mapped form, if they have one, in a module for sm_90a.
-  virtual mlir::LogicalResult buildMapped(tile::Builder & /*b*/, size_t /*first*/, DevicePlan & /*plan*/) const {
+  virtual mlir::LogicalResult buildMapped(tile::Builder & /*b*/, size_t /*first*/, const SchedulePoint & /*point*/,
+                                          DevicePlan & /*plan*/) const {
     return mlir::success();
   }
 };

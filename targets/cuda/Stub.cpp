@@ -77,6 +77,7 @@ Constant *StubBuilder::moduleOf(ArrayRef<Image> ofPlan, ArrayRef<DeviceFunction>
                             .set(abi::cuda_function::name, text(function.name, "name"))
                             .set(abi::cuda_function::threads, function.threads)
                             .set(abi::cuda_function::shared_bytes, function.sharedBytes)
+                            .set(abi::cuda_function::cluster, function.cluster)
                             .get());
   abi::StructConstant value(abi::Struct::cuda_module, context);
   value.set(abi::cuda_module::images, arrayOf(images, "images"))

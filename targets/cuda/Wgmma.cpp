@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-//   producer, a thread            ring of stages, each with two barriers             consumers, 2 x 4 warps, 64 rows
-//   each await empty, expect bytes,    full:  bytes of both tiles have come               await full, four wgmma, copy
-//   a tile of each input     empty: eight warps are done with them              release the stage before this one
+//   producer, a thread                    ring of stages, each with two barriers       consumers, groups of four warps
+//   each await empty, expect bytes,           full:  bytes of both tiles have come     await full, multiply by 64 rows,
+//   copy a tile of each input                 empty: all warps are done with them      release the stage before
 //
 // Behind the depth's end, a warp brings its 16 rows of sums through shared memory, 32 columns at a time, so that lanes
 // finish and store neighbours. Meanwhile tiles for the block's next sums come.
 #include "targets/cuda/Wgmma.h"
 
-#include "targets/cuda/WgmmaMatch.h"
+#include "targets/cuda/WgmmaEpilogue.h"
 #include "targets/cuda/tile/Shared.h"
 
 namespace kiln::cuda {
@@ -18,93 +18,61 @@ using tile::Values;
 
 namespace {
 
-constexpr int64_t rasterRows = 8;             // tiles of rows that blocks go through first
-constexpr int64_t mostShared = 227 << 10;     // bytes of a block
-constexpr int64_t multiprocessors = 132;      // at least so many tiles are wanted
-constexpr int64_t leastRows = 64;             // that there are to be at most
-constexpr int64_t consumers = 2;              // of four warps and 64 rows each
-constexpr int64_t rowBytes = 128;             // of a tile in shared memory
-constexpr int64_t blockBytes = 64 * rowBytes; // of 64 rows, or of 64 steps of the depth
-constexpr int64_t warpRows = 16, chunk = 32;  // sums that a warp finishes at a time
-constexpr int64_t chunkPitch = chunk + 8;     // f32: rows that a warp stores to lie in different banks
-constexpr int64_t elementsAtOnce = 4;         // that a lane finishes at a time
-// 65,536 of a multiprocessor: so many are a thread's at the start, and after producers have given theirs.
+constexpr int64_t rowBytes = WgmmaShape::rowBytes, blockBytes = WgmmaShape::blockBytes;
+// Of two groups: 65,536 of a multiprocessor are a thread's 168 at the start, and these after producers have given
+// theirs.
 constexpr int64_t producerRegisters = 40, consumerRegisters = 232;
 
-struct WgmmaShape {
-  int64_t bm = consumers * 64, bn, stages;
-
-  int64_t stageBytes() const { return (bm + bn) * rowBytes; }
-  int64_t stagingAt() const { return stages * stageBytes(); }
-  int64_t barriersAt() const { return stagingAt() + consumers * 4 * warpRows * chunkPitch * 4; }
-  int64_t sharedBytes() const { return barriersAt() + stages * 16; }
-  static int64_t threads() { return (consumers + 1) * 128; }
-};
-
-WgmmaShape shapeOf(const Contraction &c) {
-  const int64_t columns = largestExtent(c, c.columns);
-  WgmmaShape shape;
-  shape.bn = columns <= 64 ? 64 : columns <= 128 ? 128 : 256;
-  auto tiles = [&] {
-    return double(largestExtent(c, c.batch)) * double(llvm::divideCeil(largestExtent(c, c.rows), shape.bm)) *
-           double(llvm::divideCeil(columns, shape.bn));
-  };
-  while (shape.bn > 64 && tiles() < multiprocessors)
-    shape.bn /= 2;
-  shape.stages = 2;
-  for (WgmmaShape more = shape; ++more.stages <= 7 && more.sharedBytes() <= mostShared;)
-    shape = more;
-  return shape;
+/// Of a box of the input, of which one of so many sharers brings a part: the elements of its second dimension.
+int64_t boxRows(const WgmmaInput &input, int64_t rows, int64_t sharers) {
+  return (input.isAlongDepth ? rows : 64) / sharers;
 }
 
 class WgmmaBuilder {
 public:
   WgmmaBuilder(tile::Builder &b, Reader &reader, const StepContext &context, const Contraction &contraction,
                const WgmmaProduct &product, const WgmmaShape &shape)
-      : b(b), reader(reader), context(context), contraction(contraction), product(product), shape(shape),
-        matrices{product.type, shape.bn, !product.a.isAlongDepth, !product.b.isAlongDepth} {}
+      : b(b), reader(reader), contraction(contraction), product(product), shape(shape),
+        matrices{product.type, shape.bn, !product.a.isAlongDepth, !product.b.isAlongDepth},
+        epilogue(b, reader, context, contraction) {}
 
   LogicalResult run();
 
 private:
-  /// A tile of the sums.
-  struct Tile {
-    Value batch, row, column; // its number, and its first ones
-  };
-  using Body = llvm::function_ref<Values(const Tile &, ValueRange)>;
+  using Body = llvm::function_ref<Values(const SumTile &, ValueRange)>;
 
   void begin();
+  int64_t clusterRows() const { return shape.bm * shape.cluster; }
   Value full(Value stage) { return b.add(barriers, b.mul(stage, b.integer(8))); }
   Value empty(Value stage) { return b.add(full(stage), b.integer(shape.stages * 8)); }
-  Tile tileOf(Value number);
+  SumTile tileOf(Value number);
   Values eachTile(ValueRange carried, Body body);
   void advance(Value stage, Value parity, Values &next);
   void copy(const WgmmaInput &input, Value map, int64_t rows, Value row, Value depth, Value batch, Value to,
-            Value barrier);
+            Value barrier, int64_t sharers);
   void produce();
   Value descriptorOf(const WgmmaInput &input, Value address);
   Values multiply(Value stage, ValueRange sums);
   void release(Value stage, Value condition);
   void consume();
-  void putChunk(const Values &sums, int64_t first);
-  void finish(const Tile &tile, const Values &sums);
-  void finishChunk(const Tile &tile, int64_t first);
+  void finish(const SumTile &tile, ValueRange sums);
 
   tile::Builder &b;
   Reader &reader;
-  const StepContext &context;
   const Contraction &contraction;
   const WgmmaProduct &product;
   WgmmaShape shape;
   tile::MatrixProduct matrices;
-  Value thread, lane, warp, mapA, mapB, shared, start, barriers;
+  WgmmaEpilogue epilogue;
+  Value thread, lane, warp, rank, mapA, mapB, shared, start, barriers;
   Value rowCount, columnCount, steps, down, across, batchCount;
-  Value staging, descriptorA, descriptorB; // of a consumer's warp
+  Value warpRow, descriptorA, descriptorB; // of a consumer's warp
   LogicalResult result = success();
 };
 
 void WgmmaBuilder::begin() {
   mapA = reader.tensorMap(0), mapB = reader.tensorMap(1);
+  rank = b.rem(b.blockId(), b.integer(shape.cluster));
   thread = b.threadId(), lane = b.rem(thread, b.integer(32)), warp = tile::warpOf(b, thread);
   shared = tile::sharedMemory(b, 1024), start = tile::sharedAddress(b, shared);
   barriers = b.add(start, b.integer(shape.barriersAt()));
@@ -112,35 +80,39 @@ void WgmmaBuilder::begin() {
   rowCount = reader.extent(extentOf(contraction, contraction.rows));
   columnCount = reader.extent(extentOf(contraction, contraction.columns));
   batchCount = reader.extent(extentOf(contraction, contraction.batch));
-  down = tiles(rowCount, shape.bm), across = tiles(columnCount, shape.bn);
+  down = tiles(rowCount, clusterRows()), across = tiles(columnCount, shape.bn);
   steps = tiles(reader.extent(extentOf(contraction, contraction.depth)), product.depth());
   b.ifThen(b.compare(arith::CmpIPredicate::eq, thread, b.integer(0)), [&] {
     for (int64_t stage = 0; stage < shape.stages; ++stage) {
       tile::initBarrier(b, full(b.integer(stage)), 1);
-      tile::initBarrier(b, empty(b.integer(stage)), consumers * 4);
+      tile::initBarrier(b, empty(b.integer(stage)), shape.groups * 4 * shape.cluster);
     }
     tile::publishBarriers(b);
   });
-  tile::barrier(b);
+  shape.cluster > 1 ? tile::clusterBarrier(b) : tile::barrier(b);
 }
 
-/// Neighbouring numbers share inputs: they go through eight tiles of rows before the next tile of columns.
-WgmmaBuilder::Tile WgmmaBuilder::tileOf(Value number) {
+/// Neighbouring numbers share inputs: they go through some tiles of rows before the next tile of columns.
+SumTile WgmmaBuilder::tileOf(Value number) {
   Value ofBatch = b.mul(down, across), inBatch = b.rem(number, ofBatch);
-  Value ofGroup = b.mul(across, b.integer(rasterRows)), inGroup = b.rem(inBatch, ofGroup);
-  Value first = b.mul(b.div(inBatch, ofGroup), b.integer(rasterRows));
-  Value height = b.createOrFold<arith::MinSIOp>(b.sub(down, first), b.integer(rasterRows));
-  return {b.div(number, ofBatch), b.mul(b.add(first, b.rem(inGroup, height)), b.integer(shape.bm)),
+  Value ofGroup = b.mul(across, b.integer(shape.raster)), inGroup = b.rem(inBatch, ofGroup);
+  Value first = b.mul(b.div(inBatch, ofGroup), b.integer(shape.raster));
+  Value height = b.createOrFold<arith::MinSIOp>(b.sub(down, first), b.integer(shape.raster));
+  Value row = b.mul(b.add(first, b.rem(inGroup, height)), b.integer(clusterRows()));
+  return {b.div(number, ofBatch), b.add(row, b.mul(rank, b.integer(shape.bm))),
           b.mul(b.div(inGroup, height), b.integer(shape.bn))};
 }
 
-/// The block's tiles, which are as far apart as there are blocks.
+/// The tiles of the cluster, which are as far apart as there are clusters: its blocks go through them in step, also
+/// where one of them has a tile behind the last row.
 Values WgmmaBuilder::eachTile(ValueRange carried, Body body) {
-  Value block = b.blockId(), blocks = tile::gridSize(b);
+  Value cluster = b.div(b.blockId(), b.integer(shape.cluster));
+  Value clusters = b.div(tile::gridSize(b), b.integer(shape.cluster));
   Value all = b.mul(batchCount, b.mul(down, across));
-  Value mine = b.div(b.add(b.sub(all, block), b.sub(blocks, b.integer(1))), blocks);
-  return b.loop(mine, carried,
-                [&](Value turn, ValueRange values) { return body(tileOf(b.add(block, b.mul(turn, blocks))), values); });
+  Value mine = b.div(b.add(b.sub(all, cluster), b.sub(clusters, b.integer(1))), clusters);
+  return b.loop(mine, carried, [&](Value turn, ValueRange values) {
+    return body(tileOf(b.add(cluster, b.mul(turn, clusters))), values);
+  });
 }
 
 /// The next stage, whose parity changes with each time round.
@@ -153,31 +125,36 @@ void WgmmaBuilder::advance(Value stage, Value parity, Values &next) {
 
 //===- Producer ----------------------------------------------------------===//
 
-/// A row of the box is 128 bytes of depth, or of 64 rows: then there are several boxes.
+/// A row of the box is 128 bytes of depth, or of 64 rows: then there are several boxes. `sharers`: blocks each of which
+/// copies its part of a box's rows to all.
 void WgmmaBuilder::copy(const WgmmaInput &input, Value map, int64_t rows, Value row, Value depth, Value batch, Value to,
-                        Value barrier) {
+                        Value barrier, int64_t sharers) {
+  const int64_t part = boxRows(input, rows, sharers);
+  Value first = b.mul(rank, b.integer(sharers > 1 ? part : 0));
   for (int64_t i = 0; i < (input.isAlongDepth ? 1 : rows / 64); ++i) {
-    Value first = b.add(row, b.integer(i * 64));
-    Values at = input.isAlongDepth ? Values{depth, first} : Values{first, depth};
+    Value inner = input.isAlongDepth ? depth : b.add(row, b.integer(i * 64));
+    Values at{inner, b.add(input.isAlongDepth ? row : depth, first)};
     if (!contraction.batch.empty())
       at.push_back(batch);
-    tile::copyBox(b, b.add(to, b.integer(i * blockBytes)), map, at, barrier);
+    Value place = b.add(to, b.add(b.integer(i * blockBytes), b.mul(first, b.integer(rowBytes))));
+    tile::copyBox(b, place, map, at, barrier, sharers);
   }
 }
 
 /// A stage is empty at first: the phase before the first one is waited for, which is over.
 void WgmmaBuilder::produce() {
-  tile::setRegisters(b, producerRegisters, /*isMore=*/false);
+  if (shape.groups > 1)
+    tile::setRegisters(b, producerRegisters, /*isMore=*/false);
   b.ifThen(b.compare(arith::CmpIPredicate::eq, thread, b.integer(0)), [&] {
-    eachTile({b.integer(0), b.integer(1)}, [&](const Tile &at, ValueRange carried) {
+    eachTile({b.integer(0), b.integer(1)}, [&](const SumTile &at, ValueRange carried) {
       return b.loop(steps, carried, [&](Value step, ValueRange values) {
         Value stage = values[0], parity = values[1], depth = b.mul(step, b.integer(product.depth()));
         Value to = b.add(start, b.mul(stage, b.integer(shape.stageBytes())));
         tile::awaitPhase(b, empty(stage), parity);
         tile::arriveExpecting(b, full(stage), shape.stageBytes());
-        copy(product.a, mapA, shape.bm, at.row, depth, at.batch, to, full(stage));
+        copy(product.a, mapA, shape.bm, at.row, depth, at.batch, to, full(stage), 1);
         copy(product.b, mapB, shape.bn, at.column, depth, at.batch, b.add(to, b.integer(shape.bm * rowBytes)),
-             full(stage));
+             full(stage), shape.cluster);
         Values next;
         advance(stage, parity, next);
         return next;
@@ -199,32 +176,43 @@ Values WgmmaBuilder::multiply(Value stage, ValueRange sums) {
   Value fromA = tile::advanceDescriptor(b, descriptorA, offset),
         fromB = tile::advanceDescriptor(b, descriptorB, offset);
   auto step = [](const WgmmaInput &input) { return input.isAlongDepth ? int64_t(32) : 16 * rowBytes; };
-  Values next(sums);
+  SmallVector<Values> next;
+  for (int64_t block = 0; block < shape.blocksOfGroup(); ++block)
+    next.emplace_back(sums.slice(block * matrices.sumsOfThread(), matrices.sumsOfThread()));
   tile::beginProducts(b);
   for (int64_t i = 0; i < rowBytes / 32; ++i)
-    next = tile::addProduct(b, matrices, tile::advanceDescriptor(b, fromA, i * step(product.a)),
-                            tile::advanceDescriptor(b, fromB, i * step(product.b)), next);
+    for (auto [block, ofBlock] : llvm::enumerate(next))
+      ofBlock = tile::addProduct(b, matrices,
+                                 tile::advanceDescriptor(b, fromA, i * step(product.a) + int64_t(block) * blockBytes),
+                                 tile::advanceDescriptor(b, fromB, i * step(product.b)), ofBlock);
   tile::commitProducts(b);
-  return next;
+  Values all;
+  for (const Values &ofBlock : next)
+    all.append(ofBlock);
+  return all;
 }
 
-/// A warp arrives once.
+/// A warp arrives once, in each block of the cluster: all of them write to the stages of all.
 void WgmmaBuilder::release(Value stage, Value condition) {
-  b.ifThen(b.both(condition, b.compare(arith::CmpIPredicate::eq, lane, b.integer(0))),
-           [&] { tile::arrive(b, empty(stage)); });
+  b.ifThen(b.both(condition, b.isBelow(lane, b.integer(shape.cluster))),
+           [&] { shape.cluster > 1 ? tile::arriveAt(b, empty(stage), lane) : tile::arrive(b, empty(stage)); });
 }
 
 /// One product is under way while the next one waits for its tiles.
 void WgmmaBuilder::consume() {
-  tile::setRegisters(b, consumerRegisters, /*isMore=*/true);
-  Value number = b.sub(b.div(warp, b.integer(4)), b.integer(1));
-  staging = tile::advance(b, tile::advance(b, shared, shape.stagingAt() / 4),
-                          b.mul(b.sub(warp, b.integer(4)), b.integer(warpRows * chunkPitch)));
-  descriptorA = descriptorOf(product.a, b.add(start, b.mul(number, b.integer(blockBytes))));
+  if (shape.groups > 1)
+    tile::setRegisters(b, consumerRegisters, /*isMore=*/true);
+  Value group = b.sub(b.div(warp, b.integer(4)), b.integer(1)), inGroup = b.rem(warp, b.integer(4));
+  Value firstBlock = b.mul(group, b.integer(shape.blocksOfGroup()));
+  warpRow = b.add(b.mul(firstBlock, b.integer(64)), b.mul(inGroup, b.integer(WgmmaShape::warpRows)));
+  Value staging = b.mul(b.sub(warp, b.integer(4)), b.integer(WgmmaShape::warpRows * WgmmaShape::chunkPitch));
+  epilogue.begin(rowCount, columnCount, lane,
+                 tile::advance(b, tile::advance(b, shared, shape.stagingAt() / 4), staging));
+  descriptorA = descriptorOf(product.a, b.add(start, b.mul(firstBlock, b.integer(blockBytes))));
   descriptorB = descriptorOf(product.b, b.add(start, b.integer(shape.bm * rowBytes)));
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
-  const size_t count = size_t(matrices.sumsOfThread());
-  eachTile({b.integer(0), b.integer(0)}, [&](const Tile &at, ValueRange carried) {
+  const size_t count = size_t(shape.sumsOfThread());
+  eachTile({b.integer(0), b.integer(0)}, [&](const SumTile &at, ValueRange carried) {
     Values initial(count, zero);
     initial.append({carried[0], carried[1], b.integer(0)}); // stage, parity, and the stage before
     Values values = b.loop(steps, initial, [&](Value step, ValueRange values) {
@@ -239,58 +227,17 @@ void WgmmaBuilder::consume() {
     });
     Values sums = tile::awaitSums(b, ValueRange(values).take_front(count));
     release(values[count + 2], b.compare(arith::CmpIPredicate::ne, steps, b.integer(0)));
-    finish({at.batch, b.add(at.row, b.mul(b.sub(warp, b.integer(4)), b.integer(warpRows))), at.column}, sums);
+    finish(at, sums);
     return Values{values[count], values[count + 1]};
   });
 }
 
-//===- Epilogue ----------------------------------------------------------===//
-
-/// The sums of a warp's columns from `first` on, as [row][column].
-void WgmmaBuilder::putChunk(const Values &sums, int64_t first) {
-  Value row = b.div(lane, b.integer(4)), column = b.mul(b.rem(lane, b.integer(4)), b.integer(2));
-  Value place = tile::advance(b, staging, b.add(b.mul(row, b.integer(chunkPitch)), column));
-  for (int64_t j = 0; j < chunk / 8; ++j)
-    for (int64_t i = 0; i < 4; ++i)
-      tile::storeOne(b, sums[(first / 8 + j) * 4 + i], tile::advance(b, place, j * 8 + i / 2 * 8 * chunkPitch + i % 2));
-}
-
-/// A lane has a column.
-void WgmmaBuilder::finishChunk(const Tile &tile, int64_t first) {
-  Value column = b.add(tile.column, b.add(lane, b.integer(first)));
-  Value isColumn = b.isBelow(column, columnCount);
-  linalg::GenericOp op = contraction.op;
-  const unsigned numLoops = op.getNumLoops();
-  b.loop(b.integer(warpRows / elementsAtOnce), {}, [&](Value turn, ValueRange) {
-    Values inside;
-    SmallVector<Values> at, results;
-    for (int64_t i = 0; i < elementsAtOnce && succeeded(result); ++i) {
-      Value rowOfWarp = b.add(b.mul(turn, b.integer(elementsAtOnce)), b.integer(i));
-      Value sum = tile::loadOne(b, tile::advance(b, staging, b.add(b.mul(rowOfWarp, b.integer(chunkPitch)), lane)));
-      Value row = b.add(tile.row, rowOfWarp);
-      inside.push_back(b.both(b.isBelow(row, rowCount), isColumn));
-      at.emplace_back(numLoops);
-      splitIndex(b, reader, contraction, contraction.batch, tile.batch, at.back());
-      splitIndex(b, reader, contraction, contraction.rows, b.clamp(row, rowCount), at.back());
-      splitIndex(b, reader, contraction, contraction.columns, b.clamp(column, columnCount), at.back());
-      results.push_back(finishSum(reader, context, contraction, at.back(), sum));
-      result = success(!results.back().empty());
-    }
-    for (int64_t i = 0; i < elementsAtOnce && succeeded(result); ++i)
-      b.ifThen(inside[i], [&] { storeResults(reader, context, contraction, at[i], results[i]); });
-    return Values();
-  });
-}
-
-void WgmmaBuilder::finish(const Tile &tile, const Values &sums) {
-  for (int64_t first = 0; first < shape.bn && succeeded(result); first += chunk) {
-    Value isRow = b.isBelow(tile.row, rowCount); // the warp's first one
-    b.ifThen(b.both(isRow, b.isBelow(b.add(tile.column, b.integer(first)), columnCount)), [&] {
-      putChunk(sums, first);
-      tile::syncWarp(b);
-      finishChunk(tile, first);
-      tile::syncWarp(b);
-    });
+/// A group's blocks of 64 rows, one after the other.
+void WgmmaBuilder::finish(const SumTile &at, ValueRange sums) {
+  for (int64_t block = 0; block < shape.blocksOfGroup() && succeeded(result); ++block) {
+    Value row = b.add(at.row, b.add(warpRow, b.integer(block * 64)));
+    result = epilogue.finish({at.batch, row, at.column},
+                             sums.slice(block * matrices.sumsOfThread(), matrices.sumsOfThread()));
   }
 }
 
@@ -306,37 +253,41 @@ LogicalResult WgmmaBuilder::run() {
         consume();
         return Values();
       });
+  if (shape.cluster > 1)
+    tile::clusterBarrier(b); // others arrive at this block's barriers until then
   return result;
 }
 
 } // namespace
 
 LogicalResult buildWgmma(tile::Builder &b, const StepContext &context, const Contraction &contraction, size_t first,
-                         DevicePlan &plan) {
-  std::optional<WgmmaProduct> product = findWgmmaProduct(context, contraction);
-  if (!product || largestExtent(contraction, contraction.rows) < leastRows)
+                         const SchedulePoint &point, DevicePlan &plan) {
+  if (!hasWgmma(context, contraction))
     return success();
-  const WgmmaShape shape = shapeOf(contraction);
-  for (auto [input, rows] : {std::pair(&product->a, shape.bm), std::pair(&product->b, shape.bn)})
+  std::optional<WgmmaProduct> product = findWgmmaProduct(context, contraction);
+  const WgmmaShape shape = wgmmaShapeOf(point);
+  for (auto [input, rows, sharers] :
+       {std::tuple(&product->a, shape.bm, int64_t(1)), std::tuple(&product->b, shape.bn, shape.cluster)})
     for (size_t i = 0; i < input->map.extents.size(); ++i) {
-      const int64_t box[] = {rowBytes / (product->depth() == 64 ? 2 : 4), input->isAlongDepth ? rows : 64, 1};
+      const int64_t box[] = {rowBytes / (product->depth() == 64 ? 2 : 4), boxRows(*input, rows, sharers), 1};
       input->map.box.push_back(uint32_t(box[i]));
     }
   const std::string name = plan.functions[plan.launches[first].function].name;
-  b.beginKernel(name, WgmmaShape::threads(), 1);
+  b.beginKernel(name, shape.threads(), 1, shape.cluster);
   Reader reader(b, context.placement, context.kernel);
   if (failed(WgmmaBuilder(b, reader, context, contraction, *product, shape).run()))
     return failure();
   b.endKernel();
   AffineExpr tiles = extentOf(contraction, contraction.batch) *
-                     extentOf(contraction, contraction.rows).ceilDiv(shape.bm) *
-                     extentOf(contraction, contraction.columns).ceilDiv(shape.bn);
+                     extentOf(contraction, contraction.rows).ceilDiv(shape.bm * shape.cluster) *
+                     extentOf(contraction, contraction.columns).ceilDiv(shape.bn) * shape.cluster;
   plan.launches[first].mapped = {unsigned(plan.launches.size() - first),
                                  unsigned(plan.mappedFunctions.size()),
                                  {std::move(product->a.map), std::move(product->b.map)},
                                  reader.parameters,
                                  tiles};
-  plan.mappedFunctions.push_back({name, uint32_t(WgmmaShape::threads()), uint32_t(shape.sharedBytes())});
+  plan.mappedFunctions.push_back(
+      {name, uint32_t(shape.threads()), uint32_t(shape.sharedBytes()), uint32_t(shape.cluster)});
   return success();
 }
 

@@ -101,6 +101,11 @@ static bool mayHavePitches(const TensorMap &map) {
   });
 }
 
+bool isSureToBeMapped(const WgmmaProduct &product) {
+  auto areKnown = [](const TensorMap &map) { return llvm::all_of(map.pitches, llvm::IsaPred<AffineConstantExpr>); };
+  return areKnown(product.a.map) && areKnown(product.b.map);
+}
+
 std::optional<WgmmaProduct> findWgmmaProduct(const StepContext &context, const Contraction &contraction) {
   std::optional<Product::Type> type = typeOf(context, contraction);
   if (!type)

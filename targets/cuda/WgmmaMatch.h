@@ -23,6 +23,9 @@ struct WgmmaProduct {
   int64_t depth() const { return type == tile::MatrixProduct::TF32 ? 32 : 64; } // elements in 128 bytes
 };
 
+/// Whether all pitches are known, so that tensors at multiples of 16 bytes have tensor maps whatever their extents are.
+bool isSureToBeMapped(const WgmmaProduct &product);
+
 std::optional<WgmmaProduct> findWgmmaProduct(const StepContext &context, const Contraction &contraction);
 
 } // namespace kiln::cuda

@@ -157,6 +157,7 @@ struct Machine {
     ptx::LaunchConfig config;
     config.grid.x = blocks;
     config.block.x = function.threads;
+    config.cluster.x = function.cluster;
     config.dynamicShared = function.sharedBytes;
     const auto result =
         ptx::launch(code, function.name, config, parametersOf(*entry, parameters, maps, symbols), memory);
@@ -182,9 +183,10 @@ struct Machine {
       if (blocks == 0)
         continue;
       if (maps) {
+        const cuda::DeviceFunction &function = plan.mappedFunctions[wanted.mapped->function];
         const auto tiles = uint32_t(cuda::valueOf(wanted.mapped->blocks, symbols));
-        error = launch(*mappedCode, plan.mappedFunctions[wanted.mapped->function], std::min(tiles, mappedBlocks),
-                       wanted.mapped->parameters, *maps, symbols);
+        const uint32_t most = std::max(mappedBlocks / function.cluster, 1U) * function.cluster;
+        error = launch(*mappedCode, function, std::min(tiles, most), wanted.mapped->parameters, *maps, symbols);
         ++mapped;
         i += wanted.mapped->count - 1;
       } else {

@@ -14,11 +14,11 @@
 
 namespace kiln::testing {
 
-inline KernelObject compileObject(const std::string &text) {
+inline KernelObject compileObject(const std::string &text, const SchedulePoint *point = nullptr) {
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module = prepare(context, text);
   auto compiler = cuda::createKernelCompiler("x86_64-unknown-linux-gnu", "x86-64");
-  auto object = compiler->compile(*module->getOps<mlir::func::FuncOp>().begin(), "some_kernel");
+  auto object = compiler->compile(*module->getOps<mlir::func::FuncOp>().begin(), "some_kernel", point);
   if (failed(object))
     throw std::runtime_error("the kernel does not compile");
   return *object;

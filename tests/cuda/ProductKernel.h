@@ -44,8 +44,12 @@ inline SearchSpace spaceOf(const std::string &text) {
   return cuda::createKernelCompiler("", "")->describe(*module->getOps<mlir::func::FuncOp>().begin()).space;
 }
 
-/// For each value of each parameter a legal point, with the others at their presets if they may be.
-inline std::vector<SchedulePoint> endsOf(const SearchSpace &space) {
+/// For each value of each parameter of the plain form, or of the mapped one, a legal point, with the others at their
+/// presets if they may be.
+inline std::vector<SchedulePoint> endsOf(SearchSpace space, bool areMapped = false) {
+  for (TuningParameter &parameter : space)
+    if (llvm::StringRef(parameter.key).starts_with("wgmma_") != areMapped)
+      parameter.values = {parameter.preset};
   std::vector<SchedulePoint> all{{}}, ends;
   for (const TuningParameter &parameter : space) {
     std::vector<SchedulePoint> longer;
@@ -61,6 +65,8 @@ inline std::vector<SchedulePoint> endsOf(const SearchSpace &space) {
   std::erase_if(all, [&](const SchedulePoint &point) { return !obeysRules(space, point); });
   for (const TuningParameter &parameter : space)
     for (int64_t value : parameter.values) {
+      if (parameter.values.size() == 1)
+        continue;
       const SchedulePoint *best = nullptr;
       for (const SchedulePoint &point : all)
         if (point.at(parameter.key) == value && (!best || distance(point) < distance(*best)))

@@ -123,5 +123,31 @@ TEST_F(CudaCost, LimitsLeaveOutWhatHasNoRoom) {
             (std::vector<bool>{false, false, false}));
 }
 
+// Which form of a product is launched depends on the GPU, and where a pitch is not known on the call as well.
+TEST_F(CudaCost, ParametersWithoutEffect) {
+  const std::vector<std::string> plainKeys{"mma_bm", "mma_bn", "mma_bytes", "mma_stages",
+                                           "mma_wm", "mma_wn", "split_k"},
+      mappedKeys{"wgmma_bm", "wgmma_bn", "wgmma_cluster", "wgmma_groups", "wgmma_raster", "wgmma_stages"};
+  auto product = [](const std::string &depth, const std::string &attributes) {
+    KernelText text({{1, 4096}, {8, 4096}});
+    Value x = text.argument(text.type({"s0", depth})), w = text.argument(text.type({"768", depth}));
+    return text.finish(
+        {text.reduce("ppr", {x, w}, text.type({"s0", "768"}), {"a, c", "b, c", "a, b"}, "0.0 : f32", multiplyAdd)},
+        attributes);
+  };
+  const std::string known = product("512", "kiln.tf32"), open = product("s1", "kiln.tf32"), exact = product("512", "");
+  for (int64_t capability : {80, 89, 120}) {
+    EXPECT_EQ(cuda::idleParameters(kernelOf(known), capability), mappedKeys);
+    EXPECT_EQ(cuda::idleParameters(kernelOf(open), capability), mappedKeys);
+  }
+  EXPECT_EQ(cuda::idleParameters(kernelOf(known), 90), plainKeys);
+  EXPECT_EQ(cuda::idleParameters(kernelOf(open), 90), std::vector<std::string>());
+  for (int64_t capability : {80, 90})
+    EXPECT_EQ(cuda::idleParameters(kernelOf(exact), capability), std::vector<std::string>());
+  // The mapped form's tiles fit wherever there is one.
+  EXPECT_EQ(broken(known, {{"wgmma_bn", 256}, {"wgmma_stages", 4}}, 90), (std::vector<bool>{false, false, false}));
+  EXPECT_EQ(broken(known, {{"wgmma_bn", 256}, {"wgmma_stages", 4}}, 80), (std::vector<bool>{false, false, false}));
+}
+
 } // namespace
 } // namespace kiln::testing

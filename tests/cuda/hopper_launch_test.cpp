@@ -68,7 +68,7 @@ public:
     return reinterpret_cast<Function *>(dlsym(library, name));
   }
 
-  /// The threads of the blocks that were launched, and how many blocks at most.
+  /// The threads of the blocks that were launched, how many blocks at most, and in which clusters.
   std::set<unsigned> threads() const {
     std::set<unsigned> result;
     kiln_fake_cuda_call_t call;
@@ -77,10 +77,12 @@ public:
       if (*call.kernel) {
         result.insert(call.block[0]);
         blocks = std::max(blocks, call.grid[0]);
+        clusters.insert(call.cluster[0]);
       }
     return result;
   }
   mutable unsigned blocks = 0;
+  mutable std::set<unsigned> clusters; // blocks of one
 
 private:
   void *library;
@@ -89,7 +91,8 @@ private:
 /// A model whose entry is the product.
 class ProductModel {
 public:
-  explicit ProductModel(int64_t columns = most) : library(compileObject(productText(columns)).object) {
+  explicit ProductModel(int64_t columns = most, const SchedulePoint *point = nullptr)
+      : library(compileObject(productText(columns), point).object) {
     stub = library.get<Stub>("stub");
     library.get<decltype(&kiln_cuda_launch)>("launch") = kiln_cuda_launch;
     library.get<decltype(&kiln_cuda_launch_mapped)>("launch_mapped") = kiln_cuda_launch_mapped;
@@ -247,6 +250,24 @@ TEST(CudaHopperLaunch, HasNoMoreBlocksThanMultiprocessors) {
   }
   EXPECT_EQ(driver.threads(), std::set{mappedThreads});
   EXPECT_EQ(driver.blocks, 132U);
+}
+
+TEST(CudaHopperLaunch, LaunchesClusters) {
+  const SchedulePoint point{{"wgmma_cluster", 2}, {"wgmma_bm", 64}, {"wgmma_bn", 64}, {"wgmma_groups", 1}};
+  Driver driver(Machine{});
+  {
+    ProductModel model(64, &point);
+    model.check(100, 8, 72);
+    EXPECT_EQ(driver.threads(), std::set{256U});
+    EXPECT_EQ(driver.blocks, 2U);
+    model.check(130, 64, 72); // three tiles of rows, for two clusters
+    driver.threads();
+    EXPECT_EQ(driver.blocks, 4U);
+    model.check(64 * 133, 8, 8);
+  }
+  driver.threads();
+  EXPECT_EQ(driver.blocks, 132U);
+  EXPECT_EQ(driver.clusters, std::set{2U});
 }
 
 } // namespace

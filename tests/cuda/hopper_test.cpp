@@ -90,9 +90,9 @@ TEST(CudaHopper, TypesAndOrders) {
 }
 
 /// Compares with the same product of f32 as the repository's interpreter has it. Of whole numbers, so exact.
-void checkExactly(Product product, int64_t m) {
+void checkExactly(Product product, int64_t m, const SchedulePoint *point = nullptr) {
   const std::string text = textOf(product, {{1, 1000}});
-  DeviceKernel kernel(text);
+  DeviceKernel kernel(text, point);
   ASSERT_TRUE(kernel.plan().mappedImage);
   EXPECT_EQ(kernel.plan().launches.size(), 1U);
   kernel.setMapped(2);
@@ -190,6 +190,84 @@ TEST(CudaHopper, Tf32OfAnyNumbers) {
   kernel.setMapped(2);
   kernel.check({150}, randomInputs(text, {150}), 2e-3);
   EXPECT_EQ(kernel.mappedLaunches(), 1);
+}
+
+//===- Sizes -------------------------------------------------------------===//
+
+/// A product with that schedule, of one tile to eight of them on two multiprocessors.
+void checkSchedule(const Product &product, Form form, const SchedulePoint &point) {
+  SCOPED_TRACE(product.element + " " + form.maps()[0] + " " + form.maps()[1] + " " + toString(point));
+  const std::string text = textOf(product, {{1, 4000}, {1, 4000}, {1, 4000}});
+  DeviceKernel kernel(text, &point);
+  ASSERT_TRUE(kernel.plan().mappedImage);
+  EXPECT_EQ(countOf(kernel.plan().mappedImage->text, ".local"), 0U);
+  kernel.setMapped(2);
+  checkMatrices(kernel, text, form, 200, 72, 136, {200, 136, 72});
+}
+
+TEST(CudaHopper, EndsOfTheSearchSpace) {
+  const Product products[] = {matrices("f16", weights, "s0", "s2", "s1"), matrices("f32", weights, "s0", "s2", "s1"),
+                              matrices("bf16", {true, false}, "s0", "s2", "s1")};
+  size_t next = 0;
+  for (const SchedulePoint &point : endsOf(spaceOf(textOf(products[0], {{1, 4000}, {1, 4000}, {1, 4000}})), true)) {
+    const size_t number = next++ % 3;
+    checkSchedule(products[number], number == 2 ? Form{true, false} : weights, point);
+  }
+}
+
+TEST(CudaHopper, GroupsAndColumns) {
+  for (auto [bm, bn, groups] : {std::tuple(256, 128, 2), std::tuple(128, 192, 2), std::tuple(64, 256, 1),
+                                std::tuple(256, 64, 1), std::tuple(128, 128, 1)})
+    for (Form form : {weights, Form{true, false}}) {
+      const SchedulePoint point{
+          {"wgmma_bm", bm}, {"wgmma_bn", bn}, {"wgmma_groups", groups}, {"wgmma_stages", 3}, {"wgmma_raster", 1}};
+      checkSchedule(matrices(form.transposeA ? "bf16" : "f16", form, "s0", "s2", "s1"), form, point);
+    }
+}
+
+/// Blocks that share copies: each type and order of b, halves of boxes of all sizes, odd numbers of rows of tiles, one
+/// tile for two blocks, several for each, and more and fewer multiprocessors than two go into.
+TEST(CudaHopper, ClustersShareCopies) {
+  for (auto [element, form, bm, bn, groups] :
+       {std::tuple("f16", weights, 128, 256, 2), std::tuple("bf16", Form{false, false}, 64, 192, 1),
+        std::tuple("f16", Form{true, true}, 256, 64, 2), std::tuple("bf16", Form{true, false}, 128, 64, 2),
+        std::tuple("f32", weights, 64, 128, 1)}) {
+    SCOPED_TRACE(std::string(element) + " " + form.maps()[0] + " " + form.maps()[1]);
+    const std::string text = textOf(matrices(element, form, "s0", "s2", "s1"), {{1, 4000}, {1, 4000}, {1, 4000}});
+    const SchedulePoint point{{"wgmma_bm", bm},    {"wgmma_bn", bn},     {"wgmma_groups", groups},
+                              {"wgmma_stages", 2}, {"wgmma_cluster", 2}, {"wgmma_raster", 1}};
+    DeviceKernel kernel(text, &point);
+    ASSERT_TRUE(kernel.plan().mappedImage);
+    EXPECT_EQ(kernel.plan().mappedFunctions.front().cluster, 2U);
+    for (auto [multiprocessors, m, n, k] : {std::tuple(8, 8, 8, 8), std::tuple(2, 3 * bm - 8, 2 * bn - 8, 136),
+                                            std::tuple(5, bm + 8, 3 * bn, 200), std::tuple(1, 2 * bm, bn + 8, 72)}) {
+      kernel.setMapped(uint32_t(multiprocessors));
+      checkMatrices(kernel, text, form, m, n, k, {m, k, n});
+    }
+  }
+}
+
+TEST(CudaHopper, ClustersOfBatches) {
+  const SchedulePoint point{{"wgmma_cluster", 2}, {"wgmma_bm", 64}, {"wgmma_groups", 1}};
+  checkExactly(
+      {"pppr", {"3", "s0", "24"}, {"3", "40", "24"}, {"3", "s0", "40"}, {"a, b, d", "a, c, d", "a, b, c"}, "f16"}, 136,
+      &point);
+  checkExactly(
+      {"pppr", {"3", "s0", "s0"}, {"s0", "3", "72"}, {"s0", "3", "72"}, {"b, a, d", "d, b, c", "a, b, c"}, "bf16"}, 72,
+      &point);
+}
+
+TEST(CudaHopper, RefusesWhatDoesNotFit) {
+  const std::string text = textOf(matrices("f16", weights, "s0", "512", "512"), {{1, 4000}});
+  auto expectRule = [&](const SchedulePoint &point, const std::string &rule) {
+    EXPECT_EQ(refusal(text, &point).find("contraction schedule requires " + rule), 0U) << refusal(text, &point);
+  };
+  expectRule({{"wgmma_bm", 64}}, "64 rows of wgmma_bm at least for each of wgmma_groups");
+  expectRule({{"wgmma_bm", 256}, {"wgmma_bn", 256}, {"wgmma_stages", 2}}, "232 registers at most");
+  expectRule({{"wgmma_bn", 256}, {"wgmma_stages", 5}}, "227 KiB of shared memory at most");
+  const SchedulePoint point{{"wgmma_bm", 128}};
+  EXPECT_EQ(refusal(textOf(matrices("f32", weights, "s0", "512", "512"), {{1, 4000}}, ""), &point),
+            "contraction schedule has no parameter \"wgmma_bm\"");
 }
 
 //===- Which -------------------------------------------------------------===//

@@ -102,7 +102,22 @@ void Block::checkMatrixReads(std::uint32_t offset, unsigned bytes, int lane) con
   }
 }
 
+void Block::visit(const Accessor &who) { visits[who.actor] = {who.clock->of(who.actor), who.line}; }
+
+/// It ends after all of its warps, so that it is enough if one of them knows.
+void Block::checkVisits() const {
+  VectorClock known;
+  for (const auto &warp : warps)
+    known.join(warp->clock);
+  for (const auto &[actor, visit] : visits)
+    if (visit.time > known.of(actor))
+      throw Fault(fmt::format("the block ends, and {} reaches its shared memory at line {} with no barrier between",
+                              races.nameOf(actor), visit.line));
+}
+
 void Block::threadsExited() {
+  if (liveThreads() == 0)
+    checkVisits();
   for (unsigned id = 0; id < barriers.size(); ++id)
     if (barriers[id].used && barriers[id].count == 0)
       completeIfFull(id);

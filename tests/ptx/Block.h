@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -51,6 +52,8 @@ public:
   /// That none of them is among these bytes, which are to be written.
   void checkMatrixReads(std::uint32_t offset, unsigned bytes, int lane) const;
   Mbarriers mbarriers;
+  /// Another block's thread, or a copy, reaches this block's shared memory: the block is not to end before it knows.
+  void visit(const Accessor &who);
 
   /// bar.sync and bar.arrive of the lanes of `warp` that execute. No `count`: all threads that live.
   void barrier(Warp &warp, unsigned id, std::uint32_t count, bool stops);
@@ -66,9 +69,15 @@ private:
     bool used = false;
     VectorClock clock;
   };
+  struct Visit {
+    std::uint32_t time = 0;
+    unsigned line = 0;
+  };
   void completeIfFull(unsigned id);
+  void checkVisits() const;
 
   std::array<Barrier, 16> barriers;
+  std::map<unsigned, Visit> visits; ///< the last one of each actor
 };
 
 class Cluster {
@@ -94,7 +103,7 @@ public:
   /// Of Warp::reach, after the alignment; `lane` may be wholeWarp.
   Bytes reachShared(Warp &warp, std::uint64_t address, unsigned bytes, Access access, unsigned lane,
                     const void *values = nullptr);
-  /// That has the shared address in its memory.
+  /// That has the shared address in its memory; it must have begun for sure, and not ended.
   Block &blockOf(Warp &warp, std::uint64_t address, unsigned lane);
   /// Of Warp::stopAt.
   static constexpr int clusterBarrier = 16;

@@ -98,9 +98,12 @@ Bytes Cluster::reachShared(Warp &warp, std::uint64_t at, unsigned bytes, Access 
       throw Fault(fmt::format("touches shared byte {}, which {} writes and has not been waited for", address + i,
                               block.pendingWords(offset + i)),
                   thread);
-    if (access != Access::write && !found.written[i])
+    if (access != Access::write && access != Access::copy && !found.written[i])
       throw Fault(fmt::format("reads shared byte {}, which has not been written", address + i), thread);
   }
+  // What arrives at an mbarrier, and copies, say themselves when they are there.
+  if (&block != &warp.block && access != Access::barrier && access != Access::copy)
+    block.visit(warp.accessor(lane));
   if (access == Access::read) {
     block.races.read(offset, bytes, warp.accessor(lane));
     return found;
@@ -109,9 +112,9 @@ Bytes Cluster::reachShared(Warp &warp, std::uint64_t at, unsigned bytes, Access 
     block.checkMatrixReads(offset, bytes, thread);
   if (access != Access::barrier)
     ++launch.changes;
-  if (access != Access::write)
+  if (access == Access::atomic || access == Access::barrier)
     block.races.atomic(offset, bytes, warp.accessor(lane));
-  else
+  else if (access == Access::write)
     block.races.write(offset, bytes, warp.accessor(lane), values && std::memcmp(values, found.data, bytes) == 0);
   std::memset(found.written, 1, bytes);
   return found;
@@ -124,7 +127,17 @@ Block &Cluster::blockOf(Warp &warp, std::uint64_t at, unsigned lane) {
   if (rank > blocks.size())
     throw Fault(fmt::format("shared address {:#x} is of block {} of a cluster of {}", at, rank - 1, blocks.size()),
                 static_cast<int>(lane));
-  return *blocks[rank - 1];
+  Block &block = *blocks[rank - 1];
+  if (&block == &warp.block)
+    return block;
+  const auto isKnown = [&](const auto &of) { return warp.clock.of(of->actor) > 0; };
+  if (std::none_of(block.warps.begin(), block.warps.end(), isKnown))
+    throw Fault(fmt::format("reaches shared memory of the cluster's block {}, which may not have begun", block.rank),
+                static_cast<int>(lane));
+  if (block.liveThreads() == 0)
+    throw Fault(fmt::format("reaches shared memory of the cluster's block {}, which has ended", block.rank),
+                static_cast<int>(lane));
+  return block;
 }
 
 unsigned Cluster::liveThreads() const {

@@ -26,12 +26,19 @@ std::uint32_t within(std::uint64_t address) {
   return static_cast<std::uint32_t>(address & ((1U << sharedRankShift) - 1));
 }
 
+/// Of flags[2]: whether the address may be another block's.
+enum : std::uint32_t { thisBlock = 0, anyBlock = 1 };
+
 /// The shared address that an operand names, of either window.
 std::uint64_t sharedAddress(Warp &warp, const Operand &operand, const Instruction &i, unsigned lane) {
   const std::uint64_t at = warp.address(operand, i, lane);
   if (i.space == Space::generic && (at & ~(windowSize - 1)) != sharedWindow)
     throw Fault("the address of an mbarrier is not in shared memory", static_cast<int>(lane));
-  return at & (windowSize - 1);
+  const std::uint64_t address = at & (windowSize - 1);
+  if (i.flags[2] == thisBlock && &warp.block.cluster.blockOf(warp, address, lane) != &warp.block)
+    throw Fault("the mbarrier is another block's, which is reached by arrivals of .shared::cluster alone",
+                static_cast<int>(lane));
+  return address;
 }
 
 void initialise(Warp &warp, const Instruction &i) {
@@ -65,7 +72,10 @@ void arrive(Warp &warp, const Instruction &i) {
   const auto *counts = i.count > 2 ? warp.read<std::uint32_t>(i.operands[2]) : nullptr;
   std::uint64_t states[warpSize] = {};
   eachLane(warp.executing, [&](unsigned lane) {
-    Mbarrier &barrier = mbarrierAt(warp, sharedAddress(warp, i.operands[1], i, lane), lane);
+    const std::uint64_t at = sharedAddress(warp, i.operands[1], i, lane);
+    Mbarrier &barrier = mbarrierAt(warp, at, lane);
+    if (Block &block = warp.block.cluster.blockOf(warp, at, lane); &block != &warp.block)
+      block.visit(warp.accessor(lane));
     states[lane] = barrier.phase;
     if (expects)
       barrier.bytes += counts[lane];
@@ -101,12 +111,15 @@ void wait(Warp &warp, const Instruction &i) {
     warp.poll();
 }
 
-void takeOrder(Decoding &d) {
+/// True: the address is one of .shared::cluster.
+bool takeOrder(Decoding &d) {
   d.takeOneOf({"acquire", "release", "relaxed"});
   d.takeOneOf({"cta", "cluster"});
-  d.out.space = d.takeOneOf({"shared", "shared::cta", "shared::cluster"}).empty() ? Space::generic : Space::shared;
+  const std::string_view space = d.takeOneOf({"shared", "shared::cta", "shared::cluster"});
+  d.out.space = space.empty() ? Space::generic : Space::shared;
   if (!d.take("b64"))
     d.fail("mbarrier is of .b64");
+  return space == "shared::cluster";
 }
 
 void decodeArrive(Decoding &d, bool arrives) {
@@ -115,10 +128,12 @@ void decodeArrive(Decoding &d, bool arrives) {
     d.fail("this operation of mbarrier is not modelled");
   d.out.flags[0] = expects;
   d.out.flags[1] = arrives;
-  takeOrder(d);
+  d.out.flags[2] = takeOrder(d) ? anyBlock : thisBlock;
   // The state is left out by arrivals at another block's barrier, and by expect_tx alone.
   const bool keeps = d.operand(0).form != syntax::Operand::Form::address;
   const unsigned first = keeps ? 1 : 0;
+  if (d.out.flags[2] == anyBlock && keeps && d.operand(0).name != "_")
+    d.fail("an arrival of .shared::cluster has no state");
   d.expectOperands(first + 1, first + 2);
   d.target(keeps ? d.operand(0) : d.nowhere(), Type::b64);
   d.address(d.operand(first));

@@ -30,18 +30,21 @@ bool Races::ordered(const Entry &before, const Accessor &who) {
   return before.time < known || (before.lane == who.lane && who.lane != wholeWarp);
 }
 
+std::string Races::nameOf(unsigned actor, unsigned lane) const {
+  if (actor >= warpsOfCluster)
+    return "an asynchronous copy";
+  std::string name = fmt::format("warp {}", actor % warpsOfBlock);
+  if (lane != wholeWarp)
+    name += fmt::format(" lane {}", lane);
+  if (warpsOfCluster > warpsOfBlock)
+    name += fmt::format(" of the cluster's block {}", actor / warpsOfBlock);
+  return name;
+}
+
 void Races::report(const Entry &before, const char *was, const char *is, std::uint32_t offset,
                    const Accessor &who) const {
-  std::string by = "an asynchronous copy";
-  if (before.actor < warpsOfCluster) {
-    by = fmt::format("warp {}", before.actor % warpsOfBlock);
-    if (before.lane != wholeWarp)
-      by += fmt::format(" lane {}", before.lane);
-    if (warpsOfCluster > warpsOfBlock)
-      by += fmt::format(" of the cluster's block {}", before.actor / warpsOfBlock);
-  }
-  throw Fault(fmt::format("{} shared byte {}, which {} {} at line {} with no barrier between", is, offset + start, by,
-                          was, before.line),
+  throw Fault(fmt::format("{} shared byte {}, which {} {} at line {} with no barrier between", is, offset + start,
+                          nameOf(before.actor, before.lane), was, before.line),
               who.lane == wholeWarp ? -1 : static_cast<int>(who.lane));
 }
 

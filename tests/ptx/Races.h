@@ -57,6 +57,9 @@ public:
   /// A write by an asynchronous copy, which `issuer` started and `copier` completes.
   void copied(std::uint32_t offset, std::uint32_t bytes, const Accessor &issuer, const Accessor &copier);
 
+  /// "warp 2 of the cluster's block 1", "an asynchronous copy".
+  std::string nameOf(unsigned actor, unsigned lane = wholeWarp) const;
+
 private:
   struct Entry {
     std::uint32_t time = 0; ///< zero: none

@@ -84,6 +84,7 @@ void bring(Warp &warp, const Instruction &i, const TensorMap &map, const std::ar
   Mbarrier &barrier = mbarrierAt(warp, barrierAt, lane);
   barrier.copies.advance(barrier.copier);
   const Accessor copier{barrier.copier, &barrier.copies, wholeWarp, i.line};
+  block.visit(copier);
   const std::uint64_t rank = to >> sharedRankShift << sharedRankShift;
   std::int64_t bytes = 0;
   eachChunk(map, first, [&](std::uint32_t offset, std::uint64_t from, unsigned begin, unsigned there) {
@@ -91,7 +92,7 @@ void bring(Warp &warp, const Instruction &i, const TensorMap &map, const std::ar
     if (there)
       std::memcpy(chunk.data() + begin, warp.reach(Space::global, from, there, 1, Access::read, lane).data, there);
     const std::uint64_t at = rank | swizzled(static_cast<std::uint32_t>(to - rank) + offset, map.swizzle);
-    const Bytes target = warp.reach(Space::shared, at, 16, 16, Access::write, lane);
+    const Bytes target = warp.reach(Space::shared, at, 16, 16, Access::copy, lane);
     std::memcpy(target.data, chunk.data(), 16);
     block.races.copied(static_cast<std::uint32_t>(target.data - block.shared.data()), 16, warp.accessor(lane), copier);
     bytes += 16;

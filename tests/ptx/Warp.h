@@ -21,8 +21,9 @@ namespace kiln::ptx {
 
 class Block;
 
-/// barrier: an mbarrier's own access, atomic and nothing that another thread waits for by itself.
-enum class Access : unsigned char { read, write, atomic, barrier };
+/// barrier: an mbarrier's own access, atomic and nothing that another thread waits for by itself. copy: a write by an
+/// asynchronous copy, whose races its caller looks for.
+enum class Access : unsigned char { read, write, atomic, barrier, copy };
 
 /// Bytes of shared memory that cp.async will write.
 struct PendingCopy {

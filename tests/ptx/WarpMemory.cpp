@@ -98,7 +98,8 @@ std::uint32_t valueOf(Special special, const Block &block, unsigned warp, unsign
 }
 
 const char *verbOf(Access access) {
-  return access == Access::read ? "reads" : access == Access::write ? "writes" : "updates";
+  const bool writes = access == Access::write || access == Access::copy;
+  return access == Access::read ? "reads" : writes ? "writes" : "updates";
 }
 
 } // namespace

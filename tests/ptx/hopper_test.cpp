@@ -1,71 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sm_90a: mbarriers, copies of tensors, clusters and wgmma, beside plain loops; and what each of them finds.
-#include <fmt/format.h>
-
-#include "NumberFormats.h"
-#include "TensorMap.h"
-#include "support.h"
+// sm_90a: mbarriers, copies of tensors and wgmma, beside plain loops; and what each of them finds.
+#include "hopper_support.h"
 
 namespace kiln::ptx {
 namespace {
-
-#define EXPECT_WORDS(error, words) EXPECT_NE((error).find(words), std::string::npos) << (error)
-
-constexpr char head[] = ".version 8.0\n.target sm_90a\n.address_size 64\n.extern .shared .align 1024 .b8 smem[];\n";
-
-/// An entry with two tensor maps at %rd1 and %rd2 and two pointers in %rd3 and %rd4; the thread in %r0, its lane in
-/// %r1, its warp in %r2.
-std::string hopperKernel(const std::string &body, const std::string &directives = "") {
-  return std::string(head) +
-         ".visible .entry k(.param .align 64 .b8 a[128], .param .align 64 .b8 b[128], .param .u64 p, .param .u64 q) " +
-         directives +
-         " {\n.reg .pred %p<8>;\n.reg .b16 %rs<8>;\n.reg .b32 %r<64>, %d<64>;\n.reg .b64 %rd<32>;\n"
-         "mov.b64 %rd1, a;\ncvta.param.u64 %rd1, %rd1;\nmov.b64 %rd2, b;\ncvta.param.u64 %rd2, %rd2;\n"
-         "ld.param.u64 %rd3, [p];\nld.param.u64 %rd4, [q];\nmov.u32 %r0, %tid.x;\nand.b32 %r1, %r0, 31;\n"
-         "shr.u32 %r2, %r0, 5;\nsetp.ne.u32 %p1, %r0, 0;\n" +
-         body + "\nret;\n}\n";
-}
-
-using Map = std::array<std::byte, 128>;
-
-/// Of [rows][columns] elements, box of the same order.
-TensorMap map2d(std::uint64_t address, unsigned rows, unsigned columns, unsigned boxRows, unsigned boxColumns,
-                unsigned bytes, TensorMap::Swizzle swizzle = TensorMap::Swizzle::bytes128) {
-  TensorMap map;
-  map.address = address;
-  map.rank = 2;
-  map.elementBytes = static_cast<std::uint8_t>(bytes);
-  map.extents = {columns, rows};
-  map.strides = {static_cast<std::uint64_t>(columns) * bytes};
-  map.box = {static_cast<std::uint16_t>(boxColumns), static_cast<std::uint16_t>(boxRows)};
-  map.swizzle = swizzle;
-  EXPECT_FALSE(check(map)) << *check(map);
-  return map;
-}
-
-std::vector<std::uint16_t> halves(const std::vector<float> &values) {
-  std::vector<std::uint16_t> result;
-  for (const float value : values)
-    result.push_back(toF16(value));
-  return result;
-}
-
-const std::string initialise = "mov.u32 %r20, 1;\n@!%p1 mbarrier.init.shared.b64 [smem+16384], %r20;\n"
-                               "fence.mbarrier_init.release.cluster;\nbar.sync 0;\n";
-std::string waitFor(unsigned parity, const std::string &name) {
-  return fmt::format("{1}:\nmbarrier.try_wait.parity.shared.b64 %p2, [smem+16384], {0}, 10000000;\n@!%p2 bra {1};\n",
-                     parity, name);
-}
-std::string bring(const char *map, unsigned rank, const char *at, unsigned offset, const std::string &more = "") {
-  return fmt::format("mov.b64 %rd10, smem;\nadd.u64 %rd10, %rd10, {3};\n"
-                     "@!%p1 cp.async.bulk.tensor.{1}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes{4} "
-                     "[%rd10], [{0}, {{{2}}}], [smem+16384]{5};\n",
-                     map, rank, at, offset, more.empty() ? "" : ".multicast::cluster", more);
-}
-std::string expect(unsigned bytes) {
-  return fmt::format("@!%p1 mbarrier.arrive.expect_tx.shared.b64 %rd20, [smem+16384], {};\n", bytes);
-}
 
 /// A box that lies over two edges: what is outside is zero. It comes back by a copy to another tensor, of the same
 /// size, which drops what is outside of it.
@@ -176,37 +115,6 @@ TEST(Wgmma, RegistersByTransposed) {
     }
 }
 
-/// Two blocks: the first one's copy goes to both, and each reads the other's shared memory.
-TEST(Clusters, MulticastAndRemoteReads) {
-  const std::string body =
-      initialise + "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n" + expect(512) +
-      "mov.u32 %r3, %cluster_ctarank;\nsetp.ne.u32 %p3, %r3, 0;\nor.pred %p4, %p1, %p3;\nmov.u16 %rs1, 3;\n"
-      "mov.b64 %rd10, smem;\n"
-      "@!%p4 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
-      "[%rd10], [%rd1, {0, 0}], [smem+16384], %rs1;\n" +
-      waitFor(0, "W") +
-      "mov.u32 %r4, smem;\nmad.lo.u32 %r4, %r0, 4, %r4;\nld.shared.u32 %r5, [%r4];\n"
-      "mad.lo.u32 %r5, %r3, 1000, %r5;\nst.shared.u32 [%r4+1024], %r5;\n"
-      "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n"
-      "xor.b32 %r6, %r3, 1;\nmapa.shared::cluster.u32 %r7, %r4, %r6;\nld.shared::cluster.u32 %r8, [%r7+1024];\n"
-      "mad.lo.u32 %r9, %r3, 128, %r0;\nmad.wide.u32 %rd12, %r9, 4, %rd3;\nst.global.u32 [%rd12], %r8;\n"
-      "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
-  Device device(hopperKernel(body, ".reqnctapercluster 2, 1, 1"));
-  std::vector<std::uint32_t> values(128);
-  for (unsigned i = 0; i < 128; ++i)
-    values[i] = i * i;
-  const std::uint64_t from = device.upload(values), out = device.memory.allocate(1024);
-  const Map map = encode(map2d(from, 4, 32, 4, 32, 4));
-  const LaunchResult result = device.run({{2}, {128}, {}, 16392}, {map, map, out, out});
-  ASSERT_TRUE(result) << result.error;
-  const auto got = device.download<std::uint32_t>(out, 256);
-  for (unsigned i = 0; i < 256; ++i) {
-    // Swizzled: 16 bytes of a row of 128 are elsewhere.
-    const unsigned word = swizzled(i % 128 * 4, TensorMap::Swizzle::bytes128) / 4;
-    EXPECT_EQ(got[i], values[word] + (i < 128 ? 1000U : 0U)) << i;
-  }
-}
-
 std::string errorOf(const std::string &body, unsigned threads = 128, bool noMap = false) {
   Device device(hopperKernel(body));
   const std::uint64_t from = device.upload(std::vector<std::uint16_t>(64 * 64));
@@ -226,6 +134,7 @@ TEST(Hopper, FindsCopiesThatAreNotWaitedFor) {
   EXPECT_WORDS(errorOf(stage + "bar.sync 0;\n" + product + done), "which an asynchronous copy wrote at line");
   // A wait for the phase before the first one is no wait: a warp is there before the bytes.
   EXPECT_WORDS(errorOf(stage + waitFor(1, "W") + product + done), "which has not been written");
+  EXPECT_WORDS(errorOf(stage), "the block ends, and an asynchronous copy reaches its shared memory at line");
 }
 
 TEST(Hopper, FindsStagesThatAreGivenBackTooEarly) {
@@ -242,6 +151,9 @@ TEST(Hopper, FindsWrongBarriers) {
   EXPECT_WORDS(errorOf(initialise + "mbarrier.arrive.shared.b64 _, [smem+16384], 2;"),
                "2 arrivals at an mbarrier that lacks 1 of 1");
   EXPECT_WORDS(errorOf(initialise + waitFor(0, "W")), "deadlock: warp 0 (lanes 0xffffffff) at line");
+  EXPECT_WORDS(refusalOf(".extern .shared .align 1024 .b8 smem[];\n" +
+                         kernelOf("mbarrier.arrive.shared::cluster.b64 %rd3, [smem];")),
+               "an arrival of .shared::cluster has no state");
   // Too few bytes come.
   EXPECT_WORDS(errorOf(initialise + expect(9000) + bring("%rd1", 2, "0, 0", 0) + waitFor(0, "W")), "deadlock: ");
   // Used by other warps before they can know that it is there.

@@ -24,13 +24,15 @@ Builder::Builder(ModuleOp module) : ImplicitLocOpBuilder(module.getLoc(), module
 
 //===- Kernels -----------------------------------------------------------===//
 
-void Builder::beginKernel(StringRef name, int64_t threads, int64_t blocks) {
+void Builder::beginKernel(StringRef name, int64_t threads, int64_t blocks, int64_t cluster) {
   auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(getContext()), {});
   kernel = LLVM::LLVMFuncOp::create(*this, name, type);
   kernel->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), getUnitAttr());
   kernel->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(), getDenseI32ArrayAttr({int32_t(threads)}));
   if (blocks > 0)
     kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), getI32IntegerAttr(int32_t(blocks)));
+  if (cluster > 1)
+    kernel->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(), getDenseI32ArrayAttr({int32_t(cluster), 1, 1}));
   accesses.clear();
   setInsertionPointToStart(kernel.addEntryBlock(*this));
 }

@@ -31,8 +31,9 @@ public:
   //===- Kernels ---------------------------------------------------------===//
 
   /// What follows is the body of a function that is launched with so many threads a block, along x.
-  /// `blocks`: as many are to fit into a multiprocessor's registers together; 0: the assembler's choice.
-  void beginKernel(llvm::StringRef name, int64_t threads, int64_t blocks = 0);
+  /// `blocks`: as many are to fit into a multiprocessor's registers together; 0: the assembler's choice. `cluster`: so
+  /// many blocks, along x, can reach each other's shared memory, on 9.0.
+  void beginKernel(llvm::StringRef name, int64_t threads, int64_t blocks = 0, int64_t cluster = 1);
   /// One more parameter of the kernel: i32, or an address of global memory. With Access::Read nothing writes to that
   /// memory while the kernel runs.
   Value addParameter(Type type, Access access = Access::Any);

@@ -36,6 +36,14 @@ void arrive(Builder &b, Value barrier) {
   assembly(b, "mbarrier.arrive.shared::cta.b64 _, [$0];", "r,~{memory}", {barrier});
 }
 
+/// The arrival publishes nothing to other blocks: what it tells is that reads are over, which it is behind.
+void arriveAt(Builder &b, Value barrier, Value block) {
+  assembly(b,
+           "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, $0, $1;\n"
+           "mbarrier.arrive.shared::cluster.b64 _, [there];\n}",
+           "r,r,~{memory}", {barrier, block});
+}
+
 void arriveExpecting(Builder &b, Value barrier, int64_t bytes) {
   assembly(b, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r,~{memory}", {barrier, b.integer(bytes)});
 }
@@ -48,9 +56,14 @@ void awaitPhase(Builder &b, Value barrier, Value parity) {
            "r,r,~{memory}", {barrier, parity});
 }
 
+void clusterBarrier(Builder &b) {
+  NVVM::ClusterArriveOp::create(b, UnitAttr());
+  NVVM::ClusterWaitOp::create(b, UnitAttr());
+}
+
 //===- Copies ------------------------------------------------------------===//
 
-void copyBox(Builder &b, Value to, Value map, ArrayRef<Value> at, Value barrier) {
+void copyBox(Builder &b, Value to, Value map, ArrayRef<Value> at, Value barrier, int64_t blocks) {
   Values operands{to, map, barrier};
   operands.append(at.begin(), at.end());
   std::string coordinates, constraints = "r,l,r";
@@ -58,10 +71,16 @@ void copyBox(Builder &b, Value to, Value map, ArrayRef<Value> at, Value barrier)
     coordinates += (i ? ", $" : "$") + std::to_string(i + 3);
     constraints += ",r";
   }
-  assembly(b,
-           "cp.async.bulk.tensor." + Twine(at.size()) +
-               "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$0], [$1, {" + coordinates + "}], [$2];",
-           constraints + ",~{memory}", operands);
+  std::string text = "cp.async.bulk.tensor." + std::to_string(at.size()) +
+                     "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes";
+  std::string places = " [$0], [$1, {" + coordinates + "}], [$2]";
+  if (blocks > 1) {
+    text += ".multicast::cluster";
+    places += ", $" + std::to_string(operands.size());
+    constraints += ",h";
+    operands.push_back(b.integer(b.getI16Type(), (int64_t(1) << blocks) - 1));
+  }
+  assembly(b, text + places + ";", constraints + ",~{memory}", operands);
 }
 
 //===- Products ----------------------------------------------------------===//

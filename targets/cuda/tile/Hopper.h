@@ -25,15 +25,22 @@ void initBarrier(Builder &b, Value barrier, int64_t arrivals);
 /// By the thread that initialised barriers: copies see them.
 void publishBarriers(Builder &b);
 void arrive(Builder &b, Value barrier);
+/// At the barrier of that block of the cluster at the same place in its shared memory.
+void arriveAt(Builder &b, Value barrier, Value block);
 void arriveExpecting(Builder &b, Value barrier, int64_t bytes);
 /// Waits until the phase of this parity, an i32, is complete; the one before the first one is.
 void awaitPhase(Builder &b, Value barrier, Value parity);
 
+/// All threads of the cluster's blocks wait for each other. Before the first time no block may reach another one's
+/// shared memory, and none may after the last one, behind which a block may have ended.
+void clusterBarrier(Builder &b);
+
 //===- Copies ------------------------------------------------------------===//
 
 /// Brings the box that begins at these coordinates, the innermost dimension first, to shared memory, zeros for what is
-/// outside of the tensor; its bytes arrive at the barrier. `map`: Builder::addTensorMap.
-void copyBox(Builder &b, Value to, Value map, llvm::ArrayRef<Value> at, Value barrier);
+/// outside of the tensor; its bytes arrive at the barrier. `map`: Builder::addTensorMap. `blocks`: so many of the
+/// cluster, from the first one on, get it, at the same places; 1: the block alone.
+void copyBox(Builder &b, Value to, Value map, llvm::ArrayRef<Value> at, Value barrier, int64_t blocks = 1);
 
 //===- Products ----------------------------------------------------------===//
 

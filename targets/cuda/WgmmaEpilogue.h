@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What becomes of the sums of wgmma: a warp brings its 16 rows through shared memory, 32 columns at a time, so that
+// lanes finish and store neighbours.
+#pragma once
+
+#include "targets/cuda/WgmmaShape.h"
+
+namespace kiln::cuda {
+
+/// Where sums are: the number of their batch, their first row and their first column.
+struct SumTile {
+  tile::Value batch, row, column;
+};
+
+class WgmmaEpilogue {
+public:
+  WgmmaEpilogue(tile::Builder &b, Reader &reader, const StepContext &context, const Contraction &contraction)
+      : b(b), reader(reader), context(context), contraction(contraction) {}
+
+  /// `staging`: memory of the warp alone, of WgmmaShape::warpRows x WgmmaShape::chunkPitch floats.
+  void begin(tile::Value rowCount, tile::Value columnCount, tile::Value lane, tile::Value staging);
+
+  /// Finishes and stores the warp's 16 rows of sums, as tile::addProduct leaves them. Failure: after a diagnostic.
+  mlir::LogicalResult finish(const SumTile &tile, tile::ValueRange sums);
+
+private:
+  void putChunk(tile::ValueRange sums, int64_t first);
+  mlir::LogicalResult finishChunk(const SumTile &tile, int64_t first);
+
+  tile::Builder &b;
+  Reader &reader;
+  const StepContext &context;
+  const Contraction &contraction;
+  tile::Value rowCount, columnCount, lane, staging;
+};
+
+} // namespace kiln::cuda
