@@ -302,5 +302,28 @@ TEST_F(CudaTrials, CandidatesThatDoNotFitAreLeftOut) {
   EXPECT_GT(*sizeOn(75), 0u);
 }
 
+// Nor is a choice about the form of a product that it does not launch: spaces stay small enough to be listed.
+TEST_F(CudaTrials, ParametersWithoutEffectKeepTheirPresets) {
+  std::string text = testing::linearKernel(512, 64, "", 512);
+  text.insert(text.find("kiln.inplace"), "kiln.tf32, ");
+  const KernelUse product = parse(text);
+  TuningDatabase database;
+  const Target &cuda = *findTarget("cuda");
+  const Schedulable schedulable = cuda.compilerOf(product.kernel).describe(product.kernel);
+  EXPECT_FALSE(Search(schedulable.space, [](const SchedulePoint &) { return 0.0; }, 1).size());
+  auto sizeOn = [&](int64_t capability) {
+    const Task task(cuda, product, {{512}}, makeGpu("cuda", "A GPU", capability, int64_t(80) << 30), 1 << 20, options,
+                    database, [](const TrialReport &) {});
+    return task.state().size.value_or(0);
+  };
+  size_t plain = 1, mapped = 1;
+  for (const TuningParameter &parameter : schedulable.space)
+    (llvm::StringRef(parameter.key).starts_with("wgmma_") ? mapped : plain) *= parameter.values.size();
+  EXPECT_GT(sizeOn(80), plain / 20);
+  EXPECT_LT(sizeOn(80), plain);
+  EXPECT_GT(sizeOn(90), mapped / 20);
+  EXPECT_LT(sizeOn(90), mapped);
+}
+
 } // namespace
 } // namespace kiln
