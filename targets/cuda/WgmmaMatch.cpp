@@ -2,25 +2,16 @@
 #include "targets/cuda/WgmmaMatch.h"
 
 #include "compiler/dialect/Extents.h"
+#include "targets/cuda/TileShape.h"
 
 namespace kiln::cuda {
 
 using namespace mlir;
 using mlir::kiln::getExtents;
-using Product = tile::MatrixProduct;
-
-static std::optional<Product::Type> typeOf(const StepContext &context, const Contraction &contraction) {
+static std::optional<tile::MmaType> typeOf(const StepContext &context, const Contraction &contraction) {
   linalg::GenericOp op = contraction.op;
-  Type a = getElementTypeOrSelf(op->getOperand(contraction.a)), b = getElementTypeOrSelf(op->getOperand(contraction.b));
-  if (a != b)
-    return std::nullopt;
-  if (a.isF16())
-    return Product::F16;
-  if (a.isBF16())
-    return Product::BF16;
-  func::FuncOp kernel = context.kernel;
-  const bool isAllowed = kernel->hasAttr(tf32AttrName) || op->hasAttr(tf32AttrName);
-  return a.isF32() && isAllowed ? std::optional(Product::TF32) : std::nullopt;
+  auto elementOf = [&](unsigned number) { return getElementTypeOrSelf(op->getOperand(number)); };
+  return elementOf(contraction.a) == elementOf(contraction.b) ? mmaTypeOf(context, contraction) : std::nullopt;
 }
 
 namespace {
@@ -64,7 +55,7 @@ private:
 } // namespace
 
 static std::optional<WgmmaInput> findInput(const StepContext &context, const Contraction &contraction, bool isA,
-                                           Product::Type type) {
+                                           tile::MmaType type) {
   linalg::GenericOp op = contraction.op;
   const unsigned number = isA ? contraction.a : contraction.b;
   ArrayRef<unsigned> rows = isA ? contraction.rows : contraction.columns;
@@ -78,14 +69,14 @@ static std::optional<WgmmaInput> findInput(const StepContext &context, const Con
   const size_t all = rows.size() + contraction.depth.size() + contraction.batch.size();
   if (!across || !along || dimensions.count() != all || (batch && batch->isInnermost))
     return std::nullopt;
-  if (type == Product::TF32 && !along->isInnermost)
+  if (type == tile::MmaType::TF32 && !along->isInnermost)
     return std::nullopt;
   static constexpr TensorMap::Element elements[] = {TensorMap::F16, TensorMap::BF16, TensorMap::TF32};
   const Group &inner = along->isInnermost ? *along : *across, &outer = along->isInnermost ? *across : *along;
-  const int64_t bytes = type == Product::TF32 ? 4 : 2;
+  const int64_t bytes = tile::bytesOf(type);
   WgmmaInput input;
   input.isAlongDepth = along->isInnermost;
-  input.map = {*place, elements[type], {inner.extent, outer.extent}, {outer.pitch * bytes}, {}};
+  input.map = {*place, elements[size_t(type)], {inner.extent, outer.extent}, {outer.pitch * bytes}, {}};
   if (batch) {
     input.map.extents.push_back(batch->extent);
     input.map.pitches.push_back(batch->pitch * bytes);
@@ -107,7 +98,7 @@ bool isSureToBeMapped(const WgmmaProduct &product) {
 }
 
 std::optional<WgmmaProduct> findWgmmaProduct(const StepContext &context, const Contraction &contraction) {
-  std::optional<Product::Type> type = typeOf(context, contraction);
+  std::optional<tile::MmaType> type = typeOf(context, contraction);
   if (!type)
     return std::nullopt;
   std::optional<WgmmaInput> a = findInput(context, contraction, true, *type),

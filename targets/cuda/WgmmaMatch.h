@@ -17,10 +17,10 @@ struct WgmmaInput {
 };
 
 struct WgmmaProduct {
-  tile::MatrixProduct::Type type;
+  tile::MmaType type;
   WgmmaInput a, b;
 
-  int64_t depth() const { return type == tile::MatrixProduct::TF32 ? 32 : 64; } // elements in 128 bytes
+  int64_t depth() const { return 128 / tile::bytesOf(type); } // elements of a line of shared memory
 };
 
 /// Whether all pitches are known, so that tensors at multiples of 16 bytes have tensor maps whatever their extents are.

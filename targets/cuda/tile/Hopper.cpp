@@ -131,13 +131,14 @@ static Values changeSums(Builder &b, const Twine &text, StringRef more, ValueRan
 Values addProduct(Builder &b, const MatrixProduct &product, Value a, Value c, ValueRange sums) {
   const size_t count = sums.size();
   static constexpr StringLiteral types[] = {"f16", "bf16", "tf32"};
-  const std::string type = types[product.type].str(), depth = product.type == MatrixProduct::TF32 ? "8" : "16";
+  const std::string type = types[size_t(product.type)].str();
+  const std::string depth = std::to_string(mmaDepthBytes / bytesOf(product.type));
   std::string text = "{\n.reg .pred adds;\nsetp.ne.b32 adds, 1, 0;\nwgmma.mma_async.sync.aligned.m64n" +
                      std::to_string(product.n) + "k" + depth + ".f32." + type + "." + type + " {";
   for (size_t i = 0; i < count; ++i)
     text += (i ? ", $" : "$") + std::to_string(i);
   text += "}, $" + std::to_string(2 * count) + ", $" + std::to_string(2 * count + 1) + ", adds, 1, 1";
-  if (product.type != MatrixProduct::TF32)
+  if (product.type != MmaType::TF32)
     text += std::string(product.transposesA ? ", 1" : ", 0") + (product.transposesB ? ", 1" : ", 0");
   return changeSums(b, text + ";\n}", "l,l", sums, {a, c});
 }

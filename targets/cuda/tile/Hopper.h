@@ -6,7 +6,7 @@
 // each is one that all lanes of a warp meet, or that the threads that meet it do alone.
 #pragma once
 
-#include "targets/cuda/tile/Builder.h"
+#include "targets/cuda/tile/Mma.h"
 
 namespace kiln::cuda::tile {
 
@@ -57,8 +57,7 @@ Value advanceDescriptor(Builder &b, Value descriptor, int64_t bytes);
 
 /// 64 x n sums by 64 x k of the one matrix and n x k of the other; 32 bytes are k elements.
 struct MatrixProduct {
-  enum Type { F16, BF16, TF32 };
-  Type type;
+  MmaType type;
   int64_t n;
   bool transposesA, transposesB; // rows lie side by side, not the depth; of 16 bits
 
