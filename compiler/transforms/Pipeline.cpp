@@ -30,7 +30,7 @@ void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
   passes.addNestedPass<func::FuncOp>(createCSEPass()); // index arithmetic inside the regions
   if (options.tf32)
     passes.addNestedPass<func::FuncOp>(createAllowTf32());
-  passes.addPass(createShareKernels());                // after lowering: different ops may come out equal
+  passes.addPass(createShareKernels()); // after lowering: different ops may come out equal
 
   // Plan memory.
   passes.addPass(createPlanMemory());
