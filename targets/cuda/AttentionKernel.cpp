@@ -162,13 +162,13 @@ Values AttentionBuilder::scaled(Values &scores, ValueRange last) {
 
 Values AttentionBuilder::addTile(Value turn, ValueRange last) {
   const int64_t count = product->rows();
-  Value firstKey = firstKeyOf(turn);
+  Value firstKey = firstKeyOf(turn), next = firstKeyOf(b.add(turn, b.integer(1)));
   Values scores = scoresOf(firstKey, tiles->awaitKeys(turn));
-  tiles->releaseKeys(turn);
+  tiles->releaseKeys(next);
   Values state = scaled(scores, last);
   Value valuesAt = tiles->awaitValues(turn);
   Values outputs = product->add(scores, weightsAt, valuesAt, ValueRange(state).drop_front(2 * count));
-  tiles->releaseValues(turn);
+  tiles->releaseValues(next);
   llvm::copy(outputs, state.begin() + 2 * count);
   return state;
 }

@@ -46,8 +46,8 @@ public:
   }
   Value awaitKeys(Value) override { return await(keysAt()); }
   Value awaitValues(Value) override { return await(valuesAt); }
-  void releaseKeys(Value turn) override { release(keys, turn, keysAt()); }
-  void releaseValues(Value turn) override { release(values, turn, valuesAt); }
+  void releaseKeys(Value next) override { release(keys, next, keysAt()); }
+  void releaseValues(Value next) override { release(values, next, valuesAt); }
 
 private:
   void beginQueries() override { valuesAt = tile::advance(b, place.team, shape.keyLines().size()); }
@@ -58,9 +58,9 @@ private:
     sync();
     return at;
   }
-  void release(HeadTile &tile, Value turn, Value to) {
+  void release(HeadTile &tile, Value next, Value to) {
     sync();
-    tile.fetch(next(turn), to);
+    tile.fetch(next, to);
     tile::commitCopies(b);
   }
   void loadQueries();

@@ -28,17 +28,17 @@ public:
   void begin(const AttentionPlace &place, FirstKey firstKey);
   /// Asks for the first tiles and brings the queries, which are there behind the next barrier and keys().
   virtual void start() = 0;
-  /// The tiles of a turn, once they are there; next keys come behind the former call, next values behind the latter.
+  /// The tiles of a turn, once they are there, and what is done when they are not needed any more. `next`: the first
+  /// key of the next turn's tile.
   virtual tile::Value awaitKeys(tile::Value turn) = 0;
-  virtual void releaseKeys(tile::Value turn) = 0;
+  virtual void releaseKeys(tile::Value next) = 0;
   virtual tile::Value awaitValues(tile::Value turn) = 0;
-  virtual void releaseValues(tile::Value turn) = 0;
+  virtual void releaseValues(tile::Value next) = 0;
   /// Whether a diagnostic has been emitted.
   virtual bool isBroken() const { return keys.isBroken() || values.isBroken(); }
 
 protected:
   virtual void beginQueries() {}
-  tile::Value next(tile::Value turn) { return firstKey(b.add(turn, b.integer(1))); }
 
   tile::Builder &b;
   const Attention &attention;

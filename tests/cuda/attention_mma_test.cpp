@@ -334,7 +334,7 @@ TEST(CudaAttentionMma, WhichKernels) {
 //===- Search space ------------------------------------------------------===//
 
 TEST(CudaAttentionMma, EndsOfTheSearchSpace) {
-  MmaCase s{.depth = 40, .bound = 90, .isCausal = true, .hasLengths = true};
+  MmaCase s{.heads = 1, .keyHeads = 1, .depth = 40, .bound = 90, .isCausal = true, .hasLengths = true};
   const std::string text = kernelOf(s);
   for (const SchedulePoint &point : endsOf(spaceOf(text))) {
     SCOPED_TRACE(toString(point));
