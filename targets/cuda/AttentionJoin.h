@@ -4,7 +4,7 @@
 #pragma once
 
 #include "targets/cuda/AttentionElements.h"
-#include "targets/cuda/AttentionProduct.h"
+#include "targets/cuda/AttentionShape.h"
 
 namespace kiln::cuda {
 

@@ -2,15 +2,16 @@
 //
 // 1. A block has some rows of a batch, whose queries it keeps in shared memory. The last rows are begun first: under a
 //    causal mask they have the most keys.
-// 2. Keys and values come tile by tile (FlashAttention-2, Dao 2023). While scores become weights and outputs are added,
-//    the next keys are on their way; while scores are added, the values.
+// 2. Keys and values come tile by tile (FlashAttention-2, Dao 2023), the next ones while these are computed with
+//    (AttentionTiles.h).
 // 3. Each row keeps its maximum so far, and the sum of weights and the outputs to that maximum, which are scaled when
-// it
-//    grows (Milakov and Gimelshein 2018). A maximum of -infinity has no weights; they are to 0 then, which makes each
-//    0.
+//    it grows (Milakov and Gimelshein 2018). A maximum of -infinity has no weights; they are to 0 then, which makes
+//    each 0.
 // 4. Teams, warps or blocks, take tiles in turn. What they have is joined in the block, then by a second launch.
 #include "targets/cuda/AttentionKernel.h"
 
+#include "targets/cuda/AttentionProduct.h"
+#include "targets/cuda/AttentionTiles.h"
 #include "targets/cuda/tile/Shared.h"
 
 namespace kiln::cuda {
@@ -22,36 +23,27 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-int64_t teamSize(const AttentionShape &s) {
-  return s.keyLines().size() + s.valueLines().size() + s.weightLines().size();
-}
-
 class AttentionBuilder {
 public:
   AttentionBuilder(tile::Builder &b, Reader &reader, const StepContext &first, const StepContext &last,
                    const Attention &attention, const AttentionShape &shape, const AttentionPartials *partials)
       : b(b), reader(reader), attention(attention), shape(shape), partials(partials),
-        elements(b, reader, first, last, attention), product(b, shape),
-        keys(b, reader, first.placement, attention.scores.op, attention.key, attention.scoreLoops.back(),
-             attention.scores.depth.front(), shape.keyLines()),
-        values(b, reader, first.placement, attention.outputs.op, attention.value, attention.outputLoops.back(),
-               attention.channelLoop, shape.valueLines()) {}
+        elements(b, reader, first, last, attention), product(createAttentionProduct(b, attention, shape)),
+        tiles(createAttentionTiles(b, reader, first, attention, shape, elements)) {}
 
   LogicalResult run();
 
 private:
   void begin();
   void beginTeam();
-  void loadQueries();
   Value tilesNeeded();
   Value largestOfBlock(Value count);
   Values addTiles();
   Values addTile(Value firstKey, ValueRange last);
-  Values scoresOf(Value firstKey);
+  Values scoresOf(Value firstKey, Value keysAt);
   Values scaled(Values &scores, ValueRange last);
   void storeResult(Values state);
   void finish();
-  void sync() { shape.teamThreads() == 32 ? tile::syncWarp(b) : tile::barrier(b); }
   Value firstKeyOf(Value turn) {
     return b.mul(b.add(team, b.mul(turn, b.integer(shape.parts * shape.splits))), b.integer(shape.keys));
   }
@@ -62,10 +54,10 @@ private:
   AttentionShape shape;
   const AttentionPartials *partials; // null: there is one split
   AttentionElements elements;
-  AttentionProduct product;
-  HeadTile keys, values;
+  std::unique_ptr<AttentionProduct> product;
+  std::unique_ptr<AttentionTiles> tiles;
   Value thread, split, team, batch, firstRow, rowCount, keyCount; // team: its number among those of the same rows
-  Value queriesAt, keysAt, valuesAt, weightsAt;                   // in shared memory
+  Value queriesAt, weightsAt;                                     // in shared memory
   Values ofBatch;                                                 // coordinates
   SmallVector<Values> rows;                                       // those of the thread
 };
@@ -91,33 +83,13 @@ void AttentionBuilder::beginTeam() {
   Value part = b.div(thread, b.integer(shape.teamThreads())), member = b.rem(thread, b.integer(shape.teamThreads()));
   team = b.add(b.mul(split, b.integer(shape.parts)), part);
   Value own = tile::advance(b, queriesAt, shape.queryLines().size());
-  keysAt = tile::advance(b, own, b.mul(part, b.integer(teamSize(shape))));
-  valuesAt = tile::advance(b, keysAt, shape.keyLines().size());
-  weightsAt = tile::advance(b, valuesAt, shape.valueLines().size());
-  keys.begin(member, shape.teamThreads(), elements.scoreLoops(ofBatch, {}));
-  values.begin(member, shape.teamThreads(), elements.outputLoops(ofBatch, {}));
-  product.begin(member);
-  for (int64_t i = 0; i < product.rows(); ++i)
-    rows.push_back(elements.row(ofBatch, b.clamp(b.add(firstRow, product.row(i)), rowCount)));
-}
-
-/// Zeros beyond the last row and behind the depth.
-void AttentionBuilder::loadQueries() {
-  const LineShape lines = shape.queryLines();
-  const int64_t count = lines.lines * lines.width;
-  b.loop(b.integer(llvm::divideCeil(count, shape.threads())), {}, [&](Value turn, ValueRange) {
-    Value index = b.add(b.mul(turn, b.integer(shape.threads())), thread);
-    Value line = b.div(index, b.integer(lines.width)), depth = b.rem(index, b.integer(lines.width));
-    Value row = b.add(firstRow, line);
-    Value inside = b.both(b.isBelow(row, rowCount), b.isBelow(depth, b.integer(shape.depth)));
-    inside = b.both(inside, b.isBelow(index, b.integer(count)));
-    Value element = b.ifElse(
-        inside, b.getF32Type(), [&] { return elements.query(elements.row(ofBatch, row), depth); },
-        [&] { return elements.number(0); });
-    Value to = tile::advance(b, queriesAt, b.add(b.mul(line, b.integer(lines.pitch)), depth));
-    b.ifThen(b.isBelow(index, b.integer(count)), [&] { tile::storeOne(b, element, to); });
-    return Values();
-  });
+  Value tilesAt = tile::advance(b, own, b.mul(part, b.integer(shape.teamSize())));
+  weightsAt = tile::advance(b, tilesAt, shape.stages * shape.stageSize());
+  tiles->begin({thread, member, firstRow, rowCount, ofBatch, queriesAt, tilesAt},
+               [this](Value turn) { return firstKeyOf(turn); });
+  product->begin(member);
+  for (int64_t i = 0; i < product->rows(); ++i)
+    rows.push_back(elements.row(ofBatch, b.clamp(b.add(firstRow, product->row(i)), rowCount)));
 }
 
 /// All threads of the block come here.
@@ -151,12 +123,12 @@ Value AttentionBuilder::tilesNeeded() {
 //===- Keys and values ---------------------------------------------------===//
 
 /// The thread's scores; -infinity beyond the last key.
-Values AttentionBuilder::scoresOf(Value firstKey) {
-  Values sums = product.scores(queriesAt, keysAt);
-  for (int64_t j = 0; j < product.keys(); ++j) {
-    Value key = b.add(firstKey, product.key(j)), inside = b.isBelow(key, keyCount), held = b.clamp(key, keyCount);
-    for (int64_t i = 0; i < product.rows(); ++i) {
-      Value &sum = sums[i * product.keys() + j];
+Values AttentionBuilder::scoresOf(Value firstKey, Value keysAt) {
+  Values sums = product->scores(queriesAt, keysAt);
+  for (int64_t j = 0; j < product->keys(); ++j) {
+    Value key = b.add(firstKey, product->key(j)), inside = b.isBelow(key, keyCount), held = b.clamp(key, keyCount);
+    for (int64_t i = 0; i < product->rows(); ++i) {
+      Value &sum = sums[i * product->keys() + j];
       sum = b.select(inside, elements.score(rows[i], held, sum), elements.number(-infinity));
     }
   }
@@ -166,15 +138,15 @@ Values AttentionBuilder::scoresOf(Value firstKey) {
 /// Makes weights of the scores. The state to their maxima, and with their sums: of each row the maximum and the
 /// thread's part of the sum, then the outputs.
 Values AttentionBuilder::scaled(Values &scores, ValueRange last) {
-  const int64_t count = product.rows(), ofRow = product.outputsOfRow();
+  const int64_t count = product->rows(), ofRow = product->outputsOfRow();
   auto maximum = [&](Value x, Value y) { return elements.maximum(x, y); };
   Values state(last);
   for (int64_t i = 0; i < count; ++i) {
-    MutableArrayRef<Value> row = MutableArrayRef(scores).slice(i * product.keys(), product.keys());
+    MutableArrayRef<Value> row = MutableArrayRef(scores).slice(i * product->keys(), product->keys());
     Value highest = row.front();
     for (Value score : row.drop_front())
       highest = maximum(highest, score);
-    highest = maximum(last[i], product.joinRow(highest, maximum));
+    highest = maximum(last[i], product->joinRow(highest, maximum));
     Value reference = elements.reference(highest), factor = elements.weight(last[i], reference);
     Value sum = b.createOrFold<arith::MulFOp>(last[count + i], factor);
     for (Value &score : row) {
@@ -188,40 +160,27 @@ Values AttentionBuilder::scaled(Values &scores, ValueRange last) {
   return state;
 }
 
-/// Groups of copies come in turn: keys, values, the next keys, ..
 Values AttentionBuilder::addTile(Value turn, ValueRange last) {
-  const int64_t count = product.rows();
+  const int64_t count = product->rows();
   Value firstKey = firstKeyOf(turn), next = firstKeyOf(b.add(turn, b.integer(1)));
-  tile::awaitCopies(b, 1);
-  sync();
-  Values scores = scoresOf(firstKey);
-  sync();
-  keys.fetch(next, keysAt);
-  tile::commitCopies(b);
+  Values scores = scoresOf(firstKey, tiles->awaitKeys(turn));
+  tiles->releaseKeys(next);
   Values state = scaled(scores, last);
-  tile::awaitCopies(b, 1);
-  sync();
-  Values outputs = product.add(scores, weightsAt, valuesAt, ValueRange(state).drop_front(2 * count));
-  sync();
-  values.fetch(next, valuesAt);
-  tile::commitCopies(b);
+  Value valuesAt = tiles->awaitValues(turn);
+  Values outputs = product->add(scores, weightsAt, valuesAt, ValueRange(state).drop_front(2 * count));
+  tiles->releaseValues(next);
   llvm::copy(outputs, state.begin() + 2 * count);
   return state;
 }
 
 Values AttentionBuilder::addTiles() {
-  const int64_t count = product.rows(), stride = shape.parts * shape.splits;
-  Value first = firstKeyOf(b.integer(0));
-  keys.fetch(first, keysAt);
-  tile::commitCopies(b);
-  values.fetch(first, valuesAt);
-  tile::commitCopies(b);
-  loadQueries();
-  Value tiles = tilesNeeded();
+  const int64_t count = product->rows(), stride = shape.parts * shape.splits;
+  tiles->start();
+  Value needed = tilesNeeded();
   tile::barrier(b);
   Values state(count, elements.number(-infinity));
-  state.append(count + count * product.outputsOfRow(), elements.number(0));
-  Value turns = b.div(b.sub(b.add(tiles, b.integer(stride - 1)), team), b.integer(stride));
+  state.append(count + count * product->outputsOfRow(), elements.number(0));
+  Value turns = b.div(b.sub(b.add(needed, b.integer(stride - 1)), team), b.integer(stride));
   state = b.loop(turns, state, [&](Value turn, ValueRange last) { return addTile(turn, last); });
   tile::awaitCopies(b, 0);
   return state;
@@ -231,20 +190,20 @@ Values AttentionBuilder::addTiles() {
 
 /// Writes the team's maxima, sums and outputs to where queries, keys and values have been.
 void AttentionBuilder::storeResult(Values state) {
-  const int64_t count = product.rows();
+  const int64_t count = product->rows();
   Value part = b.div(thread, b.integer(shape.teamThreads()));
   Value to = tile::advance(b, queriesAt, b.mul(part, b.integer(shape.resultSize())));
   auto add = [&](Value x, Value y) { return b.createOrFold<arith::AddFOp>(x, y); };
   for (int64_t i = 0; i < count; ++i)
-    state[count + i] = product.joinRow(state[count + i], add);
+    state[count + i] = product->joinRow(state[count + i], add);
   tile::barrier(b);
-  b.ifThen(product.isFirstOfRow(), [&] {
+  b.ifThen(product->isFirstOfRow(), [&] {
     for (int64_t i = 0; i < count; ++i) {
-      tile::storeOne(b, state[i], tile::advance(b, to, product.row(i)));
-      tile::storeOne(b, state[count + i], tile::advance(b, to, b.add(product.row(i), b.integer(shape.rows))));
+      tile::storeOne(b, state[i], tile::advance(b, to, product->row(i)));
+      tile::storeOne(b, state[count + i], tile::advance(b, to, b.add(product->row(i), b.integer(shape.rows))));
     }
   });
-  product.store(ValueRange(state).drop_front(2 * count), tile::advance(b, to, 2 * shape.rows));
+  product->store(ValueRange(state).drop_front(2 * count), tile::advance(b, to, 2 * shape.rows));
   tile::barrier(b);
 }
 
@@ -258,7 +217,7 @@ void AttentionBuilder::finish() {
     b.ifThen(b.both(b.isBelow(row, rowCount), b.isBelow(index, b.integer(count))), [&] {
       const AttentionPart joined = joinParts(b, elements, shape.parts, [&](Value part) {
         Value from = tile::advance(b, queriesAt, b.mul(part, b.integer(shape.resultSize())));
-        Value output = b.add(b.mul(line, b.integer(shape.paddedChannels())), channel);
+        Value output = b.add(b.mul(line, b.integer(shape.outputPitch())), channel);
         return AttentionPart{tile::loadOne(b, tile::advance(b, from, line)),
                              tile::loadOne(b, tile::advance(b, from, b.add(line, b.integer(shape.rows)))),
                              tile::loadOne(b, tile::advance(b, from, b.add(output, b.integer(2 * shape.rows))))};
@@ -276,15 +235,10 @@ LogicalResult AttentionBuilder::run() {
   begin();
   storeResult(addTiles());
   finish();
-  return failure(keys.isBroken() || values.isBroken() || elements.isBroken());
+  return failure(tiles->isBroken() || elements.isBroken());
 }
 
 } // namespace
-
-int64_t sharedBytesOf(const AttentionShape &s) {
-  const int64_t tiles = s.queryLines().size() + s.parts * teamSize(s), results = s.parts * s.resultSize();
-  return 4 * std::max(tiles, results);
-}
 
 LogicalResult buildAttention(tile::Builder &b, const StepContext &first, const StepContext &last,
                              const Attention &attention, const AttentionShape &shape, DevicePlan &plan) {
@@ -301,7 +255,7 @@ LogicalResult buildAttention(tile::Builder &b, const StepContext &first, const S
   AffineExpr blocks =
       extentOf(attention.batch, ofMaps) * extentOf(attention.rows, ofMaps).ceilDiv(shape.rows) * shape.splits;
   plan.launches.push_back({unsigned(plan.functions.size()), blocks, reader.parameters});
-  plan.functions.push_back({name, uint32_t(shape.threads()), uint32_t(sharedBytesOf(shape))});
+  plan.functions.push_back({name, uint32_t(shape.threads()), uint32_t(shape.sharedBytes())});
   return partials ? buildAttentionJoin(b, first, last, attention, shape, *partials, plan) : success();
 }
 

@@ -7,9 +7,6 @@
 
 namespace kiln::cuda {
 
-/// Bytes of a block's shared memory.
-int64_t sharedBytesOf(const AttentionShape &shape);
-
 /// Appends the function and its launch; of several splits a second one that joins them.
 mlir::LogicalResult buildAttention(tile::Builder &b, const StepContext &first, const StepContext &last,
                                    const Attention &attention, const AttentionShape &shape, DevicePlan &plan);

@@ -391,6 +391,7 @@ std::optional<Attention> Matcher::run() {
   for (const Step &step : ArrayRef(placement.steps).slice(context.number, found.numSteps - 1))
     for (const Store &store : step.stores)
       found.unstored.push_back(store.value);
+  found.mma = findAttentionMma(found, placement);
   return found;
 }
 

@@ -4,7 +4,7 @@
 // products and the softmax, and behind it. Coordinates are those of the scores: batch, heads, queries, .. and keys.
 #pragma once
 
-#include "targets/cuda/ContractionMatch.h"
+#include "targets/cuda/AttentionMma.h"
 
 namespace kiln::cuda {
 
@@ -35,6 +35,7 @@ struct Attention {
   mlir::AffineExpr keys;                   // how many
   llvm::SmallVector<KeyLimit> limits;      // of the first step's op
   size_t numSteps = 0;
+  std::optional<AttentionMma> mma;         // nothing: it is for CUDA cores
   llvm::SmallVector<mlir::Value> unstored; // what the steps store but for the last one
 };
 

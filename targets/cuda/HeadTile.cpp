@@ -12,42 +12,62 @@ using tile::Values;
 /// Elements that a thread reads before it stores them, where it computes or converts what it reads.
 static constexpr int64_t readTogether = 4;
 
-/// Whether the innermost index is the loop behind a multiple of four, and the loop is nowhere else.
-static bool areInFours(linalg::GenericOp op, unsigned number, unsigned loop) {
+Value LineShape::place(tile::Builder &b, Value line, Value channel) const {
+  Value start = b.mul(line, b.integer(pitch));
+  if (!isSwizzled)
+    return b.add(start, channel);
+  Value key = b.mul(b.rem(line, b.integer(8)), b.integer(16 / bytes));
+  return b.add(start, b.createOrFold<arith::XOrIOp>(channel, key));
+}
+
+LineShape shortLines(int64_t lines, int64_t width) {
+  const bool isSwizzled = width % 64 == 0;
+  return {lines, width, isSwizzled ? width : (width / 8 | 1) * 8, 2, isSwizzled};
+}
+
+/// Whether the innermost index is the loop behind a multiple of so many elements, and the loop is nowhere else.
+static bool areInUnits(linalg::GenericOp op, unsigned number, unsigned loop, int64_t elements) {
   AffineMap map = op.getMatchingIndexingMap(&op->getOpOperand(number));
   const int64_t extent = cast<RankedTensorType>(op->getOperand(number).getType()).getShape().back();
   auto ofLoop = dyn_cast<AffineConstantExpr>(loopExtents(op)[loop]);
-  if (ShapedType::isDynamic(extent) || extent % 4 != 0 || !ofLoop || ofLoop.getValue() % 4 != 0)
+  if (ShapedType::isDynamic(extent) || extent % elements != 0 || !ofLoop || ofLoop.getValue() % elements != 0)
     return false;
   for (AffineExpr index : map.getResults().drop_back())
     if (index.isFunctionOfDim(loop))
       return false;
   AffineExpr dim = getAffineDimExpr(loop, op->getContext());
   AffineExpr rest = simplifyAffineExpr(map.getResults().back() - dim, map.getNumDims(), map.getNumSymbols());
-  return !rest.isFunctionOfDim(loop) && rest.isMultipleOf(4);
+  return !rest.isFunctionOfDim(loop) && rest.isMultipleOf(elements);
 }
 
 HeadTile::HeadTile(tile::Builder &b, Reader &reader, const Placement &placement, linalg::GenericOp op, unsigned number,
-                   unsigned lineLoop, unsigned channelLoop, const LineShape &shape)
-    : b(b), reader(reader), op(op), number(number), lineLoop(lineLoop), channelLoop(channelLoop), shape(shape) {
+                   std::optional<unsigned> lineLoop, unsigned channelLoop, Type element, const LineShape &shape)
+    : b(b), reader(reader), op(op), number(number), channelLoop(channelLoop), lineLoop(lineLoop), element(element),
+      shape(shape), unitElements(16 / shape.bytes) {
   AffineMap map = op.getMatchingIndexingMap(&op->getOpOperand(number));
   std::optional<Parameter> place = placement.find(op->getOperand(number));
   const bool hasInner = map.getNumResults() > 0;
-  isPlain = place && getElementTypeOrSelf(op->getOperand(number)).isF32();
-  isInFours = isPlain && hasInner && areInFours(op, number, channelLoop);
+  isPlain = place && getElementTypeOrSelf(op->getOperand(number)).getIntOrFloatBitWidth() == 8 * shape.bytes;
+  isInUnits = isPlain && hasInner && areInUnits(op, number, channelLoop, unitElements);
   isSureAligned = place && place->kind == Parameter::Scratch;
   AffineExpr inner = hasInner ? map.getResults().back() : AffineExpr();
-  isAlongChannels = !hasInner || inner.isFunctionOfDim(channelLoop) || !inner.isFunctionOfDim(lineLoop);
+  isAlongChannels = !hasInner || inner.isFunctionOfDim(channelLoop) || !lineLoop || !inner.isFunctionOfDim(*lineLoop);
 }
 
 void HeadTile::begin(Value ofTeam, int64_t inTeam, const Values &others) {
-  thread = ofTeam, threads = inTeam, loops = others;
-  SmallVector<AffineExpr> extents = loopExtents(op);
-  lineCount = reader.extent(extents[lineLoop]);
-  channelCount = reader.extent(extents[channelLoop]);
+  begin(ofTeam, inTeam, reader.extent(loopExtents(op)[*lineLoop]), [this, others](Value line) {
+    Values loops = others;
+    loops[*lineLoop] = line;
+    return loops;
+  });
+}
+
+void HeadTile::begin(Value ofTeam, int64_t inTeam, Value count, LoopsOfLine ofLine) {
+  thread = ofTeam, threads = inTeam, lineCount = count, loopsOfLine = std::move(ofLine);
+  channelCount = reader.extent(loopExtents(op)[channelLoop]);
   if (isPlain)
     address = reader.address(op, number);
-  if (isInFours && !isSureAligned) {
+  if (isInUnits && !isSureAligned) {
     Value bits = LLVM::PtrToIntOp::create(b, b.getI64Type(), address);
     Value rest = b.both(bits, b.integer(b.getI64Type(), 15));
     isAligned = b.compare(arith::CmpIPredicate::eq, rest, b.integer(b.getI64Type(), 0));
@@ -67,15 +87,14 @@ HeadTile::Unit HeadTile::unitOf(int64_t unitWidth, Value turn, int64_t together)
   Unit unit;
   unit.line = isAlongChannels ? slow : fast;
   unit.channel = b.mul(isAlongChannels ? fast : slow, b.integer(unitWidth));
-  unit.place = b.add(b.mul(unit.line, b.integer(shape.pitch)), unit.channel);
+  unit.place = shape.place(b, unit.line, unit.channel);
   if (count % (threads * together) != 0)
     unit.isOfTile = b.isBelow(index, b.integer(count));
   return unit;
 }
 
 Values HeadTile::at(const Unit &unit, Value line) const {
-  Values result = loops;
-  result[lineLoop] = line;
+  Values result = loopsOfLine(line);
   result[channelLoop] = unit.channel;
   return result;
 }
@@ -95,15 +114,15 @@ void HeadTile::ifOfTile(const Unit &unit, function_ref<void()> body) {
 void HeadTile::copy(const Unit &unit, int64_t unitWidth, Value first, Value to) {
   Value line = b.add(first, unit.line), inside = isInside(unit, line);
   Value offset = reader.offset(op, number, at(unit, line));
-  Value from = tile::advance(b, address, b.select(inside, offset, b.integer(offset.getType(), 0)));
-  ifOfTile(unit, [&] { tile::copyAsync(b, tile::advance(b, to, unit.place), from, unitWidth, inside); });
+  Value from = addressOf(address, b.select(inside, offset, b.integer(offset.getType(), 0)));
+  ifOfTile(unit, [&] { tile::copyBytesAsync(b, addressOf(to, unit.place), from, unitWidth * shape.bytes, inside); });
 }
 
-/// Four at a time in line; one by one in a loop, which keeps no registers.
+/// 16 bytes at a time in line; one by one in a loop, which keeps no registers.
 void HeadTile::copyUnits(int64_t unitWidth, Value first, Value to) {
-  if (unitWidth == 4) {
-    for (int64_t turn = 0; turn < turns(4); ++turn)
-      copy(unitOf(4, b.integer(turn)), 4, first, to);
+  if (unitWidth > 1) {
+    for (int64_t turn = 0; turn < turns(unitWidth); ++turn)
+      copy(unitOf(unitWidth, b.integer(turn)), unitWidth, first, to);
     return;
   }
   b.loop(b.integer(turns(1)), {}, [&](Value turn, ValueRange) {
@@ -113,44 +132,45 @@ void HeadTile::copyUnits(int64_t unitWidth, Value first, Value to) {
 }
 
 void HeadTile::readAll(Value first, Value to) {
-  Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
+  Value zero = arith::ConstantOp::create(b, FloatAttr::get(element, 0));
   b.loop(b.integer(llvm::divideCeil(turns(1), readTogether)), {}, [&](Value turn, ValueRange) {
     SmallVector<Unit> units;
-    Values elements;
+    Values values;
     for (int64_t i = 0; i < readTogether; ++i) {
       units.push_back(unitOf(1, b.add(b.mul(turn, b.integer(readTogether)), b.integer(i)), readTogether));
       const Unit &unit = units.back();
       Value line = b.add(first, unit.line);
       auto read = [&] {
-        Value element = reader.operand(op, number, at(unit, line));
-        broken |= !element;
-        if (element && !element.getType().isF32())
-          element = b.createOrFold<arith::ExtFOp>(b.getF32Type(), element);
-        return element ? element : zero;
+        Value value = reader.operand(op, number, at(unit, line));
+        broken |= !value;
+        if (value && value.getType() != element)
+          value = b.createOrFold<arith::ExtFOp>(element, value);
+        return value ? value : zero;
       };
-      elements.push_back(b.ifElse(isInside(unit, line), b.getF32Type(), read, [&] { return zero; }));
+      values.push_back(b.ifElse(isInside(unit, line), element, read, [&] { return zero; }));
     }
-    for (auto [unit, element] : llvm::zip_equal(units, elements))
-      ifOfTile(unit,
-               [&, element = element, place = unit.place] { tile::storeOne(b, element, tile::advance(b, to, place)); });
+    for (auto [unit, value] : llvm::zip_equal(units, values))
+      ifOfTile(unit, [&, value = value, place = unit.place] { LLVM::StoreOp::create(b, value, addressOf(to, place)); });
     return Values();
   });
 }
 
+/// One element by itself is copied if that is four bytes, else it is read.
 void HeadTile::fetch(Value first, Value to) {
-  if (!isPlain) {
-    readAll(first, to);
-    return;
-  }
-  if (!isInFours || !isAligned) {
-    copyUnits(isInFours ? 4 : 1, first, to);
-    return;
-  }
-  auto copyBy = [&](int64_t unitWidth) {
-    copyUnits(unitWidth, first, to);
+  auto fetchOnes = [&] {
+    isPlain &&shape.bytes == 4 ? copyUnits(1, first, to) : readAll(first, to);
     return Values();
   };
-  b.ifElse(isAligned, TypeRange(), [&] { return copyBy(4); }, [&] { return copyBy(1); });
+  auto fetchUnits = [&] {
+    copyUnits(unitElements, first, to);
+    return Values();
+  };
+  if (!isInUnits)
+    fetchOnes();
+  else if (!isAligned)
+    fetchUnits();
+  else
+    b.ifElse(isAligned, TypeRange(), fetchUnits, fetchOnes);
 }
 
 } // namespace kiln::cuda

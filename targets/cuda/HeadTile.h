@@ -1,29 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Keys or values of a head as they go to shared memory: so many lines, each of all channels with zeros behind them, for
-// the threads that share them.
+// Queries, keys or values of a head as they go to shared memory: so many lines, each of all channels with zeros behind
+// them, for the threads that share them.
 #pragma once
 
 #include "targets/cuda/Reader.h"
 
 namespace kiln::cuda {
 
-/// Of shared memory, in f32: lines x width, `pitch` from line to line.
+/// Of shared memory: lines x width elements, `pitch` from line to line. Of swizzled lines chunks of 16 bytes change
+/// places within 128 bytes.
 struct LineShape {
   int64_t lines, width, pitch;
-  int64_t size() const { return lines * pitch; }
+  int64_t bytes = 4; // of an element
+  bool isSwizzled = false;
+
+  int64_t size() const { return lines * pitch * bytes / 4; } // in f32
+  /// Where an element is, in elements from the start.
+  tile::Value place(tile::Builder &b, tile::Value line, tile::Value channel) const;
 };
+
+/// Of 16-bit elements, so that the same 16 bytes of eight lines in a row lie in different banks: lines of multiples of
+/// 128 bytes are swizzled, others are longer.
+LineShape shortLines(int64_t lines, int64_t width);
 
 class HeadTile {
 public:
-  /// Operand `number` of the op, whose loops count lines and channels.
+  /// The op's loops at a line, but for that of the channels.
+  using LoopsOfLine = std::function<tile::Values(tile::Value line)>;
+
+  /// Operand `number` of the op, of which a loop counts the channels and lines are counted by another one or, without
+  /// that, by several. `element`: in shared memory; f32, or what the operand has.
   HeadTile(tile::Builder &b, Reader &reader, const Placement &placement, mlir::linalg::GenericOp op, unsigned number,
-           unsigned lineLoop, unsigned channelLoop, const LineShape &shape);
+           std::optional<unsigned> lineLoop, unsigned channelLoop, tile::Type element, const LineShape &shape);
 
   /// Before the first fetch: which of the threads this is; the op's loops but for those two.
   void begin(tile::Value thread, int64_t threads, const tile::Values &loops);
-  /// Copies lines from `first` on, zeros for those beyond the end: behind the threads' backs if they are f32 in memory,
-  /// as a part of the thread's next group of copies.
+  /// The same of lines that several loops count.
+  void begin(tile::Value thread, int64_t threads, tile::Value lineCount, LoopsOfLine loopsOfLine);
+  /// Copies lines from `first` on, zeros for those beyond the end: behind the threads' backs if they are of the same
+  /// type in memory and more than 16 bits are copied at a time, as a part of the thread's next group of copies.
   void fetch(tile::Value first, tile::Value to);
   /// Whether a diagnostic has been emitted.
   bool isBroken() const { return broken; }
@@ -42,20 +58,24 @@ private:
   void copy(const Unit &unit, int64_t unitWidth, tile::Value first, tile::Value to);
   void readAll(tile::Value first, tile::Value to);
   tile::Values at(const Unit &unit, tile::Value line) const;
+  tile::Value addressOf(tile::Value start, tile::Value offset) { return b.addressOf(element, start, offset); }
   tile::Value isInside(const Unit &unit, tile::Value line);
 
   tile::Builder &b;
   Reader &reader;
   mlir::linalg::GenericOp op;
-  unsigned number, lineLoop, channelLoop;
+  unsigned number, channelLoop;
+  std::optional<unsigned> lineLoop;
+  tile::Type element;
   LineShape shape;
-  bool isPlain;         // f32 as they lie in memory
-  bool isInFours;       // plain, and four channels start at multiples of four elements
-  bool isSureAligned;   // and those at multiples of 16 bytes: else that depends on the address
+  int64_t unitElements; // that lie side by side in 16 bytes
+  bool isPlain;         // elements as they lie in memory
+  bool isInUnits;       // plain, and 16 bytes of channels start at multiples of as many
+  bool isSureAligned;   // and the address is such a multiple: else that depends
   bool isAlongChannels; // channels lie side by side, not lines
   int64_t threads = 0;
   tile::Value thread, lineCount, channelCount, address, isAligned;
-  tile::Values loops;
+  LoopsOfLine loopsOfLine;
   bool broken = false;
 };
 

@@ -17,6 +17,7 @@ struct AttentionCase {
   bool isPlanar = false;       // keys and values are [batch, heads, keys, depth]: a head's follow each other
   int mostQueries = 0;         // 0: the bound
   std::string element = "f32"; // of keys and values; inputs are multiples of 1/16 then, which all floats hold
+  std::string queries = "f32"; // of queries, which are multiples of 1/16 then, too
   bool isOffset = false;       // the last query sees the last key, if causal; otherwise query i key i
 };
 
@@ -30,7 +31,7 @@ inline std::string attentionKernel(const AttentionCase &s) {
   KernelText k(symbols);
   std::string keys = s.isCross ? "s1" : "s0", h = str(s.heads), d = str(s.depth);
   const std::string batch = str(attentionBatch);
-  Value q = k.argument(k.type({batch, "s0", str(s.heads * s.depth)}));
+  Value q = k.argument(k.type({batch, "s0", str(s.heads * s.depth)}, s.queries));
   const std::string stored = s.isPlanar ? k.type({batch, str(s.keyHeads), keys, d}, s.element)
                                         : k.type({batch, keys, str(s.keyHeads * s.depth)}, s.element);
   Value key = k.argument(stored), value = k.argument(stored);
@@ -45,13 +46,17 @@ inline std::string attentionKernel(const AttentionCase &s) {
     return s.isPlanar ? "a, " + keyHead + ", " + key + ", " + channel
                       : "a, " + key + ", " + keyHead + " * " + d + " + " + channel;
   };
-  const std::string wider = s.element == "f32" ? "" : "%w = arith.extf %x1 : " + s.element + " to f32\n",
-                    factor = wider.empty() ? "%x1" : "%w",
-                    multiply = wider + "%m = arith.mulf %x0, " + factor +
-                               " : f32\n%s = arith.addf %y0, %m : f32\nlinalg.yield %s : f32";
+  auto multiply = [&](const std::string &ofX) {
+    std::string widened, x = "%x0", y = "%x1";
+    if (ofX != "f32")
+      widened += "%v = arith.extf %x0 : " + ofX + " to f32\n", x = "%v";
+    if (s.element != "f32")
+      widened += "%w = arith.extf %x1 : " + s.element + " to f32\n", y = "%w";
+    return widened + "%m = arith.mulf " + x + ", " + y + " : f32\n%s = arith.addf %y0, %m : f32\nlinalg.yield %s : f32";
+  };
   Value depth = k.empty(k.type({d}));
   Value scores = k.reduce("ppppr", {q, key, depth}, wide, {"a, c, b * " + d + " + e", at("d", "e"), "e", "a, b, c, d"},
-                          "0.0 : f32", multiply);
+                          "0.0 : f32", multiply(s.queries));
   std::vector<Value> inputs{scores};
   std::vector<std::string> maps{"a, b, c, d"};
   std::string body = "%scale = arith.constant " + std::to_string(1 / std::sqrt(double(s.depth))) + " : f32\n" +
@@ -86,7 +91,7 @@ inline std::string attentionKernel(const AttentionCase &s) {
   Value sums = k.reduce("pppr", {weights}, narrow, {"a, b, c, d", "a, b, c"}, "0.0 : f32",
                         "%s = arith.addf %y0, %x0 : f32\nlinalg.yield %s : f32");
   Value products = k.reduce("ppppr", {weights, value}, k.type({batch, h, "s0", d}),
-                            {"a, b, c, e", at("e", "d"), "a, b, c, d"}, "0.0 : f32", multiply);
+                            {"a, b, c, e", at("e", "d"), "a, b, c, d"}, "0.0 : f32", multiply("f32"));
   Value result = k.one("pppp", {products, sums}, k.type({batch, "s0", h, d}), {"a, c, b, d", "a, c, b", "a, b, c, d"},
                        "%s = arith.divf %x0, %x1 : f32\nlinalg.yield %s : f32");
   return k.finish({result});
@@ -109,6 +114,9 @@ inline std::vector<Tensor> attentionInputs(const AttentionCase &s, int64_t queri
         value = std::round(value * 16) / 16;
     inputs.push_back(std::move(x));
   }
+  if (s.queries != "f32")
+    for (double &value : inputs[0].values)
+      value = std::round(value * 16) / 16;
   if (s.hasMask) {
     Tensor mask = randomTensor({queries, keys});
     for (int64_t i = 0; i < queries; ++i)

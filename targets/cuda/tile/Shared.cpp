@@ -63,10 +63,6 @@ Value isMultiple(Builder &b, Value address, int64_t bytes) {
 
 void barrier(Builder &b) { NVVM::BarrierOp::create(b); }
 
-void copyAsync(Builder &b, Value to, Value from, int64_t count, Value isThere) {
-  copyBytesAsync(b, to, from, count * 4, isThere);
-}
-
 /// 16 bytes go past the first cache, which has no use for them.
 void copyBytesAsync(Builder &b, Value to, Value from, int64_t bytes, Value isThere) {
   const auto kind = bytes == 16 ? NVVM::LoadCacheModifierKind::CG : NVVM::LoadCacheModifierKind::CA;

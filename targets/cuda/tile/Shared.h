@@ -38,10 +38,8 @@ void barrier(Builder &b);
 /// The same among the 32 threads of a warp.
 void syncWarp(Builder &b);
 
-/// Copies one or four f32, the latter between multiples of 16 bytes, from global to shared memory; writes zeros and
-/// reads nothing if the source is not there.
-void copyAsync(Builder &b, Value to, Value from, int64_t count, Value isThere);
-/// The same of 4, 8 or 16 bytes, between multiples of as many.
+/// Copies 4, 8 or 16 bytes, between multiples of as many, from global to shared memory; writes zeros and reads nothing
+/// if the source is not there.
 void copyBytesAsync(Builder &b, Value to, Value from, int64_t bytes, Value isThere);
 /// Makes a group of the copies that the thread has asked for since the last one.
 void commitCopies(Builder &b);

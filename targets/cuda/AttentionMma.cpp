@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "targets/cuda/AttentionMma.h"
+
+#include "compiler/dialect/KilnDialect.h"
+#include "mlir/IR/Matchers.h"
+#include "targets/cuda/AttentionMatch.h"
+
+namespace kiln::cuda {
+
+using namespace mlir;
+using tile::MmaType;
+
+unsigned AttentionMma::channelLoop(const Attention &attention) const {
+  return unsigned(llvm::find(loops, attention.scores.depth.front()) - loops.begin());
+}
+
+tile::Values AttentionMma::loopsAt(const tile::Values &ofScores) const {
+  tile::Values result;
+  for (unsigned loop : loops)
+    result.push_back(ofScores[loop]);
+  return result;
+}
+
+static std::optional<MmaType> shortTypeOf(Value tensor) {
+  Type element = getElementTypeOrSelf(tensor);
+  return element.isF16() ? std::optional(MmaType::F16) : element.isBF16() ? std::optional(MmaType::BF16) : std::nullopt;
+}
+
+static bool isStrict(Operation *op) { return op->hasAttr(mlir::kiln::strictAttrName); }
+
+/// Whether the op gives an input of 16 bits in f32, times a constant that it sets; and which.
+static bool isScaled(linalg::GenericOp op, AttentionMma &found) {
+  Value result = op.getBlock()->getTerminator()->getOperand(0);
+  if (auto scale = result.getDefiningOp<arith::MulFOp>()) {
+    APFloat factor(0.0f);
+    const bool isRight = matchPattern(scale.getRhs(), m_ConstantFloat(&factor));
+    if (isStrict(scale) || (!isRight && !matchPattern(scale.getLhs(), m_ConstantFloat(&factor))))
+      return false;
+    found.factor = factor.convertToFloat();
+    result = isRight ? scale.getLhs() : scale.getRhs();
+  }
+  auto extended = result.getDefiningOp<arith::ExtFOp>();
+  auto argument = extended ? dyn_cast<BlockArgument>(extended.getIn()) : BlockArgument();
+  if (!argument || argument.getOwner() != op.getBlock() || argument.getArgNumber() >= op.getNumDpsInputs())
+    return false;
+  found.query = argument.getArgNumber();
+  return true;
+}
+
+/// The op that scales queries where they are read, if one does; its loops are some of the scores' op, each for itself.
+static bool findScaling(const Attention &attention, const Placement &placement, AttentionMma &found) {
+  linalg::GenericOp scores = attention.scores.op;
+  Value query = scores->getOperand(attention.query);
+  auto op = query.getDefiningOp<linalg::GenericOp>();
+  if (!op || placement.find(query) || op->getNumResults() != 1 || op.getNumReductionLoops() || isStrict(op) ||
+      !isScaled(op, found))
+    return false;
+  AffineMap read = scores.getMatchingIndexingMap(&scores->getOpOperand(attention.query));
+  AffineMap written = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  if (!read.isProjectedPermutation() || !written.isPermutation())
+    return false;
+  found.op = op;
+  found.loops.resize(op.getNumLoops());
+  for (unsigned i = 0; i < written.getNumResults(); ++i)
+    found.loops[written.getDimPosition(i)] = read.getDimPosition(i);
+  return llvm::is_contained(found.loops, attention.scores.depth.front());
+}
+
+std::optional<AttentionMma> findAttentionMma(const Attention &attention, const Placement &placement) {
+  linalg::GenericOp scores = attention.scores.op, outputs = attention.outputs.op;
+  std::optional<MmaType> ofKeys = shortTypeOf(scores->getOperand(attention.key));
+  if (!ofKeys || shortTypeOf(outputs->getOperand(attention.value)) != ofKeys || isStrict(scores) || isStrict(outputs))
+    return std::nullopt;
+  AttentionMma found{*ofKeys, 1, scores, attention.query, {}};
+  if (shortTypeOf(scores->getOperand(attention.query)))
+    found.loops = llvm::to_vector(llvm::seq(scores.getNumLoops()));
+  else if (!findScaling(attention, placement, found))
+    return std::nullopt;
+  return shortTypeOf(found.op->getOperand(found.query)) == ofKeys ? std::optional(found) : std::nullopt;
+}
+
+} // namespace kiln::cuda

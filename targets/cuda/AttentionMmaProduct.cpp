@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "targets/cuda/AttentionMmaProduct.h"
+
+#include "targets/cuda/tile/Shared.h"
+
+namespace kiln::cuda {
+
+using namespace mlir;
+using tile::Values;
+
+static constexpr int64_t mmaRows = 16, mmaColumns = 8, mmaDepth = 16; // of one mma.sync
+static constexpr int64_t stepBytes = 2 * mmaDepth;
+
+void AttentionMmaProduct::begin(Value thread) {
+  Value ofWarp = b.rem(thread, b.integer(32)), warp = b.div(thread, b.integer(32));
+  lane = b.rem(ofWarp, b.integer(4)), quad = b.div(ofWarp, b.integer(4));
+  Value rowOfWarp = b.mul(warp, b.integer(shape.rowsOfWarp()));
+  firstRow = b.add(rowOfWarp, quad);
+  // Matrices 0 and 1 of ldmatrix are lines 0 to 7 and 8 to 15 of the first 16 bytes, 2 and 3 of the other 16.
+  Value matrix = b.div(ofWarp, b.integer(8));
+  Value line = b.add(b.mul(b.rem(matrix, b.integer(2)), b.integer(8)), b.rem(ofWarp, b.integer(8)));
+  Value channel = b.mul(b.div(matrix, b.integer(2)), b.integer(8));
+  auto sourceAt = [&](const LineShape &lines, Value line) {
+    return Source{lines, b.mul(lines.place(b, line, channel), b.integer(2))};
+  };
+  queries = sourceAt(shape.queryLines(), b.add(rowOfWarp, line));
+  keysIn = sourceAt(shape.keyLines(), line);
+  values = sourceAt(shape.valueLines(), line);
+}
+
+/// Of each 16 rows a thread has two, eight rows from each other.
+Value AttentionMmaProduct::row(int64_t i) { return b.add(firstRow, b.integer(i * (mmaRows / 2))); }
+Value AttentionMmaProduct::key(int64_t j) {
+  return b.add(b.mul(lane, b.integer(2)), b.integer(j / 2 * mmaColumns + j % 2));
+}
+
+/// What a lane has of 16 lines from 16 i on and 16 channels, four registers. Chunks of swizzled lines change places
+/// within 128 bytes by an exclusive or; sixteen lines further that is the same one again.
+Values AttentionMmaProduct::load(const Source &source, Value tile, int64_t i, int64_t step, bool isTransposed) {
+  const int64_t bytes = step * stepBytes, ofSwizzle = source.lines.isSwizzled ? bytes % 128 : 0;
+  Value moved = source.start;
+  if (ofSwizzle)
+    moved = b.createOrFold<arith::XOrIOp>(moved, b.integer(ofSwizzle));
+  Value from = b.addressOf(b.getI8Type(), tile, moved);
+  return tile::loadMatrices(b, tile::advance(b, from, (i * mmaRows * source.lines.pitch * 2 + bytes - ofSwizzle) / 4),
+                            isTransposed);
+}
+
+/// Of `sums`, with so many of a row: those of 16 rows from 16 i on and eight columns.
+void AttentionMmaProduct::multiplyAdd(ArrayRef<Value> x, ArrayRef<Value> y, Values &sums, int64_t ofRow, int64_t i,
+                                      int64_t column) {
+  Values four;
+  auto place = [&](int64_t n) { return (2 * i + n / 2) * ofRow + 2 * column + n % 2; };
+  for (int64_t n = 0; n < 4; ++n)
+    four.push_back(sums[place(n)]);
+  for (auto [n, sum] : llvm::enumerate(tile::multiplyAdd(b, *shape.mma, x, y, four)))
+    sums[place(int64_t(n))] = sum;
+}
+
+Values AttentionMmaProduct::scores(Value queriesAt, Value keysAt) {
+  Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
+  Values sums(rows() * keys(), zero);
+  for (int64_t step = 0; step < shape.paddedDepth() / mmaDepth; ++step) {
+    SmallVector<Values> x;
+    for (int64_t i = 0; i < shape.rowsOfWarp() / mmaRows; ++i)
+      x.push_back(load(queries, queriesAt, i, step, false));
+    for (int64_t j = 0; j < shape.keys / 16; ++j) {
+      Values y = load(keysIn, keysAt, j, step, false);
+      for (int64_t i = 0; i < int64_t(x.size()); ++i)
+        for (int64_t half : {0, 1})
+          multiplyAdd(x[i], {y[half], y[half + 2]}, sums, keys(), i, 2 * j + half);
+    }
+  }
+  if (factor != 1) {
+    Value by = arith::ConstantOp::create(b, b.getF32FloatAttr(factor));
+    for (Value &sum : sums)
+      sum = b.createOrFold<arith::MulFOp>(sum, by);
+  }
+  return sums;
+}
+
+/// Those of 16 rows and 16 keys as a factor: rows g and g + 8 of the first eight keys, then of the others.
+Values AttentionMmaProduct::weightsOf(const Values &weights, int64_t i, int64_t step) {
+  Type element = tile::elementOf(b, *shape.mma);
+  Values words;
+  for (int64_t n = 0; n < 4; ++n) {
+    Value pair = LLVM::UndefOp::create(b, VectorType::get(2, element));
+    for (int64_t e : {0, 1}) {
+      Value weight = weights[(2 * i + n % 2) * keys() + 4 * step + n / 2 * 2 + e];
+      pair = LLVM::InsertElementOp::create(b, pair, b.createOrFold<arith::TruncFOp>(element, weight), b.integer(e));
+    }
+    words.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));
+  }
+  return words;
+}
+
+Values AttentionMmaProduct::add(const Values &weights, Value, Value valuesAt, ValueRange outputs) {
+  Values sums(outputs);
+  for (int64_t step = 0; step < shape.keys / mmaDepth; ++step) {
+    SmallVector<Values> x;
+    for (int64_t i = 0; i < shape.rowsOfWarp() / mmaRows; ++i)
+      x.push_back(weightsOf(weights, i, step));
+    for (int64_t c = 0; c < shape.paddedChannels() / 16; ++c) {
+      Values y = load(values, valuesAt, step, c, true);
+      for (int64_t i = 0; i < int64_t(x.size()); ++i)
+        for (int64_t half : {0, 1})
+          multiplyAdd(x[i], {y[2 * half], y[2 * half + 1]}, sums, outputsOfRow(), i, 2 * c + half);
+    }
+  }
+  return sums;
+}
+
+/// Two neighbours at a time.
+void AttentionMmaProduct::store(ValueRange outputs, Value to) {
+  Value start = b.add(b.mul(firstRow, b.integer(shape.outputPitch())), b.mul(lane, b.integer(2)));
+  Value place = tile::advance(b, to, start);
+  for (int64_t i = 0; i < rows(); ++i)
+    for (int64_t c = 0; c < outputsOfRow(); c += 2)
+      tile::storeVector(b, Values(outputs.slice(i * outputsOfRow() + c, 2)),
+                        tile::advance(b, place, i * (mmaRows / 2) * shape.outputPitch() + c / 2 * mmaColumns));
+}
+
+} // namespace kiln::cuda

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention of f16 and bf16 on tensor cores, beside the interpreter in f64 with its bounds, which allow for sums in f32
+// and one rounding of the results. Weights are rounded as well here: what that may add is told by the outputs of the
+// values' magnitudes.
+#include "AttentionKernel.h"
+#include "ProductKernel.h"
+#include "compiler/interpreter/Tensor.h"
+#include "targets/cuda/CostModel.h"
+#include <gtest/gtest.h>
+
+namespace kiln::testing {
+namespace {
+
+struct ShortType {
+  std::string name;
+  ElementType element;
+  double unit; // the largest relative error of a rounding
+};
+const ShortType types[] = {{"f16", ElementType::f16, 0x1p-11}, {"bf16", ElementType::bf16, 0x1p-8}};
+
+/// kiln.attention of [2, s0, heads * depth] and [2, s1, keyHeads * ..] stored with the heads as an axis; without
+/// isCross keys are as many as queries.
+struct MmaCase {
+  ShortType type = types[0];
+  int heads = 2, keyHeads = 2, depth = 64, channels = 0; // channels: of the values; 0: as many
+  int bound = 130;
+  bool isCausal = false, hasMask = false, hasLengths = false, isCross = false;
+
+  int width() const { return channels ? channels : depth; }
+};
+
+std::string kernelOf(const MmaCase &s) {
+  KernelText t({{1, s.bound}, {1, s.bound}});
+  const std::string keys = s.isCross ? "s1" : "s0";
+  auto rows = [&](const std::string &count, int width) { return t.type({"2", count, number(width)}, s.type.name); };
+  const std::string q = rows("s0", s.heads * s.depth), k = rows(keys, s.keyHeads * s.depth),
+                    v = rows(keys, s.keyHeads * s.width()), result = rows("s0", s.heads * s.width());
+  std::string arguments = "%q: " + q + ", %k: " + k + ", %v: " + v, types = q + ", " + k + ", " + v, options;
+  auto add = [&](const std::string &word, const std::string &name, const std::string &type) {
+    arguments += ", " + name + ": " + type, types += ", " + type, options += word + " " + name + " ";
+  };
+  if (s.hasMask)
+    add("mask", "%m", t.type({"s0", keys}, s.type.name));
+  if (s.hasLengths)
+    add("lengths", "%l", t.type({"2"}, "i32"));
+  options += "heads = " + number(s.heads);
+  if (s.heads != s.keyHeads)
+    options += " key_value_heads = " + number(s.keyHeads);
+  options += " scale = " + std::to_string(1 / std::sqrt(double(s.depth))) + (s.isCausal ? " causal" : "");
+  const std::string stored = t.type({"2", "s0", number(s.heads), number(s.width())}, s.type.name),
+                    bounds = "1, " + number(s.bound);
+  return "func.func private @f(%s0: index, %s1: index, " + arguments + ") -> " + stored +
+         " attributes {kiln.kernel, kiln.bounds = array<i64: " + bounds + ", " + bounds +
+         ">} {\n  %0 = " + "kiln.attention %q, %k, %v " + options + " : (" + types + ") -> " + result +
+         "\n  %1 = kiln.reshape %0 : " + result + " -> " + stored + "\n  return %1 : " + stored + "\n}\n";
+}
+
+std::vector<Tensor> inputsOf(const MmaCase &s, const std::string &text, int64_t queries, int64_t keys) {
+  std::vector<Tensor> inputs = randomInputs(text, {queries, keys}, 1, int(keys) + 1);
+  for (size_t i = 0; i < inputs.size() - s.hasLengths; ++i)
+    for (double &value : inputs[i].values)
+      value = interpreter::roundTo(s.type.element, value);
+  if (s.hasMask)
+    for (int64_t i = 0; i < queries; ++i)
+      for (int64_t j = 1; j < keys; j += 3)
+        inputs[3].at({i, j}) = -std::numeric_limits<double>::infinity();
+  return inputs;
+}
+
+/// What rounded weights may add to the bounds: each is off by a unit of its own, and below 2^-14 those of f16 by 2^-25.
+/// The largest weight of a row is 1, and so is the sum of all at least.
+void expectNear(DeviceKernel &kernel, const MmaCase &s, int64_t queries, int64_t keys,
+                const std::vector<Tensor> &inputs) {
+  SCOPED_TRACE("queries " + number(queries) + " keys " + number(keys));
+  const std::vector<int64_t> symbols{queries, keys};
+  const auto wanted = kernel.expected(symbols, inputs)[0];
+  std::vector<Tensor> absolute = inputs;
+  double largest = 0;
+  for (double &value : absolute[2].values)
+    largest = std::max(largest, value = std::abs(value));
+  const auto magnitudes = kernel.expected(symbols, absolute)[0];
+  const Tensor got = kernel.run(symbols, inputs)[0];
+  ASSERT_EQ(got.shape, wanted->shape);
+  for (size_t i = 0; i < got.values.size(); ++i) {
+    const double ofWeights = s.type.unit * (magnitudes->values[i] + magnitudes->errors[i]) +
+                             (s.type.name == "f16" ? 0x1p-25 * double(keys) * largest : 0);
+    ASSERT_LE(std::abs(got.values[i] - wanted->values[i]), wanted->errors[i] + ofWeights)
+        << "element " << i << ": got " << got.values[i] << ", expected " << wanted->values[i];
+  }
+}
+
+void check(DeviceKernel &kernel, const MmaCase &s, const std::string &text, int64_t queries, int64_t keys) {
+  expectNear(kernel, s, queries, keys, inputsOf(s, text, queries, keys));
+}
+
+/// Wants the strategy, tensor cores for both products and no memory for scores.
+void expectMma(const DeviceKernel &kernel, const ShortType &type) {
+  const cuda::DevicePlan &plan = kernel.plan();
+  EXPECT_EQ(plan.strategy, "attention");
+  const int64_t splits = plan.schedule.at("splits");
+  EXPECT_EQ(plan.launches.size(), splits > 1 ? 2U : 1U);
+  EXPECT_EQ(plan.scratchBytes > 0, splits > 1);
+  const std::string &ptx = textOf(kernel), name = "." + type.name;
+  EXPECT_EQ(ptx.find(".local"), std::string::npos);
+  EXPECT_GE(countOf(ptx, "mma.sync.aligned.m16n8k16.row.col.f32" + name + name + ".f32"), 4U);
+  EXPECT_GT(countOf(ptx, "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"), 0U);
+}
+
+//===- Sizes -------------------------------------------------------------===//
+
+TEST(CudaAttentionMma, Lengths) {
+  for (const ShortType &type : types) {
+    MmaCase s{.type = type, .heads = 1, .keyHeads = 1, .isCausal = true};
+    const std::string text = kernelOf(s);
+    DeviceKernel kernel(text);
+    expectMma(kernel, type);
+    for (int64_t t : {1, 2, 15, 16, 17, 33, 64, 65, 130})
+      check(kernel, s, text, t, t);
+  }
+}
+
+// Those of 8 and 40 are padded to 16 and 48; 100 are copied by threads, since they are no multiples of 16 bytes.
+TEST(CudaAttentionMma, HeadSizes) {
+  for (int depth : {1, 8, 40, 64, 96, 100, 128, 256}) {
+    SCOPED_TRACE(depth);
+    MmaCase s{.type = types[depth % 3 == 1], .heads = 1, .keyHeads = 1, .depth = depth, .bound = 70};
+    const std::string text = kernelOf(s);
+    DeviceKernel kernel(text);
+    expectMma(kernel, s.type);
+    check(kernel, s, text, 5, 5);
+    check(kernel, s, text, depth > 128 ? 34 : 66, depth > 128 ? 34 : 66);
+  }
+}
+
+TEST(CudaAttentionMma, ValuesOfAnotherWidth) {
+  for (auto [depth, channels] : {std::pair(40, 128), {64, 24}}) {
+    MmaCase s{.depth = depth, .channels = channels, .bound = 70, .isCross = true};
+    const std::string text = kernelOf(s);
+    DeviceKernel kernel(text);
+    expectMma(kernel, s.type);
+    check(kernel, s, text, 37, 70);
+  }
+}
+
+TEST(CudaAttentionMma, MasksAndLengths) {
+  for (int kind = 0; kind < 8; ++kind) {
+    SCOPED_TRACE(kind);
+    MmaCase s{.type = types[kind % 2], .depth = 32, .bound = 80};
+    s.isCausal = kind & 1, s.hasMask = kind & 2, s.hasLengths = kind & 4;
+    const std::string text = kernelOf(s);
+    DeviceKernel kernel(text);
+    expectMma(kernel, s.type);
+    for (int64_t t : {1, 67})
+      check(kernel, s, text, t, t);
+  }
+}
+
+TEST(CudaAttentionMma, OtherKeys) {
+  for (bool isCausal : {false, true}) {
+    MmaCase s{.type = types[isCausal], .depth = 64, .isCausal = isCausal, .isCross = true};
+    s.hasLengths = !isCausal;
+    const std::string text = kernelOf(s);
+    DeviceKernel kernel(text);
+    expectMma(kernel, s.type);
+    for (auto [queries, keys] : {std::pair(1, 130), {7, 64}, {70, 129}, {33, 35}})
+      check(kernel, s, text, queries, keys);
+  }
+}
+
+// Rows of a block are those of several heads.
+TEST(CudaAttentionMma, GroupsOfHeads) {
+  for (int keyHeads : {1, 2, 3}) {
+    MmaCase s{.type = types[keyHeads % 2], .heads = 6, .keyHeads = keyHeads, .depth = 24, .bound = 80};
+    s.isCross = s.isCausal = true;
+    const std::string text = kernelOf(s);
+    DeviceKernel kernel(text);
+    expectMma(kernel, s.type);
+    for (auto [queries, keys] : {std::pair(1, 19), {23, 70}})
+      check(kernel, s, text, queries, keys);
+  }
+}
+
+TEST(CudaAttentionMma, UnalignedAddresses) {
+  MmaCase s{.depth = 64, .bound = 70};
+  const std::string text = kernelOf(s);
+  DeviceKernel kernel(text);
+  for (int64_t offset : {2, 4, 8}) {
+    kernel.setOffset(offset);
+    check(kernel, s, text, 50, 50);
+  }
+}
+
+TEST(CudaAttentionMma, SplitKeys) {
+  for (int splits : {2, 8}) {
+    MmaCase s{.type = types[splits == 8], .heads = 2, .keyHeads = 1, .depth = 32, .bound = 300};
+    s.isCross = s.isCausal = s.hasLengths = true;
+    const SchedulePoint point{{"splits", splits}, {"mma_keys", 16}};
+    const std::string text = kernelOf(s);
+    DeviceKernel kernel(text, &point);
+    expectMma(kernel, s.type);
+    for (int64_t keys : {40, 129, 300})
+      check(kernel, s, text, 40, keys);
+  }
+}
+
+//===- Numbers -----------------------------------------------------------===//
+
+/// What the first query of the first batch gives, with `change` applied to the inputs.
+template <class Change> std::vector<double> firstRow(const ShortType &type, const Change &change) {
+  MmaCase s{.type = type, .heads = 1, .keyHeads = 1, .depth = 8, .bound = 80, .hasMask = true, .isCross = true};
+  const SchedulePoint point{{"mma_keys", 16}};
+  const std::string text = kernelOf(s);
+  DeviceKernel kernel(text, &point);
+  expectMma(kernel, type);
+  std::vector<Tensor> inputs = inputsOf(s, text, 33, 70);
+  std::fill(inputs[3].values.begin(), inputs[3].values.end(), 0);
+  change(inputs);
+  std::vector<double> all = kernel.run({33, 70}, inputs)[0].values;
+  all.resize(8);
+  return all;
+}
+
+void expectNan(const std::vector<double> &values) {
+  for (double value : values)
+    EXPECT_TRUE(std::isnan(value)) << value;
+}
+
+TEST(CudaAttentionMma, NumbersThatAreNone) {
+  for (const ShortType &type : types) {
+    SCOPED_TRACE(type.name);
+    expectNan(firstRow(type, [](auto &inputs) { inputs[0].at({0, 0, 3}) = NAN; }));
+    expectNan(firstRow(type, [](auto &inputs) { inputs[1].at({0, 51, 3}) = NAN; }));
+    expectNan(firstRow(type, [](auto &inputs) {
+      inputs[1].at({0, 51, 3}) = INFINITY;
+      inputs[0].at({0, 0, 3}) = 1;
+    }));
+    expectNan(firstRow(type, [](auto &inputs) { inputs[3].at({0, 60}) = INFINITY; }));
+    // Of a value one channel alone.
+    std::vector<double> row = firstRow(type, [](auto &inputs) { inputs[2].at({0, 33, 5}) = NAN; });
+    for (size_t d = 0; d < row.size(); ++d)
+      EXPECT_EQ(std::isnan(row[d]), d == 5);
+    row = firstRow(type, [](auto &inputs) { inputs[2].at({0, 69, 6}) = -INFINITY; });
+    for (size_t d = 0; d < row.size(); ++d)
+      EXPECT_EQ(row[d] == -INFINITY, d == 6) << row[d];
+    // A key of -infinity does not count beside others, and one that is not in the first tile may be the only one.
+    double value = 0;
+    row = firstRow(type, [&](auto &inputs) {
+      for (int64_t j = 0; j < 70; ++j)
+        inputs[3].at({0, j}) = j == 69 ? 0 : -INFINITY;
+      value = inputs[2].at({0, 69, 2});
+    });
+    EXPECT_EQ(row[2], value);
+  }
+}
+
+// Without a key that counts all keys have the same weight.
+TEST(CudaAttentionMma, NothingCounts) {
+  MmaCase s{.heads = 1, .keyHeads = 1, .depth = 16, .bound = 80, .hasLengths = true, .isCross = true};
+  const std::string text = kernelOf(s);
+  DeviceKernel kernel(text);
+  std::vector<Tensor> inputs = inputsOf(s, text, 35, 70);
+  inputs[3].values = {0, 37};
+  const Tensor got = kernel.run({35, 70}, inputs)[0];
+  for (int64_t d = 0; d < s.depth; ++d) {
+    double sum = 0;
+    for (int64_t key = 0; key < 70; ++key)
+      sum += inputs[2].at({0, key, d});
+    for (int64_t i = 0; i < 35; ++i)
+      ASSERT_NEAR(got.at({0, i, 0, d}), sum / 70, 0x1p-11 * std::abs(sum / 70) + 1e-6);
+  }
+}
+
+// The keys beyond the diagonal's tile do not even have to be numbers.
+TEST(CudaAttentionMma, SkipsWhatDoesNotCount) {
+  MmaCase s{.heads = 1, .keyHeads = 1, .depth = 16, .bound = 140, .isCausal = true};
+  const SchedulePoint point{{"mma_keys", 16}, {"mma_queries", 32}};
+  DeviceKernel kernel(kernelOf(s), &point);
+  std::vector<Tensor> inputs = inputsOf(s, kernelOf(s), 140, 140);
+  const Tensor all = kernel.run({140, 140}, inputs)[0];
+  for (int input : {1, 2})
+    for (int64_t batch : {0, 1})
+      for (int64_t key = 64; key < 140; ++key)
+        for (int64_t d = 0; d < 16; ++d)
+          inputs[size_t(input)].at({batch, key, d}) = NAN;
+  const Tensor some = kernel.run({140, 140}, inputs)[0];
+  for (int64_t i = 0; i < 64; ++i)
+    for (int64_t d = 0; d < 16; ++d)
+      EXPECT_EQ(some.at({1, i, 0, d}), all.at({1, i, 0, d}));
+}
+
+// Each tile has a larger maximum than the last one, or a smaller one.
+TEST(CudaAttentionMma, ScoresThatGrowAndShrink) {
+  for (double step : {0.5, -0.5}) {
+    MmaCase s{.heads = 1, .keyHeads = 1, .depth = 8, .bound = 100, .hasMask = true};
+    const SchedulePoint point{{"mma_keys", 16}};
+    const std::string text = kernelOf(s);
+    DeviceKernel kernel(text, &point);
+    std::vector<Tensor> inputs = inputsOf(s, text, 100, 100);
+    for (int64_t i = 0; i < 100; ++i)
+      for (int64_t j = 0; j < 100; ++j)
+        inputs[3].at({i, j}) = step * double(j);
+    expectNear(kernel, s, 100, 100, inputs);
+  }
+}
+
+//===- Which kernels -----------------------------------------------------===//
+
+// Queries that nothing scales, as they lie in memory; and what stays with CUDA cores.
+TEST(CudaAttentionMma, WhichKernels) {
+  auto usesMma = [](const std::string &text) {
+    const DeviceKernel kernel(text);
+    EXPECT_EQ(kernel.plan().strategy, "attention");
+    return countOf(textOf(kernel), "mma.sync") > 0;
+  };
+  AttentionCase s;
+  s.element = s.queries = "f16";
+  s.hasMask = s.isCausal = true;
+  s.depth = 40;
+  DeviceKernel kernel(attentionKernel(s));
+  expectMma(kernel, types[0]);
+  const std::vector<Tensor> inputs = attentionInputs(s, 70, 70);
+  const Tensor got = kernel.run({70}, inputs)[0], wanted = expectedAttention(s, 70, 70, inputs);
+  for (size_t i = 0; i < got.values.size(); ++i) // magnitudes are below 5
+    ASSERT_NEAR(got.values[i], wanted.values[i], 5 * 0x1p-11);
+  s.queries = "f32";
+  EXPECT_FALSE(usesMma(attentionKernel(s)));
+  s.queries = "bf16";
+  EXPECT_FALSE(usesMma(attentionKernel(s)));
+  s.queries = "f16", s.mostQueries = 16, s.isCross = true;
+  EXPECT_FALSE(usesMma(attentionKernel(s))) << "memory bounds few queries";
+}
+
+//===- Search space ------------------------------------------------------===//
+
+TEST(CudaAttentionMma, EndsOfTheSearchSpace) {
+  MmaCase s{.heads = 1, .keyHeads = 1, .depth = 40, .bound = 90, .isCausal = true, .hasLengths = true};
+  const std::string text = kernelOf(s);
+  for (const SchedulePoint &point : endsOf(spaceOf(text))) {
+    SCOPED_TRACE(toString(point));
+    DeviceKernel kernel(text, &point);
+    expectMma(kernel, s.type);
+    check(kernel, s, text, 50, 50);
+  }
+}
+
+TEST(CudaAttentionMma, RefusesWhatDoesNotFit) {
+  const std::string text = kernelOf({.depth = 128});
+  auto expectRule = [&](const SchedulePoint &point, const std::string &rule) {
+    EXPECT_EQ(refusal(text, &point).find("attention schedule requires " + rule), 0U) << refusal(text, &point);
+  };
+  expectRule({{"mma_queries", 16}, {"mma_queries_per_warp", 32}}, "32 to 512 threads");
+  expectRule({{"mma_queries_per_warp", 16}, {"mma_keys", 128}}, "99 KiB of shared memory");
+  expectRule({{"mma_queries_per_warp", 32}, {"mma_keys", 64}}, "255 registers");
+}
+
+//===- Code --------------------------------------------------------------===//
+
+// What docs/cuda.md says of the presets, and no more in the loop than that: a barrier a tile, besides those before the
+// loop and around the outputs.
+TEST(CudaAttentionMma, Presets) {
+  for (auto [depth, point, products, loads, bytes] :
+       {std::tuple(64, "mma_key_stages=2 mma_keys=64 mma_queries=128 mma_queries_per_warp=32 splits=1", 128, 40, 49152),
+        std::tuple(128, "mma_key_stages=2 mma_keys=32 mma_queries=128 mma_queries_per_warp=32 splits=1", 128, 48,
+                   70656)}) {
+    const std::string text = kernelOf({.heads = 16, .keyHeads = 16, .depth = depth, .bound = 2048});
+    DeviceKernel kernel(text);
+    expectMma(kernel, types[0]);
+    EXPECT_EQ(toString(kernel.plan().schedule), point);
+    EXPECT_EQ(countOf(textOf(kernel), "mma.sync"), size_t(products));
+    EXPECT_EQ(countOf(textOf(kernel), "ldmatrix"), size_t(loads));
+    EXPECT_EQ(countOf(textOf(kernel), "bar.sync") + countOf(textOf(kernel), "barrier.sync"), 4U);
+    EXPECT_EQ(kernel.plan().functions[0].threads, 128U);
+    EXPECT_EQ(kernel.plan().functions[0].sharedBytes, uint32_t(bytes));
+    mlir::MLIRContext context;
+    auto module = prepare(context, text);
+    auto costs = cuda::costOf(*module->getOps<mlir::func::FuncOp>().begin(), nullptr, {2048, 2048}, cuda::gpuOf(80));
+    ASSERT_TRUE(succeeded(costs) && costs->size() == 1);
+    EXPECT_EQ(costs->front().blocks, 2 * 16 * 16);
+    EXPECT_EQ(costs->front().registers, depth == 64 ? 208 : 240);
+    EXPECT_EQ(costs->front().blocksAtOnce, 2);
+    EXPECT_EQ(costs->front().bound, cuda::Bound::Operations) << "at the rate of tensor cores";
+  }
+}
+
+TEST(CudaAttentionMma, NoBankConflicts) {
+  for (int depth : {64, 128})
+    for (int ofWarp : {16, 32}) {
+      MmaCase s{.heads = 1, .keyHeads = 1, .depth = depth, .bound = 128, .isCausal = true};
+      const SchedulePoint point{{"mma_queries_per_warp", ofWarp}, {"mma_queries", 64}, {"mma_keys", 32}};
+      const std::string text = kernelOf(s);
+      DeviceKernel kernel(text, &point);
+      check(kernel, s, text, 100, 100);
+      EXPECT_EQ(kernel.bankConflicts(), 0U) << depth;
+    }
+}
+
+} // namespace
+} // namespace kiln::testing
