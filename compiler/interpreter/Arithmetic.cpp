@@ -12,6 +12,17 @@ double largestOf(ElementType element) {
   return std::ldexp(1 - std::ldexp(1.0, -info(element).digits), 2 - info(element).least_exponent());
 }
 
+Value rounded(ElementType element, Value x) {
+  if (!x.isDetermined() || !std::isfinite(x.value) || (x.error == 0 && roundTo(element, x.value) == x.value))
+    return x;
+  const ElementInfo &type = info(element);
+  const double size = std::abs(x.value) + x.error;
+  if (!std::isfinite(roundTo(element, size)))
+    return undetermined(x.value);
+  return {x.value,
+          x.error + std::max(std::ldexp(size, -type.digits), std::ldexp(1.0, type.least_exponent() - type.digits))};
+}
+
 Arithmetic::Arithmetic(ElementType element) {
   if (!floating(element) || short_float(element)) // of whole numbers nothing is asked
     element = ElementType::f32;

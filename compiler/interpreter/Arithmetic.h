@@ -27,6 +27,10 @@ inline Value exact(double value) { return {value, 0}; }
 /// The largest finite number of a floating-point element type.
 double largestOf(ElementType element);
 
+/// Of an f16 or bf16 that was computed in f32: an implementation rounds it, or keeps it. An exact one that the type
+/// holds is what it is.
+Value rounded(ElementType element, Value x);
+
 /// The arithmetic of a floating-point element type: of short ones that of f32, in which they are computed.
 class Arithmetic {
 public:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // attention: for each head s = scale q k^T + mask, -infinity where a key does not count, y = softmax(s) v.
+// Weights of f16 and bf16 may be rounded before they are multiplied.
 // attention_scores: s, with -3e38 where a key does not count; of f16 and bf16 no less than their least finite number.
 //
 // A query that no key counts for has no meaning, so its row is not determined. A mask from -1e38 down says, like
@@ -167,7 +168,7 @@ public:
     bool isOpen = !isKnown || !weights.isDetermined(), hasNan = false;
     for (std::int64_t j = 0; j < heads.keys; ++j) {
       const Value value = v.at(((batch * heads.keys + j) * heads.keyHeads + keyHead) * depth + e);
-      const Value weight = weights.weight(j);
+      const Value inF32 = weights.weight(j), weight = short_float(v.element) ? rounded(v.element, inF32) : inF32;
       sum.addProduct(weight, value);
       if (value.isDetermined() && std::isfinite(value.value))
         continue;

@@ -13,19 +13,6 @@ namespace kiln::interpreter {
                            name_of(op));
 }
 
-/// Of an f16 or bf16 that was computed in f32: an implementation rounds it, or keeps it. An exact one that the type
-/// holds is what it is.
-static Value rounded(ElementType element, Value x) {
-  if (!x.isDetermined() || !std::isfinite(x.value) || (x.error == 0 && roundTo(element, x.value) == x.value))
-    return x;
-  const ElementInfo &type = info(element);
-  const double size = std::abs(x.value) + x.error;
-  if (!std::isfinite(roundTo(element, size)))
-    return undetermined(x.value);
-  return {x.value,
-          x.error + std::max(std::ldexp(size, -type.digits), std::ldexp(1.0, type.least_exponent() - type.digits))};
-}
-
 static Tensor evaluateUnrounded(const OpCall &call) {
   const Node &node = call.node;
   switch (family_of(node.op)) {

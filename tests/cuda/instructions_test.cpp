@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels of a layer of GPT-2 and of BERT beside a table, instructions.txt: the strategy of each, and how many
-// instructions of some kinds each of its functions has. A kernel that falls back to a slower strategy, or loses its
-// copies past the registers or its accesses of 16 bytes, differs from its row. KILN_WRITE_COUNTS=1 writes the table
-// anew: look at what changed, and say in its last column why it is so.
+// The kernels of a layer of GPT-2 and of BERT, and of blocks as wide of bf16 and with tf32, beside a table,
+// instructions.txt: the strategy of each, and how many instructions of some kinds each of its functions has. A kernel
+// that falls back to a slower strategy, or loses its copies past the registers or its accesses of 16 bytes, differs
+// from its row. KILN_WRITE_COUNTS=1 writes the table anew: look at what changed, and say in its last column why it is
+// so.
 #include "bert/bert.h"
 #include "gpt2/gpt2.h"
 
@@ -73,16 +74,29 @@ struct Row {
 /// By model, kernel and function.
 using Table = std::map<std::string, Row>;
 
-void addRows(const Graph &graph, const std::string &name, Table &table) {
-  auto model = lowerModel(graph, name, "cuda", {});
+void addRows(const Graph &graph, const std::string &name, Table &table, const LoweringOptions &options = {}) {
+  auto model = lowerModel(graph, name, "cuda", options);
   ASSERT_TRUE(bool(model)) << llvm::toString(model.takeError());
   for (mlir::func::FuncOp kernel : (*model)->kernels()) {
     auto plan = cuda::planKernel(kernel);
     ASSERT_TRUE(mlir::succeeded(plan)) << kernel.getName().str();
-    for (auto &[function, numbers] : countInstructions(plan->images.back().text))
-      table[fmt::format("{} {} {}", name, kernel.getName().str(), function)] = {plan->strategy, numbers, unexplained};
+    auto add = [&](const std::string &text, const char *suffix) {
+      for (auto &[function, numbers] : countInstructions(text))
+        table[fmt::format("{} {} {}{}", name, kernel.getName().str(), function, suffix)] = {plan->strategy, numbers,
+                                                                                            unexplained};
+    };
+    add(plan->images.back().text, "");
+    if (plan->mappedImage)
+      add(plan->mappedImage->text, "@9.0");
   }
 }
+
+/// A block of an encoder, as wide as GPT-2 small and BERT base.
+template <ElementType E> struct Block : Model {
+  static constexpr Dim tokens{"tokens", 1, 1024};
+  EncoderBlock<768, 12, 3072, BlockOptions{.weight = E}> block{"block"};
+  constexpr auto forward(Tensor<E, tokens, 768> x) const { return block(x, causal); }
+};
 
 std::string textOf(const std::string &key, const Row &row) {
   std::string text = fmt::format("{:<57} {:<12}", key, row.strategy);
@@ -112,10 +126,12 @@ Table readTable(const std::string &path) {
 
 void writeTable(const std::string &path, const Table &table) {
   std::ofstream file(path);
-  file << "# Instructions in the PTX of each function of the kernels of a layer of GPT-2 small, which writes on, and "
-          "of BERT\n"
-          "# base. ld16, st16, cp16: those of 16 bytes among ld, st and cp.async. instructions_test.cpp compares and "
-          "writes.\n"
+  file << "# Instructions in the PTX of each function of the kernels of a layer of GPT-2 small, which writes on, of "
+          "BERT "
+          "base,\n"
+          "# and of a causal block as wide of bf16 and, with --tf32, of f32. ld16, st16, cp16: those of 16 bytes among "
+          "ld, st and\n"
+          "# cp.async. @9.0: the form for that capability. instructions_test.cpp compares and writes.\n"
        << fmt::format("{:<57} {:<12}", "# model kernel function", "strategy");
   for (const Count &count : counts)
     file << fmt::format(" {:>{}}", count.name, 4);
@@ -133,6 +149,8 @@ TEST(Instructions, AreThoseOfTheTable) {
   Table found;
   addRows(trace<specs::Gpt2Writer<1, 768, 12>>(), "gpt2", found);
   addRows(trace<specs::Bert<layer>>(), "bert", found);
+  addRows(trace<Block<bf16>>(), "bf16", found);
+  addRows(trace<Block<f32>>(), "tf32", found, {.tf32 = true});
   const std::string path = KILN_CUDA_TESTS "/instructions.txt";
   const Table expected = readTable(path);
   if (std::getenv("KILN_WRITE_COUNTS")) {

@@ -6,6 +6,7 @@
 #include "Harness.h"
 #include "KernelText.h"
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
 namespace kiln::testing {
@@ -59,7 +60,9 @@ inline std::string attentionKernel(const AttentionCase &s) {
                           "0.0 : f32", multiply(s.queries));
   std::vector<Value> inputs{scores};
   std::vector<std::string> maps{"a, b, c, d"};
-  std::string body = "%scale = arith.constant " + std::to_string(1 / std::sqrt(double(s.depth))) + " : f32\n" +
+  char scale[32]; // all digits that an f32 has
+  std::snprintf(scale, sizeof scale, "%.10f", 1 / std::sqrt(double(s.depth)));
+  std::string body = "%scale = arith.constant " + std::string(scale) + " : f32\n" +
                      "%t0 = arith.mulf %x0, %scale : f32\n%low = arith.constant -3.0e38 : f32\n";
   std::string last = "%t0";
   if (s.hasMask) {
