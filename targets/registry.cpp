@@ -44,4 +44,13 @@ std::vector<std::string> defaultTargetNames() {
   return names;
 }
 
+llvm::StringRef backendOfMember(llvm::StringRef member) {
+  for (const Target *target : allTargets()) {
+    llvm::StringRef name = target->info().backend;
+    if (name.consume_front("kiln_") && name.consume_back("_backend") && member.starts_with(name))
+      return target->info().backend;
+  }
+  return "";
+}
+
 } // namespace kiln

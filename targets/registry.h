@@ -18,4 +18,8 @@ std::vector<std::string> targetNames();
 /// What a library is compiled for unless its user names targets, best first.
 std::vector<std::string> defaultTargetNames();
 
+/// The backend of a target that an object of the run time is a part of, by its name: kiln_NAME_backend is made of those
+/// whose names begin with NAME. Empty: it is no backend's.
+llvm::StringRef backendOfMember(llvm::StringRef member);
+
 } // namespace kiln

@@ -395,17 +395,6 @@ LogicalResult ModelCompiler::checkBudgets() {
   return success();
 }
 
-/// Whether a member of the run time is a part of a backend that no variant has, to which nothing would refer:
-/// kiln_NAME_backend is made of the members whose names begin with NAME.
-static bool isOfOtherBackend(StringRef member, ArrayRef<Variant> variants) {
-  for (const Target *target : allTargets()) {
-    StringRef backend = target->info().backend, name = backend;
-    if (name.consume_front("kiln_") && name.consume_back("_backend") && member.starts_with(name))
-      return llvm::none_of(variants, [&](const Variant &variant) { return variant.backend == backend; });
-  }
-  return false;
-}
-
 /// The kernels, the host functions and the run time, with the symbols of the model.
 LogicalResult ModelCompiler::gatherMembers() {
   const std::string &name = report.model.name;
@@ -419,7 +408,8 @@ LogicalResult ModelCompiler::gatherMembers() {
   if (failed(runtime))
     return failure();
   for (ObjectFile &member : *runtime)
-    if (!isOfOtherBackend(member.name, report.variants))
+    if (StringRef backend = backendOfMember(member.name); // no variant would refer to one of another
+        backend.empty() || llvm::any_of(report.variants, [&](const Variant &v) { return v.backend == backend; }))
       members.push_back({"kiln_" + member.name, std::move(member.bytes)});
   for (ObjectFile &member : members) {
     llvm::Expected<std::string> renamed = renameForModel(member.bytes, name, hookPrefixes.getArrayRef());

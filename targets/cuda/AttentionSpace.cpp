@@ -12,9 +12,7 @@ using namespace mlir;
 
 namespace {
 
-constexpr int64_t mostShared = 99 << 10; // bytes of a block's shared memory that each GPU since 8.0 has
 constexpr int64_t halfShared = 80 << 10; // with which an 8.0 has two blocks
-constexpr int64_t multiprocessors = 108; // of the first GPU of 8.0
 constexpr int64_t mostRegisters = 255;   // of a thread
 constexpr int64_t leastTilesOfSplit = 2; // or the second launch costs more than it saves
 constexpr int64_t mostOutputs = 1 << 30; // that threads of a second launch count
@@ -44,7 +42,7 @@ TuningRule ruleOf(const Attention &attention, const char *text, bool (*holds)(co
           }};
 }
 
-bool hasRoom(const AttentionShape &s) { return s.sharedBytes() <= mostShared; }
+bool hasRoom(const AttentionShape &s) { return s.sharedBytes() <= leastSharedLimit; }
 bool hasRegisters(const AttentionShape &s) { return registersOf(s) <= mostRegisters; }
 
 std::vector<TuningRule> fmaRules(const Attention &attention) {
@@ -80,7 +78,7 @@ bool fitsTwice(const AttentionShape &s) { return s.sharedBytes() <= halfShared &
 AttentionShape presetOfMany(const Attention &attention, int64_t rows, int64_t batch, int64_t keys) {
   AttentionShape s{128, keys, 8, 1, 1, attention.depth, attention.channels};
   auto halve = [&] { s.rows /= 2, s.rowsOfThread /= 2; };
-  while (s.rows > 32 && (s.rows / 2 >= rows || batch * llvm::divideCeil(rows, s.rows) < multiprocessors))
+  while (s.rows > 32 && (s.rows / 2 >= rows || batch * llvm::divideCeil(rows, s.rows) < leastMultiprocessors))
     halve();
   auto fits = [&] { return fitsTwice(s); };
   while (!fits() && s.rows > 32) {
@@ -112,7 +110,7 @@ AttentionShape presetOfFew(const Attention &attention, int64_t rows, int64_t key
 AttentionShape presetOfMma(const Attention &attention, int64_t rows, int64_t batch, int64_t keys) {
   AttentionShape s{128, keys, 4, 1, 1, attention.depth, attention.channels, attention.mma->type, 2};
   auto halve = [&] { s.rows /= 2, s.rowsOfThread = 2; };
-  while (s.rows > 32 && (s.rows / 2 >= rows || batch * llvm::divideCeil(rows, s.rows) < multiprocessors))
+  while (s.rows > 32 && (s.rows / 2 >= rows || batch * llvm::divideCeil(rows, s.rows) < leastMultiprocessors))
     halve();
   while (!fitsTwice(s) && (s.keys > leastKeys || s.rows > 32)) {
     for (s.keys = keys; s.keys > leastKeys && !fitsTwice(s);)
@@ -131,7 +129,8 @@ AttentionShape presetOf(const Attention &attention, const Extents &extents) {
   const int64_t blocks = extents.batch * llvm::divideCeil(extents.rows, s.rows);
   const int64_t tiles = llvm::divideCeil(extents.keys, s.keys * s.parts);
   // Two blocks a multiprocessor, if there are keys for them.
-  while (s.splits < mostSplits && blocks * s.splits < 2 * multiprocessors && tiles >= leastTilesOfSplit * 2 * s.splits)
+  while (s.splits < mostSplits && blocks * s.splits < 2 * leastMultiprocessors &&
+         tiles >= leastTilesOfSplit * 2 * s.splits)
     s.splits *= 2;
   return s;
 }

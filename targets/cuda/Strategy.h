@@ -11,6 +11,10 @@
 
 namespace kiln::cuda {
 
+/// Dynamic shared memory of a block that each GPU since 8.0 has, in bytes, and the multiprocessors of the first of
+/// them.
+constexpr int64_t leastSharedLimit = 99 << 10, leastMultiprocessors = 108;
+
 /// A step and what is around it, which outlive its strategy.
 struct StepContext {
   mlir::func::FuncOp kernel;

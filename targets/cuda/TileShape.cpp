@@ -11,9 +11,7 @@ namespace kiln::cuda {
 using namespace mlir;
 using tile::MmaType;
 
-static constexpr int64_t mostShared = 99 << 10; // bytes of a block's shared memory that each GPU since 8.0 has
-static constexpr int64_t multiprocessors = 108; // of the first GPU of 8.0: at least so many blocks are wanted
-static constexpr int64_t splitDepth = 512;      // of each part: its inputs are four times its sums at least, in bytes
+static constexpr int64_t splitDepth = 512; // of each part: its inputs are four times its sums at least, in bytes
 
 std::optional<MmaType> mmaTypeOf(const StepContext &context, const Contraction &contraction) {
   linalg::GenericOp op = contraction.op;
@@ -66,7 +64,7 @@ static std::vector<TuningRule> fmaRules() {
       {"64 to 512 threads: bm * bn / (tm * tn)",
        [=](const SchedulePoint &p) { return shapeOf(p).threads() >= 64 && shapeOf(p).threads() <= 512; }},
       {"99 KiB of shared memory at most for stages of (bm + bn) * (bk + 4) and for sums of bm * (bn + 8)",
-       [=](const SchedulePoint &p) { return sharedBytes(shapeOf(p), 4 * shapeOf(p).bk) <= mostShared; }},
+       [=](const SchedulePoint &p) { return sharedBytes(shapeOf(p), 4 * shapeOf(p).bk) <= leastSharedLimit; }},
       {"255 registers at most: tm * tn + 4 * (tm + tn) + (bm + bn) * bk / threads + 40",
        [=](const SchedulePoint &p) { return registers(shapeOf(p)) <= 255; }},
   };
@@ -83,7 +81,7 @@ static std::vector<TuningRule> mmaRules() {
        }},
       {"99 KiB of shared memory at most for stages of (mma_bm + mma_bn + 16) * mma_bytes and for f32 sums of "
        "mma_bm * (mma_bn + 8)",
-       [=](const SchedulePoint &p) { return sharedBytes(shapeOf(p), p.at("mma_bytes")) <= mostShared; }},
+       [=](const SchedulePoint &p) { return sharedBytes(shapeOf(p), p.at("mma_bytes")) <= leastSharedLimit; }},
       {"255 registers at most: mma_wm * mma_wn / 32 + mma_wm / 4 + 64",
        [=](const SchedulePoint &p) { return mmaRegisters(shapeOf(p)) <= 255; }},
   };
@@ -109,7 +107,7 @@ static Preset presetOf(const Contraction &c) {
   Preset preset{tileOf(rows), tileOf(columns)};
   auto isFew = [&] {
     const int64_t tiles = llvm::divideCeil(rows, preset.bm) * llvm::divideCeil(columns, preset.bn);
-    return largestExtent(c, c.batch) * tiles * preset.split < multiprocessors;
+    return largestExtent(c, c.batch) * tiles * preset.split < leastMultiprocessors;
   };
   auto shrink = [&](int64_t least) {
     while (isFew() && std::max(preset.bm, preset.bn) > least)
