@@ -314,8 +314,8 @@ static Expr isAtMost(const Expr &a, const Expr &b) {
   return Halide::strict_float(a < b) || Halide::strict_float(a == b);
 }
 
-Expr translateScalarOp(Operation *op, const Exprs &operands) {
-  if (auto comparison = dyn_cast<arith::CmpFOp>(op); comparison && op->hasAttr(mlir::kiln::strictAttrName)) {
+Expr translateScalarOp(Operation *op, const Exprs &operands, bool isStrict) {
+  if (auto comparison = dyn_cast<arith::CmpFOp>(op); comparison && isStrict) {
     if (comparison.getPredicate() == arith::CmpFPredicate::OLE)
       return isAtMost(operands[0], operands[1]);
     if (comparison.getPredicate() == arith::CmpFPredicate::OGE)
@@ -324,9 +324,8 @@ Expr translateScalarOp(Operation *op, const Exprs &operands) {
   if (wraps(op))
     return toSigned(translateOp(op, {toUnsigned(operands[0]), toUnsigned(operands[1])}));
   Expr result = translateOp(op, operands);
-  bool isStrict = result.defined() && (op->hasAttr(mlir::kiln::strictAttrName) || cancels(op, operands)) &&
-                  (result.type().is_float() || isa<arith::CmpFOp>(op));
-  return isStrict ? Halide::strict_float(result) : result;
+  bool isOfFloats = result.defined() && (result.type().is_float() || isa<arith::CmpFOp>(op));
+  return isOfFloats && (isStrict || cancels(op, operands)) ? Halide::strict_float(result) : result;
 }
 
 } // namespace kiln::halide

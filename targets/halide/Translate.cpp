@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "targets/halide/KnownValues.h"
 #include "targets/halide/Structure.h"
 
 namespace kiln::halide {
@@ -33,7 +34,8 @@ static Exprs reversed(Exprs exprs) {
   return exprs;
 }
 
-Translator::Translator(func::FuncOp kernel, StringRef symbol) : kernel(kernel), prefix(symbol) {}
+Translator::Translator(func::FuncOp kernel, StringRef symbol)
+    : kernel(kernel), madeOfKnown(madeOfKnownValues(kernel)), prefix(symbol) {}
 
 std::string Translator::name(StringRef what) { return prefix + "_" + what.str(); }
 
@@ -252,6 +254,10 @@ Expr Translator::readOperand(linalg::GenericOp op, unsigned number, const Exprs 
 
 //===- Regions -----------------------------------------------------------===//
 
+Expr Translator::translateScalar(Operation *op, const Exprs &operands) {
+  return translateScalarOp(op, operands, op->hasAttr(mlir::kiln::strictAttrName) || madeOfKnown.contains(op));
+}
+
 /// The value of something defined outside of regions.
 Expr Translator::scalar(Value value) {
   if (Expr known = scalars.lookup(value); known.defined())
@@ -271,7 +277,7 @@ Expr Translator::scalar(Value value) {
     auto firstSymbol = operands.begin() + map.getNumDims();
     result = affine(map.getResult(0), {operands.begin(), firstSymbol}, {firstSymbol, operands.end()});
   } else {
-    result = translateScalarOp(op, operands);
+    result = translateScalar(op, operands);
   }
   return scalars[value] = result;
 }
@@ -323,7 +329,7 @@ Exprs Translator::evaluate(linalg::GenericOp op, ValueRange wanted, const Exprs 
       // Full tiles are computed: the condition, hidden from Halide, must not narrow what is required of the operands.
       result = Halide::select(Halide::cast<uint8_t>(values[0]) != 0, values[1], values[2]);
     else
-      result = translateScalarOp(&inner, values);
+      result = translateScalar(&inner, values);
     if (!result.defined()) {
       inner.emitError() << "the halide target has no translation for op '" << inner.getName() << "'";
       return {};

@@ -106,18 +106,21 @@ private:
   Halide::Expr scalar(mlir::Value value);
   Halide::Expr affine(mlir::AffineExpr expr, const Exprs &dims, const Exprs &symbols);
   Exprs extents(mlir::RankedTensorType type);
+  Halide::Expr translateScalar(mlir::Operation *op, const Exprs &operands);
 
   llvm::DenseMap<mlir::Value, Source> sources;
   llvm::DenseMap<mlir::Value, Halide::Expr> scalars;
   llvm::DenseMap<mlir::Operation *, Builder> builders;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<unsigned>> padded;
+  llvm::DenseSet<mlir::Operation *> madeOfKnown;
   std::string prefix;
 };
 
 /// The Halide type of a tensor's elements; handle type if there is none.
 Halide::Type elementType(mlir::Type type);
 
-/// One arith or math op on translated operands. Undefined: no translation.
-Halide::Expr translateScalarOp(mlir::Operation *op, const Exprs &operands);
+/// One arith or math op on translated operands; strict: neither reassociated nor contracted, NaN and infinities kept.
+/// Undefined: no translation.
+Halide::Expr translateScalarOp(mlir::Operation *op, const Exprs &operands, bool isStrict);
 
 } // namespace kiln::halide

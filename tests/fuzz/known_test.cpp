@@ -203,6 +203,13 @@ KNOWN(
       return kiln::outputs(x + 1, x / constant<f32>(x, {0}), y / constant<f32>(y, {-0.0}), 2 / (x * 0),
                            rms_norm(x / constant<f32>(x, {0}), constant<f32, 1>(x, {1})));
     })
+// What is infinite or NaN when the kernel is compiled, and what is made of that.
+KNOWN(
+    NormsOfConstants, (Tensor<f32, 1> x, Tensor<f32, S, 9> y) const {
+      auto zeros = expand<One, 1, 1>(constant<f32>(x, {0})), huge = expand<One, 1, 1>(constant<f32>(x, {3e38}));
+      return kiln::outputs(rms_norm(log(zeros), x), rms_norm(sqrt(zeros - 1), x), huge * huge * x - huge * huge,
+                           y * sum<0>(sum<0>(sum<0>(log(zeros)))) + y, softmax(log(zeros)));
+    })
 // The largest of positions: Halide left out steps of the loop by a subtraction that overflows.
 KNOWN(
     LargestPosition,
