@@ -48,6 +48,22 @@ def Kiln_SymbolAttr : Kiln_Attr<"Symbol", "symbol"> {
   let genVerifyDecl = 1;
 }
 
+def Kiln_StorageAttr : Kiln_Attr<"Storage", "storage"> {
+  let summary = "How a weight of f32 is stored in fewer bits";
+  let description = [{
+    The weight's values are those that the stored form stands for (dsl/SPEC.md, Stored weights): a tensor is f32 to every op
+    that reads it. f16 and bf16 are rounded; i8 has a scale for each index of dimension `dim`, the outputs.
+    `#kiln.storage<i8, dim = 1>`
+  }];
+  let parameters = (ins TypeParameter<"::mlir::Type", "what the elements are stored as">:$element,
+                        DefaultValuedParameter<"int64_t", "0">:$dim);
+  let assemblyFormat = "`<` $element (`,` `dim` `=` $dim^)? `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    bool hasScales() const { return getElement().isInteger(); }
+  }];
+}
+
 def Kiln_TiledAttr : Kiln_Attr<"Tiled", "tiled", [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
   let summary = "The stored layout of a weight whose dimension `dim` is split into tiles of `size`";
   let description = [{
@@ -55,20 +71,24 @@ def Kiln_TiledAttr : Kiln_Attr<"Tiled", "tiled", [DeclareAttrInterfaceMethods<Ve
     its transpose `tensor<768x3072xf32, #kiln.tiled<1, 48>>` are stored alike. The other dimensions are one in storage:
     `tensor<512x256x3x3xf32, #kiln.tiled<0, 64>>` is [8][2304][64].
 
+    With a `storage`, its elements lie so, and behind them, where they have scales, these: [ceil(extent / size)][size].
+    `#kiln.tiled<0, 48, storage = <i8>>`
+
     The other extents are the depth, along which contractions add. With `interleave`, as many consecutive elements of the
     depth lie together, [tiles][ceil(depth / interleave)][size][interleave], for instructions that add products of several.
-    With `group`, each so many elements of the depth have a scale. Neither is generated yet: `kiln-verify-kernels`,
-    kernel compilers and whoever places weights refuse it. `#kiln.tiled<0, 48, interleave = 4, group = 32>`
+    It is not generated yet: `kiln-verify-kernels`, kernel compilers and whoever places weights refuse it.
   }];
   let parameters = (ins "int64_t":$dim, "int64_t":$size, DefaultValuedParameter<"int64_t", "1">:$interleave,
-                        DefaultValuedParameter<"int64_t", "0">:$group);
-  let builders = [AttrBuilder<(ins "int64_t":$dim, "int64_t":$size), [{ return $_get($_ctxt, dim, size, 1, 0); }]>];
-  let assemblyFormat = "`<` $dim `,` $size (`,` struct($interleave, $group)^)? `>`";
+                        OptionalParameter<"::mlir::kiln::StorageAttr">:$storage);
+  let builders = [AttrBuilder<(ins "int64_t":$dim, "int64_t":$size),
+                              [{ return $_get($_ctxt, dim, size, 1, StorageAttr()); }]>];
+  let assemblyFormat = "`<` $dim `,` $size (`,` struct($interleave, $storage)^)? `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// Whether there is neither an interleave nor a group of scales.
-    bool isPlain() const { return getInterleave() == 1 && getGroup() == 0; }
-    /// [tiles, other extents, size] for a weight of this shape, of a plain layout.
+    bool isInterleaved() const { return getInterleave() != 1; }
+    /// Whether elements lie in tiles as they are: without interleave and storage.
+    bool isPlain() const { return !isInterleaved() && !getStorage(); }
+    /// [tiles, other extents, size] for a weight of this shape that is not interleaved.
     ::llvm::SmallVector<int64_t, 3> getStoredShape(::llvm::ArrayRef<int64_t> shape) const;
   }];
 }

@@ -9,14 +9,15 @@ def Kiln_ParameterOp : Kiln_Op<"parameter", [Kiln_ReadsVariables, Kiln_HostOp]> 
     A weight that the caller binds by name. Several sources are joined along dimension `join_dim` (0 unless given) and
     `source_extents` says how much of it each one is. Inside `kiln.repeat` the index of the layer is written `{}` in the
     name, once per enclosing repeat, and `copies` is the number of layers. A `variable` may be written between calls, so
-    that reading it is an effect.
+    that reading it is an effect. A weight of f32 may have a `storage`, which its layout takes up.
 
     ```mlir
-    %weight = kiln.parameter {sources = ["wte.weight"]} : tensor<50257x768xf32>
+    %weight = kiln.parameter {sources = ["wte.weight"], storage = #kiln.storage<i8>} : tensor<50257x768xf32>
     ```
   }];
   let arguments = (ins StrArrayAttr:$sources, DefaultValuedAttr<I64Attr, "1">:$copies,
-                       OptionalAttr<DenseI64ArrayAttr>:$source_extents, DefaultValuedAttr<I64Attr, "0">:$join_dim, UnitAttr:$variable);
+                       OptionalAttr<DenseI64ArrayAttr>:$source_extents, DefaultValuedAttr<I64Attr, "0">:$join_dim, UnitAttr:$variable,
+                       OptionalAttr<Kiln_StorageAttr>:$storage);
   let results = (outs Kiln_Tensor:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
   let hasVerifier = 1;

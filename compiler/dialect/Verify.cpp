@@ -2,6 +2,7 @@
 //
 // The rules of ops whose result types are stated, of attributes and of entry functions.
 #include "compiler/dialect/Check.h"
+#include "compiler/dialect/ElementTypes.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -22,31 +23,40 @@ LogicalResult SymbolAttr::verify(function_ref<InFlightDiagnostic()> emitError, S
   return success();
 }
 
+LogicalResult StorageAttr::verify(function_ref<InFlightDiagnostic()> emitError, Type element, int64_t dim) {
+  if (!isShortFloat(element) && !element.isSignlessInteger(8))
+    return emitError() << "storage requires elements of type f16, bf16 or i8, got " << element;
+  if (dim < 0)
+    return emitError() << "storage requires a dimension of at least 0, got " << dim;
+  return success();
+}
+
 LogicalResult TiledAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t dim, int64_t size,
-                                int64_t interleave, int64_t group) {
+                                int64_t interleave, StorageAttr storage) {
   if (dim < 0)
     return emitError() << "tiled requires a dimension of at least 0, got " << dim;
   if (size < 1)
     return emitError() << "tiled requires a size of at least 1, got " << size;
   if (interleave < 1)
     return emitError() << "tiled requires an interleave of at least 1, got " << interleave;
-  if (group < 0 || group % interleave != 0)
-    return emitError() << "tiled requires a group that is a multiple of the interleave " << interleave
-                       << ", or 0 for none, got " << group;
+  if (storage && storage.hasScales() && storage.getDim() != dim)
+    return emitError() << "tiled requires scales along its dimension " << dim << ", got " << storage;
   return success();
 }
 
-LogicalResult TiledAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
+LogicalResult TiledAttr::verifyEncoding(ArrayRef<int64_t> shape, Type element,
                                         function_ref<InFlightDiagnostic()> emitError) const {
   if (shape.size() < 2 || ShapedType::isDynamicShape(shape))
     return emitError() << "tiled requires a rank of 2 or more and fixed extents";
   if (getDim() >= static_cast<int64_t>(shape.size()))
     return emitError() << "tiled requires a dimension within the rank, got " << getDim() << " of " << shape.size();
+  if (getStorage() && !element.isF32())
+    return emitError() << "storage requires a weight of f32, got " << element;
   return success();
 }
 
 SmallVector<int64_t, 3> TiledAttr::getStoredShape(ArrayRef<int64_t> shape) const {
-  assert(isPlain() && "verified before anything is stored");
+  assert(!isInterleaved() && "verified before anything is stored");
   int64_t others = 1;
   for (auto [dim, extent] : llvm::enumerate(shape))
     others *= static_cast<int64_t>(dim) == getDim() ? 1 : extent;
@@ -64,6 +74,13 @@ LogicalResult ParameterOp::verify() {
     return failure();
   if (getSources().empty())
     return check.fail("parameter requires a source", "none");
+  if (std::optional<StorageAttr> storage = getStorage()) {
+    if (!type.getElementType().isF32() || type.getEncoding())
+      return check.fail("parameter requires f32 without a layout for a storage", check.text(type));
+    if (storage->getDim() >= type.getRank())
+      return check.fail("parameter requires scales along one of its dimensions",
+                        Twine(storage->getDim()) + " of " + check.text(type));
+  }
   uint64_t copies = 1, depth = 0;
   for (Operation *parent = (*this)->getParentOp(); parent; parent = parent->getParentOp())
     if (auto repeat = dyn_cast<RepeatOp>(parent)) {

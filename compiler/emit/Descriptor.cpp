@@ -145,6 +145,8 @@ Constant *DescriptorBuilder::variant(const Variant &variant) {
                              .set(abi::placement::tile, place.tile)
                              .set(abi::placement::dim, place.dim)
                              .set(abi::placement::shift, place.shift)
+                             .set(abi::placement::scales, place.scales)
+                             .set(abi::placement::dtype, static_cast<uint32_t>(place.element))
                              .get());
   auto *bodyType = FunctionType::get(Type::getInt32Ty(context), {pointer}, false);
   for (const EntryCode &code : variant.entries)

@@ -2,7 +2,7 @@
 #include "compiler/emit/HostCode.h"
 
 #include "compiler/dialect/Extents.h"
-#include "compiler/dialect/KilnDialect.h"
+#include "compiler/dialect/StoredParts.h"
 #include "compiler/object/BinaryInterface.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -14,6 +14,13 @@ namespace kd = mlir::kiln;
 
 namespace kiln {
 namespace {
+
+/// Of the function that a call's kernel is, but for the worker.
+SmallVector<Type> argumentTypes(kd::CallOp call) {
+  SmallVector<Type> types = kd::expandParts(call->getOperandTypes());
+  llvm::append_range(types, kd::expandParts(call->getResultTypes()));
+  return types;
+}
 
 class HostEmitter {
 public:
@@ -31,8 +38,8 @@ private:
   LogicalResult emitStore(kd::StoreOp store);
   LogicalResult emitIndex(Operation &op);
 
-  /// A tensor as the argument of a kernel.
-  FailureOr<KernelArgument> argumentOf(Value tensor);
+  /// The parts of a tensor as arguments of a kernel.
+  LogicalResult addArguments(Value tensor, SmallVectorImpl<KernelArgument> &arguments);
   FailureOr<Value> addressOf(Value tensor);
   FailureOr<Value> bytesOf(RankedTensorType type);
   FailureOr<Value> bytesOf(ArrayRef<AffineExpr> extents, Type element);
@@ -106,9 +113,9 @@ LogicalResult HostEmitter::emit() {
     if (llvm::failed(kernel))
       return WalkResult::interrupt();
     int64_t bytes = 0;
-    for (Type type : llvm::concat<const Type>(call->getOperandTypes(), call->getResultTypes()))
+    for (Type type : argumentTypes(call))
       if (auto tensor = dyn_cast<RankedTensorType>(type))
-        bytes += (*kernel)->abi->descriptorBytes(storedShape(tensor).size());
+        bytes += (*kernel)->abi->descriptorBytes(tensor.getRank());
     mostBytes = std::max(mostBytes, bytes);
     return WalkResult::advance();
   });
@@ -344,26 +351,28 @@ FailureOr<Value> HostEmitter::addressOf(Value tensor) {
   }
 }
 
-FailureOr<KernelArgument> HostEmitter::argumentOf(Value tensor) {
-  auto type = cast<RankedTensorType>(tensor.getType());
+LogicalResult HostEmitter::addArguments(Value tensor, SmallVectorImpl<KernelArgument> &arguments) {
   FailureOr<Value> address = addressOf(tensor);
   if (llvm::failed(address))
     return failure();
-  KernelArgument argument{*address, type.getElementType(), {}};
-  auto extents = dyn_cast_or_null<AffineMapAttr>(type.getEncoding());
-  for (auto [d, extent] : llvm::enumerate(storedShape(type))) {
-    if (!ShapedType::isDynamic(extent)) {
-      argument.extents.push_back(constant(i64, extent));
-      continue;
+  for (const kd::StoredPart &part : kd::getStoredParts(cast<RankedTensorType>(tensor.getType()))) {
+    KernelArgument argument{byteAddress(*address, part.offset), part.type.getElementType(), {}};
+    auto extents = dyn_cast_or_null<AffineMapAttr>(part.type.getEncoding());
+    for (auto [d, extent] : llvm::enumerate(part.type.getShape())) {
+      if (!ShapedType::isDynamic(extent)) {
+        argument.extents.push_back(constant(i64, extent));
+        continue;
+      }
+      if (!extents)
+        return entry.emitError("a kernel's tensor has run-time extents without a map: ") << part.type;
+      FailureOr<Value> value = evaluate(extents.getValue().getResult(d), symbols);
+      if (llvm::failed(value))
+        return failure();
+      argument.extents.push_back(*value);
     }
-    if (!extents)
-      return entry.emitError("a kernel's tensor has run-time extents without a map: ") << type;
-    FailureOr<Value> value = evaluate(extents.getValue().getResult(d), symbols);
-    if (llvm::failed(value))
-      return failure();
-    argument.extents.push_back(*value);
+    arguments.push_back(std::move(argument));
   }
-  return argument;
+  return success();
 }
 
 FailureOr<const KernelReference *> HostEmitter::findKernel(StringRef kernel) {
@@ -380,10 +389,8 @@ FailureOr<Value> HostEmitter::addressOfKernel(StringRef kernel, kd::CallOp call)
   const std::string &symbol = (*found)->symbol;
   auto function = host.lookupSymbol<LLVM::LLVMFuncOp>(symbol);
   if (!function) {
-    SmallVector<Type> types(call->getOperandTypes());
-    llvm::append_range(types, call->getResultTypes());
     OpBuilder top = OpBuilder::atBlockBegin(host.getBody());
-    function = LLVM::LLVMFuncOp::create(top, loc, symbol, (*found)->abi->functionType(types));
+    function = LLVM::LLVMFuncOp::create(top, loc, symbol, (*found)->abi->functionType(argumentTypes(call)));
   }
   return LLVM::AddressOfOp::create(builder, loc, function).getResult();
 }
@@ -397,10 +404,8 @@ LogicalResult HostEmitter::emitCall(kd::CallOp call) {
       arguments.push_back({extents.back(), Type(), {}});
       continue;
     }
-    FailureOr<KernelArgument> argument = argumentOf(value);
-    if (llvm::failed(argument))
+    if (llvm::failed(addArguments(value, arguments)))
       return failure();
-    arguments.push_back(*argument);
   }
 
   // The forms of a kernel have its calling convention.

@@ -78,6 +78,8 @@ struct WeightPlacement {
   uint64_t offset = 0, stride = 0;
   uint32_t tile = 0, dim = 0;
   uint64_t shift = 0;
+  ElementType element = ElementType::f32; // as it is stored
+  uint64_t scales = 0;                    // from the first element, in bytes; 0: there are none
 };
 
 /// A kernel of one instruction set, for the manifest and `kiln inspect`.

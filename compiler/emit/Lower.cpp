@@ -45,7 +45,7 @@ static LogicalResult checkElements(ModuleOp module, const TargetInfo &target) {
 
 LogicalResult lowerToKernels(ModuleOp module, const Target &target, const LoweringOptions &options,
                              llvm::function_ref<void(PassManager &)> configure) {
-  if (failed(checkElements(module, target.info())))
+  if (failed(checkElements(module, target.info())) || failed(storeWeights(module, options.weights)))
     return failure();
   PassManager passes(module.getContext());
   if (configure)

@@ -3,6 +3,7 @@
 // From an imported model to its kernels: what compiling, tuning and looking at a model have in common.
 #pragma once
 
+#include "compiler/frontend/StoreWeights.h"
 #include "targets/target.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -20,6 +21,8 @@ struct LoweringOptions {
   bool normMoments = false;
   /// Targets with tensor cores for tf32 may round factors of f32 to it; the others compute as ever.
   bool tf32 = false;
+  /// Which weights are stored in fewer bits.
+  StorageChoices weights;
   /// The module is evaluated after import and after every pass; the pass that changes a result fails, by its name.
   bool verifyPasses = false;
 };

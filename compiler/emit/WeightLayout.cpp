@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/emit/WeightLayout.h"
 
-#include "compiler/dialect/KilnDialect.h"
+#include "compiler/dialect/ElementTypes.h"
+#include "compiler/dialect/StoredParts.h"
 #include "kiln/tensor.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -10,18 +11,6 @@ namespace kd = mlir::kiln;
 
 namespace kiln {
 
-SmallVector<int64_t> storedShape(RankedTensorType type) {
-  SmallVector<int64_t> shape(type.getShape());
-  auto tiled = dyn_cast_or_null<kd::TiledAttr>(type.getEncoding());
-  if (!tiled)
-    return shape;
-  return SmallVector<int64_t>(tiled.getStoredShape(shape));
-}
-
-static uint64_t storedBytes(RankedTensorType type) {
-  return kd::storedBytes(type.getElementType(), ShapedType::getNumElements(storedShape(type)));
-}
-
 /// Records where the sources of `parameter` go, given the range of their join.
 static LogicalResult placeSources(kd::ParameterOp parameter, PackedRange range, const ModelInterface &model,
                                   std::vector<WeightPlacement> &places, std::vector<bool> &placed) {
@@ -29,6 +18,7 @@ static LogicalResult placeSources(kd::ParameterOp parameter, PackedRange range, 
   auto tiled = dyn_cast_or_null<kd::TiledAttr>(type.getEncoding());
   int64_t joinDim = parameter.getJoinDim();
   bool isJoined = parameter.getSources().size() > 1;
+  SmallVector<kd::StoredPart, 2> parts = kd::getStoredParts(type);
   if (isJoined && joinDim != (tiled ? static_cast<int64_t>(tiled.getDim()) : 0))
     return parameter.emitOpError("cannot be packed: its sources are joined along dimension ")
            << joinDim << ", its layout splits another";
@@ -39,11 +29,13 @@ static LogicalResult placeSources(kd::ParameterOp parameter, PackedRange range, 
     if (!weight)
       return parameter.emitOpError("names a weight that the model lacks: ") << source;
     size_t index = weight - model.weights.data();
-    WeightPlacement place{range.offset, range.stride, 0, 0, shift};
+    WeightPlacement place{range.offset, range.stride, 0, 0, shift, *kd::toElementType(kd::getStoredElement(type))};
     uint64_t extent = weight->shape.empty() ? 1 : weight->shape[joinDim];
     if (tiled) {
       place.tile = tiled.getSize();
       place.dim = tiled.getDim();
+      if (parts.size() > 1)
+        place.scales = parts.back().offset;
       shift += extent;
     } else {
       uint64_t elements = 1;
@@ -66,8 +58,8 @@ FailureOr<WeightLayout> WeightLayout::compute(ModuleOp module, const ModelInterf
   llvm::DenseMap<std::pair<Attribute, Type>, PackedRange> known;
   WalkResult result = module.walk([&](kd::ParameterOp parameter) {
     auto type = cast<RankedTensorType>(parameter.getResult().getType());
-    if (auto tiled = dyn_cast_or_null<kd::TiledAttr>(type.getEncoding()); tiled && !tiled.isPlain()) {
-      parameter.emitOpError("requires a layout that weights are packed in, without interleave and scales, got ")
+    if (auto tiled = dyn_cast_or_null<kd::TiledAttr>(type.getEncoding()); tiled && tiled.isInterleaved()) {
+      parameter.emitOpError("requires a layout that weights are packed in, without interleave, got ")
           << tiled;
       return WalkResult::interrupt();
     }
@@ -75,7 +67,7 @@ FailureOr<WeightLayout> WeightLayout::compute(ModuleOp module, const ModelInterf
     if (isNew) {
       PackedRange &range = entry->second;
       range.offset = layout.total;
-      range.stride = llvm::alignTo(storedBytes(type), 64);
+      range.stride = llvm::alignTo(kd::getStoredBytes(type), 64);
       layout.total += range.stride * parameter.getCopies();
       if (failed(placeSources(parameter, range, model, layout.places, placed)))
         return WalkResult::interrupt();
@@ -90,7 +82,7 @@ FailureOr<WeightLayout> WeightLayout::compute(ModuleOp module, const ModelInterf
     if (placed[i])
       continue;
     uint64_t bytes = stored_bytes(model.weights[i].element, ShapedType::getNumElements(model.weights[i].shape));
-    layout.places[i] = {layout.total, llvm::alignTo(bytes, 64), 0, 0, 0};
+    layout.places[i] = {layout.total, llvm::alignTo(bytes, 64), 0, 0, 0, model.weights[i].element};
     layout.total += layout.places[i].stride * model.weights[i].copies;
   }
   return layout;

@@ -33,7 +33,4 @@ private:
   uint64_t total = 0;
 };
 
-/// The shape in which a tensor type is stored: that of the type, or of its tiles.
-llvm::SmallVector<int64_t> storedShape(mlir::RankedTensorType type);
-
 } // namespace kiln

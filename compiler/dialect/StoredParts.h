@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A tensor in memory: one array, or several where a weight's storage has scales. Kernels take a pointer for each, host
+// code and the packed weights lay them out one behind the other.
+#pragma once
+
+#include "compiler/dialect/KilnDialect.h"
+
+namespace mlir::kiln {
+
+/// One of the arrays: dense, in row major order.
+struct StoredPart {
+  RankedTensorType type;
+  int64_t offset = 0; // bytes from the first part
+};
+
+/// The parts of a tensor, of a layout that is not interleaved: its elements, then the scales.
+SmallVector<StoredPart, 2> getStoredParts(RankedTensorType type);
+
+/// The types of the parts of all tensors among the types; others as they are.
+SmallVector<Type> expandParts(TypeRange types);
+
+/// How a weight is stored; null: as it is.
+StorageAttr getStorage(RankedTensorType type);
+
+/// The type of the elements in memory.
+Type getStoredElement(RankedTensorType type);
+
+/// Bytes of all parts of a tensor of fixed extents.
+int64_t getStoredBytes(RankedTensorType type);
+
+} // namespace mlir::kiln
