@@ -2,6 +2,7 @@
 #include "compiler/tuner/KernelData.h"
 
 #include "compiler/dialect/ElementTypes.h"
+#include "compiler/dialect/StoredParts.h"
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -38,6 +39,11 @@ public:
   }
   /// In [-1, 1).
   float real() { return float(int32_t(next())) * 0x1p-31f; }
+  /// The bits of an f16 or bf16 in (-1, 1): a sign and a fraction below one of the exponents before that of 1.
+  uint16_t shortReal(int fractionBits) {
+    const uint32_t bits = next(), one = fractionBits == 10 ? 15 : 127;
+    return (bits & (0x8000u | ((1u << fractionBits) - 1))) | (one - 1 - (bits >> 16) % 8) << fractionBits;
+  }
 
 private:
   uint64_t state = 0x9e3779b97f4a7c15ULL;
@@ -56,6 +62,11 @@ double readElement(Type element, const char *data, int64_t i) {
     memcpy(&value, data + 4 * i, 4);
     return value;
   }
+  if (mlir::kiln::isShortFloat(element)) {
+    uint16_t bits;
+    memcpy(&bits, data + 2 * i, 2);
+    return llvm::APFloat(cast<FloatType>(element).getFloatSemantics(), llvm::APInt(16, bits)).convertToDouble();
+  }
   return static_cast<signed char>(data[i]);
 }
 
@@ -67,7 +78,7 @@ struct KernelData::Tensor {
 
   Tensor(RankedTensorType type, ArrayRef<int64_t> extents, size_t numCopies, const KernelAbi &abi)
       : element(type.getElementType()) {
-    std::vector<int64_t> shape = storedShape(type, extents);
+    std::vector<int64_t> shape = shapeOf(type, extents);
     for (int64_t extent : shape)
       elements *= extent;
     bytes = mlir::kiln::storedBytes(element, elements);
@@ -89,6 +100,9 @@ struct KernelData::Tensor {
       } else if (element.isInteger(32)) {
         int32_t value = int32_t(range.first + random.next() % (range.second - range.first));
         memcpy(data + 4 * i, &value, 4);
+      } else if (mlir::kiln::isShortFloat(element)) {
+        uint16_t bits = random.shortReal(element.isF16() ? 10 : 7);
+        memcpy(data + 2 * i, &bits, 2);
       } else {
         data[i] = element.isInteger(1) ? random.next() % 8 != 0 : char(random.next());
       }
@@ -101,7 +115,8 @@ struct KernelData::Tensor {
 };
 
 struct KernelData::Memory {
-  std::vector<Tensor> inputs, results;
+  std::vector<Tensor> inputs, results; // parts
+  std::vector<size_t> firstParts;      // of the kernel's arguments, among the inputs
   std::vector<std::vector<uint64_t>> arguments; // one list a rotation
   int64_t footprint = 0;
   bool isStep = false;
@@ -125,11 +140,14 @@ KernelData::KernelData(const KernelUse &use, ArrayRef<int64_t> extents, int64_t 
 
   Random random;
   for (auto [i, type] : llvm::enumerate(types)) {
-    memory->inputs.emplace_back(cast<RankedTensorType>(type), extents, isFresh[i] ? rotations : 1, abi);
-    std::pair<int64_t, int64_t> range{0, 1};
-    if (memory->inputs.back().element.isInteger(32))
-      range = integerRange(kernel, extents.size() + i, extents);
-    memory->inputs.back().fill(random, range);
+    memory->firstParts.push_back(memory->inputs.size());
+    for (const mlir::kiln::StoredPart &part : mlir::kiln::getStoredParts(cast<RankedTensorType>(type))) {
+      memory->inputs.emplace_back(part.type, extents, isFresh[i] ? rotations : 1, abi);
+      std::pair<int64_t, int64_t> range{0, 1};
+      if (memory->inputs.back().element.isInteger(32))
+        range = integerRange(kernel, extents.size() + i, extents);
+      memory->inputs.back().fill(random, range);
+    }
   }
   for (Type type : kernel.getResultTypes())
     memory->results.emplace_back(cast<RankedTensorType>(type), extents, 1, abi);
@@ -163,7 +181,9 @@ std::vector<KernelData::Storage> KernelData::storage() const {
   return all;
 }
 
-const char *KernelData::input(size_t number) const { return memory->inputs[number].copies[0].get(); }
+const char *KernelData::input(size_t number, size_t part) const {
+  return memory->inputs[memory->firstParts[number] + part].copies[0].get();
+}
 
 int64_t KernelData::footprint() const { return memory->footprint; }
 

@@ -12,7 +12,7 @@
 
 namespace kiln {
 
-/// Element `i` of stored ones of that type: f32, i32, i8 or i1.
+/// Element `i` of stored ones of that type: f32, f16, bf16, i32, i8 or i1.
 double readElement(mlir::Type element, const char *data, int64_t i);
 
 class KernelData {
@@ -36,11 +36,11 @@ public:
     int64_t bytes = 0;          // of each
     bool isResult = false;
   };
-  /// One a tensor, in the order of the words behind a call's extents.
+  /// One a tensor, or a part of one, in the order of the words behind a call's extents.
   std::vector<Storage> storage() const;
 
-  /// An input as it is stored, of the first rotation.
-  const char *input(size_t number) const;
+  /// A part of an input as it is stored (compiler/dialect/StoredParts.h), of the first rotation.
+  const char *input(size_t number, size_t part = 0) const;
 
   /// Bytes of what is read and written before the first copy of the weights comes again.
   int64_t footprint() const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tuner/Reference.h"
 
-#include "compiler/dialect/KilnDialect.h"
+#include "compiler/dialect/StoredParts.h"
 #include "compiler/schedule/KernelKey.h"
 #include "compiler/verify/ModuleInterpreter.h"
 #include "compiler/verify/NodeOf.h"
@@ -49,24 +49,30 @@ std::optional<std::vector<int64_t>> referenceExtents(func::FuncOp kernel, std::v
 
 //===- Stored tensors as the interpreter has them ---===//
 
-/// Where an element of a tensor of tiles is stored; `flat`: its number in row major order.
-static int64_t tiledIndex(mlir::kiln::TiledAttr layout, ArrayRef<int64_t> shape, int64_t flat) {
+/// The data of a tensor's parts.
+using Parts = llvm::function_ref<const char *(size_t part)>;
+
+/// An element of a tensor of tiles; `flat`: its number in row major order.
+static double readTiled(RankedTensorType type, mlir::kiln::TiledAttr layout, Parts parts, int64_t flat) {
   int64_t inner = 1, others = 1;
-  for (auto [dim, extent] : llvm::enumerate(shape)) {
+  for (auto [dim, extent] : llvm::enumerate(type.getShape())) {
     inner *= int64_t(dim) > layout.getDim() ? extent : 1;
     others *= int64_t(dim) != layout.getDim() ? extent : 1;
   }
-  const int64_t extent = shape[layout.getDim()], at = flat / inner % extent;
+  const int64_t extent = type.getDimSize(layout.getDim()), at = flat / inner % extent, size = layout.getSize();
   const int64_t other = flat / inner / extent * inner + flat % inner;
-  return (at / layout.getSize() * others + other) * layout.getSize() + at % layout.getSize();
+  const double stored = readElement(mlir::kiln::getStoredElement(type), parts(0),
+                                    (at / size * others + other) * size + at % size);
+  mlir::kiln::StorageAttr storage = layout.getStorage();
+  return storage && storage.hasScales() ? float(stored * readElement(type.getElementType(), parts(1), at)) : stored;
 }
 
-static SharedTensor toTensor(RankedTensorType type, ArrayRef<int64_t> extents, const char *data) {
+static SharedTensor toTensor(RankedTensorType type, ArrayRef<int64_t> extents, Parts parts) {
   auto layout = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding());
-  std::vector<int64_t> shape = layout ? type.getShape().vec() : storedShape(type, extents);
-  auto tensor = verify::Tensor::zeros(verify::elementTypeOf(type.getElementType()), shape);
+  auto tensor = verify::Tensor::zeros(verify::elementTypeOf(type.getElementType()), shapeOf(type, extents));
   for (int64_t i = 0; i < tensor.size(); ++i)
-    tensor.values[i] = readElement(type.getElementType(), data, layout ? tiledIndex(layout, shape, i) : i);
+    tensor.values[i] =
+        layout ? readTiled(type, layout, parts, i) : readElement(type.getElementType(), parts(0), i);
   return std::make_shared<const verify::Tensor>(std::move(tensor));
 }
 
@@ -74,7 +80,8 @@ static SharedTensor toTensor(RankedTensorType type, ArrayRef<int64_t> extents, c
 static Tensors argumentsOf(func::FuncOp kernel, ArrayRef<int64_t> extents, const KernelData &data) {
   Tensors tensors;
   for (auto [number, type] : llvm::enumerate(kernel.getArgumentTypes().drop_front(extents.size())))
-    tensors.push_back(toTensor(cast<RankedTensorType>(type), extents, data.input(number)));
+    tensors.push_back(toTensor(cast<RankedTensorType>(type), extents,
+                               [&, number = number](size_t part) { return data.input(number, part); }));
   return tensors;
 }
 
@@ -82,7 +89,7 @@ static Tensors resultsOf(func::FuncOp kernel, ArrayRef<int64_t> extents, const s
   Tensors tensors;
   const char *at = saved.data();
   for (Type type : kernel.getResultTypes()) {
-    tensors.push_back(toTensor(cast<RankedTensorType>(type), extents, at));
+    tensors.push_back(toTensor(cast<RankedTensorType>(type), extents, [&](size_t) { return at; }));
     at += storedBytes(cast<RankedTensorType>(type), extents);
   }
   return tensors;

@@ -2,7 +2,7 @@
 #include "compiler/tuner/Workload.h"
 
 #include "compiler/dialect/Extents.h"
-#include "compiler/dialect/KilnDialect.h"
+#include "compiler/dialect/StoredParts.h"
 #include "compiler/tuner/Masks.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -22,14 +22,10 @@ static int64_t evaluate(AffineExpr extent, ArrayRef<int64_t> symbols) {
   return cast<AffineConstantExpr>(extent.replaceDimsAndSymbols({}, values)).getValue();
 }
 
-std::vector<int64_t> storedShape(RankedTensorType type, ArrayRef<int64_t> extents) {
+std::vector<int64_t> shapeOf(RankedTensorType type, ArrayRef<int64_t> extents) {
   std::vector<int64_t> shape;
   for (AffineExpr extent : mlir::kiln::getExtents(type))
     shape.push_back(evaluate(extent, extents));
-  if (auto layout = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding())) {
-    auto stored = layout.getStoredShape(shape);
-    shape.assign(stored.begin(), stored.end());
-  }
   return shape;
 }
 
@@ -41,7 +37,8 @@ static int64_t count(ArrayRef<int64_t> shape) {
 }
 
 int64_t storedBytes(RankedTensorType type, ArrayRef<int64_t> extents) {
-  return mlir::kiln::storedBytes(type.getElementType(), count(storedShape(type, extents)));
+  return type.hasStaticShape() ? mlir::kiln::getStoredBytes(type)
+                               : mlir::kiln::storedBytes(type.getElementType(), count(shapeOf(type, extents)));
 }
 
 int64_t rotatedWeightBytes(ModuleOp module, const Machine &machine, const Target &target) {
@@ -85,9 +82,9 @@ static double touchedBytes(BlockArgument argument, ArrayRef<int64_t> extents) {
     auto op = dyn_cast<linalg::GenericOp>(user);
     if (!op)
       op = user->getParentOfType<linalg::GenericOp>();
-    loads += op ? count(loopExtents(op, extents)) : count(storedShape(type, extents));
+    loads += op ? count(loopExtents(op, extents)) : count(shapeOf(type, extents));
   }
-  return double(std::min(storedBytes(type, extents), mlir::kiln::storedBytes(type.getElementType(), loads)));
+  return double(std::min(storedBytes(type, extents), mlir::kiln::storedBytes(mlir::kiln::getStoredElement(type), loads)));
 }
 
 Work measureWork(func::FuncOp kernel, ArrayRef<int64_t> extents) {
@@ -123,7 +120,7 @@ public:
         visit(generic.getBody()->getArgument(use.getOperandNumber()));
       } else if (auto extract = dyn_cast<tensor::ExtractOp>(user)) {
         if (unsigned number = use.getOperandNumber())
-          limitTo(storedShape(extract.getTensor().getType(), extents)[number - 1]);
+          limitTo(shapeOf(extract.getTensor().getType(), extents)[number - 1]);
         else
           visit(extract.getResult());
       } else if (isa<arith::CmpIOp>(user)) {

@@ -18,8 +18,8 @@ namespace kiln {
 /// most twice the machine's last cache.
 int64_t rotatedWeightBytes(mlir::ModuleOp module, const Machine &machine, const Target &target);
 
-/// The extents of a tensor as it is stored, with the symbols' values put in.
-std::vector<int64_t> storedShape(mlir::RankedTensorType type, llvm::ArrayRef<int64_t> extents);
+/// The extents of a tensor with the symbols' values put in, and the bytes that it is stored in.
+std::vector<int64_t> shapeOf(mlir::RankedTensorType type, llvm::ArrayRef<int64_t> extents);
 int64_t storedBytes(mlir::RankedTensorType type, llvm::ArrayRef<int64_t> extents);
 
 /// The extents of an op's loops.

@@ -36,16 +36,12 @@ static int64_t evaluate(AffineExpr extent, ArrayRef<int64_t> symbols) {
   }
 }
 
-/// The extents of the stored tensor.
-static std::vector<int64_t> storedShape(RankedTensorType type, ArrayRef<int64_t> symbols) {
+/// The extents of a part.
+static std::vector<int64_t> shapeOf(RankedTensorType type, ArrayRef<int64_t> symbols) {
   std::vector<int64_t> shape;
   for (AffineExpr extent : mlir::kiln::getExtents(type))
     shape.push_back(evaluate(extent, symbols));
-  auto tiled = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding());
-  if (!tiled)
-    return shape;
-  SmallVector<int64_t, 3> stored = tiled.getStoredShape(shape);
-  return {stored.begin(), stored.end()};
+  return shape;
 }
 
 /// Of elements in memory, where booleans are bytes.

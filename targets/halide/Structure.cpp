@@ -2,7 +2,7 @@
 #include "targets/halide/Structure.h"
 
 #include "compiler/dialect/Extents.h"
-#include "compiler/dialect/KilnDialect.h"
+#include "compiler/dialect/StoredParts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
@@ -27,9 +27,8 @@ LogicalResult verifyKernel(func::FuncOp kernel) {
   auto check = [&](Value value) -> LogicalResult {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     auto tiled = type ? dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding()) : mlir::kiln::TiledAttr();
-    if (tiled && !tiled.isPlain())
-      return emitError(value.getLoc()) << "the halide target requires weights without interleave and scales, got "
-                                       << tiled;
+    if (tiled && tiled.isInterleaved())
+      return emitError(value.getLoc()) << "the halide target requires weights without interleave, got " << tiled;
     if (!type || (mlir::kiln::hasExtents(type) && mlir::kiln::getNumSymbols(TypeRange(type)) <= indices))
       return success();
     return emitError(value.getLoc()) << "kernel function requires tensors whose extents are stated over its " << indices
@@ -61,7 +60,7 @@ Type widestElement(func::FuncOp kernel) {
 }
 
 int64_t bytesOf(Value tensor, int64_t elements) {
-  return mlir::kiln::storedBytes(getElementTypeOrSelf(tensor), elements);
+  return mlir::kiln::storedBytes(mlir::kiln::getStoredElement(cast<RankedTensorType>(tensor.getType())), elements);
 }
 
 int64_t largestValue(AffineExpr extent, Operation *inKernel) {

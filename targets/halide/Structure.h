@@ -31,13 +31,13 @@ std::optional<Contraction> asContraction(mlir::linalg::GenericOp op);
 std::optional<Contraction> onlyContraction(mlir::func::FuncOp kernel);
 
 /// Checks what every later step relies on: bounds of the index arguments, extents of every tensor, layouts of weights
-/// that have neither an interleave nor scales. Emits a diagnostic.
+/// that are not interleaved. Emits a diagnostic.
 mlir::LogicalResult verifyKernel(mlir::func::FuncOp kernel);
 
 /// The widest type of what the kernel's ops compute, the values on the way to their results among it.
 mlir::Type widestElement(mlir::func::FuncOp kernel);
 
-/// Bytes of so many elements of a tensor.
+/// Bytes of so many elements of a tensor, as they are stored.
 int64_t bytesOf(mlir::Value tensor, int64_t elements);
 
 /// The largest value of an extent in the kernel.
