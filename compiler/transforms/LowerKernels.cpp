@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// KernelBuilder does the work; here the arguments that may share memory with a result are found: those that are read
-// only at the element that is written, or along the row that a last axis is, and by no other result once one is stored.
+// KernelBuilder does the work; here the arguments that may share memory with a result are found: those of which each
+// element is computed from the same one, or from the row that a last axis is, and by no other result once one is
+// stored.
 #include "compiler/dialect/lowering/KernelBuilder.h"
 #include "compiler/transforms/Passes.h"
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -13,13 +14,49 @@ namespace mlir::kiln {
 
 namespace {
 
-bool isReadInPlace(OpOperand &use) {
-  auto generic = dyn_cast<linalg::GenericOp>(use.getOwner());
-  if (!generic || !generic.isDpsInput(&use) || !generic.getMatchingIndexingMap(&use).isIdentity())
-    return false;
-  auto iterators = generic.getIteratorTypesArray();
-  return llvm::none_of(ArrayRef(iterators).drop_back(iterators.empty() ? 0 : 1),
-                       [](utils::IteratorType type) { return type == utils::IteratorType::reduction; });
+/// Whether the map takes the first ones of an op's loops, in their order.
+bool takesFirstLoops(AffineMap map) {
+  return llvm::all_of(llvm::enumerate(map.getResults()), [&](auto indexed) {
+    return indexed.value() == getAffineDimExpr(indexed.index(), map.getContext());
+  });
+}
+
+/// Whether the op computes each row, which the last of `rank` dimensions is, from the same row of its operands.
+bool staysInRows(linalg::GenericOp op, int64_t rank) {
+  auto iterators = op.getIteratorTypesArray();
+  return int64_t(iterators.size()) <= rank &&
+         llvm::none_of(ArrayRef(iterators).take_front(std::max<int64_t>(rank - 1, 0)),
+                       [](utils::IteratorType type) { return type == utils::IteratorType::reduction; }) &&
+         llvm::all_of(op.getDpsInitsMutable(),
+                      [&](OpOperand &init) { return takesFirstLoops(op.getMatchingIndexingMap(&init)); });
+}
+
+/// Whether what is computed from the argument, from op to op up to the results, is computed from the same element, or
+/// from all of its row.
+bool isReadInPlace(BlockArgument argument) {
+  const int64_t rank = cast<RankedTensorType>(argument.getType()).getRank();
+  llvm::DenseSet<Value> computed{argument};
+  auto isComputed = [&](Value value) { return computed.contains(value); };
+  for (Operation &op : argument.getOwner()->without_terminator()) {
+    const bool isElsewhere = op.walk([&](Operation *inner) {
+                                 return inner != &op && llvm::any_of(inner->getOperands(), isComputed)
+                                            ? WalkResult::interrupt()
+                                            : WalkResult::advance();
+                               }).wasInterrupted();
+    if (isElsewhere)
+      return false;
+    if (llvm::none_of(op.getOperands(), isComputed))
+      continue;
+    auto generic = dyn_cast<linalg::GenericOp>(op);
+    if (!generic || !staysInRows(generic, rank))
+      return false;
+    for (OpOperand &operand : op.getOpOperands())
+      if (isComputed(operand.get()) &&
+          (!generic.isDpsInput(&operand) || !takesFirstLoops(generic.getMatchingIndexingMap(&operand))))
+        return false;
+    computed.insert_range(op.getResults());
+  }
+  return true;
 }
 
 /// Whether `value` is computed from the argument, other than through `known`.
@@ -52,8 +89,8 @@ SmallVector<int64_t> findInPlaceArguments(func::FuncOp kernel) {
   for (BlockArgument argument : kernel.getArguments()) {
     if (argument.getType().isIndex())
       continue;
-    if (llvm::is_contained(kernel.getResultTypes(), argument.getType()) &&
-        llvm::all_of(argument.getUses(), isReadInPlace) && isLeftByOthers(argument, results))
+    if (llvm::is_contained(kernel.getResultTypes(), argument.getType()) && isReadInPlace(argument) &&
+        isLeftByOthers(argument, results))
       result.push_back(number);
     ++number;
   }

@@ -210,6 +210,18 @@ KNOWN(
       return kiln::outputs(rms_norm(log(zeros), x), rms_norm(sqrt(zeros - 1), x), huge * huge * x - huge * huge,
                            y * sum<0>(sum<0>(sum<0>(log(zeros)))) + y, softmax(log(zeros)));
     })
+// The mask is of the type that the result has, whose heads are behind its rows.
+KNOWN(
+    MaskOfTheResultsType, (Tensor<boolean, 3, 3, 3> x, Tensor<f32, 3, 9> y) const {
+      auto masked = where(x, constant<f32>(y, {0}), constant<f32>(y, {0.5}));
+      return attention<3, 3>(y, y, y, mask(masked));
+    })
+// Rows of what is computed from x are written in another order, and over all of a row's elements.
+KNOWN(
+    TransposedAfterwards, (Tensor<f32, 9, 9> x, Tensor<f32, 9, 9> w) const {
+      return kiln::outputs(transpose<1, 0>(tanh(x)), matmul(tanh(x) * 2, w),
+                           concat<0>(slice<0, 3, 6>(tanh(x)), slice<0, 0, 3>(tanh(x))));
+    })
 // The largest of positions: Halide left out steps of the loop by a subtraction that overflows.
 KNOWN(
     LargestPosition,
