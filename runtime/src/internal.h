@@ -127,17 +127,14 @@ typedef fenv_t kiln_rounding_t;
 kiln_rounding_t kiln_rounding_begin(void);
 void kiln_rounding_end(kiln_rounding_t callers);
 
-/* The most elements of a line; also on the stack. */
-enum { KILN_LINE = 512 };
-/* The rest works between those two, on elements of f32, f16 or bf16 at any address. False: an element is NaN, infinite
- * or too large to be stored, and what was written is of no use. */
+/* The rest works between those two. False: an element is NaN, infinite or too large to be stored, and what was written
+ * is of no use. */
 
-/* Makes the scales of a matrix that becomes i8: one a row or one a column. */
+/* Makes the scales of a matrix that becomes i8, of f32, f16 or bf16 at any address: one a row or one a column. */
 bool kiln_quantize_scales(float *scales, const char *data, uint32_t dtype, size_t rows, size_t columns, bool of_rows);
-/* Makes elements of the type `stored` of a line: for i8 with a scale each or, of a part of a row, the row's. */
-bool kiln_quantize_line(char *to, uint32_t stored, const char *from, uint32_t dtype, size_t count, const float *scales,
-                        bool is_of_row);
-/* The first element that cannot be stored, with its value; count: there is none. */
+/* Makes elements of the type `stored` of a matrix; scales, for i8, are those of its columns. */
+bool kiln_quantize(char *to, uint32_t stored, const float *from, size_t rows, size_t columns, const float *scales);
+/* The first element, of f32, f16 or bf16, that cannot be stored, with its value; count: there is none. */
 uint64_t kiln_quantize_find(const char *data, uint32_t dtype, uint64_t count, uint32_t stored, float *value);
 
 /* bind.c */

@@ -107,6 +107,11 @@ static inline __attribute__((always_inline)) void transpose_block(char *block, c
       memcpy(block + (column * rows + row) * bytes, from + (row * columns + column) * bytes, bytes);
 }
 
+/* The same of four bytes each. */
+static void transpose_words(char *block, const char *from, size_t rows, size_t columns, size_t count) {
+  transpose_block(block, from, rows, columns, count, 4);
+}
+
 /* to[column * tile + row] = from[row * columns + column]; at most BLOCK_ROWS rows. */
 static inline __attribute__((always_inline)) void transpose(char *to, const char *from, size_t rows, size_t columns,
                                                             size_t tile, const size_t bytes) {
@@ -120,7 +125,10 @@ static inline __attribute__((always_inline)) void transpose(char *to, const char
     if (columns - first > 2 * BLOCK_COLUMNS)
       for (size_t row = 0; row < rows; ++row)
         __builtin_prefetch(from + (row * columns + first + BLOCK_COLUMNS) * bytes);
-    transpose_block(block, from + first * bytes, rows, columns, count, bytes);
+    if (bytes == 4)
+      transpose_words(block, from + first * bytes, rows, columns, count);
+    else
+      transpose_block(block, from + first * bytes, rows, columns, count, bytes);
     if (rows == tile)
       stream(to + first * tile * bytes, block, count * tile * bytes);
     else
@@ -186,12 +194,13 @@ static void pack_matrix(const tiling_t *tiling, const char *data, size_t rows, s
 }
 
 /* The same of elements that are widened or stored in fewer bits on their way, a piece of the matrix at a time. Where
- * rows are columns of tiles, a piece is of whole tiles, if it can, and of whole lines of the file. */
+ * rows are columns of tiles, a piece is of whole tiles, if it can, and of whole lines of the file. What is stored in
+ * fewer bits is turned before, as f32. */
 static bool pack_pieces(const tiling_t *tiling, const char *data, uint32_t dtype, size_t rows, size_t columns) {
-  _Alignas(64) char piece[PIECE_ROWS * PIECE_COLUMNS * sizeof(float)];
+  _Alignas(64) float piece[PIECE_ROWS * PIECE_COLUMNS], other[PIECE_ROWS * PIECE_COLUMNS];
   const bool is_turned = tiling->tile > 0 && tiling->dim == 0;
   const size_t bytes = (size_t)kiln_safetensors_stored_bytes(dtype, 1);
-  float *scales = tiling->scales;
+  float *const scales = tiling->scales;
   size_t height = is_turned ? PIECE_ROWS : tiling->tile > 0 ? 8 : 1, width = PIECE_ROWS * PIECE_COLUMNS / height;
   if (is_turned && tiling->tile < height)
     height -= height % tiling->tile;
@@ -204,19 +213,24 @@ static bool pack_pieces(const tiling_t *tiling, const char *data, uint32_t dtype
       return false;
     for (size_t column = 0; column < columns; column += width) {
       size_t wide = columns - column < width ? columns - column : width;
-      for (size_t i = 0; i < high; ++i) {
-        const char *line = from + (i * columns + column) * bytes;
-        char *to = piece + i * wide * tiling->bytes;
-        if (tiling->dtype == KILN_F32)
-          kiln_convert_widen((float *)(void *)to, line, wide, dtype);
-        else if (!kiln_quantize_line(to, tiling->dtype, line, dtype, wide,
-                                     scales ? scales + (is_turned ? row + i : column) : NULL, is_turned))
-          return false;
-      }
+      for (size_t i = 0; i < high; ++i)
+        kiln_convert_widen(piece + i * wide, from + (i * columns + column) * bytes, wide, dtype);
       tiling_t part = *tiling;
       part.shift += is_turned ? row : column;
       part.packed += (is_turned ? column : row) * tiling->tile * tiling->bytes;
-      pack_matrix(&part, piece, high, wide);
+      if (tiling->dtype == KILN_F32) {
+        pack_matrix(&part, (const char *)piece, high, wide);
+      } else if (is_turned) {
+        transpose_words((char *)other, (const char *)piece, high, wide, wide);
+        part.dim = 1;
+        if (!kiln_quantize((char *)piece, tiling->dtype, other, wide, high, scales ? scales + row : NULL))
+          return false;
+        pack_matrix(&part, (const char *)piece, wide, high);
+      } else {
+        if (!kiln_quantize((char *)other, tiling->dtype, piece, high, wide, scales ? scales + column : NULL))
+          return false;
+        pack_matrix(&part, (const char *)other, high, wide);
+      }
     }
   }
   return true;

@@ -10,6 +10,9 @@
 #include <xmmintrin.h>
 #endif
 
+/* What is looked at together. */
+enum { LINE = 512, LANES = 16 };
+
 kiln_rounding_t kiln_rounding_begin(void) {
 #if defined(__SSE__)
   const kiln_rounding_t callers = _mm_getcsr();
@@ -44,10 +47,27 @@ static int32_t limit_of(uint32_t stored) {
   return stored == KILN_F16 ? 0x477FEFFF : stored == KILN_BF16 ? 0x7F7F7FFF : 0x7F7FFFFF;
 }
 
-/* The largest magnitude of a line, and `most`. */
-static int32_t largest_of(int32_t most, const float *line, size_t count) {
+/* Whether a magnitude is above the limit. */
+static bool exceeds(const float *line, size_t count, int32_t limit) {
+  int32_t signs = 0;
   for (size_t i = 0; i < count; ++i)
+    signs |= limit - magnitude_of(line + i);
+  return signs < 0;
+}
+
+/* The largest magnitude of a line, and `most`. Several at a time, since each maximum waits for the one before. */
+static int32_t largest_of(int32_t most, const float *line, size_t count) {
+  int32_t each[LANES] = {0};
+  size_t i = 0;
+  for (; i + LANES <= count; i += LANES)
+    for (size_t lane = 0; lane < LANES; ++lane) {
+      const int32_t magnitude = magnitude_of(line + i + lane);
+      each[lane] = magnitude > each[lane] ? magnitude : each[lane];
+    }
+  for (; i < count; ++i)
     most = magnitude_of(line + i) > most ? magnitude_of(line + i) : most;
+  for (size_t lane = 0; lane < LANES; ++lane)
+    most = each[lane] > most ? each[lane] : most;
   return most;
 }
 
@@ -61,11 +81,11 @@ static void raise_each(float *restrict most, const float *restrict line, size_t 
 
 bool kiln_quantize_scales(float *scales, const char *data, uint32_t dtype, size_t rows, size_t columns, bool of_rows) {
   const size_t bytes = (size_t)kiln_safetensors_stored_bytes(dtype, 1), count = of_rows ? rows : columns;
-  float line[KILN_LINE];
+  float line[LINE];
   memset(scales, 0, count * sizeof *scales);
   for (size_t row = 0; row < rows; ++row)
     for (size_t first = 0, wide; first < columns; first += wide, data += wide * bytes) {
-      wide = columns - first < KILN_LINE ? columns - first : KILN_LINE;
+      wide = columns - first < LINE ? columns - first : LINE;
       kiln_convert_widen(line, data, wide, dtype);
       if (of_rows) {
         const int32_t most = largest_of(bits_of(scales + row), line, wide);
@@ -74,7 +94,7 @@ bool kiln_quantize_scales(float *scales, const char *data, uint32_t dtype, size_
         raise_each(scales + first, line, wide);
       }
     }
-  if (largest_of(0, scales, count) > limit_of(KILN_I8))
+  if (exceeds(scales, count, limit_of(KILN_I8)))
     return false;
   for (size_t i = 0; i < count; ++i)
     scales[i] /= 127;
@@ -83,7 +103,7 @@ bool kiln_quantize_scales(float *scales, const char *data, uint32_t dtype, size_
 
 /* Quotients are whole numbers after 1.5 * 2^23 is added, whose neighbours are 1 apart. A scale of 0 belongs to numbers
  * that are 0 when divided by 1; one that is subnormal may be so much too small that a quotient exceeds 127. */
-static void quantize(char *restrict to, const float *restrict line, const float *restrict scales, size_t count) {
+static void quantize_line(char *restrict to, const float *restrict line, const float *restrict scales, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     const int32_t bits = bits_of(scales + i), divisor_bits = bits | (-(bits == 0) & 0x3F800000);
     float divisor;
@@ -95,17 +115,13 @@ static void quantize(char *restrict to, const float *restrict line, const float 
   }
 }
 
-bool kiln_quantize_line(char *to, uint32_t stored, const char *from, uint32_t dtype, size_t count, const float *scales,
-                        bool is_of_row) {
-  float line[KILN_LINE], same[KILN_LINE];
-  kiln_convert_widen(line, from, count, dtype);
-  if (stored != KILN_I8) {
-    kiln_convert_narrow(to, line, count, stored);
-    return largest_of(0, line, count) <= limit_of(stored);
+bool kiln_quantize(char *to, uint32_t stored, const float *from, size_t rows, size_t columns, const float *scales) {
+  if (!scales) {
+    kiln_convert_narrow(to, from, rows * columns, stored);
+    return !exceeds(from, rows * columns, limit_of(stored));
   }
-  for (size_t i = 0; is_of_row && i < count; ++i)
-    same[i] = *scales;
-  quantize(to, line, is_of_row ? same : scales, count);
+  for (size_t row = 0; row < rows; ++row)
+    quantize_line(to + row * columns, from + row * columns, scales, columns);
   return true;
 }
 

@@ -96,8 +96,7 @@ static kiln_status_t copy_weight(const kiln_model_t *model, uint32_t index, uint
   if (model->variant->backend)
     return copy_device_rows(model, packed, weight, placement, extent, rows, error);
   if (rows->from && rows->count == extent)
-    (void)kiln_pack_weight(packed, rows->from, weight->dtype, weight,
-                           placement); /* of its own type, so that all is well */
+    (void)kiln_pack_weight(packed, rows->from, weight->dtype, weight, placement); /* refuses nothing of its type */
   else
     copy_rows(packed, weight, placement, extent, rows);
   return KILN_OK;

@@ -5,6 +5,9 @@
 
 #include <cmath>
 #include <gtest/gtest.h>
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
 
 namespace {
 
@@ -112,6 +115,23 @@ TEST(StoredBind, ReadsWhatTheStoredFormStandsFor) {
   EXPECT_EQ(bound(KILN_I8, 64),
             (std::vector<float>{127, 0, 2, 32, 0, 0, 1, large * 127, std::round((1 + 3 * 0x1p-11f) / small) * small}));
 }
+
+#if defined(__SSE__)
+TEST(StoredBind, RowsAreReadInAnyMode) {
+  BoundModel model({{"w", KILN_F32, 2, {1, 3}, 1, 0}}, {makePlacement(0, 0, 1, 0, 0, KILN_I8, 4)}, 8);
+  const std::vector<float> tiny = {127 * 0x1p-149f, -3 * 0x1p-149f, 0};
+  ASSERT_EQ(model.bind({{"w", "F32", {1, 3}, bytesOf(tiny)}}), KILN_OK) << model.Error.message;
+  std::vector<float> values(3);
+  const unsigned before = _mm_getcsr(), mode = 0x9FC0 ^ 0x1000; // subnormals flushed, and what is inexact traps
+  _mm_setcsr(mode);
+  const kiln_status_t status = kiln_read_weight(model.Model, "w", 0, 1, values.data(), nullptr);
+  const unsigned after = _mm_getcsr();
+  _mm_setcsr(before);
+  EXPECT_EQ(status, KILN_OK);
+  EXPECT_EQ(after, mode);
+  EXPECT_EQ(values, tiny);
+}
+#endif
 
 TEST(StoredBind, NumbersThatCannotBeStoredLeaveTheModelAsItWas) {
   const float huge = 3.4e38f;
