@@ -90,8 +90,27 @@ static kiln_status_t check_file(const kiln_model_t *model, const kiln_safetensor
   return KILN_OK;
 }
 
+/* Why a weight cannot be stored as its placement says: its first element of which that is so. */
+static kiln_status_t refuse_value(const kiln_weight_t *weight, const kiln_name_t *name, uint32_t stored,
+                                  const char *data, uint32_t dtype, kiln_error_t *error) {
+  char text[KILN_NAME_SHOWN + 1], place[KILN_SHAPE_TEXT_BYTES];
+  int64_t indices[KILN_MAX_RANK];
+  float value = 0;
+  uint64_t count = 1;
+  for (uint32_t i = 0; i < weight->rank; ++i)
+    count *= (uint64_t)weight->shape[i];
+  uint64_t at = kiln_quantize_find(data, dtype, count, stored, &value);
+  for (uint32_t i = weight->rank; i-- > 0; at /= (uint64_t)weight->shape[i])
+    indices[i] = (int64_t)(at % (uint64_t)weight->shape[i]);
+  return kiln_error_set(error, KILN_WEIGHT_VALUE,
+                        "tensor \"%s\" requires numbers that can be stored as %s, got %.9g at %s",
+                        name_text(name, text), kiln_safetensors_dtype_text(stored), (double)value,
+                        kiln_shape_text(place, weight->rank, indices));
+}
+
 /* Into memory that is zero, since padding must be. */
-static void pack_file(const kiln_model_t *model, const kiln_safetensors_t *file, char *packed) {
+static kiln_status_t pack_file(const kiln_model_t *model, const kiln_safetensors_t *file, char *packed,
+                               kiln_error_t *error) {
   kiln_name_t name;
   for (uint32_t i = 0; i < model->descriptor->weight_count; ++i) {
     const kiln_weight_t *weight = &model->descriptor->weights[i];
@@ -99,10 +118,13 @@ static void pack_file(const kiln_model_t *model, const kiln_safetensors_t *file,
     for (uint32_t copy = 0; copy < weight->copies; ++copy) {
       kiln_weight_name(weight, copy, &name);
       const kiln_tensor_t *tensor = kiln_safetensors_find(file, &name);
-      kiln_pack_weight(packed + placement->offset + copy * placement->stride, file->data + tensor->begin, tensor->dtype,
-                       weight, placement);
+      const char *data = file->data + tensor->begin;
+      if (!kiln_pack_weight(packed + placement->offset + copy * placement->stride, data, tensor->dtype, weight,
+                            placement))
+        return refuse_value(weight, &name, placement->dtype, data, tensor->dtype, error);
     }
   }
+  return KILN_OK;
 }
 
 /* What is packed takes the place of what was. */
@@ -130,8 +152,10 @@ kiln_status_t kiln_bind_weights_from_memory(kiln_model_t *model, const void *ima
     return status;
   if (!(status = check_file(model, &file, error)) &&
       !(status = kiln_packed_allocate(model, &packed, &is_mapped, error))) {
-    pack_file(model, &file, packed);
-    status = replace_packed(model, packed, is_mapped, error);
+    if ((status = pack_file(model, &file, packed, error)))
+      kiln_packed_release(model, packed, is_mapped);
+    else
+      status = replace_packed(model, packed, is_mapped, error);
   }
   kiln_safetensors_close(&file, &model->allocator);
   return status;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* From an element type of a weight file to that of a weight: only where each number stays the same. Bits are moved and
- * whole numbers converted, so that the processor's modes, such as flushing to zero, do not matter. */
+ * whole numbers converted, so that the processor's modes, such as flushing to zero, do not matter. And back, rounded,
+ * for weights that are stored in fewer bits. */
 #include "internal.h"
 
 #include <string.h>
@@ -39,8 +40,46 @@ static inline __attribute__((always_inline)) void widen(float *restrict to, cons
 }
 
 void kiln_convert_widen(float *to, const char *from, size_t count, uint32_t dtype) {
-  if (dtype == KILN_F16)
+  if (dtype == KILN_F32)
+    memcpy(to, from, count * sizeof *to);
+  else if (dtype == KILN_F16)
     widen(to, from, count, widen_f16);
   else
     widen(to, from, count, widen_bf16);
+}
+
+/* Half of the last place is added, less a bit where the place is even, and what is behind the place cut off. Below the
+ * normal numbers the sum with 0.5, whose last place is that of an f16 there, is rounded instead. */
+static inline uint16_t narrow_f16(float value) {
+  uint32_t bits, sum_bits;
+  memcpy(&bits, &value, sizeof bits);
+  const uint32_t magnitude = bits & 0x7FFFFFFF, normal = (magnitude + 0xFFF + (magnitude >> 13 & 1)) >> 13;
+  float size;
+  memcpy(&size, &magnitude, sizeof size);
+  const float sum = size + 0.5f;
+  memcpy(&sum_bits, &sum, sizeof sum_bits);
+  const uint32_t is_subnormal = -(uint32_t)((int32_t)magnitude < (127 - 14) << 23);
+  return (uint16_t)((bits >> 16 & 0x8000) | (is_subnormal & (sum_bits - 0x3F000000)) |
+                    (~is_subnormal & (normal - ((127 - 15) << 10))));
+}
+
+static inline uint16_t narrow_bf16(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+
+static inline __attribute__((always_inline)) void narrow(char *restrict to, const float *restrict from, size_t count,
+                                                         uint16_t (*narrow_one)(float)) {
+  for (size_t i = 0; i < count; ++i) {
+    const uint16_t half = narrow_one(from[i]);
+    memcpy(to + i * sizeof half, &half, sizeof half);
+  }
+}
+
+void kiln_convert_narrow(char *to, const float *from, size_t count, uint32_t dtype) {
+  if (dtype == KILN_F16)
+    narrow(to, from, count, narrow_f16);
+  else
+    narrow(to, from, count, narrow_bf16);
 }

@@ -6,6 +6,10 @@
 
 #include "model.h"
 
+#if !defined(__SSE__)
+#include <fenv.h>
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -106,8 +110,32 @@ uint64_t kiln_safetensors_stored_bytes(uint32_t dtype, uint64_t elements);
 bool kiln_convert_is_exact(uint32_t from, uint32_t to);
 /* The types of which that is true: "F32, F16 or BF16". */
 const char *kiln_convert_sources_text(uint32_t to);
-/* `count` elements of f16 or bf16, at any address, as f32. */
+/* `count` elements of f32, f16 or bf16, at any address, as f32. */
 void kiln_convert_widen(float *to, const char *from, size_t count, uint32_t dtype);
+/* The nearest f16 or bf16 of numbers that have a finite one, between kiln_rounding_begin and _end. */
+void kiln_convert_narrow(char *to, const float *from, size_t count, uint32_t dtype);
+
+/* quantize.c */
+
+/* The caller's modes of floating-point arithmetic. */
+#if defined(__SSE__)
+typedef unsigned kiln_rounding_t;
+#else
+typedef fenv_t kiln_rounding_t;
+#endif
+/* To the nearest number, of two the even one, with subnormals; what raises a flag does not trap. */
+kiln_rounding_t kiln_rounding_begin(void);
+void kiln_rounding_end(kiln_rounding_t callers);
+
+/* The rest works between those two. False: an element is NaN, infinite or too large to be stored, and what was written
+ * is of no use. */
+
+/* Makes the scales of a matrix that becomes i8, of f32, f16 or bf16 at any address: one a row or one a column. */
+bool kiln_quantize_scales(float *scales, const char *data, uint32_t dtype, size_t rows, size_t columns, bool of_rows);
+/* Makes elements of the type `stored` of a matrix; scales, for i8, are those of its columns. */
+bool kiln_quantize(char *to, uint32_t stored, const float *from, size_t rows, size_t columns, const float *scales);
+/* The first element, of f32, f16 or bf16, that cannot be stored, with its value; count: there is none. */
+uint64_t kiln_quantize_find(const char *data, uint32_t dtype, uint64_t count, uint32_t stored, float *value);
 
 /* bind.c */
 
@@ -125,11 +153,17 @@ void kiln_file_unmap(kiln_file_t *file);
 
 /* pack.c */
 
-/* Bytes from a placement's offset to the end of what a copy of the weight covers; 0 if the placement makes no sense. */
+/* Whether a weight of f32 is stored in fewer bits. */
+static inline bool kiln_is_stored(const kiln_weight_t *weight, const kiln_placement_t *placement) {
+  return weight->dtype != placement->dtype;
+}
+/* Bytes from a placement's offset to the end of what a copy of the weight covers, with scales; 0 if the placement makes
+ * no sense. */
 uint64_t kiln_pack_bytes(const kiln_weight_t *weight, const kiln_placement_t *placement);
 /* Stores one copy's elements, which are of the type `dtype` in data, at their place. packed points at the placement's
- * offset for that copy. */
-void kiln_pack_weight(char *packed, const char *data, uint32_t dtype, const kiln_weight_t *weight,
+ * offset for that copy. False: an element cannot be stored as the placement's type (kiln_quantize_find says which), and
+ * what was written is of no use. */
+bool kiln_pack_weight(char *packed, const char *data, uint32_t dtype, const kiln_weight_t *weight,
                       const kiln_placement_t *placement);
 
 /* Where an element lies, in elements from the placement's offset for its copy: of a weight as a matrix, whose columns

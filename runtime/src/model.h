@@ -105,7 +105,8 @@ kiln_status_t kiln_capture_entries(kiln_model_t *model, kiln_error_t *error);
  * as before. */
 kiln_status_t kiln_bind_weights(kiln_model_t *model, const char *path, kiln_error_t *error);
 kiln_status_t kiln_bind_weights_from_memory(kiln_model_t *model, const void *image, size_t bytes, kiln_error_t *error);
-/* Rows of a bound weight, along its first dimension, dense and of the weight's type; a weight of rank 0 is one row.
+/* Rows of a bound weight, along its first dimension, dense and of the weight's type, whatever it is stored as; a weight
+ * of rank 0 is one row.
  * Only a variable can be written, while no other call uses the model. */
 kiln_status_t kiln_read_weight(const kiln_model_t *model, const char *weight, uint64_t row, uint64_t rows, void *values,
                                kiln_error_t *error);

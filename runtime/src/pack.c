@@ -14,7 +14,7 @@
 enum { BLOCK_COLUMNS = 16, BLOCK_ROWS = 128 };
 /* Runs of rows are stored at least three lines at a time. */
 enum { RUN_BYTES = 192 };
-/* What is widened at a time: a line of f16 of each row. */
+/* What is converted at a time: a line of f16 of each row. */
 enum { PIECE_COLUMNS = 32, PIECE_ROWS = BLOCK_ROWS };
 
 /* memcpy past the caches, whose stores read no line before they overwrite it: twice memcpy's rate (M-0929). */
@@ -47,15 +47,27 @@ static uint64_t elements_beside(const kiln_weight_t *weight, uint32_t dim) {
 }
 
 uint64_t kiln_pack_bytes(const kiln_weight_t *weight, const kiln_placement_t *placement) {
-  if (placement->tile == 0)
-    return kiln_safetensors_stored_bytes(weight->dtype, placement->shift + elements_beside(weight, weight->rank));
-  /* Tiles along the first dimension or, of a matrix, the second. */
-  if (weight->rank < 2 || placement->dim > 1 || (placement->dim == 1 && weight->rank != 2))
-    return 0;
-  uint64_t extent = (uint64_t)weight->shape[placement->dim] + placement->shift;
-  uint64_t tiles = (extent + placement->tile - 1) / placement->tile;
-  return kiln_safetensors_stored_bytes(weight->dtype,
-                                       tiles * placement->tile * elements_beside(weight, placement->dim));
+  const uint64_t tile = placement->tile, scales = placement->scales;
+  uint64_t elements = placement->shift + elements_beside(weight, weight->rank), outputs = 0;
+  if (tile > 0) {
+    /* Tiles along the first dimension or, of a matrix, the second. */
+    if (weight->rank < 2 || placement->dim > 1 || (placement->dim == 1 && weight->rank != 2))
+      return 0;
+    outputs = ((uint64_t)weight->shape[placement->dim] + placement->shift + tile - 1) / tile * tile;
+    elements = outputs * elements_beside(weight, placement->dim);
+  }
+  const uint64_t end = kiln_safetensors_stored_bytes(placement->dtype, elements);
+  if (kiln_is_stored(weight, placement)) {
+    if (weight->dtype != KILN_F32 || tile == 0)
+      return 0;
+    if (placement->dtype == KILN_I8) /* kernels read the scales of whole tiles */
+      return scales < end || (scales | placement->offset | placement->stride) % sizeof(float)
+                 ? 0
+                 : scales + outputs * sizeof(float);
+    if (placement->dtype != KILN_F16 && placement->dtype != KILN_BF16)
+      return 0;
+  }
+  return scales ? 0 : end;
 }
 
 #if defined(__SSE2__)
@@ -95,6 +107,11 @@ static inline __attribute__((always_inline)) void transpose_block(char *block, c
       memcpy(block + (column * rows + row) * bytes, from + (row * columns + column) * bytes, bytes);
 }
 
+/* The same of four bytes each. */
+static void transpose_words(char *block, const char *from, size_t rows, size_t columns, size_t count) {
+  transpose_block(block, from, rows, columns, count, 4);
+}
+
 /* to[column * tile + row] = from[row * columns + column]; at most BLOCK_ROWS rows. */
 static inline __attribute__((always_inline)) void transpose(char *to, const char *from, size_t rows, size_t columns,
                                                             size_t tile, const size_t bytes) {
@@ -108,7 +125,10 @@ static inline __attribute__((always_inline)) void transpose(char *to, const char
     if (columns - first > 2 * BLOCK_COLUMNS)
       for (size_t row = 0; row < rows; ++row)
         __builtin_prefetch(from + (row * columns + first + BLOCK_COLUMNS) * bytes);
-    transpose_block(block, from + first * bytes, rows, columns, count, bytes);
+    if (bytes == 4)
+      transpose_words(block, from + first * bytes, rows, columns, count);
+    else
+      transpose_block(block, from + first * bytes, rows, columns, count, bytes);
     if (rows == tile)
       stream(to + first * tile * bytes, block, count * tile * bytes);
     else
@@ -121,6 +141,8 @@ static inline __attribute__((always_inline)) void transpose(char *to, const char
 typedef struct tiling_t {
   char *packed;
   size_t tile, dim, shift, depth, bytes;
+  uint32_t dtype;
+  float *scales; /* of n = 0; null: none */
 } tiling_t;
 
 /* How many elements from n on lie in one tile, and where they begin. */
@@ -171,46 +193,76 @@ static void pack_matrix(const tiling_t *tiling, const char *data, size_t rows, s
     (tiling->dim == 0 ? pack_rows : pack_columns)(tiling, data, rows, columns);
 }
 
-/* The same from elements of f16 or bf16, a piece of the matrix at a time. Where rows are columns of tiles, a piece is
- * of whole tiles, if it can, and of whole lines of the file. */
-static void pack_widened(const tiling_t *tiling, const char *data, uint32_t dtype, size_t rows, size_t columns) {
-  _Alignas(64) float piece[PIECE_ROWS * PIECE_COLUMNS];
+/* The same of elements that are widened or stored in fewer bits on their way, a piece of the matrix at a time. Where
+ * rows are columns of tiles, a piece is of whole tiles, if it can, and of whole lines of the file. What is stored in
+ * fewer bits is turned before, as f32. */
+static bool pack_pieces(const tiling_t *tiling, const char *data, uint32_t dtype, size_t rows, size_t columns) {
+  _Alignas(64) float piece[PIECE_ROWS * PIECE_COLUMNS], other[PIECE_ROWS * PIECE_COLUMNS];
   const bool is_turned = tiling->tile > 0 && tiling->dim == 0;
+  const size_t bytes = (size_t)kiln_safetensors_stored_bytes(dtype, 1);
+  float *const scales = tiling->scales;
   size_t height = is_turned ? PIECE_ROWS : tiling->tile > 0 ? 8 : 1, width = PIECE_ROWS * PIECE_COLUMNS / height;
   if (is_turned && tiling->tile < height)
     height -= height % tiling->tile;
-  for (size_t row = 0; row < rows; row += height)
+  if (scales && !is_turned && !kiln_quantize_scales(scales, data, dtype, rows, columns, false))
+    return false;
+  for (size_t row = 0; row < rows; row += height) {
+    size_t high = rows - row < height ? rows - row : height;
+    const char *from = data + row * columns * bytes;
+    if (scales && is_turned && !kiln_quantize_scales(scales + row, from, dtype, high, columns, true))
+      return false;
     for (size_t column = 0; column < columns; column += width) {
-      size_t high = rows - row < height ? rows - row : height;
       size_t wide = columns - column < width ? columns - column : width;
       for (size_t i = 0; i < high; ++i)
-        kiln_convert_widen(piece + i * wide, data + ((row + i) * columns + column) * 2, wide, dtype);
+        kiln_convert_widen(piece + i * wide, from + (i * columns + column) * bytes, wide, dtype);
       tiling_t part = *tiling;
       part.shift += is_turned ? row : column;
       part.packed += (is_turned ? column : row) * tiling->tile * tiling->bytes;
-      pack_matrix(&part, (const char *)piece, high, wide);
+      if (tiling->dtype == KILN_F32) {
+        pack_matrix(&part, (const char *)piece, high, wide);
+      } else if (is_turned) {
+        transpose_words((char *)other, (const char *)piece, high, wide, wide);
+        part.dim = 1;
+        if (!kiln_quantize((char *)piece, tiling->dtype, other, wide, high, scales ? scales + row : NULL))
+          return false;
+        pack_matrix(&part, (const char *)piece, wide, high);
+      } else {
+        if (!kiln_quantize((char *)other, tiling->dtype, piece, high, wide, scales ? scales + column : NULL))
+          return false;
+        pack_matrix(&part, (const char *)other, high, wide);
+      }
     }
+  }
+  return true;
 }
 
-void kiln_pack_weight(char *packed, const char *data, uint32_t dtype, const kiln_weight_t *weight,
+bool kiln_pack_weight(char *packed, const char *data, uint32_t dtype, const kiln_weight_t *weight,
                       const kiln_placement_t *placement) {
-  const tiling_t tiling = {.packed = packed,
-                           .tile = placement->tile,
-                           .dim = placement->dim,
-                           .shift = (size_t)placement->shift,
-                           .depth = (size_t)elements_beside(weight, placement->dim),
-                           .bytes = (size_t)kiln_safetensors_stored_bytes(weight->dtype, 1)};
+  const tiling_t tiling = {
+      .packed = packed,
+      .tile = placement->tile,
+      .dim = placement->dim,
+      .shift = (size_t)placement->shift,
+      .depth = (size_t)elements_beside(weight, placement->dim),
+      .bytes = (size_t)kiln_safetensors_stored_bytes(placement->dtype, 1),
+      .dtype = placement->dtype,
+      .scales = placement->scales ? (float *)(void *)(packed + placement->scales) + placement->shift : NULL};
   size_t rows = 1, columns = (size_t)elements_beside(weight, weight->rank);
+  bool is_packed = true;
   if (tiling.tile > 0) {
     size_t extent = (size_t)weight->shape[tiling.dim];
     rows = tiling.dim == 0 ? extent : tiling.depth;
     columns = tiling.dim == 0 ? tiling.depth : extent;
   }
-  if (dtype == weight->dtype)
+  if (dtype == weight->dtype && !kiln_is_stored(weight, placement)) {
     pack_matrix(&tiling, data, rows, columns);
-  else
-    pack_widened(&tiling, data, dtype, rows, columns);
+  } else {
+    const kiln_rounding_t callers = kiln_rounding_begin();
+    is_packed = pack_pieces(&tiling, data, dtype, rows, columns);
+    kiln_rounding_end(callers);
+  }
   finish_stream();
+  return is_packed;
 }
 
 uint64_t kiln_pack_place(const kiln_placement_t *placement, uint64_t rows, uint64_t columns, uint64_t row,

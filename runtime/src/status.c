@@ -50,6 +50,10 @@ const char *kiln_status_text(kiln_status_t status) {
     return "the driver of the device reported an error; see the message for which one.";
   case KILN_DEVICE_LOST:
     return "the device met an error that it does not recover from; destroy the model and make a new one.";
+  case KILN_WEIGHT_VALUE:
+    return "a tensor in the weight file has a number that the type in which the model stores it lacks; mend the file, "
+           "or "
+           "store that weight in another type.";
   }
   return "not a status of Kiln; check that header and library belong together.";
 }

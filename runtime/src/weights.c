@@ -12,20 +12,39 @@ typedef struct rows_t {
   const char *from;
 } rows_t;
 
+/* The f32 that an element of a weight stored in fewer bits stands for; n: its index along the tiles. */
+static float decode(const char *packed, const kiln_placement_t *placement, uint64_t n, const char *place) {
+  float value;
+  if (placement->dtype != KILN_I8) {
+    kiln_convert_widen(&value, place, 1, placement->dtype);
+    return value;
+  }
+  memcpy(&value, packed + placement->scales + (placement->shift + n) * sizeof value, sizeof value);
+  return (float)*(const signed char *)place * value;
+}
+
 static void copy_rows(char *packed, const kiln_weight_t *weight, const kiln_placement_t *placement, uint64_t extent,
                       const rows_t *rows) {
-  const size_t bytes = (size_t)kiln_safetensors_stored_bytes(weight->dtype, 1);
+  const size_t bytes = (size_t)kiln_safetensors_stored_bytes(weight->dtype, 1),
+               packed_bytes = (size_t)kiln_safetensors_stored_bytes(placement->dtype, 1);
+  const bool is_stored = kiln_is_stored(weight, placement);
+  const kiln_rounding_t callers = kiln_rounding_begin();
   uint64_t columns = 1, at = 0;
   for (uint32_t i = 1; i < weight->rank; ++i)
     columns *= (uint64_t)weight->shape[i];
-  for (uint64_t row = 0; row < rows->count; ++row)
-    for (uint64_t column = 0; column < columns; ++column, at += bytes) {
-      char *place = packed + kiln_pack_place(placement, extent, columns, rows->first + row, column) * bytes;
-      if (rows->from)
+  for (uint64_t i = 0; i < rows->count; ++i)
+    for (uint64_t row = rows->first + i, column = 0; column < columns; ++column, at += bytes) {
+      char *place = packed + kiln_pack_place(placement, extent, columns, row, column) * packed_bytes;
+      if (is_stored) {
+        const float value = decode(packed, placement, placement->dim == 0 ? row : column, place);
+        memcpy(rows->to + at, &value, sizeof value);
+      } else if (rows->from) {
         memcpy(place, rows->from + at, bytes);
-      else
+      } else {
         memcpy(rows->to + at, place, bytes);
+      }
     }
+  kiln_rounding_end(callers);
 }
 
 /* The same in a device's memory. Rows that lie there as the caller's do are copied as they are; else all of the weight
@@ -67,6 +86,8 @@ static kiln_status_t copy_weight(const kiln_model_t *model, uint32_t index, uint
   const uint64_t extent = weight->rank ? (uint64_t)weight->shape[0] : 1;
   if (rows->from && !(weight->flags & KILN_WEIGHT_VARIABLE))
     return refuse(rows, KILN_INVALID_ARGUMENT, "a variable to write", error);
+  if (rows->from && kiln_is_stored(weight, placement))
+    return refuse(rows, KILN_INVALID_ARGUMENT, "a variable that is not stored in fewer bits to write", error);
   if (rows->first > extent || rows->count > extent - rows->first)
     return kiln_error_set(error, KILN_EXTENT_OUT_OF_RANGE, "weight \"%.*s\" has %llu rows, got %llu from row %llu",
                           KILN_NAME_SHOWN, rows->weight, (unsigned long long)extent, (unsigned long long)rows->count,
@@ -75,7 +96,7 @@ static kiln_status_t copy_weight(const kiln_model_t *model, uint32_t index, uint
   if (model->variant->backend)
     return copy_device_rows(model, packed, weight, placement, extent, rows, error);
   if (rows->from && rows->count == extent)
-    kiln_pack_weight(packed, rows->from, weight->dtype, weight, placement);
+    (void)kiln_pack_weight(packed, rows->from, weight->dtype, weight, placement); /* refuses nothing of its type */
   else
     copy_rows(packed, weight, placement, extent, rows);
   return KILN_OK;

@@ -225,8 +225,9 @@ TEST(Create, ImpossibleDescriptorsAreInternalErrors) {
     kiln_placement_t Placement;
     uint64_t PackedBytes;
   } cases[] = {
-      {{0, 64, 0, 0, 0}, 99},  {{0, 64, 0, 0, 1}, 100},  {{4, 64, 0, 0, 0}, 100},
-      {{0, 65, 0, 0, 0}, 100}, {{0, 64, 16, 0, 0}, 255}, {{0, 64, 16, 2, 0}, 9999},
+      {makePlacement(0, 64, 0, 0, 0), 99},   {makePlacement(0, 64, 0, 0, 1), 100},
+      {makePlacement(4, 64, 0, 0, 0), 100},  {makePlacement(0, 65, 0, 0, 0), 100},
+      {makePlacement(0, 64, 16, 0, 0), 255}, {makePlacement(0, 64, 16, 2, 0), 9999},
   };
   const std::string image =
       makeImage({{"h.0", "F32", {3, 3}, std::string(36, '0')}, {"h.1", "F32", {3, 3}, std::string(36, '1')}});
@@ -246,7 +247,7 @@ TEST(Create, ImpossibleDescriptorsAreInternalErrors) {
   kiln_model_t *model = nullptr;
   kiln_error_t error;
   EXPECT_EQ(kiln_model_create(&future, &cpu, &options, &model, &error), KILN_INTERNAL_ERROR);
-  EXPECT_STREQ(error.message, "model \"odd\" requires a runtime of version 4, got 3");
+  EXPECT_STREQ(error.message, "model \"odd\" requires a runtime of version 5, got 4");
 }
 
 // Two weights of one name pack one tensor twice, dense for gathering and tiled for multiplying; a name without copies
@@ -256,7 +257,8 @@ TEST(Create, TiedAndJoinedWeights) {
   const kiln_options_t options = {};
   const kiln_weight_t weights[] = {
       {"h.{}.q", KILN_I8, 2, {3, 2}, 1, 0}, {"h.{}.q", KILN_I8, 2, {3, 2}, 1, 0}, {"h.{}.k", KILN_I8, 2, {2, 2}, 1, 0}};
-  const kiln_placement_t placements[] = {{0, 0, 0, 0, 0}, {8, 0, 4, 0, 0}, {8, 0, 4, 0, 3}};
+  const kiln_placement_t placements[] = {makePlacement(0, 0, 0, 0, 0, KILN_I8), makePlacement(8, 0, 4, 0, 0, KILN_I8),
+                                         makePlacement(8, 0, 4, 0, 3, KILN_I8)};
   const kiln_variant_t variant = hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, placements, 24, nullptr);
   const kiln_descriptor_t descriptor = {KILN_ABI_VERSION, 3, 0, 1, "tied", weights, nullptr, &variant};
   const std::string image = makeImage({{"h.0.k", "I8", {2, 2}, "ABCD"}, {"h.0.q", "I8", {3, 2}, "abcdef"}});

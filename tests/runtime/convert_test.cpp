@@ -108,7 +108,7 @@ TEST(Convert, KnownNumbers) {
 TEST(Convert, EveryNumberKeepsItsValueAndEveryNaNItsBits) {
   const std::vector<uint16_t> every = everyNumber();
   for (const auto &half : Halves) {
-    const std::string packed = bind({{"w", KILN_F32, 1, {65536}, 1, 0}}, {{0, 0, 0, 0, 0}}, 65536 * 4,
+    const std::string packed = bind({{"w", KILN_F32, 1, {65536}, 1, 0}}, {makePlacement(0, 0, 0, 0, 0)}, 65536 * 4,
                                     {{"w", half.Text, {65536}, bytesOf(every)}});
     const std::string expected = widened(half.Type, every);
     for (size_t i = 0; i < every.size(); ++i)
@@ -127,7 +127,7 @@ TEST(Convert, LandsWhereF32Would) {
         for (uint32_t dim : {0u, 1u})
           for (uint64_t shift : {0u, 15u, 48u}) {
             const kiln_weight_t weight = {"w", KILN_F32, 2, {extent[0], extent[1]}, 1, 0};
-            const kiln_placement_t placement = {0, 0, tile, dim, shift};
+            const kiln_placement_t placement = makePlacement(0, 0, tile, dim, shift);
             const std::vector<uint16_t> given = numbers(extent[0] * extent[1]);
             // One byte further on, since nothing aligns the tensors of a file.
             GuardedMemory source(" " + bytesOf(given)), same(widened(half.Type, given));
@@ -145,14 +145,14 @@ TEST(Convert, LandsWhereF32Would) {
 
 TEST(Convert, ConvolutionsAndVectors) {
   const kiln_weight_t window = {"c", KILN_F32, 4, {50, 7, 3, 5}, 1, 0}, matrix = {"m", KILN_F32, 2, {50, 105}, 1, 0};
-  const kiln_placement_t placement = {0, 0, 16, 0, 0};
+  const kiln_placement_t placement = makePlacement(0, 0, 16, 0, 0);
   GuardedMemory source(bytesOf(numbers(50 * 105)));
   GuardedMemory packed(kiln_pack_bytes(&window, &placement)), expected(kiln_pack_bytes(&matrix, &placement));
   kiln_pack_weight(packed.data(), source.data(), KILN_BF16, &window, &placement);
   kiln_pack_weight(expected.data(), source.data(), KILN_BF16, &matrix, &placement);
   EXPECT_EQ(std::memcmp(packed.data(), expected.data(), packed.size()), 0);
   const kiln_weight_t scalar = {"s", KILN_F32, 0, {}, 1, 0};
-  const kiln_placement_t dense = {0, 0, 0, 0, 1};
+  const kiln_placement_t dense = makePlacement(0, 0, 0, 0, 1);
   float two[2] = {7, 7};
   const uint16_t one = 0x3C00;
   kiln_pack_weight(reinterpret_cast<char *>(two), reinterpret_cast<const char *>(&one), KILN_F16, &scalar, &dense);
@@ -168,8 +168,8 @@ TEST(Convert, TypesMayDifferFromTensorToTensor) {
                                               {"q", KILN_F32, 2, {3, 2}, 1, 0},
                                               {"h.{}", KILN_F32, 1, {1}, 2, 0}};
   // q dense; q and k joined in tiles of four: [k0][n0 .. n3], [k1][n0 .. n3], then the second tile; h.0, h.1.
-  const std::vector<kiln_placement_t> placements = {
-      {24, 0, 4, 0, 3}, {0, 0, 0, 0, 0}, {24, 0, 4, 0, 0}, {88, 4, 0, 0, 0}};
+  const std::vector<kiln_placement_t> placements = {makePlacement(24, 0, 4, 0, 3), makePlacement(0, 0, 0, 0, 0),
+                                                    makePlacement(24, 0, 4, 0, 0), makePlacement(88, 4, 0, 0, 0)};
   const std::vector<uint16_t> q = {0x3C00, 0x4000, 0x4200, 0x4400, 0x4500, 0x4600};   // f16: 1 to 6
   const std::vector<uint16_t> k = {0x40E0, 0x4100, 0x4110, 0x4120}, first = {0x4130}; // bf16: 7 to 10, 11
   const std::vector<float> second = {12}, expected = {1, 2, 3, 4, 5,  6,              // q
@@ -187,17 +187,20 @@ TEST(Convert, OtherTypesAreRefusedWithThoseThatWouldDo) {
   const char *const others[] = {"F64", "I32", "I8", "BOOL", "I16", "F8_E4M3"};
   const size_t bytes[] = {8, 4, 1, 1, 2, 1};
   for (size_t i = 0; i < std::size(others); ++i)
-    bind({{"w", KILN_F32, 1, {3}, 1, 0}}, {{0, 0, 0, 0, 0}}, 12,
+    bind({{"w", KILN_F32, 1, {3}, 1, 0}}, {makePlacement(0, 0, 0, 0, 0)}, 12,
          {{"w", others[i], {3}, std::string(3 * bytes[i], '\0')}}, KILN_WEIGHT_TYPE,
          std::string("tensor \"w\" requires type F32, F16 or BF16, got ") + others[i]);
   // What is exact for f32 alone is not done for other types.
   for (const auto &half : Halves)
-    bind({{"w", KILN_I8, 1, {3}, 1, 0}}, {{0, 0, 0, 0, 0}}, 3, {{"w", half.Text, {3}, std::string(6, '\0')}},
-         KILN_WEIGHT_TYPE, std::string("tensor \"w\" requires type I8, got ") + half.Text);
-  bind({{"w", KILN_F16, 1, {3}, 1, 0}}, {{0, 0, 0, 0, 0}}, 6, {{"w", "F32", {3}, std::string(12, '\0')}},
-       KILN_WEIGHT_TYPE, "tensor \"w\" requires type F16, got F32");
+    bind({{"w", KILN_I8, 1, {3}, 1, 0}}, {makePlacement(0, 0, 0, 0, 0, KILN_I8)}, 3,
+         {{"w", half.Text, {3}, std::string(6, '\0')}}, KILN_WEIGHT_TYPE,
+         std::string("tensor \"w\" requires type I8, got ") + half.Text);
+  bind({{"w", KILN_F16, 1, {3}, 1, 0}}, {makePlacement(0, 0, 0, 0, 0, KILN_F16)}, 6,
+       {{"w", "F32", {3}, std::string(12, '\0')}}, KILN_WEIGHT_TYPE, "tensor \"w\" requires type F16, got F32");
   // A weight of f16 is stored as it is.
-  EXPECT_EQ(bind({{"w", KILN_F16, 1, {3}, 1, 0}}, {{0, 0, 0, 0, 0}}, 6, {{"w", "F16", {3}, "abcdef"}}), "abcdef");
+  EXPECT_EQ(
+      bind({{"w", KILN_F16, 1, {3}, 1, 0}}, {makePlacement(0, 0, 0, 0, 0, KILN_F16)}, 6, {{"w", "F16", {3}, "abcdef"}}),
+      "abcdef");
 }
 
 } // namespace

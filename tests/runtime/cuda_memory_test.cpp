@@ -56,7 +56,7 @@ void expectRowsOfWeights(const CudaDescriptor &data) {
 TEST_F(CudaMemory, RowsOfWeights) {
   expectRowsOfWeights(data);
   // Behind another weight of the same place, and in tiles, which the target cuda has none of today.
-  kiln_placement_t placement = {64, 0, 0, 0, 3};
+  kiln_placement_t placement = makePlacement(64, 0, 0, 0, 3);
   for (uint32_t tile : {0, 4}) {
     placement.tile = tile;
     data.variants[0].placements = &placement;

@@ -50,7 +50,7 @@ const kiln_argument_t Arguments[] = {
 };
 const kiln_entry_t Entries[] = {{"forward", Symbols, Arguments, 1, 2}, {"broken", Symbols, Arguments, 1, 2}};
 const kiln_weight_t Weights[] = {{"table", KILN_F32, 2, {CudaRows, CudaWidth}, 1, KILN_WEIGHT_VARIABLE}};
-const kiln_placement_t Placements[] = {{0, 0, 0, 0, 0}};
+const kiln_placement_t Placements[] = {makePlacement(0, 0, 0, 0, 0)};
 
 } // namespace
 

@@ -13,7 +13,7 @@
 namespace {
 
 TEST(ModelLayout, PublicStructs) {
-  EXPECT_EQ(KILN_ABI_VERSION, 3);
+  EXPECT_EQ(KILN_ABI_VERSION, 4);
   EXPECT_EQ(sizeof(kiln_error_t), 256u);
   EXPECT_FIELD(kiln_error_t, message, 4, 252);
   EXPECT_EQ(sizeof(kiln_executor_t), 24u);

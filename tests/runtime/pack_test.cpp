@@ -48,7 +48,7 @@ TEST(Pack, MatchesTheDefinition) {
           for (uint64_t shift : {0u, 1u, 15u, 48u, 61u}) {
             const Case c = {dtype, extent[0], extent[1], tile, dim, shift};
             const kiln_weight_t weight = {"w", dtype, 2, {c.Rows, c.Columns}, 1, 0};
-            const kiln_placement_t placement = {0, 0, tile, dim, shift};
+            const kiln_placement_t placement = makePlacement(0, 0, tile, dim, shift, dtype);
             size_t bytes = kiln_safetensors_stored_bytes(dtype, 1);
             std::string data = distinctBytes(c.Rows * c.Columns * bytes);
             GuardedMemory source(data);
@@ -77,9 +77,10 @@ TEST(Pack, BytesCoverWholeTiles) {
     kiln_placement_t Placement;
     uint64_t Bytes;
   } cases[] = {
-      {{0, 0, 0, 0, 0}, 50 * 7 * 4},        {{0, 0, 0, 0, 9}, (50 * 7 + 9) * 4}, {{0, 0, 48, 0, 0}, 96 * 7 * 4},
-      {{0, 0, 48, 0, 47}, 144 * 7 * 4},     {{0, 0, 16, 1, 0}, 16 * 50 * 4},     {{0, 0, 16, 1, 10}, 32 * 50 * 4},
-      {{0, 0, 16, 2, 0}, 0 /* no dim 2 */},
+      {makePlacement(0, 0, 0, 0, 0), 50 * 7 * 4},        {makePlacement(0, 0, 0, 0, 9), (50 * 7 + 9) * 4},
+      {makePlacement(0, 0, 48, 0, 0), 96 * 7 * 4},       {makePlacement(0, 0, 48, 0, 47), 144 * 7 * 4},
+      {makePlacement(0, 0, 16, 1, 0), 16 * 50 * 4},      {makePlacement(0, 0, 16, 1, 10), 32 * 50 * 4},
+      {makePlacement(0, 0, 16, 2, 0), 0 /* no dim 2 */},
   };
   for (const auto &test : cases)
     EXPECT_EQ(kiln_pack_bytes(&weight, &test.Placement), test.Bytes);
@@ -94,7 +95,7 @@ TEST(Pack, BytesCoverWholeTiles) {
 // A weight of a convolution is stored as the matrix of its outputs.
 TEST(Pack, OtherDimensionsAreOne) {
   const kiln_weight_t window = {"c", KILN_F32, 4, {50, 7, 3, 5}, 1, 0}, matrix = {"m", KILN_F32, 2, {50, 105}, 1, 0};
-  const kiln_placement_t placement = {0, 0, 16, 0, 0};
+  const kiln_placement_t placement = makePlacement(0, 0, 16, 0, 0);
   GuardedMemory source(distinctBytes(50 * 105 * 4));
   GuardedMemory packed(kiln_pack_bytes(&window, &placement)), expected(kiln_pack_bytes(&matrix, &placement));
   ASSERT_EQ(packed.size(), expected.size());

@@ -98,6 +98,12 @@ struct CountingAllocator {
   }
 };
 
+/// Where a weight goes: as kiln_placement_t says, whose fields of storage come last here.
+constexpr kiln_placement_t makePlacement(uint64_t offset, uint64_t stride, uint32_t tile, uint32_t dim, uint64_t shift,
+                                         kiln_dtype_t dtype = KILN_F32, uint64_t scales = 0) {
+  return {offset, stride, tile, dim, shift, scales, dtype, 0};
+}
+
 /// A variant for CPUs.
 constexpr kiln_variant_t hostVariant(const char *target, uint64_t features, const kiln_placement_t *placements,
                                      uint64_t packedBytes, const kiln_body_t *bodies) {

@@ -62,7 +62,8 @@ const kiln_weight_t Weights[] = {
     {"table", KILN_F32, 2, {Vocabulary, Width}, 1, 0},
     {"layers.{}.weight", KILN_F32, 2, {Width, Width}, Layers, KILN_WEIGHT_VARIABLE},
 };
-const kiln_placement_t Placements[] = {{0, 0, 0, 0, 0}, {LayersOffset, LayerBytes, Tile, 0, 0}};
+const kiln_placement_t Placements[] = {makePlacement(0, 0, 0, 0, 0),
+                                       makePlacement(LayersOffset, LayerBytes, Tile, 0, 0)};
 const kiln_body_t Bodies[] = {
     {runForward, MaxTokens * Width * sizeof(float), KILN_SCRATCH_BLOCK_BYTES(Width * sizeof(float)), 0},
     {failForward, 0, 0, 0},

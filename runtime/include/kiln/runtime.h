@@ -43,7 +43,8 @@ typedef enum kiln_status_t {
   KILN_INTERNAL_ERROR = 17,    /* a defect of Kiln; please report it */
   KILN_NO_DEVICE = 18,         /* no driver, no device, or none that the archive has code for */
   KILN_DEVICE_ERROR = 19,      /* the device's driver reported an error */
-  KILN_DEVICE_LOST = 20        /* an error that the device does not recover from: destroy the model */
+  KILN_DEVICE_LOST = 20,       /* an error that the device does not recover from: destroy the model */
+  KILN_WEIGHT_VALUE = 21       /* a tensor has a number that cannot be stored as the model stores it */
 } kiln_status_t;
 
 /* Where a call puts the words that go with a failing status: which argument or tensor, what was found, what was wanted.

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A weight of f32 in fewer bits (dsl/SPEC.md, Stored weights). Bytes must be the same on every machine: each operation
+ * is one of f32, rounded once to the nearest number, of two the even one, with subnormal numbers kept, whatever the
+ * caller's modes are. f16 and bf16 are rounded; an i8 is w / s, rounded, where s = max |w| / 127 of its row or column.
+ * Loops are such that compilers make vectors of them, magnitudes are compared as whole numbers. */
+#include "internal.h"
+
+#include <string.h>
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
+
+/* What is looked at together. */
+enum { LINE = 512, LANES = 16 };
+
+kiln_rounding_t kiln_rounding_begin(void) {
+#if defined(__SSE__)
+  const kiln_rounding_t callers = _mm_getcsr();
+  _mm_setcsr(0x1F80); /* to nearest, all numbers as they are, nothing traps */
+#else
+  kiln_rounding_t callers;
+  fegetenv(&callers);
+  fesetenv(FE_DFL_ENV);
+#endif
+  return callers;
+}
+
+void kiln_rounding_end(kiln_rounding_t callers) {
+#if defined(__SSE__)
+  _mm_setcsr(callers);
+#else
+  fesetenv(&callers);
+#endif
+}
+
+static inline int32_t bits_of(const float *value) {
+  int32_t bits;
+  memcpy(&bits, value, sizeof bits);
+  return bits;
+}
+
+/* The bits of |value|, which are in the order of the numbers. */
+static inline int32_t magnitude_of(const float *value) { return bits_of(value) & 0x7FFFFFFF; }
+
+/* The largest magnitude that can be stored: of those that round to a finite number. */
+static int32_t limit_of(uint32_t stored) {
+  return stored == KILN_F16 ? 0x477FEFFF : stored == KILN_BF16 ? 0x7F7F7FFF : 0x7F7FFFFF;
+}
+
+/* Whether a magnitude is above the limit. */
+static bool exceeds(const float *line, size_t count, int32_t limit) {
+  int32_t signs = 0;
+  for (size_t i = 0; i < count; ++i)
+    signs |= limit - magnitude_of(line + i);
+  return signs < 0;
+}
+
+/* The largest magnitude of a line, and `most`. Several at a time, since each maximum waits for the one before. */
+static int32_t largest_of(int32_t most, const float *line, size_t count) {
+  int32_t each[LANES] = {0};
+  size_t i = 0;
+  for (; i + LANES <= count; i += LANES)
+    for (size_t lane = 0; lane < LANES; ++lane) {
+      const int32_t magnitude = magnitude_of(line + i + lane);
+      each[lane] = magnitude > each[lane] ? magnitude : each[lane];
+    }
+  for (; i < count; ++i)
+    most = magnitude_of(line + i) > most ? magnitude_of(line + i) : most;
+  for (size_t lane = 0; lane < LANES; ++lane)
+    most = each[lane] > most ? each[lane] : most;
+  return most;
+}
+
+/* The same for each of the line's elements by itself. */
+static void raise_each(float *restrict most, const float *restrict line, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    const int32_t larger = magnitude_of(line + i) > bits_of(most + i) ? magnitude_of(line + i) : bits_of(most + i);
+    memcpy(most + i, &larger, sizeof larger);
+  }
+}
+
+bool kiln_quantize_scales(float *scales, const char *data, uint32_t dtype, size_t rows, size_t columns, bool of_rows) {
+  const size_t bytes = (size_t)kiln_safetensors_stored_bytes(dtype, 1), count = of_rows ? rows : columns;
+  float line[LINE];
+  memset(scales, 0, count * sizeof *scales);
+  for (size_t row = 0; row < rows; ++row)
+    for (size_t first = 0, wide; first < columns; first += wide, data += wide * bytes) {
+      wide = columns - first < LINE ? columns - first : LINE;
+      kiln_convert_widen(line, data, wide, dtype);
+      if (of_rows) {
+        const int32_t most = largest_of(bits_of(scales + row), line, wide);
+        memcpy(scales + row, &most, sizeof most);
+      } else {
+        raise_each(scales + first, line, wide);
+      }
+    }
+  if (exceeds(scales, count, limit_of(KILN_I8)))
+    return false;
+  for (size_t i = 0; i < count; ++i)
+    scales[i] /= 127;
+  return true;
+}
+
+/* Quotients are whole numbers after 1.5 * 2^23 is added, whose neighbours are 1 apart. A scale of 0 belongs to numbers
+ * that are 0 when divided by 1; one that is subnormal may be so much too small that a quotient exceeds 127. */
+static void quantize_line(char *restrict to, const float *restrict line, const float *restrict scales, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    const int32_t bits = bits_of(scales + i), divisor_bits = bits | (-(bits == 0) & 0x3F800000);
+    float divisor;
+    memcpy(&divisor, &divisor_bits, sizeof divisor);
+    const float sum = line[i] / divisor + 0x1.8p23f;
+    int32_t whole = bits_of(&sum) - 0x4B400000;
+    whole = whole > 127 ? 127 : whole;
+    to[i] = (char)(whole < -127 ? -127 : whole);
+  }
+}
+
+bool kiln_quantize(char *to, uint32_t stored, const float *from, size_t rows, size_t columns, const float *scales) {
+  if (!scales) {
+    kiln_convert_narrow(to, from, rows * columns, stored);
+    return !exceeds(from, rows * columns, limit_of(stored));
+  }
+  for (size_t row = 0; row < rows; ++row)
+    quantize_line(to + row * columns, from + row * columns, scales, columns);
+  return true;
+}
+
+uint64_t kiln_quantize_find(const char *data, uint32_t dtype, uint64_t count, uint32_t stored, float *value) {
+  const uint64_t bytes = kiln_safetensors_stored_bytes(dtype, 1);
+  for (uint64_t i = 0; i < count; ++i) {
+    kiln_convert_widen(value, data + i * bytes, 1, dtype);
+    if (magnitude_of(value) > limit_of(stored))
+      return i;
+  }
+  return count;
+}

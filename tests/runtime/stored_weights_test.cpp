@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights of f32 stored as f16, bf16 or i8: every byte against plain code of this file, in f64 and whole numbers.
+#include "support.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
+
+namespace {
+
+using namespace kiln_test;
+
+const kiln_dtype_t AllTypes[] = {KILN_F16, KILN_BF16, KILN_I8}, AllSources[] = {KILN_F32, KILN_F16, KILN_BF16};
+
+/// The finite number that 16 bits are, but for f16's 0x7C00, here 65536; without the sign.
+double magnitudeOf(kiln_dtype_t type, uint32_t bits) {
+  const int fractionBits = type == KILN_F16 ? 10 : 7, bias = type == KILN_F16 ? 15 : 127;
+  const int exponent = static_cast<int>(bits >> fractionBits), leading = exponent > 0 ? 1 << fractionBits : 0;
+  const uint32_t fraction = bits & ((1u << fractionBits) - 1);
+  return std::ldexp(static_cast<double>(fraction) + leading, std::max(exponent, 1) - bias - fractionBits);
+}
+
+double nearestEven(double value) { // not std::nearbyint, which asks the processor's mode
+  const double below = std::floor(value), rest = value - below;
+  return below + (rest > 0.5 || (rest == 0.5 && std::fmod(below, 2) != 0));
+}
+
+uint16_t rounded(kiln_dtype_t type, float value) {
+  const int fractionBits = type == KILN_F16 ? 10 : 7, bias = type == KILN_F16 ? 15 : 127;
+  const double size = std::fabs(static_cast<double>(value));
+  const int exponent = size == 0 ? 1 - bias : std::max(std::ilogb(size), 1 - bias);
+  // The leading one, where there is one, is 1 more of the exponent.
+  const auto steps = static_cast<uint32_t>(nearestEven(std::ldexp(size, fractionBits - exponent)));
+  const uint32_t bits = (static_cast<uint32_t>(exponent + bias - 1) << fractionBits) + steps;
+  return static_cast<uint16_t>((std::signbit(value) ? 0x8000 : 0) | bits);
+}
+
+/// A matrix of numbers, the bytes of a file's tensor that has them, and what they are as f32.
+struct Matrix {
+  int64_t Rows, Columns;
+  std::string Bytes;
+  std::vector<float> Values;
+
+  /// Of very different sizes; rows or columns of zeros and of subnormal numbers among them. The same on every machine.
+  Matrix(kiln_dtype_t source, int64_t rows, int64_t columns, uint32_t seed = 1) : Rows(rows), Columns(columns) {
+    auto draw = [&seed] { return (seed = seed * 1664525u + 1013904223u) >> 8; };
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t column = 0; column < columns; ++column) {
+        const int kind = static_cast<int>((row % 11 == 3 || column % 13 == 5)   ? 0
+                                          : (row % 11 == 7 || column % 13 == 9) ? 1 + draw() % 2
+                                                                                : 3 + draw() % 5);
+        const double fraction = static_cast<double>(draw()) / (1 << 23) - 1;
+        const auto value =
+            static_cast<float>(kind == 0 ? 0
+                                         : std::ldexp(fraction, kind == 1   ? -141
+                                                                : kind == 2 ? -25
+                                                                            : static_cast<int>(draw() % 9) - 4));
+        Values.push_back(value);
+      }
+    std::vector<uint16_t> halves;
+    if (source != KILN_F32)
+      for (float &value : Values) {
+        halves.push_back(rounded(source, value));
+        const auto size = static_cast<float>(magnitudeOf(source, halves.back() & 0x7FFF));
+        value = halves.back() >> 15 ? -size : size;
+      }
+    Bytes = source == KILN_F32 ? bytesOf(Values) : bytesOf(halves);
+  }
+};
+
+/// A placement with its scales behind all tiles.
+kiln_placement_t storedPlacement(kiln_dtype_t stored, uint64_t rows, uint64_t columns, uint32_t tile, uint32_t dim,
+                                 uint64_t shift, uint64_t outputs) {
+  const uint64_t depth = dim == 0 ? columns : rows;
+  const uint64_t elements = (outputs + tile - 1) / tile * tile * depth;
+  return makePlacement(0, 0, tile, dim, shift, stored, stored == KILN_I8 ? (elements + 63) / 64 * 64 : 0);
+}
+
+/// What is stored at a placement, written into the bytes of a copy, and the numbers that it stands for.
+std::vector<float> storeNaively(std::string &packed, const Matrix &matrix, const kiln_placement_t &place) {
+  const bool isByRow = place.dim == 0, isByte = place.dtype == KILN_I8;
+  const auto stored = static_cast<kiln_dtype_t>(place.dtype);
+  std::vector<float> scales(isByRow ? matrix.Rows : matrix.Columns), decoded;
+  for (size_t i = 0; i < matrix.Values.size(); ++i) {
+    float &scale = scales[isByRow ? i / matrix.Columns : i % matrix.Columns];
+    scale = std::max(scale, std::fabs(matrix.Values[i]));
+  }
+  for (size_t n = 0; n < scales.size(); ++n) {
+    scales[n] = static_cast<float>(static_cast<double>(scales[n]) / 127);
+    if (isByte)
+      packed.replace(place.scales + (place.shift + n) * 4, 4, reinterpret_cast<const char *>(&scales[n]), 4);
+  }
+  for (size_t i = 0; i < matrix.Values.size(); ++i) {
+    const uint64_t row = i / matrix.Columns, column = i % matrix.Columns,
+                   depth = isByRow ? matrix.Columns : matrix.Rows;
+    const uint64_t n = (isByRow ? row : column) + place.shift, k = isByRow ? column : row;
+    const uint64_t to = (n / place.tile * depth + k) * place.tile + n % place.tile;
+    if (isByte) {
+      const float scale = scales[n - place.shift];
+      const auto quotient = static_cast<float>(scale == 0 ? 0.0 : static_cast<double>(matrix.Values[i]) / scale);
+      const double whole = std::min(127.0, std::max(-127.0, nearestEven(quotient)));
+      packed[to] = static_cast<char>(static_cast<int>(whole));
+      decoded.push_back(static_cast<float>(whole * static_cast<double>(scale)));
+    } else {
+      const uint16_t half = rounded(stored, matrix.Values[i]);
+      packed.replace(to * 2, 2, reinterpret_cast<const char *>(&half), 2);
+      const auto size = static_cast<float>(magnitudeOf(stored, half & 0x7FFF));
+      decoded.push_back(half >> 15 ? -size : size);
+    }
+  }
+  return decoded;
+}
+
+// Each number, the middle between it and the next, and the neighbours of that middle.
+TEST(StoredWeights, EveryShortFloatIsTheNearestOne) {
+  for (kiln_dtype_t stored : {KILN_F16, KILN_BF16})
+    for (uint32_t sign : {0u, 0x8000u}) {
+      const uint32_t last = stored == KILN_F16 ? 0x7BFF : 0x7F7F;
+      std::vector<float> values;
+      std::vector<uint16_t> expected;
+      auto add = [&](float value, uint32_t bits) {
+        values.push_back(sign ? -value : value);
+        expected.push_back(static_cast<uint16_t>(sign | bits));
+      };
+      for (uint32_t bits = 0; bits <= last; ++bits) {
+        const double here = magnitudeOf(stored, bits), next = magnitudeOf(stored, bits + 1);
+        const auto middle = static_cast<float>((here + next) / 2);
+        ASSERT_EQ(static_cast<double>(middle), (here + next) / 2);
+        add(static_cast<float>(here), bits);
+        add(std::nextafterf(middle, 0), bits);
+        if (bits == last)
+          continue;
+        add(middle, bits + bits % 2);
+        add(std::nextafterf(middle, INFINITY), bits + 1);
+      }
+      const auto count = static_cast<int64_t>(values.size());
+      const kiln_weight_t weight = {"w", KILN_F32, 2, {count, 1}, 1, 0};
+      const kiln_placement_t placement = makePlacement(0, 0, 1, 0, 0, stored);
+      std::vector<uint16_t> packed(values.size());
+      ASSERT_EQ(kiln_pack_bytes(&weight, &placement), packed.size() * 2);
+      ASSERT_TRUE(kiln_pack_weight(reinterpret_cast<char *>(packed.data()), bytesOf(values).data(), KILN_F32, &weight,
+                                   &placement));
+      for (size_t i = 0; i < values.size(); ++i) {
+        ASSERT_EQ(packed[i], expected[i]) << values[i];
+        ASSERT_EQ(rounded(stored, values[i]), expected[i]) << "the test's own rounding of " << values[i];
+      }
+    }
+}
+
+// Sizes around tiles, lines and what is converted at a time; nothing but the weight's bytes and its scales changes.
+TEST(StoredWeights, LieWhereTheDefinitionSays) {
+  const int64_t extents[][2] = {{1, 1},    {3, 5},    {47, 33},   {48, 64}, {129, 31}, {9, 513},
+                                {2, 1030}, {1030, 2}, {131, 517}, {97, 32}, {300, 7}};
+  int cases = 0;
+  for (kiln_dtype_t stored : AllTypes)
+    for (kiln_dtype_t source : AllSources)
+      for (const auto &extent : extents)
+        for (uint32_t tile : {1u, 8u, 48u, 150u})
+          for (uint32_t dim : {0u, 1u})
+            for (uint64_t shift : {0u, 1u, 61u}) {
+              const Matrix matrix(source, extent[0], extent[1]);
+              const kiln_weight_t weight = {"w", KILN_F32, 2, {extent[0], extent[1]}, 1, 0};
+              const kiln_placement_t placement =
+                  storedPlacement(stored, extent[0], extent[1], tile, dim, shift, shift + extent[dim]);
+              GuardedMemory data(" " + matrix.Bytes), packed(kiln_pack_bytes(&weight, &placement));
+              std::memset(packed.data(), 0x7E, packed.size()); // large as an f32, lest scales depend on what was there
+              std::string expected(packed.data(), packed.size());
+              storeNaively(expected, matrix, placement);
+              ASSERT_TRUE(kiln_pack_weight(packed.data(), data.data() + 1, source, &weight, &placement));
+              ASSERT_EQ(std::memcmp(packed.data(), expected.data(), expected.size()), 0)
+                  << kiln_safetensors_dtype_text(source) << " as " << kiln_safetensors_dtype_text(stored) << " ["
+                  << extent[0] << ", " << extent[1] << "] tile " << tile << " dim " << dim << " shift " << shift;
+              ASSERT_TRUE(packed.isFrontIntact());
+              ++cases;
+            }
+  EXPECT_EQ(cases, 3 * 3 * 11 * 4 * 2 * 3);
+}
+
+TEST(StoredWeights, KnownNumbers) {
+  const kiln_weight_t weight = {"w", KILN_F32, 2, {5, 3}, 1, 0};
+  const kiln_placement_t placement = makePlacement(0, 0, 1, 0, 0, KILN_I8, 16);
+  // 0.5 and 1.5 of a step go to the even one; a scale below half of the least number is 0; 0.5 of the least number too
+  // few in the scale would make 190.
+  const float values[] = {
+      127,          0.5f, -1.5f, 0, -0.0f, 0, -3, 3, 1, 0x1p-149f, 63 * 0x1p-149f, 0, 190 * 0x1p-149f, -190 * 0x1p-149f,
+      2 * 0x1p-149f};
+  const char expected[] = {127, 0, -2, 0, 0, 0, -127, 127, 42, 0, 0, 0, 127, -127, 2};
+  const float scales[] = {1, 0, 3.0f / 127, 0, 0x1p-149f};
+  alignas(64) char packed[36] = {};
+  ASSERT_EQ(kiln_pack_bytes(&weight, &placement), sizeof packed);
+  ASSERT_TRUE(kiln_pack_weight(packed, reinterpret_cast<const char *>(values), KILN_F32, &weight, &placement));
+  EXPECT_EQ(std::memcmp(packed, expected, sizeof expected), 0);
+  EXPECT_EQ(std::memcmp(packed + 16, scales, sizeof scales), 0);
+}
+
+TEST(StoredWeights, OtherDimensionsAreOne) {
+  const kiln_weight_t window = {"c", KILN_F32, 4, {50, 7, 3, 5}, 1, 0}, matrix = {"m", KILN_F32, 2, {50, 105}, 1, 0};
+  for (kiln_dtype_t stored : AllTypes) {
+    const kiln_placement_t placement = storedPlacement(stored, 50, 105, 16, 0, 0, 50);
+    const Matrix values(KILN_F32, 50, 105);
+    GuardedMemory packed(kiln_pack_bytes(&window, &placement)), expected(kiln_pack_bytes(&matrix, &placement));
+    ASSERT_EQ(packed.size(), expected.size());
+    EXPECT_TRUE(kiln_pack_weight(packed.data(), values.Bytes.data(), KILN_F32, &window, &placement));
+    EXPECT_TRUE(kiln_pack_weight(expected.data(), values.Bytes.data(), KILN_F32, &matrix, &placement));
+    EXPECT_EQ(std::memcmp(packed.data(), expected.data(), packed.size()), 0);
+  }
+}
+
+TEST(StoredWeights, PlacementsThatMakeNoSenseCoverNoBytes) {
+  const kiln_weight_t matrix = {"m", KILN_F32, 2, {50, 7}, 1, 0}, vector = {"v", KILN_F32, 1, {50}, 1, 0},
+                      half = {"h", KILN_F16, 2, {50, 7}, 1, 0};
+  const struct {
+    const kiln_weight_t &Weight;
+    kiln_placement_t Placement;
+    uint64_t Bytes;
+  } cases[] = {
+      {matrix, makePlacement(0, 0, 16, 0, 0, KILN_F16), 64 * 7 * 2},
+      {matrix, makePlacement(0, 0, 48, 0, 47, KILN_BF16), 144 * 7 * 2},
+      {matrix, makePlacement(0, 0, 16, 0, 0, KILN_I8, 448), 448 + 64 * 4},
+      {matrix, makePlacement(0, 0, 16, 1, 10, KILN_I8, 1600), 1600 + 32 * 4},
+      {matrix, makePlacement(0, 0, 16, 0, 0, KILN_I8), 0 /* no scales */},
+      {matrix, makePlacement(0, 0, 16, 0, 0, KILN_I8, 444), 0 /* scales within the elements */},
+      {matrix, makePlacement(0, 0, 16, 0, 0, KILN_I8, 450), 0 /* scales that are not aligned */},
+      {matrix, makePlacement(2, 0, 16, 0, 0, KILN_I8, 448), 0},
+      {matrix, makePlacement(0, 2, 16, 0, 0, KILN_I8, 448), 0},
+      {matrix, makePlacement(0, 0, 16, 0, 0, KILN_F16, 896), 0 /* scales of what has none */},
+      {matrix, makePlacement(0, 0, 16, 0, 0, KILN_F32, 1792), 0},
+      {matrix, makePlacement(0, 0, 0, 0, 0, KILN_I8, 448), 0 /* no tiles */},
+      {vector, makePlacement(0, 0, 16, 0, 0, KILN_F16), 0},
+      {matrix, makePlacement(0, 0, 16, 0, 0, KILN_I32), 0},
+      {half, makePlacement(0, 0, 16, 0, 0, KILN_I8, 448), 0 /* f32 alone is stored otherwise */},
+      {half, makePlacement(0, 0, 16, 0, 0, KILN_F32), 0},
+  };
+  for (const auto &test : cases)
+    EXPECT_EQ(kiln_pack_bytes(&test.Weight, &test.Placement), test.Bytes) << &test - cases;
+}
+
+#if defined(__SSE__)
+// Rounding in each direction, subnormals flushed, and what raises a flag traps: as if none of it were so.
+TEST(StoredWeights, TheCallersModesNeitherMatterNorChange) {
+  for (kiln_dtype_t stored : AllTypes)
+    for (uint32_t dim : {0u, 1u}) {
+      const Matrix matrix(KILN_F32, 61, 77);
+      const kiln_weight_t weight = {"w", KILN_F32, 2, {61, 77}, 1, 0};
+      const kiln_placement_t placement = storedPlacement(stored, 61, 77, 16, dim, 0, dim == 0 ? 61 : 77);
+      std::string expected(kiln_pack_bytes(&weight, &placement), '\0');
+      storeNaively(expected, matrix, placement);
+      for (unsigned mode : {0x1F80u, 0x3F80u, 0x5F80u, 0x7F80u, 0x9FC0u, 0xFFFFu, 0x0000u, 0x6040u}) {
+        GuardedMemory packed(std::string(expected.size(), '\0'));
+        const unsigned before = _mm_getcsr();
+        _mm_setcsr(mode);
+        const bool isPacked = kiln_pack_weight(packed.data(), matrix.Bytes.data(), KILN_F32, &weight, &placement);
+        const unsigned after = _mm_getcsr();
+        _mm_setcsr(before);
+        EXPECT_TRUE(isPacked);
+        EXPECT_EQ(after, mode);
+        EXPECT_EQ(std::memcmp(packed.data(), expected.data(), expected.size()), 0) << std::hex << mode;
+      }
+    }
+}
+#endif
+
+// The same bytes on every machine, by every compiler.
+TEST(StoredWeights, GoldenBytes) {
+  const uint64_t golden[] = {528954727326296353u, 172501521547347797u, 2212129271943939870u};
+  for (int i = 0; i < 3; ++i) {
+    uint64_t hash = 0xCBF29CE484222325u; // FNV-1a
+    for (uint32_t dim : {0u, 1u}) {
+      const Matrix matrix(KILN_F32, 193, 211, 26);
+      const kiln_weight_t weight = {"w", KILN_F32, 2, {193, 211}, 1, 0};
+      const kiln_placement_t placement = storedPlacement(AllTypes[i], 193, 211, 48, dim, 0, dim == 0 ? 193 : 211);
+      GuardedMemory packed(std::string(kiln_pack_bytes(&weight, &placement), '\0'));
+      ASSERT_TRUE(kiln_pack_weight(packed.data(), matrix.Bytes.data(), KILN_F32, &weight, &placement));
+      for (size_t at = 0; at < packed.size(); ++at)
+        hash = (hash ^ static_cast<unsigned char>(packed.data()[at])) * 0x100000001B3u;
+    }
+    EXPECT_EQ(hash, golden[i]) << kiln_safetensors_dtype_text(AllTypes[i]);
+  }
+}
+
+} // namespace
