@@ -59,8 +59,8 @@ std::optional<StorageChoices> parseStorageChoices(StringRef text, std::string &e
     auto [pattern, type] = number == 0 ? std::pair(StringRef(), word) : word.rsplit('=');
     std::optional<ElementType> element = findStorage(type);
     if (!element || (number > 0 && pattern.empty())) {
-      error = fmt::format("weights require {}, with a type f32, f16, bf16 or int8, got \"{}\"",
-                          number == 0 ? "a type" : "PATTERN=TYPE behind except", word);
+      error = fmt::format("weights require {} f32, f16, bf16 or int8, got \"{}\"",
+                          number == 0 ? "a type" : "PATTERN=TYPE behind except, of a type", word);
       return std::nullopt;
     }
     if (number == 0)

@@ -65,13 +65,14 @@ private:
   }
 
   TiledAttr chooseLayout(ArrayRef<ParameterOp> parameters) {
-    StorageAttr storage = parameters.front().getStorage().value_or(StorageAttr());
+    ParameterOp parameter = parameters.front();
+    StorageAttr storage = parameter.getStorageAttr();
     std::optional<int64_t> outputDim;
     bool isMultiplied = false;
     if (storage)
       outputDim = storage.getDim();
-    for (ParameterOp parameter : parameters)
-      for (OpOperand &use : parameter.getResult().getUses()) {
+    for (ParameterOp each : parameters)
+      for (OpOperand &use : each.getResult().getUses()) {
         if (!takesLayout(use))
           return {};
         isMultiplied |= getOutputDim(use).has_value();
@@ -80,7 +81,6 @@ private:
       }
     if (!outputDim)
       return {};
-    ParameterOp parameter = parameters.front();
     ArrayRef<int64_t> shape = cast<RankedTensorType>(parameter.getType()).getShape();
     if (parameter.getSources().size() > 1 && int64_t(parameter.getJoinDim()) != *outputDim)
       return {};

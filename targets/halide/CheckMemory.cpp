@@ -85,7 +85,7 @@ struct CheckedKernel {
            ArrayRef<int64_t> extents) {
     for (auto [number, part] : llvm::enumerate(mlir::kiln::getStoredParts(type)))
       run.buffers.push_back(
-          {name + partSuffix(number), title, isResult, storedElement(type, number), shapeOf(part.type, extents)});
+          {name + partSuffix(number), title, isResult, partElement(type, number), shapeOf(part.type, extents)});
   }
 };
 

@@ -34,7 +34,7 @@ Halide::Type elementType(mlir::Type type) {
   return Halide::Handle();
 }
 
-Halide::Type storedElement(RankedTensorType tensor, unsigned part) {
+Halide::Type partElement(RankedTensorType tensor, unsigned part) {
   if (part > 0)
     return Halide::Float(32);
   Halide::Type type = elementType(mlir::kiln::getStoredElement(tensor));
@@ -49,8 +49,8 @@ std::string partSuffix(unsigned part) { return part == 0 ? "" : "_scales"; }
 /// the first exponent without the bit before the point.
 static Expr decodeF16(const Expr &bits) {
   Expr magnitude = Halide::cast<uint32_t>(bits & 0x7fff) << 13, sign = Halide::cast<uint32_t>(bits & 0x8000) << 16;
-  const uint32_t bias = (127 - 15) << 23, one = 1 << 23;
-  Expr least = Halide::reinterpret<float>(Expr(bias + one));
+  const Expr bias = Halide::cast<uint32_t>((127 - 15) << 23), one = Halide::cast<uint32_t>(1 << 23);
+  Expr least = Halide::reinterpret<float>(bias + one);
   Expr subnormal = Halide::strict_float(Halide::reinterpret<float>(magnitude + (bias + one)) - least);
   Expr value = Halide::select(magnitude < one, Halide::reinterpret<uint32_t>(subnormal), magnitude + bias);
   return Halide::reinterpret<float>(value | sign);

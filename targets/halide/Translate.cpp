@@ -110,7 +110,7 @@ LogicalResult Translator::translateTensor(BlockArgument argument) {
     return kernel.emitError() << "the halide target has no argument of type " << argument.getType();
   Source source{Halide::Func(), -1, true, element.is_bool()};
   for (auto [number, part] : llvm::enumerate(mlir::kiln::getStoredParts(type))) {
-    Halide::ImageParam param(storedElement(type, number), part.type.getRank(),
+    Halide::ImageParam param(partElement(type, number), part.type.getRank(),
                              name("in" + std::to_string(argument.getArgNumber()) + partSuffix(number)));
     setDense({param}, reversed(extents(part.type)));
     (number == 0 ? source.func : source.scales) = param;

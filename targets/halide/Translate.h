@@ -131,7 +131,7 @@ Halide::Type elementType(mlir::Type type);
 
 /// The type of a part's elements in memory (compiler/dialect/StoredParts.h): booleans are bytes, and the short floats
 /// of a weight's storage are their bits, since Halide's own conversions of these are slow.
-Halide::Type storedElement(mlir::RankedTensorType tensor, unsigned part);
+Halide::Type partElement(mlir::RankedTensorType tensor, unsigned part);
 /// What is behind the name of an argument for its parts: nothing for the first one.
 std::string partSuffix(unsigned part);
 

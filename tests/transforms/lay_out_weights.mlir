@@ -38,3 +38,18 @@ func.func @image(%x: tensor<4x6x5xf32>) -> tensor<4x6x9xf32> {
   %2 = kiln.linear %1, %matrix weight_order = out_in : (tensor<4x6x8xf32>, tensor<9x8xf32>) -> tensor<4x6x9xf32>
   return %2 : tensor<4x6x9xf32>
 }
+
+// A storage goes into the layout, one that nothing multiplies by into one of rows. Scales decide which dimension is split.
+// CHECK-LABEL: @stored
+// CHECK-DAG: sources = ["stored"]} : tensor<50x8xf32, #kiln.tiled<0, 16, storage = <i8>>>
+// CHECK-DAG: sources = ["stored_in_out"]} : tensor<8x50xf32, #kiln.tiled<1, 16, storage = <i8, dim = 1>>>
+// CHECK-DAG: sources = ["looked_up"]} : tensor<50x8xf32, #kiln.tiled<0, 1, storage = <bf16>>>
+func.func @stored(%tokens: tensor<5xi32>, %x: tensor<5x8xf32>) -> (tensor<5x50xf32>, tensor<5x50xf32>, tensor<5x8xf32>) {
+  %w = kiln.parameter {sources = ["stored"], storage = #kiln.storage<i8>} : tensor<50x8xf32>
+  %u = kiln.parameter {sources = ["stored_in_out"], storage = #kiln.storage<i8, dim = 1>} : tensor<8x50xf32>
+  %t = kiln.parameter {sources = ["looked_up"], storage = #kiln.storage<bf16>} : tensor<50x8xf32>
+  %0 = kiln.linear %x, %w weight_order = out_in : (tensor<5x8xf32>, tensor<50x8xf32>) -> tensor<5x50xf32>
+  %1 = kiln.linear %x, %u weight_order = in_out : (tensor<5x8xf32>, tensor<8x50xf32>) -> tensor<5x50xf32>
+  %2 = kiln.embedding %tokens, %t : (tensor<5xi32>, tensor<50x8xf32>) -> tensor<5x8xf32>
+  return %0, %1, %2 : tensor<5x50xf32>, tensor<5x50xf32>, tensor<5x8xf32>
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which weights of a model are stored how.
+#include "compiler/dialect/KilnDialect.h"
+#include "compiler/frontend/Import.h"
+#include "compiler/frontend/StoreWeights.h"
+#include "kiln/kiln.h"
+#include <gtest/gtest.h>
+#include <map>
+
+namespace kiln {
+namespace {
+
+StorageChoices parsed(const std::string &text) {
+  std::string error;
+  std::optional<StorageChoices> choices = parseStorageChoices(text, error);
+  EXPECT_TRUE(choices) << error;
+  return choices.value_or(StorageChoices());
+}
+
+std::string mistakeIn(const std::string &text) {
+  std::string error;
+  EXPECT_FALSE(parseStorageChoices(text, error));
+  return error;
+}
+
+TEST(StorageChoices, AreWhatTheTextSays) {
+  for (const std::string text : {"f32", "f16", "bf16", "int8", "int8 except a.*=f16", "f32 except *=int8 b=f32"})
+    EXPECT_EQ(toString(parsed(text)), text);
+  EXPECT_EQ(toString(parsed("int8 except a=f16,b=bf16")), "int8 except a=f16 b=bf16");
+  EXPECT_TRUE(parsed("f32").isPlain());
+  EXPECT_FALSE(parsed("f32 except a=f16").isPlain());
+}
+
+TEST(StorageChoices, MistakesAreSaid) {
+  EXPECT_EQ(mistakeIn(""), "weights require a type f32, f16, bf16 or int8, got nothing");
+  EXPECT_EQ(mistakeIn("int9"), "weights require a type f32, f16, bf16 or int8, got \"int9\"");
+  EXPECT_EQ(mistakeIn("int8 a=f16"), "weights require \"TYPE except PATTERN=TYPE ...\", got \"int8 a=f16\"");
+  EXPECT_EQ(mistakeIn("int8 except"), "weights require \"TYPE except PATTERN=TYPE ...\", got \"int8 except\"");
+  EXPECT_EQ(mistakeIn("int8 except =f16"),
+            "weights require PATTERN=TYPE behind except, of a type f32, f16, bf16 or int8, got \"=f16\"");
+  EXPECT_EQ(mistakeIn("int8 except a=i4"),
+            "weights require PATTERN=TYPE behind except, of a type f32, f16, bf16 or int8, got \"a=i4\"");
+}
+
+/// Weights of each kind: tied, a matrix of either order, an addend, one that may be written, and no matrix.
+struct Kinds : Model {
+  constexpr auto forward(Tensor<i32, 4> tokens, Tensor<f32, 4, 8> x) const {
+    auto tied = parameter<f32, 40, 8>(x, "tied");
+    auto y = matmul(embedding(tokens, tied), parameter<f32, 8, 8>(x, "in_out")) + parameter<f32, 4, 8>(x, "addend");
+    auto z = linear(y, parameter<f32, 8, 8>(x, "written")) + embedding(tokens, parameter<f32, 9, 8>(x, "table"));
+    return linear(z, tied, parameter<f32, 40>(x, "bias"));
+  }
+  static constexpr Names variables() { return {"written"}; }
+};
+
+std::map<std::string, std::string> storagesOf(const std::string &text, std::string &said) {
+  mlir::MLIRContext context;
+  mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
+    said = diagnostic.str();
+    return mlir::success();
+  });
+  mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(trace<Kinds>(), &context, "kinds");
+  std::map<std::string, std::string> storages;
+  if (!module || failed(storeWeights(*module, parsed(text))))
+    return storages;
+  EXPECT_TRUE(succeeded(mlir::verify(*module)));
+  module->walk([&](mlir::kiln::ParameterOp parameter) {
+    std::string storage;
+    if (std::optional<mlir::kiln::StorageAttr> attribute = parameter.getStorage())
+      llvm::raw_string_ostream(storage) << *attribute;
+    storages[mlir::cast<mlir::StringAttr>(parameter.getSources()[0]).getValue().str()] = storage;
+  });
+  return storages;
+}
+
+TEST(StoreWeights, TakesWhatIsReadAsAMatrix) {
+  std::string said;
+  EXPECT_EQ(storagesOf("int8 except in_*=f16 table=f32", said),
+            (std::map<std::string, std::string>{{"tied", "#kiln.storage<i8>"},
+                                                {"in_out", "#kiln.storage<f16, dim = 1>"},
+                                                {"addend", ""},
+                                                {"written", ""},
+                                                {"table", ""},
+                                                {"bias", ""}}));
+  EXPECT_EQ(said, "");
+  EXPECT_EQ(storagesOf("f32 except *=int8 ti*=bf16", said)["tied"], "#kiln.storage<bf16>");
+  EXPECT_EQ(storagesOf("f32 except *=int8 ti*=bf16", said)["table"], "#kiln.storage<i8>");
+}
+
+TEST(StoreWeights, SaysWhyAnExceptionCannotBeObeyed) {
+  auto refusal = [](const std::string &text) {
+    std::string said;
+    EXPECT_TRUE(storagesOf(text, said).empty());
+    return said;
+  };
+  EXPECT_EQ(refusal("int8 except nothing=f16"), "weights \"nothing=f16\" cannot be obeyed: no weight is named so");
+  EXPECT_EQ(refusal("int8 except bias=f16"), "weights \"bias=f16\" cannot be obeyed: weight \"bias\": it is no matrix");
+  EXPECT_EQ(refusal("f32 except written=int8"),
+            "weights \"written=int8\" cannot be obeyed: weight \"written\": it may be written between calls");
+  EXPECT_EQ(refusal("f32 except addend=int8"), "weights \"addend=int8\" cannot be obeyed: weight \"addend\": kiln.add "
+                                               "reads it otherwise than as a matrix");
+}
+
+} // namespace
+} // namespace kiln
