@@ -51,7 +51,7 @@ struct Kinds : Model {
     auto z = linear(y, parameter<f32, 8, 8>(x, "written")) + embedding(tokens, parameter<f32, 9, 8>(x, "table"));
     return linear(z, tied, parameter<f32, 40>(x, "bias"));
   }
-  static constexpr Names variables() { return {"written"}; }
+  static constexpr Names variables{"written"};
 };
 
 std::map<std::string, std::string> storagesOf(const std::string &text, std::string &said) {
