@@ -110,6 +110,13 @@ TEST(StoredIntegers, MidpointsGoToTheEvenNeighbour) {
   EXPECT_EQ(stored(i8, {127, 0.5, 1.5, 2.5, -0.5, -1.5, 125.5, -126.5}), (Values{127, 0, 2, 2, 0, -2, 126, -126}));
 }
 
+// A little below 5.5, which f32 does not tell from it.
+TEST(StoredIntegers, AQuotientIsOneOfF32) {
+  const double scale = 1 + 0x1p-23;
+  EXPECT_LT((5.5 + 0x1p-21) / scale, 5.5);
+  EXPECT_EQ(stored(i8, {127 + 0x1p-16, 5.5 + 0x1p-21}), (Values{127 + 0x1p-16, static_cast<float>(6 * scale)}));
+}
+
 TEST(StoredIntegers, ZerosAreZeros) {
   EXPECT_EQ(stored(i8, {0, -0.0, 0, 0, 127, 1}, {3, 2}, 0), (Values{0, 0, 0, 0, 127, 1}));
   // A scale of 2^-149 * 63 / 127 is 0.
