@@ -170,6 +170,13 @@ void unfoldNestedStacks(ModelInterface &model, std::vector<Variant> &variants) {
     variants[v].placements = std::move(placements[v]);
 }
 
+uint64_t storedBytes(const WeightInterface &weight, const WeightPlacement &place) {
+  int64_t elements = 1;
+  for (int64_t extent : weight.shape)
+    elements *= extent;
+  return stored_bytes(place.element, elements) + (place.scales ? sizeof(float) * weight.shape[place.dim] : 0);
+}
+
 const StateInterface *ModelInterface::findState(const std::string &state) const {
   auto found = std::find_if(states.begin(), states.end(), [&](const StateInterface &s) { return s.name == state; });
   return found != states.end() ? &*found : nullptr;

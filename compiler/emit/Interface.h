@@ -82,6 +82,9 @@ struct WeightPlacement {
   uint64_t scales = 0;                    // from the first element, in bytes; 0: there are none
 };
 
+/// Bytes of one copy of a weight where it is placed, without padding: its elements, and the scales of its outputs.
+uint64_t storedBytes(const WeightInterface &weight, const WeightPlacement &place);
+
 /// A kernel of one instruction set, for the manifest and `kiln inspect`.
 struct KernelSummary {
   std::string function;            // its name in the module

@@ -64,7 +64,9 @@ static json::Object variantJson(const ModelInterface &model, const Variant &vari
                                    {"stride", at.stride},
                                    {"tile", at.tile},
                                    {"tiled_dimension", at.dim},
-                                   {"shift", at.shift}});
+                                   {"shift", at.shift},
+                                   {"stored_type", name_of(at.element)},
+                                   {"scales", at.scales}});
   }
   for (const KernelSummary &kernel : variant.kernels)
     kernels.push_back(kernelJson(kernel));

@@ -59,8 +59,7 @@ FailureOr<WeightLayout> WeightLayout::compute(ModuleOp module, const ModelInterf
   WalkResult result = module.walk([&](kd::ParameterOp parameter) {
     auto type = cast<RankedTensorType>(parameter.getResult().getType());
     if (auto tiled = dyn_cast_or_null<kd::TiledAttr>(type.getEncoding()); tiled && tiled.isInterleaved()) {
-      parameter.emitOpError("requires a layout that weights are packed in, without interleave, got ")
-          << tiled;
+      parameter.emitOpError("requires a layout that weights are packed in, without interleave, got ") << tiled;
       return WalkResult::interrupt();
     }
     auto [entry, isNew] = known.try_emplace({parameter.getSourcesAttr(), type});

@@ -21,10 +21,14 @@ struct StorageChoices {
   };
   ElementType preset = ElementType::f32;
   std::vector<Exception> exceptions;
+
+  bool isPlain() const { return preset == ElementType::f32 && exceptions.empty(); }
 };
 
 /// Reads "int8" or "int8 except lm_head.*=f16 *.mlp.*=f32". Nothing and an `error` in words for what is not so.
 std::optional<StorageChoices> parseStorageChoices(llvm::StringRef text, std::string &error);
+
+std::string toString(const StorageChoices &choices);
 
 /// Gives each kiln.parameter of an imported module its storage. The preset skips what cannot be stored otherwise; an
 /// exception that names such a weight, or none, fails with a diagnostic.

@@ -113,8 +113,22 @@ static int runCompile(const Graph &graph, const CompileOptions &options, const C
 
 /// What `inspect` shows; with none chosen, the first three.
 struct InspectOptions {
-  bool memory = false, schedule = false, cost = false, interface = false, manifest = false;
+  bool memory = false, schedule = false, cost = false, interface = false, weights = false, manifest = false;
 };
+
+/// A line a tensor of the weight file, as the first instruction set stores it.
+static void printWeights(const CompileReport &report) {
+  const Variant &variant = report.variants.front();
+  uint64_t total = 0;
+  for (auto [weight, place] : llvm::zip_equal(report.model.weights, variant.placements)) {
+    const uint64_t bytes = storedBytes(weight, place);
+    total += bytes * weight.copies;
+    fmt::print("  {} {}[{}]{} as {}: {} bytes{}\n", weight.name, name_of(weight.element), fmt::join(weight.shape, ", "),
+               weight.copies > 1 ? fmt::format(" x {}", weight.copies) : "", name_of(place.element), bytes,
+               weight.copies > 1 ? " each" : "");
+  }
+  fmt::print("  {} bytes in all, {} packed\n", total, variant.packedBytes);
+}
 
 static int runInspect(const Graph &graph, CompileOptions options, const CommandOptions &command, InspectOptions show) {
   options.form = EmitForm::Nothing;
@@ -122,7 +136,7 @@ static int runInspect(const Graph &graph, CompileOptions options, const CommandO
   mlir::FailureOr<CompileReport> report = compileModel(graph, options, llvm::errs());
   if (failed(report))
     return 1;
-  if (!show.memory && !show.schedule && !show.cost && !show.interface && !show.manifest)
+  if (!show.memory && !show.schedule && !show.cost && !show.interface && !show.weights && !show.manifest)
     show.memory = show.schedule = show.interface = true;
   if (show.interface) {
     fmt::print("{}: {} parameters\n", report->model.name, report->model.parameters);
@@ -130,6 +144,8 @@ static int runInspect(const Graph &graph, CompileOptions options, const CommandO
       fmt::print("  {} {}[{}]{}\n", weight.name, name_of(weight.element), fmt::join(weight.shape, ", "),
                  weight.copies > 1 ? fmt::format(" x {}", weight.copies) : "");
   }
+  if (show.weights)
+    printWeights(*report);
   if (show.memory)
     fmt::print("{}", report->memoryPlan);
   if (show.schedule)
@@ -182,6 +198,7 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   inspect->add_flag("--cost", show.cost,
                     "what bounds each kernel on a GPU at its largest extents, computed and not measured");
   inspect->add_flag("--interface", show.interface, "the weights that the model binds");
+  inspect->add_flag("--weights-table", show.weights, "how each weight is stored, and in how many bytes");
   inspect->add_flag("--manifest", show.manifest, "the manifest");
 
   TuneCommand tune(app, name, options.tuning.command);

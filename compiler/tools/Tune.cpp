@@ -152,10 +152,23 @@ void addLoweringOptions(CLI::App &app, LoweringOptions &options) {
                "norms take mean and variance from the contractions before them; to be tuned and built alike");
   app.add_flag("--tf32", options.tf32,
                "GPUs may round factors of f32 to tf32, for tensor cores; to be tuned and built alike");
+  app.add_option_function<std::string>(
+         "--weights",
+         [&](const std::string &text) {
+           std::string error;
+           std::optional<StorageChoices> choices = parseStorageChoices(text, error);
+           if (!choices)
+             throw CLI::ValidationError("--weights", error);
+           options.weights = *choices;
+         },
+         "how matrices of weights are stored: f32, f16, bf16 or int8, as \"int8 except PATTERN=TYPE ...\"; to be tuned "
+         "and built alike")
+      ->type_name("TEXT");
 }
 
 std::string flagsOf(const LoweringOptions &options) {
-  return std::string(options.normMoments ? " --norm-moments" : "") + (options.tf32 ? " --tf32" : "");
+  return std::string(options.normMoments ? " --norm-moments" : "") + (options.tf32 ? " --tf32" : "") +
+         (options.weights.isPlain() ? "" : fmt::format(" --weights \"{}\"", toString(options.weights)));
 }
 
 // What runs.

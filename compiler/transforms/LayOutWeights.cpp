@@ -3,7 +3,7 @@
 // A weight is known by the names of its sources: the same weight in two entries gets one layout.
 #include "compiler/transforms/Passes.h"
 
-#include "compiler/dialect/KilnDialect.h"
+#include "compiler/dialect/WeightUses.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace mlir::kiln {
@@ -12,22 +12,6 @@ namespace mlir::kiln {
 #include "compiler/transforms/Passes.h.inc"
 
 namespace {
-
-/// The dimension of the outputs if the use is the weight of a contraction.
-std::optional<int64_t> getOutputDim(OpOperand &use) {
-  if (auto linear = dyn_cast<LinearOp>(use.getOwner()); linear && use.get() == linear.getWeight())
-    return linear.getOutputDim();
-  if (auto conv = dyn_cast<Conv2dOp>(use.getOwner()); conv && use.get() == conv.getWeight() && conv.getGroups() == 1)
-    return 0;
-  auto matmul = dyn_cast<MatmulOp>(use.getOwner());
-  if (matmul && use.getOperandNumber() == 1 && cast<RankedTensorType>(use.get().getType()).getRank() == 2)
-    return matmul.getTransposeB() ? 0 : 1;
-  return std::nullopt;
-}
-
-bool acceptsLayout(OpOperand &use) {
-  return getOutputDim(use) || (isa<EmbeddingOp>(use.getOwner()) && use.getOperandNumber() == 1);
-}
 
 struct LayOutWeights : impl::LayOutWeightsBase<LayOutWeights> {
   using LayOutWeightsBase::LayOutWeightsBase;
@@ -39,11 +23,16 @@ struct LayOutWeights : impl::LayOutWeightsBase<LayOutWeights> {
     for (auto &[sources, parameters] : weights)
       takeMatrixView(parameters);
     for (auto &[sources, parameters] : weights)
-      if (TiledAttr layout = chooseLayout(parameters))
+      if (TiledAttr layout = chooseLayout(parameters)) {
         for (ParameterOp parameter : parameters) {
           auto type = cast<RankedTensorType>(parameter.getType());
           parameter.getResult().setType(RankedTensorType::get(type.getShape(), type.getElementType(), layout));
+          parameter.removeStorageAttr();
         }
+      } else if (ParameterOp parameter = parameters.front(); parameter.getStorage()) {
+        parameter.emitOpError("has a storage that no use of it reads: ") << *parameter.getStorage();
+        return signalPassFailure();
+      }
   }
 
 private:
@@ -76,11 +65,16 @@ private:
   }
 
   TiledAttr chooseLayout(ArrayRef<ParameterOp> parameters) {
+    StorageAttr storage = parameters.front().getStorage().value_or(StorageAttr());
     std::optional<int64_t> outputDim;
+    bool isMultiplied = false;
+    if (storage)
+      outputDim = storage.getDim();
     for (ParameterOp parameter : parameters)
       for (OpOperand &use : parameter.getResult().getUses()) {
-        if (!acceptsLayout(use))
+        if (!takesLayout(use))
           return {};
+        isMultiplied |= getOutputDim(use).has_value();
         if (!outputDim)
           outputDim = getOutputDim(use);
       }
@@ -92,10 +86,14 @@ private:
       return {};
     int64_t outputs = shape[*outputDim], inputs = ShapedType::getNumElements(shape) / outputs;
     int64_t size = weightTile ? weightTile(outputs, inputs) : int64_t(tile);
-    // Sources side by side in each row are packed by tiles only: one tile is as good as dense.
-    if (size == 0 && parameter.getSources().size() > 1 && *outputDim == 1)
-      size = shape[1];
-    return size > 0 ? TiledAttr::get(&getContext(), *outputDim, size) : TiledAttr();
+    // Sources side by side in each row are packed by tiles only, and so are stored weights: one tile is as good as
+    // dense.
+    if (size == 0 && (storage || (parameter.getSources().size() > 1 && *outputDim == 1)))
+      size = outputs;
+    // Rows that are only looked up lie as they are.
+    if (storage && !isMultiplied)
+      size = 1;
+    return size > 0 ? TiledAttr::get(&getContext(), *outputDim, size, /*interleave=*/1, storage) : TiledAttr();
   }
 
   WeightTileFunction weightTile;

@@ -45,7 +45,8 @@ Value joinParameters(OpBuilder &builder, ArrayRef<ParameterOp> parameters, int64
   ParameterOp front = parameters.front();
   return ParameterOp::create(builder, front.getLoc(), type, builder.getArrayAttr(sources), front.getCopies(),
                              builder.getDenseI64ArrayAttr(extents), dim,
-                             llvm::any_of(parameters, [](ParameterOp parameter) { return parameter.getVariable(); }));
+                             llvm::any_of(parameters, [](ParameterOp parameter) { return parameter.getVariable(); }),
+                             front.getStorageAttr());
 }
 
 /// Linears that can be one.
@@ -85,15 +86,17 @@ private:
       collectAmong(operands, owner.first);
   }
 
-  /// In the order of the values, which may be one value more than once; x, order and kind of bias tell which linears
-  /// can be one. A linear is in one group.
+  /// In the order of the values, which may be one value more than once; x, order, kind of bias and storage tell which
+  /// linears can be one. A linear is in one group.
   void collectAmong(ArrayRef<Value> values, Block *block) {
-    llvm::MapVector<std::tuple<Value, int, int>, Projections> mergeable;
+    llvm::MapVector<std::tuple<Value, int, int, Attribute>, Projections> mergeable;
     for (Value value : values)
       if (auto linear = value.getDefiningOp<LinearOp>();
           linear && canMerge(linear, block) &&
           llvm::none_of(groups, [&](const Projections &group) { return group.contains(linear); }))
-        mergeable[{linear.getX(), int(linear.getOutputDim()), linear.getBias() ? 1 : 0}].insert(linear);
+        mergeable[{linear.getX(), int(linear.getOutputDim()), linear.getBias() ? 1 : 0,
+                   getParameter(linear, 1).getStorageAttr()}]
+            .insert(linear);
     for (auto &[key, linears] : mergeable)
       if (linears.size() > 1)
         groups.push_back(linears);

@@ -115,8 +115,8 @@ struct KernelData::Tensor {
 };
 
 struct KernelData::Memory {
-  std::vector<Tensor> inputs, results; // parts
-  std::vector<size_t> firstParts;      // of the kernel's arguments, among the inputs
+  std::vector<Tensor> inputs, results;          // parts
+  std::vector<size_t> firstParts;               // of the kernel's arguments, among the inputs
   std::vector<std::vector<uint64_t>> arguments; // one list a rotation
   int64_t footprint = 0;
   bool isStep = false;

@@ -61,8 +61,8 @@ static double readTiled(RankedTensorType type, mlir::kiln::TiledAttr layout, Par
   }
   const int64_t extent = type.getDimSize(layout.getDim()), at = flat / inner % extent, size = layout.getSize();
   const int64_t other = flat / inner / extent * inner + flat % inner;
-  const double stored = readElement(mlir::kiln::getStoredElement(type), parts(0),
-                                    (at / size * others + other) * size + at % size);
+  const double stored =
+      readElement(mlir::kiln::getStoredElement(type), parts(0), (at / size * others + other) * size + at % size);
   mlir::kiln::StorageAttr storage = layout.getStorage();
   return storage && storage.hasScales() ? float(stored * readElement(type.getElementType(), parts(1), at)) : stored;
 }
@@ -71,8 +71,7 @@ static SharedTensor toTensor(RankedTensorType type, ArrayRef<int64_t> extents, P
   auto layout = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding());
   auto tensor = verify::Tensor::zeros(verify::elementTypeOf(type.getElementType()), shapeOf(type, extents));
   for (int64_t i = 0; i < tensor.size(); ++i)
-    tensor.values[i] =
-        layout ? readTiled(type, layout, parts, i) : readElement(type.getElementType(), parts(0), i);
+    tensor.values[i] = layout ? readTiled(type, layout, parts, i) : readElement(type.getElementType(), parts(0), i);
   return std::make_shared<const verify::Tensor>(std::move(tensor));
 }
 

@@ -84,7 +84,8 @@ static double touchedBytes(BlockArgument argument, ArrayRef<int64_t> extents) {
       op = user->getParentOfType<linalg::GenericOp>();
     loads += op ? count(loopExtents(op, extents)) : count(shapeOf(type, extents));
   }
-  return double(std::min(storedBytes(type, extents), mlir::kiln::storedBytes(mlir::kiln::getStoredElement(type), loads)));
+  return double(
+      std::min(storedBytes(type, extents), mlir::kiln::storedBytes(mlir::kiln::getStoredElement(type), loads)));
 }
 
 Work measureWork(func::FuncOp kernel, ArrayRef<int64_t> extents) {

@@ -5,6 +5,7 @@
 #include "targets/halide/CheckMemory.h"
 
 #include "compiler/dialect/Extents.h"
+#include "compiler/dialect/StoredParts.h"
 #include "targets/halide/Translate.h"
 #include <fmt/format.h>
 
@@ -44,12 +45,6 @@ static std::vector<int64_t> shapeOf(RankedTensorType type, ArrayRef<int64_t> sym
   return shape;
 }
 
-/// Of elements in memory, where booleans are bytes.
-static Halide::Type storedType(RankedTensorType type) {
-  Halide::Type element = elementType(type.getElementType());
-  return element.is_bool() ? Halide::UInt(8) : element;
-}
-
 namespace {
 
 /// A kernel whose index arguments have values.
@@ -74,7 +69,7 @@ struct CheckedKernel {
       if (auto type = dyn_cast<RankedTensorType>(argument.getType())) {
         add(fmt::format("{}in{}", prefix, argument.getArgNumber()), fmt::format("argument {}", argument.getArgNumber()),
             false, type, given.extents);
-        hasIntegers |= !storedType(type).is_float();
+        hasIntegers |= !elementType(type.getElementType()).is_float();
       }
     for (auto [i, type] : llvm::enumerate(kernel.getResultTypes()))
       add(results[i], fmt::format("result {}", i), true, cast<RankedTensorType>(type), given.extents);
@@ -86,9 +81,11 @@ struct CheckedKernel {
           inPlace.emplace_back(fmt::format("{}in{}", prefix, argument), results[i]);
   }
 
-  void add(const std::string &name, std::string title, bool isResult, RankedTensorType type,
+  void add(const std::string &name, const std::string &title, bool isResult, RankedTensorType type,
            ArrayRef<int64_t> extents) {
-    run.buffers.push_back({name, std::move(title), isResult, storedType(type), storedShape(type, extents)});
+    for (auto [number, part] : llvm::enumerate(mlir::kiln::getStoredParts(type)))
+      run.buffers.push_back(
+          {name + partSuffix(number), title, isResult, storedElement(type, number), shapeOf(part.type, extents)});
   }
 };
 

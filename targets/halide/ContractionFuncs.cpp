@@ -133,6 +133,7 @@ bool ContractionBuilder::buildTile(const std::vector<Var> &tileVars, const Expr 
 
 Func ContractionBuilder::build() {
   nameLoops();
+  translator.setUnscaled(op, shape.b);
   if (shape.m && schedule.isPacked)
     tiled.packedA = pack("packed_a", shape.a, *shape.m, schedule.tileRows, tiled.batchA);
   if (shape.tile == 0)
@@ -162,6 +163,11 @@ Func ContractionBuilder::build() {
       at.push_back(tiled.pieces.y);
     sums(vars) += tiled.tile(at);
     result = sums;
+  }
+  if (Expr scale = translator.scaleOf(op, shape.b, loops); scale.defined()) {
+    Func scaled(translator.name("scaled")); // computed where it is used
+    scaled(vars) = result(vars) * scale;
+    result = scaled;
   }
   if (!tiled.isFused) {
     tiled.store = Func(translator.name("sums"));

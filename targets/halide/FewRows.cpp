@@ -185,6 +185,7 @@ Func FewRowsStrategy::build(Translator &translator) {
     vars.push_back(dimensionVar(i));
     extents.push_back(translator.loopExtent(op, loop));
   }
+  translator.setUnscaled(op, shape.b);
   held = Func(translator.name("held"));
   held(vars) = Halide::undef(elementType(shape.sumType()));
 
@@ -209,10 +210,16 @@ Func FewRowsStrategy::build(Translator &translator) {
       held(vars[0]) = sum;
     tiles.push_back(std::move(tile));
   }
+  Func result = held;
+  loops[shape.n] = vars[0];
+  if (Expr scale = translator.scaleOf(op, shape.b, loops); scale.defined()) {
+    result = Func(translator.name("scaled")); // computed where it is used
+    result(vars) = held(Exprs(vars.begin(), vars.end())) * scale;
+  }
   if (isFused)
-    return held;
+    return result;
   store = Func(translator.name("sums"));
-  store(vars) = held(Exprs(vars.begin(), vars.end()));
+  store(vars) = result(Exprs(vars.begin(), vars.end()));
   return store;
 }
 

@@ -50,7 +50,8 @@ private:
       known[argument] = of(operand);
     for (Operation &op : generic.getBlock()->without_terminator())
       visit(op);
-    for (auto [result, value] : llvm::zip_equal(generic.getResults(), generic.getBlock()->getTerminator()->getOperands()))
+    for (auto [result, value] :
+         llvm::zip_equal(generic.getResults(), generic.getBlock()->getTerminator()->getOperands()))
       known[result] = of(value);
   }
 

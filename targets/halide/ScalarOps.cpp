@@ -5,7 +5,7 @@
 // contracted; all others may be.
 #include "targets/halide/Translate.h"
 
-#include "compiler/dialect/KilnDialect.h"
+#include "compiler/dialect/StoredParts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -32,6 +32,36 @@ Halide::Type elementType(mlir::Type type) {
     return width == 8 || width == 16 || width == 32 || width == 64 ? Halide::Int(width) : Halide::Handle();
   }
   return Halide::Handle();
+}
+
+Halide::Type storedElement(RankedTensorType tensor, unsigned part) {
+  if (part > 0)
+    return Halide::Float(32);
+  Halide::Type type = elementType(mlir::kiln::getStoredElement(tensor));
+  if (mlir::kiln::getStorage(tensor) && type.is_float())
+    return Halide::UInt(16);
+  return type.is_bool() ? Halide::UInt(8) : type;
+}
+
+std::string partSuffix(unsigned part) { return part == 0 ? "" : "_scales"; }
+
+/// Of an f16: its magnitude moved to where f32 has it is too small by a factor that only bits show. Subnormal ones have
+/// the first exponent without the bit before the point.
+static Expr decodeF16(const Expr &bits) {
+  Expr magnitude = Halide::cast<uint32_t>(bits & 0x7fff) << 13, sign = Halide::cast<uint32_t>(bits & 0x8000) << 16;
+  const uint32_t bias = (127 - 15) << 23, one = 1 << 23;
+  Expr least = Halide::reinterpret<float>(Expr(bias + one));
+  Expr subnormal = Halide::strict_float(Halide::reinterpret<float>(magnitude + (bias + one)) - least);
+  Expr value = Halide::select(magnitude < one, Halide::reinterpret<uint32_t>(subnormal), magnitude + bias);
+  return Halide::reinterpret<float>(value | sign);
+}
+
+Expr decode(const Expr &stored, mlir::kiln::StorageAttr storage) {
+  if (storage.getElement().isF16())
+    return decodeF16(stored);
+  if (storage.getElement().isBF16())
+    return Halide::reinterpret<float>(Halide::cast<uint32_t>(stored) << 16);
+  return Halide::cast<float>(stored);
 }
 
 static Expr constant(arith::ConstantOp op) {

@@ -7,7 +7,7 @@
 #include "targets/halide/Translate.h"
 
 #include "compiler/dialect/Extents.h"
-#include "compiler/dialect/KilnDialect.h"
+#include "compiler/dialect/StoredParts.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -71,18 +71,6 @@ LogicalResult Translator::run() {
 
 //===- Arguments and extents ---------------------------------------------===//
 
-/// The extents of the stored tensor, innermost first; verifyKernel has refused layouts that are not plain.
-static Exprs storedExtents(const Exprs &extents, mlir::kiln::TiledAttr tiled) {
-  if (!tiled)
-    return reversed(extents);
-  int size = tiled.getSize();
-  Expr others = 1;
-  for (auto [dim, extent] : llvm::enumerate(extents))
-    if (int64_t(dim) != tiled.getDim())
-      others = Halide::Internal::simplify(others * extent);
-  return {Expr(size), others, (extents[tiled.getDim()] + (size - 1)) / size};
-}
-
 /// States the extents and strides of dense buffers of one Func; Halide takes the extents of the first one for all of
 /// them.
 static void setDense(std::vector<Halide::OutputImageParam> buffers, const Exprs &extents) {
@@ -109,19 +97,26 @@ LogicalResult Translator::translateArguments() {
       arguments.push_back(param);
       continue;
     }
-    auto type = dyn_cast<RankedTensorType>(argument.getType());
-    Halide::Type element = type ? elementType(type.getElementType()) : Halide::Handle();
-    if (element.is_handle())
-      return kernel.emitError() << "the halide target has no argument of type " << argument.getType();
-    bool isBoolean = element.is_bool();
-    auto tiled = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding());
-    Exprs stored = storedExtents(extents(type), tiled);
-    Halide::ImageParam param(isBoolean ? Halide::UInt(8) : element, stored.size(),
-                             name("in" + std::to_string(argument.getArgNumber())));
-    setDense({param}, stored);
-    sources[argument] = {param, -1, true, isBoolean};
+    if (failed(translateTensor(argument)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult Translator::translateTensor(BlockArgument argument) {
+  auto type = dyn_cast<RankedTensorType>(argument.getType());
+  Halide::Type element = type ? elementType(type.getElementType()) : Halide::Handle();
+  if (element.is_handle())
+    return kernel.emitError() << "the halide target has no argument of type " << argument.getType();
+  Source source{Halide::Func(), -1, true, element.is_bool()};
+  for (auto [number, part] : llvm::enumerate(mlir::kiln::getStoredParts(type))) {
+    Halide::ImageParam param(storedElement(type, number), part.type.getRank(),
+                             name("in" + std::to_string(argument.getArgNumber()) + partSuffix(number)));
+    setDense({param}, reversed(extents(part.type)));
+    (number == 0 ? source.func : source.scales) = param;
     arguments.push_back(param);
   }
+  sources[argument] = source;
   return success();
 }
 
@@ -175,11 +170,15 @@ Expr Translator::affine(AffineExpr expr, const Exprs &dims, const Exprs &symbolV
 
 //===- Reading -----------------------------------------------------------===//
 
-Expr Translator::read(Value tensor, const Exprs &logical) {
+Expr Translator::read(Value tensor, const Exprs &indices) { return readStored(tensor, indices, /*isScaled=*/true); }
+
+Expr Translator::readStored(Value tensor, const Exprs &logical, bool isScaled) {
   const Source &source = sources[tensor];
   auto type = cast<RankedTensorType>(tensor.getType());
+  auto tiled =
+      source.isArgument ? dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding()) : mlir::kiln::TiledAttr();
   Exprs stored = reversed(logical);
-  if (auto tiled = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding()); tiled && source.isArgument) {
+  if (tiled) {
     int size = tiled.getSize();
     Expr along = logical[tiled.getDim()], others;
     for (unsigned i = 0; i < logical.size(); ++i)
@@ -188,7 +187,23 @@ Expr Translator::read(Value tensor, const Exprs &logical) {
     stored = {along % size, others, along / size};
   }
   Expr value = source.element >= 0 ? Expr(source.func(stored)[source.element]) : Expr(source.func(stored));
+  if (tiled && tiled.getStorage())
+    value = decode(value, tiled.getStorage());
+  if (isScaled && source.scales.defined())
+    value *= source.scales(stored.front(), stored.back());
   return source.isBoolean ? value != Halide::Internal::make_zero(value.type()) : value;
+}
+
+Expr Translator::scaleOf(linalg::GenericOp op, unsigned number, const Exprs &loops) {
+  Value tensor = op->getOperand(number);
+  const Source &source = sources[tensor];
+  if (!source.scales.defined())
+    return Expr();
+  auto tiled = cast<mlir::kiln::TiledAttr>(cast<RankedTensorType>(tensor.getType()).getEncoding());
+  AffineExpr along = op.getMatchingIndexingMap(&op->getOpOperand(number)).getResult(tiled.getDim());
+  Expr index = affine(along, loops, {});
+  int size = tiled.getSize();
+  return source.scales(index % size, index / size);
 }
 
 /// A value of which Halide's bounds and simplifier know nothing.
@@ -249,7 +264,7 @@ Expr Translator::readOperand(linalg::GenericOp op, unsigned number, const Exprs 
       if (llvm::any_of(found->second, [&](unsigned loop) { return map.getResult(i).isFunctionOfDim(loop); }))
         indices[i] = heldBelow(Halide::likely(indices[i]), extent(tensor, i));
   }
-  return read(tensor, indices);
+  return readStored(tensor, indices, /*isScaled=*/!unscaled.contains({op, number}));
 }
 
 //===- Regions -----------------------------------------------------------===//

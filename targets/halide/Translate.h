@@ -6,6 +6,7 @@
 #pragma once
 
 #include "Halide.h"
+#include "compiler/dialect/KilnDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "targets/halide/Prefetch.h"
@@ -60,6 +61,9 @@ public:
   /// it.
   void setPadded(mlir::Operation *op, llvm::ArrayRef<unsigned> loops) { padded[op].assign(loops.begin(), loops.end()); }
 
+  /// Reads of that operand by `op` leave out the scale of its storage: the builder multiplies sums by it.
+  void setUnscaled(mlir::Operation *op, unsigned number) { unscaled.insert({op, number}); }
+
   /// Translates the body. Emits a diagnostic at the op that has no translation.
   mlir::LogicalResult run();
 
@@ -73,6 +77,8 @@ public:
   /// Pieces for strategies. Numbers of arguments count tensors only.
   Halide::Func argument(unsigned number);
   Halide::Expr read(mlir::Value tensor, const Exprs &indices);
+  /// The factor that `op` leaves out of operand `number`, which is set unscaled; undefined if its storage has none.
+  Halide::Expr scaleOf(mlir::linalg::GenericOp op, unsigned number, const Exprs &loops);
   Halide::Expr extent(mlir::Value tensor, unsigned dimension);
   Halide::Expr loopExtent(mlir::linalg::GenericOp op, unsigned loop);
   Exprs operandIndices(mlir::linalg::GenericOp op, unsigned number, const Exprs &loops);
@@ -94,6 +100,7 @@ private:
     int element = -1;
     bool isArgument = false;
     bool isBoolean = false;
+    Halide::Func scales = {}; // of a weight's storage
   };
 
   mlir::LogicalResult translateArguments();
@@ -106,6 +113,8 @@ private:
   Halide::Expr scalar(mlir::Value value);
   Halide::Expr affine(mlir::AffineExpr expr, const Exprs &dims, const Exprs &symbols);
   Exprs extents(mlir::RankedTensorType type);
+  mlir::LogicalResult translateTensor(mlir::BlockArgument argument);
+  Halide::Expr readStored(mlir::Value tensor, const Exprs &indices, bool isScaled);
   Halide::Expr translateScalar(mlir::Operation *op, const Exprs &operands);
 
   llvm::DenseMap<mlir::Value, Source> sources;
@@ -113,11 +122,21 @@ private:
   llvm::DenseMap<mlir::Operation *, Builder> builders;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<unsigned>> padded;
   llvm::DenseSet<mlir::Operation *> madeOfKnown;
+  llvm::DenseSet<std::pair<mlir::Operation *, unsigned>> unscaled;
   std::string prefix;
 };
 
 /// The Halide type of a tensor's elements; handle type if there is none.
 Halide::Type elementType(mlir::Type type);
+
+/// The type of a part's elements in memory (compiler/dialect/StoredParts.h): booleans are bytes, and the short floats
+/// of a weight's storage are their bits, since Halide's own conversions of these are slow.
+Halide::Type storedElement(mlir::RankedTensorType tensor, unsigned part);
+/// What is behind the name of an argument for its parts: nothing for the first one.
+std::string partSuffix(unsigned part);
+
+/// The f32 that an element of a storage stands for, but for its scale.
+Halide::Expr decode(const Halide::Expr &stored, mlir::kiln::StorageAttr storage);
 
 /// One arith or math op on translated operands; strict: neither reassociated nor contracted, NaN and infinities kept.
 /// Undefined: no translation.

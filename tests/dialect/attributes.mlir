@@ -36,12 +36,20 @@ module attributes {kiln.symbols = [#kiln.symbol<"batch", 1, 8>, #kiln.symbol<"to
 #interleave = #kiln.tiled<0, 8, interleave = 0>
 
 // -----
-// expected-error@+1 {{tiled requires a group that is a multiple of the interleave 4, or 0 for none, got 6}}
-#group = #kiln.tiled<0, 8, interleave = 4, group = 6>
+// expected-error@+1 {{storage requires elements of type f16, bf16 or i8, got 'i32'}}
+#element = #kiln.storage<i32>
 
 // -----
-// expected-error@+1 {{tiled requires a group that is a multiple of the interleave 1, or 0 for none, got -1}}
-#negative = #kiln.tiled<0, 8, group = -1>
+// expected-error@+1 {{storage requires a dimension of at least 0, got -1}}
+#scales = #kiln.storage<i8, dim = -1>
+
+// -----
+// expected-error@+1 {{tiled requires scales along its dimension 1, got #kiln.storage<i8>}}
+#other = #kiln.tiled<1, 8, storage = <i8>>
+
+// -----
+// expected-error@+1 {{storage requires a weight of f32, got 'f16'}}
+func.func private @stored_short_float(tensor<4x8xf16, #kiln.tiled<0, 8, storage = <i8>>>)
 
 // -----
 // expected-error@+1 {{tiled requires a rank of 2 or more and fixed extents}}

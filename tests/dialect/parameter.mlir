@@ -11,12 +11,14 @@ func.func @round_trip() -> (tensor<4x8xf32>, tensor<6x8xf32, #kiln.tiled<0, 4>>)
   // CHECK: kiln.parameter {sources = ["w"], variable} : tensor<4xf32>
   %6 = kiln.parameter {sources = ["w"], variable} : tensor<4xf32>
   // What layouts have room for is printed only when set.
-  // CHECK: kiln.parameter {sources = ["w"]} : tensor<4x8xi8, #kiln.tiled<0, 4, interleave = 4, group = 8>>
-  %3 = kiln.parameter {sources = ["w"]} : tensor<4x8xi8, #kiln.tiled<0, 4, interleave = 4, group = 8>>
-  // CHECK: kiln.parameter {sources = ["w"]} : tensor<4x8xi8, #kiln.tiled<0, 4, group = 8>>
-  %4 = kiln.parameter {sources = ["w"]} : tensor<4x8xi8, #kiln.tiled<0, 4, interleave = 1, group = 8>>
+  // CHECK: kiln.parameter {sources = ["w"]} : tensor<4x8xi8, #kiln.tiled<0, 4, interleave = 4>>
+  %3 = kiln.parameter {sources = ["w"]} : tensor<4x8xi8, #kiln.tiled<0, 4, interleave = 4>>
+  // CHECK: kiln.parameter {sources = ["w"]} : tensor<4x8xf32, #kiln.tiled<1, 4, storage = <i8, dim = 1>>>
+  %4 = kiln.parameter {sources = ["w"]} : tensor<4x8xf32, #kiln.tiled<1, 4, interleave = 1, storage = <i8, dim = 1>>>
   // CHECK: kiln.parameter {sources = ["w"]} : tensor<4x8xi8, #kiln.tiled<0, 4>>
-  %5 = kiln.parameter {sources = ["w"]} : tensor<4x8xi8, #kiln.tiled<0, 4, interleave = 1, group = 0>>
+  %5 = kiln.parameter {sources = ["w"]} : tensor<4x8xi8, #kiln.tiled<0, 4, interleave = 1>>
+  // CHECK: kiln.parameter {sources = ["w"], storage = #kiln.storage<bf16>} : tensor<4x8xf32>
+  %7 = kiln.parameter {sources = ["w"], storage = #kiln.storage<bf16>} : tensor<4x8xf32>
   return %0, %1 : tensor<4x8xf32>, tensor<6x8xf32, #kiln.tiled<0, 4>>
 }
 
@@ -107,5 +109,19 @@ func.func @sum_too_large() {
 func.func @sum_too_small() {
   // expected-error@+1 {{parameter requires source extents whose sum is the joined extent: got 3, expected 4}}
   %0 = kiln.parameter {sources = ["a", "b"], source_extents = array<i64: 1, 2>} : tensor<4xf32>
+  return
+}
+
+// -----
+func.func @stored_integers() {
+  // expected-error@+1 {{parameter requires f32 without a layout for a storage: got [4, 8]}}
+  %0 = kiln.parameter {sources = ["w"], storage = #kiln.storage<i8>} : tensor<4x8xi32>
+  return
+}
+
+// -----
+func.func @scales_elsewhere() {
+  // expected-error@+1 {{parameter requires scales along one of its dimensions: got 2 of [4, 8]}}
+  %0 = kiln.parameter {sources = ["w"], storage = #kiln.storage<i8, dim = 2>} : tensor<4x8xf32>
   return
 }

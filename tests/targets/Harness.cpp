@@ -4,7 +4,7 @@
 #include "HalideRuntime.h"
 #include "Prepare.h"
 #include "compiler/dialect/Extents.h"
-#include "compiler/dialect/KilnDialect.h"
+#include "compiler/dialect/StoredParts.h"
 #include "compiler/schedule/SearchSpace.h"
 #include "mlir/IR/Diagnostics.h"
 #include <atomic>
@@ -209,6 +209,12 @@ void encode(Type type, const std::vector<double> &values, char *out) {
     } else if (type.isInteger(32)) {
       int32_t v = value;
       memcpy(out, &v, 4), out += 4;
+    } else if (auto shortFloat = dyn_cast<FloatType>(type)) {
+      llvm::APFloat rounded(value);
+      bool isInexact;
+      rounded.convert(shortFloat.getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &isInexact);
+      uint16_t v = uint16_t(rounded.bitcastToAPInt().getZExtValue());
+      memcpy(out, &v, 2), out += 2;
     } else {
       *out++ = char(int(value));
     }
@@ -229,7 +235,7 @@ double decode(Type type, const char *in, int64_t i) {
   return in[i];
 }
 
-int elementBytes(Type type) { return type.isF32() || type.isInteger(32) ? 4 : 1; }
+int elementBytes(Type type) { return std::max<int>(type.getIntOrFloatBitWidth() / 8, 1); }
 
 halide_type_t halideType(Type type) {
   if (type.isF32())
@@ -296,6 +302,28 @@ Tensor tile(const Tensor &weight, mlir::kiln::TiledAttr layout) {
   return stored;
 }
 
+/// A tensor of a call as it is stored (compiler/dialect/StoredParts.h): numbers that the storage has, or that are made
+/// by a scale with 127 at the largest.
+std::vector<std::pair<Type, Tensor>> storedParts(const Tensor &tensor, RankedTensorType type) {
+  auto layout = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding());
+  Type element = mlir::kiln::getStoredElement(type);
+  if (!layout)
+    return {{element, tensor}};
+  Tensor stored = tile(tensor, layout);
+  if (!layout.getStorage() || !layout.getStorage().hasScales())
+    return {{element, stored}};
+  Tensor scales = Tensor::zeros({stored.shape[0], stored.shape[2]});
+  for (int64_t t = 0; t < stored.shape[0]; ++t)
+    for (int64_t n = 0; n < stored.shape[2]; ++n) {
+      double &scale = scales.at({t, n});
+      for (int64_t k = 0; k < stored.shape[1]; ++k)
+        scale = std::max(scale, std::abs(stored.at({t, k, n})) / 127);
+      for (int64_t k = 0; k < stored.shape[1]; ++k)
+        stored.at({t, k, n}) = scale > 0 ? std::round(stored.at({t, k, n}) / scale) : 0;
+    }
+  return {{element, stored}, {type.getElementType(), scales}};
+}
+
 /// Calls fn(worker, scalars.., buffers..) for any number of integer arguments: pointers and int32 both travel in
 /// integer slots.
 int callWith(void *fn, const std::vector<uint64_t> &a) {
@@ -322,6 +350,7 @@ static std::vector<Tensor> runOnce(func::FuncOp function, void *entry, int64_t s
   std::vector<uint64_t> arguments{0};
   std::vector<std::unique_ptr<Guarded>> memory;
   std::vector<std::unique_ptr<Buffer>> buffers;
+  std::vector<size_t> firstPart; // of each input, in the memory
   for (int64_t symbol : symbols)
     arguments.push_back(symbol);
   auto add = [&](Type element, const std::vector<int64_t> &shape, char *data) {
@@ -332,11 +361,12 @@ static std::vector<Tensor> runOnce(func::FuncOp function, void *entry, int64_t s
     auto type = cast<RankedTensorType>(function.getArgumentTypes()[symbols.size() + i]);
     if (inputs[i].shape != shapeOf(type, symbols))
       throw std::runtime_error("input " + std::to_string(i) + " has another shape than the kernel's argument");
-    auto layout = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding());
-    Tensor stored = layout ? tile(inputs[i], layout) : inputs[i];
-    memory.push_back(std::make_unique<Guarded>(stored.values.size() * elementBytes(type.getElementType()), atEnd));
-    encode(type.getElementType(), stored.values, memory.back()->data);
-    add(type.getElementType(), stored.shape, memory.back()->data);
+    firstPart.push_back(memory.size());
+    for (const auto &[element, part] : storedParts(inputs[i], type)) {
+      memory.push_back(std::make_unique<Guarded>(part.values.size() * elementBytes(element), atEnd));
+      encode(element, part.values, memory.back()->data);
+      add(element, part.shape, memory.back()->data);
+    }
   }
   std::vector<Tensor> results;
   std::vector<char *> resultData;
@@ -346,7 +376,7 @@ static std::vector<Tensor> runOnce(func::FuncOp function, void *entry, int64_t s
     size_t bytes = results.back().values.size() * elementBytes(type.getElementType());
     char *data;
     if (aliased >= 0 && results.size() == 1) {
-      data = memory[aliased]->data;
+      data = memory[firstPart[aliased]]->data;
     } else {
       memory.push_back(std::make_unique<Guarded>(bytes, atEnd));
       data = memory.back()->data;

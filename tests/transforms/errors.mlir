@@ -51,17 +51,17 @@ func.func @wrong_type(%x: tensor<5xf32>) attributes {kiln.entry} {
 // -----
 
 func.func @interleaved() attributes {kiln.entry} {
-  // expected-error @below {{requires weights without interleave and scales, which no code is generated for, got #kiln.tiled<0, 4, interleave = 2>}}
+  // expected-error @below {{requires weights without interleave, which no code is generated for, got #kiln.tiled<0, 4, interleave = 2>}}
   %0 = kiln.parameter {sources = ["w"]} : tensor<4x8xf32, #kiln.tiled<0, 4, interleave = 2>>
   return
 }
 
 // -----
 
-// expected-error @below {{requires weights without interleave and scales, which no code is generated for, got #kiln.tiled<0, 4, group = 8>}}
-func.func private @scaled(%x: tensor<7x8xf32>, %w: tensor<4x8xf32, #kiln.tiled<0, 4, group = 8>>) -> tensor<7x4xf32>
+// expected-error @below {{requires weights without interleave, which no code is generated for, got #kiln.tiled<0, 4, interleave = 8>}}
+func.func private @scaled(%x: tensor<7x8xf32>, %w: tensor<4x8xf32, #kiln.tiled<0, 4, interleave = 8>>) -> tensor<7x4xf32>
     attributes {kiln.kernel, kiln.bounds = array<i64>} {
-  %0 = kiln.linear %x, %w weight_order = out_in : (tensor<7x8xf32>, tensor<4x8xf32, #kiln.tiled<0, 4, group = 8>>) -> tensor<7x4xf32>
+  %0 = kiln.linear %x, %w weight_order = out_in : (tensor<7x8xf32>, tensor<4x8xf32, #kiln.tiled<0, 4, interleave = 8>>) -> tensor<7x4xf32>
   return %0 : tensor<7x4xf32>
 }
 
