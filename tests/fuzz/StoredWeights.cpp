@@ -48,7 +48,7 @@ std::vector<std::string> storableWeights(const Graph &graph) {
 std::string drawWeights(const Graph &graph, std::uint64_t seed) {
   Random random(seed ^ 0x57a7ed);
   const std::vector<std::string> names = storableWeights(graph);
-  if (!random.percent(10) || names.empty())
+  if (names.empty() || !random.percent(40))
     return "";
   const std::int64_t kind = random.below(4);
   if (kind < 3)

@@ -15,8 +15,9 @@ namespace kiln::fuzz {
 /// embedding as their weight. Fewer than the compiler finds, where it can tell more.
 std::vector<std::string> storableWeights(const Graph &graph);
 
-/// How the weights of one model in ten are stored, as a build says it: "bf16", "int8 except h0.{}.w3=f16". Empty for
-/// the others, and for models that have no such weight. The graph of a seed does not depend on it.
+/// How the weights of a model are stored, as a build says it: "bf16", "int8 except h0.{}.w3=f16". Empty for three of
+/// five models that have such weights and for all others, so that one model in ten has a choice. The graph of a seed
+/// does not depend on it.
 std::string drawWeights(const Graph &graph, std::uint64_t seed);
 
 } // namespace kiln::fuzz

@@ -115,9 +115,9 @@ TEST(RandomGraphs, OneModelInTenHasStoredWeights) {
       EXPECT_NE(std::find(names.begin(), names.end(), name), names.end()) << choice;
     }
   }
-  EXPECT_GT(choices[""], static_cast<int>(seeds) * 8 / 10);
+  EXPECT_NEAR(choices[""], 0.9 * seeds, 0.02 * seeds);
   for (const char *choice : {"f16", "bf16", "int8", "except"})
-    EXPECT_GE(choices[choice], 30) << choice;
+    EXPECT_GE(choices[choice], 80) << choice;
 }
 
 // Each rule that a graph can break is one that check() names.
