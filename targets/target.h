@@ -188,6 +188,7 @@ struct TargetInfo {
   bool isDefault = false;                  // compiled for, unless a user names others
   bool hasShortFloats = false;             // whether kernels may have tensors of f16 and bf16
   bool hasTf32 = false;                    // whether there are tensor cores for f32 that is rounded to tf32
+  bool hasStoredWeights = false;           // whether kernels read weights that are stored in fewer bits
   MachineModel machine;
 };
 

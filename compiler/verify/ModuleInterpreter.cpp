@@ -12,6 +12,7 @@
 #include "compiler/verify/NodeOf.h"
 #include "compiler/verify/ScalarOps.h"
 #include "compiler/verify/Slices.h"
+#include "compiler/verify/WeightValues.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -47,8 +48,8 @@ private:
   void runIndex(Operation &op);
   void runKilnOp(Operation &op);
   void runGeneric(linalg::GenericOp op);
-  Tensor weightOf(kd::ParameterOp op);
   Tensor append(kd::AppendOp op);
+  Tensor given(Tensor value) const { return owner.given ? owner.given(value) : std::move(value); }
 
   TensorShape shapeOf(Type type);
   /// Gives a value to `to`, which must have its type.
@@ -139,11 +140,11 @@ void ModuleInterpreter::Frame::runOp(Operation &op) {
       .Case([&](kd::CallOp call) { runCall(call); })
       .Case([&](kd::RepeatOp repeat) { runRepeat(repeat); })
       .Case([&](kd::ScanOp scan) { runScan(scan); })
-      .Case([&](kd::ParameterOp parameter) { set(parameter.getResult(), weightOf(parameter)); })
-      .Case([&](kd::ConstantOp constant) {
-        Tensor value = tensorOf(constant.getValue());
-        set(constant.getResult(), owner.constants ? owner.constants(value) : std::move(value));
+      .Case([&](kd::ParameterOp parameter) {
+        auto weightOf = [&](StringRef source) { return owner.weights(source.str(), nameOf(source)); };
+        set(parameter.getResult(), given(valueOf(parameter, shapeOf(parameter.getType()), weightOf)));
       })
+      .Case([&](kd::ConstantOp constant) { set(constant.getResult(), given(tensorOf(constant.getValue()))); })
       .Case([&](kd::StateOp state) {
         const SharedTensor whole = stateOf(state.getName(), cast<RankedTensorType>(state.getType()), state.getRows());
         set(state.getResult(), takeRange(*whole, 0, 0, shapeOf(state.getType())[0]));
@@ -290,20 +291,6 @@ void ModuleInterpreter::Frame::runScan(kd::ScanOp scan) {
     set(result, value);
   for (auto [result, slices] : llvm::zip_equal(scan.getStacked(), outputs))
     set(result, stack(slices));
-}
-
-/// The sources one after another along a dimension. A weight may be seen as a matrix.
-Tensor ModuleInterpreter::Frame::weightOf(kd::ParameterOp op) {
-  const TensorShape shape = shapeOf(op.getType());
-  const auto dim = static_cast<std::size_t>(op.getJoinDim());
-  std::vector<SharedTensor> parts;
-  for (auto [i, source] : llvm::enumerate(op.getSources().getAsRange<StringAttr>())) {
-    TensorShape part = shape;
-    if (auto known = op.getSourceExtents())
-      part[dim] = (*known)[i];
-    parts.push_back(share(reshaped(*owner.weights(source.str(), nameOf(source.getValue())), part)));
-  }
-  return join(parts, dim);
 }
 
 SharedTensor ModuleInterpreter::Frame::stateOf(StringRef pattern, RankedTensorType rows, std::int64_t count) {

@@ -2,7 +2,8 @@
 //
 // Runs the entries of a module at any stage of the pipeline: entries of kiln ops, entries of calls whose kernels hold
 // kiln ops, and entries whose kernels are linalg. Results of kiln ops are f64 with bounds (compiler/interpreter), those
-// of linalg are one f32 computation without bounds. A layout is an encoding only: values are logical everywhere.
+// of linalg are one f32 computation without bounds. A layout is an encoding only: values are logical everywhere. Of a
+// weight that is stored in fewer bits they are those that the stored numbers stand for, at every stage alike.
 #pragma once
 
 #include <functional>
@@ -34,8 +35,8 @@ public:
   /// States by name ("h.0.keys"): zeros at first, kept between calls.
   std::map<std::string, SharedTensor> states;
 
-  /// What each constant counts as; itself if null.
-  std::function<Tensor(const Tensor &)> constants;
+  /// What each constant counts as, and each weight as it is stored; itself if null.
+  std::function<Tensor(const Tensor &)> given;
 
   /// The results of an entry or a kernel; `extents` are its index arguments. Throws std::runtime_error where the module
   /// states other extents than values have, or an op is used that no stage has.

@@ -70,12 +70,12 @@ Outcome PassVerifier::Impl::evaluate(bool isMoved) {
   for (std::size_t session = 0; session < calls.sessions.size(); ++session) {
     const EntryCall *current = nullptr;
     ModuleInterpreter interpreter(
-        [&](const std::string &pattern, const std::string &name) { return moved(weights.get(pattern, name)); },
+        [&](const std::string &pattern, const std::string &name) { return weights.get(pattern, name); },
         [&](func::FuncOp kernel, ArrayRef<std::int64_t> extents, ArrayRef<SharedTensor> arguments) {
           samples.add(kernel, extents, arguments, session, current->entry, current->words);
         });
     if (isMoved)
-      interpreter.constants = perturbed;
+      interpreter.given = perturbed;
     std::vector<std::vector<SharedTensor>> &results = outcome.results.emplace_back();
     for (const EntryCall &call : calls.sessions[session]) {
       current = &call;
@@ -220,7 +220,7 @@ const std::vector<std::vector<std::vector<SharedTensor>>> &PassVerifier::expecte
   return impl->expected.results;
 }
 SharedTensor PassVerifier::weight(const std::string &pattern, const std::string &name) {
-  return impl->weights.get(pattern, name);
+  return impl->weights.getStored(pattern, name);
 }
 
 } // namespace kiln::verify

@@ -51,6 +51,7 @@ public:
   const RandomCalls &calls() const;
   /// What the imported module gives, by session and call.
   const std::vector<std::vector<std::vector<SharedTensor>>> &expected() const;
+  /// A weight as the imported module stores it.
   SharedTensor weight(const std::string &pattern, const std::string &name);
 
 private:

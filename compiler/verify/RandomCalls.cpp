@@ -5,9 +5,9 @@
 #include <random>
 
 #include "compiler/dialect/Extents.h"
-#include "compiler/dialect/KilnDialect.h"
 #include "compiler/verify/AffineValue.h"
 #include "compiler/verify/NodeOf.h"
+#include "compiler/verify/WeightValues.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/Support/xxhash.h"
 
@@ -203,7 +203,8 @@ RandomCalls drawCalls(ModuleOp module, std::uint64_t seed, double most) {
 RandomWeights::RandomWeights(ModuleOp module, std::uint64_t seed) : seed(seed) {
   module.walk([&](kd::ParameterOp op) {
     for (auto source : op.getSources().getAsRange<StringAttr>())
-      forms[source.getValue()] = {elementTypeOf(getElementTypeOrSelf(op.getType())), shapeOf(op.getType(), {})};
+      forms[source.getValue()] = {elementTypeOf(getElementTypeOrSelf(op.getType())), shapeOf(op.getType(), {}),
+                                  storageOf(op)};
   });
 }
 
@@ -221,6 +222,11 @@ SharedTensor RandomWeights::get(const std::string &pattern, const std::string &n
   weight = shape.size() < 2 ? draw(random, form->second.element, shape, 0.1, 1.1)
                             : draw(random, form->second.element, shape, -std::sqrt(3 / inputs), std::sqrt(3 / inputs));
   return weight;
+}
+
+SharedTensor RandomWeights::getStored(const std::string &pattern, const std::string &name) {
+  const SharedTensor weight = get(pattern, name);
+  return asStored(weight, forms.find(pattern)->second.storage);
 }
 
 } // namespace kiln::verify

@@ -4,6 +4,7 @@
 // and weights. The same seed gives the same ones on every machine.
 #pragma once
 
+#include "compiler/dialect/KilnDialect.h"
 #include "compiler/verify/ModuleInterpreter.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
@@ -40,11 +41,14 @@ public:
 
   /// Throws std::runtime_error for a name that the module does not have.
   SharedTensor get(const std::string &pattern, const std::string &name);
+  /// The same, with the numbers that stand for it where the module stores it in fewer bits.
+  SharedTensor getStored(const std::string &pattern, const std::string &name);
 
 private:
   struct Form {
     ElementType element;
     TensorShape shape;
+    mlir::kiln::StorageAttr storage;
   };
   std::uint64_t seed;
   llvm::StringMap<Form> forms;         // by pattern

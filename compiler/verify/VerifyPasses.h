@@ -6,19 +6,23 @@
 #include <cstdint>
 #include <string>
 
+#include "compiler/frontend/StoreWeights.h"
 #include "kiln/graph.h"
 #include "targets/target.h"
 
 namespace kiln {
 
 struct VerifyPassesOptions {
-  bool normMoments = false; // as in LoweringOptions
+  // As in LoweringOptions.
+  bool normMoments = false;
+  StorageChoices weights = {};
   /// Scalar operations of a session of calls; larger ones only run with the smallest extents.
   double mostOperations = 2e7;
 };
 
-/// Imports the graph and runs the pipeline with the layouts that the target wants. The interpreter of graphs, the
-/// imported module and the module after each pass are evaluated with inputs and weights that follow from `seed`.
+/// Imports the graph, stores its weights and runs the pipeline with the layouts that the target wants. The interpreter
+/// of graphs, the imported module and the module after each pass are evaluated with inputs and weights that follow from
+/// `seed`.
 ///
 /// Empty if all give the same, up to their roundings. Else a sentence:
 ///   kiln-form-kernels changed "logits" of forward: element 17 was 0.5, is 0.25 (tokens=3)
@@ -27,6 +31,7 @@ struct VerifyPassesOptions {
 ///   the import changed "logits" of forward: ...
 ///   kiln-form-kernels failed: ...        with its words
 ///   the import refused the graph: ...
+///   the weights cannot be stored so: ...
 std::string verifyPasses(const Graph &graph, const Target &target, std::uint64_t seed,
                          const VerifyPassesOptions &options = {});
 

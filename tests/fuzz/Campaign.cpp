@@ -4,6 +4,7 @@
 #include "CompiledModel.h"
 #include "PrintSpec.h"
 #include "Reduce.h"
+#include "StoredWeights.h"
 
 #include "compiler/jobs/Jobs.h"
 #include "compiler/verify/VerifyPasses.h"
@@ -34,9 +35,10 @@ Verdict fromJson(const llvm::json::Object &object) {
   return verdict;
 }
 
-Verdict tryCaught(const RandomModel &model, std::uint64_t seed, const CampaignOptions &options) {
+Verdict tryCaught(const RandomModel &model, std::uint64_t seed, const CampaignOptions &options,
+                  const TrialOptions &trial) {
   try {
-    return tryModel(model, targetOf(seed, options), seed, options.trial);
+    return tryModel(model, targetOf(seed, options), seed, trial);
   } catch (const std::exception &error) {
     return {Verdict::Kind::Broken, error.what()};
   }
@@ -95,7 +97,8 @@ public:
       else
         for (std::int64_t i = begin; i < end; ++i) {
           const std::uint64_t seed = options.firstSeed + static_cast<std::uint64_t>(i);
-          note(seed, tryAlone(randomModel(seed, options.models), seed, options));
+          const RandomModel model = randomModel(seed, options.models);
+          note(seed, tryAlone(model, seed, options, trialOf(model, seed, options)));
         }
       progress(summary);
     }
@@ -109,7 +112,10 @@ private:
       llvm::consumeError(CompiledModel::compile(randomModel(1, options.models).graph, target).takeError());
   }
 
-  Verdict tryOne(std::uint64_t seed) { return tryCaught(randomModel(seed, options.models), seed, options); }
+  Verdict tryOne(std::uint64_t seed) {
+    const RandomModel model = randomModel(seed, options.models);
+    return tryCaught(model, seed, options, trialOf(model, seed, options));
+  }
 
   void note(std::uint64_t seed, Verdict verdict) {
     ++summary.kinds[verdict.kind];
@@ -121,16 +127,17 @@ private:
       return;
     Failure failure{seed, targetOf(seed, options), std::move(verdict), ""};
     RandomModel model = randomModel(seed, options.models);
+    const TrialOptions trial = trialOf(model, seed, options); // of the smaller ones, too
     if (options.reduces && static_cast<int>(summary.failures.size()) < options.mostReduced)
       model = reduce(model, [&](const RandomModel &candidate) {
-        const Verdict found = tryAlone(candidate, seed, options);
+        const Verdict found = tryAlone(candidate, seed, options, trial);
         if (found.kind != failure.verdict.kind)
           return false;
         failure.verdict = found;
         return true;
       });
-    failure.spec = printSpec(model.graph);
-    if (std::string pass = findPass(model, failure.target, seed); !pass.empty())
+    failure.spec = describe(model, trial);
+    if (std::string pass = findPass(model, failure.target, seed, trial.weights); !pass.empty())
       failure.verdict.words += "\n" + pass;
     if (!options.folder.empty()) {
       std::filesystem::create_directories(options.folder);
@@ -145,10 +152,16 @@ private:
   }
 
   /// The pass that changes a result of the model; empty if none does.
-  std::string findPass(const RandomModel &model, const std::string &target, std::uint64_t seed) {
-    const JobResult result = runJob(
-        {[&]() -> llvm::Expected<std::string> { return verifyPasses(model.graph, *findTarget(target), seed); }, {}},
-        {options.secondsLimit, 0});
+  std::string findPass(const RandomModel &model, const std::string &target, std::uint64_t seed,
+                       const std::string &weights) {
+    VerifyPassesOptions verified;
+    std::string error;
+    verified.weights = parseStorageChoices(weightsFor(model.graph, weights), error).value_or(StorageChoices());
+    const JobResult result = runJob({[&]() -> llvm::Expected<std::string> {
+                                       return verifyPasses(model.graph, *findTarget(target), seed, verified);
+                                     },
+                                     {}},
+                                    {options.secondsLimit, 0});
     return result.outcome == JobOutcome::Done ? result.bytes : "";
   }
 
@@ -164,13 +177,27 @@ std::string targetOf(std::uint64_t seed, const CampaignOptions &options) {
   return options.targets[seed % options.targets.size()];
 }
 
-Verdict tryAlone(const RandomModel &model, std::uint64_t seed, const CampaignOptions &options) {
+TrialOptions trialOf(const RandomModel &model, std::uint64_t seed, const CampaignOptions &options) {
+  TrialOptions trial = options.trial;
+  const Target *target = findTarget(targetOf(seed, options));
+  if (options.drawsWeights && target && target->info().hasStoredWeights)
+    trial.weights = drawWeights(model.graph, seed);
+  return trial;
+}
+
+std::string describe(const RandomModel &model, const TrialOptions &trial) {
+  const std::string weights = weightsFor(model.graph, trial.weights);
+  return (weights.empty() ? "" : "// --weights \"" + weights + "\"\n") + printSpec(model.graph);
+}
+
+Verdict tryAlone(const RandomModel &model, std::uint64_t seed, const CampaignOptions &options,
+                 const TrialOptions &trial) {
   JobResult result = runJob({[&]() -> llvm::Expected<std::string> {
-                               llvm::json::Array verdicts{toJson(tryCaught(model, seed, options))};
+                               llvm::json::Array verdicts{toJson(tryCaught(model, seed, options, trial))};
                                return llvm::formatv("{0}", llvm::json::Value(std::move(verdicts))).str();
                              },
                              {}},
-                            {options.secondsLimit * (1 + options.trial.schedules), 0});
+                            {options.secondsLimit * (1 + trial.schedules), 0});
   if (auto verdicts = parse(result); verdicts && verdicts->size() == 1)
     return verdicts->front();
   Verdict verdict;

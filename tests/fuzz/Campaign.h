@@ -21,16 +21,17 @@ struct CampaignOptions {
   Options models;
   TrialOptions trial;
   bool reduces = true;
-  int mostReduced = 20;     // of failures; more are only counted
-  std::string folder;       // for the specs of failures; empty: none
-  double secondsLimit = 60; // of one trial
+  int mostReduced = 20;      // of failures; more are only counted
+  std::string folder;        // for the specs of failures; empty: none
+  double secondsLimit = 60;  // of one trial
+  bool drawsWeights = false; // of one model in ten how they are stored, in place of trial.weights
 };
 
 struct Failure {
   std::uint64_t seed;
   std::string target;
   Verdict verdict;
-  std::string spec; // reduced, if it was
+  std::string spec; // reduced, if it was; how its weights are stored stands above, if they are
 };
 
 struct Summary {
@@ -46,7 +47,14 @@ Summary runCampaign(const CampaignOptions &options, const std::function<void(con
 /// The target of a model, and the model that a seed stands for.
 std::string targetOf(std::uint64_t seed, const CampaignOptions &options);
 
+/// The trial of that model: how its weights are stored is drawn, if it is to be, and if the target can read such ones.
+TrialOptions trialOf(const RandomModel &model, std::uint64_t seed, const CampaignOptions &options);
+
+/// The spec of a model, below a comment that says how its weights are stored, if they are.
+std::string describe(const RandomModel &model, const TrialOptions &trial);
+
 /// Tries one model in a process of its own.
-Verdict tryAlone(const RandomModel &model, std::uint64_t seed, const CampaignOptions &options);
+Verdict tryAlone(const RandomModel &model, std::uint64_t seed, const CampaignOptions &options,
+                 const TrialOptions &trial);
 
 } // namespace kiln::fuzz

@@ -5,6 +5,7 @@
 #include "Random.h"
 
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/interpreter/Storage.h"
 #include <numeric>
 #include <unistd.h>
 
@@ -64,17 +65,47 @@ static SchedulePoint drawPoint(const SearchSpace &space, Random &random) {
   return presets(space);
 }
 
+/// The name of one of a weight's copies in the weight file.
+static std::string nameOf(const WeightInterface &weight, int64_t copy) {
+  std::string name = weight.name;
+  if (size_t at = name.find("{}"); at != std::string::npos)
+    name.replace(at, 2, std::to_string(copy));
+  return name;
+}
+
+CompiledModel::CompiledModel(CompileReport made, LinkedObjects objects)
+    : report(std::move(made)), linked(std::move(objects)) {
+  for (auto [weight, place] : llvm::zip_equal(report.model.weights, report.variants.front().placements))
+    if (place.element != weight.element)
+      for (int64_t copy = 0; copy < weight.copies; ++copy)
+        storages[nameOf(weight, copy)] = {place.element, place.dim};
+}
+
+/// Words where the text is none.
+static llvm::Error setWeights(StorageChoices &weights, const std::string &text) {
+  if (text.empty())
+    return llvm::Error::success();
+  std::string error;
+  std::optional<StorageChoices> choices = parseStorageChoices(text, error);
+  if (!choices)
+    return llvm::createStringError(error);
+  weights = std::move(*choices);
+  return llvm::Error::success();
+}
+
 llvm::Expected<CompiledModel> CompiledModel::compile(const Graph &graph, const std::string &target,
-                                                     std::optional<std::uint64_t> scheduleSeed, bool checksMemory) {
+                                                     const CompileChoices &choices) {
   CompileOptions options;
+  if (llvm::Error error = setWeights(options.lowering.weights, choices.weights))
+    return error;
   options.name = "fuzzed";
   options.targets = {target};
   options.form = EmitForm::Memory;
   options.kernels.isolates = false; // a trial is a job
-  options.kernels.checksMemory = checksMemory;
-  Random random(scheduleSeed.value_or(0));
+  options.kernels.checksMemory = choices.checksMemory;
+  Random random(choices.scheduleSeed.value_or(0));
   int drawn = 0;
-  if (scheduleSeed)
+  if (choices.scheduleSeed)
     options.pointOf = [&](const Schedulable &kernel) {
       SchedulePoint point = drawPoint(kernel.space, random);
       drawn += point != presets(kernel.space);
@@ -116,13 +147,22 @@ llvm::Expected<CompiledModel> CompiledModel::compile(const Graph &graph, const s
 std::vector<std::pair<std::string, interpreter::Tensor>> CompiledModel::weightShapes() const {
   std::vector<std::pair<std::string, interpreter::Tensor>> result;
   for (const WeightInterface &weight : report.model.weights)
-    for (int64_t copy = 0; copy < weight.copies; ++copy) {
-      std::string name = weight.name;
-      if (size_t at = name.find("{}"); at != std::string::npos)
-        name.replace(at, 2, std::to_string(copy));
-      result.emplace_back(name, interpreter::Tensor::zeros(weight.element, weight.shape));
-    }
+    for (int64_t copy = 0; copy < weight.copies; ++copy)
+      result.emplace_back(nameOf(weight, copy), interpreter::Tensor::zeros(weight.element, weight.shape));
   return result;
+}
+
+CompiledModel::Weights CompiledModel::asStored(Weights weights) const {
+  for (const auto &[name, storage] : storages) {
+    interpreter::Tensor &weight = weights.at(name);
+    interpreter::roundToStored(weight.values, weight.shape, storage.element, storage.dim);
+    weight = interpreter::Tensor::of(weight.element, weight.shape, std::move(weight.values));
+    // A kernel may multiply by the scale behind the sum: the number itself is not rounded, the product once more.
+    if (!floating(storage.element))
+      for (size_t i = 0; i < weight.values.size(); ++i)
+        weight.errors[i] += std::abs(weight.values[i]) * 0x1p-23;
+  }
+  return weights;
 }
 
 llvm::Error CompiledModel::bind(const Weights &weights) {

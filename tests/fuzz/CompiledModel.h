@@ -34,12 +34,18 @@ struct CallStyle {
       true; // on a device; false: what a kernel reads there unwritten is a fault of the interpreter of PTX
 };
 
+/// How a graph is compiled.
+struct CompileChoices {
+  std::optional<std::uint64_t> scheduleSeed = std::nullopt; // kernels have schedules drawn from their search spaces
+  bool checksMemory = false;
+  std::string weights = {}; // how they are stored: "int8 except *w1=f16"; empty: as they are
+};
+
 class CompiledModel {
 public:
-  /// Fails with the compiler's words. With a seed kernels have schedules drawn from their search spaces.
+  /// Fails with the compiler's words.
   static llvm::Expected<CompiledModel> compile(const Graph &graph, const std::string &target,
-                                               std::optional<std::uint64_t> scheduleSeed = std::nullopt,
-                                               bool checksMemory = false);
+                                               const CompileChoices &choices = {});
 
   const ModelInterface &interface() const { return report.model; }
   /// How many kernels have another schedule than their default.
@@ -48,6 +54,10 @@ public:
   using Weights = std::map<std::string, interpreter::Tensor>;
   /// Every tensor of the weight file: name, element type, shape.
   std::vector<std::pair<std::string, interpreter::Tensor>> weightShapes() const;
+  /// Whether a weight is stored in fewer bits.
+  bool isStored(const std::string &name) const { return storages.count(name) > 0; }
+  /// The numbers that stand for these in the model: of weights that are stored in fewer bits the rounded ones.
+  Weights asStored(Weights weights) const;
   /// Creates the model on what it was compiled for, and gives it its weights. A process does so behind its last fork:
   /// a device does not survive one.
   llvm::Error bind(const Weights &weights);
@@ -74,7 +84,7 @@ public:
   };
 
 private:
-  CompiledModel(CompileReport report, LinkedObjects linked) : report(std::move(report)), linked(std::move(linked)) {}
+  CompiledModel(CompileReport report, LinkedObjects linked);
   /// A function of the library, without the model's name: find<decltype(kiln_create)>("create").
   template <class Function> llvm::Expected<Function *> function(const char *name) {
     llvm::Expected<void *> address = linked.lookup(report.model.name + "_" + name);
@@ -85,6 +95,12 @@ private:
 
   CompileReport report;
   LinkedObjects linked;
+  /// What a weight is stored as, and the dimension of its scales.
+  struct Storage {
+    ElementType element;
+    std::int64_t dim;
+  };
+  std::map<std::string, Storage> storages; // of those in fewer bits, by name in the weight file
   int drawn = 0;
   std::unique_ptr<kiln_model_t, decltype(&kiln_destroy)> handle{nullptr, nullptr};
   decltype(kiln_run) *run = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. Compile; draw the weights.
+// 1. Compile; draw the weights. The library gets them as they are, the interpreter as the library stores them.
 // 2. For each assignment of extents: every entry in turn, twice, so that states have a history; the interpreter first.
 // 3. One worker; the same with other poison; threads; tasks in any order: the first is compared with the interpreter,
 //    the others with it, to the bit. On a device: tensors of the host, of the device, of the device at odd addresses.
@@ -8,9 +8,11 @@
 
 #include "CompiledModel.h"
 #include "Random.h"
+#include "StoredWeights.h"
 
 #include "compiler/interpreter/Compare.h"
 #include "compiler/interpreter/Interpreter.h"
+#include "kiln/names.h"
 #include <fmt/format.h>
 
 namespace kiln::fuzz {
@@ -55,9 +57,12 @@ public:
       auto [low, high] =
           range == model.parameters.end() ? std::pair(-1.0, 1.0) : std::pair(range->second.low, range->second.high);
       weights[name] = draw(random, like.element, like.shape, low, high);
+      if (compiled.isStored(name))
+        refine(weights[name]);
     }
     if (llvm::Error error = compiled.bind(weights))
       return failed(std::move(error));
+    weights = compiled.asStored(std::move(weights));
     for (const interpreter::Extents &extents : sizesToTry(model.graph, seed))
       if (!trySize(extents))
         break;
@@ -76,6 +81,14 @@ private:
       at = end + 1;
     }
     return result;
+  }
+
+  /// Drawn numbers are such that f16 holds them: these have all digits of f32, and some are 0.
+  void refine(Tensor &weight) {
+    for (double &value : weight.values) {
+      const auto digits = static_cast<double>(random.below(1 << 13));
+      value = random.percent(3) ? 0 : static_cast<float>(value * (1 - digits * 0x1p-24));
+    }
   }
 
   Verdict &failed(llvm::Error error) {
@@ -200,11 +213,25 @@ private:
 
 } // namespace
 
+std::string weightsFor(const Graph &graph, const std::string &choice) {
+  std::string error;
+  std::optional<StorageChoices> choices = parseStorageChoices(choice, error);
+  if (!choices)
+    return choice;
+  const std::vector<std::string> names = storableWeights(graph);
+  llvm::erase_if(choices->exceptions, [&](const StorageChoices::Exception &exception) {
+    return llvm::none_of(
+        names, [&](const std::string &name) { return detail::matches(exception.pattern.c_str(), name.c_str()); });
+  });
+  return toString(*choices);
+}
+
 Verdict tryModel(const RandomModel &model, const std::string &target, std::uint64_t seed, const TrialOptions &options) {
   Verdict sum;
+  const std::string weights = weightsFor(model.graph, options.weights);
   for (int i = 0; i <= options.schedules; ++i) {
-    auto compiled =
-        CompiledModel::compile(model.graph, target, i ? std::optional(seed + i) : std::nullopt, options.checksMemory);
+    auto compiled = CompiledModel::compile(model.graph, target,
+                                           {i ? std::optional(seed + i) : std::nullopt, options.checksMemory, weights});
     if (!compiled) {
       sum.kind = Verdict::Kind::Refused;
       sum.words = llvm::toString(compiled.takeError());

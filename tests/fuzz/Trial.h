@@ -33,9 +33,13 @@ struct Verdict {
 struct TrialOptions {
   bool checksMemory = false; // the memory of each kernel is checked, which refuses some that are right
   int schedules = 0;         // so often it is compiled once more, each kernel with a schedule that is drawn, and run
+  std::string weights = {};  // how they are stored, see weightsFor: "int8 except *w1=f16"; empty: as they are
 };
 
 const char *toString(Verdict::Kind kind);
+
+/// The weights' choice without exceptions that name nothing of the graph that can be stored: the compiler refuses them.
+std::string weightsFor(const Graph &graph, const std::string &choice);
 
 /// Tries the model on one instruction set. Inputs and weights follow from `seed`. May crash or hang as what is compiled
 /// does: it is for a child process.

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What check() accepts the compiler's frontend and verifiers accept: two readings of dsl/SPEC.md.
+// What check() accepts the compiler's frontend and verifiers accept, and which weights can be stored in fewer bits: two
+// readings of dsl/SPEC.md.
+#include "compiler/dialect/KilnDialect.h"
 #include "compiler/frontend/Import.h"
+#include "compiler/frontend/StoreWeights.h"
 
 #include <gtest/gtest.h>
 
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/Support/DebugStringHelper.h"
 #include "tests/fuzz/PrintSpec.h"
 #include "tests/fuzz/RandomGraph.h"
 #include "tests/fuzz/Shapes.h"
+#include "tests/fuzz/StoredWeights.h"
 
 namespace kiln::fuzz {
 namespace {
@@ -39,6 +44,42 @@ TEST(RandomGraphs, AreAcceptedByTheFrontend) {
     EXPECT_EQ(error, "") << "seed " << seed << "\n" << printSpec(model.graph);
     shown += !error.empty();
   }
+}
+
+/// The storage that a weight of the module has, as text; empty: none.
+std::string storageOf(mlir::ModuleOp module, const std::string &name) {
+  std::string text;
+  module.walk([&](mlir::kiln::ParameterOp parameter) {
+    if (mlir::cast<mlir::StringAttr>(parameter.getSources()[0]).getValue() == name && parameter.getStorageAttr())
+      text = mlir::debugString(parameter.getStorageAttr().getElement());
+  });
+  return text;
+}
+
+// What can be stored is read off a graph here, and off the module there.
+TEST(RandomGraphs, StoreTheWeightsThatAreDrawn) {
+  mlir::MLIRContext context;
+  int stored = 0;
+  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+    const Graph graph = randomModel(seed).graph;
+    const std::string choice = drawWeights(graph, seed);
+    if (choice.empty())
+      continue;
+    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + choice);
+    std::string error;
+    const std::optional<StorageChoices> choices = parseStorageChoices(choice, error);
+    ASSERT_TRUE(choices) << error;
+    mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(graph, &context, "fuzzed");
+    ASSERT_TRUE(module);
+    ASSERT_TRUE(succeeded(storeWeights(*module, *choices)));
+    const std::string preset = choices->preset == ElementType::i8 ? "i8" : name_of(choices->preset);
+    for (const std::string &name : storableWeights(graph)) {
+      const bool isException = !choices->exceptions.empty() && choices->exceptions[0].pattern == name;
+      EXPECT_EQ(storageOf(*module, name), isException ? "f16" : preset) << name;
+      ++stored;
+    }
+  }
+  EXPECT_GE(stored, 200);
 }
 
 } // namespace

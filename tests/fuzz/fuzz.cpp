@@ -13,6 +13,8 @@
 
 #include "Campaign.h"
 #include "PrintSpec.h"
+#include "compiler/frontend/StoreWeights.h"
+#include "targets/registry.h"
 #include "tests/targets/RunnableTargets.h"
 
 using namespace kiln::fuzz;
@@ -35,6 +37,13 @@ struct Command {
   bool showsSpec = false, isHere = false;
 };
 
+/// Empty, or what is wrong with it.
+std::string isStorage(const std::string &text) {
+  std::string error;
+  kiln::parseStorageChoices(text, error);
+  return error;
+}
+
 void addOptions(CLI::App &app, Command &command) {
   CampaignOptions &options = command.options;
   app.add_option("--graphs", options.count, "how many models")->capture_default_str();
@@ -48,6 +57,10 @@ void addOptions(CLI::App &app, Command &command) {
       ->check(CLI::IsMember(targets));
   app.add_option("-j,--jobs", options.jobs, "trials at a time; 0: as many as there are CPUs")->capture_default_str();
   app.add_option("--nodes", options.models.nodes, "of most models at most")->capture_default_str();
+  app.add_option("--weights", options.trial.weights,
+                 "how weights are stored: f16, bf16 or int8, or \"int8 except *w1=f16\"; unless said, one model in ten "
+                 "has a choice that is drawn")
+      ->check(isStorage);
   app.add_option("--schedules", options.trial.schedules,
                  "so often each model is compiled with schedules that are drawn")
       ->capture_default_str();
@@ -66,12 +79,24 @@ void complete(Command &command) {
     options.targets = kiln::testing::runnableTargets();
   if (options.jobs == 0)
     options.jobs = std::max(1u, std::thread::hardware_concurrency());
+  options.drawsWeights = options.trial.weights.empty();
   options.firstSeed = command.seed ? *command.seed : std::uint64_t(std::random_device()()) << 16;
+}
+
+/// Empty, or why the targets cannot do what is asked for.
+std::string problemOf(const CampaignOptions &options) {
+  for (const std::string &name : options.targets)
+    if (const kiln::Target *target = kiln::findTarget(name);
+        !options.trial.weights.empty() && target && !target->info().hasStoredWeights)
+      return fmt::format("--weights requires a target that has stored weights, got {}", name);
+  return "";
 }
 
 int tryHere(const CampaignOptions &options) {
   const std::uint64_t first = options.firstSeed;
-  const Verdict verdict = tryModel(randomModel(first, options.models), targetOf(first, options), first, options.trial);
+  const RandomModel model = randomModel(first, options.models);
+  const TrialOptions trial = trialOf(model, first, options);
+  const Verdict verdict = tryModel(model, targetOf(first, options), first, trial);
   fmt::print("{}: {}\n", toString(verdict.kind), verdict.words);
   return verdict.kind != Verdict::Kind::Right;
 }
@@ -126,8 +151,13 @@ int main(int argc, char **argv) {
   CLI11_PARSE(app, argc, argv);
   complete(command);
   const CampaignOptions &options = command.options;
+  if (const std::string problem = problemOf(options); !problem.empty()) {
+    fmt::print(stderr, "{}\n", problem);
+    return 1;
+  }
   if (command.showsSpec) {
-    fmt::print("{}", printSpec(randomModel(options.firstSeed, options.models).graph));
+    const RandomModel model = randomModel(options.firstSeed, options.models);
+    fmt::print("{}", describe(model, trialOf(model, options.firstSeed, options)));
     return 0;
   }
   fmt::print("seed {}\n", options.firstSeed);

@@ -29,7 +29,7 @@ template <class M> void expectRight() {
   targets.push_back("cuda");
   for (const std::string &target : targets) {
     options.targets = {target};
-    const Verdict verdict = tryAlone(model, 7, options);
+    const Verdict verdict = tryAlone(model, 7, options, options.trial);
     EXPECT_EQ(verdict.kind, Verdict::Kind::Right) << target << ": " << toString(verdict.kind) << ": " << verdict.words;
     EXPECT_GT(verdict.elements, verdict.undetermined);
   }

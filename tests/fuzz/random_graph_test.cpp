@@ -3,6 +3,7 @@
 // Random graphs: well formed, the same everywhere, and with everything in them that the compiler treats in its own way.
 #include "tests/fuzz/RandomGraph.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 
 #include "tests/dsl/digest.h"
@@ -12,6 +13,7 @@
 #include "tests/fuzz/Facts.h"
 #include "tests/fuzz/Generator.h"
 #include "tests/fuzz/Shapes.h"
+#include "tests/fuzz/StoredWeights.h"
 
 namespace kiln::fuzz {
 namespace {
@@ -97,6 +99,25 @@ TEST(RandomGraphs, LimitsAreReadAsTheyWereWritten) {
     EXPECT_EQ(limitOf(limitText(dim), extents), valueOf(dim, extents)) << limitText(dim);
     EXPECT_EQ(dimOf(limitText(dim), symbols), dim) << limitText(dim);
   }
+}
+
+TEST(RandomGraphs, OneModelInTenHasStoredWeights) {
+  std::map<std::string, int> choices;
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    const Graph graph = randomModel(seed).graph;
+    const std::string choice = drawWeights(graph, seed);
+    EXPECT_EQ(choice, drawWeights(graph, seed));
+    ++choices[choice.substr(0, choice.find(' '))];
+    if (const std::size_t at = choice.find("except "); at != std::string::npos) {
+      ++choices["except"];
+      const std::string name = choice.substr(at + 7, choice.rfind('=') - at - 7);
+      const std::vector<std::string> names = storableWeights(graph);
+      EXPECT_NE(std::find(names.begin(), names.end(), name), names.end()) << choice;
+    }
+  }
+  EXPECT_NEAR(choices[""], 0.9 * seeds, 0.02 * seeds);
+  for (const char *choice : {"f16", "bf16", "int8", "except"})
+    EXPECT_GE(choices[choice], 80) << choice;
 }
 
 // Each rule that a graph can break is one that check() names.

@@ -200,6 +200,40 @@ TEST(Entries, JoinWeights) {
   EXPECT_THAT(run({})[0]->values, ElementsAre(3, 4, 1, 2));
 }
 
+// Rows of [1, 127] and [2, 254] have steps of 1 and 2.
+TEST(Entries, RoundWeightsToTheirStorage) {
+  const SharedTensor weight = tensorOf(ElementType::f32, {2, 2}, {1.25 + 0x1p-8, 127, 3.5, 254});
+  auto stored = [&](const std::string &attribute, const std::string &encoding) {
+    const std::string type = "tensor<2x2xf32" + encoding + ">";
+    Function run("func.func @f() -> " + type + " {\n%w = kiln.parameter {sources = [\"w\"]" + attribute +
+                 "} : " + type + "\nreturn %w : " + type + "\n}");
+    run.interpreter = verify::ModuleInterpreter([&](const std::string &, const std::string &) { return weight; });
+    return run({})[0]->values;
+  };
+  EXPECT_THAT(stored("", ""), ElementsAre(1.25 + 0x1p-8, 127, 3.5, 254));
+  EXPECT_THAT(stored(", storage = #kiln.storage<i8>", ""), ElementsAre(1, 127, 4, 254));
+  EXPECT_THAT(stored("", ", #kiln.tiled<0, 8, storage = <i8>>"), ElementsAre(1, 127, 4, 254));
+  EXPECT_EQ(stored(", storage = #kiln.storage<i8, dim = 1>", ""),
+            stored("", ", #kiln.tiled<1, 8, storage = <i8, dim = 1>>"));
+  EXPECT_NE(stored(", storage = #kiln.storage<i8, dim = 1>", ""), stored(", storage = #kiln.storage<i8>", ""));
+  EXPECT_THAT(stored("", ", #kiln.tiled<0, 8, storage = <bf16>>"), ElementsAre(1.25, 127, 3.5, 254));
+}
+
+// The largest number of one is not that of the other, also where a row is of both.
+TEST(Entries, RoundEachSourceOfAJoin) {
+  for (const char *dim : {"0", "1"}) {
+    SCOPED_TRACE(dim);
+    const std::string d = dim, type = d == "0" ? "tensor<2x2xf32>" : "tensor<1x4xf32>";
+    Function run("func.func @f() -> " + type + " {\n%w = kiln.parameter {sources = [\"a\", \"b\"], source_extents = " +
+                 (d == "0" ? "array<i64: 1, 1>" : "array<i64: 2, 2>") + ", join_dim = " + d +
+                 " : i64, storage = #kiln.storage<i8>} : " + type + "\nreturn %w : " + type + "\n}");
+    run.interpreter = verify::ModuleInterpreter([](const std::string &, const std::string &name) {
+      return tensorOf(ElementType::f32, {1, 2}, name == "a" ? std::vector{0.75, 127.0} : std::vector{1.75, 254.0});
+    });
+    EXPECT_THAT(run({})[0]->values, ElementsAre(1, 127, 2, 254));
+  }
+}
+
 TEST(Entries, KeepStates) {
   Function run(R"(module attributes {kiln.symbols = [#kiln.symbol<"n", 1, 4>]} {
     func.func @f(%n: index, %x: tensor<1x3xf32>) -> tensor<?x2xf32, affine_map<()[s0] -> (s0, 2)>>

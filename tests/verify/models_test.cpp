@@ -55,6 +55,15 @@ TEST(Layouts, KeepTheResults) {
     EXPECT_EQ(verifyPasses(graphOf("tiny_gpt"), LayoutTarget(tile), 2, {.mostOperations = mostOperations}), "") << tile;
 }
 
+TEST(StoredWeights, KeepTheResults) {
+  for (ElementType element : {ElementType::f16, ElementType::bf16, ElementType::i8})
+    for (const char *name : {"gpt2_tiny", "llama", "vit_tiny"})
+      EXPECT_EQ(
+          verifyPasses(graphOf(name), LayoutTarget(), 4, {.weights = {element, {}}, .mostOperations = mostOperations}),
+          "")
+          << name << " " << name_of(element);
+}
+
 // Each op in a kernel of its own.
 TEST(Grouping, KeepsTheResults) {
   const TargetHooks apart{.mayJoin = [](mlir::Operation *, mlir::Operation *) { return false; }};

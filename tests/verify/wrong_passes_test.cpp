@@ -6,6 +6,7 @@
 
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/frontend/Import.h"
+#include "compiler/frontend/StoreWeights.h"
 #include "compiler/verify/PassVerifier.h"
 #include "support.h"
 
@@ -72,10 +73,12 @@ struct Verified {
   verify::VerifyCounts counts;
 };
 
-Verified verifyWith(Stage stage, const std::function<void(mlir::PassManager &)> &addWrong) {
+Verified verifyWith(Stage stage, const std::function<void(mlir::PassManager &)> &addWrong,
+                    const StorageChoices &weights = {}) {
   Context context;
   mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(trace<Everything>(), &context, "everything");
   EXPECT_TRUE(module);
+  EXPECT_TRUE(succeeded(storeWeights(*module, weights)));
   verify::PassVerifier verifier(*module);
   mlir::PassManager passes(&context);
   verifier.attach(passes);
@@ -92,10 +95,11 @@ Verified verifyWith(Stage stage, const std::function<void(mlir::PassManager &)> 
   return {verifier.difference(), verifier.counts()};
 }
 
-std::string differenceOf(Stage stage, const Change &change) {
+std::string differenceOf(Stage stage, const Change &change, const StorageChoices &weights = {}) {
   return verifyWith(
              stage,
-             [&](mlir::PassManager &passes) { passes.addPass(std::make_unique<TestPass<mlir::ModuleOp>>(change)); })
+             [&](mlir::PassManager &passes) { passes.addPass(std::make_unique<TestPass<mlir::ModuleOp>>(change)); },
+             weights)
       .difference;
 }
 
@@ -170,6 +174,12 @@ TEST(WrongPass, CallsAnotherKernel) {
     });
   };
   EXPECT_THAT(differenceOf(Stage::Lowered, change), StartsWith("test-change changed \"y\" of stacked: element 0 was "));
+}
+
+TEST(WrongPass, ForgetsHowAWeightIsStored) {
+  auto change = each<kd::ParameterOp>([](kd::ParameterOp op) { op.removeStorageAttr(); });
+  EXPECT_THAT(differenceOf(Stage::Imported, change, {ElementType::i8, {}}),
+              StartsWith("test-change changed \"y\" of stacked: element 0 was "));
 }
 
 TEST(WrongPass, LeavesLayersAway) {

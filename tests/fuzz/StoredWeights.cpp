@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/fuzz/StoredWeights.h"
+
+#include "tests/fuzz/Random.h"
+
+namespace kiln::fuzz {
+
+/// Whether the node reads this operand as the weight of a product or as a table.
+static bool isWeight(const Graph &graph, const Node &node, std::size_t operand) {
+  if (operand != 1)
+    return false;
+  switch (node.op) {
+  case Op::linear:
+  case Op::embedding:
+    return true;
+  case Op::conv2d:
+    return node.attributes.groups == 1;
+  case Op::matmul:
+    return graph.nodes[node.operands[1]].shape.size() == 2;
+  default:
+    return false;
+  }
+}
+
+std::vector<std::string> storableWeights(const Graph &graph) {
+  std::vector<int> uses(graph.parameters.size()), others(graph.parameters.size()); // by parameter
+  auto count = [&](int id, std::vector<int> &counts) {
+    if (const Node &node = graph.nodes[id]; node.op == Op::parameter)
+      ++counts[node.attributes.index];
+  };
+  for (const Node &node : graph.nodes)
+    for (std::size_t i = 0; i < node.operands.size(); ++i)
+      count(node.operands[i], isWeight(graph, node, i) ? uses : others);
+  for (const Region &region : graph.regions)
+    for (int result : region.results)
+      count(result, others);
+
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < graph.parameters.size(); ++i) {
+    const Parameter &parameter = graph.parameters[i];
+    if (uses[i] > 0 && others[i] == 0 && parameter.element == ElementType::f32 && parameter.shape.size() >= 2 &&
+        !parameter.is_variable)
+      names.push_back(graph.name(parameter));
+  }
+  return names;
+}
+
+std::string drawWeights(const Graph &graph, std::uint64_t seed) {
+  Random random(seed ^ 0x57a7ed);
+  const std::vector<std::string> names = storableWeights(graph);
+  if (names.empty() || !random.percent(40))
+    return "";
+  const std::int64_t kind = random.below(4);
+  if (kind < 3)
+    return kind == 0 ? "f16" : kind == 1 ? "bf16" : "int8";
+  return "int8 except " + random.from(names) + "=f16";
+}
+
+} // namespace kiln::fuzz

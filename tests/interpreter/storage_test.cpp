@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Weights in fewer bits: what the stored numbers stand for, by hand and by properties of random ones.
+#include "compiler/interpreter/Storage.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <random>
+#include <set>
+
+namespace kiln::interpreter {
+namespace {
+
+using Values = std::vector<double>;
+
+constexpr ElementType f16 = ElementType::f16, bf16 = ElementType::bf16, i8 = ElementType::i8;
+
+Values stored(ElementType element, Values values, TensorShape shape, std::int64_t dim = 0) {
+  roundToStored(values, shape, element, dim);
+  return values;
+}
+/// All in one row.
+Values stored(ElementType element, const Values &values) {
+  return stored(element, values, {1, static_cast<std::int64_t>(values.size())});
+}
+
+/// Numbers of f32 of either sign, of magnitudes that differ by up to 2^`exponents`.
+Values draw(std::size_t count, int exponents, unsigned seed) {
+  std::mt19937 random(seed);
+  Values values(count);
+  for (double &value : values) {
+    const double fraction = 1 + static_cast<double>(random() >> 9) * 0x1p-23;
+    const int exponent = -static_cast<int>(random() % static_cast<unsigned>(exponents));
+    value = std::ldexp(random() % 2 ? fraction : -fraction, exponent);
+  }
+  return values;
+}
+
+std::string errorOf(ElementType element, const Values &values, const TensorShape &shape, std::int64_t dim = 0) {
+  try {
+    stored(element, values, shape, dim);
+  } catch (const std::runtime_error &error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(StoredShortFloats, MidpointsGoToTheEvenNeighbour) {
+  EXPECT_EQ(stored(f16, {1 + 0x1p-11, 1 + 0x3p-11, -1 - 0x1p-11, 1 + 0x1p-11 + 0x1p-23, 1 + 0x1p-11 - 0x1p-23}),
+            (Values{1, 1 + 0x1p-9, -1, 1 + 0x1p-10, 1}));
+  EXPECT_EQ(stored(bf16, {1 + 0x1p-8, 1 + 0x3p-8, -1 - 0x1p-8, 1 + 0x1p-8 + 0x1p-23, 1 + 0x1p-8 - 0x1p-23}),
+            (Values{1, 1 + 0x1p-6, -1, 1 + 0x1p-7, 1}));
+}
+
+TEST(StoredShortFloats, SubnormalNumbersAreKept) {
+  EXPECT_EQ(stored(f16, {0x1p-24, 0x3p-25, 0x1p-25, 0x1.000002p-25, 0x1.ffcp-15, -0x1p-24}),
+            (Values{0x1p-24, 0x1p-23, 0, 0x1p-24, 0x1p-14, -0x1p-24}));
+  EXPECT_EQ(stored(bf16, {0x1p-133, 0x3p-134, 0x1p-134, 0x1.8p-127, -0x1p-133}),
+            (Values{0x1p-133, 0x1p-132, 0, 0x1.8p-127, -0x1p-133}));
+}
+
+TEST(StoredShortFloats, TheLargestIsStoredAndNothingBeyond) {
+  EXPECT_EQ(stored(f16, {65504, -65504, 65519}), (Values{65504, -65504, 65504}));
+  EXPECT_EQ(stored(bf16, {0x1.fep127, 0x1.fefffep127}), (Values{0x1.fep127, 0x1.fep127}));
+  EXPECT_EQ(errorOf(f16, {65520}, {1, 1}), "a stored weight requires numbers within f16: got 65520.000000");
+  EXPECT_NE(errorOf(bf16, {0x1.ffp127}, {1, 1}), "");
+}
+
+// A row's largest magnitude is 127 steps.
+TEST(StoredIntegers, RowsHaveScalesOfTheirOwn) {
+  EXPECT_EQ(stored(i8, {127, 1.4, -0.5, 254, 3.1, 1}, {2, 3}, 0), (Values{127, 1, 0, 254, 4, 0}));
+}
+
+TEST(StoredIntegers, ColumnsHaveScalesOfTheirOwn) {
+  EXPECT_EQ(stored(i8, {127, 254, 1.4, 3.1, -0.6, -1.2}, {3, 2}, 1), (Values{127, 254, 1, 4, -1, -2}));
+}
+
+/// Each index of the dimension alone, as a tensor of one row.
+Values byIndex(const Values &values, const TensorShape &shape, std::size_t dim) {
+  Values result(values.size());
+  for (std::int64_t index = 0; index < shape[dim]; ++index) {
+    Values row;
+    std::vector<std::size_t> places;
+    for (std::size_t flat = 0; flat < values.size(); ++flat) {
+      std::size_t rest = flat;
+      std::int64_t at = 0;
+      for (std::size_t i = shape.size(); i-- > dim; rest /= static_cast<std::size_t>(shape[i]))
+        at = static_cast<std::int64_t>(rest % static_cast<std::size_t>(shape[i]));
+      if (at != index)
+        continue;
+      row.push_back(values[flat]);
+      places.push_back(flat);
+    }
+    row = stored(i8, row);
+    for (std::size_t i = 0; i < row.size(); ++i)
+      result[places[i]] = row[i];
+  }
+  return result;
+}
+
+TEST(StoredIntegers, ScalesAreAlongAnyDimension) {
+  const Values matrix = draw(35, 6, 1), images = draw(3 * 5 * 2 * 4, 6, 2);
+  for (std::size_t dim : {0u, 1u})
+    EXPECT_EQ(stored(i8, matrix, {5, 7}, static_cast<std::int64_t>(dim)), byIndex(matrix, {5, 7}, dim));
+  for (std::size_t dim : {0u, 1u, 2u, 3u})
+    EXPECT_EQ(stored(i8, images, {3, 5, 2, 4}, static_cast<std::int64_t>(dim)), byIndex(images, {3, 5, 2, 4}, dim));
+}
+
+TEST(StoredIntegers, MidpointsGoToTheEvenNeighbour) {
+  EXPECT_EQ(stored(i8, {127, 0.5, 1.5, 2.5, -0.5, -1.5, 125.5, -126.5}), (Values{127, 0, 2, 2, 0, -2, 126, -126}));
+}
+
+// A little below 5.5, which f32 does not tell from it.
+TEST(StoredIntegers, AQuotientIsOneOfF32) {
+  const double scale = 1 + 0x1p-23;
+  EXPECT_LT((5.5 + 0x1p-21) / scale, 5.5);
+  EXPECT_EQ(stored(i8, {127 + 0x1p-16, 5.5 + 0x1p-21}), (Values{127 + 0x1p-16, static_cast<float>(6 * scale)}));
+}
+
+TEST(StoredIntegers, ZerosAreZeros) {
+  EXPECT_EQ(stored(i8, {0, -0.0, 0, 0, 127, 1}, {3, 2}, 0), (Values{0, 0, 0, 0, 127, 1}));
+  // A scale of 2^-149 * 63 / 127 is 0.
+  EXPECT_EQ(stored(i8, {63 * 0x1p-149, -0x1p-149}), (Values{0, 0}));
+}
+
+TEST(StoredIntegers, ASubnormalScaleIsClampedTo127Steps) {
+  // 180 / 127 is 1 where numbers are 2^-149 apart.
+  EXPECT_EQ(stored(i8, {180 * 0x1p-149, -130 * 0x1p-149, -5 * 0x1p-149}),
+            (Values{127 * 0x1p-149, -127 * 0x1p-149, -5 * 0x1p-149}));
+}
+
+TEST(StoredIntegers, WhatIsOnTheGridIsExact) {
+  for (double scale : {1.0, 0x1p-20, 0x1.8p3, 0x1.2345p-7, 0x1p100}) {
+    Values grid;
+    for (int q = -127; q <= 127; ++q)
+      grid.push_back(q * scale);
+    EXPECT_EQ(stored(i8, grid), grid) << scale;
+  }
+}
+
+TEST(StoredIntegers, AreWithinHalfAStepAndNever128StepsBelow) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    const Values values = draw(257, 1 + static_cast<int>(seed % 12), seed), rounded = stored(i8, values);
+    double most = 0;
+    for (double value : values)
+      most = std::max(most, std::abs(value));
+    const double scale = static_cast<float>(most / 127);
+    std::set<double> steps;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      ASSERT_LE(std::abs(rounded[i] - values[i]), scale / 2 * (1 + 0x1p-15)) << values[i] << ", seed " << seed;
+      ASSERT_EQ(rounded[i], static_cast<float>(rounded[i]));
+      const double step = std::round(rounded[i] / scale);
+      ASSERT_EQ(rounded[i], static_cast<float>(step * scale));
+      steps.insert(std::abs(step));
+    }
+    ASSERT_EQ(*steps.rbegin(), 127) << "seed " << seed;
+  }
+}
+
+TEST(StoredShortFloats, ValuesAreTheNearestAndStay) {
+  for (ElementType element : {f16, bf16})
+    for (unsigned seed = 0; seed < 20; ++seed) {
+      const Values values = draw(500, 30, seed), rounded = stored(element, values);
+      EXPECT_EQ(stored(element, rounded), rounded);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const int exponent = std::max(std::ilogb(values[i]), info(element).least_exponent());
+        ASSERT_LE(std::abs(rounded[i] - values[i]), std::ldexp(0.5, exponent - info(element).digits + 1)) << values[i];
+      }
+    }
+}
+
+TEST(StoredWeights, WhatCannotBeStoredIsRefused) {
+  for (ElementType element : {f16, bf16, i8})
+    for (double value : {std::nan(""), HUGE_VAL, -HUGE_VAL})
+      EXPECT_NE(errorOf(element, {1, value}, {1, 2}), "") << name_of(element) << " " << value;
+  EXPECT_EQ(errorOf(ElementType::i32, {1}, {1, 1}), "a stored weight requires f16, bf16 or i8: got i32");
+  EXPECT_EQ(errorOf(i8, {1, 2}, {1, 2}, 2),
+            "a stored weight requires scales along one of its dimensions: got 2 of [1, 2]");
+  EXPECT_EQ(errorOf(i8, {1, 2}, {1, 3}), "a stored weight requires as many numbers as elements");
+}
+
+} // namespace
+} // namespace kiln::interpreter
