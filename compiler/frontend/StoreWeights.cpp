@@ -46,7 +46,7 @@ std::optional<StorageChoices> parseStorageChoices(StringRef text, std::string &e
   llvm::SplitString(text, words, " ,");
   StorageChoices choices;
   if (words.empty()) {
-    error = "weights require a type, f32, f16, bf16 or int8, got nothing";
+    error = "weights require a type f32, f16, bf16 or int8, got nothing";
     return std::nullopt;
   }
   if (words.size() == 2 || (words.size() > 2 && words[1] != "except")) {

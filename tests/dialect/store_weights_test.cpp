@@ -4,7 +4,8 @@
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/frontend/Import.h"
 #include "compiler/frontend/StoreWeights.h"
-#include "kiln/kiln.h"
+#include "kiln/dsl.h"
+#include "mlir/IR/Verifier.h"
 #include <gtest/gtest.h>
 #include <map>
 
