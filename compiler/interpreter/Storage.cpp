@@ -6,9 +6,8 @@
 
 namespace kiln::interpreter {
 
-static void require(bool holds, const std::string &rule) {
-  if (!holds)
-    throw std::runtime_error("a stored weight requires " + rule);
+static std::runtime_error refused(const std::string &rule) {
+  return std::runtime_error("a stored weight requires " + rule);
 }
 
 /// A quotient or a product of two numbers of f32, rounded once more: f64 has so many digits that it is theirs in f32.
@@ -17,8 +16,8 @@ static double toF32(double value) { return roundTo(ElementType::f32, value); }
 static void roundToShort(std::vector<double> &values, ElementType element) {
   for (double &value : values) {
     const double rounded = roundTo(element, value);
-    require(std::isfinite(rounded),
-            std::string("numbers within ") + name_of(element) + ": got " + std::to_string(value));
+    if (!std::isfinite(rounded))
+      throw refused(std::string("numbers within ") + name_of(element) + ": got " + std::to_string(value));
     value = rounded;
   }
 }
@@ -32,7 +31,8 @@ static void roundToScaled(std::vector<double> &values, const TensorShape &shape,
 
   std::vector<double> scales(extent);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    require(std::isfinite(values[i]), "finite numbers: got " + std::to_string(values[i]));
+    if (!std::isfinite(values[i]))
+      throw refused("finite numbers: got " + std::to_string(values[i]));
     scales[indexOf(i)] = std::max(scales[indexOf(i)], std::abs(values[i]));
   }
   const double most = 127;
@@ -46,12 +46,14 @@ static void roundToScaled(std::vector<double> &values, const TensorShape &shape,
 }
 
 void roundToStored(std::vector<double> &values, const TensorShape &shape, ElementType element, std::int64_t dim) {
-  require(static_cast<std::int64_t>(values.size()) == elementCount(shape), "as many numbers as elements");
+  if (static_cast<std::int64_t>(values.size()) != elementCount(shape))
+    throw refused("as many numbers as elements");
   if (short_float(element))
     return roundToShort(values, element);
-  require(element == ElementType::i8, std::string("f16, bf16 or i8: got ") + name_of(element));
-  require(dim >= 0 && dim < static_cast<std::int64_t>(shape.size()),
-          "scales along one of its dimensions: got " + std::to_string(dim) + " of " + describe(shape));
+  if (element != ElementType::i8)
+    throw refused(std::string("f16, bf16 or i8: got ") + name_of(element));
+  if (dim < 0 || dim >= static_cast<std::int64_t>(shape.size()))
+    throw refused("scales along one of its dimensions: got " + std::to_string(dim) + " of " + describe(shape));
   roundToScaled(values, shape, static_cast<std::size_t>(dim));
 }
 
