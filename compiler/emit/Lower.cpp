@@ -45,7 +45,12 @@ static LogicalResult checkElements(ModuleOp module, const TargetInfo &target) {
 
 LogicalResult lowerToKernels(ModuleOp module, const Target &target, const LoweringOptions &options,
                              llvm::function_ref<void(PassManager &)> configure) {
-  if (failed(checkElements(module, target.info())) || failed(storeWeights(module, options.weights)))
+  if (failed(checkElements(module, target.info())))
+    return failure();
+  if (!options.weights.isPlain() && !target.info().hasStoredWeights)
+    return module.emitError() << "target " << target.info().name << " requires weights of f32 as they are, got "
+                              << toString(options.weights);
+  if (failed(storeWeights(module, options.weights)))
     return failure();
   PassManager passes(module.getContext());
   if (configure)

@@ -14,7 +14,7 @@ namespace kiln {
 namespace {
 
 /// The first diagnostic; empty if the model becomes kernels.
-std::string refusalOf(const Graph &graph, const char *target) {
+std::string refusalOf(const Graph &graph, const char *target, const LoweringOptions &options = {}) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   loadDialects(context);
   mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(graph, &context, "model");
@@ -24,7 +24,7 @@ std::string refusalOf(const Graph &graph, const char *target) {
       said = diagnostic.str();
     return mlir::success();
   });
-  return module && succeeded(lowerToKernels(*module, *findTarget(target), {})) ? "" : said.empty() ? "?" : said;
+  return module && succeeded(lowerToKernels(*module, *findTarget(target), options)) ? "" : said.empty() ? "?" : said;
 }
 
 template <ElementType E> struct Cast : Model {
@@ -39,6 +39,19 @@ TEST(ElementTypes, ShortFloatsAreForTargetsThatHaveThem) {
     EXPECT_EQ(refusalOf(trace<Cast<f16>>(), cpu), rule + "'f16'");
     EXPECT_EQ(refusalOf(trace<Cast<bf16>>(), cpu), rule + "'bf16'");
   }
+}
+
+struct Projection : Model {
+  constexpr auto forward(Tensor<f32, 4, 8> x) const { return linear(x, parameter<f32, 6, 8>(x, "weight")); }
+};
+
+TEST(ElementTypes, StoredWeightsAreForTargetsThatReadThem) {
+  LoweringOptions options;
+  options.weights.preset = ElementType::i8;
+  for (const char *cpu : {"x86-64-v4", "x86-64-v3", "x86-64-v2"})
+    EXPECT_EQ(refusalOf(trace<Projection>(), cpu, options), "");
+  EXPECT_EQ(refusalOf(trace<Projection>(), "cuda", options),
+            "target cuda requires weights of f32 as they are, got int8");
 }
 
 } // namespace
