@@ -43,14 +43,19 @@ static LogicalResult checkElements(ModuleOp module, const TargetInfo &target) {
   return failure(result.wasInterrupted());
 }
 
+/// Whether the target has code for weights that are stored so.
+static LogicalResult checkWeights(ModuleOp module, const TargetInfo &target, const StorageChoices &weights) {
+  auto isAsItIs = [](const StorageChoices::Exception &exception) { return exception.element == ElementType::f32; };
+  if (target.hasStoredWeights || (weights.preset == ElementType::f32 && llvm::all_of(weights.exceptions, isAsItIs)))
+    return success();
+  return module.emitError() << "target " << target.name << " requires weights that are stored as they are, f32, got "
+                            << toString(weights);
+}
+
 LogicalResult lowerToKernels(ModuleOp module, const Target &target, const LoweringOptions &options,
                              llvm::function_ref<void(PassManager &)> configure) {
-  if (failed(checkElements(module, target.info())))
-    return failure();
-  if (!options.weights.isPlain() && !target.info().hasStoredWeights)
-    return module.emitError() << "target " << target.info().name << " requires weights of f32 as they are, got "
-                              << toString(options.weights);
-  if (failed(storeWeights(module, options.weights)))
+  if (failed(checkElements(module, target.info())) || failed(checkWeights(module, target.info(), options.weights)) ||
+      failed(storeWeights(module, options.weights)))
     return failure();
   PassManager passes(module.getContext());
   if (configure)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which target compiles models of f16 and bf16, and what the others say.
+// Which target compiles models of f16 and bf16, or with weights in fewer bits, and what the others say.
 #include "compiler/emit/Lower.h"
 #include "compiler/frontend/Import.h"
 #include "half_blocks.h"
@@ -14,7 +14,7 @@ namespace kiln {
 namespace {
 
 /// The first diagnostic; empty if the model becomes kernels.
-std::string refusalOf(const Graph &graph, const char *target, const LoweringOptions &options = {}) {
+std::string refusalOf(const Graph &graph, const char *target, const StorageChoices &weights = {}) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   loadDialects(context);
   mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(graph, &context, "model");
@@ -24,6 +24,8 @@ std::string refusalOf(const Graph &graph, const char *target, const LoweringOpti
       said = diagnostic.str();
     return mlir::success();
   });
+  LoweringOptions options;
+  options.weights = weights;
   return module && succeeded(lowerToKernels(*module, *findTarget(target), options)) ? "" : said.empty() ? "?" : said;
 }
 
@@ -41,17 +43,21 @@ TEST(ElementTypes, ShortFloatsAreForTargetsThatHaveThem) {
   }
 }
 
-struct Projection : Model {
-  constexpr auto forward(Tensor<f32, 4, 8> x) const { return linear(x, parameter<f32, 6, 8>(x, "weight")); }
+struct Matrix : Model {
+  Linear<48, 16> matrix{"matrix"};
+  constexpr auto forward(Tensor<f32, Dim{"tokens", 1, 8}, 48> x) const { return matrix(x); }
 };
 
 TEST(ElementTypes, StoredWeightsAreForTargetsThatReadThem) {
-  LoweringOptions options;
-  options.weights.preset = ElementType::i8;
+  const StorageChoices whole{ElementType::i8, {}}, some{ElementType::f32, {{"matrix.weight", ElementType::f16}}};
+  const StorageChoices none{ElementType::f32, {{"matrix.weight", ElementType::f32}}};
   for (const char *cpu : {"x86-64-v4", "x86-64-v3", "x86-64-v2"})
-    EXPECT_EQ(refusalOf(trace<Projection>(), cpu, options), "");
-  EXPECT_EQ(refusalOf(trace<Projection>(), "cuda", options),
-            "target cuda requires weights of f32 as they are, got int8");
+    for (const StorageChoices &weights : {whole, some, none})
+      EXPECT_EQ(refusalOf(trace<Matrix>(), cpu, weights), "") << cpu << " " << toString(weights);
+  const std::string rule = "target cuda requires weights that are stored as they are, f32, got ";
+  EXPECT_EQ(refusalOf(trace<Matrix>(), "cuda", whole), rule + "int8");
+  EXPECT_EQ(refusalOf(trace<Matrix>(), "cuda", some), rule + "f32 except matrix.weight=f16");
+  EXPECT_EQ(refusalOf(trace<Matrix>(), "cuda", none), "");
 }
 
 } // namespace
