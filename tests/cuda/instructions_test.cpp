@@ -150,7 +150,9 @@ TEST(Instructions, AreThoseOfTheTable) {
   addRows(trace<specs::Gpt2Writer<1, 768, 12>>(), "gpt2", found);
   addRows(trace<specs::Bert<layer>>(), "bert", found);
   addRows(trace<Block<bf16>>(), "bf16", found);
-  addRows(trace<Block<f32>>(), "tf32", found, {.tf32 = true});
+  LoweringOptions rounded;
+  rounded.tf32 = true;
+  addRows(trace<Block<f32>>(), "tf32", found, rounded);
   const std::string path = KILN_CUDA_TESTS "/instructions.txt";
   const Table expected = readTable(path);
   if (std::getenv("KILN_WRITE_COUNTS")) {
