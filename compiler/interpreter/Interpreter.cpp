@@ -181,7 +181,10 @@ Shared Interpreter::Run::evaluateParameter(const Node &node) {
     require(weight.element == parameter.element && weight.shape == parameter.shape,
             "the weight " + name + " requires its type: got " + describe(weight) + ", expected " +
                 name_of(parameter.element) + describe(parameter.shape));
-    known = std::make_shared<Tensor>(Tensor::of(weight.element, weight.shape, std::move(weight.values)));
+    Tensor rounded = Tensor::of(weight.element, weight.shape, std::move(weight.values));
+    for (std::size_t i = 0; i < weight.errors.size(); ++i)
+      rounded.errors[i] = std::max(rounded.errors[i], weight.errors[i]);
+    known = std::make_shared<Tensor>(std::move(rounded));
   }
   requireType(node, *known, "a parameter");
   return known;

@@ -18,7 +18,8 @@ namespace kiln::interpreter {
 
 class Interpreter {
 public:
-  /// The weight of a name such as "h.3.attn.weight": each "{}" is replaced by the number of a layer. Asked once.
+  /// The weight of a name such as "h.3.attn.weight", each "{}" being the number of a layer, with the errors that
+  /// implementations may make of it. Asked once.
   using WeightSource = std::function<Tensor(const std::string &name)>;
 
   /// Throws std::runtime_error for a graph whose scopes, parameters and states are malformed.

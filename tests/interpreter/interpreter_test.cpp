@@ -37,6 +37,13 @@ TEST(Interpreter, NamesLayersOfNestedStacks) {
                                              "groups.1.inner.1.p", "groups.2.inner.0.p", "groups.2.inner.1.p"}));
 }
 
+TEST(Interpreter, WeightsMayHaveErrors) {
+  Interpreter interpreter(trace<Nested>(), [](const std::string &) { return withErrors(f32({1}, {1}), {0.25}); });
+  const Tensor y = interpreter.run(0, {}, {f32({1}, {1})})[0];
+  EXPECT_GE(y.errors[0], 0.25 * (2 + 2) * (1 + 2 + 4));
+  EXPECT_LE(y.errors[0], 0.25 * (2 + 2) * (1 + 2 + 4) + 1e-4);
+}
+
 /// Sums so far, products so far, and the difference of the two, from the last slice to the first.
 struct Loop : Model {
   constexpr auto forward(kiln::Tensor<kiln::f32, T, 2> x, kiln::Tensor<kiln::f32, 2> factor) const {
