@@ -114,14 +114,14 @@ func.func @sum_too_small() {
 
 // -----
 func.func @stored_integers() {
-  // expected-error@+1 {{parameter requires f32 without a layout for a storage: got [4, 8]}}
+  // expected-error@+1 {{parameter requires f32 without a layout for a storage: got i32[4, 8]}}
   %0 = kiln.parameter {sources = ["w"], storage = #kiln.storage<i8>} : tensor<4x8xi32>
   return
 }
 
 // -----
 func.func @scales_elsewhere() {
-  // expected-error@+1 {{parameter requires scales along one of its dimensions: got 2 of [4, 8]}}
+  // expected-error@+1 {{parameter requires scales along one of its dimensions: got 2 of f32[4, 8]}}
   %0 = kiln.parameter {sources = ["w"], storage = #kiln.storage<i8, dim = 2>} : tensor<4x8xf32>
   return
 }
