@@ -8,6 +8,7 @@
 #include "targets/halide/CheckMemory.h"
 #include "targets/halide/Scratch.h"
 #include "targets/halide/Strategy.h"
+#include "targets/halide/StridedLoads.h"
 #include "targets/halide/Structure.h"
 #include "targets/halide/Translate.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -79,6 +80,7 @@ public:
       pipeline.add_custom_lowering_pass(new PrefetchStream(prefetch));
     auto *scratch = new ScratchBound(translator.symbols, mlir::kiln::getSymbolBounds(kernel));
     pipeline.add_custom_lowering_pass(scratch);
+    pipeline.add_custom_lowering_pass(new BoundStridedLoads);
     pipeline.add_custom_lowering_pass(new KeepStatement(statement));
     module.emplace(pipeline.compile_to_module(
         translator.arguments, symbol.str(),

@@ -46,12 +46,12 @@ private:
   }
 
   void visit(linalg::GenericOp generic) {
-    for (auto [argument, operand] : llvm::zip_equal(generic.getBlock()->getArguments(), generic->getOperands()))
+    Block *block = generic.getBlock();
+    for (auto [argument, operand] : llvm::zip_equal(block->getArguments(), generic->getOperands()))
       known[argument] = of(operand);
-    for (Operation &op : generic.getBlock()->without_terminator())
+    for (Operation &op : block->without_terminator())
       visit(op);
-    for (auto [result, value] :
-         llvm::zip_equal(generic.getResults(), generic.getBlock()->getTerminator()->getOperands()))
+    for (auto [result, value] : llvm::zip_equal(generic.getResults(), block->getTerminator()->getOperands()))
       known[result] = of(value);
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/halide/LaneEvaluator.h"
 
+#include "targets/halide/StridedLoads.h"
 #include <fmt/format.h>
 #include <sstream>
 
@@ -86,7 +87,10 @@ Lanes LaneEvaluator::load(const Load &op) {
       from.isArgument && !from.memory->overwrites.empty() ? from.memory->overwrites : from.memory->title;
   std::optional<Lanes> predicate = this->predicate(op.predicate, "the condition of a load of " + title);
   const Lanes *lanes = predicate ? &*predicate : nullptr;
-  return memory.load(from, op.type, index(op.index, op.alignment, "the index of a load of " + title, lanes), lanes);
+  Lanes elements = index(op.index, op.alignment, "the index of a load of " + title, lanes);
+  if (int before = readBefore(op))
+    memory.requireInside(*from.memory, elements.value(0) - before, "the code of a load reads");
+  return memory.load(from, op.type, elements, lanes);
 }
 
 //===- The other expressions ---------------------------------------------===//

@@ -96,6 +96,8 @@ public:
   /// Each element of a result must have been written.
   void requireWritten(const Memory &memory) const;
 
+  /// Throws if it has no such element: what is done to it, "a load reads".
+  void requireInside(const Memory &memory, int64_t element, const char *what) const;
   /// The mark of lanes that are computed from nothing.
   Mark undefinedLane(std::string why);
   /// Throws if the lane is undefined: what it is used for, "an index of a load of argument 1".
@@ -107,7 +109,6 @@ private:
   Lanes loadOne(const MemoryView &view, int64_t element);
   void noteRead(Memory &memory, int64_t element);
   void noteWrite(Memory &memory, int64_t element);
-  void requireInside(const Memory &memory, int64_t element, const char *what) const;
   bool isShared(const Memory &memory) const { return tasks.current() != memory.owner; }
 
   std::vector<std::string> origins; // of marks from firstUndefined on

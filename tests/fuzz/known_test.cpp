@@ -54,6 +54,13 @@ KNOWN(
                            conv2d<Conv2dOptions{.padding = 1, .groups = 3}>(y, parameter<f32, 3, 2, 3, 3>(y, "w")));
     })
 
+// A window's second column was loaded with the element before it, which row 0 has not (targets/halide/StridedLoads.h).
+KNOWN(
+    ColumnsOfEverySecondPixel, (Tensor<f32, 2, 13, 1, 1> x) const {
+      return conv2d<Conv2dOptions{.stride = Pair(1, 2), .padding = Pair(2, 0), .dilation = Pair(1, 3)}>(
+          mean<3>(x), parameter<f32, 1, 1, 1, 2>(x, "w"));
+    })
+
 // Extents that are made of others, inside of a kernel.
 KNOWN(
     SumsOfExtents, (Tensor<f32, 2 * T, 4> a, Tensor<f32, 2 * T, 4> b, Tensor<f32, T + 1, 4> c, Tensor<f32, T + 1, 4> d)

@@ -3,6 +3,7 @@
 // Statements that do what they must not, and the words of the check. Each is lowered by Halide from a pipeline with an
 // unsafe schedule, a promise that does not hold, or arguments that it was not made for.
 #include "targets/halide/StatementChecker.h"
+#include "targets/halide/StridedLoads.h"
 #include <gtest/gtest.h>
 
 namespace kiln::halide {
@@ -18,6 +19,7 @@ struct Pipe {
   ImageParam in{Float(32), 1, "in"};
   Func out{"out"};
   StatementRun run;
+  bool boundsLoads = false; // as kernels do
 
   Pipe() { in.dim(0).set_bounds(0, n).set_stride(1); }
 
@@ -25,6 +27,8 @@ struct Pipe {
   std::string check(int64_t size, int64_t given = -1) {
     Internal::Stmt stmt;
     Pipeline pipeline(out);
+    if (boundsLoads)
+      pipeline.add_custom_lowering_pass(new BoundStridedLoads);
     pipeline.add_custom_lowering_pass(new KeepStatement(stmt));
     pipeline.compile_to_module({n, in}, "pipe", Target("x86-64-linux-avx2-no_runtime-no_asserts-no_bounds_query"));
     run.buffers = {{"in", "argument 0", false, Float(32), {given < 0 ? size : given}},
@@ -85,6 +89,15 @@ TEST(CheckStatement, AnArgumentThatIsTooSmall) {
   p.out(p.x) = p.in(p.x);
   p.out.bound(p.x, 0, p.n);
   EXPECT_EQ(p.check(5, /*given=*/4), "a load reads element 4 of argument 0, which has 4");
+}
+
+TEST(CheckStatement, AStridedLoadBeginsBeforeItsBuffer) {
+  Pipe p;
+  p.out(p.x) = p.in(p.x * 3 + 8 - p.n);
+  p.out.bound(p.x, 0, p.n).vectorize(p.x, 8, TailStrategy::RoundUp);
+  EXPECT_EQ(p.check(8, /*given=*/22), "the code of a load reads element -2 of argument 0, which has 22");
+  p.boundsLoads = true;
+  EXPECT_EQ(p.check(8, /*given=*/22), "");
 }
 
 TEST(CheckStatement, APromiseThatDoesNotHold) {
