@@ -31,8 +31,8 @@ static void roundToScaled(std::vector<double> &values, const TensorShape &shape,
 
   std::vector<double> scales(extent);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (!std::isfinite(values[i]))
-      throw refused("finite numbers: got " + std::to_string(values[i]));
+    if (!(std::abs(values[i]) <= 0x1p127))
+      throw refused("numbers within 2^127: got " + std::to_string(values[i]));
     scales[indexOf(i)] = std::max(scales[indexOf(i)], std::abs(values[i]));
   }
   const double most = 127;

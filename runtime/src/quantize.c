@@ -42,9 +42,10 @@ static inline int32_t bits_of(const float *value) {
 /* The bits of |value|, which are in the order of the numbers. */
 static inline int32_t magnitude_of(const float *value) { return bits_of(value) & 0x7FFFFFFF; }
 
-/* The largest magnitude that can be stored: of those that round to a finite number. */
+/* The largest magnitude that can be stored: of those that round to a finite number; of int8 2^127, since 127 times the
+ * scale of a larger one may not be finite. */
 static int32_t limit_of(uint32_t stored) {
-  return stored == KILN_F16 ? 0x477FEFFF : stored == KILN_BF16 ? 0x7F7F7FFF : 0x7F7FFFFF;
+  return stored == KILN_F16 ? 0x477FEFFF : stored == KILN_BF16 ? 0x7F7F7FFF : 0x7F000000;
 }
 
 /* Whether a magnitude is above the limit. */

@@ -35,6 +35,7 @@ struct FewRowsDefaults {
   int64_t oneRowSteps = 2;       // of k at a time (not measured)
   int64_t oneRowParts = 2;       // sums: a single one waits for each addition (not measured)
   int64_t ahead = 32;            // steps of k between asking and reading (M-0182, M-0183, M-0213 to M-0215)
+  int64_t fewBitsAhead = 64;     // the same of a weight of fewer than 32 bits (M-1074)
   int64_t taskBytes = 256 << 10; // of the weight, at most (not measured)
   int64_t tasks = 8;             // at least (not measured)
 };
@@ -120,10 +121,14 @@ SearchSpace FewRowsStrategy::searchSpace() const {
     space.push_back(makeParameter("m", rows, std::min({defaults.tileRows, most, mostRows})));
   if (leastRows <= 1)
     space.push_back(makeParameter("parts", steps, isPaired ? 1 : defaults.oneRowParts));
-  // One row reads at the rate of the caches without requests; several must not wait for the reads between their sums.
-  const bool isInMemory = bytesOf(weight, stored * depth) > machine.l3Bytes,
-             isAsked = mostRows > 1 || (isInMemory && defaults.asksForOne);
-  space.push_back(makeParameter("prefetch", {0, 16, 32, 64, 128, 256}, isAsked ? defaults.ahead : 0));
+  // One row reads at the rate of the caches without requests; several must not wait for the reads between their sums,
+  // nor one for those between conversions of fewer bits: a core then has fewer bytes under way.
+  const int64_t bytes = bytesOf(weight, stored * depth);
+  const bool isOfFewBits = bytesOf(weight, 1) < 4;
+  int64_t ahead = mostRows > 1 || (bytes > machine.l3Bytes && defaults.asksForOne) ? defaults.ahead : 0;
+  if (isOfFewBits && bytes > machine.l2Bytes)
+    ahead = defaults.fewBitsAhead;
+  space.push_back(makeParameter("prefetch", {0, 16, 32, 64, 128, 256}, ahead));
   const int64_t width = lanes, registers = this->registers;
   auto get = [](const SchedulePoint &point, const char *key) {
     auto found = point.find(key);

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "targets/halide/KnownValues.h"
 #include "targets/halide/Structure.h"
+#include "targets/halide/VectorFunctions.h"
 
 namespace kiln::halide {
 
@@ -187,8 +188,11 @@ Expr Translator::readStored(Value tensor, const Exprs &logical, bool isScaled) {
     stored = {along % size, others, along / size};
   }
   Expr value = source.element >= 0 ? Expr(source.func(stored)[source.element]) : Expr(source.func(stored));
-  if (tiled && tiled.getStorage())
-    value = decode(value, tiled.getStorage());
+  if (auto storage = tiled ? tiled.getStorage() : mlir::kiln::StorageAttr()) {
+    const bool byInstruction = hasF16c && storage.getElement().isF16();
+    usesVectorFunctions |= byInstruction;
+    value = byInstruction ? floatOfF16(value) : decode(value, storage);
+  }
   if (isScaled && source.scales.defined())
     value *= source.scales(stored.front(), stored.back());
   return source.isBoolean ? value != Halide::Internal::make_zero(value.type()) : value;

@@ -67,6 +67,9 @@ public:
   /// Translates the body. Emits a diagnostic at the op that has no translation.
   mlir::LogicalResult run();
 
+  bool hasF16c = false;             // given; whether vector functions may be used (VectorFunctions.h)
+  bool usesVectorFunctions = false; // and are
+
   mlir::func::FuncOp kernel;
   std::vector<Halide::Argument> arguments; // index arguments, then tensors
   Exprs symbols;                           // the index arguments

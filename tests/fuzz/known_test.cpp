@@ -55,11 +55,16 @@ KNOWN(
     })
 
 // A window's second column was loaded with the element before it, which row 0 has not (targets/halide/StridedLoads.h).
-KNOWN(
-    ColumnsOfEverySecondPixel, (Tensor<f32, 2, 13, 1, 1> x) const {
-      return conv2d<Conv2dOptions{.stride = Pair(1, 2), .padding = Pair(2, 0), .dilation = Pair(1, 3)}>(
-          mean<3>(x), parameter<f32, 1, 1, 1, 2>(x, "w"));
-    })
+struct ColumnsOfEverySecondPixel : Model {
+  constexpr auto forward(Tensor<f32, 2, 13, 1, 1> x) const {
+    return conv2d<Conv2dOptions{.stride = Pair(1, 2), .padding = Pair(2, 0), .dilation = Pair(1, 3)}>(
+        mean<3>(x), parameter<f32, 1, 1, 1, 2>(x, "w"));
+  }
+};
+TEST(Known, ColumnsOfEverySecondPixel) {
+  expectRight<ColumnsOfEverySecondPixel>();
+  expectRight<ColumnsOfEverySecondPixel>("f16");
+}
 
 // Extents that are made of others, inside of a kernel.
 KNOWN(
@@ -296,6 +301,19 @@ struct HiddenStates : Model {
   }
 };
 TEST(Known, HiddenStates) { expectRight<HiddenStates>(); }
+
+// Both operands of one contraction, and a table that is a head as well.
+struct StoredAndReadTwice : Model {
+  constexpr auto forward(Tensor<f32, T, 5> x, Tensor<i32, T> indices) const {
+    auto w = parameter<f32, 5, 5>(x, "w");
+    auto table = parameter<f32, 17, 5>(x, "table");
+    return kiln::outputs(linear(w, w), linear(x, w), linear(embedding(indices, table), table));
+  }
+};
+TEST(Known, StoredAndReadTwice) {
+  for (const char *weights : {"f16", "bf16", "int8"})
+    expectRight<StoredAndReadTwice>(weights);
+}
 
 // An extent that only the other entry's inputs have.
 struct ExtentOfAnotherEntry : Model {

@@ -161,7 +161,9 @@ TEST(StoredBind, NumbersThatCannotBeStoredLeaveTheModelAsItWas) {
       {KILN_BF16, "F32", "BF16, got 3.39999995e+38", huge, 0, true},
       {KILN_BF16, "F32", "", 0x1.fefffep127f, 0, false},
       {KILN_BF16, "BF16", "", 0, 0x7F7F, false},
-      {KILN_I8, "F32", "", huge, 0, false},
+      {KILN_I8, "F32", "I8, got 1.70141204e+38", std::nextafterf(0x1p127f, INFINITY), 0, true},
+      {KILN_I8, "F32", "I8, got -3.39999995e+38", -huge, 0, true},
+      {KILN_I8, "F32", "", -0x1p127f, 0, false},
   };
   const int64_t rows = 150, columns = 530;
   for (const auto &test : cases)
