@@ -18,7 +18,7 @@ static LogicalResult placeSources(kd::ParameterOp parameter, PackedRange range, 
   auto tiled = dyn_cast_or_null<kd::TiledAttr>(type.getEncoding());
   int64_t joinDim = parameter.getJoinDim();
   bool isJoined = parameter.getSources().size() > 1;
-  SmallVector<kd::StoredPart, 2> parts = kd::getStoredParts(type);
+  SmallVector<kd::StoredPart, 3> parts = kd::getStoredParts(type);
   if (isJoined && joinDim != (tiled ? static_cast<int64_t>(tiled.getDim()) : 0))
     return parameter.emitOpError("cannot be packed: its sources are joined along dimension ")
            << joinDim << ", its layout splits another";
