@@ -35,7 +35,11 @@ static LogicalResult placeSources(kd::ParameterOp parameter, PackedRange range, 
       place.tile = tiled.getSize();
       place.dim = tiled.getDim();
       if (parts.size() > 1)
-        place.scales = parts.back().offset;
+        place.scales = parts[1].offset;
+      if (parts.size() > 2)
+        place.zeros = parts[2].offset;
+      if (kd::StorageAttr storage = tiled.getStorage())
+        place.group = storage.getGroup();
       shift += extent;
     } else {
       uint64_t elements = 1;

@@ -60,6 +60,8 @@ uint64_t kiln_pack_bytes(const kiln_weight_t *weight, const kiln_placement_t *pl
   if (kiln_is_stored(weight, placement)) {
     if (weight->dtype != KILN_F32 || tile == 0)
       return 0;
+    if (placement->dtype == KILN_I4)
+      return kiln_pack_groups_bytes(placement, outputs, elements_beside(weight, placement->dim));
     if (placement->dtype == KILN_I8) /* kernels read the scales of whole tiles */
       return scales < end || (scales | placement->offset | placement->stride) % sizeof(float)
                  ? 0
@@ -137,23 +139,15 @@ static inline __attribute__((always_inline)) void transpose(char *to, const char
   }
 }
 
-/* Where a weight goes: if it is tiled, element (n along the dimension `dim`, k along the other) of `depth`. */
-typedef struct tiling_t {
-  char *packed;
-  size_t tile, dim, shift, depth, bytes;
-  uint32_t dtype;
-  float *scales; /* of n = 0; null: none */
-} tiling_t;
-
 /* How many elements from n on lie in one tile, and where they begin. */
-static size_t run_of(const tiling_t *tiling, size_t n, size_t extent, char **to) {
+static size_t run_of(const kiln_tiling_t *tiling, size_t n, size_t extent, char **to) {
   size_t within = (n + tiling->shift) % tiling->tile, left = tiling->tile - within;
   *to = tiling->packed + ((n + tiling->shift - within) * tiling->depth + within) * tiling->bytes;
   return extent - n < left ? extent - n : left;
 }
 
 /* The tiled dimension is the first: a row of the weight is a column of a tile. */
-static void pack_rows(const tiling_t *tiling, const char *data, size_t rows, size_t columns) {
+static void pack_rows(const kiln_tiling_t *tiling, const char *data, size_t rows, size_t columns) {
   for (size_t n = 0, run; n < rows; n += run) {
     char *to;
     run = run_of(tiling, n, rows, &to);
@@ -174,7 +168,7 @@ static void pack_rows(const tiling_t *tiling, const char *data, size_t rows, siz
 }
 
 /* The tiled dimension is the second: a row of the weight is a row of each tile. */
-static void pack_columns(const tiling_t *tiling, const char *data, size_t rows, size_t columns) {
+static void pack_columns(const kiln_tiling_t *tiling, const char *data, size_t rows, size_t columns) {
   size_t row_bytes = tiling->tile * tiling->bytes, together = (RUN_BYTES + row_bytes - 1) / row_bytes;
   for (size_t first = 0; first < rows; first += together)
     for (size_t n = 0, run; n < columns; n += run) {
@@ -185,8 +179,7 @@ static void pack_columns(const tiling_t *tiling, const char *data, size_t rows, 
     }
 }
 
-/* A weight as a matrix; one that is dense is a row. */
-static void pack_matrix(const tiling_t *tiling, const char *data, size_t rows, size_t columns) {
+void kiln_pack_matrix(const kiln_tiling_t *tiling, const char *data, size_t rows, size_t columns) {
   if (tiling->tile == 0)
     stream(tiling->packed + tiling->shift * tiling->bytes, data, columns * tiling->bytes);
   else
@@ -196,7 +189,7 @@ static void pack_matrix(const tiling_t *tiling, const char *data, size_t rows, s
 /* The same of elements that are widened or stored in fewer bits on their way, a piece of the matrix at a time. Where
  * rows are columns of tiles, a piece is of whole tiles, if it can, and of whole lines of the file. What is stored in
  * fewer bits is turned before, as f32. */
-static bool pack_pieces(const tiling_t *tiling, const char *data, uint32_t dtype, size_t rows, size_t columns) {
+static bool pack_pieces(const kiln_tiling_t *tiling, const char *data, uint32_t dtype, size_t rows, size_t columns) {
   _Alignas(64) float piece[PIECE_ROWS * PIECE_COLUMNS], other[PIECE_ROWS * PIECE_COLUMNS];
   const bool is_turned = tiling->tile > 0 && tiling->dim == 0;
   const size_t bytes = (size_t)kiln_safetensors_stored_bytes(dtype, 1);
@@ -215,21 +208,21 @@ static bool pack_pieces(const tiling_t *tiling, const char *data, uint32_t dtype
       size_t wide = columns - column < width ? columns - column : width;
       for (size_t i = 0; i < high; ++i)
         kiln_convert_widen(piece + i * wide, from + (i * columns + column) * bytes, wide, dtype);
-      tiling_t part = *tiling;
+      kiln_tiling_t part = *tiling;
       part.shift += is_turned ? row : column;
       part.packed += (is_turned ? column : row) * tiling->tile * tiling->bytes;
       if (tiling->dtype == KILN_F32) {
-        pack_matrix(&part, (const char *)piece, high, wide);
+        kiln_pack_matrix(&part, (const char *)piece, high, wide);
       } else if (is_turned) {
         transpose_words((char *)other, (const char *)piece, high, wide, wide);
         part.dim = 1;
         if (!kiln_quantize((char *)piece, tiling->dtype, other, wide, high, scales ? scales + row : NULL))
           return false;
-        pack_matrix(&part, (const char *)piece, wide, high);
+        kiln_pack_matrix(&part, (const char *)piece, wide, high);
       } else {
         if (!kiln_quantize((char *)other, tiling->dtype, piece, high, wide, scales ? scales + column : NULL))
           return false;
-        pack_matrix(&part, (const char *)other, high, wide);
+        kiln_pack_matrix(&part, (const char *)other, high, wide);
       }
     }
   }
@@ -238,15 +231,16 @@ static bool pack_pieces(const tiling_t *tiling, const char *data, uint32_t dtype
 
 bool kiln_pack_weight(char *packed, const char *data, uint32_t dtype, const kiln_weight_t *weight,
                       const kiln_placement_t *placement) {
-  const tiling_t tiling = {
-      .packed = packed,
-      .tile = placement->tile,
-      .dim = placement->dim,
-      .shift = (size_t)placement->shift,
-      .depth = (size_t)elements_beside(weight, placement->dim),
-      .bytes = (size_t)kiln_safetensors_stored_bytes(placement->dtype, 1),
-      .dtype = placement->dtype,
-      .scales = placement->scales ? (float *)(void *)(packed + placement->scales) + placement->shift : NULL};
+  const kiln_tiling_t tiling = {.packed = packed,
+                                .tile = placement->tile,
+                                .dim = placement->dim,
+                                .shift = (size_t)placement->shift,
+                                .depth = (size_t)elements_beside(weight, placement->dim),
+                                .bytes = (size_t)kiln_safetensors_stored_bytes(placement->dtype, 1),
+                                .dtype = placement->dtype,
+                                .scales = placement->scales && placement->dtype == KILN_I8
+                                              ? (float *)(void *)(packed + placement->scales) + placement->shift
+                                              : NULL};
   size_t rows = 1, columns = (size_t)elements_beside(weight, weight->rank);
   bool is_packed = true;
   if (tiling.tile > 0) {
@@ -255,10 +249,11 @@ bool kiln_pack_weight(char *packed, const char *data, uint32_t dtype, const kiln
     columns = tiling.dim == 0 ? tiling.depth : extent;
   }
   if (dtype == weight->dtype && !kiln_is_stored(weight, placement)) {
-    pack_matrix(&tiling, data, rows, columns);
+    kiln_pack_matrix(&tiling, data, rows, columns);
   } else {
     const kiln_rounding_t callers = kiln_rounding_begin();
-    is_packed = pack_pieces(&tiling, data, dtype, rows, columns);
+    is_packed = placement->dtype == KILN_I4 ? kiln_pack_groups(&tiling, placement, data, dtype, rows, columns)
+                                            : pack_pieces(&tiling, data, dtype, rows, columns);
     kiln_rounding_end(callers);
   }
   finish_stream();

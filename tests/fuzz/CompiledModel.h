@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compiler/emit/Compile.h"
+#include "compiler/interpreter/Storage.h"
 #include "compiler/interpreter/Tensor.h"
 #include "compiler/tuner/LinkedObjects.h"
 #include "runtime/src/model.h"
@@ -96,11 +97,7 @@ private:
   CompileReport report;
   LinkedObjects linked;
   /// What a weight is stored as, and the dimension of its scales.
-  struct Storage {
-    ElementType element;
-    std::int64_t dim;
-  };
-  std::map<std::string, Storage> storages; // of those in fewer bits, by name in the weight file
+  std::map<std::string, interpreter::Storage> storages; // of those in fewer bits, by name in the weight file
   int drawn = 0;
   std::unique_ptr<kiln_model_t, decltype(&kiln_destroy)> handle{nullptr, nullptr};
   decltype(kiln_run) *run = nullptr;

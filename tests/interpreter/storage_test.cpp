@@ -16,7 +16,7 @@ using Values = std::vector<double>;
 constexpr ElementType f16 = ElementType::f16, bf16 = ElementType::bf16, i8 = ElementType::i8;
 
 Values stored(ElementType element, Values values, TensorShape shape, std::int64_t dim = 0) {
-  roundToStored(values, shape, element, dim);
+  roundToStored(values, shape, {element, dim});
   return values;
 }
 /// All in one row.
