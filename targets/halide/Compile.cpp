@@ -58,7 +58,7 @@ class Compilation {
 public:
   Compilation(func::FuncOp kernel, StringRef symbol, const CodeTarget &target)
       : kernel(kernel), symbol(symbol), target(target), translator(kernel, symbol) {
-    translator.hasF16c = StringRef(target.features).contains("f16c");
+    translator.vectorFunctions = VectorFunctions::of(target.features);
   }
 
   LogicalResult lower(const SchedulePoint *point) {
@@ -91,7 +91,7 @@ public:
         Halide::Target(target.triple + "-" + target.features + "-user_context-no_runtime-no_asserts-no_bounds_query"),
         Halide::LinkageType::External));
     if (translator.usesVectorFunctions)
-      addVectorFunctions(*module);
+      addVectorFunctions(*module, translator.vectorFunctions);
     if (!scratch->unbounded.empty())
       return kernel.emitError() << "kernel requires bounded scratch memory, \"" << scratch->unbounded
                                 << "\" has no bound";

@@ -62,12 +62,6 @@ Expr decode(const Expr &stored, mlir::kiln::StorageAttr storage) {
   return Halide::cast<float>(stored);
 }
 
-Expr elementOfWord(const Expr &word, const Expr &k) {
-  // Its bits become the highest ones, from where its sign comes down with it.
-  Expr above = Halide::cast<uint32_t>(28 - (k % 4 * 8 + k / 4 % 2 * 4));
-  return Halide::reinterpret<int32_t>(word << above) >> 28;
-}
-
 static Expr constant(arith::ConstantOp op) {
   Halide::Type type = elementType(op.getType());
   if (auto value = dyn_cast<FloatAttr>(op.getValue())) {

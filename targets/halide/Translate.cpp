@@ -180,8 +180,21 @@ static mlir::kiln::TiledAttr layoutOf(Value tensor) {
 
 /// By an instruction, if there is one.
 Expr Translator::floatOf(const Expr &half) {
-  usesVectorFunctions |= hasF16c;
-  return hasF16c ? floatOfF16(half) : decodeF16(half);
+  usesVectorFunctions |= vectorFunctions.hasF16c;
+  return vectorFunctions.hasF16c ? floatOfF16(half) : decodeF16(half);
+}
+
+/// The element k of the depth in its word of eight of i4 (u32). Without a table in a register its bits, plus 8, become
+/// digits of a float that is so large that they count whole numbers, which needs neither a shift nor a conversion.
+Expr Translator::floatOfWord(const Expr &word, const Expr &k) {
+  auto bits = [](const Expr &e) { return Halide::cast<uint32_t>(e); };
+  usesVectorFunctions |= vectorFunctions.hasAvx512;
+  if (vectorFunctions.hasAvx512)
+    return floatOfI4(word >> bits(k % 4 * 8 + k / 4 % 2 * 4));
+  Expr half = (word ^ bits(Expr(0x88888888u))) >> bits(k / 2 % 2 * 16), bit = bits(k % 2 * 8 + k / 4 % 2 * 4);
+  Expr exponent = (bits(127 + 23) - bit) << 23;
+  Expr large = Halide::reinterpret<float>((half & (bits(15) << bit)) | exponent);
+  return Halide::strict_float(large - (Halide::reinterpret<float>(exponent) + 8));
 }
 
 Expr Translator::scaleAt(const Source &source, mlir::kiln::StorageAttr storage, const Place &place) {
@@ -195,7 +208,7 @@ Expr Translator::readTiled(const Source &source, mlir::kiln::TiledAttr layout, c
   Expr value;
   if (storage && storage.isGrouped()) {
     Expr word = source.func(place.inTile, place.depth / int(mlir::kiln::elementsOfWord), place.tile);
-    value = Halide::cast<float>(elementOfWord(word, place.depth));
+    value = floatOfWord(word, place.depth);
     if (source.zeros.defined())
       value -= Halide::cast<float>(source.zeros(place.inTile, place.depth / int(storage.getGroup()), place.tile));
   } else {

@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "targets/halide/Prefetch.h"
+#include "targets/halide/VectorFunctions.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
 #include <functional>
@@ -67,8 +68,8 @@ public:
   /// Translates the body. Emits a diagnostic at the op that has no translation.
   mlir::LogicalResult run();
 
-  bool hasF16c = false;             // given; whether vector functions may be used (VectorFunctions.h)
-  bool usesVectorFunctions = false; // and are
+  VectorFunctions vectorFunctions;  // given; those that may be used
+  bool usesVectorFunctions = false; // whether any are
 
   mlir::func::FuncOp kernel;
   std::vector<Halide::Argument> arguments; // index arguments, then tensors
@@ -128,6 +129,7 @@ private:
   Halide::Expr readTiled(const Source &source, mlir::kiln::TiledAttr layout, const Place &place, bool isScaled);
   Halide::Expr scaleAt(const Source &source, mlir::kiln::StorageAttr storage, const Place &place);
   Halide::Expr floatOf(const Halide::Expr &half);
+  Halide::Expr floatOfWord(const Halide::Expr &word, const Halide::Expr &k);
   Halide::Expr translateScalar(mlir::Operation *op, const Exprs &operands);
 
   llvm::DenseMap<mlir::Value, Source> sources;
@@ -152,8 +154,6 @@ std::string partSuffix(unsigned part);
 Halide::Expr decode(const Halide::Expr &stored, mlir::kiln::StorageAttr storage);
 /// The float whose bits as an f16 these are (u16).
 Halide::Expr decodeF16(const Halide::Expr &bits);
-/// The element k of the depth in its word of eight of i4 (u32): -8 to 7, i32.
-Halide::Expr elementOfWord(const Halide::Expr &word, const Halide::Expr &k);
 
 /// One arith or math op on translated operands; strict: neither reassociated nor contracted, NaN and infinities kept.
 /// Undefined: no translation.
