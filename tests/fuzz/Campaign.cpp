@@ -164,7 +164,7 @@ std::string targetOf(std::uint64_t seed, const CampaignOptions &options) {
   return options.targets[seed % options.targets.size()];
 }
 
-Verdict tryAlone(const RandomModel &model, std::uint64_t seed, const CampaignOptions &options) {
+static Verdict tryInAJob(const RandomModel &model, std::uint64_t seed, const CampaignOptions &options) {
   JobResult result = runJob({[&]() -> llvm::Expected<std::string> {
                                llvm::json::Array verdicts{toJson(tryCaught(model, seed, options))};
                                return llvm::formatv("{0}", llvm::json::Value(std::move(verdicts))).str();
@@ -177,6 +177,16 @@ Verdict tryAlone(const RandomModel &model, std::uint64_t seed, const CampaignOpt
   verdict.kind = result.outcome == JobOutcome::TimedOut ? Verdict::Kind::Hung : Verdict::Kind::Crashed;
   verdict.words = result.error + (result.output.empty() ? "" : "\n" + result.output);
   return verdict;
+}
+
+Verdict tryAlone(const RandomModel &model, std::uint64_t seed, const CampaignOptions &options) {
+  Verdict verdict = tryInAJob(model, seed, options);
+  if (verdict.kind != Verdict::Kind::Crashed)
+    return verdict;
+  // A kernel at which the code generator crashes is compiled otherwise, where that is in a process of its own.
+  CampaignOptions isolated = options;
+  isolated.trial.isolatesKernels = true;
+  return tryInAJob(model, seed, isolated);
 }
 
 Summary runCampaign(const CampaignOptions &options, const std::function<void(const Summary &)> &progress,

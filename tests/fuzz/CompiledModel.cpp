@@ -65,12 +65,13 @@ static SchedulePoint drawPoint(const SearchSpace &space, Random &random) {
 }
 
 llvm::Expected<CompiledModel> CompiledModel::compile(const Graph &graph, const std::string &target,
-                                                     std::optional<std::uint64_t> scheduleSeed, bool checksMemory) {
+                                                     std::optional<std::uint64_t> scheduleSeed, bool checksMemory,
+                                                     bool isolatesKernels) {
   CompileOptions options;
   options.name = "fuzzed";
   options.targets = {target};
   options.form = EmitForm::Memory;
-  options.kernels.isolates = false; // a trial is a job
+  options.kernels.isolates = isolatesKernels;
   options.kernels.checksMemory = checksMemory;
   Random random(scheduleSeed.value_or(0));
   int drawn = 0;

@@ -39,7 +39,7 @@ public:
   /// Fails with the compiler's words. With a seed kernels have schedules drawn from their search spaces.
   static llvm::Expected<CompiledModel> compile(const Graph &graph, const std::string &target,
                                                std::optional<std::uint64_t> scheduleSeed = std::nullopt,
-                                               bool checksMemory = false);
+                                               bool checksMemory = false, bool isolatesKernels = false);
 
   const ModelInterface &interface() const { return report.model; }
   /// How many kernels have another schedule than their default.

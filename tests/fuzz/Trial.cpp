@@ -203,8 +203,8 @@ private:
 Verdict tryModel(const RandomModel &model, const std::string &target, std::uint64_t seed, const TrialOptions &options) {
   Verdict sum;
   for (int i = 0; i <= options.schedules; ++i) {
-    auto compiled =
-        CompiledModel::compile(model.graph, target, i ? std::optional(seed + i) : std::nullopt, options.checksMemory);
+    auto compiled = CompiledModel::compile(model.graph, target, i ? std::optional(seed + i) : std::nullopt,
+                                           options.checksMemory, options.isolatesKernels);
     if (!compiled) {
       sum.kind = Verdict::Kind::Refused;
       sum.words = llvm::toString(compiled.takeError());
