@@ -210,6 +210,7 @@ LogicalResult ModelCompiler::compileKernels(MutableArrayRef<TargetModule> module
       if (!bytes)
         return fail(bytes.takeError());
       summary.textBytes = *bytes;
+      summary.isFallback = kernel.isFallback;
       members.push_back({summary.symbol + ".o", kernel.object});
       lowered.kernels[summary.function] = std::move(kernel);
     }

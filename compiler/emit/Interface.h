@@ -96,6 +96,7 @@ struct KernelSummary {
   std::string symbol;
   std::string strategy;
   SchedulePoint schedule;
+  bool isFallback = false; // for fewer instruction sets: KernelCompiler::fallback
   uint64_t textBytes = 0;
   std::string cost; // what bounds it, computed: KernelCompiler::printCost, if it was asked for
 };

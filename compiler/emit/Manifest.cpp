@@ -48,6 +48,8 @@ static json::Object kernelJson(const KernelSummary &kernel) {
                       {"schedule", toString(kernel.schedule)},
                       {"provenance", toString(kernel.choice.provenance)},
                       {"text_bytes", kernel.textBytes}};
+  if (kernel.isFallback)
+    result["for_fewer_instruction_sets"] = true;
   if (kernel.choice.loss)
     result["predicted_loss"] = std::round(*kernel.choice.loss * 1000) / 1000;
   if (!kernel.choice.donor.empty())

@@ -140,9 +140,16 @@ private:
 
 class HalideCompiler : public KernelCompiler {
 public:
-  explicit HalideCompiler(CodeTarget target) : target(std::move(target)) {}
+  explicit HalideCompiler(CodeTarget given) : target(std::move(given)) {
+    if (target.fewerFeatures == target.features)
+      return;
+    CodeTarget fewer = target;
+    fewer.features = fewer.fewerFeatures;
+    withFewer = std::make_unique<HalideCompiler>(std::move(fewer));
+  }
 
   const KernelAbi &abi() const override { return halideAbi(); }
+  const KernelCompiler *fallback() const override { return withFewer.get(); }
 
   Schedulable describe(func::FuncOp kernel) const override {
     std::unique_ptr<Strategy> strategy = chooseStrategy(kernel, target.machine);
@@ -175,6 +182,7 @@ private:
                         function_ref<LogicalResult(Compilation &)> step) const;
 
   CodeTarget target;
+  std::unique_ptr<HalideCompiler> withFewer;
 };
 
 LogicalResult HalideCompiler::lowered(func::FuncOp kernel, StringRef symbol, const SchedulePoint *point,

@@ -101,7 +101,7 @@ llvm::Expected<CompiledModel> CompiledModel::compile(const Graph &graph, const s
   options.name = "fuzzed";
   options.targets = {target};
   options.form = EmitForm::Memory;
-  options.kernels.isolates = false; // a trial is a job
+  options.kernels.isolates = choices.isolatesKernels;
   options.kernels.checksMemory = choices.checksMemory;
   Random random(choices.scheduleSeed.value_or(0));
   int drawn = 0;

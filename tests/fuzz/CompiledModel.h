@@ -39,6 +39,7 @@ struct CallStyle {
 struct CompileChoices {
   std::optional<std::uint64_t> scheduleSeed = std::nullopt; // kernels have schedules drawn from their search spaces
   bool checksMemory = false;
+  bool isolatesKernels = false;
   std::string weights = {}; // how they are stored: "int8 except *w1=f16"; empty: as they are
 };
 
