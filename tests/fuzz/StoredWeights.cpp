@@ -69,7 +69,7 @@ void drawStorages(Graph &graph, std::uint64_t seed) {
   const std::vector<Storage> storages = {int8, stored<ElementType::f16>, stored<ElementType::bf16>,
                                          stored<ElementType::f32>};
   for (std::size_t number : storableParameters(graph))
-    if (random.percent(50))
+    if (random.percent(75))
       graph.parameters[number].storage = random.from(storages);
 }
 

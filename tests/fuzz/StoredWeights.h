@@ -21,7 +21,7 @@ std::vector<std::string> storableWeights(const Graph &graph);
 /// does not depend on it.
 std::string drawWeights(const Graph &graph, std::uint64_t seed);
 
-/// States storages, drawn one by one, of half of the weights that can have one.
+/// States storages, drawn one by one, of three in four of the weights that can have one.
 void drawStorages(Graph &graph, std::uint64_t seed);
 
 } // namespace kiln::fuzz

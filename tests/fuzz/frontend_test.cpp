@@ -84,7 +84,7 @@ TEST(RandomGraphs, StoreTheWeightsThatAreDrawn) {
 TEST(RandomGraphs, StoreTheWeightsThatTheyState) {
   mlir::MLIRContext context;
   int stated = 0, others = 0;
-  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Graph graph = randomModel(seed).graph;
     const std::vector<std::string> storable = storableWeights(graph);
