@@ -60,7 +60,8 @@ TEST(RandomGraphs, StoreTheWeightsThatAreDrawn) {
   mlir::MLIRContext context;
   int stored = 0;
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
-    const Graph graph = randomModel(seed).graph;
+    const RandomModel model = randomModel(seed); // which owns the names
+    const Graph &graph = model.graph;
     const std::string choice = drawWeights(graph, seed);
     if (choice.empty())
       continue;
@@ -86,7 +87,8 @@ TEST(RandomGraphs, StoreTheWeightsThatTheyState) {
   int stated = 0, others = 0;
   for (std::uint64_t seed = 0; seed < 3000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Graph graph = randomModel(seed).graph;
+    RandomModel model = randomModel(seed);
+    Graph &graph = model.graph;
     const std::vector<std::string> storable = storableWeights(graph);
     drawStorages(graph, seed);
     mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(graph, &context, "fuzzed", {int8, {}});

@@ -18,14 +18,14 @@ int main(int argc, char **argv) {
   std::puts("#include \"kiln/dsl.h\"\n\n#include <cstdio>\n#include <limits>\n\n#include \"tests/fuzz/Compare.h\"\n"
             "#include \"tests/fuzz/RandomGraph.h\"\n#include \"tests/fuzz/StoredWeights.h\"\n\nnamespace {\n");
   for (long seed = first; seed < end; ++seed) {
-    kiln::Graph graph = randomModel(static_cast<std::uint64_t>(seed)).graph;
-    drawStorages(graph, static_cast<std::uint64_t>(seed));
-    std::printf("namespace seed%ld {\n%s}\n", seed, printModel(graph, "Fuzzed").c_str());
+    RandomModel model = randomModel(static_cast<std::uint64_t>(seed));
+    drawStorages(model.graph, static_cast<std::uint64_t>(seed));
+    std::printf("namespace seed%ld {\n%s}\n", seed, printModel(model.graph, "Fuzzed").c_str());
   }
   std::puts("template <class Model> int compare(int seed) {\n"
-            "  kiln::Graph graph = kiln::fuzz::randomModel(static_cast<std::uint64_t>(seed)).graph;\n"
-            "  kiln::fuzz::drawStorages(graph, static_cast<std::uint64_t>(seed));\n"
-            "  const std::string difference = kiln::fuzz::difference(graph, kiln::trace<Model>());\n"
+            "  auto model = kiln::fuzz::randomModel(static_cast<std::uint64_t>(seed));\n"
+            "  kiln::fuzz::drawStorages(model.graph, static_cast<std::uint64_t>(seed));\n"
+            "  const std::string difference = kiln::fuzz::difference(model.graph, kiln::trace<Model>());\n"
             "  if (!difference.empty())\n"
             "    std::printf(\"seed %d: %s\\n\", seed, difference.c_str());\n"
             "  return !difference.empty();\n}\n\n} // namespace\n\nint main() {\n  int different = 0;");
