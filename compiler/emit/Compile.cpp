@@ -300,7 +300,7 @@ LogicalResult ModelCompiler::lower(const Target &target, TargetModule &lowered) 
   lowered.context = std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED);
   loadDialects(*lowered.context);
   OwningOpRef<ModuleOp> &module = lowered.module;
-  module = importGraph(graph, lowered.context.get(), report.model.name);
+  module = importGraph(graph, lowered.context.get(), report.model.name, options.lowering.weights);
   if (!module)
     return failure();
   addValueChecks(*module, report.model); // the same for all targets

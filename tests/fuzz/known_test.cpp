@@ -73,6 +73,27 @@ KNOWN(
           transpose<0, 1, 3, 2>(x), w);
     })
 
+// Weights that are stored as the spec states, before what the build says of the others: of layers, in a stack, in a
+// loop, tied, of either order, by themselves.
+struct StoredBySpec : Model {
+  Embedding<37, 24, int8> table{"table"};
+  Stack<2, EncoderBlock<24, 2, 40, BlockOptions{.weight = stored<f16>}>> h{"h"};
+  Linear<24, 19, true, WeightOrder::in_out, int8> fc{"fc"};
+  Linear<19, 24, false, WeightOrder::out_in, stored<f32>> whole{"whole"};
+  Conv2d<3, 24, 2, Conv2dOptions{.stride = 2}, true, stored<bf16>> patches{"patches"};
+  Gru<24, 24, RecurrentOptions{.weight = int8}> gru{"gru"};
+  constexpr auto forward(Tensor<i32, T> tokens, Tensor<f32, 6, 8, 3> image) const {
+    auto x = concat<0>(h(table(tokens)), reshape<12, 24>(patches(image)));
+    auto y = gru(whole(relu(fc(x)))).outputs;
+    auto z = linear(matmul(y, parameter<int8, 24, 24>(y, "free")), parameter<f32, 24, 24>(y, "left"));
+    return kiln::outputs(logits(z, table), y);
+  }
+};
+TEST(Known, StoredBySpec) {
+  expectRight<StoredBySpec>();
+  expectRight<StoredBySpec>("bf16 except gru.*=f16");
+}
+
 // Extents that are made of others, inside of a kernel.
 KNOWN(
     SumsOfExtents, (Tensor<f32, 2 * T, 4> a, Tensor<f32, 2 * T, 4> b, Tensor<f32, T + 1, 4> c, Tensor<f32, T + 1, 4> d)
