@@ -21,7 +21,7 @@ std::optional<StorageChoices> parseStorageChoices(StringRef text, std::string &e
   llvm::SplitString(text, words, " ,");
   StorageChoices choices;
   if (words.empty()) {
-    error = "weights require a type f32, f16, bf16 or int8, got nothing";
+    error = "weights require a type f32, f16, bf16, int8 or int4, got nothing";
     return std::nullopt;
   }
   if (words.size() == 2 || (words.size() > 2 && words[1] != "except")) {
@@ -34,7 +34,7 @@ std::optional<StorageChoices> parseStorageChoices(StringRef text, std::string &e
     auto [pattern, type] = number == 0 ? std::pair(StringRef(), word) : word.rsplit('=');
     const Storage storage = find_storage(type);
     if (!storage.is_stated || (number > 0 && pattern.empty())) {
-      error = fmt::format("weights require {} f32, f16, bf16 or int8, got \"{}\"",
+      error = fmt::format("weights require {} f32, f16, bf16, int8 or int4, got \"{}\"",
                           number == 0 ? "a type" : "PATTERN=TYPE behind except, of a type", word);
       return std::nullopt;
     }
@@ -62,8 +62,10 @@ class StoredWeight {
 public:
   void add(ParameterOp parameter) { parameters.push_back(parameter); }
 
-  /// Why it cannot be stored in fewer bits; nothing if it can. Then `dim` is the dimension of its outputs.
-  std::string whyNot() {
+  /// Why it cannot be stored so; nothing if it can. Then `dim` is the dimension of its outputs.
+  std::string whyNot(const Storage &storage) {
+    if (!storage.has_fewer_bits())
+      return "";
     for (ParameterOp parameter : parameters) {
       auto type = cast<RankedTensorType>(parameter.getType());
       if (!type.getElementType().isF32())
@@ -76,14 +78,21 @@ public:
         if (std::string why = visit(use); !why.empty())
           return why;
     }
-    return isRead ? "" : "nothing reads it";
+    if (!isRead)
+      return "nothing reads it";
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(first().getType()).getShape();
+    const int64_t depth = ShapedType::getNumElements(shape) / shape[dim.value_or(0)];
+    if (storage.group == 0 || depth % storage.group == 0)
+      return "";
+    return fmt::format("the {} numbers of an output are no whole groups of {}", depth, storage.group);
   }
 
   void store(const Storage &storage) {
     for (ParameterOp parameter : parameters) {
       MLIRContext *context = parameter.getContext();
-      parameter.setStorageAttr(mlir::kiln::StorageAttr::get(
-          context, mlir::kiln::fromElementType(storage.element, context), dim.value_or(0)));
+      parameter.setStorageAttr(mlir::kiln::StorageAttr::get(context,
+                                                            mlir::kiln::fromElementType(storage.element, context),
+                                                            dim.value_or(0), storage.group, storage.has_zero));
     }
   }
 
@@ -124,7 +133,6 @@ LogicalResult storeWeights(ModuleOp module, const Graph &graph, const StorageCho
       [&](ParameterOp parameter) { weights[cast<StringAttr>(parameter.getSources()[0]).getValue()].add(parameter); });
   std::vector<std::string> reasons(choices.exceptions.size(), "no weight is named so");
   for (auto &[name, weight] : weights) {
-    const std::string why = weight.whyNot();
     const auto spec = stated.find(name);
     bool isOfSpec = spec != stated.end();
     Storage storage = isOfSpec ? spec->second : choices.preset;
@@ -132,14 +140,13 @@ LogicalResult storeWeights(ModuleOp module, const Graph &graph, const StorageCho
       if (detail::matches(exception.pattern.c_str(), name.str().c_str())) {
         storage = exception.storage;
         isOfSpec = false;
-        const bool isObeyed = why.empty() || !storage.has_fewer_bits();
-        reason = isObeyed || reason.empty() ? "" : fmt::format("weight \"{}\": {}", name, why);
+        const std::string why = weight.whyNot(storage);
+        reason = why.empty() || reason.empty() ? "" : fmt::format("weight \"{}\": {}", name, why);
       }
-    if (!storage.has_fewer_bits())
-      continue;
-    if (why.empty())
+    const std::string why = weight.whyNot(storage);
+    if (why.empty() && storage.has_fewer_bits())
       weight.store(storage);
-    else if (isOfSpec)
+    else if (!why.empty() && isOfSpec)
       return weight.first().emitError() << "weight \"" << name << "\" cannot be stored as " << name_of(storage) << ": "
                                         << why;
   }

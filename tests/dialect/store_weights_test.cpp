@@ -25,7 +25,8 @@ std::string mistakeIn(const std::string &text) {
 }
 
 TEST(StorageChoices, AreWhatTheTextSays) {
-  for (const std::string text : {"f32", "f16", "bf16", "int8", "int8 except a.*=f16", "f32 except *=int8 b=f32"})
+  for (const std::string text :
+       {"f32", "f16", "bf16", "int8", "int4<128>", "int4_zero<64>", "int8 except a.*=f16", "f32 except *=int8 b=f32"})
     EXPECT_EQ(toString(parsed(text)), text);
   EXPECT_EQ(toString(parsed("int8 except a=f16,b=bf16")), "int8 except a=f16 b=bf16");
   EXPECT_TRUE(parsed("f32").isPlain());
@@ -33,14 +34,15 @@ TEST(StorageChoices, AreWhatTheTextSays) {
 }
 
 TEST(StorageChoices, MistakesAreSaid) {
-  EXPECT_EQ(mistakeIn(""), "weights require a type f32, f16, bf16 or int8, got nothing");
-  EXPECT_EQ(mistakeIn("int9"), "weights require a type f32, f16, bf16 or int8, got \"int9\"");
+  EXPECT_EQ(mistakeIn(""), "weights require a type f32, f16, bf16, int8 or int4, got nothing");
+  EXPECT_EQ(mistakeIn("int4<48>"), "weights require a type f32, f16, bf16, int8 or int4, got \"int4<48>\"");
+  EXPECT_EQ(mistakeIn("int9"), "weights require a type f32, f16, bf16, int8 or int4, got \"int9\"");
   EXPECT_EQ(mistakeIn("int8 a=f16"), "weights require \"TYPE except PATTERN=TYPE ...\", got \"int8 a=f16\"");
   EXPECT_EQ(mistakeIn("int8 except"), "weights require \"TYPE except PATTERN=TYPE ...\", got \"int8 except\"");
   EXPECT_EQ(mistakeIn("int8 except =f16"),
-            "weights require PATTERN=TYPE behind except, of a type f32, f16, bf16 or int8, got \"=f16\"");
+            "weights require PATTERN=TYPE behind except, of a type f32, f16, bf16, int8 or int4, got \"=f16\"");
   EXPECT_EQ(mistakeIn("int8 except a=i4"),
-            "weights require PATTERN=TYPE behind except, of a type f32, f16, bf16 or int8, got \"a=i4\"");
+            "weights require PATTERN=TYPE behind except, of a type f32, f16, bf16, int8 or int4, got \"a=i4\"");
 }
 
 /// Weights of each kind: tied, a matrix of either order, an addend, one that may be written, and no matrix.
@@ -89,6 +91,25 @@ TEST(StoreWeights, TakesWhatIsReadAsAMatrix) {
   EXPECT_EQ(said, "");
   EXPECT_EQ(storagesOf("f32 except *=int8 ti*=bf16", said)["tied"], "#kiln.storage<bf16>");
   EXPECT_EQ(storagesOf("f32 except *=int8 ti*=bf16", said)["table"], "#kiln.storage<i8>");
+}
+
+struct Deep : Model {
+  constexpr auto forward(Tensor<f32, 4, 64> x) const {
+    auto y = linear(x, parameter<int4_zero<64>, 96, 64>(x, "stated"));
+    return linear(linear(y, parameter<f32, 40, 96>(x, "wide")), parameter<f32, 8, 40>(x, "odd"));
+  }
+};
+
+TEST(StoreWeights, GroupsAreWhole) {
+  std::string said;
+  using Storages = std::map<std::string, std::string>;
+  EXPECT_EQ(storagesOf(trace<Deep>(), "int4", said), (Storages{{"stated", "#kiln.storage<i4, group = 64, zero = true>"},
+                                                               {"wide", "#kiln.storage<i4, group = 32>"},
+                                                               {"odd", ""}}))
+      << said;
+  EXPECT_TRUE(storagesOf(trace<Deep>(), "f32 except wide=int4<64>", said).empty());
+  EXPECT_EQ(said, "weights \"wide=int4<64>\" cannot be obeyed: weight \"wide\": the 96 numbers of an output are no "
+                  "whole groups of 64");
 }
 
 TEST(StoreWeights, SaysWhyAnExceptionCannotBeObeyed) {
@@ -158,7 +179,7 @@ TEST(StoreWeights, SaysWhyASpecCannotBeObeyed) {
   EXPECT_EQ(refusal("bias", "f32", stored<f32>), "");
   EXPECT_EQ(refusal("bias", "int8 except b*=f32"), "");
   EXPECT_EQ(refusal("tied", "f32", Storage(i32)),
-            "forward: a parameter requires a storage of f32, f16, bf16 or int8: got 3");
+            "forward: a parameter requires a storage of f32, f16, bf16, int8 or int4: got 3");
 }
 
 } // namespace

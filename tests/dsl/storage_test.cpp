@@ -21,6 +21,10 @@ static_assert(stored<f32> != Storage() && find_storage("f32") == stored<f32> && 
 constexpr bool are_known(auto... storages) { return (is_known(storages) && ...); }
 static_assert(are_known(Storage(), int8, stored<f16>, stored<bf16>, stored<f32>) && !is_known(Storage(i32)));
 
+static_assert(int4<> == int4<32> && int4<64> != int4_zero<64> && int4<128>.has_fewer_bits());
+static_assert(find_storage("int4") == int4<32> && find_storage("int4_zero<128>") == int4_zero<128>);
+static_assert(are_known(int4<32>, int4_zero<64>) && !is_known(Storage(i4)) && !is_known(Storage(i4, 48)));
+
 constexpr Dim T{"tokens", 1, 16};
 
 /// Everything whose weights may be stored so; `W` is of f32 to all others.

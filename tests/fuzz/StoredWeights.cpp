@@ -58,9 +58,10 @@ std::string drawWeights(const Graph &graph, std::uint64_t seed) {
   const std::vector<std::string> names = storableWeights(graph);
   if (names.empty() || !random.percent(40))
     return "";
-  const std::int64_t kind = random.below(4);
-  if (kind < 3)
-    return kind == 0 ? "f16" : kind == 1 ? "bf16" : "int8";
+  const std::vector<std::string> choices = {"f16", "bf16", "int8", "int4<32>", "int4_zero<64>"};
+  const std::int64_t kind = random.below(6);
+  if (kind < 5)
+    return choices[static_cast<std::size_t>(kind)];
   return "int8 except " + random.from(names) + "=f16";
 }
 

@@ -57,9 +57,10 @@ void addOptions(CLI::App &app, Command &command) {
       ->check(CLI::IsMember(targets));
   app.add_option("-j,--jobs", options.jobs, "trials at a time; 0: as many as there are CPUs")->capture_default_str();
   app.add_option("--nodes", options.models.nodes, "of most models at most")->capture_default_str();
-  app.add_option("--weights", options.trial.weights,
-                 "how weights are stored: f16, bf16 or int8, or \"int8 except *w1=f16\"; unless said, one model in ten "
-                 "has a choice that is drawn")
+  app.add_option(
+         "--weights", options.trial.weights,
+         "how weights are stored: f16, bf16, int8 or int4, or \"int8 except *w1=f16\"; unless said, one model in ten "
+         "has a choice that is drawn")
       ->check(isStorage);
   app.add_option("--schedules", options.trial.schedules,
                  "so often each model is compiled with schedules that are drawn")

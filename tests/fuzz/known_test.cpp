@@ -343,6 +343,21 @@ TEST(Known, StoredAndReadTwice) {
     expectRight<StoredAndReadTwice>(weights);
 }
 
+// Numbers of four bits in groups: of outputs along either dimension, a window, a table, and what has no whole groups.
+struct StoredInGroups : Model {
+  constexpr auto forward(Tensor<f32, T, 64> x, Tensor<i32, T> indices, Tensor<f32, 5, 7, 8> image) const {
+    auto table = parameter<f32, 17, 64>(x, "table");
+    auto y = matmul(linear(x + embedding(indices, table), parameter<f32, 96, 64>(x, "w")),
+                    parameter<int4_zero<32>, 96, 40>(x, "m"));
+    return kiln::outputs(linear(y, parameter<f32, 3, 40>(x, "odd")), linear(x, table),
+                         conv2d<Conv2dOptions{}>(image, parameter<f32, 10, 8, 2, 2>(x, "window")));
+  }
+};
+TEST(Known, StoredInGroups) {
+  for (const char *weights : {"int4", "int4_zero<32>", "int4<64> except window=int4_zero"})
+    expectRight<StoredInGroups>(weights);
+}
+
 // An extent that only the other entry's inputs have.
 struct ExtentOfAnotherEntry : Model {
   constexpr auto forward(Tensor<f32, T, 3> x) const { return x + 1; }

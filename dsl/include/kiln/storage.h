@@ -13,10 +13,13 @@ namespace kiln {
 /// How a weight of f32 is stored (dsl/SPEC.md, Stored weights); as the build says where nothing is stated.
 struct Storage {
   ElementType element = ElementType::f32; // of the numbers in memory; those of i8 have a scale for each output
+  int group = 0;                          // of i4: how many numbers of an output, one after the other, have one scale
+  bool has_zero = false;                  // of i4: whether a number of each group stands for 0
   bool is_stated = false;
 
   constexpr Storage() = default;
-  constexpr explicit Storage(ElementType element) : element(element), is_stated(true) {}
+  constexpr explicit Storage(ElementType element, int group = 0, bool has_zero = false)
+      : element(element), group(group), has_zero(has_zero), is_stated(true) {}
   constexpr bool operator==(const Storage &) const = default;
   constexpr bool has_fewer_bits() const { return is_stated && element != ElementType::f32; }
 };
@@ -29,7 +32,15 @@ struct StorageName {
 inline constexpr StorageName storage_names[] = {{"f32", Storage(ElementType::f32)},
                                                 {"f16", Storage(ElementType::f16)},
                                                 {"bf16", Storage(ElementType::bf16)},
-                                                {"int8", Storage(ElementType::i8)}};
+                                                {"int8", Storage(ElementType::i8)},
+                                                {"int4<32>", Storage(ElementType::i4, 32)},
+                                                {"int4<64>", Storage(ElementType::i4, 64)},
+                                                {"int4<128>", Storage(ElementType::i4, 128)},
+                                                {"int4_zero<32>", Storage(ElementType::i4, 32, true)},
+                                                {"int4_zero<64>", Storage(ElementType::i4, 64, true)},
+                                                {"int4_zero<128>", Storage(ElementType::i4, 128, true)},
+                                                {"int4", Storage(ElementType::i4, 32)},
+                                                {"int4_zero", Storage(ElementType::i4, 32, true)}};
 } // namespace detail
 
 /// "int8"; "none" of one that is not stated, "unknown" of one that somebody wrote by hand.
@@ -52,10 +63,14 @@ constexpr bool is_known(const Storage &storage) {
 
 namespace detail {
 template <ElementType E> constexpr Storage storage_as() {
-  static_assert(
-      E == ElementType::f32 || E == ElementType::f16 || E == ElementType::bf16,
-      "kiln: stored requires f32, f16 or bf16; in whole numbers a weight is stored as kiln::int8 [storage_c1]");
+  static_assert(E == ElementType::f32 || E == ElementType::f16 || E == ElementType::bf16,
+                "kiln: stored requires f32, f16 or bf16; in whole numbers a weight is stored as kiln::int8 or "
+                "kiln::int4 [storage_c1]");
   return Storage(E);
+}
+template <int Group, bool HasZero> constexpr Storage storage_in_groups() {
+  static_assert(Group == 32 || Group == 64 || Group == 128, "kiln: int4 requires groups of 32, 64 or 128 [storage_c2]");
+  return Storage(ElementType::i4, Group, HasZero);
 }
 } // namespace detail
 
@@ -63,6 +78,10 @@ template <ElementType E> constexpr Storage storage_as() {
 template <ElementType E> inline constexpr Storage stored = detail::storage_as<E>();
 /// A weight of f32 that is stored as whole numbers of 8 bits, with a scale for each output.
 inline constexpr Storage int8 = Storage(ElementType::i8);
+/// A weight of f32 that is stored as whole numbers of 4 bits, with a scale for each group of each output.
+template <int Group = 32> inline constexpr Storage int4 = detail::storage_in_groups<Group, false>();
+/// The same with a number for each group that stands for 0.
+template <int Group = 32> inline constexpr Storage int4_zero = detail::storage_in_groups<Group, true>();
 
 /// The type of a weight as a template argument: `kiln::f16`, a tensor of f16; `kiln::int8`, a tensor of f32 that is
 /// stored so.
