@@ -13,7 +13,6 @@
 #include "compiler/dialect/StoredParts.h"
 #include "targets/halide/Placement.h"
 #include "targets/halide/Structure.h"
-#include "llvm/Support/FormatVariadic.h"
 
 namespace kiln::halide {
 
@@ -25,27 +24,6 @@ using Halide::TailStrategy;
 using Halide::Var;
 
 namespace {
-
-/// Constants of the analytic defaults, a row a class of machines: few vector registers or many. Those with a value here
-/// are the same for both.
-struct FewRowsDefaults {
-  int64_t tileRows; // at most (M-0180 to M-0182, M-0184)
-  int64_t steps;    // of k at a time, of several rows (M-0182)
-  bool asksForOne;  // whether one row asks for a weight that comes from memory (M-0208, M-0230, M-0231)
-
-  int64_t oneRowSteps = 2;       // of k at a time (not measured)
-  int64_t oneRowParts = 2;       // sums: a single one waits for each addition (not measured)
-  int64_t ahead = 32;            // steps of k between asking and reading (M-0182, M-0183, M-0213 to M-0215)
-  int64_t fewBitsAhead = 64;     // the same of a weight of fewer than 32 bits (M-1074)
-  int64_t taskBytes = 256 << 10; // of the weight, at most (not measured)
-  int64_t tasks = 8;             // at least (not measured)
-};
-
-const FewRowsDefaults &fewRowsDefaults(const MachineModel &machine) {
-  // tileRows, steps, asksForOne
-  static constexpr FewRowsDefaults few{4, 2, false}, many{8, 1, true};
-  return machine.hasManyRegisters() ? many : few;
-}
 
 /// The sums of a tile of `height` rows.
 struct RowTile {
@@ -61,12 +39,10 @@ class FewRowsStrategy : public Strategy {
 public:
   FewRowsStrategy(Contraction contraction, const MachineModel &machine)
       : shape(std::move(contraction)), panels(panelReductions(shape)), machine(machine),
-        lanes(vectorLanes(machine, shape.sumType())), registers(vectorRegisters(machine, shape.sumType())),
-        leastRows(shape.m ? smallestExtent(shape.op, *shape.m) : 1),
-        mostRows(shape.m ? largestExtent(shape.op, *shape.m) : 1) {}
+        lanes(vectorLanes(machine, shape.sumType())), range(rowsOf(shape)) {}
 
   llvm::StringRef name() const override { return "few_rows"; }
-  SearchSpace searchSpace() const override;
+  SearchSpace searchSpace() const override { return fewRowsSpace(shape, panels.has_value(), machine); }
   std::vector<RowVariant> rowVariants() const override {
     return fewRowsVariants(shape.op->getParentOfType<func::FuncOp>(), machine);
   }
@@ -85,7 +61,7 @@ private:
   std::optional<PanelReductions> panels; // reduced row by row as it is stored
   MachineModel machine;
   int lanes;
-  int64_t registers, leastRows, mostRows;
+  RowRange range;
   int tileRows = 0, tileColumns = 0, sumsApart = 0, unroll = 0;
   int64_t taskColumns = 0, prefetch = 0;
 
@@ -95,67 +71,12 @@ private:
   Exprs extents;    // of the output, innermost first
 };
 
-std::vector<int64_t> divisorsOf(int64_t number, std::vector<int64_t> candidates) {
-  llvm::erase_if(candidates, [&](int64_t candidate) { return number % candidate != 0; });
-  return candidates;
-}
-
-SearchSpace FewRowsStrategy::searchSpace() const {
-  const FewRowsDefaults &defaults = fewRowsDefaults(machine);
-  std::vector<int64_t> columns, rows;
-  // Whole stored tiles only: what is behind the last one is not the weight's.
-  int64_t stored = (staticExtent(shape.op, shape.n) + shape.tile - 1) / shape.tile * shape.tile;
-  for (int64_t n = lanes; n <= 6 * lanes; n += lanes)
-    if ((shape.tile % n == 0 && !panels) || (n % shape.tile == 0 && stored % n == 0))
-      columns.push_back(n);
-  // One row reads two panels side by side, as the hardware's prefetcher stops at the end of a page (M-0204, M-0207).
-  bool isPaired = mostRows == 1 && llvm::is_contained(columns, 2 * shape.tile);
-  TuningParameter n = makeParameter("n", columns, isPaired ? 2 * shape.tile : shape.tile);
-  int64_t vectors = n.preset / lanes, most = (registers - vectors - 1) / vectors;
-  int64_t depth = staticDepth(shape), panels = stored / n.preset;
-  const Value weight = shape.op->getOperand(shape.b);
-  int64_t panelBytes = bytesOf(weight, depth * n.preset);
-  int64_t task = std::min(defaults.taskBytes / std::max<int64_t>(panelBytes, 1), panels / defaults.tasks);
-  for (int64_t m = 1; m <= std::min<int64_t>(mostRows, 16); ++m)
-    rows.push_back(m);
-  mlir::kiln::StorageAttr storage = mlir::kiln::getStorage(cast<RankedTensorType>(weight.getType()));
-  const int64_t group = storage && storage.isGrouped() ? storage.getGroup() : 1;
-  const std::vector<int64_t> steps = divisorsOf(depth, {1, 2, 4, 8}), parts = divisorsOf(depth / group, {1, 2, 4, 8});
-  SearchSpace space{n, makeParameter("unroll", steps, mostRows > 1 ? defaults.steps : defaults.oneRowSteps),
-                    makeParameter("task", {1, 2, 4, 8, 16}, task)};
-  if (mostRows > 1)
-    space.push_back(makeParameter("m", rows, std::min({defaults.tileRows, most, mostRows})));
-  if (leastRows <= 1)
-    space.push_back(makeParameter("parts", parts, isPaired ? 1 : defaults.oneRowParts));
-  // One row reads at the rate of the caches without requests; several must not wait for the reads between their sums,
-  // nor one for those between conversions of fewer bits: a core then has fewer bytes under way.
-  const int64_t bytes = bytesOf(weight, stored * depth);
-  const bool isOfFewBits = bytesOf(weight, 8) < 32;
-  int64_t ahead = mostRows > 1 || (bytes > machine.l3Bytes && defaults.asksForOne) ? defaults.ahead : 0;
-  if (isOfFewBits && bytes > machine.l2Bytes)
-    ahead = defaults.fewBitsAhead;
-  space.push_back(makeParameter("prefetch", {0, 16, 32, 64, 128, 256}, ahead));
-  const int64_t width = lanes, registers = this->registers;
-  auto get = [](const SchedulePoint &point, const char *key) {
-    auto found = point.find(key);
-    return found == point.end() ? int64_t(1) : found->second;
-  };
-  space.rules = {
-      {llvm::formatv("m * n / {0} + n / {0} + 1 registers of {1}, with parts for m if it has more", width, registers)
-           .str(),
-       [=](const SchedulePoint &point) {
-         int64_t perRow = point.at("n") / width, rows = std::max(get(point, "m"), get(point, "parts"));
-         return rows * perRow + perRow + 1 <= registers;
-       }}};
-  return space;
-}
-
 void FewRowsStrategy::prepare(Translator &translator, const SchedulePoint &point) {
   tileColumns = point.at("n");
   unroll = point.at("unroll");
   taskColumns = point.at("task");
-  tileRows = mostRows > 1 ? point.at("m") : 1;
-  sumsApart = leastRows <= 1 ? point.at("parts") : 1;
+  tileRows = range.most > 1 ? point.at("m") : 1;
+  sumsApart = range.least <= 1 ? point.at("parts") : 1;
   prefetch = point.at("prefetch");
   isFused = panels || hasPointwiseUses(shape.op);
   translator.setBuilder(shape.op, [this, &translator](linalg::GenericOp) { return build(translator); });
@@ -219,12 +140,12 @@ Func FewRowsStrategy::build(Translator &translator) {
   // Tiles of one height, as few as registers allow.
   Expr rows = rank > 1 ? extents[1] : Expr(1);
   Expr count = (rows + (tileRows - 1)) / tileRows, height = (rows + count - 1) / count;
-  for (int64_t t = leastRows > 1 && tileRows > 1 ? 2 : 1; t <= tileRows; ++t) {
+  for (int64_t t = range.least > 1 && tileRows > 1 ? 2 : 1; t <= tileRows; ++t) {
     RowTile tile = buildTile(translator, t, loops);
     if (!tile.sums.defined() || !tile.sums.has_update_definition())
       return Func();
-    tile.rows = RDom({{0, int(t)}, {0, mostRows > 1 ? count : Expr(1)}}, translator.name("rows" + std::to_string(t)));
-    if (mostRows > 1)
+    tile.rows = RDom({{0, int(t)}, {0, range.most > 1 ? count : Expr(1)}}, translator.name("rows" + std::to_string(t)));
+    if (range.most > 1)
       tile.rows.where(height == int(t));
     Expr sum;
     for (int part = 0; part < tile.parts; ++part) {
@@ -305,7 +226,7 @@ void FewRowsStrategy::scheduleStore(Func func, const Expr &columns) {
   held.compute_at(func, loops.column);
   held.bound_extent(d0, tileColumns).align_bounds(d0, tileColumns);
   if (extents.size() > 1)
-    held.bound_extent(dimensionVar(1), int(mostRows));
+    held.bound_extent(dimensionVar(1), int(range.most));
   for (auto [number, tile] : llvm::enumerate(tiles)) {
     held.update(number).reorder(d0, tile.rows.x, tile.rows.y);
     held.update(number).vectorize(d0, lanes).unroll(d0).unroll(tile.rows.x);

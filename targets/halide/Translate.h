@@ -22,6 +22,8 @@ using Exprs = std::vector<Halide::Expr>;
 
 /// The pure variable of Halide dimension `dimension`.
 Halide::Var dimensionVar(unsigned dimension);
+/// Indices of the other order, innermost first.
+Exprs reversed(Exprs exprs);
 
 /// `index`, or the last one of `extent`: lanes beyond the end of a tensor read its last element. Where whole vectors
 /// may lie beyond it, Halide must not find out: see hideBounds.
