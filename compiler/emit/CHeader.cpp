@@ -161,8 +161,9 @@ kiln_status_t {0}_create(const kiln_allocator_t *allocator, {0}_t **model, kiln_
 kiln_status_t {0}_create_on(const kiln_options_t *options, {0}_t **model, kiln_error_t *error);
 kiln_device_t {0}_device(const {0}_t *model);
 
-/* Checks the whole safetensors file against the weight table, then packs every weight once. A model whose weights are bound
- * may be used by several threads at once. On failure the model is as before. */
+/* Checks the whole safetensors file against the weight table, then packs every weight once. A path that ends with
+ * ".json" is the index of a checkpoint of several files, which lie beside it (model.safetensors.index.json). A model whose
+ * weights are bound may be used by several threads at once. On failure the model is as before. */
 kiln_status_t {0}_bind_weights({0}_t *model, const char *path, kiln_error_t *error);
 kiln_status_t {0}_bind_weights_from_memory({0}_t *model, const void *image, size_t bytes, kiln_error_t *error);
 

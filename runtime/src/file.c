@@ -11,9 +11,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { PATH_SHOWN = 2 * KILN_NAME_SHOWN };
+
 static kiln_status_t fail(kiln_error_t *error, const char *action, const char *path, const char *reason) {
-  return kiln_error_set(error, KILN_FILE_ERROR, "cannot %s weight file \"%.*s\": %s", action, KILN_NAME_SHOWN, path,
-                        reason);
+  /* Of a long path the end, which tells more. */
+  const size_t length = strlen(path), hidden = length > PATH_SHOWN ? length - PATH_SHOWN : 0;
+  return kiln_error_set(error, KILN_FILE_ERROR, "cannot %s weight file \"%s%s\": %s", action, hidden ? "..." : "",
+                        path + hidden, reason);
 }
 
 static kiln_status_t fail_errno(kiln_error_t *error, const char *action, const char *path) {

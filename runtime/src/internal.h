@@ -43,11 +43,12 @@ uint64_t kiln_cpu_features(const kiln_cpu_t *cpu);
 /* "x86-64-v2", of the highest level among the features; never null. */
 const char *kiln_cpu_text(uint64_t features);
 
-/* json.c: the part of JSON that a safetensors header needs, read in place. */
+/* json.c: the part of JSON that weight files need, read in place. */
 
 typedef struct kiln_json_t {
   const char *begin, *next, *end;
   kiln_error_t *error;
+  const char *document; /* what messages call it: "safetensors header" */
 } kiln_json_t;
 /* A checked string, still escaped, without its quotes. */
 typedef struct kiln_json_string_t {
@@ -64,26 +65,34 @@ kiln_status_t kiln_json_read_string(kiln_json_t *json, const char *what, kiln_js
 kiln_status_t kiln_json_read_integer(kiln_json_t *json, const char *what, int64_t *value);
 bool kiln_json_at_end(kiln_json_t *json);
 bool kiln_json_string_equals(const kiln_json_string_t *string, const char *text);
-/* Writes decoded_length bytes, without a terminator. */
-void kiln_json_string_decode(const kiln_json_string_t *string, char *decoded);
+/* The bytes that kiln_json_string_place writes. */
+static inline size_t kiln_json_string_room(const kiln_json_string_t *string) {
+  return string->decoded_length == string->length ? 0 : string->decoded_length;
+}
+/* The decoded_length bytes of a string, without a terminator: where they are, if nothing is escaped, else written to
+ * *room, which moves on behind them. */
+const char *kiln_json_string_place(const kiln_json_string_t *string, char **room);
+/* Reads a value of any kind and forgets it. */
+kiln_status_t kiln_json_skip(kiln_json_t *json, const char *what);
 
-/* safetensors.c */
+/* tensors.c: a table of tensors, sorted by name. */
 
 typedef struct kiln_tensor_t {
   const char *name; /* not terminated */
   size_t name_length;
+  const char *file; /* of several with an index, the name of the one that it is in; not terminated */
+  size_t file_length;
+  const char *data;             /* its first byte; null in an index whose files are not read yet */
   uint64_t begin, end;          /* bytes of the file's data section */
   int64_t shape[KILN_MAX_RANK]; /* the first extents, where rank is larger */
   uint32_t rank;
   uint16_t dtype; /* kiln_dtype_t, or a larger number for a type that no model has */
   bool is_used;   /* for the binder */
 } kiln_tensor_t;
-/* An index over an image that stays the caller's. */
-typedef struct kiln_safetensors_t {
-  const char *data;
-  kiln_tensor_t *tensors; /* sorted by name */
+typedef struct kiln_tensors_t {
+  kiln_tensor_t *tensors;
   size_t count;
-} kiln_safetensors_t;
+} kiln_tensors_t;
 /* A name in three parts: what is before a "{}", the number in its place, what follows. */
 typedef struct kiln_name_t {
   const char *parts[3];
@@ -91,14 +100,24 @@ typedef struct kiln_name_t {
   char digits[12];
 } kiln_name_t;
 
-/* Checks the whole header against the image and sorts an index, the only thing allocated. */
-kiln_status_t kiln_safetensors_open(const void *image, size_t bytes, const kiln_allocator_t *allocator,
-                                    kiln_safetensors_t *file, kiln_error_t *error);
-void kiln_safetensors_close(kiln_safetensors_t *file, const kiln_allocator_t *allocator);
+/* Sorts by any order, whatever the tensors are: no allocation, no bad case. */
+void kiln_tensors_sort(kiln_tensors_t *table, int (*order)(const kiln_tensor_t *left, const kiln_tensor_t *right));
+/* Sorts by name; two of one name are KILN_FILE_MALFORMED, of what messages call the document. */
+kiln_status_t kiln_tensors_sort_by_name(kiln_tensors_t *table, const char *document, kiln_error_t *error);
 /* The order of a name in parts and of a text: negative, 0 or positive. */
 int kiln_name_order(const kiln_name_t *name, const char *text, size_t length);
 /* Null when there is none. */
-kiln_tensor_t *kiln_safetensors_find(const kiln_safetensors_t *file, const kiln_name_t *name);
+kiln_tensor_t *kiln_tensors_find(const kiln_tensors_t *table, const kiln_name_t *name);
+/* Lets go of what was allocated for a table that a file's reader made. */
+void kiln_tensors_release(kiln_tensors_t *table, const kiln_allocator_t *allocator);
+/* As many bytes of a text as a message shows, for "%.*s". */
+static inline int kiln_shown(size_t length) { return length < KILN_NAME_SHOWN ? (int)length : KILN_NAME_SHOWN; }
+
+/* safetensors.c */
+
+/* Checks the whole header against the image, which stays the caller's, and makes a table, the only thing allocated. */
+kiln_status_t kiln_safetensors_open(const void *image, size_t bytes, const kiln_allocator_t *allocator,
+                                    kiln_tensors_t *table, kiln_error_t *error);
 /* "F32"; never null, for any value. */
 const char *kiln_safetensors_dtype_text(uint32_t dtype);
 /* Bytes of so many elements that lie together; 0 for a value that is no type. */
@@ -137,8 +156,15 @@ bool kiln_quantize(char *to, uint32_t stored, const float *from, size_t rows, si
 /* The first element, of f32, f16 or bf16, that cannot be stored, with its value; count: there is none. */
 uint64_t kiln_quantize_find(const char *data, uint32_t dtype, uint64_t count, uint32_t stored, float *value);
 
+/* index.c */
+
+/* kiln_bind_weights for a path of an index. */
+kiln_status_t kiln_bind_index(kiln_model_t *model, const char *path, kiln_error_t *error);
+
 /* bind.c */
 
+/* Checks all tensors against the model's weights and packs them. */
+kiln_status_t kiln_bind_tensors(kiln_model_t *model, const kiln_tensors_t *table, kiln_error_t *error);
 /* The weight's name for one copy: "{}" becomes the copy's number. */
 void kiln_weight_name(const kiln_weight_t *weight, uint32_t copy, kiln_name_t *name);
 

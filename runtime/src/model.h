@@ -101,8 +101,8 @@ double kiln_cuda_assembly_seconds(const kiln_model_t *model);
  * stream and tensors becomes a CUDA graph, which those after it launch. Before the first call. */
 kiln_status_t kiln_capture_entries(kiln_model_t *model, kiln_error_t *error);
 
-/* Checks the whole safetensors file or image against the model, then packs every weight once. On failure the model is
- * as before. */
+/* Checks the whole safetensors file or image against the model, then packs every weight once. A path that ends with
+ * ".json" is the index of several files. On failure the model is as before. */
 kiln_status_t kiln_bind_weights(kiln_model_t *model, const char *path, kiln_error_t *error);
 kiln_status_t kiln_bind_weights_from_memory(kiln_model_t *model, const void *image, size_t bytes, kiln_error_t *error);
 /* Rows of a bound weight, along its first dimension, dense and of the weight's type, whatever it is stored as; a weight
