@@ -117,7 +117,7 @@ static kiln_status_t pack_tensors(const kiln_model_t *model, const kiln_tensors_
     for (uint32_t copy = 0; copy < weight->copies; ++copy) {
       kiln_weight_name(weight, copy, &name);
       const kiln_tensor_t *tensor = kiln_tensors_find(table, &name);
-      if (!kiln_pack_weight(packed + placement->offset + copy * placement->stride, tensor->data, tensor->dtype, weight,
+      if (!kiln_pack_tensor(packed + placement->offset + copy * placement->stride, tensor, table->is_mapped, weight,
                             placement))
         return refuse_value(weight, &name, placement->dtype, tensor->data, tensor->dtype, error);
     }
@@ -152,10 +152,12 @@ kiln_status_t kiln_bind_tensors(kiln_model_t *model, const kiln_tensors_t *table
   return replace_packed(model, packed, is_mapped, error);
 }
 
-static kiln_status_t bind_image(kiln_model_t *model, const void *image, size_t bytes, kiln_error_t *error) {
+static kiln_status_t bind_image(kiln_model_t *model, const void *image, size_t bytes, bool is_mapped,
+                                kiln_error_t *error) {
   kiln_tensors_t table;
   kiln_status_t status = kiln_safetensors_open(image, bytes, &model->allocator, &table, error);
   if (!status) {
+    table.is_mapped = is_mapped;
     status = kiln_bind_tensors(model, &table, error);
     kiln_tensors_release(&table, &model->allocator);
   }
@@ -166,7 +168,7 @@ kiln_status_t kiln_bind_weights_from_memory(kiln_model_t *model, const void *ima
   if (!model || !image)
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_weights_from_memory requires %s, got null",
                           model ? "an image" : "a model");
-  return bind_image(model, image, bytes, error);
+  return bind_image(model, image, bytes, false, error);
 }
 
 static bool is_index(const char *path) {
@@ -184,7 +186,7 @@ kiln_status_t kiln_bind_weights(kiln_model_t *model, const char *path, kiln_erro
     return kiln_bind_index(model, path, error);
   kiln_status_t status = kiln_file_map(path, &file, error);
   if (!status) {
-    status = bind_image(model, file.image, file.bytes, error);
+    status = bind_image(model, file.image, file.bytes, true, error);
     kiln_file_unmap(&file);
   }
   return status;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Maps a weight file for reading. The map lives only while weights are bound: they are packed into the model's own
  * memory. */
-#define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE /* madvise */
 #include "internal.h"
 
 #include <errno.h>
@@ -55,4 +55,10 @@ kiln_status_t kiln_file_map(const char *path, kiln_file_t *file, kiln_error_t *e
 void kiln_file_unmap(kiln_file_t *file) {
   if (file->bytes > 0)
     munmap((void *)file->image, file->bytes);
+}
+
+void kiln_file_give_back(const char *begin, const char *end) {
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE), head = (uintptr_t)begin % page;
+  if (end > begin)
+    madvise((void *)(begin - head), (size_t)(end - begin) + head, MADV_DONTNEED); /* all pages that it touches */
 }

@@ -116,7 +116,7 @@ static kiln_status_t read_names(index_t *index) {
   if ((status = kiln_memory_allocate(index->allocator, bytes + index->room, "an index of the weight files", &memory,
                                      begin.error)))
     return status;
-  index->table = (kiln_tensors_t){memory, 0};
+  index->table = (kiln_tensors_t){memory, 0, true};
   index->names = (char *)memory + bytes;
   index->json = begin;
   status = read_index(index);

@@ -92,6 +92,7 @@ typedef struct kiln_tensor_t {
 typedef struct kiln_tensors_t {
   kiln_tensor_t *tensors;
   size_t count;
+  bool is_mapped; /* the data are in mapped files, and not in memory of the caller's */
 } kiln_tensors_t;
 /* A name in three parts: what is before a "{}", the number in its place, what follows. */
 typedef struct kiln_name_t {
@@ -149,8 +150,11 @@ void kiln_rounding_end(kiln_rounding_t callers);
 /* The rest works between those two. False: an element is NaN, infinite or too large to be stored, and what was written
  * is of no use. */
 
-/* Makes the scales of a matrix that becomes i8, of f32, f16 or bf16 at any address: one a row or one a column. */
-bool kiln_quantize_scales(float *scales, const char *data, uint32_t dtype, size_t rows, size_t columns, bool of_rows);
+/* Raises the largest magnitudes, of each row or of each column, to those of a matrix of f32, f16 or bf16 at any
+ * address. They begin as zeros. */
+void kiln_quantize_raise(float *most, const char *data, uint32_t dtype, size_t rows, size_t columns, bool of_rows);
+/* Makes scales of them, for a matrix that becomes i8. */
+bool kiln_quantize_scales(float *most, size_t count);
 /* Makes elements of the type `stored` of a matrix; scales, for i8, are those of its columns. */
 bool kiln_quantize(char *to, uint32_t stored, const float *from, size_t rows, size_t columns, const float *scales);
 /* The first element, of f32, f16 or bf16, that cannot be stored, with its value; count: there is none. */
@@ -176,6 +180,9 @@ typedef struct kiln_file_t {
 } kiln_file_t;
 kiln_status_t kiln_file_map(const char *path, kiln_file_t *file, kiln_error_t *error);
 void kiln_file_unmap(kiln_file_t *file);
+/* Of a mapped file: the pages that hold these bytes no longer count as memory of the process; they are read again where
+ * they are needed again. */
+void kiln_file_give_back(const char *begin, const char *end);
 
 /* pack.c */
 
@@ -190,6 +197,9 @@ uint64_t kiln_pack_bytes(const kiln_weight_t *weight, const kiln_placement_t *pl
  * offset for that copy. False: an element cannot be stored as the placement's type (kiln_quantize_find says which), and
  * what was written is of no use. */
 bool kiln_pack_weight(char *packed, const char *data, uint32_t dtype, const kiln_weight_t *weight,
+                      const kiln_placement_t *placement);
+/* The same of a tensor. is_mapped: of a file, whose pages are given back to the system as they are read. */
+bool kiln_pack_tensor(char *packed, const kiln_tensor_t *tensor, bool is_mapped, const kiln_weight_t *weight,
                       const kiln_placement_t *placement);
 
 /* Where an element lies, in elements from the placement's offset for its copy: of a weight as a matrix, whose columns

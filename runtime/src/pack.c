@@ -16,6 +16,9 @@ enum { BLOCK_COLUMNS = 16, BLOCK_ROWS = 128 };
 enum { RUN_BYTES = 192 };
 /* What is converted at a time: a line of f16 of each row. */
 enum { PIECE_COLUMNS = 32, PIECE_ROWS = BLOCK_ROWS };
+/* Pages of a mapped file are given back so many bytes at a time; and those that lie so many bytes before a tensor,
+ * since the system maps neighbours of what is read, too. */
+enum { UNREAD_BYTES = 1 << 20, NEIGHBOUR_BYTES = 1 << 16 };
 
 /* memcpy past the caches, whose stores read no line before they overwrite it: twice memcpy's rate (M-0929). */
 static inline void stream(char *to, const char *from, size_t bytes) {
@@ -142,8 +145,17 @@ typedef struct tiling_t {
   char *packed;
   size_t tile, dim, shift, depth, bytes;
   uint32_t dtype;
-  float *scales; /* of n = 0; null: none */
+  float *scales;       /* of n = 0; null: none */
+  const char **unread; /* what of a mapped file's pages is not given back yet begins there; null: not of a file */
 } tiling_t;
+
+/* What lies before `end` is read. */
+static void pass(const tiling_t *tiling, const char *end) {
+  if (tiling->unread && end - *tiling->unread >= UNREAD_BYTES) {
+    kiln_file_give_back(*tiling->unread, end);
+    *tiling->unread = end;
+  }
+}
 
 /* How many elements from n on lie in one tile, and where they begin. */
 static size_t run_of(const tiling_t *tiling, size_t n, size_t extent, char **to) {
@@ -170,27 +182,56 @@ static void pack_rows(const tiling_t *tiling, const char *data, size_t rows, siz
     default:
       transpose(to, from, run, columns, tiling->tile, 4);
     }
+    pass(tiling, from + run * columns * tiling->bytes);
   }
 }
 
 /* The tiled dimension is the second: a row of the weight is a row of each tile. */
 static void pack_columns(const tiling_t *tiling, const char *data, size_t rows, size_t columns) {
   size_t row_bytes = tiling->tile * tiling->bytes, together = (RUN_BYTES + row_bytes - 1) / row_bytes;
-  for (size_t first = 0; first < rows; first += together)
+  for (size_t first = 0; first < rows; first += together) {
     for (size_t n = 0, run; n < columns; n += run) {
       char *to;
       run = run_of(tiling, n, columns, &to);
       for (size_t k = first; k < first + together && k < rows; ++k)
         stream(to + k * row_bytes, data + (k * columns + n) * tiling->bytes, run * tiling->bytes);
     }
+    if (rows - first > together)
+      pass(tiling, data + (first + together) * columns * tiling->bytes);
+  }
+}
+
+static void pack_dense(const tiling_t *tiling, const char *data, size_t bytes) {
+  char *to = tiling->packed + tiling->shift * tiling->bytes;
+  for (size_t step; bytes > 0; data += step, to += step, bytes -= step) {
+    step = bytes < UNREAD_BYTES ? bytes : UNREAD_BYTES;
+    stream(to, data, step);
+    pass(tiling, data + step);
+  }
 }
 
 /* A weight as a matrix; one that is dense is a row. */
 static void pack_matrix(const tiling_t *tiling, const char *data, size_t rows, size_t columns) {
   if (tiling->tile == 0)
-    stream(tiling->packed + tiling->shift * tiling->bytes, data, columns * tiling->bytes);
+    pack_dense(tiling, data, columns * tiling->bytes);
   else
     (tiling->dim == 0 ? pack_rows : pack_columns)(tiling, data, rows, columns);
+}
+
+/* Reads all of the matrix. */
+static bool make_column_scales(const tiling_t *tiling, const char *data, uint32_t dtype, size_t rows, size_t columns) {
+  const size_t row_bytes = columns * (size_t)kiln_safetensors_stored_bytes(dtype, 1);
+  const char *const begin = tiling->unread ? *tiling->unread : NULL;
+  memset(tiling->scales, 0, columns * sizeof *tiling->scales);
+  for (size_t row = 0; row < rows; ++row) {
+    kiln_quantize_raise(tiling->scales, data + row * row_bytes, dtype, 1, columns, false);
+    pass(tiling, data + (row + 1) * row_bytes);
+  }
+  if (tiling->unread) {
+    kiln_file_give_back(*tiling->unread, data + rows * row_bytes);
+    *tiling->unread = begin; /* it is read again */
+  }
+  return kiln_quantize_scales(tiling->scales, columns);
 }
 
 /* The same of elements that are widened or stored in fewer bits on their way, a piece of the matrix at a time. Where
@@ -204,18 +245,23 @@ static bool pack_pieces(const tiling_t *tiling, const char *data, uint32_t dtype
   size_t height = is_turned ? PIECE_ROWS : tiling->tile > 0 ? 8 : 1, width = PIECE_ROWS * PIECE_COLUMNS / height;
   if (is_turned && tiling->tile < height)
     height -= height % tiling->tile;
-  if (scales && !is_turned && !kiln_quantize_scales(scales, data, dtype, rows, columns, false))
+  if (scales && !is_turned && !make_column_scales(tiling, data, dtype, rows, columns))
     return false;
   for (size_t row = 0; row < rows; row += height) {
     size_t high = rows - row < height ? rows - row : height;
     const char *from = data + row * columns * bytes;
-    if (scales && is_turned && !kiln_quantize_scales(scales + row, from, dtype, high, columns, true))
-      return false;
+    if (scales && is_turned) {
+      memset(scales + row, 0, high * sizeof *scales);
+      kiln_quantize_raise(scales + row, from, dtype, high, columns, true);
+      if (!kiln_quantize_scales(scales + row, high))
+        return false;
+    }
     for (size_t column = 0; column < columns; column += width) {
       size_t wide = columns - column < width ? columns - column : width;
       for (size_t i = 0; i < high; ++i)
         kiln_convert_widen(piece + i * wide, from + (i * columns + column) * bytes, wide, dtype);
       tiling_t part = *tiling;
+      part.unread = NULL;
       part.shift += is_turned ? row : column;
       part.packed += (is_turned ? column : row) * tiling->tile * tiling->bytes;
       if (tiling->dtype == KILN_F32) {
@@ -231,13 +277,17 @@ static bool pack_pieces(const tiling_t *tiling, const char *data, uint32_t dtype
           return false;
         pack_matrix(&part, (const char *)other, high, wide);
       }
+      if (high == 1)
+        pass(tiling, from + (column + wide) * bytes);
     }
+    pass(tiling, from + high * columns * bytes);
   }
   return true;
 }
 
-bool kiln_pack_weight(char *packed, const char *data, uint32_t dtype, const kiln_weight_t *weight,
-                      const kiln_placement_t *placement) {
+/* unread: as of a tiling. */
+static bool pack(char *packed, const char *data, uint32_t dtype, const char **unread, const kiln_weight_t *weight,
+                 const kiln_placement_t *placement) {
   const tiling_t tiling = {
       .packed = packed,
       .tile = placement->tile,
@@ -246,7 +296,8 @@ bool kiln_pack_weight(char *packed, const char *data, uint32_t dtype, const kiln
       .depth = (size_t)elements_beside(weight, placement->dim),
       .bytes = (size_t)kiln_safetensors_stored_bytes(placement->dtype, 1),
       .dtype = placement->dtype,
-      .scales = placement->scales ? (float *)(void *)(packed + placement->scales) + placement->shift : NULL};
+      .scales = placement->scales ? (float *)(void *)(packed + placement->scales) + placement->shift : NULL,
+      .unread = unread};
   size_t rows = 1, columns = (size_t)elements_beside(weight, weight->rank);
   bool is_packed = true;
   if (tiling.tile > 0) {
@@ -263,6 +314,22 @@ bool kiln_pack_weight(char *packed, const char *data, uint32_t dtype, const kiln
   }
   finish_stream();
   return is_packed;
+}
+
+bool kiln_pack_weight(char *packed, const char *data, uint32_t dtype, const kiln_weight_t *weight,
+                      const kiln_placement_t *placement) {
+  return pack(packed, data, dtype, NULL, weight, placement);
+}
+
+bool kiln_pack_tensor(char *packed, const kiln_tensor_t *tensor, bool is_mapped, const kiln_weight_t *weight,
+                      const kiln_placement_t *placement) {
+  const uint64_t before = tensor->begin < NEIGHBOUR_BYTES ? tensor->begin : NEIGHBOUR_BYTES;
+  const char *unread = tensor->data - before;
+  if (!pack(packed, tensor->data, tensor->dtype, is_mapped ? &unread : NULL, weight, placement))
+    return false;
+  if (is_mapped)
+    kiln_file_give_back(unread, tensor->data + (tensor->end - tensor->begin));
+  return true;
 }
 
 uint64_t kiln_pack_place(const kiln_placement_t *placement, uint64_t rows, uint64_t columns, uint64_t row,

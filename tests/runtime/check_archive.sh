@@ -48,7 +48,7 @@ allowed="_GLOBAL_OFFSET_TABLE_ __errno_location __xpg_strerror_r aligned_alloc b
 munmap open snprintf strchr strlen strrchr strstr vsnprintf sigfillset pthread_sigmask pthread_create pthread_join
 pthread_cond_broadcast pthread_cond_destroy pthread_cond_init pthread_cond_signal pthread_cond_wait pthread_mutex_destroy
 pthread_mutex_init pthread_mutex_lock pthread_mutex_unlock clock_gettime sched_getaffinity sched_getcpu sched_setaffinity
-sched_yield __sched_cpucount kiln_descriptor $(symbols defined 0)"
+sched_yield __sched_cpucount sysconf kiln_descriptor $(symbols defined 0)"
 allowed_for_cuda="$allowed dlclose dlerror dlopen dlsym secure_getenv strcspn $(symbols defined 1)"
 check_undefined() { # IS_CUDA ALLOWED...
   is_cuda=$1
