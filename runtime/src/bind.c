@@ -117,47 +117,34 @@ static kiln_status_t pack_tensors(const kiln_model_t *model, const kiln_tensors_
     for (uint32_t copy = 0; copy < weight->copies; ++copy) {
       kiln_weight_name(weight, copy, &name);
       const kiln_tensor_t *tensor = kiln_tensors_find(table, &name);
-      if (!kiln_pack_tensor(packed + placement->offset + copy * placement->stride, tensor, table->is_mapped, weight,
-                            placement))
+      if (!kiln_pack_tensor(packed + placement->offset + copy * placement->stride, tensor, weight, placement))
         return refuse_value(weight, &name, placement->dtype, tensor->data, tensor->dtype, error);
     }
   }
   return KILN_OK;
 }
 
-/* What is packed takes the place of what was. */
-static kiln_status_t replace_packed(kiln_model_t *model, char *packed, bool is_mapped, kiln_error_t *error) {
-  if (model->variant->backend) {
-    kiln_status_t status = model->variant->backend->bind(model, packed, error);
-    kiln_packed_release(model, packed, is_mapped);
-    return status;
-  }
-  kiln_packed_release(model, model->packed, model->is_mapped);
-  model->packed = packed;
-  model->is_mapped = is_mapped;
-  return kiln_error_clear(error);
-}
-
 kiln_status_t kiln_bind_tensors(kiln_model_t *model, const kiln_tensors_t *table, kiln_error_t *error) {
   char *packed;
-  bool is_mapped;
+  kiln_packed_t kind;
   kiln_status_t status;
-  if ((status = check_tensors(model, table, error)) ||
-      (status = kiln_packed_allocate(model, &packed, &is_mapped, error)))
+  if ((status = check_tensors(model, table, error)) || (status = kiln_packed_allocate(model, &packed, &kind, error)))
     return status;
   if ((status = pack_tensors(model, table, packed, error))) {
-    kiln_packed_release(model, packed, is_mapped);
+    kiln_packed_release(model, packed, kind);
     return status;
   }
-  return replace_packed(model, packed, is_mapped, error);
+  return kiln_packed_replace(model, packed, kind, error);
 }
 
-static kiln_status_t bind_image(kiln_model_t *model, const void *image, size_t bytes, bool is_mapped,
+/* source: where the image is mapped from; null: memory. */
+static kiln_status_t bind_image(kiln_model_t *model, const void *image, size_t bytes, const kiln_file_t *source,
                                 kiln_error_t *error) {
   kiln_tensors_t table;
   kiln_status_t status = kiln_safetensors_open(image, bytes, &model->allocator, &table, error);
   if (!status) {
-    table.is_mapped = is_mapped;
+    for (size_t i = 0; i < table.count; ++i)
+      table.tensors[i].source = source;
     status = kiln_bind_tensors(model, &table, error);
     kiln_tensors_release(&table, &model->allocator);
   }
@@ -168,7 +155,7 @@ kiln_status_t kiln_bind_weights_from_memory(kiln_model_t *model, const void *ima
   if (!model || !image)
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_weights_from_memory requires %s, got null",
                           model ? "an image" : "a model");
-  return bind_image(model, image, bytes, false, error);
+  return bind_image(model, image, bytes, NULL, error);
 }
 
 static bool is_index(const char *path) {
@@ -184,9 +171,9 @@ kiln_status_t kiln_bind_weights(kiln_model_t *model, const char *path, kiln_erro
                           model ? "a path" : "a model");
   if (is_index(path))
     return kiln_bind_index(model, path, error);
-  kiln_status_t status = kiln_file_map(path, &file, error);
+  kiln_status_t status = kiln_file_map(path, false, &file, error);
   if (!status) {
-    status = bind_image(model, file.image, file.bytes, true, error);
+    status = bind_image(model, file.image, file.bytes, &file, error);
     kiln_file_unmap(&file);
   }
   return status;

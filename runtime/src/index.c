@@ -116,7 +116,7 @@ static kiln_status_t read_names(index_t *index) {
   if ((status = kiln_memory_allocate(index->allocator, bytes + index->room, "an index of the weight files", &memory,
                                      begin.error)))
     return status;
-  index->table = (kiln_tensors_t){memory, 0, true};
+  index->table = (kiln_tensors_t){memory, 0};
   index->names = (char *)memory + bytes;
   index->json = begin;
   status = read_index(index);
@@ -128,7 +128,8 @@ static bool is_of(const kiln_tensor_t *entry, const kiln_tensor_t *of) {
 }
 
 /* Fills the entries of the file that `of` is in, whose tensors these are. */
-static kiln_status_t fill_entries(index_t *index, const kiln_tensors_t *file, const kiln_tensor_t *of) {
+static kiln_status_t fill_entries(index_t *index, const part_t *part, const kiln_tensors_t *file,
+                                  const kiln_tensor_t *of) {
   kiln_error_t *const error = index->json.error;
   const int file_shown = kiln_shown(of->file_length);
   for (size_t i = 0; i < file->count; ++i) {
@@ -148,6 +149,7 @@ static kiln_status_t fill_entries(index_t *index, const kiln_tensors_t *file, co
     filled.name = entry->name;
     filled.file = entry->file;
     filled.file_length = entry->file_length;
+    filled.source = &part->file;
     *entry = filled;
   }
   for (size_t i = 0; i < index->table.count; ++i) {
@@ -184,7 +186,7 @@ static kiln_status_t open_part(index_t *index, const kiln_tensor_t *of) {
   if ((status = kiln_memory_allocate(index->allocator, sizeof(part_t), "a weight file", &memory, error)))
     return status;
   part_t *part = memory;
-  if ((status = kiln_file_map(path, &part->file, error))) {
+  if ((status = kiln_file_map(path, false, &part->file, error))) {
     index->allocator->release(index->allocator->self, part);
     return status;
   }
@@ -192,7 +194,7 @@ static kiln_status_t open_part(index_t *index, const kiln_tensor_t *of) {
   index->parts = part;
   if ((status = kiln_safetensors_open(part->file.image, part->file.bytes, index->allocator, &tensors, error)))
     return name_file(of, status, error);
-  status = fill_entries(index, &tensors, of);
+  status = fill_entries(index, part, &tensors, of);
   kiln_tensors_release(&tensors, index->allocator);
   return status;
 }
@@ -209,7 +211,7 @@ static kiln_status_t bind(kiln_model_t *model, index_t *index) {
 kiln_status_t kiln_bind_index(kiln_model_t *model, const char *path, kiln_error_t *error) {
   const char *slash = strrchr(path, '/');
   kiln_file_t file;
-  kiln_status_t status = kiln_file_map(path, &file, error);
+  kiln_status_t status = kiln_file_map(path, false, &file, error);
   if (status)
     return status;
   const char *text = file.image;

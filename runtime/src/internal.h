@@ -75,6 +75,21 @@ const char *kiln_json_string_place(const kiln_json_string_t *string, char **room
 /* Reads a value of any kind and forgets it. */
 kiln_status_t kiln_json_skip(kiln_json_t *json, const char *what);
 
+/* file.c */
+
+typedef struct kiln_file_t {
+  const void *image;
+  size_t bytes;
+} kiln_file_t;
+/* is_written: what is written to the map stays the process's own; else it is for reading. */
+kiln_status_t kiln_file_map(const char *path, bool is_written, kiln_file_t *file, kiln_error_t *error);
+void kiln_file_unmap(kiln_file_t *file);
+/* Bytes of the file were read: the pages that hold them no longer count as memory of the process, nor do their
+ * neighbours. What is needed again is read again. */
+void kiln_file_give_back(const kiln_file_t *file, const char *begin, const char *end);
+/* KILN_FILE_ERROR, with what errno says: "cannot open weight file ...". */
+kiln_status_t kiln_file_fail(kiln_error_t *error, const char *action, const char *path);
+
 /* tensors.c: a table of tensors, sorted by name. */
 
 typedef struct kiln_tensor_t {
@@ -82,6 +97,7 @@ typedef struct kiln_tensor_t {
   size_t name_length;
   const char *file; /* of several with an index, the name of the one that it is in; not terminated */
   size_t file_length;
+  const kiln_file_t *source;    /* the mapped file that the data are in; null: memory of the caller's */
   const char *data;             /* its first byte; null in an index whose files are not read yet */
   uint64_t begin, end;          /* bytes of the file's data section */
   int64_t shape[KILN_MAX_RANK]; /* the first extents, where rank is larger */
@@ -92,7 +108,6 @@ typedef struct kiln_tensor_t {
 typedef struct kiln_tensors_t {
   kiln_tensor_t *tensors;
   size_t count;
-  bool is_mapped; /* the data are in mapped files, and not in memory of the caller's */
 } kiln_tensors_t;
 /* A name in three parts: what is before a "{}", the number in its place, what follows. */
 typedef struct kiln_name_t {
@@ -172,18 +187,6 @@ kiln_status_t kiln_bind_tensors(kiln_model_t *model, const kiln_tensors_t *table
 /* The weight's name for one copy: "{}" becomes the copy's number. */
 void kiln_weight_name(const kiln_weight_t *weight, uint32_t copy, kiln_name_t *name);
 
-/* file.c */
-
-typedef struct kiln_file_t {
-  const void *image;
-  size_t bytes;
-} kiln_file_t;
-kiln_status_t kiln_file_map(const char *path, kiln_file_t *file, kiln_error_t *error);
-void kiln_file_unmap(kiln_file_t *file);
-/* Of a mapped file: the pages that hold these bytes no longer count as memory of the process; they are read again where
- * they are needed again. */
-void kiln_file_give_back(const char *begin, const char *end);
-
 /* pack.c */
 
 /* Whether a weight of f32 is stored in fewer bits. */
@@ -198,8 +201,8 @@ uint64_t kiln_pack_bytes(const kiln_weight_t *weight, const kiln_placement_t *pl
  * what was written is of no use. */
 bool kiln_pack_weight(char *packed, const char *data, uint32_t dtype, const kiln_weight_t *weight,
                       const kiln_placement_t *placement);
-/* The same of a tensor. is_mapped: of a file, whose pages are given back to the system as they are read. */
-bool kiln_pack_tensor(char *packed, const kiln_tensor_t *tensor, bool is_mapped, const kiln_weight_t *weight,
+/* The same of a tensor. Pages of its source are given back to the system as they are read. */
+bool kiln_pack_tensor(char *packed, const kiln_tensor_t *tensor, const kiln_weight_t *weight,
                       const kiln_placement_t *placement);
 
 /* Where an element lies, in elements from the placement's offset for its copy: of a weight as a matrix, whose columns
@@ -209,13 +212,18 @@ uint64_t kiln_pack_place(const kiln_placement_t *placement, uint64_t rows, uint6
 
 /* model.c */
 
+/* Whose memory the host's packed weights are: the allocator's, the system's, a packed file's behind its head. */
+typedef enum kiln_packed_t { KILN_PACKED_ALLOCATED, KILN_PACKED_PAGES, KILN_PACKED_FILE } kiln_packed_t;
+/* A page. */
+enum { KILN_PACKED_HEAD_BYTES = 4096 };
+
 struct kiln_model_t {
   const kiln_descriptor_t *descriptor;
   const kiln_variant_t *variant;
   kiln_allocator_t allocator;
-  char *packed;   /* null until weights are bound; on a device, if the variant has a backend */
-  bool is_mapped; /* packed is the system's memory and not the allocator's */
-  void *device;   /* the backend's */
+  char *packed; /* null until weights are bound; on a device, if the variant has a backend */
+  kiln_packed_t packed_kind;
+  void *device; /* the backend's */
 };
 
 /* Where a copy goes: between the host and the variant's memory, or within that; zeros come from nowhere. */
@@ -248,9 +256,11 @@ kiln_status_t kiln_model_create(const kiln_descriptor_t *descriptor, const kiln_
 kiln_status_t kiln_memory_allocate(const kiln_allocator_t *allocator, uint64_t bytes, const char *what, void **memory,
                                    kiln_error_t *error);
 /* Zeroed memory for the packed weights: the allocator's, or without one of the caller's the system's. */
-kiln_status_t kiln_packed_allocate(const kiln_model_t *model, char **packed, bool *is_mapped, kiln_error_t *error);
+kiln_status_t kiln_packed_allocate(const kiln_model_t *model, char **packed, kiln_packed_t *kind, kiln_error_t *error);
 /* null is fine. */
-void kiln_packed_release(const kiln_model_t *model, char *packed, bool is_mapped);
+void kiln_packed_release(const kiln_model_t *model, char *packed, kiln_packed_t kind);
+/* Packed weights take the place of those that the model had; on a device a copy of them does. */
+kiln_status_t kiln_packed_replace(kiln_model_t *model, char *packed, kiln_packed_t kind, kiln_error_t *error);
 
 /* run.c */
 

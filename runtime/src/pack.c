@@ -16,9 +16,8 @@ enum { BLOCK_COLUMNS = 16, BLOCK_ROWS = 128 };
 enum { RUN_BYTES = 192 };
 /* What is converted at a time: a line of f16 of each row. */
 enum { PIECE_COLUMNS = 32, PIECE_ROWS = BLOCK_ROWS };
-/* Pages of a mapped file are given back so many bytes at a time; and those that lie so many bytes before a tensor,
- * since the system maps neighbours of what is read, too. */
-enum { UNREAD_BYTES = 1 << 20, NEIGHBOUR_BYTES = 1 << 16 };
+/* Pages of a mapped file are given back so many bytes at a time. */
+enum { READ_BYTES = 1 << 20 };
 
 /* memcpy past the caches, whose stores read no line before they overwrite it: twice memcpy's rate (M-0929). */
 static inline void stream(char *to, const char *from, size_t bytes) {
@@ -140,20 +139,27 @@ static inline __attribute__((always_inline)) void transpose(char *to, const char
   }
 }
 
+/* A mapped file that is read. */
+typedef struct reader_t {
+  const kiln_file_t *file;
+  const char *kept; /* where pages begin that are not given back yet */
+} reader_t;
+
 /* Where a weight goes: if it is tiled, element (n along the dimension `dim`, k along the other) of `depth`. */
 typedef struct tiling_t {
   char *packed;
   size_t tile, dim, shift, depth, bytes;
   uint32_t dtype;
-  float *scales;       /* of n = 0; null: none */
-  const char **unread; /* what of a mapped file's pages is not given back yet begins there; null: not of a file */
+  float *scales;    /* of n = 0; null: none */
+  reader_t *reader; /* null: data are no file's */
 } tiling_t;
 
-/* What lies before `end` is read. */
+/* What lies before `end` was read. */
 static void pass(const tiling_t *tiling, const char *end) {
-  if (tiling->unread && end - *tiling->unread >= UNREAD_BYTES) {
-    kiln_file_give_back(*tiling->unread, end);
-    *tiling->unread = end;
+  reader_t *const reader = tiling->reader;
+  if (reader && end - reader->kept >= READ_BYTES) {
+    kiln_file_give_back(reader->file, reader->kept, end);
+    reader->kept = end;
   }
 }
 
@@ -204,7 +210,7 @@ static void pack_columns(const tiling_t *tiling, const char *data, size_t rows, 
 static void pack_dense(const tiling_t *tiling, const char *data, size_t bytes) {
   char *to = tiling->packed + tiling->shift * tiling->bytes;
   for (size_t step; bytes > 0; data += step, to += step, bytes -= step) {
-    step = bytes < UNREAD_BYTES ? bytes : UNREAD_BYTES;
+    step = bytes < READ_BYTES ? bytes : READ_BYTES;
     stream(to, data, step);
     pass(tiling, data + step);
   }
@@ -221,16 +227,13 @@ static void pack_matrix(const tiling_t *tiling, const char *data, size_t rows, s
 /* Reads all of the matrix. */
 static bool make_column_scales(const tiling_t *tiling, const char *data, uint32_t dtype, size_t rows, size_t columns) {
   const size_t row_bytes = columns * (size_t)kiln_safetensors_stored_bytes(dtype, 1);
-  const char *const begin = tiling->unread ? *tiling->unread : NULL;
   memset(tiling->scales, 0, columns * sizeof *tiling->scales);
   for (size_t row = 0; row < rows; ++row) {
     kiln_quantize_raise(tiling->scales, data + row * row_bytes, dtype, 1, columns, false);
     pass(tiling, data + (row + 1) * row_bytes);
   }
-  if (tiling->unread) {
-    kiln_file_give_back(*tiling->unread, data + rows * row_bytes);
-    *tiling->unread = begin; /* it is read again */
-  }
+  if (tiling->reader)
+    tiling->reader->kept = data; /* it is read again */
   return kiln_quantize_scales(tiling->scales, columns);
 }
 
@@ -261,7 +264,7 @@ static bool pack_pieces(const tiling_t *tiling, const char *data, uint32_t dtype
       for (size_t i = 0; i < high; ++i)
         kiln_convert_widen(piece + i * wide, from + (i * columns + column) * bytes, wide, dtype);
       tiling_t part = *tiling;
-      part.unread = NULL;
+      part.reader = NULL;
       part.shift += is_turned ? row : column;
       part.packed += (is_turned ? column : row) * tiling->tile * tiling->bytes;
       if (tiling->dtype == KILN_F32) {
@@ -285,8 +288,8 @@ static bool pack_pieces(const tiling_t *tiling, const char *data, uint32_t dtype
   return true;
 }
 
-/* unread: as of a tiling. */
-static bool pack(char *packed, const char *data, uint32_t dtype, const char **unread, const kiln_weight_t *weight,
+/* reader: as of a tiling. */
+static bool pack(char *packed, const char *data, uint32_t dtype, reader_t *reader, const kiln_weight_t *weight,
                  const kiln_placement_t *placement) {
   const tiling_t tiling = {
       .packed = packed,
@@ -297,7 +300,7 @@ static bool pack(char *packed, const char *data, uint32_t dtype, const char **un
       .bytes = (size_t)kiln_safetensors_stored_bytes(placement->dtype, 1),
       .dtype = placement->dtype,
       .scales = placement->scales ? (float *)(void *)(packed + placement->scales) + placement->shift : NULL,
-      .unread = unread};
+      .reader = reader};
   size_t rows = 1, columns = (size_t)elements_beside(weight, weight->rank);
   bool is_packed = true;
   if (tiling.tile > 0) {
@@ -321,15 +324,13 @@ bool kiln_pack_weight(char *packed, const char *data, uint32_t dtype, const kiln
   return pack(packed, data, dtype, NULL, weight, placement);
 }
 
-bool kiln_pack_tensor(char *packed, const kiln_tensor_t *tensor, bool is_mapped, const kiln_weight_t *weight,
+bool kiln_pack_tensor(char *packed, const kiln_tensor_t *tensor, const kiln_weight_t *weight,
                       const kiln_placement_t *placement) {
-  const uint64_t before = tensor->begin < NEIGHBOUR_BYTES ? tensor->begin : NEIGHBOUR_BYTES;
-  const char *unread = tensor->data - before;
-  if (!pack(packed, tensor->data, tensor->dtype, is_mapped ? &unread : NULL, weight, placement))
-    return false;
-  if (is_mapped)
-    kiln_file_give_back(unread, tensor->data + (tensor->end - tensor->begin));
-  return true;
+  reader_t reader = {tensor->source, tensor->data};
+  const bool is_packed = pack(packed, tensor->data, tensor->dtype, reader.file ? &reader : NULL, weight, placement);
+  if (reader.file)
+    kiln_file_give_back(reader.file, reader.kept, tensor->data + (tensor->end - tensor->begin));
+  return is_packed;
 }
 
 uint64_t kiln_pack_place(const kiln_placement_t *placement, uint64_t rows, uint64_t columns, uint64_t row,
