@@ -170,6 +170,16 @@ static int runInspect(const Graph &graph, CompileOptions options, const CommandO
   return 0;
 }
 
+static CLI::App *addPack(CLI::App &app, CompileOptions &options, std::string &checkpoint) {
+  CLI::App *pack = app.add_subcommand("pack", "write NAME.TARGET.packed: a weight file in the library's own layout");
+  addModelOptions(*pack, options);
+  pack->get_option("--target")->allow_extra_args(false); // else the file would be one
+  pack->add_option("checkpoint", checkpoint, "a safetensors file, or the index of several")->required();
+  pack->add_option("-o,--output-dir", options.outputDirectory, "folder of the files, one a target")
+      ->capture_default_str();
+  return pack;
+}
+
 /// Writes a file a target.
 static int runPack(const Graph &graph, CompileOptions options, const std::string &checkpoint) {
   options.form = EmitForm::Layout;
@@ -226,12 +236,7 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   inspect->add_flag("--manifest", show.manifest, "the manifest");
 
   std::string checkpoint;
-  CLI::App *pack = app.add_subcommand("pack", "write NAME.TARGET.packed: a weight file in the library's own layout");
-  addModelOptions(*pack, options);
-  pack->get_option("--target")->allow_extra_args(false); // else the file would be one
-  pack->add_option("checkpoint", checkpoint, "a safetensors file, or the index of several")->required();
-  pack->add_option("-o,--output-dir", options.outputDirectory, "folder of the files, one a target")
-      ->capture_default_str();
+  CLI::App *pack = addPack(app, options, checkpoint);
 
   TuneCommand tune(app, name, options.tuning.command);
 

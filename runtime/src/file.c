@@ -42,8 +42,10 @@ kiln_status_t kiln_file_map(const char *path, bool is_written, kiln_file_t *file
   } else if ((uint64_t)facts.st_size > SIZE_MAX) {
     status = fail(error, "map", path, "too large");
   } else if (facts.st_size > 0) { /* an empty file cannot be mapped: its image stays empty, and malformed */
-    void *map = mmap(NULL, (size_t)facts.st_size, PROT_READ | (is_written ? PROT_WRITE : 0),
-                     is_written ? MAP_PRIVATE : MAP_SHARED, descriptor, 0);
+    /* Private, which every file system has: pages that are only read are those of the system's cache all the same, and
+     * shared by all that map the file. */
+    const int access = PROT_READ | (is_written ? PROT_WRITE : 0);
+    void *map = mmap(NULL, (size_t)facts.st_size, access, MAP_PRIVATE, descriptor, 0);
     if (map == MAP_FAILED) {
       status = kiln_file_fail(error, "map", path);
     } else {

@@ -187,7 +187,7 @@ kiln_status_t kiln_bind_tensors(kiln_model_t *model, const kiln_tensors_t *table
 /* The weight's name for one copy: "{}" becomes the copy's number. */
 void kiln_weight_name(const kiln_weight_t *weight, uint32_t copy, kiln_name_t *name);
 
-/* pack.c */
+/* placement.c */
 
 /* Whether a weight of f32 is stored in fewer bits. */
 static inline bool kiln_is_stored(const kiln_weight_t *weight, const kiln_placement_t *placement) {
@@ -196,6 +196,15 @@ static inline bool kiln_is_stored(const kiln_weight_t *weight, const kiln_placem
 /* Bytes from a placement's offset to the end of what a copy of the weight covers, with scales; 0 if the placement makes
  * no sense. */
 uint64_t kiln_pack_bytes(const kiln_weight_t *weight, const kiln_placement_t *placement);
+/* The elements beside each of a dimension; all of them for one that the weight lacks. */
+uint64_t kiln_elements_beside(const kiln_weight_t *weight, uint32_t dim);
+/* Where an element lies, in elements from the placement's offset for its copy: of a weight as a matrix, whose columns
+ * are all dimensions but the first. */
+uint64_t kiln_pack_place(const kiln_placement_t *placement, uint64_t rows, uint64_t columns, uint64_t row,
+                         uint64_t column);
+
+/* pack.c */
+
 /* Stores one copy's elements, which are of the type `dtype` in data, at their place. packed points at the placement's
  * offset for that copy. False: an element cannot be stored as the placement's type (kiln_quantize_find says which), and
  * what was written is of no use. */
@@ -204,11 +213,6 @@ bool kiln_pack_weight(char *packed, const char *data, uint32_t dtype, const kiln
 /* The same of a tensor. Pages of its source are given back to the system as they are read. */
 bool kiln_pack_tensor(char *packed, const kiln_tensor_t *tensor, const kiln_weight_t *weight,
                       const kiln_placement_t *placement);
-
-/* Where an element lies, in elements from the placement's offset for its copy: of a weight as a matrix, whose columns
- * are all dimensions but the first. */
-uint64_t kiln_pack_place(const kiln_placement_t *placement, uint64_t rows, uint64_t columns, uint64_t row,
-                         uint64_t column);
 
 /* model.c */
 

@@ -40,38 +40,6 @@ static inline void finish_stream(void) {
 #endif
 }
 
-/* The elements beside each of a dimension; all of them for one that the weight lacks. */
-static uint64_t elements_beside(const kiln_weight_t *weight, uint32_t dim) {
-  uint64_t elements = 1;
-  for (uint32_t i = 0; i < weight->rank; ++i)
-    elements *= i == dim ? 1 : (uint64_t)weight->shape[i];
-  return elements;
-}
-
-uint64_t kiln_pack_bytes(const kiln_weight_t *weight, const kiln_placement_t *placement) {
-  const uint64_t tile = placement->tile, scales = placement->scales;
-  uint64_t elements = placement->shift + elements_beside(weight, weight->rank), outputs = 0;
-  if (tile > 0) {
-    /* Tiles along the first dimension or, of a matrix, the second. */
-    if (weight->rank < 2 || placement->dim > 1 || (placement->dim == 1 && weight->rank != 2))
-      return 0;
-    outputs = ((uint64_t)weight->shape[placement->dim] + placement->shift + tile - 1) / tile * tile;
-    elements = outputs * elements_beside(weight, placement->dim);
-  }
-  const uint64_t end = kiln_safetensors_stored_bytes(placement->dtype, elements);
-  if (kiln_is_stored(weight, placement)) {
-    if (weight->dtype != KILN_F32 || tile == 0)
-      return 0;
-    if (placement->dtype == KILN_I8) /* kernels read the scales of whole tiles */
-      return scales < end || (scales | placement->offset | placement->stride) % sizeof(float)
-                 ? 0
-                 : scales + outputs * sizeof(float);
-    if (placement->dtype != KILN_F16 && placement->dtype != KILN_BF16)
-      return 0;
-  }
-  return scales ? 0 : end;
-}
-
 #if defined(__SSE2__)
 /* Four rows and columns of four bytes each: to[column * rows + row] = from[row * columns + column]. */
 static inline void transpose_four(char *to, size_t rows, const char *from, size_t columns) {
@@ -296,12 +264,12 @@ static bool pack(char *packed, const char *data, uint32_t dtype, reader_t *reade
       .tile = placement->tile,
       .dim = placement->dim,
       .shift = (size_t)placement->shift,
-      .depth = (size_t)elements_beside(weight, placement->dim),
+      .depth = (size_t)kiln_elements_beside(weight, placement->dim),
       .bytes = (size_t)kiln_safetensors_stored_bytes(placement->dtype, 1),
       .dtype = placement->dtype,
       .scales = placement->scales ? (float *)(void *)(packed + placement->scales) + placement->shift : NULL,
       .reader = reader};
-  size_t rows = 1, columns = (size_t)elements_beside(weight, weight->rank);
+  size_t rows = 1, columns = (size_t)kiln_elements_beside(weight, weight->rank);
   bool is_packed = true;
   if (tiling.tile > 0) {
     size_t extent = (size_t)weight->shape[tiling.dim];
@@ -331,13 +299,4 @@ bool kiln_pack_tensor(char *packed, const kiln_tensor_t *tensor, const kiln_weig
   if (reader.file)
     kiln_file_give_back(reader.file, reader.kept, tensor->data + (tensor->end - tensor->begin));
   return is_packed;
-}
-
-uint64_t kiln_pack_place(const kiln_placement_t *placement, uint64_t rows, uint64_t columns, uint64_t row,
-                         uint64_t column) {
-  const bool is_first = placement->dim == 0;
-  const uint64_t shift = placement->shift, tile = placement->tile, n = shift + (is_first ? row : column);
-  if (tile == 0)
-    return shift + row * columns + column;
-  return (n / tile * (is_first ? columns : rows) + (is_first ? column : row)) * tile + n % tile;
 }

@@ -23,7 +23,7 @@ std::string readFile(const std::string &path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// What the system says of the map that an address is in: "r--s".
+/// What the system says of the map that an address is in: "r--p".
 std::string permissionsAt(const void *address) {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
@@ -112,7 +112,7 @@ TEST_F(Packed, GivesBackWhatWasBound) {
   EXPECT_EQ(run(to), expectedRows({4, 0, 2}));
 }
 
-TEST_F(Packed, IsSharedUnlessItMayBeWritten) {
+TEST_F(Packed, CanBeWrittenOnlyWhereAModelHasVariables) {
   kiln_model_t *written = createBound();
   ASSERT_EQ(save(written), KILN_OK);
   ASSERT_EQ(bind(written), KILN_OK) << Error.message;
@@ -121,7 +121,7 @@ TEST_F(Packed, IsSharedUnlessItMayBeWritten) {
     weight.flags = 0;
   kiln_model_t *constant = create();
   ASSERT_EQ(bind(constant), KILN_OK) << Error.message;
-  EXPECT_EQ(permissionsAt(constant->packed), "r--s");
+  EXPECT_EQ(permissionsAt(constant->packed), "r--p");
 }
 
 TEST_F(Packed, VariablesAreTheModelsOwn) {
