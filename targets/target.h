@@ -90,6 +90,7 @@ struct KernelObject {
   int64_t scratchBytes = 0;
   std::string strategy;
   SchedulePoint schedule;
+  bool isFallback = false; // compiled by the compiler's fallback
 };
 
 /// A form of a kernel for few rows: it serves the calls whose index argument `symbol` is at most `bound`.
@@ -156,6 +157,10 @@ public:
   /// The rules that the machine of a measurement sets besides those of describe(): what it has no room for is not
   /// compiled.
   virtual std::vector<TuningRule> limitsOf(mlir::func::FuncOp, const Machine &) const { return {}; }
+
+  /// What compiles a kernel in the same way for fewer instruction sets, in case that the code generator crashes: the
+  /// instructions that it could not find are then others. Null: nothing does.
+  virtual const KernelCompiler *fallback() const { return nullptr; }
 
   /// What bounds the kernel at its largest extents, computed and not measured, for people: lines. Empty: not known.
   virtual std::string printCost(mlir::func::FuncOp, const SchedulePoint &) const { return ""; }

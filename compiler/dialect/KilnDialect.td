@@ -52,15 +52,22 @@ def Kiln_StorageAttr : Kiln_Attr<"Storage", "storage"> {
   let summary = "How a weight of f32 is stored in fewer bits";
   let description = [{
     The weight's values are those that the stored form stands for (dsl/SPEC.md, Stored weights): a tensor is f32 to every op
-    that reads it. f16 and bf16 are rounded; i8 has a scale for each index of dimension `dim`, the outputs.
-    `#kiln.storage<i8, dim = 1>`
+    that reads it. f16 and bf16 are rounded; i8 has a scale for each index of dimension `dim`, the outputs. i4 has one for
+    each index and each `group` of what is multiplied and added for it, and with `zero` a number that stands for 0.
+    `#kiln.storage<i8, dim = 1>` `#kiln.storage<i4, group = 32, zero = true>`
   }];
   let parameters = (ins TypeParameter<"::mlir::Type", "what the elements are stored as">:$element,
-                        DefaultValuedParameter<"int64_t", "0">:$dim);
-  let assemblyFormat = "`<` $element (`,` `dim` `=` $dim^)? `>`";
+                        DefaultValuedParameter<"int64_t", "0">:$dim,
+                        DefaultValuedParameter<"int64_t", "0">:$group,
+                        DefaultValuedParameter<"bool", "false">:$zero);
+  let builders = [AttrBuilder<(ins "::mlir::Type":$element, "int64_t":$dim),
+                              [{ return $_get($_ctxt, element, dim, 0, false); }]>];
+  let assemblyFormat = "`<` $element (`,` struct($dim, $group, $zero)^)? `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     bool hasScales() const { return getElement().isInteger(); }
+    /// Whether elements have scales of their group.
+    bool isGrouped() const { return getGroup() != 0; }
   }];
 }
 
@@ -73,6 +80,9 @@ def Kiln_TiledAttr : Kiln_Attr<"Tiled", "tiled", [DeclareAttrInterfaceMethods<Ve
 
     With a `storage`, its elements lie so, and behind them, where they have scales, these: [ceil(extent / size)][size].
     `#kiln.tiled<0, 48, storage = <i8>>`
+
+    Of i4, eight of the depth are an i32: [tiles][depth / 8][size], k and k + 4 in the low and the high half of byte k % 4.
+    Behind them lie the scales, f16, and what stands for 0, i8: [tiles][depth / group][size] each.
 
     The other extents are the depth, along which contractions add. With `interleave`, as many consecutive elements of the
     depth lie together, [tiles][ceil(depth / interleave)][size][interleave], for instructions that add products of several.
@@ -88,6 +98,8 @@ def Kiln_TiledAttr : Kiln_Attr<"Tiled", "tiled", [DeclareAttrInterfaceMethods<Ve
     bool isInterleaved() const { return getInterleave() != 1; }
     /// Whether elements lie in tiles as they are: without interleave and storage.
     bool isPlain() const { return !isInterleaved() && !getStorage(); }
+    /// The product of the other extents.
+    int64_t depthOf(::llvm::ArrayRef<int64_t> shape) const;
     /// [tiles, other extents, size] for a weight of this shape that is not interleaved.
     ::llvm::SmallVector<int64_t, 3> getStoredShape(::llvm::ArrayRef<int64_t> shape) const;
   }];

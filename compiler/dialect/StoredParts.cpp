@@ -24,16 +24,30 @@ static int64_t bytesOf(const StoredPart &part) {
   return storedBytes(part.type.getElementType(), part.type.getNumElements());
 }
 
-SmallVector<StoredPart, 2> getStoredParts(RankedTensorType type) {
+static void append(SmallVector<StoredPart, 3> &parts, ArrayRef<int64_t> shape, Type element) {
+  const int64_t end = parts.empty() ? 0 : parts.back().offset + bytesOf(parts.back());
+  parts.push_back({RankedTensorType::get(shape, element), int64_t(llvm::alignTo(end, partAlignment))});
+}
+
+SmallVector<StoredPart, 3> getStoredParts(RankedTensorType type) {
   TiledAttr layout = getLayout(type);
   if (!layout)
     return {{type, 0}};
-  SmallVector<int64_t, 3> shape = layout.getStoredShape(type.getShape());
-  SmallVector<StoredPart, 2> parts{{RankedTensorType::get(shape, getStoredElement(type)), 0}};
-  if (layout.getStorage() && layout.getStorage().hasScales()) {
-    auto scales = RankedTensorType::get({shape.front(), shape.back()}, type.getElementType());
-    parts.push_back({scales, int64_t(llvm::alignTo(bytesOf(parts.front()), partAlignment))});
+  const SmallVector<int64_t, 3> shape = layout.getStoredShape(type.getShape());
+  SmallVector<StoredPart, 3> parts;
+  StorageAttr storage = layout.getStorage();
+  if (storage && storage.isGrouped()) {
+    MLIRContext *context = type.getContext();
+    const int64_t groups = shape[1] / storage.getGroup();
+    append(parts, {shape[0], shape[1] / elementsOfWord, shape[2]}, IntegerType::get(context, 32));
+    append(parts, {shape[0], groups, shape[2]}, Float16Type::get(context));
+    if (storage.getZero())
+      append(parts, {shape[0], groups, shape[2]}, IntegerType::get(context, 8));
+    return parts;
   }
+  append(parts, shape, getStoredElement(type));
+  if (storage && storage.hasScales())
+    append(parts, {shape.front(), shape.back()}, type.getElementType());
   return parts;
 }
 

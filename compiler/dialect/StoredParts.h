@@ -14,8 +14,13 @@ struct StoredPart {
   int64_t offset = 0; // bytes from the first part
 };
 
-/// The parts of a tensor, of a layout that is not interleaved: its elements, then the scales.
-SmallVector<StoredPart, 2> getStoredParts(RankedTensorType type);
+/// Elements of i4 in one of the i32 in which they lie.
+constexpr int64_t elementsOfWord = 8;
+/// The lowest bit of an element of i4 in its word: of k and k + 4 in the halves of byte k % 4.
+constexpr int64_t bitInWord(int64_t k) { return k % 4 * 8 + k / 4 % 2 * 4; }
+
+/// The parts of a tensor, of a layout that is not interleaved: its elements, then the scales, then what stands for 0.
+SmallVector<StoredPart, 3> getStoredParts(RankedTensorType type);
 
 /// The types of the parts of all tensors among the types; others as they are.
 SmallVector<Type> expandParts(TypeRange types);

@@ -23,11 +23,17 @@ LogicalResult SymbolAttr::verify(function_ref<InFlightDiagnostic()> emitError, S
   return success();
 }
 
-LogicalResult StorageAttr::verify(function_ref<InFlightDiagnostic()> emitError, Type element, int64_t dim) {
-  if (!isShortFloat(element) && !element.isSignlessInteger(8))
-    return emitError() << "storage requires elements of type f16, bf16 or i8, got " << element;
+LogicalResult StorageAttr::verify(function_ref<InFlightDiagnostic()> emitError, Type element, int64_t dim,
+                                  int64_t group, bool zero) {
+  const bool isGrouped = element.isSignlessInteger(4);
+  if (!isShortFloat(element) && !element.isSignlessInteger(8) && !isGrouped)
+    return emitError() << "storage requires elements of type f16, bf16, i8 or i4, got " << element;
   if (dim < 0)
     return emitError() << "storage requires a dimension of at least 0, got " << dim;
+  if (isGrouped && group != 32 && group != 64 && group != 128)
+    return emitError() << "storage of i4 requires groups of 32, 64 or 128, got " << group;
+  if (!isGrouped && (group || zero))
+    return emitError() << "storage requires i4 for groups, got " << element;
   return success();
 }
 
@@ -52,15 +58,22 @@ LogicalResult TiledAttr::verifyEncoding(ArrayRef<int64_t> shape, Type element,
     return emitError() << "tiled requires a dimension within the rank, got " << getDim() << " of " << shape.size();
   if (getStorage() && !element.isF32())
     return emitError() << "storage requires a weight of f32, got " << element;
+  if (getStorage() && getStorage().isGrouped() && depthOf(shape) % getStorage().getGroup())
+    return emitError() << "storage requires a depth of whole groups of " << getStorage().getGroup() << ", got "
+                       << depthOf(shape);
   return success();
+}
+
+int64_t TiledAttr::depthOf(ArrayRef<int64_t> shape) const {
+  int64_t depth = 1;
+  for (auto [dim, extent] : llvm::enumerate(shape))
+    depth *= static_cast<int64_t>(dim) == getDim() ? 1 : extent;
+  return depth;
 }
 
 SmallVector<int64_t, 3> TiledAttr::getStoredShape(ArrayRef<int64_t> shape) const {
   assert(!isInterleaved() && "verified before anything is stored");
-  int64_t others = 1;
-  for (auto [dim, extent] : llvm::enumerate(shape))
-    others *= static_cast<int64_t>(dim) == getDim() ? 1 : extent;
-  return {llvm::divideCeilSigned(shape[getDim()], getSize()), others, getSize()};
+  return {llvm::divideCeilSigned(shape[getDim()], getSize()), depthOf(shape), getSize()};
 }
 
 //===- Ops ---===//

@@ -4,9 +4,9 @@
 namespace mlir::kiln {
 
 std::optional<int64_t> getOutputDim(OpOperand &use) {
-  if (auto linear = dyn_cast<LinearOp>(use.getOwner()); linear && use.get() == linear.getWeight())
+  if (auto linear = dyn_cast<LinearOp>(use.getOwner()); linear && &use == &linear.getWeightMutable())
     return linear.getOutputDim();
-  if (auto conv = dyn_cast<Conv2dOp>(use.getOwner()); conv && use.get() == conv.getWeight() && conv.getGroups() == 1)
+  if (auto conv = dyn_cast<Conv2dOp>(use.getOwner()); conv && &use == &conv.getWeightMutable() && conv.getGroups() == 1)
     return 0;
   auto matmul = dyn_cast<MatmulOp>(use.getOwner());
   if (matmul && use.getOperandNumber() == 1 && cast<RankedTensorType>(use.get().getType()).getRank() == 2)

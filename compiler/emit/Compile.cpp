@@ -212,6 +212,7 @@ LogicalResult ModelCompiler::compileKernels(MutableArrayRef<TargetModule> module
       if (!bytes)
         return fail(bytes.takeError());
       summary.textBytes = *bytes;
+      summary.isFallback = kernel.isFallback;
       members.push_back({summary.symbol + ".o", kernel.object});
       lowered.kernels[summary.function] = std::move(kernel);
     }
@@ -308,7 +309,7 @@ LogicalResult ModelCompiler::lower(const Target &target, TargetModule &lowered) 
   lowered.context = std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED);
   loadDialects(*lowered.context);
   OwningOpRef<ModuleOp> &module = lowered.module;
-  module = importGraph(graph, lowered.context.get(), report.model.name);
+  module = importGraph(graph, lowered.context.get(), report.model.name, options.lowering.weights);
   if (!module)
     return failure();
   addValueChecks(*module, report.model); // the same for all targets

@@ -31,14 +31,17 @@ static std::string keyOfObject(const KernelRequest &kernel, bool isChecked) {
 }
 
 static std::string print(const KernelObject &kernel) {
-  return fmt::format("{}\n{}\n{}\n", kernel.strategy, toString(kernel.schedule), kernel.scratchBytes) + kernel.object;
+  return fmt::format("{}\n{}\n{}\n{:d}\n", kernel.strategy, toString(kernel.schedule), kernel.scratchBytes,
+                     kernel.isFallback) +
+         kernel.object;
 }
 
 static std::optional<KernelObject> parse(StringRef text) {
   KernelObject kernel;
   auto [strategy, afterStrategy] = text.split('\n');
   auto [schedule, afterSchedule] = afterStrategy.split('\n');
-  auto [scratch, object] = afterSchedule.split('\n');
+  auto [scratch, afterScratch] = afterSchedule.split('\n');
+  auto [isFallback, object] = afterScratch.split('\n');
   kernel.strategy = strategy.str();
   SmallVector<StringRef> parameters;
   schedule.split(parameters, ' ', -1, /*KeepEmpty=*/false);
@@ -49,6 +52,7 @@ static std::optional<KernelObject> parse(StringRef text) {
   }
   if (scratch.getAsInteger(10, kernel.scratchBytes))
     return std::nullopt;
+  kernel.isFallback = isFallback == "1";
   kernel.object = object.str();
   return kernel;
 }
@@ -101,20 +105,44 @@ struct Progress {
 
 } // namespace
 
+/// What a job does.
+using CompileKernel = function_ref<FailureOr<std::string>(const KernelRequest &, const KernelCompiler &)>;
+
+/// Tries the kernels at which the code generator crashed once more, each with the fallback of its compiler, if it has
+/// one.
+static void runFallbacks(ArrayRef<const KernelRequest *> kernels, const KernelOptions &options, size_t workers,
+                         std::vector<JobResult> &results, CompileKernel compile) {
+  std::vector<Job> jobs;
+  std::vector<size_t> indices;
+  for (auto [index, kernel] : llvm::enumerate(kernels)) {
+    const KernelCompiler *fallback = kernel->target->compilerOf(kernel->function).fallback();
+    if (results[index].outcome != JobOutcome::Crashed || !fallback)
+      continue;
+    indices.push_back(index);
+    jobs.push_back({[=, kernel = kernel] { return toExpected(compile(*kernel, *fallback)); }, {}});
+  }
+  std::vector<JobResult> others = runJobs(jobs, workers, {.seconds = options.secondsLimit}, nullptr);
+  for (auto [index, other] : llvm::zip_equal(indices, others))
+    if (other.outcome == JobOutcome::Done)
+      results[index] = std::move(other);
+}
+
 /// Runs `compile` for each of `kernels` and returns what it gave; failure once all are done and reported.
-static FailureOr<std::vector<std::string>>
-runKernelJobs(ArrayRef<const KernelRequest *> kernels, const KernelOptions &options, raw_ostream &errors,
-              Progress &progress, function_ref<FailureOr<std::string>(const KernelRequest &)> compile) {
+static FailureOr<std::vector<std::string>> runKernelJobs(ArrayRef<const KernelRequest *> kernels,
+                                                         const KernelOptions &options, raw_ostream &errors,
+                                                         Progress &progress, CompileKernel compile) {
   std::vector<Job> jobs;
   for (const KernelRequest *kernel : kernels)
-    jobs.push_back({[=] { return toExpected(compile(*kernel)); }, {}});
+    jobs.push_back({[=] { return toExpected(compile(*kernel, kernel->target->compilerOf(kernel->function))); }, {}});
   const size_t workers = options.workers ? options.workers : availableCpus().size();
   auto onFinished = [&](size_t index, const JobResult &job) {
     progress(*kernels[index], job.seconds, /*isCached=*/false);
   };
   std::vector<JobResult> results;
-  if (options.isolates)
+  if (options.isolates) {
     results = runJobs(jobs, workers, {.seconds = options.secondsLimit}, onFinished);
+    runFallbacks(kernels, options, workers, results, compile);
+  }
   for (size_t index = 0; !options.isolates && index < jobs.size(); ++index) {
     results.push_back(runHere(jobs[index]));
     onFinished(index, results.back());
@@ -153,14 +181,17 @@ FailureOr<std::vector<KernelObject>> compileKernels(ArrayRef<KernelRequest> kern
   }
 
   auto requests = llvm::map_to_vector(missing, [&](size_t index) { return &kernels[index]; });
-  auto texts = runKernelJobs(requests, options, errors, progress, [&](const KernelRequest &kernel) {
+  auto compile = [&](const KernelRequest &kernel, const KernelCompiler &compiler) -> FailureOr<std::string> {
     const SchedulePoint *point = kernel.point ? &*kernel.point : nullptr;
-    const KernelCompiler &compiler = kernel.target->compilerOf(kernel.function);
     FailureOr<KernelObject> object = options.checksMemory
                                          ? compiler.compileChecked(kernel.function, neutralSymbol, point)
                                          : compiler.compile(kernel.function, neutralSymbol, point);
-    return failed(object) ? FailureOr<std::string>() : print(*object);
-  });
+    if (failed(object))
+      return failure();
+    object->isFallback = &compiler != &kernel.target->compilerOf(kernel.function);
+    return print(*object);
+  };
+  auto texts = runKernelJobs(requests, options, errors, progress, compile);
   if (failed(texts))
     return failure();
   for (auto [index, text] : llvm::zip_equal(missing, *texts)) {
@@ -188,10 +219,10 @@ FailureOr<std::vector<std::string>> printKernels(ArrayRef<KernelRequest> kernels
                                                  const KernelOptions &options, raw_ostream &errors) {
   Progress progress{options, kernels.size()};
   auto requests = llvm::map_to_vector(kernels, [](const KernelRequest &kernel) { return &kernel; });
-  return runKernelJobs(requests, options, errors, progress, [=](const KernelRequest &kernel) {
-    return kernel.target->compilerOf(kernel.function)
-        .print(kernel.function, kernel.symbol, form, kernel.point ? &*kernel.point : nullptr);
-  });
+  return runKernelJobs(
+      requests, options, errors, progress, [=](const KernelRequest &kernel, const KernelCompiler &compiler) {
+        return compiler.print(kernel.function, kernel.symbol, form, kernel.point ? &*kernel.point : nullptr);
+      });
 }
 
 } // namespace kiln

@@ -148,6 +148,8 @@ Constant *DescriptorBuilder::variant(const Variant &variant) {
                              .set(abi::placement::shift, place.shift)
                              .set(abi::placement::scales, place.scales)
                              .set(abi::placement::dtype, static_cast<uint32_t>(place.element))
+                             .set(abi::placement::group, place.group)
+                             .set(abi::placement::zeros, place.zeros)
                              .get());
   auto *bodyType = FunctionType::get(Type::getInt32Ty(context), {pointer}, false);
   for (const EntryCode &code : variant.entries)

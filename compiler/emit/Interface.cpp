@@ -174,7 +174,10 @@ uint64_t storedBytes(const WeightInterface &weight, const WeightPlacement &place
   int64_t elements = 1;
   for (int64_t extent : weight.shape)
     elements *= extent;
-  return stored_bytes(place.element, elements) + (place.scales ? sizeof(float) * weight.shape[place.dim] : 0);
+  const int64_t bytes = stored_bytes(place.element, elements);
+  if (place.group)
+    return bytes + elements / place.group * (place.zeros ? 3 : 2);
+  return bytes + (place.scales ? sizeof(float) * weight.shape[place.dim] : 0);
 }
 
 const StateInterface *ModelInterface::findState(const std::string &state) const {

@@ -80,6 +80,8 @@ struct WeightPlacement {
   uint64_t shift = 0;
   ElementType element = ElementType::f32; // as it is stored
   uint64_t scales = 0;                    // from the first element, in bytes; 0: there are none
+  uint32_t group = 0;                     // elements of the depth with one scale; 0: all have one
+  uint64_t zeros = 0;                     // as scales
 };
 
 /// Bytes of one copy of a weight where it is placed, without padding: its elements, and the scales of its outputs.
@@ -94,6 +96,7 @@ struct KernelSummary {
   std::string symbol;
   std::string strategy;
   SchedulePoint schedule;
+  bool isFallback = false; // for fewer instruction sets: KernelCompiler::fallback
   uint64_t textBytes = 0;
   std::string cost; // what bounds it, computed: KernelCompiler::printCost, if it was asked for
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/emit/Lower.h"
 
+#include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/transforms/Pipeline.h"
 #include "compiler/verify/PassVerifier.h"
@@ -44,18 +45,24 @@ static LogicalResult checkElements(ModuleOp module, const TargetInfo &target) {
 }
 
 /// Whether the target has code for weights that are stored so.
-static LogicalResult checkWeights(ModuleOp module, const TargetInfo &target, const StorageChoices &weights) {
-  auto isAsItIs = [](const StorageChoices::Exception &exception) { return exception.element == ElementType::f32; };
-  if (target.hasStoredWeights || (weights.preset == ElementType::f32 && llvm::all_of(weights.exceptions, isAsItIs)))
+static LogicalResult checkWeights(ModuleOp module, const TargetInfo &target) {
+  if (target.hasStoredWeights)
     return success();
-  return module.emitError() << "target " << target.name << " requires weights that are stored as they are, f32, got "
-                            << toString(weights);
+  WalkResult result = module.walk([&](mlir::kiln::ParameterOp op) {
+    auto storage = op.getStorageAttr();
+    if (!storage)
+      return WalkResult::advance();
+    op.emitError() << "target " << target.name << " requires weights that are stored as they are, f32, got "
+                   << name_of(Storage(*mlir::kiln::toElementType(storage.getElement()))) << " of "
+                   << op.getSources()[0];
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
 }
 
 LogicalResult lowerToKernels(ModuleOp module, const Target &target, const LoweringOptions &options,
                              llvm::function_ref<void(PassManager &)> configure) {
-  if (failed(checkElements(module, target.info())) || failed(checkWeights(module, target.info(), options.weights)) ||
-      failed(storeWeights(module, options.weights)))
+  if (failed(checkElements(module, target.info())) || failed(checkWeights(module, target.info())))
     return failure();
   PassManager passes(module.getContext());
   if (configure)

@@ -48,6 +48,8 @@ static json::Object kernelJson(const KernelSummary &kernel) {
                       {"schedule", toString(kernel.schedule)},
                       {"provenance", toString(kernel.choice.provenance)},
                       {"text_bytes", kernel.textBytes}};
+  if (kernel.isFallback)
+    result["for_fewer_instruction_sets"] = true;
   if (kernel.choice.loss)
     result["predicted_loss"] = std::round(*kernel.choice.loss * 1000) / 1000;
   if (!kernel.choice.donor.empty())
@@ -59,14 +61,19 @@ static json::Object variantJson(const ModelInterface &model, const Variant &vari
   json::Array weights, kernels, entries;
   for (size_t i = 0; i < model.weights.size(); ++i) {
     const WeightPlacement &at = variant.placements[i];
-    weights.push_back(json::Object{{"name", model.weights[i].name},
-                                   {"offset", at.offset},
-                                   {"stride", at.stride},
-                                   {"tile", at.tile},
-                                   {"tiled_dimension", at.dim},
-                                   {"shift", at.shift},
-                                   {"stored_type", name_of(at.element)},
-                                   {"scales", at.scales}});
+    json::Object weight{{"name", model.weights[i].name},
+                        {"offset", at.offset},
+                        {"stride", at.stride},
+                        {"tile", at.tile},
+                        {"tiled_dimension", at.dim},
+                        {"shift", at.shift},
+                        {"stored_type", name_of(at.element)},
+                        {"scales", at.scales}};
+    if (at.group) {
+      weight["group"] = at.group;
+      weight["zeros"] = at.zeros;
+    }
+    weights.push_back(std::move(weight));
   }
   for (const KernelSummary &kernel : variant.kernels)
     kernels.push_back(kernelJson(kernel));

@@ -18,10 +18,10 @@ std::array<uint64_t, 4> packedDigest(const ModelInterface &model, const Variant 
   std::string text = fmt::format("abi {}, model {}, target {}, {} bytes\n", KILN_ABI_VERSION, model.name,
                                  variant.target, variant.packedBytes);
   for (auto [weight, place] : llvm::zip_equal(model.weights, variant.placements))
-    text +=
-        fmt::format("{} {} {} x {} [{}] at {} + {} tile {} dim {} shift {} as {} scales {}\n", weight.name.size(),
-                    weight.name, name_of(weight.element), weight.copies, fmt::join(weight.shape, ", "), place.offset,
-                    place.stride, place.tile, place.dim, place.shift, name_of(place.element), place.scales);
+    text += fmt::format("{} {} {} x {} [{}] at {} + {} tile {} dim {} shift {} as {} scales {} group {} zeros {}\n",
+                        weight.name.size(), weight.name, name_of(weight.element), weight.copies,
+                        fmt::join(weight.shape, ", "), place.offset, place.stride, place.tile, place.dim, place.shift,
+                        name_of(place.element), place.scales, place.group, place.zeros);
   const std::array<uint8_t, 32> hash = llvm::SHA256::hash(llvm::arrayRefFromStringRef(text));
   std::array<uint64_t, 4> digest;
   static_assert(sizeof digest == sizeof hash);
@@ -47,7 +47,7 @@ static std::vector<kiln_placement_t> describePlacements(const Variant &variant) 
   std::vector<kiln_placement_t> placements;
   for (const WeightPlacement &place : variant.placements)
     placements.push_back({place.offset, place.stride, place.tile, place.dim, place.shift, place.scales,
-                          static_cast<uint32_t>(place.element), 0});
+                          static_cast<uint32_t>(place.element), place.group, place.zeros});
   return placements;
 }
 

@@ -18,7 +18,7 @@ static LogicalResult placeSources(kd::ParameterOp parameter, PackedRange range, 
   auto tiled = dyn_cast_or_null<kd::TiledAttr>(type.getEncoding());
   int64_t joinDim = parameter.getJoinDim();
   bool isJoined = parameter.getSources().size() > 1;
-  SmallVector<kd::StoredPart, 2> parts = kd::getStoredParts(type);
+  SmallVector<kd::StoredPart, 3> parts = kd::getStoredParts(type);
   if (isJoined && joinDim != (tiled ? static_cast<int64_t>(tiled.getDim()) : 0))
     return parameter.emitOpError("cannot be packed: its sources are joined along dimension ")
            << joinDim << ", its layout splits another";
@@ -35,7 +35,11 @@ static LogicalResult placeSources(kd::ParameterOp parameter, PackedRange range, 
       place.tile = tiled.getSize();
       place.dim = tiled.getDim();
       if (parts.size() > 1)
-        place.scales = parts.back().offset;
+        place.scales = parts[1].offset;
+      if (parts.size() > 2)
+        place.zeros = parts[2].offset;
+      if (kd::StorageAttr storage = tiled.getStorage())
+        place.group = storage.getGroup();
       shift += extent;
     } else {
       uint64_t elements = 1;

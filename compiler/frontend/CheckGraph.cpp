@@ -86,6 +86,9 @@ private:
                     llvm::Twine(parameter.scope));
       if (failed(checkElement(parameter.scope, "a parameter requires a known element type", parameter.element)))
         return failure();
+      if (!is_known(parameter.storage))
+        return fail(parameter.scope, "a parameter requires a storage of f32, f16, bf16 or int8",
+                    llvm::Twine(static_cast<int>(parameter.storage.element)));
       std::vector<Dim> shape(parameter.shape.begin(), parameter.shape.end());
       if (failed(checkShape(parameter.scope, shape)))
         return failure();

@@ -3,6 +3,7 @@
 // 1. Check that the graph is well formed and collect its named extents.
 // 2. A function for each entry: the named extents as index arguments, then the inputs; its nodes in their order.
 // 3. Verify: broken rules of single ops come out there, with their scopes.
+// 4. Weights get their storages.
 #include "compiler/frontend/Import.h"
 
 #include "compiler/dialect/Check.h"
@@ -198,8 +199,8 @@ private:
 
 } // namespace
 
-mlir::OwningOpRef<mlir::ModuleOp> importGraph(const Graph &graph, mlir::MLIRContext *context,
-                                              llvm::StringRef modelName) {
+mlir::OwningOpRef<mlir::ModuleOp> importGraph(const Graph &graph, mlir::MLIRContext *context, llvm::StringRef modelName,
+                                              const StorageChoices &weights) {
   context->loadDialect<mlir::func::FuncDialect, mlir::kiln::KilnDialect>();
   std::vector<Symbol> used;
   if (failed(checkGraph(graph, context, used)))
@@ -216,7 +217,7 @@ mlir::OwningOpRef<mlir::ModuleOp> importGraph(const Graph &graph, mlir::MLIRCont
   for (const Entry &entry : graph.entries)
     if (failed(importer.importEntry(entry)))
       return {};
-  if (failed(mlir::verify(*module)))
+  if (failed(mlir::verify(*module)) || failed(storeWeights(*module, graph, weights)))
     return {};
   return module;
 }

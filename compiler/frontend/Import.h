@@ -4,6 +4,7 @@
 // same name. Locations are the scopes of the trace, so that a diagnostic names the layer.
 #pragma once
 
+#include "compiler/frontend/StoreWeights.h"
 #include "kiln/graph.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -11,8 +12,8 @@
 namespace kiln {
 
 /// A verified module, or null after diagnostics: a graph need not come from the DSL. The context has func and kiln
-/// available.
-mlir::OwningOpRef<mlir::ModuleOp> importGraph(const Graph &graph, mlir::MLIRContext *context,
-                                              llvm::StringRef modelName);
+/// available. Weights are stored as the spec and the build say.
+mlir::OwningOpRef<mlir::ModuleOp> importGraph(const Graph &graph, mlir::MLIRContext *context, llvm::StringRef modelName,
+                                              const StorageChoices &weights = {});
 
 } // namespace kiln

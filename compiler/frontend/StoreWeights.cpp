@@ -6,6 +6,7 @@
 #include "kiln/names.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include <fmt/format.h>
 
 namespace kiln {
@@ -14,32 +15,6 @@ using namespace mlir;
 using mlir::kiln::ParameterOp;
 
 //===- The text ---===//
-
-namespace {
-
-struct StorageName {
-  llvm::StringLiteral name;
-  ElementType element;
-};
-
-constexpr StorageName storageNames[] = {
-    {"f32", ElementType::f32}, {"f16", ElementType::f16}, {"bf16", ElementType::bf16}, {"int8", ElementType::i8}};
-
-std::optional<ElementType> findStorage(StringRef name) {
-  for (const StorageName &row : storageNames)
-    if (row.name == name)
-      return row.element;
-  return std::nullopt;
-}
-
-llvm::StringRef nameOf(ElementType element) {
-  for (const StorageName &row : storageNames)
-    if (row.element == element)
-      return row.name;
-  llvm_unreachable("only these are parsed");
-}
-
-} // namespace
 
 std::optional<StorageChoices> parseStorageChoices(StringRef text, std::string &error) {
   SmallVector<StringRef> words;
@@ -57,24 +32,24 @@ std::optional<StorageChoices> parseStorageChoices(StringRef text, std::string &e
     if (number == 1)
       continue;
     auto [pattern, type] = number == 0 ? std::pair(StringRef(), word) : word.rsplit('=');
-    std::optional<ElementType> element = findStorage(type);
-    if (!element || (number > 0 && pattern.empty())) {
+    const Storage storage = find_storage(type);
+    if (!storage.is_stated || (number > 0 && pattern.empty())) {
       error = fmt::format("weights require {} f32, f16, bf16 or int8, got \"{}\"",
                           number == 0 ? "a type" : "PATTERN=TYPE behind except, of a type", word);
       return std::nullopt;
     }
     if (number == 0)
-      choices.preset = *element;
+      choices.preset = storage;
     else
-      choices.exceptions.push_back({pattern.str(), *element});
+      choices.exceptions.push_back({pattern.str(), storage});
   }
   return choices;
 }
 
 std::string toString(const StorageChoices &choices) {
-  std::string text = nameOf(choices.preset).str();
+  std::string text = name_of(choices.preset);
   for (auto [number, exception] : llvm::enumerate(choices.exceptions))
-    text += fmt::format("{}{}={}", number == 0 ? " except " : " ", exception.pattern, nameOf(exception.element));
+    text += fmt::format("{}{}={}", number == 0 ? " except " : " ", exception.pattern, name_of(exception.storage));
   return text;
 }
 
@@ -104,11 +79,11 @@ public:
     return isRead ? "" : "nothing reads it";
   }
 
-  void store(ElementType element) {
+  void store(const Storage &storage) {
     for (ParameterOp parameter : parameters) {
       MLIRContext *context = parameter.getContext();
-      parameter.setStorageAttr(
-          mlir::kiln::StorageAttr::get(context, mlir::kiln::fromElementType(element, context), dim.value_or(0)));
+      parameter.setStorageAttr(mlir::kiln::StorageAttr::get(
+          context, mlir::kiln::fromElementType(storage.element, context), dim.value_or(0)));
     }
   }
 
@@ -131,8 +106,18 @@ private:
 
 } // namespace
 
-LogicalResult storeWeights(ModuleOp module, const StorageChoices &choices) {
-  if (choices.isPlain())
+/// What the spec states, by name.
+static llvm::StringMap<Storage> statedStorages(const Graph &graph) {
+  llvm::StringMap<Storage> stated;
+  for (const Parameter &parameter : graph.parameters)
+    if (parameter.storage.is_stated)
+      stated[graph.name(parameter)] = parameter.storage;
+  return stated;
+}
+
+LogicalResult storeWeights(ModuleOp module, const Graph &graph, const StorageChoices &choices) {
+  const llvm::StringMap<Storage> stated = statedStorages(graph);
+  if (choices.isPlain() && stated.empty())
     return success();
   llvm::MapVector<StringRef, StoredWeight> weights;
   module.walk(
@@ -140,19 +125,27 @@ LogicalResult storeWeights(ModuleOp module, const StorageChoices &choices) {
   std::vector<std::string> reasons(choices.exceptions.size(), "no weight is named so");
   for (auto &[name, weight] : weights) {
     const std::string why = weight.whyNot();
-    ElementType element = choices.preset;
+    const auto spec = stated.find(name);
+    bool isOfSpec = spec != stated.end();
+    Storage storage = isOfSpec ? spec->second : choices.preset;
     for (auto [exception, reason] : llvm::zip_equal(choices.exceptions, reasons))
       if (detail::matches(exception.pattern.c_str(), name.str().c_str())) {
-        element = exception.element;
-        const bool isObeyed = why.empty() || exception.element == ElementType::f32;
+        storage = exception.storage;
+        isOfSpec = false;
+        const bool isObeyed = why.empty() || !storage.has_fewer_bits();
         reason = isObeyed || reason.empty() ? "" : fmt::format("weight \"{}\": {}", name, why);
       }
-    if (why.empty() && element != ElementType::f32)
-      weight.store(element);
+    if (!storage.has_fewer_bits())
+      continue;
+    if (why.empty())
+      weight.store(storage);
+    else if (isOfSpec)
+      return weight.first().emitError() << "weight \"" << name << "\" cannot be stored as " << name_of(storage) << ": "
+                                        << why;
   }
   for (auto [exception, reason] : llvm::zip_equal(choices.exceptions, reasons))
     if (!reason.empty())
-      return module.emitError() << "weights \"" << exception.pattern << "=" << nameOf(exception.element)
+      return module.emitError() << "weights \"" << exception.pattern << "=" << name_of(exception.storage)
                                 << "\" cannot be obeyed: " << reason;
   return success();
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which weights are stored in fewer bits than they have (dsl/SPEC.md, Stored weights). Said by the build, decided by
-// how a model reads them.
+// Which weights are stored in fewer bits than they have (dsl/SPEC.md, Stored weights). Said by the spec and by the
+// build, decided by how a model reads them.
 #pragma once
 
-#include "kiln/element.h"
+#include "kiln/graph.h"
 #include "mlir/IR/BuiltinOps.h"
 #include <optional>
 #include <string>
@@ -12,17 +12,17 @@
 
 namespace kiln {
 
-/// How the weights of a model are stored: all that can be as `preset`, those whose names match a pattern as it says, of
-/// several the last one. f32: as they are.
+/// How a build stores the weights of a model: those whose names match a pattern as it says, of several the last one; of
+/// which the spec states nothing, and that can be stored so, as `preset`. f32: as they are.
 struct StorageChoices {
   struct Exception {
     std::string pattern; // each * stands for any characters
-    ElementType element;
+    Storage storage;
   };
-  ElementType preset = ElementType::f32;
+  Storage preset = stored<ElementType::f32>;
   std::vector<Exception> exceptions;
 
-  bool isPlain() const { return preset == ElementType::f32 && exceptions.empty(); }
+  bool isPlain() const { return !preset.has_fewer_bits() && exceptions.empty(); }
 };
 
 /// Reads "int8" or "int8 except lm_head.*=f16 *.mlp.*=f32". Nothing and an `error` in words for what is not so.
@@ -30,8 +30,9 @@ std::optional<StorageChoices> parseStorageChoices(llvm::StringRef text, std::str
 
 std::string toString(const StorageChoices &choices);
 
-/// Gives each kiln.parameter of an imported module its storage. The preset skips what cannot be stored otherwise; an
-/// exception that names such a weight, or none, fails with a diagnostic.
-mlir::LogicalResult storeWeights(mlir::ModuleOp module, const StorageChoices &choices);
+/// Gives each kiln.parameter of a graph's module its storage: the last exception's that matches, else the spec's, else
+/// the preset. The preset skips what cannot be stored otherwise; a spec or an exception that names such a weight, or an
+/// exception that names none, fails with a diagnostic.
+mlir::LogicalResult storeWeights(mlir::ModuleOp module, const Graph &graph, const StorageChoices &choices);
 
 } // namespace kiln

@@ -31,8 +31,8 @@ static void roundToScaled(std::vector<double> &values, const TensorShape &shape,
 
   std::vector<double> scales(extent);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (!std::isfinite(values[i]))
-      throw refused("finite numbers: got " + std::to_string(values[i]));
+    if (!(std::abs(values[i]) <= 0x1p127))
+      throw refused("numbers within 2^127: got " + std::to_string(values[i]));
     scales[indexOf(i)] = std::max(scales[indexOf(i)], std::abs(values[i]));
   }
   const double most = 127;
@@ -45,16 +45,59 @@ static void roundToScaled(std::vector<double> &values, const TensorShape &shape,
   }
 }
 
-void roundToStored(std::vector<double> &values, const TensorShape &shape, ElementType element, std::int64_t dim) {
+/// One group, whose numbers lie at `places`.
+static void roundGroup(std::vector<double> &values, const std::vector<std::size_t> &places, bool zero) {
+  double least = 0, most = 0, largest = 0;
+  for (std::size_t place : places) {
+    const double value = values[place];
+    if (!(std::abs(value) <= 0x1p18))
+      throw refused("numbers within 2^18: got " + std::to_string(value));
+    least = std::min(least, value);
+    most = std::max(most, value);
+    if (std::abs(value) > std::abs(largest))
+      largest = value;
+  }
+  const double exact = zero ? toF32(toF32(most - least) / 15) : toF32(largest / -8);
+  const double scale = roundTo(ElementType::f16, exact);
+  const double none = !zero ? 8 : scale == 0 ? 0 : std::clamp(std::nearbyint(toF32(-least / scale)), 0.0, 15.0);
+  for (std::size_t place : places) {
+    const double whole = scale == 0 ? none : std::nearbyint(toF32(values[place] / scale)) + none;
+    values[place] = (std::clamp(whole, 0.0, 15.0) - none) * scale;
+  }
+}
+
+static void roundToGrouped(std::vector<double> &values, const TensorShape &shape, const Storage &storage) {
+  const auto dim = static_cast<std::size_t>(storage.dim), group = static_cast<std::size_t>(storage.group);
+  std::size_t inner = 1;
+  for (std::size_t i = dim + 1; i < shape.size(); ++i)
+    inner *= static_cast<std::size_t>(shape[i]);
+  const auto extent = static_cast<std::size_t>(shape[dim]);
+  const std::size_t depth = extent ? values.size() / extent : 0;
+  if (group == 0 || depth % group)
+    throw refused("a depth of whole groups of " + std::to_string(group) + ": got " + std::to_string(depth));
+  for (std::size_t n = 0; n < extent; ++n)
+    for (std::size_t first = 0; first < depth; first += group) {
+      std::vector<std::size_t> places;
+      for (std::size_t k = first; k < first + group; ++k)
+        places.push_back((k / inner * extent + n) * inner + k % inner);
+      roundGroup(values, places, storage.zero);
+    }
+}
+
+void roundToStored(std::vector<double> &values, const TensorShape &shape, const Storage &storage) {
+  const ElementType element = storage.element;
   if (static_cast<std::int64_t>(values.size()) != elementCount(shape))
     throw refused("as many numbers as elements");
   if (short_float(element))
     return roundToShort(values, element);
-  if (element != ElementType::i8)
-    throw refused(std::string("f16, bf16 or i8: got ") + name_of(element));
-  if (dim < 0 || dim >= static_cast<std::int64_t>(shape.size()))
-    throw refused("scales along one of its dimensions: got " + std::to_string(dim) + " of " + describe(shape));
-  roundToScaled(values, shape, static_cast<std::size_t>(dim));
+  if (element != ElementType::i8 && element != ElementType::i4)
+    throw refused(std::string("f16, bf16, i8 or i4: got ") + name_of(element));
+  if (storage.dim < 0 || storage.dim >= static_cast<std::int64_t>(shape.size()))
+    throw refused("scales along one of its dimensions: got " + std::to_string(storage.dim) + " of " + describe(shape));
+  if (element == ElementType::i8)
+    roundToScaled(values, shape, static_cast<std::size_t>(storage.dim));
+  else
+    roundToGrouped(values, shape, storage);
 }
 
 } // namespace kiln::interpreter

@@ -101,23 +101,27 @@ Expected<uint64_t> textBytes(StringRef object) {
 
 using Renames = std::vector<std::pair<std::string, std::string>>;
 
-/// The configuration of objcopy only refers to the new names: the caller keeps them until the end.
-static Expected<std::string> rename(StringRef object, const Renames &symbols, const Renames &sections) {
+static Expected<std::string> copy(StringRef object, objcopy::ConfigManager config) {
   auto file = parse(object);
   if (!file)
     return file.takeError();
-  objcopy::ConfigManager config;
   config.Common.InputFilename = "object";
   config.Common.OutputFilename = "object";
-  for (const auto &[from, to] : symbols)
-    config.Common.SymbolsToRename[from] = to;
-  for (const auto &[from, to] : sections)
-    config.Common.SectionsToRename[from] = {from, to, std::nullopt};
   SmallString<0> bytes;
   raw_svector_ostream out(bytes);
   if (Error error = objcopy::executeObjcopyOnBinary(config, **file, out))
     return error;
   return std::string(bytes);
+}
+
+/// The configuration of objcopy only refers to the new names: the caller keeps them until the end.
+static Expected<std::string> rename(StringRef object, const Renames &symbols, const Renames &sections) {
+  objcopy::ConfigManager config;
+  for (const auto &[from, to] : symbols)
+    config.Common.SymbolsToRename[from] = to;
+  for (const auto &[from, to] : sections)
+    config.Common.SectionsToRename[from] = {from, to, std::nullopt};
+  return copy(object, std::move(config));
 }
 
 Expected<std::string> renameForModel(StringRef object, StringRef model, ArrayRef<StringRef> hookPrefixes) {
@@ -154,6 +158,25 @@ Expected<std::string> renameKernel(StringRef object, StringRef from, StringRef t
     if (Error error = add(section.getName(), sections))
       return error;
   return rename(object, symbols, sections);
+}
+
+Expected<std::string> removeFunctions(StringRef object, StringRef prefix) {
+  auto symbols = globalSymbols(object);
+  if (!symbols)
+    return symbols.takeError();
+  objcopy::ConfigManager config;
+  std::vector<std::string> sections;
+  for (const ObjectSymbol &symbol : *symbols)
+    if (symbol.defined && StringRef(symbol.name).starts_with(prefix))
+      sections.push_back(".text." + symbol.name);
+  for (const std::string &section : sections) {
+    auto name = objcopy::NameOrPattern::create(section, objcopy::MatchStyle::Literal, nullptr);
+    if (!name)
+      return name.takeError();
+    if (Error error = config.Common.ToRemove.addMatcher(std::move(name)))
+      return error;
+  }
+  return copy(object, std::move(config));
 }
 
 Expected<std::vector<ObjectFile>> readArchive(StringRef image) {

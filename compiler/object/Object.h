@@ -42,6 +42,9 @@ llvm::Expected<std::string> renameForModel(llvm::StringRef object, llvm::StringR
 /// Replaces `from`, wherever it occurs in the name of a symbol or section, by `to`.
 llvm::Expected<std::string> renameKernel(llvm::StringRef object, llvm::StringRef from, llvm::StringRef to);
 
+/// Leaves out the functions whose names begin with `prefix`, each in a section of its own; nothing may refer to them.
+llvm::Expected<std::string> removeFunctions(llvm::StringRef object, llvm::StringRef prefix);
+
 /// The global symbols of an object.
 llvm::Expected<std::vector<ObjectSymbol>> globalSymbols(llvm::StringRef object);
 

@@ -144,8 +144,10 @@ KernelData::KernelData(const KernelUse &use, ArrayRef<int64_t> extents, int64_t 
     for (const mlir::kiln::StoredPart &part : mlir::kiln::getStoredParts(cast<RankedTensorType>(type))) {
       memory->inputs.emplace_back(part.type, extents, isFresh[i] ? rotations : 1, abi);
       std::pair<int64_t, int64_t> range{0, 1};
-      if (memory->inputs.back().element.isInteger(32))
+      if (cast<RankedTensorType>(type).getElementType().isInteger(32))
         range = integerRange(kernel, extents.size() + i, extents);
+      else if (memory->inputs.back().element.isInteger(32)) // words of i4
+        range = {std::numeric_limits<int32_t>::min(), int64_t(1) << 31};
       memory->inputs.back().fill(random, range);
     }
   }

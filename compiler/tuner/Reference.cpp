@@ -52,6 +52,20 @@ std::optional<std::vector<int64_t>> referenceExtents(func::FuncOp kernel, std::v
 /// The data of a tensor's parts.
 using Parts = llvm::function_ref<const char *(size_t part)>;
 
+/// An element of i4 in words; `placeOf` is where it lies if so many of the depth are one, `k` where it is along that.
+static double readGrouped(RankedTensorType type, Parts parts, llvm::function_ref<int64_t(int64_t each)> placeOf,
+                          int64_t k) {
+  const auto stored = mlir::kiln::getStoredParts(type);
+  const mlir::kiln::StorageAttr storage = mlir::kiln::getStorage(type);
+  auto read = [&](size_t part, int64_t each) {
+    return readElement(stored[part].type.getElementType(), parts(part), placeOf(each));
+  };
+  const auto word = uint32_t(int64_t(read(0, mlir::kiln::elementsOfWord)));
+  const int element = int(word >> mlir::kiln::bitInWord(k) & 15), value = element < 8 ? element : element - 16;
+  const double zero = storage.getZero() ? read(2, storage.getGroup()) : 0;
+  return (value - zero) * read(1, storage.getGroup());
+}
+
 /// An element of a tensor of tiles; `flat`: its number in row major order.
 static double readTiled(RankedTensorType type, mlir::kiln::TiledAttr layout, Parts parts, int64_t flat) {
   int64_t inner = 1, others = 1;
@@ -61,9 +75,13 @@ static double readTiled(RankedTensorType type, mlir::kiln::TiledAttr layout, Par
   }
   const int64_t extent = type.getDimSize(layout.getDim()), at = flat / inner % extent, size = layout.getSize();
   const int64_t other = flat / inner / extent * inner + flat % inner;
+  mlir::kiln::StorageAttr storage = layout.getStorage();
+  if (storage && storage.isGrouped())
+    return readGrouped(
+        type, parts, [&](int64_t each) { return (at / size * (others / each) + other / each) * size + at % size; },
+        other);
   const double stored =
       readElement(mlir::kiln::getStoredElement(type), parts(0), (at / size * others + other) * size + at % size);
-  mlir::kiln::StorageAttr storage = layout.getStorage();
   return storage && storage.hasScales() ? float(stored * readElement(type.getElementType(), parts(1), at)) : stored;
 }
 

@@ -82,11 +82,9 @@ std::string verifyPasses(const Graph &graph, const Target &target, std::uint64_t
       said = diagnostic.str();
     return success();
   });
-  OwningOpRef<ModuleOp> module = importGraph(graph, &context, "model");
+  OwningOpRef<ModuleOp> module = importGraph(graph, &context, "model", options.weights);
   if (!module)
     return "the import refused the graph: " + said;
-  if (failed(storeWeights(*module, options.weights)))
-    return "the weights cannot be stored so: " + said;
   verify::PassVerifier verifier(*module, {.seed = seed, .mostOperations = options.mostOperations});
   if (!verifier.difference().empty())
     return verifier.difference();

@@ -20,7 +20,9 @@ SharedTensor asStored(const SharedTensor &weight, kd::StorageAttr storage) {
   if (!storage)
     return weight;
   std::vector<double> values = weight->values;
-  interpreter::roundToStored(values, weight->shape, elementTypeOf(storage.getElement()), storage.getDim());
+  interpreter::roundToStored(
+      values, weight->shape,
+      {elementTypeOf(storage.getElement()), storage.getDim(), storage.getGroup(), storage.getZero()});
   return std::make_shared<const Tensor>(Tensor::of(weight->element, weight->shape, std::move(values)));
 }
 

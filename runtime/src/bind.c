@@ -103,8 +103,8 @@ static kiln_status_t refuse_value(const kiln_weight_t *weight, const kiln_name_t
     indices[i] = (int64_t)(at % (uint64_t)weight->shape[i]);
   return kiln_error_set(error, KILN_WEIGHT_VALUE,
                         "tensor \"%s\" requires numbers that can be stored as %s, got %.9g at %s",
-                        name_text(name, text), kiln_safetensors_dtype_text(stored), (double)value,
-                        kiln_shape_text(place, weight->rank, indices));
+                        name_text(name, text), stored == KILN_I4 ? "I4" : kiln_safetensors_dtype_text(stored),
+                        (double)value, kiln_shape_text(place, weight->rank, indices));
 }
 
 /* Into memory that is zero, since padding must be. */

@@ -172,8 +172,22 @@ void kiln_quantize_raise(float *most, const char *data, uint32_t dtype, size_t r
 bool kiln_quantize_scales(float *most, size_t count);
 /* Makes elements of the type `stored` of a matrix; scales, for i8, are those of its columns. */
 bool kiln_quantize(char *to, uint32_t stored, const float *from, size_t rows, size_t columns, const float *scales);
+/* Whether all elements can be stored so. */
+bool kiln_quantize_fits(const float *from, size_t count, uint32_t stored);
 /* The first element, of f32, f16 or bf16, that cannot be stored, with its value; count: there is none. */
 uint64_t kiln_quantize_find(const char *data, uint32_t dtype, uint64_t count, uint32_t stored, float *value);
+
+/* quantize_groups.c */
+
+/* Elements of int4 in a word; columns that are quantised together, at most. */
+enum { KILN_WORD_ELEMENTS = 8, KILN_GROUP_COLUMNS = 32 };
+/* The lowest bit of an element in its word: of k and k + 4 in the halves of byte k % 4. */
+static inline unsigned kiln_bit_in_word(uint64_t k) { return (unsigned)(k % 4 * 8 + k / 4 % 2 * 4); }
+/* Makes int4 of whole groups of a matrix [depth][columns]: words [depth / 8][columns], scales, which are f16, and
+ * zeros, null if 8 stands for 0, [depth / group][columns]. Elements and zeros are less 8. Works between
+ * kiln_rounding_begin and _end; false as of kiln_quantize. */
+bool kiln_quantize_groups(uint32_t *words, char *scales, signed char *zeros, const float *from, size_t depth,
+                          size_t columns, size_t group);
 
 /* index.c */
 
@@ -213,6 +227,35 @@ bool kiln_pack_weight(char *packed, const char *data, uint32_t dtype, const kiln
 /* The same of a tensor. Pages of its source are given back to the system as they are read. */
 bool kiln_pack_tensor(char *packed, const kiln_tensor_t *tensor, const kiln_weight_t *weight,
                       const kiln_placement_t *placement);
+
+/* A mapped file that is read. */
+typedef struct kiln_reader_t {
+  const kiln_file_t *file;
+  const char *kept; /* where pages begin that are not given back yet */
+} kiln_reader_t;
+/* Where a weight goes: if it is tiled, element (n along the dimension `dim`, k along the other) of `depth`. */
+typedef struct kiln_tiling_t {
+  char *packed;
+  size_t tile, dim, shift, depth, bytes;
+  uint32_t dtype;
+  float *scales;         /* of n = 0; null: none */
+  kiln_reader_t *reader; /* null: data are no file's */
+} kiln_tiling_t;
+/* What lies before `end` was read: pages are given back, if there are enough of them. */
+void kiln_pack_pass(const kiln_tiling_t *tiling, const char *end);
+/* Stores a weight as a matrix, past the caches; one that is dense is a row. */
+void kiln_pack_matrix(const kiln_tiling_t *tiling, const char *data, size_t rows, size_t columns);
+
+/* pack_groups.c */
+
+/* kiln_pack_weight of int4; rows, columns: of the weight as a matrix. */
+bool kiln_pack_groups(const kiln_tiling_t *tiling, const kiln_placement_t *placement, const char *data, uint32_t dtype,
+                      size_t rows, size_t columns);
+/* Bytes from the placement's offset to the end of int4, of so many outputs in whole tiles; 0 if it makes no sense. */
+uint64_t kiln_pack_groups_bytes(const kiln_placement_t *placement, uint64_t outputs, uint64_t depth);
+/* The number that element k of the depth of output n stands for. */
+float kiln_pack_groups_value(const char *packed, const kiln_placement_t *placement, uint64_t depth, uint64_t n,
+                             uint64_t k);
 
 /* model.c */
 

@@ -107,24 +107,8 @@ static inline __attribute__((always_inline)) void transpose(char *to, const char
   }
 }
 
-/* A mapped file that is read. */
-typedef struct reader_t {
-  const kiln_file_t *file;
-  const char *kept; /* where pages begin that are not given back yet */
-} reader_t;
-
-/* Where a weight goes: if it is tiled, element (n along the dimension `dim`, k along the other) of `depth`. */
-typedef struct tiling_t {
-  char *packed;
-  size_t tile, dim, shift, depth, bytes;
-  uint32_t dtype;
-  float *scales;    /* of n = 0; null: none */
-  reader_t *reader; /* null: data are no file's */
-} tiling_t;
-
-/* What lies before `end` was read. */
-static void pass(const tiling_t *tiling, const char *end) {
-  reader_t *const reader = tiling->reader;
+void kiln_pack_pass(const kiln_tiling_t *tiling, const char *end) {
+  kiln_reader_t *const reader = tiling->reader;
   if (reader && end - reader->kept >= READ_BYTES) {
     kiln_file_give_back(reader->file, reader->kept, end);
     reader->kept = end;
@@ -132,14 +116,14 @@ static void pass(const tiling_t *tiling, const char *end) {
 }
 
 /* How many elements from n on lie in one tile, and where they begin. */
-static size_t run_of(const tiling_t *tiling, size_t n, size_t extent, char **to) {
+static size_t run_of(const kiln_tiling_t *tiling, size_t n, size_t extent, char **to) {
   size_t within = (n + tiling->shift) % tiling->tile, left = tiling->tile - within;
   *to = tiling->packed + ((n + tiling->shift - within) * tiling->depth + within) * tiling->bytes;
   return extent - n < left ? extent - n : left;
 }
 
 /* The tiled dimension is the first: a row of the weight is a column of a tile. */
-static void pack_rows(const tiling_t *tiling, const char *data, size_t rows, size_t columns) {
+static void pack_rows(const kiln_tiling_t *tiling, const char *data, size_t rows, size_t columns) {
   for (size_t n = 0, run; n < rows; n += run) {
     char *to;
     run = run_of(tiling, n, rows, &to);
@@ -156,12 +140,12 @@ static void pack_rows(const tiling_t *tiling, const char *data, size_t rows, siz
     default:
       transpose(to, from, run, columns, tiling->tile, 4);
     }
-    pass(tiling, from + run * columns * tiling->bytes);
+    kiln_pack_pass(tiling, from + run * columns * tiling->bytes);
   }
 }
 
 /* The tiled dimension is the second: a row of the weight is a row of each tile. */
-static void pack_columns(const tiling_t *tiling, const char *data, size_t rows, size_t columns) {
+static void pack_columns(const kiln_tiling_t *tiling, const char *data, size_t rows, size_t columns) {
   size_t row_bytes = tiling->tile * tiling->bytes, together = (RUN_BYTES + row_bytes - 1) / row_bytes;
   for (size_t first = 0; first < rows; first += together) {
     for (size_t n = 0, run; n < columns; n += run) {
@@ -171,21 +155,20 @@ static void pack_columns(const tiling_t *tiling, const char *data, size_t rows, 
         stream(to + k * row_bytes, data + (k * columns + n) * tiling->bytes, run * tiling->bytes);
     }
     if (rows - first > together)
-      pass(tiling, data + (first + together) * columns * tiling->bytes);
+      kiln_pack_pass(tiling, data + (first + together) * columns * tiling->bytes);
   }
 }
 
-static void pack_dense(const tiling_t *tiling, const char *data, size_t bytes) {
+static void pack_dense(const kiln_tiling_t *tiling, const char *data, size_t bytes) {
   char *to = tiling->packed + tiling->shift * tiling->bytes;
   for (size_t step; bytes > 0; data += step, to += step, bytes -= step) {
     step = bytes < READ_BYTES ? bytes : READ_BYTES;
     stream(to, data, step);
-    pass(tiling, data + step);
+    kiln_pack_pass(tiling, data + step);
   }
 }
 
-/* A weight as a matrix; one that is dense is a row. */
-static void pack_matrix(const tiling_t *tiling, const char *data, size_t rows, size_t columns) {
+void kiln_pack_matrix(const kiln_tiling_t *tiling, const char *data, size_t rows, size_t columns) {
   if (tiling->tile == 0)
     pack_dense(tiling, data, columns * tiling->bytes);
   else
@@ -193,12 +176,13 @@ static void pack_matrix(const tiling_t *tiling, const char *data, size_t rows, s
 }
 
 /* Reads all of the matrix. */
-static bool make_column_scales(const tiling_t *tiling, const char *data, uint32_t dtype, size_t rows, size_t columns) {
+static bool make_column_scales(const kiln_tiling_t *tiling, const char *data, uint32_t dtype, size_t rows,
+                               size_t columns) {
   const size_t row_bytes = columns * (size_t)kiln_safetensors_stored_bytes(dtype, 1);
   memset(tiling->scales, 0, columns * sizeof *tiling->scales);
   for (size_t row = 0; row < rows; ++row) {
     kiln_quantize_raise(tiling->scales, data + row * row_bytes, dtype, 1, columns, false);
-    pass(tiling, data + (row + 1) * row_bytes);
+    kiln_pack_pass(tiling, data + (row + 1) * row_bytes);
   }
   if (tiling->reader)
     tiling->reader->kept = data; /* it is read again */
@@ -208,7 +192,7 @@ static bool make_column_scales(const tiling_t *tiling, const char *data, uint32_
 /* The same of elements that are widened or stored in fewer bits on their way, a piece of the matrix at a time. Where
  * rows are columns of tiles, a piece is of whole tiles, if it can, and of whole lines of the file. What is stored in
  * fewer bits is turned before, as f32. */
-static bool pack_pieces(const tiling_t *tiling, const char *data, uint32_t dtype, size_t rows, size_t columns) {
+static bool pack_pieces(const kiln_tiling_t *tiling, const char *data, uint32_t dtype, size_t rows, size_t columns) {
   _Alignas(64) float piece[PIECE_ROWS * PIECE_COLUMNS], other[PIECE_ROWS * PIECE_COLUMNS];
   const bool is_turned = tiling->tile > 0 && tiling->dim == 0;
   const size_t bytes = (size_t)kiln_safetensors_stored_bytes(dtype, 1);
@@ -231,44 +215,45 @@ static bool pack_pieces(const tiling_t *tiling, const char *data, uint32_t dtype
       size_t wide = columns - column < width ? columns - column : width;
       for (size_t i = 0; i < high; ++i)
         kiln_convert_widen(piece + i * wide, from + (i * columns + column) * bytes, wide, dtype);
-      tiling_t part = *tiling;
+      kiln_tiling_t part = *tiling;
       part.reader = NULL;
       part.shift += is_turned ? row : column;
       part.packed += (is_turned ? column : row) * tiling->tile * tiling->bytes;
       if (tiling->dtype == KILN_F32) {
-        pack_matrix(&part, (const char *)piece, high, wide);
+        kiln_pack_matrix(&part, (const char *)piece, high, wide);
       } else if (is_turned) {
         transpose_words((char *)other, (const char *)piece, high, wide, wide);
         part.dim = 1;
         if (!kiln_quantize((char *)piece, tiling->dtype, other, wide, high, scales ? scales + row : NULL))
           return false;
-        pack_matrix(&part, (const char *)piece, wide, high);
+        kiln_pack_matrix(&part, (const char *)piece, wide, high);
       } else {
         if (!kiln_quantize((char *)other, tiling->dtype, piece, high, wide, scales ? scales + column : NULL))
           return false;
-        pack_matrix(&part, (const char *)other, high, wide);
+        kiln_pack_matrix(&part, (const char *)other, high, wide);
       }
       if (high == 1)
-        pass(tiling, from + (column + wide) * bytes);
+        kiln_pack_pass(tiling, from + (column + wide) * bytes);
     }
-    pass(tiling, from + high * columns * bytes);
+    kiln_pack_pass(tiling, from + high * columns * bytes);
   }
   return true;
 }
 
 /* reader: as of a tiling. */
-static bool pack(char *packed, const char *data, uint32_t dtype, reader_t *reader, const kiln_weight_t *weight,
+static bool pack(char *packed, const char *data, uint32_t dtype, kiln_reader_t *reader, const kiln_weight_t *weight,
                  const kiln_placement_t *placement) {
-  const tiling_t tiling = {
-      .packed = packed,
-      .tile = placement->tile,
-      .dim = placement->dim,
-      .shift = (size_t)placement->shift,
-      .depth = (size_t)kiln_elements_beside(weight, placement->dim),
-      .bytes = (size_t)kiln_safetensors_stored_bytes(placement->dtype, 1),
-      .dtype = placement->dtype,
-      .scales = placement->scales ? (float *)(void *)(packed + placement->scales) + placement->shift : NULL,
-      .reader = reader};
+  const kiln_tiling_t tiling = {.packed = packed,
+                                .tile = placement->tile,
+                                .dim = placement->dim,
+                                .shift = (size_t)placement->shift,
+                                .depth = (size_t)kiln_elements_beside(weight, placement->dim),
+                                .bytes = (size_t)kiln_safetensors_stored_bytes(placement->dtype, 1),
+                                .dtype = placement->dtype,
+                                .scales = placement->scales && placement->dtype == KILN_I8
+                                              ? (float *)(void *)(packed + placement->scales) + placement->shift
+                                              : NULL,
+                                .reader = reader};
   size_t rows = 1, columns = (size_t)kiln_elements_beside(weight, weight->rank);
   bool is_packed = true;
   if (tiling.tile > 0) {
@@ -277,10 +262,11 @@ static bool pack(char *packed, const char *data, uint32_t dtype, reader_t *reade
     columns = tiling.dim == 0 ? tiling.depth : extent;
   }
   if (dtype == weight->dtype && !kiln_is_stored(weight, placement)) {
-    pack_matrix(&tiling, data, rows, columns);
+    kiln_pack_matrix(&tiling, data, rows, columns);
   } else {
     const kiln_rounding_t callers = kiln_rounding_begin();
-    is_packed = pack_pieces(&tiling, data, dtype, rows, columns);
+    is_packed = placement->dtype == KILN_I4 ? kiln_pack_groups(&tiling, placement, data, dtype, rows, columns)
+                                            : pack_pieces(&tiling, data, dtype, rows, columns);
     kiln_rounding_end(callers);
   }
   finish_stream();
@@ -294,7 +280,7 @@ bool kiln_pack_weight(char *packed, const char *data, uint32_t dtype, const kiln
 
 bool kiln_pack_tensor(char *packed, const kiln_tensor_t *tensor, const kiln_weight_t *weight,
                       const kiln_placement_t *placement) {
-  reader_t reader = {tensor->source, tensor->data};
+  kiln_reader_t reader = {tensor->source, tensor->data};
   const bool is_packed = pack(packed, tensor->data, tensor->dtype, reader.file ? &reader : NULL, weight, placement);
   if (reader.file)
     kiln_file_give_back(reader.file, reader.kept, tensor->data + (tensor->end - tensor->begin));

@@ -23,6 +23,8 @@ uint64_t kiln_pack_bytes(const kiln_weight_t *weight, const kiln_placement_t *pl
   if (kiln_is_stored(weight, placement)) {
     if (weight->dtype != KILN_F32 || tile == 0)
       return 0;
+    if (placement->dtype == KILN_I4)
+      return kiln_pack_groups_bytes(placement, outputs, kiln_elements_beside(weight, placement->dim));
     if (placement->dtype == KILN_I8) /* kernels read the scales of whole tiles */
       return scales < end || (scales | placement->offset | placement->stride) % sizeof(float)
                  ? 0

@@ -42,9 +42,19 @@ static inline int32_t bits_of(const float *value) {
 /* The bits of |value|, which are in the order of the numbers. */
 static inline int32_t magnitude_of(const float *value) { return bits_of(value) & 0x7FFFFFFF; }
 
-/* The largest magnitude that can be stored: of those that round to a finite number. */
+/* The largest magnitude that can be stored: of those that round to a finite number; of int8 2^127, since 127 times the
+ * scale of a larger one may not be finite; of int4 2^18, since scales are f16. */
 static int32_t limit_of(uint32_t stored) {
-  return stored == KILN_F16 ? 0x477FEFFF : stored == KILN_BF16 ? 0x7F7F7FFF : 0x7F7FFFFF;
+  switch (stored) {
+  case KILN_F16:
+    return 0x477FEFFF;
+  case KILN_BF16:
+    return 0x7F7F7FFF;
+  case KILN_I8:
+    return 0x7F000000;
+  default:
+    return 0x48800000;
+  }
 }
 
 /* Whether a magnitude is above the limit. */
@@ -117,10 +127,14 @@ static void quantize_line(char *restrict to, const float *restrict line, const f
   }
 }
 
+bool kiln_quantize_fits(const float *from, size_t count, uint32_t stored) {
+  return !exceeds(from, count, limit_of(stored));
+}
+
 bool kiln_quantize(char *to, uint32_t stored, const float *from, size_t rows, size_t columns, const float *scales) {
   if (!scales) {
     kiln_convert_narrow(to, from, rows * columns, stored);
-    return !exceeds(from, rows * columns, limit_of(stored));
+    return kiln_quantize_fits(from, rows * columns, stored);
   }
   for (size_t row = 0; row < rows; ++row)
     quantize_line(to + row * columns, from + row * columns, scales, columns);

@@ -12,21 +12,24 @@ typedef struct rows_t {
   const char *from;
 } rows_t;
 
-/* The f32 that an element of a weight stored in fewer bits stands for; n: its index along the tiles. */
-static float decode(const char *packed, const kiln_placement_t *placement, uint64_t n, const char *place) {
+/* The f32 that an element of a weight stored in fewer bits stands for: n along the tiles, k of the depth, the element
+ * where kiln_pack_place says. */
+static float decode(const char *packed, const kiln_placement_t *placement, uint64_t depth, uint64_t n, uint64_t k,
+                    uint64_t element) {
   float value;
+  if (placement->dtype == KILN_I4)
+    return kiln_pack_groups_value(packed, placement, depth, n, k);
   if (placement->dtype != KILN_I8) {
-    kiln_convert_widen(&value, place, 1, placement->dtype);
+    kiln_convert_widen(&value, packed + element * 2, 1, placement->dtype);
     return value;
   }
   memcpy(&value, packed + placement->scales + (placement->shift + n) * sizeof value, sizeof value);
-  return (float)*(const signed char *)place * value;
+  return (float)*(const signed char *)(packed + element) * value;
 }
 
 static void copy_rows(char *packed, const kiln_weight_t *weight, const kiln_placement_t *placement, uint64_t extent,
                       const rows_t *rows) {
-  const size_t bytes = (size_t)kiln_safetensors_stored_bytes(weight->dtype, 1),
-               packed_bytes = (size_t)kiln_safetensors_stored_bytes(placement->dtype, 1);
+  const size_t bytes = (size_t)kiln_safetensors_stored_bytes(weight->dtype, 1);
   const bool is_stored = kiln_is_stored(weight, placement);
   const kiln_rounding_t callers = kiln_rounding_begin();
   uint64_t columns = 1, at = 0;
@@ -34,14 +37,16 @@ static void copy_rows(char *packed, const kiln_weight_t *weight, const kiln_plac
     columns *= (uint64_t)weight->shape[i];
   for (uint64_t i = 0; i < rows->count; ++i)
     for (uint64_t row = rows->first + i, column = 0; column < columns; ++column, at += bytes) {
-      char *place = packed + kiln_pack_place(placement, extent, columns, row, column) * packed_bytes;
+      const uint64_t element = kiln_pack_place(placement, extent, columns, row, column);
       if (is_stored) {
-        const float value = decode(packed, placement, placement->dim == 0 ? row : column, place);
+        const bool by_row = placement->dim == 0;
+        const float value =
+            decode(packed, placement, by_row ? columns : extent, by_row ? row : column, by_row ? column : row, element);
         memcpy(rows->to + at, &value, sizeof value);
       } else if (rows->from) {
-        memcpy(place, rows->from + at, bytes);
+        memcpy(packed + element * bytes, rows->from + at, bytes);
       } else {
-        memcpy(rows->to + at, place, bytes);
+        memcpy(rows->to + at, packed + element * bytes, bytes);
       }
     }
   kiln_rounding_end(callers);

@@ -3,6 +3,7 @@
 // Halide reports what it cannot do as exceptions; they end here as diagnostics at the kernel function.
 #include "targets/halide/Compile.h"
 
+#include "compiler/object/Object.h"
 #include "compiler/schedule/SearchSpace.h"
 #include "targets/halide/Abi.h"
 #include "targets/halide/CheckMemory.h"
@@ -11,6 +12,7 @@
 #include "targets/halide/StridedLoads.h"
 #include "targets/halide/Structure.h"
 #include "targets/halide/Translate.h"
+#include "targets/halide/VectorFunctions.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cstdlib>
 #include <sys/mman.h>
@@ -55,7 +57,9 @@ private:
 class Compilation {
 public:
   Compilation(func::FuncOp kernel, StringRef symbol, const CodeTarget &target)
-      : kernel(kernel), symbol(symbol), target(target), translator(kernel, symbol) {}
+      : kernel(kernel), symbol(symbol), target(target), translator(kernel, symbol) {
+    translator.vectorFunctions = VectorFunctions::of(target.features);
+  }
 
   LogicalResult lower(const SchedulePoint *point) {
     if (failed(verifyKernel(kernel)))
@@ -86,6 +90,8 @@ public:
         translator.arguments, symbol.str(),
         Halide::Target(target.triple + "-" + target.features + "-user_context-no_runtime-no_asserts-no_bounds_query"),
         Halide::LinkageType::External));
+    if (translator.usesVectorFunctions)
+      addVectorFunctions(*module, translator.vectorFunctions);
     if (!scratch->unbounded.empty())
       return kernel.emitError() << "kernel requires bounded scratch memory, \"" << scratch->unbounded
                                 << "\" has no bound";
@@ -100,6 +106,16 @@ public:
     if (!buffer)
       return kernel.emitError() << "cannot read the kernel's code: " << buffer.getError().message();
     return (*buffer)->getBuffer().str();
+  }
+
+  FailureOr<std::string> emitObject() {
+    FailureOr<std::string> code = emit(Halide::OutputFileType::object);
+    if (failed(code) || !translator.usesVectorFunctions)
+      return code;
+    llvm::Expected<std::string> kept = removeFunctions(*code, vectorFunctionPrefix);
+    if (!kept)
+      return kernel.emitError() << "cannot strip the kernel's code: " << llvm::toString(kept.takeError());
+    return std::move(*kept);
   }
 
   /// After lower().
@@ -124,9 +140,16 @@ private:
 
 class HalideCompiler : public KernelCompiler {
 public:
-  explicit HalideCompiler(CodeTarget target) : target(std::move(target)) {}
+  explicit HalideCompiler(CodeTarget given) : target(std::move(given)) {
+    if (target.fewerFeatures == target.features)
+      return;
+    CodeTarget fewer = target;
+    fewer.features = fewer.fewerFeatures;
+    withFewer = std::make_unique<HalideCompiler>(std::move(fewer));
+  }
 
   const KernelAbi &abi() const override { return halideAbi(); }
+  const KernelCompiler *fallback() const override { return withFewer.get(); }
 
   Schedulable describe(func::FuncOp kernel) const override {
     std::unique_ptr<Strategy> strategy = chooseStrategy(kernel, target.machine);
@@ -159,6 +182,7 @@ private:
                         function_ref<LogicalResult(Compilation &)> step) const;
 
   CodeTarget target;
+  std::unique_ptr<HalideCompiler> withFewer;
 };
 
 LogicalResult HalideCompiler::lowered(func::FuncOp kernel, StringRef symbol, const SchedulePoint *point,
@@ -183,7 +207,7 @@ FailureOr<KernelObject> HalideCompiler::compile(func::FuncOp kernel, StringRef s
       if (check.checked == 0)
         kernel.emitRemark() << kernel.getName() << ": memory not checked: too large";
     }
-    FailureOr<std::string> code = compilation.emit(Halide::OutputFileType::object);
+    FailureOr<std::string> code = compilation.emitObject();
     if (failed(code))
       return failure();
     object = std::move(compilation.result);

@@ -19,9 +19,10 @@ void setCodeOptions(const std::string &options);
 
 /// What Halide compiles for.
 struct CodeTarget {
-  std::string triple;      // as Halide writes it: "x86-64-linux"
-  std::string features;    // names of Halide's Target: "avx2-fma"
-  std::string codeOptions; // of its LLVM; those of the first kernel that is compiled hold for the process
+  std::string triple;        // as Halide writes it: "x86-64-linux"
+  std::string features;      // names of Halide's Target: "avx2-fma"
+  std::string fewerFeatures; // of the fallback; the same: there is none
+  std::string codeOptions;   // of its LLVM; those of the first kernel that is compiled hold for the process
   MachineModel machine;
 };
 

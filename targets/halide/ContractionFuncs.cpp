@@ -133,7 +133,9 @@ bool ContractionBuilder::buildTile(const std::vector<Var> &tileVars, const Expr 
 
 Func ContractionBuilder::build() {
   nameLoops();
-  translator.setUnscaled(op, shape.b);
+  const bool hasOneScale = translator.groupOf(op, shape.b) == 0;
+  if (hasOneScale)
+    translator.setUnscaled(op, shape.b);
   if (shape.m && schedule.isPacked)
     tiled.packedA = pack("packed_a", shape.a, *shape.m, schedule.tileRows, tiled.batchA);
   if (shape.tile == 0)
@@ -164,7 +166,7 @@ Func ContractionBuilder::build() {
     sums(vars) += tiled.tile(at);
     result = sums;
   }
-  if (Expr scale = translator.scaleOf(op, shape.b, loops); scale.defined()) {
+  if (Expr scale = hasOneScale ? translator.scaleOf(op, shape.b, loops) : Expr(); scale.defined()) {
     Func scaled(translator.name("scaled")); // computed where it is used
     scaled(vars) = result(vars) * scale;
     result = scaled;

@@ -10,6 +10,7 @@
 // 4. The sums of a panel are held on the stack, from which a loop over rows stores them with what is fused.
 #include "targets/halide/FewRows.h"
 
+#include "compiler/dialect/StoredParts.h"
 #include "targets/halide/Placement.h"
 #include "targets/halide/Structure.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -35,6 +36,7 @@ struct FewRowsDefaults {
   int64_t oneRowSteps = 2;       // of k at a time (not measured)
   int64_t oneRowParts = 2;       // sums: a single one waits for each addition (not measured)
   int64_t ahead = 32;            // steps of k between asking and reading (M-0182, M-0183, M-0213 to M-0215)
+  int64_t fewBitsAhead = 64;     // the same of a weight of fewer than 32 bits (M-1074)
   int64_t taskBytes = 256 << 10; // of the weight, at most (not measured)
   int64_t tasks = 8;             // at least (not measured)
 };
@@ -48,9 +50,11 @@ const FewRowsDefaults &fewRowsDefaults(const MachineModel &machine) {
 /// The sums of a tile of `height` rows.
 struct RowTile {
   int height = 0, parts = 1;
-  Func sums;  // d0, row in the tile, tile, part
-  RDom depth; // its reduction
-  RDom rows;  // of the update of `held` that takes it: row in the tile, tile
+  Func sums;   // d0, row in the tile, tile, part
+  RDom depth;  // its reduction
+  Func group;  // of a weight with groups: the sums of one, of d0, row in the tile, tile and group
+  RDom groups; // then the reduction of `sums`, `depth` that of `group`
+  RDom rows;   // of the update of `held` that takes it: row in the tile, tile
 };
 
 class FewRowsStrategy : public Strategy {
@@ -73,6 +77,7 @@ private:
   Func build(Translator &translator);
   RowTile buildTile(Translator &translator, int height, const Exprs &loops);
   void scheduleTile(RowTile &tile);
+  void scheduleDepth(Halide::Stage update, Halide::RVar k, Var part, int steps);
   void scheduleLoops(Func store, const ColumnLoops &columns);
   void scheduleStore(Func store, const Expr &columns);
 
@@ -113,17 +118,23 @@ SearchSpace FewRowsStrategy::searchSpace() const {
   int64_t task = std::min(defaults.taskBytes / std::max<int64_t>(panelBytes, 1), panels / defaults.tasks);
   for (int64_t m = 1; m <= std::min<int64_t>(mostRows, 16); ++m)
     rows.push_back(m);
-  const std::vector<int64_t> steps = divisorsOf(depth, {1, 2, 4, 8});
+  mlir::kiln::StorageAttr storage = mlir::kiln::getStorage(cast<RankedTensorType>(weight.getType()));
+  const int64_t group = storage && storage.isGrouped() ? storage.getGroup() : 1;
+  const std::vector<int64_t> steps = divisorsOf(depth, {1, 2, 4, 8}), parts = divisorsOf(depth / group, {1, 2, 4, 8});
   SearchSpace space{n, makeParameter("unroll", steps, mostRows > 1 ? defaults.steps : defaults.oneRowSteps),
                     makeParameter("task", {1, 2, 4, 8, 16}, task)};
   if (mostRows > 1)
     space.push_back(makeParameter("m", rows, std::min({defaults.tileRows, most, mostRows})));
   if (leastRows <= 1)
-    space.push_back(makeParameter("parts", steps, isPaired ? 1 : defaults.oneRowParts));
-  // One row reads at the rate of the caches without requests; several must not wait for the reads between their sums.
-  const bool isInMemory = bytesOf(weight, stored * depth) > machine.l3Bytes,
-             isAsked = mostRows > 1 || (isInMemory && defaults.asksForOne);
-  space.push_back(makeParameter("prefetch", {0, 16, 32, 64, 128, 256}, isAsked ? defaults.ahead : 0));
+    space.push_back(makeParameter("parts", parts, isPaired ? 1 : defaults.oneRowParts));
+  // One row reads at the rate of the caches without requests; several must not wait for the reads between their sums,
+  // nor one for those between conversions of fewer bits: a core then has fewer bytes under way.
+  const int64_t bytes = bytesOf(weight, stored * depth);
+  const bool isOfFewBits = bytesOf(weight, 8) < 32;
+  int64_t ahead = mostRows > 1 || (bytes > machine.l3Bytes && defaults.asksForOne) ? defaults.ahead : 0;
+  if (isOfFewBits && bytes > machine.l2Bytes)
+    ahead = defaults.fewBitsAhead;
+  space.push_back(makeParameter("prefetch", {0, 16, 32, 64, 128, 256}, ahead));
   const int64_t width = lanes, registers = this->registers;
   auto get = [](const SchedulePoint &point, const char *key) {
     auto found = point.find(key);
@@ -157,20 +168,36 @@ RowTile FewRowsStrategy::buildTile(Translator &translator, int height, const Exp
   tile.parts = height == 1 ? sumsApart : 1;
   std::string suffix = std::to_string(height);
   Var column = dimensionVar(0), inTile("in_tile"), number("number"), part("part");
-  tile.depth = RDom({{0, int(staticDepth(shape)) / tile.parts}}, translator.name("k" + suffix));
+  const int depth = int(staticDepth(shape)), group = int(translator.groupOf(op, shape.b));
+  tile.depth = RDom({{0, group ? group : depth / tile.parts}}, translator.name("k" + suffix));
+  // Of a group the last variable is its number.
+  Var last = group ? Var("group") : part;
   Exprs loops = outer;
   loops[shape.n] = column;
-  loops[shape.reduction[0]] = tile.depth.x * tile.parts + part;
+  loops[shape.reduction[0]] = group ? last * group + tile.depth.x : tile.depth.x * tile.parts + part;
   if (shape.m)
     loops[*shape.m] = Halide::min(number * height + inTile, translator.loopExtent(op, *shape.m) - 1);
-  tile.sums = Func(translator.name("tile" + suffix));
-  tile.sums(column, inTile, number, part) = Halide::Internal::make_zero(elementType(shape.sumType()));
+  const Expr zero = Halide::Internal::make_zero(elementType(shape.sumType()));
+  Func added(translator.name((group ? "group" : "tile") + suffix));
+  added(column, inTile, number, last) = zero;
   Exprs values = translator.body(op, loops, [&](unsigned operand) {
     return operand == shape.a || operand == shape.b ? translator.readOperand(op, operand, loops)
-                                                    : Expr(tile.sums(column, inTile, number, part));
+                                                    : Expr(added(column, inTile, number, last));
   });
-  if (!values.empty())
-    tile.sums(column, inTile, number, part) = values[0];
+  if (values.empty())
+    return tile;
+  added(column, inTile, number, last) = values[0];
+  tile.sums = added;
+  if (!group)
+    return tile;
+  tile.group = added;
+  tile.groups = RDom({{0, depth / group / tile.parts}}, translator.name("groups" + suffix));
+  Expr which = tile.groups.x * tile.parts + part;
+  loops[shape.reduction[0]] = which * group;
+  tile.sums = Func(translator.name("tile" + suffix));
+  tile.sums(column, inTile, number, part) = zero;
+  tile.sums(column, inTile, number, part) +=
+      tile.group(column, inTile, number, which) * translator.scaleOf(op, shape.b, loops);
   return tile;
 }
 
@@ -212,7 +239,8 @@ Func FewRowsStrategy::build(Translator &translator) {
   }
   Func result = held;
   loops[shape.n] = vars[0];
-  if (Expr scale = translator.scaleOf(op, shape.b, loops); scale.defined()) {
+  const bool hasOneScale = translator.groupOf(op, shape.b) == 0;
+  if (Expr scale = hasOneScale ? translator.scaleOf(op, shape.b, loops) : Expr(); scale.defined()) {
     result = Func(translator.name("scaled")); // computed where it is used
     result(vars) = held(Exprs(vars.begin(), vars.end())) * scale;
   }
@@ -229,9 +257,23 @@ void FewRowsStrategy::scheduleTile(RowTile &tile) {
   sums.compute_at(held, tile.rows.y);
   sums.bound_extent(column, tileColumns).align_bounds(column, tileColumns).vectorize(column, lanes).unroll(column);
   sums.bound(part, 0, tile.parts).unroll(part).unroll(inTile);
-  Halide::Stage update = sums.update();
-  Halide::RVar k = tile.depth.x, outer("outer"), inner("inner");
-  int steps = std::max(1, unroll / tile.parts);
+  if (!tile.group.defined()) {
+    scheduleDepth(sums.update(), tile.depth.x, part, std::max(1, unroll / tile.parts));
+    return;
+  }
+  scheduleDepth(sums.update(), tile.groups.x, part, 1);
+  Func group = tile.group;
+  Var number("group");
+  group.compute_at(sums, tile.groups.x);
+  group.bound_extent(column, tileColumns).align_bounds(column, tileColumns).vectorize(column, lanes).unroll(column);
+  group.bound_extent(number, tile.parts).unroll(number).unroll(inTile);
+  scheduleDepth(group.update(), tile.depth.x, number, int(mlir::kiln::elementsOfWord));
+}
+
+/// A loop over k or groups with all sums of a tile inside of each of so many steps.
+void FewRowsStrategy::scheduleDepth(Halide::Stage update, Halide::RVar k, Var part, int steps) {
+  Var column = dimensionVar(0), inTile("in_tile");
+  Halide::RVar outer("outer"), inner("inner");
   if (steps > 1) {
     update.split(k, outer, inner, steps);
     update.reorder(column, inTile, part, inner, outer).unroll(inner);
@@ -273,7 +315,9 @@ void FewRowsStrategy::scheduleStore(Func func, const Expr &columns) {
 
 void FewRowsStrategy::schedule(Translator &translator, const SchedulePoint &) {
   if (prefetch)
-    translator.prefetch(shape.op, shape.b, prefetch * shape.tile);
+    translator.prefetch(shape.op, shape.b,
+                        prefetch * shape.tile /
+                            (translator.groupOf(shape.op, shape.b) ? mlir::kiln::elementsOfWord : 1));
   if (panels) {
     Func first = translator.outputs.front().func;
     const Output &reduced = translator.outputs.back();

@@ -2,6 +2,8 @@
 //
 // The functions and intrinsics that lowered kernels call, for the memory checker.
 #include "targets/halide/LaneEvaluator.h"
+
+#include "targets/halide/VectorFunctions.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -42,9 +44,11 @@ static std::optional<IntegerOp> integerOp(const Call &op) {
   return std::nullopt;
 }
 
-/// A function of floats, "exp_f32".
+/// A function that gives floats and touches no memory, "exp_f32".
 static bool isFloatFunction(const Call &op) {
   llvm::StringRef name = op.name, stem = name.rsplit('_').first;
+  if (name.starts_with(vectorFunctionPrefix) && op.type.is_float())
+    return true;
   if (op.call_type != Call::PureExtern || !(name.ends_with("_f16") || name.ends_with("_f32") || name.ends_with("_f64")))
     return false;
   return llvm::StringSwitch<bool>(stem)

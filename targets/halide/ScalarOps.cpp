@@ -35,19 +35,17 @@ Halide::Type elementType(mlir::Type type) {
 }
 
 Halide::Type partElement(RankedTensorType tensor, unsigned part) {
-  if (part > 0)
-    return Halide::Float(32);
-  Halide::Type type = elementType(mlir::kiln::getStoredElement(tensor));
-  if (mlir::kiln::getStorage(tensor) && type.is_float())
-    return Halide::UInt(16);
+  Halide::Type type = elementType(mlir::kiln::getStoredParts(tensor)[part].type.getElementType());
+  if (mlir::kiln::getStorage(tensor) && (type.bits() == 16 || type == Halide::Int(32)))
+    return Halide::UInt(type.bits());
   return type.is_bool() ? Halide::UInt(8) : type;
 }
 
-std::string partSuffix(unsigned part) { return part == 0 ? "" : "_scales"; }
+std::string partSuffix(unsigned part) { return part == 0 ? "" : part == 1 ? "_scales" : "_zeros"; }
 
 /// Of an f16: its magnitude moved to where f32 has it is too small by a factor that only bits show. Subnormal ones have
 /// the first exponent without the bit before the point.
-static Expr decodeF16(const Expr &bits) {
+Expr decodeF16(const Expr &bits) {
   Expr magnitude = Halide::cast<uint32_t>(bits & 0x7fff) << 13, sign = Halide::cast<uint32_t>(bits & 0x8000) << 16;
   const Expr bias = Halide::cast<uint32_t>((127 - 15) << 23), one = Halide::cast<uint32_t>(1 << 23);
   Expr least = Halide::reinterpret<float>(bias + one);

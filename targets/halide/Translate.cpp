@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "targets/halide/KnownValues.h"
 #include "targets/halide/Structure.h"
+#include "targets/halide/VectorFunctions.h"
 
 namespace kiln::halide {
 
@@ -113,7 +114,7 @@ LogicalResult Translator::translateTensor(BlockArgument argument) {
     Halide::ImageParam param(partElement(type, number), part.type.getRank(),
                              name("in" + std::to_string(argument.getArgNumber()) + partSuffix(number)));
     setDense({param}, reversed(extents(part.type)));
-    (number == 0 ? source.func : source.scales) = param;
+    (number == 0 ? source.func : number == 1 ? source.scales : source.zeros) = param;
     arguments.push_back(param);
   }
   sources[argument] = source;
@@ -172,26 +173,74 @@ Expr Translator::affine(AffineExpr expr, const Exprs &dims, const Exprs &symbolV
 
 Expr Translator::read(Value tensor, const Exprs &indices) { return readStored(tensor, indices, /*isScaled=*/true); }
 
+/// The layout of an argument; null: elements lie as they are.
+static mlir::kiln::TiledAttr layoutOf(Value tensor) {
+  return dyn_cast_if_present<mlir::kiln::TiledAttr>(cast<RankedTensorType>(tensor.getType()).getEncoding());
+}
+
+/// By an instruction, if there is one.
+Expr Translator::floatOf(const Expr &half) {
+  usesVectorFunctions |= vectorFunctions.hasF16c;
+  return vectorFunctions.hasF16c ? floatOfF16(half) : decodeF16(half);
+}
+
+/// The element k of the depth in its word of eight of i4 (u32). Without a table in a register its bits, plus 8, become
+/// digits of a float that is so large that they count whole numbers, which needs neither a shift nor a conversion.
+Expr Translator::floatOfWord(const Expr &word, const Expr &k) {
+  auto bits = [](const Expr &e) { return Halide::cast<uint32_t>(e); };
+  usesVectorFunctions |= vectorFunctions.hasAvx512;
+  if (vectorFunctions.hasAvx512)
+    return floatOfI4(word >> bits(k % 4 * 8 + k / 4 % 2 * 4));
+  Expr half = (word ^ bits(Expr(0x88888888u))) >> bits(k / 2 % 2 * 16), bit = bits(k % 2 * 8 + k / 4 % 2 * 4);
+  Expr exponent = (bits(127 + 23) - bit) << 23;
+  Expr large = Halide::reinterpret<float>((half & (bits(15) << bit)) | exponent);
+  return Halide::strict_float(large - (Halide::reinterpret<float>(exponent) + 8));
+}
+
+Expr Translator::scaleAt(const Source &source, mlir::kiln::StorageAttr storage, const Place &place) {
+  if (!storage.isGrouped())
+    return source.scales(place.inTile, place.tile);
+  return floatOf(source.scales(place.inTile, place.depth / int(storage.getGroup()), place.tile));
+}
+
+Expr Translator::readTiled(const Source &source, mlir::kiln::TiledAttr layout, const Place &place, bool isScaled) {
+  mlir::kiln::StorageAttr storage = layout.getStorage();
+  Expr value;
+  if (storage && storage.isGrouped()) {
+    Expr word = source.func(place.inTile, place.depth / int(mlir::kiln::elementsOfWord), place.tile);
+    value = floatOfWord(word, place.depth);
+    if (source.zeros.defined())
+      value -= Halide::cast<float>(source.zeros(place.inTile, place.depth / int(storage.getGroup()), place.tile));
+  } else {
+    value = source.func(place.inTile, place.depth, place.tile);
+    if (storage)
+      value = storage.getElement().isF16() ? floatOf(value) : decode(value, storage);
+  }
+  return isScaled && source.scales.defined() ? value * scaleAt(source, storage, place) : value;
+}
+
 Expr Translator::readStored(Value tensor, const Exprs &logical, bool isScaled) {
   const Source &source = sources[tensor];
-  auto type = cast<RankedTensorType>(tensor.getType());
-  auto tiled =
-      source.isArgument ? dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding()) : mlir::kiln::TiledAttr();
-  Exprs stored = reversed(logical);
-  if (tiled) {
-    int size = tiled.getSize();
-    Expr along = logical[tiled.getDim()], others;
+  mlir::kiln::TiledAttr layout = source.isArgument ? layoutOf(tensor) : mlir::kiln::TiledAttr();
+  Expr value;
+  if (layout) {
+    auto type = cast<RankedTensorType>(tensor.getType());
+    int size = layout.getSize();
+    Expr along = logical[layout.getDim()], others;
     for (unsigned i = 0; i < logical.size(); ++i)
-      if (int64_t(i) != tiled.getDim())
+      if (int64_t(i) != layout.getDim())
         others = others.defined() ? others * int(type.getDimSize(i)) + logical[i] : logical[i];
-    stored = {along % size, others, along / size};
+    value = readTiled(source, layout, {along % size, others, along / size}, isScaled);
+  } else {
+    const Exprs stored = reversed(logical);
+    value = source.element >= 0 ? Expr(source.func(stored)[source.element]) : Expr(source.func(stored));
   }
-  Expr value = source.element >= 0 ? Expr(source.func(stored)[source.element]) : Expr(source.func(stored));
-  if (tiled && tiled.getStorage())
-    value = decode(value, tiled.getStorage());
-  if (isScaled && source.scales.defined())
-    value *= source.scales(stored.front(), stored.back());
   return source.isBoolean ? value != Halide::Internal::make_zero(value.type()) : value;
+}
+
+int64_t Translator::groupOf(linalg::GenericOp op, unsigned number) const {
+  mlir::kiln::StorageAttr storage = mlir::kiln::getStorage(cast<RankedTensorType>(op->getOperand(number).getType()));
+  return storage ? storage.getGroup() : 0;
 }
 
 Expr Translator::scaleOf(linalg::GenericOp op, unsigned number, const Exprs &loops) {
@@ -199,11 +248,15 @@ Expr Translator::scaleOf(linalg::GenericOp op, unsigned number, const Exprs &loo
   const Source &source = sources[tensor];
   if (!source.scales.defined())
     return Expr();
-  auto tiled = cast<mlir::kiln::TiledAttr>(cast<RankedTensorType>(tensor.getType()).getEncoding());
-  AffineExpr along = op.getMatchingIndexingMap(&op->getOpOperand(number)).getResult(tiled.getDim());
-  Expr index = affine(along, loops, {});
-  int size = tiled.getSize();
-  return source.scales(index % size, index / size);
+  mlir::kiln::TiledAttr layout = layoutOf(tensor);
+  AffineMap map = op.getMatchingIndexingMap(&op->getOpOperand(number));
+  const int size = layout.getSize();
+  Expr along = affine(map.getResult(layout.getDim()), loops, {}), depth;
+  if (layout.getStorage().isGrouped()) {
+    assert(map.getNumResults() == 2 && "strategies that know groups know matrices");
+    depth = affine(map.getResult(1 - layout.getDim()), loops, {});
+  }
+  return scaleAt(source, layout.getStorage(), {along % size, depth, along / size});
 }
 
 /// A value of which Halide's bounds and simplifier know nothing.

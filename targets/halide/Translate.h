@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "targets/halide/Prefetch.h"
+#include "targets/halide/VectorFunctions.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
 #include <functional>
@@ -67,6 +68,9 @@ public:
   /// Translates the body. Emits a diagnostic at the op that has no translation.
   mlir::LogicalResult run();
 
+  VectorFunctions vectorFunctions;  // given; those that may be used
+  bool usesVectorFunctions = false; // whether any are
+
   mlir::func::FuncOp kernel;
   std::vector<Halide::Argument> arguments; // index arguments, then tensors
   Exprs symbols;                           // the index arguments
@@ -77,7 +81,10 @@ public:
   /// Pieces for strategies. Numbers of arguments count tensors only.
   Halide::Func argument(unsigned number);
   Halide::Expr read(mlir::Value tensor, const Exprs &indices);
+  /// The elements of the depth that have one scale, of a storage with groups; 0: there are none.
+  int64_t groupOf(mlir::linalg::GenericOp op, unsigned number) const;
   /// The factor that `op` leaves out of operand `number`, which is set unscaled; undefined if its storage has none.
+  /// With groups, that of the element that `loops` have.
   Halide::Expr scaleOf(mlir::linalg::GenericOp op, unsigned number, const Exprs &loops);
   Halide::Expr extent(mlir::Value tensor, unsigned dimension);
   Halide::Expr loopExtent(mlir::linalg::GenericOp op, unsigned loop);
@@ -100,7 +107,11 @@ private:
     int element = -1;
     bool isArgument = false;
     bool isBoolean = false;
-    Halide::Func scales = {}; // of a weight's storage
+    Halide::Func scales = {}, zeros = {}; // of a weight's storage
+  };
+  /// Where an element of a tiled weight lies: in its tile, along the depth, and in which tile.
+  struct Place {
+    Halide::Expr inTile, depth, tile;
   };
 
   mlir::LogicalResult translateArguments();
@@ -115,6 +126,10 @@ private:
   Exprs extents(mlir::RankedTensorType type);
   mlir::LogicalResult translateTensor(mlir::BlockArgument argument);
   Halide::Expr readStored(mlir::Value tensor, const Exprs &indices, bool isScaled);
+  Halide::Expr readTiled(const Source &source, mlir::kiln::TiledAttr layout, const Place &place, bool isScaled);
+  Halide::Expr scaleAt(const Source &source, mlir::kiln::StorageAttr storage, const Place &place);
+  Halide::Expr floatOf(const Halide::Expr &half);
+  Halide::Expr floatOfWord(const Halide::Expr &word, const Halide::Expr &k);
   Halide::Expr translateScalar(mlir::Operation *op, const Exprs &operands);
 
   llvm::DenseMap<mlir::Value, Source> sources;
@@ -135,8 +150,10 @@ Halide::Type partElement(mlir::RankedTensorType tensor, unsigned part);
 /// What is behind the name of an argument for its parts: nothing for the first one.
 std::string partSuffix(unsigned part);
 
-/// The f32 that an element of a storage stands for, but for its scale.
+/// The f32 that an element of a storage stands for, but for its scale; of any but i4.
 Halide::Expr decode(const Halide::Expr &stored, mlir::kiln::StorageAttr storage);
+/// The float whose bits as an f16 these are (u16).
+Halide::Expr decodeF16(const Halide::Expr &bits);
 
 /// One arith or math op on translated operands; strict: neither reassociated nor contracted, NaN and infinities kept.
 /// Undefined: no translation.

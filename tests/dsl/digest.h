@@ -77,6 +77,8 @@ constexpr std::uint64_t of(const kiln::Graph &graph) {
     hash.number(parameter.scope);
     hash.text(parameter.leaf);
     hash.numbers(parameter.shape);
+    if (parameter.storage.is_stated) // numbers of graphs without one stay as they were
+      hash.text(name_of(parameter.storage));
   }
   for (const kiln::StateTensor &state : graph.states) {
     hash.number(state.scope);

@@ -170,6 +170,41 @@ TEST_F(CompileKernels, TheFirstCompilerThatAcceptsTakesAKernel) {
     EXPECT_EQ((*objects)[i].strategy, i == 1 ? "one" : "pointwise");
 }
 
+/// Crashes, but not in its fallback.
+class MendedCompiler : public FaultyCompiler {
+public:
+  explicit MendedCompiler(const Target &real) : FaultyCompiler(real), other(real.compilerOf({})) {}
+  const KernelCompiler *fallback() const override { return &other; }
+
+private:
+  const KernelCompiler &other;
+};
+
+TEST_F(CompileKernels, AKernelAtWhichTheCodeGeneratorCrashesIsCompiledByTheFallback) {
+  const Target &real = *findTarget("x86-64-v3");
+  std::vector<std::unique_ptr<KernelCompiler>> compilers;
+  compilers.push_back(std::make_unique<MendedCompiler>(real));
+  const Target mended(real.info(), real.hooks(), std::move(compilers));
+  std::vector<KernelRequest> requests =
+      parse(addKernel("k0", 40, 1) + addKernel("k1", 41, 2, "crash") + addKernel("k2", 42, 2, "refuse"), "m");
+  for (KernelRequest &request : requests)
+    request.target = &mended;
+  EXPECT_TRUE(failed(compile(requests))) << "what is refused is refused once";
+  EXPECT_EQ(StringRef(errors).count("target requires another kernel"), 1u) << errors;
+  requests.pop_back();
+  std::filesystem::path folder = std::filesystem::temp_directory_path() / ("kiln_fallback_" + std::to_string(getpid()));
+  ObjectCache cache(folder.string());
+  for (bool isCached : {false, true}) {
+    auto objects = compile(requests, {.cache = &cache});
+    ASSERT_TRUE(succeeded(objects)) << errors;
+    EXPECT_EQ(errors, "");
+    EXPECT_FALSE((*objects)[0].isFallback);
+    EXPECT_TRUE((*objects)[1].isFallback);
+    EXPECT_EQ(StringRef(events.back()).ends_with(" cached"), isCached);
+  }
+  std::filesystem::remove_all(folder);
+}
+
 TEST_F(CompileKernels, GivesTheSameWhateverTheJobs) {
   std::vector<KernelRequest> requests = parse(fourKernels(), "m");
   auto one = compile(requests, {.workers = 1});

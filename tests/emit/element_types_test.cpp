@@ -17,16 +17,14 @@ namespace {
 std::string refusalOf(const Graph &graph, const char *target, const StorageChoices &weights = {}) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   loadDialects(context);
-  mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(graph, &context, "model");
+  mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(graph, &context, "model", weights);
   std::string said;
   mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
     if (said.empty())
       said = diagnostic.str();
     return mlir::success();
   });
-  LoweringOptions options;
-  options.weights = weights;
-  return module && succeeded(lowerToKernels(*module, *findTarget(target), options)) ? "" : said.empty() ? "?" : said;
+  return module && succeeded(lowerToKernels(*module, *findTarget(target), {})) ? "" : said.empty() ? "?" : said;
 }
 
 template <ElementType E> struct Cast : Model {
@@ -43,21 +41,29 @@ TEST(ElementTypes, ShortFloatsAreForTargetsThatHaveThem) {
   }
 }
 
-struct Matrix : Model {
-  Linear<48, 16> matrix{"matrix"};
+template <WeightType Weight> struct Matrix : Model {
+  Linear<48, 16, true, WeightOrder::out_in, Weight> matrix{"matrix"};
   constexpr auto forward(Tensor<f32, Dim{"tokens", 1, 8}, 48> x) const { return matrix(x); }
 };
 
 TEST(ElementTypes, StoredWeightsAreForTargetsThatReadThem) {
-  const StorageChoices whole{ElementType::i8, {}}, some{ElementType::f32, {{"matrix.weight", ElementType::f16}}};
-  const StorageChoices none{ElementType::f32, {{"matrix.weight", ElementType::f32}}};
+  const StorageChoices plain, whole{int8, {}}, some{stored<f32>, {{"matrix.weight", stored<f16>}}};
+  const StorageChoices none{stored<f32>, {{"matrix.weight", stored<f32>}}};
+  const Graph matrix = trace<Matrix<f32>>(), stated = trace<Matrix<stored<bf16>>>();
   for (const char *cpu : {"x86-64-v4", "x86-64-v3", "x86-64-v2"})
-    for (const StorageChoices &weights : {whole, some, none})
-      EXPECT_EQ(refusalOf(trace<Matrix>(), cpu, weights), "") << cpu << " " << toString(weights);
-  const std::string rule = "target cuda requires weights that are stored as they are, f32, got ";
-  EXPECT_EQ(refusalOf(trace<Matrix>(), "cuda", whole), rule + "int8");
-  EXPECT_EQ(refusalOf(trace<Matrix>(), "cuda", some), rule + "f32 except matrix.weight=f16");
-  EXPECT_EQ(refusalOf(trace<Matrix>(), "cuda", none), "");
+    for (const StorageChoices &weights : {plain, whole, some, none})
+      for (const Graph &graph : {matrix, stated})
+        EXPECT_EQ(refusalOf(graph, cpu, weights), "") << cpu << " " << toString(weights);
+  auto refusal = [](const char *got) {
+    return std::string("target cuda requires weights that are stored as they are, f32, got ") + got +
+           " of \"matrix.weight\"";
+  };
+  EXPECT_EQ(refusalOf(matrix, "cuda", whole), refusal("int8"));
+  EXPECT_EQ(refusalOf(matrix, "cuda", some), refusal("f16"));
+  EXPECT_EQ(refusalOf(matrix, "cuda", none), "");
+  EXPECT_EQ(refusalOf(stated, "cuda"), refusal("bf16"));
+  EXPECT_EQ(refusalOf(trace<Matrix<stored<f32>>>(), "cuda", whole), "");
+  EXPECT_EQ(refusalOf(stated, "cuda", none), ""); // a build for cuda and others
 }
 
 } // namespace

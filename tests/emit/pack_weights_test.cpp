@@ -42,6 +42,8 @@ TEST(PackedDigest, ChangesWithAllThatBindingDependsOn) {
       [](Packable &p) { p.variant.placements[0].shift = 2; },
       [](Packable &p) { p.variant.placements[0].element = ElementType::f16; },
       [](Packable &p) { p.variant.placements[0].scales = 704; },
+      [](Packable &p) { p.variant.placements[0].group = 32; },
+      [](Packable &p) { p.variant.placements[0].zeros = 800; },
       [](Packable &p) { std::swap(p.model.weights[0], p.model.weights[1]); },
       [](Packable &p) {
         p.model.weights.pop_back();

@@ -190,8 +190,8 @@ std::string describe(const RandomModel &model, const TrialOptions &trial) {
   return (weights.empty() ? "" : "// --weights \"" + weights + "\"\n") + printSpec(model.graph);
 }
 
-Verdict tryAlone(const RandomModel &model, std::uint64_t seed, const CampaignOptions &options,
-                 const TrialOptions &trial) {
+static Verdict tryInAJob(const RandomModel &model, std::uint64_t seed, const CampaignOptions &options,
+                         const TrialOptions &trial) {
   JobResult result = runJob({[&]() -> llvm::Expected<std::string> {
                                llvm::json::Array verdicts{toJson(tryCaught(model, seed, options, trial))};
                                return llvm::formatv("{0}", llvm::json::Value(std::move(verdicts))).str();
@@ -204,6 +204,17 @@ Verdict tryAlone(const RandomModel &model, std::uint64_t seed, const CampaignOpt
   verdict.kind = result.outcome == JobOutcome::TimedOut ? Verdict::Kind::Hung : Verdict::Kind::Crashed;
   verdict.words = result.error + (result.output.empty() ? "" : "\n" + result.output);
   return verdict;
+}
+
+Verdict tryAlone(const RandomModel &model, std::uint64_t seed, const CampaignOptions &options,
+                 const TrialOptions &trial) {
+  Verdict verdict = tryInAJob(model, seed, options, trial);
+  if (verdict.kind != Verdict::Kind::Crashed)
+    return verdict;
+  // A kernel at which the code generator crashes is compiled otherwise, where that is in a process of its own.
+  TrialOptions isolated = trial;
+  isolated.isolatesKernels = true;
+  return tryInAJob(model, seed, options, isolated);
 }
 
 Summary runCampaign(const CampaignOptions &options, const std::function<void(const Summary &)> &progress,

@@ -65,7 +65,7 @@ std::string difference(const Graph &a, const Graph &b) {
       return "scope " + std::to_string(i);
   for (std::size_t i = 0; i < a.parameters.size(); ++i)
     if (a.name(a.parameters[i]) != b.name(b.parameters[i]) || a.parameters[i].shape != b.parameters[i].shape ||
-        a.parameters[i].element != b.parameters[i].element)
+        a.parameters[i].element != b.parameters[i].element || a.parameters[i].storage != b.parameters[i].storage)
       return "parameter " + std::to_string(i);
   for (std::size_t i = 0; i < a.states.size(); ++i)
     if (a.name(a.states[i]) != b.name(b.states[i]) || a.states[i].shape != b.states[i].shape ||

@@ -78,7 +78,7 @@ CompiledModel::CompiledModel(CompileReport made, LinkedObjects objects)
   for (auto [weight, place] : llvm::zip_equal(report.model.weights, report.variants.front().placements))
     if (place.element != weight.element)
       for (int64_t copy = 0; copy < weight.copies; ++copy)
-        storages[nameOf(weight, copy)] = {place.element, place.dim};
+        storages[nameOf(weight, copy)] = {place.element, place.dim, place.group, place.zeros != 0};
 }
 
 /// Words where the text is none.
@@ -101,7 +101,7 @@ llvm::Expected<CompiledModel> CompiledModel::compile(const Graph &graph, const s
   options.name = "fuzzed";
   options.targets = {target};
   options.form = EmitForm::Memory;
-  options.kernels.isolates = false; // a trial is a job
+  options.kernels.isolates = choices.isolatesKernels;
   options.kernels.checksMemory = choices.checksMemory;
   Random random(choices.scheduleSeed.value_or(0));
   int drawn = 0;
@@ -155,7 +155,7 @@ std::vector<std::pair<std::string, interpreter::Tensor>> CompiledModel::weightSh
 CompiledModel::Weights CompiledModel::asStored(Weights weights) const {
   for (const auto &[name, storage] : storages) {
     interpreter::Tensor &weight = weights.at(name);
-    interpreter::roundToStored(weight.values, weight.shape, storage.element, storage.dim);
+    interpreter::roundToStored(weight.values, weight.shape, storage);
     weight = interpreter::Tensor::of(weight.element, weight.shape, std::move(weight.values));
     // A kernel may multiply by the scale behind the sum: the number itself is not rounded, the product once more.
     if (!floating(storage.element))

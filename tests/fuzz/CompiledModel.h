@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "compiler/emit/Compile.h"
+#include "compiler/interpreter/Storage.h"
 #include "compiler/interpreter/Tensor.h"
 #include "compiler/tuner/LinkedObjects.h"
 #include "runtime/src/model.h"
@@ -38,6 +39,7 @@ struct CallStyle {
 struct CompileChoices {
   std::optional<std::uint64_t> scheduleSeed = std::nullopt; // kernels have schedules drawn from their search spaces
   bool checksMemory = false;
+  bool isolatesKernels = false;
   std::string weights = {}; // how they are stored: "int8 except *w1=f16"; empty: as they are
 };
 
@@ -96,11 +98,7 @@ private:
   CompileReport report;
   LinkedObjects linked;
   /// What a weight is stored as, and the dimension of its scales.
-  struct Storage {
-    ElementType element;
-    std::int64_t dim;
-  };
-  std::map<std::string, Storage> storages; // of those in fewer bits, by name in the weight file
+  std::map<std::string, interpreter::Storage> storages; // of those in fewer bits, by name in the weight file
   int drawn = 0;
   std::unique_ptr<kiln_model_t, decltype(&kiln_destroy)> handle{nullptr, nullptr};
   decltype(kiln_run) *run = nullptr;

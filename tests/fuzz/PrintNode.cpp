@@ -33,6 +33,17 @@ std::string typeArguments(const Node &node) {
   return elementName(node.element) + (node.shape.empty() ? "" : ", ") + extentsText(node.shape);
 }
 
+std::string typeArguments(const Parameter &parameter) {
+  const Storage &storage = parameter.storage;
+  std::string text = elementName(parameter.element);
+  if (storage.is_stated)
+    text = floating(storage.element) ? "kiln::stored<" + elementName(storage.element) + ">"
+                                     : std::string("kiln::") + name_of(storage);
+  for (std::int64_t extent : parameter.shape)
+    text += ", " + std::to_string(extent);
+  return text;
+}
+
 /// Every digit, and a floating-point literal: -0 is an integer.
 static std::string numberText(double value) {
   if (std::isnan(value))

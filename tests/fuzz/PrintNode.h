@@ -16,6 +16,8 @@ std::string extentName(const Symbol &symbol);
 std::string extentText(const Dim &dim);
 /// "kiln::f32, T, 4".
 std::string typeArguments(const Node &node);
+/// "kiln::stored<kiln::f16>, 3, 4".
+std::string typeArguments(const Parameter &parameter);
 /// "kiln::reshape<T, 4>(t3)"; not of operations with a body, parameters and states. `context` is any tensor.
 std::string callText(const Node &node, const std::string &context);
 

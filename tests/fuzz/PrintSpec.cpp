@@ -213,7 +213,7 @@ private:
     switch (node.op) {
     case Op::parameter: {
       const Parameter &parameter = graph.parameters[a.index];
-      return "kiln::parameter<" + typeArguments(node) + ">(" + context + ", \"" +
+      return "kiln::parameter<" + typeArguments(parameter) + ">(" + context + ", \"" +
              nameWithin(parameter.scope, parameter.leaf) + "\")";
     }
     case Op::state:

@@ -22,7 +22,8 @@ static bool isWeight(const Graph &graph, const Node &node, std::size_t operand) 
   }
 }
 
-std::vector<std::string> storableWeights(const Graph &graph) {
+/// The numbers of those parameters.
+static std::vector<std::size_t> storableParameters(const Graph &graph) {
   std::vector<int> uses(graph.parameters.size()), others(graph.parameters.size()); // by parameter
   auto count = [&](int id, std::vector<int> &counts) {
     if (const Node &node = graph.nodes[id]; node.op == Op::parameter)
@@ -35,13 +36,20 @@ std::vector<std::string> storableWeights(const Graph &graph) {
     for (int result : region.results)
       count(result, others);
 
-  std::vector<std::string> names;
+  std::vector<std::size_t> numbers;
   for (std::size_t i = 0; i < graph.parameters.size(); ++i) {
     const Parameter &parameter = graph.parameters[i];
     if (uses[i] > 0 && others[i] == 0 && parameter.element == ElementType::f32 && parameter.shape.size() >= 2 &&
         !parameter.is_variable)
-      names.push_back(graph.name(parameter));
+      numbers.push_back(i);
   }
+  return numbers;
+}
+
+std::vector<std::string> storableWeights(const Graph &graph) {
+  std::vector<std::string> names;
+  for (std::size_t number : storableParameters(graph))
+    names.push_back(graph.name(graph.parameters[number]));
   return names;
 }
 
@@ -54,6 +62,15 @@ std::string drawWeights(const Graph &graph, std::uint64_t seed) {
   if (kind < 3)
     return kind == 0 ? "f16" : kind == 1 ? "bf16" : "int8";
   return "int8 except " + random.from(names) + "=f16";
+}
+
+void drawStorages(Graph &graph, std::uint64_t seed) {
+  Random random(seed ^ 0x5bec);
+  const std::vector<Storage> storages = {int8, stored<ElementType::f16>, stored<ElementType::bf16>,
+                                         stored<ElementType::f32>};
+  for (std::size_t number : storableParameters(graph))
+    if (random.percent(75))
+      graph.parameters[number].storage = random.from(storages);
 }
 
 } // namespace kiln::fuzz

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which weights of a random model are stored in fewer bits: what `kiln_fuzz --weights` says otherwise.
+// Which weights of a random model are stored in fewer bits, by the build or by the spec: what `kiln_fuzz --weights`
+// says otherwise.
 #pragma once
 
 #include <cstdint>
@@ -19,5 +20,8 @@ std::vector<std::string> storableWeights(const Graph &graph);
 /// five models that have such weights and for all others, so that one model in ten has a choice. The graph of a seed
 /// does not depend on it.
 std::string drawWeights(const Graph &graph, std::uint64_t seed);
+
+/// States storages, drawn one by one, of three in four of the weights that can have one.
+void drawStorages(Graph &graph, std::uint64_t seed);
 
 } // namespace kiln::fuzz

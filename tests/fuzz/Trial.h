@@ -31,9 +31,10 @@ struct Verdict {
 
 /// What a trial does beside compiling with default schedules, running and comparing.
 struct TrialOptions {
-  bool checksMemory = false; // the memory of each kernel is checked, which refuses some that are right
-  int schedules = 0;         // so often it is compiled once more, each kernel with a schedule that is drawn, and run
-  std::string weights = {};  // how they are stored, see weightsFor: "int8 except *w1=f16"; empty: as they are
+  bool checksMemory = false;    // the memory of each kernel is checked, which refuses some that are right
+  bool isolatesKernels = false; // each kernel is compiled in a child of its own, of which a crash is no end
+  int schedules = 0;            // so often it is compiled once more, each kernel with a schedule that is drawn, and run
+  std::string weights = {};     // how they are stored, see weightsFor: "int8 except *w1=f16"; empty: as they are
 };
 
 const char *toString(Verdict::Kind kind);

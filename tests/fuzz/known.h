@@ -13,8 +13,9 @@
 
 namespace kiln::fuzz {
 
-/// Runs a model of small inputs; integers lie in [-4, 4] unless the run time wants others, booleans are drawn.
-template <class M> void expectRight() {
+/// Runs a model of small inputs; integers lie in [-4, 4] unless the run time wants others, booleans are drawn. Its
+/// weights are stored as its spec says and else as `weights` ("f16"), where targets can read such ones.
+template <class M> void expectRight(const std::string &weights = "") {
   RandomModel model{trace<M>(), {}, {}, {}};
   for (const Entry &entry : model.graph.entries) {
     auto &inputs = model.inputs.emplace_back();
@@ -29,6 +30,7 @@ template <class M> void expectRight() {
   targets.push_back("cuda");
   for (const std::string &target : targets) {
     options.targets = {target};
+    options.trial.weights = target == "cuda" ? "f32 except *=f32" : weights;
     const Verdict verdict = tryAlone(model, 7, options, options.trial);
     EXPECT_EQ(verdict.kind, Verdict::Kind::Right) << target << ": " << toString(verdict.kind) << ": " << verdict.words;
     EXPECT_GT(verdict.elements, verdict.undetermined);

@@ -104,7 +104,8 @@ TEST(RandomGraphs, LimitsAreReadAsTheyWereWritten) {
 TEST(RandomGraphs, OneModelInTenHasStoredWeights) {
   std::map<std::string, int> choices;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
-    const Graph graph = randomModel(seed).graph;
+    const RandomModel model = randomModel(seed); // which owns the names
+    const Graph &graph = model.graph;
     const std::string choice = drawWeights(graph, seed);
     EXPECT_EQ(choice, drawWeights(graph, seed));
     ++choices[choice.substr(0, choice.find(' '))];

@@ -16,7 +16,7 @@ using Values = std::vector<double>;
 constexpr ElementType f16 = ElementType::f16, bf16 = ElementType::bf16, i8 = ElementType::i8;
 
 Values stored(ElementType element, Values values, TensorShape shape, std::int64_t dim = 0) {
-  roundToStored(values, shape, element, dim);
+  roundToStored(values, shape, {element, dim});
   return values;
 }
 /// All in one row.
@@ -173,10 +173,76 @@ TEST(StoredWeights, WhatCannotBeStoredIsRefused) {
   for (ElementType element : {f16, bf16, i8})
     for (double value : {std::nan(""), HUGE_VAL, -HUGE_VAL})
       EXPECT_NE(errorOf(element, {1, value}, {1, 2}), "") << name_of(element) << " " << value;
-  EXPECT_EQ(errorOf(ElementType::i32, {1}, {1, 1}), "a stored weight requires f16, bf16 or i8: got i32");
+  EXPECT_EQ(errorOf(ElementType::i32, {1}, {1, 1}), "a stored weight requires f16, bf16, i8 or i4: got i32");
   EXPECT_EQ(errorOf(i8, {1, 2}, {1, 2}, 2),
             "a stored weight requires scales along one of its dimensions: got 2 of [1, 2]");
   EXPECT_EQ(errorOf(i8, {1, 2}, {1, 3}), "a stored weight requires as many numbers as elements");
+}
+
+Values grouped(Values values, TensorShape shape, std::int64_t group, bool zero = false, std::int64_t dim = 0) {
+  roundToStored(values, shape, {ElementType::i4, dim, group, zero});
+  return values;
+}
+
+/// 32 numbers, those behind the given ones 0.
+Values ofGroup(Values values) {
+  values.resize(32);
+  return values;
+}
+
+TEST(StoredGroups, TheLargestMagnitudeIsEightSteps) {
+  EXPECT_EQ(grouped(ofGroup({-8, 7.4, -3.5, 0.5, 1.5, -0.6}), {1, 32}, 32), ofGroup({-8, 7, -4, 0, 2, -1}));
+  EXPECT_EQ(grouped(ofGroup({8, -7.4, -8}), {1, 32}, 32), ofGroup({8, -7, -7})); // of equal ones the first
+}
+
+TEST(StoredGroups, SixteenNumbersAroundTheZero) {
+  // From -2 to 13; 0 is one of the numbers, whatever the least one is.
+  EXPECT_EQ(grouped(ofGroup({-2, 13, 4.5, 5.5, 0.4}), {1, 32}, 32, true), ofGroup({-2, 13, 4, 6, 0}));
+  EXPECT_EQ(grouped(ofGroup({30, 17}), {1, 32}, 32, true), ofGroup({30, 16}));
+  EXPECT_EQ(grouped(ofGroup({-30, -17}), {1, 32}, 32, true), ofGroup({-30, -16}));
+}
+
+TEST(StoredGroups, ScalesAreOfF16) {
+  const double scale = roundTo(ElementType::f16, 0.3 / 8), third = roundTo(ElementType::f32, 0.3);
+  EXPECT_EQ(grouped(ofGroup({-third}), {1, 32}, 32), ofGroup({-8 * scale}));
+  // Below half of the least f16 all are 0; a little above they are steps of it.
+  EXPECT_EQ(grouped(ofGroup({0x1p-22}), {1, 32}, 32), ofGroup({0}));
+  EXPECT_EQ(grouped(ofGroup({-0x1.2p-22, 0x1p-24}), {1, 32}, 32), ofGroup({-4 * 0x1p-24, 0x1p-24}));
+}
+
+TEST(StoredGroups, EachGroupOfEachOutputByItself) {
+  const Values values = draw(3 * 64 * 2, 6, 5);
+  for (std::int64_t dim : {0, 1})
+    for (bool zero : {false, true}) {
+      const TensorShape shape = dim == 0 ? TensorShape{6, 64} : TensorShape{64, 6};
+      const Values whole = grouped(values, shape, 32, zero, dim);
+      for (std::size_t n = 0; n < 6; ++n)
+        for (std::size_t first : {0u, 32u}) {
+          auto at = [&](std::size_t k) { return dim == 0 ? n * 64 + k : k * 6 + n; };
+          Values one, expected;
+          for (std::size_t k = first; k < first + 32; ++k) {
+            one.push_back(values[at(k)]);
+            expected.push_back(whole[at(k)]);
+          }
+          EXPECT_EQ(grouped(one, {1, 32}, 32, zero), expected);
+        }
+    }
+}
+
+TEST(StoredGroups, WhatCannotBeIsSaid) {
+  auto errorOf = [](Values values, const TensorShape &shape, std::int64_t group) -> std::string {
+    try {
+      grouped(std::move(values), shape, group);
+    } catch (const std::runtime_error &error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(errorOf(Values(48), {1, 48}, 32), "a stored weight requires a depth of whole groups of 32: got 48");
+  EXPECT_EQ(errorOf(ofGroup({0x1p18}), {1, 32}, 32), "");
+  EXPECT_EQ(errorOf(ofGroup({0x1.000002p18}), {1, 32}, 32),
+            "a stored weight requires numbers within 2^18: got 262144.031250");
+  EXPECT_NE(errorOf(ofGroup({std::nan("")}), {1, 32}, 32), "");
 }
 
 } // namespace

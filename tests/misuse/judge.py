@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 # Rules that any program can break.
-EVERYWHERE = {"constant", "dim", "tensor", "layer", "model", "parameter"}
+EVERYWHERE = {"constant", "dim", "tensor", "layer", "model", "parameter", "storage"}
 # By a name in the program: the rules of what it is made of.
 RULES_OF = {
     "linear": ["linear"], "Linear": ["linear"], "logits": ["logits", "linear"], "matmul": ["matmul"],
@@ -110,7 +110,8 @@ def is_of_cpp(kind, after, error):
         return True  # a run-time extent as the width of a layer, which is a number: the compiler names both types
     if kind == "name" and after == "nullptr" and "Dim" in error:
         return True
-    wrong = {"extent": {"1.5", '"x"', "kiln::f32"}, "element": {"float", "3", "kiln::f64"}, "axis": {"T", "1.5"},
+    wrong = {"extent": {"1.5", '"x"', "kiln::f32"}, "element": {"float", "3", "kiln::f64", "kiln::int8"},
+             "weight": {"float", "3", "kiln::int4", "kiln::stored"}, "axis": {"T", "1.5"},
              "whole": {"T", "1.5", "kiln::Pair(2, 0)", "kiln::Pair(-1, 3)", "(std::int64_t(1) << 40)"},
              "real": {'"x"', "x0"}, "name": {"7"}}
     return kind not in wrong or after in wrong[kind] or "9223372036854775807" in after and kind == "whole"

@@ -1,27 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Right uses of every layer and structure of dsl/SPEC.md, in the manner of operations.py.
-from markup import axis, call, element, extent, flag, mark, name, real, template, whole
+from markup import axis, call, element, extent, flag, mark, name, real, template, weight, whole
+
+
+def stored(d):
+    """The type of a layer's weights."""
+    return weight(d.one("f32", "int8", "stored<kiln::f16>", "stored<kiln::bf16>", "stored<kiln::f32>"))
+
+
+def or_not(d, *arguments):
+    """Template arguments that have defaults."""
+    return list(arguments) if d.one(0, 1) else []
 
 
 def linear(d):
     n, k = d.small(), d.small()
-    order = [flag("kiln::WeightOrder::in_out")] if d.one(0, 1) else []
+    order = or_not(d, flag("kiln::WeightOrder::in_out"), *or_not(d, stored(d)))
     fc = d.layer("kiln::Linear", [extent(n), extent(k), flag(d.one("true", "false")), *order])
     d.give(call(fc, [d.input(d.leading() + [n])]))
 
 
 def conv2d(d):
     n, k = 4, 2 * d.small(3)
-    options = f"kiln::Conv2dOptions{{.stride = {whole(d.small(2))}, .padding = {whole(1)}, .groups = {whole(d.one(1, 2))}}}"
-    conv = d.layer("kiln::Conv2d", [extent(n), extent(k), whole(d.small(3)), options])
+    groups = d.one(1, 2)
+    options = f"kiln::Conv2dOptions{{.stride = {whole(d.small(2))}, .padding = {whole(1)}, .groups = {whole(groups)}}}"
+    of = or_not(d, flag("true"), stored(d)) if groups == 1 else []
+    conv = d.layer("kiln::Conv2d", [extent(n), extent(k), whole(d.small(3)), options, *of])
     norm = d.layer("kiln::BatchNorm2d", [extent(k)], [real(1e-5)])
     d.give(call(norm, [call(conv, [d.input(d.leading(1) + ["6", "7", n])])]))
 
 
 def embedding(d):
     rows, width = 64, d.width()
-    wte = d.layer("kiln::Embedding", [extent(rows), extent(width)])
+    wte = d.layer("kiln::Embedding", [extent(rows), extent(width), *or_not(d, stored(d))])
     rows_of = call(wte, [d.input(d.leading(), "i32")])
     d.give(d.one(rows_of, call("kiln::logits", [rows_of, wte])))
 
@@ -29,13 +41,14 @@ def embedding(d):
 def norms(d):
     width = d.small()
     kind = d.one("kiln::LayerNorm", "kiln::RmsNorm")
-    norm = d.layer(kind, [extent(width)], [real(1e-5)] if d.one(0, 1) else [])
+    norm = d.layer(kind, [extent(width), *or_not(d, weight("f32"))], [real(1e-5)] if d.one(0, 1) else [])
     d.give(call(norm, [d.input(d.leading() + [width])]))
 
 
 def multi_head(d):
     width = d.width()
-    attn = d.layer("kiln::MultiHeadAttention", [extent(width), whole(d.one(1, 2, 4))])
+    of = or_not(d, flag("true"), stored(d))
+    attn = d.layer("kiln::MultiHeadAttention", [extent(width), whole(d.one(1, 2, 4)), *of])
     x = d.input(["B", "T", width])
     options = d.one([], ["kiln::causal"], [call("kiln::lengths", [d.input(["B"], "i32")])])
     way = d.one("self", "cross", "three", "weights")
@@ -61,7 +74,7 @@ def mlp(d):
 
 def block_options(d):
     return (f"kiln::BlockOptions{{.norm = kiln::NormOrder::{d.one('pre', 'post')}, .causal = {flag('true')}, "
-            f".epsilon = {real(1e-5)}}}")
+            f".weight = {stored(d)}, .epsilon = {real(1e-5)}}}")
 
 
 def encoder(d):
@@ -84,7 +97,7 @@ def decoder(d):
 def recurrent(d):
     n, k = d.small(), d.small()
     kind, layers, both = d.one("Rnn", "Lstm", "Gru"), d.small(2), d.one("true", "false")
-    options = f"kiln::RecurrentOptions{{.layers = {whole(layers)}, .bidirectional = {flag(both)}}}"
+    options = f"kiln::RecurrentOptions{{.layers = {whole(layers)}, .bidirectional = {flag(both)}, .weight = {stored(d)}}}"
     rnn = d.layer("kiln::" + kind, [extent(n), extent(k), options])
     batch = d.one(["B"], ["2"], [])
     x = d.input(["T"] + batch + [n])
@@ -102,7 +115,7 @@ def recurrent(d):
 def step(d):
     n, k = d.small(), d.small()
     kind = d.one("Rnn", "Lstm", "Gru")
-    cell = d.layer(f"kiln::{kind}Step", [extent(n), extent(k)])
+    cell = d.layer(f"kiln::{kind}Step", [extent(n), extent(k), *or_not(d, stored(d))])
     x, h = d.input(["B", n]), d.input(["B", k])
     if kind == "Lstm":
         got = call(cell, [x, "std::tuple{" + h + ", " + d.input(["B", k]) + "}"])

@@ -19,6 +19,11 @@ def element(text):
     return mark("element", "kiln::" + text)
 
 
+def weight(text):
+    """The type of a layer's weights: an element type or a storage."""
+    return mark("weight", "kiln::" + text)
+
+
 def axis(text):
     return mark("axis", text)
 
@@ -108,6 +113,7 @@ DIMS = ["B", "T", "S", "C", "T + 1", "T - 1", "T - 100", "2 * T", "B * T", "T * 
         'kiln::Dim("my rows", 1, 5)', 'kiln::Dim("int", 1, 5)', 'kiln::Dim("n", 1, 4000000000)', 'kiln::Dim("n", B * T, 999)',
         'kiln::Dim("n", T, 3)', 'kiln::Dim("n", 1, 5)', "kiln::Dim{}"]
 ELEMENTS = ["f32", "f16", "bf16", "i32", "i8", "boolean"]
+STORAGES = ["int8", "stored<kiln::f16>", "stored<kiln::bf16>", "stored<kiln::f32>", "stored<kiln::i8>", "stored<kiln::boolean>"]
 NAMES = ['""', '"a b"', '"3x"', '"x-y"', '"int"', '"class"', '"_x"', '"x.y"', '"a/b"', '"{}"', '"..."', '"x\\"y"', '"x\\ny"',
          '"\\xc3\\xa9"', '"' + "n" * 300 + '"', '"model"', '"call"', '"std"', '"weight"', '"x"', '"output"', "nullptr", "7", '"\\xff"', '"a*/b"', '"h.0"']
 ARGUMENTS = ["7", "0.5", "true", "nullptr", '"x"', "kiln::None()", "std::tuple<>()", "std::tuple{x0, x0}", "std::pair{x0, x0}",
@@ -155,7 +161,9 @@ def replacements(piece, random, text, program):
     if piece.kind == "extent":
         return random.choice([numbers(text, random)] * 4 + [DIMS] * 5 + [["1.5", '"x"', "kiln::f32"]])
     if piece.kind == "element":
-        return [f"kiln::{each}" for each in ELEMENTS] * 4 + ["float", "3", "kiln::f64"]
+        return [f"kiln::{each}" for each in ELEMENTS] * 4 + ["float", "3", "kiln::f64", "kiln::int8"]
+    if piece.kind == "weight":
+        return [f"kiln::{each}" for each in ELEMENTS + STORAGES * 2] + ["float", "3", "kiln::int4", "kiln::stored"]
     if piece.kind == "axis":
         return numbers(text, random) + [str(i) for i in range(-8, 8)] + ["100", "T", "1.5"]
     if piece.kind == "bound":
@@ -173,7 +181,7 @@ def replacements(piece, random, text, program):
             "base": ["", ": kiln::Layer<Thing>", ": kiln::Model"]}[piece.kind]
 
 
-WEIGHTS = {"extent": 6, "element": 4, "axis": 6, "whole": 5, "real": 4, "bound": 0.4, "name": 2, "flag": 1, "arg": 1, "args": 1,
+WEIGHTS = {"extent": 6, "element": 4, "weight": 4, "axis": 6, "whole": 5, "real": 4, "bound": 0.4, "name": 2, "flag": 1, "arg": 1, "args": 1,
            "targs": 1.5, "type": 0.4, "callee": 0.4, "result": 0.7, "const": 0.3, "base": 0.3}
 
 

@@ -229,4 +229,17 @@ TEST(Kiln, CompilesASpec) {
   EXPECT_NE(help.text.find("compile"), std::string::npos);
 }
 
+// By the build's exceptions, by the spec, by the build.
+TEST(Kiln, ShowsHowWeightsAreStored) {
+  const std::string spec = sources + "/stored.cpp --target x86-64-v2 ";
+  Result ir = run(kilnProgram + " compile " + spec + "--emit=ir");
+  for (const char *words : {R"("wte\.weight"\][^\n]*storage = #kiln\.storage<f16>)",
+                            R"("fc\.weight"\][^\n]*storage = #kiln\.storage<i8, dim = 1>)", R"("left\.weight"\]\} )"})
+    EXPECT_TRUE(std::regex_search(ir.text, std::regex(words))) << words << " is not in\n" << ir.text;
+  Result table = run(kilnProgram + " inspect " + spec + "--weights-table --weights \"bf16 except fc.*=f32\"");
+  for (const char *words : {"wte.weight f32[40, 8] as f16: 640 bytes", "fc.weight f32[8, 8] as f32: 256 bytes",
+                            "left.weight f32[8, 8] as bf16: 128 bytes", "left.bias f32[8] as f32: 32 bytes"})
+    EXPECT_NE(table.text.find(words), std::string::npos) << words << " is not in\n" << table.text;
+}
+
 } // namespace

@@ -30,7 +30,6 @@ bool forgetPeak() {
 struct Case {
   const char *Name, *Source; // of the file's elements
   kiln_placement_t Placement;
-  uint64_t Bytes; // of a packed element
 };
 
 /// What is read at a time, in pages of 2 MB where the system has such for files.
@@ -45,7 +44,13 @@ Case makeCase(const char *name, const char *source, uint32_t tile, uint32_t dim,
   const uint64_t bytes = stored == KILN_F32 ? 4 : stored == KILN_I8 ? 1 : 2;
   const bool isScaled = stored == KILN_I8;
   return {name, source,
-          makePlacement(0, copyBytes(bytes, isScaled), tile, dim, 0, stored, isScaled ? Rows * Columns : 0), bytes};
+          makePlacement(0, copyBytes(bytes, isScaled), tile, dim, 0, stored, isScaled ? Rows * Columns : 0)};
+}
+
+/// int4 in groups of 32.
+Case makeGroupsCase(const char *name, uint32_t dim) {
+  const uint64_t words = Rows * Columns / 2, scales = Rows * Columns / 32 * 2;
+  return {name, "F32", makePlacement(0, words + scales, 16, dim, 0, KILN_I4, words, 32)};
 }
 
 TEST(Memory, BindingTakesAtMostATenthMoreThanThePackedBytes) {
@@ -59,6 +64,8 @@ TEST(Memory, BindingTakesAtMostATenthMoreThanThePackedBytes) {
       makeCase("f16 in tiles along the second dimension", "F32", 16, 1, KILN_F16),
       makeCase("i8 with a scale a row", "F32", 16, 0, KILN_I8),
       makeCase("i8 with a scale a column", "F32", 16, 1, KILN_I8),
+      makeGroupsCase("int4 by rows", 0),
+      makeGroupsCase("int4 by columns", 1),
   };
   const kiln_weight_t weight = {"h.{}", KILN_F32, 2, {Rows, Columns}, Layers, 0};
   for (const Case &test : cases) {

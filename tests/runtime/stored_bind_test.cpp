@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Binding weights that are stored in fewer bits: joined sources, copies, rows read back, and files whose numbers cannot
 // be stored. Whole numbers times powers of two, of which each result is known.
-#include "support.h"
+#include "stored_numbers.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -12,54 +12,6 @@
 namespace {
 
 using namespace kiln_test;
-
-/// A model of these weights, bound by an allocator that counts and promises no zeros.
-class BoundModel {
-public:
-  BoundModel(std::vector<kiln_weight_t> weights, std::vector<kiln_placement_t> placements, uint64_t packedBytes)
-      : Weights(std::move(weights)), Placements(std::move(placements)),
-        Variant(hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, Placements.data(), packedBytes, nullptr)),
-        Descriptor{KILN_ABI_VERSION, static_cast<uint32_t>(Weights.size()), 0, 1, "stored", Weights.data(), nullptr,
-                   &Variant} {
-    const kiln_cpu_t cpu = kiln_cpu_detect();
-    const kiln_options_t options = {.allocator = &Functions};
-    EXPECT_EQ(kiln_model_create(&Descriptor, &cpu, &options, &Model, &Error), KILN_OK) << Error.message;
-  }
-  BoundModel(const BoundModel &) = delete;
-  BoundModel &operator=(const BoundModel &) = delete;
-  ~BoundModel() {
-    kiln_destroy(Model);
-    EXPECT_EQ(Counter.Alive, 0) << "something was not released";
-  }
-  kiln_status_t bind(const std::vector<Tensor> &tensors) {
-    GuardedMemory image(makeImage(tensors));
-    return kiln_bind_weights_from_memory(Model, image.data(), image.size(), &Error);
-  }
-  std::string packed() const { return std::string(Model->packed, Variant.packed_bytes); }
-  std::vector<float> read(const char *weight, uint64_t row, uint64_t rows, uint64_t columns) {
-    GuardedMemory values(rows * columns * sizeof(float));
-    EXPECT_EQ(kiln_read_weight(Model, weight, row, rows, values.data(), &Error), KILN_OK) << Error.message;
-    EXPECT_TRUE(values.isFrontIntact());
-    std::vector<float> result(rows * columns);
-    std::memcpy(result.data(), values.data(), values.size());
-    return result;
-  }
-
-  CountingAllocator Counter;
-  kiln_model_t *Model = nullptr;
-  kiln_error_t Error = {};
-
-private:
-  kiln_allocator_t Functions = Counter.get();
-  std::vector<kiln_weight_t> Weights;
-  std::vector<kiln_placement_t> Placements;
-  kiln_variant_t Variant;
-  kiln_descriptor_t Descriptor;
-};
-
-template <typename T> void put(std::string &bytes, size_t at, const std::vector<T> &values) {
-  bytes.replace(at, values.size() * sizeof(T), bytesOf(values));
-}
 
 // q and k joined in tiles of four, each of two layers; then a weight of the same layers that is stored as it is.
 TEST(StoredBind, JoinedSourcesAndCopies) {
@@ -161,7 +113,9 @@ TEST(StoredBind, NumbersThatCannotBeStoredLeaveTheModelAsItWas) {
       {KILN_BF16, "F32", "BF16, got 3.39999995e+38", huge, 0, true},
       {KILN_BF16, "F32", "", 0x1.fefffep127f, 0, false},
       {KILN_BF16, "BF16", "", 0, 0x7F7F, false},
-      {KILN_I8, "F32", "", huge, 0, false},
+      {KILN_I8, "F32", "I8, got 1.70141204e+38", std::nextafterf(0x1p127f, INFINITY), 0, true},
+      {KILN_I8, "F32", "I8, got -3.39999995e+38", -huge, 0, true},
+      {KILN_I8, "F32", "", -0x1p127f, 0, false},
   };
   const int64_t rows = 150, columns = 530;
   for (const auto &test : cases)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights of f32 stored as f16, bf16 or i8: every byte against plain code of this file, in f64 and whole numbers.
-#include "support.h"
+#include "stored_numbers.h"
 
-#include <cmath>
 #include <gtest/gtest.h>
 #if defined(__SSE__)
 #include <xmmintrin.h>
@@ -13,62 +12,6 @@ namespace {
 using namespace kiln_test;
 
 const kiln_dtype_t AllTypes[] = {KILN_F16, KILN_BF16, KILN_I8}, AllSources[] = {KILN_F32, KILN_F16, KILN_BF16};
-
-/// The finite number that 16 bits are, but for f16's 0x7C00, here 65536; without the sign.
-double magnitudeOf(kiln_dtype_t type, uint32_t bits) {
-  const int fractionBits = type == KILN_F16 ? 10 : 7, bias = type == KILN_F16 ? 15 : 127;
-  const int exponent = static_cast<int>(bits >> fractionBits), leading = exponent > 0 ? 1 << fractionBits : 0;
-  const uint32_t fraction = bits & ((1u << fractionBits) - 1);
-  return std::ldexp(static_cast<double>(fraction) + leading, std::max(exponent, 1) - bias - fractionBits);
-}
-
-double nearestEven(double value) { // not std::nearbyint, which asks the processor's mode
-  const double below = std::floor(value), rest = value - below;
-  return below + (rest > 0.5 || (rest == 0.5 && std::fmod(below, 2) != 0));
-}
-
-uint16_t rounded(kiln_dtype_t type, float value) {
-  const int fractionBits = type == KILN_F16 ? 10 : 7, bias = type == KILN_F16 ? 15 : 127;
-  const double size = std::fabs(static_cast<double>(value));
-  const int exponent = size == 0 ? 1 - bias : std::max(std::ilogb(size), 1 - bias);
-  // The leading one, where there is one, is 1 more of the exponent.
-  const auto steps = static_cast<uint32_t>(nearestEven(std::ldexp(size, fractionBits - exponent)));
-  const uint32_t bits = (static_cast<uint32_t>(exponent + bias - 1) << fractionBits) + steps;
-  return static_cast<uint16_t>((std::signbit(value) ? 0x8000 : 0) | bits);
-}
-
-/// A matrix of numbers, the bytes of a file's tensor that has them, and what they are as f32.
-struct Matrix {
-  int64_t Rows, Columns;
-  std::string Bytes;
-  std::vector<float> Values;
-
-  /// Of very different sizes; rows or columns of zeros and of subnormal numbers among them. The same on every machine.
-  Matrix(kiln_dtype_t source, int64_t rows, int64_t columns, uint32_t seed = 1) : Rows(rows), Columns(columns) {
-    auto draw = [&seed] { return (seed = seed * 1664525u + 1013904223u) >> 8; };
-    for (int64_t row = 0; row < rows; ++row)
-      for (int64_t column = 0; column < columns; ++column) {
-        const int kind = static_cast<int>((row % 11 == 3 || column % 13 == 5)   ? 0
-                                          : (row % 11 == 7 || column % 13 == 9) ? 1 + draw() % 2
-                                                                                : 3 + draw() % 5);
-        const double fraction = static_cast<double>(draw()) / (1 << 23) - 1;
-        const auto value =
-            static_cast<float>(kind == 0 ? 0
-                                         : std::ldexp(fraction, kind == 1   ? -141
-                                                                : kind == 2 ? -25
-                                                                            : static_cast<int>(draw() % 9) - 4));
-        Values.push_back(value);
-      }
-    std::vector<uint16_t> halves;
-    if (source != KILN_F32)
-      for (float &value : Values) {
-        halves.push_back(rounded(source, value));
-        const auto size = static_cast<float>(magnitudeOf(source, halves.back() & 0x7FFF));
-        value = halves.back() >> 15 ? -size : size;
-      }
-    Bytes = source == KILN_F32 ? bytesOf(Values) : bytesOf(halves);
-  }
-};
 
 /// A placement with its scales behind all tiles.
 kiln_placement_t storedPlacement(kiln_dtype_t stored, uint64_t rows, uint64_t columns, uint32_t tile, uint32_t dim,

@@ -100,8 +100,9 @@ struct CountingAllocator {
 
 /// Where a weight goes: as kiln_placement_t says, whose fields of storage come last here.
 constexpr kiln_placement_t makePlacement(uint64_t offset, uint64_t stride, uint32_t tile, uint32_t dim, uint64_t shift,
-                                         kiln_dtype_t dtype = KILN_F32, uint64_t scales = 0) {
-  return {offset, stride, tile, dim, shift, scales, dtype, 0};
+                                         kiln_dtype_t dtype = KILN_F32, uint64_t scales = 0, uint32_t group = 0,
+                                         uint64_t zeros = 0) {
+  return {offset, stride, tile, dim, shift, scales, dtype, group, zeros};
 }
 
 /// A variant for CPUs.

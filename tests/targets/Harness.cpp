@@ -302,6 +302,39 @@ Tensor tile(const Tensor &weight, mlir::kiln::TiledAttr layout) {
   return stored;
 }
 
+/// Of tiles whose groups have numbers of four bits times a power of two: words, scales and zeros. The number that
+/// stands for 0 is as far from -8 as the least number is from 0; without zeros the largest magnitude stands for -8.
+std::vector<std::pair<Type, Tensor>> groupedParts(const Tensor &stored, RankedTensorType type) {
+  const auto parts = mlir::kiln::getStoredParts(type);
+  const mlir::kiln::StorageAttr storage = mlir::kiln::getStorage(type);
+  std::vector<std::pair<Type, Tensor>> result;
+  for (const mlir::kiln::StoredPart &part : parts)
+    result.emplace_back(part.type.getElementType(), Tensor::zeros(part.type.getShape().vec()));
+  Tensor &words = result[0].second, &scales = result[1].second;
+  for (int64_t t = 0; t < stored.shape[0]; ++t)
+    for (int64_t n = 0; n < stored.shape[2]; ++n)
+      for (int64_t g = 0; g < scales.shape[1]; ++g) {
+        double least = 0, largest = 0, most = 0;
+        const int64_t first = g * storage.getGroup();
+        for (int64_t k = first; k < first + storage.getGroup(); ++k) {
+          const double value = stored.at({t, k, n});
+          least = std::min(least, value);
+          largest = std::max(largest, value);
+          most = std::abs(value) > std::abs(most) ? value : most;
+        }
+        double &scale = scales.at({t, g, n}), zero = 0;
+        scale = storage.getZero() ? (largest - least) / 15 : most / -8;
+        if (storage.getZero() && scale != 0)
+          result[2].second.at({t, g, n}) = zero = -least / scale - 8;
+        for (int64_t k = first; k < first + storage.getGroup() && scale != 0; ++k) {
+          const auto element = uint32_t(int32_t(stored.at({t, k, n}) / scale + zero)) & 15;
+          double &word = words.at({t, k / 8, n});
+          word = int32_t(uint32_t(int64_t(word)) | element << mlir::kiln::bitInWord(k));
+        }
+      }
+  return result;
+}
+
 /// A tensor of a call as it is stored (compiler/dialect/StoredParts.h): numbers that the storage has, or that are made
 /// by a scale with 127 at the largest.
 std::vector<std::pair<Type, Tensor>> storedParts(const Tensor &tensor, RankedTensorType type) {
@@ -312,6 +345,8 @@ std::vector<std::pair<Type, Tensor>> storedParts(const Tensor &tensor, RankedTen
   Tensor stored = tile(tensor, layout);
   if (!layout.getStorage() || !layout.getStorage().hasScales())
     return {{element, stored}};
+  if (layout.getStorage().isGrouped())
+    return groupedParts(stored, type);
   Tensor scales = Tensor::zeros({stored.shape[0], stored.shape[2]});
   for (int64_t t = 0; t < stored.shape[0]; ++t)
     for (int64_t n = 0; n < stored.shape[2]; ++n) {

@@ -7,9 +7,33 @@
 namespace kiln::testing {
 namespace {
 
+/// The group of "i4, group = 32, zero = true".
+int64_t groupOf(const std::string &storage) { return std::stoll(storage.substr(storage.find('=') + 1)); }
+
+/// Whole numbers times a power of two for each group of each output: -8 to 7 of either sign with -8 among them, or,
+/// where a number stands for 0, sixteen numbers around it with the first and the last among them.
+Tensor groupedNumbers(const std::string &storage, int64_t n, int64_t k) {
+  const int64_t group = groupOf(storage);
+  const bool hasZeros = storage.find("zero") != std::string::npos;
+  Tensor w = randomIntegers({n, k}, -8, 8), exponents = randomIntegers({n, k}, -12, 3),
+         shifts = randomIntegers({n, k}, -7, 9);
+  for (int64_t row = 0; row < n; ++row)
+    for (int64_t first = 0; first < k; first += group) {
+      w.at({row, first + row % group}) = -8;
+      if (hasZeros)
+        w.at({row, first + (row + 5) % group}) = 7;
+      const double factor = std::exp2(exponents.at({row, first})) * (!hasZeros && row % 3 == 0 ? -1 : 1);
+      for (int64_t i = first; i < first + group; ++i)
+        w.at({row, i}) = (w.at({row, i}) + (hasZeros ? shifts.at({row, first}) : 0)) * factor;
+    }
+  return w;
+}
+
 /// Numbers that the storage has exactly: short fractions of any sign and magnitude, or whole numbers with 127 or -127
 /// among them times a power of two for each output.
 Tensor storedNumbers(const std::string &element, int64_t n, int64_t k) {
+  if (element.starts_with("i4"))
+    return groupedNumbers(element, n, k);
   Tensor w = randomIntegers({n, k}, -127, 128), exponents = randomIntegers({n, k}, -12, 3);
   for (int64_t row = 0; row < n; ++row) {
     if (element == "i8")
@@ -39,14 +63,16 @@ protected:
 };
 
 TEST_P(StoredWeights, FewRows) {
-  Kernel one(linearKernel(113, 16, layout(), 1), target()), few(linearKernel(49, 64, layout(), 9), target());
-  check(one, 1, 113, 16);
+  const int64_t deep = element().starts_with("i4") ? 3 * groupOf(element()) : 16;
+  Kernel one(linearKernel(113, deep, layout(), 1), target()), few(linearKernel(49, 128, layout(), 9), target());
+  EXPECT_EQ(one.object().strategy, "few_rows");
+  check(one, 1, 113, deep);
   for (int64_t m : {1, 2, 5, 9})
-    check(few, m, 49, 64);
+    check(few, m, 49, 128);
 }
 
 TEST_P(StoredWeights, ManyRows) {
-  for (auto [n, k] : {std::pair(113, 520), {48, 1536}}) {
+  for (auto [n, k] : {std::pair(113, 640), {48, 1536}}) {
     if (!isMyTurn())
       continue;
     Kernel kernel(linearKernel(n, k, layout()), target());
@@ -61,15 +87,15 @@ TEST_P(StoredWeights, OtherTiles) {
   for (int64_t size : {1, 7, 16, 21}) {
     if (!isMyTurn())
       continue;
-    Kernel kernel(linearKernel(21, 40, layout(size), 40), target());
+    Kernel kernel(linearKernel(21, 128, layout(size), 40), target());
     for (int64_t m : {1, 40})
-      check(kernel, m, 21, 40);
+      check(kernel, m, 21, 128);
   }
 }
 
 TEST_P(StoredWeights, PointsOfTheSearchSpace) {
   for (int bound : {1, 13, 200}) {
-    const std::string text = linearKernel(113, 64, layout(), bound);
+    const std::string text = linearKernel(113, 128, layout(), bound);
     for (const SchedulePoint &point : pointsToTry(describe(text, target()).space, 3, target())) {
       if (!isMyTurn())
         continue;
@@ -77,7 +103,7 @@ TEST_P(StoredWeights, PointsOfTheSearchSpace) {
       Kernel kernel(text, target(), &point);
       for (int m : {1, 13, 200})
         if (m <= bound)
-          check(kernel, m, 113, 64);
+          check(kernel, m, 113, 128);
     }
   }
 }
@@ -85,7 +111,7 @@ TEST_P(StoredWeights, PointsOfTheSearchSpace) {
 TEST_P(StoredWeights, StayWithinTheirMemory) {
   for (int bound : {1, 9, 256})
     if (isMyTurn()) {
-      const MemoryCheck checked = checkMemory(linearKernel(113, 64, layout(), bound), target(), {{{1}}, {{bound}}});
+      const MemoryCheck checked = checkMemory(linearKernel(113, 128, layout(), bound), target(), {{{1}}, {{bound}}});
       EXPECT_EQ(checked.fault, "");
       EXPECT_GT(checked.checked, 0);
     }
@@ -93,10 +119,11 @@ TEST_P(StoredWeights, StayWithinTheirMemory) {
 
 INSTANTIATE_TEST_SUITE_P(Targets, StoredWeights,
                          ::testing::Combine(::testing::ValuesIn(runnableTargets()),
-                                            ::testing::Values("f16", "bf16", "i8")),
+                                            ::testing::Values("f16", "bf16", "i8", "i4, group = 32", "i4, group = 64",
+                                                              "i4, group = 128, zero = true")),
                          [](const auto &tested) {
                            std::string name = std::get<0>(tested.param) + "_" + std::get<1>(tested.param);
-                           std::replace(name.begin(), name.end(), '-', '_');
+                           std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
                            return name;
                          });
 

@@ -6,7 +6,6 @@
 
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/frontend/Import.h"
-#include "compiler/frontend/StoreWeights.h"
 #include "compiler/verify/PassVerifier.h"
 #include "support.h"
 
@@ -76,9 +75,8 @@ struct Verified {
 Verified verifyWith(Stage stage, const std::function<void(mlir::PassManager &)> &addWrong,
                     const StorageChoices &weights = {}) {
   Context context;
-  mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(trace<Everything>(), &context, "everything");
+  mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(trace<Everything>(), &context, "everything", weights);
   EXPECT_TRUE(module);
-  EXPECT_TRUE(succeeded(storeWeights(*module, weights)));
   verify::PassVerifier verifier(*module);
   mlir::PassManager passes(&context);
   verifier.attach(passes);
@@ -178,7 +176,7 @@ TEST(WrongPass, CallsAnotherKernel) {
 
 TEST(WrongPass, ForgetsHowAWeightIsStored) {
   auto change = each<kd::ParameterOp>([](kd::ParameterOp op) { op.removeStorageAttr(); });
-  EXPECT_THAT(differenceOf(Stage::Imported, change, {ElementType::i8, {}}),
+  EXPECT_THAT(differenceOf(Stage::Imported, change, {int8, {}}),
               StartsWith("test-change changed \"y\" of stacked: element 0 was "));
 }
 

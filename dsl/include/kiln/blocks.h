@@ -43,7 +43,7 @@ struct Remember {};
 inline constexpr Remember remember{};
 
 /// q_proj, k_proj, v_proj, attention of `Heads` heads, out_proj.
-template <std::int64_t Width, int Heads, bool Bias = true, ElementType Weight = f32>
+template <std::int64_t Width, int Heads, bool Bias = true, WeightType Weight = f32>
 class MultiHeadAttention : public Named {
 public:
   using Named::Named;
@@ -76,8 +76,8 @@ public:
   constexpr auto operator()(const tensor auto &x, const Cached<Context> &, Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
     auto q = q_proj(x, site);
-    auto k = State<Weight, Context.max(), Width>("keys").template append<Context>(k_proj(x, site), site);
-    auto v = State<Weight, Context.max(), Width>("values").template append<Context>(v_proj(x, site), site);
+    auto k = State<Weight.element, Context.max(), Width>("keys").template append<Context>(k_proj(x, site), site);
+    auto v = State<Weight.element, Context.max(), Width>("values").template append<Context>(v_proj(x, site), site);
     return out_proj(attention<Heads>(q, k, v, causal, site), site);
   }
   /// Cross-attention to what was remembered, of which options may leave out some.
@@ -86,16 +86,16 @@ public:
                             Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
     auto q = q_proj(x, site);
-    auto k = State<Weight, Rows.max(), Width>("memory_keys").template read<Rows>(x, site);
-    auto v = State<Weight, Rows.max(), Width>("memory_values").template read<Rows>(x, site);
+    auto k = State<Weight.element, Rows.max(), Width>("memory_keys").template read<Rows>(x, site);
+    auto v = State<Weight.element, Rows.max(), Width>("memory_values").template read<Rows>(x, site);
     return out_proj(attention<Heads>(q, k, v, options, site), site);
   }
   /// Keeps keys and values of the rows of `memory`.
   template <tensor Memory> constexpr void remember(const Memory &memory, Site site = Site::here()) const {
     ScopeGuard guard(*memory.tracer, scope_in(*memory.tracer));
     constexpr Dim rows = detail::first(Memory::shape);
-    State<Weight, rows.max(), Width>("memory_keys").template append<rows>(k_proj(memory, site), site);
-    State<Weight, rows.max(), Width>("memory_values").template append<rows>(v_proj(memory, site), site);
+    State<Weight.element, rows.max(), Width>("memory_keys").template append<rows>(k_proj(memory, site), site);
+    State<Weight.element, rows.max(), Width>("memory_values").template append<rows>(v_proj(memory, site), site);
   }
 
   /// What each head takes of each key, [..., Heads, Tq, Tk], with the arguments of a call.
@@ -114,7 +114,7 @@ public:
   constexpr auto weights(const tensor auto &x, const Remembered<Rows> &, const Options &options = {},
                          Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
-    auto k = State<Weight, Rows.max(), Width>("memory_keys").template read<Rows>(x, site);
+    auto k = State<Weight.element, Rows.max(), Width>("memory_keys").template read<Rows>(x, site);
     return attention_weights<Heads>(q_proj(x, site), k, options, site);
   }
 
@@ -125,7 +125,7 @@ private:
 
 /// Attention whose score is a perceptron of one hidden layer: key k has score v . tanh(W q + U k + b) for query q
 /// (Bahdanau et al. 2015, A.1.2). Parameters: q_proj, k_proj, score. `Memory` is the width of what is looked at.
-template <std::int64_t Query, std::int64_t Memory, std::int64_t Hidden, ElementType Weight = f32>
+template <std::int64_t Query, std::int64_t Memory, std::int64_t Hidden, WeightType Weight = f32>
 class AdditiveAttention : public Named {
 public:
   using Named::Named;
@@ -150,7 +150,8 @@ public:
                                                   last(K::shape))>;
     auto q = detail::emit<EachQuery>(&tracer, Op::reshape, {q_proj(query, site).node});
     auto k = detail::emit<EachKey>(&tracer, Op::reshape, {keys.node});
-    auto scores = sum(mul(tanh(add(q, k, site), site), weight<Weight, Hidden>(query, "score", site), site), site);
+    auto scores =
+        sum(mul(tanh(add(q, k, site), site), weight<Weight.element, Hidden>(query, "score", site), site), site);
     if constexpr (std::is_same_v<Mask, None>)
       return softmax(scores, site);
     else
@@ -168,7 +169,7 @@ private:
 
 /// fc1, activation, fc2.
 template <std::int64_t Width, std::int64_t Hidden, Activation A = Activation::gelu, bool Bias = true,
-          ElementType Weight = f32>
+          WeightType Weight = f32>
 class Mlp : public Named {
 public:
   using Named::Named;
@@ -186,15 +187,16 @@ private:
 struct BlockOptions {
   NormOrder norm = NormOrder::pre;
   Activation activation = Activation::gelu;
-  bool causal = false;      // of the self-attention; a decoder block's always is
-  ElementType weight = f32; // of all parameters; not last, since clang 22 then takes the double before it for 0
+  bool causal = false;     // of the self-attention; a decoder block's always is
+  WeightType weight = f32; // of all parameters, a storage of the matrices; not last, since clang 22 then takes the
+                           // double before it for 0
   double epsilon = 1e-5;
 };
 
 namespace detail {
 
 /// x + part(norm(x)), or norm(x + part(x)).
-template <NormOrder Order, std::int64_t Width, ElementType Weight>
+template <NormOrder Order, std::int64_t Width, WeightType Weight>
 constexpr auto residual(const tensor auto &x, const LayerNorm<Width, Weight> &norm, Site site, auto part) {
   if constexpr (Order == NormOrder::pre)
     return add(x, part(norm(x, site)), site);
@@ -231,9 +233,9 @@ public:
 
 private:
   MultiHeadAttention<Width, Heads, true, Options.weight> self_attn{"self_attn"};
-  LayerNorm<Width, Options.weight> norm1{"norm1", Options.epsilon};
+  LayerNorm<Width, Options.weight.element> norm1{"norm1", Options.epsilon};
   Mlp<Width, Hidden, Options.activation, true, Options.weight> mlp{"mlp"};
-  LayerNorm<Width, Options.weight> norm2{"norm2", Options.epsilon};
+  LayerNorm<Width, Options.weight.element> norm2{"norm2", Options.epsilon};
 };
 
 /// self_attn (causal), norm1, cross_attn over `memory`, norm2, mlp, norm3.
@@ -288,11 +290,11 @@ private:
   }
 
   MultiHeadAttention<Width, Heads, true, Options.weight> self_attn{"self_attn"};
-  LayerNorm<Width, Options.weight> norm1{"norm1", Options.epsilon};
+  LayerNorm<Width, Options.weight.element> norm1{"norm1", Options.epsilon};
   MultiHeadAttention<Width, Heads, true, Options.weight> cross_attn{"cross_attn"};
-  LayerNorm<Width, Options.weight> norm2{"norm2", Options.epsilon};
+  LayerNorm<Width, Options.weight.element> norm2{"norm2", Options.epsilon};
   Mlp<Width, Hidden, Options.activation, true, Options.weight> mlp{"mlp"};
-  LayerNorm<Width, Options.weight> norm3{"norm3", Options.epsilon};
+  LayerNorm<Width, Options.weight.element> norm3{"norm3", Options.epsilon};
 };
 
 /// `Count` layers of one kind, each with its own weights: "h.0", "h.1", ... The body is traced once. `Block` is any

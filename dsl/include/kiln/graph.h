@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "kiln/dim.h"
-#include "kiln/element.h"
 #include "kiln/op.h"
+#include "kiln/storage.h"
 
 namespace kiln {
 
@@ -91,6 +91,7 @@ struct Parameter {
   ElementType element{};
   std::vector<std::int64_t> shape;
   bool is_variable = false; // may be written between calls
+  Storage storage{};        // as the spec states it; one with fewer bits is of f32
 };
 
 constexpr std::int64_t element_count(const Parameter &parameter) {

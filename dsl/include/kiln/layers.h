@@ -42,10 +42,11 @@ template <class First, class... Rest> constexpr Tracer &tracer_of(const First &f
   }
 }
 
-/// The parameter of a layer of which the caller chooses the type.
-template <ElementType Weight, Dim... Extents>
+/// The parameter of a layer of which the caller chooses the type. Biases are given its element type alone: they are
+/// stored as they are.
+template <WeightType Weight, Dim... Extents>
 constexpr auto weight(const tensor auto &context, const char *leaf, Site site) {
-  static_assert(floating(Weight), "kiln: a layer requires weights of a floating-point type [layer_c5]");
+  static_assert(floating(Weight.element), "kiln: a layer requires weights of a floating-point type [layer_c5]");
   return parameter<Weight, Extents...>(context, leaf, site);
 }
 } // namespace detail
@@ -65,7 +66,7 @@ public:
 
 /// y = x W^T + b: parameters weight and bias.
 template <std::int64_t In, std::int64_t Out, bool Bias = true, WeightOrder Order = WeightOrder::out_in,
-          ElementType Weight = f32>
+          WeightType Weight = f32>
 class Linear : public Named {
 public:
   using Named::Named;
@@ -75,7 +76,7 @@ public:
     constexpr bool out_first = Order == WeightOrder::out_in;
     auto weight = detail::weight<Weight, out_first ? Out : In, out_first ? In : Out>(x, "weight", site);
     if constexpr (Bias)
-      return linear<Order>(x, weight, detail::weight<Weight, Out>(x, "bias", site), site);
+      return linear<Order>(x, weight, detail::weight<Weight.element, Out>(x, "bias", site), site);
     else
       return linear<Order>(x, weight, site);
   }
@@ -84,7 +85,7 @@ public:
 /// conv2d of an image [..., height, width, In] by a kernel of these extents: parameters weight [Out, In / groups,
 /// kernel height, kernel width] and bias.
 template <std::int64_t In, std::int64_t Out, Pair Kernel, Conv2dOptions Options = Conv2dOptions{}, bool Bias = true,
-          ElementType Weight = f32>
+          WeightType Weight = f32>
 class Conv2d : public Named {
 public:
   using Named::Named;
@@ -94,7 +95,7 @@ public:
     constexpr std::int64_t groups = Options.groups < 1 ? 1 : Options.groups; // others are conv2d's to refuse
     auto weight = detail::weight<Weight, Out, In / groups, Kernel.height, Kernel.width>(x, "weight", site);
     if constexpr (Bias)
-      return conv2d<Options>(x, weight, detail::weight<Weight, Out>(x, "bias", site), site);
+      return conv2d<Options>(x, weight, detail::weight<Weight.element, Out>(x, "bias", site), site);
     else
       return conv2d<Options>(x, weight, site);
   }
@@ -102,7 +103,7 @@ public:
 
 /// conv1d of a signal [..., steps, In]: parameters weight [Out, In / groups, Kernel] and bias.
 template <std::int64_t In, std::int64_t Out, std::int64_t Kernel, Conv1dOptions Options = Conv1dOptions{},
-          bool Bias = true, ElementType Weight = f32>
+          bool Bias = true, WeightType Weight = f32>
 class Conv1d : public Named {
 public:
   using Named::Named;
@@ -112,7 +113,7 @@ public:
     constexpr std::int64_t groups = Options.groups < 1 ? 1 : Options.groups; // others are conv2d's to refuse
     auto weight = detail::weight<Weight, Out, In / groups, Kernel>(x, "weight", site);
     if constexpr (Bias)
-      return conv1d<Options>(x, weight, detail::weight<Weight, Out>(x, "bias", site), site);
+      return conv1d<Options>(x, weight, detail::weight<Weight.element, Out>(x, "bias", site), site);
     else
       return conv1d<Options>(x, weight, site);
   }
@@ -121,7 +122,7 @@ public:
 /// conv_transpose2d of an image [..., height, width, In]: parameters weight [In, Out / groups, kernel height, kernel
 /// width] and bias.
 template <std::int64_t In, std::int64_t Out, Pair Kernel, ConvTranspose2dOptions Options = ConvTranspose2dOptions{},
-          bool Bias = true, ElementType Weight = f32>
+          bool Bias = true, WeightType Weight = f32>
 class ConvTranspose2d : public Named {
 public:
   using Named::Named;
@@ -131,14 +132,14 @@ public:
     constexpr std::int64_t groups = Options.groups < 1 ? 1 : Options.groups; // others are the operation's to refuse
     auto weight = detail::weight<Weight, In, Out / groups, Kernel.height, Kernel.width>(x, "weight", site);
     if constexpr (Bias)
-      return conv_transpose2d<Options>(x, weight, detail::weight<Weight, Out>(x, "bias", site), site);
+      return conv_transpose2d<Options>(x, weight, detail::weight<Weight.element, Out>(x, "bias", site), site);
     else
       return conv_transpose2d<Options>(x, weight, site);
   }
 };
 
 /// group_norm of an image [..., height, width, Width]: parameters weight and bias.
-template <std::int64_t Groups, std::int64_t Width, ElementType Weight = f32> class GroupNorm : public Named {
+template <std::int64_t Groups, std::int64_t Width, WeightType Weight = f32> class GroupNorm : public Named {
 public:
   constexpr explicit GroupNorm(const char *name, double epsilon = 1e-5) : Named(name), epsilon(epsilon) {}
 
@@ -152,11 +153,11 @@ private:
   double epsilon;
 };
 /// Each channel by itself.
-template <std::int64_t Width, ElementType Weight = f32> using InstanceNorm2d = GroupNorm<Width, Width, Weight>;
+template <std::int64_t Width, WeightType Weight = f32> using InstanceNorm2d = GroupNorm<Width, Width, Weight>;
 
 /// (x - running_mean) / sqrt(running_var + epsilon) * weight + bias for each channel of [..., Width]: the four
 /// parameters of a trained torch.nn.BatchNorm2d. Behind a convolution it costs nothing of its own.
-template <std::int64_t Width, ElementType Weight = f32> class BatchNorm2d : public Named {
+template <std::int64_t Width, WeightType Weight = f32> class BatchNorm2d : public Named {
 public:
   constexpr explicit BatchNorm2d(const char *name, double epsilon = 1e-5) : Named(name), epsilon(epsilon) {}
 
@@ -173,7 +174,7 @@ private:
 };
 
 /// Rows of a table [Rows, Width]: parameter weight.
-template <std::int64_t Rows, std::int64_t Width, ElementType Weight = f32> class Embedding : public Named {
+template <std::int64_t Rows, std::int64_t Width, WeightType Weight = f32> class Embedding : public Named {
 public:
   using Named::Named;
 
@@ -189,14 +190,14 @@ public:
 };
 
 /// Scores of every row of an embedding: x E^T, the output layer that shares the input's weights.
-template <tensor X, std::int64_t Rows, std::int64_t Width, ElementType Weight>
+template <tensor X, std::int64_t Rows, std::int64_t Width, WeightType Weight>
 constexpr auto logits(const X &x, const Embedding<Rows, Width, Weight> &embedding, Site site = Site::here()) {
   auto weight = embedding.weight(x, site);
   return detail::linear<WeightOrder::out_in>(x, weight, {x.node, weight.node}, rules::logits_c1);
 }
 
 /// Parameters weight and bias.
-template <std::int64_t Width, ElementType Weight = f32> class LayerNorm : public Named {
+template <std::int64_t Width, WeightType Weight = f32> class LayerNorm : public Named {
 public:
   constexpr explicit LayerNorm(const char *name, double epsilon = 1e-5) : Named(name), epsilon(epsilon) {}
 
@@ -211,7 +212,7 @@ private:
 };
 
 /// Parameter weight.
-template <std::int64_t Width, ElementType Weight = f32> class RmsNorm : public Named {
+template <std::int64_t Width, WeightType Weight = f32> class RmsNorm : public Named {
 public:
   constexpr explicit RmsNorm(const char *name, double epsilon = 1e-6) : Named(name), epsilon(epsilon) {}
 

@@ -53,7 +53,7 @@ struct RecurrentOptions {
   int layers = 1;
   bool bidirectional = false; // a second pass from the last step to the first; outputs lie side by side
   bool bias = true;
-  ElementType weight = f32; // of all parameters, and of the sequence
+  WeightType weight = f32; // of all parameters, and of the sequence; a storage of the matrices
 };
 
 /// What a recurrent layer returns: `auto [outputs, last] = lstm(x);`.
@@ -107,9 +107,9 @@ public:
     tracer.at(site);
     if constexpr (X::rank < 2)
       tracer.fail(rules::recurrent_c1, detail::typed(x).data());
-    if constexpr (X::element != Options.weight) { // as if it were, so that the types below fit
+    if constexpr (X::element != Options.weight.element) { // as if it were, so that the types below fit
       tracer.fail(rules::recurrent_c7, detail::typed(x).data());
-      return (*this)(TensorOf<Options.weight, X::shape>(x.tracer, x.node), initial, lengths, site);
+      return (*this)(TensorOf<Options.weight.element, X::shape>(x.tracer, x.node), initial, lengths, site);
     } else {
       auto [outputs, states] = layers<0>(x, start(x, initial), goes_on(x, lengths), site);
       auto last = stacked(states, std::make_index_sequence<Cell::states>());
@@ -129,8 +129,8 @@ private:
 
   /// The state of one pass.
   template <tensor X> static constexpr auto shape = detail::with_last(detail::without_axis(X::shape, 0), Hidden);
-  template <tensor X> using State = TensorOf<Options.weight, shape<X>>;
-  template <tensor X> using States = TensorOf<Options.weight, detail::prepended(passes, shape<X>)>;
+  template <tensor X> using State = TensorOf<Options.weight.element, shape<X>>;
+  template <tensor X> using States = TensorOf<Options.weight.element, detail::prepended(passes, shape<X>)>;
 
   /// The initial states of all passes, a tuple of `Cell::states`; None for zeros.
   template <tensor X, class Initial> static constexpr auto start(const X &x, const Initial &initial) {
@@ -174,7 +174,7 @@ private:
     constexpr std::int64_t rows = Cell::gates * Hidden;
     auto w = detail::weight<Options.weight, rows, Width>(x, weight, site);
     if constexpr (Options.bias)
-      return linear(x, w, detail::weight<Options.weight, rows>(x, bias, site), site);
+      return linear(x, w, detail::weight<Options.weight.element, rows>(x, bias, site), site);
     else
       return linear(x, w, site);
   }
@@ -182,7 +182,7 @@ private:
   template <int Pass, std::size_t... I, tensor X, class Initial>
   static constexpr auto start_of(const X &x, const Initial &initial, std::index_sequence<I...>) {
     auto one = [&](const auto &states) {
-      using Slice = TensorOf<Options.weight, detail::prepended(1, shape<X>)>;
+      using Slice = TensorOf<Options.weight.element, detail::prepended(1, shape<X>)>;
       Attributes attributes;
       attributes.axis = 0;
       attributes.start = Pass;
@@ -190,8 +190,9 @@ private:
       return detail::emit<State<X>>(x.tracer, Op::reshape, {part.node});
     };
     if constexpr (std::is_same_v<Initial, None>)
-      return std::tuple{((void)I, detail::emit<State<X>>(x.tracer, Op::expand,
-                                                         {detail::number<Options.weight>(x.tracer, 0).node}))...};
+      return std::tuple{
+          ((void)I, detail::emit<State<X>>(x.tracer, Op::expand,
+                                           {detail::number<Options.weight.element>(x.tracer, 0).node}))...};
     else
       return std::tuple{one(std::get<I>(initial))...};
   }
@@ -251,8 +252,8 @@ private:
   template <std::size_t... I> static constexpr auto stacked(const auto &states, std::index_sequence<I...>) {
     auto one = [&](auto number) {
       auto raise = []<tensor S>(const S &state) {
-        return detail::emit<TensorOf<Options.weight, detail::prepended(1, S::shape)>>(state.tracer, Op::reshape,
-                                                                                      {state.node});
+        return detail::emit<TensorOf<Options.weight.element, detail::prepended(1, S::shape)>>(state.tracer, Op::reshape,
+                                                                                              {state.node});
       };
       return std::apply([&](const auto &...pass) { return concat<0>(raise(std::get<number()>(pass))...); }, states);
     };
@@ -262,7 +263,7 @@ private:
 
 /// One step of a cell, for a loop of one's own: x [..., In] and the state, [..., Hidden] or a tuple of them, give the
 /// next state. Parameters weight_ih, weight_hh, bias_ih, bias_hh.
-template <class Cell, std::int64_t In, std::int64_t Hidden, ElementType Weight = f32>
+template <class Cell, std::int64_t In, std::int64_t Hidden, WeightType Weight = f32>
 class RecurrentStep : public Named {
 public:
   using Named::Named;
@@ -272,7 +273,7 @@ public:
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
     x.tracer->at(site);
     auto before = detail::as_tuple(state);
-    using One = TensorOf<Weight, detail::with_last(X::shape, Hidden)>;
+    using One = TensorOf<Weight.element, detail::with_last(X::shape, Hidden)>;
     if constexpr (!std::is_same_v<decltype(before), detail::Repeated<One, Cell::states>>) {
       x.tracer->fail(rules::recurrent_c5, detail::typed(before).data());
       return state;
@@ -288,17 +289,17 @@ private:
   template <std::int64_t Width>
   static constexpr auto project(const tensor auto &x, const char *weight, const char *bias, Site site) {
     constexpr std::int64_t rows = Cell::gates * Hidden;
-    return linear(x, detail::weight<Weight, rows, Width>(x, weight, site), detail::weight<Weight, rows>(x, bias, site),
-                  site);
+    return linear(x, detail::weight<Weight, rows, Width>(x, weight, site),
+                  detail::weight<Weight.element, rows>(x, bias, site), site);
   }
 };
 
 /// torch.nn.RNNCell, LSTMCell and GRUCell.
-template <std::int64_t In, std::int64_t Hidden, ElementType Weight = f32>
+template <std::int64_t In, std::int64_t Hidden, WeightType Weight = f32>
 using RnnStep = RecurrentStep<ElmanCell<>, In, Hidden, Weight>;
-template <std::int64_t In, std::int64_t Hidden, ElementType Weight = f32>
+template <std::int64_t In, std::int64_t Hidden, WeightType Weight = f32>
 using LstmStep = RecurrentStep<LstmCell, In, Hidden, Weight>;
-template <std::int64_t In, std::int64_t Hidden, ElementType Weight = f32>
+template <std::int64_t In, std::int64_t Hidden, WeightType Weight = f32>
 using GruStep = RecurrentStep<GruCell, In, Hidden, Weight>;
 
 /// torch.nn.RNN, LSTM and GRU, x [steps, batch, In] or [steps, In].

@@ -32,6 +32,11 @@ inline constexpr const char *parameter_c2 =
 inline constexpr const char *parameter_c3 = "parameters and states require a name [parameter_c3]";
 inline constexpr const char *parameter_c4 =
     "parameters and states require different names, with those of their layers before them [parameter_c4]";
+inline constexpr const char *parameter_c5 = "a parameter requires one storage wherever it is used [parameter_c5]";
+inline constexpr const char *parameter_c6 =
+    "a parameter that is stored in fewer bits requires a rank of 2 or more [parameter_c6]";
+inline constexpr const char *parameter_c7 = "a parameter that is stored in fewer bits requires linear, matmul, conv2d "
+                                            "without groups or embedding to read it, as their weight [parameter_c7]";
 
 // Sources.
 inline constexpr const char *constant_c1 = "constant requires as many values as its shape has elements [constant_c1]";
@@ -206,6 +211,7 @@ inline constexpr const char *model_c3 = "an entry requires names that are identi
 inline constexpr const char *model_c4 = "an entry requires different names for its inputs and outputs [model_c4]";
 inline constexpr const char *model_c14 = "variables require patterns that match a parameter each [model_c14]";
 inline constexpr const char *model_c15 = "variables require at most 16 patterns [model_c15]";
+inline constexpr const char *model_c16 = "variables require weights that are stored as they are, f32 [model_c16]";
 inline constexpr const char *model_c5 = "entries of one model require different names [model_c5]";
 
 } // namespace kiln::rules

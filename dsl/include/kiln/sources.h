@@ -18,13 +18,15 @@ template <class Result> constexpr void check_fixed(Tracer *tracer) {
 }
 } // namespace detail
 
-/// The parameter `leaf` of the layer that is being traced; any tensor of the trace serves as `context`.
-template <ElementType E, Dim... Extents>
-constexpr Tensor<E, Extents...> parameter(const tensor auto &context, const char *leaf, Site site = Site::here()) {
+/// The parameter `leaf` of the layer that is being traced; any tensor of the trace serves as `context`. Its type is an
+/// element type, or a storage: `kiln::int8` is a tensor of f32.
+template <WeightType Type, Dim... Extents>
+constexpr Tensor<Type.element, Extents...> parameter(const tensor auto &context, const char *leaf,
+                                                     Site site = Site::here()) {
   context.tracer->at(site);
-  using Result = Tensor<E, Extents...>;
+  using Result = Tensor<Type.element, Extents...>;
   detail::check_fixed<Result>(context.tracer);
-  return Result(context.tracer, context.tracer->parameter(or_empty(leaf), E, Result::shape));
+  return Result(context.tracer, context.tracer->parameter(or_empty(leaf), Type, Result::shape));
 }
 
 /// A constant of the given extents, row major; any tensor of the trace serves as `context`.

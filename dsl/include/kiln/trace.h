@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kiln/names.h"
+#include "kiln/stored_weights.h"
 
 namespace kiln {
 
@@ -136,6 +137,11 @@ public:
     for (const Symbol &symbol : symbols)
       if (*symbol.least && !has(symbol.least))
         fail(rules::dim_c6, Text().put(symbol.name).put(" from ").put(symbol.least).data());
+    if (const detail::Misreading found = detail::find_misreading(graph); found.parameter >= 0) {
+      scope = graph.parameters[found.parameter].scope;
+      fail(rules::parameter_c7,
+           Text().put(graph.parameters[found.parameter].leaf).put(" in ").put(name_of(found.reader)).data());
+    }
     if (dotted) {
       check_paths(graph.parameters);
       check_paths(graph.states);
@@ -145,16 +151,22 @@ public:
   constexpr const Node &node(int id) const { return graph.nodes[id]; }
 
   /// The parameter `leaf` of the current scope: the same one whenever it is asked for.
-  template <std::size_t Rank> constexpr int parameter(const char *leaf, ElementType element, const Shape<Rank> &shape) {
+  template <std::size_t Rank>
+  constexpr int parameter(const char *leaf, const WeightType &type, const Shape<Rank> &shape) {
     for (int known : graph.scopes[scope].parameters)
       if (same_text(graph.parameters[known].leaf, leaf)) {
-        if (graph.parameters[known].element != element || !same_extents(graph.parameters[known].shape, shape))
-          fail(rules::parameter_c1, shape, graph.parameters[known].shape);
+        const Parameter &before = graph.parameters[known];
+        if (before.element != type.element || !same_extents(before.shape, shape))
+          fail(rules::parameter_c1, shape, before.shape);
+        if (before.storage != type.storage)
+          fail(rules::parameter_c5, name_of(type.storage), name_of(before.storage));
         return use(known);
       }
     check_leaf(leaf);
     int id = static_cast<int>(graph.parameters.size());
-    Parameter made{scope, leaf, element, {}};
+    if (Rank < 2 && type.storage.has_fewer_bits())
+      fail(rules::parameter_c6, shape);
+    Parameter made{scope, leaf, type.element, {}, false, type.storage};
     for (const Dim &dim : shape)
       made.shape.push_back(dim.offset);
     declare(shape);
@@ -177,6 +189,8 @@ public:
         const bool is_match = detail::matches(patterns.items[i], name.data());
         parameter.is_variable |= is_match;
         is_used |= is_match;
+        if (is_match && parameter.storage.has_fewer_bits())
+          fail(rules::model_c16, Text().put(name_of(parameter.storage)).put(" of ").put(name.data()).data());
       }
       if (!is_used)
         fail(rules::model_c14, patterns.items[i]);

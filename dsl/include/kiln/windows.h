@@ -142,7 +142,7 @@ constexpr auto shift_mask(const tensor auto &context, Site site = Site::here()) 
 
 /// Attention of `Heads` heads within windows of Size x Size positions of an image [..., H, W, Channels] that is shifted
 /// by `Shift` up and left, with a bias by relative position: qkv, proj, relative_position_bias_table.
-template <std::int64_t Channels, int Heads, std::int64_t Size, std::int64_t Shift = 0, ElementType Weight = f32>
+template <std::int64_t Channels, int Heads, std::int64_t Size, std::int64_t Shift = 0, WeightType Weight = f32>
 class WindowAttention : public Named {
 public:
   using Named::Named;
@@ -161,7 +161,7 @@ public:
            v = slice<-1, 2 * Channels, Channels>(joint, site);
       constexpr std::int64_t side = 2 * Size - 1;
       auto bias = relative_bias<Size>(
-          detail::weight<Weight, side * side, Heads>(x, "relative_position_bias_table", site), site);
+          detail::weight<Weight.element, side * side, Heads>(x, "relative_position_bias_table", site), site);
       auto y = proj(attention<Heads>(q, k, v, mask(with_shift<X::rank - 3, height, width>(bias, site)), site), site);
       return roll<-2, Shift>(roll<-3, Shift>(from_windows<Size, height, width>(y, site), site), site);
     }
@@ -179,8 +179,8 @@ private:
     else
       return detail::viewed<shape>(
           add(bias,
-              reshape<windows, 1, count, count>(cast<Weight>(shift_mask<Size, Shift, Height, Width>(bias, site), site),
-                                                site),
+              reshape<windows, 1, count, count>(
+                  cast<Weight.element>(shift_mask<Size, Shift, Height, Width>(bias, site), site), site),
               site));
   }
 
@@ -191,7 +191,7 @@ private:
 /// A block of Swin on an image [..., H, W, Channels]: norm1, attn, norm2, mlp, pre-norm. A window as large as the image
 /// is not shifted.
 template <std::int64_t Channels, int Heads, std::int64_t Size, bool Shifted, std::int64_t Hidden = 4 * Channels,
-          ElementType Weight = f32>
+          WeightType Weight = f32>
 class SwinBlock : public Named {
 public:
   using Named::Named;
@@ -206,13 +206,13 @@ public:
   }
 
 private:
-  LayerNorm<Channels, Weight> norm1{"norm1"}, norm2{"norm2"};
+  LayerNorm<Channels, Weight.element> norm1{"norm1"}, norm2{"norm2"};
   WindowAttention<Channels, Heads, Size, Shifted ? Size / 2 : 0, Weight> attn{"attn"};
   Mlp<Channels, Hidden, Activation::gelu, true, Weight> mlp{"mlp"};
 };
 
 /// Four neighbours of an image become one position with twice the channels: norm, reduction.
-template <std::int64_t Channels, ElementType Weight = f32> class PatchMerging : public Named {
+template <std::int64_t Channels, WeightType Weight = f32> class PatchMerging : public Named {
 public:
   using Named::Named;
 
@@ -238,7 +238,7 @@ public:
   }
 
 private:
-  LayerNorm<4 * Channels, Weight> norm{"norm"};
+  LayerNorm<4 * Channels, Weight.element> norm{"norm"};
   Linear<4 * Channels, 2 * Channels, false, WeightOrder::out_in, Weight> reduction{"reduction"};
 };
 

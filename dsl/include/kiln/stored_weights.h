@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which weights can be stored in fewer bits: those that nothing reads but contractions and look-ups, whose kernels
+// decode them.
+#pragma once
+
+#include "kiln/graph.h"
+
+namespace kiln {
+
+/// Whether the node reads this operand, a parameter, as the weight of a contraction or as the table of an embedding.
+constexpr bool reads_matrix(const Graph &graph, const Node &node, std::size_t operand) {
+  if (operand != 1)
+    return false;
+  switch (node.op) {
+  case Op::linear:
+  case Op::embedding:
+    return true;
+  case Op::conv2d:
+    return node.attributes.groups == 1;
+  case Op::matmul:
+    return graph.nodes[node.operands[1]].shape.size() == 2;
+  default:
+    return false;
+  }
+}
+
+namespace detail {
+
+/// A use of a parameter that is stored in fewer bits, by what cannot decode it.
+struct Misreading {
+  int parameter = -1; // none
+  Op reader = Op::result;
+};
+
+constexpr Misreading find_misreading(const Graph &graph) {
+  bool has_stored = false;
+  for (const Parameter &parameter : graph.parameters)
+    has_stored = has_stored || parameter.storage.has_fewer_bits();
+  if (!has_stored)
+    return {};
+  auto is_stored = [&](int node) {
+    return graph.nodes[node].op == Op::parameter &&
+           graph.parameters[graph.nodes[node].attributes.index].storage.has_fewer_bits();
+  };
+  for (const Node &node : graph.nodes)
+    for (std::size_t i = 0; i < node.operands.size(); ++i)
+      if (is_stored(node.operands[i]) && !reads_matrix(graph, node, i))
+        return {graph.nodes[node.operands[i]].attributes.index, node.op};
+  for (const Region &region : graph.regions)
+    for (int result : region.results)
+      if (is_stored(result))
+        return {graph.nodes[result].attributes.index, Op::result};
+  return {};
+}
+
+} // namespace detail
+} // namespace kiln

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Stores a weight as int4 in groups: words of eight elements of the depth, scales and zeros, each in tiles as if it
+ * were a weight of its own with a shorter depth. */
+#include "internal.h"
+
+#include <string.h>
+
+/* What is converted at a time: elements of the depth, which are whole groups, and outputs. */
+enum { PIECE_DEPTH = 128, PIECE_OUTPUTS = KILN_GROUP_COLUMNS, LEAST_GROUP = 32 };
+
+/* Outputs along the columns, as quantising wants them. */
+static void turn(float *to, const float *from, size_t rows, size_t columns) {
+  for (size_t row = 0; row < rows; ++row)
+    for (size_t column = 0; column < columns; ++column)
+      to[column * rows + row] = from[row * columns + column];
+}
+
+/* A part of the weight: `each` elements of the depth are one of `bytes`, at `offset` of the weight's. */
+static void pack_part(const kiln_tiling_t *tiling, uint64_t offset, size_t each, size_t bytes, size_t depth_first,
+                      const void *data, size_t depth, size_t outputs) {
+  kiln_tiling_t part = *tiling;
+  part.dim = 1;
+  part.bytes = bytes;
+  part.depth = tiling->depth / each;
+  part.packed += offset + depth_first / each * tiling->tile * bytes;
+  kiln_pack_matrix(&part, data, depth / each, outputs);
+}
+
+bool kiln_pack_groups(const kiln_tiling_t *tiling, const kiln_placement_t *placement, const char *data, uint32_t dtype,
+                      size_t rows, size_t columns) {
+  _Alignas(64) float piece[PIECE_DEPTH * PIECE_OUTPUTS], turned[PIECE_DEPTH * PIECE_OUTPUTS];
+  uint32_t words[PIECE_DEPTH / KILN_WORD_ELEMENTS * PIECE_OUTPUTS];
+  char scales[PIECE_DEPTH / LEAST_GROUP * PIECE_OUTPUTS * 2];
+  signed char zeros[PIECE_DEPTH / LEAST_GROUP * PIECE_OUTPUTS];
+  const bool by_row = tiling->dim == 0;
+  const size_t bytes = (size_t)kiln_safetensors_stored_bytes(dtype, 1), group = placement->group;
+  const size_t height = by_row ? PIECE_OUTPUTS : PIECE_DEPTH, width = by_row ? PIECE_DEPTH : PIECE_OUTPUTS;
+  for (size_t row = 0; row < rows; row += height) {
+    for (size_t column = 0; column < columns; column += width) {
+      const size_t high = rows - row < height ? rows - row : height,
+                   wide = columns - column < width ? columns - column : width;
+      const size_t depth = by_row ? wide : high, outputs = by_row ? high : wide, first = by_row ? column : row;
+      for (size_t i = 0; i < high; ++i)
+        kiln_convert_widen(piece + i * wide, data + ((row + i) * columns + column) * bytes, wide, dtype);
+      if (by_row)
+        turn(turned, piece, high, wide);
+      if (!kiln_quantize_groups(words, scales, placement->zeros ? zeros : NULL, by_row ? turned : piece, depth, outputs,
+                                group))
+        return false;
+      kiln_tiling_t at = *tiling;
+      at.reader = NULL;
+      at.shift += by_row ? row : column;
+      pack_part(&at, 0, KILN_WORD_ELEMENTS, sizeof *words, first, words, depth, outputs);
+      pack_part(&at, placement->scales, group, 2, first, scales, depth, outputs);
+      if (placement->zeros)
+        pack_part(&at, placement->zeros, group, 1, first, zeros, depth, outputs);
+    }
+    if (rows - row > height)
+      kiln_pack_pass(tiling, data + (row + height) * columns * bytes);
+  }
+  return true;
+}
+
+uint64_t kiln_pack_groups_bytes(const kiln_placement_t *placement, uint64_t outputs, uint64_t depth) {
+  const uint64_t group = placement->group, scales = placement->scales, zeros = placement->zeros;
+  if ((group != 32 && group != 64 && group != 128) || depth % group ||
+      (scales | zeros | placement->offset | placement->stride) % sizeof(uint32_t))
+    return 0;
+  const uint64_t groups = outputs * (depth / group), scales_end = scales + groups * 2;
+  if (scales < outputs * depth / 2 || (zeros && zeros < scales_end))
+    return 0;
+  return zeros ? zeros + groups : scales_end;
+}
+
+float kiln_pack_groups_value(const char *packed, const kiln_placement_t *placement, uint64_t depth, uint64_t n,
+                             uint64_t k) {
+  const uint64_t tile = placement->tile, at = placement->shift + n, group = placement->group;
+  const uint64_t in_group = (at / tile * (depth / group) + k / group) * tile + at % tile;
+  uint32_t word;
+  float scale;
+  memcpy(&word, packed + ((at / tile * (depth / KILN_WORD_ELEMENTS) + k / KILN_WORD_ELEMENTS) * tile + at % tile) * 4,
+         sizeof word);
+  kiln_convert_widen(&scale, packed + placement->scales + in_group * 2, 1, KILN_F16);
+  const int32_t element = (int32_t)(word >> kiln_bit_in_word(k) & 15), whole = element < 8 ? element : element - 16;
+  const int32_t zero = placement->zeros ? *(const signed char *)(packed + placement->zeros + in_group) : 0;
+  return (float)(whole - zero) * scale;
+}

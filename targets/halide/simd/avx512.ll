@@ -1,0 +1,20 @@
+; SPDX-License-Identifier: Apache-2.0
+;
+; The float of an element of i4 that is in the lowest four bits, whatever is above them: a table of sixteen in a register.
+
+target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-f80:128-n8:16:32:64-S128"
+target triple = "x86_64-unknown-linux-gnu"
+
+define weak_odr float @kiln_simd_i4(i32 %bits) alwaysinline nounwind readnone {
+  %up = shl i32 %bits, 28
+  %down = ashr i32 %up, 28
+  %float = sitofp i32 %down to float
+  ret float %float
+}
+
+define weak_odr <16 x float> @kiln_simd_i4x16(<16 x i32> %bits) alwaysinline nounwind readnone {
+  %float = call <16 x float> @llvm.x86.avx512.permvar.sf.512(<16 x float> <float 0.0, float 1.0, float 2.0, float 3.0, float 4.0, float 5.0, float 6.0, float 7.0, float -8.0, float -7.0, float -6.0, float -5.0, float -4.0, float -3.0, float -2.0, float -1.0>, <16 x i32> %bits)
+  ret <16 x float> %float
+}
+
+declare <16 x float> @llvm.x86.avx512.permvar.sf.512(<16 x float>, <16 x i32>)

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A program writes numbers of f32.
+// expect: variables require weights that are stored as they are, f32 [model_c16]: got int8 of head.weight
+#include "case.h"
+using namespace kiln;
+
+struct M : Model {
+  static constexpr Names variables{"head.*"};
+  Linear<4, 4, true, WeightOrder::out_in, int8> head{"head"};
+  constexpr auto forward(const Tensor<f32, 3, 4> &x) const { return head(x); }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A table that is stored in two ways.
+// expect: forward: a parameter requires one storage wherever it is used [parameter_c5]: got f16, expected int8 (parameter_c5.cpp:11)
+#include "case.h"
+using namespace kiln;
+
+struct M : Model {
+  constexpr auto forward(Tensor<i32, T> tokens) const {
+    auto x = embedding(tokens, parameter<int8, 40, 8>(tokens, "table"));
+    return linear(x, parameter<stored<f16>, 40, 8>(tokens, "table"));
+  }
+};
+static_assert(parameters<M>() >= 0);

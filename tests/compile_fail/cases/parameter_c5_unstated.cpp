@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A table whose storage one of its uses leaves to the build.
+// expect: forward: a parameter requires one storage wherever it is used [parameter_c5]: got none, expected int8 (parameter_c5_unstated.cpp:11)
+#include "case.h"
+using namespace kiln;
+
+struct M : Model {
+  constexpr auto forward(Tensor<i32, T> tokens) const {
+    auto x = embedding(tokens, parameter<int8, 40, 8>(tokens, "table"));
+    return linear(x, parameter<f32, 40, 8>(tokens, "table"));
+  }
+};
+static_assert(parameters<M>() >= 0);

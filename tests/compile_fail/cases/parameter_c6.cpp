@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A row of numbers in fewer bits.
+// expect: forward: a parameter that is stored in fewer bits requires a rank of 2 or more [parameter_c6]: got [8] (parameter_c6.cpp:9)
+#include "case.h"
+using namespace kiln;
+
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return x + parameter<stored<bf16>, 8>(x, "w"); }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The weight of a norm is a row.
+// expect: ln: a parameter that is stored in fewer bits requires a rank of 2 or more [parameter_c6]: got [8] (parameter_c6_norm.cpp:10)
+#include "case.h"
+using namespace kiln;
+
+struct M : Model {
+  LayerNorm<8, int8> ln{"ln"};
+  constexpr auto forward(Tensor<f32, T, 8> x) const { return ln(x); }
+};
+static_assert(parameters<M>() >= 0);

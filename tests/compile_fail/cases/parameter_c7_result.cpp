@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A weight that is given back.
+// expect: forward: a parameter that is stored in fewer bits requires linear, matmul, conv2d without groups or embedding to read it, as their weight [parameter_c7]: got w in result
+#include "case.h"
+using namespace kiln;
+
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T, 8> x) const {
+    auto w = parameter<int8, 8, 8>(x, "w");
+    return kiln::outputs(linear(x, w), w);
+  }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Storages that a spec states: of which parameters they are, and what they leave as it is.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "digest.h"
+#include "kiln/dsl.h"
+
+namespace {
+
+using namespace kiln;
+
+static_assert(WeightType(f16).element == f16 && !WeightType(f16).storage.is_stated);
+static_assert(WeightType(int8).element == f32 && WeightType(int8).storage == Storage(i8));
+static_assert(int8.has_fewer_bits() && stored<bf16>.has_fewer_bits() && !stored<f32>.has_fewer_bits());
+static_assert(stored<f32> != Storage() && find_storage("f32") == stored<f32> && !find_storage("int9").is_stated);
+
+constexpr bool are_known(auto... storages) { return (is_known(storages) && ...); }
+static_assert(are_known(Storage(), int8, stored<f16>, stored<bf16>, stored<f32>) && !is_known(Storage(i32)));
+
+constexpr Dim T{"tokens", 1, 16};
+
+/// Everything whose weights may be stored so; `W` is of f32 to all others.
+template <WeightType W> struct Layers : Model {
+  Embedding<50, 8, W> wte{"wte"};
+  Stack<2, EncoderBlock<8, 2, 16, BlockOptions{.weight = W}>> h{"h"};
+  Conv2d<1, 4, 3, Conv2dOptions{}, true, W> conv{"conv"};
+  Lstm<8, 4, RecurrentOptions{.weight = W}> lstm{"lstm"};
+  GruStep<4, 4, W> step{"step"};
+  AdditiveAttention<4, 4, 2, W> look{"look"};
+  constexpr auto forward(Tensor<i32, T> tokens, Tensor<f32, 8, 8, 1> image) const {
+    auto x = h(wte(tokens));
+    auto y = lstm(x).outputs;
+    auto z = matmul(step(y, y), parameter<W, 4, 8>(x, "out"));
+    return kiln::outputs(logits(z, wte), conv(image), look(y, y));
+  }
+};
+
+std::map<std::string, std::string> storages_of(const Graph &graph) {
+  std::map<std::string, std::string> storages;
+  for (const Parameter &parameter : graph.parameters) {
+    EXPECT_EQ(parameter.element, f32);
+    if (parameter.storage.is_stated)
+      storages[graph.name(parameter)] = name_of(parameter.storage);
+  }
+  return storages;
+}
+
+TEST(Storages, AreOfMatrices) {
+  std::map<std::string, std::string> wanted;
+  for (const char *name : {"wte.weight", "h.{}.self_attn.q_proj.weight", "h.{}.self_attn.k_proj.weight",
+                           "h.{}.self_attn.v_proj.weight", "h.{}.self_attn.out_proj.weight", "h.{}.mlp.fc1.weight",
+                           "h.{}.mlp.fc2.weight", "conv.weight", "lstm.weight_ih_l0", "lstm.weight_hh_l0",
+                           "step.weight_ih", "step.weight_hh", "look.q_proj.weight", "look.k_proj.weight", "out"})
+    wanted[name] = "int8";
+  EXPECT_EQ(storages_of(trace<Layers<int8>>()), wanted);
+  EXPECT_TRUE(storages_of(trace<Layers<f32>>()).empty());
+}
+
+TEST(Storages, ChangeNothingElse) {
+  constexpr std::uint64_t at_compile_time = digest::of(trace<Layers<stored<f16>>>());
+  Graph graph = trace<Layers<stored<f16>>>();
+  EXPECT_EQ(digest::of(graph), at_compile_time);
+  EXPECT_NE(digest::of(graph), digest::of(trace<Layers<stored<bf16>>>()));
+  for (Parameter &parameter : graph.parameters)
+    parameter.storage = {};
+  EXPECT_EQ(digest::of(graph), digest::of(trace<Layers<f32>>()));
+  // The checkpoint is the same.
+  static_assert(weight_bytes<Layers<int8>>() == weight_bytes<Layers<f32>>());
+}
+
+} // namespace

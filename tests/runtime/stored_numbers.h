@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Numbers to be stored in fewer bits, a model that has them, and short floats by plain arithmetic, which shares no code
+// with the run time.
+#pragma once
+
+#include "support.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+namespace kiln_test {
+
+/// The finite number that 16 bits are, but for f16's 0x7C00, here 65536; without the sign.
+inline double magnitudeOf(kiln_dtype_t type, uint32_t bits) {
+  const int fractionBits = type == KILN_F16 ? 10 : 7, bias = type == KILN_F16 ? 15 : 127;
+  const int exponent = static_cast<int>(bits >> fractionBits), leading = exponent > 0 ? 1 << fractionBits : 0;
+  const uint32_t fraction = bits & ((1u << fractionBits) - 1);
+  return std::ldexp(static_cast<double>(fraction) + leading, std::max(exponent, 1) - bias - fractionBits);
+}
+
+inline double nearestEven(double value) { // not std::nearbyint, which asks the processor's mode
+  const double below = std::floor(value), rest = value - below;
+  return below + (rest > 0.5 || (rest == 0.5 && std::fmod(below, 2) != 0));
+}
+
+inline uint16_t rounded(kiln_dtype_t type, float value) {
+  const int fractionBits = type == KILN_F16 ? 10 : 7, bias = type == KILN_F16 ? 15 : 127;
+  const double size = std::fabs(static_cast<double>(value));
+  const int exponent = size == 0 ? 1 - bias : std::max(std::ilogb(size), 1 - bias);
+  // The leading one, where there is one, is 1 more of the exponent.
+  const auto steps = static_cast<uint32_t>(nearestEven(std::ldexp(size, fractionBits - exponent)));
+  const uint32_t bits = (static_cast<uint32_t>(exponent + bias - 1) << fractionBits) + steps;
+  return static_cast<uint16_t>((std::signbit(value) ? 0x8000 : 0) | bits);
+}
+
+/// A matrix of numbers, the bytes of a file's tensor that has them, and what they are as f32.
+struct Matrix {
+  int64_t Rows, Columns;
+  std::string Bytes;
+  std::vector<float> Values;
+
+  /// Of very different sizes; rows or columns of zeros and of subnormal numbers among them. The same on every machine.
+  Matrix(kiln_dtype_t source, int64_t rows, int64_t columns, uint32_t seed = 1) : Rows(rows), Columns(columns) {
+    auto draw = [&seed] { return (seed = seed * 1664525u + 1013904223u) >> 8; };
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t column = 0; column < columns; ++column) {
+        const int kind = static_cast<int>((row % 11 == 3 || column % 13 == 5)   ? 0
+                                          : (row % 11 == 7 || column % 13 == 9) ? 1 + draw() % 2
+                                                                                : 3 + draw() % 5);
+        const double fraction = static_cast<double>(draw()) / (1 << 23) - 1;
+        const auto value =
+            static_cast<float>(kind == 0 ? 0
+                                         : std::ldexp(fraction, kind == 1   ? -141
+                                                                : kind == 2 ? -25
+                                                                            : static_cast<int>(draw() % 9) - 4));
+        Values.push_back(value);
+      }
+    std::vector<uint16_t> halves;
+    if (source != KILN_F32)
+      for (float &value : Values) {
+        halves.push_back(rounded(source, value));
+        const auto size = static_cast<float>(magnitudeOf(source, halves.back() & 0x7FFF));
+        value = halves.back() >> 15 ? -size : size;
+      }
+    Bytes = source == KILN_F32 ? bytesOf(Values) : bytesOf(halves);
+  }
+};
+
+/// The number of an f16.
+inline double valueOfHalf(uint16_t half) {
+  const double size = magnitudeOf(KILN_F16, half & 0x7FFF);
+  return half >> 15 ? -size : size;
+}
+
+/// A model of these weights, bound by an allocator that counts and promises no zeros.
+class BoundModel {
+public:
+  BoundModel(std::vector<kiln_weight_t> weights, std::vector<kiln_placement_t> placements, uint64_t packedBytes)
+      : Weights(std::move(weights)), Placements(std::move(placements)),
+        Variant(hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, Placements.data(), packedBytes, nullptr)),
+        Descriptor{KILN_ABI_VERSION, static_cast<uint32_t>(Weights.size()), 0, 1, "stored", Weights.data(), nullptr,
+                   &Variant} {
+    const kiln_cpu_t cpu = kiln_cpu_detect();
+    const kiln_options_t options = {.allocator = &Functions};
+    EXPECT_EQ(kiln_model_create(&Descriptor, &cpu, &options, &Model, &Error), KILN_OK) << Error.message;
+  }
+  BoundModel(const BoundModel &) = delete;
+  BoundModel &operator=(const BoundModel &) = delete;
+  ~BoundModel() {
+    kiln_destroy(Model);
+    EXPECT_EQ(Counter.Alive, 0) << "something was not released";
+  }
+  kiln_status_t bind(const std::vector<Tensor> &tensors) {
+    GuardedMemory image(makeImage(tensors));
+    return kiln_bind_weights_from_memory(Model, image.data(), image.size(), &Error);
+  }
+  std::string packed() const { return std::string(Model->packed, Variant.packed_bytes); }
+  std::vector<float> read(const char *weight, uint64_t row, uint64_t rows, uint64_t columns) {
+    GuardedMemory values(rows * columns * sizeof(float));
+    EXPECT_EQ(kiln_read_weight(Model, weight, row, rows, values.data(), &Error), KILN_OK) << Error.message;
+    EXPECT_TRUE(values.isFrontIntact());
+    std::vector<float> result(rows * columns);
+    std::memcpy(result.data(), values.data(), values.size());
+    return result;
+  }
+
+  CountingAllocator Counter;
+  kiln_model_t *Model = nullptr;
+  kiln_error_t Error = {};
+
+private:
+  kiln_allocator_t Functions = Counter.get();
+  std::vector<kiln_weight_t> Weights;
+  std::vector<kiln_placement_t> Placements;
+  kiln_variant_t Variant;
+  kiln_descriptor_t Descriptor;
+};
+
+template <typename T> void put(std::string &bytes, size_t at, const std::vector<T> &values) {
+  bytes.replace(at, values.size() * sizeof(T), bytesOf(values));
+}
+
+} // namespace kiln_test
