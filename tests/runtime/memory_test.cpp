@@ -30,7 +30,6 @@ bool forgetPeak() {
 struct Case {
   const char *Name, *Source; // of the file's elements
   kiln_placement_t Placement;
-  uint64_t Bytes; // of a packed element
 };
 
 /// What is read at a time, in pages of 2 MB where the system has such for files.
@@ -45,7 +44,7 @@ Case makeCase(const char *name, const char *source, uint32_t tile, uint32_t dim,
   const uint64_t bytes = stored == KILN_F32 ? 4 : stored == KILN_I8 ? 1 : 2;
   const bool isScaled = stored == KILN_I8;
   return {name, source,
-          makePlacement(0, copyBytes(bytes, isScaled), tile, dim, 0, stored, isScaled ? Rows * Columns : 0), bytes};
+          makePlacement(0, copyBytes(bytes, isScaled), tile, dim, 0, stored, isScaled ? Rows * Columns : 0)};
 }
 
 TEST(Memory, BindingTakesAtMostATenthMoreThanThePackedBytes) {
