@@ -160,11 +160,21 @@ kiln_status_t {0}_create(const kiln_allocator_t *allocator, {0}_t **model, kiln_
 /* The same with a choice of what runs the model: create takes the first target of the archive that works here. */
 kiln_status_t {0}_create_on(const kiln_options_t *options, {0}_t **model, kiln_error_t *error);
 kiln_device_t {0}_device(const {0}_t *model);
+/* The target that was taken, one of those above; "" for null. */
+const char *{0}_target(const {0}_t *model);
 
-/* Checks the whole safetensors file against the weight table, then packs every weight once. A model whose weights are bound
- * may be used by several threads at once. On failure the model is as before. */
+/* Checks the whole safetensors file against the weight table, then packs every weight once. A path that ends with
+ * ".json" is the index of a checkpoint of several files, which lie beside it (model.safetensors.index.json). A model
+ * whose weights are bound may be used by several threads at once. On failure the model is as before. */
 kiln_status_t {0}_bind_weights({0}_t *model, const char *path, kiln_error_t *error);
 kiln_status_t {0}_bind_weights_from_memory({0}_t *model, const void *image, size_t bytes, kiln_error_t *error);
+
+/* Packed files: the bound weights as they lie in memory, for one target of this library. `kiln pack` writes them, too.
+ * bind_packed maps the file and copies nothing, but to a GPU: it is done at once, and processes share pages. The file
+ * must stay as it is while the model lives; save_packed puts a new one in the place of one that is in use.
+ * KILN_FILE_MISMATCH: the file is of another library, target or version. On failure the model is as before. */
+kiln_status_t {0}_bind_packed({0}_t *model, const char *path, kiln_error_t *error);
+kiln_status_t {0}_save_packed(const {0}_t *model, const char *path, kiln_error_t *error);
 
 /* Rows of a bound weight, along its first dimension, dense and of the type of the weight table; a weight of rank 0 is one
  * row, and a name has the layer's number for "{{}}". Only a variable can be written, while no other call uses the model. */

@@ -15,6 +15,7 @@
 #include "compiler/emit/RuntimeImage.h"
 #include "compiler/emit/Untuned.h"
 #include "compiler/emit/ValueChecks.h"
+#include "compiler/emit/WeightLayout.h"
 #include "compiler/frontend/Import.h"
 #include "compiler/object/Object.h"
 #include "kiln/names.h"
@@ -97,6 +98,7 @@ private:
   LogicalResult printKernels(MutableArrayRef<TargetModule> modules);
   LogicalResult compileKernels(MutableArrayRef<TargetModule> modules);
   LogicalResult dumpKernels(ArrayRef<KernelRequest> requests);
+  FailureOr<WeightLayout> layOutWeights(TargetModule &lowered, Variant &variant);
   LogicalResult compileHost(TargetModule &lowered, Variant &variant);
   LogicalResult gatherMembers();
   LogicalResult writeLibrary();
@@ -217,14 +219,21 @@ LogicalResult ModelCompiler::compileKernels(MutableArrayRef<TargetModule> module
   return success();
 }
 
+FailureOr<WeightLayout> ModelCompiler::layOutWeights(TargetModule &lowered, Variant &variant) {
+  FailureOr<WeightLayout> weights = WeightLayout::compute(*lowered.module, report.model);
+  if (succeeded(weights)) {
+    variant.placements = weights->placements();
+    variant.packedBytes = weights->bytes();
+  }
+  return weights;
+}
+
 LogicalResult ModelCompiler::compileHost(TargetModule &lowered, Variant &variant) {
   ModuleOp module = *lowered.module;
   const Target &target = *lowered.target;
-  FailureOr<WeightLayout> weights = WeightLayout::compute(module, report.model);
+  FailureOr<WeightLayout> weights = layOutWeights(lowered, variant);
   if (failed(weights))
     return failure();
-  variant.placements = weights->placements();
-  variant.packedBytes = weights->bytes();
 
   OwningOpRef<ModuleOp> host = ModuleOp::create(module.getLoc());
   llvm::StringMap<KernelReference> kernels;
@@ -460,6 +469,16 @@ FailureOr<CompileReport> ModelCompiler::run() {
   }
   if (options.form == EmitForm::Ir || options.form == EmitForm::Linalg)
     return std::move(report);
+  if (options.form == EmitForm::Layout) {
+    for (TargetModule &lowered : modules) {
+      Variant &variant = report.variants.emplace_back();
+      variant.target = lowered.target->info().name;
+      if (failed(layOutWeights(lowered, variant)))
+        return failure();
+    }
+    unfoldNestedStacks(report.model, report.variants);
+    return std::move(report);
+  }
   if (failed(chooseSchedules(modules)))
     return failure();
   if (options.form == EmitForm::Stmt || options.form == EmitForm::Assembly) {

@@ -18,8 +18,8 @@
 namespace kiln {
 
 /// What compiling leaves: a library, a stage as text, object files, the members of the library's archive in the report,
-/// or only the report.
-enum class EmitForm { Library, Ir, Linalg, Stmt, Assembly, Objects, Memory, Nothing };
+/// where weights lie (without kernels), or only the report.
+enum class EmitForm { Library, Ir, Linalg, Stmt, Assembly, Objects, Memory, Layout, Nothing };
 
 struct CompileOptions {
   std::string name;                 // prefix of every global symbol; a C identifier

@@ -160,8 +160,10 @@ public:
     return {0}_create_on(&options, &handle, error);
   }}
   kiln_device_t device() const {{ return {0}_device(handle); }}
+  /// The target that was taken; "" before there is a model.
+  const char *target() const {{ return {0}_target(handle); }}
 
-  /// Creates the model, if there is none yet, and binds its weights from a safetensors file.
+  /// Creates the model, if there is none yet, and binds its weights from a safetensors file, or the index of several.
   kiln_status_t bind(const char *path, kiln_error_t *error = nullptr) {{
     kiln_status_t status = create(error);
     return status == KILN_OK ? {0}_bind_weights(handle, path, error) : status;
@@ -169,6 +171,15 @@ public:
   kiln_status_t bind(std::span<const std::byte> image, kiln_error_t *error = nullptr) {{
     kiln_status_t status = create(error);
     return status == KILN_OK ? {0}_bind_weights_from_memory(handle, image.data(), image.size(), error) : status;
+  }}
+
+  /// Creates the model, if there is none yet, and maps its weights from a packed file.
+  kiln_status_t bind_packed(const char *path, kiln_error_t *error = nullptr) {{
+    kiln_status_t status = create(error);
+    return status == KILN_OK ? {0}_bind_packed(handle, path, error) : status;
+  }}
+  kiln_status_t save_packed(const char *path, kiln_error_t *error = nullptr) const {{
+    return {0}_save_packed(handle, path, error);
   }}
 
   /// Rows of a bound weight, along its first dimension: {0}_read_weight and {0}_write_weight.

@@ -2,6 +2,7 @@
 //
 #include "compiler/emit/Descriptor.h"
 
+#include "compiler/emit/PackWeights.h"
 #include "compiler/object/BinaryInterface.h"
 
 #include "llvm/ADT/SmallVector.h"
@@ -169,6 +170,7 @@ Constant *DescriptorBuilder::variant(const Variant &variant) {
       .set(abi::variant::memory_space, variant.memorySpace)
       .set(abi::variant::placements, table(placements, "placements"))
       .set(abi::variant::packed_bytes, variant.packedBytes)
+      .set(abi::variant::digest, packedDigest(model, variant))
       .set(abi::variant::bodies, table(bodies, "bodies"))
       .set(abi::variant::backend, external(variant.backend))
       .set(abi::variant::constants, constants)

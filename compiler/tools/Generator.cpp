@@ -3,6 +3,7 @@
 // The command line of a generator. Options are declared here and nowhere else; `kiln` passes its own arguments through.
 #include "compiler/emit/Compile.h"
 #include "compiler/emit/Headers.h"
+#include "compiler/emit/PackWeights.h"
 #include "compiler/tools/Tune.h"
 
 #include "targets/registry.h"
@@ -40,14 +41,19 @@ static void addTuningOptions(CLI::App &app, TuningOptions &options) {
   addChooseOptions(app, options.choose);
 }
 
-static void addCompileOptions(CLI::App &app, CompileOptions &options, CommandOptions &command) {
+/// What a library and a packed file of its weights have in common.
+static void addModelOptions(CLI::App &app, CompileOptions &options) {
   app.add_option("--name", options.name, "prefix of every symbol, and name of the library")->capture_default_str();
   app.add_option("--target", options.targets, "instruction sets to put in the archive, best first")
       ->delimiter(',')
       ->check(CLI::IsMember(targetNames()))
       ->capture_default_str();
-  addTuningOptions(app, options.tuning);
   addLoweringOptions(app, options.lowering);
+}
+
+static void addCompileOptions(CLI::App &app, CompileOptions &options, CommandOptions &command) {
+  addModelOptions(app, options);
+  addTuningOptions(app, options.tuning);
   app.add_option("--dump-ir", options.dumpDirectory, "write the IR after each stage to this folder");
   app.add_flag(
       "--verify-passes", options.lowering.verifyPasses,
@@ -164,6 +170,34 @@ static int runInspect(const Graph &graph, CompileOptions options, const CommandO
   return 0;
 }
 
+static CLI::App *addPack(CLI::App &app, CompileOptions &options, std::string &checkpoint) {
+  CLI::App *pack = app.add_subcommand("pack", "write NAME.TARGET.packed: a weight file in the library's own layout");
+  addModelOptions(*pack, options);
+  pack->get_option("--target")->allow_extra_args(false); // else the file would be one
+  pack->add_option("checkpoint", checkpoint, "a safetensors file, or the index of several")->required();
+  pack->add_option("-o,--output-dir", options.outputDirectory, "folder of the files, one a target")
+      ->capture_default_str();
+  return pack;
+}
+
+/// Writes a file a target.
+static int runPack(const Graph &graph, CompileOptions options, const std::string &checkpoint) {
+  options.form = EmitForm::Layout;
+  mlir::FailureOr<CompileReport> report = compileModel(graph, options, llvm::errs());
+  if (failed(report))
+    return 1;
+  for (const Variant &variant : report->variants) {
+    const std::string path =
+        fmt::format("{}/{}.{}.packed", options.outputDirectory, report->model.name, variant.target);
+    if (llvm::Error error = packWeights(report->model, variant, checkpoint, path)) {
+      llvm::errs() << "error: " << llvm::toString(std::move(error)) << "\n";
+      return 1;
+    }
+    fmt::print("{}: {}\n", path, mib(variant.packedBytes));
+  }
+  return 0;
+}
+
 int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   CLI::App app(fmt::format("Compiles the model \"{}\" to a static library.", name));
   app.require_subcommand(0, 1); // an unknown one is then reported by its name
@@ -201,6 +235,9 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   inspect->add_flag("--weights-table", show.weights, "how each weight is stored, and in how many bytes");
   inspect->add_flag("--manifest", show.manifest, "the manifest");
 
+  std::string checkpoint;
+  CLI::App *pack = addPack(app, options, checkpoint);
+
   TuneCommand tune(app, name, options.tuning.command);
 
   try {
@@ -214,6 +251,8 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   if (tune.isChosen())
     return tune.run(trace);
   Graph graph = trace();
+  if (*pack)
+    return runPack(graph, options, checkpoint);
   return *compile ? runCompile(graph, options, command) : runInspect(graph, options, command, show);
 }
 

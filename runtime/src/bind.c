@@ -66,7 +66,7 @@ static kiln_status_t check_placement(const kiln_model_t *model, uint32_t index, 
   return KILN_OK;
 }
 
-static kiln_status_t check_file(const kiln_model_t *model, const kiln_safetensors_t *file, kiln_error_t *error) {
+static kiln_status_t check_tensors(const kiln_model_t *model, const kiln_tensors_t *table, kiln_error_t *error) {
   const kiln_descriptor_t *descriptor = model->descriptor;
   kiln_name_t name;
   kiln_status_t status;
@@ -76,16 +76,15 @@ static kiln_status_t check_file(const kiln_model_t *model, const kiln_safetensor
       return status;
     for (uint32_t copy = 0; copy < weight->copies; ++copy) {
       kiln_weight_name(weight, copy, &name);
-      if ((status = check_weight(weight, &name, kiln_safetensors_find(file, &name), error)))
+      if ((status = check_weight(weight, &name, kiln_tensors_find(table, &name), error)))
         return status;
     }
   }
-  for (size_t i = 0; i < file->count; ++i) {
-    const kiln_tensor_t *tensor = &file->tensors[i];
-    size_t length = tensor->name_length < KILN_NAME_SHOWN ? tensor->name_length : KILN_NAME_SHOWN;
+  for (size_t i = 0; i < table->count; ++i) {
+    const kiln_tensor_t *tensor = &table->tensors[i];
     if (!tensor->is_used)
       return kiln_error_set(error, KILN_WEIGHT_UNEXPECTED, "model \"%.*s\" has no tensor \"%.*s\", the weight file has",
-                            KILN_NAME_SHOWN, descriptor->name, (int)length, tensor->name);
+                            KILN_NAME_SHOWN, descriptor->name, kiln_shown(tensor->name_length), tensor->name);
   }
   return KILN_OK;
 }
@@ -109,56 +108,60 @@ static kiln_status_t refuse_value(const kiln_weight_t *weight, const kiln_name_t
 }
 
 /* Into memory that is zero, since padding must be. */
-static kiln_status_t pack_file(const kiln_model_t *model, const kiln_safetensors_t *file, char *packed,
-                               kiln_error_t *error) {
+static kiln_status_t pack_tensors(const kiln_model_t *model, const kiln_tensors_t *table, char *packed,
+                                  kiln_error_t *error) {
   kiln_name_t name;
   for (uint32_t i = 0; i < model->descriptor->weight_count; ++i) {
     const kiln_weight_t *weight = &model->descriptor->weights[i];
     const kiln_placement_t *placement = &model->variant->placements[i];
     for (uint32_t copy = 0; copy < weight->copies; ++copy) {
       kiln_weight_name(weight, copy, &name);
-      const kiln_tensor_t *tensor = kiln_safetensors_find(file, &name);
-      const char *data = file->data + tensor->begin;
-      if (!kiln_pack_weight(packed + placement->offset + copy * placement->stride, data, tensor->dtype, weight,
-                            placement))
-        return refuse_value(weight, &name, placement->dtype, data, tensor->dtype, error);
+      const kiln_tensor_t *tensor = kiln_tensors_find(table, &name);
+      if (!kiln_pack_tensor(packed + placement->offset + copy * placement->stride, tensor, weight, placement))
+        return refuse_value(weight, &name, placement->dtype, tensor->data, tensor->dtype, error);
     }
   }
   return KILN_OK;
 }
 
-/* What is packed takes the place of what was. */
-static kiln_status_t replace_packed(kiln_model_t *model, char *packed, bool is_mapped, kiln_error_t *error) {
-  if (model->variant->backend) {
-    kiln_status_t status = model->variant->backend->bind(model, packed, error);
-    kiln_packed_release(model, packed, is_mapped);
+kiln_status_t kiln_bind_tensors(kiln_model_t *model, const kiln_tensors_t *table, kiln_error_t *error) {
+  char *packed;
+  kiln_packed_t kind;
+  kiln_status_t status;
+  if ((status = check_tensors(model, table, error)) || (status = kiln_packed_allocate(model, &packed, &kind, error)))
+    return status;
+  if ((status = pack_tensors(model, table, packed, error))) {
+    kiln_packed_release(model, packed, kind);
     return status;
   }
-  kiln_packed_release(model, model->packed, model->is_mapped);
-  model->packed = packed;
-  model->is_mapped = is_mapped;
-  return kiln_error_clear(error);
+  return kiln_packed_replace(model, packed, kind, error);
+}
+
+/* source: where the image is mapped from; null: memory. */
+static kiln_status_t bind_image(kiln_model_t *model, const void *image, size_t bytes, const kiln_file_t *source,
+                                kiln_error_t *error) {
+  kiln_tensors_t table;
+  kiln_status_t status = kiln_safetensors_open(image, bytes, &model->allocator, &table, error);
+  if (!status) {
+    for (size_t i = 0; i < table.count; ++i)
+      table.tensors[i].source = source;
+    status = kiln_bind_tensors(model, &table, error);
+    kiln_tensors_release(&table, &model->allocator);
+  }
+  return status;
 }
 
 kiln_status_t kiln_bind_weights_from_memory(kiln_model_t *model, const void *image, size_t bytes, kiln_error_t *error) {
-  kiln_safetensors_t file;
-  char *packed;
-  bool is_mapped;
-  kiln_status_t status;
   if (!model || !image)
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_weights_from_memory requires %s, got null",
                           model ? "an image" : "a model");
-  if ((status = kiln_safetensors_open(image, bytes, &model->allocator, &file, error)))
-    return status;
-  if (!(status = check_file(model, &file, error)) &&
-      !(status = kiln_packed_allocate(model, &packed, &is_mapped, error))) {
-    if ((status = pack_file(model, &file, packed, error)))
-      kiln_packed_release(model, packed, is_mapped);
-    else
-      status = replace_packed(model, packed, is_mapped, error);
-  }
-  kiln_safetensors_close(&file, &model->allocator);
-  return status;
+  return bind_image(model, image, bytes, NULL, error);
+}
+
+static bool is_index(const char *path) {
+  static const char ending[] = ".json";
+  const size_t length = strlen(path), ends = sizeof ending - 1;
+  return length >= ends && memcmp(path + length - ends, ending, ends) == 0;
 }
 
 kiln_status_t kiln_bind_weights(kiln_model_t *model, const char *path, kiln_error_t *error) {
@@ -166,9 +169,11 @@ kiln_status_t kiln_bind_weights(kiln_model_t *model, const char *path, kiln_erro
   if (!model || !path)
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_weights requires %s, got null",
                           model ? "a path" : "a model");
-  kiln_status_t status = kiln_file_map(path, &file, error);
+  if (is_index(path))
+    return kiln_bind_index(model, path, error);
+  kiln_status_t status = kiln_file_map(path, false, &file, error);
   if (!status) {
-    status = kiln_bind_weights_from_memory(model, file.image, file.bytes, error);
+    status = bind_image(model, file.image, file.bytes, &file, error);
     kiln_file_unmap(&file);
   }
   return status;

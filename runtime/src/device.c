@@ -36,6 +36,8 @@ kiln_device_t kiln_device(const kiln_model_t *model) {
   return model->variant->backend ? model->variant->backend->kind : KILN_CPU;
 }
 
+const char *kiln_target(const kiln_model_t *model) { return model ? model->variant->target : ""; }
+
 kiln_status_t kiln_allocate_memory(const kiln_model_t *model, size_t bytes, void **memory, kiln_error_t *error) {
   if (!model || !memory)
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "allocate_memory requires %s, got null",

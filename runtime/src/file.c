@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Maps a weight file for reading. The map lives only while weights are bound: they are packed into the model's own
- * memory. */
-#define _POSIX_C_SOURCE 200809L
+/* Maps a weight file. The map of a safetensors file lives only while weights are bound, since they are packed into the
+ * model's own memory; that of a packed file is the model's memory. */
+#define _DEFAULT_SOURCE /* madvise */
 #include "internal.h"
 
 #include <errno.h>
@@ -11,34 +11,43 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* With a page the system maps all of the large one that it is cached in: of 2 MB at most. */
+enum { NEIGHBOUR_BYTES = 1 << 21 };
+enum { PATH_SHOWN = 2 * KILN_NAME_SHOWN };
+
 static kiln_status_t fail(kiln_error_t *error, const char *action, const char *path, const char *reason) {
-  return kiln_error_set(error, KILN_FILE_ERROR, "cannot %s weight file \"%.*s\": %s", action, KILN_NAME_SHOWN, path,
-                        reason);
+  /* Of a long path the end, which tells more. */
+  const size_t length = strlen(path), hidden = length > PATH_SHOWN ? length - PATH_SHOWN : 0;
+  return kiln_error_set(error, KILN_FILE_ERROR, "cannot %s weight file \"%s%s\": %s", action, hidden ? "..." : "",
+                        path + hidden, reason);
 }
 
-static kiln_status_t fail_errno(kiln_error_t *error, const char *action, const char *path) {
+kiln_status_t kiln_file_fail(kiln_error_t *error, const char *action, const char *path) {
   char reason[64];
   return fail(error, action, path, strerror_r(errno, reason, sizeof reason) == 0 ? reason : "unknown error");
 }
 
-kiln_status_t kiln_file_map(const char *path, kiln_file_t *file, kiln_error_t *error) {
+kiln_status_t kiln_file_map(const char *path, bool is_written, kiln_file_t *file, kiln_error_t *error) {
   kiln_status_t status = KILN_OK;
   struct stat facts;
   file->image = "";
   file->bytes = 0;
   int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* so that a pipe is refused and not waited for */
   if (descriptor < 0)
-    return fail_errno(error, "open", path);
+    return kiln_file_fail(error, "open", path);
   if (fstat(descriptor, &facts) != 0) {
-    status = fail_errno(error, "read", path);
+    status = kiln_file_fail(error, "read", path);
   } else if (!S_ISREG(facts.st_mode)) {
     status = fail(error, "read", path, "not a regular file");
   } else if ((uint64_t)facts.st_size > SIZE_MAX) {
     status = fail(error, "map", path, "too large");
   } else if (facts.st_size > 0) { /* an empty file cannot be mapped: its image stays empty, and malformed */
-    void *map = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    /* Private, which every file system has: pages that are only read are those of the system's cache all the same, and
+     * shared by all that map the file. */
+    const int access = PROT_READ | (is_written ? PROT_WRITE : 0);
+    void *map = mmap(NULL, (size_t)facts.st_size, access, MAP_PRIVATE, descriptor, 0);
     if (map == MAP_FAILED) {
-      status = fail_errno(error, "map", path);
+      status = kiln_file_fail(error, "map", path);
     } else {
       file->image = map;
       file->bytes = (size_t)facts.st_size;
@@ -51,4 +60,13 @@ kiln_status_t kiln_file_map(const char *path, kiln_file_t *file, kiln_error_t *e
 void kiln_file_unmap(kiln_file_t *file) {
   if (file->bytes > 0)
     munmap((void *)file->image, file->bytes);
+}
+
+void kiln_file_give_back(const kiln_file_t *file, const char *begin, const char *end) {
+  const char *const first = file->image, *const last = first + file->bytes;
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  begin -= begin - first < NEIGHBOUR_BYTES ? begin - first : NEIGHBOUR_BYTES;
+  begin -= (size_t)(begin - first) % page;
+  end += last - end < NEIGHBOUR_BYTES ? last - end : NEIGHBOUR_BYTES;
+  madvise((void *)begin, (size_t)(end - begin), MADV_DONTNEED); /* all pages that it touches */
 }

@@ -43,11 +43,12 @@ uint64_t kiln_cpu_features(const kiln_cpu_t *cpu);
 /* "x86-64-v2", of the highest level among the features; never null. */
 const char *kiln_cpu_text(uint64_t features);
 
-/* json.c: the part of JSON that a safetensors header needs, read in place. */
+/* json.c: the part of JSON that weight files need, read in place. */
 
 typedef struct kiln_json_t {
   const char *begin, *next, *end;
   kiln_error_t *error;
+  const char *document; /* what messages call it: "safetensors header" */
 } kiln_json_t;
 /* A checked string, still escaped, without its quotes. */
 typedef struct kiln_json_string_t {
@@ -64,26 +65,50 @@ kiln_status_t kiln_json_read_string(kiln_json_t *json, const char *what, kiln_js
 kiln_status_t kiln_json_read_integer(kiln_json_t *json, const char *what, int64_t *value);
 bool kiln_json_at_end(kiln_json_t *json);
 bool kiln_json_string_equals(const kiln_json_string_t *string, const char *text);
-/* Writes decoded_length bytes, without a terminator. */
-void kiln_json_string_decode(const kiln_json_string_t *string, char *decoded);
+/* The bytes that kiln_json_string_place writes. */
+static inline size_t kiln_json_string_room(const kiln_json_string_t *string) {
+  return string->decoded_length == string->length ? 0 : string->decoded_length;
+}
+/* The decoded_length bytes of a string, without a terminator: where they are, if nothing is escaped, else written to
+ * *room, which moves on behind them. */
+const char *kiln_json_string_place(const kiln_json_string_t *string, char **room);
+/* Reads a value of any kind and forgets it. */
+kiln_status_t kiln_json_skip(kiln_json_t *json, const char *what);
 
-/* safetensors.c */
+/* file.c */
+
+typedef struct kiln_file_t {
+  const void *image;
+  size_t bytes;
+} kiln_file_t;
+/* is_written: what is written to the map stays the process's own; else it is for reading. */
+kiln_status_t kiln_file_map(const char *path, bool is_written, kiln_file_t *file, kiln_error_t *error);
+void kiln_file_unmap(kiln_file_t *file);
+/* Bytes of the file were read: the pages that hold them no longer count as memory of the process, nor do their
+ * neighbours. What is needed again is read again. */
+void kiln_file_give_back(const kiln_file_t *file, const char *begin, const char *end);
+/* KILN_FILE_ERROR, with what errno says: "cannot open weight file ...". */
+kiln_status_t kiln_file_fail(kiln_error_t *error, const char *action, const char *path);
+
+/* tensors.c: a table of tensors, sorted by name. */
 
 typedef struct kiln_tensor_t {
   const char *name; /* not terminated */
   size_t name_length;
+  const char *file; /* of several with an index, the name of the one that it is in; not terminated */
+  size_t file_length;
+  const kiln_file_t *source;    /* the mapped file that the data are in; null: memory of the caller's */
+  const char *data;             /* its first byte; null in an index whose files are not read yet */
   uint64_t begin, end;          /* bytes of the file's data section */
   int64_t shape[KILN_MAX_RANK]; /* the first extents, where rank is larger */
   uint32_t rank;
   uint16_t dtype; /* kiln_dtype_t, or a larger number for a type that no model has */
   bool is_used;   /* for the binder */
 } kiln_tensor_t;
-/* An index over an image that stays the caller's. */
-typedef struct kiln_safetensors_t {
-  const char *data;
-  kiln_tensor_t *tensors; /* sorted by name */
+typedef struct kiln_tensors_t {
+  kiln_tensor_t *tensors;
   size_t count;
-} kiln_safetensors_t;
+} kiln_tensors_t;
 /* A name in three parts: what is before a "{}", the number in its place, what follows. */
 typedef struct kiln_name_t {
   const char *parts[3];
@@ -91,14 +116,24 @@ typedef struct kiln_name_t {
   char digits[12];
 } kiln_name_t;
 
-/* Checks the whole header against the image and sorts an index, the only thing allocated. */
-kiln_status_t kiln_safetensors_open(const void *image, size_t bytes, const kiln_allocator_t *allocator,
-                                    kiln_safetensors_t *file, kiln_error_t *error);
-void kiln_safetensors_close(kiln_safetensors_t *file, const kiln_allocator_t *allocator);
+/* Sorts by any order, whatever the tensors are: no allocation, no bad case. */
+void kiln_tensors_sort(kiln_tensors_t *table, int (*order)(const kiln_tensor_t *left, const kiln_tensor_t *right));
+/* Sorts by name; two of one name are KILN_FILE_MALFORMED, of what messages call the document. */
+kiln_status_t kiln_tensors_sort_by_name(kiln_tensors_t *table, const char *document, kiln_error_t *error);
 /* The order of a name in parts and of a text: negative, 0 or positive. */
 int kiln_name_order(const kiln_name_t *name, const char *text, size_t length);
 /* Null when there is none. */
-kiln_tensor_t *kiln_safetensors_find(const kiln_safetensors_t *file, const kiln_name_t *name);
+kiln_tensor_t *kiln_tensors_find(const kiln_tensors_t *table, const kiln_name_t *name);
+/* Lets go of what was allocated for a table that a file's reader made. */
+void kiln_tensors_release(kiln_tensors_t *table, const kiln_allocator_t *allocator);
+/* As many bytes of a text as a message shows, for "%.*s". */
+static inline int kiln_shown(size_t length) { return length < KILN_NAME_SHOWN ? (int)length : KILN_NAME_SHOWN; }
+
+/* safetensors.c */
+
+/* Checks the whole header against the image, which stays the caller's, and makes a table, the only thing allocated. */
+kiln_status_t kiln_safetensors_open(const void *image, size_t bytes, const kiln_allocator_t *allocator,
+                                    kiln_tensors_t *table, kiln_error_t *error);
 /* "F32"; never null, for any value. */
 const char *kiln_safetensors_dtype_text(uint32_t dtype);
 /* Bytes of so many elements that lie together; 0 for a value that is no type. */
@@ -130,8 +165,11 @@ void kiln_rounding_end(kiln_rounding_t callers);
 /* The rest works between those two. False: an element is NaN, infinite or too large to be stored, and what was written
  * is of no use. */
 
-/* Makes the scales of a matrix that becomes i8, of f32, f16 or bf16 at any address: one a row or one a column. */
-bool kiln_quantize_scales(float *scales, const char *data, uint32_t dtype, size_t rows, size_t columns, bool of_rows);
+/* Raises the largest magnitudes, of each row or of each column, to those of a matrix of f32, f16 or bf16 at any
+ * address. They begin as zeros. */
+void kiln_quantize_raise(float *most, const char *data, uint32_t dtype, size_t rows, size_t columns, bool of_rows);
+/* Makes scales of them, for a matrix that becomes i8. */
+bool kiln_quantize_scales(float *most, size_t count);
 /* Makes elements of the type `stored` of a matrix; scales, for i8, are those of its columns. */
 bool kiln_quantize(char *to, uint32_t stored, const float *from, size_t rows, size_t columns, const float *scales);
 /* Whether all elements can be stored so. */
@@ -151,21 +189,19 @@ static inline unsigned kiln_bit_in_word(uint64_t k) { return (unsigned)(k % 4 * 
 bool kiln_quantize_groups(uint32_t *words, char *scales, signed char *zeros, const float *from, size_t depth,
                           size_t columns, size_t group);
 
+/* index.c */
+
+/* kiln_bind_weights for a path of an index. */
+kiln_status_t kiln_bind_index(kiln_model_t *model, const char *path, kiln_error_t *error);
+
 /* bind.c */
 
+/* Checks all tensors against the model's weights and packs them. */
+kiln_status_t kiln_bind_tensors(kiln_model_t *model, const kiln_tensors_t *table, kiln_error_t *error);
 /* The weight's name for one copy: "{}" becomes the copy's number. */
 void kiln_weight_name(const kiln_weight_t *weight, uint32_t copy, kiln_name_t *name);
 
-/* file.c */
-
-typedef struct kiln_file_t {
-  const void *image;
-  size_t bytes;
-} kiln_file_t;
-kiln_status_t kiln_file_map(const char *path, kiln_file_t *file, kiln_error_t *error);
-void kiln_file_unmap(kiln_file_t *file);
-
-/* pack.c */
+/* placement.c */
 
 /* Whether a weight of f32 is stored in fewer bits. */
 static inline bool kiln_is_stored(const kiln_weight_t *weight, const kiln_placement_t *placement) {
@@ -174,19 +210,39 @@ static inline bool kiln_is_stored(const kiln_weight_t *weight, const kiln_placem
 /* Bytes from a placement's offset to the end of what a copy of the weight covers, with scales; 0 if the placement makes
  * no sense. */
 uint64_t kiln_pack_bytes(const kiln_weight_t *weight, const kiln_placement_t *placement);
+/* The elements beside each of a dimension; all of them for one that the weight lacks. */
+uint64_t kiln_elements_beside(const kiln_weight_t *weight, uint32_t dim);
+/* Where an element lies, in elements from the placement's offset for its copy: of a weight as a matrix, whose columns
+ * are all dimensions but the first. */
+uint64_t kiln_pack_place(const kiln_placement_t *placement, uint64_t rows, uint64_t columns, uint64_t row,
+                         uint64_t column);
+
+/* pack.c */
+
 /* Stores one copy's elements, which are of the type `dtype` in data, at their place. packed points at the placement's
  * offset for that copy. False: an element cannot be stored as the placement's type (kiln_quantize_find says which), and
  * what was written is of no use. */
 bool kiln_pack_weight(char *packed, const char *data, uint32_t dtype, const kiln_weight_t *weight,
                       const kiln_placement_t *placement);
+/* The same of a tensor. Pages of its source are given back to the system as they are read. */
+bool kiln_pack_tensor(char *packed, const kiln_tensor_t *tensor, const kiln_weight_t *weight,
+                      const kiln_placement_t *placement);
 
+/* A mapped file that is read. */
+typedef struct kiln_reader_t {
+  const kiln_file_t *file;
+  const char *kept; /* where pages begin that are not given back yet */
+} kiln_reader_t;
 /* Where a weight goes: if it is tiled, element (n along the dimension `dim`, k along the other) of `depth`. */
 typedef struct kiln_tiling_t {
   char *packed;
   size_t tile, dim, shift, depth, bytes;
   uint32_t dtype;
-  float *scales; /* of n = 0; null: none */
+  float *scales;         /* of n = 0; null: none */
+  kiln_reader_t *reader; /* null: data are no file's */
 } kiln_tiling_t;
+/* What lies before `end` was read: pages are given back, if there are enough of them. */
+void kiln_pack_pass(const kiln_tiling_t *tiling, const char *end);
 /* Stores a weight as a matrix, past the caches; one that is dense is a row. */
 void kiln_pack_matrix(const kiln_tiling_t *tiling, const char *data, size_t rows, size_t columns);
 
@@ -201,20 +257,20 @@ uint64_t kiln_pack_groups_bytes(const kiln_placement_t *placement, uint64_t outp
 float kiln_pack_groups_value(const char *packed, const kiln_placement_t *placement, uint64_t depth, uint64_t n,
                              uint64_t k);
 
-/* Where an element lies, in elements from the placement's offset for its copy: of a weight as a matrix, whose columns
- * are all dimensions but the first. */
-uint64_t kiln_pack_place(const kiln_placement_t *placement, uint64_t rows, uint64_t columns, uint64_t row,
-                         uint64_t column);
-
 /* model.c */
+
+/* Whose memory the host's packed weights are: the allocator's, the system's, a packed file's behind its head. */
+typedef enum kiln_packed_t { KILN_PACKED_ALLOCATED, KILN_PACKED_PAGES, KILN_PACKED_FILE } kiln_packed_t;
+/* A page. */
+enum { KILN_PACKED_HEAD_BYTES = 4096 };
 
 struct kiln_model_t {
   const kiln_descriptor_t *descriptor;
   const kiln_variant_t *variant;
   kiln_allocator_t allocator;
-  char *packed;   /* null until weights are bound; on a device, if the variant has a backend */
-  bool is_mapped; /* packed is the system's memory and not the allocator's */
-  void *device;   /* the backend's */
+  char *packed; /* null until weights are bound; on a device, if the variant has a backend */
+  kiln_packed_t packed_kind;
+  void *device; /* the backend's */
 };
 
 /* Where a copy goes: between the host and the variant's memory, or within that; zeros come from nowhere. */
@@ -247,9 +303,11 @@ kiln_status_t kiln_model_create(const kiln_descriptor_t *descriptor, const kiln_
 kiln_status_t kiln_memory_allocate(const kiln_allocator_t *allocator, uint64_t bytes, const char *what, void **memory,
                                    kiln_error_t *error);
 /* Zeroed memory for the packed weights: the allocator's, or without one of the caller's the system's. */
-kiln_status_t kiln_packed_allocate(const kiln_model_t *model, char **packed, bool *is_mapped, kiln_error_t *error);
+kiln_status_t kiln_packed_allocate(const kiln_model_t *model, char **packed, kiln_packed_t *kind, kiln_error_t *error);
 /* null is fine. */
-void kiln_packed_release(const kiln_model_t *model, char *packed, bool is_mapped);
+void kiln_packed_release(const kiln_model_t *model, char *packed, kiln_packed_t kind);
+/* Packed weights take the place of those that the model had; on a device a copy of them does. */
+kiln_status_t kiln_packed_replace(kiln_model_t *model, char *packed, kiln_packed_t kind, kiln_error_t *error);
 
 /* run.c */
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The part of JSON that a safetensors header needs: punctuation, strings and whole numbers, read in place. Strict:
- * UTF-8 and escapes are checked, and whatever is not wanted is an error that says where it stands. */
+/* The part of JSON that weight files need: punctuation, strings and whole numbers, read in place, and values that
+ * nobody wants. Strict: UTF-8 and escapes are checked, and whatever is not wanted is an error that says where it
+ * stands. */
 #include "internal.h"
 
 #include <string.h>
@@ -14,13 +15,13 @@ static void skip_space(kiln_json_t *json) {
 kiln_status_t kiln_json_fail(const kiln_json_t *json, const char *what) {
   size_t at = (size_t)(json->next - json->begin);
   if (json->next == json->end)
-    return kiln_error_set(json->error, KILN_FILE_MALFORMED, "safetensors header requires %s, got its end at byte %zu",
+    return kiln_error_set(json->error, KILN_FILE_MALFORMED, "%s requires %s, got its end at byte %zu", json->document,
                           what, at);
   unsigned char got = (unsigned char)*json->next;
   if (got > ' ' && got < 0x7F)
-    return kiln_error_set(json->error, KILN_FILE_MALFORMED, "safetensors header requires %s, got '%c' at byte %zu",
+    return kiln_error_set(json->error, KILN_FILE_MALFORMED, "%s requires %s, got '%c' at byte %zu", json->document,
                           what, got, at);
-  return kiln_error_set(json->error, KILN_FILE_MALFORMED, "safetensors header requires %s, got 0x%02x at byte %zu",
+  return kiln_error_set(json->error, KILN_FILE_MALFORMED, "%s requires %s, got 0x%02x at byte %zu", json->document,
                         what, got, at);
 }
 
@@ -173,7 +174,7 @@ kiln_status_t kiln_json_read_string(kiln_json_t *json, const char *what, kiln_js
 }
 
 bool kiln_json_string_equals(const kiln_json_string_t *string, const char *text) {
-  kiln_json_t json = {string->text, string->text, string->text + string->length, NULL};
+  kiln_json_t json = {string->text, string->text, string->text + string->length, NULL, NULL};
   size_t length = strlen(text);
   if (string->decoded_length != length)
     return false;
@@ -187,12 +188,96 @@ bool kiln_json_string_equals(const kiln_json_string_t *string, const char *text)
   return true;
 }
 
-void kiln_json_string_decode(const kiln_json_string_t *string, char *decoded) {
-  kiln_json_t json = {string->text, string->text, string->text + string->length, NULL};
+const char *kiln_json_string_place(const kiln_json_string_t *string, char **room) {
+  kiln_json_t json = {string->text, string->text, string->text + string->length, NULL, NULL};
+  const char *placed = *room;
+  if (kiln_json_string_room(string) == 0)
+    return string->text;
   while (json.next != json.end) {
     char utf8[4];
     size_t length = read_character(&json, utf8);
-    memcpy(decoded, utf8, length);
-    decoded += length;
+    memcpy(*room, utf8, length);
+    *room += length;
+  }
+  return placed;
+}
+
+/* At least one digit. */
+static bool skip_digits(kiln_json_t *json) {
+  const char *start = json->next;
+  while (json->next != json->end && *json->next >= '0' && *json->next <= '9')
+    ++json->next;
+  return json->next != start;
+}
+
+static bool skip_one_of(kiln_json_t *json, char first, char second) {
+  if (json->next == json->end || (*json->next != first && *json->next != second))
+    return false;
+  ++json->next;
+  return true;
+}
+
+static bool skip_number(kiln_json_t *json) {
+  skip_one_of(json, '-', '-');
+  if (!skip_one_of(json, '0', '0') && !skip_digits(json))
+    return false;
+  if (skip_one_of(json, '.', '.') && !skip_digits(json))
+    return false;
+  if (!skip_one_of(json, 'e', 'E'))
+    return true;
+  skip_one_of(json, '+', '-');
+  return skip_digits(json);
+}
+
+/* A value that is neither an object nor an array. */
+static kiln_status_t skip_scalar(kiln_json_t *json, const char *what) {
+  static const char words[3][6] = {"true", "false", "null"};
+  kiln_json_string_t text;
+  if (json->next != json->end && *json->next == '"')
+    return kiln_json_read_string(json, what, &text);
+  for (int i = 0; i < 3; ++i) {
+    size_t length = strlen(words[i]);
+    if ((size_t)(json->end - json->next) >= length && memcmp(json->next, words[i], length) == 0) {
+      json->next += length;
+      return KILN_OK;
+    }
+  }
+  return skip_number(json) ? KILN_OK : kiln_json_fail(json, what);
+}
+
+static kiln_status_t skip_name(kiln_json_t *json) {
+  kiln_json_string_t name;
+  kiln_status_t status = kiln_json_read_string(json, "a name", &name);
+  return status ? status : kiln_json_expect(json, ':', "':' after a name");
+}
+
+kiln_status_t kiln_json_skip(kiln_json_t *json, const char *what) {
+  uint64_t objects = 0; /* a bit for each value around this one, the innermost the lowest: whether it is an object */
+  int depth = 0;
+  kiln_status_t status;
+  for (;;) {
+    const bool is_object = kiln_json_accept(json, '{');
+    if (is_object || kiln_json_accept(json, '[')) {
+      if (++depth > 64)
+        return kiln_json_fail(json, "values that nest at most 64 deep");
+      objects = objects << 1 | is_object;
+      if (!kiln_json_accept(json, is_object ? '}' : ']')) {
+        if (is_object && (status = skip_name(json)))
+          return status;
+        continue;
+      }
+      --depth;
+      objects >>= 1;
+    } else if ((status = skip_scalar(json, what))) {
+      return status;
+    }
+    for (; depth > 0 && !kiln_json_accept(json, ','); --depth, objects >>= 1)
+      if ((status = objects & 1 ? kiln_json_expect(json, '}', "',' or '}' after a value")
+                                : kiln_json_expect(json, ']', "',' or ']' after a value")))
+        return status;
+    if (depth == 0)
+      return KILN_OK;
+    if (objects & 1 && (status = skip_name(json)))
+      return status;
   }
 }

@@ -48,29 +48,40 @@ static char *map_pages(uint64_t bytes) {
   return memory == MAP_FAILED ? NULL : memory;
 }
 
-kiln_status_t kiln_packed_allocate(const kiln_model_t *model, char **packed, bool *is_mapped, kiln_error_t *error) {
+kiln_status_t kiln_packed_allocate(const kiln_model_t *model, char **packed, kiln_packed_t *kind, kiln_error_t *error) {
   uint64_t bytes = model->variant->packed_bytes;
   void *memory;
   kiln_status_t status;
-  *packed = NULL;
-  *is_mapped = false;
-  if (model->allocator.allocate == allocate_default && bytes > 0 && bytes <= SIZE_MAX) {
-    *packed = map_pages(bytes);
-    *is_mapped = *packed != NULL;
-  }
-  if (*is_mapped)
+  if (model->allocator.allocate == allocate_default && bytes > 0 && bytes <= SIZE_MAX && (*packed = map_pages(bytes))) {
+    *kind = KILN_PACKED_PAGES;
     return KILN_OK;
+  }
+  *packed = NULL;
+  *kind = KILN_PACKED_ALLOCATED;
   if ((status = kiln_memory_allocate(&model->allocator, bytes, "the packed weights", &memory, error)))
     return status;
   *packed = memset(memory, 0, (size_t)bytes);
   return KILN_OK;
 }
 
-void kiln_packed_release(const kiln_model_t *model, char *packed, bool is_mapped) {
-  if (packed && is_mapped)
-    munmap(packed, (size_t)model->variant->packed_bytes);
-  else if (packed)
+void kiln_packed_release(const kiln_model_t *model, char *packed, kiln_packed_t kind) {
+  const size_t head = kind == KILN_PACKED_FILE ? KILN_PACKED_HEAD_BYTES : 0;
+  if (packed && kind == KILN_PACKED_ALLOCATED)
     model->allocator.release(model->allocator.self, packed);
+  else if (packed)
+    munmap(packed - head, head + (size_t)model->variant->packed_bytes);
+}
+
+kiln_status_t kiln_packed_replace(kiln_model_t *model, char *packed, kiln_packed_t kind, kiln_error_t *error) {
+  if (model->variant->backend) {
+    kiln_status_t status = model->variant->backend->bind(model, packed, error);
+    kiln_packed_release(model, packed, kind);
+    return status;
+  }
+  kiln_packed_release(model, model->packed, model->packed_kind);
+  model->packed = packed;
+  model->packed_kind = kind;
+  return kiln_error_clear(error);
 }
 
 /* Makes model->variant the first one that runs here. */
@@ -125,12 +136,6 @@ kiln_status_t kiln_model_create(const kiln_descriptor_t *descriptor, const kiln_
   return status;
 }
 
-kiln_status_t kiln_create(const kiln_allocator_t *allocator, kiln_model_t **model, kiln_error_t *error) {
-  const kiln_options_t options = {.allocator = allocator};
-  const kiln_cpu_t cpu = kiln_cpu_detect();
-  return kiln_model_create(&kiln_descriptor, &cpu, &options, model, error);
-}
-
 void kiln_destroy(kiln_model_t *model) {
   if (!model)
     return;
@@ -138,6 +143,6 @@ void kiln_destroy(kiln_model_t *model) {
   if (model->variant->backend)
     model->variant->backend->destroy(model);
   else
-    kiln_packed_release(model, model->packed, model->is_mapped);
+    kiln_packed_release(model, model->packed, model->packed_kind);
   allocator.release(allocator.self, model);
 }

@@ -87,6 +87,8 @@ kiln_status_t kiln_create(const kiln_allocator_t *allocator, kiln_model_t **mode
 kiln_status_t kiln_create_on(const kiln_options_t *options, kiln_model_t **model, kiln_error_t *error);
 /* What the model runs on; KILN_ANY_DEVICE for null. */
 kiln_device_t kiln_device(const kiln_model_t *model);
+/* The name of the variant: "x86-64-v3"; "" for null. */
+const char *kiln_target(const kiln_model_t *model);
 /* Of archives with the target cuda; on a CPU they do nothing. cuda_image gives the model's kernels as the driver has
  * assembled them, which it does now for those that no call needed yet, and for the others again. The image is the
  * model's until it is destroyed; null: one was loaded, so that there is nothing new to keep. load_cuda_image takes it
@@ -101,10 +103,16 @@ double kiln_cuda_assembly_seconds(const kiln_model_t *model);
  * stream and tensors becomes a CUDA graph, which those after it launch. Before the first call. */
 kiln_status_t kiln_capture_entries(kiln_model_t *model, kiln_error_t *error);
 
-/* Checks the whole safetensors file or image against the model, then packs every weight once. On failure the model is
- * as before. */
+/* Checks the whole safetensors file or image against the model, then packs every weight once. A path that ends with
+ * ".json" is the index of several files. On failure the model is as before. */
 kiln_status_t kiln_bind_weights(kiln_model_t *model, const char *path, kiln_error_t *error);
 kiln_status_t kiln_bind_weights_from_memory(kiln_model_t *model, const void *image, size_t bytes, kiln_error_t *error);
+/* Packed files: the packed weights of the model's variant as they lie in memory. save_packed writes one, beside the
+ * path before it takes the place of what is there. bind_packed maps one, for which the file must stay as it is while
+ * the model lives; KILN_FILE_MISMATCH: it is of another library, target or version. On failure the model is as before.
+ */
+kiln_status_t kiln_save_packed(const kiln_model_t *model, const char *path, kiln_error_t *error);
+kiln_status_t kiln_bind_packed(kiln_model_t *model, const char *path, kiln_error_t *error);
 /* Rows of a bound weight, along its first dimension, dense and of the weight's type, whatever it is stored as; a weight
  * of rank 0 is one row.
  * Only a variable can be written, while no other call uses the model. */

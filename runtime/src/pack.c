@@ -16,6 +16,8 @@ enum { BLOCK_COLUMNS = 16, BLOCK_ROWS = 128 };
 enum { RUN_BYTES = 192 };
 /* What is converted at a time: a line of f16 of each row. */
 enum { PIECE_COLUMNS = 32, PIECE_ROWS = BLOCK_ROWS };
+/* Pages of a mapped file are given back so many bytes at a time. */
+enum { READ_BYTES = 1 << 20 };
 
 /* memcpy past the caches, whose stores read no line before they overwrite it: twice memcpy's rate (M-0929). */
 static inline void stream(char *to, const char *from, size_t bytes) {
@@ -36,40 +38,6 @@ static inline void finish_stream(void) {
 #if defined(__SSE2__)
   _mm_sfence();
 #endif
-}
-
-/* The elements beside each of a dimension; all of them for one that the weight lacks. */
-static uint64_t elements_beside(const kiln_weight_t *weight, uint32_t dim) {
-  uint64_t elements = 1;
-  for (uint32_t i = 0; i < weight->rank; ++i)
-    elements *= i == dim ? 1 : (uint64_t)weight->shape[i];
-  return elements;
-}
-
-uint64_t kiln_pack_bytes(const kiln_weight_t *weight, const kiln_placement_t *placement) {
-  const uint64_t tile = placement->tile, scales = placement->scales;
-  uint64_t elements = placement->shift + elements_beside(weight, weight->rank), outputs = 0;
-  if (tile > 0) {
-    /* Tiles along the first dimension or, of a matrix, the second. */
-    if (weight->rank < 2 || placement->dim > 1 || (placement->dim == 1 && weight->rank != 2))
-      return 0;
-    outputs = ((uint64_t)weight->shape[placement->dim] + placement->shift + tile - 1) / tile * tile;
-    elements = outputs * elements_beside(weight, placement->dim);
-  }
-  const uint64_t end = kiln_safetensors_stored_bytes(placement->dtype, elements);
-  if (kiln_is_stored(weight, placement)) {
-    if (weight->dtype != KILN_F32 || tile == 0)
-      return 0;
-    if (placement->dtype == KILN_I4)
-      return kiln_pack_groups_bytes(placement, outputs, elements_beside(weight, placement->dim));
-    if (placement->dtype == KILN_I8) /* kernels read the scales of whole tiles */
-      return scales < end || (scales | placement->offset | placement->stride) % sizeof(float)
-                 ? 0
-                 : scales + outputs * sizeof(float);
-    if (placement->dtype != KILN_F16 && placement->dtype != KILN_BF16)
-      return 0;
-  }
-  return scales ? 0 : end;
 }
 
 #if defined(__SSE2__)
@@ -139,6 +107,14 @@ static inline __attribute__((always_inline)) void transpose(char *to, const char
   }
 }
 
+void kiln_pack_pass(const kiln_tiling_t *tiling, const char *end) {
+  kiln_reader_t *const reader = tiling->reader;
+  if (reader && end - reader->kept >= READ_BYTES) {
+    kiln_file_give_back(reader->file, reader->kept, end);
+    reader->kept = end;
+  }
+}
+
 /* How many elements from n on lie in one tile, and where they begin. */
 static size_t run_of(const kiln_tiling_t *tiling, size_t n, size_t extent, char **to) {
   size_t within = (n + tiling->shift) % tiling->tile, left = tiling->tile - within;
@@ -164,26 +140,53 @@ static void pack_rows(const kiln_tiling_t *tiling, const char *data, size_t rows
     default:
       transpose(to, from, run, columns, tiling->tile, 4);
     }
+    kiln_pack_pass(tiling, from + run * columns * tiling->bytes);
   }
 }
 
 /* The tiled dimension is the second: a row of the weight is a row of each tile. */
 static void pack_columns(const kiln_tiling_t *tiling, const char *data, size_t rows, size_t columns) {
   size_t row_bytes = tiling->tile * tiling->bytes, together = (RUN_BYTES + row_bytes - 1) / row_bytes;
-  for (size_t first = 0; first < rows; first += together)
+  for (size_t first = 0; first < rows; first += together) {
     for (size_t n = 0, run; n < columns; n += run) {
       char *to;
       run = run_of(tiling, n, columns, &to);
       for (size_t k = first; k < first + together && k < rows; ++k)
         stream(to + k * row_bytes, data + (k * columns + n) * tiling->bytes, run * tiling->bytes);
     }
+    if (rows - first > together)
+      kiln_pack_pass(tiling, data + (first + together) * columns * tiling->bytes);
+  }
+}
+
+static void pack_dense(const kiln_tiling_t *tiling, const char *data, size_t bytes) {
+  char *to = tiling->packed + tiling->shift * tiling->bytes;
+  for (size_t step; bytes > 0; data += step, to += step, bytes -= step) {
+    step = bytes < READ_BYTES ? bytes : READ_BYTES;
+    stream(to, data, step);
+    kiln_pack_pass(tiling, data + step);
+  }
 }
 
 void kiln_pack_matrix(const kiln_tiling_t *tiling, const char *data, size_t rows, size_t columns) {
   if (tiling->tile == 0)
-    stream(tiling->packed + tiling->shift * tiling->bytes, data, columns * tiling->bytes);
+    pack_dense(tiling, data, columns * tiling->bytes);
   else
     (tiling->dim == 0 ? pack_rows : pack_columns)(tiling, data, rows, columns);
+}
+
+/* Reads all of the matrix. */
+static bool make_column_scales(const kiln_tiling_t *tiling, const char *data, uint32_t dtype, size_t rows,
+                               size_t columns) {
+  const size_t row_bytes = columns * (size_t)kiln_safetensors_stored_bytes(dtype, 1);
+  memset(tiling->scales, 0, columns * sizeof *tiling->scales);
+  for (size_t row = 0; row < rows; ++row) {
+    kiln_quantize_raise(tiling->scales, data + row * row_bytes, dtype, 1, columns, false);
+    kiln_pack_pass(tiling, data + (row + 1) * row_bytes);
+  }
+  if (tiling->reader)
+    tiling->reader->kept = data; /* it is read again */
+  return kiln_quantize_scales(tiling->scales, columns);
 }
 
 /* The same of elements that are widened or stored in fewer bits on their way, a piece of the matrix at a time. Where
@@ -197,18 +200,23 @@ static bool pack_pieces(const kiln_tiling_t *tiling, const char *data, uint32_t 
   size_t height = is_turned ? PIECE_ROWS : tiling->tile > 0 ? 8 : 1, width = PIECE_ROWS * PIECE_COLUMNS / height;
   if (is_turned && tiling->tile < height)
     height -= height % tiling->tile;
-  if (scales && !is_turned && !kiln_quantize_scales(scales, data, dtype, rows, columns, false))
+  if (scales && !is_turned && !make_column_scales(tiling, data, dtype, rows, columns))
     return false;
   for (size_t row = 0; row < rows; row += height) {
     size_t high = rows - row < height ? rows - row : height;
     const char *from = data + row * columns * bytes;
-    if (scales && is_turned && !kiln_quantize_scales(scales + row, from, dtype, high, columns, true))
-      return false;
+    if (scales && is_turned) {
+      memset(scales + row, 0, high * sizeof *scales);
+      kiln_quantize_raise(scales + row, from, dtype, high, columns, true);
+      if (!kiln_quantize_scales(scales + row, high))
+        return false;
+    }
     for (size_t column = 0; column < columns; column += width) {
       size_t wide = columns - column < width ? columns - column : width;
       for (size_t i = 0; i < high; ++i)
         kiln_convert_widen(piece + i * wide, from + (i * columns + column) * bytes, wide, dtype);
       kiln_tiling_t part = *tiling;
+      part.reader = NULL;
       part.shift += is_turned ? row : column;
       part.packed += (is_turned ? column : row) * tiling->tile * tiling->bytes;
       if (tiling->dtype == KILN_F32) {
@@ -224,24 +232,29 @@ static bool pack_pieces(const kiln_tiling_t *tiling, const char *data, uint32_t 
           return false;
         kiln_pack_matrix(&part, (const char *)other, high, wide);
       }
+      if (high == 1)
+        kiln_pack_pass(tiling, from + (column + wide) * bytes);
     }
+    kiln_pack_pass(tiling, from + high * columns * bytes);
   }
   return true;
 }
 
-bool kiln_pack_weight(char *packed, const char *data, uint32_t dtype, const kiln_weight_t *weight,
-                      const kiln_placement_t *placement) {
+/* reader: as of a tiling. */
+static bool pack(char *packed, const char *data, uint32_t dtype, kiln_reader_t *reader, const kiln_weight_t *weight,
+                 const kiln_placement_t *placement) {
   const kiln_tiling_t tiling = {.packed = packed,
                                 .tile = placement->tile,
                                 .dim = placement->dim,
                                 .shift = (size_t)placement->shift,
-                                .depth = (size_t)elements_beside(weight, placement->dim),
+                                .depth = (size_t)kiln_elements_beside(weight, placement->dim),
                                 .bytes = (size_t)kiln_safetensors_stored_bytes(placement->dtype, 1),
                                 .dtype = placement->dtype,
                                 .scales = placement->scales && placement->dtype == KILN_I8
                                               ? (float *)(void *)(packed + placement->scales) + placement->shift
-                                              : NULL};
-  size_t rows = 1, columns = (size_t)elements_beside(weight, weight->rank);
+                                              : NULL,
+                                .reader = reader};
+  size_t rows = 1, columns = (size_t)kiln_elements_beside(weight, weight->rank);
   bool is_packed = true;
   if (tiling.tile > 0) {
     size_t extent = (size_t)weight->shape[tiling.dim];
@@ -260,11 +273,16 @@ bool kiln_pack_weight(char *packed, const char *data, uint32_t dtype, const kiln
   return is_packed;
 }
 
-uint64_t kiln_pack_place(const kiln_placement_t *placement, uint64_t rows, uint64_t columns, uint64_t row,
-                         uint64_t column) {
-  const bool is_first = placement->dim == 0;
-  const uint64_t shift = placement->shift, tile = placement->tile, n = shift + (is_first ? row : column);
-  if (tile == 0)
-    return shift + row * columns + column;
-  return (n / tile * (is_first ? columns : rows) + (is_first ? column : row)) * tile + n % tile;
+bool kiln_pack_weight(char *packed, const char *data, uint32_t dtype, const kiln_weight_t *weight,
+                      const kiln_placement_t *placement) {
+  return pack(packed, data, dtype, NULL, weight, placement);
+}
+
+bool kiln_pack_tensor(char *packed, const kiln_tensor_t *tensor, const kiln_weight_t *weight,
+                      const kiln_placement_t *placement) {
+  kiln_reader_t reader = {tensor->source, tensor->data};
+  const bool is_packed = pack(packed, tensor->data, tensor->dtype, reader.file ? &reader : NULL, weight, placement);
+  if (reader.file)
+    kiln_file_give_back(reader.file, reader.kept, tensor->data + (tensor->end - tensor->begin));
+  return is_packed;
 }

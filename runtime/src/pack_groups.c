@@ -35,7 +35,7 @@ bool kiln_pack_groups(const kiln_tiling_t *tiling, const kiln_placement_t *place
   const bool by_row = tiling->dim == 0;
   const size_t bytes = (size_t)kiln_safetensors_stored_bytes(dtype, 1), group = placement->group;
   const size_t height = by_row ? PIECE_OUTPUTS : PIECE_DEPTH, width = by_row ? PIECE_DEPTH : PIECE_OUTPUTS;
-  for (size_t row = 0; row < rows; row += height)
+  for (size_t row = 0; row < rows; row += height) {
     for (size_t column = 0; column < columns; column += width) {
       const size_t high = rows - row < height ? rows - row : height,
                    wide = columns - column < width ? columns - column : width;
@@ -48,12 +48,16 @@ bool kiln_pack_groups(const kiln_tiling_t *tiling, const kiln_placement_t *place
                                 group))
         return false;
       kiln_tiling_t at = *tiling;
+      at.reader = NULL;
       at.shift += by_row ? row : column;
       pack_part(&at, 0, KILN_WORD_ELEMENTS, sizeof *words, first, words, depth, outputs);
       pack_part(&at, placement->scales, group, 2, first, scales, depth, outputs);
       if (placement->zeros)
         pack_part(&at, placement->zeros, group, 1, first, zeros, depth, outputs);
     }
+    if (rows - row > height)
+      kiln_pack_pass(tiling, data + (row + height) * columns * bytes);
+  }
   return true;
 }
 

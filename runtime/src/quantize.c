@@ -89,25 +89,27 @@ static void raise_each(float *restrict most, const float *restrict line, size_t 
   }
 }
 
-bool kiln_quantize_scales(float *scales, const char *data, uint32_t dtype, size_t rows, size_t columns, bool of_rows) {
-  const size_t bytes = (size_t)kiln_safetensors_stored_bytes(dtype, 1), count = of_rows ? rows : columns;
+void kiln_quantize_raise(float *most, const char *data, uint32_t dtype, size_t rows, size_t columns, bool of_rows) {
+  const size_t bytes = (size_t)kiln_safetensors_stored_bytes(dtype, 1);
   float line[LINE];
-  memset(scales, 0, count * sizeof *scales);
   for (size_t row = 0; row < rows; ++row)
     for (size_t first = 0, wide; first < columns; first += wide, data += wide * bytes) {
       wide = columns - first < LINE ? columns - first : LINE;
       kiln_convert_widen(line, data, wide, dtype);
       if (of_rows) {
-        const int32_t most = largest_of(bits_of(scales + row), line, wide);
-        memcpy(scales + row, &most, sizeof most);
+        const int32_t larger = largest_of(bits_of(most + row), line, wide);
+        memcpy(most + row, &larger, sizeof larger);
       } else {
-        raise_each(scales + first, line, wide);
+        raise_each(most + first, line, wide);
       }
     }
-  if (exceeds(scales, count, limit_of(KILN_I8)))
+}
+
+bool kiln_quantize_scales(float *most, size_t count) {
+  if (exceeds(most, count, limit_of(KILN_I8)))
     return false;
   for (size_t i = 0; i < count; ++i)
-    scales[i] /= 127;
+    most[i] /= 127;
   return true;
 }
 

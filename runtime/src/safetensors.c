@@ -16,6 +16,8 @@
 /* The format's own limit. */
 #define HEADER_LIMIT 100000000u
 enum { LENGTH_BYTES = 8 };
+/* In messages. */
+#define DOCUMENT "safetensors header"
 
 /* Those of kiln_dtype_t first, under the same numbers; without a text those that files do not have. */
 static const struct {
@@ -39,14 +41,13 @@ uint64_t kiln_safetensors_stored_bytes(uint32_t dtype, uint64_t elements) {
 /* One pass over the header. */
 typedef struct walk_t {
   kiln_json_t json;
+  const char *data;
   uint64_t data_bytes;
   kiln_tensor_t *tensors; /* null in the counting pass */
   char *names;            /* where the next decoded name goes */
   size_t count;
   size_t name_bytes;
 } walk_t;
-
-static int shown(size_t length) { return length < KILN_NAME_SHOWN ? (int)length : KILN_NAME_SHOWN; }
 
 /* Reads "[n, n, ...]"; the product of all extents goes to elements. */
 static kiln_status_t read_shape(walk_t *walk, kiln_tensor_t *tensor, uint64_t *elements) {
@@ -97,7 +98,7 @@ static kiln_status_t read_dtype(walk_t *walk, kiln_tensor_t *tensor) {
     }
   return kiln_error_set(walk->json.error, KILN_FILE_MALFORMED,
                         "tensor \"%.*s\" requires an element type of safetensors, got \"%.*s\"",
-                        shown(tensor->name_length), tensor->name, shown(text.length), text.text);
+                        kiln_shown(tensor->name_length), tensor->name, kiln_shown(text.length), text.text);
 }
 
 static kiln_status_t check_size(const walk_t *walk, const kiln_tensor_t *tensor, uint64_t elements) {
@@ -107,14 +108,14 @@ static kiln_status_t check_size(const walk_t *walk, const kiln_tensor_t *tensor,
     return kiln_error_set(
         walk->json.error, KILN_FILE_MALFORMED,
         "tensor \"%.*s\" requires offsets that rise and end within %llu bytes of data, got [%llu, %llu]",
-        shown(tensor->name_length), tensor->name, (unsigned long long)walk->data_bytes, begin, end);
+        kiln_shown(tensor->name_length), tensor->name, (unsigned long long)walk->data_bytes, begin, end);
   uint64_t held = (tensor->end - tensor->begin) * 8;
   uint32_t bits = dtypes[tensor->dtype].bits;
   if (held / bits != elements || held % bits != 0)
     return kiln_error_set(walk->json.error, KILN_FILE_MALFORMED,
                           "tensor \"%.*s\" of shape %s requires %u bytes an element, got offsets [%llu, %llu]",
-                          shown(tensor->name_length), tensor->name, kiln_shape_text(shape, tensor->rank, tensor->shape),
-                          bits / 8, begin, end);
+                          kiln_shown(tensor->name_length), tensor->name,
+                          kiln_shape_text(shape, tensor->rank, tensor->shape), bits / 8, begin, end);
   return KILN_OK;
 }
 
@@ -138,7 +139,7 @@ static kiln_status_t read_tensor(walk_t *walk, kiln_tensor_t *tensor) {
     if (which == 3 || seen & 1u << which)
       return kiln_error_set(json->error, KILN_FILE_MALFORMED,
                             "tensor \"%.*s\" requires dtype, shape and data_offsets once each, got \"%.*s\"",
-                            shown(tensor->name_length), tensor->name, shown(field.length), field.text);
+                            kiln_shown(tensor->name_length), tensor->name, kiln_shown(field.length), field.text);
     seen |= 1u << which;
     status = which == 0   ? read_dtype(walk, tensor)
              : which == 1 ? read_shape(walk, tensor, &elements)
@@ -151,7 +152,7 @@ static kiln_status_t read_tensor(walk_t *walk, kiln_tensor_t *tensor) {
   if (seen != 7)
     return kiln_error_set(json->error, KILN_FILE_MALFORMED,
                           "tensor \"%.*s\" requires dtype, shape and data_offsets once each, got %s missing",
-                          shown(tensor->name_length), tensor->name, fields[seen & 1 ? seen & 2 ? 2 : 1 : 0]);
+                          kiln_shown(tensor->name_length), tensor->name, fields[seen & 1 ? seen & 2 ? 2 : 1 : 0]);
   return check_size(walk, tensor, elements);
 }
 
@@ -189,17 +190,13 @@ static kiln_status_t read_member(walk_t *walk, bool *has_metadata) {
   tensor.name_length = name.length;
   if ((status = read_tensor(walk, &tensor)))
     return status;
-  bool is_escaped = name.decoded_length != name.length;
   if (walk->tensors) {
-    if (is_escaped) {
-      kiln_json_string_decode(&name, walk->names);
-      tensor.name = walk->names;
-      tensor.name_length = name.decoded_length;
-      walk->names += name.decoded_length;
-    }
+    tensor.name = kiln_json_string_place(&name, &walk->names);
+    tensor.name_length = name.decoded_length;
+    tensor.data = walk->data + tensor.begin;
     walk->tensors[walk->count] = tensor;
-  } else if (is_escaped) {
-    walk->name_bytes += name.decoded_length;
+  } else {
+    walk->name_bytes += kiln_json_string_room(&name);
   }
   ++walk->count;
   return KILN_OK;
@@ -223,53 +220,21 @@ static kiln_status_t read_header(walk_t *walk) {
   return kiln_json_at_end(json) ? KILN_OK : kiln_json_fail(json, "nothing but white space after its last '}'");
 }
 
-typedef int (*order_t)(const kiln_tensor_t *left, const kiln_tensor_t *right);
-
 static int order_by_offset(const kiln_tensor_t *left, const kiln_tensor_t *right) {
   if (left->begin != right->begin)
     return left->begin < right->begin ? -1 : 1;
   return left->end < right->end ? -1 : left->end > right->end;
 }
 
-static int order_by_name(const kiln_tensor_t *left, const kiln_tensor_t *right) {
-  size_t shorter = left->name_length < right->name_length ? left->name_length : right->name_length;
-  int order = memcmp(left->name, right->name, shorter);
-  return order ? order : left->name_length < right->name_length ? -1 : left->name_length > right->name_length;
-}
-
-/* Heapsort: no allocation, no bad case. */
-static void sort(kiln_tensor_t *tensors, size_t count, order_t order) {
-  for (size_t rooted = count / 2, end = count; end > 1;) {
-    size_t root;
-    if (rooted > 0) {
-      root = --rooted;
-    } else {
-      kiln_tensor_t last = tensors[--end];
-      tensors[end] = tensors[0];
-      tensors[0] = last;
-      root = 0;
-    }
-    kiln_tensor_t sinking = tensors[root];
-    for (size_t child; (child = 2 * root + 1) < end; root = child) {
-      if (child + 1 < end && order(&tensors[child], &tensors[child + 1]) < 0)
-        ++child;
-      if (order(&sinking, &tensors[child]) >= 0)
-        break;
-      tensors[root] = tensors[child];
-    }
-    tensors[root] = sinking;
-  }
-}
-
-static kiln_status_t check_offsets(kiln_safetensors_t *file, uint64_t data_bytes, kiln_error_t *error) {
+static kiln_status_t check_offsets(kiln_tensors_t *table, uint64_t data_bytes, kiln_error_t *error) {
   uint64_t next = 0;
-  sort(file->tensors, file->count, order_by_offset);
-  for (size_t i = 0; i < file->count; ++i) {
-    const kiln_tensor_t *tensor = &file->tensors[i];
+  kiln_tensors_sort(table, order_by_offset);
+  for (size_t i = 0; i < table->count; ++i) {
+    const kiln_tensor_t *tensor = &table->tensors[i];
     if (tensor->begin != next)
       return kiln_error_set(error, KILN_FILE_MALFORMED,
                             "tensors must lie end to end: \"%.*s\" requires offset %llu, got %llu (%s)",
-                            shown(tensor->name_length), tensor->name, (unsigned long long)next,
+                            kiln_shown(tensor->name_length), tensor->name, (unsigned long long)next,
                             (unsigned long long)tensor->begin, tensor->begin < next ? "an overlap" : "a gap");
     next = tensor->end;
   }
@@ -280,22 +245,12 @@ static kiln_status_t check_offsets(kiln_safetensors_t *file, uint64_t data_bytes
   return KILN_OK;
 }
 
-static kiln_status_t check_names(kiln_safetensors_t *file, kiln_error_t *error) {
-  sort(file->tensors, file->count, order_by_name);
-  for (size_t i = 1; i < file->count; ++i)
-    if (order_by_name(&file->tensors[i - 1], &file->tensors[i]) == 0)
-      return kiln_error_set(error, KILN_FILE_MALFORMED,
-                            "safetensors header requires distinct names, got \"%.*s\" twice",
-                            shown(file->tensors[i].name_length), file->tensors[i].name);
-  return KILN_OK;
-}
-
 kiln_status_t kiln_safetensors_open(const void *image, size_t bytes, const kiln_allocator_t *allocator,
-                                    kiln_safetensors_t *file, kiln_error_t *error) {
+                                    kiln_tensors_t *table, kiln_error_t *error) {
   const unsigned char *start = image;
   uint64_t header_bytes = 0;
   kiln_status_t status;
-  memset(file, 0, sizeof *file);
+  memset(table, 0, sizeof *table);
   if (bytes < LENGTH_BYTES)
     return kiln_error_set(error, KILN_FILE_MALFORMED, "safetensors file requires at least %d bytes, got %zu",
                           LENGTH_BYTES, bytes);
@@ -308,58 +263,27 @@ kiln_status_t kiln_safetensors_open(const void *image, size_t bytes, const kiln_
                           (unsigned long long)header_bytes);
 
   const char *header = (const char *)image + LENGTH_BYTES;
-  const walk_t begin = {.json = {header, header, header + header_bytes, error}, .data_bytes = rest - header_bytes};
+  const walk_t begin = {.json = {header, header, header + header_bytes, error, DOCUMENT},
+                        .data = header + header_bytes,
+                        .data_bytes = rest - header_bytes};
   walk_t walk = begin;
   if ((status = read_header(&walk)))
     return status;
-  file->data = header + header_bytes;
   if (walk.count > 0) {
     void *index;
     size_t index_bytes = walk.count * sizeof(kiln_tensor_t);
     if ((status = kiln_memory_allocate(allocator, index_bytes + walk.name_bytes, "an index of the weight file", &index,
                                        error)))
       return status;
-    file->tensors = index;
+    table->tensors = index;
     walk = begin;
-    walk.tensors = file->tensors;
+    walk.tensors = table->tensors;
     walk.names = (char *)index + index_bytes;
     status = read_header(&walk);
-    file->count = walk.count;
+    table->count = walk.count;
   }
-  if (status || (status = check_offsets(file, begin.data_bytes, error)) || (status = check_names(file, error)))
-    kiln_safetensors_close(file, allocator);
+  if (status || (status = check_offsets(table, begin.data_bytes, error)) ||
+      (status = kiln_tensors_sort_by_name(table, DOCUMENT, error)))
+    kiln_tensors_release(table, allocator);
   return status;
-}
-
-void kiln_safetensors_close(kiln_safetensors_t *file, const kiln_allocator_t *allocator) {
-  if (file->tensors)
-    allocator->release(allocator->self, file->tensors);
-  memset(file, 0, sizeof *file);
-}
-
-int kiln_name_order(const kiln_name_t *name, const char *text, size_t length) {
-  size_t at = 0;
-  for (int i = 0; i < 3; ++i) {
-    size_t left = length - at;
-    size_t common = name->lengths[i] < left ? name->lengths[i] : left;
-    int order = memcmp(name->parts[i], text + at, common);
-    if (order || common < name->lengths[i])
-      return order ? order : 1;
-    at += common;
-  }
-  return at < length ? -1 : 0;
-}
-
-kiln_tensor_t *kiln_safetensors_find(const kiln_safetensors_t *file, const kiln_name_t *name) {
-  for (size_t low = 0, high = file->count; low < high;) {
-    size_t middle = low + (high - low) / 2;
-    int order = kiln_name_order(name, file->tensors[middle].name, file->tensors[middle].name_length);
-    if (order == 0)
-      return &file->tensors[middle];
-    if (order < 0)
-      high = middle;
-    else
-      low = middle + 1;
-  }
-  return NULL;
 }

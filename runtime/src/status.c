@@ -20,7 +20,7 @@ const char *kiln_status_text(kiln_status_t status) {
   case KILN_ARENA_MISALIGNED:
     return "the arena is not aligned; allocate it with KILN_ARENA_ALIGNMENT.";
   case KILN_WEIGHTS_NOT_BOUND:
-    return "the model has no weights yet; call bind_weights first and check what it returns.";
+    return "the model has no weights yet; call bind_weights or bind_packed first and check what it returns.";
   case KILN_OUT_OF_MEMORY:
     return "the allocator or the device gave no memory; free some, or give one that has more.";
   case KILN_UNSUPPORTED_CPU:
@@ -28,7 +28,7 @@ const char *kiln_status_text(kiln_status_t status) {
   case KILN_FILE_ERROR:
     return "a file could not be opened, read or mapped; check the path and the permissions.";
   case KILN_FILE_MALFORMED:
-    return "the weights are not a well-formed safetensors file; write or copy the file again.";
+    return "the weight file is not well-formed; write or copy it again.";
   case KILN_WEIGHT_MISSING:
     return "the weight file lacks a tensor that the model needs; export it under the name that the model uses.";
   case KILN_WEIGHT_UNEXPECTED:
@@ -52,8 +52,9 @@ const char *kiln_status_text(kiln_status_t status) {
     return "the device met an error that it does not recover from; destroy the model and make a new one.";
   case KILN_WEIGHT_VALUE:
     return "a tensor in the weight file has a number that the type in which the model stores it lacks; mend the file, "
-           "or "
-           "store that weight in another type.";
+           "or store that weight in another type.";
+  case KILN_FILE_MISMATCH:
+    return "the packed file was written for another library, target or version; pack the weights again with this one.";
   }
   return "not a status of Kiln; check that header and library belong together.";
 }

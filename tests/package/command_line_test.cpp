@@ -70,6 +70,16 @@ const CommandCase commandCases[] = {
     {"a kernel that takes too long", pairProgram + " compile --no-cache -o /tmp/kiln-late --kernel-seconds 1e-5",
      "error: kernel \"pair_x86_64_v4_linear_tanh_0_up\" must be compiled within 1e-05 seconds, and was not"},
     {"inspect with an unknown target", pairProgram + " inspect --target arm64", "--target: .*arm64 not in \\{"},
+    {"pack without a checkpoint", pairProgram + " pack", "checkpoint is required"},
+    {"kiln pack without a checkpoint", kilnProgram + " pack " + sources + "/pair.cpp", "checkpoint is required"},
+    {"pack of weights that are not there", pairProgram + " pack /nonexistent/w.safetensors -o /tmp",
+     "error: cannot open weight file \"/nonexistent/w.safetensors\": No such file or directory"},
+    {"pack of weights that are none", pairProgram + " pack " + sources + "/pair.cpp -o /tmp",
+     "error: safetensors header requires at most [0-9]+ bytes, got [0-9]+"},
+    {"pack of an index that is none", "echo [] > kiln-index.json && " + pairProgram + " pack kiln-index.json -o /tmp",
+     "error: index of weight files requires '\\{' to begin, got '\\[' at byte 0"},
+    {"pack with an unknown target", pairProgram + " pack w --target arm64", "--target: .*arm64 not in \\{"},
+    {"pack with an option of compile", pairProgram + " pack w --emit=ir", "not expected: .*--emit"},
     {"inspect with an option of compile", pairProgram + " inspect --emit=ir", "not expected: .*--emit"},
 };
 

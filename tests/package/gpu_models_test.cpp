@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two models with code for GPUs and CPUs in one program, which share a GPU and its context: they agree with the CPU,
 // alone and beside each other, also when one of them is gone.
+#include "command.h"
 #include "support.h"
 #include "two_models.h"
 
@@ -43,6 +44,28 @@ TEST(GpuModels, ShareAGpu) {
     EXPECT_EQ(codes(pair, 9), alone);
   }
   EXPECT_EQ(logits(words, 12), first) << "the other model is gone";
+}
+
+TEST(GpuModels, TakePackedFiles) {
+  Folder folder;
+  const fs::path weights = folder.path / "w.safetensors", packed = folder.path / "small.cuda.packed";
+  WeightImage image(smallOn<KILN_CUDA>().weights);
+  std::ofstream(weights, std::ios::binary).write(image.characters().data(), static_cast<std::streamsize>(image.size()));
+  const Result result = run(SMALL_GENERATOR " pack --target cuda " + weights.string() + " -o " + folder.path.string());
+  ASSERT_EQ(result.status, 0) << result.text;
+  Session<small_t> bound(smallOn<KILN_CUDA>()), onCpu(smallOn<KILN_CPU>());
+  const std::vector<float> wanted = logits(bound, 12), row(8, 0.5f);
+  kiln_error_t error{};
+  const fs::path saved = folder.path / "saved";
+  ASSERT_EQ(small_save_packed(bound.get(), saved.c_str(), &error), KILN_OK) << error.message;
+  EXPECT_EQ(readFile(saved), readFile(packed));
+  ASSERT_EQ(small_write_weight(bound.get(), "words.weight", 3, 1, row.data(), &error), KILN_OK) << error.message;
+  EXPECT_NE(logits(bound, 12), wanted);
+  ASSERT_EQ(small_bind_packed(bound.get(), packed.c_str(), &error), KILN_OK) << error.message;
+  EXPECT_EQ(logits(bound, 12), wanted);
+  EXPECT_EQ(small_bind_packed(onCpu.get(), packed.c_str(), &error), KILN_FILE_MISMATCH);
+  EXPECT_EQ(std::string(error.message),
+            "packed file requires to be for target " + std::string(small_target(onCpu.get())) + ", got cuda");
 }
 
 TEST(GpuModels, RunInTwoThreads) {

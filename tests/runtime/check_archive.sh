@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Checks what the runtime adds to a program: check_archive.sh ARCHIVE MAX_TEXT_BYTES MAX_CUDA_TEXT_BYTES
+# Checks what the runtime adds to a program: check_archive.sh ARCHIVE MAX_TEXT_BYTES MAX_CUDA_TEXT_BYTES MAX_PACKED_TEXT_BYTES
 #   - what is linked of it into a program that binds weights and calls entries on a pool stays below the budget, and so
-#     does what a model on a GPU adds
+#     does what a model on a GPU adds, and what packed files add
 #   - no writable data, so no global state, and no constructors
 #   - every global symbol starts with kiln_, for the emitter to rename
 #   - the members for the CPU refer to none of those for CUDA, which so are not linked where no variant refers to them
 #   - nothing undefined but the model's descriptor and the libc functions below
 set -eu
-archive=$1 limit=$2 cuda_limit=$3 failed=0
+archive=$1 limit=$2 cuda_limit=$3 packed_limit=$4 failed=0
 fail() { echo "check_archive: $1" >&2; failed=1; }
 
 linked=$(mktemp)
@@ -24,11 +24,14 @@ linked_bytes() {
   code_bytes "$linked"
 }
 # shellcheck disable=SC2086 # a word a root
-text=$(linked_bytes $roots) all=$(linked_bytes $roots $cuda_roots)
-cuda_text=$((all - text))
-echo "text: $text bytes of $limit linked, $cuda_text of $cuda_limit more for CUDA, $(code_bytes "$archive") in all"
+text=$(linked_bytes $roots) all=$(linked_bytes $roots $cuda_roots) packed=$(linked_bytes $roots bind_packed save_packed)
+cuda_text=$((all - text)) packed_text=$((packed - text))
+echo "text: $text bytes of $limit linked, $cuda_text of $cuda_limit more for CUDA, $packed_text of $packed_limit for packed" \
+  "files, $(code_bytes "$archive") in all"
 [ "$text" -gt 0 ] || fail "archive requires code, got none"
 [ "$text" -lt "$limit" ] || fail "code requires less than $limit bytes, got $text"
+[ "$packed_text" -gt 0 ] || fail "archive requires code for packed files, got none"
+[ "$packed_text" -lt "$packed_limit" ] || fail "code for packed files requires less than $packed_limit bytes, got $packed_text"
 [ "$cuda_text" -gt 0 ] || fail "archive requires code for CUDA, got none"
 [ "$cuda_text" -lt "$cuda_limit" ] || fail "code for CUDA requires less than $cuda_limit bytes, got $cuda_text"
 
@@ -44,11 +47,11 @@ symbols() { # DEFINED_OR_UNDEFINED IS_CUDA
   nm -A -g "--$1-only" "$archive" |
     awk -v cuda="$2" '{ split($1, at, ":"); if ((at[2] ~ /^cuda[._]/) == cuda) print $NF }' | sort -u
 }
-allowed="_GLOBAL_OFFSET_TABLE_ __errno_location __xpg_strerror_r aligned_alloc bcmp close free fstat madvise memchr memcmp memcpy memset mmap
-munmap open snprintf strchr strlen strstr vsnprintf sigfillset pthread_sigmask pthread_create pthread_join
+allowed="_GLOBAL_OFFSET_TABLE_ __errno_location __xpg_strerror_r aligned_alloc bcmp close free fstat fsync getpid madvise memchr memcmp memcpy memset mmap
+munmap open rename snprintf strchr strlen strrchr strstr unlink vsnprintf write sigfillset pthread_sigmask pthread_create pthread_join
 pthread_cond_broadcast pthread_cond_destroy pthread_cond_init pthread_cond_signal pthread_cond_wait pthread_mutex_destroy
 pthread_mutex_init pthread_mutex_lock pthread_mutex_unlock clock_gettime sched_getaffinity sched_getcpu sched_setaffinity
-sched_yield __sched_cpucount kiln_descriptor $(symbols defined 0)"
+sched_yield __sched_cpucount sysconf kiln_descriptor $(symbols defined 0)"
 allowed_for_cuda="$allowed dlclose dlerror dlopen dlsym secure_getenv strcspn $(symbols defined 1)"
 check_undefined() { # IS_CUDA ALLOWED...
   is_cuda=$1

@@ -34,6 +34,40 @@ TEST_F(CudaMemory, EntriesNeedWeights) {
   EXPECT_EQ(made.run({0}, rows), KILN_WEIGHTS_NOT_BOUND);
 }
 
+// A packed file is read from the device in pieces, and goes there from its map.
+TEST_F(CudaMemory, PackedFiles) {
+  const TemporaryFile file("");
+  CudaModel from(data, {}, false), to(data);
+  const std::string image = cudaImage(100);
+  ASSERT_EQ(kiln_bind_weights_from_memory(from.model, image.data(), image.size(), &from.error), KILN_OK);
+  for (const char *function : {"cuMemcpyDtoHAsync_v2", "cuStreamSynchronize"}) {
+    failAt(function, 0, 999);
+    EXPECT_EQ(kiln_save_packed(from.model, file.path(), &from.error), KILN_DEVICE_ERROR) << from.error.message;
+    EXPECT_EQ(kiln_bind_packed(to.model, file.path(), &to.error), KILN_FILE_MALFORMED) << "it is as empty as it was";
+  }
+  ASSERT_EQ(kiln_save_packed(from.model, file.path(), &from.error), KILN_OK) << from.error.message;
+  std::vector<float> rows;
+  const int alive = stub->alive();
+  for (const char *function : {"cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2", "cuStreamSynchronize"}) {
+    failAt(function, 0, 999);
+    EXPECT_EQ(kiln_bind_packed(to.model, file.path(), &to.error), KILN_DEVICE_ERROR);
+    EXPECT_EQ(stub->alive(), alive);
+  }
+  ASSERT_EQ(to.run({2}, rows), KILN_OK) << to.error.message;
+  EXPECT_EQ(rows, cudaRows({2}, 0)) << "the weights that it had";
+  const int loaded = stub->alive();
+  ASSERT_EQ(kiln_bind_packed(to.model, file.path(), &to.error), KILN_OK) << to.error.message;
+  EXPECT_EQ(stub->alive(), loaded);
+  ASSERT_EQ(to.run({2}, rows), KILN_OK) << to.error.message;
+  EXPECT_EQ(rows, cudaRows({2}, 1, 100));
+  EXPECT_STREQ(kiln_target(to.model), "cuda");
+  // The CPU's variant is another target.
+  const kiln_options_t options = {.device = KILN_CPU};
+  CudaModel host(data, options, false);
+  EXPECT_EQ(kiln_bind_packed(host.model, file.path(), &host.error), KILN_FILE_MISMATCH);
+  EXPECT_STREQ(host.error.message, "packed file requires to be for target x86-64-v2, got cuda");
+}
+
 /// Reads and writes rows of the table, which is `stored` as a placement says.
 void expectRowsOfWeights(const CudaDescriptor &data) {
   CudaModel made(data);

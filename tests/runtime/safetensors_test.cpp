@@ -15,17 +15,17 @@ using namespace kiln_test;
 
 /// Opens an image that ends at a guard page, and closes it after `check`.
 kiln_status_t open(std::string_view image, kiln_error_t &error,
-                   const std::function<void(const kiln_safetensors_t &)> &check = nullptr) {
+                   const std::function<void(const kiln_tensors_t &)> &check = nullptr) {
   GuardedMemory memory(image);
   CountingAllocator allocator;
   const kiln_allocator_t functions = allocator.get();
-  kiln_safetensors_t file;
+  kiln_tensors_t file;
   error = {};
   kiln_status_t status = kiln_safetensors_open(memory.data(), memory.size(), &functions, &file, &error);
   if (status == KILN_OK && check)
     check(file);
   EXPECT_LE(allocator.Made, 1) << "one index array and nothing else";
-  kiln_safetensors_close(&file, &functions);
+  kiln_tensors_release(&file, &functions);
   EXPECT_EQ(allocator.Alive, 0);
   return status;
 }
@@ -194,7 +194,7 @@ TEST(Safetensors, HugeHeaderIsRefused) {
   std::memcpy(image, &headerBytes, sizeof headerBytes);
   CountingAllocator allocator;
   const kiln_allocator_t functions = allocator.get();
-  kiln_safetensors_t file;
+  kiln_tensors_t file;
   kiln_error_t error;
   EXPECT_EQ(kiln_safetensors_open(image, bytes, &functions, &file, &error), KILN_FILE_MALFORMED);
   EXPECT_STREQ(error.message, "safetensors header requires at most 100000000 bytes, got 100000001");
@@ -213,10 +213,10 @@ TEST(Safetensors, WellFormedOddities) {
                            "\"h\":{\"dtype\":\"U8\",\"shape\":[1,1,1,1,1,1,2],\"data_offsets\":[17,19]}," A "}   ",
                            std::string(19, 'd')),
                  error,
-                 [](const kiln_safetensors_t &file) {
+                 [](const kiln_tensors_t &file) {
                    ASSERT_EQ(file.count, 5u);
                    kiln_name_t name = wholeName("z");
-                   const kiln_tensor_t *z = kiln_safetensors_find(&file, &name);
+                   const kiln_tensor_t *z = kiln_tensors_find(&file, &name);
                    ASSERT_NE(z, nullptr);
                    EXPECT_EQ(z->begin, 8u);
                    EXPECT_EQ(z->end, 16u);
@@ -224,7 +224,7 @@ TEST(Safetensors, WellFormedOddities) {
                    EXPECT_EQ(z->rank, 1u);
                    EXPECT_EQ(z->shape[0], 2);
                    name = wholeName("h");
-                   EXPECT_EQ(kiln_safetensors_find(&file, &name)->rank, 7u);
+                   EXPECT_EQ(kiln_tensors_find(&file, &name)->rank, 7u);
                  }),
             KILN_OK)
       << error.message;
@@ -243,9 +243,9 @@ TEST(Safetensors, EscapedNamesAreDecoded) {
     kiln_error_t error;
     std::string header = "{" A ",\"" + std::string(test.Escaped) + "\":{" T ",\"data_offsets\":[8,16]}}";
     EXPECT_EQ(open(makeImage(header, std::string(16, 'd')), error,
-                   [&](const kiln_safetensors_t &file) {
+                   [&](const kiln_tensors_t &file) {
                      kiln_name_t name = wholeName(test.Name);
-                     const kiln_tensor_t *tensor = kiln_safetensors_find(&file, &name);
+                     const kiln_tensor_t *tensor = kiln_tensors_find(&file, &name);
                      ASSERT_NE(tensor, nullptr) << test.Escaped;
                      EXPECT_EQ(tensor->begin, 8u);
                    }),
@@ -262,18 +262,18 @@ TEST(Safetensors, FindsEachOfManyNamesInParts) {
   std::shuffle(tensors.begin(), tensors.end(), random);
   kiln_error_t error;
   EXPECT_EQ(open(makeImage(tensors), error,
-                 [&](const kiln_safetensors_t &file) {
+                 [&](const kiln_tensors_t &file) {
                    for (int i = 0; i < 300; ++i) {
                      std::string digits = std::to_string(i);
                      kiln_name_t name = {{"h.", digits.c_str(), ".w"}, {2, digits.size(), 2}, {}};
-                     const kiln_tensor_t *tensor = kiln_safetensors_find(&file, &name);
+                     const kiln_tensor_t *tensor = kiln_tensors_find(&file, &name);
                      ASSERT_NE(tensor, nullptr) << i;
                      EXPECT_EQ(std::string(tensor->name, tensor->name_length), "h." + digits + ".w");
                      EXPECT_EQ(tensor->end - tensor->begin, static_cast<uint64_t>(i % 3));
                    }
                    for (const char *absent : {"", "h.", "h.3.", "h.3.ww", "h.300.w", "a", "z"}) {
                      kiln_name_t name = wholeName(absent);
-                     EXPECT_EQ(kiln_safetensors_find(&file, &name), nullptr) << absent;
+                     EXPECT_EQ(kiln_tensors_find(&file, &name), nullptr) << absent;
                    }
                  }),
             KILN_OK)
@@ -300,7 +300,7 @@ TEST(Safetensors, OutOfMemoryIsAStatus) {
   CountingAllocator allocator;
   allocator.Limit = 0;
   const kiln_allocator_t functions = allocator.get();
-  kiln_safetensors_t file;
+  kiln_tensors_t file;
   kiln_error_t error;
   EXPECT_EQ(kiln_safetensors_open(image.data(), image.size(), &functions, &file, &error), KILN_OUT_OF_MEMORY);
   EXPECT_NE(std::string(error.message).find("an index of the weight file requires "), std::string::npos);
@@ -341,7 +341,7 @@ TEST(Safetensors, MutatedHeadersNeverCrash) {
       }
     }
     kiln_error_t error;
-    kiln_status_t status = open(makeImage(header, std::string(15, 'd')), error, [&](const kiln_safetensors_t &file) {
+    kiln_status_t status = open(makeImage(header, std::string(15, 'd')), error, [&](const kiln_tensors_t &file) {
       ++passed;
       uint64_t covered = 0;
       for (size_t i = 0; i < file.count; ++i) {
@@ -349,7 +349,7 @@ TEST(Safetensors, MutatedHeadersNeverCrash) {
         ASSERT_LE(tensor.end, 15u);
         covered += tensor.end - tensor.begin;
         kiln_name_t name = {{tensor.name, "", ""}, {tensor.name_length, 0, 0}, {}};
-        ASSERT_EQ(kiln_safetensors_find(&file, &name), &tensor);
+        ASSERT_EQ(kiln_tensors_find(&file, &name), &tensor);
       }
       ASSERT_EQ(covered, 15u);
     });

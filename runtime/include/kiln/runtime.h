@@ -29,11 +29,11 @@ typedef enum kiln_status_t {
   KILN_INDEX_OUT_OF_RANGE = 3,  /* an index or length in an input lies outside its table */
   KILN_ARENA_TOO_SMALL = 4,
   KILN_ARENA_MISALIGNED = 5,
-  KILN_WEIGHTS_NOT_BOUND = 6,  /* an entry was called before bind_weights succeeded */
+  KILN_WEIGHTS_NOT_BOUND = 6,  /* an entry was called before weights were bound */
   KILN_OUT_OF_MEMORY = 7,      /* the allocator, the system or the device gave no memory */
   KILN_UNSUPPORTED_CPU = 8,    /* no instruction set in the archive runs on this CPU */
   KILN_FILE_ERROR = 9,         /* a file could not be opened, read or mapped */
-  KILN_FILE_MALFORMED = 10,    /* not a well-formed safetensors file */
+  KILN_FILE_MALFORMED = 10,    /* not a well-formed weight file */
   KILN_WEIGHT_MISSING = 11,    /* the model needs a tensor that the file lacks */
   KILN_WEIGHT_UNEXPECTED = 12, /* the file holds a tensor that the model does not know */
   KILN_WEIGHT_SHAPE = 13,      /* a tensor has another shape than the model's */
@@ -44,7 +44,8 @@ typedef enum kiln_status_t {
   KILN_NO_DEVICE = 18,         /* no driver, no device, or none that the archive has code for */
   KILN_DEVICE_ERROR = 19,      /* the device's driver reported an error */
   KILN_DEVICE_LOST = 20,       /* an error that the device does not recover from: destroy the model */
-  KILN_WEIGHT_VALUE = 21       /* a tensor has a number that cannot be stored as the model stores it */
+  KILN_WEIGHT_VALUE = 21,      /* a tensor has a number that cannot be stored as the model stores it */
+  KILN_FILE_MISMATCH = 22      /* a packed file of another library, target or version */
 } kiln_status_t;
 
 /* Where a call puts the words that go with a failing status: which argument or tensor, what was found, what was wanted.

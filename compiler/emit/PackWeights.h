@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A weight file in a library's own layout, without the library: what NAME_bind_packed maps (runtime/src/packed.c).
+#pragma once
+
+#include "compiler/emit/Interface.h"
+
+#include "llvm/Support/Error.h"
+#include <array>
+
+namespace kiln {
+
+/// kiln_variant_t::digest: of all that says what lies where in a variant's packed weights, and whose they are.
+std::array<uint64_t, 4> packedDigest(const ModelInterface &model, const Variant &variant);
+
+/// Binds `checkpoint`, a safetensors file or the index of several, as a program on the variant's target would, and
+/// writes the packed file `path`. What is wrong with either is told in the run time's words.
+llvm::Error packWeights(const ModelInterface &model, const Variant &variant, const std::string &checkpoint,
+                        const std::string &path);
+
+} // namespace kiln

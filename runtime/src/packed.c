@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Packed files: the packed weights of one variant, as they lie in memory, behind a page that says whose they are.
+ * Binding one checks that page and maps the file, so it is ready at once and its pages are shared by processes. Any
+ * bits are safe as weights, so no more of the file is looked at. */
+#define _POSIX_C_SOURCE 200809L
+#include "internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "packed files are little-endian, and are not swapped"
+#endif
+
+/* Of the form that this file describes. */
+enum { VERSION = 1 };
+/* What is copied from a device at a time, and what is written at a time at most. */
+enum { PIECE_BYTES = 1 << 20, WRITTEN_BYTES = 1 << 30 };
+
+static const char magic[16] = "kiln packed\n";
+
+/* The file's first bytes; zeros follow, up to KILN_PACKED_HEAD_BYTES. */
+typedef struct head_t {
+  char magic[sizeof magic];
+  uint32_t version, head_bytes;
+  uint64_t packed_bytes;
+  uint64_t digest[4];
+  char target[64], model[384]; /* filled up with zeros, and cut, for messages: the digest has all of them */
+} head_t;
+_Static_assert(sizeof(head_t) == 512, "the head has no padding");
+
+static head_t make_head(const kiln_model_t *model) {
+  const kiln_variant_t *variant = model->variant;
+  head_t head = {.version = VERSION, .head_bytes = KILN_PACKED_HEAD_BYTES, .packed_bytes = variant->packed_bytes};
+  memcpy(head.magic, magic, sizeof magic);
+  memcpy(head.digest, variant->digest, sizeof head.digest);
+  snprintf(head.target, sizeof head.target, "%s", variant->target);
+  snprintf(head.model, sizeof head.model, "%s", model->descriptor->name);
+  return head;
+}
+
+/* Whose file it is, and whether it is whole. */
+static kiln_status_t check_file(const kiln_model_t *model, const kiln_file_t *file, kiln_error_t *error) {
+  const head_t wanted = make_head(model);
+  const unsigned long long bytes = KILN_PACKED_HEAD_BYTES + wanted.packed_bytes;
+  head_t head;
+  if (file->bytes < KILN_PACKED_HEAD_BYTES)
+    return kiln_error_set(error, KILN_FILE_MALFORMED, "packed file requires %llu bytes, got %zu", bytes, file->bytes);
+  memcpy(&head, file->image, sizeof head);
+  if (memcmp(head.magic, magic, sizeof magic) != 0)
+    return kiln_error_set(error, KILN_FILE_MALFORMED,
+                          "packed file requires to begin with \"kiln packed\", got something else");
+  if (head.version != VERSION)
+    return kiln_error_set(error, KILN_FILE_MISMATCH, "packed file requires version %d, got %u", VERSION, head.version);
+  if (memcmp(head.model, wanted.model, sizeof head.model) != 0)
+    return kiln_error_set(error, KILN_FILE_MISMATCH, "packed file requires to be of model \"%.*s\", got \"%.*s\"",
+                          KILN_NAME_SHOWN, wanted.model, KILN_NAME_SHOWN, head.model);
+  if (memcmp(head.target, wanted.target, sizeof head.target) != 0)
+    return kiln_error_set(error, KILN_FILE_MISMATCH, "packed file requires to be for target %s, got %.*s",
+                          wanted.target, (int)sizeof head.target, head.target);
+  if (memcmp(head.digest, wanted.digest, sizeof head.digest) != 0 || head.packed_bytes != wanted.packed_bytes ||
+      head.head_bytes != wanted.head_bytes)
+    return kiln_error_set(error, KILN_FILE_MISMATCH,
+                          "packed file requires weights that are stored as this library of \"%.*s\" stores them, got "
+                          "those of another one",
+                          KILN_NAME_SHOWN, wanted.model);
+  if (file->bytes != bytes)
+    return kiln_error_set(error, KILN_FILE_MALFORMED, "packed file requires %llu bytes, got %zu", bytes, file->bytes);
+  return KILN_OK;
+}
+
+/* Whether calls of write_weight may change the packed copy where it lies. */
+static bool is_written(const kiln_model_t *model) {
+  for (uint32_t i = 0; i < model->descriptor->weight_count; ++i)
+    if (model->descriptor->weights[i].flags & KILN_WEIGHT_VARIABLE)
+      return !model->variant->backend;
+  return false;
+}
+
+kiln_status_t kiln_bind_packed(kiln_model_t *model, const char *path, kiln_error_t *error) {
+  kiln_file_t file;
+  kiln_status_t status;
+  if (!model || !path)
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_packed requires %s, got null", model ? "a path" : "a model");
+  if ((status = kiln_file_map(path, is_written(model), &file, error)))
+    return status;
+  if ((status = check_file(model, &file, error))) {
+    kiln_file_unmap(&file);
+    return status;
+  }
+  return kiln_packed_replace(model, (char *)file.image + KILN_PACKED_HEAD_BYTES, KILN_PACKED_FILE, error);
+}
+
+/* Whether all was written; else errno says why. */
+static bool write_all(int descriptor, const char *bytes, uint64_t count) {
+  while (count > 0) {
+    const ssize_t written = write(descriptor, bytes, count < WRITTEN_BYTES ? (size_t)count : WRITTEN_BYTES);
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written <= 0)
+      return false;
+    bytes += written;
+    count -= (uint64_t)written;
+  }
+  return true;
+}
+
+/* Packed weights of a device's memory. */
+static kiln_status_t write_from_device(const kiln_model_t *model, int descriptor, const char *path,
+                                       kiln_error_t *error) {
+  const uint64_t all = model->variant->packed_bytes;
+  void *piece;
+  kiln_status_t status = kiln_memory_allocate(&model->allocator, PIECE_BYTES, "a piece of the weights", &piece, error);
+  if (status)
+    return status;
+  for (uint64_t at = 0, bytes; !status && at < all; at += bytes) {
+    bytes = all - at < PIECE_BYTES ? all - at : PIECE_BYTES;
+    status = model->variant->backend->copy(model, KILN_COPY_OUT, piece, model->packed + at, bytes, error);
+    if (!status && !write_all(descriptor, piece, bytes))
+      status = kiln_file_fail(error, "write", path);
+  }
+  model->allocator.release(model->allocator.self, piece);
+  return status;
+}
+
+static kiln_status_t write_file(const kiln_model_t *model, int descriptor, const char *path, kiln_error_t *error) {
+  union {
+    head_t head;
+    char bytes[KILN_PACKED_HEAD_BYTES];
+  } first;
+  kiln_status_t status;
+  memset(&first, 0, sizeof first);
+  first.head = make_head(model);
+  if (!write_all(descriptor, first.bytes, sizeof first.bytes))
+    return kiln_file_fail(error, "write", path);
+  if (model->variant->backend) {
+    if ((status = write_from_device(model, descriptor, path, error)))
+      return status;
+  } else if (!write_all(descriptor, model->packed, model->variant->packed_bytes)) {
+    return kiln_file_fail(error, "write", path);
+  }
+  return fsync(descriptor) == 0 ? KILN_OK : kiln_file_fail(error, "write", path);
+}
+
+kiln_status_t kiln_save_packed(const kiln_model_t *model, const char *path, kiln_error_t *error) {
+  char part[4096]; /* the longest path of Linux */
+  kiln_status_t status;
+  if (!model || !path)
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "save_packed requires %s, got null", model ? "a path" : "a model");
+  if (!model->packed)
+    return kiln_error_set(error, KILN_WEIGHTS_NOT_BOUND, "save_packed requires bound weights, got none");
+  /* Written beside and then renamed: another process may have mapped the file that is there. */
+  if ((size_t)snprintf(part, sizeof part, "%s.%ld.part", path, (long)getpid()) >= sizeof part) {
+    errno = ENAMETOOLONG;
+    return kiln_file_fail(error, "create", path);
+  }
+  const int descriptor = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor < 0)
+    return kiln_file_fail(error, "create", part);
+  status = write_file(model, descriptor, part, error);
+  if (close(descriptor) != 0 && !status)
+    status = kiln_file_fail(error, "write", part);
+  if (!status && rename(part, path) != 0)
+    status = kiln_file_fail(error, "create", path);
+  if (status)
+    unlink(part);
+  return status ? status : kiln_error_clear(error);
+}
