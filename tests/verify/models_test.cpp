@@ -56,12 +56,12 @@ TEST(Layouts, KeepTheResults) {
 }
 
 TEST(StoredWeights, KeepTheResults) {
-  for (ElementType element : {ElementType::f16, ElementType::bf16, ElementType::i8})
+  for (const Storage &storage : {stored<f16>, stored<bf16>, int8})
     for (const char *name : {"gpt2_tiny", "llama", "vit_tiny"})
       EXPECT_EQ(
-          verifyPasses(graphOf(name), LayoutTarget(), 4, {.weights = {element, {}}, .mostOperations = mostOperations}),
+          verifyPasses(graphOf(name), LayoutTarget(), 4, {.weights = {storage, {}}, .mostOperations = mostOperations}),
           "")
-          << name << " " << name_of(element);
+          << name << " " << name_of(storage);
 }
 
 // Each op in a kernel of its own.
