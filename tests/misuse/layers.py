@@ -97,7 +97,8 @@ def decoder(d):
 def recurrent(d):
     n, k = d.small(), d.small()
     kind, layers, both = d.one("Rnn", "Lstm", "Gru"), d.small(2), d.one("true", "false")
-    options = f"kiln::RecurrentOptions{{.layers = {whole(layers)}, .bidirectional = {flag(both)}, .weight = {stored(d)}}}"
+    options = (f"kiln::RecurrentOptions{{.layers = {whole(layers)}, .bidirectional = {flag(both)}, "
+               f".weight = {stored(d)}}}")
     rnn = d.layer("kiln::" + kind, [extent(n), extent(k), options])
     batch = d.one(["B"], ["2"], [])
     x = d.input(["T"] + batch + [n])

@@ -113,7 +113,7 @@ DIMS = ["B", "T", "S", "C", "T + 1", "T - 1", "T - 100", "2 * T", "B * T", "T * 
         'kiln::Dim("my rows", 1, 5)', 'kiln::Dim("int", 1, 5)', 'kiln::Dim("n", 1, 4000000000)', 'kiln::Dim("n", B * T, 999)',
         'kiln::Dim("n", T, 3)', 'kiln::Dim("n", 1, 5)', "kiln::Dim{}"]
 ELEMENTS = ["f32", "f16", "bf16", "i32", "i8", "boolean"]
-STORAGES = ["int8", "stored<kiln::f16>", "stored<kiln::bf16>", "stored<kiln::f32>", "stored<kiln::i8>", "stored<kiln::boolean>"]
+STORAGES = ["int8"] + [f"stored<kiln::{each}>" for each in ("f16", "bf16", "f32", "i8", "boolean")]
 NAMES = ['""', '"a b"', '"3x"', '"x-y"', '"int"', '"class"', '"_x"', '"x.y"', '"a/b"', '"{}"', '"..."', '"x\\"y"', '"x\\ny"',
          '"\\xc3\\xa9"', '"' + "n" * 300 + '"', '"model"', '"call"', '"std"', '"weight"', '"x"', '"output"', "nullptr", "7", '"\\xff"', '"a*/b"', '"h.0"']
 ARGUMENTS = ["7", "0.5", "true", "nullptr", '"x"', "kiln::None()", "std::tuple<>()", "std::tuple{x0, x0}", "std::pair{x0, x0}",
@@ -181,8 +181,8 @@ def replacements(piece, random, text, program):
             "base": ["", ": kiln::Layer<Thing>", ": kiln::Model"]}[piece.kind]
 
 
-WEIGHTS = {"extent": 6, "element": 4, "weight": 4, "axis": 6, "whole": 5, "real": 4, "bound": 0.4, "name": 2, "flag": 1, "arg": 1, "args": 1,
-           "targs": 1.5, "type": 0.4, "callee": 0.4, "result": 0.7, "const": 0.3, "base": 0.3}
+WEIGHTS = {"extent": 6, "element": 4, "weight": 4, "axis": 6, "whole": 5, "real": 4, "bound": 0.4, "name": 2, "flag": 1,
+           "arg": 1, "args": 1, "targs": 1.5, "type": 0.4, "callee": 0.4, "result": 0.7, "const": 0.3, "base": 0.3}
 
 
 def change(program, random):
