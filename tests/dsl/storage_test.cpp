@@ -25,6 +25,8 @@ static_assert(int4<> == int4<32> && int4<64> != int4_zero<64> && int4<128>.has_f
 static_assert(find_storage("int4") == int4<32> && find_storage("int4_zero<128>") == int4_zero<128>);
 static_assert(are_known(int4<32>, int4_zero<64>) && !is_known(Storage(i4)) && !is_known(Storage(i4, 48)));
 
+static_assert(sizeof(WeightType) == 1 + sizeof(Storage) && sizeof(Storage) == 4, "no padding: see Storage");
+
 constexpr Dim T{"tokens", 1, 16};
 
 /// Everything whose weights may be stored so; `W` is of f32 to all others.

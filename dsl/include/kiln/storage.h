@@ -10,16 +10,17 @@
 
 namespace kiln {
 
-/// How a weight of f32 is stored (dsl/SPEC.md, Stored weights); as the build says where nothing is stated.
+/// How a weight of f32 is stored (dsl/SPEC.md, Stored weights); as the build says where nothing is stated. Members of one
+/// byte: of a template argument with padding clang 22 takes doubles behind it for 0, or crashes.
 struct Storage {
   ElementType element = ElementType::f32; // of the numbers in memory; those of i8 have a scale for each output
-  int group = 0;                          // of i4: how many numbers of an output, one after the other, have one scale
+  std::uint8_t group = 0;                 // of i4: how many numbers of an output, one after the other, have one scale
   bool has_zero = false;                  // of i4: whether a number of each group stands for 0
   bool is_stated = false;
 
   constexpr Storage() = default;
   constexpr explicit Storage(ElementType element, int group = 0, bool has_zero = false)
-      : element(element), group(group), has_zero(has_zero), is_stated(true) {}
+      : element(element), group(static_cast<std::uint8_t>(group)), has_zero(has_zero), is_stated(true) {}
   constexpr bool operator==(const Storage &) const = default;
   constexpr bool has_fewer_bits() const { return is_stated && element != ElementType::f32; }
 };
