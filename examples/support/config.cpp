@@ -8,6 +8,16 @@
 
 namespace support {
 
+namespace {
+
+/// A number in as few digits as say it.
+std::string shown(double number) {
+  const auto whole = static_cast<std::int64_t>(std::clamp(number, -9e15, 9e15));
+  return static_cast<double>(whole) == number ? std::to_string(whole) : nlohmann::json(number).dump();
+}
+
+} // namespace
+
 std::string read_whole_file(const std::string &path) {
   std::ifstream file(path, std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(file), {}};
@@ -106,6 +116,43 @@ double Config::number(const std::string &member, double otherwise) const {
 }
 std::int64_t Config::integer(const std::string &member, std::int64_t otherwise) const {
   return has(member) ? at(member).integer() : otherwise;
+}
+
+void ConfigCheck::number(const std::string &field, double otherwise, double built) {
+  if (const double is = config.number(field, otherwise); is != built)
+    differs(field, shown(is), shown(built));
+}
+
+void ConfigCheck::number(const std::string &field, double built) {
+  if (config.has(field))
+    number(field, built, built);
+  else
+    differs(field, "missing", shown(built));
+}
+
+void ConfigCheck::text(const std::string &field, const std::string &otherwise, const std::string &built) {
+  if (const std::string is = config.text(field, otherwise); is != built)
+    differs(field, is, built);
+}
+
+void ConfigCheck::flag(const std::string &field, bool otherwise, bool built) {
+  if (const bool is = config.boolean(field, otherwise); is != built)
+    differs(field, is ? "true" : "false", built ? "true" : "false");
+}
+
+void ConfigCheck::at_least(const std::string &field, double built) {
+  if (config.number(field, built) < built)
+    number(field, built, built);
+}
+
+void ConfigCheck::differs(const std::string &field, const std::string &is, const std::string &built) {
+  wrong += (wrong.empty() ? "" : "\n") + std::string("config.json: ") + field + " is " + is +
+           ", the library was built for " + built;
+}
+
+void ConfigCheck::finish() const {
+  if (!wrong.empty())
+    throw std::runtime_error(wrong);
 }
 
 } // namespace support

@@ -58,6 +58,29 @@ private:
   std::string path; // within the file
 };
 
+/// Compares fields of a checkpoint's config.json with what a library was built for; an error names all that differ.
+class ConfigCheck {
+public:
+  explicit ConfigCheck(const Config &config) : config(config) {}
+
+  /// A field that is `otherwise` where the file lacks it.
+  void number(const std::string &field, double otherwise, double built);
+  /// One that the file must have.
+  void number(const std::string &field, double built);
+  void text(const std::string &field, const std::string &otherwise, const std::string &built);
+  void flag(const std::string &field, bool otherwise, bool built);
+  /// A field that may be larger.
+  void at_least(const std::string &field, double built);
+  /// `is` and `built` in words.
+  void differs(const std::string &field, const std::string &is, const std::string &built);
+  /// Throws std::runtime_error with a line for each field that differs.
+  void finish() const;
+
+private:
+  const Config &config;
+  std::string wrong;
+};
+
 /// The bytes of a file, or an error that names it.
 std::string read_whole_file(const std::string &path);
 

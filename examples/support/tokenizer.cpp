@@ -19,9 +19,8 @@ Tokenizer::Tokenizer(Parts all) : parts(std::move(all)) {
                    [](const Added &a, const Added &b) { return a.name.size() > b.name.size(); });
 }
 
-std::vector<Token> Tokenizer::encode(std::string_view text, Specials specials) const {
+std::vector<Token> Tokenizer::encode(std::string_view text, Specials specials, bool isFirst) const {
   std::vector<Token> tokens;
-  bool isFirst = true;
   auto encode_plain = [&](std::string_view plain) {
     if (!plain.empty())
       parts.encode(plain, isFirst, tokens);

@@ -48,7 +48,8 @@ public:
 
   explicit Tokenizer(Parts parts);
 
-  std::vector<Token> encode(std::string_view text, Specials specials = Specials::recognised) const;
+  /// `isFirst`: the text begins what the model reads, which some tokenizers mark.
+  std::vector<Token> encode(std::string_view text, Specials specials = Specials::recognised, bool isFirst = true) const;
   /// Special tokens that the model expects before and behind a text.
   const std::vector<Token> &before() const { return parts.before; }
   const std::vector<Token> &behind() const { return parts.behind; }
