@@ -18,7 +18,7 @@ using support::Token;
 using support::Tokenizer;
 
 json tokenizer_file(const std::string &name) {
-  return json::parse(support::read_whole_file(TOKENIZERS "/" + name + "/king_james/tokenizer.json"));
+  return json::parse(support::read_whole_file(EXAMPLES "/" + name + "/king_james/tokenizer.json"));
 }
 
 /// With these members in place of the file's; of "model", its members.
@@ -208,7 +208,7 @@ TEST(Tokenizer, ReadsTheFirstFilesOfGpt2) {
     merges += merge[0].get<std::string>() + " " + merge[1].get<std::string>() + "\n";
   const Tokenizer ours = support::tokenizer_of_merges(file.at("model").at("vocab").dump(), merges),
                   theirs = tokenizer("gpt2");
-  const std::string text = support::read_whole_file(TOKENIZERS "/char_gpt/heldout.txt") + "<|endoftext|># ## 1 2";
+  const std::string text = support::read_whole_file(EXAMPLES "/char_gpt/heldout.txt") + "<|endoftext|># ## 1 2";
   EXPECT_EQ(ours.encode(text), theirs.encode(text));
   EXPECT_EQ(decode(ours, ours.encode("# ##")), "# ##");
 }
@@ -314,7 +314,7 @@ TEST(Tokenizer, ReadsASentencepieceModel) {
 
 TEST(Tokenizer, RefusesWhatIsNoSentencepieceModel) {
   try {
-    support::tokenizer_of_sentencepiece(TOKENIZERS "/README.md");
+    support::tokenizer_of_sentencepiece(EXAMPLES "/README.md");
     ADD_FAILURE() << "was accepted";
   } catch (const std::runtime_error &error) {
     EXPECT_NE(std::string(error.what()).find("sentencepiece cannot read"), std::string::npos) << error.what();

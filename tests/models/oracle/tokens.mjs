@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes tokens.json: texts and their tokens by the npm package @huggingface/transformers, with the tokenizer.json of
-// examples/llama and examples/gpt2, and with changes of these that other published ones have. In an empty folder:
+// examples/llama and examples/gpt2, and with changes of these that other published ones have; and conversations in the
+// forms of examples/support/chat.h. In an empty folder:
 //
 //   npm init -y && npm install --ignore-scripts @huggingface/transformers && node PATH/TO/tokens.mjs
 //
@@ -122,7 +123,37 @@ const cases = variants.map(({name, change}) => {
     }),
   };
 });
+// Conversations in the forms of examples/support/chat.cpp: with and without a system's words, a question and a second
+// one. A reply is what the model writes, so the tokens before it and behind it count.
+const turn = (before, behind) => "{{ '" + before + "' + message['content'] + '" + behind + "' }}";
+const template = (open, system, user, assistant, start) =>
+  open + "{% for message in messages %}{% if message['role'] == 'system' %}" + system +
+  "{% elif message['role'] == 'user' %}" + user + "{% else %}" + assistant + "{% endif %}{% endfor %}" + start;
+const forms = {
+  "chatml": template("{{ '<s>' }}", ...["system", "user", "assistant"].map((role) =>
+    turn(`<|im_start|>${role}\\n`, "<|im_end|>\\n")), "{{ '<|im_start|>assistant\\n' }}"),
+  "zephyr": template("{{ '<s>' }}", ...["system", "user", "assistant"].map((role) => turn(`<|${role}|>\\n`, "</s>\\n")),
+    "{{ '<|assistant|>\\n' }}"),
+  "llama-2": template("{{ '<s>[INST] ' }}", turn("<<SYS>>\\n", "\\n<</SYS>>\\n\\n"),
+    "{% if not loop.first and messages[loop.index0 - 1]['role'] == 'assistant' %}{{ '[INST] ' }}{% endif %}" +
+    turn("", " [/INST]"), turn(" ", " </s><s>"), ""),
+  "llama-3": template("{{ '<s>' }}", ...["system", "user", "assistant"].map((role) =>
+    turn(`<|start_header_id|>${role}<|end_header_id|>\\n\\n`, "<|eot_id|>")),
+    "{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}"),
+};
+const added = ["<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"].map((content, i) => (
+  {id: 2000 + i, content, single_word: false, lstrip: false, rstrip: false, normalized: false, special: true}));
+const chats = Object.entries(forms).flatMap(([form, chat_template]) => [null, "Speak as in 1611."].map((system) => {
+  const json = JSON.parse(readFileSync(join(here, "../../../examples/llama/king_james/tokenizer.json")));
+  json.added_tokens.push(...added);
+  const tokenizer = new PreTrainedTokenizer(json, {chat_template, bos_token: "<s>", eos_token: "</s>"});
+  const tokens = (messages) => tokenizer.apply_chat_template(messages, {return_tensor: false, return_dict: false});
+  const first = [...system ? [{role: "system", content: system}] : [], {role: "user", content: "Who art thou?"}];
+  const reply = {role: "assistant", content: "Here am I."};
+  const ask = tokens(first), both = tokens([...first, reply, {role: "user", content: "Whence\ncomest thou?"}]);
+  return {form, system, questions: ["Who art thou?", "Whence\ncomest thou?"], first: ask, both};
+}));
 const line = (value) => JSON.stringify(value);
 writeFileSync(join(here, "tokens.json"), `{"version": ${line(env.version)}, "cases": [\n` +
   cases.map((c) => `{"name": ${line(c.name)}, "change": ${line(c.change)}, "texts": [\n` +
-    c.texts.map(line).join(",\n") + "]}").join(",\n") + "\n]}\n");
+    c.texts.map(line).join(",\n") + "]}").join(",\n") + "\n],\n\"chats\": [\n" + chats.map(line).join(",\n") + "\n]}\n");
