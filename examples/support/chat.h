@@ -40,8 +40,8 @@ public:
   void reset() { isFirst = true; }
   /// Not of a plain text.
   bool has_sides() const { return !form.end.empty(); }
-  /// Whether a reply ends with this token, besides those that the checkpoint names.
-  bool ends(Token token) const { return has_sides() && token == end; }
+  /// Whether a reply ends with this token, besides those that the checkpoint names; a plain text with any special one.
+  bool ends(Token token) const { return has_sides() ? token == end : tokenizer.bytes(token).empty(); }
 
 private:
   const Tokenizer &tokenizer;

@@ -92,6 +92,13 @@ TEST(Talk, EndsAReplyWithTheTokenOfItsForm) {
   EXPECT_EQ(written(options("Where art thou?", ""), parrot), "Here am I.\n"); // the checkpoint's own form
 }
 
+TEST(Talk, EndsAPlainTextWithAnySpecialToken) {
+  const Tokenizer tokenizer = support::load_tokenizer(folder);
+  Parrot parrot{{tokenizer.encode("sea")[0], *tokenizer.find("<|im_start|>")}, 256, 256};
+  written(options("a b c", "plain"), parrot);
+  EXPECT_EQ(parrot.said, 2u);
+}
+
 TEST(Talk, EndsAReplyWhereTheContextIsFullOrTheTokensAreAll) {
   const Tokenizer tokenizer = support::load_tokenizer(folder);
   const std::vector<Token> sea = tokenizer.encode("sea", support::Specials::text);
