@@ -23,8 +23,6 @@ import argparse
 import json
 import math
 import os
-import re
-import subprocess
 import sys
 import time
 
@@ -34,36 +32,17 @@ import torch.nn.functional as F
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "../support"))
+from king_james import read_text, split  # noqa: E402
 from training import read_safetensors, write_safetensors  # noqa: E402
 
 WEIGHTS = os.path.join(HERE, "char_gpt.safetensors")
 WORK = os.path.join(HERE, "..", "..", "build", "char_gpt")
 LAYERS, WIDTH, HEADS, CONTEXT = 4, 128, 4, 256
-HELD_OUT_SHARE = 0.05
 HELD_OUT_WINDOWS = 64  # windows of CONTEXT characters in heldout.txt
 SEED = 1611
 
 
 # --- text -------------------------------------------------------------------------------------------------------------
-
-
-def read_text():
-    """The whole book: a verse a line, an empty line between chapters, single spaces."""
-    printed = subprocess.run(["bible", "-f", "gen1:1-rev22:21"], check=True, capture_output=True, text=True).stdout
-    lines, chapter = [], None
-    for line in printed.splitlines():
-        match = re.match(r"([1-3]?[A-Za-z]+\d+):\d+ (.*)", line)
-        if chapter not in (None, match[1]):
-            lines.append("")
-        chapter = match[1]
-        lines.append(" ".join(match[2].split()))
-    return "\n".join(lines) + "\n"
-
-
-def split(text):
-    """(training, held out): the cut is the first chapter that starts in the last 5 %."""
-    cut = text.index("\n\n", int(len(text) * (1 - HELD_OUT_SHARE))) + 2
-    return text[:cut], text[cut:]
 
 
 def encode(text, vocabulary):

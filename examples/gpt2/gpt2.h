@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kiln/dsl.h"
+#include "shapes.h"
 
 namespace specs {
 
@@ -92,10 +93,15 @@ struct Gpt2Writer : kiln::Model {
   }
 };
 
-using Gpt2Small = Gpt2<12, 768, 12>;
-using Gpt2SmallWriter = Gpt2Writer<12, 768, 12>;
-using Gpt2Medium = Gpt2<24, 1024, 16>;
-using Gpt2Large = Gpt2<36, 1280, 20>;
-using Gpt2Xl = Gpt2<48, 1600, 25>;
+template <Gpt2Shape S> inline constexpr kiln::Dim gpt2_tokens{"tokens", 1, S.context};
+template <Gpt2Shape S> inline constexpr kiln::Dim gpt2_context{"context", gpt2_tokens<S>, S.context};
+template <Gpt2Shape S> using Gpt2Of = Gpt2<S.layers, S.width, S.heads, gpt2_tokens<S>, S.vocabulary>;
+template <Gpt2Shape S>
+using Gpt2WriterOf = Gpt2Writer<S.layers, S.width, S.heads, gpt2_tokens<S>, gpt2_context<S>, S.vocabulary>;
+
+using Gpt2Small = Gpt2Of<gpt2_small>;
+using Gpt2Medium = Gpt2Of<gpt2_medium>;
+using Gpt2Large = Gpt2Of<gpt2_large>;
+using Gpt2Xl = Gpt2Of<gpt2_xl>;
 
 } // namespace specs

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// GPT-2 that writes on. GPT2_SHAPE is one of shapes.h, which the build may name.
 #include "gpt2.h"
 #include <kiln/generator.h>
 
-KILN_MODEL(gpt2_writer, specs::Gpt2SmallWriter)
+#ifndef GPT2_SHAPE
+#define GPT2_SHAPE gpt2_small
+#endif
+
+using Writer = specs::Gpt2WriterOf<specs::GPT2_SHAPE>;
+KILN_MODEL(gpt2_writer, Writer)

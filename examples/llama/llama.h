@@ -5,16 +5,11 @@
 #pragma once
 
 #include "kiln/dsl.h"
+#include "shapes.h"
+
+#include <algorithm>
 
 namespace llama {
-
-struct Shape {
-  std::int64_t vocabulary, layers, width;
-  int heads, key_value_heads;
-  std::int64_t hidden;
-  double base = 10000; // of the rotary positions
-  double epsilon = 1e-5;
-};
 
 template <std::int64_t In, std::int64_t Out> using Projection = kiln::Linear<In, Out, false>;
 
@@ -28,6 +23,15 @@ template <Shape S> struct Attention : kiln::Layer<Attention<S>> {
     auto q = kiln::rotary<S.heads>(q_proj(x), angles);
     auto k = kiln::rotary<S.key_value_heads>(k_proj(x), angles);
     return o_proj(kiln::attention<S.heads, S.key_value_heads>(q, k, v_proj(x), kiln::causal));
+  }
+  /// `x` are the last rows of the context; keys and values of the others were kept by earlier calls.
+  template <kiln::Dim Context>
+  constexpr auto forward(const kiln::tensor auto &x, const kiln::tensor auto &angles, kiln::Cached<Context>) const {
+    using Kept = kiln::State<kiln::f32, Context.max(), shared>;
+    auto q = kiln::rotary<S.heads>(q_proj(x), angles);
+    auto k = Kept("keys").template append<Context>(kiln::rotary<S.key_value_heads>(k_proj(x), angles));
+    auto v = Kept("values").template append<Context>(v_proj(x));
+    return o_proj(kiln::attention<S.heads, S.key_value_heads>(q, k, v, kiln::causal));
   }
 };
 
@@ -45,8 +49,8 @@ template <Shape S> struct Block {
   Attention<S> attention{"self_attn"};
   Mlp<S> mlp{"mlp"};
 
-  constexpr auto forward(const kiln::tensor auto &x, const kiln::tensor auto &angles) const {
-    auto y = x + attention(before(x), angles);
+  constexpr auto forward(const kiln::tensor auto &x, const kiln::tensor auto &angles, auto... cached) const {
+    auto y = x + attention(before(x), angles, cached...);
     return y + mlp(between(y));
   }
 };
@@ -62,6 +66,11 @@ template <Shape S> struct Decoder : kiln::Layer<Decoder<S>> {
     auto angles = kiln::sinusoidal<S.width / S.heads>(kiln::positions(tokens), S.base);
     return norm(layers(embed_tokens(tokens), angles));
   }
+  template <kiln::Dim Context>
+  constexpr auto forward(const kiln::tensor auto &tokens, kiln::Cached<Context> cached) const {
+    auto angles = kiln::sinusoidal<S.width / S.heads>(kiln::positions_in<Context>(tokens), S.base);
+    return norm(kiln::last<0, 1>(layers(embed_tokens(tokens), angles, cached)));
+  }
 };
 
 /// tokens [Batch, Tokens] -> logits of each next token [Batch, Tokens, vocabulary].
@@ -73,14 +82,22 @@ template <Shape S, kiln::Dim Batch, kiln::Dim Tokens> struct Llama : kiln::Model
   constexpr auto forward(kiln::Tensor<kiln::i32, Batch, Tokens> tokens) const { return lm_head(model(tokens)); }
 };
 
-// Published shapes.
-inline constexpr Shape tiny_llama_1b{32000, 22, 2048, 32, 4, 5632};
-inline constexpr Shape llama_2_7b{32000, 32, 4096, 32, 32, 11008};
-inline constexpr Shape llama_2_70b{32000, 80, 8192, 64, 8, 28672};
-inline constexpr Shape llama_3_8b{128256, 32, 4096, 32, 8, 14336, 500000};
-inline constexpr Shape mistral_7b{32000, 32, 4096, 32, 8, 14336};
+/// Writes on: every call adds tokens to the context, whose keys and values are kept, and gives the logits of the token
+/// that follows. `decode` is `prefill` of one token.
+template <Shape S> struct Writer : kiln::Model {
+  static constexpr kiln::Dim tokens{"tokens", 1, std::min<std::int64_t>(S.context, 256)},
+      context{"context", tokens, S.context};
+  Decoder<S> model{"model"};
+  Projection<S.width, S.vocabulary> lm_head{"lm_head"};
 
-/// One to run at once, of the same kind.
-inline constexpr Shape small{512, 4, 128, 8, 2, 352, 500000};
+  constexpr auto extend(const kiln::tensor auto &x) const { return lm_head(model(x, kiln::cached<context>)); }
+  constexpr auto prefill(kiln::Tensor<kiln::i32, tokens> x) const { return extend(x); }
+  constexpr auto decode(kiln::Tensor<kiln::i32, 1> x) const { return extend(x); }
+
+  static constexpr auto entries() {
+    return std::tuple{kiln::entry("prefill", &Writer::prefill, {"tokens"}, {"logits"}),
+                      kiln::entry("decode", &Writer::decode, {"token"}, {"logits"})};
+  }
+};
 
 } // namespace llama

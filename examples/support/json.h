@@ -42,6 +42,8 @@ public:
 
   Json read() {
     Json value;
+    if (++depth > 64) // deeper than any weight file, and less than the stack can hold
+      fail();
     if (take('{')) {
       for (bool isMore = !take('}'); isMore; isMore = !end('}')) {
         std::string name = string();
@@ -60,6 +62,7 @@ public:
       if (value.text.empty())
         fail();
     }
+    --depth;
     return value;
   }
 
@@ -103,6 +106,7 @@ private:
 
   std::string_view source;
   std::size_t at = 0;
+  int depth = 0;
 };
 
 /// The number `name` of a file that is a JSON object.

@@ -15,16 +15,20 @@ FASHION = "/usr/share/datasets/fashion-mnist"  # Debian's dataset-fashion-mnist
 
 
 def write_safetensors(path, tensors, metadata):
+    """Tensors of f16 stay f16; all others become f32."""
     header, offset = {"__metadata__": metadata}, 0
-    for name, t in tensors.items():
-        header[name] = {"dtype": "F32", "shape": list(t.shape), "data_offsets": [offset, offset + 4 * t.numel()]}
-        offset += 4 * t.numel()
+    stored = {name: t.detach().contiguous().numpy().astype("<f2" if t.dtype == torch.float16 else "<f4")
+              for name, t in tensors.items()}  # fmt: skip
+    for name, t in stored.items():
+        dtype = "F16" if t.itemsize == 2 else "F32"
+        header[name] = {"dtype": dtype, "shape": list(t.shape), "data_offsets": [offset, offset + t.nbytes]}
+        offset += t.nbytes
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     with open(path + ".tmp", "wb") as f:
         f.write(struct.pack("<Q", len(text)) + text)
-        for t in tensors.values():
-            f.write(t.detach().contiguous().numpy().astype("<f4").tobytes())
+        for t in stored.values():
+            f.write(t.tobytes())
     os.replace(path + ".tmp", path)
 
 
@@ -37,8 +41,9 @@ def read_safetensors(path):
     tensors = {}
     for name, entry in header.items():
         begin, end = entry["data_offsets"]
-        values = np.frombuffer(data[8 + size + begin : 8 + size + end], "<f4").reshape(entry["shape"])
-        tensors[name] = torch.from_numpy(values.copy())
+        dtype = {"F16": "<f2", "F32": "<f4"}[entry["dtype"]]
+        values = np.frombuffer(data[8 + size + begin : 8 + size + end], dtype).reshape(entry["shape"])
+        tensors[name] = torch.from_numpy(values.astype("<f4"))
     return tensors, metadata
 
 
@@ -99,3 +104,29 @@ def fit(model, loss_of, minutes, rate, report=lambda: "", every=30, decay=0.05):
                 print(f"step {step} after {used / 60:.1f} min: loss {recent:.4f} {report()}", flush=True)
             model.train()
     model.eval()
+
+
+def next_token_loss(model, tokens, context, batch):
+    """For `fit`: the cross-entropy of each token after the first in random windows of `tokens`."""
+
+    def loss_of(_):
+        offsets = torch.randint(len(tokens) - context, (batch,))
+        windows = tokens[offsets[:, None] + torch.arange(context + 1)]
+        return nn.functional.cross_entropy(model(windows[:, :-1]).flatten(0, 1), windows[:, 1:].flatten())
+
+    return loss_of
+
+
+@torch.no_grad()
+def likeliest(model, tokens, count, ends):
+    """What the model writes behind `tokens`, up to one of `ends` or `count` of them, the likeliest token each time.
+
+    Fails where two tokens are so near to each other that another order of sums may choose the other.
+    """
+    written = []
+    while len(written) < count and not (written and written[-1] in ends):
+        logits = model(torch.tensor([tokens + written]))[0, -1]
+        (first, second), (token, _) = logits.topk(2)
+        assert first - second > 1e-3, f"token {len(written)} behind {tokens} is nearly a tie"
+        written.append(token.item())
+    return written

@@ -332,6 +332,7 @@ TEST(Checkpoint, IsRefusedWithWords) {
   expectRefused(folder.write("a.json", "{\"weight_map\": {\"a\": \"gone.safetensors\"}}"), {}, "gone.safetensors");
   expectRefused(folder.write("b.json", "{\"metadata\": {}}"), {}, "lacks \"weight_map\"");
   expectRefused(folder.write("c.json", "{\"weight_map\""), {}, "no JSON at byte");
+  expectRefused(folder.write("d.json", std::string(1000000, '[')), {}, "no JSON at byte");
   const std::string two = folder.write("b.safetensors", {{"x.weight", {5, 2}}, {"y.weight", {5, 2}}});
   expectRefused(two, {{"x.*", {"z.*"}}, {"y.*", {"z.*"}}}, "two tensors of the checkpoint become \"z.weight\"");
   expectRefused(two, {{"x.weight", {"p", "q"}}}, "\"x.weight\" has no 2 equal parts");

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Trains a small GPT-2 on the King James Bible, and writes it as published checkpoints are.
+
+To run it again on Debian 12 (packages bible-kjv, python3-torch, python3-numpy), from this folder:
+
+    python3 ../support/train_tokenizer.py bytes king_james/tokenizer.json
+    python3 train.py train --minutes 15     # king_james/model.safetensors, of f16
+    python3 train.py expect                 # king_james/expected.json: what PyTorch writes behind some prompts
+
+1. text     Chapters with <|endoftext|> between them; the last 5 % are held out.
+2. model    The shape `king_james` of shapes.h: 3 layers, width 128, 4 heads, learned positions, tied output.
+3. training AdamW on random windows of 256 tokens, no dropout.
+"""
+import argparse
+import json
+import math
+import os
+import sys
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(HERE, "../support"))
+from king_james import read_text, split  # noqa: E402
+from train_tokenizer import Encoder  # noqa: E402
+from training import fit, likeliest, next_token_loss, read_safetensors, write_safetensors  # noqa: E402
+
+FOLDER = os.path.join(HERE, "king_james")
+WEIGHTS = os.path.join(FOLDER, "model.safetensors")
+
+
+class Conv1D(nn.Module):
+    """A linear layer whose matrix is [in, out]."""
+
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.empty(inputs, outputs)), nn.Parameter(torch.zeros(outputs))
+
+    def forward(self, x):
+        return x @ self.weight + self.bias
+
+
+class Attention(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads, self.c_attn, self.c_proj = heads, Conv1D(width, 3 * width), Conv1D(width, width)
+
+    def forward(self, x):
+        batch, tokens, width = x.shape
+        q, k, v = (t.view(batch, tokens, self.heads, -1).transpose(1, 2) for t in self.c_attn(x).chunk(3, -1))
+        future = torch.ones(tokens, tokens, dtype=torch.bool).triu(1)
+        scores = (q @ k.transpose(2, 3) / math.sqrt(width // self.heads)).masked_fill(future, -math.inf)
+        return self.c_proj((scores.softmax(-1) @ v).transpose(1, 2).reshape(batch, tokens, width))
+
+
+class Mlp(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.c_fc, self.c_proj = Conv1D(width, 4 * width), Conv1D(4 * width, width)
+
+    def forward(self, x):
+        return self.c_proj(F.gelu(self.c_fc(x), approximate="tanh"))
+
+
+class Block(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        width, epsilon = c["n_embd"], c["layer_norm_epsilon"]
+        self.ln_1, self.ln_2 = nn.LayerNorm(width, epsilon), nn.LayerNorm(width, epsilon)
+        self.attn, self.mlp = Attention(width, c["n_head"]), Mlp(width)
+
+    def forward(self, x):
+        x = x + self.attn(self.ln_1(x))
+        return x + self.mlp(self.ln_2(x))
+
+
+class Gpt2(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        width = c["n_embd"]
+        self.wte, self.wpe = nn.Embedding(c["vocab_size"], width), nn.Embedding(c["n_positions"], width)
+        self.h = nn.ModuleList(Block(c) for _ in range(c["n_layer"]))
+        self.ln_f = nn.LayerNorm(width, c["layer_norm_epsilon"])
+        for name, p in self.named_parameters():
+            if p.dim() == 2:
+                behind = name.endswith("c_proj.weight")
+                nn.init.normal_(p, std=0.04 / math.sqrt(2 * c["n_layer"]) if behind else 0.04)
+
+    def forward(self, tokens):
+        x = self.wte(tokens) + self.wpe.weight[: tokens.shape[1]]
+        for block in self.h:
+            x = block(x)
+        return self.ln_f(x) @ self.wte.weight.t()
+
+
+def config():
+    with open(os.path.join(FOLDER, "config.json")) as file:
+        return json.load(file)
+
+
+def encoder():
+    return Encoder(os.path.join(FOLDER, "tokenizer.json"))
+
+
+def train(args):
+    torch.manual_seed(args.seed)
+    model, encode, context = Gpt2(config()), encoder(), config()["n_positions"]
+    end = config()["eos_token_id"]
+    training, held_out = (
+        torch.tensor([token for chapter in text.strip().split("\n\n") for token in (end, *encode(chapter))])
+        for text in split(read_text())
+    )
+    check = next_token_loss(model, held_out, context, 8)
+    print(f"{sum(p.numel() for p in model.parameters())} parameters, {len(training)} tokens", flush=True)
+    fit(model, next_token_loss(model, training, context, 8), args.minutes, args.rate,
+        lambda: f"held out {sum(check(0).item() for _ in range(4)) / 4:.4f}")  # fmt: skip
+    write_safetensors(WEIGHTS, {name: t.half() for name, t in model.state_dict().items()}, {"format": "pt"})
+
+
+def expect(_):
+    model, encode = Gpt2(config()), encoder()
+    model.load_state_dict(read_safetensors(WEIGHTS)[0])
+    model.eval()
+    cases = []
+    for text in ("In the beginning", "And the LORD said unto Moses,"):
+        tokens = encode(text)
+        reply = likeliest(model, tokens, 48, (config()["eos_token_id"],))
+        cases.append({"template": "plain", "text": text, "prompt": tokens, "reply": reply})
+    with open(os.path.join(FOLDER, "expected.json"), "w") as file:
+        json.dump({"cases": cases, "torch": torch.__version__}, file, indent=1)
+        file.write("\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=("train", "expect"))
+    parser.add_argument("--minutes", type=float, default=15)
+    parser.add_argument("--rate", type=float, default=3e-3)
+    parser.add_argument("--seed", type=int, default=1611)
+    parser.add_argument("--threads", type=int, default=2)
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    {"train": train, "expect": expect}[args.command](args)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Byte-pair encoding (Sennrich et al. 2016): a word begins as its bytes or characters, and of all pairs of neighbours
+// that a table of merges has, the one of the lowest rank becomes one token, the leftmost of equal ones first, until
+// there is none.
+#pragma once
+
+#include "tokenizer.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace support {
+
+/// What words begin as.
+enum class Unit { byte, character };
+
+class Bpe {
+public:
+  struct Merge {
+    Token left, right, result;
+  };
+  struct Options {
+    Unit unit = Unit::byte;
+    std::vector<Token> bytes;   // the token of each of the 256 bytes, for units that have none; empty: there are none
+    Token unknown = -1;         // for units that have no token where there are no bytes
+    bool joins_unknown = false; // one such token for neighbours
+    bool takes_whole_words = false; // a word that is a token needs no merges
+  };
+
+  /// `tokens` are units and what merges make of them; the first merge has the lowest rank.
+  Bpe(std::unordered_map<std::string, Token> tokens, const std::vector<Merge> &merges, Options options);
+
+  /// Appends the tokens of a word, in time n log n for n bytes.
+  void encode(std::string_view word, std::vector<Token> &out) const;
+
+private:
+  struct Ranked {
+    std::uint32_t rank;
+    Token result;
+  };
+  struct Symbol {
+    Token token;
+    std::uint32_t previous, next; // positions of the neighbours
+  };
+  struct Candidate;
+
+  std::vector<Symbol> units_of(std::string_view word) const;
+  void merge(std::vector<Symbol> &symbols) const;
+  const Ranked *find(Token left, Token right) const;
+
+  std::unordered_map<std::string, Token> tokens;
+  std::unordered_map<std::uint64_t, Ranked> merges;
+  Options options;
+};
+
+} // namespace support

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Text to the words that byte-pair encoding works on: the steps "normalizer" and "pre_tokenizer" of a tokenizer.json.
+// Regular expressions are ICU's, which know Unicode's categories.
+#pragma once
+
+#include "config.h"
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace support {
+
+class Splitter {
+public:
+  /// The two members of the file, where they are not null.
+  explicit Splitter(const Config &file);
+
+  /// Calls `word` with each word in turn; `isFirst`: the text begins the whole one.
+  void operator()(std::string_view text, bool isFirst, const std::function<void(std::string_view)> &word) const;
+
+  /// Whether tokens are written with a character for each byte.
+  bool is_of_bytes() const { return isOfBytes; }
+
+private:
+  using Words = std::vector<std::string>;
+  using Step = std::function<Words(Words words, bool isFirst)>;
+
+  void add_normalizer(const Config &stage);
+  void add_pre_tokenizer(const Config &stage);
+  void add_prefix(std::string prefix, bool toFirstOnly, bool isUnlessThere);
+  void add_replacement(std::string from, std::string to);
+  void add_expression(const Config &place, const std::string &pattern);
+  void add_metaspace(const Config &stage);
+
+  std::vector<Step> steps;
+  bool isOfBytes = false;
+};
+
+} // namespace support

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The program around a language model: options, a prompt or a conversation line by line, text as it is written, speed
+// at the end.
+#pragma once
+
+#include "chat.h"
+#include "config.h"
+#include "sampler.h"
+#include "tokenizer.h"
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace support {
+
+struct TalkOptions {
+  std::string folder; // of the checkpoint
+  std::optional<std::string> prompt;
+  std::string form; // of chat_forms(); empty: the checkpoint's
+  std::string system;
+  SamplerOptions sampling{.temperature = 0.8, .top_k = 40, .top_p = 0.95};
+  std::size_t tokens = 256; // of a reply, at most
+  unsigned threads = 1;
+  bool shows_numbers = false; // tokens in place of text
+};
+
+/// What the program's arguments say. Ends the program with words where one is unknown or lacks a value, and for --help.
+TalkOptions talk_options(int argc, char **argv);
+
+/// A model that keeps its context.
+struct Writer {
+  /// Takes in the last tokens of a context that then has `context` of them; gives the logits of the next one.
+  std::function<std::span<const float>(std::span<const Token> tokens, std::int64_t context)> read;
+  std::size_t most;    // tokens of one call
+  std::size_t context; // tokens of the longest context
+};
+
+/// Tokens that end a text: eos_token_id of generation_config.json, else of config.json.
+std::set<Token> end_tokens(const std::string &folder);
+/// The weight file of a folder, or the index of several; an error if there is neither.
+std::string weight_file(const std::string &folder);
+
+/// Replies to the prompt, or to each line of the standard input. Text goes to the standard output, speed to the
+/// standard error.
+void talk(const TalkOptions &options, const Tokenizer &tokenizer, const Writer &writer);
+
+} // namespace support

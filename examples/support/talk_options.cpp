@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "talk.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+
+namespace support {
+
+namespace {
+
+void help(const char *program) {
+  std::printf("%s DIRECTORY [OPTION ...]\n"
+              "\n"
+              "Talks to the model of a checkpoint's directory, line by line, or writes on behind a prompt.\n"
+              "\n"
+              "  --prompt TEXT      reply to this, and end\n"
+              "  --template NAME    form of a conversation, if not the checkpoint's own: plain, llama-2, llama-3,\n"
+              "                     chatml, zephyr\n"
+              "  --system TEXT      what the model is told before the first question\n"
+              "  --tokens N         write at most so many (256)\n"
+              "  --temperature X    0: the likeliest token (0.8)\n"
+              "  --top-k N          draw from the N likeliest tokens; 0: from all (40)\n"
+              "  --top-p X          draw from the fewest tokens that have this probability together (0.95)\n"
+              "  --seed N           of the draws (1)\n"
+              "  --threads N        (1)\n"
+              "  --numbers          show tokens in place of text\n",
+              program);
+  std::exit(0);
+}
+
+/// A number from `least` to `most`, whole if these are far apart.
+double number(const std::string &option, const std::string &value, double least, double most, bool isWhole) {
+  char *end = nullptr;
+  const double result = std::strtod(value.c_str(), &end);
+  const bool isNumber = !value.empty() && *end == '\0' && result >= least && result <= most;
+  if (!isNumber || (isWhole && result != static_cast<double>(static_cast<long long>(result))))
+    throw std::runtime_error("option " + option + " requires a " + (isWhole ? "whole " : "") + "number from " +
+                             std::to_string(static_cast<long long>(least)) + " to " +
+                             std::to_string(static_cast<long long>(most)) + ", got \"" + value + "\"");
+  return result;
+}
+
+} // namespace
+
+TalkOptions talk_options(int argc, char **argv) {
+  constexpr double many = 1 << 30;
+  TalkOptions options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--help")
+      help(argv[0]);
+    if (!word.starts_with("--")) {
+      if (!options.folder.empty())
+        throw std::runtime_error("one directory is required, got \"" + options.folder + "\" and \"" + word + "\"");
+      options.folder = word;
+      continue;
+    }
+    if (word == "--numbers") {
+      options.shows_numbers = true;
+      continue;
+    }
+    if (i + 1 == argc)
+      throw std::runtime_error("option \"" + word + "\" is unknown or lacks its value; see --help");
+    const std::string value = argv[++i];
+    auto whole = [&](double least, double most) { return number(word, value, least, most, true); };
+    if (word == "--prompt")
+      options.prompt = value;
+    else if (word == "--template")
+      options.form = chat_form(value).name;
+    else if (word == "--system")
+      options.system = value;
+    else if (word == "--tokens")
+      options.tokens = static_cast<std::size_t>(whole(1, many));
+    else if (word == "--temperature")
+      options.sampling.temperature = number(word, value, 0, 100, false);
+    else if (word == "--top-k")
+      options.sampling.top_k = static_cast<std::size_t>(whole(0, many));
+    else if (word == "--top-p")
+      options.sampling.top_p = number(word, value, 0, 1, false);
+    else if (word == "--seed")
+      options.sampling.seed = static_cast<std::uint64_t>(whole(0, 9e15));
+    else if (word == "--threads")
+      options.threads = static_cast<unsigned>(whole(1, 1024));
+    else
+      throw std::runtime_error("unknown option \"" + word + "\"; see --help");
+  }
+  if (options.folder.empty())
+    throw std::runtime_error("the directory of a checkpoint is required; see --help");
+  return options;
+}
+
+} // namespace support

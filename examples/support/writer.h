@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The program of talk.h with a generated library that has the entries `prefill` and `decode`.
+#pragma once
+
+#include "checkpoint.h"
+#include "session.h"
+#include "talk.h"
+
+#include <memory>
+
+namespace support {
+
+/// What a library was built for.
+struct WriterSizes {
+  std::size_t vocabulary;
+  std::size_t most;    // tokens of a call of `prefill`
+  std::size_t context; // tokens of the longest context
+};
+
+template <class Model> Writer writer_of(const Model &model, const Session &session, const WriterSizes &sizes) {
+  auto logits = std::make_shared<std::vector<float>>(sizes.vocabulary);
+  auto read = [&model, &session, logits](std::span<const Token> tokens, std::int64_t context) {
+    if (tokens.size() == 1)
+      session.check(model.decode(session.call, context, tokens.data(), logits->data()));
+    else
+      session.check(model.prefill(session.call, context, {tokens.data(), tokens.size()}, logits->data()));
+    return std::span<const float>(*logits);
+  };
+  return {read, sizes.most, sizes.context};
+}
+
+/// Binds a checkpoint as it is, without a copy; or, if its tensors have other names or lie in several files, what
+/// `rules` make of it.
+template <class Model>
+void bind_checkpoint(Model &model, Session &session, const std::string &path, const std::vector<Rule> &rules) {
+  if (model.bind(path.c_str(), &session.error) != KILN_OK)
+    session.check(model.bind(load_checkpoint(path, rules), &session.error));
+}
+
+/// Reads the tokenizer and the weights of the options' folder, then talks. `session` has an arena for both entries.
+template <class Model>
+void talk_with(const TalkOptions &options, Session &session, const WriterSizes &sizes, const std::vector<Rule> &rules) {
+  const Tokenizer tokenizer = load_tokenizer(options.folder);
+  if (tokenizer.size() > sizes.vocabulary)
+    throw std::runtime_error("the tokenizer has tokens up to " + std::to_string(tokenizer.size() - 1) +
+                             ", the model has " + std::to_string(sizes.vocabulary));
+  Model model;
+  bind_checkpoint(model, session, weight_file(options.folder), rules);
+  talk(options, tokenizer, writer_of(model, session, sizes));
+}
+
+} // namespace support
