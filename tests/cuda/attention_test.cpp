@@ -310,7 +310,8 @@ TEST(CudaAttention, ScoresThatGrowAndShrink) {
     for (int64_t i = 0; i < 100; ++i)
       for (int64_t j = 0; j < 100; ++j)
         inputs[3].at({i, j}) = step * double(j);
-    expectClose(kernel.run({100}, inputs)[0], expectedAttention(s, 100, 100, inputs));
+    // Scores of 300 are 3e-5 apart.
+    expectClose(kernel.run({100}, inputs)[0], expectedAttention(s, 100, 100, inputs), 1e-4);
   }
 }
 

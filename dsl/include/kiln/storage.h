@@ -10,8 +10,8 @@
 
 namespace kiln {
 
-/// How a weight of f32 is stored (dsl/SPEC.md, Stored weights); as the build says where nothing is stated. Members of one
-/// byte: of a template argument with padding clang 22 takes doubles behind it for 0, or crashes.
+/// How a weight of f32 is stored (dsl/SPEC.md, Stored weights); as the build says where nothing is stated. Members of
+/// one byte: of a template argument with padding clang 22 takes doubles behind it for 0, or crashes.
 struct Storage {
   ElementType element = ElementType::f32; // of the numbers in memory; those of i8 have a scale for each output
   std::uint8_t group = 0;                 // of i4: how many numbers of an output, one after the other, have one scale
