@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Kernel functions -> objects: each kernel is a job of its own, so that they are compiled at the same time. One at which
-// the code generator crashes is compiled once more for fewer instruction sets; one at which it crashes again or hangs is
-// an error that names it. A kernel that was compiled before, in whatever model, comes from the cache. What is returned
-// and reported does not depend on how many jobs run or on the cache.
+// Kernel functions -> objects: each kernel is a job of its own, so that they are compiled at the same time. One at
+// which the code generator crashes is compiled once more for fewer instruction sets; one at which it crashes again or
+// hangs is an error that names it. A kernel that was compiled before, in whatever model, comes from the cache. What is
+// returned and reported does not depend on how many jobs run or on the cache.
 #pragma once
 
 #include "compiler/jobs/ObjectCache.h"

@@ -161,7 +161,8 @@ void addLoweringOptions(CLI::App &app, LoweringOptions &options) {
              throw CLI::ValidationError("--weights", error);
            options.weights = *choices;
          },
-         "how matrices of weights are stored: f32, f16, bf16, int8 or int4, as \"int8 except PATTERN=TYPE ...\"; to be tuned "
+         "how matrices of weights are stored: f32, f16, bf16, int8 or int4, as \"int8 except PATTERN=TYPE ...\"; to be "
+         "tuned "
          "and built alike")
       ->type_name("TEXT");
 }
