@@ -13,7 +13,6 @@ To run it again on Debian 12 (packages bible-kjv, python3-torch, python3-numpy),
 2. model    The shape `king_james` of shapes.h: 4 layers, width 128, 4 heads, 2 of keys and values.
 3. training AdamW on random windows of 256 tokens, no dropout. The last 5 % of the chapters are held out.
 """
-import argparse
 import json
 import math
 import os
@@ -27,7 +26,15 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "../support"))
 from king_james import read_text, split  # noqa: E402
 from train_tokenizer import Encoder  # noqa: E402
-from training import fit, likeliest, next_token_loss, read_safetensors, write_safetensors  # noqa: E402
+from training import (  # noqa: E402
+    command_line,
+    fit,
+    likeliest,
+    next_token_loss,
+    read_safetensors,
+    write_expected,
+    write_safetensors,
+)
 
 FOLDER = os.path.join(HERE, "king_james")
 WEIGHTS = os.path.join(FOLDER, "model.safetensors")
@@ -175,22 +182,8 @@ def expect(_):
         tokens = tokens_of(text)
         reply = likeliest(model, tokens, 48, (prompts.end, prompts.turned))
         cases.append({"template": kind, "text": text, "prompt": tokens, "reply": reply})
-    with open(os.path.join(FOLDER, "expected.json"), "w") as file:
-        json.dump({"cases": cases, "torch": torch.__version__}, file, indent=1)
-        file.write("\n")
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("train", "expect"))
-    parser.add_argument("--minutes", type=float, default=20)
-    parser.add_argument("--rate", type=float, default=3e-3)
-    parser.add_argument("--seed", type=int, default=1611)
-    parser.add_argument("--threads", type=int, default=2)
-    args = parser.parse_args()
-    torch.set_num_threads(args.threads)
-    {"train": train, "expect": expect}[args.command](args)
+    write_expected(os.path.join(FOLDER, "expected.json"), cases)
 
 
 if __name__ == "__main__":
-    main()
+    command_line(__doc__, 20, train=train, expect=expect)

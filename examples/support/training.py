@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the training scripts of the examples share: weight files, Fashion-MNIST, a training loop of so many minutes."""
+import argparse
 import gzip
 import json
 import math
@@ -130,3 +131,23 @@ def likeliest(model, tokens, count, ends):
         assert first - second > 1e-3, f"token {len(written)} behind {tokens} is nearly a tie"
         written.append(token.item())
     return written
+
+
+def write_expected(path, cases):
+    """What the programs must write, for the tests."""
+    with open(path, "w") as file:
+        json.dump({"cases": cases, "torch": torch.__version__}, file, indent=1)
+        file.write("\n")
+
+
+def command_line(description, minutes, **commands):
+    """Runs the command that is named, with the options that a training run takes."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=tuple(commands))
+    parser.add_argument("--minutes", type=float, default=minutes)
+    parser.add_argument("--rate", type=float, default=3e-3)
+    parser.add_argument("--seed", type=int, default=1611)
+    parser.add_argument("--threads", type=int, default=2)
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    commands[args.command](args)

@@ -1,26 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/fuzz/StoredWeights.h"
 
+#include "kiln/stored_weights.h"
 #include "tests/fuzz/Random.h"
 
 namespace kiln::fuzz {
-
-/// Whether the node reads this operand as the weight of a product or as a table.
-static bool isWeight(const Graph &graph, const Node &node, std::size_t operand) {
-  if (operand != 1)
-    return false;
-  switch (node.op) {
-  case Op::linear:
-  case Op::embedding:
-    return true;
-  case Op::conv2d:
-    return node.attributes.groups == 1;
-  case Op::matmul:
-    return graph.nodes[node.operands[1]].shape.size() == 2;
-  default:
-    return false;
-  }
-}
 
 /// The numbers of those parameters.
 static std::vector<std::size_t> storableParameters(const Graph &graph) {
@@ -31,7 +15,7 @@ static std::vector<std::size_t> storableParameters(const Graph &graph) {
   };
   for (const Node &node : graph.nodes)
     for (std::size_t i = 0; i < node.operands.size(); ++i)
-      count(node.operands[i], isWeight(graph, node, i) ? uses : others);
+      count(node.operands[i], reads_matrix(graph, node, i) ? uses : others);
   for (const Region &region : graph.regions)
     for (int result : region.results)
       count(result, others);
