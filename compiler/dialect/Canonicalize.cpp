@@ -122,6 +122,11 @@ ScanOp createLike(ScanOp op, TypeRange stacked, PatternRewriter &rewriter) {
   return ScanOp::create(rewriter, op.getLoc(), op.getInits(), op.getSequences(), stacked, op.getReverse());
 }
 
+EachSequenceOp createLike(EachSequenceOp op, TypeRange results, PatternRewriter &rewriter) {
+  return EachSequenceOp::create(rewriter, op.getLoc(), op.getBatchSymbols(), op.getWholes(),
+                                op.getBody().getArgumentTypes(), results);
+}
+
 /// Outputs that nothing reads ==> are not stacked: many to one.
 template <class Loop> struct DropUnusedOutputs : OpRewritePattern<Loop> {
   using OpRewritePattern<Loop>::OpRewritePattern;
@@ -186,6 +191,10 @@ void RepeatOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRCont
 
 void ScanOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
   patterns.add<DropUnusedOutputs<ScanOp>>(context);
+}
+
+void EachSequenceOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<DropUnusedOutputs<EachSequenceOp>>(context);
 }
 
 } // namespace mlir::kiln

@@ -245,4 +245,98 @@ void ScanOp::print(OpAsmPrinter &printer) {
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
 
+//===- each_sequence ---===//
+
+AffineExpr BatchSymbols::getWhole(AffineExpr slice) const {
+  MLIRContext *context = slice.getContext();
+  if (isa<AffineConstantExpr>(slice))
+    return canonicalExtent(slice * getAffineSymbolExpr(count, context));
+  return own >= 0 && slice == getAffineSymbolExpr(own, context) ? getAffineSymbolExpr(rows, context) : AffineExpr();
+}
+
+RankedTensorType BatchSymbols::getWhole(RankedTensorType slice) const {
+  if (slice.getRank() == 0 || !hasExtents(slice))
+    return {};
+  SmallVector<AffineExpr> extents = getExtents(slice);
+  AffineExpr whole = getWhole(extents.front());
+  if (!whole || !llvm::all_of(llvm::drop_begin(extents), llvm::IsaPred<AffineConstantExpr>))
+    return {};
+  extents.front() = whole;
+  return getTensorType(extents, slice.getElementType(), std::max<int64_t>({getNumSymbols(slice), count + 1, rows + 1}));
+}
+
+unsigned EachSequenceOp::getNumCarried() { return 0; }
+AffineExpr EachSequenceOp::getTripCount() { return getAffineSymbolExpr(getCount(), getContext()); }
+
+BatchSymbols EachSequenceOp::getBatchSymbols() {
+  BatchSymbols symbols{static_cast<int64_t>(getCount()), -1, -1};
+  if (std::optional<ArrayRef<int64_t>> rows = getRows(); rows && rows->size() == 2)
+    std::tie(symbols.rows, symbols.own) = std::pair((*rows)[0], (*rows)[1]);
+  return symbols;
+}
+
+void EachSequenceOp::build(OpBuilder &builder, OperationState &state, BatchSymbols symbols, ValueRange wholes,
+                           TypeRange slices, TypeRange results) {
+  auto &properties = state.getOrAddProperties<Properties>();
+  properties.count = builder.getI64IntegerAttr(symbols.count);
+  if (symbols.own >= 0)
+    properties.rows = builder.getDenseI64ArrayAttr({symbols.rows, symbols.own});
+  state.addOperands(wholes);
+  state.addTypes(results);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.createBlock(state.addRegion(), {}, slices, SmallVector<Location>(slices.size(), state.location));
+}
+
+ParseResult EachSequenceOp::parse(OpAsmParser &parser, OperationState &state) {
+  int64_t count;
+  if (parser.parseInteger(count))
+    return failure();
+  auto &properties = state.getOrAddProperties<Properties>();
+  properties.count = parser.getBuilder().getI64IntegerAttr(count);
+  if (succeeded(parser.parseOptionalKeyword("rows"))) {
+    SmallVector<int64_t> rows;
+    auto parseOne = [&] { return parser.parseInteger(rows.emplace_back()); };
+    if (parser.parseEqual() || parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Square, parseOne))
+      return failure();
+    properties.rows = parser.getBuilder().getDenseI64ArrayAttr(rows);
+  }
+  SmallVector<OpAsmParser::Argument> arguments;
+  SmallVector<OpAsmParser::UnresolvedOperand> operands;
+  SmallVector<Type> types, results;
+  auto parseSlice = [&]() -> ParseResult {
+    return failure(parser.parseArgument(arguments.emplace_back()) || parser.parseEqual() ||
+                   parser.parseOperand(operands.emplace_back()) || parser.parseColonType(types.emplace_back()) ||
+                   parser.parseKeyword("in") || parser.parseType(arguments.back().type));
+  };
+  SMLoc location = parser.getCurrentLocation();
+  if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren, parseSlice) ||
+      parser.parseOptionalArrowTypeList(results) || parser.parseOptionalAttrDictWithKeyword(state.attributes))
+    return failure();
+  state.addTypes(results);
+  return failure(parser.resolveOperands(operands, types, location, state.operands) ||
+                 parser.parseRegion(*state.addRegion(), arguments));
+}
+
+void EachSequenceOp::print(OpAsmPrinter &printer) {
+  printer << ' ' << static_cast<int64_t>(getCount()) << ' ';
+  if (std::optional<ArrayRef<int64_t>> rows = getRows()) {
+    printer << "rows = [";
+    llvm::interleaveComma(*rows, printer);
+    printer << "] ";
+  }
+  printer << '(';
+  llvm::interleaveComma(llvm::zip_equal(getBody().getArguments(), getWholes()), printer, [&](auto pair) {
+    auto [slice, whole] = pair;
+    printer << slice << " = " << whole << " : " << whole.getType() << " in " << slice.getType();
+  });
+  printer << ") ";
+  printStacked(printer, *this);
+  ArrayRef<NamedAttribute> extra = (*this)->getDiscardableAttrDictionary().getValue();
+  if (!extra.empty()) {
+    printer.printOptionalAttrDictWithKeyword(extra);
+    printer << ' ';
+  }
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
 } // namespace mlir::kiln

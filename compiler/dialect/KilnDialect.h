@@ -20,6 +20,21 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+namespace mlir::kiln {
+
+/// Positions of the symbols of a batched entry (kiln.each_sequence): how many sequences a call has; the rows of all of
+/// them, and what these are the sum of. -1: there are none.
+struct BatchSymbols {
+  int64_t count = -1, rows = -1, own = -1;
+
+  /// The first extent of all sequences' rows together, of a slice's; null if there is none.
+  AffineExpr getWhole(AffineExpr slice) const;
+  /// The type with that extent; null if there is none, and where further extents differ from sequence to sequence.
+  RankedTensorType getWhole(RankedTensorType slice) const;
+};
+
+} // namespace mlir::kiln
+
 // The generated code has parameters that it does not use.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"

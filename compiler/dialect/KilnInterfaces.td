@@ -11,7 +11,8 @@ def Kiln_LoopInterface : OpInterface<"LoopInterface"> {
     A loop whose body carries values from one iteration to the next. They come first among the op's operands, which are their
     initial values, among the arguments of the body, among what it yields, and among the results, which are their last values.
     Behind them: operands are sequences, of which the body gets a slice of the first axis in each iteration; what else the body
-    yields is stacked along a new first axis, and that is the other results.
+    yields is stacked along a new first axis, and that is the other results. Of `kiln.each_sequence` slices are some rows each,
+    and there is no new axis.
   }];
   let cppNamespace = "::mlir::kiln";
   let methods = [

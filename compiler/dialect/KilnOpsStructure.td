@@ -147,10 +147,34 @@ def Kiln_ScanOp : Kiln_LoopOp<"scan", [AttrSizedOperandSegments, AttrSizedResult
       "bool":$reverse)>];
 }
 
-def Kiln_YieldOp : Kiln_Op<"yield", [Pure, Terminator, Kiln_HostOp, ParentOneOf<["RepeatOp", "ScanOp"]>]> {
+def Kiln_EachSequenceOp : Kiln_LoopOp<"each_sequence"> {
+  let summary = "what a batched entry does for each of its sequences";
+  let description = [{
+    Runs its body for each sequence of a call. The operands have the rows of all sequences, one sequence behind another along the
+    first axis, and the body gets those of its own; what it yields lies likewise in the results. In the body states are the
+    sequence's, and so are the values of all symbols but two: symbol `count` is the number of sequences, and `rows`, if there is
+    one, the sum of symbol `own` over them. So n rows of a sequence are n * count in all, and `own` rows are `rows`.
+
+    ```mlir
+    %all = kiln.each_sequence 2 rows = [3, 0] (%q = %queries : tensor<?x64xf32, affine_map<()[s0, s1, s2, s3] -> (s3, 64)>>
+        in tensor<?x64xf32, affine_map<()[s0, s1, s2, s3] -> (s0, 64)>>) -> (tensor<?x64xf32, affine_map<()[s0, s1, s2, s3] -> (s3, 64)>>) {
+      ...
+    }
+    ```
+  }];
+  let arguments = (ins I64Attr:$count, OptionalAttr<DenseI64ArrayAttr>:$rows, Variadic<Kiln_Tensor>:$wholes);
+  let results = (outs Variadic<Kiln_Tensor>:$results);
+  let builders = [OpBuilder<(ins "::mlir::kiln::BatchSymbols":$symbols, "::mlir::ValueRange":$wholes,
+                                 "::mlir::TypeRange":$slices, "::mlir::TypeRange":$results)>];
+  let extraClassDeclaration = [{
+    ::mlir::kiln::BatchSymbols getBatchSymbols();
+  }];
+}
+
+def Kiln_YieldOp : Kiln_Op<"yield", [Pure, Terminator, Kiln_HostOp, ParentOneOf<["RepeatOp", "ScanOp", "EachSequenceOp"]>]> {
   let summary = "what the body of a loop gives";
   let description = [{
-    Ends the body of `kiln.repeat` or `kiln.scan` with the values that the next iteration gets, then the outputs of this one.
+    Ends the body of a loop with the values that the next iteration gets, then the outputs of this one.
   }];
   let arguments = (ins Variadic<Kiln_Tensor>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";

@@ -209,6 +209,37 @@ LogicalResult ScanOp::verify() {
   return success();
 }
 
+/// Whether each whole has the rows of all sequences, of which the slice has one's.
+static bool areBatched(TypeRange wholes, TypeRange slices, const BatchSymbols &symbols) {
+  return wholes.size() == slices.size() && llvm::all_of(llvm::zip(wholes, slices), [&](auto pair) {
+           auto whole = cast<RankedTensorType>(std::get<0>(pair)), slice = dyn_cast<RankedTensorType>(std::get<1>(pair));
+           RankedTensorType expected = slice ? symbols.getWhole(slice) : RankedTensorType();
+           return expected && whole.getElementType() == expected.getElementType() &&
+                  getExtents(whole) == getExtents(expected);
+         });
+}
+
+LogicalResult EachSequenceOp::verify() {
+  Check check(*this);
+  FailureOr<TypeRange> yielded = getYieldedTypes(*this, check);
+  if (failed(yielded) || failed(check.extents(getOperandTypes())) || failed(check.extents(getResultTypes())))
+    return failure();
+  if (std::optional<ArrayRef<int64_t>> rows = getRows(); rows && rows->size() != 2)
+    return check.fail("each_sequence requires the symbol of all rows and that of a sequence's", Twine(rows->size()));
+  for (Operation *parent = (*this)->getParentOp(); parent; parent = parent->getParentOp())
+    if (isa<EachSequenceOp, ScanOp>(parent))
+      return check.fail("each_sequence requires to be outside of loops but kiln.repeat",
+                        parent->getName().getStringRef());
+  TypeRange slices = getBody().getArgumentTypes();
+  if (!areBatched(getOperandTypes(), slices, getBatchSymbols()))
+    return check.fail("each_sequence requires slices with a sequence's rows", listTypes(slices),
+                      "of " + listTypes(getOperandTypes()));
+  if (!areBatched(getResultTypes(), *yielded, getBatchSymbols()))
+    return check.fail("each_sequence requires results with all sequences' rows", listTypes(getResultTypes()),
+                      "of " + listTypes(*yielded));
+  return success();
+}
+
 LogicalResult SinusoidalOp::verify() {
   Check check(*this);
   auto positions = cast<RankedTensorType>(getPositions().getType()), result = cast<RankedTensorType>(getType());

@@ -65,7 +65,7 @@ static std::string stateConstants(const ModelInterface &model) {
 
 /// The least value of an extent in words: a number, or another extent.
 static std::string leastName(const EntryInterface &entry, const Symbol &symbol) {
-  const Symbol *least = findLeast(entry, symbol);
+  const Symbol *least = findLeast(entry.symbols, symbol);
   return least ? extentName(entry, *least) : std::to_string(symbol.min);
 }
 
@@ -89,6 +89,33 @@ static std::string entryPrototype(const ModelInterface &model, const EntryInterf
   text += fmt::format("kiln_status_t {0}_{1}(const {0}_t *model, const kiln_call_t *call", model.name, entry.name);
   for (const Symbol &symbol : entry.symbols)
     text += fmt::format(",\n    int64_t {}", extentName(entry, symbol));
+  for (const ArgumentInterface &argument : entry.arguments)
+    text +=
+        fmt::format(",\n    {}{} *{}", argument.isOutput ? "" : "const ", info(argument.element).c_type, argument.name);
+  return text + ");\n\n";
+}
+
+static std::string batchPrototype(const ModelInterface &model, const EntryInterface &entry) {
+  std::string text = fmt::format(
+      "/* Runs entry \"{}\" for several sequences, 1 .. {}, each with its own states and extents: what calls of the entry\n"
+      " * alone would do, and give, for each. Along the first axis of a tensor the rows of the sequences lie one behind\n"
+      " * another.",
+      entry.single, entry.symbols.front().max);
+  if (!entry.ownRows.empty())
+    text += fmt::format(" All have at most {} rows together.", entry.symbols.back().max);
+  text += fmt::format(" The arena has no states.\n *   sequences[i].extents:{}\n",
+                      entry.ownSymbols.empty() ? " null" : "");
+  for (const Symbol &symbol : entry.ownSymbols) {
+    const Symbol *least = findLeast(entry.ownSymbols, symbol);
+    text += fmt::format(" *     {}, {} .. {}\n", symbol.name, least ? least->name : std::to_string(symbol.min),
+                        symbol.max);
+  }
+  for (const ArgumentInterface &argument : entry.arguments)
+    text += fmt::format(" *   {}: {} {} {}\n", argument.name, argument.isOutput ? "output" : "input",
+                        name_of(argument.element), shapeText(argument.shape, entry));
+  text += fmt::format(" */\nkiln_status_t {0}_{1}(const {0}_t *model, const kiln_call_t *call,\n"
+                      "    size_t count, const kiln_sequence_t *sequences",
+                      model.name, entry.name);
   for (const ArgumentInterface &argument : entry.arguments)
     text +=
         fmt::format(",\n    {}{} *{}", argument.isOutput ? "" : "const ", info(argument.element).c_type, argument.name);
@@ -240,7 +267,7 @@ std::string writeCHeader(const ModelInterface &model, const std::vector<Variant>
   if (hasDevice(variants))
     text += devicePrototypes(model.name);
   for (const EntryInterface &entry : model.entries)
-    text += entryPrototype(model, entry, hasDevice(variants));
+    text += entry.isBatch() ? batchPrototype(model, entry) : entryPrototype(model, entry, hasDevice(variants));
   return text + fmt::format("#ifdef __cplusplus\n}}\n#endif\n#endif /* {}_H */\n", macroName(model.name));
 }
 

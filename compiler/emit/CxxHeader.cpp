@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/emit/Headers.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace kiln {
@@ -106,6 +107,29 @@ static std::string entryMethod(const ModelInterface &model, const EntryInterface
                      "  kiln_status_t {0}(const kiln_call_t &call{1}) const {{\n{2}"
                      "    return {3}_{0}(handle, &call{4}{5});\n  }}\n",
                      entry.name, parameters, checks, model.name, extents, pointers);
+}
+
+static std::string batchMethod(const ModelInterface &model, const EntryInterface &entry) {
+  std::string parameters, pointers, conditions, counts = "    const auto count = std::int64_t(sequences.size());\n";
+  if (!entry.ownRows.empty()) {
+    const auto own = std::find_if(entry.ownSymbols.begin(), entry.ownSymbols.end(),
+                                  [&](const Symbol &symbol) { return symbol.name == entry.ownRows; });
+    counts += fmt::format("    std::int64_t rows = 0;\n    for (const kiln_sequence_t &sequence : sequences)\n"
+                          "      rows += sequence.extents ? sequence.extents[{}] : 0;\n",
+                          own - entry.ownSymbols.begin());
+  }
+  for (const ArgumentInterface &argument : entry.arguments) {
+    parameters += fmt::format(", {} {}", viewType(argument), argument.name);
+    pointers += fmt::format(", {}.data()", argument.name);
+    const Dim &rows = argument.shape.front();
+    conditions += fmt::format("{}{}.extent(0) != ", conditions.empty() ? "" : " || ", argument.name);
+    conditions += rows.symbols[0] == entry.symbols.front() ? fmt::format("{} * count", rows.factor) : "rows";
+  }
+  return fmt::format("  /// Runs entry \"{0}\" for several sequences, whose rows the views have one behind another.\n"
+                     "  kiln_status_t {1}(const kiln_call_t &call, std::span<const kiln_sequence_t> sequences{2}) const "
+                     "{{\n{3}    if ({4})\n      return KILN_EXTENT_OUT_OF_RANGE;\n"
+                     "    return {5}_{1}(handle, &call, sequences.size(), sequences.data(){6});\n  }}\n",
+                     entry.single, entry.name, parameters, counts, conditions, model.name, pointers);
 }
 
 /// Those of a model that may run on a GPU.
@@ -217,7 +241,7 @@ public:
   if (hasDevice(variants))
     text += deviceMethods(name);
   for (const EntryInterface &entry : model.entries)
-    text += entryMethod(model, entry);
+    text += entry.isBatch() ? batchMethod(model, entry) : entryMethod(model, entry);
   text += fmt::format(R"(
   /// The C handle; null before bind.
   {0}_t *get() const {{ return handle; }}

@@ -33,6 +33,7 @@ private:
   Constant *extent(const Dim &dim, const EntryInterface &entry);
   Constant *argument(const ArgumentInterface &argument, const EntryInterface &entry);
   Constant *weight(const WeightInterface &weight);
+  Constant *symbols(ArrayRef<Symbol> given);
   Constant *entry(const EntryInterface &entry);
   Constant *variant(const Variant &variant);
   void emitEntryPoint(const EntryInterface &entry, unsigned index);
@@ -111,29 +112,39 @@ Constant *DescriptorBuilder::weight(const WeightInterface &weight) {
       .get();
 }
 
-/// 1 + the position of the symbol that this one must not be below; 0 if the entry has none.
-static uint32_t positionOfLeast(const Symbol &symbol, const EntryInterface &entry) {
-  const Symbol *least = findLeast(entry, symbol);
-  return least ? static_cast<uint32_t>(least - entry.symbols.data() + 1) : 0;
+/// 1 + the position of the symbol of that name; 0 if there is none.
+static uint32_t positionOf(StringRef name, ArrayRef<Symbol> symbols) {
+  auto found = llvm::find_if(symbols, [&](const Symbol &symbol) { return name == symbol.name; });
+  return name.empty() || found == symbols.end() ? 0 : static_cast<uint32_t>(found - symbols.begin() + 1);
+}
+
+Constant *DescriptorBuilder::symbols(ArrayRef<Symbol> given) {
+  SmallVector<Constant *> rows;
+  for (const Symbol &symbol : given)
+    rows.push_back(structure(abi::Struct::symbol)
+                       .set(abi::symbol::name, text(symbol.name))
+                       .set(abi::symbol::min, symbol.min)
+                       .set(abi::symbol::max, symbol.max)
+                       .set(abi::symbol::least, positionOf(symbol.least, given))
+                       .get());
+  return table(rows, "symbols");
 }
 
 Constant *DescriptorBuilder::entry(const EntryInterface &entry) {
-  SmallVector<Constant *> symbols, arguments;
-  for (const Symbol &symbol : entry.symbols)
-    symbols.push_back(structure(abi::Struct::symbol)
-                          .set(abi::symbol::name, text(symbol.name))
-                          .set(abi::symbol::min, symbol.min)
-                          .set(abi::symbol::max, symbol.max)
-                          .set(abi::symbol::least, positionOfLeast(symbol, entry))
-                          .get());
+  SmallVector<Constant *> arguments;
   for (const ArgumentInterface &described : entry.arguments)
     arguments.push_back(argument(described, entry));
   return structure(abi::Struct::entry)
       .set(abi::entry::name, text(entry.name))
-      .set(abi::entry::symbols, table(symbols, "symbols"))
+      .set(abi::entry::symbols, symbols(entry.symbols))
       .set(abi::entry::arguments, table(arguments, "arguments"))
-      .set(abi::entry::symbol_count, symbols.size())
+      .set(abi::entry::symbol_count, entry.symbols.size())
       .set(abi::entry::argument_count, arguments.size())
+      .set(abi::entry::own_symbols, symbols(entry.ownSymbols))
+      .set(abi::entry::own_symbol_count, entry.ownSymbols.size())
+      .set(abi::entry::own_rows, positionOf(entry.ownRows, entry.ownSymbols))
+      .set(abi::entry::is_batch, entry.isBatch())
+      .set(abi::entry::state_bytes, model.stateBytes)
       .get();
 }
 
@@ -180,27 +191,37 @@ Constant *DescriptorBuilder::variant(const Variant &variant) {
       .get();
 }
 
-/// kiln_status_t NAME_entry(model, call, extents..., pointers...): two arrays on the stack and a call.
+/// kiln_status_t NAME_entry(model, call, extents..., pointers...), or NAME_entry_batch(model, call, count, sequences,
+/// pointers...): arrays on the stack and a call.
 void DescriptorBuilder::emitEntryPoint(const EntryInterface &entry, unsigned index) {
   Type *word = Type::getInt64Ty(context), *status = Type::getInt32Ty(context);
-  SmallVector<Type *> parameters(2, pointer);
-  parameters.append(entry.symbols.size(), word);
+  SmallVector<Type *> parameters(2, pointer), passed{pointer, pointer, status};
+  if (entry.isBatch())
+    parameters.append({word, pointer});
+  else
+    parameters.append(entry.symbols.size(), word);
+  const unsigned first = parameters.size();
   parameters.append(entry.arguments.size(), pointer);
   auto *function = Function::Create(FunctionType::get(status, parameters, false), GlobalValue::ExternalLinkage,
                                     model.name + "_" + entry.name, module);
   IRBuilder<> builder(BasicBlock::Create(context, "", function));
-  auto gather = [&](unsigned first, unsigned count, Type *type) {
+  auto gather = [&](unsigned from, unsigned count, Type *type) {
     Value *array = builder.CreateAlloca(ArrayType::get(type, std::max(count, 1u)));
     for (unsigned i = 0; i < count; ++i)
-      builder.CreateStore(function->getArg(first + i), builder.CreateConstGEP1_64(type, array, i));
+      builder.CreateStore(function->getArg(from + i), builder.CreateConstGEP1_64(type, array, i));
     return array;
   };
-  Value *extents = gather(2, entry.symbols.size(), word);
-  Value *pointers = gather(2 + entry.symbols.size(), entry.arguments.size(), pointer);
-  FunctionCallee run =
-      module.getOrInsertFunction(model.name + "_run", status, pointer, pointer, status, pointer, pointer);
-  builder.CreateRet(
-      builder.CreateCall(run, {function->getArg(0), function->getArg(1), builder.getInt32(index), extents, pointers}));
+  SmallVector<Value *> values{function->getArg(0), function->getArg(1), builder.getInt32(index)};
+  if (entry.isBatch())
+    values.append({function->getArg(2), function->getArg(3)});
+  else
+    values.push_back(gather(2, entry.symbols.size(), word));
+  values.push_back(gather(first, entry.arguments.size(), pointer));
+  for (Value *value : ArrayRef(values).drop_front(passed.size()))
+    passed.push_back(value->getType());
+  FunctionCallee run = module.getOrInsertFunction(model.name + (entry.isBatch() ? "_run_batch" : "_run"),
+                                                  FunctionType::get(status, passed, false));
+  builder.CreateRet(builder.CreateCall(run, values));
 }
 
 void DescriptorBuilder::emit(const std::vector<Variant> &variants) {

@@ -34,6 +34,9 @@ private:
   LogicalResult emitBlock(Block &block);
   LogicalResult emitCall(kd::CallOp call);
   LogicalResult emitLoop(kd::LoopInterface loop);
+  void enterSequence(kd::EachSequenceOp loop, Value index, Value rows);
+  void leaveSequence(ArrayRef<Value> symbolsOutside);
+  void setSymbol(unsigned position, Value value);
   LogicalResult emitAppend(kd::AppendOp append);
   LogicalResult emitStore(kd::StoreOp store);
   LogicalResult emitIndex(Operation &op);
@@ -45,6 +48,7 @@ private:
   FailureOr<Value> bytesOf(ArrayRef<AffineExpr> extents, Type element);
   /// By the op that reads or writes the state.
   template <class Op> Value addressOfState(Op op);
+  FailureOr<Value> addressOfStep(kd::LoopStep step, RankedTensorType slice);
   /// The number of the layer whose copy a parameter or state of this place is; null outside of repeats.
   Value layerAt(Operation *op);
   void copyRows(Value target, Value source, Value rows, Value rowBytes, Value sourceStride);
@@ -103,6 +107,8 @@ private:
   SmallVector<Value> symbols;                // the module's symbols
   llvm::DenseMap<Operation *, Value> layers; // kiln.repeat -> number of the layer over all repeats around it
   llvm::DenseMap<Operation *, Value> steps;  // loop -> the index of the slices that it is at
+  Value sequence;                            // in kiln.each_sequence: the kiln_sequence_t
+  Value rowsBefore;                          // and the rows of the sequences before it
 };
 
 LogicalResult HostEmitter::emit() {
@@ -139,14 +145,19 @@ LogicalResult HostEmitter::emit() {
   for (auto [i, symbol] : llvm::enumerate(input.model.symbols)) {
     bool isUsed = llvm::is_contained(input.entry.symbols, symbol);
     Value value = isUsed ? loadElement(i64, extents, next++) : constant(i64, symbol.min);
-    symbols.push_back(value);
-    if (i < entry.getNumArguments() && entry.getArgument(i).getType().isIndex())
-      indices[entry.getArgument(i)] = value;
+    symbols.emplace_back();
+    setSymbol(i, value);
   }
   if (llvm::failed(emitBlock(entry.getBody().front())))
     return failure();
   LLVM::ReturnOp::create(builder, loc, constant(i32, 0));
   return success();
+}
+
+void HostEmitter::setSymbol(unsigned position, Value value) {
+  symbols[position] = value;
+  if (position < entry.getNumArguments() && entry.getArgument(position).getType().isIndex())
+    indices[entry.getArgument(position)] = value;
 }
 
 LogicalResult HostEmitter::emitBlock(Block &block) {
@@ -267,7 +278,8 @@ Value HostEmitter::layerAt(Operation *op) {
 
 template <class Op> Value HostEmitter::addressOfState(Op op) {
   const StateInterface *state = input.model.findState(op.getName().str());
-  Value address = byteAddress(loadOfFrame(abi::frame::arena), state->offset), layer = layerAt(op);
+  Value states = sequence ? loadElement(pointer, sequence, 0) : loadOfFrame(abi::frame::arena);
+  Value address = byteAddress(states, state->offset), layer = layerAt(op);
   return op.getCopies() > 1 && layer ? byteAddress(address, multiply(layer, constant(i64, state->stride))) : address;
 }
 
@@ -318,15 +330,26 @@ LogicalResult HostEmitter::emitStore(kd::StoreOp store) {
   return success();
 }
 
+/// Slices lie one behind another; those of sequences have different numbers of rows.
+FailureOr<Value> HostEmitter::addressOfStep(kd::LoopStep step, RankedTensorType slice) {
+  SmallVector<AffineExpr> extents = kd::getExtents(slice);
+  Value before = steps.lookup(step.loop);
+  auto batched = dyn_cast<kd::EachSequenceOp>(step.loop.getOperation());
+  if (batched && !isa<AffineConstantExpr>(extents.front())) {
+    before = rowsBefore;
+    extents.front() = getAffineConstantExpr(1, slice.getContext());
+  }
+  FailureOr<Value> whole = addressOf(step.whole), bytes = bytesOf(extents, slice.getElementType());
+  if (llvm::failed(whole) || llvm::failed(bytes))
+    return failure();
+  return byteAddress(*whole, multiply(before, *bytes));
+}
+
 FailureOr<Value> HostEmitter::addressOf(Value tensor) {
   while (auto view = tensor.getDefiningOp<kd::ReshapeOp>())
     tensor = view.getX();
-  if (std::optional<kd::LoopStep> step = kd::getLoopStep(tensor)) {
-    FailureOr<Value> whole = addressOf(step->whole), bytes = bytesOf(cast<RankedTensorType>(tensor.getType()));
-    if (llvm::failed(whole) || llvm::failed(bytes))
-      return failure();
-    return byteAddress(*whole, multiply(steps.lookup(step->loop), *bytes));
-  }
+  if (std::optional<kd::LoopStep> step = kd::getLoopStep(tensor))
+    return addressOfStep(*step, cast<RankedTensorType>(tensor.getType()));
   if (auto parameter = tensor.getDefiningOp<kd::ParameterOp>()) {
     PackedRange range = input.weights.of(parameter);
     Value address = byteAddress(loadOfFrame(abi::frame::weights), range.offset);
@@ -343,7 +366,8 @@ FailureOr<Value> HostEmitter::addressOf(Value tensor) {
   kd::MemoryPlacement place = input.plan.of(tensor);
   switch (place.kind) {
   case kd::MemoryPlacement::Kind::Arena:
-    return byteAddress(loadOfFrame(abi::frame::arena), input.model.stateBytes + place.offset);
+    return byteAddress(loadOfFrame(abi::frame::arena),
+                       (input.entry.isBatch() ? 0 : input.model.stateBytes) + place.offset);
   case kd::MemoryPlacement::Kind::Argument:
     return loadElement(pointer, loadOfFrame(abi::frame::arguments), place.offset);
   default:
@@ -432,26 +456,52 @@ LogicalResult HostEmitter::emitCall(kd::CallOp call) {
   return success();
 }
 
+/// From here on extents and states are the sequence's.
+void HostEmitter::enterSequence(kd::EachSequenceOp loop, Value index, Value rows) {
+  Value table = loadOfFrame(abi::frame::sequences);
+  sequence = byteAddress(table, multiply(index, constant(i64, sizeof(kiln_sequence_t))));
+  rowsBefore = rows;
+  steps[loop] = index;
+  Value extents = loadElement(pointer, sequence, 1);
+  unsigned next = 0;
+  for (auto [i, symbol] : llvm::enumerate(input.model.symbols)) {
+    if (!llvm::is_contained(input.entry.ownSymbols, symbol))
+      continue;
+    setSymbol(i, loadElement(i64, extents, next++));
+  }
+}
+
+void HostEmitter::leaveSequence(ArrayRef<Value> symbolsOutside) {
+  sequence = rowsBefore = {};
+  for (auto [i, value] : llvm::enumerate(symbolsOutside))
+    setSymbol(i, value);
+}
+
 LogicalResult HostEmitter::emitLoop(kd::LoopInterface loop) {
   FailureOr<Value> count = evaluate(loop.getTripCount(), symbols);
   if (llvm::failed(count))
     return failure();
+  auto batched = dyn_cast<kd::EachSequenceOp>(loop.getOperation());
   Value zero = constant(i64, 0), one = constant(i64, 1);
   Block *before = builder.getInsertionBlock();
-  Block *header = builder.createBlock(&function.getBody(), function.getBody().end(), {i64}, {loc});
+  // The number of the iteration, and of the rows of the sequences before.
+  Block *header = builder.createBlock(&function.getBody(), function.getBody().end(), {i64, i64}, {loc, loc});
   Block *body = builder.createBlock(&function.getBody(), function.getBody().end());
   Block *after = builder.createBlock(&function.getBody(), function.getBody().end());
   builder.setInsertionPointToEnd(before);
-  LLVM::BrOp::create(builder, loc, ValueRange(zero), header);
+  LLVM::BrOp::create(builder, loc, ValueRange{zero, zero}, header);
   builder.setInsertionPointToStart(header);
   Value index = header->getArgument(0);
   Value isInside = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ult, index, *count);
   LLVM::CondBrOp::create(builder, loc, isInside, body, ValueRange(), after, ValueRange());
 
   builder.setInsertionPointToStart(body);
+  const SmallVector<Value> symbolsOutside = symbols;
   if (auto scan = dyn_cast<kd::ScanOp>(loop.getOperation())) {
     steps[loop] = scan.getReverse() ? subtract(subtract(*count, one), index) : index;
     storeOrder(LLVM::AndOp::create(builder, loc, index, one));
+  } else if (batched) {
+    enterSequence(batched, index, header->getArgument(1));
   } else {
     Value outer = layerAt(loop);
     steps[loop] = index;
@@ -459,8 +509,12 @@ LogicalResult HostEmitter::emitLoop(kd::LoopInterface loop) {
   }
   if (llvm::failed(emitBlock(loop->getRegion(0).front())))
     return failure();
-  LLVM::BrOp::create(builder, loc, ValueRange(add(index, one)), header);
+  const int64_t own = batched ? batched.getBatchSymbols().own : -1;
+  Value rows = own >= 0 ? add(rowsBefore, symbols[own]) : zero;
+  LLVM::BrOp::create(builder, loc, ValueRange{add(index, one), rows}, header);
   builder.setInsertionPointToStart(after);
+  if (batched)
+    leaveSequence(symbolsOutside);
   if (isa<kd::ScanOp>(loop.getOperation()))
     storeOrder(zero);
   return success();

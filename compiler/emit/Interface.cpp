@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/emit/Interface.h"
 
+#include "kiln/batch.h"
 #include "runtime/src/model.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -67,6 +68,25 @@ static void describeStates(const Graph &graph, ModelInterface &model) {
       model.stateBytesPerRow += state.copies * byteCount(state, 1);
 }
 
+/// NAME_batch of a batched entry (compiler/frontend/BatchEntry.h).
+static EntryInterface describeBatch(const EntryInterface &single, const BatchExtents &extents) {
+  EntryInterface batch{single.name + "_batch", {extents.sequences}, single.arguments, single.symbols, "", single.name};
+  bool hasRows = false;
+  for (ArgumentInterface &argument : batch.arguments) {
+    Dim &rows = argument.shape.front();
+    hasRows |= !rows.fixed();
+    Dim whole(0);
+    whole.factor = rows.fixed() ? rows.offset : 1;
+    whole.symbols[0] = rows.fixed() ? extents.sequences : extents.rows;
+    rows = whole;
+  }
+  if (hasRows) {
+    batch.symbols.push_back(extents.rows);
+    batch.ownRows = extents.own.name;
+  }
+  return batch;
+}
+
 ModelInterface describeInterface(const Graph &graph, std::string name) {
   ModelInterface model;
   model.name = std::move(name);
@@ -76,8 +96,13 @@ ModelInterface describeInterface(const Graph &graph, std::string name) {
   for (const Node &node : graph.nodes)
     if (brings_symbols(node))
       addSymbols(model.symbols, node.shape);
+  const BatchExtents batch = batch_extents(graph);
+  for (const Symbol &symbol : {batch.sequences, batch.rows})
+    if (symbol.present())
+      model.symbols.push_back(symbol);
   describeStates(graph, model);
 
+  std::vector<EntryInterface> batches; // behind the others
   for (const Entry &entry : graph.entries) {
     EntryInterface &to = model.entries.emplace_back();
     to.name = entry.name;
@@ -100,7 +125,10 @@ ModelInterface describeInterface(const Graph &graph, std::string name) {
     for (const Symbol &symbol : model.symbols)
       if (std::find(used.begin(), used.end(), symbol) != used.end())
         to.symbols.push_back(symbol);
+    if (entry.sequences > 0)
+      batches.push_back(describeBatch(to, batch));
   }
+  llvm::append_range(model.entries, batches);
 
   for (const Parameter &parameter : graph.parameters) {
     WeightInterface &weight = model.weights.emplace_back();
@@ -216,8 +244,8 @@ std::string extentName(const EntryInterface &entry, const Symbol &symbol) {
   return symbol.name;
 }
 
-const Symbol *findLeast(const EntryInterface &entry, const Symbol &symbol) {
-  for (const Symbol &other : entry.symbols)
+const Symbol *findLeast(const std::vector<Symbol> &symbols, const Symbol &symbol) {
+  for (const Symbol &other : symbols)
     if (*symbol.least && std::strcmp(other.name, symbol.least) == 0)
       return &other;
   return nullptr;

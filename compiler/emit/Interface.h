@@ -33,6 +33,12 @@ struct EntryInterface {
   std::string name;
   std::vector<Symbol> symbols;              // those its arguments and states mention, in the model's order
   std::vector<ArgumentInterface> arguments; // inputs, then outputs
+  // Of what a batched entry is for several sequences: that entry's symbols, which each sequence has its own values of.
+  std::vector<Symbol> ownSymbols;
+  std::string ownRows; // the one of them whose sum over the sequences are the call's rows; empty: there is none
+  std::string single;  // that entry's name; empty: this is no such entry
+
+  bool isBatch() const { return !single.empty(); }
 };
 
 /// A tensor of the weight file; with copies > 1 its name holds "{}", once for each stack around it.
@@ -150,8 +156,8 @@ std::string toString(const Dim &dim);
 
 /// What the generated headers call a run-time extent: "tokens", or "tokens_extent" beside an argument "tokens".
 std::string extentName(const EntryInterface &entry, const Symbol &symbol);
-/// The extent of the entry that this one must not be below; null: none.
-const Symbol *findLeast(const EntryInterface &entry, const Symbol &symbol);
+/// The one of an entry's extents that this one must not be below; null: none.
+const Symbol *findLeast(const std::vector<Symbol> &symbols, const Symbol &symbol);
 /// A Dim as a C expression over those names.
 std::string toString(const Dim &dim, const EntryInterface &entry);
 

@@ -18,24 +18,34 @@ static json::Array shapeJson(const std::vector<Dim> &shape) {
   return result;
 }
 
-static json::Object entryJson(const EntryInterface &entry, const std::vector<Variant> &variants, size_t index) {
-  json::Array symbols, inputs, outputs;
-  for (const Symbol &symbol : entry.symbols) {
+static json::Array symbolsJson(const std::vector<Symbol> &symbols) {
+  json::Array list;
+  for (const Symbol &symbol : symbols) {
     json::Object described{{"name", symbol.name}, {"min", symbol.min}, {"max", symbol.max}};
     if (*symbol.least)
       described["least"] = symbol.least;
-    symbols.push_back(std::move(described));
+    list.push_back(std::move(described));
   }
+  return list;
+}
+
+static json::Object entryJson(const EntryInterface &entry, const std::vector<Variant> &variants, size_t index) {
+  json::Array inputs, outputs;
   for (const ArgumentInterface &argument : entry.arguments)
     (argument.isOutput ? outputs : inputs)
         .push_back(json::Object{
             {"name", argument.name}, {"type", name_of(argument.element)}, {"shape", shapeJson(argument.shape)}});
   ArenaBytes arena = arenaBytes(variants, index);
-  return json::Object{{"name", entry.name},
-                      {"extents", std::move(symbols)},
+  json::Object result{{"name", entry.name},
+                      {"extents", symbolsJson(entry.symbols)},
                       {"inputs", std::move(inputs)},
                       {"outputs", std::move(outputs)},
                       {"arena_bytes", json::Object{{"fixed", arena.fixed}, {"per_worker", arena.perWorker}}}};
+  if (entry.isBatch()) {
+    result["batch_of"] = entry.single;
+    result["extents_of_a_sequence"] = symbolsJson(entry.ownSymbols);
+  }
+  return result;
 }
 
 static json::Object kernelJson(const KernelSummary &kernel) {

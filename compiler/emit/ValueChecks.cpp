@@ -41,6 +41,13 @@ static void narrow(std::optional<ValueCheck> &known, const ValueCheck &check) {
     known->limit = check.limit;
 }
 
+/// Whether the entry's call states all extents of the limit; of several sequences each may have its own.
+static bool isOfCall(const Dim &limit, const EntryInterface &entry) {
+  return llvm::all_of(limit.symbols, [&](const Symbol &symbol) {
+    return !symbol.present() || !llvm::is_contained(entry.ownSymbols, symbol);
+  });
+}
+
 void addValueChecks(ModuleOp module, ModelInterface &model) {
   const SmallVector<kd::SymbolAttr> symbols = kd::getSymbols(module);
   for (EntryInterface &entry : model.entries)
@@ -51,7 +58,8 @@ void addValueChecks(ModuleOp module, ModelInterface &model) {
           continue;
         std::optional<Dim> limit = kd::toDim(each.limit, symbols);
         assert(limit && "of an extent, which a Dim says");
-        narrow(entry.arguments[input.getArgNumber() - symbols.size()].check, {each.minimum, *limit});
+        if (isOfCall(*limit, entry)) // kernels clamp the others
+          narrow(entry.arguments[input.getArgNumber() - symbols.size()].check, {each.minimum, *limit});
       }
     });
 }

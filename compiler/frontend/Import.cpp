@@ -4,11 +4,14 @@
 // 2. A function for each entry: the named extents as index arguments, then the inputs; its nodes in their order.
 // 3. Verify: broken rules of single ops come out there, with their scopes.
 // 4. Weights get their storages.
+// 5. Batched entries get a function for several sequences.
 #include "compiler/frontend/Import.h"
 
 #include "compiler/dialect/Check.h"
+#include "compiler/frontend/BatchEntry.h"
 #include "compiler/frontend/CheckGraph.h"
 #include "compiler/frontend/ImportNode.h"
+#include "kiln/batch.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 
@@ -197,6 +200,36 @@ private:
   std::string entryName;
 };
 
+/// Adds the symbols of batched entries, and says where they are.
+mlir::kiln::BatchSymbols addBatchSymbols(const Graph &graph, std::vector<Symbol> &symbols) {
+  mlir::kiln::BatchSymbols positions;
+  const BatchExtents extents = batch_extents(graph);
+  if (!extents.sequences.present())
+    return positions;
+  if (extents.own.present())
+    positions.own = llvm::find(symbols, extents.own) - symbols.begin();
+  positions.count = symbols.size();
+  symbols.push_back(extents.sequences);
+  if (extents.rows.present()) {
+    positions.rows = symbols.size();
+    symbols.push_back(extents.rows);
+  }
+  return positions;
+}
+
+/// Behind all that is imported.
+LogicalResult batchEntries(const Graph &graph, mlir::ModuleOp module, const mlir::kiln::BatchSymbols &symbols) {
+  for (const Entry &entry : graph.entries) {
+    if (entry.sequences == 0)
+      continue;
+    if (module.lookupSymbol(batchName(entry.name)))
+      return mlir::emitError(module.getLoc()) << rules::model_c5 << ": got " << batchName(entry.name) << " twice";
+    if (failed(batchEntry(module.lookupSymbol<mlir::func::FuncOp>(entry.name), symbols)))
+      return failure();
+  }
+  return mlir::verify(module);
+}
+
 } // namespace
 
 mlir::OwningOpRef<mlir::ModuleOp> importGraph(const Graph &graph, mlir::MLIRContext *context, llvm::StringRef modelName,
@@ -205,6 +238,7 @@ mlir::OwningOpRef<mlir::ModuleOp> importGraph(const Graph &graph, mlir::MLIRCont
   std::vector<Symbol> used;
   if (failed(checkGraph(graph, context, used)))
     return {};
+  const mlir::kiln::BatchSymbols batch = addBatchSymbols(graph, used);
   SmallVector<mlir::kiln::SymbolAttr> symbols;
   for (const Symbol &symbol : used)
     symbols.push_back(mlir::kiln::SymbolAttr::get(context, symbol.name, symbol.min, symbol.max, symbol.least));
@@ -217,7 +251,8 @@ mlir::OwningOpRef<mlir::ModuleOp> importGraph(const Graph &graph, mlir::MLIRCont
   for (const Entry &entry : graph.entries)
     if (failed(importer.importEntry(entry)))
       return {};
-  if (failed(mlir::verify(*module)) || failed(storeWeights(*module, graph, weights)))
+  if (failed(mlir::verify(*module)) || failed(storeWeights(*module, graph, weights)) ||
+      failed(batchEntries(graph, *module, batch)))
     return {};
   return module;
 }

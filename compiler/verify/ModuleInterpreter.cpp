@@ -45,6 +45,7 @@ private:
   void runCall(kd::CallOp call);
   void runRepeat(kd::RepeatOp repeat);
   void runScan(kd::ScanOp scan);
+  void runEachSequence(kd::EachSequenceOp loop);
   void runIndex(Operation &op);
   void runKilnOp(Operation &op);
   void runGeneric(linalg::GenericOp op);
@@ -59,6 +60,7 @@ private:
   Cell scalar(Value value);
   std::string nameOf(StringRef pattern) const;
   /// The state, in whole.
+  SharedTensor &stateOf(StringRef pattern) { return owner.states[nameOf(pattern) + sequence]; }
   SharedTensor stateOf(StringRef pattern, RankedTensorType rows, std::int64_t count);
 
   ModuleInterpreter &owner;
@@ -66,6 +68,7 @@ private:
   llvm::DenseMap<Value, SharedTensor> tensors;
   llvm::DenseMap<Value, Cell> scalars;
   SmallVector<std::int64_t> layers; // of the repeats around, the outermost first
+  std::string sequence;             // which one's states: " of sequence 2"; the first has those of an entry alone
 };
 
 TensorShape ModuleInterpreter::Frame::shapeOf(Type type) {
@@ -140,6 +143,7 @@ void ModuleInterpreter::Frame::runOp(Operation &op) {
       .Case([&](kd::CallOp call) { runCall(call); })
       .Case([&](kd::RepeatOp repeat) { runRepeat(repeat); })
       .Case([&](kd::ScanOp scan) { runScan(scan); })
+      .Case([&](kd::EachSequenceOp loop) { runEachSequence(loop); })
       .Case([&](kd::ParameterOp parameter) {
         auto weightOf = [&](StringRef source) { return owner.weights(source.str(), nameOf(source)); };
         set(parameter.getResult(), given(valueOf(parameter, shapeOf(parameter.getType()), weightOf)));
@@ -154,7 +158,7 @@ void ModuleInterpreter::Frame::runOp(Operation &op) {
         const SharedTensor &value = get(store.getX());
         require(value->rank() > 0 && value->shape[0] == static_cast<std::int64_t>(store.getRows()),
                 "store requires all rows of the state");
-        owner.states[nameOf(store.getName())] = value;
+        stateOf(store.getName()) = value;
       })
       .Case([&](tensor::EmptyOp empty) {
         // Nothing may depend on what is there.
@@ -293,8 +297,29 @@ void ModuleInterpreter::Frame::runScan(kd::ScanOp scan) {
     set(result, stack(slices));
 }
 
+/// All sequences have the extents of the call (RandomCalls.cpp).
+void ModuleInterpreter::Frame::runEachSequence(kd::EachSequenceOp loop) {
+  const kd::BatchSymbols symbols = loop.getBatchSymbols();
+  const std::int64_t count = extents[symbols.count];
+  require(symbols.own < 0 || extents[symbols.rows] == count * extents[symbols.own],
+          "each_sequence requires as many rows of each sequence");
+  std::vector<std::vector<SharedTensor>> outputs(loop.getNumResults());
+  for (std::int64_t number = 0; number < count; ++number) {
+    for (auto [slice, whole] : llvm::zip_equal(loop.getBody().getArguments(), loop.getWholes())) {
+      const std::int64_t rows = shapeOf(slice.getType()).front();
+      set(slice, takeRange(*get(whole), 0, number * rows, rows));
+    }
+    sequence = number > 0 ? " of sequence " + std::to_string(number) : "";
+    for (auto [output, value] : llvm::zip_equal(outputs, runBlock(loop.getBody().front())))
+      output.push_back(value);
+  }
+  sequence.clear();
+  for (auto [result, parts] : llvm::zip_equal(loop.getResults(), outputs))
+    set(result, join(parts, 0));
+}
+
 SharedTensor ModuleInterpreter::Frame::stateOf(StringRef pattern, RankedTensorType rows, std::int64_t count) {
-  SharedTensor &state = owner.states[nameOf(pattern)];
+  SharedTensor &state = stateOf(pattern);
   if (!state) {
     TensorShape shape = shapeOf(rows);
     require(!shape.empty(), "a state requires an extent");
@@ -307,7 +332,7 @@ SharedTensor ModuleInterpreter::Frame::stateOf(StringRef pattern, RankedTensorTy
 
 Tensor ModuleInterpreter::Frame::append(kd::AppendOp op) {
   const TensorShape shape = shapeOf(op.getType());
-  SharedTensor &state = owner.states[nameOf(op.getName())];
+  SharedTensor &state = stateOf(op.getName());
   Tensor whole = *stateOf(op.getName(), cast<RankedTensorType>(op.getType()), op.getRows());
   Tensor rows = *get(op.getX());
   if (rows.rank() > 1 && rows.shape.back() != shape.back())

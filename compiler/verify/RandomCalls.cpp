@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/verify/RandomCalls.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -103,6 +104,10 @@ public:
   Assignments(ModuleOp module, std::uint64_t seed) : module(module), random(seed) {
     if (auto list = module->getAttrOfType<ArrayAttr>(kd::symbolsAttrName))
       symbols = llvm::map_to_vector(list, [](Attribute attribute) { return cast<kd::SymbolAttr>(attribute); });
+    module.walk([&](kd::EachSequenceOp loop) {
+      if (kd::BatchSymbols found = loop.getBatchSymbols(); found.own >= 0)
+        batch = found;
+    });
   }
 
   /// `reach`: how far above the smallest ones, at most; 0: the smallest.
@@ -111,12 +116,14 @@ public:
     for (kd::SymbolAttr symbol : symbols)
       values.push_back(whole(random, symbol.getMin(), std::min(symbol.getMax(), symbol.getMin() + reach)));
     raise(values);
+    shareRows(values);
     return values;
   }
   std::vector<std::int64_t> largest() const {
     std::vector<std::int64_t> values;
     for (kd::SymbolAttr symbol : symbols)
       values.push_back(symbol.getMax());
+    shareRows(values);
     return values;
   }
   std::vector<std::string> names() const {
@@ -149,9 +156,19 @@ private:
             values[i] = std::max(values[i], values[j]);
   }
 
+  /// The sequences of a batched entry have as many rows each, and not too many together.
+  void shareRows(std::vector<std::int64_t> &values) const {
+    if (batch.own < 0)
+      return;
+    values[batch.count] = std::clamp<std::int64_t>(symbols[batch.rows].getMax() / values[batch.own], 1,
+                                                   values[batch.count]);
+    values[batch.rows] = values[batch.count] * values[batch.own];
+  }
+
   ModuleOp module;
   Random random;
   SmallVector<kd::SymbolAttr> symbols;
+  kd::BatchSymbols batch;
 };
 
 Session drawSession(ModuleOp module, ArrayRef<std::int64_t> extents, const std::string &words, int rounds,

@@ -41,6 +41,7 @@ typedef struct kiln_cuda_request_t {
   const kiln_call_t *call;
   uint32_t entry;
   const int64_t *extents;
+  const kiln_sequence_t *sequences;
 } kiln_cuda_request_t;
 
 /* The head of what calls are recorded by. It comes with its functions, so that they are linked only where a program
@@ -136,7 +137,7 @@ kiln_status_t kiln_cuda_allocate(const kiln_model_t *model, uint64_t bytes, void
 void kiln_cuda_release(const kiln_model_t *model, void *memory);
 kiln_status_t kiln_cuda_copy(const kiln_model_t *model, kiln_copy_t kind, void *to, const void *from, uint64_t bytes,
                              kiln_error_t *error);
-kiln_status_t kiln_cuda_run(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry, const int64_t *extents,
+kiln_status_t kiln_cuda_run(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry, const kiln_extents_t *extents,
                             void *const *arguments);
 
 /* Addresses of a device travel as pointers, which nothing on the host follows. */

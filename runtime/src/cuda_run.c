@@ -122,7 +122,8 @@ kiln_status_t kiln_cuda_run_body(const kiln_cuda_request_t *request, kiln_cuda_s
   kiln_worker_t worker = {.top = scratch, .end = scratch + KILN_ARENA_ROUND(body->scratch_bytes), .cuda = stream};
   worker.workers = &worker;
   const char *constants = kiln_cuda_pointer(stream->cuda->constants);
-  const kiln_frame_t frame = {&worker, model->packed, request->call->arena, request->extents, arguments, constants};
+  const kiln_frame_t frame = {&worker, model->packed, request->call->arena, request->extents, arguments, constants,
+                              request->sequences};
   kiln_error_t error = {KILN_OK, ""};
   kiln_status_t status = kiln_body_run(model, request->entry, &frame, &error);
   if (status && !stream->error.status)
@@ -130,9 +131,9 @@ kiln_status_t kiln_cuda_run_body(const kiln_cuda_request_t *request, kiln_cuda_s
   return stream->error.status;
 }
 
-/* The body, or a recording of it. */
+/* The body, or a recording of it; of a batch, which is seldom called alike twice, there is none. */
 static kiln_status_t enqueue(const kiln_cuda_request_t *request, kiln_cuda_stream_t *stream, void *const *arguments) {
-  return stream->cuda->recorder ? stream->cuda->recorder->run(request, stream, arguments)
+  return stream->cuda->recorder && !request->sequences ? stream->cuda->recorder->run(request, stream, arguments)
                                 : kiln_cuda_run_body(request, stream, arguments);
 }
 
@@ -228,8 +229,8 @@ static kiln_status_t run_from_host(const kiln_cuda_request_t *request, kiln_cuda
   return status;
 }
 
-kiln_status_t kiln_cuda_run(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry, const int64_t *extents,
-                            void *const *arguments) {
+kiln_status_t kiln_cuda_run(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry,
+                            const kiln_extents_t *extents, void *const *arguments) {
   kiln_cuda_t *cuda = model->device;
   kiln_status_t status;
   if (call->memory != KILN_HOST_POINTERS && call->memory != KILN_DEVICE_POINTERS)
@@ -238,7 +239,7 @@ kiln_status_t kiln_cuda_run(const kiln_model_t *model, const kiln_call_t *call, 
                           (unsigned long long)call->memory);
   if ((status = kiln_cuda_enter(cuda, call->error)))
     return status;
-  const kiln_cuda_request_t request = {model, call, entry, extents};
+  const kiln_cuda_request_t request = {model, call, entry, extents->values, extents->sequences};
   kiln_cuda_stream_t stream = {cuda, call->stream ? call->stream : cuda->stream, {KILN_OK, ""}};
   status = call->memory == KILN_DEVICE_POINTERS ? enqueue(&request, &stream, arguments)
                                                 : run_from_host(&request, &stream, arguments);

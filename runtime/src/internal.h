@@ -276,6 +276,12 @@ struct kiln_model_t {
 /* Where a copy goes: between the host and the variant's memory, or within that; zeros come from nowhere. */
 typedef enum kiln_copy_t { KILN_COPY_IN, KILN_COPY_OUT, KILN_COPY_WITHIN, KILN_COPY_ZEROS } kiln_copy_t;
 
+/* Values of an entry's symbols; of a batch, also what each sequence has of its own. */
+typedef struct kiln_extents_t {
+  const int64_t *values;
+  const kiln_sequence_t *sequences; /* null: the entry is of one */
+} kiln_extents_t;
+
 /* What runs a variant whose memory is a device's. Only the variant refers to it, so that a program without such a
  * variant links none of it. */
 typedef struct kiln_backend_t {
@@ -291,8 +297,8 @@ typedef struct kiln_backend_t {
   kiln_status_t (*copy)(const kiln_model_t *model, kiln_copy_t kind, void *to, const void *from, uint64_t bytes,
                         kiln_error_t *error);
   /* A call that kiln_run has checked, but for stream and memory. */
-  kiln_status_t (*run)(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry, const int64_t *extents,
-                       void *const *arguments);
+  kiln_status_t (*run)(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry,
+                       const kiln_extents_t *extents, void *const *arguments);
 } kiln_backend_t;
 extern const kiln_backend_t kiln_cuda_backend; /* cuda.c */
 

@@ -151,6 +151,9 @@ void kiln_pool_destroy(kiln_pool_t *pool);
  */
 kiln_status_t kiln_run(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry, const int64_t *extents,
                        void *const *arguments);
+/* The same of NAME_<entry>_batch: extents are the sequences'. */
+kiln_status_t kiln_run_batch(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry, size_t count,
+                             const kiln_sequence_t *sequences, void *const *arguments);
 
 /* Called by generated kernels; user_context is a kiln_worker_t. kiln_malloc gives KILN_ARENA_ALIGNMENT aligned memory,
  * or null when the worker's scratch is used up. kiln_do_par_for runs [min, min + size) and returns the result of a task

@@ -17,20 +17,22 @@ int64_t kiln_argument_elements(const kiln_argument_t *argument, const int64_t *e
   return count;
 }
 
-static kiln_status_t check_extents(const kiln_entry_t *entry, const int64_t *extents, kiln_error_t *error) {
-  if (!extents && entry->symbol_count > 0)
+/* Of the call, or of one of its sequences. */
+static kiln_status_t check_extents(const kiln_entry_t *entry, const kiln_symbol_t *symbols, uint32_t count,
+                                   const int64_t *extents, kiln_error_t *error) {
+  if (!extents && count > 0)
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires extents, got null", entry->name);
-  for (uint32_t i = 0; i < entry->symbol_count; ++i) {
-    const kiln_symbol_t *symbol = &entry->symbols[i];
+  for (uint32_t i = 0; i < count; ++i) {
+    const kiln_symbol_t *symbol = &symbols[i];
     if (extents[i] < symbol->min || extents[i] > symbol->max)
       return kiln_error_set(error, KILN_EXTENT_OUT_OF_RANGE, "%s requires %s in [%lld, %lld], got %lld", entry->name,
                             symbol->name, (long long)symbol->min, (long long)symbol->max, (long long)extents[i]);
   }
-  for (uint32_t i = 0; i < entry->symbol_count; ++i) {
-    const kiln_symbol_t *symbol = &entry->symbols[i];
+  for (uint32_t i = 0; i < count; ++i) {
+    const kiln_symbol_t *symbol = &symbols[i];
     if (symbol->least > 0 && extents[i] < extents[symbol->least - 1])
       return kiln_error_set(error, KILN_EXTENT_OUT_OF_RANGE, "%s requires %s of at least %s, which is %lld, got %lld",
-                            entry->name, symbol->name, entry->symbols[symbol->least - 1].name,
+                            entry->name, symbol->name, symbols[symbol->least - 1].name,
                             (long long)extents[symbol->least - 1], (long long)extents[i]);
   }
   return KILN_OK;
@@ -111,7 +113,7 @@ kiln_status_t kiln_body_run(const kiln_model_t *model, uint32_t entry, const kil
 }
 
 static kiln_status_t run_on_cpu(const kiln_model_t *model, const kiln_call_t *call, uint32_t index, uint32_t workers,
-                                const int64_t *extents, void *const *arguments) {
+                                const kiln_extents_t *extents, void *const *arguments) {
   const kiln_body_t *body = &model->variant->bodies[index];
   uint64_t scratch_bytes = KILN_ARENA_ROUND(body->scratch_bytes);
   char *scratch = (char *)call->arena + kiln_arena_fixed_bytes(body->plan_bytes);
@@ -121,32 +123,92 @@ static kiln_status_t run_on_cpu(const kiln_model_t *model, const kiln_call_t *ca
     table[i] = (kiln_worker_t){.workers = table, .top = begin, .end = begin + scratch_bytes};
   }
   table[0].executor = workers > 1 ? call->executor : NULL;
-  const kiln_frame_t frame = {table, model->packed, call->arena, extents, arguments, NULL};
+  const kiln_frame_t frame = {table,     model->packed, call->arena,       extents->values,
+                              arguments, NULL,          extents->sequences};
   return kiln_body_run(model, index, &frame, call->error);
 }
 
-kiln_status_t kiln_run(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry_index, const int64_t *extents,
-                       void *const *arguments) {
-  kiln_error_t *error = call ? call->error : NULL;
+/* What kiln_run and kiln_run_batch have in common; the extents are checked. */
+static kiln_status_t run(const kiln_model_t *model, const kiln_call_t *call, uint32_t index,
+                         const kiln_extents_t *extents, void *const *arguments) {
+  const kiln_entry_t *entry = &model->descriptor->entries[index];
+  const kiln_backend_t *backend = model->variant->backend;
+  kiln_error_t *error = call->error;
+  uint32_t workers = call->executor && !backend ? call->executor->workers : 1;
   kiln_status_t status;
+  if ((status = check_pointers(entry, arguments, error)) || (status = check_executor(entry, call->executor, error)) ||
+      (status = check_arena(entry, &model->variant->bodies[index], call, workers, error)) ||
+      (call->memory == KILN_HOST_POINTERS &&
+       (status = check_indices(entry, extents->values, arguments, error))))
+    return status;
+  return backend ? backend->run(model, call, index, extents, arguments)
+                 : run_on_cpu(model, call, index, workers, extents, arguments);
+}
+
+/* Whether there is such an entry, and a model that can run it. */
+static kiln_status_t check_entry(const kiln_model_t *model, const kiln_call_t *call, uint32_t index, bool is_batch) {
+  kiln_error_t *error = call ? call->error : NULL;
   if (!model || !call)
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "an entry requires a model, got null");
   const kiln_descriptor_t *descriptor = model->descriptor;
-  if (entry_index >= descriptor->entry_count)
+  if (index >= descriptor->entry_count || descriptor->entries[index].is_batch != is_batch)
     return kiln_error_set(error, KILN_INTERNAL_ERROR, "model \"%.*s\" requires an entry below %u, got %u",
-                          KILN_NAME_SHOWN, descriptor->name, descriptor->entry_count, entry_index);
-  const kiln_entry_t *entry = &descriptor->entries[entry_index];
-  const kiln_backend_t *backend = model->variant->backend;
-  if ((status = check_reserved(entry, call, !backend)))
-    return status;
-  uint32_t workers = call->executor && !backend ? call->executor->workers : 1;
-  if (!model->packed && descriptor->weight_count > 0)
+                          KILN_NAME_SHOWN, descriptor->name, descriptor->entry_count, index);
+  const kiln_entry_t *entry = &descriptor->entries[index];
+  kiln_status_t status = check_reserved(entry, call, !model->variant->backend);
+  if (!status && !model->packed && descriptor->weight_count > 0)
     return kiln_error_set(error, KILN_WEIGHTS_NOT_BOUND, "%s requires bound weights, got none", entry->name);
-  if ((status = check_extents(entry, extents, error)) || (status = check_pointers(entry, arguments, error)) ||
-      (status = check_executor(entry, call->executor, error)) ||
-      (status = check_arena(entry, &model->variant->bodies[entry_index], call, workers, error)) ||
-      (call->memory == KILN_HOST_POINTERS && (status = check_indices(entry, extents, arguments, error))))
+  return status;
+}
+
+kiln_status_t kiln_run(const kiln_model_t *model, const kiln_call_t *call, uint32_t index, const int64_t *extents,
+                       void *const *arguments) {
+  kiln_status_t status = check_entry(model, call, index, false);
+  if (status)
     return status;
-  return backend ? backend->run(model, call, entry_index, extents, arguments)
-                 : run_on_cpu(model, call, entry_index, workers, extents, arguments);
+  const kiln_entry_t *entry = &model->descriptor->entries[index];
+  if ((status = check_extents(entry, entry->symbols, entry->symbol_count, extents, call->error)))
+    return status;
+  return run(model, call, index, &(kiln_extents_t){extents, NULL}, arguments);
+}
+
+static kiln_status_t check_sequence(const kiln_entry_t *entry, const kiln_sequence_t *sequences, size_t number,
+                                    kiln_error_t *error) {
+  const kiln_sequence_t *sequence = &sequences[number];
+  if (!sequence->states && entry->state_bytes > 0)
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires states of sequence %zu, got null", entry->name,
+                          number);
+  if ((uintptr_t)sequence->states % KILN_ARENA_ALIGNMENT != 0)
+    return kiln_error_set(error, KILN_ARENA_MISALIGNED,
+                          "%s requires states aligned to %d bytes, got %u past it of sequence %zu", entry->name,
+                          KILN_ARENA_ALIGNMENT, (unsigned)((uintptr_t)sequence->states % KILN_ARENA_ALIGNMENT), number);
+  for (size_t other = 0; other < number; ++other) {
+    const uintptr_t here = (uintptr_t)sequence->states, there = (uintptr_t)sequences[other].states;
+    if ((here < there ? there - here : here - there) < entry->state_bytes)
+      return kiln_error_set(error, KILN_INVALID_ARGUMENT,
+                            "%s requires states of its own for each sequence, got some of both %zu and %zu",
+                            entry->name, other, number);
+  }
+  return check_extents(entry, entry->own_symbols, entry->own_symbol_count, sequence->extents, error);
+}
+
+kiln_status_t kiln_run_batch(const kiln_model_t *model, const kiln_call_t *call, uint32_t index, size_t count,
+                             const kiln_sequence_t *sequences, void *const *arguments) {
+  kiln_status_t status = check_entry(model, call, index, true);
+  if (status)
+    return status;
+  const kiln_entry_t *entry = &model->descriptor->entries[index];
+  int64_t extents[2] = {(int64_t)count, 0}; /* sequences, their rows */
+  if (!sequences)
+    return kiln_error_set(call->error, KILN_NULL_ARGUMENT, "%s requires sequences, got null", entry->name);
+  if ((status = check_extents(entry, entry->symbols, 1, extents, call->error)))
+    return status;
+  for (size_t i = 0; i < count; ++i) {
+    if ((status = check_sequence(entry, sequences, i, call->error)))
+      return status;
+    extents[1] += entry->own_rows ? sequences[i].extents[entry->own_rows - 1] : 0;
+  }
+  if ((status = check_extents(entry, entry->symbols, entry->symbol_count, extents, call->error)))
+    return status;
+  return run(model, call, index, &(kiln_extents_t){extents, sequences}, arguments);
 }

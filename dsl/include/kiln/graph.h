@@ -137,6 +137,7 @@ struct Entry {
   int region = -1;
   std::vector<const char *> input_names;
   std::vector<const char *> output_names;
+  int sequences = 0; // of a batched entry: how many a call takes, at most
 };
 
 /// A finished trace. Nodes stand in order of execution, and only those that a result depends on; the order follows from

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "kiln/batch.h"
 #include "kiln/blocks.h"
 #include "kiln/names.h"
 #include "kiln/order.h"
@@ -31,6 +32,11 @@ template <class Function> struct EntryPoint {
   const char *name;
   Function function;
   Names inputs, outputs;
+  int sequences = 0; // of a batched one
+
+  /// The same, to be called for up to `most` sequences at once, too, each with states and extents of its own:
+  /// NAME_<entry>_batch. Rows of the sequences lie one after another along the first axis of inputs and results.
+  constexpr EntryPoint batched(int most) const { return {name, function, inputs, outputs, most != 0 ? most : -1}; }
 };
 
 template <class Function>
@@ -87,8 +93,8 @@ template <class Result> inline constexpr bool is_result = tensor<Result>;
 template <class... Results> inline constexpr bool is_result<std::tuple<Results...>> = (tensor<Results> && ...);
 
 template <class M, class Owner, class Result, class... Inputs>
-constexpr void trace_entry(Tracer &tracer, const M &model, const char *name, Result (Owner::*function)(Inputs...) const,
-                           const Names &inputs, const Names &outputs) {
+constexpr void trace_entry(Tracer &tracer, const M &model,
+                           const EntryPoint<Result (Owner::*)(Inputs...) const> &point) {
   constexpr bool tensors_in = (tensor<std::remove_cvref_t<Inputs>> && ...), tensors_out = is_result<Result>;
   static_assert(sizeof...(Inputs) > 0, "kiln: an entry requires at least one input [model_c7]");
   static_assert(tensors_in, "kiln: an entry requires tensors as its parameters [model_c6]");
@@ -98,10 +104,10 @@ constexpr void trace_entry(Tracer &tracer, const M &model, const char *name, Res
   constexpr bool named = sizeof...(Inputs) <= Names::capacity && result_count<Result> <= Names::capacity;
   if constexpr (sizeof...(Inputs) > 0 && named && tensors_in && tensors_out) {
     Entry entry;
-    entry.name = name;
+    entry.name = point.name;
     entry.region = tracer.open();
     std::tuple<std::remove_cvref_t<Inputs>...> arguments{input<std::remove_cvref_t<Inputs>>(tracer)...};
-    auto result = std::apply([&](const auto &...values) { return (model.*function)(values...); }, arguments);
+    auto result = std::apply([&](const auto &...values) { return (model.*point.function)(values...); }, arguments);
     int count = 0;
     auto give = [&](const auto &...results) {
       (tracer.result(results.node), ...);
@@ -114,8 +120,9 @@ constexpr void trace_entry(Tracer &tracer, const M &model, const char *name, Res
     tracer.close();
 
     constexpr const char *only = "output";
-    entry.input_names = chosen_names(tracer, inputs, sizeof...(Inputs), argument_names, rules::model_c1);
-    entry.output_names = chosen_names(tracer, outputs, count, count == 1 ? &only : output_names, rules::model_c2);
+    entry.input_names = chosen_names(tracer, point.inputs, sizeof...(Inputs), argument_names, rules::model_c1);
+    entry.output_names = chosen_names(tracer, point.outputs, count, count == 1 ? &only : output_names, rules::model_c2);
+    entry.sequences = point.sequences;
     check_entry(tracer, entry);
     tracer.entry(std::move(entry));
   }
@@ -128,7 +135,7 @@ concept has_forward = requires { &M::forward; };
 
 /// What is no const member function, and so has no parameters to read.
 template <class M, class Function>
-constexpr void trace_entry(Tracer &, const M &, const char *, Function, const Names &, const Names &) {
+constexpr void trace_entry(Tracer &, const M &, const EntryPoint<Function> &) {
   static_assert(is_entry<Function>,
                 "kiln: an entry requires a const member function of the model that is no template [model_c10]");
 }
@@ -137,16 +144,17 @@ template <class M> constexpr void trace_all(Tracer &tracer) {
   M model{}; // the layers remember their scopes, so every trace has its own
   if constexpr (requires { M::entries(); }) {
     auto each = [&](const auto &...entries) {
-      (trace_entry(tracer, model, entries.name, entries.function, entries.inputs, entries.outputs), ...);
+      (trace_entry(tracer, model, entries), ...);
     };
     std::apply(each, M::entries());
   } else {
     static_assert(std::is_base_of_v<Model, M>, "kiln: a model requires kiln::Model as its base [model_c11]");
     static_assert(has_forward<M>, "kiln: a model requires a forward that is no template, or entries [model_c12]");
     if constexpr (std::is_base_of_v<Model, M> && has_forward<M>)
-      trace_entry(tracer, model, "forward", &M::forward, M::inputs, M::outputs);
+      trace_entry(tracer, model, entry("forward", &M::forward, M::inputs, M::outputs));
   }
   tracer.finish();
+  check_batches(tracer);
   if constexpr (requires { M::variables; })
     tracer.make_variables(M::variables);
 }

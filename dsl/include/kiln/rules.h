@@ -212,6 +212,15 @@ inline constexpr const char *model_c4 = "an entry requires different names for i
 inline constexpr const char *model_c14 = "variables require patterns that match a parameter each [model_c14]";
 inline constexpr const char *model_c15 = "variables require at most 16 patterns [model_c15]";
 inline constexpr const char *model_c16 = "variables require weights that are stored as they are, f32 [model_c16]";
+inline constexpr const char *batch_c1 = "a batched entry requires 1 to 256 sequences [batch_c1]";
+inline constexpr const char *batch_c2 =
+    "the batched entries of a model require one number of sequences [batch_c2]";
+inline constexpr const char *batch_c3 =
+    "a batched entry requires inputs and results whose first extent is fixed or a named one [batch_c3]";
+inline constexpr const char *batch_c4 =
+    "the batched entries of a model require one named extent as the first of inputs and results [batch_c4]";
+inline constexpr const char *batch_c5 =
+    "a model with batched entries requires other names than rows and sequences for its extents [batch_c5]";
 inline constexpr const char *model_c5 = "entries of one model require different names [model_c5]";
 
 } // namespace kiln::rules

@@ -149,6 +149,9 @@ public:
   }
   constexpr void result(int node) { graph.regions[region].results.push_back(node); }
   constexpr const Node &node(int id) const { return graph.nodes[id]; }
+  constexpr const Graph &traced() const { return graph; }
+  /// The extents' names that the model has, after finish().
+  constexpr const std::vector<Symbol> &extents() const { return symbols; }
 
   /// The parameter `leaf` of the current scope: the same one whenever it is asked for.
   template <std::size_t Rank>

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define KILN_ABI_VERSION 4
+#define KILN_ABI_VERSION 5
 /* Alignment, in bytes, that an arena must have. */
 #define KILN_ARENA_ALIGNMENT 64
 
@@ -116,6 +116,12 @@ typedef struct kiln_call_t {
   uintptr_t memory KILN_NULL;      /* KILN_HOST_POINTERS, the one choice on a CPU, or KILN_DEVICE_POINTERS */
   void *reserved[2] KILN_NULL;     /* null: room for what later versions take */
 } kiln_call_t;
+
+/* One of the sequences that NAME_<ENTRY>_batch is called for: what a call of the entry alone would be given for it. */
+typedef struct kiln_sequence_t {
+  void *states;           /* NAME_STATE_BYTES of its own, aligned and placed as an arena; an arena begins with them */
+  const int64_t *extents; /* those of the entry, in the order of its parameters; null if it has none */
+} kiln_sequence_t;
 
 /* The bundled thread pool: NAME_pool_create starts it, NAME_pool_executor gives what goes in kiln_call_t. */
 typedef struct kiln_pool_t kiln_pool_t;

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Values of the entry are shared (weights, constants: no sequence has its own), whole (the rows of all sequences), or a
+// sequence's alone. Going from op to op,
+//   1. what is computed from shared values alone stays as it is;
+//   2. an op that works on rows is cloned for whole values;
+//   3. all others wait, until one of the second kind reads what they give. Then they become a kiln.each_sequence, whose
+//      slices are of the whole values that they read.
+// A value without a whole form, whose further extents differ from sequence to sequence, is computed again where a later
+// kiln.each_sequence reads it.
+#include "compiler/frontend/BatchEntry.h"
+
+#include "compiler/dialect/Extents.h"
+#include "compiler/dialect/lowering/RowCollapser.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+namespace kiln {
+
+using namespace mlir;
+namespace kd = mlir::kiln;
+
+std::string batchName(StringRef entry) { return (entry + "_batch").str(); }
+
+namespace {
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// What the op reads, in its regions, too.
+SmallVector<Value> readBy(Operation *op) {
+  llvm::SetVector<Value> values(op->operand_begin(), op->operand_end());
+  getUsedValuesDefinedAbove(op->getRegions(), values);
+  return values.takeVector();
+}
+
+/// Whether only what is done sequence by sequence reads the op's result, a view that then is free there: the columns of
+/// queries, keys and values of a joint projection.
+bool isForSequences(Operation *op) {
+  return llvm::all_of(op->getUsers(), [&](Operation *user) {
+    if (isa<kd::AppendOp, kd::StoreOp>(user) || kd::hasRole(user, kd::KernelRole::Attention))
+      return true;
+    return (kd::hasRole(user, kd::KernelRole::Movement) || kd::hasRole(user, kd::KernelRole::View)) &&
+           isForSequences(user);
+  });
+}
+
+class EntryBatcher {
+public:
+  EntryBatcher(OpBuilder &builder, const kd::BatchSymbols &symbols) : builder(builder), symbols(symbols) {}
+
+  /// The value in the function for several sequences is this one; `isWhole`: with the rows of all.
+  void map(Value from, Value to, bool isWhole) {
+    mapping.map(from, to);
+    if (isWhole)
+      wholes.insert(from);
+  }
+  LogicalResult batch(Block &block);
+  /// The value with the rows of all sequences; null after a diagnostic.
+  Value toWhole(Value value);
+
+private:
+  bool isShared(Value value) const { return mapping.contains(value) && !wholes.contains(value); }
+  bool isShared(Operation *op) const;
+  bool worksOnRows(Operation *op) const;
+  LogicalResult batchRows(Operation *op);
+  bool mayRepeat(kd::RepeatOp repeat) const;
+  LogicalResult batchRepeat(kd::RepeatOp repeat);
+  /// Ends the ops that wait.
+  LogicalResult close();
+  kd::EachSequenceOp createLoop(Location loc, ArrayRef<Value> read, ArrayRef<Value> given);
+  FailureOr<Value> compute(Value value, IRMapping &inside);
+
+  OpBuilder &builder;
+  const kd::BatchSymbols &symbols;
+  IRMapping mapping;
+  DenseSet<Value> wholes;
+  SmallVector<Operation *> waiting;
+};
+
+/// Whether it is the same for all sequences: it reads nothing of theirs, no state, and has none of their extents.
+bool EntryBatcher::isShared(Operation *op) const {
+  if (!llvm::all_of(readBy(op), [&](Value value) { return isShared(value); }))
+    return false;
+  return !op->walk([](Operation *inner) {
+              const bool isOwn = isa<kd::StateOp, kd::AppendOp, kd::StoreOp>(inner) ||
+                                 llvm::any_of(inner->getResultTypes(), [](Type type) {
+                                   return !cast<RankedTensorType>(type).hasStaticShape();
+                                 });
+              return isOwn ? WalkResult::interrupt() : WalkResult::advance();
+            }).wasInterrupted();
+}
+
+/// Whether the op treats the rows of its first axis alike, each by itself.
+bool EntryBatcher::worksOnRows(Operation *op) const {
+  if (op->getNumRegions() > 0 || op->getNumResults() == 0 ||
+      !llvm::all_of(op->getResults(), [&](Value result) { return symbols.getWhole(typeOf(result)) != nullptr; }))
+    return false;
+  const AffineExpr rows = kd::getExtents(typeOf(op->getResult(0))).front();
+  if (isa<kd::ReshapeOp, kd::SliceOp>(op) && isForSequences(op))
+    return false;
+  if (auto view = dyn_cast<kd::ReshapeOp>(op))
+    return symbols.getWhole(typeOf(view.getX())) && kd::getExtents(typeOf(view.getX())).front() == rows;
+  if (auto slice = dyn_cast<kd::SliceOp>(op); slice && slice.getX().getType() == slice.getType())
+    return true;
+  auto inKernel = dyn_cast<kd::KernelOpInterface>(op);
+  kd::RowCollapser collapser(rows);
+  if (!inKernel || isa<kd::ConstantOp>(op) ||
+      !llvm::all_of(op->getResults(), [&](Value result) { return collapser.markFull(result); }) ||
+      !inKernel.collapseRows(collapser))
+    return false;
+  return llvm::all_of(op->getOperands(), [&](Value operand) {
+    return isShared(operand) ? !collapser.full.contains(operand)
+                             : collapser.full.contains(operand) && symbols.getWhole(typeOf(operand));
+  });
+}
+
+Value EntryBatcher::toWhole(Value value) {
+  if (wholes.contains(value))
+    return mapping.lookup(value);
+  if (!symbols.getWhole(typeOf(value))) {
+    emitError(value.getLoc()) << "a batched entry requires values that all sequences' rows can be of, got "
+                              << value.getType();
+    return {};
+  }
+  return createLoop(value.getLoc(), {}, value).getResult(0);
+}
+
+/// A value that a sequence reads in `inside`: a shared one as it is, any other computed there.
+FailureOr<Value> EntryBatcher::compute(Value value, IRMapping &inside) {
+  if (Value known = inside.lookupOrNull(value))
+    return known;
+  if (isShared(value))
+    return mapping.lookup(value);
+  Operation *source = value.getDefiningOp();
+  if (!source || source->getNumRegions() > 0 || !isPure(source) || isa<kd::StateOp>(source))
+    return emitError(value.getLoc()) << "a batched entry requires a value of type " << value.getType()
+                                     << " to be used before its rows meet those of other sequences";
+  for (Value operand : source->getOperands()) {
+    FailureOr<Value> computed = compute(operand, inside);
+    if (failed(computed))
+      return failure();
+    inside.map(operand, *computed);
+  }
+  builder.clone(*source, inside);
+  return inside.lookup(value);
+}
+
+/// A loop whose body reads whole values and gives others; the body is empty but for what gives shared ones.
+kd::EachSequenceOp EntryBatcher::createLoop(Location loc, ArrayRef<Value> read, ArrayRef<Value> given) {
+  SmallVector<Value> operands = llvm::map_to_vector(read, [&](Value value) { return mapping.lookup(value); });
+  SmallVector<Type> slices = llvm::map_to_vector(read, [](Value value) { return value.getType(); });
+  SmallVector<Type> results =
+      llvm::map_to_vector(given, [&](Value value) -> Type { return symbols.getWhole(typeOf(value)); });
+  auto loop = kd::EachSequenceOp::create(builder, loc, symbols, operands, slices, results);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(&loop.getBody().front());
+  if (read.empty() && llvm::all_of(given, [&](Value value) { return isShared(value); }))
+    kd::YieldOp::create(builder, loc,
+                        llvm::map_to_vector(given, [&](Value value) { return mapping.lookup(value); }));
+  return loop;
+}
+
+LogicalResult EntryBatcher::close() {
+  if (waiting.empty())
+    return success();
+  const SmallVector<Operation *> ops = std::exchange(waiting, {});
+  const llvm::SmallPtrSet<Operation *, 16> inside(ops.begin(), ops.end());
+  Block *block = ops.front()->getBlock();
+  llvm::SetVector<Value> read;
+  SmallVector<Value> given;
+  for (Operation *op : ops) {
+    for (Value value : readBy(op))
+      if (wholes.contains(value))
+        read.insert(value);
+    for (Value result : op->getResults())
+      if (symbols.getWhole(typeOf(result)) && llvm::any_of(result.getUsers(), [&](Operation *user) {
+            return !inside.contains(block->findAncestorOpInBlock(*user));
+          }))
+        given.push_back(result);
+  }
+  const Location loc = ops.front()->getLoc();
+  kd::EachSequenceOp loop = createLoop(loc, read.getArrayRef(), given);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(&loop.getBody().front());
+  IRMapping here;
+  for (auto [value, slice] : llvm::zip_equal(read, loop.getBody().getArguments()))
+    here.map(value, slice);
+  for (Operation *op : ops) {
+    for (Value value : readBy(op)) {
+      FailureOr<Value> computed = compute(value, here);
+      if (failed(computed))
+        return failure();
+      here.map(value, *computed);
+    }
+    builder.clone(*op, here);
+  }
+  kd::YieldOp::create(builder, loc, llvm::map_to_vector(given, [&](Value value) { return here.lookup(value); }));
+  for (auto [value, whole] : llvm::zip_equal(given, loop.getResults()))
+    map(value, whole, true);
+  return success();
+}
+
+LogicalResult EntryBatcher::batchRows(Operation *op) {
+  Operation *clone = builder.clone(*op, mapping);
+  for (auto [before, after] : llvm::zip_equal(op->getResults(), clone->getResults())) {
+    after.setType(symbols.getWhole(typeOf(before)));
+    map(before, after, true);
+  }
+  return success();
+}
+
+/// Whether the layers can go over whole values.
+bool EntryBatcher::mayRepeat(kd::RepeatOp repeat) const {
+  return kd::LoopInterface(repeat).getStacked().empty() &&
+         llvm::all_of(repeat.getInits(), [&](Value init) { return symbols.getWhole(typeOf(init)) != nullptr; });
+}
+
+LogicalResult EntryBatcher::batchRepeat(kd::RepeatOp repeat) {
+  SmallVector<Value> inits;
+  for (Value init : repeat.getInits()) {
+    Value whole = toWhole(init);
+    if (!whole)
+      return failure();
+    inits.push_back(whole);
+  }
+  auto loop = kd::RepeatOp::create(builder, repeat.getLoc(), repeat.getCount(), inits);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(&loop.getBody().front());
+  for (auto [before, after] : llvm::zip_equal(repeat.getBody().getArguments(), loop.getBody().getArguments()))
+    map(before, after, true);
+  if (failed(batch(repeat.getBody().front())))
+    return failure();
+  SmallVector<Value> yielded;
+  for (Value value : repeat.getYield()->getOperands()) {
+    Value whole = toWhole(value);
+    if (!whole)
+      return failure();
+    yielded.push_back(whole);
+  }
+  kd::YieldOp::create(builder, repeat.getLoc(), yielded);
+  for (auto [before, after] : llvm::zip_equal(repeat.getResults(), loop.getResults()))
+    map(before, after, true);
+  return success();
+}
+
+LogicalResult EntryBatcher::batch(Block &block) {
+  for (Operation &op : block.without_terminator()) {
+    auto repeat = dyn_cast<kd::RepeatOp>(op);
+    if (isShared(&op)) {
+      builder.clone(op, mapping);
+      continue;
+    }
+    const bool isOfAll = repeat ? mayRepeat(repeat) : worksOnRows(&op);
+    if (!isOfAll) {
+      waiting.push_back(&op);
+      continue;
+    }
+    const bool isAwaited =
+        repeat || llvm::any_of(op.getOperands(), [&](Value value) { return !mapping.contains(value); });
+    if ((isAwaited && failed(close())) || failed(repeat ? batchRepeat(repeat) : batchRows(&op)))
+      return failure();
+  }
+  return close();
+}
+
+} // namespace
+
+LogicalResult batchEntry(func::FuncOp entry, const kd::BatchSymbols &symbols) {
+  OpBuilder builder(entry->getContext());
+  builder.setInsertionPointAfter(entry);
+  auto wholeTypes = [&](TypeRange types) {
+    return llvm::map_to_vector(types, [&](Type type) -> Type {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      return tensor ? symbols.getWhole(tensor) : type;
+    });
+  };
+  auto inputs = wholeTypes(entry.getArgumentTypes()), results = wholeTypes(entry.getResultTypes());
+  if (llvm::is_contained(inputs, Type()) || llvm::is_contained(results, Type()))
+    return entry.emitError() << "a batched entry requires inputs and results whose extents but the first are fixed, got "
+                             << entry.getFunctionType();
+  auto function = func::FuncOp::create(builder, entry.getLoc(), batchName(entry.getName()),
+                                       builder.getFunctionType(inputs, results));
+  function->setAttr(kd::entryAttrName, builder.getUnitAttr());
+  function.setAllArgAttrs(entry.getAllArgAttrs());
+  function.setAllResultAttrs(entry.getAllResultAttrs());
+
+  EntryBatcher batcher(builder, symbols);
+  Block *body = function.addEntryBlock();
+  builder.setInsertionPointToEnd(body);
+  for (auto [before, after] : llvm::zip_equal(entry.getArguments(), body->getArguments()))
+    batcher.map(before, after, isa<RankedTensorType>(before.getType()));
+  if (failed(batcher.batch(entry.getBody().front())))
+    return failure();
+  SmallVector<Value> returned;
+  for (Value value : entry.getBody().front().getTerminator()->getOperands()) {
+    Value whole = batcher.toWhole(value);
+    if (!whole)
+      return failure();
+    returned.push_back(whole);
+  }
+  func::ReturnOp::create(builder, entry.getLoc(), returned);
+  return success();
+}
+
+} // namespace kiln

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Two entries of one model take different numbers of sequences.
+// expect: the batched entries of a model require one number of sequences [batch_c2]: got 8, expected 32
+#include "case.h"
+using namespace kiln;
+
+struct M : Model {
+  constexpr auto step(Tensor<f32, 1, 4> x) const { return tanh(x); }
+  constexpr auto other(Tensor<f32, 1, 4> x) const { return exp(x); }
+  static constexpr auto entries() {
+    return std::tuple{entry("step", &M::step).batched(32), entry("other", &M::other).batched(8)};
+  }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A result has no rows that could lie behind those of another sequence.
+// expect: a batched entry requires inputs and results whose first extent is fixed or a named one [batch_c3]: got 2*tokens 2..128
+#include "case.h"
+using namespace kiln;
+
+struct M : Model {
+  constexpr auto twice(Tensor<f32, T, 4> x) const { return concat<0>(x, x); }
+  static constexpr auto entries() { return std::tuple{entry("twice", &M::twice).batched(8)}; }
+};
+static_assert(parameters<M>() >= 0);

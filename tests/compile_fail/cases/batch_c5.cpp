@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An extent has the name of the one that counts the rows of all sequences.
+// expect: a model with batched entries requires other names than rows and sequences for its extents [batch_c5]: got rows
+#include "case.h"
+using namespace kiln;
+
+constexpr Dim R{"rows", 1, 9};
+struct M : Model {
+  constexpr auto step(Tensor<f32, R, 4> x) const { return tanh(x); }
+  static constexpr auto entries() { return std::tuple{entry("step", &M::step).batched(8)}; }
+};
+static_assert(parameters<M>() >= 0);
