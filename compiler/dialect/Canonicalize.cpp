@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Canonical forms that need new ops; the others are folds.
+#include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
 
 #include "mlir/IR/PatternMatch.h"
@@ -157,6 +158,39 @@ template <class Loop> struct DropUnusedOutputs : OpRewritePattern<Loop> {
   }
 };
 
+/// each_sequence of columns of x ==> of x, whose columns are taken inside, where an append or an attention reads them as
+/// they are.
+struct SliceInside : OpRewritePattern<EachSequenceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(EachSequenceOp op, PatternRewriter &rewriter) const override {
+    const BatchSymbols symbols = op.getBatchSymbols();
+    for (OpOperand &operand : op.getWholesMutable()) {
+      auto slice = operand.get().getDefiningOp<SliceOp>();
+      if (!slice || slice.getAxis() == 0 || !slice->hasOneUse())
+        continue;
+      BlockArgument columns = op.getBody().getArgument(operand.getOperandNumber());
+      SmallVector<AffineExpr> extents = getExtents(cast<RankedTensorType>(slice.getX().getType()));
+      extents.front() = getExtents(cast<RankedTensorType>(columns.getType())).front();
+      auto type = getTensorType(extents, slice.getType().getElementType(), getNumSymbols(slice.getX().getType()));
+      if (symbols.getWhole(type) != slice.getX().getType())
+        continue;
+      rewriter.modifyOpInPlace(op, [&] {
+        const Type before = columns.getType();
+        operand.set(slice.getX());
+        columns.setType(type);
+        OpBuilder::InsertionGuard guard(rewriter);
+        rewriter.setInsertionPointToStart(&op.getBody().front());
+        auto inside = SliceOp::create(rewriter, slice.getLoc(), before, columns, slice.getAxis(), slice.getStart(),
+                                      slice.getAtEnd());
+        rewriter.replaceAllUsesExcept(columns, inside.getResult(), inside);
+      });
+      rewriter.eraseOp(slice);
+      return success();
+    }
+    return failure();
+  }
+};
+
 } // namespace
 
 /// append(slice(x)) of columns ==> append of columns of x, which has been computed for the other columns anyway.
@@ -194,7 +228,7 @@ void ScanOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContex
 }
 
 void EachSequenceOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
-  patterns.add<DropUnusedOutputs<EachSequenceOp>>(context);
+  patterns.add<DropUnusedOutputs<EachSequenceOp>, SliceInside>(context);
 }
 
 } // namespace mlir::kiln

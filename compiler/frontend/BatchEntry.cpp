@@ -33,17 +33,6 @@ SmallVector<Value> readBy(Operation *op) {
   return values.takeVector();
 }
 
-/// Whether only what is done sequence by sequence reads the op's result, a view that then is free there: the columns of
-/// queries, keys and values of a joint projection.
-bool isForSequences(Operation *op) {
-  return llvm::all_of(op->getUsers(), [&](Operation *user) {
-    if (isa<kd::AppendOp, kd::StoreOp>(user) || kd::hasRole(user, kd::KernelRole::Attention))
-      return true;
-    return (kd::hasRole(user, kd::KernelRole::Movement) || kd::hasRole(user, kd::KernelRole::View)) &&
-           isForSequences(user);
-  });
-}
-
 class EntryBatcher {
 public:
   EntryBatcher(OpBuilder &builder, const kd::BatchSymbols &symbols) : builder(builder), symbols(symbols) {}
@@ -96,8 +85,6 @@ bool EntryBatcher::worksOnRows(Operation *op) const {
       !llvm::all_of(op->getResults(), [&](Value result) { return symbols.getWhole(typeOf(result)) != nullptr; }))
     return false;
   const AffineExpr rows = kd::getExtents(typeOf(op->getResult(0))).front();
-  if (isa<kd::ReshapeOp, kd::SliceOp>(op) && isForSequences(op))
-    return false;
   if (auto view = dyn_cast<kd::ReshapeOp>(op))
     return symbols.getWhole(typeOf(view.getX())) && kd::getExtents(typeOf(view.getX())).front() == rows;
   if (auto slice = dyn_cast<kd::SliceOp>(op); slice && slice.getX().getType() == slice.getType())

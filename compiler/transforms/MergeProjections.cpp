@@ -52,6 +52,25 @@ Value joinParameters(OpBuilder &builder, ArrayRef<ParameterOp> parameters, int64
 /// Linears that can be one.
 using Projections = llvm::SmallSetVector<LinearOp, 4>;
 
+/// What a slice of a kiln.each_sequence is of; any other value itself.
+static Value getOutside(Value value) {
+  auto slice = dyn_cast<BlockArgument>(value);
+  auto loop = slice ? dyn_cast<EachSequenceOp>(slice.getOwner()->getParentOp()) : EachSequenceOp();
+  return loop ? loop.getWholes()[slice.getArgNumber()] : value;
+}
+
+/// The block that the operands of ops in this one may be computed in.
+static Block *getOutside(Block *block) {
+  return isa<EachSequenceOp>(block->getParentOp()) ? block->getParentOp()->getBlock() : block;
+}
+
+/// Whether attention reads the operand, or a state that it will read.
+static bool isForAttention(OpOperand &use) {
+  if (auto loop = dyn_cast<EachSequenceOp>(use.getOwner()))
+    return llvm::all_of(loop.getBody().getArgument(use.getOperandNumber()).getUses(), isForAttention);
+  return isa<AttentionOp, AttentionScoresOp, AppendOp>(use.getOwner());
+}
+
 struct MergeProjections : impl::MergeProjectionsBase<MergeProjections> {
   using MergeProjectionsBase::MergeProjectionsBase;
 
@@ -76,12 +95,13 @@ private:
           llvm::erase(appends, append);
           operand = append.getX();
         }
-      collectAmong(operands, attention->getBlock());
+      llvm::transform(operands, operands.begin(), [](Value operand) { return getOutside(operand); });
+      collectAmong(operands, getOutside(attention->getBlock()));
     }
     // What an attention of another entry reads, a layer's states: joined there, so joined here.
     llvm::MapVector<std::pair<Block *, StringRef>, SmallVector<Value>> others;
     for (AppendOp append : appends)
-      others[{append->getBlock(), append.getName().rsplit('.').first}].push_back(append.getX());
+      others[{getOutside(append->getBlock()), append.getName().rsplit('.').first}].push_back(getOutside(append.getX()));
     for (auto &[owner, operands] : others)
       collectAmong(operands, owner.first);
   }
@@ -135,9 +155,7 @@ private:
   static bool canMerge(LinearOp linear, Block *block) {
     auto weight = getOwnParameter(linear.getWeight(), linear);
     // Several sources of one weight are joined along the outputs only.
-    bool isForAttention = llvm::all_of(
-        linear->getUsers(), [](Operation *user) { return isa<AttentionOp, AttentionScoresOp, AppendOp>(user); });
-    if (!isForAttention || linear->getBlock() != block || !weight ||
+    if (!llvm::all_of(linear->getUses(), isForAttention) || linear->getBlock() != block || !weight ||
         (weight.getSources().size() > 1 && int64_t(weight.getJoinDim()) != linear.getOutputDim()))
       return false;
     return !linear.getBias() || getOwnParameter(linear.getBias(), linear);

@@ -30,8 +30,8 @@ template <int Layers, int Width, int Heads> struct CharGpt : kiln::Model {
 
   static constexpr auto entries() {
     return std::tuple{kiln::entry("forward", &CharGpt::forward, {"tokens"}, {"logits"}),
-                      kiln::entry("prefill", &CharGpt::prefill, {"tokens"}, {"logits"}),
-                      kiln::entry("decode", &CharGpt::decode, {"token"}, {"logits"})};
+                      kiln::entry("prefill", &CharGpt::prefill, {"tokens"}, {"logits"}).batched(32),
+                      kiln::entry("decode", &CharGpt::decode, {"token"}, {"logits"}).batched(32)};
   }
 };
 

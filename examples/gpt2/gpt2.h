@@ -88,8 +88,8 @@ struct Gpt2Writer : kiln::Model {
   constexpr auto decode(kiln::Tensor<kiln::i32, 1> token) const { return extend(token); }
 
   static constexpr auto entries() {
-    return std::tuple{kiln::entry("prefill", &Gpt2Writer::prefill, {"tokens"}, {"logits"}),
-                      kiln::entry("decode", &Gpt2Writer::decode, {"token"}, {"logits"})};
+    return std::tuple{kiln::entry("prefill", &Gpt2Writer::prefill, {"tokens"}, {"logits"}).batched(32),
+                      kiln::entry("decode", &Gpt2Writer::decode, {"token"}, {"logits"}).batched(32)};
   }
 };
 

@@ -95,8 +95,8 @@ template <Shape S> struct Writer : kiln::Model {
   constexpr auto decode(kiln::Tensor<kiln::i32, 1> x) const { return extend(x); }
 
   static constexpr auto entries() {
-    return std::tuple{kiln::entry("prefill", &Writer::prefill, {"tokens"}, {"logits"}),
-                      kiln::entry("decode", &Writer::decode, {"token"}, {"logits"})};
+    return std::tuple{kiln::entry("prefill", &Writer::prefill, {"tokens"}, {"logits"}).batched(32),
+                      kiln::entry("decode", &Writer::decode, {"token"}, {"logits"}).batched(32)};
   }
 };
 
