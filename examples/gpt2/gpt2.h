@@ -71,7 +71,7 @@ struct Gpt2 : kiln::Model {
 };
 
 /// Writes on: every call adds tokens to the context, whose keys and values are kept, and gives the logits of the token
-/// that follows. `decode` is `prefill` of one token.
+/// that follows. `decode` is `prefill` of one token; `verify` gives the logits behind each of them.
 template <std::int64_t Layers, std::int64_t Width, int Heads, kiln::Dim Tokens = tokens_1024,
           kiln::Dim Context = context_1024, std::int64_t Vocabulary = 50257>
 struct Gpt2Writer : kiln::Model {
@@ -80,16 +80,22 @@ struct Gpt2Writer : kiln::Model {
   kiln::Stack<Layers, Gpt2Block<Width, Heads>> h{"h"};
   kiln::LayerNorm<Width> ln_f{"ln_f"};
 
+  constexpr auto layers(const kiln::tensor auto &tokens) const {
+    return h(wte(tokens) + wpe(kiln::positions_in<Context>(tokens)), kiln::cached<Context>);
+  }
   constexpr auto extend(const kiln::tensor auto &tokens) const {
-    auto x = h(wte(tokens) + wpe(kiln::positions_in<Context>(tokens)), kiln::cached<Context>);
-    return kiln::logits(ln_f(kiln::last<0, 1>(x)), wte);
+    return kiln::logits(ln_f(kiln::last<0, 1>(layers(tokens))), wte);
   }
   constexpr auto prefill(kiln::Tensor<kiln::i32, Tokens> tokens) const { return extend(tokens); }
   constexpr auto decode(kiln::Tensor<kiln::i32, 1> token) const { return extend(token); }
+  constexpr auto verify(kiln::Tensor<kiln::i32, Tokens> tokens) const {
+    return kiln::logits(ln_f(layers(tokens)), wte);
+  }
 
   static constexpr auto entries() {
     return std::tuple{kiln::entry("prefill", &Gpt2Writer::prefill, {"tokens"}, {"logits"}).batched(32),
-                      kiln::entry("decode", &Gpt2Writer::decode, {"token"}, {"logits"}).batched(32)};
+                      kiln::entry("decode", &Gpt2Writer::decode, {"token"}, {"logits"}).batched(32),
+                      kiln::entry("verify", &Gpt2Writer::verify, {"tokens"}, {"logits"})};
   }
 };
 

@@ -15,7 +15,7 @@ struct Gpt2Shape {
 
 inline constexpr Gpt2Shape gpt2_small{12, 768, 12}, gpt2_medium{24, 1024, 16}, gpt2_large{36, 1280, 20},
     gpt2_xl{48, 1600, 25};
-/// The one that is trained here, on the King James Bible.
-inline constexpr Gpt2Shape gpt2_king_james{3, 128, 4, 2000, 256};
+/// Those that are trained here, on the King James Bible; the second guesses what the first writes.
+inline constexpr Gpt2Shape gpt2_king_james{3, 128, 4, 2000, 256}, gpt2_king_james_draft{1, 64, 2, 2000, 256};
 
 } // namespace specs

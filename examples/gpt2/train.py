@@ -7,9 +7,11 @@ To run it again on Debian 12 (packages bible-kjv, python3-torch, python3-numpy),
     python3 ../support/train_tokenizer.py bytes king_james/tokenizer.json
     python3 train.py train --minutes 15     # king_james/model.safetensors, of f16
     python3 train.py expect                 # king_james/expected.json: what PyTorch writes behind some prompts
+    python3 train.py train --folder king_james/draft --minutes 6   # a smaller one, which guesses (speculative.cpp)
 
 1. text     Chapters with <|endoftext|> between them; the last 5 % are held out.
-2. model    The shape `king_james` of shapes.h: 3 layers, width 128, 4 heads, learned positions, tied output.
+2. model    The shape that the folder's config.json states: 3 layers, width 128, 4 heads, learned positions, tied
+            output; of the draft one layer, width 64, 2 heads.
 3. training AdamW on random windows of 256 tokens, no dropout.
 """
 import json
@@ -36,7 +38,6 @@ from training import (  # noqa: E402
 )
 
 FOLDER = os.path.join(HERE, "king_james")
-WEIGHTS = os.path.join(FOLDER, "model.safetensors")
 
 
 class Conv1D(nn.Module):
@@ -103,8 +104,8 @@ class Gpt2(nn.Module):
         return self.ln_f(x) @ self.wte.weight.t()
 
 
-def config():
-    with open(os.path.join(FOLDER, "config.json")) as file:
+def config(folder):
+    with open(os.path.join(folder, "config.json")) as file:
         return json.load(file)
 
 
@@ -114,8 +115,8 @@ def encoder():
 
 def train(args):
     torch.manual_seed(args.seed)
-    model, encode, context = Gpt2(config()), encoder(), config()["n_positions"]
-    end = config()["eos_token_id"]
+    c = config(args.folder)
+    model, encode, context, end = Gpt2(c), encoder(), c["n_positions"], c["eos_token_id"]
     training, held_out = (
         torch.tensor([token for chapter in text.strip().split("\n\n") for token in (end, *encode(chapter))])
         for text in split(read_text())
@@ -124,20 +125,22 @@ def train(args):
     print(f"{sum(p.numel() for p in model.parameters())} parameters, {len(training)} tokens", flush=True)
     fit(model, next_token_loss(model, training, context, 8), args.minutes, args.rate,
         lambda: f"held out {sum(check(0).item() for _ in range(4)) / 4:.4f}")  # fmt: skip
-    write_safetensors(WEIGHTS, {name: t.half() for name, t in model.state_dict().items()}, {"format": "pt"})
+    weights = os.path.join(args.folder, "model.safetensors")
+    write_safetensors(weights, {name: t.half() for name, t in model.state_dict().items()}, {"format": "pt"})
 
 
-def expect(_):
-    model, encode = Gpt2(config()), encoder()
-    model.load_state_dict(read_safetensors(WEIGHTS)[0])
+def expect(args):
+    c = config(args.folder)
+    model, encode = Gpt2(c), encoder()
+    model.load_state_dict(read_safetensors(os.path.join(args.folder, "model.safetensors"))[0])
     model.eval()
     cases = []
     for text in ("In the beginning", "And the LORD said unto Moses,"):
         tokens = encode(text)
-        reply = likeliest(model, tokens, 48, (config()["eos_token_id"],))
+        reply = likeliest(model, tokens, 48, (c["eos_token_id"],))
         cases.append({"template": "plain", "text": text, "prompt": tokens, "reply": reply})
-    write_expected(os.path.join(FOLDER, "expected.json"), cases)
+    write_expected(os.path.join(args.folder, "expected.json"), cases)
 
 
 if __name__ == "__main__":
-    command_line(__doc__, 15, train=train, expect=expect)
+    command_line(__doc__, 15, FOLDER, train=train, expect=expect)

@@ -24,6 +24,7 @@ void help(const char *program) {
               "  --top-p X          draw from the fewest tokens that have this probability together (0.95)\n"
               "  --seed N           of the draws (1)\n"
               "  --threads N        (1)\n"
+              "  --guesses N        tokens that a draft guesses, in programs that have one (4)\n"
               "  --numbers          show tokens in place of text\n",
               program);
   std::exit(0);
@@ -82,6 +83,8 @@ TalkOptions talk_options(int argc, char **argv) {
       options.sampling.seed = static_cast<std::uint64_t>(whole(0, 9e15));
     else if (word == "--threads")
       options.threads = static_cast<unsigned>(whole(1, 1024));
+    else if (word == "--guesses")
+      options.guesses = static_cast<std::size_t>(whole(1, 64));
     else
       throw std::runtime_error("unknown option \"" + word + "\"; see --help");
   }

@@ -140,10 +140,12 @@ def write_expected(path, cases):
         file.write("\n")
 
 
-def command_line(description, minutes, **commands):
-    """Runs the command that is named, with the options that a training run takes."""
+def command_line(description, minutes, folder=None, **commands):
+    """Runs the command that is named, with the options that a training run takes; --folder if there is one."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", choices=tuple(commands))
+    if folder:
+        parser.add_argument("--folder", default=folder, help="of config.json and what is written")
     parser.add_argument("--minutes", type=float, default=minutes)
     parser.add_argument("--rate", type=float, default=3e-3)
     parser.add_argument("--seed", type=int, default=1611)
