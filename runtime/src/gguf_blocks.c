@@ -54,9 +54,12 @@ static void decode_q6_k(const unsigned char *block, size_t run, float *to) {
   const unsigned char *const low = block + half * 64 + quarter % 2 * 32, *const high = block + 128 + half * 32;
   const signed char *const scales = (const signed char *)block + 192 + run * 2;
   const float scale = half_at(block + 208);
-  for (size_t i = 0; i < KILN_GGUF_RUN; ++i) {
-    const int element = (low[i] >> quarter / 2 * 4 & 15) | (high[i] >> quarter * 2 & 3) << 4;
-    to[i] = scale * (float)scales[i / 16] * (float)(element - 32);
+  for (size_t part = 0; part < 2; ++part) {
+    const float step = scale * (float)scales[part];
+    for (size_t i = part * 16; i < part * 16 + 16; ++i) {
+      const int element = (low[i] >> quarter / 2 * 4 & 15) | (high[i] >> quarter * 2 & 3) << 4;
+      to[i] = step * (float)(element - 32);
+    }
   }
 }
 

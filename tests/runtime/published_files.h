@@ -230,8 +230,7 @@ struct Int4Matrix {
     std::string qweight;
     for (int64_t first = 0; first < Inputs; first += 8)
       for (int64_t output = 0; output < Outputs; ++output)
-        qweight += words(
-            1, 8, [&](int64_t, int64_t i) { return Elements[output * Inputs + first + i]; }, inOrder);
+        qweight += words(1, 8, [&](int64_t, int64_t i) { return Elements[output * Inputs + first + i]; }, inOrder);
     std::vector<Tensor> tensors = {
         {name + ".qweight", "I32", {Inputs / 8, Outputs}, qweight},
         {name + ".qzeros",
