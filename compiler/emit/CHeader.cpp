@@ -196,6 +196,15 @@ const char *{0}_target(const {0}_t *model);
 kiln_status_t {0}_bind_weights({0}_t *model, const char *path, kiln_error_t *error);
 kiln_status_t {0}_bind_weights_from_memory({0}_t *model, const void *image, size_t bytes, kiln_error_t *error);
 
+/* The same of quantised checkpoints, whose tensors `count` renames call as the weight table does. bind_gguf takes a GGUF
+ * file of F32, F16, BF16, Q8_0, Q4_0, Q4_K and Q6_K. bind_quantized takes a safetensors file, or the index of several, where
+ * NAME.weight is made of NAME.qweight, NAME.qzeros, NAME.scales and perhaps NAME.g_idx, of 4 bits. Weights that are stored
+ * as int4 of the file's groups keep the file's bits; all others are made of its numbers. */
+kiln_status_t {0}_bind_gguf({0}_t *model, const char *path, const kiln_rename_t *renames, size_t count,
+                            kiln_error_t *error);
+kiln_status_t {0}_bind_quantized({0}_t *model, const char *path, kiln_quantization_t quantization,
+                                 const kiln_rename_t *renames, size_t count, kiln_error_t *error);
+
 /* Packed files: the bound weights as they lie in memory, for one target of this library. `kiln pack` writes them, too.
  * bind_packed maps the file and copies nothing, but to a GPU: it is done at once, and processes share pages. The file
  * must stay as it is while the model lives; save_packed puts a new one in the place of one that is in use.

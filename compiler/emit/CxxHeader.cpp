@@ -197,6 +197,19 @@ public:
     return status == KILN_OK ? {0}_bind_weights_from_memory(handle, image.data(), image.size(), error) : status;
   }}
 
+  /// Creates the model, if there is none yet, and binds a quantised checkpoint: {0}_bind_gguf and {0}_bind_quantized.
+  kiln_status_t bind_gguf(const char *path, std::span<const kiln_rename_t> renames, kiln_error_t *error = nullptr) {{
+    kiln_status_t status = create(error);
+    return status == KILN_OK ? {0}_bind_gguf(handle, path, renames.data(), renames.size(), error) : status;
+  }}
+  kiln_status_t bind_quantized(const char *path, kiln_quantization_t quantization,
+                               std::span<const kiln_rename_t> renames, kiln_error_t *error = nullptr) {{
+    kiln_status_t status = create(error);
+    return status == KILN_OK
+               ? {0}_bind_quantized(handle, path, quantization, renames.data(), renames.size(), error)
+               : status;
+  }}
+
   /// Creates the model, if there is none yet, and maps its weights from a packed file.
   kiln_status_t bind_packed(const char *path, kiln_error_t *error = nullptr) {{
     kiln_status_t status = create(error);

@@ -1,12 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whether a checkpoint's config.json is of the shape that a library was built for.
+// Whether a checkpoint's config.json, or the metadata of its GGUF file, is of the shape that a library was built for.
 #pragma once
 
 #include "shapes.h"
 #include "support/config.h"
 
 namespace llama {
+
+/// What the metadata of a GGUF file say, under the names of a config.json.
+inline support::Config config_of_gguf(const support::Config &metadata) {
+  nlohmann::json config{{"model_type", metadata.text("general.architecture", "missing")}};
+  for (const auto &[field, key] : {std::pair{"vocab_size", "vocab_size"},
+                                   {"hidden_size", "embedding_length"},
+                                   {"intermediate_size", "feed_forward_length"},
+                                   {"num_hidden_layers", "block_count"},
+                                   {"num_attention_heads", "attention.head_count"},
+                                   {"num_key_value_heads", "attention.head_count_kv"},
+                                   {"head_dim", "rope.dimension_count"},
+                                   {"rms_norm_eps", "attention.layer_norm_rms_epsilon"},
+                                   {"rope_theta", "rope.freq_base"},
+                                   {"max_position_embeddings", "context_length"},
+                                   {"sliding_window", "attention.sliding_window"}})
+    if (const std::string name = std::string("llama.") + key; metadata.has(name))
+      config[field] = metadata.at(name).number();
+  if (!config.contains("vocab_size") && metadata.has("tokenizer.ggml.tokens"))
+    config["vocab_size"] = metadata.at("tokenizer.ggml.tokens").elements().size();
+  if (metadata.text("llama.rope.scaling.type", "none") != "none")
+    config["rope_scaling"] = metadata.at("llama.rope.scaling.type").text();
+  return {metadata.file_name(), config};
+}
+
+/// That weights that are quantised are so in a way that is read.
+inline void check_quantization(support::ConfigCheck &check, const support::Config &how) {
+  const std::string method = how.text("quant_method", "unknown"), version = how.text("version", "gemm");
+  const std::int64_t bits = how.integer("bits", 0);
+  if ((method != "gptq" && method != "awq") || bits != 4 || (version != "gemm" && version != "GEMM"))
+    check.differs("quantization_config", method + " of " + std::to_string(bits) + " bits, " + version,
+                  "gptq or awq of 4 bits, gemm");
+}
 
 /// Throws std::runtime_error with a line for each field that differs.
 inline void check_config(const support::Config &config, const Shape &shape) {
@@ -42,7 +74,7 @@ inline void check_config(const support::Config &config, const Shape &shape) {
   check.at_least("max_position_embeddings", static_cast<double>(shape.context));
   check.at_least("sliding_window", static_cast<double>(shape.context));
   if (config.has("quantization_config"))
-    check.differs("quantization_config", "present", "weights of f32, f16 or bf16");
+    check_quantization(check, config.at("quantization_config"));
   check.finish();
 }
 

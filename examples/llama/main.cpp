@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Talks to a published checkpoint: llama_chat DIRECTORY [OPTION ...]. The build names its shape, LLAMA_SHAPE.
-#include "checkpoint.h"
-#include "config.h"
-#include "llama_writer.hpp"
-#include "support/writer.h"
+// Talks to a published checkpoint: llama_chat DIRECTORY|FILE.gguf [OPTION ...]. The build names its shape, LLAMA_SHAPE.
+#include "llama_writer.hpp" // before what uses its types
+
+#include "quantized.h"
 
 #include <algorithm>
 
 int main(int argc, char **argv) try {
   constexpr llama::Shape shape = llama::LLAMA_SHAPE;
   const support::TalkOptions options = support::talk_options(argc, argv);
-  llama::check_config(support::Config::read(options.folder + "/config.json"), shape);
+  const support::Config config = options.metadata ? llama::config_of_gguf(*options.metadata)
+                                                  : support::Config::read(options.folder + "/config.json");
+  llama::check_config(config, shape);
 
   support::Session session(
       std::max(LLAMA_WRITER_PREFILL_ARENA_BYTES(options.threads), LLAMA_WRITER_DECODE_ARENA_BYTES(options.threads)));
@@ -19,7 +20,8 @@ int main(int argc, char **argv) try {
   session.check(llama_writer_pool_create(options.threads, &pool, &session.error));
   session.call.executor = llama_writer_pool_executor(pool);
   support::talk_with<llama_writer::Model>(
-      options, session, {shape.vocabulary, LLAMA_WRITER_PREFILL_TOKENS_MAX, shape.context}, specs::llama_checkpoint);
+      options, session, {shape.vocabulary, LLAMA_WRITER_PREFILL_TOKENS_MAX, shape.context},
+      std::function([&](llama_writer::Model &model) { llama::bind(model, session, options, config, shape); }));
   llama_writer_pool_destroy(pool);
 } catch (const std::exception &error) {
   support::stop(error.what());

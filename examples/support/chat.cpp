@@ -99,13 +99,16 @@ const ChatForm &chat_form(const std::string &name) {
 }
 
 const ChatForm &chat_form_of(const std::string &folder) {
-  const std::string text = chat_template_of(folder);
+  return chat_form_of_template(chat_template_of(folder), folder);
+}
+
+const ChatForm &chat_form_of_template(const std::string &text, const std::string &where) {
   if (text.empty())
     return chat_form("plain");
   for (const ChatForm &form : chat_forms())
     if (!form.sign.empty() && text.find(form.sign) != text.npos)
       return form;
-  throw std::runtime_error("the chat_template of \"" + folder + "\" is none of " + names_of(chat_forms()) +
+  throw std::runtime_error("the chat_template of \"" + where + "\" is none of " + names_of(chat_forms()) +
                            "; --template chooses one");
 }
 

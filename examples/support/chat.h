@@ -28,6 +28,8 @@ const std::vector<ChatForm> &chat_forms();
 const ChatForm &chat_form(const std::string &name);
 /// The form that the files of a checkpoint's folder show: plain without a chat_template, an error with an unknown one.
 const ChatForm &chat_form_of(const std::string &folder);
+/// The same of a chat_template, which errors say is in the file or folder `where`.
+const ChatForm &chat_form_of_template(const std::string &text, const std::string &where);
 
 class Conversation {
 public:

@@ -146,7 +146,7 @@ void ConfigCheck::at_least(const std::string &field, double built) {
 }
 
 void ConfigCheck::differs(const std::string &field, const std::string &is, const std::string &built) {
-  wrong += (wrong.empty() ? "" : "\n") + std::string("config.json: ") + field + " is " + is +
+  wrong += (wrong.empty() ? "" : "\n") + config.file_name() + ": " + field + " is " + is +
            ", the library was built for " + built;
 }
 

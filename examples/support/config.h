@@ -44,6 +44,7 @@ public:
   double number(const std::string &name, double otherwise) const;
   std::int64_t integer(const std::string &name, std::int64_t otherwise) const;
 
+  const std::string &file_name() const { return name; }
   /// Throws std::runtime_error: "FILE: WHERE requires WHAT, got VALUE".
   [[noreturn]] void refuse(const std::string &what) const;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "talk.h"
+#include "gguf.h"
 
 #include <algorithm>
 #include <chrono>
@@ -17,14 +18,30 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+// What a GGUF file says counts before the files beside it.
+
+const ChatForm &form_of(const TalkOptions &options) {
+  const std::string field = "tokenizer.chat_template";
+  if (!options.form.empty())
+    return chat_form(options.form);
+  return options.metadata && options.metadata->has(field)
+             ? chat_form_of_template(options.metadata->at(field).text(), options.gguf)
+             : chat_form_of(options.folder);
+}
+
+std::set<Token> ends_of(const TalkOptions &options) {
+  const std::string field = "tokenizer.ggml.eos_token_id";
+  if (options.metadata && options.metadata->has(field))
+    return {static_cast<Token>(options.metadata->at(field).integer())};
+  return end_tokens(options.folder);
+}
+
 /// One conversation with a model.
 class Talk {
 public:
   Talk(const TalkOptions &options, const Tokenizer &tokenizer, const Writer &writer)
       : options(options), tokenizer(tokenizer), writer(writer), sampler(options.sampling),
-        conversation(tokenizer, options.form.empty() ? chat_form_of(options.folder) : chat_form(options.form),
-                     options.system),
-        ends(end_tokens(options.folder)) {}
+        conversation(tokenizer, form_of(options), options.system), ends(ends_of(options)) {}
 
   void reply(const std::string &text) {
     const auto start = std::chrono::steady_clock::now();
@@ -117,6 +134,11 @@ private:
 };
 
 } // namespace
+
+Tokenizer load_tokenizer(const TalkOptions &options) {
+  return options.metadata && has_tokenizer(*options.metadata) ? tokenizer_of_gguf(*options.metadata)
+                                                              : load_tokenizer(options.folder);
+}
 
 std::set<Token> end_tokens(const std::string &folder) {
   for (const char *file : {"generation_config.json", "config.json"}) {

@@ -20,6 +20,8 @@ namespace support {
 
 struct TalkOptions {
   std::string folder; // of the checkpoint
+  std::string gguf;   // the path, if it is a GGUF file, and what that says of itself
+  std::optional<Config> metadata;
   std::optional<std::string> prompt;
   std::string form; // of chat_forms(); empty: the checkpoint's
   std::string system;
@@ -41,6 +43,8 @@ struct Writer {
   std::size_t context; // tokens of the longest context
 };
 
+/// From the GGUF file of the options, if it has one that is read; else from the files of their folder.
+Tokenizer load_tokenizer(const TalkOptions &options);
 /// Tokens that end a text: eos_token_id of generation_config.json, else of config.json.
 std::set<Token> end_tokens(const std::string &folder);
 /// The weight file of a folder, or the index of several; an error if there is neither.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "gguf.h"
 #include "talk.h"
 
 #include <cstdio>
@@ -10,23 +11,24 @@ namespace support {
 namespace {
 
 void help(const char *program) {
-  std::printf("%s DIRECTORY [OPTION ...]\n"
-              "\n"
-              "Talks to the model of a checkpoint's directory, line by line, or writes on behind a prompt.\n"
-              "\n"
-              "  --prompt TEXT      reply to this, and end\n"
-              "  --template NAME    form of a conversation, if not the checkpoint's own: plain, llama-2, llama-3,\n"
-              "                     chatml, zephyr\n"
-              "  --system TEXT      what the model is told before the first question\n"
-              "  --tokens N         write at most so many (256)\n"
-              "  --temperature X    0: the likeliest token (0.8)\n"
-              "  --top-k N          draw from the N likeliest tokens; 0: from all (40)\n"
-              "  --top-p X          draw from the fewest tokens that have this probability together (0.95)\n"
-              "  --seed N           of the draws (1)\n"
-              "  --threads N        (1)\n"
-              "  --guesses N        tokens that a draft guesses, in programs that have one (4)\n"
-              "  --numbers          show tokens in place of text\n",
-              program);
+  std::printf(
+      "%s DIRECTORY|FILE.gguf [OPTION ...]\n"
+      "\n"
+      "Talks to the model of a checkpoint, line by line, or writes on behind a prompt. It is a directory, or a\n"
+      "GGUF file with the other files of the checkpoint beside it.\n"
+      "\n"
+      "  --prompt TEXT      reply to this, and end\n"
+      "  --template NAME    form of a conversation, if not the checkpoint's own: plain, llama-2, llama-3,\n"
+      "                     chatml, zephyr\n"
+      "  --system TEXT      what the model is told before the first question\n"
+      "  --tokens N         write at most so many (256)\n"
+      "  --temperature X    0: the likeliest token (0.8)\n"
+      "  --top-k N          draw from the N likeliest tokens; 0: from all (40)\n"
+      "  --top-p X          draw from the fewest tokens that have this probability together (0.95)\n"
+      "  --seed N           of the draws (1)\n"
+      "  --threads N        (1)\n"
+      "  --numbers          show tokens in place of text\n",
+      program);
   std::exit(0);
 }
 
@@ -55,6 +57,12 @@ TalkOptions talk_options(int argc, char **argv) {
       if (!options.folder.empty())
         throw std::runtime_error("one directory is required, got \"" + options.folder + "\" and \"" + word + "\"");
       options.folder = word;
+      if (is_gguf(word)) {
+        options.gguf = word;
+        const std::size_t slash = word.rfind('/');
+        options.folder = slash == word.npos ? "." : word.substr(0, slash + 1);
+        options.metadata = gguf_metadata(word);
+      }
       continue;
     }
     if (word == "--numbers") {

@@ -38,16 +38,28 @@ void bind_checkpoint(Model &model, Session &session, const std::string &path, co
     session.check(model.bind(load_checkpoint(path, rules), &session.error));
 }
 
-/// Reads the tokenizer and the weights of the options' folder, then talks. `session` has an arena for both entries.
+/// Reads the tokenizer of the options, has `bind` bind a model's weights, then talks. `session` has an arena
+/// for both entries.
 template <class Model>
-void talk_with(const TalkOptions &options, Session &session, const WriterSizes &sizes, const std::vector<Rule> &rules) {
-  const Tokenizer tokenizer = load_tokenizer(options.folder);
+void talk_with(const TalkOptions &options, Session &session, const WriterSizes &sizes,
+               const std::function<void(Model &)> &bind) {
+  const Tokenizer tokenizer = load_tokenizer(options);
   if (tokenizer.size() > sizes.vocabulary)
     throw std::runtime_error("the tokenizer has tokens up to " + std::to_string(tokenizer.size() - 1) +
                              ", the model has " + std::to_string(sizes.vocabulary));
   Model model;
-  bind_checkpoint(model, session, weight_file(options.folder), rules);
+  bind(model);
   talk(options, tokenizer, writer_of(model, session, sizes));
+}
+
+/// The same with the weights of the options' folder, which `rules` call as the model does.
+template <class Model>
+void talk_with(const TalkOptions &options, Session &session, const WriterSizes &sizes, const std::vector<Rule> &rules) {
+  if (!options.gguf.empty())
+    throw std::runtime_error("this model is not read from GGUF files, got \"" + options.gguf + "\"");
+  talk_with<Model>(options, session, sizes, std::function([&](Model &model) {
+                     bind_checkpoint(model, session, weight_file(options.folder), rules);
+                   }));
 }
 
 } // namespace support

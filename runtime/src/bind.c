@@ -90,15 +90,18 @@ static kiln_status_t check_tensors(const kiln_model_t *model, const kiln_tensors
 }
 
 /* Why a weight cannot be stored as its placement says: its first element of which that is so. */
-static kiln_status_t refuse_value(const kiln_weight_t *weight, const kiln_name_t *name, uint32_t stored,
-                                  const char *data, uint32_t dtype, kiln_error_t *error) {
+static kiln_status_t refuse_value(const kiln_weight_t *weight, const kiln_name_t *name,
+                                  const kiln_placement_t *placement, const kiln_tensor_t *tensor, kiln_error_t *error) {
   char text[KILN_NAME_SHOWN + 1], place[KILN_SHAPE_TEXT_BYTES];
   int64_t indices[KILN_MAX_RANK];
+  const uint32_t stored = placement->dtype;
   float value = 0;
   uint64_t count = 1;
   for (uint32_t i = 0; i < weight->rank; ++i)
     count *= (uint64_t)weight->shape[i];
-  uint64_t at = kiln_quantize_find(data, dtype, count, stored, &value);
+  const kiln_rounding_t callers = kiln_rounding_begin();
+  uint64_t at = kiln_quantize_find(tensor, count, kiln_pack_groups_fit(placement, tensor) ? KILN_F32 : stored, &value);
+  kiln_rounding_end(callers);
   for (uint32_t i = weight->rank; i-- > 0; at /= (uint64_t)weight->shape[i])
     indices[i] = (int64_t)(at % (uint64_t)weight->shape[i]);
   return kiln_error_set(error, KILN_WEIGHT_VALUE,
@@ -118,7 +121,7 @@ static kiln_status_t pack_tensors(const kiln_model_t *model, const kiln_tensors_
       kiln_weight_name(weight, copy, &name);
       const kiln_tensor_t *tensor = kiln_tensors_find(table, &name);
       if (!kiln_pack_tensor(packed + placement->offset + copy * placement->stride, tensor, weight, placement))
-        return refuse_value(weight, &name, placement->dtype, tensor->data, tensor->dtype, error);
+        return refuse_value(weight, &name, placement, tensor, error);
     }
   }
   return KILN_OK;
@@ -138,43 +141,53 @@ kiln_status_t kiln_bind_tensors(kiln_model_t *model, const kiln_tensors_t *table
 }
 
 /* source: where the image is mapped from; null: memory. */
-static kiln_status_t bind_image(kiln_model_t *model, const void *image, size_t bytes, const kiln_file_t *source,
-                                kiln_error_t *error) {
+static kiln_status_t take_image(kiln_model_t *model, const void *image, size_t bytes, const kiln_file_t *source,
+                                kiln_take_t take, const void *context, kiln_error_t *error) {
   kiln_tensors_t table;
   kiln_status_t status = kiln_safetensors_open(image, bytes, &model->allocator, &table, error);
   if (!status) {
     for (size_t i = 0; i < table.count; ++i)
       table.tensors[i].source = source;
-    status = kiln_bind_tensors(model, &table, error);
+    status = take(model, &table, context, error);
     kiln_tensors_release(&table, &model->allocator);
   }
   return status;
+}
+
+static kiln_status_t bind_table(kiln_model_t *model, kiln_tensors_t *table, const void *context, kiln_error_t *error) {
+  (void)context;
+  return kiln_bind_tensors(model, table, error);
 }
 
 kiln_status_t kiln_bind_weights_from_memory(kiln_model_t *model, const void *image, size_t bytes, kiln_error_t *error) {
   if (!model || !image)
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_weights_from_memory requires %s, got null",
                           model ? "an image" : "a model");
-  return bind_image(model, image, bytes, NULL, error);
+  return take_image(model, image, bytes, NULL, bind_table, NULL, error);
 }
 
-static bool is_index(const char *path) {
+bool kiln_is_index(const char *path) {
   static const char ending[] = ".json";
   const size_t length = strlen(path), ends = sizeof ending - 1;
   return length >= ends && memcmp(path + length - ends, ending, ends) == 0;
 }
 
-kiln_status_t kiln_bind_weights(kiln_model_t *model, const char *path, kiln_error_t *error) {
+kiln_status_t kiln_checkpoint_take(kiln_model_t *model, const char *path, kiln_take_t take, const void *context,
+                                   kiln_error_t *error) {
   kiln_file_t file;
-  if (!model || !path)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_weights requires %s, got null",
-                          model ? "a path" : "a model");
-  if (is_index(path))
-    return kiln_bind_index(model, path, error);
+  if (kiln_is_index(path))
+    return kiln_index_take(model, path, take, context, error);
   kiln_status_t status = kiln_file_map(path, false, &file, error);
   if (!status) {
-    status = bind_image(model, file.image, file.bytes, &file, error);
+    status = take_image(model, file.image, file.bytes, &file, take, context, error);
     kiln_file_unmap(&file);
   }
   return status;
+}
+
+kiln_status_t kiln_bind_weights(kiln_model_t *model, const char *path, kiln_error_t *error) {
+  if (!model || !path)
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_weights requires %s, got null",
+                          model ? "a path" : "a model");
+  return kiln_checkpoint_take(model, path, bind_table, NULL, error);
 }

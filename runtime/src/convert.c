@@ -48,6 +48,13 @@ void kiln_convert_widen(float *to, const char *from, size_t count, uint32_t dtyp
     widen(to, from, count, widen_bf16);
 }
 
+void kiln_convert_read(const kiln_tensor_t *tensor, float *to, uint64_t first, size_t count) {
+  if (tensor->form)
+    tensor->form->read(tensor, to, first, count);
+  else
+    kiln_convert_widen(to, tensor->data + first * (tensor->dtype == KILN_F32 ? 4 : 2), count, tensor->dtype);
+}
+
 /* Half of the last place is added, less a bit where the place is even, and what is behind the place cut off. Below the
  * normal numbers the sum with 0.5, whose last place is that of an f16 there, is rounded instead. */
 static inline uint16_t narrow_f16(float value) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Binds a checkpoint of several safetensors files, whose index, a JSON file beside them, says where each tensor is:
+/* Opens a checkpoint of several safetensors files, whose index, a JSON file beside them, says where each tensor is:
  *
  *   {"metadata": {...}, "weight_map": {"wte.weight": "model-00001-of-00002.safetensors", ...}}
  *
  *   1. Walk the index to check it and to count; allocate a table of its names, walk again to fill it, sort it.
  *   2. Map each file that it names, once. Each tensor of a file must be one that the index says is there, and each that
  *      it says is there must be.
- *   3. Bind the table as that of one file. */
+ *   3. Hand the table on as that of one file. */
 #include "internal.h"
 
 #include <string.h>
@@ -162,14 +162,6 @@ static kiln_status_t fill_entries(index_t *index, const part_t *part, const kiln
   return KILN_OK;
 }
 
-/* Puts the file's name before the words about it. */
-static kiln_status_t name_file(const kiln_tensor_t *of, kiln_status_t status, kiln_error_t *error) {
-  if (!error)
-    return status;
-  const kiln_error_t words = *error;
-  return kiln_error_set(error, status, "file \"%.*s\": %s", kiln_shown(of->file_length), of->file, words.message);
-}
-
 /* Maps the file that the entry is in. */
 static kiln_status_t open_part(index_t *index, const kiln_tensor_t *of) {
   kiln_error_t *const error = index->json.error;
@@ -193,22 +185,23 @@ static kiln_status_t open_part(index_t *index, const kiln_tensor_t *of) {
   part->next = index->parts;
   index->parts = part;
   if ((status = kiln_safetensors_open(part->file.image, part->file.bytes, index->allocator, &tensors, error)))
-    return name_file(of, status, error);
+    return kiln_error_name_file(error, status, of->file, of->file_length);
   status = fill_entries(index, part, &tensors, of);
   kiln_tensors_release(&tensors, index->allocator);
   return status;
 }
 
-static kiln_status_t bind(kiln_model_t *model, index_t *index) {
+static kiln_status_t open_parts(index_t *index) {
   kiln_status_t status = read_names(index);
   /* A file fills all of its entries, so that the next one without data is of another file. */
   for (size_t i = 0; !status && i < index->table.count; ++i)
     if (!index->table.tensors[i].data)
       status = open_part(index, &index->table.tensors[i]);
-  return status ? status : kiln_bind_tensors(model, &index->table, index->json.error);
+  return status;
 }
 
-kiln_status_t kiln_bind_index(kiln_model_t *model, const char *path, kiln_error_t *error) {
+kiln_status_t kiln_index_take(kiln_model_t *model, const char *path, kiln_take_t take, const void *context,
+                              kiln_error_t *error) {
   const char *slash = strrchr(path, '/');
   kiln_file_t file;
   kiln_status_t status = kiln_file_map(path, false, &file, error);
@@ -222,8 +215,8 @@ kiln_status_t kiln_bind_index(kiln_model_t *model, const char *path, kiln_error_
   if (file.bytes > INDEX_LIMIT)
     status = kiln_error_set(error, KILN_FILE_MALFORMED, DOCUMENT " requires at most %u bytes, got %zu", INDEX_LIMIT,
                             file.bytes);
-  else
-    status = bind(model, &index);
+  else if (!(status = open_parts(&index)))
+    status = take(model, &index.table, context, error);
   kiln_tensors_release(&index.table, index.allocator);
   for (part_t *part = index.parts, *next; part; part = next) {
     next = part->next;

@@ -26,6 +26,8 @@ kiln_status_t kiln_error_set(kiln_error_t *error, kiln_status_t status, const ch
     __attribute__((format(printf, 3, 4)));
 /* Clears error, which may be null; returns KILN_OK. */
 kiln_status_t kiln_error_clear(kiln_error_t *error);
+/* Puts a file's name before the words of error, which may be null; returns status. */
+kiln_status_t kiln_error_name_file(kiln_error_t *error, kiln_status_t status, const char *file, size_t length);
 /* "[3, 4]"; extents past KILN_MAX_RANK, which shape does not hold, show as "...". Returns buffer. */
 const char *kiln_shape_text(char buffer[KILN_SHAPE_TEXT_BYTES], uint32_t rank, const int64_t *shape);
 
@@ -102,9 +104,26 @@ typedef struct kiln_tensor_t {
   uint64_t begin, end;          /* bytes of the file's data section */
   int64_t shape[KILN_MAX_RANK]; /* the first extents, where rank is larger */
   uint32_t rank;
-  uint16_t dtype; /* kiln_dtype_t, or a larger number for a type that no model has */
-  bool is_used;   /* for the binder */
+  uint16_t dtype;                 /* kiln_dtype_t, or a larger number for a type that no model has */
+  bool is_used;                   /* for the binder */
+  const struct kiln_form_t *form; /* null: elements of dtype lie side by side */
+  const void *parts;              /* for the form */
 } kiln_tensor_t;
+/* A part of a matrix: `depth` elements of each of `rows` rows, in groups. */
+typedef struct kiln_part_t {
+  size_t row, rows, first, depth, group;
+} kiln_part_t;
+/* How numbers are read that do not lie side by side as f32, f16 or bf16: by the reader that made the tensor, whose
+ * dtype is f32 then. Works between kiln_rounding_begin and _end. */
+typedef struct kiln_form_t {
+  /* `count` numbers from element `first` on. */
+  void (*read)(const kiln_tensor_t *tensor, float *to, uint64_t first, size_t count);
+  /* Whether the numbers are int4 in groups of so many along rows, as they are stored; is_centred: 8 always stands for
+   * 0. Then read_groups gives what kiln_quantize_groups would make, of whole groups. Null: they are not. */
+  bool (*has_groups)(const kiln_tensor_t *tensor, uint32_t group, bool is_centred);
+  void (*read_groups)(const kiln_tensor_t *tensor, const kiln_part_t *part, uint32_t *words, char *scales,
+                      signed char *zeros);
+} kiln_form_t;
 typedef struct kiln_tensors_t {
   kiln_tensor_t *tensors;
   size_t count;
@@ -118,6 +137,8 @@ typedef struct kiln_name_t {
 
 /* Sorts by any order, whatever the tensors are: no allocation, no bad case. */
 void kiln_tensors_sort(kiln_tensors_t *table, int (*order)(const kiln_tensor_t *left, const kiln_tensor_t *right));
+/* For it: by where they begin, then by where they end. */
+int kiln_tensors_order_by_offset(const kiln_tensor_t *left, const kiln_tensor_t *right);
 /* Sorts by name; two of one name are KILN_FILE_MALFORMED, of what messages call the document. */
 kiln_status_t kiln_tensors_sort_by_name(kiln_tensors_t *table, const char *document, kiln_error_t *error);
 /* The order of a name in parts and of a text: negative, 0 or positive. */
@@ -147,6 +168,8 @@ bool kiln_convert_is_exact(uint32_t from, uint32_t to);
 const char *kiln_convert_sources_text(uint32_t to);
 /* `count` elements of f32, f16 or bf16, at any address, as f32. */
 void kiln_convert_widen(float *to, const char *from, size_t count, uint32_t dtype);
+/* The same of a tensor's, from element `first` on, whatever its form. */
+void kiln_convert_read(const kiln_tensor_t *tensor, float *to, uint64_t first, size_t count);
 /* The nearest f16 or bf16 of numbers that have a finite one, between kiln_rounding_begin and _end. */
 void kiln_convert_narrow(char *to, const float *from, size_t count, uint32_t dtype);
 
@@ -165,17 +188,18 @@ void kiln_rounding_end(kiln_rounding_t callers);
 /* The rest works between those two. False: an element is NaN, infinite or too large to be stored, and what was written
  * is of no use. */
 
-/* Raises the largest magnitudes, of each row or of each column, to those of a matrix of f32, f16 or bf16 at any
- * address. They begin as zeros. */
-void kiln_quantize_raise(float *most, const char *data, uint32_t dtype, size_t rows, size_t columns, bool of_rows);
+/* Raises the largest magnitudes, of each row or of each column, to those of a matrix that begins with the tensor's
+ * element `first`. They begin as zeros. */
+void kiln_quantize_raise(float *most, const kiln_tensor_t *tensor, uint64_t first, size_t rows, size_t columns,
+                         bool of_rows);
 /* Makes scales of them, for a matrix that becomes i8. */
 bool kiln_quantize_scales(float *most, size_t count);
 /* Makes elements of the type `stored` of a matrix; scales, for i8, are those of its columns. */
 bool kiln_quantize(char *to, uint32_t stored, const float *from, size_t rows, size_t columns, const float *scales);
 /* Whether all elements can be stored so. */
 bool kiln_quantize_fits(const float *from, size_t count, uint32_t stored);
-/* The first element, of f32, f16 or bf16, that cannot be stored, with its value; count: there is none. */
-uint64_t kiln_quantize_find(const char *data, uint32_t dtype, uint64_t count, uint32_t stored, float *value);
+/* The first element that cannot be stored, with its value; count: there is none. As f32 those can that are finite. */
+uint64_t kiln_quantize_find(const kiln_tensor_t *tensor, uint64_t count, uint32_t stored, float *value);
 
 /* quantize_groups.c */
 
@@ -191,10 +215,20 @@ bool kiln_quantize_groups(uint32_t *words, char *scales, signed char *zeros, con
 
 /* index.c */
 
-/* kiln_bind_weights for a path of an index. */
-kiln_status_t kiln_bind_index(kiln_model_t *model, const char *path, kiln_error_t *error);
+/* What is done with the tensors of a checkpoint, which live until it returns. */
+typedef kiln_status_t (*kiln_take_t)(kiln_model_t *model, kiln_tensors_t *table, const void *context,
+                                     kiln_error_t *error);
+/* kiln_checkpoint_take for a path of an index. */
+kiln_status_t kiln_index_take(kiln_model_t *model, const char *path, kiln_take_t take, const void *context,
+                              kiln_error_t *error);
 
 /* bind.c */
+
+/* Whether a path is that of an index of several files. */
+bool kiln_is_index(const char *path);
+/* Maps a safetensors file, or the files of an index, hands their tensors to `take`, and unmaps them. */
+kiln_status_t kiln_checkpoint_take(kiln_model_t *model, const char *path, kiln_take_t take, const void *context,
+                                   kiln_error_t *error);
 
 /* Checks all tensors against the model's weights and packs them. */
 kiln_status_t kiln_bind_tensors(kiln_model_t *model, const kiln_tensors_t *table, kiln_error_t *error);
@@ -249,8 +283,10 @@ void kiln_pack_matrix(const kiln_tiling_t *tiling, const char *data, size_t rows
 /* pack_groups.c */
 
 /* kiln_pack_weight of int4; rows, columns: of the weight as a matrix. */
-bool kiln_pack_groups(const kiln_tiling_t *tiling, const kiln_placement_t *placement, const char *data, uint32_t dtype,
+bool kiln_pack_groups(const kiln_tiling_t *tiling, const kiln_placement_t *placement, const kiln_tensor_t *tensor,
                       size_t rows, size_t columns);
+/* Whether the placement can hold a tensor of int4 as it is. */
+bool kiln_pack_groups_fit(const kiln_placement_t *placement, const kiln_tensor_t *tensor);
 /* Bytes from the placement's offset to the end of int4, of so many outputs in whole tiles; 0 if it makes no sense. */
 uint64_t kiln_pack_groups_bytes(const kiln_placement_t *placement, uint64_t outputs, uint64_t depth);
 /* The number that element k of the depth of output n stands for. */

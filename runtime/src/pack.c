@@ -175,46 +175,48 @@ void kiln_pack_matrix(const kiln_tiling_t *tiling, const char *data, size_t rows
     (tiling->dim == 0 ? pack_rows : pack_columns)(tiling, data, rows, columns);
 }
 
+/* The tensor's first elements were read. */
+static void pass_elements(const kiln_tiling_t *tiling, const kiln_tensor_t *tensor, uint64_t elements) {
+  if (tiling->reader)
+    kiln_pack_pass(tiling, tensor->data + kiln_safetensors_stored_bytes(tensor->dtype, elements));
+}
+
 /* Reads all of the matrix. */
-static bool make_column_scales(const kiln_tiling_t *tiling, const char *data, uint32_t dtype, size_t rows,
-                               size_t columns) {
-  const size_t row_bytes = columns * (size_t)kiln_safetensors_stored_bytes(dtype, 1);
+static bool make_column_scales(const kiln_tiling_t *tiling, const kiln_tensor_t *tensor, size_t rows, size_t columns) {
   memset(tiling->scales, 0, columns * sizeof *tiling->scales);
   for (size_t row = 0; row < rows; ++row) {
-    kiln_quantize_raise(tiling->scales, data + row * row_bytes, dtype, 1, columns, false);
-    kiln_pack_pass(tiling, data + (row + 1) * row_bytes);
+    kiln_quantize_raise(tiling->scales, tensor, row * columns, 1, columns, false);
+    pass_elements(tiling, tensor, (row + 1) * columns);
   }
   if (tiling->reader)
-    tiling->reader->kept = data; /* it is read again */
+    tiling->reader->kept = tensor->data; /* it is read again */
   return kiln_quantize_scales(tiling->scales, columns);
 }
 
 /* The same of elements that are widened or stored in fewer bits on their way, a piece of the matrix at a time. Where
  * rows are columns of tiles, a piece is of whole tiles, if it can, and of whole lines of the file. What is stored in
  * fewer bits is turned before, as f32. */
-static bool pack_pieces(const kiln_tiling_t *tiling, const char *data, uint32_t dtype, size_t rows, size_t columns) {
+static bool pack_pieces(const kiln_tiling_t *tiling, const kiln_tensor_t *tensor, size_t rows, size_t columns) {
   _Alignas(64) float piece[PIECE_ROWS * PIECE_COLUMNS], other[PIECE_ROWS * PIECE_COLUMNS];
   const bool is_turned = tiling->tile > 0 && tiling->dim == 0;
-  const size_t bytes = (size_t)kiln_safetensors_stored_bytes(dtype, 1);
   float *const scales = tiling->scales;
   size_t height = is_turned ? PIECE_ROWS : tiling->tile > 0 ? 8 : 1, width = PIECE_ROWS * PIECE_COLUMNS / height;
   if (is_turned && tiling->tile < height)
     height -= height % tiling->tile;
-  if (scales && !is_turned && !make_column_scales(tiling, data, dtype, rows, columns))
+  if (scales && !is_turned && !make_column_scales(tiling, tensor, rows, columns))
     return false;
   for (size_t row = 0; row < rows; row += height) {
     size_t high = rows - row < height ? rows - row : height;
-    const char *from = data + row * columns * bytes;
     if (scales && is_turned) {
       memset(scales + row, 0, high * sizeof *scales);
-      kiln_quantize_raise(scales + row, from, dtype, high, columns, true);
+      kiln_quantize_raise(scales + row, tensor, row * columns, high, columns, true);
       if (!kiln_quantize_scales(scales + row, high))
         return false;
     }
     for (size_t column = 0; column < columns; column += width) {
       size_t wide = columns - column < width ? columns - column : width;
       for (size_t i = 0; i < high; ++i)
-        kiln_convert_widen(piece + i * wide, from + (i * columns + column) * bytes, wide, dtype);
+        kiln_convert_read(tensor, piece + i * wide, (row + i) * columns + column, wide);
       kiln_tiling_t part = *tiling;
       part.reader = NULL;
       part.shift += is_turned ? row : column;
@@ -233,15 +235,15 @@ static bool pack_pieces(const kiln_tiling_t *tiling, const char *data, uint32_t 
         kiln_pack_matrix(&part, (const char *)other, high, wide);
       }
       if (high == 1)
-        kiln_pack_pass(tiling, from + (column + wide) * bytes);
+        pass_elements(tiling, tensor, row * columns + column + wide);
     }
-    kiln_pack_pass(tiling, from + high * columns * bytes);
+    pass_elements(tiling, tensor, (row + high) * columns);
   }
   return true;
 }
 
 /* reader: as of a tiling. */
-static bool pack(char *packed, const char *data, uint32_t dtype, kiln_reader_t *reader, const kiln_weight_t *weight,
+static bool pack(char *packed, const kiln_tensor_t *tensor, kiln_reader_t *reader, const kiln_weight_t *weight,
                  const kiln_placement_t *placement) {
   const kiln_tiling_t tiling = {.packed = packed,
                                 .tile = placement->tile,
@@ -261,12 +263,12 @@ static bool pack(char *packed, const char *data, uint32_t dtype, kiln_reader_t *
     rows = tiling.dim == 0 ? extent : tiling.depth;
     columns = tiling.dim == 0 ? tiling.depth : extent;
   }
-  if (dtype == weight->dtype && !kiln_is_stored(weight, placement)) {
-    kiln_pack_matrix(&tiling, data, rows, columns);
+  if (tensor->dtype == weight->dtype && !tensor->form && !kiln_is_stored(weight, placement)) {
+    kiln_pack_matrix(&tiling, tensor->data, rows, columns);
   } else {
     const kiln_rounding_t callers = kiln_rounding_begin();
-    is_packed = placement->dtype == KILN_I4 ? kiln_pack_groups(&tiling, placement, data, dtype, rows, columns)
-                                            : pack_pieces(&tiling, data, dtype, rows, columns);
+    is_packed = placement->dtype == KILN_I4 ? kiln_pack_groups(&tiling, placement, tensor, rows, columns)
+                                            : pack_pieces(&tiling, tensor, rows, columns);
     kiln_rounding_end(callers);
   }
   finish_stream();
@@ -275,13 +277,15 @@ static bool pack(char *packed, const char *data, uint32_t dtype, kiln_reader_t *
 
 bool kiln_pack_weight(char *packed, const char *data, uint32_t dtype, const kiln_weight_t *weight,
                       const kiln_placement_t *placement) {
-  return pack(packed, data, dtype, NULL, weight, placement);
+  const kiln_tensor_t tensor = {.data = data, .dtype = (uint16_t)dtype};
+  return pack(packed, &tensor, NULL, weight, placement);
 }
 
 bool kiln_pack_tensor(char *packed, const kiln_tensor_t *tensor, const kiln_weight_t *weight,
                       const kiln_placement_t *placement) {
   kiln_reader_t reader = {tensor->source, tensor->data};
-  const bool is_packed = pack(packed, tensor->data, tensor->dtype, reader.file ? &reader : NULL, weight, placement);
+  /* What has a form is not read in the order of the file. */
+  const bool is_packed = pack(packed, tensor, reader.file && !tensor->form ? &reader : NULL, weight, placement);
   if (reader.file)
     kiln_file_give_back(reader.file, reader.kept, tensor->data + (tensor->end - tensor->begin));
   return is_packed;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Stores a weight as int4 in groups: words of eight elements of the depth, scales and zeros, each in tiles as if it
- * were a weight of its own with a shorter depth. */
+ * were a weight of its own with a shorter depth. A tensor that is such int4 already stays as it is. */
 #include "internal.h"
 
 #include <string.h>
@@ -26,27 +26,46 @@ static void pack_part(const kiln_tiling_t *tiling, uint64_t offset, size_t each,
   kiln_pack_matrix(&part, data, depth / each, outputs);
 }
 
-bool kiln_pack_groups(const kiln_tiling_t *tiling, const kiln_placement_t *placement, const char *data, uint32_t dtype,
+bool kiln_pack_groups_fit(const kiln_placement_t *placement, const kiln_tensor_t *tensor) {
+  return placement->dtype == KILN_I4 && placement->dim == 0 && tensor->form && tensor->form->has_groups &&
+         tensor->form->has_groups(tensor, placement->group, placement->zeros == 0);
+}
+
+/* That none of these f16 is infinite or NaN. */
+static bool are_finite(const char *scales, size_t count) {
+  for (size_t i = 0; i < count; ++i)
+    if ((scales[2 * i + 1] & 0x7C) == 0x7C)
+      return false;
+  return true;
+}
+
+bool kiln_pack_groups(const kiln_tiling_t *tiling, const kiln_placement_t *placement, const kiln_tensor_t *tensor,
                       size_t rows, size_t columns) {
   _Alignas(64) float piece[PIECE_DEPTH * PIECE_OUTPUTS], turned[PIECE_DEPTH * PIECE_OUTPUTS];
   uint32_t words[PIECE_DEPTH / KILN_WORD_ELEMENTS * PIECE_OUTPUTS];
   char scales[PIECE_DEPTH / LEAST_GROUP * PIECE_OUTPUTS * 2];
   signed char zeros[PIECE_DEPTH / LEAST_GROUP * PIECE_OUTPUTS];
-  const bool by_row = tiling->dim == 0;
-  const size_t bytes = (size_t)kiln_safetensors_stored_bytes(dtype, 1), group = placement->group;
+  const bool by_row = tiling->dim == 0, is_held = kiln_pack_groups_fit(placement, tensor);
+  const size_t group = placement->group;
   const size_t height = by_row ? PIECE_OUTPUTS : PIECE_DEPTH, width = by_row ? PIECE_DEPTH : PIECE_OUTPUTS;
   for (size_t row = 0; row < rows; row += height) {
     for (size_t column = 0; column < columns; column += width) {
       const size_t high = rows - row < height ? rows - row : height,
                    wide = columns - column < width ? columns - column : width;
       const size_t depth = by_row ? wide : high, outputs = by_row ? high : wide, first = by_row ? column : row;
-      for (size_t i = 0; i < high; ++i)
-        kiln_convert_widen(piece + i * wide, data + ((row + i) * columns + column) * bytes, wide, dtype);
-      if (by_row)
-        turn(turned, piece, high, wide);
-      if (!kiln_quantize_groups(words, scales, placement->zeros ? zeros : NULL, by_row ? turned : piece, depth, outputs,
-                                group))
-        return false;
+      if (is_held) {
+        tensor->form->read_groups(tensor, &(kiln_part_t){row, high, column, wide, group}, words, scales, zeros);
+        if (!are_finite(scales, depth / group * outputs))
+          return false;
+      } else {
+        for (size_t i = 0; i < high; ++i)
+          kiln_convert_read(tensor, piece + i * wide, (row + i) * columns + column, wide);
+        if (by_row)
+          turn(turned, piece, high, wide);
+        if (!kiln_quantize_groups(words, scales, placement->zeros ? zeros : NULL, by_row ? turned : piece, depth,
+                                  outputs, group))
+          return false;
+      }
       kiln_tiling_t at = *tiling;
       at.reader = NULL;
       at.shift += by_row ? row : column;
@@ -55,8 +74,8 @@ bool kiln_pack_groups(const kiln_tiling_t *tiling, const kiln_placement_t *place
       if (placement->zeros)
         pack_part(&at, placement->zeros, group, 1, first, zeros, depth, outputs);
     }
-    if (rows - row > height)
-      kiln_pack_pass(tiling, data + (row + height) * columns * bytes);
+    if (tiling->reader && rows - row > height)
+      kiln_pack_pass(tiling, tensor->data + kiln_safetensors_stored_bytes(tensor->dtype, (row + height) * columns));
   }
   return true;
 }

@@ -42,10 +42,12 @@ static inline int32_t bits_of(const float *value) {
 /* The bits of |value|, which are in the order of the numbers. */
 static inline int32_t magnitude_of(const float *value) { return bits_of(value) & 0x7FFFFFFF; }
 
-/* The largest magnitude that can be stored: of those that round to a finite number; of int8 2^127, since 127 times the
- * scale of a larger one may not be finite; of int4 2^18, since scales are f16. */
+/* The largest magnitude that can be stored: of f32, f16 and bf16 of those that round to a finite number; of int8 2^127,
+ * since 127 times the scale of a larger one may not be finite; of int4 2^18, since scales are f16. */
 static int32_t limit_of(uint32_t stored) {
   switch (stored) {
+  case KILN_F32:
+    return 0x7F7FFFFF;
   case KILN_F16:
     return 0x477FEFFF;
   case KILN_BF16:
@@ -89,18 +91,18 @@ static void raise_each(float *restrict most, const float *restrict line, size_t 
   }
 }
 
-void kiln_quantize_raise(float *most, const char *data, uint32_t dtype, size_t rows, size_t columns, bool of_rows) {
-  const size_t bytes = (size_t)kiln_safetensors_stored_bytes(dtype, 1);
+void kiln_quantize_raise(float *most, const kiln_tensor_t *tensor, uint64_t first, size_t rows, size_t columns,
+                         bool of_rows) {
   float line[LINE];
   for (size_t row = 0; row < rows; ++row)
-    for (size_t first = 0, wide; first < columns; first += wide, data += wide * bytes) {
-      wide = columns - first < LINE ? columns - first : LINE;
-      kiln_convert_widen(line, data, wide, dtype);
+    for (size_t column = 0, wide; column < columns; column += wide, first += wide) {
+      wide = columns - column < LINE ? columns - column : LINE;
+      kiln_convert_read(tensor, line, first, wide);
       if (of_rows) {
         const int32_t larger = largest_of(bits_of(most + row), line, wide);
         memcpy(most + row, &larger, sizeof larger);
       } else {
-        raise_each(most + first, line, wide);
+        raise_each(most + column, line, wide);
       }
     }
 }
@@ -141,10 +143,9 @@ bool kiln_quantize(char *to, uint32_t stored, const float *from, size_t rows, si
   return true;
 }
 
-uint64_t kiln_quantize_find(const char *data, uint32_t dtype, uint64_t count, uint32_t stored, float *value) {
-  const uint64_t bytes = kiln_safetensors_stored_bytes(dtype, 1);
+uint64_t kiln_quantize_find(const kiln_tensor_t *tensor, uint64_t count, uint32_t stored, float *value) {
   for (uint64_t i = 0; i < count; ++i) {
-    kiln_convert_widen(value, data + i * bytes, 1, dtype);
+    kiln_convert_read(tensor, value, i, 1);
     if (magnitude_of(value) > limit_of(stored))
       return i;
   }

@@ -220,15 +220,9 @@ static kiln_status_t read_header(walk_t *walk) {
   return kiln_json_at_end(json) ? KILN_OK : kiln_json_fail(json, "nothing but white space after its last '}'");
 }
 
-static int order_by_offset(const kiln_tensor_t *left, const kiln_tensor_t *right) {
-  if (left->begin != right->begin)
-    return left->begin < right->begin ? -1 : 1;
-  return left->end < right->end ? -1 : left->end > right->end;
-}
-
 static kiln_status_t check_offsets(kiln_tensors_t *table, uint64_t data_bytes, kiln_error_t *error) {
   uint64_t next = 0;
-  kiln_tensors_sort(table, order_by_offset);
+  kiln_tensors_sort(table, kiln_tensors_order_by_offset);
   for (size_t i = 0; i < table->count; ++i) {
     const kiln_tensor_t *tensor = &table->tensors[i];
     if (tensor->begin != next)

@@ -79,6 +79,13 @@ kiln_status_t kiln_error_clear(kiln_error_t *error) {
   return KILN_OK;
 }
 
+kiln_status_t kiln_error_name_file(kiln_error_t *error, kiln_status_t status, const char *file, size_t length) {
+  if (!error)
+    return status;
+  const kiln_error_t words = *error;
+  return kiln_error_set(error, status, "file \"%.*s\": %s", kiln_shown(length), file, words.message);
+}
+
 const char *kiln_shape_text(char buffer[KILN_SHAPE_TEXT_BYTES], uint32_t rank, const int64_t *shape) {
   size_t length = 0;
   buffer[length++] = '[';

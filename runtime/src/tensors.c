@@ -10,6 +10,12 @@ static int order_by_name(const kiln_tensor_t *left, const kiln_tensor_t *right) 
   return order ? order : left->name_length < right->name_length ? -1 : left->name_length > right->name_length;
 }
 
+int kiln_tensors_order_by_offset(const kiln_tensor_t *left, const kiln_tensor_t *right) {
+  if (left->begin != right->begin)
+    return left->begin < right->begin ? -1 : 1;
+  return left->end < right->end ? -1 : left->end > right->end;
+}
+
 /* Heapsort. */
 void kiln_tensors_sort(kiln_tensors_t *table, int (*order)(const kiln_tensor_t *left, const kiln_tensor_t *right)) {
   kiln_tensor_t *const tensors = table->tensors;

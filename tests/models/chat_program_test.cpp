@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The programs of examples/llama and examples/gpt2 on the checkpoints that are trained there: the likeliest tokens are
-// PyTorch's, and text is what these tokens say.
+// PyTorch's, and text is what these tokens say. That of Llama also as a GGUF file with its tokenizer.
+#include "published_files.h"
 #include "support/config.h"
 #include "support/tokenizer.h"
 
 #include <array>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
 
 namespace {
@@ -31,7 +34,10 @@ std::string numbers(const std::vector<Token> &tokens) {
   return text;
 }
 
-void expect_what_pytorch_writes(const std::string &program, const std::string &folder) {
+/// checkpoint: what the program is given, if it is not the folder itself.
+void expect_what_pytorch_writes(const std::string &program, const std::string &folder, std::string checkpoint = "") {
+  if (checkpoint.empty())
+    checkpoint = folder;
   const json expected = json::parse(support::read_whole_file(folder + "/expected.json"));
   const support::Tokenizer tokenizer = support::load_tokenizer(folder);
   for (const json &entry : expected.at("cases")) {
@@ -39,8 +45,8 @@ void expect_what_pytorch_writes(const std::string &program, const std::string &f
     const auto prompt = entry.at("prompt").get<std::vector<Token>>(),
                reply = entry.at("reply").get<std::vector<Token>>();
     SCOPED_TRACE(form + ": " + text);
-    const std::string command = program + " " + folder + " --temperature 0 --tokens " + std::to_string(reply.size()) +
-                                " --template " + form + " --prompt '" + text + "'";
+    const std::string command = program + " " + checkpoint + " --temperature 0 --tokens " +
+                                std::to_string(reply.size()) + " --template " + form + " --prompt '" + text + "'";
     EXPECT_EQ(output(command + " --numbers"), "prompt:" + numbers(prompt) + "\nreply:" + numbers(reply) + "\n");
     EXPECT_EQ(output(command + " --numbers --threads 2"), output(command + " --numbers"));
 
@@ -61,6 +67,138 @@ TEST(ChatProgram, LlamaWritesWhatPyTorchWrites) {
 }
 
 TEST(ChatProgram, Gpt2WritesWhatPyTorchWrites) { expect_what_pytorch_writes(GPT2_CHAT, EXAMPLES "/gpt2/king_james"); }
+
+/// Metadata of GGUF: an array of texts.
+std::string texts(const std::vector<std::string> &values) {
+  std::string bytes;
+  kiln_test::append<std::uint32_t>(bytes, 8);
+  kiln_test::append<std::uint64_t>(bytes, values.size());
+  for (const std::string &value : values)
+    kiln_test::appendText(bytes, value);
+  return bytes;
+}
+template <class T> std::string array(std::uint32_t type, const std::vector<T> &values) {
+  std::string bytes;
+  kiln_test::append(bytes, type);
+  kiln_test::append<std::uint64_t>(bytes, values.size());
+  return bytes + kiln_test::bytesOf(values);
+}
+
+/// What llama.cpp's converter writes of the shape and the tokenizer of examples/llama/king_james.
+std::vector<std::string> metadata_of(const std::string &folder) {
+  const json config = json::parse(support::read_whole_file(folder + "/config.json")),
+             tokenizer = json::parse(support::read_whole_file(folder + "/tokenizer.json")),
+             chat = json::parse(support::read_whole_file(folder + "/tokenizer_config.json"));
+  const json &vocabulary = tokenizer.at("model").at("vocab"), &merges = tokenizer.at("model").at("merges");
+  std::vector<std::string> tokens(config.at("vocab_size").get<std::size_t>());
+  std::vector<float> scores(tokens.size(), -1e6f);
+  std::vector<std::int32_t> kinds(tokens.size(), 1);
+  for (const auto &[text, token] : vocabulary.items()) {
+    tokens[token.get<std::size_t>()] = text;
+    if (text.size() == 6 && text.starts_with("<0x"))
+      kinds[token.get<std::size_t>()] = 6;
+  }
+  for (const json &added : tokenizer.at("added_tokens")) {
+    tokens[added.at("id").get<std::size_t>()] = added.at("content");
+    kinds[added.at("id").get<std::size_t>()] = added.at("content") == "<unk>" ? 2 : 3;
+  }
+  for (std::size_t i = merges.size(); i-- > 0;) { // "a b"
+    std::string merged = merges[i].get<std::string>();
+    merged.erase(merged.find(' '), 1);
+    scores[vocabulary.at(merged).get<std::size_t>()] = -1.0f - static_cast<float>(i);
+  }
+  auto text = [](const std::string &key, const std::string &value) {
+    std::string bytes;
+    kiln_test::appendText(bytes, value);
+    return kiln_test::metadata(key, 8, bytes);
+  };
+  auto number = [&](const std::string &key, const char *field) {
+    return kiln_test::metadata("llama." + key, 4, config.at(field).get<std::uint32_t>());
+  };
+  return {text("general.architecture", "llama"),
+          number("block_count", "num_hidden_layers"),
+          number("embedding_length", "hidden_size"),
+          number("feed_forward_length", "intermediate_size"),
+          number("attention.head_count", "num_attention_heads"),
+          number("attention.head_count_kv", "num_key_value_heads"),
+          number("context_length", "max_position_embeddings"),
+          kiln_test::metadata("llama.attention.layer_norm_rms_epsilon", 6, config.at("rms_norm_eps").get<float>()),
+          kiln_test::metadata("llama.rope.freq_base", 6, config.at("rope_theta").get<float>()),
+          text("tokenizer.ggml.model", "llama"),
+          kiln_test::metadata("tokenizer.ggml.tokens", 9, texts(tokens)),
+          kiln_test::metadata("tokenizer.ggml.scores", 9, array(6, scores)),
+          kiln_test::metadata("tokenizer.ggml.token_type", 9, array(5, kinds)),
+          kiln_test::metadata<std::uint32_t>("tokenizer.ggml.bos_token_id", 4, 1),
+          kiln_test::metadata<std::uint32_t>("tokenizer.ggml.eos_token_id", 4, 2),
+          text("tokenizer.chat_template", chat.at("chat_template"))};
+}
+
+/// Its tensors of f16 under llama.cpp's names, with the rows of each rotary head in pairs.
+std::vector<kiln_test::GgufTensor> tensors_of(const std::string &folder) {
+  const std::string bytes = support::read_whole_file(folder + "/model.safetensors");
+  std::uint64_t header_bytes;
+  std::memcpy(&header_bytes, bytes.data(), sizeof header_bytes);
+  const json header = json::parse(bytes.substr(8, header_bytes));
+  const std::pair<const char *, const char *> parts[] = {{"model.embed_tokens", "token_embd"},
+                                                         {"model.norm", "output_norm"},
+                                                         {"lm_head", "output"},
+                                                         {"input_layernorm", "attn_norm"},
+                                                         {"self_attn.q_proj", "attn_q"},
+                                                         {"self_attn.k_proj", "attn_k"},
+                                                         {"post_attention_layernorm", "ffn_norm"},
+                                                         {"self_attn.v_proj", "attn_v"},
+                                                         {"self_attn.o_proj", "attn_output"},
+                                                         {"mlp.gate_proj", "ffn_gate"},
+                                                         {"mlp.up_proj", "ffn_up"},
+                                                         {"mlp.down_proj", "ffn_down"}};
+  std::vector<kiln_test::GgufTensor> tensors;
+  for (const auto &[name, tensor] : header.items()) {
+    if (name == "__metadata__")
+      continue;
+    const auto extents = tensor.at("shape").get<std::vector<std::uint64_t>>();
+    const auto begin = tensor.at("data_offsets")[0].get<std::size_t>(),
+               end = tensor.at("data_offsets")[1].get<std::size_t>();
+    std::string data = bytes.substr(8 + header_bytes + begin, end - begin), called;
+    for (const auto &[ours, theirs] : parts)
+      if (name.find(std::string(ours) + ".weight") != name.npos)
+        called = theirs;
+    const bool isLayer = name.starts_with("model.layers.");
+    const std::string number = isLayer ? name.substr(13, name.find('.', 13) - 13) : "";
+    if (called == "attn_q" || called == "attn_k") {
+      const std::size_t row = extents[1] * 2, head = 32; // rows
+      const std::string from = data;
+      for (std::size_t i = 0; i < extents[0]; ++i)
+        data.replace(i * row, row, from, (i / head * head + i % head / 2 + i % 2 * head / 2) * row, row);
+    }
+    tensors.push_back({(isLayer ? "blk." + number + "." : "") + called + ".weight",
+                       {extents.rbegin(), extents.rend()},
+                       kiln_test::GgufF16,
+                       data});
+  }
+  return tensors;
+}
+
+TEST(ChatProgram, LlamaFromAGgufFileWritesWhatPyTorchWrites) {
+  const std::string folder = EXAMPLES "/llama/king_james",
+                    own = ::testing::TempDir() + "chat_program" + std::to_string(getpid());
+  std::filesystem::create_directory(own);
+  const std::string file = own + "/king_james.gguf", none = own + "/none.gguf";
+  std::ofstream(file, std::ios::binary) << kiln_test::makeGguf(tensors_of(folder), metadata_of(folder));
+  expect_what_pytorch_writes(LLAMA_CHAT, folder, file);
+
+  std::vector<std::string> metadata = metadata_of(folder);
+  metadata.erase(metadata.begin() + 9); // tokenizer.ggml.model
+  metadata[2] = kiln_test::metadata<std::uint32_t>("llama.embedding_length", 4, 64);
+  std::ofstream(none, std::ios::binary) << kiln_test::makeGguf({}, metadata);
+  EXPECT_EQ(output(LLAMA_CHAT " " + none, true), "none.gguf: hidden_size is 64, the library was built for 128\n");
+  metadata[2] = kiln_test::metadata<std::uint32_t>("llama.embedding_length", 4, 128);
+  std::ofstream(none, std::ios::binary) << kiln_test::makeGguf({}, metadata);
+  EXPECT_NE(output(LLAMA_CHAT " " + none, true).find("has no tokenizer.json"), std::string::npos);
+  std::ofstream(none, std::ios::binary) << "GGUF";
+  EXPECT_EQ(output(LLAMA_CHAT " " + none, true), "none.gguf: the file requires what its metadata count, got its end\n");
+  EXPECT_EQ(output(GPT2_CHAT " " + none, true), "none.gguf: the file requires what its metadata count, got its end\n");
+  std::filesystem::remove_all(own);
+}
 
 // Each line is a question; the second one finds the first in the context.
 TEST(ChatProgram, TalksLineByLine) {

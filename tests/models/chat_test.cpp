@@ -136,22 +136,25 @@ TEST(Config, OfLlamaIsTheLibrarysShapeOrNamesWhatDiffers) {
   EXPECT_EQ(words({{"hidden_size", 2048}, {"num_hidden_layers", 22}}),
             "config.json: hidden_size is 2048, the library was built for 128\n"
             "config.json: num_hidden_layers is 22, the library was built for 4");
-  for (const auto &[field, value, is, built] : {std::tuple{"vocab_size", json(32000), "32000", "2000"},
-                                                {"model_type", json("gemma"), "gemma", "llama"},
-                                                {"hidden_act", json("gelu"), "gelu", "silu"},
-                                                {"intermediate_size", json(nullptr), "missing", "352"},
-                                                {"num_attention_heads", json(8), "8", "4"},
-                                                {"num_key_value_heads", json(4), "4", "2"},
-                                                {"num_key_value_heads", json(nullptr), "4", "2"},
-                                                {"head_dim", json(64), "64", "32"},
-                                                {"rms_norm_eps", json(1e-6), "1e-06", "1e-05"},
-                                                {"rope_theta", json(500000.0), "500000", "10000"},
-                                                {"rope_scaling", json({{"type", "linear"}}), "present", "positions"},
-                                                {"tie_word_embeddings", json(true), "true", "false"},
-                                                {"attention_bias", json(true), "true", "false"},
-                                                {"max_position_embeddings", json(128), "128", "256"},
-                                                {"sliding_window", json(64), "64", "256"},
-                                                {"quantization_config", json({{"bits", 4}}), "present", "weights"}})
+  for (const auto &[field, value, is, built] :
+       {std::tuple{"vocab_size", json(32000), "32000", "2000"},
+        {"model_type", json("gemma"), "gemma", "llama"},
+        {"hidden_act", json("gelu"), "gelu", "silu"},
+        {"intermediate_size", json(nullptr), "missing", "352"},
+        {"num_attention_heads", json(8), "8", "4"},
+        {"num_key_value_heads", json(4), "4", "2"},
+        {"num_key_value_heads", json(nullptr), "4", "2"},
+        {"head_dim", json(64), "64", "32"},
+        {"rms_norm_eps", json(1e-6), "1e-06", "1e-05"},
+        {"rope_theta", json(500000.0), "500000", "10000"},
+        {"rope_scaling", json({{"type", "linear"}}), "present", "positions"},
+        {"tie_word_embeddings", json(true), "true", "false"},
+        {"attention_bias", json(true), "true", "false"},
+        {"max_position_embeddings", json(128), "128", "256"},
+        {"sliding_window", json(64), "64", "256"},
+        {"quantization_config", json({{"bits", 4}}), "unknown of 4 bits, gemm", "gptq or"},
+        {"quantization_config", json({{"quant_method", "awq"}, {"bits", 8}}), "awq of 8 bits, gemm",
+         "gptq or awq of 4 bits, gemm"}})
     EXPECT_EQ(words({{field, value}})
                   .find(std::string("config.json: ") + field + " is " + is + ", the library was built for " + built),
               0u)

@@ -72,6 +72,24 @@ typedef struct kiln_allocator_t {
   void (*release)(void *self, void *memory);
 } kiln_allocator_t;
 
+/* How tensors of a published checkpoint are called in the model, for NAME_bind_gguf and NAME_bind_quantized. Of several
+ * that fit a tensor's name the first counts; a tensor that none fits keeps its name. */
+typedef struct kiln_rename_t {
+  const char *from;                /* a name in the file; one * stands for any characters */
+  const char *to KILN_NULL;        /* the name in the model, with the same characters for its *; null: it is left out */
+  uint32_t rotary_heads KILN_NULL; /* the rows are those of so many heads, and of each head lie in pairs, one of each
+                                      half, as llama.cpp writes Llama's queries and keys; 0: as the model wants them */
+  uint32_t flags KILN_NULL;        /* KILN_RENAME_ZEROS or 0 */
+} kiln_rename_t;
+/* What is left out must be zeros, as biases are that GPTQ's writers add; else it is KILN_WEIGHT_UNEXPECTED. */
+enum { KILN_RENAME_ZEROS = 1 };
+/* How 4 bits a number are written into safetensors files. */
+typedef enum kiln_quantization_t {
+  KILN_GPTQ = 1,    /* AutoGPTQ's: qzeros hold what stands for 0, less 1 */
+  KILN_GPTQ_V2 = 2, /* the same, qzeros hold it itself */
+  KILN_AWQ = 3      /* AutoAWQ's for GEMM */
+} kiln_quantization_t;
+
 /* What runs a model. */
 typedef enum kiln_device_t {
   KILN_ANY_DEVICE = 0, /* the first in the archive that works here */

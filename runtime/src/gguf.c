@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Checks a GGUF image of version 2 or 3 and indexes its tensors by the model's names.
+ *   1. Walk metadata and tensors once to check them, to count, and to find where data begin.
+ *   2. Allocate the table, its matrices and names; walk the tensors again to fill it.
+ *   3. Sort by offset: tensors must not overlap. Sort by name: two of one name are refused.
+ * Of the metadata only the alignment counts, and whether the file is one of several. */
+#include "published.h"
+
+#include <string.h>
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "GGUF files are little-endian, and are not swapped"
+#endif
+
+/* In messages. */
+#define DOCUMENT "GGUF file"
+enum { DEFAULT_ALIGNMENT = 32, GGUF_RANK = 4 };
+/* Types of metadata. */
+enum { U16 = 2, U32 = 4, STRING = 8, ARRAY = 9 };
+static const uint8_t value_bytes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
+enum { VALUE_TYPES = sizeof value_bytes };
+
+typedef struct text_t {
+  const char *text;
+  uint64_t length;
+} text_t;
+
+typedef struct walk_t {
+  const char *begin, *next, *end;
+  const char *data; /* null in the first pass */
+  uint64_t alignment, count;
+  const kiln_renames_t *renames;
+  kiln_error_t *error;
+  kiln_tensors_t table; /* only counted in the first pass */
+  kiln_gguf_matrix_t *matrices;
+  char *names; /* where the next name goes */
+  size_t name_bytes;
+} walk_t;
+
+static kiln_status_t take(walk_t *walk, void *to, size_t bytes, const char *what) {
+  if ((size_t)(walk->end - walk->next) < bytes)
+    return kiln_error_set(walk->error, KILN_FILE_MALFORMED, DOCUMENT " requires %s, got its end at byte %zu", what,
+                          (size_t)(walk->next - walk->begin));
+  memcpy(to, walk->next, bytes);
+  walk->next += bytes;
+  return KILN_OK;
+}
+
+/* count things of so many bytes, which nobody wants. */
+static kiln_status_t skip(walk_t *walk, uint64_t count, uint64_t bytes, const char *what) {
+  const uint64_t left = (uint64_t)(walk->end - walk->next);
+  if (bytes > 0 && count > left / bytes)
+    return kiln_error_set(walk->error, KILN_FILE_MALFORMED, DOCUMENT " requires %s, got %llu bytes for %llu of %llu",
+                          what, (unsigned long long)left, (unsigned long long)count, (unsigned long long)bytes);
+  walk->next += count * bytes;
+  return KILN_OK;
+}
+
+static kiln_status_t take_text(walk_t *walk, text_t *text, const char *what) {
+  kiln_status_t status = take(walk, &text->length, sizeof text->length, what);
+  text->text = walk->next;
+  return status ? status : skip(walk, text->length, 1, what);
+}
+
+static bool equals(const text_t *text, const char *other) {
+  return text->length == strlen(other) && memcmp(text->text, other, text->length) == 0;
+}
+
+static kiln_status_t skip_value(walk_t *walk, uint32_t type) {
+  static const char what[] = "a value in its metadata";
+  uint32_t element = type;
+  uint64_t count = 1;
+  text_t text;
+  kiln_status_t status = KILN_OK;
+  if (type == ARRAY &&
+      ((status = take(walk, &element, sizeof element, what)) || (status = take(walk, &count, sizeof count, what))))
+    return status;
+  if (element >= VALUE_TYPES || element == ARRAY)
+    return kiln_error_set(walk->error, KILN_FILE_MALFORMED,
+                          DOCUMENT " requires values of known types in its metadata, got type %u at byte %zu", element,
+                          (size_t)(walk->next - walk->begin));
+  if (element != STRING)
+    return skip(walk, count, value_bytes[element], what);
+  for (uint64_t i = 0; !status && i < count; ++i)
+    status = take_text(walk, &text, what);
+  return status;
+}
+
+static kiln_status_t read_metadata(walk_t *walk) {
+  text_t key;
+  uint32_t type;
+  kiln_status_t status;
+  if ((status = take_text(walk, &key, "a name in its metadata")) ||
+      (status = take(walk, &type, sizeof type, "a type in its metadata")))
+    return status;
+  if (type == U32 && equals(&key, "general.alignment")) {
+    uint32_t alignment;
+    if ((status = take(walk, &alignment, sizeof alignment, "an alignment")))
+      return status;
+    walk->alignment = alignment;
+    return alignment > 0 && (alignment & (alignment - 1)) == 0
+               ? KILN_OK
+               : kiln_error_set(walk->error, KILN_FILE_MALFORMED,
+                                DOCUMENT " requires an alignment that is a power of two, got %u", alignment);
+  }
+  if (type == U16 && equals(&key, "split.count")) {
+    uint16_t parts;
+    if ((status = take(walk, &parts, sizeof parts, "the number of its parts")))
+      return status;
+    return parts <= 1 ? KILN_OK
+                      : kiln_error_set(walk->error, KILN_FILE_MALFORMED,
+                                       DOCUMENT " requires to be the whole checkpoint, got one of %u parts", parts);
+  }
+  return skip_value(walk, type);
+}
+
+static kiln_status_t read_header(walk_t *walk) {
+  char magic[4];
+  uint32_t version;
+  uint64_t values;
+  kiln_status_t status;
+  if ((status = take(walk, magic, sizeof magic, "\"GGUF\" as its first bytes")))
+    return status;
+  if (memcmp(magic, "GGUF", sizeof magic) != 0)
+    return kiln_error_set(walk->error, KILN_FILE_MALFORMED,
+                          DOCUMENT " requires \"GGUF\" as its first bytes, got something else");
+  if ((status = take(walk, &version, sizeof version, "a version")))
+    return status;
+  if (version != 2 && version != 3)
+    return kiln_error_set(walk->error, KILN_FILE_MALFORMED, DOCUMENT " requires version 2 or 3, got %u", version);
+  if ((status = take(walk, &walk->count, sizeof walk->count, "the number of its tensors")) ||
+      (status = take(walk, &values, sizeof values, "the number of its metadata")))
+    return status;
+  for (uint64_t i = 0; !status && i < values; ++i)
+    status = read_metadata(walk);
+  return status;
+}
+
+static kiln_status_t read_name(walk_t *walk, text_t *name) {
+  kiln_status_t status = take_text(walk, name, "the name of a tensor");
+  for (uint64_t i = 0; !status && i < name->length; ++i)
+    if (name->text[i] < ' ' || name->text[i] > '~')
+      status = kiln_error_set(walk->error, KILN_FILE_MALFORMED,
+                              DOCUMENT " requires names of printable ASCII, got 0x%02x at byte %zu",
+                              (unsigned char)name->text[i], (size_t)(name->text + i - walk->begin));
+  return status;
+}
+
+/* Extents, the innermost of which stands first in the file; *elements: their product. */
+static kiln_status_t read_shape(walk_t *walk, const text_t *name, kiln_tensor_t *tensor, uint64_t *elements) {
+  const int shown = kiln_shown(name->length);
+  kiln_status_t status = take(walk, &tensor->rank, sizeof tensor->rank, "the rank of a tensor");
+  if (status)
+    return status;
+  if (tensor->rank == 0 || tensor->rank > GGUF_RANK)
+    return kiln_error_set(walk->error, KILN_FILE_MALFORMED, "tensor \"%.*s\" requires a rank from 1 to %d, got %u",
+                          shown, name->text, GGUF_RANK, tensor->rank);
+  *elements = 1;
+  for (uint32_t i = tensor->rank; i-- > 0;) {
+    uint64_t extent;
+    if ((status = take(walk, &extent, sizeof extent, "the shape of a tensor")))
+      return status;
+    /* So that no number of bytes overflows. */
+    if (extent == 0 || extent > (uint64_t)(INT64_MAX / 4) / *elements)
+      return kiln_error_set(walk->error, KILN_FILE_MALFORMED,
+                            "tensor \"%.*s\" requires extents from 1 on and less than 2^61 elements, got extent %llu",
+                            shown, name->text, (unsigned long long)extent);
+    *elements *= extent;
+    tensor->shape[i] = (int64_t)extent;
+  }
+  return KILN_OK;
+}
+
+/* What the model makes of a tensor whose type is read. */
+static kiln_status_t describe(walk_t *walk, const text_t *name, const kiln_rename_t *rename, kiln_tensor_t *tensor,
+                              kiln_gguf_matrix_t *matrix, uint64_t elements) {
+  const kiln_gguf_type_t *type = matrix->type;
+  char shape[KILN_SHAPE_TEXT_BYTES];
+  matrix->heads = rename ? rename->rotary_heads : 0;
+  matrix->columns = tensor->rank == 1 && matrix->heads ? 1 : (uint64_t)tensor->shape[tensor->rank - 1];
+  matrix->rows = elements / matrix->columns;
+  if (matrix->columns % type->elements)
+    return kiln_error_set(walk->error, KILN_FILE_MALFORMED,
+                          "tensor \"%.*s\" of type %s requires rows of whole blocks of %u elements, got shape %s",
+                          kiln_shown(name->length), name->text, type->name, type->elements,
+                          kiln_shape_text(shape, tensor->rank, tensor->shape));
+  if (matrix->heads && matrix->rows % (2 * (uint64_t)matrix->heads))
+    return kiln_error_set(walk->error, KILN_INVALID_ARGUMENT,
+                          "tensor \"%.*s\" requires rows that are pairs of %u rotary heads, got shape %s",
+                          kiln_shown(name->length), name->text, matrix->heads,
+                          kiln_shape_text(shape, tensor->rank, tensor->shape));
+  tensor->dtype = type->dtype;
+  if (type->decode || matrix->heads) {
+    tensor->dtype = KILN_F32;
+    tensor->form = &kiln_gguf_form;
+    tensor->parts = matrix;
+  }
+  tensor->end = tensor->begin + elements / type->elements * type->bytes;
+  return KILN_OK;
+}
+
+static kiln_status_t read_tensor(walk_t *walk) {
+  text_t name;
+  const kiln_rename_t *rename;
+  kiln_tensor_t tensor = {0};
+  kiln_gguf_matrix_t *matrix, unplaced = {0};
+  uint64_t elements = 0;
+  uint32_t id;
+  kiln_status_t status;
+  if ((status = read_name(walk, &name)) || (status = read_shape(walk, &name, &tensor, &elements)) ||
+      (status = take(walk, &id, sizeof id, "the type of a tensor")) ||
+      (status = take(walk, &tensor.begin, sizeof tensor.begin, "the offset of a tensor")))
+    return status;
+  tensor.name_length = kiln_rename(walk->renames, name.text, name.length, &rename, walk->data ? walk->names : NULL);
+  const bool is_left_out = rename && !rename->to;
+  if (is_left_out && !(rename->flags & KILN_RENAME_ZEROS))
+    return KILN_OK;
+  matrix = walk->data && !is_left_out ? &walk->matrices[walk->table.count] : &unplaced;
+  if (!(matrix->type = kiln_gguf_type(id)))
+    return kiln_error_set(walk->error, KILN_WEIGHT_TYPE,
+                          "tensor \"%.*s\" requires type F32, F16, BF16, Q8_0, Q4_0, Q4_K or Q6_K, got number %u",
+                          kiln_shown(name.length), name.text, id);
+  const uint64_t begin = tensor.begin;
+  if ((status = describe(walk, &name, rename, &tensor, matrix, elements)))
+    return status;
+  if (walk->data) {
+    const uint64_t held = (uint64_t)(walk->end - walk->data);
+    if (begin % walk->alignment || begin > held || tensor.end - begin > held - begin)
+      return kiln_error_set(walk->error, KILN_FILE_MALFORMED,
+                            "tensor \"%.*s\" requires %llu bytes at a multiple of %llu within %llu bytes of data, got "
+                            "offset %llu",
+                            kiln_shown(name.length), name.text, (unsigned long long)(tensor.end - begin),
+                            (unsigned long long)walk->alignment, (unsigned long long)held, (unsigned long long)begin);
+    tensor.data = walk->data + begin;
+    if (is_left_out)
+      return kiln_rename_check_zeros(&tensor, name.text, name.length, elements, walk->error);
+    tensor.name = walk->names;
+    walk->names += tensor.name_length;
+    walk->table.tensors[walk->table.count] = tensor;
+  }
+  walk->name_bytes += tensor.name_length;
+  walk->table.count += !is_left_out;
+  return KILN_OK;
+}
+
+static kiln_status_t read_tensors(walk_t *walk) {
+  kiln_status_t status = KILN_OK;
+  for (uint64_t i = 0; !status && i < walk->count; ++i)
+    status = read_tensor(walk);
+  return status;
+}
+
+static kiln_status_t check_overlaps(kiln_tensors_t *table, kiln_error_t *error) {
+  kiln_tensors_sort(table, kiln_tensors_order_by_offset);
+  for (size_t i = 1; i < table->count; ++i) {
+    const kiln_tensor_t *before = &table->tensors[i - 1], *tensor = &table->tensors[i];
+    if (tensor->begin < before->end)
+      return kiln_error_set(error, KILN_FILE_MALFORMED,
+                            "tensors must not overlap: \"%.*s\" requires an offset from %llu on, got %llu",
+                            kiln_shown(tensor->name_length), tensor->name, (unsigned long long)before->end,
+                            (unsigned long long)tensor->begin);
+  }
+  return kiln_tensors_sort_by_name(table, DOCUMENT, error);
+}
+
+kiln_status_t kiln_gguf_open(const void *image, size_t bytes, const kiln_renames_t *renames,
+                             const kiln_allocator_t *allocator, kiln_tensors_t *table, kiln_error_t *error) {
+  walk_t walk = {.begin = image,
+                 .next = image,
+                 .end = (const char *)image + bytes,
+                 .alignment = DEFAULT_ALIGNMENT,
+                 .renames = renames,
+                 .error = error};
+  void *memory;
+  kiln_status_t status;
+  memset(table, 0, sizeof *table);
+  if ((status = read_header(&walk)))
+    return status;
+  const char *const tensors = walk.next;
+  if ((status = read_tensors(&walk)))
+    return status;
+  const size_t count = walk.table.count;
+  if (count == 0)
+    return KILN_OK;
+  if ((status = kiln_memory_allocate(allocator,
+                                     count * (sizeof(kiln_tensor_t) + sizeof(kiln_gguf_matrix_t)) + walk.name_bytes,
+                                     "an index of the weight file", &memory, error)))
+    return status;
+  const uint64_t read = (uint64_t)(walk.next - walk.begin), data = read + (-read & (walk.alignment - 1));
+  walk.data = walk.begin + (data < bytes ? data : bytes);
+  walk.next = tensors;
+  walk.table = (kiln_tensors_t){memory, 0};
+  walk.matrices = (kiln_gguf_matrix_t *)(void *)(walk.table.tensors + count);
+  walk.names = (char *)(walk.matrices + count);
+  *table = walk.table;
+  if (!(status = read_tensors(&walk))) {
+    table->count = walk.table.count;
+    status = check_overlaps(table, error);
+  }
+  if (status)
+    kiln_tensors_release(table, allocator);
+  return status;
+}
+
+static kiln_status_t bind_image(kiln_model_t *model, const kiln_file_t *file, const kiln_renames_t *renames,
+                                kiln_error_t *error) {
+  kiln_tensors_t table;
+  kiln_status_t status = kiln_gguf_open(file->image, file->bytes, renames, &model->allocator, &table, error);
+  if (status)
+    return status;
+  for (size_t i = 0; i < table.count; ++i)
+    table.tensors[i].source = file;
+  status = kiln_bind_tensors(model, &table, error);
+  kiln_tensors_release(&table, &model->allocator);
+  return status;
+}
+
+kiln_status_t kiln_bind_gguf(kiln_model_t *model, const char *path, const kiln_rename_t *renames, size_t count,
+                             kiln_error_t *error) {
+  const kiln_renames_t names = {renames, count};
+  kiln_file_t file;
+  kiln_status_t status;
+  if (!model || !path)
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_gguf requires %s, got null", model ? "a path" : "a model");
+  if ((status = kiln_renames_check(&names, "bind_gguf", error)) || (status = kiln_file_map(path, false, &file, error)))
+    return status;
+  status = bind_image(model, &file, &names, error);
+  kiln_file_unmap(&file);
+  const char *const name = kiln_base_name(path);
+  return status ? kiln_error_name_file(error, status, name, strlen(name)) : status;
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GGUF reader against malformed files: every rule has a file that breaks it and the message that must come;
+// truncations and mutations never crash, nor read outside the image, nor pass with tensors that are not in it.
+#include "published_files.h"
+
+#include <gtest/gtest.h>
+#include <random>
+
+namespace {
+
+using namespace kiln_test;
+
+/// Opens an image that ends at a guard page, and reads all numbers of all tensors; how many tensors there are.
+kiln_status_t openGguf(std::string_view image, kiln_error_t &error, size_t *count = nullptr) {
+  static const kiln_rename_t renames[] = {{"left.*", nullptr, 0, 0}, {"turned.*", "t.*", 2, 0}};
+  const kiln_renames_t names = {renames, 2};
+  GuardedMemory memory(image);
+  CountingAllocator allocator;
+  const kiln_allocator_t functions = allocator.get();
+  kiln_tensors_t table;
+  error = {};
+  const kiln_status_t status = kiln_gguf_open(memory.data(), memory.size(), &names, &functions, &table, &error);
+  EXPECT_LE(allocator.Made, 1) << "one index and nothing else";
+  for (size_t i = 0; status == KILN_OK && i < table.count; ++i) {
+    const kiln_tensor_t &tensor = table.tensors[i];
+    EXPECT_LE(tensor.end, memory.size());
+    uint64_t elements = 1;
+    for (uint32_t dim = 0; dim < tensor.rank; ++dim)
+      elements *= static_cast<uint64_t>(tensor.shape[dim]);
+    std::vector<float> values(elements);
+    kiln_convert_read(&tensor, values.data(), 0, elements);
+  }
+  if (count)
+    *count = table.count;
+  kiln_tensors_release(&table, &functions);
+  EXPECT_EQ(allocator.Alive, 0);
+  return status;
+}
+
+std::vector<GgufTensor> someTensors() {
+  return {{"a", {256, 2}, Q4_K, drawGguf(Q4_K, 2, 256, 1).Bytes},
+          {"turned.q", {32, 4}, Q8_0, drawGguf(Q8_0, 4, 32, 2).Bytes},
+          {"left.x", {3}, 77, "abc"},
+          {"b", {64, 1, 2}, Q4_0, drawGguf(Q4_0, 2, 64, 3).Bytes},
+          {"c", {256}, Q6_K, drawGguf(Q6_K, 1, 256, 4).Bytes},
+          {"n", {3}, GgufF32, drawGguf(GgufF32, 1, 3, 5).Bytes}};
+}
+
+std::string u32s(std::initializer_list<uint32_t> values) { return bytesOf(std::vector<uint32_t>(values)); }
+
+/// An array of metadata: the elements' type, how many, the rest.
+std::string arrayOf(uint32_t type, uint64_t count, const std::string &bytes) {
+  std::string result = u32s({type});
+  append(result, count);
+  return result + bytes;
+}
+
+std::vector<std::string> someMetadata() {
+  std::string texts;
+  appendText(texts, "one");
+  appendText(texts, "");
+  return {metadata<uint32_t>("general.alignment", 4, 32), metadata("tokens", 9, arrayOf(8, 2, texts)),
+          metadata("scores", 9, arrayOf(6, 3, std::string(12, 's'))), metadata<double>("d", 12, 1.5),
+          metadata<uint16_t>("split.count", 2, 1)};
+}
+
+TEST(GgufMalformed, WellFormedOddities) {
+  kiln_error_t error;
+  size_t count = 0;
+  EXPECT_EQ(openGguf(makeGguf({}), error, &count), KILN_OK) << error.message;
+  EXPECT_EQ(count, 0u);
+  EXPECT_EQ(openGguf(makeGguf(someTensors(), someMetadata()), error, &count), KILN_OK) << error.message;
+  EXPECT_EQ(count, 5u);
+  EXPECT_EQ(openGguf(makeGguf(someTensors(), {metadata<uint32_t>("general.alignment", 4, 1)}, 1, 2), error), KILN_OK)
+      << error.message;
+}
+
+TEST(GgufMalformed, FilesAreRefusedWithReasons) {
+  const std::string f32(8, 'f');
+  auto one = [&](std::vector<uint64_t> extents, uint32_t type, const std::string &bytes) {
+    return makeGguf({{"a", std::move(extents), type, bytes}});
+  };
+  auto with = [&](const std::string &value) { return makeGguf({}, {value}); };
+  auto patched = [&](std::string image, size_t at, uint64_t value) {
+    std::memcpy(image.data() + at, &value, sizeof value);
+    return image;
+  };
+  const std::string plain = one({2}, GgufF32, f32);
+  const size_t name = 24, rank = name + 9, extent = rank + 4, type = extent + 8, offset = type + 4;
+  ASSERT_EQ(plain.size(), 64u + 8);
+  const struct {
+    std::string Image, Words;
+    kiln_status_t Status = KILN_FILE_MALFORMED;
+  } cases[] = {
+      {"", "GGUF file requires \"GGUF\" as its first bytes, got its end at byte 0"},
+      {"GGML\3\0\0\0", "GGUF file requires \"GGUF\" as its first bytes, got something else"},
+      {"GGUF", "GGUF file requires a version, got its end at byte 4"},
+      {makeGguf({}, {}, 32, 1), "GGUF file requires version 2 or 3, got 1"},
+      {makeGguf({}, {}, 32, 0x03000000), "GGUF file requires version 2 or 3, got 50331648"},
+      {std::string("GGUF\3\0\0\0\0\0\0\0", 12), "GGUF file requires the number of its tensors, got its end at byte 8"},
+      {std::string("GGUF\3\0\0\0\0\0\0\0\0\0\0\0", 16), "GGUF file requires the number of its metadata, got its end"},
+      {patched(plain, 16, 1), "tensor \"\" requires a rank from 1 to 4, got 0"},
+      {patched(plain, 8, 1u << 30), "GGUF file requires the name of a tensor, got "},
+      {patched(plain, name, UINT64_MAX),
+       "GGUF file requires the name of a tensor, got 40 bytes for 18446744073709551615 of 1"},
+      {with(metadata<uint32_t>("general.alignment", 4, 0)), "an alignment that is a power of two, got 0"},
+      {with(metadata<uint32_t>("general.alignment", 4, 48)), "an alignment that is a power of two, got 48"},
+      {with(metadata<uint16_t>("split.count", 2, 3)), "requires to be the whole checkpoint, got one of 3 parts"},
+      {with(metadata("x", 13, "")), "requires values of known types in its metadata, got type 13 at byte 37"},
+      {with(metadata("x", 9, arrayOf(9, 1, ""))), "requires values of known types in its metadata, got type 9"},
+      {with(metadata("x", 9, arrayOf(12, UINT64_MAX / 8 + 1, ""))), "requires a value in its metadata, got "},
+      {with(metadata("x", 9, arrayOf(8, 2, ""))), "requires a value in its metadata, got "},
+      {with(metadata("x", 8, "abc")), "requires a value in its metadata, got "},
+      {makeGguf({{"a\n", {2}, GgufF32, f32}}), "requires names of printable ASCII, got 0x0a at byte 33"},
+      {makeGguf({{"\xC3\xA9", {2}, GgufF32, f32}}), "requires names of printable ASCII, got 0xc3 at byte 32"},
+      {one({}, GgufF32, f32), "tensor \"a\" requires a rank from 1 to 4, got 0"},
+      {one({1, 1, 1, 1, 2}, GgufF32, f32), "tensor \"a\" requires a rank from 1 to 4, got 5"},
+      {one({2, 0}, GgufF32, f32), "tensor \"a\" requires extents from 1 on and less than 2^61 elements, got extent 0"},
+      {one({1ull << 32, 1ull << 32}, GgufF32, f32), "and less than 2^61 elements, got extent 4294967296"},
+      {one({UINT64_MAX}, GgufF32, f32), "and less than 2^61 elements, got extent 18446744073709551615"},
+      {one({48}, Q4_0, f32), "tensor \"a\" of type Q4_0 requires rows of whole blocks of 32 elements, got shape [48]"},
+      {one({32, 8}, Q4_K, f32),
+       "tensor \"a\" of type Q4_K requires rows of whole blocks of 256 elements, got shape [8"},
+      {one({32}, 13, f32), "tensor \"a\" requires type F32, F16, BF16, Q8_0, Q4_0, Q4_K or Q6_K, got number 13",
+       KILN_WEIGHT_TYPE},
+      {one({3}, GgufF32, f32),
+       "tensor \"a\" requires 12 bytes at a multiple of 32 within 8 bytes of data, got offset 0"},
+      {patched(plain, offset, 4),
+       "tensor \"a\" requires 8 bytes at a multiple of 32 within 8 bytes of data, got offset 4"},
+      {patched(plain, offset, 32), "within 8 bytes of data, got offset 32"},
+      {patched(plain, offset, UINT64_MAX - 31), "within 8 bytes of data, got offset 18446744073709551584"},
+      {plain.substr(0, 60), "requires 8 bytes at a multiple of 32 within 0 bytes of data, got offset 0"},
+      {makeGguf({{"a", {2}, GgufF32, f32}, {"a", {2}, GgufF32, f32}}), "requires distinct names, got \"a\" twice"},
+      {patched(makeGguf({{"a", {2}, GgufF32, f32}, {"b", {2}, GgufF32, f32}}), offset + 8 + 9 + 4 + 8 + 4, 0),
+       "tensors must not overlap: \"a\" requires an offset from 8 on, got 0"},
+      {makeGguf({{"turned.x", {32, 6}, GgufF32, std::string(768, 't')}}),
+       "tensor \"turned.x\" requires rows that are pairs of 2 rotary heads, got shape [6, 32]", KILN_INVALID_ARGUMENT},
+  };
+  for (const auto &test : cases) {
+    kiln_error_t error;
+    EXPECT_EQ(openGguf(test.Image, error), test.Status) << test.Words << "\n" << error.message;
+    EXPECT_NE(std::string(error.message).find(test.Words), std::string::npos)
+        << "got:    " << error.message << "\nwanted: " << test.Words;
+  }
+}
+
+TEST(GgufMalformed, TruncatedFilesAreRefused) {
+  const std::string image = makeGguf(someTensors(), someMetadata());
+  kiln_error_t error;
+  for (size_t bytes = 0; bytes < image.size(); ++bytes) {
+    ASSERT_EQ(openGguf(std::string_view(image).substr(0, bytes), error), KILN_FILE_MALFORMED) << bytes;
+    ASSERT_GT(std::strlen(error.message), 20u) << bytes;
+  }
+}
+
+TEST(GgufMalformed, OutOfMemoryIsAStatus) {
+  const std::string image = makeGguf(someTensors());
+  CountingAllocator allocator;
+  allocator.Limit = 0;
+  const kiln_allocator_t functions = allocator.get();
+  const kiln_rename_t rename = {"left.*", nullptr, 0, 0};
+  const kiln_renames_t names = {&rename, 1};
+  kiln_tensors_t table;
+  kiln_error_t error;
+  EXPECT_EQ(kiln_gguf_open(image.data(), image.size(), &names, &functions, &table, &error), KILN_OUT_OF_MEMORY);
+  EXPECT_NE(std::string(error.message).find("an index of the weight file requires "), std::string::npos);
+}
+
+// 20,000 changed files from a fixed seed: what still passes has its numbers within the image, which ends at a page that
+// nobody may touch.
+TEST(GgufMalformed, MutatedFilesNeverCrash) {
+  const std::string base = makeGguf(someTensors(), someMetadata());
+  const size_t header = base.size() - 1200 > 0 ? base.find("abc") : 0;
+  ASSERT_GT(header, 300u);
+  std::mt19937 random(20261125);
+  auto pick = [&](size_t limit) { return static_cast<size_t>(random() % limit); };
+  const uint64_t odd[] = {0, 1, 2, 4, 31, 33, 255, 256, 1ull << 31, 1ull << 32, 1ull << 61, 1ull << 63, UINT64_MAX};
+  int passed = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::string image = base;
+    for (size_t change = 0, changes = 1 + pick(3); change < changes; ++change) {
+      const size_t at = pick(std::min(header, image.size() - 9));
+      switch (pick(5)) {
+      case 0:
+        image[at] = static_cast<char>(random());
+        break;
+      case 1:
+        image.erase(at, 1 + pick(8));
+        break;
+      case 2:
+        image.insert(at, base.substr(pick(header), 1 + pick(30)));
+        break;
+      case 3:
+        std::memcpy(image.data() + at, &odd[pick(std::size(odd))], 4 + 4 * pick(2));
+        break;
+      default:
+        image.resize(image.size() - pick(image.size() - header));
+      }
+      if (image.size() < header + 16)
+        break;
+    }
+    kiln_error_t error;
+    const kiln_status_t status = openGguf(image, error);
+    passed += status == KILN_OK;
+    if (status != KILN_OK) {
+      ASSERT_TRUE(status == KILN_FILE_MALFORMED || status == KILN_WEIGHT_TYPE || status == KILN_INVALID_ARGUMENT)
+          << status << " " << error.message;
+      ASSERT_GT(std::strlen(error.message), 20u);
+    }
+  }
+  EXPECT_GT(passed, 200);
+  EXPECT_LT(passed, 15000);
+}
+
+} // namespace
