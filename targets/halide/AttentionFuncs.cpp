@@ -86,7 +86,7 @@ void AttentionFuncs::buildQueries() {
   auto read = [&](const Expr &query, const Expr &depth) {
     Exprs loops = loopsAt(shape.op, at({0, sizes.keyLanes ? Expr(0) : Halide::min(query, queryCount - 1)}));
     loops[shape.reduction[0]] = depth;
-    return translator.readOperand(shape.op, shape.a, loops);
+    return translator.readWide(shape.op, shape.a, loops);
   };
   if (!size) {
     packedQuery = start("packed_query", vars({query, depth}), read(query, depth));
@@ -118,7 +118,7 @@ bool AttentionFuncs::buildScores() {
   auto keyAt = [&](const Expr &key, const Expr &depth) {
     Exprs place = loopsAt(op, at({heldBelow(key, keyCount), query}));
     place[shape.reduction[0]] = depth;
-    return translator.readOperand(op, shape.b, place);
+    return translator.readWide(op, shape.b, place);
   };
   if (sizes.packsKeys)
     packedKeys = start("packed_keys", vars({depth, key}), keyAt(key, depth));
@@ -212,12 +212,14 @@ void AttentionFuncs::reduceKeys(KeyReduction &reduction, const std::string &name
 }
 
 bool AttentionFuncs::buildWeights() {
-  reduceKeys(maxima, "maxima", lowest, [](Expr sofar, Expr next) { return Halide::max(sofar, next); }, scores);
+  reduceKeys(
+      maxima, "maxima", lowest, [](Expr sofar, Expr next) { return Halide::max(sofar, next); }, scores);
   Expr value = weight(scores(at({query, key, block})), maxima.func(at({query, block})));
   if (!value.defined())
     return false;
   weights = start("weights", vars({query, key, block}), value);
-  reduceKeys(sums, "sums", 0.0f, [](Expr sofar, Expr next) { return sofar + next; }, weights);
+  reduceKeys(
+      sums, "sums", 0.0f, [](Expr sofar, Expr next) { return sofar + next; }, weights);
   productIndex = domainUpTo(productDomain, blockCount, blockExtent, "keys");
   return true;
 }
@@ -232,8 +234,8 @@ bool AttentionFuncs::buildProducts() {
   };
   Expr atKey = block * sizes.blockKeys + productIndex;
   if (sizes.packsValues)
-    packedValues = start("packed_values", vars({channel, key}),
-                         translator.readOperand(op, shape.b, loops(heldBelow(key, keyCount))));
+    packedValues =
+        start("packed_values", vars({channel, key}), translator.readWide(op, shape.b, loops(heldBelow(key, keyCount))));
   productTile = start("product_tile", vars({channel, query, block}), 0.0f);
   Expr accumulator = productTile(at({channel, query, block}));
   // Packed rows have room for the channels of full tiles; what is beyond the last one is not used.
