@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. The linears that an attention reads, directly or as rows of a state, or that are kept for one of another entry:
-//    they are collected by the value that they project.
+// 1. The linears that an attention reads, directly or as rows of a state, of fewer bits perhaps, or that are kept for
+// one
+//    of another entry: they are collected by the value that they project.
 // 2. Two or more of one value, order and kind of bias become one, at the place of the first.
 #include "compiler/transforms/Passes.h"
 
@@ -49,6 +50,30 @@ Value joinParameters(OpBuilder &builder, ArrayRef<ParameterOp> parameters, int64
                              front.getStorageAttr());
 }
 
+/// The rows of a state that attention reads, widened and moved.
+AppendOp keptRows(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (auto append = dyn_cast<AppendOp>(op))
+      return append;
+    if (!isDecoding(op) && !hasRole(op, KernelRole::Movement))
+      break;
+    value = op->getOperand(0);
+  }
+  return {};
+}
+
+/// What rows of a state are made of, where these are of fewer bits.
+Value projected(Value rows) {
+  auto rounded = rows.getDefiningOp<CastOp>();
+  return rounded ? rounded.getX() : rows;
+}
+
+/// Whether all that follows from the user's results is attention and rows of states.
+bool isForAttentionAlone(Operation *user) {
+  return isa<AttentionOp, AttentionScoresOp, AppendOp>(user) ||
+         (isa<CastOp>(user) && llvm::all_of(user->getUsers(), llvm::IsaPred<AppendOp>));
+}
+
 /// Linears that can be one.
 using Projections = llvm::SmallSetVector<LinearOp, 4>;
 
@@ -72,16 +97,16 @@ private:
     for (AttentionOp attention : attentions) {
       SmallVector<Value> operands{attention.getQuery(), attention.getKey(), attention.getValue()};
       for (Value &operand : operands)
-        if (auto append = operand.getDefiningOp<AppendOp>()) {
+        if (auto append = keptRows(operand)) {
           llvm::erase(appends, append);
-          operand = append.getX();
+          operand = projected(append.getX());
         }
       collectAmong(operands, attention->getBlock());
     }
     // What an attention of another entry reads, a layer's states: joined there, so joined here.
     llvm::MapVector<std::pair<Block *, StringRef>, SmallVector<Value>> others;
     for (AppendOp append : appends)
-      others[{append->getBlock(), append.getName().rsplit('.').first}].push_back(append.getX());
+      others[{append->getBlock(), append.getName().rsplit('.').first}].push_back(projected(append.getX()));
     for (auto &[owner, operands] : others)
       collectAmong(operands, owner.first);
   }
@@ -135,8 +160,7 @@ private:
   static bool canMerge(LinearOp linear, Block *block) {
     auto weight = getOwnParameter(linear.getWeight(), linear);
     // Several sources of one weight are joined along the outputs only.
-    bool isForAttention = llvm::all_of(
-        linear->getUsers(), [](Operation *user) { return isa<AttentionOp, AttentionScoresOp, AppendOp>(user); });
+    bool isForAttention = llvm::all_of(linear->getUsers(), isForAttentionAlone);
     if (!isForAttention || linear->getBlock() != block || !weight ||
         (weight.getSources().size() > 1 && int64_t(weight.getJoinDim()) != linear.getOutputDim()))
       return false;
