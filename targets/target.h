@@ -191,7 +191,6 @@ struct TargetInfo {
   std::string copyRows = "kiln_copy_rows"; // the function of the run time that copies rows there
   std::string backend;                     // the kiln_backend_t of the run time that runs it; empty: the CPU needs none
   bool isDefault = false;                  // compiled for, unless a user names others
-  bool hasShortFloats = false;             // whether kernels may have tensors of f16 and bf16
   bool hasTf32 = false;                    // whether there are tensor cores for f32 that is rounded to tf32
   bool hasStoredWeights = false;           // whether kernels read weights that are stored in fewer bits
   MachineModel machine;

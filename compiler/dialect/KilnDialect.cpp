@@ -3,6 +3,7 @@
 // Registration, and the text and construction of the ops that ODS does not write.
 #include "compiler/dialect/KilnDialect.h"
 
+#include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/FoldElements.h"
 #include "compiler/dialect/InferTypes.h"
@@ -337,6 +338,25 @@ void EachSequenceOp::print(OpAsmPrinter &printer) {
     printer << ' ';
   }
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+/// A cast that widens.
+static bool isWidening(Operation *op) {
+  auto cast = dyn_cast_or_null<CastOp>(op);
+  Type from = cast ? getElementTypeOrSelf(cast.getX().getType()) : Type(),
+       to = cast ? getElementTypeOrSelf(cast) : Type();
+  return cast && (isShortFloat(from) || from.isInteger(8)) && isa<FloatType>(to) &&
+         from.getIntOrFloatBitWidth() < to.getIntOrFloatBitWidth();
+}
+
+bool isDecoding(Operation *op) {
+  auto scaled = dyn_cast_or_null<MulOp>(op);
+  if (!scaled)
+    return isWidening(op);
+  auto x = cast<RankedTensorType>(scaled->getOperand(0).getType()),
+       scale = cast<RankedTensorType>(scaled->getOperand(1).getType());
+  return isWidening(scaled->getOperand(0).getDefiningOp()) && x.getRank() == scale.getRank() && x.getRank() > 0 &&
+         scale.getShape().back() == 1;
 }
 
 } // namespace mlir::kiln

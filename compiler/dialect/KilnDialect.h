@@ -58,6 +58,10 @@ inline bool hasRole(Operation *op, KernelRole role) {
   return inKernel && inKernel.getKernelRole() == role;
 }
 
+/// Whether an element of the op's result is no more than a number of fewer bits, widened: a cast of an f16, a bf16 or
+/// an i8 to a wider float, or that cast times its scale, which is one along the last axis.
+bool isDecoding(Operation *op);
+
 /// On a module: an array of SymbolAttr.
 inline constexpr llvm::StringLiteral symbolsAttrName = "kiln.symbols";
 /// On a function that the generated library exports.

@@ -103,8 +103,8 @@ def Kiln_LogicalXorOp : Kiln_LogicOp<"logical_xor", "either x or y">;
 def Kiln_CastOp : Kiln_Op<"cast", [Pure, SameOperandsAndResultShape, Kiln_HasExtents, Kiln_Pointwise<>]> {
   let summary = "the elements as numbers of another type";
   let description = [{
-    The elements as numbers of the result's type: a boolean is 0 or 1; to i32 the fraction is cut off, and numbers beyond its range
-    become the nearest one that f32 has within it.
+    The elements as numbers of the result's type: a boolean is 0 or 1; to i32 and i8 the fraction is cut off, and numbers beyond
+    its range become the nearest one that f32 has within it.
 
     ```mlir
     %0 = kiln.cast %x : tensor<7xi32> -> tensor<7xf32>

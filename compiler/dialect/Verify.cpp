@@ -276,7 +276,7 @@ LogicalResult CastOp::verify() {
     return failure();
   if (getExtents(from) != getExtents(to))
     return check.fail("cast requires the operand's extents", check.text(to), check.text(from));
-  if (!isFloatingNumber(to.getElementType()) && !to.getElementType().isInteger(32))
+  if (!isFloatingNumber(to.getElementType()) && !to.getElementType().isInteger(32) && !to.getElementType().isInteger(8))
     return check.fail(rules::cast_c1, check.text(to));
   return success();
 }

@@ -6,7 +6,6 @@
 #include "compiler/transforms/Pipeline.h"
 #include "compiler/verify/PassVerifier.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include <optional>
 
@@ -29,21 +28,6 @@ static void noteExtents(const verify::PassVerifier &verifier) {
                  << static_cast<int64_t>(verify::VerifyOptions().mostOperations) << " operations\n";
 }
 
-/// Whether the target has code for every element type of the model.
-static LogicalResult checkElements(ModuleOp module, const TargetInfo &target) {
-  if (target.hasShortFloats)
-    return success();
-  WalkResult result = module.walk([&](mlir::kiln::KernelOpInterface op) {
-    for (Type type : llvm::concat<const Type>(SmallVector<Type>(op->getOperandTypes()), op->getResultTypes()))
-      if (Type element = getElementTypeOrSelf(type); mlir::kiln::isShortFloat(element)) {
-        op->emitError() << "target " << target.name << " requires elements of type f32, i32, i8 or i1, got " << element;
-        return WalkResult::interrupt();
-      }
-    return WalkResult::advance();
-  });
-  return failure(result.wasInterrupted());
-}
-
 /// Whether the target has code for weights that are stored so.
 static LogicalResult checkWeights(ModuleOp module, const TargetInfo &target) {
   if (target.hasStoredWeights)
@@ -62,7 +46,7 @@ static LogicalResult checkWeights(ModuleOp module, const TargetInfo &target) {
 
 LogicalResult lowerToKernels(ModuleOp module, const Target &target, const LoweringOptions &options,
                              llvm::function_ref<void(PassManager &)> configure) {
-  if (failed(checkElements(module, target.info())) || failed(checkWeights(module, target.info())))
+  if (failed(checkWeights(module, target.info())))
     return failure();
   PassManager passes(module.getContext());
   if (configure)

@@ -98,15 +98,16 @@ Value logic(Op op, Value a, Value b) {
   return a.isDetermined() && b.isDetermined() ? exact(result) : undetermined(result);
 }
 
-/// An i32 is rounded to f32 first, whatever the type of the result. To i32 the fraction is cut off, after numbers
-/// beyond its range have become the nearest of f32 within; NaN may be any. Not determined where a whole number lies
-/// within the errors.
+/// An i32 is rounded to f32 first, whatever the type of the result. To i32 and i8 the fraction is cut off, after
+/// numbers beyond its range have become the nearest of f32 within; NaN may be any. Not determined where a whole number
+/// lies within the errors.
 Value convert(ElementType to, Value x) {
   if (floating(to)) {
     const double rounded = static_cast<double>(static_cast<float>(x.value));
     return x.error == 0 ? exact(roundTo(to, rounded)) : Value{x.isDetermined() ? rounded : x.value, x.error};
   }
-  constexpr double least = -2147483648.0, most = 2147483520.0;
+  const bool isNarrow = to == ElementType::i8;
+  const double least = isNarrow ? -128 : -2147483648.0, most = isNarrow ? 127 : 2147483520.0;
   if (!x.isDetermined() || std::isnan(x.value))
     return undetermined(0);
   auto whole = [=](double value) { return std::trunc(std::clamp(value, least, most)); };
@@ -117,7 +118,8 @@ Value convert(ElementType to, Value x) {
 Tensor evaluateCast(const OpCall &call) {
   call.requireOperands(1, 1);
   const ElementType to = call.node.element;
-  call.require(floating(to) || to == ElementType::i32, "a result of f32, f16, bf16 or i32");
+  call.require(floating(to) || to == ElementType::i32 || to == ElementType::i8,
+               "a result of f32, f16, bf16, i32 or i8");
   Tensor result = call.result(call[0].shape, to);
   for (std::int64_t i = 0; i < result.size(); ++i)
     result.set(i, convert(to, call[0].at(i)));

@@ -197,7 +197,7 @@ private:
     bool feedsAnchor = llvm::is_contained(group.anchor->getOperands(), op->getResult(0));
     switch (group.kind) {
     case KernelGroup::Kind::Attention:
-      return isMovement(op);
+      return isMovement(op) || isDecoding(op);
     case KernelGroup::Kind::Contraction:
       return isMovement(op) || (isPointwise(op) && !feedsAnchor && !feedsMovement(group, op) && !repeatsWork(op));
     default:

@@ -3,7 +3,7 @@
 // Which ops of a block become one kernel. Every group has at most one op that reduces (its anchor):
 //   contraction    linear, matmul, ...   + the pointwise epilogue of its result (activation, residual, scale) and its
 //                                          moments
-//   attention      attention             + slices and transposes of what it reads
+//   attention      attention             + slices and transposes of what it reads, and what widens it
 //   row reduction  norms, softmaxes, ... + its epilogue, + the pointwise ops and look-ups that only it uses
 //   pointwise      pointwise ops, look-ups and movement that are left, as trees
 // An epilogue runs from the anchor's result to the farthest value through which all of its uses go.

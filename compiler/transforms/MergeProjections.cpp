@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. The linears that an attention reads, directly or as rows of a state, or that are kept for one of another entry:
-//    they are collected by the value that they project.
+// 1. The linears that an attention reads, directly or as rows of a state, of fewer bits perhaps, or that are kept for
+// one
+//    of another entry: they are collected by the value that they project.
 // 2. Two or more of one value, order and kind of bias become one, at the place of the first.
 #include "compiler/transforms/Passes.h"
 
@@ -49,26 +50,51 @@ Value joinParameters(OpBuilder &builder, ArrayRef<ParameterOp> parameters, int64
                              front.getStorageAttr());
 }
 
+/// The rows of a state that attention reads, widened and moved.
+AppendOp keptRows(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (auto append = dyn_cast<AppendOp>(op))
+      return append;
+    if (!isDecoding(op) && !hasRole(op, KernelRole::Movement))
+      break;
+    value = op->getOperand(0);
+  }
+  return {};
+}
+
 /// Linears that can be one.
 using Projections = llvm::SmallSetVector<LinearOp, 4>;
 
 /// What a slice of a kiln.each_sequence is of; any other value itself.
-static Value getOutside(Value value) {
+Value getOutside(Value value) {
   auto slice = dyn_cast<BlockArgument>(value);
   auto loop = slice ? dyn_cast<EachSequenceOp>(slice.getOwner()->getParentOp()) : EachSequenceOp();
   return loop ? loop.getWholes()[slice.getArgNumber()] : value;
 }
 
 /// The block that the operands of ops in this one may be computed in.
-static Block *getOutside(Block *block) {
+Block *getOutside(Block *block) {
   return isa<EachSequenceOp>(block->getParentOp()) ? block->getParentOp()->getBlock() : block;
 }
 
-/// Whether attention reads the operand, or a state that it will read.
-static bool isForAttention(OpOperand &use) {
-  if (auto loop = dyn_cast<EachSequenceOp>(use.getOwner()))
-    return llvm::all_of(loop.getBody().getArgument(use.getOperandNumber()).getUses(), isForAttention);
-  return isa<AttentionOp, AttentionScoresOp, AppendOp>(use.getOwner());
+/// What rows of a state are made of, where these are of fewer bits.
+Value projected(Value rows) {
+  rows = getOutside(rows);
+  auto rounded = rows.getDefiningOp<CastOp>();
+  return rounded ? rounded.getX() : rows;
+}
+
+/// Whether all that follows from the use is rows of states, or with `orAttention` these and attention.
+bool isKept(OpOperand &use, bool orAttention) {
+  Operation *user = use.getOwner();
+  auto all = [](Value value, bool orAttention) {
+    return llvm::all_of(value.getUses(), [&](OpOperand &next) { return isKept(next, orAttention); });
+  };
+  if (auto loop = dyn_cast<EachSequenceOp>(user))
+    return all(loop.getBody().getArgument(use.getOperandNumber()), orAttention);
+  if (auto rounded = dyn_cast<CastOp>(user))
+    return all(rounded, false);
+  return isa<AppendOp>(user) || (orAttention && isa<AttentionOp, AttentionScoresOp>(user));
 }
 
 struct MergeProjections : impl::MergeProjectionsBase<MergeProjections> {
@@ -91,9 +117,9 @@ private:
     for (AttentionOp attention : attentions) {
       SmallVector<Value> operands{attention.getQuery(), attention.getKey(), attention.getValue()};
       for (Value &operand : operands)
-        if (auto append = operand.getDefiningOp<AppendOp>()) {
+        if (auto append = keptRows(operand)) {
           llvm::erase(appends, append);
-          operand = append.getX();
+          operand = projected(append.getX());
         }
       llvm::transform(operands, operands.begin(), [](Value operand) { return getOutside(operand); });
       collectAmong(operands, getOutside(attention->getBlock()));
@@ -101,7 +127,7 @@ private:
     // What an attention of another entry reads, a layer's states: joined there, so joined here.
     llvm::MapVector<std::pair<Block *, StringRef>, SmallVector<Value>> others;
     for (AppendOp append : appends)
-      others[{getOutside(append->getBlock()), append.getName().rsplit('.').first}].push_back(getOutside(append.getX()));
+      others[{getOutside(append->getBlock()), append.getName().rsplit('.').first}].push_back(projected(append.getX()));
     for (auto &[owner, operands] : others)
       collectAmong(operands, owner.first);
   }
@@ -155,7 +181,7 @@ private:
   static bool canMerge(LinearOp linear, Block *block) {
     auto weight = getOwnParameter(linear.getWeight(), linear);
     // Several sources of one weight are joined along the outputs only.
-    if (!llvm::all_of(linear->getUses(), isForAttention) || linear->getBlock() != block || !weight ||
+    if (!llvm::all_of(linear->getUses(), [](OpOperand &use) { return isKept(use, true); }) || linear->getBlock() != block || !weight ||
         (weight.getSources().size() > 1 && int64_t(weight.getJoinDim()) != linear.getOutputDim()))
       return false;
     return !linear.getBias() || getOwnParameter(linear.getBias(), linear);

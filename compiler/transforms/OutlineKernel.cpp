@@ -99,6 +99,10 @@ public:
       Value source = operand;
       int64_t start = 0;
       while (Operation *op = source.getDefiningOp()) {
+        if (isa<CastOp>(op) && group.contains(op)) {
+          source = op->getOperand(0);
+          continue;
+        }
         auto slice = dyn_cast<SliceOp>(op);
         if (!slice || slice.getAtEnd() || !group.contains(op) ||
             int64_t(slice.getAxis()) != slice.getType().getRank() - 1 ||

@@ -23,11 +23,9 @@ template <std::int64_t Width, int Heads> struct Gpt2Attention : kiln::Layer<Gpt2
     return c_proj(kiln::attention<Heads>(part<0>(qkv), part<1>(qkv), part<2>(qkv), kiln::causal));
   }
   /// `x` are the last rows of the context; keys and values of the others were kept by earlier calls.
-  template <kiln::Dim Context> constexpr auto forward(const kiln::tensor auto &x, kiln::Cached<Context>) const {
+  constexpr auto forward(const kiln::tensor auto &x, auto cached) const {
     auto qkv = c_attn(x);
-    auto k = kiln::State<kiln::f32, Context.max(), Width>("keys").template append<Context>(part<1>(qkv));
-    auto v = kiln::State<kiln::f32, Context.max(), Width>("values").template append<Context>(part<2>(qkv));
-    return c_proj(kiln::attention<Heads>(part<0>(qkv), k, v, kiln::causal));
+    return c_proj(kiln::attention<Heads>(part<0>(qkv), part<1>(qkv), part<2>(qkv), cached));
   }
 
 private:

@@ -25,13 +25,10 @@ template <Shape S> struct Attention : kiln::Layer<Attention<S>> {
     return o_proj(kiln::attention<S.heads, S.key_value_heads>(q, k, v_proj(x), kiln::causal));
   }
   /// `x` are the last rows of the context; keys and values of the others were kept by earlier calls.
-  template <kiln::Dim Context>
-  constexpr auto forward(const kiln::tensor auto &x, const kiln::tensor auto &angles, kiln::Cached<Context>) const {
-    using Kept = kiln::State<kiln::f32, Context.max(), shared>;
+  constexpr auto forward(const kiln::tensor auto &x, const kiln::tensor auto &angles, auto cached) const {
     auto q = kiln::rotary<S.heads>(q_proj(x), angles);
-    auto k = Kept("keys").template append<Context>(kiln::rotary<S.key_value_heads>(k_proj(x), angles));
-    auto v = Kept("values").template append<Context>(v_proj(x));
-    return o_proj(kiln::attention<S.heads, S.key_value_heads>(q, k, v, kiln::causal));
+    auto k = kiln::rotary<S.key_value_heads>(k_proj(x), angles);
+    return o_proj(kiln::attention<S.heads, S.key_value_heads>(q, k, v_proj(x), cached));
   }
 };
 
@@ -66,8 +63,8 @@ template <Shape S> struct Decoder : kiln::Layer<Decoder<S>> {
     auto angles = kiln::sinusoidal<S.width / S.heads>(kiln::positions(tokens), S.base);
     return norm(layers(embed_tokens(tokens), angles));
   }
-  template <kiln::Dim Context>
-  constexpr auto forward(const kiln::tensor auto &tokens, kiln::Cached<Context> cached) const {
+  template <kiln::Dim Context, kiln::CacheType Type>
+  constexpr auto forward(const kiln::tensor auto &tokens, kiln::Cached<Context, Type> cached) const {
     auto angles = kiln::sinusoidal<S.width / S.heads>(kiln::positions_in<Context>(tokens), S.base);
     return norm(kiln::last<0, 1>(layers(embed_tokens(tokens), angles, cached)));
   }

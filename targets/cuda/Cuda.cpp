@@ -17,7 +17,7 @@ std::vector<std::unique_ptr<Target>> createCudaTargets() {
   info.memorySpace = KILN_MEMORY_DEVICE;
   info.copyRows = "kiln_cuda_copy_rows";
   info.backend = "kiln_cuda_backend";
-  info.hasShortFloats = info.hasTf32 = true;
+  info.hasTf32 = true;
   // Of compute capability 8.0: a vector is a warp.
   info.machine.vectorBytes = 128;
   info.machine.vectorRegisters = 255;

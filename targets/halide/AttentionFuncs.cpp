@@ -78,6 +78,13 @@ bool AttentionFuncs::build() {
   return buildScores() && buildWeights() && buildProducts() && buildMerge();
 }
 
+/// An element of keys or values as the float that it is, its scale included: what regions do with it changes nothing
+/// more.
+Expr AttentionFuncs::decoded(const Contraction &of, const Exprs &loops) {
+  Expr value = translator.readWide(of.op, of.b, loops);
+  return of.scale ? Halide::cast<float>(value) * translator.readWide(of.op, *of.scale, loops) : value;
+}
+
 /// A square of n x n numbers in the order of its rows is transposed by interleaving the halves of that order log2(n)
 /// times: each time rotates the bits of a number's place by one, and n times half of them.
 void AttentionFuncs::buildQueries() {
@@ -86,7 +93,7 @@ void AttentionFuncs::buildQueries() {
   auto read = [&](const Expr &query, const Expr &depth) {
     Exprs loops = loopsAt(shape.op, at({0, sizes.keyLanes ? Expr(0) : Halide::min(query, queryCount - 1)}));
     loops[shape.reduction[0]] = depth;
-    return translator.readOperand(shape.op, shape.a, loops);
+    return translator.readWide(shape.op, shape.a, loops);
   };
   if (!size) {
     packedQuery = start("packed_query", vars({query, depth}), read(query, depth));
@@ -118,7 +125,7 @@ bool AttentionFuncs::buildScores() {
   auto keyAt = [&](const Expr &key, const Expr &depth) {
     Exprs place = loopsAt(op, at({heldBelow(key, keyCount), query}));
     place[shape.reduction[0]] = depth;
-    return translator.readOperand(op, shape.b, place);
+    return decoded(shape, place);
   };
   if (sizes.packsKeys)
     packedKeys = start("packed_keys", vars({depth, key}), keyAt(key, depth));
@@ -127,6 +134,8 @@ bool AttentionFuncs::buildScores() {
   Exprs values = translator.body(op, loops, [&](unsigned number) -> Expr {
     if (number == shape.a)
       return packedQuery(at({query, depthDomain.x}));
+    if (number == shape.scale)
+      return 1.0f;
     if (number != shape.b)
       return score;
     return sizes.packsKeys ? Expr(packedKeys(at({depthDomain.x, atKey}))) : keyAt(atKey, depthDomain.x);
@@ -212,12 +221,14 @@ void AttentionFuncs::reduceKeys(KeyReduction &reduction, const std::string &name
 }
 
 bool AttentionFuncs::buildWeights() {
-  reduceKeys(maxima, "maxima", lowest, [](Expr sofar, Expr next) { return Halide::max(sofar, next); }, scores);
+  reduceKeys(
+      maxima, "maxima", lowest, [](Expr sofar, Expr next) { return Halide::max(sofar, next); }, scores);
   Expr value = weight(scores(at({query, key, block})), maxima.func(at({query, block})));
   if (!value.defined())
     return false;
   weights = start("weights", vars({query, key, block}), value);
-  reduceKeys(sums, "sums", 0.0f, [](Expr sofar, Expr next) { return sofar + next; }, weights);
+  reduceKeys(
+      sums, "sums", 0.0f, [](Expr sofar, Expr next) { return sofar + next; }, weights);
   productIndex = domainUpTo(productDomain, blockCount, blockExtent, "keys");
   return true;
 }
@@ -232,8 +243,7 @@ bool AttentionFuncs::buildProducts() {
   };
   Expr atKey = block * sizes.blockKeys + productIndex;
   if (sizes.packsValues)
-    packedValues = start("packed_values", vars({channel, key}),
-                         translator.readOperand(op, shape.b, loops(heldBelow(key, keyCount))));
+    packedValues = start("packed_values", vars({channel, key}), decoded(shape, loops(heldBelow(key, keyCount))));
   productTile = start("product_tile", vars({channel, query, block}), 0.0f);
   Expr accumulator = productTile(at({channel, query, block}));
   // Packed rows have room for the channels of full tiles; what is beyond the last one is not used.
@@ -241,10 +251,11 @@ bool AttentionFuncs::buildProducts() {
   Exprs values = translator.body(op, loops(atKey), [&](unsigned number) -> Expr {
     if (number == shape.a)
       return weights(at({query, productIndex, block}));
+    if (number == shape.scale)
+      return 1.0f;
     if (number != shape.b)
       return accumulator;
-    return sizes.packsValues ? Expr(packedValues(at({within, atKey})))
-                             : translator.readOperand(op, number, loops(atKey));
+    return sizes.packsValues ? Expr(packedValues(at({within, atKey}))) : decoded(shape, loops(atKey));
   });
   if (values.empty())
     return false;

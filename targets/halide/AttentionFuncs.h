@@ -69,6 +69,7 @@ private:
   Halide::Expr neededKeys(Halide::Expr query, unsigned firstOuter);
   Halide::Expr smallestLimit(const Halide::Expr &query, unsigned firstOuter);
   Halide::Expr weight(const Halide::Expr &score, const Halide::Expr &maximum);
+  Halide::Expr decoded(const Contraction &of, const Exprs &loops);
   void reduceKeys(KeyReduction &reduction, const std::string &name, float initial,
                   llvm::function_ref<Halide::Expr(Halide::Expr sofar, Halide::Expr next)> combine, Halide::Func values);
   void buildQueries();

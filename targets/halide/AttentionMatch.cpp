@@ -73,7 +73,8 @@ private:
   bool findContractions() {
     SmallVector<Contraction> contractions;
     for (linalg::GenericOp op : kernel.getOps<linalg::GenericOp>())
-      if (auto contraction = asContraction(op); contraction && contraction->tile == 0 && contraction->m)
+      if (auto contraction = asContraction(op, /*mayScale=*/true);
+          contraction && contraction->tile == 0 && contraction->m)
         contractions.push_back(*contraction);
     if (contractions.size() != 2)
       return false;

@@ -69,7 +69,7 @@ struct CheckedKernel {
       if (auto type = dyn_cast<RankedTensorType>(argument.getType())) {
         add(fmt::format("{}in{}", prefix, argument.getArgNumber()), fmt::format("argument {}", argument.getArgNumber()),
             false, type, given.extents);
-        hasIntegers |= !elementType(type.getElementType()).is_float();
+        hasIntegers |= !isa<FloatType>(type.getElementType());
       }
     for (auto [i, type] : llvm::enumerate(kernel.getResultTypes()))
       add(results[i], fmt::format("result {}", i), true, cast<RankedTensorType>(type), given.extents);

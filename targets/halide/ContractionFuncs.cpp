@@ -75,7 +75,7 @@ Func ContractionBuilder::pack(StringRef name, unsigned operand, unsigned loop, i
     at[reduction] = depthVars[i];
   at[loop] = heldBelow(Halide::likely(group * size + lane), translator.loopExtent(op, loop));
   Func packed(translator.name(name));
-  packed(packedVars) = translator.readOperand(op, operand, at);
+  packed(packedVars) = translator.readWide(op, operand, at);
   return packed;
 }
 

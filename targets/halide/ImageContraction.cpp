@@ -39,7 +39,7 @@ Func copyImage(Translator &translator, const ImageContraction &of, int channelBl
   }
   vars.push_back(block);
   Func image(translator.name("image"));
-  image(vars) = translator.read(of.image(), logical);
+  image(vars) = translator.wide(of.image(), translator.read(of.image(), logical));
   return image;
 }
 

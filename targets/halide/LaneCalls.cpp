@@ -44,10 +44,10 @@ static std::optional<IntegerOp> integerOp(const Call &op) {
   return std::nullopt;
 }
 
-/// A function that gives floats and touches no memory, "exp_f32".
+/// A function of or to floats that touches no memory, "exp_f32".
 static bool isFloatFunction(const Call &op) {
   llvm::StringRef name = op.name, stem = name.rsplit('_').first;
-  if (name.starts_with(vectorFunctionPrefix) && op.type.is_float())
+  if (name.starts_with(vectorFunctionPrefix))
     return true;
   if (op.call_type != Call::PureExtern || !(name.ends_with("_f16") || name.ends_with("_f32") || name.ends_with("_f64")))
     return false;

@@ -19,11 +19,11 @@ using Halide::Expr;
 Halide::Type elementType(mlir::Type type) {
   if (type.isIndex())
     return Halide::Int(32);
-  if (type.isBF16())
-    return Halide::BFloat(16);
+  if (mlir::kiln::isShortFloat(type))
+    return Halide::UInt(16);
   if (auto floatType = dyn_cast<FloatType>(type)) {
     unsigned width = floatType.getWidth();
-    return width == 16 || width == 32 || width == 64 ? Halide::Float(width) : Halide::Handle();
+    return width == 32 || width == 64 ? Halide::Float(width) : Halide::Handle();
   }
   if (auto integer = dyn_cast<IntegerType>(type)) {
     unsigned width = integer.getWidth();
@@ -36,41 +36,22 @@ Halide::Type elementType(mlir::Type type) {
 
 Halide::Type partElement(RankedTensorType tensor, unsigned part) {
   Halide::Type type = elementType(mlir::kiln::getStoredParts(tensor)[part].type.getElementType());
-  if (mlir::kiln::getStorage(tensor) && (type.bits() == 16 || type == Halide::Int(32)))
-    return Halide::UInt(type.bits());
+  if (mlir::kiln::getStorage(tensor) && type == Halide::Int(32))
+    return Halide::UInt(32);
   return type.is_bool() ? Halide::UInt(8) : type;
 }
 
 std::string partSuffix(unsigned part) { return part == 0 ? "" : part == 1 ? "_scales" : "_zeros"; }
 
-/// Of an f16: its magnitude moved to where f32 has it is too small by a factor that only bits show. Subnormal ones have
-/// the first exponent without the bit before the point.
-Expr decodeF16(const Expr &bits) {
-  Expr magnitude = Halide::cast<uint32_t>(bits & 0x7fff) << 13, sign = Halide::cast<uint32_t>(bits & 0x8000) << 16;
-  const Expr bias = Halide::cast<uint32_t>((127 - 15) << 23), one = Halide::cast<uint32_t>(1 << 23);
-  Expr least = Halide::reinterpret<float>(bias + one);
-  Expr subnormal = Halide::strict_float(Halide::reinterpret<float>(magnitude + (bias + one)) - least);
-  Expr value = Halide::select(magnitude < one, Halide::reinterpret<uint32_t>(subnormal), magnitude + bias);
-  return Halide::reinterpret<float>(value | sign);
-}
-
-Expr decode(const Expr &stored, mlir::kiln::StorageAttr storage) {
-  if (storage.getElement().isF16())
-    return decodeF16(stored);
-  if (storage.getElement().isBF16())
-    return Halide::reinterpret<float>(Halide::cast<uint32_t>(stored) << 16);
-  return Halide::cast<float>(stored);
-}
-
 static Expr constant(arith::ConstantOp op) {
   Halide::Type type = elementType(op.getType());
   if (auto value = dyn_cast<FloatAttr>(op.getValue())) {
-    double number = value.getValueAsDouble();
-    double largest = type.is_bfloat()    ? 3.3895313892515355e38
-                     : type.bits() == 16 ? 65504.0
-                     : type.bits() == 32 ? std::numeric_limits<float>::max()
-                                         : std::numeric_limits<double>::max();
-    return Halide::Internal::make_const(type, std::clamp(number, -largest, largest));
+    APFloat number = value.getValue();
+    if (number.isInfinity())
+      number = APFloat::getLargest(number.getSemantics(), number.isNegative());
+    return mlir::kiln::isShortFloat(op.getType())
+               ? Halide::Internal::make_const(type, number.bitcastToAPInt().getZExtValue())
+               : Halide::Internal::make_const(type, number.convertToDouble());
   }
   if (auto value = dyn_cast<IntegerAttr>(op.getValue()))
     return type.is_bool() ? Halide::Internal::make_const(type, uint64_t(!value.getValue().isZero()))

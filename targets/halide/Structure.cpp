@@ -78,6 +78,15 @@ static int regionArgument(Value value) {
   return cast<BlockArgument>(value).getArgNumber();
 }
 
+/// The region argument that the value is, through conversions, and that of whole numbers by which it is multiplied.
+static std::pair<int, int> scaledArgument(Value value) {
+  auto product = value.getDefiningOp<arith::MulFOp>();
+  if (!product)
+    return {regionArgument(value), -1};
+  int numbers = regionArgument(product.getLhs()), scale = regionArgument(product.getRhs());
+  return product.getLhs().getDefiningOp<arith::SIToFPOp>() ? std::pair(numbers, scale) : std::pair(-1, -1);
+}
+
 /// The other operand of a binary op one of whose operands is `value`; null if none is.
 static Value otherOperand(Operation *op, Value value) {
   if (op->getNumOperands() != 2)
@@ -104,7 +113,7 @@ static bool isZeroFill(Value value) {
 
 Type Contraction::sumType() const { return getElementTypeOrSelf(op->getResult(0)); }
 
-std::optional<Contraction> asContraction(linalg::GenericOp op) {
+std::optional<Contraction> asContraction(linalg::GenericOp op, bool mayScale) {
   Operation *add = reorderableCombiner(op);
   if (!add || !isa<arith::AddFOp, arith::AddIOp>(add) || !isZeroFill(op.getDpsInits()[0]))
     return std::nullopt;
@@ -112,13 +121,14 @@ std::optional<Contraction> asContraction(linalg::GenericOp op) {
   auto *mul = product.getDefiningOp();
   if (!isa_and_nonnull<arith::MulFOp, arith::MulIOp>(mul))
     return std::nullopt;
-  int left = regionArgument(mul->getOperand(0)), right = regionArgument(mul->getOperand(1));
+  int left = regionArgument(mul->getOperand(0));
+  auto [right, scale] = scaledArgument(mul->getOperand(1));
   int inputs = op.getNumDpsInputs();
-  if (left < 0 || right < 0 || left == right || left >= inputs || right >= inputs)
+  if (left < 0 || right < 0 || left == right || left >= inputs || right >= inputs || (scale >= 0 && !mayScale))
     return std::nullopt;
   // Other inputs may only state extents.
   for (int i = 0; i < inputs; ++i)
-    if (i != left && i != right && !op.getBlock()->getArgument(i).use_empty())
+    if (i != left && i != right && i != scale && !op.getBlock()->getArgument(i).use_empty())
       return std::nullopt;
 
   AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
@@ -132,6 +142,11 @@ std::optional<Contraction> asContraction(linalg::GenericOp op) {
     return std::nullopt;
   c.a = maps[left].isFunctionOfDim(c.n) ? right : left;
   c.b = c.a == unsigned(left) ? right : left;
+  if (scale >= 0) {
+    if (c.b != unsigned(right) || scale >= inputs)
+      return std::nullopt;
+    c.scale = scale;
+  }
   for (unsigned i = out.getNumResults() - 1; i-- > 0;) {
     unsigned loop = out.getDimPosition(i);
     if (!c.m && maps[c.a].isFunctionOfDim(loop) && !maps[c.b].isFunctionOfDim(loop))

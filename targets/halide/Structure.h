@@ -18,14 +18,15 @@ struct Contraction {
   std::optional<unsigned> m;             // the innermost loop that only a has
   llvm::SmallVector<unsigned> batch;     // all other parallel loops
   llvm::SmallVector<unsigned> reduction; // in loop order
+  std::optional<unsigned> scale;         // an operand that multiplies each element of b
   int64_t tile = 0;                      // of b's stored layout; 0: dense
 
   /// The element type of the sums.
   mlir::Type sumType() const;
 };
 
-/// The op as a contraction whose accumulators start from zero.
-std::optional<Contraction> asContraction(mlir::linalg::GenericOp op);
+/// The op as a contraction whose accumulators start from zero. `mayScale`: its b may be whole numbers times a scale.
+std::optional<Contraction> asContraction(mlir::linalg::GenericOp op, bool mayScale = false);
 
 /// That of the kernel, if it has just one.
 std::optional<Contraction> onlyContraction(mlir::func::FuncOp kernel);

@@ -171,7 +171,19 @@ Expr Translator::affine(AffineExpr expr, const Exprs &dims, const Exprs &symbolV
 //===- Regions -----------------------------------------------------------===//
 
 Expr Translator::translateScalar(Operation *op, const Exprs &operands) {
+  // What a strategy has widened on its way to a copy stays so.
+  if (auto widened = dyn_cast<arith::ExtFOp>(op); widened && mlir::kiln::isShortFloat(widened.getIn().getType()))
+    return operands[0].type().is_float() ? operands[0] : widen(widened.getIn().getType(), operands[0]);
+  if (isa<arith::TruncFOp>(op) && mlir::kiln::isShortFloat(op->getResult(0).getType()))
+    return narrow(op->getResult(0).getType(), operands[0]);
   return translateScalarOp(op, operands, op->hasAttr(mlir::kiln::strictAttrName) || madeOfKnown.contains(op));
+}
+
+/// The f16 or bf16 that is widened only to be rounded again; null if it is another op.
+static Value movedShort(Operation &op) {
+  auto rounded = dyn_cast<arith::TruncFOp>(op);
+  auto widened = rounded ? rounded.getIn().getDefiningOp<arith::ExtFOp>() : arith::ExtFOp();
+  return widened && widened.getIn().getType() == rounded.getType() ? widened.getIn() : Value();
 }
 
 /// The value of something defined outside of regions.
@@ -239,6 +251,8 @@ Exprs Translator::evaluate(linalg::GenericOp op, ValueRange wanted, const Exprs 
     Expr result;
     if (auto index = dyn_cast<linalg::IndexOp>(inner))
       result = loops[index.getDim()];
+    else if (Value moved = movedShort(inner); moved && !lookup(moved).type().is_float())
+      result = lookup(moved);
     else if (auto extract = dyn_cast<tensor::ExtractOp>(inner))
       result = translateExtract(extract, values);
     else if (isa<arith::SelectOp>(inner) && padded.count(op))

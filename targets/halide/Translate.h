@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "targets/halide/Prefetch.h"
+#include "targets/halide/ShortFloats.h"
 #include "targets/halide/VectorFunctions.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
@@ -92,6 +93,9 @@ public:
   Halide::Expr loopExtent(mlir::linalg::GenericOp op, unsigned loop);
   Exprs operandIndices(mlir::linalg::GenericOp op, unsigned number, const Exprs &loops);
   Halide::Expr readOperand(mlir::linalg::GenericOp op, unsigned number, const Exprs &loops);
+  /// The same for a copy that many read: an f16 or bf16 is widened on its way there, and where the region does so.
+  Halide::Expr readWide(mlir::linalg::GenericOp op, unsigned number, const Exprs &loops);
+  Halide::Expr wide(mlir::Value tensor, const Halide::Expr &element);
   /// The loops' variables as the default translation has them; reduction loops come from `domain`.
   Exprs loopVariables(mlir::linalg::GenericOp op, const Halide::RDom &domain);
   /// The yielded values; empty after a diagnostic.
@@ -130,7 +134,8 @@ private:
   Halide::Expr readStored(mlir::Value tensor, const Exprs &indices, bool isScaled);
   Halide::Expr readTiled(const Source &source, mlir::kiln::TiledAttr layout, const Place &place, bool isScaled);
   Halide::Expr scaleAt(const Source &source, mlir::kiln::StorageAttr storage, const Place &place);
-  Halide::Expr floatOf(const Halide::Expr &half);
+  Halide::Expr widen(mlir::Type type, const Halide::Expr &bits);
+  Halide::Expr narrow(mlir::Type type, const Halide::Expr &number);
   Halide::Expr floatOfWord(const Halide::Expr &word, const Halide::Expr &k);
   Halide::Expr translateScalar(mlir::Operation *op, const Exprs &operands);
 
@@ -143,19 +148,13 @@ private:
   std::string prefix;
 };
 
-/// The Halide type of a tensor's elements; handle type if there is none.
+/// The Halide type of a tensor's elements; handle type if there is none. f16 and bf16 are their bits (ShortFloats.h).
 Halide::Type elementType(mlir::Type type);
 
-/// The type of a part's elements in memory (compiler/dialect/StoredParts.h): booleans are bytes, and the short floats
-/// of a weight's storage are their bits, since Halide's own conversions of these are slow.
+/// The type of a part's elements in memory (compiler/dialect/StoredParts.h): booleans are bytes.
 Halide::Type partElement(mlir::RankedTensorType tensor, unsigned part);
 /// What is behind the name of an argument for its parts: nothing for the first one.
 std::string partSuffix(unsigned part);
-
-/// The f32 that an element of a storage stands for, but for its scale; of any but i4.
-Halide::Expr decode(const Halide::Expr &stored, mlir::kiln::StorageAttr storage);
-/// The float whose bits as an f16 these are (u16).
-Halide::Expr decodeF16(const Halide::Expr &bits);
 
 /// One arith or math op on translated operands; strict: neither reassociated nor contracted, NaN and infinities kept.
 /// Undefined: no translation.

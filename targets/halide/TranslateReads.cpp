@@ -21,10 +21,14 @@ static mlir::kiln::TiledAttr layoutOf(Value tensor) {
   return dyn_cast_if_present<mlir::kiln::TiledAttr>(cast<RankedTensorType>(tensor.getType()).getEncoding());
 }
 
-/// By an instruction, if there is one.
-Expr Translator::floatOf(const Expr &half) {
-  usesVectorFunctions |= vectorFunctions.hasF16c;
-  return vectorFunctions.hasF16c ? floatOfF16(half) : decodeF16(half);
+Expr Translator::widen(Type type, const Expr &bits) {
+  usesVectorFunctions |= type.isF16() && vectorFunctions.hasF16c;
+  return halide::widen(type, bits, vectorFunctions);
+}
+
+Expr Translator::narrow(Type type, const Expr &number) {
+  usesVectorFunctions |= type.isF16() && vectorFunctions.hasF16c;
+  return halide::narrow(type, number, vectorFunctions);
 }
 
 /// The element k of the depth in its word of eight of i4 (u32). Without a table in a register its bits, plus 8, become
@@ -43,7 +47,8 @@ Expr Translator::floatOfWord(const Expr &word, const Expr &k) {
 Expr Translator::scaleAt(const Source &source, mlir::kiln::StorageAttr storage, const Place &place) {
   if (!storage.isGrouped())
     return source.scales(place.inTile, place.tile);
-  return floatOf(source.scales(place.inTile, place.depth / int(storage.getGroup()), place.tile));
+  return widen(mlir::Float16Type::get(kernel.getContext()),
+               source.scales(place.inTile, place.depth / int(storage.getGroup()), place.tile));
 }
 
 Expr Translator::readTiled(const Source &source, mlir::kiln::TiledAttr layout, const Place &place, bool isScaled) {
@@ -57,7 +62,8 @@ Expr Translator::readTiled(const Source &source, mlir::kiln::TiledAttr layout, c
   } else {
     value = source.func(place.inTile, place.depth, place.tile);
     if (storage)
-      value = storage.getElement().isF16() ? floatOf(value) : decode(value, storage);
+      value = mlir::kiln::isShortFloat(storage.getElement()) ? widen(storage.getElement(), value)
+                                                             : Halide::cast<float>(value);
   }
   return isScaled && source.scales.defined() ? value * scaleAt(source, storage, place) : value;
 }
@@ -161,6 +167,15 @@ Expr Translator::readOperand(linalg::GenericOp op, unsigned number, const Exprs 
         indices[i] = heldBelow(Halide::likely(indices[i]), extent(tensor, i));
   }
   return readStored(tensor, indices, /*isScaled=*/!unscaled.contains({op, number}));
+}
+
+Expr Translator::readWide(linalg::GenericOp op, unsigned number, const Exprs &loops) {
+  return wide(op->getOperand(number), readOperand(op, number, loops));
+}
+
+Expr Translator::wide(Value tensor, const Expr &element) {
+  Type type = getElementTypeOrSelf(tensor);
+  return mlir::kiln::isShortFloat(type) && !element.type().is_float() ? widen(type, element) : element;
 }
 
 } // namespace kiln::halide

@@ -13,6 +13,10 @@ Halide::Expr floatOfF16(const Halide::Expr &bits) {
   return Call::make(Halide::Float(32), "kiln_simd_f16", {bits}, Call::PureExtern);
 }
 
+Halide::Expr f16OfFloat(const Halide::Expr &number) {
+  return Call::make(Halide::UInt(16), "kiln_simd_to_f16", {number}, Call::PureExtern);
+}
+
 Halide::Expr floatOfI4(const Halide::Expr &bits) {
   return Call::make(Halide::Float(32), "kiln_simd_i4", {bits}, Call::PureExtern);
 }

@@ -22,8 +22,9 @@ struct VectorFunctions {
   }
 };
 
-/// The float whose bits as a 16-bit one these are (u16); needs F16C.
+/// The float whose bits as an f16 these are (u16), and the bits of a float's nearest f16; need F16C.
 Halide::Expr floatOfF16(const Halide::Expr &bits);
+Halide::Expr f16OfFloat(const Halide::Expr &number);
 /// The float of an element of i4, -8 to 7, in the lowest bits of these (u32); needs AVX-512.
 Halide::Expr floatOfI4(const Halide::Expr &bits);
 

@@ -136,7 +136,7 @@ void Winograd::buildFilter(Translator &translator, const Exprs &loops) {
     return transformWeight(j, [&](int q) {
       at[shape.reduction[1]] = p;
       at[shape.reduction[2]] = q;
-      return translator.readOperand(match.op(), shape.b, at);
+      return translator.readWide(match.op(), shape.b, at);
     });
   });
 }

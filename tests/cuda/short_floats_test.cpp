@@ -3,51 +3,26 @@
 // Kernels of f16 and bf16, from the ops of the language down to PTX: the strategies that f32 gets, beside loops in f64
 // here and the interpreter's bounds, which allow for one rounding of each op's result and for sums in f32 alone.
 #include "DeviceKernel.h"
-#include "compiler/interpreter/Tensor.h"
+#include "ShortFloatKernel.h"
 #include <cmath>
 #include <gtest/gtest.h>
 
 namespace kiln::testing {
 namespace {
 
-/// A float type of 16 bits, and the largest relative error of a rounding.
-struct Type {
-  std::string name;
-  ElementType element;
-  double unit;
-};
-const Type types[] = {{"f16", ElementType::f16, 0x1p-11}, {"bf16", ElementType::bf16, 0x1p-8}};
-
-/// A kernel of kiln ops with up to `bound` rows, in whose text F stands for the type.
-std::string kernelOf(const Type &type, const std::string &arguments, const std::string &result, const std::string &body,
-                     int bound = 200) {
-  std::string text = "func.func private @f(%s0: index, " + arguments + ") -> " + result +
-                     " attributes {kiln.kernel, kiln.bounds = array<i64: 1, " + std::to_string(bound) + ">} {\n" +
-                     body + " : " + result + "\n}\n";
-  for (size_t at = 0; (at = text.find('F', at)) != std::string::npos; at += type.name.size())
-    text.replace(at, 1, type.name);
-  return text;
-}
-
-/// Rows of a width, as kernelOf takes them.
-std::string rows(int width, const std::string &element = "F") {
-  const std::string n = std::to_string(width);
-  return "tensor<?x" + n + "x" + element + ", affine_map<()[s0] -> (s0, " + n + ")>>";
-}
-
 /// The inputs as the type has them.
-std::vector<Tensor> inputsOf(const Type &type, const std::string &text, int64_t count, int limit = 100) {
+std::vector<Tensor> inputsOf(const ShortFloat &type, const std::string &text, int64_t count, int limit = 100) {
   std::vector<Tensor> inputs = randomInputs(text, {count}, 0, limit);
   for (Tensor &input : inputs)
     for (double &value : input.values)
-      value = std::trunc(value) == value ? value : interpreter::roundTo(type.element, value);
+      value = std::trunc(value) == value ? value : type.round(value);
   return inputs;
 }
 
 void expectNear(double got, double value, double allowed) { ASSERT_NEAR(got, value, allowed + 1e-6); }
 
 TEST(CudaShortFloats, LinearWithBiasAndRelu) {
-  for (const Type &type : types)
+  for (const ShortFloat &type : shortFloats)
     for (int64_t m : {3, 70}) { // for few rows, and in tiles
       const int inputs = 333, outputs = 45;
       const std::string x = rows(inputs), y = rows(outputs), w = "tensor<45x333xF>", b = "tensor<45xF>";
@@ -71,7 +46,7 @@ TEST(CudaShortFloats, LinearWithBiasAndRelu) {
 }
 
 TEST(CudaShortFloats, Softmax) {
-  for (const Type &type : types)
+  for (const ShortFloat &type : shortFloats)
     for (int width : {1, 33, 257, 1500}) {
       const std::string x = rows(width);
       const std::string text = kernelOf(type, "%x: " + x, x, "%0 = kiln.softmax %x axis = 1 : " + x + "\nreturn %0");
@@ -95,7 +70,7 @@ TEST(CudaShortFloats, Softmax) {
 
 // 1024 and 4000 times 1/4: in the type itself no addition would change the sum.
 TEST(CudaShortFloats, SumsAreThoseOfF32) {
-  for (const Type &type : types) {
+  for (const ShortFloat &type : shortFloats) {
     const std::string x = rows(4001), y = "tensor<?xF, affine_map<()[s0] -> (s0)>>";
     const std::string text =
         kernelOf(type, "%x: " + x, y, "%0 = kiln.sum %x axis = 1 : (" + x + ") -> " + y + "\nreturn %0");
@@ -104,13 +79,13 @@ TEST(CudaShortFloats, SumsAreThoseOfF32) {
     std::fill(in[0].values.begin(), in[0].values.end(), 0.25);
     in[0].values[0] = 1024;
     const Tensor got = kernel.run({2}, in)[0];
-    EXPECT_EQ(got.values[0], interpreter::roundTo(type.element, 2024));
-    EXPECT_EQ(got.values[1], interpreter::roundTo(type.element, 1000.25));
+    EXPECT_EQ(got.values[0], type.round(2024));
+    EXPECT_EQ(got.values[1], type.round(1000.25));
   }
 }
 
 TEST(CudaShortFloats, RowsOfATableAsTheyAre) {
-  for (const Type &type : types) {
+  for (const ShortFloat &type : shortFloats) {
     const std::string i = "tensor<?xi32, affine_map<()[s0] -> (s0)>>", t = "tensor<31x50xF>", y = rows(50);
     const std::string text = kernelOf(type, "%i: " + i + ", %t: " + t, y,
                                       "%0 = kiln.embedding %i, %t : (" + i + ", " + t + ") -> " + y + "\nreturn %0");
@@ -125,7 +100,7 @@ TEST(CudaShortFloats, RowsOfATableAsTheyAre) {
 }
 
 TEST(CudaShortFloats, NormsAndWhatIsBeforeThem) {
-  for (const Type &type : types) {
+  for (const ShortFloat &type : shortFloats) {
     const std::string x = rows(700), w = "tensor<700xF>";
     const std::string text = kernelOf(type, "%x: " + x + ", %y: " + x + ", %w: " + w + ", %b: " + w, x,
                                       "%0 = kiln.add %x, %y : (" + x + ", " + x + ") -> " + x +

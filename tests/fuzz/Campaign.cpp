@@ -3,6 +3,7 @@
 
 #include "CompiledModel.h"
 #include "PrintSpec.h"
+#include "Random.h"
 #include "Reduce.h"
 #include "StoredWeights.h"
 
@@ -97,7 +98,7 @@ public:
       else
         for (std::int64_t i = begin; i < end; ++i) {
           const std::uint64_t seed = options.firstSeed + static_cast<std::uint64_t>(i);
-          const RandomModel model = randomModel(seed, options.models);
+          const RandomModel model = modelOf(seed, options);
           note(seed, tryAlone(model, seed, options, trialOf(model, seed, options)));
         }
       progress(summary);
@@ -109,11 +110,11 @@ private:
   /// Compiles something, so that the jobs, forked from here, find the code generator as it is after its first use.
   void warmUp() {
     for (const std::string &target : options.targets)
-      llvm::consumeError(CompiledModel::compile(randomModel(1, options.models).graph, target).takeError());
+      llvm::consumeError(CompiledModel::compile(modelOf(1, options).graph, target).takeError());
   }
 
   Verdict tryOne(std::uint64_t seed) {
-    const RandomModel model = randomModel(seed, options.models);
+    const RandomModel model = modelOf(seed, options);
     return tryCaught(model, seed, options, trialOf(model, seed, options));
   }
 
@@ -126,7 +127,7 @@ private:
     if (verdict.kind == Verdict::Kind::Right)
       return;
     Failure failure{seed, targetOf(seed, options), std::move(verdict), ""};
-    RandomModel model = randomModel(seed, options.models);
+    RandomModel model = modelOf(seed, options);
     const TrialOptions trial = trialOf(model, seed, options); // of the smaller ones, too
     if (options.reduces && static_cast<int>(summary.failures.size()) < options.mostReduced)
       model = reduce(model, [&](const RandomModel &candidate) {
@@ -175,6 +176,13 @@ private:
 
 std::string targetOf(std::uint64_t seed, const CampaignOptions &options) {
   return options.targets[seed % options.targets.size()];
+}
+
+RandomModel modelOf(std::uint64_t seed, const CampaignOptions &options) {
+  Options models = options.models;
+  if (Random random(seed ^ 0xf10a75); options.drawsFloats && random.percent(10))
+    models.element = random.percent(50) ? ElementType::f16 : ElementType::bf16;
+  return randomModel(seed, models);
 }
 
 TrialOptions trialOf(const RandomModel &model, std::uint64_t seed, const CampaignOptions &options) {

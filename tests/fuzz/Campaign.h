@@ -25,6 +25,7 @@ struct CampaignOptions {
   std::string folder;        // for the specs of failures; empty: none
   double secondsLimit = 60;  // of one trial
   bool drawsWeights = false; // of one model in ten how they are stored, in place of trial.weights
+  bool drawsFloats = false;  // one model in ten is of f16 or of bf16, in place of models.element
 };
 
 struct Failure {
@@ -46,6 +47,7 @@ Summary runCampaign(const CampaignOptions &options, const std::function<void(con
 
 /// The target of a model, and the model that a seed stands for.
 std::string targetOf(std::uint64_t seed, const CampaignOptions &options);
+RandomModel modelOf(std::uint64_t seed, const CampaignOptions &options);
 
 /// The trial of that model: how its weights are stored is drawn, if it is to be, and if the target can read such ones.
 TrialOptions trialOf(const RandomModel &model, std::uint64_t seed, const CampaignOptions &options);

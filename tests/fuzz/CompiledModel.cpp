@@ -6,6 +6,7 @@
 
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/interpreter/Storage.h"
+#include "tests/models/short_floats.h"
 #include <numeric>
 #include <unistd.h>
 
@@ -19,6 +20,12 @@ std::vector<char> toBytes(const interpreter::Tensor &tensor) {
     switch (tensor.element) {
     case ElementType::f32:
       put(static_cast<float>(value));
+      break;
+    case ElementType::f16:
+      put(testing::to_f16(static_cast<float>(value)));
+      break;
+    case ElementType::bf16:
+      put(testing::to_bf16(static_cast<float>(value)));
       break;
     case ElementType::i32:
       put(static_cast<std::int32_t>(value));

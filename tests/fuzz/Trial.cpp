@@ -13,6 +13,7 @@
 #include "compiler/interpreter/Compare.h"
 #include "compiler/interpreter/Interpreter.h"
 #include "kiln/names.h"
+#include "tests/models/short_floats.h"
 #include <fmt/format.h>
 
 namespace kiln::fuzz {
@@ -37,8 +38,8 @@ struct Call {
 Tensor draw(Random &random, ElementType element, const interpreter::TensorShape &shape, double low, double high) {
   Tensor tensor = Tensor::zeros(element, shape);
   for (double &value : tensor.values)
-    if (element == ElementType::f32)
-      value = static_cast<float>(random.number(low, high));
+    if (floating(element))
+      value = interpreter::roundTo(element, static_cast<float>(random.number(low, high)));
     else if (element == ElementType::boolean)
       value = static_cast<double>(random.below(2));
     else
@@ -201,6 +202,14 @@ private:
     };
     if (expected.element == ElementType::f32)
       return as(float());
+    if (short_float(expected.element)) {
+      std::vector<std::uint16_t> bits(bytes.size() / 2);
+      std::memcpy(bits.data(), bytes.data(), bytes.size());
+      std::vector<float> values;
+      for (std::uint16_t each : bits)
+        values.push_back(expected.element == ElementType::f16 ? testing::from_f16(each) : testing::from_bf16(each));
+      return interpreter::compare(expected, std::span<const float>(values));
+    }
     return expected.element == ElementType::i32 ? as(std::int32_t()) : as(std::uint8_t());
   }
 

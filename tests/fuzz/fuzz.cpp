@@ -34,6 +34,7 @@ double percent(std::int64_t part, std::int64_t whole) { return whole ? 100.0 * d
 struct Command {
   CampaignOptions options;
   std::optional<std::uint64_t> seed;
+  std::string floats;
   bool showsSpec = false, isHere = false;
 };
 
@@ -62,6 +63,9 @@ void addOptions(CLI::App &app, Command &command) {
          "how weights are stored: f16, bf16, int8 or int4, or \"int8 except *w1=f16\"; unless said, one model in ten "
          "has a choice that is drawn")
       ->check(isStorage);
+  app.add_option("--floats", command.floats,
+                 "the type of floats: f32, f16 or bf16; unless said, one model in ten has one of the short ones")
+      ->check(CLI::IsMember({"f32", "f16", "bf16"}));
   app.add_option("--schedules", options.trial.schedules,
                  "so often each model is compiled with schedules that are drawn")
       ->capture_default_str();
@@ -81,6 +85,9 @@ void complete(Command &command) {
   if (options.jobs == 0)
     options.jobs = std::max(1u, std::thread::hardware_concurrency());
   options.drawsWeights = options.trial.weights.empty();
+  options.drawsFloats = command.floats.empty();
+  if (command.floats == "f16" || command.floats == "bf16")
+    options.models.element = command.floats == "f16" ? kiln::ElementType::f16 : kiln::ElementType::bf16;
   options.firstSeed = command.seed ? *command.seed : std::uint64_t(std::random_device()()) << 16;
 }
 
@@ -95,7 +102,7 @@ std::string problemOf(const CampaignOptions &options) {
 
 int tryHere(const CampaignOptions &options) {
   const std::uint64_t first = options.firstSeed;
-  const RandomModel model = randomModel(first, options.models);
+  const RandomModel model = modelOf(first, options);
   const TrialOptions trial = trialOf(model, first, options);
   const Verdict verdict = tryModel(model, targetOf(first, options), first, trial);
   fmt::print("{}: {}\n", toString(verdict.kind), verdict.words);
@@ -157,7 +164,7 @@ int main(int argc, char **argv) {
     return 1;
   }
   if (command.showsSpec) {
-    const RandomModel model = randomModel(options.firstSeed, options.models);
+    const RandomModel model = modelOf(options.firstSeed, options);
     fmt::print("{}", describe(model, trialOf(model, options.firstSeed, options)));
     return 0;
   }

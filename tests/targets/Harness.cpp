@@ -232,6 +232,11 @@ double decode(Type type, const char *in, int64_t i) {
     memcpy(&v, in + 4 * i, 4);
     return v;
   }
+  if (auto shortFloat = dyn_cast<FloatType>(type)) {
+    uint16_t v;
+    memcpy(&v, in + 2 * i, 2);
+    return llvm::APFloat(shortFloat.getFloatSemantics(), llvm::APInt(16, v)).convertToDouble();
+  }
   return in[i];
 }
 
@@ -242,6 +247,8 @@ halide_type_t halideType(Type type) {
     return {halide_type_float, 32};
   if (type.isInteger(32))
     return {halide_type_int, 32};
+  if (isa<FloatType>(type))
+    return {halide_type_uint, 16};
   return {type.isInteger(1) ? halide_type_uint : halide_type_int, 8};
 }
 

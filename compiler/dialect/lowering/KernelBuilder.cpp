@@ -70,10 +70,12 @@ void KernelBuilder::prepareRepeatedReads(Value value) {
   Value source = value;
   while (!getTensor(source)) {
     Operation *op = source.getDefiningOp();
-    if (!hasRole(op, KernelRole::Movement) && !hasRole(op, KernelRole::View)) {
+    if (!hasRole(op, KernelRole::Movement) && !hasRole(op, KernelRole::View) && !isDecoding(op)) {
       materialize(value);
       return;
     }
+    if (isDecoding(op) && op->getNumOperands() > 1)
+      prepareRepeatedReads(op->getOperand(1));
     source = op->getOperand(0);
   }
 }

@@ -58,7 +58,7 @@ public:
   Value getTensor(Value value) const { return tensors.lookup(value); }
   void setTensor(Value value, Value tensor) { tensors[value] = tensor; }
 
-  /// Makes sure that reading an element of `value` is no more than a load.
+  /// Makes sure that reading an element of `value` is no more than a load, and what widens it.
   void prepareRepeatedReads(Value value);
 
   /// What the op's decomposition stored; decomposes it at the first call.

@@ -84,12 +84,18 @@ static Value createCast(ElementBuilder &b, Value x, Type type) {
   }
   if (isBoolean)
     return arith::SelectOp::create(b, x, b.constant(type, 1), b.constant(type, 0));
-  if (isa<IntegerType>(x.getType()))
-    return arith::ExtSIOp::create(b, type, x);
-  constexpr double least = -2147483648.0, most = 2147483520.0;
+  const bool isNarrow = type.isInteger(8);
+  if (isa<IntegerType>(x.getType())) {
+    if (!isNarrow)
+      return arith::ExtSIOp::create(b, type, x);
+    Value above = arith::MaxSIOp::create(b, x, b.constant(x.getType(), -128));
+    return arith::TruncIOp::create(b, type, Value(arith::MinSIOp::create(b, above, b.constant(x.getType(), 127))));
+  }
+  const double least = isNarrow ? -128 : -2147483648.0, most = isNarrow ? 127 : 2147483520.0;
   Value above = arith::MaximumFOp::create(b, x, b.constant(x.getType(), least));
   Value within = arith::MinimumFOp::create(b, above, b.constant(x.getType(), most));
-  return arith::FPToSIOp::create(b, type, within);
+  Value whole = arith::FPToSIOp::create(b, b.getI32Type(), within);
+  return isNarrow ? Value(arith::TruncIOp::create(b, type, whole)) : whole;
 }
 
 /// 1 + e^-x

@@ -29,12 +29,6 @@ template <Activation A> constexpr auto activate(const tensor auto &x, Site site 
     return tanh(x, site);
 }
 
-/// Self-attention over the `Context` last rows of a sequence that goes on from call to call: those of earlier calls,
-/// whose keys and values are kept (states `keys` and `values`), then the rows of this one. Each sees those up to
-/// itself.
-template <Dim Context> struct Cached {};
-template <Dim Context> inline constexpr Cached<Context> cached{};
-
 /// Cross-attention over the `Rows` rows of a memory of which an earlier call kept keys and values: `remember` in place
 /// of a call does (states `memory_keys` and `memory_values`).
 template <Dim Rows> struct Remembered {};
@@ -72,13 +66,10 @@ public:
   }
 
   /// Self-attention that goes on where the last call ended.
-  template <Dim Context>
-  constexpr auto operator()(const tensor auto &x, const Cached<Context> &, Site site = Site::here()) const {
+  template <Dim Context, CacheType Type>
+  constexpr auto operator()(const tensor auto &x, const Cached<Context, Type> &cached, Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
-    auto q = q_proj(x, site);
-    auto k = State<Weight.element, Context.max(), Width>("keys").template append<Context>(k_proj(x, site), site);
-    auto v = State<Weight.element, Context.max(), Width>("values").template append<Context>(v_proj(x, site), site);
-    return out_proj(attention<Heads>(q, k, v, causal, site), site);
+    return out_proj(attention<Heads>(q_proj(x, site), k_proj(x, site), v_proj(x, site), cached, site), site);
   }
   /// Cross-attention to what was remembered, of which options may leave out some.
   template <Dim Rows, class Options = AttentionOptions<>>
@@ -208,7 +199,10 @@ template <class Options> constexpr Options with_causal(Options options, bool cau
   options.causal = options.causal || causal;
   return options;
 }
-template <Dim Context> constexpr Cached<Context> with_causal(Cached<Context> options, bool) { return options; }
+template <Dim Context, CacheType Type>
+constexpr Cached<Context, Type> with_causal(Cached<Context, Type> options, bool) {
+  return options;
+}
 
 } // namespace detail
 

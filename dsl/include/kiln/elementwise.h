@@ -121,11 +121,11 @@ concept operands = (tensor<A> && (tensor<B> || scalar<B>)) || (scalar<A> && tens
   constexpr auto name(const tensor auto &x, Site site = Site::here()) { return detail::unary<Op::name>(x, site); }
 #include "kiln/ops.def"
 
-/// The elements as numbers of type E: a boolean is 0 or 1; to i32 the fraction is cut off, and numbers beyond its range
-/// become the nearest one that f32 has within it.
+/// The elements as numbers of type E: a boolean is 0 or 1; to i32 and i8 the fraction is cut off, and numbers beyond
+/// its range become the nearest one that f32 has within it.
 template <ElementType E, tensor X> constexpr auto cast(const X &x, Site site = Site::here()) {
   x.tracer->at(site);
-  if constexpr (!floating(E) && E != i32)
+  if constexpr (!floating(E) && E != i32 && E != i8)
     x.tracer->fail(rules::cast_c1, E);
   if constexpr (E == X::element)
     return x;

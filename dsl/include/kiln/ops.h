@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kiln/attention.h"
+#include "kiln/cache.h"
 #include "kiln/contraction.h"
 #include "kiln/derived.h"
 #include "kiln/elementwise.h"

@@ -110,7 +110,7 @@ inline constexpr const char *broadcast_c2 =
     "an elementwise operation requires operands of one element type [broadcast_c2]";
 inline constexpr const char *broadcast_c3 = "arithmetic and comparison require numbers [broadcast_c3]";
 inline constexpr const char *logic_c1 = "logic requires booleans [logic_c1]";
-inline constexpr const char *cast_c1 = "cast requires a result of f32, f16, bf16 or i32 [cast_c1]";
+inline constexpr const char *cast_c1 = "cast requires a result of f32, f16, bf16, i32 or i8 [cast_c1]";
 inline constexpr const char *where_c1 = "where requires a boolean condition [where_c1]";
 inline constexpr const char *unary_c1 = "an elementwise function requires a floating-point operand [unary_c1]";
 inline constexpr const char *clamp_c1 = "clamp requires bounds in their order [clamp_c1]";

@@ -1,6 +1,7 @@
 ; SPDX-License-Identifier: Apache-2.0
 ;
 ; The float of an element of i4 that is in the lowest four bits, whatever is above them: a table of sixteen in a register.
+; And a whole vector of floats as f16 (f16c.ll).
 
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-unknown-linux-gnu"
@@ -18,3 +19,10 @@ define weak_odr <16 x float> @kiln_simd_i4x16(<16 x i32> %bits) alwaysinline nou
 }
 
 declare <16 x float> @llvm.x86.avx512.permvar.sf.512(<16 x float>, <16 x i32>)
+
+define weak_odr <16 x i16> @kiln_simd_to_f16x16(<16 x float> %number) alwaysinline nounwind readnone {
+  %bits = call <16 x i16> @llvm.x86.avx512.mask.vcvtps2ph.512(<16 x float> %number, i32 0, <16 x i16> zeroinitializer, i16 -1)
+  ret <16 x i16> %bits
+}
+
+declare <16 x i16> @llvm.x86.avx512.mask.vcvtps2ph.512(<16 x float>, i32, <16 x i16>, i16)

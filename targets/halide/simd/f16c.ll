@@ -1,6 +1,7 @@
 ; SPDX-License-Identifier: Apache-2.0
 ;
-; The bits of a 16-bit float as a float, by the instruction that F16C has for it.
+; The bits of an f16 as a float, and a float as those of the nearest f16, ties to even, by the instructions of F16C. The
+; second one is named as such: of a conversion of LLVM's and what is before it, it would make arithmetic in f16.
 
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-unknown-linux-gnu"
@@ -28,3 +29,24 @@ define weak_odr <16 x float> @kiln_simd_f16x16(<16 x i16> %bits) alwaysinline no
   %float = fpext <16 x half> %half to <16 x float>
   ret <16 x float> %float
 }
+
+define weak_odr i16 @kiln_simd_to_f16(float %number) alwaysinline nounwind readnone {
+  %vector = insertelement <4 x float> zeroinitializer, float %number, i32 0
+  %all = call <8 x i16> @llvm.x86.vcvtps2ph.128(<4 x float> %vector, i32 0)
+  %bits = extractelement <8 x i16> %all, i32 0
+  ret i16 %bits
+}
+
+define weak_odr <4 x i16> @kiln_simd_to_f16x4(<4 x float> %number) alwaysinline nounwind readnone {
+  %all = call <8 x i16> @llvm.x86.vcvtps2ph.128(<4 x float> %number, i32 0)
+  %bits = shufflevector <8 x i16> %all, <8 x i16> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>
+  ret <4 x i16> %bits
+}
+
+define weak_odr <8 x i16> @kiln_simd_to_f16x8(<8 x float> %number) alwaysinline nounwind readnone {
+  %bits = call <8 x i16> @llvm.x86.vcvtps2ph.256(<8 x float> %number, i32 0)
+  ret <8 x i16> %bits
+}
+
+declare <8 x i16> @llvm.x86.vcvtps2ph.128(<4 x float>, i32)
+declare <8 x i16> @llvm.x86.vcvtps2ph.256(<8 x float>, i32)

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A small decoder for each type of a key-value cache: two blocks, then attention whose keys are shared by two heads of
+// queries each. Over all tokens at once, where nothing is kept, and step by step.
+#pragma once
+
+#include "kiln/dsl.h"
+
+namespace specs {
+
+inline constexpr kiln::Dim cached_tokens{"tokens", 1, 300}, cached_context{"context", cached_tokens, 300};
+
+struct Shared : kiln::Layer<Shared> {
+  using kiln::Layer<Shared>::Layer;
+  kiln::Linear<36, 48> q{"q"};
+  kiln::Linear<36, 24> k{"k"}, v{"v"};
+  kiln::Linear<48, 36> out{"out"};
+
+  constexpr auto forward(const kiln::tensor auto &x, const auto &options) const {
+    return x + out(kiln::attention<4, 2>(q(x), k(x), v(x), options));
+  }
+};
+
+template <kiln::CacheType Type> struct CachedDecoder : kiln::Layer<CachedDecoder<Type>> {
+  using kiln::Layer<CachedDecoder<Type>>::Layer;
+  static constexpr std::int64_t width = 36, vocabulary = 53;
+  kiln::Embedding<vocabulary, width> words{"words"};
+  kiln::Embedding<cached_context.max(), width> places{"places"};
+  kiln::Stack<2, kiln::EncoderBlock<width, 3, 2 * width, kiln::BlockOptions{.causal = true}>> h{"h"};
+  Shared shared{"shared"};
+  kiln::LayerNorm<width> norm{"norm"};
+
+  constexpr auto forward(const kiln::tensor auto &tokens, const kiln::tensor auto &positions,
+                         const auto &options) const {
+    auto x = h(words(tokens) + places(positions), options);
+    return kiln::logits(norm(shared(x, options)), words);
+  }
+  constexpr auto all(const kiln::tensor auto &tokens) const {
+    return (*this)(tokens, kiln::positions(tokens), kiln::causal);
+  }
+  constexpr auto step(const kiln::tensor auto &tokens) const {
+    return (*this)(tokens, kiln::positions_in<cached_context>(tokens), kiln::cached<cached_context, Type>);
+  }
+};
+
+struct CachedBlocks : kiln::Model {
+  using Tokens = kiln::Tensor<kiln::i32, cached_tokens>;
+  CachedDecoder<kiln::CacheType{}> same{"same"};
+  CachedDecoder<kiln::f16> half{"half"};
+  CachedDecoder<kiln::bf16> bfloat{"bfloat"};
+  CachedDecoder<kiln::int8> whole{"whole"};
+
+  constexpr auto all_same(Tokens tokens) const { return same.all(tokens); }
+  constexpr auto all_half(Tokens tokens) const { return half.all(tokens); }
+  constexpr auto all_bfloat(Tokens tokens) const { return bfloat.all(tokens); }
+  constexpr auto all_whole(Tokens tokens) const { return whole.all(tokens); }
+  constexpr auto step_same(Tokens tokens) const { return same.step(tokens); }
+  constexpr auto step_half(Tokens tokens) const { return half.step(tokens); }
+  constexpr auto step_bfloat(Tokens tokens) const { return bfloat.step(tokens); }
+  constexpr auto step_whole(Tokens tokens) const { return whole.step(tokens); }
+
+  static constexpr auto entries() {
+    using Self = CachedBlocks;
+    return std::tuple{kiln::entry("all_same", &Self::all_same, {"tokens"}, {"logits"}),
+                      kiln::entry("all_half", &Self::all_half, {"tokens"}, {"logits"}),
+                      kiln::entry("all_bfloat", &Self::all_bfloat, {"tokens"}, {"logits"}),
+                      kiln::entry("all_whole", &Self::all_whole, {"tokens"}, {"logits"}),
+                      kiln::entry("step_same", &Self::step_same, {"tokens"}, {"logits"}),
+                      kiln::entry("step_half", &Self::step_half, {"tokens"}, {"logits"}),
+                      kiln::entry("step_bfloat", &Self::step_bfloat, {"tokens"}, {"logits"}),
+                      kiln::entry("step_whole", &Self::step_whole, {"tokens"}, {"logits"})};
+  }
+};
+
+} // namespace specs

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Kernels of kiln ops whose floats are f16 or bf16, and inputs for them.
+#pragma once
+
+#include "Harness.h"
+#include "compiler/interpreter/Tensor.h"
+
+namespace kiln::testing {
+
+/// A float type of 16 bits, and the largest relative error of a rounding.
+struct ShortFloat {
+  std::string name;
+  ElementType element;
+  double unit;
+
+  double round(double value) const { return interpreter::roundTo(element, value); }
+};
+inline const ShortFloat shortFloats[] = {{"f16", ElementType::f16, 0x1p-11}, {"bf16", ElementType::bf16, 0x1p-8}};
+
+/// A kernel of kiln ops with up to `bound` rows, in whose text F stands for the type.
+inline std::string kernelOf(const ShortFloat &type, const std::string &arguments, const std::string &result,
+                            const std::string &body, int bound = 200) {
+  std::string text = "func.func private @f(%s0: index, " + arguments + ") -> " + result +
+                     " attributes {kiln.kernel, kiln.bounds = array<i64: 1, " + std::to_string(bound) + ">} {\n" +
+                     body + " : " + result + "\n}\n";
+  for (size_t at = 0; (at = text.find('F', at)) != std::string::npos; at += type.name.size())
+    text.replace(at, 1, type.name);
+  return text;
+}
+
+/// Rows of a width, as kernelOf takes them.
+inline std::string rows(int width, const std::string &element = "F") {
+  const std::string n = std::to_string(width);
+  return "tensor<?x" + n + "x" + element + ", affine_map<()[s0] -> (s0, " + n + ")>>";
+}
+
+/// The numbers as the type has them.
+inline Tensor rounded(const ShortFloat &type, Tensor tensor) {
+  for (double &value : tensor.values)
+    value = type.round(value);
+  return tensor;
+}
+
+} // namespace kiln::testing
