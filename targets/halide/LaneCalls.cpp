@@ -44,10 +44,10 @@ static std::optional<IntegerOp> integerOp(const Call &op) {
   return std::nullopt;
 }
 
-/// A function that gives floats and touches no memory, "exp_f32".
-static bool isFloatFunction(const Call &op) {
+/// A function that touches no memory and gives what is drawn: floats, "exp_f32", and sums of whole numbers.
+static bool isFunction(const Call &op) {
   llvm::StringRef name = op.name, stem = name.rsplit('_').first;
-  if (name.starts_with(vectorFunctionPrefix) && op.type.is_float())
+  if (name.starts_with(vectorFunctionPrefix))
     return true;
   if (op.call_type != Call::PureExtern || !(name.ends_with("_f16") || name.ends_with("_f32") || name.ends_with("_f64")))
     return false;
@@ -106,7 +106,7 @@ Lanes LaneEvaluator::call(const Call &op) {
   if (llvm::StringRef(op.name).starts_with("_halide_buffer_get_"))
     return bufferField(op);
   const bool isPrefetch = op.name == "llvm.prefetch.p0i8"; // Prefetch.cpp: of any address
-  if (!isPrefetch && !isFloatFunction(op) && !(op.is_intrinsic(Call::abs) && op.type.is_float()))
+  if (!isPrefetch && !isFunction(op) && !(op.is_intrinsic(Call::abs) && op.type.is_float()))
     unknownNode(e);
   Lanes from = Lanes::opaque(op.type.lanes());
   for (const Expr &argument : op.args)

@@ -18,3 +18,15 @@ define weak_odr <16 x float> @kiln_simd_i4x16(<16 x i32> %bits) alwaysinline nou
 }
 
 declare <16 x float> @llvm.x86.avx512.permvar.sf.512(<16 x float>, <16 x i32>)
+
+; As in sse41.ll.
+define weak_odr <16 x i32> @kiln_simd_pairsx16(<16 x i32> %sum, <16 x i32> %a, <16 x i16> %b) alwaysinline nounwind readnone {
+  %x = bitcast <16 x i32> %a to <32 x i16>
+  %bs = bitcast <16 x i16> %b to <32 x i8>
+  %y = sext <32 x i8> %bs to <32 x i16>
+  %both = call <16 x i32> @llvm.x86.avx512.pmaddw.d.512(<32 x i16> %x, <32 x i16> %y)
+  %result = add <16 x i32> %sum, %both
+  ret <16 x i32> %result
+}
+
+declare <16 x i32> @llvm.x86.avx512.pmaddw.d.512(<32 x i16>, <32 x i16>)
