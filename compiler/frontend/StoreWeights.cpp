@@ -131,18 +131,21 @@ static llvm::StringMap<Storage> statedStorages(const Graph &graph) {
   return stated;
 }
 
-/// Whether the weight has whole numbers of eight bits with a scale for each of the outputs.
-static bool hasRowsOfInt8(mlir::kiln::LinearOp linear) {
+/// Whether the weight has whole numbers of eight bits with a scale for each of the outputs, and so many of them that
+/// sums of products are numbers of 32 bits.
+static bool takesRowsOfInt8(mlir::kiln::LinearOp linear) {
+  constexpr int64_t mostInputs = 1 << 17; // times 127 * 127
   auto weight = linear.getWeight().getDefiningOp<ParameterOp>();
   auto storage = weight ? weight.getStorageAttr() : mlir::kiln::StorageAttr();
-  return storage && storage.getElement().isInteger(8) && storage.getDim() == linear.getOutputDim();
+  return storage && storage.getElement().isInteger(8) && storage.getDim() == linear.getOutputDim() &&
+         cast<RankedTensorType>(weight.getType()).getDimSize(1 - linear.getOutputDim()) <= mostInputs;
 }
 
 /// One quantisation serves all products of a value, once equal ops are one.
 static LogicalResult quantizeRows(ModuleOp module) {
   SmallVector<mlir::kiln::LinearOp> linears;
   module.walk([&](mlir::kiln::LinearOp linear) {
-    if (hasRowsOfInt8(linear))
+    if (takesRowsOfInt8(linear))
       linears.push_back(linear);
   });
   if (linears.empty())
