@@ -213,25 +213,21 @@ KILN_INFER(LinearOp) {
     std::swap(weights[0], weights[1]);
   if (extents.back() != weights[1])
     return check.fail(rules::linear_c1, check.text(extents.back()), check.text(weights[1]));
-  if (op.getScales()) {
-    RankedTensorType scales = tensorType(op.getScales());
-    if (!x.getElementType().isInteger(8) || getExtents(scales) != ArrayRef(extents).drop_back())
-      return check.fail("linear with scales requires an input of i8 and a scale for each of its rows",
-                        check.text({x, scales}));
-    if (failed(check.sameElement(rules::linear_c5, {scales, weight})))
-      return failure();
-  } else if (failed(check.sameElement(rules::linear_c5, {x, weight}))) {
+  RankedTensorType floats = op.getScales() ? tensorType(op.getScales()) : x;
+  if (op.getScales() && (!x.getElementType().isInteger(8) || getExtents(floats) != ArrayRef(extents).drop_back()))
+    return check.fail("linear with scales requires an input of i8 and a scale for each of its rows",
+                      check.text({x, floats}));
+  if (failed(check.sameElement(rules::linear_c5, {floats, weight})))
     return failure();
-  }
   if (op.getBias()) {
     RankedTensorType bias = tensorType(op.getBias());
     if (getExtents(bias) != ArrayRef(weights).take_front())
       return check.fail(rules::linear_c4, check.text(bias), check.text(ArrayRef(weights).take_front()));
-    if (failed(check.sameElement(rules::linear_c5, {weight, bias})))
+    if (failed(check.sameElement(rules::linear_c5, {floats, bias})))
       return failure();
   }
   extents.back() = weights[0];
-  types.push_back(resultType(op, extents, weight.getElementType()));
+  types.push_back(resultType(op, extents, floats.getElementType()));
   return success();
 }
 

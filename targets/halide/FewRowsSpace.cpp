@@ -94,8 +94,9 @@ SearchSpace fewRowsSpace(const Contraction &shape, bool hasPanels, const Machine
     rows.push_back(m);
   mlir::kiln::StorageAttr storage = mlir::kiln::getStorage(cast<RankedTensorType>(weight.getType()));
   const int64_t group = storage && storage.isGrouped() ? storage.getGroup() : 1;
+  const int64_t steps = shape.word == 2 ? 1 : defaults.steps; // as of many rows
   SearchSpace space{
-      n, makeParameter("unroll", divisorsOf(depth, {1, 2, 4, 8}), mostRows > 1 ? defaults.steps : defaults.oneRowSteps),
+      n, makeParameter("unroll", divisorsOf(depth, {1, 2, 4, 8}), mostRows > 1 ? steps : defaults.oneRowSteps),
       makeParameter("task", {1, 2, 4, 8, 16}, task)};
   if (mostRows > 1)
     space.push_back(makeParameter("m", rows, std::min({defaults.tileRows, most, mostRows})));
