@@ -10,6 +10,7 @@
 #                    [NORM_MOMENTS]                      norms take mean and variance from the contractions before them
 #                    [TF32]                              GPUs may round factors of f32 to tf32, for tensor cores
 #                    [WEIGHTS type] [EXCEPT pattern=type ...]  how matrices of weights are stored: f32, f16, bf16, int8
+#                    [ACTIVATIONS int8]                  rows that meet weights of int8 are rounded to int8, too
 #                    [MAX_TEXT_BYTES n] [MAX_ARENA_BYTES n]  budgets: exceeding one fails the build
 #                    [INCLUDES dir ...])                  where the spec's own headers are
 #
@@ -17,7 +18,7 @@
 # NAME.hpp. GENERATOR takes a generator that is built already, for the same model in another form. The target NAME_tune measures on
 # this machine and writes to the tuning file; nothing else ever measures.
 function(kiln_add_library name)
-  cmake_parse_arguments(arg "REQUIRE_TUNED;NORM_MOMENTS;TF32" "MODEL;GENERATOR;LIBRARY;TUNING;MACHINE;THREADS;WEIGHTS;MAX_TEXT_BYTES;MAX_ARENA_BYTES"
+  cmake_parse_arguments(arg "REQUIRE_TUNED;NORM_MOMENTS;TF32" "MODEL;GENERATOR;LIBRARY;TUNING;MACHINE;THREADS;WEIGHTS;ACTIVATIONS;MAX_TEXT_BYTES;MAX_ARENA_BYTES"
     "TARGETS;INCLUDES;EXCEPT" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "kiln_add_library(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
@@ -76,6 +77,10 @@ function(kiln_add_library name)
     list(JOIN weights " " weights)
     list(APPEND options --weights "${weights}")
     list(APPEND measuring --weights "${weights}")
+  endif()
+  if(arg_ACTIVATIONS)
+    list(APPEND options --activations ${arg_ACTIVATIONS})
+    list(APPEND measuring --activations ${arg_ACTIVATIONS})
   endif()
   set(depends "")
   if(arg_TUNING)

@@ -174,6 +174,8 @@ struct TargetHooks {
   /// Layout: the size of #kiln.tiled for a contraction weight with so many outputs and inputs; 0: leave it dense. Null:
   /// all are dense.
   std::function<int64_t(int64_t outputs, int64_t inputs)> weightTile = nullptr;
+  /// Layout: how many steps of the depth of an int8 weight lie together where rows of int8 are multiplied by it.
+  int64_t wordBytes = 1;
   /// Grouping: whether the kernel of an anchor (compiler/transforms/KernelGroups.h) may compute this op, too. Null: any
   /// that the rules allow.
   std::function<bool(mlir::Operation *anchor, mlir::Operation *op)> mayJoin = nullptr;

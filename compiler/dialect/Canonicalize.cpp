@@ -72,7 +72,8 @@ struct LinearConvolution : OpRewritePattern<Conv2dOp> {
       return failure();
     auto matrix = RankedTensorType::get(weight.getShape().take_front(2), weight.getElementType());
     Value reshaped = ReshapeOp::create(rewriter, op.getLoc(), matrix, op.getWeight());
-    rewriter.replaceOpWithNewOp<LinearOp>(op, op.getType(), op.getX(), reshaped, op.getBias(), WeightOrder::OutIn);
+    rewriter.replaceOpWithNewOp<LinearOp>(op, op.getType(), op.getX(), reshaped, op.getBias(), Value(),
+                                          WeightOrder::OutIn);
     return success();
   }
 };

@@ -213,17 +213,43 @@ KILN_INFER(LinearOp) {
     std::swap(weights[0], weights[1]);
   if (extents.back() != weights[1])
     return check.fail(rules::linear_c1, check.text(extents.back()), check.text(weights[1]));
-  if (failed(check.sameElement(rules::linear_c5, {x, weight})))
+  RankedTensorType floats = op.getScales() ? tensorType(op.getScales()) : x;
+  if (op.getScales() && (!x.getElementType().isInteger(8) || getExtents(floats) != ArrayRef(extents).drop_back()))
+    return check.fail("linear with scales requires an input of i8 and a scale for each of its rows",
+                      check.text({x, floats}));
+  if (failed(check.sameElement(rules::linear_c5, {floats, weight})))
     return failure();
   if (op.getBias()) {
     RankedTensorType bias = tensorType(op.getBias());
     if (getExtents(bias) != ArrayRef(weights).take_front())
       return check.fail(rules::linear_c4, check.text(bias), check.text(ArrayRef(weights).take_front()));
-    if (failed(check.sameElement(rules::linear_c5, {x, bias})))
+    if (failed(check.sameElement(rules::linear_c5, {floats, bias})))
       return failure();
   }
   extents.back() = weights[0];
-  types.push_back(resultType(op, extents, x.getElementType()));
+  types.push_back(resultType(op, extents, floats.getElementType()));
+  return success();
+}
+
+KILN_INFER(RowScalesOp) {
+  Check check(location, op.getOperands());
+  RankedTensorType x = tensorType(op.getX());
+  if (failed(checkOperands(op, check)))
+    return failure();
+  if (x.getRank() < 1)
+    return check.fail("row_scales requires rows: a rank of 1 or more", check.text(x));
+  types.push_back(resultType(op, ArrayRef(getExtents(x)).drop_back(), x.getElementType()));
+  return success();
+}
+
+KILN_INFER(QuantizeRowsOp) {
+  Check check(location, op.getOperands());
+  RankedTensorType x = tensorType(op.getX()), scales = tensorType(op.getScales());
+  if (failed(checkOperands(op, check)))
+    return failure();
+  if (x.getRank() < 1 || getExtents(scales) != ArrayRef(getExtents(x)).drop_back())
+    return check.fail("quantize_rows requires a scale for each row", check.text({x, scales}));
+  types.push_back(resultType(op, getExtents(x), IntegerType::get(context, 8)));
   return success();
 }
 

@@ -85,8 +85,10 @@ def Kiln_TiledAttr : Kiln_Attr<"Tiled", "tiled", [DeclareAttrInterfaceMethods<Ve
     Behind them lie the scales, f16, and what stands for 0, i8: [tiles][depth / group][size] each.
 
     The other extents are the depth, along which contractions add. With `interleave`, as many consecutive elements of the
-    depth lie together, [tiles][ceil(depth / interleave)][size][interleave], for instructions that add products of several.
-    It is not generated yet: `kiln-verify-kernels`, kernel compilers and whoever places weights refuse it.
+    depth lie together, [tiles][ceil(depth / interleave)][size][interleave], zero padded, for instructions that add products
+    of several. Of i8, two or four of them are a word of that many bytes, and behind the scales of words of four lie their
+    offsets, [tiles][size] of i32: 128 times the sum of an output's elements, which a product has too much that takes x + 128
+    for x. Others are not generated: `kiln-verify-kernels`, kernel compilers and whoever places weights refuse them.
   }];
   let parameters = (ins "int64_t":$dim, "int64_t":$size, DefaultValuedParameter<"int64_t", "1">:$interleave,
                         OptionalParameter<"::mlir::kiln::StorageAttr">:$storage);
@@ -96,11 +98,15 @@ def Kiln_TiledAttr : Kiln_Attr<"Tiled", "tiled", [DeclareAttrInterfaceMethods<Ve
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     bool isInterleaved() const { return getInterleave() != 1; }
+    /// Whether elements of i8 lie in words of several.
+    bool hasWords() const;
+    /// Whether code is generated for it.
+    bool isGenerated() const { return !isInterleaved() || hasWords(); }
     /// Whether elements lie in tiles as they are: without interleave and storage.
     bool isPlain() const { return !isInterleaved() && !getStorage(); }
     /// The product of the other extents.
     int64_t depthOf(::llvm::ArrayRef<int64_t> shape) const;
-    /// [tiles, other extents, size] for a weight of this shape that is not interleaved.
+    /// [tiles, other extents / interleave, size] for a weight of this shape.
     ::llvm::SmallVector<int64_t, 3> getStoredShape(::llvm::ArrayRef<int64_t> shape) const;
   }];
 }

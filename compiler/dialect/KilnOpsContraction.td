@@ -3,26 +3,61 @@
 // The ops that multiply matrices.
 include "KilnDialect.td"
 
-def Kiln_LinearOp : Kiln_InferredOp<"linear", [Kiln_InKernel<"Contraction", "Cheap", ["decompose", "getFlops"]>]> {
+def Kiln_LinearOp : Kiln_InferredOp<"linear",
+    [AttrSizedOperandSegments, Kiln_InKernel<"Contraction", "Cheap", ["decompose", "getFlops", "getAccumulatorType"]>]> {
   let summary = "x W^T + b, or x W + b for a weight stored [in, out]";
   let description = [{
     x W^T + b for a weight stored [out, in] (`out_in`), x W + b for one stored [in, out] (`in_out`), over the last axis of x.
+    With `scales`, x are the results of `kiln.quantize_rows`, whole numbers, and row r of the product is multiplied by
+    scales[r] before the bias is added.
 
     ```mlir
     %0 = kiln.linear %x, %weight, %bias weight_order = out_in
         : (tensor<7x768xf32>, tensor<3072x768xf32>, tensor<3072xf32>) -> tensor<7x3072xf32>
     ```
   }];
-  let arguments = (ins Kiln_FloatTensor:$x, Kiln_FloatTensor:$weight, Optional<Kiln_FloatTensor>:$bias,
+  let arguments = (ins Kiln_NumericTensor:$x, Kiln_FloatTensor:$weight, Optional<Kiln_FloatTensor>:$bias,
+                       Optional<Kiln_FloatTensor>:$scales,
                        DefaultValuedAttr<Kiln_WeightOrderAttr, "::mlir::kiln::WeightOrder::OutIn">:$weight_order);
   let results = (outs Kiln_FloatTensor:$result);
   let assemblyFormat = [{
-    $x `,` $weight (`,` $bias^)? `weight_order` `=` `` $weight_order attr-dict `:` functional-type(operands, results)
+    $x `,` $weight (`,` $bias^)? (`scales` $scales^)? `weight_order` `=` `` $weight_order attr-dict
+    `:` functional-type(operands, results)
   }];
   let extraClassDeclaration = [{
     /// The dimension of the weight that the outputs are along.
     unsigned getOutputDim() { return getWeightOrder() == WeightOrder::OutIn ? 0 : 1; }
   }];
+}
+
+def Kiln_RowScalesOp : Kiln_InferredOp<"row_scales", [Kiln_InKernel<"Reduction", "Cheap", ["decompose"]>]> {
+  let summary = "the largest magnitude of each row / 127";
+  let description = [{
+    The largest magnitude of each row of x, which the last axis is, divided by 127 in f32; NaN for a row with a NaN or an
+    infinity. The scales by which `kiln.quantize_rows` makes whole numbers of rows.
+
+    ```mlir
+    %0 = kiln.row_scales %x : (tensor<7x768xf32>) -> tensor<7xf32>
+    ```
+  }];
+  let arguments = (ins RankedTensorOf<[F32]>:$x);
+  let results = (outs RankedTensorOf<[F32]>:$result);
+  let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
+}
+
+def Kiln_QuantizeRowsOp : Kiln_InferredOp<"quantize_rows", [Kiln_InKernel<"Pointwise", "Costly">]> {
+  let summary = "x / scale of its row, rounded to the nearest whole number of [-127, 127]";
+  let description = [{
+    x / scale of its row in f32, rounded to the nearest whole number, ties to even, and held in [-127, 127]. Zeros where the
+    scale is 0, and numbers that mean nothing where it is NaN (dsl/SPEC.md, Stored weights).
+
+    ```mlir
+    %0 = kiln.quantize_rows %x, %scales : (tensor<7x768xf32>, tensor<7xf32>) -> tensor<7x768xi8>
+    ```
+  }];
+  let arguments = (ins RankedTensorOf<[F32]>:$x, RankedTensorOf<[F32]>:$scales);
+  let results = (outs RankedTensorOf<[I8]>:$result);
+  let assemblyFormat = "$x `,` $scales attr-dict `:` functional-type(operands, results)";
 }
 
 def Kiln_MatmulOp : Kiln_InferredOp<"matmul", [Kiln_InKernel<"Contraction", "Cheap", ["decompose", "getFlops"]>]> {

@@ -2,6 +2,7 @@
 #include "compiler/dialect/StoredParts.h"
 
 #include "compiler/dialect/ElementTypes.h"
+#include "mlir/IR/Builders.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::kiln {
@@ -9,6 +10,8 @@ namespace mlir::kiln {
 constexpr int64_t partAlignment = 64;
 
 static TiledAttr getLayout(RankedTensorType type) { return dyn_cast_if_present<TiledAttr>(type.getEncoding()); }
+
+bool hasOffsets(TiledAttr layout) { return layout.hasWords() && layout.getInterleave() == 4; }
 
 StorageAttr getStorage(RankedTensorType type) {
   TiledAttr layout = getLayout(type);
@@ -45,9 +48,12 @@ SmallVector<StoredPart, 3> getStoredParts(RankedTensorType type) {
       append(parts, {shape[0], groups, shape[2]}, IntegerType::get(context, 8));
     return parts;
   }
-  append(parts, shape, getStoredElement(type));
+  Builder builder(type.getContext());
+  append(parts, shape, layout.hasWords() ? builder.getIntegerType(8 * layout.getInterleave()) : getStoredElement(type));
   if (storage && storage.hasScales())
     append(parts, {shape.front(), shape.back()}, type.getElementType());
+  if (hasOffsets(layout))
+    append(parts, {shape.front(), shape.back()}, builder.getI32Type());
   return parts;
 }
 

@@ -19,7 +19,11 @@ constexpr int64_t elementsOfWord = 8;
 /// The lowest bit of an element of i4 in its word: of k and k + 4 in the halves of byte k % 4.
 constexpr int64_t bitInWord(int64_t k) { return k % 4 * 8 + k / 4 % 2 * 4; }
 
-/// The parts of a tensor, of a layout that is not interleaved: its elements, then the scales, then what stands for 0.
+/// Whether words of i8 have offsets behind their scales.
+bool hasOffsets(TiledAttr layout);
+
+/// The parts of a tensor, of a layout that is generated: its elements, then the scales, then what stands for 0, or
+/// offsets.
 SmallVector<StoredPart, 3> getStoredParts(RankedTensorType type);
 
 /// The types of the parts of all tensors among the types; others as they are.

@@ -71,9 +71,14 @@ int64_t TiledAttr::depthOf(ArrayRef<int64_t> shape) const {
   return depth;
 }
 
+bool TiledAttr::hasWords() const {
+  return (getInterleave() == 2 || getInterleave() == 4) && getStorage() && getStorage().getElement().isInteger(8);
+}
+
 SmallVector<int64_t, 3> TiledAttr::getStoredShape(ArrayRef<int64_t> shape) const {
-  assert(!isInterleaved() && "verified before anything is stored");
-  return {llvm::divideCeilSigned(shape[getDim()], getSize()), depthOf(shape), getSize()};
+  assert(isGenerated() && "verified before anything is stored");
+  return {llvm::divideCeilSigned(shape[getDim()], getSize()), llvm::divideCeilSigned(depthOf(shape), getInterleave()),
+          getSize()};
 }
 
 //===- Ops ---===//

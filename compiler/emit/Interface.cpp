@@ -203,9 +203,10 @@ uint64_t storedBytes(const WeightInterface &weight, const WeightPlacement &place
   for (int64_t extent : weight.shape)
     elements *= extent;
   const int64_t bytes = stored_bytes(place.element, elements);
-  if (place.group)
+  if (place.element == ElementType::i4)
     return bytes + elements / place.group * (place.zeros ? 3 : 2);
-  return bytes + (place.scales ? sizeof(float) * weight.shape[place.dim] : 0);
+  const int64_t outputs = place.scales ? weight.shape[place.dim] : 0;
+  return bytes + outputs * (sizeof(float) + (place.zeros ? sizeof(int32_t) : 0));
 }
 
 const StateInterface *ModelInterface::findState(const std::string &state) const {

@@ -39,7 +39,7 @@ static LogicalResult placeSources(kd::ParameterOp parameter, PackedRange range, 
       if (parts.size() > 2)
         place.zeros = parts[2].offset;
       if (kd::StorageAttr storage = tiled.getStorage())
-        place.group = storage.getGroup();
+        place.group = tiled.hasWords() ? tiled.getInterleave() : storage.getGroup();
       shift += extent;
     } else {
       uint64_t elements = 1;
@@ -62,7 +62,7 @@ FailureOr<WeightLayout> WeightLayout::compute(ModuleOp module, const ModelInterf
   llvm::DenseMap<std::pair<Attribute, Type>, PackedRange> known;
   WalkResult result = module.walk([&](kd::ParameterOp parameter) {
     auto type = cast<RankedTensorType>(parameter.getResult().getType());
-    if (auto tiled = dyn_cast_or_null<kd::TiledAttr>(type.getEncoding()); tiled && tiled.isInterleaved()) {
+    if (auto tiled = dyn_cast_or_null<kd::TiledAttr>(type.getEncoding()); tiled && !tiled.isGenerated()) {
       parameter.emitOpError("requires a layout that weights are packed in, without interleave, got ") << tiled;
       return WalkResult::interrupt();
     }

@@ -111,6 +111,8 @@ mlir::FailureOr<mlir::Value> importNode(const Node &node, mlir::Location locatio
   state.addOperands(operands);
   state.addTypes(type);
   addAttributes(node, state, builder);
+  if (node.op == Op::linear) // a bias or none, no scales
+    state.addAttribute("operandSegmentSizes", builder.getDenseI32ArrayAttr({1, 1, int32_t(operands.size()) - 2, 0}));
   return builder.create(state)->getResult(0);
 }
 

@@ -53,6 +53,13 @@ std::string toString(const StorageChoices &choices) {
   return text;
 }
 
+std::optional<bool> parseActivations(StringRef text, std::string &error) {
+  if (text == "f32" || text == "int8")
+    return text == "int8";
+  error = fmt::format("activations require a type f32 or int8, got \"{}\"", text);
+  return std::nullopt;
+}
+
 //===- How a model reads its weights ---===//
 
 namespace {
@@ -124,10 +131,38 @@ static llvm::StringMap<Storage> statedStorages(const Graph &graph) {
   return stated;
 }
 
+/// Whether the weight has whole numbers of eight bits with a scale for each of the outputs, and so many of them that
+/// sums of products are numbers of 32 bits.
+static bool takesRowsOfInt8(mlir::kiln::LinearOp linear) {
+  constexpr int64_t mostInputs = 1 << 17; // times 127 * 127
+  auto weight = linear.getWeight().getDefiningOp<ParameterOp>();
+  auto storage = weight ? weight.getStorageAttr() : mlir::kiln::StorageAttr();
+  return storage && storage.getElement().isInteger(8) && storage.getDim() == linear.getOutputDim() &&
+         cast<RankedTensorType>(weight.getType()).getDimSize(1 - linear.getOutputDim()) <= mostInputs;
+}
+
+/// One quantisation serves all products of a value, once equal ops are one.
+static LogicalResult quantizeRows(ModuleOp module) {
+  SmallVector<mlir::kiln::LinearOp> linears;
+  module.walk([&](mlir::kiln::LinearOp linear) {
+    if (takesRowsOfInt8(linear))
+      linears.push_back(linear);
+  });
+  if (linears.empty())
+    return module.emitError() << "activations of int8 require weights stored as int8 that linear reads, got none";
+  for (mlir::kiln::LinearOp linear : linears) {
+    OpBuilder builder(linear);
+    Value x = linear.getX(), scales = mlir::kiln::RowScalesOp::create(builder, linear.getLoc(), x);
+    linear.getXMutable().assign(mlir::kiln::QuantizeRowsOp::create(builder, linear.getLoc(), x, scales));
+    linear.getScalesMutable().assign(scales);
+  }
+  return success();
+}
+
 LogicalResult storeWeights(ModuleOp module, const Graph &graph, const StorageChoices &choices) {
   const llvm::StringMap<Storage> stated = statedStorages(graph);
   if (choices.isPlain() && stated.empty())
-    return success();
+    return choices.quantizesRows ? quantizeRows(module) : success();
   llvm::MapVector<StringRef, StoredWeight> weights;
   module.walk(
       [&](ParameterOp parameter) { weights[cast<StringAttr>(parameter.getSources()[0]).getValue()].add(parameter); });
@@ -154,7 +189,7 @@ LogicalResult storeWeights(ModuleOp module, const Graph &graph, const StorageCho
     if (!reason.empty())
       return module.emitError() << "weights \"" << exception.pattern << "=" << name_of(exception.storage)
                                 << "\" cannot be obeyed: " << reason;
-  return success();
+  return choices.quantizesRows ? quantizeRows(module) : success();
 }
 
 } // namespace kiln

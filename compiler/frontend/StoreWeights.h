@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which weights are stored in fewer bits than they have (dsl/SPEC.md, Stored weights). Said by the spec and by the
-// build, decided by how a model reads them.
+// build, decided by how a model reads them. And which products take rows of int8, too.
 #pragma once
 
 #include "kiln/graph.h"
@@ -21,6 +21,8 @@ struct StorageChoices {
   };
   Storage preset = stored<ElementType::f32>;
   std::vector<Exception> exceptions;
+  /// Whether linear takes rows of int8 for a weight of int8.
+  bool quantizesRows = false;
 
   bool isPlain() const { return !preset.has_fewer_bits() && exceptions.empty(); }
 };
@@ -30,9 +32,14 @@ std::optional<StorageChoices> parseStorageChoices(llvm::StringRef text, std::str
 
 std::string toString(const StorageChoices &choices);
 
+/// Reads what activations are where weights are int8, "f32" or "int8": whether rows are quantised. Nothing and an
+/// `error` in words for anything else.
+std::optional<bool> parseActivations(llvm::StringRef text, std::string &error);
+
 /// Gives each kiln.parameter of a graph's module its storage: the last exception's that matches, else the spec's, else
 /// the preset. The preset skips what cannot be stored otherwise; a spec or an exception that names such a weight, or an
-/// exception that names none, fails with a diagnostic.
+/// exception that names none, fails with a diagnostic. Then the rows that linear multiplies by weights of int8 are
+/// quantised, if that is chosen; it fails if there are none.
 mlir::LogicalResult storeWeights(mlir::ModuleOp module, const Graph &graph, const StorageChoices &choices);
 
 } // namespace kiln

@@ -5,6 +5,7 @@
 
 #include "compiler/interpreter/EvaluateOp.h"
 #include "compiler/interpreter/OpCall.h"
+#include "compiler/interpreter/QuantizeRows.h"
 
 namespace kiln::interpreter {
 
@@ -54,6 +55,7 @@ public:
 
 private:
   Shared evaluateNode(int number);
+  bool takesInt8(const Node &node) const;
   Shared evaluateParameter(const Node &node);
   Shared evaluateStack(const Node &node, int number);
   void evaluateScan(const Node &node, int number);
@@ -143,6 +145,11 @@ Shared Interpreter::Run::evaluateNode(int number) {
   for (const Shared &operand : operands)
     tensors.push_back(operand.get());
   try {
+    Tensor rows;
+    if (takesInt8(node)) {
+      rows = throughInt8(*tensors[0]);
+      tensors[0] = &rows;
+    }
     auto result = std::make_shared<Tensor>(evaluateOp(node, tensors, evaluate(node.shape, extents)));
     if (owner.after)
       owner.after(*result);
@@ -151,6 +158,18 @@ Shared Interpreter::Run::evaluateNode(int number) {
     const bool hasScope = node.scope > 0 && node.scope < static_cast<int>(graph.scopes.size());
     throw std::runtime_error((hasScope ? graph.path(node.scope) + ": " : "") + error.what());
   }
+}
+
+/// Of linear, whether it rounds its rows.
+bool Interpreter::Run::takesInt8(const Node &node) const {
+  if (node.op != Op::linear || !owner.takesInt8 || node.operands.size() < 2)
+    return false;
+  const Node &weight = elementOf(graph.nodes, node.operands[1], "weight");
+  if (weight.op != Op::parameter)
+    return false;
+  const Parameter &parameter = elementOf(graph.parameters, weight.attributes.index, "parameter");
+  const int dim = node.attributes.weight_order == WeightOrder::in_out ? 1 : 0;
+  return owner.takesInt8(nameOf(parameter.scope, graph.name(parameter)), dim);
 }
 
 /// Each "{}" of a name, the outermost first, is the layer of one of the stacks around its scope.

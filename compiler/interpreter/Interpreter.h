@@ -28,6 +28,10 @@ public:
   /// Named states ("h.0.keys"): start as zeros, kept between calls of run. One that no call has written is not there.
   std::map<std::string, Tensor> states;
 
+  /// Whether linear takes rows of int8 for the weight of that name (dsl/SPEC.md, Stored weights), whose outputs are
+  /// along `dim`; rows stay as they are if null.
+  std::function<bool(const std::string &name, int dim)> takesInt8;
+
   /// Called with the result of each op before anything reads it; may change values and errors.
   std::function<void(Tensor &result)> after;
 

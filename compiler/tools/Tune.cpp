@@ -159,17 +159,30 @@ void addLoweringOptions(CLI::App &app, LoweringOptions &options) {
            std::optional<StorageChoices> choices = parseStorageChoices(text, error);
            if (!choices)
              throw CLI::ValidationError("--weights", error);
+           choices->quantizesRows = options.weights.quantizesRows;
            options.weights = *choices;
          },
          "how matrices of weights are stored: f32, f16, bf16, int8 or int4, as \"int8 except PATTERN=TYPE ...\"; to be "
          "tuned "
          "and built alike")
       ->type_name("TEXT");
+  app.add_option_function<std::string>(
+         "--activations",
+         [&](const std::string &text) {
+           std::string error;
+           std::optional<bool> quantizesRows = parseActivations(text, error);
+           if (!quantizesRows)
+             throw CLI::ValidationError("--activations", error);
+           options.weights.quantizesRows = *quantizesRows;
+         },
+         "what linear multiplies weights of int8 by: f32, or rows rounded to int8; to be tuned and built alike")
+      ->type_name("TEXT");
 }
 
 std::string flagsOf(const LoweringOptions &options) {
   return std::string(options.normMoments ? " --norm-moments" : "") + (options.tf32 ? " --tf32" : "") +
-         (options.weights.isPlain() ? "" : fmt::format(" --weights \"{}\"", toString(options.weights)));
+         (options.weights.isPlain() ? "" : fmt::format(" --weights \"{}\"", toString(options.weights))) +
+         (options.weights.quantizesRows ? " --activations int8" : "");
 }
 
 // What runs.

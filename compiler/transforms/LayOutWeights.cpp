@@ -15,7 +15,8 @@ namespace {
 
 struct LayOutWeights : impl::LayOutWeightsBase<LayOutWeights> {
   using LayOutWeightsBase::LayOutWeightsBase;
-  explicit LayOutWeights(WeightTileFunction weightTile) : weightTile(std::move(weightTile)) {}
+  LayOutWeights(WeightTileFunction weightTile, const LayOutWeightsOptions &options)
+      : LayOutWeightsBase(options), weightTile(std::move(weightTile)) {}
 
   void runOnOperation() override {
     llvm::MapVector<Attribute, SmallVector<ParameterOp>> weights;
@@ -68,7 +69,7 @@ private:
     ParameterOp parameter = parameters.front();
     StorageAttr storage = parameter.getStorageAttr();
     std::optional<int64_t> outputDim;
-    bool isMultiplied = false;
+    bool isMultiplied = false, isMultipliedByBytes = false;
     if (storage)
       outputDim = storage.getDim();
     for (ParameterOp each : parameters)
@@ -76,6 +77,8 @@ private:
         if (!takesLayout(use))
           return {};
         isMultiplied |= getOutputDim(use).has_value();
+        if (auto linear = dyn_cast<LinearOp>(use.getOwner()))
+          isMultipliedByBytes |= linear.getScales() != nullptr;
         if (!outputDim)
           outputDim = getOutputDim(use);
       }
@@ -85,7 +88,11 @@ private:
     if (parameter.getSources().size() > 1 && int64_t(parameter.getJoinDim()) != *outputDim)
       return {};
     int64_t outputs = shape[*outputDim], inputs = ShapedType::getNumElements(shape) / outputs;
+    // Sums of whole numbers are those of the strategies that know tiles of whole vectors, so these are never dense.
+    constexpr int64_t many = 1024;
     int64_t size = weightTile ? weightTile(outputs, inputs) : int64_t(tile);
+    if (size == 0 && isMultipliedByBytes && weightTile)
+      size = weightTile(many, inputs);
     // Sources side by side in each row are packed by tiles only, and so are stored weights: one tile is as good as
     // dense.
     if (size == 0 && (storage || (parameter.getSources().size() > 1 && *outputDim == 1)))
@@ -93,7 +100,8 @@ private:
     // Rows that are only looked up lie as they are.
     if (storage && !isMultiplied)
       size = 1;
-    return size > 0 ? TiledAttr::get(&getContext(), *outputDim, size, /*interleave=*/1, storage) : TiledAttr();
+    return size > 0 ? TiledAttr::get(&getContext(), *outputDim, size, isMultipliedByBytes ? int64_t(word) : 1, storage)
+                    : TiledAttr();
   }
 
   WeightTileFunction weightTile;
@@ -101,8 +109,10 @@ private:
 
 } // namespace
 
-std::unique_ptr<Pass> createLayOutWeights(WeightTileFunction weightTile) {
-  return std::make_unique<LayOutWeights>(std::move(weightTile));
+std::unique_ptr<Pass> createLayOutWeights(WeightTileFunction weightTile, int64_t word) {
+  LayOutWeightsOptions options;
+  options.word = word;
+  return std::make_unique<LayOutWeights>(std::move(weightTile), options);
 }
 
 } // namespace mlir::kiln

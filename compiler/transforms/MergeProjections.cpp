@@ -208,7 +208,8 @@ private:
     extents.back() = builder.getAffineConstantExpr(outputs);
     auto joinedType = getTensorType(extents, type.getElementType(), getNumSymbols(type));
     Value joined =
-        LinearOp::create(builder, first.getLoc(), joinedType, first.getX(), weight, bias, first.getWeightOrder());
+        LinearOp::create(builder, first.getLoc(), joinedType, first.getX(), weight, bias, first.getScales(),
+                         first.getWeightOrder());
     int64_t start = 0;
     for (LinearOp linear : linears) {
       auto sliceType = cast<RankedTensorType>(linear.getType());

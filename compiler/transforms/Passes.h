@@ -21,7 +21,8 @@ namespace mlir::kiln {
 /// TargetHooks::weightTile: the tile of a contraction weight with so many outputs and inputs; 0: dense.
 using WeightTileFunction = std::function<int64_t(int64_t outputs, int64_t inputs)>;
 
-std::unique_ptr<Pass> createLayOutWeights(WeightTileFunction weightTile);
+/// `word`: TargetHooks::wordBytes.
+std::unique_ptr<Pass> createLayOutWeights(WeightTileFunction weightTile, int64_t word);
 std::unique_ptr<Pass> createFormKernels(MayJoinFunction mayJoin, bool normMoments);
 
 #define GEN_PASS_REGISTRATION

@@ -19,7 +19,8 @@ void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
   passes.addNestedPass<func::FuncOp>(createRecognizeAttention()); // its projections are joined next
   passes.addPass(createMergeProjections());
   passes.addPass(createCanonicalizerPass());                      // what became dead
-  passes.addPass(createLayOutWeights(options.target.weightTile)); // after joining: a joined weight has one layout
+  passes.addPass(
+      createLayOutWeights(options.target.weightTile, options.target.wordBytes)); // a joined weight has one layout
 
   // Form kernels.
   passes.addPass(createFormKernels(options.target.mayJoin, options.normMoments));

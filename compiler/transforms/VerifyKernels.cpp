@@ -30,7 +30,7 @@ LogicalResult verifyExtents(Operation *op, TypeRange types) {
     auto tiled = tensor ? dyn_cast_if_present<TiledAttr>(tensor.getEncoding()) : TiledAttr();
     if (tensor && !tiled && !hasExtents(tensor))
       return op->emitError() << "requires every run-time extent stated, got " << type;
-    if (tiled && tiled.isInterleaved())
+    if (tiled && !tiled.isGenerated())
       return op->emitError() << "requires weights without interleave, which no code is generated for, got " << tiled;
   }
   return success();

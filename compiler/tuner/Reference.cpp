@@ -80,8 +80,9 @@ static double readTiled(RankedTensorType type, mlir::kiln::TiledAttr layout, Par
     return readGrouped(
         type, parts, [&](int64_t each) { return (at / size * (others / each) + other / each) * size + at % size; },
         other);
-  const double stored =
-      readElement(mlir::kiln::getStoredElement(type), parts(0), (at / size * others + other) * size + at % size);
+  const int64_t word = layout.getInterleave(), steps = (others + word - 1) / word;
+  const double stored = readElement(mlir::kiln::getStoredElement(type), parts(0),
+                                    ((at / size * steps + other / word) * size + at % size) * word + other % word);
   return storage && storage.hasScales() ? float(stored * readElement(type.getElementType(), parts(1), at)) : stored;
 }
 

@@ -6,6 +6,7 @@
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/interpreter/Arithmetic.h"
 #include "compiler/interpreter/EvaluateOp.h"
+#include "compiler/interpreter/QuantizeRows.h"
 #include "compiler/verify/NodeOf.h"
 
 using namespace mlir;
@@ -75,11 +76,32 @@ static Tensor evaluateSinusoid(const Tensor &positions, const Tensor &table, con
   return result;
 }
 
+/// A product of whole numbers, times the scale of its row, + the bias.
+static Tensor evaluateScaledLinear(kd::LinearOp op, ArrayRef<const Tensor *> operands, const TensorShape &shape) {
+  Node node = *nodeOf(op);
+  const Tensor &scales = *operands.back();
+  Tensor numbers = *operands[0];
+  numbers.element = scales.element;
+  TensorShape rows = scales.shape;
+  rows.push_back(1);
+  const Tensor *factors[] = {&numbers, operands[1]};
+  const Tensor product = evaluateOp(node, factors, shape);
+  const Tensor column = evaluate(Op::reshape, scales.element, &scales, rows);
+  const Tensor scaled = evaluate(Op::mul, scales.element, {&product, &column}, shape);
+  return op.getBias() ? evaluate(Op::add, scales.element, {&scaled, operands[2]}, shape) : scaled;
+}
+
 std::vector<Tensor> evaluateKilnOp(Operation *op, ArrayRef<const Tensor *> operands, ArrayRef<TensorShape> shapes) {
   if (auto panels = dyn_cast<kd::PanelMomentsOp>(op))
     return evaluatePanels(panels, *operands[0], shapes[0]);
   if (isa<kd::SinusoidOp>(op))
     return {evaluateSinusoid(*operands[0], *operands[1], shapes[0])};
+  if (isa<kd::RowScalesOp>(op))
+    return {interpreter::rowScales(*operands[0])};
+  if (isa<kd::QuantizeRowsOp>(op))
+    return {interpreter::quantizeRows(*operands[0], *operands[1])};
+  if (auto linear = dyn_cast<kd::LinearOp>(op); linear && linear.getScales())
+    return {evaluateScaledLinear(linear, operands, shapes[0])};
   std::optional<Node> node = nodeOf(op);
   if (!node)
     throw std::runtime_error(op->getName().getStringRef().str() + " is not evaluated");

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "compiler/dialect/KilnDialect.h"
 #include "compiler/frontend/Import.h"
 #include "compiler/interpreter/Interpreter.h"
 #include "compiler/transforms/Pipeline.h"
@@ -11,43 +12,58 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 
 namespace kiln {
 
+/// Whether a name is that of a layer, of which a pattern's "{}" stands for the number.
+static bool fits(StringRef pattern, StringRef name) {
+  while (true) {
+    auto [literal, behind] = pattern.split("{}");
+    if (!name.consume_front(literal))
+      return false;
+    if (literal.size() == pattern.size())
+      return name.empty();
+    const StringRef number = name.take_while(llvm::isDigit);
+    name = name.drop_front(number.size());
+    pattern = behind;
+    if (number.empty())
+      return false;
+  }
+}
+
 /// The weights of the graph's parameters, by the name of a layer.
 static interpreter::Interpreter::WeightSource weightsOf(const Graph &graph, verify::PassVerifier &verifier) {
   return [&graph, &verifier](const std::string &name) -> interpreter::Tensor {
-    // A pattern's "{}" stands for a number.
-    auto fits = [&](StringRef pattern) {
-      StringRef rest = name;
-      while (true) {
-        auto [literal, behind] = pattern.split("{}");
-        if (!rest.consume_front(literal))
-          return false;
-        if (literal.size() == pattern.size())
-          return rest.empty();
-        const StringRef number = rest.take_while(llvm::isDigit);
-        rest = rest.drop_front(number.size());
-        pattern = behind;
-        if (number.empty())
-          return false;
-      }
-    };
     for (const Parameter &parameter : graph.parameters)
-      if (const std::string pattern = graph.name(parameter); fits(pattern))
+      if (const std::string pattern = graph.name(parameter); fits(pattern, name))
         return *verifier.weight(pattern, name);
     throw std::runtime_error("a graph requires its parameters by name: got " + name);
   };
 }
 
-/// The imported module beside the interpreter of graphs.
-static std::string verifyImport(const Graph &graph, verify::PassVerifier &verifier) {
+/// The dimensions of the outputs of weights that are stored as int8, by name.
+static llvm::StringMap<int64_t> int8Weights(ModuleOp module) {
+  llvm::StringMap<int64_t> dims;
+  module.walk([&](mlir::kiln::ParameterOp parameter) {
+    if (auto storage = parameter.getStorageAttr(); storage && storage.getElement().isInteger(8))
+      dims[cast<StringAttr>(parameter.getSources()[0]).getValue()] = storage.getDim();
+  });
+  return dims;
+}
+
+/// The imported module beside the interpreter of graphs. `int8`: weights that are multiplied by rows of int8.
+static std::string verifyImport(const Graph &graph, verify::PassVerifier &verifier,
+                                const llvm::StringMap<int64_t> &int8) {
   std::size_t undetermined = 0;
   const verify::RandomCalls &calls = verifier.calls();
   for (std::size_t session = 0; session < calls.sessions.size(); ++session) {
     interpreter::Interpreter reference(graph, weightsOf(graph, verifier));
+    reference.takesInt8 = [&](const std::string &name, int dim) {
+      return llvm::any_of(int8, [&](const auto &weight) { return fits(weight.first(), name) && weight.second == dim; });
+    };
     for (std::size_t number = 0; number < calls.sessions[session].size(); ++number) {
       const verify::EntryCall &call = calls.sessions[session][number];
       const std::size_t entry = number % graph.entries.size();
@@ -89,7 +105,9 @@ std::string verifyPasses(const Graph &graph, const Target &target, std::uint64_t
   if (!verifier.difference().empty())
     return verifier.difference();
   try {
-    if (std::string difference = verifyImport(graph, verifier); !difference.empty())
+    const llvm::StringMap<int64_t> int8 =
+        options.weights.quantizesRows ? int8Weights(*module) : llvm::StringMap<int64_t>();
+    if (std::string difference = verifyImport(graph, verifier, int8); !difference.empty())
       return difference;
   } catch (const std::exception &error) {
     return std::string("the graph cannot be evaluated: ") + error.what();

@@ -23,7 +23,7 @@ enum {
   LEAF1_V2 = LEAF1_SSE3 | LEAF1_SSSE3 | LEAF1_CMPXCHG16B | LEAF1_SSE4_1 | LEAF1_SSE4_2 | LEAF1_POPCNT,
   LEAF1_V3 = LEAF1_FMA | LEAF1_MOVBE | LEAF1_OSXSAVE | LEAF1_AVX | LEAF1_F16C,
 };
-/* CPUID leaf 7.0, ebx */
+/* CPUID leaf 7.0, ebx unless said otherwise */
 #define LEAF7_BMI1 (1u << 3)
 #define LEAF7_AVX2 (1u << 5)
 #define LEAF7_BMI2 (1u << 8)
@@ -32,6 +32,7 @@ enum {
 #define LEAF7_AVX512CD (1u << 28)
 #define LEAF7_AVX512BW (1u << 30)
 #define LEAF7_AVX512VL (1u << 31)
+#define LEAF7_VNNI (1u << 11) /* ecx */
 #define LEAF7_V3 (LEAF7_BMI1 | LEAF7_AVX2 | LEAF7_BMI2)
 #define LEAF7_V4 (LEAF7_AVX512F | LEAF7_AVX512DQ | LEAF7_AVX512CD | LEAF7_AVX512BW | LEAF7_AVX512VL)
 /* CPUID leaf 0x80000001, ecx */
@@ -42,13 +43,13 @@ enum { STATE_AVX = 0x06, STATE_AVX512 = 0xE6 };
 static bool has_all(uint64_t found, uint64_t wanted) { return (found & wanted) == wanted; }
 
 kiln_cpu_t kiln_cpu_detect(void) {
-  kiln_cpu_t cpu = {0, 0, 0, 0};
+  kiln_cpu_t cpu = {0, 0, 0, 0, 0};
 #if defined(__x86_64__)
   uint32_t eax, ebx, ecx, edx;
   if (__get_cpuid(1, &eax, &ebx, &ecx, &edx))
     cpu.leaf1_ecx = ecx;
   if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx))
-    cpu.leaf7_ebx = ebx;
+    cpu.leaf7_ebx = ebx, cpu.leaf7_ecx = ecx;
   if (__get_cpuid(0x80000001u, &eax, &ebx, &ecx, &edx))
     cpu.extended1_ecx = ecx;
   if (has_all(cpu.leaf1_ecx, LEAF1_OSXSAVE)) {
@@ -70,11 +71,14 @@ uint64_t kiln_cpu_features(const kiln_cpu_t *cpu) {
   features |= KILN_CPU_X86_64_V3;
   if (has_all(cpu->leaf7_ebx, LEAF7_V4) && has_all(cpu->saved_state, STATE_AVX512))
     features |= KILN_CPU_X86_64_V4;
+  if (features & KILN_CPU_X86_64_V4 && has_all(cpu->leaf7_ecx, LEAF7_VNNI))
+    features |= KILN_CPU_X86_64_VNNI;
   return features;
 }
 
 const char *kiln_cpu_text(uint64_t features) {
-  return features & KILN_CPU_X86_64_V4   ? "x86-64-v4"
+  return features & KILN_CPU_X86_64_VNNI ? "x86-64-v4-vnni"
+         : features & KILN_CPU_X86_64_V4 ? "x86-64-v4"
          : features & KILN_CPU_X86_64_V3 ? "x86-64-v3"
          : features & KILN_CPU_X86_64_V2 ? "x86-64-v2"
                                          : "an older CPU";

@@ -37,6 +37,7 @@ const char *kiln_shape_text(char buffer[KILN_SHAPE_TEXT_BYTES], uint32_t rank, c
 typedef struct kiln_cpu_t {
   uint32_t leaf1_ecx, leaf7_ebx, extended1_ecx;
   uint64_t saved_state; /* XCR0: the registers that the system saves; 0 without XGETBV */
+  uint32_t leaf7_ecx;
 } kiln_cpu_t;
 /* All zero on a CPU that is not x86-64. */
 kiln_cpu_t kiln_cpu_detect(void);
@@ -246,6 +247,8 @@ static inline bool kiln_is_stored(const kiln_weight_t *weight, const kiln_placem
 uint64_t kiln_pack_bytes(const kiln_weight_t *weight, const kiln_placement_t *placement);
 /* The elements beside each of a dimension; all of them for one that the weight lacks. */
 uint64_t kiln_elements_beside(const kiln_weight_t *weight, uint32_t dim);
+/* How many elements of the depth lie together. */
+uint64_t kiln_word_of(const kiln_placement_t *placement);
 /* Where an element lies, in elements from the placement's offset for its copy: of a weight as a matrix, whose columns
  * are all dimensions but the first. */
 uint64_t kiln_pack_place(const kiln_placement_t *placement, uint64_t rows, uint64_t columns, uint64_t row,
@@ -273,6 +276,8 @@ typedef struct kiln_tiling_t {
   size_t tile, dim, shift, depth, bytes;
   uint32_t dtype;
   float *scales;         /* of n = 0; null: none */
+  size_t word;           /* elements of the depth that lie together */
+  int32_t *sums;         /* of words of four, of n = 0: 128 times the sum of the elements; null: none */
   kiln_reader_t *reader; /* null: data are no file's */
 } kiln_tiling_t;
 /* What lies before `end` was read: pages are given back, if there are enough of them. */

@@ -22,7 +22,12 @@ typedef enum kiln_dtype_t {
 enum { KILN_MEMORY_HOST = 0, KILN_MEMORY_DEVICE = 1 };
 
 /* What code needs of a CPU, as bits: each level of the x86-64 psABI without those below it. */
-enum { KILN_CPU_X86_64_V2 = 1 << 0, KILN_CPU_X86_64_V3 = 1 << 1, KILN_CPU_X86_64_V4 = 1 << 2 };
+enum {
+  KILN_CPU_X86_64_V2 = 1 << 0,
+  KILN_CPU_X86_64_V3 = 1 << 1,
+  KILN_CPU_X86_64_V4 = 1 << 2,
+  KILN_CPU_X86_64_VNNI = 1 << 3, /* beside v4: AVX512-VNNI */
+};
 
 /* A weight that may be written between calls. */
 enum { KILN_WEIGHT_VARIABLE = 1 << 0 };

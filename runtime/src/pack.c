@@ -193,6 +193,25 @@ static bool make_column_scales(const kiln_tiling_t *tiling, const kiln_tensor_t 
   return kiln_quantize_scales(tiling->scales, columns);
 }
 
+/* Numbers of int8, the outputs along the columns; `offset`: of the first output. `words` is room for them and more. */
+static void pack_numbers(kiln_tiling_t part, const signed char *numbers, char *words, size_t depth, size_t outputs,
+                         size_t offset) {
+  const size_t word = part.word, high = (depth + word - 1) / word;
+  if (word == 1) {
+    kiln_pack_matrix(&part, (const char *)numbers, depth, outputs);
+    return;
+  }
+  for (size_t k = 0; k < high * word; ++k)
+    for (size_t n = 0; n < outputs; ++n)
+      words[(k / word * outputs + n) * word + k % word] = (char)(k < depth ? numbers[k * outputs + n] : 0);
+  for (size_t n = 0; part.sums && n < outputs; ++n)
+    for (size_t k = 0; k < depth; ++k)
+      part.sums[offset + n] += 128 * numbers[k * outputs + n];
+  part.bytes = word;
+  part.depth = (part.depth + word - 1) / word;
+  kiln_pack_matrix(&part, words, high, outputs);
+}
+
 /* The same of elements that are widened or stored in fewer bits on their way, a piece of the matrix at a time. Where
  * rows are columns of tiles, a piece is of whole tiles, if it can, and of whole lines of the file. What is stored in
  * fewer bits is turned before, as f32. */
@@ -203,6 +222,8 @@ static bool pack_pieces(const kiln_tiling_t *tiling, const kiln_tensor_t *tensor
   size_t height = is_turned ? PIECE_ROWS : tiling->tile > 0 ? 8 : 1, width = PIECE_ROWS * PIECE_COLUMNS / height;
   if (is_turned && tiling->tile < height)
     height -= height % tiling->tile;
+  if (is_turned)
+    width -= width % tiling->word;
   if (scales && !is_turned && !make_column_scales(tiling, tensor, rows, columns))
     return false;
   for (size_t row = 0; row < rows; row += height) {
@@ -228,11 +249,11 @@ static bool pack_pieces(const kiln_tiling_t *tiling, const kiln_tensor_t *tensor
         part.dim = 1;
         if (!kiln_quantize((char *)piece, tiling->dtype, other, wide, high, scales ? scales + row : NULL))
           return false;
-        kiln_pack_matrix(&part, (const char *)piece, wide, high);
+        pack_numbers(part, (const signed char *)piece, (char *)other, wide, high, row);
       } else {
         if (!kiln_quantize((char *)other, tiling->dtype, piece, high, wide, scales ? scales + column : NULL))
           return false;
-        kiln_pack_matrix(&part, (const char *)other, high, wide);
+        pack_numbers(part, (const signed char *)other, (char *)piece, high, wide, column);
       }
       if (high == 1)
         pass_elements(tiling, tensor, row * columns + column + wide);
@@ -255,6 +276,10 @@ static bool pack(char *packed, const kiln_tensor_t *tensor, kiln_reader_t *reade
                                 .scales = placement->scales && placement->dtype == KILN_I8
                                               ? (float *)(void *)(packed + placement->scales) + placement->shift
                                               : NULL,
+                                .word = (size_t)kiln_word_of(placement),
+                                .sums = placement->zeros && placement->dtype == KILN_I8
+                                            ? (int32_t *)(void *)(packed + placement->zeros) + placement->shift
+                                            : NULL,
                                 .reader = reader};
   size_t rows = 1, columns = (size_t)kiln_elements_beside(weight, weight->rank);
   bool is_packed = true;
@@ -263,6 +288,8 @@ static bool pack(char *packed, const kiln_tensor_t *tensor, kiln_reader_t *reade
     rows = tiling.dim == 0 ? extent : tiling.depth;
     columns = tiling.dim == 0 ? tiling.depth : extent;
   }
+  if (tiling.sums)
+    memset(tiling.sums, 0, (size_t)weight->shape[tiling.dim] * sizeof *tiling.sums);
   if (tensor->dtype == weight->dtype && !tensor->form && !kiln_is_stored(weight, placement)) {
     kiln_pack_matrix(&tiling, tensor->data, rows, columns);
   } else {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The x86-64 levels that a library is compiled for, as machine models and Halide features.
+// The x86-64 levels that a library is compiled for, as machine models and Halide features. The last v4 has products of
+// int8 in one instruction, which matters where activations are int8.
 #include "targets/cpu/X86.h"
 
 #include "runtime/src/model.h"
@@ -22,12 +23,14 @@ struct Level {
   bool hasFusedMultiplyAdd;
   int64_t weightTile, narrowTile; // the columns of the register tile, and of one that pads 64 or 128 less
   bool isDefault;
+  bool hasVnni = false;
 };
 
 constexpr uint64_t v2 = KILN_CPU_X86_64_V2, v3 = v2 | KILN_CPU_X86_64_V3, v4 = v3 | KILN_CPU_X86_64_V4;
+constexpr char v4Features[] = "sse41-avx-avx2-fma-f16c-avx512-avx512_skylake", fewer[] = "sse41-avx-avx2-fma-f16c";
 constexpr Level levels[] = {
-    {"x86-64-v4", v4, "sse41-avx-avx2-fma-f16c-avx512-avx512_skylake", "sse41-avx-avx2-fma-f16c", 64, 32, true, 48, 32,
-     true},
+    {"x86-64-v4-vnni", v4 | KILN_CPU_X86_64_VNNI, v4Features, fewer, 64, 32, true, 48, 32, false, true},
+    {"x86-64-v4", v4, v4Features, fewer, 64, 32, true, 48, 32, true},
     {"x86-64-v3", v3, "sse41-avx-avx2-fma-f16c", "sse41-avx-fma-f16c", 32, 16, true, 16, 16, true},
     {"x86-64-v2", v2, "sse41", "sse41", 16, 16, false, 8, 8, false},
 };
@@ -57,11 +60,12 @@ std::unique_ptr<Target> createTarget(const Level &level) {
 
   TargetHooks hooks;
   hooks.weightTile = [&level](int64_t outputs, int64_t inputs) { return weightTile(level, outputs, inputs); };
+  hooks.wordBytes = level.hasVnni ? 4 : 2; // what one instruction adds up for a sum
   hooks.addKernelPasses = mlir::kiln::addExpandMath;
 
   std::vector<std::unique_ptr<KernelCompiler>> compilers;
   compilers.push_back(halide::createKernelCompiler(
-      {"x86-64-linux", level.halideFeatures, level.fewerFeatures, halide::codeOptions, info.machine}));
+      {"x86-64-linux", level.halideFeatures, level.fewerFeatures, halide::codeOptions, info.machine, level.hasVnni}));
   return std::make_unique<Target>(std::move(info), std::move(hooks), std::move(compilers));
 }
 

@@ -58,7 +58,7 @@ class Compilation {
 public:
   Compilation(func::FuncOp kernel, StringRef symbol, const CodeTarget &target)
       : kernel(kernel), symbol(symbol), target(target), translator(kernel, symbol) {
-    translator.vectorFunctions = VectorFunctions::of(target.features);
+    translator.vectorFunctions = VectorFunctions::of(target.features, target.hasVnni);
   }
 
   LogicalResult lower(const SchedulePoint *point) {
@@ -145,6 +145,7 @@ public:
       return;
     CodeTarget fewer = target;
     fewer.features = fewer.fewerFeatures;
+    fewer.hasVnni = false;
     withFewer = std::make_unique<HalideCompiler>(std::move(fewer));
   }
 

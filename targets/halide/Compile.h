@@ -24,6 +24,7 @@ struct CodeTarget {
   std::string fewerFeatures; // of the fallback; the same: there is none
   std::string codeOptions;   // of its LLVM; those of the first kernel that is compiled hold for the process
   MachineModel machine;
+  bool hasVnni = false; // beside the features, which have no name for it
 };
 
 std::unique_ptr<KernelCompiler> createKernelCompiler(CodeTarget target);

@@ -9,6 +9,8 @@
 //    guarded, so that one code serves any number of rows.
 // 3. Sums of several parts meet in a total on the stack, whose rows the epilogue counts: unrolled, LLVM would take the
 //    total apart into registers, and keep sums on the stack in the loop over k instead (M-0131).
+// Rows of i8 and a weight of words of i8 are summed up as whole numbers, several products at a time; the rows' words are
+// made before.
 // 4. Columns are the outer loop: a panel of b stays in the cache while the rows pass (M-0106). A long k is cut into
 //    blocks, whose sums are added to the panel's accumulators in memory (M-0104). Many rows are cut into blocks too,
 //    which bounds the memory of packed rows.
@@ -47,6 +49,7 @@ private:
   void scheduleTile(Func tile, Var rows, bool hasRows);
   void scheduleDepth(const Tiled &tiled, Var rows, bool hasRows);
   void scheduleSums(Tiled &tiled, Func store, Var rows);
+  void scheduleWords(Tiled &tiled, Func store, Var batch, bool hasBatch);
   void schedulePacking(Tiled &tiled, Func store, Var batch, bool hasBatch);
 
   SmallVector<Contraction> contractions;
@@ -73,6 +76,8 @@ void ContractionStrategy::prepare(Translator &translator, const SchedulePoint &g
 }
 
 void ContractionStrategy::schedulePacking(Tiled &tiled, Func store, Var batch, bool hasBatch) {
+  if (tiled.words.defined())
+    scheduleWords(tiled, store, batch, hasBatch);
   std::pair<Func, int> packs[] = {{tiled.packedA, point.tileRows}, {tiled.packedB, point.tileColumns}};
   for (auto [packed, size] : packs) {
     if (!packed.defined())
@@ -91,6 +96,23 @@ void ContractionStrategy::schedulePacking(Tiled &tiled, Func store, Var batch, b
       packed.vectorize(Var("lane"), lanes);
     packed.unroll(Var("lane"));
   }
+}
+
+/// Where packed rows would be.
+void ContractionStrategy::scheduleWords(Tiled &tiled, Func store, Var batch, bool hasBatch) {
+  Func words = tiled.words;
+  const Var word("word"), row("row"), within("within");
+  const bool hasRows = tiled.shape.m.has_value();
+  constexpr int taskRows = 16;
+  if (hasRows && point.blockRows && point.split != Split::Both)
+    words.compute_at(store, rowBlock);
+  else if (hasBatch)
+    words.compute_at(store, batch);
+  else
+    words.compute_root();
+  if (hasRows && !hasBatch && point.split != Split::Rows)
+    words.split(row, row, within, taskRows, TailStrategy::GuardWithIf).parallel(row);
+  vectorizeGuarded(words, word, Halide::Expr(int(staticSteps(tiled.shape))), lanes);
 }
 
 /// A tile, all of its vectors at once.

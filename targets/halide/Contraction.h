@@ -17,6 +17,7 @@ struct Tiled {
   unsigned rank = 0;
   bool isFused = false;          // stored by the kernel's output, not by a Func of its own
   Halide::Func packedA, packedB; // undefined: read in place
+  Halide::Func words;            // of a, if the contraction has words
   Halide::Func tile;             // sums of a part of a block, in registers
   Halide::RDom depth;            // of the tile's sums
   Halide::Func total;            // of a tile's parts, on the stack; undefined for one part, or with blocks

@@ -24,8 +24,11 @@ private:
   void nameLoops();
   Func pack(StringRef name, unsigned operand, unsigned loop, int size, ArrayRef<Var> batch);
   Expr readPacked(Func packed, unsigned loop, int size, ArrayRef<Var> batch) const;
-  bool isBlocked() const {
-    return schedule.blockDepth > 0 && schedule.blockDepth < staticExtent(op, shape.reduction[0]);
+  bool isBlocked() const { return schedule.blockDepth > 0 && schedule.blockDepth < staticSteps(shape); }
+  Func makeWords();
+  Expr readWord() const;
+  Expr zero() const {
+    return shape.hasWords() ? Expr(0) : Halide::Internal::make_zero(elementType(shape.sumType()));
   }
   bool buildTile(const std::vector<Var> &tileVars, const Expr &block, const Expr &part);
 
@@ -88,13 +91,42 @@ Expr ContractionBuilder::readPacked(Func packed, unsigned loop, int size, ArrayR
   return packed(indices);
 }
 
+/// The words of the rows, innermost k, then rows and the batch loops that they depend on.
+Func ContractionBuilder::makeWords() {
+  Var word("word"), row("row");
+  std::vector<Var> vars{word};
+  Exprs at = loops;
+  at[shape.reduction[0]] = word;
+  if (shape.m) {
+    vars.push_back(row);
+    at[*shape.m] = row;
+  }
+  vars.insert(vars.end(), tiled.batchA.begin(), tiled.batchA.end());
+  Func words(translator.name("words"));
+  words(vars) = translator.wordOfRow(shape, at);
+  return words;
+}
+
+/// Rows of full tiles beyond the last one are others again.
+Expr ContractionBuilder::readWord() const {
+  Exprs indices{loops[shape.reduction[0]]};
+  if (shape.m) {
+    Expr row = loops[*shape.m], extent = translator.loopExtent(op, *shape.m);
+    indices.push_back(Halide::min(rowOfFullTile(row, extent, schedule.tileRows), extent - 1));
+  }
+  indices.insert(indices.end(), tiled.batchA.begin(), tiled.batchA.end());
+  return tiled.words(indices);
+}
+
 /// A register tile of sums over a part of a block: a Func of its own, so that they are held in registers. False after a
 /// diagnostic.
 bool ContractionBuilder::buildTile(const std::vector<Var> &tileVars, const Expr &block, const Expr &part) {
   const int parts = schedule.parts, partDepth = schedule.blockDepth / parts;
   Halide::Region region;
   for (unsigned reduction : llvm::reverse(shape.reduction))
-    region.push_back({0, isBlocked() || parts > 1 ? Expr(partDepth) : translator.loopExtent(op, reduction)});
+    region.push_back({0, isBlocked() || parts > 1 ? Expr(partDepth)
+                         : shape.hasWords()       ? Expr(int(staticSteps(shape)))
+                                                  : translator.loopExtent(op, reduction)});
   RDom depth(region, translator.name("k"));
   for (unsigned i = 0; i < shape.reduction.size(); ++i)
     loops[shape.reduction[shape.reduction.size() - 1 - i]] = depth[i];
@@ -104,8 +136,14 @@ bool ContractionBuilder::buildTile(const std::vector<Var> &tileVars, const Expr 
     loops[shape.reduction[0]] += part * partDepth;
 
   Func tile(translator.name("tile"));
-  tile(tileVars) = Halide::Internal::make_zero(elementType(shape.sumType()));
+  tile(tileVars) = zero();
   Exprs at(tileVars.begin(), tileVars.end());
+  tiled.tile = tile;
+  tiled.depth = depth;
+  if (shape.hasWords()) {
+    tile(at) = translator.addProducts(shape, tile(at), readWord(), translator.wordOfWeight(shape, loops));
+    return true;
+  }
   Exprs values = translator.body(op, loops, [&](unsigned operand) -> Expr {
     if (operand == shape.a && tiled.packedA.defined())
       return readPacked(tiled.packedA, *shape.m, schedule.tileRows, tiled.batchA);
@@ -126,8 +164,6 @@ bool ContractionBuilder::buildTile(const std::vector<Var> &tileVars, const Expr 
   if (values.empty())
     return false;
   tile(at) = values[0];
-  tiled.tile = tile;
-  tiled.depth = depth;
   return true;
 }
 
@@ -136,7 +172,9 @@ Func ContractionBuilder::build() {
   const bool hasOneScale = translator.groupOf(op, shape.b) == 0;
   if (hasOneScale)
     translator.setUnscaled(op, shape.b);
-  if (shape.m && schedule.isPacked)
+  if (shape.hasWords())
+    tiled.words = makeWords();
+  else if (shape.m && schedule.isPacked)
     tiled.packedA = pack("packed_a", shape.a, *shape.m, schedule.tileRows, tiled.batchA);
   if (shape.tile == 0)
     tiled.packedB = pack("packed_b", shape.b, shape.n, schedule.tileColumns, tiled.batchB);
@@ -154,11 +192,11 @@ Func ContractionBuilder::build() {
     // Of one block a total for each tile, of several one panel for all tiles of rows.
     Halide::Region region{{0, schedule.parts}};
     if (isBlocked())
-      region.push_back({0, int(staticExtent(op, shape.reduction[0]) / schedule.blockDepth)});
+      region.push_back({0, int(staticSteps(shape) / schedule.blockDepth)});
     tiled.pieces = RDom(region, translator.name("pieces"));
     Func &sums = isBlocked() ? tiled.panel : tiled.total;
     sums = Func(translator.name(isBlocked() ? "panel" : "total"));
-    sums(vars) = Halide::Internal::make_zero(elementType(shape.sumType()));
+    sums(vars) = zero();
     Exprs at(vars.begin(), vars.end());
     at.push_back(tiled.pieces.x);
     if (isBlocked())
@@ -166,9 +204,9 @@ Func ContractionBuilder::build() {
     sums(vars) += tiled.tile(at);
     result = sums;
   }
-  if (Expr scale = hasOneScale ? translator.scaleOf(op, shape.b, loops) : Expr(); scale.defined()) {
+  if (hasOneScale && translator.scaleOf(op, shape.b, loops).defined()) {
     Func scaled(translator.name("scaled")); // computed where it is used
-    scaled(vars) = result(vars) * scale;
+    scaled(vars) = translator.scaledSum(shape, result(vars), loops);
     result = scaled;
   }
   if (!tiled.isFused) {

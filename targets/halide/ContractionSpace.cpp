@@ -117,7 +117,7 @@ public:
   ContractionParameters(ArrayRef<Contraction> contractions, int64_t panel, const MachineModel &machine)
       : shape(contractions.front()), machine(machine), defaults(contractionDefaults(machine)), panel(panel),
         lanes(vectorLanes(machine, shape.sumType())), registers(vectorRegisters(machine, shape.sumType())),
-        depth(staticDepth(shape)), mostRows(shape.m ? largestExtent(shape.op, *shape.m) : 1),
+        depth(staticSteps(shape)), mostRows(shape.m ? largestExtent(shape.op, *shape.m) : 1),
         isSingle(contractions.size() == 1), hasStaticDepth(isSingle && !ShapedType::isDynamic(depth)) {}
 
   SearchSpace get() &&;
@@ -135,7 +135,7 @@ private:
   const MachineModel &machine;
   const ContractionDefaults &defaults;
   int64_t panel; // width of those that are reduced where their sums are; 0: none are
-  int64_t lanes, registers, depth, mostRows;
+  int64_t lanes, registers, depth /* steps of k */, mostRows;
   bool isSingle, hasStaticDepth;
   int64_t columns = 0, rows = 0; // of a register tile by default
   bool hasRequests = false, isUneven = false, hasBlocks = false;
@@ -178,14 +178,15 @@ TuningParameter ContractionParameters::parts(int64_t block) const {
   llvm::erase_if(values, [&](int64_t parts) { return depth % parts != 0; });
   int64_t preset = 1;
   for (int64_t parts : values)
-    if (block % parts == 0 && block / preset > defaults.partProducts)
+    if (!shape.hasWords() && block % parts == 0 && block / preset > defaults.partProducts)
       preset = parts;
   return makeParameter("parts", values, preset);
 }
 
-/// How many steps of k a tile takes at a time. Products that are not fused wait for registers.
+/// How many steps of k a tile takes at a time. Products that are not fused wait for registers; and sums of whole numbers
+/// LLVM adds up in another order, for which it keeps accumulators on the stack (M-1122).
 int64_t ContractionParameters::stepsOfDepth() const {
-  if (!hasRequests || !machine.hasFusedMultiplyAdd)
+  if (!hasRequests || !machine.hasFusedMultiplyAdd || shape.word == 2)
     return 1;
   const int64_t steps = rows < 6 ? defaults.lowTileSteps : defaults.steps;
   return hasBlocks ? std::min(steps, defaults.blockSteps) : steps;
@@ -194,7 +195,7 @@ int64_t ContractionParameters::stepsOfDepth() const {
 void ContractionParameters::addDepth() {
   std::vector<int64_t> blocks = divisors(depth);
   llvm::erase_if(blocks, [&](int64_t block) { return block < 64 && block != depth; });
-  const int64_t wanted = machine.l2Bytes / defaults.panelShare / bytesOf(shape.op->getOperand(shape.b), columns);
+  const int64_t wanted = machine.l2Bytes / defaults.panelShare / bytesOfStep(shape, columns);
   space.push_back(makeParameter("k_block", blocks, depth <= wanted * 3 / 2 ? depth : wanted));
   int64_t sum = space.back().preset;
   if (shape.m) {
@@ -218,7 +219,8 @@ void ContractionParameters::addRows() {
     space.push_back(makeParameter("split", splits, isUneven ? int64_t(Split::Both) : int64_t(Split::Columns)));
     space.push_back(makeParameter("task", {1, 2, 4}, 1));
   }
-  space.push_back(makeParameter("pack", {0, 1}, isInPlace ? 0 : 1));
+  if (!shape.hasWords())
+    space.push_back(makeParameter("pack", {0, 1}, isInPlace ? 0 : 1));
   if (!hasStaticDepth || shape.tile == 0)
     return;
   if (shape.tile == columns)

@@ -51,6 +51,7 @@ public:
 
 private:
   Func build(Translator &translator);
+  Func makeWords(Translator &translator, Exprs loops);
   RowTile buildTile(Translator &translator, int height, const Exprs &loops);
   void scheduleTile(RowTile &tile);
   void scheduleDepth(Halide::Stage update, Halide::RVar k, Var part, int steps);
@@ -68,6 +69,7 @@ private:
   bool isFused = false;
   std::vector<RowTile> tiles;
   Func held, store; // store: undefined if fused
+  Func words;       // of the rows, if the contraction has words
   Exprs extents;    // of the output, innermost first
 };
 
@@ -89,7 +91,7 @@ RowTile FewRowsStrategy::buildTile(Translator &translator, int height, const Exp
   tile.parts = height == 1 ? sumsApart : 1;
   std::string suffix = std::to_string(height);
   Var column = dimensionVar(0), inTile("in_tile"), number("number"), part("part");
-  const int depth = int(staticDepth(shape)), group = int(translator.groupOf(op, shape.b));
+  const int depth = int(staticSteps(shape)), group = int(translator.groupOf(op, shape.b));
   tile.depth = RDom({{0, group ? group : depth / tile.parts}}, translator.name("k" + suffix));
   // Of a group the last variable is its number.
   Var last = group ? Var("group") : part;
@@ -98,9 +100,16 @@ RowTile FewRowsStrategy::buildTile(Translator &translator, int height, const Exp
   loops[shape.reduction[0]] = group ? last * group + tile.depth.x : tile.depth.x * tile.parts + part;
   if (shape.m)
     loops[*shape.m] = Halide::min(number * height + inTile, translator.loopExtent(op, *shape.m) - 1);
-  const Expr zero = Halide::Internal::make_zero(elementType(shape.sumType()));
+  const Expr zero = shape.hasWords() ? Expr(0) : Halide::Internal::make_zero(elementType(shape.sumType()));
   Func added(translator.name((group ? "group" : "tile") + suffix));
   added(column, inTile, number, last) = zero;
+  if (shape.hasWords()) {
+    const Expr k = loops[shape.reduction[0]], row = shape.m ? Expr(words(k, loops[*shape.m])) : Expr(words(k));
+    added(column, inTile, number, last) = translator.addProducts(shape, added(column, inTile, number, last), row,
+                                                                 translator.wordOfWeight(shape, loops));
+    tile.sums = added;
+    return tile;
+  }
   Exprs values = translator.body(op, loops, [&](unsigned operand) {
     return operand == shape.a || operand == shape.b ? translator.readOperand(op, operand, loops)
                                                     : Expr(added(column, inTile, number, last));
@@ -122,6 +131,23 @@ RowTile FewRowsStrategy::buildTile(Translator &translator, int height, const Exp
   return tile;
 }
 
+/// The words of the rows, made before.
+Func FewRowsStrategy::makeWords(Translator &translator, Exprs loops) {
+  const Var word = dimensionVar(0), row = dimensionVar(1);
+  loops[shape.reduction[0]] = word;
+  Func made(translator.name("words"));
+  if (shape.m) {
+    loops[*shape.m] = row;
+    made(word, row) = translator.wordOfRow(shape, loops);
+    made.bound(row, 0, translator.loopExtent(shape.op, *shape.m));
+  } else {
+    made(word) = translator.wordOfRow(shape, loops);
+  }
+  made.compute_root();
+  vectorizeGuarded(made, word, Expr(int(staticSteps(shape))), lanes);
+  return made;
+}
+
 Func FewRowsStrategy::build(Translator &translator) {
   linalg::GenericOp op = shape.op;
   AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
@@ -135,7 +161,9 @@ Func FewRowsStrategy::build(Translator &translator) {
   }
   translator.setUnscaled(op, shape.b);
   held = Func(translator.name("held"));
-  held(vars) = Halide::undef(elementType(shape.sumType()));
+  held(vars) = Halide::undef(shape.hasWords() ? Halide::Int(32) : elementType(shape.sumType()));
+  if (shape.hasWords())
+    words = makeWords(translator, loops);
 
   // Tiles of one height, as few as registers allow.
   Expr rows = rank > 1 ? extents[1] : Expr(1);
@@ -161,9 +189,9 @@ Func FewRowsStrategy::build(Translator &translator) {
   Func result = held;
   loops[shape.n] = vars[0];
   const bool hasOneScale = translator.groupOf(op, shape.b) == 0;
-  if (Expr scale = hasOneScale ? translator.scaleOf(op, shape.b, loops) : Expr(); scale.defined()) {
+  if (hasOneScale && translator.scaleOf(op, shape.b, loops).defined()) {
     result = Func(translator.name("scaled")); // computed where it is used
-    result(vars) = held(Exprs(vars.begin(), vars.end())) * scale;
+    result(vars) = translator.scaledSum(shape, held(Exprs(vars.begin(), vars.end())), loops);
   }
   if (isFused)
     return result;

@@ -39,13 +39,14 @@ std::vector<int64_t> divisorsOf(int64_t number, std::vector<int64_t> candidates)
 
 /// One row reads at the rate of the caches without requests; several must not wait for the reads between their sums,
 /// nor one for those between conversions of fewer bits: a core then has fewer bytes under way.
-TuningParameter fewRowsPrefetch(Value weight, int64_t elements, int64_t mostRows, const MachineModel &machine) {
+TuningParameter fewRowsPrefetch(Value weight, int64_t elements, int64_t word, int64_t mostRows,
+                                const MachineModel &machine) {
   const FewRowsDefaults &defaults = fewRowsDefaults(machine);
   const int64_t bytes = bytesOf(weight, elements);
   const bool isOfFewBits = bytesOf(weight, 8) < 32;
   int64_t ahead = mostRows > 1 || (bytes > machine.l3Bytes && defaults.asksForOne) ? defaults.ahead : 0;
   if (isOfFewBits && bytes > machine.l2Bytes)
-    ahead = defaults.fewBitsAhead;
+    ahead = defaults.fewBitsAhead / std::max<int64_t>(word, 1);
   return makeParameter("prefetch", {0, 16, 32, 64, 128, 256}, ahead);
 }
 
@@ -85,23 +86,24 @@ SearchSpace fewRowsSpace(const Contraction &shape, bool hasPanels, const Machine
   bool isPaired = mostRows == 1 && llvm::is_contained(columns, 2 * shape.tile);
   TuningParameter n = makeParameter("n", columns, isPaired ? 2 * shape.tile : shape.tile);
   int64_t vectors = n.preset / lanes, most = (registers - vectors - 1) / vectors;
-  int64_t depth = staticDepth(shape), panels = stored / n.preset;
+  int64_t depth = staticSteps(shape), panels = stored / n.preset;
   const Value weight = shape.op->getOperand(shape.b);
-  int64_t panelBytes = bytesOf(weight, depth * n.preset);
+  int64_t panelBytes = bytesOfStep(shape, depth * n.preset);
   int64_t task = std::min(defaults.taskBytes / std::max<int64_t>(panelBytes, 1), panels / defaults.tasks);
   for (int64_t m = 1; m <= std::min<int64_t>(mostRows, 16); ++m)
     rows.push_back(m);
   mlir::kiln::StorageAttr storage = mlir::kiln::getStorage(cast<RankedTensorType>(weight.getType()));
   const int64_t group = storage && storage.isGrouped() ? storage.getGroup() : 1;
+  const int64_t steps = shape.word == 2 ? 1 : defaults.steps; // as of many rows
   SearchSpace space{
-      n, makeParameter("unroll", divisorsOf(depth, {1, 2, 4, 8}), mostRows > 1 ? defaults.steps : defaults.oneRowSteps),
+      n, makeParameter("unroll", divisorsOf(depth, {1, 2, 4, 8}), mostRows > 1 ? steps : defaults.oneRowSteps),
       makeParameter("task", {1, 2, 4, 8, 16}, task)};
   if (mostRows > 1)
     space.push_back(makeParameter("m", rows, std::min({defaults.tileRows, most, mostRows})));
   if (leastRows <= 1)
     space.push_back(
         makeParameter("parts", divisorsOf(depth / group, {1, 2, 4, 8}), isPaired ? 1 : defaults.oneRowParts));
-  space.push_back(fewRowsPrefetch(weight, stored * depth, mostRows, machine));
+  space.push_back(fewRowsPrefetch(weight, stored * staticDepth(shape), shape.word, mostRows, machine));
   space.rules = {fewRowsRegisters(lanes, registers)};
   return space;
 }

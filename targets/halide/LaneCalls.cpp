@@ -44,8 +44,8 @@ static std::optional<IntegerOp> integerOp(const Call &op) {
   return std::nullopt;
 }
 
-/// A function of or to floats that touches no memory, "exp_f32".
-static bool isFloatFunction(const Call &op) {
+/// A function that touches no memory and gives what is drawn: floats, "exp_f32", their bits, and sums of whole numbers.
+static bool isFunction(const Call &op) {
   llvm::StringRef name = op.name, stem = name.rsplit('_').first;
   if (name.starts_with(vectorFunctionPrefix))
     return true;
@@ -106,7 +106,7 @@ Lanes LaneEvaluator::call(const Call &op) {
   if (llvm::StringRef(op.name).starts_with("_halide_buffer_get_"))
     return bufferField(op);
   const bool isPrefetch = op.name == "llvm.prefetch.p0i8"; // Prefetch.cpp: of any address
-  if (!isPrefetch && !isFloatFunction(op) && !(op.is_intrinsic(Call::abs) && op.type.is_float()))
+  if (!isPrefetch && !isFunction(op) && !(op.is_intrinsic(Call::abs) && op.type.is_float()))
     unknownNode(e);
   Lanes from = Lanes::opaque(op.type.lanes());
   for (const Expr &argument : op.args)

@@ -27,7 +27,7 @@ LogicalResult verifyKernel(func::FuncOp kernel) {
   auto check = [&](Value value) -> LogicalResult {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     auto tiled = type ? dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding()) : mlir::kiln::TiledAttr();
-    if (tiled && tiled.isInterleaved())
+    if (tiled && !tiled.isGenerated())
       return emitError(value.getLoc()) << "the halide target requires weights without interleave, got " << tiled;
     if (!type || (mlir::kiln::hasExtents(type) && mlir::kiln::getNumSymbols(TypeRange(type)) <= indices))
       return success();
@@ -163,6 +163,9 @@ std::optional<Contraction> asContraction(linalg::GenericOp op, bool mayScale) {
     if (!along || along.getPosition() != c.n || !isa<BlockArgument>(op->getOperand(c.b)))
       return std::nullopt;
     c.tile = tiled.getSize();
+    const bool isOfBytes = getElementTypeOrSelf(op->getOperand(c.a)).isInteger(8);
+    if (isOfBytes && tiled.hasWords() && c.reduction.size() == 1)
+      c.word = tiled.getInterleave();
   }
   return c;
 }
@@ -197,6 +200,15 @@ int64_t staticExtent(linalg::GenericOp op, unsigned loop) {
 int64_t staticDepth(const Contraction &contraction) {
   const auto &loops = contraction.reduction;
   return loops.size() == 1 ? staticExtent(contraction.op, loops[0]) : ShapedType::kDynamic;
+}
+
+int64_t staticSteps(const Contraction &contraction) {
+  const int64_t depth = staticDepth(contraction);
+  return contraction.hasWords() ? llvm::divideCeilSigned(depth, contraction.word) : depth;
+}
+
+int64_t bytesOfStep(const Contraction &contraction, int64_t columns) {
+  return bytesOf(contraction.op->getOperand(contraction.b), columns * std::max<int64_t>(contraction.word, 1));
 }
 
 int64_t largestExtent(linalg::GenericOp op, unsigned loop) {

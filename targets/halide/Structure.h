@@ -20,6 +20,10 @@ struct Contraction {
   llvm::SmallVector<unsigned> reduction; // in loop order
   std::optional<unsigned> scale;         // an operand that multiplies each element of b
   int64_t tile = 0;                      // of b's stored layout; 0: dense
+  int64_t word = 0;                      // of i8 in both: elements of the depth that b has side by side; else 0
+
+  /// What accumulators are: i32 for words, the sums' own type otherwise.
+  bool hasWords() const { return word > 0; }
 
   /// The element type of the sums.
   mlir::Type sumType() const;
@@ -49,6 +53,12 @@ int64_t staticExtent(mlir::linalg::GenericOp op, unsigned loop);
 
 /// That of a contraction's only reduction loop; kDynamic for several ones too.
 int64_t staticDepth(const Contraction &contraction);
+
+/// The steps of its loop over k: words, or elements of the depth.
+int64_t staticSteps(const Contraction &contraction);
+
+/// Bytes of so many columns of b in one step.
+int64_t bytesOfStep(const Contraction &contraction, int64_t columns);
 
 /// The largest value of a loop's extent, with the kernel's bounds.
 int64_t largestExtent(mlir::linalg::GenericOp op, unsigned loop);

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "targets/halide/Prefetch.h"
 #include "targets/halide/ShortFloats.h"
+#include "targets/halide/Structure.h"
 #include "targets/halide/VectorFunctions.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
@@ -89,6 +90,15 @@ public:
   /// The factor that `op` leaves out of operand `number`, which is set unscaled; undefined if its storage has none.
   /// With groups, that of the element that `loops` have.
   Halide::Expr scaleOf(mlir::linalg::GenericOp op, unsigned number, const Exprs &loops);
+  /// Of a contraction of words, at the word that the loop over k has, with `loops` of the op. That of a row: two
+  /// numbers of 16 bits, or four of eight that are 128 more. That of the weight. And a sum with their products.
+  Halide::Expr wordOfRow(const Contraction &contraction, const Exprs &loops);
+  Halide::Expr wordOfWeight(const Contraction &contraction, const Exprs &loops);
+  Halide::Expr addProducts(const Contraction &contraction, const Halide::Expr &sum, const Halide::Expr &row,
+                           const Halide::Expr &weight);
+  /// A sum with what was left out: the scale of its output, which reads of b that are set unscaled have not, and of
+  /// whole numbers, if there are words, what the 128 added to them.
+  Halide::Expr scaledSum(const Contraction &contraction, Halide::Expr sum, const Exprs &loops);
   Halide::Expr extent(mlir::Value tensor, unsigned dimension);
   Halide::Expr loopExtent(mlir::linalg::GenericOp op, unsigned loop);
   Exprs operandIndices(mlir::linalg::GenericOp op, unsigned number, const Exprs &loops);

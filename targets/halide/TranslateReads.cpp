@@ -59,6 +59,11 @@ Expr Translator::readTiled(const Source &source, mlir::kiln::TiledAttr layout, c
     value = floatOfWord(word, place.depth);
     if (source.zeros.defined())
       value -= Halide::cast<float>(source.zeros(place.inTile, place.depth / int(storage.getGroup()), place.tile));
+  } else if (layout.hasWords()) {
+    const int word = int(layout.getInterleave());
+    Expr bits = source.func(place.inTile, place.depth / word, place.tile);
+    Expr shift = Halide::cast(bits.type(), place.depth % word * 8);
+    value = Halide::cast<float>(Halide::cast<int8_t>(bits >> shift));
   } else {
     value = source.func(place.inTile, place.depth, place.tile);
     if (storage)
@@ -106,6 +111,50 @@ Expr Translator::scaleOf(linalg::GenericOp op, unsigned number, const Exprs &loo
     depth = affine(map.getResult(1 - layout.getDim()), loops, {});
   }
   return scaleAt(source, layout.getStorage(), {along % size, depth, along / size});
+}
+
+Expr Translator::wordOfRow(const Contraction &contraction, const Exprs &loops) {
+  const int word = int(contraction.word), depth = int(staticDepth(contraction));
+  Expr bits;
+  for (int i = 0; i < word; ++i) {
+    Exprs at = loops;
+    Expr &k = at[contraction.reduction[0]];
+    k = k * word + i;
+    if (depth % word) // the weight has zeros there
+      k = heldBelow(Halide::likely(k), depth);
+    Expr number = readOperand(contraction.op, contraction.a, at);
+    Expr part = word == 2 ? Halide::reinterpret<uint32_t>(Halide::cast<int32_t>(number))
+                          : Halide::cast<uint32_t>(Halide::reinterpret<uint8_t>(number) ^ uint8_t(128));
+    if (word == 2 && i == 0)
+      part = part & 0xFFFFu;
+    part = i == 0 ? part : part << uint32_t(i * 32 / word);
+    bits = bits.defined() ? bits | part : part;
+  }
+  return Halide::reinterpret<int32_t>(bits);
+}
+
+Expr Translator::wordOfWeight(const Contraction &contraction, const Exprs &loops) {
+  const Source &source = sources[contraction.op->getOperand(contraction.b)];
+  Expr n = loops[contraction.n];
+  const int tile = int(contraction.tile);
+  return source.func(n % tile, loops[contraction.reduction[0]], n / tile);
+}
+
+Expr Translator::addProducts(const Contraction &contraction, const Expr &sum, const Expr &row, const Expr &weight) {
+  usesVectorFunctions = true;
+  return contraction.word == 2 ? addPairs(sum, row, weight) : addBytes(sum, row, weight);
+}
+
+Expr Translator::scaledSum(const Contraction &contraction, Expr sum, const Exprs &loops) {
+  Expr scale = scaleOf(contraction.op, contraction.b, loops);
+  if (!contraction.hasWords())
+    return scale.defined() ? sum * scale : sum;
+  const Source &weight = sources[contraction.op->getOperand(contraction.b)];
+  Expr n = loops[contraction.n];
+  const int tile = int(contraction.tile);
+  if (weight.zeros.defined()) // offsets, which wrap with the sum
+    sum = Halide::reinterpret<int32_t>(Halide::reinterpret<uint32_t>(sum) - weight.zeros(n % tile, n / tile));
+  return Halide::strict_float(Halide::cast<float>(sum) * scale);
 }
 
 /// A value of which Halide's bounds and simplifier know nothing.

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/halide/VectorFunctions.h"
 
+#include "targets/halide/simd/avx2.inc"
 #include "targets/halide/simd/avx512.inc"
 #include "targets/halide/simd/f16c.inc"
+#include "targets/halide/simd/sse41.inc"
+#include "targets/halide/simd/vnni.inc"
 #include <iterator>
 
 namespace kiln::halide {
@@ -21,16 +24,29 @@ Halide::Expr floatOfI4(const Halide::Expr &bits) {
   return Call::make(Halide::Float(32), "kiln_simd_i4", {bits}, Call::PureExtern);
 }
 
+Halide::Expr addPairs(const Halide::Expr &sum, const Halide::Expr &a, const Halide::Expr &b) {
+  return Call::make(Halide::Int(32), "kiln_simd_pairs", {sum, a, b}, Call::PureExtern);
+}
+
+Halide::Expr addBytes(const Halide::Expr &sum, const Halide::Expr &a, const Halide::Expr &b) {
+  return Call::make(Halide::Int(32), "kiln_simd_bytes", {sum, a, b}, Call::PureExtern);
+}
+
 template <size_t Size> static void add(Halide::Module &module, const unsigned char (&bitcode)[Size], const char *name) {
   const std::vector<uint8_t> code(std::begin(bitcode), std::end(bitcode));
   module.append(Halide::ExternalCode::bitcode_wrapper(Halide::Target("x86-64-linux"), code, name));
 }
 
 void addVectorFunctions(Halide::Module &module, const VectorFunctions &functions) {
+  add(module, sse41Bitcode, "sse41");
   if (functions.hasF16c)
     add(module, f16cBitcode, "f16c");
+  if (functions.hasAvx2)
+    add(module, avx2Bitcode, "avx2");
   if (functions.hasAvx512)
     add(module, avx512Bitcode, "avx512");
+  if (functions.hasVnni)
+    add(module, vnniBitcode, "vnni");
 }
 
 } // namespace kiln::halide

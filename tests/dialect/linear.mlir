@@ -58,3 +58,42 @@ func.func @linear_c5_bias(%x: tensor<3xf32>, %w: tensor<5x3xf32>, %b: tensor<5xb
   %0 = kiln.linear %x, %w, %b weight_order = out_in : (tensor<3xf32>, tensor<5x3xf32>, tensor<5xbf16>) -> tensor<5xf32>
   return
 }
+
+// Rows of int8 with a scale each.
+// -----
+// CHECK-LABEL: @scales
+func.func @scales(%x: tensor<2x7x3xi8>, %s: tensor<2x7xf32>, %w: tensor<5x3xf32>, %b: tensor<5xf32>) {
+  // CHECK: kiln.linear %{{.*}}, %{{.*}}, %{{.*}} scales %{{.*}} weight_order = out_in : (tensor<2x7x3xi8>, tensor<5x3xf32>, tensor<5xf32>, tensor<2x7xf32>) -> tensor<2x7x5xf32>
+  %0 = kiln.linear %x, %w, %b scales %s weight_order = out_in : (tensor<2x7x3xi8>, tensor<5x3xf32>, tensor<5xf32>, tensor<2x7xf32>) -> tensor<2x7x5xf32>
+  // CHECK: kiln.linear %{{.*}}, %{{.*}} scales %{{.*}} weight_order = out_in : (tensor<2x7x3xi8>, tensor<5x3xf32>, tensor<2x7xf32>) -> tensor<2x7x5xf32>
+  %1 = kiln.linear %x, %w scales %s weight_order = out_in : (tensor<2x7x3xi8>, tensor<5x3xf32>, tensor<2x7xf32>) -> tensor<2x7x5xf32>
+  return
+}
+
+// -----
+func.func @no_scales(%x: tensor<7x3xi8>, %w: tensor<5x3xf32>) {
+  // expected-error@+1 {{linear requires operands of one floating-point type [linear_c5]: got i8[7, 3], f32[5, 3]}}
+  %0 = kiln.linear %x, %w weight_order = out_in : (tensor<7x3xi8>, tensor<5x3xf32>) -> tensor<7x5xf32>
+  return
+}
+
+// -----
+func.func @scales_of_floats(%x: tensor<7x3xf32>, %s: tensor<7xf32>, %w: tensor<5x3xf32>) {
+  // expected-error@+1 {{linear with scales requires an input of i8 and a scale for each of its rows: got f32[7, 3], f32[7]}}
+  %0 = kiln.linear %x, %w scales %s weight_order = out_in : (tensor<7x3xf32>, tensor<5x3xf32>, tensor<7xf32>) -> tensor<7x5xf32>
+  return
+}
+
+// -----
+func.func @scales_of_other_rows(%x: tensor<7x3xi8>, %s: tensor<6xf32>, %w: tensor<5x3xf32>) {
+  // expected-error@+1 {{linear with scales requires an input of i8 and a scale for each of its rows: got i8[7, 3], f32[6]}}
+  %0 = kiln.linear %x, %w scales %s weight_order = out_in : (tensor<7x3xi8>, tensor<5x3xf32>, tensor<6xf32>) -> tensor<7x5xf32>
+  return
+}
+
+// -----
+func.func @scales_of_another_type(%x: tensor<7x3xi8>, %s: tensor<7xf16>, %w: tensor<5x3xf32>) {
+  // expected-error@+1 {{linear requires operands of one floating-point type [linear_c5]: got f16[7], f32[5, 3]}}
+  %0 = kiln.linear %x, %w scales %s weight_order = out_in : (tensor<7x3xi8>, tensor<5x3xf32>, tensor<7xf16>) -> tensor<7x5xf32>
+  return
+}

@@ -6,6 +6,7 @@
 #include "kiln/dsl.h"
 #include "mlir/IR/Verifier.h"
 #include <gtest/gtest.h>
+#include <array>
 #include <map>
 
 namespace kiln {
@@ -180,6 +181,55 @@ TEST(StoreWeights, SaysWhyASpecCannotBeObeyed) {
   EXPECT_EQ(refusal("bias", "int8 except b*=f32"), "");
   EXPECT_EQ(refusal("tied", "f32", Storage(i32)),
             "forward: a parameter requires a storage of f32, f16, bf16, int8 or int4: got 3");
+}
+
+/// Two products of one value, one of another, and a weight that no linear multiplies by.
+struct ProductsOfRows : Model {
+  constexpr auto forward(Tensor<f32, 4, 8> x) const {
+    auto y = linear(x, parameter<f32, 6, 8>(x, "left")) + linear(x, parameter<f32, 6, 8>(x, "right"));
+    return linear(y, parameter<f32, 5, 6>(x, "last")) + matmul(x, parameter<f32, 8, 5>(x, "matmul"));
+  }
+};
+
+/// How many linears take rows of int8 and of f32, and how often rows are made.
+std::array<int, 3> rowsOf(const std::string &text, std::string &said) {
+  mlir::MLIRContext context;
+  mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &diagnostic) {
+    said = diagnostic.str();
+    return mlir::success();
+  });
+  StorageChoices choices = parsed(text);
+  choices.quantizesRows = true;
+  mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(trace<ProductsOfRows>(), &context, "products", choices);
+  std::array<int, 3> counts{};
+  if (!module)
+    return counts;
+  EXPECT_TRUE(succeeded(mlir::verify(*module)));
+  module->walk([&](mlir::kiln::LinearOp linear) { ++counts[linear.getScales() ? 0 : 1]; });
+  module->walk([&](mlir::kiln::QuantizeRowsOp) { ++counts[2]; });
+  return counts;
+}
+
+TEST(Activations, RowsAreInt8WhereLinearReadsInt8) {
+  std::string said;
+  EXPECT_EQ(rowsOf("int8", said), (std::array{3, 0, 3})); // equal ones become one behind the import
+  EXPECT_EQ(rowsOf("int8 except left=f16", said), (std::array{2, 1, 2}));
+  EXPECT_EQ(rowsOf("f32 except right=int8", said), (std::array{1, 2, 1}));
+  EXPECT_EQ(said, "");
+  for (const char *none : {"f32", "f16", "f32 except matmul=int8"}) {
+    rowsOf(none, said);
+    EXPECT_EQ(said, "activations of int8 require weights stored as int8 that linear reads, got none") << none;
+    said.clear();
+  }
+}
+
+TEST(Activations, MistakesAreSaid) {
+  std::string error;
+  EXPECT_EQ(parseActivations("int8", error), true);
+  EXPECT_EQ(parseActivations("f32", error), false);
+  EXPECT_EQ(error, "");
+  EXPECT_EQ(parseActivations("int4", error), std::nullopt);
+  EXPECT_EQ(error, "activations require a type f32 or int8, got \"int4\"");
 }
 
 } // namespace

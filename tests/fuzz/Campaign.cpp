@@ -138,7 +138,7 @@ private:
         return true;
       });
     failure.spec = describe(model, trial);
-    if (std::string pass = findPass(model, failure.target, seed, trial.weights); !pass.empty())
+    if (std::string pass = findPass(model, failure.target, seed, trial); !pass.empty())
       failure.verdict.words += "\n" + pass;
     if (!options.folder.empty()) {
       std::filesystem::create_directories(options.folder);
@@ -154,10 +154,12 @@ private:
 
   /// The pass that changes a result of the model; empty if none does.
   std::string findPass(const RandomModel &model, const std::string &target, std::uint64_t seed,
-                       const std::string &weights) {
+                       const TrialOptions &trial) {
     VerifyPassesOptions verified;
     std::string error;
-    verified.weights = parseStorageChoices(weightsFor(model.graph, weights), error).value_or(StorageChoices());
+    const std::string weights = weightsFor(model.graph, trial.weights);
+    verified.weights = parseStorageChoices(weights, error).value_or(StorageChoices());
+    verified.weights.quantizesRows = trial.int8Rows && multipliesInt8(model.graph, weights);
     const JobResult result = runJob({[&]() -> llvm::Expected<std::string> {
                                        return verifyPasses(model.graph, *findTarget(target), seed, verified);
                                      },
@@ -190,12 +192,16 @@ TrialOptions trialOf(const RandomModel &model, std::uint64_t seed, const Campaig
   const Target *target = findTarget(targetOf(seed, options));
   if (options.drawsWeights && target && target->info().hasStoredWeights)
     trial.weights = drawWeights(model.graph, seed);
+  if (options.drawsWeights && !trial.weights.empty())
+    trial.int8Rows = drawInt8Rows(seed);
   return trial;
 }
 
 std::string describe(const RandomModel &model, const TrialOptions &trial) {
   const std::string weights = weightsFor(model.graph, trial.weights);
-  return (weights.empty() ? "" : "// --weights \"" + weights + "\"\n") + printSpec(model.graph);
+  const bool hasInt8Rows = trial.int8Rows && multipliesInt8(model.graph, weights);
+  return (weights.empty() ? "" : "// --weights \"" + weights + "\"" + (hasInt8Rows ? " --activations int8\n" : "\n")) +
+         printSpec(model.graph);
 }
 
 static Verdict tryInAJob(const RandomModel &model, std::uint64_t seed, const CampaignOptions &options,

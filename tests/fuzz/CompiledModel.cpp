@@ -85,7 +85,8 @@ CompiledModel::CompiledModel(CompileReport made, LinkedObjects objects)
   for (auto [weight, place] : llvm::zip_equal(report.model.weights, report.variants.front().placements))
     if (place.element != weight.element)
       for (int64_t copy = 0; copy < weight.copies; ++copy)
-        storages[nameOf(weight, copy)] = {place.element, place.dim, place.group, place.zeros != 0};
+        storages[nameOf(weight, copy)] = {place.element, place.dim, place.element == ElementType::i4 ? place.group : 0,
+                                          place.element == ElementType::i4 && place.zeros != 0};
 }
 
 /// Words where the text is none.
@@ -105,6 +106,7 @@ llvm::Expected<CompiledModel> CompiledModel::compile(const Graph &graph, const s
   CompileOptions options;
   if (llvm::Error error = setWeights(options.lowering.weights, choices.weights))
     return error;
+  options.lowering.weights.quantizesRows = choices.int8Rows;
   options.name = "fuzzed";
   options.targets = {target};
   options.form = EmitForm::Memory;
@@ -148,6 +150,7 @@ llvm::Expected<CompiledModel> CompiledModel::compile(const Graph &graph, const s
   if (missing)
     return missing;
   model.drawn = drawn;
+  model.hasInt8Rows = choices.int8Rows;
   return model;
 }
 
@@ -157,6 +160,11 @@ std::vector<std::pair<std::string, interpreter::Tensor>> CompiledModel::weightSh
     for (int64_t copy = 0; copy < weight.copies; ++copy)
       result.emplace_back(nameOf(weight, copy), interpreter::Tensor::zeros(weight.element, weight.shape));
   return result;
+}
+
+bool CompiledModel::takesInt8(const std::string &name, int dim) const {
+  const auto found = storages.find(name);
+  return hasInt8Rows && found != storages.end() && found->second.element == ElementType::i8 && found->second.dim == dim;
 }
 
 CompiledModel::Weights CompiledModel::asStored(Weights weights) const {

@@ -41,6 +41,7 @@ struct CompileChoices {
   bool checksMemory = false;
   bool isolatesKernels = false;
   std::string weights = {}; // how they are stored: "int8 except *w1=f16"; empty: as they are
+  bool int8Rows = false;    // whether weights of int8 are multiplied by rows of int8
 };
 
 class CompiledModel {
@@ -58,6 +59,8 @@ public:
   std::vector<std::pair<std::string, interpreter::Tensor>> weightShapes() const;
   /// Whether a weight is stored in fewer bits.
   bool isStored(const std::string &name) const { return storages.count(name) > 0; }
+  /// Whether linear with that weight, whose outputs are along `dim`, takes rows of int8.
+  bool takesInt8(const std::string &name, int dim) const;
   /// The numbers that stand for these in the model: of weights that are stored in fewer bits the rounded ones.
   Weights asStored(Weights weights) const;
   /// Creates the model on what it was compiled for, and gives it its weights. A process does so behind its last fork:
@@ -100,6 +103,7 @@ private:
   /// What a weight is stored as, and the dimension of its scales.
   std::map<std::string, interpreter::Storage> storages; // of those in fewer bits, by name in the weight file
   int drawn = 0;
+  bool hasInt8Rows = false;
   std::unique_ptr<kiln_model_t, decltype(&kiln_destroy)> handle{nullptr, nullptr};
   decltype(kiln_run) *run = nullptr;
   decltype(kiln_pool_create) *createPool = nullptr;

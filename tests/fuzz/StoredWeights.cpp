@@ -49,6 +49,8 @@ std::string drawWeights(const Graph &graph, std::uint64_t seed) {
   return "int8 except " + random.from(names) + "=f16";
 }
 
+bool drawInt8Rows(std::uint64_t seed) { return Random(seed ^ 0x1278).percent(67); }
+
 void drawStorages(Graph &graph, std::uint64_t seed) {
   Random random(seed ^ 0x5bec);
   const std::vector<Storage> storages = {int8, stored<ElementType::f16>, stored<ElementType::bf16>,

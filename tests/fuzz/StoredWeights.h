@@ -21,6 +21,9 @@ std::vector<std::string> storableWeights(const Graph &graph);
 /// does not depend on it.
 std::string drawWeights(const Graph &graph, std::uint64_t seed);
 
+/// Whether weights of int8 are multiplied by rows of int8: in two of three models that have such weights.
+bool drawInt8Rows(std::uint64_t seed);
+
 /// States storages, drawn one by one, of three in four of the weights that can have one.
 void drawStorages(Graph &graph, std::uint64_t seed);
 

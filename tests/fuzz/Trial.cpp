@@ -114,6 +114,7 @@ private:
 
   std::vector<Call> makeCalls(const interpreter::Extents &extents) {
     interpreter::Interpreter oracle(model.graph, [&](const std::string &name) { return weights.at(name); });
+    oracle.takesInt8 = [&](const std::string &name, int dim) { return compiled.takesInt8(name, dim); };
     std::vector<Call> calls;
     for (int round = 0; round < (compiled.interface().states.empty() ? 1 : 2); ++round)
       for (size_t entry = 0; entry < model.graph.entries.size(); ++entry) {
@@ -235,13 +236,30 @@ std::string weightsFor(const Graph &graph, const std::string &choice) {
   return toString(*choices);
 }
 
+bool multipliesInt8(const Graph &graph, const std::string &choice) {
+  std::string error;
+  const std::optional<StorageChoices> choices = parseStorageChoices(choice, error);
+  const std::vector<std::string> names = storableWeights(graph);
+  return choices && llvm::any_of(graph.nodes, [&](const Node &node) {
+           if (node.op != Op::linear || graph.nodes[node.operands[1]].op != Op::parameter)
+             return false;
+           const std::string name = graph.name(graph.parameters[graph.nodes[node.operands[1]].attributes.index]);
+           Storage storage = choices->preset;
+           for (const StorageChoices::Exception &exception : choices->exceptions)
+             if (detail::matches(exception.pattern.c_str(), name.c_str()))
+               storage = exception.storage;
+           return storage == int8 && llvm::is_contained(names, name);
+         });
+}
+
 Verdict tryModel(const RandomModel &model, const std::string &target, std::uint64_t seed, const TrialOptions &options) {
   Verdict sum;
   const std::string weights = weightsFor(model.graph, options.weights);
   for (int i = 0; i <= options.schedules; ++i) {
     auto compiled = CompiledModel::compile(
         model.graph, target,
-        {i ? std::optional(seed + i) : std::nullopt, options.checksMemory, options.isolatesKernels, weights});
+        {i ? std::optional(seed + i) : std::nullopt, options.checksMemory, options.isolatesKernels, weights,
+         options.int8Rows && multipliesInt8(model.graph, weights)});
     if (!compiled) {
       sum.kind = Verdict::Kind::Refused;
       sum.words = llvm::toString(compiled.takeError());

@@ -35,12 +35,16 @@ struct TrialOptions {
   bool isolatesKernels = false; // each kernel is compiled in a child of its own, of which a crash is no end
   int schedules = 0;            // so often it is compiled once more, each kernel with a schedule that is drawn, and run
   std::string weights = {};     // how they are stored, see weightsFor: "int8 except *w1=f16"; empty: as they are
+  bool int8Rows = false;        // whether weights of int8 are multiplied by rows of int8, if there are any
 };
 
 const char *toString(Verdict::Kind kind);
 
 /// The weights' choice without exceptions that name nothing of the graph that can be stored: the compiler refuses them.
 std::string weightsFor(const Graph &graph, const std::string &choice);
+
+/// Whether linear multiplies by a weight that is stored as int8 by that choice.
+bool multipliesInt8(const Graph &graph, const std::string &choice);
 
 /// Tries the model on one instruction set. Inputs and weights follow from `seed`. May crash or hang as what is compiled
 /// does: it is for a child process.

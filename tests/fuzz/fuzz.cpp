@@ -50,10 +50,10 @@ void addOptions(CLI::App &app, Command &command) {
   app.add_option("--graphs", options.count, "how many models")->capture_default_str();
   app.add_option("--seed", command.seed, "of the first model; the others follow; KILN_SEED sets it, too")
       ->envname("KILN_SEED");
-  std::vector<std::string> targets = kiln::testing::runnableTargets();
+  std::vector<std::string> targets = kiln::testing::runnableLevels();
   targets.push_back("cuda");
   app.add_option("--target", options.targets,
-                 "instruction sets, in turn; all that this CPU has unless named. cuda: on the driver that "
+                 "instruction sets, in turn; all that this CPU has unless named, but for v4-vnni. cuda: on the driver that "
                  "KILN_CUDA_DRIVER names, else on an interpreter of PTX")
       ->check(CLI::IsMember(targets));
   app.add_option("-j,--jobs", options.jobs, "trials at a time; 0: as many as there are CPUs")->capture_default_str();
@@ -66,6 +66,15 @@ void addOptions(CLI::App &app, Command &command) {
   app.add_option("--floats", command.floats,
                  "the type of floats: f32, f16 or bf16; unless said, one model in ten has one of the short ones")
       ->check(CLI::IsMember({"f32", "f16", "bf16"}));
+  app.add_option(
+         "--activations",
+         [&](const CLI::results_t &texts) {
+           std::string error;
+           command.options.trial.int8Rows = kiln::parseActivations(texts.front(), error).value_or(false);
+           return error.empty();
+         },
+         "int8: weights of int8 are multiplied by rows of int8; drawn if --weights is")
+      ->type_name("TEXT");
   app.add_option("--schedules", options.trial.schedules,
                  "so often each model is compiled with schedules that are drawn")
       ->capture_default_str();

@@ -14,8 +14,9 @@
 namespace kiln::fuzz {
 
 /// Runs a model of small inputs; integers lie in [-4, 4] unless the run time wants others, booleans are drawn. Its
-/// weights are stored as its spec says and else as `weights` ("f16"), where targets can read such ones.
-template <class M> void expectRight(const std::string &weights = "") {
+/// weights are stored as its spec says and else as `weights` ("f16"), where targets can read such ones. `int8Rows`:
+/// those of int8 are multiplied by rows of int8.
+template <class M> void expectRight(const std::string &weights = "", bool int8Rows = false) {
   RandomModel model{trace<M>(), {}, {}, {}};
   for (const Entry &entry : model.graph.entries) {
     auto &inputs = model.inputs.emplace_back();
@@ -26,7 +27,8 @@ template <class M> void expectRight(const std::string &weights = "") {
   }
   CampaignOptions options;
   options.trial.schedules = 2;
-  std::vector<std::string> targets = testing::runnableTargets();
+  options.trial.int8Rows = int8Rows;
+  std::vector<std::string> targets = int8Rows ? testing::runnableLevels() : testing::runnableTargets();
   targets.push_back("cuda");
   for (const std::string &target : targets) {
     options.targets = {target};

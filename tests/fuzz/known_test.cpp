@@ -345,6 +345,20 @@ struct StoredInGroups : Model {
 };
 TEST(Known, StoredInGroups) { expectRight<StoredInGroups>("int4<64> except window=int4_zero"); }
 
+// Rows of int8: of three projections of an attention, which become one, of a table that is a head as well, of one vector,
+// and of several batches with a depth and outputs that are no whole words and tiles.
+struct RowsOfInt8 : Model {
+  constexpr auto forward(Tensor<f32, T, 10> x, Tensor<i32, T> indices, Tensor<f32, 10> one,
+                         Tensor<f32, 3, 2, 7> many) const {
+    auto q = linear(x, parameter<f32, 8, 10>(x, "q")), k = linear(x, parameter<f32, 8, 10>(x, "k")),
+         v = linear(x, parameter<f32, 8, 10>(x, "v"));
+    auto table = parameter<f32, 17, 10>(x, "table");
+    return kiln::outputs(attention<2>(q, k, v), linear(embedding(indices, table) + x, table), linear(one, table),
+                         linear(many, parameter<f32, 51, 7>(x, "odd"), parameter<f32, 51>(x, "bias")));
+  }
+};
+TEST(Known, RowsOfInt8) { expectRight<RowsOfInt8>("int8", true); }
+
 // An extent that only the other entry's inputs have.
 struct ExtentOfAnotherEntry : Model {
   constexpr auto forward(Tensor<f32, T, 3> x) const { return x + 1; }

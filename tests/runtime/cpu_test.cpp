@@ -6,7 +6,7 @@
 namespace {
 
 // Every feature of x86-64-v4, and a system that saves all registers.
-constexpr kiln_cpu_t FullCpu = {0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0xE7};
+constexpr kiln_cpu_t FullCpu = {0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0xE7, 0};
 
 /// The level and those below it; 2 is the lowest.
 constexpr uint64_t UpTo(int Level) {
@@ -65,10 +65,21 @@ TEST(Cpu, LevelsFromSavedState) {
   }
 }
 
+// A bit of its own, which no level below v4 has.
+TEST(Cpu, ProductsOfInt8) {
+  kiln_cpu_t cpu = FullCpu;
+  cpu.leaf7_ecx = 1u << 11;
+  EXPECT_EQ(kiln_cpu_features(&cpu), UpTo(4) | KILN_CPU_X86_64_VNNI);
+  EXPECT_STREQ(kiln_cpu_text(UpTo(4) | KILN_CPU_X86_64_VNNI), "x86-64-v4-vnni");
+  cpu.saved_state = 0x07;
+  EXPECT_EQ(kiln_cpu_features(&cpu), UpTo(3));
+}
+
 #if defined(__x86_64__)
 TEST(Cpu, DetectionAgreesWithTheCompiler) {
   const kiln_cpu_t cpu = kiln_cpu_detect();
-  uint64_t expected = __builtin_cpu_supports("x86-64-v4")   ? UpTo(4)
+  const uint64_t vnni = __builtin_cpu_supports("avx512vnni") ? KILN_CPU_X86_64_VNNI : 0;
+  uint64_t expected = __builtin_cpu_supports("x86-64-v4")   ? UpTo(4) | vnni
                       : __builtin_cpu_supports("x86-64-v3") ? UpTo(3)
                       : __builtin_cpu_supports("x86-64-v2") ? UpTo(2)
                                                             : 0;

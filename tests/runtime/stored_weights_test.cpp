@@ -13,12 +13,16 @@ using namespace kiln_test;
 
 const kiln_dtype_t AllTypes[] = {KILN_F16, KILN_BF16, KILN_I8}, AllSources[] = {KILN_F32, KILN_F16, KILN_BF16};
 
-/// A placement with its scales behind all tiles.
+/// A placement with its scales behind all tiles, of I8 perhaps `word` side by side.
 kiln_placement_t storedPlacement(kiln_dtype_t stored, uint64_t rows, uint64_t columns, uint32_t tile, uint32_t dim,
-                                 uint64_t shift, uint64_t outputs) {
-  const uint64_t depth = dim == 0 ? columns : rows;
-  const uint64_t elements = (outputs + tile - 1) / tile * tile * depth;
-  return makePlacement(0, 0, tile, dim, shift, stored, stored == KILN_I8 ? (elements + 63) / 64 * 64 : 0);
+                                 uint64_t shift, uint64_t outputs, uint32_t word = 1) {
+  const uint64_t depth = dim == 0 ? columns : rows, whole = (outputs + tile - 1) / tile * tile;
+  const uint64_t elements = whole * ((depth + word - 1) / word * word), scales = (elements + 63) / 64 * 64;
+  kiln_placement_t placement =
+      makePlacement(0, 0, tile, dim, shift, stored, stored == KILN_I8 ? scales : 0);
+  placement.group = word > 1 ? word : 0;
+  placement.zeros = word == 4 ? scales + (whole * 4 + 63) / 64 * 64 : 0;
+  return placement;
 }
 
 /// What is stored at a placement, written into the bytes of a copy, and the numbers that it stands for.
@@ -35,16 +39,22 @@ std::vector<float> storeNaively(std::string &packed, const Matrix &matrix, const
     if (isByte)
       packed.replace(place.scales + (place.shift + n) * 4, 4, reinterpret_cast<const char *>(&scales[n]), 4);
   }
+  const uint64_t word = std::max(place.group, 1u);
+  std::vector<int32_t> sums(scales.size());
   for (size_t i = 0; i < matrix.Values.size(); ++i) {
     const uint64_t row = i / matrix.Columns, column = i % matrix.Columns,
                    depth = isByRow ? matrix.Columns : matrix.Rows;
     const uint64_t n = (isByRow ? row : column) + place.shift, k = isByRow ? column : row;
-    const uint64_t to = (n / place.tile * depth + k) * place.tile + n % place.tile;
+    const uint64_t steps = (depth + word - 1) / word;
+    const uint64_t to = ((n / place.tile * steps + k / word) * place.tile + n % place.tile) * word + k % word;
+    for (uint64_t behind = to + 1; k + 1 == depth && behind % word != 0; ++behind)
+      packed[behind] = 0;
     if (isByte) {
       const float scale = scales[n - place.shift];
       const auto quotient = static_cast<float>(scale == 0 ? 0.0 : static_cast<double>(matrix.Values[i]) / scale);
       const double whole = std::min(127.0, std::max(-127.0, nearestEven(quotient)));
       packed[to] = static_cast<char>(static_cast<int>(whole));
+      sums[n - place.shift] += static_cast<int32_t>(128 * whole);
       decoded.push_back(static_cast<float>(whole * static_cast<double>(scale)));
     } else {
       const uint16_t half = rounded(stored, matrix.Values[i]);
@@ -53,6 +63,8 @@ std::vector<float> storeNaively(std::string &packed, const Matrix &matrix, const
       decoded.push_back(half >> 15 ? -size : size);
     }
   }
+  for (size_t n = 0; place.zeros && n < sums.size(); ++n)
+    packed.replace(place.zeros + (place.shift + n) * 4, 4, reinterpret_cast<const char *>(&sums[n]), 4);
   return decoded;
 }
 
@@ -121,6 +133,36 @@ TEST(StoredWeights, LieWhereTheDefinitionSays) {
   EXPECT_EQ(cases, 3 * 3 * 11 * 4 * 2 * 3);
 }
 
+// The same of numbers of eight bits that lie two or four together, and what they are read as.
+TEST(StoredWeights, WordsLieWhereTheDefinitionSays) {
+  const int64_t extents[][2] = {{1, 1}, {3, 5}, {47, 33}, {129, 31}, {9, 514}, {131, 517}, {97, 32}, {300, 7}};
+  for (uint32_t word : {2u, 4u})
+    for (kiln_dtype_t source : {KILN_F32, KILN_BF16})
+      for (const auto &extent : extents)
+        for (uint32_t tile : {1u, 16u, 48u, 150u})
+          for (uint32_t dim : {0u, 1u})
+            for (uint64_t shift : {0u, 61u}) {
+              const Matrix matrix(source, extent[0], extent[1]);
+              const kiln_weight_t weight = {"w", KILN_F32, 2, {extent[0], extent[1]}, 1, 0};
+              const kiln_placement_t placement =
+                  storedPlacement(KILN_I8, extent[0], extent[1], tile, dim, shift, shift + extent[dim], word);
+              GuardedMemory data(" " + matrix.Bytes), packed(kiln_pack_bytes(&weight, &placement));
+              ASSERT_GT(packed.size(), 0u);
+              std::memset(packed.data(), 0x7E, packed.size());
+              std::string expected(packed.data(), packed.size());
+              const std::vector<float> decoded = storeNaively(expected, matrix, placement);
+              ASSERT_TRUE(kiln_pack_weight(packed.data(), data.data() + 1, source, &weight, &placement));
+              ASSERT_EQ(std::memcmp(packed.data(), expected.data(), expected.size()), 0)
+                  << "words of " << word << " [" << extent[0] << ", " << extent[1] << "] tile " << tile << " dim " << dim
+                  << " shift " << shift;
+              BoundModel model({weight}, {placement}, packed.size());
+              ASSERT_EQ(model.bind({{"w", kiln_safetensors_dtype_text(source), {extent[0], extent[1]}, matrix.Bytes}}),
+                        KILN_OK)
+                  << model.Error.message;
+              ASSERT_EQ(model.read("w", 0, static_cast<uint64_t>(extent[0]), static_cast<uint64_t>(extent[1])), decoded);
+            }
+}
+
 TEST(StoredWeights, KnownNumbers) {
   const kiln_weight_t weight = {"w", KILN_F32, 2, {5, 3}, 1, 0};
   const kiln_placement_t placement = makePlacement(0, 0, 1, 0, 0, KILN_I8, 16);
@@ -178,6 +220,21 @@ TEST(StoredWeights, PlacementsThatMakeNoSenseCoverNoBytes) {
   };
   for (const auto &test : cases)
     EXPECT_EQ(kiln_pack_bytes(&test.Weight, &test.Placement), test.Bytes) << &test - cases;
+  // Words: of two without sums, of four with sums behind the scales; the depth of 7 is 8.
+  auto words = [&](uint32_t word, uint64_t scales, uint64_t sums) {
+    kiln_placement_t placement = makePlacement(0, 0, 16, 0, 0, KILN_I8, scales);
+    placement.group = word;
+    placement.zeros = sums;
+    return kiln_pack_bytes(&matrix, &placement);
+  };
+  EXPECT_EQ(words(2, 512, 0), 512 + 64 * 4);
+  EXPECT_EQ(words(4, 512, 768), 768 + 64 * 4);
+  EXPECT_EQ(words(2, 448, 0), 0) << "scales within the last words";
+  EXPECT_EQ(words(3, 512, 0), 0);
+  EXPECT_EQ(words(4, 512, 0), 0) << "no sums";
+  EXPECT_EQ(words(2, 512, 768), 0) << "sums of what has none";
+  EXPECT_EQ(words(4, 512, 764), 0) << "sums within the scales";
+  EXPECT_EQ(words(4, 512, 770), 0) << "sums that are not aligned";
 }
 
 #if defined(__SSE__)

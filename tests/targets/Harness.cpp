@@ -209,6 +209,9 @@ void encode(Type type, const std::vector<double> &values, char *out) {
     } else if (type.isInteger(32)) {
       int32_t v = value;
       memcpy(out, &v, 4), out += 4;
+    } else if (type.isInteger(16)) {
+      auto v = int16_t(value);
+      memcpy(out, &v, 2), out += 2;
     } else if (auto shortFloat = dyn_cast<FloatType>(type)) {
       llvm::APFloat rounded(value);
       bool isInexact;
@@ -249,7 +252,7 @@ halide_type_t halideType(Type type) {
     return {halide_type_int, 32};
   if (isa<FloatType>(type))
     return {halide_type_uint, 16};
-  return {type.isInteger(1) ? halide_type_uint : halide_type_int, 8};
+  return {type.isInteger(1) ? halide_type_uint : halide_type_int, uint8_t(type.isInteger(16) ? 16 : 8)};
 }
 
 struct Buffer {
@@ -342,6 +345,27 @@ std::vector<std::pair<Type, Tensor>> groupedParts(const Tensor &stored, RankedTe
   return result;
 }
 
+/// Of tiles of whole numbers of eight bits: words of two or four of the depth, and what those of four have too much.
+std::vector<std::pair<Type, Tensor>> wordParts(const Tensor &numbers, const Tensor &scales, RankedTensorType type) {
+  const auto parts = mlir::kiln::getStoredParts(type);
+  const int64_t word = parts[0].type.getElementTypeBitWidth() / 8;
+  Tensor words = Tensor::zeros(parts[0].type.getShape().vec()), offsets = Tensor::zeros(scales.shape);
+  for (int64_t t = 0; t < numbers.shape[0]; ++t)
+    for (int64_t k = 0; k < numbers.shape[1]; ++k)
+      for (int64_t n = 0; n < numbers.shape[2]; ++n) {
+        const int64_t value = int64_t(numbers.at({t, k, n}));
+        double &to = words.at({t, k / word, n});
+        const uint32_t bits = uint32_t(int64_t(to)) | uint32_t(value & 0xFF) << k % word * 8;
+        to = word == 2 ? int16_t(bits) : int32_t(bits);
+        offsets.at({t, n}) += 128 * double(value);
+      }
+  std::vector<std::pair<Type, Tensor>> result{{parts[0].type.getElementType(), words},
+                                              {parts[1].type.getElementType(), scales}};
+  if (parts.size() > 2)
+    result.emplace_back(parts[2].type.getElementType(), offsets);
+  return result;
+}
+
 /// A tensor of a call as it is stored (compiler/dialect/StoredParts.h): numbers that the storage has, or that are made
 /// by a scale with 127 at the largest.
 std::vector<std::pair<Type, Tensor>> storedParts(const Tensor &tensor, RankedTensorType type) {
@@ -363,6 +387,8 @@ std::vector<std::pair<Type, Tensor>> storedParts(const Tensor &tensor, RankedTen
       for (int64_t k = 0; k < stored.shape[1]; ++k)
         stored.at({t, k, n}) = scale > 0 ? std::round(stored.at({t, k, n}) / scale) : 0;
     }
+  if (layout.hasWords())
+    return wordParts(stored, scales, type);
   return {{element, stored}, {type.getElementType(), scales}};
 }
 

@@ -17,4 +17,12 @@ inline std::vector<std::string> runnableTargets() {
   return names;
 }
 
+/// With the levels whose kernels differ from another's for rows of int8 alone.
+inline std::vector<std::string> runnableLevels() {
+  std::vector<std::string> names = runnableTargets();
+  if (__builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("avx512vnni"))
+    names.insert(names.begin(), "x86-64-v4-vnni");
+  return names;
+}
+
 } // namespace kiln::testing

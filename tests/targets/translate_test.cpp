@@ -321,7 +321,7 @@ TEST(Target, LanesAreOfAnElementType) {
 }
 
 TEST(Target, NamesAndLookup) {
-  EXPECT_EQ(targetNames(), (std::vector<std::string>{"x86-64-v4", "x86-64-v3", "x86-64-v2", "cuda"}));
+  EXPECT_EQ(targetNames(), (std::vector<std::string>{"x86-64-v4-vnni", "x86-64-v4", "x86-64-v3", "x86-64-v2", "cuda"}));
   EXPECT_EQ(defaultTargetNames(), (std::vector<std::string>{"x86-64-v4", "x86-64-v3"}));
   EXPECT_EQ(findTarget("x86-64-v5"), nullptr);
   for (const std::string &name : targetNames()) {

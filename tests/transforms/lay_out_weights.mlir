@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RUN: kiln-opt %s --kiln-lay-out-weights=tile=16 | FileCheck %s
+// RUN: kiln-opt %s --kiln-lay-out-weights="tile=16 word=4" | FileCheck %s
 
 // The outputs are split, whichever dimension they are; an embedding sees the layout of its tied table; what an addition reads stays
 // dense, and so does a weight that more than contractions read.
@@ -52,4 +52,19 @@ func.func @stored(%tokens: tensor<5xi32>, %x: tensor<5x8xf32>) -> (tensor<5x50xf
   %1 = kiln.linear %x, %u weight_order = in_out : (tensor<5x8xf32>, tensor<8x50xf32>) -> tensor<5x50xf32>
   %2 = kiln.embedding %tokens, %t : (tensor<5xi32>, tensor<50x8xf32>) -> tensor<5x8xf32>
   return %0, %1, %2 : tensor<5x50xf32>, tensor<5x50xf32>, tensor<5x8xf32>
+}
+
+// Several steps of the depth lie together where rows of int8 are multiplied, also for who else reads the weight.
+// CHECK-LABEL: @rows_of_int8
+// CHECK-DAG: sources = ["head"]} : tensor<50x8xf32, #kiln.tiled<0, 16, interleave = 4, storage = <i8>>>
+// CHECK-DAG: sources = ["floats"]} : tensor<50x8xf32, #kiln.tiled<0, 16, storage = <i8>>>
+func.func @rows_of_int8(%tokens: tensor<5xi32>) -> (tensor<5x50xf32>, tensor<5x50xf32>) {
+  %head = kiln.parameter {sources = ["head"], storage = #kiln.storage<i8>} : tensor<50x8xf32>
+  %floats = kiln.parameter {sources = ["floats"], storage = #kiln.storage<i8>} : tensor<50x8xf32>
+  %x = kiln.embedding %tokens, %head : (tensor<5xi32>, tensor<50x8xf32>) -> tensor<5x8xf32>
+  %s = kiln.row_scales %x : (tensor<5x8xf32>) -> tensor<5xf32>
+  %q = kiln.quantize_rows %x, %s : (tensor<5x8xf32>, tensor<5xf32>) -> tensor<5x8xi8>
+  %0 = kiln.linear %q, %head scales %s weight_order = out_in : (tensor<5x8xi8>, tensor<50x8xf32>, tensor<5xf32>) -> tensor<5x50xf32>
+  %1 = kiln.linear %x, %floats weight_order = out_in : (tensor<5x8xf32>, tensor<50x8xf32>) -> tensor<5x50xf32>
+  return %0, %1 : tensor<5x50xf32>, tensor<5x50xf32>
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // linear and matmul: one reduction over the inner extent. A bias is part of what reads the result, so that it goes into
-// the same region as the rest of the epilogue; so is the rounding of sums in f32 to a shorter float.
+// the same region as the rest of the epilogue; so is the rounding of sums in f32 to a shorter float, and the scale of a
+// row of whole numbers. What makes these is strict: every target gives the same bits.
 #include "compiler/dialect/lowering/KernelBuilder.h"
 #include "compiler/dialect/lowering/RowCollapser.h"
 
@@ -34,15 +35,24 @@ Value multiply(KernelBuilder &kernel, KernelOpInterface op, Readers coordinatesO
   auto zero = cast<TypedAttr>(FloatAttr::get(accumulator, 0));
   return kernel.createReduction(loops, rank, zero, [&](ElementBuilder &b, ValueRange sum) {
     auto [lhs, rhs] = coordinatesOf(b);
-    Value x = b.convert(b.read(op->getOperand(0), lhs), accumulator);
+    Value x = b.read(op->getOperand(0), lhs);
+    x = isa<IntegerType>(x.getType()) ? Value(arith::SIToFPOp::create(b, accumulator, x)) : b.convert(x, accumulator);
     Value y = b.convert(b.read(op->getOperand(1), rhs), accumulator);
     return SmallVector<Value>{arith::AddFOp::create(b, sum[0], Value(arith::MulFOp::create(b, x, y)))};
   })[0];
 }
 
+template <class ScalarOp> Value strict(ElementBuilder &b, Value x, Value y) {
+  auto op = ScalarOp::create(b, x, y);
+  op->setAttr(strictAttrName, b.getUnitAttr());
+  return op;
+}
+
 } // namespace
 
 //===- linear ---===//
+
+Type LinearOp::getAccumulatorType() { return defaultAccumulatorType(getWeight().getType()); }
 
 SmallVector<Value> LinearOp::decompose(KernelBuilder &kernel) {
   const unsigned rank = cast<RankedTensorType>(getType()).getRank();
@@ -57,24 +67,47 @@ SmallVector<Value> LinearOp::decompose(KernelBuilder &kernel) {
     rhs.push_back(isTransposed ? k : n);
     return std::pair(lhs, rhs);
   });
-  if (!getBias() && getElementTypeOrSelf(product) == getType().getElementType())
+  if (!getBias() && !getScales() && getElementTypeOrSelf(product) == getType().getElementType())
     kernel.setTensor(getResult(), product);
   return {product};
 }
 
 Value LinearOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
   Value y = b.load(b.kernel.getIntermediates(*this)[0], at);
-  if (getBias())
-    y = arith::AddFOp::create(b, y, b.convert(b.read(getBias(), at.back()), y.getType()));
+  if (getScales())
+    y = strict<arith::MulFOp>(b, y, b.read(getScales(), at.drop_back()));
+  if (Value bias = getBias() ? b.convert(b.read(getBias(), at.back()), y.getType()) : Value())
+    y = getScales() ? strict<arith::AddFOp>(b, y, bias) : Value(arith::AddFOp::create(b, y, bias));
   return b.convert(y, getType().getElementType());
 }
 
 bool LinearOp::collapseRows(RowCollapser &rows) {
   return rows.rankOf(getX()) > rows.axes && rows.markFull(getX()) && rows.markWhole(getWeight()) &&
-         (!getBias() || rows.markWhole(getBias()));
+         (!getBias() || rows.markWhole(getBias())) && (!getScales() || rows.markFull(getScales()));
 }
 
 AffineExpr LinearOp::getFlops() { return countFlops(getResult(), depthOf(*this)); }
+
+//===- quantize_rows ---===//
+
+/// A quotient is a whole number after 1.5 * 2^23 is added, whose neighbours are 1 apart. A scale of 0 belongs to numbers
+/// that are 0 when divided by 1; of one that is NaN any number comes, without a conversion that would be undefined.
+Value QuantizeRowsOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
+  auto integer = [&](int32_t value) { return b.kernel.createConstant(b.getI32IntegerAttr(value)); };
+  Value scale = b.read(getScales(), at.drop_back());
+  Value bits = arith::BitcastOp::create(b, b.getI32Type(), scale);
+  Value isZero = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, bits, integer(0));
+  Value divisor = arith::SelectOp::create(b, isZero, b.constant(scale.getType(), 1), scale);
+  Value quotient = strict<arith::DivFOp>(b, b.read(getX(), at), divisor);
+  Value sum = strict<arith::AddFOp>(b, quotient, b.constant(scale.getType(), 0x1.8p23));
+  Value whole = arith::SubIOp::create(b, Value(arith::BitcastOp::create(b, b.getI32Type(), sum)), integer(0x4B400000));
+  Value held = arith::MaxSIOp::create(b, Value(arith::MinSIOp::create(b, whole, integer(127))), integer(-127));
+  return arith::TruncIOp::create(b, b.getI8Type(), held);
+}
+
+bool QuantizeRowsOp::collapseRows(RowCollapser &rows) {
+  return rows.rankOf(getX()) > rows.axes && rows.markFull(getX()) && rows.markFull(getScales());
+}
 
 //===- matmul ---===//
 

@@ -320,6 +320,34 @@ Value LogSoftmaxOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) 
 
 bool LogSoftmaxOp::collapseRows(RowCollapser &rows) { return collapseAlongAxis(*this, rows); }
 
+//===- row_scales ---===//
+
+/// Magnitudes are compared as whole numbers, those that are no finite numbers above all others.
+SmallVector<Value> RowScalesOp::decompose(KernelBuilder &kernel) {
+  AxisReducer reducer(kernel, *this, getX(), lastAxis(getX()));
+  Builder builder(kernel.getContext());
+  auto integer = [&](int32_t value) { return kernel.createConstant(builder.getI32IntegerAttr(value)); };
+  auto zero = cast<TypedAttr>(builder.getI32IntegerAttr(0));
+  Value most = kernel.createReduction(reducer.extents, reducer.axis, zero, [&](ElementBuilder &b, ValueRange most) {
+    Value bits = arith::BitcastOp::create(b, b.getI32Type(), reducer.read(b));
+    Value magnitude = arith::AndIOp::create(b, bits, integer(0x7FFFFFFF));
+    return SmallVector<Value>{arith::MaxSIOp::create(b, most[0], magnitude)};
+  })[0];
+  return keep(kernel, *this, reducer.perRow(most, [&](ElementBuilder &b, Value bits) -> Value {
+    Value isFinite = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, bits, integer(0x7F800000));
+    bits = arith::SelectOp::create(b, isFinite, bits, integer(0x7FC00000));
+    auto scale = arith::DivFOp::create(b, Value(arith::BitcastOp::create(b, b.getF32Type(), bits)),
+                                       b.constant(b.getF32Type(), 127));
+    scale->setAttr(strictAttrName, b.getUnitAttr());
+    return scale;
+  }));
+}
+
+Value RowScalesOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) { return loadResult(b, *this, at); }
+bool RowScalesOp::collapseRows(RowCollapser &rows) {
+  return rows.rankOf(getX()) > rows.axes && rows.markFull(getX());
+}
+
 //===- mean, sum, max, argmax ---===//
 
 SmallVector<Value> MeanOp::decompose(KernelBuilder &kernel) {

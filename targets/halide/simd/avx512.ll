@@ -26,3 +26,15 @@ define weak_odr <16 x i16> @kiln_simd_to_f16x16(<16 x float> %number) alwaysinli
 }
 
 declare <16 x i16> @llvm.x86.avx512.mask.vcvtps2ph.512(<16 x float>, i32, <16 x i16>, i16)
+
+; As in sse41.ll.
+define weak_odr <16 x i32> @kiln_simd_pairsx16(<16 x i32> %sum, <16 x i32> %a, <16 x i16> %b) alwaysinline nounwind readnone {
+  %x = bitcast <16 x i32> %a to <32 x i16>
+  %bs = bitcast <16 x i16> %b to <32 x i8>
+  %y = sext <32 x i8> %bs to <32 x i16>
+  %both = call <16 x i32> @llvm.x86.avx512.pmaddw.d.512(<32 x i16> %x, <32 x i16> %y)
+  %result = add <16 x i32> %sum, %both
+  ret <16 x i32> %result
+}
+
+declare <16 x i32> @llvm.x86.avx512.pmaddw.d.512(<32 x i16>, <32 x i16>)
