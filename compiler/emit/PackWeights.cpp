@@ -10,7 +10,9 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <fstream>
 #include <memory>
+#include <sstream>
 
 namespace kiln {
 
@@ -51,8 +53,68 @@ static std::vector<kiln_placement_t> describePlacements(const Variant &variant) 
   return placements;
 }
 
-llvm::Error packWeights(const ModelInterface &model, const Variant &variant, const std::string &checkpoint,
+namespace {
+
+/// A line of a file of renames.
+struct Rename {
+  std::string from, to;
+  uint32_t heads = 0;
+  bool isZeros = false;
+
+  kiln_rename_t described() const {
+    return {from.c_str(), to.empty() ? nullptr : to.c_str(), heads, isZeros ? uint32_t{KILN_RENAME_ZEROS} : 0};
+  }
+};
+
+} // namespace
+
+static llvm::Expected<std::vector<Rename>> readRenames(const std::string &path) {
+  std::vector<Rename> renames;
+  if (path.empty())
+    return renames;
+  std::ifstream file(path);
+  if (!file)
+    return llvm::createStringError(fmt::format("cannot read the renames \"{}\"", path));
+  std::string line;
+  for (int number = 1; std::getline(file, line); ++number) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    Rename rename;
+    if (!(words >> rename.from))
+      continue;
+    words >> rename.to;
+    rename.isZeros = rename.to == "=0";
+    if (rename.isZeros)
+      rename.to.clear();
+    std::string heads, more;
+    if (words >> heads && (rename.to.empty() || llvm::StringRef(heads).getAsInteger(10, rename.heads) || words >> more))
+      return llvm::createStringError(fmt::format(
+          "line {} of \"{}\" requires FROM, FROM TO, FROM TO HEADS or FROM =0, got \"{}\"", number, path, line));
+    renames.push_back(std::move(rename));
+  }
+  return renames;
+}
+
+static kiln_status_t bindCheckpoint(kiln_model_t *model, const Checkpoint &checkpoint,
+                                    const std::vector<Rename> &renames, kiln_error_t *error) {
+  std::vector<kiln_rename_t> described;
+  for (const Rename &rename : renames)
+    described.push_back(rename.described());
+  const char *path = checkpoint.path.c_str();
+  if (llvm::StringRef(checkpoint.path).ends_with(".gguf"))
+    return kiln_bind_gguf(model, path, described.data(), described.size(), error);
+  if (checkpoint.quantization.empty())
+    return kiln_bind_weights(model, path, error);
+  const kiln_quantization_t quantization = checkpoint.quantization == "awq"    ? KILN_AWQ
+                                           : checkpoint.quantization == "gptq" ? KILN_GPTQ
+                                                                               : KILN_GPTQ_V2;
+  return kiln_bind_quantized(model, path, quantization, described.data(), described.size(), error);
+}
+
+llvm::Error packWeights(const ModelInterface &model, const Variant &variant, const Checkpoint &checkpoint,
                         const std::string &path) {
+  llvm::Expected<std::vector<Rename>> renames = readRenames(checkpoint.renames);
+  if (!renames)
+    return renames.takeError();
   const std::vector<kiln_weight_t> described = describeWeights(model);
   const std::vector<kiln_placement_t> placements = describePlacements(variant);
   // It needs no feature of a CPU and no device, so that it can be packed anywhere.
@@ -77,7 +139,7 @@ llvm::Error packWeights(const ModelInterface &model, const Variant &variant, con
   kiln_status_t status = kiln_model_create(&descriptor, &cpu, &options, &made, &error);
   const std::unique_ptr<kiln_model_t, decltype(&kiln_destroy)> owner(made, kiln_destroy);
   if (!status)
-    status = kiln_bind_weights(made, checkpoint.c_str(), &error);
+    status = bindCheckpoint(made, checkpoint, *renames, &error);
   if (!status)
     status = kiln_save_packed(made, path.c_str(), &error);
   return status ? llvm::createStringError(error.message) : llvm::Error::success();

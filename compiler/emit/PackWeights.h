@@ -13,9 +13,18 @@ namespace kiln {
 /// kiln_variant_t::digest: of all that says what lies where in a variant's packed weights, and whose they are.
 std::array<uint64_t, 4> packedDigest(const ModelInterface &model, const Variant &variant);
 
-/// Binds `checkpoint`, a safetensors file or the index of several, as a program on the variant's target would, and
-/// writes the packed file `path`. What is wrong with either is told in the run time's words.
-llvm::Error packWeights(const ModelInterface &model, const Variant &variant, const std::string &checkpoint,
+/// What to pack, as the command line says it.
+struct Checkpoint {
+  std::string path;         // a GGUF file, by its ending; else a safetensors file, or the index of several
+  std::string quantization; // of that: "gptq", "gptq_v2" or "awq"; empty: none
+  /// A file of what the run time calls renames, a line each: FROM TO, FROM TO HEADS for rotary heads, FROM for what is
+  /// left out, FROM =0 for what is left out and must be zeros. Empty: names are the model's.
+  std::string renames;
+};
+
+/// Binds a checkpoint as a program on the variant's target would, and writes the packed file `path`. What is wrong with
+/// either is told in the run time's words.
+llvm::Error packWeights(const ModelInterface &model, const Variant &variant, const Checkpoint &checkpoint,
                         const std::string &path);
 
 } // namespace kiln

@@ -170,19 +170,33 @@ static int runInspect(const Graph &graph, CompileOptions options, const CommandO
   return 0;
 }
 
-static CLI::App *addPack(CLI::App &app, CompileOptions &options, std::string &checkpoint) {
+static CLI::App *addPack(CLI::App &app, CompileOptions &options, Checkpoint &checkpoint) {
   CLI::App *pack = app.add_subcommand("pack", "write NAME.TARGET.packed: a weight file in the library's own layout");
   addModelOptions(*pack, options);
   pack->get_option("--target")->allow_extra_args(false); // else the file would be one
-  pack->add_option("checkpoint", checkpoint, "a safetensors file, or the index of several")->required();
+  pack->add_option("checkpoint", checkpoint.path, "a safetensors file, the index of several, or a .gguf file")
+      ->required();
+  pack->add_option("--quantized", checkpoint.quantization, "how safetensors hold 4 bits a number: gptq, gptq_v2 or awq")
+      ->check(CLI::IsMember({"gptq", "gptq_v2", "awq"}));
+  pack->add_option("--renames", checkpoint.renames,
+                   "file with a line for each name of a quantised checkpoint that is not the model's: FROM TO [HEADS]");
   pack->add_option("-o,--output-dir", options.outputDirectory, "folder of the files, one a target")
       ->capture_default_str();
   return pack;
 }
 
 /// Writes a file a target.
-static int runPack(const Graph &graph, CompileOptions options, const std::string &checkpoint) {
+static int runPack(const Graph &graph, CompileOptions options, const Checkpoint &checkpoint) {
   options.form = EmitForm::Layout;
+  const bool isGguf = llvm::StringRef(checkpoint.path).ends_with(".gguf");
+  if (isGguf && !checkpoint.quantization.empty()) {
+    llvm::errs() << "error: --quantized requires a safetensors file, got \"" << checkpoint.path << "\"\n";
+    return 1;
+  }
+  if (!isGguf && checkpoint.quantization.empty() && !checkpoint.renames.empty()) {
+    llvm::errs() << "error: --renames requires a .gguf file or --quantized, got \"" << checkpoint.path << "\"\n";
+    return 1;
+  }
   mlir::FailureOr<CompileReport> report = compileModel(graph, options, llvm::errs());
   if (failed(report))
     return 1;
@@ -235,7 +249,7 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   inspect->add_flag("--weights-table", show.weights, "how each weight is stored, and in how many bytes");
   inspect->add_flag("--manifest", show.manifest, "the manifest");
 
-  std::string checkpoint;
+  Checkpoint checkpoint;
   CLI::App *pack = addPack(app, options, checkpoint);
 
   TuneCommand tune(app, name, options.tuning.command);

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The programs of examples/llama and examples/gpt2 on the checkpoints that are trained there: the likeliest tokens are
-// PyTorch's, and text is what these tokens say. That of Llama also as a GGUF file with its tokenizer.
+// PyTorch's, and text is what these tokens say. That of Llama also as a GGUF file with its tokenizer, and quantised.
 #include "published_files.h"
 #include "support/config.h"
 #include "support/tokenizer.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <map>
 
 namespace {
 
@@ -198,6 +200,84 @@ TEST(ChatProgram, LlamaFromAGgufFileWritesWhatPyTorchWrites) {
   EXPECT_EQ(output(LLAMA_CHAT " " + none, true), "none.gguf: the file requires what its metadata count, got its end\n");
   EXPECT_EQ(output(GPT2_CHAT " " + none, true), "none.gguf: the file requires what its metadata count, got its end\n");
   std::filesystem::remove_all(own);
+}
+
+/// The nearest matrix of 4 bits with a scale and a zero for each 32 inputs.
+kiln_test::Int4Matrix nearest(const std::vector<float> &values, std::int64_t outputs, std::int64_t inputs) {
+  kiln_test::Int4Matrix matrix(outputs, inputs, 32, 1);
+  for (std::int64_t n = 0; n < outputs; ++n)
+    for (std::int64_t g = 0; g < inputs / 32; ++g) {
+      const auto first = values.begin() + n * inputs + g * 32;
+      const float least = std::min(0.0f, *std::min_element(first, first + 32)),
+                  most = std::max(0.0f, *std::max_element(first, first + 32));
+      const std::uint16_t scale = kiln_test::rounded(KILN_F16, (most - least) / 15);
+      const double step = kiln_test::valueOfHalf(scale);
+      auto within = [](double value) { return static_cast<int>(std::min(15.0, std::max(0.0, std::round(value)))); };
+      const int zero = within(-least / step);
+      matrix.Scales[g * outputs + n] = scale;
+      matrix.Zeros[g * outputs + n] = zero;
+      for (int i = 0; i < 32; ++i)
+        matrix.Elements[n * inputs + g * 32 + i] = within(first[i] / step + zero);
+    }
+  return matrix;
+}
+
+// The program's own way to a quantised directory: the same as that to one of the same numbers in f32.
+TEST(ChatProgram, LlamaOfGptqAndAwqWritesWhatItsNumbersWrite) {
+  const std::string from = EXAMPLES "/llama/king_james", bytes = support::read_whole_file(from + "/model.safetensors"),
+                    own = ::testing::TempDir() + "chat_quantized" + std::to_string(getpid());
+  std::uint64_t header_bytes;
+  std::memcpy(&header_bytes, bytes.data(), sizeof header_bytes);
+  std::map<std::string, std::vector<kiln_test::Tensor>> files; // by the method
+  const json header = json::parse(bytes.substr(8, header_bytes));
+  for (const auto &[name, tensor] : header.items()) {
+    if (name == "__metadata__")
+      continue;
+    const auto extents = tensor.at("shape").get<std::vector<std::int64_t>>();
+    const auto begin = tensor.at("data_offsets")[0].get<std::size_t>(),
+               end = tensor.at("data_offsets")[1].get<std::size_t>();
+    const std::string data = bytes.substr(8 + header_bytes + begin, end - begin);
+    const std::size_t at = name.find("_proj.weight");
+    if (at == name.npos) {
+      for (const char *method : {"", "gptq", "gptq_v2", "awq"})
+        files[method].push_back({name, "F16", extents, data});
+      continue;
+    }
+    std::vector<float> values;
+    for (std::size_t i = 0; i < data.size(); i += 2) {
+      std::uint16_t half;
+      std::memcpy(&half, data.data() + i, sizeof half);
+      values.push_back(static_cast<float>(kiln_test::valueOfHalf(half)));
+    }
+    const kiln_test::Int4Matrix matrix = nearest(values, extents[0], extents[1]);
+    const std::string base = name.substr(0, at + 5);
+    files[""].push_back({name, "F32", extents, kiln_test::bytesOf(matrix.values())});
+    for (auto [method, tensors] :
+         {std::pair{"gptq", matrix.gptq(base)}, {"gptq_v2", matrix.gptq(base, 0, false)}, {"awq", matrix.awq(base)}})
+      files[method].insert(files[method].end(), tensors.begin(), tensors.end());
+  }
+  std::string expected;
+  for (const auto &[method, tensors] : files) { // that of no method first
+    const std::string folder = own + method;
+    std::filesystem::create_directory(folder);
+    for (const char *file : {"tokenizer.json", "tokenizer_config.json"})
+      std::filesystem::copy_file(from + "/" + file, folder + "/" + file);
+    json config = json::parse(support::read_whole_file(from + "/config.json"));
+    if (!method.empty())
+      config["quantization_config"] = {{"quant_method", method == "awq" ? "awq" : "gptq"},
+                                       {"bits", 4},
+                                       {"group_size", 32},
+                                       {"checkpoint_format", method}};
+    std::ofstream(folder + "/config.json") << config.dump();
+    std::ofstream(folder + "/model.safetensors", std::ios::binary) << kiln_test::imageOf(tensors);
+    const std::string tokens =
+        output(LLAMA_CHAT " " + folder + " --temperature 0 --tokens 40 --numbers --prompt 'And God said,'");
+    if (method.empty())
+      expected = tokens;
+    EXPECT_EQ(tokens, expected) << method;
+    EXPECT_NE(tokens.find("reply: "), tokens.npos) << tokens;
+    std::filesystem::remove_all(folder);
+  }
 }
 
 // Each line is a question; the second one finds the first in the context.

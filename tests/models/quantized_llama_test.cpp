@@ -104,22 +104,6 @@ std::pair<std::string, std::vector<Part>> drawGgufLlama(const std::vector<uint32
   return {makeGguf(tensors), parts};
 }
 
-std::string imageOf(const std::vector<Tensor> &tensors) {
-  std::string header = "{", data;
-  for (const Tensor &tensor : tensors) {
-    header += (data.empty() ? "\"" : ",\"") + tensor.name + "\":{\"dtype\":\"" + tensor.dtype + "\",\"shape\":[";
-    for (size_t i = 0; i < tensor.shape.size(); ++i)
-      header += (i ? "," : "") + std::to_string(tensor.shape[i]);
-    header += "],\"data_offsets\":[" + std::to_string(data.size()) + ",";
-    data += tensor.bytes;
-    header += std::to_string(data.size()) + "]}";
-  }
-  header += "}";
-  std::string image;
-  append<uint64_t>(image, header.size());
-  return image + header + data;
-}
-
 Tensor plainTensor(const Part &part) {
   std::vector<int64_t> extents{part.Columns};
   if (part.Rows)

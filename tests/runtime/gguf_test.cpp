@@ -166,6 +166,35 @@ TEST(Gguf, RenamesAndPlainTensors) {
   EXPECT_EQ(wordsOf(model.Error), "GGUF file requires distinct names, got \"h\" twice");
 }
 
+TEST(Gguf, APatternsStarStandsForAnyCharacters) {
+  const struct {
+    const char *From, *To, *Name, *Wanted; // null: it does not fit
+  } cases[] = {
+      {"a.*.b", "x.*.y", "a.12.b", "x.12.y"},
+      {"a.*.b", "x.*.y", "a..b", "x..y"},
+      {"a.*.b", "x.*.y", "a.b", nullptr},
+      {"ab*ba", "*", "aba", nullptr},
+      {"ab*ba", "*", "abba", ""},
+      {"*", "p.*", "", "p."},
+      {"*.w", "*", "h.w.w", "h.w"},
+      {"h*", "all", "h.0", "all"},
+      {"h", "x*y", "h", "xy"},
+      {"h", "x", "hh", nullptr},
+      {"a*b*", "*", "a1b*", "1"},
+      {"", "x", "", "x"},
+  };
+  for (const auto &test : cases) {
+    const kiln_rename_t rename = {test.From, test.To, 0, 0}, *found = nullptr;
+    const kiln_renames_t renames = {&rename, 1};
+    const std::string name = test.Name, wanted = test.Wanted ? test.Wanted : name;
+    const size_t length = kiln_rename(&renames, name.data(), name.size(), &found, nullptr);
+    GuardedMemory to(length);
+    EXPECT_EQ(kiln_rename(&renames, name.data(), name.size(), &found, to.data()), length);
+    EXPECT_EQ(std::string(to.data(), length), wanted) << test.From << " " << name;
+    EXPECT_EQ(found, test.Wanted ? &rename : nullptr) << test.From << " " << name;
+  }
+}
+
 TEST(Gguf, WhatIsLeftOutMayHaveToBeZeros) {
   BoundModel model({{"w", KILN_F32, 1, {2}, 1, 0}}, {makePlacement(0, 0, 0, 0, 0)}, 8);
   std::vector<float> bias(3, 0);

@@ -179,6 +179,22 @@ inline std::string makeGguf(const std::vector<GgufTensor> &tensors, const std::v
   return bytes + data;
 }
 
+/// A safetensors file, for tests that are not linked with makeImage.
+inline std::string imageOf(const std::vector<Tensor> &tensors) {
+  std::string header = "{", data, image;
+  for (const Tensor &tensor : tensors) {
+    header += (data.empty() ? "\"" : ",\"") + tensor.name + "\":{\"dtype\":\"" + tensor.dtype + "\",\"shape\":[";
+    for (size_t i = 0; i < tensor.shape.size(); ++i)
+      header += (i ? "," : "") + std::to_string(tensor.shape[i]);
+    header += "],\"data_offsets\":[" + std::to_string(data.size()) + ",";
+    data += tensor.bytes;
+    header += std::to_string(data.size()) + "]}";
+  }
+  header += "}";
+  append<uint64_t>(image, header.size());
+  return image + header + data;
+}
+
 /// A matrix [outputs, inputs] of 4 bits, its groups along the inputs.
 struct Int4Matrix {
   int64_t Outputs, Inputs, Group;
