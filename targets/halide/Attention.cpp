@@ -96,7 +96,6 @@ private:
   void scheduleScores();
   void schedulePartial();
   void scheduleMerge();
-  void askForRows(Translator &translator) const;
   void place(Func func) const;
   void placeCopy(Func copy, Var innermost, int64_t extent) const;
   void placeTile(Func tile, Var columns, int columnCount, Var rows, int rowCount, const RDom &domain) const;
@@ -146,7 +145,7 @@ int64_t Attention::blockOf(int64_t tile) const {
 /// Each tile of rows goes over the values of a block: they stay in the first cache, unless they are many blocks.
 int64_t Attention::keysOfBlock() const {
   if (!wantsShared())
-    return machine.l1Bytes / bytesOf(values(), int64_t(llvm::alignTo(channels, lanes)));
+    return machine.l1Bytes / (int64_t(sizeof(float)) * int64_t(llvm::alignTo(channels, lanes)));
   return wantsSharedCausal() && !hasOneKeyBlock() ? defaults.causalKeys : defaults.keys;
 }
 
@@ -161,7 +160,9 @@ SearchSpace Attention::searchSpace() const {
   const int64_t scoreKeys = isShared && hasOneKeyBlock() ? defaults.sharedScoreKeys : defaults.scoreKeys;
   // Causal ones copy what their last block needs, and read few keys in place.
   const int64_t toCopy = isLong() ? defaults.longSharing : isCausalShared ? defaults.causalSharing : defaults.sharing;
-  const bool packsKeys = isShared && (!isCausalShared || keys > defaults.causalKeysInPlace);
+  // In place each element of a key of fewer bits is widened by itself.
+  const bool packsKeys =
+      isOfFewBits(found.scores) || (isShared && (!isCausalShared || keys > defaults.causalKeysInPlace));
   return {makeParameter("queries", {lanes, 2 * lanes, 3 * lanes, 4 * lanes}, tile),
           makeParameter("keys", {2, 4, 6, 8, 12}, scoreKeys),
           makeParameter("query_tiles", {1, 2, 3, 4, 6, 8, 12, 16}, block / tile),
@@ -407,26 +408,11 @@ void Attention::scheduleMerge() {
   placeTile(f.product, dimensionVar(0), tileChannels, dimensionVar(1), storeRows, f.mergedProductDomain);
 }
 
-/// Rows of keys and values lie pages apart, where no hardware prefetcher follows: copies ask for them ahead of time.
-void Attention::askForRows(Translator &translator) const {
-  auto ask = [&](const Contraction &of, unsigned rowLoop) {
-    linalg::GenericOp op = of.op;
-    auto type = cast<RankedTensorType>(op->getOperand(of.b).getType());
-    AffineMap map = op.getIndexingMapsArray()[of.b];
-    int64_t stride = 1;
-    for (unsigned i = map.getNumResults(); i-- > 0 && !map.getResult(i).isFunctionOfDim(rowLoop);)
-      stride *= type.getDimSize(i);
-    if (isa<BlockArgument>(op->getOperand(of.b)) && !ShapedType::isDynamic(stride))
-      translator.prefetch(op, of.b, defaults.rowsAhead * stride);
-  };
-  if (funcs->sizes.packsKeys)
-    ask(found.scores, found.scores.n);
-  if (funcs->sizes.packsValues)
-    ask(found.products, found.products.reduction[0]);
-}
-
 void Attention::schedule(Translator &translator, const SchedulePoint &) {
-  askForRows(translator);
+  if (funcs->sizes.packsKeys)
+    askForRows(translator, found.scores, found.scores.n, defaults.rowsAhead);
+  if (funcs->sizes.packsValues)
+    askForRows(translator, found.products, found.products.reduction[0], defaults.rowsAhead);
   scheduleStore(translator);
   scheduleKeyBlock();
   if (funcs->sizes.hasKeyBlocks)

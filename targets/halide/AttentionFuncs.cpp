@@ -31,6 +31,17 @@ static Exprs loopsAt(linalg::GenericOp op, const Exprs &innermostFirst) {
   return loops;
 }
 
+void askForRows(Translator &translator, const Contraction &of, unsigned rowLoop, int64_t rowsAhead) {
+  linalg::GenericOp op = of.op;
+  auto type = cast<RankedTensorType>(op->getOperand(of.b).getType());
+  AffineMap map = op.getIndexingMapsArray()[of.b];
+  int64_t stride = 1;
+  for (unsigned i = map.getNumResults(); i-- > 0 && !map.getResult(i).isFunctionOfDim(rowLoop);)
+    stride *= type.getDimSize(i);
+  if (isa<BlockArgument>(op->getOperand(of.b)) && !ShapedType::isDynamic(stride))
+    translator.prefetch(op, of.b, rowsAhead * stride);
+}
+
 AttentionFuncs::AttentionFuncs(AttentionMatch match, AttentionSizes sizes, Translator &translator)
     : match(std::move(match)), sizes(sizes), translator(translator) {
   rank = cast<RankedTensorType>(linalg::GenericOp(this->match.scores.op).getResult(0).getType()).getRank();

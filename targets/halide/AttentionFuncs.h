@@ -27,6 +27,10 @@ struct KeyReduction {
   Halide::RDom keys, lanes;
 };
 
+/// Rows of keys or values lie pages apart, where no hardware prefetcher follows: whoever reads vectors of them asks for
+/// those so many rows ahead.
+void askForRows(Translator &translator, const Contraction &of, unsigned rowLoop, int64_t rowsAhead);
+
 class AttentionFuncs {
 public:
   AttentionFuncs(AttentionMatch match, AttentionSizes sizes, Translator &translator);

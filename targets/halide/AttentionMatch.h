@@ -32,6 +32,12 @@ struct AttentionMatch {
   llvm::SmallVector<int> productAt;            // for each dimension of the products that of the result
 };
 
+/// Whether keys, or values, are stored in fewer bits than the floats that they are computed as.
+inline bool isOfFewBits(const Contraction &of) {
+  mlir::linalg::GenericOp op = of.op;
+  return bytesOf(op->getOperand(of.b), 1) < int64_t(sizeof(float));
+}
+
 /// Nothing if the kernel has another structure.
 std::optional<AttentionMatch> matchAttentionOps(mlir::func::FuncOp kernel);
 

@@ -82,7 +82,8 @@ static std::vector<TuningRule> contractionRules(int64_t lanes, int64_t registers
 }
 
 /// Whether the rows of a lie in memory as they are read: then packing them only costs (M-0120, M-0121). But rows whole
-/// pages apart share the few places of one set of the first cache, and gain by it (M-0124).
+/// pages apart share the few places of one set of the first cache, and gain by it (M-0124); and numbers of fewer bits
+/// would be widened one by one, again for each panel.
 static bool readsAlongRows(const Contraction &shape) {
   constexpr int64_t pageBytes = 4096;
   linalg::GenericOp op = shape.op;
@@ -90,6 +91,7 @@ static bool readsAlongRows(const Contraction &shape) {
   const int64_t depth = staticDepth(shape);
   return isa<BlockArgument>(op->getOperand(shape.a)) && !ShapedType::isDynamic(depth) &&
          map.getResult(map.getNumResults() - 1) == getAffineDimExpr(shape.reduction[0], op->getContext()) &&
+         bytesOf(op->getOperand(shape.a), 1) >= int64_t(sizeof(float)) &&
          bytesOf(op->getOperand(shape.a), depth) % pageBytes != 0;
 }
 

@@ -7,7 +7,8 @@
 // 2. Rows are cut into tiles of equal height. There is code for each height, with that many accumulators a column
 //    vector, and a call takes one of them: no row is computed in vain, but for an odd one.
 // 3. One row has too few accumulators to hide the latency of an addition, so it sums every parts-th k apart.
-// 4. The sums of a panel are held on the stack, from which a loop over rows stores them with what is fused.
+// 4. Rows of x that are of fewer bits than f32 are widened once, to a copy.
+// 5. The sums of a panel are held on the stack, from which a loop over rows stores them with what is fused.
 #include "targets/halide/FewRows.h"
 
 #include "compiler/dialect/StoredParts.h"
@@ -70,6 +71,7 @@ private:
   std::vector<RowTile> tiles;
   Func held, store; // store: undefined if fused
   Func words;       // of the rows, if the contraction has words
+  Func wideRows;    // undefined: the rows are read in place
   Exprs extents;    // of the output, innermost first
 };
 
@@ -110,7 +112,9 @@ RowTile FewRowsStrategy::buildTile(Translator &translator, int height, const Exp
     tile.sums = added;
     return tile;
   }
-  Exprs values = translator.body(op, loops, [&](unsigned operand) {
+  Exprs values = translator.body(op, loops, [&](unsigned operand) -> Expr {
+    if (operand == shape.a && wideRows.defined())
+      return wideRows(reversed(translator.operandIndices(op, operand, loops)));
     return operand == shape.a || operand == shape.b ? translator.readOperand(op, operand, loops)
                                                     : Expr(added(column, inTile, number, last));
   });
@@ -160,6 +164,13 @@ Func FewRowsStrategy::build(Translator &translator) {
     extents.push_back(translator.loopExtent(op, loop));
   }
   translator.setUnscaled(op, shape.b);
+  if (Value x = op->getOperand(shape.a); isa<BlockArgument>(x) && bytesOf(x, 1) < int64_t(sizeof(float))) {
+    std::vector<Var> at;
+    for (int64_t i = 0; i < cast<RankedTensorType>(x.getType()).getRank(); ++i)
+      at.push_back(dimensionVar(i));
+    wideRows = Func(translator.name("wide_rows"));
+    wideRows(at) = translator.wide(x, translator.read(x, reversed(Exprs(at.begin(), at.end()))));
+  }
   held = Func(translator.name("held"));
   held(vars) = Halide::undef(shape.hasWords() ? Halide::Int(32) : elementType(shape.sumType()));
   if (shape.hasWords())
@@ -263,6 +274,11 @@ void FewRowsStrategy::scheduleStore(Func func, const Expr &columns) {
 }
 
 void FewRowsStrategy::schedule(Translator &translator, const SchedulePoint &) {
+  if (wideRows.defined()) {
+    const Expr width = translator.extent(shape.op->getOperand(shape.a), wideRows.dimensions() - 1);
+    wideRows.compute_root();
+    vectorizeGuarded(wideRows, dimensionVar(0), width, lanes);
+  }
   if (prefetch)
     translator.prefetch(shape.op, shape.b,
                         prefetch * shape.tile /

@@ -31,8 +31,11 @@ public:
   SearchSpace searchSpace() const override {
     // Reading them is what costs, whatever the tiles (M-0393).
     constexpr int64_t keysSideBySide = 4, keysOfTask = 64;
+    // A core that widens has fewer bytes under way (M-1135).
+    constexpr int64_t rowsAhead = 8;
     return {makeParameter("keys", {1, 2, 4, 8, 16}, keysSideBySide),
-            makeParameter("key_block", {32, 64, 128, 256, 512, 1024}, keysOfTask)};
+            makeParameter("key_block", {32, 64, 128, 256, 512, 1024}, keysOfTask),
+            makeParameter("ahead", {0, 4, 8, 16}, isOfFewBits(found.scores) ? rowsAhead : 0)};
   }
   void prepare(Translator &translator, const SchedulePoint &point) override;
   void schedule(Translator &translator, const SchedulePoint &point) override;
@@ -130,8 +133,12 @@ void OneQuery::scheduleBlock(Func around, Var level) {
   vectorizeGuarded(f.productTile.update(), f.channel, int(channels), lanes);
 }
 
-void OneQuery::schedule(Translator &translator, const SchedulePoint &) {
+void OneQuery::schedule(Translator &translator, const SchedulePoint &point) {
   AttentionFuncs &f = *funcs;
+  if (int64_t ahead = point.at("ahead")) {
+    askForRows(translator, found.scores, found.scores.n, ahead);
+    askForRows(translator, found.products, found.products.reduction[0], ahead);
+  }
   Func store = translator.outputs.front().func;
   auto storeDim = [&](unsigned productDim) { return dimensionVar(f.rank - 1 - found.productAt[productDim]); };
   // Loops from the innermost one: of the store, and of what is kept of each block of keys.

@@ -63,10 +63,12 @@ TEST(CachedBlocks, GoOnFromCallToCall) {
   }
 }
 
-// The arena of a step begins with the states of all; what is behind them holds no keys and values in f32.
+// The arena of a step begins with the states of all; what is behind them holds no keys and values in f32, but on GPUs,
+// whose kernels keep those of int8 so.
 TEST(CachedBlocks, NoCacheIsWidenedInTheArena) {
   for (const Type &type : types)
-    EXPECT_LE(type.arenaBytes, types[0].arenaBytes + 8192) << type.name;
+    if (session().isOnHost() || type.step != cached_blocks_step_whole)
+      EXPECT_LE(type.arenaBytes, types[0].arenaBytes + 8192) << type.name;
   const std::size_t elements = std::size_t(most) * (2 * 2 * 36 + 2 * 24), scales = std::size_t(most) * (2 * 2 * 3 + 2 * 2);
   EXPECT_LE(CACHED_BLOCKS_STATE_BYTES, (4 + 2 + 2 + 1) * elements + 4 * scales + 64 * 20);
 }

@@ -129,13 +129,13 @@ TEST(ShortFloats, RowsOfATable) {
   });
 }
 
-/// The presets, and for one of the types the ends of each parameter in turn.
+/// The presets; of many rows and for one of the types the ends of each parameter, too, in turn.
 std::vector<SchedulePoint> pointsOf(const std::string &text, const std::string &target, const ShortFloat &type,
-                                    const char *strategy) {
+                                    const char *strategy, bool hasManyRows) {
   const Schedulable schedulable = describe(text, target);
   EXPECT_EQ(schedulable.strategy, strategy);
   std::vector<SchedulePoint> points = pointsToTry(schedulable.space, 0, target);
-  if (type.element != ElementType::f16)
+  if (type.element != ElementType::f16 || !hasManyRows)
     points.resize(1);
   return points;
 }
@@ -147,7 +147,7 @@ void checkLinear(const std::string &target, const ShortFloat &type, int64_t m, c
                                     "%0 = kiln.linear %x, %w, %b weight_order = out_in : (" + x + ", " + w + ", " + b +
                                         ") -> " + y + "\n%1 = kiln.relu %0 : " + y + "\nreturn %1",
                                     m < 8 ? 8 : 200);
-  for (const SchedulePoint &point : pointsOf(text, target, type, strategy)) {
+  for (const SchedulePoint &point : pointsOf(text, target, type, strategy, m > 8)) {
     SCOPED_TRACE(toString(point));
     Kernel kernel(text, target, &point);
     std::vector<Tensor> in = {rounded(type, randomTensor({m, inputs})), rounded(type, randomTensor({45, 333})),
@@ -267,7 +267,7 @@ void checkAttention(const std::string &target, const ShortFloat &type, int queri
                                     "%0 = kiln.attention %q, %k, %v heads = 2 scale = 0.25 : (" + q + ", " + k + ", " +
                                         k + ") -> " + q + "\n%1 = kiln.reshape %0 : " + q + " -> " + y + "\nreturn %1",
                                     queries);
-  for (const SchedulePoint &point : pointsOf(text, target, type, strategy)) {
+  for (const SchedulePoint &point : pointsOf(text, target, type, strategy, queries > 8)) {
     SCOPED_TRACE(toString(point));
     Kernel kernel(text, target, &point);
     const std::vector<Tensor> in = {rounded(type, randomTensor({queries, 48})), rounded(type, randomTensor({keys, 48})),
@@ -311,7 +311,7 @@ void checkConvolution(const std::string &target, const ShortFloat &type, int cha
                "%0 = kiln.conv2d %x, %w stride = [1, 1] padding = [1, 1] dilation = [1, 1] groups = 1 : (" + x + ", " +
                    w + ") -> " + y + "\nreturn %0",
                20);
-  for (const SchedulePoint &point : pointsOf(text, target, type, strategy)) {
+  for (const SchedulePoint &point : pointsOf(text, target, type, strategy, false)) {
     SCOPED_TRACE(toString(point));
     Kernel kernel(text, target, &point);
     const std::vector<Tensor> in = {rounded(type, randomTensor({height, width, channels})),

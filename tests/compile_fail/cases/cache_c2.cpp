@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Three heads in a width of eight.
+// expect: kiln: a cache of int8 requires heads that divide the width [cache_c2]
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T, 8> x) const {
+    return attention<3>(x, x, x, cached<Dim{"context", T, 64}, int8>);
+  }
+};
+static_assert(parameters<M>() >= 0);
