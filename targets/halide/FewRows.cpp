@@ -164,7 +164,8 @@ Func FewRowsStrategy::build(Translator &translator) {
     extents.push_back(translator.loopExtent(op, loop));
   }
   translator.setUnscaled(op, shape.b);
-  if (Value x = op->getOperand(shape.a); isa<BlockArgument>(x) && bytesOf(x, 1) < int64_t(sizeof(float))) {
+  if (Value x = op->getOperand(shape.a);
+      !shape.hasWords() && isa<BlockArgument>(x) && bytesOf(x, 1) < int64_t(sizeof(float))) {
     std::vector<Var> at;
     for (int64_t i = 0; i < cast<RankedTensorType>(x.getType()).getRank(); ++i)
       at.push_back(dimensionVar(i));
