@@ -30,17 +30,16 @@ struct Shape {
   const char *name; // of the entry
   int rows, columns, depth;
 };
-constexpr Shape shapes[] = {{"qkv", 512, 2304, 768}, {"out", 512, 768, 768}, {"up", 512, 3072, 768},
+constexpr Shape shapes[] = {{"qkv", 512, 2304, 768},  {"out", 512, 768, 768}, {"up", 512, 3072, 768},
                             {"down", 512, 768, 3072}, {"up", 128, 3072, 768}, {"up", 32, 3072, 768},
                             {"up", 8, 3072, 768},     {"up", 1, 3072, 768},   {"down", 1, 768, 3072}};
 
 /// The call of a contraction's entry, by the shape's name.
 #define KILN_PRODUCT(library, LIBRARY, entry, ENTRY)                                                                   \
   if (std::string_view(shape.name) == #entry)                                                                          \
-    return {[=, &x](const kiln_call_t &call) {                                                                         \
-              return library##_##entry(model->get(), &call, shape.rows, x.data(), y);                                  \
-            },                                                                                                         \
-            [](int workers) { return LIBRARY##_##ENTRY##_ARENA_BYTES(workers); }};
+    return {                                                                                                           \
+        [=, &x](const kiln_call_t &call) { return library##_##entry(model->get(), &call, shape.rows, x.data(), y); },  \
+        [](int workers) { return LIBRARY##_##ENTRY##_ARENA_BYTES(workers); }};
 #define KILN_PRODUCTS(library, LIBRARY)                                                                                \
   Call library##Call(const Shape &shape, const std::vector<float> &x, float *y) {                                      \
     static const auto model = makeModel<library::Model>({LIBRARY##_WEIGHTS(KILN_BENCH_WEIGHT)});                       \
@@ -80,14 +79,14 @@ struct Level {
   decltype(&gpt2_prefill_f32_v3Call) prefill, plainPrefill;
   bool (*isThere)();
 };
-constexpr Level levels[] = {
-    {"x86-64-v3", contraction_int8_v3Call, contraction_f32_v3Call, gpt2_prefill_int8_v3Call, gpt2_prefill_f32_v3Call,
-     [] { return __builtin_cpu_supports("x86-64-v3") != 0; }},
-    {"x86-64-v4", contraction_int8_v4Call, contraction_f32_v4Call, gpt2_prefill_int8_v4Call, gpt2_prefill_f32_v4Call,
-     [] { return __builtin_cpu_supports("x86-64-v4") != 0; }},
-    {"x86-64-v4-vnni", contraction_int8_v4_vnniCall, contraction_f32_v4Call, gpt2_prefill_int8_v4_vnniCall,
-     gpt2_prefill_f32_v4Call,
-     [] { return __builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("avx512vnni"); }}};
+constexpr Level levels[] = {{"x86-64-v3", contraction_int8_v3Call, contraction_f32_v3Call, gpt2_prefill_int8_v3Call,
+                             gpt2_prefill_f32_v3Call, [] { return __builtin_cpu_supports("x86-64-v3") != 0; }},
+                            {"x86-64-v4", contraction_int8_v4Call, contraction_f32_v4Call, gpt2_prefill_int8_v4Call,
+                             gpt2_prefill_f32_v4Call, [] { return __builtin_cpu_supports("x86-64-v4") != 0; }},
+                            {"x86-64-v4-vnni", contraction_int8_v4_vnniCall, contraction_f32_v4Call,
+                             gpt2_prefill_int8_v4_vnniCall, gpt2_prefill_f32_v4Call, [] {
+                               return __builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("avx512vnni");
+                             }}};
 
 /// Outputs are not compared: those of int8 are others.
 void compareCalls(benchmark::State &state, const Threads &threads, const Work &work, const Call &int8,

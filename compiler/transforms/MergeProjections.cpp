@@ -207,9 +207,8 @@ private:
     int64_t outputs = cast<RankedTensorType>(weight.getType()).getDimSize(first.getOutputDim());
     extents.back() = builder.getAffineConstantExpr(outputs);
     auto joinedType = getTensorType(extents, type.getElementType(), getNumSymbols(type));
-    Value joined =
-        LinearOp::create(builder, first.getLoc(), joinedType, first.getX(), weight, bias, first.getScales(),
-                         first.getWeightOrder());
+    Value joined = LinearOp::create(builder, first.getLoc(), joinedType, first.getX(), weight, bias, first.getScales(),
+                                    first.getWeightOrder());
     int64_t start = 0;
     for (LinearOp linear : linears) {
       auto sliceType = cast<RankedTensorType>(linear.getType());

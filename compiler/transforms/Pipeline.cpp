@@ -18,7 +18,7 @@ void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createCSEPass());                                // the same projection or table once
   passes.addNestedPass<func::FuncOp>(createRecognizeAttention()); // its projections are joined next
   passes.addPass(createMergeProjections());
-  passes.addPass(createCanonicalizerPass());                      // what became dead
+  passes.addPass(createCanonicalizerPass()); // what became dead
   passes.addPass(
       createLayOutWeights(options.target.weightTile, options.target.wordBytes)); // a joined weight has one layout
 

@@ -103,12 +103,20 @@ struct KernelData::Tensor {
       } else if (mlir::kiln::isShortFloat(element)) {
         uint16_t bits = random.shortReal(element.isF16() ? 10 : 7);
         memcpy(data + 2 * i, &bits, 2);
+      } else if (element.isInteger(16)) { // words of two of i8
+        auto bits = uint16_t(random.next());
+        memcpy(data + 2 * i, &bits, 2);
       } else {
         data[i] = element.isInteger(1) ? random.next() % 8 != 0 : char(random.next());
       }
     }
+    share();
+  }
+
+  /// All copies are as the first one is.
+  void share() {
     for (size_t i = 1; i < copies.size(); ++i)
-      memcpy(copies[i].get(), data, bytes);
+      memcpy(copies[i].get(), copies[0].get(), bytes);
   }
 
   double at(const char *data, int64_t i) const { return readElement(element, data, i); }
@@ -122,6 +130,28 @@ struct KernelData::Memory {
   bool isStep = false;
   const KernelAbi *abi = nullptr;
 };
+
+/// What words of i8 promise: zeros behind the depth, and 128 times the sums of outputs where there are offsets.
+void KernelData::keepPromises(RankedTensorType type, MutableArrayRef<Tensor> parts) {
+  auto layout = dyn_cast_if_present<mlir::kiln::TiledAttr>(type.getEncoding());
+  if (!layout || !layout.hasWords())
+    return;
+  const int64_t word = layout.getInterleave(), depth = layout.depthOf(type.getShape()), size = layout.getSize();
+  const int64_t steps = layout.getStoredShape(type.getShape())[1];
+  char *numbers = parts[0].copies[0].get();
+  std::vector<int32_t> sums(parts[1].elements);
+  for (int64_t i = 0; i < parts[0].bytes; ++i) {
+    const int64_t at = i / word; // of a word
+    if (at / size % steps * word + i % word >= depth)
+      numbers[i] = 0;
+    sums[at / size / steps * size + at % size] += 128 * static_cast<signed char>(numbers[i]);
+  }
+  parts[0].share();
+  if (!mlir::kiln::hasOffsets(layout))
+    return;
+  memcpy(parts[2].copies[0].get(), sums.data(), parts[2].bytes);
+  parts[2].share();
+}
 
 KernelData::KernelData(const KernelUse &use, ArrayRef<int64_t> extents, int64_t rotatedBytes, const KernelAbi &abi)
     : memory(std::make_unique<Memory>()) {
@@ -146,10 +176,11 @@ KernelData::KernelData(const KernelUse &use, ArrayRef<int64_t> extents, int64_t 
       std::pair<int64_t, int64_t> range{0, 1};
       if (cast<RankedTensorType>(type).getElementType().isInteger(32))
         range = integerRange(kernel, extents.size() + i, extents);
-      else if (memory->inputs.back().element.isInteger(32)) // words of i4
+      else if (memory->inputs.back().element.isInteger(32)) // words
         range = {std::numeric_limits<int32_t>::min(), int64_t(1) << 31};
       memory->inputs.back().fill(random, range);
     }
+    keepPromises(cast<RankedTensorType>(type), MutableArrayRef(memory->inputs).drop_front(memory->firstParts.back()));
   }
   for (Type type : kernel.getResultTypes())
     memory->results.emplace_back(cast<RankedTensorType>(type), extents, 1, abi);

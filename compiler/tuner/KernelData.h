@@ -56,6 +56,7 @@ public:
 private:
   struct Tensor;
   struct Memory;
+  static void keepPromises(mlir::RankedTensorType type, llvm::MutableArrayRef<Tensor> parts);
   std::unique_ptr<Memory> memory;
 };
 

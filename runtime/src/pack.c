@@ -193,23 +193,32 @@ static bool make_column_scales(const kiln_tiling_t *tiling, const kiln_tensor_t 
   return kiln_quantize_scales(tiling->scales, columns);
 }
 
-/* Numbers of int8, the outputs along the columns; `offset`: of the first output. `words` is room for them and more. */
+/* `word` rows side by side, zeros for those behind the last one. Inlined for each width of words. */
+static inline __attribute__((always_inline)) void interleave(char *words, const signed char *numbers, size_t rows,
+                                                             size_t columns, const size_t word) {
+  for (size_t row = 0; row < rows; row += word, words += columns * word)
+    for (size_t column = 0; column < columns; ++column)
+      for (size_t i = 0; i < word; ++i)
+        words[column * word + i] = (char)(row + i < rows ? numbers[(row + i) * columns + column] : 0);
+}
+
+/* Numbers of int8, the outputs along the columns; `first`: of the outputs. `words` is room for them and more. */
 static void pack_numbers(kiln_tiling_t part, const signed char *numbers, char *words, size_t depth, size_t outputs,
-                         size_t offset) {
-  const size_t word = part.word, high = (depth + word - 1) / word;
-  if (word == 1) {
+                         size_t first) {
+  if (part.word == 1) {
     kiln_pack_matrix(&part, (const char *)numbers, depth, outputs);
     return;
   }
-  for (size_t k = 0; k < high * word; ++k)
+  if (part.word == 2)
+    interleave(words, numbers, depth, outputs, 2);
+  else
+    interleave(words, numbers, depth, outputs, 4);
+  for (size_t k = 0; part.sums && k < depth; ++k)
     for (size_t n = 0; n < outputs; ++n)
-      words[(k / word * outputs + n) * word + k % word] = (char)(k < depth ? numbers[k * outputs + n] : 0);
-  for (size_t n = 0; part.sums && n < outputs; ++n)
-    for (size_t k = 0; k < depth; ++k)
-      part.sums[offset + n] += 128 * numbers[k * outputs + n];
-  part.bytes = word;
-  part.depth = (part.depth + word - 1) / word;
-  kiln_pack_matrix(&part, words, high, outputs);
+      part.sums[first + n] += 128 * numbers[k * outputs + n];
+  part.bytes = part.word;
+  part.depth = (part.depth + part.word - 1) / part.word;
+  kiln_pack_matrix(&part, words, (depth + part.word - 1) / part.word, outputs);
 }
 
 /* The same of elements that are widened or stored in fewer bits on their way, a piece of the matrix at a time. Where

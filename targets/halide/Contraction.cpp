@@ -9,8 +9,8 @@
 //    guarded, so that one code serves any number of rows.
 // 3. Sums of several parts meet in a total on the stack, whose rows the epilogue counts: unrolled, LLVM would take the
 //    total apart into registers, and keep sums on the stack in the loop over k instead (M-0131).
-// Rows of i8 and a weight of words of i8 are summed up as whole numbers, several products at a time; the rows' words are
-// made before.
+// Rows of i8 and a weight of words of i8 are summed up as whole numbers, several products at a time; the rows' words
+// are made before.
 // 4. Columns are the outer loop: a panel of b stays in the cache while the rows pass (M-0106). A long k is cut into
 //    blocks, whose sums are added to the panel's accumulators in memory (M-0104). Many rows are cut into blocks too,
 //    which bounds the memory of packed rows.

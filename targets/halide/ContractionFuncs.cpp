@@ -27,9 +27,7 @@ private:
   bool isBlocked() const { return schedule.blockDepth > 0 && schedule.blockDepth < staticSteps(shape); }
   Func makeWords();
   Expr readWord() const;
-  Expr zero() const {
-    return shape.hasWords() ? Expr(0) : Halide::Internal::make_zero(elementType(shape.sumType()));
-  }
+  Expr zero() const { return shape.hasWords() ? Expr(0) : Halide::Internal::make_zero(elementType(shape.sumType())); }
   bool buildTile(const std::vector<Var> &tileVars, const Expr &block, const Expr &part);
 
   Translator &translator;

@@ -185,8 +185,8 @@ TuningParameter ContractionParameters::parts(int64_t block) const {
   return makeParameter("parts", values, preset);
 }
 
-/// How many steps of k a tile takes at a time. Products that are not fused wait for registers; and sums of whole numbers
-/// LLVM adds up in another order, for which it keeps accumulators on the stack (M-1122).
+/// How many steps of k a tile takes at a time. Products that are not fused wait for registers; and sums of whole
+/// numbers LLVM adds up in another order, for which it keeps accumulators on the stack (M-1122, M-1123).
 int64_t ContractionParameters::stepsOfDepth() const {
   if (!hasRequests || !machine.hasFusedMultiplyAdd || shape.word == 2)
     return 1;

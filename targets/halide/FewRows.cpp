@@ -107,8 +107,8 @@ RowTile FewRowsStrategy::buildTile(Translator &translator, int height, const Exp
   added(column, inTile, number, last) = zero;
   if (shape.hasWords()) {
     const Expr k = loops[shape.reduction[0]], row = shape.m ? Expr(words(k, loops[*shape.m])) : Expr(words(k));
-    added(column, inTile, number, last) = translator.addProducts(shape, added(column, inTile, number, last), row,
-                                                                 translator.wordOfWeight(shape, loops));
+    added(column, inTile, number, last) =
+        translator.addProducts(shape, added(column, inTile, number, last), row, translator.wordOfWeight(shape, loops));
     tile.sums = added;
     return tile;
   }

@@ -5,8 +5,8 @@
 #include "compiler/frontend/Import.h"
 #include "kiln/dsl.h"
 #include "mlir/IR/Verifier.h"
-#include <gtest/gtest.h>
 #include <array>
+#include <gtest/gtest.h>
 #include <map>
 
 namespace kiln {

@@ -52,9 +52,10 @@ void addOptions(CLI::App &app, Command &command) {
       ->envname("KILN_SEED");
   std::vector<std::string> targets = kiln::testing::runnableLevels();
   targets.push_back("cuda");
-  app.add_option("--target", options.targets,
-                 "instruction sets, in turn; all that this CPU has unless named, but for v4-vnni. cuda: on the driver that "
-                 "KILN_CUDA_DRIVER names, else on an interpreter of PTX")
+  app.add_option(
+         "--target", options.targets,
+         "instruction sets, in turn; all that this CPU has unless named, but for v4-vnni. cuda: on the driver that "
+         "KILN_CUDA_DRIVER names, else on an interpreter of PTX")
       ->check(CLI::IsMember(targets));
   app.add_option("-j,--jobs", options.jobs, "trials at a time; 0: as many as there are CPUs")->capture_default_str();
   app.add_option("--nodes", options.models.nodes, "of most models at most")->capture_default_str();

@@ -345,8 +345,8 @@ struct StoredInGroups : Model {
 };
 TEST(Known, StoredInGroups) { expectRight<StoredInGroups>("int4<64> except window=int4_zero"); }
 
-// Rows of int8: of three projections of an attention, which become one, of a table that is a head as well, of one vector,
-// and of several batches with a depth and outputs that are no whole words and tiles.
+// Rows of int8: of three projections of an attention, which become one, of a table that is a head as well, of one
+// vector, and of several batches with a depth and outputs that are no whole words and tiles.
 struct RowsOfInt8 : Model {
   constexpr auto forward(Tensor<f32, T, 10> x, Tensor<i32, T> indices, Tensor<f32, 10> one,
                          Tensor<f32, 3, 2, 7> many) const {

@@ -16,7 +16,9 @@ namespace {
 using Values = std::vector<double>;
 constexpr double inf = std::numeric_limits<double>::infinity();
 
-Tensor rows(TensorShape shape, Values values) { return Tensor::of(ElementType::f32, std::move(shape), std::move(values)); }
+Tensor rows(TensorShape shape, Values values) {
+  return Tensor::of(ElementType::f32, std::move(shape), std::move(values));
+}
 
 TEST(QuantizeRows, AreWhatTheSpecificationSays) {
   // Halves go to the even one; zeros stay zeros; a scale below half of the least number is 0.
@@ -26,9 +28,9 @@ TEST(QuantizeRows, AreWhatTheSpecificationSays) {
   EXPECT_EQ(scales.values, (Values{1, 0, static_cast<double>(3.0f / 127), 0}));
   EXPECT_EQ(numbers.element, ElementType::i8);
   EXPECT_EQ(numbers.values, (Values{127, 0, -2, 2, 0, 0, 0, 0, -127, 127, 42, 0, 0, 0, 0, 0}));
-  EXPECT_EQ(throughInt8(rows({3}, {-3, 3, 1})).values, (Values{-127 * static_cast<double>(3.0f / 127),
-                                                               127 * static_cast<double>(3.0f / 127),
-                                                               42 * static_cast<double>(3.0f / 127)}));
+  EXPECT_EQ(throughInt8(rows({3}, {-3, 3, 1})).values,
+            (Values{-127 * static_cast<double>(3.0f / 127), 127 * static_cast<double>(3.0f / 127),
+                    42 * static_cast<double>(3.0f / 127)}));
 }
 
 TEST(QuantizeRows, RowsThatAreNoNumbersAreNaN) {
@@ -71,9 +73,8 @@ struct Products : Model {
 };
 
 TEST(QuantizeRows, OfTheLinearsThatAreNamed) {
-  Interpreter interpreter(trace<Products>(), [](const std::string &) {
-    return rows({2, 4}, {1, 0, 0, 0, 0, 1, 0, 0});
-  });
+  Interpreter interpreter(trace<Products>(),
+                          [](const std::string &) { return rows({2, 4}, {1, 0, 0, 0, 0, 1, 0, 0}); });
   interpreter.takesInt8 = [](const std::string &name, int dim) { return name == "a.weight" && dim == 0; };
   const std::vector<Tensor> results = interpreter.run(0, {}, {rows({1, 4}, {127, 1.25, 0, 0})});
   EXPECT_EQ(results[0].values, (Values{127, 1}));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model whose activations are int8, compiled for each instruction set alone: whole libraries give every bit that whole
-// numbers and f32 in plain loops give, and so the same ones.
+// A model whose activations are int8, compiled for each instruction set alone: whole libraries give every bit that
+// whole numbers and f32 in plain loops give, and so the same ones.
 #include "int8_rows_v2.h"
 #include "int8_rows_v3.h"
 #include "int8_rows_v4.h"
@@ -105,7 +105,8 @@ TEST(Int8Rows, GiveTheSameBitsOnEachInstructionSet) {
     SCOPED_TRACE(rows);
     Floats x;
     for (std::size_t i = 0; i < rows * 77; ++i)
-      x.push_back(i / 77 == 1 ? 0.0f : static_cast<float>(counter_uniform("int8 rows", i) * static_cast<double>(i % 5)));
+      x.push_back(i / 77 == 1 ? 0.0f
+                              : static_cast<float>(counter_uniform("int8 rows", i) * static_cast<double>(i % 5)));
     const Results expected = expectedOf(x);
     const Results v2 = run(KILN_TEST_LIBRARY(int8_rows_v2, INT8_ROWS_V2_WEIGHTS), x, int8_rows_v2_forward);
     EXPECT_EQ(v2, expected);

@@ -65,6 +65,10 @@ const CommandCase commandCases[] = {
      "error: the arena of entry \"(encode|cycle)\" exceeds its budget: [0-9]+ bytes with one worker, at most 64 "
      "allowed"},
     {"a negative number of jobs", pairProgram + " compile --jobs -1", "--jobs: Value -1 not in range"},
+    {"activations of another type", pairProgram + " compile --activations int4",
+     "--activations: activations require a type f32 or int8, got \"int4\""},
+    {"activations without weights", pairProgram + " compile --activations int8 -o /tmp",
+     "activations of int8 require weights stored as int8 that linear reads, got none"},
     {"a number of jobs that is no number", pairProgram + " compile -j many", "--jobs: .*many"},
     {"a negative time", pairProgram + " compile --kernel-seconds -1", "--kernel-seconds: .*-1"},
     {"a kernel that takes too long", pairProgram + " compile --no-cache -o /tmp/kiln-late --kernel-seconds 1e-5",

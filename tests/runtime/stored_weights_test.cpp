@@ -18,8 +18,7 @@ kiln_placement_t storedPlacement(kiln_dtype_t stored, uint64_t rows, uint64_t co
                                  uint64_t shift, uint64_t outputs, uint32_t word = 1) {
   const uint64_t depth = dim == 0 ? columns : rows, whole = (outputs + tile - 1) / tile * tile;
   const uint64_t elements = whole * ((depth + word - 1) / word * word), scales = (elements + 63) / 64 * 64;
-  kiln_placement_t placement =
-      makePlacement(0, 0, tile, dim, shift, stored, stored == KILN_I8 ? scales : 0);
+  kiln_placement_t placement = makePlacement(0, 0, tile, dim, shift, stored, stored == KILN_I8 ? scales : 0);
   placement.group = word > 1 ? word : 0;
   placement.zeros = word == 4 ? scales + (whole * 4 + 63) / 64 * 64 : 0;
   return placement;
@@ -153,13 +152,14 @@ TEST(StoredWeights, WordsLieWhereTheDefinitionSays) {
               const std::vector<float> decoded = storeNaively(expected, matrix, placement);
               ASSERT_TRUE(kiln_pack_weight(packed.data(), data.data() + 1, source, &weight, &placement));
               ASSERT_EQ(std::memcmp(packed.data(), expected.data(), expected.size()), 0)
-                  << "words of " << word << " [" << extent[0] << ", " << extent[1] << "] tile " << tile << " dim " << dim
-                  << " shift " << shift;
+                  << "words of " << word << " [" << extent[0] << ", " << extent[1] << "] tile " << tile << " dim "
+                  << dim << " shift " << shift;
               BoundModel model({weight}, {placement}, packed.size());
               ASSERT_EQ(model.bind({{"w", kiln_safetensors_dtype_text(source), {extent[0], extent[1]}, matrix.Bytes}}),
                         KILN_OK)
                   << model.Error.message;
-              ASSERT_EQ(model.read("w", 0, static_cast<uint64_t>(extent[0]), static_cast<uint64_t>(extent[1])), decoded);
+              ASSERT_EQ(model.read("w", 0, static_cast<uint64_t>(extent[0]), static_cast<uint64_t>(extent[1])),
+                        decoded);
             }
 }
 

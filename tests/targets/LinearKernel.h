@@ -30,6 +30,22 @@ inline std::string linearKernel(int64_t n, int64_t k, const std::string &layout,
   return text.finish({y}, "kiln.inplace = array<i64: 3>");
 }
 
+/// (x w^T) scales + bias and a maximum with 0, without a rounding left out or put in. x is i8; `layout` is that of w.
+inline std::string int8Kernel(int64_t n, int64_t k, const std::string &layout, int bound, int least = 1) {
+  KernelText text({{least, bound}});
+  const std::string wide = text.type({"s0", number(n)});
+  Value x = text.argument(text.type({"s0", number(k)}, "i8")), scales = text.argument(text.type({"s0"}));
+  Value w = text.argument(KernelText::tiled(int(n), int(k), layout)), b = text.argument(text.type({number(n)}));
+  Value product = text.reduce("ppr", {x, w}, wide, {"a, c", "b, c", "a, b"}, "0.0 : f32",
+                              "%f = arith.sitofp %x0 : i8 to f32\n%m = arith.mulf %f, %x1 : f32\n"
+                              "%s = arith.addf %y0, %m : f32\nlinalg.yield %s : f32");
+  Value y = text.one("pp", {product, scales, b}, wide, {"a, b", "a", "b", "a, b"},
+                     "%z = arith.constant 0.0 : f32\n%t = arith.mulf %x0, %x1 {kiln.strict} : f32\n"
+                     "%u = arith.addf %t, %x2 {kiln.strict} : f32\n%v = arith.maximumf %u, %z : f32\n"
+                     "linalg.yield %v : f32");
+  return text.finish({y});
+}
+
 inline Tensor linear(const Tensor &x, const Tensor &w, const Tensor &b, const Tensor &r) {
   Tensor y = Tensor::zeros(r.shape);
   for (int64_t m = 0; m < x.shape[0]; ++m)

@@ -17,8 +17,11 @@ TEST_P(InstructionSets, AreRunHere) {
     GTEST_SKIP() << "this CPU has no " << GetParam() << ": no kernel was tested on it";
 }
 
-INSTANTIATE_TEST_SUITE_P(All, InstructionSets, ::testing::Values("x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4-vnni"),
-                         [](const auto &info) { return "v" + info.param.substr(8, 1) + (info.param.size() > 9 ? "vnni" : ""); });
+INSTANTIATE_TEST_SUITE_P(All, InstructionSets,
+                         ::testing::Values("x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4-vnni"),
+                         [](const auto &info) {
+                           return "v" + info.param.substr(8, 1) + (info.param.size() > 9 ? "vnni" : "");
+                         });
 
 } // namespace
 } // namespace kiln::testing

@@ -9,22 +9,6 @@
 namespace kiln::testing {
 namespace {
 
-/// (x w^T) scales + bias and a maximum with 0, without a rounding left out or put in. `layout` is that of w.
-std::string productKernel(int64_t n, int64_t k, const std::string &layout, int bound, int least = 1) {
-  KernelText text({{least, bound}});
-  const std::string wide = text.type({"s0", number(n)});
-  Value x = text.argument(text.type({"s0", number(k)}, "i8")), scales = text.argument(text.type({"s0"}));
-  Value w = text.argument(KernelText::tiled(int(n), int(k), layout)), b = text.argument(text.type({number(n)}));
-  Value product = text.reduce("ppr", {x, w}, wide, {"a, c", "b, c", "a, b"}, "0.0 : f32",
-                              "%f = arith.sitofp %x0 : i8 to f32\n%m = arith.mulf %f, %x1 : f32\n"
-                              "%s = arith.addf %y0, %m : f32\nlinalg.yield %s : f32");
-  Value y = text.one("pp", {product, scales, b}, wide, {"a, b", "a", "b", "a, b"},
-                     "%z = arith.constant 0.0 : f32\n%t = arith.mulf %x0, %x1 {kiln.strict} : f32\n"
-                     "%u = arith.addf %t, %x2 {kiln.strict} : f32\n%v = arith.maximumf %u, %z : f32\n"
-                     "linalg.yield %v : f32");
-  return text.finish({y});
-}
-
 /// Whole numbers with 127 or -127 among those of each output, times its scale: what the storage has exactly.
 Tensor weights(int64_t n, int64_t k) {
   Tensor w = randomIntegers({n, k}, -127, 128), exponents = randomIntegers({n, 1}, -12, 3);
@@ -68,7 +52,7 @@ protected:
 };
 
 TEST_P(Int8Rows, FewRows) {
-  Kernel one(productKernel(113, 13, layout(), 1), GetParam()), few(productKernel(49, 130, layout(), 9), GetParam());
+  Kernel one(int8Kernel(113, 13, layout(), 1), GetParam()), few(int8Kernel(49, 130, layout(), 9), GetParam());
   EXPECT_EQ(one.object().strategy, "few_rows");
   check(one, 1, 113, 13);
   for (int64_t m : {1, 2, 5, 9})
@@ -77,7 +61,7 @@ TEST_P(Int8Rows, FewRows) {
 
 TEST_P(Int8Rows, ManyRows) {
   for (auto [n, k] : {std::pair(113, 639), {48, 3074}, {50, 512}}) {
-    Kernel kernel(productKernel(n, k, layout(), 256), GetParam());
+    Kernel kernel(int8Kernel(n, k, layout(), 256), GetParam());
     EXPECT_EQ(kernel.object().strategy, "contraction");
     for (int64_t m : {1, 33, 200})
       check(kernel, m, n, k);
@@ -87,7 +71,7 @@ TEST_P(Int8Rows, ManyRows) {
 /// The largest sums: of the depth's full length in one direction.
 TEST_P(Int8Rows, SumsHoldWhatCanCome) {
   const int64_t k = 1 << 17, n = 48;
-  Kernel kernel(productKernel(n, k, layout(), 4), GetParam());
+  Kernel kernel(int8Kernel(n, k, layout(), 4), GetParam());
   Tensor x = Tensor::zeros({2, k}), w = Tensor::zeros({n, k}), ones = Tensor::zeros({2}), none = Tensor::zeros({n});
   for (int64_t i = 0; i < k; ++i) {
     x.at({0, i}) = 127;
@@ -106,7 +90,7 @@ TEST_P(Int8Rows, SumsHoldWhatCanCome) {
 /// Words that another level has, as if the code generator had crashed with this one's instructions.
 TEST_P(Int8Rows, WordsOfOtherLevels) {
   for (int64_t word : {2, 4}) {
-    Kernel kernel(productKernel(32, 70, layout(16, word), 40), GetParam());
+    Kernel kernel(int8Kernel(32, 70, layout(16, word), 40), GetParam());
     for (int64_t m : {1, 40})
       check(kernel, m, 32, 70);
   }
@@ -114,7 +98,7 @@ TEST_P(Int8Rows, WordsOfOtherLevels) {
 
 TEST_P(Int8Rows, PointsOfTheSearchSpace) {
   for (int bound : {1, 13, 200}) {
-    const std::string text = productKernel(113, 128, layout(), bound);
+    const std::string text = int8Kernel(113, 128, layout(), bound);
     size_t turn = 0;
     for (const SchedulePoint &point : pointsToTry(describe(text, GetParam()).space, 2, GetParam())) {
       if (!std::getenv("KILN_TEST_ALL") && turn++ % 3)
@@ -130,7 +114,7 @@ TEST_P(Int8Rows, PointsOfTheSearchSpace) {
 
 TEST_P(Int8Rows, StayWithinTheirMemory) {
   for (int bound : {1, 9, 64}) {
-    const MemoryCheck checked = checkMemory(productKernel(49, 130, layout(), bound), GetParam(), {{{1}}, {{bound}}});
+    const MemoryCheck checked = checkMemory(int8Kernel(49, 130, layout(), bound), GetParam(), {{{1}}, {{bound}}});
     EXPECT_EQ(checked.fault, "");
     EXPECT_GT(checked.checked, 0);
   }

@@ -72,6 +72,16 @@ TEST_F(Reference, AgreesWithWhatIsRight) {
   }
 }
 
+// Random bytes with what the layout promises of them: zeros behind the depth, and sums.
+TEST_F(Reference, KnowsWordsOfInt8) {
+  for (const std::string word : {"2", "4"}) {
+    KernelUse use =
+        parse(testing::int8Kernel(37, 29, "#kiln.tiled<0, 16, interleave = " + word + ", storage = <i8>>", 256));
+    ReferenceResult result = check(use, compile(use), {{256}, {9}, {1}});
+    EXPECT_EQ(result.wrong + result.unchecked, "") << word;
+  }
+}
+
 // The same loops over another tensor, a smaller constant, columns in another order.
 TEST_F(Reference, DiffersFromWhatIsWrong) {
   KernelUse use = parse(rows(increment));

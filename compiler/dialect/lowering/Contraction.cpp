@@ -90,8 +90,9 @@ AffineExpr LinearOp::getFlops() { return countFlops(getResult(), depthOf(*this))
 
 //===- quantize_rows ---===//
 
-/// A quotient is a whole number after 1.5 * 2^23 is added, whose neighbours are 1 apart. A scale of 0 belongs to numbers
-/// that are 0 when divided by 1; of one that is NaN any number comes, without a conversion that would be undefined.
+/// A quotient is a whole number after 1.5 * 2^23 is added, whose neighbours are 1 apart. A scale of 0 belongs to
+/// numbers that are 0 when divided by 1; of one that is NaN any number comes, without a conversion that would be
+/// undefined.
 Value QuantizeRowsOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) {
   auto integer = [&](int32_t value) { return b.kernel.createConstant(b.getI32IntegerAttr(value)); };
   Value scale = b.read(getScales(), at.drop_back());

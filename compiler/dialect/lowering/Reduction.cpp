@@ -344,9 +344,7 @@ SmallVector<Value> RowScalesOp::decompose(KernelBuilder &kernel) {
 }
 
 Value RowScalesOp::evaluateElement(ElementBuilder &b, ArrayRef<Coordinate> at) { return loadResult(b, *this, at); }
-bool RowScalesOp::collapseRows(RowCollapser &rows) {
-  return rows.rankOf(getX()) > rows.axes && rows.markFull(getX());
-}
+bool RowScalesOp::collapseRows(RowCollapser &rows) { return rows.rankOf(getX()) > rows.axes && rows.markFull(getX()); }
 
 //===- mean, sum, max, argmax ---===//
 
