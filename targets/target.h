@@ -194,6 +194,7 @@ struct TargetInfo {
   bool hasShortFloats = false;             // whether kernels may have tensors of f16 and bf16
   bool hasTf32 = false;                    // whether there are tensor cores for f32 that is rounded to tf32
   bool hasStoredWeights = false;           // whether kernels read weights that are stored in fewer bits
+  bool hasOrder = false;                   // whether kernels may be kiln.ordered
   MachineModel machine;
 };
 
