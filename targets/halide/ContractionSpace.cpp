@@ -139,7 +139,7 @@ private:
   int64_t panel; // width of those that are reduced where their sums are; 0: none are
   int64_t lanes, registers, depth, mostRows;
   bool isSingle, hasStaticDepth;
-  bool isOrdered; // one sum over k, whatever the point
+  bool isOrdered;                // one sum over k, whatever the point
   int64_t columns = 0, rows = 0; // of a register tile by default
   bool hasRequests = false, isUneven = false, hasBlocks = false;
   SearchSpace space;

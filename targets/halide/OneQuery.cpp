@@ -26,8 +26,9 @@ namespace {
 class OneQuery : public Strategy {
 public:
   OneQuery(AttentionMatch match, const MachineModel &machine)
-      : found(std::move(match)), isOrdered(halide::isOrdered(found.scores.op)), lanes(vectorLanes(machine, found.scores.sumType())),
-        keys(largestExtent(found.scores.op, found.scores.n)), queries(largestExtent(found.scores.op, *found.scores.m)),
+      : found(std::move(match)), isOrdered(halide::isOrdered(found.scores.op)),
+        lanes(vectorLanes(machine, found.scores.sumType())), keys(largestExtent(found.scores.op, found.scores.n)),
+        queries(largestExtent(found.scores.op, *found.scores.m)),
         channels(staticExtent(found.products.op, found.products.n)) {}
 
   llvm::StringRef name() const override { return "one_query"; }

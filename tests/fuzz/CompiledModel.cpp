@@ -98,6 +98,7 @@ llvm::Expected<CompiledModel> CompiledModel::compile(const Graph &graph, const s
   CompileOptions options;
   if (llvm::Error error = setWeights(options.lowering.weights, choices.weights))
     return error;
+  options.lowering.ordered = choices.isOrdered;
   options.name = "fuzzed";
   options.targets = {target};
   options.form = EmitForm::Memory;

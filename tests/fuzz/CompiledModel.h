@@ -41,6 +41,7 @@ struct CompileChoices {
   bool checksMemory = false;
   bool isolatesKernels = false;
   std::string weights = {}; // how they are stored: "int8 except *w1=f16"; empty: as they are
+  bool isOrdered = false;
 };
 
 class CompiledModel {

@@ -35,6 +35,7 @@ struct TrialOptions {
   bool isolatesKernels = false; // each kernel is compiled in a child of its own, of which a crash is no end
   int schedules = 0;            // so often it is compiled once more, each kernel with a schedule that is drawn, and run
   std::string weights = {};     // how they are stored, see weightsFor: "int8 except *w1=f16"; empty: as they are
+  bool isOrdered = false;       // ordered kernels, which give the same bits with each schedule
 };
 
 const char *toString(Verdict::Kind kind);

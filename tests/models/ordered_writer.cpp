@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decoder of all that a token's row passes through: embeddings, norms, rotary positions, attention of shared key heads
-// and attention whose weights are seen, perceptrons with a gate and without. It reads a text at once, or goes on from
-// what it keeps.
+// A decoder of all that a token's row passes through: embeddings, norms, rotary positions, attention of shared key
+// heads and attention whose weights are seen, perceptrons with a gate and without. It reads a text at once, or goes on
+// from what it keeps.
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim T{"tokens", 1, 100}, C{"context", T, 200};
@@ -40,8 +40,7 @@ struct Seen : kiln::Layer<Seen> {
   }
 
 private:
-  template <kiln::Dim Rows, kiln::Dim Keys>
-  constexpr auto attend(const kiln::tensor auto &x, auto... cached) const {
+  template <kiln::Dim Rows, kiln::Dim Keys> constexpr auto attend(const kiln::tensor auto &x, auto... cached) const {
     auto k = kept("keys", key(x), cached...), v = kept("values", value(x), cached...);
     auto weights = kiln::attention_weights<2>(query(x), k, kiln::causal);
     auto seen = kiln::matmul(weights * weights, kiln::transpose<1, 0, 2>(kiln::reshape<Keys, 2, width / 2>(v)));

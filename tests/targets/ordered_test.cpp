@@ -5,6 +5,7 @@
 #include "AttentionKernel.h"
 #include "LinearKernel.h"
 #include "compiler/schedule/SearchSpace.h"
+#include <numeric>
 
 namespace kiln::testing {
 namespace {
@@ -48,37 +49,62 @@ std::string layer(int64_t n, int64_t k, const std::string &layout, int64_t rows)
          "\n  return %2 : " + y + "\n}\n";
 }
 
-/// A layer's inputs for many rows, and its results of each row alone.
+/// Numbers that the storage has: of groups whole numbers times an f16 that is no power of two.
+Tensor weightsFor(const std::string &storage, int64_t n, int64_t k) {
+  if (storage.empty() || storage == "i8")
+    return randomTensor({n, k}, 0.1);
+  Tensor w = randomIntegers({n, k}, -8, 8);
+  const bool isGrouped = storage.starts_with("i4");
+  const int64_t group = isGrouped ? std::stoll(storage.substr(storage.find('=') + 1)) : k;
+  for (int64_t row = 0; row < n; ++row)
+    for (int64_t i = 0; i < k; ++i) {
+      if (isGrouped && i % group < 2)
+        w.at({row, i}) = i % group ? 7 : -8;
+      w.at({row, i}) *= isGrouped ? double(1000 + (row * 31 + i / group * 7) % 1000) / 8192 : 0.125;
+    }
+  return w;
+}
+
+/// A layer's inputs for many rows, and what comes out of each row alone.
 struct Layer {
   Layer(int64_t n, int64_t k, const std::string &storage, const std::string &target, int64_t rows)
-      : n(n), k(k), target(target) {
-    const int64_t tile = findTarget(target)->weightTile(n, k);
-    layout = tile == 0 ? ""
-                       : "#kiln.tiled<0, " + number(tile) + (storage.empty() ? "" : ", storage = <" + storage + ">") +
-                             ">";
-    x = randomTensor({rows, k}), r = randomTensor({rows, n}), b = randomTensor({n});
-    w = storage.empty() ? randomTensor({n, k}, 0.1) : randomIntegers({n, k}, -8, 8);
-    // Whole numbers, with the largest magnitude in each group: every storage has them.
-    for (int64_t i = 0; !storage.empty() && i < n * k; i += 8)
-      w.values[i] = storage == "i8" ? (i % k == 0 ? 127 : w.values[i]) : -8;
-    Kernel one = kernel(1);
-    alone = r;
+      : n(n), k(k), target(target), x(randomTensor({rows, k})), w(weightsFor(storage, n, k)), b(randomTensor({n})),
+        r(randomTensor({rows, n})), alone(r) {
+    if (const int64_t tile = findTarget(target)->weightTile(n, k))
+      layout = "#kiln.tiled<0, " + number(tile) + (storage.empty() ? "" : ", storage = <" + storage + ">") + ">";
+    Kernel one(text(1), target);
     for (int64_t row = 0; row < rows; ++row) {
       const Tensor y = run(one, row, 1, 1);
       std::copy(y.values.begin(), y.values.end(), alone.values.begin() + row * n);
     }
+    if (storage != "i8")
+      expectClose(alone, inF64(), 1e-5, false, 1);
   }
 
-  Kernel kernel(int64_t rows, const SchedulePoint *point = nullptr) const {
-    return Kernel(layer(n, k, layout, rows), target, point);
+  std::string text(int64_t most) const { return layer(n, k, layout, most); }
+  Tensor inF64() const {
+    Tensor y = r;
+    for (int64_t i = 0; i < r.shape[0]; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        double sum = b.at({j});
+        for (int64_t l = 0; l < k; ++l)
+          sum += x.values[i * k + l] * w.values[j * k + l];
+        y.at({i, j}) += sum / 2 * (1 + std::erf(sum / std::sqrt(2.0)));
+      }
+    return y;
   }
   Tensor run(Kernel &kernel, int64_t first, int64_t count, int workers) const {
     return kernel.run({count}, {rowsOf(x, first, count), w, b, rowsOf(r, first, count)}, -1, workers)[0];
   }
-  void check(Kernel &kernel, int64_t first, int64_t count) const {
-    SCOPED_TRACE("rows " + number(first) + " to " + number(first + count));
-    for (int workers : {1, 2})
-      expectSame(run(kernel, first, count, workers), rowsOf(alone, first, count));
+  /// Calls of these numbers of rows, from several first ones on.
+  void check(int64_t most, const std::vector<int64_t> &counts, const SchedulePoint *point = nullptr) const {
+    Kernel kernel(text(most), target, point);
+    for (int64_t count : counts) {
+      const int64_t first = std::min(count % 7, r.shape[0] - count);
+      SCOPED_TRACE("rows " + number(first) + " to " + number(first + count) + " of " + kernel.object().strategy);
+      for (int workers : {1, 2})
+        expectSame(run(kernel, first, count, workers), rowsOf(alone, first, count));
+    }
   }
 
   int64_t n, k;
@@ -86,15 +112,51 @@ struct Layer {
   Tensor x, w, b, r, alone;
 };
 
-TEST_P(Ordered, RowsOfALayer) {
-  for (auto [n, k] : {std::pair(113, 64), {48, 768}, {2, 768}, {53, 3077}}) {
-    SCOPED_TRACE("columns " + number(n) + " depth " + number(k));
-    const Layer layer(n, k, "", target(), 301);
-    for (int64_t most : {40, 32, 301}) {
-      Kernel kernel = layer.kernel(most);
-      SCOPED_TRACE(kernel.object().strategy);
-      for (int64_t count = 1; count <= most; count += count < 40 ? 1 : 87)
-        layer.check(kernel, count % 5, std::min(count, 301 - count % 5));
+/// 1, 2, ... up to `last`.
+std::vector<int64_t> upTo(int64_t last) {
+  std::vector<int64_t> counts(last);
+  std::iota(counts.begin(), counts.end(), 1);
+  return counts;
+}
+
+TEST_P(Ordered, EachNumberOfRows) {
+  const Layer layer(113, 64, "", target(), 301);
+  layer.check(32, upTo(32));
+  std::vector<int64_t> counts = upTo(40);
+  counts.insert(counts.end(), {64, 127, 301});
+  layer.check(301, counts);
+}
+
+TEST_P(Ordered, DepthsAndStorages) {
+  struct Case {
+    int64_t n, k;
+    const char *storage;
+  };
+  size_t turn = 0;
+  for (const Case &c : {Case{48, 3077, ""},
+                        {2, 768, ""},
+                        {113, 768, "f16"},
+                        {49, 640, "i8"},
+                        {53, 3072, "i4, group = 64"},
+                        {50, 96, "i4, group = 32, zero = true"},
+                        {96, 3072, ""},
+                        {17, 769, "bf16"},
+                        {113, 128, "i4, group = 128"}}) {
+    if (!hasTurn(target(), turn++))
+      continue;
+    SCOPED_TRACE("columns " + number(c.n) + " depth " + number(c.k) + " " + c.storage);
+    const Layer layer(c.n, c.k, c.storage, target(), 41);
+    layer.check(32, {2, 5, 31});
+    layer.check(301, {1, 3, 8, 41});
+  }
+}
+
+TEST_P(Ordered, PointsOfTheSearchSpaces) {
+  for (auto [most, storage] : {std::pair(13, ""), {301, ""}, {301, "i4, group = 32"}}) {
+    const Layer layer(113, 160, storage, target(), 37);
+    for (const SchedulePoint &point : pointsToTry(describe(layer.text(most), target()).space, 1, target())) {
+      SCOPED_TRACE(toString(point));
+      layer.check(most, {2, std::min(most, 37)}, &point);
     }
   }
 }
@@ -132,10 +194,12 @@ struct Sequence {
     SCOPED_TRACE(toString(point));
     Kernel kernel(ordered(attentionKernel(shape)), target, &point);
     EXPECT_EQ(kernel.object().strategy, "one_query");
-    for (auto [first, count] : {std::pair<int64_t, int64_t>{0, length}, {0, 1}, {3, 40}, {length - 17, 17}, {61, 3}})
+    for (auto [first, count] : {std::pair<int64_t, int64_t>{0, length}, {0, 1}, {3, 40}, {length - 7, 7}})
       for (int workers : {1, 2}) {
         SCOPED_TRACE("queries " + number(first) + " to " + number(first + count));
         const Tensor some = run(kernel, first, count, workers);
+        if (count == length)
+          expectClose(some, expectedAttention(shape, length, length, inputs));
         for (int64_t i = 0; i < count; ++i)
           expectSame(queriesOf(some, i, 1), alone[first + i]);
       }
@@ -158,11 +222,65 @@ struct Sequence {
 TEST_P(Ordered, QueriesOfASequence) {
   AttentionCase s;
   s.isCross = s.isCausal = s.isOffset = true;
-  Sequence(s, target(), 130, 2);
+  Sequence(s, target(), 130, 1);
   s.keyHeads = 1, s.depth = 40;
   Sequence(s, target(), 97, 0);
   s.isCausal = false, s.hasLengths = true;
   Sequence(s, target(), 97, 0);
+}
+
+//===- Rows --------------------------------------------------------------===//
+
+/// A norm or a softmax of the rows of x, whose type and bounds of extents are given.
+std::string rowKernel(bool isNorm, const std::string &x, const std::string &width, const std::string &symbols,
+                      const std::string &bounds) {
+  const std::string w = "tensor<" + width + "xf32>";
+  return "func.func private @rows(" + symbols + "%x: " + x + (isNorm ? ", %w: " + w : "") + ") -> " + x +
+         " attributes {kiln.kernel, kiln.ordered, kiln.bounds = array<i64" + bounds + ">} {\n  %0 = " +
+         (isNorm ? "kiln.layer_norm %x, %w, %w epsilon = 1.0e-5 : (" + x + ", " + w + ", " + w + ") -> " + x
+                 : "kiln.softmax %x axis = 1 : " + x) +
+         "\n  return %0 : " + x + "\n}\n";
+}
+
+TEST_P(Ordered, NormsAndSoftmaxes) {
+  size_t turn = 0;
+  for (bool isNorm : {true, false})
+    for (int64_t width : {3, 17, 56, 100, 768, 1023}) {
+      if (!hasTurn(target(), turn++))
+        continue;
+      SCOPED_TRACE((isNorm ? "norms of " : "softmaxes of ") + number(width));
+      const std::string columns = number(width);
+      // One row has no loop over rows, and another strategy.
+      Kernel one(rowKernel(isNorm, "tensor<1x" + columns + "xf32>", columns, "", ""), target());
+      Kernel many(rowKernel(isNorm, "tensor<?x" + columns + "xf32, affine_map<()[s0] -> (s0, " + columns + ")>>",
+                            columns, "%s0: index, ", ": 1, 300"),
+                  target());
+      std::vector<Tensor> inputs{randomTensor({300, width}), randomTensor({width})};
+      inputs.resize(isNorm ? 2 : 1);
+      const Tensor all = many.run({300}, inputs)[0];
+      for (int64_t first : {0, 5, 250})
+        for (int64_t count : {1, 2, 33, 50}) {
+          std::vector<Tensor> some = inputs;
+          some[0] = rowsOf(inputs[0], first, count);
+          expectSame(many.run({count}, some, -1, 2)[0], rowsOf(all, first, count));
+          if (count == 1)
+            expectSame(one.run({}, some)[0], rowsOf(all, first, 1));
+        }
+    }
+}
+
+// Of one entry a row may be as long as a context of 200, of another one as one of 9.
+TEST_P(Ordered, RowsOfOtherBounds) {
+  auto kernel = [&](int64_t bound) {
+    return Kernel(rowKernel(false, "tensor<?x?xf32, affine_map<()[s0, s1] -> (s0, s1)>>", "",
+                            "%s0: index, %s1: index, ", ": 1, 40, 1, " + number(bound)),
+                  target());
+  };
+  Kernel wide = kernel(200), narrow = kernel(9);
+  for (int64_t width : {1, 4, 9}) {
+    const Tensor x = randomTensor({7, width});
+    expectSame(narrow.run({7, width}, {x})[0], wide.run({7, width}, {x})[0]);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Ordered, ::testing::ValuesIn(runnableTargets()),
