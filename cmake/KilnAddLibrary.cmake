@@ -9,6 +9,7 @@
 #                    [MACHINE name] [THREADS n]          which of the measurements count
 #                    [NORM_MOMENTS]                      norms take mean and variance from the contractions before them
 #                    [TF32]                              GPUs may round factors of f32 to tf32, for tensor cores
+#                    [ORDERED]                           each row's results are the same to the bit in every call
 #                    [WEIGHTS type] [EXCEPT pattern=type ...]  how matrices of weights are stored: f32, f16, bf16, int8
 #                    [ACTIVATIONS int8]                  rows that meet weights of int8 are rounded to int8, too
 #                    [MAX_TEXT_BYTES n] [MAX_ARENA_BYTES n]  budgets: exceeding one fails the build
@@ -18,7 +19,7 @@
 # NAME.hpp. GENERATOR takes a generator that is built already, for the same model in another form. The target NAME_tune measures on
 # this machine and writes to the tuning file; nothing else ever measures.
 function(kiln_add_library name)
-  cmake_parse_arguments(arg "REQUIRE_TUNED;NORM_MOMENTS;TF32" "MODEL;GENERATOR;LIBRARY;TUNING;MACHINE;THREADS;WEIGHTS;ACTIVATIONS;MAX_TEXT_BYTES;MAX_ARENA_BYTES"
+  cmake_parse_arguments(arg "REQUIRE_TUNED;NORM_MOMENTS;TF32;ORDERED" "MODEL;GENERATOR;LIBRARY;TUNING;MACHINE;THREADS;WEIGHTS;ACTIVATIONS;MAX_TEXT_BYTES;MAX_ARENA_BYTES"
     "TARGETS;INCLUDES;EXCEPT" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "kiln_add_library(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
@@ -65,6 +66,10 @@ function(kiln_add_library name)
   if(arg_TF32)
     list(APPEND options --tf32)
     list(APPEND measuring --tf32)
+  endif()
+  if(arg_ORDERED)
+    list(APPEND options --ordered)
+    list(APPEND measuring --ordered)
   endif()
   if(arg_EXCEPT AND NOT arg_WEIGHTS)
     message(FATAL_ERROR "kiln_add_library(${name}): EXCEPT requires WEIGHTS and a type")

@@ -195,6 +195,7 @@ struct TargetInfo {
   bool isDefault = false;                  // compiled for, unless a user names others
   bool hasTf32 = false;                    // whether there are tensor cores for f32 that is rounded to tf32
   bool hasStoredWeights = false;           // whether kernels read weights that are stored in fewer bits
+  bool hasOrder = false;                   // whether kernels may be kiln.ordered
   MachineModel machine;
 };
 

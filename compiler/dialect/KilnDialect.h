@@ -89,6 +89,10 @@ inline constexpr llvm::StringLiteral strictAttrName = "kiln.strict";
 /// On a kernel function or a linalg op: factors of f32 may be rounded to tf32, ten bits behind the point, by targets
 /// that have tensor cores for those. Not what is strict.
 inline constexpr llvm::StringLiteral tf32AttrName = "kiln.tf32";
+/// On a kernel function: a row of its results is the same to the bit however many rows a call has, and whichever form
+/// of the kernel, or kernel of another entry, computes it. Nothing reorders, contracts or assumes anything of its
+/// arithmetic on floats (docs/ir.md).
+inline constexpr llvm::StringLiteral orderedAttrName = "kiln.ordered";
 /// On math.exp and math.exp2: the argument is at most 0.
 inline constexpr llvm::StringLiteral nonpositiveAttrName = "kiln.nonpositive";
 /// On math.erf: the argument is at least 0.

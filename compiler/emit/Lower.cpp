@@ -44,9 +44,16 @@ static LogicalResult checkWeights(ModuleOp module, const TargetInfo &target) {
   return failure(result.wasInterrupted());
 }
 
+/// Whether the target can promise that a row's results are the same in each call.
+static LogicalResult checkOrder(ModuleOp module, const TargetInfo &target, bool ordered) {
+  if (!ordered || target.hasOrder)
+    return success();
+  return module.emitError() << "target " << target.name << " has no ordered kernels: --ordered requires x86-64";
+}
+
 LogicalResult lowerToKernels(ModuleOp module, const Target &target, const LoweringOptions &options,
                              llvm::function_ref<void(PassManager &)> configure) {
-  if (failed(checkWeights(module, target.info())))
+  if (failed(checkWeights(module, target.info())) || failed(checkOrder(module, target.info(), options.ordered)))
     return failure();
   PassManager passes(module.getContext());
   if (configure)
@@ -55,6 +62,7 @@ LogicalResult lowerToKernels(ModuleOp module, const Target &target, const Loweri
   pipeline.target = target.hooks();
   pipeline.normMoments = options.normMoments;
   pipeline.tf32 = options.tf32 && target.info().hasTf32;
+  pipeline.ordered = options.ordered;
   mlir::kiln::buildPipeline(passes, pipeline);
   std::optional<verify::PassVerifier> verifier;
   if (options.verifyPasses) {

@@ -21,6 +21,9 @@ struct LoweringOptions {
   bool normMoments = false;
   /// Targets with tensor cores for tf32 may round factors of f32 to it; the others compute as ever.
   bool tf32 = false;
+  /// A row's results are the same to the bit in each call, whatever else the call computes; an error for targets that
+  /// cannot promise that.
+  bool ordered = false;
   /// Which weights are stored in fewer bits; the import, before, does it.
   StorageChoices weights;
   /// The module is evaluated after import and after every pass; the pass that changes a result fails, by its name.

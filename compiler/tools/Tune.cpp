@@ -152,6 +152,8 @@ void addLoweringOptions(CLI::App &app, LoweringOptions &options) {
                "norms take mean and variance from the contractions before them; to be tuned and built alike");
   app.add_flag("--tf32", options.tf32,
                "GPUs may round factors of f32 to tf32, for tensor cores; to be tuned and built alike");
+  app.add_flag("--ordered", options.ordered,
+               "each row's results are the same to the bit in every call; to be tuned and built alike");
   app.add_option_function<std::string>(
          "--weights",
          [&](const std::string &text) {
@@ -181,6 +183,7 @@ void addLoweringOptions(CLI::App &app, LoweringOptions &options) {
 
 std::string flagsOf(const LoweringOptions &options) {
   return std::string(options.normMoments ? " --norm-moments" : "") + (options.tf32 ? " --tf32" : "") +
+         (options.ordered ? " --ordered" : "") +
          (options.weights.isPlain() ? "" : fmt::format(" --weights \"{}\"", toString(options.weights))) +
          (options.weights.quantizesRows ? " --activations int8" : "");
 }

@@ -56,7 +56,7 @@ private:
 /// --machine and --threads.
 void addChooseOptions(CLI::App &app, ChooseOptions &options);
 
-/// --norm-moments, --tf32, --weights.
+/// --norm-moments, --tf32, --ordered, --weights.
 void addLoweringOptions(CLI::App &app, LoweringOptions &options);
 
 /// What was chosen of them, as on a command line, with a space before each.

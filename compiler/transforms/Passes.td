@@ -79,6 +79,15 @@ def AllowTf32 : Pass<"kiln-allow-tf32", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::kiln::KilnDialect"];
 }
 
+def KeepOrder : Pass<"kiln-keep-order", "::mlir::func::FuncOp"> {
+  let summary = "Have kernels compute each row alike, however many there are";
+  let description = [{
+    Before: kernel functions of linalg. After: `kiln.ordered` on those that compute with floats: what a target makes of them gives a row
+    of their results to the bit whatever the number of rows, the form of the kernel and its schedule.
+  }];
+  let dependentDialects = ["::mlir::kiln::KilnDialect"];
+}
+
 def ShareKernels : Pass<"kiln-share-kernels", "::mlir::ModuleOp"> {
   let summary = "Make equal kernels one";
   let description = [{

@@ -31,6 +31,8 @@ void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
   passes.addNestedPass<func::FuncOp>(createCSEPass()); // index arithmetic inside the regions
   if (options.tf32)
     passes.addNestedPass<func::FuncOp>(createAllowTf32());
+  if (options.ordered)
+    passes.addNestedPass<func::FuncOp>(createKeepOrder());
   passes.addPass(createShareKernels()); // after lowering: different ops may come out equal
 
   // Plan memory.

@@ -18,6 +18,8 @@ struct PipelineOptions {
   bool normMoments = false;
   /// Factors of f32 may be rounded to tf32. For targets that can.
   bool tf32 = false;
+  /// Kernels compute each row alike, however many there are. For targets that can.
+  bool ordered = false;
 };
 
 void buildPipeline(OpPassManager &passes, const PipelineOptions &options);

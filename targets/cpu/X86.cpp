@@ -54,6 +54,7 @@ std::unique_ptr<Target> createTarget(const Level &level) {
   info.memorySpace = KILN_MEMORY_HOST;
   info.isDefault = level.isDefault;
   info.hasStoredWeights = true;
+  info.hasOrder = true;
   info.machine.vectorBytes = level.vectorBytes;
   info.machine.vectorRegisters = level.vectorRegisters;
   info.machine.hasFusedMultiplyAdd = level.hasFusedMultiplyAdd;

@@ -102,7 +102,7 @@ void AttentionFuncs::buildQueries() {
   const Contraction &shape = match.scores;
   int size = sizes.transposed;
   auto read = [&](const Expr &query, const Expr &depth) {
-    Exprs loops = loopsAt(shape.op, at({0, sizes.keyLanes ? Expr(0) : Halide::min(query, queryCount - 1)}));
+    Exprs loops = loopsAt(shape.op, at({0, sizes.isOneQuery ? Expr(0) : Halide::min(query, queryCount - 1)}));
     loops[shape.reduction[0]] = depth;
     return translator.readWide(shape.op, shape.a, loops);
   };
@@ -192,7 +192,7 @@ Expr AttentionFuncs::smallestLimit(const Expr &query, unsigned firstOuter) {
 /// The number of keys that the block of queries with this one needs. The last query of the block has the highest limit.
 /// If none counts for the first one, all of them have the same weight there.
 Expr AttentionFuncs::neededKeys(Expr query, unsigned firstOuter) {
-  if (sizes.keyLanes)
+  if (sizes.isOneQuery)
     query = 0;
   Expr first = query / sizes.blockQueries * sizes.blockQueries;
   Expr needed = keyCount;

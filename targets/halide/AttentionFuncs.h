@@ -17,7 +17,8 @@ struct AttentionSizes {
   bool packsKeys = false;      // whether keys are copied to rows that follow each other
   bool packsValues = false;    // whether values are, to rows of padded length
   int transposed = 0;          // queries are packed by transposing squares of that size, a power of 2; 0: one by one
-  int keyLanes = 0;            // lanes are keys, so many, and there is one query; 0: lanes are queries
+  int keyLanes = 0;            // lanes are keys, so many, and queries are computed one by one; 0: lanes are queries
+  bool isOneQuery = false;     // whether there is but one
 };
 
 /// A number for each query, reduced over the keys of a block. If lanes are keys, each lane reduces its own first.

@@ -7,6 +7,7 @@
 #include "compiler/schedule/SearchSpace.h"
 #include "targets/halide/Abi.h"
 #include "targets/halide/CheckMemory.h"
+#include "targets/halide/Ordered.h"
 #include "targets/halide/Scratch.h"
 #include "targets/halide/Strategy.h"
 #include "targets/halide/StridedLoads.h"
@@ -85,11 +86,16 @@ public:
     auto *scratch = new ScratchBound(translator.symbols, mlir::kiln::getSymbolBounds(kernel));
     pipeline.add_custom_lowering_pass(scratch);
     pipeline.add_custom_lowering_pass(new BoundStridedLoads);
+    if (translator.isOrdered) {
+      translator.usesVectorFunctions |= translator.vectorFunctions.hasFma;
+      pipeline.add_custom_lowering_pass(new KeepOrderOfFloats(translator.vectorFunctions.hasFma));
+    }
     pipeline.add_custom_lowering_pass(new KeepStatement(statement));
     module.emplace(pipeline.compile_to_module(
         translator.arguments, symbol.str(),
         Halide::Target(target.triple + "-" + target.features + "-user_context-no_runtime-no_asserts-no_bounds_query"),
         Halide::LinkageType::External));
+    module->set_any_strict_float(module->any_strict_float() || translator.isOrdered);
     if (translator.usesVectorFunctions)
       addVectorFunctions(*module, translator.vectorFunctions);
     if (!scratch->unbounded.empty())

@@ -308,7 +308,7 @@ std::unique_ptr<Strategy> matchContraction(func::FuncOp kernel, const MachineMod
     std::optional<Contraction> contraction = asContraction(op);
     if (!contraction || (contraction->tile && contraction->tile % vectorLanes(machine, contraction->sumType())))
       continue;
-    if (!contraction->m && contraction->tile == 0)
+    if (!contraction->m && contraction->tile == 0 && !isOrdered(kernel))
       continue; // a product with one vector: no reuse that would pay for packing
     if (!contractions.empty() && !haveSameTiles(contractions.front(), *contraction, machine))
       continue;

@@ -53,6 +53,10 @@ SearchSpace contractionSpace(llvm::ArrayRef<Contraction> contractions, int64_t p
 std::vector<RowVariant> contractionVariants(const Contraction &contraction, const MachineModel &machine);
 ContractionSchedule readContractionSchedule(const SchedulePoint &point);
 
+/// How many products of an ordered contraction are one sum, of a weight with groups: each sum is multiplied by its
+/// scale, as few_rows does. 0: all of them are one sum.
+int64_t productsOfSum(const Contraction &contraction);
+
 /// The Funcs of a contraction; an undefined Func after a diagnostic. `tiled.shape` and `tiled.isFused` are set before.
 Halide::Func buildContraction(Translator &translator, const ContractionSchedule &schedule, Tiled &tiled);
 

@@ -16,7 +16,8 @@ namespace {
 class ContractionBuilder {
 public:
   ContractionBuilder(Translator &translator, const ContractionSchedule &schedule, Tiled &tiled)
-      : translator(translator), schedule(schedule), tiled(tiled), shape(tiled.shape), op(shape.op) {}
+      : translator(translator), schedule(schedule), tiled(tiled), shape(tiled.shape), op(shape.op),
+        group(productsOfSum(shape)), parts(group ? int(staticDepth(shape) / group) : schedule.parts) {}
 
   Func build();
 
@@ -25,6 +26,7 @@ private:
   Func pack(StringRef name, unsigned operand, unsigned loop, int size, ArrayRef<Var> batch);
   Expr readPacked(Func packed, unsigned loop, int size, ArrayRef<Var> batch) const;
   bool isBlocked() const { return schedule.blockDepth > 0 && schedule.blockDepth < staticSteps(shape); }
+  bool hasPieces() const { return isBlocked() || parts > 1 || group; }
   Func makeWords();
   Expr readWord() const;
   Expr zero() const { return shape.hasWords() ? Expr(0) : Halide::Internal::make_zero(elementType(shape.sumType())); }
@@ -35,6 +37,8 @@ private:
   Tiled &tiled;
   const Contraction &shape;
   linalg::GenericOp op;
+  const int64_t group;   // of the depth, with a scale of its own; 0: none
+  const int parts;       // sums of a block
   std::vector<Var> vars; // of the output, innermost first
   Exprs loops;           // of the op
 };
@@ -119,12 +123,12 @@ Expr ContractionBuilder::readWord() const {
 /// A register tile of sums over a part of a block: a Func of its own, so that they are held in registers. False after a
 /// diagnostic.
 bool ContractionBuilder::buildTile(const std::vector<Var> &tileVars, const Expr &block, const Expr &part) {
-  const int parts = schedule.parts, partDepth = schedule.blockDepth / parts;
+  const int partDepth = group ? int(group) : schedule.blockDepth / parts;
   Halide::Region region;
   for (unsigned reduction : llvm::reverse(shape.reduction))
-    region.push_back({0, isBlocked() || parts > 1 ? Expr(partDepth)
-                         : shape.hasWords()       ? Expr(int(staticSteps(shape)))
-                                                  : translator.loopExtent(op, reduction)});
+    region.push_back({0, hasPieces()        ? Expr(partDepth)
+                         : shape.hasWords() ? Expr(int(staticSteps(shape)))
+                                            : translator.loopExtent(op, reduction)});
   RDom depth(region, translator.name("k"));
   for (unsigned i = 0; i < shape.reduction.size(); ++i)
     loops[shape.reduction[shape.reduction.size() - 1 - i]] = depth[i];
@@ -168,7 +172,7 @@ bool ContractionBuilder::buildTile(const std::vector<Var> &tileVars, const Expr 
 Func ContractionBuilder::build() {
   nameLoops();
   const bool hasOneScale = translator.groupOf(op, shape.b) == 0;
-  if (hasOneScale)
+  if (hasOneScale || group)
     translator.setUnscaled(op, shape.b);
   if (shape.hasWords())
     tiled.words = makeWords();
@@ -179,16 +183,16 @@ Func ContractionBuilder::build() {
 
   std::vector<Var> tileVars = vars;
   Var block("block"), part("part");
-  if (isBlocked() || schedule.parts > 1)
+  if (hasPieces())
     tileVars.push_back(part);
   if (isBlocked())
     tileVars.push_back(block);
   if (!buildTile(tileVars, block, part))
     return Func();
   Func result = tiled.tile;
-  if (isBlocked() || schedule.parts > 1) {
+  if (hasPieces()) {
     // Of one block a total for each tile, of several one panel for all tiles of rows.
-    Halide::Region region{{0, schedule.parts}};
+    Halide::Region region{{0, parts}};
     if (isBlocked())
       region.push_back({0, int(staticSteps(shape) / schedule.blockDepth)});
     tiled.pieces = RDom(region, translator.name("pieces"));
@@ -199,7 +203,12 @@ Func ContractionBuilder::build() {
     at.push_back(tiled.pieces.x);
     if (isBlocked())
       at.push_back(tiled.pieces.y);
-    sums(vars) += tiled.tile(at);
+    Expr sum = tiled.tile(at);
+    if (group) {
+      loops[shape.reduction[0]] = tiled.pieces.x * int(group);
+      sum = sum * translator.scaleOf(op, shape.b, loops);
+    }
+    sums(vars) += sum;
     result = sums;
   }
   if (hasOneScale && translator.scaleOf(op, shape.b, loops).defined()) {

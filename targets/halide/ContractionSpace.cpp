@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/halide/Contraction.h"
 
+#include "compiler/dialect/StoredParts.h"
 #include "compiler/schedule/SearchSpace.h"
 #include "targets/halide/FewRows.h"
 #include "targets/halide/Placement.h"
@@ -120,7 +121,8 @@ public:
       : shape(contractions.front()), machine(machine), defaults(contractionDefaults(machine)), panel(panel),
         lanes(vectorLanes(machine, shape.sumType())), registers(vectorRegisters(machine, shape.sumType())),
         depth(staticSteps(shape)), mostRows(shape.m ? largestExtent(shape.op, *shape.m) : 1),
-        isSingle(contractions.size() == 1), hasStaticDepth(isSingle && !ShapedType::isDynamic(depth)) {}
+        isSingle(contractions.size() == 1), hasStaticDepth(isSingle && !ShapedType::isDynamic(depth)),
+        isOrdered(halide::isOrdered(shape.op)) {}
 
   SearchSpace get() &&;
 
@@ -139,6 +141,7 @@ private:
   int64_t panel; // width of those that are reduced where their sums are; 0: none are
   int64_t lanes, registers, depth /* steps of k */, mostRows;
   bool isSingle, hasStaticDepth;
+  bool isOrdered;                // one sum over k, whatever the point
   int64_t columns = 0, rows = 0; // of a register tile by default
   bool hasRequests = false, isUneven = false, hasBlocks = false;
   SearchSpace space;
@@ -177,7 +180,7 @@ TuningParameter ContractionParameters::tileRows() const {
 /// In how many sums a block of k is added up: shorter ones round less, and cost a little time.
 TuningParameter ContractionParameters::parts(int64_t block) const {
   std::vector<int64_t> values{1, 2, 4};
-  llvm::erase_if(values, [&](int64_t parts) { return depth % parts != 0; });
+  llvm::erase_if(values, [&](int64_t parts) { return depth % parts != 0 || (isOrdered && parts > 1); });
   int64_t preset = 1;
   for (int64_t parts : values)
     if (!shape.hasWords() && block % parts == 0 && block / preset > defaults.partProducts)
@@ -196,7 +199,7 @@ int64_t ContractionParameters::stepsOfDepth() const {
 
 void ContractionParameters::addDepth() {
   std::vector<int64_t> blocks = divisors(depth);
-  llvm::erase_if(blocks, [&](int64_t block) { return block < 64 && block != depth; });
+  llvm::erase_if(blocks, [&](int64_t block) { return (block < 64 || isOrdered) && block != depth; });
   const int64_t wanted = machine.l2Bytes / defaults.panelShare / bytesOfStep(shape, columns);
   space.push_back(makeParameter("k_block", blocks, depth <= wanted * 3 / 2 ? depth : wanted));
   int64_t sum = space.back().preset;
@@ -204,8 +207,10 @@ void ContractionParameters::addDepth() {
     space.push_back(parts(sum));
     sum /= space.back().preset;
   }
+  const int64_t group = productsOfSum(shape), most = group ? group : depth;
+  sum = group ? group : sum;
   std::vector<int64_t> unrolls{1, 2, 4, 8};
-  llvm::erase_if(unrolls, [&](int64_t unroll) { return depth % unroll != 0; });
+  llvm::erase_if(unrolls, [&](int64_t unroll) { return most % unroll != 0; });
   const int64_t unroll = stepsOfDepth();
   space.push_back(makeParameter("k_unroll", unrolls, sum % unroll == 0 ? unroll : 1));
 }
@@ -250,6 +255,12 @@ SearchSpace ContractionParameters::get() && {
 }
 
 } // namespace
+
+int64_t productsOfSum(const Contraction &contraction) {
+  auto type = cast<RankedTensorType>(linalg::GenericOp(contraction.op)->getOperand(contraction.b).getType());
+  mlir::kiln::StorageAttr storage = mlir::kiln::getStorage(type);
+  return storage && isOrdered(contraction.op) ? storage.getGroup() : 0;
+}
 
 SearchSpace contractionSpace(ArrayRef<Contraction> contractions, int64_t panel, const MachineModel &machine) {
   return ContractionParameters(contractions, panel, machine).get();

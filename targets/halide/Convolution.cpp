@@ -87,6 +87,8 @@ SearchSpace Convolution::searchSpace() const {
   TuningParameter n = makeParameter("n", outputs, bestOutputs);
   TuningParameter inBlock =
       makeParameter("channels", channelBlocks(match, lanes), channels() <= mostOfOneBlock ? channels() : blockChannels);
+  if (isOrdered(op()))
+    inBlock.values = {inBlock.preset};
   int64_t rowBytes = bytesOf(op()->getResult(0), width * n.preset) + bytesOf(match.image(), 2 * width * inBlock.preset);
   SearchSpace space{makeParameter("m", tiles, bestPixels), n, inBlock,
                     makeParameter("rows", blocksOfRows(height), machine.l2Bytes / blockShare / rowBytes)};

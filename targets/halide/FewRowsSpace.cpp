@@ -100,9 +100,11 @@ SearchSpace fewRowsSpace(const Contraction &shape, bool hasPanels, const Machine
       makeParameter("task", {1, 2, 4, 8, 16}, task)};
   if (mostRows > 1)
     space.push_back(makeParameter("m", rows, std::min({defaults.tileRows, most, mostRows})));
-  if (leastRows <= 1)
-    space.push_back(
-        makeParameter("parts", divisorsOf(depth / group, {1, 2, 4, 8}), isPaired ? 1 : defaults.oneRowParts));
+  if (leastRows <= 1) {
+    const std::vector<int64_t> parts =
+        isOrdered(shape.op) ? std::vector<int64_t>{1} : divisorsOf(depth / group, {1, 2, 4, 8});
+    space.push_back(makeParameter("parts", parts, isPaired ? 1 : defaults.oneRowParts));
+  }
   space.push_back(fewRowsPrefetch(weight, stored * staticDepth(shape), shape.word, mostRows, machine));
   space.rules = {fewRowsRegisters(lanes, registers)};
   return space;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention of one query a sequence, as a decoder does for each token: one pass over keys and values, whose bytes are
-// what it costs (AttentionFuncs.h has the Funcs).
+// what it costs (AttentionFuncs.h has the Funcs). In ordered kernels that of several queries, each computed as if it
+// were alone.
 //
 // Tasks are blocks of keys of a sequence. The heads whose keys lie side by side in memory are inside of a task, so that
 // keys and values are read in their order. Scores: vectors along the depth, a few keys at a time; maxima, weights and
 // sums: vectors of keys; products: vectors of channels, kept for all heads of the task. The blocks are added at the
 // end.
+//
+// Of several queries tasks are some of a head, which go over a block of keys together, so that it stays in the cache.
 #include "targets/halide/AttentionFuncs.h"
 #include "targets/halide/Placement.h"
 
@@ -23,33 +26,44 @@ namespace {
 class OneQuery : public Strategy {
 public:
   OneQuery(AttentionMatch match, const MachineModel &machine)
-      : found(std::move(match)), lanes(vectorLanes(machine, found.scores.sumType())),
-        keys(largestExtent(found.scores.op, found.scores.n)),
+      : found(std::move(match)), isOrdered(halide::isOrdered(found.scores.op)),
+        lanes(vectorLanes(machine, found.scores.sumType())), keys(largestExtent(found.scores.op, found.scores.n)),
+        queries(largestExtent(found.scores.op, *found.scores.m)),
         channels(staticExtent(found.products.op, found.products.n)) {}
 
   llvm::StringRef name() const override { return "one_query"; }
   SearchSpace searchSpace() const override {
     // Reading them is what costs, whatever the tiles (M-0393).
-    constexpr int64_t keysSideBySide = 4, keysOfTask = 64;
+    constexpr int64_t keysSideBySide = 4, keysOfTask = 64, queriesOfTask = 16;
     // A core that widens has fewer bytes under way (M-1135).
     constexpr int64_t rowsAhead = 8;
-    return {makeParameter("keys", {1, 2, 4, 8, 16}, keysSideBySide),
-            makeParameter("key_block", {32, 64, 128, 256, 512, 1024}, keysOfTask),
-            makeParameter("ahead", {0, 4, 8, 16}, isOfFewBits(found.scores) ? rowsAhead : 0)};
+    const std::vector<int64_t> blocks{32, 64, 128, 256, 512, 1024};
+    SearchSpace space{makeParameter("keys", {1, 2, 4, 8, 16}, keysSideBySide),
+                      makeParameter("key_block", isOrdered ? std::vector<int64_t>{keysOfTask} : blocks, keysOfTask),
+                      makeParameter("ahead", {0, 4, 8, 16}, isOfFewBits(found.scores) ? rowsAhead : 0)};
+    if (queries > 1)
+      space.push_back(makeParameter("queries", {1, 2, 4, 8, 16, 32}, queriesOfTask));
+    return space;
   }
+  std::vector<RowVariant> rowVariants() const override;
   void prepare(Translator &translator, const SchedulePoint &point) override;
   void schedule(Translator &translator, const SchedulePoint &point) override;
 
 private:
   std::vector<bool> findInner() const;
+  /// The store's dimension that is this one of the products.
+  Var storeDim(unsigned productDim) const { return dimensionVar(funcs->rank - 1 - found.productAt[productDim]); }
+  Var scheduleOne(Func store);
+  Var scheduleSeveral(Func store);
   void scheduleBlock(Func around, Var level);
   void placeOverKeys(KeyReduction &reduction, Func around, Var level);
   void placeProducts(Func func) const;
 
   AttentionMatch found;
+  bool isOrdered;
   int lanes;
-  int64_t keys, channels;
-  int tileKeys = 0;
+  int64_t keys, queries, channels;
+  int tileKeys = 0, tileQueries = 0;
   std::vector<bool> isInner; // for each outer dimension of the scores, innermost first
   std::optional<AttentionFuncs> funcs;
 };
@@ -76,8 +90,11 @@ void OneQuery::prepare(Translator &translator, const SchedulePoint &point) {
   AttentionSizes sizes;
   sizes.blockQueries = 1;
   sizes.blockKeys = point.at("key_block");
-  sizes.hasKeyBlocks = keys > sizes.blockKeys;
+  // An exponential of 0 need not be 1, so one block of keys is a block, too, where it may be one of several elsewhere.
+  sizes.hasKeyBlocks = isOrdered || keys > sizes.blockKeys;
   sizes.keyLanes = lanes;
+  sizes.isOneQuery = queries == 1;
+  tileQueries = sizes.isOneQuery ? 1 : int(point.at("queries"));
   tileKeys = std::min<int>(point.at("keys"), lanes);
   isInner = findInner();
   funcs.emplace(found, sizes, translator);
@@ -86,6 +103,14 @@ void OneQuery::prepare(Translator &translator, const SchedulePoint &point) {
                         [this](linalg::GenericOp) { return funcs->build() ? funcs->product : Func(); });
   if (found.masked)
     translator.setPadded(found.masked, {funcs->rank - 1});
+}
+
+/// One query reads keys in their order, whichever head they are of.
+std::vector<RowVariant> OneQuery::rowVariants() const {
+  std::optional<unsigned> symbol = symbolOfExtent(found.scores.op, *found.scores.m);
+  if (!symbol || queries == 1 || smallestExtent(found.scores.op, *found.scores.m) > 1)
+    return {};
+  return {{*symbol, 1}};
 }
 
 void OneQuery::placeOverKeys(KeyReduction &reduction, Func around, Var level) {
@@ -102,7 +127,7 @@ void OneQuery::placeProducts(Func func) const { vectorizeGuarded(func, funcs->ch
 void OneQuery::scheduleBlock(Func around, Var level) {
   AttentionFuncs &f = *funcs;
   std::vector<VarOrRVar> heads;
-  for (unsigned i = 0; i < isInner.size(); ++i)
+  for (unsigned i = 0; f.sizes.isOneQuery && i < isInner.size(); ++i)
     if (isInner[i])
       heads.push_back(dimensionVar(2 + i));
   Var keyTile("key_tile"), keyIn("key_in");
@@ -133,14 +158,21 @@ void OneQuery::scheduleBlock(Func around, Var level) {
   vectorizeGuarded(f.productTile.update(), f.channel, int(channels), lanes);
 }
 
-void OneQuery::schedule(Translator &translator, const SchedulePoint &point) {
-  AttentionFuncs &f = *funcs;
-  if (int64_t ahead = point.at("ahead")) {
-    askForRows(translator, found.scores, found.scores.n, ahead);
-    askForRows(translator, found.products, found.products.reduction[0], ahead);
+/// Fuses the loops to tasks; the loop over them.
+static Var fuseTasks(Func store, const std::vector<Var> &loops) {
+  Var task = loops.front();
+  for (unsigned i = 1; i < loops.size(); ++i) {
+    Var fused("task" + std::to_string(i));
+    store.fuse(task, loops[i], fused);
+    task = fused;
   }
-  Func store = translator.outputs.front().func;
-  auto storeDim = [&](unsigned productDim) { return dimensionVar(f.rank - 1 - found.productAt[productDim]); };
+  store.parallel(task);
+  return task;
+}
+
+/// One query: what is kept of each block of keys is computed before the store. The store's loop over what is left.
+Var OneQuery::scheduleOne(Func store) {
+  AttentionFuncs &f = *funcs;
   // Loops from the innermost one: of the store, and of what is kept of each block of keys.
   std::vector<VarOrRVar> here{dimensionVar(0)}, there{f.channel, f.query}, ofStatistics{f.query};
   std::vector<Var> outerHere{storeDim(f.rank - 2)}, outerThere;
@@ -158,28 +190,59 @@ void OneQuery::schedule(Translator &translator, const SchedulePoint &point) {
   outerThere.push_back(f.block);
   here.insert(here.end(), outerHere.begin(), outerHere.end());
   store.reorder(here);
-  Var level = outerHere.front(), levelThere = outerThere.front();
-  for (unsigned i = 1; i < outerHere.size(); ++i) {
-    Var fused("task" + std::to_string(i));
-    store.fuse(level, outerHere[i], fused);
-    level = fused;
+  const Var level = fuseTasks(store, outerHere), levelThere = outerThere.front();
+  if (!f.sizes.hasKeyBlocks) {
+    scheduleBlock(store, level);
+    return level;
   }
-  store.parallel(level);
-  vectorizeGuarded(store, dimensionVar(0), int(channels), lanes);
+  there.insert(there.end(), outerThere.begin(), outerThere.end());
+  ofStatistics.insert(ofStatistics.end(), outerThere.begin(), outerThere.end());
+  f.partial.compute_root().reorder(there).parallel(f.block);
+  f.statistics.compute_root().reorder(ofStatistics).parallel(f.block).compute_with(f.partial, levelThere);
+  scheduleBlock(f.partial, levelThere);
+  return level;
+}
 
+/// Several: the same in a task for its queries. The store's loop over these.
+Var OneQuery::scheduleSeveral(Func store) {
+  AttentionFuncs &f = *funcs;
+  Var inTask("query_in"), tile("query_tile");
+  store.split(storeDim(f.rank - 2), tile, inTask, tileQueries, TailStrategy::GuardWithIf);
+  std::vector<VarOrRVar> here{dimensionVar(0), inTask}, there{f.channel, f.query}, ofStatistics{f.query};
+  std::vector<Var> tasks{tile};
+  for (unsigned i = 0; i + 2 < f.rank; ++i) {
+    tasks.push_back(storeDim(f.rank - 3 - i));
+    there.push_back(dimensionVar(2 + i));
+    ofStatistics.push_back(dimensionVar(2 + i));
+  }
+  here.insert(here.end(), tasks.begin(), tasks.end());
+  store.reorder(here);
+  const Var task = fuseTasks(store, tasks);
+  there.push_back(f.block);
+  ofStatistics.push_back(f.block);
+  f.partial.compute_at(store, task).store_in(Halide::MemoryType::Heap).reorder(there);
+  f.statistics.compute_at(store, task).store_in(Halide::MemoryType::Heap).reorder(ofStatistics);
+  f.statistics.compute_with(f.partial, f.query);
+  scheduleBlock(f.partial, f.query);
+  f.productTile.unroll(f.channel).update().unroll(f.channel); // kept in registers
+  return inTask;
+}
+
+void OneQuery::schedule(Translator &translator, const SchedulePoint &point) {
+  AttentionFuncs &f = *funcs;
+  if (int64_t ahead = point.at("ahead")) {
+    askForRows(translator, found.scores, found.scores.n, ahead);
+    askForRows(translator, found.products, found.products.reduction[0], ahead);
+  }
+  Func store = translator.outputs.front().func;
+  const Var level = f.sizes.isOneQuery ? scheduleOne(store) : scheduleSeveral(store);
+  vectorizeGuarded(store, dimensionVar(0), int(channels), lanes);
   if (f.sizes.hasKeyBlocks) {
-    there.insert(there.end(), outerThere.begin(), outerThere.end());
-    ofStatistics.insert(ofStatistics.end(), outerThere.begin(), outerThere.end());
-    f.partial.compute_root().reorder(there).parallel(f.block);
-    f.statistics.compute_root().reorder(ofStatistics).parallel(f.block).compute_with(f.partial, levelThere);
     placeProducts(f.partial);
-    scheduleBlock(f.partial, levelThere);
     for (Func func : {f.maximum, f.factor, f.sum, f.product})
       func.compute_at(store, level);
     vectorizeGuarded(f.product, dimensionVar(0), int(channels), lanes);
     vectorizeGuarded(f.product.update(), dimensionVar(0), int(channels), lanes);
-  } else {
-    scheduleBlock(store, level);
   }
   llvm::DenseSet<Operation *> placed{found.scores.op, found.maxima, found.weights, found.sums, found.products.op};
   if (found.masked)
@@ -195,7 +258,7 @@ void OneQuery::schedule(Translator &translator, const SchedulePoint &point) {
 
 std::unique_ptr<Strategy> matchOneQuery(func::FuncOp kernel, const MachineModel &machine) {
   std::optional<AttentionMatch> found = matchAttentionOps(kernel);
-  if (!found || largestExtent(found->scores.op, *found->scores.m) != 1 ||
+  if (!found || (largestExtent(found->scores.op, *found->scores.m) != 1 && !isOrdered(kernel)) ||
       ShapedType::isDynamic(staticExtent(found->products.op, found->products.n)))
     return nullptr;
   return std::make_unique<OneQuery>(std::move(*found), machine);

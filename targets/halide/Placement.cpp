@@ -80,8 +80,9 @@ void vectorizeReduction(const Stage &stage, int lanes, int vectors, llvm::functi
   Halide::Func func = stage.funcs.front();
   Halide::RVar loop = stage.domain[0], outer("outer"), inner("inner");
   const int64_t *fixed = Halide::Internal::as_const_int(loop.extent());
-  int64_t extent = fixed ? *fixed : innermostReduction(stage.op);
   int width = lanes * vectors;
+  // Other kernels for the same rows may have other bounds.
+  int64_t extent = fixed ? *fixed : isOrdered(stage.op) ? width : innermostReduction(stage.op);
   while (width > extent)
     width /= 2;
   if (width < 2)
@@ -287,8 +288,12 @@ void placeAtRoot(Translator &translator, const llvm::DenseSet<Operation *> &plac
   for (auto &[op, stage] : translator.stages) {
     if (placed.contains(op) || !(stage.isReduction || isReusedByReduction(stage.op) || isReadBack(stage.op, placed)))
       continue;
+    // As in a row that is one of several.
+    const bool isAlong = stage.isReduction && isOrdered(op) && readsAlongReduction(stage.op);
     for (auto [number, func] : llvm::enumerate(stage.funcs)) {
       func.compute_root();
+      if (isAlong)
+        vectorizeReduction(stage, lanes, mostVectors, [](Func part) { part.compute_root(); });
       if (func.dimensions() == 0)
         continue;
       Exprs extents;
@@ -298,7 +303,7 @@ void placeAtRoot(Translator &translator, const llvm::DenseSet<Operation *> &plac
       padStorage(func, extent, lanes);
       padOuterStorage(func, extents);
       vectorizeGuarded(func, dimensionVar(0), extent, lanes);
-      for (int update = 0; update < func.num_update_definitions(); ++update)
+      for (int update = 0; !isAlong && update < func.num_update_definitions(); ++update)
         vectorizeGuarded(func.update(update), dimensionVar(0), extent, lanes);
     }
   }

@@ -50,6 +50,9 @@ Halide::Expr rowOfFullTile(const Halide::Expr &row, const Halide::Expr &extent, 
 /// The largest extent of the innermost reduction loop of a reduction.
 int64_t innermostReduction(mlir::linalg::GenericOp op);
 
+/// The most vectors of partial results: a single one waits for each sum.
+inline constexpr int mostVectors = 4;
+
 /// Reduces along the innermost reduction loop in up to `vectors` vectors of `lanes` partial results, which `placePart`
 /// places. Does nothing for a reduction whose order matters.
 void vectorizeReduction(const Stage &stage, int lanes, int vectors, llvm::function_ref<void(Halide::Func)> placePart);

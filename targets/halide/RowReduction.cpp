@@ -89,10 +89,11 @@ public:
 
   llvm::StringRef name() const override { return "row_reduction"; }
   SearchSpace searchSpace() const override {
-    constexpr int64_t mostVectors = 4; // of partial results: a single one waits for each sum
     std::vector<int64_t> vectors{1};
     while (vectors.back() < mostVectors && 2 * vectors.back() * lanes <= rows.widest)
       vectors.push_back(2 * vectors.back());
+    if (isOrdered(kernel))
+      vectors = {mostVectors};
     SearchSpace space = taskParameters(kernel, {1024, 4096, 16384, 65536});
     space.push_back(makeParameter("vectors", vectors, mostVectors));
     // A vector of rows goes down the columns, which are no streams.

@@ -59,6 +59,11 @@ Type widestElement(func::FuncOp kernel) {
   return widest;
 }
 
+bool isOrdered(Operation *inKernel) {
+  auto kernel = dyn_cast<func::FuncOp>(inKernel);
+  return (kernel ? kernel : inKernel->getParentOfType<func::FuncOp>())->hasAttr(mlir::kiln::orderedAttrName);
+}
+
 int64_t bytesOf(Value tensor, int64_t elements) {
   return mlir::kiln::storedBytes(mlir::kiln::getStoredElement(cast<RankedTensorType>(tensor.getType())), elements);
 }

@@ -42,6 +42,9 @@ mlir::LogicalResult verifyKernel(mlir::func::FuncOp kernel);
 /// The widest type of what the kernel's ops compute, the values on the way to their results among it.
 mlir::Type widestElement(mlir::func::FuncOp kernel);
 
+/// Whether the kernel is kiln.ordered: then no parameter of a strategy may change in which order a sum is added up.
+bool isOrdered(mlir::Operation *inKernel);
+
 /// Bytes of so many elements of a tensor, as they are stored.
 int64_t bytesOf(mlir::Value tensor, int64_t elements);
 

@@ -10,6 +10,7 @@
 #include "compiler/dialect/StoredParts.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "targets/halide/KnownValues.h"
 #include "targets/halide/Structure.h"
@@ -35,7 +36,7 @@ Exprs reversed(Exprs exprs) {
 }
 
 Translator::Translator(func::FuncOp kernel, StringRef symbol)
-    : kernel(kernel), madeOfKnown(madeOfKnownValues(kernel)), prefix(symbol) {}
+    : isOrdered(halide::isOrdered(kernel)), kernel(kernel), madeOfKnown(madeOfKnownValues(kernel)), prefix(symbol) {}
 
 std::string Translator::name(StringRef what) { return prefix + "_" + what.str(); }
 
@@ -171,6 +172,8 @@ Expr Translator::affine(AffineExpr expr, const Exprs &dims, const Exprs &symbolV
 //===- Regions -----------------------------------------------------------===//
 
 Expr Translator::translateScalar(Operation *op, const Exprs &operands) {
+  if (isOrdered && isa<math::FmaOp>(op) && vectorFunctions.hasFma && operands[0].type() == Halide::Float(32))
+    return fusedMultiplyAdd(operands[0], operands[1], operands[2]);
   // What a strategy has widened on its way to a copy stays so.
   if (auto widened = dyn_cast<arith::ExtFOp>(op); widened && mlir::kiln::isShortFloat(widened.getIn().getType()))
     return operands[0].type().is_float() ? operands[0] : widen(widened.getIn().getType(), operands[0]);

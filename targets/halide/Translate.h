@@ -74,6 +74,7 @@ public:
 
   VectorFunctions vectorFunctions;  // given; those that may be used
   bool usesVectorFunctions = false; // whether any are
+  const bool isOrdered;             // kiln.ordered
 
   mlir::func::FuncOp kernel;
   std::vector<Halide::Argument> arguments; // index arguments, then tensors

@@ -4,6 +4,7 @@
 #include "targets/halide/simd/avx2.inc"
 #include "targets/halide/simd/avx512.inc"
 #include "targets/halide/simd/f16c.inc"
+#include "targets/halide/simd/fma.inc"
 #include "targets/halide/simd/sse41.inc"
 #include "targets/halide/simd/vnni.inc"
 #include <iterator>
@@ -32,6 +33,10 @@ Halide::Expr addBytes(const Halide::Expr &sum, const Halide::Expr &a, const Hali
   return Call::make(Halide::Int(32), "kiln_simd_bytes", {sum, a, b}, Call::PureExtern);
 }
 
+Halide::Expr fusedMultiplyAdd(const Halide::Expr &a, const Halide::Expr &b, const Halide::Expr &c) {
+  return Call::make(c.type(), "kiln_simd_fma", {a, b, c}, Call::PureExtern);
+}
+
 template <size_t Size> static void add(Halide::Module &module, const unsigned char (&bitcode)[Size], const char *name) {
   const std::vector<uint8_t> code(std::begin(bitcode), std::end(bitcode));
   module.append(Halide::ExternalCode::bitcode_wrapper(Halide::Target("x86-64-linux"), code, name));
@@ -43,6 +48,8 @@ void addVectorFunctions(Halide::Module &module, const VectorFunctions &functions
     add(module, f16cBitcode, "f16c");
   if (functions.hasAvx2)
     add(module, avx2Bitcode, "avx2");
+  if (functions.hasFma)
+    add(module, fmaBitcode, "fma");
   if (functions.hasAvx512)
     add(module, avx512Bitcode, "avx512");
   if (functions.hasVnni)

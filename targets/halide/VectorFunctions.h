@@ -14,11 +14,12 @@ inline constexpr llvm::StringLiteral vectorFunctionPrefix = "kiln_simd_";
 
 /// Which instruction sets their functions may be taken from.
 struct VectorFunctions {
-  bool hasF16c = false, hasAvx2 = false, hasAvx512 = false, hasVnni = false;
+  bool hasF16c = false, hasFma = false, hasAvx2 = false, hasAvx512 = false, hasVnni = false;
 
   /// Of names of Halide's features: "avx2-f16c".
   static VectorFunctions of(llvm::StringRef features, bool hasVnni = false) {
-    return {features.contains("f16c"), features.contains("avx2"), features.contains("avx512"), hasVnni};
+    return {features.contains("f16c"), features.contains("fma"), features.contains("avx2"),
+            features.contains("avx512"), hasVnni};
   }
 };
 
@@ -27,6 +28,8 @@ Halide::Expr floatOfF16(const Halide::Expr &bits);
 Halide::Expr f16OfFloat(const Halide::Expr &number);
 /// The float of an element of i4, -8 to 7, in the lowest bits of these (u32); needs AVX-512.
 Halide::Expr floatOfI4(const Halide::Expr &bits);
+/// a * b + c of f32, rounded once; needs FMA.
+Halide::Expr fusedMultiplyAdd(const Halide::Expr &a, const Halide::Expr &b, const Halide::Expr &c);
 
 /// sum (i32) + the products of two numbers of 16 bits in `a` (i32) and two of eight in `b` (u16), all with signs.
 Halide::Expr addPairs(const Halide::Expr &sum, const Halide::Expr &a, const Halide::Expr &b);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every target compiles models of f16 and bf16. Which ones compile weights in fewer bits, and what the others say.
+// Every target compiles models of f16 and bf16. Which ones compile weights in fewer bits, or in order, and what the
+// others say.
 #include "compiler/emit/Lower.h"
 #include "compiler/frontend/Import.h"
 #include "half_blocks.h"
@@ -14,7 +15,8 @@ namespace kiln {
 namespace {
 
 /// The first diagnostic; empty if the model becomes kernels.
-std::string refusalOf(const Graph &graph, const char *target, const StorageChoices &weights = {}) {
+std::string refusalOf(const Graph &graph, const char *target, const StorageChoices &weights = {},
+                      const LoweringOptions &options = {}) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   loadDialects(context);
   mlir::OwningOpRef<mlir::ModuleOp> module = importGraph(graph, &context, "model", weights);
@@ -24,7 +26,7 @@ std::string refusalOf(const Graph &graph, const char *target, const StorageChoic
       said = diagnostic.str();
     return mlir::success();
   });
-  return module && succeeded(lowerToKernels(*module, *findTarget(target), {})) ? "" : said.empty() ? "?" : said;
+  return module && succeeded(lowerToKernels(*module, *findTarget(target), options)) ? "" : said.empty() ? "?" : said;
 }
 
 TEST(ElementTypes, ShortFloatsAreForAllTargets) {
@@ -55,6 +57,14 @@ TEST(ElementTypes, StoredWeightsAreForTargetsThatReadThem) {
   EXPECT_EQ(refusalOf(stated, "cuda"), refusal("bf16"));
   EXPECT_EQ(refusalOf(trace<Matrix<stored<f32>>>(), "cuda", whole), "");
   EXPECT_EQ(refusalOf(stated, "cuda", none), ""); // a build for cuda and others
+}
+
+TEST(ElementTypes, OrderIsForTargetsThatKeepIt) {
+  const Graph matrix = trace<Matrix<f32>>();
+  LoweringOptions ordered;
+  ordered.ordered = true;
+  EXPECT_EQ(refusalOf(matrix, "x86-64-v2", {}, ordered), "");
+  EXPECT_EQ(refusalOf(matrix, "cuda", {}, ordered), "target cuda has no ordered kernels: --ordered requires x86-64");
 }
 
 } // namespace

@@ -107,6 +107,7 @@ llvm::Expected<CompiledModel> CompiledModel::compile(const Graph &graph, const s
   if (llvm::Error error = setWeights(options.lowering.weights, choices.weights))
     return error;
   options.lowering.weights.quantizesRows = choices.int8Rows;
+  options.lowering.ordered = choices.isOrdered;
   options.name = "fuzzed";
   options.targets = {target};
   options.form = EmitForm::Memory;

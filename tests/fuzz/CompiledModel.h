@@ -42,6 +42,7 @@ struct CompileChoices {
   bool isolatesKernels = false;
   std::string weights = {}; // how they are stored: "int8 except *w1=f16"; empty: as they are
   bool int8Rows = false;    // whether weights of int8 are multiplied by rows of int8
+  bool isOrdered = false;
 };
 
 class CompiledModel {

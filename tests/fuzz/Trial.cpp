@@ -49,8 +49,9 @@ Tensor draw(Random &random, ElementType element, const interpreter::TensorShape 
 
 class Trial {
 public:
-  Trial(const RandomModel &model, CompiledModel &compiled, std::uint64_t seed)
-      : model(model), compiled(compiled), random(seed) {}
+  /// `inOrder`: the results of another schedule of ordered kernels, in the order of the calls, or where they go.
+  Trial(const RandomModel &model, CompiledModel &compiled, std::uint64_t seed, std::vector<std::vector<Bytes>> *inOrder)
+      : model(model), compiled(compiled), random(seed), inOrder(inOrder), isKnown(inOrder && !inOrder->empty()) {}
 
   Verdict run(std::uint64_t seed) {
     for (const auto &[name, like] : compiled.weightShapes()) {
@@ -162,7 +163,7 @@ private:
           return false;
         }
         if (first.size() <= i) {
-          if (!compare(calls[i], *outputs, at))
+          if (!compare(calls[i], *outputs, at) || !compareInOrder(calls[i], *outputs, at))
             return false;
           first.push_back(std::move(*outputs));
         } else if (first[i] != *outputs) {
@@ -195,6 +196,22 @@ private:
     return true;
   }
 
+  /// With the same call of the kernels with other schedules.
+  bool compareInOrder(const Call &call, const std::vector<Bytes> &outputs, const std::string &at) {
+    if (!inOrder)
+      return true;
+    if (!isKnown) {
+      inOrder->push_back(outputs);
+      return true;
+    }
+    if (inOrder->at(numCalls++) == outputs)
+      return true;
+    verdict.kind = Verdict::Kind::Unlike;
+    verdict.words = fmt::format("{} gives other results with other schedules of ordered kernels;{}",
+                                model.graph.entries[call.entry].name, at);
+    return false;
+  }
+
   static interpreter::Comparison compareBytes(const Tensor &expected, const Bytes &bytes) {
     auto as = [&](auto element) {
       std::vector<decltype(element)> values(bytes.size() / sizeof element);
@@ -219,6 +236,9 @@ private:
   Random random;
   CompiledModel::Weights weights;
   Verdict verdict;
+  std::vector<std::vector<Bytes>> *inOrder;
+  const bool isKnown;
+  size_t numCalls = 0;
 };
 
 } // namespace
@@ -255,17 +275,19 @@ bool multipliesInt8(const Graph &graph, const std::string &choice) {
 Verdict tryModel(const RandomModel &model, const std::string &target, std::uint64_t seed, const TrialOptions &options) {
   Verdict sum;
   const std::string weights = weightsFor(model.graph, options.weights);
+  std::vector<std::vector<Bytes>> inOrder;
   for (int i = 0; i <= options.schedules; ++i) {
     auto compiled = CompiledModel::compile(model.graph, target,
                                            {i ? std::optional(seed + i) : std::nullopt, options.checksMemory,
                                             options.isolatesKernels, weights,
-                                            options.int8Rows && multipliesInt8(model.graph, weights)});
+                                            options.int8Rows && multipliesInt8(model.graph, weights),
+                                            options.isOrdered});
     if (!compiled) {
       sum.kind = Verdict::Kind::Refused;
       sum.words = llvm::toString(compiled.takeError());
       return sum;
     }
-    const Verdict verdict = Trial(model, *compiled, seed).run(seed);
+    const Verdict verdict = Trial(model, *compiled, seed, options.isOrdered ? &inOrder : nullptr).run(seed);
     sum.kind = verdict.kind;
     sum.words = verdict.words;
     sum.elements += verdict.elements;

@@ -36,6 +36,7 @@ struct TrialOptions {
   int schedules = 0;            // so often it is compiled once more, each kernel with a schedule that is drawn, and run
   std::string weights = {};     // how they are stored, see weightsFor: "int8 except *w1=f16"; empty: as they are
   bool int8Rows = false;        // whether weights of int8 are multiplied by rows of int8, if there are any
+  bool isOrdered = false;       // ordered kernels, which give the same bits with each schedule
 };
 
 const char *toString(Verdict::Kind kind);

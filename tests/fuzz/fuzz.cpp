@@ -79,6 +79,7 @@ void addOptions(CLI::App &app, Command &command) {
   app.add_option("--schedules", options.trial.schedules,
                  "so often each model is compiled with schedules that are drawn")
       ->capture_default_str();
+  app.add_flag("--ordered", options.trial.isOrdered, "ordered kernels: the same bits with each of the schedules");
   app.add_flag("--check-memory", options.trial.checksMemory, "check the memory of each kernel, too");
   app.add_flag("--special", options.models.specialValues, "NaN and infinities among the constants");
   app.add_flag("!--no-reduce", options.reduces, "show failures as they are");
@@ -107,6 +108,8 @@ std::string problemOf(const CampaignOptions &options) {
     if (const kiln::Target *target = kiln::findTarget(name);
         !options.trial.weights.empty() && target && !target->info().hasStoredWeights)
       return fmt::format("--weights requires a target that has stored weights, got {}", name);
+    else if (options.trial.isOrdered && target && !target->info().hasOrder)
+      return fmt::format("--ordered requires a target that has ordered kernels, got {}", name);
   return "";
 }
 

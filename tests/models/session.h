@@ -211,6 +211,11 @@ public:
 
   /// Goes on from where the other one is.
   void takeStates(const Conversation &other) { arena.copyFrom(other.arena, stateBytes); }
+  /// Their bytes, of a model on the host.
+  std::vector<unsigned char> states() const {
+    const auto *first = static_cast<const unsigned char *>(arena.data());
+    return {first, first + stateBytes};
+  }
   kiln_error_t error{};
 
 private:

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// 1. `sum[i] = sum[i] + a * b` becomes a fused multiply-add, where there is one. No other product is fused: which of
+//    them meet in one expression depends on what a kernel holds, and on where its Funcs are computed.
+// 2. The lanes of a vector are added by halves, which is one order for all, and takes log2(n) steps.
+// 3. Values are made in strict mode, their parts with them.
+#include "targets/halide/Ordered.h"
+
+#include "targets/halide/VectorFunctions.h"
+
+namespace kiln::halide {
+
+using namespace Halide::Internal;
+using Halide::Expr;
+
+namespace {
+
+/// Whether anything in an expression is of floats.
+class FloatFinder : public IRGraphVisitor {
+public:
+  bool found = false;
+
+private:
+  void include(const Expr &e) override {
+    found |= e.type().is_float();
+    if (!found)
+      IRGraphVisitor::include(e);
+  }
+  using IRGraphVisitor::include;
+};
+
+Expr strict(const Expr &e) {
+  FloatFinder floats;
+  e.accept(&floats);
+  if (!floats.found && !e.type().is_float())
+    return e;
+  return Call::make(e.type(), Call::strict_float, {e}, Call::PureIntrinsic);
+}
+
+/// The value of a store to what it reads, with the product that it adds fused.
+Expr fuseProduct(const Expr &value, const Store &store) {
+  if (const Let *let = value.as<Let>())
+    return Let::make(let->name, let->value, fuseProduct(let->body, store));
+  const Add *sum = value.as<Add>();
+  if (!sum)
+    return value;
+  for (auto [before, added] : {std::pair(sum->a, sum->b), std::pair(sum->b, sum->a)}) {
+    const Load *load = before.as<Load>();
+    const Mul *product = added.as<Mul>();
+    if (load && product && load->name == store.name && equal(load->index, store.index))
+      return fusedMultiplyAdd(product->a, product->b, before);
+  }
+  return value;
+}
+
+Expr combine(VectorReduce::Operator op, const Expr &a, const Expr &b) {
+  return op == VectorReduce::Add ? a + b : op == VectorReduce::Min ? Halide::min(a, b) : Halide::max(a, b);
+}
+
+} // namespace
+
+Stmt KeepOrderOfFloats::visit(const Store *op) {
+  Expr value = mutate(op->value);
+  if (hasFma && value.type().element_of() == Halide::Float(32))
+    value = fuseProduct(value, *op);
+  return Store::make(op->name, strict(value), op->index, op->param, op->predicate, op->alignment);
+}
+
+Stmt KeepOrderOfFloats::visit(const LetStmt *op) {
+  Expr value = mutate(op->value);
+  return LetStmt::make(op->name, value.type().is_handle() ? value : strict(value), mutate(op->body));
+}
+
+Stmt KeepOrderOfFloats::visit(const IfThenElse *op) {
+  return IfThenElse::make(strict(mutate(op->condition)), mutate(op->then_case), mutate(op->else_case));
+}
+
+Expr KeepOrderOfFloats::visit(const VectorReduce *op) {
+  const bool isOrdered = op->op == VectorReduce::Add || op->op == VectorReduce::Min || op->op == VectorReduce::Max;
+  int lanes = op->value.type().lanes();
+  if (!isOrdered || !op->type.is_float() || op->type.lanes() != 1 || (lanes & (lanes - 1)) != 0)
+    return IRMutator::visit(op);
+  std::vector<std::pair<std::string, Expr>> steps;
+  Expr lanesLeft = mutate(op->value);
+  while (lanes > 1) {
+    lanes /= 2;
+    steps.emplace_back(unique_name("lanes"), lanesLeft);
+    Expr all = Variable::make(lanesLeft.type(), steps.back().first);
+    lanesLeft = combine(op->op, Shuffle::make_slice(all, 0, 1, lanes), Shuffle::make_slice(all, lanes, 1, lanes));
+  }
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step)
+    lanesLeft = Let::make(step->first, step->second, lanesLeft);
+  return lanesLeft;
+}
+
+} // namespace kiln::halide
