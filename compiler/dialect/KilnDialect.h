@@ -70,6 +70,8 @@ inline constexpr llvm::StringLiteral entryAttrName = "kiln.entry";
 inline constexpr llvm::StringLiteral symbolAttrName = "kiln.symbol";
 /// On a tensor argument or result of an entry: the name that the caller sees.
 inline constexpr llvm::StringLiteral nameAttrName = "kiln.name";
+/// On a function that does for several sequences what an entry does for one.
+inline constexpr llvm::StringLiteral batchAttrName = "kiln.batch";
 /// On a kernel function.
 inline constexpr llvm::StringLiteral kernelAttrName = "kiln.kernel";
 /// On a kernel function: the layers that it computes something of, "h.{}.mlp", by where its ops were traced.

@@ -51,6 +51,12 @@ static LogicalResult checkOrder(ModuleOp module, const TargetInfo &target, bool 
   return module.emitError() << "target " << target.name << " has no ordered kernels: --ordered requires x86-64";
 }
 
+/// Whether sequences that go on in batches and alone are to get the same from both.
+static bool hasBatches(ModuleOp module) {
+  return llvm::any_of(module.getOps<func::FuncOp>(),
+                      [](func::FuncOp function) { return function->hasAttr(mlir::kiln::batchAttrName); });
+}
+
 LogicalResult lowerToKernels(ModuleOp module, const Target &target, const LoweringOptions &options,
                              llvm::function_ref<void(PassManager &)> configure) {
   if (failed(checkWeights(module, target.info())) || failed(checkOrder(module, target.info(), options.ordered)))
@@ -62,7 +68,7 @@ LogicalResult lowerToKernels(ModuleOp module, const Target &target, const Loweri
   pipeline.target = target.hooks();
   pipeline.normMoments = options.normMoments;
   pipeline.tf32 = options.tf32 && target.info().hasTf32;
-  pipeline.ordered = options.ordered;
+  pipeline.ordered = options.ordered || (target.info().hasOrder && hasBatches(module));
   mlir::kiln::buildPipeline(passes, pipeline);
   std::optional<verify::PassVerifier> verifier;
   if (options.verifyPasses) {

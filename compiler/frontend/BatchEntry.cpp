@@ -268,6 +268,7 @@ LogicalResult batchEntry(func::FuncOp entry, const kd::BatchSymbols &symbols) {
   auto function = func::FuncOp::create(builder, entry.getLoc(), batchName(entry.getName()),
                                        builder.getFunctionType(inputs, results));
   function->setAttr(kd::entryAttrName, builder.getUnitAttr());
+  function->setAttr(kd::batchAttrName, builder.getUnitAttr());
   function.setAllArgAttrs(entry.getAllArgAttrs());
   function.setAllResultAttrs(entry.getAllResultAttrs());
 
