@@ -59,8 +59,9 @@ TEST(Quantized, Int4OfTheFilesGroupsStaysAsItIs) {
               uint16_t scale;
               std::memcpy(&scale, packed.data() + place.scales + (n * 3 + g) * 2, sizeof scale);
               ASSERT_EQ(scale, matrix.Scales[g * matrix.Outputs + n]);
-              if (hasZeros)
+              if (hasZeros) {
                 ASSERT_EQ(packed[place.zeros + n * 3 + g], matrix.Zeros[g * matrix.Outputs + n] - 8);
+              }
             }
             for (int64_t k = 0; k < matrix.Inputs; ++k) {
               uint32_t word;
