@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Key-value caches of each type: what a decoder says step by step beside what it says of all tokens at once, within what
-// the type of the cache leaves of its numbers; and what the caches take of the arena.
+// Key-value caches of each type: what a decoder says step by step beside what it says of all tokens at once, within
+// what the type of the cache leaves of its numbers; and what the caches take of the arena.
 #include "cached_blocks.h"
 #include "session.h"
 #include "support.h"
@@ -16,8 +16,8 @@ Session<cached_blocks_t> &session() {
   return only;
 }
 
-/// A type, what logits may differ in parts of the largest, at most three times what was measured (M-1130), and the arena
-/// of a step.
+/// A type, what logits may differ in parts of the largest, at most three times what was measured (M-1130), and the
+/// arena of a step.
 struct Type {
   const char *name;
   double tolerance;
@@ -69,7 +69,8 @@ TEST(CachedBlocks, NoCacheIsWidenedInTheArena) {
   for (const Type &type : types)
     if (session().isOnHost() || type.step != cached_blocks_step_whole)
       EXPECT_LE(type.arenaBytes, types[0].arenaBytes + 8192) << type.name;
-  const std::size_t elements = std::size_t(most) * (2 * 2 * 36 + 2 * 24), scales = std::size_t(most) * (2 * 2 * 3 + 2 * 2);
+  const std::size_t elements = std::size_t(most) * (2 * 2 * 36 + 2 * 24),
+                    scales = std::size_t(most) * (2 * 2 * 3 + 2 * 2);
   EXPECT_LE(CACHED_BLOCKS_STATE_BYTES, (4 + 2 + 2 + 1) * elements + 4 * scales + 64 * 20);
 }
 

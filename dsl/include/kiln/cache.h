@@ -10,8 +10,8 @@
 
 namespace kiln {
 
-/// In which type a cache keeps keys and values: that of what is kept, or another float; `kiln::int8`, whole numbers with
-/// a scale for each head of each row.
+/// In which type a cache keeps keys and values: that of what is kept, or another float; `kiln::int8`, whole numbers
+/// with a scale for each head of each row.
 struct CacheType {
   ElementType element = ElementType::f32;
   bool is_stated = false;
@@ -69,19 +69,20 @@ constexpr auto attention(const Q &q, const K &k, const V &v, const Cached<Contex
     constexpr Dim count = detail::first(Q::shape), width = detail::last(Q::shape);
     auto keys = detail::kept_in_int8<KeyHeads, Context>("keys", "key_scales", k, site);
     auto values = detail::kept_in_int8<KeyHeads, Context>("values", "value_scales", v, site);
-    auto queries = transpose<1, 0, 2>(
-        reshape<count, KeyHeads, width.offset / KeyHeads>(cast<f32>(q, site), site), site);
+    auto queries =
+        transpose<1, 0, 2>(reshape<count, KeyHeads, width.offset / KeyHeads>(cast<f32>(q, site), site), site);
     auto result = transpose<1, 0, 2>(attention<shared, 1>(queries, keys, values, causal, site), site);
     return cast<Q::element>(reshape<count, detail::last(V::shape).offset * shared>(result, site), site);
   } else {
     constexpr ElementType element = Type.is_stated ? Type.element : Q::element;
-    auto keys = detail::kept<element, Context>("keys", k, site), values = detail::kept<element, Context>("values", v, site);
+    auto keys = detail::kept<element, Context>("keys", k, site),
+         values = detail::kept<element, Context>("values", v, site);
     if constexpr (element == Q::element)
       return attention<Heads, KeyHeads>(q, keys, values, causal, site);
     else
-      return cast<Q::element>(attention<Heads, KeyHeads>(cast<f32>(q, site), cast<f32>(keys, site),
-                                                         cast<f32>(values, site), causal, site),
-                              site);
+      return cast<Q::element>(
+          attention<Heads, KeyHeads>(cast<f32>(q, site), cast<f32>(keys, site), cast<f32>(values, site), causal, site),
+          site);
   }
 }
 
