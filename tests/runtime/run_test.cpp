@@ -212,7 +212,7 @@ TEST(Run, IndexLimitsMayDependOnExtents) {
       {"lengths", KILN_I32, 1, {{0, 1, {0, -1}}}, 0, 1, 1, {1, 1, {1, -1}}},
       {"pairs", KILN_I32, 1, {{0, 1, {0, 1}}}, 0, 0, 0, none}};
   BodyModel body([](const kiln_frame_t *) { return 0; }, 0, 0);
-  body.Entry = {"forward", symbols, arguments, 2, 3};
+  body.Entry = entryOf("forward", symbols, arguments, 2, 3);
   GuardedMemory arena(body.arenaBytes(1));
   kiln_error_t error;
   const kiln_call_t call = {arena.data(), arena.size(), nullptr, &error};
@@ -233,7 +233,7 @@ TEST(Run, IndexLimitsMayDependOnExtents) {
 TEST(Run, ExtentsMayDependOnEachOther) {
   const kiln_symbol_t symbols[] = {{"context", 1, 8, 2, 0}, {"tokens", 1, 6, 0, 0}, {"window", 1, 9, 1, 0}};
   BodyModel body([](const kiln_frame_t *) { return 0; }, 0, 0);
-  body.Entry = {"forward", symbols, nullptr, 3, 0};
+  body.Entry = entryOf("forward", symbols, nullptr, 3, 0);
   GuardedMemory arena(body.arenaBytes(1));
   kiln_error_t error;
   const kiln_call_t call = {arena.data(), arena.size(), nullptr, &error};

@@ -125,10 +125,16 @@ std::vector<Tensor> testWeights();
 /// What forward must give, from the weights above.
 std::vector<float> expectedRows(const std::vector<int32_t> &ids);
 
+/// An entry that is no batch.
+constexpr kiln_entry_t entryOf(const char *name, const kiln_symbol_t *symbols, const kiln_argument_t *arguments,
+                               uint32_t symbolCount, uint32_t argumentCount) {
+  return {name, symbols, arguments, symbolCount, argumentCount, nullptr, 0, 0, 0, 0, 0};
+}
+
 /// A model of one entry "forward" without weights or arguments, for tests of a body of their own.
 struct BodyModel {
   kiln_body_t Body;
-  kiln_entry_t Entry = {"forward", nullptr, nullptr, 0, 0};
+  kiln_entry_t Entry = entryOf("forward", nullptr, nullptr, 0, 0);
   kiln_variant_t Variant = hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, nullptr, 0, &Body);
   kiln_descriptor_t Descriptor = {KILN_ABI_VERSION, 0, 1, 1, "body", nullptr, &Entry, &Variant};
   kiln_model_t *Model = nullptr;
