@@ -140,7 +140,7 @@ private:
   kiln_argument_t arguments[3] = {{"x", KILN_F16, 2, {of(0), of(1)}, 0, 0, 0, {}},
                                   {"w", KILN_F16, 2, {of(2), of(1)}, 0, 0, 0, {}},
                                   {"y", KILN_F32, 2, {of(0), of(2)}, 1, 0, 0, {}}};
-  kiln_entry_t entry = {"product", symbols, arguments, 3, 3};
+  kiln_entry_t entry = {"product", symbols, arguments, 3, 3, nullptr, 0, 0, 0, 0, 0};
   kiln_variant_t variant = {};
   kiln_descriptor_t descriptor = {KILN_ABI_VERSION, 0, 1, 1, "product", nullptr, &entry, &variant};
   kiln_model_t *model = nullptr;
