@@ -159,8 +159,8 @@ template <class Loop> struct DropUnusedOutputs : OpRewritePattern<Loop> {
   }
 };
 
-/// each_sequence of columns of x ==> of x, whose columns are taken inside, where an append or an attention reads them as
-/// they are.
+/// each_sequence of columns of x ==> of x, whose columns are taken inside, where an append or an attention reads them
+/// as they are.
 struct SliceInside : OpRewritePattern<EachSequenceOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(EachSequenceOp op, PatternRewriter &rewriter) const override {

@@ -217,7 +217,8 @@ LogicalResult ScanOp::verify() {
 /// Whether each whole has the rows of all sequences, of which the slice has one's.
 static bool areBatched(TypeRange wholes, TypeRange slices, const BatchSymbols &symbols) {
   return wholes.size() == slices.size() && llvm::all_of(llvm::zip(wholes, slices), [&](auto pair) {
-           auto whole = cast<RankedTensorType>(std::get<0>(pair)), slice = dyn_cast<RankedTensorType>(std::get<1>(pair));
+           auto whole = cast<RankedTensorType>(std::get<0>(pair)),
+                slice = dyn_cast<RankedTensorType>(std::get<1>(pair));
            RankedTensorType expected = slice ? symbols.getWhole(slice) : RankedTensorType();
            return expected && whole.getElementType() == expected.getElementType() &&
                   getExtents(whole) == getExtents(expected);

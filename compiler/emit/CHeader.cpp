@@ -96,19 +96,20 @@ static std::string entryPrototype(const ModelInterface &model, const EntryInterf
 }
 
 static std::string batchPrototype(const ModelInterface &model, const EntryInterface &entry) {
-  std::string text = fmt::format(
-      "/* Runs entry \"{}\" for several sequences, 1 .. {}, each with its own states and extents: what calls of the entry\n"
-      " * alone would do, and give, for each. Along the first axis of a tensor the rows of the sequences lie one behind\n"
-      " * another.",
-      entry.single, entry.symbols.front().max);
+  std::string text = fmt::format("/* Runs entry \"{}\" for several sequences, 1 .. {}, each with its own states and "
+                                 "extents: what calls of the entry\n"
+                                 " * alone would do, and give, for each. Along the first axis of a tensor the rows of "
+                                 "the sequences lie one behind\n"
+                                 " * another.",
+                                 entry.single, entry.symbols.front().max);
   if (!entry.ownRows.empty())
     text += fmt::format(" All have at most {} rows together.", entry.symbols.back().max);
-  text += fmt::format(" The arena has no states.\n *   sequences[i].extents:{}\n",
-                      entry.ownSymbols.empty() ? " null" : "");
+  text +=
+      fmt::format(" The arena has no states.\n *   sequences[i].extents:{}\n", entry.ownSymbols.empty() ? " null" : "");
   for (const Symbol &symbol : entry.ownSymbols) {
     const Symbol *least = findLeast(entry.ownSymbols, symbol);
-    text += fmt::format(" *     {}, {} .. {}\n", symbol.name, least ? least->name : std::to_string(symbol.min),
-                        symbol.max);
+    text +=
+        fmt::format(" *     {}, {} .. {}\n", symbol.name, least ? least->name : std::to_string(symbol.min), symbol.max);
   }
   for (const ArgumentInterface &argument : entry.arguments)
     text += fmt::format(" *   {}: {} {} {}\n", argument.name, argument.isOutput ? "output" : "input",

@@ -125,11 +125,12 @@ static std::string batchMethod(const ModelInterface &model, const EntryInterface
     conditions += fmt::format("{}{}.extent(0) != ", conditions.empty() ? "" : " || ", argument.name);
     conditions += rows.symbols[0] == entry.symbols.front() ? fmt::format("{} * count", rows.factor) : "rows";
   }
-  return fmt::format("  /// Runs entry \"{0}\" for several sequences, whose rows the views have one behind another.\n"
-                     "  kiln_status_t {1}(const kiln_call_t &call, std::span<const kiln_sequence_t> sequences{2}) const "
-                     "{{\n{3}    if ({4})\n      return KILN_EXTENT_OUT_OF_RANGE;\n"
-                     "    return {5}_{1}(handle, &call, sequences.size(), sequences.data(){6});\n  }}\n",
-                     entry.single, entry.name, parameters, counts, conditions, model.name, pointers);
+  return fmt::format(
+      "  /// Runs entry \"{0}\" for several sequences, whose rows the views have one behind another.\n"
+      "  kiln_status_t {1}(const kiln_call_t &call, std::span<const kiln_sequence_t> sequences{2}) const "
+      "{{\n{3}    if ({4})\n      return KILN_EXTENT_OUT_OF_RANGE;\n"
+      "    return {5}_{1}(handle, &call, sequences.size(), sequences.data(){6});\n  }}\n",
+      entry.single, entry.name, parameters, counts, conditions, model.name, pointers);
 }
 
 /// Those of a model that may run on a GPU.

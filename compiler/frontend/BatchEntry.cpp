@@ -72,9 +72,8 @@ bool EntryBatcher::isShared(Operation *op) const {
     return false;
   return !op->walk([](Operation *inner) {
               const bool isOwn = isa<kd::StateOp, kd::AppendOp, kd::StoreOp>(inner) ||
-                                 llvm::any_of(inner->getResultTypes(), [](Type type) {
-                                   return !cast<RankedTensorType>(type).hasStaticShape();
-                                 });
+                                 llvm::any_of(inner->getResultTypes(),
+                                              [](Type type) { return !cast<RankedTensorType>(type).hasStaticShape(); });
               return isOwn ? WalkResult::interrupt() : WalkResult::advance();
             }).wasInterrupted();
 }
@@ -142,8 +141,7 @@ kd::EachSequenceOp EntryBatcher::createLoop(Location loc, ArrayRef<Value> read, 
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(&loop.getBody().front());
   if (read.empty() && llvm::all_of(given, [&](Value value) { return isShared(value); }))
-    kd::YieldOp::create(builder, loc,
-                        llvm::map_to_vector(given, [&](Value value) { return mapping.lookup(value); }));
+    kd::YieldOp::create(builder, loc, llvm::map_to_vector(given, [&](Value value) { return mapping.lookup(value); }));
   return loop;
 }
 
@@ -263,8 +261,9 @@ LogicalResult batchEntry(func::FuncOp entry, const kd::BatchSymbols &symbols) {
   };
   auto inputs = wholeTypes(entry.getArgumentTypes()), results = wholeTypes(entry.getResultTypes());
   if (llvm::is_contained(inputs, Type()) || llvm::is_contained(results, Type()))
-    return entry.emitError() << "a batched entry requires inputs and results whose extents but the first are fixed, got "
-                             << entry.getFunctionType();
+    return entry.emitError()
+           << "a batched entry requires inputs and results whose extents but the first are fixed, got "
+           << entry.getFunctionType();
   auto function = func::FuncOp::create(builder, entry.getLoc(), batchName(entry.getName()),
                                        builder.getFunctionType(inputs, results));
   function->setAttr(kd::entryAttrName, builder.getUnitAttr());

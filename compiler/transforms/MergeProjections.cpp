@@ -181,7 +181,8 @@ private:
   static bool canMerge(LinearOp linear, Block *block) {
     auto weight = getOwnParameter(linear.getWeight(), linear);
     // Several sources of one weight are joined along the outputs only.
-    if (!llvm::all_of(linear->getUses(), [](OpOperand &use) { return isKept(use, true); }) || linear->getBlock() != block || !weight ||
+    if (!llvm::all_of(linear->getUses(), [](OpOperand &use) { return isKept(use, true); }) ||
+        linear->getBlock() != block || !weight ||
         (weight.getSources().size() > 1 && int64_t(weight.getJoinDim()) != linear.getOutputDim()))
       return false;
     return !linear.getBias() || getOwnParameter(linear.getBias(), linear);

@@ -160,8 +160,8 @@ private:
   void shareRows(std::vector<std::int64_t> &values) const {
     if (batch.own < 0)
       return;
-    values[batch.count] = std::clamp<std::int64_t>(symbols[batch.rows].getMax() / values[batch.own], 1,
-                                                   values[batch.count]);
+    values[batch.count] =
+        std::clamp<std::int64_t>(symbols[batch.rows].getMax() / values[batch.own], 1, values[batch.count]);
     values[batch.rows] = values[batch.count] * values[batch.own];
   }
 

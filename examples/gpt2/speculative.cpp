@@ -17,13 +17,13 @@ constexpr specs::Gpt2Shape shape = specs::gpt2_king_james, draft_shape = specs::
 
 /// The logits behind each token of a call.
 support::Speculator::ReadAll all_rows(const gpt2_writer::Model &model, const support::Session &session) {
-  return [&model, &session, logits = std::vector<float>()](std::span<const Token> tokens,
-                                                           std::int64_t context) mutable {
-    logits.resize(tokens.size() * shape.vocabulary);
-    session.check(model.verify(session.call, context, {tokens.data(), tokens.size()},
-                               {logits.data(), static_cast<std::int64_t>(tokens.size())}));
-    return std::span<const float>(logits);
-  };
+  return
+      [&model, &session, logits = std::vector<float>()](std::span<const Token> tokens, std::int64_t context) mutable {
+        logits.resize(tokens.size() * shape.vocabulary);
+        session.check(model.verify(session.call, context, {tokens.data(), tokens.size()},
+                                   {logits.data(), static_cast<std::int64_t>(tokens.size())}));
+        return std::span<const float>(logits);
+      };
 }
 
 } // namespace
@@ -39,11 +39,11 @@ int main(int argc, char **argv) try {
   specs::check_config(support::Config::read(draft_folder + "/config.json"), draft_shape);
   const support::Tokenizer tokenizer = support::load_tokenizer(options.folder);
 
-  support::Session session(std::max({GPT2_WRITER_PREFILL_ARENA_BYTES(options.threads),
-                                     GPT2_WRITER_DECODE_ARENA_BYTES(options.threads),
-                                     GPT2_WRITER_VERIFY_ARENA_BYTES(options.threads)})),
-      draft_session(std::max(GPT2_DRAFT_PREFILL_ARENA_BYTES(options.threads),
-                             GPT2_DRAFT_DECODE_ARENA_BYTES(options.threads)));
+  support::Session session(
+      std::max({GPT2_WRITER_PREFILL_ARENA_BYTES(options.threads), GPT2_WRITER_DECODE_ARENA_BYTES(options.threads),
+                GPT2_WRITER_VERIFY_ARENA_BYTES(options.threads)})),
+      draft_session(
+          std::max(GPT2_DRAFT_PREFILL_ARENA_BYTES(options.threads), GPT2_DRAFT_DECODE_ARENA_BYTES(options.threads)));
   kiln_pool_t *pool = nullptr;
   session.check(gpt2_writer_pool_create(options.threads, &pool, &session.error));
   session.call.executor = draft_session.call.executor = gpt2_writer_pool_executor(pool);

@@ -88,9 +88,9 @@ private:
   ReadAll large_rows;
   Writer draft;
   std::size_t most_guesses;
-  std::vector<Token> known;   // the context
-  std::size_t in_draft = 0;   // tokens of it that the draft has read
-  std::vector<Token> guesses; // of the last call
+  std::vector<Token> known;              // the context
+  std::size_t in_draft = 0;              // tokens of it that the draft has read
+  std::vector<Token> guesses;            // of the last call
   std::size_t first_guess = 0, next = 0; // the first one's place in the context; how many were right so far
   std::span<const float> rows;
   std::size_t vocabulary = 0;

@@ -28,7 +28,7 @@ struct TalkOptions {
   SamplerOptions sampling{.temperature = 0.8, .top_k = 40, .top_p = 0.95};
   std::size_t tokens = 256; // of a reply, at most
   unsigned threads = 1;
-  std::size_t guesses = 4; // of a draft at a time
+  std::size_t guesses = 4;    // of a draft at a time
   bool shows_numbers = false; // tokens in place of text
 };
 

@@ -137,8 +137,8 @@ kiln_status_t kiln_cuda_allocate(const kiln_model_t *model, uint64_t bytes, void
 void kiln_cuda_release(const kiln_model_t *model, void *memory);
 kiln_status_t kiln_cuda_copy(const kiln_model_t *model, kiln_copy_t kind, void *to, const void *from, uint64_t bytes,
                              kiln_error_t *error);
-kiln_status_t kiln_cuda_run(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry, const kiln_extents_t *extents,
-                            void *const *arguments);
+kiln_status_t kiln_cuda_run(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry,
+                            const kiln_extents_t *extents, void *const *arguments);
 
 /* Addresses of a device travel as pointers, which nothing on the host follows. */
 static inline kiln_cuda_address_t kiln_cuda_address(const void *memory) { return (uintptr_t)memory; }

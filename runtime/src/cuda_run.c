@@ -122,8 +122,8 @@ kiln_status_t kiln_cuda_run_body(const kiln_cuda_request_t *request, kiln_cuda_s
   kiln_worker_t worker = {.top = scratch, .end = scratch + KILN_ARENA_ROUND(body->scratch_bytes), .cuda = stream};
   worker.workers = &worker;
   const char *constants = kiln_cuda_pointer(stream->cuda->constants);
-  const kiln_frame_t frame = {&worker, model->packed, request->call->arena, request->extents, arguments, constants,
-                              request->sequences};
+  const kiln_frame_t frame = {&worker,   model->packed, request->call->arena, request->extents,
+                              arguments, constants,     request->sequences};
   kiln_error_t error = {KILN_OK, ""};
   kiln_status_t status = kiln_body_run(model, request->entry, &frame, &error);
   if (status && !stream->error.status)
@@ -134,7 +134,7 @@ kiln_status_t kiln_cuda_run_body(const kiln_cuda_request_t *request, kiln_cuda_s
 /* The body, or a recording of it; of a batch, which is seldom called alike twice, there is none. */
 static kiln_status_t enqueue(const kiln_cuda_request_t *request, kiln_cuda_stream_t *stream, void *const *arguments) {
   return stream->cuda->recorder && !request->sequences ? stream->cuda->recorder->run(request, stream, arguments)
-                                : kiln_cuda_run_body(request, stream, arguments);
+                                                       : kiln_cuda_run_body(request, stream, arguments);
 }
 
 static uint64_t argument_bytes(const kiln_argument_t *argument, const int64_t *extents) {

@@ -123,8 +123,7 @@ static kiln_status_t run_on_cpu(const kiln_model_t *model, const kiln_call_t *ca
     table[i] = (kiln_worker_t){.workers = table, .top = begin, .end = begin + scratch_bytes};
   }
   table[0].executor = workers > 1 ? call->executor : NULL;
-  const kiln_frame_t frame = {table,     model->packed, call->arena,       extents->values,
-                              arguments, NULL,          extents->sequences};
+  const kiln_frame_t frame = {table, model->packed, call->arena, extents->values, arguments, NULL, extents->sequences};
   return kiln_body_run(model, index, &frame, call->error);
 }
 
@@ -138,8 +137,7 @@ static kiln_status_t run(const kiln_model_t *model, const kiln_call_t *call, uin
   kiln_status_t status;
   if ((status = check_pointers(entry, arguments, error)) || (status = check_executor(entry, call->executor, error)) ||
       (status = check_arena(entry, &model->variant->bodies[index], call, workers, error)) ||
-      (call->memory == KILN_HOST_POINTERS &&
-       (status = check_indices(entry, extents->values, arguments, error))))
+      (call->memory == KILN_HOST_POINTERS && (status = check_indices(entry, extents->values, arguments, error))))
     return status;
   return backend ? backend->run(model, call, index, extents, arguments)
                  : run_on_cpu(model, call, index, workers, extents, arguments);

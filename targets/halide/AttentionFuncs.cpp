@@ -232,14 +232,12 @@ void AttentionFuncs::reduceKeys(KeyReduction &reduction, const std::string &name
 }
 
 bool AttentionFuncs::buildWeights() {
-  reduceKeys(
-      maxima, "maxima", lowest, [](Expr sofar, Expr next) { return Halide::max(sofar, next); }, scores);
+  reduceKeys(maxima, "maxima", lowest, [](Expr sofar, Expr next) { return Halide::max(sofar, next); }, scores);
   Expr value = weight(scores(at({query, key, block})), maxima.func(at({query, block})));
   if (!value.defined())
     return false;
   weights = start("weights", vars({query, key, block}), value);
-  reduceKeys(
-      sums, "sums", 0.0f, [](Expr sofar, Expr next) { return sofar + next; }, weights);
+  reduceKeys(sums, "sums", 0.0f, [](Expr sofar, Expr next) { return sofar + next; }, weights);
   productIndex = domainUpTo(productDomain, blockCount, blockExtent, "keys");
   return true;
 }

@@ -18,8 +18,8 @@ struct VectorFunctions {
 
   /// Of names of Halide's features: "avx2-f16c".
   static VectorFunctions of(llvm::StringRef features, bool hasVnni = false) {
-    return {features.contains("f16c"), features.contains("fma"), features.contains("avx2"),
-            features.contains("avx512"), hasVnni};
+    return {features.contains("f16c"), features.contains("fma"), features.contains("avx2"), features.contains("avx512"),
+            hasVnni};
   }
 };
 

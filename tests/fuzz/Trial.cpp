@@ -277,11 +277,10 @@ Verdict tryModel(const RandomModel &model, const std::string &target, std::uint6
   const std::string weights = weightsFor(model.graph, options.weights);
   std::vector<std::vector<Bytes>> inOrder;
   for (int i = 0; i <= options.schedules; ++i) {
-    auto compiled = CompiledModel::compile(model.graph, target,
-                                           {i ? std::optional(seed + i) : std::nullopt, options.checksMemory,
-                                            options.isolatesKernels, weights,
-                                            options.int8Rows && multipliesInt8(model.graph, weights),
-                                            options.isOrdered});
+    auto compiled = CompiledModel::compile(
+        model.graph, target,
+        {i ? std::optional(seed + i) : std::nullopt, options.checksMemory, options.isolatesKernels, weights,
+         options.int8Rows && multipliesInt8(model.graph, weights), options.isOrdered});
     if (!compiled) {
       sum.kind = Verdict::Kind::Refused;
       sum.words = llvm::toString(compiled.takeError());

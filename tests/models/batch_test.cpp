@@ -67,16 +67,16 @@ public:
     Input<std::int32_t> given(tokens);
     Output<float> logits(sequences.size() * vocabulary), hidden(tokens.size() * width);
     (logits.poison(Guard::back), hidden.poison(Guard::back));
-    GuardedMemory arena(isDecode ? BATCHES_DECODE_BATCH_ARENA_BYTES(workers)
-                                 : BATCHES_PREFILL_BATCH_ARENA_BYTES(workers),
-                        Guard::back);
+    GuardedMemory arena(
+        isDecode ? BATCHES_DECODE_BATCH_ARENA_BYTES(workers) : BATCHES_PREFILL_BATCH_ARENA_BYTES(workers), Guard::back);
     kiln_error_t error;
     const kiln_call_t call{arena.data(), arena.size(), session().executor(workers), &error};
     const kiln_status_t status =
-        isDecode ? batches_decode_batch(session().get(), &call, sequences.size(), sequences.data(),
-                                        given.place(Guard::back), logits.place(Guard::back))
-                 : batches_prefill_batch(session().get(), &call, sequences.size(), sequences.data(),
-                                         given.place(Guard::back), logits.place(Guard::back), hidden.place(Guard::back));
+        isDecode
+            ? batches_decode_batch(session().get(), &call, sequences.size(), sequences.data(), given.place(Guard::back),
+                                   logits.place(Guard::back))
+            : batches_prefill_batch(session().get(), &call, sequences.size(), sequences.data(),
+                                    given.place(Guard::back), logits.place(Guard::back), hidden.place(Guard::back));
     EXPECT_EQ(status, KILN_OK) << error.message;
     EXPECT_TRUE(arena.isIntact() && logits.isIntact(Guard::back) && (isDecode || hidden.isIntact(Guard::back)));
     return {{logits.values().begin(), logits.values().end()}, {hidden.values().begin(), hidden.values().end()}};
@@ -148,7 +148,8 @@ TEST(Batch, SequencesWithoutStatesAreApart) {
   GuardedMemory states(lengths.size() * BATCHES_STATE_BYTES, Guard::back);
   for (std::int64_t at = 0; const std::int64_t &length : lengths) {
     Output<float> memory(length * width);
-    session().run(batches_encode, length, Input(std::vector(tokens.begin() + at, tokens.begin() + at + length)), memory);
+    session().run(batches_encode, length, Input(std::vector(tokens.begin() + at, tokens.begin() + at + length)),
+                  memory);
     expected.insert(expected.end(), memory.values().begin(), memory.values().end());
     sequences.push_back({states.data() + sequences.size() * BATCHES_STATE_BYTES, &length});
     at += length;
@@ -156,9 +157,9 @@ TEST(Batch, SequencesWithoutStatesAreApart) {
   GuardedMemory arena(BATCHES_ENCODE_BATCH_ARENA_BYTES(2), Guard::back);
   const kiln_call_t call{arena.data(), arena.size(), session().executor(2), nullptr};
   std::vector<float> given(rows * width);
-  ASSERT_EQ(batches_encode_batch(session().get(), &call, sequences.size(), sequences.data(), tokens.data(),
-                                 given.data()),
-            KILN_OK);
+  ASSERT_EQ(
+      batches_encode_batch(session().get(), &call, sequences.size(), sequences.data(), tokens.data(), given.data()),
+      KILN_OK);
   EXPECT_EQ(given, expected);
   EXPECT_TRUE(states.isIntact());
 }
@@ -174,8 +175,8 @@ TEST(Batch, SequencesHaveTheirRows) {
   GuardedMemory states(count * BATCHES_STATE_BYTES, Guard::back);
   for (std::int64_t i = 0; i < count; ++i) {
     Output<float> one(2 * vocabulary), two(2 * width), four(4 * width);
-    session().run(batches_pair, Input(std::vector(x.begin() + i * 2 * width, x.begin() + (i + 1) * 2 * width)), one, two,
-                  four);
+    session().run(batches_pair, Input(std::vector(x.begin() + i * 2 * width, x.begin() + (i + 1) * 2 * width)), one,
+                  two, four);
     scores.insert(scores.end(), one.values().begin(), one.values().end());
     weights.insert(weights.end(), two.values().begin(), two.values().end());
     twice.insert(twice.end(), four.values().begin(), four.values().end());

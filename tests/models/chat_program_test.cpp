@@ -283,7 +283,8 @@ TEST(ChatProgram, LlamaOfGptqAndAwqWritesWhatItsNumbersWrite) {
 // With a draft the text is the same one, likeliest or drawn, for any number of guesses; and some of these are right.
 TEST(ChatProgram, SpeculationChangesNoToken) {
   const std::string model = EXAMPLES "/gpt2/king_james", draft = model + "/draft";
-  for (const std::string options : {"--temperature 0 --tokens 60", "--tokens 200 --seed 3", "--tokens 240 --threads 2"}) {
+  for (const std::string options :
+       {"--temperature 0 --tokens 60", "--tokens 200 --seed 3", "--tokens 240 --threads 2"}) {
     const std::string rest = " " + options + " --prompt 'And the LORD said' --numbers",
                       alone = output(GPT2_CHAT " " + model + rest);
     EXPECT_NE(alone.find("reply: "), alone.npos) << alone;
@@ -292,9 +293,8 @@ TEST(ChatProgram, SpeculationChangesNoToken) {
       EXPECT_EQ(output(GPT2_SPECULATIVE " " + draft + " " + model + rest + " --guesses " + guesses), alone);
     }
   }
-  const std::string said = output(GPT2_SPECULATIVE " " + draft + " " + model +
-                                      " --temperature 0 --tokens 100 --prompt 'In the beginning'",
-                                  true);
+  const std::string said = output(
+      GPT2_SPECULATIVE " " + draft + " " + model + " --temperature 0 --tokens 100 --prompt 'In the beginning'", true);
   std::size_t right = 0, guessed = 0, calls = 0;
   const std::size_t at = said.rfind("\n", said.find(" guesses were right")) + 1;
   ASSERT_EQ(std::sscanf(said.c_str() + at, "%zu of %zu guesses were right; %zu calls", &right, &guessed, &calls), 3)

@@ -48,7 +48,8 @@ const kiln_argument_t Arguments[] = {
     {"ids", KILN_I32, 1, {TokenExtent}, 0, 1, 0, fixedExtent(CudaRows)},
     {"rows", KILN_F32, 2, {TokenExtent, fixedExtent(CudaWidth)}, 1, 0, 0, fixedExtent(0)},
 };
-const kiln_entry_t Entries[] = {entryOf("forward", Symbols, Arguments, 1, 2), entryOf("broken", Symbols, Arguments, 1, 2)};
+const kiln_entry_t Entries[] = {entryOf("forward", Symbols, Arguments, 1, 2),
+                                entryOf("broken", Symbols, Arguments, 1, 2)};
 const kiln_weight_t Weights[] = {{"table", KILN_F32, 2, {CudaRows, CudaWidth}, 1, KILN_WEIGHT_VARIABLE}};
 const kiln_placement_t Placements[] = {makePlacement(0, 0, 0, 0, 0)};
 

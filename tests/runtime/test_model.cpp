@@ -57,7 +57,8 @@ const kiln_argument_t Arguments[] = {
     {"ids", KILN_I32, 1, {TokenExtent}, 0, 1, 0, fixedExtent(Vocabulary)},
     {"rows", KILN_F32, 2, {TokenExtent, fixedExtent(Width)}, 1, 0, 0, fixedExtent(0)},
 };
-const kiln_entry_t Entries[] = {entryOf("forward", Symbols, Arguments, 1, 2), entryOf("broken", Symbols, Arguments, 1, 2)};
+const kiln_entry_t Entries[] = {entryOf("forward", Symbols, Arguments, 1, 2),
+                                entryOf("broken", Symbols, Arguments, 1, 2)};
 const kiln_weight_t Weights[] = {
     {"table", KILN_F32, 2, {Vocabulary, Width}, 1, 0},
     {"layers.{}.weight", KILN_F32, 2, {Width, Width}, Layers, KILN_WEIGHT_VARIABLE},

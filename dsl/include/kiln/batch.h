@@ -68,8 +68,7 @@ constexpr void check_batches(Tracer &tracer) {
     if (first && first->sequences != entry.sequences)
       tracer.fail(rules::batch_c2, entry.sequences, first->sequences);
     first = &entry;
-    for (const std::vector<int> *nodes :
-         {&graph.regions[entry.region].arguments, &graph.regions[entry.region].results})
+    for (const std::vector<int> *nodes : {&graph.regions[entry.region].arguments, &graph.regions[entry.region].results})
       for (int node : *nodes) {
         const std::vector<Dim> &shape = graph.nodes[node].shape;
         if (shape.empty() || !(shape[0].fixed() || shape[0].named())) {

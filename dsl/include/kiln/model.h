@@ -134,8 +134,7 @@ template <class M>
 concept has_forward = requires { &M::forward; };
 
 /// What is no const member function, and so has no parameters to read.
-template <class M, class Function>
-constexpr void trace_entry(Tracer &, const M &, const EntryPoint<Function> &) {
+template <class M, class Function> constexpr void trace_entry(Tracer &, const M &, const EntryPoint<Function> &) {
   static_assert(is_entry<Function>,
                 "kiln: an entry requires a const member function of the model that is no template [model_c10]");
 }
@@ -143,9 +142,7 @@ constexpr void trace_entry(Tracer &, const M &, const EntryPoint<Function> &) {
 template <class M> constexpr void trace_all(Tracer &tracer) {
   M model{}; // the layers remember their scopes, so every trace has its own
   if constexpr (requires { M::entries(); }) {
-    auto each = [&](const auto &...entries) {
-      (trace_entry(tracer, model, entries), ...);
-    };
+    auto each = [&](const auto &...entries) { (trace_entry(tracer, model, entries), ...); };
     std::apply(each, M::entries());
   } else {
     static_assert(std::is_base_of_v<Model, M>, "kiln: a model requires kiln::Model as its base [model_c11]");

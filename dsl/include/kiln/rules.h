@@ -213,8 +213,7 @@ inline constexpr const char *model_c14 = "variables require patterns that match 
 inline constexpr const char *model_c15 = "variables require at most 16 patterns [model_c15]";
 inline constexpr const char *model_c16 = "variables require weights that are stored as they are, f32 [model_c16]";
 inline constexpr const char *batch_c1 = "a batched entry requires 1 to 256 sequences [batch_c1]";
-inline constexpr const char *batch_c2 =
-    "the batched entries of a model require one number of sequences [batch_c2]";
+inline constexpr const char *batch_c2 = "the batched entries of a model require one number of sequences [batch_c2]";
 inline constexpr const char *batch_c3 =
     "a batched entry requires inputs and results whose first extent is fixed or a named one [batch_c3]";
 inline constexpr const char *batch_c4 =

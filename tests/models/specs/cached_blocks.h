@@ -43,12 +43,23 @@ template <kiln::CacheType Type> struct CachedDecoder : kiln::Layer<CachedDecoder
   }
 };
 
+/// Attention alone, of four heads of queries to two of keys and values, with a cache of int8.
+struct Look : kiln::Layer<Look> {
+  using kiln::Layer<Look>::Layer;
+  constexpr auto forward(const kiln::tensor auto &q, const kiln::tensor auto &k, const kiln::tensor auto &v) const {
+    return kiln::attention<4, 2>(q, k, v, kiln::cached<cached_context, kiln::int8>);
+  }
+};
+
 struct CachedBlocks : kiln::Model {
   using Tokens = kiln::Tensor<kiln::i32, cached_tokens>;
+  using Queries = kiln::Tensor<kiln::f32, cached_tokens, 20>;
+  using Rows = kiln::Tensor<kiln::f32, cached_tokens, 10>;
   CachedDecoder<kiln::CacheType{}> same{"same"};
   CachedDecoder<kiln::f16> half{"half"};
   CachedDecoder<kiln::bf16> bfloat{"bfloat"};
   CachedDecoder<kiln::int8> whole{"whole"};
+  Look looking{"looking"};
 
   constexpr auto all_same(Tokens tokens) const { return same.all(tokens); }
   constexpr auto all_half(Tokens tokens) const { return half.all(tokens); }
@@ -58,6 +69,7 @@ struct CachedBlocks : kiln::Model {
   constexpr auto step_half(Tokens tokens) const { return half.step(tokens); }
   constexpr auto step_bfloat(Tokens tokens) const { return bfloat.step(tokens); }
   constexpr auto step_whole(Tokens tokens) const { return whole.step(tokens); }
+  constexpr auto look(Queries q, Rows k, Rows v) const { return looking(q, k, v); }
 
   static constexpr auto entries() {
     using Self = CachedBlocks;
@@ -68,7 +80,8 @@ struct CachedBlocks : kiln::Model {
                       kiln::entry("step_same", &Self::step_same, {"tokens"}, {"logits"}),
                       kiln::entry("step_half", &Self::step_half, {"tokens"}, {"logits"}),
                       kiln::entry("step_bfloat", &Self::step_bfloat, {"tokens"}, {"logits"}),
-                      kiln::entry("step_whole", &Self::step_whole, {"tokens"}, {"logits"})};
+                      kiln::entry("step_whole", &Self::step_whole, {"tokens"}, {"logits"}),
+                      kiln::entry("look", &Self::look, {"q", "k", "v"}, {"y"})};
   }
 };
 
