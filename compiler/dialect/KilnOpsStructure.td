@@ -156,9 +156,10 @@ def Kiln_EachSequenceOp : Kiln_LoopOp<"each_sequence"> {
     one, the sum of symbol `own` over them. So n rows of a sequence are n * count in all, and `own` rows are `rows`.
 
     ```mlir
-    %all = kiln.each_sequence 2 rows = [3, 0] (%q = %queries : tensor<?x64xf32, affine_map<()[s0, s1, s2, s3] -> (s3, 64)>>
-        in tensor<?x64xf32, affine_map<()[s0, s1, s2, s3] -> (s0, 64)>>) -> (tensor<?x64xf32, affine_map<()[s0, s1, s2, s3] -> (s3, 64)>>) {
-      ...
+    kiln.each_sequence 0 () {
+      %zeros = kiln.constant dense<0.0> : tensor<4x64xf32>
+      kiln.store %zeros to "hidden" rows = 4 : tensor<4x64xf32>
+      kiln.yield
     }
     ```
   }];

@@ -84,6 +84,6 @@ func.func @no_yield(%x: tensor<4xf32>) {
 
 // -----
 func.func @yield_outside(%x: tensor<4xf32>) {
-  // expected-error@+1 {{'kiln.yield' op expects parent op to be one of 'kiln.repeat, kiln.scan'}}
+  // expected-error@+1 {{'kiln.yield' op expects parent op to be one of 'kiln.repeat, kiln.scan, kiln.each_sequence'}}
   kiln.yield %x : tensor<4xf32>
 }

@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Checks what the runtime adds to a program: check_archive.sh ARCHIVE MAX_TEXT_BYTES MAX_CUDA_TEXT_BYTES MAX_PACKED_TEXT_BYTES
-#   MAX_QUANTIZED_TEXT_BYTES
+#   MAX_QUANTIZED_TEXT_BYTES MAX_BATCH_TEXT_BYTES
 #   - what is linked of it into a program that binds weights and calls entries on a pool stays below the budget, and so
-#     does what a model on a GPU adds, what packed files add, and what readers of quantised checkpoints add
+#     does what a model on a GPU adds, what packed files, readers of quantised checkpoints and batches add
 #   - no writable data, so no global state, and no constructors
 #   - every global symbol starts with kiln_, for the emitter to rename
 #   - the members for the CPU refer to none of those for CUDA, which so are not linked where no variant refers to them
 #   - nothing undefined but the model's descriptor and the libc functions below
 set -eu
-archive=$1 limit=$2 cuda_limit=$3 packed_limit=$4 quantized_limit=$5 failed=0
+archive=$1 limit=$2 cuda_limit=$3 packed_limit=$4 quantized_limit=$5 batch_limit=$6 failed=0
 fail() { echo "check_archive: $1" >&2; failed=1; }
 
 linked=$(mktemp)
@@ -27,10 +27,11 @@ linked_bytes() {
 # shellcheck disable=SC2086 # a word a root
 text=$(linked_bytes $roots) all=$(linked_bytes $roots $cuda_roots) packed=$(linked_bytes $roots bind_packed save_packed)
 # shellcheck disable=SC2086
-quantized=$(linked_bytes $roots bind_gguf bind_quantized)
+quantized=$(linked_bytes $roots bind_gguf bind_quantized) batch=$(linked_bytes $roots run_batch)
 cuda_text=$((all - text)) packed_text=$((packed - text)) quantized_text=$((quantized - text))
+batch_text=$((batch - text))
 echo "text: $text bytes of $limit linked, $cuda_text of $cuda_limit more for CUDA, $packed_text of $packed_limit for packed" \
-  "files, $quantized_text of $quantized_limit for quantised checkpoints, $(code_bytes "$archive") in all"
+  "files, $quantized_text of $quantized_limit for quantised checkpoints, $batch_text of $batch_limit for batches, $(code_bytes "$archive") in all"
 [ "$text" -gt 0 ] || fail "archive requires code, got none"
 [ "$text" -lt "$limit" ] || fail "code requires less than $limit bytes, got $text"
 [ "$packed_text" -gt 0 ] || fail "archive requires code for packed files, got none"
@@ -38,6 +39,8 @@ echo "text: $text bytes of $limit linked, $cuda_text of $cuda_limit more for CUD
 [ "$quantized_text" -gt 0 ] || fail "archive requires code for quantised checkpoints, got none"
 [ "$quantized_text" -lt "$quantized_limit" ] ||
   fail "code for quantised checkpoints requires less than $quantized_limit bytes, got $quantized_text"
+[ "$batch_text" -gt 0 ] || fail "archive requires code for batches, got none"
+[ "$batch_text" -lt "$batch_limit" ] || fail "code for batches requires less than $batch_limit bytes, got $batch_text"
 [ "$cuda_text" -gt 0 ] || fail "archive requires code for CUDA, got none"
 [ "$cuda_text" -lt "$cuda_limit" ] || fail "code for CUDA requires less than $cuda_limit bytes, got $cuda_text"
 

@@ -13,9 +13,12 @@
 namespace {
 
 TEST(ModelLayout, PublicStructs) {
-  EXPECT_EQ(KILN_ABI_VERSION, 4);
+  EXPECT_EQ(KILN_ABI_VERSION, 5);
   EXPECT_EQ(sizeof(kiln_error_t), 256u);
   EXPECT_FIELD(kiln_error_t, message, 4, 252);
+  EXPECT_EQ(sizeof(kiln_sequence_t), 16u);
+  EXPECT_FIELD(kiln_sequence_t, states, 0, 8);
+  EXPECT_FIELD(kiln_sequence_t, extents, 8, 8);
   EXPECT_EQ(sizeof(kiln_executor_t), 24u);
   EXPECT_FIELD(kiln_executor_t, workers, 8, 4);
   EXPECT_FIELD(kiln_executor_t, parallel_for, 16, 8);
