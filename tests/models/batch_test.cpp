@@ -21,13 +21,35 @@ Session<batches_t> &session() {
   return only;
 }
 
-/// A sequence: states of its own, between forbidden pages, and how far it is.
+/// Memory where the model's is; of the host between forbidden pages, and poisoned.
+struct Memory : Arena<batches_t> {
+  explicit Memory(std::size_t bytes) : Arena(session().functions(), session().get(), bytes, Guard::back) {}
+};
+
+/// A sequence: states of its own, and how far it is.
 struct Sequence {
-  GuardedMemory states{BATCHES_STATE_BYTES, Guard::back};
+  Memory states{BATCHES_STATE_BYTES};
   std::int64_t context = 0;
 
-  Sequence() { std::memset(states.data(), 0, BATCHES_STATE_BYTES); }
+  Sequence() { states.zero(BATCHES_STATE_BYTES); }
+  std::vector<float> numbers() const {
+    std::vector<float> copy(BATCHES_STATE_BYTES / sizeof(float));
+    EXPECT_EQ(batches_copy_from_memory(session().get(), copy.data(), states.data(), BATCHES_STATE_BYTES, nullptr),
+              KILN_OK);
+    return copy;
+  }
 };
+
+/// To the bit where kernels are ordered.
+void expectSame(const std::vector<float> &got, const std::vector<float> &expected) {
+  if (session().isOnHost())
+    EXPECT_EQ(got, expected);
+  else
+    EXPECT_LE(relativeError(got, expected), 1e-5);
+}
+
+/// Device memory has one worker.
+std::uint32_t workersOf(std::uint32_t wanted) { return session().isOnHost() ? wanted : 1; }
 
 struct Given {
   std::vector<float> logits, hidden;
@@ -36,8 +58,8 @@ struct Given {
 /// What the entry alone gives; the arena begins with the sequence's states.
 Given alone(Sequence &sequence, const std::vector<std::int32_t> &tokens, bool isDecode) {
   const std::size_t bytes = isDecode ? BATCHES_DECODE_ARENA_BYTES(1) : BATCHES_PREFILL_ARENA_BYTES(1);
-  GuardedMemory arena(bytes, Guard::back);
-  std::memcpy(arena.data(), sequence.states.data(), BATCHES_STATE_BYTES);
+  Memory arena(bytes);
+  arena.copyFrom(sequence.states, BATCHES_STATE_BYTES);
   kiln_error_t error;
   const kiln_call_t call{arena.data(), bytes, nullptr, &error};
   const auto rows = static_cast<std::int64_t>(tokens.size());
@@ -47,7 +69,7 @@ Given alone(Sequence &sequence, const std::vector<std::int32_t> &tokens, bool is
                : batches_prefill(session().get(), &call, rows, sequence.context + rows, tokens.data(),
                                  given.logits.data(), given.hidden.data());
   EXPECT_EQ(status, KILN_OK) << error.message;
-  std::memcpy(sequence.states.data(), arena.data(), BATCHES_STATE_BYTES);
+  sequence.states.copyFrom(arena, BATCHES_STATE_BYTES);
   sequence.context += rows;
   return given;
 }
@@ -67,8 +89,7 @@ public:
     Input<std::int32_t> given(tokens);
     Output<float> logits(sequences.size() * vocabulary), hidden(tokens.size() * width);
     (logits.poison(Guard::back), hidden.poison(Guard::back));
-    GuardedMemory arena(
-        isDecode ? BATCHES_DECODE_BATCH_ARENA_BYTES(workers) : BATCHES_PREFILL_BATCH_ARENA_BYTES(workers), Guard::back);
+    Memory arena(isDecode ? BATCHES_DECODE_BATCH_ARENA_BYTES(workers) : BATCHES_PREFILL_BATCH_ARENA_BYTES(workers));
     kiln_error_t error;
     const kiln_call_t call{arena.data(), arena.size(), session().executor(workers), &error};
     const kiln_status_t status =
@@ -118,17 +139,19 @@ void goOn(std::vector<Sequence> &single, std::vector<Sequence> &batched, std::mt
     all.logits.insert(all.logits.end(), one.logits.begin(), one.logits.end());
     all.hidden.insert(all.hidden.end(), one.hidden.begin(), one.hidden.end());
   }
-  EXPECT_EQ(given.logits, all.logits);
+  expectSame(given.logits, all.logits);
   if (!isDecode)
-    EXPECT_EQ(given.hidden, all.hidden);
+    expectSame(given.hidden, all.hidden);
   for (std::size_t number : taken)
-    EXPECT_EQ(std::memcmp(batched[number].states.data(), single[number].states.data(), BATCHES_STATE_BYTES), 0);
+    expectSame(batched[number].numbers(), single[number].numbers());
 }
 
 TEST(Batch, SequencesGoOnAsEachAlone) {
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   for (std::uint32_t workers : {1u, 2u, 3u}) {
+    if (workersOf(workers) != workers)
+      break;
     std::mt19937 random(seed);
     std::vector<Sequence> single(mostSequences), batched(mostSequences);
     for (int round = 0; round < 12; ++round) {
@@ -145,23 +168,22 @@ TEST(Batch, SequencesWithoutStatesAreApart) {
   const auto tokens = counterTokens("tokens", rows, vocabulary);
   std::vector<float> expected;
   std::vector<kiln_sequence_t> sequences;
-  GuardedMemory states(lengths.size() * BATCHES_STATE_BYTES, Guard::back);
+  Memory states(lengths.size() * BATCHES_STATE_BYTES);
   for (std::int64_t at = 0; const std::int64_t &length : lengths) {
     Output<float> memory(length * width);
     session().run(batches_encode, length, Input(std::vector(tokens.begin() + at, tokens.begin() + at + length)),
                   memory);
     expected.insert(expected.end(), memory.values().begin(), memory.values().end());
-    sequences.push_back({states.data() + sequences.size() * BATCHES_STATE_BYTES, &length});
+    sequences.push_back({static_cast<char *>(states.data()) + sequences.size() * BATCHES_STATE_BYTES, &length});
     at += length;
   }
-  GuardedMemory arena(BATCHES_ENCODE_BATCH_ARENA_BYTES(2), Guard::back);
-  const kiln_call_t call{arena.data(), arena.size(), session().executor(2), nullptr};
+  Memory arena(BATCHES_ENCODE_BATCH_ARENA_BYTES(workersOf(2)));
+  const kiln_call_t call{arena.data(), arena.size(), session().executor(workersOf(2)), nullptr};
   std::vector<float> given(rows * width);
   ASSERT_EQ(
       batches_encode_batch(session().get(), &call, sequences.size(), sequences.data(), tokens.data(), given.data()),
       KILN_OK);
-  EXPECT_EQ(given, expected);
-  EXPECT_TRUE(states.isIntact());
+  expectSame(given, expected);
 }
 
 // Rows of a fixed number, and what goes over the rows of one sequence.
@@ -172,7 +194,7 @@ TEST(Batch, SequencesHaveTheirRows) {
     x[i] = std::sin(0.37f * static_cast<float>(i));
   std::vector<float> scores, weights, twice;
   std::vector<kiln_sequence_t> sequences;
-  GuardedMemory states(count * BATCHES_STATE_BYTES, Guard::back);
+  Memory states(count * BATCHES_STATE_BYTES);
   for (std::int64_t i = 0; i < count; ++i) {
     Output<float> one(2 * vocabulary), two(2 * width), four(4 * width);
     session().run(batches_pair, Input(std::vector(x.begin() + i * 2 * width, x.begin() + (i + 1) * 2 * width)), one,
@@ -180,16 +202,16 @@ TEST(Batch, SequencesHaveTheirRows) {
     scores.insert(scores.end(), one.values().begin(), one.values().end());
     weights.insert(weights.end(), two.values().begin(), two.values().end());
     twice.insert(twice.end(), four.values().begin(), four.values().end());
-    sequences.push_back({states.data() + i * BATCHES_STATE_BYTES, nullptr});
+    sequences.push_back({static_cast<char *>(states.data()) + i * BATCHES_STATE_BYTES, nullptr});
   }
-  GuardedMemory arena(BATCHES_PAIR_BATCH_ARENA_BYTES(1), Guard::back);
+  Memory arena(BATCHES_PAIR_BATCH_ARENA_BYTES(1));
   const kiln_call_t call{arena.data(), arena.size(), nullptr, nullptr};
   std::vector<float> one(scores.size()), two(weights.size()), four(twice.size());
   ASSERT_EQ(batches_pair_batch(session().get(), &call, count, sequences.data(), x.data(), one.data(), two.data(),
                                four.data()),
             KILN_OK);
-  EXPECT_EQ(one, scores);
-  EXPECT_EQ(two, weights);
+  expectSame(one, scores);
+  expectSame(two, weights);
   EXPECT_EQ(four, twice);
 }
 
@@ -212,7 +234,7 @@ protected:
   std::array<kiln_sequence_t, 3> sequences;
   const kiln_sequence_t *given = sequences.data();
   std::size_t count = 3;
-  GuardedMemory arena{BATCHES_PREFILL_BATCH_ARENA_BYTES(1), Guard::back};
+  Memory arena{BATCHES_PREFILL_BATCH_ARENA_BYTES(1)};
   std::vector<std::int32_t> tokens = std::vector<std::int32_t>(64, 1);
   std::vector<float> logits = std::vector<float>(8 * vocabulary), hidden = std::vector<float>(64 * width);
   kiln_error_t error;
