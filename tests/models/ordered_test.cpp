@@ -64,7 +64,7 @@ template <class Handle> void check(const Writer<Handle> &writer) {
   const kiln_status_t status = writer.library.create(nullptr, &probe, nullptr);
   writer.library.destroy(probe);
   if (status == KILN_UNSUPPORTED_CPU)
-    GTEST_SKIP();
+    GTEST_SKIP() << "not run: this CPU lacks the instruction set of " << writer.library.name;
   Session<Handle> session(writer.library);
   const std::vector<std::int32_t> tokens = counterTokens("ordered", context, vocabulary);
   const Read alone = read(session, writer, tokens, std::vector<std::int64_t>(context, 0), 1);
