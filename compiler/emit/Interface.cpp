@@ -70,7 +70,7 @@ static void describeStates(const Graph &graph, ModelInterface &model) {
 
 /// NAME_batch of a batched entry (compiler/frontend/BatchEntry.h).
 static EntryInterface describeBatch(const EntryInterface &single, const BatchExtents &extents) {
-  EntryInterface batch{single.name + "_batch", {extents.sequences}, single.arguments, single.symbols, "", single.name};
+  EntryInterface batch{batch_name(single.name), {extents.sequences}, single.arguments, single.symbols, "", single.name};
   bool hasRows = false;
   for (ArgumentInterface &argument : batch.arguments) {
     Dim &rows = argument.shape.front();

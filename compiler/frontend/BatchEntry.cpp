@@ -12,6 +12,7 @@
 
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/lowering/RowCollapser.h"
+#include "kiln/batch.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -19,8 +20,6 @@ namespace kiln {
 
 using namespace mlir;
 namespace kd = mlir::kiln;
-
-std::string batchName(StringRef entry) { return (entry + "_batch").str(); }
 
 namespace {
 
@@ -51,7 +50,7 @@ private:
   bool isShared(Value value) const { return mapping.contains(value) && !wholes.contains(value); }
   bool isShared(Operation *op) const;
   bool worksOnRows(Operation *op) const;
-  LogicalResult batchRows(Operation *op);
+  void batchRows(Operation *op);
   bool mayRepeat(kd::RepeatOp repeat) const;
   LogicalResult batchRepeat(kd::RepeatOp repeat);
   /// Ends the ops that wait.
@@ -185,13 +184,12 @@ LogicalResult EntryBatcher::close() {
   return success();
 }
 
-LogicalResult EntryBatcher::batchRows(Operation *op) {
+void EntryBatcher::batchRows(Operation *op) {
   Operation *clone = builder.clone(*op, mapping);
   for (auto [before, after] : llvm::zip_equal(op->getResults(), clone->getResults())) {
     after.setType(symbols.getWhole(typeOf(before)));
     map(before, after, true);
   }
-  return success();
 }
 
 /// Whether the layers can go over whole values.
@@ -242,8 +240,10 @@ LogicalResult EntryBatcher::batch(Block &block) {
     }
     const bool isAwaited =
         repeat || llvm::any_of(op.getOperands(), [&](Value value) { return !mapping.contains(value); });
-    if ((isAwaited && failed(close())) || failed(repeat ? batchRepeat(repeat) : batchRows(&op)))
+    if ((isAwaited && failed(close())) || (repeat && failed(batchRepeat(repeat))))
       return failure();
+    if (!repeat)
+      batchRows(&op);
   }
   return close();
 }
@@ -264,7 +264,7 @@ LogicalResult batchEntry(func::FuncOp entry, const kd::BatchSymbols &symbols) {
     return entry.emitError()
            << "a batched entry requires inputs and results whose extents but the first are fixed, got "
            << entry.getFunctionType();
-  auto function = func::FuncOp::create(builder, entry.getLoc(), batchName(entry.getName()),
+  auto function = func::FuncOp::create(builder, entry.getLoc(), batch_name(entry.getName().str()),
                                        builder.getFunctionType(inputs, results));
   function->setAttr(kd::entryAttrName, builder.getUnitAttr());
   function->setAttr(kd::batchAttrName, builder.getUnitAttr());

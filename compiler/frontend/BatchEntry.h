@@ -14,9 +14,6 @@
 
 namespace kiln {
 
-/// The name of the function for several sequences.
-std::string batchName(llvm::StringRef entry);
-
 /// Adds the function behind `entry`, which is as imported.
 mlir::LogicalResult batchEntry(mlir::func::FuncOp entry, const mlir::kiln::BatchSymbols &symbols);
 

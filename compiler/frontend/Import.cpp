@@ -222,8 +222,8 @@ LogicalResult batchEntries(const Graph &graph, mlir::ModuleOp module, const mlir
   for (const Entry &entry : graph.entries) {
     if (entry.sequences == 0)
       continue;
-    if (module.lookupSymbol(batchName(entry.name)))
-      return mlir::emitError(module.getLoc()) << rules::model_c5 << ": got " << batchName(entry.name) << " twice";
+    if (module.lookupSymbol(batch_name(entry.name)))
+      return mlir::emitError(module.getLoc()) << rules::model_c5 << ": got " << batch_name(entry.name) << " twice";
     if (failed(batchEntry(module.lookupSymbol<mlir::func::FuncOp>(entry.name), symbols)))
       return failure();
   }

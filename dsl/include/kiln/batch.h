@@ -6,7 +6,7 @@
 // rows they have together.
 #pragma once
 
-#include <algorithm>
+#include <string>
 
 #include "kiln/text.h"
 #include "kiln/trace.h"
@@ -35,6 +35,9 @@ struct BatchExtents {
   Symbol own;       // the extent of rows that each sequence has, such as "tokens"; absent: all have fixed ones
   Symbol rows;      // their sum over the sequences of a call, at most as many as one sequence can have
 };
+
+/// What a batched entry is called for several sequences.
+inline std::string batch_name(const std::string &entry) { return entry + "_batch"; }
 
 /// Rules of a batched entry are checked before.
 constexpr BatchExtents batch_extents(const Graph &graph) {
