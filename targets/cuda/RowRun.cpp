@@ -193,7 +193,8 @@ bool RunFinder::addReduction(linalg::GenericOp op, SmallVector<AffineExpr> at, c
                   loops))
       return false;
   RowLoops inner{run.rows, /*isReduced=*/true};
-  for (AffineExpr extent : ArrayRef(loopExtents(op)).drop_front(op.getNumParallelLoops())) {
+  const SmallVector<AffineExpr> extents = loopExtents(op);
+  for (AffineExpr extent : ArrayRef(extents).drop_front(op.getNumParallelLoops())) {
     at[op.getNumParallelLoops() + inner.extents.size() - run.rows.size()] =
         getAffineDimExpr(inner.extents.size(), context);
     inner.extents.push_back(extent);
