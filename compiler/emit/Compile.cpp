@@ -12,13 +12,13 @@
 #include "compiler/emit/Headers.h"
 #include "compiler/emit/HostCode.h"
 #include "compiler/emit/Lower.h"
+#include "compiler/emit/Names.h"
 #include "compiler/emit/RuntimeImage.h"
 #include "compiler/emit/Untuned.h"
 #include "compiler/emit/ValueChecks.h"
 #include "compiler/emit/WeightLayout.h"
 #include "compiler/frontend/Import.h"
 #include "compiler/object/Object.h"
-#include "kiln/names.h"
 #include "runtime/src/model.h"
 #include "targets/registry.h"
 
@@ -37,37 +37,6 @@
 using namespace mlir;
 
 namespace kiln {
-
-ArenaBytes arenaBytes(const std::vector<Variant> &variants, size_t entry) {
-  ArenaBytes most;
-  for (const Variant &variant : variants) {
-    const EntryCode &code = variant.entries[entry];
-    most.fixed = std::max(most.fixed, kiln_arena_fixed_bytes(code.planBytes) + code.stagingBytes);
-    most.perWorker = std::max(most.perWorker, kiln_arena_worker_bytes(code.scratchBytes));
-  }
-  return most;
-}
-
-std::string checkModelName(const std::string &name) {
-  if (!detail::is_identifier(name.c_str()))
-    return fmt::format("a model's name must be an identifier in C and C++, since it begins every symbol; got \"{}\"",
-                       name);
-  for (const char *reserved : {"kiln", "halide", "std"})
-    if (name == reserved)
-      return fmt::format("a model's name must not be \"{}\", which its headers use", name);
-  return "";
-}
-
-/// Says what is wrong with the name of a parameter of a generated function, or nothing.
-static std::string checkParameterName(const std::string &name) {
-  if (!detail::is_identifier(name.c_str()))
-    return fmt::format("an extent's name must be an identifier in C and C++; got \"{}\"", name);
-  for (const char *taken : {"model", "call", "handle"})
-    if (name == taken)
-      return fmt::format(
-          "an extent, input or output must not be named \"{}\": the generated functions have that parameter", name);
-  return "";
-}
 
 namespace {
 
@@ -102,7 +71,6 @@ private:
   LogicalResult compileHost(TargetModule &lowered, Variant &variant);
   LogicalResult gatherMembers();
   LogicalResult writeLibrary();
-  LogicalResult checkNames();
   LogicalResult checkBudgets();
   LogicalResult writeFile(const std::string &name, StringRef text);
   std::string kernelSymbol(const Target &target, StringRef kernel) const {
@@ -349,34 +317,6 @@ FailureOr<std::vector<ObjectFile>> ModelCompiler::runtimeMembers() {
   return std::move(*members);
 }
 
-/// Names become parameters; an entry is a function NAME_<entry> of the archive, like those of the run time.
-LogicalResult ModelCompiler::checkNames() {
-  for (const EntryInterface &entry : report.model.entries) {
-    SmallVector<std::string> names;
-    for (const ArgumentInterface &argument : entry.arguments)
-      names.push_back(argument.name);
-    for (const Symbol &symbol : entry.symbols)
-      names.push_back(symbol.name);
-    for (const std::string &name : names)
-      if (std::string wrong = checkParameterName(name); !wrong.empty())
-        return fail(wrong);
-  }
-  FailureOr<std::vector<ObjectFile>> runtime = runtimeMembers();
-  if (failed(runtime))
-    return failure();
-  for (const ObjectFile &member : *runtime) {
-    llvm::Expected<std::vector<ObjectSymbol>> symbols = globalSymbols(member.bytes);
-    if (!symbols)
-      return fail(symbols.takeError());
-    for (const EntryInterface &entry : report.model.entries)
-      for (const ObjectSymbol &symbol : *symbols)
-        if (symbol.name == (runtimePrefix + entry.name).str())
-          return fail(fmt::format("an entry must not be named \"{}\": {}_{} is a function of the run time", entry.name,
-                                  report.model.name, entry.name));
-  }
-  return success();
-}
-
 LogicalResult ModelCompiler::writeFile(const std::string &path, StringRef text) {
   std::error_code code;
   llvm::sys::fs::create_directories(llvm::sys::path::parent_path(path));
@@ -457,8 +397,11 @@ FailureOr<CompileReport> ModelCompiler::run() {
   if (failed(findTargets()))
     return failure();
   report.model = describeInterface(graph, options.name);
-  if (failed(checkNames()))
+  FailureOr<std::vector<ObjectFile>> runtime = runtimeMembers();
+  if (failed(runtime))
     return failure();
+  if (llvm::Error wrong = checkNames(report.model, *runtime))
+    return fail(std::move(wrong));
   std::vector<TargetModule> modules;
   for (const Target *target : targets) {
     if (failed(

@@ -61,7 +61,4 @@ struct CompileReport {
 mlir::FailureOr<CompileReport> compileModel(const Graph &graph, const CompileOptions &options,
                                             llvm::raw_ostream &errors);
 
-/// Says what is wrong with a model's name, or nothing.
-std::string checkModelName(const std::string &name);
-
 } // namespace kiln

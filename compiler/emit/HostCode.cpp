@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/emit/HostCode.h"
+#include "compiler/emit/HostEmitter.h"
 
-#include "compiler/dialect/Extents.h"
 #include "compiler/dialect/StoredParts.h"
-#include "compiler/object/BinaryInterface.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -22,94 +19,7 @@ SmallVector<Type> argumentTypes(kd::CallOp call) {
   return types;
 }
 
-class HostEmitter {
-public:
-  HostEmitter(func::FuncOp entry, const HostCodeInput &input, ModuleOp host)
-      : entry(entry), input(input), host(host), builder(host.getContext()), loc(entry.getLoc()),
-        pointer(LLVM::LLVMPointerType::get(host.getContext())), i32(builder.getI32Type()), i64(builder.getI64Type()) {}
-
-  LogicalResult emit();
-
-private:
-  LogicalResult emitBlock(Block &block);
-  LogicalResult emitCall(kd::CallOp call);
-  LogicalResult emitLoop(kd::LoopInterface loop);
-  void enterSequence(kd::EachSequenceOp loop, Value index, Value rows);
-  void leaveSequence(ArrayRef<Value> symbolsOutside);
-  void setSymbol(unsigned position, Value value);
-  LogicalResult emitAppend(kd::AppendOp append);
-  LogicalResult emitStore(kd::StoreOp store);
-  LogicalResult emitIndex(Operation &op);
-
-  /// The parts of a tensor as arguments of a kernel.
-  LogicalResult addArguments(Value tensor, SmallVectorImpl<KernelArgument> &arguments);
-  FailureOr<Value> addressOf(Value tensor);
-  FailureOr<Value> bytesOf(RankedTensorType type);
-  FailureOr<Value> bytesOf(ArrayRef<AffineExpr> extents, Type element);
-  /// By the op that reads or writes the state.
-  template <class Op> Value addressOfState(Op op);
-  FailureOr<Value> addressOfStep(kd::LoopStep step, RankedTensorType slice);
-  /// The number of the layer whose copy a parameter or state of this place is; null outside of repeats.
-  Value layerAt(Operation *op);
-  void copyRows(Value target, Value source, Value rows, Value rowBytes, Value sourceStride);
-  Value addressOfConstant(kd::ConstantOp constant);
-  FailureOr<const KernelReference *> findKernel(StringRef kernel);
-  FailureOr<Value> addressOfKernel(StringRef kernel, kd::CallOp call);
-  FailureOr<Value> evaluate(AffineExpr expression, ArrayRef<Value> symbols);
-
-  Value constant(Type type, int64_t value) {
-    return LLVM::ConstantOp::create(builder, loc, type, builder.getIntegerAttr(type, value));
-  }
-  Value add(Value a, Value b) { return LLVM::AddOp::create(builder, loc, a, b); }
-  Value subtract(Value a, Value b) { return LLVM::SubOp::create(builder, loc, a, b); }
-  Value multiply(Value a, Value b) { return LLVM::MulOp::create(builder, loc, a, b); }
-  Value byteAddress(Value base, Value offset) {
-    return LLVM::GEPOp::create(builder, loc, pointer, builder.getI8Type(), base, ArrayRef<LLVM::GEPArg>{offset});
-  }
-  Value byteAddress(Value base, int64_t offset) {
-    if (offset == 0)
-      return base;
-    if (offset < 1 << 28) // a GEPArg has 29 bits for a constant
-      return LLVM::GEPOp::create(builder, loc, pointer, builder.getI8Type(), base,
-                                 ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
-    return byteAddress(base, constant(i64, offset));
-  }
-  Value addressOfField(abi::Struct structure, Value base, unsigned field) {
-    return LLVM::GEPOp::create(builder, loc, pointer, abi::typeOf(structure, builder.getContext()), base,
-                               ArrayRef<LLVM::GEPArg>{0, static_cast<int32_t>(field)});
-  }
-  /// A field of the frame; all are pointers.
-  Value loadOfFrame(abi::frame::Field field) {
-    return LLVM::LoadOp::create(builder, loc, pointer, addressOfField(abi::Struct::frame, frameArgument, field));
-  }
-  Value loadElement(Type type, Value array, int64_t index) {
-    Value address =
-        LLVM::GEPOp::create(builder, loc, pointer, type, array, ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(index)});
-    return LLVM::LoadOp::create(builder, loc, type, address);
-  }
-  void storeOrder(Value isBackward) {
-    LLVM::StoreOp::create(
-        builder, loc, isBackward,
-        addressOfField(abi::Struct::worker, loadOfFrame(abi::frame::worker), abi::worker::is_backward));
-  }
-
-  func::FuncOp entry;
-  const HostCodeInput &input;
-  ModuleOp host;
-  OpBuilder builder;
-  Location loc;
-  Type pointer, i32, i64;
-
-  LLVM::LLVMFuncOp function;
-  Block *failed = nullptr;                   // returns its argument
-  Value frameArgument, descriptors;          // of the tensors of a call
-  llvm::DenseMap<Value, Value> indices;      // index values of the entry -> i64
-  SmallVector<Value> symbols;                // the module's symbols
-  llvm::DenseMap<Operation *, Value> layers; // kiln.repeat -> number of the layer over all repeats around it
-  llvm::DenseMap<Operation *, Value> steps;  // loop -> the index of the slices that it is at
-  Value sequence;                            // in kiln.each_sequence: the kiln_sequence_t
-  Value rowsBefore;                          // and the rows of the sequences before it
-};
+} // namespace
 
 LogicalResult HostEmitter::emit() {
   // Room for the tensors of the largest call, used again by each.
@@ -271,80 +181,6 @@ FailureOr<Value> HostEmitter::bytesOf(ArrayRef<AffineExpr> extents, Type element
   return LLVM::LShrOp::create(builder, loc, roundedUp, constant(i64, 3)).getResult();
 }
 
-Value HostEmitter::layerAt(Operation *op) {
-  auto repeat = op->getParentOfType<kd::RepeatOp>();
-  return repeat ? layers.lookup(repeat) : Value();
-}
-
-template <class Op> Value HostEmitter::addressOfState(Op op) {
-  const StateInterface *state = input.model.findState(op.getName().str());
-  Value states = sequence ? loadElement(pointer, sequence, 0) : loadOfFrame(abi::frame::arena);
-  Value address = byteAddress(states, state->offset), layer = layerAt(op);
-  return op.getCopies() > 1 && layer ? byteAddress(address, multiply(layer, constant(i64, state->stride))) : address;
-}
-
-void HostEmitter::copyRows(Value target, Value source, Value rows, Value rowBytes, Value sourceStride) {
-  const std::string &name = input.target.copyRows;
-  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(host.getContext()),
-                                          {pointer, pointer, pointer, i64, i64, i64});
-  auto function = host.lookupSymbol<LLVM::LLVMFuncOp>(name);
-  if (!function) {
-    OpBuilder top = OpBuilder::atBlockBegin(host.getBody());
-    function = LLVM::LLVMFuncOp::create(top, loc, name, type);
-  }
-  LLVM::CallOp::create(builder, loc, function,
-                       ValueRange{loadOfFrame(abi::frame::worker), target, source, rows, rowBytes, sourceStride});
-}
-
-LogicalResult HostEmitter::emitAppend(kd::AppendOp append) {
-  auto rows = cast<RankedTensorType>(append.getX().getType()), whole = cast<RankedTensorType>(append.getType());
-  SmallVector<AffineExpr> from = kd::getExtents(rows), to = kd::getExtents(whole);
-  AffineExpr one = getAffineConstantExpr(1, rows.getContext());
-  // The row of the state that is written first, in bytes.
-  SmallVector<AffineExpr> before(to);
-  before.front() = to.front() - from.front();
-  FailureOr<Value> source = addressOf(append.getX()), offset = bytesOf(before, rows.getElementType());
-  if (llvm::failed(source) || llvm::failed(offset))
-    return failure();
-  Value target = byteAddress(addressOfState(append), *offset);
-  // What is copied side by side: all of it, or of each row of the operand some columns.
-  bool isWhole = rows.getRank() == 1 || from.back() == to.back();
-  SmallVector<AffineExpr> outer(isWhole ? ArrayRef(one) : ArrayRef(from).drop_back());
-  SmallVector<AffineExpr> inner(isWhole ? ArrayRef(from) : ArrayRef(to).take_back());
-  FailureOr<Value> count = evaluate(kd::getProduct(outer, rows.getContext()), symbols),
-                   bytes = bytesOf(inner, rows.getElementType()),
-                   stride = bytesOf(isWhole ? inner : SmallVector<AffineExpr>{from.back()}, rows.getElementType()),
-                   skipped =
-                       bytesOf(getAffineConstantExpr(append.getColumn(), rows.getContext()), rows.getElementType());
-  if (llvm::failed(count) || llvm::failed(bytes) || llvm::failed(stride) || llvm::failed(skipped))
-    return failure();
-  copyRows(target, byteAddress(*source, *skipped), *count, *bytes, *stride);
-  return success();
-}
-
-LogicalResult HostEmitter::emitStore(kd::StoreOp store) {
-  FailureOr<Value> source = addressOf(store.getX()), bytes = bytesOf(cast<RankedTensorType>(store.getX().getType()));
-  if (llvm::failed(source) || llvm::failed(bytes))
-    return failure();
-  copyRows(addressOfState(store), *source, constant(i64, 1), *bytes, *bytes);
-  return success();
-}
-
-/// Slices lie one behind another; those of sequences have different numbers of rows.
-FailureOr<Value> HostEmitter::addressOfStep(kd::LoopStep step, RankedTensorType slice) {
-  SmallVector<AffineExpr> extents = kd::getExtents(slice);
-  Value before = steps.lookup(step.loop);
-  auto batched = dyn_cast<kd::EachSequenceOp>(step.loop.getOperation());
-  if (batched && !isa<AffineConstantExpr>(extents.front())) {
-    before = rowsBefore;
-    extents.front() = getAffineConstantExpr(1, slice.getContext());
-  }
-  FailureOr<Value> whole = addressOf(step.whole), bytes = bytesOf(extents, slice.getElementType());
-  if (llvm::failed(whole) || llvm::failed(bytes))
-    return failure();
-  return byteAddress(*whole, multiply(before, *bytes));
-}
-
 FailureOr<Value> HostEmitter::addressOf(Value tensor) {
   while (auto view = tensor.getDefiningOp<kd::ReshapeOp>())
     tensor = view.getX();
@@ -455,72 +291,6 @@ LogicalResult HostEmitter::emitCall(kd::CallOp call) {
   builder.setInsertionPointToStart(next);
   return success();
 }
-
-/// From here on extents and states are the sequence's.
-void HostEmitter::enterSequence(kd::EachSequenceOp loop, Value index, Value rows) {
-  Value table = loadOfFrame(abi::frame::sequences);
-  sequence = byteAddress(table, multiply(index, constant(i64, sizeof(kiln_sequence_t))));
-  rowsBefore = rows;
-  steps[loop] = index;
-  Value extents = loadElement(pointer, sequence, 1);
-  unsigned next = 0;
-  for (auto [i, symbol] : llvm::enumerate(input.model.symbols)) {
-    if (!llvm::is_contained(input.entry.ownSymbols, symbol))
-      continue;
-    setSymbol(i, loadElement(i64, extents, next++));
-  }
-}
-
-void HostEmitter::leaveSequence(ArrayRef<Value> symbolsOutside) {
-  sequence = rowsBefore = {};
-  for (auto [i, value] : llvm::enumerate(symbolsOutside))
-    setSymbol(i, value);
-}
-
-LogicalResult HostEmitter::emitLoop(kd::LoopInterface loop) {
-  FailureOr<Value> count = evaluate(loop.getTripCount(), symbols);
-  if (llvm::failed(count))
-    return failure();
-  auto batched = dyn_cast<kd::EachSequenceOp>(loop.getOperation());
-  Value zero = constant(i64, 0), one = constant(i64, 1);
-  Block *before = builder.getInsertionBlock();
-  // The number of the iteration, and of the rows of the sequences before.
-  Block *header = builder.createBlock(&function.getBody(), function.getBody().end(), {i64, i64}, {loc, loc});
-  Block *body = builder.createBlock(&function.getBody(), function.getBody().end());
-  Block *after = builder.createBlock(&function.getBody(), function.getBody().end());
-  builder.setInsertionPointToEnd(before);
-  LLVM::BrOp::create(builder, loc, ValueRange{zero, zero}, header);
-  builder.setInsertionPointToStart(header);
-  Value index = header->getArgument(0);
-  Value isInside = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ult, index, *count);
-  LLVM::CondBrOp::create(builder, loc, isInside, body, ValueRange(), after, ValueRange());
-
-  builder.setInsertionPointToStart(body);
-  const SmallVector<Value> symbolsOutside = symbols;
-  if (auto scan = dyn_cast<kd::ScanOp>(loop.getOperation())) {
-    steps[loop] = scan.getReverse() ? subtract(subtract(*count, one), index) : index;
-    storeOrder(LLVM::AndOp::create(builder, loc, index, one));
-  } else if (batched) {
-    enterSequence(batched, index, header->getArgument(1));
-  } else {
-    Value outer = layerAt(loop);
-    steps[loop] = index;
-    layers[loop] = outer ? add(multiply(outer, *count), index) : index;
-  }
-  if (llvm::failed(emitBlock(loop->getRegion(0).front())))
-    return failure();
-  const int64_t own = batched ? batched.getBatchSymbols().own : -1;
-  Value rows = own >= 0 ? add(rowsBefore, symbols[own]) : zero;
-  LLVM::BrOp::create(builder, loc, ValueRange{add(index, one), rows}, header);
-  builder.setInsertionPointToStart(after);
-  if (batched)
-    leaveSequence(symbolsOutside);
-  if (isa<kd::ScanOp>(loop.getOperation()))
-    storeOrder(zero);
-  return success();
-}
-
-} // namespace
 
 LogicalResult emitHostCode(func::FuncOp entry, const HostCodeInput &input, ModuleOp host) {
   return HostEmitter(entry, input, host).emit();

@@ -256,4 +256,14 @@ std::string toString(const Dim &dim, const EntryInterface &entry) {
   return dimText(dim, [&](const Symbol &symbol) { return extentName(entry, symbol); });
 }
 
+ArenaBytes arenaBytes(const std::vector<Variant> &variants, size_t entry) {
+  ArenaBytes most;
+  for (const Variant &variant : variants) {
+    const EntryCode &code = variant.entries[entry];
+    most.fixed = std::max(most.fixed, kiln_arena_fixed_bytes(code.planBytes) + code.stagingBytes);
+    most.perWorker = std::max(most.perWorker, kiln_arena_worker_bytes(code.scratchBytes));
+  }
+  return most;
+}
+
 } // namespace kiln

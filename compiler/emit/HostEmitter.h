@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What writes host code: kernels' calls and memory in HostCode.cpp, loops and states in HostLoops.cpp.
+#pragma once
+
+#include "compiler/dialect/Extents.h"
+#include "compiler/emit/HostCode.h"
+#include "compiler/object/BinaryInterface.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+namespace kiln {
+
+/// One entry's host function.
+class HostEmitter {
+public:
+  HostEmitter(mlir::func::FuncOp entry, const HostCodeInput &input, mlir::ModuleOp host)
+      : entry(entry), input(input), host(host), builder(host.getContext()), loc(entry.getLoc()),
+        pointer(mlir::LLVM::LLVMPointerType::get(host.getContext())), i32(builder.getI32Type()),
+        i64(builder.getI64Type()) {}
+
+  mlir::LogicalResult emit();
+
+private:
+  mlir::LogicalResult emitBlock(mlir::Block &block);
+  mlir::LogicalResult emitCall(mlir::kiln::CallOp call);
+  mlir::LogicalResult emitLoop(mlir::kiln::LoopInterface loop);
+  void enterSequence(mlir::kiln::EachSequenceOp loop, mlir::Value index, mlir::Value rows);
+  void leaveSequence(mlir::ArrayRef<mlir::Value> symbolsOutside);
+  void setSymbol(unsigned position, mlir::Value value);
+  mlir::LogicalResult emitAppend(mlir::kiln::AppendOp append);
+  mlir::LogicalResult emitStore(mlir::kiln::StoreOp store);
+  mlir::LogicalResult emitIndex(mlir::Operation &op);
+
+  /// The parts of a tensor as arguments of a kernel.
+  mlir::LogicalResult addArguments(mlir::Value tensor, mlir::SmallVectorImpl<KernelArgument> &arguments);
+  mlir::FailureOr<mlir::Value> addressOf(mlir::Value tensor);
+  mlir::FailureOr<mlir::Value> bytesOf(mlir::RankedTensorType type);
+  mlir::FailureOr<mlir::Value> bytesOf(mlir::ArrayRef<mlir::AffineExpr> extents, mlir::Type element);
+  /// By the op that reads or writes the state.
+  template <class Op> mlir::Value addressOfState(Op op) { return addressOfState(op, op.getName(), op.getCopies()); }
+  mlir::Value addressOfState(mlir::Operation *op, mlir::StringRef name, int64_t copies);
+  mlir::FailureOr<mlir::Value> addressOfStep(mlir::kiln::LoopStep step, mlir::RankedTensorType slice);
+  /// The number of the layer whose copy a parameter or state of this place is; null outside of repeats.
+  mlir::Value layerAt(mlir::Operation *op);
+  void copyRows(mlir::Value target, mlir::Value source, mlir::Value rows, mlir::Value rowBytes,
+                mlir::Value sourceStride);
+  mlir::Value addressOfConstant(mlir::kiln::ConstantOp constant);
+  mlir::FailureOr<const KernelReference *> findKernel(mlir::StringRef kernel);
+  mlir::FailureOr<mlir::Value> addressOfKernel(mlir::StringRef kernel, mlir::kiln::CallOp call);
+  mlir::FailureOr<mlir::Value> evaluate(mlir::AffineExpr expression, mlir::ArrayRef<mlir::Value> symbols);
+
+  mlir::Value constant(mlir::Type type, int64_t value) {
+    return mlir::LLVM::ConstantOp::create(builder, loc, type, builder.getIntegerAttr(type, value));
+  }
+  mlir::Value add(mlir::Value a, mlir::Value b) { return mlir::LLVM::AddOp::create(builder, loc, a, b); }
+  mlir::Value subtract(mlir::Value a, mlir::Value b) { return mlir::LLVM::SubOp::create(builder, loc, a, b); }
+  mlir::Value multiply(mlir::Value a, mlir::Value b) { return mlir::LLVM::MulOp::create(builder, loc, a, b); }
+  mlir::Value byteAddress(mlir::Value base, mlir::Value offset) {
+    return mlir::LLVM::GEPOp::create(builder, loc, pointer, builder.getI8Type(), base,
+                                     mlir::ArrayRef<mlir::LLVM::GEPArg>{offset});
+  }
+  mlir::Value byteAddress(mlir::Value base, int64_t offset) {
+    if (offset == 0)
+      return base;
+    if (offset < 1 << 28) // a GEPArg has 29 bits for a constant
+      return mlir::LLVM::GEPOp::create(builder, loc, pointer, builder.getI8Type(), base,
+                                       mlir::ArrayRef<mlir::LLVM::GEPArg>{static_cast<int32_t>(offset)});
+    return byteAddress(base, constant(i64, offset));
+  }
+  mlir::Value addressOfField(abi::Struct structure, mlir::Value base, unsigned field) {
+    return mlir::LLVM::GEPOp::create(builder, loc, pointer, abi::typeOf(structure, builder.getContext()), base,
+                                     mlir::ArrayRef<mlir::LLVM::GEPArg>{0, static_cast<int32_t>(field)});
+  }
+  /// A field of the frame; all are pointers.
+  mlir::Value loadOfFrame(abi::frame::Field field) {
+    return mlir::LLVM::LoadOp::create(builder, loc, pointer, addressOfField(abi::Struct::frame, frameArgument, field));
+  }
+  mlir::Value loadElement(mlir::Type type, mlir::Value array, int64_t index) {
+    mlir::Value address = mlir::LLVM::GEPOp::create(builder, loc, pointer, type, array,
+                                                    mlir::ArrayRef<mlir::LLVM::GEPArg>{static_cast<int32_t>(index)});
+    return mlir::LLVM::LoadOp::create(builder, loc, type, address);
+  }
+  void storeOrder(mlir::Value isBackward) {
+    mlir::LLVM::StoreOp::create(
+        builder, loc, isBackward,
+        addressOfField(abi::Struct::worker, loadOfFrame(abi::frame::worker), abi::worker::is_backward));
+  }
+
+  mlir::func::FuncOp entry;
+  const HostCodeInput &input;
+  mlir::ModuleOp host;
+  mlir::OpBuilder builder;
+  mlir::Location loc;
+  mlir::Type pointer, i32, i64;
+
+  mlir::LLVM::LLVMFuncOp function;
+  mlir::Block *failed = nullptr;                    // returns its argument
+  mlir::Value frameArgument, descriptors;           // of the tensors of a call
+  llvm::DenseMap<mlir::Value, mlir::Value> indices; // index values of the entry -> i64
+  mlir::SmallVector<mlir::Value> symbols;           // the module's symbols
+  llvm::DenseMap<mlir::Operation *, mlir::Value>
+      layers;                                           // kiln.repeat -> number of the layer over all repeats around it
+  llvm::DenseMap<mlir::Operation *, mlir::Value> steps; // loop -> the index of the slices that it is at
+  mlir::Value sequence;                                 // in kiln.each_sequence: the kiln_sequence_t
+  mlir::Value rowsBefore;                               // and the rows of the sequences before it
+};
+
+} // namespace kiln

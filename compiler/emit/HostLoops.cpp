@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/emit/HostEmitter.h"
+
+using namespace mlir;
+namespace kd = mlir::kiln;
+
+namespace kiln {
+
+Value HostEmitter::layerAt(Operation *op) {
+  auto repeat = op->getParentOfType<kd::RepeatOp>();
+  return repeat ? layers.lookup(repeat) : Value();
+}
+
+Value HostEmitter::addressOfState(Operation *op, StringRef name, int64_t copies) {
+  const StateInterface *state = input.model.findState(name.str());
+  Value states = sequence ? loadElement(pointer, sequence, 0) : loadOfFrame(abi::frame::arena);
+  Value address = byteAddress(states, state->offset), layer = layerAt(op);
+  return copies > 1 && layer ? byteAddress(address, multiply(layer, constant(i64, state->stride))) : address;
+}
+
+void HostEmitter::copyRows(Value target, Value source, Value rows, Value rowBytes, Value sourceStride) {
+  const std::string &name = input.target.copyRows;
+  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(host.getContext()),
+                                          {pointer, pointer, pointer, i64, i64, i64});
+  auto function = host.lookupSymbol<LLVM::LLVMFuncOp>(name);
+  if (!function) {
+    OpBuilder top = OpBuilder::atBlockBegin(host.getBody());
+    function = LLVM::LLVMFuncOp::create(top, loc, name, type);
+  }
+  LLVM::CallOp::create(builder, loc, function,
+                       ValueRange{loadOfFrame(abi::frame::worker), target, source, rows, rowBytes, sourceStride});
+}
+
+LogicalResult HostEmitter::emitAppend(kd::AppendOp append) {
+  auto rows = cast<RankedTensorType>(append.getX().getType()), whole = cast<RankedTensorType>(append.getType());
+  SmallVector<AffineExpr> from = kd::getExtents(rows), to = kd::getExtents(whole);
+  AffineExpr one = getAffineConstantExpr(1, rows.getContext());
+  // The row of the state that is written first, in bytes.
+  SmallVector<AffineExpr> before(to);
+  before.front() = to.front() - from.front();
+  FailureOr<Value> source = addressOf(append.getX()), offset = bytesOf(before, rows.getElementType());
+  if (llvm::failed(source) || llvm::failed(offset))
+    return failure();
+  Value target = byteAddress(addressOfState(append), *offset);
+  // What is copied side by side: all of it, or of each row of the operand some columns.
+  bool isWhole = rows.getRank() == 1 || from.back() == to.back();
+  SmallVector<AffineExpr> outer(isWhole ? ArrayRef(one) : ArrayRef(from).drop_back());
+  SmallVector<AffineExpr> inner(isWhole ? ArrayRef(from) : ArrayRef(to).take_back());
+  FailureOr<Value> count = evaluate(kd::getProduct(outer, rows.getContext()), symbols),
+                   bytes = bytesOf(inner, rows.getElementType()),
+                   stride = bytesOf(isWhole ? inner : SmallVector<AffineExpr>{from.back()}, rows.getElementType()),
+                   skipped =
+                       bytesOf(getAffineConstantExpr(append.getColumn(), rows.getContext()), rows.getElementType());
+  if (llvm::failed(count) || llvm::failed(bytes) || llvm::failed(stride) || llvm::failed(skipped))
+    return failure();
+  copyRows(target, byteAddress(*source, *skipped), *count, *bytes, *stride);
+  return success();
+}
+
+LogicalResult HostEmitter::emitStore(kd::StoreOp store) {
+  FailureOr<Value> source = addressOf(store.getX()), bytes = bytesOf(cast<RankedTensorType>(store.getX().getType()));
+  if (llvm::failed(source) || llvm::failed(bytes))
+    return failure();
+  copyRows(addressOfState(store), *source, constant(i64, 1), *bytes, *bytes);
+  return success();
+}
+
+/// Slices lie one behind another. Those of sequences that have different numbers of rows lie behind the rows before;
+/// a view of one has so many of its first extent for each of them.
+FailureOr<Value> HostEmitter::addressOfStep(kd::LoopStep step, RankedTensorType slice) {
+  SmallVector<AffineExpr> extents = kd::getExtents(slice);
+  Value before = steps.lookup(step.loop);
+  if (auto batched = dyn_cast<kd::EachSequenceOp>(step.loop.getOperation());
+      batched && !llvm::all_of(extents, llvm::IsaPred<AffineConstantExpr>)) {
+    before = rowsBefore;
+    MLIRContext *context = slice.getContext();
+    AffineExpr rows = getAffineSymbolExpr(batched.getBatchSymbols().own, context);
+    extents.front() = extents.front().replace(rows, getAffineConstantExpr(1, context));
+  }
+  FailureOr<Value> whole = addressOf(step.whole), bytes = bytesOf(extents, slice.getElementType());
+  if (llvm::failed(whole) || llvm::failed(bytes))
+    return failure();
+  return byteAddress(*whole, multiply(before, *bytes));
+}
+
+/// From here on extents and states are the sequence's.
+void HostEmitter::enterSequence(kd::EachSequenceOp loop, Value index, Value rows) {
+  Value table = loadOfFrame(abi::frame::sequences);
+  sequence = byteAddress(table, multiply(index, constant(i64, sizeof(kiln_sequence_t))));
+  rowsBefore = rows;
+  steps[loop] = index;
+  Value extents = loadElement(pointer, sequence, 1);
+  unsigned next = 0;
+  for (auto [i, symbol] : llvm::enumerate(input.model.symbols)) {
+    if (!llvm::is_contained(input.entry.ownSymbols, symbol))
+      continue;
+    setSymbol(i, loadElement(i64, extents, next++));
+  }
+}
+
+void HostEmitter::leaveSequence(ArrayRef<Value> symbolsOutside) {
+  sequence = rowsBefore = {};
+  for (auto [i, value] : llvm::enumerate(symbolsOutside))
+    setSymbol(i, value);
+}
+
+LogicalResult HostEmitter::emitLoop(kd::LoopInterface loop) {
+  FailureOr<Value> count = evaluate(loop.getTripCount(), symbols);
+  if (llvm::failed(count))
+    return failure();
+  auto batched = dyn_cast<kd::EachSequenceOp>(loop.getOperation());
+  Value zero = constant(i64, 0), one = constant(i64, 1);
+  Block *before = builder.getInsertionBlock();
+  // The number of the iteration, and of the rows of the sequences before.
+  Block *header = builder.createBlock(&function.getBody(), function.getBody().end(), {i64, i64}, {loc, loc});
+  Block *body = builder.createBlock(&function.getBody(), function.getBody().end());
+  Block *after = builder.createBlock(&function.getBody(), function.getBody().end());
+  builder.setInsertionPointToEnd(before);
+  LLVM::BrOp::create(builder, loc, ValueRange{zero, zero}, header);
+  builder.setInsertionPointToStart(header);
+  Value index = header->getArgument(0);
+  Value isInside = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ult, index, *count);
+  LLVM::CondBrOp::create(builder, loc, isInside, body, ValueRange(), after, ValueRange());
+
+  builder.setInsertionPointToStart(body);
+  const SmallVector<Value> symbolsOutside = symbols;
+  if (auto scan = dyn_cast<kd::ScanOp>(loop.getOperation())) {
+    steps[loop] = scan.getReverse() ? subtract(subtract(*count, one), index) : index;
+    storeOrder(LLVM::AndOp::create(builder, loc, index, one));
+  } else if (batched) {
+    enterSequence(batched, index, header->getArgument(1));
+  } else {
+    Value outer = layerAt(loop);
+    steps[loop] = index;
+    layers[loop] = outer ? add(multiply(outer, *count), index) : index;
+  }
+  if (llvm::failed(emitBlock(loop->getRegion(0).front())))
+    return failure();
+  const int64_t own = batched ? batched.getBatchSymbols().own : -1;
+  Value rows = own >= 0 ? add(rowsBefore, symbols[own]) : zero;
+  LLVM::BrOp::create(builder, loc, ValueRange{add(index, one), rows}, header);
+  builder.setInsertionPointToStart(after);
+  if (batched)
+    leaveSequence(symbolsOutside);
+  if (isa<kd::ScanOp>(loop.getOperation()))
+    storeOrder(zero);
+  return success();
+}
+
+} // namespace kiln
