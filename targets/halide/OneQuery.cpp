@@ -151,6 +151,7 @@ void OneQuery::scheduleBlock(Func around, Var level) {
 
   f.productTile.compute_at(around, level).bound(f.channel, 0, int(channels));
   placeProducts(f.productTile);
+  padStorage(f.productTile, int(channels), lanes);
   order = {f.channel, f.query};
   order.insert(order.end(), heads.begin(), heads.end());
   order.push_back(f.productDomain.x);
@@ -241,6 +242,8 @@ void OneQuery::schedule(Translator &translator, const SchedulePoint &point) {
     placeProducts(f.partial);
     for (Func func : {f.maximum, f.factor, f.sum, f.product})
       func.compute_at(store, level);
+    padStorage(f.partial, int(channels), lanes);
+    padStorage(f.product, int(channels), lanes);
     vectorizeGuarded(f.product, dimensionVar(0), int(channels), lanes);
     vectorizeGuarded(f.product.update(), dimensionVar(0), int(channels), lanes);
   }

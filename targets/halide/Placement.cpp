@@ -22,7 +22,7 @@ void vectorizeGuarded(Halide::Stage stage, Var var, const Expr &extent, int lane
 
 void padStorage(Halide::Func func, const Expr &extent, int lanes) {
   const int64_t *fixed = Halide::Internal::as_const_int(extent);
-  func.align_storage(dimensionVar(0), fixed ? int(llvm::alignTo(*fixed + 1, lanes)) : lanes);
+  func.align_storage(func.args().front(), fixed ? int(llvm::alignTo(*fixed + 1, lanes)) : lanes);
 }
 
 void padOuterStorage(Halide::Func func, const Exprs &extents) {
