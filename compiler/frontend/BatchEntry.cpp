@@ -107,7 +107,12 @@ Value EntryBatcher::toWhole(Value value) {
                               << value.getType();
     return {};
   }
-  return createLoop(value.getLoc(), {}, value).getResult(0);
+  // Without a form of its own, it is the same for each sequence.
+  kd::EachSequenceOp loop = createLoop(value.getLoc(), {}, value);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(&loop.getBody().front());
+  kd::YieldOp::create(builder, value.getLoc(), mapping.lookup(value));
+  return loop.getResult(0);
 }
 
 /// A value that a sequence reads in `inside`: a shared one as it is, any other computed there.
@@ -130,18 +135,13 @@ FailureOr<Value> EntryBatcher::compute(Value value, IRMapping &inside) {
   return inside.lookup(value);
 }
 
-/// A loop whose body reads whole values and gives others; the body is empty but for what gives shared ones.
+/// A loop whose body, which is empty, reads whole values and gives others.
 kd::EachSequenceOp EntryBatcher::createLoop(Location loc, ArrayRef<Value> read, ArrayRef<Value> given) {
   SmallVector<Value> operands = llvm::map_to_vector(read, [&](Value value) { return mapping.lookup(value); });
   SmallVector<Type> slices = llvm::map_to_vector(read, [](Value value) { return value.getType(); });
   SmallVector<Type> results =
       llvm::map_to_vector(given, [&](Value value) -> Type { return symbols.getWhole(typeOf(value)); });
-  auto loop = kd::EachSequenceOp::create(builder, loc, symbols, operands, slices, results);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToEnd(&loop.getBody().front());
-  if (read.empty() && llvm::all_of(given, [&](Value value) { return isShared(value); }))
-    kd::YieldOp::create(builder, loc, llvm::map_to_vector(given, [&](Value value) { return mapping.lookup(value); }));
-  return loop;
+  return kd::EachSequenceOp::create(builder, loc, symbols, operands, slices, results);
 }
 
 LogicalResult EntryBatcher::close() {
@@ -268,8 +268,10 @@ LogicalResult batchEntry(func::FuncOp entry, const kd::BatchSymbols &symbols) {
                                        builder.getFunctionType(inputs, results));
   function->setAttr(kd::entryAttrName, builder.getUnitAttr());
   function->setAttr(kd::batchAttrName, builder.getUnitAttr());
-  function.setAllArgAttrs(entry.getAllArgAttrs());
-  function.setAllResultAttrs(entry.getAllResultAttrs());
+  if (ArrayAttr attributes = entry.getAllArgAttrs())
+    function.setAllArgAttrs(attributes);
+  if (ArrayAttr attributes = entry.getAllResultAttrs())
+    function.setAllResultAttrs(attributes);
 
   EntryBatcher batcher(builder, symbols);
   Block *body = function.addEntryBlock();

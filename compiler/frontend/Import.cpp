@@ -11,9 +11,11 @@
 #include "compiler/frontend/BatchEntry.h"
 #include "compiler/frontend/CheckGraph.h"
 #include "compiler/frontend/ImportNode.h"
+#include "compiler/transforms/Pipeline.h"
 #include "kiln/batch.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
 
 namespace kiln {
 
@@ -217,8 +219,15 @@ mlir::kiln::BatchSymbols addBatchSymbols(const Graph &graph, std::vector<Symbol>
   return positions;
 }
 
-/// Behind all that is imported.
+/// Behind all that is imported. What reads as attention is made so first: its steps must not be parted, some for the
+/// rows of all sequences and some for each.
 LogicalResult batchEntries(const Graph &graph, mlir::ModuleOp module, const mlir::kiln::BatchSymbols &symbols) {
+  if (llvm::all_of(graph.entries, [](const Entry &entry) { return entry.sequences == 0; }))
+    return llvm::success();
+  mlir::PassManager passes(module.getContext());
+  mlir::kiln::buildRecognition(passes);
+  if (failed(passes.run(module)))
+    return failure();
   for (const Entry &entry : graph.entries) {
     if (entry.sequences == 0)
       continue;

@@ -58,6 +58,27 @@ void hoistSources(Block &block) {
     op->moveBefore(&block, block.begin());
 }
 
+/// What a sequence reads of values that all share is computed again where it is free, as in the entry for one sequence:
+/// its kernels are the same then, and so are its bits.
+void sinkShared(Block &block) {
+  auto isSunk = [&](Value value) {
+    Operation *source = value.getDefiningOp();
+    auto inKernel = dyn_cast_or_null<KernelOpInterface>(source);
+    return inKernel && !isHostOp(source) && source->getBlock() != &block &&
+           inKernel.getElementCost() == ElementCost::Free;
+  };
+  for (bool isChanged = true; isChanged;) {
+    isChanged = false;
+    for (Operation &op : llvm::make_early_inc_range(block))
+      for (OpOperand &operand : op.getOpOperands())
+        if (isSunk(operand.get())) {
+          Operation *copy = OpBuilder(&op).clone(*operand.get().getDefiningOp());
+          operand.set(copy->getResult(cast<OpResult>(operand.get()).getResultNumber()));
+          isChanged = true;
+        }
+  }
+}
+
 /// The width of the panels in which the group computes its result: the stored tile of a linear layer's weight. 0: none,
 /// or not of whole panels.
 int64_t panelWidth(const KernelGroup &group) {
@@ -104,6 +125,7 @@ struct FormKernels : impl::FormKernelsBase<FormKernels> {
         entries.push_back(function);
     for (func::FuncOp entry : entries) {
       entry.walk([](SinusoidalOp op) { addFrequencies(op); });
+      entry.walk([](EachSequenceOp loop) { sinkShared(loop.getBody().front()); });
       formIn(entry.getBody().front(), entry);
     }
   }

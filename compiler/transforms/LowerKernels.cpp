@@ -104,7 +104,7 @@ struct LowerKernels : impl::LowerKernelsBase<LowerKernels> {
     func::FuncOp kernel = getOperation();
     if (!kernel->hasAttr(kernelAttrName) || kernel.isExternal())
       return;
-    if (failed(KernelBuilder(kernel).run()))
+    if (failed(KernelBuilder(kernel, ordered).run()))
       return signalPassFailure();
     kernel->setAttr(inplaceAttrName, DenseI64ArrayAttr::get(&getContext(), findInPlaceArguments(kernel)));
   }

@@ -66,6 +66,8 @@ def LowerKernels : Pass<"kiln-lower-kernels", "::mlir::func::FuncOp"> {
     Before: a kernel function of kiln ops. After: linalg.generic over tensor.empty, with the arguments that the result may share
     memory with as `kiln.inplace`. Other functions stay as they are.
   }];
+  let options = [Option<"ordered", "ordered", "bool", "false",
+                        "Round what an op gives to a short float of the model where it is read in the kernel, too">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
                            "::mlir::tensor::TensorDialect"];
 }

@@ -12,11 +12,15 @@
 
 namespace mlir::kiln {
 
+void buildRecognition(OpPassManager &passes) {
+  passes.addPass(createCanonicalizerPass()); // folds; one form for what follows to match
+  passes.addPass(createCSEPass());           // the same projection or table once
+  passes.addNestedPass<func::FuncOp>(createRecognizeAttention());
+}
+
 void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
   // Optimise the model.
-  passes.addPass(createCanonicalizerPass());                      // folds; one form for what follows to match
-  passes.addPass(createCSEPass());                                // the same projection or table once
-  passes.addNestedPass<func::FuncOp>(createRecognizeAttention()); // its projections are joined next
+  buildRecognition(passes); // the projections of attention are joined next
   passes.addPass(createMergeProjections());
   passes.addPass(createCanonicalizerPass()); // what became dead
   passes.addPass(
@@ -27,7 +31,9 @@ void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createCanonicalizerPass()); // views of views
   passes.addPass(createCSEPass());           // views and extents of different calls
   passes.addPass(createVerifyKernels());
-  passes.addNestedPass<func::FuncOp>(createLowerKernels());
+  LowerKernelsOptions lowering;
+  lowering.ordered = options.ordered;
+  passes.addNestedPass<func::FuncOp>(createLowerKernels(lowering));
   passes.addNestedPass<func::FuncOp>(createCSEPass()); // index arithmetic inside the regions
   if (options.tf32)
     passes.addNestedPass<func::FuncOp>(createAllowTf32());

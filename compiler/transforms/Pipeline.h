@@ -22,6 +22,10 @@ struct PipelineOptions {
   bool ordered = false;
 };
 
+/// The first passes, after which what reads as attention is one op.
+void buildRecognition(OpPassManager &passes);
+
+/// All of them.
 void buildPipeline(OpPassManager &passes, const PipelineOptions &options);
 
 /// The dialects that a module may hold on its way.

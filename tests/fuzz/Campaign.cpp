@@ -20,9 +20,13 @@ namespace kiln::fuzz {
 namespace {
 
 llvm::json::Value toJson(const Verdict &verdict) {
-  return llvm::json::Object{{"kind", static_cast<int>(verdict.kind)}, {"words", llvm::json::fixUTF8(verdict.words)},
-                            {"elements", verdict.elements},           {"tight", verdict.tight},
-                            {"undetermined", verdict.undetermined},   {"schedules", verdict.schedules}};
+  return llvm::json::Object{{"kind", static_cast<int>(verdict.kind)},
+                            {"words", llvm::json::fixUTF8(verdict.words)},
+                            {"elements", verdict.elements},
+                            {"tight", verdict.tight},
+                            {"undetermined", verdict.undetermined},
+                            {"schedules", verdict.schedules},
+                            {"batches", verdict.batches}};
 }
 
 Verdict fromJson(const llvm::json::Object &object) {
@@ -33,6 +37,7 @@ Verdict fromJson(const llvm::json::Object &object) {
   verdict.tight = object.getInteger("tight").value_or(0);
   verdict.undetermined = object.getInteger("undetermined").value_or(0);
   verdict.schedules = object.getInteger("schedules").value_or(0);
+  verdict.batches = object.getInteger("batches").value_or(0);
   return verdict;
 }
 
@@ -124,6 +129,7 @@ private:
     summary.tight += verdict.tight;
     summary.undetermined += verdict.undetermined;
     summary.schedules += verdict.schedules;
+    summary.batches += verdict.batches;
     if (verdict.kind == Verdict::Kind::Right)
       return;
     Failure failure{seed, targetOf(seed, options), std::move(verdict), ""};
@@ -201,7 +207,7 @@ std::string describe(const RandomModel &model, const TrialOptions &trial) {
   const std::string weights = weightsFor(model.graph, trial.weights);
   const bool hasInt8Rows = trial.int8Rows && multipliesInt8(model.graph, weights);
   return (weights.empty() ? "" : "// --weights \"" + weights + "\"" + (hasInt8Rows ? " --activations int8\n" : "\n")) +
-         printSpec(model.graph);
+         printSpec(triedGraph(model, trial));
 }
 
 static Verdict tryInAJob(const RandomModel &model, std::uint64_t seed, const CampaignOptions &options,

@@ -145,6 +145,7 @@ llvm::Expected<CompiledModel> CompiledModel::compile(const Graph &graph, const s
       missing = llvm::joinErrors(std::move(missing), found.takeError());
   };
   find(model.run, "run");
+  find(model.runBatch, "run_batch");
   find(model.createPool, "pool_create");
   find(model.poolExecutor, "pool_executor");
   find(model.destroyPool, "pool_destroy");
@@ -239,7 +240,7 @@ struct ShuffledExecutor {
 } // namespace
 
 CompiledModel::Session::Session(CompiledModel &model, CallStyle style)
-    : model(model), style(style), states(model.report.model.stateBytes) {
+    : model(model), style(style), held(model.report.model.stateBytes) {
   if (style.order == CallStyle::Order::Threads)
     model.createPool(style.workers, &pool, nullptr);
 }
@@ -249,18 +250,82 @@ CompiledModel::Session::~Session() {
     model.destroyPool(pool);
 }
 
-llvm::Expected<std::vector<std::vector<char>>>
-CompiledModel::Session::call(size_t entry, const interpreter::Extents &extents, const Buffers &inputs) {
-  return model.isOnDevice() ? callOnDevice(entry, extents, inputs) : callOnHost(entry, extents, inputs);
+std::optional<size_t> CompiledModel::batchOf(size_t entry) const {
+  const std::vector<EntryInterface> &entries = report.model.entries;
+  for (size_t i = 0; i < entries.size(); ++i)
+    if (entries[i].single == entries[entry].name)
+      return i;
+  return std::nullopt;
 }
 
-llvm::Expected<std::vector<std::vector<char>>>
-CompiledModel::Session::callOnHost(size_t entry, const interpreter::Extents &extents, const Buffers &inputs) {
-  const EntryInterface &interface = model.report.model.entries[entry];
+static std::vector<int64_t> valuesOf(const std::vector<Symbol> &symbols, const interpreter::Extents &extents) {
   std::vector<int64_t> values;
-  for (const Symbol &symbol : interface.symbols)
+  for (const Symbol &symbol : symbols)
     values.push_back(extents.at(symbol.name));
+  return values;
+}
 
+llvm::Expected<CompiledModel::Buffers> CompiledModel::Session::call(size_t entry, const interpreter::Extents &extents,
+                                                                    const Buffers &inputs) {
+  if (model.isOnDevice())
+    return callOnDevice(entry, extents, inputs);
+  std::vector<int64_t> values = valuesOf(model.report.model.entries[entry].symbols, extents);
+  return runOnHost(entry, extents, inputs, [&](kiln_call_t &call, void *const *arguments) {
+    std::copy(held.begin(), held.end(), static_cast<char *>(call.arena));
+    const kiln_status_t status =
+        model.run(model.handle.get(), &call, static_cast<uint32_t>(entry), values.data(), arguments);
+    std::copy_n(static_cast<const char *>(call.arena), held.size(), held.data());
+    return status;
+  });
+}
+
+llvm::Expected<std::vector<CompiledModel::Buffers>>
+CompiledModel::Session::callBatch(size_t entry, std::vector<Sequence> &sequences) {
+  const size_t batch = *model.batchOf(entry);
+  const EntryInterface &single = model.report.model.entries[entry], &interface = model.report.model.entries[batch];
+  interpreter::Extents extents{{interface.symbols[0].name, static_cast<int64_t>(sequences.size())}};
+  Buffers inputs(sequences.front().inputs.size());
+  std::vector<GuardedBuffer> states;
+  std::vector<std::vector<int64_t>> values;
+  std::vector<kiln_sequence_t> given;
+  for (const Sequence &sequence : sequences) {
+    for (size_t i = 0; i < inputs.size(); ++i)
+      inputs[i].insert(inputs[i].end(), sequence.inputs[i].begin(), sequence.inputs[i].end());
+    if (!interface.ownRows.empty())
+      extents[interface.symbols[1].name] += sequence.extents.at(interface.ownRows);
+    std::copy(sequence.states.begin(), sequence.states.end(), states.emplace_back(sequence.states.size()).data());
+    values.push_back(valuesOf(single.symbols, sequence.extents));
+  }
+  for (size_t i = 0; i < sequences.size(); ++i)
+    given.push_back({states[i].data(), values[i].data()});
+  auto outputs = runOnHost(batch, extents, inputs, [&](kiln_call_t &call, void *const *arguments) {
+    return model.runBatch(model.handle.get(), &call, static_cast<uint32_t>(batch), given.size(), given.data(),
+                          arguments);
+  });
+  if (!outputs)
+    return outputs.takeError();
+  for (size_t i = 0; i < sequences.size(); ++i)
+    std::copy_n(states[i].data(), sequences[i].states.size(), sequences[i].states.data());
+
+  std::vector<Buffers> split(sequences.size());
+  for (size_t output = 0; output < outputs->size(); ++output) {
+    const ArgumentInterface &argument = single.arguments[inputs.size() + output];
+    auto from = (*outputs)[output].begin();
+    for (size_t i = 0; i < sequences.size(); ++i) {
+      const auto bytes = static_cast<std::ptrdiff_t>(stored_bytes(
+          argument.element, interpreter::elementCount(interpreter::evaluate(argument.shape, sequences[i].extents))));
+      split[i].emplace_back(from, from + bytes);
+      from += bytes;
+    }
+  }
+  return split;
+}
+
+/// With arguments between forbidden pages and an arena of exactly the bytes asked for.
+llvm::Expected<CompiledModel::Buffers>
+CompiledModel::Session::runOnHost(size_t entry, const interpreter::Extents &extents, const Buffers &inputs,
+                                  llvm::function_ref<kiln_status_t(kiln_call_t &call, void *const *arguments)> run) {
+  const EntryInterface &interface = model.report.model.entries[entry];
   std::vector<GuardedBuffer> buffers;
   std::vector<void *> arguments;
   for (const ArgumentInterface &argument : interface.arguments) {
@@ -281,7 +346,6 @@ CompiledModel::Session::callOnHost(size_t entry, const interpreter::Extents &ext
   const ArenaBytes sizes = arenaBytes(model.report.variants, entry);
   GuardedBuffer arena(sizes.fixed + style.workers * sizes.perWorker);
   arena.fill(style.poison);
-  std::copy(states.begin(), states.end(), arena.data());
   ShuffledExecutor shuffled(style.workers, 1 + entry);
   kiln_error_t error{};
   kiln_call_t call{arena.data(), arena.bytes(), nullptr, &error};
@@ -289,11 +353,10 @@ CompiledModel::Session::callOnHost(size_t entry, const interpreter::Extents &ext
     call.executor = &shuffled.executor;
   else if (pool)
     call.executor = model.poolExecutor(pool);
-  if (model.run(model.handle.get(), &call, static_cast<uint32_t>(entry), values.data(), arguments.data()) != KILN_OK)
+  if (run(call, arguments.data()) != KILN_OK)
     return llvm::createStringError(said(error));
-  std::copy_n(arena.data(), states.size(), states.data());
 
-  std::vector<std::vector<char>> outputs;
+  Buffers outputs;
   for (size_t i = inputs.size(); i < buffers.size(); ++i)
     outputs.emplace_back(buffers[i].data(), buffers[i].data() + buffers[i].bytes());
   return outputs;

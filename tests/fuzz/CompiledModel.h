@@ -15,6 +15,7 @@
 #include "compiler/interpreter/Tensor.h"
 #include "compiler/tuner/LinkedObjects.h"
 #include "runtime/src/model.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace kiln::fuzz {
 
@@ -69,23 +70,36 @@ public:
   llvm::Error bind(const Weights &weights);
   bool isOnDevice() const { return report.variants.front().isOnDevice(); }
 
+  using Buffers = std::vector<std::vector<char>>; // of an entry's inputs or outputs, in bytes
+  /// One of those that an entry is called for together.
+  struct Sequence {
+    std::vector<char> states; // of the model, zero at first; a call goes on with them
+    interpreter::Extents extents;
+    Buffers inputs;
+  };
+  /// The entry that does for several sequences what this one does for one; nothing if it is not batched.
+  std::optional<size_t> batchOf(size_t entry) const;
+
   /// An arena of its own, whose states are zero.
   class Session {
   public:
     Session(CompiledModel &model, CallStyle style);
     ~Session();
     /// The outputs' bytes; fails with the status' words. Inputs cannot be written, nothing outside of them be read.
-    llvm::Expected<std::vector<std::vector<char>>> call(size_t entry, const interpreter::Extents &extents,
-                                                        const std::vector<std::vector<char>> &inputs);
+    llvm::Expected<Buffers> call(size_t entry, const interpreter::Extents &extents, const Buffers &inputs);
+    const std::vector<char> &states() const { return held; }
+    /// The same for several sequences, of what a call of the entry is for one: their outputs. On the host.
+    llvm::Expected<std::vector<Buffers>> callBatch(size_t entry, std::vector<Sequence> &sequences);
 
   private:
-    using Buffers = std::vector<std::vector<char>>;
+    llvm::Expected<Buffers> runOnHost(size_t entry, const interpreter::Extents &extents, const Buffers &inputs,
+                                      llvm::function_ref<kiln_status_t(kiln_call_t &call, void *const *arguments)> run);
     llvm::Expected<Buffers> callOnHost(size_t entry, const interpreter::Extents &extents, const Buffers &inputs);
     llvm::Expected<Buffers> callOnDevice(size_t entry, const interpreter::Extents &extents, const Buffers &inputs);
 
     CompiledModel &model;
     CallStyle style;
-    std::vector<char> states;
+    std::vector<char> held; // states
     kiln_pool_t *pool = nullptr;
   };
 
@@ -107,6 +121,7 @@ private:
   bool hasInt8Rows = false;
   std::unique_ptr<kiln_model_t, decltype(&kiln_destroy)> handle{nullptr, nullptr};
   decltype(kiln_run) *run = nullptr;
+  decltype(kiln_run_batch) *runBatch = nullptr;
   decltype(kiln_pool_create) *createPool = nullptr;
   decltype(kiln_pool_executor) *poolExecutor = nullptr;
   decltype(kiln_pool_destroy) *destroyPool = nullptr;

@@ -151,7 +151,7 @@ CompiledModel::Session::callOnDevice(size_t entry, const interpreter::Extents &e
   }
   const ArenaBytes sizes = arenaBytes(model.report.variants, entry);
   DeviceBuffer arena(memory, sizes.fixed + sizes.perWorker, 0, 0);
-  std::vector<char> contents(states);
+  std::vector<char> contents(held);
   if (style.fillsArena)
     contents.resize(sizes.fixed + sizes.perWorker, static_cast<char>(style.poison));
   if (llvm::Error failed = arena.allocate())
@@ -165,10 +165,10 @@ CompiledModel::Session::callOnDevice(size_t entry, const interpreter::Extents &e
   if (llvm::Error failed = check(
           model.run(model.handle.get(), &call, static_cast<uint32_t>(entry), values.data(), arguments.data()), error))
     return failed;
-  auto after = arena.read(states.size(), style.poison);
+  auto after = arena.read(held.size(), style.poison);
   if (!after)
     return after.takeError();
-  states = std::move(*after);
+  held = std::move(*after);
   Buffers outputs;
   for (size_t i = 0; i < interface.arguments.size(); ++i) {
     auto argument = arguments.read(i, /*isInput=*/i < inputs.size());

@@ -45,7 +45,8 @@ public:
       if (&entry != graph.entries.data())
         text += ",\n                      ";
       text += std::string("kiln::entry(\"") + entry.name + "\", &" + model + "::" + entry.name + ", {" +
-              quoted(entry.input_names) + "}, {" + quoted(entry.output_names) + "})";
+              quoted(entry.input_names) + "}, {" + quoted(entry.output_names) + "})" +
+              (entry.sequences ? ".batched(" + std::to_string(entry.sequences) + ")" : "");
     }
     text += "};\n  }\n};\n";
     return text;

@@ -4,8 +4,10 @@
 // 2. For each assignment of extents: every entry in turn, twice, so that states have a history; the interpreter first.
 // 3. One worker; the same with other poison; threads; tasks in any order: the first is compared with the interpreter,
 //    the others with it, to the bit. On a device: tensors of the host, of the device, of the device at odd addresses.
+// 4. Batched entries: several sequences, each of its own extents, beside the same calls for each alone.
 #include "Trial.h"
 
+#include "Batches.h"
 #include "CompiledModel.h"
 #include "Random.h"
 #include "StoredWeights.h"
@@ -15,6 +17,7 @@
 #include "kiln/names.h"
 #include "tests/models/short_floats.h"
 #include <fmt/format.h>
+#include <memory>
 
 namespace kiln::fuzz {
 
@@ -67,6 +70,9 @@ public:
     weights = compiled.asStored(std::move(weights));
     for (const interpreter::Extents &extents : sizesToTry(model.graph, seed))
       if (!trySize(extents))
+        return verdict;
+    for (const CallStyle &style : stylesToTry())
+      if (hasBatches() && !tryBatches(style, seed))
         break;
     return verdict;
   }
@@ -178,6 +184,115 @@ private:
     return true;
   }
 
+  /// A sequence of batched calls, and the same calls for it alone.
+  struct Sequence {
+    CompiledModel::Sequence batched;
+    std::unique_ptr<CompiledModel::Session> alone;
+    std::vector<Call> calls; // of all entries, in turn
+    std::string at;
+  };
+
+  bool hasBatches() const {
+    for (size_t entry = 0; entry < model.graph.entries.size(); ++entry)
+      if (compiled.batchOf(entry))
+        return true;
+    return false;
+  }
+
+  /// Extents that several sequences may have together: of the rows no more than one may have.
+  std::vector<interpreter::Extents> drawSequences(std::uint64_t seed) {
+    const auto batch =
+        llvm::find_if(compiled.interface().entries, [](const EntryInterface &entry) { return !entry.ownRows.empty(); });
+    const bool hasRows = batch != compiled.interface().entries.end();
+    const size_t wanted = 1 + random.below(mostSequences);
+    int64_t rows = 0;
+    std::vector<interpreter::Extents> drawn;
+    for (int tries = 0; tries < 20 && drawn.size() < wanted; ++tries) {
+      const std::vector<interpreter::Extents> sizes = sizesToTry(model.graph, seed + static_cast<unsigned>(tries));
+      const interpreter::Extents &extents = sizes[random.below(sizes.size())];
+      const int64_t more = hasRows ? extents.at(batch->ownRows) : 0;
+      if (hasRows && rows + more > batch->symbols.back().max)
+        continue;
+      rows += more;
+      drawn.push_back(extents);
+    }
+    return drawn;
+  }
+
+  bool tryBatches(const CallStyle &style, std::uint64_t seed) {
+    CompiledModel::Session session(compiled, style);
+    std::vector<Sequence> sequences;
+    for (const interpreter::Extents &extents : drawSequences(seed)) {
+      std::string at = " as a sequence of several:";
+      for (const auto &[name, value] : extents)
+        at += fmt::format(" {}={}", name, value);
+      sequences.push_back({{std::vector<char>(compiled.interface().stateBytes), extents, {}},
+                           std::make_unique<CompiledModel::Session>(compiled, CallStyle{.poison = style.poison}),
+                           makeCalls(extents),
+                           at});
+    }
+    for (size_t i = 0; i < sequences.front().calls.size(); ++i)
+      if (!tryBatch(session, sequences, i))
+        return false;
+    return true;
+  }
+
+  /// Call number `i` of each sequence. An entry that is not batched goes on with each by itself.
+  bool tryBatch(CompiledModel::Session &session, std::vector<Sequence> &sequences, size_t i) {
+    const size_t entry = sequences.front().calls[i].entry;
+    std::vector<std::vector<Bytes>> expected;
+    std::vector<CompiledModel::Sequence> given;
+    for (Sequence &sequence : sequences) {
+      auto outputs = sequence.alone->call(entry, sequence.batched.extents, sequence.calls[i].inputs);
+      if (!outputs) {
+        failed(outputs.takeError()).words += sequence.at;
+        return false;
+      }
+      expected.push_back(std::move(*outputs));
+      given.push_back(std::move(sequence.batched));
+      given.back().inputs = sequence.calls[i].inputs;
+    }
+    if (compiled.batchOf(entry)) {
+      auto outputs = session.callBatch(entry, given);
+      if (!outputs) {
+        failed(outputs.takeError()).words += sequences.front().at;
+        return false;
+      }
+      ++verdict.batches;
+      for (auto [sequence, alone, got, after] : llvm::zip_equal(sequences, expected, *outputs, given)) {
+        if (!compare(sequence.calls[i], got, sequence.at))
+          return false;
+        if (isToTheBit() && (alone != got || after.states != sequence.alone->states())) {
+          verdict.kind = Verdict::Kind::Unlike;
+          verdict.words =
+              fmt::format("{} of {} sequences gives other {} than of one;{}", model.graph.entries[entry].name,
+                          sequences.size(), alone != got ? describeDifference(alone, got) : "states", sequence.at);
+          return false;
+        }
+      }
+    }
+    for (auto [sequence, after] : llvm::zip_equal(sequences, given)) {
+      sequence.batched = std::move(after);
+      if (!compiled.batchOf(entry))
+        sequence.batched.states = sequence.alone->states();
+    }
+    return true;
+  }
+
+  static std::string describeDifference(const std::vector<Bytes> &alone, const std::vector<Bytes> &got) {
+    for (size_t i = 0; i < alone.size(); ++i)
+      for (size_t at = 0; at < alone[i].size(); ++at)
+        if (alone[i][at] != got[i][at])
+          return fmt::format("results, first at byte {} of output {} ({:#04x}, alone {:#04x}),", at, i,
+                             static_cast<unsigned char>(got[i][at]), static_cast<unsigned char>(alone[i][at]));
+    return "results";
+  }
+
+  /// Two entries may cut a convolution's channels differently.
+  bool isToTheBit() const {
+    return llvm::none_of(model.graph.nodes, [](const Node &node) { return node.op == Op::conv2d; });
+  }
+
   bool compare(const Call &call, const std::vector<Bytes> &outputs, const std::string &at) {
     for (size_t i = 0; i < outputs.size(); ++i) {
       const Tensor &expected = call.expected[i];
@@ -272,19 +387,29 @@ bool multipliesInt8(const Graph &graph, const std::string &choice) {
          });
 }
 
+Graph triedGraph(const RandomModel &model, const TrialOptions &options) {
+  return options.isBatched ? withBatches(model.graph) : model.graph;
+}
+
 Verdict tryModel(const RandomModel &model, const std::string &target, std::uint64_t seed, const TrialOptions &options) {
   Verdict sum;
+  const Graph graph = triedGraph(model, options);
   const std::string weights = weightsFor(model.graph, options.weights);
   std::vector<std::vector<Bytes>> inOrder;
   for (int i = 0; i <= options.schedules; ++i) {
     auto compiled = CompiledModel::compile(
-        model.graph, target,
+        graph, target,
         {i ? std::optional(seed + i) : std::nullopt, options.checksMemory, options.isolatesKernels, weights,
          options.int8Rows && multipliesInt8(model.graph, weights), options.isOrdered});
     if (!compiled) {
       sum.kind = Verdict::Kind::Refused;
       sum.words = llvm::toString(compiled.takeError());
-      return sum;
+      if (!options.isBatched || sum.words.find("a batched entry requires") == std::string::npos)
+        return sum;
+      // Not each entry can be batched: without that it must be right.
+      TrialOptions single = options;
+      single.isBatched = false;
+      return tryModel(model, target, seed, single);
     }
     const Verdict verdict = Trial(model, *compiled, seed, options.isOrdered ? &inOrder : nullptr).run(seed);
     sum.kind = verdict.kind;
@@ -293,6 +418,7 @@ Verdict tryModel(const RandomModel &model, const std::string &target, std::uint6
     sum.tight += verdict.tight;
     sum.undetermined += verdict.undetermined;
     sum.schedules += compiled->drawnSchedules();
+    sum.batches += verdict.batches;
     if (verdict.kind != Verdict::Kind::Right)
       break;
   }

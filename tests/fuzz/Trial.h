@@ -27,6 +27,7 @@ struct Verdict {
   // What was compared: elements, those of them whose bound is tight, and those that may be anything.
   std::int64_t elements = 0, tight = 0, undetermined = 0;
   std::int64_t schedules = 0; // drawn ones
+  std::int64_t batches = 0;   // calls for several sequences
 };
 
 /// What a trial does beside compiling with default schedules, running and comparing.
@@ -37,6 +38,7 @@ struct TrialOptions {
   std::string weights = {};     // how they are stored, see weightsFor: "int8 except *w1=f16"; empty: as they are
   bool int8Rows = false;        // whether weights of int8 are multiplied by rows of int8, if there are any
   bool isOrdered = false;       // ordered kernels, which give the same bits with each schedule
+  bool isBatched = false;       // entries are called for several sequences, too, where they may be
 };
 
 const char *toString(Verdict::Kind kind);
@@ -46,6 +48,9 @@ std::string weightsFor(const Graph &graph, const std::string &choice);
 
 /// Whether linear multiplies by a weight that is stored as int8 by that choice.
 bool multipliesInt8(const Graph &graph, const std::string &choice);
+
+/// The graph that is tried: the model's, with entries batched if they are to be.
+Graph triedGraph(const RandomModel &model, const TrialOptions &options);
 
 /// Tries the model on one instruction set. Inputs and weights follow from `seed`. May crash or hang as what is compiled
 /// does: it is for a child process.

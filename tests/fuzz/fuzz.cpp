@@ -80,6 +80,8 @@ void addOptions(CLI::App &app, Command &command) {
                  "so often each model is compiled with schedules that are drawn")
       ->capture_default_str();
   app.add_flag("--ordered", options.trial.isOrdered, "ordered kernels: the same bits with each of the schedules");
+  app.add_flag("--batched", options.trial.isBatched,
+               "entries are called for several sequences, too, where they may be; these give the bits of each alone");
   app.add_flag("--check-memory", options.trial.checksMemory, "check the memory of each kernel, too");
   app.add_flag("--special", options.models.specialValues, "NaN and infinities among the constants");
   app.add_flag("!--no-reduce", options.reduces, "show failures as they are");
@@ -108,8 +110,9 @@ std::string problemOf(const CampaignOptions &options) {
     if (const kiln::Target *target = kiln::findTarget(name);
         !options.trial.weights.empty() && target && !target->info().hasStoredWeights)
       return fmt::format("--weights requires a target that has stored weights, got {}", name);
-    else if (options.trial.isOrdered && target && !target->info().hasOrder)
-      return fmt::format("--ordered requires a target that has ordered kernels, got {}", name);
+    else if ((options.trial.isOrdered || options.trial.isBatched) && target && !target->info().hasOrder)
+      return fmt::format("{} requires a target that has ordered kernels, got {}",
+                         options.trial.isOrdered ? "--ordered" : "--batched", name);
   return "";
 }
 
@@ -156,10 +159,11 @@ int tryAll(const CampaignOptions &options) {
   };
   const Summary summary = runCampaign(options, progress, onFailure);
   fmt::print("{}{} models: {}; {} elements compared, {:.1f} % of them with a tight bound, {:.1f} % not determined; "
-             "{} schedules drawn\n",
+             "{} schedules drawn{}\n",
              isTerminal ? "\n" : "", options.count, describe(summary), summary.elements,
              percent(summary.tight, summary.elements), percent(summary.undetermined, summary.elements),
-             summary.schedules);
+             summary.schedules,
+             options.trial.isBatched ? fmt::format(", {} calls for several sequences", summary.batches) : "");
   return summary.failures.empty() ? 0 : 1;
 }
 

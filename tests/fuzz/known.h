@@ -13,10 +13,8 @@
 
 namespace kiln::fuzz {
 
-/// Runs a model of small inputs; integers lie in [-4, 4] unless the run time wants others, booleans are drawn. Its
-/// weights are stored as its spec says and else as `weights` ("f16"), where targets can read such ones. `int8Rows`:
-/// those of int8 are multiplied by rows of int8.
-template <class M> void expectRight(const std::string &weights = "", bool int8Rows = false) {
+/// A model of small inputs; integers lie in [-4, 4] unless the run time wants others, booleans are drawn.
+template <class M> RandomModel knownModel() {
   RandomModel model{trace<M>(), {}, {}, {}};
   for (const Entry &entry : model.graph.entries) {
     auto &inputs = model.inputs.emplace_back();
@@ -25,6 +23,13 @@ template <class M> void expectRight(const std::string &weights = "", bool int8Ro
       inputs.push_back({isInteger ? -4.0 : -2.0, isInteger ? 4.0 : 2.0, isInteger, ""});
     }
   }
+  return model;
+}
+
+/// Runs the model; its weights are stored as its spec says and else as `weights` ("f16"), where targets can read such
+/// ones. `int8Rows`: those of int8 are multiplied by rows of int8.
+template <class M> void expectRight(const std::string &weights = "", bool int8Rows = false) {
+  const RandomModel model = knownModel<M>();
   CampaignOptions options;
   options.trial.schedules = int8Rows ? 1 : 2; // of a level more
   options.trial.int8Rows = int8Rows;
@@ -36,6 +41,19 @@ template <class M> void expectRight(const std::string &weights = "", bool int8Ro
     const Verdict verdict = tryAlone(model, 7, options, options.trial);
     EXPECT_EQ(verdict.kind, Verdict::Kind::Right) << target << ": " << toString(verdict.kind) << ": " << verdict.words;
     EXPECT_GT(verdict.elements, verdict.undetermined);
+  }
+}
+
+/// Runs the model's entries for several sequences, too, which must give the bits that each alone does.
+template <class M> void expectBatchesRight() {
+  const RandomModel model = knownModel<M>();
+  CampaignOptions options;
+  options.trial.isBatched = true;
+  for (const std::string &target : testing::runnableTargets()) {
+    options.targets = {target};
+    const Verdict verdict = tryAlone(model, 7, options, options.trial);
+    EXPECT_EQ(verdict.kind, Verdict::Kind::Right) << target << ": " << toString(verdict.kind) << ": " << verdict.words;
+    EXPECT_GT(verdict.batches, 0);
   }
 }
 

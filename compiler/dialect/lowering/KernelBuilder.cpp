@@ -18,8 +18,8 @@ AffineExpr countFlops(Value tensor, ArrayRef<AffineExpr> summed) {
   return getProduct(factors, tensor.getContext());
 }
 
-KernelBuilder::KernelBuilder(func::FuncOp kernel)
-    : kernel(kernel), builder(kernel.getLoc(), kernel.getBody().front().getTerminator()) {}
+KernelBuilder::KernelBuilder(func::FuncOp kernel, bool isOrdered)
+    : kernel(kernel), isOrdered(isOrdered), builder(kernel.getLoc(), kernel.getBody().front().getTerminator()) {}
 
 LogicalResult KernelBuilder::run() {
   Block &body = kernel.getBody().front();
@@ -61,7 +61,7 @@ Value KernelBuilder::materialize(Value value) {
   }
   auto type = cast<RankedTensorType>(value.getType());
   Value tensor = createParallel(getExtents(type), type.getElementType(),
-                                [&](ElementBuilder &element) { return element.read(value, element.loops()); });
+                                [&](ElementBuilder &element) { return element.evaluate(value, element.loops()); });
   setTensor(value, tensor);
   return tensor;
 }
@@ -224,9 +224,19 @@ Value ElementBuilder::read(Value value, ArrayRef<Coordinate> at) {
   if (auto known = read_.find(key); known != read_.end())
     return known->second;
 
-  Value result = cast<KernelOpInterface>(value.getDefiningOp()).evaluateElement(*this, at);
+  Value result = evaluate(value, at);
+  Operation *op = value.getDefiningOp();
+  const Type stored = getElementTypeOrSelf(value.getType());
+  if (kernel.isOrdered && isShortFloat(stored) && !hasRole(op, KernelRole::Movement) && !hasRole(op, KernelRole::View))
+    result = convert(cut(result, stored), stored);
   read_[key] = result;
   return result;
+}
+
+Value ElementBuilder::evaluate(Value value, ArrayRef<Coordinate> at) {
+  if (Value tensor = kernel.getTensor(value))
+    return load(tensor, at);
+  return cast<KernelOpInterface>(value.getDefiningOp()).evaluateElement(*this, at);
 }
 
 Value ElementBuilder::cut(Value x, Type type) {

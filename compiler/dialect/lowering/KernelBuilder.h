@@ -6,7 +6,8 @@
 // beside this one hold both for the families of ops, as methods of KernelOpInterface.
 //
 // Elements of f16 and bf16 are f32 in every region: widened where they are loaded, and rounded, to the nearest even,
-// where they are stored. So an op that is computed where it is read leaves f32.
+// where they are stored. So an op that is computed where it is read leaves f32, but in an ordered library: there a
+// number does not depend on what else is in the kernel.
 #pragma once
 
 #include <map>
@@ -47,7 +48,8 @@ AffineExpr countFlops(Value tensor, ArrayRef<AffineExpr> summed);
 /// Lowers one kernel function in place.
 class KernelBuilder {
 public:
-  explicit KernelBuilder(func::FuncOp kernel);
+  /// `isOrdered`: what an op gives is rounded where it is read, too.
+  KernelBuilder(func::FuncOp kernel, bool isOrdered);
 
   LogicalResult run();
 
@@ -90,6 +92,7 @@ private:
   Value createEmpty(ArrayRef<AffineExpr> extents, Type element);
 
   func::FuncOp kernel;
+  const bool isOrdered;
   ImplicitLocOpBuilder builder; // at the end of the kernel's body
   DenseMap<Value, Value> tensors;
   DenseMap<Operation *, SmallVector<Value>> intermediates;
@@ -139,6 +142,8 @@ public:
   ArrayRef<AffineExpr> extents;
 
 private:
+  /// What `read` gives, but a short float as it was computed.
+  Value evaluate(Value value, ArrayRef<Coordinate> at);
   Value loadStored(Value tensor, ArrayRef<Coordinate> at);
   Value expand(AffineExpr expr);
 
