@@ -66,7 +66,7 @@ LogicalResult HostEmitter::emitStore(kd::StoreOp store) {
 }
 
 /// Slices lie one behind another. Those of sequences that have different numbers of rows lie behind the rows before;
-/// a view of one has so many of its first extent for each of them.
+/// a view of one has so many of some extent for each of them.
 FailureOr<Value> HostEmitter::addressOfStep(kd::LoopStep step, RankedTensorType slice) {
   SmallVector<AffineExpr> extents = kd::getExtents(slice);
   Value before = steps.lookup(step.loop);
@@ -75,7 +75,8 @@ FailureOr<Value> HostEmitter::addressOfStep(kd::LoopStep step, RankedTensorType 
     before = rowsBefore;
     MLIRContext *context = slice.getContext();
     AffineExpr rows = getAffineSymbolExpr(batched.getBatchSymbols().own, context);
-    extents.front() = extents.front().replace(rows, getAffineConstantExpr(1, context));
+    for (AffineExpr &extent : extents)
+      extent = extent.replace(rows, getAffineConstantExpr(1, context));
   }
   FailureOr<Value> whole = addressOf(step.whole), bytes = bytesOf(extents, slice.getElementType());
   if (llvm::failed(whole) || llvm::failed(bytes))

@@ -171,6 +171,20 @@ Expr Translator::affine(AffineExpr expr, const Exprs &dims, const Exprs &symbolV
 
 //===- Regions -----------------------------------------------------------===//
 
+/// Whether the op is the sum of a reduction or its product, which schedules and fused multiply-adds want to see as they
+/// are. All else Halide would take apart as if floats were real numbers: (a * 2) * b is not (a * b) * 2.
+static bool isAccumulation(Operation &op) {
+  auto generic = dyn_cast<linalg::GenericOp>(op.getParentOp());
+  if (!generic || generic.getNumReductionLoops() == 0)
+    return false;
+  auto isSum = [&](Operation &each) {
+    return llvm::any_of(each.getOperands(),
+                        [&](Value operand) { return llvm::is_contained(generic.getRegionOutputArgs(), operand); });
+  };
+  return isSum(op) ||
+         (isa<arith::MulFOp>(op) && llvm::any_of(op.getUsers(), [&](Operation *user) { return isSum(*user); }));
+}
+
 Expr Translator::translateScalar(Operation *op, const Exprs &operands) {
   if (isOrdered && isa<math::FmaOp>(op) && vectorFunctions.hasFma && operands[0].type() == Halide::Float(32))
     return fusedMultiplyAdd(operands[0], operands[1], operands[2]);
@@ -179,7 +193,9 @@ Expr Translator::translateScalar(Operation *op, const Exprs &operands) {
     return operands[0].type().is_float() ? operands[0] : widen(widened.getIn().getType(), operands[0]);
   if (isa<arith::TruncFOp>(op) && mlir::kiln::isShortFloat(op->getResult(0).getType()))
     return narrow(op->getResult(0).getType(), operands[0]);
-  return translateScalarOp(op, operands, op->hasAttr(mlir::kiln::strictAttrName) || madeOfKnown.contains(op));
+  const bool isStrict =
+      op->hasAttr(mlir::kiln::strictAttrName) || madeOfKnown.contains(op) || (isOrdered && !isAccumulation(*op));
+  return translateScalarOp(op, operands, isStrict);
 }
 
 /// The f16 or bf16 that is widened only to be rounded again; null if it is another op.

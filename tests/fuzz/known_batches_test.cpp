@@ -46,6 +46,11 @@ struct RowsOfState : Model {
   constexpr auto forward(Tensor<f32, 1, 2, 3> x) const { return kept.append<Rows>(x); }
 };
 TEST(KnownBatches, RowsOfState) { expectBatchesRight<RowsOfState>(); }
+struct ElementsOfState : Model {
+  State<f32, 40> kept{"kept"};
+  constexpr auto forward(Tensor<f32, 1> x) const { return kept.append<Rows>(x); }
+};
+TEST(KnownBatches, ElementsOfState) { expectBatchesRight<ElementsOfState>(); }
 
 // A scalar in between, and no result at all.
 KNOWN_BATCH(ScalarBetween, (Tensor<f32, 3> x) const { return reshape<1>(mean<0>(x)); })
@@ -65,6 +70,11 @@ TEST(KnownBatches, NoResult) { expectBatchesRight<NoResult>(); }
 // Short floats are rounded behind each operation, whichever of them are in one kernel.
 KNOWN_BATCH(RoundedBehindSoftmax, (Tensor<bf16, 2, 2> x) const { return sigmoid(softmax<0>(x)); })
 KNOWN_BATCH(RoundedBehindProduct, (Tensor<f16, 3, 3> x) const { return linear(x, x) + x; })
+
+// A factor stays where it is, in a kernel with what follows as in one by itself.
+KNOWN_BATCH(
+    FactorInPlace,
+    (Tensor<f32, 2, 7, 1> x) const { return tanh(avg_pool2d<Pair(2, 7), Pool2dOptions{.stride = Pair(1, 1)}>(x)); })
 
 // The last channel of five, of which a vector holds four.
 KNOWN_BATCH(AttentionOfOddHeads, (Tensor<bf16, 1, 1, 2, 15> x) const { return attention<3>(x, x, x); })
