@@ -131,13 +131,13 @@ static llvm::StringMap<Storage> statedStorages(const Graph &graph) {
   return stated;
 }
 
-/// Whether the weight has whole numbers of eight bits with a scale for each of the outputs, and so many of them that
-/// sums of products are numbers of 32 bits.
+/// Whether the weight has whole numbers, of four bits in groups of the depth or of eight with a scale for each of the
+/// outputs, and so many of these that sums of products are numbers of 32 bits.
 static bool takesRowsOfInt8(mlir::kiln::LinearOp linear) {
   constexpr int64_t mostInputs = 1 << 17; // times 127 * 127
   auto weight = linear.getWeight().getDefiningOp<ParameterOp>();
   auto storage = weight ? weight.getStorageAttr() : mlir::kiln::StorageAttr();
-  return storage && storage.getElement().isInteger(8) && storage.getDim() == linear.getOutputDim() &&
+  return storage && storage.getElement().isInteger() && storage.getDim() == linear.getOutputDim() &&
          cast<RankedTensorType>(weight.getType()).getDimSize(1 - linear.getOutputDim()) <= mostInputs;
 }
 
@@ -149,7 +149,8 @@ static LogicalResult quantizeRows(ModuleOp module) {
       linears.push_back(linear);
   });
   if (linears.empty())
-    return module.emitError() << "activations of int8 require weights stored as int8 that linear reads, got none";
+    return module.emitError()
+           << "activations of int8 require weights stored as int8 or int4 that linear reads, got none";
   for (mlir::kiln::LinearOp linear : linears) {
     OpBuilder builder(linear);
     Value x = linear.getX(), scales = mlir::kiln::RowScalesOp::create(builder, linear.getLoc(), x);

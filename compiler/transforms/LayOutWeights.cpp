@@ -100,7 +100,8 @@ private:
     // Rows that are only looked up lie as they are.
     if (storage && !isMultiplied)
       size = 1;
-    return size > 0 ? TiledAttr::get(&getContext(), *outputDim, size, isMultipliedByBytes ? int64_t(word) : 1, storage)
+    const bool hasWords = isMultipliedByBytes && storage && !storage.isGrouped(); // groups have words of their own
+    return size > 0 ? TiledAttr::get(&getContext(), *outputDim, size, hasWords ? int64_t(word) : 1, storage)
                     : TiledAttr();
   }
 

@@ -10,7 +10,7 @@
 // 3. Sums of several parts meet in a total on the stack, whose rows the epilogue counts: unrolled, LLVM would take the
 //    total apart into registers, and keep sums on the stack in the loop over k instead (M-0131).
 // Rows of i8 and a weight of words of i8 are summed up as whole numbers, several products at a time; the rows' words
-// are made before.
+// are made before. Of i4 those of a group are, whose sums, each times its scale, are added up as floats.
 // 4. Columns are the outer loop: a panel of b stays in the cache while the rows pass (M-0106). A long k is cut into
 //    blocks, whose sums are added to the panel's accumulators in memory (M-0104). Many rows are cut into blocks too,
 //    which bounds the memory of packed rows.
@@ -98,21 +98,27 @@ void ContractionStrategy::schedulePacking(Tiled &tiled, Func store, Var batch, b
   }
 }
 
-/// Where packed rows would be.
+/// Where packed rows would be: the words, and the sums of their groups.
 void ContractionStrategy::scheduleWords(Tiled &tiled, Func store, Var batch, bool hasBatch) {
-  Func words = tiled.words;
-  const Var word("word"), row("row"), within("within");
+  const Var row("row"), within("within");
   const bool hasRows = tiled.shape.m.has_value();
   constexpr int taskRows = 16;
-  if (hasRows && point.blockRows && point.split != Split::Both)
-    words.compute_at(store, rowBlock);
-  else if (hasBatch)
-    words.compute_at(store, batch);
-  else
-    words.compute_root();
-  if (hasRows && !hasBatch && point.split != Split::Rows)
-    words.split(row, row, within, taskRows, TailStrategy::GuardWithIf).parallel(row);
-  vectorizeGuarded(words, word, Halide::Expr(int(staticSteps(tiled.shape))), lanes);
+  for (Func func : {tiled.words, tiled.groupSums}) {
+    if (!func.defined())
+      continue;
+    if (hasRows && point.blockRows && point.split != Split::Both)
+      func.compute_at(store, rowBlock);
+    else if (hasBatch)
+      func.compute_at(store, batch);
+    else
+      func.compute_root();
+    if (hasRows && !hasBatch && point.split != Split::Rows && !func.has_update_definition())
+      func.split(row, row, within, taskRows, TailStrategy::GuardWithIf).parallel(row);
+  }
+  const int64_t words = staticSteps(tiled.shape) * rowWordsOfStep(tiled.shape);
+  vectorizeGuarded(tiled.words, Var("word"), Halide::Expr(int(words)), lanes);
+  if (tiled.groupSums.defined())
+    tiled.groupSums.update().atomic().vectorize(tiled.within.x, lanes);
 }
 
 /// A tile, all of its vectors at once.

@@ -17,9 +17,10 @@ struct Tiled {
   unsigned rank = 0;
   bool isFused = false;          // stored by the kernel's output, not by a Func of its own
   Halide::Func packedA, packedB; // undefined: read in place
-  Halide::Func words;            // of a, if the contraction has words
+  Halide::Func words, groupSums; // of a, if the contraction has words; and if these have groups
   Halide::Func tile;             // sums of a part of a block, in registers
   Halide::RDom depth;            // of the tile's sums
+  Halide::RDom within;           // of a group's sum
   Halide::Func total;            // of a tile's parts, on the stack; undefined for one part, or with blocks
   Halide::Func panel;            // sums of k blocks and their parts, in memory; undefined without blocks
   Halide::RDom pieces;           // parts and, with a panel, blocks
@@ -53,8 +54,8 @@ SearchSpace contractionSpace(llvm::ArrayRef<Contraction> contractions, int64_t p
 std::vector<RowVariant> contractionVariants(const Contraction &contraction, const MachineModel &machine);
 ContractionSchedule readContractionSchedule(const SchedulePoint &point);
 
-/// How many products of an ordered contraction are one sum, of a weight with groups: each sum is multiplied by its
-/// scale, as few_rows does. 0: all of them are one sum.
+/// How many products of an ordered contraction or of words are one sum, of a weight with groups: each sum is multiplied
+/// by its scale, as few_rows does. 0: all of them are one sum.
 int64_t productsOfSum(const Contraction &contraction);
 
 /// The Funcs of a contraction; an undefined Func after a diagnostic. `tiled.shape` and `tiled.isFused` are set before.

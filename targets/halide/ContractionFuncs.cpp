@@ -28,8 +28,13 @@ private:
   bool isBlocked() const { return schedule.blockDepth > 0 && schedule.blockDepth < staticSteps(shape); }
   bool hasPieces() const { return isBlocked() || parts > 1 || group; }
   Func makeWords();
-  Expr readWord() const;
-  Expr zero() const { return shape.hasWords() ? Expr(0) : Halide::Internal::make_zero(elementType(shape.sumType())); }
+  Func makeGroupSums();
+  Exprs rowOfWords() const;
+  Exprs readWords() const;
+  Expr scaledGroup(const Expr &sum);
+  Expr zero(bool isWhole) const {
+    return isWhole ? Expr(0) : Halide::Internal::make_zero(elementType(shape.sumType()));
+  }
   bool buildTile(const std::vector<Var> &tileVars, const Expr &block, const Expr &part);
 
   Translator &translator;
@@ -109,21 +114,61 @@ Func ContractionBuilder::makeWords() {
   return words;
 }
 
-/// Rows of full tiles beyond the last one are others again.
-Expr ContractionBuilder::readWord() const {
-  Exprs indices{loops[shape.reduction[0]]};
+/// The sums of the rows' groups, whose number is innermost, else as the words.
+Func ContractionBuilder::makeGroupSums() {
+  Var which("group"), row("row");
+  std::vector<Var> vars{which};
+  tiled.within = RDom({{0, int(shape.group)}}, translator.name("within"));
+  Exprs at = loops;
+  at[shape.reduction[0]] = which * int(shape.group) + tiled.within.x;
+  if (shape.m) {
+    vars.push_back(row);
+    at[*shape.m] = row;
+  }
+  vars.insert(vars.end(), tiled.batchA.begin(), tiled.batchA.end());
+  Func sums(translator.name("group_sums"));
+  sums(vars) = 0;
+  sums(vars) += Halide::cast<int32_t>(translator.readOperand(op, shape.a, at));
+  return sums;
+}
+
+/// The further indices of words. Rows of full tiles beyond the last one are others again.
+Exprs ContractionBuilder::rowOfWords() const {
+  Exprs indices;
   if (shape.m) {
     Expr row = loops[*shape.m], extent = translator.loopExtent(op, *shape.m);
     indices.push_back(Halide::min(rowOfFullTile(row, extent, schedule.tileRows), extent - 1));
   }
   indices.insert(indices.end(), tiled.batchA.begin(), tiled.batchA.end());
-  return tiled.words(indices);
+  return indices;
+}
+
+/// Those of a row that meet the weight's word.
+Exprs ContractionBuilder::readWords() const {
+  const int count = int(rowWordsOfStep(shape));
+  Exprs words;
+  for (int i = 0; i < count; ++i) {
+    Exprs indices = rowOfWords();
+    indices.insert(indices.begin(), loops[shape.reduction[0]] * count + i);
+    words.push_back(tiled.words(indices));
+  }
+  return words;
+}
+
+/// The products of the piece of k that is summed up, times its scale.
+Expr ContractionBuilder::scaledGroup(const Expr &sum) {
+  loops[shape.reduction[0]] = tiled.pieces.x * int(group);
+  if (!shape.group)
+    return sum * translator.scaleOf(op, shape.b, loops);
+  Exprs indices = rowOfWords();
+  indices.insert(indices.begin(), tiled.pieces.x);
+  return translator.scaledGroup(shape, sum, tiled.groupSums(indices), loops);
 }
 
 /// A register tile of sums over a part of a block: a Func of its own, so that they are held in registers. False after a
 /// diagnostic.
 bool ContractionBuilder::buildTile(const std::vector<Var> &tileVars, const Expr &block, const Expr &part) {
-  const int partDepth = group ? int(group) : schedule.blockDepth / parts;
+  const int partDepth = shape.group ? int(shape.group / shape.word) : group ? int(group) : schedule.blockDepth / parts;
   Halide::Region region;
   for (unsigned reduction : llvm::reverse(shape.reduction))
     region.push_back({0, hasPieces()        ? Expr(partDepth)
@@ -138,12 +183,12 @@ bool ContractionBuilder::buildTile(const std::vector<Var> &tileVars, const Expr 
     loops[shape.reduction[0]] += part * partDepth;
 
   Func tile(translator.name("tile"));
-  tile(tileVars) = zero();
+  tile(tileVars) = zero(shape.hasWords());
   Exprs at(tileVars.begin(), tileVars.end());
   tiled.tile = tile;
   tiled.depth = depth;
   if (shape.hasWords()) {
-    tile(at) = translator.addProducts(shape, tile(at), readWord(), translator.wordOfWeight(shape, loops));
+    tile(at) = translator.addProducts(shape, tile(at), readWords(), translator.wordOfWeight(shape, loops));
     return true;
   }
   Exprs values = translator.body(op, loops, [&](unsigned operand) -> Expr {
@@ -174,6 +219,8 @@ Func ContractionBuilder::build() {
   const bool hasOneScale = translator.groupOf(op, shape.b) == 0;
   if (hasOneScale || group)
     translator.setUnscaled(op, shape.b);
+  if (shape.group)
+    tiled.groupSums = makeGroupSums();
   if (shape.hasWords())
     tiled.words = makeWords();
   else if (shape.m && schedule.isPacked)
@@ -198,17 +245,16 @@ Func ContractionBuilder::build() {
     tiled.pieces = RDom(region, translator.name("pieces"));
     Func &sums = isBlocked() ? tiled.panel : tiled.total;
     sums = Func(translator.name(isBlocked() ? "panel" : "total"));
-    sums(vars) = zero();
+    sums(vars) = zero(shape.hasWholeSums());
     Exprs at(vars.begin(), vars.end());
     at.push_back(tiled.pieces.x);
     if (isBlocked())
       at.push_back(tiled.pieces.y);
     Expr sum = tiled.tile(at);
-    if (group) {
-      loops[shape.reduction[0]] = tiled.pieces.x * int(group);
-      sum = sum * translator.scaleOf(op, shape.b, loops);
-    }
-    sums(vars) += sum;
+    if (group)
+      sum = scaledGroup(sum);
+    const Exprs here(vars.begin(), vars.end());
+    sums(vars) = shape.group ? Halide::strict_float(sums(here) + sum) : sums(here) + sum;
     result = sums;
   }
   if (hasOneScale && translator.scaleOf(op, shape.b, loops).defined()) {

@@ -122,7 +122,7 @@ public:
         lanes(vectorLanes(machine, shape.sumType())), registers(vectorRegisters(machine, shape.sumType())),
         depth(staticSteps(shape)), mostRows(shape.m ? largestExtent(shape.op, *shape.m) : 1),
         isSingle(contractions.size() == 1), hasStaticDepth(isSingle && !ShapedType::isDynamic(depth)),
-        isOrdered(halide::isOrdered(shape.op)) {}
+        isOrdered(halide::isOrdered(shape.op) || shape.group) {}
 
   SearchSpace get() &&;
 
@@ -207,7 +207,7 @@ void ContractionParameters::addDepth() {
     space.push_back(parts(sum));
     sum /= space.back().preset;
   }
-  const int64_t group = productsOfSum(shape), most = group ? group : depth;
+  const int64_t group = productsOfSum(shape) / std::max<int64_t>(shape.word, 1), most = group ? group : depth;
   sum = group ? group : sum;
   std::vector<int64_t> unrolls{1, 2, 4, 8};
   llvm::erase_if(unrolls, [&](int64_t unroll) { return most % unroll != 0; });
@@ -259,7 +259,7 @@ SearchSpace ContractionParameters::get() && {
 int64_t productsOfSum(const Contraction &contraction) {
   auto type = cast<RankedTensorType>(linalg::GenericOp(contraction.op)->getOperand(contraction.b).getType());
   mlir::kiln::StorageAttr storage = mlir::kiln::getStorage(type);
-  return storage && isOrdered(contraction.op) ? storage.getGroup() : 0;
+  return storage && (isOrdered(contraction.op) || contraction.group) ? storage.getGroup() : 0;
 }
 
 SearchSpace contractionSpace(ArrayRef<Contraction> contractions, int64_t panel, const MachineModel &machine) {

@@ -53,6 +53,8 @@ public:
 private:
   Func build(Translator &translator);
   Func makeWords(Translator &translator, Exprs loops);
+  Func makeGroupSums(Translator &translator, Exprs loops);
+  Exprs readWords(const Exprs &loops) const;
   RowTile buildTile(Translator &translator, int height, const Exprs &loops);
   void scheduleTile(RowTile &tile);
   void scheduleDepth(Halide::Stage update, Halide::RVar k, Var part, int steps);
@@ -71,6 +73,7 @@ private:
   std::vector<RowTile> tiles;
   Func held, store; // store: undefined if fused
   Func words;       // of the rows, if the contraction has words
+  Func groupSums;   // and those of groups of a row, if these have groups
   Func wideRows;    // undefined: the rows are read in place
   Exprs extents;    // of the output, innermost first
 };
@@ -93,7 +96,8 @@ RowTile FewRowsStrategy::buildTile(Translator &translator, int height, const Exp
   tile.parts = height == 1 ? sumsApart : 1;
   std::string suffix = std::to_string(height);
   Var column = dimensionVar(0), inTile("in_tile"), number("number"), part("part");
-  const int depth = int(staticSteps(shape)), group = int(translator.groupOf(op, shape.b));
+  const int depth = int(staticSteps(shape));
+  const int group = int(translator.groupOf(op, shape.b) / std::max<int64_t>(shape.word, 1)); // in steps
   tile.depth = RDom({{0, group ? group : depth / tile.parts}}, translator.name("k" + suffix));
   // Of a group the last variable is its number.
   Var last = group ? Var("group") : part;
@@ -102,37 +106,52 @@ RowTile FewRowsStrategy::buildTile(Translator &translator, int height, const Exp
   loops[shape.reduction[0]] = group ? last * group + tile.depth.x : tile.depth.x * tile.parts + part;
   if (shape.m)
     loops[*shape.m] = Halide::min(number * height + inTile, translator.loopExtent(op, *shape.m) - 1);
-  const Expr zero = shape.hasWords() ? Expr(0) : Halide::Internal::make_zero(elementType(shape.sumType()));
+  const Expr zero = Halide::Internal::make_zero(elementType(shape.sumType()));
   Func added(translator.name((group ? "group" : "tile") + suffix));
-  added(column, inTile, number, last) = zero;
+  added(column, inTile, number, last) = shape.hasWords() ? Expr(0) : zero;
   if (shape.hasWords()) {
-    const Expr k = loops[shape.reduction[0]], row = shape.m ? Expr(words(k, loops[*shape.m])) : Expr(words(k));
-    added(column, inTile, number, last) =
-        translator.addProducts(shape, added(column, inTile, number, last), row, translator.wordOfWeight(shape, loops));
-    tile.sums = added;
-    return tile;
+    added(column, inTile, number, last) = translator.addProducts(
+        shape, added(column, inTile, number, last), readWords(loops), translator.wordOfWeight(shape, loops));
+  } else {
+    Exprs values = translator.body(op, loops, [&](unsigned operand) -> Expr {
+      if (operand == shape.a && wideRows.defined())
+        return wideRows(reversed(translator.operandIndices(op, operand, loops)));
+      return operand == shape.a || operand == shape.b ? translator.readOperand(op, operand, loops)
+                                                      : Expr(added(column, inTile, number, last));
+    });
+    if (values.empty())
+      return tile;
+    added(column, inTile, number, last) = values[0];
   }
-  Exprs values = translator.body(op, loops, [&](unsigned operand) -> Expr {
-    if (operand == shape.a && wideRows.defined())
-      return wideRows(reversed(translator.operandIndices(op, operand, loops)));
-    return operand == shape.a || operand == shape.b ? translator.readOperand(op, operand, loops)
-                                                    : Expr(added(column, inTile, number, last));
-  });
-  if (values.empty())
-    return tile;
-  added(column, inTile, number, last) = values[0];
   tile.sums = added;
   if (!group)
     return tile;
   tile.group = added;
   tile.groups = RDom({{0, depth / group / tile.parts}}, translator.name("groups" + suffix));
-  Expr which = tile.groups.x * tile.parts + part;
-  loops[shape.reduction[0]] = which * group;
+  Expr which = tile.groups.x * tile.parts + part, sum = tile.group(column, inTile, number, which);
+  loops[shape.reduction[0]] = which * int(translator.groupOf(op, shape.b));
   tile.sums = Func(translator.name("tile" + suffix));
   tile.sums(column, inTile, number, part) = zero;
-  tile.sums(column, inTile, number, part) +=
-      tile.group(column, inTile, number, which) * translator.scaleOf(op, shape.b, loops);
+  const Expr before = tile.sums(column, inTile, number, part);
+  if (shape.group) {
+    const Expr rowSum = shape.m ? Expr(groupSums(which, loops[*shape.m])) : Expr(groupSums(which));
+    tile.sums(column, inTile, number, part) =
+        Halide::strict_float(before + translator.scaledGroup(shape, sum, rowSum, loops));
+  } else {
+    tile.sums(column, inTile, number, part) = before + sum * translator.scaleOf(op, shape.b, loops);
+  }
   return tile;
+}
+
+/// Those of a row that meet the weight's word.
+Exprs FewRowsStrategy::readWords(const Exprs &loops) const {
+  const int count = int(rowWordsOfStep(shape));
+  Exprs read;
+  for (int i = 0; i < count; ++i) {
+    const Expr word = loops[shape.reduction[0]] * count + i;
+    read.push_back(shape.m ? Expr(words(word, loops[*shape.m])) : Expr(words(word)));
+  }
+  return read;
 }
 
 /// The words of the rows, made before.
@@ -148,7 +167,27 @@ Func FewRowsStrategy::makeWords(Translator &translator, Exprs loops) {
     made(word) = translator.wordOfRow(shape, loops);
   }
   made.compute_root();
-  vectorizeGuarded(made, word, Expr(int(staticSteps(shape))), lanes);
+  vectorizeGuarded(made, word, Expr(int(staticSteps(shape) * rowWordsOfStep(shape))), lanes);
+  return made;
+}
+
+/// The sums of groups of the rows, made before.
+Func FewRowsStrategy::makeGroupSums(Translator &translator, Exprs loops) {
+  const Var which = dimensionVar(0), row = dimensionVar(1);
+  RDom within({{0, int(shape.group)}}, translator.name("within"));
+  loops[shape.reduction[0]] = which * int(shape.group) + within.x;
+  std::vector<Var> vars{which};
+  if (shape.m) {
+    loops[*shape.m] = row;
+    vars.push_back(row);
+  }
+  Func made(translator.name("group_sums"));
+  made(vars) = 0;
+  made(vars) += Halide::cast<int32_t>(translator.readOperand(shape.op, shape.a, loops));
+  if (shape.m)
+    made.bound(row, 0, translator.loopExtent(shape.op, *shape.m));
+  made.compute_root();
+  made.update().atomic().vectorize(within.x, lanes);
   return made;
 }
 
@@ -173,9 +212,11 @@ Func FewRowsStrategy::build(Translator &translator) {
     wideRows(at) = translator.wide(x, translator.read(x, reversed(Exprs(at.begin(), at.end()))));
   }
   held = Func(translator.name("held"));
-  held(vars) = Halide::undef(shape.hasWords() ? Halide::Int(32) : elementType(shape.sumType()));
+  held(vars) = Halide::undef(shape.hasWholeSums() ? Halide::Int(32) : elementType(shape.sumType()));
   if (shape.hasWords())
     words = makeWords(translator, loops);
+  if (shape.group)
+    groupSums = makeGroupSums(translator, loops);
 
   // Tiles of one height, as few as registers allow.
   Expr rows = rank > 1 ? extents[1] : Expr(1);
@@ -228,7 +269,8 @@ void FewRowsStrategy::scheduleTile(RowTile &tile) {
   group.compute_at(sums, tile.groups.x);
   group.bound_extent(column, tileColumns).align_bounds(column, tileColumns).vectorize(column, lanes).unroll(column);
   group.bound_extent(number, tile.parts).unroll(number).unroll(inTile);
-  scheduleDepth(group.update(), tile.depth.x, number, int(mlir::kiln::elementsOfWord));
+  const int64_t steps = shape.hasWords() ? shape.group / shape.word : mlir::kiln::elementsOfWord;
+  scheduleDepth(group.update(), tile.depth.x, number, int(steps));
 }
 
 /// A loop over k or groups with all sums of a tile inside of each of so many steps.

@@ -93,7 +93,7 @@ SearchSpace fewRowsSpace(const Contraction &shape, bool hasPanels, const Machine
   for (int64_t m = 1; m <= std::min<int64_t>(mostRows, 16); ++m)
     rows.push_back(m);
   mlir::kiln::StorageAttr storage = mlir::kiln::getStorage(cast<RankedTensorType>(weight.getType()));
-  const int64_t group = storage && storage.isGrouped() ? storage.getGroup() : 1;
+  const int64_t group = storage && storage.isGrouped() ? storage.getGroup() / std::max<int64_t>(shape.word, 1) : 1;
   const int64_t steps = shape.word == 2 ? 1 : defaults.steps; // as of many rows
   SearchSpace space{
       n, makeParameter("unroll", divisorsOf(depth, {1, 2, 4, 8}), mostRows > 1 ? steps : defaults.oneRowSteps),
@@ -102,8 +102,8 @@ SearchSpace fewRowsSpace(const Contraction &shape, bool hasPanels, const Machine
     space.push_back(makeParameter("m", rows, std::min({defaults.tileRows, most, mostRows})));
   if (leastRows <= 1) {
     const std::vector<int64_t> parts =
-        isOrdered(shape.op) ? std::vector<int64_t>{1} : divisorsOf(depth / group, {1, 2, 4, 8});
-    space.push_back(makeParameter("parts", parts, isPaired ? 1 : defaults.oneRowParts));
+        isOrdered(shape.op) || shape.group ? std::vector<int64_t>{1} : divisorsOf(depth / group, {1, 2, 4, 8});
+    space.push_back(makeParameter("parts", parts, isPaired || parts.size() == 1 ? 1 : defaults.oneRowParts));
   }
   space.push_back(fewRowsPrefetch(weight, stored * staticDepth(shape), shape.word, mostRows, machine));
   space.rules = {fewRowsRegisters(lanes, registers)};

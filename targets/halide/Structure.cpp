@@ -168,9 +168,14 @@ std::optional<Contraction> asContraction(linalg::GenericOp op, bool mayScale) {
     if (!along || along.getPosition() != c.n || !isa<BlockArgument>(op->getOperand(c.b)))
       return std::nullopt;
     c.tile = tiled.getSize();
-    const bool isOfBytes = getElementTypeOrSelf(op->getOperand(c.a)).isInteger(8);
-    if (isOfBytes && tiled.hasWords() && c.reduction.size() == 1)
+    const bool isOfBytes = getElementTypeOrSelf(op->getOperand(c.a)).isInteger(8) && c.reduction.size() == 1;
+    const mlir::kiln::StorageAttr storage = tiled.getStorage();
+    if (isOfBytes && tiled.hasWords()) {
       c.word = tiled.getInterleave();
+    } else if (isOfBytes && storage && storage.isGrouped()) {
+      c.word = mlir::kiln::elementsOfWord;
+      c.group = storage.getGroup();
+    }
   }
   return c;
 }
@@ -211,6 +216,10 @@ int64_t staticSteps(const Contraction &contraction) {
   const int64_t depth = staticDepth(contraction);
   return contraction.hasWords() ? llvm::divideCeilSigned(depth, contraction.word) : depth;
 }
+
+int64_t numbersOfRowWord(const Contraction &contraction) { return std::min<int64_t>(contraction.word, 4); }
+
+int64_t rowWordsOfStep(const Contraction &contraction) { return contraction.word / numbersOfRowWord(contraction); }
 
 int64_t bytesOfStep(const Contraction &contraction, int64_t columns) {
   return bytesOf(contraction.op->getOperand(contraction.b), columns * std::max<int64_t>(contraction.word, 1));

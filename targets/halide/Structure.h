@@ -20,10 +20,13 @@ struct Contraction {
   llvm::SmallVector<unsigned> reduction; // in loop order
   std::optional<unsigned> scale;         // an operand that multiplies each element of b
   int64_t tile = 0;                      // of b's stored layout; 0: dense
-  int64_t word = 0;                      // of i8 in both: elements of the depth that b has side by side; else 0
+  int64_t word = 0;  // of whole numbers in both: elements of the depth that b has side by side; else 0
+  int64_t group = 0; // and of so many the sum is multiplied by a scale of their own; 0: of all
 
-  /// What accumulators are: i32 for words, the sums' own type otherwise.
+  /// What accumulators of words are: i32.
   bool hasWords() const { return word > 0; }
+  /// Whether they are until all of the depth is summed up.
+  bool hasWholeSums() const { return hasWords() && group == 0; }
 
   /// The element type of the sums.
   mlir::Type sumType() const;
@@ -59,6 +62,10 @@ int64_t staticDepth(const Contraction &contraction);
 
 /// The steps of its loop over k: words, or elements of the depth.
 int64_t staticSteps(const Contraction &contraction);
+
+/// How many numbers are in a word of a row; a step has as many of these as make a word of b.
+int64_t numbersOfRowWord(const Contraction &contraction);
+int64_t rowWordsOfStep(const Contraction &contraction);
 
 /// Bytes of so many columns of b in one step.
 int64_t bytesOfStep(const Contraction &contraction, int64_t columns);

@@ -92,11 +92,16 @@ public:
   /// With groups, that of the element that `loops` have.
   Halide::Expr scaleOf(mlir::linalg::GenericOp op, unsigned number, const Exprs &loops);
   /// Of a contraction of words, at the word that the loop over k has, with `loops` of the op. That of a row: two
-  /// numbers of 16 bits, or four of eight that are 128 more. That of the weight. And a sum with their products.
+  /// numbers of 16 bits, four of eight that are 128 more, or, for a weight of i4, four as they are, of which two are a
+  /// word of the weight. That of the weight. And a sum with their products.
   Halide::Expr wordOfRow(const Contraction &contraction, const Exprs &loops);
   Halide::Expr wordOfWeight(const Contraction &contraction, const Exprs &loops);
-  Halide::Expr addProducts(const Contraction &contraction, const Halide::Expr &sum, const Halide::Expr &row,
+  Halide::Expr addProducts(const Contraction &contraction, const Halide::Expr &sum, const Exprs &rows,
                            const Halide::Expr &weight);
+  /// The products of a group, which were summed up as 0 to 15 times the numbers of the row, whose sum is `rowSum`, as
+  /// what they stand for. `loops` has an element of the group.
+  Halide::Expr scaledGroup(const Contraction &contraction, const Halide::Expr &sum, const Halide::Expr &rowSum,
+                           const Exprs &loops);
   /// A sum with what was left out: the scale of its output, which reads of b that are set unscaled have not, and of
   /// whole numbers, if there are words, what the 128 added to them.
   Halide::Expr scaledSum(const Contraction &contraction, Halide::Expr sum, const Exprs &loops);

@@ -114,7 +114,7 @@ Expr Translator::scaleOf(linalg::GenericOp op, unsigned number, const Exprs &loo
 }
 
 Expr Translator::wordOfRow(const Contraction &contraction, const Exprs &loops) {
-  const int word = int(contraction.word), depth = int(staticDepth(contraction));
+  const int word = int(numbersOfRowWord(contraction)), depth = int(staticDepth(contraction));
   Expr bits;
   for (int i = 0; i < word; ++i) {
     Exprs at = loops;
@@ -123,8 +123,9 @@ Expr Translator::wordOfRow(const Contraction &contraction, const Exprs &loops) {
     if (depth % word) // the weight has zeros there
       k = heldBelow(Halide::likely(k), depth);
     Expr number = readOperand(contraction.op, contraction.a, at);
+    Expr byte = Halide::reinterpret<uint8_t>(number);
     Expr part = word == 2 ? Halide::reinterpret<uint32_t>(Halide::cast<int32_t>(number))
-                          : Halide::cast<uint32_t>(Halide::reinterpret<uint8_t>(number) ^ uint8_t(128));
+                          : Halide::cast<uint32_t>(contraction.group ? byte : byte ^ uint8_t(128));
     if (word == 2 && i == 0)
       part = part & 0xFFFFu;
     part = i == 0 ? part : part << uint32_t(i * 32 / word);
@@ -140,9 +141,20 @@ Expr Translator::wordOfWeight(const Contraction &contraction, const Exprs &loops
   return source.func(n % tile, loops[contraction.reduction[0]], n / tile);
 }
 
-Expr Translator::addProducts(const Contraction &contraction, const Expr &sum, const Expr &row, const Expr &weight) {
+Expr Translator::addProducts(const Contraction &contraction, const Expr &sum, const Exprs &rows, const Expr &weight) {
   usesVectorFunctions = true;
-  return contraction.word == 2 ? addPairs(sum, row, weight) : addBytes(sum, row, weight);
+  if (contraction.group)
+    return addNibbles(sum, rows[0], rows[1], weight, vectorFunctions);
+  return contraction.word == 2 ? addPairs(sum, rows[0], weight) : addBytes(sum, rows[0], weight);
+}
+
+Expr Translator::scaledGroup(const Contraction &contraction, const Expr &sum, const Expr &rowSum, const Exprs &loops) {
+  const Source &weight = sources[contraction.op->getOperand(contraction.b)];
+  Expr n = loops[contraction.n], zero = 8;
+  const int tile = int(contraction.tile), group = int(contraction.group);
+  if (weight.zeros.defined())
+    zero += Halide::cast<int32_t>(weight.zeros(n % tile, loops[contraction.reduction[0]] / group, n / tile));
+  return Halide::strict_float(Halide::cast<float>(sum - zero * rowSum) * scaleOf(contraction.op, contraction.b, loops));
 }
 
 Expr Translator::scaledSum(const Contraction &contraction, Expr sum, const Exprs &loops) {

@@ -33,6 +33,18 @@ Halide::Expr addBytes(const Halide::Expr &sum, const Halide::Expr &a, const Hali
   return Call::make(Halide::Int(32), "kiln_simd_bytes", {sum, a, b}, Call::PureExtern);
 }
 
+Halide::Expr addNibbles(const Halide::Expr &sum, const Halide::Expr &low, const Halide::Expr &high,
+                        const Halide::Expr &word, const VectorFunctions &functions) {
+  const Halide::Expr more = word ^ Halide::Expr(0x88888888u), mask(0x0f0f0f0fu);
+  auto halves = [&](const Halide::Expr &bits) { return Halide::reinterpret<int32_t>(bits & mask); };
+  auto unsignedBits = [](const Halide::Expr &e) { return Halide::reinterpret<uint32_t>(e); };
+  if (functions.hasVnni)
+    return addBytes(addBytes(sum, halves(more), unsignedBits(low)), halves(more >> Halide::Expr(4u)),
+                    unsignedBits(high));
+  return Call::make(Halide::Int(32), "kiln_simd_nibbles",
+                    {sum, low, high, halves(more), halves(more >> Halide::Expr(4u))}, Call::PureExtern);
+}
+
 Halide::Expr fusedMultiplyAdd(const Halide::Expr &a, const Halide::Expr &b, const Halide::Expr &c) {
   return Call::make(c.type(), "kiln_simd_fma", {a, b, c}, Call::PureExtern);
 }

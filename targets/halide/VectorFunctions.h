@@ -36,6 +36,12 @@ Halide::Expr addPairs(const Halide::Expr &sum, const Halide::Expr &a, const Hali
 /// sum (i32) + the products of four bytes without a sign in `a` (i32) and four with one in `b` (u32).
 Halide::Expr addBytes(const Halide::Expr &sum, const Halide::Expr &a, const Halide::Expr &b);
 
+/// sum (i32) + the products of eight whole numbers without a sign, 0 to 15, and eight bytes with one. The former are
+/// those of a word of i4 (u32), each 8 more; of the latter `low` (i32) meets the low halves of its bytes, `high` the
+/// high ones.
+Halide::Expr addNibbles(const Halide::Expr &sum, const Halide::Expr &low, const Halide::Expr &high,
+                        const Halide::Expr &word, const VectorFunctions &functions);
+
 /// Gives the functions to a module whose kernels call them. They stay in the object, where nothing needs them.
 void addVectorFunctions(Halide::Module &module, const VectorFunctions &functions);
 

@@ -218,7 +218,7 @@ TEST(Activations, RowsAreInt8WhereLinearReadsInt8) {
   EXPECT_EQ(said, "");
   for (const char *none : {"f32", "f16", "f32 except matmul=int8"}) {
     rowsOf(none, said);
-    EXPECT_EQ(said, "activations of int8 require weights stored as int8 that linear reads, got none") << none;
+    EXPECT_EQ(said, "activations of int8 require weights stored as int8 or int4 that linear reads, got none") << none;
     said.clear();
   }
 }

@@ -378,12 +378,15 @@ bool multipliesInt8(const Graph &graph, const std::string &choice) {
   return choices && llvm::any_of(graph.nodes, [&](const Node &node) {
            if (node.op != Op::linear || graph.nodes[node.operands[1]].op != Op::parameter)
              return false;
-           const std::string name = graph.name(graph.parameters[graph.nodes[node.operands[1]].attributes.index]);
+           const Parameter &weight = graph.parameters[graph.nodes[node.operands[1]].attributes.index];
+           const std::string name = graph.name(weight);
+           const std::int64_t depth = weight.shape[node.attributes.weight_order == WeightOrder::in_out ? 0 : 1];
            Storage storage = choices->preset;
            for (const StorageChoices::Exception &exception : choices->exceptions)
              if (detail::matches(exception.pattern.c_str(), name.c_str()))
                storage = exception.storage;
-           return storage == int8 && llvm::is_contained(names, name);
+           const bool hasGroups = storage.group == 0 || depth % storage.group == 0;
+           return !floating(storage.element) && hasGroups && llvm::is_contained(names, name);
          });
 }
 

@@ -359,6 +359,20 @@ struct RowsOfInt8 : Model {
 };
 TEST(Known, RowsOfInt8) { expectRight<RowsOfInt8>("int8", true); }
 
+// And weights of four bits: many rows and one, groups of each size, with and without zeros, as a head as well.
+struct RowsOfInt8TimesInt4 : Model {
+  constexpr auto forward(Tensor<f32, T, 64> x, Tensor<i32, T> indices, Tensor<f32, 128> one,
+                         Tensor<f32, 3, 2, 96> many) const {
+    auto q = linear(x, parameter<f32, 8, 64>(x, "q")), k = linear(x, parameter<f32, 8, 64>(x, "k")),
+         v = linear(x, parameter<f32, 8, 64>(x, "v"));
+    auto table = parameter<f32, 17, 64>(x, "table");
+    return kiln::outputs(attention<2>(q, k, v), linear(embedding(indices, table) + x, table),
+                         linear(one, parameter<int4_zero<128>, 33, 128>(x, "one"), parameter<f32, 33>(x, "bias")),
+                         linear<WeightOrder::in_out>(many, parameter<int4_zero<32>, 96, 51>(x, "odd")));
+  }
+};
+TEST(Known, RowsOfInt8TimesInt4) { expectRight<RowsOfInt8TimesInt4>("int4<64>", true); }
+
 // An extent that only the other entry's inputs have.
 struct ExtentOfAnotherEntry : Model {
   constexpr auto forward(Tensor<f32, T, 3> x) const { return x + 1; }

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of rows of int8, of odd sizes: weights in either order, with a bias and without, and with an epilogue.
+// Products of rows of int8, of odd sizes: weights in either order, with a bias and without, and with an epilogue; and
+// weights of int4, whose groups are summed up by themselves.
 #include <kiln/generator.h>
 
 inline constexpr kiln::Dim rows{"rows", 1, 300};
 
 struct Int8Rows : kiln::Model {
-  static constexpr kiln::Names inputs{"x"}, outputs{"left", "right", "both"};
+  static constexpr kiln::Names inputs{"x"}, outputs{"left", "right", "both", "four", "zero"};
   kiln::Linear<77, 51> left{"left"};
   kiln::Linear<77, 130, false, kiln::WeightOrder::in_out> right{"right"};
   kiln::Linear<130, 9> last{"last"};
+  kiln::Linear<128, 51, true, kiln::WeightOrder::out_in, kiln::int4<32>> four{"four"};
+  kiln::Linear<128, 70, false, kiln::WeightOrder::in_out, kiln::int4_zero<64>> zero{"zero"};
 
   constexpr auto forward(kiln::Tensor<kiln::f32, rows, 77> x) const {
     auto r = right(x);
-    return kiln::outputs(left(x), r, last(kiln::relu(r)));
+    auto y = kiln::slice<-1, 1, 128>(r);
+    return kiln::outputs(left(x), r, last(kiln::relu(r)), four(y), zero(y));
   }
 };
 

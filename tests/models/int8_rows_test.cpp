@@ -6,8 +6,10 @@
 #include "int8_rows_v4.h"
 #include "int8_rows_v4_vnni.h"
 #include "session.h"
+#include "short_floats.h"
 #include "support.h"
 #include <algorithm>
+#include <span>
 
 namespace kiln::testing {
 namespace {
@@ -50,6 +52,49 @@ Floats linear(const Floats &x, const Floats &w, const Floats &bias, std::size_t 
   return y;
 }
 
+/// A group of a stored weight: (numbers - zero) * scale.
+struct Group {
+  std::vector<int> numbers;
+  int zero = 8;
+  float scale = 0;
+};
+
+Group quantizeGroup(std::span<const float> w, bool hasZero) {
+  Group group;
+  const auto [low, high] = std::minmax_element(w.begin(), w.end());
+  const float least = std::min(*low, 0.0f), most = std::max(*high, 0.0f);
+  const float largest =
+      *std::max_element(w.begin(), w.end(), [](float a, float b) { return std::fabs(a) < std::fabs(b); });
+  group.scale = from_f16(to_f16(hasZero ? (most - least) / 15 : largest / -8));
+  auto whole = [&](float x) { return group.scale == 0 ? 0 : static_cast<int>(std::nearbyint(x / group.scale)); };
+  group.zero = hasZero ? std::clamp(whole(-least), 0, 15) : 8;
+  for (float x : w)
+    group.numbers.push_back(std::clamp(whole(x) + group.zero, 0, 15));
+  return group;
+}
+
+/// x w^T + bias with a weight of int4.
+Floats grouped(const Floats &x, const Floats &w, const Floats &bias, std::size_t depth, std::size_t size,
+               bool hasZero) {
+  const Quantized rows = quantize(x, depth);
+  Floats y;
+  for (std::size_t row = 0; row < rows.scales.size(); ++row)
+    for (std::size_t n = 0; n < w.size() / depth; ++n) {
+      volatile float sum = 0;
+      for (std::size_t first = 0; first < depth; first += size) {
+        const Group group = quantizeGroup(std::span(w).subspan(n * depth + first, size), hasZero);
+        std::int32_t products = 0;
+        for (std::size_t k = 0; k < size; ++k)
+          products += rows.numbers[row * depth + first + k] * (group.numbers[k] - group.zero);
+        const volatile float scaled = static_cast<float>(products) * group.scale;
+        sum = sum + scaled;
+      }
+      const volatile float scaled = sum * rows.scales[row];
+      y.push_back(bias.empty() ? scaled : scaled + bias[n]);
+    }
+  return y;
+}
+
 Floats weight(const char *name, std::vector<std::int64_t> shape) {
   std::size_t count = 1;
   for (std::int64_t extent : shape)
@@ -69,7 +114,7 @@ Floats transposed(const Floats &x, std::size_t columns) {
   return result;
 }
 
-using Results = std::array<Floats, 3>;
+using Results = std::array<Floats, 5>;
 
 Results expectedOf(const Floats &x) {
   Results y;
@@ -79,6 +124,12 @@ Results expectedOf(const Floats &x) {
   for (float &value : positive)
     value = std::max(value, 0.0f);
   y[2] = linear(positive, weight("last.weight", {9, 130}), weight("last.bias", {9}), 130);
+  Floats some;
+  for (std::size_t i = 0; i < y[1].size(); ++i)
+    if (i % 130 >= 1 && i % 130 <= 128)
+      some.push_back(y[1][i]);
+  y[3] = grouped(some, weight("four.weight", {51, 128}), weight("four.bias", {51}), 128, 32, false);
+  y[4] = grouped(some, transposed(weight("zero.weight", {128, 70}), 70), {}, 128, 64, true);
   return y;
 }
 
@@ -86,7 +137,7 @@ Results expectedOf(const Floats &x) {
 template <class Handle>
 Results run(Library<Handle> library, const Floats &x,
             kiln_status_t (*forward)(const Handle *, const kiln_call_t *, std::int64_t, const float *, float *, float *,
-                                     float *)) {
+                                     float *, float *, float *)) {
   Handle *probe = nullptr;
   const kiln_status_t status = library.create(nullptr, &probe, nullptr);
   library.destroy(probe);
@@ -94,10 +145,10 @@ Results run(Library<Handle> library, const Floats &x,
     return {};
   Session<Handle> session(std::move(library));
   const auto rows = static_cast<std::int64_t>(x.size() / 77);
-  Output<float> left(rows * 51), right(rows * 130), both(rows * 9);
-  session.run(forward, rows, Input(x), left, right, both);
+  Output<float> left(rows * 51), right(rows * 130), both(rows * 9), four(rows * 51), zero(rows * 70);
+  session.run(forward, rows, Input(x), left, right, both, four, zero);
   auto values = [](Output<float> &output) { return Floats(output.values().begin(), output.values().end()); };
-  return {values(left), values(right), values(both)};
+  return {values(left), values(right), values(both), values(four), values(zero)};
 }
 
 TEST(Int8Rows, GiveTheSameBitsOnEachInstructionSet) {
@@ -128,6 +179,8 @@ TEST(Int8Rows, WithoutNumbersAreNaN) {
     EXPECT_EQ(std::isnan(y[0][i]), i >= 51) << i;
   for (std::size_t i = 0; i < y[2].size(); ++i)
     EXPECT_EQ(std::isnan(y[2][i]), i >= 9) << i;
+  for (std::size_t i = 0; i < y[3].size(); ++i)
+    EXPECT_EQ(std::isnan(y[3][i]), i >= 51) << i;
 }
 
 } // namespace

@@ -68,7 +68,7 @@ const CommandCase commandCases[] = {
     {"activations of another type", pairProgram + " compile --activations int4",
      "--activations: activations require a type f32 or int8, got \"int4\""},
     {"activations without weights", pairProgram + " compile --activations int8 -o /tmp",
-     "activations of int8 require weights stored as int8 that linear reads, got none"},
+     "activations of int8 require weights stored as int8 or int4 that linear reads, got none"},
     {"a number of jobs that is no number", pairProgram + " compile -j many", "--jobs: .*many"},
     {"a negative time", pairProgram + " compile --kernel-seconds -1", "--kernel-seconds: .*-1"},
     {"a kernel that takes too long", pairProgram + " compile --no-cache -o /tmp/kiln-late --kernel-seconds 1e-5",

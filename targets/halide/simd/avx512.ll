@@ -38,3 +38,20 @@ define weak_odr <16 x i32> @kiln_simd_pairsx16(<16 x i32> %sum, <16 x i32> %a, <
 }
 
 declare <16 x i32> @llvm.x86.avx512.pmaddw.d.512(<32 x i16>, <32 x i16>)
+
+define weak_odr <16 x i32> @kiln_simd_nibblesx16(<16 x i32> %sum, <16 x i32> %low, <16 x i32> %high, <16 x i32> %a, <16 x i32> %b) alwaysinline nounwind readnone {
+  %ls = bitcast <16 x i32> %low to <64 x i8>
+  %hs = bitcast <16 x i32> %high to <64 x i8>
+  %as = bitcast <16 x i32> %a to <64 x i8>
+  %bs = bitcast <16 x i32> %b to <64 x i8>
+  %x = call <32 x i16> @llvm.x86.avx512.pmaddubs.w.512(<64 x i8> %as, <64 x i8> %ls)
+  %y = call <32 x i16> @llvm.x86.avx512.pmaddubs.w.512(<64 x i8> %bs, <64 x i8> %hs)
+  %both = add <32 x i16> %x, %y
+  %ones = insertelement <32 x i16> poison, i16 1, i32 0
+  %one = shufflevector <32 x i16> %ones, <32 x i16> poison, <32 x i32> zeroinitializer
+  %all = call <16 x i32> @llvm.x86.avx512.pmaddw.d.512(<32 x i16> %both, <32 x i16> %one)
+  %result = add <16 x i32> %sum, %all
+  ret <16 x i32> %result
+}
+
+declare <32 x i16> @llvm.x86.avx512.pmaddubs.w.512(<64 x i8>, <64 x i8>)

@@ -1,7 +1,8 @@
 ; SPDX-License-Identifier: Apache-2.0
 ;
 ; A sum and the products of small whole numbers side by side. Of `pairs` two signed ones of 16 bits and two of eight; of
-; `bytes` four without a sign and four with one, of eight bits each.
+; `bytes` four without a sign and four with one, of eight bits each; of `nibbles` eight, those without a sign 15 at most,
+; so that sums of four are numbers of 16 bits.
 
 target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-f80:128-n8:16:32:64-S128"
 target triple = "x86_64-unknown-linux-gnu"
@@ -42,3 +43,24 @@ define weak_odr i32 @kiln_simd_bytes(i32 %sum, i32 %a, i32 %b) alwaysinline noun
 }
 
 declare i32 @llvm.vector.reduce.add.v4i32(<4 x i32>)
+
+define weak_odr i32 @kiln_simd_nibbles(i32 %sum, i32 %low, i32 %high, i32 %a, i32 %b) alwaysinline nounwind readnone {
+  %first = call i32 @kiln_simd_bytes(i32 %sum, i32 %a, i32 %low)
+  %result = call i32 @kiln_simd_bytes(i32 %first, i32 %b, i32 %high)
+  ret i32 %result
+}
+
+define weak_odr <4 x i32> @kiln_simd_nibblesx4(<4 x i32> %sum, <4 x i32> %low, <4 x i32> %high, <4 x i32> %a, <4 x i32> %b) alwaysinline nounwind readnone {
+  %ls = bitcast <4 x i32> %low to <16 x i8>
+  %hs = bitcast <4 x i32> %high to <16 x i8>
+  %as = bitcast <4 x i32> %a to <16 x i8>
+  %bs = bitcast <4 x i32> %b to <16 x i8>
+  %x = call <8 x i16> @llvm.x86.ssse3.pmadd.ub.sw.128(<16 x i8> %as, <16 x i8> %ls)
+  %y = call <8 x i16> @llvm.x86.ssse3.pmadd.ub.sw.128(<16 x i8> %bs, <16 x i8> %hs)
+  %both = add <8 x i16> %x, %y
+  %all = call <4 x i32> @llvm.x86.sse2.pmadd.wd(<8 x i16> %both, <8 x i16> <i16 1, i16 1, i16 1, i16 1, i16 1, i16 1, i16 1, i16 1>)
+  %result = add <4 x i32> %sum, %all
+  ret <4 x i32> %result
+}
+
+declare <8 x i16> @llvm.x86.ssse3.pmadd.ub.sw.128(<16 x i8>, <16 x i8>)
