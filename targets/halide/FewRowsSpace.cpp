@@ -17,6 +17,7 @@ struct FewRowsDefaults {
   int64_t tileRows; // at most (M-0180 to M-0182, M-0184)
   int64_t steps;    // of k at a time, of several rows (M-0182)
   bool asksForOne;  // whether one row asks for a weight that comes from memory (M-0208, M-0230, M-0231)
+  bool asksForHalf; // and for one of 16 bits a number (M-1075, M-1077, M-1166)
 
   int64_t oneRowSteps = 2;       // of k at a time (not measured)
   int64_t oneRowParts = 2;       // sums: a single one waits for each addition (not measured)
@@ -27,8 +28,8 @@ struct FewRowsDefaults {
 };
 
 const FewRowsDefaults &fewRowsDefaults(const MachineModel &machine) {
-  // tileRows, steps, asksForOne
-  static constexpr FewRowsDefaults few{4, 2, false}, many{8, 1, true};
+  // tileRows, steps, asksForOne, asksForHalf
+  static constexpr FewRowsDefaults few{4, 2, false, true}, many{8, 1, true, false};
   return machine.hasManyRegisters() ? many : few;
 }
 
@@ -43,10 +44,12 @@ TuningParameter fewRowsPrefetch(Value weight, int64_t elements, int64_t word, in
                                 const MachineModel &machine) {
   const FewRowsDefaults &defaults = fewRowsDefaults(machine);
   const int64_t bytes = bytesOf(weight, elements);
-  const bool isOfFewBits = bytesOf(weight, 8) < 32;
+  const bool isOfFewBits = bytesOf(weight, 8) < 32, isOfHalf = bytesOf(weight, 8) == 16;
   int64_t ahead = mostRows > 1 || (bytes > machine.l3Bytes && defaults.asksForOne) ? defaults.ahead : 0;
   if (isOfFewBits && bytes > machine.l2Bytes)
     ahead = defaults.fewBitsAhead / std::max<int64_t>(word, 1);
+  if (isOfHalf && mostRows == 1 && !defaults.asksForHalf)
+    ahead = 0;
   return makeParameter("prefetch", {0, 16, 32, 64, 128, 256}, ahead);
 }
 
