@@ -180,6 +180,19 @@ private:
   const KernelCompiler &other;
 };
 
+/// The address sanitizer warns on standard error when a job changes its stack.
+#ifndef __has_feature // of g++
+#define __has_feature(feature) 0
+#endif
+#if __has_feature(address_sanitizer) || defined(__SANITIZE_ADDRESS__)
+constexpr bool jobsAreQuiet = false;
+#else
+constexpr bool jobsAreQuiet = true;
+#endif
+#define KILN_NEEDS_QUIET_JOBS()                                                                                        \
+  if (!jobsAreQuiet)                                                                                                   \
+  GTEST_SKIP() << "the address sanitizer prints where jobs do"
+
 TEST_F(CompileKernels, AKernelAtWhichTheCodeGeneratorCrashesIsCompiledByTheFallback) {
   const Target &real = *findTarget("x86-64-v3");
   std::vector<std::unique_ptr<KernelCompiler>> compilers;
@@ -197,7 +210,8 @@ TEST_F(CompileKernels, AKernelAtWhichTheCodeGeneratorCrashesIsCompiledByTheFallb
   for (bool isCached : {false, true}) {
     auto objects = compile(requests, {.cache = &cache});
     ASSERT_TRUE(succeeded(objects)) << errors;
-    EXPECT_EQ(errors, "");
+    if (jobsAreQuiet)
+      EXPECT_EQ(errors, "");
     EXPECT_FALSE((*objects)[0].isFallback);
     EXPECT_TRUE((*objects)[1].isFallback);
     EXPECT_EQ(StringRef(events.back()).ends_with(" cached"), isCached);
@@ -229,13 +243,6 @@ TEST_F(CompileKernels, GivesTheSameWhateverTheJobs) {
     EXPECT_EQ(object.object.find("kiln_any_kernel"), std::string::npos) << "in " << request.symbol;
   }
 }
-
-/// The address sanitizer warns on standard error when a job changes its stack.
-#if __has_feature(address_sanitizer)
-#define KILN_NEEDS_QUIET_JOBS() GTEST_SKIP() << "the address sanitizer prints where jobs do"
-#else
-#define KILN_NEEDS_QUIET_JOBS() static_cast<void>(0)
-#endif
 
 TEST_F(CompileKernels, NamesWhatFailedInTheOrderOfTheKernels) {
   KILN_NEEDS_QUIET_JOBS();
