@@ -177,7 +177,8 @@ void addLoweringOptions(CLI::App &app, LoweringOptions &options) {
              throw CLI::ValidationError("--activations", error);
            options.weights.quantizesRows = *quantizesRows;
          },
-         "what linear multiplies weights of int8 and int4 by: f32, or rows rounded to int8; to be tuned and built alike")
+         "what linear multiplies weights of int8 and int4 by: f32, or rows rounded to int8; to be tuned and built "
+         "alike")
       ->type_name("TEXT");
 }
 
