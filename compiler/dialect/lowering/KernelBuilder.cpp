@@ -234,8 +234,6 @@ Value ElementBuilder::read(Value value, ArrayRef<Coordinate> at) {
 }
 
 Value ElementBuilder::evaluate(Value value, ArrayRef<Coordinate> at) {
-  if (Value tensor = kernel.getTensor(value))
-    return load(tensor, at);
   return cast<KernelOpInterface>(value.getDefiningOp()).evaluateElement(*this, at);
 }
 

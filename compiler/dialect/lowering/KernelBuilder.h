@@ -142,7 +142,7 @@ public:
   ArrayRef<AffineExpr> extents;
 
 private:
-  /// What `read` gives, but a short float as it was computed.
+  /// What `read` gives of a value that is not stored, but a short float as it was computed.
   Value evaluate(Value value, ArrayRef<Coordinate> at);
   Value loadStored(Value tensor, ArrayRef<Coordinate> at);
   Value expand(AffineExpr expr);
