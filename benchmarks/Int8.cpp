@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rows and weights of int8 beside f32: our own libraries of the same specs, for one instruction set each. "ratio" is
-// f32's time over int8's.
+// f32's time over int8's; of the rows that end with "beside peers", for the widest instruction set, it is that of ONNX
+// Runtime's dynamic quantisation.
+#include "benchmarks/peers/Peers.h"
 #include "benchmarks/support/Library.h"
 #include "benchmarks/support/Register.h"
 
+#include "bert_base_f32_v3.hpp"
+#include "bert_base_f32_v4.hpp"
+#include "bert_base_int8_v3.hpp"
+#include "bert_base_int8_v4.hpp"
+#include "bert_base_int8_v4_vnni.hpp"
 #include "contraction_f32_v3.hpp"
 #include "contraction_f32_v4.hpp"
 #include "contraction_int8_v3.hpp"
@@ -55,38 +62,81 @@ KILN_PRODUCTS(contraction_int8_v3, CONTRACTION_INT8_V3)
 KILN_PRODUCTS(contraction_int8_v4, CONTRACTION_INT8_V4)
 KILN_PRODUCTS(contraction_int8_v4_vnni, CONTRACTION_INT8_V4_VNNI)
 
-constexpr int promptTokens = 512;
+/// A whole model's call and the outputs that it writes, the first of which peers compute, too.
+struct ModelCall {
+  Call call;
+  std::span<const float> output;
+};
 
-#define KILN_PREFILL(library, LIBRARY)                                                                                 \
-  Call library##Call(const std::vector<std::int32_t> &tokens, float *logits) {                                         \
-    static const auto model = makeModel<library::Model>({LIBRARY##_WEIGHTS(KILN_BENCH_WEIGHT)});                       \
-    return {[=, &tokens](const kiln_call_t &call) {                                                                    \
-              static constexpr std::int32_t last = promptTokens - 1;                                                   \
-              return library##_forward(model->get(), &call, promptTokens, tokens.data(), &last, logits);               \
-            },                                                                                                         \
-            [](int workers) { return LIBRARY##_FORWARD_ARENA_BYTES(workers); }};                                       \
+/// Inputs and outputs of GPT-2 small's prefill, which live as long as the program.
+struct Prompt {
+  static constexpr int count = 512, vocabulary = 50257;
+  static constexpr std::int32_t last = count - 1;
+  std::vector<std::int32_t> tokens = makeTokens("tokens", count, vocabulary);
+  std::vector<float> logits = std::vector<float>(vocabulary);
+  WholeModel problem{"gpt2_prefill_512", {{"tokens", {1, count}, tokens, {}}}, {"logits", {1, vocabulary}}};
+
+  static Prompt &get() {
+    static Prompt prompt;
+    return prompt;
   }
+};
+
+/// Of BERT-base, one sequence.
+struct Sentence {
+  static constexpr int batch = 1, count = 128, width = 768;
+  static constexpr std::int32_t length = count;
+  std::vector<std::int32_t> tokens = makeTokens("tokens", count, 30522), segments = makeTokens("segments", count, 2);
+  std::vector<float> hidden = std::vector<float>(std::size_t{count} * width), pooled = std::vector<float>(width);
+  WholeModel problem{"bert_base",
+                     {{"tokens", {1, count}, tokens, {}}, {"segments", {1, count}, segments, {}}},
+                     {"hidden", {1, count, width}}};
+
+  static Sentence &get() {
+    static Sentence sentence;
+    return sentence;
+  }
+};
+
+#define KILN_MODEL_CALL(library, LIBRARY, Inputs, output, ...)                                                         \
+  ModelCall library##Call() {                                                                                          \
+    static const auto model = makeModel<library::Model>({LIBRARY##_WEIGHTS(KILN_BENCH_WEIGHT)});                       \
+    static Inputs &in = Inputs::get();                                                                                 \
+    return {{[](const kiln_call_t &call) { return library##_forward(model->get(), &call, __VA_ARGS__); },              \
+             [](int workers) { return LIBRARY##_FORWARD_ARENA_BYTES(workers); }},                                      \
+            in.output};                                                                                                \
+  }
+#define KILN_PREFILL(library, LIBRARY)                                                                                 \
+  KILN_MODEL_CALL(library, LIBRARY, Prompt, logits, Prompt::count, in.tokens.data(), &Prompt::last, in.logits.data())
 KILN_PREFILL(gpt2_prefill_f32_v3, GPT2_PREFILL_F32_V3)
 KILN_PREFILL(gpt2_prefill_f32_v4, GPT2_PREFILL_F32_V4)
 KILN_PREFILL(gpt2_prefill_int8_v3, GPT2_PREFILL_INT8_V3)
 KILN_PREFILL(gpt2_prefill_int8_v4, GPT2_PREFILL_INT8_V4)
 KILN_PREFILL(gpt2_prefill_int8_v4_vnni, GPT2_PREFILL_INT8_V4_VNNI)
+#define KILN_BERT(library, LIBRARY)                                                                                    \
+  KILN_MODEL_CALL(library, LIBRARY, Sentence, hidden, Sentence::batch, Sentence::count, in.tokens.data(),              \
+                  in.segments.data(), &Sentence::length, in.hidden.data(), in.pooled.data())
+KILN_BERT(bert_base_f32_v3, BERT_BASE_F32_V3)
+KILN_BERT(bert_base_f32_v4, BERT_BASE_F32_V4)
+KILN_BERT(bert_base_int8_v3, BERT_BASE_INT8_V3)
+KILN_BERT(bert_base_int8_v4, BERT_BASE_INT8_V4)
+KILN_BERT(bert_base_int8_v4_vnni, BERT_BASE_INT8_V4_VNNI)
 
 /// Of an instruction set: int8's and f32's.
 struct Level {
   const char *name;
   decltype(&contraction_f32_v3Call) product, plainProduct;
-  decltype(&gpt2_prefill_f32_v3Call) prefill, plainPrefill;
+  decltype(&bert_base_f32_v3Call) prefill, plainPrefill, bert, plainBert;
   bool (*isThere)();
 };
-constexpr Level levels[] = {{"x86-64-v3", contraction_int8_v3Call, contraction_f32_v3Call, gpt2_prefill_int8_v3Call,
-                             gpt2_prefill_f32_v3Call, [] { return __builtin_cpu_supports("x86-64-v3") != 0; }},
-                            {"x86-64-v4", contraction_int8_v4Call, contraction_f32_v4Call, gpt2_prefill_int8_v4Call,
-                             gpt2_prefill_f32_v4Call, [] { return __builtin_cpu_supports("x86-64-v4") != 0; }},
-                            {"x86-64-v4-vnni", contraction_int8_v4_vnniCall, contraction_f32_v4Call,
-                             gpt2_prefill_int8_v4_vnniCall, gpt2_prefill_f32_v4Call, [] {
-                               return __builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("avx512vnni");
-                             }}};
+constexpr Level levels[] = {
+    {"x86-64-v3", contraction_int8_v3Call, contraction_f32_v3Call, gpt2_prefill_int8_v3Call, gpt2_prefill_f32_v3Call,
+     bert_base_int8_v3Call, bert_base_f32_v3Call, [] { return __builtin_cpu_supports("x86-64-v3") != 0; }},
+    {"x86-64-v4", contraction_int8_v4Call, contraction_f32_v4Call, gpt2_prefill_int8_v4Call, gpt2_prefill_f32_v4Call,
+     bert_base_int8_v4Call, bert_base_f32_v4Call, [] { return __builtin_cpu_supports("x86-64-v4") != 0; }},
+    {"x86-64-v4-vnni", contraction_int8_v4_vnniCall, contraction_f32_v4Call, gpt2_prefill_int8_v4_vnniCall,
+     gpt2_prefill_f32_v4Call, bert_base_int8_v4_vnniCall, bert_base_f32_v4Call,
+     [] { return __builtin_cpu_supports("x86-64-v4") && __builtin_cpu_supports("avx512vnni"); }}};
 
 /// Outputs are not compared: those of int8 are others.
 void compareCalls(benchmark::State &state, const Threads &threads, const Work &work, const Call &int8,
@@ -97,30 +147,63 @@ void compareCalls(benchmark::State &state, const Threads &threads, const Work &w
   compare(state, threads, work, {first, second});
 }
 
+/// Both round weights and rows to int8, each in its own way.
+void compareWithPeers(benchmark::State &state, const Threads &threads, const ModelCall &int8,
+                      const WholeModel &problem) {
+  std::vector<Contender> contenders{ours(threads, int8.call.arenaBytes(threads.count()), int8.output, int8.call.run)};
+  auto peers = installedPeers();
+  for (const auto &peer : peers) {
+    peer->setThreads(threads.count());
+    for (Contender &way : peer->quantisedModel(problem))
+      contenders.push_back(std::move(way));
+  }
+  Work work{Unit::Milliseconds, 0};
+  work.tolerance = 0.1;
+  compare(state, threads, work, std::move(contenders));
+}
+
+void addProducts(const std::string &family, int threads, const Level &level) {
+  for (const Shape &shape : shapes)
+    add(family + std::to_string(shape.rows) + "x" + std::to_string(shape.columns) + "x" + std::to_string(shape.depth),
+        threads, 31, [&level, &shape](benchmark::State &state, const Threads &pool) {
+          const std::vector<float> x = makeInput("x", static_cast<std::size_t>(shape.rows) * shape.depth);
+          std::vector<float> y(static_cast<std::size_t>(shape.rows) * shape.columns);
+          compareCalls(state, pool, {Unit::GigaflopsPerSecond, 2.0 * shape.rows * shape.columns * shape.depth},
+                       level.product(shape, x, y.data()), level.plainProduct(shape, x, y.data()));
+        });
+}
+
+void addModel(const std::string &name, int threads, decltype(Level::bert) int8, decltype(Level::bert) plain) {
+  add(name, threads, 15, [int8, plain](benchmark::State &state, const Threads &pool) {
+    compareCalls(state, pool, {Unit::Milliseconds, 0}, int8().call, plain().call);
+  });
+}
+
+void addBesidePeers(const std::string &name, int threads, decltype(Level::bert) int8, const WholeModel &problem) {
+  add(name + ", beside peers", threads, 15, [int8, &problem](benchmark::State &state, const Threads &pool) {
+    compareWithPeers(state, pool, int8(), problem);
+  });
+}
+
 } // namespace
 
 void registerAll() {
-  for (int threads : {1, 2})
+  for (int threads : {1, 2}) {
+    const Level *widest = nullptr;
     for (const Level &level : levels) {
       if (!level.isThere())
         continue;
+      widest = &level;
       const std::string family = std::string("int8/") + level.name + "/";
-      for (const Shape &shape : shapes)
-        add(family + std::to_string(shape.rows) + "x" + std::to_string(shape.columns) + "x" +
-                std::to_string(shape.depth),
-            threads, 31, [&level, &shape](benchmark::State &state, const Threads &pool) {
-              const std::vector<float> x = makeInput("x", static_cast<std::size_t>(shape.rows) * shape.depth);
-              std::vector<float> y(static_cast<std::size_t>(shape.rows) * shape.columns);
-              compareCalls(state, pool, {Unit::GigaflopsPerSecond, 2.0 * shape.rows * shape.columns * shape.depth},
-                           level.product(shape, x, y.data()), level.plainProduct(shape, x, y.data()));
-            });
-      add(family + "gpt2 prefill, 512 tokens", threads, 15, [&level](benchmark::State &state, const Threads &pool) {
-        const std::vector<std::int32_t> tokens = makeTokens("tokens", promptTokens, 50257);
-        std::vector<float> logits(50257);
-        compareCalls(state, pool, {Unit::Milliseconds, 0}, level.prefill(tokens, logits.data()),
-                     level.plainPrefill(tokens, logits.data()));
-      });
+      addProducts(family, threads, level);
+      addModel(family + "gpt2 prefill, 512", threads, level.prefill, level.plainPrefill);
+      addModel(family + "bert base, 128", threads, level.bert, level.plainBert);
     }
+    if (!widest)
+      continue;
+    addBesidePeers("int8/gpt2 prefill, 512", threads, widest->prefill, Prompt::get().problem);
+    addBesidePeers("int8/bert base, 128", threads, widest->bert, Sentence::get().problem);
+  }
 }
 
 } // namespace kiln::bench

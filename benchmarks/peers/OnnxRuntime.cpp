@@ -73,6 +73,12 @@ public:
     return ways;
   }
 
+  std::vector<Contender> quantisedModel(const WholeModel &p) override {
+    WholeModel quantised = p;
+    quantised.name += "_int8";
+    return model(quantised);
+  }
+
   std::vector<std::function<std::function<void()>()>> loads(const WholeModel &p) override {
     std::vector<std::function<std::function<void()>()>> ways;
     for (const std::string &file : exported(p))

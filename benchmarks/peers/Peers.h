@@ -68,6 +68,8 @@ public:
   virtual std::vector<Contender> softmax(const Rows &) { return {}; }
   virtual std::vector<Contender> gelu(const Rows &) { return {}; }
   virtual std::vector<Contender> model(const WholeModel &) { return {}; }
+  /// With weights and rows of int8.
+  virtual std::vector<Contender> quantisedModel(const WholeModel &) { return {}; }
   /// Each makes the model anew and returns its run.
   virtual std::vector<std::function<std::function<void()>()>> loads(const WholeModel &) { return {}; }
 };

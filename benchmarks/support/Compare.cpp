@@ -90,13 +90,13 @@ static double difference(std::span<const float> ours, std::span<const float> pee
 }
 
 /// Runs each contender once; words if one does not agree with the first.
-static std::string checkOutputs(const std::vector<Contender> &contenders) {
+static std::string checkOutputs(const std::vector<Contender> &contenders, double tolerance) {
   contenders[0].run();
   for (const Contender &peer : contenders) {
     if (peer.output.empty() || &peer == &contenders[0])
       continue;
     peer.run();
-    if (double apart = difference(contenders[0].output, peer.output); !(apart <= 1e-4))
+    if (double apart = difference(contenders[0].output, peer.output); !(apart <= tolerance))
       return "outputs differ from " + peer.name + "'s by " + std::to_string(apart) + " of the largest value";
   }
   return "";
@@ -166,7 +166,7 @@ static double medianQuotient(const std::vector<double> &above, const std::vector
 }
 
 void compare(benchmark::State &state, const Threads &threads, const Work &work, std::vector<Contender> contenders) {
-  if (std::string wrong = checkOutputs(contenders); !wrong.empty())
+  if (std::string wrong = checkOutputs(contenders, work.tolerance); !wrong.empty())
     return state.SkipWithError(wrong.c_str());
   std::vector<Turn> turns;
   for (Contender &contender : contenders)

@@ -26,11 +26,12 @@ enum class Unit { GigaflopsPerSecond, GigabytesPerSecond, Milliseconds };
 /// What one call has to do at the least. The limit of a call is the longer of the times that the probes take for it.
 struct Work {
   Unit unit;
-  double amount;          // operations or bytes, for the unit; milliseconds want none
-  double flops = 0;       // against fused multiply-adds
-  double bytesRead = 0;   // against a read of as many bytes
-  double bytesCopied = 0; // read plus written, against a copy of as many
-  std::string file = {};  // against reading it into memory
+  double amount;           // operations or bytes, for the unit; milliseconds want none
+  double flops = 0;        // against fused multiply-adds
+  double bytesRead = 0;    // against a read of as many bytes
+  double bytesCopied = 0;  // read plus written, against a copy of as many
+  std::string file = {};   // against reading it into memory
+  double tolerance = 1e-4; // between outputs, relative to the largest value
 };
 
 /// Times the contenders, the first of which is ours, and fills the counters of `state`: "threads", "ours", each peer by

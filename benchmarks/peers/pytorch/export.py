@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the models as ONNX files: `export.py FOLDER [MODEL ...]` makes FOLDER/MODEL.FORM.onnx for every form.
+"""Writes the models as ONNX files: `export.py FOLDER [MODEL ...]` makes FOLDER/MODEL.FORM.onnx for every form,
+of some models FOLDER/MODEL_int8.fused.onnx, too.
 
 Constants are left to the runtime to fold, so no weight is stored twice.
 """
@@ -12,20 +13,24 @@ os.environ["TORCH_CPP_LOG_LEVEL"] = "ERROR"
 import torch
 
 from models import MODELS, make
-from operators import DOMAIN, FORMS, Plain
+from operators import DOMAIN, FORMS, Plain, Quantised
+
+# Also with weights and rows of int8.
+QUANTISED = ["bert_base", "gpt2_prefill_512"]
 
 folder = sys.argv[1]
 warnings.filterwarnings("ignore")
-for name in sys.argv[2:] or MODELS:
-    for form, ops in FORMS.items():
-        path = os.path.join(folder, f"{name}.{form}.onnx")
-        if os.path.exists(path):
-            continue
-        module, inputs, outputs = make(name, ops)
-        with torch.no_grad():
-            torch.onnx.export(
-                module, tuple(value for _, value in inputs), path + ".part", opset_version=17,
-                custom_opsets={DOMAIN: 1} if ops is not Plain else None, do_constant_folding=False,
-                input_names=[input for input, _ in inputs], output_names=outputs)  # fmt: skip
-        os.replace(path + ".part", path)
-        print(f"{path}: {os.path.getsize(path) >> 20} MiB", flush=True)
+files = [(f"{name}.{form}", name, ops) for name in MODELS for form, ops in FORMS.items()]
+files += [(f"{name}_int8.fused", name, Quantised) for name in QUANTISED]
+for file, name, ops in files:
+    path = os.path.join(folder, f"{file}.onnx")
+    if os.path.exists(path) or name not in (sys.argv[2:] or MODELS):
+        continue
+    module, inputs, outputs = make(name, ops)
+    with torch.no_grad():
+        torch.onnx.export(
+            module, tuple(value for _, value in inputs), path + ".part", opset_version=17,
+            custom_opsets={DOMAIN: 1} if ops is not Plain else None, do_constant_folding=False,
+            input_names=[input for input, _ in inputs], output_names=outputs)  # fmt: skip
+    os.replace(path + ".part", path)
+    print(f"{path}: {os.path.getsize(path) >> 20} MiB", flush=True)

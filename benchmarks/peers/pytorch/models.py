@@ -207,7 +207,7 @@ class Gpt2(nn.Module):
             y = ops.joint_attention(layer.attn.c_attn, n, self.heads, causal=True)
             n, x = ops.add_norm(layer.attn.c_proj, y, x, layer.ln_2)
             n, x = ops.add_norm(layer.mlp.c_proj, ops.gelu(layer.mlp.c_fc, n, "tanh"), x, next_norm)
-        return (F.linear(n[:, -1], self.wte.weight),)
+        return (ops.logits(n[:, -1], self.wte.weight),)
 
 
 class Gpt2Decode(Gpt2):
@@ -223,7 +223,7 @@ class Gpt2Decode(Gpt2):
             y = ops.cached_attention(layer.attn.c_attn, n, past[2 * i], past[2 * i + 1], self.heads)
             n, x = ops.add_norm(layer.attn.c_proj, y, x, layer.ln_2)
             n, x = ops.add_norm(layer.mlp.c_proj, ops.gelu(layer.mlp.c_fc, n, "tanh"), x, next_norm)
-        return (F.linear(n[:, -1], self.wte.weight),)
+        return (ops.logits(n[:, -1], self.wte.weight),)
 
 
 class Lstm(nn.Module):

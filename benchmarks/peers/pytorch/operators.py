@@ -63,6 +63,10 @@ class Plain:
         return attend(q, torch.cat((keys, k), dim=1), torch.cat((values, v), dim=1), heads, causal=False)
 
     @staticmethod
+    def logits(x, table):
+        return F.linear(x, table)
+
+    @staticmethod
     def add_norm(linear, x, skip, norm):
         """(norm(sum), sum) of linear(x) + skip."""
         total = linear(x) + skip
@@ -106,18 +110,39 @@ class MultiHeadAttention(torch.autograd.Function):
         return g.op(f"{DOMAIN}::MultiHeadAttention", q, k, v, bias, num_heads_i=heads, unidirectional_i=int(causal))
 
 
+class QuantisedProduct(torch.autograd.Function):
+    """x times a matrix of int8 with a scale per column; rows are quantised where it runs, with a scale for all."""
+
+    @staticmethod
+    def forward(ctx, x, matrix, scales):
+        return x @ (matrix * scales)
+
+    @staticmethod
+    def symbolic(g, x, matrix, scales):
+        rows, row_scale, row_zero = g.op("DynamicQuantizeLinear", x, outputs=3)
+        return g.op(f"{DOMAIN}::MatMulIntegerToFloat", rows, matrix, row_scale, scales, row_zero)
+
+
 class Fused(Plain):
     """Attention, the sum and the norm behind a linear layer, and its bias and GELU, are an operator each."""
 
     @staticmethod
-    def attention(query, key, value, x, memory, heads, causal=False):
+    def product(x, matrix):
+        return x @ matrix
+
+    @classmethod
+    def logits(cls, x, table):
+        return cls.product(x, table.t())
+
+    @classmethod
+    def attention(cls, query, key, value, x, memory, heads, causal=False):
         bias = torch.cat((query.bias, key.bias, value.bias))
-        q, k, v = x @ query.matrix(), memory @ key.matrix(), memory @ value.matrix()
+        q, k, v = (cls.product(rows, part.matrix()) for rows, part in ((x, query), (memory, key), (memory, value)))
         return MultiHeadAttention.apply(q, k, v, bias, heads, causal)
 
-    @staticmethod
-    def joint_attention(joint, x, heads, causal=False):
-        q, k, v = (x @ part for part in joint.matrix().chunk(3, dim=1))
+    @classmethod
+    def joint_attention(cls, joint, x, heads, causal=False):
+        q, k, v = (cls.product(x, part) for part in joint.matrix().chunk(3, dim=1))
         return MultiHeadAttention.apply(q, k, v, joint.bias, heads, causal)
 
     @staticmethod
@@ -126,13 +151,23 @@ class Fused(Plain):
         k, v = torch.cat((keys, k), dim=1), torch.cat((values, v), dim=1)
         return MultiHeadAttention.apply(q, k, v, torch.zeros(3 * x.shape[-1]), heads, False)
 
-    @staticmethod
-    def add_norm(linear, x, skip, norm):
-        return SkipLayerNorm.apply(x @ linear.matrix(), skip, norm.weight, norm.bias, linear.bias, norm.eps)
+    @classmethod
+    def add_norm(cls, linear, x, skip, norm):
+        y = cls.product(x, linear.matrix())
+        return SkipLayerNorm.apply(y, skip, norm.weight, norm.bias, linear.bias, norm.eps)
+
+    @classmethod
+    def gelu(cls, linear, x, approximate="none"):
+        return BiasGelu.apply(cls.product(x, linear.matrix()), linear.bias, approximate)
+
+
+class Quantised(Fused):
+    """Matrices are of int8, rows are quantised as they come: ONNX Runtime's dynamic quantisation."""
 
     @staticmethod
-    def gelu(linear, x, approximate="none"):
-        return BiasGelu.apply(x @ linear.matrix(), linear.bias, approximate)
+    def product(x, matrix):
+        scales = matrix.abs().amax(dim=0) / 127
+        return QuantisedProduct.apply(x, (matrix / scales).round().to(torch.int8), scales)
 
 
 FORMS = {"plain": Plain, "fused": Fused}
