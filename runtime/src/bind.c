@@ -48,7 +48,7 @@ static kiln_status_t check_weight(const kiln_weight_t *weight, const kiln_name_t
     return kiln_error_set(error, KILN_WEIGHT_SHAPE, "tensor \"%s\" requires shape %s, got %s", name_text(name, text),
                           kiln_shape_text(wanted, weight->rank, weight->shape),
                           kiln_shape_text(got, tensor->rank, tensor->shape));
-  if (!kiln_convert_is_exact(tensor->dtype, weight->dtype))
+  if (!kiln_convert_is_source(tensor->dtype, weight->dtype))
     return kiln_error_set(error, KILN_WEIGHT_TYPE, "tensor \"%s\" requires type %s, got %s", name_text(name, text),
                           kiln_convert_sources_text(weight->dtype), kiln_safetensors_dtype_text(tensor->dtype));
   return KILN_OK;

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-/* From an element type of a weight file to that of a weight: only where each number stays the same. Bits are moved and
- * whole numbers converted, so that the processor's modes, such as flushing to zero, do not matter. And back, rounded,
- * for weights that are stored in fewer bits. */
+/* From an element type of a weight file to that of a weight. To f32 each number stays the same: bits are moved and whole
+ * numbers converted, so that the processor's modes, such as flushing to zero, do not matter. To f16 and bf16 numbers are
+ * rounded. */
 #include "internal.h"
 
 #include <string.h>
 
-bool kiln_convert_is_exact(uint32_t from, uint32_t to) {
-  return from == to || (to == KILN_F32 && (from == KILN_F16 || from == KILN_BF16));
+bool kiln_convert_is_float(uint32_t dtype) { return dtype == KILN_F32 || dtype == KILN_F16 || dtype == KILN_BF16; }
+
+bool kiln_convert_is_source(uint32_t from, uint32_t to) {
+  return from == to || (kiln_convert_is_float(from) && kiln_convert_is_float(to));
 }
 
 const char *kiln_convert_sources_text(uint32_t to) {
-  return to == KILN_F32 ? "F32, F16 or BF16" : kiln_safetensors_dtype_text(to);
+  return kiln_convert_is_float(to) ? "F32, F16 or BF16" : kiln_safetensors_dtype_text(to);
 }
 
 /* An f16 of sign, 5 bits of exponent and 10 of fraction; a NaN keeps its fraction. */

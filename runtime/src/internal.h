@@ -163,8 +163,10 @@ uint64_t kiln_safetensors_stored_bytes(uint32_t dtype, uint64_t elements);
 
 /* convert.c */
 
-/* Whether a weight of the type `to` can be had from a file's elements of the type `from` without a change. */
-bool kiln_convert_is_exact(uint32_t from, uint32_t to);
+/* f32, f16 or bf16. */
+bool kiln_convert_is_float(uint32_t dtype);
+/* Whether a weight of the type `to` is made of a file's elements of the type `from`. */
+bool kiln_convert_is_source(uint32_t from, uint32_t to);
 /* The types of which that is true: "F32, F16 or BF16". */
 const char *kiln_convert_sources_text(uint32_t to);
 /* `count` elements of f32, f16 or bf16, at any address, as f32. */

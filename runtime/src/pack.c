@@ -221,8 +221,8 @@ static void pack_numbers(kiln_tiling_t part, const signed char *numbers, char *w
   kiln_pack_matrix(&part, words, (depth + part.word - 1) / part.word, outputs);
 }
 
-/* The same of elements that are widened or stored in fewer bits on their way, a piece of the matrix at a time. Where
- * rows are columns of tiles, a piece is of whole tiles, if it can, and of whole lines of the file. What is stored in
+/* The same of elements that are widened, rounded or stored in fewer bits on their way, a piece of the matrix at a time.
+ * Where rows are columns of tiles, a piece is of whole tiles, if it can, and of whole lines of the file. What becomes
  * fewer bits is turned before, as f32. */
 static bool pack_pieces(const kiln_tiling_t *tiling, const kiln_tensor_t *tensor, size_t rows, size_t columns) {
   _Alignas(64) float piece[PIECE_ROWS * PIECE_COLUMNS], other[PIECE_ROWS * PIECE_COLUMNS];

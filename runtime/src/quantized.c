@@ -78,7 +78,7 @@ static kiln_status_t check_parts(const join_t *join, const kiln_tensor_t *words,
   kiln_status_t status;
   if ((status = check_type(join, words, words->dtype == KILN_I32, "type I32")) ||
       (status = check_type(join, zeros, zeros->dtype == KILN_I32, "type I32")) ||
-      (status = check_type(join, scales, kiln_convert_is_exact(scales->dtype, KILN_F32), "type F32, F16 or BF16")) ||
+      (status = check_type(join, scales, kiln_convert_is_float(scales->dtype), "type F32, F16 or BF16")) ||
       (groups && (status = check_type(join, groups, groups->dtype == KILN_I32, "type I32"))))
     return status;
   if (words->rank != 2 || words->shape[0] == 0 || words->shape[1] == 0 || (!is_awq && words->shape[1] % 8))
@@ -146,7 +146,7 @@ static kiln_status_t check_zeros(const join_t *join, const kiln_tensor_t *tensor
                                                                      ? (uint64_t)(tensor->shape[0] * tensor->shape[1])
                                                                      : bytes / (tensor->dtype == KILN_F32 ? 4 : 2);
   kiln_status_t status =
-      check_type(join, called, kiln_convert_is_exact(tensor->dtype, KILN_F32), "type F32, F16 or BF16");
+      check_type(join, called, kiln_convert_is_float(tensor->dtype), "type F32, F16 or BF16");
   return status ? status : kiln_rename_check_zeros(tensor, called->name, called->name_length, elements, join->error);
 }
 

@@ -104,32 +104,59 @@ TEST(StoredWeights, EveryShortFloatIsTheNearestOne) {
 }
 
 // Sizes around tiles, lines and what is converted at a time; nothing but the weight's bytes and its scales changes.
-TEST(StoredWeights, LieWhereTheDefinitionSays) {
+// `isWeightToo`: the model's weight is of the stored type, not of f32.
+void checkPlaces(kiln_dtype_t stored, kiln_dtype_t source, bool isWeightToo) {
   const int64_t extents[][2] = {{1, 1},    {3, 5},    {47, 33},   {48, 64}, {129, 31}, {9, 513},
                                 {2, 1030}, {1030, 2}, {131, 517}, {97, 32}, {300, 7}};
-  int cases = 0;
+  for (const auto &extent : extents)
+    for (uint32_t tile : {1u, 8u, 48u, 150u})
+      for (uint32_t dim : {0u, 1u})
+        for (uint64_t shift : {0u, 1u, 61u}) {
+          const Matrix matrix(source, extent[0], extent[1]);
+          const kiln_weight_t weight = {"w", isWeightToo ? stored : KILN_F32, 2, {extent[0], extent[1]}, 1, 0};
+          const kiln_placement_t placement =
+              storedPlacement(stored, extent[0], extent[1], tile, dim, shift, shift + extent[dim]);
+          GuardedMemory data(" " + matrix.Bytes), packed(kiln_pack_bytes(&weight, &placement));
+          std::memset(packed.data(), 0x7E, packed.size()); // large as an f32, lest scales depend on what was there
+          std::string expected(packed.data(), packed.size());
+          storeNaively(expected, matrix, placement);
+          ASSERT_TRUE(kiln_pack_weight(packed.data(), data.data() + 1, source, &weight, &placement));
+          ASSERT_EQ(std::memcmp(packed.data(), expected.data(), expected.size()), 0)
+              << "[" << extent[0] << ", " << extent[1] << "] tile " << tile << " dim " << dim << " shift " << shift;
+          ASSERT_TRUE(packed.isFrontIntact());
+        }
+}
+
+TEST(StoredWeights, LieWhereTheDefinitionSays) {
   for (kiln_dtype_t stored : AllTypes)
     for (kiln_dtype_t source : AllSources)
-      for (const auto &extent : extents)
-        for (uint32_t tile : {1u, 8u, 48u, 150u})
-          for (uint32_t dim : {0u, 1u})
-            for (uint64_t shift : {0u, 1u, 61u}) {
-              const Matrix matrix(source, extent[0], extent[1]);
-              const kiln_weight_t weight = {"w", KILN_F32, 2, {extent[0], extent[1]}, 1, 0};
-              const kiln_placement_t placement =
-                  storedPlacement(stored, extent[0], extent[1], tile, dim, shift, shift + extent[dim]);
-              GuardedMemory data(" " + matrix.Bytes), packed(kiln_pack_bytes(&weight, &placement));
-              std::memset(packed.data(), 0x7E, packed.size()); // large as an f32, lest scales depend on what was there
-              std::string expected(packed.data(), packed.size());
-              storeNaively(expected, matrix, placement);
-              ASSERT_TRUE(kiln_pack_weight(packed.data(), data.data() + 1, source, &weight, &placement));
-              ASSERT_EQ(std::memcmp(packed.data(), expected.data(), expected.size()), 0)
-                  << kiln_safetensors_dtype_text(source) << " as " << kiln_safetensors_dtype_text(stored) << " ["
-                  << extent[0] << ", " << extent[1] << "] tile " << tile << " dim " << dim << " shift " << shift;
-              ASSERT_TRUE(packed.isFrontIntact());
-              ++cases;
-            }
-  EXPECT_EQ(cases, 3 * 3 * 11 * 4 * 2 * 3);
+      for (bool isWeightToo : {false, true}) {
+        if (isWeightToo && stored == KILN_I8)
+          continue;
+        SCOPED_TRACE(std::string(kiln_safetensors_dtype_text(source)) + " as " + kiln_safetensors_dtype_text(stored) +
+                     (isWeightToo ? ", the weight's own type" : ""));
+        checkPlaces(stored, source, isWeightToo);
+      }
+}
+
+// Vectors, and matrices that no kernel wants in tiles, of a model's short floats.
+TEST(StoredWeights, ShortFloatsLieSideBySide) {
+  for (kiln_dtype_t type : {KILN_F16, KILN_BF16})
+    for (kiln_dtype_t source : AllSources)
+      for (int64_t count : {1, 7, 513, 4096, 9001}) {
+        const Matrix numbers(source, count, 3);
+        const kiln_weight_t weight = {"w", type, 2, {count, 3}, 1, 0};
+        const kiln_placement_t placement = makePlacement(0, 0, 0, 0, 5, type);
+        GuardedMemory packed(kiln_pack_bytes(&weight, &placement));
+        ASSERT_EQ(packed.size(), static_cast<size_t>(5 + count * 3) * 2);
+        ASSERT_TRUE(kiln_pack_weight(packed.data(), numbers.Bytes.data(), source, &weight, &placement));
+        std::vector<uint16_t> expected(5), got(packed.size() / 2);
+        for (float value : numbers.Values)
+          expected.push_back(rounded(type, value));
+        std::memcpy(got.data(), packed.data(), packed.size());
+        std::copy_n(got.begin(), 5, expected.begin()); // what is before is another's
+        ASSERT_EQ(got, expected) << kiln_safetensors_dtype_text(source) << " as " << kiln_safetensors_dtype_text(type);
+      }
 }
 
 // The same of numbers of eight bits that lie two or four together, and what they are read as.
