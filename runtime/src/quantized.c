@@ -145,8 +145,7 @@ static kiln_status_t check_zeros(const join_t *join, const kiln_tensor_t *tensor
   const uint64_t bytes = tensor->end - tensor->begin, elements = tensor->form
                                                                      ? (uint64_t)(tensor->shape[0] * tensor->shape[1])
                                                                      : bytes / (tensor->dtype == KILN_F32 ? 4 : 2);
-  kiln_status_t status =
-      check_type(join, called, kiln_convert_is_float(tensor->dtype), "type F32, F16 or BF16");
+  kiln_status_t status = check_type(join, called, kiln_convert_is_float(tensor->dtype), "type F32, F16 or BF16");
   return status ? status : kiln_rename_check_zeros(tensor, called->name, called->name_length, elements, join->error);
 }
 
