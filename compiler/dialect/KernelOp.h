@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ops say of themselves: KernelOpInterface and IndexOperandsInterface (KilnInterfaces.td), and the traits that
-// answer the first. The ops' methods are in compiler/dialect/lowering.
+// What ops say of themselves: KernelOpInterface, IndexOperandsInterface and DifferentiableInterface
+// (KilnInterfaces.td), and the traits that answer the first. The ops' methods are in compiler/dialect/lowering and
+// compiler/dialect/gradients.
 #pragma once
 
 #include "mlir/IR/AffineExpr.h"
@@ -10,6 +11,7 @@
 namespace mlir::kiln {
 
 class ElementBuilder;
+class GradientBuilder;
 class KernelBuilder;
 class RowCollapser;
 struct Coordinate;

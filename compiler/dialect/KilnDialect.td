@@ -170,6 +170,9 @@ class Kiln_PointwiseTrait<string cost> : ParamNativeOpTrait<"Pointwise", "::mlir
 }
 class Kiln_Pointwise<string cost = "Cheap"> : TraitList<[Kiln_PointwiseTrait<cost>, Kiln_KernelOpInterface]>;
 
+// Has a derivative.
+def Kiln_Differentiable : DeclareOpInterfaceMethods<Kiln_DifferentiableInterface>;
+
 // An op that has the effect of a read where it reads a variable, and none otherwise.
 def Kiln_ReadsVariables : TraitList<[AlwaysSpeculatable, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]>;
 

@@ -91,4 +91,17 @@ def Kiln_IndexOperandsInterface : OpInterface<"IndexOperandsInterface"> {
   ];
 }
 
+def Kiln_DifferentiableInterface : OpInterface<"DifferentiableInterface"> {
+  let description = [{
+    An op that has a derivative (compiler/dialect/gradients). From the gradients of its results, none of which is null, it makes
+    those of its operands, as ops of the dialect: the vector-Jacobian product. Null for an operand of which the result does not
+    depend, or only by steps.
+  }];
+  let cppNamespace = "::mlir::kiln";
+  let methods = [
+    InterfaceMethod<"the gradients of the operands", "::llvm::SmallVector<::mlir::Value>", "differentiate",
+      (ins "::mlir::kiln::GradientBuilder &":$builder, "::mlir::ValueRange":$gradients)>
+  ];
+}
+
 #endif // KILN_INTERFACES

@@ -4,7 +4,8 @@
 include "KilnDialect.td"
 
 def Kiln_LinearOp : Kiln_InferredOp<"linear",
-    [AttrSizedOperandSegments, Kiln_InKernel<"Contraction", "Cheap", ["decompose", "getFlops", "getAccumulatorType"]>]> {
+    [AttrSizedOperandSegments, Kiln_InKernel<"Contraction", "Cheap", ["decompose", "getFlops", "getAccumulatorType"]>,
+     Kiln_Differentiable]> {
   let summary = "x W^T + b, or x W + b for a weight stored [in, out]";
   let description = [{
     x W^T + b for a weight stored [out, in] (`out_in`), x W + b for one stored [in, out] (`in_out`), over the last axis of x.
@@ -60,7 +61,8 @@ def Kiln_QuantizeRowsOp : Kiln_InferredOp<"quantize_rows", [Kiln_InKernel<"Point
   let assemblyFormat = "$x `,` $scales attr-dict `:` functional-type(operands, results)";
 }
 
-def Kiln_MatmulOp : Kiln_InferredOp<"matmul", [Kiln_InKernel<"Contraction", "Cheap", ["decompose", "getFlops"]>]> {
+def Kiln_MatmulOp : Kiln_InferredOp<"matmul", [Kiln_InKernel<"Contraction", "Cheap", ["decompose", "getFlops"]>,
+                                                Kiln_Differentiable]> {
   let summary = "the product of matrices";
   let description = [{
     The product of matrices: [..., M, K] and [..., K, N] -> [..., M, N], the leading axes broadcast as NumPy does. With
@@ -77,7 +79,7 @@ def Kiln_MatmulOp : Kiln_InferredOp<"matmul", [Kiln_InKernel<"Contraction", "Che
 }
 
 def Kiln_AttentionOp : Kiln_InferredOp<"attention",
-    [AttrSizedOperandSegments, Kiln_InKernel<"Attention", "Cheap", ["decompose", "getFlops"]>, Kiln_IndexOperands]> {
+    [AttrSizedOperandSegments, Kiln_InKernel<"Attention", "Cheap", ["decompose", "getFlops"]>, Kiln_IndexOperands, Kiln_Differentiable]> {
   let summary = "softmax(scale * Q K^T + mask) V for each head";
   let description = [{
     softmax(scale * Q K^T + mask) V for each of `heads` heads: [..., Tq, H*D], [..., Tk, H*D], [..., Tk, H*E] -> [..., Tq, H*E].
@@ -107,7 +109,7 @@ def Kiln_AttentionOp : Kiln_InferredOp<"attention",
 }
 
 def Kiln_AttentionScoresOp : Kiln_InferredOp<"attention_scores",
-    [AttrSizedOperandSegments, Kiln_InKernel<"Contraction", "Cheap", ["decompose", "getFlops"]>, Kiln_IndexOperands]> {
+    [AttrSizedOperandSegments, Kiln_InKernel<"Contraction", "Cheap", ["decompose", "getFlops"]>, Kiln_IndexOperands, Kiln_Differentiable]> {
   let summary = "scale * Q K^T + mask for each head";
   let description = [{
     The scores whose softmax `attention` weighs the values by: [..., Tq, H*D], [..., Tk, G*D] -> [..., H, Tq, Tk]. All but the values

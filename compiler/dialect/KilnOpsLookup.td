@@ -3,7 +3,7 @@
 // Rows of tables by index, and the indices themselves.
 include "KilnDialect.td"
 
-def Kiln_EmbeddingOp : Kiln_InferredOp<"embedding", [Kiln_InKernel<"Lookup">, Kiln_IndexOperands]> {
+def Kiln_EmbeddingOp : Kiln_InferredOp<"embedding", [Kiln_InKernel<"Lookup">, Kiln_IndexOperands, Kiln_Differentiable]> {
   let summary = "a row of the table for each index";
   let description = [{
     A row of the table for each index: [...] and [V, D] -> [..., D].
@@ -47,7 +47,7 @@ def Kiln_SinusoidalOp : Kiln_Op<"sinusoidal", [Pure, Kiln_Rewritten, Kiln_IndexO
   let hasVerifier = 1;
 }
 
-def Kiln_GatherOp : Kiln_InferredOp<"gather", [Kiln_InKernel<"Lookup">, Kiln_IndexOperands]> {
+def Kiln_GatherOp : Kiln_InferredOp<"gather", [Kiln_InKernel<"Lookup">, Kiln_IndexOperands, Kiln_Differentiable]> {
   let summary = "slices of the table by index along an axis";
   let description = [{
     Slices of the table by index along an axis: the axis `axis` of the table is replaced by the shape of the indices.

@@ -13,7 +13,7 @@ defvar computeDeclaration = [{
 // `idempotent`: whether it is x for x and x.
 class Kiln_BinaryOp<string mnemonic, string formula, string expression, string neutral = "std::nullopt",
                     string cost = "Cheap", list<Trait> traits = [], string idempotent = "false">
-    : Kiln_InferredOp<mnemonic, !listconcat([Kiln_Pointwise<cost>], traits)> {
+    : Kiln_InferredOp<mnemonic, !listconcat([Kiln_Pointwise<cost>, Kiln_Differentiable], traits)> {
   let summary = formula;
   let description = formula # [{, element by element; the operands broadcast as NumPy does.
 
@@ -100,7 +100,8 @@ def Kiln_LogicalAndOp : Kiln_LogicOp<"logical_and", "x and y">;
 def Kiln_LogicalOrOp : Kiln_LogicOp<"logical_or", "x or y or both">;
 def Kiln_LogicalXorOp : Kiln_LogicOp<"logical_xor", "either x or y">;
 
-def Kiln_CastOp : Kiln_Op<"cast", [Pure, SameOperandsAndResultShape, Kiln_HasExtents, Kiln_Pointwise<>]> {
+def Kiln_CastOp : Kiln_Op<"cast", [Pure, SameOperandsAndResultShape, Kiln_HasExtents, Kiln_Pointwise<>,
+                               Kiln_Differentiable]> {
   let summary = "the elements as numbers of another type";
   let description = [{
     The elements as numbers of the result's type: a boolean is 0 or 1; to i32 and i8 the fraction is cut off, and numbers beyond
@@ -117,7 +118,7 @@ def Kiln_CastOp : Kiln_Op<"cast", [Pure, SameOperandsAndResultShape, Kiln_HasExt
   let hasVerifier = 1;
 }
 
-def Kiln_WhereOp : Kiln_InferredOp<"where", [Kiln_Pointwise<>]> {
+def Kiln_WhereOp : Kiln_InferredOp<"where", [Kiln_Pointwise<>, Kiln_Differentiable]> {
   let summary = "x where a condition holds, y elsewhere";
   let description = [{
     x where the condition holds, y elsewhere; the three broadcast as NumPy does. Of the other one nothing is seen, be it NaN.
@@ -134,7 +135,8 @@ def Kiln_WhereOp : Kiln_InferredOp<"where", [Kiln_Pointwise<>]> {
 
 // `expression`: the op on a constant x, a double.
 class Kiln_UnaryOp<string mnemonic, string formula, string expression, string cost = "Costly", list<Trait> traits = []>
-    : Kiln_Op<mnemonic, !listconcat([Pure, SameOperandsAndResultType, Kiln_HasExtents, Kiln_Pointwise<cost>], traits)> {
+    : Kiln_Op<mnemonic, !listconcat([Pure, SameOperandsAndResultType, Kiln_HasExtents, Kiln_Pointwise<cost>, Kiln_Differentiable],
+                                    traits)> {
   let summary = formula;
   let description = formula # [{, element by element.
 
@@ -168,3 +170,6 @@ def Kiln_SoftplusOp : Kiln_UnaryOp<"softplus", "log(1 + e^x)", "std::max(x, 0.0)
 def Kiln_AbsOp : Kiln_UnaryOp<"abs", "|x|", "std::abs(x)", "Cheap", [Idempotent]>;
 def Kiln_FloorOp : Kiln_UnaryOp<"floor", "the largest whole number that is not above x", "std::floor(x)", "Cheap", [Idempotent]>;
 def Kiln_RoundOp : Kiln_UnaryOp<"round", "the nearest whole number, of two the even one,", "std::nearbyint(x)", "Cheap", [Idempotent]>;
+// The compiler alone makes it, for the derivative of gelu.
+def Kiln_NormalCdfOp : Kiln_UnaryOp<"normal_cdf", "(1 + erf(x / sqrt(2))) / 2",
+    "(1 + std::erf(x / std::numbers::sqrt2)) / 2">;

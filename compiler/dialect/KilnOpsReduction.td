@@ -4,7 +4,7 @@
 include "KilnDialect.td"
 
 class Kiln_SoftmaxLikeOp<string mnemonic, string formula>
-    : Kiln_Op<mnemonic, [Pure, SameOperandsAndResultType, Kiln_InKernel<"Reduction", "Cheap", ["decompose"]>]> {
+    : Kiln_Op<mnemonic, [Pure, SameOperandsAndResultType, Kiln_InKernel<"Reduction", "Cheap", ["decompose"]>, Kiln_Differentiable]> {
   let summary = formula;
   let description = formula # [{ along `axis`.
 
@@ -21,7 +21,7 @@ class Kiln_SoftmaxLikeOp<string mnemonic, string formula>
 def Kiln_SoftmaxOp : Kiln_SoftmaxLikeOp<"softmax", "e^x / sum(e^x)">;
 def Kiln_LogSoftmaxOp : Kiln_SoftmaxLikeOp<"log_softmax", "x - log(sum(e^x))">;
 
-def Kiln_LayerNormOp : Kiln_InferredOp<"layer_norm", [Kiln_RowNorm, Kiln_InKernel<"Reduction", "Cheap", ["decompose"]>]> {
+def Kiln_LayerNormOp : Kiln_InferredOp<"layer_norm", [Kiln_RowNorm, Kiln_InKernel<"Reduction", "Cheap", ["decompose"]>, Kiln_Differentiable]> {
   let summary = "(x - mean) / sqrt(variance + epsilon) weight + bias over the last axis";
   let description = [{
     (x - mean) / sqrt(variance + epsilon) * weight + bias over the last axis (Ba et al. 2016). With `moments`, the two results of
@@ -40,7 +40,7 @@ def Kiln_LayerNormOp : Kiln_InferredOp<"layer_norm", [Kiln_RowNorm, Kiln_InKerne
   }];
 }
 
-def Kiln_RmsNormOp : Kiln_InferredOp<"rms_norm", [Kiln_RowNorm, Kiln_InKernel<"Reduction", "Cheap", ["decompose"]>]> {
+def Kiln_RmsNormOp : Kiln_InferredOp<"rms_norm", [Kiln_RowNorm, Kiln_InKernel<"Reduction", "Cheap", ["decompose"]>, Kiln_Differentiable]> {
   let summary = "x / sqrt(mean(x^2) + epsilon) weight over the last axis";
   let description = [{
     x / sqrt(mean(x^2) + epsilon) * weight over the last axis (Zhang and Sennrich 2019). With `moments`, the two results of
@@ -58,7 +58,7 @@ def Kiln_RmsNormOp : Kiln_InferredOp<"rms_norm", [Kiln_RowNorm, Kiln_InKernel<"R
 }
 
 class Kiln_ReductionOp<string mnemonic, string what, string element, Type operandType, Type resultType>
-    : Kiln_InferredOp<mnemonic, [Kiln_InKernel<"Reduction", "Cheap", ["decompose"]>]> {
+    : Kiln_InferredOp<mnemonic, [Kiln_InKernel<"Reduction", "Cheap", ["decompose"]>, Kiln_Differentiable]> {
   let summary = what # " along an axis";
   let description = what # [{ along `axis`, which the result does not have.
 

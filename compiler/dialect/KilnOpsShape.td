@@ -3,7 +3,7 @@
 // The ops that move elements without changing them.
 include "KilnDialect.td"
 
-def Kiln_ReshapeOp : Kiln_Op<"reshape", [Pure, Kiln_HostOp, Kiln_InKernel<"View", "Free">]> {
+def Kiln_ReshapeOp : Kiln_Op<"reshape", [Pure, Kiln_HostOp, Kiln_InKernel<"View", "Free">, Kiln_Differentiable]> {
   let summary = "the same elements in another shape";
   let description = [{
     The same elements, in row-major order, in another shape.
@@ -19,7 +19,7 @@ def Kiln_ReshapeOp : Kiln_Op<"reshape", [Pure, Kiln_HostOp, Kiln_InKernel<"View"
   let hasFolder = 1;
 }
 
-def Kiln_ExpandOp : Kiln_Op<"expand", [Pure, Kiln_Pointwise<>]> {
+def Kiln_ExpandOp : Kiln_Op<"expand", [Pure, Kiln_Pointwise<>, Kiln_Differentiable]> {
   let summary = "broadcast to a shape";
   let description = [{
     x broadcast to the result's shape as NumPy does.
@@ -39,7 +39,7 @@ def Kiln_ExpandOp : Kiln_Op<"expand", [Pure, Kiln_Pointwise<>]> {
   }];
 }
 
-def Kiln_TransposeOp : Kiln_InferredOp<"transpose", [Kiln_InKernel<"Movement", "Free">]> {
+def Kiln_TransposeOp : Kiln_InferredOp<"transpose", [Kiln_InKernel<"Movement", "Free">, Kiln_Differentiable]> {
   let summary = "the axes in another order";
   let description = [{
     The axes in another order: axis i of the result is axis `permutation[i]` of x.
@@ -55,7 +55,7 @@ def Kiln_TransposeOp : Kiln_InferredOp<"transpose", [Kiln_InKernel<"Movement", "
   let hasCanonicalizer = 1;
 }
 
-def Kiln_ConcatOp : Kiln_InferredOp<"concat", [Kiln_InKernel<"Lookup", "Costly", ["getResizedAxes"]>]> {
+def Kiln_ConcatOp : Kiln_InferredOp<"concat", [Kiln_InKernel<"Lookup", "Costly", ["getResizedAxes"]>, Kiln_Differentiable]> {
   let summary = "tensors one after another along an axis";
   let description = [{
     Tensors one after another along an axis; the other extents are equal.
@@ -70,7 +70,7 @@ def Kiln_ConcatOp : Kiln_InferredOp<"concat", [Kiln_InKernel<"Lookup", "Costly",
   let hasFolder = 1;
 }
 
-def Kiln_SliceOp : Kiln_Op<"slice", [Pure, Kiln_InKernel<"Movement", "Free", ["getResizedAxes"]>]> {
+def Kiln_SliceOp : Kiln_Op<"slice", [Pure, Kiln_InKernel<"Movement", "Free", ["getResizedAxes"]>, Kiln_Differentiable]> {
   let summary = "a range of an axis";
   let description = [{
     The elements of x from `start` on along `axis`, as many as the result has; with `at_end` the last ones.

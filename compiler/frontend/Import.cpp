@@ -5,12 +5,14 @@
 // 3. Verify: broken rules of single ops come out there, with their scopes.
 // 4. Weights get their storages.
 // 5. Batched entries get a function for several sequences.
+// 6. Entries of gradients get these as further results.
 #include "compiler/frontend/Import.h"
 
 #include "compiler/dialect/Check.h"
 #include "compiler/frontend/BatchEntry.h"
 #include "compiler/frontend/CheckGraph.h"
 #include "compiler/frontend/ImportNode.h"
+#include "compiler/transforms/Differentiate.h"
 #include "compiler/transforms/Pipeline.h"
 #include "kiln/batch.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -220,20 +222,23 @@ mlir::kiln::BatchSymbols addBatchSymbols(const Graph &graph, std::vector<Symbol>
 }
 
 /// Behind all that is imported. What reads as attention is made so first: its steps must not be parted, some for the
-/// rows of all sequences and some for each.
-LogicalResult batchEntries(const Graph &graph, mlir::ModuleOp module, const mlir::kiln::BatchSymbols &symbols) {
-  if (llvm::all_of(graph.entries, [](const Entry &entry) { return entry.sequences == 0; }))
+/// rows of all sequences and some for each, nor be differentiated one by one.
+LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mlir::kiln::BatchSymbols &symbols) {
+  if (llvm::none_of(graph.entries, [](const Entry &entry) { return entry.sequences > 0 || entry.gradients; }))
     return llvm::success();
   mlir::PassManager passes(module.getContext());
   mlir::kiln::buildRecognition(passes);
   if (failed(passes.run(module)))
     return failure();
   for (const Entry &entry : graph.entries) {
+    auto function = module.lookupSymbol<mlir::func::FuncOp>(entry.name);
+    if (entry.gradients && failed(mlir::kiln::differentiate(function)))
+      return failure();
     if (entry.sequences == 0)
       continue;
     if (module.lookupSymbol(batch_name(entry.name)))
       return mlir::emitError(module.getLoc()) << rules::model_c5 << ": got " << batch_name(entry.name) << " twice";
-    if (failed(batchEntry(module.lookupSymbol<mlir::func::FuncOp>(entry.name), symbols)))
+    if (failed(batchEntry(function, symbols)))
       return failure();
   }
   return mlir::verify(module);
@@ -261,7 +266,7 @@ mlir::OwningOpRef<mlir::ModuleOp> importGraph(const Graph &graph, mlir::MLIRCont
     if (failed(importer.importEntry(entry)))
       return {};
   if (failed(mlir::verify(*module)) || failed(storeWeights(*module, graph, weights)) ||
-      failed(batchEntries(graph, *module, batch)))
+      failed(deriveEntries(graph, *module, batch)))
     return {};
   return module;
 }

@@ -76,6 +76,19 @@ static Tensor evaluateSinusoid(const Tensor &positions, const Tensor &table, con
   return result;
 }
 
+/// (1 + erf(x / sqrt(2))) / 2, whose slope is at most 0.4. For large negative x a difference of numbers near 1/2.
+static Tensor evaluateNormalCdf(const Tensor &x) {
+  const interpreter::Arithmetic arithmetic(x.element);
+  Tensor result = Tensor::zeros(x.element, x.shape);
+  for (std::int64_t i = 0; i < x.size(); ++i) {
+    const interpreter::Value at = x.at(i);
+    const double value = std::erfc(-at.value / M_SQRT2) / 2;
+    result.set(i, at.isDetermined() ? arithmetic.settle(value, 0.4 * at.error + arithmetic.function)
+                                    : interpreter::undetermined(value));
+  }
+  return result;
+}
+
 /// A product of whole numbers, times the scale of its row, + the bias.
 static Tensor evaluateScaledLinear(kd::LinearOp op, ArrayRef<const Tensor *> operands, const TensorShape &shape) {
   Node node = *nodeOf(op);
@@ -96,6 +109,8 @@ std::vector<Tensor> evaluateKilnOp(Operation *op, ArrayRef<const Tensor *> opera
     return evaluatePanels(panels, *operands[0], shapes[0]);
   if (isa<kd::SinusoidOp>(op))
     return {evaluateSinusoid(*operands[0], *operands[1], shapes[0])};
+  if (isa<kd::NormalCdfOp>(op))
+    return {evaluateNormalCdf(*operands[0])};
   if (isa<kd::RowScalesOp>(op))
     return {interpreter::rowScales(*operands[0])};
   if (isa<kd::QuantizeRowsOp>(op))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One op of the kiln dialect on values with bounds: those that a graph has as the interpreter of graphs does it, and
-// those that only the compiler makes (kiln.sinusoid, kiln.panel_moments, products with a transposed operand, norms with
-// moments, rows of int8 and products with them).
+// those that only the compiler makes (kiln.sinusoid, kiln.panel_moments, kiln.normal_cdf, products with a transposed
+// operand, norms with moments, rows of int8 and products with them).
 #pragma once
 
 #include "compiler/interpreter/Tensor.h"

@@ -104,6 +104,18 @@ static Value createOnePlusExp(ElementBuilder &b, Value x) {
   return arith::AddFOp::create(b, exp, b.constant(x.getType(), 1));
 }
 
+/// (1 + erf(x / sqrt(2))) / 2 as (1 +- erf(|x| / sqrt(2))) / 2.
+static Value createNormalCdf(ElementBuilder &b, Value x) {
+  Type type = x.getType();
+  Value size = math::AbsFOp::create(b, x), half = b.constant(type, 0.5), zero = b.constant(type, 0);
+  auto erf =
+      math::ErfOp::create(b, Value(arith::MulFOp::create(b, size, b.constant(type, 0.70710678118654752440))));
+  erf->setAttr(nonnegativeAttrName, b.getUnitAttr());
+  Value part = arith::MulFOp::create(b, Value(erf), half);
+  return arith::SelectOp::create(b, createLess(b, x, zero), Value(arith::SubFOp::create(b, half, part)),
+                                 Value(arith::AddFOp::create(b, half, part)));
+}
+
 /// x (1 + erf(x / sqrt(2))) / 2 as |x / 2| erf(|x / 2| sqrt(2)) + x / 2.
 static Value createGelu(ElementBuilder &b, Value x) {
   Value half = arith::MulFOp::create(b, x, b.constant(x.getType(), 0.5)), size = math::AbsFOp::create(b, half);
@@ -173,6 +185,7 @@ KILN_COMPUTE(TanhOp) { return math::TanhOp::create(b, x[0]); }
 KILN_COMPUTE(SigmoidOp) { return arith::DivFOp::create(b, b.constant(x[0].getType(), 1), createOnePlusExp(b, x[0])); }
 KILN_COMPUTE(ReluOp) { return arith::MaximumFOp::create(b, x[0], b.constant(x[0].getType(), 0)); }
 KILN_COMPUTE(GeluOp) { return createGelu(b, x[0]); }
+KILN_COMPUTE(NormalCdfOp) { return createNormalCdf(b, x[0]); }
 KILN_COMPUTE(GeluTanhOp) { return createGeluTanh(b, x[0]); }
 KILN_COMPUTE(SiluOp) { return arith::DivFOp::create(b, x[0], createOnePlusExp(b, x[0])); }
 

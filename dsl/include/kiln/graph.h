@@ -138,6 +138,7 @@ struct Entry {
   std::vector<const char *> input_names;
   std::vector<const char *> output_names;
   int sequences = 0; // of a batched entry: how many a call takes, at most
+  bool gradients = false; // further results: those of the first one, a number, by the parameters
 };
 
 /// A finished trace. Nodes stand in order of execution, and only those that a result depends on; the order follows from

@@ -33,15 +33,26 @@ template <class Function> struct EntryPoint {
   Function function;
   Names inputs, outputs;
   int sequences = 0; // of a batched one
+  bool gradients = false;
 
   /// The same, to be called for up to `most` sequences at once, too, each with states and extents of its own:
   /// NAME_<entry>_batch. Rows of the sequences lie one after another along the first axis of inputs and results.
-  constexpr EntryPoint batched(int most) const { return {name, function, inputs, outputs, most != 0 ? most : -1}; }
+  constexpr EntryPoint batched(int most) const {
+    return {name, function, inputs, outputs, most != 0 ? most : -1, gradients};
+  }
 };
 
 template <class Function>
 constexpr EntryPoint<Function> entry(const char *name, Function function, Names inputs = {}, Names outputs = {}) {
   return {or_empty(name), function, inputs, outputs};
+}
+
+/// An entry whose first result is a loss, an f32 without axes, and that also gives the gradients of the loss by all
+/// parameters that it depends on, each as a result "grad_h_mlp_weight" for "h.{}.mlp.weight", of the parameter's shape;
+/// those of the layers of a stack are along a new first axis.
+template <class Function>
+constexpr EntryPoint<Function> gradients(const char *name, Function function, Names inputs = {}, Names outputs = {}) {
+  return {or_empty(name), function, inputs, outputs, 0, true};
 }
 
 /// Several results of a forward.
@@ -123,6 +134,7 @@ constexpr void trace_entry(Tracer &tracer, const M &model,
     entry.input_names = chosen_names(tracer, point.inputs, sizeof...(Inputs), argument_names, rules::model_c1);
     entry.output_names = chosen_names(tracer, point.outputs, count, count == 1 ? &only : output_names, rules::model_c2);
     entry.sequences = point.sequences;
+    entry.gradients = point.gradients;
     check_entry(tracer, entry);
     tracer.entry(std::move(entry));
   }

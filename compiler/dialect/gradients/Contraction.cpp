@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Derivatives of products and of attention.
+#include "compiler/dialect/gradients/GradientBuilder.h"
+
+namespace mlir::kiln {
+
+/// dx = dy W, dW = dy^T x, or x^T dy for a weight stored the other way round.
+KILN_GRADIENT(LinearOp) {
+  const bool isOutIn = getWeightOrder() == WeightOrder::OutIn;
+  Value dy = gradients[0], rows = b.asMatrix(getX()), dyRows = b.asMatrix(dy);
+  SmallVector<Value> result{b.create<LinearOp>(dy, getWeight(), Value(), Value(),
+                                               isOutIn ? WeightOrder::InOut : WeightOrder::OutIn)};
+  result.push_back(isOutIn ? b.create<MatmulOp>(b.transposeMatrix(dyRows), rows, false)
+                           : b.create<MatmulOp>(b.transposeMatrix(rows), dyRows, false));
+  if (getBias())
+    result.push_back(b.sumTo(dyRows, rankedType(getBias())));
+  return result;
+}
+
+/// One matrix for all rows of a is no product a batch, but one of all rows.
+KILN_GRADIENT(MatmulOp) {
+  Value dy = gradients[0], a = getA();
+  Value ofA = b.sumTo(b.create<MatmulOp>(dy, getB(), !getTransposeB()), rankedType(a));
+  if (rankedType(getB()).getRank() == 2)
+    a = b.asMatrix(a), dy = b.asMatrix(dy);
+  Value ofB = getTransposeB() ? b.create<MatmulOp>(b.transposeMatrix(dy), a, false)
+                              : b.create<MatmulOp>(b.transposeMatrix(a), dy, false);
+  return {ofA, b.sumTo(ofB, rankedType(getB()))};
+}
+
+namespace {
+
+/// Attention by heads: queries [..., G, H / G, T, D], keys and values [..., G, 1, T, D], for G heads of keys.
+class Heads {
+public:
+  Heads(GradientBuilder &b, int64_t heads, int64_t groups) : b(b), heads(heads), groups(groups) {}
+
+  /// [..., T, count * shared * D] as [..., count, shared, T, D]; of keys `shared` is 1.
+  Value split(Value x, int64_t shared) {
+    SmallVector<AffineExpr> extents = getExtents(rankedType(x));
+    const AffineExpr width = extents.pop_back_val().floorDiv(groups * shared);
+    llvm::append_range(extents, ArrayRef{constant(x, groups), constant(x, shared), width});
+    const int64_t rank = static_cast<int64_t>(extents.size());
+    auto permutation = llvm::to_vector(llvm::seq<int64_t>(rank));
+    std::rotate(permutation.end() - 4, permutation.end() - 3, permutation.end() - 1);
+    return b.transpose(b.reshape(x, extents), permutation);
+  }
+  Value splitQueries(Value x) { return split(x, heads / groups); }
+  Value splitKeys(Value x) { return split(x, 1); }
+  /// The other way round, as a value of the type of `like`.
+  Value join(Value x, Value like) {
+    auto permutation = llvm::to_vector(llvm::seq<int64_t>(rankedType(x).getRank()));
+    std::rotate(permutation.end() - 4, permutation.end() - 2, permutation.end() - 1);
+    return b.reshape(b.transpose(x, permutation), getExtents(rankedType(like)));
+  }
+  /// [..., H, Tq, Tk] as [..., G, H / G, Tq, Tk].
+  Value splitScores(Value scores) {
+    SmallVector<AffineExpr> extents = getExtents(rankedType(scores));
+    auto *at = extents.end() - 3;
+    *at = constant(scores, groups);
+    extents.insert(at + 1, constant(scores, heads / groups));
+    return b.reshape(scores, extents);
+  }
+  Value joinScores(Value scores) {
+    SmallVector<AffineExpr> extents = getExtents(rankedType(scores));
+    extents.erase(extents.end() - 3);
+    extents.end()[-3] = constant(scores, heads);
+    return b.reshape(scores, extents);
+  }
+
+  /// Gradients of query, key and, if there is one, mask from that of the scores, [..., H, Tq, Tk].
+  template <class Op> SmallVector<Value> ofScores(Op op, Value ds) {
+    Value parts = splitScores(ds), keys = splitKeys(op.getKey()), queries = splitQueries(op.getQuery());
+    const double scale = op.getScale().convertToDouble();
+    Value dq = b.scale(b.create<MatmulOp>(parts, keys, false), scale);
+    Value dk = b.scale(b.create<MatmulOp>(b.transposeMatrix(parts), queries, false), scale);
+    SmallVector<Value> result{join(dq, op.getQuery()), join(b.sumTo(dk, rankedType(keys)), op.getKey())};
+    if (op.getMask())
+      result.push_back(ofMask(ds, op.getQuery(), op.getMask()));
+    return result;
+  }
+
+private:
+  static AffineExpr constant(Value like, int64_t value) { return getAffineConstantExpr(value, like.getContext()); }
+
+  /// A mask has an axis of heads if it has one more than the queries.
+  Value ofMask(Value ds, Value query, Value mask) {
+    if (rankedType(mask).getRank() <= rankedType(query).getRank())
+      ds = b.create<SumOp>(ds, rankedType(ds).getRank() - 3);
+    return b.sumTo(ds, rankedType(mask));
+  }
+
+  GradientBuilder &b;
+  int64_t heads, groups;
+};
+
+} // namespace
+
+/// The weights are computed again, with P = softmax(S): dV = P^T dY, dP = dY V^T, dS = P (dP - sum(dP P)).
+KILN_GRADIENT(AttentionOp) {
+  Heads heads(b, getHeads(), getNumKeyValueHeads());
+  Value scores = b.create<AttentionScoresOp>(getQuery(), getKey(), getMask(), getLengths(), getHeadsAttr(),
+                                             getKeyValueHeadsAttr(), getScaleAttr(), getCausalAttr());
+  const int64_t last = rankedType(scores).getRank() - 1;
+  Value p = b.create<SoftmaxOp>(scores, last), parts = heads.splitScores(p);
+  Value dy = heads.splitQueries(gradients[0]), values = heads.splitKeys(getValue());
+  Value dv = b.create<MatmulOp>(b.transposeMatrix(parts), dy, false);
+  Value dp = heads.joinScores(b.create<MatmulOp>(dy, values, /*transpose_b=*/true));
+  Value ds = b.mul(p, b.sub(dp, b.sumKept(b.mul(dp, p), last)));
+  SmallVector<Value> result = heads.ofScores(*this, ds);
+  result.insert(result.begin() + 2, heads.join(b.sumTo(dv, rankedType(values)), getValue()));
+  if (getLengths())
+    result.push_back({});
+  return result;
+}
+
+/// Where a key does not count the score is a constant.
+KILN_GRADIENT(AttentionScoresOp) {
+  Heads heads(b, getHeads(), getNumKeyValueHeads());
+  Value isOut = b.create<LessEqualOp>(getResult(), b.number(getResult(), -1e38));
+  SmallVector<Value> result =
+      heads.ofScores(*this, b.where(isOut, b.number(gradients[0], 0), gradients[0]));
+  if (getLengths())
+    result.push_back({});
+  return result;
+}
+
+} // namespace mlir::kiln

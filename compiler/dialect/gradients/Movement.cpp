@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Derivatives of the ops that move elements, or read them by index: where an element came from its gradients add up.
+#include "compiler/dialect/gradients/GradientBuilder.h"
+
+namespace mlir::kiln {
+
+KILN_GRADIENT(ReshapeOp) { return {b.reshape(gradients[0], getExtents(rankedType(getX())))}; }
+KILN_GRADIENT(ExpandOp) { return {b.sumTo(gradients[0], rankedType(getX()))}; }
+KILN_GRADIENT(TransposeOp) {
+  SmallVector<int64_t> inverse(getPermutation().size());
+  for (auto [i, axis] : llvm::enumerate(getPermutation()))
+    inverse[axis] = static_cast<int64_t>(i);
+  return {b.transpose(gradients[0], inverse)};
+}
+
+/// x with so many elements along an axis: from the first one on, or the last ones.
+static Value takePart(GradientBuilder &b, Value x, int64_t axis, AffineExpr extent, bool isAtEnd) {
+  SmallVector<AffineExpr> extents = getExtents(rankedType(x));
+  if (extents[axis] == extent)
+    return x;
+  extents[axis] = extent;
+  return b.createAs<SliceOp>(b.typeOf(extents, x), x, axis, 0, isAtEnd);
+}
+
+KILN_GRADIENT(ConcatOp) {
+  const auto axis = static_cast<int64_t>(getAxis());
+  SmallVector<Value> parts;
+  AffineExpr end = getAffineConstantExpr(0, getContext());
+  for (Value input : getInputs()) {
+    const AffineExpr extent = getExtents(rankedType(input))[axis];
+    end = canonicalExtent(end + extent);
+    parts.push_back(takePart(b, takePart(b, gradients[0], axis, end, false), axis, extent, true));
+  }
+  return parts;
+}
+
+/// Zeros before and behind.
+KILN_GRADIENT(SliceOp) {
+  const auto axis = static_cast<int64_t>(getAxis());
+  SmallVector<AffineExpr> extents = getExtents(rankedType(getX()));
+  const AffineExpr all = extents[axis], own = getExtents(getType())[axis];
+  const AffineExpr before =
+      getAtEnd() ? canonicalExtent(all - own) : getAffineConstantExpr(static_cast<int64_t>(getStart()), getContext());
+  SmallVector<Value> parts;
+  auto addZeros = [&](AffineExpr extent) {
+    extents[axis] = extent;
+    if (!isConstant(extent, 0))
+      parts.push_back(b.zeros(b.typeOf(extents, getX())));
+  };
+  addZeros(before);
+  parts.push_back(gradients[0]);
+  addZeros(canonicalExtent(all - own - before));
+  return {parts.size() == 1 ? parts[0] : b.create<ConcatOp>(parts, axis)};
+}
+
+/// Rows [R, D] added up in a table [V, D], each where its index says: a product with the matrix [V, R] that has a 1
+/// where the index is that of the row. An index beyond the table is held within it, as by the op that reads.
+static Value scatter(GradientBuilder &b, Value indices, Value rows, Value table, int64_t axis) {
+  MLIRContext *context = table.getContext();
+  const AffineExpr one = getAffineConstantExpr(1, context), extent = getExtents(rankedType(table))[axis];
+  const AffineExpr count = getProduct(getExtents(rankedType(indices)), context);
+  Value places = b.create<PositionsOp>(table, axis), last = b.create<MaxOp>(places, 0);
+  Value zero = b.create<SubOp>(last, last);
+  Value within = b.create<MaximumOp>(b.create<MinimumOp>(b.reshape(indices, {one, count}), last), zero);
+  Value isThere = b.create<EqualOp>(b.reshape(places, {extent, one}), within);
+  return b.create<MatmulOp>(b.createAs<CastOp>(b.typeOf({extent, count}, rows), isThere), rows, /*transpose_b=*/false);
+}
+
+KILN_GRADIENT(EmbeddingOp) { return {{}, scatter(b, getIndices(), b.asMatrix(gradients[0]), getTable(), 0)}; }
+
+/// The axis of the indices comes first for the product, and returns to its place.
+KILN_GRADIENT(GatherOp) {
+  RankedTensorType table = rankedType(getTable());
+  if (!isa<FloatType>(table.getElementType()))
+    return {Value(), Value()};
+  const auto axis = static_cast<int64_t>(getAxis()), rank = rankedType(getIndices()).getRank();
+  SmallVector<int64_t> front, back;
+  llvm::append_range(front, llvm::seq<int64_t>(axis, axis + rank));
+  llvm::append_range(front, llvm::seq<int64_t>(0, axis));
+  llvm::append_range(front, llvm::seq<int64_t>(axis + rank, rankedType(gradients[0]).getRank()));
+  SmallVector<AffineExpr> extents = getExtents(table), others(extents);
+  others.erase(others.begin() + axis);
+  Value rows = b.reshape(b.transpose(gradients[0], front), {getProduct(getExtents(rankedType(getIndices())), getContext()),
+                                                            getProduct(others, getContext())});
+  Value sums = scatter(b, getIndices(), rows, getTable(), axis);
+  others.insert(others.begin(), extents[axis]);
+  llvm::append_range(back, llvm::seq<int64_t>(1, axis + 1));
+  back.push_back(0);
+  llvm::append_range(back, llvm::seq<int64_t>(axis + 1, table.getRank()));
+  return {b.transpose(b.reshape(sums, others), back), Value()};
+}
+
+} // namespace mlir::kiln

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Derivatives of the ops on each element alone; y is the result, dy its gradient. Where a function has a kink, halves
+// of both sides (maximum, minimum), or 0 (relu, abs).
+#include "compiler/dialect/gradients/GradientBuilder.h"
+
+#include <numbers>
+
+namespace mlir::kiln {
+
+/// Gradients of two operands that were broadcast.
+static SmallVector<Value> toOperands(GradientBuilder &b, Value lhs, Value rhs, Value dl, Value dr) {
+  return {b.sumTo(dl, rankedType(lhs)), b.sumTo(dr, rankedType(rhs))};
+}
+
+/// Of the one of two operands that is smaller than the other.
+static SmallVector<Value> toChosen(GradientBuilder &b, Value lhs, Value rhs, Value less, Value equal, Value dy) {
+  Value zero = b.number(dy, 0), half = b.where(equal, b.scale(dy, 0.5), zero);
+  Value ofLhs = b.add(b.where(less, dy, zero), half);
+  return toOperands(b, lhs, rhs, ofLhs, b.sub(dy, ofLhs));
+}
+
+KILN_GRADIENT(AddOp) { return toOperands(b, getLhs(), getRhs(), gradients[0], gradients[0]); }
+KILN_GRADIENT(SubOp) {
+  Value ofRhs = b.sumTo(gradients[0], rankedType(getRhs()));
+  return {b.sumTo(gradients[0], rankedType(getLhs())), b.negate(ofRhs)};
+}
+KILN_GRADIENT(MulOp) {
+  Value dy = gradients[0];
+  return toOperands(b, getLhs(), getRhs(), b.mul(dy, getRhs()), b.mul(dy, getLhs()));
+}
+KILN_GRADIENT(DivOp) {
+  Value ofLhs = b.div(gradients[0], getRhs());
+  return toOperands(b, getLhs(), getRhs(), ofLhs, b.negate(b.mul(ofLhs, getResult())));
+}
+KILN_GRADIENT(MaximumOp) {
+  return toChosen(b, getLhs(), getRhs(), b.create<LessOp>(getRhs(), getLhs()), b.create<EqualOp>(getLhs(), getRhs()),
+                  gradients[0]);
+}
+KILN_GRADIENT(MinimumOp) {
+  return toChosen(b, getLhs(), getRhs(), b.create<LessOp>(getLhs(), getRhs()), b.create<EqualOp>(getLhs(), getRhs()),
+                  gradients[0]);
+}
+KILN_GRADIENT(WhereOp) {
+  Value dy = gradients[0], zero = b.number(dy, 0);
+  SmallVector<Value> both = toOperands(b, getLhs(), getRhs(), b.where(getCondition(), dy, zero),
+                                       b.where(getCondition(), zero, dy));
+  return {{}, both[0], both[1]};
+}
+
+KILN_GRADIENT(ExpOp) { return {b.mul(gradients[0], getResult())}; }
+KILN_GRADIENT(LogOp) { return {b.div(gradients[0], getX())}; }
+KILN_GRADIENT(SqrtOp) { return {b.div(b.scale(gradients[0], 0.5), getResult())}; }
+KILN_GRADIENT(TanhOp) { return {b.mul(gradients[0], b.sub(b.number(getX(), 1), b.mul(getResult(), getResult())))}; }
+KILN_GRADIENT(SigmoidOp) {
+  return {b.mul(gradients[0], b.mul(getResult(), b.sub(b.number(getX(), 1), getResult())))};
+}
+KILN_GRADIENT(ReluOp) {
+  Value zero = b.number(getX(), 0);
+  return {b.where(b.create<LessOp>(zero, getX()), gradients[0], zero)};
+}
+KILN_GRADIENT(AbsOp) {
+  Value dy = gradients[0], zero = b.number(dy, 0);
+  Value positive = b.where(b.create<LessOp>(zero, getX()), dy, zero);
+  return {b.where(b.create<LessOp>(getX(), zero), b.negate(dy), positive)};
+}
+KILN_GRADIENT(FloorOp) { return {Value()}; }
+KILN_GRADIENT(RoundOp) { return {Value()}; }
+KILN_GRADIENT(SoftplusOp) { return {b.mul(gradients[0], b.create<SigmoidOp>(getX()))}; }
+
+/// x s(u(x)) with s the logistic function: s + x s (1 - s) u'.
+static Value gateSlope(GradientBuilder &b, Value x, Value s, Value slope) {
+  Value rest = b.sub(b.number(x, 1), s);
+  return b.mul(s, b.add(b.number(x, 1), b.mul(b.mul(x, rest), slope)));
+}
+
+KILN_GRADIENT(SiluOp) {
+  return {b.mul(gradients[0], gateSlope(b, getX(), b.create<SigmoidOp>(getX()), b.number(getX(), 1)))};
+}
+/// x s(2 u) with u = sqrt(2 / pi) (x + 0.044715 x^3).
+KILN_GRADIENT(GeluTanhOp) {
+  const double scale = 2 * std::sqrt(2 / std::numbers::pi);
+  Value x = getX(), square = b.mul(x, x);
+  Value u = b.mul(x, b.add(b.scale(square, scale * 0.044715), b.number(x, scale)));
+  Value slope = b.add(b.scale(square, 3 * scale * 0.044715), b.number(x, scale));
+  return {b.mul(gradients[0], gateSlope(b, x, b.create<SigmoidOp>(u), slope))};
+}
+/// Phi(x) + x phi(x), of the normal distribution.
+KILN_GRADIENT(GeluOp) {
+  Value x = getX(), density = b.create<ExpOp>(b.scale(b.mul(x, x), -0.5));
+  Value rest = b.scale(b.mul(x, density), 1 / std::sqrt(2 * std::numbers::pi));
+  return {b.mul(gradients[0], b.add(b.create<NormalCdfOp>(x), rest))};
+}
+KILN_GRADIENT(NormalCdfOp) {
+  Value density = b.create<ExpOp>(b.scale(b.mul(getX(), getX()), -0.5));
+  return {b.mul(gradients[0], b.scale(density, 1 / std::sqrt(2 * std::numbers::pi)))};
+}
+
+KILN_GRADIENT(CastOp) {
+  if (!isa<FloatType>(rankedType(getX()).getElementType()))
+    return {Value()};
+  return {b.createAs<CastOp>(getX().getType(), gradients[0])};
+}
+
+} // namespace mlir::kiln

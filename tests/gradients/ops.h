@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An entry of gradients for each op and each way in which it reads its operands: the loss is the sum of its elements,
+// each times a parameter, so that no two of them have the same gradient.
+#pragma once
+
+#include <kiln/dsl.h>
+
+namespace specs {
+
+using kiln::f32;
+using kiln::i32;
+inline constexpr kiln::Dim rows{"rows", 1, 9};
+
+template <class X> constexpr auto total(const X &x) {
+  if constexpr (X::rank == 0)
+    return x;
+  else
+    return total(kiln::sum<0>(x));
+}
+
+struct GradientOps : kiln::Model {
+  using Rows = kiln::Tensor<f32, rows, 4>;
+
+  template <kiln::Dim... E> static constexpr auto p(const Rows &x, const char *name) {
+    return kiln::parameter<f32, E...>(x, name);
+  }
+  /// Fixed extents only.
+  template <kiln::ElementType E, kiln::Dim... Extents>
+  static constexpr auto weighted(const Rows &x, const char *name, const kiln::Tensor<E, Extents...> &y) {
+    return total(y * p<Extents...>(x, name));
+  }
+
+  constexpr auto pointwise(Rows x) const {
+    auto a = p<3, 5>(x, "pointwise_a");
+    auto b = p<1, 5>(x, "pointwise_b");
+    auto y = kiln::exp(a * 0.5) + kiln::log(a * a + 1) * b - kiln::sqrt(b * b + 0.5) / (kiln::sigmoid(a) + 1);
+    return weighted(x, "pointwise_weighted", y + kiln::tanh(a - b) + kiln::softplus(b) + kiln::abs(a * b));
+  }
+  constexpr auto activations(Rows x) const {
+    auto a = p<3, 5>(x, "activations_a") * 3;
+    return weighted(x, "activations_weighted",
+                    kiln::relu(a) + kiln::gelu(a) * kiln::gelu_tanh(a) + kiln::silu(a) * kiln::sigmoid(a));
+  }
+  constexpr auto choices(Rows x) const {
+    auto a = p<3, 5>(x, "choices_a");
+    auto b = p<5>(x, "choices_b");
+    auto c = p<3, 1>(x, "choices_c");
+    auto y = kiln::where(kiln::less(a, b), a * b, c * 2) + kiln::maximum(a, c) * kiln::minimum(b, c);
+    return weighted(x, "choices_weighted", y + kiln::floor(a * 7) * b);
+  }
+  constexpr auto rows_of_inputs(Rows x) const {
+    auto y = kiln::softmax(x * p<4>(x, "rows_of_inputs_scale")) +
+             kiln::log_softmax<0>(x + p<1, 4>(x, "rows_of_inputs_shift"));
+    return total(y * y * p<4>(x, "rows_of_inputs_weights"));
+  }
+  constexpr auto norms(Rows x) const {
+    auto a = p<4>(x, "norms_a");
+    auto y = kiln::layer_norm(x * a + a, p<4>(x, "norms_weight"), p<4>(x, "norms_bias"), 1e-3);
+    return total(kiln::rms_norm(y * y + a, p<4>(x, "norms_weight"), 1e-3) * p<4>(x, "norms_weights"));
+  }
+  constexpr auto reductions(Rows x) const {
+    auto a = p<3, 4, 5>(x, "reductions_a");
+    auto y = kiln::mean<0>(a) * kiln::sum<0>(a) + kiln::max<0>(a);
+    auto of_inputs = kiln::mean<0>(kiln::exp(x * p<4>(x, "reductions_scale")));
+    return weighted(x, "reductions_weighted", y) +
+           total(of_inputs * kiln::max<0>(x * p<4>(x, "reductions_scale")) * p<4>(x, "reductions_more"));
+  }
+  constexpr auto products(Rows x) const {
+    auto y = kiln::linear(x, p<5, 4>(x, "products_out_in"), p<5>(x, "products_bias"));
+    auto z = kiln::linear<kiln::WeightOrder::in_out>(kiln::tanh(y), p<5, 3>(x, "products_in_out"));
+    auto b = kiln::matmul(p<2, 3, 4>(x, "products_a"), p<4, 6>(x, "products_b"));
+    auto c = kiln::matmul(b, p<2, 6, 2>(x, "products_c"));
+    auto d = kiln::matmul(p<1, 3, 6>(x, "products_d"), kiln::transpose<1, 0>(p<2, 6>(x, "products_e")));
+    return total(z * z) + weighted(x, "products_weighted", c * d);
+  }
+  constexpr auto movements(Rows x) const {
+    auto a = p<2, 3, 4>(x, "movements_a");
+    auto b = kiln::transpose<2, 0, 1>(a);
+    auto c = kiln::reshape<4, 6>(b);
+    auto d = kiln::concat<1>(c, kiln::slice<1, 2, 3>(c) * 2);
+    auto e = kiln::concat<0>(x * p<4>(x, "movements_scale"), p<2, 4>(x, "movements_table"));
+    auto f = kiln::slice<0, 0, rows>(e) * kiln::last<0, rows>(e);
+    return weighted(x, "movements_weighted", d * d) + total(f);
+  }
+  constexpr auto lookups(Rows x, kiln::Tensor<i32, rows> i, kiln::Tensor<i32, 2, 3> j) const {
+    auto y = kiln::embedding(i, p<5, 4>(x, "lookups_table")) * x;
+    auto z = kiln::gather<1>(p<2, 7, 3>(x, "lookups_a"), j);
+    return total(y * y) + weighted(x, "lookups_weighted", z * z);
+  }
+  constexpr auto attention(Rows x, kiln::Tensor<i32, 2> n) const {
+    auto q = p<2, 3, 8>(x, "attention_q");
+    auto k = p<2, 5, 8>(x, "attention_k");
+    auto v = p<2, 5, 12>(x, "attention_v");
+    auto y = kiln::attention<4>(q, k, v, kiln::mask(p<3, 5>(x, "attention_mask")) | kiln::lengths(n));
+    return weighted(x, "attention_weighted", y * y);
+  }
+  constexpr auto grouped_attention(Rows x) const {
+    auto q = p<4, 12>(x, "grouped_attention_q");
+    auto k = p<6, 6>(x, "grouped_attention_k");
+    auto v = p<6, 4>(x, "grouped_attention_v");
+    auto y = kiln::attention<4, 2>(
+        q, k, v, kiln::causal | kiln::mask(p<4, 4, 6>(x, "grouped_attention_mask")) | kiln::scale(0.7));
+    auto s = kiln::attention_weights<4, 2>(q, k, kiln::causal);
+    return weighted(x, "grouped_attention_weighted", y * y) + total(s * s);
+  }
+  constexpr auto written_out_attention(Rows x) const {
+    auto q = kiln::linear(x, p<4, 4>(x, "written_out_attention_q")),
+         k = kiln::linear(x, p<4, 4>(x, "written_out_attention_k"));
+    auto weights = kiln::softmax(kiln::matmul(q, kiln::transpose<1, 0>(k)) * 0.5);
+    auto y = kiln::matmul(weights, kiln::linear(x, p<4, 4>(x, "written_out_attention_v")));
+    return total(y * y);
+  }
+
+  static constexpr auto entries() {
+    return std::tuple{kiln::gradients("pointwise", &GradientOps::pointwise, {"x"}, {"loss"}),
+                      kiln::gradients("activations", &GradientOps::activations, {"x"}, {"loss"}),
+                      kiln::gradients("choices", &GradientOps::choices, {"x"}, {"loss"}),
+                      kiln::gradients("rows_of_inputs", &GradientOps::rows_of_inputs, {"x"}, {"loss"}),
+                      kiln::gradients("norms", &GradientOps::norms, {"x"}, {"loss"}),
+                      kiln::gradients("reductions", &GradientOps::reductions, {"x"}, {"loss"}),
+                      kiln::gradients("products", &GradientOps::products, {"x"}, {"loss"}),
+                      kiln::gradients("movements", &GradientOps::movements, {"x"}, {"loss"}),
+                      kiln::gradients("lookups", &GradientOps::lookups, {"x", "i", "j"}, {"loss"}),
+                      kiln::gradients("attention", &GradientOps::attention, {"x", "n"}, {"loss"}),
+                      kiln::gradients("grouped_attention", &GradientOps::grouped_attention, {"x"}, {"loss"}),
+                      kiln::gradients("written_out_attention", &GradientOps::written_out_attention, {"x"}, {"loss"})};
+  }
+};
+
+} // namespace specs
