@@ -90,6 +90,7 @@ void CallOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects)
 //===- repeat ---===//
 
 unsigned RepeatOp::getNumCarried() { return getInits().size(); }
+bool RepeatOp::isOverLayers() { return true; }
 AffineExpr RepeatOp::getTripCount() { return getAffineConstantExpr(getCount(), getContext()); }
 
 void RepeatOp::build(OpBuilder &builder, OperationState &state, int64_t count, ValueRange inits, TypeRange stacked,
@@ -158,6 +159,7 @@ void RepeatOp::print(OpAsmPrinter &printer) {
 //===- scan ---===//
 
 unsigned ScanOp::getNumCarried() { return getInits().size(); }
+bool ScanOp::isOverLayers() { return getLayers(); }
 AffineExpr ScanOp::getTripCount() {
   return getExtents(cast<RankedTensorType>(getSequences().front().getType())).front();
 }
@@ -171,8 +173,10 @@ static RankedTensorType getSliceType(Type type) {
 }
 
 void ScanOp::build(OpBuilder &builder, OperationState &state, ValueRange inits, ValueRange sequences, TypeRange stacked,
-                   bool reverse) {
+                   bool reverse, bool layers) {
   auto &properties = state.getOrAddProperties<Properties>();
+  if (layers)
+    properties.layers = builder.getUnitAttr();
   if (reverse)
     properties.reverse = builder.getUnitAttr();
   properties.operandSegmentSizes = {static_cast<int32_t>(inits.size()), static_cast<int32_t>(sequences.size())};
@@ -206,6 +210,8 @@ ParseResult ScanOp::parse(OpAsmParser &parser, OperationState &state) {
   auto &properties = state.getOrAddProperties<Properties>();
   if (succeeded(parser.parseOptionalKeyword("reverse")))
     properties.reverse = parser.getBuilder().getUnitAttr();
+  if (succeeded(parser.parseOptionalKeyword("layers")))
+    properties.layers = parser.getBuilder().getUnitAttr();
   if (parser.parseOptionalAttrDictWithKeyword(state.attributes))
     return failure();
   for (auto [i, argument, type] : llvm::enumerate(arguments, types)) {
@@ -238,6 +244,8 @@ void ScanOp::print(OpAsmPrinter &printer) {
   printStacked(printer, *this);
   if (getReverse())
     printer << "reverse ";
+  if (getLayers())
+    printer << "layers ";
   ArrayRef<NamedAttribute> extra = (*this)->getDiscardableAttrDictionary().getValue();
   if (!extra.empty()) {
     printer.printOptionalAttrDictWithKeyword(extra);

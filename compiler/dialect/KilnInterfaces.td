@@ -18,6 +18,8 @@ def Kiln_LoopInterface : OpInterface<"LoopInterface"> {
   let methods = [
     InterfaceMethod<"how many values are carried", "unsigned", "getNumCarried">,
     InterfaceMethod<"how often the body runs, over the symbols", "::mlir::AffineExpr", "getTripCount">,
+    InterfaceMethod<"whether iterations are layers, of which parameters and states inside have a copy each", "bool",
+      "isOverLayers", (ins), [{}], [{ return false; }]>,
     InterfaceMethod<"the values of one iteration inside the body", "::mlir::Block::BlockArgListType", "getCarried",
       (ins), [{}], [{ return $_op->getRegion(0).front().getArguments().take_front($_op.getNumCarried()); }]>,
     InterfaceMethod<"the op that ends the body", "::mlir::Operation *", "getYield",

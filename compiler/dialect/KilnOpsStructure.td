@@ -100,7 +100,7 @@ class Kiln_LoopOp<string mnemonic, list<Trait> traits = []>
   let skipDefaultBuilders = 1;
 }
 
-def Kiln_RepeatOp : Kiln_LoopOp<"repeat"> {
+def Kiln_RepeatOp : Kiln_LoopOp<"repeat", [DeclareOpInterfaceMethods<Kiln_LoopInterface, ["isOverLayers"]>]> {
   let summary = "equal layers one after another";
   let description = [{
     Runs its body `count` times: the first time on the initial values, then on the values that the body yielded before. The
@@ -126,13 +126,15 @@ def Kiln_RepeatOp : Kiln_LoopOp<"repeat"> {
       CArg<"::llvm::function_ref<void(::mlir::OpBuilder &, ::mlir::Location, ::mlir::ValueRange)>", "nullptr">:$buildBody)>];
 }
 
-def Kiln_ScanOp : Kiln_LoopOp<"scan", [AttrSizedOperandSegments, AttrSizedResultSegments]> {
+def Kiln_ScanOp : Kiln_LoopOp<"scan", [AttrSizedOperandSegments, AttrSizedResultSegments,
+                                       DeclareOpInterfaceMethods<Kiln_LoopInterface, ["isOverLayers"]>]> {
   let summary = "a loop over the first axis of sequences";
   let description = [{
     Runs its body for every index of the first axis of the sequences, from the last one if `reverse`: the first time on the initial
     values and the first slices, then on the values that the body yielded before and the next slices. What else it yields is
     stacked along a new first axis. The results are the values that it yields last, then the stacked ones. The body may use values
-    from above.
+    from above. With `layers` iteration i is layer i of a stack, as of `kiln.repeat`, and parameters stand inside: what
+    differentiation makes of a stack, which it goes through backwards.
 
     ```mlir
     %last, %all = kiln.scan (%h = %init : tensor<4x64xf32>) over (%x = %xs : tensor<9x4x64xf32>) -> (tensor<9x4x64xf32>) {
@@ -141,10 +143,10 @@ def Kiln_ScanOp : Kiln_LoopOp<"scan", [AttrSizedOperandSegments, AttrSizedResult
     }
     ```
   }];
-  let arguments = (ins Variadic<Kiln_Tensor>:$inits, Variadic<Kiln_Tensor>:$sequences, UnitAttr:$reverse);
+  let arguments = (ins Variadic<Kiln_Tensor>:$inits, Variadic<Kiln_Tensor>:$sequences, UnitAttr:$reverse, UnitAttr:$layers);
   let results = (outs Variadic<Kiln_Tensor>:$last, Variadic<Kiln_Tensor>:$stacked);
   let builders = [OpBuilder<(ins "::mlir::ValueRange":$inits, "::mlir::ValueRange":$sequences, "::mlir::TypeRange":$stacked,
-      "bool":$reverse)>];
+      "bool":$reverse, CArg<"bool", "false">:$layers)>];
 }
 
 def Kiln_EachSequenceOp : Kiln_LoopOp<"each_sequence"> {

@@ -101,8 +101,11 @@ LogicalResult ParameterOp::verify() {
   }
   uint64_t copies = 1, depth = 0;
   for (Operation *parent = (*this)->getParentOp(); parent; parent = parent->getParentOp())
-    if (auto repeat = dyn_cast<RepeatOp>(parent)) {
-      copies = llvm::SaturatingMultiply(copies, repeat.getCount());
+    if (auto loop = dyn_cast<LoopInterface>(parent); loop && loop.isOverLayers()) {
+      auto count = dyn_cast<AffineConstantExpr>(loop.getTripCount());
+      if (!count)
+        return check.fail("a loop over layers requires a fixed number of them", describeExtent(loop.getTripCount()));
+      copies = llvm::SaturatingMultiply(copies, static_cast<uint64_t>(count.getValue()));
       ++depth;
     }
   if (getCopies() != copies)
@@ -111,7 +114,7 @@ LogicalResult ParameterOp::verify() {
     if (source.empty())
       return check.fail("parameter requires sources with names", "an empty one");
     if (source.count("{}") != depth)
-      return check.fail("parameter requires a {} in its name for each kiln.repeat around it", source,
+      return check.fail("parameter requires a {} in its name for each loop over layers around it", source,
                         Twine(depth) + " times {}");
   }
   int64_t joinDim = getJoinDim();

@@ -76,7 +76,7 @@ static bool isWeight(Value value) {
 /// Whether the call reads its weights again right after, in the next step of a scan. A layer of a stack reads others.
 static bool isStep(mlir::kiln::CallOp call) {
   auto loop = call->getParentOfType<mlir::kiln::LoopInterface>();
-  return loop && isa<mlir::kiln::ScanOp>(loop.getOperation());
+  return loop && isa<mlir::kiln::ScanOp>(loop.getOperation()) && !loop.isOverLayers();
 }
 
 std::vector<KernelUse> collectKernels(ModuleOp module, const RowVariants &forms,

@@ -99,7 +99,7 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> indices; // index values of the entry -> i64
   mlir::SmallVector<mlir::Value> symbols;           // the module's symbols
   llvm::DenseMap<mlir::Operation *, mlir::Value>
-      layers;                                           // kiln.repeat -> number of the layer over all repeats around it
+      layers;                                           // loop over layers -> number of the layer over all such loops around it
   llvm::DenseMap<mlir::Operation *, mlir::Value> steps; // loop -> the index of the slices that it is at
   mlir::Value sequence;                                 // in kiln.each_sequence: the kiln_sequence_t
   mlir::Value rowsBefore;                               // and the rows of the sequences before it

@@ -7,8 +7,10 @@ namespace kd = mlir::kiln;
 namespace kiln {
 
 Value HostEmitter::layerAt(Operation *op) {
-  auto repeat = op->getParentOfType<kd::RepeatOp>();
-  return repeat ? layers.lookup(repeat) : Value();
+  auto loop = op->getParentOfType<kd::LoopInterface>();
+  while (loop && !loop.isOverLayers())
+    loop = loop->getParentOfType<kd::LoopInterface>();
+  return loop ? layers.lookup(loop) : Value();
 }
 
 Value HostEmitter::addressOfState(Operation *op, StringRef name, int64_t copies) {
@@ -125,15 +127,17 @@ LogicalResult HostEmitter::emitLoop(kd::LoopInterface loop) {
 
   builder.setInsertionPointToStart(body);
   const SmallVector<Value> symbolsOutside = symbols;
-  if (auto scan = dyn_cast<kd::ScanOp>(loop.getOperation())) {
-    steps[loop] = scan.getReverse() ? subtract(subtract(*count, one), index) : index;
-    storeOrder(LLVM::AndOp::create(builder, loc, index, one));
-  } else if (batched) {
+  if (batched) {
     enterSequence(batched, index, header->getArgument(1));
   } else {
+    auto scan = dyn_cast<kd::ScanOp>(loop.getOperation());
+    steps[loop] = scan && scan.getReverse() ? subtract(subtract(*count, one), index) : index;
+  }
+  if (loop.isOverLayers()) {
     Value outer = layerAt(loop);
-    steps[loop] = index;
-    layers[loop] = outer ? add(multiply(outer, *count), index) : index;
+    layers[loop] = outer ? add(multiply(outer, *count), steps[loop]) : steps[loop];
+  } else if (!batched) {
+    storeOrder(LLVM::AndOp::create(builder, loc, index, one));
   }
   if (llvm::failed(emitBlock(loop->getRegion(0).front())))
     return failure();
@@ -143,7 +147,7 @@ LogicalResult HostEmitter::emitLoop(kd::LoopInterface loop) {
   builder.setInsertionPointToStart(after);
   if (batched)
     leaveSequence(symbolsOutside);
-  if (isa<kd::ScanOp>(loop.getOperation()))
+  if (!batched && !loop.isOverLayers())
     storeOrder(zero);
   return success();
 }

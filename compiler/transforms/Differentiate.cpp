@@ -2,9 +2,19 @@
 //
 // Going backwards from op to op, gradients of an op's results become gradients of its operands
 // (DifferentiableInterface), and gradients of one value add up. What does not depend on a parameter has none.
+//
+// Of a loop there is a second one, which goes through the iterations from the last to the first:
+//
+//   %y = kiln.repeat 12 (%x = %init) { ... }
+//   %y, %saved... = kiln.repeat 12 (%x = %init) -> (types) { ... }                            what the second one reads
+//   %dinit, %dw... = kiln.scan (%dx = %dy) over (%a = %saved, ...) -> (types) reverse layers { ... }
+//
+// What its body reads of the first one's is saved there, but for what only moves elements, which is done again.
 #include "compiler/transforms/Differentiate.h"
 
 #include "compiler/dialect/gradients/GradientBuilder.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace mlir::kiln {
@@ -21,37 +31,58 @@ std::string gradientName(StringRef parameter) {
 
 namespace {
 
+bool isFloat(Value value) { return isa<FloatType>(rankedType(value).getElementType()); }
+
+/// What the op reads, in its regions, too.
+SmallVector<Value> readBy(Operation *op) {
+  llvm::SetVector<Value> values(op->operand_begin(), op->operand_end());
+  getUsedValuesDefinedAbove(op->getRegions(), values);
+  return values.takeVector();
+}
+
+bool hasParameter(Operation *op) {
+  return op->walk([](ParameterOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
+/// The gradients of a block's values.
 class Reverse {
 public:
-  Reverse(OpBuilder &builder, Block &block) : builder(builder) { findActive(block); }
+  /// `active`: values from above that depend on a parameter.
+  Reverse(OpBuilder &builder, llvm::DenseSet<Value> active) : builder(builder), active(std::move(active)) {}
 
-  /// Behind the op of the block that ends it.
-  LogicalResult run(Block &block, Value loss);
+  bool isActive(Value value) const { return active.contains(value); }
+  void activate(Value value) {
+    if (isFloat(value))
+      active.insert(value);
+  }
+  /// Finds out what depends on a parameter.
+  void findActive(Block &block);
+  void add(Value value, Value gradient, Location loc);
+  Value gradientOf(Value value) const { return gradients.lookup(value); }
+  /// From the gradients that are there: the ops up to `end`, which is not one of them.
+  LogicalResult run(Block &block, Operation *end);
 
-  /// By name; the sum over all that have it.
+  /// By name: the sum over all that have it; null if the block has it and no gradient reaches it.
   llvm::MapVector<StringAttr, Value> parameters;
 
 private:
-  void findActive(Block &block);
-  void add(Value value, Value gradient, Location loc);
+  Value ofResult(Value result);
+  void addParameter(StringAttr name, Value gradient, Location loc);
   LogicalResult reverse(Operation *op);
+  LogicalResult reverseLoop(LoopInterface loop);
 
   OpBuilder &builder;
-  llvm::DenseSet<Value> active; // what depends on a parameter
+  llvm::DenseSet<Value> active;
   DenseMap<Value, Value> gradients;
 };
 
-bool isFloat(Value value) { return isa<FloatType>(rankedType(value).getElementType()); }
-
 void Reverse::findActive(Block &block) {
   for (Operation &op : block) {
-    auto parameter = dyn_cast<ParameterOp>(op);
-    if (parameter || llvm::any_of(op.getOperands(), [&](Value operand) { return active.contains(operand); }))
+    if (hasParameter(&op) || llvm::any_of(readBy(&op), [&](Value value) { return isActive(value); }))
       for (Value result : op.getResults())
-        if (isFloat(result))
-          active.insert(result);
-    if (parameter)
-      parameters.try_emplace(cast<StringAttr>(parameter.getSources()[0]), Value());
+        activate(result);
+    op.walk(
+        [&](ParameterOp parameter) { parameters.try_emplace(cast<StringAttr>(parameter.getSources()[0]), Value()); });
   }
 }
 
@@ -60,40 +91,250 @@ void Reverse::add(Value value, Value gradient, Location loc) {
   sum = sum ? GradientBuilder(builder, loc).add(sum, gradient) : gradient;
 }
 
+void Reverse::addParameter(StringAttr name, Value gradient, Location loc) {
+  Value &sum = parameters[name];
+  sum = sum ? GradientBuilder(builder, loc).add(sum, gradient) : gradient;
+}
+
+/// Zeros if nothing depends on it.
+Value Reverse::ofResult(Value result) {
+  Value own = gradientOf(result);
+  return own ? own : GradientBuilder(builder, result.getLoc()).zeros(rankedType(result));
+}
+
 LogicalResult Reverse::reverse(Operation *op) {
   if (auto parameter = dyn_cast<ParameterOp>(op)) {
-    Value &sum = parameters[cast<StringAttr>(parameter.getSources()[0])];
-    Value own = gradients.lookup(parameter);
-    sum = sum ? GradientBuilder(builder, op->getLoc()).add(sum, own) : own;
+    addParameter(cast<StringAttr>(parameter.getSources()[0]), gradientOf(parameter), op->getLoc());
     return success();
   }
+  if (auto loop = dyn_cast<LoopInterface>(op))
+    return reverseLoop(loop);
   auto differentiable = dyn_cast<DifferentiableInterface>(op);
   if (!differentiable)
-    return op->emitError() << op->getName().stripDialect() << " has no derivative [gradient_c2]";
+    return op->emitError() << op->getName().stripDialect() << " has no derivative [gradients_c2]";
   GradientBuilder b(builder, op->getLoc());
-  SmallVector<Value> ofResults;
-  for (Value result : op->getResults()) {
-    Value own = gradients.lookup(result);
-    ofResults.push_back(own ? own : b.zeros(rankedType(result)));
-  }
+  SmallVector<Value> ofResults = llvm::map_to_vector(op->getResults(), [&](Value result) { return ofResult(result); });
   SmallVector<Value> ofOperands = differentiable.differentiate(b, ofResults);
   for (auto [operand, gradient] : llvm::zip_equal(op->getOperands(), ofOperands))
-    if (gradient && active.contains(operand))
+    if (gradient && isActive(operand))
       add(operand, gradient, op->getLoc());
   return success();
 }
 
-LogicalResult Reverse::run(Block &block, Value loss) {
-  GradientBuilder b(builder, loss.getLoc());
-  if (active.contains(loss))
-    gradients[loss] = b.number(loss, 1);
+LogicalResult Reverse::run(Block &block, Operation *end) {
   SmallVector<Operation *> ops;
-  for (Operation &op : block)
-    if (llvm::any_of(op.getResults(), [&](Value result) { return active.contains(result); }))
-      ops.push_back(&op);
+  for (Operation &op : llvm::make_range(block.begin(), end->getIterator()))
+    ops.push_back(&op);
   for (Operation *op : llvm::reverse(ops))
     if (llvm::any_of(op->getResults(), [&](Value result) { return gradients.contains(result); }) && failed(reverse(op)))
       return failure();
+  return success();
+}
+
+//===- Loops ---===//
+
+/// Whether the op is done again rather than its result saved.
+bool isDoneAgain(Operation *op) {
+  if (isa<ParameterOp, ConstantOp>(op))
+    return true;
+  auto inKernel = dyn_cast<KernelOpInterface>(op);
+  return inKernel && inKernel.getElementCost() == ElementCost::Free;
+}
+
+/// The second loop of one, being made.
+class LoopReverser {
+public:
+  LoopReverser(OpBuilder &builder, LoopInterface loop)
+      : builder(builder), loop(loop), loc(loop.getLoc()), body(*loop.getYield()->getBlock()),
+        inner(region.emplaceBlock()) {}
+
+  /// Makes its body. `ofResults`: gradients of the loop's results. `captured`: values from above whose gradients are
+  /// wanted, which depend on a parameter, as all of `active` do.
+  LogicalResult run(ArrayRef<Value> ofResults, ArrayRef<Value> captured, const llvm::DenseSet<Value> &active);
+  /// Lets the loop save what the second one reads, and makes that, at the builder's place.
+  ScanOp create();
+
+  SmallVector<Value> carried;    // of the loop, what has gradients: floats
+  SmallVector<Value> slices;     // of the sequences that have gradients, which are the first outputs
+  SmallVector<StringAttr> names; // of the parameters that the other outputs are gradients of
+
+private:
+  Value addSequence(Value sequence, Type slice) {
+    sequences.push_back(sequence);
+    return inner.addArgument(slice, loc);
+  }
+  Value resolve(Value value);
+  void resolveAll();
+  void replaceLoop();
+  RankedTensorType stackedType(Value value);
+
+  OpBuilder &builder;
+  LoopInterface loop;
+  Location loc;
+  Block &body;
+  Region region;
+  Block &inner;
+  SmallVector<Value> inits;     // gradients of what is carried, then zeros, for sums of those of what is captured
+  SmallVector<Value> sequences; // null for those that the loop is to save
+  SmallVector<Value> saved;     // values of the body, in the order of these
+  SmallVector<Value> outputs;
+  IRMapping here; // values of the body -> of the second one's
+};
+
+LogicalResult LoopReverser::run(ArrayRef<Value> ofResults, ArrayRef<Value> captured,
+                                const llvm::DenseSet<Value> &active) {
+  OpBuilder::InsertionGuard guard(builder);
+  GradientBuilder b(builder, loc);
+  for (Value value : captured)
+    inits.push_back(b.zeros(rankedType(value)));
+  builder.setInsertionPointToEnd(&inner);
+  Reverse inside(builder, active);
+  auto seed = [&](Value yielded, Value gradient) { inside.add(yielded, gradient, loc); };
+  OperandRange yielded = loop.getYield()->getOperands();
+  for (auto [i, value] : llvm::enumerate(loop.getCarried()))
+    if (isFloat(value)) {
+      carried.push_back(value);
+      inits.insert(inits.begin() + static_cast<ptrdiff_t>(carried.size() - 1), ofResults[i]);
+      seed(yielded[i], inner.addArgument(value.getType(), loc));
+      inside.activate(value);
+    }
+  SmallVector<Value> sums;
+  for (Value value : captured)
+    sums.push_back(inner.addArgument(value.getType(), loc));
+  for (auto [gradient, output] : llvm::zip_equal(ofResults.drop_front(loop.getNumCarried()), loop.getYieldedOutputs()))
+    if (isFloat(output))
+      seed(output, addSequence(gradient, output.getType()));
+  for (auto [sequence, slice] : llvm::zip_equal(loop.getSequences(), loop.getSlices())) {
+    here.map(slice, addSequence(sequence, slice.getType()));
+    if (active.contains(sequence)) {
+      slices.push_back(slice);
+      inside.activate(slice);
+    }
+  }
+  inside.findActive(body);
+  if (failed(inside.run(body, loop.getYield())))
+    return failure();
+
+  auto orZeros = [&](Value value) {
+    Value gradient = inside.gradientOf(value);
+    return gradient ? gradient : b.zeros(rankedType(value));
+  };
+  outputs = llvm::map_to_vector(slices, orZeros);
+  for (auto &[name, gradient] : inside.parameters)
+    if (gradient) {
+      names.push_back(name);
+      outputs.push_back(gradient);
+    }
+  SmallVector<Value> next = llvm::map_to_vector(carried, orZeros);
+  for (auto [value, sum] : llvm::zip_equal(captured, sums)) {
+    Value own = inside.gradientOf(value);
+    next.push_back(own ? b.add(sum, own) : sum);
+  }
+  llvm::append_range(next, outputs);
+  YieldOp::create(builder, loc, next);
+  resolveAll();
+  return success();
+}
+
+/// A value of the body as the second one has it: done again, or saved.
+Value LoopReverser::resolve(Value value) {
+  if (value.getParentBlock() != &body)
+    return value;
+  if (Value known = here.lookupOrNull(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  if (!op || !isDoneAgain(op)) {
+    saved.push_back(value);
+    here.map(value, addSequence({}, value.getType()));
+    return here.lookup(value);
+  }
+  for (Value operand : op->getOperands())
+    (void)resolve(operand);
+  builder.clone(*op, here);
+  return here.lookup(value);
+}
+
+void LoopReverser::resolveAll() {
+  llvm::SetVector<Value> read;
+  inner.walk([&](Operation *op) { read.insert_range(op->getOperands()); });
+  builder.setInsertionPointToStart(&inner);
+  for (Value value : read)
+    if (Value own = resolve(value); own != value)
+      value.replaceUsesWithIf(own, [&](OpOperand &use) { return inner.findAncestorOpInBlock(*use.getOwner()) != nullptr; });
+}
+
+RankedTensorType LoopReverser::stackedType(Value value) {
+  SmallVector<AffineExpr> extents = getExtents(rankedType(value));
+  extents.insert(extents.begin(), loop.getTripCount());
+  const unsigned symbols = std::max(getNumSymbols(value.getType()), getNumSymbols(loop->getOperandTypes()));
+  return getTensorType(extents, rankedType(value).getElementType(), symbols);
+}
+
+/// The same loop that also stacks what is saved.
+void LoopReverser::replaceLoop() {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(loop);
+  SmallVector<Type> stacked(loop.getStacked().getTypes());
+  for (Value value : saved)
+    stacked.push_back(stackedType(value));
+  loop.getYield()->insertOperands(loop.getYield()->getNumOperands(), saved);
+  Operation *next;
+  if (auto repeat = dyn_cast<RepeatOp>(loop.getOperation())) {
+    next = RepeatOp::create(builder, loc, repeat.getCount(), repeat.getInits(), stacked);
+  } else {
+    auto scan = cast<ScanOp>(loop.getOperation());
+    next = ScanOp::create(builder, loc, scan.getInits(), scan.getSequences(), stacked, scan.getReverse(),
+                          scan.getLayers());
+  }
+  next->getRegion(0).takeBody(loop->getRegion(0));
+  loop->replaceAllUsesWith(next->getResults().take_front(loop->getNumResults()));
+  loop->erase();
+  loop = cast<LoopInterface>(next);
+}
+
+ScanOp LoopReverser::create() {
+  const SmallVector<Type> stacked =
+      llvm::map_to_vector(outputs, [&](Value value) -> Type { return stackedType(value); });
+  replaceLoop();
+  auto fromLoop = loop.getStacked().take_back(saved.size()).begin();
+  for (Value &sequence : sequences)
+    if (!sequence)
+      sequence = *fromLoop++;
+  auto forward = dyn_cast<ScanOp>(loop.getOperation());
+  auto scan = ScanOp::create(builder, loc, inits, sequences, stacked, /*reverse=*/!(forward && forward.getReverse()),
+                             loop.isOverLayers());
+  scan.getBody().takeBody(region);
+  return scan;
+}
+
+LogicalResult Reverse::reverseLoop(LoopInterface loop) {
+  SmallVector<Value> ofResults =
+      llvm::map_to_vector(loop->getResults(), [&](Value result) { return ofResult(result); });
+  llvm::SetVector<Value> above;
+  getUsedValuesDefinedAbove(loop->getRegion(0), above);
+  SmallVector<Value> captured = llvm::filter_to_vector(above, [&](Value value) { return isActive(value); });
+  // What each value of the body begins as, or is a slice of.
+  DenseMap<Value, Value> outside;
+  for (auto [argument, operand] : llvm::zip_equal(loop.getYield()->getBlock()->getArguments(), loop->getOperands()))
+    outside[argument] = operand;
+  const Location loc = loop.getLoc();
+  LoopReverser reverser(builder, loop);
+  if (failed(reverser.run(ofResults, captured, active)))
+    return failure();
+  SmallVector<Value> wanted, inputs;
+  for (Value value : reverser.carried)
+    wanted.push_back(outside[value]);
+  llvm::append_range(wanted, captured);
+  for (Value slice : reverser.slices)
+    inputs.push_back(outside[slice]);
+  ScanOp scan = reverser.create();
+  for (auto [value, gradient] : llvm::zip_equal(wanted, scan.getLast()))
+    if (isActive(value))
+      add(value, gradient, loc);
+  for (auto [value, gradient] : llvm::zip_equal(inputs, scan.getStacked().take_front(inputs.size())))
+    add(value, gradient, loc);
+  for (auto [name, gradient] : llvm::zip_equal(reverser.names, scan.getStacked().drop_front(inputs.size())))
+    addParameter(name, gradient, loc);
   return success();
 }
 
@@ -105,11 +346,17 @@ LogicalResult differentiate(func::FuncOp entry) {
   Value loss = end.getOperand(0);
   if (loss.getType() != RankedTensorType::get({}, Float32Type::get(entry.getContext())))
     return entry.emitError() << "gradients require a first result of type f32 without axes, got " << loss.getType()
-                             << " [gradient_c1]";
-  SmallVector<Operation *> forward;
+                             << " [gradients_c1]";
   OpBuilder builder(end);
-  Reverse reverse(builder, block);
-  if (failed(reverse.run(block, loss)))
+  Reverse reverse(builder, {});
+  reverse.findActive(block);
+  if (reverse.isActive(loss))
+    reverse.add(loss, GradientBuilder(builder, loss.getLoc()).number(loss, 1), loss.getLoc());
+  // What is made stands behind all ops that there are.
+  Operation *last = end;
+  if (reverse.gradientOf(loss))
+    last = reverse.gradientOf(loss).getDefiningOp();
+  if (failed(reverse.run(block, last)))
     return failure();
   SmallVector<Value> results(end.getOperands());
   SmallVector<StringRef> names;
@@ -117,7 +364,7 @@ LogicalResult differentiate(func::FuncOp entry) {
     if (!gradient)
       return entry.emitError() << "gradients require a loss that depends on all parameters of the entry, got one that "
                                   "does not depend on \""
-                               << name.getValue() << "\" [gradient_c3]";
+                               << name.getValue() << "\" [gradients_c3]";
     results.push_back(gradient);
     names.push_back(name.getValue());
   }

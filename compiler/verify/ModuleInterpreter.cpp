@@ -67,7 +67,7 @@ private:
   ArrayRef<std::int64_t> extents;
   llvm::DenseMap<Value, SharedTensor> tensors;
   llvm::DenseMap<Value, Cell> scalars;
-  SmallVector<std::int64_t> layers; // of the repeats around, the outermost first
+  SmallVector<std::int64_t> layers; // of the loops over layers around, the outermost first
   std::string sequence;             // which one's states: " of sequence 2"; the first has those of an entry alone
 };
 
@@ -281,12 +281,16 @@ void ModuleInterpreter::Frame::runScan(kd::ScanOp scan) {
   std::vector<std::vector<SharedTensor>> outputs(scan.getStacked().size(), std::vector<SharedTensor>(steps));
   for (std::int64_t i = 0; i < steps; ++i) {
     const std::int64_t step = scan.getReverse() ? steps - 1 - i : i;
+    if (scan.getLayers())
+      layers.push_back(step);
     for (auto [argument, value] : llvm::zip_equal(scan.getCarried(), carried))
       set(argument, value);
     for (auto [argument, sequence] : llvm::zip_equal(scan.getSlices(), sequences))
       set(argument, takeStep(*sequence, step));
     const std::vector<SharedTensor> yielded = runBlock(body);
     require(yielded.size() == carried.size() + outputs.size(), "a scan requires what its step yields");
+    if (scan.getLayers())
+      layers.pop_back();
     std::copy_n(yielded.begin(), carried.size(), carried.begin());
     for (std::size_t output = 0; output < outputs.size(); ++output)
       outputs[output][step] = yielded[carried.size() + output];

@@ -59,7 +59,7 @@ func.func @copies_outside() {
 
 // -----
 func.func @braces_outside() {
-  // expected-error@+1 {{parameter requires a {} in its name for each kiln.repeat around it: got h.{}.w, expected 0 times {}}}
+  // expected-error@+1 {{parameter requires a {} in its name for each loop over layers around it: got h.{}.w, expected 0 times {}}}
   %0 = kiln.parameter {sources = ["h.{}.w"]} : tensor<4xf32>
   return
 }

@@ -5,6 +5,7 @@
 #include "compiler/frontend/Import.h"
 #include "compiler/interpreter/Interpreter.h"
 #include "compiler/verify/ModuleInterpreter.h"
+#include "loops.h"
 #include "ops.h"
 #include "tests/verify/support.h"
 
@@ -60,10 +61,14 @@ public:
     auto function = module->lookupSymbol<mlir::func::FuncOp>(entry.name);
     return function.getResultAttrOfType<mlir::StringAttr>(result, mlir::kiln::nameAttrName).str();
   }
+  /// Copies of nested stacks count the innermost layers first.
   std::string nameOf(const Parameter &parameter, std::int64_t copy) const {
     std::string name = graph.name(parameter);
-    if (auto hole = name.find("{}"); hole != std::string::npos)
-      name.replace(hole, 2, std::to_string(copy));
+    for (int at = parameter.scope; at > 0; at = graph.scopes[at].parent)
+      if (const std::int64_t layers = graph.scopes[at].copies; layers > 0) {
+        name.replace(name.rfind("{}"), 2, std::to_string(copy % layers));
+        copy /= layers;
+      }
     return name;
   }
 
@@ -140,6 +145,20 @@ TEST(Gradients, OfEachOp) {
       if (graph.entries[entry].name == std::string("attention"))
         inputs.push_back(integers({2}, {5, 3}));
       expectGradients(model, entry, {{"rows", rows}}, inputs);
+    }
+  }
+}
+
+TEST(Gradients, OfLoops) {
+  const Graph graph = trace<specs::GradientLoops>();
+  for (std::int64_t rows : {1, 3}) {
+    SCOPED_TRACE(rows);
+    Differentiated model(graph, static_cast<unsigned>(rows));
+    ASSERT_TRUE(model.module);
+    const Tensor x = draw({rows, 4}, model.random), batch = draw({rows, 2, 4}, model.random);
+    for (std::size_t entry = 0; entry < graph.entries.size(); ++entry) {
+      const bool isBatch = graph.nodes[graph.regions[graph.entries[entry].region].arguments[0]].shape.size() == 3;
+      expectGradients(model, entry, {{"rows", rows}}, {isBatch ? batch : x});
     }
   }
 }

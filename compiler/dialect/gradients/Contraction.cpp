@@ -9,8 +9,8 @@ namespace mlir::kiln {
 KILN_GRADIENT(LinearOp) {
   const bool isOutIn = getWeightOrder() == WeightOrder::OutIn;
   Value dy = gradients[0], rows = b.asMatrix(getX()), dyRows = b.asMatrix(dy);
-  SmallVector<Value> result{b.create<LinearOp>(dy, getWeight(), Value(), Value(),
-                                               isOutIn ? WeightOrder::InOut : WeightOrder::OutIn)};
+  SmallVector<Value> result{
+      b.create<LinearOp>(dy, getWeight(), Value(), Value(), isOutIn ? WeightOrder::InOut : WeightOrder::OutIn)};
   result.push_back(isOutIn ? b.create<MatmulOp>(b.transposeMatrix(dyRows), rows, false)
                            : b.create<MatmulOp>(b.transposeMatrix(rows), dyRows, false));
   if (getBias())
@@ -119,8 +119,7 @@ KILN_GRADIENT(AttentionOp) {
 KILN_GRADIENT(AttentionScoresOp) {
   Heads heads(b, getHeads(), getNumKeyValueHeads());
   Value isOut = b.create<LessEqualOp>(getResult(), b.number(getResult(), -1e38));
-  SmallVector<Value> result =
-      heads.ofScores(*this, b.where(isOut, b.number(gradients[0], 0), gradients[0]));
+  SmallVector<Value> result = heads.ofScores(*this, b.where(isOut, b.number(gradients[0], 0), gradients[0]));
   if (getLengths())
     result.push_back({});
   return result;

@@ -81,8 +81,9 @@ KILN_GRADIENT(GatherOp) {
   llvm::append_range(front, llvm::seq<int64_t>(axis + rank, rankedType(gradients[0]).getRank()));
   SmallVector<AffineExpr> extents = getExtents(table), others(extents);
   others.erase(others.begin() + axis);
-  Value rows = b.reshape(b.transpose(gradients[0], front), {getProduct(getExtents(rankedType(getIndices())), getContext()),
-                                                            getProduct(others, getContext())});
+  Value rows =
+      b.reshape(b.transpose(gradients[0], front),
+                {getProduct(getExtents(rankedType(getIndices())), getContext()), getProduct(others, getContext())});
   Value sums = scatter(b, getIndices(), rows, getTable(), axis);
   others.insert(others.begin(), extents[axis]);
   llvm::append_range(back, llvm::seq<int64_t>(1, axis + 1));

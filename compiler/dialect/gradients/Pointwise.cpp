@@ -43,8 +43,8 @@ KILN_GRADIENT(MinimumOp) {
 }
 KILN_GRADIENT(WhereOp) {
   Value dy = gradients[0], zero = b.number(dy, 0);
-  SmallVector<Value> both = toOperands(b, getLhs(), getRhs(), b.where(getCondition(), dy, zero),
-                                       b.where(getCondition(), zero, dy));
+  SmallVector<Value> both =
+      toOperands(b, getLhs(), getRhs(), b.where(getCondition(), dy, zero), b.where(getCondition(), zero, dy));
   return {{}, both[0], both[1]};
 }
 
@@ -52,9 +52,7 @@ KILN_GRADIENT(ExpOp) { return {b.mul(gradients[0], getResult())}; }
 KILN_GRADIENT(LogOp) { return {b.div(gradients[0], getX())}; }
 KILN_GRADIENT(SqrtOp) { return {b.div(b.scale(gradients[0], 0.5), getResult())}; }
 KILN_GRADIENT(TanhOp) { return {b.mul(gradients[0], b.sub(b.number(getX(), 1), b.mul(getResult(), getResult())))}; }
-KILN_GRADIENT(SigmoidOp) {
-  return {b.mul(gradients[0], b.mul(getResult(), b.sub(b.number(getX(), 1), getResult())))};
-}
+KILN_GRADIENT(SigmoidOp) { return {b.mul(gradients[0], b.mul(getResult(), b.sub(b.number(getX(), 1), getResult())))}; }
 KILN_GRADIENT(ReluOp) {
   Value zero = b.number(getX(), 0);
   return {b.where(b.create<LessOp>(zero, getX()), gradients[0], zero)};
