@@ -2,6 +2,7 @@
 #include "compiler/emit/Interface.h"
 
 #include "kiln/batch.h"
+#include "kiln/gradients.h"
 #include "runtime/src/model.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -107,17 +108,21 @@ ModelInterface describeInterface(const Graph &graph, std::string name) {
     EntryInterface &to = model.entries.emplace_back();
     to.name = entry.name;
     const Region &region = graph.regions[entry.region];
-    auto add = [&](int node, const char *argument, bool isOutput) {
-      ArgumentInterface &described = to.arguments.emplace_back();
-      described.name = argument;
-      described.element = graph.nodes[node].element;
-      described.shape = graph.nodes[node].shape;
-      described.isOutput = isOutput;
+    auto add = [&](std::string argument, ElementType element, std::vector<Dim> shape, bool isOutput) {
+      to.arguments.push_back({std::move(argument), element, std::move(shape), isOutput, {}});
+    };
+    auto addNode = [&](int node, const char *argument, bool isOutput) {
+      add(argument, graph.nodes[node].element, graph.nodes[node].shape, isOutput);
     };
     for (size_t i = 0; i < region.arguments.size(); ++i)
-      add(region.arguments[i], entry.input_names[i], false);
+      addNode(region.arguments[i], entry.input_names[i], false);
     for (size_t i = 0; i < region.results.size(); ++i)
-      add(region.results[i], entry.output_names[i], true);
+      addNode(region.results[i], entry.output_names[i], true);
+    for (int number : gradient_parameters(graph, entry)) {
+      const Parameter &parameter = graph.parameters[number];
+      const std::vector<int64_t> shape = gradient_shape(graph, parameter);
+      add(gradient_name(graph.name(parameter)), parameter.element, {shape.begin(), shape.end()}, true);
+    }
     std::vector<Symbol> used;
     for (const ArgumentInterface &argument : to.arguments)
       addSymbols(used, argument.shape);

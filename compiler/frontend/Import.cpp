@@ -15,6 +15,7 @@
 #include "compiler/transforms/Differentiate.h"
 #include "compiler/transforms/Pipeline.h"
 #include "kiln/batch.h"
+#include "kiln/gradients.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
@@ -221,6 +222,15 @@ mlir::kiln::BatchSymbols addBatchSymbols(const Graph &graph, std::vector<Symbol>
   return positions;
 }
 
+std::vector<mlir::kiln::GradientOf> gradientsOf(const Graph &graph, const Entry &entry) {
+  std::vector<mlir::kiln::GradientOf> result;
+  for (int number : gradient_parameters(graph, entry)) {
+    const std::string name = graph.name(graph.parameters[number]);
+    result.push_back({name, gradient_name(name)});
+  }
+  return result;
+}
+
 /// Behind all that is imported. What reads as attention is made so first: its steps must not be parted, some for the
 /// rows of all sequences and some for each, nor be differentiated one by one.
 LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mlir::kiln::BatchSymbols &symbols) {
@@ -232,7 +242,7 @@ LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mli
     return failure();
   for (const Entry &entry : graph.entries) {
     auto function = module.lookupSymbol<mlir::func::FuncOp>(entry.name);
-    if (entry.gradients && failed(mlir::kiln::differentiate(function)))
+    if (entry.gradients && failed(mlir::kiln::differentiate(function, gradientsOf(graph, entry))))
       return failure();
     if (entry.sequences == 0)
       continue;

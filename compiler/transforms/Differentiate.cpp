@@ -19,16 +19,6 @@
 
 namespace mlir::kiln {
 
-std::string gradientName(StringRef parameter) {
-  std::string name = "grad";
-  SmallVector<StringRef> parts;
-  parameter.split(parts, '.');
-  for (StringRef part : parts)
-    if (part != "{}")
-      name += "_" + part.str();
-  return name;
-}
-
 namespace {
 
 bool isFloat(Value value) { return isa<FloatType>(rankedType(value).getElementType()); }
@@ -40,38 +30,47 @@ SmallVector<Value> readBy(Operation *op) {
   return values.takeVector();
 }
 
-bool hasParameter(Operation *op) {
-  return op->walk([](ParameterOp) { return WalkResult::interrupt(); }).wasInterrupted();
-}
+StringAttr nameOf(ParameterOp parameter) { return cast<StringAttr>(parameter.getSources()[0]); }
 
 /// The gradients of a block's values.
 class Reverse {
 public:
-  /// `active`: values from above that depend on a parameter.
-  Reverse(OpBuilder &builder, llvm::DenseSet<Value> active) : builder(builder), active(std::move(active)) {}
+  using Names = llvm::DenseSet<StringAttr>;
+
+  /// `wanted`: the parameters. `active`: values from above that depend on them.
+  Reverse(OpBuilder &builder, const Names &wanted, llvm::DenseSet<Value> active)
+      : builder(builder), wanted(wanted), active(std::move(active)) {}
 
   bool isActive(Value value) const { return active.contains(value); }
   void activate(Value value) {
     if (isFloat(value))
       active.insert(value);
   }
-  /// Finds out what depends on a parameter.
+  /// Finds out what depends on them.
   void findActive(Block &block);
   void add(Value value, Value gradient, Location loc);
   Value gradientOf(Value value) const { return gradients.lookup(value); }
   /// From the gradients that are there: the ops up to `end`, which is not one of them.
   LogicalResult run(Block &block, Operation *end);
 
-  /// By name: the sum over all that have it; null if the block has it and no gradient reaches it.
+  /// By name: the sum over all parameters that have it.
   llvm::MapVector<StringAttr, Value> parameters;
 
 private:
+  bool hasParameter(Operation *op) const {
+    return op
+        ->walk([&](ParameterOp parameter) {
+          return wanted.contains(nameOf(parameter)) ? WalkResult::interrupt() : WalkResult::advance();
+        })
+        .wasInterrupted();
+  }
   Value ofResult(Value result);
   void addParameter(StringAttr name, Value gradient, Location loc);
   LogicalResult reverse(Operation *op);
   LogicalResult reverseLoop(LoopInterface loop);
 
   OpBuilder &builder;
+  const Names &wanted;
   llvm::DenseSet<Value> active;
   DenseMap<Value, Value> gradients;
 };
@@ -104,14 +103,14 @@ Value Reverse::ofResult(Value result) {
 
 LogicalResult Reverse::reverse(Operation *op) {
   if (auto parameter = dyn_cast<ParameterOp>(op)) {
-    addParameter(cast<StringAttr>(parameter.getSources()[0]), gradientOf(parameter), op->getLoc());
+    addParameter(nameOf(parameter), gradientOf(parameter), op->getLoc());
     return success();
   }
   if (auto loop = dyn_cast<LoopInterface>(op))
     return reverseLoop(loop);
   auto differentiable = dyn_cast<DifferentiableInterface>(op);
   if (!differentiable)
-    return op->emitError() << op->getName().stripDialect() << " has no derivative [gradients_c2]";
+    return op->emitError() << op->getName().stripDialect() << " has no derivative";
   GradientBuilder b(builder, op->getLoc());
   SmallVector<Value> ofResults = llvm::map_to_vector(op->getResults(), [&](Value result) { return ofResult(result); });
   SmallVector<Value> ofOperands = differentiable.differentiate(b, ofResults);
@@ -144,8 +143,8 @@ bool isDoneAgain(Operation *op) {
 /// The second loop of one, being made.
 class LoopReverser {
 public:
-  LoopReverser(OpBuilder &builder, LoopInterface loop)
-      : builder(builder), loop(loop), loc(loop.getLoc()), body(*loop.getYield()->getBlock()),
+  LoopReverser(OpBuilder &builder, const Reverse::Names &wanted, LoopInterface loop)
+      : builder(builder), wanted(wanted), loop(loop), loc(loop.getLoc()), body(*loop.getYield()->getBlock()),
         inner(region.emplaceBlock()) {}
 
   /// Makes its body. `ofResults`: gradients of the loop's results. `captured`: values from above whose gradients are
@@ -169,6 +168,7 @@ private:
   RankedTensorType stackedType(Value value);
 
   OpBuilder &builder;
+  const Reverse::Names &wanted;
   LoopInterface loop;
   Location loc;
   Block &body;
@@ -188,7 +188,7 @@ LogicalResult LoopReverser::run(ArrayRef<Value> ofResults, ArrayRef<Value> captu
   for (Value value : captured)
     inits.push_back(b.zeros(rankedType(value)));
   builder.setInsertionPointToEnd(&inner);
-  Reverse inside(builder, active);
+  Reverse inside(builder, wanted, active);
   auto seed = [&](Value yielded, Value gradient) { inside.add(yielded, gradient, loc); };
   OperandRange yielded = loop.getYield()->getOperands();
   for (auto [i, value] : llvm::enumerate(loop.getCarried()))
@@ -220,11 +220,10 @@ LogicalResult LoopReverser::run(ArrayRef<Value> ofResults, ArrayRef<Value> captu
     return gradient ? gradient : b.zeros(rankedType(value));
   };
   outputs = llvm::map_to_vector(slices, orZeros);
-  for (auto &[name, gradient] : inside.parameters)
-    if (gradient) {
-      names.push_back(name);
-      outputs.push_back(gradient);
-    }
+  for (auto &[name, gradient] : inside.parameters) {
+    names.push_back(name);
+    outputs.push_back(gradient);
+  }
   SmallVector<Value> next = llvm::map_to_vector(carried, orZeros);
   for (auto [value, sum] : llvm::zip_equal(captured, sums)) {
     Value own = inside.gradientOf(value);
@@ -260,7 +259,8 @@ void LoopReverser::resolveAll() {
   builder.setInsertionPointToStart(&inner);
   for (Value value : read)
     if (Value own = resolve(value); own != value)
-      value.replaceUsesWithIf(own, [&](OpOperand &use) { return inner.findAncestorOpInBlock(*use.getOwner()) != nullptr; });
+      value.replaceUsesWithIf(own,
+                              [&](OpOperand &use) { return inner.findAncestorOpInBlock(*use.getOwner()) != nullptr; });
 }
 
 RankedTensorType LoopReverser::stackedType(Value value) {
@@ -318,17 +318,17 @@ LogicalResult Reverse::reverseLoop(LoopInterface loop) {
   for (auto [argument, operand] : llvm::zip_equal(loop.getYield()->getBlock()->getArguments(), loop->getOperands()))
     outside[argument] = operand;
   const Location loc = loop.getLoc();
-  LoopReverser reverser(builder, loop);
+  LoopReverser reverser(builder, wanted, loop);
   if (failed(reverser.run(ofResults, captured, active)))
     return failure();
-  SmallVector<Value> wanted, inputs;
+  SmallVector<Value> inits, inputs;
   for (Value value : reverser.carried)
-    wanted.push_back(outside[value]);
-  llvm::append_range(wanted, captured);
+    inits.push_back(outside[value]);
+  llvm::append_range(inits, captured);
   for (Value slice : reverser.slices)
     inputs.push_back(outside[slice]);
   ScanOp scan = reverser.create();
-  for (auto [value, gradient] : llvm::zip_equal(wanted, scan.getLast()))
+  for (auto [value, gradient] : llvm::zip_equal(inits, scan.getLast()))
     if (isActive(value))
       add(value, gradient, loc);
   for (auto [value, gradient] : llvm::zip_equal(inputs, scan.getStacked().take_front(inputs.size())))
@@ -340,39 +340,35 @@ LogicalResult Reverse::reverseLoop(LoopInterface loop) {
 
 } // namespace
 
-LogicalResult differentiate(func::FuncOp entry) {
+LogicalResult differentiate(func::FuncOp entry, ArrayRef<GradientOf> wanted) {
   Block &block = entry.getBody().front();
   auto end = cast<func::ReturnOp>(block.getTerminator());
   Value loss = end.getOperand(0);
   if (loss.getType() != RankedTensorType::get({}, Float32Type::get(entry.getContext())))
-    return entry.emitError() << "gradients require a first result of type f32 without axes, got " << loss.getType()
-                             << " [gradients_c1]";
+    return entry.emitError() << "gradients require a first result of type f32 without axes, got " << loss.getType();
   OpBuilder builder(end);
-  Reverse reverse(builder, {});
+  Reverse::Names names;
+  for (const GradientOf &each : wanted)
+    names.insert(builder.getStringAttr(each.parameter));
+  Reverse reverse(builder, names, {});
   reverse.findActive(block);
-  if (reverse.isActive(loss))
-    reverse.add(loss, GradientBuilder(builder, loss.getLoc()).number(loss, 1), loss.getLoc());
-  // What is made stands behind all ops that there are.
-  Operation *last = end;
-  if (reverse.gradientOf(loss))
-    last = reverse.gradientOf(loss).getDefiningOp();
-  if (failed(reverse.run(block, last)))
+  Value one = GradientBuilder(builder, loss.getLoc()).number(loss, 1); // what is made stands behind it
+  reverse.add(loss, one, loss.getLoc());
+  if (failed(reverse.run(block, one.getDefiningOp())))
     return failure();
   SmallVector<Value> results(end.getOperands());
-  SmallVector<StringRef> names;
-  for (auto &[name, gradient] : reverse.parameters) {
+  for (const GradientOf &each : wanted) {
+    Value gradient = reverse.parameters.lookup(builder.getStringAttr(each.parameter));
     if (!gradient)
-      return entry.emitError() << "gradients require a loss that depends on all parameters of the entry, got one that "
-                                  "does not depend on \""
-                               << name.getValue() << "\" [gradients_c3]";
+      return entry.emitError() << "gradients require a loss that depends on each parameter of the entry, got \""
+                               << each.parameter << "\", on which it does not depend";
     results.push_back(gradient);
-    names.push_back(name.getValue());
   }
   end.getOperandsMutable().assign(results);
   const unsigned given = entry.getNumResults();
   entry.setType(builder.getFunctionType(entry.getArgumentTypes(), ValueRange(results).getTypes()));
-  for (auto [i, name] : llvm::enumerate(names))
-    entry.setResultAttr(given + i, nameAttrName, builder.getStringAttr(gradientName(name)));
+  for (auto [i, each] : llvm::enumerate(wanted))
+    entry.setResultAttr(given + i, nameAttrName, builder.getStringAttr(each.name));
   return success();
 }
 

@@ -7,12 +7,14 @@
 
 namespace mlir::kiln {
 
-/// Makes the gradient by each parameter a further result of the entry, in the order of the parameters' first use, with
-/// the name `gradientName` of the parameter's; of a parameter with copies they are stacked along a new first axis.
-/// Failure after a diagnostic: the first result is no f32 without axes, or an op in between has no derivative.
-LogicalResult differentiate(func::FuncOp entry);
+/// A parameter to differentiate by, as kiln.parameter has it ("h.{}.mlp.weight"), and what the result is called.
+struct GradientOf {
+  std::string parameter, name;
+};
 
-/// What the gradient by a parameter is called among an entry's results: "grad_h_mlp_weight" for "h.{}.mlp.weight".
-std::string gradientName(StringRef parameter);
+/// Makes the gradients by these parameters further results of the entry; of a parameter with copies they are stacked
+/// along new first axes. Failure after a diagnostic: the first result is no f32 without axes or does not depend on one
+/// of them, or an op in between has no derivative.
+LogicalResult differentiate(func::FuncOp entry, ArrayRef<GradientOf> wanted);
 
 } // namespace mlir::kiln

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients beside differences of the loss, both in f64: the interpreter of graphs computes the loss, which it knows
-// nothing of derivatives for, and the interpreter of modules what differentiation made.
+// Gradients beside differences of the loss, both in f64: the interpreter of graphs, which knows nothing of derivatives,
+// computes the loss, and the interpreter of modules what differentiation made. Then compiled libraries beside the
+// latter.
 #include "compiler/frontend/Import.h"
+#include "compiler/interpreter/Compare.h"
 #include "compiler/interpreter/Interpreter.h"
 #include "compiler/verify/ModuleInterpreter.h"
 #include "loops.h"
 #include "ops.h"
+#include "tests/fuzz/CompiledModel.h"
+#include "tests/targets/RunnableTargets.h"
 #include "tests/verify/support.h"
 
 #include "compiler/dialect/Extents.h"
-#include "compiler/transforms/Differentiate.h"
+#include "kiln/gradients.h"
 #include <gtest/gtest.h>
 #include <random>
 
@@ -93,7 +97,7 @@ void expectGradients(Differentiated &model, std::size_t number, const interprete
     const std::string name = model.resultName(entry, result);
     std::size_t at = 0; // in the gradient, whose copies are stacked
     for (const Parameter &parameter : model.graph.parameters) {
-      if (mlir::kiln::gradientName(model.graph.name(parameter)) != name)
+      if (gradient_name(model.graph.name(parameter)) != name)
         continue;
       for (std::int64_t copy = 0; copy < model.graph.copies(parameter.scope); ++copy) {
         Tensor &weight = model.weights.at(model.nameOf(parameter, copy));
@@ -123,43 +127,84 @@ void expectGradients(Differentiated &model, std::size_t number, const interprete
   EXPECT_GT(compared, 10 * kinks);
 }
 
-TEST(Gradients, OfEachOp) {
-  const Graph graph = trace<specs::GradientOps>();
-  for (std::int64_t rows : {1, 2, 7}) {
-    SCOPED_TRACE(rows);
-    Differentiated model(graph, static_cast<unsigned>(rows));
-    ASSERT_TRUE(model.module);
-    const Tensor x = draw({rows, 4}, model.random);
-    auto integers = [](std::vector<std::int64_t> shape, std::vector<double> values) {
-      return Tensor::of(ElementType::i32, std::move(shape), std::move(values));
-    };
+Tensor integers(std::vector<std::int64_t> shape, std::vector<double> values) {
+  return Tensor::of(ElementType::i32, std::move(shape), std::move(values));
+}
+
+/// Inputs of an entry: integers within their tables.
+std::vector<Tensor> drawInputs(Differentiated &model, const Entry &entry, std::int64_t rows) {
+  if (entry.name == std::string("attention"))
+    return {draw({rows, 4}, model.random), integers({2}, {5, 3})};
+  if (entry.name == std::string("lookups")) {
     std::vector<double> indices;
     for (std::int64_t i = 0; i < rows; ++i)
       indices.push_back(static_cast<double>(i % 3 == 2 ? 0 : i % 5));
-    for (std::size_t entry = 0; entry < graph.entries.size(); ++entry) {
-      std::vector<Tensor> inputs{x};
-      if (graph.entries[entry].name == std::string("lookups")) {
-        inputs.push_back(integers({rows}, indices));
-        inputs.push_back(integers({2, 3}, {0, 6, 1, 1, 3, 6}));
-      }
-      if (graph.entries[entry].name == std::string("attention"))
-        inputs.push_back(integers({2}, {5, 3}));
-      expectGradients(model, entry, {{"rows", rows}}, inputs);
-    }
+    return {draw({rows, 4}, model.random), integers({rows}, indices), integers({2, 3}, {0, 6, 1, 1, 3, 6})};
   }
+  std::vector<std::int64_t> shape;
+  for (const Dim &dim : model.graph.nodes[model.graph.regions[entry.region].arguments[0]].shape)
+    shape.push_back(dim.fixed() ? dim.offset : rows);
+  return {draw(shape, model.random)};
 }
 
-TEST(Gradients, OfLoops) {
-  const Graph graph = trace<specs::GradientLoops>();
-  for (std::int64_t rows : {1, 3}) {
+/// The seed also draws the weights.
+void expectGradientsOfAll(const Graph &graph, std::initializer_list<std::int64_t> sizes) {
+  for (std::int64_t rows : sizes) {
     SCOPED_TRACE(rows);
     Differentiated model(graph, static_cast<unsigned>(rows));
     ASSERT_TRUE(model.module);
-    const Tensor x = draw({rows, 4}, model.random), batch = draw({rows, 2, 4}, model.random);
-    for (std::size_t entry = 0; entry < graph.entries.size(); ++entry) {
-      const bool isBatch = graph.nodes[graph.regions[graph.entries[entry].region].arguments[0]].shape.size() == 3;
-      expectGradients(model, entry, {{"rows", rows}}, {isBatch ? batch : x});
+    for (std::size_t entry = 0; entry < graph.entries.size(); ++entry)
+      expectGradients(model, entry, {{"rows", rows}}, drawInputs(model, graph.entries[entry], rows));
+  }
+}
+
+TEST(Gradients, OfEachOp) { expectGradientsOfAll(trace<specs::GradientOps>(), {1, 2, 7}); }
+TEST(Gradients, OfLoops) { expectGradientsOfAll(trace<specs::GradientLoops>(), {1, 3}); }
+
+/// Within the bounds of the interpreter, and to the bit whatever the number of workers.
+void expectCompiled(const Graph &graph, const std::string &target) {
+  Differentiated model(graph, 5);
+  ASSERT_TRUE(model.module);
+  llvm::Expected<fuzz::CompiledModel> compiled = fuzz::CompiledModel::compile(graph, target);
+  ASSERT_TRUE(static_cast<bool>(compiled)) << llvm::toString(compiled.takeError());
+  llvm::Error unbound = compiled->bind(model.weights);
+  ASSERT_FALSE(unbound) << llvm::toString(std::move(unbound));
+  for (std::int64_t rows : {1, 2, 9})
+    for (std::size_t number = 0; number < graph.entries.size(); ++number) {
+      const Entry &entry = graph.entries[number];
+      SCOPED_TRACE(target + " " + entry.name + " " + std::to_string(rows));
+      const interpreter::Extents extents{{"rows", rows}};
+      const std::vector<Tensor> inputs = drawInputs(model, entry, rows);
+      const std::vector<verify::SharedTensor> expected = model.run(entry, extents, inputs);
+      fuzz::CompiledModel::Buffers bytes;
+      for (const Tensor &input : inputs)
+        bytes.push_back(fuzz::toBytes(input));
+      std::optional<fuzz::CompiledModel::Buffers> first;
+      for (unsigned workers : {1u, 3u}) {
+        fuzz::CompiledModel::Session session(
+            *compiled, {.order = workers > 1 ? fuzz::CallStyle::Order::Threads : fuzz::CallStyle::Order::Serial,
+                        .workers = workers});
+        llvm::Expected<fuzz::CompiledModel::Buffers> results = session.call(number, extents, bytes);
+        ASSERT_TRUE(static_cast<bool>(results)) << llvm::toString(results.takeError());
+        if (first)
+          EXPECT_EQ(*results, *first) << "with another number of workers";
+        first = std::move(*results);
+      }
+      ASSERT_EQ(first->size(), expected.size());
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        std::vector<float> got((*first)[i].size() / sizeof(float));
+        std::memcpy(got.data(), (*first)[i].data(), (*first)[i].size());
+        const interpreter::Comparison comparison = interpreter::compare(*expected[i], std::span(std::as_const(got)));
+        EXPECT_TRUE(comparison.isRight) << model.resultName(entry, static_cast<unsigned>(i)) << ": "
+                                        << describe(comparison);
+      }
     }
+}
+
+TEST(Gradients, Compiled) {
+  for (const std::string &target : runnableTargets()) {
+    expectCompiled(trace<specs::GradientOps>(), target);
+    expectCompiled(trace<specs::GradientLoops>(), target);
   }
 }
 
