@@ -103,6 +103,15 @@ template <class... Results> inline constexpr int result_count<std::tuple<Results
 template <class Result> inline constexpr bool is_result = tensor<Result>;
 template <class... Results> inline constexpr bool is_result<std::tuple<Results...>> = (tensor<Results> && ...);
 
+/// Of the results of an entry of gradients.
+template <tensor Loss> constexpr void check_loss(Tracer &tracer, const Loss &loss) {
+  if (Loss::rank != 0 || Loss::element != f32)
+    tracer.fail(rules::gradients_c1, typed(loss).data());
+}
+template <tensor... Results> constexpr void check_loss(Tracer &tracer, const std::tuple<Results...> &results) {
+  check_loss(tracer, std::get<0>(results));
+}
+
 template <class M, class Owner, class Result, class... Inputs>
 constexpr void trace_entry(Tracer &tracer, const M &model,
                            const EntryPoint<Result (Owner::*)(Inputs...) const> &point) {
@@ -128,6 +137,8 @@ constexpr void trace_entry(Tracer &tracer, const M &model,
       give(result);
     else
       std::apply(give, result);
+    if (point.gradients)
+      check_loss(tracer, result);
     tracer.close();
 
     constexpr const char *only = "output";

@@ -9,6 +9,7 @@
 #include "kiln/derived.h"
 #include "kiln/elementwise.h"
 #include "kiln/image.h"
+#include "kiln/losses.h"
 #include "kiln/movement.h"
 #include "kiln/rows.h"
 #include "kiln/scan.h"

@@ -220,6 +220,13 @@ inline constexpr const char *batch_c4 =
     "the batched entries of a model require one named extent as the first of inputs and results [batch_c4]";
 inline constexpr const char *batch_c5 =
     "a model with batched entries requires other names than rows and sequences for its extents [batch_c5]";
+inline constexpr const char *gradients_c1 =
+    "gradients require a first result of f32 without axes, the loss [gradients_c1]";
+inline constexpr const char *loss_c1 =
+    "cross_entropy requires i32 targets, and floating-point logits of one axis more [loss_c1]";
+inline constexpr const char *loss_c2 = "cross_entropy requires a label smoothing in [0, 1) [loss_c2]";
+inline constexpr const char *loss_c3 =
+    "mse and binary_cross_entropy require two tensors of one floating-point type and one shape [loss_c3]";
 inline constexpr const char *model_c5 = "entries of one model require different names [model_c5]";
 
 } // namespace kiln::rules

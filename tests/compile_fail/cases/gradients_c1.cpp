@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A row of losses instead of one.
+// expect: gradients require a first result of f32 without axes, the loss [gradients_c1]: got f32[tokens 1..64] (gradients_c1.cpp:10)
+#include "case.h"
+using namespace kiln;
+
+struct M : Model {
+  Linear<8, 1> head{"head"};
+  constexpr auto loss(Tensor<f32, T, 8> x) const { return sum<-1>(head(x)); }
+  static constexpr auto entries() { return std::tuple{gradients("loss", &M::loss)}; }
+};
+static_assert(parameters<M>() >= 0);

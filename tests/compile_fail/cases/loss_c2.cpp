@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All of the target is spread.
+// expect: cross_entropy requires a label smoothing in [0, 1) [loss_c2]: got 1.000000 (loss_c2.cpp:10)
+#include "case.h"
+using namespace kiln;
+
+struct M : Model {
+  constexpr auto forward(Tensor<f32, 8, 5> x, Tensor<i32, 8> y) const {
+    return cross_entropy<CrossEntropyOptions{.label_smoothing = 1}>(x, y);
+  }
+};
+static_assert(parameters<M>() >= 0);
