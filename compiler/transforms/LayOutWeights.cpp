@@ -76,11 +76,15 @@ private:
       for (OpOperand &use : each.getResult().getUses()) {
         if (!takesLayout(use))
           return {};
-        isMultiplied |= getOutputDim(use).has_value();
+        const std::optional<int64_t> dim = getOutputDim(use);
+        // Multiplied both ways, as a weight and its gradient are: tiles of one serve the other badly.
+        if (isMultiplied && dim && dim != outputDim && !storage)
+          return {};
+        isMultiplied |= dim.has_value();
         if (auto linear = dyn_cast<LinearOp>(use.getOwner()))
           isMultipliedByBytes |= linear.getScales() != nullptr;
         if (!outputDim)
-          outputDim = getOutputDim(use);
+          outputDim = dim;
       }
     if (!outputDim)
       return {};

@@ -39,8 +39,9 @@ def LayOutWeights : Pass<"kiln-lay-out-weights", "::mlir::ModuleOp"> {
   let description = [{
     Before: `kiln.parameter ... : tensor<3072x768xf32>` read by a linear. After: `tensor<3072x768xf32, #kiln.tiled<0, 48>>`: the
     dimension of the outputs is split by the tile that the target wants. All users see the layout, such as an embedding whose
-    table is the weight of the logits. Weights that something else than linear, matmul and embedding reads stay dense. Those
-    that rows of int8 are multiplied by get the interleave that the target's instructions want.
+    table is the weight of the logits. Weights that something else than linear, matmul and embedding reads stay dense, and
+    so do those that are multiplied both ways, x W and y W^T, unless they are stored in fewer bits. Those that rows of int8 are
+    multiplied by get the interleave that the target's instructions want.
   }];
   let dependentDialects = ["::mlir::kiln::KilnDialect"];
   let options = [Option<"tile", "tile", "int64_t", /*default=*/"0", "tile of every weight, without a target to ask">,
