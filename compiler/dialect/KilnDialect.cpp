@@ -82,6 +82,10 @@ void ParameterOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &eff
     effects.emplace_back(MemoryEffects::Read::get(), VariableResource::get());
 }
 
+void AssignOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  effects.emplace_back(MemoryEffects::Write::get(), VariableResource::get());
+}
+
 void CallOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
   if (llvm::any_of(getArguments(), isVariable))
     effects.emplace_back(MemoryEffects::Read::get(), VariableResource::get());

@@ -90,6 +90,34 @@ def Kiln_StoreOp : Kiln_Op<"store", [MemoryEffects<[MemWrite]>, Kiln_HostOp]> {
   let hasVerifier = 1;
 }
 
+def Kiln_AssignOp : Kiln_Op<"assign", [Kiln_HostOp, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "the value that a weight has from now on";
+  let description = [{
+    Replaces a weight that may be written, a `kiln.parameter` with `variable`. Stands behind everything that reads it.
+
+    ```mlir
+    kiln.assign %next to %weight : tensor<4x64xf32>, tensor<4x64xf32>
+    ```
+  }];
+  let arguments = (ins Kiln_Tensor:$x, Kiln_Tensor:$parameter);
+  let assemblyFormat = "$x `to` $parameter attr-dict `:` type($x) `,` type($parameter)";
+  let hasVerifier = 1;
+}
+
+def Kiln_RequireFiniteOp : Kiln_Op<"require_finite", [MemoryEffects<[MemWrite]>, Kiln_HostOp]> {
+  let summary = "ends the call with a status unless a number is finite";
+  let description = [{
+    Ends the call of the entry with KILN_NOT_FINITE if the number is NaN or infinite.
+
+    ```mlir
+    kiln.require_finite %loss : tensor<f32>
+    ```
+  }];
+  let arguments = (ins RankedTensorOf<[F32]>:$x);
+  let assemblyFormat = "$x attr-dict `:` type($x)";
+  let hasVerifier = 1;
+}
+
 class Kiln_LoopOp<string mnemonic, list<Trait> traits = []>
     : Kiln_Op<mnemonic, !listconcat([RecursiveMemoryEffects, SingleBlock, Kiln_HostOp,
         DeclareOpInterfaceMethods<Kiln_LoopInterface, ["getNumCarried", "getTripCount"]>], traits)> {

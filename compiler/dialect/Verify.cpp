@@ -368,6 +368,26 @@ LogicalResult StoreOp::verify() {
   return success();
 }
 
+LogicalResult AssignOp::verify() {
+  Check check(*this);
+  auto parameter = getParameter().getDefiningOp<ParameterOp>();
+  if (!parameter || !parameter.getVariable())
+    return check.fail("assign requires a parameter that is variable", parameter ? "one that is not" : "another value");
+  auto type = cast<RankedTensorType>(getX().getType());
+  if (type != parameter.getType())
+    return check.fail("assign requires a value of the parameter's type", check.text(type),
+                      check.text(cast<RankedTensorType>(parameter.getType())));
+  return success();
+}
+
+LogicalResult RequireFiniteOp::verify() {
+  Check check(*this);
+  auto type = cast<RankedTensorType>(getX().getType());
+  if (type.getRank() != 0)
+    return check.fail("require_finite requires a number without axes", check.text(type));
+  return success();
+}
+
 LogicalResult AppendOp::verify() {
   Check check(*this);
   auto rows = cast<RankedTensorType>(getX().getType()), whole = cast<RankedTensorType>(getType());

@@ -40,9 +40,32 @@ static std::string entryConstants(const ModelInterface &model, const std::vector
   return text;
 }
 
+/// X(name, type, copies, offset, stride, shape...) for each.
+static std::string stateTable(const std::vector<StateInterface> &states, const std::string &name) {
+  std::string text = fmt::format("#define {}(X)", name);
+  for (const StateInterface &state : states)
+    text += fmt::format(" \\\n  X(\"{}\", {}, {}, {}, {}, {})", state.name, name_of(state.element), state.copies,
+                        state.offset, state.stride, fmt::join(state.shape, ", "));
+  return text + "\n";
+}
+
+static std::string trainingConstants(const ModelInterface &model) {
+  if (model.trainingBytes == model.stateBytes)
+    return "";
+  const std::string macro = macroName(model.name);
+  return fmt::format(
+             "/* Bytes at the beginning of an arena of entries that train: the model's states, if it has any, then "
+             "what\n"
+             " * the optimiser keeps from one step to the next. Zeros begin a training, before step 1. */\n"
+             "#define {0}_TRAINING_BYTES ((size_t){1})\n"
+             "/* X(name, type, copies, offset, stride, shape...) for each tensor of the latter, as of a state. */\n",
+             macro, model.trainingBytes) +
+         stateTable(model.moments, macro + "_MOMENTS");
+}
+
 static std::string stateConstants(const ModelInterface &model) {
   if (model.states.empty())
-    return "";
+    return trainingConstants(model);
   std::string macro = macroName(model.name);
   std::string text = fmt::format(
       "/* Bytes at the beginning of an arena that keep the model's states from one call to the next. Each arena is a\n"
@@ -53,14 +76,9 @@ static std::string stateConstants(const ModelInterface &model) {
     text += fmt::format("/* Of these, what a row more takes in all states that rows are appended to. */\n"
                         "#define {0}_STATE_BYTES_PER_ROW ((size_t){1})\n",
                         macro, model.stateBytesPerRow);
-  text += fmt::format(
-      "/* X(name, type, copies, offset, stride, shape...) for each state: copy c lies offset + c * stride bytes\n"
-      " * behind the beginning of the arena. */\n#define {}_STATES(X)",
-      macro);
-  for (const StateInterface &state : model.states)
-    text += fmt::format(" \\\n  X(\"{}\", {}, {}, {}, {}, {})", state.name, name_of(state.element), state.copies,
-                        state.offset, state.stride, fmt::join(state.shape, ", "));
-  return text + "\n";
+  text += "/* X(name, type, copies, offset, stride, shape...) for each state: copy c lies offset + c * stride bytes\n"
+          " * behind the beginning of the arena. */\n";
+  return text + stateTable(model.states, macro + "_STATES") + trainingConstants(model);
 }
 
 /// The least value of an extent in words: a number, or another extent.
@@ -83,6 +101,10 @@ static std::string entryPrototype(const ModelInterface &model, const EntryInterf
   bool isChecked = llvm::any_of(entry.arguments, [](const ArgumentInterface &argument) { return argument.check; });
   if (hasDevice && isChecked)
     text += " * With KILN_DEVICE_POINTERS values are not checked: those outside count as the nearest within.\n";
+  if (entry.changesWeights)
+    text +=
+        " * Changes the model's weights, which no other call may read meanwhile. A loss or norm that is not finite is\n"
+        " * KILN_NOT_FINITE, and changes nothing.\n";
   text += " * Tensors are dense and row major. Outputs must not overlap inputs or the arena. Never allocates";
   text +=
       hasDevice ? ",\n * but that a GPU's driver may in a first call: see KILN_LOAD_KERNELS_AT_CREATE. */\n" : ". */\n";

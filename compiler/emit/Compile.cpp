@@ -220,7 +220,7 @@ LogicalResult ModelCompiler::compileHost(TargetModule &lowered, Variant &variant
       return failure();
     if (&variant == &report.variants.front())
       report.memoryPlan += mlir::kiln::printMemoryPlan(function, *plan);
-    const uint64_t states = entry.isBatch() ? 0 : report.model.stateBytes;
+    const uint64_t states = entry.stateBytes;
     EntryCode code{kernelSymbol(target, entry.name), states + plan->arenaBytes(), states + plan->lowerBound(), 0, 0};
     if (variant.isOnDevice())
       code.stagingBytes = stagingBytes(entry);

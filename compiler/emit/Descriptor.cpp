@@ -144,7 +144,7 @@ Constant *DescriptorBuilder::entry(const EntryInterface &entry) {
       .set(abi::entry::own_symbol_count, entry.ownSymbols.size())
       .set(abi::entry::own_rows, positionOf(entry.ownRows, entry.ownSymbols))
       .set(abi::entry::is_batch, entry.isBatch())
-      .set(abi::entry::state_bytes, model.stateBytes)
+      .set(abi::entry::state_bytes, entry.isBatch() ? model.stateBytes : entry.stateBytes)
       .get();
 }
 

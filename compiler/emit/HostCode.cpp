@@ -78,6 +78,8 @@ LogicalResult HostEmitter::emitBlock(Block &block) {
             .Case<kd::LoopInterface>([&](auto loop) { return emitLoop(loop); })
             .Case<kd::AppendOp>([&](auto append) { return emitAppend(append); })
             .Case<kd::StoreOp>([&](auto store) { return emitStore(store); })
+            .Case<kd::AssignOp>([&](auto assign) { return emitAssign(assign); })
+            .Case<kd::RequireFiniteOp>([&](auto required) { return emitRequireFinite(required); })
             .Case<affine::AffineApplyOp, arith::ConstantOp, arith::AddIOp, arith::SubIOp, arith::MulIOp>(
                 [&](Operation *index) { return emitIndex(*index); })
             // Addresses are computed where they are used.
@@ -202,8 +204,7 @@ FailureOr<Value> HostEmitter::addressOf(Value tensor) {
   kd::MemoryPlacement place = input.plan.of(tensor);
   switch (place.kind) {
   case kd::MemoryPlacement::Kind::Arena:
-    return byteAddress(loadOfFrame(abi::frame::arena),
-                       (input.entry.isBatch() ? 0 : input.model.stateBytes) + place.offset);
+    return byteAddress(loadOfFrame(abi::frame::arena), input.entry.stateBytes + place.offset);
   case kd::MemoryPlacement::Kind::Argument:
     return loadElement(pointer, loadOfFrame(abi::frame::arguments), place.offset);
   default:
@@ -284,12 +285,15 @@ LogicalResult HostEmitter::emitCall(kd::CallOp call) {
     }
   Value status =
       (*called)->abi->emitCall(builder, loc, *kernel, loadOfFrame(abi::frame::worker), arguments, descriptors);
-  Value isOk = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::eq, status, constant(i32, 0));
+  continueIf(LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::eq, status, constant(i32, 0)), status);
+  return success();
+}
+
+void HostEmitter::continueIf(Value isOk, Value status) {
   Block *next = builder.createBlock(&function.getBody(), function.getBody().end());
   builder.setInsertionPointToEnd(isOk.getParentBlock());
   LLVM::CondBrOp::create(builder, loc, isOk, next, ValueRange(), failed, ValueRange(status));
   builder.setInsertionPointToStart(next);
-  return success();
 }
 
 LogicalResult emitHostCode(func::FuncOp entry, const HostCodeInput &input, ModuleOp host) {

@@ -29,6 +29,8 @@ private:
   void setSymbol(unsigned position, mlir::Value value);
   mlir::LogicalResult emitAppend(mlir::kiln::AppendOp append);
   mlir::LogicalResult emitStore(mlir::kiln::StoreOp store);
+  mlir::LogicalResult emitAssign(mlir::kiln::AssignOp assign);
+  mlir::LogicalResult emitRequireFinite(mlir::kiln::RequireFiniteOp required);
   mlir::LogicalResult emitIndex(mlir::Operation &op);
 
   /// The parts of a tensor as arguments of a kernel.
@@ -42,6 +44,8 @@ private:
   mlir::FailureOr<mlir::Value> addressOfStep(mlir::kiln::LoopStep step, mlir::RankedTensorType slice);
   /// The number of the layer whose copy a parameter or state of this place is; null outside of repeats.
   mlir::Value layerAt(mlir::Operation *op);
+  /// Else the function ends with the status.
+  void continueIf(mlir::Value isOk, mlir::Value status);
   void copyRows(mlir::Value target, mlir::Value source, mlir::Value rows, mlir::Value rowBytes,
                 mlir::Value sourceStride);
   mlir::Value addressOfConstant(mlir::kiln::ConstantOp constant);
@@ -99,7 +103,7 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> indices; // index values of the entry -> i64
   mlir::SmallVector<mlir::Value> symbols;           // the module's symbols
   llvm::DenseMap<mlir::Operation *, mlir::Value>
-      layers;                                           // loop over layers -> number of the layer over all such loops around it
+      layers; // loop over layers -> number of the layer over all such loops around it
   llvm::DenseMap<mlir::Operation *, mlir::Value> steps; // loop -> the index of the slices that it is at
   mlir::Value sequence;                                 // in kiln.each_sequence: the kiln_sequence_t
   mlir::Value rowsBefore;                               // and the rows of the sequences before it

@@ -67,6 +67,30 @@ LogicalResult HostEmitter::emitStore(kd::StoreOp store) {
   return success();
 }
 
+LogicalResult HostEmitter::emitAssign(kd::AssignOp assign) {
+  FailureOr<Value> source = addressOf(assign.getX()), target = addressOf(assign.getParameter()),
+                   bytes = bytesOf(cast<RankedTensorType>(assign.getX().getType()));
+  if (llvm::failed(source) || llvm::failed(target) || llvm::failed(bytes))
+    return failure();
+  copyRows(*target, *source, constant(i64, 1), *bytes, *bytes);
+  return success();
+}
+
+/// The exponent of what is not finite is all ones.
+LogicalResult HostEmitter::emitRequireFinite(kd::RequireFiniteOp required) {
+  if (input.target.memorySpace != KILN_MEMORY_HOST)
+    return required.emitOpError("has host code for CPUs only");
+  FailureOr<Value> address = addressOf(required.getX());
+  if (llvm::failed(address))
+    return failure();
+  constexpr int64_t exponent = 0x7F800000;
+  Value bits = LLVM::LoadOp::create(builder, loc, i32, *address);
+  Value own = LLVM::AndOp::create(builder, loc, bits, constant(i32, exponent));
+  Value isFinite = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ne, own, constant(i32, exponent));
+  continueIf(isFinite, constant(i32, KILN_NOT_FINITE));
+  return success();
+}
+
 /// Slices lie one behind another. Those of sequences that have different numbers of rows lie behind the rows before;
 /// a view of one has so many of some extent for each of them.
 FailureOr<Value> HostEmitter::addressOfStep(kd::LoopStep step, RankedTensorType slice) {

@@ -2,7 +2,7 @@
 #include "compiler/emit/Interface.h"
 
 #include "kiln/batch.h"
-#include "kiln/gradients.h"
+#include "kiln/training.h"
 #include "runtime/src/model.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -52,15 +52,19 @@ static uint64_t byteCount(const StateInterface &state, size_t firstExtent) {
   return stored_bytes(state.element, elements);
 }
 
-static void describeStates(const Graph &graph, ModelInterface &model) {
+/// Places it behind `bytes`, which it is counted to.
+static void addState(std::vector<StateInterface> &states, StateInterface state, uint64_t &bytes) {
   constexpr uint64_t alignment = 64; // KILN_ARENA_ALIGNMENT
-  for (const StateTensor &state : graph.states) {
-    StateInterface &to = model.states.emplace_back(
-        StateInterface{graph.name(state), state.element, state.shape, graph.copies(state.scope)});
-    to.offset = model.stateBytes;
-    to.stride = (byteCount(to, 0) + alignment - 1) / alignment * alignment;
-    model.stateBytes += to.copies * to.stride;
-  }
+  state.offset = bytes;
+  state.stride = (byteCount(state, 0) + alignment - 1) / alignment * alignment;
+  bytes += state.copies * state.stride;
+  states.push_back(std::move(state));
+}
+
+static void describeStates(const Graph &graph, ModelInterface &model) {
+  for (const StateTensor &state : graph.states)
+    addState(model.states, {graph.name(state), state.element, state.shape, graph.copies(state.scope)},
+             model.stateBytes);
   for (const Node &node : graph.nodes)
     if (node.op == Op::append)
       model.states[node.attributes.index].isAppended = true;
@@ -69,9 +73,25 @@ static void describeStates(const Graph &graph, ModelInterface &model) {
       model.stateBytesPerRow += state.copies * byteCount(state, 1);
 }
 
+/// Entries that keep the same of a parameter share it.
+static void describeMoments(const Graph &graph, ModelInterface &model) {
+  model.trainingBytes = model.stateBytes;
+  for (const Entry &entry : graph.entries)
+    for (const std::string &moment : kept_moments(entry.training))
+      for (int number : gradient_parameters(graph, entry)) {
+        const Parameter &parameter = graph.parameters[number];
+        const std::string name = moment_name(moment, graph.name(parameter));
+        if (model.findState(name))
+          continue;
+        std::vector<int64_t> shape = parameter.shape.empty() ? std::vector<int64_t>{1} : parameter.shape;
+        addState(model.moments, {name, parameter.element, shape, graph.copies(parameter.scope)}, model.trainingBytes);
+      }
+}
+
 /// NAME_batch of a batched entry (compiler/frontend/BatchEntry.h).
 static EntryInterface describeBatch(const EntryInterface &single, const BatchExtents &extents) {
-  EntryInterface batch{batch_name(single.name), {extents.sequences}, single.arguments, single.symbols, "", single.name};
+  EntryInterface batch{
+      batch_name(single.name), {extents.sequences}, single.arguments, single.symbols, "", single.name, 0, false};
   bool hasRows = false;
   for (ArgumentInterface &argument : batch.arguments) {
     Dim &rows = argument.shape.front();
@@ -102,6 +122,7 @@ ModelInterface describeInterface(const Graph &graph, std::string name) {
     if (symbol.present())
       model.symbols.push_back(symbol);
   describeStates(graph, model);
+  describeMoments(graph, model);
 
   std::vector<EntryInterface> batches; // behind the others
   for (const Entry &entry : graph.entries) {
@@ -116,13 +137,23 @@ ModelInterface describeInterface(const Graph &graph, std::string name) {
     };
     for (size_t i = 0; i < region.arguments.size(); ++i)
       addNode(region.arguments[i], entry.input_names[i], false);
+    if (entry.training.changes_parameters()) {
+      add("learning_rate", ElementType::f32, {}, false);
+      add("step", ElementType::i32, {}, false);
+      to.arguments.back().check = ValueCheck{1, Dim(std::numeric_limits<int32_t>::max())};
+    }
     for (size_t i = 0; i < region.results.size(); ++i)
       addNode(region.results[i], entry.output_names[i], true);
-    for (int number : gradient_parameters(graph, entry)) {
-      const Parameter &parameter = graph.parameters[number];
-      const std::vector<int64_t> shape = gradient_shape(graph, parameter);
-      add(gradient_name(graph.name(parameter)), parameter.element, {shape.begin(), shape.end()}, true);
-    }
+    if (entry.training.update == Update::give)
+      for (int number : gradient_parameters(graph, entry)) {
+        const Parameter &parameter = graph.parameters[number];
+        const std::vector<int64_t> shape = gradient_shape(graph, parameter);
+        add(gradient_name(graph.name(parameter)), parameter.element, {shape.begin(), shape.end()}, true);
+      }
+    if (entry.training.clip > 0)
+      add("grad_norm", ElementType::f32, {}, true);
+    to.changesWeights = entry.training.changes_parameters();
+    to.stateBytes = to.changesWeights ? model.trainingBytes : model.stateBytes;
     std::vector<Symbol> used;
     for (const ArgumentInterface &argument : to.arguments)
       addSymbols(used, argument.shape);
@@ -215,8 +246,11 @@ uint64_t storedBytes(const WeightInterface &weight, const WeightPlacement &place
 }
 
 const StateInterface *ModelInterface::findState(const std::string &state) const {
-  auto found = std::find_if(states.begin(), states.end(), [&](const StateInterface &s) { return s.name == state; });
-  return found != states.end() ? &*found : nullptr;
+  for (const std::vector<StateInterface> *kept : {&states, &moments})
+    for (const StateInterface &each : *kept)
+      if (each.name == state)
+        return &each;
+  return nullptr;
 }
 
 const WeightInterface *ModelInterface::findWeight(const std::string &weight) const {

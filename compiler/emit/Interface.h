@@ -38,6 +38,9 @@ struct EntryInterface {
   std::string ownRows; // the one of them whose sum over the sequences are the call's rows; empty: there is none
   std::string single;  // that entry's name; empty: this is no such entry
 
+  uint64_t stateBytes = 0; // at the beginning of an arena for it
+  bool changesWeights = false;
+
   bool isBatch() const { return !single.empty(); }
 };
 
@@ -68,8 +71,10 @@ struct ModelInterface {
   std::vector<EntryInterface> entries;
   std::vector<WeightInterface> weights;
   std::vector<StateInterface> states;
+  std::vector<StateInterface> moments; // of optimisers, behind the states in arenas of entries that train
   int64_t parameters = 0;
   uint64_t stateBytes = 0;       // at the beginning of each arena
+  uint64_t trainingBytes = 0;    // at the beginning of those of entries that train: states, then moments
   uint64_t stateBytesPerRow = 0; // of them, what one row more in each of the appended states takes
 
   const StateInterface *findState(const std::string &state) const;

@@ -5,17 +5,16 @@
 // 3. Verify: broken rules of single ops come out there, with their scopes.
 // 4. Weights get their storages.
 // 5. Batched entries get a function for several sequences.
-// 6. Entries of gradients get these as further results.
+// 6. Entries of gradients get these as further results, those that train change parameters by them.
 #include "compiler/frontend/Import.h"
 
 #include "compiler/dialect/Check.h"
 #include "compiler/frontend/BatchEntry.h"
 #include "compiler/frontend/CheckGraph.h"
 #include "compiler/frontend/ImportNode.h"
-#include "compiler/transforms/Differentiate.h"
+#include "compiler/frontend/TrainEntry.h"
 #include "compiler/transforms/Pipeline.h"
 #include "kiln/batch.h"
-#include "kiln/gradients.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
@@ -222,19 +221,11 @@ mlir::kiln::BatchSymbols addBatchSymbols(const Graph &graph, std::vector<Symbol>
   return positions;
 }
 
-std::vector<mlir::kiln::GradientOf> gradientsOf(const Graph &graph, const Entry &entry) {
-  std::vector<mlir::kiln::GradientOf> result;
-  for (int number : gradient_parameters(graph, entry)) {
-    const std::string name = graph.name(graph.parameters[number]);
-    result.push_back({name, gradient_name(name)});
-  }
-  return result;
-}
-
 /// Behind all that is imported. What reads as attention is made so first: its steps must not be parted, some for the
 /// rows of all sequences and some for each, nor be differentiated one by one.
 LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mlir::kiln::BatchSymbols &symbols) {
-  if (llvm::none_of(graph.entries, [](const Entry &entry) { return entry.sequences > 0 || entry.gradients; }))
+  if (llvm::none_of(graph.entries,
+                    [](const Entry &entry) { return entry.sequences > 0 || entry.training.update != Update::none; }))
     return llvm::success();
   mlir::PassManager passes(module.getContext());
   mlir::kiln::buildRecognition(passes);
@@ -242,7 +233,7 @@ LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mli
     return failure();
   for (const Entry &entry : graph.entries) {
     auto function = module.lookupSymbol<mlir::func::FuncOp>(entry.name);
-    if (entry.gradients && failed(mlir::kiln::differentiate(function, gradientsOf(graph, entry))))
+    if (entry.training.update != Update::none && failed(deriveTraining(function, graph, entry)))
       return failure();
     if (entry.sequences == 0)
       continue;

@@ -76,13 +76,10 @@ private:
 };
 
 void Reverse::findActive(Block &block) {
-  for (Operation &op : block) {
+  for (Operation &op : block)
     if (hasParameter(&op) || llvm::any_of(readBy(&op), [&](Value value) { return isActive(value); }))
       for (Value result : op.getResults())
         activate(result);
-    op.walk(
-        [&](ParameterOp parameter) { parameters.try_emplace(cast<StringAttr>(parameter.getSources()[0]), Value()); });
-  }
 }
 
 void Reverse::add(Value value, Value gradient, Location loc) {
@@ -340,36 +337,30 @@ LogicalResult Reverse::reverseLoop(LoopInterface loop) {
 
 } // namespace
 
-LogicalResult differentiate(func::FuncOp entry, ArrayRef<GradientOf> wanted) {
+FailureOr<SmallVector<Value>> differentiate(func::FuncOp entry, ArrayRef<std::string> parameters) {
   Block &block = entry.getBody().front();
   auto end = cast<func::ReturnOp>(block.getTerminator());
   Value loss = end.getOperand(0);
   if (loss.getType() != RankedTensorType::get({}, Float32Type::get(entry.getContext())))
     return entry.emitError() << "gradients require a first result of type f32 without axes, got " << loss.getType();
   OpBuilder builder(end);
-  Reverse::Names names;
-  for (const GradientOf &each : wanted)
-    names.insert(builder.getStringAttr(each.parameter));
-  Reverse reverse(builder, names, {});
+  Reverse::Names wanted;
+  for (const std::string &name : parameters)
+    wanted.insert(builder.getStringAttr(name));
+  Reverse reverse(builder, wanted, {});
   reverse.findActive(block);
   Value one = GradientBuilder(builder, loss.getLoc()).number(loss, 1); // what is made stands behind it
   reverse.add(loss, one, loss.getLoc());
   if (failed(reverse.run(block, one.getDefiningOp())))
     return failure();
-  SmallVector<Value> results(end.getOperands());
-  for (const GradientOf &each : wanted) {
-    Value gradient = reverse.parameters.lookup(builder.getStringAttr(each.parameter));
-    if (!gradient)
-      return entry.emitError() << "gradients require a loss that depends on each parameter of the entry, got \""
-                               << each.parameter << "\", on which it does not depend";
-    results.push_back(gradient);
+  SmallVector<Value> gradients;
+  for (const std::string &name : parameters) {
+    gradients.push_back(reverse.parameters.lookup(builder.getStringAttr(name)));
+    if (!gradients.back())
+      return entry.emitError() << "gradients require a loss that depends on each parameter of the entry, got \"" << name
+                               << "\", on which it does not depend";
   }
-  end.getOperandsMutable().assign(results);
-  const unsigned given = entry.getNumResults();
-  entry.setType(builder.getFunctionType(entry.getArgumentTypes(), ValueRange(results).getTypes()));
-  for (auto [i, each] : llvm::enumerate(wanted))
-    entry.setResultAttr(given + i, nameAttrName, builder.getStringAttr(each.name));
-  return success();
+  return gradients;
 }
 
 } // namespace mlir::kiln

@@ -93,7 +93,7 @@ void BufferSharing::number(Block &block) {
       for (Value result : op.getResults())
         addNode(result, isStacked(result) ? begin : end);
       loops.push_back(loop); // inner ones first
-    } else if (isa<AppendOp, StoreOp, func::ReturnOp>(op)) {
+    } else if (isa<AppendOp, AssignOp, RequireFiniteOp, StoreOp, func::ReturnOp>(op)) {
       stepsOf[&op] = {steps, steps};
       ++steps;
     }

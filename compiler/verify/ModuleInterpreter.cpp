@@ -145,7 +145,10 @@ void ModuleInterpreter::Frame::runOp(Operation &op) {
       .Case([&](kd::ScanOp scan) { runScan(scan); })
       .Case([&](kd::EachSequenceOp loop) { runEachSequence(loop); })
       .Case([&](kd::ParameterOp parameter) {
-        auto weightOf = [&](StringRef source) { return owner.weights(source.str(), nameOf(source)); };
+        auto weightOf = [&](StringRef source) {
+          auto written = owner.written.find(nameOf(source));
+          return written != owner.written.end() ? written->second : owner.weights(source.str(), nameOf(source));
+        };
         set(parameter.getResult(), given(valueOf(parameter, shapeOf(parameter.getType()), weightOf)));
       })
       .Case([&](kd::ConstantOp constant) { set(constant.getResult(), given(tensorOf(constant.getValue()))); })
@@ -159,6 +162,13 @@ void ModuleInterpreter::Frame::runOp(Operation &op) {
         require(value->rank() > 0 && value->shape[0] == static_cast<std::int64_t>(store.getRows()),
                 "store requires all rows of the state");
         stateOf(store.getName()) = value;
+      })
+      .Case([&](kd::AssignOp assign) {
+        auto parameter = assign.getParameter().getDefiningOp<kd::ParameterOp>();
+        owner.written[nameOf(cast<StringAttr>(parameter.getSources()[0]).getValue())] = get(assign.getX());
+      })
+      .Case([&](kd::RequireFiniteOp required) {
+        require(std::isfinite(get(required.getX())->values[0]), "a loss requires a finite value");
       })
       .Case([&](tensor::EmptyOp empty) {
         // Nothing may depend on what is there.

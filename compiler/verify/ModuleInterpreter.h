@@ -34,6 +34,8 @@ public:
 
   /// States by name ("h.0.keys"): zeros at first, kept between calls.
   std::map<std::string, SharedTensor> states;
+  /// Weights that were written, by name; they stand for those of the source.
+  std::map<std::string, SharedTensor> written;
 
   /// What each constant counts as, and each weight as it is stored; itself if null.
   std::function<Tensor(const Tensor &)> given;

@@ -215,6 +215,21 @@ llvm::Error CompiledModel::bind(const Weights &weights) {
   return llvm::Error::success();
 }
 
+llvm::Expected<interpreter::Tensor> CompiledModel::read(const std::string &name,
+                                                        const interpreter::TensorShape &shape) {
+  auto readWeight = function<decltype(kiln_read_weight)>("read_weight");
+  if (!readWeight)
+    return readWeight.takeError();
+  interpreter::Tensor result = interpreter::Tensor::zeros(ElementType::f32, shape);
+  std::vector<float> values(result.values.size());
+  kiln_error_t error{};
+  if ((*readWeight)(handle.get(), name.c_str(), 0, shape.empty() ? 1 : static_cast<uint64_t>(shape[0]), values.data(),
+                    &error) != KILN_OK)
+    return llvm::createStringError(said(error));
+  std::copy(values.begin(), values.end(), result.values.begin());
+  return result;
+}
+
 namespace {
 
 /// Does the tasks one after the other, in an order that is drawn, each as a worker that is drawn.
@@ -240,7 +255,7 @@ struct ShuffledExecutor {
 } // namespace
 
 CompiledModel::Session::Session(CompiledModel &model, CallStyle style)
-    : model(model), style(style), held(model.report.model.stateBytes) {
+    : model(model), style(style), held(std::max(model.report.model.stateBytes, model.report.model.trainingBytes)) {
   if (style.order == CallStyle::Order::Threads)
     model.createPool(style.workers, &pool, nullptr);
 }
@@ -271,10 +286,11 @@ llvm::Expected<CompiledModel::Buffers> CompiledModel::Session::call(size_t entry
     return callOnDevice(entry, extents, inputs);
   std::vector<int64_t> values = valuesOf(model.report.model.entries[entry].symbols, extents);
   return runOnHost(entry, extents, inputs, [&](kiln_call_t &call, void *const *arguments) {
-    std::copy(held.begin(), held.end(), static_cast<char *>(call.arena));
+    const uint64_t own = model.report.model.entries[entry].stateBytes;
+    std::copy_n(held.begin(), own, static_cast<char *>(call.arena));
     const kiln_status_t status =
         model.run(model.handle.get(), &call, static_cast<uint32_t>(entry), values.data(), arguments);
-    std::copy_n(static_cast<const char *>(call.arena), held.size(), held.data());
+    std::copy_n(static_cast<const char *>(call.arena), own, held.data());
     return status;
   });
 }

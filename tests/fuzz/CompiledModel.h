@@ -68,6 +68,8 @@ public:
   /// Creates the model on what it was compiled for, and gives it its weights. A process does so behind its last fork:
   /// a device does not survive one.
   llvm::Error bind(const Weights &weights);
+  /// A bound weight by the name in the weight file, as it is now.
+  llvm::Expected<interpreter::Tensor> read(const std::string &name, const interpreter::TensorShape &shape);
   bool isOnDevice() const { return report.variants.front().isOnDevice(); }
 
   using Buffers = std::vector<std::vector<char>>; // of an entry's inputs or outputs, in bytes

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kiln/dim.h"
+#include "kiln/names.h"
 #include "kiln/op.h"
 #include "kiln/storage.h"
 
@@ -132,13 +133,28 @@ constexpr bool uses_state(const Node &node) {
 }
 
 /// An entry point: a function of the generated library.
+/// What an entry does with the gradients of its first result by the parameters: nothing, gives them, or changes the
+/// parameters.
+enum class Update { none, give, sgd, adam, adamw };
+
+struct Training {
+  Update update = Update::none;
+  double momentum = 0;                      // of sgd
+  double beta1 = 0, beta2 = 0, epsilon = 0; // of adam and adamw
+  double weight_decay = 0;
+  double clip = 0;             // the largest norm of all gradients together; 0: any
+  Names frozen{}, undecayed{}; // patterns of the parameters that stay as they are, and that have no weight decay
+
+  constexpr bool changes_parameters() const { return update != Update::none && update != Update::give; }
+};
+
 struct Entry {
   const char *name = "forward";
   int region = -1;
   std::vector<const char *> input_names;
   std::vector<const char *> output_names;
   int sequences = 0; // of a batched entry: how many a call takes, at most
-  bool gradients = false; // further results: those of the first one, a number, by the parameters
+  Training training;
 };
 
 /// A finished trace. Nodes stand in order of execution, and only those that a result depends on; the order follows from

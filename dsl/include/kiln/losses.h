@@ -43,7 +43,7 @@ template <tensor Logits, tensor Targets> constexpr bool are_targets() {
 } // namespace detail
 
 struct CrossEntropyOptions {
-  std::int64_t ignore = -1;  // targets that do not count, as those that are no class do not
+  std::int64_t ignore = -1;   // targets that do not count, as those that are no class do not
   double label_smoothing = 0; // the part of the target that is spread over all classes (Szegedy et al. 2016, section 7)
 };
 
@@ -92,7 +92,8 @@ template <tensor X, tensor Y> constexpr auto mse(const X &x, const Y &y, Site si
   }
 }
 
-/// The mean of log(1 + e^x) - x y: of logits x and targets y in [0, 1], -y log sigmoid(x) - (1 - y) log(1 - sigmoid(x)).
+/// The mean of log(1 + e^x) - x y: of logits x and targets y in [0, 1], -y log sigmoid(x) - (1 - y) log(1 -
+/// sigmoid(x)).
 template <tensor X, tensor Y> constexpr auto binary_cross_entropy(const X &x, const Y &y, Site site = Site::here()) {
   x.tracer->at(site);
   if constexpr (!detail::are_alike<X, Y>) {

@@ -14,6 +14,7 @@
 #include "kiln/blocks.h"
 #include "kiln/names.h"
 #include "kiln/order.h"
+#include "kiln/training.h"
 
 namespace kiln {
 
@@ -33,12 +34,31 @@ template <class Function> struct EntryPoint {
   Function function;
   Names inputs, outputs;
   int sequences = 0; // of a batched one
-  bool gradients = false;
+  Training training{};
 
   /// The same, to be called for up to `most` sequences at once, too, each with states and extents of its own:
   /// NAME_<entry>_batch. Rows of the sequences lie one after another along the first axis of inputs and results.
   constexpr EntryPoint batched(int most) const {
-    return {name, function, inputs, outputs, most != 0 ? most : -1, gradients};
+    return {name, function, inputs, outputs, most != 0 ? most : -1, training};
+  }
+
+  /// Of one that trains: gradients are made smaller where their norm, that of all together, is above `norm`.
+  constexpr EntryPoint clipped(double norm) const {
+    EntryPoint changed = *this;
+    changed.training.clip = norm != 0 ? norm : -1;
+    return changed;
+  }
+  /// Parameters that match one of the patterns stay as they are; nothing is computed for them.
+  constexpr EntryPoint frozen(Names patterns) const {
+    EntryPoint changed = *this;
+    changed.training.frozen = patterns;
+    return changed;
+  }
+  /// Such parameters have no weight decay.
+  constexpr EntryPoint without_decay(Names patterns) const {
+    EntryPoint changed = *this;
+    changed.training.undecayed = patterns;
+    return changed;
   }
 };
 
@@ -52,7 +72,17 @@ constexpr EntryPoint<Function> entry(const char *name, Function function, Names 
 /// those of the layers of a stack are along a new first axis.
 template <class Function>
 constexpr EntryPoint<Function> gradients(const char *name, Function function, Names inputs = {}, Names outputs = {}) {
-  return {or_empty(name), function, inputs, outputs, 0, true};
+  return {or_empty(name), function, inputs, outputs, 0, Training{Update::give}};
+}
+
+/// An entry that makes a step of training: it computes the loss, its first result, and then changes the parameters that
+/// the loss depends on by their gradients. Behind the function's own inputs it has `learning_rate`, f32, and `step`,
+/// i32, 1 at first; with clipping it gives the gradients' norm as `grad_norm`. A loss or norm that is not finite is a
+/// status, and changes nothing. The optimiser's state lies at the beginning of the arena.
+template <class Function, class Optimizer>
+constexpr EntryPoint<Function> train(const char *name, Function function, Names inputs, Names outputs,
+                                     Optimizer optimizer) {
+  return {or_empty(name), function, inputs, outputs, 0, optimizer.training()};
 }
 
 /// Several results of a forward.
@@ -137,7 +167,7 @@ constexpr void trace_entry(Tracer &tracer, const M &model,
       give(result);
     else
       std::apply(give, result);
-    if (point.gradients)
+    if (point.training.update != Update::none)
       check_loss(tracer, result);
     tracer.close();
 
@@ -145,7 +175,7 @@ constexpr void trace_entry(Tracer &tracer, const M &model,
     entry.input_names = chosen_names(tracer, point.inputs, sizeof...(Inputs), argument_names, rules::model_c1);
     entry.output_names = chosen_names(tracer, point.outputs, count, count == 1 ? &only : output_names, rules::model_c2);
     entry.sequences = point.sequences;
-    entry.gradients = point.gradients;
+    entry.training = point.training;
     check_entry(tracer, entry);
     tracer.entry(std::move(entry));
   }
@@ -175,6 +205,7 @@ template <class M> constexpr void trace_all(Tracer &tracer) {
   }
   tracer.finish();
   check_batches(tracer);
+  tracer.make_trained_variables();
   if constexpr (requires { M::variables; })
     tracer.make_variables(M::variables);
 }

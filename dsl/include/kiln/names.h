@@ -6,9 +6,16 @@
 #include <cstdint>
 #include <initializer_list>
 
-#include "kiln/text.h"
-
 namespace kiln {
+
+constexpr bool same_text(const char *a, const char *b) {
+  for (; *a && *a == *b; ++a)
+    ++b;
+  return *a == *b;
+}
+
+/// A name that is not given is an empty one, which rules refuse.
+constexpr const char *or_empty(const char *name) { return name ? name : ""; }
 
 /// Names of an entry's inputs or outputs, or patterns of names, at most 16.
 struct Names {

@@ -222,6 +222,12 @@ inline constexpr const char *batch_c5 =
     "a model with batched entries requires other names than rows and sequences for its extents [batch_c5]";
 inline constexpr const char *gradients_c1 =
     "gradients require a first result of f32 without axes, the loss [gradients_c1]";
+inline constexpr const char *train_c1 =
+    "training requires parameters of f32 that are stored as they are, or frozen ones [train_c1]";
+inline constexpr const char *train_c2 = "an optimizer requires a momentum and betas in [0, 1) [train_c2]";
+inline constexpr const char *train_c3 = "an optimizer requires an epsilon above 0 [train_c3]";
+inline constexpr const char *train_c4 = "an optimizer requires a weight decay of 0 or more [train_c4]";
+inline constexpr const char *train_c5 = "clipping requires a norm above 0 [train_c5]";
 inline constexpr const char *loss_c1 =
     "cross_entropy requires i32 targets, and floating-point logits of one axis more [loss_c1]";
 inline constexpr const char *loss_c2 = "cross_entropy requires a label smoothing in [0, 1) [loss_c2]";

@@ -101,13 +101,4 @@ private:
   std::size_t length = 0;
 };
 
-constexpr bool same_text(const char *a, const char *b) {
-  for (; *a && *a == *b; ++a)
-    ++b;
-  return *a == *b;
-}
-
-/// A name that is not given is an empty one, which rules refuse.
-constexpr const char *or_empty(const char *name) { return name ? name : ""; }
-
 } // namespace kiln

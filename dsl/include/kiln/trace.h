@@ -13,6 +13,8 @@
 
 #include "kiln/names.h"
 #include "kiln/stored_weights.h"
+#include "kiln/text.h"
+#include "kiln/training.h"
 
 namespace kiln {
 
@@ -186,9 +188,7 @@ public:
     for (int i = 0; i < patterns.count; ++i) {
       bool is_used = false;
       for (Parameter &parameter : graph.parameters) {
-        Text name;
-        put_path(name, parameter.scope);
-        name.put(name.empty() ? "" : ".").put(parameter.leaf);
+        Text name = full_name(parameter);
         const bool is_match = detail::matches(patterns.items[i], name.data());
         parameter.is_variable |= is_match;
         is_used |= is_match;
@@ -197,6 +197,26 @@ public:
       }
       if (!is_used)
         fail(rules::model_c14, patterns.items[i]);
+    }
+  }
+
+  /// Makes variables of the parameters that an entry changes, after finish().
+  constexpr void make_trained_variables() {
+    for (const Entry &entry : graph.entries) {
+      if (!entry.training.changes_parameters())
+        continue;
+      std::vector<int> read(graph.parameters.size(), 0);
+      detail::mark_parameters(graph, entry.region, read);
+      for (std::size_t i = 0; i < read.size(); ++i) {
+        Parameter &parameter = graph.parameters[i];
+        Text name = full_name(parameter);
+        if (!read[i] || detail::matches_one(entry.training.frozen, name.data()))
+          continue;
+        if (parameter.element != ElementType::f32 || parameter.storage.has_fewer_bits())
+          fail(rules::train_c1, name.data());
+        parameter.is_variable = true;
+      }
+      check_training(entry.training);
     }
   }
 
@@ -407,6 +427,25 @@ private:
       if (*c == '/')
         base = c + 1;
     message.put(" (").put(base).put(":").put(site.line).put(")");
+  }
+  constexpr void check_training(const Training &given) {
+    auto is_part = [](double x) { return x >= 0 && x < 1; };
+    const bool is_adam = given.update == Update::adam || given.update == Update::adamw;
+    for (double part : {given.momentum, given.beta1, given.beta2})
+      if (!is_part(part))
+        fail(rules::train_c2, part);
+    if (is_adam && !(given.epsilon > 0))
+      fail(rules::train_c3, given.epsilon);
+    if (!(given.weight_decay >= 0))
+      fail(rules::train_c4, given.weight_decay);
+    if (!(given.clip >= 0))
+      fail(rules::train_c5, given.clip);
+  }
+  constexpr Text full_name(const Parameter &parameter) const {
+    Text name;
+    put_path(name, parameter.scope);
+    name.put(name.empty() ? "" : ".").put(parameter.leaf);
+    return name;
   }
   constexpr void put_path(Text &text, int of) const {
     if (of <= 0)

@@ -45,7 +45,8 @@ typedef enum kiln_status_t {
   KILN_DEVICE_ERROR = 19,      /* the device's driver reported an error */
   KILN_DEVICE_LOST = 20,       /* an error that the device does not recover from: destroy the model */
   KILN_WEIGHT_VALUE = 21,      /* a tensor has a number that cannot be stored as the model stores it */
-  KILN_FILE_MISMATCH = 22      /* a packed file of another library, target or version */
+  KILN_FILE_MISMATCH = 22,     /* a packed file of another library, target or version */
+  KILN_NOT_FINITE = 23         /* a loss or the norm of its gradients is NaN or infinite; no weight was changed */
 } kiln_status_t;
 
 /* Where a call puts the words that go with a failing status: which argument or tensor, what was found, what was wanted.

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Behind the gradients of all parameters stand their updates; those of a stack's parameters in a loop over its layers.
+#include "compiler/frontend/TrainEntry.h"
+
+#include "compiler/dialect/gradients/GradientBuilder.h"
+#include "compiler/transforms/Differentiate.h"
+#include "kiln/training.h"
+#include "llvm/ADT/MapVector.h"
+#include <cmath>
+
+namespace kiln {
+
+using namespace mlir;
+namespace kd = mlir::kiln;
+
+namespace {
+
+/// A parameter and the gradient by it, of the copies that the loops around have not taken apart.
+struct Trained {
+  std::string name;
+  int64_t copies;
+  Value gradient;
+};
+
+class Updater {
+public:
+  Updater(OpBuilder &builder, const Training &training, Location loc)
+      : builder(builder), training(training), loc(loc), b(builder, loc) {}
+
+  /// Makes the gradients smaller where they are too large together; their norm.
+  Value clip(MutableArrayRef<Trained> all);
+  /// What all updates need of the learning rate and the number of the step.
+  void prepare(Value rate, Value step);
+  /// `depth`: how many stacks there are around, whose places in the names come first.
+  void update(ArrayRef<Trained> all, unsigned depth = 0);
+
+private:
+  void updateOne(const Trained &each);
+  void updateLayers(ArrayRef<Trained> layers, unsigned depth);
+  Value state(const char *moment, const Trained &each, RankedTensorType type);
+  void store(const char *moment, const Trained &each, Value value);
+  Value withDecay(const Trained &each, Value weight) const;
+  Value descend(const Trained &each, Value weight);
+  Value descendByMoments(const Trained &each, Value weight);
+  bool decays(const Trained &each) const {
+    return training.weight_decay != 0 && !detail::matches_one(training.undecayed, each.name.c_str());
+  }
+  /// x in part, y for the rest.
+  Value mix(double part, Value x, Value y) { return b.add(b.scale(x, part), b.scale(y, 1 - part)); }
+
+  OpBuilder &builder;
+  const Training &training;
+  Location loc;
+  mutable kd::GradientBuilder b;
+  Value rate, meanRate, squareScale; // numbers
+};
+
+/// sum(x^2)
+Value squares(kd::GradientBuilder &b, Value x) {
+  return b.sumTo(b.mul(x, x), RankedTensorType::get({}, kd::rankedType(x).getElementType()));
+}
+
+Value Updater::clip(MutableArrayRef<Trained> all) {
+  Value sum;
+  for (const Trained &each : all) {
+    Value own = squares(b, each.gradient);
+    sum = sum ? b.add(sum, own) : own;
+  }
+  Value norm = b.create<kd::SqrtOp>(sum);
+  Value factor = b.create<kd::MinimumOp>(b.number(norm, 1),
+                                         b.div(b.number(norm, training.clip), b.add(norm, b.number(norm, 1e-6))));
+  for (Trained &each : all)
+    each.gradient = b.mul(each.gradient, factor);
+  return norm;
+}
+
+/// With Adam the means of t steps are too small by 1 - beta^t = 1 - e^-x, which is 2 t / (1 + t) for t = tanh(x / 2)
+/// and so keeps its digits where x is small.
+void Updater::prepare(Value learningRate, Value step) {
+  rate = learningRate;
+  if (training.update == Update::sgd)
+    return;
+  Value steps = b.createAs<kd::CastOp>(rate.getType(), step);
+  auto missing = [&](double beta) -> Value {
+    if (beta == 0)
+      return b.number(rate, 1);
+    Value tanh = b.create<kd::TanhOp>(b.scale(steps, -std::log(beta) / 2));
+    return b.div(b.scale(tanh, 2), b.add(tanh, b.number(rate, 1)));
+  };
+  meanRate = b.div(rate, missing(training.beta1));
+  squareScale = b.div(b.number(rate, 1), b.create<kd::SqrtOp>(missing(training.beta2)));
+}
+
+/// A state has an axis at least.
+RankedTensorType stateType(RankedTensorType type) {
+  return type.getRank() > 0 ? type : RankedTensorType::get({1}, type.getElementType());
+}
+
+Value Updater::state(const char *moment, const Trained &each, RankedTensorType type) {
+  RankedTensorType kept = stateType(type);
+  Value value =
+      kd::StateOp::create(builder, loc, kept, moment_name(moment, each.name), each.copies, kept.getDimSize(0));
+  return b.reshape(value, kd::getExtents(type));
+}
+
+void Updater::store(const char *moment, const Trained &each, Value value) {
+  RankedTensorType kept = stateType(kd::rankedType(value));
+  kd::StoreOp::create(builder, loc, b.reshape(value, kd::getExtents(kept)), moment_name(moment, each.name), each.copies,
+                      kept.getDimSize(0));
+}
+
+/// The gradient with weight decay added, where that is not decoupled.
+Value Updater::withDecay(const Trained &each, Value weight) const {
+  return decays(each) && training.update != Update::adamw ? b.add(each.gradient, b.scale(weight, training.weight_decay))
+                                                          : each.gradient;
+}
+
+Value Updater::descend(const Trained &each, Value weight) {
+  Value g = withDecay(each, weight);
+  if (training.momentum != 0) {
+    g = b.add(b.scale(state("momentum", each, kd::rankedType(weight)), training.momentum), g);
+    store("momentum", each, g);
+  }
+  return b.sub(weight, b.mul(g, rate));
+}
+
+Value Updater::descendByMoments(const Trained &each, Value weight) {
+  RankedTensorType type = kd::rankedType(weight);
+  Value g = withDecay(each, weight);
+  Value mean = mix(training.beta1, state("mean", each, type), g);
+  Value square = mix(training.beta2, state("square", each, type), b.mul(g, g));
+  Value size = b.add(b.mul(b.create<kd::SqrtOp>(square), squareScale), b.number(weight, training.epsilon));
+  if (decays(each) && training.update == Update::adamw)
+    weight = b.sub(weight, b.mul(weight, b.scale(rate, training.weight_decay)));
+  Value next = b.sub(weight, b.div(b.mul(mean, meanRate), size));
+  store("mean", each, mean);
+  store("square", each, square);
+  return next;
+}
+
+void Updater::updateOne(const Trained &each) {
+  Value weight =
+      kd::ParameterOp::create(builder, loc, each.gradient.getType(), StringRef(each.name), each.copies, true);
+  Value next = training.update == Update::sgd ? descend(each, weight) : descendByMoments(each, weight);
+  kd::AssignOp::create(builder, loc, next, weight);
+}
+
+void Updater::updateLayers(ArrayRef<Trained> layers, unsigned depth) {
+  auto gradients = llvm::map_to_vector(layers, [](const Trained &each) { return each.gradient; });
+  auto loop =
+      kd::ScanOp::create(builder, loc, ValueRange(), gradients, TypeRange(), /*reverse=*/false, /*layers=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(&loop.getBody().front());
+  SmallVector<Trained> inside(layers);
+  for (auto [each, slice] : llvm::zip_equal(inside, loop.getBody().getArguments()))
+    each.gradient = slice;
+  update(inside, depth + 1);
+  kd::YieldOp::create(builder, loc, ValueRange());
+}
+
+void Updater::update(ArrayRef<Trained> all, unsigned depth) {
+  llvm::MapVector<StringRef, SmallVector<Trained>> stacks; // by the name up to the layer's number
+  for (const Trained &each : all) {
+    size_t end = 0;
+    for (unsigned i = 0; i <= depth && end != std::string::npos; ++i)
+      end = each.name.find("{}", i == 0 ? 0 : end + 1);
+    if (end == std::string::npos)
+      updateOne(each);
+    else
+      stacks[StringRef(each.name).take_front(end)].push_back(each);
+  }
+  for (auto &[prefix, layers] : stacks)
+    updateLayers(layers, depth);
+}
+
+/// Names that inputs and results have already, or that two parameters would share.
+LogicalResult checkNames(func::FuncOp function, ArrayRef<std::string> more) {
+  llvm::StringMap<bool> known;
+  auto add = [&](StringRef name) { return known.try_emplace(name).second; };
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (auto name = function.getArgAttrOfType<StringAttr>(i, kd::nameAttrName))
+      add(name);
+  for (unsigned i = 0; i < function.getNumResults(); ++i)
+    if (auto name = function.getResultAttrOfType<StringAttr>(i, kd::nameAttrName))
+      add(name);
+  for (const std::string &name : more)
+    if (!add(name))
+      return function.emitError() << "entry " << function.getName()
+                                  << " requires different names for its inputs and outputs, got " << name << " twice";
+  return success();
+}
+
+void addResults(func::FuncOp function, ArrayRef<Value> values, ArrayRef<std::string> names) {
+  auto end = cast<func::ReturnOp>(function.getBody().front().getTerminator());
+  const unsigned given = function.getNumResults();
+  end.getOperandsMutable().append(values);
+  Builder builder(function.getContext());
+  function.setType(builder.getFunctionType(function.getArgumentTypes(), end.getOperandTypes()));
+  for (auto [i, name] : llvm::enumerate(names))
+    function.setResultAttr(given + i, kd::nameAttrName, builder.getStringAttr(name));
+}
+
+Value addInput(func::FuncOp function, Type type, StringRef name) {
+  Builder builder(function.getContext());
+  const unsigned position = function.getNumArguments();
+  auto attributes = builder.getDictionaryAttr(builder.getNamedAttr(kd::nameAttrName, builder.getStringAttr(name)));
+  (void)function.insertArgument(position, RankedTensorType::get({}, type), attributes, function.getLoc());
+  return function.getArgument(position);
+}
+
+} // namespace
+
+LogicalResult deriveTraining(func::FuncOp function, const Graph &graph, const Entry &entry) {
+  std::vector<std::string> parameters, names;
+  SmallVector<Trained> trained;
+  for (int number : gradient_parameters(graph, entry)) {
+    const Parameter &parameter = graph.parameters[number];
+    parameters.push_back(graph.name(parameter));
+    names.push_back(gradient_name(parameters.back()));
+    trained.push_back({parameters.back(), graph.copies(parameter.scope), {}});
+  }
+  if (entry.training.update != Update::give)
+    names = {"learning_rate", "step", "grad_norm"};
+  if (failed(checkNames(function, names)))
+    return failure();
+  FailureOr<SmallVector<Value>> gradients = kd::differentiate(function, parameters);
+  if (failed(gradients))
+    return failure();
+  if (entry.training.update == Update::give) {
+    addResults(function, *gradients, names);
+    return success();
+  }
+  for (auto [each, gradient] : llvm::zip_equal(trained, *gradients))
+    each.gradient = gradient;
+  OpBuilder builder(function.getContext());
+  Value rate = addInput(function, builder.getF32Type(), "learning_rate"),
+        step = addInput(function, builder.getI32Type(), "step");
+  Operation *end = function.getBody().front().getTerminator();
+  builder.setInsertionPoint(end);
+  Updater updater(builder, entry.training, function.getLoc());
+  Value size = end->getOperand(0); // that has to be finite
+  if (entry.training.clip > 0) {
+    size = updater.clip(trained);
+    addResults(function, size, {"grad_norm"});
+  }
+  kd::RequireFiniteOp::create(builder, function.getLoc(), size);
+  updater.prepare(rate, step);
+  updater.update(trained);
+  return success();
+}
+
+} // namespace kiln

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Entries that compute gradients (kiln/training.h).
+#pragma once
+
+#include "kiln/graph.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace kiln {
+
+/// Makes of an imported entry what its Training says: gradients become further results, or change the parameters, by a
+/// learning rate and a step that are further inputs.
+mlir::LogicalResult deriveTraining(mlir::func::FuncOp function, const Graph &graph, const Entry &entry);
+
+} // namespace kiln

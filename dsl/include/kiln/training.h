@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Optimisers, and what entries that compute gradients have beside what their functions say.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kiln/graph.h"
+
+namespace kiln {
+
+/// w -= learning_rate b with b = momentum b + g; g has weight_decay w added.
+struct Sgd {
+  double momentum = 0, weight_decay = 0;
+  constexpr Training training() const {
+    return {.update = Update::sgd, .momentum = momentum, .weight_decay = weight_decay};
+  }
+};
+
+/// Kingma and Ba 2015, algorithm 1; g has weight_decay w added.
+struct Adam {
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0;
+  constexpr Training training() const {
+    return {.update = Update::adam, .beta1 = beta1, .beta2 = beta2, .epsilon = epsilon, .weight_decay = weight_decay};
+  }
+};
+
+/// The same with decoupled weight decay (Loshchilov and Hutter 2019, algorithm 2): w also loses learning_rate
+/// weight_decay w.
+struct AdamW {
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 0.01;
+  constexpr Training training() const {
+    return {.update = Update::adamw, .beta1 = beta1, .beta2 = beta2, .epsilon = epsilon, .weight_decay = weight_decay};
+  }
+};
+
+namespace detail {
+
+constexpr void mark_parameters(const Graph &graph, int region, std::vector<int> &read) {
+  for (int number : graph.regions[region].nodes) {
+    const Node &node = graph.nodes[number];
+    if (node.op == Op::parameter)
+      read[node.attributes.index] = 1;
+    if (has_body(node))
+      mark_parameters(graph, node.attributes.index, read);
+  }
+}
+
+constexpr bool matches_one(const Names &patterns, const char *name) {
+  for (int i = 0; i < patterns.count && i < Names::capacity; ++i)
+    if (matches(patterns.items[i], name))
+      return true;
+  return false;
+}
+
+} // namespace detail
+
+/// "grad_h_mlp_weight" for "h.{}.mlp.weight".
+inline std::string gradient_name(const std::string &parameter) {
+  std::string name = "grad_";
+  for (char letter : parameter)
+    if (letter == '.')
+      name += '_';
+    else if (letter != '{' && letter != '}')
+      name += letter;
+  for (std::size_t at; (at = name.find("__")) != std::string::npos;)
+    name.erase(at, 1);
+  return name;
+}
+
+/// The parameters whose gradients an entry computes, in the graph's order: all floats that it reads and that are not
+/// frozen.
+inline std::vector<int> gradient_parameters(const Graph &graph, const Entry &entry) {
+  std::vector<int> result;
+  if (entry.training.update == Update::none)
+    return result;
+  std::vector<int> read(graph.parameters.size(), 0);
+  detail::mark_parameters(graph, entry.region, read);
+  for (std::size_t i = 0; i < read.size(); ++i)
+    if (read[i] && floating(graph.parameters[i].element) &&
+        !detail::matches_one(entry.training.frozen, graph.name(graph.parameters[i]).c_str()))
+      result.push_back(static_cast<int>(i));
+  return result;
+}
+
+/// What an optimiser keeps of each parameter: names of states are such a word, a colon and the parameter's.
+inline std::vector<std::string> kept_moments(const Training &training) {
+  switch (training.update) {
+  case Update::sgd:
+    return training.momentum != 0 ? std::vector<std::string>{"momentum"} : std::vector<std::string>();
+  case Update::adam:
+  case Update::adamw:
+    return {"mean", "square"};
+  case Update::none:
+  case Update::give:
+    break;
+  }
+  return {};
+}
+inline std::string moment_name(const std::string &moment, const std::string &parameter) {
+  return moment + ":" + parameter;
+}
+
+/// The shape of such a gradient: of a parameter in stacks with the numbers of their layers before it.
+constexpr std::vector<std::int64_t> gradient_shape(const Graph &graph, const Parameter &parameter) {
+  std::vector<std::int64_t> shape(parameter.shape.begin(), parameter.shape.end());
+  for (int at = parameter.scope; at > 0; at = graph.scopes[at].parent)
+    if (graph.scopes[at].copies > 0)
+      shape.insert(shape.begin(), graph.scopes[at].copies);
+  return shape;
+}
+
+} // namespace kiln

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A weight that is stored in fewer bits.
+// expect: training requires parameters of f32 that are stored as they are, or frozen ones [train_c1]: got head.weight
+#include "case.h"
+using namespace kiln;
+
+struct M : Model {
+  Linear<8, 8, true, WeightOrder::out_in, int8> head{"head"};
+  constexpr auto loss(Tensor<f32, T, 8> x) const { return mse(head(x), x); }
+  static constexpr auto entries() { return std::tuple{train("train", &M::loss, {"x"}, {"loss"}, Sgd{})}; }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// No epsilon.
+// expect: an optimizer requires an epsilon above 0 [train_c3]: got 0.000000
+#include "case.h"
+using namespace kiln;
+
+struct M : Model {
+  Linear<8, 8> head{"head"};
+  constexpr auto loss(Tensor<f32, T, 8> x) const { return mse(head(x), x); }
+  static constexpr auto entries() { return std::tuple{train("train", &M::loss, {"x"}, {"loss"}, Adam{.epsilon = 0})}; }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// No gradient would be left.
+// expect: clipping requires a norm above 0 [train_c5]: got -1.000000
+#include "case.h"
+using namespace kiln;
+
+struct M : Model {
+  Linear<8, 8> head{"head"};
+  constexpr auto loss(Tensor<f32, T, 8> x) const { return mse(head(x), x); }
+  static constexpr auto entries() { return std::tuple{train("train", &M::loss, {"x"}, {"loss"}, Sgd{}).clipped(0)}; }
+};
+static_assert(parameters<M>() >= 0);

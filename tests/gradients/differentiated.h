@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Models with entries of gradients, traced, imported and run by the interpreters, with random weights.
+#pragma once
+
+#include "compiler/dialect/Extents.h"
+#include "compiler/frontend/Import.h"
+#include "compiler/interpreter/Interpreter.h"
+#include "compiler/verify/ModuleInterpreter.h"
+#include "kiln/training.h"
+#include "tests/verify/support.h"
+
+#include <gtest/gtest.h>
+#include <random>
+
+namespace kiln::testing {
+
+using interpreter::Tensor;
+
+/// Numbers of [-1, 1] that f32 has, with so many bits to spare that a step to either side is exact.
+inline constexpr double step = 0x1p-10;
+inline Tensor draw(const std::vector<std::int64_t> &shape, std::mt19937 &random) {
+  Tensor x = Tensor::zeros(ElementType::f32, shape);
+  for (double &value : x.values)
+    value = std::round(std::uniform_real_distribution<double>(-1, 1)(random) / step) * step;
+  return x;
+}
+
+/// A model's entries, with weights of random numbers.
+class Differentiated {
+public:
+  Differentiated(const Graph &graph, unsigned seed) : graph(graph), random(seed) {
+    for (const Parameter &parameter : graph.parameters) {
+      std::vector<std::int64_t> shape(parameter.shape.begin(), parameter.shape.end());
+      for (std::int64_t copy = 0; copy < graph.copies(parameter.scope); ++copy)
+        weights[nameOf(parameter, copy)] = draw(shape, random);
+    }
+    module = importGraph(graph, &context, "model");
+  }
+
+  /// By the interpreter of graphs.
+  double loss(std::size_t entry, const interpreter::Extents &extents, const std::vector<Tensor> &inputs) const {
+    interpreter::Interpreter run(graph, [&](const std::string &name) { return weights.at(name); });
+    return run.run(entry, extents, inputs)[0].values[0];
+  }
+  std::vector<verify::SharedTensor> run(const Entry &entry, const interpreter::Extents &extents,
+                                        const std::vector<Tensor> &inputs) {
+    std::vector<std::int64_t> values;
+    for (auto symbol : mlir::kiln::getSymbols(*module))
+      values.push_back(extents.at(symbol.getName().str()));
+    std::vector<verify::SharedTensor> arguments;
+    for (const Tensor &input : inputs)
+      arguments.push_back(std::make_shared<const Tensor>(input));
+    verify::ModuleInterpreter run(
+        [&](const std::string &, const std::string &name) { return std::make_shared<const Tensor>(weights.at(name)); });
+    return run.run(module->lookupSymbol<mlir::func::FuncOp>(entry.name), values, arguments);
+  }
+  std::string resultName(const Entry &entry, unsigned result) {
+    auto function = module->lookupSymbol<mlir::func::FuncOp>(entry.name);
+    return function.getResultAttrOfType<mlir::StringAttr>(result, mlir::kiln::nameAttrName).str();
+  }
+  /// Copies of nested stacks count the innermost layers first.
+  std::string nameOf(const Parameter &parameter, std::int64_t copy) const {
+    std::string name = graph.name(parameter);
+    for (int at = parameter.scope; at > 0; at = graph.scopes[at].parent)
+      if (const std::int64_t layers = graph.scopes[at].copies; layers > 0) {
+        name.replace(name.rfind("{}"), 2, std::to_string(copy % layers));
+        copy /= layers;
+      }
+    return name;
+  }
+
+  Graph graph;
+  std::mt19937 random;
+  std::map<std::string, Tensor> weights;
+  Context context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+};
+
+inline Tensor integers(std::vector<std::int64_t> shape, std::vector<double> values) {
+  return Tensor::of(ElementType::i32, std::move(shape), std::move(values));
+}
+
+} // namespace kiln::testing

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Steps of training by compiled libraries beside the optimisers' equations in f64, on gradients of the interpreter.
+#include "differentiated.h"
+#include "tests/fuzz/CompiledModel.h"
+#include "tests/targets/RunnableTargets.h"
+#include "training.h"
+
+namespace kiln::testing {
+namespace {
+
+using fuzz::CompiledModel;
+using Values = std::map<std::string, std::vector<double>>; // by weight
+
+constexpr std::int64_t rows = 7;
+const interpreter::Extents extents{{"rows", rows}};
+
+std::size_t entryNumber(const Graph &graph, const std::string &name) {
+  for (std::size_t i = 0; i < graph.entries.size(); ++i)
+    if (graph.entries[i].name == name)
+      return i;
+  throw std::runtime_error("no entry " + name);
+}
+
+/// An optimiser as its paper has it, element by element.
+class Optimizer {
+public:
+  explicit Optimizer(const Training &training) : training(training) {}
+
+  /// Changes the weights; returns the norm of all gradients.
+  double step(std::map<std::string, Tensor> &weights, Values gradients, double rate, int t) {
+    double norm = 0;
+    for (auto &[name, gradient] : gradients)
+      for (double g : gradient)
+        norm += g * g;
+    norm = std::sqrt(norm);
+    for (auto &[name, gradient] : gradients)
+      for (std::size_t i = 0; i < gradient.size(); ++i) {
+        double g = gradient[i] * (training.clip > 0 ? std::min(1.0, training.clip / (norm + 1e-6)) : 1);
+        change(weights.at(name).values[i], g, name + "/" + std::to_string(i), decayOf(name), rate, t);
+      }
+    return norm;
+  }
+
+private:
+  double decayOf(const std::string &name) const {
+    std::string pattern = name; // "h.{}.out.bias"
+    for (char &letter : pattern)
+      letter = letter >= '0' && letter <= '9' ? '#' : letter;
+    for (std::size_t at; (at = pattern.find('#')) != std::string::npos;)
+      pattern.replace(at, 1, "{}");
+    return detail::matches_one(training.undecayed, pattern.c_str()) ? 0 : training.weight_decay;
+  }
+
+  void change(double &w, double g, const std::string &place, double decay, double rate, int t) {
+    if (training.update != Update::adamw)
+      g += decay * w;
+    if (training.update == Update::sgd) {
+      double &b = moments["b" + place];
+      b = training.momentum * b + g;
+      w -= rate * b;
+      return;
+    }
+    double &m = moments["m" + place], &v = moments["v" + place];
+    m = training.beta1 * m + (1 - training.beta1) * g;
+    v = training.beta2 * v + (1 - training.beta2) * g * g;
+    if (training.update == Update::adamw)
+      w -= rate * decay * w;
+    const double mean = m / (1 - std::pow(training.beta1, t)), square = v / (1 - std::pow(training.beta2, t));
+    w -= rate * mean / (std::sqrt(square) + training.epsilon);
+  }
+
+  const Training training;
+  std::map<std::string, double> moments;
+};
+
+/// The gradients that an entry changes weights by, from the entry of gradients: by the names of the weight file.
+Values gradientsFor(Differentiated &model, const Entry &entry, const std::vector<Tensor> &inputs) {
+  const Entry &all = model.graph.entries[entryNumber(model.graph, "gradients")];
+  const std::vector<verify::SharedTensor> results = model.run(all, extents, inputs);
+  Values values;
+  for (int number : gradient_parameters(model.graph, entry)) {
+    const Parameter &parameter = model.graph.parameters[number];
+    for (unsigned i = 1; i < results.size(); ++i) {
+      if (model.resultName(all, i) != gradient_name(model.graph.name(parameter)))
+        continue;
+      const std::int64_t copies = model.graph.copies(parameter.scope), each = results[i]->size() / copies;
+      for (std::int64_t copy = 0; copy < copies; ++copy)
+        values[model.nameOf(parameter, copy)].assign(results[i]->values.begin() + copy * each,
+                                                     results[i]->values.begin() + (copy + 1) * each);
+    }
+  }
+  return values;
+}
+
+float floatOf(const std::vector<char> &bytes) {
+  float value;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  return value;
+}
+
+std::vector<Tensor> drawTokens(Differentiated &model) {
+  std::vector<double> tokens, targets;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    tokens.push_back(static_cast<double>(model.random() % 7));
+    targets.push_back(static_cast<double>(model.random() % 7));
+  }
+  return {integers({rows}, tokens), integers({rows}, targets)};
+}
+
+/// Some steps of an entry, beside the equations; the weights that it ends with.
+Values train(CompiledModel &compiled, const std::string &name, unsigned workers) {
+  SCOPED_TRACE(name + " " + std::to_string(workers));
+  Differentiated model(trace<specs::TrainedModel>(), 11);
+  llvm::Error unbound = compiled.bind(model.weights);
+  EXPECT_FALSE(unbound) << llvm::toString(std::move(unbound));
+  const std::size_t number = entryNumber(model.graph, name), logits = entryNumber(model.graph, "logits");
+  const Entry &entry = model.graph.entries[number];
+  CompiledModel::Session session(
+      compiled,
+      {.order = workers > 1 ? fuzz::CallStyle::Order::Threads : fuzz::CallStyle::Order::Serial, .workers = workers});
+  Optimizer optimizer(entry.training);
+  Values last;
+  for (int t = 1; t <= 5; ++t) {
+    const std::vector<Tensor> inputs = drawTokens(model);
+    const double rate = 0.03 / t;
+    const double loss = model.loss(entryNumber(model.graph, "gradients"), extents, inputs);
+    const double norm = optimizer.step(model.weights, gradientsFor(model, entry, inputs), rate, t);
+    CompiledModel::Buffers bytes;
+    for (const Tensor &input :
+         {inputs[0], inputs[1], Tensor::of(ElementType::f32, {}, {rate}), integers({}, {double(t)})})
+      bytes.push_back(fuzz::toBytes(input));
+    llvm::Expected<CompiledModel::Buffers> results = session.call(number, extents, bytes);
+    EXPECT_TRUE(static_cast<bool>(results)) << llvm::toString(results.takeError());
+    EXPECT_NEAR(floatOf(results->front()), loss, 1e-5);
+    EXPECT_EQ(results->size(), entry.training.clip > 0 ? 2u : 1u);
+    if (entry.training.clip > 0) {
+      EXPECT_NEAR(floatOf(results->back()), norm, 1e-5 * norm);
+      EXPECT_GT(norm, entry.training.clip) << "nothing is clipped";
+    }
+    for (const auto &[weight, expected] : model.weights) {
+      llvm::Expected<Tensor> got = compiled.read(weight, expected.shape);
+      EXPECT_TRUE(static_cast<bool>(got)) << llvm::toString(got.takeError());
+      for (std::size_t i = 0; i < got->values.size(); ++i)
+        EXPECT_NEAR(got->values[i], expected.values[i], 2e-5) << weight << " " << i << " after step " << t;
+      last[weight] = got->values;
+    }
+    // Other entries see the weights at once.
+    llvm::Expected<CompiledModel::Buffers> seen = session.call(logits, extents, {bytes[0]});
+    EXPECT_TRUE(static_cast<bool>(seen)) << llvm::toString(seen.takeError());
+    interpreter::Interpreter run(model.graph, [&](const std::string &each) { return model.weights.at(each); });
+    const Tensor expected = run.run(logits, extents, {inputs[0]})[0];
+    for (std::size_t i = 0; i < expected.values.size(); ++i) {
+      float value;
+      std::memcpy(&value, seen->front().data() + i * sizeof value, sizeof value);
+      EXPECT_NEAR(value, expected.values[i], 1e-4);
+    }
+  }
+  return last;
+}
+
+TEST(Train, FollowsTheEquations) {
+  for (const std::string &target : {runnableTargets().front(), runnableTargets().back()}) {
+    SCOPED_TRACE(target);
+    const Graph graph = trace<specs::TrainedModel>();
+    llvm::Expected<CompiledModel> compiled = CompiledModel::compile(graph, target);
+    ASSERT_TRUE(static_cast<bool>(compiled)) << llvm::toString(compiled.takeError());
+    for (const Entry &entry : graph.entries)
+      if (entry.training.changes_parameters())
+        EXPECT_EQ(train(*compiled, entry.name, 1), train(*compiled, entry.name, 3))
+            << "other bits for other numbers of workers";
+  }
+}
+
+TEST(Train, LossThatIsNotFiniteChangesNothing) {
+  Differentiated model(trace<specs::TrainedModel>(), 3);
+  model.weights.at("h.1.out.bias").values[2] = std::numeric_limits<double>::infinity();
+  llvm::Expected<CompiledModel> compiled = CompiledModel::compile(model.graph, runnableTargets().front());
+  ASSERT_TRUE(static_cast<bool>(compiled)) << llvm::toString(compiled.takeError());
+  llvm::Error unbound = compiled->bind(model.weights);
+  ASSERT_FALSE(unbound) << llvm::toString(std::move(unbound));
+  model.weights.at("norm.weight").values[1] = std::numeric_limits<double>::quiet_NaN();
+  unbound = compiled->bind(model.weights);
+  ASSERT_FALSE(unbound) << llvm::toString(std::move(unbound));
+  CompiledModel::Session session(*compiled, {});
+  CompiledModel::Buffers bytes;
+  std::vector<Tensor> inputs = drawTokens(model);
+  inputs.push_back(Tensor::of(ElementType::f32, {}, {0.1}));
+  inputs.push_back(integers({}, {1}));
+  for (const Tensor &input : inputs)
+    bytes.push_back(fuzz::toBytes(input));
+  for (const char *name : {"descend", "adamw", "clipped"}) {
+    const std::vector<char> before = session.states();
+    llvm::Expected<CompiledModel::Buffers> results = session.call(entryNumber(model.graph, name), extents, bytes);
+    ASSERT_FALSE(static_cast<bool>(results));
+    EXPECT_EQ(llvm::toString(results.takeError()), std::string(name) +
+                                                       " of model \"fuzzed\" requires a finite loss and " +
+                                                       "norm of its gradients; no weight was changed");
+    EXPECT_EQ(session.states(), before);
+    for (const auto &[weight, expected] : model.weights) {
+      llvm::Expected<Tensor> got = compiled->read(weight, expected.shape);
+      ASSERT_TRUE(static_cast<bool>(got)) << llvm::toString(got.takeError());
+      for (std::size_t i = 0; i < got->values.size(); ++i)
+        EXPECT_TRUE(got->values[i] == expected.values[i] || std::isnan(expected.values[i])) << weight << " " << i;
+    }
+  }
+}
+
+} // namespace
+} // namespace kiln::testing
