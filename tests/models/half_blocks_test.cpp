@@ -111,26 +111,19 @@ TEST(HalfBlocks, WeightsOfF32AreRounded) {
   std::vector<Weight> weights = counterWeights(session().functions().weights);
   for (Weight &weight : weights)
     weight.type = "f32";
-  half_blocks_t *model = nullptr;
-  kiln_error_t error{};
-  ASSERT_EQ(half_blocks_create(nullptr, &model, &error), KILN_OK) << error.message;
-  const WeightImage image(weights);
-  ASSERT_EQ(half_blocks_bind_weights_from_memory(model, image.data(), image.size(), &error), KILN_OK) << error.message;
+  Session<half_blocks_t> rounding(KILN_TEST_LIBRARY(half_blocks, HALF_BLOCKS_WEIGHTS), weights);
   const Input tokens(counterTokens("tokens", 7, vocabulary));
-  Output<std::uint16_t> expected(7 * vocabulary);
-  std::vector<std::uint16_t> logits(7 * vocabulary);
+  Output<std::uint16_t> expected(7 * vocabulary), logits(7 * vocabulary);
   session().run(half_blocks_all_half, 7, tokens, expected);
-  std::vector<std::max_align_t> arena(HALF_BLOCKS_ALL_HALF_ARENA_BYTES(1) / sizeof(std::max_align_t) + 4);
-  void *begin = arena.data();
-  std::size_t room = arena.size() * sizeof arena[0];
-  ASSERT_TRUE(std::align(64, HALF_BLOCKS_ALL_HALF_ARENA_BYTES(1), begin, room));
-  const kiln_call_t call{begin, room, nullptr, &error};
-  ASSERT_EQ(half_blocks_all_half(model, &call, 7, tokens.values.data(), logits.data()), KILN_OK) << error.message;
-  EXPECT_EQ(logits, std::vector<std::uint16_t>(expected.values().begin(), expected.values().end()));
+  rounding.run(half_blocks_all_half, 7, tokens, logits);
+  EXPECT_TRUE(std::ranges::equal(logits.values(), expected.values()));
 
   auto half = std::find_if(weights.begin(), weights.end(), [](const Weight &w) { return w.name.starts_with("half."); });
   half->values.back() = 65520;
   const WeightImage large(weights);
+  half_blocks_t *model = nullptr;
+  kiln_error_t error{};
+  ASSERT_EQ(half_blocks_create(nullptr, &model, &error), KILN_OK) << error.message;
   EXPECT_EQ(half_blocks_bind_weights_from_memory(model, large.data(), large.size(), &error), KILN_WEIGHT_VALUE);
   EXPECT_NE(std::string(error.message).find("requires numbers that can be stored as F16, got 65520 at"),
             std::string::npos)
