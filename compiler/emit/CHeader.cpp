@@ -235,6 +235,10 @@ kiln_status_t {0}_bind_quantized({0}_t *model, const char *path, kiln_quantizati
 kiln_status_t {0}_bind_packed({0}_t *model, const char *path, kiln_error_t *error);
 kiln_status_t {0}_save_packed(const {0}_t *model, const char *path, kiln_error_t *error);
 
+/* Writes the bound weights as a safetensors file, of the types of the weight table: what bind_weights reads. It takes
+ * the place of what is there only when it is whole. */
+kiln_status_t {0}_save_weights(const {0}_t *model, const char *path, kiln_error_t *error);
+
 /* Rows of a bound weight, along its first dimension, dense and of the type of the weight table; a weight of rank 0 is one
  * row, and a name has the layer's number for "{{}}". Only a variable can be written, while no other call uses the model. */
 kiln_status_t {0}_read_weight(const {0}_t *model, const char *weight, uint64_t row, uint64_t rows, void *values,

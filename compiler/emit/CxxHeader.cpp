@@ -220,6 +220,11 @@ public:
     return {0}_save_packed(handle, path, error);
   }}
 
+  /// Writes the bound weights as a safetensors file.
+  kiln_status_t save_weights(const char *path, kiln_error_t *error = nullptr) const {{
+    return {0}_save_weights(handle, path, error);
+  }}
+
   /// Rows of a bound weight, along its first dimension: {0}_read_weight and {0}_write_weight.
   kiln_status_t read_weight(const char *weight, uint64_t row, uint64_t rows, void *values,
                             kiln_error_t *error = nullptr) const {{

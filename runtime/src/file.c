@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Maps a weight file. The map of a safetensors file lives only while weights are bound, since they are packed into the
- * model's own memory; that of a packed file is the model's memory. */
+/* Maps weight files, and writes them. The map of a safetensors file lives only while weights are bound, since they are
+ * packed into the model's own memory; that of a packed file is the model's memory. */
 #define _DEFAULT_SOURCE /* madvise */
 #include "internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -14,6 +15,8 @@
 /* With a page the system maps all of the large one that it is cached in: of 2 MB at most. */
 enum { NEIGHBOUR_BYTES = 1 << 21 };
 enum { PATH_SHOWN = 2 * KILN_NAME_SHOWN };
+/* What is written at a time, at most. */
+enum { WRITTEN_BYTES = 1 << 30 };
 
 static kiln_status_t fail(kiln_error_t *error, const char *action, const char *path, const char *reason) {
   /* Of a long path the end, which tells more. */
@@ -69,4 +72,38 @@ void kiln_file_give_back(const kiln_file_t *file, const char *begin, const char 
   begin -= (size_t)(begin - first) % page;
   end += last - end < NEIGHBOUR_BYTES ? last - end : NEIGHBOUR_BYTES;
   madvise((void *)begin, (size_t)(end - begin), MADV_DONTNEED); /* all pages that it touches */
+}
+
+kiln_status_t kiln_file_write(const kiln_output_t *output, const void *bytes, uint64_t count, kiln_error_t *error) {
+  for (const char *from = bytes; count > 0;) {
+    const ssize_t written = write(output->descriptor, from, count < WRITTEN_BYTES ? (size_t)count : WRITTEN_BYTES);
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written <= 0)
+      return kiln_file_fail(error, "write", output->path);
+    from += written;
+    count -= (uint64_t)written;
+  }
+  return KILN_OK;
+}
+
+kiln_status_t kiln_file_replace(const char *path, kiln_write_t write_all, const void *context, kiln_error_t *error) {
+  char part[4096]; /* the longest path of Linux */
+  if ((size_t)snprintf(part, sizeof part, "%s.%ld.part", path, (long)getpid()) >= sizeof part) {
+    errno = ENAMETOOLONG;
+    return kiln_file_fail(error, "create", path);
+  }
+  const kiln_output_t output = {open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), part};
+  if (output.descriptor < 0)
+    return kiln_file_fail(error, "create", part);
+  kiln_status_t status = write_all(context, &output, error);
+  if (!status && fsync(output.descriptor) != 0)
+    status = kiln_file_fail(error, "write", part);
+  if (close(output.descriptor) != 0 && !status)
+    status = kiln_file_fail(error, "write", part);
+  if (!status && rename(part, path) != 0)
+    status = kiln_file_fail(error, "create", path);
+  if (status)
+    unlink(part);
+  return status ? status : kiln_error_clear(error);
 }

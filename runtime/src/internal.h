@@ -93,6 +93,17 @@ void kiln_file_give_back(const kiln_file_t *file, const char *begin, const char 
 /* KILN_FILE_ERROR, with what errno says: "cannot open weight file ...". */
 kiln_status_t kiln_file_fail(kiln_error_t *error, const char *action, const char *path);
 
+typedef struct kiln_output_t {
+  int descriptor;
+  const char *path;
+} kiln_output_t;
+typedef kiln_status_t (*kiln_write_t)(const void *context, const kiln_output_t *output, kiln_error_t *error);
+/* Writes a file beside the path, which then takes the place of what is there: another process may have mapped that, and
+ * a program that ends meanwhile leaves it whole. */
+kiln_status_t kiln_file_replace(const char *path, kiln_write_t write, const void *context, kiln_error_t *error);
+/* For `write`. */
+kiln_status_t kiln_file_write(const kiln_output_t *output, const void *bytes, uint64_t count, kiln_error_t *error);
+
 /* tensors.c: a table of tensors, sorted by name. */
 
 typedef struct kiln_tensor_t {

@@ -124,6 +124,9 @@ kiln_status_t kiln_bind_quantized(kiln_model_t *model, const char *path, kiln_qu
  */
 kiln_status_t kiln_save_packed(const kiln_model_t *model, const char *path, kiln_error_t *error);
 kiln_status_t kiln_bind_packed(kiln_model_t *model, const char *path, kiln_error_t *error);
+/* Writes the bound weights as a safetensors file, of the types of the weight table, beside the path before it takes the
+ * place of what is there. */
+kiln_status_t kiln_save_weights(const kiln_model_t *model, const char *path, kiln_error_t *error);
 /* Rows of a bound weight, along its first dimension, dense and of the weight's type, whatever it is stored as; a weight
  * of rank 0 is one row.
  * Only a variable can be written, while no other call uses the model. */

@@ -2,14 +2,10 @@
 /* Packed files: the packed weights of one variant, as they lie in memory, behind a page that says whose they are.
  * Binding one checks that page and maps the file, so it is ready at once and its pages are shared by processes. Any
  * bits are safe as weights, so no more of the file is looked at. */
-#define _POSIX_C_SOURCE 200809L
 #include "internal.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "packed files are little-endian, and are not swapped"
@@ -17,8 +13,8 @@
 
 /* Of the form that this file describes. */
 enum { VERSION = 1 };
-/* What is copied from a device at a time, and what is written at a time at most. */
-enum { PIECE_BYTES = 1 << 20, WRITTEN_BYTES = 1 << 30 };
+/* What is copied from a device at a time. */
+enum { PIECE_BYTES = 1 << 20 };
 
 static const char magic[16] = "kiln packed\n";
 
@@ -94,23 +90,8 @@ kiln_status_t kiln_bind_packed(kiln_model_t *model, const char *path, kiln_error
   return kiln_packed_replace(model, (char *)file.image + KILN_PACKED_HEAD_BYTES, KILN_PACKED_FILE, error);
 }
 
-/* Whether all was written; else errno says why. */
-static bool write_all(int descriptor, const char *bytes, uint64_t count) {
-  while (count > 0) {
-    const ssize_t written = write(descriptor, bytes, count < WRITTEN_BYTES ? (size_t)count : WRITTEN_BYTES);
-    if (written < 0 && errno == EINTR)
-      continue;
-    if (written <= 0)
-      return false;
-    bytes += written;
-    count -= (uint64_t)written;
-  }
-  return true;
-}
-
 /* Packed weights of a device's memory. */
-static kiln_status_t write_from_device(const kiln_model_t *model, int descriptor, const char *path,
-                                       kiln_error_t *error) {
+static kiln_status_t write_from_device(const kiln_model_t *model, const kiln_output_t *output, kiln_error_t *error) {
   const uint64_t all = model->variant->packed_bytes;
   void *piece;
   kiln_status_t status = kiln_memory_allocate(&model->allocator, PIECE_BYTES, "a piece of the weights", &piece, error);
@@ -119,14 +100,15 @@ static kiln_status_t write_from_device(const kiln_model_t *model, int descriptor
   for (uint64_t at = 0, bytes; !status && at < all; at += bytes) {
     bytes = all - at < PIECE_BYTES ? all - at : PIECE_BYTES;
     status = model->variant->backend->copy(model, KILN_COPY_OUT, piece, model->packed + at, bytes, error);
-    if (!status && !write_all(descriptor, piece, bytes))
-      status = kiln_file_fail(error, "write", path);
+    if (!status)
+      status = kiln_file_write(output, piece, bytes, error);
   }
   model->allocator.release(model->allocator.self, piece);
   return status;
 }
 
-static kiln_status_t write_file(const kiln_model_t *model, int descriptor, const char *path, kiln_error_t *error) {
+static kiln_status_t write_packed(const void *context, const kiln_output_t *output, kiln_error_t *error) {
+  const kiln_model_t *model = context;
   union {
     head_t head;
     char bytes[KILN_PACKED_HEAD_BYTES];
@@ -134,38 +116,16 @@ static kiln_status_t write_file(const kiln_model_t *model, int descriptor, const
   kiln_status_t status;
   memset(&first, 0, sizeof first);
   first.head = make_head(model);
-  if (!write_all(descriptor, first.bytes, sizeof first.bytes))
-    return kiln_file_fail(error, "write", path);
-  if (model->variant->backend) {
-    if ((status = write_from_device(model, descriptor, path, error)))
-      return status;
-  } else if (!write_all(descriptor, model->packed, model->variant->packed_bytes)) {
-    return kiln_file_fail(error, "write", path);
-  }
-  return fsync(descriptor) == 0 ? KILN_OK : kiln_file_fail(error, "write", path);
+  if ((status = kiln_file_write(output, first.bytes, sizeof first.bytes, error)))
+    return status;
+  return model->variant->backend ? write_from_device(model, output, error)
+                                 : kiln_file_write(output, model->packed, model->variant->packed_bytes, error);
 }
 
 kiln_status_t kiln_save_packed(const kiln_model_t *model, const char *path, kiln_error_t *error) {
-  char part[4096]; /* the longest path of Linux */
-  kiln_status_t status;
   if (!model || !path)
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "save_packed requires %s, got null", model ? "a path" : "a model");
   if (!model->packed)
     return kiln_error_set(error, KILN_WEIGHTS_NOT_BOUND, "save_packed requires bound weights, got none");
-  /* Written beside and then renamed: another process may have mapped the file that is there. */
-  if ((size_t)snprintf(part, sizeof part, "%s.%ld.part", path, (long)getpid()) >= sizeof part) {
-    errno = ENAMETOOLONG;
-    return kiln_file_fail(error, "create", path);
-  }
-  const int descriptor = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (descriptor < 0)
-    return kiln_file_fail(error, "create", part);
-  status = write_file(model, descriptor, part, error);
-  if (close(descriptor) != 0 && !status)
-    status = kiln_file_fail(error, "write", part);
-  if (!status && rename(part, path) != 0)
-    status = kiln_file_fail(error, "create", path);
-  if (status)
-    unlink(part);
-  return status ? status : kiln_error_clear(error);
+  return kiln_file_replace(path, write_packed, model, error);
 }

@@ -107,9 +107,10 @@ static kiln_status_t check_reserved(const kiln_entry_t *entry, const kiln_call_t
 kiln_status_t kiln_body_run(const kiln_model_t *model, uint32_t entry, const kiln_frame_t *frame, kiln_error_t *error) {
   int result = model->variant->bodies[entry].run(frame);
   if (result == KILN_NOT_FINITE)
-    return kiln_error_set(error, KILN_NOT_FINITE,
-                          "%s of model \"%.*s\" requires a finite loss and norm of its gradients; no weight was changed",
-                          model->descriptor->entries[entry].name, KILN_NAME_SHOWN, model->descriptor->name);
+    return kiln_error_set(
+        error, KILN_NOT_FINITE,
+        "%s of model \"%.*s\" requires a finite loss and norm of its gradients; no weight was changed",
+        model->descriptor->entries[entry].name, KILN_NAME_SHOWN, model->descriptor->name);
   if (result != 0)
     return kiln_error_set(error, KILN_INTERNAL_ERROR, "%s of model \"%.*s\" requires a result of 0, got %d",
                           model->descriptor->entries[entry].name, KILN_NAME_SHOWN, model->descriptor->name, result);

@@ -56,7 +56,8 @@ const char *kiln_status_text(kiln_status_t status) {
   case KILN_FILE_MISMATCH:
     return "the packed file was written for another library, target or version; pack the weights again with this one.";
   case KILN_NOT_FINITE:
-    return "the loss or the norm of its gradients is NaN or infinite, and no weight was changed; lower the learning rate, "
+    return "the loss or the norm of its gradients is NaN or infinite, and no weight was changed; lower the learning "
+           "rate, "
            "or look at the inputs.";
   }
   return "not a status of Kiln; check that header and library belong together.";

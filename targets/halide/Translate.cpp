@@ -91,11 +91,10 @@ LogicalResult Translator::translateArguments() {
       mlir::kiln::Interval range = bounds[symbols.size()];
       Halide::Param<int32_t> param(name("s" + std::to_string(symbols.size())));
       param.set_min_value(int32_t(range.min));
-      if (range.max == range.min)
-        param.set_max_value(int32_t(range.max));
-      symbols.push_back(param);
-      scalars[argument] = param;
       arguments.push_back(param);
+      // Of one value it is that number: bounds of a parameter's values alone can make storage of less than nothing.
+      symbols.push_back(range.min == range.max ? Expr(int32_t(range.min)) : Expr(param));
+      scalars[argument] = symbols.back();
       continue;
     }
     if (failed(translateTensor(argument)))

@@ -99,6 +99,10 @@ KNOWN(ProductOfDifferences, (Tensor<f32, B - 1, T + 2, 7> x) const { return sum<
 
 KNOWN(CopyOfDifferences, (Tensor<f32, B - 1, 1, B - 1, 1> x) const { return x; })
 
+// Run-time extents of one value, in storage for a vector of rows.
+inline constexpr Dim Five{"Five", 5, 5};
+KNOWN(ExtentsOfOneValue, (Tensor<f32, 1, Five + 3, Five + 3> x) const { return softmax<0>(x); })
+
 // A vector of which all lanes read one element.
 KNOWN(ConcatOfIntegers, (Tensor<i32, 2 * T + 1> x, Tensor<i32, 2> y) const { return concat<0>(y, x, y); })
 

@@ -139,7 +139,10 @@ template <tensor Loss> constexpr void check_loss(Tracer &tracer, const Loss &los
     tracer.fail(rules::gradients_c1, typed(loss).data());
 }
 template <tensor... Results> constexpr void check_loss(Tracer &tracer, const std::tuple<Results...> &results) {
-  check_loss(tracer, std::get<0>(results));
+  if constexpr (sizeof...(Results) > 0)
+    check_loss(tracer, std::get<0>(results));
+  else
+    tracer.fail(rules::gradients_c1, "none");
 }
 
 template <class M, class Owner, class Result, class... Inputs>

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Writes the bound weights as a safetensors file, in the order of the weight table and of the copies: what
+ * bind_weights reads, and other programs do. */
+#include "internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What is read from the packed copy at a time; of a weight with longer rows, one of them. */
+enum { PIECE_BYTES = 1 << 20 };
+enum { HEADER_ALIGNMENT = 8 };
+
+/* Text, or with a null output its length alone. */
+typedef struct header_t {
+  const kiln_output_t *output;
+  uint64_t bytes;
+  kiln_status_t status;
+  kiln_error_t *error;
+} header_t;
+
+static void put(header_t *header, const char *text, size_t length) {
+  header->bytes += length;
+  if (header->output && !header->status)
+    header->status = kiln_file_write(header->output, text, length, header->error);
+}
+
+static uint64_t bytes_of(const kiln_weight_t *weight) {
+  return kiln_safetensors_stored_bytes(weight->dtype, kiln_elements_beside(weight, weight->rank));
+}
+
+/* A tensor that is packed twice is written once. */
+static bool is_first(const kiln_descriptor_t *descriptor, uint32_t index) {
+  for (uint32_t i = 0; i < index; ++i)
+    if (strcmp(descriptor->weights[i].name, descriptor->weights[index].name) == 0)
+      return false;
+  return true;
+}
+
+static void put_tensor(header_t *header, const kiln_weight_t *weight, const kiln_name_t *name, uint64_t begin) {
+  char text[KILN_SHAPE_TEXT_BYTES + 96], shape[KILN_SHAPE_TEXT_BYTES];
+  put(header, begin ? ",\"" : "\"", begin ? 2 : 1);
+  for (int i = 0; i < 3; ++i)
+    put(header, name->parts[i], name->lengths[i]);
+  const int length =
+      snprintf(text, sizeof text, "\":{\"dtype\":\"%s\",\"shape\":%s,\"data_offsets\":[%llu,%llu]}",
+               kiln_safetensors_dtype_text(weight->dtype), kiln_shape_text(shape, weight->rank, weight->shape),
+               (unsigned long long)begin, (unsigned long long)(begin + bytes_of(weight)));
+  put(header, text, (size_t)length);
+}
+
+static void put_header(const kiln_descriptor_t *descriptor, header_t *header) {
+  uint64_t begin = 0;
+  kiln_name_t name;
+  put(header, "{", 1);
+  for (uint32_t i = 0; i < descriptor->weight_count; ++i)
+    for (uint32_t copy = 0; is_first(descriptor, i) && copy < descriptor->weights[i].copies; ++copy) {
+      kiln_weight_name(&descriptor->weights[i], copy, &name);
+      put_tensor(header, &descriptor->weights[i], &name, begin);
+      begin += bytes_of(&descriptor->weights[i]);
+    }
+  put(header, "}", 1);
+  while (header->bytes % HEADER_ALIGNMENT != 0)
+    put(header, " ", 1);
+}
+
+/* Some rows at a time. */
+static kiln_status_t write_copy(const kiln_model_t *model, const kiln_weight_t *weight, const kiln_name_t *name,
+                                const kiln_output_t *output, kiln_error_t *error) {
+  const uint64_t rows = weight->rank ? (uint64_t)weight->shape[0] : 1, row_bytes = bytes_of(weight) / rows;
+  const uint64_t together = row_bytes > PIECE_BYTES ? 1 : PIECE_BYTES / row_bytes;
+  const size_t length = name->lengths[0] + name->lengths[1] + name->lengths[2];
+  kiln_status_t status;
+  void *memory;
+  if ((status = kiln_memory_allocate(&model->allocator, together * row_bytes + length + 1, "rows of a weight", &memory,
+                                     error)))
+    return status;
+  char *full = (char *)memory + together * row_bytes, *end = full;
+  for (int i = 0; i < 3; end += name->lengths[i++])
+    memcpy(end, name->parts[i], name->lengths[i]);
+  *end = '\0';
+  for (uint64_t row = 0, count; !status && row < rows; row += count) {
+    count = rows - row < together ? rows - row : together;
+    if (!(status = kiln_read_weight(model, full, row, count, memory, error)))
+      status = kiln_file_write(output, memory, count * row_bytes, error);
+  }
+  model->allocator.release(model->allocator.self, memory);
+  return status;
+}
+
+static kiln_status_t write_weights(const void *context, const kiln_output_t *output, kiln_error_t *error) {
+  const kiln_model_t *model = context;
+  const kiln_descriptor_t *descriptor = model->descriptor;
+  header_t counted = {NULL, 0, KILN_OK, NULL}, written = {output, 0, KILN_OK, error};
+  kiln_name_t name;
+  put_header(descriptor, &counted);
+  kiln_status_t status = kiln_file_write(output, &counted.bytes, sizeof counted.bytes, error);
+  if (status)
+    return status;
+  put_header(descriptor, &written);
+  status = written.status;
+  for (uint32_t i = 0; i < descriptor->weight_count; ++i)
+    for (uint32_t copy = 0; is_first(descriptor, i) && copy < descriptor->weights[i].copies; ++copy) {
+      if (status)
+        return status;
+      kiln_weight_name(&descriptor->weights[i], copy, &name);
+      status = write_copy(model, &descriptor->weights[i], &name, output, error);
+    }
+  return status;
+}
+
+kiln_status_t kiln_save_weights(const kiln_model_t *model, const char *path, kiln_error_t *error) {
+  if (!model || !path)
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "save_weights requires %s, got null",
+                          model ? "a path" : "a model");
+  if (!model->packed)
+    return kiln_error_set(error, KILN_WEIGHTS_NOT_BOUND, "save_weights requires bound weights, got none");
+  return kiln_file_replace(path, write_weights, model, error);
+}
