@@ -90,17 +90,19 @@ def Kiln_StoreOp : Kiln_Op<"store", [MemoryEffects<[MemWrite]>, Kiln_HostOp]> {
   let hasVerifier = 1;
 }
 
-def Kiln_AssignOp : Kiln_Op<"assign", [Kiln_HostOp, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+def Kiln_AssignOp : Kiln_Op<"assign", [Kiln_HostOp, AllTypesMatch<["x", "parameter"]>,
+                                       DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "the value that a weight has from now on";
   let description = [{
     Replaces a weight that may be written, a `kiln.parameter` with `variable`. Stands behind everything that reads it.
 
     ```mlir
-    kiln.assign %next to %weight : tensor<4x64xf32>, tensor<4x64xf32>
+    %weight = kiln.parameter {sources = ["head.weight"], variable} : tensor<4x64xf32>
+    kiln.assign %next to %weight : tensor<4x64xf32>
     ```
   }];
   let arguments = (ins Kiln_Tensor:$x, Kiln_Tensor:$parameter);
-  let assemblyFormat = "$x `to` $parameter attr-dict `:` type($x) `,` type($parameter)";
+  let assemblyFormat = "$x `to` $parameter attr-dict `:` type($x)";
   let hasVerifier = 1;
 }
 

@@ -373,10 +373,6 @@ LogicalResult AssignOp::verify() {
   auto parameter = getParameter().getDefiningOp<ParameterOp>();
   if (!parameter || !parameter.getVariable())
     return check.fail("assign requires a parameter that is variable", parameter ? "one that is not" : "another value");
-  auto type = cast<RankedTensorType>(getX().getType());
-  if (type != parameter.getType())
-    return check.fail("assign requires a value of the parameter's type", check.text(type),
-                      check.text(cast<RankedTensorType>(parameter.getType())));
   return success();
 }
 

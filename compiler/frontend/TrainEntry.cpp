@@ -40,7 +40,7 @@ private:
   void updateLayers(ArrayRef<Trained> layers, unsigned depth);
   Value state(const char *moment, const Trained &each, RankedTensorType type);
   void store(const char *moment, const Trained &each, Value value);
-  Value withDecay(const Trained &each, Value weight) const;
+  Value withDecay(const Trained &each, Value weight);
   Value descend(const Trained &each, Value weight);
   Value descendByMoments(const Trained &each, Value weight);
   bool decays(const Trained &each) const {
@@ -52,7 +52,7 @@ private:
   OpBuilder &builder;
   const Training &training;
   Location loc;
-  mutable kd::GradientBuilder b;
+  kd::GradientBuilder b;
   Value rate, meanRate, squareScale; // numbers
 };
 
@@ -111,7 +111,7 @@ void Updater::store(const char *moment, const Trained &each, Value value) {
 }
 
 /// The gradient with weight decay added, where that is not decoupled.
-Value Updater::withDecay(const Trained &each, Value weight) const {
+Value Updater::withDecay(const Trained &each, Value weight) {
   return decays(each) && training.update != Update::adamw ? b.add(each.gradient, b.scale(weight, training.weight_decay))
                                                           : each.gradient;
 }

@@ -91,10 +91,13 @@ LogicalResult Translator::translateArguments() {
       mlir::kiln::Interval range = bounds[symbols.size()];
       Halide::Param<int32_t> param(name("s" + std::to_string(symbols.size())));
       param.set_min_value(int32_t(range.min));
+      // One row is a form of its own. A bound on other extents of one value only makes Halide compute what branches
+      // that are never taken would allocate, which may be less than nothing.
+      if (range.max == 1)
+        param.set_max_value(1);
+      symbols.push_back(param);
+      scalars[argument] = param;
       arguments.push_back(param);
-      // Of one value it is that number: bounds of a parameter's values alone can make storage of less than nothing.
-      symbols.push_back(range.min == range.max ? Expr(int32_t(range.min)) : Expr(param));
-      scalars[argument] = symbols.back();
       continue;
     }
     if (failed(translateTensor(argument)))

@@ -20,7 +20,7 @@ def operand_types(text):
 
 def function(name, example):
     arguments, defined = {}, set()
-    for statement in re.split(r"\n(?=\s*(?:%|kiln\.yield|\}))", example):
+    for statement in re.split(r"\n(?=\s*(?:%|kiln\.|\}))", example):
         defined.update(re.findall(r"(%\w+)(?=[^=()]*=\s*kiln)", statement))
         carried = re.findall(r"(%\w+) = (%\w+) : (tensor<[^>]*>)", statement)
         for inner, init, kind in carried:

@@ -1,0 +1,60 @@
+// RUN: kiln-opt %s -split-input-file -verify-diagnostics | kiln-opt -split-input-file | FileCheck %s
+
+// CHECK-LABEL: @round_trip
+func.func @round_trip(%loss: tensor<f32>, %x: tensor<4x8xf32>, %gradients: tensor<3x8xf32>) {
+  // CHECK: kiln.require_finite %{{.*}} : tensor<f32>
+  kiln.require_finite %loss : tensor<f32>
+  // CHECK: %[[W:.*]] = kiln.parameter {sources = ["w"], variable} : tensor<4x8xf32>
+  // CHECK: kiln.assign %{{.*}} to %[[W]] : tensor<4x8xf32>
+  %w = kiln.parameter {sources = ["w"], variable} : tensor<4x8xf32>
+  kiln.assign %x to %w : tensor<4x8xf32>
+  // A layer for each slice, whose parameters have copies.
+  // CHECK: kiln.scan () over (%{{.*}} = %{{.*}} : tensor<3x8xf32>) reverse layers {
+  // CHECK: kiln.parameter {copies = 3 : i64, sources = ["h.{}.b"], variable} : tensor<8xf32>
+  kiln.scan () over (%g = %gradients : tensor<3x8xf32>) reverse layers {
+    %b = kiln.parameter {sources = ["h.{}.b"], copies = 3, variable} : tensor<8xf32>
+    kiln.assign %g to %b : tensor<8xf32>
+    kiln.yield
+  }
+  // CHECK: kiln.normal_cdf %{{.*}} : tensor<4x8xf32>
+  %0 = kiln.normal_cdf %x : tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @constant_parameter(%x: tensor<4xf32>) {
+  %w = kiln.parameter {sources = ["w"]} : tensor<4xf32>
+  // expected-error@+1 {{assign requires a parameter that is variable: got one that is not}}
+  kiln.assign %x to %w : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @no_parameter(%x: tensor<4xf32>) {
+  // expected-error@+1 {{assign requires a parameter that is variable: got another value}}
+  kiln.assign %x to %x : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @not_a_number(%x: tensor<1xf32>) {
+  // expected-error@+1 {{require_finite requires a number without axes: got f32[1]}}
+  kiln.require_finite %x : tensor<1xf32>
+  return
+}
+
+// -----
+
+module attributes {kiln.symbols = [#kiln.symbol<"steps", 1, 8>]} {
+  func.func @layers_without_number(%x: tensor<?x8xf32, affine_map<()[s0] -> (s0, 8)>>) {
+    kiln.scan () over (%g = %x : tensor<?x8xf32, affine_map<()[s0] -> (s0, 8)>>) layers {
+      // expected-error@+1 {{a loop over layers requires a fixed number of them: got s0}}
+      %b = kiln.parameter {sources = ["h.{}.b"]} : tensor<8xf32>
+      kiln.yield
+    }
+    return
+  }
+}
