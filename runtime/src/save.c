@@ -37,14 +37,14 @@ static bool is_first(const kiln_descriptor_t *descriptor, uint32_t index) {
 }
 
 static void put_tensor(header_t *header, const kiln_weight_t *weight, const kiln_name_t *name, uint64_t begin) {
+  const unsigned long long first = begin, end = begin + bytes_of(weight);
   char text[KILN_SHAPE_TEXT_BYTES + 96], shape[KILN_SHAPE_TEXT_BYTES];
   put(header, begin ? ",\"" : "\"", begin ? 2 : 1);
   for (int i = 0; i < 3; ++i)
     put(header, name->parts[i], name->lengths[i]);
-  const int length =
-      snprintf(text, sizeof text, "\":{\"dtype\":\"%s\",\"shape\":%s,\"data_offsets\":[%llu,%llu]}",
-               kiln_safetensors_dtype_text(weight->dtype), kiln_shape_text(shape, weight->rank, weight->shape),
-               (unsigned long long)begin, (unsigned long long)(begin + bytes_of(weight)));
+  const int length = snprintf(text, sizeof text, "\":{\"dtype\":\"%s\",\"shape\":%s,\"data_offsets\":[%llu,%llu]}",
+                              kiln_safetensors_dtype_text(weight->dtype),
+                              kiln_shape_text(shape, weight->rank, weight->shape), first, end);
   put(header, text, (size_t)length);
 }
 

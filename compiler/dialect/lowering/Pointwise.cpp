@@ -108,8 +108,7 @@ static Value createOnePlusExp(ElementBuilder &b, Value x) {
 static Value createNormalCdf(ElementBuilder &b, Value x) {
   Type type = x.getType();
   Value size = math::AbsFOp::create(b, x), half = b.constant(type, 0.5), zero = b.constant(type, 0);
-  auto erf =
-      math::ErfOp::create(b, Value(arith::MulFOp::create(b, size, b.constant(type, 0.70710678118654752440))));
+  auto erf = math::ErfOp::create(b, Value(arith::MulFOp::create(b, size, b.constant(type, 0.70710678118654752440))));
   erf->setAttr(nonnegativeAttrName, b.getUnitAttr());
   Value part = arith::MulFOp::create(b, Value(erf), half);
   return arith::SelectOp::create(b, createLess(b, x, zero), Value(arith::SubFOp::create(b, half, part)),
