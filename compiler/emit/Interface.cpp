@@ -150,7 +150,7 @@ ModelInterface describeInterface(const Graph &graph, std::string name) {
         const std::vector<int64_t> shape = gradient_shape(graph, parameter);
         add(gradient_name(graph.name(parameter)), parameter.element, {shape.begin(), shape.end()}, true);
       }
-    if (entry.training.clip > 0)
+    if (entry.training.changes_parameters() && entry.training.clip > 0)
       add("grad_norm", ElementType::f32, {}, true);
     to.changesWeights = entry.training.changes_parameters();
     to.stateBytes = to.changesWeights ? model.trainingBytes : model.stateBytes;

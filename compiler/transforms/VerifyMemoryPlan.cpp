@@ -98,6 +98,10 @@ private:
         result = readState(&op);
       else if (isa<AppendOp, StoreOp>(op))
         result = writeState(&op);
+      else if (isa<RequireFiniteOp>(op))
+        result = read(&op, op.getOperand(0));
+      else if (auto assign = dyn_cast<AssignOp>(op))
+        result = writeParameter(assign);
       else if (isa<func::ReturnOp>(op))
         result = walkReturn(&op);
       if (failed(result))
@@ -110,9 +114,13 @@ private:
     auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
     auto inPlace = kernel->getAttrOfType<DenseI64ArrayAttr>(inplaceAttrName);
     FunctionType type = kernel.getFunctionType();
-    for (Value argument : call.getArguments())
+    for (Value argument : call.getArguments()) {
       if (failed(read(call, argument)))
         return failure();
+      if (auto parameter = getViewed(argument).getDefiningOp<ParameterOp>();
+          parameter && stored.contains(parameter.getSourcesAttr()))
+        return call.emitError() << "memory plan requires a weight to be read before it is replaced";
+    }
     for (auto [number, result] : llvm::enumerate(call.getResults())) {
       for (auto [i, argument] : llvm::enumerate(call.getArguments())) {
         if (!rangeOf(result).overlaps(rangeOf(argument)))
@@ -187,6 +195,11 @@ private:
     return success();
   }
 
+  LogicalResult writeParameter(AssignOp assign) {
+    stored.insert(assign.getParameter().getDefiningOp<ParameterOp>().getSourcesAttr());
+    return read(assign, assign.getX());
+  }
+
   LogicalResult walkReturn(Operation *op) {
     for (auto [i, value] : llvm::enumerate(op->getOperands())) {
       if (failed(read(op, value)))
@@ -203,7 +216,7 @@ private:
   SmallVector<Interval> bounds;
   int64_t inputs;
   std::vector<std::pair<Value, ByteRange>> pieces;
-  llvm::SmallDenseSet<Attribute> stored; // states written by the block at hand
+  llvm::SmallDenseSet<Attribute> stored; // states and weights written by the block at hand
 };
 
 } // namespace
