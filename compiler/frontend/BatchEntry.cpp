@@ -11,10 +11,10 @@
 #include "compiler/frontend/BatchEntry.h"
 
 #include "compiler/dialect/Extents.h"
+#include "compiler/dialect/ReadValues.h"
 #include "compiler/dialect/lowering/RowCollapser.h"
 #include "kiln/batch.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/Transforms/RegionUtils.h"
 
 namespace kiln {
 
@@ -24,13 +24,6 @@ namespace kd = mlir::kiln;
 namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
-/// What the op reads, in its regions, too.
-SmallVector<Value> readBy(Operation *op) {
-  llvm::SetVector<Value> values(op->operand_begin(), op->operand_end());
-  getUsedValuesDefinedAbove(op->getRegions(), values);
-  return values.takeVector();
-}
 
 class EntryBatcher {
 public:
@@ -67,7 +60,7 @@ private:
 
 /// Whether it is the same for all sequences: it reads nothing of theirs, no state, and has none of their extents.
 bool EntryBatcher::isShared(Operation *op) const {
-  if (!llvm::all_of(readBy(op), [&](Value value) { return isShared(value); }))
+  if (!llvm::all_of(kd::readBy(op), [&](Value value) { return isShared(value); }))
     return false;
   return !op->walk([](Operation *inner) {
               const bool isOwn = isa<kd::StateOp, kd::AppendOp, kd::StoreOp>(inner) ||
@@ -153,7 +146,7 @@ LogicalResult EntryBatcher::close() {
   llvm::SetVector<Value> read;
   SmallVector<Value> given;
   for (Operation *op : ops) {
-    for (Value value : readBy(op))
+    for (Value value : kd::readBy(op))
       if (wholes.contains(value))
         read.insert(value);
     for (Value result : op->getResults())
@@ -170,7 +163,7 @@ LogicalResult EntryBatcher::close() {
   for (auto [value, slice] : llvm::zip_equal(read, loop.getBody().getArguments()))
     here.map(value, slice);
   for (Operation *op : ops) {
-    for (Value value : readBy(op)) {
+    for (Value value : kd::readBy(op)) {
       FailureOr<Value> computed = compute(value, here);
       if (failed(computed))
         return failure();

@@ -12,6 +12,7 @@
 // What its body reads of the first one's is saved there, but for what only moves elements, which is done again.
 #include "compiler/transforms/Differentiate.h"
 
+#include "compiler/dialect/ReadValues.h"
 #include "compiler/dialect/gradients/GradientBuilder.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -22,13 +23,6 @@ namespace mlir::kiln {
 namespace {
 
 bool isFloat(Value value) { return isa<FloatType>(rankedType(value).getElementType()); }
-
-/// What the op reads, in its regions, too.
-SmallVector<Value> readBy(Operation *op) {
-  llvm::SetVector<Value> values(op->operand_begin(), op->operand_end());
-  getUsedValuesDefinedAbove(op->getRegions(), values);
-  return values.takeVector();
-}
 
 StringAttr nameOf(ParameterOp parameter) { return cast<StringAttr>(parameter.getSources()[0]); }
 

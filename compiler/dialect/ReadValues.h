@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "mlir/IR/Operation.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+namespace mlir::kiln {
+
+/// What the op reads, in its regions, too; its regions are in a function.
+inline SmallVector<Value> readBy(Operation *op) {
+  llvm::SetVector<Value> values(op->operand_begin(), op->operand_end());
+  getUsedValuesDefinedAbove(op->getRegions(), values);
+  return values.takeVector();
+}
+
+} // namespace mlir::kiln
