@@ -4,7 +4,7 @@
 include "KilnDialect.td"
 
 def Kiln_Conv2dOp : Kiln_InferredOp<"conv2d",
-    [Kiln_InKernel<"Contraction", "Cheap", ["decompose", "getFlops", "getResizedAxes"]>]> {
+    [Kiln_InKernel<"Contraction", "Cheap", ["decompose", "getFlops", "getResizedAxes"]>, Kiln_Differentiable]> {
   let summary = "the products of a weight with windows of an image";
   let description = [{
     y[..., i, j, o] = sum over a, b, c of x[..., i s + a d - p, j s + b d - p, c] w[o, c, a, b] + bias[o] with stride s, dilation
@@ -28,7 +28,7 @@ def Kiln_Conv2dOp : Kiln_InferredOp<"conv2d",
 }
 
 class Kiln_PoolOp<string mnemonic, string what>
-    : Kiln_InferredOp<mnemonic, [Kiln_InKernel<"Reduction", "Cheap", ["decompose", "getResizedAxes"]>]> {
+    : Kiln_InferredOp<mnemonic, [Kiln_InKernel<"Reduction", "Cheap", ["decompose", "getResizedAxes"]>, Kiln_Differentiable]> {
   let summary = what # " of each window of an image";
   let description = what # [{ of each window of an image, whose windows are `kernel` large, `stride` apart, and begin `padding`
     before the image.
@@ -49,7 +49,7 @@ class Kiln_PoolOp<string mnemonic, string what>
 def Kiln_MaxPool2dOp : Kiln_PoolOp<"max_pool2d", "the largest element, NaN if there is one,">;
 def Kiln_AvgPool2dOp : Kiln_PoolOp<"avg_pool2d", "the mean, with zeros for the padding,">;
 
-def Kiln_ResizeBilinearOp : Kiln_Op<"resize_bilinear", [Pure, Kiln_InKernel<"Lookup">]> {
+def Kiln_ResizeBilinearOp : Kiln_Op<"resize_bilinear", [Pure, Kiln_InKernel<"Lookup">, Kiln_Differentiable]> {
   let summary = "an image at other extents";
   let description = [{
     The image at the extents of the result: element i of H' lies at max((i + 1/2) H / H' - 1/2, 0) of H and is the mean of its two

@@ -133,6 +133,32 @@ def Kiln_WhereOp : Kiln_InferredOp<"where", [Kiln_Pointwise<>, Kiln_Differentiab
   let extraClassDeclaration = computeDeclaration;
 }
 
+def Kiln_DropoutOp : Kiln_Op<"dropout", [Pure, AllTypesMatch<["x", "result"]>, Kiln_HasExtents, Kiln_InKernel<"Pointwise", "Costly">,
+                                     Kiln_IndexOperands, Kiln_Differentiable]> {
+  let summary = "elements that are dropped at random, and the others larger";
+  let description = [{
+    0 for each element with the probability p, x / (1 - p) for the others. Element e, counted along the last axis first, is dropped
+    if the upper 24 bits of a word are below p 2^24: word 0 of Philox4x32-10 (Salmon et al. 2011, section 3.3) for the counter
+    (e, `stream`, `iteration`, `step`) and the key (`seed`, 0). Whole numbers all of them, so that the same elements are dropped
+    on every machine. `iteration` is that of the loops around, none is 0.
+
+    ```mlir
+    %0 = kiln.dropout %x, %seed, %step probability = 0.1 stream = 3
+        : (tensor<7x768xf32>, tensor<i32>, tensor<i32>) -> tensor<7x768xf32>
+    %1 = kiln.dropout %x, %seed, %step, %layer probability = 0.1 stream = 4
+        : (tensor<7x768xf32>, tensor<i32>, tensor<i32>, tensor<i32>) -> tensor<7x768xf32>
+    ```
+  }];
+  let arguments = (ins Kiln_FloatTensor:$x, Kiln_IntegerTensor:$seed, Kiln_IntegerTensor:$step,
+                       Optional<Kiln_IntegerTensor>:$iteration, F64Attr:$probability, I64Attr:$stream);
+  let results = (outs Kiln_FloatTensor:$result);
+  let assemblyFormat = [{
+    $x `,` $seed `,` $step (`,` $iteration^)? `probability` `=` $probability `stream` `=` $stream attr-dict `:`
+    functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
 // `expression`: the op on a constant x, a double.
 class Kiln_UnaryOp<string mnemonic, string formula, string expression, string cost = "Costly", list<Trait> traits = []>
     : Kiln_Op<mnemonic, !listconcat([Pure, SameOperandsAndResultType, Kiln_HasExtents, Kiln_Pointwise<cost>, Kiln_Differentiable],

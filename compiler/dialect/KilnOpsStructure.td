@@ -120,6 +120,20 @@ def Kiln_RequireFiniteOp : Kiln_Op<"require_finite", [MemoryEffects<[MemWrite]>,
   let hasVerifier = 1;
 }
 
+def Kiln_StopGradientOp : Kiln_Op<"stop_gradient", [Pure, SameOperandsAndResultType, Kiln_HostOp]> {
+  let summary = "its operand, for gradients a constant";
+  let description = [{
+    Its operand, for gradients a constant. Stands in entries that are to be differentiated, until they are.
+
+    ```mlir
+    %0 = kiln.stop_gradient %x : tensor<7x768xf32>
+    ```
+  }];
+  let arguments = (ins Kiln_FloatTensor:$x);
+  let results = (outs Kiln_FloatTensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x)";
+}
+
 class Kiln_LoopOp<string mnemonic, list<Trait> traits = []>
     : Kiln_Op<mnemonic, !listconcat([RecursiveMemoryEffects, SingleBlock, Kiln_HostOp,
         DeclareOpInterfaceMethods<Kiln_LoopInterface, ["getNumCarried", "getTripCount"]>], traits)> {

@@ -278,6 +278,16 @@ static LogicalResult verifySoftmax(Operation *op, Type type, int64_t axis) {
 LogicalResult SoftmaxOp::verify() { return verifySoftmax(*this, getType(), getAxis()); }
 LogicalResult LogSoftmaxOp::verify() { return verifySoftmax(*this, getType(), getAxis()); }
 
+LogicalResult DropoutOp::verify() {
+  Check check(*this);
+  for (Value number : getOperands().drop_front())
+    if (auto type = cast<RankedTensorType>(number.getType()); type.getRank() > 0)
+      return check.fail("dropout requires a seed, a step and an iteration without axes", check.text(type));
+  if (const double probability = getProbability().convertToDouble(); !(probability >= 0 && probability < 1))
+    return check.fail(rules::dropout_c1, std::to_string(probability));
+  return success();
+}
+
 LogicalResult CastOp::verify() {
   Check check(*this);
   auto from = cast<RankedTensorType>(getX().getType()), to = cast<RankedTensorType>(getType());

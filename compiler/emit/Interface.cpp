@@ -137,10 +137,10 @@ ModelInterface describeInterface(const Graph &graph, std::string name) {
     };
     for (size_t i = 0; i < region.arguments.size(); ++i)
       addNode(region.arguments[i], entry.input_names[i], false);
-    if (entry.training.changes_parameters()) {
-      add("learning_rate", ElementType::f32, {}, false);
-      add("step", ElementType::i32, {}, false);
-      to.arguments.back().check = ValueCheck{1, Dim(std::numeric_limits<int32_t>::max())};
+    for (const TrainingInput &input : training_inputs(graph, entry)) {
+      add(input.name, input.element, {}, false);
+      if (input.name == std::string_view("step"))
+        to.arguments.back().check = ValueCheck{1, Dim(std::numeric_limits<int32_t>::max())};
     }
     for (size_t i = 0; i < region.results.size(); ++i)
       addNode(region.results[i], entry.output_names[i], true);

@@ -11,10 +11,12 @@
 #include "compiler/dialect/Check.h"
 #include "compiler/frontend/BatchEntry.h"
 #include "compiler/frontend/CheckGraph.h"
+#include "compiler/frontend/Dropout.h"
 #include "compiler/frontend/ImportNode.h"
 #include "compiler/frontend/TrainEntry.h"
 #include "compiler/transforms/Pipeline.h"
 #include "kiln/batch.h"
+#include "kiln/training.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
@@ -58,7 +60,10 @@ public:
 
     mlir::Block *body = function.addEntryBlock();
     builder.setInsertionPointToEnd(body);
-    if (failed(importRegion(region, body->getArguments().drop_front(symbols.size()))))
+    isTraining = entry.training.update != Update::none;
+    addTrainingInputs(function, graph, entry);
+    dropout.begin(function);
+    if (failed(importRegion(region, body->getArguments().slice(symbols.size(), region.arguments.size()))))
       return failure();
     mlir::func::ReturnOp::create(builder, locationOf(-1), valuesOf(region.results));
     return success();
@@ -111,10 +116,8 @@ private:
           .getResult();
     }
     case Op::dropout:
-      if (operands.size() != 1 || operands[0].getType() != type)
-        return mlir::kiln::Check(locationOf(node.scope), operands)
-            .fail("dropout requires one operand of its own type", llvm::Twine(operands.size()) + " operands");
-      return operands[0];
+    case Op::stop_gradient:
+      return importIdentity(node, operands, type);
     case Op::stack:
       return importStack(node, operands);
     case Op::scan:
@@ -138,6 +141,20 @@ private:
     }
   }
 
+  mlir::FailureOr<mlir::Value> importIdentity(const Node &node, llvm::ArrayRef<mlir::Value> operands,
+                                              mlir::RankedTensorType type) {
+    mlir::Location location = locationOf(node.scope);
+    if (operands.size() != 1 || operands[0].getType() != type)
+      return mlir::kiln::Check(location, operands)
+          .fail(std::string(name_of(node.op)) + " requires one operand of its own type",
+                llvm::Twine(operands.size()) + " operands");
+    if (!isTraining)
+      return operands[0];
+    if (node.op == Op::dropout)
+      return dropout.import(operands[0], node.attributes.probability, location);
+    return mlir::kiln::StopGradientOp::create(builder, location, operands[0]).getResult();
+  }
+
   /// Of the values of a node along a new first axis.
   mlir::RankedTensorType stackedType(mlir::AffineExpr length, const Node &node) {
     mlir::RankedTensorType type = tensorType(node);
@@ -152,20 +169,33 @@ private:
     for (int output : llvm::drop_begin(body.results))
       stacked.push_back(
           stackedType(mlir::getAffineConstantExpr(body.count, builder.getContext()), graph.nodes[output]));
-    auto repeat = mlir::kiln::RepeatOp::create(builder, locationOf(body.scope), body.count, inits, stacked);
-    mlir::OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToEnd(&repeat.getBody().front());
-    if (failed(importRegion(body, repeat.getCarried())))
-      return failure();
-    mlir::kiln::YieldOp::create(builder, repeat.getLoc(), valuesOf(body.results));
-    return repeat.getResult(0);
+    mlir::Location location = locationOf(body.scope);
+    if (isTraining && has_dropout(graph, node.attributes.index)) { // its layers are numbered
+      auto scan = mlir::kiln::ScanOp::create(builder, location, inits, dropout.numbers(body.count, location), stacked,
+                                             /*reverse=*/false, /*layers=*/true);
+      return importBody(scan, body, inits.size());
+    }
+    return importBody(mlir::kiln::RepeatOp::create(builder, location, body.count, inits, stacked), body, inits.size());
   }
 
-  /// Any result of the loop stands for it: Op::result picks.
+  /// Any result of the loop stands for it: Op::result picks. With `dropout` in it the body has the number of the
+  /// iteration as one argument more.
+  mlir::FailureOr<mlir::Value> importBody(mlir::kiln::LoopInterface loop, const Region &body, size_t arguments) {
+    mlir::OpBuilder::InsertionGuard guard(builder);
+    mlir::Block &block = loop->getRegion(0).front();
+    builder.setInsertionPointToEnd(&block);
+    DropoutImporter::Iteration here(dropout, loop, block.getArguments().drop_front(arguments));
+    if (failed(importRegion(body, block.getArguments().take_front(arguments))))
+      return failure();
+    mlir::kiln::YieldOp::create(builder, loop.getLoc(), valuesOf(body.results));
+    return loop->getResult(0);
+  }
+
   mlir::FailureOr<mlir::Value> importScan(const Node &node, llvm::ArrayRef<mlir::Value> operands) {
     const Region &body = graph.regions[node.attributes.index];
     mlir::Location location = locationOf(node.scope);
-    auto inits = operands.take_front(node.attributes.states), sequences = operands.drop_front(inits.size());
+    SmallVector<mlir::Value> inits(operands.take_front(node.attributes.states)),
+        sequences(operands.drop_front(inits.size()));
     mlir::kiln::Check check(location, operands);
     for (mlir::Value sequence : sequences)
       if (mlir::cast<mlir::RankedTensorType>(sequence.getType()).getRank() == 0)
@@ -174,13 +204,10 @@ private:
     SmallVector<mlir::Type> stacked;
     for (int output : llvm::drop_begin(body.results, inits.size()))
       stacked.push_back(stackedType(mlir::kiln::getExtents(first).front(), graph.nodes[output]));
+    if (isTraining && has_dropout(graph, node.attributes.index))
+      sequences.push_back(mlir::kiln::PositionsOp::create(builder, location, sequences.front(), 0));
     auto scan = mlir::kiln::ScanOp::create(builder, location, inits, sequences, stacked, node.attributes.reverse);
-    mlir::OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToEnd(&scan.getBody().front());
-    if (failed(importRegion(body, scan.getBody().getArguments())))
-      return failure();
-    mlir::kiln::YieldOp::create(builder, location, valuesOf(body.results));
-    return scan.getResult(0);
+    return importBody(scan, body, operands.size());
   }
 
   mlir::FailureOr<mlir::Value> importResult(const Node &node, mlir::Value scan, mlir::RankedTensorType type) {
@@ -202,6 +229,8 @@ private:
   mlir::OpBuilder builder;
   std::vector<mlir::Value> values; // by node
   std::string entryName;
+  bool isTraining = false;
+  DropoutImporter dropout{builder};
 };
 
 /// Adds the symbols of batched entries, and says where they are.

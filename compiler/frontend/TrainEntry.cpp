@@ -201,15 +201,26 @@ void addResults(func::FuncOp function, ArrayRef<Value> values, ArrayRef<std::str
     function.setResultAttr(given + i, kd::nameAttrName, builder.getStringAttr(name));
 }
 
-Value addInput(func::FuncOp function, Type type, StringRef name) {
+void addInput(func::FuncOp function, Type type, StringRef name) {
   Builder builder(function.getContext());
-  const unsigned position = function.getNumArguments();
   auto attributes = builder.getDictionaryAttr(builder.getNamedAttr(kd::nameAttrName, builder.getStringAttr(name)));
-  (void)function.insertArgument(position, RankedTensorType::get({}, type), attributes, function.getLoc());
-  return function.getArgument(position);
+  (void)function.insertArgument(function.getNumArguments(), RankedTensorType::get({}, type), attributes,
+                                function.getLoc());
 }
 
 } // namespace
+
+Value inputNamed(func::FuncOp function, StringRef name) {
+  for (BlockArgument argument : llvm::reverse(function.getArguments()))
+    if (auto own = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kd::nameAttrName); own && own == name)
+      return argument;
+  return {};
+}
+
+void addTrainingInputs(func::FuncOp function, const Graph &graph, const Entry &entry) {
+  for (const TrainingInput &input : training_inputs(graph, entry))
+    addInput(function, kd::fromElementType(input.element, function.getContext()), input.name);
+}
 
 LogicalResult deriveTraining(func::FuncOp function, const Graph &graph, const Entry &entry) {
   std::vector<std::string> parameters, names;
@@ -221,10 +232,10 @@ LogicalResult deriveTraining(func::FuncOp function, const Graph &graph, const En
     trained.push_back({parameters.back(), graph.copies(parameter.scope), {}});
   }
   if (entry.training.update != Update::give)
-    names = {"learning_rate", "step", "grad_norm"};
+    names = {"grad_norm"};
   if (failed(checkNames(function, names)))
     return failure();
-  FailureOr<SmallVector<Value>> gradients = kd::differentiate(function, parameters);
+  FailureOr<SmallVector<Value>> gradients = kd::differentiate(function, parameters, entry.training.recomputes);
   if (failed(gradients))
     return failure();
   if (entry.training.update == Update::give) {
@@ -234,8 +245,6 @@ LogicalResult deriveTraining(func::FuncOp function, const Graph &graph, const En
   for (auto [each, gradient] : llvm::zip_equal(trained, *gradients))
     each.gradient = gradient;
   OpBuilder builder(function.getContext());
-  Value rate = addInput(function, builder.getF32Type(), "learning_rate"),
-        step = addInput(function, builder.getI32Type(), "step");
   Operation *end = function.getBody().front().getTerminator();
   builder.setInsertionPoint(end);
   Updater updater(builder, entry.training, function.getLoc());
@@ -245,7 +254,7 @@ LogicalResult deriveTraining(func::FuncOp function, const Graph &graph, const En
     addResults(function, size, {"grad_norm"});
   }
   kd::RequireFiniteOp::create(builder, function.getLoc(), size);
-  updater.prepare(rate, step);
+  updater.prepare(inputNamed(function, "learning_rate"), inputNamed(function, "step"));
   updater.update(trained);
   return success();
 }

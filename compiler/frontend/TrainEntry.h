@@ -8,6 +8,12 @@
 
 namespace kiln {
 
+/// An input of the name, or null.
+mlir::Value inputNamed(mlir::func::FuncOp function, llvm::StringRef name);
+
+/// The inputs that such an entry has behind its function's (training_inputs).
+void addTrainingInputs(mlir::func::FuncOp function, const Graph &graph, const Entry &entry);
+
 /// Makes of an imported entry what its Training says: gradients become further results, or change the parameters, by a
 /// learning rate and a step that are further inputs.
 mlir::LogicalResult deriveTraining(mlir::func::FuncOp function, const Graph &graph, const Entry &entry);

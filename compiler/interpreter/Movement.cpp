@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ops that move elements and change none: reshape, expand, transpose, concat, slice, dropout. An element takes its
+// The ops that move elements and change none: reshape, expand, transpose, concat, slice, dropout, stop_gradient. An element takes its
 // bound along.
 #include <algorithm>
 
@@ -96,7 +96,7 @@ Tensor evaluateSlice(const OpCall &call) {
   return result;
 }
 
-Tensor evaluateDropout(const OpCall &call) {
+Tensor evaluateIdentity(const OpCall &call) {
   Tensor result = call.result(call[0].shape, call[0].element);
   result.values = call[0].values;
   result.errors = call[0].errors;
@@ -119,7 +119,7 @@ Tensor evaluateMovement(const OpCall &call) {
   case Op::slice:
     return evaluateSlice(call);
   default:
-    return evaluateDropout(call);
+    return evaluateIdentity(call);
   }
 }
 

@@ -9,7 +9,8 @@
 //   %y, %saved... = kiln.repeat 12 (%x = %init) -> (types) { ... }                            what the second one reads
 //   %dinit, %dw... = kiln.scan (%dx = %dy) over (%a = %saved, ...) -> (types) reverse layers { ... }
 //
-// What its body reads of the first one's is saved there, but for what only moves elements, which is done again.
+// What its body reads of the first one's is saved there, but for what only moves elements, which is done again, as all
+// of a layer may be (checkpointing): then only what the loop carries is saved.
 #include "compiler/transforms/Differentiate.h"
 
 #include "compiler/dialect/ReadValues.h"
@@ -26,14 +27,18 @@ bool isFloat(Value value) { return isa<FloatType>(rankedType(value).getElementTy
 
 StringAttr nameOf(ParameterOp parameter) { return cast<StringAttr>(parameter.getSources()[0]); }
 
+/// What all of an entry's loops need.
+struct Request {
+  llvm::DenseSet<StringAttr> wanted; // the parameters
+  bool recomputesLayers;
+};
+
 /// The gradients of a block's values.
 class Reverse {
 public:
-  using Names = llvm::DenseSet<StringAttr>;
-
-  /// `wanted`: the parameters. `active`: values from above that depend on them.
-  Reverse(OpBuilder &builder, const Names &wanted, llvm::DenseSet<Value> active)
-      : builder(builder), wanted(wanted), active(std::move(active)) {}
+  /// `active`: values from above that depend on a parameter.
+  Reverse(OpBuilder &builder, const Request &request, llvm::DenseSet<Value> active)
+      : builder(builder), request(request), active(std::move(active)) {}
 
   bool isActive(Value value) const { return active.contains(value); }
   void activate(Value value) {
@@ -54,7 +59,7 @@ private:
   bool hasParameter(Operation *op) const {
     return op
         ->walk([&](ParameterOp parameter) {
-          return wanted.contains(nameOf(parameter)) ? WalkResult::interrupt() : WalkResult::advance();
+          return request.wanted.contains(nameOf(parameter)) ? WalkResult::interrupt() : WalkResult::advance();
         })
         .wasInterrupted();
   }
@@ -64,14 +69,17 @@ private:
   LogicalResult reverseLoop(LoopInterface loop);
 
   OpBuilder &builder;
-  const Names &wanted;
+  const Request &request;
   llvm::DenseSet<Value> active;
   DenseMap<Value, Value> gradients;
 };
 
 void Reverse::findActive(Block &block) {
+  auto depends = [&](Operation &op) {
+    return hasParameter(&op) || llvm::any_of(readBy(&op), [&](Value value) { return isActive(value); });
+  };
   for (Operation &op : block)
-    if (hasParameter(&op) || llvm::any_of(readBy(&op), [&](Value value) { return isActive(value); }))
+    if (!isa<StopGradientOp>(op) && depends(op))
       for (Value result : op.getResults())
         activate(result);
 }
@@ -99,6 +107,8 @@ LogicalResult Reverse::reverse(Operation *op) {
   }
   if (auto loop = dyn_cast<LoopInterface>(op))
     return reverseLoop(loop);
+  if (isa<StopGradientOp>(op))
+    return success();
   auto differentiable = dyn_cast<DifferentiableInterface>(op);
   if (!differentiable)
     return op->emitError() << op->getName().stripDialect() << " has no derivative";
@@ -125,17 +135,25 @@ LogicalResult Reverse::run(Block &block, Operation *end) {
 
 /// Whether the op is done again rather than its result saved.
 bool isDoneAgain(Operation *op) {
-  if (isa<ParameterOp, ConstantOp>(op))
+  if (isa<ParameterOp, ConstantOp, StopGradientOp>(op))
     return true;
   auto inKernel = dyn_cast<KernelOpInterface>(op);
   return inKernel && inKernel.getElementCost() == ElementCost::Free;
 }
 
+/// Whether that can be: states have other values afterwards.
+bool canBeDoneAgain(Operation *op) {
+  return !op->walk([](Operation *inner) {
+              return isa<StateOp, AppendOp, StoreOp, AssignOp, RequireFiniteOp>(inner) ? WalkResult::interrupt()
+                                                                                       : WalkResult::advance();
+            }).wasInterrupted();
+}
+
 /// The second loop of one, being made.
 class LoopReverser {
 public:
-  LoopReverser(OpBuilder &builder, const Reverse::Names &wanted, LoopInterface loop)
-      : builder(builder), wanted(wanted), loop(loop), loc(loop.getLoc()), body(*loop.getYield()->getBlock()),
+  LoopReverser(OpBuilder &builder, const Request &request, LoopInterface loop)
+      : builder(builder), request(request), loop(loop), loc(loop.getLoc()), body(*loop.getYield()->getBlock()),
         inner(region.emplaceBlock()) {}
 
   /// Makes its body. `ofResults`: gradients of the loop's results. `captured`: values from above whose gradients are
@@ -159,7 +177,7 @@ private:
   RankedTensorType stackedType(Value value);
 
   OpBuilder &builder;
-  const Reverse::Names &wanted;
+  const Request &request;
   LoopInterface loop;
   Location loc;
   Block &body;
@@ -179,8 +197,9 @@ LogicalResult LoopReverser::run(ArrayRef<Value> ofResults, ArrayRef<Value> captu
   for (Value value : captured)
     inits.push_back(b.zeros(rankedType(value)));
   builder.setInsertionPointToEnd(&inner);
-  Reverse inside(builder, wanted, active);
-  auto seed = [&](Value yielded, Value gradient) { inside.add(yielded, gradient, loc); };
+  Reverse inside(builder, request, active);
+  SmallVector<std::pair<Value, Value>> seeds; // what the body yields, and the gradient of that
+  auto seed = [&](Value yielded, Value gradient) { seeds.emplace_back(yielded, gradient); };
   OperandRange yielded = loop.getYield()->getOperands();
   for (auto [i, value] : llvm::enumerate(loop.getCarried()))
     if (isFloat(value)) {
@@ -203,6 +222,9 @@ LogicalResult LoopReverser::run(ArrayRef<Value> ofResults, ArrayRef<Value> captu
     }
   }
   inside.findActive(body);
+  for (auto [yielded, gradient] : seeds)
+    if (inside.isActive(yielded))
+      inside.add(yielded, gradient, loc);
   if (failed(inside.run(body, loop.getYield())))
     return failure();
 
@@ -233,12 +255,13 @@ Value LoopReverser::resolve(Value value) {
   if (Value known = here.lookupOrNull(value))
     return known;
   Operation *op = value.getDefiningOp();
-  if (!op || !isDoneAgain(op)) {
+  const bool recomputes = op && request.recomputesLayers && loop.isOverLayers() && canBeDoneAgain(op);
+  if (!recomputes && (!op || !isDoneAgain(op))) {
     saved.push_back(value);
     here.map(value, addSequence({}, value.getType()));
     return here.lookup(value);
   }
-  for (Value operand : op->getOperands())
+  for (Value operand : readBy(op))
     (void)resolve(operand);
   builder.clone(*op, here);
   return here.lookup(value);
@@ -309,7 +332,7 @@ LogicalResult Reverse::reverseLoop(LoopInterface loop) {
   for (auto [argument, operand] : llvm::zip_equal(loop.getYield()->getBlock()->getArguments(), loop->getOperands()))
     outside[argument] = operand;
   const Location loc = loop.getLoc();
-  LoopReverser reverser(builder, wanted, loop);
+  LoopReverser reverser(builder, request, loop);
   if (failed(reverser.run(ofResults, captured, active)))
     return failure();
   SmallVector<Value> inits, inputs;
@@ -331,22 +354,27 @@ LogicalResult Reverse::reverseLoop(LoopInterface loop) {
 
 } // namespace
 
-FailureOr<SmallVector<Value>> differentiate(func::FuncOp entry, ArrayRef<std::string> parameters) {
+FailureOr<SmallVector<Value>> differentiate(func::FuncOp entry, ArrayRef<std::string> parameters,
+                                            bool recomputesLayers) {
   Block &block = entry.getBody().front();
   auto end = cast<func::ReturnOp>(block.getTerminator());
   Value loss = end.getOperand(0);
   if (loss.getType() != RankedTensorType::get({}, Float32Type::get(entry.getContext())))
     return entry.emitError() << "gradients require a first result of type f32 without axes, got " << loss.getType();
   OpBuilder builder(end);
-  Reverse::Names wanted;
+  Request request{{}, recomputesLayers};
   for (const std::string &name : parameters)
-    wanted.insert(builder.getStringAttr(name));
-  Reverse reverse(builder, wanted, {});
+    request.wanted.insert(builder.getStringAttr(name));
+  Reverse reverse(builder, request, {});
   reverse.findActive(block);
   Value one = GradientBuilder(builder, loss.getLoc()).number(loss, 1); // what is made stands behind it
   reverse.add(loss, one, loss.getLoc());
   if (failed(reverse.run(block, one.getDefiningOp())))
     return failure();
+  entry.walk([](StopGradientOp stop) {
+    stop.replaceAllUsesWith(stop.getX());
+    stop.erase();
+  });
   SmallVector<Value> gradients;
   for (const std::string &name : parameters) {
     gradients.push_back(reverse.parameters.lookup(builder.getStringAttr(name)));

@@ -6,6 +6,7 @@
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/interpreter/Arithmetic.h"
 #include "compiler/interpreter/EvaluateOp.h"
+#include "compiler/interpreter/Philox.h"
 #include "compiler/interpreter/QuantizeRows.h"
 #include "compiler/verify/NodeOf.h"
 
@@ -89,6 +90,26 @@ static Tensor evaluateNormalCdf(const Tensor &x) {
   return result;
 }
 
+static Tensor evaluateDropout(kd::DropoutOp op, ArrayRef<const Tensor *> operands) {
+  auto integer = [&](const Tensor &x) { return static_cast<std::uint32_t>(static_cast<std::int64_t>(x.values[0])); };
+  const Tensor &x = *operands[0];
+  const interpreter::DropoutPlace place{integer(*operands[1]), integer(*operands[2]),
+                                        static_cast<std::uint32_t>(op.getStream()),
+                                        op.getIteration() ? integer(*operands[3]) : 0};
+  const double probability = op.getProbability().convertToDouble();
+  const interpreter::Arithmetic arithmetic(x.element);
+  Tensor result = Tensor::zeros(x.element, x.shape);
+  for (std::int64_t i = 0; i < x.size(); ++i)
+    if (!place.drops(static_cast<std::uint32_t>(i), probability)) {
+      const interpreter::Value at = x.at(i);
+      const double larger = 1 / (1 - probability), value = at.value * larger;
+      result.set(i, at.isDetermined()
+                        ? arithmetic.settle(value, at.error * larger + 2 * arithmetic.unit * std::abs(value))
+                        : interpreter::undetermined(value));
+    }
+  return result;
+}
+
 /// A product of whole numbers, times the scale of its row, + the bias.
 static Tensor evaluateScaledLinear(kd::LinearOp op, ArrayRef<const Tensor *> operands, const TensorShape &shape) {
   Node node = *nodeOf(op);
@@ -111,6 +132,8 @@ std::vector<Tensor> evaluateKilnOp(Operation *op, ArrayRef<const Tensor *> opera
     return {evaluateSinusoid(*operands[0], *operands[1], shapes[0])};
   if (isa<kd::NormalCdfOp>(op))
     return {evaluateNormalCdf(*operands[0])};
+  if (auto dropout = dyn_cast<kd::DropoutOp>(op))
+    return {evaluateDropout(dropout, operands)};
   if (isa<kd::RowScalesOp>(op))
     return {interpreter::rowScales(*operands[0])};
   if (isa<kd::QuantizeRowsOp>(op))

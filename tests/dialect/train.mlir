@@ -18,7 +18,37 @@ func.func @round_trip(%loss: tensor<f32>, %x: tensor<4x8xf32>, %gradients: tenso
   }
   // CHECK: kiln.normal_cdf %{{.*}} : tensor<4x8xf32>
   %0 = kiln.normal_cdf %x : tensor<4x8xf32>
+  // CHECK: kiln.stop_gradient %{{.*}} : tensor<4x8xf32>
+  %1 = kiln.stop_gradient %0 : tensor<4x8xf32>
   return
+}
+
+// -----
+
+// CHECK-LABEL: @dropout
+func.func @dropout(%x: tensor<4x8xf32>, %seed: tensor<i32>, %step: tensor<i32>) -> tensor<4x8xf32> {
+  // CHECK: kiln.dropout %{{.*}}, %{{.*}}, %{{.*}} probability = 1.000000e-01 stream = 2
+  %0 = kiln.dropout %x, %seed, %step probability = 0.1 stream = 2
+      : (tensor<4x8xf32>, tensor<i32>, tensor<i32>) -> tensor<4x8xf32>
+  return %0 : tensor<4x8xf32>
+}
+
+// -----
+
+func.func @dropout_of_all(%x: tensor<4xf32>, %seed: tensor<i32>, %step: tensor<i32>) -> tensor<4xf32> {
+  // expected-error@+1 {{dropout requires a probability in [0, 1) [dropout_c1]: got 1.000000}}
+  %0 = kiln.dropout %x, %seed, %step probability = 1.0 stream = 0
+      : (tensor<4xf32>, tensor<i32>, tensor<i32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @dropout_of_seeds(%x: tensor<4xf32>, %seeds: tensor<2xi32>, %step: tensor<i32>) -> tensor<4xf32> {
+  // expected-error@+1 {{dropout requires a seed, a step and an iteration without axes: got i32[2]}}
+  %0 = kiln.dropout %x, %seeds, %step probability = 0.5 stream = 0
+      : (tensor<4xf32>, tensor<2xi32>, tensor<i32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
 }
 
 // -----

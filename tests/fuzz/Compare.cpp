@@ -29,8 +29,8 @@ static const char *difference(const Attributes &a, const Attributes &b) {
   if (a.heads != b.heads || a.key_value_heads != b.key_value_heads || a.causal != b.causal ||
       a.has_mask != b.has_mask || a.has_lengths != b.has_lengths || a.scale != b.scale)
     return "attention's attributes";
-  if (a.epsilon != b.epsilon || a.base != b.base)
-    return "epsilon or base";
+  if (a.epsilon != b.epsilon || a.base != b.base || a.probability != b.probability)
+    return "epsilon, base or probability";
   if (a.weight_order != b.weight_order || a.groups != b.groups || !(a.window == b.window))
     return "weight order, groups or window";
   if (a.permutation != b.permutation)

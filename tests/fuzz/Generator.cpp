@@ -64,7 +64,7 @@ const std::vector<Generator::Choice> &Generator::choices() {
       {Op::max_pool2d, &G::pool},
       {Op::avg_pool2d, &G::pool},
       {Op::resize_bilinear, &G::resize},
-      {Op::dropout, &G::unary},
+      {Op::dropout, &G::dropout},
       {Op::stack, &G::stack},
       {Op::stack, &G::stack},
       {Op::scan, &G::scan},

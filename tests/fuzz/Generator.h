@@ -83,6 +83,7 @@ private:
 
   // RandomOpsPointwise.cpp
   int unary(Op);
+  int dropout(Op);
   int binary(Op);
   int comparison(Op);
   int logic(Op);

@@ -144,7 +144,7 @@ std::string callText(const Node &node, const std::string &context) {
   case Op::cast:
     return name + "<" + elementName(node.element) + ">(" + operands + ")";
   case Op::dropout:
-    return name + "(" + operands + ", 0.1)";
+    return name + "(" + operands + ", " + numberText(a.probability) + ")";
   default:
     break;
   }

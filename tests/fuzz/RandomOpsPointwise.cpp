@@ -20,6 +20,16 @@ int Generator::unary(Op op) {
   return tamed(make(op, {x}));
 }
 
+/// Dropout or, of every other one, stop_gradient: both are identities in these entries.
+int Generator::dropout(Op) {
+  const int x = floats();
+  if (x < 0)
+    return -1;
+  Attributes attributes;
+  attributes.probability = 0.1;
+  return tamed(x % 2 == 0 ? make(Op::dropout, {x}, attributes) : make(Op::stop_gradient, {x}));
+}
+
 int Generator::binary(Op op) {
   const bool isInteger = op != Op::div && random.percent(15);
   int left = isInteger ? integers(0, 6) : floats();

@@ -112,6 +112,29 @@ struct GradientOps : kiln::Model {
     return total(y * y);
   }
 
+  constexpr auto convolutions(Rows x) const {
+    auto image = p<2, 5, 6, 4>(x, "convolutions_image");
+    auto y = kiln::conv2d<kiln::Conv2dOptions{.padding = 1}>(image, p<6, 4, 3, 3>(x, "convolutions_weight"),
+                                                             p<6>(x, "convolutions_bias"));
+    constexpr kiln::Conv2dOptions apart{.stride = {2, 1}, .padding = {1, 2}, .dilation = {1, 2}, .groups = 2};
+    auto z = kiln::conv2d<apart>(kiln::tanh(y), p<4, 3, 2, 3>(x, "convolutions_grouped"));
+    auto patches = kiln::conv2d<kiln::Conv2dOptions{.stride = 2}>(image, p<3, 4, 2, 2>(x, "convolutions_patches"));
+    return weighted(x, "convolutions_weighted", z * z) + total(patches * patches);
+  }
+  constexpr auto pools(Rows x) const {
+    auto image = p<2, 5, 7, 3>(x, "pools_image");
+    auto y = kiln::max_pool2d<3, kiln::Pool2dOptions{.stride = 2, .padding = 1}>(image);
+    auto z = kiln::avg_pool2d<kiln::Pair(2, 3), kiln::Pool2dOptions{.stride = {1, 2}, .padding = {1, 0}}>(image);
+    auto side_by_side = kiln::max_pool2d<2>(image) * kiln::avg_pool2d<2>(image);
+    return weighted(x, "pools_max", y * y) + weighted(x, "pools_mean", z * z) + total(side_by_side);
+  }
+  constexpr auto resizes(Rows x) const {
+    auto image = p<2, 3, 4, 5>(x, "resizes_image");
+    auto larger = kiln::resize_bilinear<kiln::Pair(7, 4)>(image);
+    auto smaller = kiln::resize_bilinear<kiln::Pair(2, 3)>(image);
+    return weighted(x, "resizes_larger", larger * larger) + weighted(x, "resizes_smaller", smaller * smaller);
+  }
+
   static constexpr auto entries() {
     return std::tuple{kiln::gradients("pointwise", &GradientOps::pointwise, {"x"}, {"loss"}),
                       kiln::gradients("activations", &GradientOps::activations, {"x"}, {"loss"}),
@@ -124,6 +147,9 @@ struct GradientOps : kiln::Model {
                       kiln::gradients("lookups", &GradientOps::lookups, {"x", "i", "j"}, {"loss"}),
                       kiln::gradients("attention", &GradientOps::attention, {"x", "n"}, {"loss"}),
                       kiln::gradients("grouped_attention", &GradientOps::grouped_attention, {"x"}, {"loss"}),
+                      kiln::gradients("convolutions", &GradientOps::convolutions, {"x"}, {"loss"}),
+                      kiln::gradients("pools", &GradientOps::pools, {"x"}, {"loss"}),
+                      kiln::gradients("resizes", &GradientOps::resizes, {"x"}, {"loss"}),
                       kiln::gradients("written_out_attention", &GradientOps::written_out_attention, {"x"}, {"loss"})};
   }
 };

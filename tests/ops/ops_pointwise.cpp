@@ -11,7 +11,8 @@ struct Pointwise : kiln::Model {
   constexpr auto maxima(X a, X b) const { return kiln::outputs(kiln::maximum(a, b), kiln::maximum(a, 0.125)); }
   constexpr auto unary(X x, X positive) const {
     return kiln::outputs(kiln::exp(x), kiln::log(positive), kiln::sqrt(positive), kiln::tanh(x), kiln::sigmoid(x),
-                         kiln::relu(x), kiln::gelu(x), kiln::gelu_tanh(x), kiln::silu(x), kiln::dropout(x, 0.5));
+                         kiln::relu(x), kiln::gelu(x), kiln::gelu_tanh(x), kiln::silu(x),
+                         kiln::stop_gradient(kiln::dropout(x, 0.5)));
   }
   /// b with an extent of 1, or fewer axes, on either side.
   constexpr auto broadcast(X3 a, kiln::Tensor<kiln::f32, 19> last, kiln::Tensor<kiln::f32, T, 1> column,

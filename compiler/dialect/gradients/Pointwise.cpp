@@ -94,6 +94,13 @@ KILN_GRADIENT(NormalCdfOp) {
   return {b.mul(gradients[0], b.scale(density, 1 / std::sqrt(2 * std::numbers::pi)))};
 }
 
+/// The same elements are dropped.
+KILN_GRADIENT(DropoutOp) {
+  SmallVector<Value> result(getNumOperands());
+  result[0] = b.create<DropoutOp>(gradients[0], getSeed(), getStep(), getIteration(), getProbability(), getStream());
+  return result;
+}
+
 KILN_GRADIENT(CastOp) {
   if (!isa<FloatType>(rankedType(getX()).getElementType()))
     return {Value()};

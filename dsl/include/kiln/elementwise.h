@@ -95,11 +95,11 @@ template <Op O, class Left, class Right> constexpr auto elementwise(const Left &
   return emit<TensorOf<element, broadcast(A::shape, B::shape)>>(a.tracer, O, {a.node, b.node});
 }
 
-template <Op O, tensor X> constexpr auto unary(const X &x, Site site) {
+template <Op O, tensor X> constexpr auto unary(const X &x, Site site, Attributes attributes = {}) {
   x.tracer->at(site);
   if constexpr (!floating(X::element))
     x.tracer->fail(rules::unary_c1, typed(x).data());
-  return emit<TensorOf<X::element, X::shape>>(x.tracer, O, {x.node});
+  return emit<TensorOf<X::element, X::shape>>(x.tracer, O, {x.node}, std::move(attributes));
 }
 
 } // namespace detail
@@ -168,12 +168,20 @@ constexpr auto operator/(const A &a, const B &b) {
   return div(a, b, Site());
 }
 
-/// The identity when run; states where training drops values.
+/// The identity, but in entries that train: there each element is 0 with the probability p, and else x / (1 - p)
+/// (Srivastava et al. 2014, section 10).
 constexpr auto dropout(const tensor auto &x, double probability, Site site = Site::here()) {
   x.tracer->at(site);
   if (!(probability >= 0 && probability < 1))
     x.tracer->fail(rules::dropout_c1, probability);
-  return detail::unary<Op::dropout>(x, site);
+  Attributes attributes;
+  attributes.probability = probability;
+  return detail::unary<Op::dropout>(x, site, std::move(attributes));
+}
+
+/// The identity, for whose gradients it is a constant.
+constexpr auto stop_gradient(const tensor auto &x, Site site = Site::here()) {
+  return detail::unary<Op::stop_gradient>(x, site);
 }
 
 } // namespace kiln

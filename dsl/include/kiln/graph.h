@@ -53,6 +53,7 @@ struct Attributes {
   double scale = 0;
   double epsilon = 0;
   double base = 0;
+  double probability = 0;
   bool causal = false;      // query i sees keys 0 .. i + (Tk - Tq)
   bool has_mask = false;    // f32, added to the scaled scores, broadcastable to [..., Tq, Tk]
   bool has_lengths = false; // i32 [...]: keys at or beyond the length do not count
@@ -144,6 +145,7 @@ struct Training {
   double weight_decay = 0;
   double clip = 0;             // the largest norm of all gradients together; 0: any
   Names frozen{}, undecayed{}; // patterns of the parameters that stay as they are, and that have no weight decay
+  bool recomputes = false;     // layers of stacks are computed once more for the gradients, rather than kept
 
   constexpr bool changes_parameters() const { return update != Update::none && update != Update::give; }
 };

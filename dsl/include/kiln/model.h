@@ -54,6 +54,13 @@ template <class Function> struct EntryPoint {
     changed.training.frozen = patterns;
     return changed;
   }
+  /// Of a stack's layers only what goes from one to the next is kept for the gradients; what is inside them is computed
+  /// a second time (Chen et al. 2016).
+  constexpr EntryPoint checkpointed() const {
+    EntryPoint changed = *this;
+    changed.training.recomputes = true;
+    return changed;
+  }
   /// Such parameters have no weight decay.
   constexpr EntryPoint without_decay(Names patterns) const {
     EntryPoint changed = *this;

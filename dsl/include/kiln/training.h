@@ -56,6 +56,33 @@ constexpr bool matches_one(const Names &patterns, const char *name) {
 
 } // namespace detail
 
+/// Whether a region or one inside of it drops elements.
+constexpr bool has_dropout(const Graph &graph, int region) {
+  for (int number : graph.regions[region].nodes) {
+    const Node &node = graph.nodes[number];
+    if (node.op == Op::dropout || (has_body(node) && has_dropout(graph, node.attributes.index)))
+      return true;
+  }
+  return false;
+}
+
+/// A number that an entry takes behind its function's inputs.
+struct TrainingInput {
+  const char *name;
+  ElementType element;
+};
+inline std::vector<TrainingInput> training_inputs(const Graph &graph, const Entry &entry) {
+  std::vector<TrainingInput> inputs;
+  const bool is_dropping = entry.training.update != Update::none && has_dropout(graph, entry.region);
+  if (entry.training.changes_parameters())
+    inputs.push_back({"learning_rate", ElementType::f32});
+  if (entry.training.changes_parameters() || is_dropping)
+    inputs.push_back({"step", ElementType::i32});
+  if (is_dropping)
+    inputs.push_back({"seed", ElementType::i32});
+  return inputs;
+}
+
 /// "grad_h_mlp_weight" for "h.{}.mlp.weight".
 inline std::string gradient_name(const std::string &parameter) {
   std::string name = "grad_";

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Derivatives of the ops on images [n, H, W, C], by windows: those of a convolution are the rows of a matrix, so that
+// both of its gradients are products, and what windows share is added up.
+#include "compiler/dialect/gradients/GradientBuilder.h"
+
+#include <limits>
+
+namespace mlir::kiln {
+
+namespace {
+
+int64_t fixed(AffineExpr extent) { return cast<AffineConstantExpr>(extent).getValue(); }
+
+/// Windows along an axis of extent `whole`: element k of window o is at o stride + k dilation - padding.
+struct Windows {
+  AffineExpr whole, count;
+  int64_t kernel, stride, padding, dilation;
+
+  bool areSideBySide() const { return stride == kernel && padding == 0 && dilation == 1; }
+};
+
+class WindowBuilder {
+public:
+  WindowBuilder(GradientBuilder &b, MLIRContext *context) : b(b), context(context) {}
+
+  /// [..., whole, ...] -> [..., count, kernel, ...], with `outside` for what is beyond.
+  Value take(Value x, int64_t axis, const Windows &windows, double outside) {
+    if (windows.areSideBySide())
+      return split(takeFirst(x, axis, windows.count * windows.kernel), axis, windows.count, windows.kernel);
+    x = extend(x, axis, constant(windows.padding), constant(windows.padding), outside);
+    Value numbers = b.create<PositionsOp>(expandAxis(x, axis, windows.count), axis);
+    Value first = b.create<MulOp>(b.reshape(numbers, {windows.count, constant(1)}),
+                                  integers(static_cast<int32_t>(windows.stride)));
+    SmallVector<int32_t> within;
+    for (int64_t k = 0; k < windows.kernel; ++k)
+      within.push_back(static_cast<int32_t>(k * windows.dilation));
+    return b.create<GatherOp>(x, b.create<AddOp>(first, integers(within)), axis);
+  }
+
+  /// The other way: each element is the sum of those of the windows that were taken from it.
+  Value add(Value x, int64_t axis, const Windows &windows) {
+    if (windows.areSideBySide()) {
+      const AffineExpr covered = canonicalExtent(windows.count * windows.kernel);
+      return extend(join(x, axis), axis, constant(0), canonicalExtent(windows.whole - covered), 0);
+    }
+    const AffineExpr padded = windows.whole + 2 * windows.padding,
+                     spread = canonicalExtent((windows.count - 1) * windows.stride + 1);
+    Value sum;
+    for (int64_t k = 0; k < windows.kernel; ++k) {
+      Value one = join(slice(x, axis + 1, k, constant(1)), axis);
+      if (windows.stride > 1) {
+        Value apart = split(one, axis, windows.count, 1);
+        apart = join(extend(apart, axis + 1, constant(0), constant(windows.stride - 1), 0), axis);
+        one = takeFirst(apart, axis, spread);
+      }
+      const AffineExpr before = constant(k * windows.dilation);
+      one = extend(one, axis, before, canonicalExtent(padded - before - spread), 0);
+      sum = sum ? b.add(sum, one) : one;
+    }
+    return slice(sum, axis, windows.padding, windows.whole);
+  }
+
+  AffineExpr constant(int64_t value) { return getAffineConstantExpr(value, context); }
+
+private:
+  Value slice(Value x, int64_t axis, int64_t start, AffineExpr extent) {
+    SmallVector<AffineExpr> extents = getExtents(rankedType(x));
+    if (extents[axis] == extent)
+      return x;
+    extents[axis] = extent;
+    return b.createAs<SliceOp>(b.typeOf(extents, x), x, axis, start, /*at_end=*/false);
+  }
+  Value takeFirst(Value x, int64_t axis, AffineExpr extent) { return slice(x, axis, 0, canonicalExtent(extent)); }
+  Value extend(Value x, int64_t axis, AffineExpr before, AffineExpr behind, double value) {
+    SmallVector<AffineExpr> extents = getExtents(rankedType(x));
+    SmallVector<Value> parts{x};
+    auto filled = [&](AffineExpr extent) {
+      extents[axis] = extent;
+      return b.expandTo(b.number(x, value), b.typeOf(extents, x));
+    };
+    if (!isConstant(before, 0))
+      parts.insert(parts.begin(), filled(before));
+    if (!isConstant(behind, 0))
+      parts.push_back(filled(behind));
+    return parts.size() == 1 ? x : b.create<ConcatOp>(parts, axis);
+  }
+  /// Something that has this extent at the axis.
+  Value expandAxis(Value x, int64_t axis, AffineExpr extent) {
+    SmallVector<AffineExpr> extents(axis + 1, constant(1));
+    extents[axis] = extent;
+    return b.zeros(b.typeOf(extents, x));
+  }
+  Value split(Value x, int64_t axis, AffineExpr outer, int64_t inner) {
+    SmallVector<AffineExpr> extents = getExtents(rankedType(x));
+    extents[axis] = outer;
+    extents.insert(extents.begin() + axis + 1, constant(inner));
+    return b.reshape(x, extents);
+  }
+  /// An axis and the one behind it as one.
+  Value join(Value x, int64_t axis) {
+    SmallVector<AffineExpr> extents = getExtents(rankedType(x));
+    extents[axis] = getProduct({extents[axis], extents[axis + 1]}, context);
+    extents.erase(extents.begin() + axis + 1);
+    return b.reshape(x, extents);
+  }
+  Value integers(ArrayRef<int32_t> values) {
+    auto type = RankedTensorType::get({static_cast<int64_t>(values.size())}, IntegerType::get(context, 32));
+    return b.create<ConstantOp>(DenseIntElementsAttr::get(type, values));
+  }
+
+  GradientBuilder &b;
+  MLIRContext *context;
+};
+
+/// An image and windows along both of its axes.
+class Image {
+public:
+  Image(GradientBuilder &b, Value x, Value y, ArrayRef<int64_t> kernel, ArrayRef<int64_t> stride,
+        ArrayRef<int64_t> padding, ArrayRef<int64_t> dilation)
+      : b(b), builder(b, x.getContext()), x(x) {
+    const SmallVector<AffineExpr> from = getExtents(rankedType(x)), to = getExtents(rankedType(y));
+    const size_t first = from.size() - 3;
+    images = getProduct(ArrayRef(from).take_front(first), x.getContext());
+    channels = from.back();
+    for (int side = 0; side < 2; ++side)
+      windows[side] = {from[first + side], to[first + side], kernel[side], stride[side], padding[side], dilation[side]};
+    rows = getProduct({images, windows[0].count}, x.getContext());
+  }
+
+  /// [n Ho, Wo, kh, kw, C], with `outside` beyond the image.
+  Value takeWindows(double outside) {
+    Value taken = builder.take(b.reshape(x, {images, windows[0].whole, product({windows[1].whole, channels})}), 1,
+                               windows[0], outside);
+    taken = builder.take(b.reshape(taken, {product({rows, kernel(0)}), windows[1].whole, channels}), 1, windows[1],
+                         outside);
+    taken = b.reshape(taken, {rows, kernel(0), windows[1].count, kernel(1), channels});
+    return b.transpose(taken, {0, 2, 1, 3, 4});
+  }
+  /// The other way, from gradients of the windows to those of the image.
+  Value addWindows(Value gradients) {
+    Value sum =
+        b.transpose(b.reshape(gradients, {rows, windows[1].count, kernel(0), kernel(1), channels}), {0, 2, 1, 3, 4});
+    sum =
+        builder.add(b.reshape(sum, {product({rows, kernel(0)}), windows[1].count, kernel(1), channels}), 1, windows[1]);
+    sum = builder.add(b.reshape(sum, {images, windows[0].count, kernel(0), product({windows[1].whole, channels})}), 1,
+                      windows[0]);
+    return b.reshape(sum, getExtents(rankedType(x)));
+  }
+
+  AffineExpr constant(int64_t value) { return builder.constant(value); }
+  AffineExpr product(ArrayRef<AffineExpr> extents) { return getProduct(extents, x.getContext()); }
+  AffineExpr kernel(int side) { return constant(windows[side].kernel); }
+  AffineExpr places() { return product({rows, windows[1].count}); }
+  int64_t windowSize() const { return windows[0].kernel * windows[1].kernel; }
+
+private:
+  GradientBuilder &b;
+  WindowBuilder builder;
+  Value x;
+  Windows windows[2];
+  AffineExpr images, channels, rows; // rows of the result, of all images
+};
+
+/// [rows, groups * width] -> [groups, rows, width]
+Value byGroups(GradientBuilder &b, Value x, AffineExpr groups, AffineExpr width) {
+  return b.transpose(b.reshape(x, {getExtents(rankedType(x)).front(), groups, width}), {1, 0, 2});
+}
+
+} // namespace
+
+KILN_GRADIENT(Conv2dOp) {
+  const SmallVector<AffineExpr> weight = getExtents(rankedType(getWeight())); // [O, C / groups, kh, kw]
+  const auto groups = static_cast<int64_t>(getGroups());
+  Image image(b, getX(), getResult(), {fixed(weight[2]), fixed(weight[3])}, getStride(), getPadding(), getDilation());
+  const AffineExpr outputs = image.constant(fixed(weight[0]) / groups), group = image.constant(groups),
+                   depth = image.product({weight[2], weight[3], weight[1]});
+  // [groups, places, outputs], and windows and weights with the channels last.
+  Value dy = byGroups(b, b.asMatrix(gradients[0]), group, outputs);
+  Value windows =
+      b.reshape(image.takeWindows(0), {image.places(), image.constant(image.windowSize()), group, weight[1]});
+  Value columns = b.reshape(b.transpose(windows, {2, 0, 1, 3}), {group, image.places(), depth});
+  Value ofWeight = b.create<MatmulOp>(b.transposeMatrix(dy), columns, /*transpose_b=*/false);
+  ofWeight = b.transpose(b.reshape(ofWeight, {weight[0], weight[2], weight[3], weight[1]}), {0, 3, 1, 2});
+
+  Value factors = b.reshape(b.transpose(getWeight(), {0, 2, 3, 1}), {group, outputs, depth});
+  Value ofWindows = b.create<MatmulOp>(dy, factors, /*transpose_b=*/false);
+  ofWindows = b.reshape(ofWindows, {group, image.places(), image.constant(image.windowSize()), weight[1]});
+  SmallVector<Value> result{image.addWindows(b.transpose(ofWindows, {1, 2, 0, 3})), ofWeight};
+  if (getBias())
+    result.push_back(b.sumTo(gradients[0], rankedType(getBias())));
+  return result;
+}
+
+/// To the first of the largest elements.
+KILN_GRADIENT(MaxPool2dOp) {
+  Image image(b, getX(), getResult(), getKernel(), getStride(), getPadding(), {1, 1});
+  const AffineExpr size = image.constant(image.windowSize()), channels = getExtents(getType()).back();
+  Value windows = b.reshape(image.takeWindows(std::numeric_limits<float>::lowest()), {image.places(), size, channels});
+  Value largest = b.keepAxis(b.create<ArgmaxOp>(windows, 1), windows, 1);
+  Value numbers = b.reshape(b.create<PositionsOp>(windows, 1), {size, image.constant(1)});
+  Value dy = b.reshape(gradients[0], {image.places(), image.constant(1), channels});
+  return {image.addWindows(b.where(b.create<EqualOp>(numbers, largest), dy, b.number(dy, 0)))};
+}
+
+KILN_GRADIENT(AvgPool2dOp) {
+  Image image(b, getX(), getResult(), getKernel(), getStride(), getPadding(), {1, 1});
+  const AffineExpr size = image.constant(image.windowSize()), channels = getExtents(getType()).back();
+  Value part = b.scale(gradients[0], 1.0 / static_cast<double>(image.windowSize()));
+  Value each = b.reshape(part, {image.places(), image.constant(1), channels});
+  return {image.addWindows(b.expandTo(each, b.typeOf({image.places(), size, channels}, each)))};
+}
+
+/// The weights [H', H] of a resized axis: row i has those of the two neighbours of max((i + 1/2) H / H' - 1/2, 0).
+static Value resizingWeights(GradientBuilder &b, Value x, Value y, int64_t axis) {
+  MLIRContext *context = x.getContext();
+  const AffineExpr one = getAffineConstantExpr(1, context), from = getExtents(rankedType(x))[axis],
+                   to = getExtents(rankedType(y))[axis];
+  auto numbers = [&](Value of, ArrayRef<AffineExpr> extents) {
+    Value positions = b.reshape(b.create<PositionsOp>(of, axis), extents);
+    return b.createAs<CastOp>(b.typeOf(extents, x), positions);
+  };
+  Value sources = numbers(x, {one, from}), results = numbers(y, {to, one});
+  Value ratio = b.div(b.reciprocalExtent(y, axis), b.reciprocalExtent(x, axis));
+  Value place = b.sub(b.mul(b.add(results, b.number(x, 0.5)), ratio), b.number(x, 0.5));
+  place = b.create<MaximumOp>(place, b.number(x, 0));
+  Value low = b.create<FloorOp>(place), rest = b.sub(place, low);
+  Value last = b.create<MaxOp>(b.reshape(sources, from), 0);
+  Value high = b.create<MinimumOp>(b.add(low, b.number(x, 1)), last), zero = b.number(x, 0);
+  return b.add(b.where(b.create<EqualOp>(sources, low), b.sub(b.number(x, 1), rest), zero),
+               b.where(b.create<EqualOp>(sources, high), rest, zero));
+}
+
+/// Products with the weights of each axis, which comes last for that.
+KILN_GRADIENT(ResizeBilinearOp) {
+  const SmallVector<AffineExpr> to = getExtents(getType());
+  const auto first = static_cast<int64_t>(to.size()) - 3;
+  Value ofHeight = resizingWeights(b, getX(), getResult(), first),
+        ofWidth = resizingWeights(b, getX(), getResult(), first + 1);
+  const AffineExpr images = getProduct(ArrayRef(to).take_front(first), getContext());
+  Value dy = b.reshape(gradients[0], {images, to[first], to[first + 1], to[first + 2]});
+  Value columns = b.create<MatmulOp>(b.transpose(dy, {0, 2, 3, 1}), ofHeight, /*transpose_b=*/false);  // [n, W', C, H]
+  Value rows = b.create<MatmulOp>(b.transpose(columns, {0, 3, 2, 1}), ofWidth, /*transpose_b=*/false); // [n, H, C, W]
+  return {b.reshape(b.transpose(rows, {0, 1, 3, 2}), getExtents(rankedType(getX())))};
+}
+
+} // namespace mlir::kiln

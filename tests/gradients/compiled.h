@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiled entries of gradients beside the interpreter of modules.
+#pragma once
+
+#include "compiler/interpreter/Compare.h"
+#include "differentiated.h"
+#include "tests/fuzz/CompiledModel.h"
+
+namespace kiln::testing {
+
+/// Within the bounds of the interpreter, and to the bit whatever the number of workers.
+/// Entries that change parameters are left out.
+inline void
+expectCompiled(const Graph &graph, const std::string &target,
+               llvm::function_ref<std::vector<Tensor>(Differentiated &, const Entry &, std::int64_t)> draw) {
+  Differentiated model(graph, 5);
+  ASSERT_TRUE(model.module);
+  llvm::Expected<fuzz::CompiledModel> compiled = fuzz::CompiledModel::compile(graph, target);
+  ASSERT_TRUE(static_cast<bool>(compiled)) << llvm::toString(compiled.takeError());
+  llvm::Error unbound = compiled->bind(model.weights);
+  ASSERT_FALSE(unbound) << llvm::toString(std::move(unbound));
+  for (std::int64_t rows : {1, 2, 9})
+    for (std::size_t number = 0; number < graph.entries.size(); ++number) {
+      const Entry &entry = graph.entries[number];
+      if (entry.training.changes_parameters())
+        continue;
+      SCOPED_TRACE(target + " " + entry.name + " " + std::to_string(rows));
+      const interpreter::Extents extents{{"rows", rows}};
+      const std::vector<Tensor> inputs = draw(model, entry, rows);
+      const std::vector<verify::SharedTensor> expected = model.run(entry, extents, inputs);
+      fuzz::CompiledModel::Buffers bytes;
+      for (const Tensor &input : inputs)
+        bytes.push_back(fuzz::toBytes(input));
+      std::optional<fuzz::CompiledModel::Buffers> first;
+      for (unsigned workers : {1u, 3u}) {
+        fuzz::CompiledModel::Session session(
+            *compiled, {.order = workers > 1 ? fuzz::CallStyle::Order::Threads : fuzz::CallStyle::Order::Serial,
+                        .workers = workers});
+        llvm::Expected<fuzz::CompiledModel::Buffers> results = session.call(number, extents, bytes);
+        ASSERT_TRUE(static_cast<bool>(results)) << llvm::toString(results.takeError());
+        if (first)
+          EXPECT_EQ(*results, *first) << "with another number of workers";
+        first = std::move(*results);
+      }
+      ASSERT_EQ(first->size(), expected.size());
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        std::vector<float> got((*first)[i].size() / sizeof(float));
+        std::memcpy(got.data(), (*first)[i].data(), (*first)[i].size());
+        const interpreter::Comparison comparison = interpreter::compare(*expected[i], std::span(std::as_const(got)));
+        EXPECT_TRUE(comparison.isRight) << model.resultName(entry, static_cast<unsigned>(i)) << ": "
+                                        << describe(comparison);
+      }
+    }
+}
+
+} // namespace kiln::testing

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Dropout in entries that train beside loops in f64 that share its random numbers alone, and those beside the published
+// ones; gradients that are stopped, and truncated.
+#include "compiled.h"
+#include "compiler/interpreter/Philox.h"
+#include "dropped.h"
+#include "tests/targets/RunnableTargets.h"
+
+namespace kiln::testing {
+namespace {
+
+using interpreter::DropoutPlace;
+using interpreter::philox;
+
+/// The vectors that the authors publish beside their code (kat_vectors).
+TEST(Philox, KnownAnswers) {
+  using Words = std::array<std::uint32_t, 4>;
+  EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}), (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(philox({~0u, ~0u, ~0u, ~0u}, {~0u, ~0u}), (Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
+            (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+}
+
+const Entry &entryOf(const Graph &graph, const std::string &name) {
+  for (const Entry &entry : graph.entries)
+    if (entry.name == name)
+      return entry;
+  throw std::runtime_error("no entry " + name);
+}
+
+/// x, then step and seed where an entry drops.
+std::vector<Tensor> inputsOf(Differentiated &model, const Entry &entry, std::int64_t rows) {
+  const std::string name = entry.name;
+  std::vector<Tensor> inputs{name == "ones" ? Tensor::of(ElementType::f32, {64, 64}, std::vector<double>(4096, 1))
+                                            : draw({rows, 4}, model.random)};
+  if (name == "dropped" || name == "recomputed" || name == "ones") {
+    inputs.push_back(integers({}, {17}));
+    inputs.push_back(integers({}, {-123456789}));
+  }
+  return inputs;
+}
+
+using Row = std::array<double, 4>;
+
+/// Dropped::loss, where an element counted through with a stream and an iteration is dropped.
+class Reference {
+public:
+  Reference(const Differentiated &model, const std::vector<Tensor> &inputs)
+      : model(model), x(inputs[0]), step(bitsOf(inputs[1])), seed(bitsOf(inputs[2])) {}
+
+  double loss() const {
+    const std::int64_t rows = x.shape[0];
+    Row state{};
+    double sum = 0;
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (int c = 0; c < 4; ++c) {
+        const double once = dropped(x.values[r * 4 + c], r * 4 + c, 0, 0, 0.5) * weight("scale", c);
+        state[c] += once;
+        sum += dropped(once, r * 4 + c, 3, 0, 0.5);
+      }
+    for (int layer = 0; layer < 3; ++layer) {
+      const std::string prefix = "h." + std::to_string(layer) + ".";
+      Row last = product(prefix + "in.weight", state);
+      for (int c = 0; c < 4; ++c)
+        last[c] += weight(prefix + "in.bias", c);
+      for (std::int64_t t = 0; t < rows; ++t) {
+        last = product(prefix + "weight", last);
+        for (int c = 0; c < 4; ++c)
+          last[c] = dropped(last[c], c, 1, layer * rows + t, 0.25) + x.values[t * 4 + c];
+      }
+      for (int c = 0; c < 4; ++c)
+        state[c] += dropped(std::tanh(last[c]), c, 2, layer, 0.4);
+    }
+    for (double value : state)
+      sum += std::tanh(value);
+    return sum;
+  }
+
+private:
+  static std::uint32_t bitsOf(const Tensor &number) {
+    return static_cast<std::uint32_t>(static_cast<std::int64_t>(number.values[0]));
+  }
+  double weight(const std::string &name, std::int64_t at) const { return model.weights.at(name).values[at]; }
+  Row product(const std::string &name, const Row &row) const {
+    Row result{};
+    for (int o = 0; o < 4; ++o)
+      for (int i = 0; i < 4; ++i)
+        result[o] += weight(name, o * 4 + i) * row[i];
+    return result;
+  }
+  double dropped(double value, std::int64_t element, std::uint32_t stream, std::int64_t iteration, double p) const {
+    const DropoutPlace place{seed, step, stream, static_cast<std::uint32_t>(iteration)};
+    return place.drops(static_cast<std::uint32_t>(element), p) ? 0 : value / (1 - p);
+  }
+
+  const Differentiated &model;
+  const Tensor &x;
+  const std::uint32_t step, seed;
+};
+
+TEST(Dropout, DropsAndDifferentiates) {
+  Differentiated model(trace<specs::Dropped>(), 4);
+  ASSERT_TRUE(model.module);
+  for (const char *name : {"dropped", "recomputed"})
+    for (std::int64_t rows : {1, 5}) {
+      SCOPED_TRACE(name);
+      const Entry &entry = entryOf(model.graph, name);
+      const std::vector<Tensor> inputs = inputsOf(model, entry, rows);
+      const std::vector<verify::SharedTensor> results = model.run(entry, {{"rows", rows}}, inputs);
+      const Reference reference(model, inputs);
+      EXPECT_NEAR(results[0]->values[0], reference.loss(), 1e-9);
+      for (unsigned result = 1; result < results.size(); ++result)
+        for (const Parameter &parameter : model.graph.parameters) {
+          if (gradient_name(model.graph.name(parameter)) != model.resultName(entry, result))
+            continue;
+          std::size_t at = 0;
+          for (std::int64_t copy = 0; copy < model.graph.copies(parameter.scope); ++copy)
+            for (double &value : model.weights.at(model.nameOf(parameter, copy)).values) {
+              const double own = value, h = 1e-6;
+              value = own + h;
+              const double above = reference.loss();
+              value = own - h;
+              const double below = reference.loss();
+              value = own;
+              const double expected = (above - below) / (2 * h);
+              EXPECT_NEAR(results[result]->values.at(at++), expected, 1e-6 * std::max(1.0, std::abs(expected)))
+                  << model.resultName(entry, result) << " " << at;
+            }
+        }
+    }
+}
+
+TEST(Dropout, IsTheIdentityElsewhere) {
+  Differentiated model(trace<specs::Dropped>(), 4);
+  const Entry &entry = entryOf(model.graph, "kept");
+  const std::vector<Tensor> inputs = inputsOf(model, entry, 3);
+  const auto number = static_cast<std::size_t>(&entry - model.graph.entries.data());
+  EXPECT_NEAR(model.run(entry, {{"rows", 3}}, inputs)[0]->values[0], model.loss(number, {{"rows", 3}}, inputs), 1e-9);
+}
+
+TEST(Dropout, DropsItsPart) {
+  Differentiated model(trace<specs::Dropped>(), 4);
+  model.weights.at("one").values = {1};
+  const Entry &entry = entryOf(model.graph, "ones");
+  std::vector<Tensor> inputs = inputsOf(model, entry, 1);
+  std::vector<std::vector<double>> seen;
+  for (auto [step, seed] : {std::pair{1.0, 1.0}, {2.0, 1.0}, {1.0, 2.0}}) {
+    inputs[1].values = {step};
+    inputs[2].values = {seed};
+    const std::vector<verify::SharedTensor> results = model.run(entry, {{"rows", 1}}, inputs);
+    const std::vector<double> &y = results[1]->values;
+    const auto kept = static_cast<double>(std::ranges::count_if(y, [](double value) { return value != 0; }));
+    // Of 4096 elements, five standard deviations.
+    EXPECT_NEAR(kept / 4096, 0.7, 5 * std::sqrt(0.21 / 4096));
+    for (double value : y)
+      EXPECT_TRUE(value == 0 || std::abs(value - 1 / 0.7) < 1e-6) << value;
+    EXPECT_NEAR(results[2]->values[0], kept / 0.7, 1e-3); // the gradient
+    for (const std::vector<double> &other : seen) {
+      const double both = std::inner_product(y.begin(), y.end(), other.begin(), 0.0) * 0.49;
+      EXPECT_NEAR(both / 4096, 0.49, 5 * std::sqrt(0.49 * 0.51 / 4096)) << "not independent";
+    }
+    seen.push_back(y);
+  }
+}
+
+TEST(Dropout, Compiled) {
+  for (const std::string &target : runnableTargets())
+    expectCompiled(trace<specs::Dropped>(), target, inputsOf);
+}
+
+TEST(StopGradient, GradientsSeeAConstant) {
+  Differentiated model(trace<specs::Dropped>(), 4);
+  const Entry &entry = entryOf(model.graph, "stopped");
+  const std::vector<Tensor> inputs = inputsOf(model, entry, 2);
+  const std::vector<verify::SharedTensor> results = model.run(entry, {{"rows", 2}}, inputs);
+  double loss = 0;
+  for (int c = 0; c < 4; ++c) {
+    const double x = inputs[0].values[c] + inputs[0].values[4 + c], w = model.weights.at("scale").values[c];
+    loss += x * (w + 2 * w * w);
+    EXPECT_NEAR(results[1]->values[c], x * (1 + w), 1e-9);
+  }
+  EXPECT_NEAR(results[0]->values[0], loss, 1e-9);
+}
+
+/// h = tanh(W h + x) over some steps, the sum of all h, and back-propagation written out; before every `cut` steps the
+/// state is taken as given.
+struct ThroughTime {
+  double loss = 0;
+  Row last{};
+  std::vector<double> ofWeight = std::vector<double>(16);
+
+  ThroughTime(const std::vector<double> &w, const Tensor &x, Row initial, std::int64_t cut) {
+    const std::int64_t steps = x.shape[0];
+    std::vector<Row> states(steps + 1);
+    states[0] = initial;
+    for (std::int64_t t = 0; t < steps; ++t)
+      for (int o = 0; o < 4; ++o) {
+        double sum = x.values[t * 4 + o];
+        for (int i = 0; i < 4; ++i)
+          sum += w[o * 4 + i] * states[t][i];
+        loss += states[t + 1][o] = std::tanh(sum);
+      }
+    last = states[steps];
+    Row ofState{};
+    for (std::int64_t t = steps; t-- > 0;) {
+      Row before{};
+      for (int o = 0; o < 4; ++o) {
+        const double y = states[t + 1][o], own = (ofState[o] + 1) * (1 - y * y);
+        for (int i = 0; i < 4; ++i) {
+          ofWeight[o * 4 + i] += own * states[t][i];
+          before[i] += own * w[o * 4 + i];
+        }
+      }
+      ofState = t % cut == 0 ? Row{} : before;
+    }
+  }
+};
+
+TEST(StopGradient, TruncatesThroughTime) {
+  constexpr std::int64_t steps = 8;
+  Differentiated model(trace<specs::Dropped>(), 4);
+  const Entry &entry = entryOf(model.graph, "truncated");
+  const std::vector<Tensor> inputs = inputsOf(model, entry, steps);
+  const ThroughTime expected(model.weights.at("w").values, inputs[0], {}, 3);
+  const std::vector<verify::SharedTensor> results = model.run(entry, {{"rows", steps}}, inputs);
+  EXPECT_NEAR(results[0]->values[0], expected.loss, 1e-9);
+  for (int i = 0; i < 16; ++i)
+    EXPECT_NEAR(results[1]->values[i], expected.ofWeight[i], 1e-9) << i;
+}
+
+TEST(StopGradient, StatesAreTakenAsGiven) {
+  constexpr std::int64_t steps = 5;
+  Differentiated model(trace<specs::Dropped>(), 4);
+  const Entry &entry = entryOf(model.graph, "carried");
+  llvm::Expected<fuzz::CompiledModel> compiled = fuzz::CompiledModel::compile(model.graph, runnableTargets().front());
+  ASSERT_TRUE(static_cast<bool>(compiled)) << llvm::toString(compiled.takeError());
+  llvm::Error unbound = compiled->bind(model.weights);
+  ASSERT_FALSE(unbound) << llvm::toString(std::move(unbound));
+  fuzz::CompiledModel::Session session(*compiled, {});
+  Row state{};
+  for (int call = 0; call < 3; ++call) {
+    const std::vector<Tensor> inputs = inputsOf(model, entry, steps);
+    const ThroughTime expected(model.weights.at("w").values, inputs[0], state, steps);
+    state = expected.last;
+    llvm::Expected<fuzz::CompiledModel::Buffers> results = session.call(
+        static_cast<std::size_t>(&entry - model.graph.entries.data()), {{"rows", steps}}, {fuzz::toBytes(inputs[0])});
+    ASSERT_TRUE(static_cast<bool>(results)) << llvm::toString(results.takeError());
+    std::array<float, 16> ofWeight;
+    ASSERT_EQ((*results)[1].size(), sizeof ofWeight);
+    std::memcpy(ofWeight.data(), (*results)[1].data(), sizeof ofWeight);
+    for (int i = 0; i < 16; ++i)
+      EXPECT_NEAR(ofWeight[i], expected.ofWeight[i], 1e-5) << i << " of call " << call;
+  }
+}
+
+} // namespace
+} // namespace kiln::testing
