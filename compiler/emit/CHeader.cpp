@@ -271,6 +271,25 @@ void {0}_pool_destroy(kiln_pool_t *pool);
                      name);
 }
 
+/// Those of a model that trains.
+static std::string trainingPrototypes(const std::string &name) {
+  return fmt::format(
+      R"(/* Writes all that a training goes on from as a safetensors file: the weights, what is at the beginning of the arena, the
+ * step that was made last, and the seed. It takes the place of what is there only when it is whole, so that a program may
+ * be killed at any time. load_training takes it from there: steps that follow give the same bits as without, whatever the
+ * number of threads. On failure model, arena and training are as before. */
+kiln_status_t {0}_save_training(const {0}_t *model, const void *arena, const kiln_training_t *training, const char *path,
+                                kiln_error_t *error);
+kiln_status_t {0}_load_training({0}_t *model, void *arena, kiln_training_t *training, const char *path,
+                                kiln_error_t *error);
+/* Exchanges the weights with their moving averages, which lie in the arena of a training that is `averaged`: a second
+ * call gives them back. */
+kiln_status_t {0}_swap_average({0}_t *model, void *arena, kiln_error_t *error);
+
+)",
+      name);
+}
+
 /// Those of a model that may run on a GPU.
 static std::string devicePrototypes(const std::string &name) {
   return fmt::format(R"(/* On a CPU the following do nothing.
@@ -300,6 +319,8 @@ std::string writeCHeader(const ModelInterface &model, const std::vector<Variant>
   for (size_t i = 0; i < model.entries.size(); ++i)
     text += entryConstants(model, variants, i);
   text += "\n" + weightTable(model) + modelPrototypes(model.name);
+  if (model.trains())
+    text += trainingPrototypes(model.name);
   if (hasDevice(variants))
     text += devicePrototypes(model.name);
   for (const EntryInterface &entry : model.entries)

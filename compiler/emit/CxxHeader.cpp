@@ -133,6 +133,26 @@ static std::string batchMethod(const ModelInterface &model, const EntryInterface
       entry.single, entry.name, parameters, counts, conditions, model.name, pointers);
 }
 
+/// Those of a model that trains.
+static std::string trainingMethods(const std::string &name) {
+  return fmt::format(R"(  /// All that a training goes on from: {0}_save_training, load_training and swap_average.
+  kiln_status_t save_training(const void *arena, const kiln_training_t &training, const char *path,
+                              kiln_error_t *error = nullptr) const {{
+    return {0}_save_training(handle, arena, &training, path, error);
+  }}
+  kiln_status_t load_training(void *arena, kiln_training_t &training, const char *path,
+                              kiln_error_t *error = nullptr) {{
+    kiln_status_t status = create(error);
+    return status == KILN_OK ? {0}_load_training(handle, arena, &training, path, error) : status;
+  }}
+  kiln_status_t swap_average(void *arena, kiln_error_t *error = nullptr) {{
+    return {0}_swap_average(handle, arena, error);
+  }}
+
+)",
+                     name);
+}
+
 /// Those of a model that may run on a GPU.
 static std::string deviceMethods(const std::string &name) {
   return fmt::format(
@@ -257,6 +277,8 @@ public:
 
 )",
                       name);
+  if (model.trains())
+    text += trainingMethods(name);
   if (hasDevice(variants))
     text += deviceMethods(name);
   for (const EntryInterface &entry : model.entries)

@@ -33,6 +33,7 @@ private:
   Constant *extent(const Dim &dim, const EntryInterface &entry);
   Constant *argument(const ArgumentInterface &argument, const EntryInterface &entry);
   Constant *weight(const WeightInterface &weight);
+  Constant *state(const StateInterface &state);
   Constant *symbols(ArrayRef<Symbol> given);
   Constant *entry(const EntryInterface &entry);
   Constant *variant(const Variant &variant);
@@ -109,6 +110,14 @@ Constant *DescriptorBuilder::weight(const WeightInterface &weight) {
       .set(abi::weight::shape, shape)
       .set(abi::weight::copies, weight.copies)
       .set(abi::weight::flags, weight.isVariable ? KILN_WEIGHT_VARIABLE : 0)
+      .get();
+}
+
+Constant *DescriptorBuilder::state(const StateInterface &state) {
+  return structure(abi::Struct::state)
+      .set(abi::state::tensor, weight({state.name, state.element, state.shape, state.copies, {}, false}))
+      .set(abi::state::offset, state.offset)
+      .set(abi::state::stride, state.stride)
       .get();
 }
 
@@ -225,9 +234,11 @@ void DescriptorBuilder::emitEntryPoint(const EntryInterface &entry, unsigned ind
 }
 
 void DescriptorBuilder::emit(const std::vector<Variant> &variants) {
-  SmallVector<Constant *> weights, entries, code;
+  SmallVector<Constant *> weights, states, entries, code;
   for (const WeightInterface &described : model.weights)
     weights.push_back(weight(described));
+  for (const StateInterface &described : trainingStates(model))
+    states.push_back(state(described));
   for (const EntryInterface &described : model.entries)
     entries.push_back(entry(described));
   for (const Variant &compiled : variants)
@@ -241,6 +252,8 @@ void DescriptorBuilder::emit(const std::vector<Variant> &variants) {
                              .set(abi::descriptor::weights, table(weights, "weights"))
                              .set(abi::descriptor::entries, table(entries, "entries"))
                              .set(abi::descriptor::variants, table(code, "variants"))
+                             .set(abi::descriptor::states, table(states, "states"))
+                             .set(abi::descriptor::state_count, states.size())
                              .get();
   new GlobalVariable(module, descriptor->getType(), true, GlobalValue::ExternalLinkage, descriptor,
                      model.name + "_descriptor");

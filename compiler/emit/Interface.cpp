@@ -62,9 +62,13 @@ static void addState(std::vector<StateInterface> &states, StateInterface state, 
 }
 
 static void describeStates(const Graph &graph, ModelInterface &model) {
-  for (const StateTensor &state : graph.states)
-    addState(model.states, {graph.name(state), state.element, state.shape, graph.copies(state.scope)},
+  for (const StateTensor &state : graph.states) {
+    std::vector<int64_t> layers;
+    scopePath(graph, state.scope, layers);
+    addState(model.states,
+             {graph.name(state), state.element, state.shape, graph.copies(state.scope), std::move(layers)},
              model.stateBytes);
+  }
   for (const Node &node : graph.nodes)
     if (node.op == Op::append)
       model.states[node.attributes.index].isAppended = true;
@@ -84,7 +88,10 @@ static void describeMoments(const Graph &graph, ModelInterface &model) {
         if (model.findState(name))
           continue;
         std::vector<int64_t> shape = parameter.shape.empty() ? std::vector<int64_t>{1} : parameter.shape;
-        addState(model.moments, {name, parameter.element, shape, graph.copies(parameter.scope)}, model.trainingBytes);
+        std::vector<int64_t> layers;
+        scopePath(graph, parameter.scope, layers);
+        addState(model.moments, {name, parameter.element, shape, graph.copies(parameter.scope), std::move(layers)},
+                 model.trainingBytes);
       }
 }
 
@@ -135,15 +142,25 @@ ModelInterface describeInterface(const Graph &graph, std::string name) {
     auto addNode = [&](int node, const char *argument, bool isOutput) {
       add(argument, graph.nodes[node].element, graph.nodes[node].shape, isOutput);
     };
+    // Of micro-batches.
+    auto addStacked = [&](int node, const char *argument, bool isOutput) {
+      addNode(node, argument, isOutput);
+      std::vector<Dim> &shape = to.arguments.back().shape;
+      if (entry.training.micro_batches > 0)
+        shape.insert(shape.begin(), Dim(entry.training.micro_batches));
+    };
     for (size_t i = 0; i < region.arguments.size(); ++i)
-      addNode(region.arguments[i], entry.input_names[i], false);
+      addStacked(region.arguments[i], entry.input_names[i], false);
     for (const TrainingInput &input : training_inputs(graph, entry)) {
       add(input.name, input.element, {}, false);
       if (input.name == std::string_view("step"))
         to.arguments.back().check = ValueCheck{1, Dim(std::numeric_limits<int32_t>::max())};
     }
     for (size_t i = 0; i < region.results.size(); ++i)
-      addNode(region.results[i], entry.output_names[i], true);
+      if (i == 0 && entry.training.update != Update::none)
+        addNode(region.results[i], entry.output_names[i], true);
+      else
+        addStacked(region.results[i], entry.output_names[i], true);
     if (entry.training.update == Update::give)
       for (int number : gradient_parameters(graph, entry)) {
         const Parameter &parameter = graph.parameters[number];
@@ -206,32 +223,58 @@ std::string tuningDigest(const std::vector<Variant> &variants) {
   return tuningDigest(std::move(lines));
 }
 
+/// Rows of the innermost stack's layers each, for every one of the layers around it: `add` gets such a row and the
+/// number of its first copy.
+template <class Tensor> static void unfold(const Tensor &tensor, llvm::function_ref<void(Tensor, int64_t)> add) {
+  const int64_t inner = tensor.layers.empty() ? 1 : tensor.layers.back();
+  for (int64_t first = 0; first < tensor.copies; first += inner) {
+    Tensor row = tensor;
+    row.copies = inner;
+    row.layers = tensor.layers.empty() ? std::vector<int64_t>() : std::vector{inner};
+    // The outer layers' numbers, innermost first: `first` counts over all of them.
+    int64_t number = first / inner;
+    size_t hole = row.name.rfind("{}");
+    for (size_t level = tensor.layers.size(); level-- > 1; number /= tensor.layers[level - 1]) {
+      hole = row.name.rfind("{}", hole - 1);
+      row.name.replace(hole, 2, std::to_string(number % tensor.layers[level - 1]));
+    }
+    add(std::move(row), first);
+  }
+}
+
 void unfoldNestedStacks(ModelInterface &model, std::vector<Variant> &variants) {
   std::vector<WeightInterface> weights;
   std::vector<std::vector<WeightPlacement>> placements(variants.size());
-  for (size_t i = 0; i < model.weights.size(); ++i) {
-    const WeightInterface &weight = model.weights[i];
-    int64_t inner = weight.layers.empty() ? 1 : weight.layers.back();
-    for (int64_t first = 0; first < weight.copies; first += inner) {
-      WeightInterface &row = weights.emplace_back(weight);
-      row.copies = inner;
-      row.layers = weight.layers.empty() ? std::vector<int64_t>() : std::vector{inner};
-      // The outer layers' numbers, innermost first: `first` counts over all of them.
-      int64_t number = first / inner;
-      size_t hole = row.name.rfind("{}");
-      for (size_t level = weight.layers.size(); level-- > 1; number /= weight.layers[level - 1]) {
-        hole = row.name.rfind("{}", hole - 1);
-        row.name.replace(hole, 2, std::to_string(number % weight.layers[level - 1]));
-      }
+  for (size_t i = 0; i < model.weights.size(); ++i)
+    unfold<WeightInterface>(model.weights[i], [&](WeightInterface row, int64_t first) {
+      weights.push_back(std::move(row));
       for (size_t v = 0; v < variants.size(); ++v) {
         WeightPlacement &place = placements[v].emplace_back(variants[v].placements[i]);
         place.offset += first * place.stride;
       }
-    }
-  }
+    });
   model.weights = std::move(weights);
   for (size_t v = 0; v < variants.size(); ++v)
     variants[v].placements = std::move(placements[v]);
+}
+
+std::vector<StateInterface> trainingStates(const ModelInterface &model) {
+  std::vector<StateInterface> all;
+  auto add = [&](StateInterface row, int64_t first) {
+    row.offset += first * row.stride;
+    all.push_back(std::move(row));
+  };
+  for (StateInterface state : model.states) {
+    state.name = "state:" + state.name;
+    unfold<StateInterface>(state, add);
+  }
+  for (const StateInterface &moment : model.moments)
+    unfold<StateInterface>(moment, add);
+  return model.trains() ? all : std::vector<StateInterface>();
+}
+
+bool ModelInterface::trains() const {
+  return llvm::any_of(entries, [](const EntryInterface &entry) { return entry.changesWeights; });
 }
 
 uint64_t storedBytes(const WeightInterface &weight, const WeightPlacement &place) {

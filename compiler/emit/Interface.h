@@ -61,6 +61,7 @@ struct StateInterface {
   ElementType element;
   std::vector<int64_t> shape;
   int64_t copies = 1;
+  std::vector<int64_t> layers; // as of a weight
   uint64_t offset = 0, stride = 0;
   bool isAppended = false;
 };
@@ -77,6 +78,8 @@ struct ModelInterface {
   uint64_t trainingBytes = 0;    // at the beginning of those of entries that train: states, then moments
   uint64_t stateBytesPerRow = 0; // of them, what one row more in each of the appended states takes
 
+  /// Whether an entry changes weights.
+  bool trains() const;
   const StateInterface *findState(const std::string &state) const;
   const WeightInterface *findWeight(const std::string &weight) const;
 };
@@ -155,6 +158,10 @@ ArenaBytes arenaBytes(const std::vector<Variant> &variants, size_t entry);
 /// name: "groups.{}.inner.{}.weight" becomes "groups.0.inner.{}.weight" and so on. The last step: sources are no longer
 /// found.
 void unfoldNestedStacks(ModelInterface &model, std::vector<Variant> &variants);
+
+/// Of a model that trains, what is at the beginning of an arena for that: its states, "state:hidden", and the
+/// optimisers', with nested stacks unfolded likewise.
+std::vector<StateInterface> trainingStates(const ModelInterface &model);
 
 /// A Dim as a C expression over its symbols, such as "2 * batch * tokens + 1".
 std::string toString(const Dim &dim);

@@ -4,6 +4,7 @@
 #include "compiler/frontend/TrainEntry.h"
 
 #include "compiler/dialect/gradients/GradientBuilder.h"
+#include "compiler/frontend/Accumulate.h"
 #include "compiler/transforms/Differentiate.h"
 #include "kiln/training.h"
 #include "llvm/ADT/MapVector.h"
@@ -43,6 +44,7 @@ private:
   Value withDecay(const Trained &each, Value weight);
   Value descend(const Trained &each, Value weight);
   Value descendByMoments(const Trained &each, Value weight);
+  void updateAverage(const Trained &each, Value next);
   bool decays(const Trained &each) const {
     return training.weight_decay != 0 && !detail::matches_one(training.undecayed, each.name.c_str());
   }
@@ -53,7 +55,7 @@ private:
   const Training &training;
   Location loc;
   kd::GradientBuilder b;
-  Value rate, meanRate, squareScale; // numbers
+  Value rate, meanRate, squareScale, isFirst; // numbers
 };
 
 /// sum(x^2)
@@ -79,9 +81,10 @@ Value Updater::clip(MutableArrayRef<Trained> all) {
 /// and so keeps its digits where x is small.
 void Updater::prepare(Value learningRate, Value step) {
   rate = learningRate;
+  Value steps = b.createAs<kd::CastOp>(rate.getType(), step);
+  isFirst = b.create<kd::LessEqualOp>(steps, b.number(rate, 1));
   if (training.update == Update::sgd)
     return;
-  Value steps = b.createAs<kd::CastOp>(rate.getType(), step);
   auto missing = [&](double beta) -> Value {
     if (beta == 0)
       return b.number(rate, 1);
@@ -139,10 +142,18 @@ Value Updater::descendByMoments(const Trained &each, Value weight) {
   return next;
 }
 
+/// It begins with what the first step gives.
+void Updater::updateAverage(const Trained &each, Value next) {
+  Value before = state("average", each, kd::rankedType(next));
+  store("average", each, b.where(isFirst, next, mix(training.average, before, next)));
+}
+
 void Updater::updateOne(const Trained &each) {
   Value weight =
       kd::ParameterOp::create(builder, loc, each.gradient.getType(), StringRef(each.name), each.copies, true);
   Value next = training.update == Update::sgd ? descend(each, weight) : descendByMoments(each, weight);
+  if (training.average != 0)
+    updateAverage(each, next);
   kd::AssignOp::create(builder, loc, next, weight);
 }
 
@@ -238,6 +249,8 @@ LogicalResult deriveTraining(func::FuncOp function, const Graph &graph, const En
   FailureOr<SmallVector<Value>> gradients = kd::differentiate(function, parameters, entry.training.recomputes);
   if (failed(gradients))
     return failure();
+  if (entry.training.micro_batches > 0)
+    accumulate(function, graph, entry, *gradients);
   if (entry.training.update == Update::give) {
     addResults(function, *gradients, names);
     return success();

@@ -17,6 +17,7 @@ struct LlvmTypes {
   Type I32() const { return llvm::Type::getInt32Ty(context); }
   Type I64() const { return llvm::Type::getInt64Ty(context); }
   Type extent() const { return typeOf(Struct::extent, context); }
+  Type weight() const { return typeOf(Struct::weight, context); }
   Type array(Type element, unsigned count) const { return llvm::ArrayType::get(element, count); }
   llvm::StructType *structure(llvm::ArrayRef<Type> fields) const { return llvm::StructType::get(context, fields); }
 };
@@ -29,6 +30,7 @@ struct MlirTypes {
   Type I32() const { return mlir::IntegerType::get(context, 32); }
   Type I64() const { return mlir::IntegerType::get(context, 64); }
   Type extent() const { return typeOf(Struct::extent, context); }
+  Type weight() const { return typeOf(Struct::weight, context); }
   Type array(Type element, unsigned count) const { return mlir::LLVM::LLVMArrayType::get(element, count); }
   mlir::LLVM::LLVMStructType structure(llvm::ArrayRef<Type> fields) const {
     return mlir::LLVM::LLVMStructType::getLiteral(context, fields);

@@ -2,11 +2,15 @@
 /* Trains the model of train_spec.cpp on a text, on the device that runs it: no framework, and no allocation once the
  * first step has begun.
  *
- *   char_gpt_trainer --minutes 60 --out char_gpt.safetensors [--text FILE] [--windows 8] [--rate 0.0025] [--threads 2]
+ *   char_gpt_trainer [--steps 30000] [--out char_gpt.safetensors] [--text FILE] [--windows 8] [--rate 0.0025]
+ *                    [--seed 1611] [--threads 2] [--save SECONDS]
  *
- * Without --text it reads the King James Bible of Debian's bible-kjv. The last 5 % are held out. The learning rate
- * follows the time used, so that a run fits its minutes on any machine. */
+ * Without --text it reads the King James Bible of Debian's bible-kjv. The last 5 % are held out. Beside the weights lie
+ * OUT.training, from which the same command goes on if it was stopped, OUT.losses and OUT.svg. What a step draws and
+ * its learning rate follow from its number, so that a run that was stopped ends with the bits of one that was not. */
 #define _POSIX_C_SOURCE 200809L
+#include "../support/first_weights.h"
+#include "../support/loss_curve.h"
 #include "char_gpt_train.h"
 
 #include <math.h>
@@ -14,17 +18,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Those of vocabulary.h; a character's position is its token. */
 static const char vocabulary[] = "\n !'(),-.:;?ABCDEFGHIJKLMNOPQRSTUVWYZabcdefghijklmnopqrstuvwxyz";
-enum { CONTEXT = 256, MOST_WINDOWS = CHAR_GPT_TRAIN_TRAIN_WINDOWS_MAX, HELD_OUT_WINDOWS = 64, PLOT_COLUMNS = 24 };
+enum { CONTEXT = 256, MOST_WINDOWS = CHAR_GPT_TRAIN_TRAIN_WINDOWS_MAX, HELD_OUT_WINDOWS = 64, MEASUREMENTS = 200 };
 
 static struct {
-  double minutes, rate;
-  int windows, threads;
-  unsigned long long seed;
+  double rate, save;
+  int steps, windows, threads, seed;
   const char *text, *out;
-} options = {60, 2.5e-3, 8, 2, 1611, NULL, "char_gpt.safetensors"};
+} options = {2.5e-3, 60, 30000, 8, 2, 1611, NULL, "char_gpt.safetensors"};
 
 static kiln_error_t error;
 
@@ -48,18 +52,6 @@ static double now(void) {
   clock_gettime(CLOCK_MONOTONIC, &time);
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
-
-/* --- random numbers: SplitMix64 (Steele, Lea and Flood 2014), the same on every machine */
-
-static unsigned long long random_state;
-static unsigned long long draw(void) {
-  unsigned long long z = random_state += 0x9E3779B97F4A7C15u;
-  z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-  return z ^ z >> 31;
-}
-static double draw_uniform(void) { return ((double)(draw() >> 11) + 0.5) * 0x1p-53; }
-static double draw_normal(void) { return sqrt(-2 * log(draw_uniform())) * cos(6.283185307179586 * draw_uniform()); }
 
 /* --- text */
 
@@ -126,65 +118,25 @@ static size_t find_cut(const text_t *text) {
   return text->count - text->count / 20;
 }
 
-/* --- weights: a safetensors file in memory, of normal numbers, ones and zeros */
+/* --- weights */
 
-static float first_value(const char *name, int rank) {
+static float first_value(random_t *random, const char *name, int rank, const long *shape) {
+  (void)shape;
   const size_t length = strlen(name);
   const int is_bias = length >= 4 && strcmp(name + length - 4, "bias") == 0;
   const int is_residual = strstr(name, "out_proj.weight") || strstr(name, "fc2.weight");
   if (rank < 2)
     return is_bias ? 0.0f : 1.0f;
-  return (float)((is_residual ? 0.02 / sqrt(8) : 0.04) * draw_normal());
-}
-
-typedef struct image_t {
-  char *bytes;
-  size_t header, data; /* how much of each is there */
-} image_t;
-
-static void add_weight(image_t *image, char *header, const char *pattern, int copies, int rank, const long *shape) {
-  for (int copy = 0; copy < copies; ++copy) {
-    char name[128], extents[32] = "";
-    const char *hole = strstr(pattern, "{}");
-    size_t count = 1;
-    snprintf(name, sizeof name, hole ? "%.*s%d%s" : "%.*s", hole ? (int)(hole - pattern) : (int)strlen(pattern),
-             pattern, copy, hole ? hole + 2 : "");
-    for (int i = 0; i < rank; ++i) {
-      count *= (size_t)shape[i];
-      sprintf(extents + strlen(extents), i ? ",%ld" : "%ld", shape[i]);
-    }
-    image->header += (size_t)sprintf(header + image->header,
-                                     "%s\"%s\":{\"dtype\":\"F32\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}",
-                                     image->header > 1 ? "," : "", name, extents, image->data, image->data + 4 * count);
-    float *values = (float *)(void *)(image->bytes + image->data);
-    for (size_t i = 0; i < count; ++i)
-      values[i] = first_value(name, rank);
-    image->data += 4 * count;
-  }
+  return (float)((is_residual ? 0.02 / sqrt(8) : 0.04) * random_normal(random));
 }
 
 static void bind_first_weights(char_gpt_train_t *model) {
-  static char header[1 << 16];
-  const size_t room = 4 * (size_t)CHAR_GPT_TRAIN_PARAMETERS;
-  image_t image = {allocate(room), 1, 0};
-  header[0] = '{';
-#define ADD(name, type, copies, ...)                                                                                   \
-  {                                                                                                                    \
-    const long shape[] = {__VA_ARGS__};                                                                                \
-    add_weight(&image, header, name, copies, (int)(sizeof shape / sizeof *shape), shape);                              \
-  }
+  first_weights_t file = {.value = first_value, .random = {(uint64_t)options.seed}};
+#define ADD(...) FIRST_WEIGHTS_ADD(&file, __VA_ARGS__)
   CHAR_GPT_TRAIN_WEIGHTS(ADD)
-  header[image.header++] = '}';
-  while (image.header % 8)
-    header[image.header++] = ' ';
-  const unsigned long long length = image.header;
-  char *file = allocate(8 + image.header + room);
-  memcpy(file, &length, 8);
-  memcpy(file + 8, header, image.header);
-  memcpy(file + 8 + image.header, image.bytes, room);
-  check(char_gpt_train_bind_weights_from_memory(model, file, 8 + image.header + room, &error));
-  free(file);
-  free(image.bytes);
+  const void *image = first_weights_image(&file);
+  check(char_gpt_train_bind_weights_from_memory(model, image, file.bytes, &error));
+  first_weights_release(&file);
 }
 
 /* --- training */
@@ -215,28 +167,15 @@ static double measure(const char_gpt_train_t *model, const kiln_call_t *call, co
   return sum / done / log(2);
 }
 
-/* The loss over time, a column for each part of it: from the largest to the smallest. */
-static const char *plot(const double *losses, int count) {
-  static char text[PLOT_COLUMNS * 3 + 1];
-  static const char *const levels[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-  double least = losses[0], most = losses[0];
-  *text = '\0';
-  for (int i = 0; i < count; ++i) {
-    least = fmin(least, losses[i]);
-    most = fmax(most, losses[i]);
-  }
-  for (int i = 0; i < count; ++i)
-    strcat(text, levels[most > least ? (int)(7 * (losses[i] - least) / (most - least) + 0.5) : 0]);
-  return text;
-}
-
 static void read_options(int argc, char **argv) {
   for (int i = 1; i < argc; i += 2) {
     const char *value = i + 1 < argc ? argv[i + 1] : NULL;
     if (!value)
       stop("requires a value, got none for ", argv[i]);
-    else if (strcmp(argv[i], "--minutes") == 0)
-      options.minutes = atof(value);
+    else if (strcmp(argv[i], "--steps") == 0)
+      options.steps = atoi(value);
+    else if (strcmp(argv[i], "--save") == 0)
+      options.save = atof(value);
     else if (strcmp(argv[i], "--rate") == 0)
       options.rate = atof(value);
     else if (strcmp(argv[i], "--windows") == 0)
@@ -244,7 +183,7 @@ static void read_options(int argc, char **argv) {
     else if (strcmp(argv[i], "--threads") == 0)
       options.threads = atoi(value);
     else if (strcmp(argv[i], "--seed") == 0)
-      options.seed = strtoull(value, NULL, 10);
+      options.seed = atoi(value);
     else if (strcmp(argv[i], "--text") == 0)
       options.text = value;
     else if (strcmp(argv[i], "--out") == 0)
@@ -252,73 +191,93 @@ static void read_options(int argc, char **argv) {
     else
       stop("has no option ", argv[i]);
   }
-  if (options.windows < 1 || options.windows > MOST_WINDOWS || options.threads < 1 || !(options.minutes > 0))
-    stop("requires 1 to 32 windows, at least one thread, and minutes above 0", "");
+  if (options.windows < 1 || options.windows > MOST_WINDOWS || options.threads < 1 || options.steps < 1)
+    stop("requires 1 to 32 windows, and at least one thread and one step", "");
 }
 
 /* Half a cosine down to 2 %, behind 200 steps of warm-up. */
-static float rate_at(int step, double part) {
-  const double warm_up = step < 200 ? step / 200.0 : 1;
+static float rate_at(int step) {
+  const double warm_up = step < 200 ? step / 200.0 : 1, part = (double)step / options.steps;
   return (float)(options.rate * warm_up * (0.02 + 0.98 * 0.5 * (1 + cos(3.14159265358979 * part))));
+}
+
+/* OUT with another ending. */
+static const char *beside_out(const char *ending) {
+  static char names[3][512];
+  static int next;
+  snprintf(names[next], sizeof names[next], "%s%s", options.out, ending);
+  return names[next++];
+}
+
+static kiln_call_t make_call(size_t arena_bytes, const kiln_pool_t *pool) {
+  const kiln_call_t call = {.arena = allocate(arena_bytes),
+                            .arena_bytes = arena_bytes,
+                            .executor = char_gpt_train_pool_executor(pool),
+                            .error = &error};
+  return call;
 }
 
 int main(int argc, char **argv) {
   static int32_t tokens[MOST_WINDOWS * CONTEXT], targets[MOST_WINDOWS * CONTEXT];
-  static double losses[PLOT_COLUMNS];
+  static loss_curve_t curve;
   read_options(argc, argv);
-  random_state = options.seed;
+  const char *saved_as = beside_out(".training"), *picture = beside_out(".svg");
+  curve.path = beside_out(".losses");
   const text_t text = read_text();
   const size_t cut = find_cut(&text);
 
   char_gpt_train_t *model;
   kiln_pool_t *pool;
   check(char_gpt_train_create(NULL, &model, &error));
-  bind_first_weights(model);
   check(char_gpt_train_pool_create((uint32_t)options.threads, &pool, &error));
-  const size_t train_bytes = CHAR_GPT_TRAIN_TRAIN_ARENA_BYTES(options.threads),
-               evaluate_bytes = CHAR_GPT_TRAIN_EVALUATE_ARENA_BYTES(options.threads);
-  const kiln_executor_t *executor = char_gpt_train_pool_executor(pool);
-  const kiln_call_t call = {.arena = allocate(train_bytes),
-                            .arena_bytes = train_bytes,
-                            .executor = executor,
-                            .error = &error},
-                    evaluation = {.arena = allocate(evaluate_bytes),
-                                  .arena_bytes = evaluate_bytes,
-                                  .executor = executor,
-                                  .error = &error};
-  memset(call.arena, 0, CHAR_GPT_TRAIN_TRAINING_BYTES);
+  const kiln_call_t call = make_call(CHAR_GPT_TRAIN_TRAIN_ARENA_BYTES(options.threads), pool),
+                    evaluation = make_call(CHAR_GPT_TRAIN_EVALUATE_ARENA_BYTES(options.threads), pool);
+  kiln_training_t training = {0, options.seed};
+  if (access(saved_as, F_OK) == 0) {
+    check(char_gpt_train_load_training(model, call.arena, &training, saved_as, &error));
+    printf("going on from step %d of %s\n", training.step, saved_as);
+  } else {
+    bind_first_weights(model);
+    memset(call.arena, 0, CHAR_GPT_TRAIN_TRAINING_BYTES);
+  }
+  loss_curve_open(&curve, training.step);
   printf("%lld parameters, %zu characters to train on, %zu held out; arena %.1f MiB\n",
-         (long long)CHAR_GPT_TRAIN_PARAMETERS, cut, text.count - cut, (double)train_bytes / (1 << 20));
+         (long long)CHAR_GPT_TRAIN_PARAMETERS, cut, text.count - cut, (double)call.arena_bytes / (1 << 20));
 
-  const double begin = now(), budget = options.minutes * 60;
-  double recent = log((double)strlen(vocabulary)), shown = begin, saved = begin;
-  int32_t step = 0;
-  int columns = 0;
-  for (double used = 0; used < budget;) {
+  const int first = training.step;
+  const double begin = now();
+  double shown = begin, saved = begin, sum = 0;
+  for (int count = 0; training.step < options.steps;) {
     size_t begins[MOST_WINDOWS];
-    float loss, norm, rate = rate_at(++step, used / budget);
+    float loss, norm, rate = rate_at(++training.step);
+    random_t random = random_of_step((uint64_t)training.seed, training.step);
     for (int i = 0; i < options.windows; ++i)
-      begins[i] = (size_t)(draw() % (cut - CONTEXT - 1));
+      begins[i] = (size_t)(random_bits(&random) % (cut - CONTEXT - 1));
     take_windows(text.tokens, begins, options.windows, tokens, targets);
-    check(char_gpt_train_train(model, &call, options.windows, tokens, targets, &rate, &step, &loss, &norm));
-    recent += (step < 50 ? 1.0 / step : 0.02) * (loss - recent);
-    used = now() - begin;
-    while (columns < PLOT_COLUMNS && used >= budget * columns / PLOT_COLUMNS)
-      losses[columns++] = recent;
-    const int is_end = used >= budget;
+    check(char_gpt_train_train(model, &call, options.windows, tokens, targets, &rate, &training.step, &loss, &norm));
+    sum += loss;
+    ++count;
+    const int is_end = training.step == options.steps;
     if (is_end || now() - shown > 1) {
       shown = now();
-      printf("\rstep %d: %.4f bits, norm %.2f, %.0f characters/s, %.0f s left %s ", step, recent / log(2), norm,
-             step * options.windows * CONTEXT / used, budget > used ? budget - used : 0, plot(losses, columns));
+      const double each = (shown - begin) / (training.step - first);
+      printf("\rstep %d of %d: %.4f bits, norm %.2f, %.0f characters/s, %.0f s left %s ", training.step, options.steps,
+             sum / count / log(2), norm, options.windows * CONTEXT / each, (options.steps - training.step) * each,
+             loss_curve_line(&curve));
       fflush(stdout);
     }
-    if (is_end || now() - saved > 120) {
+    if (is_end || training.step % (options.steps / MEASUREMENTS + 1) == 0) {
+      loss_curve_add(&curve, training.step, sum / count / log(2), measure(model, &evaluation, &text, cut));
+      sum = count = 0;
+    }
+    if (is_end || now() - saved > options.save) {
       saved = now();
-      check(char_gpt_train_save_weights(model, options.out, &error));
-      printf("\nstep %d: held out %.4f bits per character; saved %s\n", step, measure(model, &evaluation, &text, cut),
-             options.out);
+      check(char_gpt_train_save_training(model, call.arena, &training, saved_as, &error));
+      loss_curve_draw(&curve, picture, "bits per character");
     }
   }
+  check(char_gpt_train_save_weights(model, options.out, &error));
+  printf("\nheld out %.4f bits per character; saved %s\n", measure(model, &evaluation, &text, cut), options.out);
   char_gpt_train_pool_destroy(pool);
   char_gpt_train_destroy(model);
   free(call.arena);

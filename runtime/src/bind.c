@@ -6,6 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+const kiln_weight_t kiln_training_numbers[KILN_TRAINING_NUMBERS] = {
+    {.name = "training:step", .dtype = KILN_I32, .copies = 1},
+    {.name = "training:seed", .dtype = KILN_I32, .copies = 1},
+};
+
 void kiln_weight_name(const kiln_weight_t *weight, uint32_t copy, kiln_name_t *name) {
   size_t length = strlen(weight->name);
   const char *hole = strstr(weight->name, "{}");
@@ -16,6 +21,10 @@ void kiln_weight_name(const kiln_weight_t *weight, uint32_t copy, kiln_name_t *n
   name->lengths[1] = hole ? (size_t)snprintf(name->digits, sizeof name->digits, "%u", copy) : 0;
   name->parts[2] = weight->name + (hole ? before + 2 : length);
   name->lengths[2] = hole ? length - before - 2 : 0;
+}
+
+uint64_t kiln_weight_bytes(const kiln_weight_t *weight) {
+  return kiln_safetensors_stored_bytes(weight->dtype, kiln_elements_beside(weight, weight->rank));
 }
 
 /* The name in one piece, for a message. */
@@ -36,8 +45,8 @@ static bool is_same_shape(const kiln_weight_t *weight, const kiln_tensor_t *tens
          memcmp(weight->shape, tensor->shape, weight->rank * sizeof weight->shape[0]) == 0;
 }
 
-static kiln_status_t check_weight(const kiln_weight_t *weight, const kiln_name_t *name, kiln_tensor_t *tensor,
-                                  kiln_error_t *error) {
+kiln_status_t kiln_check_weight(const kiln_weight_t *weight, const kiln_name_t *name, kiln_tensor_t *tensor,
+                                kiln_error_t *error) {
   char text[KILN_NAME_SHOWN + 1], wanted[KILN_SHAPE_TEXT_BYTES], got[KILN_SHAPE_TEXT_BYTES];
   if (!tensor)
     return kiln_error_set(error, KILN_WEIGHT_MISSING, "model requires tensor \"%s\" of shape %s and type %s, got none",
@@ -76,7 +85,7 @@ static kiln_status_t check_tensors(const kiln_model_t *model, const kiln_tensors
       return status;
     for (uint32_t copy = 0; copy < weight->copies; ++copy) {
       kiln_weight_name(weight, copy, &name);
-      if ((status = check_weight(weight, &name, kiln_tensors_find(table, &name), error)))
+      if ((status = kiln_check_weight(weight, &name, kiln_tensors_find(table, &name), error)))
         return status;
     }
   }

@@ -244,8 +244,16 @@ bool kiln_is_index(const char *path);
 kiln_status_t kiln_checkpoint_take(kiln_model_t *model, const char *path, kiln_take_t take, const void *context,
                                    kiln_error_t *error);
 
-/* Checks all tensors against the model's weights and packs them. */
+/* Marks the tensor of a copy of a weight as used, and checks it; null: the file has none. */
+kiln_status_t kiln_check_weight(const kiln_weight_t *weight, const kiln_name_t *name, kiln_tensor_t *tensor,
+                                kiln_error_t *error);
+/* Checks all tensors against the model's weights, but those that are used already, and packs them. */
 kiln_status_t kiln_bind_tensors(kiln_model_t *model, const kiln_tensors_t *table, kiln_error_t *error);
+/* Bytes of one copy in a weight file. */
+uint64_t kiln_weight_bytes(const kiln_weight_t *weight);
+/* A training's step and seed in a weight file, as kiln_training_t has them. */
+enum { KILN_TRAINING_NUMBERS = 2 };
+extern const kiln_weight_t kiln_training_numbers[KILN_TRAINING_NUMBERS];
 /* The weight's name for one copy: "{}" becomes the copy's number. */
 void kiln_weight_name(const kiln_weight_t *weight, uint32_t copy, kiln_name_t *name);
 

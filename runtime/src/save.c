@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Writes the bound weights as a safetensors file, in the order of the weight table and of the copies: what
- * bind_weights reads, and other programs do. */
+ * bind_weights reads, and other programs do. Behind them, if it is to go on from there, the states of a training. */
 #include "internal.h"
 
 #include <stdio.h>
@@ -24,9 +24,12 @@ static void put(header_t *header, const char *text, size_t length) {
     header->status = kiln_file_write(header->output, text, length, header->error);
 }
 
-static uint64_t bytes_of(const kiln_weight_t *weight) {
-  return kiln_safetensors_stored_bytes(weight->dtype, kiln_elements_beside(weight, weight->rank));
-}
+/* What a file has. */
+typedef struct contents_t {
+  const kiln_model_t *model;
+  const char *arena; /* of a training; null: the weights alone */
+  const kiln_training_t *training;
+} contents_t;
 
 /* A tensor that is packed twice is written once. */
 static bool is_first(const kiln_descriptor_t *descriptor, uint32_t index) {
@@ -37,7 +40,7 @@ static bool is_first(const kiln_descriptor_t *descriptor, uint32_t index) {
 }
 
 static void put_tensor(header_t *header, const kiln_weight_t *weight, const kiln_name_t *name, uint64_t begin) {
-  const unsigned long long first = begin, end = begin + bytes_of(weight);
+  const unsigned long long first = begin, end = begin + kiln_weight_bytes(weight);
   char text[KILN_SHAPE_TEXT_BYTES + 96], shape[KILN_SHAPE_TEXT_BYTES];
   put(header, begin ? ",\"" : "\"", begin ? 2 : 1);
   for (int i = 0; i < 3; ++i)
@@ -48,16 +51,27 @@ static void put_tensor(header_t *header, const kiln_weight_t *weight, const kiln
   put(header, text, (size_t)length);
 }
 
-static void put_header(const kiln_descriptor_t *descriptor, header_t *header) {
-  uint64_t begin = 0;
+/* All copies of a weight or a state. */
+static void put_copies(header_t *header, const kiln_weight_t *weight, uint64_t *begin) {
   kiln_name_t name;
+  for (uint32_t copy = 0; copy < weight->copies; ++copy) {
+    kiln_weight_name(weight, copy, &name);
+    put_tensor(header, weight, &name, *begin);
+    *begin += kiln_weight_bytes(weight);
+  }
+}
+
+static void put_header(const contents_t *contents, header_t *header) {
+  const kiln_descriptor_t *descriptor = contents->model->descriptor;
+  uint64_t begin = 0;
   put(header, "{", 1);
   for (uint32_t i = 0; i < descriptor->weight_count; ++i)
-    for (uint32_t copy = 0; is_first(descriptor, i) && copy < descriptor->weights[i].copies; ++copy) {
-      kiln_weight_name(&descriptor->weights[i], copy, &name);
-      put_tensor(header, &descriptor->weights[i], &name, begin);
-      begin += bytes_of(&descriptor->weights[i]);
-    }
+    if (is_first(descriptor, i))
+      put_copies(header, &descriptor->weights[i], &begin);
+  for (uint64_t i = 0; contents->arena && i < descriptor->state_count; ++i)
+    put_copies(header, &descriptor->states[i].tensor, &begin);
+  for (int i = 0; contents->arena && i < KILN_TRAINING_NUMBERS; ++i)
+    put_copies(header, &kiln_training_numbers[i], &begin);
   put(header, "}", 1);
   while (header->bytes % HEADER_ALIGNMENT != 0)
     put(header, " ", 1);
@@ -66,7 +80,7 @@ static void put_header(const kiln_descriptor_t *descriptor, header_t *header) {
 /* Some rows at a time. */
 static kiln_status_t write_copy(const kiln_model_t *model, const kiln_weight_t *weight, const kiln_name_t *name,
                                 const kiln_output_t *output, kiln_error_t *error) {
-  const uint64_t rows = weight->rank ? (uint64_t)weight->shape[0] : 1, row_bytes = bytes_of(weight) / rows;
+  const uint64_t rows = weight->rank ? (uint64_t)weight->shape[0] : 1, row_bytes = kiln_weight_bytes(weight) / rows;
   const uint64_t together = row_bytes > PIECE_BYTES ? 1 : PIECE_BYTES / row_bytes;
   const size_t length = name->lengths[0] + name->lengths[1] + name->lengths[2];
   kiln_status_t status;
@@ -87,32 +101,62 @@ static kiln_status_t write_copy(const kiln_model_t *model, const kiln_weight_t *
   return status;
 }
 
-static kiln_status_t write_weights(const void *context, const kiln_output_t *output, kiln_error_t *error) {
-  const kiln_model_t *model = context;
+static kiln_status_t write_weights(const kiln_model_t *model, const kiln_output_t *output, kiln_error_t *error) {
   const kiln_descriptor_t *descriptor = model->descriptor;
-  header_t counted = {NULL, 0, KILN_OK, NULL}, written = {output, 0, KILN_OK, error};
+  kiln_status_t status = KILN_OK;
   kiln_name_t name;
-  put_header(descriptor, &counted);
-  kiln_status_t status = kiln_file_write(output, &counted.bytes, sizeof counted.bytes, error);
-  if (status)
-    return status;
-  put_header(descriptor, &written);
-  status = written.status;
   for (uint32_t i = 0; i < descriptor->weight_count; ++i)
-    for (uint32_t copy = 0; is_first(descriptor, i) && copy < descriptor->weights[i].copies; ++copy) {
-      if (status)
-        return status;
+    for (uint32_t copy = 0; !status && is_first(descriptor, i) && copy < descriptor->weights[i].copies; ++copy) {
       kiln_weight_name(&descriptor->weights[i], copy, &name);
       status = write_copy(model, &descriptor->weights[i], &name, output, error);
     }
   return status;
 }
 
+static kiln_status_t write_training(const contents_t *contents, const kiln_output_t *output, kiln_error_t *error) {
+  const kiln_descriptor_t *descriptor = contents->model->descriptor;
+  kiln_status_t status = KILN_OK;
+  for (uint64_t i = 0; i < descriptor->state_count; ++i) {
+    const kiln_state_t *state = &descriptor->states[i];
+    for (uint32_t copy = 0; !status && copy < state->tensor.copies; ++copy)
+      status = kiln_file_write(output, contents->arena + state->offset + copy * state->stride,
+                               kiln_weight_bytes(&state->tensor), error);
+  }
+  return status ? status : kiln_file_write(output, contents->training, sizeof *contents->training, error);
+}
+
+static kiln_status_t write_contents(const void *context, const kiln_output_t *output, kiln_error_t *error) {
+  const contents_t *contents = context;
+  header_t counted = {NULL, 0, KILN_OK, NULL}, written = {output, 0, KILN_OK, error};
+  put_header(contents, &counted);
+  kiln_status_t status = kiln_file_write(output, &counted.bytes, sizeof counted.bytes, error);
+  if (status)
+    return status;
+  put_header(contents, &written);
+  if ((status = written.status) || (status = write_weights(contents->model, output, error)) || !contents->arena)
+    return status;
+  return write_training(contents, output, error);
+}
+
+static kiln_status_t save(const contents_t *contents, const char *path, const char *function, kiln_error_t *error) {
+  if (!contents->model || !path)
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires %s, got null", function,
+                          contents->model ? "a path" : "a model");
+  if (!contents->model->packed)
+    return kiln_error_set(error, KILN_WEIGHTS_NOT_BOUND, "%s requires bound weights, got none", function);
+  return kiln_file_replace(path, write_contents, contents, error);
+}
+
 kiln_status_t kiln_save_weights(const kiln_model_t *model, const char *path, kiln_error_t *error) {
-  if (!model || !path)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "save_weights requires %s, got null",
-                          model ? "a path" : "a model");
-  if (!model->packed)
-    return kiln_error_set(error, KILN_WEIGHTS_NOT_BOUND, "save_weights requires bound weights, got none");
-  return kiln_file_replace(path, write_weights, model, error);
+  const contents_t contents = {model, NULL, NULL};
+  return save(&contents, path, "save_weights", error);
+}
+
+kiln_status_t kiln_save_training(const kiln_model_t *model, const void *arena, const kiln_training_t *training,
+                                 const char *path, kiln_error_t *error) {
+  const contents_t contents = {model, arena, training};
+  if (!arena || !training)
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "save_training requires %s, got null",
+                          arena ? "a step and a seed" : "an arena");
+  return save(&contents, path, "save_training", error);
 }

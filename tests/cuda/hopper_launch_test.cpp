@@ -142,7 +142,7 @@ private:
                                   {"y", KILN_F32, 2, {of(0), of(2)}, 1, 0, 0, {}}};
   kiln_entry_t entry = {"product", symbols, arguments, 3, 3, nullptr, 0, 0, 0, 0, 0};
   kiln_variant_t variant = {};
-  kiln_descriptor_t descriptor = {KILN_ABI_VERSION, 0, 1, 1, "product", nullptr, &entry, &variant};
+  kiln_descriptor_t descriptor = {KILN_ABI_VERSION, 0, 1, 1, "product", nullptr, &entry, &variant, nullptr, 0};
   kiln_model_t *model = nullptr;
   kiln_error_t error = {};
 };

@@ -295,6 +295,36 @@ llvm::Expected<CompiledModel::Buffers> CompiledModel::Session::call(size_t entry
   });
 }
 
+llvm::Error CompiledModel::Session::saveTraining(const std::string &path, const kiln_training_t &training) const {
+  auto save = model.function<decltype(kiln_save_training)>("save_training");
+  kiln_error_t error = {};
+  if (!save)
+    return save.takeError();
+  return (*save)(model.handle.get(), held.data(), &training, path.c_str(), &error)
+             ? llvm::createStringError(said(error))
+             : llvm::Error::success();
+}
+
+llvm::Expected<kiln_training_t> CompiledModel::Session::loadTraining(const std::string &path) {
+  auto load = model.function<decltype(kiln_load_training)>("load_training");
+  kiln_error_t error = {};
+  kiln_training_t training = {};
+  if (!load)
+    return load.takeError();
+  if ((*load)(model.handle.get(), held.data(), &training, path.c_str(), &error))
+    return llvm::createStringError(said(error));
+  return training;
+}
+
+llvm::Error CompiledModel::Session::swapAverage() {
+  auto swap = model.function<decltype(kiln_swap_average)>("swap_average");
+  kiln_error_t error = {};
+  if (!swap)
+    return swap.takeError();
+  return (*swap)(model.handle.get(), held.data(), &error) ? llvm::createStringError(said(error))
+                                                          : llvm::Error::success();
+}
+
 llvm::Expected<std::vector<CompiledModel::Buffers>>
 CompiledModel::Session::callBatch(size_t entry, std::vector<Sequence> &sequences) {
   const size_t batch = *model.batchOf(entry);

@@ -53,6 +53,8 @@ public:
                                                const CompileChoices &choices = {});
 
   const ModelInterface &interface() const { return report.model; }
+  /// Of all weights, as the model's code has them.
+  uint64_t packedBytes() const { return report.variants.front().packedBytes; }
   /// How many kernels have another schedule than their default.
   int drawnSchedules() const { return drawn; }
   /// By the name in the weight file.
@@ -90,6 +92,10 @@ public:
     /// The outputs' bytes; fails with the status' words. Inputs cannot be written, nothing outside of them be read.
     llvm::Expected<Buffers> call(size_t entry, const interpreter::Extents &extents, const Buffers &inputs);
     const std::vector<char> &states() const { return held; }
+    /// Of a model that trains, on the host: what its header says of these.
+    llvm::Error saveTraining(const std::string &path, const kiln_training_t &training) const;
+    llvm::Expected<kiln_training_t> loadTraining(const std::string &path);
+    llvm::Error swapAverage();
     /// The same for several sequences, of what a call of the entry is for one: their outputs. On the host.
     llvm::Expected<std::vector<Buffers>> callBatch(size_t entry, std::vector<Sequence> &sequences);
 

@@ -20,6 +20,7 @@ expectCompiled(const Graph &graph, const std::string &target,
   ASSERT_TRUE(static_cast<bool>(compiled)) << llvm::toString(compiled.takeError());
   llvm::Error unbound = compiled->bind(model.weights);
   ASSERT_FALSE(unbound) << llvm::toString(std::move(unbound));
+  model.weights = compiled->asStored(std::move(model.weights));
   for (std::int64_t rows : {1, 2, 9})
     for (std::size_t number = 0; number < graph.entries.size(); ++number) {
       const Entry &entry = graph.entries[number];

@@ -32,9 +32,13 @@ const Entry &entryOf(const Graph &graph, const std::string &name) {
 /// x, then step and seed where an entry drops.
 std::vector<Tensor> inputsOf(Differentiated &model, const Entry &entry, std::int64_t rows) {
   const std::string name = entry.name;
-  std::vector<Tensor> inputs{name == "ones" ? Tensor::of(ElementType::f32, {64, 64}, std::vector<double>(4096, 1))
-                                            : draw({rows, 4}, model.random)};
-  if (name == "dropped" || name == "recomputed" || name == "ones") {
+  auto ones = [](std::vector<std::int64_t> shape, std::size_t count) {
+    return Tensor::of(ElementType::f32, std::move(shape), std::vector<double>(count, 1));
+  };
+  std::vector<Tensor> inputs{name == "ones"    ? ones({64, 64}, 4096)
+                             : name == "twice" ? ones({2, 64, 64}, 8192)
+                                               : draw({rows, 4}, model.random)};
+  if (name == "dropped" || name == "recomputed" || name == "ones" || name == "twice") {
     inputs.push_back(integers({}, {17}));
     inputs.push_back(integers({}, {-123456789}));
   }
@@ -162,6 +166,24 @@ TEST(Dropout, DropsItsPart) {
     }
     seen.push_back(y);
   }
+}
+
+/// Micro-batch i of step t drops what step 2 t + i does.
+TEST(Dropout, DiffersByMicroBatch) {
+  Differentiated model(trace<specs::Dropped>(), 4);
+  std::vector<Tensor> inputs = inputsOf(model, entryOf(model.graph, "ones"), 1), both = inputs;
+  both[0] = Tensor::of(ElementType::f32, {2, 64, 64}, std::vector<double>(8192, 1));
+  const auto together = model.run(entryOf(model.graph, "twice"), {{"rows", 1}}, both);
+  double loss = 0, gradient = 0;
+  for (int i = 0; i < 2; ++i) {
+    inputs[1].values = {both[1].values[0] * 2 + i};
+    const auto alone = model.run(entryOf(model.graph, "ones"), {{"rows", 1}}, inputs);
+    EXPECT_TRUE(std::equal(alone[1]->values.begin(), alone[1]->values.end(), together[1]->values.begin() + i * 4096));
+    loss += alone[0]->values[0] / 2;
+    gradient += alone[2]->values[0] / 2;
+  }
+  EXPECT_NEAR(together[0]->values[0], loss, 1e-9 * std::abs(loss));
+  EXPECT_NEAR(together[2]->values[0], gradient, 1e-9 * std::abs(gradient));
 }
 
 TEST(Dropout, Compiled) {

@@ -69,6 +69,7 @@ struct Dropped : kiln::Model {
                       kiln::gradients("recomputed", &Dropped::loss, {"x"}, {"loss"}).checkpointed(),
                       kiln::entry("kept", &Dropped::loss, {"x"}, {"loss"}),
                       kiln::gradients("ones", &Dropped::ones, {"x"}, {"loss", "y"}),
+                      kiln::gradients("twice", &Dropped::ones, {"x"}, {"loss", "y"}).accumulated(2),
                       kiln::gradients("stopped", &Dropped::stopped, {"x"}, {"loss"}),
                       kiln::gradients("truncated", &Dropped::truncated, {"x"}, {"loss"}),
                       kiln::gradients("carried", &Dropped::carried, {"x"}, {"loss"}),

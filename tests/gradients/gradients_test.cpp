@@ -3,6 +3,7 @@
 // Gradients beside differences of the loss, both in f64: the interpreter of graphs, which knows nothing of derivatives,
 // computes the loss, and the interpreter of modules what differentiation made. Then compiled libraries beside the
 // latter.
+#include "adapters.h"
 #include "compiled.h"
 #include "loops.h"
 #include "ops.h"
@@ -91,6 +92,22 @@ TEST(Gradients, Compiled) {
     expectCompiled(trace<specs::GradientLoops>(), target, drawInputs);
   }
 }
+
+/// The frozen weights, of 8192 elements, lie there once and as they are stored: in so many bytes. Beside them are
+/// biases and adapters of f32.
+template <WeightType Stored> void expectAdapters(std::uint64_t frozen) {
+  for (const std::string &target : {runnableTargets().front(), runnableTargets().back()}) {
+    const Graph graph = trace<specs::Adapted<Stored>>();
+    expectCompiled(graph, target, drawInputs);
+    llvm::Expected<fuzz::CompiledModel> compiled = fuzz::CompiledModel::compile(graph, target);
+    ASSERT_TRUE(static_cast<bool>(compiled)) << llvm::toString(compiled.takeError());
+    EXPECT_EQ(compiled->packedBytes(), frozen + 2 * (64 + 64 * 4 + 4 * 64) * sizeof(float));
+  }
+}
+TEST(Gradients, AdaptersBesideF32) { expectAdapters<f32>(8192 * 4); }
+TEST(Gradients, AdaptersBesideF16) { expectAdapters<stored<f16>>(8192 * 2); }
+TEST(Gradients, AdaptersBesideInt8) { expectAdapters<int8>(8192 + 2 * 64 * 4); }
+TEST(Gradients, AdaptersBesideInt4) { expectAdapters<int4<32>>(8192 / 2 + 8192 / 32 * 2); }
 
 } // namespace
 } // namespace kiln::testing

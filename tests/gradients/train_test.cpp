@@ -108,6 +108,73 @@ std::vector<Tensor> drawTokens(Differentiated &model) {
   return {integers({rows}, tokens), integers({rows}, targets)};
 }
 
+/// What a call of an entry takes, and the means over its micro-batches, computed one by one.
+struct MicroBatches {
+  CompiledModel::Buffers bytes = CompiledModel::Buffers(2);
+  std::vector<double> logits; // of entries that give them
+  Values gradients;
+  double loss = 0;
+
+  MicroBatches(Differentiated &model, const Entry &entry) {
+    const int count = std::max(entry.training.micro_batches, 1);
+    for (int i = 0; i < count; ++i) {
+      const std::vector<Tensor> inputs = drawTokens(model);
+      for (std::size_t k = 0; k < inputs.size(); ++k) {
+        const std::vector<char> own = fuzz::toBytes(inputs[k]);
+        bytes[k].insert(bytes[k].end(), own.begin(), own.end());
+      }
+      loss += model.loss(entryNumber(model.graph, "gradients"), extents, inputs) / count;
+      for (const auto &[name, values] : gradientsFor(model, entry, inputs)) {
+        gradients[name].resize(values.size());
+        for (std::size_t k = 0; k < values.size(); ++k)
+          gradients[name][k] += values[k] / count;
+      }
+      if (entry.output_names.size() < 2)
+        continue;
+      interpreter::Interpreter run(model.graph, [&](const std::string &each) { return model.weights.at(each); });
+      const Tensor own = run.run(entryNumber(model.graph, "logits"), extents, {inputs[0]})[0];
+      logits.insert(logits.end(), own.values.begin(), own.values.end());
+    }
+  }
+};
+
+/// Moving averages of the weights, beside those in a session's states.
+class Averages {
+public:
+  Averages(const Differentiated &model, const Training &training) : model(model), decay(training.average) {}
+
+  void step(const std::map<std::string, Tensor> &weights, int t) {
+    for (const auto &[name, weight] : weights) {
+      std::vector<double> &mean = means[name];
+      mean.resize(weight.values.size());
+      for (std::size_t i = 0; i < mean.size(); ++i)
+        mean[i] = t == 1 ? weight.values[i] : decay * mean[i] + (1 - decay) * weight.values[i];
+    }
+  }
+  void expect(const CompiledModel &compiled, const CompiledModel::Session &session) const {
+    const std::vector<char> states = session.states();
+    for (const Parameter &parameter : model.graph.parameters) {
+      if (decay == 0)
+        break;
+      const StateInterface *state = compiled.interface().findState("average:" + model.graph.name(parameter));
+      ASSERT_TRUE(state) << model.graph.name(parameter);
+      for (std::int64_t copy = 0; copy < state->copies; ++copy) {
+        const std::vector<double> &mean = means.at(model.nameOf(parameter, copy));
+        for (std::size_t i = 0; i < mean.size(); ++i) {
+          float value;
+          std::memcpy(&value, states.data() + state->offset + copy * state->stride + i * sizeof value, sizeof value);
+          EXPECT_NEAR(value, mean[i], 2e-5) << model.nameOf(parameter, copy) << " " << i;
+        }
+      }
+    }
+  }
+
+private:
+  const Differentiated &model;
+  const double decay;
+  Values means;
+};
+
 /// Some steps of an entry, beside the equations; the weights that it ends with.
 Values train(CompiledModel &compiled, const std::string &name, unsigned workers) {
   SCOPED_TRACE(name + " " + std::to_string(workers));
@@ -121,19 +188,25 @@ Values train(CompiledModel &compiled, const std::string &name, unsigned workers)
       {.order = workers > 1 ? fuzz::CallStyle::Order::Threads : fuzz::CallStyle::Order::Serial, .workers = workers});
   Optimizer optimizer(entry.training);
   Values last;
+  Averages averages(model, entry.training);
   for (int t = 1; t <= 5; ++t) {
-    const std::vector<Tensor> inputs = drawTokens(model);
+    const MicroBatches batches(model, entry);
     const double rate = 0.03 / t;
-    const double loss = model.loss(entryNumber(model.graph, "gradients"), extents, inputs);
-    const double norm = optimizer.step(model.weights, gradientsFor(model, entry, inputs), rate, t);
-    CompiledModel::Buffers bytes;
-    for (const Tensor &input :
-         {inputs[0], inputs[1], Tensor::of(ElementType::f32, {}, {rate}), integers({}, {double(t)})})
+    const double norm = optimizer.step(model.weights, batches.gradients, rate, t);
+    CompiledModel::Buffers bytes = batches.bytes;
+    for (const Tensor &input : {Tensor::of(ElementType::f32, {}, {rate}), integers({}, {double(t)})})
       bytes.push_back(fuzz::toBytes(input));
     llvm::Expected<CompiledModel::Buffers> results = session.call(number, extents, bytes);
     EXPECT_TRUE(static_cast<bool>(results)) << llvm::toString(results.takeError());
-    EXPECT_NEAR(floatOf(results->front()), loss, 1e-5);
-    EXPECT_EQ(results->size(), entry.training.clip > 0 ? 2u : 1u);
+    EXPECT_NEAR(floatOf(results->front()), batches.loss, 1e-5);
+    EXPECT_EQ(results->size(), entry.output_names.size() + (entry.training.clip > 0));
+    for (std::size_t i = 0; i < batches.logits.size(); ++i) {
+      float value;
+      std::memcpy(&value, results->at(1).data() + i * sizeof value, sizeof value);
+      EXPECT_NEAR(value, batches.logits[i], 1e-4);
+    }
+    averages.step(model.weights, t);
+    averages.expect(compiled, session);
     if (entry.training.clip > 0) {
       EXPECT_NEAR(floatOf(results->back()), norm, 1e-5 * norm);
       EXPECT_GT(norm, entry.training.clip) << "nothing is clipped";
@@ -146,7 +219,8 @@ Values train(CompiledModel &compiled, const std::string &name, unsigned workers)
       last[weight] = got->values;
     }
     // Other entries see the weights at once.
-    llvm::Expected<CompiledModel::Buffers> seen = session.call(logits, extents, {bytes[0]});
+    const std::vector<Tensor> inputs = drawTokens(model);
+    llvm::Expected<CompiledModel::Buffers> seen = session.call(logits, extents, {fuzz::toBytes(inputs[0])});
     EXPECT_TRUE(static_cast<bool>(seen)) << llvm::toString(seen.takeError());
     interpreter::Interpreter run(model.graph, [&](const std::string &each) { return model.weights.at(each); });
     const Tensor expected = run.run(logits, extents, {inputs[0]})[0];

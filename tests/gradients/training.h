@@ -22,6 +22,10 @@ struct TrainedModel : kiln::Model {
                                                                                                targets);
   }
 
+  constexpr auto loss_and_logits(Tokens tokens, Tokens targets) const {
+    return kiln::outputs(loss(tokens, targets), logits_of(tokens));
+  }
+
   static constexpr auto entries() {
     constexpr auto train = [](const char *name, auto optimizer) {
       return kiln::train(name, &TrainedModel::loss, {"tokens", "targets"}, {"loss"}, optimizer);
@@ -33,6 +37,10 @@ struct TrainedModel : kiln::Model {
         train("adam", kiln::Adam{.beta2 = 0.99, .weight_decay = 0.02}),
         train("adamw", kiln::AdamW{.beta1 = 0.8, .weight_decay = 0.1}).without_decay({"*.bias", "*norm*"}),
         train("clipped", kiln::AdamW{}).clipped(0.25),
+        train("averaged", kiln::Sgd{.momentum = 0.5}).averaged(0.9),
+        kiln::train("accumulate", &TrainedModel::loss_and_logits, {"tokens", "targets"}, {"loss", "logits"},
+                    kiln::Adam{})
+            .accumulated(3),
         train("tune", kiln::Sgd{}).frozen({"words.*", "h.*.inner.*"}),
         kiln::entry("logits", &TrainedModel::logits_of, {"tokens"}, {"logits"})};
   }

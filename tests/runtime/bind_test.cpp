@@ -234,7 +234,7 @@ TEST(Create, ImpossibleDescriptorsAreInternalErrors) {
   for (const auto &test : cases) {
     const kiln_variant_t variant =
         hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, &test.Placement, test.PackedBytes, nullptr);
-    const kiln_descriptor_t descriptor = {KILN_ABI_VERSION, 1, 0, 1, "odd", weights, nullptr, &variant};
+    const kiln_descriptor_t descriptor = {KILN_ABI_VERSION, 1, 0, 1, "odd", weights, nullptr, &variant, nullptr, 0};
     kiln_model_t *model = nullptr;
     kiln_error_t error;
     ASSERT_EQ(kiln_model_create(&descriptor, &cpu, &options, &model, &error), KILN_OK);
@@ -243,7 +243,7 @@ TEST(Create, ImpossibleDescriptorsAreInternalErrors) {
               "weight \"h.{}\" requires a place within " + std::to_string(test.PackedBytes) + " packed bytes");
     kiln_destroy(model);
   }
-  const kiln_descriptor_t future = {KILN_ABI_VERSION + 1, 0, 0, 0, "odd", nullptr, nullptr, nullptr};
+  const kiln_descriptor_t future = {KILN_ABI_VERSION + 1, 0, 0, 0, "odd", nullptr, nullptr, nullptr, nullptr, 0};
   kiln_model_t *model = nullptr;
   kiln_error_t error;
   EXPECT_EQ(kiln_model_create(&future, &cpu, &options, &model, &error), KILN_INTERNAL_ERROR);
@@ -260,7 +260,7 @@ TEST(Create, TiedAndJoinedWeights) {
   const kiln_placement_t placements[] = {makePlacement(0, 0, 0, 0, 0, KILN_I8), makePlacement(8, 0, 4, 0, 0, KILN_I8),
                                          makePlacement(8, 0, 4, 0, 3, KILN_I8)};
   const kiln_variant_t variant = hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, placements, 24, nullptr);
-  const kiln_descriptor_t descriptor = {KILN_ABI_VERSION, 3, 0, 1, "tied", weights, nullptr, &variant};
+  const kiln_descriptor_t descriptor = {KILN_ABI_VERSION, 3, 0, 1, "tied", weights, nullptr, &variant, nullptr, 0};
   const std::string image = makeImage({{"h.0.k", "I8", {2, 2}, "ABCD"}, {"h.0.q", "I8", {3, 2}, "abcdef"}});
   kiln_model_t *model = nullptr;
   kiln_error_t error;

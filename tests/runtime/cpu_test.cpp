@@ -92,7 +92,7 @@ protected:
   kiln_variant_t Variants[3] = {kiln_test::hostVariant("x86-64-v4", UpTo(4), nullptr, 0, nullptr),
                                 kiln_test::hostVariant("x86-64-v3", UpTo(3), nullptr, 0, nullptr),
                                 kiln_test::hostVariant("x86-64-v2", UpTo(2), nullptr, 0, nullptr)};
-  kiln_descriptor_t Descriptor = {KILN_ABI_VERSION, 0, 0, 3, "choice", nullptr, nullptr, Variants};
+  kiln_descriptor_t Descriptor = {KILN_ABI_VERSION, 0, 0, 3, "choice", nullptr, nullptr, Variants, nullptr, 0};
   kiln_cpu_t Cpu = FullCpu;
   kiln_options_t Options = {};
   kiln_model_t *Model = nullptr;

@@ -13,7 +13,10 @@
 namespace {
 
 TEST(ModelLayout, PublicStructs) {
-  EXPECT_EQ(KILN_ABI_VERSION, 5);
+  EXPECT_EQ(KILN_ABI_VERSION, 6);
+  EXPECT_EQ(sizeof(kiln_training_t), 8u);
+  EXPECT_FIELD(kiln_training_t, step, 0, 4);
+  EXPECT_FIELD(kiln_training_t, seed, 4, 4);
   EXPECT_EQ(sizeof(kiln_error_t), 256u);
   EXPECT_FIELD(kiln_error_t, message, 4, 252);
   EXPECT_EQ(sizeof(kiln_sequence_t), 16u);

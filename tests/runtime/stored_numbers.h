@@ -79,8 +79,16 @@ public:
   BoundModel(std::vector<kiln_weight_t> weights, std::vector<kiln_placement_t> placements, uint64_t packedBytes)
       : Weights(std::move(weights)), Placements(std::move(placements)),
         Variant(hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, Placements.data(), packedBytes, nullptr)),
-        Descriptor{KILN_ABI_VERSION, static_cast<uint32_t>(Weights.size()), 0, 1, "stored", Weights.data(), nullptr,
-                   &Variant} {
+        Descriptor{KILN_ABI_VERSION,
+                   static_cast<uint32_t>(Weights.size()),
+                   0,
+                   1,
+                   "stored",
+                   Weights.data(),
+                   nullptr,
+                   &Variant,
+                   nullptr,
+                   0} {
     const kiln_cpu_t cpu = kiln_cpu_detect();
     const kiln_options_t options = {.allocator = &Functions};
     EXPECT_EQ(kiln_model_create(&Descriptor, &cpu, &options, &Model, &Error), KILN_OK) << Error.message;

@@ -136,7 +136,7 @@ struct BodyModel {
   kiln_body_t Body;
   kiln_entry_t Entry = entryOf("forward", nullptr, nullptr, 0, 0);
   kiln_variant_t Variant = hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, nullptr, 0, &Body);
-  kiln_descriptor_t Descriptor = {KILN_ABI_VERSION, 0, 1, 1, "body", nullptr, &Entry, &Variant};
+  kiln_descriptor_t Descriptor = {KILN_ABI_VERSION, 0, 1, 1, "body", nullptr, &Entry, &Variant, nullptr, 0};
   kiln_model_t *Model = nullptr;
 
   BodyModel(int (*run)(const kiln_frame_t *), uint64_t planBytes, uint64_t scratchBytes)

@@ -111,4 +111,4 @@ std::vector<float> expectedRows(const std::vector<int32_t> &ids) {
 } // namespace kiln_test
 
 extern "C" const kiln_descriptor_t kiln_descriptor = {
-    KILN_ABI_VERSION, 2, 2, 1, "tiny", kiln_test::Weights, kiln_test::Entries, kiln_test::Variants};
+    KILN_ABI_VERSION, 2, 2, 1, "tiny", kiln_test::Weights, kiln_test::Entries, kiln_test::Variants, nullptr, 0};

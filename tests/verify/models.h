@@ -17,8 +17,8 @@ struct TracedModel {
   Graph (*trace)();
 };
 
-/// By name.
 std::vector<TracedModel> &models();
+std::vector<TracedModel> modelsByName();
 bool addModel(const char *name, Graph (*trace)());
 
 } // namespace kiln::testing

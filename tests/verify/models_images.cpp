@@ -6,8 +6,14 @@
 #include "swin/swin.h"
 #include "vit/vit.h"
 
+namespace detr_spec {
+#include "detr/spec.cpp"
+}
 namespace gpt2_tiny_spec {
 #include "../models/gpt2_tiny.cpp"
+}
+namespace mvit_spec {
+#include "mvit/spec.cpp"
 }
 namespace small_cnn_spec {
 #include "../models/small_cnn.cpp"

@@ -25,6 +25,12 @@ bool addModel(const char *name, Graph (*trace)()) {
   return true;
 }
 
+std::vector<TracedModel> modelsByName() {
+  std::vector<TracedModel> list = models();
+  std::sort(list.begin(), list.end(), [](const TracedModel &a, const TracedModel &b) { return a.name < b.name; });
+  return list;
+}
+
 namespace {
 
 constexpr double mostOperations = 3e6;
@@ -90,13 +96,8 @@ TEST(DeepModels, ShowSmallChanges) {
   }
 }
 
-std::vector<TracedModel> sorted() {
-  std::vector<TracedModel> list = models();
-  std::sort(list.begin(), list.end(), [](const TracedModel &a, const TracedModel &b) { return a.name < b.name; });
-  return list;
-}
-
-INSTANTIATE_TEST_SUITE_P(, Models, ::testing::ValuesIn(sorted()), [](const auto &info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(, Models, ::testing::ValuesIn(modelsByName()),
+                         [](const auto &info) { return info.param.name; });
 
 } // namespace
 } // namespace kiln::testing

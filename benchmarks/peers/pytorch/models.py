@@ -95,9 +95,12 @@ class Vit(nn.Module):
         self.classifier = Linear(width, classes)
 
     def forward(self, image):
+        return (self.classify(image.unsqueeze(0)),)
+
+    def classify(self, images):
         e, layers, ops = self.vit.embeddings, self.vit.encoder.layer, self.ops
-        x = e.patch_embeddings.projection(image.unsqueeze(0)).flatten(2).transpose(1, 2)
-        x = torch.cat((e.cls_token, x), dim=1) + e.position_embeddings
+        x = e.patch_embeddings.projection(images).flatten(2).transpose(1, 2)
+        x = torch.cat((e.cls_token.expand(len(images), -1, -1), x), dim=1) + e.position_embeddings
         norms = [layer.layernorm_before for layer in layers] + [self.vit.layernorm]
         n = norms[0](x)
         for layer, next_norm in zip(layers, norms[1:]):
@@ -105,7 +108,7 @@ class Vit(nn.Module):
             y = ops.attention(own.query, own.key, own.value, n, n, self.heads)
             n, x = ops.add_norm(layer.attention.output.dense, y, x, layer.layernorm_after)
             n, x = ops.add_norm(layer.output.dense, ops.gelu(layer.intermediate.dense, n), x, next_norm)
-        return (self.classifier(n[:, 0]),)
+        return self.classifier(n[:, 0])
 
 
 class VggFeatures(nn.Module):
@@ -199,6 +202,9 @@ class Gpt2(nn.Module):
         self.ln_f = nn.LayerNorm(width)
 
     def forward(self, tokens):
+        return (self.ops.logits(self.rows(tokens)[:, -1], self.wte.weight),)
+
+    def rows(self, tokens):
         ops = self.ops
         x = self.wte(tokens) + self.wpe.weight[: tokens.shape[1]]
         norms = [layer.ln_1 for layer in self.h] + [self.ln_f]
@@ -207,7 +213,7 @@ class Gpt2(nn.Module):
             y = ops.joint_attention(layer.attn.c_attn, n, self.heads, causal=True)
             n, x = ops.add_norm(layer.attn.c_proj, y, x, layer.ln_2)
             n, x = ops.add_norm(layer.mlp.c_proj, ops.gelu(layer.mlp.c_fc, n, "tanh"), x, next_norm)
-        return (ops.logits(n[:, -1], self.wte.weight),)
+        return n
 
 
 class Gpt2Decode(Gpt2):
@@ -248,8 +254,51 @@ class SwinBlock(nn.Module):
         return (self.block(image),)
 
 
-def tokens(name, count, vocabulary):
-    return name, torch.from_numpy(counter.tokens(name, (1, count), vocabulary))
+class Gpt2Train(Gpt2):
+    """As it is trained, as the classes below: the loss."""
+
+    def forward(self, tokens, targets):
+        logits = self.ops.logits(self.rows(tokens), self.wte.weight)
+        return (F.cross_entropy(logits.flatten(0, 1), targets.flatten().long()),)
+
+
+class BertTrain(Bert):
+    def forward(self, tokens, segments):
+        return (super().forward(tokens, segments)[0].square().mean(),)
+
+
+class VitTrain(Vit):
+    def forward(self, images, labels):
+        return (F.cross_entropy(self.classify(images), labels.long()),)
+
+
+class LstmTrain(Lstm):
+    def forward(self, x):
+        return (super().forward(x)[0].square().mean(),)
+
+
+class TrainingStep:
+    """Computes the loss and its gradients and lets AdamW go a step, of length 0: each step is the same."""
+
+    def __init__(self, module, loss):
+        self.optimizer = torch.optim.AdamW(module.parameters(), lr=0.0)
+        self.loss = loss
+
+    def __call__(self, *inputs):
+        with torch.enable_grad():
+            self.optimizer.zero_grad()
+            loss = self.loss(*inputs)[0]
+            loss.backward()
+            self.optimizer.step()
+        return (loss.detach(),)
+
+
+def tokens(name, count, vocabulary, batch=1):
+    return name, torch.from_numpy(counter.tokens(name, (batch, count), vocabulary))
+
+
+def labels(name, count, classes):
+    return name, torch.from_numpy(counter.tokens(name, (count,), classes))
 
 
 def past(layers, count, width):
@@ -274,6 +323,15 @@ MODELS = {
     "swin_block": (SwinBlock, [("image", torch.from_numpy(counter.uniform("image", (1, 56, 56, 96))))], ["y"]),
     "lstm_1": (Lstm, [("x", torch.from_numpy(counter.uniform("x", (128, 1, 256))))], ["y", "h", "c"]),
     "lstm_8": (Lstm, [("x", torch.from_numpy(counter.uniform("x", (128, 8, 256))))], ["y", "h", "c"]),
+    "gpt2_train_4": (Gpt2Train, [tokens("tokens", 64, 50257, 4), tokens("targets", 64, 50257, 4)], ["loss"]),
+    "gpt2_train_1": (Gpt2Train, [tokens("tokens", 512, 50257), tokens("targets", 512, 50257)], ["loss"]),
+    "bert_train": (BertTrain, [tokens("tokens", 128, 30522, 8), tokens("segments", 128, 2, 8)], ["loss"]),
+    "vit_train": (
+        VitTrain,
+        [("images", torch.from_numpy(counter.uniform("images", (4, 3, 224, 224)))), labels("labels", 4, 1000)],
+        ["loss"],
+    ),
+    "lstm_train": (LstmTrain, [("x", torch.from_numpy(counter.uniform("x", (128, 8, 256))))], ["loss"]),
 }
 
 
@@ -284,5 +342,9 @@ def make(name, ops=Plain):
         module = kind(ops).eval()
         for parameter, value in module.named_parameters():
             value.copy_(torch.from_numpy(counter.weight(parameter, tuple(value.shape))))
-            value.requires_grad_(False)
+            value.requires_grad_(is_trained(name))
     return module, inputs, outputs
+
+
+def is_trained(name):
+    return "_train" in name

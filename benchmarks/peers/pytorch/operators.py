@@ -33,17 +33,17 @@ def causal_mask(rows):
 
 
 def attend(q, k, v, heads, causal):
-    """Attention of [1, rows, heads * width]."""
+    """Attention of [batch, rows, heads * width]."""
 
     def split(x):
-        return x.view(1, x.shape[1], heads, -1).transpose(1, 2)
+        return x.view(x.shape[0], x.shape[1], heads, -1).transpose(1, 2)
 
     q, k, v = split(q), split(k), split(v)
     scores = torch.matmul(q, k.transpose(-1, -2)) / math.sqrt(q.shape[-1])
     if causal:
         scores = scores + causal_mask(q.shape[2])
     y = torch.matmul(scores.softmax(-1), v)
-    return y.transpose(1, 2).reshape(1, q.shape[2], -1)
+    return y.transpose(1, 2).reshape(y.shape[0], q.shape[2], -1)
 
 
 class Plain:

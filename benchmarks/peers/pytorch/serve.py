@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a model on command: `serve.py MODEL THREADS CPU`, one line in, one answer out.
 
-- `run eager`, `run jit`: runs the model once and answers the seconds that it took.
+- `run eager`, `run jit`: runs the model, or a step of its training, once and answers the seconds that it took.
 - `output`: answers the first output of the last run, raw f32.
 
 It first writes `ready`. With more than one thread its calling thread keeps to the CPU, and the others stay off it, as the
@@ -15,7 +15,7 @@ import warnings
 
 import torch
 
-from models import make
+from models import TrainingStep, is_trained, make
 
 
 def place(cpu):
@@ -43,7 +43,10 @@ def main():
     torch.set_num_threads(threads)
     module, inputs, _ = make(name)
     inputs = tuple(value for _, value in inputs)
-    forms = {"eager": module, "jit": torch.jit.optimize_for_inference(torch.jit.trace(module, inputs))}
+    if is_trained(name):
+        forms = {"eager": TrainingStep(module, module), "jit": TrainingStep(module, torch.jit.trace(module, inputs))}
+    else:
+        forms = {"eager": module, "jit": torch.jit.optimize_for_inference(torch.jit.trace(module, inputs))}
     for form in forms.values():
         for _ in range(2):
             form(*inputs)

@@ -35,23 +35,26 @@ KILN_GRADIENT(ConcatOp) {
   return parts;
 }
 
-/// Zeros before and behind.
+/// Zeros before or behind, so many that x with them has the extent `whole`. No tensor may be empty: where their number
+/// is not fixed there are more of them first, some of which are cut off.
+static Value addZeros(GradientBuilder &b, Value x, int64_t axis, AffineExpr whole, bool isBefore) {
+  SmallVector<AffineExpr> extents = getExtents(rankedType(x));
+  const AffineExpr missing = canonicalExtent(whole - extents[axis]);
+  if (isConstant(missing, 0))
+    return x;
+  extents[axis] = isa<AffineConstantExpr>(missing) ? missing : whole;
+  Value zeros = b.zeros(b.typeOf(extents, x));
+  Value both = b.create<ConcatOp>(isBefore ? SmallVector<Value>{zeros, x} : SmallVector<Value>{x, zeros}, axis);
+  return takePart(b, both, axis, whole, isBefore);
+}
+
 KILN_GRADIENT(SliceOp) {
   const auto axis = static_cast<int64_t>(getAxis());
-  SmallVector<AffineExpr> extents = getExtents(rankedType(getX()));
-  const AffineExpr all = extents[axis], own = getExtents(getType())[axis];
-  const AffineExpr before =
-      getAtEnd() ? canonicalExtent(all - own) : getAffineConstantExpr(static_cast<int64_t>(getStart()), getContext());
-  SmallVector<Value> parts;
-  auto addZeros = [&](AffineExpr extent) {
-    extents[axis] = extent;
-    if (!isConstant(extent, 0))
-      parts.push_back(b.zeros(b.typeOf(extents, getX())));
-  };
-  addZeros(before);
-  parts.push_back(gradients[0]);
-  addZeros(canonicalExtent(all - own - before));
-  return {parts.size() == 1 ? parts[0] : b.create<ConcatOp>(parts, axis)};
+  const AffineExpr whole = getExtents(rankedType(getX()))[axis];
+  if (getAtEnd())
+    return {addZeros(b, gradients[0], axis, whole, true)};
+  const AffineExpr behind = canonicalExtent(whole - static_cast<int64_t>(getStart()));
+  return {addZeros(b, addZeros(b, gradients[0], axis, behind, false), axis, whole, true)};
 }
 
 /// Rows [R, D] added up in a table [V, D], each where its index says: a product with the matrix [V, R] that has a 1

@@ -61,6 +61,19 @@ template <class Function> struct EntryPoint {
     changed.training.recomputes = true;
     return changed;
   }
+  /// A call takes the inputs of so many micro-batches, along a new first axis, and computes one after another: the loss
+  /// and the gradients are the means of theirs, other results are stacked.
+  constexpr EntryPoint accumulated(int micro_batches) const {
+    EntryPoint changed = *this;
+    changed.training.micro_batches = micro_batches != 0 ? micro_batches : -1;
+    return changed;
+  }
+  /// Keeps a moving average of the parameters: decay times that of the step before, and the rest of what they are now.
+  constexpr EntryPoint averaged(double decay) const {
+    EntryPoint changed = *this;
+    changed.training.average = decay != 0 ? decay : -1;
+    return changed;
+  }
   /// Such parameters have no weight decay.
   constexpr EntryPoint without_decay(Names patterns) const {
     EntryPoint changed = *this;

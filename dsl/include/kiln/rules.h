@@ -228,6 +228,13 @@ inline constexpr const char *train_c2 = "an optimizer requires a momentum and be
 inline constexpr const char *train_c3 = "an optimizer requires an epsilon above 0 [train_c3]";
 inline constexpr const char *train_c4 = "an optimizer requires a weight decay of 0 or more [train_c4]";
 inline constexpr const char *train_c5 = "clipping requires a norm above 0 [train_c5]";
+inline constexpr const char *train_c6 =
+    "clipped, averaged and without_decay require an entry that trains, frozen, checkpointed and accumulated one of "
+    "gradients or one that trains [train_c6]";
+inline constexpr const char *train_c7 = "accumulated requires 1 or more micro-batches of an entry without states, "
+                                        "whose inputs and results have five axes at "
+                                        "most [train_c7]";
+inline constexpr const char *train_c8 = "averaged requires a decay in (0, 1) [train_c8]";
 inline constexpr const char *loss_c1 =
     "cross_entropy requires i32 targets, and floating-point logits of one axis more [loss_c1]";
 inline constexpr const char *loss_c2 = "cross_entropy requires a label smoothing in [0, 1) [loss_c2]";

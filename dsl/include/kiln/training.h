@@ -47,6 +47,16 @@ constexpr void mark_parameters(const Graph &graph, int region, std::vector<int> 
   }
 }
 
+/// Whether a region or one inside of it reads or writes states.
+constexpr bool has_states(const Graph &graph, int region) {
+  for (int number : graph.regions[region].nodes) {
+    const Node &node = graph.nodes[number];
+    if (family_of(node.op) == Family::state || (has_body(node) && has_states(graph, node.attributes.index)))
+      return true;
+  }
+  return false;
+}
+
 constexpr bool matches_one(const Names &patterns, const char *name) {
   for (int i = 0; i < patterns.count && i < Names::capacity; ++i)
     if (matches(patterns.items[i], name))
@@ -113,17 +123,14 @@ inline std::vector<int> gradient_parameters(const Graph &graph, const Entry &ent
 
 /// What an optimiser keeps of each parameter: names of states are such a word, a colon and the parameter's.
 inline std::vector<std::string> kept_moments(const Training &training) {
-  switch (training.update) {
-  case Update::sgd:
-    return training.momentum != 0 ? std::vector<std::string>{"momentum"} : std::vector<std::string>();
-  case Update::adam:
-  case Update::adamw:
-    return {"mean", "square"};
-  case Update::none:
-  case Update::give:
-    break;
-  }
-  return {};
+  std::vector<std::string> kept;
+  if (training.update == Update::sgd && training.momentum != 0)
+    kept = {"momentum"};
+  if (training.update == Update::adam || training.update == Update::adamw)
+    kept = {"mean", "square"};
+  if (training.average != 0)
+    kept.push_back("average");
+  return kept;
 }
 inline std::string moment_name(const std::string &moment, const std::string &parameter) {
   return moment + ":" + parameter;

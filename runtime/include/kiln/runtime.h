@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define KILN_ABI_VERSION 5
+#define KILN_ABI_VERSION 6
 /* Alignment, in bytes, that an arena must have. */
 #define KILN_ARENA_ALIGNMENT 64
 
@@ -55,6 +55,12 @@ typedef struct kiln_error_t {
   kiln_status_t status;
   char message[252];
 } kiln_error_t;
+
+/* How far a training is: what save_training keeps beside weights and states. */
+typedef struct kiln_training_t {
+  int32_t step; /* the last one that was made; 0: none */
+  int32_t seed;
+} kiln_training_t;
 
 /* The caller's threads. parallel_for runs task(context, i, worker) for each i in [0, count), on any threads, and
  * returns when all are done. worker is a number in [0, workers) that no two tasks running at the same time share; the

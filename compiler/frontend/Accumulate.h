@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Entries whose calls take several micro-batches.
+#pragma once
+
+#include "kiln/graph.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace kiln {
+
+/// Makes the function, all of it, the body of a loop over micro-batches: its own inputs get a first axis, which the
+/// loop takes apart, the loss and the gradients become means, and other results are stacked.
+void accumulate(mlir::func::FuncOp function, const Graph &graph, const Entry &entry,
+                llvm::MutableArrayRef<mlir::Value> gradients);
+
+} // namespace kiln

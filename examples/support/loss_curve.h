@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The losses of a training, for programs of C and C++: kept in a file of text from one run to the next, shown in a
+ * line, and drawn. */
+#ifndef EXAMPLES_LOSS_CURVE_H
+#define EXAMPLES_LOSS_CURVE_H
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What is drawn of a training: a point for each time that it was measured. */
+typedef struct loss_curve_t {
+  const char *path; /* a line for each point: step, loss in training, loss of what was held out */
+  int count;
+  struct {
+    int step;
+    double trained, held_out;
+  } points[1024];
+} loss_curve_t;
+
+enum { LOSS_CURVE_POINTS = 1024, LOSS_CURVE_COLUMNS = 32 };
+
+/* Points up to a step, of a run that goes on from there. The file is written anew with these. */
+static inline void loss_curve_open(loss_curve_t *curve, int last_step) {
+  int step;
+  double trained, held_out;
+  FILE *file = last_step > 0 ? fopen(curve->path, "r") : NULL;
+  while (file && curve->count < LOSS_CURVE_POINTS && fscanf(file, "%d %lf %lf", &step, &trained, &held_out) == 3)
+    if (step <= last_step) {
+      curve->points[curve->count].step = step;
+      curve->points[curve->count].trained = trained;
+      curve->points[curve->count++].held_out = held_out;
+    }
+  if (file)
+    fclose(file);
+  if ((file = fopen(curve->path, "w"))) {
+    for (int i = 0; i < curve->count; ++i)
+      fprintf(file, "%d %.6f %.6f\n", curve->points[i].step, curve->points[i].trained, curve->points[i].held_out);
+    fclose(file);
+  }
+}
+
+static inline void loss_curve_add(loss_curve_t *curve, int step, double trained, double held_out) {
+  FILE *file = fopen(curve->path, "a");
+  if (file) {
+    fprintf(file, "%d %.6f %.6f\n", step, trained, held_out);
+    fclose(file);
+  }
+  if (curve->count == LOSS_CURVE_POINTS)
+    return;
+  curve->points[curve->count].step = step;
+  curve->points[curve->count].trained = trained;
+  curve->points[curve->count++].held_out = held_out;
+}
+
+/* The losses in training as a row of bars: at most LOSS_CURVE_COLUMNS, from the largest to the smallest. */
+static inline const char *loss_curve_line(const loss_curve_t *curve) {
+  static char text[LOSS_CURVE_COLUMNS * 3 + 1];
+  static const char *const levels[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  const int columns = curve->count < LOSS_CURVE_COLUMNS ? curve->count : LOSS_CURVE_COLUMNS;
+  double least = INFINITY, most = -INFINITY;
+  *text = '\0';
+  for (int i = 0; i < curve->count; ++i) {
+    least = fmin(least, curve->points[i].trained);
+    most = fmax(most, curve->points[i].trained);
+  }
+  for (int column = 0; column < columns; ++column) {
+    const double loss = curve->points[(column + 1) * curve->count / columns - 1].trained;
+    strcat(text, levels[most > least ? (int)(7 * (loss - least) / (most - least) + 0.5) : 0]);
+  }
+  return text;
+}
+
+static inline void loss_curve_path(FILE *file, const loss_curve_t *curve, int held_out, double least, double most,
+                                   const char *colour) {
+  const double last = curve->points[curve->count - 1].step;
+  fprintf(file, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2\" points=\"", colour);
+  for (int i = 0; i < curve->count; ++i) {
+    const double loss = held_out ? curve->points[i].held_out : curve->points[i].trained;
+    fprintf(file, "%.1f,%.1f ", 60 + 520 * curve->points[i].step / last, 250 - 210 * (loss - least) / (most - least));
+  }
+  fprintf(file, "\"/>\n");
+}
+
+/* A picture of both losses over the steps; `unit`: "bits per character". */
+static inline void loss_curve_draw(const loss_curve_t *curve, const char *path, const char *unit) {
+  FILE *file = curve->count > 1 ? fopen(path, "w") : NULL;
+  if (!file)
+    return;
+  double least = INFINITY, most = -INFINITY;
+  for (int i = 0; i < curve->count; ++i) {
+    least = fmin(least, fmin(curve->points[i].trained, curve->points[i].held_out));
+    most = fmax(most, fmax(curve->points[i].trained, curve->points[i].held_out));
+  }
+  most = most > least ? most : least + 1;
+  fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 600 300\" font-family=\"sans-serif\" "
+                "font-size=\"12\">\n<rect width=\"600\" height=\"300\" fill=\"white\"/>\n");
+  for (int i = 0; i <= 4; ++i) {
+    const double y = 250 - 210 * i / 4.0, x = 60 + 520 * i / 4.0;
+    fprintf(file,
+            "<path d=\"M60 %.1fH580\" stroke=\"#ddd\"/><text x=\"52\" y=\"%.1f\" text-anchor=\"end\">%.2f</text>\n", y,
+            y + 4, least + (most - least) * i / 4);
+    fprintf(file, "<text x=\"%.1f\" y=\"270\" text-anchor=\"middle\">%.0f</text>\n", x,
+            curve->points[curve->count - 1].step * i / 4.0);
+  }
+  loss_curve_path(file, curve, 0, least, most, "#1f77b4");
+  loss_curve_path(file, curve, 1, least, most, "#d62728");
+  fprintf(file,
+          "<text x=\"320\" y=\"292\" text-anchor=\"middle\">steps</text><text x=\"60\" y=\"24\">%s: "
+          "<tspan fill=\"#1f77b4\">in training</tspan>, <tspan fill=\"#d62728\">held out</tspan></text>\n</svg>\n",
+          unit);
+  fclose(file);
+}
+
+#endif

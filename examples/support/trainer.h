@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loop of a training program: one command that shows where it is, can be stopped at any time and goes on from
+// there, and draws its losses. Beside the weights OUT lie OUT.training, OUT.losses and OUT.svg.
+#pragma once
+
+#include "first_weights.h"
+#include "loss_curve.h"
+#include "session.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace support {
+
+struct TrainingPlan {
+  const char *program;
+  std::string out, data; // the weights; where the data are
+  int steps, threads = 2, seed = 1;
+  double rate;               // the highest
+  const char *unit, *things; // of the losses; of what a step takes: "images"
+  int per_step;              // how many
+  double seconds_between_saves = 60;
+};
+
+/// Takes --steps, --out, --data, --rate, --threads, --seed and --save from the command line.
+inline void read_options(int argc, char **argv, TrainingPlan &plan) {
+  std::map<std::string, std::string> given;
+  for (int i = 1; i < argc; i += 2)
+    given[argv[i]] = i + 1 < argc ? argv[i + 1] : "";
+  auto take = [&](const char *option, auto &value) {
+    auto found = given.find(option);
+    if (found == given.end())
+      return;
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, std::string>)
+      value = found->second;
+    else
+      value = static_cast<std::remove_cvref_t<decltype(value)>>(std::strtod(found->second.c_str(), nullptr));
+    given.erase(found);
+  };
+  take("--steps", plan.steps), take("--out", plan.out), take("--data", plan.data), take("--rate", plan.rate);
+  take("--threads", plan.threads), take("--seed", plan.seed), take("--save", plan.seconds_between_saves);
+  if (!given.empty())
+    stop(std::string(plan.program) + " has no option " + given.begin()->first);
+  if (plan.steps < 1 || plan.threads < 1)
+    stop(std::string(plan.program) + " requires at least one step and one thread");
+}
+
+/// Half a cosine down to 1 %, behind 200 steps of warm-up.
+inline float cosine_rate(const TrainingPlan &plan, int step) {
+  const double part = static_cast<double>(step) / plan.steps, pi = 3.14159265358979;
+  return static_cast<float>(plan.rate * std::min(1.0, step / 200.0) * (0.01 + 0.99 * 0.5 * (1 + std::cos(pi * part))));
+}
+
+/// Trains a model of a generated C++ header, whose arena for that is the session's; `begin()` binds the first weights.
+/// `step(training, rate, random)` gives the loss; what it draws from `random` follows from the step alone. `measure()`
+/// gives the loss of what was held out.
+template <class Model, class Begin, class Step, class Measure>
+void train(Model &model, Session &session, const TrainingPlan &plan, Begin begin, Step step, Measure measure) {
+  using Clock = std::chrono::steady_clock;
+  auto seconds = [](Clock::time_point since) { return std::chrono::duration<double>(Clock::now() - since).count(); };
+  const std::string saved_as = plan.out + ".training", losses = plan.out + ".losses", picture = plan.out + ".svg";
+  kiln_training_t training{0, plan.seed};
+  if (std::filesystem::exists(saved_as)) {
+    session.check(model.load_training(session.call.arena, training, saved_as.c_str(), &session.error));
+    std::printf("going on from step %d of %s\n", training.step, saved_as.c_str());
+  } else {
+    begin();
+  }
+  static loss_curve_t curve;
+  curve.path = losses.c_str();
+  loss_curve_open(&curve, training.step);
+
+  const int first = training.step;
+  const Clock::time_point began = Clock::now();
+  Clock::time_point shown = began, saved = began;
+  double sum = 0;
+  for (int count = 0; training.step < plan.steps;) {
+    ++training.step;
+    sum += step(training, cosine_rate(plan, training.step),
+                random_of_step(static_cast<std::uint64_t>(training.seed), training.step));
+    ++count;
+    const bool is_end = training.step == plan.steps;
+    if (is_end || seconds(shown) > 1) {
+      shown = Clock::now();
+      const double each = seconds(began) / (training.step - first);
+      std::printf("\rstep %d of %d: loss %.4f, %.0f %s/s, %.0f s left %s ", training.step, plan.steps, sum / count,
+                  plan.per_step / each, plan.things, (plan.steps - training.step) * each, loss_curve_line(&curve));
+      std::fflush(stdout);
+    }
+    if (is_end || training.step % (plan.steps / 100 + 1) == 0) {
+      loss_curve_add(&curve, training.step, sum / count, measure());
+      sum = count = 0;
+    }
+    if (is_end || seconds(saved) > plan.seconds_between_saves) {
+      saved = Clock::now();
+      session.check(model.save_training(session.call.arena, training, saved_as.c_str(), &session.error));
+      loss_curve_draw(&curve, picture.c_str(), plan.unit);
+    }
+  }
+  session.check(model.save_weights(plan.out.c_str(), &session.error));
+  std::printf("\nsaved %s\n", plan.out.c_str());
+}
+
+} // namespace support

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Nothing is changed that could be averaged.
+// expect: clipped, averaged and without_decay require an entry that trains, frozen, checkpointed and accumulated one of gradients or one that trains [train_c6]: got loss
+#include "case.h"
+using namespace kiln;
+
+struct M : Model {
+  Linear<8, 8> head{"head"};
+  constexpr auto loss(Tensor<f32, T, 8> x) const { return mse(head(x), x); }
+  static constexpr auto entries() { return std::tuple{entry("loss", &M::loss, {"x"}, {"loss"}).averaged(0.9)}; }
+};
+static_assert(parameters<M>() >= 0);

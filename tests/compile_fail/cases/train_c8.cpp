@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The average would be what it was at first.
+// expect: averaged requires a decay in (0, 1) [train_c8]: got 1.000000
+#include "case.h"
+using namespace kiln;
+
+struct M : Model {
+  Linear<8, 8> head{"head"};
+  constexpr auto loss(Tensor<f32, T, 8> x) const { return mse(head(x), x); }
+  static constexpr auto entries() { return std::tuple{train("train", &M::loss, {"x"}, {"loss"}, Sgd{}).averaged(1)}; }
+};
+static_assert(parameters<M>() >= 0);

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# interrupt_training.sh TRAINER [ARGS]: a training program that is killed, again and again, and started anew with another
+# number of threads ends with the weights, to the bit, of one that was left alone.
+set -uo pipefail
+trainer=("$@")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() { echo "$1"; exit 1; }
+
+"${trainer[@]}" --out "$work/whole" --threads 1 >"$work/log" 2>&1 || {
+  [ $? = 77 ] && { cat "$work/log"; exit 77; }
+  cat "$work/log"
+  fail "the training fails"
+}
+kills=0
+for run in $(seq 40); do
+  "${trainer[@]}" --out "$work/parts" --threads $((run % 2 + 1)) --save 0 >"$work/log" 2>&1 &
+  sleep "$((run / 5)).$((run % 5 * 2))" # longer each time, for machines that are slow
+  kill -KILL $! 2>/dev/null && kills=$((kills + 1))
+  wait $! 2>/dev/null && break
+done
+[ -f "$work/parts" ] || { cat "$work/log"; fail "the training does not come to its end"; }
+[ "$kills" -ge 2 ] || fail "the training was too short to be killed"
+cmp "$work/whole" "$work/parts" || fail "killed $kills times the weights are others"
+[ -s "$work/parts.svg" ] || fail "there is no picture of the losses"
+echo "killed $kills times; the same weights"
