@@ -122,9 +122,9 @@ void registerAll() {
     Made (*make)();
     int rounds;
   };
-  constexpr Row rows[] = {{"gpt2 small, 4 x 64", makeGpt2<4, 64, false>, 5},
-                          {"gpt2 small, 1 x 512", makeGpt2<1, 512, false>, 5},
-                          {"gpt2 small, 1 x 512, checkpointed", makeGpt2<1, 512, true>, 5},
+  constexpr Row rows[] = {{"gpt2 small, 4 x 64", makeGpt2<4, 64, false>, 3},
+                          {"gpt2 small, 1 x 512", makeGpt2<1, 512, false>, 3},
+                          {"gpt2 small, 1 x 512, checkpointed", makeGpt2<1, 512, true>, 3},
                           {"bert base, 8 x 128", makeBert, 3},
                           {"vit b/16, 4 images", makeVit, 3},
                           {"lstm 256, 128 x 8", makeLstm, 9}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ops that move elements and change none: reshape, expand, transpose, concat, slice, dropout, stop_gradient. An element takes its
-// bound along.
+// The ops that move elements and change none: reshape, expand, transpose, concat, slice, dropout, stop_gradient. An
+// element takes its bound along.
 #include <algorithm>
 
 #include "compiler/interpreter/OpCall.h"

@@ -13,6 +13,7 @@
 #include "../support/loss_curve.h"
 #include "char_gpt_train.h"
 
+#include <kiln/learning_rate.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,10 +26,11 @@ static const char vocabulary[] = "\n !'(),-.:;?ABCDEFGHIJKLMNOPQRSTUVWYZabcdefgh
 enum { CONTEXT = 256, MOST_WINDOWS = CHAR_GPT_TRAIN_TRAIN_WINDOWS_MAX, HELD_OUT_WINDOWS = 64, MEASUREMENTS = 200 };
 
 static struct {
-  double rate, save;
+  float rate;
+  double save;
   int steps, windows, threads, seed;
   const char *text, *out;
-} options = {2.5e-3, 60, 30000, 8, 2, 1611, NULL, "char_gpt.safetensors"};
+} options = {2.5e-3f, 60, 30000, 8, 2, 1611, NULL, "char_gpt.safetensors"};
 
 static kiln_error_t error;
 
@@ -177,7 +179,7 @@ static void read_options(int argc, char **argv) {
     else if (strcmp(argv[i], "--save") == 0)
       options.save = atof(value);
     else if (strcmp(argv[i], "--rate") == 0)
-      options.rate = atof(value);
+      options.rate = (float)atof(value);
     else if (strcmp(argv[i], "--windows") == 0)
       options.windows = atoi(value);
     else if (strcmp(argv[i], "--threads") == 0)
@@ -193,12 +195,6 @@ static void read_options(int argc, char **argv) {
   }
   if (options.windows < 1 || options.windows > MOST_WINDOWS || options.threads < 1 || options.steps < 1)
     stop("requires 1 to 32 windows, and at least one thread and one step", "");
-}
-
-/* Half a cosine down to 2 %, behind 200 steps of warm-up. */
-static float rate_at(int step) {
-  const double warm_up = step < 200 ? step / 200.0 : 1, part = (double)step / options.steps;
-  return (float)(options.rate * warm_up * (0.02 + 0.98 * 0.5 * (1 + cos(3.14159265358979 * part))));
 }
 
 /* OUT with another ending. */
@@ -249,7 +245,7 @@ int main(int argc, char **argv) {
   double shown = begin, saved = begin, sum = 0;
   for (int count = 0; training.step < options.steps;) {
     size_t begins[MOST_WINDOWS];
-    float loss, norm, rate = rate_at(++training.step);
+    float loss, norm, rate = kiln_cosine_rate(options.rate, 0.02f * options.rate, ++training.step, options.steps, 200);
     random_t random = random_of_step((uint64_t)training.seed, training.step);
     for (int i = 0; i < options.windows; ++i)
       begins[i] = (size_t)(random_bits(&random) % (cut - CONTEXT - 1));

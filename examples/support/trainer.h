@@ -8,6 +8,8 @@
 #include "loss_curve.h"
 #include "session.h"
 
+#include <kiln/learning_rate.h>
+
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -50,12 +52,6 @@ inline void read_options(int argc, char **argv, TrainingPlan &plan) {
     stop(std::string(plan.program) + " requires at least one step and one thread");
 }
 
-/// Half a cosine down to 1 %, behind 200 steps of warm-up.
-inline float cosine_rate(const TrainingPlan &plan, int step) {
-  const double part = static_cast<double>(step) / plan.steps, pi = 3.14159265358979;
-  return static_cast<float>(plan.rate * std::min(1.0, step / 200.0) * (0.01 + 0.99 * 0.5 * (1 + std::cos(pi * part))));
-}
-
 /// Trains a model of a generated C++ header, whose arena for that is the session's; `begin()` binds the first weights.
 /// `step(training, rate, random)` gives the loss; what it draws from `random` follows from the step alone. `measure()`
 /// gives the loss of what was held out.
@@ -76,12 +72,13 @@ void train(Model &model, Session &session, const TrainingPlan &plan, Begin begin
   loss_curve_open(&curve, training.step);
 
   const int first = training.step;
+  const auto rate = static_cast<float>(plan.rate); // the highest
   const Clock::time_point began = Clock::now();
   Clock::time_point shown = began, saved = began;
   double sum = 0;
   for (int count = 0; training.step < plan.steps;) {
     ++training.step;
-    sum += step(training, cosine_rate(plan, training.step),
+    sum += step(training, kiln_cosine_rate(rate, 0.01f * rate, training.step, plan.steps, 200),
                 random_of_step(static_cast<std::uint64_t>(training.seed), training.step));
     ++count;
     const bool is_end = training.step == plan.steps;

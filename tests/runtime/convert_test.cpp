@@ -55,8 +55,16 @@ std::string bind(const std::vector<kiln_weight_t> &weights, const std::vector<ki
                  const std::string &message = "") {
   const kiln_cpu_t cpu = kiln_cpu_detect();
   const kiln_variant_t variant = hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, placements.data(), packedBytes, nullptr);
-  const kiln_descriptor_t descriptor = {
-      KILN_ABI_VERSION, static_cast<uint32_t>(weights.size()), 0, 1, "half", weights.data(), nullptr, &variant, nullptr, 0};
+  const kiln_descriptor_t descriptor = {KILN_ABI_VERSION,
+                                        static_cast<uint32_t>(weights.size()),
+                                        0,
+                                        1,
+                                        "half",
+                                        weights.data(),
+                                        nullptr,
+                                        &variant,
+                                        nullptr,
+                                        0};
   CountingAllocator counter;
   const kiln_allocator_t functions = counter.get();
   const kiln_options_t options = {.allocator = &functions};
