@@ -33,7 +33,7 @@ from training import (  # noqa: E402
     likeliest,
     next_token_loss,
     read_safetensors,
-    write_expected,
+    write_cases,
     write_safetensors,
 )
 
@@ -139,7 +139,7 @@ def expect(args):
         tokens = encode(text)
         reply = likeliest(model, tokens, 48, (c["eos_token_id"],))
         cases.append({"template": "plain", "text": text, "prompt": tokens, "reply": reply})
-    write_expected(os.path.join(args.folder, "expected.json"), cases)
+    write_cases(os.path.join(args.folder, "expected.json"), cases)
 
 
 if __name__ == "__main__":

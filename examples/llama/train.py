@@ -32,7 +32,7 @@ from training import (  # noqa: E402
     likeliest,
     next_token_loss,
     read_safetensors,
-    write_expected,
+    write_cases,
     write_safetensors,
 )
 
@@ -182,7 +182,7 @@ def expect(_):
         tokens = tokens_of(text)
         reply = likeliest(model, tokens, 48, (prompts.end, prompts.turned))
         cases.append({"template": kind, "text": text, "prompt": tokens, "reply": reply})
-    write_expected(os.path.join(FOLDER, "expected.json"), cases)
+    write_cases(os.path.join(FOLDER, "expected.json"), cases)
 
 
 if __name__ == "__main__":

@@ -133,7 +133,7 @@ def likeliest(model, tokens, count, ends):
     return written
 
 
-def write_expected(path, cases):
+def write_cases(path, cases):
     """What the programs must write, for the tests."""
     with open(path, "w") as file:
         json.dump({"cases": cases, "torch": torch.__version__}, file, indent=1)
