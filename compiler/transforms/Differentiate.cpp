@@ -10,7 +10,8 @@
 //   %dinit, %dw... = kiln.scan (%dx = %dy) over (%a = %saved, ...) -> (types) reverse layers { ... }
 //
 // What its body reads of the first one's is saved there, but for what only moves elements, which is done again, as all
-// of a layer may be (checkpointing): then only what the loop carries is saved.
+// of a layer may be (checkpointing): then only what the loop carries is saved. A weight that a loop over time
+// multiplies by gets its gradient behind the loop, by one product with the rows of all iterations.
 #include "compiler/transforms/Differentiate.h"
 
 #include "compiler/dialect/ReadValues.h"
@@ -31,6 +32,13 @@ StringAttr nameOf(ParameterOp parameter) { return cast<StringAttr>(parameter.get
 struct Request {
   llvm::DenseSet<StringAttr> wanted; // the parameters
   bool recomputesLayers;
+};
+
+/// A product in a loop over time whose weight's gradient is one product of all iterations, behind the loop.
+struct Postponed {
+  LinearOp product;
+  Value dy;                   // of an iteration
+  std::optional<size_t> rows; // which of the second loop's sequences is the product's x; else it is an output
 };
 
 /// The gradients of a block's values.
@@ -54,6 +62,9 @@ public:
 
   /// By name: the sum over all parameters that have it.
   llvm::MapVector<StringAttr, Value> parameters;
+  /// Weights that are multiplied by the rows of all iterations at once, and these products.
+  llvm::DenseSet<Value> shared;
+  SmallVector<Postponed> postponed;
 
 private:
   bool hasParameter(Operation *op) const {
@@ -115,8 +126,11 @@ LogicalResult Reverse::reverse(Operation *op) {
   GradientBuilder b(builder, op->getLoc());
   SmallVector<Value> ofResults = llvm::map_to_vector(op->getResults(), [&](Value result) { return ofResult(result); });
   SmallVector<Value> ofOperands = differentiable.differentiate(b, ofResults);
+  auto product = dyn_cast<LinearOp>(op);
   for (auto [operand, gradient] : llvm::zip_equal(op->getOperands(), ofOperands))
-    if (gradient && isActive(operand))
+    if (product && operand == product.getWeight() && shared.contains(operand))
+      postponed.push_back({product, ofResults[0], std::nullopt});
+    else if (gradient && isActive(operand))
       add(operand, gradient, op->getLoc());
   return success();
 }
@@ -162,6 +176,10 @@ public:
   /// Lets the loop save what the second one reads, and makes that, at the builder's place.
   ScanOp create();
 
+  SmallVector<Value> summed;        // of what is captured, what has gradients that are added up in the loop
+  SmallVector<Postponed> postponed; // dy of each is an output behind the others, then x if it is no sequence
+  Value sequence(size_t number) const { return sequences[number]; }
+
   SmallVector<Value> carried;    // of the loop, what has gradients: floats
   SmallVector<Value> slices;     // of the sequences that have gradients, which are the first outputs
   SmallVector<StringAttr> names; // of the parameters that the other outputs are gradients of
@@ -173,6 +191,7 @@ private:
   }
   Value resolve(Value value);
   void resolveAll();
+  void dropSequences(YieldOp yield);
   void replaceLoop();
   RankedTensorType stackedType(Value value);
 
@@ -221,6 +240,8 @@ LogicalResult LoopReverser::run(ArrayRef<Value> ofResults, ArrayRef<Value> captu
       inside.activate(slice);
     }
   }
+  if (!loop.isOverLayers())
+    inside.shared.insert_range(captured);
   inside.findActive(body);
   for (auto [yielded, gradient] : seeds)
     if (inside.isActive(yielded))
@@ -238,14 +259,36 @@ LogicalResult LoopReverser::run(ArrayRef<Value> ofResults, ArrayRef<Value> captu
     outputs.push_back(gradient);
   }
   SmallVector<Value> next = llvm::map_to_vector(carried, orZeros);
-  for (auto [value, sum] : llvm::zip_equal(captured, sums)) {
-    Value own = inside.gradientOf(value);
-    next.push_back(own ? b.add(sum, own) : sum);
-  }
+  for (auto [value, sum] : llvm::zip_equal(captured, sums))
+    if (Value own = inside.gradientOf(value)) {
+      summed.push_back(value);
+      next.push_back(b.add(sum, own));
+    } else {
+      inits.erase(inits.begin() + static_cast<ptrdiff_t>(next.size()));
+      inner.eraseArgument(cast<BlockArgument>(sum).getArgNumber());
+    }
+  postponed = inside.postponed;
+  for (Postponed &each : postponed)
+    llvm::append_range(outputs, ArrayRef{each.dy, Value(each.product.getX())});
   llvm::append_range(next, outputs);
-  YieldOp::create(builder, loc, next);
+  auto yield = YieldOp::create(builder, loc, next);
   resolveAll();
+  dropSequences(yield);
   return success();
+}
+
+/// What the second loop has as a sequence it need not stack.
+void LoopReverser::dropSequences(YieldOp yield) {
+  const size_t first = outputs.size() - 2 * postponed.size(), numCarried = inits.size();
+  for (size_t i = postponed.size(); i-- > 0;) {
+    const size_t output = first + 2 * i + 1;
+    auto slice = dyn_cast<BlockArgument>(yield.getOperand(numCarried + output));
+    if (!slice || slice.getOwner() != &inner || slice.getArgNumber() < numCarried)
+      continue;
+    postponed[i].rows = slice.getArgNumber() - numCarried;
+    outputs.erase(outputs.begin() + static_cast<ptrdiff_t>(output));
+    yield->eraseOperand(numCarried + output);
+  }
 }
 
 /// A value of the body as the second one has it: done again, or saved.
@@ -338,7 +381,7 @@ LogicalResult Reverse::reverseLoop(LoopInterface loop) {
   SmallVector<Value> inits, inputs;
   for (Value value : reverser.carried)
     inits.push_back(outside[value]);
-  llvm::append_range(inits, captured);
+  llvm::append_range(inits, reverser.summed);
   for (Value slice : reverser.slices)
     inputs.push_back(outside[slice]);
   ScanOp scan = reverser.create();
@@ -347,8 +390,16 @@ LogicalResult Reverse::reverseLoop(LoopInterface loop) {
       add(value, gradient, loc);
   for (auto [value, gradient] : llvm::zip_equal(inputs, scan.getStacked().take_front(inputs.size())))
     add(value, gradient, loc);
-  for (auto [name, gradient] : llvm::zip_equal(reverser.names, scan.getStacked().drop_front(inputs.size())))
+  ValueRange others = scan.getStacked().drop_front(inputs.size());
+  for (auto [name, gradient] : llvm::zip_equal(reverser.names, others.take_front(reverser.names.size())))
     addParameter(name, gradient, loc);
+  auto stacked = others.drop_front(reverser.names.size()).begin();
+  GradientBuilder b(builder, loc);
+  for (const Postponed &each : reverser.postponed) {
+    Value dy = *stacked++, x = each.rows ? reverser.sequence(*each.rows) : Value(*stacked++);
+    LinearOp product = each.product;
+    add(product.getWeight(), weightGradient(b, product, x, dy), loc);
+  }
   return success();
 }
 

@@ -5,16 +5,22 @@
 
 namespace mlir::kiln {
 
-/// dx = dy W, dW = dy^T x, or x^T dy for a weight stored the other way round.
+Value weightGradient(GradientBuilder &b, LinearOp product, Value x, Value dy) {
+  Value rows = b.asMatrix(x), dyRows = b.asMatrix(dy);
+  return product.getWeightOrder() == WeightOrder::OutIn
+             ? b.create<MatmulOp>(b.transposeMatrix(dyRows), rows, /*transpose_b=*/false)
+             : b.create<MatmulOp>(b.transposeMatrix(rows), dyRows, /*transpose_b=*/false);
+}
+
+/// dx = dy W.
 KILN_GRADIENT(LinearOp) {
   const bool isOutIn = getWeightOrder() == WeightOrder::OutIn;
-  Value dy = gradients[0], rows = b.asMatrix(getX()), dyRows = b.asMatrix(dy);
+  Value dy = gradients[0];
   SmallVector<Value> result{
-      b.create<LinearOp>(dy, getWeight(), Value(), Value(), isOutIn ? WeightOrder::InOut : WeightOrder::OutIn)};
-  result.push_back(isOutIn ? b.create<MatmulOp>(b.transposeMatrix(dyRows), rows, false)
-                           : b.create<MatmulOp>(b.transposeMatrix(rows), dyRows, false));
+      b.create<LinearOp>(dy, getWeight(), Value(), Value(), isOutIn ? WeightOrder::InOut : WeightOrder::OutIn),
+      weightGradient(b, *this, getX(), dy)};
   if (getBias())
-    result.push_back(b.sumTo(dyRows, rankedType(getBias())));
+    result.push_back(b.sumTo(b.asMatrix(dy), rankedType(getBias())));
   return result;
 }
 

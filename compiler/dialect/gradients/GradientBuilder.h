@@ -59,6 +59,9 @@ private:
   Location loc;
 };
 
+/// The gradient of a product's weight, from all of its rows: dy^T x, or x^T dy for a weight stored the other way round.
+Value weightGradient(GradientBuilder &b, LinearOp product, Value x, Value dy);
+
 /// A method of DifferentiableInterface.
 #define KILN_GRADIENT(OP)                                                                                              \
   SmallVector<Value> OP::differentiate([[maybe_unused]] GradientBuilder &b, [[maybe_unused]] ValueRange gradients)
