@@ -2,6 +2,9 @@
 //
 // Steps of training by compiled libraries beside the optimisers' equations in f64, on gradients of the interpreter.
 #include "differentiated.h"
+#include "models/counter.h"
+#include "models/golden.h"
+#include "optimizer.h"
 #include "tests/fuzz/CompiledModel.h"
 #include "tests/targets/RunnableTargets.h"
 #include "training.h"
@@ -10,7 +13,6 @@ namespace kiln::testing {
 namespace {
 
 using fuzz::CompiledModel;
-using Values = std::map<std::string, std::vector<double>>; // by weight
 
 constexpr std::int64_t rows = 7;
 const interpreter::Extents extents{{"rows", rows}};
@@ -21,58 +23,6 @@ std::size_t entryNumber(const Graph &graph, const std::string &name) {
       return i;
   throw std::runtime_error("no entry " + name);
 }
-
-/// An optimiser as its paper has it, element by element.
-class Optimizer {
-public:
-  explicit Optimizer(const Training &training) : training(training) {}
-
-  /// Changes the weights; returns the norm of all gradients.
-  double step(std::map<std::string, Tensor> &weights, Values gradients, double rate, int t) {
-    double norm = 0;
-    for (auto &[name, gradient] : gradients)
-      for (double g : gradient)
-        norm += g * g;
-    norm = std::sqrt(norm);
-    for (auto &[name, gradient] : gradients)
-      for (std::size_t i = 0; i < gradient.size(); ++i) {
-        double g = gradient[i] * (training.clip > 0 ? std::min(1.0, training.clip / (norm + 1e-6)) : 1);
-        change(weights.at(name).values[i], g, name + "/" + std::to_string(i), decayOf(name), rate, t);
-      }
-    return norm;
-  }
-
-private:
-  double decayOf(const std::string &name) const {
-    std::string pattern = name; // "h.{}.out.bias"
-    for (char &letter : pattern)
-      letter = letter >= '0' && letter <= '9' ? '#' : letter;
-    for (std::size_t at; (at = pattern.find('#')) != std::string::npos;)
-      pattern.replace(at, 1, "{}");
-    return detail::matches_one(training.undecayed, pattern.c_str()) ? 0 : training.weight_decay;
-  }
-
-  void change(double &w, double g, const std::string &place, double decay, double rate, int t) {
-    if (training.update != Update::adamw)
-      g += decay * w;
-    if (training.update == Update::sgd) {
-      double &b = moments["b" + place];
-      b = training.momentum * b + g;
-      w -= rate * b;
-      return;
-    }
-    double &m = moments["m" + place], &v = moments["v" + place];
-    m = training.beta1 * m + (1 - training.beta1) * g;
-    v = training.beta2 * v + (1 - training.beta2) * g * g;
-    if (training.update == Update::adamw)
-      w -= rate * decay * w;
-    const double mean = m / (1 - std::pow(training.beta1, t)), square = v / (1 - std::pow(training.beta2, t));
-    w -= rate * mean / (std::sqrt(square) + training.epsilon);
-  }
-
-  const Training training;
-  std::map<std::string, double> moments;
-};
 
 /// The gradients that an entry changes weights by, from the entry of gradients: by the names of the weight file.
 Values gradientsFor(Differentiated &model, const Entry &entry, const std::vector<Tensor> &inputs) {
@@ -244,6 +194,32 @@ TEST(Train, FollowsTheEquations) {
         EXPECT_EQ(train(*compiled, entry.name, 1), train(*compiled, entry.name, 3))
             << "other bits for other numbers of workers";
   }
+}
+
+/// The equations beside torch.optim (tests/models/oracle/gradients.py).
+TEST(Train, EquationsArePyTorchs) {
+  const Golden golden("gradients.safetensors");
+  auto uniform = [](const std::string &name) {
+    std::vector<double> values;
+    for (std::uint64_t i = 0; i < 6; ++i)
+      values.push_back(counter_uniform(name, i));
+    return values;
+  };
+  const std::pair<const char *, kiln::Training> optimizers[] = {
+      {"sgd", Sgd{.momentum = 0.9, .weight_decay = 0.05}.training()},
+      {"adam", Adam{.beta2 = 0.99, .weight_decay = 0.02}.training()},
+      {"adamw", AdamW{.beta1 = 0.8, .weight_decay = 0.1}.training()}};
+  for (auto [name, training] : optimizers)
+    for (double clip : {0.0, 0.5}) {
+      training.clip = clip;
+      Optimizer optimizer(training);
+      std::map<std::string, Tensor> weights{{"w", Tensor::of(ElementType::f32, {6}, uniform("w"))}};
+      for (int t = 1; t <= 10; ++t)
+        optimizer.step(weights, {{"w", uniform("g" + std::to_string(t))}}, 0.03 / t, t);
+      const std::vector<float> expected = golden.floats(name + std::string(clip > 0 ? "_clipped" : "") + "|w");
+      for (std::size_t i = 0; i < 6; ++i)
+        EXPECT_NEAR(weights.at("w").values[i], expected[i], 1e-6) << name << " " << clip << " " << i;
+    }
 }
 
 TEST(Train, LossThatIsNotFiniteChangesNothing) {

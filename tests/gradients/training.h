@@ -46,4 +46,14 @@ struct TrainedModel : kiln::Model {
   }
 };
 
+/// Two entries of it.
+struct ResumedModel : TrainedModel {
+  static constexpr auto entries() {
+    constexpr auto train = [](const char *name, auto optimizer) {
+      return kiln::train(name, &ResumedModel::loss, {"tokens", "targets"}, {"loss"}, optimizer);
+    };
+    return std::tuple{train("adamw", kiln::AdamW{}), train("averaged", kiln::Sgd{.momentum = 0.5}).averaged(0.9)};
+  }
+};
+
 } // namespace specs

@@ -95,6 +95,28 @@ CASES = {
 }  # fmt: skip
 
 
+OPTIMIZERS = {
+    "sgd": lambda w: torch.optim.SGD(w, lr=1, momentum=0.9, weight_decay=0.05),
+    "adam": lambda w: torch.optim.Adam(w, lr=1, betas=(0.9, 0.99), weight_decay=0.02),
+    "adamw": lambda w: torch.optim.AdamW(w, lr=1, betas=(0.8, 0.999), weight_decay=0.1),
+}
+
+
+def optimizers(golden):
+    """Ten steps of each optimiser on given gradients, also clipped to a norm of 1/2; the rate of step t is 0.03 / t."""
+    for name, make in OPTIMIZERS.items():
+        for clip in (None, 0.5):
+            w = torch.nn.Parameter(uniform("w", 6))
+            optimizer = make([w])
+            for step in range(1, 11):
+                w.grad = uniform(f"g{step}", 6)
+                if clip:
+                    torch.nn.utils.clip_grad_norm_([w], clip)
+                optimizer.param_groups[0]["lr"] = 0.03 / step
+                optimizer.step()
+            golden.tensors[f"{name}{'_clipped' if clip else ''}|w"] = w.detach().float().numpy()
+
+
 def gradients():
     """Samples of the gradients by each parameter, and the largest of its elements."""
     golden = Golden("gradients")
@@ -115,6 +137,8 @@ def gradients():
             golden.tensors[f"{case}|{name}.value"] = gradient[torch.from_numpy(places).long()].float().numpy()
             golden.tensors[f"{case}|{name}.max"] = gradient.abs().max().reshape(1).float().numpy()
         print(f"{case:12} loss {loss.item():.6g}, {sum(1 for p in model.parameters() if p.grad is not None)} parameters", flush=True)
+    with torch.enable_grad():
+        optimizers(golden)
     torch.set_default_dtype(torch.float32)
     golden.metadata["parameters"] = "0"
     golden.write()
