@@ -86,7 +86,8 @@ struct GradientOps : kiln::Model {
   constexpr auto lookups(Rows x, kiln::Tensor<i32, rows> i, kiln::Tensor<i32, 2, 3> j) const {
     auto y = kiln::embedding(i, p<5, 4>(x, "lookups_table")) * x;
     auto z = kiln::gather<1>(p<2, 7, 3>(x, "lookups_a"), j);
-    return total(y * y) + weighted(x, "lookups_weighted", z * z);
+    auto large = kiln::embedding(i, p<11, 4>(x, "lookups_large")) * x; // of more rows than there can be indices
+    return total(y * y) + weighted(x, "lookups_weighted", z * z) + total(large * large);
   }
   constexpr auto attention(Rows x, kiln::Tensor<i32, 2> n) const {
     auto q = p<2, 3, 8>(x, "attention_q");

@@ -2,6 +2,7 @@
 // The hooks of generated kernels: scratch memory and parallel loops.
 #include "support.h"
 
+#include <array>
 #include <atomic>
 #include <climits>
 #include <gtest/gtest.h>
@@ -166,6 +167,28 @@ TEST_F(Loop, ReturnsTheResultOfAFailedTask) {
   Workers[0].executor = &Executor;
   Seen.FailAt = INT_MIN;
   EXPECT_EQ(loop(0, 20), 0) << "a failure is not remembered";
+}
+
+// Large copies are shared among the workers, whether a part is left over or not; rows that lie apart are not.
+TEST_F(Loop, CopiesRows) {
+  constexpr size_t part = size_t{1} << 19;
+  for (const kiln_executor_t *executor : std::array<const kiln_executor_t *, 2>{&Executor, nullptr})
+    for (auto [rows, rowBytes, stride] : {std::array<size_t, 3>{1, 2 * part, 0},
+                                          {1, 3 * part + 1, 0},
+                                          {7, part / 2 + 3, part / 2 + 3},
+                                          {3, part + 5, part + 9},
+                                          {2, 10, 30}}) {
+      Workers[0].executor = executor;
+      const size_t taken = (rows - 1) * stride + rowBytes;
+      std::vector<unsigned char> from(taken), to(rows * rowBytes + 1, 255);
+      for (size_t i = 0; i < taken; ++i)
+        from[i] = static_cast<unsigned char>(i * 7 + i / 251);
+      kiln_copy_rows(&Workers[0], to.data(), from.data(), rows, rowBytes, stride);
+      for (size_t row = 0; row < rows; ++row)
+        EXPECT_EQ(std::memcmp(&to[row * rowBytes], &from[row * stride], rowBytes), 0) << rows << " rows, " << row;
+      EXPECT_EQ(to.back(), 255);
+      EXPECT_EQ(Workers[0].executor, executor);
+    }
 }
 
 // A task of each worker, worker 0 included, runs a loop of its own: serially, on itself.
