@@ -8,6 +8,7 @@
 #include "compiler/interpreter/Interpreter.h"
 #include "compiler/verify/ModuleInterpreter.h"
 #include "kiln/training.h"
+#include "tests/verify/parameter_names.h"
 #include "tests/verify/support.h"
 
 #include <gtest/gtest.h>
@@ -59,15 +60,8 @@ public:
     auto function = module->lookupSymbol<mlir::func::FuncOp>(entry.name);
     return function.getResultAttrOfType<mlir::StringAttr>(result, mlir::kiln::nameAttrName).str();
   }
-  /// Copies of nested stacks count the innermost layers first.
   std::string nameOf(const Parameter &parameter, std::int64_t copy) const {
-    std::string name = graph.name(parameter);
-    for (int at = parameter.scope; at > 0; at = graph.scopes[at].parent)
-      if (const std::int64_t layers = graph.scopes[at].copies; layers > 0) {
-        name.replace(name.rfind("{}"), 2, std::to_string(copy % layers));
-        copy /= layers;
-      }
-    return name;
+    return testing::nameOf(graph, parameter, copy);
   }
 
   Graph graph;

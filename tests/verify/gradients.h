@@ -5,9 +5,9 @@
 
 #include "compiler/dialect/gradients/GradientBuilder.h"
 #include "compiler/transforms/Differentiate.h"
-#include "kiln/graph.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
+#include "tests/verify/parameter_names.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace kiln::testing {
@@ -46,19 +46,10 @@ inline llvm::MapVector<llvm::StringRef, std::int64_t> parametersOf(mlir::func::F
   return parameters;
 }
 
-/// A copy's name: the innermost layers count first.
 inline std::string nameOf(const std::string &pattern, std::int64_t copy, const Graph &graph) {
-  for (const Parameter &parameter : graph.parameters) {
-    if (graph.name(parameter) != pattern)
-      continue;
-    std::string name = pattern;
-    for (int at = parameter.scope; at > 0; at = graph.scopes[at].parent)
-      if (const std::int64_t layers = graph.scopes[at].copies; layers > 0) {
-        name.replace(name.rfind("{}"), 2, std::to_string(copy % layers));
-        copy /= layers;
-      }
-    return name;
-  }
+  for (const Parameter &parameter : graph.parameters)
+    if (graph.name(parameter) == pattern)
+      return nameOf(graph, parameter, copy);
   return pattern;
 }
 

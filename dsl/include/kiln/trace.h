@@ -428,29 +428,19 @@ private:
         base = c + 1;
     message.put(" (").put(base).put(":").put(site.line).put(")");
   }
-  constexpr bool can_accumulate(const Entry &entry) const {
-    const Region &region = graph.regions[entry.region];
-    auto has_room = [&](int node) { return graph.nodes[node].shape.size() < 6; }; // tensor_c3
-    return entry.training.micro_batches > 0 && !detail::has_states(graph, entry.region) &&
-           std::all_of(region.arguments.begin(), region.arguments.end(), has_room) &&
-           std::all_of(region.results.begin(), region.results.end(), has_room);
-  }
   constexpr void check_training(const Entry &entry) {
     const Training &given = entry.training;
-    const bool is_changing = given.changes_parameters(), has_gradients = given.update != Update::none;
-    if ((!is_changing && (given.clip != 0 || given.average != 0 || given.undecayed.count != 0)) ||
-        (!has_gradients && (given.recomputes || given.micro_batches != 0 || given.frozen.count != 0)))
+    if (!detail::fits_its_kind(given))
       fail(rules::train_c6, entry.name);
-    if (given.micro_batches != 0 && !can_accumulate(entry))
+    if (given.micro_batches != 0 && !detail::can_accumulate(graph, entry))
       fail(rules::train_c7, entry.name);
     if (given.average != 0 && !(given.average > 0 && given.average < 1))
       fail(rules::train_c8, given.average);
-    if (!is_changing)
+    if (!given.changes_parameters())
       return;
-    auto is_part = [](double x) { return x >= 0 && x < 1; };
     const bool is_adam = given.update == Update::adam || given.update == Update::adamw;
     for (double part : {given.momentum, given.beta1, given.beta2})
-      if (!is_part(part))
+      if (!(part >= 0 && part < 1))
         fail(rules::train_c2, part);
     if (is_adam && !(given.epsilon > 0))
       fail(rules::train_c3, given.epsilon);

@@ -3,6 +3,7 @@
 // Optimisers, and what entries that compute gradients have beside what their functions say.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,21 @@ constexpr bool has_states(const Graph &graph, int region) {
       return true;
   }
   return false;
+}
+
+/// Whether an entry of its kind, by what it does with gradients, takes the options that it has.
+constexpr bool fits_its_kind(const Training &given) {
+  const bool is_changing = given.changes_parameters(), has_gradients = given.update != Update::none;
+  return (is_changing || (given.clip == 0 && given.average == 0 && given.undecayed.count == 0)) &&
+         (has_gradients || (!given.recomputes && given.micro_batches == 0 && given.frozen.count == 0));
+}
+
+constexpr bool can_accumulate(const Graph &graph, const Entry &entry) {
+  const Region &region = graph.regions[entry.region];
+  auto has_room = [&](int node) { return graph.nodes[node].shape.size() < 6; }; // tensor_c3
+  return entry.training.micro_batches > 0 && !has_states(graph, entry.region) &&
+         std::all_of(region.arguments.begin(), region.arguments.end(), has_room) &&
+         std::all_of(region.results.begin(), region.results.end(), has_room);
 }
 
 constexpr bool matches_one(const Names &patterns, const char *name) {
