@@ -134,6 +134,22 @@ def Kiln_StopGradientOp : Kiln_Op<"stop_gradient", [Pure, SameOperandsAndResultT
   let assemblyFormat = "$x attr-dict `:` type($x)";
 }
 
+def Kiln_RunningAverageOp : Kiln_Op<"running_average", [Pure, SameOperandsAndResultType, Kiln_HostOp,
+                                                        Kiln_Differentiable]> {
+  let summary = "a value that a parameter is to go towards";
+  let description = [{
+    The value. As the gradient of the parameter that is kept stands its distance from the target, by which a step moves it. Stands
+    in entries that are to be differentiated, until they are.
+
+    ```mlir
+    %0 = kiln.running_average %running_mean, %mean, %mean : tensor<64xf32>
+    ```
+  }];
+  let arguments = (ins Kiln_FloatTensor:$kept, Kiln_FloatTensor:$value, Kiln_FloatTensor:$target);
+  let results = (outs Kiln_FloatTensor:$result);
+  let assemblyFormat = "$kept `,` $value `,` $target attr-dict `:` type($result)";
+}
+
 class Kiln_LoopOp<string mnemonic, list<Trait> traits = []>
     : Kiln_Op<mnemonic, !listconcat([RecursiveMemoryEffects, SingleBlock, Kiln_HostOp,
         DeclareOpInterfaceMethods<Kiln_LoopInterface, ["getNumCarried", "getTripCount"]>], traits)> {

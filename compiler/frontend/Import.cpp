@@ -61,6 +61,7 @@ public:
     mlir::Block *body = function.addEntryBlock();
     builder.setInsertionPointToEnd(body);
     isTraining = entry.training.update != Update::none;
+    frozen = entry.training.frozen;
     addTrainingInputs(function, graph, entry);
     dropout.begin(function);
     if (failed(importRegion(region, body->getArguments().slice(symbols.size(), region.arguments.size()))))
@@ -118,6 +119,8 @@ private:
     case Op::dropout:
     case Op::stop_gradient:
       return importIdentity(node, operands, type);
+    case Op::running_average:
+      return importRunningAverage(node, operands, type);
     case Op::stack:
       return importStack(node, operands);
     case Op::scan:
@@ -153,6 +156,21 @@ private:
     if (node.op == Op::dropout)
       return dropout.import(operands[0], node.attributes.probability, location);
     return mlir::kiln::StopGradientOp::create(builder, location, operands[0]).getResult();
+  }
+
+  mlir::FailureOr<mlir::Value> importRunningAverage(const Node &node, llvm::ArrayRef<mlir::Value> operands,
+                                                    mlir::RankedTensorType type) {
+    mlir::Location location = locationOf(node.scope);
+    auto kept = operands.empty() ? nullptr : operands[0].getDefiningOp<mlir::kiln::ParameterOp>();
+    if (!kept)
+      return mlir::kiln::Check(location, operands).fail(rules::running_average_c1, "another value");
+    if (operands.size() != 3 || llvm::any_of(operands, [&](mlir::Value operand) { return operand.getType() != type; }))
+      return mlir::kiln::Check(location, operands)
+          .fail(rules::running_average_c2, llvm::Twine(operands.size()) + " operands");
+    const int parameter = graph.nodes[node.operands[0]].attributes.index;
+    if (!isTraining || detail::matches_one(frozen, graph.name(graph.parameters[parameter]).c_str()))
+      return operands[0];
+    return mlir::kiln::RunningAverageOp::create(builder, location, operands[0], operands[1], operands[2]).getResult();
   }
 
   /// Of the values of a node along a new first axis.
@@ -230,6 +248,7 @@ private:
   std::vector<mlir::Value> values; // by node
   std::string entryName;
   bool isTraining = false;
+  Names frozen; // patterns of parameters that the entry does not train
   DropoutImporter dropout{builder};
 };
 

@@ -21,7 +21,10 @@ namespace {
 struct Trained {
   std::string name;
   int64_t copies;
+  double runningRate; // of a running average, which no optimiser changes; else 0
   Value gradient;
+
+  bool isOptimised() const { return runningRate == 0; }
 };
 
 class Updater {
@@ -64,15 +67,16 @@ Value squares(kd::GradientBuilder &b, Value x) {
 }
 
 Value Updater::clip(MutableArrayRef<Trained> all) {
+  auto isOptimised = [](const Trained &each) { return each.isOptimised(); };
   Value sum;
-  for (const Trained &each : all) {
+  for (const Trained &each : llvm::make_filter_range(all, isOptimised)) {
     Value own = squares(b, each.gradient);
     sum = sum ? b.add(sum, own) : own;
   }
   Value norm = b.create<kd::SqrtOp>(sum);
   Value factor = b.create<kd::MinimumOp>(b.number(norm, 1),
                                          b.div(b.number(norm, training.clip), b.add(norm, b.number(norm, 1e-6))));
-  for (Trained &each : all)
+  for (Trained &each : llvm::make_filter_range(all, isOptimised))
     each.gradient = b.mul(each.gradient, factor);
   return norm;
 }
@@ -151,7 +155,9 @@ void Updater::updateAverage(const Trained &each, Value next) {
 void Updater::updateOne(const Trained &each) {
   Value weight =
       kd::ParameterOp::create(builder, loc, each.gradient.getType(), StringRef(each.name), each.copies, true);
-  Value next = training.update == Update::sgd ? descend(each, weight) : descendByMoments(each, weight);
+  Value next = !each.isOptimised()              ? b.sub(weight, b.scale(each.gradient, each.runningRate))
+               : training.update == Update::sgd ? descend(each, weight)
+                                                : descendByMoments(each, weight);
   if (training.average != 0)
     updateAverage(each, next);
   kd::AssignOp::create(builder, loc, next, weight);
@@ -240,13 +246,16 @@ LogicalResult deriveTraining(func::FuncOp function, const Graph &graph, const En
     const Parameter &parameter = graph.parameters[number];
     parameters.push_back(graph.name(parameter));
     names.push_back(gradient_name(parameters.back()));
-    trained.push_back({parameters.back(), graph.copies(parameter.scope), {}});
+    trained.push_back({parameters.back(), graph.copies(parameter.scope), running_rate(graph, number), {}});
   }
   if (entry.training.update != Update::give)
     names = {"grad_norm"};
   if (failed(checkNames(function, names)))
     return failure();
-  FailureOr<SmallVector<Value>> gradients = kd::differentiate(function, parameters, entry.training.recomputes);
+  kd::DifferentiationOptions options{entry.training.recomputes, {}};
+  if (entry.training.activations != ElementType::f32)
+    options.keptAs = kd::fromElementType(entry.training.activations, function.getContext());
+  FailureOr<SmallVector<Value>> gradients = kd::differentiate(function, parameters, options);
   if (failed(gradients))
     return failure();
   if (entry.training.micro_batches > 0)

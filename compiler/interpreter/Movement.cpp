@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ops that move elements and change none: reshape, expand, transpose, concat, slice, dropout, stop_gradient. An
-// element takes its bound along.
+// The ops that move elements and change none: reshape, expand, transpose, concat, slice, dropout, stop_gradient and
+// running_average. An element takes its bound along.
 #include <algorithm>
 
 #include "compiler/interpreter/OpCall.h"
@@ -108,7 +108,8 @@ Tensor evaluateIdentity(const OpCall &call) {
 Tensor evaluateMovement(const OpCall &call) {
   if (call.node.op == Op::concat)
     return evaluateConcat(call);
-  call.requireOperands(1, 1);
+  const unsigned operands = info(call.node.op).fewest;
+  call.requireOperands(operands, operands);
   switch (call.node.op) {
   case Op::reshape:
     return evaluateReshape(call);

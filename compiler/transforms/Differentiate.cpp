@@ -31,7 +31,7 @@ StringAttr nameOf(ParameterOp parameter) { return cast<StringAttr>(parameter.get
 /// What all of an entry's loops need.
 struct Request {
   llvm::DenseSet<StringAttr> wanted; // the parameters
-  bool recomputesLayers;
+  DifferentiationOptions options;
 };
 
 /// A product in a loop over time whose weight's gradient is one product of all iterations, behind the loop.
@@ -189,6 +189,7 @@ private:
     sequences.push_back(sequence);
     return inner.addArgument(slice, loc);
   }
+  Value save(Value value);
   Value resolve(Value value);
   void resolveAll();
   void dropSequences(YieldOp yield);
@@ -282,13 +283,26 @@ void LoopReverser::dropSequences(YieldOp yield) {
   const size_t first = outputs.size() - 2 * postponed.size(), numCarried = inits.size();
   for (size_t i = postponed.size(); i-- > 0;) {
     const size_t output = first + 2 * i + 1;
-    auto slice = dyn_cast<BlockArgument>(yield.getOperand(numCarried + output));
+    Value rows = yield.getOperand(numCarried + output);
+    if (auto widened = rows.getDefiningOp<CastOp>())
+      rows = widened.getX();
+    auto slice = dyn_cast<BlockArgument>(rows);
     if (!slice || slice.getOwner() != &inner || slice.getArgNumber() < numCarried)
       continue;
     postponed[i].rows = slice.getArgNumber() - numCarried;
     outputs.erase(outputs.begin() + static_cast<ptrdiff_t>(output));
     yield->eraseOperand(numCarried + output);
   }
+}
+
+/// A value of the body, at its end, as what is kept of it.
+Value LoopReverser::save(Value value) {
+  RankedTensorType type = rankedType(value);
+  if (!request.options.keptAs || !type.getElementType().isF32() || type.getRank() == 0)
+    return value;
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(loop.getYield());
+  return CastOp::create(builder, loc, type.clone(request.options.keptAs), value);
 }
 
 /// A value of the body as the second one has it: done again, or saved.
@@ -298,11 +312,14 @@ Value LoopReverser::resolve(Value value) {
   if (Value known = here.lookupOrNull(value))
     return known;
   Operation *op = value.getDefiningOp();
-  const bool recomputes = op && request.recomputesLayers && loop.isOverLayers() && canBeDoneAgain(op);
+  const bool recomputes = op && request.options.recomputesLayers && loop.isOverLayers() && canBeDoneAgain(op);
   if (!recomputes && (!op || !isDoneAgain(op))) {
-    saved.push_back(value);
-    here.map(value, addSequence({}, value.getType()));
-    return here.lookup(value);
+    saved.push_back(save(value));
+    Value slice = addSequence({}, saved.back().getType());
+    if (slice.getType() != value.getType())
+      slice = CastOp::create(builder, loc, value.getType(), slice);
+    here.map(value, slice);
+    return slice;
   }
   for (Value operand : readBy(op))
     (void)resolve(operand);
@@ -398,22 +415,37 @@ LogicalResult Reverse::reverseLoop(LoopInterface loop) {
   for (const Postponed &each : reverser.postponed) {
     Value dy = *stacked++, x = each.rows ? reverser.sequence(*each.rows) : Value(*stacked++);
     LinearOp product = each.product;
+    Type element = rankedType(dy).getElementType();
+    if (rankedType(x).getElementType() != element)
+      x = b.createAs<CastOp>(rankedType(x).clone(element), x);
     add(product.getWeight(), weightGradient(b, product, x, dy), loc);
   }
   return success();
 }
 
+/// Ops that say something of gradients alone.
+void eraseMarks(func::FuncOp entry) {
+  entry.walk([](Operation *op) {
+    auto stop = dyn_cast<StopGradientOp>(op);
+    auto average = dyn_cast<RunningAverageOp>(op);
+    if (!stop && !average)
+      return;
+    op->getResult(0).replaceAllUsesWith(stop ? stop.getX() : average.getValue());
+    op->erase();
+  });
+}
+
 } // namespace
 
 FailureOr<SmallVector<Value>> differentiate(func::FuncOp entry, ArrayRef<std::string> parameters,
-                                            bool recomputesLayers) {
+                                            const DifferentiationOptions &options) {
   Block &block = entry.getBody().front();
   auto end = cast<func::ReturnOp>(block.getTerminator());
   Value loss = end.getOperand(0);
   if (loss.getType() != RankedTensorType::get({}, Float32Type::get(entry.getContext())))
     return entry.emitError() << "gradients require a first result of type f32 without axes, got " << loss.getType();
   OpBuilder builder(end);
-  Request request{{}, recomputesLayers};
+  Request request{{}, options};
   for (const std::string &name : parameters)
     request.wanted.insert(builder.getStringAttr(name));
   Reverse reverse(builder, request, {});
@@ -422,10 +454,7 @@ FailureOr<SmallVector<Value>> differentiate(func::FuncOp entry, ArrayRef<std::st
   reverse.add(loss, one, loss.getLoc());
   if (failed(reverse.run(block, one.getDefiningOp())))
     return failure();
-  entry.walk([](StopGradientOp stop) {
-    stop.replaceAllUsesWith(stop.getX());
-    stop.erase();
-  });
+  eraseMarks(entry);
   SmallVector<Value> gradients;
   for (const std::string &name : parameters) {
     gradients.push_back(reverse.parameters.lookup(builder.getStringAttr(name)));

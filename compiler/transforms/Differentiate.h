@@ -7,11 +7,15 @@
 
 namespace mlir::kiln {
 
+struct DifferentiationOptions {
+  bool recomputesLayers = false; // of a stack's layers only what they carry is kept
+  Type keptAs = {};              // loops keep numbers of f32 as these; nothing: as they are
+};
+
 /// The gradients by these parameters, named as kiln.parameter has it ("h.{}.mlp.weight"), before the function's return;
 /// of a parameter with copies they are stacked along new first axes. Failure after a diagnostic: the first result is no
-/// f32 without axes or does not depend on one of them, or an op in between has no derivative. `recomputesLayers`: of a
-/// stack's layers only what they carry is kept for its gradients.
+/// f32 without axes or does not depend on one of them, or an op in between has no derivative.
 FailureOr<SmallVector<Value>> differentiate(func::FuncOp entry, ArrayRef<std::string> parameters,
-                                            bool recomputesLayers = false);
+                                            const DifferentiationOptions &options = {});
 
 } // namespace mlir::kiln

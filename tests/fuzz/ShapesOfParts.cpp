@@ -244,7 +244,7 @@ static std::optional<Type> inferByFamily(const Node &node, const std::vector<Typ
   case Family::image:
     return inferImage(node, x, rules);
   case Family::movement:
-    if (node.op != Op::dropout && node.op != Op::stop_gradient)
+    if (node.op != Op::dropout && node.op != Op::stop_gradient && node.op != Op::running_average)
       return inferMovement(node, x, rules);
     rules.require(isFloat(x[0].element), "unary_c1");
     return x[0];

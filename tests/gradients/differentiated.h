@@ -35,6 +35,10 @@ public:
       std::vector<std::int64_t> shape(parameter.shape.begin(), parameter.shape.end());
       for (std::int64_t copy = 0; copy < graph.copies(parameter.scope); ++copy)
         weights[nameOf(parameter, copy)] = draw(shape, random);
+      if (std::string_view(parameter.leaf) == "running_var")
+        for (std::int64_t copy = 0; copy < graph.copies(parameter.scope); ++copy)
+          for (double &value : weights[nameOf(parameter, copy)].values)
+            value = value * value + 0.5;
     }
     module = importGraph(graph, &context, "model");
   }
@@ -70,6 +74,13 @@ public:
   Context context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
 };
+
+inline const Entry &entryOf(const Graph &graph, const std::string &name) {
+  for (const Entry &entry : graph.entries)
+    if (entry.name == name)
+      return entry;
+  throw std::runtime_error("no entry " + name);
+}
 
 inline Tensor integers(std::vector<std::int64_t> shape, std::vector<double> values) {
   return Tensor::of(ElementType::i32, std::move(shape), std::move(values));

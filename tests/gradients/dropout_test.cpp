@@ -22,13 +22,6 @@ TEST(Philox, KnownAnswers) {
             (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-const Entry &entryOf(const Graph &graph, const std::string &name) {
-  for (const Entry &entry : graph.entries)
-    if (entry.name == name)
-      return entry;
-  throw std::runtime_error("no entry " + name);
-}
-
 /// x, then step and seed where an entry drops.
 std::vector<Tensor> inputsOf(Differentiated &model, const Entry &entry, std::int64_t rows) {
   const std::string name = entry.name;
@@ -38,7 +31,7 @@ std::vector<Tensor> inputsOf(Differentiated &model, const Entry &entry, std::int
   std::vector<Tensor> inputs{name == "ones"    ? ones({64, 64}, 4096)
                              : name == "twice" ? ones({2, 64, 64}, 8192)
                                                : draw({rows, 4}, model.random)};
-  if (name == "dropped" || name == "recomputed" || name == "ones" || name == "twice") {
+  if (name == "dropped" || name == "recomputed" || name == "rounded" || name == "ones" || name == "twice") {
     inputs.push_back(integers({}, {17}));
     inputs.push_back(integers({}, {-123456789}));
   }
@@ -133,6 +126,26 @@ TEST(Dropout, DropsAndDifferentiates) {
             }
         }
     }
+}
+
+/// What loops keep has eight bits.
+TEST(Activations, AreRounded) {
+  Differentiated model(trace<specs::Dropped>(), 4);
+  const Entry &exact = entryOf(model.graph, "dropped"), &rounded = entryOf(model.graph, "rounded");
+  const std::vector<Tensor> inputs = inputsOf(model, exact, 5);
+  const auto expected = model.run(exact, {{"rows", 5}}, inputs), got = model.run(rounded, {{"rows", 5}}, inputs);
+  EXPECT_EQ(got[0]->values[0], expected[0]->values[0]) << "the loss";
+  bool isRounded = false;
+  for (std::size_t result = 1; result < expected.size(); ++result) {
+    double size = 0;
+    for (double value : expected[result]->values)
+      size = std::max(size, std::abs(value));
+    for (std::size_t i = 0; i < expected[result]->values.size(); ++i) {
+      EXPECT_NEAR(got[result]->values[i], expected[result]->values[i], 0x1p-6 * size);
+      isRounded |= got[result]->values[i] != expected[result]->values[i];
+    }
+  }
+  EXPECT_TRUE(isRounded);
 }
 
 TEST(Dropout, IsTheIdentityElsewhere) {

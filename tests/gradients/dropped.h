@@ -67,6 +67,7 @@ struct Dropped : kiln::Model {
   static constexpr auto entries() {
     return std::tuple{kiln::gradients("dropped", &Dropped::loss, {"x"}, {"loss"}),
                       kiln::gradients("recomputed", &Dropped::loss, {"x"}, {"loss"}).checkpointed(),
+                      kiln::gradients("rounded", &Dropped::loss, {"x"}, {"loss"}).activations(kiln::bf16),
                       kiln::entry("kept", &Dropped::loss, {"x"}, {"loss"}),
                       kiln::gradients("ones", &Dropped::ones, {"x"}, {"loss", "y"}),
                       kiln::gradients("twice", &Dropped::ones, {"x"}, {"loss", "y"}).accumulated(2),

@@ -101,6 +101,9 @@ KILN_GRADIENT(DropoutOp) {
   return result;
 }
 
+/// Whatever the loss is: the parameter goes towards its target.
+KILN_GRADIENT(RunningAverageOp) { return {b.sub(getKept(), getTarget()), gradients[0], Value()}; }
+
 KILN_GRADIENT(CastOp) {
   if (!isa<FloatType>(rankedType(getX()).getElementType()))
     return {Value()};

@@ -184,4 +184,24 @@ constexpr auto stop_gradient(const tensor auto &x, Site site = Site::here()) {
   return detail::unary<Op::stop_gradient>(x, site);
 }
 
+/// The parameter `kept`, but in entries that train or give gradients `value`. A step of training adds rate (target -
+/// kept) to the parameter, an entry of gradients gives kept - target as its gradient. Of a parameter that is frozen it
+/// is the parameter everywhere.
+template <tensor Kept, tensor Value, tensor Target>
+constexpr auto running_average(const Kept &kept, const Value &value, const Target &target, double rate,
+                               Site site = Site::here()) {
+  kept.tracer->at(site);
+  if (const Op op = kept.tracer->node(kept.node).op; op != Op::parameter)
+    kept.tracer->fail(rules::running_average_c1, name_of(op));
+  if constexpr (Value::element != Kept::element || !detail::same_shape(Value::shape, Kept::shape) ||
+                Target::element != Kept::element || !detail::same_shape(Target::shape, Kept::shape))
+    kept.tracer->fail(rules::running_average_c2, detail::typed(value, target).data(), detail::typed(kept).data());
+  if (!(rate > 0 && rate <= 1))
+    kept.tracer->fail(rules::running_average_c3, rate);
+  Attributes attributes;
+  attributes.rate = rate;
+  return detail::emit<TensorOf<Kept::element, Kept::shape>>(
+      kept.tracer, Op::running_average, {kept.node, value.node, target.node}, std::move(attributes));
+}
+
 } // namespace kiln

@@ -54,6 +54,7 @@ struct Attributes {
   double epsilon = 0;
   double base = 0;
   double probability = 0;
+  double rate = 0;
   bool causal = false;      // query i sees keys 0 .. i + (Tk - Tq)
   bool has_mask = false;    // f32, added to the scaled scores, broadcastable to [..., Tq, Tk]
   bool has_lengths = false; // i32 [...]: keys at or beyond the length do not count
@@ -146,6 +147,7 @@ struct Training {
   double clip = 0;             // the largest norm of all gradients together; 0: any
   Names frozen{}, undecayed{}; // patterns of the parameters that stay as they are, and that have no weight decay
   bool recomputes = false;     // layers of stacks are computed once more for the gradients, rather than kept
+  ElementType activations = ElementType::f32; // as which loops keep what is read for the gradients
   int micro_batches = 0;       // of a call, each with a loss of its own; 0: the call is one
   double average = 0;          // how much of the moving average of the parameters stays in a step; 0: there is none
 

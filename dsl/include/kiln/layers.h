@@ -155,22 +155,61 @@ private:
 /// Each channel by itself.
 template <std::int64_t Width, WeightType Weight = f32> using InstanceNorm2d = GroupNorm<Width, Width, Weight>;
 
-/// (x - running_mean) / sqrt(running_var + epsilon) * weight + bias for each channel of [..., Width]: the four
-/// parameters of a trained torch.nn.BatchNorm2d. Behind a convolution it costs nothing of its own.
+namespace detail {
+
+/// Over all axes but the last.
+template <tensor X> constexpr auto mean_of_rows(const X &x, Site site) {
+  if constexpr (X::rank < 2)
+    return x;
+  else
+    return mean_of_rows(mean<0>(x, site), site);
+}
+
+/// Times the extents of the axes from Axis on, but for the last.
+template <int Axis, tensor X, tensor N> constexpr auto times_rows(const X &x, const N &n, Site site) {
+  if constexpr (Axis + 1 >= X::rank)
+    return n;
+  else if constexpr (X::shape[Axis].fixed())
+    return times_rows<Axis + 1>(x, mul(n, static_cast<double>(X::shape[Axis].offset), site), site);
+  else
+    return times_rows<Axis + 1>(x, mul(n, cast<f32>(add(max(positions<Axis>(x, site), site), 1, site), site), site),
+                                site);
+}
+
+/// n / (n - 1) of the variance of n rows, as of a sample.
+template <tensor X, tensor V> constexpr auto sample_variance(const X &x, const V &variance, Site site) {
+  auto others = maximum(sub(times_rows<0>(x, constant<f32>(x, {1}, site), site), 1, site), 1, site);
+  return add(variance, div(variance, cast<X::element>(others, site), site), site);
+}
+
+} // namespace detail
+
+/// (x - mean) / sqrt(variance + epsilon) * weight + bias for each channel of [..., Width] (Ioffe and Szegedy 2015): the
+/// four parameters of torch.nn.BatchNorm2d. Mean and variance are running_mean and running_var, and in entries that
+/// train those of all rows of x, towards which the two move by the momentum. Behind a convolution it costs nothing of
+/// its own.
 template <std::int64_t Width, WeightType Weight = f32> class BatchNorm2d : public Named {
 public:
-  constexpr explicit BatchNorm2d(const char *name, double epsilon = 1e-5) : Named(name), epsilon(epsilon) {}
+  constexpr explicit BatchNorm2d(const char *name, double epsilon = 1e-5, double momentum = 0.1)
+      : Named(name), epsilon(epsilon), momentum(momentum) {}
 
   constexpr auto operator()(const tensor auto &x, Site site = Site::here()) const {
     ScopeGuard guard(*x.tracer, scope_in(*x.tracer));
-    auto variance = detail::weight<Weight, Width>(x, "running_var", site);
+    x.tracer->at(site);
+    if constexpr (detail::last(std::decay_t<decltype(x)>::shape) != Dim(Width))
+      x.tracer->fail(rules::batch_norm_c1, detail::last(std::decay_t<decltype(x)>::shape), Dim(Width));
+    auto own = detail::mean_of_rows(x, site);
+    auto difference = sub(x, own, site);
+    auto spread = detail::mean_of_rows(mul(difference, difference, site), site);
+    auto mean = running_average(detail::weight<Weight, Width>(x, "running_mean", site), own, own, momentum, site);
+    auto variance = running_average(detail::weight<Weight, Width>(x, "running_var", site), spread,
+                                    detail::sample_variance(x, spread, site), momentum, site);
     auto scale = div(detail::weight<Weight, Width>(x, "weight", site), sqrt(add(variance, epsilon, site), site), site);
-    auto centered = sub(x, detail::weight<Weight, Width>(x, "running_mean", site), site);
-    return add(mul(centered, scale, site), detail::weight<Weight, Width>(x, "bias", site), site);
+    return add(mul(sub(x, mean, site), scale, site), detail::weight<Weight, Width>(x, "bias", site), site);
   }
 
 private:
-  double epsilon;
+  double epsilon, momentum;
 };
 
 /// Rows of a table [Rows, Width]: parameter weight.

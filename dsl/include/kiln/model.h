@@ -61,6 +61,13 @@ template <class Function> struct EntryPoint {
     changed.training.recomputes = true;
     return changed;
   }
+  /// What the layers of stacks and the steps of loops keep for the gradients is rounded to the type, f32 or bf16; what
+  /// goes on from one to the next is not.
+  constexpr EntryPoint activations(ElementType type) const {
+    EntryPoint changed = *this;
+    changed.training.activations = type;
+    return changed;
+  }
   /// A call takes the inputs of so many micro-batches, along a new first axis, and computes one after another: the loss
   /// and the gradients are the means of theirs, other results are stacked.
   constexpr EntryPoint accumulated(int micro_batches) const {

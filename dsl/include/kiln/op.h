@@ -55,6 +55,7 @@ enum class Fields : std::uint32_t {
   heads = 1 << 13,  // key_value_heads, scale, causal, has_mask, has_lengths
   states = 1 << 14, // reverse
   probability = 1 << 15,
+  rate = 1 << 16,
 };
 constexpr Fields operator|(Fields a, Fields b) {
   return static_cast<Fields>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));

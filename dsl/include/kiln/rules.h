@@ -116,6 +116,11 @@ inline constexpr const char *unary_c1 = "an elementwise function requires a floa
 inline constexpr const char *clamp_c1 = "clamp requires bounds in their order [clamp_c1]";
 inline constexpr const char *remainder_c1 = "remainder requires i32 operands [remainder_c1]";
 inline constexpr const char *dropout_c1 = "dropout requires a probability in [0, 1) [dropout_c1]";
+inline constexpr const char *running_average_c1 =
+    "running_average requires a parameter that is kept [running_average_c1]";
+inline constexpr const char *running_average_c2 =
+    "running_average requires a value and a target of the parameter's type and shape [running_average_c2]";
+inline constexpr const char *running_average_c3 = "running_average requires a rate in (0, 1] [running_average_c3]";
 
 // Rows and reductions.
 inline constexpr const char *softmax_c1 = "softmax requires an axis within the rank [softmax_c1]";
@@ -134,6 +139,8 @@ inline constexpr const char *reduction_c3 = "a reduction requires numbers [reduc
 inline constexpr const char *l2_normalize_c1 = "l2_normalize requires an epsilon above 0 [l2_normalize_c1]";
 inline constexpr const char *topk_c1 = "topk requires a count from 1 to the axis's extent [topk_c1]";
 inline constexpr const char *tril_c1 = "tril and triu require matrices [..., rows, columns] [tril_c1]";
+inline constexpr const char *batch_norm_c1 =
+    "batch_norm requires an input whose last extent is its width [batch_norm_c1]";
 inline constexpr const char *group_norm_c1 =
     "group_norm requires an image [..., height, width, channels] whose channels the groups cut evenly [group_norm_c1]";
 inline constexpr const char *group_norm_c2 = "group_norm requires an epsilon above 0 [group_norm_c2]";
@@ -229,12 +236,13 @@ inline constexpr const char *train_c3 = "an optimizer requires an epsilon above 
 inline constexpr const char *train_c4 = "an optimizer requires a weight decay of 0 or more [train_c4]";
 inline constexpr const char *train_c5 = "clipping requires a norm above 0 [train_c5]";
 inline constexpr const char *train_c6 =
-    "clipped, averaged and without_decay require an entry that trains, frozen, checkpointed and accumulated one of "
-    "gradients or one that trains [train_c6]";
+    "clipped, averaged and without_decay require an entry that trains, frozen, checkpointed, activations and "
+    "accumulated one of gradients or one that trains [train_c6]";
 inline constexpr const char *train_c7 = "accumulated requires 1 or more micro-batches of an entry without states, "
                                         "whose inputs and results have five axes at "
                                         "most [train_c7]";
 inline constexpr const char *train_c8 = "averaged requires a decay in (0, 1) [train_c8]";
+inline constexpr const char *train_c9 = "activations require a type of f32 or bf16 [train_c9]";
 inline constexpr const char *loss_c1 =
     "cross_entropy requires i32 targets, and floating-point logits of one axis more [loss_c1]";
 inline constexpr const char *loss_c2 = "cross_entropy requires a label smoothing in [0, 1) [loss_c2]";

@@ -434,20 +434,10 @@ private:
       fail(rules::train_c6, entry.name);
     if (given.micro_batches != 0 && !detail::can_accumulate(graph, entry))
       fail(rules::train_c7, entry.name);
-    if (given.average != 0 && !(given.average > 0 && given.average < 1))
-      fail(rules::train_c8, given.average);
-    if (!given.changes_parameters())
-      return;
-    const bool is_adam = given.update == Update::adam || given.update == Update::adamw;
-    for (double part : {given.momentum, given.beta1, given.beta2})
-      if (!(part >= 0 && part < 1))
-        fail(rules::train_c2, part);
-    if (is_adam && !(given.epsilon > 0))
-      fail(rules::train_c3, given.epsilon);
-    if (!(given.weight_decay >= 0))
-      fail(rules::train_c4, given.weight_decay);
-    if (!(given.clip >= 0))
-      fail(rules::train_c5, given.clip);
+    if (given.activations != ElementType::f32 && given.activations != ElementType::bf16)
+      fail(rules::train_c9, given.activations);
+    if (const detail::Mistake found = detail::find_mistake(given); found.rule)
+      fail(found.rule, found.value);
   }
   constexpr Text full_name(const Parameter &parameter) const {
     Text name;

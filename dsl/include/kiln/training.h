@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kiln/graph.h"
+#include "kiln/rules.h"
 
 namespace kiln {
 
@@ -62,7 +63,31 @@ constexpr bool has_states(const Graph &graph, int region) {
 constexpr bool fits_its_kind(const Training &given) {
   const bool is_changing = given.changes_parameters(), has_gradients = given.update != Update::none;
   return (is_changing || (given.clip == 0 && given.average == 0 && given.undecayed.count == 0)) &&
-         (has_gradients || (!given.recomputes && given.micro_batches == 0 && given.frozen.count == 0));
+         (has_gradients || (!given.recomputes && given.micro_batches == 0 && given.frozen.count == 0 &&
+                            given.activations == ElementType::f32));
+}
+
+/// A number of an entry's options that is beyond what they take.
+struct Mistake {
+  const char *rule = nullptr; // none
+  double value = 0;
+};
+constexpr Mistake find_mistake(const Training &given) {
+  if (given.average != 0 && !(given.average > 0 && given.average < 1))
+    return {rules::train_c8, given.average};
+  if (!given.changes_parameters())
+    return {};
+  const bool is_adam = given.update == Update::adam || given.update == Update::adamw;
+  for (double part : {given.momentum, given.beta1, given.beta2})
+    if (!(part >= 0 && part < 1))
+      return {rules::train_c2, part};
+  if (is_adam && !(given.epsilon > 0))
+    return {rules::train_c3, given.epsilon};
+  if (!(given.weight_decay >= 0))
+    return {rules::train_c4, given.weight_decay};
+  if (!(given.clip >= 0))
+    return {rules::train_c5, given.clip};
+  return {};
 }
 
 constexpr bool can_accumulate(const Graph &graph, const Entry &entry) {
@@ -137,12 +162,21 @@ inline std::vector<int> gradient_parameters(const Graph &graph, const Entry &ent
   return result;
 }
 
-/// What an optimiser keeps of each parameter: names of states are such a word, a colon and the parameter's.
-inline std::vector<std::string> kept_moments(const Training &training) {
+/// By which part a parameter that is a running average goes towards its target in a step; 0 for all others.
+inline double running_rate(const Graph &graph, int parameter) {
+  for (const Node &node : graph.nodes)
+    if (node.op == Op::running_average && graph.nodes[node.operands[0]].attributes.index == parameter)
+      return node.attributes.rate;
+  return 0;
+}
+
+/// What an optimiser keeps of a parameter: names of states are such a word, a colon and the parameter's.
+inline std::vector<std::string> kept_moments(const Graph &graph, const Training &training, int parameter) {
   std::vector<std::string> kept;
-  if (training.update == Update::sgd && training.momentum != 0)
+  const bool is_optimised = running_rate(graph, parameter) == 0;
+  if (is_optimised && training.update == Update::sgd && training.momentum != 0)
     kept = {"momentum"};
-  if (training.update == Update::adam || training.update == Update::adamw)
+  if (is_optimised && (training.update == Update::adam || training.update == Update::adamw))
     kept = {"mean", "square"};
   if (training.average != 0)
     kept.push_back("average");

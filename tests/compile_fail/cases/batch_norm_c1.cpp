@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Eight channels for four.
+// expect: norm: batch_norm requires an input whose last extent is its width [batch_norm_c1]: got 8, expected 4 (batch_norm_c1.cpp:9)
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  BatchNorm2d<4> norm{"norm"};
+  constexpr auto forward(Tensor<f32, 2, 8> x) const { return norm(x); }
+};
+static_assert(parameters<M>() >= 0);
+

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A rate of 0.
+// expect: forward: running_average requires a rate in (0, 1] [running_average_c3]: got 0.000000 (running_average_c3.cpp:10)
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  constexpr auto forward(Tensor<f32, 4> x) const {
+    auto kept = parameter<f32, 4>(x, "kept");
+    return running_average(kept, x, x, 0);
+  }
+};
+static_assert(parameters<M>() >= 0);
+

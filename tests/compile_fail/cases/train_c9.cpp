@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Numbers beyond 65504 would be infinite.
+// expect: activations require a type of f32 or bf16 [train_c9]: got f16
+#include "case.h"
+using namespace kiln;
+
+struct M : Model {
+  Linear<8, 8> head{"head"};
+  constexpr auto loss(Tensor<f32, T, 8> x) const { return mse(head(x), x); }
+  static constexpr auto entries() {
+    return std::tuple{train("train", &M::loss, {"x"}, {"loss"}, Sgd{}).activations(f16)};
+  }
+};
+static_assert(parameters<M>() >= 0);
