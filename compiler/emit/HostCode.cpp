@@ -201,6 +201,10 @@ FailureOr<Value> HostEmitter::addressOf(Value tensor) {
     return addressOfState(state);
   if (auto append = tensor.getDefiningOp<kd::AppendOp>())
     return addressOfState(append);
+  if (Operation *home = input.plan.homeOf(tensor)) {
+    auto store = dyn_cast<kd::StoreOp>(home);
+    return store ? addressOfState(store) : addressOf(cast<kd::AssignOp>(home).getParameter());
+  }
   kd::MemoryPlacement place = input.plan.of(tensor);
   switch (place.kind) {
   case kd::MemoryPlacement::Kind::Arena:

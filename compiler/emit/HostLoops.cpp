@@ -60,6 +60,8 @@ LogicalResult HostEmitter::emitAppend(kd::AppendOp append) {
 }
 
 LogicalResult HostEmitter::emitStore(kd::StoreOp store) {
+  if (input.plan.homeOf(store.getX()) == store.getOperation())
+    return success();
   FailureOr<Value> source = addressOf(store.getX()), bytes = bytesOf(cast<RankedTensorType>(store.getX().getType()));
   if (llvm::failed(source) || llvm::failed(bytes))
     return failure();
@@ -68,6 +70,8 @@ LogicalResult HostEmitter::emitStore(kd::StoreOp store) {
 }
 
 LogicalResult HostEmitter::emitAssign(kd::AssignOp assign) {
+  if (input.plan.homeOf(assign.getX()) == assign.getOperation())
+    return success();
   FailureOr<Value> source = addressOf(assign.getX()), target = addressOf(assign.getParameter()),
                    bytes = bytesOf(cast<RankedTensorType>(assign.getX().getType()));
   if (llvm::failed(source) || llvm::failed(target) || llvm::failed(bytes))

@@ -40,6 +40,12 @@ FailureOr<MemoryPlan> MemoryPlan::compute(func::FuncOp entry) {
                                                          arguments + static_cast<int64_t>(output->second)};
       continue;
     }
+    if (Operation *home = sharing.getHomes().lookup(i)) {
+      const Value value = sharing.getNodes()[members.front()].value;
+      plan.places[value] = {MemoryPlacement::Kind::Home, 0};
+      plan.homes[value] = home;
+      continue;
+    }
     Buffer buffer;
     buffer.first = plan.steps;
     for (unsigned member : members) {

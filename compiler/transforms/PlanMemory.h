@@ -7,6 +7,7 @@
 //   Parameter  a weight (kiln.parameter); offset unused
 //   Constant   kiln.constant; offset unused
 //   State      kiln.state and what kiln.append returns, in front of the plan; offset unused
+//   Home       a call's result, in the state or weight that a kiln.store or kiln.assign would copy it to (homeOf)
 //
 // A view (kiln.reshape) has the place of what it views, and so has a step of a kiln.scan: a slice that its body reads
 // is in the sequence, an output that its body yields is in the stacked result, `step` slices behind the place. The
@@ -29,13 +30,16 @@ inline constexpr llvm::StringLiteral arenaBytesAttrName = "kiln.arena_bytes";
 inline constexpr llvm::StringLiteral arenaLowerBoundAttrName = "kiln.arena_lower_bound";
 
 struct MemoryPlacement {
-  enum class Kind { Arena, Argument, Parameter, Constant, State };
+  enum class Kind { Arena, Argument, Parameter, Constant, State, Home };
 
   Kind kind = Kind::Arena;
   int64_t offset = 0;
 
   bool operator==(const MemoryPlacement &) const = default;
 };
+
+/// The value behind views and steps.
+Value getViewed(Value tensor);
 
 class MemoryPlan {
 public:
@@ -51,6 +55,8 @@ public:
   static FailureOr<MemoryPlan> compute(func::FuncOp entry);
 
   MemoryPlacement of(Value tensor) const;
+  /// The op that has nothing to copy since the value is where it would copy it; null of other values.
+  Operation *homeOf(Value tensor) const { return homes.lookup(getViewed(tensor)); }
 
   int64_t arenaBytes() const { return bytes; }
   int64_t lowerBound() const { return bound; }
@@ -59,10 +65,14 @@ public:
 
 private:
   DenseMap<Value, MemoryPlacement> places;
+  DenseMap<Value, Operation *> homes;
   SmallVector<Buffer> buffers;
   int64_t bytes = 0, bound = 0;
   int steps = 0;
 };
+
+/// The names of the memory beside the plan that an op reads or writes: of a state, or of weights.
+SmallVector<Attribute> getMemoryNames(Operation *op);
 
 /// A table of the buffers and a picture, offset down and time across.
 std::string printMemoryPlan(func::FuncOp entry, const MemoryPlan &plan);
@@ -73,8 +83,5 @@ struct LoopStep {
   Value whole;
 };
 std::optional<LoopStep> getLoopStep(Value tensor);
-
-/// The value behind views and steps.
-Value getViewed(Value tensor);
 
 } // namespace mlir::kiln

@@ -4,8 +4,10 @@
 //    sequences to its end.
 // 2. A loop's initial, carried, yielded and resulting value share a buffer, or a conflict is noted. So it is where what
 //    a loop is to stack is no call's result, or is to be in two places.
-// 3. A call's result shares the buffer of an argument that it may overwrite and that nothing reads afterwards.
-// 4. What the entry returns is in the caller's memory from the start, or a conflict is noted; so it is where a state is
+// 3. A call's result that is stored in a state, or assigned to a weight, is written there if nothing reads the value
+//    before any more.
+// 4. A call's result shares the buffer of an argument that it may overwrite and that nothing reads afterwards.
+// 5. What the entry returns is in the caller's memory from the start, or a conflict is noted; so it is where a state is
 //    stored in a state.
 //
 // Two values may share a buffer if the one is not read any more when the other is written.
@@ -51,6 +53,7 @@ BufferSharing::BufferSharing(func::FuncOp entry) : entry(entry), bounds(getSymbo
   number(entry.getBody().front());
   findLastUses();
   shareLoops();
+  findHomes();
   shareInPlace();
   shareOutputs();
   keepStates();
@@ -153,6 +156,8 @@ bool BufferSharing::tryShare(Value lhs, Value rhs) {
   unsigned into = nodes[left->second].buffer, from = nodes[right->second].buffer;
   if (into == from)
     return true;
+  if (homes.contains(into) || homes.contains(from))
+    return false;
   for (unsigned i : buffers[into])
     for (unsigned j : buffers[from]) {
       const Node &a = nodes[i], &b = nodes[j];
@@ -183,6 +188,78 @@ void BufferSharing::shareLoops() {
         conflicts.push_back(&init);
     }
   }
+}
+
+SmallVector<Attribute> getMemoryNames(Operation *op) {
+  if (isa<StateOp, AppendOp, StoreOp>(op))
+    return {op->getAttr("name")};
+  if (auto assign = dyn_cast<AssignOp>(op))
+    op = assign.getParameter().getDefiningOp();
+  if (auto parameter = dyn_cast<ParameterOp>(op))
+    return llvm::to_vector(parameter.getSources());
+  return {};
+}
+
+/// Whether a call's argument may be overwritten by a result of the type.
+static bool isWrittenInPlace(CallOp call, OpOperand &use, Type written) {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
+  auto inPlace = kernel->getAttrOfType<DenseI64ArrayAttr>(inplaceAttrName);
+  const int64_t argument = static_cast<int64_t>(use.getOperandNumber() - call.getExtents().size());
+  return inPlace && llvm::is_contained(inPlace.asArrayRef(), argument) && use.get().getType() == written;
+}
+
+/// What uses a tensor, under any shape.
+static SmallVector<OpOperand *> getReads(Value tensor) {
+  SmallVector<OpOperand *> reads;
+  SmallVector<Value> aliases{tensor};
+  while (!aliases.empty())
+    for (OpOperand &use : aliases.pop_back_val().getUses())
+      if (auto view = dyn_cast<ReshapeOp>(use.getOwner()))
+        aliases.push_back(view.getResult());
+      else
+        reads.push_back(&use);
+  return reads;
+}
+
+/// Whether a call's result may be where `store` would copy it: all that read what is there come before the call, or are
+/// it and let their argument be overwritten; the entry does not end with a status behind it, and it is not to be
+/// somewhere else, too.
+bool BufferSharing::mayBeAtHome(OpResult result, Operation *store) const {
+  auto call = cast<CallOp>(result.getOwner());
+  const int at = stepsOf.lookup(call).first;
+  const Attribute home = getMemoryNames(store).front();
+  auto isEarlier = [&](OpOperand *use) {
+    Operation *owner = use->getOwner();
+    return owner == store || (owner == call.getOperation() ? isWrittenInPlace(call, *use, result.getType())
+                                                           : !isa<LoopInterface>(owner) && stepsOf.contains(owner) &&
+                                                                 stepsOf.lookup(owner).first < at);
+  };
+  auto isInTheWay = [&](Operation *op) {
+    if (isa<RequireFiniteOp>(op))
+      return stepsOf.lookup(op).first > at;
+    if (op == store || !llvm::is_contained(getMemoryNames(op), home))
+      return false;
+    return isa<AppendOp, StoreOp, AssignOp>(op) || !llvm::all_of(getReads(op->getResult(0)), isEarlier);
+  };
+  return llvm::none_of(getReads(result),
+                       [](OpOperand *use) { return isa<YieldOp, func::ReturnOp>(use->getOwner()); }) &&
+         !entry->walk([&](Operation *op) { return isInTheWay(op) ? WalkResult::interrupt() : WalkResult::advance(); })
+              .wasInterrupted();
+}
+
+void BufferSharing::findHomes() {
+  entry.walk([&](Operation *op) {
+    if (!isa<StoreOp, AssignOp>(op))
+      return;
+    Value value = getReshaped(op->getOperand(0));
+    auto node = nodeOf.find(value);
+    auto call = value.getDefiningOp<CallOp>();
+    if (!call || node == nodeOf.end() || call->getBlock() != op->getBlock())
+      return;
+    const unsigned buffer = nodes[node->second].buffer;
+    if (buffers[buffer].size() == 1 && !homes.contains(buffer) && mayBeAtHome(cast<OpResult>(value), op))
+      homes[buffer] = op;
+  });
 }
 
 void BufferSharing::shareInPlace() {

@@ -28,6 +28,8 @@ public:
   ArrayRef<Node> getNodes() const { return nodes; }
   /// Nodes of one buffer; empty for buffers that became part of others.
   ArrayRef<SmallVector<unsigned>> getBuffers() const { return buffers; }
+  /// Buffer -> the op that stores it in a state or a weight, where it is written from the start.
+  const DenseMap<unsigned, Operation *> &getHomes() const { return homes; }
   /// Buffer -> the number of the entry's result that it is.
   const DenseMap<unsigned, unsigned> &getOutputs() const { return outputs; }
   int getNumSteps() const { return steps; }
@@ -37,6 +39,8 @@ private:
   void addNode(Value value, int first);
   void findLastUses();
   void shareLoops();
+  void findHomes();
+  bool mayBeAtHome(OpResult result, Operation *store) const;
   void shareInPlace();
   void shareOutputs();
   void keepStates();
@@ -50,6 +54,7 @@ private:
   DenseMap<Value, unsigned> nodeOf;
   SmallVector<SmallVector<unsigned>> buffers;
   DenseMap<unsigned, unsigned> outputs;
+  DenseMap<unsigned, Operation *> homes;
   SmallVector<OpOperand *> conflicts;
   SmallVector<CallOp> calls;
   SmallVector<LoopInterface> loops;

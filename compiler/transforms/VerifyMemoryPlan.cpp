@@ -46,13 +46,26 @@ private:
     ByteRange range{place.kind, "", 0, 0, bytesOf(whole)};
     if (place.kind == MemoryPlacement::Kind::Argument) {
       range.argument = place.offset;
-    } else if (place.kind == MemoryPlacement::Kind::State) {
-      range.state = whole.getDefiningOp()->getAttrOfType<StringAttr>("name").getValue();
+    } else if (Operation *home = plan.homeOf(whole)) {
+      range.kind = isa<StoreOp>(home) ? MemoryPlacement::Kind::State : MemoryPlacement::Kind::Parameter;
+      range.state = nameOf(isa<StoreOp>(home) ? home : home->getOperand(1).getDefiningOp());
+    } else if (place.kind == MemoryPlacement::Kind::State || place.kind == MemoryPlacement::Kind::Parameter) {
+      range.state = nameOf(whole.getDefiningOp());
     } else {
       range.begin = place.offset;
       range.end += place.offset;
     }
     return range;
+  }
+
+  /// Of a state or a weight; of weights side by side the first one's.
+  static StringRef nameOf(Operation *op) {
+    if (auto parameter = dyn_cast<ParameterOp>(op))
+      return cast<StringAttr>(parameter.getSources()[0]).getValue();
+    return op->getAttrOfType<StringAttr>("name").getValue();
+  }
+  bool isStored(ParameterOp parameter) const {
+    return llvm::any_of(parameter.getSources(), [&](Attribute source) { return stored.contains(source); });
   }
 
   int64_t bytesOf(Value tensor) const {
@@ -117,8 +130,7 @@ private:
     for (Value argument : call.getArguments()) {
       if (failed(read(call, argument)))
         return failure();
-      if (auto parameter = getViewed(argument).getDefiningOp<ParameterOp>();
-          parameter && stored.contains(parameter.getSourcesAttr()))
+      if (auto parameter = getViewed(argument).getDefiningOp<ParameterOp>(); parameter && isStored(parameter))
         return call.emitError() << "memory plan requires a weight to be read before it is replaced";
     }
     for (auto [number, result] : llvm::enumerate(call.getResults())) {
@@ -135,8 +147,11 @@ private:
         if (rangeOf(result).overlaps(rangeOf(other)))
           return call.emitError() << "memory plan requires results apart from each other";
     }
-    for (Value result : call.getResults())
+    for (Value result : call.getResults()) {
       write(result);
+      if (Operation *home = plan.homeOf(result))
+        stored.insert_range(getMemoryNames(home));
+    }
     return success();
   }
 
@@ -186,6 +201,8 @@ private:
     if (failed(read(op, op->getOperand(0))))
       return failure();
     stored.insert(op->getAttr("name"));
+    if (plan.homeOf(op->getOperand(0)) == op)
+      return success();
     if (isa<AppendOp>(op)) {
       write(op->getResult(0));
       return success();
@@ -196,7 +213,7 @@ private:
   }
 
   LogicalResult writeParameter(AssignOp assign) {
-    stored.insert(assign.getParameter().getDefiningOp<ParameterOp>().getSourcesAttr());
+    stored.insert_range(getMemoryNames(assign));
     return read(assign, assign.getX());
   }
 

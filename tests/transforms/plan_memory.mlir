@@ -129,3 +129,40 @@ func.func @states(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>) att
   kiln.store %y to "h" rows = 5 : tensor<5x8xf32>
   return %h, %y : tensor<5x8xf32>, tensor<5x8xf32>
 }
+
+// -----
+
+// What replaces a state or a weight is written there: only the number is in the plan.
+// CHECK-LABEL: @at_home
+// CHECK-SAME: kiln.arena_bytes = 64
+func.func @at_home(%x: tensor<5x8xf32>) attributes {kiln.entry} {
+  %h = kiln.state "h" rows = 5 : tensor<5x8xf32>
+  %w = kiln.parameter {sources = ["w"], variable} : tensor<5x8xf32>
+  %a = kiln.sum %x axis = 1 : (tensor<5x8xf32>) -> tensor<5xf32>
+  %n = kiln.sum %a axis = 0 : (tensor<5xf32>) -> tensor<f32>
+  kiln.require_finite %n : tensor<f32>
+  %y = kiln.add %h, %x : (tensor<5x8xf32>, tensor<5x8xf32>) -> tensor<5x8xf32>
+  %v = kiln.mul %w, %y : (tensor<5x8xf32>, tensor<5x8xf32>) -> tensor<5x8xf32>
+  kiln.store %y to "h" rows = 5 : tensor<5x8xf32>
+  kiln.assign %v to %w : tensor<5x8xf32>
+  return
+}
+
+// -----
+
+// But not what comes before a check that may end the call, nor where something else reads the weight later.
+// CHECK-LABEL: @not_at_home
+// CHECK-SAME: kiln.arena_bytes = 384
+func.func @not_at_home(%x: tensor<5x8xf32>) -> tensor<5x5xf32> attributes {kiln.entry} {
+  %h = kiln.state "h" rows = 5 : tensor<5x8xf32>
+  %w = kiln.parameter {sources = ["w"], variable} : tensor<5x8xf32>
+  %y = kiln.softmax %h axis = 1 : tensor<5x8xf32>
+  %m = kiln.max %y axis = 1 : (tensor<5x8xf32>) -> tensor<5xf32>
+  %n = kiln.sum %m axis = 0 : (tensor<5xf32>) -> tensor<f32>
+  kiln.require_finite %n : tensor<f32>
+  %v = kiln.softmax %x axis = 1 : tensor<5x8xf32>
+  %z = kiln.linear %v, %w weight_order = out_in : (tensor<5x8xf32>, tensor<5x8xf32>) -> tensor<5x5xf32>
+  kiln.store %y to "h" rows = 5 : tensor<5x8xf32>
+  kiln.assign %v to %w : tensor<5x8xf32>
+  return %z : tensor<5x5xf32>
+}
