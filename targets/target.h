@@ -86,8 +86,9 @@ constexpr char deviceModuleSuffix[] = "_module";
 /// A compiled kernel.
 struct KernelObject {
   std::string object; // relocatable ELF
-  /// Upper bound of the scratch memory that is alive in one worker, at the kernel's bounds, as the run time rounds it.
-  int64_t scratchBytes = 0;
+  /// Upper bounds of the scratch memory that is alive at the kernel's bounds, as the run time rounds it: of the worker
+  /// that starts the kernel, and of each other one, which has a task of a parallel loop.
+  int64_t scratchBytes = 0, taskBytes = 0;
   std::string strategy;
   SchedulePoint schedule;
   bool isFallback = false; // compiled by the compiler's fallback

@@ -221,13 +221,16 @@ LogicalResult ModelCompiler::compileHost(TargetModule &lowered, Variant &variant
     if (&variant == &report.variants.front())
       report.memoryPlan += mlir::kiln::printMemoryPlan(function, *plan);
     const uint64_t states = entry.stateBytes;
-    EntryCode code{kernelSymbol(target, entry.name), states + plan->arenaBytes(), states + plan->lowerBound(), 0, 0};
+    EntryCode code{kernelSymbol(target, entry.name), states + plan->arenaBytes(), states + plan->lowerBound()};
     if (variant.isOnDevice())
       code.stagingBytes = stagingBytes(entry);
     function.walk([&](mlir::kiln::CallOp call) {
       auto addScratch = [&](StringRef function) {
-        if (auto kernel = lowered.kernels.find(function); kernel != lowered.kernels.end())
-          code.scratchBytes = std::max<uint64_t>(code.scratchBytes, kernel->second.scratchBytes);
+        auto kernel = lowered.kernels.find(function);
+        if (kernel == lowered.kernels.end())
+          return;
+        code.scratchBytes = std::max<uint64_t>(code.scratchBytes, kernel->second.scratchBytes);
+        code.taskBytes = std::max<uint64_t>(code.taskBytes, kernel->second.taskBytes);
       };
       addScratch(call.getCallee());
       if (auto forms = lowered.forms.find(call.getCallee()); forms != lowered.forms.end())

@@ -31,8 +31,8 @@ static std::string keyOfObject(const KernelRequest &kernel, bool isChecked) {
 }
 
 static std::string print(const KernelObject &kernel) {
-  return fmt::format("{}\n{}\n{}\n{:d}\n", kernel.strategy, toString(kernel.schedule), kernel.scratchBytes,
-                     kernel.isFallback) +
+  return fmt::format("{}\n{}\n{}\n{}\n{:d}\n", kernel.strategy, toString(kernel.schedule), kernel.scratchBytes,
+                     kernel.taskBytes, kernel.isFallback) +
          kernel.object;
 }
 
@@ -41,7 +41,8 @@ static std::optional<KernelObject> parse(StringRef text) {
   auto [strategy, afterStrategy] = text.split('\n');
   auto [schedule, afterSchedule] = afterStrategy.split('\n');
   auto [scratch, afterScratch] = afterSchedule.split('\n');
-  auto [isFallback, object] = afterScratch.split('\n');
+  auto [task, afterTask] = afterScratch.split('\n');
+  auto [isFallback, object] = afterTask.split('\n');
   kernel.strategy = strategy.str();
   SmallVector<StringRef> parameters;
   schedule.split(parameters, ' ', -1, /*KeepEmpty=*/false);
@@ -50,7 +51,7 @@ static std::optional<KernelObject> parse(StringRef text) {
     if (value.getAsInteger(10, kernel.schedule[key.str()]))
       return std::nullopt;
   }
-  if (scratch.getAsInteger(10, kernel.scratchBytes))
+  if (scratch.getAsInteger(10, kernel.scratchBytes) || task.getAsInteger(10, kernel.taskBytes))
     return std::nullopt;
   kernel.isFallback = isFallback == "1";
   kernel.object = object.str();

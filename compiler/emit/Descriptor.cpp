@@ -178,6 +178,7 @@ Constant *DescriptorBuilder::variant(const Variant &variant) {
             .set(abi::body::run, cast<Constant>(module.getOrInsertFunction(code.symbol, bodyType).getCallee()))
             .set(abi::body::plan_bytes, code.planBytes)
             .set(abi::body::scratch_bytes, code.scratchBytes)
+            .set(abi::body::task_bytes, code.taskBytes)
             .set(abi::body::staging_bytes, code.stagingBytes)
             .get());
   SmallVector<Constant *> modules;

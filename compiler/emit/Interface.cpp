@@ -81,8 +81,8 @@ static void describeStates(const Graph &graph, ModelInterface &model) {
 static void describeMoments(const Graph &graph, ModelInterface &model) {
   model.trainingBytes = model.stateBytes;
   for (const Entry &entry : graph.entries)
-    for (const std::string &moment : kept_moments(entry.training))
-      for (int number : gradient_parameters(graph, entry)) {
+    for (int number : gradient_parameters(graph, entry))
+      for (const std::string &moment : kept_moments(graph, entry.training, number)) {
         const Parameter &parameter = graph.parameters[number];
         const std::string name = moment_name(moment, graph.name(parameter));
         if (model.findState(name))
@@ -342,8 +342,9 @@ ArenaBytes arenaBytes(const std::vector<Variant> &variants, size_t entry) {
   ArenaBytes most;
   for (const Variant &variant : variants) {
     const EntryCode &code = variant.entries[entry];
-    most.fixed = std::max(most.fixed, kiln_arena_fixed_bytes(code.planBytes) + code.stagingBytes);
-    most.perWorker = std::max(most.perWorker, kiln_arena_worker_bytes(code.scratchBytes));
+    const uint64_t fixed = kiln_arena_fixed_bytes(code.planBytes, code.scratchBytes, code.taskBytes);
+    most.fixed = std::max(most.fixed, fixed + code.stagingBytes);
+    most.perWorker = std::max(most.perWorker, kiln_arena_worker_bytes(code.taskBytes));
   }
   return most;
 }

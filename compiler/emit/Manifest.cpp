@@ -91,7 +91,8 @@ static json::Object variantJson(const ModelInterface &model, const Variant &vari
     json::Object entry{{"name", model.entries[i].name},
                        {"plan_bytes", variant.entries[i].planBytes},
                        {"plan_lower_bound", variant.entries[i].planLowerBound},
-                       {"scratch_bytes", variant.entries[i].scratchBytes}};
+                       {"scratch_bytes", variant.entries[i].scratchBytes},
+                       {"task_bytes", variant.entries[i].taskBytes}};
     if (variant.isOnDevice())
       entry["staging_bytes"] = variant.entries[i].stagingBytes;
     entries.push_back(std::move(entry));

@@ -118,7 +118,7 @@ kiln_status_t kiln_cuda_run_body(const kiln_cuda_request_t *request, kiln_cuda_s
                                  void *const *arguments) {
   const kiln_model_t *model = request->model;
   const kiln_body_t *body = &model->variant->bodies[request->entry];
-  char *scratch = (char *)request->call->arena + kiln_arena_fixed_bytes(body->plan_bytes);
+  char *scratch = (char *)request->call->arena + KILN_ARENA_ROUND(body->plan_bytes);
   kiln_worker_t worker = {.top = scratch, .end = scratch + KILN_ARENA_ROUND(body->scratch_bytes), .cuda = stream};
   worker.workers = &worker;
   const char *constants = kiln_cuda_pointer(stream->cuda->constants);
@@ -152,7 +152,7 @@ static kiln_status_t stage(const kiln_cuda_request_t *request, kiln_cuda_t *cuda
                            staging_t *staging, kiln_error_t *error) {
   const kiln_entry_t *entry = &request->model->descriptor->entries[request->entry];
   const kiln_body_t *body = &request->model->variant->bodies[request->entry];
-  *staging = (staging_t){.begin = (char *)request->call->arena + kiln_arena_fixed_bytes(body->plan_bytes) +
+  *staging = (staging_t){.begin = (char *)request->call->arena + KILN_ARENA_ROUND(body->plan_bytes) +
                                   KILN_ARENA_ROUND(body->scratch_bytes)};
   for (uint32_t i = 0; i < entry->argument_count; ++i) {
     const uint64_t bytes = argument_bytes(&entry->arguments[i], request->extents), at = staging->bytes;

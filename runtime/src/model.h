@@ -53,13 +53,15 @@ typedef int (*kiln_body_function_t)(const struct kiln_frame_t *frame);
 #define KILN_ARENA_ROUND(bytes)                                                                                        \
   (((uint64_t)(bytes) + (KILN_ARENA_ALIGNMENT - 1)) & ~(uint64_t)(KILN_ARENA_ALIGNMENT - 1))
 
-/* An arena is [plan_bytes, rounded][workers x scratch_bytes, rounded][workers x kiln_worker_t]; kiln_run asks for
- * fixed + workers * per_worker bytes. With several variants a header states the largest fixed and the largest
+/* An arena is [plan_bytes][scratch_bytes][(workers - 1) x task_bytes][workers x kiln_worker_t], each rounded; kiln_run
+ * asks for fixed + workers * per_worker bytes. With several variants a header states the largest fixed and the largest
  * per_worker. On a device there is one worker, which lies on the host's stack, and staging_bytes, which count as fixed,
  * are behind the scratch. */
-static inline uint64_t kiln_arena_fixed_bytes(uint64_t plan_bytes) { return KILN_ARENA_ROUND(plan_bytes); }
-static inline uint64_t kiln_arena_worker_bytes(uint64_t scratch_bytes) {
-  return KILN_ARENA_ROUND(scratch_bytes) + sizeof(kiln_worker_t);
+static inline uint64_t kiln_arena_fixed_bytes(uint64_t plan_bytes, uint64_t scratch_bytes, uint64_t task_bytes) {
+  return KILN_ARENA_ROUND(plan_bytes) + KILN_ARENA_ROUND(scratch_bytes) - KILN_ARENA_ROUND(task_bytes);
+}
+static inline uint64_t kiln_arena_worker_bytes(uint64_t task_bytes) {
+  return KILN_ARENA_ROUND(task_bytes) + sizeof(kiln_worker_t);
 }
 
 /* Emitted by the compiler. */

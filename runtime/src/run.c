@@ -60,8 +60,8 @@ static kiln_status_t check_executor(const kiln_entry_t *entry, const kiln_execut
 
 static kiln_status_t check_arena(const kiln_entry_t *entry, const kiln_body_t *body, const kiln_call_t *call,
                                  uint32_t workers, kiln_error_t *error) {
-  uint64_t needed = kiln_arena_fixed_bytes(body->plan_bytes) + body->staging_bytes +
-                    workers * kiln_arena_worker_bytes(body->scratch_bytes);
+  uint64_t needed = kiln_arena_fixed_bytes(body->plan_bytes, body->scratch_bytes, body->task_bytes) +
+                    body->staging_bytes + workers * kiln_arena_worker_bytes(body->task_bytes);
   if (!call->arena)
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires an arena, got null", entry->name);
   if ((uintptr_t)call->arena % KILN_ARENA_ALIGNMENT != 0)
@@ -120,12 +120,13 @@ kiln_status_t kiln_body_run(const kiln_model_t *model, uint32_t entry, const kil
 static kiln_status_t run_on_cpu(const kiln_model_t *model, const kiln_call_t *call, uint32_t index, uint32_t workers,
                                 const kiln_extents_t *extents, void *const *arguments) {
   const kiln_body_t *body = &model->variant->bodies[index];
-  uint64_t scratch_bytes = KILN_ARENA_ROUND(body->scratch_bytes);
-  char *scratch = (char *)call->arena + kiln_arena_fixed_bytes(body->plan_bytes);
-  kiln_worker_t *table = (kiln_worker_t *)(void *)(scratch + workers * scratch_bytes);
+  const uint64_t own_bytes = KILN_ARENA_ROUND(body->scratch_bytes), task_bytes = KILN_ARENA_ROUND(body->task_bytes);
+  char *top = (char *)call->arena + KILN_ARENA_ROUND(body->plan_bytes);
+  kiln_worker_t *table = (kiln_worker_t *)(void *)(top + own_bytes + (workers - 1) * task_bytes);
   for (uint32_t i = 0; i < workers; ++i) {
-    char *begin = scratch + i * scratch_bytes;
-    table[i] = (kiln_worker_t){.workers = table, .top = begin, .end = begin + scratch_bytes};
+    char *end = top + (i == 0 ? own_bytes : task_bytes);
+    table[i] = (kiln_worker_t){.workers = table, .top = top, .end = end};
+    top = end;
   }
   table[0].executor = workers > 1 ? call->executor : NULL;
   const kiln_frame_t frame = {table, model->packed, call->arena, extents->values, arguments, NULL, extents->sequences};

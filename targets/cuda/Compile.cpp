@@ -126,7 +126,7 @@ public:
     llvm::Expected<std::string> object = compileStub(*plan, kernel, symbol, hostTriple, hostCpu);
     if (!object)
       return kernel.emitError() << "the kernel has no host code: " << llvm::toString(object.takeError());
-    return KernelObject{std::move(*object), plan->scratchBytes, plan->strategy, plan->schedule};
+    return KernelObject{std::move(*object), plan->scratchBytes, 0, plan->strategy, plan->schedule};
   }
 
   /// Stmt: the functions as MLIR; Assembly: the PTX of each image.

@@ -102,6 +102,7 @@ public:
       return kernel.emitError() << "kernel requires bounded scratch memory, \"" << scratch->unbounded
                                 << "\" has no bound";
     result.scratchBytes = scratch->bytes;
+    result.taskBytes = scratch->taskBytes;
     return success();
   }
 

@@ -18,7 +18,7 @@ constexpr int64_t kPadding = 64;
 
 class Walk : public IRVisitor {
 public:
-  int64_t live = 0, peak = 0;
+  int64_t live = 0, peak = 0, taskPeak = 0;
   std::string unbounded;
 
 private:
@@ -26,6 +26,7 @@ private:
 
   Scope<Interval> scope;
   std::vector<std::pair<std::string, Expr>> lets;
+  std::optional<int64_t> before; // in a task of a parallel loop: what was alive where the loop began
 
   /// Constants, or infinite.
   Interval bounds(const Expr &e) {
@@ -133,13 +134,20 @@ private:
   void visit(const For *op) override {
     Interval min = bounds(op->min), last = bounds(op->min + op->extent - 1);
     ScopedBinding<Interval> bind(scope, op->name, Interval(min.min, last.max));
+    const bool isOutermost = op->for_type == ForType::Parallel && !before;
+    if (isOutermost)
+      before = live;
     op->body.accept(this);
+    if (isOutermost)
+      before.reset();
   }
 
   void visit(const Allocate *op) override {
     int64_t bytes = isOnHeap(op) ? heapBytes(op) : 0;
     live += bytes;
     peak = std::max(peak, live);
+    if (before)
+      taskPeak = std::max(taskPeak, live - *before);
     op->body.accept(this);
     live -= bytes;
   }
@@ -176,6 +184,7 @@ Stmt ScratchBound::mutate(const Stmt &stmt) {
   Walk walk;
   stmt.accept(&walk);
   bytes = walk.peak;
+  taskBytes = walk.taskPeak;
   unbounded = walk.unbounded;
   return stmt;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An upper bound of the heap memory that one worker of a lowered pipeline holds at a time.
+// Upper bounds of the heap memory that a worker of a lowered pipeline holds at a time.
 #pragma once
 
 #include "Halide.h"
@@ -23,7 +23,8 @@ public:
   using IRMutator::mutate;
   Halide::Internal::Stmt mutate(const Halide::Internal::Stmt &stmt) override;
 
-  int64_t bytes = 0;
+  int64_t bytes = 0;     // of the worker that runs the pipeline
+  int64_t taskBytes = 0; // of each other one: what a task of a parallel loop holds
   std::string unbounded; // the allocation that has no bound; empty if there is none
 
 private:

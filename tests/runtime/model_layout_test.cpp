@@ -13,7 +13,7 @@
 namespace {
 
 TEST(ModelLayout, PublicStructs) {
-  EXPECT_EQ(KILN_ABI_VERSION, 6);
+  EXPECT_EQ(KILN_ABI_VERSION, 7);
   EXPECT_EQ(sizeof(kiln_training_t), 8u);
   EXPECT_FIELD(kiln_training_t, step, 0, 4);
   EXPECT_FIELD(kiln_training_t, seed, 4, 4);
@@ -55,9 +55,9 @@ TEST(ModelLayout, DtypeNumbers) {
 
 // The formula that headers print: NAME_<ENTRY>_ARENA_BYTES(workers).
 TEST(ModelLayout, ArenaFormula) {
-  EXPECT_EQ(kiln_arena_fixed_bytes(0), 0u);
-  EXPECT_EQ(kiln_arena_fixed_bytes(1), 64u);
-  EXPECT_EQ(kiln_arena_fixed_bytes(64), 64u);
+  EXPECT_EQ(kiln_arena_fixed_bytes(0, 0, 0), 0u);
+  EXPECT_EQ(kiln_arena_fixed_bytes(1, 0, 0), 64u);
+  EXPECT_EQ(kiln_arena_fixed_bytes(64, 65, 1), 128u);
   EXPECT_EQ(kiln_arena_worker_bytes(0), 64u);
   EXPECT_EQ(kiln_arena_worker_bytes(65), 192u);
   EXPECT_EQ(KILN_SCRATCH_BLOCK_BYTES(0), 64u);

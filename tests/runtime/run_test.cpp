@@ -27,7 +27,8 @@ struct Call {
 
   static size_t arenaBytes(uint32_t workers) {
     const kiln_body_t &body = kiln_descriptor.variants[0].bodies[0];
-    return kiln_arena_fixed_bytes(body.plan_bytes) + workers * kiln_arena_worker_bytes(body.scratch_bytes);
+    return kiln_arena_fixed_bytes(body.plan_bytes, body.scratch_bytes, body.task_bytes) +
+           workers * kiln_arena_worker_bytes(body.task_bytes);
   }
   explicit Call(uint32_t workers = 1) : Arena(arenaBytes(workers)) {
     const std::string image = makeImage(testWeights());
@@ -211,7 +212,7 @@ TEST(Run, IndexLimitsMayDependOnExtents) {
       {"ids", KILN_I32, 2, {{0, 1, {0, -1}}, {1, 2, {1, -1}}}, 0, 1, -1, {3, 0, {-1, -1}}},
       {"lengths", KILN_I32, 1, {{0, 1, {0, -1}}}, 0, 1, 1, {1, 1, {1, -1}}},
       {"pairs", KILN_I32, 1, {{0, 1, {0, 1}}}, 0, 0, 0, none}};
-  BodyModel body([](const kiln_frame_t *) { return 0; }, 0, 0);
+  BodyModel body([](const kiln_frame_t *) { return 0; }, 0, 0, 0);
   body.Entry = entryOf("forward", symbols, arguments, 2, 3);
   GuardedMemory arena(body.arenaBytes(1));
   kiln_error_t error;
@@ -232,7 +233,7 @@ TEST(Run, IndexLimitsMayDependOnExtents) {
 // An extent may have to be at least another one, which stands before or behind it.
 TEST(Run, ExtentsMayDependOnEachOther) {
   const kiln_symbol_t symbols[] = {{"context", 1, 8, 2, 0}, {"tokens", 1, 6, 0, 0}, {"window", 1, 9, 1, 0}};
-  BodyModel body([](const kiln_frame_t *) { return 0; }, 0, 0);
+  BodyModel body([](const kiln_frame_t *) { return 0; }, 0, 0, 0);
   body.Entry = entryOf("forward", symbols, nullptr, 3, 0);
   GuardedMemory arena(body.arenaBytes(1));
   kiln_error_t error;
@@ -249,13 +250,19 @@ TEST(Run, ExtentsMayDependOnEachOther) {
   EXPECT_STREQ(error.message, "forward requires window of at least context, which is 5, got 4");
 }
 
-// The body fills its plan and every worker's scratch; the arena ends at a page that must not be touched.
+// The body fills its plan, what worker 0 holds, and every worker's scratch of a task; the arena ends at a page that
+// must not be touched.
 TEST(Run, ArenaOfExactlyTheStatedBytesIsEnough) {
-  constexpr uint64_t PlanBytes = 1000, BlockBytes = 100, Blocks = 3;
+  constexpr uint64_t PlanBytes = 1000, TableBytes = 500, BlockBytes = 100, Blocks = 3;
+  constexpr uint64_t TaskBytes = Blocks * KILN_SCRATCH_BLOCK_BYTES(BlockBytes);
   BodyModel body(
       [](const kiln_frame_t *frame) {
         std::memset(frame->arena, 1, PlanBytes);
-        return kiln_do_par_for(
+        void *table = kiln_malloc(frame->worker, TableBytes);
+        if (!table)
+          return 3;
+        std::memset(table, 3, TableBytes);
+        const int result = kiln_do_par_for(
             frame->worker,
             [](void *context, int, uint8_t *) {
               void *blocks[Blocks];
@@ -272,13 +279,15 @@ TEST(Run, ArenaOfExactlyTheStatedBytesIsEnough) {
               return 0;
             },
             0, 100, nullptr);
+        kiln_free(frame->worker, table);
+        return result;
       },
-      PlanBytes, Blocks * KILN_SCRATCH_BLOCK_BYTES(BlockBytes));
+      PlanBytes, KILN_SCRATCH_BLOCK_BYTES(TableBytes) + TaskBytes, TaskBytes);
   for (uint32_t workers : {1u, 2u, 7u}) {
     kiln_pool_t *pool;
     ASSERT_EQ(kiln_pool_create(workers, &pool, nullptr), KILN_OK);
     GuardedMemory arena(body.arenaBytes(workers));
-    EXPECT_EQ(arena.size(), 1024 + workers * (3 * 192 + 64));
+    EXPECT_EQ(arena.size(), 1024 + 576 + workers * (3 * 192 + 64));
     kiln_error_t error;
     const kiln_call_t call = {arena.data(), arena.size(), kiln_pool_executor(pool), &error};
     EXPECT_EQ(kiln_run(body.Model, &call, 0, nullptr, nullptr), KILN_OK) << error.message;

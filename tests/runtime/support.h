@@ -139,8 +139,8 @@ struct BodyModel {
   kiln_descriptor_t Descriptor = {KILN_ABI_VERSION, 0, 1, 1, "body", nullptr, &Entry, &Variant, nullptr, 0};
   kiln_model_t *Model = nullptr;
 
-  BodyModel(int (*run)(const kiln_frame_t *), uint64_t planBytes, uint64_t scratchBytes)
-      : Body{run, planBytes, scratchBytes, 0} {
+  BodyModel(int (*run)(const kiln_frame_t *), uint64_t planBytes, uint64_t scratchBytes, uint64_t taskBytes)
+      : Body{run, planBytes, scratchBytes, taskBytes, 0} {
     const kiln_cpu_t cpu = kiln_cpu_detect();
     const kiln_options_t options = {};
     if (kiln_model_create(&Descriptor, &cpu, &options, &Model, nullptr) != KILN_OK)
@@ -150,7 +150,8 @@ struct BodyModel {
   BodyModel &operator=(const BodyModel &) = delete;
   ~BodyModel() { kiln_destroy(Model); }
   size_t arenaBytes(uint32_t workers) const {
-    return kiln_arena_fixed_bytes(Body.plan_bytes) + workers * kiln_arena_worker_bytes(Body.scratch_bytes);
+    return kiln_arena_fixed_bytes(Body.plan_bytes, Body.scratch_bytes, Body.task_bytes) +
+           workers * kiln_arena_worker_bytes(Body.task_bytes);
   }
 };
 

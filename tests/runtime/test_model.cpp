@@ -66,8 +66,9 @@ const kiln_weight_t Weights[] = {
 const kiln_placement_t Placements[] = {makePlacement(0, 0, 0, 0, 0),
                                        makePlacement(LayersOffset, LayerBytes, Tile, 0, 0)};
 const kiln_body_t Bodies[] = {
-    {runForward, MaxTokens * Width * sizeof(float), KILN_SCRATCH_BLOCK_BYTES(Width * sizeof(float)), 0},
-    {failForward, 0, 0, 0},
+    {runForward, MaxTokens * Width * sizeof(float), KILN_SCRATCH_BLOCK_BYTES(Width * sizeof(float)),
+     KILN_SCRATCH_BLOCK_BYTES(Width * sizeof(float)), 0},
+    {failForward, 0, 0, 0, 0},
 };
 const kiln_variant_t Variants[] = {
     hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, Placements, LayersOffset + Layers * LayerBytes, Bodies)};

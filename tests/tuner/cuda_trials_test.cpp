@@ -60,7 +60,7 @@ public:
     const TargetInfo &info = findTarget("cuda")->info();
     llvm::Expected<std::string> object = cuda::compileStub(*plan, kernel, symbol, info.hostTriple, info.hostCpu);
     EXPECT_TRUE(bool(object));
-    return KernelObject{*object, plan->scratchBytes, plan->strategy, plan->schedule};
+    return KernelObject{*object, plan->scratchBytes, 0, plan->strategy, plan->schedule};
   }
   mlir::FailureOr<std::string> print(mlir::func::FuncOp, llvm::StringRef, kiln::KernelText,
                                      const SchedulePoint *) const override {
