@@ -12,6 +12,23 @@ inline constexpr std::int64_t side = 56, words = 26, longest = 12; // start, and
 inline constexpr kiln::Dim T{"words", 1, longest}, context{"context", T, longest};
 using Image = kiln::Tensor<kiln::f32, side, side>;
 
+/// [..., side, side] with its one channel; images of a batch stand in front.
+template <kiln::tensor X> constexpr auto with_channel(const X &image) {
+  if constexpr (X::rank == 2)
+    return kiln::reshape<side, side, 1>(image);
+  else
+    return kiln::reshape<X::shape[0], side, side, 1>(image);
+}
+
+/// The rows [..., Grid * Grid, Width] of features [..., Grid, Grid, Width], each with the vector of its place.
+template <std::int64_t Grid, std::int64_t Width, kiln::tensor X> constexpr auto with_places(const X &features) {
+  auto places = kiln::parameter<kiln::f32, Grid * Grid, Width>(features, "places");
+  if constexpr (X::rank == 3)
+    return kiln::reshape<Grid * Grid, Width>(features) + places;
+  else
+    return kiln::reshape<X::shape[0], Grid * Grid, Width>(features) + places;
+}
+
 /// Convolutions of 3 x 3 in the manner of VGG, and a vector for each place: [14 * 14, 64].
 struct Convolved : kiln::Layer<Convolved> {
   using Layer::Layer;
@@ -30,12 +47,12 @@ struct Convolved : kiln::Layer<Convolved> {
   kiln::BatchNorm2d<width> norm4{"norm.4"}, norm5{"norm.5"};
 
   constexpr auto forward(const kiln::tensor auto &image) const {
-    auto x = kiln::relu(norm0(conv0(kiln::reshape<side, side, 1>(image))));
+    auto x = kiln::relu(norm0(conv0(with_channel(image))));
     auto half = kiln::max_pool2d<2>(kiln::relu(norm1(conv1(x))));
     auto y = kiln::relu(norm2(conv2(half)));
     auto quarter = kiln::max_pool2d<2>(kiln::relu(norm3(conv3(y))));
     auto z = kiln::relu(norm5(conv5(kiln::relu(norm4(conv4(quarter))))));
-    return kiln::reshape<places_count, width>(z) + kiln::parameter<kiln::f32, places_count, width>(image, "places");
+    return with_places<grid, width>(z);
   }
 };
 
@@ -46,9 +63,7 @@ struct Patched : kiln::Layer<Patched> {
   kiln::Conv2d<1, width, 7, kiln::Conv2dOptions{.stride = 7}> projection{"projection"};
 
   constexpr auto forward(const kiln::tensor auto &image) const {
-    auto patches = projection(kiln::reshape<side, side, 1>(image));
-    return kiln::reshape<places_count, width>(patches) +
-           kiln::parameter<kiln::f32, places_count, width>(image, "places");
+    return with_places<grid, width>(projection(with_channel(image)));
   }
 };
 
@@ -56,6 +71,7 @@ struct Patched : kiln::Layer<Patched> {
 /// places, or hard, the features of one place that is drawn (`glance`).
 template <class Features, std::int64_t Width, std::int64_t Hidden, std::int64_t Score> struct Recurrent : kiln::Model {
   static constexpr std::int64_t Memory = Features::width, Places = Features::places_count, Grid = Features::grid;
+  static constexpr std::int64_t hidden = Hidden;
 
   Features features{"features"};
   kiln::Linear<Memory, Hidden> first_h{"first_h"}, first_c{"first_c"};
@@ -64,9 +80,12 @@ template <class Features, std::int64_t Width, std::int64_t Hidden, std::int64_t 
   kiln::LstmStep<Width + Memory, Hidden> cell{"cell"};
   kiln::Linear<Hidden + Memory + Width, words> head{"head"};
 
-  constexpr auto begin(const kiln::tensor auto &memory) const {
-    auto mean = kiln::reshape<1, Memory>(kiln::mean<0>(memory));
+  /// From the mean of what is seen, [1, Memory], or a row for each image of a batch.
+  constexpr auto begin_from(const kiln::tensor auto &mean) const {
     return std::tuple{kiln::tanh(first_h(mean)), kiln::tanh(first_c(mean))};
+  }
+  constexpr auto begin(const kiln::tensor auto &memory) const {
+    return begin_from(kiln::reshape<1, Memory>(kiln::mean<0>(memory)));
   }
   /// From the state before a word y [1, Width]: the next state, what the logits are made of, what is seen [1, Places].
   constexpr auto write(const kiln::tensor auto &y, const auto &state, const kiln::tensor auto &keys,
@@ -173,5 +192,9 @@ template <class Features, std::int64_t EncoderLayers, int Heads> struct Transfor
                       kiln::entry("step", &Transformer::step, {"word"}, {"logits", "seen"})};
   }
 };
+
+/// The models that are trained.
+using TrainedRecurrent = Recurrent<Convolved, 32, 128, 64>;
+using TrainedTransformer = Transformer<Convolved, 1, 4>;
 
 } // namespace captions

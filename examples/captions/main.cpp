@@ -7,7 +7,7 @@
 #include "captions_recurrent.hpp"
 #include "captions_transformer.hpp"
 
-#include "support/fashion_mnist.h"
+#include "mosaic.h"
 #include "support/json.h"
 #include "support/picture.h"
 #include "support/session.h"
@@ -18,55 +18,10 @@
 
 namespace {
 
+using namespace captions;
 constexpr int notHere = 77; // what test programs return that cannot run
-constexpr std::size_t side = 56, half = side / 2, grid = 14, width = 64, classes = 10, words = 26;
+constexpr std::size_t grid = 14, width = 64;
 constexpr std::size_t longest = CAPTIONS_RECURRENT_FORWARD_WORDS_MAX; // start, and the words
-enum Word : std::int32_t { end, start, a, and_, two, above, singular, plural = singular + classes };
-
-std::string text_of(std::int32_t word) {
-  constexpr const char *few[] = {".", "", "a", "and", "two", "above"};
-  if (word < singular)
-    return few[word];
-  const auto kind = static_cast<std::uint8_t>((word - singular) % static_cast<std::int32_t>(classes));
-  return support::FashionMnist::name(kind) + std::string(word < plural ? "" : kind == 3 ? "es" : "s");
-}
-
-/// Four pictures of the dataset: two above two others.
-struct Mosaic {
-  std::vector<float> pixels;            // side rows of side
-  std::vector<std::int32_t> sentence;   // start, words, end
-  std::vector<std::pair<bool, int>> at; // of each word: whether it names one picture or both of a row; which quarter
-
-  Mosaic(const support::FashionMnist &data, std::size_t number) : pixels(side * side), sentence{start}, at{{}} {
-    for (std::size_t y = 0; y < side; ++y)
-      for (std::size_t x = 0; x < side; ++x) {
-        const std::size_t picture = 4 * number + 2 * (y / half) + x / half;
-        pixels[y * side + x] = static_cast<float>(data.pixels[(picture * half + y % half) * half + x % half]) / 255;
-      }
-    for (int row = 0; row < 2; ++row) {
-      const std::int32_t left = data.labels[4 * number + 2 * row], right = data.labels[4 * number + 2 * row + 1];
-      if (row == 1)
-        say(above);
-      if (left == right) {
-        say(two);
-        say(plural + left, false, 2 * row);
-        continue;
-      }
-      say(a);
-      say(singular + left, true, 2 * row);
-      say(and_);
-      say(a);
-      say(singular + right, true, 2 * row + 1);
-    }
-    say(end);
-  }
-
-private:
-  void say(std::int32_t word, bool isOne = false, int quarter = 0) {
-    sentence.push_back(word);
-    at.emplace_back(isOne, quarter);
-  }
-};
 
 struct Caption {
   std::vector<std::int32_t> words{start};
@@ -125,9 +80,10 @@ struct Counts {
     for (std::size_t i = 1; i < caption.words.size(); ++i)
       letters += static_cast<char>('a' + caption.words[i]);
     same += letters == of_pytorch || of_pytorch.ends_with('?');
-    right += caption.words == mosaic.sentence;
+    right += std::ranges::equal(caption.words, mosaic.sentence, {}, {}, &Said::word);
     for (std::size_t i = 1; i < std::min(caption.words.size(), mosaic.sentence.size()); ++i) {
-      if (caption.words[i] != mosaic.sentence[i] || caption.words[i] < singular)
+      const Said &said = mosaic.sentence[i];
+      if (caption.words[i] != said.word || caption.words[i] < singular)
         continue;
       ++named;
       double quarters[4] = {};
@@ -135,7 +91,7 @@ struct Counts {
         quarters[2 * (place / grid / (grid / 2)) + place % grid / (grid / 2)] +=
             static_cast<double>(caption.seen[(i - 1) * grid * grid + place]);
       const auto most = std::max_element(quarters, quarters + 4) - quarters;
-      found += mosaic.at[i].first ? most == mosaic.at[i].second : most / 2 == mosaic.at[i].second / 2;
+      found += said.isOne ? most == said.quarter : most / 2 == said.quarter / 2;
     }
   }
 };
@@ -157,7 +113,7 @@ void draw(const std::string &path, const Mosaic &mosaic, const Caption &caption)
   std::printf("%s\n", path.c_str());
 }
 
-std::string text_of(const Caption &caption) {
+std::string written(const Caption &caption) {
   std::string text;
   for (std::size_t i = 1; i < caption.words.size(); ++i)
     text += (i > 1 && caption.words[i] != end ? " " : "") + text_of(caption.words[i]);
@@ -201,7 +157,7 @@ int main(int argc, char **argv) try {
     support::stop("there are " + std::to_string(all) + " mosaics");
   const Mosaic shown(*data, at);
   const Caption first = recurrent(shown), second = transformer(shown);
-  std::printf("%s\n%s\n", text_of(first).c_str(), text_of(second).c_str());
+  std::printf("%s\n%s\n", written(first).c_str(), written(second).c_str());
   if (!picture.empty()) {
     const std::size_t dot = std::min(picture.rfind('.'), picture.size());
     draw(picture.substr(0, dot) + "_recurrent" + picture.substr(dot), shown, first);

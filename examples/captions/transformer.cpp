@@ -2,5 +2,4 @@
 #include "captions.h"
 #include <kiln/generator.h>
 
-using Transformer = captions::Transformer<captions::Convolved, 1, 4>;
-KILN_MODEL(captions_transformer, Transformer)
+KILN_MODEL(captions_transformer, captions::TrainedTransformer)

@@ -6,6 +6,7 @@
 #include "fashion_vit_train.hpp"
 #include "support/fashion_mnist.h"
 #include "support/trainer.h"
+#include "support/varied.h"
 
 #include <algorithm>
 
@@ -36,19 +37,6 @@ void bind_first_weights(fashion_vit_train::Model &model, support::Session &sessi
   const void *image = first_weights_image(&file);
   session.check(model.bind({static_cast<const std::byte *>(image), file.bytes}, &session.error));
   first_weights_release(&file);
-}
-
-/// A picture moved, and perhaps mirrored, with zeros where it was not.
-void vary(const std::uint8_t *from, float *to, random_t *random) {
-  const std::uint64_t drawn = random_bits(random);
-  const int down = static_cast<int>(drawn % 5) - 2, right = static_cast<int>(drawn / 5 % 5) - 2;
-  const bool isMirrored = drawn / 25 % 2;
-  for (int y = 0; y < static_cast<int>(side); ++y)
-    for (int x = 0; x < static_cast<int>(side); ++x) {
-      const int row = y + down, column = (isMirrored ? static_cast<int>(side) - 1 - x : x) + right;
-      const bool isInside = std::min(row, column) >= 0 && std::max(row, column) < static_cast<int>(side);
-      to[y * side + x] = isInside ? static_cast<float>(from[row * side + column]) / 255 : 0;
-    }
 }
 
 /// The cross-entropy of pictures that were held out.
@@ -99,7 +87,7 @@ int main(int argc, char **argv) try {
   auto step = [&](const kiln_training_t &training, float rate, random_t random) {
     for (std::size_t i = 0; i < batch; ++i) {
       const std::size_t at = random_bits(&random) % (data->labels.size() - heldOut);
-      vary(&data->pixels[at * pixels], &images[i * pixels], &random);
+      support::vary(&data->pixels[at * pixels], &images[i * pixels], &random);
       labels[i] = data->labels[at];
     }
     float loss, norm;

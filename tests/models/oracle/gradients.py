@@ -10,6 +10,7 @@ from torch.nn import functional as F
 import counter
 import images
 import sequences
+from examples import trained
 from golden import Golden, generated
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../benchmarks/peers/pytorch"))
@@ -69,6 +70,12 @@ def gpt2():
     return model, lambda: (model.rows(tokens("tokens", 11, 97))[0] @ model.wte.weight.t(),)
 
 
+def captions():
+    """Of the logits: what is seen of the image is kept for pictures alone."""
+    model = trained("captions").Recurrent()
+    return model, lambda: (model(uniform("image", 1, 56, 56), tokens("sentence", 7, 26))[0],)
+
+
 def detr():
     """Without what it sees, which the module keeps for pictures alone."""
     model = images.Detr()
@@ -87,6 +94,7 @@ CASES = {
     "transformer": lambda: of(models.Transformer(Plain, layers=2, width=48, heads=4, hidden=96, vocabulary=97), tokens("source", 7, 97), tokens("target", 5, 97)),
     "swin": lambda: of(images.Swin(), uniform("images", 1, 3, 56, 56)),
     "small_cnn": cnn,
+    "captions": captions,
     "detr": detr,
     "mvit": lambda: of(images.Mvit(), uniform("images", 1, 56, 56, 3)),
     "lstm": lambda: recurrent(nn.LSTM(5, 7, num_layers=2, bidirectional=True), "lstm"),

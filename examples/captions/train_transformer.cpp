@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training.h"
+#include <kiln/generator.h>
+
+struct TransformerTraining : captions::TransformerTraining<captions::TrainedTransformer> {
+  static constexpr auto entries() { return captions::taught<TransformerTraining>(); }
+};
+KILN_MODEL(captions_train_transformer, TransformerTraining)
