@@ -24,9 +24,9 @@ constexpr int notHere = 77;                                          // what tes
   struct Name {                                                                                                        \
     static std::size_t training_bytes(int threads) { return NAME##_TRAIN_ARENA_BYTES(threads); }                       \
     static std::size_t measuring_bytes(int threads) { return NAME##_EVALUATE_ARENA_BYTES(threads); }                   \
-    static void add_weights(first_weights_t &file) { NAME##_WEIGHTS(ADD) }                                             \
+    static void add_weights(first_weights_t *file) { NAME##_WEIGHTS(ADD) }                                             \
   };
-#define ADD(...) FIRST_WEIGHTS_ADD(&file, __VA_ARGS__)
+#define ADD(...) FIRST_WEIGHTS_ADD(file, __VA_ARGS__)
 LIBRARY(RecurrentLibrary, CAPTIONS_TRAIN_RECURRENT)
 LIBRARY(TransformerLibrary, CAPTIONS_TRAIN_TRANSFORMER)
 LIBRARY(HardLibrary, CAPTIONS_TRAIN_HARD)
@@ -39,12 +39,7 @@ float first_value(random_t *random, const char *name, int rank, const long *shap
     return static_cast<float>(random_normal(random));
   if (weight == "attention.score")
     return static_cast<float>(random_normal(random) / std::sqrt(shape[0]));
-  if (rank < 2)
-    return weight.ends_with("weight") || weight.ends_with("running_var") ? 1.0f : 0.0f;
-  double inputs = 1;
-  for (int i = 1; i < rank; ++i)
-    inputs *= static_cast<double>(shape[i]);
-  return static_cast<float>(random_normal(random) / std::sqrt(3 * inputs)); // the variance of PyTorch's
+  return weight.ends_with("running_var") ? 1.0f : first_value_of_layer(random, name, rank, shape);
 }
 
 /// What a call takes.
@@ -146,13 +141,7 @@ void run(const support::TrainingPlan &plan, const support::FashionMnist &data, c
       session.check(model.bind(CAPTIONS_FOLDER "/recurrent.safetensors", &session.error));
       return;
     }
-    first_weights_t file = {};
-    file.value = first_value;
-    file.random.state = static_cast<std::uint64_t>(plan.seed);
-    Library::add_weights(file);
-    const void *image = first_weights_image(&file);
-    session.check(model.bind({static_cast<const std::byte *>(image), file.bytes}, &session.error));
-    first_weights_release(&file);
+    support::bind_first_weights(model, session, plan, first_value, Library::add_weights);
   };
   support::train(model, session, plan, begin, step, measure);
 }

@@ -10,6 +10,7 @@
  * its learning rate follow from its number, so that a run that was stopped ends with the bits of one that was not. */
 #define _POSIX_C_SOURCE 200809L
 #include "../support/first_weights.h"
+#include "../support/king_james.h"
 #include "../support/loss_curve.h"
 #include "char_gpt_train.h"
 
@@ -57,67 +58,17 @@ static double now(void) {
 
 /* --- text */
 
-typedef struct text_t {
-  signed char *tokens;
-  size_t count;
-} text_t;
-
-static void add_character(text_t *text, size_t *room, int character) {
-  const char *place = character ? strchr(vocabulary, character) : NULL;
-  if (!place)
-    return;
-  if (text->count == *room && !(text->tokens = realloc(text->tokens, *room = *room * 2 + 4096)))
-    stop("there is no memory", "");
-  text->tokens[text->count++] = (signed char)(place - vocabulary);
-}
-
-/* "Ge1:1 In the beginning ...": the reference is dropped, a verse stays a line, an empty line separates chapters. */
-static void add_verse(text_t *text, size_t *room, char *line, char *chapter) {
-  char *words = strchr(line, ' ');
-  const size_t name = strcspn(line, ":");
-  if (!words || name >= 16)
-    return;
-  if (*chapter && (strncmp(chapter, line, name) != 0 || chapter[name] != '\0'))
-    add_character(text, room, '\n');
-  memcpy(chapter, line, name);
-  chapter[name] = '\0';
-  for (char *word = strtok(words, " \n"), *next; word; word = next) {
-    next = strtok(NULL, " \n");
-    for (; *word; ++word)
-      add_character(text, room, *word);
-    add_character(text, room, next ? ' ' : '\n');
-  }
-}
-
-static text_t read_text(void) {
-  text_t text = {NULL, 0};
-  size_t room = 0, line_room = 0;
-  char *line = NULL, chapter[16] = "";
-  FILE *from = options.text ? fopen(options.text, "r") : popen("bible -f gen1:1-rev22:21", "r");
-  if (!from)
-    stop("cannot read ", options.text ? options.text : "the output of `bible`");
-  while (getline(&line, &line_room, from) > 0)
-    if (!options.text)
-      add_verse(&text, &room, line, chapter);
-    else
-      for (const char *at = line; *at; ++at)
-        add_character(&text, &room, *at);
-  free(line);
-  if (options.text)
-    fclose(from);
-  else
-    pclose(from);
+/* What is trained on, in tokens, and where what is held out begins. */
+static text_t read_text(size_t *cut) {
+  text_t text = {.alphabet = vocabulary};
+  if (!king_james_read(&text, options.text))
+    stop("cannot read ", options.text ? options.text : "the output of `bible`; is bible-kjv installed?");
   if (text.count < 20 * (CONTEXT + 1))
-    stop("the text is too short; ", options.text ? "see --text" : "is bible-kjv installed?");
+    stop("the text is too short", "; see --text");
+  *cut = king_james_cut(&text);
+  for (size_t i = 0; i < text.count; ++i)
+    text.characters[i] = (char)(strchr(vocabulary, text.characters[i]) - vocabulary);
   return text;
-}
-
-/* The first chapter that begins in the last 5 %. */
-static size_t find_cut(const text_t *text) {
-  for (size_t at = text->count - text->count / 20; at + 2 < text->count; ++at)
-    if (text->tokens[at] == 0 && text->tokens[at + 1] == 0)
-      return at + 2;
-  return text->count - text->count / 20;
 }
 
 /* --- weights */
@@ -144,7 +95,7 @@ static void bind_first_weights(char_gpt_train_t *model) {
 /* --- training */
 
 /* Windows of the text, and each character's next one. */
-static void take_windows(const signed char *from, const size_t *begins, int count, int32_t *tokens, int32_t *targets) {
+static void take_windows(const char *from, const size_t *begins, int count, int32_t *tokens, int32_t *targets) {
   for (int window = 0; window < count; ++window)
     for (int i = 0; i < CONTEXT; ++i) {
       tokens[window * CONTEXT + i] = from[begins[window] + (size_t)i];
@@ -162,7 +113,7 @@ static double measure(const char_gpt_train_t *model, const kiln_call_t *call, co
     float loss;
     for (int i = 0; i < 8; ++i)
       begins[i] = at + (size_t)i * CONTEXT;
-    take_windows(text->tokens, begins, 8, tokens, targets);
+    take_windows(text->characters, begins, 8, tokens, targets);
     check(char_gpt_train_evaluate(model, call, 8, tokens, targets, &loss));
     sum += 8 * (double)loss;
   }
@@ -219,8 +170,8 @@ int main(int argc, char **argv) {
   read_options(argc, argv);
   const char *saved_as = beside_out(".training"), *picture = beside_out(".svg");
   curve.path = beside_out(".losses");
-  const text_t text = read_text();
-  const size_t cut = find_cut(&text);
+  size_t cut;
+  const text_t text = read_text(&cut);
 
   char_gpt_train_t *model;
   kiln_pool_t *pool;
@@ -249,7 +200,7 @@ int main(int argc, char **argv) {
     random_t random = random_of_step((uint64_t)training.seed, training.step);
     for (int i = 0; i < options.windows; ++i)
       begins[i] = (size_t)(random_bits(&random) % (cut - CONTEXT - 1));
-    take_windows(text.tokens, begins, options.windows, tokens, targets);
+    take_windows(text.characters, begins, options.windows, tokens, targets);
     check(char_gpt_train_train(model, &call, options.windows, tokens, targets, &rate, &training.step, &loss, &norm));
     sum += loss;
     ++count;
@@ -278,6 +229,6 @@ int main(int argc, char **argv) {
   char_gpt_train_destroy(model);
   free(call.arena);
   free(evaluation.arena);
-  free(text.tokens);
+  free(text.characters);
   return 0;
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sequences written token by token: the models of examples/names, examples/captions and examples/char_lstm by the PyTorch modules that
-their train.py trains, with generated weights."""
+their train.py and count.py have, with generated weights."""
 import os
 
 import torch
@@ -149,11 +149,11 @@ def captions():
 
 def char_lstm():
     """Two layers of LSTM over characters, of examples/char_lstm."""
-    train, count, vocabulary = trained("char_lstm"), 300, 70
+    count = 300
     golden = Golden("char_lstm")
     with open(os.path.join(EXAMPLES, "char_gpt/vocabulary.h")) as f:
         vocabulary = int(f.read().split("vocabulary.size() == ")[1].split(")")[0])
-    model = generated(train.CharLstm(vocabulary), golden)
+    model = generated(trained("char_lstm", "count").CharLstm(vocabulary), golden)
     text = tokens("tokens", count, vocabulary)[:, None]
     golden.add_outputs(f"T{count}", lambda dtype: {"logits": model.to(dtype)(text)[0][:, 0]})
     golden.write()
