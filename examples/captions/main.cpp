@@ -8,6 +8,7 @@
 #include "captions_transformer.hpp"
 
 #include "mosaic.h"
+#include "support/first_weights.h"
 #include "support/json.h"
 #include "support/picture.h"
 #include "support/session.h"
@@ -58,6 +59,33 @@ private:
   Model model;
   std::vector<float> memory = std::vector<float>(grid * grid * width);
 };
+
+/// How many sentences are right with hard attention: before each word one place is drawn, whose features are all that
+/// is seen of the image.
+std::size_t count_hard(const char *weights, const support::FashionMnist &data, std::size_t wanted) {
+  support::Session session(std::max(CAPTIONS_RECURRENT_LOOK_ARENA_BYTES(1), CAPTIONS_RECURRENT_GLANCE_ARENA_BYTES(1)));
+  captions_recurrent::Model model;
+  session.check(model.bind(weights, &session.error));
+  std::vector<float> memory(grid * grid * width), logits(words), uniform(grid * grid);
+  random_t random = {1};
+  std::size_t right = 0;
+  for (std::size_t number = 0; number < wanted; ++number) {
+    const Mosaic mosaic(data, number);
+    session.check(model.look(session.call, mosaic.pixels.data(), memory.data()));
+    std::size_t at = 1;
+    for (std::int32_t word = start; at < mosaic.sentence.size(); ++at) {
+      for (float &value : uniform)
+        value = random_uniform_float(&random);
+      std::int32_t place;
+      session.check(model.glance(session.call, &word, uniform.data(), logits.data(), &place));
+      word = static_cast<std::int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+      if (word != mosaic.sentence[at].word)
+        break;
+    }
+    right += at == mosaic.sentence.size();
+  }
+  return right;
+}
 
 /// What PyTorch writes under each mosaic: a line of letters from 'a' on, one a word; one with a '?' at its end has
 /// words that f32 and f64 may choose between.
@@ -193,6 +221,9 @@ int main(int argc, char **argv) try {
       looksThere = looksThere && 10 * counts[i].found >= 9 * counts[i].named;
     }
   }
+  std::printf("hard attention: %zu right with the weights of soft attention, %zu with those of REINFORCE\n",
+              count_hard(CAPTIONS_FOLDER "/recurrent.safetensors", *data, wanted),
+              count_hard(CAPTIONS_FOLDER "/hard.safetensors", *data, wanted));
   if (!isEqual)
     support::stop("PyTorch writes other sentences");
   if (!looksThere)

@@ -76,7 +76,7 @@ struct Batch {
   void draw_places(random_t *random) {
     uniform.resize(longest * batch * places);
     for (float &value : uniform)
-      value = static_cast<float>(random_uniform(random) * (1 - 0x1p-20) + 0x1p-21); // f32 within (0, 1)
+      value = random_uniform_float(random);
   }
 };
 

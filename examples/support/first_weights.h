@@ -34,6 +34,10 @@ static inline random_t random_of_step(uint64_t seed, int32_t step) {
 }
 /* In (0, 1). */
 static inline double random_uniform(random_t *random) { return ((double)(random_bits(random) >> 11) + 0.5) * 0x1p-53; }
+/* The same as an f32, which is not 0 or 1 either. */
+static inline float random_uniform_float(random_t *random) {
+  return (float)(random_uniform(random) * (1 - 0x1p-20) + 0x1p-21);
+}
 /* Of mean 0 and variance 1 (Box and Muller 1958). */
 static inline double random_normal(random_t *random) {
   const double length = sqrt(-2 * log(random_uniform(random)));

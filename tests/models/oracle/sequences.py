@@ -118,7 +118,7 @@ def glances(golden, model, image, sentence):
 
 def captions():
     """The captioners of examples/captions."""
-    train = trained("captions")
+    train = trained("captions", "count")
     models = {
         "captions_recurrent": (train.Recurrent(), 3),
         "captions_transformer": (train.Transformer(), 0),

@@ -1,19 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains the two captioners of this folder on mosaics of four pictures of Fashion-MNIST, and measures them.
+"""Measures the two captioners of this folder by PyTorch, on mosaics of four pictures of Fashion-MNIST.
 
-To run it again on Debian 12 (packages dataset-fashion-mnist, python3-torch, python3-numpy), from this folder:
-
-    python3 train.py recurrent --minutes 25     # recurrent.safetensors; how many test sentences are right: expected.json
-    python3 train.py transformer --minutes 25   # transformer.safetensors
-
-Each also writes MODEL_sentences.txt: what PyTorch writes under each of the test's mosaics, a letter a word, in lines that
-end with "?" where two words are nearly as likely. `--minutes 0` writes that file alone, of the weights that are there.
+On Debian 12 (packages dataset-fashion-mnist, python3-torch, python3-numpy), from this folder: `python3 count.py`
+writes how many sentences of the test are right, and how many words that name a picture looked at it, to expected.json,
+and MODEL_sentences.txt: what PyTorch writes under each of the test's mosaics, a letter a word, in lines that end with
+"?" where two words are nearly as likely.
 
 A mosaic has two pictures above two others, 56 x 56 pixels in all; its sentence names them in the order of reading: "a bag and a
-coat above two boots". Those to train on are drawn at random; the test's are the test pictures, four by four in their order.
+coat above two boots". The test's are the test pictures, four by four in their order.
 """
-import argparse
 import os
 import sys
 
@@ -24,7 +20,7 @@ import torch.nn.functional as F
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.join(HERE, "../support"))
 from layers import AdditiveAttention, DecoderBlock, EncoderBlock, sinusoids  # noqa: E402
-from training import fashion_mnist, fit, read_safetensors, varied, write_expected, write_safetensors  # noqa: E402
+from training import fashion_mnist, read_safetensors, write_expected  # noqa: E402
 
 CLASSES = ("t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "boot")
 START, A, AND, TWO, ABOVE, FIRST = 1, 2, 3, 4, 5, 6  # END is 0
@@ -221,46 +217,19 @@ def load(model, path):
     assert not unexpected and all(name.endswith("num_batches_tracked") for name in missing), (missing, unexpected)
 
 
-def train(args, model, loss_of, test_pictures, test_labels):
-    fit(model, loss_of, args.minutes, 2e-3, lambda: "right, named, found of 250: {} {} {}".format(
-        *measure(model, test_pictures[:1000], test_labels[:1000])), every=60)
-    right, named, found = measure(model, test_pictures, test_labels)
-    count = len(test_labels) // 4
-    write_safetensors(os.path.join(HERE, f"{args.model}.safetensors"),
-                      {k: v for k, v in model.state_dict().items() if not k.endswith("num_batches_tracked")}, {"model": args.model})
-    figures = {"right": right, "named": named, "found": found}
-    expected = {f"{args.model}_{key}": value for key, value in figures.items()}
-    write_expected(os.path.join(HERE, "expected.json"), {**expected, "sentences": count})
-    print(f"{right} of {count} test sentences right; of {named} words that name a picture {found} looked at it most")
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", choices=["recurrent", "transformer"])
-    parser.add_argument("--minutes", type=float, default=25)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--batch", type=int, default=32)
-    args = parser.parse_args()
-    torch.set_num_threads(args.threads)
-    torch.manual_seed(1)
-    pictures, labels = fashion_mnist("train")
-    test_pictures, test_labels = fashion_mnist("t10k")
-    model = Recurrent() if args.model == "recurrent" else Transformer()
-    print(f"{sum(p.numel() for p in model.parameters())} parameters", flush=True)
-
-    def loss_of(_):
-        at = torch.randint(len(pictures), (4 * args.batch,))
-        x, y = pictures[at].float() / 255, labels[at]
-        images, words = mosaics(varied(x), y)
-        logits = model(images, words[:, :-1].clamp(min=0))
-        return F.cross_entropy(logits.flatten(0, 1), words[:, 1:].flatten())
-
-    if args.minutes > 0:
-        train(args, model, loss_of, test_pictures, test_labels)
-    path = os.path.join(HERE, args.model)
-    load(model, path + ".safetensors")
-    with open(path + "_sentences.txt", "w") as f:
-        f.writelines(line + "\n" for line in spell(model, test_pictures, test_labels))
+    pictures, labels = fashion_mnist("t10k")
+    for name, model in (("recurrent", Recurrent()), ("transformer", Transformer())):
+        path = os.path.join(HERE, name)
+        load(model, path + ".safetensors")
+        right, named, found = measure(model, pictures, labels)
+        figures = {"right": right, "named": named, "found": found}
+        write_expected(os.path.join(HERE, "expected.json"), {f"{name}_{key}": value for key, value in figures.items()})
+        with open(path + "_sentences.txt", "w") as f:
+            f.writelines(line + "\n" for line in spell(model, pictures, labels))
+        print(f"{name}: {right} of {len(labels) // 4} test sentences right; of {named} words that name a picture {found} "
+              "looked at it most")  # fmt: skip
+    write_expected(os.path.join(HERE, "expected.json"), {"sentences": len(labels) // 4})
 
 
 if __name__ == "__main__":
