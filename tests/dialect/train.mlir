@@ -20,6 +20,8 @@ func.func @round_trip(%loss: tensor<f32>, %x: tensor<4x8xf32>, %gradients: tenso
   %0 = kiln.normal_cdf %x : tensor<4x8xf32>
   // CHECK: kiln.stop_gradient %{{.*}} : tensor<4x8xf32>
   %1 = kiln.stop_gradient %0 : tensor<4x8xf32>
+  // CHECK: kiln.running_average %[[W]], %{{.*}}, %{{.*}} : tensor<4x8xf32>
+  %2 = kiln.running_average %w, %0, %x : tensor<4x8xf32>
   return
 }
 

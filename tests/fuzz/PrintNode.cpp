@@ -145,6 +145,8 @@ std::string callText(const Node &node, const std::string &context) {
     return name + "<" + elementName(node.element) + ">(" + operands + ")";
   case Op::dropout:
     return name + "(" + operands + ", " + numberText(a.probability) + ")";
+  case Op::running_average:
+    return name + "(" + operands + ", " + numberText(a.rate) + ")";
   default:
     break;
   }

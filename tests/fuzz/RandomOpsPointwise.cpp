@@ -20,14 +20,17 @@ int Generator::unary(Op op) {
   return tamed(make(op, {x}));
 }
 
-/// Dropout or, of every other one, stop_gradient: both are identities in these entries.
+/// Dropout, stop_gradient or running_average in turn: all are their first operand in these entries.
 int Generator::dropout(Op) {
   const int x = floats();
   if (x < 0)
     return -1;
   Attributes attributes;
-  attributes.probability = 0.1;
-  return tamed(x % 2 == 0 ? make(Op::dropout, {x}, attributes) : make(Op::stop_gradient, {x}));
+  attributes.probability = attributes.rate = 0.1;
+  if (x % 3 == 0)
+    return tamed(make(Op::dropout, {x}, attributes));
+  const int kept = x % 3 == 1 && isFixed(shapeOf(x)) ? parameter({b.node(x).element, shapeOf(x)}) : -1;
+  return tamed(kept >= 0 ? make(Op::running_average, {kept, x, x}, attributes) : make(Op::stop_gradient, {x}));
 }
 
 int Generator::binary(Op op) {

@@ -68,6 +68,12 @@ TEST(Image, ResidualBlock) {
   }
 }
 
+TEST(Image, RunningAverage) {
+  Array x = random({2, 9, 11, 6});
+  Expected y(minus(x, weight("kept")), 1);
+  runAndCompare(session(), ENTRY(kept), 2, Given(x), y);
+}
+
 // Values below 0: a maximum over the padding's zeros would show.
 TEST(Image, Pools) {
   for (std::int64_t batch : {1, 2, 3}) {

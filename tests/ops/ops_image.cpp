@@ -28,6 +28,11 @@ struct Image : kiln::Model {
   }
   /// A residual block: norms, an activation and a sum behind the products.
   constexpr auto block(X x) const { return kiln::relu(norm(square(x)) + shortcut(x)); }
+  /// What a norm has of its rows counts in entries that train alone.
+  constexpr auto kept(X x) const {
+    auto mean = kiln::mean<0>(kiln::mean<0>(kiln::mean<0>(x)));
+    return x - kiln::running_average(kiln::parameter<kiln::f32, 6>(x, "kept"), mean, mean, 0.1);
+  }
   static constexpr kiln::Pool2dOptions uneven{.stride = {2, 3}, .padding = {1, 0}};
   constexpr auto max_pools(X x) const {
     return kiln::outputs(kiln::max_pool2d<2>(x), kiln::max_pool2d<kiln::Pair(3, 2), uneven>(x));
@@ -47,6 +52,7 @@ struct Image : kiln::Model {
                       kiln::entry("groups", &Image::groups),
                       kiln::entry("run_time", &Image::run_time),
                       kiln::entry("block", &Image::block),
+                      kiln::entry("kept", &Image::kept),
                       kiln::entry("max_pools", &Image::max_pools),
                       kiln::entry("avg_pools", &Image::avg_pools),
                       kiln::entry("resize", &Image::resize)};

@@ -132,9 +132,9 @@ func.func @states(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>) att
 
 // -----
 
-// What replaces a state or a weight is written there: only the number is in the plan.
+// What replaces a state or a weight is written there: in the plan are the sums alone.
 // CHECK-LABEL: @at_home
-// CHECK-SAME: kiln.arena_bytes = 64
+// CHECK-SAME: kiln.arena_bytes = 128
 func.func @at_home(%x: tensor<5x8xf32>) attributes {kiln.entry} {
   %h = kiln.state "h" rows = 5 : tensor<5x8xf32>
   %w = kiln.parameter {sources = ["w"], variable} : tensor<5x8xf32>
