@@ -16,26 +16,16 @@ constexpr int notHere = 77; // what test programs return that cannot run
 constexpr std::size_t measured = FASHION_VIT_TRAIN_FORWARD_BATCH_MAX, heldOut = 50 * measured;
 
 float first_value(random_t *random, const char *name, int rank, const long *shape) {
-  const std::string_view weight = name;
-  if (weight == "positions")
+  if (std::string_view(name) == "positions")
     return static_cast<float>(0.02 * random_normal(random));
-  if (rank < 2)
-    return weight.ends_with("weight") ? 1.0f : 0.0f;
-  double inputs = 1;
-  for (int i = 1; i < rank; ++i)
-    inputs *= static_cast<double>(shape[i]);
-  return static_cast<float>(random_normal(random) / std::sqrt(3 * inputs)); // the variance of PyTorch's
+  return first_value_of_layer(random, name, rank, shape);
 }
 
-void bind_first_weights(fashion_vit_train::Model &model, support::Session &session, int seed) {
-  first_weights_t file = {};
-  file.value = first_value;
-  file.random.state = static_cast<std::uint64_t>(seed);
-#define ADD(...) FIRST_WEIGHTS_ADD(&file, __VA_ARGS__)
-  FASHION_VIT_TRAIN_WEIGHTS(ADD)
-  const void *image = first_weights_image(&file);
-  session.check(model.bind({static_cast<const std::byte *>(image), file.bytes}, &session.error));
-  first_weights_release(&file);
+void bind_first_weights(fashion_vit_train::Model &model, support::Session &session, const support::TrainingPlan &plan) {
+  support::bind_first_weights(model, session, plan, first_value, [](first_weights_t *file) {
+#define ADD(...) FIRST_WEIGHTS_ADD(file, __VA_ARGS__)
+    FASHION_VIT_TRAIN_WEIGHTS(ADD)
+  });
 }
 
 /// A picture moved, and perhaps mirrored, with zeros where it was not.
@@ -107,7 +97,7 @@ int main(int argc, char **argv) try {
     return loss;
   };
   support::train(
-      model, session, plan, [&] { bind_first_weights(model, session, plan.seed); }, step,
+      model, session, plan, [&] { bind_first_weights(model, session, plan); }, step,
       [&] { return measure(model, measuring, *data); });
   fashion_vit_train_pool_destroy(pool);
   return 0;

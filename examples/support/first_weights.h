@@ -43,6 +43,18 @@ static inline double random_normal(random_t *random) {
 /* An element of a weight, by its name in the file: "h.3.mlp.fc1.weight". */
 typedef float (*first_value_t)(random_t *random, const char *name, int rank, const long *shape);
 
+/* As PyTorch's layers begin, in their variance: matrices and kernels by how many numbers go into one of theirs; norms
+ * with 1, biases with 0. */
+static inline float first_value_of_layer(random_t *random, const char *name, int rank, const long *shape) {
+  const size_t length = strlen(name);
+  if (rank < 2)
+    return length >= 6 && strcmp(name + length - 6, "weight") == 0 ? 1.0f : 0.0f;
+  double inputs = 1;
+  for (int i = 1; i < rank; ++i)
+    inputs *= (double)shape[i];
+  return (float)(random_normal(random) / sqrt(3 * inputs));
+}
+
 typedef struct first_weights_t {
   first_value_t value;
   random_t random;

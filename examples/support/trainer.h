@@ -52,6 +52,18 @@ inline void read_options(int argc, char **argv, TrainingPlan &plan) {
     stop(std::string(plan.program) + " requires at least one step and one thread");
 }
 
+/// Binds what a training begins with: the weights that `add(file)` adds, by FIRST_WEIGHTS_ADD.
+template <class Model, class Add>
+void bind_first_weights(Model &model, Session &session, const TrainingPlan &plan, first_value_t value, Add add) {
+  first_weights_t file = {};
+  file.value = value;
+  file.random.state = static_cast<std::uint64_t>(plan.seed);
+  add(&file);
+  const void *image = first_weights_image(&file);
+  session.check(model.bind({static_cast<const std::byte *>(image), file.bytes}, &session.error));
+  first_weights_release(&file);
+}
+
 /// Trains a model of a generated C++ header, whose arena for that is the session's; `begin()` binds the first weights.
 /// `step(training, rate, random)` gives the loss; what it draws from `random` follows from the step alone. `measure()`
 /// gives the loss of what was held out.
