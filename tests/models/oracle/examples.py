@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The PyTorch modules of examples/: its layers, and the models that each train.py trains."""
+"""The PyTorch modules of examples/: its layers, and the models that each train.py trains, or count.py counts with."""
 import importlib.util
 import os
 import sys
@@ -10,8 +10,9 @@ from layers import AdditiveAttention, Mlp, MultiHeadAttention  # noqa: E402, F40
 
 
 def trained(name):
-    """The module examples/NAME/train.py."""
-    spec = importlib.util.spec_from_file_location(f"{name}_train", os.path.join(EXAMPLES, name, "train.py"))
+    """The module examples/NAME/count.py of a model that Kiln trains, else train.py."""
+    paths = [os.path.join(EXAMPLES, name, script) for script in ("count.py", "train.py")]
+    spec = importlib.util.spec_from_file_location(f"{name}_trained", next(filter(os.path.exists, paths)))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

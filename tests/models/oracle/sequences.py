@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sequences written token by token: the models of examples/names, examples/captions and examples/char_lstm by the PyTorch modules that
-their train.py trains, with generated weights."""
+"""Sequences written token by token: the models of examples/names, examples/captions and examples/char_lstm by the PyTorch modules of
+their train.py or count.py, with generated weights."""
 import os
 
 import torch
