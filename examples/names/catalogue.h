@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// English and French names from the compiled catalogues of Debian's iso-codes (gettext's MO files), as train.py takes
-// them.
+// English and French names from the compiled catalogues of Debian's iso-codes (gettext's MO files), as count.py
+// takes them.
 #pragma once
 
 #include "names.h"
@@ -41,6 +41,14 @@ inline std::vector<std::int32_t> tokens_of(const std::string &text) {
   return tokens;
 }
 
+/// What the entries take of a name.
+inline std::vector<std::int32_t> source_of(int kind, const std::string &english) {
+  std::vector<std::int32_t> source = tokens_of(english);
+  source.insert(source.begin(), first_kind + kind);
+  source.push_back(end);
+  return source;
+}
+
 inline std::string text_of(std::int32_t token) {
   if (token < 0x80)
     return {static_cast<char>(token)};
@@ -72,21 +80,27 @@ inline std::vector<std::pair<std::string, std::string>> read_catalogue(const std
   return pairs;
 }
 
-/// The tenth of all pairs that nobody was trained on; empty if the catalogues are not there.
-inline std::vector<Pair> read_test_pairs(const std::string &folder) {
+/// A tenth of all pairs is for the test, by the CRC-32 of the English name.
+struct Pairs {
+  std::vector<Pair> training, test;
+};
+
+/// Empty if the catalogues are not there.
+inline Pairs read_pairs(const std::string &folder) {
   const std::vector<std::vector<std::string>> parts = {
       {"3166-1", "3166-2", "3166-3"}, {"639-2", "639-3", "639-5"}, {"4217"}, {"15924"}};
-  std::vector<Pair> pairs;
+  Pairs pairs;
   if (!std::filesystem::exists(folder + "/iso_3166-1.mo"))
     return pairs;
   for (int kind = 0; kind < static_cast<int>(parts.size()); ++kind) {
     std::set<std::string> seen;
     for (const std::string &part : parts[static_cast<std::size_t>(kind)])
       for (const auto &[english, french] : read_catalogue(folder + "/iso_" + part + ".mo")) {
-        const bool fits = !tokens_of(english).empty() && !tokens_of(french).empty();
+        if (tokens_of(english).empty() || tokens_of(french).empty() || !seen.insert(english).second)
+          continue;
         const auto *bytes = reinterpret_cast<const unsigned char *>(english.data());
-        if (fits && seen.insert(english).second && crc32(0, bytes, static_cast<uInt>(english.size())) % 10 == 0)
-          pairs.push_back({kind, english, french});
+        const bool is_test = crc32(0, bytes, static_cast<uInt>(english.size())) % 10 == 0;
+        (is_test ? pairs.test : pairs.training).push_back({kind, english, french});
       }
   }
   return pairs;

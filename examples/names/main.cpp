@@ -54,13 +54,6 @@ private:
   std::vector<float> memory, logits;
 };
 
-std::vector<std::int32_t> source_of(int kind, const std::string &english) {
-  std::vector<std::int32_t> source = names::tokens_of(english);
-  source.insert(source.begin(), names::first_kind + kind);
-  source.push_back(names::end);
-  return source;
-}
-
 std::string text_of(const Translation &translation) {
   std::string text;
   for (std::int32_t token : translation.tokens)
@@ -122,7 +115,7 @@ int main(int argc, char **argv) try {
   if (!isAsked)
     asked = {parse("language:Southern Amami"), parse("place:South Sandwich Islands"), parse("currency:Maltese Dollar")};
   for (const names::Pair &pair : asked) {
-    const std::vector<std::int32_t> source = source_of(pair.kind, pair.english);
+    const std::vector<std::int32_t> source = names::source_of(pair.kind, pair.english);
     const Translation first = recurrent(source), second = transformer(source);
     std::printf("%s \"%s\": \"%s\", \"%s\"\n", names::kinds[pair.kind], pair.english.c_str(), text_of(first).c_str(),
                 text_of(second).c_str());
@@ -136,14 +129,14 @@ int main(int argc, char **argv) try {
   if (isAsked)
     return 0;
 
-  const std::vector<names::Pair> pairs = names::read_test_pairs(folder);
+  const std::vector<names::Pair> pairs = names::read_pairs(folder).test;
   if (pairs.empty()) {
     std::printf("skipped: no French catalogues in %s (package iso-codes)\n", folder.c_str());
     return notHere;
   }
   std::size_t right[2] = {};
   for (const names::Pair &pair : pairs) {
-    const std::vector<std::int32_t> source = source_of(pair.kind, pair.english);
+    const std::vector<std::int32_t> source = names::source_of(pair.kind, pair.english);
     right[0] += text_of(recurrent(source)) == pair.french;
     right[1] += text_of(transformer(source)) == pair.french;
   }

@@ -9,6 +9,7 @@
 namespace names {
 
 inline constexpr std::int64_t vocabulary = 384, longest = 40, source_tokens = longest + 2, target_tokens = longest + 1;
+inline constexpr std::int64_t batch = 128; // of training
 inline constexpr std::int32_t start = 1, end = 2, first_kind = 3;
 
 } // namespace names

@@ -3,6 +3,8 @@
 
 #include "llama/llama.h"
 #include "names/names.h"
+#include "names/recurrent.h"
+#include "names/transformer.h"
 #include "specs/char_gpt.h"
 #include "specs/half_blocks.h"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The PyTorch modules of examples/: its layers, and the models that scripts there train or measure."""
+"""The PyTorch modules of examples/: its layers, and the models that each count.py counts with."""
 import importlib.util
 import os
 import sys
@@ -9,9 +9,9 @@ sys.path.append(os.path.join(EXAMPLES, "support"))
 from layers import AdditiveAttention, Mlp, MultiHeadAttention  # noqa: E402, F401
 
 
-def trained(name, script="train"):
-    """The module examples/NAME/SCRIPT.py."""
-    spec = importlib.util.spec_from_file_location(f"{name}_{script}", os.path.join(EXAMPLES, name, f"{script}.py"))
+def trained(name):
+    """The module examples/NAME/count.py."""
+    spec = importlib.util.spec_from_file_location(f"{name}_count", os.path.join(EXAMPLES, name, "count.py"))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

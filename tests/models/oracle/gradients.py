@@ -72,7 +72,7 @@ def gpt2():
 
 def captions():
     """Of the logits: what is seen of the image is kept for pictures alone."""
-    model = trained("captions", "count").Recurrent()
+    model = trained("captions").Recurrent()
     return model, lambda: (model(uniform("image", 1, 56, 56), tokens("sentence", 7, 26))[0],)
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sequences written token by token: the models of examples/names, examples/captions and examples/char_lstm by the PyTorch modules that
-their train.py and count.py have, with generated weights."""
+their count.py has, with generated weights."""
 import os
 
 import torch
@@ -118,7 +118,7 @@ def glances(golden, model, image, sentence):
 
 def captions():
     """The captioners of examples/captions."""
-    train = trained("captions", "count")
+    train = trained("captions")
     models = {
         "captions_recurrent": (train.Recurrent(), 3),
         "captions_transformer": (train.Transformer(), 0),
@@ -153,7 +153,7 @@ def char_lstm():
     golden = Golden("char_lstm")
     with open(os.path.join(EXAMPLES, "char_gpt/vocabulary.h")) as f:
         vocabulary = int(f.read().split("vocabulary.size() == ")[1].split(")")[0])
-    model = generated(trained("char_lstm", "count").CharLstm(vocabulary), golden)
+    model = generated(trained("char_lstm").CharLstm(vocabulary), golden)
     text = tokens("tokens", count, vocabulary)[:, None]
     golden.add_outputs(f"T{count}", lambda dtype: {"logits": model.to(dtype)(text)[0][:, 0]})
     golden.write()

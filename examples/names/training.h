@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the training of both translators has in common: batches of pairs, padded with 0 behind their ends, the loss of
+// logits, and the entries.
+#pragma once
+
+#include "kiln/dsl.h"
+#include "names.h"
+
+namespace names {
+
+inline constexpr kiln::Dim B{"pairs", 1, batch};
+
+/// How many tokens each source [B, S] has.
+constexpr auto lengths_of(const kiln::tensor auto &source) {
+  return kiln::sum(kiln::cast<kiln::i32>(kiln::less(0, source)));
+}
+
+constexpr auto loss_of(const kiln::tensor auto &logits, const kiln::tensor auto &wanted) {
+  return kiln::cross_entropy<kiln::CrossEntropyOptions{.ignore = 0, .label_smoothing = 0.05}>(logits, wanted);
+}
+
+/// Of a model whose `loss` takes sources and targets, these with start and end.
+template <class Model> constexpr auto training_entries() {
+  return std::tuple{kiln::train("train", &Model::loss, {"source", "target"}, {"loss"},
+                                kiln::AdamW{.beta2 = 0.98, .weight_decay = 0.05})
+                        .clipped(1)
+                        .without_decay({"*bias*", "*norm*", "*score"}),
+                    kiln::entry("evaluate", &Model::loss, {"source", "target"}, {"loss"})};
+}
+
+} // namespace names
