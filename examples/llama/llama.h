@@ -11,9 +11,11 @@
 
 namespace llama {
 
-template <std::int64_t In, std::int64_t Out> using Projection = kiln::Linear<In, Out, false>;
+/// What layers multiply by, unless `Projection` is something else, with adapters beside it for example.
+template <std::int64_t In, std::int64_t Out> using Linear = kiln::Linear<In, Out, false>;
 
-template <Shape S> struct Attention : kiln::Layer<Attention<S>> {
+template <Shape S, template <std::int64_t, std::int64_t> class Projection>
+struct Attention : kiln::Layer<Attention<S, Projection>> {
   using kiln::Layer<Attention>::Layer;
   static constexpr std::int64_t shared = S.width / S.heads * S.key_value_heads;
   Projection<S.width, S.width> q_proj{"q_proj"}, o_proj{"o_proj"};
@@ -33,7 +35,8 @@ template <Shape S> struct Attention : kiln::Layer<Attention<S>> {
 };
 
 /// A perceptron whose activations are gated (SwiGLU; Shazeer 2020).
-template <Shape S> struct Mlp : kiln::Layer<Mlp<S>> {
+template <Shape S, template <std::int64_t, std::int64_t> class Projection>
+struct Mlp : kiln::Layer<Mlp<S, Projection>> {
   using kiln::Layer<Mlp>::Layer;
   Projection<S.width, S.hidden> gate_proj{"gate_proj"}, up_proj{"up_proj"};
   Projection<S.hidden, S.width> down_proj{"down_proj"};
@@ -41,10 +44,10 @@ template <Shape S> struct Mlp : kiln::Layer<Mlp<S>> {
   constexpr auto forward(const kiln::tensor auto &x) const { return down_proj(kiln::silu(gate_proj(x)) * up_proj(x)); }
 };
 
-template <Shape S> struct Block {
+template <Shape S, template <std::int64_t, std::int64_t> class Projection> struct Block {
   kiln::RmsNorm<S.width> before{"input_layernorm", S.epsilon}, between{"post_attention_layernorm", S.epsilon};
-  Attention<S> attention{"self_attn"};
-  Mlp<S> mlp{"mlp"};
+  Attention<S, Projection> attention{"self_attn"};
+  Mlp<S, Projection> mlp{"mlp"};
 
   constexpr auto forward(const kiln::tensor auto &x, const kiln::tensor auto &angles, auto... cached) const {
     auto y = x + attention(before(x), angles, cached...);
@@ -53,10 +56,11 @@ template <Shape S> struct Block {
 };
 
 /// The layers below the prefix "model".
-template <Shape S> struct Decoder : kiln::Layer<Decoder<S>> {
+template <Shape S, template <std::int64_t, std::int64_t> class Projection = Linear>
+struct Decoder : kiln::Layer<Decoder<S, Projection>> {
   using kiln::Layer<Decoder>::Layer;
   kiln::Embedding<S.vocabulary, S.width> embed_tokens{"embed_tokens"};
-  kiln::Stack<S.layers, Block<S>> layers{"layers"};
+  kiln::Stack<S.layers, Block<S, Projection>> layers{"layers"};
   kiln::RmsNorm<S.width> norm{"norm", S.epsilon};
 
   constexpr auto forward(const kiln::tensor auto &tokens) const {
@@ -74,18 +78,18 @@ template <Shape S> struct Decoder : kiln::Layer<Decoder<S>> {
 template <Shape S, kiln::Dim Batch, kiln::Dim Tokens> struct Llama : kiln::Model {
   static constexpr kiln::Names inputs{"tokens"}, outputs{"logits"};
   Decoder<S> model{"model"};
-  Projection<S.width, S.vocabulary> lm_head{"lm_head"};
+  Linear<S.width, S.vocabulary> lm_head{"lm_head"};
 
   constexpr auto forward(kiln::Tensor<kiln::i32, Batch, Tokens> tokens) const { return lm_head(model(tokens)); }
 };
 
 /// Writes on: every call adds tokens to the context, whose keys and values are kept, and gives the logits of the token
 /// that follows. `decode` is `prefill` of one token.
-template <Shape S> struct Writer : kiln::Model {
+template <Shape S, template <std::int64_t, std::int64_t> class Projection = Linear> struct Writer : kiln::Model {
   static constexpr kiln::Dim tokens{"tokens", 1, std::min<std::int64_t>(S.context, 256)},
       context{"context", tokens, S.context};
-  Decoder<S> model{"model"};
-  Projection<S.width, S.vocabulary> lm_head{"lm_head"};
+  Decoder<S, Projection> model{"model"};
+  Linear<S.width, S.vocabulary> lm_head{"lm_head"};
 
   constexpr auto extend(const kiln::tensor auto &x) const { return lm_head(model(x, kiln::cached<context>)); }
   constexpr auto prefill(kiln::Tensor<kiln::i32, tokens> x) const { return extend(x); }

@@ -130,25 +130,27 @@ inline void read(const Piece &piece, std::span<float> values) {
 
 } // namespace detail
 
-/// Reads `path`: a .safetensors file, or the .json index of several beside it. Throws std::runtime_error.
-inline std::vector<std::byte> load_checkpoint(const std::string &path, const std::vector<Rule> &rules) {
-  std::vector<std::string> files;
+/// Reads `path`: a .safetensors file, or the .json index of several beside it; and the image `more`, if there is one,
+/// as a further file. Throws std::runtime_error.
+inline std::vector<std::byte> load_checkpoint(const std::string &path, const std::vector<Rule> &rules,
+                                              std::span<const std::byte> more = {}) {
+  std::vector<std::pair<std::string, std::string>> files; // with their contents
   if (path.ends_with(".json")) {
     const Json index = JsonReader(read_file(path)).read();
     std::set<std::string> names;
     for (const auto &[tensor, file] : index.at("weight_map").members)
       names.insert(path.substr(0, path.rfind('/') + 1) + file.text);
-    files.assign(names.begin(), names.end());
+    for (const std::string &name : names)
+      files.emplace_back(name, read_file(name));
   } else {
-    files.push_back(path);
+    files.emplace_back(path, read_file(path));
   }
+  if (!more.empty())
+    files.emplace_back("more", std::string(reinterpret_cast<const char *>(more.data()), more.size()));
 
-  std::vector<std::string> contents;
-  std::vector<detail::Piece> pieces;
+  std::vector<detail::Piece> pieces; // point into `files`
   std::set<std::string> known;
-  contents.reserve(files.size()); // pieces point into them
-  for (const std::string &file : files) {
-    const std::string &bytes = contents.emplace_back(read_file(file));
+  for (const auto &[file, bytes] : files) {
     std::uint64_t size = 0;
     std::memcpy(&size, bytes.data(), std::min(bytes.size(), sizeof size));
     if (bytes.size() < sizeof size || size > bytes.size() - sizeof size)

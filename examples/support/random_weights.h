@@ -20,7 +20,8 @@ struct Weight {
 };
 #define SUPPORT_WEIGHT(name, type, copies, ...) ::support::Weight{name, copies, {__VA_ARGS__}},
 
-inline std::vector<std::byte> random_weights(const std::vector<Weight> &weights, unsigned seed) {
+/// What a file has of them.
+inline std::vector<Tensor> tensors_of(const std::vector<Weight> &weights) {
   std::vector<Tensor> tensors;
   std::set<std::string> known; // a tied weight stands once in a file
   for (const Weight &weight : weights)
@@ -31,6 +32,11 @@ inline std::vector<std::byte> random_weights(const std::vector<Weight> &weights,
       if (known.insert(tensor.name).second)
         tensors.push_back(std::move(tensor));
     }
+  return tensors;
+}
+
+inline std::vector<std::byte> random_weights(const std::vector<Weight> &weights, unsigned seed) {
+  const std::vector<Tensor> tensors = tensors_of(weights);
   std::mt19937 random(seed);
   return make_image(tensors, [&](std::size_t i, std::span<float> values) {
     const Tensor &tensor = tensors[i];

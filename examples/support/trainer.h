@@ -27,6 +27,7 @@ struct TrainingPlan {
   const char *unit, *things; // of the losses; of what a step takes: "images"
   int per_step;              // how many
   double seconds_between_saves = 60;
+  int warm_up = 200; // steps until the rate is the highest
 };
 
 /// Takes --steps, --out, --data, --rate, --threads, --seed and --save from the command line.
@@ -90,7 +91,7 @@ void train(Model &model, Session &session, const TrainingPlan &plan, Begin begin
   double sum = 0;
   for (int count = 0; training.step < plan.steps;) {
     ++training.step;
-    sum += step(training, kiln_cosine_rate(rate, 0.01f * rate, training.step, plan.steps, 200),
+    sum += step(training, kiln_cosine_rate(rate, 0.01f * rate, training.step, plan.steps, plan.warm_up),
                 random_of_step(static_cast<std::uint64_t>(training.seed), training.step));
     ++count;
     const bool is_end = training.step == plan.steps;
