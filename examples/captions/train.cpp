@@ -4,7 +4,6 @@
 // captions_trainer recurrent|transformer|hard [--steps N] [--out FILE] [--data FOLDER] [--rate X] [--threads 2] ...
 // `hard` goes on from recurrent.safetensors. It can be stopped at any time: the same command goes on. 640 mosaics of
 // the last pictures are held out.
-#include "captions_train_hard.hpp"
 #include "captions_train_recurrent.hpp"
 #include "captions_train_transformer.hpp"
 
@@ -19,17 +18,17 @@ constexpr std::size_t batch = 32, longest = 12, places = 14 * 14, pixels = half 
 constexpr std::size_t measured = 20, heldOut = 4 * batch * measured; // batches; pictures
 constexpr int notHere = 77;                                          // what test programs return that cannot run
 
-// What the macros of a generated header say.
-#define LIBRARY(Name, NAME)                                                                                            \
+// What the macros of a generated header say of two entries.
+#define LIBRARY(Name, NAME, TRAIN, EVALUATE)                                                                           \
   struct Name {                                                                                                        \
-    static std::size_t training_bytes(int threads) { return NAME##_TRAIN_ARENA_BYTES(threads); }                       \
-    static std::size_t measuring_bytes(int threads) { return NAME##_EVALUATE_ARENA_BYTES(threads); }                   \
+    static std::size_t training_bytes(int threads) { return NAME##_##TRAIN##_ARENA_BYTES(threads); }                   \
+    static std::size_t measuring_bytes(int threads) { return NAME##_##EVALUATE##_ARENA_BYTES(threads); }               \
     static void add_weights(first_weights_t *file) { NAME##_WEIGHTS(ADD) }                                             \
   };
 #define ADD(...) FIRST_WEIGHTS_ADD(file, __VA_ARGS__)
-LIBRARY(RecurrentLibrary, CAPTIONS_TRAIN_RECURRENT)
-LIBRARY(TransformerLibrary, CAPTIONS_TRAIN_TRANSFORMER)
-LIBRARY(HardLibrary, CAPTIONS_TRAIN_HARD)
+LIBRARY(Soft, CAPTIONS_TRAIN_RECURRENT, TRAIN, EVALUATE)
+LIBRARY(Hard, CAPTIONS_TRAIN_RECURRENT, TRAIN_HARD, EVALUATE_HARD)
+LIBRARY(Transformer, CAPTIONS_TRAIN_TRANSFORMER, TRAIN, EVALUATE)
 
 float first_value(random_t *random, const char *name, int rank, const long *shape) {
   const std::string_view weight = name;
@@ -80,16 +79,17 @@ struct Batch {
   }
 };
 
-/// The loss of a call of a function of a model, as its entries have it.
-template <class Model> class Caller {
-public:
-  Caller(const Model &model, support::Session &session) : model(model), session(session) {}
+/// The losses of calls of a model's entries.
+template <class Library, class Model> struct Caller {
+  static constexpr bool isHard = std::is_same_v<Library, Hard>;
+  const Model &model;
+  support::Session &session;
 
   float train(const Batch &batch, float rate, std::int32_t step) {
     float objective, loss, norm;
-    if constexpr (isDrawn)
-      session.check(model.train(session.call, batch.images.data(), batch.sentences.data(), batch.targets.data(),
-                                batch.uniform.data(), &rate, &step, &objective, &loss, &norm));
+    if constexpr (isHard)
+      session.check(model.train_hard(session.call, batch.images.data(), batch.sentences.data(), batch.targets.data(),
+                                     batch.uniform.data(), &rate, &step, &objective, &loss, &norm));
     else
       session.check(model.train(session.call, batch.images.data(), batch.sentences.data(), batch.targets.data(), &rate,
                                 &step, &loss, &norm));
@@ -97,31 +97,27 @@ public:
   }
   float evaluate(const Batch &batch) {
     float objective, loss;
-    if constexpr (isDrawn)
-      session.check(model.evaluate(session.call, batch.images.data(), batch.sentences.data(), batch.targets.data(),
-                                   batch.uniform.data(), &objective, &loss));
+    if constexpr (isHard)
+      session.check(model.evaluate_hard(session.call, batch.images.data(), batch.sentences.data(), batch.targets.data(),
+                                        batch.uniform.data(), &objective, &loss));
     else
       session.check(
           model.evaluate(session.call, batch.images.data(), batch.sentences.data(), batch.targets.data(), &loss));
     return loss;
   }
-  static constexpr bool isDrawn = std::is_same_v<Model, captions_train_hard::Model>;
-
-private:
-  const Model &model;
-  support::Session &session;
 };
 
 template <class Library, class Model>
 void run(const support::TrainingPlan &plan, const support::FashionMnist &data, const kiln_executor_t *executor) {
+  constexpr bool isHard = std::is_same_v<Library, Hard>;
   support::Session session(Library::training_bytes(plan.threads)), measuring(Library::measuring_bytes(plan.threads));
   session.call.executor = measuring.call.executor = executor;
   Model model;
-  Caller<Model> trainer(model, session), judge(model, measuring);
+  Caller<Library, Model> trainer{model, session}, judge{model, measuring};
   Batch own, held;
   auto step = [&](const kiln_training_t &training, float rate, random_t random) {
     own.draw(data, &random);
-    if (trainer.isDrawn)
+    if (isHard)
       own.draw_places(&random);
     return trainer.train(own, rate, training.step);
   };
@@ -130,18 +126,17 @@ void run(const support::TrainingPlan &plan, const support::FashionMnist &data, c
     double sum = 0;
     for (std::size_t number = 0; number < measured; ++number) {
       held.take(data, number);
-      if (judge.isDrawn)
+      if (isHard)
         held.draw_places(&random);
       sum += judge.evaluate(held) / measured;
     }
     return sum;
   };
   auto begin = [&] {
-    if (trainer.isDrawn) {
+    if (isHard)
       session.check(model.bind(CAPTIONS_FOLDER "/recurrent.safetensors", &session.error));
-      return;
-    }
-    support::bind_first_weights(model, session, plan, first_value, Library::add_weights);
+    else
+      support::bind_first_weights(model, session, plan, first_value, Library::add_weights);
   };
   support::train(model, session, plan, begin, step, measure);
 }
@@ -174,11 +169,11 @@ int main(int argc, char **argv) try {
     support::stop(error.message);
   const kiln_executor_t *executor = captions_train_recurrent_pool_executor(pool);
   if (isHard)
-    run<HardLibrary, captions_train_hard::Model>(plan, *data, executor);
+    run<Hard, captions_train_recurrent::Model>(plan, *data, executor);
   else if (which == "recurrent")
-    run<RecurrentLibrary, captions_train_recurrent::Model>(plan, *data, executor);
+    run<Soft, captions_train_recurrent::Model>(plan, *data, executor);
   else
-    run<TransformerLibrary, captions_train_transformer::Model>(plan, *data, executor);
+    run<Transformer, captions_train_transformer::Model>(plan, *data, executor);
   captions_train_recurrent_pool_destroy(pool);
   return 0;
 } catch (const std::exception &error) {

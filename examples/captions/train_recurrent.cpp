@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The recurrent network as it is trained: with soft attention; and with hard attention, for which numbers in (0, 1)
+// draw the places, also when it is measured.
 #include "training.h"
 #include <kiln/generator.h>
 
 struct RecurrentTraining : captions::RecurrentTraining<captions::TrainedRecurrent> {
-  static constexpr auto entries() { return captions::taught<RecurrentTraining>(); }
+  static constexpr auto entries() {
+    constexpr kiln::Names inputs{"images", "sentences", "targets", "uniform"}, outputs{"objective", "loss"};
+    return std::tuple_cat(captions::taught<RecurrentTraining>(),
+                          std::tuple{captions::training("train_hard", &RecurrentTraining::drawn, inputs, outputs),
+                                     kiln::entry("evaluate_hard", &RecurrentTraining::drawn, inputs, outputs)});
+  }
 };
 KILN_MODEL(captions_train_recurrent, RecurrentTraining)

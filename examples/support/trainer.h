@@ -10,6 +10,7 @@
 
 #include <kiln/learning_rate.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -85,6 +86,7 @@ void train(Model &model, Session &session, const TrainingPlan &plan, Begin begin
   loss_curve_open(&curve, training.step);
 
   const int first = training.step;
+  const int between = std::max(plan.steps / 100 + 1, std::min(plan.steps / 2, 5)); // measurements
   const auto rate = static_cast<float>(plan.rate); // the highest
   const Clock::time_point began = Clock::now();
   Clock::time_point shown = began, saved = began;
@@ -102,7 +104,7 @@ void train(Model &model, Session &session, const TrainingPlan &plan, Begin begin
                   plan.per_step / each, plan.things, (plan.steps - training.step) * each, loss_curve_line(&curve));
       std::fflush(stdout);
     }
-    if (is_end || training.step % (plan.steps / 100 + 1) == 0) {
+    if (is_end || training.step % between == 0) {
       loss_curve_add(&curve, training.step, sum / count, measure());
       sum = count = 0;
     }
