@@ -120,7 +120,7 @@ struct EntryCode {
   std::string symbol; // of the body
   uint64_t planBytes = 0, planLowerBound = 0;
   uint64_t scratchBytes = 0, taskBytes = 0; // of the worker that starts kernels, of each other one
-  uint64_t stagingBytes = 0; // of the arguments' copies in a device's memory; 0 on a CPU
+  uint64_t stagingBytes = 0;                // of the arguments' copies in a device's memory; 0 on a CPU
 };
 
 /// Everything compiled for one instruction set.

@@ -87,7 +87,7 @@ void train(Model &model, Session &session, const TrainingPlan &plan, Begin begin
 
   const int first = training.step;
   const int between = std::max(plan.steps / 100 + 1, std::min(plan.steps / 2, 5)); // measurements
-  const auto rate = static_cast<float>(plan.rate); // the highest
+  const auto rate = static_cast<float>(plan.rate);                                 // the highest
   const Clock::time_point began = Clock::now();
   Clock::time_point shown = began, saved = began;
   double sum = 0;

@@ -56,7 +56,8 @@ const kiln_placement_t Placements[] = {makePlacement(0, 0, 0, 0, 0)};
 } // namespace
 
 CudaDescriptor::CudaDescriptor()
-    : bodies{{runForward, CudaPlanBytes, CudaScratchBytes, 0, CudaStagingBytes}, {runBroken, CudaStateBytes, 0, 0, 192}},
+    : bodies{{runForward, CudaPlanBytes, CudaScratchBytes, 0, CudaStagingBytes},
+             {runBroken, CudaStateBytes, 0, 0, 192}},
       descriptor{KILN_ABI_VERSION, 1, 2, 2, "gathering", Weights, Entries, variants, nullptr, 0} {
   variants[0] = hostVariant("cuda", 0, Placements, CudaRows * CudaWidth * sizeof(float), bodies);
   variants[0].memory_space = KILN_MEMORY_DEVICE;

@@ -148,8 +148,8 @@ struct Training {
   Names frozen{}, undecayed{}; // patterns of the parameters that stay as they are, and that have no weight decay
   bool recomputes = false;     // layers of stacks are computed once more for the gradients, rather than kept
   ElementType activations = ElementType::f32; // as which loops keep what is read for the gradients
-  int micro_batches = 0;       // of a call, each with a loss of its own; 0: the call is one
-  double average = 0;          // how much of the moving average of the parameters stays in a step; 0: there is none
+  int micro_batches = 0;                      // of a call, each with a loss of its own; 0: the call is one
+  double average = 0; // how much of the moving average of the parameters stays in a step; 0: there is none
 
   constexpr bool changes_parameters() const { return update != Update::none && update != Update::give; }
 };

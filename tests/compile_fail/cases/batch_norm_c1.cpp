@@ -9,4 +9,3 @@ struct M : Model {
   constexpr auto forward(Tensor<f32, 2, 8> x) const { return norm(x); }
 };
 static_assert(parameters<M>() >= 0);
-

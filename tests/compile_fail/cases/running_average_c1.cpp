@@ -8,4 +8,3 @@ struct M : Model {
   constexpr auto forward(Tensor<f32, 4> x) const { return running_average(x, x, x, 0.1); }
 };
 static_assert(parameters<M>() >= 0);
-

@@ -11,4 +11,3 @@ struct M : Model {
   }
 };
 static_assert(parameters<M>() >= 0);
-
