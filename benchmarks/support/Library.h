@@ -7,6 +7,7 @@
 #include "models/weights.h"
 
 #include <cstdio>
+#include <cstring>
 
 namespace kiln::bench {
 
@@ -30,6 +31,7 @@ template <class Model> std::shared_ptr<Model> makeModel(const std::vector<testin
 template <class Call>
 Contender ours(const Threads &threads, std::size_t arenaBytes, std::span<const float> output, Call call) {
   auto arena = std::make_shared<Memory>(arenaBytes);
+  std::memset(arena->data(), 0, arena->size()); // zeros begin states and trainings
   auto run = [&threads, arena, call] {
     kiln_error_t error;
     kiln_call_t with{arena->data(), arena->size(), threads.executor(), &error};

@@ -9,7 +9,7 @@
 namespace fashion {
 
 inline constexpr kiln::Dim B{"batch", 1, 100};
-inline constexpr std::int64_t side = 28, patch = 4, patches = (side / patch) * (side / patch), classes = 10;
+inline constexpr std::int64_t side = 28, patch = 4, patches = (side / patch) * (side / patch);
 
 template <std::int64_t Width, int Heads> struct Block : kiln::Layer<Block<Width, Heads>> {
   using kiln::Layer<Block>::Layer;
@@ -24,12 +24,12 @@ template <std::int64_t Width, int Heads> struct Block : kiln::Layer<Block<Width,
   constexpr auto weights(const kiln::tensor auto &x) const { return self_attn.weights(norm1(x)); }
 };
 
-template <std::int64_t Layers, std::int64_t Width, int Heads> struct Vit : kiln::Model {
+template <std::int64_t Layers, std::int64_t Width, int Heads, std::int64_t Classes> struct Vit : kiln::Model {
   kiln::Conv2d<1, Width, patch, kiln::Conv2dOptions{.stride = patch}> projection{"projection"};
   kiln::Stack<Layers - 1, Block<Width, Heads>> blocks{"blocks"};
   Block<Width, Heads> last{"last"};
   kiln::LayerNorm<Width> norm{"norm"};
-  kiln::Linear<Width, classes> head{"head"};
+  kiln::Linear<Width, Classes> head{"head"};
 
   template <kiln::Dim Batch> constexpr auto embed(kiln::Tensor<kiln::f32, Batch, side, side> image) const {
     auto tokens = kiln::reshape<Batch, patches, Width>(projection(kiln::reshape<Batch, side, side, 1>(image)));
@@ -40,9 +40,11 @@ template <std::int64_t Layers, std::int64_t Width, int Heads> struct Vit : kiln:
     return head(norm(kiln::reshape<Batch, Width>(kiln::slice<1, 0, 1>(x))));
   }
 
-  constexpr auto forward(kiln::Tensor<kiln::f32, B, side, side> images) const {
-    return classify<B>(last(blocks(embed<B>(images))));
+  template <kiln::Dim Batch> constexpr auto logits(kiln::Tensor<kiln::f32, Batch, side, side> images) const {
+    return classify<Batch>(last(blocks(embed<Batch>(images))));
   }
+
+  constexpr auto forward(kiln::Tensor<kiln::f32, B, side, side> images) const { return logits<B>(images); }
   /// With what each head of the last block takes of each patch for the class token.
   constexpr auto look(kiln::Tensor<kiln::f32, 1, side, side> image) const {
     auto x = blocks(embed<1>(image));
@@ -56,6 +58,7 @@ template <std::int64_t Layers, std::int64_t Width, int Heads> struct Vit : kiln:
   }
 };
 
-using Trained = Vit<4, 64, 4>;
+template <std::int64_t Classes> using Small = Vit<4, 64, 4, Classes>;
+using Trained = Small<10>;
 
 } // namespace fashion

@@ -72,27 +72,29 @@ static inline const char *loss_curve_line(const loss_curve_t *curve) {
   return text;
 }
 
-static inline void loss_curve_path(FILE *file, const loss_curve_t *curve, int held_out, double least, double most,
-                                   const char *colour) {
-  const double last = curve->points[curve->count - 1].step;
-  fprintf(file, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2\" points=\"", colour);
-  for (int i = 0; i < curve->count; ++i) {
-    const double loss = held_out ? curve->points[i].held_out : curve->points[i].trained;
-    fprintf(file, "%.1f,%.1f ", 60 + 520 * curve->points[i].step / last, 250 - 210 * (loss - least) / (most - least));
-  }
-  fprintf(file, "\"/>\n");
+/* One of the losses of a training, as a line of a picture. */
+typedef struct loss_line_t {
+  const loss_curve_t *curve;
+  int is_held_out;
+  const char *colour, *name;
+} loss_line_t;
+
+static inline double loss_line_at(const loss_line_t *line, int i) {
+  return line->is_held_out ? line->curve->points[i].held_out : line->curve->points[i].trained;
 }
 
-/* A picture of both losses over the steps; `unit`: "bits per character". */
-static inline void loss_curve_draw(const loss_curve_t *curve, const char *path, const char *unit) {
-  FILE *file = curve->count > 1 ? fopen(path, "w") : NULL;
+/* A picture of lines over the steps, of trainings of the same length; `unit`: "bits per character". */
+static inline void loss_lines_draw(const loss_line_t *lines, int count, const char *path, const char *unit) {
+  FILE *file = lines->curve->count > 1 ? fopen(path, "w") : NULL;
   if (!file)
     return;
-  double least = INFINITY, most = -INFINITY;
-  for (int i = 0; i < curve->count; ++i) {
-    least = fmin(least, fmin(curve->points[i].trained, curve->points[i].held_out));
-    most = fmax(most, fmax(curve->points[i].trained, curve->points[i].held_out));
-  }
+  double least = INFINITY, most = -INFINITY, last = 0;
+  for (int line = 0; line < count; ++line)
+    for (int i = 0; i < lines[line].curve->count; ++i) {
+      least = fmin(least, loss_line_at(&lines[line], i));
+      most = fmax(most, loss_line_at(&lines[line], i));
+      last = fmax(last, lines[line].curve->points[i].step);
+    }
   most = most > least ? most : least + 1;
   fprintf(file, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 600 300\" font-family=\"sans-serif\" "
                 "font-size=\"12\">\n<rect width=\"600\" height=\"300\" fill=\"white\"/>\n");
@@ -101,16 +103,26 @@ static inline void loss_curve_draw(const loss_curve_t *curve, const char *path, 
     fprintf(file,
             "<path d=\"M60 %.1fH580\" stroke=\"#ddd\"/><text x=\"52\" y=\"%.1f\" text-anchor=\"end\">%.2f</text>\n", y,
             y + 4, least + (most - least) * i / 4);
-    fprintf(file, "<text x=\"%.1f\" y=\"270\" text-anchor=\"middle\">%.0f</text>\n", x,
-            curve->points[curve->count - 1].step * i / 4.0);
+    fprintf(file, "<text x=\"%.1f\" y=\"270\" text-anchor=\"middle\">%.0f</text>\n", x, last * i / 4.0);
   }
-  loss_curve_path(file, curve, 0, least, most, "#1f77b4");
-  loss_curve_path(file, curve, 1, least, most, "#d62728");
-  fprintf(file,
-          "<text x=\"320\" y=\"292\" text-anchor=\"middle\">steps</text><text x=\"60\" y=\"24\">%s: "
-          "<tspan fill=\"#1f77b4\">in training</tspan>, <tspan fill=\"#d62728\">held out</tspan></text>\n</svg>\n",
-          unit);
+  for (int line = 0; line < count; ++line) {
+    fprintf(file, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2\" points=\"", lines[line].colour);
+    for (int i = 0; i < lines[line].curve->count; ++i)
+      fprintf(file, "%.1f,%.1f ", 60 + 520 * lines[line].curve->points[i].step / last,
+              250 - 210 * (loss_line_at(&lines[line], i) - least) / (most - least));
+    fprintf(file, "\"/>\n");
+  }
+  fprintf(file, "<text x=\"320\" y=\"292\" text-anchor=\"middle\">steps</text><text x=\"60\" y=\"24\">%s: ", unit);
+  for (int line = 0; line < count; ++line)
+    fprintf(file, "%s<tspan fill=\"%s\">%s</tspan>", line ? ", " : "", lines[line].colour, lines[line].name);
+  fprintf(file, "</text>\n</svg>\n");
   fclose(file);
+}
+
+/* Both losses of a training. */
+static inline void loss_curve_draw(const loss_curve_t *curve, const char *path, const char *unit) {
+  const loss_line_t lines[] = {{curve, 0, "#1f77b4", "in training"}, {curve, 1, "#d62728", "held out"}};
+  loss_lines_draw(lines, 2, path, unit);
 }
 
 #endif

@@ -81,7 +81,7 @@ void train(Model &model, Session &session, const TrainingPlan &plan, Begin begin
   } else {
     begin();
   }
-  static loss_curve_t curve;
+  loss_curve_t curve{};
   curve.path = losses.c_str();
   loss_curve_open(&curve, training.step);
 
