@@ -186,9 +186,10 @@ template <int Heads, std::size_t R> constexpr auto split_heads(const Shape<R> &s
 template <int Heads, tensor X, tensor A> constexpr auto rotary(const X &x, const A &angles, Site site = Site::here()) {
   x.tracer->at(site);
   constexpr Dim width = detail::last(X::shape);
-  constexpr std::int64_t depth = width.fixed() ? width.offset / Heads : 0;
-  if (X::rank < 2 || depth == 0 || width.offset % (std::int64_t{2} * Heads) != 0)
-    x.tracer->fail(rules::rotary_c1, width, Text().put("a multiple of ").put(std::int64_t{2} * Heads).data());
+  constexpr int heads = Heads >= 1 ? Heads : 1;
+  constexpr std::int64_t depth = width.fixed() ? width.offset / heads : 0;
+  if (Heads < 1 || X::rank < 2 || depth == 0 || width.offset % (std::int64_t{2} * heads) != 0)
+    x.tracer->fail(rules::rotary_c1, width, Text().put("a multiple of ").put(std::int64_t{2} * heads).data());
   constexpr Shape<2> wanted{{detail::last(X::shape, 2), Dim(depth)}};
   if constexpr (!detail::same_shape(A::shape, wanted) || A::element != X::element)
     x.tracer->fail(rules::rotary_c2, A::shape, wanted);
@@ -201,7 +202,7 @@ template <int Heads, tensor X, tensor A> constexpr auto rotary(const X &x, const
   constexpr Shape<4> each{{wanted[0], Dim(1), Dim(1), Dim(depth / 2)}};
   auto sin = view.template operator()<each>(slice<-1, 0, 1>(turns, site));
   auto cos = view.template operator()<each>(slice<-1, 1, 1>(turns, site));
-  auto halves = view.template operator()<detail::split_heads<Heads>(X::shape)>(x);
+  auto halves = view.template operator()<detail::split_heads<heads>(X::shape)>(x);
   auto a = slice<-2, 0, 1>(halves, site), b = slice<-2, 1, 1>(halves, site);
   auto turned =
       concat<-2>(sub(mul(a, cos, site), mul(b, sin, site), site), add(mul(b, cos, site), mul(a, sin, site), site));

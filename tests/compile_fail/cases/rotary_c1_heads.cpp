@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// No head at all.
+// expect: forward: rotary requires heads of an even width [rotary_c1]: got 4, expected a multiple of 2 (rotary_c1_heads.cpp:8)
+#include "case.h"
+using namespace kiln;
+struct M : Model {
+  constexpr auto forward(Tensor<f32, T, 4> x) const { return rotary<0>(x, sinusoidal<4>(positions<0>(x))); }
+};
+static_assert(parameters<M>() >= 0);
