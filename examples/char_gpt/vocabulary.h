@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The characters of the King James Bible; a character's position is its token. By train.py export.
+// The characters of the King James Bible; a character's position is its token.
 #pragma once
 
 #include <string_view>

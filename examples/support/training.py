@@ -70,14 +70,6 @@ def fashion_mnist(part):
     return torch.from_numpy(read("images-idx3-ubyte", 16).reshape(len(labels), 28, 28).copy()), torch.from_numpy(labels.copy())
 
 
-def varied(pictures):
-    """Pictures [n, side, side], all moved by up to two pixels, each mirrored or not."""
-    side, (dy, dx) = pictures.shape[-1], torch.randint(-2, 3, (2,)).tolist()
-    moved = nn.functional.pad(pictures, (2, 2, 2, 2))[:, 2 + dy : 2 + dy + side, 2 + dx : 2 + dx + side]
-    mirrored = torch.rand(len(pictures)) < 0.5
-    return torch.where(mirrored[:, None, None], moved.flip(2), moved)
-
-
 def fit(model, loss_of, minutes, rate, report=lambda: "", every=30, decay=0.05):
     """AdamW on `loss_of(step)`; the rate rises over 200 steps and falls with the time used, to almost nothing."""
     decayed = [p for p in model.parameters() if p.dim() >= 2]

@@ -4,7 +4,8 @@
 // tile.
 //
 // 1. a is read in place where its rows lie along k, or packed into [m / tile][k][tile], the last row standing in for
-//    those behind it; b is read in its stored tiles, or packed if it is dense.
+//    those behind it; b is read in its stored tiles, or packed if it is dense or has tiles along k, as a
+//    frozen weight that a gradient goes through.
 // 2. A register tile of m x n accumulators runs over k. Row and column tiles are always full; only the store is
 //    guarded, so that one code serves any number of rows.
 // 3. Sums of several parts meet in a total on the stack, whose rows the epilogue counts: unrolled, LLVM would take the

@@ -216,7 +216,7 @@ bool ContractionBuilder::buildTile(const std::vector<Var> &tileVars, const Expr 
 
 Func ContractionBuilder::build() {
   nameLoops();
-  const bool hasOneScale = translator.groupOf(op, shape.b) == 0;
+  const bool hasOneScale = shape.tile && translator.groupOf(op, shape.b) == 0;
   if (hasOneScale || group)
     translator.setUnscaled(op, shape.b);
   if (shape.group)

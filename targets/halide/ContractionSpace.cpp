@@ -259,7 +259,7 @@ SearchSpace ContractionParameters::get() && {
 int64_t productsOfSum(const Contraction &contraction) {
   auto type = cast<RankedTensorType>(linalg::GenericOp(contraction.op)->getOperand(contraction.b).getType());
   mlir::kiln::StorageAttr storage = mlir::kiln::getStorage(type);
-  return storage && (isOrdered(contraction.op) || contraction.group) ? storage.getGroup() : 0;
+  return storage && contraction.tile && (isOrdered(contraction.op) || contraction.group) ? storage.getGroup() : 0;
 }
 
 SearchSpace contractionSpace(ArrayRef<Contraction> contractions, int64_t panel, const MachineModel &machine) {

@@ -165,7 +165,11 @@ std::optional<Contraction> asContraction(linalg::GenericOp op, bool mayScale) {
   if (auto tiled = dyn_cast_if_present<mlir::kiln::TiledAttr>(
           cast<RankedTensorType>(op->getOperand(c.b).getType()).getEncoding())) {
     auto along = dyn_cast<AffineDimExpr>(maps[c.b].getResult(tiled.getDim()));
-    if (!along || along.getPosition() != c.n || !isa<BlockArgument>(op->getOperand(c.b)))
+    if (!along || !isa<BlockArgument>(op->getOperand(c.b)))
+      return std::nullopt;
+    if (llvm::is_contained(c.reduction, along.getPosition()))
+      return c; // turned: as little use as a dense one
+    if (along.getPosition() != c.n)
       return std::nullopt;
     c.tile = tiled.getSize();
     const bool isOfBytes = getElementTypeOrSelf(op->getOperand(c.a)).isInteger(8) && c.reduction.size() == 1;

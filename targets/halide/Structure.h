@@ -19,7 +19,7 @@ struct Contraction {
   llvm::SmallVector<unsigned> batch;     // all other parallel loops
   llvm::SmallVector<unsigned> reduction; // in loop order
   std::optional<unsigned> scale;         // an operand that multiplies each element of b
-  int64_t tile = 0;                      // of b's stored layout; 0: dense
+  int64_t tile = 0;                      // of b's stored layout along n; 0: dense, or tiles along k
   int64_t word = 0;  // of whole numbers in both: elements of the depth that b has side by side; else 0
   int64_t group = 0; // and of so many the sum is multiplied by a scale of their own; 0: of all
 

@@ -71,6 +71,27 @@ TEST_P(StoredWeights, FewRows) {
     check(few, m, 49, 128);
 }
 
+/// x w: what a gradient takes through a frozen weight, whose tiles lie along the sum.
+TEST_P(StoredWeights, MultipliedTheOtherWay) {
+  const int64_t n = 113, k = 3 * 128;
+  KernelText text({{1, 200}});
+  Value x = text.argument(text.type({"s0", number(n)})), w = text.argument(KernelText::tiled(n, k, layout()));
+  Value y =
+      text.reduce("ppr", {x, w}, text.type({"s0", number(k)}), {"a, c", "c, b", "a, b"}, "0.0 : f32", multiplyAdd);
+  Kernel kernel(text.finish({y}), target());
+  EXPECT_EQ(kernel.object().strategy, "contraction");
+  const Tensor weight = storedNumbers(element(), n, k);
+  for (int64_t m : {1, 7, 200}) {
+    SCOPED_TRACE(m);
+    Tensor rows = randomTensor({m, n}), expected = Tensor::zeros({m, k});
+    for (int64_t row = 0; row < m; ++row)
+      for (int64_t i = 0; i < n; ++i)
+        for (int64_t column = 0; column < k; ++column)
+          expected.at({row, column}) += rows.at({row, i}) * weight.at({i, column});
+    expectClose(kernel.run({m}, {rows, weight})[0], expected, 1e-5, false, 1);
+  }
+}
+
 TEST_P(StoredWeights, ManyRows) {
   for (auto [n, k] : {std::pair(113, 640), {48, 1536}}) {
     if (!isMyTurn())
