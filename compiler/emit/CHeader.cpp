@@ -274,10 +274,11 @@ void {0}_pool_destroy(kiln_pool_t *pool);
 /// Those of a model that trains.
 static std::string trainingPrototypes(const std::string &name) {
   return fmt::format(
-      R"(/* Writes all that a training goes on from as a safetensors file: the weights, what is at the beginning of the arena, the
- * step that was made last, and the seed. It takes the place of what is there only when it is whole, so that a program may
- * be killed at any time. load_training takes it from there: steps that follow give the same bits as without, whatever the
- * number of threads. On failure model, arena and training are as before. */
+      R"(/* Writes all that a training goes on from as a safetensors file: the weights that are trained, what is at the beginning of
+ * the arena, the step that was made last, and the seed. It takes the place of what is there only when it is whole, so that
+ * a program may be killed at any time. load_training takes it from there: steps that follow give the same bits as without,
+ * whatever the number of threads. Weights that are frozen are not in the file: bind them before, or it is
+ * KILN_WEIGHTS_NOT_BOUND. On failure model, arena and training are as before. */
 kiln_status_t {0}_save_training(const {0}_t *model, const void *arena, const kiln_training_t *training, const char *path,
                                 kiln_error_t *error);
 kiln_status_t {0}_load_training({0}_t *model, void *arena, kiln_training_t *training, const char *path,

@@ -75,11 +75,10 @@ void train(Model &model, Session &session, const TrainingPlan &plan, Begin begin
   auto seconds = [](Clock::time_point since) { return std::chrono::duration<double>(Clock::now() - since).count(); };
   const std::string saved_as = plan.out + ".training", losses = plan.out + ".losses", picture = plan.out + ".svg";
   kiln_training_t training{0, plan.seed};
+  begin();
   if (std::filesystem::exists(saved_as)) {
     session.check(model.load_training(session.call.arena, training, saved_as.c_str(), &session.error));
     std::printf("going on from step %d of %s\n", training.step, saved_as.c_str());
-  } else {
-    begin();
   }
   loss_curve_t curve{};
   curve.path = losses.c_str();

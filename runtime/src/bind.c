@@ -89,11 +89,15 @@ static kiln_status_t check_tensors(const kiln_model_t *model, const kiln_tensors
         return status;
     }
   }
+  return kiln_check_used(model, table, error);
+}
+
+kiln_status_t kiln_check_used(const kiln_model_t *model, const kiln_tensors_t *table, kiln_error_t *error) {
   for (size_t i = 0; i < table->count; ++i) {
     const kiln_tensor_t *tensor = &table->tensors[i];
     if (!tensor->is_used)
       return kiln_error_set(error, KILN_WEIGHT_UNEXPECTED, "model \"%.*s\" has no tensor \"%.*s\", the weight file has",
-                            KILN_NAME_SHOWN, descriptor->name, kiln_shown(tensor->name_length), tensor->name);
+                            KILN_NAME_SHOWN, model->descriptor->name, kiln_shown(tensor->name_length), tensor->name);
   }
   return KILN_OK;
 }

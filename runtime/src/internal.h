@@ -247,6 +247,8 @@ kiln_status_t kiln_checkpoint_take(kiln_model_t *model, const char *path, kiln_t
 /* Marks the tensor of a copy of a weight as used, and checks it; null: the file has none. */
 kiln_status_t kiln_check_weight(const kiln_weight_t *weight, const kiln_name_t *name, kiln_tensor_t *tensor,
                                 kiln_error_t *error);
+/* That the table has no tensor that is not used. */
+kiln_status_t kiln_check_used(const kiln_model_t *model, const kiln_tensors_t *table, kiln_error_t *error);
 /* Checks all tensors against the model's weights, but those that are used already, and packs them. */
 kiln_status_t kiln_bind_tensors(kiln_model_t *model, const kiln_tensors_t *table, kiln_error_t *error);
 /* Bytes of one copy in a weight file. */
@@ -263,6 +265,11 @@ void kiln_weight_name(const kiln_weight_t *weight, uint32_t copy, kiln_name_t *n
 static inline bool kiln_is_stored(const kiln_weight_t *weight, const kiln_placement_t *placement) {
   return weight->dtype != placement->dtype;
 }
+/* Whether calls may change the weight: a variable that lies as it is. */
+bool kiln_weight_changes(const kiln_model_t *model, uint32_t index);
+/* All of one copy of such a weight, from values of its type. */
+kiln_status_t kiln_write_copy(kiln_model_t *model, uint32_t index, uint32_t copy, const void *values,
+                              kiln_error_t *error);
 /* Bytes from a placement's offset to the end of what a copy of the weight covers, with scales; 0 if the placement makes
  * no sense. */
 uint64_t kiln_pack_bytes(const kiln_weight_t *weight, const kiln_placement_t *placement);

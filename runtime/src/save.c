@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Writes the bound weights as a safetensors file, in the order of the weight table and of the copies: what
- * bind_weights reads, and other programs do. Behind them, if it is to go on from there, the states of a training. */
+ * bind_weights reads, and other programs do. If a training is to go on from there, those that it changes and its
+ * states. */
 #include "internal.h"
 
 #include <stdio.h>
@@ -31,12 +32,13 @@ typedef struct contents_t {
   const kiln_training_t *training;
 } contents_t;
 
-/* A tensor that is packed twice is written once. */
-static bool is_first(const kiln_descriptor_t *descriptor, uint32_t index) {
+/* A tensor that is packed twice is written once, and for a training only what that changes. */
+static bool is_written(const contents_t *contents, uint32_t index) {
+  const kiln_descriptor_t *descriptor = contents->model->descriptor;
   for (uint32_t i = 0; i < index; ++i)
     if (strcmp(descriptor->weights[i].name, descriptor->weights[index].name) == 0)
       return false;
-  return true;
+  return !contents->arena || kiln_weight_changes(contents->model, index);
 }
 
 static void put_tensor(header_t *header, const kiln_weight_t *weight, const kiln_name_t *name, uint64_t begin) {
@@ -66,7 +68,7 @@ static void put_header(const contents_t *contents, header_t *header) {
   uint64_t begin = 0;
   put(header, "{", 1);
   for (uint32_t i = 0; i < descriptor->weight_count; ++i)
-    if (is_first(descriptor, i))
+    if (is_written(contents, i))
       put_copies(header, &descriptor->weights[i], &begin);
   for (uint64_t i = 0; contents->arena && i < descriptor->state_count; ++i)
     put_copies(header, &descriptor->states[i].tensor, &begin);
@@ -101,14 +103,14 @@ static kiln_status_t write_copy(const kiln_model_t *model, const kiln_weight_t *
   return status;
 }
 
-static kiln_status_t write_weights(const kiln_model_t *model, const kiln_output_t *output, kiln_error_t *error) {
-  const kiln_descriptor_t *descriptor = model->descriptor;
+static kiln_status_t write_weights(const contents_t *contents, const kiln_output_t *output, kiln_error_t *error) {
+  const kiln_descriptor_t *descriptor = contents->model->descriptor;
   kiln_status_t status = KILN_OK;
   kiln_name_t name;
   for (uint32_t i = 0; i < descriptor->weight_count; ++i)
-    for (uint32_t copy = 0; !status && is_first(descriptor, i) && copy < descriptor->weights[i].copies; ++copy) {
+    for (uint32_t copy = 0; !status && is_written(contents, i) && copy < descriptor->weights[i].copies; ++copy) {
       kiln_weight_name(&descriptor->weights[i], copy, &name);
-      status = write_copy(model, &descriptor->weights[i], &name, output, error);
+      status = write_copy(contents->model, &descriptor->weights[i], &name, output, error);
     }
   return status;
 }
@@ -133,7 +135,7 @@ static kiln_status_t write_contents(const void *context, const kiln_output_t *ou
   if (status)
     return status;
   put_header(contents, &written);
-  if ((status = written.status) || (status = write_weights(contents->model, output, error)) || !contents->arena)
+  if ((status = written.status) || (status = write_weights(contents, output, error)) || !contents->arena)
     return status;
   return write_training(contents, output, error);
 }

@@ -11,7 +11,7 @@ typedef struct restored_t {
   kiln_training_t *training;
 } restored_t;
 
-/* A tensor of the arena, of the type that it has there. */
+/* A tensor of the arena, or of weights that change, of the type that it has there. */
 static kiln_status_t find_state(const kiln_weight_t *state, uint32_t copy, const kiln_tensors_t *table,
                                 kiln_tensor_t **tensor, kiln_error_t *error) {
   kiln_name_t name;
@@ -48,11 +48,44 @@ static kiln_status_t take_states(const kiln_descriptor_t *descriptor, const kiln
   return KILN_OK;
 }
 
+/* Weights that the training does not change are those that are bound: a file has the others alone. */
+static bool has_frozen(const kiln_model_t *model) {
+  for (uint32_t i = 0; i < model->descriptor->weight_count; ++i)
+    if (!kiln_weight_changes(model, i))
+      return true;
+  return false;
+}
+
+/* Checks that the table has all weights that change; if they are to be written it puts them where they lie. */
+static kiln_status_t take_weights(kiln_model_t *model, const kiln_tensors_t *table, bool is_written,
+                                  kiln_error_t *error) {
+  kiln_tensor_t *tensor;
+  kiln_status_t status;
+  for (uint32_t i = 0; i < model->descriptor->weight_count; ++i) {
+    const kiln_weight_t *weight = &model->descriptor->weights[i];
+    for (uint32_t copy = 0; kiln_weight_changes(model, i) && copy < weight->copies; ++copy)
+      if ((status = find_state(weight, copy, table, &tensor, error)) ||
+          (is_written && (status = kiln_write_copy(model, i, copy, tensor->data, error))))
+        return status;
+  }
+  return KILN_OK;
+}
+
+static kiln_status_t take_some_weights(kiln_model_t *model, const kiln_tensors_t *table, kiln_error_t *error) {
+  kiln_status_t status;
+  if (!model->packed)
+    return kiln_error_set(error, KILN_WEIGHTS_NOT_BOUND,
+                          "load_training requires bound weights, since the file has none that are frozen; got none");
+  if ((status = take_weights(model, table, false, error)) || (status = kiln_check_used(model, table, error)))
+    return status;
+  return take_weights(model, table, true, error);
+}
+
 static kiln_status_t take_training(kiln_model_t *model, kiln_tensors_t *table, const void *context,
                                    kiln_error_t *error) {
-  kiln_status_t status;
-  if ((status = take_states(model->descriptor, table, NULL, error)) ||
-      (status = kiln_bind_tensors(model, table, error)))
+  kiln_status_t status = take_states(model->descriptor, table, NULL, error);
+  if (status ||
+      (status = has_frozen(model) ? take_some_weights(model, table, error) : kiln_bind_tensors(model, table, error)))
     return status;
   return take_states(model->descriptor, table, context, error);
 }

@@ -134,3 +134,15 @@ kiln_status_t kiln_write_weight(kiln_model_t *model, const char *weight, uint64_
                                 const void *values, kiln_error_t *error) {
   return copy_named(model, &(rows_t){weight, row, rows, NULL, values}, error);
 }
+
+bool kiln_weight_changes(const kiln_model_t *model, uint32_t index) {
+  const kiln_weight_t *weight = &model->descriptor->weights[index];
+  return (weight->flags & KILN_WEIGHT_VARIABLE) && !kiln_is_stored(weight, &model->variant->placements[index]);
+}
+
+kiln_status_t kiln_write_copy(kiln_model_t *model, uint32_t index, uint32_t copy, const void *values,
+                              kiln_error_t *error) {
+  const kiln_weight_t *weight = &model->descriptor->weights[index];
+  return copy_weight(model, index, copy,
+                     &(rows_t){weight->name, 0, weight->rank ? (uint64_t)weight->shape[0] : 1, NULL, values}, error);
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Trainings that are interrupted: what is saved is loaded into another model, and goes on to the same bits.
+#include "adapters.h"
 #include "differentiated.h"
 #include "dropped.h"
 #include "tests/fuzz/CompiledModel.h"
@@ -131,6 +132,25 @@ TEST_F(Resume, GoesOnToTheSameBits) {
   for (const char *entry : {"adamw", "averaged"})
     expectTheSame<specs::ResumedModel>(entry);
   expectTheSame<specs::Dropped>("train");
+}
+
+/// What is frozen is bound, and is in no file of a training.
+TEST_F(Resume, AdaptersAlone) {
+  using Model = specs::Adapted<kiln::int8>;
+  expectTheSame<Model>("train");
+  std::ifstream file(this->file("training.safetensors"), std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_NE(bytes.find("\"h.1.lora_a.weight\""), std::string::npos);
+  EXPECT_EQ(bytes.find("\"h.1.base.weight\""), std::string::npos);
+
+  llvm::Expected<CompiledModel> unbound = CompiledModel::compile(trace<Model>(), runnableTargets().front());
+  ASSERT_TRUE(static_cast<bool>(unbound)) << llvm::toString(unbound.takeError());
+  EXPECT_NE(llvm::toString(unbound->bind({})).find("none"), std::string::npos); // created, and refuses such a file
+  CompiledModel::Session session(*unbound, {});
+  llvm::Expected<kiln_training_t> loaded = session.loadTraining(this->file("training.safetensors"));
+  ASSERT_FALSE(static_cast<bool>(loaded));
+  const std::string said = llvm::toString(loaded.takeError());
+  EXPECT_NE(said.find("load_training requires bound weights"), std::string::npos) << said;
 }
 
 /// What cannot be loaded changes neither weights nor states.
