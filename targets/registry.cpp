@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/registry.h"
 
-#include "targets/cpu/X86.h"
+#include "targets/cpu/Cpu.h"
 #include "targets/cuda/Cuda.h"
 
 namespace kiln {
 
 llvm::ArrayRef<const Target *> allTargets() {
   static const std::vector<std::unique_ptr<Target>> owned = [] {
-    std::vector<std::unique_ptr<Target>> all = createX86Targets();
+    std::vector<std::unique_ptr<Target>> all = createCpuTargets();
     for (std::unique_ptr<Target> &target : createCudaTargets())
       all.push_back(std::move(target));
     return all;

@@ -353,7 +353,7 @@ LogicalResult ModelCompiler::gatherMembers() {
   const std::string &name = report.model.name;
   emitDescriptor(hostModule, report.model, report.variants);
   llvm::Expected<std::string> host =
-      compileToObject(hostModule, targets.front()->info().hostTriple, targets.front()->info().hostCpu);
+      compileToObject(hostModule, {targets.front()->info().hostTriple, targets.front()->info().hostCpu});
   if (!host)
     return fail(host.takeError());
   members.push_back({name + "_host.o", std::move(*host)});

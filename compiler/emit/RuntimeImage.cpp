@@ -1,45 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The run time's archive and header, carried inside the compiler so that a generator needs no files beside it.
+// The run time's archives, one for each architecture that this build has a compiler for, and its header, carried inside
+// the compiler so that a generator needs no files beside it. The build writes the list:
+//
+//   KILN_RUNTIME("aarch64-linux-gnu", aarch64, "/.../libkiln_runtime_aarch64.a")
 #include "compiler/emit/RuntimeImage.h"
 
-#include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 
-// The build defines the two paths.
-__asm__(
-    ".section .rodata\n"
-    ".balign 16\n"
-    "kiln_runtime_archive_begin:\n"
-    ".incbin \"" KILN_RUNTIME_ARCHIVE "\"\n"
-    "kiln_runtime_archive_end:\n"
-    "kiln_runtime_header_begin:\n"
-    ".incbin \"" KILN_RUNTIME_HEADER "\"\n"
-    "kiln_runtime_header_end:\n"
-    ".globl kiln_runtime_archive_begin, kiln_runtime_archive_end, kiln_runtime_header_begin, kiln_runtime_header_end\n"
-    ".hidden kiln_runtime_archive_begin\n"
-    ".hidden kiln_runtime_archive_end\n"
-    ".hidden kiln_runtime_header_begin\n"
-    ".hidden kiln_runtime_header_end\n"
-    ".text\n");
-
 #define KILN_HIDDEN __attribute__((visibility("hidden")))
-extern "C" KILN_HIDDEN const char kiln_runtime_archive_begin[], kiln_runtime_archive_end[];
-extern "C" KILN_HIDDEN const char kiln_runtime_header_begin[], kiln_runtime_header_end[];
+
+// A file's bytes between two symbols.
+#define KILN_INCLUDE_BYTES(name, path)                                                                                 \
+  __asm__(".section .rodata\n"                                                                                         \
+          ".balign 16\n"                                                                                               \
+          ".globl " #name "_begin, " #name "_end\n"                                                                    \
+          ".hidden " #name "_begin\n"                                                                                  \
+          ".hidden " #name "_end\n" #name "_begin:\n"                                                                  \
+          ".incbin \"" path "\"\n" #name "_end:\n"                                                                     \
+          ".text\n");                                                                                                  \
+  extern "C" KILN_HIDDEN const char name##_begin[], name##_end[];
+
+KILN_INCLUDE_BYTES(kiln_runtime_header, KILN_RUNTIME_HEADER)
+#define KILN_RUNTIME(triple, name, path) KILN_INCLUDE_BYTES(kiln_runtime_##name, path)
+#include "RuntimeImages.inc"
+#undef KILN_RUNTIME
 
 namespace kiln {
 
+static llvm::StringRef between(const char *begin, const char *end) { return {begin, static_cast<size_t>(end - begin)}; }
+
 llvm::Expected<llvm::StringRef> runtimeArchive(llvm::StringRef triple) {
-  // What this build made is for what the compiler itself runs on.
-  const llvm::Triple own(llvm::sys::getProcessTriple()), wanted(triple);
-  if (own.getArch() != wanted.getArch() || own.getOS() != wanted.getOS())
-    return llvm::createStringError("this build of Kiln has no run time for " + triple + ", only for " + own.str());
-  return llvm::StringRef(kiln_runtime_archive_begin,
-                         static_cast<size_t>(kiln_runtime_archive_end - kiln_runtime_archive_begin));
+  const struct {
+    const char *triple;
+    llvm::StringRef archive;
+  } images[] = {
+#define KILN_RUNTIME(triple, name, path) {triple, between(kiln_runtime_##name##_begin, kiln_runtime_##name##_end)},
+#include "RuntimeImages.inc"
+#undef KILN_RUNTIME
+  };
+  const llvm::Triple wanted(llvm::Triple::normalize(triple));
+  std::string known;
+  for (const auto &image : images) {
+    const llvm::Triple own(llvm::Triple::normalize(image.triple));
+    if (own.getArch() == wanted.getArch() && own.getOS() == wanted.getOS())
+      return image.archive;
+    known += (known.empty() ? "" : ", ") + std::string(image.triple);
+  }
+  return llvm::createStringError("this build of Kiln has no run time for " + triple + ", only for " + known);
 }
 
-llvm::StringRef runtimeHeader() {
-  return {kiln_runtime_header_begin, static_cast<size_t>(kiln_runtime_header_end - kiln_runtime_header_begin)};
-}
+llvm::StringRef runtimeHeader() { return between(kiln_runtime_header_begin, kiln_runtime_header_end); }
 
 } // namespace kiln

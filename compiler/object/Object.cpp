@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/object/Object.h"
 
+#include "compiler/object/Wasm.h"
+
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/ObjCopy/ConfigManager.h"
 #include "llvm/ObjCopy/ObjCopy.h"
 #include "llvm/Object/ArchiveWriter.h"
-#include "llvm/Object/ELFObjectFile.h"
+#include "llvm/Object/ObjectFile.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/TargetSelect.h"
@@ -33,40 +36,75 @@ static void optimize(Module &module, TargetMachine &machine) {
   builder.buildPerModuleDefaultPipeline(OptimizationLevel::Os).run(module, modules);
 }
 
-Expected<std::string> compileToObject(Module &module, StringRef tripleName, StringRef cpu) {
+static Expected<std::unique_ptr<TargetMachine>> createMachine(const CpuName &name) {
   InitializeAllTargetInfos();
   InitializeAllTargets();
   InitializeAllTargetMCs();
   InitializeAllAsmPrinters();
   std::string error;
-  Triple triple(tripleName);
+  Triple triple(name.triple);
   const llvm::Target *target = TargetRegistry::lookupTarget(triple, error);
   if (!target)
     return createStringError(error);
   TargetOptions options;
   options.FunctionSections = true;
   options.DataSections = true;
-  std::unique_ptr<TargetMachine> machine(
-      target->createTargetMachine(triple, cpu, "", options, Reloc::PIC_, std::nullopt, CodeGenOptLevel::Default));
-  module.setTargetTriple(triple);
-  module.setDataLayout(machine->createDataLayout());
-  // Like the run time's: a shared library that holds a model exports nothing of it by itself.
-  for (GlobalValue &global : module.global_values())
-    if (global.hasExternalLinkage())
-      global.setVisibility(GlobalValue::HiddenVisibility);
-  optimize(module, *machine);
+  std::string features = name.features;
+  if (triple.isRISCV64()) { // what each Linux has, and passes floats in
+    features = "+m,+a,+f,+d,+c" + (features.empty() ? "" : "," + features);
+    options.MCOptions.ABIName = "lp64d";
+  }
+  return std::unique_ptr<TargetMachine>(target->createTargetMachine(triple, name.cpu, features, options, Reloc::PIC_,
+                                                                    std::nullopt, CodeGenOptLevel::Default));
+}
 
+static void setMachine(Module &module, const TargetMachine &machine) {
+  module.setTargetTriple(machine.getTargetTriple());
+  module.setDataLayout(machine.createDataLayout());
+}
+
+static Expected<std::string> emit(Module &module, TargetMachine &machine, CodeGenFileType type) {
   SmallString<0> bytes;
   raw_svector_ostream out(bytes);
   legacy::PassManager passes;
-  if (machine->addPassesToEmitFile(passes, out, nullptr, CodeGenFileType::ObjectFile))
-    return createStringError("the host target cannot emit object files");
+  if (machine.addPassesToEmitFile(passes, out, nullptr, type))
+    return createStringError("the target cannot emit object files");
   passes.run(module);
   return std::string(bytes);
 }
 
+Expected<std::string> compileToObject(Module &module, const CpuName &name) {
+  Expected<std::unique_ptr<TargetMachine>> machine = createMachine(name);
+  if (!machine)
+    return machine.takeError();
+  setMachine(module, **machine);
+  // Like the run time's: a shared library that holds a model exports nothing of it by itself.
+  for (GlobalValue &global : module.global_values())
+    if (global.hasExternalLinkage())
+      global.setVisibility(GlobalValue::HiddenVisibility);
+  optimize(module, **machine);
+  return emit(module, **machine, CodeGenFileType::ObjectFile);
+}
+
+Expected<std::string> compileBitcode(StringRef bitcode, const CpuName &name, bool isAssembly) {
+  LLVMContext context;
+  Expected<std::unique_ptr<Module>> module = parseBitcodeFile(MemoryBufferRef(bitcode, "bitcode"), context);
+  if (!module)
+    return module.takeError();
+  Expected<std::unique_ptr<TargetMachine>> machine = createMachine(name);
+  if (!machine)
+    return machine.takeError();
+  setMachine(**module, **machine);
+  for (Function &function : **module) { // those that it was made for
+    function.removeFnAttr("target-cpu");
+    function.removeFnAttr("target-features");
+    function.removeFnAttr("tune-cpu");
+  }
+  return emit(**module, **machine, isAssembly ? CodeGenFileType::AssemblyFile : CodeGenFileType::ObjectFile);
+}
+
 static Expected<std::unique_ptr<object::ObjectFile>> parse(StringRef object) {
-  return object::ObjectFile::createELFObjectFile(MemoryBufferRef(object, "object"));
+  return object::ObjectFile::createObjectFile(MemoryBufferRef(object, "object"));
 }
 
 Expected<std::vector<ObjectSymbol>> globalSymbols(StringRef object) {
@@ -116,6 +154,12 @@ static Expected<std::string> copy(StringRef object, objcopy::ConfigManager confi
 
 /// The configuration of objcopy only refers to the new names: the caller keeps them until the end.
 static Expected<std::string> rename(StringRef object, const Renames &symbols, const Renames &sections) {
+  if (isWasm(object)) { // whose sections have no names of their own
+    StringMap<std::string> names;
+    for (const auto &[from, to] : symbols)
+      names[from] = to;
+    return renameWasmSymbols(object, names);
+  }
   objcopy::ConfigManager config;
   for (const auto &[from, to] : symbols)
     config.Common.SymbolsToRename[from] = to;

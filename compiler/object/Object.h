@@ -27,9 +27,17 @@ struct ObjectSymbol {
   bool defined;
 };
 
-/// Compiles `module`, position independent, each function and datum in a section of its own, for any CPU of that kind:
-/// LLVM's names, "x86_64-unknown-linux-gnu" and "x86-64".
-llvm::Expected<std::string> compileToObject(llvm::Module &module, llvm::StringRef triple, llvm::StringRef cpu);
+/// What code is compiled for, in LLVM's names: "riscv64-unknown-linux-gnu", "generic-rv64", "+v".
+struct CpuName {
+  std::string triple, cpu;
+  std::string features = {}; // beside those of the CPU
+};
+
+/// Compiles `module`, position independent, each function and datum in a section of its own, for any CPU of that kind.
+llvm::Expected<std::string> compileToObject(llvm::Module &module, const CpuName &name);
+
+/// The same for bitcode of LLVM, of this version or one before, that is optimised already; as text if `isAssembly`.
+llvm::Expected<std::string> compileBitcode(llvm::StringRef bitcode, const CpuName &name, bool isAssembly = false);
 
 /// The prefix that every symbol of the run time has before a model's own name replaces it.
 inline constexpr llvm::StringRef runtimePrefix = "kiln_";

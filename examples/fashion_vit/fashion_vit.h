@@ -48,8 +48,9 @@ template <std::int64_t Layers, std::int64_t Width, int Heads, std::int64_t Class
   /// With what each head of the last block takes of each patch for the class token.
   constexpr auto look(kiln::Tensor<kiln::f32, 1, side, side> image) const {
     auto x = blocks(embed<1>(image));
+    auto logits = classify<1>(last(x)); // first, since a layer's parameters are named where its forward is called
     auto seen = kiln::slice<-2, 0, 1>(kiln::slice<-1, 1, patches>(last.weights(x)));
-    return kiln::outputs(classify<1>(last(x)), kiln::reshape<Heads, side / patch, side / patch>(seen));
+    return kiln::outputs(logits, kiln::reshape<Heads, side / patch, side / patch>(seen));
   }
 
   static constexpr auto entries() {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What this CPU can run: the levels of the x86-64 psABI, from CPUID and, for
- * registers that the system must save, XGETBV. No __builtin_cpu_supports: it would bring in a static constructor. */
+/* What this CPU can run: the levels of the x86-64 psABI, from CPUID and, for registers that the system must save,
+ * XGETBV; of Arm and RISC-V what Linux says. No __builtin_cpu_supports: it would bring in a static constructor. */
 #include "internal.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif (defined(__aarch64__) || defined(__riscv)) && defined(__linux__)
+#include <sys/auxv.h>
 #endif
 
 /* CPUID leaf 1, ecx */
@@ -39,11 +41,19 @@ enum {
 enum { EXTENDED1_LAHF = 1 << 0, EXTENDED1_LZCNT = 1 << 5 };
 /* XCR0 */
 enum { STATE_AVX = 0x06, STATE_AVX512 = 0xE6 };
+/* AT_HWCAP of aarch64 */
+enum { ARM_ASIMD = 1 << 1 };
+/* AT_HWCAP of riscv64: a bit a letter */
+enum {
+  RISCV_GC =
+      1 << ('i' - 'a') | 1 << ('m' - 'a') | 1 << ('a' - 'a') | 1 << ('f' - 'a') | 1 << ('d' - 'a') | 1 << ('c' - 'a'),
+  RISCV_V = 1 << ('v' - 'a'),
+};
 
 static bool has_all(uint64_t found, uint64_t wanted) { return (found & wanted) == wanted; }
 
 kiln_cpu_t kiln_cpu_detect(void) {
-  kiln_cpu_t cpu = {0, 0, 0, 0, 0};
+  kiln_cpu_t cpu = {0};
 #if defined(__x86_64__)
   uint32_t eax, ebx, ecx, edx;
   if (__get_cpuid(1, &eax, &ebx, &ecx, &edx))
@@ -56,12 +66,21 @@ kiln_cpu_t kiln_cpu_detect(void) {
     __asm__ volatile("xgetbv" : "=a"(eax), "=d"(edx) : "c"(0));
     cpu.saved_state = (uint64_t)edx << 32 | eax;
   }
+#elif defined(__aarch64__) && defined(__linux__)
+  cpu.arm_capabilities = getauxval(AT_HWCAP);
+#elif defined(__riscv) && defined(__linux__)
+  cpu.riscv_capabilities = getauxval(AT_HWCAP);
+#elif defined(__wasm__)
+  cpu.is_wasm = true;
 #endif
   return cpu;
 }
 
 uint64_t kiln_cpu_features(const kiln_cpu_t *cpu) {
-  uint64_t features = 0;
+  uint64_t features = cpu->is_wasm ? KILN_CPU_WASM32 : 0;
+  features |= cpu->arm_capabilities & ARM_ASIMD ? KILN_CPU_AARCH64 : 0;
+  if (has_all(cpu->riscv_capabilities, RISCV_GC))
+    features |= KILN_CPU_RISCV64 | (cpu->riscv_capabilities & RISCV_V ? KILN_CPU_RISCV64_V : 0);
   if (!has_all(cpu->leaf1_ecx, LEAF1_V2) || !has_all(cpu->extended1_ecx, EXTENDED1_LAHF))
     return features;
   features |= KILN_CPU_X86_64_V2;
@@ -81,5 +100,9 @@ const char *kiln_cpu_text(uint64_t features) {
          : features & KILN_CPU_X86_64_V4 ? "x86-64-v4"
          : features & KILN_CPU_X86_64_V3 ? "x86-64-v3"
          : features & KILN_CPU_X86_64_V2 ? "x86-64-v2"
+         : features & KILN_CPU_AARCH64   ? "aarch64"
+         : features & KILN_CPU_RISCV64_V ? "riscv64-v"
+         : features & KILN_CPU_RISCV64   ? "riscv64"
+         : features & KILN_CPU_WASM32    ? "wasm32"
                                          : "an older CPU";
 }

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Maps weight files, and writes them. The map of a safetensors file lives only while weights are bound, since they are
  * packed into the model's own memory; that of a packed file is the model's memory. */
-#define _DEFAULT_SOURCE /* madvise */
+#define _DEFAULT_SOURCE /* fsync */
 #include "internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* With a page the system maps all of the large one that it is cached in: of 2 MB at most. */
-enum { NEIGHBOUR_BYTES = 1 << 21 };
 enum { PATH_SHOWN = 2 * KILN_NAME_SHOWN };
 /* What is written at a time, at most. */
 enum { WRITTEN_BYTES = 1 << 30 };
@@ -45,11 +42,8 @@ kiln_status_t kiln_file_map(const char *path, bool is_written, kiln_file_t *file
   } else if ((uint64_t)facts.st_size > SIZE_MAX) {
     status = fail(error, "map", path, "too large");
   } else if (facts.st_size > 0) { /* an empty file cannot be mapped: its image stays empty, and malformed */
-    /* Private, which every file system has: pages that are only read are those of the system's cache all the same, and
-     * shared by all that map the file. */
-    const int access = PROT_READ | (is_written ? PROT_WRITE : 0);
-    void *map = mmap(NULL, (size_t)facts.st_size, access, MAP_PRIVATE, descriptor, 0);
-    if (map == MAP_FAILED) {
+    const char *map = kiln_pages_of_file(descriptor, (size_t)facts.st_size, is_written);
+    if (!map) {
       status = kiln_file_fail(error, "map", path);
     } else {
       file->image = map;
@@ -62,16 +56,7 @@ kiln_status_t kiln_file_map(const char *path, bool is_written, kiln_file_t *file
 
 void kiln_file_unmap(kiln_file_t *file) {
   if (file->bytes > 0)
-    munmap((void *)file->image, file->bytes);
-}
-
-void kiln_file_give_back(const kiln_file_t *file, const char *begin, const char *end) {
-  const char *const first = file->image, *const last = first + file->bytes;
-  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-  begin -= begin - first < NEIGHBOUR_BYTES ? begin - first : NEIGHBOUR_BYTES;
-  begin -= (size_t)(begin - first) % page;
-  end += last - end < NEIGHBOUR_BYTES ? last - end : NEIGHBOUR_BYTES;
-  madvise((void *)begin, (size_t)(end - begin), MADV_DONTNEED); /* all pages that it touches */
+    kiln_pages_release((void *)file->image, file->bytes);
 }
 
 kiln_status_t kiln_file_write(const kiln_output_t *output, const void *bytes, uint64_t count, kiln_error_t *error) {
@@ -89,7 +74,7 @@ kiln_status_t kiln_file_write(const kiln_output_t *output, const void *bytes, ui
 
 kiln_status_t kiln_file_replace(const char *path, kiln_write_t write_all, const void *context, kiln_error_t *error) {
   char part[4096]; /* the longest path of Linux */
-  if ((size_t)snprintf(part, sizeof part, "%s.%ld.part", path, (long)getpid()) >= sizeof part) {
+  if ((size_t)snprintf(part, sizeof part, "%s.%ld.part", path, kiln_process()) >= sizeof part) {
     errno = ENAMETOOLONG;
     return kiln_file_fail(error, "create", path);
   }

@@ -33,13 +33,15 @@ const char *kiln_shape_text(char buffer[KILN_SHAPE_TEXT_BYTES], uint32_t rank, c
 
 /* cpu.c */
 
-/* The words of CPUID and XGETBV that the x86-64 levels are made of. */
+/* The words of CPUID and XGETBV that the x86-64 levels are made of, and what Linux says of an Arm CPU (AT_HWCAP). */
 typedef struct kiln_cpu_t {
   uint32_t leaf1_ecx, leaf7_ebx, extended1_ecx;
   uint64_t saved_state; /* XCR0: the registers that the system saves; 0 without XGETBV */
   uint32_t leaf7_ecx;
+  uint64_t arm_capabilities, riscv_capabilities; /* AT_HWCAP */
+  bool is_wasm;
 } kiln_cpu_t;
-/* All zero on a CPU that is not x86-64. */
+/* What another architecture has is zero. */
 kiln_cpu_t kiln_cpu_detect(void);
 /* KILN_CPU_ bits of what the CPU and its system can run. */
 uint64_t kiln_cpu_features(const kiln_cpu_t *cpu);
@@ -79,6 +81,14 @@ const char *kiln_json_string_place(const kiln_json_string_t *string, char **room
 kiln_status_t kiln_json_skip(kiln_json_t *json, const char *what);
 
 /* file.c */
+
+/* Memory of the system, zero: null if there is none. That of an open file from its first byte on, or a copy of it; what
+ * is written there stays the process's own. */
+char *kiln_pages_allocate(size_t bytes);
+char *kiln_pages_of_file(int descriptor, size_t bytes, bool is_written);
+void kiln_pages_release(void *memory, size_t bytes);
+/* A number that no other process has at the time. */
+long kiln_process(void);
 
 typedef struct kiln_file_t {
   const void *image;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A model's life: choose the code for this CPU, hold the allocator and the packed weights, let go of them. */
-#define _DEFAULT_SOURCE /* MAP_ANONYMOUS, MAP_POPULATE */
 #include "internal.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 static void *allocate_default(void *self, size_t bytes, size_t alignment) {
   (void)self;
@@ -36,23 +34,13 @@ kiln_status_t kiln_memory_allocate(const kiln_allocator_t *allocator, uint64_t b
   return KILN_OK;
 }
 
-/* Fresh pages are zero already, and all are asked for at once, which is cheaper than a fault for each (M-0927). No wish
- * for large ones: a virtual machine that gives free memory back to its host binds several times as long with them
- * (M-0928). */
-static char *map_pages(uint64_t bytes) {
-  int flags = MAP_PRIVATE | MAP_ANONYMOUS;
-#ifdef MAP_POPULATE
-  flags |= MAP_POPULATE;
-#endif
-  void *memory = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
-  return memory == MAP_FAILED ? NULL : memory;
-}
-
 kiln_status_t kiln_packed_allocate(const kiln_model_t *model, char **packed, kiln_packed_t *kind, kiln_error_t *error) {
   uint64_t bytes = model->variant->packed_bytes;
   void *memory;
   kiln_status_t status;
-  if (model->allocator.allocate == allocate_default && bytes > 0 && bytes <= SIZE_MAX && (*packed = map_pages(bytes))) {
+  /* Fresh pages are zero already. */
+  if (model->allocator.allocate == allocate_default && bytes > 0 && bytes <= SIZE_MAX &&
+      (*packed = kiln_pages_allocate((size_t)bytes))) {
     *kind = KILN_PACKED_PAGES;
     return KILN_OK;
   }
@@ -69,7 +57,7 @@ void kiln_packed_release(const kiln_model_t *model, char *packed, kiln_packed_t 
   if (packed && kind == KILN_PACKED_ALLOCATED)
     model->allocator.release(model->allocator.self, packed);
   else if (packed)
-    munmap(packed - head, head + (size_t)model->variant->packed_bytes);
+    kiln_pages_release(packed - head, head + (size_t)model->variant->packed_bytes);
 }
 
 kiln_status_t kiln_packed_replace(kiln_model_t *model, char *packed, kiln_packed_t kind, kiln_error_t *error) {

@@ -21,12 +21,16 @@ typedef enum kiln_dtype_t {
 /* Where memory lies: the CPU's, or that of a device. */
 enum { KILN_MEMORY_HOST = 0, KILN_MEMORY_DEVICE = 1 };
 
-/* What code needs of a CPU, as bits: each level of the x86-64 psABI without those below it. */
+/* What code needs of a CPU, as bits: each level of the x86-64 psABI without those below it; Armv8-A with its vectors. */
 enum {
   KILN_CPU_X86_64_V2 = 1 << 0,
   KILN_CPU_X86_64_V3 = 1 << 1,
   KILN_CPU_X86_64_V4 = 1 << 2,
   KILN_CPU_X86_64_VNNI = 1 << 3, /* beside v4: AVX512-VNNI */
+  KILN_CPU_AARCH64 = 1 << 8,
+  KILN_CPU_RISCV64 = 1 << 12, /* rv64gc */
+  KILN_CPU_RISCV64_V = 1 << 13,
+  KILN_CPU_WASM32 = 1 << 16, /* SIMD128, which a module has or is refused as a whole */
 };
 
 /* A weight that may be written between calls. */

@@ -246,7 +246,7 @@ Expected<std::string> compileStub(const DevicePlan &plan, mlir::func::FuncOp ker
   Module module(symbol, context);
   const unsigned symbols = count_if(kernel.getArgumentTypes(), [](mlir::Type type) { return type.isIndex(); });
   StubBuilder(plan, module).build(symbol, symbols, kernel.getNumArguments() - symbols + kernel.getNumResults());
-  return compileToObject(module, hostTriple, hostCpu);
+  return compileToObject(module, {hostTriple.str(), hostCpu.str()});
 }
 
 } // namespace kiln::cuda

@@ -203,7 +203,7 @@ void Attention::prepare(Translator &translator, const SchedulePoint &point) {
   sizes.hasEmptyBlocks = sharing > 1 && !sizes.hasKeyBlocks;
   sizes.packsKeys = point.at("pack_keys");
   sizes.packsValues = point.at("pack_values") || channels % tileChannels != 0;
-  sizes.transposed = depth % lanes == 0 ? lanes : 0;
+  sizes.transposed = lanes > 1 && depth % lanes == 0 ? lanes : 0;
   storeRows = tileRows = std::min<int>(point.at("rows"), sizes.blockQueries);
   while (sizes.blockQueries % storeRows != 0)
     --storeRows;

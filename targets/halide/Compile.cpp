@@ -91,10 +91,11 @@ public:
       pipeline.add_custom_lowering_pass(new KeepOrderOfFloats(translator.vectorFunctions.hasFma));
     }
     pipeline.add_custom_lowering_pass(new KeepStatement(statement));
-    module.emplace(pipeline.compile_to_module(
-        translator.arguments, symbol.str(),
-        Halide::Target(target.triple + "-" + target.features + "-user_context-no_runtime-no_asserts-no_bounds_query"),
-        Halide::LinkageType::External));
+    module.emplace(pipeline.compile_to_module(translator.arguments, symbol.str(),
+                                              Halide::Target(target.triple +
+                                                             (target.features.empty() ? "" : "-" + target.features) +
+                                                             "-user_context-no_runtime-no_asserts-no_bounds_query"),
+                                              Halide::LinkageType::External));
     module->set_any_strict_float(module->any_strict_float() || translator.isOrdered);
     if (translator.usesVectorFunctions)
       addVectorFunctions(*module, translator.vectorFunctions);
@@ -115,8 +116,20 @@ public:
     return (*buffer)->getBuffer().str();
   }
 
+  FailureOr<std::string> emitCode(bool isAssembly) {
+    if (target.newer.triple.empty())
+      return emit(isAssembly ? Halide::OutputFileType::assembly : Halide::OutputFileType::object);
+    FailureOr<std::string> bitcode = emit(Halide::OutputFileType::bitcode);
+    if (failed(bitcode))
+      return bitcode;
+    llvm::Expected<std::string> code = compileBitcode(*bitcode, target.newer, isAssembly);
+    if (!code)
+      return kernel.emitError() << "cannot compile the kernel's bitcode: " << llvm::toString(code.takeError());
+    return std::move(*code);
+  }
+
   FailureOr<std::string> emitObject() {
-    FailureOr<std::string> code = emit(Halide::OutputFileType::object);
+    FailureOr<std::string> code = emitCode(/*isAssembly=*/false);
     if (failed(code) || !translator.usesVectorFunctions)
       return code;
     llvm::Expected<std::string> kept = removeFunctions(*code, vectorFunctionPrefix);
@@ -165,7 +178,10 @@ public:
   }
 
   std::vector<RowVariant> rowVariants(func::FuncOp kernel) const override {
-    return chooseStrategy(kernel, target.machine)->rowVariants();
+    std::vector<RowVariant> variants = chooseStrategy(kernel, target.machine)->rowVariants();
+    if (target.isSmall)
+      llvm::erase_if(variants, [](const RowVariant &variant) { return variant.bound > 1; });
+    return variants;
   }
 
   FailureOr<KernelObject> compile(func::FuncOp kernel, StringRef symbol, const SchedulePoint *point) const override {
@@ -244,7 +260,7 @@ FailureOr<std::string> HalideCompiler::print(func::FuncOp kernel, StringRef symb
   std::string text;
   LogicalResult done = lowered(kernel, symbol, point, [&](Compilation &compilation) -> LogicalResult {
     FailureOr<std::string> printed = form == KernelText::Stmt ? compilation.emit(Halide::OutputFileType::stmt)
-                                                              : compilation.emit(Halide::OutputFileType::assembly);
+                                                              : compilation.emitCode(/*isAssembly=*/true);
     if (failed(printed))
       return failure();
     text = std::move(*printed);

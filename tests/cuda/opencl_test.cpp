@@ -95,7 +95,7 @@ template <class T> std::vector<std::byte> encode(const std::vector<double> &valu
 class OpenClKernel {
 public:
   OpenClKernel(const std::string &text, const SchedulePoint &point) : module(prepare(context, text)) {
-    halide::setCodeOptions(halide::codeOptions);
+    halide::setCodeOptions(halide::x86CodeOptions);
     function = *module->getOps<mlir::func::FuncOp>().begin();
     halide::Translator translator(function, "kernel");
     EXPECT_TRUE(succeeded(translator.run()));

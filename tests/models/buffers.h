@@ -10,51 +10,79 @@
 #include <cstring>
 #include <random>
 #include <span>
+#include <vector>
+#ifndef __wasi__
 #include <sys/mman.h>
 #include <unistd.h>
-#include <vector>
+#endif
 
 namespace kiln::testing {
 
 /// Which end of a buffer touches the forbidden page.
 enum class Guard { front, back };
 
-/// Pages of memory with a forbidden one on either side.
+/// Pages of memory with a forbidden one on either side; where there are none, filled ones.
+class Pages {
+public:
+  explicit Pages(std::size_t bytes);
+  ~Pages();
+  Pages(const Pages &) = delete;
+  Pages &operator=(const Pages &) = delete;
+
+  unsigned char *base;
+  std::size_t usable;
+
+private:
+  std::size_t page;
+};
+
+#ifndef __wasi__
+inline Pages::Pages(std::size_t bytes) : page(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
+  usable = (bytes + page - 1) / page * page;
+  void *mapped = mmap(nullptr, usable + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED)
+    std::abort();
+  base = static_cast<unsigned char *>(mapped) + page;
+  if (usable > 0 && mprotect(base, usable, PROT_READ | PROT_WRITE) != 0)
+    std::abort();
+}
+inline Pages::~Pages() { munmap(base - page, usable + 2 * page); }
+#else
+inline Pages::Pages(std::size_t bytes) : page(1024) {
+  usable = (bytes + page - 1) / page * page + page;
+  base = static_cast<unsigned char *>(std::aligned_alloc(page, usable));
+  if (!base)
+    std::abort();
+}
+inline Pages::~Pages() { std::free(base); }
+#endif
+
+/// Memory against the end of such pages.
 class GuardedMemory {
 public:
   static constexpr unsigned char poison = 0xFF;
 
-  GuardedMemory(std::size_t bytes, Guard guard) : bytes(bytes) {
-    page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    usable = (bytes + page - 1) / page * page;
-    void *mapped = mmap(nullptr, usable + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapped == MAP_FAILED)
-      std::abort();
-    base = static_cast<unsigned char *>(mapped) + page;
-    if (usable > 0 && mprotect(base, usable, PROT_READ | PROT_WRITE) != 0)
-      std::abort();
-    begin = guard == Guard::front ? base : base + usable - bytes;
+  GuardedMemory(std::size_t bytes, Guard guard)
+      : pages(bytes), bytes(bytes), begin(guard == Guard::front ? pages.base : pages.base + pages.usable - bytes) {
     fill();
   }
-  ~GuardedMemory() { munmap(base - page, usable + 2 * page); }
-  GuardedMemory(const GuardedMemory &) = delete;
-  GuardedMemory &operator=(const GuardedMemory &) = delete;
 
   unsigned char *data() const { return begin; }
   std::size_t size() const { return bytes; }
   /// Poisons the buffer and what surrounds it.
-  void fill() { std::memset(base, poison, usable); }
+  void fill() { std::memset(pages.base, poison, pages.usable); }
   /// Whether nothing was written around the buffer.
   bool isIntact() const {
-    for (const unsigned char *at = base; at != base + usable; ++at)
+    for (const unsigned char *at = pages.base; at != pages.base + pages.usable; ++at)
       if ((at < begin || at >= begin + bytes) && *at != poison)
         return false;
     return true;
   }
 
 private:
-  std::size_t bytes, page, usable;
-  unsigned char *base, *begin;
+  Pages pages;
+  std::size_t bytes;
+  unsigned char *begin;
 };
 
 /// An input, in two places: one where reading past the end traps, one where reading before the beginning does.

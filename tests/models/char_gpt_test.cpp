@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trained example: bits per character on held-out text are PyTorch's own.
 #include "char_gpt.h"
+#include "golden.h"
 #include "vocabulary.h"
 
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
 #include <gtest/gtest.h>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,9 +14,9 @@
 namespace {
 
 std::string readFile(const std::string &name) {
-  std::ifstream in(CHAR_GPT_FOLDER "/" + name, std::ios::binary);
-  EXPECT_TRUE(in) << "cannot read " << name;
-  return {std::istreambuf_iterator<char>(in), {}};
+  const std::string bytes = kiln::testing::readWholeFile(CHAR_GPT_FOLDER "/" + name);
+  EXPECT_FALSE(bytes.empty()) << "cannot read " << name;
+  return bytes;
 }
 
 /// -log2 of the probability that softmax(logits) gives to `wanted`.

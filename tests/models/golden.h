@@ -11,6 +11,9 @@
 
 namespace kiln::testing {
 
+/// Its bytes; none if it cannot be read.
+std::string readWholeFile(const std::string &path);
+
 /// A file of golden tensors.
 class Golden {
 public:

@@ -49,7 +49,7 @@ std::string objectOf(const std::string &body) {
   std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, error, context);
   EXPECT_TRUE(module) << error.getMessage().str();
   const TargetInfo &info = findTarget(targetName)->info();
-  llvm::Expected<std::string> object = compileToObject(*module, info.hostTriple, info.hostCpu);
+  llvm::Expected<std::string> object = compileToObject(*module, {info.hostTriple, info.hostCpu});
   EXPECT_TRUE(bool(object));
   return *object;
 }

@@ -112,7 +112,7 @@ static void readCoherently(std::string &text) {
 
 LogicalResult planByHalide(func::FuncOp kernel, DevicePlan &plan) {
   // They hold for the process, in which kernels for its CPU may follow.
-  halide::setCodeOptions(halide::codeOptions);
+  halide::setCodeOptions(halide::x86CodeOptions);
   try {
     halide::Translator translator(kernel, "kernel");
     if (failed(translator.run()))

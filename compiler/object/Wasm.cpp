@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A module is a header and sections: a byte that says which, its length, and what it holds. The symbol table is a part
+// of the custom section "linking". A symbol that is not defined may have no name there: then it is that of the import.
+#include "compiler/object/Wasm.h"
+
+#include "llvm/BinaryFormat/Wasm.h"
+#include "llvm/Support/LEB128.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+
+namespace kiln {
+
+namespace {
+
+/// Reads from the front; beyond the end zeros, and `isGood` becomes false.
+struct Reader {
+  explicit Reader(StringRef bytes) : bytes(bytes) {}
+
+  uint8_t byte() { return static_cast<uint8_t>(take(1)[0]); }
+  uint64_t number() {
+    unsigned length = 0;
+    const char *error = nullptr;
+    const uint64_t value = decodeULEB128(bytes.bytes_begin(), &length, bytes.bytes_end(), &error);
+    isGood &= error == nullptr;
+    bytes = bytes.drop_front(error ? bytes.size() : length);
+    return error ? 0 : value;
+  }
+  StringRef take(uint64_t count) {
+    isGood &= count <= bytes.size();
+    if (!isGood)
+      return StringRef("\0", 1);
+    const StringRef taken = bytes.take_front(count);
+    bytes = bytes.drop_front(count);
+    return taken;
+  }
+  StringRef text() {
+    const uint64_t length = number();
+    return length ? take(length) : StringRef();
+  }
+  bool isAtEnd() const { return !isGood || bytes.empty(); }
+
+  StringRef bytes;
+  bool isGood = true;
+};
+
+void put(raw_ostream &out, uint64_t number) { encodeULEB128(number, out); }
+void put(raw_ostream &out, StringRef text) {
+  put(out, text.size());
+  out << text;
+}
+
+class Renamer {
+public:
+  explicit Renamer(const StringMap<std::string> &names) : names(names) {}
+
+  std::string module(StringRef object) {
+    std::string result = object.take_front(headerBytes).str();
+    raw_string_ostream out(result);
+    Reader reader(object.drop_front(headerBytes));
+    while (!reader.isAtEnd()) {
+      const uint8_t kind = reader.byte();
+      const StringRef payload = reader.text();
+      out << char(kind);
+      Reader custom(payload);
+      if (kind == wasm::WASM_SEC_IMPORT)
+        put(out, imports(payload));
+      else if (kind == wasm::WASM_SEC_CUSTOM && custom.text() == "linking")
+        put(out, linking(custom));
+      else
+        put(out, payload);
+    }
+    isGood &= reader.isGood;
+    return result;
+  }
+
+  static constexpr size_t headerBytes = 8;
+  bool isGood = true;
+
+private:
+  /// Each is the names of a module and of what is in it, a kind, and what that needs.
+  std::string imports(StringRef payload) {
+    std::string result;
+    raw_string_ostream out(result);
+    Reader reader(payload);
+    uint64_t count = reader.number();
+    for (put(out, count); count > 0 && reader.isGood; --count) {
+      put(out, reader.text());
+      put(out, renamed(reader.text()));
+      const StringRef rest = reader.bytes;
+      skipImport(reader);
+      out << rest.drop_back(reader.bytes.size());
+    }
+    isGood &= reader.isGood;
+    return result;
+  }
+
+  static void skipImport(Reader &reader) {
+    const uint8_t kind = reader.byte();
+    if (kind == wasm::WASM_EXTERNAL_FUNCTION) {
+      reader.number();
+      return;
+    }
+    if (kind == wasm::WASM_EXTERNAL_GLOBAL) {
+      reader.take(2);
+      return;
+    }
+    if (kind == wasm::WASM_EXTERNAL_TABLE || kind == wasm::WASM_EXTERNAL_TAG)
+      reader.byte();
+    const uint64_t limits = reader.number(); // or the type of a tag
+    if (kind == wasm::WASM_EXTERNAL_TAG)
+      return;
+    reader.number();
+    if (limits & wasm::WASM_LIMITS_FLAG_HAS_MAX)
+      reader.number();
+  }
+
+  std::string linking(Reader &reader) {
+    std::string result;
+    raw_string_ostream out(result);
+    put(out, StringRef("linking"));
+    put(out, reader.number()); // version
+    while (!reader.isAtEnd()) {
+      const uint8_t kind = reader.byte();
+      const StringRef payload = reader.text();
+      out << char(kind);
+      if (kind == wasm::WASM_SYMBOL_TABLE)
+        put(out, symbols(payload));
+      else
+        put(out, payload);
+    }
+    isGood &= reader.isGood;
+    return result;
+  }
+
+  std::string symbols(StringRef payload) {
+    std::string result;
+    raw_string_ostream out(result);
+    Reader reader(payload);
+    uint64_t count = reader.number();
+    for (put(out, count); count > 0 && reader.isGood; --count)
+      symbol(reader, out);
+    isGood &= reader.isGood;
+    return result;
+  }
+
+  void symbol(Reader &reader, raw_ostream &out) {
+    const uint8_t kind = reader.byte();
+    const uint64_t flags = reader.number();
+    const bool isDefined = !(flags & wasm::WASM_SYMBOL_UNDEFINED);
+    out << char(kind);
+    if (kind == wasm::WASM_SYMBOL_TYPE_SECTION) {
+      put(out, flags);
+      put(out, reader.number());
+      return;
+    }
+    if (kind == wasm::WASM_SYMBOL_TYPE_DATA) {
+      put(out, flags);
+      put(out, renamed(reader.text()));
+      for (int i = 0; isDefined && i < 3; ++i) // segment, offset, size
+        put(out, reader.number());
+      return;
+    }
+    put(out, flags);
+    put(out, reader.number()); // which one of its kind
+    if (isDefined || (flags & wasm::WASM_SYMBOL_EXPLICIT_NAME))
+      put(out, renamed(reader.text()));
+  }
+
+  StringRef renamed(StringRef name) const {
+    auto found = names.find(name);
+    return found == names.end() ? name : StringRef(found->second);
+  }
+
+  const StringMap<std::string> &names;
+};
+
+} // namespace
+
+bool isWasm(StringRef object) { return object.starts_with(StringRef("\0asm", 4)); }
+
+Expected<std::string> renameWasmSymbols(StringRef object, const StringMap<std::string> &names) {
+  if (!isWasm(object) || object.size() < Renamer::headerBytes)
+    return createStringError("an object of WebAssembly requires its header, got something else");
+  Renamer renamer(names);
+  std::string result = renamer.module(object);
+  if (!renamer.isGood)
+    return createStringError("an object of WebAssembly requires whole sections, got one that ends early");
+  return result;
+}
+
+} // namespace kiln

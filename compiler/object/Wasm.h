@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Names of symbols in relocatable WebAssembly, which LLVM's objcopy does not change.
+#pragma once
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Error.h"
+
+namespace kiln {
+
+/// Whether these are the bytes of WebAssembly.
+bool isWasm(llvm::StringRef object);
+
+/// The object with new names for some symbols, defined ones and others (the tool conventions' "linking" section).
+llvm::Expected<std::string> renameWasmSymbols(llvm::StringRef object, const llvm::StringMap<std::string> &names);
+
+} // namespace kiln

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The CPUs that a library is compiled for, as machine models and Halide features: the levels of x86-64, of which the
+// last v4 has products of int8 in one instruction, which matters where activations are int8; Armv8-A; and RISC-V,
+// with vectors of 128 bits at least and without.
+#include "targets/cpu/Cpu.h"
+
+#include "runtime/src/model.h"
+#include "targets/halide/Compile.h"
+#include "targets/passes/Passes.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace kiln {
+
+namespace {
+
+struct Architecture {
+  const char *hostTriple, *hostCpu; // LLVM's names: of the code around the kernels, and of what each such CPU has
+  const char *halideTriple;         // Halide's name
+  const char *codeOptions;          // of Halide's LLVM
+  bool hasStoredWeights, hasOrder;  // TargetInfo
+};
+
+struct Level {
+  const Architecture &architecture;
+  const char *name;
+  uint64_t features;          // each level has those below it
+  const char *halideFeatures; // names of Halide's Target
+  const char *fewerFeatures;  // for kernels at which the code generator crashes with them
+  int vectorBytes;
+  int vectorRegisters;
+  bool hasFusedMultiplyAdd;
+  int64_t weightTile, narrowTile; // the columns of the register tile, and of one that pads less
+  bool isDefault;
+  bool hasVnni = false;
+  const char *newerFeatures = nullptr; // of LLVM 22, which then compiles kernels; null: Halide's does
+  bool isSmall = false;                // CodeTarget
+};
+
+constexpr Architecture x86{"x86_64-unknown-linux-gnu", "x86-64", "x86-64-linux", halide::x86CodeOptions, true, true};
+constexpr Architecture arm{"aarch64-unknown-linux-gnu", "generic", "arm-64-linux", halide::codeOptions, false, false};
+
+constexpr Architecture riscv{"riscv64-unknown-linux-gnu", "generic-rv64", "riscv-64-linux",
+                             halide::codeOptions,         false,          false};
+
+constexpr Architecture wasm{"wasm32-unknown-wasip1", "generic", "wasm-32-wasmrt", halide::codeOptions, false, false};
+
+constexpr uint64_t v2 = KILN_CPU_X86_64_V2, v3 = v2 | KILN_CPU_X86_64_V3, v4 = v3 | KILN_CPU_X86_64_V4;
+constexpr char v4Features[] = "sse41-avx-avx2-fma-f16c-avx512-avx512_skylake", fewer[] = "sse41-avx-avx2-fma-f16c";
+constexpr Level levels[] = {
+    {x86, "x86-64-v4-vnni", v4 | KILN_CPU_X86_64_VNNI, v4Features, fewer, 64, 32, true, 48, 32, false, true},
+    {x86, "x86-64-v4", v4, v4Features, fewer, 64, 32, true, 48, 32, true},
+    {x86, "x86-64-v3", v3, "sse41-avx-avx2-fma-f16c", "sse41-avx-fma-f16c", 32, 16, true, 16, 16, true},
+    {x86, "x86-64-v2", v2, "sse41", "sse41", 16, 16, false, 8, 8, false},
+    {arm, "aarch64", KILN_CPU_AARCH64, "", "", 16, 32, true, 12, 8, false},
+    {riscv, "riscv64-v", KILN_CPU_RISCV64 | KILN_CPU_RISCV64_V, "", "", 16, 32, true, 12, 8, false, false, "+v"},
+    {riscv, "riscv64", KILN_CPU_RISCV64, "", "", 4, 32, true, 4, 4, false, false, ""},
+    {wasm, "wasm32", KILN_CPU_WASM32, "wasm_simd128", "wasm_simd128", 16, 12, false, 8, 8, false, false, "+simd128",
+     true},
+    {wasm, "wasm32-relaxed", KILN_CPU_WASM32, "wasm_simd128", "wasm_simd128", 16, 12, false, 8, 8, false, false,
+     "+simd128,+relaxed-simd", true},
+};
+
+/// The layout of a weight: as wide as the register tile, unless the narrow tile stores a sixteenth less.
+int64_t weightTile(const Level &level, int64_t outputs, int64_t inputs) {
+  // A matrix of a few columns would be mostly padding.
+  if (outputs * 2 < level.weightTile || inputs <= 0)
+    return 0;
+  auto stored = [&](int64_t tile) { return static_cast<int64_t>(llvm::alignTo(outputs, tile)); };
+  bool isNarrowLess = 17 * stored(level.narrowTile) < 16 * stored(level.weightTile);
+  return isNarrowLess ? level.narrowTile : level.weightTile;
+}
+
+std::unique_ptr<Target> createTarget(const Level &level) {
+  TargetInfo info;
+  info.name = level.name;
+  info.hostTriple = level.architecture.hostTriple;
+  info.hostCpu = level.architecture.hostCpu;
+  info.features = level.features;
+  info.memorySpace = KILN_MEMORY_HOST;
+  info.isDefault = level.isDefault;
+  info.hasStoredWeights = level.architecture.hasStoredWeights;
+  info.hasOrder = level.architecture.hasOrder;
+  info.machine.vectorBytes = level.vectorBytes;
+  info.machine.vectorRegisters = level.vectorRegisters;
+  info.machine.hasFusedMultiplyAdd = level.hasFusedMultiplyAdd;
+
+  TargetHooks hooks;
+  hooks.weightTile = [&level](int64_t outputs, int64_t inputs) { return weightTile(level, outputs, inputs); };
+  hooks.wordBytes = level.hasVnni ? 4 : 2; // what one instruction adds up for a sum
+  hooks.addKernelPasses = mlir::kiln::addExpandMath;
+
+  CpuName newer;
+  if (level.newerFeatures)
+    newer = {info.hostTriple, info.hostCpu, level.newerFeatures};
+  std::vector<std::unique_ptr<KernelCompiler>> compilers;
+  compilers.push_back(halide::createKernelCompiler({level.architecture.halideTriple, level.halideFeatures,
+                                                    level.fewerFeatures, level.architecture.codeOptions, info.machine,
+                                                    level.hasVnni, level.isSmall, newer}));
+  return std::make_unique<Target>(std::move(info), std::move(hooks), std::move(compilers));
+}
+
+} // namespace
+
+std::vector<std::unique_ptr<Target>> createCpuTargets() {
+  std::vector<std::unique_ptr<Target>> targets;
+  for (const Level &level : levels)
+    targets.push_back(createTarget(level));
+  return targets;
+}
+
+} // namespace kiln
