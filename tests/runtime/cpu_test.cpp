@@ -6,7 +6,7 @@
 namespace {
 
 // Every feature of x86-64-v4, and a system that saves all registers.
-constexpr kiln_cpu_t FullCpu = {0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0xE7, 0};
+constexpr kiln_cpu_t FullCpu = {0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0xE7, 0, 0, 0, false};
 
 /// The level and those below it; 2 is the lowest.
 constexpr uint64_t UpTo(int Level) {
@@ -73,6 +73,30 @@ TEST(Cpu, ProductsOfInt8) {
   EXPECT_STREQ(kiln_cpu_text(UpTo(4) | KILN_CPU_X86_64_VNNI), "x86-64-v4-vnni");
   cpu.saved_state = 0x07;
   EXPECT_EQ(kiln_cpu_features(&cpu), UpTo(3));
+}
+
+// Words of AT_HWCAP: ASIMD of aarch64; letters of riscv64, rv64imafdc and v.
+TEST(Cpu, OtherArchitectures) {
+  const struct {
+    uint64_t Arm, Riscv;
+    bool IsWasm;
+    uint64_t Features;
+    const char *Text;
+  } cases[] = {{1, 0, false, 0, "an older CPU"},
+               {3, 0, false, KILN_CPU_AARCH64, "aarch64"},
+               {0, 0x112D, false, KILN_CPU_RISCV64, "riscv64"},
+               {0, 0x1125, false, 0, "an older CPU"},
+               {0, 0x20112D, false, KILN_CPU_RISCV64 | KILN_CPU_RISCV64_V, "riscv64-v"},
+               {0, 0x200105, false, 0, "an older CPU"},
+               {0, 0, true, KILN_CPU_WASM32, "wasm32"}};
+  for (const auto &test : cases) {
+    kiln_cpu_t cpu = {};
+    cpu.arm_capabilities = test.Arm;
+    cpu.riscv_capabilities = test.Riscv;
+    cpu.is_wasm = test.IsWasm;
+    EXPECT_EQ(kiln_cpu_features(&cpu), test.Features) << test.Arm << " " << test.Riscv;
+    EXPECT_STREQ(kiln_cpu_text(test.Features), test.Text);
+  }
 }
 
 #if defined(__x86_64__)

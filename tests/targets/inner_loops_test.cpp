@@ -22,22 +22,31 @@ std::string nameOf(const Cpu &cpu) {
   return name;
 }
 
-/// Multiply-adds and instructions of the straight piece of code that has most multiply-adds.
+/// Multiply-adds and instructions of the straight piece of code that has most multiply-adds, the shortest of equals.
+/// Pieces end at labels and behind branches.
 std::pair<int, int> busiestPiece(llvm::StringRef assembly, llvm::StringRef multiplyAdd) {
   std::pair<int, int> most, piece;
+  const auto end = [&] {
+    if (piece.first > most.first || (piece.first == most.first && piece.second < most.second))
+      most = piece;
+    piece = {};
+  };
   while (!assembly.empty()) {
     llvm::StringRef line;
     std::tie(line, assembly) = assembly.split('\n');
-    const bool isInstruction = line.starts_with("\t") && line.size() > 1 && line[1] != '.' && line[1] != '#';
-    if (!isInstruction) {
-      if (line.contains(':')) // a label
-        piece = {};
+    const llvm::StringRef word = line.ltrim().split('\t').first.rtrim();
+    if (word.empty() || word.starts_with(".") || word.starts_with("#") || word.starts_with("//")) {
+      if (line.starts_with(".") && line.contains(':')) // a label
+        end();
       continue;
     }
     ++piece.second;
-    piece.first += line.drop_front().starts_with(multiplyAdd);
-    if (piece.first > most.first || (piece.first == most.first && piece.second > most.second && line.contains("\tb")))
-      most = piece;
+    piece.first += word.starts_with(multiplyAdd);
+    for (llvm::StringRef branch : {"b", "j", "cb", "tb", "loop", "end_loop", "ret"})
+      if (word.starts_with(branch)) {
+        end();
+        break;
+      }
   }
   return most;
 }
@@ -54,12 +63,12 @@ TEST_P(InnerLoop, IsMostlyMultiplyAdds) {
   EXPECT_GE(products, cpu.share * all) << products << " of " << all;
 }
 
-// WebAssembly names the operands of an instruction by instructions of their own.
+// Of 96 rows tiles are low where registers are few. WebAssembly names operands by instructions of their own.
 INSTANTIATE_TEST_SUITE_P(Targets, InnerLoop,
-                         ::testing::Values(Cpu{"x86-64-v4", "vfmadd", 24, 0.6}, Cpu{"x86-64-v3", "vfmadd", 12, 0.5},
-                                           Cpu{"aarch64", "fmla", 24, 0.5}, Cpu{"riscv64-v", "vfmacc.vf", 24, 0.5},
-                                           Cpu{"riscv64", "fmadd.s", 24, 0.5}, Cpu{"wasm32", "f32x4.mul", 8, 0.05},
-                                           Cpu{"wasm32-relaxed", "f32x4.relaxed_madd", 8, 0.05}),
+                         ::testing::Values(Cpu{"x86-64-v4", "vfmadd", 24, 0.55}, Cpu{"x86-64-v3", "vfmadd", 8, 0.45},
+                                           Cpu{"aarch64", "fmla", 24, 0.55}, Cpu{"riscv64-v", "vfmacc.vf", 24, 0.5},
+                                           Cpu{"riscv64", "fmadd.s", 16, 0.45}, Cpu{"wasm32", "f32x4.mul", 8, 0.09},
+                                           Cpu{"wasm32-relaxed", "f32x4.relaxed_madd", 8, 0.09}),
                          [](const auto &info) { return nameOf(info.param); });
 
 } // namespace

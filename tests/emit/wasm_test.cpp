@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// New names for the symbols of relocatable WebAssembly: those that are defined, and those that are imported.
+#include "compiler/object/Wasm.h"
+
+#include "compiler/object/Object.h"
+#include "llvm/AsmParser/Parser.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/SourceMgr.h"
+#include <algorithm>
+#include <gtest/gtest.h>
+
+namespace kiln {
+namespace {
+
+std::string compiled() {
+  llvm::LLVMContext context;
+  llvm::SMDiagnostic wrong;
+  auto module = llvm::parseAssemblyString(R"(
+    @kiln_table = constant [3 x i32] [i32 1, i32 2, i32 3]
+    @kiln_elsewhere = external constant i32
+    declare i32 @hook_call(ptr)
+    declare i32 @other(i32)
+    define i32 @kiln_run(i32 %i) {
+      %at = getelementptr [3 x i32], ptr @kiln_table, i32 0, i32 %i
+      %a = call i32 @hook_call(ptr %at)
+      %b = call i32 @other(i32 %a)
+      %c = load i32, ptr @kiln_elsewhere
+      %sum = add i32 %b, %c
+      ret i32 %sum
+    })",
+                                          wrong, context);
+  EXPECT_TRUE(module) << wrong.getMessage().str();
+  llvm::Expected<std::string> object = compileToObject(*module, {"wasm32-unknown-wasip1", "generic"});
+  EXPECT_TRUE(static_cast<bool>(object)) << llvm::toString(object.takeError());
+  return *object;
+}
+
+/// Sorted; "+name" for one that is defined.
+std::vector<std::string> symbolsOf(const std::string &object) {
+  std::vector<std::string> names;
+  llvm::Expected<std::vector<ObjectSymbol>> symbols = globalSymbols(object);
+  EXPECT_TRUE(static_cast<bool>(symbols)) << llvm::toString(symbols.takeError());
+  for (const ObjectSymbol &symbol : *symbols)
+    if (symbol.name.rfind("__", 0) != 0) // the stack's pointer and the like
+      names.push_back((symbol.defined ? "+" : "") + symbol.name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+TEST(Wasm, SymbolsGetTheModelsPrefix) {
+  const std::string object = compiled();
+  ASSERT_TRUE(isWasm(object));
+  EXPECT_EQ(symbolsOf(object), (Names{"+kiln_run", "+kiln_table", "hook_call", "kiln_elsewhere", "other"}));
+  llvm::Expected<std::string> renamed = renameForModel(object, "net", {"hook_"});
+  ASSERT_TRUE(static_cast<bool>(renamed)) << llvm::toString(renamed.takeError());
+  EXPECT_EQ(symbolsOf(*renamed), (Names{"+net_run", "+net_table", "net_call", "net_elsewhere", "other"}));
+  // Imports, too: a linker compares the names of those of one symbol.
+  EXPECT_EQ(renamed->find("hook_call"), std::string::npos);
+  llvm::Expected<uint64_t> before = textBytes(object), after = textBytes(*renamed);
+  ASSERT_TRUE(before && after);
+  EXPECT_EQ(*before, *after);
+}
+
+TEST(Wasm, NothingToRenameChangesNoByte) {
+  const std::string object = compiled();
+  llvm::Expected<std::string> same = renameWasmSymbols(object, {});
+  ASSERT_TRUE(static_cast<bool>(same)) << llvm::toString(same.takeError());
+  // Lengths may be written longer than they need be, and are not by us.
+  EXPECT_LE(same->size(), object.size());
+  EXPECT_EQ(symbolsOf(*same), symbolsOf(object));
+}
+
+/// What is cut anywhere is refused, or what stood before was whole.
+TEST(Wasm, CutObjectsAreRefused) {
+  const std::string object = compiled();
+  int refused = 0;
+  for (size_t bytes = 0; bytes < object.size(); ++bytes) {
+    llvm::Expected<std::string> renamed = renameWasmSymbols(llvm::StringRef(object).take_front(bytes), {});
+    if (renamed)
+      continue;
+    ++refused;
+    EXPECT_NE(llvm::toString(renamed.takeError()).find("an object of WebAssembly requires"), std::string::npos);
+  }
+  EXPECT_GT(refused, int(object.size() * 9 / 10));
+}
+
+} // namespace
+} // namespace kiln
