@@ -21,7 +21,8 @@ typedef enum kiln_dtype_t {
 /* Where memory lies: the CPU's, or that of a device. */
 enum { KILN_MEMORY_HOST = 0, KILN_MEMORY_DEVICE = 1 };
 
-/* What code needs of a CPU, as bits: each level of the x86-64 psABI without those below it; Armv8-A with its vectors. */
+/* What code needs of a CPU, as bits: each level of the x86-64 psABI without those below it; Armv8-A with its vectors.
+ */
 enum {
   KILN_CPU_X86_64_V2 = 1 << 0,
   KILN_CPU_X86_64_V3 = 1 << 1,

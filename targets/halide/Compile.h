@@ -11,9 +11,9 @@ namespace kiln::halide {
 /// Options of Halide's LLVM: no search for vectors in scalar code, which finds the pointers of a tile's rows, and takes
 /// them apart again.
 inline constexpr char codeOptions[] = "-vectorize-slp=false";
-/// And for x86-64: no branch touches the end of 32 bytes. Some Intel CPUs keep code with such a branch out of their cache
-/// of decoded instructions (erratum SKX102), which costs a loop of multiply-adds beside another thread of its core
-/// (M-0906).
+/// And for x86-64: no branch touches the end of 32 bytes. Some Intel CPUs keep code with such a branch out of their
+/// cache of decoded instructions (erratum SKX102), which costs a loop of multiply-adds beside another thread of its
+/// core (M-0906).
 inline constexpr char x86CodeOptions[] = "-x86-branches-within-32B-boundaries -vectorize-slp=false";
 
 /// Halide reads the options of its LLVM from the environment before its first code: those that are set first hold for
