@@ -2,7 +2,7 @@
 /* Trains the model of train_spec.cpp on a text, on the device that runs it: no framework, and no allocation once the
  * first step has begun.
  *
- *   char_gpt_trainer [--steps 14000] [--out char_gpt.safetensors] [--text FILE] [--windows 8] [--rate 0.0025]
+ *   char_gpt_trainer [--steps 20000] [--out char_gpt.safetensors] [--text FILE] [--windows 8] [--rate 0.0025]
  *                    [--seed 1611] [--threads 2] [--save SECONDS]
  *
  * Without --text it reads the King James Bible of Debian's bible-kjv. The last 5 % are held out. Beside the weights lie
@@ -31,7 +31,7 @@ static struct {
   double save;
   int steps, windows, threads, seed;
   const char *text, *out;
-} options = {2.5e-3f, 60, 14000, 8, 2, 1611, NULL, "char_gpt.safetensors"};
+} options = {2.5e-3f, 60, 20000, 8, 2, 1611, NULL, "char_gpt.safetensors"};
 
 static kiln_error_t error;
 
