@@ -134,8 +134,9 @@ kiln_status_t kiln_bind_packed(kiln_model_t *model, const char *path, kiln_error
 /* Writes the bound weights as a safetensors file, of the types of the weight table, beside the path before it takes the
  * place of what is there. */
 kiln_status_t kiln_save_weights(const kiln_model_t *model, const char *path, kiln_error_t *error);
-/* The same with all that a training goes on from: the states at the beginning of its arena, the step and the seed.
- * load_training binds the weights and writes the rest; on failure model, arena and training are as before. */
+/* The weights that are trained, and all else that a training goes on from: the states at the beginning of its arena,
+ * the step and the seed. load_training takes it back; what is frozen is bound before. On failure model, arena and
+ * training are as before. */
 kiln_status_t kiln_save_training(const kiln_model_t *model, const void *arena, const kiln_training_t *training,
                                  const char *path, kiln_error_t *error);
 kiln_status_t kiln_load_training(kiln_model_t *model, void *arena, kiln_training_t *training, const char *path,
