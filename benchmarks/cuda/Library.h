@@ -8,7 +8,10 @@
 #include "benchmarks/support/Threads.h"
 #include "models/weights.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstdlib>
+#include <type_traits>
 
 namespace kiln::bench {
 
@@ -25,6 +28,33 @@ template <class Handle> struct DeviceFunctions {
 #define KILN_BENCH_DEVICE_FUNCTIONS(name)                                                                              \
   {name##_create_on,        name##_bind_weights_from_memory, name##_allocate_memory, name##_copy_to_memory,            \
    name##_copy_from_memory, name##_release_memory,           name##_destroy}
+
+/// Numbers as a tensor of `T` has them: of bf16, which is `uint16_t` here, the nearest ones, ties to even.
+template <class T> std::vector<T> toElements(std::vector<float> values) {
+  if constexpr (std::is_same_v<T, float>) {
+    return values;
+  } else {
+    static_assert(std::is_same_v<T, std::uint16_t>);
+    std::vector<T> elements(values.size());
+    std::transform(values.begin(), values.end(), elements.begin(), [](float value) {
+      const auto bits = std::bit_cast<std::uint32_t>(value);
+      return T((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+    });
+    return elements;
+  }
+}
+
+template <class T> std::vector<float> toFloats(std::vector<T> elements) {
+  if constexpr (std::is_same_v<T, float>) {
+    return elements;
+  } else {
+    static_assert(std::is_same_v<T, std::uint16_t>);
+    std::vector<float> values(elements.size());
+    std::transform(elements.begin(), elements.end(), values.begin(),
+                   [](T bits) { return std::bit_cast<float>(std::uint32_t(bits) << 16); });
+    return values;
+  }
+}
 
 /// For NAME_WEIGHTS(X): the elements of a vector of WeightShape.
 #define KILN_BENCH_DEVICE_WEIGHT(name, type, copies, ...) {name, copies, {__VA_ARGS__}},
@@ -63,16 +93,21 @@ public:
   template <class T> void copyTo(void *to, const std::vector<T> &values) {
     check(functions.copyTo(handle, to, values.data(), values.size() * sizeof(T), &error));
   }
-  std::vector<float> fetch(const float *from, std::size_t count) {
-    std::vector<float> values(count);
-    check(functions.copyFrom(handle, values.data(), from, count * sizeof(float), &error));
-    return values;
+  /// Values of the device, as f32.
+  template <class T> std::vector<float> fetch(const T *from, std::size_t count) {
+    std::vector<T> values(count);
+    check(functions.copyFrom(handle, values.data(), from, count * sizeof(T), &error));
+    return toFloats(std::move(values));
   }
 
-  /// A call with an arena of its own, on the device, in the GPU's stream.
+  /// A call on the device, in the GPU's stream, with an arena that others of as many bytes or fewer share.
   kiln_call_t makeCall(const Gpu &gpu, std::size_t arenaBytes) {
     kiln_call_t call = {};
-    call.arena = allocate(arenaBytes);
+    if (arenaBytes > sharedBytes) {
+      sharedArena = allocate(arenaBytes);
+      sharedBytes = arenaBytes;
+    }
+    call.arena = sharedArena;
     call.arena_bytes = arenaBytes;
     call.error = &error;
     call.stream = gpu.stream();
@@ -91,12 +126,14 @@ private:
   Handle *handle = nullptr;
   kiln_error_t error = {};
   std::vector<void *> memory;
+  void *sharedArena = nullptr;
+  std::size_t sharedBytes = 0;
 };
 
-/// A run of `entry(model, call, ...)`, whose first output has so many f32.
-template <class Handle, class Entry>
-GpuRun makeRun(std::shared_ptr<DeviceModel<Handle>> model, const Gpu &gpu, std::size_t arenaBytes, const float *output,
-               std::size_t count, Entry entry) {
+/// A run of `entry(model, call, ...)`, whose first output has so many elements.
+template <class Handle, class Element, class Entry>
+GpuRun makeRun(std::shared_ptr<DeviceModel<Handle>> model, const Gpu &gpu, std::size_t arenaBytes,
+               const Element *output, std::size_t count, Entry entry) {
   const kiln_call_t call = model->makeCall(gpu, arenaBytes);
   return {[model, call, entry] { model->check(entry(model->get(), &call)); },
           [model, output, count] { return model->fetch(output, count); }};

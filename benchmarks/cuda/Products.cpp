@@ -1,64 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// y = x W^T at the sizes of BERT-base, GPT-2 small and Llama 8B, from one row to 4096.
+// y = x W^T at the sizes of BERT-base, GPT-2 small and Llama 8B, from one row to 4096, and of 8192 each way.
 #include "benchmarks/cuda/Library.h"
 
 #include "gpu_products.h"
+#include "gpu_products_bf16.h"
+#include "gpu_products_tf32.h"
 
 namespace kiln::bench {
 
 namespace {
 
-using Handle = gpu_products_t;
-
-struct Product {
+template <class Handle, class Element> struct Product {
   const char *weight, *of;
   int columns, depth;
-  kiln_status_t (*call)(const Handle *, const kiln_call_t *, std::int64_t, const float *, float *);
+  kiln_status_t (*call)(const Handle *, const kiln_call_t *, std::int64_t, const Element *, Element *);
   std::size_t arenaBytes;
 };
 
-#define KILN_BENCH_ENTRY(entry, ENTRY) gpu_products_##entry, GPU_PRODUCTS_##ENTRY##_ARENA_BYTES(1)
-const Product products[] = {
-    {"out", "bert", 768, 768, KILN_BENCH_ENTRY(out, OUT)},
-    {"qkv", "gpt2", 2304, 768, KILN_BENCH_ENTRY(qkv, QKV)},
-    {"up", "bert", 3072, 768, KILN_BENCH_ENTRY(up, UP)},
-    {"down", "bert", 768, 3072, KILN_BENCH_ENTRY(down, DOWN)},
-    {"wide", "llama", 4096, 4096, KILN_BENCH_ENTRY(wide, WIDE)},
-    {"wide_up", "llama", 14336, 4096, KILN_BENCH_ENTRY(wide_up, WIDE_UP)},
-    {"wide_down", "llama", 4096, 14336, KILN_BENCH_ENTRY(wide_down, WIDE_DOWN)},
+/// The products of a library, in a type.
+template <class Handle, class Element> struct Products {
+  const char *type;
+  double tolerance; // of the largest value
+  DeviceFunctions<Handle> functions;
+  std::vector<testing::WeightShape> weights;
+  std::vector<Product<Handle, Element>> products;
+  std::shared_ptr<DeviceModel<Handle>> model; // made by the first run
+
+  GpuRun makeRun(Gpu &gpu, const Product<Handle, Element> &product, int rows) {
+    if (!model)
+      model = std::make_shared<DeviceModel<Handle>>(functions, weights);
+    const std::size_t count = std::size_t(rows) * std::size_t(product.columns);
+    const Element *x =
+        model->place(toElements<Element>(makeInput("x", std::size_t(rows) * std::size_t(product.depth))));
+    auto *y = static_cast<Element *>(model->allocate(count * sizeof(Element)));
+    return bench::makeRun(model, gpu, product.arenaBytes, y, count, [=](const Handle *handle, const kiln_call_t *call) {
+      return product.call(handle, call, rows, x, y);
+    });
+  }
 };
-#undef KILN_BENCH_ENTRY
 
-constexpr int rowCounts[] = {1, 4, 16, 128, 512, 4096};
+#define KILN_BENCH_PRODUCT(name, NAME, entry, ENTRY, of, columns, depth)                                               \
+  {#entry, of, columns, depth, name##_##entry, NAME##_##ENTRY##_ARENA_BYTES(1)}
+#define KILN_BENCH_PRODUCTS(name, NAME, Element, type, tolerance)                                                      \
+  Products<name##_t, Element> {                                                                                        \
+    type, tolerance, KILN_BENCH_DEVICE_FUNCTIONS(name), {NAME##_WEIGHTS(KILN_BENCH_DEVICE_WEIGHT)},                    \
+        {                                                                                                              \
+            KILN_BENCH_PRODUCT(name, NAME, out, OUT, "bert", 768, 768),                                                \
+            KILN_BENCH_PRODUCT(name, NAME, qkv, QKV, "gpt2", 2304, 768),                                               \
+            KILN_BENCH_PRODUCT(name, NAME, up, UP, "bert", 3072, 768),                                                 \
+            KILN_BENCH_PRODUCT(name, NAME, down, DOWN, "bert", 768, 3072),                                             \
+            KILN_BENCH_PRODUCT(name, NAME, wide, WIDE, "llama", 4096, 4096),                                           \
+            KILN_BENCH_PRODUCT(name, NAME, wide_up, WIDE_UP, "llama", 14336, 4096),                                    \
+            KILN_BENCH_PRODUCT(name, NAME, wide_down, WIDE_DOWN, "llama", 4096, 14336),                                \
+            KILN_BENCH_PRODUCT(name, NAME, square, SQUARE, "square", 8192, 8192),                                      \
+        },                                                                                                             \
+        nullptr                                                                                                        \
+  }
 
-GpuRun makeProduct(Gpu &gpu, const Product &product, int rows) {
-  static const auto functions = DeviceFunctions<Handle>(KILN_BENCH_DEVICE_FUNCTIONS(gpu_products));
-  static const auto model = std::make_shared<DeviceModel<Handle>>(
-      functions, std::vector<testing::WeightShape>{GPU_PRODUCTS_WEIGHTS(KILN_BENCH_DEVICE_WEIGHT)});
-  const std::size_t count = std::size_t(rows) * std::size_t(product.columns);
-  const float *x = model->place(makeInput("x", std::size_t(rows) * std::size_t(product.depth)));
-  auto *y = static_cast<float *>(model->allocate(count * sizeof(float)));
-  return makeRun(
-      model, gpu, product.arenaBytes, y, count,
-      [=, &product](const Handle *handle, const kiln_call_t *call) { return product.call(handle, call, rows, x, y); });
+template <class Handle, class Element>
+void add(std::vector<GpuBenchmark> &all, const std::shared_ptr<Products<Handle, Element>> &products) {
+  for (const Product<Handle, Element> &product : products->products)
+    for (int rows : product.columns == 8192 ? std::vector{8192} : std::vector{1, 4, 16, 128, 512, 4096}) {
+      const double columns = product.columns, depth = product.depth;
+      const std::string shape =
+          std::to_string(rows) + " " + std::to_string(product.columns) + " " + std::to_string(product.depth);
+      GpuCase of{"product/" + std::string(product.of) + " " + shape + " " + products->type,
+                 GpuUnit::Teraflops,
+                 2.0 * rows * columns * depth,
+                 0,
+                 "product " + shape + " " + product.weight + ".weight " + products->type,
+                 products->tolerance};
+      if (rows < 16) // weights are read once
+        of.bytes = sizeof(Element) * (columns * depth + rows * (columns + depth));
+      all.push_back({of, [=, &product](Gpu &gpu) { return products->makeRun(gpu, product, rows); }});
+    }
 }
 
 } // namespace
 
 std::vector<GpuBenchmark> gpuProducts() {
   std::vector<GpuBenchmark> all;
-  for (const Product &product : products)
-    for (int rows : rowCounts) {
-      const std::string shape =
-          std::to_string(rows) + " " + std::to_string(product.columns) + " " + std::to_string(product.depth);
-      std::string name = "product/" + std::string(product.of) + " " + shape;
-      GpuCase of{name + " f32", GpuUnit::Teraflops, 2.0 * rows * product.columns * product.depth, 0,
-                 "product " + shape + " " + product.weight + ".weight"};
-      if (rows < 16) // weights are read once
-        of.bytes = 4.0 * (double(product.columns) * product.depth + double(rows) * (product.columns + product.depth));
-      all.push_back({of, [&product, rows](Gpu &gpu) { return makeProduct(gpu, product, rows); }});
-    }
+  auto addAll = [&](auto products) { add(all, std::make_shared<decltype(products)>(std::move(products))); };
+  addAll(KILN_BENCH_PRODUCTS(gpu_products_bf16, GPU_PRODUCTS_BF16, std::uint16_t, "bf16", 1e-2));
+  addAll(KILN_BENCH_PRODUCTS(gpu_products_tf32, GPU_PRODUCTS_TF32, float, "tf32", 1e-2));
+  addAll(KILN_BENCH_PRODUCTS(gpu_products, GPU_PRODUCTS, float, "f32", 1e-4));
   return all;
 }
 

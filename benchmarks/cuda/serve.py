@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch on a GPU on command: one line in, one answer out. It first writes `ready` and its version, or why not.
 
-- `make product ROWS COLUMNS DEPTH WEIGHT`, `make layer_norm|softmax ROWS COLUMNS`, `make attention full|causal TOKENS
-  HEADS`, `make model NAME`: answers the forms that it can run.
+- `make product ROWS COLUMNS DEPTH WEIGHT TYPE`, `make layer_norm|softmax ROWS COLUMNS`, `make attention full|causal
+  TOKENS HEADS WIDTH TYPE` of heads of WIDTH, `make model NAME`: answers the forms that it can run. TYPE is f32, tf32 (of
+  products) or bf16.
 - `run FORM CALLS`: answers the seconds of a call, by events around so many.
 - `output`: answers the first output of the last run, raw f32.
 """
+import functools
 import os
 import sys
 
@@ -18,55 +20,111 @@ def tensor(values):
     return torch.from_numpy(values).cuda()
 
 
-def product(rows, columns, depth, weight):
-    x = tensor(counter.uniform("x", (int(rows), int(depth))))
-    w = tensor(counter.weight(weight, (int(columns), int(depth))))
-    return lambda: F.linear(x, w)
+@functools.cache
+def weight(name, *shape):
+    return tensor(counter.weight(name, shape))
+
+
+@functools.cache
+def uniform(name, *shape):
+    return tensor(counter.uniform(name, shape))
+
+
+def cast(value, type):
+    return value.bfloat16() if type == "bf16" else value
+
+
+def product(rows, columns, depth, name, type):
+    torch.backends.cuda.matmul.allow_tf32 = type == "tf32"
+    x, w = cast(uniform("x", int(rows), int(depth)), type), cast(weight(name, int(columns), int(depth)), type)
+    return {"graph": lambda: F.linear(x, w)}
 
 
 def layer_norm(rows, columns):
-    x = tensor(counter.uniform("x", (int(rows), int(columns))))
-    w, b = (tensor(counter.weight(f"norm.{part}", (int(columns),))) for part in ("weight", "bias"))
-    return lambda: F.layer_norm(x, (int(columns),), w, b)
+    x = uniform("x", int(rows), int(columns))
+    w, b = (weight(f"norm.{part}", int(columns)) for part in ("weight", "bias"))
+    return {"graph": lambda: F.layer_norm(x, (int(columns),), w, b)}
 
 
 def softmax(rows, columns):
-    x = tensor(counter.uniform("x", (int(rows), int(columns))))
-    return lambda: x.softmax(-1)
+    x = uniform("x", int(rows), int(columns))
+    return {"graph": lambda: x.softmax(-1)}
 
 
-def attention(kind, tokens, heads):
+def attention(kind, tokens, heads, width, type):
+    """The backends that take it, of those of scaled_dot_product_attention."""
+
     def split(name):
-        x = tensor(counter.uniform(name, (1, int(tokens), 64 * int(heads))))
-        return x.view(1, int(tokens), int(heads), 64).transpose(1, 2)
+        x = cast(uniform(name, 1, int(tokens), int(width) * int(heads)), type)
+        return x.view(1, int(tokens), int(heads), int(width)).transpose(1, 2)
 
     q, k, v = split("q"), split("k"), split("v")
-    return lambda: F.scaled_dot_product_attention(q, k, v, is_causal=kind == "causal").transpose(1, 2)
+
+    def by(backend):
+        with sdpa_kernel(backend):
+            return F.scaled_dot_product_attention(q, k, v, is_causal=kind == "causal").transpose(1, 2)
+
+    backends = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION}
+    if type == "f32":
+        backends = {"efficient": SDPBackend.EFFICIENT_ATTENTION}
+    forms = {}
+    for name, backend in backends.items():
+        try:
+            by(backend)
+            forms[name] = functools.partial(by, backend)
+        except RuntimeError as error:
+            print(f"note: {name} of attention: {error}", file=sys.stderr)
+    return forms
 
 
 def model(name):
+    """Eager, and what torch.compile makes of it, in a CUDA graph where that is possible."""
     from models import make
 
     module, inputs, _ = make(name)
     module, inputs = module.cuda(), [value.cuda() for _, value in inputs]
-    return lambda: module(*inputs)[0]
+    forms = {"eager": lambda: module(*inputs)[0]}
+    compiled = torch.compile(forms["eager"], mode="reduce-overhead")
+    try:
+        for _ in range(3):
+            compiled()
+        forms["compiled"] = compiled
+    except Exception as error:  # eager is left
+        print(f"note: torch.compile: {error}", file=sys.stderr)
+    return forms
 
 
 MAKERS = {"product": product, "layer_norm": layer_norm, "softmax": softmax, "attention": attention, "model": model}
 
 
+def record(run):
+    """A call as a CUDA graph, which launches in less time; its output is the same memory each time."""
+    for _ in range(3):
+        run()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        output = run()
+
+    def replay():
+        graph.replay()
+        return output
+
+    return replay
+
+
 def make_forms(kind, *arguments):
-    """Eager, and for models what torch.compile makes of it, in a CUDA graph where that is possible."""
-    forms = {"eager": MAKERS[kind](*arguments)}
-    if kind == "model" and hasattr(torch, "compile"):
-        compiled = torch.compile(forms["eager"], mode="reduce-overhead")
+    """Ways to compute it, each as a graph; of a model, whose compiled form records itself, as they are."""
+    forms = MAKERS[kind](*arguments)
+    if kind == "model":
+        return forms
+    recorded = {}
+    for name, run in forms.items():
         try:
-            for _ in range(3):
-                compiled()
-            forms["compiled"] = compiled
-        except Exception as error:  # eager is left
-            print(f"note: torch.compile: {error}", file=sys.stderr)
-    return forms
+            recorded[name] = record(run)
+        except Exception as error:  # called each time, then
+            print(f"note: {name} as a graph: {error}", file=sys.stderr)
+            recorded[name] = run
+    return recorded
 
 
 def time_calls(run, calls):
@@ -100,6 +158,7 @@ def main():
 try:
     import torch
     import torch.nn.functional as F
+    from torch.nn.attention import SDPBackend, sdpa_kernel
 
     import counter
 except ImportError as error:

@@ -8,8 +8,6 @@
 #include <string.h>
 #include <time.h>
 
-/* Static and dynamic shared memory of a block that needs no leave. */
-enum { SHARED_BYTES = 48 * 1024 };
 /* What of the assembler's words is asked for. */
 enum { LOG_BYTES = 512 };
 
@@ -135,8 +133,9 @@ static kiln_status_t find_function(kiln_cuda_t *cuda, kiln_cuda_form_t *form, ui
                           "kernel \"%.*s\" requires a CUDA driver with cuLaunchKernelEx, got an older one",
                           KILN_NAME_SHOWN, function->name);
   if ((status = KILN_CUDA_CALL(cuda, error, cuModuleGetFunction, entry, form->loaded, function->name)) ||
-      function->shared_bytes <= SHARED_BYTES)
+      function->shared_bytes == 0)
     return status;
+  /* Without leave a block has 48 KiB, of which static memory, which only the code tells of, is a part. */
   return KILN_CUDA_CALL(cuda, error, cuFuncSetAttribute, *entry, KILN_CUDA_MAX_DYNAMIC_SHARED_BYTES,
                         (int)function->shared_bytes);
 }
