@@ -86,6 +86,8 @@ inline constexpr llvm::StringLiteral shapeAttrName = "kiln.shape";
 /// On a linalg.generic whose result is an exponential, to any base, of the difference of two of its inputs: their
 /// numbers.
 inline constexpr llvm::StringLiteral exponentialAttrName = "kiln.exponential";
+/// Beside it, f32: the base's logarithm to base 2.
+inline constexpr llvm::StringLiteral exponentialBaseAttrName = "kiln.exponential_base";
 /// On floating-point ops whose order or comparison counts: a code generator must not change it (docs/ir.md).
 inline constexpr llvm::StringLiteral strictAttrName = "kiln.strict";
 /// On a kernel function or a linalg op: factors of f32 may be rounded to tf32, ten bits behind the point, by targets

@@ -3,6 +3,7 @@
 
 #include "targets/cuda/AttentionKernel.h"
 #include "targets/cuda/AttentionSpace.h"
+#include "targets/cuda/AttentionWgmma.h"
 
 namespace kiln::cuda {
 
@@ -22,7 +23,12 @@ public:
   size_t numSteps() const override { return attention.numSteps; }
   ArrayRef<Value> unstored() const override { return attention.unstored; }
 
-  SearchSpace searchSpace() const override { return attentionSpace(attention, first.kernel); }
+  SearchSpace searchSpace() const override {
+    SearchSpace space = attentionSpace(attention, first.kernel), mapped = attentionWgmmaSpace(first, attention);
+    llvm::append_range(space, mapped);
+    llvm::append_range(space.rules, mapped.rules);
+    return space;
+  }
 
   std::optional<BlockNeeds> needs(const SchedulePoint &point) const override {
     return needsOf(attentionShapeOf(attention, point));
@@ -30,6 +36,25 @@ public:
 
   LogicalResult build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const override {
     return buildAttention(b, first, last, attention, attentionShapeOf(attention, point), plan);
+  }
+
+  std::optional<BlockNeeds> mappedNeeds(const SchedulePoint &point) const override {
+    return findAttentionMaps(first, attention) ? std::optional(needsOf(attentionWgmmaShapeOf(attention, point)))
+                                               : std::nullopt;
+  }
+  /// Those of the form that is not launched; keys and values have maps wherever they begin at multiples of 16 bytes.
+  SmallVector<std::string> idleParameters(int64_t capability) const override {
+    SmallVector<std::string> keys;
+    const SearchSpace mapped = attentionWgmmaSpace(first, attention);
+    for (const TuningParameter &parameter :
+         capability == 90 && !mapped.empty() ? attentionSpace(attention, first.kernel) : mapped)
+      keys.push_back(parameter.key);
+    return keys;
+  }
+
+  LogicalResult buildMapped(tile::Builder &b, size_t number, const SchedulePoint &point,
+                            DevicePlan &plan) const override {
+    return buildAttentionWgmma(b, first, last, attention, number, point, plan);
   }
 
 private:

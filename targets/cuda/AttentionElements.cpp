@@ -72,8 +72,8 @@ Value AttentionElements::score(const Values &row, Value key, Value sum) {
   return orZero(results.empty() ? Value() : results.front());
 }
 
-Value AttentionElements::keysNeeded(const Values &row) {
-  Value all = keyCount(), needed = all;
+Value AttentionElements::keysWithin(const Values &row) {
+  Value all = keyCount(), within = all;
   Values loops = scoreLoops(row, {}), ofStep;
   for (unsigned loop : attention.scores.stepLoops)
     ofStep.push_back(loops[loop]);
@@ -83,11 +83,17 @@ Value AttentionElements::keysNeeded(const Values &row) {
     if (!count)
       return all;
     count = limit.isInclusive ? b.add(count, b.integer(1)) : count;
-    needed = b.createOrFold<arith::MinSIOp>(needed, count);
+    within = b.createOrFold<arith::MinSIOp>(within, count);
   }
+  return within;
+}
+
+Value AttentionElements::keysNeeded(const Values &row) {
+  Value all = keyCount();
   if (attention.limits.empty())
     return all;
-  return b.select(b.compare(arith::CmpIPredicate::sgt, needed, b.integer(0)), needed, all);
+  Value within = keysWithin(row);
+  return b.select(b.compare(arith::CmpIPredicate::sgt, within, b.integer(0)), within, all);
 }
 
 Value AttentionElements::maximum(Value x, Value y) {

@@ -34,7 +34,9 @@ public:
 
   /// A query's element at a row; null after a diagnostic.
   tile::Value query(const tile::Values &row, tile::Value depth);
-  /// How many keys from the first on the row needs. All, if none of them counts: then all have the same weight.
+  /// How many keys, from the first on, the row's limits leave; 0 or fewer: none.
+  tile::Value keysWithin(const tile::Values &row);
+  /// How many of them the row needs. All, if none of them counts: then all have the same weight.
   tile::Value keysNeeded(const tile::Values &row);
   /// The score that a sum of products becomes.
   tile::Value score(const tile::Values &row, tile::Value key, tile::Value sum);

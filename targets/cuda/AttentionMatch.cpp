@@ -49,7 +49,7 @@ private:
   bool sortDims();
   int64_t groupOf(unsigned dim) const;
   void findLimits();
-  void addLimit(arith::CmpIOp compare);
+  bool addLimit(arith::CmpIOp compare);
   bool dependsOnKey(Value value);
   bool isSmallEnough() const;
 
@@ -338,17 +338,23 @@ void Matcher::findLimits() {
   if (!select || !matchPattern(select.getFalseValue(), m_ConstantFloat(&excluded)) ||
       !(excluded.convertToDouble() <= lowScore))
     return;
+  auto within = dyn_cast<BlockArgument>(select.getTrueValue());
+  found.isPlainWithin = within && within.getOwner() == block &&
+                        scoreOp->getOperand(within.getArgNumber()) == found.scores.op->getResult(0);
   SmallVector<Value> conditions{select.getCondition()};
   while (!conditions.empty()) {
     Value condition = conditions.pop_back_val();
     if (auto both = condition.getDefiningOp<arith::AndIOp>())
       conditions.append({both.getLhs(), both.getRhs()});
-    else if (auto compare = condition.getDefiningOp<arith::CmpIOp>())
-      addLimit(compare);
+    else
+      found.isPlainWithin &= addLimit(condition.getDefiningOp<arith::CmpIOp>());
   }
 }
 
-void Matcher::addLimit(arith::CmpIOp compare) {
+/// Whether it is one.
+bool Matcher::addLimit(arith::CmpIOp compare) {
+  if (!compare)
+    return false;
   using P = arith::CmpIPredicate;
   Value key = compare.getLhs(), limit = compare.getRhs();
   P predicate = compare.getPredicate();
@@ -358,8 +364,10 @@ void Matcher::addLimit(arith::CmpIOp compare) {
   }
   auto index = key.getDefiningOp<linalg::IndexOp>();
   const bool isOfKey = index && found.scores.stepLoops[index.getDim()] == found.scoreLoops.back();
-  if (isOfKey && (predicate == P::sle || predicate == P::slt) && limit.getType().isIndex() && !dependsOnKey(limit))
-    found.limits.push_back({limit, predicate == P::sle});
+  if (!isOfKey || (predicate != P::sle && predicate != P::slt) || !limit.getType().isIndex() || dependsOnKey(limit))
+    return false;
+  found.limits.push_back({limit, predicate == P::sle});
+  return true;
 }
 
 bool Matcher::dependsOnKey(Value value) {
@@ -386,7 +394,8 @@ bool Matcher::dependsOnKey(Value value) {
 std::optional<Attention> Matcher::run() {
   if (!findScores() || !findSoftmax() || !findSteps() || !sortDims() || !isSmallEnough())
     return std::nullopt;
-  if (scoreOp != found.scores.op)
+  found.isPlainWithin = scoreOp == found.scores.op;
+  if (!found.isPlainWithin)
     findLimits();
   for (const Step &step : ArrayRef(placement.steps).slice(context.number, found.numSteps - 1))
     for (const Store &store : step.stores)

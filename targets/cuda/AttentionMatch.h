@@ -34,6 +34,7 @@ struct Attention {
   llvm::SmallVector<AttentionAxis> rows;   // those that share them: queries, and heads of a group
   mlir::AffineExpr keys;                   // how many
   llvm::SmallVector<KeyLimit> limits;      // of the first step's op
+  bool isPlainWithin = false;              // below its limits a score is the product itself
   size_t numSteps = 0;
   std::optional<AttentionMma> mma;         // nothing: it is for CUDA cores
   llvm::SmallVector<mlir::Value> unstored; // what the steps store but for the last one

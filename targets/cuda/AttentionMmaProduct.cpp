@@ -79,8 +79,8 @@ Values AttentionMmaProduct::scores(Value queriesAt, Value keysAt) {
   return sums;
 }
 
-/// Those of 16 rows and 16 keys as a factor: rows g and g + 8 of the first eight keys, then of the others.
-Values AttentionMmaProduct::weightsOf(const Values &weights, int64_t i, int64_t step) {
+/// Rows g and g + 8 of the first eight keys, then of the others.
+Values AttentionMmaProduct::weightsOf(ValueRange weights, int64_t i, int64_t step) {
   Type element = tile::elementOf(b, *shape.mma);
   Values words;
   for (int64_t n = 0; n < 4; ++n) {

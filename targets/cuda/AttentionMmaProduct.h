@@ -25,6 +25,9 @@ public:
                    tile::ValueRange outputs) override;
   void store(tile::ValueRange outputs, tile::Value to) override;
 
+  /// Of 16 rows from 16 i on, the weights of 16 keys from 16 step on as a factor: four registers.
+  tile::Values weightsOf(tile::ValueRange weights, int64_t i, int64_t step);
+
 private:
   /// A tile in shared memory, as ldmatrix reads it.
   struct Source {
@@ -34,8 +37,6 @@ private:
   tile::Values load(const Source &source, tile::Value tile, int64_t i, int64_t step, bool isTransposed);
   void multiplyAdd(llvm::ArrayRef<tile::Value> x, llvm::ArrayRef<tile::Value> y, tile::Values &sums, int64_t ofRow,
                    int64_t i, int64_t column);
-  tile::Values weightsOf(const tile::Values &weights, int64_t i, int64_t step);
-
   float factor;
   tile::Value quad; // which of the eight that have rows of their own
   tile::Value firstRow;

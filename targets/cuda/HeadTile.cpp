@@ -17,13 +17,18 @@ Value LineShape::place(tile::Builder &b, Value line, Value channel) const {
   if (!isSwizzled)
     return b.add(start, channel);
   Value key = b.mul(b.rem(line, b.integer(8)), b.integer(16 / bytes));
-  return b.add(start, b.createOrFold<arith::XOrIOp>(channel, key));
+  if (!isInBlocks)
+    return b.add(start, b.createOrFold<arith::XOrIOp>(channel, key));
+  Value block = b.mul(b.div(channel, b.integer(pitch)), b.integer(lines * pitch));
+  return b.add(b.add(block, start), b.createOrFold<arith::XOrIOp>(b.rem(channel, b.integer(pitch)), key));
 }
 
 LineShape shortLines(int64_t lines, int64_t width) {
   const bool isSwizzled = width % 64 == 0;
   return {lines, width, isSwizzled ? width : (width / 8 | 1) * 8, 2, isSwizzled};
 }
+
+LineShape blockLines(int64_t lines, int64_t width) { return {lines, width, 64, 2, true, true}; }
 
 /// Whether the innermost index is the loop behind a multiple of so many elements, and the loop is nowhere else.
 static bool areInUnits(linalg::GenericOp op, unsigned number, unsigned loop, int64_t elements) {

@@ -9,13 +9,13 @@
 namespace kiln::cuda {
 
 /// Of shared memory: lines x width elements, `pitch` from line to line. Of swizzled lines chunks of 16 bytes change
-/// places within 128 bytes.
+/// places within 128 bytes. In blocks: all lines' first 128 bytes, then the next ones.
 struct LineShape {
   int64_t lines, width, pitch;
   int64_t bytes = 4; // of an element
-  bool isSwizzled = false;
+  bool isSwizzled = false, isInBlocks = false;
 
-  int64_t size() const { return lines * pitch * bytes / 4; } // in f32
+  int64_t size() const { return lines * (isInBlocks ? width : pitch) * bytes / 4; } // in f32
   /// Where an element is, in elements from the start.
   tile::Value place(tile::Builder &b, tile::Value line, tile::Value channel) const;
 };
@@ -23,6 +23,8 @@ struct LineShape {
 /// Of 16-bit elements, so that the same 16 bytes of eight lines in a row lie in different banks: lines of multiples of
 /// 128 bytes are swizzled, others are longer.
 LineShape shortLines(int64_t lines, int64_t width);
+/// Of 16-bit elements, multiples of 128 bytes: as wgmma reads them.
+LineShape blockLines(int64_t lines, int64_t width);
 
 class HeadTile {
 public:

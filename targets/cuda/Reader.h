@@ -40,6 +40,9 @@ public:
   tile::Value address(mlir::linalg::GenericOp op, unsigned number);
   tile::Value offset(mlir::linalg::GenericOp op, unsigned number, llvm::ArrayRef<tile::Value> loops);
 
+  /// The element's coordinates.
+  tile::Values coordinates(mlir::linalg::GenericOp op, unsigned number, llvm::ArrayRef<tile::Value> loops);
+
   /// Scratch memory from so many bytes on.
   tile::Value scratch(int64_t offset) { return parameter({Parameter::Scratch, offset}); }
 
@@ -77,7 +80,6 @@ private:
   tile::Value extract(mlir::tensor::ExtractOp op, tile::Values at);
   tile::Values region(mlir::linalg::GenericOp op, llvm::ArrayRef<tile::Value> loops, Operands operands,
                       mlir::ValueRange wanted);
-  tile::Values coordinates(mlir::linalg::GenericOp op, unsigned number, llvm::ArrayRef<tile::Value> loops);
   tile::Values reduce(mlir::linalg::GenericOp op, tile::Values loops, llvm::ArrayRef<unsigned> reduced,
                       tile::Values sums);
 

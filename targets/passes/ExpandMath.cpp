@@ -245,9 +245,11 @@ void markExponential(linalg::GenericOp op) {
     return;
   auto minuend = dyn_cast<BlockArgument>(difference.getLhs()),
        subtrahend = dyn_cast<BlockArgument>(difference.getRhs());
-  if (minuend && subtrahend && minuend.getOwner() == op.getBlock() && subtrahend.getOwner() == op.getBlock())
-    op->setAttr(exponentialAttrName,
-                DenseI64ArrayAttr::get(op.getContext(), {minuend.getArgNumber(), subtrahend.getArgNumber()}));
+  if (!minuend || !subtrahend || minuend.getOwner() != op.getBlock() || subtrahend.getOwner() != op.getBlock())
+    return;
+  Builder b(op.getContext());
+  op->setAttr(exponentialAttrName, b.getDenseI64ArrayAttr({minuend.getArgNumber(), subtrahend.getArgNumber()}));
+  op->setAttr(exponentialBaseAttrName, b.getF32FloatAttr(isa<math::ExpOp>(exponential) ? float(llvm::numbers::log2e) : 1.0f));
 }
 
 /// What replaces the result of an op that isExpanded().

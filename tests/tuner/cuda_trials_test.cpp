@@ -302,6 +302,18 @@ TEST_F(CudaTrials, CandidatesThatDoNotFitAreLeftOut) {
   EXPECT_GT(*sizeOn(75), 0u);
 }
 
+TEST_F(CudaTrials, MappedFormsAreMeasured) {
+  setenv("KILN_FAKE_CUDA_DEVICES", "9.0:512", 1);
+  std::string text = testing::linearKernel(512, 64, "", 512);
+  text.insert(text.find("kiln.inplace"), "kiln.tf32, ");
+  const KernelUse product = parse(text);
+  KernelTrials bench(*findTarget("cuda"), product, {{3}}, 1 << 20, options);
+  const KernelCode code = codeOf(bench, {});
+  auto measured = bench.measure(code, code);
+  ASSERT_TRUE(measured);
+  EXPECT_EQ(failureOf(*measured), nullptr) << failureOf(*measured)->words;
+}
+
 // Nor is a choice about the form of a product that it does not launch: spaces stay small enough to be listed.
 TEST_F(CudaTrials, ParametersWithoutEffectKeepTheirPresets) {
   std::string text = testing::linearKernel(512, 64, "", 512);

@@ -30,10 +30,23 @@ void initBarrier(Builder &b, Value barrier, int64_t arrivals) {
   assembly(b, "mbarrier.init.shared::cta.b64 [$0], $1;", "r,r,~{memory}", {barrier, b.integer(arrivals)});
 }
 
+void barrierAmong(Builder &b, Value number, int64_t threads) {
+  assembly(b, "bar.sync $0, $1;", "r,r,~{memory}", {number, b.integer(threads)});
+}
+
+void publishToProducts(Builder &b) { assembly(b, "fence.proxy.async.shared::cta;", "~{memory}", {}); }
+
 void publishBarriers(Builder &b) { assembly(b, "fence.mbarrier_init.release.cluster;", "~{memory}", {}); }
 
 void arrive(Builder &b, Value barrier) {
   assembly(b, "mbarrier.arrive.shared::cta.b64 _, [$0];", "r,~{memory}", {barrier});
+}
+
+void arriveWhereZero(Builder &b, Value barrier, Value number) {
+  assembly(b,
+           "{\n.reg .pred arrives;\nsetp.eq.s32 arrives, $1, 0;\n"
+           "@arrives mbarrier.arrive.shared::cta.b64 _, [$0];\n}",
+           "r,r,~{memory}", {barrier, number});
 }
 
 /// The arrival publishes nothing to other blocks: what it tells is that reads are over, which it is behind.
@@ -107,40 +120,74 @@ Value advanceDescriptor(Builder &b, Value descriptor, int64_t bytes) {
 
 void beginProducts(Builder &b) { assembly(b, "wgmma.fence.sync.aligned;", "~{memory}", {}); }
 
-/// Constraints of so many f32 that an instruction changes: results, and operands in the same registers.
-static std::string changed(size_t count) {
-  std::string results, operands;
-  for (size_t i = 0; i < count; ++i) {
+/// Constraints of so many f32 that an instruction makes, or changes: results, and operands in the same registers.
+static std::string made(size_t count) {
+  std::string results;
+  for (size_t i = 0; i < count; ++i)
     results += "=f,";
+  return results;
+}
+static std::string changed(size_t count) {
+  std::string operands;
+  for (size_t i = 0; i < count; ++i)
     operands += std::to_string(i) + ",";
-  }
-  return results + operands;
+  return made(count) + operands;
+}
+
+static Values makeSums(Builder &b, const Twine &text, StringRef constraints, size_t count, ValueRange operands) {
+  auto type = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(count, b.getF32Type()));
+  Value all = assembly(b, text, constraints, operands, type);
+  Values result;
+  for (size_t i = 0; i < count; ++i)
+    result.push_back(LLVM::ExtractValueOp::create(b, all, ArrayRef<int64_t>(int64_t(i))));
+  return result;
 }
 
 static Values changeSums(Builder &b, const Twine &text, StringRef more, ValueRange sums, ValueRange others) {
   Values operands(sums);
   operands.append(others.begin(), others.end());
-  auto type = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(sums.getTypes()));
-  Value all = assembly(b, text, changed(sums.size()) + more.str(), operands, type);
-  Values result;
-  for (size_t i = 0; i < sums.size(); ++i)
-    result.push_back(LLVM::ExtractValueOp::create(b, all, ArrayRef<int64_t>(int64_t(i))));
-  return result;
+  return makeSums(b, text, changed(sums.size()) + more.str(), sums.size(), operands);
 }
 
-Values addProduct(Builder &b, const MatrixProduct &product, Value a, Value c, ValueRange sums) {
-  const size_t count = sums.size();
+/// "$first, $(first + 1), .."
+static std::string list(size_t first, size_t count) {
+  std::string text;
+  for (size_t i = 0; i < count; ++i)
+    text += (i ? ", $" : "$") + std::to_string(first + i);
+  return text;
+}
+
+/// `first`: the number of the operand that a is, its descriptor or four registers, with that of c behind it.
+static std::string productText(const MatrixProduct &product, size_t first, bool isInRegisters, bool adds) {
   static constexpr StringLiteral types[] = {"f16", "bf16", "tf32"};
   const std::string type = types[size_t(product.type)].str();
   const std::string depth = std::to_string(mmaDepthBytes / bytesOf(product.type));
-  std::string text = "{\n.reg .pred adds;\nsetp.ne.b32 adds, 1, 0;\nwgmma.mma_async.sync.aligned.m64n" +
-                     std::to_string(product.n) + "k" + depth + ".f32." + type + "." + type + " {";
-  for (size_t i = 0; i < count; ++i)
-    text += (i ? ", $" : "$") + std::to_string(i);
-  text += "}, $" + std::to_string(2 * count) + ", $" + std::to_string(2 * count + 1) + ", adds, 1, 1";
+  std::string text = "{\n.reg .pred adds;\nsetp.ne.b32 adds, " + std::string(adds ? "1" : "0") +
+                     ", 0;\nwgmma.mma_async.sync.aligned.m64n" + std::to_string(product.n) + "k" + depth + ".f32." +
+                     type + "." + type + " {" + list(0, size_t(product.sumsOfThread())) + "}, ";
+  text += isInRegisters ? "{" + list(first, 4) + "}, " + list(first + 4, 1) : list(first, 2);
+  text += ", adds, 1, 1";
+  auto flag = [&](bool isSet) { text += isSet ? ", 1" : ", 0"; };
+  if (product.type != MmaType::TF32 && !isInRegisters)
+    flag(product.transposesA);
   if (product.type != MmaType::TF32)
-    text += std::string(product.transposesA ? ", 1" : ", 0") + (product.transposesB ? ", 1" : ", 0");
-  return changeSums(b, text + ";\n}", "l,l", sums, {a, c});
+    flag(product.transposesB);
+  return text + ";\n}";
+}
+
+Values addProduct(Builder &b, const MatrixProduct &product, Value a, Value c, ValueRange sums) {
+  return changeSums(b, productText(product, 2 * sums.size(), false, true), "l,l", sums, {a, c});
+}
+
+Values firstProduct(Builder &b, const MatrixProduct &product, Value a, Value c) {
+  const size_t count = size_t(product.sumsOfThread());
+  return makeSums(b, productText(product, count, false, false), made(count) + "l,l", count, {a, c});
+}
+
+Values addProduct(Builder &b, const MatrixProduct &product, ArrayRef<Value> a, Value c, ValueRange sums) {
+  Values others(a);
+  others.push_back(c);
+  return changeSums(b, productText(product, 2 * sums.size(), true, true), "r,r,r,r,l", sums, others);
 }
 
 void commitProducts(Builder &b) { assembly(b, "wgmma.commit_group.sync.aligned;", "~{memory}", {}); }
@@ -150,8 +197,21 @@ void awaitProducts(Builder &b, int64_t groups) {
 }
 
 /// Sums go through the instruction, so that nothing reads them before.
-Values awaitSums(Builder &b, ValueRange sums) {
-  return changeSums(b, "wgmma.wait_group.sync.aligned 0;", "~{memory}", sums, {});
+Values awaitSums(Builder &b, ValueRange sums, int64_t groups) {
+  return changeSums(b, "wgmma.wait_group.sync.aligned " + Twine(groups) + ";", "~{memory}", sums, {});
+}
+
+/// A store that would be done if it were below 0. A branch instead would end what is under way.
+void keepBefore(Builder &b, Value computed, Value shared) {
+  assembly(b, "{\n.reg .pred never;\nsetp.lt.f32 never, $0, 0f00000000;\n@never st.shared.f32 [$1], $0;\n}",
+           "f,r,~{memory}", {computed, shared});
+}
+
+Value exponential2(Builder &b, Value x) {
+  auto op = LLVM::InlineAsmOp::create(b, b.getF32Type(), ValueRange{x}, "ex2.approx.ftz.f32 $0, $1;", "=f,f",
+                                      /*has_side_effects=*/false, /*is_align_stack=*/false,
+                                      LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+  return op.getRes();
 }
 
 } // namespace kiln::cuda::tile

@@ -25,11 +25,18 @@ void initBarrier(Builder &b, Value barrier, int64_t arrivals);
 /// By the thread that initialised barriers: copies see them.
 void publishBarriers(Builder &b);
 void arrive(Builder &b, Value barrier);
+/// By the threads for which this is 0, without a branch, around which the assembler lets no product be under way.
+void arriveWhereZero(Builder &b, Value barrier, Value number);
 /// At the barrier of that block of the cluster at the same place in its shared memory.
 void arriveAt(Builder &b, Value barrier, Value block);
 void arriveExpecting(Builder &b, Value barrier, int64_t bytes);
 /// Waits until the phase of this parity, an i32, is complete; the one before the first one is.
 void awaitPhase(Builder &b, Value barrier, Value parity);
+
+/// So many threads of the block, whole warps, wait for each other at the barrier of this number, 1 to 15.
+void barrierAmong(Builder &b, Value number, int64_t threads);
+/// What the thread has written to shared memory is there for copies of boxes and products, behind the next barrier.
+void publishToProducts(Builder &b);
 
 /// All threads of the cluster's blocks wait for each other. Before the first time no block may reach another one's
 /// shared memory, and none may after the last one, behind which a block may have ended.
@@ -69,11 +76,21 @@ void beginProducts(Builder &b);
 /// Adds to the sums, which are known once the group is done. Sum 4 j + 2 i + e of a thread is that of row
 /// 16 (warp % 4) + lane / 4 + 8 i and column 8 j + 2 (lane % 4) + e.
 Values addProduct(Builder &b, const MatrixProduct &product, Value a, Value c, mlir::ValueRange sums);
+/// The same from 0 on.
+Values firstProduct(Builder &b, const MatrixProduct &product, Value a, Value c);
+/// The same with a in registers, four of a lane: x of multiplyAdd() in Mma.h, of the warp's 16 rows.
+Values addProduct(Builder &b, const MatrixProduct &product, mlir::ArrayRef<Value> a, Value c, mlir::ValueRange sums);
 /// Makes a group of the products since the last one.
 void commitProducts(Builder &b);
 /// Waits until no more than so many groups are under way.
 void awaitProducts(Builder &b, int64_t groups);
-/// Waits for all: the sums.
-Values awaitSums(Builder &b, mlir::ValueRange sums);
+/// Waits until no more than so many groups are under way: the sums, of one that is not.
+Values awaitSums(Builder &b, mlir::ValueRange sums, int64_t groups = 0);
+/// Keeps the assembler from waiting before this is computed, an f32 of 0 or more: else it moves what waits ahead of all
+/// that does not need the sums. `shared`: an address to which nothing is stored.
+void keepBefore(Builder &b, Value computed, Value shared);
+
+/// 2^x of an f32 with an error of 2^-22 of it; 0 for what is below 2^-126.
+Value exponential2(Builder &b, Value x);
 
 } // namespace kiln::cuda::tile

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Attention by wgmma, beside the interpreter in f64 with its bounds, which allow for weights that are rounded once. Few
+// multiprocessors, so that a block goes through several tiles of queries.
+#include "AttentionMmaKernel.h"
+#include <gtest/gtest.h>
+
+namespace kiln::testing {
+namespace {
+
+constexpr uint32_t multiprocessors = 3;
+
+/// Runs the mapped form, and wants that it was that.
+void checkMapped(DeviceKernel &kernel, const MmaCase &s, const std::string &text, int64_t queries, int64_t keys) {
+  kernel.setMapped(multiprocessors);
+  const int before = kernel.mappedLaunches();
+  check(kernel, s, text, queries, keys);
+  EXPECT_GT(kernel.mappedLaunches(), before);
+}
+
+TEST(CudaAttentionHopper, Lengths) {
+  for (const ShortType &type : types)
+    for (bool isCausal : {false, true}) {
+      MmaCase s{.type = type, .heads = 2, .keyHeads = 2, .bound = 300, .isCausal = isCausal};
+      const std::string text = kernelOf(s);
+      DeviceKernel kernel(text);
+      ASSERT_TRUE(kernel.plan().mappedImage);
+      for (int64_t t : {1, 64, 129, 257})
+        checkMapped(kernel, s, text, t, t);
+    }
+}
+
+TEST(CudaAttentionHopper, WideHeads) {
+  MmaCase s{.type = types[1], .heads = 2, .keyHeads = 2, .depth = 128, .bound = 270, .isCausal = true};
+  const std::string text = kernelOf(s);
+  DeviceKernel kernel(text);
+  for (int64_t t : {5, 140})
+    checkMapped(kernel, s, text, t, t);
+}
+
+TEST(CudaAttentionHopper, MasksAndLengths) {
+  for (int kind = 0; kind < 8; ++kind) {
+    SCOPED_TRACE(kind);
+    MmaCase s{.type = types[kind % 2], .bound = 150};
+    s.isCausal = kind & 1, s.hasMask = kind & 2, s.hasLengths = kind & 4;
+    const std::string text = kernelOf(s);
+    DeviceKernel kernel(text);
+    for (int64_t t : {1, 147})
+      checkMapped(kernel, s, text, t, t);
+  }
+}
+
+TEST(CudaAttentionHopper, OtherKeysAndGroupsOfHeads) {
+  for (int keyHeads : {1, 2, 4}) {
+    MmaCase s{.type = types[keyHeads % 2], .heads = 4, .keyHeads = keyHeads, .bound = 200};
+    s.isCross = true, s.isCausal = keyHeads > 1;
+    const std::string text = kernelOf(s);
+    DeviceKernel kernel(text);
+    for (auto [queries, keys] : {std::pair(70, 190), {100, 160}, {1, 129}})
+      checkMapped(kernel, s, text, queries, keys);
+  }
+}
+
+// Without a key that counts all keys have the same weight.
+TEST(CudaAttentionHopper, NothingCounts) {
+  MmaCase s{.heads = 1, .keyHeads = 1, .bound = 80, .hasLengths = true, .isCross = true};
+  const std::string text = kernelOf(s);
+  DeviceKernel kernel(text);
+  kernel.setMapped(multiprocessors);
+  std::vector<Tensor> inputs = inputsOf(s, text, 70, 75);
+  inputs[3].values = {0, 37};
+  const Tensor got = kernel.run({70, 75}, inputs)[0];
+  EXPECT_EQ(kernel.mappedLaunches(), 1);
+  for (int64_t d = 0; d < s.depth; ++d) {
+    double sum = 0;
+    for (int64_t key = 0; key < 75; ++key)
+      sum += inputs[2].at({0, key, d});
+    for (int64_t i = 0; i < 70; ++i)
+      ASSERT_NEAR(got.at({0, i, 0, d}), sum / 75, 0x1p-10 * std::abs(sum / 75) + 1e-5);
+  }
+}
+
+TEST(CudaAttentionHopper, NumbersThatAreNone) {
+  MmaCase s{.type = types[1], .heads = 1, .keyHeads = 1, .bound = 160, .isCausal = true};
+  const std::string text = kernelOf(s);
+  DeviceKernel kernel(text);
+  kernel.setMapped(multiprocessors);
+  auto rowOf = [&](const std::function<void(std::vector<Tensor> &)> &change, int64_t row) {
+    std::vector<Tensor> inputs = inputsOf(s, text, 150, 150);
+    change(inputs);
+    const Tensor got = kernel.run({150, 150}, inputs)[0];
+    std::vector<double> values;
+    for (int64_t d = 0; d < s.depth; ++d)
+      values.push_back(got.at({0, row, 0, d}));
+    return values;
+  };
+  for (double value : rowOf([](auto &inputs) { inputs[0].at({0, 149, 3}) = NAN; }, 149))
+    EXPECT_TRUE(std::isnan(value));
+  for (double value : rowOf([](auto &inputs) { inputs[1].at({0, 10, 3}) = NAN; }, 140))
+    EXPECT_TRUE(std::isnan(value));
+  // A key does not count for the rows before it, whatever it is.
+  for (double value : rowOf([](auto &inputs) { inputs[1].at({0, 10, 3}) = NAN; }, 9))
+    EXPECT_FALSE(std::isnan(value));
+  const std::vector<double> row = rowOf([](auto &inputs) { inputs[2].at({0, 33, 5}) = NAN; }, 149);
+  for (size_t d = 0; d < row.size(); ++d)
+    EXPECT_EQ(std::isnan(row[d]), d == 5);
+}
+
+TEST(CudaAttentionHopper, EndsOfTheSearchSpace) {
+  for (int depth : {64, 128}) {
+    MmaCase s{.heads = 1, .keyHeads = 1, .depth = depth, .bound = 140, .isCausal = true};
+    const std::string text = kernelOf(s);
+    for (const SchedulePoint &point : endsOf(spaceOf(text), /*areMapped=*/true)) {
+      SCOPED_TRACE(toString(point));
+      DeviceKernel kernel(text, &point);
+      checkMapped(kernel, s, text, 135, 135);
+    }
+  }
+}
+
+// Heads that are no multiples of 64 wide, or few rows, have the other form alone.
+TEST(CudaAttentionHopper, WhichKernels) {
+  EXPECT_FALSE(DeviceKernel(kernelOf({.depth = 96})).plan().mappedImage);
+  EXPECT_FALSE(DeviceKernel(kernelOf({.depth = 64, .channels = 128})).plan().mappedImage);
+  EXPECT_FALSE(DeviceKernel(kernelOf({.depth = 64, .bound = 40})).plan().mappedImage);
+  EXPECT_TRUE(DeviceKernel(kernelOf({.depth = 64, .bound = 64})).plan().mappedImage);
+}
+
+TEST(CudaAttentionHopper, UnalignedAddresses) {
+  MmaCase s{.depth = 64, .bound = 70};
+  const std::string text = kernelOf(s);
+  DeviceKernel kernel(text);
+  kernel.setMapped(multiprocessors);
+  kernel.setOffset(2);
+  check(kernel, s, text, 70, 70);
+  EXPECT_EQ(kernel.mappedLaunches(), 0);
+}
+
+} // namespace
+} // namespace kiln::testing
