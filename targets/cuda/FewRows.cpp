@@ -214,7 +214,7 @@ public:
   /// Two columns share what is read of the rows; more of them leave GPUs without warps.
   SearchSpace searchSpace() const override {
     if (!isAlongDepth())
-      return fewRowsAcrossSpace();
+      return fewRowsAcrossSpace(contraction);
     SearchSpace space;
     space.push_back({"columns", {1, 2, 4}, fewRowsOf(contraction) == 1 ? 1 : 2});
     space.push_back({"turns", {1, 2, 4}, fewRowsOf(contraction) == 1 ? 4 : 1});

@@ -10,7 +10,7 @@ namespace kiln::cuda {
 /// How many rows the code of few rows is for.
 int64_t fewRowsOf(const Contraction &contraction);
 
-SearchSpace fewRowsAcrossSpace();
+SearchSpace fewRowsAcrossSpace(const Contraction &contraction);
 
 /// Appends the function and the launch.
 mlir::LogicalResult buildFewRowsAcross(tile::Builder &b, const StepContext &context, const Contraction &contraction,

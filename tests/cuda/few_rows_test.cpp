@@ -34,12 +34,29 @@ TEST(CudaFewRows, ColumnsSideBySide) {
       std::string fixed = matmulKernel({isTransposed, false}, number(bound), "70", "85", 1);
       DeviceKernel kernel(text), other(fixed);
       EXPECT_EQ(other.plan().strategy, "few_rows");
-      EXPECT_EQ(toString(other.plan().schedule), "turns=4 warps=16");
+      EXPECT_EQ(toString(other.plan().schedule), "lane_columns=8 turns=4 warps=16");
       EXPECT_EQ(textOf(other).find(".local"), std::string::npos);
       EXPECT_EQ(countOf(textOf(other), "bar.sync"), 1U);
       other.check({1, 0, 1}, randomInputs(fixed, {1, 0, 1}), 1e-5);
       kernel.check({bound, 1, bound}, randomInputs(text, {bound, 1, bound}), 1e-5);
     }
+}
+
+// Few columns have as few lanes as memory is read by; many have a lane each of a whole warp.
+TEST(CudaFewRows, LanesOfColumns) {
+  const std::string text = matmulKernel({false, false}, "3", "70", "85", 1);
+  for (int columns : {4, 8, 16, 32}) {
+    SCOPED_TRACE(columns);
+    const SchedulePoint point{{"lane_columns", columns}, {"warps", 4}, {"turns", 2}};
+    DeviceKernel kernel(text, &point);
+    kernel.check({1, 0, 1}, randomInputs(text, {1, 0, 1}), 1e-5);
+  }
+  auto lanesOf = [](const std::string &columns) {
+    return DeviceKernel(matmulKernel({false, false}, "1", columns, "64", 1)).plan().schedule.at("lane_columns");
+  };
+  EXPECT_EQ(lanesOf("768"), 8);
+  EXPECT_EQ(lanesOf("4096"), 16);
+  EXPECT_EQ(lanesOf("50257"), 32);
 }
 
 TEST(CudaFewRows, SumsDoNotDependOnAddresses) {
