@@ -61,6 +61,33 @@ void clusterBarrier(Builder &b) {
   NVVM::ClusterWaitOp::create(b, UnitAttr());
 }
 
+void barrierOf(Builder &b, int64_t number, int64_t threads) {
+  assembly(b, "bar.sync " + Twine(number) + ", " + Twine(threads) + ";", "~{memory}", {});
+}
+
+//===- Shared memory of other blocks -------------------------------------===//
+
+Value addressIn(Builder &b, Value address, Value block) {
+  return assembly(b, "mapa.shared::cluster.u32 $0, $1, $2;", "=r,r,r", {address, block}, b.getI32Type());
+}
+
+/// Of a result that is several registers.
+static Values partsOf(Builder &b, Value all, size_t count) {
+  Values parts;
+  for (size_t i = 0; i < count; ++i)
+    parts.push_back(LLVM::ExtractValueOp::create(b, all, ArrayRef<int64_t>(int64_t(i))));
+  return parts;
+}
+
+Values loadFourFrom(Builder &b, Value address) {
+  auto type = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(4, b.getF32Type()));
+  Value all =
+      assembly(b, "ld.shared::cluster.v4.f32 {$0, $1, $2, $3}, [$4];", "=f,=f,=f,=f,r,~{memory}", {address}, type);
+  return partsOf(b, all, 4);
+}
+
+void writeBeforeCopies(Builder &b) { assembly(b, "fence.proxy.async.shared::cta;", "~{memory}", {}); }
+
 //===- Copies ------------------------------------------------------------===//
 
 void copyBox(Builder &b, Value to, Value map, ArrayRef<Value> at, Value barrier, int64_t blocks) {
@@ -121,11 +148,7 @@ static Values changeSums(Builder &b, const Twine &text, StringRef more, ValueRan
   Values operands(sums);
   operands.append(others.begin(), others.end());
   auto type = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(sums.getTypes()));
-  Value all = assembly(b, text, changed(sums.size()) + more.str(), operands, type);
-  Values result;
-  for (size_t i = 0; i < sums.size(); ++i)
-    result.push_back(LLVM::ExtractValueOp::create(b, all, ArrayRef<int64_t>(int64_t(i))));
-  return result;
+  return partsOf(b, assembly(b, text, changed(sums.size()) + more.str(), operands, type), sums.size());
 }
 
 Values addProduct(Builder &b, const MatrixProduct &product, Value a, Value c, ValueRange sums) {

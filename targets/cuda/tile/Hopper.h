@@ -34,6 +34,19 @@ void awaitPhase(Builder &b, Value barrier, Value parity);
 /// All threads of the cluster's blocks wait for each other. Before the first time no block may reach another one's
 /// shared memory, and none may after the last one, behind which a block may have ended.
 void clusterBarrier(Builder &b);
+/// So many threads of the block wait for each other at the barrier of that number, and see what the others have
+/// written. That of tile::barrier is 0.
+void barrierOf(Builder &b, int64_t number, int64_t threads);
+
+//===- Shared memory of other blocks -------------------------------------===//
+
+/// Where the same place is in the memory of that block of the cluster.
+Value addressIn(Builder &b, Value address, Value block);
+/// Four f32 from such an address, a multiple of 16.
+Values loadFourFrom(Builder &b, Value address);
+/// What the thread has written to shared memory comes before copies to the same place that are asked for behind a
+/// barrier.
+void writeBeforeCopies(Builder &b);
 
 //===- Copies ------------------------------------------------------------===//
 
