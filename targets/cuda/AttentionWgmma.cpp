@@ -247,7 +247,7 @@ void WgmmaAttention::loadQueries(const QueryTile &tile) {
   queries.fetch(b.add(tile.firstRow, b.mul(group, b.integer(64))), to);
   tile::commitCopies(b);
   tile::awaitCopies(b, 0);
-  tile::publishToProducts(b);
+  tile::orderBeforeCopies(b);
   tile::barrierAmong(b, number, 128);
 }
 

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "targets/cuda/Elements.h"
 #include "targets/cuda/FewRowsAcross.h"
+#include "targets/cuda/WgmmaShape.h"
 #include "targets/cuda/tile/Shared.h"
 
 namespace kiln::cuda {
@@ -273,7 +274,9 @@ std::vector<RowVariant> fewRowsVariants(func::FuncOp kernel, const Placement &pl
       continue;
     AffineExpr extent = extentOf(*contraction, contraction->rows);
     auto symbol = dyn_cast<AffineSymbolExpr>(extent);
-    for (int64_t bound : {int64_t(1), mostRows})
+    SmallVector<int64_t> bounds{1, mostRows};
+    llvm::append_range(bounds, wgmmaBounds({kernel, placement, step}, *contraction));
+    for (int64_t bound : bounds)
       if (symbol && leastValue(extent, kernel) <= bound && bound < largestValue(extent, kernel))
         variants.push_back({symbol.getPosition(), bound});
     break;

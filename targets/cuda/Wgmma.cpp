@@ -5,10 +5,11 @@
 //   copy a tile of each input                 empty: all warps are done with them      release the stage before
 //
 // Behind the depth's end, a warp brings its 16 rows of sums through shared memory, 32 columns at a time, so that lanes
-// finish and store neighbours. Meanwhile tiles for the block's next sums come.
+// finish and store neighbours. Meanwhile tiles for the block's next sums come. Where blocks share the depth of a tile,
+// WgmmaSplit.h has what comes behind it, and nothing comes meanwhile.
 #include "targets/cuda/Wgmma.h"
 
-#include "targets/cuda/WgmmaEpilogue.h"
+#include "targets/cuda/WgmmaSplit.h"
 #include "targets/cuda/tile/Shared.h"
 
 namespace kiln::cuda {
@@ -34,7 +35,7 @@ public:
                const WgmmaProduct &product, const WgmmaShape &shape)
       : b(b), reader(reader), contraction(contraction), product(product), shape(shape),
         matrices{product.type, shape.bn, !product.a.isAlongDepth, !product.b.isAlongDepth},
-        epilogue(b, reader, context, contraction) {}
+        epilogue(b, reader, context, contraction), split(b, this->shape, epilogue) {}
 
   LogicalResult run();
 
@@ -50,6 +51,7 @@ private:
   void advance(Value stage, Value parity, Values &next);
   void copy(const WgmmaInput &input, Value map, int64_t rows, Value row, Value depth, Value batch, Value to,
             Value barrier, int64_t sharers);
+  Values copyTile(const SumTile &at, ValueRange carried);
   void produce();
   Value descriptorOf(const WgmmaInput &input, Value address);
   Values multiply(Value stage, ValueRange sums);
@@ -64,15 +66,16 @@ private:
   WgmmaShape shape;
   tile::MatrixProduct matrices;
   WgmmaEpilogue epilogue;
+  WgmmaSplit split;
   Value thread, lane, warp, rank, mapA, mapB, shared, start, barriers;
-  Value rowCount, columnCount, steps, down, across, batchCount;
+  Value rowCount, columnCount, firstStep, steps, down, across, batchCount;
   Value warpRow, descriptorA, descriptorB; // of a consumer's warp
   LogicalResult result = success();
 };
 
 void WgmmaBuilder::begin() {
   mapA = reader.tensorMap(0), mapB = reader.tensorMap(1);
-  rank = b.rem(b.blockId(), b.integer(shape.cluster));
+  rank = b.rem(b.blockId(), b.integer(shape.blocks()));
   thread = b.threadId(), lane = b.rem(thread, b.integer(32)), warp = tile::warpOf(b, thread);
   shared = tile::sharedMemory(b, 1024), start = tile::sharedAddress(b, shared);
   barriers = b.add(start, b.integer(shape.barriersAt()));
@@ -81,7 +84,12 @@ void WgmmaBuilder::begin() {
   columnCount = reader.extent(extentOf(contraction, contraction.columns));
   batchCount = reader.extent(extentOf(contraction, contraction.batch));
   down = tiles(rowCount, clusterRows()), across = tiles(columnCount, shape.bn);
+  firstStep = b.integer(0);
   steps = tiles(reader.extent(extentOf(contraction, contraction.depth)), product.depth());
+  if (shape.split > 1) {
+    split.begin(rank, shared, start);
+    std::tie(firstStep, steps) = split.partOf(steps);
+  }
   b.ifThen(b.compare(arith::CmpIPredicate::eq, thread, b.integer(0)), [&] {
     for (int64_t stage = 0; stage < shape.stages; ++stage) {
       tile::initBarrier(b, full(b.integer(stage)), 1);
@@ -99,15 +107,15 @@ SumTile WgmmaBuilder::tileOf(Value number) {
   Value first = b.mul(b.div(inBatch, ofGroup), b.integer(shape.raster));
   Value height = b.createOrFold<arith::MinSIOp>(b.sub(down, first), b.integer(shape.raster));
   Value row = b.mul(b.add(first, b.rem(inGroup, height)), b.integer(clusterRows()));
-  return {b.div(number, ofBatch), b.add(row, b.mul(rank, b.integer(shape.bm))),
+  return {b.div(number, ofBatch), b.add(row, b.mul(rank, b.integer(shape.cluster > 1 ? shape.bm : 0))),
           b.mul(b.div(inGroup, height), b.integer(shape.bn))};
 }
 
 /// The tiles of the cluster, which are as far apart as there are clusters: its blocks go through them in step, also
 /// where one of them has a tile behind the last row.
 Values WgmmaBuilder::eachTile(ValueRange carried, Body body) {
-  Value cluster = b.div(b.blockId(), b.integer(shape.cluster));
-  Value clusters = b.div(tile::gridSize(b), b.integer(shape.cluster));
+  Value cluster = b.div(b.blockId(), b.integer(shape.blocks()));
+  Value clusters = b.div(tile::gridSize(b), b.integer(shape.blocks()));
   Value all = b.mul(batchCount, b.mul(down, across));
   Value mine = b.div(b.add(b.sub(all, cluster), b.sub(clusters, b.integer(1))), clusters);
   return b.loop(mine, carried, [&](Value turn, ValueRange values) {
@@ -141,25 +149,38 @@ void WgmmaBuilder::copy(const WgmmaInput &input, Value map, int64_t rows, Value 
   }
 }
 
+/// `carried`: the stage and its parity.
+Values WgmmaBuilder::copyTile(const SumTile &at, ValueRange carried) {
+  return b.loop(steps, carried, [&](Value step, ValueRange values) {
+    Value stage = values[0], parity = values[1];
+    Value depth = b.mul(b.add(firstStep, step), b.integer(product.depth()));
+    Value to = b.add(start, b.mul(stage, b.integer(shape.stageBytes())));
+    tile::awaitPhase(b, empty(stage), parity);
+    tile::arriveExpecting(b, full(stage), shape.stageBytes());
+    copy(product.a, mapA, shape.bm, at.row, depth, at.batch, to, full(stage), 1);
+    copy(product.b, mapB, shape.bn, at.column, depth, at.batch, b.add(to, b.integer(shape.bm * rowBytes)), full(stage),
+         shape.cluster);
+    Values next;
+    advance(stage, parity, next);
+    return next;
+  });
+}
+
 /// A stage is empty at first: the phase before the first one is waited for, which is over.
 void WgmmaBuilder::produce() {
   if (shape.groups > 1)
     tile::setRegisters(b, producerRegisters, /*isMore=*/false);
-  b.ifThen(b.compare(arith::CmpIPredicate::eq, thread, b.integer(0)), [&] {
-    eachTile({b.integer(0), b.integer(1)}, [&](const SumTile &at, ValueRange carried) {
-      return b.loop(steps, carried, [&](Value step, ValueRange values) {
-        Value stage = values[0], parity = values[1], depth = b.mul(step, b.integer(product.depth()));
-        Value to = b.add(start, b.mul(stage, b.integer(shape.stageBytes())));
-        tile::awaitPhase(b, empty(stage), parity);
-        tile::arriveExpecting(b, full(stage), shape.stageBytes());
-        copy(product.a, mapA, shape.bm, at.row, depth, at.batch, to, full(stage), 1);
-        copy(product.b, mapB, shape.bn, at.column, depth, at.batch, b.add(to, b.integer(shape.bm * rowBytes)),
-             full(stage), shape.cluster);
-        Values next;
-        advance(stage, parity, next);
-        return next;
-      });
+  Value isCopier = b.compare(arith::CmpIPredicate::eq, thread, b.integer(0));
+  const Values initial{b.integer(0), b.integer(1)};
+  if (shape.split == 1)
+    return b.ifThen(isCopier, [&] {
+      eachTile(initial, [&](const SumTile &at, ValueRange carried) { return copyTile(at, carried); });
     });
+  eachTile(initial, [&](const SumTile &at, ValueRange carried) {
+    Values next =
+        b.ifElse(isCopier, carried.getTypes(), [&] { return copyTile(at, carried); }, [&] { return Values(carried); });
+    split.pass();
+    return next;
   });
 }
 
@@ -234,6 +255,10 @@ void WgmmaBuilder::consume() {
 
 /// A group's blocks of 64 rows, one after the other.
 void WgmmaBuilder::finish(const SumTile &at, ValueRange sums) {
+  if (shape.split > 1) {
+    result = split.finish(at, sums, b.sub(warp, b.integer(4)), lane);
+    return;
+  }
   for (int64_t block = 0; block < shape.blocksOfGroup() && succeeded(result); ++block) {
     Value row = b.add(at.row, b.add(warpRow, b.integer(block * 64)));
     result = epilogue.finish({at.batch, row, at.column},
@@ -273,21 +298,21 @@ LogicalResult buildWgmma(tile::Builder &b, const StepContext &context, const Con
       input->map.box.push_back(uint32_t(box[i]));
     }
   const std::string name = plan.functions[plan.launches[first].function].name;
-  b.beginKernel(name, shape.threads(), 1, shape.cluster);
+  b.beginKernel(name, shape.threads(), 1, shape.blocks());
   Reader reader(b, context.placement, context.kernel);
   if (failed(WgmmaBuilder(b, reader, context, contraction, *product, shape).run()))
     return failure();
   b.endKernel();
   AffineExpr tiles = extentOf(contraction, contraction.batch) *
                      extentOf(contraction, contraction.rows).ceilDiv(shape.bm * shape.cluster) *
-                     extentOf(contraction, contraction.columns).ceilDiv(shape.bn) * shape.cluster;
+                     extentOf(contraction, contraction.columns).ceilDiv(shape.bn) * shape.blocks();
   plan.launches[first].mapped = {unsigned(plan.launches.size() - first),
                                  unsigned(plan.mappedFunctions.size()),
                                  {std::move(product->a.map), std::move(product->b.map)},
                                  reader.parameters,
                                  tiles};
   plan.mappedFunctions.push_back(
-      {name, uint32_t(shape.threads()), uint32_t(shape.sharedBytes()), uint32_t(shape.cluster)});
+      {name, uint32_t(shape.threads()), uint32_t(shape.sharedBytes()), uint32_t(shape.blocks())});
   return success();
 }
 

@@ -21,6 +21,11 @@ public:
   /// `staging`: memory of the warp alone, of WgmmaShape::warpRows x WgmmaShape::chunkPitch floats.
   void begin(tile::Value rowCount, tile::Value columnCount, tile::Value lane, tile::Value staging);
 
+  /// Whether a row and a column that begin there are within the result.
+  tile::Value isInside(const SumTile &tile) {
+    return b.both(b.isBelow(tile.row, rowCount), b.isBelow(tile.column, columnCount));
+  }
+
   /// Finishes and stores the warp's 16 rows of sums, as tile::addProduct leaves them. Failure: after a diagnostic.
   mlir::LogicalResult finish(const SumTile &tile, tile::ValueRange sums);
 

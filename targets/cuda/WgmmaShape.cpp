@@ -4,6 +4,7 @@
 #include "targets/cuda/WgmmaShape.h"
 
 #include "compiler/schedule/SearchSpace.h"
+#include <cmath>
 
 namespace kiln::cuda {
 
@@ -11,16 +12,21 @@ using namespace mlir;
 
 static constexpr int64_t mostShared = 227 << 10; // bytes of a block
 static constexpr int64_t mostRegisters = 232;    // of a thread that multiplies
-static constexpr int64_t multiprocessors = 132;  // at least so many tiles are wanted
-static constexpr int64_t leastRows = 64;         // that there are to be at most
+static constexpr int64_t leastRows = 64;         // that there are to be at most, unless the weight is large
+
+/// Whether a form of its own is worth its compilation: what is read for each row, in elements.
+static bool isLarge(const Contraction &c) {
+  return double(largestExtent(c, c.columns)) * double(largestExtent(c, c.depth)) >= double(256 << 10);
+}
 
 bool hasWgmma(const StepContext &context, const Contraction &contraction) {
-  return largestExtent(contraction, contraction.rows) >= leastRows && findWgmmaProduct(context, contraction);
+  return (largestExtent(contraction, contraction.rows) >= leastRows || isLarge(contraction)) &&
+         findWgmmaProduct(context, contraction);
 }
 
 WgmmaShape wgmmaShapeOf(const SchedulePoint &point) {
-  return {point.at("wgmma_bm"),     point.at("wgmma_bn"),     point.at("wgmma_groups"),
-          point.at("wgmma_stages"), point.at("wgmma_raster"), point.at("wgmma_cluster")};
+  return {point.at("wgmma_bm"),     point.at("wgmma_bn"),      point.at("wgmma_groups"), point.at("wgmma_stages"),
+          point.at("wgmma_raster"), point.at("wgmma_cluster"), point.at("wgmma_split")};
 }
 
 /// Of a thread that multiplies: its sums, addresses, and what the epilogue wants.
@@ -35,6 +41,10 @@ BlockNeeds needsOf(const WgmmaShape &shape) {
   return needs;
 }
 
+static bool hasRoomForSums(const WgmmaShape &shape) {
+  return shape.split == 1 || shape.stagingAt() >= 4 * shape.bm * shape.bn;
+}
+
 static std::vector<TuningRule> rules() {
   return {
       {"64 rows of wgmma_bm at least for each of wgmma_groups",
@@ -44,35 +54,91 @@ static std::vector<TuningRule> rules() {
       {"227 KiB of shared memory at most for wgmma_stages of (wgmma_bm + wgmma_bn) * 128 + 16 bytes and 10 KiB of each "
        "of wgmma_groups",
        [](const SchedulePoint &p) { return wgmmaShapeOf(p).sharedBytes() <= mostShared; }},
+      {"wgmma_cluster or wgmma_split of 1",
+       [](const SchedulePoint &p) { return p.at("wgmma_cluster") == 1 || p.at("wgmma_split") == 1; }},
+      {"stages that have room for f32 sums of wgmma_bm * wgmma_bn where wgmma_split is not 1",
+       [](const SchedulePoint &p) { return hasRoomForSums(wgmmaShapeOf(p)); }},
   };
 }
 
-/// As many columns as are of use, but fewer where there would be too few tiles for all multiprocessors.
-static WgmmaShape presetOf(const Contraction &c) {
-  const int64_t columns = largestExtent(c, c.columns);
-  WgmmaShape shape{128, columns <= 64 ? 64 : columns <= 128 ? 128 : 256, 2, 2, 8, 1};
-  auto tiles = [&] {
-    return double(largestExtent(c, c.batch)) * double(llvm::divideCeil(largestExtent(c, c.rows), shape.bm)) *
-           double(llvm::divideCeil(columns, shape.bn));
-  };
-  while (shape.bn > 64 && tiles() < multiprocessors)
-    shape.bn /= 2;
-  for (WgmmaShape more = shape; ++more.stages <= 7 && more.sharedBytes() <= mostShared;)
-    shape = more;
-  return shape;
+//===- Presets -----------------------------------------------------------===//
+
+/// How many clusters of so many blocks an H100 runs at a time: 132 multiprocessors, in groups that hold 16 or 18.
+static int64_t clustersAtOnce(int64_t blocks) { return (blocks > 2 ? 128 : 132) / blocks; }
+
+/// An estimate of the cycles of a product with so many rows, computed from docs/cuda.md's rates, not measured.
+static double cyclesOf(const WgmmaProduct &product, const Contraction &c, int64_t rows, const WgmmaShape &shape) {
+  constexpr double read = 1900;     // bytes a cycle of memory, for all: 3.35 TB/s at 1.755 GHz
+  constexpr double copied = 40;     // bytes a cycle into a multiprocessor, while all ask
+  constexpr double start = 1500;    // until the first stage is there
+  constexpr double finished = 11;   // sums a cycle: 128 x 256 take 3,000
+  constexpr double exchanged = 2.5; // sums a cycle that come from other blocks
+  const double columns = double(largestExtent(c, c.columns)), depth = double(largestExtent(c, c.depth));
+  const double batch = double(largestExtent(c, c.batch)), sums = double(shape.bm * shape.bn);
+  const double tiles = batch * std::ceil(double(rows) / double(shape.bm)) * std::ceil(columns / double(shape.bn));
+  const double rounds = std::ceil(tiles / double(clustersAtOnce(shape.split))), split = double(shape.split);
+  const double steps = std::ceil(depth / (double(product.depth()) * split));
+  // Of a block of 64 rows, by 32 bytes of the depth: products, and what they read of shared memory.
+  const double multiply = std::max(double(shape.bn) / 2, 16 + double(shape.bn) / 4);
+  const double step = std::max(double(shape.bm / 64 * 4) * multiply, double(shape.stageBytes()) / copied);
+  const double weights = batch * columns * depth * double(tile::bytesOf(product.type));
+  double finish = sums / finished * 2 / double(shape.groups);
+  if (shape.split > 1) // blocks wait for each other twice, and no stage comes meanwhile
+    finish = finish / split + start + 200 * split + sums * (split - 1) / split / exchanged;
+  return start + std::max(weights / read, rounds * steps * step) + rounds * finish;
+}
+
+/// The shape of the least estimate for so many rows; of equal ones that with the fewest parts and the most columns. As
+/// many stages as fit: bytes on their way are what few rows want.
+static WgmmaShape presetOf(const WgmmaProduct &product, const Contraction &c, int64_t rows) {
+  std::optional<WgmmaShape> best;
+  for (int64_t split : {1, 2, 4, 8})
+    for (int64_t bm : {64, 128, 256})
+      for (int64_t bn : {256, 192, 128, 64})
+        for (int64_t groups : {2, 1}) {
+          WgmmaShape shape{bm, bn, groups, 2, 8, 1, split};
+          for (WgmmaShape more = shape; ++more.stages <= 8 && more.sharedBytes() <= mostShared;)
+            shape = more;
+          const bool isLegal = shape.blocksOfGroup() > 0 && registers(shape) <= mostRegisters &&
+                               shape.sharedBytes() <= mostShared && hasRoomForSums(shape);
+          if (isLegal && (!best || cyclesOf(product, c, rows, shape) < cyclesOf(product, c, rows, *best)))
+            best = shape;
+        }
+  return *best;
+}
+
+SmallVector<int64_t> wgmmaBounds(const StepContext &context, const Contraction &contraction) {
+  SmallVector<int64_t> bounds;
+  if (!isLarge(contraction) || !hasWgmma(context, contraction))
+    return bounds;
+  const WgmmaProduct product = *findWgmmaProduct(context, contraction);
+  const int64_t most = largestExtent(contraction, contraction.rows);
+  WgmmaShape shape = presetOf(product, contraction, most); // of the form that takes calls of the next bound
+  for (int64_t bound : {512, 256, 128, 64}) {
+    if (bound >= most)
+      continue;
+    const WgmmaShape own = presetOf(product, contraction, bound);
+    if (cyclesOf(product, contraction, bound, own) > 0.9 * cyclesOf(product, contraction, bound, shape))
+      continue;
+    bounds.insert(bounds.begin(), bound);
+    shape = own;
+  }
+  return bounds;
 }
 
 SearchSpace wgmmaSpace(const StepContext &context, const Contraction &contraction) {
   SearchSpace space;
   if (!hasWgmma(context, contraction))
     return space;
-  const WgmmaShape preset = presetOf(contraction);
+  const WgmmaShape preset =
+      presetOf(*findWgmmaProduct(context, contraction), contraction, largestExtent(contraction, contraction.rows));
   space.push_back(makeParameter("wgmma_bm", {64, 128, 256}, preset.bm));
   space.push_back(makeParameter("wgmma_bn", {64, 128, 192, 256}, preset.bn));
   space.push_back(makeParameter("wgmma_groups", {1, 2}, preset.groups));
   space.push_back(makeParameter("wgmma_stages", {2, 3, 4, 5, 6, 7, 8}, preset.stages));
   space.push_back(makeParameter("wgmma_raster", {1, 4, 8, 16}, preset.raster));
   space.push_back(makeParameter("wgmma_cluster", {1, 2}, preset.cluster));
+  space.push_back(makeParameter("wgmma_split", {1, 2, 4, 8}, preset.split));
   space.rules = rules();
   return space;
 }

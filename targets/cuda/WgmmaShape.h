@@ -18,7 +18,9 @@ struct WgmmaShape {
   int64_t stages;  // of 128 bytes of the depth
   int64_t raster;  // tiles of rows that neighbours go through before the next tile of columns
   int64_t cluster; // blocks whose tiles lie one below the other: each copies its part of b to all of them
+  int64_t split;   // blocks that share the depth of a tile
 
+  int64_t blocks() const { return cluster * split; }           // that are launched as a cluster
   int64_t blocksOfGroup() const { return bm / (64 * groups); } // of 64 rows
   int64_t sumsOfThread() const { return bm * bn / (128 * groups); }
   int64_t threads() const { return (groups + 1) * 128; }
@@ -30,6 +32,10 @@ struct WgmmaShape {
 
 /// Whether the contraction has this form.
 bool hasWgmma(const StepContext &context, const Contraction &contraction);
+
+/// Bounds of rows below the kernel's for which a form of the kernel with a tile of its own is so much faster that it is
+/// worth being compiled, by the same estimate that presets follow from; ascending.
+llvm::SmallVector<int64_t> wgmmaBounds(const StepContext &context, const Contraction &contraction);
 
 /// The parameters of the form; none if the contraction does not have it. On GPUs of other capabilities than 9.0, which
 /// launch the plain form, they are without effect: a point is legal there whatever values they have.

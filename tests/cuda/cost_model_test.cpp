@@ -127,7 +127,8 @@ TEST_F(CudaCost, LimitsLeaveOutWhatHasNoRoom) {
 TEST_F(CudaCost, ParametersWithoutEffect) {
   const std::vector<std::string> plainKeys{"mma_bm", "mma_bn", "mma_bytes", "mma_stages",
                                            "mma_wm", "mma_wn", "split_k"},
-      mappedKeys{"wgmma_bm", "wgmma_bn", "wgmma_cluster", "wgmma_groups", "wgmma_raster", "wgmma_stages"};
+      mappedKeys{"wgmma_bm",     "wgmma_bn",    "wgmma_cluster", "wgmma_groups",
+                 "wgmma_raster", "wgmma_split", "wgmma_stages"};
   auto product = [](const std::string &depth, const std::string &attributes) {
     KernelText text({{1, 4096}, {8, 4096}});
     Value x = text.argument(text.type({"s0", depth})), w = text.argument(text.type({"768", depth}));

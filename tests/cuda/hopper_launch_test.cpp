@@ -243,9 +243,10 @@ TEST(CudaHopperLaunch, TakesTheOtherFormWithDriversThatLackIt) {
 }
 
 TEST(CudaHopperLaunch, HasNoMoreBlocksThanMultiprocessors) {
+  const SchedulePoint point{{"wgmma_bm", 128}, {"wgmma_bn", 64}, {"wgmma_groups", 2}, {"wgmma_split", 1}};
   Driver driver(Machine{});
   {
-    ProductModel model(64);
+    ProductModel model(64, &point);
     model.check(17000, 8, 8); // 133 tiles of rows
   }
   EXPECT_EQ(driver.threads(), std::set{mappedThreads});
@@ -253,7 +254,8 @@ TEST(CudaHopperLaunch, HasNoMoreBlocksThanMultiprocessors) {
 }
 
 TEST(CudaHopperLaunch, LaunchesClusters) {
-  const SchedulePoint point{{"wgmma_cluster", 2}, {"wgmma_bm", 64}, {"wgmma_bn", 64}, {"wgmma_groups", 1}};
+  const SchedulePoint point{
+      {"wgmma_cluster", 2}, {"wgmma_split", 1}, {"wgmma_bm", 64}, {"wgmma_bn", 64}, {"wgmma_groups", 1}};
   Driver driver(Machine{});
   {
     ProductModel model(64, &point);
@@ -268,6 +270,21 @@ TEST(CudaHopperLaunch, LaunchesClusters) {
   driver.threads();
   EXPECT_EQ(driver.blocks, 132U);
   EXPECT_EQ(driver.clusters, std::set{2U});
+}
+
+TEST(CudaHopperLaunch, LaunchesBlocksThatShareTheDepth) {
+  const SchedulePoint point{{"wgmma_split", 4}, {"wgmma_bm", 64}, {"wgmma_bn", 64}, {"wgmma_groups", 1}};
+  Driver driver(Machine{});
+  {
+    ProductModel model(64, &point);
+    model.check(100, 8, 584);
+    EXPECT_EQ(driver.threads(), std::set{256U});
+    EXPECT_EQ(driver.blocks, 8U);
+    model.check(64 * 34, 8, 72); // one tile more than clusters
+  }
+  driver.threads();
+  EXPECT_EQ(driver.blocks, 132U);
+  EXPECT_EQ(driver.clusters, std::set{4U});
 }
 
 } // namespace

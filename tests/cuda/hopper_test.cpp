@@ -257,6 +257,51 @@ TEST(CudaHopper, ClustersOfBatches) {
       &point);
 }
 
+/// Blocks that share the depth of a tile: all numbers of parts, of which some have nothing to add; fewer units to
+/// finish than warps, and more; one tile for a cluster, and several, so that stages are written again.
+TEST(CudaHopper, BlocksShareTheDepth) {
+  for (auto [element, form, bm, bn, groups, split] :
+       {std::tuple("f16", weights, 64, 64, 1, 2), std::tuple("bf16", Form{false, false}, 128, 128, 2, 4),
+        std::tuple("f16", Form{true, true}, 64, 192, 1, 8), std::tuple("bf16", Form{true, false}, 256, 128, 2, 2),
+        std::tuple("f32", weights, 64, 128, 1, 4), std::tuple("f16", weights, 128, 64, 1, 8)}) {
+    SCOPED_TRACE(std::string(element) + " " + form.maps()[0] + " " + form.maps()[1] + " " + number(split));
+    const std::string text = textOf(matrices(element, form, "s0", "s2", "s1"), {{1, 4000}, {1, 4000}, {1, 4000}});
+    const SchedulePoint point{{"wgmma_bm", bm},    {"wgmma_bn", bn},       {"wgmma_groups", groups},
+                              {"wgmma_stages", 3}, {"wgmma_split", split}, {"wgmma_raster", 1}};
+    DeviceKernel kernel(text, &point);
+    ASSERT_TRUE(kernel.plan().mappedImage);
+    EXPECT_EQ(kernel.plan().launches.size(), 1U);
+    EXPECT_EQ(kernel.plan().mappedFunctions.front().cluster, uint32_t(split));
+    EXPECT_EQ(countOf(kernel.plan().mappedImage->text, ".local"), 0U);
+    for (auto [multiprocessors, m, n, k] :
+         {std::tuple(8, 8, 8, 8), std::tuple(8, bm + 8, 2 * bn - 8, 200), std::tuple(1, 24, bn + 8, 584)}) {
+      kernel.setMapped(uint32_t(multiprocessors));
+      checkMatrices(kernel, text, form, m, n, k, {m, k, n});
+    }
+  }
+}
+
+TEST(CudaHopper, PartsOfBatches) {
+  const SchedulePoint point{{"wgmma_split", 2}, {"wgmma_bm", 64}, {"wgmma_bn", 64}, {"wgmma_groups", 1}};
+  checkExactly(
+      {"pppr", {"3", "s0", "72"}, {"3", "40", "72"}, {"3", "s0", "40"}, {"a, b, d", "a, c, d", "a, b, c"}, "f16"}, 136,
+      &point);
+}
+
+/// Whatever the number of clusters and the tiles of each.
+TEST(CudaHopper, PartsAreAddedInOneOrder) {
+  const SchedulePoint point{{"wgmma_split", 4}, {"wgmma_bm", 64}, {"wgmma_bn", 64}, {"wgmma_groups", 1}};
+  const std::string text = textOf(matrices("f32", weights, "s0", "72", "328"), {{1, 3000}});
+  DeviceKernel kernel(text, &point);
+  const std::vector<Tensor> inputs = randomInputs(text, {80});
+  kernel.setMapped(16);
+  kernel.check({80}, inputs, 2e-3);
+  const Tensor all = kernel.run({80}, inputs)[0];
+  kernel.setMapped(1);
+  EXPECT_EQ(kernel.run({80}, inputs)[0].values, all.values);
+  EXPECT_EQ(kernel.mappedLaunches(), 3);
+}
+
 TEST(CudaHopper, RefusesWhatDoesNotFit) {
   const std::string text = textOf(matrices("f16", weights, "s0", "512", "512"), {{1, 4000}});
   auto expectRule = [&](const SchedulePoint &point, const std::string &rule) {
@@ -265,6 +310,9 @@ TEST(CudaHopper, RefusesWhatDoesNotFit) {
   expectRule({{"wgmma_bm", 64}}, "64 rows of wgmma_bm at least for each of wgmma_groups");
   expectRule({{"wgmma_bm", 256}, {"wgmma_bn", 256}, {"wgmma_stages", 2}}, "232 registers at most");
   expectRule({{"wgmma_bn", 256}, {"wgmma_stages", 5}}, "227 KiB of shared memory at most");
+  expectRule({{"wgmma_cluster", 2}, {"wgmma_split", 2}}, "wgmma_cluster or wgmma_split of 1");
+  expectRule({{"wgmma_bm", 128}, {"wgmma_bn", 256}, {"wgmma_stages", 2}, {"wgmma_split", 2}},
+             "stages that have room for f32 sums of wgmma_bm * wgmma_bn where wgmma_split is not 1");
   const SchedulePoint point{{"wgmma_bm", 128}};
   EXPECT_EQ(refusal(textOf(matrices("f32", weights, "s0", "512", "512"), {{1, 4000}}, ""), &point),
             "contraction schedule has no parameter \"wgmma_bm\"");
@@ -293,6 +341,7 @@ TEST(CudaHopper, LeavesOthersAlone) {
   EXPECT_TRUE(isMapped(plain));
   EXPECT_FALSE(isMapped(plain, "")) << "f32 is exact unless tf32 is asked for";
   EXPECT_FALSE(isMapped(plain, tf32, 63)) << "few rows";
+  EXPECT_TRUE(isMapped(matrices("f32", weights, "s0", "512", "512"), tf32, 63)) << "of a large weight";
   EXPECT_FALSE(isMapped(matrices("f32", {false, false}, "s0", "64", "64"))) << "depth is not side by side";
   EXPECT_TRUE(isMapped(matrices("f16", {false, false}, "s0", "64", "64")));
   EXPECT_FALSE(isMapped(matrices("f16", weights, "s0", "64", "70"))) << "pitches of 140 bytes";
@@ -308,6 +357,50 @@ TEST(CudaHopper, LeavesOthersAlone) {
       << "two loops of depth in different orders";
 }
 
+//===- Presets -----------------------------------------------------------===//
+
+std::string linear(int rows, int columns, int depth) {
+  return textOf(matrices("bf16", weights, "s0", number(columns), number(depth)), {{1, rows}});
+}
+
+/// A wave of blocks where rows are few, large tiles where they are many.
+TEST(CudaHopper, TilesAreForAllMultiprocessors) {
+  using Shape = std::vector<int64_t>;
+  auto shape = [](int rows, int columns, int depth) {
+    const SchedulePoint point = presets(spaceOf(linear(rows, columns, depth)));
+    return Shape{point.at("wgmma_bm"), point.at("wgmma_bn"), point.at("wgmma_groups"), point.at("wgmma_split"),
+                 point.at("wgmma_stages")};
+  };
+  EXPECT_EQ(shape(8192, 4096, 4096), (Shape{128, 256, 2, 1, 4}));
+  EXPECT_EQ(shape(4096, 768, 768), (Shape{128, 192, 2, 1, 5})) << "128 tiles";
+  EXPECT_EQ(shape(4096, 768, 3072), (Shape{128, 192, 2, 1, 5}));
+  EXPECT_EQ(shape(512, 4096, 4096), (Shape{128, 256, 2, 2, 4})) << "64 tiles by two blocks";
+  EXPECT_EQ(shape(128, 4096, 4096), (Shape{128, 64, 2, 2, 8}));
+  EXPECT_EQ(shape(64, 4096, 4096), (Shape{64, 64, 1, 2, 8}));
+  EXPECT_EQ(shape(128, 3072, 768), (Shape{64, 64, 1, 1, 8}));
+  EXPECT_EQ(shape(64, 64, 64), (Shape{64, 64, 1, 1, 8})) << "depth that is not worth to be shared";
+}
+
+/// Forms with tiles of their own, where a weight is large and they are estimated to be faster.
+TEST(CudaHopper, FormsOfFewerRows) {
+  auto forms = [](const std::string &text) {
+    mlir::MLIRContext context;
+    auto module = prepare(context, text);
+    std::vector<int64_t> bounds;
+    for (RowVariant variant :
+         cuda::createKernelCompiler("", "")->rowVariants(*module->getOps<mlir::func::FuncOp>().begin()))
+      bounds.push_back(variant.bound);
+    return bounds;
+  };
+  using Bounds = std::vector<int64_t>;
+  EXPECT_EQ(forms(linear(8192, 4096, 4096)), (Bounds{1, 8, 64, 128, 256, 512}));
+  EXPECT_EQ(forms(linear(128, 4096, 4096)), (Bounds{1, 8, 64}));
+  EXPECT_EQ(forms(linear(8192, 50264, 768)), (Bounds{1, 8})) << "enough tiles in one row of them";
+  EXPECT_EQ(forms(linear(8192, 256, 256)), (Bounds{1, 8})) << "a small weight";
+  EXPECT_EQ(forms(textOf(matrices("f32", weights, "s0", "4096", "4096"), {{1, 8192}}, "")), (Bounds{1, 8}))
+      << "no such form";
+}
+
 //===- Code --------------------------------------------------------------===//
 
 TEST(CudaHopper, InnerLoopIsCopiesAndWgmma) {
@@ -321,8 +414,8 @@ TEST(CudaHopper, InnerLoopIsCopiesAndWgmma) {
   const std::string wgmma = "wgmma.mma_async.sync.aligned.";
   for (const Case &c : {Case{"f16", weights, 4096, 2, "m64n256k16.f32.f16.f16", 4},
                         Case{"bf16", {true, false}, 4096, 6, "m64n256k16.f32.bf16.bf16", 4},
-                        Case{"f32", weights, 128, 2, "m64n64k8.f32.tf32.tf32", 7},
-                        Case{"f16", weights, 1024, 2, "m64n128k16.f32.f16.f16", 6}}) {
+                        Case{"f32", weights, 512, 2, "m64n128k8.f32.tf32.tf32", 6},
+                        Case{"f16", weights, 768, 2, "m64n192k16.f32.f16.f16", 5}}) {
     SCOPED_TRACE(c.instruction);
     DeviceKernel kernel(textOf(matrices(c.element, c.form, "s0", number(c.n), "512"), {{8, 4096}}));
     ASSERT_TRUE(kernel.plan().mappedImage);

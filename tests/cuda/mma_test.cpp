@@ -342,7 +342,8 @@ TEST(CudaMma, InnerLoopIsTensorCores) {
     expectMma(kernel, type);
     EXPECT_EQ(toString(kernel.plan().schedule),
               "mma_bm=128 mma_bn=128 mma_bytes=64 mma_stages=4 mma_wm=64 mma_wn=64 split_k=1 "
-              "wgmma_bm=128 wgmma_bn=128 wgmma_cluster=1 wgmma_groups=2 wgmma_raster=8 wgmma_stages=6");
+              "wgmma_bm=128 wgmma_bn=256 wgmma_cluster=1 wgmma_groups=2 wgmma_raster=8 wgmma_split=1 "
+              "wgmma_stages=4");
     const std::string &ptx = textOf(kernel);
     EXPECT_EQ(countOf(ptx, "mma.sync"), 64U);
     EXPECT_EQ(countOf(ptx, "ldmatrix.sync.aligned.m8n8.x4.shared.b16"), 16U);

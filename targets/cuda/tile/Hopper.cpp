@@ -34,7 +34,7 @@ void barrierAmong(Builder &b, Value number, int64_t threads) {
   assembly(b, "bar.sync $0, $1;", "r,r,~{memory}", {number, b.integer(threads)});
 }
 
-void publishToProducts(Builder &b) { assembly(b, "fence.proxy.async.shared::cta;", "~{memory}", {}); }
+void orderBeforeCopies(Builder &b) { assembly(b, "fence.proxy.async.shared::cta;", "~{memory}", {}); }
 
 void publishBarriers(Builder &b) { assembly(b, "fence.mbarrier_init.release.cluster;", "~{memory}", {}); }
 
@@ -72,6 +72,27 @@ void awaitPhase(Builder &b, Value barrier, Value parity) {
 void clusterBarrier(Builder &b) {
   NVVM::ClusterArriveOp::create(b, UnitAttr());
   NVVM::ClusterWaitOp::create(b, UnitAttr());
+}
+
+//===- Shared memory of other blocks -------------------------------------===//
+
+Value addressIn(Builder &b, Value address, Value block) {
+  return assembly(b, "mapa.shared::cluster.u32 $0, $1, $2;", "=r,r,r", {address, block}, b.getI32Type());
+}
+
+/// Of a result that is several registers.
+static Values partsOf(Builder &b, Value all, size_t count) {
+  Values parts;
+  for (size_t i = 0; i < count; ++i)
+    parts.push_back(LLVM::ExtractValueOp::create(b, all, ArrayRef<int64_t>(int64_t(i))));
+  return parts;
+}
+
+Values loadFourFrom(Builder &b, Value address) {
+  auto type = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(4, b.getF32Type()));
+  Value all =
+      assembly(b, "ld.shared::cluster.v4.f32 {$0, $1, $2, $3}, [$4];", "=f,=f,=f,=f,r,~{memory}", {address}, type);
+  return partsOf(b, all, 4);
 }
 
 //===- Copies ------------------------------------------------------------===//
@@ -136,11 +157,7 @@ static std::string changed(size_t count) {
 
 static Values makeSums(Builder &b, const Twine &text, StringRef constraints, size_t count, ValueRange operands) {
   auto type = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(count, b.getF32Type()));
-  Value all = assembly(b, text, constraints, operands, type);
-  Values result;
-  for (size_t i = 0; i < count; ++i)
-    result.push_back(LLVM::ExtractValueOp::create(b, all, ArrayRef<int64_t>(int64_t(i))));
-  return result;
+  return partsOf(b, assembly(b, text, constraints, operands, type), count);
 }
 
 static Values changeSums(Builder &b, const Twine &text, StringRef more, ValueRange sums, ValueRange others) {

@@ -33,14 +33,22 @@ void arriveExpecting(Builder &b, Value barrier, int64_t bytes);
 /// Waits until the phase of this parity, an i32, is complete; the one before the first one is.
 void awaitPhase(Builder &b, Value barrier, Value parity);
 
-/// So many threads of the block, whole warps, wait for each other at the barrier of this number, 1 to 15.
+/// So many threads of the block, whole warps, wait for each other at the barrier of this number, 1 to 15, and see what
+/// the others have written. That of tile::barrier is 0.
 void barrierAmong(Builder &b, Value number, int64_t threads);
-/// What the thread has written to shared memory is there for copies of boxes and products, behind the next barrier.
-void publishToProducts(Builder &b);
+/// What the thread has written to or read from shared memory comes before products and copies of boxes to the same
+/// place, behind the next barrier.
+void orderBeforeCopies(Builder &b);
 
 /// All threads of the cluster's blocks wait for each other. Before the first time no block may reach another one's
 /// shared memory, and none may after the last one, behind which a block may have ended.
 void clusterBarrier(Builder &b);
+//===- Shared memory of other blocks -------------------------------------===//
+
+/// Where the same place is in the memory of that block of the cluster.
+Value addressIn(Builder &b, Value address, Value block);
+/// Four f32 from such an address, a multiple of 16.
+Values loadFourFrom(Builder &b, Value address);
 
 //===- Copies ------------------------------------------------------------===//
 
