@@ -98,6 +98,7 @@ struct KernelObject {
 struct RowVariant {
   unsigned symbol = 0;
   int64_t bound = 0;
+  std::vector<unsigned> ofOne = {}; // other index arguments that are 1
 };
 
 /// Values of a kernel's index arguments for which its accesses to memory are checked.

@@ -283,8 +283,12 @@ LogicalResult HostEmitter::emitCall(kd::CallOp call) {
       FailureOr<Value> other = addressOfKernel(form.function, call);
       if (llvm::failed(other))
         return failure();
-      Value isFew =
-          LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ule, extents[form.symbol], constant(i64, form.bound));
+      auto compare = [&](LLVM::ICmpPredicate predicate, unsigned symbol, int64_t value) {
+        return LLVM::ICmpOp::create(builder, loc, predicate, extents[symbol], constant(i64, value));
+      };
+      Value isFew = compare(LLVM::ICmpPredicate::ule, form.symbol, form.bound);
+      for (unsigned symbol : form.ofOne)
+        isFew = LLVM::AndOp::create(builder, loc, isFew, compare(LLVM::ICmpPredicate::eq, symbol, 1));
       kernel = LLVM::SelectOp::create(builder, loc, isFew, *other, *kernel).getResult();
     }
   Value status =

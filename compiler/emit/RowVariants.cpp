@@ -8,16 +8,20 @@ namespace kd = mlir::kiln;
 
 namespace kiln {
 
-/// The kernel with [least, most] as the bounds of one index argument, behind `previous`.
-static func::FuncOp cloneWithBounds(func::FuncOp kernel, func::FuncOp previous, unsigned symbol, int64_t least,
-                                    int64_t most) {
+/// The kernel with [least, bound] as the bounds of the variant's index argument, behind `previous`.
+static func::FuncOp cloneWithBounds(func::FuncOp kernel, func::FuncOp previous, const RowVariant &variant,
+                                    int64_t least) {
   func::FuncOp form = kernel.clone();
   SmallVector<int64_t> bounds(kernel->getAttrOfType<DenseI64ArrayAttr>(kd::boundsAttrName).asArrayRef());
-  bounds[2 * symbol] = least;
-  bounds[2 * symbol + 1] = most;
+  auto bind = [&](unsigned symbol, int64_t from, int64_t to) {
+    bounds[2 * symbol] = from, bounds[2 * symbol + 1] = to;
+  };
+  bind(variant.symbol, least, variant.bound);
+  for (unsigned symbol : variant.ofOne)
+    bind(symbol, 1, 1);
   form->setAttr(kd::boundsAttrName, DenseI64ArrayAttr::get(kernel.getContext(), bounds));
   auto module = kernel->getParentOfType<ModuleOp>();
-  std::string name = (kernel.getName() + "_rows" + Twine(most)).str();
+  std::string name = (kernel.getName() + "_rows" + Twine(variant.bound)).str();
   while (module.lookupSymbol(name))
     name += "_";
   form.setName(name);
@@ -25,10 +29,15 @@ static func::FuncOp cloneWithBounds(func::FuncOp kernel, func::FuncOp previous, 
   return form;
 }
 
+static bool serves(const RowVariant &variant, ArrayRef<int64_t> extents) {
+  return extents[variant.symbol] <= variant.bound &&
+         llvm::all_of(variant.ofOne, [&](unsigned symbol) { return extents[symbol] == 1; });
+}
+
 StringRef chooseForm(const RowVariants &variants, StringRef kernel, ArrayRef<int64_t> extents) {
   if (auto forms = variants.find(kernel); forms != variants.end())
     for (const KernelForm &form : forms->second)
-      if (extents[form.symbol] <= form.bound)
+      if (serves(form, extents))
         return form.function;
   return kernel;
 }
@@ -41,15 +50,16 @@ RowVariants addRowVariants(ModuleOp module, const Target &target) {
       kernels.push_back(function);
   for (func::FuncOp kernel : kernels) {
     func::FuncOp previous = kernel;
-    llvm::SmallDenseMap<unsigned, int64_t> served; // symbol -> the largest bound so far
+    std::vector<RowVariant> served;
     ArrayRef<int64_t> bounds = kernel->getAttrOfType<DenseI64ArrayAttr>(kd::boundsAttrName).asArrayRef();
     for (RowVariant variant : target.compilerOf(kernel).rowVariants(kernel)) {
       int64_t least = bounds[2 * variant.symbol];
-      if (auto found = served.find(variant.symbol); found != served.end())
-        least = found->second + 1;
-      previous = cloneWithBounds(kernel, previous, variant.symbol, least, variant.bound);
-      variants[kernel.getName()].push_back({variant.symbol, variant.bound, previous.getName().str()});
-      served[variant.symbol] = variant.bound;
+      for (const RowVariant &before : served) // those of the same kind, by ascending bound
+        if (before.symbol == variant.symbol && before.ofOne == variant.ofOne)
+          least = before.bound + 1;
+      previous = cloneWithBounds(kernel, previous, variant, least);
+      variants[kernel.getName()].push_back({variant, previous.getName().str()});
+      served.push_back(variant);
     }
   }
   return variants;

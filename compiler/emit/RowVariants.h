@@ -13,10 +13,8 @@
 
 namespace kiln {
 
-/// A form for the calls whose index argument `symbol` is at most `bound`.
-struct KernelForm {
-  unsigned symbol;
-  int64_t bound;
+/// A form for the calls that a target's RowVariant says.
+struct KernelForm : RowVariant {
   std::string function; // "linear_3_rows4"
 };
 

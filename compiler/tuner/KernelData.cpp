@@ -235,13 +235,14 @@ std::string KernelData::saveResults() const {
 std::string KernelData::compareResults(StringRef saved, double tolerance) const {
   const char *expected = saved.data();
   for (auto [number, result] : llvm::enumerate(memory->results)) {
+    const double rounding = mlir::kiln::isShortFloat(result.element) ? result.element.isF16() ? 0x1p-10 : 0x1p-7 : 0;
     double largest = 0;
     for (int64_t i = 0; i < result.elements; ++i)
       if (double value = std::abs(result.at(expected, i)); std::isfinite(value))
         largest = std::max(largest, value);
     for (int64_t i = 0; i < result.elements; ++i) {
       double e = result.at(expected, i), a = result.at(result.copies[0].get(), i);
-      if (a != e && !(std::isnan(a) && std::isnan(e)) && !(std::abs(a - e) <= tolerance * largest))
+      if (a != e && !(std::isnan(a) && std::isnan(e)) && !(std::abs(a - e) <= std::max(tolerance, rounding) * largest))
         return fmt::format("element {} of result {} is {}, with the default schedule {}", i, number, a, e);
     }
     expected += result.bytes;

@@ -69,7 +69,24 @@ std::unique_ptr<StepStrategy> matchAttention(const StepContext &context) {
   return attention ? std::make_unique<AttentionStrategy>(context, std::move(*attention)) : nullptr;
 }
 
-/// Of queries that are no keys as well: few of those have few keys, too, and any form does.
+/// Of one sequence with as many queries as keys: blocks are few, so their tiles are smaller.
+static std::vector<RowVariant> variantsOfOne(func::FuncOp kernel, const Attention &attention, unsigned queries) {
+  RowVariant variant{queries, 0};
+  for (const AttentionAxis &axis : attention.batch)
+    if (auto symbol = dyn_cast<AffineSymbolExpr>(axis.extent); symbol && symbol.getPosition() != queries)
+      variant.ofOne.push_back(symbol.getPosition());
+  std::vector<RowVariant> variants;
+  AffineExpr extent = getAffineSymbolExpr(queries, kernel->getContext());
+  const int64_t most = largestValue(extent, kernel);
+  for (int64_t bound : {128, 512})
+    if (most > 128 && (bound < most || (bound == most && !variant.ofOne.empty()))) {
+      variant.bound = bound;
+      variants.push_back(variant);
+    }
+  return variants;
+}
+
+/// Of queries that are no keys as well: few of those have few keys, too. Of others those of one sequence.
 std::vector<RowVariant> attentionVariants(func::FuncOp kernel, const Placement &placement) {
   std::vector<RowVariant> variants;
   for (auto [number, step] : llvm::enumerate(placement.steps)) {
@@ -77,16 +94,19 @@ std::vector<RowVariant> attentionVariants(func::FuncOp kernel, const Placement &
     if (!attention)
       continue;
     int64_t ofQuery = 1; // rows
-    std::optional<unsigned> queries;
+    std::optional<unsigned> queries, both;
     for (const AttentionAxis &axis : attention->rows) {
       auto symbol = dyn_cast<AffineSymbolExpr>(axis.extent);
-      if (symbol && !queries && !attention->keys.isFunctionOfSymbol(symbol.getPosition()))
+      if (symbol && !queries && !attention->keys.isFunctionOfSymbol(symbol.getPosition())) {
         queries = symbol.getPosition();
-      else
-        ofQuery *= largestValue(axis.extent, kernel);
+        continue;
+      }
+      ofQuery *= largestValue(axis.extent, kernel);
+      if (symbol && !both)
+        both = symbol.getPosition();
     }
     if (!queries)
-      break;
+      return both ? variantsOfOne(kernel, *attention, *both) : variants;
     AffineExpr extent = getAffineSymbolExpr(*queries, kernel->getContext());
     for (int64_t bound : {int64_t(1), fewRows / std::max<int64_t>(1, ofQuery)})
       if (leastValue(extent, kernel) <= bound && bound < largestValue(extent, kernel) &&

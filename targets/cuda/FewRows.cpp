@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "targets/cuda/Elements.h"
 #include "targets/cuda/FewRowsAcross.h"
+#include "targets/cuda/TileShape.h"
 #include "targets/cuda/WgmmaShape.h"
 #include "targets/cuda/tile/Shared.h"
 
@@ -274,8 +275,13 @@ std::vector<RowVariant> fewRowsVariants(func::FuncOp kernel, const Placement &pl
       continue;
     AffineExpr extent = extentOf(*contraction, contraction->rows);
     auto symbol = dyn_cast<AffineSymbolExpr>(extent);
-    SmallVector<int64_t> bounds{1, mostRows};
-    llvm::append_range(bounds, wgmmaBounds({kernel, placement, step}, *contraction));
+    SmallVector<int64_t> bounds{1};
+    if (isLarge(*contraction)) // as many products for each row that there is not
+      bounds.push_back(mostRows / 2);
+    bounds.push_back(mostRows);
+    const StepContext ofStep{kernel, placement, step};
+    llvm::append_range(bounds,
+                       hasWgmma(ofStep, *contraction) ? wgmmaBounds(ofStep, *contraction) : tileBounds(*contraction));
     for (int64_t bound : bounds)
       if (symbol && leastValue(extent, kernel) <= bound && bound < largestValue(extent, kernel))
         variants.push_back({symbol.getPosition(), bound});

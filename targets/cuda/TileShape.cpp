@@ -12,6 +12,7 @@ using namespace mlir;
 using tile::MmaType;
 
 static constexpr int64_t splitDepth = 512; // of each part: its inputs are four times its sums at least, in bytes
+static constexpr int64_t leastDepth = 48;  // of each part, where blocks are too small to hide what they wait for
 
 std::optional<MmaType> mmaTypeOf(const StepContext &context, const Contraction &contraction) {
   linalg::GenericOp op = contraction.op;
@@ -100,9 +101,8 @@ struct Preset {
 
 /// Large tiles, which read the least, as long as there are blocks for all multiprocessors. Where there are not, tiles
 /// of 64 x 64 and parts of the depth, as long as those are long; then tiles of 32 x 32.
-static Preset presetOf(const Contraction &c) {
-  const int64_t rows = largestExtent(c, c.rows), columns = largestExtent(c, c.columns);
-  const int64_t depth = largestExtent(c, c.depth);
+static Preset presetOf(const Contraction &c, int64_t rows) {
+  const int64_t columns = largestExtent(c, c.columns), depth = largestExtent(c, c.depth);
   auto tileOf = [](int64_t extent) { return extent <= 32 ? 32 : extent <= 64 ? 64 : 128; };
   Preset preset{tileOf(rows), tileOf(columns)};
   auto isFew = [&] {
@@ -120,12 +120,24 @@ static Preset presetOf(const Contraction &c) {
   return preset;
 }
 
+/// On CUDA cores a block of few threads waits most of the time: eight of them for each multiprocessor, by parts of the
+/// depth (M-1260).
+static Preset fmaPresetOf(const Contraction &c, int64_t rows) {
+  Preset preset = presetOf(c, rows);
+  const int64_t tiles = largestExtent(c, c.batch) * llvm::divideCeil(rows, preset.bm) *
+                        llvm::divideCeil(largestExtent(c, c.columns), preset.bn);
+  while (preset.bm * preset.bn <= 64 * 64 && tiles * preset.split < 8 * leastMultiprocessors && preset.split < 16 &&
+         largestExtent(c, c.depth) / (2 * preset.split) >= leastDepth)
+    preset.split *= 2;
+  return preset;
+}
+
 static TuningParameter splitParameter(const Preset &preset) {
   return makeParameter("split_k", {1, 2, 4, 8, 16}, preset.split);
 }
 
 static SearchSpace fmaSpace(const Contraction &c) {
-  const Preset preset = presetOf(c);
+  const Preset preset = fmaPresetOf(c, largestExtent(c, c.rows));
   const bool isLarge = preset.bm * preset.bn >= 128 * 64;
   SearchSpace space;
   space.push_back(makeParameter("bm", {32, 64, 128}, preset.bm));
@@ -142,7 +154,7 @@ static SearchSpace fmaSpace(const Contraction &c) {
 /// Four warps of up to 64 x 64, which load the least from shared memory; eight where what goes through registers on its
 /// way to shared memory needs some, too.
 static SearchSpace mmaSpace(const StepContext &context, const Contraction &c, MmaType type) {
-  const Preset preset = presetOf(c);
+  const Preset preset = presetOf(c, largestExtent(c, c.rows));
   const bool areCopied =
       isCopied(ContractionInput(context, c, true), type) && isCopied(ContractionInput(context, c, false), type);
   const int64_t depthBytes = largestExtent(c, c.depth) * tile::bytesOf(type);
@@ -156,6 +168,26 @@ static SearchSpace mmaSpace(const StepContext &context, const Contraction &c, Mm
   space.push_back(splitParameter(preset));
   space.rules = mmaRules();
   return space;
+}
+
+bool isLarge(const Contraction &c) {
+  return double(largestExtent(c, c.columns)) * double(largestExtent(c, c.depth)) >= double(256 << 10);
+}
+
+SmallVector<int64_t> tileBounds(const Contraction &contraction) {
+  SmallVector<int64_t> bounds;
+  if (!isLarge(contraction))
+    return bounds;
+  const int64_t most = largestExtent(contraction, contraction.rows);
+  Preset last = fmaPresetOf(contraction, most); // of the form that takes calls of the next bound
+  for (int64_t bound : {512, 256, 128, 64}) {
+    const Preset preset = fmaPresetOf(contraction, bound);
+    if (bound >= most || (preset.bm == last.bm && preset.bn == last.bn && preset.split == last.split))
+      continue;
+    bounds.insert(bounds.begin(), bound);
+    last = preset;
+  }
+  return bounds;
 }
 
 SearchSpace tileSpace(const StepContext &context, const Contraction &contraction) {

@@ -21,6 +21,11 @@ struct TileShape {
 /// of those two, if f32 may be rounded to it. Nothing for all others.
 std::optional<tile::MmaType> mmaTypeOf(const StepContext &context, const Contraction &contraction);
 
+/// Whether a form of its own for some rows is worth its compilation: what is read for each row, in elements.
+bool isLarge(const Contraction &contraction);
+/// Bounds of rows below the kernel's for which there are other presets; ascending.
+llvm::SmallVector<int64_t> tileBounds(const Contraction &contraction);
+
 SearchSpace tileSpace(const StepContext &context, const Contraction &contraction);
 TileShape tileShapeOf(std::optional<tile::MmaType> mma, const SchedulePoint &point);
 BlockNeeds needsOf(const TileShape &shape);

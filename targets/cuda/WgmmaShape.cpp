@@ -4,6 +4,7 @@
 #include "targets/cuda/WgmmaShape.h"
 
 #include "compiler/schedule/SearchSpace.h"
+#include "targets/cuda/TileShape.h"
 #include <cmath>
 
 namespace kiln::cuda {
@@ -13,11 +14,6 @@ using namespace mlir;
 static constexpr int64_t mostShared = 227 << 10; // bytes of a block
 static constexpr int64_t mostRegisters = 232;    // of a thread that multiplies
 static constexpr int64_t leastRows = 64;         // that there are to be at most, unless the weight is large
-
-/// Whether a form of its own is worth its compilation: what is read for each row, in elements.
-static bool isLarge(const Contraction &c) {
-  return double(largestExtent(c, c.columns)) * double(largestExtent(c, c.depth)) >= double(256 << 10);
-}
 
 bool hasWgmma(const StepContext &context, const Contraction &contraction) {
   return (largestExtent(contraction, contraction.rows) >= leastRows || isLarge(contraction)) &&
