@@ -4,6 +4,7 @@
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
 #include "mlir/IR/Matchers.h"
+#include "targets/cuda/tile/Shared.h"
 
 namespace kiln::cuda {
 
@@ -224,6 +225,77 @@ void storeResults(Reader &reader, const StepContext &context, const Contraction 
   for (const Store &store : context.step.stores) {
     const unsigned number = cast<OpResult>(store.value).getResultNumber();
     reader.store(store, results[number], reader.written(context.step.op, number, ofStep));
+  }
+}
+
+int64_t columnsTogether(const StepContext &context, const Contraction &contraction) {
+  const unsigned column = contraction.columns.back();
+  auto extent = dyn_cast<AffineConstantExpr>(loopExtents(contraction.op)[column]);
+  linalg::GenericOp op = context.step.op;
+  for (const Store &store : context.step.stores) {
+    AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(cast<OpResult>(store.value).getResultNumber()));
+    const bool isAcross = contraction.stepLoops[map.getDimPosition(map.getNumResults() - 1)] == column;
+    if (!extent || !isAcross || getElementTypeOrSelf(store.value).isInteger(1))
+      return 1;
+  }
+  return extent.getValue() % 4 == 0 ? 4 : extent.getValue() % 2 == 0 ? 2 : 1;
+}
+
+/// The operands of the epilogue's op in whose memory neighbouring columns lie side by side, as in the results.
+static SmallVector<unsigned> operandsAcross(const StepContext &context, const Contraction &contraction) {
+  SmallVector<unsigned> numbers;
+  linalg::GenericOp op = context.step.op;
+  if (op == contraction.op)
+    return numbers;
+  const unsigned column = contraction.columns.back();
+  const auto loop = unsigned(llvm::find(contraction.stepLoops, column) - contraction.stepLoops.begin());
+  for (OpOperand *operand : op.getDpsInputOperands()) {
+    AffineMap map = op.getMatchingIndexingMap(operand);
+    auto type = dyn_cast<RankedTensorType>(operand->get().getType());
+    if (!type || type.getElementType().isInteger(1) || !context.placement.find(operand->get()) ||
+        op.getMatchingBlockArgument(operand).use_empty() || map.getNumResults() == 0)
+      continue;
+    const bool isAcross =
+        map.getResults().back() == getAffineDimExpr(loop, map.getContext()) &&
+        llvm::none_of(map.getResults().drop_back(), [&](AffineExpr index) { return index.isFunctionOfDim(loop); });
+    if (isAcross && mlir::kiln::getExtents(type).back() == loopExtents(contraction.op)[column])
+      numbers.push_back(operand->getOperandNumber());
+  }
+  return numbers;
+}
+
+Value areAligned(tile::Builder &b, Reader &reader, const StepContext &context, const Contraction &contraction,
+                 int64_t elements) {
+  Value all;
+  auto ask = [&](Value tensor, Type element) {
+    Value isAligned = tile::isMultiple(b, tensor, elements * element.getIntOrFloatBitWidth() / 8);
+    all = all ? b.both(all, isAligned) : isAligned;
+  };
+  linalg::GenericOp op = context.step.op;
+  for (const Store &store : context.step.stores)
+    ask(reader.tensorOf(store), getElementTypeOrSelf(store.value));
+  for (unsigned number : operandsAcross(context, contraction))
+    ask(reader.address(op, number), getElementTypeOrSelf(op->getOperand(number)));
+  return all;
+}
+
+void loadTogether(Reader &reader, const StepContext &context, const Contraction &contraction, ArrayRef<Values> loops) {
+  SmallVector<Values> ofStep;
+  for (const Values &ofColumn : loops)
+    ofStep.push_back(loopsOfStep(contraction, ofColumn));
+  for (unsigned number : operandsAcross(context, contraction))
+    reader.loadTogether(context.step.op, number, ofStep);
+}
+
+void storeTogether(Reader &reader, const StepContext &context, const Contraction &contraction, ArrayRef<Value> loops,
+                   ArrayRef<Values> results) {
+  Values ofStep = loopsOfStep(contraction, loops);
+  for (const Store &store : context.step.stores) {
+    const unsigned number = cast<OpResult>(store.value).getResultNumber();
+    Values elements;
+    for (const Values &ofColumn : results)
+      elements.push_back(ofColumn[number]);
+    reader.storeTogether(store, elements, reader.written(context.step.op, number, ofStep));
   }
 }
 

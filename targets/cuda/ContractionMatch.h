@@ -59,4 +59,17 @@ tile::Values finishSum(Reader &reader, const StepContext &context, const Contrac
 void storeResults(Reader &reader, const StepContext &context, const Contraction &contraction,
                   llvm::ArrayRef<tile::Value> loops, llvm::ArrayRef<tile::Value> results);
 
+/// How many neighbouring columns lie side by side in all results, from each multiple of their number on: 4, 2 or 1.
+int64_t columnsTogether(const StepContext &context, const Contraction &contraction);
+/// Whether all results, and what the epilogue reads of as many columns, are at multiples of the bytes of so many
+/// elements.
+tile::Value areAligned(tile::Builder &b, Reader &reader, const StepContext &context, const Contraction &contraction,
+                       int64_t elements);
+/// Loads what the epilogue reads of some neighbouring columns, each at these loops, if both allow it.
+void loadTogether(Reader &reader, const StepContext &context, const Contraction &contraction,
+                  llvm::ArrayRef<tile::Values> loops);
+/// The results of some neighbouring columns, from these loops on, if both allow it: [column][result].
+void storeTogether(Reader &reader, const StepContext &context, const Contraction &contraction,
+                   llvm::ArrayRef<tile::Value> loops, llvm::ArrayRef<tile::Values> results);
+
 } // namespace kiln::cuda

@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "targets/cuda/Elements.h"
+#include "targets/cuda/tile/Shared.h"
 
 namespace kiln::cuda {
 
@@ -95,12 +96,16 @@ static bool isAround(Block *block, tile::Builder &b) {
   return false;
 }
 
-/// An element that was loaded is not loaded again, though something is stored in between: it does not change.
-Value Reader::load(Value tensor, const Parameter &place, ArrayRef<Value> at) {
+Value &Reader::elementAt(Value tensor, ArrayRef<Value> at) {
   std::vector<const void *> key{tensor.getAsOpaquePointer()};
   for (Value coordinate : at)
     key.push_back(coordinate.getAsOpaquePointer());
-  Value &element = loaded[std::move(key)];
+  return loaded[std::move(key)];
+}
+
+/// An element that was loaded is not loaded again, though something is stored in between: it does not change.
+Value Reader::load(Value tensor, const Parameter &place, ArrayRef<Value> at) {
+  Value &element = elementAt(tensor, at);
   if (element && isAround(element.getParentBlock(), b))
     return element;
   auto type = cast<RankedTensorType>(tensor.getType());
@@ -129,6 +134,11 @@ void Reader::store(const Store &store, Value element, ArrayRef<Value> at) {
   b.store(element, parameter(store.place), offset(cast<RankedTensorType>(store.value.getType()), at));
 }
 
+void Reader::storeTogether(const Store &store, ArrayRef<Value> elements, ArrayRef<Value> at) {
+  Value place = offset(cast<RankedTensorType>(store.value.getType()), at);
+  tile::storeVector(b, elements, b.addressOf(elements.front().getType(), parameter(store.place), place));
+}
+
 Values Reader::written(linalg::GenericOp op, unsigned result, ArrayRef<Value> loops) {
   Values at;
   for (AffineExpr expr : op.getMatchingIndexingMap(op.getDpsInitOperand(result)).getResults())
@@ -154,6 +164,14 @@ Value Reader::address(linalg::GenericOp op, unsigned number) {
 
 Value Reader::offset(linalg::GenericOp op, unsigned number, ArrayRef<Value> loops) {
   return offset(cast<RankedTensorType>(op->getOperand(number).getType()), coordinates(op, number, loops));
+}
+
+void Reader::loadTogether(linalg::GenericOp op, unsigned number, ArrayRef<Values> loops) {
+  Value tensor = op->getOperand(number);
+  Type element = deviceType(b, getElementTypeOrSelf(tensor));
+  Value first = b.addressOf(element, address(op, number), offset(op, number, loops.front()));
+  for (auto [value, at] : llvm::zip_equal(tile::loadVector(b, element, int64_t(loops.size()), first), loops))
+    elementAt(tensor, coordinates(op, number, at)) = value;
 }
 
 /// Indices are clamped to the tensor; of a tensor without elements the value is 0.

@@ -29,6 +29,9 @@ public:
   /// diagnostic.
   tile::Values evaluate(mlir::linalg::GenericOp op, tile::Values loops);
   void store(const Store &store, tile::Value element, llvm::ArrayRef<tile::Value> at);
+  /// The tensor where that goes, and several elements in one access from there on, at a multiple of their bytes.
+  tile::Value tensorOf(const Store &store) { return parameter(store.place); }
+  void storeTogether(const Store &store, llvm::ArrayRef<tile::Value> elements, llvm::ArrayRef<tile::Value> at);
 
   /// A value of the op's region at these parallel loops, as far as it is made of what they and inputs say; null after a
   /// diagnostic.
@@ -39,6 +42,9 @@ public:
   /// The operand's tensor in memory, if it is there as it is, and its element at these loops.
   tile::Value address(mlir::linalg::GenericOp op, unsigned number);
   tile::Value offset(mlir::linalg::GenericOp op, unsigned number, llvm::ArrayRef<tile::Value> loops);
+  /// Loads an operand in memory at several of the op's loops, of which elements lie side by side, in one access at a
+  /// multiple of their bytes. They are what is read there from here on.
+  void loadTogether(mlir::linalg::GenericOp op, unsigned number, llvm::ArrayRef<tile::Values> loops);
 
   /// The element's coordinates.
   tile::Values coordinates(mlir::linalg::GenericOp op, unsigned number, llvm::ArrayRef<tile::Value> loops);
@@ -71,6 +77,7 @@ public:
 
 private:
   tile::Value parameter(const Parameter &parameter);
+  tile::Value &elementAt(mlir::Value tensor, llvm::ArrayRef<tile::Value> at);
   tile::Value load(mlir::Value tensor, const Parameter &place, llvm::ArrayRef<tile::Value> at);
   tile::Value symbol(unsigned number) { return parameter({Parameter::Symbol, number}); }
   tile::Value affine(mlir::AffineExpr expr, llvm::ArrayRef<tile::Value> dims, llvm::ArrayRef<tile::Value> symbols);

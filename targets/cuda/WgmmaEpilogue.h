@@ -15,8 +15,7 @@ struct SumTile {
 
 class WgmmaEpilogue {
 public:
-  WgmmaEpilogue(tile::Builder &b, Reader &reader, const StepContext &context, const Contraction &contraction)
-      : b(b), reader(reader), context(context), contraction(contraction) {}
+  WgmmaEpilogue(tile::Builder &b, Reader &reader, const StepContext &context, const Contraction &contraction);
 
   /// `staging`: memory of the warp alone, of WgmmaShape::warpRows x WgmmaShape::chunkPitch floats.
   void begin(tile::Value rowCount, tile::Value columnCount, tile::Value lane, tile::Value staging);
@@ -31,13 +30,18 @@ public:
 
 private:
   void putChunk(tile::ValueRange sums, int64_t first);
-  mlir::LogicalResult finishChunk(const SumTile &tile, int64_t first);
+  mlir::LogicalResult finishChunk(const SumTile &tile);
+  mlir::LogicalResult finishElements(const SumTile &tile);
+  mlir::LogicalResult finishNeighbours(const SumTile &tile);
+  tile::Values loopsAt(tile::Value batch, tile::Value row, tile::Value column);
 
   tile::Builder &b;
   Reader &reader;
   const StepContext &context;
   const Contraction &contraction;
-  tile::Value rowCount, columnCount, lane, staging;
+  const int64_t together; // neighbouring columns that a lane finishes and stores
+  const int64_t atOnce;   // of how many rows at a time
+  tile::Value rowCount, columnCount, lane, staging, aligned;
 };
 
 } // namespace kiln::cuda

@@ -67,7 +67,7 @@ static double cyclesOf(const WgmmaProduct &product, const Contraction &c, int64_
   constexpr double read = 1900;     // bytes a cycle of memory, for all: 3.35 TB/s at 1.755 GHz
   constexpr double copied = 40;     // bytes a cycle into a multiprocessor, while all ask
   constexpr double start = 1500;    // until the first stage is there
-  constexpr double finished = 11;   // sums a cycle: 128 x 256 take 3,000
+  constexpr double finished = 22;   // sums a cycle: 128 x 256 take 1,500
   constexpr double exchanged = 2.5; // sums a cycle that come from other blocks
   const double columns = double(largestExtent(c, c.columns)), depth = double(largestExtent(c, c.depth));
   const double batch = double(largestExtent(c, c.batch)), sums = double(shape.bm * shape.bn);

@@ -202,14 +202,14 @@ struct Machine {
 std::vector<Tensor> DeviceKernel::run(const std::vector<int64_t> &symbols, const std::vector<Tensor> &inputs,
                                       std::optional<std::pair<unsigned, unsigned>> shared) {
   Machine machine;
-  auto allocate = [&](Type type, size_t bytes) {
-    const auto ahead = int64_t(llvm::alignTo(offset, mlir::kiln::storedBytes(getElementTypeOrSelf(type), 1)));
+  auto allocate = [&](Type type, size_t bytes, int64_t behind) {
+    const auto ahead = int64_t(llvm::alignTo(behind, mlir::kiln::storedBytes(getElementTypeOrSelf(type), 1)));
     return machine.memory.allocate(bytes + ahead) + ahead;
   };
   machine.mappedBlocks = mappedBlocks;
   for (auto [type, input] : llvm::zip_equal(tensorsOf(function), inputs)) {
     const std::vector<std::byte> bytes = encode(getElementTypeOrSelf(type), input.values);
-    machine.tensors.push_back(allocate(type, bytes.size()));
+    machine.tensors.push_back(allocate(type, bytes.size(), offset));
     machine.memory.copyIn(machine.tensors.back(), bytes);
   }
   std::vector<Tensor> results;
@@ -218,7 +218,7 @@ std::vector<Tensor> DeviceKernel::run(const std::vector<int64_t> &symbols, const
     results.push_back(Tensor::zeros(shapeOf(type, symbols)));
     sizes.push_back(mlir::kiln::storedBytes(getElementTypeOrSelf(type), int64_t(results.back().values.size())));
     machine.tensors.push_back(shared && shared->first == number ? machine.tensors[shared->second]
-                                                                : allocate(type, sizes.back()));
+                                                                : allocate(type, sizes.back(), offset + resultOffset));
   }
   EXPECT_EQ(machine.run(made, symbols), "");
   conflicts = machine.bankConflicts;

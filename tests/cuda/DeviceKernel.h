@@ -37,8 +37,9 @@ public:
   /// How many did so far.
   int mappedLaunches() const { return mapped; }
 
-  /// From here on tensors begin so many bytes behind multiples of 256, or a whole element where that is more.
-  void setOffset(int64_t bytes) { offset = bytes; }
+  /// From here on tensors begin so many bytes behind multiples of 256, or a whole element where that is more; results
+  /// more bytes behind those.
+  void setOffset(int64_t bytes, int64_t ofResults = 0) { offset = bytes, resultOffset = ofResults; }
 
 private:
   void compare(const std::vector<Tensor> &results, const std::vector<verify::SharedTensor> &expected,
@@ -48,7 +49,7 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> parsed, module;
   mlir::func::FuncOp function;
   cuda::DevicePlan made;
-  int64_t offset = 0;
+  int64_t offset = 0, resultOffset = 0;
   uint64_t conflicts = 0;
   uint32_t mappedBlocks = 0;
   int mapped = 0;

@@ -166,6 +166,37 @@ TEST(CudaHopper, Epilogue) {
   }
 }
 
+/// Results whose rows begin at multiples of 4, 2 and 1 elements, at addresses that allow the access and that do not.
+TEST(CudaHopper, StoresNeighboursTogether) {
+  const std::string to = " : f32 to f16\n";
+  for (auto [n, together] : {std::pair(200, 4), {198, 2}, {199, 1}}) {
+    KernelText text({{1, 5000}});
+    Value x = text.argument(text.type({"s0", "72"}, "f16")), w = text.argument(text.type({number(n), "72"}, "f16"));
+    const std::string wide = text.type({"s0", number(n)});
+    Value sums = text.reduce("ppr", {x, w}, wide, {"a, c", "b, c", "a, b"}, "0.0 : f32", bodyOf("f16"));
+    Value y = text.one("pp", {sums}, text.type({"s0", number(n)}, "f16"), {"a, b", "a, b"},
+                       "%t = arith.truncf %x0" + to + "linalg.yield %t : f16");
+    DeviceKernel kernel(text.finish({y}));
+    const std::string &ptx = kernel.plan().mappedImage->text;
+    EXPECT_EQ(countOf(ptx, "st.global.v4") + countOf(ptx, "st.global.v2") + countOf(ptx, "st.global.b32") > 0,
+              together > 1);
+    kernel.setMapped(2);
+    Tensor a = randomIntegers({130, 72}, -2, 3), b = randomIntegers({n, 72}, -2, 3);
+    for (int64_t offset : {0, 4, 2}) {
+      SCOPED_TRACE(number(n) + " columns, " + number(offset) + " bytes");
+      kernel.setOffset(0, offset);
+      const Tensor got = kernel.run({130}, {a, b})[0];
+      for (int64_t i = 0; i < 130 * n; ++i) {
+        double sum = 0;
+        for (int64_t c = 0; c < 72; ++c)
+          sum += a.values[i / n * 72 + c] * b.values[i % n * 72 + c];
+        ASSERT_EQ(got.values[i], sum) << i;
+      }
+    }
+    EXPECT_EQ(kernel.mappedLaunches(), 3);
+  }
+}
+
 TEST(CudaHopper, NotANumberStaysInItsRowAndColumn) {
   const int64_t m = 200, n = 136, k = 88;
   const std::string text = textOf(matrices("bf16", weights, "s0", number(n), number(k)), {{1, 3000}});
