@@ -127,11 +127,19 @@ AttentionShape presetOf(const Attention &attention, const Extents &extents) {
                      : attention.mma         ? presetOfMma(attention, extents.rows, extents.batch, keys)
                                              : presetOfMany(attention, extents.rows, extents.batch, keys);
   const int64_t blocks = extents.batch * llvm::divideCeil(extents.rows, s.rows);
-  const int64_t tiles = llvm::divideCeil(extents.keys, s.keys * s.parts);
-  // Two blocks a multiprocessor, if there are keys for them.
-  while (s.splits < mostSplits && blocks * s.splits < 2 * leastMultiprocessors &&
-         tiles >= leastTilesOfSplit * 2 * s.splits)
-    s.splits *= 2;
+  auto isSplit = [&] {
+    const int64_t tiles = llvm::divideCeil(extents.keys, s.keys * s.parts);
+    return tiles >= leastTilesOfSplit * 2 * s.splits;
+  };
+  // Two blocks a multiprocessor, if there are keys for them, in smaller tiles of many queries on CUDA cores.
+  while (s.splits < mostSplits && blocks * s.splits < 2 * leastMultiprocessors) {
+    if (isSplit())
+      s.splits *= 2;
+    else if (!attention.mma && extents.rows > fewRows && s.keys > 32)
+      s.keys /= 2;
+    else
+      break;
+  }
   return s;
 }
 

@@ -120,14 +120,18 @@ static Preset presetOf(const Contraction &c, int64_t rows) {
   return preset;
 }
 
+bool isLarge(const Contraction &c) {
+  return double(largestExtent(c, c.columns)) * double(largestExtent(c, c.depth)) >= double(256 << 10);
+}
+
 /// On CUDA cores a block of few threads waits most of the time: eight of them for each multiprocessor, by parts of the
 /// depth (M-1260).
 static Preset fmaPresetOf(const Contraction &c, int64_t rows) {
   Preset preset = presetOf(c, rows);
   const int64_t tiles = largestExtent(c, c.batch) * llvm::divideCeil(rows, preset.bm) *
                         llvm::divideCeil(largestExtent(c, c.columns), preset.bn);
-  while (preset.bm * preset.bn <= 64 * 64 && tiles * preset.split < 8 * leastMultiprocessors && preset.split < 16 &&
-         largestExtent(c, c.depth) / (2 * preset.split) >= leastDepth)
+  while (isLarge(c) && preset.bm * preset.bn <= 64 * 64 && tiles * preset.split < 8 * leastMultiprocessors &&
+         preset.split < 16 && largestExtent(c, c.depth) / (2 * preset.split) >= leastDepth)
     preset.split *= 2;
   return preset;
 }
@@ -168,10 +172,6 @@ static SearchSpace mmaSpace(const StepContext &context, const Contraction &c, Mm
   space.push_back(splitParameter(preset));
   space.rules = mmaRules();
   return space;
-}
-
-bool isLarge(const Contraction &c) {
-  return double(largestExtent(c, c.columns)) * double(largestExtent(c, c.depth)) >= double(256 << 10);
 }
 
 SmallVector<int64_t> tileBounds(const Contraction &contraction) {

@@ -424,12 +424,13 @@ TEST(CudaHopper, FormsOfFewerRows) {
     return bounds;
   };
   using Bounds = std::vector<int64_t>;
-  EXPECT_EQ(forms(linear(8192, 4096, 4096)), (Bounds{1, 8, 64, 128, 256, 512}));
-  EXPECT_EQ(forms(linear(128, 4096, 4096)), (Bounds{1, 8, 64}));
-  EXPECT_EQ(forms(linear(8192, 50264, 768)), (Bounds{1, 8})) << "enough tiles in one row of them";
+  EXPECT_EQ(forms(linear(8192, 4096, 4096)), (Bounds{1, 4, 8, 64, 128, 256, 512}));
+  EXPECT_EQ(forms(linear(128, 4096, 4096)), (Bounds{1, 4, 8, 64}));
+  EXPECT_EQ(forms(linear(8192, 50264, 768)), (Bounds{1, 4, 8})) << "enough tiles in one row of them";
   EXPECT_EQ(forms(linear(8192, 256, 256)), (Bounds{1, 8})) << "a small weight";
-  EXPECT_EQ(forms(textOf(matrices("f32", weights, "s0", "4096", "4096"), {{1, 8192}}, "")), (Bounds{1, 8}))
-      << "no such form";
+  EXPECT_EQ(forms(textOf(matrices("f32", weights, "s0", "4096", "4096"), {{1, 8192}}, "")),
+            (Bounds{1, 4, 8, 64, 128, 256}))
+      << "of f32, by tiles on CUDA cores";
 }
 
 //===- Code --------------------------------------------------------------===//
