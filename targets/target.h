@@ -169,6 +169,9 @@ public:
 
   /// Keys of describe()'s parameters that are without effect on the machine of a measurement: they keep their presets.
   virtual std::vector<std::string> idleParameters(mlir::func::FuncOp, const Machine &) const { return {}; }
+
+  /// How many times as fast as multiply-adds of f32 the machine's fastest are that the kernel's schedules use.
+  virtual double multiplyRate(mlir::func::FuncOp, const Machine &) const { return 1; }
 };
 
 /// What the passes ask a target; each may be null.

@@ -29,6 +29,7 @@ static Schedulable describeFor(const KernelCompiler &compiler, mlir::func::FuncO
   for (TuningParameter &parameter : schedulable.space)
     if (llvm::is_contained(idle, parameter.key))
       parameter.values = {parameter.preset};
+  schedulable.operationShare /= compiler.multiplyRate(kernel, machine);
   return schedulable;
 }
 

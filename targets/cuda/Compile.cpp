@@ -104,6 +104,10 @@ public:
     return machine.isGpu() ? cuda::idleParameters(kernel, machine.capability) : std::vector<std::string>();
   }
 
+  double multiplyRate(func::FuncOp kernel, const Machine &machine) const override {
+    return machine.isGpu() ? cuda::multiplyRate(kernel, machine.capability) : 1;
+  }
+
   std::string printCost(func::FuncOp kernel, const SchedulePoint &point) const override {
     const Gpu gpu = gpuOf(80);
     SmallVector<int64_t> extents;

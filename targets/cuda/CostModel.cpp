@@ -148,6 +148,11 @@ static constexpr double launchSeconds = 2e-6;
 /// Bytes of shared memory that a multiprocessor reads in a cycle.
 static constexpr double sharedBytesPerCycle = 128;
 
+/// Multiply-adds of a multiprocessor in a cycle.
+static double lanesOf(const Gpu &gpu, const BlockNeeds &needs) {
+  return needs.mmaBytes ? 2.0 * double(gpu.mmaLanes) / double(needs.mmaBytes) : double(gpu.lanes);
+}
+
 static void finish(LaunchCost &cost, const BlockNeeds &needs, const Gpu &gpu) {
   cost.registers = needs.registers;
   cost.blocksAtOnce = blocksAtOnce(gpu, cost.threads, cost.registers, cost.sharedBytes);
@@ -158,7 +163,7 @@ static void finish(LaunchCost &cost, const BlockNeeds &needs, const Gpu &gpu) {
   const double rounds = double(llvm::divideCeil(cost.blocks, gpu.multiprocessors));
   const double busy = double(cost.blocks) / (rounds * double(gpu.multiprocessors));
   const double cycles = gpu.clock * double(gpu.multiprocessors) * busy;
-  const double lanes = needs.mmaBytes ? 2.0 * double(gpu.mmaLanes) / double(needs.mmaBytes) : double(gpu.lanes);
+  const double lanes = lanesOf(gpu, needs);
   const double seconds[] = {cost.bytes / (gpu.bytesPerSecond * busy), cost.operations / (2 * lanes * cycles),
                             cost.operations / 2 * needs.sharedTraffic / (sharedBytesPerCycle * cycles), launchSeconds};
   const size_t longest = std::max_element(std::begin(seconds), std::end(seconds)) - std::begin(seconds);
@@ -252,6 +257,19 @@ std::vector<TuningRule> limitsOf(func::FuncOp kernel, int64_t capability) {
           rule(llvm::formatv("{0} KiB of shared memory at most of a block, on a GPU of {1}.{2}", shared >> 10,
                              capability / 10, capability % 10),
                [shared](const BlockNeeds &needs) { return needs.sharedBytes <= shared; })};
+}
+
+/// A kernel's presets tell whether tensor cores do it.
+double multiplyRate(func::FuncOp kernel, int64_t capability) {
+  Placement placement(kernel);
+  const StepStrategies strategies = chooseStrategies(kernel, placement);
+  const SchedulePoint point = presets(describe(strategies).space);
+  const Gpu gpu = gpuOf(capability);
+  double rate = 1;
+  for (const auto &strategy : strategies)
+    if (const std::optional<BlockNeeds> needs = strategy->needs(point); needs && needs->mmaBytes)
+      rate = std::max(rate, lanesOf(gpu, *needs) / double(gpu.lanes));
+  return rate;
 }
 
 std::vector<std::string> idleParameters(func::FuncOp kernel, int64_t capability) {

@@ -65,4 +65,7 @@ std::vector<TuningRule> limitsOf(mlir::func::FuncOp kernel, int64_t capability);
 /// that they are of is not launched there.
 std::vector<std::string> idleParameters(mlir::func::FuncOp kernel, int64_t capability);
 
+/// How many times the multiply-adds of CUDA cores the GPU has for the kernel: of tensor cores, where those do it.
+double multiplyRate(mlir::func::FuncOp kernel, int64_t capability);
+
 } // namespace kiln::cuda

@@ -145,6 +145,8 @@ TEST_F(CudaCost, ParametersWithoutEffect) {
   EXPECT_EQ(cuda::idleParameters(kernelOf(open), 90), std::vector<std::string>());
   for (int64_t capability : {80, 90})
     EXPECT_EQ(cuda::idleParameters(kernelOf(exact), capability), std::vector<std::string>());
+  EXPECT_EQ(cuda::multiplyRate(kernelOf(exact), 90), 1);
+  EXPECT_EQ(cuda::multiplyRate(kernelOf(known), 90), 8) << "1024 of tf32 beside 128 of f32";
   // The mapped form's tiles fit wherever there is one.
   EXPECT_EQ(broken(known, {{"wgmma_bn", 256}, {"wgmma_stages", 4}}, 90), (std::vector<bool>{false, false, false}));
   EXPECT_EQ(broken(known, {{"wgmma_bn", 256}, {"wgmma_stages", 4}}, 80), (std::vector<bool>{false, false, false}));
