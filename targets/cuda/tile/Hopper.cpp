@@ -62,7 +62,7 @@ void clusterBarrier(Builder &b) {
 }
 
 void barrierOf(Builder &b, int64_t number, int64_t threads) {
-  assembly(b, "bar.sync " + Twine(number) + ", " + Twine(threads) + ";", "~{memory}", {});
+  NVVM::BarrierOp::create(b, Type(), b.integer(number), b.integer(threads), NVVM::BarrierReductionAttr(), Value());
 }
 
 //===- Shared memory of other blocks -------------------------------------===//
