@@ -10,6 +10,7 @@
 #include "targets/cuda/Wgmma.h"
 
 #include "targets/cuda/WgmmaSplit.h"
+#include "targets/cuda/WgmmaTiles.h"
 #include "targets/cuda/tile/Shared.h"
 
 namespace kiln::cuda {
@@ -35,19 +36,14 @@ public:
                const WgmmaProduct &product, const WgmmaShape &shape)
       : b(b), reader(reader), contraction(contraction), product(product), shape(shape),
         matrices{product.type, shape.bn, !product.a.isAlongDepth, !product.b.isAlongDepth},
-        epilogue(b, reader, context, contraction), split(b, this->shape, epilogue) {}
+        epilogue(b, reader, context, contraction), tiles(b, this->shape), split(b, this->shape, epilogue) {}
 
   LogicalResult run();
 
 private:
-  using Body = llvm::function_ref<Values(const SumTile &, ValueRange)>;
-
   void begin();
-  int64_t clusterRows() const { return shape.bm * shape.cluster; }
   Value full(Value stage) { return b.add(barriers, b.mul(stage, b.integer(8))); }
   Value empty(Value stage) { return b.add(full(stage), b.integer(shape.stages * 8)); }
-  SumTile tileOf(Value number);
-  Values eachTile(ValueRange carried, Body body);
   void advance(Value stage, Value parity, Values &next);
   void copy(const WgmmaInput &input, Value map, int64_t rows, Value row, Value depth, Value batch, Value to,
             Value barrier, int64_t sharers);
@@ -66,28 +62,25 @@ private:
   WgmmaShape shape;
   tile::MatrixProduct matrices;
   WgmmaEpilogue epilogue;
+  WgmmaTiles tiles;
   WgmmaSplit split;
-  Value thread, lane, warp, rank, mapA, mapB, shared, start, barriers;
-  Value rowCount, columnCount, firstStep, steps, down, across, batchCount;
+  Value thread, lane, warp, mapA, mapB, shared, start, barriers;
+  Value firstStep, steps;                  // of the block's part of the depth
   Value warpRow, descriptorA, descriptorB; // of a consumer's warp
   LogicalResult result = success();
 };
 
 void WgmmaBuilder::begin() {
   mapA = reader.tensorMap(0), mapB = reader.tensorMap(1);
-  rank = b.rem(b.blockId(), b.integer(shape.blocks()));
   thread = b.threadId(), lane = b.rem(thread, b.integer(32)), warp = tile::warpOf(b, thread);
   shared = tile::sharedMemory(b, 1024), start = tile::sharedAddress(b, shared);
   barriers = b.add(start, b.integer(shape.barriersAt()));
-  auto tiles = [&](Value count, int64_t size) { return b.div(b.add(count, b.integer(size - 1)), b.integer(size)); };
-  rowCount = reader.extent(extentOf(contraction, contraction.rows));
-  columnCount = reader.extent(extentOf(contraction, contraction.columns));
-  batchCount = reader.extent(extentOf(contraction, contraction.batch));
-  down = tiles(rowCount, clusterRows()), across = tiles(columnCount, shape.bn);
+  tiles.begin(reader, contraction);
+  Value depth = reader.extent(extentOf(contraction, contraction.depth));
   firstStep = b.integer(0);
-  steps = tiles(reader.extent(extentOf(contraction, contraction.depth)), product.depth());
+  steps = b.div(b.add(depth, b.integer(product.depth() - 1)), b.integer(product.depth()));
   if (shape.split > 1) {
-    split.begin(rank, shared, start);
+    split.begin(tiles.rank, shared, start);
     std::tie(firstStep, steps) = split.partOf(steps);
   }
   b.ifThen(b.compare(arith::CmpIPredicate::eq, thread, b.integer(0)), [&] {
@@ -98,29 +91,6 @@ void WgmmaBuilder::begin() {
     tile::publishBarriers(b);
   });
   shape.cluster > 1 ? tile::clusterBarrier(b) : tile::barrier(b);
-}
-
-/// Neighbouring numbers share inputs: they go through some tiles of rows before the next tile of columns.
-SumTile WgmmaBuilder::tileOf(Value number) {
-  Value ofBatch = b.mul(down, across), inBatch = b.rem(number, ofBatch);
-  Value ofGroup = b.mul(across, b.integer(shape.raster)), inGroup = b.rem(inBatch, ofGroup);
-  Value first = b.mul(b.div(inBatch, ofGroup), b.integer(shape.raster));
-  Value height = b.createOrFold<arith::MinSIOp>(b.sub(down, first), b.integer(shape.raster));
-  Value row = b.mul(b.add(first, b.rem(inGroup, height)), b.integer(clusterRows()));
-  return {b.div(number, ofBatch), b.add(row, b.mul(rank, b.integer(shape.cluster > 1 ? shape.bm : 0))),
-          b.mul(b.div(inGroup, height), b.integer(shape.bn))};
-}
-
-/// The tiles of the cluster, which are as far apart as there are clusters: its blocks go through them in step, also
-/// where one of them has a tile behind the last row.
-Values WgmmaBuilder::eachTile(ValueRange carried, Body body) {
-  Value cluster = b.div(b.blockId(), b.integer(shape.blocks()));
-  Value clusters = b.div(tile::gridSize(b), b.integer(shape.blocks()));
-  Value all = b.mul(batchCount, b.mul(down, across));
-  Value mine = b.div(b.add(b.sub(all, cluster), b.sub(clusters, b.integer(1))), clusters);
-  return b.loop(mine, carried, [&](Value turn, ValueRange values) {
-    return body(tileOf(b.add(cluster, b.mul(turn, clusters))), values);
-  });
 }
 
 /// The next stage, whose parity changes with each time round.
@@ -138,7 +108,7 @@ void WgmmaBuilder::advance(Value stage, Value parity, Values &next) {
 void WgmmaBuilder::copy(const WgmmaInput &input, Value map, int64_t rows, Value row, Value depth, Value batch, Value to,
                         Value barrier, int64_t sharers) {
   const int64_t part = boxRows(input, rows, sharers);
-  Value first = b.mul(rank, b.integer(sharers > 1 ? part : 0));
+  Value first = b.mul(tiles.rank, b.integer(sharers > 1 ? part : 0));
   for (int64_t i = 0; i < (input.isAlongDepth ? 1 : rows / 64); ++i) {
     Value inner = input.isAlongDepth ? depth : b.add(row, b.integer(i * 64));
     Values at{inner, b.add(input.isAlongDepth ? row : depth, first)};
@@ -174,9 +144,9 @@ void WgmmaBuilder::produce() {
   const Values initial{b.integer(0), b.integer(1)};
   if (shape.split == 1)
     return b.ifThen(isCopier, [&] {
-      eachTile(initial, [&](const SumTile &at, ValueRange carried) { return copyTile(at, carried); });
+      tiles.each(initial, [&](const SumTile &at, ValueRange carried) { return copyTile(at, carried); });
     });
-  eachTile(initial, [&](const SumTile &at, ValueRange carried) {
+  tiles.each(initial, [&](const SumTile &at, ValueRange carried) {
     Values next =
         b.ifElse(isCopier, carried.getTypes(), [&] { return copyTile(at, carried); }, [&] { return Values(carried); });
     split.pass();
@@ -227,13 +197,13 @@ void WgmmaBuilder::consume() {
   Value firstBlock = b.mul(group, b.integer(shape.blocksOfGroup()));
   warpRow = b.add(b.mul(firstBlock, b.integer(64)), b.mul(inGroup, b.integer(WgmmaShape::warpRows)));
   Value staging = b.mul(b.sub(warp, b.integer(4)), b.integer(WgmmaShape::warpRows * WgmmaShape::chunkPitch));
-  epilogue.begin(rowCount, columnCount, lane,
+  epilogue.begin(tiles.rowCount, tiles.columnCount, lane,
                  tile::advance(b, tile::advance(b, shared, shape.stagingAt() / 4), staging));
   descriptorA = descriptorOf(product.a, b.add(start, b.mul(firstBlock, b.integer(blockBytes))));
   descriptorB = descriptorOf(product.b, b.add(start, b.integer(shape.bm * rowBytes)));
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
   const size_t count = size_t(shape.sumsOfThread());
-  eachTile({b.integer(0), b.integer(0)}, [&](const SumTile &at, ValueRange carried) {
+  tiles.each({b.integer(0), b.integer(0)}, [&](const SumTile &at, ValueRange carried) {
     Values initial(count, zero);
     initial.append({carried[0], carried[1], b.integer(0)}); // stage, parity, and the stage before
     Values values = b.loop(steps, initial, [&](Value step, ValueRange values) {

@@ -48,7 +48,7 @@ const Form plain{false, true};
 // 1024 x 768 x 512 in tiles of 128 x 128: 8 x 6 blocks of 256 threads, each read and write counted once.
 TEST_F(CudaCost, Product) {
   const auto costs = cost(matmulKernel(plain, "1024", "768", "512", 1), {1, 0, 1},
-                          {{"bm", 128}, {"bn", 128}, {"bk", 16}, {"tm", 8}, {"tn", 8}, {"stages", 3}});
+                          {{"bm", 128}, {"bn", 128}, {"bk", 16}, {"tm", 8}, {"tn", 8}, {"stages", 3}, {"split_k", 1}});
   ASSERT_EQ(costs.size(), 1u);
   const LaunchCost &c = costs[0];
   EXPECT_EQ(c.strategy, "contraction");

@@ -31,7 +31,7 @@ void initBarrier(Builder &b, Value barrier, int64_t arrivals) {
 }
 
 void barrierAmong(Builder &b, Value number, int64_t threads) {
-  assembly(b, "bar.sync $0, $1;", "r,r,~{memory}", {number, b.integer(threads)});
+  NVVM::BarrierOp::create(b, Type(), number, b.integer(threads), NVVM::BarrierReductionAttr(), Value());
 }
 
 void orderBeforeCopies(Builder &b) { assembly(b, "fence.proxy.async.shared::cta;", "~{memory}", {}); }
