@@ -249,7 +249,8 @@ void markExponential(linalg::GenericOp op) {
     return;
   Builder b(op.getContext());
   op->setAttr(exponentialAttrName, b.getDenseI64ArrayAttr({minuend.getArgNumber(), subtrahend.getArgNumber()}));
-  op->setAttr(exponentialBaseAttrName, b.getF32FloatAttr(isa<math::ExpOp>(exponential) ? float(llvm::numbers::log2e) : 1.0f));
+  op->setAttr(exponentialBaseAttrName,
+              b.getF32FloatAttr(isa<math::ExpOp>(exponential) ? float(llvm::numbers::log2e) : 1.0f));
 }
 
 /// What replaces the result of an op that isExpanded().
