@@ -10,10 +10,9 @@
 // touches come first: of those nothing is asked of an element.
 #include "targets/cuda/AttentionWgmma.h"
 
-#include "targets/cuda/AttentionElements.h"
 #include "targets/cuda/AttentionMmaProduct.h"
+#include "targets/cuda/AttentionRings.h"
 #include "targets/cuda/HeadTile.h"
-#include "targets/cuda/tile/Hopper.h"
 #include "targets/cuda/tile/Shared.h"
 
 namespace kiln::cuda {
@@ -27,29 +26,17 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr int64_t lineBytes = AttentionWgmmaShape::lineBytes, blockChannels = AttentionWgmmaShape::blockChannels;
 constexpr int64_t rowsOfThread = 2;
 
-/// Registers of a thread when producers have given theirs: 65,536 are there for all.
-int64_t producerRegisters(const AttentionWgmmaShape &shape) { return shape.groups > 2 ? 32 : 24; }
-int64_t consumerRegisters(const AttentionWgmmaShape &shape) { return shape.groups > 2 ? 160 : 240; }
-
 /// What the products' registers are, by the shape of a group.
 AttentionShape groupShape(const Attention &attention, const AttentionWgmmaShape &shape) {
   return {64, shape.keys, rowsOfThread, 1, 1, shape.depth, shape.channels, attention.mma->type, shape.stages};
 }
 
-/// The tile of queries that a block is at, and which keys it needs.
-struct QueryTile {
-  Values batch; // coordinates
-  Value firstRow;
-  Value tiles; // of keys
-  Value plain; // of them, from the first one on, those that no limit touches
-};
-
 class WgmmaAttention {
 public:
   WgmmaAttention(tile::Builder &b, Reader &reader, const StepContext &first, const StepContext &last,
                  const Attention &attention, const AttentionWgmmaShape &shape)
-      : b(b), reader(reader), attention(attention), shape(shape), elements(b, reader, first, last, attention),
-        lanes(b, groupShape(attention, shape), attention.mma->factor),
+      : b(b), attention(attention), shape(shape), elements(b, reader, first, last, attention),
+        rings(b, reader, attention, shape, elements), lanes(b, groupShape(attention, shape), attention.mma->factor),
         queries(b, reader, first.placement, attention.mma->op, attention.mma->query, std::nullopt,
                 attention.mma->channelLoop(attention), tile::elementOf(b, attention.mma->type),
                 blockLines(64, shape.depth)),
@@ -59,38 +46,12 @@ public:
   LogicalResult run();
 
 private:
-  using Body = llvm::function_ref<Value(const QueryTile &tile, Value count)>;
-  struct Turn {
-    Value stage, parity;
-  };
-
-  void begin();
-  QueryTile tileOf(Value number);
-  void countKeys(QueryTile &tile);
-  void eachTile(Body body);
-  Turn turnOf(Value count);
-
-  Value barrier(int64_t ring, Value stage) {
-    return b.add(barriers, b.mul(b.add(stage, b.integer(ring * shape.stages)), b.integer(8)));
-  }
-  Value fullKeys(Value stage) { return barrier(0, stage); }
-  Value emptyKeys(Value stage) { return barrier(1, stage); }
-  Value fullValues(Value stage) { return barrier(2, stage); }
-  Value emptyValues(Value stage) { return barrier(3, stage); }
-  Value keysAt(Value stage) { return b.add(b.integer(shape.keysAt()), b.mul(stage, b.integer(shape.keyBytes()))); }
-  Value valuesAt(Value stage) {
-    return b.add(b.integer(shape.valuesAt()), b.mul(stage, b.integer(shape.valueBytes())));
-  }
-
-  void produce();
-  void copy(linalg::GenericOp op, unsigned number, const Values &loops, unsigned channelLoop, Value map, Value to,
-            Value full, int64_t channels);
-
   void consume();
   void loadQueries(const QueryTile &tile);
   Values beginScores(Value stage);
   Values byRow(ValueRange sums);
   Values masked(Values sums, Value firstKey);
+  using Turn = AttentionRings::Turn;
   Values addKeys(const Turn &turn, Value firstKey, bool isPlain, ValueRange state);
   Values soften(Values &scores, Value factor, Values &state);
   void scaleOutputs(Values &state, ValueRange scales);
@@ -99,148 +60,29 @@ private:
   void putOutputs(ValueRange sums, Values &state);
   Values addLate(const Turn &turn, const Turn &before, Value firstKey, bool isPlain, ValueRange state);
   Values addFirst(const Turn &turn, ValueRange state);
-  void release(Value empty);
   Values addTiles(const QueryTile &tile, Value count, Values state);
   Values addTilesLate(const QueryTile &tile, Value count, Values state);
   void finish(const QueryTile &tile, Values state);
 
   tile::Builder &b;
-  Reader &reader;
   const Attention &attention;
   AttentionWgmmaShape shape;
   AttentionElements elements;
+  AttentionRings rings;
   AttentionMmaProduct lanes; // which elements a thread has of its warp's 16 rows
   HeadTile queries;
   tile::MatrixProduct ofScores, ofOutputs;
-  Value thread, lane, warp, group, mapK, mapV, shared, start, barriers;
-  Value rowCount, keyCount, batchCount;
+  Value group;              // of four warps
   SmallVector<Values> rows; // coordinates of the thread's rows
 };
-
-void WgmmaAttention::begin() {
-  mapK = reader.tensorMap(0), mapV = reader.tensorMap(1);
-  thread = b.threadId(), lane = b.rem(thread, b.integer(32)), warp = tile::warpOf(b, thread);
-  group = b.sub(b.div(warp, b.integer(4)), b.integer(1));
-  shared = tile::sharedMemory(b, 1024), start = tile::sharedAddress(b, shared);
-  barriers = b.add(start, b.integer(shape.barriersAt()));
-  rowCount = elements.rowCount(), keyCount = elements.keyCount(), batchCount = elements.batchCount();
-  b.ifThen(b.compare(arith::CmpIPredicate::eq, thread, b.integer(0)), [&] {
-    for (int64_t stage = 0; stage < shape.stages; ++stage)
-      for (int64_t ring = 0; ring < 4; ++ring)
-        tile::initBarrier(b, barrier(ring, b.integer(stage)), ring % 2 ? shape.groups * 4 : 1);
-    tile::publishBarriers(b);
-  });
-  tile::barrier(b);
-}
-
-//===- Tiles of queries --------------------------------------------------===//
-
-/// With limits the last rows of all batches come first: under a causal mask they have the most keys. Without, blocks
-/// that run together share keys and values.
-QueryTile WgmmaAttention::tileOf(Value number) {
-  Value tiles = b.div(b.add(rowCount, b.integer(shape.queries() - 1)), b.integer(shape.queries()));
-  Value batch, row;
-  if (attention.limits.empty()) {
-    batch = b.div(number, tiles), row = b.rem(number, tiles);
-  } else {
-    batch = b.rem(number, batchCount);
-    row = b.sub(b.sub(tiles, b.integer(1)), b.div(number, batchCount));
-  }
-  QueryTile tile{elements.batch(batch), b.mul(row, b.integer(shape.queries())), {}, {}};
-  countKeys(tile);
-  return tile;
-}
-
-/// Each warp asks for all of the block's rows.
-void WgmmaAttention::countKeys(QueryTile &tile) {
-  Value needed = keyCount, within = keyCount;
-  if (!attention.limits.empty()) {
-    needed = b.integer(0);
-    for (int64_t i = 0; i < shape.queries() / 32; ++i) {
-      Value row = b.clamp(b.add(tile.firstRow, b.add(lane, b.integer(i * 32))), rowCount);
-      const Values at = elements.row(tile.batch, row);
-      needed = b.createOrFold<arith::MaxSIOp>(needed, elements.keysNeeded(at));
-      within = b.createOrFold<arith::MinSIOp>(within, elements.keysWithin(at));
-    }
-    for (int32_t bits = 16; bits > 0; bits /= 2) {
-      needed = b.createOrFold<arith::MaxSIOp>(needed, b.shuffleXor(needed, bits));
-      within = b.createOrFold<arith::MinSIOp>(within, b.shuffleXor(within, bits));
-    }
-    within = b.createOrFold<arith::MaxSIOp>(within, b.integer(0));
-  }
-  tile.tiles = b.div(b.add(needed, b.integer(shape.keys - 1)), b.integer(shape.keys));
-  tile.plain = attention.isPlainWithin ? b.div(within, b.integer(shape.keys)) : b.integer(0);
-}
-
-/// `count`: of the tiles of keys so far; the body gives that behind it.
-void WgmmaAttention::eachTile(Body body) {
-  Value blocks = tile::gridSize(b), block = b.blockId();
-  Value tiles = b.div(b.add(rowCount, b.integer(shape.queries() - 1)), b.integer(shape.queries()));
-  Value all = b.mul(batchCount, tiles);
-  Value mine = b.div(b.add(b.sub(all, block), b.sub(blocks, b.integer(1))), blocks);
-  b.loop(mine, {b.integer(0)}, [&](Value turn, ValueRange count) {
-    return Values{body(tileOf(b.add(block, b.mul(turn, blocks))), count.front())};
-  });
-}
-
-/// A stage's parity changes with each time round.
-WgmmaAttention::Turn WgmmaAttention::turnOf(Value count) {
-  Value round = b.div(count, b.integer(shape.stages));
-  return {b.sub(count, b.mul(round, b.integer(shape.stages))), b.both(round, b.integer(1))};
-}
-
-//===- Producer ----------------------------------------------------------===//
-
-/// A box of the tile for each block of channels.
-void WgmmaAttention::copy(linalg::GenericOp op, unsigned number, const Values &loops, unsigned channelLoop, Value map,
-                          Value to, Value full, int64_t channels) {
-  for (int64_t channel = 0; channel < channels; channel += blockChannels) {
-    Values at = loops;
-    at[channelLoop] = b.integer(channel);
-    at = reader.coordinates(op, number, at);
-    std::reverse(at.begin(), at.end());
-    tile::copyBox(b, b.add(to, b.integer(channel / blockChannels * shape.keys * lineBytes)), map, at, full);
-  }
-}
-
-/// Stages are empty at first: the phase before the first one is waited for, which is over.
-void WgmmaAttention::produce() {
-  tile::setRegisters(b, producerRegisters(shape), /*isMore=*/false);
-  b.ifThen(b.compare(arith::CmpIPredicate::eq, warp, b.integer(0)), [&] {
-    eachTile([&](const QueryTile &tile, Value count) {
-      b.ifThen(b.compare(arith::CmpIPredicate::eq, lane, b.integer(0)), [&] {
-        b.loop(tile.tiles, {}, [&](Value number, ValueRange) {
-          const Turn turn = turnOf(b.add(count, number));
-          Values at = tile.batch;
-          at.back() = b.mul(number, b.integer(shape.keys));
-          auto bring = [&](Value full, Value empty, int64_t bytes, auto copyTo) {
-            tile::awaitPhase(b, empty, b.sub(b.integer(1), turn.parity));
-            tile::arriveExpecting(b, full, bytes);
-            copyTo(full);
-          };
-          bring(fullKeys(turn.stage), emptyKeys(turn.stage), shape.keyBytes(), [&](Value full) {
-            copy(attention.scores.op, attention.key, elements.scoreLoops(at, {}), attention.scores.depth.front(), mapK,
-                 b.add(start, keysAt(turn.stage)), full, shape.depth);
-          });
-          bring(fullValues(turn.stage), emptyValues(turn.stage), shape.valueBytes(), [&](Value full) {
-            copy(attention.outputs.op, attention.value, elements.outputLoops(at, {}), attention.channelLoop, mapV,
-                 b.add(start, valuesAt(turn.stage)), full, shape.channels);
-          });
-          return Values();
-        });
-      });
-      return b.add(count, tile.tiles);
-    });
-  });
-}
 
 //===- Consumers ---------------------------------------------------------===//
 
 /// Those of the group's 64 rows, when all its warps are done with the last ones.
 void WgmmaAttention::loadQueries(const QueryTile &tile) {
-  Value number = b.add(group, b.integer(1)), ofGroup = b.rem(thread, b.integer(128));
-  Value to = tile::advance(b, shared, b.mul(group, b.integer(shape.queryBytes() / 4)));
-  queries.begin(ofGroup, 128, rowCount, [this, &tile](Value line) {
+  Value number = b.add(group, b.integer(1)), ofGroup = b.rem(rings.thread, b.integer(128));
+  Value to = tile::advance(b, rings.shared, b.mul(group, b.integer(shape.queryBytes() / 4)));
+  queries.begin(ofGroup, 128, rings.rowCount, [this, &tile](Value line) {
     return attention.mma->loopsAt(elements.scoreLoops(elements.row(tile.batch, line), {}));
   });
   tile::barrierAmong(b, number, 128);
@@ -251,13 +93,11 @@ void WgmmaAttention::loadQueries(const QueryTile &tile) {
   tile::barrierAmong(b, number, 128);
 }
 
-/// A warp arrives once.
-void WgmmaAttention::release(Value empty) { tile::arriveWhereZero(b, empty, lane); }
-
 /// Sums of the group's queries by the tile's keys, once they are awaited.
 Values WgmmaAttention::beginScores(Value stage) {
-  Value a = tile::matrixDescriptor(b, b.add(start, b.mul(group, b.integer(shape.queryBytes()))), 16, 8 * lineBytes);
-  Value c = tile::matrixDescriptor(b, b.add(start, keysAt(stage)), 16, 8 * lineBytes);
+  Value a =
+      tile::matrixDescriptor(b, b.add(rings.start, b.mul(group, b.integer(shape.queryBytes()))), 16, 8 * lineBytes);
+  Value c = tile::matrixDescriptor(b, rings.keysAt(stage), 16, 8 * lineBytes);
   tile::beginProducts(b);
   Values sums;
   for (int64_t step = 0; step < shape.depth / 16; ++step) {
@@ -283,7 +123,8 @@ Values WgmmaAttention::byRow(ValueRange sums) {
 /// What the kernel's ops make of products; -infinity beyond the last key.
 Values WgmmaAttention::masked(Values sums, Value firstKey) {
   for (int64_t j = 0; j < lanes.keys(); ++j) {
-    Value key = b.add(firstKey, lanes.key(j)), inside = b.isBelow(key, keyCount), held = b.clamp(key, keyCount);
+    Value key = b.add(firstKey, lanes.key(j)), inside = b.isBelow(key, rings.keyCount),
+          held = b.clamp(key, rings.keyCount);
     for (int64_t i = 0; i < rowsOfThread; ++i) {
       Value &sum = sums[size_t(i * lanes.keys() + j)];
       Value product = b.createOrFold<arith::MulFOp>(sum, elements.number(attention.mma->factor));
@@ -335,7 +176,7 @@ Values WgmmaAttention::packed(ValueRange weights) {
 }
 
 Values WgmmaAttention::beginOutputs(ValueRange factors, Value stage, ValueRange state) {
-  Value c = tile::matrixDescriptor(b, b.add(start, valuesAt(stage)), shape.keys * lineBytes, 8 * lineBytes);
+  Value c = tile::matrixDescriptor(b, rings.valuesAt(stage), shape.keys * lineBytes, 8 * lineBytes);
   ValueRange outputs = state.drop_front(2 * rowsOfThread);
   Values sums;
   for (int64_t i = 0; i < rowsOfThread * lanes.outputsOfRow(); ++i)
@@ -355,24 +196,24 @@ void WgmmaAttention::putOutputs(ValueRange sums, Values &state) {
 
 Values WgmmaAttention::addKeys(const Turn &turn, Value firstKey, bool isPlain, ValueRange last) {
   Values state(last);
-  tile::awaitPhase(b, fullKeys(turn.stage), turn.parity);
+  rings.awaitKeys(turn);
   Values sums = byRow(tile::awaitSums(b, beginScores(turn.stage)));
-  release(emptyKeys(turn.stage));
+  rings.releaseKeys(turn);
   if (!isPlain)
     sums = masked(std::move(sums), firstKey);
   scaleOutputs(state, soften(sums, isPlain ? elements.number(attention.mma->factor) : Value(), state));
-  tile::awaitPhase(b, fullValues(turn.stage), turn.parity);
+  rings.awaitValues(turn);
   putOutputs(tile::awaitSums(b, beginOutputs(packed(sums), turn.stage, state)), state);
-  release(emptyValues(turn.stage));
+  rings.releaseValues(turn);
   return state;
 }
 
 /// The state, and behind it the weights of the first tile, which are not multiplied yet.
 Values WgmmaAttention::addFirst(const Turn &turn, ValueRange last) {
   Values state(last);
-  tile::awaitPhase(b, fullKeys(turn.stage), turn.parity);
+  rings.awaitKeys(turn);
   Values sums = byRow(tile::awaitSums(b, beginScores(turn.stage)));
-  release(emptyKeys(turn.stage));
+  rings.releaseKeys(turn);
   sums = masked(std::move(sums), b.integer(0));
   soften(sums, Value(), state);
   llvm::copy(packed(sums), state.end() - shape.keys / 4);
@@ -382,18 +223,18 @@ Values WgmmaAttention::addFirst(const Turn &turn, ValueRange last) {
 /// A tile's scores while the values of the tile before are added, and its softmax until they are.
 Values WgmmaAttention::addLate(const Turn &turn, const Turn &before, Value firstKey, bool isPlain, ValueRange last) {
   Values state(last.drop_back(size_t(shape.keys / 4))), factors(last.take_back(size_t(shape.keys / 4)));
-  tile::awaitPhase(b, fullKeys(turn.stage), turn.parity);
+  rings.awaitKeys(turn);
   Values sums = beginScores(turn.stage);
-  tile::awaitPhase(b, fullValues(before.stage), before.parity);
+  rings.awaitValues(before);
   Values outputs = beginOutputs(factors, before.stage, state);
   sums = byRow(tile::awaitSums(b, sums, 1));
-  release(emptyKeys(turn.stage));
+  rings.releaseKeys(turn);
   if (!isPlain)
     sums = masked(std::move(sums), firstKey);
   Values scales = soften(sums, isPlain ? elements.number(attention.mma->factor) : Value(), state);
-  tile::keepBefore(b, b.createOrFold<arith::AddFOp>(state[rowsOfThread], state[rowsOfThread + 1]), start);
+  tile::keepBefore(b, b.createOrFold<arith::AddFOp>(state[rowsOfThread], state[rowsOfThread + 1]), rings.start);
   putOutputs(tile::awaitSums(b, outputs), state);
-  release(emptyValues(before.stage));
+  rings.releaseValues(before);
   scaleOutputs(state, scales);
   state.append(packed(sums));
   return state;
@@ -406,7 +247,7 @@ void WgmmaAttention::finish(const QueryTile &tile, Values state) {
   for (int64_t i = 0; i < rowsOfThread; ++i) {
     Value sum = lanes.joinRow(state[size_t(rowsOfThread + i)], add);
     Value row = b.add(tile.firstRow, b.add(b.mul(group, b.integer(64)), lanes.row(i)));
-    b.ifThen(b.isBelow(row, rowCount), [&] {
+    b.ifThen(b.isBelow(row, rings.rowCount), [&] {
       for (int64_t c = 0; c < ofRow; ++c)
         elements.finish(rows[size_t(i)], lanes.key(c),
                         {state[size_t(i)], sum, state[size_t(2 * rowsOfThread + i * ofRow + c)]});
@@ -418,7 +259,7 @@ Values WgmmaAttention::addTiles(const QueryTile &tile, Value count, Values state
   auto addFrom = [&](Value firstTile, Value tiles, bool isPlain) {
     state = b.loop(tiles, state, [&](Value turn, ValueRange last) {
       Value number = b.add(firstTile, turn);
-      return addKeys(turnOf(b.add(count, number)), b.mul(number, b.integer(shape.keys)), isPlain, last);
+      return addKeys(rings.turnOf(b.add(count, number)), b.mul(number, b.integer(shape.keys)), isPlain, last);
     });
   };
   if (attention.isPlainWithin)
@@ -431,11 +272,12 @@ Values WgmmaAttention::addTilesLate(const QueryTile &tile, Value count, Values s
   const size_t ofState = state.size();
   state.append(size_t(shape.keys / 4), b.integer(0));
   Value one = b.integer(1), isAny = b.createOrFold<arith::MinSIOp>(tile.tiles, one);
-  state = b.loop(isAny, state, [&](Value, ValueRange last) { return addFirst(turnOf(count), last); });
+  state = b.loop(isAny, state, [&](Value, ValueRange last) { return addFirst(rings.turnOf(count), last); });
   auto addFrom = [&](Value firstTile, Value behind, bool isPlain) {
     state = b.loop(b.sub(behind, firstTile), state, [&](Value turn, ValueRange last) {
       Value number = b.add(firstTile, turn), all = b.add(count, number);
-      return addLate(turnOf(all), turnOf(b.sub(all, one)), b.mul(number, b.integer(shape.keys)), isPlain, last);
+      return addLate(rings.turnOf(all), rings.turnOf(b.sub(all, one)), b.mul(number, b.integer(shape.keys)), isPlain,
+                     last);
     });
   };
   Value plain = b.createOrFold<arith::MaxSIOp>(tile.plain, one);
@@ -443,11 +285,11 @@ Values WgmmaAttention::addTilesLate(const QueryTile &tile, Value count, Values s
     addFrom(one, plain, true);
   addFrom(plain, tile.tiles, false);
   state = b.loop(isAny, state, [&](Value, ValueRange last) {
-    const Turn turn = turnOf(b.sub(b.add(count, tile.tiles), one));
+    const Turn turn = rings.turnOf(b.sub(b.add(count, tile.tiles), one));
     Values next(last);
-    tile::awaitPhase(b, fullValues(turn.stage), turn.parity);
+    rings.awaitValues(turn);
     putOutputs(tile::awaitSums(b, beginOutputs(last.drop_front(ofState), turn.stage, last.take_front(ofState))), next);
-    release(emptyValues(turn.stage));
+    rings.releaseValues(turn);
     return next;
   });
   state.truncate(ofState);
@@ -455,13 +297,13 @@ Values WgmmaAttention::addTilesLate(const QueryTile &tile, Value count, Values s
 }
 
 void WgmmaAttention::consume() {
-  tile::setRegisters(b, consumerRegisters(shape), /*isMore=*/true);
-  lanes.begin(b.rem(thread, b.integer(128)));
-  eachTile([&](const QueryTile &tile, Value count) {
+  tile::setRegisters(b, shape.consumerRegisters(), /*isMore=*/true);
+  lanes.begin(b.rem(rings.thread, b.integer(128)));
+  rings.eachTile([&](const QueryTile &tile, Value count) {
     rows.clear();
     for (int64_t i = 0; i < rowsOfThread; ++i) {
       Value row = b.add(tile.firstRow, b.add(b.mul(group, b.integer(64)), lanes.row(i)));
-      rows.push_back(elements.row(tile.batch, b.clamp(row, rowCount)));
+      rows.push_back(elements.row(tile.batch, b.clamp(row, rings.rowCount)));
     }
     loadQueries(tile);
     Values state(rowsOfThread, elements.number(-infinity));
@@ -473,11 +315,12 @@ void WgmmaAttention::consume() {
 }
 
 LogicalResult WgmmaAttention::run() {
-  begin();
+  rings.begin();
+  group = b.sub(b.div(rings.warp, b.integer(4)), b.integer(1));
   b.ifElse(
-      b.isBelow(warp, b.integer(4)), TypeRange(),
+      b.isBelow(rings.warp, b.integer(4)), TypeRange(),
       [&] {
-        produce();
+        rings.produce();
         return Values();
       },
       [&] {

@@ -20,6 +20,9 @@ struct AttentionWgmmaShape {
 
   int64_t queries() const { return 64 * groups; }
   int64_t threads() const { return (groups + 1) * 128; }
+  // Of a thread when those that bring tiles have given theirs: 65,536 are there for all.
+  int64_t producerRegisters() const { return groups > 2 ? 32 : 24; }
+  int64_t consumerRegisters() const { return groups > 2 ? 160 : 240; }
   // Bytes in shared memory, in blocks of 64 channels.
   int64_t queryBytes() const { return 64 * depth * 2; } // of a group
   int64_t keyBytes() const { return keys * depth * 2; }
