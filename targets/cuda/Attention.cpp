@@ -69,7 +69,7 @@ std::unique_ptr<StepStrategy> matchAttention(const StepContext &context) {
   return attention ? std::make_unique<AttentionStrategy>(context, std::move(*attention)) : nullptr;
 }
 
-/// Of one sequence with as many queries as keys: blocks are few, so their tiles are smaller.
+/// Of one sequence with as many queries as keys, on CUDA cores: blocks are few, so their tiles are smaller.
 static std::vector<RowVariant> variantsOfOne(func::FuncOp kernel, const Attention &attention, unsigned queries) {
   RowVariant variant{queries, 0};
   for (const AttentionAxis &axis : attention.batch)
@@ -106,7 +106,7 @@ std::vector<RowVariant> attentionVariants(func::FuncOp kernel, const Placement &
         both = symbol.getPosition();
     }
     if (!queries)
-      return both ? variantsOfOne(kernel, *attention, *both) : variants;
+      return both && !attention->mma ? variantsOfOne(kernel, *attention, *both) : variants;
     AffineExpr extent = getAffineSymbolExpr(*queries, kernel->getContext());
     for (int64_t bound : {int64_t(1), fewRows / std::max<int64_t>(1, ofQuery)})
       if (leastValue(extent, kernel) <= bound && bound < largestValue(extent, kernel) &&

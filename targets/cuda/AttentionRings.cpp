@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/cuda/AttentionRings.h"
 
+#include "compiler/dialect/Extents.h"
 #include "targets/cuda/tile/Shared.h"
 
 namespace kiln::cuda {
@@ -82,6 +83,26 @@ AttentionRings::Turn AttentionRings::turnOf(Value count) {
 
 //===- Producer ----------------------------------------------------------===//
 
+/// Those of an AttentionMap.
+Values AttentionRings::coordinatesOf(Ring ring, const Source &source, int64_t channel) {
+  Values loops = source.loops;
+  loops[source.channelLoop] = b.integer(channel);
+  const Values at = reader.coordinates(source.op, source.number, loops);
+  const SmallVector<AffineExpr> extents =
+      mlir::kiln::getExtents(cast<RankedTensorType>(source.op->getOperand(source.number).getType()));
+  auto together = [&](size_t first, size_t behind) {
+    Value number = at[first];
+    for (size_t i = first + 1; i < behind; ++i)
+      number = b.add(b.mul(number, reader.extent(extents[i])), at[i]);
+    return number;
+  };
+  const size_t keys = keyDim[ring];
+  Values result{together(keys + 1, at.size()), at[keys]};
+  if (keys > 0)
+    result.push_back(together(0, keys));
+  return result;
+}
+
 /// Stages are empty at first: the phase before the first one is waited for, which is over. A box for each block of
 /// channels.
 void AttentionRings::bring(Ring ring, const Turn &turn, const Source &source, Value to) {
@@ -91,10 +112,7 @@ void AttentionRings::bring(Ring ring, const Turn &turn, const Source &source, Va
   tile::awaitPhase(b, empty(ring, turn.stage), b.sub(b.integer(1), turn.parity));
   tile::arriveExpecting(b, arrived, source.channels / blockChannels * boxBytes);
   for (int64_t block = 0; block < source.channels / blockChannels; ++block) {
-    Values at = source.loops;
-    at[source.channelLoop] = b.integer(block * blockChannels);
-    at = reader.coordinates(source.op, source.number, at);
-    std::reverse(at.begin(), at.end());
+    const Values at = coordinatesOf(ring, source, block * blockChannels);
     tile::copyBox(b, b.add(to, b.integer(block * boxBytes)), source.map, at, arrived);
   }
 }

@@ -21,9 +21,10 @@ struct QueryTile {
 
 class AttentionRings {
 public:
-  AttentionRings(tile::Builder &b, Reader &reader, const Attention &attention, const AttentionWgmmaShape &shape,
-                 AttentionElements &elements)
-      : b(b), reader(reader), attention(attention), shape(shape), elements(elements) {}
+  AttentionRings(tile::Builder &b, Reader &reader, const Attention &attention, const AttentionMaps &maps,
+                 const AttentionWgmmaShape &shape, AttentionElements &elements)
+      : b(b), reader(reader), attention(attention), keyDim{maps.keys.keyDim, maps.values.keyDim}, shape(shape),
+        elements(elements) {}
 
   /// Maps are the first parameters of the kernel. All threads of the block come here.
   void begin();
@@ -76,10 +77,12 @@ private:
     int64_t channels;
   };
   void bring(Ring ring, const Turn &turn, const Source &source, tile::Value to);
+  tile::Values coordinatesOf(Ring ring, const Source &source, int64_t channel);
 
   tile::Builder &b;
   Reader &reader;
   const Attention &attention;
+  unsigned keyDim[2]; // of each ring's tensor
   AttentionWgmmaShape shape;
   AttentionElements &elements;
   tile::Value mapK, mapV, barriers, batchCount;

@@ -34,9 +34,10 @@ AttentionShape groupShape(const Attention &attention, const AttentionWgmmaShape 
 class WgmmaAttention {
 public:
   WgmmaAttention(tile::Builder &b, Reader &reader, const StepContext &first, const StepContext &last,
-                 const Attention &attention, const AttentionWgmmaShape &shape)
+                 const Attention &attention, const AttentionMaps &maps, const AttentionWgmmaShape &shape)
       : b(b), attention(attention), shape(shape), elements(b, reader, first, last, attention),
-        rings(b, reader, attention, shape, elements), lanes(b, groupShape(attention, shape), attention.mma->factor),
+        rings(b, reader, attention, maps, shape, elements),
+        lanes(b, groupShape(attention, shape), attention.mma->factor),
         queries(b, reader, first.placement, attention.mma->op, attention.mma->query, std::nullopt,
                 attention.mma->channelLoop(attention), tile::elementOf(b, attention.mma->type),
                 blockLines(64, shape.depth)),
@@ -339,27 +340,20 @@ LogicalResult buildAttentionWgmma(tile::Builder &b, const StepContext &first, co
   if (!maps)
     return success();
   const AttentionWgmmaShape shape = attentionWgmmaShapeOf(attention, point);
-  auto boxOf = [&](TensorMap &map, linalg::GenericOp op, unsigned operand, unsigned keyLoop) {
-    AffineMap indices = op.getMatchingIndexingMap(&op->getOpOperand(operand));
-    for (size_t i = 0; i < map.extents.size(); ++i) {
-      AffineExpr index = indices.getResult(unsigned(map.extents.size() - 1 - i));
-      const bool isKey = index == getAffineDimExpr(keyLoop, op->getContext());
-      map.box.push_back(uint32_t(i == 0 ? blockChannels : isKey ? shape.keys : 1));
-    }
-  };
-  boxOf(maps->keys, attention.scores.op, attention.key, attention.scoreLoops.back());
-  boxOf(maps->values, attention.outputs.op, attention.value, attention.outputLoops.back());
+  for (AttentionMap *map : {&maps->keys, &maps->values})
+    for (size_t i = 0; i < map->map.extents.size(); ++i)
+      map->map.box.push_back(uint32_t(i == 0 ? blockChannels : i == 1 ? shape.keys : 1));
   const std::string name = plan.functions[plan.launches[number].function].name;
   b.beginKernel(name, shape.threads(), 1);
   Reader reader(b, first.placement, first.kernel);
-  if (failed(WgmmaAttention(b, reader, first, last, attention, shape).run()))
+  if (failed(WgmmaAttention(b, reader, first, last, attention, *maps, shape).run()))
     return failure();
   b.endKernel();
   MLIRContext *ofMaps = first.kernel->getContext();
   AffineExpr tiles = extentOf(attention.batch, ofMaps) * extentOf(attention.rows, ofMaps).ceilDiv(shape.queries());
   plan.launches[number].mapped = {unsigned(plan.launches.size() - number),
                                   unsigned(plan.mappedFunctions.size()),
-                                  {std::move(maps->keys), std::move(maps->values)},
+                                  {std::move(maps->keys.map), std::move(maps->values.map)},
                                   reader.parameters,
                                   tiles};
   plan.mappedFunctions.push_back({name, uint32_t(shape.threads()), uint32_t(shape.sharedBytes())});

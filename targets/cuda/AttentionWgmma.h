@@ -33,10 +33,14 @@ struct AttentionWgmmaShape {
   int64_t sharedBytes() const { return barriersAt() + stages * 4 * 8; }
 };
 
-/// The maps of keys and values, whose dimensions are those of their tensors, innermost first. Nothing: there is no such
-/// form.
+/// Of keys or values: what lies within a key, the keys, and, if there is something, what lies around them.
+struct AttentionMap {
+  TensorMap map;   // without its box
+  unsigned keyDim; // the tensor's dimension that counts keys
+};
+/// Nothing: there is no such form.
 struct AttentionMaps {
-  TensorMap keys, values; // without their boxes
+  AttentionMap keys, values;
 };
 std::optional<AttentionMaps> findAttentionMaps(const StepContext &first, const Attention &attention);
 

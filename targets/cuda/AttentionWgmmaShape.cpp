@@ -14,38 +14,33 @@ static constexpr int64_t leastQueries = 64;      // that there are to be at most
 
 //===- Maps --------------------------------------------------------------===//
 
-/// Of an operand whose innermost index counts channels one by one from a multiple of a block's, and one other of whose
-/// indices is the key.
-static std::optional<TensorMap> findMap(const StepContext &first, linalg::GenericOp op, unsigned number,
-                                        unsigned keyLoop, unsigned channelLoop, tile::MmaType type) {
+/// Of an operand whose innermost index counts channels one by one, and one other of whose indices is the key. What lies
+/// within a key counts as one dimension, and what lies around the keys.
+static std::optional<AttentionMap> findMap(const StepContext &first, linalg::GenericOp op, unsigned number,
+                                           unsigned keyLoop, unsigned channelLoop, tile::MmaType type) {
   std::optional<Parameter> place = first.placement.find(op->getOperand(number));
   AffineMap map = op.getMatchingIndexingMap(&op->getOpOperand(number));
   SmallVector<AffineExpr> extents = mlir::kiln::getExtents(cast<RankedTensorType>(op->getOperand(number).getType()));
   MLIRContext *context = op->getContext();
-  if (!place || extents.size() < 2 || extents.size() > 3)
+  std::optional<unsigned> keys = map.getResultPosition(getAffineDimExpr(keyLoop, context));
+  if (!place || !keys || *keys + 1 >= extents.size() || extents[*keys] != loopExtents(op)[keyLoop])
     return std::nullopt;
-  bool hasKeys = false;
-  for (auto [index, extent] : llvm::zip_equal(map.getResults().drop_back(), ArrayRef(extents).drop_back())) {
-    const bool isKey = index == getAffineDimExpr(keyLoop, context);
-    if (index.isFunctionOfDim(channelLoop) || (!isKey && index.isFunctionOfDim(keyLoop)) ||
-        (isKey && (hasKeys || extent != loopExtents(op)[keyLoop])))
+  for (unsigned i = 0; i + 1 < extents.size(); ++i)
+    if (map.getResult(i).isFunctionOfDim(channelLoop) || (i != *keys && map.getResult(i).isFunctionOfDim(keyLoop)))
       return std::nullopt;
-    hasKeys |= isKey;
-  }
   AffineExpr inner = map.getResults().back();
   AffineExpr start =
       simplifyAffineExpr(inner - getAffineDimExpr(channelLoop, context), map.getNumDims(), map.getNumSymbols());
-  auto width = dyn_cast<AffineConstantExpr>(extents.back());
-  if (!hasKeys || inner.isFunctionOfDim(keyLoop) || start.isFunctionOfDim(channelLoop) ||
-      !start.isMultipleOf(AttentionWgmmaShape::blockChannels) || !width || width.getValue() % 8 != 0)
+  auto width = dyn_cast<AffineConstantExpr>(mlir::kiln::getProduct(ArrayRef(extents).drop_front(*keys + 1), context));
+  if (inner.isFunctionOfDim(keyLoop) || start.isFunctionOfDim(channelLoop) || !width || width.getValue() % 8 != 0)
     return std::nullopt;
-  TensorMap found{*place, type == tile::MmaType::F16 ? TensorMap::F16 : TensorMap::BF16, {}, {}, {}};
-  AffineExpr pitch = getAffineConstantExpr(2, context); // bytes
-  for (AffineExpr extent : llvm::reverse(extents)) {
-    if (!found.extents.empty())
-      found.pitches.push_back(pitch);
-    found.extents.push_back(extent);
-    pitch = pitch * extent;
+  AffineExpr pitch = width * 2; // bytes
+  AttentionMap found{
+      {*place, type == tile::MmaType::F16 ? TensorMap::F16 : TensorMap::BF16, {width, extents[*keys]}, {pitch}, {}},
+      *keys};
+  if (*keys > 0) {
+    found.map.extents.push_back(mlir::kiln::getProduct(ArrayRef(extents).take_front(*keys), context));
+    found.map.pitches.push_back(pitch * extents[*keys]);
   }
   return found;
 }
@@ -62,10 +57,11 @@ std::optional<AttentionMaps> findAttentionMaps(const StepContext &first, const A
   if (!attention.mma || !(attention.mma->factor > 0) || rows < leastQueries || !isBinary(attention) ||
       attention.depth != attention.channels || (attention.depth != 64 && attention.depth != 128))
     return std::nullopt;
-  std::optional<TensorMap> keys = findMap(first, attention.scores.op, attention.key, attention.scoreLoops.back(),
-                                          attention.scores.depth.front(), attention.mma->type);
-  std::optional<TensorMap> values = findMap(first, attention.outputs.op, attention.value, attention.outputLoops.back(),
-                                            attention.channelLoop, attention.mma->type);
+  std::optional<AttentionMap> keys = findMap(first, attention.scores.op, attention.key, attention.scoreLoops.back(),
+                                             attention.scores.depth.front(), attention.mma->type);
+  std::optional<AttentionMap> values =
+      findMap(first, attention.outputs.op, attention.value, attention.outputLoops.back(), attention.channelLoop,
+              attention.mma->type);
   if (!keys || !values)
     return std::nullopt;
   return AttentionMaps{std::move(*keys), std::move(*values)};

@@ -124,13 +124,13 @@ bool isLarge(const Contraction &c) {
   return double(largestExtent(c, c.columns)) * double(largestExtent(c, c.depth)) >= double(256 << 10);
 }
 
-/// On CUDA cores a block of few threads waits most of the time: eight of them for each multiprocessor, by parts of the
+/// On CUDA cores a block of 128 threads or fewer waits most of the time: eight of them for each multiprocessor, by parts of the
 /// depth (M-1260).
 static Preset fmaPresetOf(const Contraction &c, int64_t rows) {
   Preset preset = presetOf(c, rows);
   const int64_t tiles = largestExtent(c, c.batch) * llvm::divideCeil(rows, preset.bm) *
                         llvm::divideCeil(largestExtent(c, c.columns), preset.bn);
-  while (isLarge(c) && preset.bm * preset.bn <= 64 * 64 && tiles * preset.split < 8 * leastMultiprocessors &&
+  while (isLarge(c) && preset.bm * preset.bn <= 32 * 64 && tiles * preset.split < 8 * leastMultiprocessors &&
          preset.split < 16 && largestExtent(c, c.depth) / (2 * preset.split) >= leastDepth)
     preset.split *= 2;
   return preset;

@@ -9,6 +9,7 @@
 #include "support.h"
 #include "tests/interpreter/traced.h"
 #include <set>
+#include <string_view>
 
 namespace kiln::testing {
 namespace {
@@ -16,15 +17,23 @@ namespace {
 constexpr std::int64_t in = specs::RowForms::in, out = specs::RowForms::out;
 constexpr std::int64_t different = 5; // rows, over and over
 
-/// Threads, blocks of a cluster and bytes of shared memory, of each form that was launched; none if the driver is not
-/// that of the tests.
-std::set<std::vector<unsigned>> formsLaunched() {
+/// The kernels that were launched; none if the driver is not that of the tests.
+std::vector<kiln_fake_cuda_call_t> launches() {
   using Next = decltype(kiln_fake_cuda_call);
   auto *next = reinterpret_cast<Next *>(dlsym(fake::library(), "kiln_fake_cuda_call"));
-  std::set<std::vector<unsigned>> forms;
+  std::vector<kiln_fake_cuda_call_t> all;
   kiln_fake_cuda_call_t call;
   for (std::size_t i = 0; next && next(i, &call) == 0; ++i)
     if (*call.kernel)
+      all.push_back(call);
+  return all;
+}
+
+/// Threads, blocks of a cluster and bytes of shared memory, of each form of products.
+std::set<std::vector<unsigned>> formsLaunched() {
+  std::set<std::vector<unsigned>> forms;
+  for (const kiln_fake_cuda_call_t &call : launches())
+    if (std::string_view(call.kernel).starts_with("step"))
       forms.insert({call.block[0], call.cluster[0], call.shared_bytes});
   return forms;
 }
@@ -54,6 +63,51 @@ TEST(RowForms, EachRowIsRightInAll) {
   EXPECT_EQ(forms.size(), 3U) << "one or eight rows, up to 512, and more";
   EXPECT_TRUE(std::any_of(forms.begin(), forms.end(), [](const auto &form) { return form[1] > 1; }))
       << "blocks share the depth where rows are few";
+}
+
+// One sequence of few tokens has a form; two, and more tokens, have the kernel itself.
+TEST(RowForms, AttentionOfOneSequence) {
+  Session<row_forms_t> session(KILN_TEST_LIBRARY(row_forms, ROW_FORMS_WEIGHTS));
+  interpreter::Traced<interpreter::SampledInterpreter> oracle(trace<specs::RowForms>());
+  for (auto [batch, tokens] : {std::pair<std::int64_t, std::int64_t>{1, 9}, {2, 9}, {1, 130}}) {
+    SCOPED_TRACE(std::to_string(batch) + " of " + std::to_string(tokens));
+    const interpreter::Tensor x = interpreter::uniform("x", {batch, tokens, specs::RowForms::width}, 1);
+    const interpreter::Tensor expected = oracle.run("attend", {{"batch", batch}, {"tokens", tokens}}, {x})[0];
+    const Input input(std::vector<float>(x.values.begin(), x.values.end()));
+    Output<float> y(static_cast<std::int64_t>(x.values.size()));
+    session.run(row_forms_attend, batch, tokens, input, y);
+    for (std::size_t i = 0; i < x.values.size(); ++i)
+      ASSERT_NEAR(y.values()[i], expected.values[i], expected.errors[i]) << i;
+  }
+}
+
+// Keys and values of all heads lie beside queries in one tensor, of which the driver makes maps.
+TEST(RowForms, AttentionOfOneProjection) {
+  constexpr std::int64_t width = 128, tokens = 70;
+  Session<row_forms_t> session(KILN_TEST_LIBRARY(row_forms, ROW_FORMS_WEIGHTS));
+  interpreter::Traced<interpreter::SampledInterpreter> oracle(trace<specs::RowForms>());
+  interpreter::Tensor x = interpreter::uniform("x", {tokens, width}, 1);
+  std::vector<std::uint16_t> bits;
+  for (double &value : x.values) {
+    bits.push_back(to_bf16(static_cast<float>(value)));
+    value = from_bf16(bits.back());
+  }
+  const interpreter::Tensor expected = oracle.run(
+      "encode", {{"tokens", tokens}}, {interpreter::Tensor::of(ElementType::bf16, {tokens, width}, x.values)})[0];
+  Output<std::uint16_t> y(tokens * width);
+  session.run(row_forms_encode, tokens, Input(bits), y);
+  double largest = 0;
+  for (double value : expected.values)
+    largest = std::max(largest, std::abs(value));
+  for (std::int64_t i = 0; i < tokens * width; ++i)
+    ASSERT_NEAR(from_bf16(y.values()[i]), expected.values[i], 2e-2 * largest) << i;
+  const std::vector<kiln_fake_cuda_call_t> all = launches();
+  EXPECT_TRUE(all.empty() || std::any_of(all.begin(), all.end(),
+                                         [](const kiln_fake_cuda_call_t &call) {
+                                           return std::string_view(call.kernel).starts_with("attention") &&
+                                                  call.block[0] == 384;
+                                         }))
+      << "two groups of warps that multiply, and one that copies";
 }
 
 } // namespace
