@@ -124,8 +124,8 @@ bool isLarge(const Contraction &c) {
   return double(largestExtent(c, c.columns)) * double(largestExtent(c, c.depth)) >= double(256 << 10);
 }
 
-/// On CUDA cores a block of 128 threads or fewer waits most of the time: eight of them for each multiprocessor, by parts of the
-/// depth (M-1260).
+/// On CUDA cores a block of 128 threads or fewer waits most of the time: eight of them for each multiprocessor, by
+/// parts of the depth (M-1260).
 static Preset fmaPresetOf(const Contraction &c, int64_t rows) {
   Preset preset = presetOf(c, rows);
   const int64_t tiles = largestExtent(c, c.batch) * llvm::divideCeil(rows, preset.bm) *
