@@ -6,10 +6,10 @@
 
 #include "benchmarks/cuda/Compare.h"
 #include "benchmarks/support/Threads.h"
+#include "models/short_floats.h"
 #include "models/weights.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstdlib>
 #include <type_traits>
 
@@ -36,10 +36,7 @@ template <class T> std::vector<T> toElements(std::vector<float> values) {
   } else {
     static_assert(std::is_same_v<T, std::uint16_t>);
     std::vector<T> elements(values.size());
-    std::transform(values.begin(), values.end(), elements.begin(), [](float value) {
-      const auto bits = std::bit_cast<std::uint32_t>(value);
-      return T((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-    });
+    std::transform(values.begin(), values.end(), elements.begin(), testing::to_bf16);
     return elements;
   }
 }
@@ -50,8 +47,7 @@ template <class T> std::vector<float> toFloats(std::vector<T> elements) {
   } else {
     static_assert(std::is_same_v<T, std::uint16_t>);
     std::vector<float> values(elements.size());
-    std::transform(elements.begin(), elements.end(), values.begin(),
-                   [](T bits) { return std::bit_cast<float>(std::uint32_t(bits) << 16); });
+    std::transform(elements.begin(), elements.end(), values.begin(), testing::from_bf16);
     return values;
   }
 }

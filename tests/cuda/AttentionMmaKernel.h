@@ -7,6 +7,7 @@
 #include "compiler/interpreter/Tensor.h"
 
 #include <cmath>
+#include <gtest/gtest.h>
 #include <limits>
 
 namespace kiln::testing {
@@ -73,6 +74,22 @@ inline void check(DeviceKernel &kernel, int64_t queries, int64_t keys, const std
 
 inline void check(DeviceKernel &kernel, const MmaCase &s, const std::string &text, int64_t queries, int64_t keys) {
   check(kernel, queries, keys, inputsOf(s, text, queries, keys));
+}
+
+/// Runs with lengths 0 and 37: without a key that counts all keys have the same weight, but for roundings.
+inline void expectMeansWhereNothingCounts(DeviceKernel &kernel, const MmaCase &s, const std::string &text,
+                                          int64_t queries, int64_t keys, double relative, double absolute) {
+  std::vector<Tensor> inputs = inputsOf(s, text, queries, keys);
+  inputs[3].values = {0, 37};
+  const Tensor got = kernel.run({queries, keys}, inputs)[0];
+  for (int64_t d = 0; d < s.depth; ++d) {
+    double sum = 0;
+    for (int64_t key = 0; key < keys; ++key)
+      sum += inputs[2].at({0, key, d});
+    const double mean = sum / double(keys);
+    for (int64_t i = 0; i < queries; ++i)
+      ASSERT_NEAR(got.at({0, i, 0, d}), mean, relative * std::abs(mean) + absolute);
+  }
 }
 
 } // namespace kiln::testing

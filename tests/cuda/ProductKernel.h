@@ -37,6 +37,13 @@ inline size_t countOf(const std::string &text, const std::string &what) {
 
 inline const std::string &textOf(const DeviceKernel &kernel) { return kernel.plan().images.front().text; }
 
+/// The kernel's forms for fewer rows.
+inline std::vector<RowVariant> rowVariantsOf(const std::string &text) {
+  mlir::MLIRContext context;
+  auto module = prepare(context, text);
+  return cuda::createKernelCompiler("", "")->rowVariants(*module->getOps<mlir::func::FuncOp>().begin());
+}
+
 /// How the kernel can be scheduled.
 inline SearchSpace spaceOf(const std::string &text) {
   mlir::MLIRContext context;

@@ -95,11 +95,8 @@ TEST(CudaFewRows, InnerLoopOfOneRow) {
 
 TEST(CudaFewRows, FormsForFewRows) {
   auto boundsOf = [](const std::string &text) {
-    mlir::MLIRContext context;
-    auto module = prepare(context, text);
     std::vector<int64_t> bounds;
-    for (RowVariant variant :
-         cuda::createKernelCompiler("", "")->rowVariants(*module->getOps<mlir::func::FuncOp>().begin()))
+    for (const RowVariant &variant : rowVariantsOf(text))
       bounds.push_back(variant.symbol == 0 ? variant.bound : -1);
     return bounds;
   };

@@ -415,11 +415,8 @@ TEST(CudaHopper, TilesAreForAllMultiprocessors) {
 /// Forms with tiles of their own, where a weight is large and they are estimated to be faster.
 TEST(CudaHopper, FormsOfFewerRows) {
   auto forms = [](const std::string &text) {
-    mlir::MLIRContext context;
-    auto module = prepare(context, text);
     std::vector<int64_t> bounds;
-    for (RowVariant variant :
-         cuda::createKernelCompiler("", "")->rowVariants(*module->getOps<mlir::func::FuncOp>().begin()))
+    for (const RowVariant &variant : rowVariantsOf(text))
       bounds.push_back(variant.bound);
     return bounds;
   };
