@@ -53,6 +53,7 @@ double difference(const std::vector<float> &ours, const std::vector<float> &peer
 
 struct Row {
   std::string unit, ours, way, peer, form, ratio, limit;
+  std::vector<std::pair<std::string, double>> ratios; // to each form of the peer
   double seconds = 0, quotient = 0, fraction = 0;
 };
 
@@ -105,6 +106,8 @@ struct Contest {
       row.quotient = medianQuotient(*peer, *best);
       row.ratio = number(row.quotient);
     }
+    for (const Turn &each : peers)
+      row.ratios.emplace_back(each.name, medianQuotient(each, *best));
     if (!copy.seconds.empty()) {
       row.fraction = medianQuotient(copy, *best);
       row.limit = number(100 * row.fraction) + "%";
@@ -132,6 +135,8 @@ void printRow(const GpuCase &of, const Row &row, const GpuOptions &options) {
   std::fprintf(options.json, "{\"name\": \"%s\", \"seconds\": %.6g, \"way\": \"%s\", \"peer\": \"%s\", ",
                of.name.c_str(), row.seconds, row.way.c_str(), row.form.c_str());
   std::fprintf(options.json, row.quotient > 0 ? "\"ratio\": %.4g, " : "\"ratio\": null, ", row.quotient);
+  for (const auto &[form, ratio] : row.ratios)
+    std::fprintf(options.json, "\"ratio_%s\": %.4g, ", form.c_str(), ratio);
   std::fprintf(options.json, row.fraction > 0 ? "\"copy_fraction\": %.4g}\n" : "\"copy_fraction\": null}\n",
                row.fraction);
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole models of one sequence or image: BERT-base, ViT-B/16, and a token of GPT-2 small behind 511 others, which is
-// bound by reading its weights and cache once.
+// Whole models of one sequence or image: BERT-base, ViT-B/16, and a token behind 511 others of GPT-2 small and of a
+// Llama of 1.1 billion weights in bf16, which is bound by reading its weights and cache once.
 #include "benchmarks/cuda/Library.h"
 
 #include "bert_base.h"
 #include "gpt2_writer.h"
+#include "gpu_llama.h"
 #include "vit_base.h"
 
 namespace kiln::bench {
@@ -39,41 +40,60 @@ GpuRun makeVit(Gpu &gpu) {
       [=](const vit_base_t *handle, const kiln_call_t *call) { return vit_base_forward(handle, call, image, logits); });
 }
 
-constexpr int context = 512, width = 768, layers = 12;
-
-/// The cache's last row is written again by each call; the rows before it stay.
-GpuRun makeDecode(Gpu &gpu) {
-  struct State {
-    std::size_t offset, stride;
-  };
+constexpr int context = 512; // tokens of a decoder's cache, the one that is decoded included
+struct State {
+  std::size_t offset, stride;
+};
 #define KILN_BENCH_STATE(name, type, copies, offset, stride, ...) {offset, stride},
-  constexpr State states[] = {GPT2_WRITER_STATES(KILN_BENCH_STATE)};
-#undef KILN_BENCH_STATE
-  constexpr std::size_t each = std::size_t{context - 1} * width, vocabulary = 50257;
-  static const auto functions = DeviceFunctions<gpt2_writer_t>(KILN_BENCH_DEVICE_FUNCTIONS(gpt2_writer));
-  const auto model = std::make_shared<DeviceModel<gpt2_writer_t>>(
-      functions, std::vector<testing::WeightShape>{GPT2_WRITER_WEIGHTS(KILN_BENCH_DEVICE_WEIGHT)});
+
+/// A token behind those of the cache, of layers with keys and values of so many elements a token. The cache's last row
+/// is written again by each call; the rows before it stay.
+template <class Element, class Handle, class Entry>
+GpuRun makeDecode(std::shared_ptr<DeviceModel<Handle>> model, Gpu &gpu, std::size_t arenaBytes,
+                  const State (&states)[2], std::size_t layers, std::size_t width, std::size_t vocabulary,
+                  Entry decode) {
+  const std::size_t each = (context - 1) * width;
   const std::int32_t *token = model->place(makeTokens("token", 1, int(vocabulary)));
-  auto *logits = static_cast<float *>(model->allocate(sizeof(float) * vocabulary));
-  const std::vector<float> past = makeInput("past", 2 * layers * each);
-  const kiln_call_t call = model->makeCall(gpu, GPT2_WRITER_DECODE_ARENA_BYTES(1));
-  for (std::size_t i = 0; i < std::size_t{2 * layers}; ++i)
+  auto *logits = static_cast<Element *>(model->allocate(sizeof(Element) * vocabulary));
+  const std::vector<Element> past = toElements<Element>(makeInput("past", 2 * layers * each));
+  const kiln_call_t call = model->makeCall(gpu, arenaBytes);
+  for (std::size_t i = 0; i < 2 * layers; ++i)
     model->copyTo(
         static_cast<char *>(call.arena) + states[i % 2].offset + i / 2 * states[i % 2].stride,
-        std::vector<float>(past.begin() + std::ptrdiff_t(i * each), past.begin() + std::ptrdiff_t((i + 1) * each)));
-  return {[=] { model->check(gpt2_writer_decode(model->get(), &call, context, token, logits)); },
+        std::vector<Element>(past.begin() + std::ptrdiff_t(i * each), past.begin() + std::ptrdiff_t((i + 1) * each)));
+  return {[=] { model->check(decode(model->get(), &call, context, token, logits)); },
           [=] { return model->fetch(logits, vocabulary); }};
+}
+
+GpuRun makeGpt2Decode(Gpu &gpu) {
+  static constexpr State states[] = {GPT2_WRITER_STATES(KILN_BENCH_STATE)};
+  static const auto functions = DeviceFunctions<gpt2_writer_t>(KILN_BENCH_DEVICE_FUNCTIONS(gpt2_writer));
+  return makeDecode<float>(
+      std::make_shared<DeviceModel<gpt2_writer_t>>(
+          functions, std::vector<testing::WeightShape>{GPT2_WRITER_WEIGHTS(KILN_BENCH_DEVICE_WEIGHT)}),
+      gpu, GPT2_WRITER_DECODE_ARENA_BYTES(1), states, 12, 768, 50257, gpt2_writer_decode);
+}
+
+GpuRun makeLlamaDecode(Gpu &gpu) {
+  static constexpr State states[] = {GPU_LLAMA_STATES(KILN_BENCH_STATE)};
+  static const auto functions = DeviceFunctions<gpu_llama_t>(KILN_BENCH_DEVICE_FUNCTIONS(gpu_llama));
+  return makeDecode<std::uint16_t>(
+      std::make_shared<DeviceModel<gpu_llama_t>>(
+          functions, std::vector<testing::WeightShape>{GPU_LLAMA_WEIGHTS(KILN_BENCH_DEVICE_WEIGHT)}),
+      gpu, GPU_LLAMA_DECODE_ARENA_BYTES(1), states, 22, 256, 32000, gpu_llama_decode);
 }
 
 } // namespace
 
 std::vector<GpuBenchmark> gpuModels() {
-  // Every weight but the tables' other rows, and the cache.
-  const double decodeBytes = 4.0 * (GPT2_WRITER_PARAMETERS - 1023.0 * width + 2.0 * layers * context * width);
+  // Every weight but the tables' other rows, and the caches.
+  const double gpt2Bytes = 4.0 * (GPT2_WRITER_PARAMETERS - 1023.0 * 768 + 2.0 * 12 * context * 768),
+               llamaBytes = 2.0 * (GPU_LLAMA_PARAMETERS - 31999.0 * 2048 + 2.0 * 22 * context * 256);
   return {
       {{"model/bert base, 128, f32", GpuUnit::Milliseconds, 0, 0, "model bert_base"}, makeBert},
       {{"model/vit b/16, f32", GpuUnit::Milliseconds, 0, 0, "model vit_base"}, makeVit},
-      {{"model/gpt2 small decode, 512, f32", GpuUnit::Milliseconds, 0, decodeBytes, "model gpt2_decode"}, makeDecode}};
+      {{"model/gpt2 small decode, 512, f32", GpuUnit::Milliseconds, 0, gpt2Bytes, "model gpt2_decode"}, makeGpt2Decode},
+      {{"model/llama 1b decode, 512, bf16", GpuUnit::Milliseconds, 0, llamaBytes, ""}, makeLlamaDecode}};
 }
 
 } // namespace kiln::bench

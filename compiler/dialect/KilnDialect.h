@@ -80,6 +80,8 @@ inline constexpr llvm::StringLiteral scopesAttrName = "kiln.scopes";
 inline constexpr llvm::StringLiteral boundsAttrName = "kiln.bounds";
 /// On a kernel function: the tensor arguments that the result may share memory with.
 inline constexpr llvm::StringLiteral inplaceAttrName = "kiln.inplace";
+/// On a tensor argument of a kernel function: a weight in each call, so that nothing writes to it while kernels run.
+inline constexpr llvm::StringLiteral weightAttrName = "kiln.weight";
 /// On a kernel function: structure and shape of its key, before passes that belong to a target.
 inline constexpr llvm::StringLiteral structureAttrName = "kiln.structure";
 inline constexpr llvm::StringLiteral shapeAttrName = "kiln.shape";

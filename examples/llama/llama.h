@@ -44,8 +44,8 @@ struct Mlp : kiln::Layer<Mlp<S, Projection>> {
   constexpr auto forward(const kiln::tensor auto &x) const { return down_proj(kiln::silu(gate_proj(x)) * up_proj(x)); }
 };
 
-template <Shape S, template <std::int64_t, std::int64_t> class Projection> struct Block {
-  kiln::RmsNorm<S.width> before{"input_layernorm", S.epsilon}, between{"post_attention_layernorm", S.epsilon};
+template <Shape S, template <std::int64_t, std::int64_t> class Projection, kiln::ElementType E> struct Block {
+  kiln::RmsNorm<S.width, E> before{"input_layernorm", S.epsilon}, between{"post_attention_layernorm", S.epsilon};
   Attention<S, Projection> attention{"self_attn"};
   Mlp<S, Projection> mlp{"mlp"};
 
@@ -55,21 +55,21 @@ template <Shape S, template <std::int64_t, std::int64_t> class Projection> struc
   }
 };
 
-/// The layers below the prefix "model".
-template <Shape S, template <std::int64_t, std::int64_t> class Projection = Linear>
-struct Decoder : kiln::Layer<Decoder<S, Projection>> {
+/// The layers below the prefix "model". All is of type E, what `Projection` makes, too.
+template <Shape S, template <std::int64_t, std::int64_t> class Projection = Linear, kiln::ElementType E = kiln::f32>
+struct Decoder : kiln::Layer<Decoder<S, Projection, E>> {
   using kiln::Layer<Decoder>::Layer;
-  kiln::Embedding<S.vocabulary, S.width> embed_tokens{"embed_tokens"};
-  kiln::Stack<S.layers, Block<S, Projection>> layers{"layers"};
-  kiln::RmsNorm<S.width> norm{"norm", S.epsilon};
+  kiln::Embedding<S.vocabulary, S.width, E> embed_tokens{"embed_tokens"};
+  kiln::Stack<S.layers, Block<S, Projection, E>> layers{"layers"};
+  kiln::RmsNorm<S.width, E> norm{"norm", S.epsilon};
 
   constexpr auto forward(const kiln::tensor auto &tokens) const {
-    auto angles = kiln::sinusoidal<S.width / S.heads>(kiln::positions(tokens), S.base);
+    auto angles = kiln::cast<E>(kiln::sinusoidal<S.width / S.heads>(kiln::positions(tokens), S.base));
     return norm(layers(embed_tokens(tokens), angles));
   }
   template <kiln::Dim Context, kiln::CacheType Type>
   constexpr auto forward(const kiln::tensor auto &tokens, kiln::Cached<Context, Type> cached) const {
-    auto angles = kiln::sinusoidal<S.width / S.heads>(kiln::positions_in<Context>(tokens), S.base);
+    auto angles = kiln::cast<E>(kiln::sinusoidal<S.width / S.heads>(kiln::positions_in<Context>(tokens), S.base));
     return norm(kiln::last<0, 1>(layers(embed_tokens(tokens), angles, cached)));
   }
 };
@@ -85,11 +85,12 @@ template <Shape S, kiln::Dim Batch, kiln::Dim Tokens> struct Llama : kiln::Model
 
 /// Writes on: every call adds tokens to the context, whose keys and values are kept, and gives the logits of the token
 /// that follows. `decode` is `prefill` of one token.
-template <Shape S, template <std::int64_t, std::int64_t> class Projection = Linear> struct Writer : kiln::Model {
+template <Shape S, template <std::int64_t, std::int64_t> class Projection = Linear, kiln::ElementType E = kiln::f32>
+struct Writer : kiln::Model {
   static constexpr kiln::Dim tokens{"tokens", 1, std::min<std::int64_t>(S.context, 256)},
       context{"context", tokens, S.context};
-  Decoder<S, Projection> model{"model"};
-  Linear<S.width, S.vocabulary> lm_head{"lm_head"};
+  Decoder<S, Projection, E> model{"model"};
+  kiln::Linear<S.width, S.vocabulary, false, kiln::WeightOrder::out_in, E> lm_head{"lm_head"};
 
   constexpr auto extend(const kiln::tensor auto &x) const { return lm_head(model(x, kiln::cached<context>)); }
   constexpr auto prefill(kiln::Tensor<kiln::i32, tokens> x) const { return extend(x); }

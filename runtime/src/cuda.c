@@ -32,7 +32,7 @@ void kiln_cuda_leave(kiln_cuda_t *cuda) {
 
 /* The caller's context, or the device that the options name. */
 static kiln_status_t find_device(kiln_cuda_t *cuda, const kiln_options_t *options, kiln_error_t *error) {
-  int count = 0, major = 0, minor = 0;
+  int count = 0, major = 0, minor = 0, version = 0;
   kiln_status_t status;
   if (options->context) {
     cuda->context = options->context;
@@ -51,9 +51,11 @@ static kiln_status_t find_device(kiln_cuda_t *cuda, const kiln_options_t *option
   }
   if (status ||
       (status = KILN_CUDA_CALL(cuda, error, cuDeviceGetAttribute, &major, KILN_CUDA_CAPABILITY_MAJOR, cuda->device)) ||
-      (status = KILN_CUDA_CALL(cuda, error, cuDeviceGetAttribute, &minor, KILN_CUDA_CAPABILITY_MINOR, cuda->device)))
+      (status = KILN_CUDA_CALL(cuda, error, cuDeviceGetAttribute, &minor, KILN_CUDA_CAPABILITY_MINOR, cuda->device)) ||
+      (status = KILN_CUDA_CALL(cuda, error, cuDriverGetVersion, &version)))
     return status;
   cuda->capability = (uint32_t)(major * 10 + minor);
+  cuda->launches_early = version >= KILN_CUDA_EARLY_VERSION && cuda->driver.cuLaunchKernelEx;
   return KILN_OK;
 }
 

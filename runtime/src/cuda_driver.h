@@ -20,6 +20,8 @@ typedef struct CUgraph_st *kiln_cuda_recording_t;
 typedef struct CUgraphExec_st *kiln_cuda_executable_t;
 typedef uint64_t kiln_cuda_address_t;
 
+/* What launches that begin early are for: images for so much, and drivers since 12.3, whose graphs keep them so. */
+enum { KILN_CUDA_EARLY_CAPABILITY = 90, KILN_CUDA_EARLY_VERSION = 12030 };
 /* CUresult. */
 enum { KILN_CUDA_OUT_OF_MEMORY = 2, KILN_CUDA_UNSUPPORTED_PTX_VERSION = 222 };
 /* CUdevice_attribute, CUfunction_attribute, CUstream_flags, CUstreamCaptureMode, CUmemorytype, CUlaunchAttributeID,
@@ -33,6 +35,7 @@ enum {
   KILN_CUDA_CAPTURE_THREAD_LOCAL = 1,
   KILN_CUDA_MEMORY_OF_DEVICE = 2,
   KILN_CUDA_CLUSTER_DIMENSION = 4,
+  KILN_CUDA_LAUNCHED_EARLY = 6,
   KILN_CUDA_INPUT_PTX = 1
 };
 /* CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill. */
@@ -67,6 +70,7 @@ typedef struct kiln_cuda_launch_attribute_t {
   union {
     char bytes[64];
     unsigned cluster[3];
+    int is_early; /* it begins when those before it let it, and waits for them itself */
   } value;
 } kiln_cuda_launch_attribute_t;
 typedef struct kiln_cuda_launch_t {

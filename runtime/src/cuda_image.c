@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A model's kernels as the driver has assembled them, for the caller to keep: the next start loads them as they are.
  * An image begins with a digest of all that it depends on and of its own bytes; the code of each kernel of the variant
- * follows, in their order, of each form of it, with its size before it. Both are rounded up to blocks. */
+ * follows, in their order, of each form of it, with its size and the number of its PTX before it. Both are rounded up
+ * to blocks. */
 #include "cuda_model.h"
 
 #include <string.h>
 
-#define MAGIC UINT64_C(0x314455436E6C694B) /* "KilnCUD1" */
+#define MAGIC UINT64_C(0x324455436E6C694B) /* "KilnCUD2" */
 typedef struct head_t {
   uint64_t magic, digest;
 } head_t;
+typedef struct code_head_t {
+  uint64_t bytes, image;
+} code_head_t;
 enum { BLOCK = sizeof(head_t) };
+_Static_assert(sizeof(code_head_t) == BLOCK, "a head is a block");
 
 static uint64_t in_blocks(uint64_t bytes) { return (bytes + (BLOCK - 1)) & ~(uint64_t)(BLOCK - 1); }
 
@@ -45,26 +50,25 @@ static kiln_status_t refuse(kiln_error_t *error) {
                         "driver, got another");
 }
 
-/* Past the code, which may have been written by anybody. Null: it does not fit. */
-static const char *next_code(const char *at, size_t bytes, uint64_t *code_bytes) {
+/* Past the code, which may have been written by anybody. Null: it does not fit, or is of no image of the module. */
+static const char *next_code(const char *at, size_t bytes, const kiln_cuda_module_t *module, kiln_cuda_code_t *code) {
+  code_head_t head;
   if (bytes < BLOCK)
     return NULL;
-  memcpy(code_bytes, at, sizeof *code_bytes);
-  return *code_bytes <= bytes && in_blocks(*code_bytes) <= bytes - BLOCK ? at + BLOCK + in_blocks(*code_bytes) : NULL;
+  memcpy(&head, at, sizeof head);
+  if (head.bytes > bytes || in_blocks(head.bytes) > bytes - BLOCK || head.image >= module->image_count)
+    return NULL;
+  *code = (kiln_cuda_code_t){head.bytes ? at + BLOCK : NULL, (uint32_t)head.image};
+  return at + BLOCK + in_blocks(head.bytes);
 }
 
 /* Loads a kernel out of what lies from *at on, and goes past it. */
 static kiln_status_t load_kernel(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, const char **at, const char *end,
                                  kiln_error_t *error) {
-  const void *codes[KILN_CUDA_FORMS] = {NULL};
-  for (uint32_t i = 0; i < KILN_CUDA_FORMS && kernel->forms[i].module; ++i) {
-    uint64_t code_bytes;
-    const char *next = next_code(*at, (size_t)(end - *at), &code_bytes);
-    if (!next)
+  kiln_cuda_code_t codes[KILN_CUDA_FORMS] = {{NULL, 0}};
+  for (uint32_t i = 0; i < KILN_CUDA_FORMS && kernel->forms[i].module; ++i)
+    if (!(*at = next_code(*at, (size_t)(end - *at), kernel->forms[i].module, &codes[i])))
       return refuse(error);
-    codes[i] = code_bytes ? *at + BLOCK : NULL;
-    *at = next;
-  }
   return kiln_cuda_kernel_load_code(cuda, kernel, codes, error);
 }
 
@@ -134,15 +138,17 @@ static kiln_status_t assemble_form(kiln_cuda_t *cuda, kiln_cuda_form_t *form, bo
   int result = KILN_CUDA_UNSUPPORTED_PTX_VERSION;
   for (uint32_t i = kiln_cuda_find_ptx(cuda, module, 0);
        i < module->image_count && result == KILN_CUDA_UNSUPPORTED_PTX_VERSION;
-       i = kiln_cuda_find_ptx(cuda, module, i + 1))
+       i = kiln_cuda_find_ptx(cuda, module, i + 1)) {
+    form->image = i;
     result = link_text(cuda, form, module->images[i].text, &symbol);
+  }
   return is_optional && result == KILN_CUDA_UNSUPPORTED_PTX_VERSION ? KILN_OK
                                                                     : kiln_cuda_check(cuda, result, symbol, error);
 }
 
 /* Loads a kernel that no call has needed yet from what is assembled here. */
 static kiln_status_t assemble(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, kiln_error_t *error) {
-  const void *codes[KILN_CUDA_FORMS] = {NULL};
+  kiln_cuda_code_t codes[KILN_CUDA_FORMS] = {{NULL, 0}};
   const uint64_t begin = kiln_cuda_now();
   kiln_status_t status = KILN_OK;
   for (uint32_t i = 0; !status && i < KILN_CUDA_FORMS; ++i) {
@@ -150,22 +156,23 @@ static kiln_status_t assemble(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, kil
     form->code_bytes = 0;
     if (kiln_cuda_has_form(cuda, kernel, i))
       status = assemble_form(cuda, form, i != KILN_CUDA_PLAIN, error);
-    codes[i] = form->code_bytes ? form->code : NULL;
+    codes[i] = (kiln_cuda_code_t){form->code_bytes ? form->code : NULL, form->image};
   }
   atomic_fetch_add(&cuda->assembling, kiln_cuda_now() - begin);
   return status ? status : kiln_cuda_kernel_load_code(cuda, kernel, codes, error);
 }
 
-/* The forms' code with its sizes; where to is null, their bytes alone. */
+/* The forms' code with its heads; where to is null, their bytes alone. */
 static size_t join_kernel(const kiln_cuda_kernel_t *kernel, char *to) {
   size_t bytes = 0;
   for (uint32_t i = 0; i < KILN_CUDA_FORMS && kernel->forms[i].module; ++i) {
-    const uint64_t code_bytes = kernel->forms[i].code_bytes;
+    const kiln_cuda_form_t *form = &kernel->forms[i];
+    const code_head_t head = {form->code_bytes, form->image};
     if (to) {
-      memcpy(to + bytes, &code_bytes, sizeof code_bytes);
-      memcpy(to + bytes + BLOCK, code_bytes ? kernel->forms[i].code : "", code_bytes);
+      memcpy(to + bytes, &head, sizeof head);
+      memcpy(to + bytes + BLOCK, form->code_bytes ? form->code : "", form->code_bytes);
     }
-    bytes += BLOCK + in_blocks(code_bytes);
+    bytes += BLOCK + in_blocks(form->code_bytes);
   }
   return bytes;
 }

@@ -116,6 +116,7 @@ static kiln_status_t load_image(kiln_cuda_t *cuda, kiln_cuda_form_t *form, bool 
        i < module->image_count && result == KILN_CUDA_UNSUPPORTED_PTX_VERSION;
        i = kiln_cuda_find_ptx(cuda, module, i + 1)) {
     void *values[] = {log, kiln_cuda_pointer(LOG_BYTES - 1)};
+    form->image = i;
     result = cuda->driver.cuModuleLoadDataEx(&form->loaded, module->images[i].text, 2, options, values);
   }
   atomic_fetch_add(&cuda->assembling, kiln_cuda_now() - begin);
@@ -140,11 +141,16 @@ static kiln_status_t find_function(kiln_cuda_t *cuda, kiln_cuda_form_t *form, ui
                         (int)function->shared_bytes);
 }
 
-/* code null: assembles the PTX. */
-static kiln_status_t load_form(kiln_cuda_t *cuda, kiln_cuda_form_t *form, bool is_optional, const void *code,
+static kiln_status_t load_code(kiln_cuda_t *cuda, kiln_cuda_form_t *form, const kiln_cuda_code_t *code,
                                kiln_error_t *error) {
-  kiln_status_t status = code ? KILN_CUDA_CALL(cuda, error, cuModuleLoadDataEx, &form->loaded, code, 0, NULL, NULL)
-                              : load_image(cuda, form, is_optional, error);
+  form->image = code->image;
+  return KILN_CUDA_CALL(cuda, error, cuModuleLoadDataEx, &form->loaded, code->code, 0, NULL, NULL);
+}
+
+/* code null: assembles the PTX. */
+static kiln_status_t load_form(kiln_cuda_t *cuda, kiln_cuda_form_t *form, bool is_optional,
+                               const kiln_cuda_code_t *code, kiln_error_t *error) {
+  kiln_status_t status = code ? load_code(cuda, form, code, error) : load_image(cuda, form, is_optional, error);
   for (uint32_t i = 0; !status && form->loaded && i < form->module->function_count; ++i)
     status = find_function(cuda, form, i, error);
   return status;
@@ -159,14 +165,14 @@ static void unload(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel) {
 }
 
 /* All forms: which one a call takes depends on its tensors, and in a call that is captured nothing is loaded. */
-kiln_status_t kiln_cuda_kernel_load_code(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, const void *const *codes,
+kiln_status_t kiln_cuda_kernel_load_code(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, const kiln_cuda_code_t *codes,
                                          kiln_error_t *error) {
   kiln_status_t status = KILN_OK;
   if (atomic_load_explicit(&kernel->is_loaded, memory_order_relaxed))
     return KILN_OK;
   for (uint32_t i = 0; !status && i < KILN_CUDA_FORMS; ++i)
-    if (codes ? codes[i] != NULL : kiln_cuda_has_form(cuda, kernel, i))
-      status = load_form(cuda, &kernel->forms[i], i != KILN_CUDA_PLAIN, codes ? codes[i] : NULL, error);
+    if (codes ? codes[i].code != NULL : kiln_cuda_has_form(cuda, kernel, i))
+      status = load_form(cuda, &kernel->forms[i], i != KILN_CUDA_PLAIN, codes ? &codes[i] : NULL, error);
   if (status)
     unload(cuda, kernel);
   else

@@ -20,12 +20,19 @@ extern "C" {
 typedef struct kiln_cuda_form_t {
   const kiln_cuda_module_t *module; /* null: the kernel has none */
   kiln_cuda_loaded_t loaded;        /* null: not yet, or there is none for the GPU and the driver */
+  uint32_t image;                   /* of the module: the one that is loaded, or whose code is below */
   kiln_cuda_entry_t *functions;     /* one a function of the module */
   kiln_cuda_link_t link;            /* while an image is made: what holds the code; else null */
   void *code;
   size_t code_bytes; /* 0: there is none for the GPU and the driver */
 } kiln_cuda_form_t;
 enum { KILN_CUDA_PLAIN, KILN_CUDA_MAPPED, KILN_CUDA_FORMS };
+
+/* An assembled image of a form; null: there is none for the GPU and the driver. */
+typedef struct kiln_cuda_code_t {
+  const void *code;
+  uint32_t image; /* of the module */
+} kiln_cuda_code_t;
 
 /* A kernel of the variant, in a slot of the hash table. */
 typedef struct kiln_cuda_kernel_t {
@@ -58,6 +65,7 @@ typedef struct kiln_cuda_t {
   bool is_primary;             /* the context was retained */
   int device;
   uint32_t capability;      /* 80 is 8.0 */
+  bool launches_early;      /* kernels that can be launched before those in front of them are done, are */
   kiln_cuda_queue_t stream; /* the model's own */
   kiln_cuda_address_t constants;
   atomic_bool is_lost;
@@ -114,9 +122,8 @@ kiln_cuda_kernel_t *kiln_cuda_kernel_find(const kiln_cuda_t *cuda, const kiln_cu
 kiln_status_t kiln_cuda_kernel_load(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, kiln_cuda_queue_t queue,
                                     kiln_error_t *error);
 
-/* The same with the lock on loading held. codes: what is assembled of each form, null where there is none for the GPU
- * and the driver; null: the driver assembles. */
-kiln_status_t kiln_cuda_kernel_load_code(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, const void *const *codes,
+/* The same with the lock on loading held. codes: of each form; null: the driver assembles. */
+kiln_status_t kiln_cuda_kernel_load_code(kiln_cuda_t *cuda, kiln_cuda_kernel_t *kernel, const kiln_cuda_code_t *codes,
                                          kiln_error_t *error);
 /* Whether the GPU and the driver may have the form. */
 bool kiln_cuda_has_form(const kiln_cuda_t *cuda, const kiln_cuda_kernel_t *kernel, uint32_t form);

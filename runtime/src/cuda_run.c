@@ -10,21 +10,28 @@
 /* What a body returns that could not go on; the stream has the words. */
 enum { FAILED = 1 };
 
-static kiln_status_t launch(kiln_cuda_stream_t *stream, kiln_cuda_entry_t entry, const kiln_cuda_function_t *function,
+static kiln_status_t launch(kiln_cuda_stream_t *stream, const kiln_cuda_form_t *form, uint32_t index,
                             const uint32_t blocks[3], void **parameters) {
   kiln_cuda_t *cuda = stream->cuda;
-  if (function->cluster <= 1)
-    return KILN_CUDA_CALL(cuda, &stream->error, cuLaunchKernel, entry, blocks[0], blocks[1], blocks[2],
+  const kiln_cuda_function_t *function = &form->module->functions[index];
+  kiln_cuda_launch_attribute_t attributes[2];
+  unsigned count = 0;
+  if (function->cluster > 1)
+    attributes[count++] =
+        (kiln_cuda_launch_attribute_t){.id = KILN_CUDA_CLUSTER_DIMENSION, .value.cluster = {function->cluster, 1, 1}};
+  if (cuda->launches_early && function->is_early &&
+      form->module->images[form->image].capability >= KILN_CUDA_EARLY_CAPABILITY)
+    attributes[count++] = (kiln_cuda_launch_attribute_t){.id = KILN_CUDA_LAUNCHED_EARLY, .value.is_early = 1};
+  if (count == 0)
+    return KILN_CUDA_CALL(cuda, &stream->error, cuLaunchKernel, form->functions[index], blocks[0], blocks[1], blocks[2],
                           function->threads, 1, 1, function->shared_bytes, stream->queue, parameters, NULL);
-  kiln_cuda_launch_attribute_t cluster = {.id = KILN_CUDA_CLUSTER_DIMENSION,
-                                          .value.cluster = {function->cluster, 1, 1}};
   const kiln_cuda_launch_t launch = {.blocks = {blocks[0], blocks[1], blocks[2]},
                                      .threads = {function->threads, 1, 1},
                                      .shared_bytes = function->shared_bytes,
                                      .stream = stream->queue,
-                                     .attributes = &cluster,
-                                     .attribute_count = 1};
-  return KILN_CUDA_CALL(cuda, &stream->error, cuLaunchKernelEx, &launch, entry, parameters, NULL);
+                                     .attributes = attributes,
+                                     .attribute_count = count};
+  return KILN_CUDA_CALL(cuda, &stream->error, cuLaunchKernelEx, &launch, form->functions[index], parameters, NULL);
 }
 
 /* The kernel, loaded; null: the call is to fail. is_function: whether what is to be launched is one of the module's. */
@@ -48,10 +55,7 @@ int kiln_cuda_launch(kiln_worker_t *worker, const kiln_cuda_module_t *module, ui
   if (!stream->error.status && (blocks_x == 0 || blocks_y == 0 || blocks_z == 0)) /* the driver takes no empty grid */
     return 0;
   const kiln_cuda_kernel_t *kernel = prepare(stream, module, function < module->function_count, function);
-  if (!kernel || launch(stream, kernel->forms[KILN_CUDA_PLAIN].functions[function], &module->functions[function],
-                        blocks, parameters))
-    return FAILED;
-  return 0;
+  return kernel && !launch(stream, &kernel->forms[KILN_CUDA_PLAIN], function, blocks, parameters) ? 0 : FAILED;
 }
 
 /* Whether copies can have the tensor: pitches of 16 bytes, from a multiple of 16 on, and something in it. What else the
@@ -90,8 +94,7 @@ int kiln_cuda_launch_mapped(kiln_worker_t *worker, const kiln_cuda_module_t *mod
   const uint32_t cluster = mapped->functions[function].cluster > 1 ? mapped->functions[function].cluster : 1;
   const uint32_t wanted = blocks / cluster, at_once = (uint32_t)most / cluster;
   const uint32_t grid[] = {(at_once > 0 && wanted > at_once ? at_once : wanted) * cluster, 1, 1};
-  const kiln_cuda_entry_t entry = kernel->forms[KILN_CUDA_MAPPED].functions[function];
-  return launch(stream, entry, &mapped->functions[function], grid, parameters) ? FAILED : 0;
+  return launch(stream, &kernel->forms[KILN_CUDA_MAPPED], function, grid, parameters) ? FAILED : 0;
 }
 
 void kiln_cuda_copy_rows(kiln_worker_t *worker, void *target, const void *source, uint64_t rows, uint64_t row_bytes,

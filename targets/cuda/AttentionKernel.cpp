@@ -21,6 +21,8 @@ using tile::Values;
 
 namespace {
 
+/// Blocks of more rows are few and long: those that begin early would lie unevenly.
+constexpr int64_t mostEarlyRows = 16;
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
 class AttentionBuilder {
@@ -232,8 +234,13 @@ void AttentionBuilder::finish() {
 }
 
 LogicalResult AttentionBuilder::run() {
+  if (shape.rows <= mostEarlyRows)
+    b.letNextBegin();
   begin();
-  storeResult(addTiles());
+  Values state = addTiles();
+  if (shape.rows > mostEarlyRows)
+    b.letNextBegin();
+  storeResult(std::move(state));
   finish();
   return failure(tiles->isBroken() || elements.isBroken());
 }
@@ -246,7 +253,8 @@ LogicalResult buildAttention(tile::Builder &b, const StepContext &first, const S
   if (shape.splits > 1)
     partials.emplace(first, attention, shape, plan);
   const std::string name = "attention_" + std::to_string(plan.functions.size());
-  b.beginKernel(name, shape.threads());
+  const tile::KernelLaunch launch{.threads = shape.threads(), .isEarly = shape.rows <= mostEarlyRows};
+  b.beginKernel(name, launch);
   Reader reader(b, first.placement, first.kernel);
   if (failed(AttentionBuilder(b, reader, first, last, attention, shape, partials ? &*partials : nullptr).run()))
     return failure();
@@ -255,7 +263,7 @@ LogicalResult buildAttention(tile::Builder &b, const StepContext &first, const S
   AffineExpr blocks =
       extentOf(attention.batch, ofMaps) * extentOf(attention.rows, ofMaps).ceilDiv(shape.rows) * shape.splits;
   plan.launches.push_back({unsigned(plan.functions.size()), blocks, reader.parameters});
-  plan.functions.push_back({name, uint32_t(shape.threads()), uint32_t(shape.sharedBytes())});
+  plan.functions.push_back(makeFunction(name, launch, shape.sharedBytes()));
   return partials ? buildAttentionJoin(b, first, last, attention, shape, *partials, plan) : success();
 }
 

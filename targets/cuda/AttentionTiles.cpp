@@ -68,21 +68,27 @@ private:
   Value valuesAt;
 };
 
-/// Zeros beyond the last row and behind the depth.
+/// Zeros beyond the last row and behind the depth. A thread reads several before it stores them.
 void AlternatingTiles::loadQueries() {
+  constexpr int64_t together = 4;
   const LineShape lines = shape.queryLines();
   const int64_t count = lines.lines * lines.width;
-  b.loop(b.integer(llvm::divideCeil(count, shape.threads())), {}, [&](Value turn, ValueRange) {
-    Value index = b.add(b.mul(turn, b.integer(shape.threads())), place.thread);
-    Value line = b.div(index, b.integer(lines.width)), depth = b.rem(index, b.integer(lines.width));
-    Value row = b.add(place.firstRow, line);
-    Value inside = b.both(b.isBelow(row, place.rowCount), b.isBelow(depth, b.integer(shape.depth)));
-    inside = b.both(inside, b.isBelow(index, b.integer(count)));
-    Value element = b.ifElse(
-        inside, b.getF32Type(), [&] { return elements.query(elements.row(place.batch, row), depth); },
-        [&] { return elements.number(0); });
-    Value to = tile::advance(b, place.queries, b.add(b.mul(line, b.integer(lines.pitch)), depth));
-    b.ifThen(b.isBelow(index, b.integer(count)), [&] { tile::storeOne(b, element, to); });
+  b.loop(b.integer(llvm::divideCeil(count, shape.threads() * together)), {}, [&](Value turn, ValueRange) {
+    Values read, to, inTile;
+    for (int64_t i = 0; i < together; ++i) {
+      Value number = b.add(b.mul(turn, b.integer(together)), b.integer(i));
+      Value index = b.add(b.mul(number, b.integer(shape.threads())), place.thread);
+      Value line = b.div(index, b.integer(lines.width)), depth = b.rem(index, b.integer(lines.width));
+      Value row = b.add(place.firstRow, line);
+      inTile.push_back(b.isBelow(index, b.integer(count)));
+      Value inside = b.both(b.isBelow(row, place.rowCount), b.isBelow(depth, b.integer(shape.depth)));
+      read.push_back(b.ifElse(
+          b.both(inside, inTile.back()), b.getF32Type(),
+          [&] { return elements.query(elements.row(place.batch, row), depth); }, [&] { return elements.number(0); }));
+      to.push_back(tile::advance(b, place.queries, b.add(b.mul(line, b.integer(lines.pitch)), depth)));
+    }
+    for (int64_t i = 0; i < together; ++i)
+      b.ifThen(inTile[i], [&] { tile::storeOne(b, read[i], to[i]); });
     return Values();
   });
 }

@@ -344,7 +344,8 @@ LogicalResult buildAttentionWgmma(tile::Builder &b, const StepContext &first, co
     for (size_t i = 0; i < map->map.extents.size(); ++i)
       map->map.box.push_back(uint32_t(i == 0 ? blockChannels : i == 1 ? shape.keys : 1));
   const std::string name = plan.functions[plan.launches[number].function].name;
-  b.beginKernel(name, shape.threads(), 1);
+  const tile::KernelLaunch launch{.threads = shape.threads(), .blocks = 1, .isEarly = false};
+  b.beginKernel(name, launch);
   Reader reader(b, first.placement, first.kernel);
   if (failed(WgmmaAttention(b, reader, first, last, attention, *maps, shape).run()))
     return failure();
@@ -356,7 +357,7 @@ LogicalResult buildAttentionWgmma(tile::Builder &b, const StepContext &first, co
                                   {std::move(maps->keys.map), std::move(maps->values.map)},
                                   reader.parameters,
                                   tiles};
-  plan.mappedFunctions.push_back({name, uint32_t(shape.threads()), uint32_t(shape.sharedBytes())});
+  plan.mappedFunctions.push_back(makeFunction(name, launch, shape.sharedBytes()));
   return success();
 }
 

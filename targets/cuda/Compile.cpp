@@ -34,12 +34,21 @@ static std::optional<SchedulePoint> resolvePoint(func::FuncOp kernel, const Sche
   return resolved;
 }
 
-static FailureOr<std::string> compileDevice(func::FuncOp kernel, DeviceModule &device, const Chip &chip) {
+static FailureOr<Image> compileDevice(func::FuncOp kernel, DeviceModule &device, const Chip &chip, uint32_t capability,
+                                      bool isForThatAlone) {
   llvm::Expected<std::string> text = device.compile(chip);
   if (!text)
     return kernel.emitError() << "the kernel has no device code: " << llvm::toString(text.takeError());
-  return std::move(*text);
+  return Image{std::move(*text), capability, isForThatAlone};
 }
+
+namespace {
+struct PlainChip {
+  Chip chip;
+  uint32_t capability;
+};
+} // namespace
+constexpr PlainChip plainChips[] = {{{"sm_90", "+ptx78", true}, 90}, {{"sm_80", "+ptx70"}, 80}};
 
 FailureOr<DevicePlan> planKernel(func::FuncOp kernel, const SchedulePoint *point) {
   if (failed(checkKernel(kernel)))
@@ -68,16 +77,19 @@ FailureOr<DevicePlan> planKernel(func::FuncOp kernel, const SchedulePoint *point
       return failure();
   }
   plan.text = device.print();
-  FailureOr<std::string> text = compileDevice(kernel, device, {"sm_80", "+ptx70"});
-  if (failed(text))
-    return failure();
-  plan.images.push_back({std::move(*text), 80, false});
+  for (const auto &[chip, capability] : plainChips) {
+    FailureOr<Image> image = compileDevice(kernel, device, chip, capability, false);
+    if (failed(image))
+      return failure();
+    plan.images.push_back(std::move(*image));
+  }
   if (plan.mappedFunctions.empty())
     return plan;
   plan.text += mapped.print();
-  if (failed(text = compileDevice(kernel, mapped, {"sm_90a", "+ptx80"})))
+  FailureOr<Image> image = compileDevice(kernel, mapped, {"sm_90a", "+ptx80", true}, 90, true);
+  if (failed(image))
     return failure();
-  plan.mappedImage = {std::move(*text), 90, true};
+  plan.mappedImage = std::move(*image);
   return plan;
 }
 

@@ -173,6 +173,7 @@ LogicalResult TileBuilder::run() {
   Values sums = addAll();
   if (inputA.isBroken() || inputB.isBroken())
     return failure();
+  b.letNextBegin();
   tile::barrier(b);
   product->store(sums, shared);
   tile::barrier(b);
@@ -202,7 +203,10 @@ public:
     // 8 x 8 sums and what is loaded for them fit into half of the registers, if nothing else is on its way in some.
     const bool areCopied = isCopied(ContractionInput(context, contraction, true), shape.mma) &&
                            isCopied(ContractionInput(context, contraction, false), shape.mma);
-    b.beginKernel(name, shape.threads(), !shape.mma && areCopied && shape.threads() == 256 ? 2 : 0);
+    const tile::KernelLaunch launch{.threads = shape.threads(),
+                                    .blocks = !shape.mma && areCopied && shape.threads() == 256 ? 2 : 0,
+                                    .isEarly = false};
+    b.beginKernel(name, launch);
     Reader reader(b, context.placement, context.kernel);
     TileBuilder builder(b, reader, context, contraction, shape, split);
     if (failed(builder.run()))
@@ -212,7 +216,7 @@ public:
                         extentOf(contraction, contraction.rows).ceilDiv(shape.bm) *
                         extentOf(contraction, contraction.columns).ceilDiv(shape.bn) * split.parts();
     plan.launches.push_back({unsigned(plan.functions.size()), blocks, reader.parameters});
-    plan.functions.push_back({name, uint32_t(shape.threads()), uint32_t(4 * builder.sharedFloats())});
+    plan.functions.push_back(makeFunction(name, launch, 4 * builder.sharedFloats()));
     return split.isSplit() ? split.buildSecond(b, plan) : success();
   }
 

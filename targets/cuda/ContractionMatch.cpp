@@ -203,7 +203,7 @@ Value readInput(tile::Builder &b, Reader &reader, const Contraction &contraction
 
 //===- Results -----------------------------------------------------------===//
 
-static Values loopsOfStep(const Contraction &contraction, ArrayRef<Value> loops) {
+Values loopsOfStep(const Contraction &contraction, ArrayRef<Value> loops) {
   Values result;
   for (unsigned loop : contraction.stepLoops)
     result.push_back(loops[loop]);
@@ -241,8 +241,7 @@ int64_t columnsTogether(const StepContext &context, const Contraction &contracti
   return extent.getValue() % 4 == 0 ? 4 : extent.getValue() % 2 == 0 ? 2 : 1;
 }
 
-/// The operands of the epilogue's op in whose memory neighbouring columns lie side by side, as in the results.
-static SmallVector<unsigned> operandsAcross(const StepContext &context, const Contraction &contraction) {
+SmallVector<unsigned> operandsAcross(const StepContext &context, const Contraction &contraction) {
   SmallVector<unsigned> numbers;
   linalg::GenericOp op = context.step.op;
   if (op == contraction.op)

@@ -52,6 +52,12 @@ void splitIndex(tile::Builder &b, Reader &reader, const Contraction &contraction
 tile::Value readInput(tile::Builder &b, Reader &reader, const Contraction &contraction, unsigned number,
                       llvm::ArrayRef<tile::Value> loops);
 
+/// These loops of the contraction as those of the step's op.
+tile::Values loopsOfStep(const Contraction &contraction, llvm::ArrayRef<tile::Value> loops);
+
+/// The operands of the epilogue's op in whose memory neighbouring columns lie side by side, as in the results.
+llvm::SmallVector<unsigned> operandsAcross(const StepContext &context, const Contraction &contraction);
+
 /// What the step makes of a sum at these loops of the contraction, for each result of its op: the epilogue. Empty after
 /// a diagnostic.
 tile::Values finishSum(Reader &reader, const StepContext &context, const Contraction &contraction,

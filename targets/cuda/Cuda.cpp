@@ -25,7 +25,10 @@ std::vector<std::unique_ptr<Target>> createCudaTargets() {
   info.machine.l2Bytes = info.machine.l3Bytes = 40 << 20;
 
   TargetHooks hooks;
-  hooks.addKernelPasses = mlir::kiln::addExpandMath;
+  hooks.addKernelPasses = [](mlir::OpPassManager &passes) {
+    mlir::kiln::addMarkWeights(passes);
+    mlir::kiln::addExpandMath(passes);
+  };
 
   std::vector<std::unique_ptr<KernelCompiler>> compilers;
   compilers.push_back(cuda::createKernelCompiler(info.hostTriple, info.hostCpu));

@@ -6,6 +6,9 @@
 //    extents allow, and those in one access where the address does, which is asked once at run time: sums are the same.
 // 2. A lane adds what it takes in order of the depth; then lanes add theirs in a tree, always the same one.
 // 3. Each lane finishes one of the sums. It has read all that it stores over before.
+//
+// While kernels before it still run, a block of either loads the first part of its weights, and brings the others to
+// the second cache.
 #include "targets/cuda/FewRows.h"
 
 #include "compiler/dialect/Extents.h"
@@ -13,6 +16,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "targets/cuda/Elements.h"
 #include "targets/cuda/FewRowsAcross.h"
+#include "targets/cuda/Prefetch.h"
 #include "targets/cuda/TileShape.h"
 #include "targets/cuda/WgmmaShape.h"
 #include "targets/cuda/tile/Shared.h"
@@ -46,7 +50,10 @@ private:
   Value isAligned();
   Value isAlignedAt(const ContractionInput &input);
   Values addAll(bool isAligned);
-  Values addTurn(bool isAligned, Value start, Values sums);
+  Value isInside(Value depth);
+  SmallVector<Values> readTurn(const ContractionInput &input, ArrayRef<Values> places, bool isAligned, Value start);
+  SmallVector<SmallVector<Values>> readWeights(bool isAligned, Value start);
+  Values addTurns(ArrayRef<SmallVector<Values>> weights, bool isAligned, Value start, Values sums);
   Values read(const ContractionInput &input, const Values &place, bool isAligned, Value depth);
   LogicalResult finish(const Values &sums);
 
@@ -128,47 +135,66 @@ Values FewRowsBuilder::read(const ContractionInput &input, const Values &place, 
   return values;
 }
 
-/// What a lane takes at a time; beyond the end of the depth zeros.
-Values FewRowsBuilder::addTurn(bool isAligned, Value start, Values sums) {
+Value FewRowsBuilder::isInside(Value depth) {
   auto extent = dyn_cast<AffineConstantExpr>(extentOf(contraction, contraction.depth));
   const bool isWhole = extent && extent.getValue() % (lanes * width * turns) == 0;
-  Value depth = b.add(start, b.mul(lane, b.integer(width)));
-  Value isInside = isWhole ? Value() : b.isBelow(depth, depthCount);
+  return isWhole ? b.integer(b.getI1Type(), 1) : b.isBelow(depth, depthCount);
+}
+
+/// What a lane takes of each place in the turn that begins at `start`; beyond the end of the depth zeros.
+SmallVector<Values> FewRowsBuilder::readTurn(const ContractionInput &input, ArrayRef<Values> places, bool isAligned,
+                                             Value start) {
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
-  depth = isWhole ? depth : b.select(isInside, depth, b.integer(0));
-  auto readAll = [&](const ContractionInput &input, ArrayRef<Values> places) {
-    SmallVector<Values> all;
-    for (const Values &place : places) {
-      all.push_back(read(input, place, isAligned, depth));
-      for (Value &value : all.back())
-        value = isWhole || broken ? value : b.select(isInside, value, zero);
-    }
-    return all;
-  };
-  SmallVector<Values> c = readAll(inputB, placesB), a = readAll(inputA, placesA);
-  for (int64_t k = 0; k < width && !broken; ++k)
-    for (int64_t row = 0; row < rows; ++row)
-      for (int64_t column = 0; column < columns; ++column) {
-        Value &sum = sums[row * columns + column];
-        sum = math::FmaOp::create(b, a[row][k], c[column][k], sum);
-      }
+  Value depth = b.add(start, b.mul(lane, b.integer(width))), inside = isInside(depth);
+  SmallVector<Values> all;
+  for (const Values &place : places) {
+    all.push_back(read(input, place, isAligned, b.select(inside, depth, b.integer(0))));
+    for (Value &value : all.back())
+      value = broken ? value : b.select(inside, value, zero);
+  }
+  return all;
+}
+
+SmallVector<SmallVector<Values>> FewRowsBuilder::readWeights(bool isAligned, Value start) {
+  SmallVector<SmallVector<Values>> all;
+  for (int64_t turn = 0; turn < turns; ++turn)
+    all.push_back(readTurn(inputB, placesB, isAligned, b.add(start, b.integer(turn * lanes * width))));
+  return all;
+}
+
+Values FewRowsBuilder::addTurns(ArrayRef<SmallVector<Values>> weights, bool isAligned, Value start, Values sums) {
+  for (int64_t turn = 0; turn < turns && !broken; ++turn) {
+    SmallVector<Values> a = readTurn(inputA, placesA, isAligned, b.add(start, b.integer(turn * lanes * width)));
+    for (int64_t k = 0; k < width && !broken; ++k)
+      for (int64_t row = 0; row < rows; ++row)
+        for (int64_t column = 0; column < columns; ++column) {
+          Value &sum = sums[row * columns + column];
+          sum = math::FmaOp::create(b, a[row][k], weights[turn][column][k], sum);
+        }
+  }
   return sums;
 }
 
+/// Weights of the first turns come before the wait for other kernels, if there are any.
 Values FewRowsBuilder::addAll(bool isAligned) {
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
-  const int64_t ofTurn = lanes * width, ofStep = ofTurn * turns;
-  Value steps = b.div(b.add(depthCount, b.integer(ofStep - 1)), b.integer(ofStep));
-  return b.loop(steps, Values(rows * columns, zero), [&](Value step, ValueRange values) {
-    Values sums(values);
-    for (int64_t turn = 0; turn < turns; ++turn)
-      sums = addTurn(isAligned, b.add(b.mul(step, b.integer(ofStep)), b.integer(turn * ofTurn)), sums);
-    return sums;
+  const int64_t ofStep = lanes * width * turns, early = isEarly(context, contraction, inputB) ? 1 : 0;
+  Values sums(rows * columns, zero);
+  SmallVector<SmallVector<Values>> first;
+  if (early)
+    first = readWeights(isAligned, b.integer(0));
+  b.awaitKernels();
+  if (early)
+    sums = addTurns(first, isAligned, b.integer(0), std::move(sums));
+  return b.loop(stepsBehind(b, depthCount, ofStep, early), sums, [&](Value step, ValueRange values) {
+    Value start = b.mul(b.add(step, b.integer(early)), b.integer(ofStep));
+    return addTurns(readWeights(isAligned, start), isAligned, start, Values(values));
   });
 }
 
 /// Lane i finishes sum i.
 LogicalResult FewRowsBuilder::finish(const Values &sums) {
+  b.letNextBegin();
   Value mine = sums.front();
   for (auto [i, sum] : llvm::enumerate(sums)) {
     Value total = sum;
@@ -195,6 +221,8 @@ LogicalResult FewRowsBuilder::finish(const Values &sums) {
 LogicalResult FewRowsBuilder::run() {
   begin();
   width = together(inputB);
+  prefetchWeight(b, reader, contraction, inputB, warps * columns, warps * lanes, lanes * width * turns);
+  prefetchEpilogue(b, reader, context, contraction, warps * columns);
   Value aligned = width > 1 ? isAligned() : Value();
   Values sums;
   if (aligned) {
@@ -206,6 +234,19 @@ LogicalResult FewRowsBuilder::run() {
   return broken ? failure() : finish(sums);
 }
 
+/// Of one row as many as its depth has, so that memory is waited for once, or a part of them that leaves no rest.
+int64_t presetTurns(const Contraction &contraction, const ContractionInput &weight, int64_t columns) {
+  constexpr int64_t mostLoads = 12, usual = 8;
+  if (fewRowsOf(contraction) > 1)
+    return 1;
+  const auto all = int64_t(llvm::divideCeil(largestExtent(contraction, contraction.depth), lanes * together(weight)));
+  const int64_t most = mostLoads / columns;
+  for (int64_t turns = most; 3 * turns >= most; --turns)
+    if (all % turns == 0)
+      return turns;
+  return std::min({all, usual, most});
+}
+
 class FewRows : public StepStrategy {
 public:
   FewRows(const StepContext &context, Contraction contraction)
@@ -213,13 +254,17 @@ public:
 
   StringRef name() const override { return "few_rows"; }
 
-  /// Two columns share what is read of the rows; more of them leave GPUs without warps.
+  /// Two columns share what is read of the rows, four what is computed of them; more of them leave GPUs without warps.
   SearchSpace searchSpace() const override {
-    if (!isAlongDepth())
-      return fewRowsAcrossSpace(contraction);
+    const ContractionInput input = weight();
+    if (!input.isAlongDepth)
+      return fewRowsAcrossSpace(contraction, input);
     SearchSpace space;
-    space.push_back({"columns", {1, 2, 4}, fewRowsOf(contraction) == 1 ? 1 : 2});
-    space.push_back({"turns", {1, 2, 4}, fewRowsOf(contraction) == 1 ? 4 : 1});
+    const bool isComputed = !ContractionInput(context, contraction, true).isPlain;
+    const int64_t columns = isComputed ? 4 : fewRowsOf(contraction) == 1 ? 1 : 2;
+    space.push_back({"columns", {1, 2, 4}, columns});
+    space.push_back(
+        makeParameter("turns", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, presetTurns(contraction, input, columns)));
     space.push_back({"warps", {2, 4, 8}, 4});
     return space;
   }
@@ -227,18 +272,19 @@ public:
   /// Sums, the weights of all turns and the rows of one are in registers, besides addresses.
   std::optional<BlockNeeds> needs(const SchedulePoint &point) const override {
     const int64_t rows = fewRowsOf(contraction), threads = point.at("warps") * lanes;
-    if (!isAlongDepth())
-      return BlockNeeds{threads, 32 + rows * (1 + point.at("turns")), 4 * rows * threads, 0};
+    if (const ContractionInput input = weight(); !input.isAlongDepth)
+      return fewRowsAcrossNeeds(contraction, input, point);
     const int64_t columns = point.at("columns");
     return BlockNeeds{threads, 32 + rows * columns + 4 * (rows + columns * point.at("turns")), 0, 0};
   }
 
   LogicalResult build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const override {
-    if (!isAlongDepth())
-      return buildFewRowsAcross(b, context, contraction, point, plan);
+    if (const ContractionInput input = weight(); !input.isAlongDepth)
+      return buildFewRowsAcross(b, context, contraction, input, point, plan);
     const int64_t columns = point.at("columns"), warps = point.at("warps");
     const std::string name = "step_" + std::to_string(plan.functions.size());
-    b.beginKernel(name, warps * lanes);
+    const tile::KernelLaunch launch{.threads = warps * lanes, .waitsAtOnce = false};
+    b.beginKernel(name, launch);
     Reader reader(b, context.placement, context.kernel);
     FewRowsBuilder builder(b, reader, context, contraction, columns, warps, point.at("turns"));
     if (failed(builder.run()))
@@ -247,12 +293,12 @@ public:
     AffineExpr blocks =
         extentOf(contraction, contraction.batch) * extentOf(contraction, contraction.columns).ceilDiv(warps * columns);
     plan.launches.push_back({unsigned(plan.functions.size()), blocks, reader.parameters});
-    plan.functions.push_back({name, uint32_t(warps * lanes), 0});
+    plan.functions.push_back(makeFunction(name, launch));
     return success();
   }
 
 private:
-  bool isAlongDepth() const { return ContractionInput(context, contraction, false).isAlongDepth; }
+  ContractionInput weight() const { return ContractionInput(context, contraction, false); }
 
   StepContext context;
   Contraction contraction;

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. A block for a few columns of a batch: as many neighbouring lanes have one each. Teams of so many lanes take every
-//    so manieth step of the depth, so that there are enough of them for what memory gives.
-// 2. Each thread adds what it takes in order of the depth. The teams' sums go to shared memory.
-// 3. A thread adds those of a row and a column, in order of the teams, and finishes that. It has read all that it
+// 1. A block for a few columns of a batch. A lane has as many neighbouring ones as 16 bytes hold, where extents allow,
+//    and loads them in one access where the address does, which is asked once at run time: sums are the same. A team is
+//    the lanes that have all columns; teams take every so manieth step of the depth, so that there are enough of them
+//    for what memory gives.
+// 2. Each thread adds what it takes in order of the depth, several steps of which are on their way together. What the
+//    teams of a warp have is added in a tree, always the same one, and goes to shared memory.
+// 3. A thread adds the warps' sums of a row and a column, in their order, and finishes that. It has read all that it
 //    stores over before.
 #include "targets/cuda/FewRowsAcross.h"
 
 #include "compiler/schedule/SearchSpace.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "targets/cuda/Elements.h"
+#include "targets/cuda/Prefetch.h"
 #include "targets/cuda/tile/Shared.h"
 
 namespace kiln::cuda {
@@ -18,50 +23,59 @@ using tile::Values;
 
 namespace {
 
-constexpr int64_t warpLanes = 32, sectorBytes = 32; // the least that memory is read by
+constexpr int64_t warpLanes = 32, sectorBytes = 64; // the least that memory is read by
 
-/// `columns` of a block; the steps of the depth that a thread has on their way.
+/// `columns` of a block, `width` of a lane; the steps of the depth that a thread has on their way.
 struct AcrossShape {
-  int64_t columns, warps, turns;
+  int64_t columns, width, warps, turns;
 
   int64_t threads() const { return warps * warpLanes; }
-  int64_t teams() const { return threads() / columns; }
+  int64_t lanes() const { return columns / width; } // of a team
+  int64_t teams() const { return threads() / lanes(); }
 };
 
-AcrossShape shapeOf(const SchedulePoint &point) {
-  return {point.at("lane_columns"), point.at("warps"), point.at("turns")};
+AcrossShape shapeOf(const ContractionInput &weight, const SchedulePoint &point) {
+  const int64_t columns = point.at("lane_columns");
+  return {columns, std::min(weight.isPlain ? weight.together : 1, columns), point.at("warps"), point.at("turns")};
 }
 
 class AcrossBuilder {
 public:
   AcrossBuilder(tile::Builder &b, Reader &reader, const StepContext &context, const Contraction &contraction,
-                const AcrossShape &shape)
-      : b(b), reader(reader), context(context), contraction(contraction), rows(fewRowsOf(contraction)), shape(shape) {}
+                const ContractionInput &weight, const AcrossShape &shape)
+      : b(b), reader(reader), context(context), contraction(contraction), weight(weight), rows(fewRowsOf(contraction)),
+        shape(shape) {}
 
   LogicalResult run();
 
 private:
   void begin();
+  Value isAligned();
   Values at(Value row, Value column, Value depth);
-  Values addTurn(Value depth, Values sums);
-  Values addAll();
-  LogicalResult finish(Value row);
+  Values readWeight(bool isAligned, Value depth);
+  Value isInside(Value depth);
+  SmallVector<Values> readWeights(bool isAligned, Value first);
+  Values addSteps(ArrayRef<Values> weights, Value first, Values sums);
+  Values addAll(bool isAligned);
+  void putWarp(Values sums);
+  LogicalResult finish(Value row, Value columnOfBlock);
 
   tile::Builder &b;
   Reader &reader;
   const StepContext &context;
   const Contraction &contraction;
+  const ContractionInput &weight;
   int64_t rows;
   AcrossShape shape;
-  Value lane, team, column, rowCount, columnCount, depthCount; // lane: of the team
-  Values loops;                                                // with the numbers of the batch
+  Value thread, team, firstColumn, laneColumn, rowCount, columnCount, depthCount; // columns: of the block, of the lane
+  Values loops;                                                                   // with the numbers of the batch
   bool broken = false;
 };
 
 void AcrossBuilder::begin() {
-  Value thread = b.threadId(), block = b.blockId();
-  lane = b.rem(thread, b.integer(shape.columns));
-  team = b.div(thread, b.integer(shape.columns));
+  Value block = b.blockId();
+  thread = b.threadId();
+  team = b.div(thread, b.integer(shape.lanes()));
   rowCount = reader.extent(extentOf(contraction, contraction.rows));
   columnCount = reader.extent(extentOf(contraction, contraction.columns));
   depthCount = reader.extent(extentOf(contraction, contraction.depth));
@@ -69,7 +83,15 @@ void AcrossBuilder::begin() {
   linalg::GenericOp op = contraction.op;
   loops.resize(op.getNumLoops());
   splitIndex(b, reader, contraction, contraction.batch, b.div(block, across), loops);
-  column = b.add(b.mul(b.rem(block, across), b.integer(shape.columns)), lane);
+  firstColumn = b.mul(b.rem(block, across), b.integer(shape.columns));
+  laneColumn = b.add(firstColumn, b.mul(b.rem(thread, b.integer(shape.lanes())), b.integer(shape.width)));
+}
+
+/// Null: it is, or there is nothing to be.
+Value AcrossBuilder::isAligned() {
+  if (shape.width == 1 || weight.isSureAligned)
+    return {};
+  return tile::isMultiple(b, reader.address(contraction.op, weight.number), shape.width * weight.bytes());
 }
 
 /// Instead of what is beyond the ends the last row and column, whose sums nobody stores.
@@ -82,41 +104,110 @@ Values AcrossBuilder::at(Value row, Value column, Value depth) {
   return result;
 }
 
-/// A step of the depth; beyond its end zeros.
-Values AcrossBuilder::addTurn(Value depth, Values sums) {
-  Value isInside = b.isBelow(depth, depthCount), zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
-  depth = b.select(isInside, depth, b.integer(0));
-  auto read = [&](unsigned input, Value row) {
-    Value value = readInput(b, reader, contraction, input, at(row, column, depth));
-    broken |= !value;
-    return value ? b.select(isInside, value, zero) : zero;
-  };
-  Value weight = read(contraction.b, b.integer(0));
-  for (int64_t row = 0; row < rows; ++row)
-    sums[row] = math::FmaOp::create(b, read(contraction.a, b.integer(row)), weight, sums[row]);
+/// The lane's columns in f32. Where several are loaded together, their number divides that of all columns.
+Values AcrossBuilder::readWeight(bool isAligned, Value depth) {
+  Values values;
+  if (isAligned && shape.width > 1) {
+    Type element = deviceType(b, weight.element);
+    Value isThere = b.isBelow(laneColumn, columnCount);
+    Values first = at(b.integer(0), b.select(isThere, laneColumn, b.integer(0)), depth);
+    Value from = b.addressOf(element, reader.address(contraction.op, weight.number),
+                             reader.offset(contraction.op, weight.number, first));
+    for (Value value : tile::loadVector(b, element, shape.width, from))
+      values.push_back(element.isF32() ? value : b.createOrFold<arith::ExtFOp>(b.getF32Type(), value));
+    return values;
+  }
+  for (int64_t i = 0; i < shape.width; ++i) {
+    values.push_back(
+        readInput(b, reader, contraction, contraction.b, at(b.integer(0), b.add(laneColumn, b.integer(i)), depth)));
+    broken |= !values.back();
+  }
+  return values;
+}
+
+/// Whether the thread's step of that number from `first` on is within the depth.
+Value AcrossBuilder::isInside(Value depth) {
+  auto extent = dyn_cast<AffineConstantExpr>(extentOf(contraction, contraction.depth));
+  const bool isWhole = extent && extent.getValue() % (shape.teams() * shape.turns) == 0;
+  return isWhole ? b.integer(b.getI1Type(), 1) : b.isBelow(depth, depthCount);
+}
+
+/// The weights of `turns` steps of the depth from `first` on; beyond its end zeros.
+SmallVector<Values> AcrossBuilder::readWeights(bool isAligned, Value first) {
+  Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
+  SmallVector<Values> weights;
+  for (int64_t turn = 0; turn < shape.turns && !broken; ++turn) {
+    Value depth = b.add(first, b.integer(turn * shape.teams())), inside = isInside(depth);
+    weights.push_back(readWeight(isAligned, b.select(inside, depth, b.integer(0))));
+    for (Value &value : weights.back())
+      value = broken ? zero : b.select(inside, value, zero);
+  }
+  return weights;
+}
+
+/// The same steps of the rows, all of which are loaded first.
+Values AcrossBuilder::addSteps(ArrayRef<Values> weights, Value first, Values sums) {
+  Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
+  SmallVector<Values> inputs;
+  for (int64_t turn = 0; turn < shape.turns && !broken; ++turn) {
+    Value depth = b.add(first, b.integer(turn * shape.teams())), inside = isInside(depth);
+    depth = b.select(inside, depth, b.integer(0));
+    inputs.emplace_back();
+    for (int64_t row = 0; row < rows && !broken; ++row) {
+      Value value = readInput(b, reader, contraction, contraction.a, at(b.integer(row), laneColumn, depth));
+      broken |= !value;
+      inputs.back().push_back(value ? b.select(inside, value, zero) : zero);
+    }
+  }
+  for (int64_t turn = 0; turn < shape.turns && !broken; ++turn)
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t column = 0; column < shape.width; ++column) {
+        Value &sum = sums[row * shape.width + column];
+        sum = math::FmaOp::create(b, inputs[turn][row], weights[turn][column], sum);
+      }
   return sums;
 }
 
-Values AcrossBuilder::addAll() {
+/// Weights of the first steps come before the wait for other kernels, if there are any.
+Values AcrossBuilder::addAll(bool isAligned) {
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
-  const int64_t ofStep = shape.teams() * shape.turns;
-  Value steps = b.div(b.add(depthCount, b.integer(ofStep - 1)), b.integer(ofStep));
-  return b.loop(steps, Values(rows, zero), [&](Value step, ValueRange values) {
-    Values sums(values);
-    Value first = b.add(b.mul(step, b.integer(ofStep)), team);
-    for (int64_t turn = 0; turn < shape.turns; ++turn)
-      sums = addTurn(b.add(first, b.integer(turn * shape.teams())), sums);
-    return sums;
+  const int64_t ofStep = shape.teams() * shape.turns, early = isEarly(context, contraction, weight) ? 1 : 0;
+  Values sums(rows * shape.width, zero);
+  SmallVector<Values> first;
+  if (early)
+    first = readWeights(isAligned, team);
+  b.awaitKernels();
+  if (early)
+    sums = addSteps(first, team, std::move(sums));
+  return b.loop(stepsBehind(b, depthCount, ofStep, early), sums, [&](Value step, ValueRange values) {
+    Value start = b.add(b.mul(b.add(step, b.integer(early)), b.integer(ofStep)), team);
+    return addSteps(readWeights(isAligned, start), start, Values(values));
   });
 }
 
-/// [row][team][lane] in shared memory, so that lanes are in different banks.
-LogicalResult AcrossBuilder::finish(Value row) {
-  Value from = tile::advance(b, tile::sharedMemory(b), b.add(b.mul(row, b.integer(shape.threads())), lane));
+/// The sums of a warp's teams as [row][warp][column of the block] in shared memory, by its first team.
+void AcrossBuilder::putWarp(Values sums) {
+  for (Value &sum : sums)
+    for (int64_t bits = shape.lanes(); bits < warpLanes; bits *= 2)
+      sum = b.createOrFold<arith::AddFOp>(sum, b.shuffleXor(sum, int32_t(bits)));
+  Value warp = b.div(thread, b.integer(warpLanes)), lane = b.rem(thread, b.integer(warpLanes));
+  b.ifThen(b.isBelow(lane, b.integer(shape.lanes())), [&] {
+    Value column = b.add(b.mul(warp, b.integer(shape.columns)), b.mul(lane, b.integer(shape.width)));
+    Value to = tile::advance(b, tile::sharedMemory(b), column);
+    for (auto [i, sum] : llvm::enumerate(sums))
+      tile::storeOne(
+          b, sum,
+          tile::advance(b, to, int64_t(i) / shape.width * shape.warps * shape.columns + int64_t(i) % shape.width));
+  });
+}
+
+LogicalResult AcrossBuilder::finish(Value row, Value columnOfBlock) {
+  Value from =
+      tile::advance(b, tile::sharedMemory(b), b.add(b.mul(row, b.integer(shape.warps * shape.columns)), columnOfBlock));
   Value sum = tile::loadOne(b, from);
-  for (int64_t i = 1; i < shape.teams(); ++i)
-    sum = b.createOrFold<arith::AddFOp>(sum, tile::loadOne(b, tile::advance(b, from, i * shape.columns)));
-  Values place = at(row, column, {});
+  for (int64_t warp = 1; warp < shape.warps; ++warp)
+    sum = b.createOrFold<arith::AddFOp>(sum, tile::loadOne(b, tile::advance(b, from, warp * shape.columns)));
+  Values place = at(row, b.add(firstColumn, columnOfBlock), {});
   Values results = finishSum(reader, context, contraction, place, sum);
   if (!results.empty())
     storeResults(reader, context, contraction, place, results);
@@ -125,31 +216,38 @@ LogicalResult AcrossBuilder::finish(Value row) {
 
 LogicalResult AcrossBuilder::run() {
   begin();
-  Values sums = addAll();
+  prefetchWeight(b, reader, contraction, weight, shape.columns, shape.threads(), shape.teams() * shape.turns);
+  prefetchEpilogue(b, reader, context, contraction, shape.columns);
+  Value aligned = isAligned();
+  Values sums;
+  if (aligned) {
+    SmallVector<Type> ofSums(rows * shape.width, b.getF32Type());
+    sums = b.ifElse(aligned, ofSums, [&] { return addAll(true); }, [&] { return addAll(false); });
+  } else {
+    sums = addAll(true);
+  }
   if (broken)
     return failure();
-  Value to = tile::advance(b, tile::sharedMemory(b), b.threadId());
-  for (auto [row, sum] : llvm::enumerate(sums))
-    tile::storeOne(b, sum, tile::advance(b, to, int64_t(row) * shape.threads()));
+  b.letNextBegin();
+  putWarp(std::move(sums));
   tile::barrier(b);
   LogicalResult result = success();
-  b.loop(b.integer(llvm::divideCeil(rows, shape.teams())), {}, [&](Value turn, ValueRange) {
-    Value row = b.add(b.mul(turn, b.integer(shape.teams())), team);
-    b.ifThen(b.both(b.isBelow(row, rowCount), b.isBelow(column, columnCount)), [&] { result = finish(row); });
+  const int64_t count = rows * shape.columns;
+  b.loop(b.integer(llvm::divideCeil(count, shape.threads())), {}, [&](Value turn, ValueRange) {
+    Value number = b.add(b.mul(turn, b.integer(shape.threads())), thread);
+    Value row = b.div(number, b.integer(shape.columns)), column = b.rem(number, b.integer(shape.columns));
+    Value isThere = b.both(b.isBelow(row, rowCount), b.isBelow(b.add(firstColumn, column), columnCount));
+    b.ifThen(isThere, [&] { result = finish(row, column); });
     return Values();
   });
   return result;
 }
 
-} // namespace
-
 /// As many columns as lanes, as long as there are two blocks for each multiprocessor; fewer, but no less than memory is
 /// read by, where there are not.
-static int64_t presetColumns(const Contraction &contraction) {
-  linalg::GenericOp op = contraction.op;
-  const int64_t bytes = getElementTypeOrSelf(op->getOperand(contraction.b)).getIntOrFloatBitWidth() / 8;
+int64_t presetColumns(const Contraction &contraction, const ContractionInput &weight) {
   int64_t columns = warpLanes;
-  while (columns * bytes > sectorBytes &&
+  while (columns * weight.bytes() > sectorBytes &&
          largestExtent(contraction, contraction.batch) *
                  llvm::divideCeil(largestExtent(contraction, contraction.columns), columns) <
              2 * leastMultiprocessors)
@@ -157,27 +255,58 @@ static int64_t presetColumns(const Contraction &contraction) {
   return columns;
 }
 
-SearchSpace fewRowsAcrossSpace(const Contraction &contraction) {
+/// Steps of the depth, weights of all columns and rows; and the sums.
+int64_t registersOf(const Contraction &contraction, const AcrossShape &shape) {
+  const int64_t rows = fewRowsOf(contraction);
+  return 32 + rows * shape.width + shape.turns * (shape.width + rows);
+}
+
+/// As many steps as there are, so that memory is waited for once, or a part of them that leaves no rest, if registers
+/// of half of the threads hold them.
+int64_t presetTurns(const Contraction &contraction, AcrossShape shape) {
+  constexpr int64_t most = 8, mostRegisters = 64;
+  const auto all = int64_t(llvm::divideCeil(largestExtent(contraction, contraction.depth), shape.teams()));
+  int64_t best = 1;
+  for (shape.turns = 2; shape.turns <= std::min(most, all); ++shape.turns)
+    if (registersOf(contraction, shape) <= mostRegisters && (all % shape.turns == 0 || all % best != 0))
+      best = shape.turns;
+  return best;
+}
+
+} // namespace
+
+SearchSpace fewRowsAcrossSpace(const Contraction &contraction, const ContractionInput &weight) {
+  constexpr int64_t warps = 16;
+  const int64_t columns = presetColumns(contraction, weight);
   SearchSpace space;
-  space.push_back(makeParameter("lane_columns", {4, 8, 16, 32}, presetColumns(contraction)));
-  space.push_back({"turns", {1, 2, 4, 8}, 4});
-  space.push_back({"warps", {4, 8, 16}, 16});
+  space.push_back(makeParameter("lane_columns", {4, 8, 16, 32}, columns));
+  const AcrossShape one = shapeOf(weight, {{"lane_columns", columns}, {"warps", warps}, {"turns", 1}});
+  space.push_back(makeParameter("turns", {1, 2, 3, 4, 5, 6, 7, 8}, presetTurns(contraction, one)));
+  space.push_back({"warps", {4, 8, 16}, warps});
   return space;
 }
 
+BlockNeeds fewRowsAcrossNeeds(const Contraction &contraction, const ContractionInput &weight,
+                              const SchedulePoint &point) {
+  const AcrossShape shape = shapeOf(weight, point);
+  return {shape.threads(), registersOf(contraction, shape), 4 * fewRowsOf(contraction) * shape.warps * shape.columns,
+          0};
+}
+
 LogicalResult buildFewRowsAcross(tile::Builder &b, const StepContext &context, const Contraction &contraction,
-                                 const SchedulePoint &point, DevicePlan &plan) {
-  const AcrossShape shape = shapeOf(point);
+                                 const ContractionInput &weight, const SchedulePoint &point, DevicePlan &plan) {
+  const AcrossShape shape = shapeOf(weight, point);
   const std::string name = "step_" + std::to_string(plan.functions.size());
-  b.beginKernel(name, shape.threads());
+  const tile::KernelLaunch launch{.threads = shape.threads(), .waitsAtOnce = false};
+  b.beginKernel(name, launch);
   Reader reader(b, context.placement, context.kernel);
-  if (failed(AcrossBuilder(b, reader, context, contraction, shape).run()))
+  if (failed(AcrossBuilder(b, reader, context, contraction, weight, shape).run()))
     return failure();
   b.endKernel();
   AffineExpr blocks =
       extentOf(contraction, contraction.batch) * extentOf(contraction, contraction.columns).ceilDiv(shape.columns);
   plan.launches.push_back({unsigned(plan.functions.size()), blocks, reader.parameters});
-  plan.functions.push_back({name, uint32_t(shape.threads()), uint32_t(4 * fewRowsOf(contraction) * shape.threads())});
+  plan.functions.push_back(makeFunction(name, launch, fewRowsAcrossNeeds(contraction, weight, point).sharedBytes));
   return success();
 }
 

@@ -49,11 +49,15 @@ HeadTile::HeadTile(tile::Builder &b, Reader &reader, const Placement &placement,
                    std::optional<unsigned> lineLoop, unsigned channelLoop, Type element, const LineShape &shape)
     : b(b), reader(reader), op(op), number(number), channelLoop(channelLoop), lineLoop(lineLoop), element(element),
       shape(shape), unitElements(16 / shape.bytes) {
+  Type stored = getElementTypeOrSelf(op->getOperand(number));
   AffineMap map = op.getMatchingIndexingMap(&op->getOpOperand(number));
   std::optional<Parameter> place = placement.find(op->getOperand(number));
   const bool hasInner = map.getNumResults() > 0;
-  isPlain = place && getElementTypeOrSelf(op->getOperand(number)).getIntOrFloatBitWidth() == 8 * shape.bytes;
-  isInUnits = isPlain && hasInner && areInUnits(op, number, channelLoop, unitElements);
+  isPlain = place && stored.getIntOrFloatBitWidth() == 8 * shape.bytes;
+  isWidened = place && element.isF32() && (stored.isF16() || stored.isBF16()) && !shape.isSwizzled;
+  if (isWidened)
+    unitElements = 16 / 2;
+  isInUnits = (isPlain || isWidened) && hasInner && areInUnits(op, number, channelLoop, unitElements);
   isSureAligned = place && place->kind == Parameter::Scratch;
   AffineExpr inner = hasInner ? map.getResults().back() : AffineExpr();
   isAlongChannels = !hasInner || inner.isFunctionOfDim(channelLoop) || !lineLoop || !inner.isFunctionOfDim(*lineLoop);
@@ -70,7 +74,7 @@ void HeadTile::begin(Value ofTeam, int64_t inTeam, const Values &others) {
 void HeadTile::begin(Value ofTeam, int64_t inTeam, Value count, LoopsOfLine ofLine) {
   thread = ofTeam, threads = inTeam, lineCount = count, loopsOfLine = std::move(ofLine);
   channelCount = reader.extent(loopExtents(op)[channelLoop]);
-  if (isPlain)
+  if (isPlain || isWidened)
     address = reader.address(op, number);
   if (isInUnits && !isSureAligned) {
     Value bits = LLVM::PtrToIntOp::create(b, b.getI64Type(), address);
@@ -160,6 +164,31 @@ void HeadTile::readAll(Value first, Value to) {
   });
 }
 
+/// 16 bytes at a time; those of several turns are on their way together.
+void HeadTile::readUnits(Value first, Value to) {
+  constexpr int64_t atOnce = 8;
+  Type stored = getElementTypeOrSelf(op->getOperand(number));
+  Value zero = arith::ConstantOp::create(b, FloatAttr::get(element, 0));
+  for (int64_t turn = 0; turn < turns(unitElements); turn += atOnce) {
+    SmallVector<Unit> units;
+    SmallVector<Values> values;
+    for (int64_t i = turn; i < std::min(turn + atOnce, turns(unitElements)); ++i) {
+      units.push_back(unitOf(unitElements, b.integer(i)));
+      Value line = b.add(first, units.back().line), inside = isInside(units.back(), line);
+      Value offset = reader.offset(op, number, at(units.back(), line));
+      offset = b.select(inside, offset, b.integer(offset.getType(), 0));
+      values.push_back(tile::loadVector(b, stored, unitElements, b.addressOf(stored, address, offset)));
+      for (Value &value : values.back())
+        value = b.select(inside, b.createOrFold<arith::ExtFOp>(element, value), zero);
+    }
+    for (auto [unit, ofUnit] : llvm::zip_equal(units, values))
+      ifOfTile(unit, [&, &unit = unit, &ofUnit = ofUnit] {
+        for (int64_t i = 0; i < unitElements; i += 4)
+          tile::storeFour(b, ArrayRef(ofUnit).slice(size_t(i), 4), tile::advance(b, addressOf(to, unit.place), i));
+      });
+  }
+}
+
 /// One element by itself is copied if that is four bytes, else it is read.
 void HeadTile::fetch(Value first, Value to) {
   auto fetchOnes = [&] {
@@ -167,7 +196,7 @@ void HeadTile::fetch(Value first, Value to) {
     return Values();
   };
   auto fetchUnits = [&] {
-    copyUnits(unitElements, first, to);
+    isWidened ? readUnits(first, to) : copyUnits(unitElements, first, to);
     return Values();
   };
   if (!isInUnits)

@@ -59,6 +59,7 @@ private:
   void copyUnits(int64_t unitWidth, tile::Value first, tile::Value to);
   void copy(const Unit &unit, int64_t unitWidth, tile::Value first, tile::Value to);
   void readAll(tile::Value first, tile::Value to);
+  void readUnits(tile::Value first, tile::Value to);
   tile::Values at(const Unit &unit, tile::Value line) const;
   tile::Value addressOf(tile::Value start, tile::Value offset) { return b.addressOf(element, start, offset); }
   tile::Value isInside(const Unit &unit, tile::Value line);
@@ -72,7 +73,8 @@ private:
   LineShape shape;
   int64_t unitElements; // that lie side by side in 16 bytes
   bool isPlain;         // elements as they lie in memory
-  bool isInUnits;       // plain, and 16 bytes of channels start at multiples of as many
+  bool isWidened;       // of 16 bits there, f32 here
+  bool isInUnits;       // one of these, and 16 bytes of channels start at multiples of as many
   bool isSureAligned;   // and the address is such a multiple: else that depends
   bool isAlongChannels; // channels lie side by side, not lines
   int64_t threads = 0;

@@ -129,7 +129,8 @@ public:
   LogicalResult build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const override {
     const int64_t threads = point.at("threads");
     const std::string name = "step_" + std::to_string(plan.functions.size());
-    b.beginKernel(name, threads);
+    b.beginKernel(name, {.threads = threads});
+    b.letNextBegin();
     Reader reader(b, context.placement, context.kernel);
     LoopsBuilder loops(b, context.step, threads, reader);
     if (failed(loops.run(context.kernel)))
@@ -137,7 +138,7 @@ public:
     b.endKernel();
     AffineExpr blocks = loops.count(context.kernel->getContext()).ceilDiv(threads);
     plan.launches.push_back({unsigned(plan.functions.size()), blocks, reader.parameters});
-    plan.functions.push_back({name, uint32_t(threads), 0});
+    plan.functions.push_back(makeFunction(name, {.threads = threads}));
     return success();
   }
 

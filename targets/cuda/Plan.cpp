@@ -8,6 +8,10 @@ namespace kiln::cuda {
 
 using namespace mlir;
 
+DeviceFunction makeFunction(const std::string &name, const tile::KernelLaunch &launch, int64_t sharedBytes) {
+  return {name, uint32_t(launch.threads), uint32_t(sharedBytes), uint32_t(launch.cluster), launch.isEarly};
+}
+
 int64_t valueOf(AffineExpr expr, ArrayRef<int64_t> symbols) {
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
     return constant.getValue();

@@ -4,6 +4,7 @@
 // made of this, and tests run it without a GPU.
 #pragma once
 
+#include "targets/cuda/tile/Builder.h"
 #include "targets/target.h"
 
 #include "mlir/IR/AffineExpr.h"
@@ -27,7 +28,11 @@ struct DeviceFunction {
   uint32_t threads = 0;     // of a block, along x
   uint32_t sharedBytes = 0; // dynamic shared memory of a block
   uint32_t cluster = 1;     // blocks of a cluster, along x, which divides their number
+  bool isEarly = false;     // in images for 9.0 or later it waits for the work before it
 };
+
+/// With so many bytes of dynamic shared memory.
+DeviceFunction makeFunction(const std::string &name, const tile::KernelLaunch &launch, int64_t sharedBytes = 0);
 
 /// What is passed for a parameter of a function.
 struct Parameter {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. scf, arith and math become LLVM's dialect; nvvm ops are translated as they are.
-// 2. LLVM optimises without unrolling or vectors: strategies do that where it is wanted.
-// 3. Sums of products become fused multiply-adds where ops allow it, and nowhere else: LLVM then asks the assembler for
+// 1. Kernels get their wait for those before them, or what comes before it is taken away.
+// 2. scf, arith and math become LLVM's dialect; nvvm ops are translated as they are.
+// 3. LLVM optimises without unrolling or vectors: strategies do that where it is wanted.
+// 4. Sums of products become fused multiply-adds where ops allow it, and nowhere else: LLVM then asks the assembler for
 //    just the operations that it names.
 #include "targets/cuda/Ptx.h"
 
 #include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -42,6 +44,56 @@ std::string DeviceModule::print() {
   llvm::raw_string_ostream out(text);
   module->print(out);
   return text;
+}
+
+/// Pointers to what other kernels write and this one reads. That is not constant while the kernel waits, as the
+/// read-only cache asks.
+static llvm::SmallVector<Value> takeWritten(LLVM::LLVMFuncOp kernel) {
+  llvm::SmallVector<Value> written;
+  for (BlockArgument argument : kernel.getArguments()) {
+    const unsigned number = argument.getArgNumber();
+    if (!kernel.getArgAttr(number, LLVM::LLVMDialect::getReadonlyAttrName()) ||
+        kernel.getArgAttr(number, tile::weightMark))
+      continue;
+    kernel.removeArgAttr(number, LLVM::LLVMDialect::getReadonlyAttrName());
+    written.push_back(argument);
+  }
+  return written;
+}
+
+/// The op for the wait says that it touches no memory, so it is an instruction of ours that may. Pointers go into it,
+/// so that LLVM takes them for written there, and still for different from each other.
+static void lowerWait(NVVM::GriddepcontrolOp wait, ValueRange written) {
+  std::string constraints;
+  for (size_t i = 0; i < written.size(); ++i)
+    constraints += "l,";
+  OpBuilder b(wait);
+  LLVM::InlineAsmOp::create(b, wait.getLoc(), TypeRange(), written, "griddepcontrol.wait;", constraints + "~{memory}",
+                            /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
+                            LLVM::AsmDialectAttr(), ArrayAttr());
+  wait.erase();
+}
+
+static void lowerWaits(LLVM::LLVMFuncOp kernel) {
+  llvm::SmallVector<NVVM::GriddepcontrolOp> waits;
+  kernel.walk([&](NVVM::GriddepcontrolOp op) {
+    if (op.getKind() == NVVM::GridDepActionKind::wait)
+      waits.push_back(op);
+  });
+  if (waits.empty())
+    return;
+  const llvm::SmallVector<Value> written = takeWritten(kernel);
+  for (NVVM::GriddepcontrolOp wait : waits)
+    lowerWait(wait, written);
+}
+
+/// What is for kernels that are launched early.
+static void eraseWaits(LLVM::LLVMFuncOp kernel) {
+  kernel.walk([](Operation *op) {
+    auto assembly = dyn_cast<LLVM::InlineAsmOp>(op);
+    if (isa<NVVM::GriddepcontrolOp>(op) || (assembly && assembly.getAsmString() == tile::prefetchText))
+      op->erase();
+  });
 }
 
 static LogicalResult lower(ModuleOp module) {
@@ -103,6 +155,8 @@ llvm::Expected<std::string> DeviceModule::compile(const Chip &chip) {
     return success();
   });
   OwningOpRef<ModuleOp> lowered = module->clone();
+  for (auto kernel : lowered->getOps<LLVM::LLVMFuncOp>())
+    chip.launchesEarly ? lowerWaits(kernel) : eraseWaits(kernel);
   llvm::LLVMContext llvmContext;
   std::unique_ptr<llvm::Module> code =
       succeeded(lower(*lowered)) ? translateModuleToLLVMIR(*lowered, llvmContext, "device") : nullptr;

@@ -12,9 +12,11 @@
 
 namespace kiln::cuda {
 
-/// LLVM's names.
+/// LLVM's names. On one that `launchesEarly`, kernels may begin before those in front of them in their stream are done
+/// (programmatic dependent launch, since 9.0); they wait for those before they touch memory that others write.
 struct Chip {
   llvm::StringRef name, features;
+  bool launchesEarly = false;
 };
 
 /// A module in a context of its own: what it is built from stays as it is.

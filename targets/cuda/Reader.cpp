@@ -21,7 +21,10 @@ Value Reader::parameter(const Parameter &parameter) {
     return addresses[known - parameters.begin()];
   const bool isArgument =
       parameter.kind == Parameter::Tensor && parameter.number < int64_t(kernel.getNumArguments() - numSymbols(kernel));
-  const tile::Access access = isArgument && !placement.isInPlace(parameter) ? tile::Access::Read : tile::Access::Any;
+  tile::Access access = isArgument && !placement.isInPlace(parameter) ? tile::Access::Read : tile::Access::Any;
+  if (access == tile::Access::Read &&
+      kernel.getArgAttr(numSymbols(kernel) + unsigned(parameter.number), mlir::kiln::weightAttrName))
+    access = tile::Access::Weight;
   parameters.push_back(parameter);
   addresses.push_back(b.addParameter(parameter.kind == Parameter::Symbol ? b.getI32Type() : b.pointer(), access));
   return addresses.back();

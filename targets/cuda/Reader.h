@@ -39,6 +39,8 @@ public:
 
   /// An op's operand at these of its loops; null after a diagnostic.
   tile::Value operand(mlir::linalg::GenericOp op, unsigned number, llvm::ArrayRef<tile::Value> loops);
+  /// A tensor that is in memory.
+  tile::Value tensor(mlir::Value tensor) { return parameter(*placement.find(tensor)); }
   /// The operand's tensor in memory, if it is there as it is, and its element at these loops.
   tile::Value address(mlir::linalg::GenericOp op, unsigned number);
   tile::Value offset(mlir::linalg::GenericOp op, unsigned number, llvm::ArrayRef<tile::Value> loops);

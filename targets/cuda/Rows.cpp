@@ -10,6 +10,7 @@
 
 #include "compiler/dialect/Extents.h"
 #include "compiler/schedule/SearchSpace.h"
+#include "targets/cuda/Prefetch.h"
 #include "targets/cuda/Reader.h"
 #include "targets/cuda/RowRun.h"
 #include "targets/cuda/Team.h"
@@ -207,8 +208,12 @@ SearchSpace Rows::searchSpace() const {
 LogicalResult Rows::build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const {
   const int64_t threads = point.at("rows_threads"), perBlock = point.at("rows_per_block");
   const std::string name = "rows_" + std::to_string(plan.functions.size());
-  b.beginKernel(name, threads * perBlock);
+  const tile::KernelLaunch launch{.threads = threads * perBlock, .waitsAtOnce = false};
+  b.beginKernel(name, launch);
   Reader reader(b, context.placement, context.kernel);
+  b.letNextBegin();
+  prefetchSmallWeights(b, reader, context.kernel, launch.threads);
+  b.awaitKernels();
   Team team(b, threads, perBlock);
   LogicalResult result = success();
   auto body = [&] { result = RowsBuilder(b, run, context, reader, team).build(); };
@@ -220,7 +225,7 @@ LogicalResult Rows::build(tile::Builder &b, const SchedulePoint &point, DevicePl
     return failure();
   b.endKernel();
   plan.launches.push_back({unsigned(plan.functions.size()), rows.ceilDiv(perBlock), reader.parameters});
-  plan.functions.push_back({name, uint32_t(threads * perBlock), 0});
+  plan.functions.push_back(makeFunction(name, launch));
   return success();
 }
 

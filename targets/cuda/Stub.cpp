@@ -78,6 +78,7 @@ Constant *StubBuilder::moduleOf(ArrayRef<Image> ofPlan, ArrayRef<DeviceFunction>
                             .set(abi::cuda_function::threads, function.threads)
                             .set(abi::cuda_function::shared_bytes, function.sharedBytes)
                             .set(abi::cuda_function::cluster, function.cluster)
+                            .set(abi::cuda_function::is_early, uint64_t(function.isEarly))
                             .get());
   abi::StructConstant value(abi::Struct::cuda_module, context);
   value.set(abi::cuda_module::images, arrayOf(images, "images"))

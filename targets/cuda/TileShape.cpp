@@ -124,15 +124,17 @@ bool isLarge(const Contraction &c) {
   return double(largestExtent(c, c.columns)) * double(largestExtent(c, c.depth)) >= double(256 << 10);
 }
 
-/// On CUDA cores a block of 128 threads or fewer waits most of the time: eight of them for each multiprocessor, by
-/// parts of the depth (M-1260).
+/// On CUDA cores a block of few threads waits most of the time: eight of them for each multiprocessor, by parts of the
+/// depth (M-1260). Half as many of 64 x 64 are better then than those of 32 x 64 (M-1289).
 static Preset fmaPresetOf(const Contraction &c, int64_t rows) {
   Preset preset = presetOf(c, rows);
   const int64_t tiles = largestExtent(c, c.batch) * llvm::divideCeil(rows, preset.bm) *
                         llvm::divideCeil(largestExtent(c, c.columns), preset.bn);
-  while (isLarge(c) && preset.bm * preset.bn <= 32 * 64 && tiles * preset.split < 8 * leastMultiprocessors &&
+  while (isLarge(c) && preset.bm * preset.bn <= 64 * 64 && tiles * preset.split < 8 * leastMultiprocessors &&
          preset.split < 16 && largestExtent(c, c.depth) / (2 * preset.split) >= leastDepth)
     preset.split *= 2;
+  if (isLarge(c) && rows > 32 && preset.bm == 32 && preset.bn == 64)
+    preset.bm = 64;
   return preset;
 }
 
@@ -142,13 +144,13 @@ static TuningParameter splitParameter(const Preset &preset) {
 
 static SearchSpace fmaSpace(const Contraction &c) {
   const Preset preset = fmaPresetOf(c, largestExtent(c, c.rows));
-  const bool isLarge = preset.bm * preset.bn >= 128 * 64;
+  const int64_t sums = preset.bm * preset.bn;
   SearchSpace space;
   space.push_back(makeParameter("bm", {32, 64, 128}, preset.bm));
   space.push_back(makeParameter("bn", {32, 64, 128}, preset.bn));
   space.push_back(makeParameter("bk", {8, 16, 32}, largestExtent(c, c.depth) <= 8 ? 8 : 16));
-  space.push_back(makeParameter("tm", {4, 8}, isLarge ? 8 : 4));
-  space.push_back(makeParameter("tn", {4, 8}, isLarge ? 8 : 4));
+  space.push_back(makeParameter("tm", {4, 8}, sums >= 64 * 64 ? 8 : 4));
+  space.push_back(makeParameter("tn", {4, 8}, sums >= 128 * 64 ? 8 : 4));
   space.push_back(makeParameter("stages", {2, 3, 4}, 3));
   space.push_back(splitParameter(preset));
   space.rules = fmaRules();

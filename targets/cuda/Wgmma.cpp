@@ -268,7 +268,8 @@ LogicalResult buildWgmma(tile::Builder &b, const StepContext &context, const Con
       input->map.box.push_back(uint32_t(box[i]));
     }
   const std::string name = plan.functions[plan.launches[first].function].name;
-  b.beginKernel(name, shape.threads(), 1, shape.blocks());
+  const tile::KernelLaunch launch{.threads = shape.threads(), .blocks = 1, .cluster = shape.blocks(), .isEarly = false};
+  b.beginKernel(name, launch);
   Reader reader(b, context.placement, context.kernel);
   if (failed(WgmmaBuilder(b, reader, context, contraction, *product, shape).run()))
     return failure();
@@ -281,8 +282,7 @@ LogicalResult buildWgmma(tile::Builder &b, const StepContext &context, const Con
                                  {std::move(product->a.map), std::move(product->b.map)},
                                  reader.parameters,
                                  tiles};
-  plan.mappedFunctions.push_back(
-      {name, uint32_t(shape.threads()), uint32_t(shape.sharedBytes()), uint32_t(shape.blocks())});
+  plan.mappedFunctions.push_back(makeFunction(name, launch, shape.sharedBytes()));
   return success();
 }
 

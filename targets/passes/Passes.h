@@ -20,6 +20,8 @@ namespace mlir::kiln {
 #define GEN_PASS_REGISTRATION
 #include "targets/passes/Passes.h.inc"
 
+/// The hook of a target whose compilers want to know what is a weight.
+void addMarkWeights(OpPassManager &passes);
 /// The hook of a target whose compilers have no functions of the math library that vectorise.
 void addExpandMath(OpPassManager &passes);
 

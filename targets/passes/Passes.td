@@ -13,4 +13,12 @@ def ExpandMath : Pass<"kiln-expand-math", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def MarkWeights : Pass<"kiln-mark-weights", "::mlir::ModuleOp"> {
+  let summary = "Mark arguments of kernels that are weights";
+  let description = [{
+    Before: calls of kernel functions. After: an argument that is a weight in each call, not a variable one, has `kiln.weight`.
+  }];
+  let dependentDialects = ["::mlir::kiln::KilnDialect"];
+}
+
 #endif // KILN_TARGET_PASSES

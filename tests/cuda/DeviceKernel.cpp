@@ -159,6 +159,7 @@ struct Machine {
     config.block.x = function.threads;
     config.cluster.x = function.cluster;
     config.dynamicShared = function.sharedBytes;
+    config.isEarly = function.isEarly && code.module().target() != "sm_80"; // Halide's has no other
     const auto result =
         ptx::launch(code, function.name, config, parametersOf(*entry, parameters, maps, symbols), memory);
     bankConflicts += result.bankConflicts;

@@ -35,7 +35,7 @@ inline size_t countOf(const std::string &text, const std::string &what) {
   return count;
 }
 
-inline const std::string &textOf(const DeviceKernel &kernel) { return kernel.plan().images.front().text; }
+inline const std::string &textOf(const DeviceKernel &kernel) { return kernel.plan().images.back().text; }
 
 /// The kernel's forms for fewer rows.
 inline std::vector<RowVariant> rowVariantsOf(const std::string &text) {

@@ -16,7 +16,7 @@ namespace {
 
 std::string str(int64_t n) { return std::to_string(n); }
 
-const std::string &textOf(const DeviceKernel &kernel) { return kernel.plan().images.front().text; }
+const std::string &textOf(const DeviceKernel &kernel) { return kernel.plan().images.back().text; }
 
 /// Wants the strategy, its launches, and memory for nothing but what splits leave.
 void expectAttention(const DeviceKernel &kernel) {
@@ -107,20 +107,25 @@ TEST(CudaAttention, GroupsOfHeads) {
   }
 }
 
-// Keys and values of 16 bits are read by threads, not copied behind their backs.
+// Keys and values of 16 bits are read by threads, not copied behind their backs: eight elements at a time where extents
+// and addresses allow.
 TEST(CudaAttention, NarrowFloats) {
   for (bool isPlanar : {false, true})
-    for (int mostQueries : {1, 40}) {
+    for (auto [mostQueries, depth] : {std::pair(1, 20), {40, 20}, {1, 64}, {3, 128}}) {
       AttentionCase s;
       s.element = isPlanar ? "bf16" : "f16";
       s.isPlanar = isPlanar;
       s.mostQueries = mostQueries;
       s.isCross = s.hasLengths = true;
-      s.depth = 20;
+      s.depth = depth;
       DeviceKernel kernel(attentionKernel(s));
       expectAttention(kernel);
-      for (int64_t keys : {1, 70})
-        check(kernel, s, mostQueries, keys);
+      EXPECT_EQ(textOf(kernel).find("ld.global.nc.v4") != std::string::npos, depth % 8 == 0);
+      for (int64_t offset : {0, 2}) {
+        kernel.setOffset(offset);
+        for (int64_t keys : {1, 70})
+          check(kernel, s, mostQueries, keys);
+      }
     }
 }
 

@@ -34,7 +34,8 @@ TEST(CudaFewRows, ColumnsSideBySide) {
       std::string fixed = matmulKernel({isTransposed, false}, number(bound), "70", "85", 1);
       DeviceKernel kernel(text), other(fixed);
       EXPECT_EQ(other.plan().strategy, "few_rows");
-      EXPECT_EQ(toString(other.plan().schedule), "lane_columns=8 turns=4 warps=16");
+      EXPECT_EQ(toString(other.plan().schedule),
+                bound == 8 ? "lane_columns=16 turns=1 warps=16" : "lane_columns=16 turns=2 warps=16");
       EXPECT_EQ(textOf(other).find(".local"), std::string::npos);
       EXPECT_EQ(countOf(textOf(other), "bar.sync"), 1U);
       other.check({1, 0, 1}, randomInputs(fixed, {1, 0, 1}), 1e-5);
@@ -42,21 +43,43 @@ TEST(CudaFewRows, ColumnsSideBySide) {
     }
 }
 
-// Few columns have as few lanes as memory is read by; many have a lane each of a whole warp.
+// A lane has one column of 70, two of 66 and four of 68, where the address allows it. The depth is several steps.
 TEST(CudaFewRows, LanesOfColumns) {
-  const std::string text = matmulKernel({false, false}, "3", "70", "85", 1);
-  for (int columns : {4, 8, 16, 32}) {
-    SCOPED_TRACE(columns);
-    const SchedulePoint point{{"lane_columns", columns}, {"warps", 4}, {"turns", 2}};
-    DeviceKernel kernel(text, &point);
-    kernel.check({1, 0, 1}, randomInputs(text, {1, 0, 1}), 1e-5);
-  }
+  for (const char *width : {"70", "66", "68"})
+    for (int columns : {4, 8, 16, 32}) {
+      SCOPED_TRACE(number(columns) + " of " + width);
+      const std::string text = matmulKernel({false, false}, "3", width, "185", 1);
+      const SchedulePoint point{{"lane_columns", columns}, {"warps", 4}, {"turns", 3}};
+      DeviceKernel kernel(text, &point);
+      for (int64_t offset : {0, 4}) {
+        kernel.setOffset(offset);
+        kernel.check({1, 0, 1}, randomInputs(text, {1, 0, 1}), 1e-5);
+      }
+    }
   auto lanesOf = [](const std::string &columns) {
     return DeviceKernel(matmulKernel({false, false}, "1", columns, "64", 1)).plan().schedule.at("lane_columns");
   };
-  EXPECT_EQ(lanesOf("768"), 8);
+  EXPECT_EQ(lanesOf("768"), 16);
   EXPECT_EQ(lanesOf("4096"), 16);
   EXPECT_EQ(lanesOf("50257"), 32);
+}
+
+// What is a weight is read before the kernel waits for others; all else behind that.
+TEST(CudaFewRows, WeightsComeBeforeTheWait) {
+  for (bool isAcross : {false, true}) {
+    const std::string text =
+        isAcross ? matmulKernel({false, false}, "1", "64", "512", 1) : linearKernel(64, 512, "", 1);
+    DeviceKernel plain(text);
+    EXPECT_EQ(plain.plan().images.front().text.find("ld.global.nc"), std::string::npos);
+    std::string marked = text;
+    marked.insert(marked.find('>', marked.find("%arg1: tensor<")) + 1, " {kiln.weight}");
+    DeviceKernel kernel(marked);
+    const std::string &early = kernel.plan().images.front().text;
+    EXPECT_LT(early.find("ld.global.nc"), early.find("griddepcontrol.wait"));
+    EXPECT_LT(early.rfind("griddepcontrol.wait"), early.find("griddepcontrol.launch_dependents"));
+    const std::vector<int64_t> symbols = isAcross ? std::vector<int64_t>{1, 0, 1} : std::vector<int64_t>{1};
+    kernel.check(symbols, randomInputs(text, symbols), 1e-5);
+  }
 }
 
 TEST(CudaFewRows, SumsDoNotDependOnAddresses) {
@@ -85,11 +108,11 @@ TEST(CudaFewRows, EpilogueOfOneRow) {
 }
 
 TEST(CudaFewRows, InnerLoopOfOneRow) {
-  // Four turns of four elements; as much again for addresses that are no multiples of 16.
+  // Eight turns of four elements; as much again for addresses that are no multiples of 16.
   DeviceKernel kernel(linearKernel(4096, 4096, "", 1));
-  EXPECT_EQ(toString(kernel.plan().schedule), "columns=1 turns=4 warps=4");
-  EXPECT_EQ(countOf(textOf(kernel), "fma.rn.f32"), 2 * 16U);
-  EXPECT_EQ(countOf(textOf(kernel), "ld.global.nc.v4"), 8U);
+  EXPECT_EQ(toString(kernel.plan().schedule), "columns=1 turns=8 warps=4");
+  EXPECT_EQ(countOf(textOf(kernel), "fma.rn.f32"), 2 * 32U);
+  EXPECT_EQ(countOf(textOf(kernel), "ld.global.nc.v4"), 2 * 8U);
   EXPECT_EQ(countOf(textOf(kernel), "shfl.sync.bfly"), 5U);
 }
 

@@ -75,13 +75,17 @@ TEST(CudaObject, TheStubLaunchesWhatThePlanSays) {
   library.get<decltype(&writeDown)>("launch") = writeDown;
   auto *stub = library.get<int (*)(kiln_worker_t *, int32_t, uint64_t, uint64_t)>("stub");
   const auto *module = library.get<const kiln_cuda_module_t *>("module");
-  ASSERT_EQ(module->image_count, 1U);
-  EXPECT_EQ(module->images[0].capability, 80U);
-  EXPECT_EQ(module->images[0].is_for_that_alone, 0U);
-  EXPECT_TRUE(std::strstr(module->images[0].text, ".target sm_80"));
+  ASSERT_EQ(module->image_count, 2U);
+  for (auto [number, capability] : llvm::enumerate(std::vector<uint32_t>{90, 80})) {
+    const kiln_cuda_image_t &image = module->images[number];
+    EXPECT_EQ(image.capability, capability);
+    EXPECT_EQ(image.is_for_that_alone, 0U);
+    EXPECT_NE(llvm::StringRef(image.text).find(".target sm_" + std::to_string(capability)), llvm::StringRef::npos);
+  }
   ASSERT_EQ(module->function_count, 2U);
   EXPECT_STREQ(module->functions[1].name, "step_1");
   EXPECT_EQ(module->functions[1].threads, 256U);
+  EXPECT_EQ(module->functions[1].is_early, 1U);
 
   kiln_worker_t worker{};
   worker.top = reinterpret_cast<char *>(0x70000);

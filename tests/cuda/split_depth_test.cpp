@@ -14,8 +14,8 @@ TEST(CudaSplitDepth, Presets) {
     return DeviceKernel(linearKernel(n, k, "", rows)).plan().schedule.at("split_k");
   };
   EXPECT_EQ(splitOf(768, 3072, 64), 16) << "48 tiles of 32 x 32 in four parts of 512, and more of few threads";
-  EXPECT_EQ(splitOf(768, 3072, 512), 2) << "96 tiles of 64 x 64";
-  EXPECT_EQ(splitOf(1024, 3072, 512), 1) << "128 tiles";
+  EXPECT_EQ(splitOf(768, 3072, 512), 16) << "96 tiles of 64 x 64, of 128 threads";
+  EXPECT_EQ(splitOf(1024, 3072, 512), 8) << "128 tiles";
   EXPECT_EQ(splitOf(768, 768, 64), 16) << "parts of 48 at least";
   EXPECT_EQ(splitOf(768, 256, 64), 1) << "a small weight";
   EXPECT_EQ(splitOf(64, 65536, 64), 16);

@@ -119,6 +119,7 @@ struct CUlaunchAttribute {
       unsigned x, y, z;
     } clusterDim;
     int cooperative;
+    int programmaticStreamSerializationAllowed;
   } value;
 };
 
@@ -145,6 +146,7 @@ inline constexpr int captureStatusNone = 0, captureStatusActive = 1, captureStat
 inline constexpr int jitInfoLog = 3, jitInfoLogBytes = 4, jitErrorLog = 5, jitErrorLogBytes = 6;
 inline constexpr int inputCubin = 0, inputPtx = 1;
 inline constexpr int launchClusterDimension = 4;
+inline constexpr int launchProgrammaticStreamSerialization = 6;
 inline constexpr int functionMaxThreads = 0, functionStaticShared = 1, functionConstants = 2, functionLocal = 3,
                      functionRegisters = 4, functionPtxVersion = 5, functionBinaryVersion = 6,
                      functionMaxDynamicShared = 8, functionCarveout = 9, functionNonPortableCluster = 14;

@@ -66,12 +66,23 @@ void decodeFence(Decoding &d) {
   d.emit(&nothing);
 }
 
+void waitForKernels(Warp &warp, const Instruction &) { warp.waited |= warp.executing; }
+
+/// Kernels run one after the other here; that one that waits touches no memory before is what Warp::reach checks.
+void decodeGridControl(Decoding &d) {
+  const bool waits = d.takeOneOf({"wait", "launch_dependents"}) == "wait";
+  d.expectOperands(0);
+  if (waits)
+    d.noteWait();
+  d.emit(waits ? &waitForKernels : &nothing);
+}
+
 } // namespace
 
 std::span<const Opcode> controlOpcodes() {
   static constexpr Opcode opcodes[] = {
       {"bra", &decodeBra},      {"brkpt", &decodeTrap},      {"brx", &decodeBrx},
-      {"exit", &decodeExit},    {"fence", &decodeFence},     {"griddepcontrol", &decodeFence},
+      {"exit", &decodeExit},    {"fence", &decodeFence},     {"griddepcontrol", &decodeGridControl},
       {"membar", &decodeFence}, {"nanosleep", &decodeFence}, {"pmevent", &decodeFence},
       {"ret", &decodeRet},      {"trap", &decodeTrap}};
   return opcodes;

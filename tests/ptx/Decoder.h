@@ -149,6 +149,8 @@ public:
   void clearOperands() { made.clear(); }
   const Operand &added(std::size_t i) const { return made[i]; }
   const syntax::Module &module() const;
+  /// That the kernel waits for those before it.
+  void noteWait();
   /// Whether the code is in a function that is called.
   bool inner() const;
   std::uint32_t endLabel() const;

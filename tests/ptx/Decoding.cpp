@@ -264,6 +264,7 @@ void Decoding::emit(Handler handler) {
 
 const syntax::Module &Decoding::module() const { return decoder.module; }
 bool Decoding::inner() const { return decoder.frames.back().inner; }
+void Decoding::noteWait() { decoder.program.waits = true; }
 std::uint32_t Decoding::endLabel() const { return decoder.frames.back().end; }
 
 } // namespace kiln::ptx

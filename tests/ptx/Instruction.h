@@ -107,6 +107,7 @@ struct Program {
   std::uint32_t localBytes = 0;   ///< of each thread, parameters of calls included
   std::uint32_t staticShared = 0; ///< bytes; the dynamic ones follow
   std::uint32_t sharedStart = 0;  ///< address of the block's shared memory
+  bool waits = false;             ///< has griddepcontrol.wait
 };
 
 /// Where the shared variables of a module start, as on sm_90: an address of zero is a mistake. Where there are none,

@@ -72,6 +72,10 @@ LaunchResult launch(const LoadedModule &module, std::string_view name, const Lau
     return result;
   }
   const LoadedModule::Runnable runnable = *module.runnable(name);
+  if (config.isEarly && !runnable.program->waits) {
+    result.error = fmt::format("kernel {}: it is launched early and does not wait for the kernels before it", name);
+    return result;
+  }
   LaunchContext context{*runnable.program, runnable.constants, config, parameters, memory};
   for (std::uint32_t z = 0; z < config.grid.z; z += config.cluster.z)
     for (std::uint32_t y = 0; y < config.grid.y; y += config.cluster.y)

@@ -23,6 +23,7 @@ struct LaunchConfig {
   Dim3 grid, block;
   Dim3 cluster;                    ///< blocks of a cluster
   std::uint32_t dynamicShared = 0; ///< bytes
+  bool isEarly = false;            ///< it may begin before what was launched before it has ended
   /// Instructions of warps after which the kernel is taken to hang.
   std::uint64_t limit = 2'000'000'000;
   std::uint32_t maxShared = 227 * 1024; ///< bytes that a block may have

@@ -38,9 +38,10 @@ void countConflicts(Warp &warp, const Instruction &i) {
 void load(Warp &warp, const Instruction &i) {
   const unsigned bytes = i.bytes * i.elements;
   const Operand &base = i.operands[i.elements];
+  const Access access = i.flags[0] ? Access::constant : Access::read;
   countConflicts(warp, i);
   eachLane(warp.executing, [&](unsigned lane) {
-    const Bytes found = warp.reach(i.space, warp.address(base, i, lane), bytes, bytes, Access::read, lane);
+    const Bytes found = warp.reach(i.space, warp.address(base, i, lane), bytes, bytes, access, lane);
     for (unsigned element = 0; element < i.elements; ++element)
       setElement(warp, i.operands[element], lane, found.data + element * i.bytes, i.bytes, isSigned(i.type));
   });
@@ -84,12 +85,13 @@ Space takeSpace(Decoding &d) {
   return Space::generic;
 }
 
-/// What orders accesses between threads is right as it is: a warp's accesses are seen at once.
+/// What orders accesses between threads is right as it is: a warp's accesses are seen at once. The flag: nothing writes
+/// there (.nc).
 void takeHints(Decoding &d) {
   d.takeOneOf({"weak", "relaxed", "acquire", "release", "volatile", "mmio"});
   d.takeOneOf({"cta", "cluster", "gpu", "sys"});
   d.takeOneOf({"ca", "cg", "cs", "lu", "cv", "wb", "wt"});
-  d.take("nc");
+  d.out.flags[0] = d.take("nc");
   d.takeOneOf({"L1::evict_normal", "L1::evict_unchanged", "L1::evict_first", "L1::evict_last", "L1::no_allocate"});
   d.takeOneOf({"L2::64B", "L2::128B", "L2::256B"});
   d.take("unified");

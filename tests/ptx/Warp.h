@@ -21,9 +21,9 @@ namespace kiln::ptx {
 
 class Block;
 
-/// barrier: an mbarrier's own access, atomic and nothing that another thread waits for by itself. copy: a write by an
-/// asynchronous copy, whose races its caller looks for.
-enum class Access : unsigned char { read, write, atomic, barrier, copy };
+/// constant: a read of what no kernel writes. barrier: an mbarrier's own access, atomic and nothing that another thread
+/// waits for by itself. copy: a write by an asynchronous copy, whose races its caller looks for.
+enum class Access : unsigned char { read, constant, write, atomic, barrier, copy };
 
 /// Bytes of shared memory that cp.async will write.
 struct PendingCopy {
@@ -65,6 +65,7 @@ public:
   std::vector<CopyGroups> copies; ///< of each lane; empty before the first one
   MatrixReads matrixReads;
   std::array<std::uint64_t, warpSize> clusterPhase{}; ///< that a lane has arrived in, plus one
+  std::uint32_t waited = 0;                           ///< the lanes that know of the end of the kernels before
   std::uint64_t instructions = 0, threadInstructions = 0;
 
   /// The values of a register or constant, after a check that they have been written in the lanes that execute.

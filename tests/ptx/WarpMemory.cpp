@@ -99,7 +99,7 @@ std::uint32_t valueOf(Special special, const Block &block, unsigned warp, unsign
 
 const char *verbOf(Access access) {
   const bool writes = access == Access::write || access == Access::copy;
-  return access == Access::read ? "reads" : writes ? "writes" : "updates";
+  return access == Access::read || access == Access::constant ? "reads" : writes ? "writes" : "updates";
 }
 
 } // namespace
@@ -186,13 +186,15 @@ Bytes Warp::reach(Space space, std::uint64_t at, unsigned bytes, unsigned alignm
   } else {
     if (space == Space::constant && access != Access::read)
       throw Fault("writes to constant memory", thread);
+    if (program.waits && access != Access::constant && !(waited >> lane & 1))
+      throw Fault(fmt::format("{} {} bytes at {:#x} before griddepcontrol.wait", verbOf(access), bytes, at), thread);
     found = block.launch.memory.access(at, bytes, verbOf(access), thread);
   }
   if (access == Access::write)
     std::memset(found.written, 1, bytes);
   else if (!std::all_of(found.written, found.written + bytes, [](std::uint8_t b) { return b != 0; }))
     throw Fault(fmt::format("{} {} bytes at {:#x} that have not all been written", verbOf(access), bytes, at), thread);
-  if (access != Access::read)
+  if (access != Access::read && access != Access::constant)
     ++block.launch.changes;
   return found;
 }

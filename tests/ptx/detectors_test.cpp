@@ -60,6 +60,28 @@ TEST(Detects, UnwrittenMemory) {
   EXPECT_WORDS(errorOf("atom.global.add.u32 %r1, [%rd0+300], 1;"), "updates 4 bytes at ");
 }
 
+/// Until a kernel has waited for those before it, memory is not what they leave.
+TEST(Detects, MemoryBeforeTheWait) {
+  const std::string wait = "griddepcontrol.launch_dependents;\ngriddepcontrol.wait;\n",
+                    use = "ld.global.u32 %r1, [%rd0];\n";
+  EXPECT_EQ(errorOf("prefetch.global.L2 [%rd0];\n" + wait + use), "");
+  EXPECT_EQ(errorOf("ld.global.nc.u32 %r1, [%rd0];\n" + wait), "");
+  EXPECT_WORDS(errorOf(use + wait), "reads 4 bytes at ");
+  EXPECT_WORDS(errorOf(use + wait), " before griddepcontrol.wait");
+  EXPECT_WORDS(errorOf("st.global.u32 [%rd0], 1;\n" + wait), " before griddepcontrol.wait");
+  EXPECT_WORDS(errorOf("setp.gt.u32 %p1, %r0, 3;\n@%p1 griddepcontrol.wait;\n" + use), "thread (0, 0, 0): reads 4");
+  for (const std::string &text : {wait + use, use}) {
+    Device device(kernelOf(text));
+    LaunchConfig config{{1}, {32}, {}};
+    config.isEarly = true;
+    const LaunchResult result = device.run(config, {device.upload(std::vector<unsigned>(1))});
+    if (text == use)
+      EXPECT_WORDS(result.error, "is launched early and does not wait for the kernels before it");
+    else
+      EXPECT_EQ(result.error, "");
+  }
+}
+
 TEST(Detects, UnknownText) {
   EXPECT_WORDS(refusalOf(kernelOf("frob.u32 %r1, %r0;")), "line 12: \"frob.u32 %r1, %r0\": unknown instruction frob");
   EXPECT_WORDS(refusalOf(kernelOf("add.rz.f32 %f1, %f2, %f3;")), "modifier .rz is not modelled");

@@ -30,6 +30,22 @@ protected:
   }
 };
 
+TEST_F(CudaImage, KnowsWhichKernelsWait) {
+  CudaFunctions[0].is_early = 1;
+  bool isEarly = false;
+  stub->kernels["gather"].run = [&](const StubLaunch &launch) { isEarly = launch.isEarly; };
+  for (const std::string &tooNew : {"", "hopper"}) {
+    stub->newerPtx = tooNew;
+    const std::string image = keep();
+    CudaModel made(data);
+    std::vector<float> rows;
+    ASSERT_EQ(load(made, image), KILN_OK) << made.error.message;
+    ASSERT_EQ(made.run({0, 1}, rows), KILN_OK) << made.error.message;
+    EXPECT_EQ(isEarly, tooNew.empty());
+  }
+  CudaFunctions[0].is_early = 0;
+}
+
 TEST_F(CudaImage, IsAssembledOnce) {
   CudaModel made(data);
   std::vector<float> rows;

@@ -202,6 +202,25 @@ TEST_F(CudaMemory, LaunchesAreOfTheVariantsKernels) {
   EXPECT_EQ(stub->count("cuLaunchKernel") + stub->count("cuMemcpy2DAsync_v2"), 0);
 }
 
+TEST_F(CudaMemory, KernelsThatWaitAreLaunchedEarly) {
+  CudaFunctions[0].is_early = 1;
+  bool isEarly = false;
+  stub->kernels["gather"].run = [&](const StubLaunch &launch) { isEarly = launch.isEarly; };
+  auto run = [&] {
+    std::vector<float> rows;
+    CudaModel made(data);
+    EXPECT_EQ(made.run({0, 1, 2, 3}, rows), KILN_OK) << made.error.message;
+    return isEarly;
+  };
+  EXPECT_TRUE(run());
+  stub->newerPtx = "hopper"; // so the other image is loaded, which does not wait
+  EXPECT_FALSE(run());
+  stub->newerPtx = "";
+  stub->version = 12020; // whose graphs do not keep it
+  EXPECT_FALSE(run());
+  CudaFunctions[0].is_early = 0;
+}
+
 TEST_F(CudaMemory, ClustersNeedADriverThatHasThem) {
   CudaFunctions[0] = {"gather", 64, 100, 2, 0};
   StubLaunch seen;

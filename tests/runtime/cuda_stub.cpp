@@ -354,7 +354,7 @@ int cuGraphExecDestroy(kiln_cuda_executable_t executable) {
 int cuLaunchKernel(kiln_cuda_entry_t function, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned, unsigned,
                    unsigned sharedBytes, kiln_cuda_queue_t stream, void **parameters, void **) {
   ENTER();
-  return launch(function, stream, {{x, y, z}, threads, sharedBytes, 1, {}}, parameters);
+  return launch(function, stream, {{x, y, z}, threads, sharedBytes, 1, false, {}}, parameters);
 }
 #ifndef KILN_STUB_IS_OLD // a driver before CUDA 11.4 and 11.8
 int cuGraphInstantiateWithFlags(kiln_cuda_executable_t *executable, kiln_cuda_recording_t graph, unsigned long long) {
@@ -365,15 +365,18 @@ int cuGraphInstantiateWithFlags(kiln_cuda_executable_t *executable, kiln_cuda_re
 }
 int cuLaunchKernelEx(const kiln_cuda_launch_t *how, kiln_cuda_entry_t function, void **parameters, void **) {
   ENTER();
-  if (how->attribute_count != 1 || how->attributes[0].id != KILN_CUDA_CLUSTER_DIMENSION)
-    return 1;
-  return launch(function, how->stream,
-                {{how->blocks[0], how->blocks[1], how->blocks[2]},
-                 how->threads[0],
-                 how->shared_bytes,
-                 how->attributes[0].value.cluster[0],
-                 {}},
-                parameters);
+  kiln_test::StubLaunch made = {
+      {how->blocks[0], how->blocks[1], how->blocks[2]}, how->threads[0], how->shared_bytes, 1, false, {}};
+  for (unsigned i = 0; i < how->attribute_count; ++i) {
+    const kiln_cuda_launch_attribute_t &attribute = how->attributes[i];
+    if (attribute.id == KILN_CUDA_CLUSTER_DIMENSION)
+      made.cluster = attribute.value.cluster[0];
+    else if (attribute.id == KILN_CUDA_LAUNCHED_EARLY)
+      made.isEarly = attribute.value.is_early == 1;
+    else
+      return 1;
+  }
+  return launch(function, how->stream, made, parameters);
 }
 #endif
 }

@@ -83,6 +83,14 @@ TEST_F(TargetHooksTest, ATargetSaysLayoutsAndItsOwnPasses) {
   });
 }
 
+TEST_F(TargetHooksTest, ATargetMayAskWhatIsAWeight) {
+  OwningOpRef<ModuleOp> module = lower({.addKernelPasses = kd::addMarkWeights});
+  auto kernel = *module->getOps<func::FuncOp>().begin();
+  ASSERT_EQ(kernel.getNumArguments(), 2U);
+  EXPECT_FALSE(kernel.getArgAttr(0, kd::weightAttrName));
+  EXPECT_TRUE(kernel.getArgAttr(1, kd::weightAttrName));
+}
+
 // Another polynomial is another object, but no other kernel to those who measured it.
 TEST_F(TargetHooksTest, KeysAreOfKernelsBeforeTheTargetsPasses) {
   OwningOpRef<ModuleOp> neutral = lower({}), expanded = lower({.addKernelPasses = kd::addExpandMath});

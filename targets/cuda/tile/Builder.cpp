@@ -10,6 +10,8 @@ namespace kiln::cuda::tile {
 
 using namespace mlir;
 
+const llvm::StringRef weightMark = LLVM::LLVMDialect::getNonNullAttrName();
+
 static constexpr unsigned globalMemory = 1; // the address space
 static constexpr auto noOverflow = arith::IntegerOverflowFlags::nsw;
 
@@ -24,18 +26,24 @@ Builder::Builder(ModuleOp module) : ImplicitLocOpBuilder(module.getLoc(), module
 
 //===- Kernels -----------------------------------------------------------===//
 
-void Builder::beginKernel(StringRef name, int64_t threads, int64_t blocks, int64_t cluster) {
+void Builder::beginKernel(StringRef name, const KernelLaunch &launch) {
   auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(getContext()), {});
   kernel = LLVM::LLVMFuncOp::create(*this, name, type);
   kernel->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), getUnitAttr());
-  kernel->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(), getDenseI32ArrayAttr({int32_t(threads)}));
-  if (blocks > 0)
-    kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), getI32IntegerAttr(int32_t(blocks)));
-  if (cluster > 1)
-    kernel->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(), getDenseI32ArrayAttr({int32_t(cluster), 1, 1}));
+  kernel->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(), getDenseI32ArrayAttr({int32_t(launch.threads)}));
+  if (launch.blocks > 0)
+    kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), getI32IntegerAttr(int32_t(launch.blocks)));
+  if (launch.cluster > 1)
+    kernel->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(), getDenseI32ArrayAttr({int32_t(launch.cluster), 1, 1}));
   accesses.clear();
   setInsertionPointToStart(kernel.addEntryBlock(*this));
+  if (launch.isEarly && launch.waitsAtOnce)
+    awaitKernels();
 }
+
+void Builder::letNextBegin() { NVVM::GriddepcontrolOp::create(*this, NVVM::GridDepActionKind::launch_dependents); }
+
+void Builder::awaitKernels() { NVVM::GriddepcontrolOp::create(*this, NVVM::GridDepActionKind::wait); }
 
 Value Builder::addParameter(Type type, Access access) {
   accesses.push_back(access);
@@ -60,11 +68,20 @@ void Builder::endKernel() {
   for (auto [number, access] : llvm::enumerate(accesses))
     if (access == Access::Map) {
       describeTensorMap(kernel, number);
-    } else if (access == Access::Read && isa<LLVM::LLVMPointerType>(entry.getArgument(number).getType())) {
+    } else if (access != Access::Any && isa<LLVM::LLVMPointerType>(entry.getArgument(number).getType())) {
       kernel.setArgAttr(number, LLVM::LLVMDialect::getNoAliasAttrName(), getUnitAttr());
       kernel.setArgAttr(number, LLVM::LLVMDialect::getReadonlyAttrName(), getUnitAttr());
+      if (access == Access::Weight)
+        kernel.setArgAttr(number, weightMark, getUnitAttr());
     }
   setInsertionPointAfter(kernel);
+}
+
+/// LLVM selects no code for the op.
+void Builder::prefetch(Value address) {
+  LLVM::InlineAsmOp::create(*this, TypeRange(), address, prefetchText, "l", /*has_side_effects=*/true,
+                            /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None, LLVM::AsmDialectAttr(),
+                            ArrayAttr());
 }
 
 Value Builder::threadId() { return NVVM::ThreadIdXOp::create(*this, getI32Type()); }

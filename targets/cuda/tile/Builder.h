@@ -17,8 +17,24 @@ using mlir::Value;
 using mlir::ValueRange;
 using Values = llvm::SmallVector<Value>;
 
-/// How a pointer of a kernel is used; Map: it is a tensor map.
-enum class Access { Read, Any, Map };
+/// How a pointer of a kernel is used. Weight: nothing writes to it while kernels run. Read: nothing does while this one
+/// runs. Map: it is a tensor map.
+enum class Access { Weight, Read, Any, Map };
+
+/// What a kernel is launched with.
+struct KernelLaunch {
+  int64_t threads = 0;     // a block, along x
+  int64_t blocks = 0;      // so many are to fit into a multiprocessor's registers together; 0: the assembler's choice
+  int64_t cluster = 1;     // so many blocks, along x, can reach each other's shared memory, on 9.0
+  bool isEarly = true;     // it is launched while kernels before it still run, where there is that (Ptx.h)
+  bool waitsAtOnce = true; // an early one: for those before it
+};
+
+/// On a pointer's argument of a device function, besides what says that it is read only: it is a weight. Any attribute
+/// of LLVM's that is true of it would do.
+extern const llvm::StringRef weightMark;
+/// What prefetch() is in assembly.
+constexpr llvm::StringLiteral prefetchText = "prefetch.global.L2 [$0];";
 
 /// Loads the dialects of device functions.
 void loadDialects(mlir::MLIRContext &context);
@@ -30,16 +46,22 @@ public:
 
   //===- Kernels ---------------------------------------------------------===//
 
-  /// What follows is the body of a function that is launched with so many threads a block, along x.
-  /// `blocks`: as many are to fit into a multiprocessor's registers together; 0: the assembler's choice. `cluster`: so
-  /// many blocks, along x, can reach each other's shared memory, on 9.0.
-  void beginKernel(llvm::StringRef name, int64_t threads, int64_t blocks = 0, int64_t cluster = 1);
-  /// One more parameter of the kernel: i32, or an address of global memory. With Access::Read nothing writes to that
-  /// memory while the kernel runs.
+  /// What follows is the body of a function that is launched so.
+  void beginKernel(llvm::StringRef name, const KernelLaunch &launch);
+  /// Lets the kernel behind this one begin, where it is an early one, once all blocks have come here or ended. Its
+  /// blocks take what room there is: here before the work of a kernel of few blocks, else behind most of it.
+  void letNextBegin();
+  /// In an early kernel that has not waited at once: from here on it may do more than read and prefetch weights. All
+  /// threads come here.
+  void awaitKernels();
+  /// One more parameter of the kernel: i32, or an address of global memory.
   Value addParameter(Type type, Access access = Access::Any);
   /// One more: a tensor map, 128 bytes that the driver makes. The address of its copy among the parameters.
   Value addTensorMap();
   void endKernel();
+  /// Brings the line of 128 bytes that the address is in to the second cache, sometime. Left out where no kernel is
+  /// launched early.
+  void prefetch(Value address);
 
   /// The thread's number in its block, the block's in the grid.
   Value threadId();
