@@ -43,12 +43,16 @@ static FailureOr<Image> compileDevice(func::FuncOp kernel, DeviceModule &device,
 }
 
 namespace {
+
 struct PlainChip {
   Chip chip;
   uint32_t capability;
 };
-} // namespace
+
+/// Of the images that all GPUs may have, the best first.
 constexpr PlainChip plainChips[] = {{{"sm_90", "+ptx78", true}, 90}, {{"sm_80", "+ptx70"}, 80}};
+
+} // namespace
 
 FailureOr<DevicePlan> planKernel(func::FuncOp kernel, const SchedulePoint *point) {
   if (failed(checkKernel(kernel)))

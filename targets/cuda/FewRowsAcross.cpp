@@ -23,7 +23,7 @@ using tile::Values;
 
 namespace {
 
-constexpr int64_t warpLanes = 32, sectorBytes = 64; // the least that memory is read by
+constexpr int64_t warpLanes = 32, leastBytes = 64; // of neighbouring columns, which memory is read by
 
 /// `columns` of a block, `width` of a lane; the steps of the depth that a thread has on their way.
 struct AcrossShape {
@@ -125,7 +125,7 @@ Values AcrossBuilder::readWeight(bool isAligned, Value depth) {
   return values;
 }
 
-/// Whether the thread's step of that number from `first` on is within the depth.
+/// Whether the depth has that step.
 Value AcrossBuilder::isInside(Value depth) {
   auto extent = dyn_cast<AffineConstantExpr>(extentOf(contraction, contraction.depth));
   const bool isWhole = extent && extent.getValue() % (shape.teams() * shape.turns) == 0;
@@ -247,7 +247,7 @@ LogicalResult AcrossBuilder::run() {
 /// read by, where there are not.
 int64_t presetColumns(const Contraction &contraction, const ContractionInput &weight) {
   int64_t columns = warpLanes;
-  while (columns * weight.bytes() > sectorBytes &&
+  while (columns * weight.bytes() > leastBytes &&
          largestExtent(contraction, contraction.batch) *
                  llvm::divideCeil(largestExtent(contraction, contraction.columns), columns) <
              2 * leastMultiprocessors)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. Kernels get their wait for those before them, or what comes before it is taken away.
+// 1. Early kernels get their wait for those before them, or what is for it is taken away.
 // 2. scf, arith and math become LLVM's dialect; nvvm ops are translated as they are.
 // 3. LLVM optimises without unrolling or vectors: strategies do that where it is wanted.
 // 4. Sums of products become fused multiply-adds where ops allow it, and nowhere else: LLVM then asks the assembler for
