@@ -49,7 +49,7 @@ struct PlainChip {
   uint32_t capability;
 };
 
-/// Of the images that all GPUs may have, the best first.
+/// Of the images that all GPUs may have, the best first. Without early functions one is enough.
 constexpr PlainChip plainChips[] = {{{"sm_90", "+ptx78", true}, 90}, {{"sm_80", "+ptx70"}, 80}};
 
 } // namespace
@@ -81,7 +81,10 @@ FailureOr<DevicePlan> planKernel(func::FuncOp kernel, const SchedulePoint *point
       return failure();
   }
   plan.text = device.print();
+  const bool isEarly = llvm::any_of(plan.functions, [](const DeviceFunction &function) { return function.isEarly; });
   for (const auto &[chip, capability] : plainChips) {
+    if (chip.launchesEarly && !isEarly)
+      continue;
     FailureOr<Image> image = compileDevice(kernel, device, chip, capability, false);
     if (failed(image))
       return failure();
