@@ -54,7 +54,9 @@ HeadTile::HeadTile(tile::Builder &b, Reader &reader, const Placement &placement,
   std::optional<Parameter> place = placement.find(op->getOperand(number));
   const bool hasInner = map.getNumResults() > 0;
   isPlain = place && stored.getIntOrFloatBitWidth() == 8 * shape.bytes;
-  isWidened = place && element.isF32() && (stored.isF16() || stored.isBF16()) && !shape.isSwizzled;
+  // Where there may be no line, there may be nothing to read instead of what is beyond them.
+  isWidened = place && element.isF32() && (stored.isF16() || stored.isBF16()) && lineLoop &&
+              leastValue(loopExtents(op)[*lineLoop], op->getParentOfType<func::FuncOp>()) > 0;
   if (isWidened)
     unitElements = 16 / 2;
   isInUnits = (isPlain || isWidened) && hasInner && areInUnits(op, number, channelLoop, unitElements);
