@@ -74,7 +74,8 @@ LogicalResult buildAttentionJoin(tile::Builder &b, const StepContext &first, con
   const std::string name = "attention_" + std::to_string(plan.functions.size());
   MLIRContext *ofMaps = first.kernel->getContext();
   AffineExpr count = extentOf(attention.batch, ofMaps) * extentOf(attention.rows, ofMaps) * attention.channels;
-  b.beginKernel(name, {.threads = joinThreads});
+  const tile::KernelLaunch launch{.threads = joinThreads};
+  b.beginKernel(name, launch);
   b.letNextBegin();
   Reader reader(b, first.placement, first.kernel);
   AttentionElements elements(b, reader, first, last, attention);
@@ -90,7 +91,7 @@ LogicalResult buildAttentionJoin(tile::Builder &b, const StepContext &first, con
     return failure();
   b.endKernel();
   plan.launches.push_back({unsigned(plan.functions.size()), count.ceilDiv(joinThreads), reader.parameters});
-  plan.functions.push_back(makeFunction(name, {.threads = joinThreads}));
+  plan.functions.push_back(makeFunction(name, launch));
   return success();
 }
 

@@ -129,8 +129,7 @@ Values FewRowsBuilder::read(const ContractionInput &input, const Values &place, 
     Type element = deviceType(b, input.element);
     Value address = reader.address(contraction.op, input.number);
     Value from = b.addressOf(element, address, reader.offset(contraction.op, input.number, at));
-    for (Value value : tile::loadVector(b, element, count, from))
-      values.push_back(element.isF32() ? value : b.createOrFold<arith::ExtFOp>(b.getF32Type(), value));
+    llvm::append_range(values, tile::loadFloats(b, element, count, from));
   }
   return values;
 }

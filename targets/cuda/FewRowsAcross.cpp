@@ -106,17 +106,15 @@ Values AcrossBuilder::at(Value row, Value column, Value depth) {
 
 /// The lane's columns in f32. Where several are loaded together, their number divides that of all columns.
 Values AcrossBuilder::readWeight(bool isAligned, Value depth) {
-  Values values;
   if (isAligned && shape.width > 1) {
     Type element = deviceType(b, weight.element);
     Value isThere = b.isBelow(laneColumn, columnCount);
     Values first = at(b.integer(0), b.select(isThere, laneColumn, b.integer(0)), depth);
     Value from = b.addressOf(element, reader.address(contraction.op, weight.number),
                              reader.offset(contraction.op, weight.number, first));
-    for (Value value : tile::loadVector(b, element, shape.width, from))
-      values.push_back(element.isF32() ? value : b.createOrFold<arith::ExtFOp>(b.getF32Type(), value));
-    return values;
+    return tile::loadFloats(b, element, shape.width, from);
   }
+  Values values;
   for (int64_t i = 0; i < shape.width; ++i) {
     values.push_back(
         readInput(b, reader, contraction, contraction.b, at(b.integer(0), b.add(laneColumn, b.integer(i)), depth)));

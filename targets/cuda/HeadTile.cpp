@@ -179,9 +179,9 @@ void HeadTile::readUnits(Value first, Value to) {
       Value line = b.add(first, units.back().line), inside = isInside(units.back(), line);
       Value offset = reader.offset(op, number, at(units.back(), line));
       offset = b.select(inside, offset, b.integer(offset.getType(), 0));
-      values.push_back(tile::loadVector(b, stored, unitElements, b.addressOf(stored, address, offset)));
+      values.push_back(tile::loadFloats(b, stored, unitElements, b.addressOf(stored, address, offset)));
       for (Value &value : values.back())
-        value = b.select(inside, b.createOrFold<arith::ExtFOp>(element, value), zero);
+        value = b.select(inside, value, zero);
     }
     for (auto [unit, ofUnit] : llvm::zip_equal(units, values))
       ifOfTile(unit, [&, &unit = unit, &ofUnit = ofUnit] {

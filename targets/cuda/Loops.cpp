@@ -129,7 +129,8 @@ public:
   LogicalResult build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const override {
     const int64_t threads = point.at("threads");
     const std::string name = "step_" + std::to_string(plan.functions.size());
-    b.beginKernel(name, {.threads = threads});
+    const tile::KernelLaunch launch{.threads = threads};
+    b.beginKernel(name, launch);
     b.letNextBegin();
     Reader reader(b, context.placement, context.kernel);
     LoopsBuilder loops(b, context.step, threads, reader);
@@ -138,7 +139,7 @@ public:
     b.endKernel();
     AffineExpr blocks = loops.count(context.kernel->getContext()).ceilDiv(threads);
     plan.launches.push_back({unsigned(plan.functions.size()), blocks, reader.parameters});
-    plan.functions.push_back(makeFunction(name, {.threads = threads}));
+    plan.functions.push_back(makeFunction(name, launch));
     return success();
   }
 

@@ -45,7 +45,8 @@ void SplitDepth::store(tile::Builder &b, Reader &reader, Value part, Value batch
 
 LogicalResult SplitDepth::buildSecond(tile::Builder &b, DevicePlan &plan) const {
   const std::string name = "step_" + std::to_string(plan.functions.size());
-  b.beginKernel(name, {.threads = threads});
+  const tile::KernelLaunch launch{.threads = threads};
+  b.beginKernel(name, launch);
   b.letNextBegin();
   Reader reader(b, context.placement, context.kernel);
   Value element = b.add(b.mul(b.blockId(), b.integer(threads)), b.threadId());
@@ -72,7 +73,7 @@ LogicalResult SplitDepth::buildSecond(tile::Builder &b, DevicePlan &plan) const 
   });
   b.endKernel();
   plan.launches.push_back({unsigned(plan.functions.size()), elements().ceilDiv(threads), reader.parameters});
-  plan.functions.push_back(makeFunction(name, {.threads = threads}));
+  plan.functions.push_back(makeFunction(name, launch));
   plan.scratchBytes = std::max(plan.scratchBytes, offset() + count * int64_t(largestBytes(contraction)));
   return result;
 }

@@ -47,6 +47,13 @@ Values loadVector(Builder &b, Type element, int64_t count, Value address) {
   return values;
 }
 
+Values loadFloats(Builder &b, Type element, int64_t count, Value address) {
+  Values values = loadVector(b, element, count, address);
+  for (Value &value : values)
+    value = element.isF32() ? value : b.createOrFold<arith::ExtFOp>(b.getF32Type(), value);
+  return values;
+}
+
 void storeVector(Builder &b, ArrayRef<Value> values, Value address) {
   Type element = values.front().getType();
   Value vector = LLVM::UndefOp::create(b, VectorType::get(int64_t(values.size()), element));

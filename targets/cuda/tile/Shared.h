@@ -28,6 +28,8 @@ void storeFour(Builder &b, llvm::ArrayRef<Value> values, Value address);
 
 /// So many elements that lie side by side, at an address that is a multiple of their bytes: 2 to 16 in all.
 Values loadVector(Builder &b, Type element, int64_t count, Value address);
+/// The same of f32, f16 or bf16, in f32.
+Values loadFloats(Builder &b, Type element, int64_t count, Value address);
 void storeVector(Builder &b, llvm::ArrayRef<Value> values, Value address);
 
 /// Whether an address is a multiple of so many bytes, a power of two.
