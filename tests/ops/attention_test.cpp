@@ -56,7 +56,7 @@ TEST(Attention, HeadMasks) {
     Array q = random({e.batch, e.rows, 24}), k = random({e.batch, e.others, 24}),
           all = random({e.batch, 2, e.rows, e.others}), keys = random({1, 3, 1, e.others});
     Expected a(attention(q, k, k, 2, {.mask = &all}), tolerance), b(attention(q, k, k, 3, {.mask = &keys}), tolerance),
-        c(attentionScores(q, k, 2, {.mask = &all}), sumTolerance);
+        c(attentionScores(q, k, 2, {.mask = &all}), sumTolerance, 1);
     runAndCompare(session(), ENTRY(head_masks), e.batch, e.rows, e.others, Given(q), Given(k), Given(all), Given(keys),
                   a, b, c);
   }
@@ -176,8 +176,8 @@ TEST(Attention, Scores) {
     KILN_TRACE_EXTENTS(e);
     Array q = random({e.batch, e.rows, 24}), k = random({e.batch, e.others, 24}),
           grouped = random({e.batch, e.others, 12}), mask = random({e.rows, e.others});
-    Expected a(attentionScores(q, k, 2, {.mask = &mask}), sumTolerance),
-        b(attentionScores(q, grouped, 4, {.scale = 0.7, .keyHeads = 2}), sumTolerance);
+    Expected a(attentionScores(q, k, 2, {.mask = &mask}), sumTolerance, 1),
+        b(attentionScores(q, grouped, 4, {.scale = 0.7, .keyHeads = 2}), sumTolerance, 1);
     runAndCompare(session(), ENTRY(scores), e.batch, e.rows, e.others, Given(q), Given(k), Given(grouped), Given(mask),
                   a, b);
   }

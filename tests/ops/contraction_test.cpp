@@ -135,7 +135,10 @@ TEST(Contraction, Batched) {
     KILN_TRACE_EXTENTS(e);
     Array a = random({e.batch, 3, e.rows, 5}), b = random({e.batch, 3, 5, e.others}), shared = random({3, 5, e.others}),
           once = random({e.batch, 1, 5, e.others});
-    Expected x(matmul(a, b), sumTolerance), y(matmul(a, shared), sumTolerance), z(matmul(a, once), sumTolerance);
+    const auto product = [&a = a](const Array &right) {
+      return Expected(matmul(a, right), sumTolerance, magnitude(matmul(absolute(a), absolute(right))));
+    };
+    Expected x = product(b), y = product(shared), z = product(once);
     runAndCompare(session(), ENTRY(batched), e.batch, e.rows, e.others, Given(a), Given(b), Given(shared), Given(once),
                   x, y, z);
   }
@@ -145,7 +148,9 @@ TEST(Contraction, Transposed) {
   for (const Extents &e : allExtents()) {
     KILN_TRACE_EXTENTS(e);
     Array a = random({e.batch, e.rows, 18}), b = random({e.batch, e.others, 18});
-    Expected y(times(matmul(a, transpose(b, {0, 2, 1})), number(0.25)), sumTolerance);
+    const Array swapped = transpose(b, {0, 2, 1});
+    Expected y(times(matmul(a, swapped), number(0.25)), sumTolerance,
+               0.25 * magnitude(matmul(absolute(a), absolute(swapped))));
     runAndCompare(session(), ENTRY(transposed), e.batch, e.rows, e.others, Given(a), Given(b), y);
   }
 }

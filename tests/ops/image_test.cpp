@@ -70,7 +70,7 @@ TEST(Image, ResidualBlock) {
 
 TEST(Image, RunningAverage) {
   Array x = random({2, 9, 11, 6});
-  Expected y(minus(x, weight("kept")), 1);
+  Expected y(minus(x, weight("kept")), pointwiseTolerance);
   runAndCompare(session(), ENTRY(kept), 2, Given(x), y);
 }
 
