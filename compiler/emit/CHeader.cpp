@@ -271,6 +271,17 @@ void {0}_pool_destroy(kiln_pool_t *pool);
                      name);
 }
 
+/// That of an archive that holds the weights.
+static std::string embeddedPrototype(const std::string &name) {
+  return fmt::format(
+      R"(/* Binds the weights that lie in the archive, where they are: no file, no copy and no allocation, but for variables,
+ * which are written to, and for a GPU. */
+kiln_status_t {0}_bind_embedded({0}_t *model, kiln_error_t *error);
+
+)",
+      name);
+}
+
 /// Those of a model that trains.
 static std::string trainingPrototypes(const std::string &name) {
   return fmt::format(
@@ -320,6 +331,8 @@ std::string writeCHeader(const ModelInterface &model, const std::vector<Variant>
   for (size_t i = 0; i < model.entries.size(); ++i)
     text += entryConstants(model, variants, i);
   text += "\n" + weightTable(model) + modelPrototypes(model.name);
+  if (model.embedsWeights)
+    text += embeddedPrototype(model.name);
   if (model.trains())
     text += trainingPrototypes(model.name);
   if (hasDevice(variants))

@@ -9,6 +9,7 @@
 
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/emit/Descriptor.h"
+#include "compiler/emit/EmbedWeights.h"
 #include "compiler/emit/Headers.h"
 #include "compiler/emit/HostCode.h"
 #include "compiler/emit/Lower.h"
@@ -69,6 +70,7 @@ private:
   LogicalResult dumpKernels(ArrayRef<KernelRequest> requests);
   FailureOr<WeightLayout> layOutWeights(TargetModule &lowered, Variant &variant);
   LogicalResult compileHost(TargetModule &lowered, Variant &variant);
+  bool isNeeded(const ObjectFile &member) const;
   LogicalResult gatherMembers();
   LogicalResult writeLibrary();
   LogicalResult checkBudgets();
@@ -348,21 +350,34 @@ LogicalResult ModelCompiler::checkBudgets() {
   return success();
 }
 
+/// Whether a member of the run time can be of use: another one may refer to what the archive has not.
+bool ModelCompiler::isNeeded(const ObjectFile &member) const {
+  if (member.name == embeddedWeightsMember)
+    return report.model.embedsWeights;
+  StringRef backend = backendOfMember(member.name);
+  return backend.empty() || llvm::any_of(report.variants, [&](const Variant &v) { return v.backend == backend; });
+}
+
 /// The kernels, the host functions and the run time, with the symbols of the model.
 LogicalResult ModelCompiler::gatherMembers() {
   const std::string &name = report.model.name;
   emitDescriptor(hostModule, report.model, report.variants);
-  llvm::Expected<std::string> host =
-      compileToObject(hostModule, {targets.front()->info().hostTriple, targets.front()->info().hostCpu});
+  const CpuName cpu{targets.front()->info().hostTriple, targets.front()->info().hostCpu};
+  llvm::Expected<std::string> host = compileToObject(hostModule, cpu);
   if (!host)
     return fail(host.takeError());
   members.push_back({name + "_host.o", std::move(*host)});
+  if (report.model.embedsWeights) {
+    llvm::Expected<std::string> weights = compileWeights(report.model, report.variants, *options.embedded, cpu);
+    if (!weights)
+      return fail(weights.takeError());
+    members.push_back({name + "_weights.o", std::move(*weights)});
+  }
   FailureOr<std::vector<ObjectFile>> runtime = runtimeMembers();
   if (failed(runtime))
     return failure();
   for (ObjectFile &member : *runtime)
-    if (StringRef backend = backendOfMember(member.name); // no variant would refer to one of another
-        backend.empty() || llvm::any_of(report.variants, [&](const Variant &v) { return v.backend == backend; }))
+    if (isNeeded(member))
       members.push_back({"kiln_" + member.name, std::move(member.bytes)});
   for (ObjectFile &member : members) {
     llvm::Expected<std::string> renamed = renameForModel(member.bytes, name, hookPrefixes.getArrayRef());
@@ -400,6 +415,7 @@ FailureOr<CompileReport> ModelCompiler::run() {
   if (failed(findTargets()))
     return failure();
   report.model = describeInterface(graph, options.name);
+  report.model.embedsWeights = options.embedded.has_value();
   FailureOr<std::vector<ObjectFile>> runtime = runtimeMembers();
   if (failed(runtime))
     return failure();

@@ -6,6 +6,7 @@
 
 #include "compiler/emit/CompileKernels.h"
 #include "compiler/emit/Lower.h"
+#include "compiler/emit/PackWeights.h"
 #include "compiler/emit/Schedules.h"
 #include "compiler/object/Object.h"
 
@@ -31,6 +32,7 @@ struct CompileOptions {
   LoweringOptions lowering;
   std::optional<uint64_t> maxTextBytes, maxArenaBytes; // budgets: exceeding one is an error
   TuningOptions tuning;
+  std::optional<Checkpoint> embedded; // weights that go into the archive
   /// Instead of what the tuning options choose, if it is there.
   std::function<SchedulePoint(const Schedulable &kernel)> pointOf = nullptr;
   /// How kernels are compiled, but for the cache, which is in `cacheFolder`, if that is not empty.

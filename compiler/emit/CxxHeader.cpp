@@ -134,6 +134,17 @@ static std::string batchMethod(const ModelInterface &model, const EntryInterface
 }
 
 /// Those of a model that trains.
+static std::string embeddedMethod(const std::string &name) {
+  return fmt::format(R"(  /// Creates the model, if there is none yet, and binds the weights that lie in the archive.
+  kiln_status_t bind_embedded(kiln_error_t *error = nullptr) {{
+    kiln_status_t status = create(error);
+    return status == KILN_OK ? {0}_bind_embedded(handle, error) : status;
+  }}
+
+)",
+                     name);
+}
+
 static std::string trainingMethods(const std::string &name) {
   return fmt::format(R"(  /// All that a training goes on from: {0}_save_training, load_training and swap_average.
   kiln_status_t save_training(const void *arena, const kiln_training_t &training, const char *path,
@@ -277,6 +288,8 @@ public:
 
 )",
                       name);
+  if (model.embedsWeights)
+    text += embeddedMethod(name);
   if (model.trains())
     text += trainingMethods(name);
   if (hasDevice(variants))

@@ -131,6 +131,8 @@ std::string writeManifest(const ModelInterface &model, const std::vector<Variant
                         {"parameters", model.parameters},       {"tuning_digest", tuningDigest(variants)},
                         {"entries", std::move(entries)},        {"weights", std::move(weights)},
                         {"targets", std::move(targets)}};
+  if (model.embedsWeights)
+    manifest["embeds_weights"] = true;
   if (!model.states.empty()) {
     manifest["state_bytes"] = model.stateBytes;
     manifest["states"] = std::move(states);

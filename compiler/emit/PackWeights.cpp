@@ -110,8 +110,9 @@ static kiln_status_t bindCheckpoint(kiln_model_t *model, const Checkpoint &check
   return kiln_bind_quantized(model, path, quantization, described.data(), described.size(), error);
 }
 
-llvm::Error packWeights(const ModelInterface &model, const Variant &variant, const Checkpoint &checkpoint,
-                        const std::string &path) {
+/// Binds a checkpoint to a model that lives while `use` has it.
+static llvm::Error bindAndUse(const ModelInterface &model, const Variant &variant, const Checkpoint &checkpoint,
+                              llvm::function_ref<kiln_status_t(const kiln_model_t &, kiln_error_t *)> use) {
   llvm::Expected<std::vector<Rename>> renames = readRenames(checkpoint.renames);
   if (!renames)
     return renames.takeError();
@@ -141,8 +142,27 @@ llvm::Error packWeights(const ModelInterface &model, const Variant &variant, con
   if (!status)
     status = bindCheckpoint(made, checkpoint, *renames, &error);
   if (!status)
-    status = kiln_save_packed(made, path.c_str(), &error);
+    status = use(*made, &error);
   return status ? llvm::createStringError(error.message) : llvm::Error::success();
+}
+
+llvm::Expected<std::string> packedWeights(const ModelInterface &model, const Variant &variant,
+                                          const Checkpoint &checkpoint) {
+  std::string weights;
+  llvm::Error error = bindAndUse(model, variant, checkpoint, [&](const kiln_model_t &bound, kiln_error_t *) {
+    weights.assign(bound.packed, variant.packedBytes);
+    return KILN_OK;
+  });
+  if (error)
+    return std::move(error);
+  return std::move(weights);
+}
+
+llvm::Error packWeights(const ModelInterface &model, const Variant &variant, const Checkpoint &checkpoint,
+                        const std::string &path) {
+  return bindAndUse(model, variant, checkpoint, [&](const kiln_model_t &bound, kiln_error_t *error) {
+    return kiln_save_packed(&bound, path.c_str(), error);
+  });
 }
 
 } // namespace kiln

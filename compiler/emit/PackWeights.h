@@ -22,8 +22,12 @@ struct Checkpoint {
   std::string renames;
 };
 
-/// Binds a checkpoint as a program on the variant's target would, and writes the packed file `path`. What is wrong with
-/// either is told in the run time's words.
+/// The weights of a checkpoint as a program on the variant's target would have them when they are bound. What is wrong
+/// is told in the run time's words, here and below.
+llvm::Expected<std::string> packedWeights(const ModelInterface &model, const Variant &variant,
+                                          const Checkpoint &checkpoint);
+
+/// The same as the packed file `path`.
 llvm::Error packWeights(const ModelInterface &model, const Variant &variant, const Checkpoint &checkpoint,
                         const std::string &path);
 

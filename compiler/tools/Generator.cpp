@@ -104,7 +104,24 @@ static void printSummary(const CompileReport &report, const CompileOptions &opti
   }
 }
 
-static int runCompile(const Graph &graph, const CompileOptions &options, const CommandOptions &command) {
+/// Says what does not go together, or nothing.
+static std::string checkCheckpoint(const Checkpoint &checkpoint) {
+  const bool isGguf = llvm::StringRef(checkpoint.path).ends_with(".gguf");
+  if (isGguf && !checkpoint.quantization.empty())
+    return fmt::format("--quantized requires a safetensors file, got \"{}\"", checkpoint.path);
+  if (!isGguf && checkpoint.quantization.empty() && !checkpoint.renames.empty())
+    return fmt::format("--renames requires a .gguf file or --quantized, got \"{}\"", checkpoint.path);
+  return "";
+}
+
+static int runCompile(const Graph &graph, CompileOptions options, const CommandOptions &command,
+                      const Checkpoint &embedded) {
+  if (std::string wrong = checkCheckpoint(embedded); !wrong.empty()) {
+    llvm::errs() << "error: " << wrong << "\n";
+    return 1;
+  }
+  if (!embedded.path.empty())
+    options.embedded = embedded;
   mlir::FailureOr<CompileReport> report = compileModel(graph, options, llvm::errs());
   if (failed(report))
     return 1;
@@ -170,16 +187,21 @@ static int runInspect(const Graph &graph, CompileOptions options, const CommandO
   return 0;
 }
 
+/// How a checkpoint is read whose path is an option of its own.
+static void addCheckpointOptions(CLI::App &app, Checkpoint &checkpoint) {
+  app.add_option("--quantized", checkpoint.quantization, "how safetensors hold 4 bits a number: gptq, gptq_v2 or awq")
+      ->check(CLI::IsMember({"gptq", "gptq_v2", "awq"}));
+  app.add_option("--renames", checkpoint.renames,
+                 "file with a line for each name of a quantised checkpoint that is not the model's: FROM TO [HEADS]");
+}
+
 static CLI::App *addPack(CLI::App &app, CompileOptions &options, Checkpoint &checkpoint) {
   CLI::App *pack = app.add_subcommand("pack", "write NAME.TARGET.packed: a weight file in the library's own layout");
   addModelOptions(*pack, options);
   pack->get_option("--target")->allow_extra_args(false); // else the file would be one
   pack->add_option("checkpoint", checkpoint.path, "a safetensors file, the index of several, or a .gguf file")
       ->required();
-  pack->add_option("--quantized", checkpoint.quantization, "how safetensors hold 4 bits a number: gptq, gptq_v2 or awq")
-      ->check(CLI::IsMember({"gptq", "gptq_v2", "awq"}));
-  pack->add_option("--renames", checkpoint.renames,
-                   "file with a line for each name of a quantised checkpoint that is not the model's: FROM TO [HEADS]");
+  addCheckpointOptions(*pack, checkpoint);
   pack->add_option("-o,--output-dir", options.outputDirectory, "folder of the files, one a target")
       ->capture_default_str();
   return pack;
@@ -188,13 +210,8 @@ static CLI::App *addPack(CLI::App &app, CompileOptions &options, Checkpoint &che
 /// Writes a file a target.
 static int runPack(const Graph &graph, CompileOptions options, const Checkpoint &checkpoint) {
   options.form = EmitForm::Layout;
-  const bool isGguf = llvm::StringRef(checkpoint.path).ends_with(".gguf");
-  if (isGguf && !checkpoint.quantization.empty()) {
-    llvm::errs() << "error: --quantized requires a safetensors file, got \"" << checkpoint.path << "\"\n";
-    return 1;
-  }
-  if (!isGguf && checkpoint.quantization.empty() && !checkpoint.renames.empty()) {
-    llvm::errs() << "error: --renames requires a .gguf file or --quantized, got \"" << checkpoint.path << "\"\n";
+  if (std::string wrong = checkCheckpoint(checkpoint); !wrong.empty()) {
+    llvm::errs() << "error: " << wrong << "\n";
     return 1;
   }
   mlir::FailureOr<CompileReport> report = compileModel(graph, options, llvm::errs());
@@ -238,6 +255,13 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
       ->add_option("--max-arena-bytes", options.maxArenaBytes, "fail if an entry's arena, with one worker, is larger")
       ->check(CLI::NonNegativeNumber);
 
+  Checkpoint embedded;
+  CLI::Option *embed = compile->add_option(
+      "--embed", embedded.path, "put the weights of this file into the archive: safetensors, their index, or .gguf");
+  addCheckpointOptions(*compile, embedded);
+  for (const char *how : {"--quantized", "--renames"})
+    compile->get_option(how)->needs(embed);
+
   InspectOptions show;
   CLI::App *inspect = app.add_subcommand("inspect", "show what the compiler made of the model");
   addCompileOptions(*inspect, options, command);
@@ -267,7 +291,7 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   Graph graph = trace();
   if (*pack)
     return runPack(graph, options, checkpoint);
-  return *compile ? runCompile(graph, options, command) : runInspect(graph, options, command, show);
+  return *compile ? runCompile(graph, options, command, embedded) : runInspect(graph, options, command, show);
 }
 
 } // namespace kiln

@@ -338,8 +338,14 @@ float kiln_pack_groups_value(const char *packed, const kiln_placement_t *placeme
 
 /* model.c */
 
-/* Whose memory the host's packed weights are: the allocator's, the system's, a packed file's behind its head. */
-typedef enum kiln_packed_t { KILN_PACKED_ALLOCATED, KILN_PACKED_PAGES, KILN_PACKED_FILE } kiln_packed_t;
+/* Whose memory the host's packed weights are: the allocator's, the system's, a packed file's behind its head, the
+ * program's own. */
+typedef enum kiln_packed_t {
+  KILN_PACKED_ALLOCATED,
+  KILN_PACKED_PAGES,
+  KILN_PACKED_FILE,
+  KILN_PACKED_EMBEDDED
+} kiln_packed_t;
 /* A page. */
 enum { KILN_PACKED_HEAD_BYTES = 4096 };
 
@@ -389,6 +395,8 @@ kiln_status_t kiln_memory_allocate(const kiln_allocator_t *allocator, uint64_t b
                                    kiln_error_t *error);
 /* Zeroed memory for the packed weights: the allocator's, or without one of the caller's the system's. */
 kiln_status_t kiln_packed_allocate(const kiln_model_t *model, char **packed, kiln_packed_t *kind, kiln_error_t *error);
+/* Whether calls may change packed weights where they lie, in the host's memory. */
+bool kiln_packed_is_written(const kiln_model_t *model);
 /* null is fine. */
 void kiln_packed_release(const kiln_model_t *model, char *packed, kiln_packed_t kind);
 /* Packed weights take the place of those that the model had; on a device a copy of them does. */

@@ -52,11 +52,20 @@ kiln_status_t kiln_packed_allocate(const kiln_model_t *model, char **packed, kil
   return KILN_OK;
 }
 
+bool kiln_packed_is_written(const kiln_model_t *model) {
+  for (uint32_t i = 0; i < model->descriptor->weight_count; ++i)
+    if (model->descriptor->weights[i].flags & KILN_WEIGHT_VARIABLE)
+      return !model->variant->backend;
+  return false;
+}
+
 void kiln_packed_release(const kiln_model_t *model, char *packed, kiln_packed_t kind) {
   const size_t head = kind == KILN_PACKED_FILE ? KILN_PACKED_HEAD_BYTES : 0;
-  if (packed && kind == KILN_PACKED_ALLOCATED)
+  if (!packed || kind == KILN_PACKED_EMBEDDED)
+    return;
+  if (kind == KILN_PACKED_ALLOCATED)
     model->allocator.release(model->allocator.self, packed);
-  else if (packed)
+  else
     kiln_pages_release(packed - head, head + (size_t)model->variant->packed_bytes);
 }
 

@@ -71,6 +71,8 @@ static inline uint64_t kiln_arena_worker_bytes(uint64_t task_bytes) {
 
 /* Emitted by the compiler. */
 extern const kiln_descriptor_t kiln_descriptor;
+/* The packed weights of each variant, in an archive that embeds them. */
+extern const char *const kiln_embedded_weights[];
 
 /* Called by generated host code: copies `rows` rows of `row_bytes` bytes, which are source_stride bytes apart in the
  * source and side by side in the target, in the memory of the variant. */

@@ -68,20 +68,12 @@ static kiln_status_t check_file(const kiln_model_t *model, const kiln_file_t *fi
   return KILN_OK;
 }
 
-/* Whether calls of write_weight may change the packed copy where it lies. */
-static bool is_written(const kiln_model_t *model) {
-  for (uint32_t i = 0; i < model->descriptor->weight_count; ++i)
-    if (model->descriptor->weights[i].flags & KILN_WEIGHT_VARIABLE)
-      return !model->variant->backend;
-  return false;
-}
-
 kiln_status_t kiln_bind_packed(kiln_model_t *model, const char *path, kiln_error_t *error) {
   kiln_file_t file;
   kiln_status_t status;
   if (!model || !path)
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_packed requires %s, got null", model ? "a path" : "a model");
-  if ((status = kiln_file_map(path, is_written(model), &file, error)))
+  if ((status = kiln_file_map(path, kiln_packed_is_written(model), &file, error)))
     return status;
   if ((status = check_file(model, &file, error))) {
     kiln_file_unmap(&file);

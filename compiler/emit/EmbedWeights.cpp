@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/emit/EmbedWeights.h"
+
+#include "kiln/runtime.h"
+
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/Module.h"
+#include <fmt/format.h>
+
+using namespace llvm;
+
+namespace kiln {
+
+/// Code reaches data with 32 bits of distance, and a program has more than one archive.
+static constexpr uint64_t mostBytes = uint64_t{1} << 30;
+
+Expected<std::string> compileWeights(const ModelInterface &model, const std::vector<Variant> &variants,
+                                     const Checkpoint &checkpoint, const CpuName &cpu) {
+  LLVMContext context;
+  Module module("weights", context);
+  auto *pointer = PointerType::getUnqual(context);
+  SmallVector<GlobalVariable *> copies;
+  SmallVector<Constant *> table;
+  uint64_t bytes = 0;
+  for (const Variant &variant : variants) {
+    Expected<std::string> packed = packedWeights(model, variant, checkpoint);
+    if (!packed)
+      return packed.takeError();
+    Constant *data = ConstantDataArray::getRaw(*packed, packed->size(), Type::getInt8Ty(context));
+    auto same = find_if(copies, [&](GlobalVariable *copy) { return copy->getInitializer() == data; });
+    if (same == copies.end()) {
+      bytes += packed->size();
+      if (bytes > mostBytes)
+        return createStringError(
+            fmt::format("embedded weights require at most {} MiB, got {} MiB for the targets up to "
+                        "{}: bind a file, or name fewer targets",
+                        mostBytes >> 20, bytes >> 20, variant.target));
+      copies.push_back(new GlobalVariable(module, data->getType(), /*isConstant=*/true, GlobalValue::PrivateLinkage,
+                                          data, "weights"));
+      copies.back()->setAlignment(Align(KILN_ARENA_ALIGNMENT));
+      same = std::prev(copies.end());
+    }
+    table.push_back(*same);
+  }
+  auto *type = ArrayType::get(pointer, table.size());
+  auto *global = new GlobalVariable(module, type, true, GlobalValue::ExternalLinkage, ConstantArray::get(type, table),
+                                    runtimePrefix + "embedded_weights");
+  global->setVisibility(GlobalValue::HiddenVisibility);
+  return compileToObject(module, cpu);
+}
+
+} // namespace kiln

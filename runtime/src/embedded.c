@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Weights that lie in the archive. A file of its own: only archives that have them define the table. */
+#include "internal.h"
+
+#include <string.h>
+
+kiln_status_t kiln_bind_embedded(kiln_model_t *model, kiln_error_t *error) {
+  kiln_packed_t kind;
+  kiln_status_t status;
+  char *copy;
+  if (!model)
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_embedded requires a model, got null");
+  const char *weights = kiln_embedded_weights[model->variant - model->descriptor->variants];
+  if (!kiln_packed_is_written(model))
+    return kiln_packed_replace(model, (char *)weights, KILN_PACKED_EMBEDDED, error);
+  if ((status = kiln_packed_allocate(model, &copy, &kind, error)))
+    return status;
+  memcpy(copy, weights, (size_t)model->variant->packed_bytes);
+  return kiln_packed_replace(model, copy, kind, error);
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Libraries that hold their weights: bound where they are, they give the bits of those that are bound from a file.
+#include "command.h"
+#include "pair.hpp"
+#include "support.h"
+#include "two_models.h"
+
+#include <cstdlib>
+
+namespace kiln::testing {
+namespace {
+
+const std::string smallProgram = SMALL_GENERATOR;
+
+Library<small_t> smallLibrary() { return KILN_TEST_LIBRARY(small, SMALL_WEIGHTS); }
+Library<pair_t> pairLibrary() { return KILN_TEST_LIBRARY(pair, PAIR_WEIGHTS); }
+
+TEST(EmbeddedWeights, GiveTheSameBits) {
+  kiln_error_t error{};
+  Session<small_t> small(smallLibrary()), ofFileSmall(smallLibrary());
+  ASSERT_EQ(small_bind_embedded(small.get(), &error), KILN_OK) << error.message;
+  EXPECT_EQ(logits(small, 12), logits(ofFileSmall, 12));
+  Session<pair_t> pair(pairLibrary()), ofFilePair(pairLibrary());
+  ASSERT_EQ(pair_bind_embedded(pair.get(), &error), KILN_OK) << error.message;
+  EXPECT_EQ(codes(pair, 9), codes(ofFilePair, 9));
+}
+
+// What the model allocates, and when.
+struct Counted {
+  int allocations = 0;
+  static void *allocate(void *self, std::size_t bytes, std::size_t alignment) {
+    ++static_cast<Counted *>(self)->allocations;
+    return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  }
+  static void release(void *, void *memory) { std::free(memory); }
+};
+
+TEST(EmbeddedWeights, AreNotCopied) {
+  Counted counted;
+  const kiln_allocator_t allocator{&counted, Counted::allocate, Counted::release};
+  kiln_error_t error{};
+  pair_t *model = nullptr;
+  ASSERT_EQ(pair_create(&allocator, &model, &error), KILN_OK) << error.message;
+  const int made = counted.allocations;
+  ASSERT_EQ(pair_bind_embedded(model, &error), KILN_OK) << error.message;
+  EXPECT_EQ(pair_bind_embedded(model, &error), KILN_OK) << error.message;
+  EXPECT_EQ(counted.allocations, made);
+  pair_destroy(model);
+}
+
+TEST(EmbeddedWeights, OfOneModelAreNotWrittenByAnother) {
+  kiln_error_t error{};
+  Session<small_t> written(smallLibrary()), other(smallLibrary());
+  ASSERT_EQ(small_bind_embedded(written.get(), &error), KILN_OK) << error.message;
+  ASSERT_EQ(small_bind_embedded(other.get(), &error), KILN_OK) << error.message;
+  const std::vector<float> row(8, 0.5f), before = logits(other, 12);
+  ASSERT_EQ(small_write_weight(written.get(), "words.weight", 3, 1, row.data(), &error), KILN_OK) << error.message;
+  EXPECT_NE(logits(written, 12), before);
+  EXPECT_EQ(logits(other, 12), before);
+  ASSERT_EQ(small_bind_embedded(written.get(), &error), KILN_OK) << error.message;
+  EXPECT_EQ(logits(written, 12), before);
+}
+
+TEST(EmbeddedWeights, GiveWayToOthersAndTakeTheirPlace) {
+  kiln_error_t error{};
+  std::vector<Weight> zeros = counterWeights(pairLibrary().weights);
+  for (Weight &weight : zeros)
+    weight.values.assign(weight.values.size(), 0);
+  WeightImage image(zeros);
+  pair::Model model;
+  ASSERT_EQ(model.bind_embedded(&error), KILN_OK) << error.message;
+  ASSERT_EQ(model.bind(std::as_bytes(image.characters()), &error), KILN_OK) << error.message;
+  Folder folder;
+  const std::string saved = folder.path / "saved";
+  ASSERT_EQ(model.save_packed(saved.c_str(), &error), KILN_OK) << error.message;
+  const std::string ofZeros = readFile(saved);
+  ASSERT_EQ(model.bind_embedded(&error), KILN_OK) << error.message;
+  ASSERT_EQ(model.save_packed(saved.c_str(), &error), KILN_OK) << error.message;
+  EXPECT_NE(readFile(saved), ofZeros);
+  ASSERT_EQ(model.bind_packed(saved.c_str(), &error), KILN_OK) << error.message;
+}
+
+TEST(EmbeddedWeights, RequireAModel) {
+  kiln_error_t error{};
+  EXPECT_EQ(pair_bind_embedded(nullptr, &error), KILN_NULL_ARGUMENT);
+  EXPECT_STREQ(error.message, "bind_embedded requires a model, got null");
+}
+
+TEST(EmbeddedWeights, ThatCannotBeReadAreAnError) {
+  Folder folder;
+  std::ofstream(folder.path / "pair.safetensors", std::ios::binary)
+      << std::string_view(WeightImage(counterWeights(pairLibrary().weights)).characters().data(), 100);
+  const std::string command = smallProgram + " compile --target x86-64-v2 -o " + folder.path.string() + " --embed ";
+  struct {
+    std::string arguments, words;
+  } const cases[] = {
+      {"/nowhere.safetensors", "cannot open weight file \"/nowhere.safetensors\""},
+      {(folder.path / "pair.safetensors").string(), "safetensors"},
+      {"a.gguf --quantized gptq", "--quantized requires a safetensors file, got \"a.gguf\""},
+      {"a.safetensors --renames b", "--renames requires a .gguf file or --quantized, got \"a.safetensors\""},
+  };
+  for (const auto &wrong : cases) {
+    const Result result = run(command + wrong.arguments);
+    EXPECT_NE(result.status, 0);
+    EXPECT_NE(result.text.find(wrong.words), std::string::npos) << result.text;
+    EXPECT_FALSE(fs::exists(folder.path / "libsmall.a"));
+  }
+  EXPECT_NE(run(smallProgram + " compile --renames b -o " + folder.path.string()).status, 0);
+}
+
+} // namespace
+} // namespace kiln::testing
