@@ -13,6 +13,7 @@
 #                    [WEIGHTS type] [EXCEPT pattern=type ...]  how matrices of weights are stored: f32, f16, bf16, int8
 #                    [EMBED file]                        a checkpoint whose weights go into the archive: NAME_bind_embedded
 #                    [ACTIVATIONS int8]                  rows that meet weights of int8 are rounded to int8, too
+#                    [SELFTEST]                          NAME_selftest finds a library that was compiled wrong or damaged
 #                    [MAX_TEXT_BYTES n] [MAX_ARENA_BYTES n]  budgets: exceeding one fails the build
 #                    [INCLUDES dir ...])                  where the spec's own headers are
 #
@@ -20,7 +21,7 @@
 # NAME.hpp. GENERATOR takes a generator that is built already, for the same model in another form. The target NAME_tune measures on
 # this machine and writes to the tuning file; nothing else ever measures.
 function(kiln_add_library name)
-  cmake_parse_arguments(arg "REQUIRE_TUNED;NORM_MOMENTS;TF32;ORDERED" "MODEL;GENERATOR;LIBRARY;TUNING;MACHINE;THREADS;WEIGHTS;EMBED;ACTIVATIONS;MAX_TEXT_BYTES;MAX_ARENA_BYTES"
+  cmake_parse_arguments(arg "REQUIRE_TUNED;NORM_MOMENTS;TF32;ORDERED;SELFTEST" "MODEL;GENERATOR;LIBRARY;TUNING;MACHINE;THREADS;WEIGHTS;EMBED;ACTIVATIONS;MAX_TEXT_BYTES;MAX_ARENA_BYTES"
     "TARGETS;INCLUDES;EXCEPT" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "kiln_add_library(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
@@ -89,6 +90,9 @@ function(kiln_add_library name)
     list(APPEND measuring --activations ${arg_ACTIVATIONS})
   endif()
   set(depends "")
+  if(arg_SELFTEST)
+    list(APPEND options --selftest)
+  endif()
   if(arg_EMBED)
     get_filename_component(checkpoint "${arg_EMBED}" ABSOLUTE)
     list(APPEND options --embed "${checkpoint}")

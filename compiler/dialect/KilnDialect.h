@@ -85,6 +85,10 @@ inline constexpr llvm::StringLiteral weightAttrName = "kiln.weight";
 /// On a kernel function: structure and shape of its key, before passes that belong to a target.
 inline constexpr llvm::StringLiteral structureAttrName = "kiln.structure";
 inline constexpr llvm::StringLiteral shapeAttrName = "kiln.shape";
+/// On a call of a kernel: a map from the kernel's symbols to its flops, as the language counts them, and its tensors'
+/// bytes; and the layer that it is of, "h.{}.mlp".
+inline constexpr llvm::StringLiteral workAttrName = "kiln.work";
+inline constexpr llvm::StringLiteral layerAttrName = "kiln.layer";
 /// On a linalg.generic whose result is an exponential, to any base, of the difference of two of its inputs: their
 /// numbers.
 inline constexpr llvm::StringLiteral exponentialAttrName = "kiln.exponential";

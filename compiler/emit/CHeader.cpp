@@ -282,6 +282,19 @@ kiln_status_t {0}_bind_embedded({0}_t *model, kiln_error_t *error);
       name);
 }
 
+/// That of an archive with a self-test.
+static std::string selfTestPrototype(const std::string &name) {
+  return fmt::format(
+      R"(/* Makes a model of its own, with weights that are computed, calls each entry for a few extents with one worker, and compares
+ * the results with those that the compiler evaluated in f64; embedded weights are compared with what was embedded.
+ * KILN_SELFTEST_FAILED: the library was compiled wrong, or changed or damaged since; the message says what differs. Takes
+ * the memory of a model and of its largest arena from the allocator, and gives it back. options null: as of create. */
+kiln_status_t {0}_selftest(const kiln_options_t *options, kiln_error_t *error);
+
+)",
+      name);
+}
+
 /// Those of a model that trains.
 static std::string trainingPrototypes(const std::string &name) {
   return fmt::format(
@@ -333,6 +346,8 @@ std::string writeCHeader(const ModelInterface &model, const std::vector<Variant>
   text += "\n" + weightTable(model) + modelPrototypes(model.name);
   if (model.embedsWeights)
     text += embeddedPrototype(model.name);
+  if (model.hasSelfTest)
+    text += selfTestPrototype(model.name);
   if (model.trains())
     text += trainingPrototypes(model.name);
   if (hasDevice(variants))

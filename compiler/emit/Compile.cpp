@@ -15,6 +15,7 @@
 #include "compiler/emit/Lower.h"
 #include "compiler/emit/Names.h"
 #include "compiler/emit/RuntimeImage.h"
+#include "compiler/emit/SelfTest.h"
 #include "compiler/emit/Untuned.h"
 #include "compiler/emit/ValueChecks.h"
 #include "compiler/emit/WeightLayout.h"
@@ -70,6 +71,7 @@ private:
   LogicalResult dumpKernels(ArrayRef<KernelRequest> requests);
   FailureOr<WeightLayout> layOutWeights(TargetModule &lowered, Variant &variant);
   LogicalResult compileHost(TargetModule &lowered, Variant &variant);
+  LogicalResult evaluateTrials();
   bool isNeeded(const ObjectFile &member) const;
   LogicalResult gatherMembers();
   LogicalResult writeLibrary();
@@ -99,6 +101,7 @@ private:
   CompileReport report;
   std::vector<const Target *> targets;
   std::vector<ObjectFile> members;
+  std::vector<SelfTestTrial> trials;
   llvm::SmallSetVector<StringRef, 2> hookPrefixes; // of all kernels
   llvm::LLVMContext hostContext;
   llvm::Module hostModule;
@@ -350,10 +353,26 @@ LogicalResult ModelCompiler::checkBudgets() {
   return success();
 }
 
+/// What the self-test wants: of the model as imported, before any target changes it.
+LogicalResult ModelCompiler::evaluateTrials() {
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  loadDialects(context);
+  OwningOpRef<ModuleOp> module = importGraph(graph, &context, report.model.name, options.lowering.weights);
+  if (!module)
+    return failure();
+  llvm::Expected<std::vector<SelfTestTrial>> evaluated = evaluateSelfTest(*module, report.model, options.lowering.tf32);
+  if (!evaluated)
+    return fail(evaluated.takeError());
+  trials = std::move(*evaluated);
+  return success();
+}
+
 /// Whether a member of the run time can be of use: another one may refer to what the archive has not.
 bool ModelCompiler::isNeeded(const ObjectFile &member) const {
   if (member.name == embeddedWeightsMember)
     return report.model.embedsWeights;
+  if (member.name == selfTestMember)
+    return report.model.hasSelfTest;
   StringRef backend = backendOfMember(member.name);
   return backend.empty() || llvm::any_of(report.variants, [&](const Variant &v) { return v.backend == backend; });
 }
@@ -362,16 +381,24 @@ bool ModelCompiler::isNeeded(const ObjectFile &member) const {
 LogicalResult ModelCompiler::gatherMembers() {
   const std::string &name = report.model.name;
   emitDescriptor(hostModule, report.model, report.variants);
+  std::vector<uint64_t> digests;
   const CpuName cpu{targets.front()->info().hostTriple, targets.front()->info().hostCpu};
   llvm::Expected<std::string> host = compileToObject(hostModule, cpu);
   if (!host)
     return fail(host.takeError());
   members.push_back({name + "_host.o", std::move(*host)});
   if (report.model.embedsWeights) {
-    llvm::Expected<std::string> weights = compileWeights(report.model, report.variants, *options.embedded, cpu);
+    llvm::Expected<EmbeddedWeights> weights = compileWeights(report.model, report.variants, *options.embedded, cpu);
     if (!weights)
       return fail(weights.takeError());
-    members.push_back({name + "_weights.o", std::move(*weights)});
+    members.push_back({name + "_weights.o", std::move(weights->object)});
+    digests = std::move(weights->digests);
+  }
+  if (report.model.hasSelfTest) {
+    llvm::Expected<std::string> table = compileSelfTest(trials, digests, cpu);
+    if (!table)
+      return fail(table.takeError());
+    members.push_back({name + "_selftest.o", std::move(*table)});
   }
   FailureOr<std::vector<ObjectFile>> runtime = runtimeMembers();
   if (failed(runtime))
@@ -416,6 +443,7 @@ FailureOr<CompileReport> ModelCompiler::run() {
     return failure();
   report.model = describeInterface(graph, options.name);
   report.model.embedsWeights = options.embedded.has_value();
+  report.model.hasSelfTest = options.hasSelfTest;
   FailureOr<std::vector<ObjectFile>> runtime = runtimeMembers();
   if (failed(runtime))
     return failure();
@@ -448,6 +476,8 @@ FailureOr<CompileReport> ModelCompiler::run() {
       return failure();
     return std::move(report);
   }
+  if (report.model.hasSelfTest && failed(timed("self-test", [&] { return evaluateTrials(); })))
+    return failure();
   if (failed(timed("kernels", [&] { return compileKernels(modules); })))
     return failure();
   for (auto [lowered, variant] : llvm::zip_equal(modules, report.variants))

@@ -33,6 +33,7 @@ struct CompileOptions {
   std::optional<uint64_t> maxTextBytes, maxArenaBytes; // budgets: exceeding one is an error
   TuningOptions tuning;
   std::optional<Checkpoint> embedded; // weights that go into the archive
+  bool hasSelfTest = false;           // the archive gets one
   /// Instead of what the tuning options choose, if it is there.
   std::function<SchedulePoint(const Schedulable &kernel)> pointOf = nullptr;
   /// How kernels are compiled, but for the cache, which is in `cacheFolder`, if that is not empty.

@@ -145,6 +145,14 @@ static std::string embeddedMethod(const std::string &name) {
                      name);
 }
 
+static std::string selfTestMethod(const std::string &name) {
+  return fmt::format(R"(  /// Compares what a model of its own gives with what the compiler evaluated: {0}_selftest.
+  static kiln_status_t selftest(kiln_error_t *error = nullptr) {{ return {0}_selftest(nullptr, error); }}
+
+)",
+                     name);
+}
+
 static std::string trainingMethods(const std::string &name) {
   return fmt::format(R"(  /// All that a training goes on from: {0}_save_training, load_training and swap_average.
   kiln_status_t save_training(const void *arena, const kiln_training_t &training, const char *path,
@@ -290,6 +298,8 @@ public:
                       name);
   if (model.embedsWeights)
     text += embeddedMethod(name);
+  if (model.hasSelfTest)
+    text += selfTestMethod(name);
   if (model.trains())
     text += trainingMethods(name);
   if (hasDevice(variants))

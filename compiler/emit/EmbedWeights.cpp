@@ -2,6 +2,7 @@
 #include "compiler/emit/EmbedWeights.h"
 
 #include "kiln/runtime.h"
+#include "runtime/src/selftest.h"
 
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/Module.h"
@@ -14,18 +15,20 @@ namespace kiln {
 /// Code reaches data with 32 bits of distance, and a program has more than one archive.
 static constexpr uint64_t mostBytes = uint64_t{1} << 30;
 
-Expected<std::string> compileWeights(const ModelInterface &model, const std::vector<Variant> &variants,
-                                     const Checkpoint &checkpoint, const CpuName &cpu) {
+Expected<EmbeddedWeights> compileWeights(const ModelInterface &model, const std::vector<Variant> &variants,
+                                         const Checkpoint &checkpoint, const CpuName &cpu) {
   LLVMContext context;
   Module module("weights", context);
   auto *pointer = PointerType::getUnqual(context);
   SmallVector<GlobalVariable *> copies;
   SmallVector<Constant *> table;
+  EmbeddedWeights result;
   uint64_t bytes = 0;
   for (const Variant &variant : variants) {
     Expected<std::string> packed = packedWeights(model, variant, checkpoint);
     if (!packed)
       return packed.takeError();
+    result.digests.push_back(kiln_selftest_digest(0, packed->data(), packed->size()));
     Constant *data = ConstantDataArray::getRaw(*packed, packed->size(), Type::getInt8Ty(context));
     auto same = find_if(copies, [&](GlobalVariable *copy) { return copy->getInitializer() == data; });
     if (same == copies.end()) {
@@ -46,7 +49,11 @@ Expected<std::string> compileWeights(const ModelInterface &model, const std::vec
   auto *global = new GlobalVariable(module, type, true, GlobalValue::ExternalLinkage, ConstantArray::get(type, table),
                                     runtimePrefix + "embedded_weights");
   global->setVisibility(GlobalValue::HiddenVisibility);
-  return compileToObject(module, cpu);
+  Expected<std::string> object = compileToObject(module, cpu);
+  if (!object)
+    return object.takeError();
+  result.object = std::move(*object);
+  return result;
 }
 
 } // namespace kiln

@@ -148,22 +148,37 @@ LogicalResult HostEmitter::emitIndex(Operation &op) {
 }
 
 Value HostEmitter::addressOfConstant(kd::ConstantOp constantOp) {
-  // One global for each distinct value; named by its position in the module. As a vector: the translation gives a
-  // tensor of rank 0 the type of its element, and one of rank 2 an array of arrays.
+  // As a vector: the translation gives a tensor of rank 0 the type of its element, and one of rank 2 an array of
+  // arrays.
   auto shaped = cast<DenseElementsAttr>(constantOp.getValue());
   auto values = shaped.reshape(RankedTensorType::get({shaped.getNumElements()}, shaped.getElementType()));
   if (input.target.memorySpace != KILN_MEMORY_HOST)
     return byteAddress(loadOfFrame(abi::frame::constants), input.constants.add(values));
-  for (auto global : host.getOps<LLVM::GlobalOp>())
-    if (global.getValueOrNull() == values)
-      return LLVM::AddressOfOp::create(builder, loc, global);
   auto elements = LLVM::LLVMArrayType::get(values.getElementType(), values.getNumElements());
+  return addressOfData(elements, values, /*alignment=*/64);
+}
+
+Value HostEmitter::addressOfText(StringRef text) {
+  auto value = builder.getStringAttr(text.str() + '\0');
+  return addressOfData(LLVM::LLVMArrayType::get(builder.getI8Type(), value.size()), value, /*alignment=*/1);
+}
+
+Value HostEmitter::addressOfData(Type type, Attribute value, unsigned alignment) {
+  for (auto global : host.getOps<LLVM::GlobalOp>())
+    if (global.getValueOrNull() == value)
+      return LLVM::AddressOfOp::create(builder, loc, global);
   OpBuilder top = OpBuilder::atBlockBegin(host.getBody());
-  auto global =
-      LLVM::GlobalOp::create(top, loc, elements, /*isConstant=*/true, LLVM::Linkage::Private,
-                             ("constant_" + Twine(std::distance(host.getBody()->begin(), host.getBody()->end()))).str(),
-                             values, /*alignment=*/64);
+  auto global = LLVM::GlobalOp::create(
+      top, loc, type, /*isConstant=*/true, LLVM::Linkage::Private,
+      ("constant_" + Twine(std::distance(host.getBody()->begin(), host.getBody()->end()))).str(), value, alignment);
   return LLVM::AddressOfOp::create(builder, loc, global);
+}
+
+LLVM::LLVMFuncOp HostEmitter::declare(StringRef name, Type result, ArrayRef<Type> parameters) {
+  if (auto function = host.lookupSymbol<LLVM::LLVMFuncOp>(name))
+    return function;
+  OpBuilder top = OpBuilder::atBlockBegin(host.getBody());
+  return LLVM::LLVMFuncOp::create(top, loc, name, LLVM::LLVMFunctionType::get(result, parameters));
 }
 
 /// The bytes of a tensor that is stored dense: storedBytes of elements that are counted at run time.
@@ -260,6 +275,46 @@ FailureOr<Value> HostEmitter::addressOfKernel(StringRef kernel, kd::CallOp call)
   return LLVM::AddressOfOp::create(builder, loc, function).getResult();
 }
 
+void HostEmitter::emitIfTraced(llvm::function_ref<void(Value tracing)> tell) {
+  Value tracing = loadOfFrame(abi::frame::tracing);
+  Value isTraced =
+      LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ne, tracing, LLVM::ZeroOp::create(builder, loc, pointer));
+  Block *before = builder.getInsertionBlock();
+  Block *told = builder.createBlock(&function.getBody(), function.getBody().end());
+  Block *after = builder.createBlock(&function.getBody(), function.getBody().end());
+  builder.setInsertionPointToEnd(before);
+  LLVM::CondBrOp::create(builder, loc, isTraced, told, ValueRange(), after, ValueRange(), std::pair(1u, 1u << 20));
+  builder.setInsertionPointToStart(told);
+  tell(tracing);
+  LLVM::BrOp::create(builder, loc, ValueRange(), after);
+  builder.setInsertionPointToStart(after);
+}
+
+LogicalResult HostEmitter::emitTraceBegin(kd::CallOp call, ArrayRef<Value> extents,
+                                          ArrayRef<std::pair<Value, StringRef>> forms) {
+  LogicalResult result = success();
+  emitIfTraced([&](Value tracing) {
+    Value name = addressOfText(input.kernels.find(call.getCallee())->second.symbol);
+    for (auto [isTaken, form] : forms)
+      name =
+          LLVM::SelectOp::create(builder, loc, isTaken, addressOfText(input.kernels.find(form)->second.symbol), name);
+    auto layer = call->getAttrOfType<StringAttr>(kd::layerAttrName);
+    Value number = layerAt(call);
+    auto work = call->getAttrOfType<AffineMapAttr>(kd::workAttrName);
+    FailureOr<Value> flops = evaluate(work.getValue().getResult(0), extents),
+                     bytes = evaluate(work.getValue().getResult(1), extents);
+    result = success(succeeded(flops) && succeeded(bytes));
+    if (llvm::failed(result))
+      return;
+    auto begin = declare("kiln_trace_begin", LLVM::LLVMVoidType::get(builder.getContext()),
+                         {pointer, pointer, pointer, i64, i64, i64});
+    LLVM::CallOp::create(builder, loc, begin,
+                         ValueRange{tracing, name, addressOfText(layer ? layer.getValue() : ""),
+                                    number ? number : constant(i64, -1), *flops, *bytes});
+  });
+  return result;
+}
+
 LogicalResult HostEmitter::emitCall(kd::CallOp call) {
   SmallVector<KernelArgument> arguments;
   SmallVector<Value> extents;
@@ -276,6 +331,7 @@ LogicalResult HostEmitter::emitCall(kd::CallOp call) {
   // The forms of a kernel have its calling convention.
   FailureOr<const KernelReference *> called = findKernel(call.getCallee());
   FailureOr<Value> kernel = addressOfKernel(call.getCallee(), call);
+  SmallVector<std::pair<Value, StringRef>> choices; // of forms: whether one is taken, its function
   if (llvm::failed(called) || llvm::failed(kernel))
     return failure();
   if (auto forms = input.variants.find(call.getCallee()); forms != input.variants.end())
@@ -290,9 +346,16 @@ LogicalResult HostEmitter::emitCall(kd::CallOp call) {
       for (unsigned symbol : form.ofOne)
         isFew = LLVM::AndOp::create(builder, loc, isFew, compare(LLVM::ICmpPredicate::eq, symbol, 1));
       kernel = LLVM::SelectOp::create(builder, loc, isFew, *other, *kernel).getResult();
+      choices.emplace_back(isFew, form.function);
     }
+  if (llvm::failed(emitTraceBegin(call, extents, choices)))
+    return failure();
   Value status =
       (*called)->abi->emitCall(builder, loc, *kernel, loadOfFrame(abi::frame::worker), arguments, descriptors);
+  emitIfTraced([&](Value tracing) {
+    auto end = declare("kiln_trace_end", LLVM::LLVMVoidType::get(builder.getContext()), {pointer});
+    LLVM::CallOp::create(builder, loc, end, tracing);
+  });
   continueIf(LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::eq, status, constant(i32, 0)), status);
   return success();
 }

@@ -23,6 +23,11 @@ public:
 private:
   mlir::LogicalResult emitBlock(mlir::Block &block);
   mlir::LogicalResult emitCall(mlir::kiln::CallOp call);
+  /// Where the call of the entry is traced, what `tell` emits runs.
+  void emitIfTraced(llvm::function_ref<void(mlir::Value tracing)> tell);
+  /// What a trace gets before a kernel; `forms`: whether one is called instead, and its function.
+  mlir::LogicalResult emitTraceBegin(mlir::kiln::CallOp call, llvm::ArrayRef<mlir::Value> extents,
+                                     llvm::ArrayRef<std::pair<mlir::Value, llvm::StringRef>> forms);
   mlir::LogicalResult emitLoop(mlir::kiln::LoopInterface loop);
   void enterSequence(mlir::kiln::EachSequenceOp loop, mlir::Value index, mlir::Value rows);
   void leaveSequence(mlir::ArrayRef<mlir::Value> symbolsOutside);
@@ -49,6 +54,11 @@ private:
   void copyRows(mlir::Value target, mlir::Value source, mlir::Value rows, mlir::Value rowBytes,
                 mlir::Value sourceStride);
   mlir::Value addressOfConstant(mlir::kiln::ConstantOp constant);
+  mlir::Value addressOfText(mlir::StringRef text);
+  /// Of data of the module: one global for each distinct value.
+  mlir::Value addressOfData(mlir::Type type, mlir::Attribute value, unsigned alignment);
+  /// A function of the run time.
+  mlir::LLVM::LLVMFuncOp declare(mlir::StringRef name, mlir::Type result, mlir::ArrayRef<mlir::Type> parameters);
   mlir::FailureOr<const KernelReference *> findKernel(mlir::StringRef kernel);
   mlir::FailureOr<mlir::Value> addressOfKernel(mlir::StringRef kernel, mlir::kiln::CallOp call);
   mlir::FailureOr<mlir::Value> evaluate(mlir::AffineExpr expression, mlir::ArrayRef<mlir::Value> symbols);

@@ -21,14 +21,8 @@ Value HostEmitter::addressOfState(Operation *op, StringRef name, int64_t copies)
 }
 
 void HostEmitter::copyRows(Value target, Value source, Value rows, Value rowBytes, Value sourceStride) {
-  const std::string &name = input.target.copyRows;
-  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(host.getContext()),
-                                          {pointer, pointer, pointer, i64, i64, i64});
-  auto function = host.lookupSymbol<LLVM::LLVMFuncOp>(name);
-  if (!function) {
-    OpBuilder top = OpBuilder::atBlockBegin(host.getBody());
-    function = LLVM::LLVMFuncOp::create(top, loc, name, type);
-  }
+  auto function = declare(input.target.copyRows, LLVM::LLVMVoidType::get(builder.getContext()),
+                          {pointer, pointer, pointer, i64, i64, i64});
   LLVM::CallOp::create(builder, loc, function,
                        ValueRange{loadOfFrame(abi::frame::worker), target, source, rows, rowBytes, sourceStride});
 }

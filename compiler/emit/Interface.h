@@ -74,9 +74,10 @@ struct ModelInterface {
   std::vector<StateInterface> states;
   std::vector<StateInterface> moments; // of optimisers, behind the states in arenas of entries that train
   int64_t parameters = 0;
-  uint64_t stateBytes = 0;       // at the beginning of each arena
-  uint64_t trainingBytes = 0;    // at the beginning of those of entries that train: states, then moments
-  bool embedsWeights = false;    // they lie in the archive
+  uint64_t stateBytes = 0;    // at the beginning of each arena
+  uint64_t trainingBytes = 0; // at the beginning of those of entries that train: states, then moments
+  bool embedsWeights = false; // they lie in the archive
+  bool hasSelfTest = false;
   uint64_t stateBytesPerRow = 0; // of them, what one row more in each of the appended states takes
 
   /// Whether an entry changes weights.

@@ -133,6 +133,8 @@ std::string writeManifest(const ModelInterface &model, const std::vector<Variant
                         {"targets", std::move(targets)}};
   if (model.embedsWeights)
     manifest["embeds_weights"] = true;
+  if (model.hasSelfTest)
+    manifest["has_selftest"] = true;
   if (!model.states.empty()) {
     manifest["state_bytes"] = model.stateBytes;
     manifest["states"] = std::move(states);

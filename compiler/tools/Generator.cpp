@@ -249,6 +249,7 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   compile->add_option("--emit", options.form, "print a stage instead: ir, linalg, stmt or asm; obj writes the objects")
       ->transform(CLI::CheckedTransformer(forms, CLI::ignore_case));
   compile->add_flag("--require-tuned", options.tuning.isRequired, "fail unless each kernel was measured");
+  compile->add_flag("--selftest", options.hasSelfTest, "put NAME_selftest into the archive, which finds it damaged");
   compile->add_option("--max-text-bytes", options.maxTextBytes, "fail if the archive's code is larger")
       ->check(CLI::NonNegativeNumber);
   compile

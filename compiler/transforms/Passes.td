@@ -120,6 +120,15 @@ def VerifyKernels : Pass<"kiln-verify-kernels", "::mlir::ModuleOp"> {
   let options = [Option<"lowered", "lowered", "bool", /*default=*/"false", "kernels are linalg by now">];
 }
 
+def RecordWork : Pass<"kiln-record-work", "::mlir::ModuleOp"> {
+  let summary = "Write beside each call of a kernel what it does";
+  let description = [{
+    Before: kernels of `kiln` ops, and calls of them. After: `kiln.work` on each call, a map from the kernel's symbols to the
+    additions and multiplications of its products and to the bytes of its tensors, and `kiln.layer`, where it was traced.
+  }];
+  let dependentDialects = ["::mlir::kiln::KilnDialect"];
+}
+
 def RecordKeys : Pass<"kiln-record-keys", "::mlir::ModuleOp"> {
   let summary = "Write each kernel's key down before a target changes it";
   let description = [{

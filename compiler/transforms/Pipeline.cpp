@@ -31,6 +31,7 @@ void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createCanonicalizerPass()); // views of views
   passes.addPass(createCSEPass());           // views and extents of different calls
   passes.addPass(createVerifyKernels());
+  passes.addPass(createRecordWork());
   LowerKernelsOptions lowering;
   lowering.ordered = options.ordered;
   passes.addNestedPass<func::FuncOp>(createLowerKernels(lowering));

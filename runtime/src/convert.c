@@ -87,7 +87,9 @@ static inline __attribute__((always_inline)) void narrow(char *restrict to, cons
 }
 
 void kiln_convert_narrow(char *to, const float *from, size_t count, uint32_t dtype) {
-  if (dtype == KILN_F16)
+  if (dtype == KILN_F32)
+    memcpy(to, from, count * sizeof *from);
+  else if (dtype == KILN_F16)
     narrow(to, from, count, narrow_f16);
   else
     narrow(to, from, count, narrow_bf16);

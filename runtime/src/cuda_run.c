@@ -117,6 +117,13 @@ void kiln_cuda_copy_rows(kiln_worker_t *worker, void *target, const void *source
   KILN_CUDA_CALL(stream->cuda, &stream->error, cuMemcpy2DAsync_v2, &copy, stream->queue);
 }
 
+/* Of a traced call: a kernel's end is when it has run. */
+static void wait_for_kernels(kiln_worker_t *worker) {
+  kiln_cuda_stream_t *stream = worker->cuda;
+  if (!stream->error.status)
+    KILN_CUDA_CALL(stream->cuda, &stream->error, cuStreamSynchronize, stream->queue);
+}
+
 kiln_status_t kiln_cuda_run_body(const kiln_cuda_request_t *request, kiln_cuda_stream_t *stream,
                                  void *const *arguments) {
   const kiln_model_t *model = request->model;
@@ -125,8 +132,18 @@ kiln_status_t kiln_cuda_run_body(const kiln_cuda_request_t *request, kiln_cuda_s
   kiln_worker_t worker = {.top = scratch, .end = scratch + KILN_ARENA_ROUND(body->scratch_bytes), .cuda = stream};
   worker.workers = &worker;
   const char *constants = kiln_cuda_pointer(stream->cuda->constants);
-  const kiln_frame_t frame = {&worker,   model->packed, request->call->arena, request->extents,
-                              arguments, constants,     request->sequences};
+  kiln_tracing_t tracing;
+  const kiln_frame_t frame = {
+      .worker = &worker,
+      .weights = model->packed,
+      .arena = request->call->arena,
+      .extents = request->extents,
+      .arguments = arguments,
+      .constants = constants,
+      .sequences = request->sequences,
+      .tracing = kiln_trace_call(&tracing, request->call, &model->descriptor->entries[request->entry])};
+  tracing.wait = wait_for_kernels;
+  tracing.worker = &worker;
   kiln_error_t error = {KILN_OK, ""};
   kiln_status_t status = kiln_body_run(model, request->entry, &frame, &error);
   if (status && !stream->error.status)
@@ -134,10 +151,12 @@ kiln_status_t kiln_cuda_run_body(const kiln_cuda_request_t *request, kiln_cuda_s
   return stream->error.status;
 }
 
-/* The body, or a recording of it; of a batch, which is seldom called alike twice, there is none. */
+/* The body, or a recording of it; of a batch, which is seldom called alike twice, there is none, nor of a traced call.
+ */
 static kiln_status_t enqueue(const kiln_cuda_request_t *request, kiln_cuda_stream_t *stream, void *const *arguments) {
-  return stream->cuda->recorder && !request->sequences ? stream->cuda->recorder->run(request, stream, arguments)
-                                                       : kiln_cuda_run_body(request, stream, arguments);
+  return stream->cuda->recorder && !request->sequences && !request->call->trace
+             ? stream->cuda->recorder->run(request, stream, arguments)
+             : kiln_cuda_run_body(request, stream, arguments);
 }
 
 static uint64_t argument_bytes(const kiln_argument_t *argument, const int64_t *extents) {

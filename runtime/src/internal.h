@@ -194,7 +194,7 @@ const char *kiln_convert_sources_text(uint32_t to);
 void kiln_convert_widen(float *to, const char *from, size_t count, uint32_t dtype);
 /* The same of a tensor's, from element `first` on, whatever its form. */
 void kiln_convert_read(const kiln_tensor_t *tensor, float *to, uint64_t first, size_t count);
-/* The nearest f16 or bf16 of numbers that have a finite one, between kiln_rounding_begin and _end. */
+/* The nearest f16 or bf16 of numbers that have a finite one, between kiln_rounding_begin and _end; or the same f32. */
 void kiln_convert_narrow(char *to, const float *from, size_t count, uint32_t dtype);
 
 /* quantize.c */
@@ -402,9 +402,31 @@ void kiln_packed_release(const kiln_model_t *model, char *packed, kiln_packed_t 
 /* Packed weights take the place of those that the model had; on a device a copy of them does. */
 kiln_status_t kiln_packed_replace(kiln_model_t *model, char *packed, kiln_packed_t kind, kiln_error_t *error);
 
+/* counter_weights.c */
+
+/* Binds weights that are computed from their names. */
+kiln_status_t kiln_bind_counter(kiln_model_t *model, kiln_error_t *error);
+
+/* trace.c */
+
+/* A traced call. */
+typedef struct kiln_tracing_t {
+  const kiln_trace_t *trace;
+  kiln_event_t event; /* of the kernel that runs */
+  /* Waits for the kernels that worker 0 has launched; null: they are done when they return. */
+  void (*wait)(kiln_worker_t *worker);
+  kiln_worker_t *worker;
+} kiln_tracing_t;
+/* Of an entry; null if the call is not traced, else *tracing. */
+kiln_tracing_t *kiln_trace_call(kiln_tracing_t *tracing, const kiln_call_t *call, const kiln_entry_t *entry);
+/* Around a task of the kernel that runs. */
+void kiln_trace_begin_task(const kiln_tracing_t *tracing, kiln_event_t *event, int64_t task, uint32_t worker);
+void kiln_trace_end_task(const kiln_tracing_t *tracing, const kiln_event_t *event);
+
 /* run.c */
 
-/* Elements of an argument, with the extents of a call. */
+/* The value of an extent, and the elements of an argument, with the extents of a call. */
+int64_t kiln_extent_value(const kiln_extent_t *extent, const int64_t *extents);
 int64_t kiln_argument_elements(const kiln_argument_t *argument, const int64_t *extents);
 /* Runs the body of an entry: its result as a status. */
 kiln_status_t kiln_body_run(const kiln_model_t *model, uint32_t entry, const kiln_frame_t *frame, kiln_error_t *error);

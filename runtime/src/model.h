@@ -40,6 +40,7 @@ enum { KILN_WEIGHT_VARIABLE = 1 << 0 };
 struct kiln_backend_t;
 struct kiln_cuda_stream_t;
 struct kiln_frame_t;
+struct kiln_tracing_t;
 typedef int (*kiln_body_function_t)(const struct kiln_frame_t *frame);
 
 #define KILN_STRUCT(structure) typedef struct kiln_##structure##_t {
@@ -73,6 +74,8 @@ static inline uint64_t kiln_arena_worker_bytes(uint64_t task_bytes) {
 extern const kiln_descriptor_t kiln_descriptor;
 /* The packed weights of each variant, in an archive that embeds them. */
 extern const char *const kiln_embedded_weights[];
+/* In an archive with a self-test. */
+extern const kiln_selftest_t kiln_selftest_table;
 
 /* Called by generated host code: copies `rows` rows of `row_bytes` bytes, which are source_stride bytes apart in the
  * source and side by side in the target, in the memory of the variant. */
@@ -133,6 +136,10 @@ kiln_status_t kiln_bind_quantized(kiln_model_t *model, const char *path, kiln_qu
  */
 kiln_status_t kiln_save_packed(const kiln_model_t *model, const char *path, kiln_error_t *error);
 kiln_status_t kiln_bind_packed(kiln_model_t *model, const char *path, kiln_error_t *error);
+/* Binds the weights that lie in the archive. */
+kiln_status_t kiln_bind_embedded(kiln_model_t *model, kiln_error_t *error);
+/* Makes a model and compares what its entries give with what the compiler evaluated; options null: none. */
+kiln_status_t kiln_selftest(const kiln_options_t *options, kiln_error_t *error);
 /* Writes the bound weights as a safetensors file, of the types of the weight table, beside the path before it takes the
  * place of what is there. */
 kiln_status_t kiln_save_weights(const kiln_model_t *model, const char *path, kiln_error_t *error);
@@ -186,6 +193,11 @@ kiln_status_t kiln_run(const kiln_model_t *model, const kiln_call_t *call, uint3
 /* The same of NAME_<entry>_batch: extents are the sequences'. */
 kiln_status_t kiln_run_batch(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry, size_t count,
                              const kiln_sequence_t *sequences, void *const *arguments);
+
+/* Called by bodies around a kernel, where frame->tracing is not null; see kiln_event_t. */
+void kiln_trace_begin(struct kiln_tracing_t *tracing, const char *kernel, const char *layer, int64_t number,
+                      uint64_t flops, uint64_t bytes);
+void kiln_trace_end(struct kiln_tracing_t *tracing);
 
 /* Called by generated kernels; user_context is a kiln_worker_t. kiln_malloc gives KILN_ARENA_ALIGNMENT aligned memory,
  * or null when the worker's scratch is used up. kiln_do_par_for runs [min, min + size) and returns the result of a task

@@ -2,7 +2,7 @@
 /* The way into an entry: check everything that the caller gave, lay out the arena, run the body. Allocates nothing. */
 #include "internal.h"
 
-static int64_t extent_value(const kiln_extent_t *extent, const int64_t *extents) {
+int64_t kiln_extent_value(const kiln_extent_t *extent, const int64_t *extents) {
   int64_t value = extent->factor;
   for (int i = 0; i < 2; ++i)
     if (extent->symbol[i] >= 0)
@@ -13,7 +13,7 @@ static int64_t extent_value(const kiln_extent_t *extent, const int64_t *extents)
 int64_t kiln_argument_elements(const kiln_argument_t *argument, const int64_t *extents) {
   int64_t count = 1;
   for (uint32_t d = 0; d < argument->rank; ++d)
-    count *= extent_value(&argument->extents[d], extents);
+    count *= kiln_extent_value(&argument->extents[d], extents);
   return count;
 }
 
@@ -58,6 +58,12 @@ static kiln_status_t check_executor(const kiln_entry_t *entry, const kiln_execut
   return KILN_OK;
 }
 
+static kiln_status_t check_trace(const kiln_entry_t *entry, const kiln_trace_t *trace, kiln_error_t *error) {
+  if (trace && (!trace->begin || !trace->end))
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires a trace with begin and end, got null", entry->name);
+  return KILN_OK;
+}
+
 static kiln_status_t check_arena(const kiln_entry_t *entry, const kiln_body_t *body, const kiln_call_t *call,
                                  uint32_t workers, kiln_error_t *error) {
   uint64_t needed = kiln_arena_fixed_bytes(body->plan_bytes, body->scratch_bytes, body->task_bytes) +
@@ -80,7 +86,7 @@ static kiln_status_t check_indices(const kiln_entry_t *entry, const int64_t *ext
     if (!argument->is_checked)
       continue;
     const int32_t *values = arguments[i];
-    int64_t limit = extent_value(&argument->limit, extents), count = kiln_argument_elements(argument, extents);
+    int64_t limit = kiln_extent_value(&argument->limit, extents), count = kiln_argument_elements(argument, extents);
     for (int64_t at = 0; at < count; ++at)
       if (values[at] < argument->minimum || values[at] >= limit)
         return kiln_error_set(error, KILN_INDEX_OUT_OF_RANGE,
@@ -129,7 +135,15 @@ static kiln_status_t run_on_cpu(const kiln_model_t *model, const kiln_call_t *ca
     top = end;
   }
   table[0].executor = workers > 1 ? call->executor : NULL;
-  const kiln_frame_t frame = {table, model->packed, call->arena, extents->values, arguments, NULL, extents->sequences};
+  kiln_tracing_t tracing;
+  table[0].rest.tracing = kiln_trace_call(&tracing, call, &model->descriptor->entries[index]);
+  const kiln_frame_t frame = {.worker = table,
+                              .weights = model->packed,
+                              .arena = call->arena,
+                              .extents = extents->values,
+                              .arguments = arguments,
+                              .sequences = extents->sequences,
+                              .tracing = table[0].rest.tracing};
   return kiln_body_run(model, index, &frame, call->error);
 }
 
@@ -142,6 +156,7 @@ static kiln_status_t run(const kiln_model_t *model, const kiln_call_t *call, uin
   uint32_t workers = call->executor && !backend ? call->executor->workers : 1;
   kiln_status_t status;
   if ((status = check_pointers(entry, arguments, error)) || (status = check_executor(entry, call->executor, error)) ||
+      (status = check_trace(entry, call->trace, error)) ||
       (status = check_arena(entry, &model->variant->bodies[index], call, workers, error)) ||
       (call->memory == KILN_HOST_POINTERS && (status = check_indices(entry, extents->values, arguments, error))))
     return status;

@@ -59,6 +59,10 @@ const char *kiln_status_text(kiln_status_t status) {
     return "the loss or the norm of its gradients is NaN or infinite, and no weight was changed; lower the learning "
            "rate, "
            "or look at the inputs.";
+  case KILN_SELFTEST_FAILED:
+    return "the library computes other numbers than it was made to; it was changed or damaged, or this machine is: "
+           "take "
+           "it from its source again.";
   }
   return "not a status of Kiln; check that header and library belong together.";
 }

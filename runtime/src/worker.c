@@ -41,6 +41,7 @@ typedef struct loop_t {
   int min;
   int (*task)(void *user_context, int index, uint8_t *closure);
   uint8_t *closure;
+  const kiln_tracing_t *tracing; /* null: none */
   atomic_int result;
 } loop_t;
 
@@ -48,10 +49,15 @@ static void run_task(void *context, uint32_t index, uint32_t worker) {
   loop_t *loop = context;
   if (atomic_load_explicit(&loop->result, memory_order_relaxed) != 0)
     return;
+  kiln_event_t event;
+  if (loop->tracing)
+    kiln_trace_begin_task(loop->tracing, &event, index, worker);
   /* A worker number out of range, an executor's mistake, would write to another's memory. */
   int result = worker < loop->worker_count
                    ? loop->task(&loop->workers[worker], (int)((unsigned)loop->min + index), loop->closure)
                    : -1;
+  if (loop->tracing)
+    kiln_trace_end_task(loop->tracing, &event);
   if (result != 0)
     atomic_store_explicit(&loop->result, result, memory_order_relaxed);
 }
@@ -68,7 +74,7 @@ int kiln_do_par_for(void *user_context, int (*task)(void *user_context, int inde
     }
     return 0;
   }
-  loop_t loop = {worker->workers, executor->workers, min, task, closure, 0};
+  loop_t loop = {worker->workers, executor->workers, min, task, closure, worker->rest.tracing, 0};
   worker->executor = NULL; /* loops inside are serial, on worker 0 as on the others, which never have an executor */
   executor->parallel_for(executor->self, (uint32_t)size, run_task, &loop);
   worker->executor = executor;

@@ -6,6 +6,7 @@
 #include "two_models.h"
 
 #include <cstdlib>
+#include <limits>
 
 namespace kiln::testing {
 namespace {
@@ -27,12 +28,19 @@ TEST(EmbeddedWeights, GiveTheSameBits) {
 
 // What the model allocates, and when.
 struct Counted {
-  int allocations = 0;
+  int allocations = 0, alive = 0, most = std::numeric_limits<int>::max();
   static void *allocate(void *self, std::size_t bytes, std::size_t alignment) {
-    ++static_cast<Counted *>(self)->allocations;
+    auto &counted = *static_cast<Counted *>(self);
+    if (counted.allocations == counted.most)
+      return nullptr;
+    ++counted.allocations;
+    ++counted.alive;
     return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
   }
-  static void release(void *, void *memory) { std::free(memory); }
+  static void release(void *self, void *memory) {
+    --static_cast<Counted *>(self)->alive;
+    std::free(memory);
+  }
 };
 
 TEST(EmbeddedWeights, AreNotCopied) {
@@ -78,6 +86,33 @@ TEST(EmbeddedWeights, GiveWayToOthersAndTakeTheirPlace) {
   ASSERT_EQ(model.save_packed(saved.c_str(), &error), KILN_OK) << error.message;
   EXPECT_NE(readFile(saved), ofZeros);
   ASSERT_EQ(model.bind_packed(saved.c_str(), &error), KILN_OK) << error.message;
+}
+
+TEST(SelfTest, PassesAndGivesItsMemoryBack) {
+  Counted counted;
+  const kiln_allocator_t allocator{&counted, Counted::allocate, Counted::release};
+  const kiln_options_t options{.allocator = &allocator};
+  kiln_error_t error{};
+  EXPECT_EQ(small_selftest(&options, &error), KILN_OK) << error.message;
+  EXPECT_EQ(pair::Model::selftest(&error), KILN_OK) << error.message;
+  EXPECT_GT(counted.allocations, 0);
+  EXPECT_EQ(counted.alive, 0);
+}
+
+// Each allocation may fail, and then nothing else is lost.
+TEST(SelfTest, WithoutMemoryIsAStatus) {
+  for (int most = 0;; ++most) {
+    Counted counted{.most = most};
+    const kiln_allocator_t allocator{&counted, Counted::allocate, Counted::release};
+    const kiln_options_t options{.allocator = &allocator};
+    const kiln_status_t status = pair_selftest(&options, nullptr);
+    EXPECT_EQ(counted.alive, 0);
+    if (status == KILN_OK) {
+      EXPECT_GT(most, 3);
+      return;
+    }
+    ASSERT_EQ(status, KILN_OUT_OF_MEMORY);
+  }
 }
 
 TEST(EmbeddedWeights, RequireAModel) {

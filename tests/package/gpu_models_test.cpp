@@ -46,6 +46,15 @@ TEST(GpuModels, ShareAGpu) {
   EXPECT_EQ(logits(words, 12), first) << "the other model is gone";
 }
 
+TEST(GpuModels, PassTheirSelfTestsOnBoth) {
+  kiln_error_t error{};
+  for (kiln_device_t device : {KILN_CUDA, KILN_CPU}) {
+    const kiln_options_t options{.device = device};
+    EXPECT_EQ(small_selftest(&options, &error), KILN_OK) << error.message;
+    EXPECT_EQ(pair_selftest(&options, &error), KILN_OK) << error.message;
+  }
+}
+
 TEST(GpuModels, TakePackedFiles) {
   Folder folder;
   const fs::path weights = folder.path / "w.safetensors", packed = folder.path / "small.cuda.packed";

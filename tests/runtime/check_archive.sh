@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Checks what the runtime adds to a program: check_archive.sh ARCHIVE MAX_TEXT_BYTES MAX_CUDA_TEXT_BYTES MAX_PACKED_TEXT_BYTES
-#   MAX_QUANTIZED_TEXT_BYTES MAX_BATCH_TEXT_BYTES
+#   MAX_QUANTIZED_TEXT_BYTES MAX_BATCH_TEXT_BYTES MAX_SELFTEST_TEXT_BYTES
 #   - what is linked of it into a program that binds weights and calls entries on a pool stays below the budget, and so
-#     does what a model on a GPU adds, what packed files, readers of quantised checkpoints and batches add
+#     does what a model on a GPU adds, what packed files, readers of quantised checkpoints, batches and self-tests add
 #   - no writable data, so no global state, and no constructors
 #   - every global symbol starts with kiln_, for the emitter to rename
 #   - the members for the CPU refer to none of those for CUDA, which so are not linked where no variant refers to them
-#   - nothing undefined but the model's descriptor and the libc functions below
+#   - nothing undefined but the model's tables and the libc functions below
 set -eu
-archive=$1 limit=$2 cuda_limit=$3 packed_limit=$4 quantized_limit=$5 batch_limit=$6 failed=0
+archive=$1 limit=$2 cuda_limit=$3 packed_limit=$4 quantized_limit=$5 batch_limit=$6 selftest_limit=$7 failed=0
 fail() { echo "check_archive: $1" >&2; failed=1; }
 
 linked=$(mktemp)
@@ -30,8 +30,11 @@ text=$(linked_bytes $roots) all=$(linked_bytes $roots $cuda_roots) packed=$(link
 quantized=$(linked_bytes $roots bind_gguf bind_quantized) batch=$(linked_bytes $roots run_batch)
 cuda_text=$((all - text)) packed_text=$((packed - text)) quantized_text=$((quantized - text))
 batch_text=$((batch - text))
+# shellcheck disable=SC2086
+selftest_text=$(($(linked_bytes $roots selftest) - text))
 echo "text: $text bytes of $limit linked, $cuda_text of $cuda_limit more for CUDA, $packed_text of $packed_limit for packed" \
-  "files, $quantized_text of $quantized_limit for quantised checkpoints, $batch_text of $batch_limit for batches, $(code_bytes "$archive") in all"
+  "files, $quantized_text of $quantized_limit for quantised checkpoints, $batch_text of $batch_limit for batches," \
+  "$selftest_text of $selftest_limit for self-tests, $(code_bytes "$archive") in all"
 [ "$text" -gt 0 ] || fail "archive requires code, got none"
 [ "$text" -lt "$limit" ] || fail "code requires less than $limit bytes, got $text"
 [ "$packed_text" -gt 0 ] || fail "archive requires code for packed files, got none"
@@ -41,6 +44,9 @@ echo "text: $text bytes of $limit linked, $cuda_text of $cuda_limit more for CUD
   fail "code for quantised checkpoints requires less than $quantized_limit bytes, got $quantized_text"
 [ "$batch_text" -gt 0 ] || fail "archive requires code for batches, got none"
 [ "$batch_text" -lt "$batch_limit" ] || fail "code for batches requires less than $batch_limit bytes, got $batch_text"
+[ "$selftest_text" -gt 0 ] || fail "archive requires code for self-tests, got none"
+[ "$selftest_text" -lt "$selftest_limit" ] ||
+  fail "code for self-tests requires less than $selftest_limit bytes, got $selftest_text"
 [ "$cuda_text" -gt 0 ] || fail "archive requires code for CUDA, got none"
 [ "$cuda_text" -lt "$cuda_limit" ] || fail "code for CUDA requires less than $cuda_limit bytes, got $cuda_text"
 
@@ -60,7 +66,7 @@ allowed="_GLOBAL_OFFSET_TABLE_ __errno_location __xpg_strerror_r aligned_alloc b
 munmap open rename snprintf strchr strcmp strlen strncmp strrchr strstr unlink vsnprintf write sigfillset pthread_sigmask pthread_create pthread_join
 pthread_cond_broadcast pthread_cond_destroy pthread_cond_init pthread_cond_signal pthread_cond_wait pthread_mutex_destroy
 pthread_mutex_init pthread_mutex_lock pthread_mutex_unlock clock_gettime sched_getaffinity sched_getcpu sched_setaffinity
-sched_yield __sched_cpucount sysconf kiln_descriptor $(symbols defined 0)"
+sched_yield __sched_cpucount sysconf kiln_descriptor kiln_embedded_weights kiln_selftest_table $(symbols defined 0)"
 allowed_for_cuda="$allowed dlclose dlerror dlopen dlsym secure_getenv strcspn $(symbols defined 1)"
 check_undefined() { # IS_CUDA ALLOWED...
   is_cuda=$1

@@ -33,7 +33,8 @@ TEST(ModelLayout, PublicStructs) {
   EXPECT_FIELD(kiln_call_t, error, 24, 8);
   EXPECT_FIELD(kiln_call_t, stream, 32, 8);
   EXPECT_FIELD(kiln_call_t, memory, 40, 8);
-  EXPECT_FIELD(kiln_call_t, reserved, 48, 16);
+  EXPECT_FIELD(kiln_call_t, trace, 48, 8);
+  EXPECT_FIELD(kiln_call_t, reserved, 56, 8);
   EXPECT_EQ(sizeof(kiln_options_t), 64u);
   EXPECT_FIELD(kiln_options_t, device, 8, 4);
   EXPECT_FIELD(kiln_options_t, ordinal, 12, 4);

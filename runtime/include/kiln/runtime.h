@@ -46,7 +46,8 @@ typedef enum kiln_status_t {
   KILN_DEVICE_LOST = 20,       /* an error that the device does not recover from: destroy the model */
   KILN_WEIGHT_VALUE = 21,      /* a tensor has a number that cannot be stored as the model stores it */
   KILN_FILE_MISMATCH = 22,     /* a packed file of another library, target or version */
-  KILN_NOT_FINITE = 23         /* a loss or the norm of its gradients is NaN or infinite; no weight was changed */
+  KILN_NOT_FINITE = 23,        /* a loss or the norm of its gradients is NaN or infinite; no weight was changed */
+  KILN_SELFTEST_FAILED = 24    /* the library computes other numbers than it was made to */
 } kiln_status_t;
 
 /* Where a call puts the words that go with a failing status: which argument or tensor, what was found, what was wanted.
@@ -124,6 +125,27 @@ typedef struct kiln_options_t {
   void *reserved[4] KILN_NULL; /* null */
 } kiln_options_t;
 
+/* A kernel that a call runs, or one of the tasks that the workers of an executor share. */
+typedef struct kiln_event_t {
+  const char *entry;  /* "forward" */
+  const char *kernel; /* as in the manifest: "gpt_x86_64_v3_linear_gelu_5_mlp_fc1" */
+  const char *layer;  /* the part of the model that it is of, as weights are named: "h.{}.mlp.fc1" */
+  int64_t number;     /* the layer's, for the "{}", counted over all stacks around; -1: it is in none */
+  uint64_t flops;     /* additions and multiplications of its products; of a task, too, the kernel's */
+  uint64_t bytes;     /* of its tensors, each once; of a table those that are read, at most */
+  int64_t task;       /* -1: all of the kernel */
+  uint32_t worker;    /* that runs it; 0 calls kernels */
+} kiln_event_t;
+
+/* What a call tells of its kernels. begin and end of tasks come from the executor's threads, at the same time; whatever
+ * they do counts as the kernels' time. The strings live as long as the program, an event as long as the function runs.
+ * On a GPU a traced call waits for each kernel. */
+typedef struct kiln_trace_t {
+  void *self;
+  void (*begin)(void *self, const kiln_event_t *event);
+  void (*end)(void *self, const kiln_event_t *event);
+} kiln_trace_t;
+
 /* Where the tensors lie that an entry point of a model on a device is given. In host memory: they are copied there and
  * back, by one call of a model at a time, and are done when the call returns. In the device's: they are used where they
  * are, and the call returns when its work is in the stream. Values of indices are then not checked but clamped. */
@@ -139,7 +161,8 @@ typedef struct kiln_call_t {
   kiln_error_t *error;             /* null: no words */
   void *stream KILN_NULL;          /* a CUstream of the model's context; null: the model's own, and on a CPU */
   uintptr_t memory KILN_NULL;      /* KILN_HOST_POINTERS, the one choice on a CPU, or KILN_DEVICE_POINTERS */
-  void *reserved[2] KILN_NULL;     /* null: room for what later versions take */
+  const kiln_trace_t *trace KILN_NULL; /* null: nobody asks, and it costs nothing */
+  void *reserved[1] KILN_NULL;         /* null: room for what later versions take */
 } kiln_call_t;
 
 /* One of the sequences that NAME_<ENTRY>_batch is called for: what a call of the entry alone would be given for it. */

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a call of a kernel does is counted while its ops still say what they are, and stands beside the call: kernels of
+// different ops may become one.
+#include "compiler/transforms/Passes.h"
+
+#include "compiler/dialect/ElementTypes.h"
+#include "compiler/dialect/Extents.h"
+#include "compiler/dialect/KilnDialect.h"
+#include "compiler/dialect/StoredParts.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace mlir::kiln {
+
+#define GEN_PASS_DEF_RECORDWORK
+#include "compiler/transforms/Passes.h.inc"
+
+namespace {
+
+AffineExpr countBytes(RankedTensorType type) {
+  MLIRContext *context = type.getContext();
+  if (type.hasStaticShape())
+    return getAffineConstantExpr(getStoredBytes(type), context);
+  return getProduct(getExtents(type), context) * storedBytes(type.getElementType(), 1);
+}
+
+/// What a kernel reads of an argument, at most: of one that is only looked up as much as the look-ups give.
+AffineExpr countRead(BlockArgument argument) {
+  AffineExpr looked = getAffineConstantExpr(0, argument.getContext());
+  for (OpOperand &use : argument.getUses()) {
+    auto op = dyn_cast<KernelOpInterface>(use.getOwner());
+    if (!op || op.getKernelRole() != KernelRole::Lookup || use.getOperandNumber() != 0)
+      return countBytes(cast<RankedTensorType>(argument.getType()));
+    looked = looked + countBytes(cast<RankedTensorType>(op->getResult(0).getType()));
+  }
+  return looked;
+}
+
+/// Additions and multiplications of products, and bytes, over the kernel's symbols.
+AffineMap countWork(func::FuncOp kernel) {
+  AffineExpr flops = getAffineConstantExpr(0, kernel.getContext()), bytes = flops;
+  kernel.walk([&](KernelOpInterface op) {
+    if (addsProducts(op.getKernelRole()))
+      flops = flops + op.getFlops();
+  });
+  unsigned symbols = 0;
+  for (BlockArgument argument : kernel.getArguments())
+    if (isa<RankedTensorType>(argument.getType()))
+      bytes = bytes + countRead(argument);
+    else
+      ++symbols;
+  for (Type type : kernel.getResultTypes())
+    bytes = bytes + countBytes(cast<RankedTensorType>(type));
+  return AffineMap::get(0, symbols, {flops, bytes}, kernel.getContext());
+}
+
+struct RecordWork : impl::RecordWorkBase<RecordWork> {
+  void runOnOperation() override {
+    getOperation().walk([&](CallOp call) {
+      auto kernel = getOperation().lookupSymbol<func::FuncOp>(call.getCallee());
+      call->setAttr(workAttrName, AffineMapAttr::get(countWork(kernel)));
+      if (auto scopes = kernel->getAttrOfType<ArrayAttr>(scopesAttrName); scopes && !scopes.empty())
+        call->setAttr(layerAttrName, scopes[0]);
+    });
+  }
+};
+
+} // namespace
+} // namespace mlir::kiln
