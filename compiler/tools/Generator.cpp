@@ -4,6 +4,7 @@
 #include "compiler/emit/Compile.h"
 #include "compiler/emit/Headers.h"
 #include "compiler/emit/PackWeights.h"
+#include "compiler/tools/Bench.h"
 #include "compiler/tools/Tune.h"
 
 #include "targets/registry.h"
@@ -277,6 +278,7 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   Checkpoint checkpoint;
   CLI::App *pack = addPack(app, options, checkpoint);
 
+  BenchCommand bench(app, options);
   TuneCommand tune(app, name, options.tuning.command);
 
   try {
@@ -290,6 +292,8 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   if (tune.isChosen())
     return tune.run(trace);
   Graph graph = trace();
+  if (bench.isChosen())
+    return bench.run(graph);
   if (*pack)
     return runPack(graph, options, checkpoint);
   return *compile ? runCompile(graph, options, command, embedded) : runInspect(graph, options, command, show);

@@ -15,8 +15,7 @@ namespace kiln {
 
 // Options.
 
-/// NAME=VALUE.
-static std::string checkExtent(const std::string &text) {
+std::string checkExtent(const std::string &text) {
   size_t at = text.find('=');
   int64_t value = 0;
   if (at == 0 || at == std::string::npos || llvm::StringRef(text).drop_front(at + 1).getAsInteger(10, value))
@@ -24,7 +23,7 @@ static std::string checkExtent(const std::string &text) {
   return "";
 }
 
-static GivenExtents toExtents(const std::vector<std::string> &texts) {
+GivenExtents toExtents(const std::vector<std::string> &texts) {
   GivenExtents extents;
   for (const std::string &text : texts) {
     auto [name, value] = llvm::StringRef(text).split('=');

@@ -145,6 +145,7 @@ int main(int argc, char **argv) {
     addSpec(app.add_subcommand(name, fmt::format("{} the model of a spec", name)));
   addSpec(
       app.add_subcommand("pack", "write a checkpoint in the layout of a spec's library: kiln pack SPEC CHECKPOINT"));
+  addSpec(app.add_subcommand("bench", "time a spec's entries and their kernels on this machine"));
   CLI::App *tune = addSpec(app.add_subcommand("tune", "measure schedules of a spec's kernels on this machine"));
   tune->require_subcommand(0, 1);
   addSpec(tune->add_subcommand("coverage", "show which schedules a tuning file gives to a spec's kernels"));

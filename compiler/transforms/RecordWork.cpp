@@ -24,16 +24,27 @@ AffineExpr countBytes(RankedTensorType type) {
   return getProduct(getExtents(type), context) * storedBytes(type.getElementType(), 1);
 }
 
-/// What a kernel reads of an argument, at most: of one that is only looked up as much as the look-ups give.
+/// Whether the op reads as many elements of the operand as its result has: of a table, whose rows indices choose, and
+/// of what it takes a part of.
+bool readsAPart(OpOperand &use) {
+  Operation *op = use.getOwner();
+  if (isa<SliceOp>(op))
+    return true;
+  auto looksUp = dyn_cast<IndexOperandsInterface>(op);
+  auto inKernel = dyn_cast<KernelOpInterface>(op);
+  return looksUp && inKernel && inKernel.getKernelRole() == KernelRole::Lookup &&
+         llvm::none_of(looksUp.getIndexOperands(),
+                       [&](const IndexOperand &index) { return index.operand == use.get(); });
+}
+
+/// Bytes that a kernel reads of an argument, at most.
 AffineExpr countRead(BlockArgument argument) {
-  AffineExpr looked = getAffineConstantExpr(0, argument.getContext());
-  for (OpOperand &use : argument.getUses()) {
-    auto op = dyn_cast<KernelOpInterface>(use.getOwner());
-    if (!op || op.getKernelRole() != KernelRole::Lookup || use.getOperandNumber() != 0)
-      return countBytes(cast<RankedTensorType>(argument.getType()));
-    looked = looked + countBytes(cast<RankedTensorType>(op->getResult(0).getType()));
-  }
-  return looked;
+  if (!llvm::all_of(argument.getUses(), readsAPart))
+    return countBytes(cast<RankedTensorType>(argument.getType()));
+  AffineExpr read = getAffineConstantExpr(0, argument.getContext());
+  for (Operation *user : argument.getUsers())
+    read = read + countBytes(cast<RankedTensorType>(user->getResult(0).getType()));
+  return read;
 }
 
 /// Additions and multiplications of products, and bytes, over the kernel's symbols.

@@ -402,8 +402,11 @@ void kiln_packed_release(const kiln_model_t *model, char *packed, kiln_packed_t 
 /* Packed weights take the place of those that the model had; on a device a copy of them does. */
 kiln_status_t kiln_packed_replace(kiln_model_t *model, char *packed, kiln_packed_t kind, kiln_error_t *error);
 
-/* counter_weights.c */
+/* counter.c */
 
+/* Elements of an input of a call with these extents, computed from its name and a seed. */
+void kiln_counter_fill(const kiln_argument_t *argument, const int64_t *extents, uint64_t seed, void *to,
+                       uint64_t count);
 /* Binds weights that are computed from their names. */
 kiln_status_t kiln_bind_counter(kiln_model_t *model, kiln_error_t *error);
 

@@ -40,25 +40,6 @@ static uint64_t arena_bytes(const kiln_model_t *model) {
   return most;
 }
 
-/* Elements of an input, of the same values wherever the test runs. */
-static void fill(const kiln_argument_t *argument, const int64_t *extents, uint64_t seed, void *to, uint64_t count) {
-  const uint64_t key = kiln_selftest_digest(seed, argument->name, strlen(argument->name));
-  const int64_t minimum = argument->is_checked ? argument->minimum : 1,
-                limit = argument->is_checked ? kiln_extent_value(&argument->limit, extents) : 10;
-  const size_t bytes = (size_t)kiln_safetensors_stored_bytes(argument->dtype, 1);
-  for (uint64_t i = 0; i < count; ++i) {
-    const float number = kiln_selftest_float(key, i);
-    if (kiln_convert_is_float(argument->dtype))
-      kiln_convert_narrow((char *)to + i * bytes, &number, 1, argument->dtype);
-    else if (argument->dtype == KILN_I32)
-      ((int32_t *)to)[i] = (int32_t)kiln_selftest_integer(key, i, minimum, limit);
-    else if (argument->dtype == KILN_I8)
-      ((int8_t *)to)[i] = (int8_t)kiln_selftest_integer(key, i, -100, 101);
-    else
-      ((uint8_t *)to)[i] = (uint8_t)kiln_selftest_integer(key, i, 0, 2);
-  }
-}
-
 static double element(const kiln_argument_t *argument, const void *values, uint64_t index) {
   float number;
   switch (argument->dtype) {
@@ -112,7 +93,7 @@ static kiln_status_t call(const test_t *test, const kiln_trial_t *trial, void **
     if (argument->is_output)
       memset(next, 0xFF, (size_t)room.bytes); /* NaN, for what a call does not write */
     else
-      fill(argument, trial->extents, trial->seed, next, room.elements);
+      kiln_counter_fill(argument, trial->extents, trial->seed, next, room.elements);
     pointers[i] = next;
     next += room.bytes;
   }

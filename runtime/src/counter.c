@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Weights for self-tests and timings: tensors that are computed as they are read, so that a model of any size needs no
- * more memory than it has. */
+/* Weights and inputs for self-tests and timings. Weights are computed as they are read, so that a model of any size
+ * needs no more memory than it has. */
 #include "selftest.h"
 
 #include "internal.h"
@@ -73,4 +73,23 @@ kiln_status_t kiln_bind_counter(kiln_model_t *model, kiln_error_t *error) {
     status = kiln_bind_tensors(model, &table, error);
   kiln_tensors_release(&table, &model->allocator);
   return status;
+}
+
+void kiln_counter_fill(const kiln_argument_t *argument, const int64_t *extents, uint64_t seed, void *to,
+                       uint64_t count) {
+  const uint64_t key = kiln_selftest_digest(seed, argument->name, strlen(argument->name));
+  const int64_t minimum = argument->is_checked ? argument->minimum : 1,
+                limit = argument->is_checked ? kiln_extent_value(&argument->limit, extents) : 10;
+  const size_t bytes = (size_t)kiln_safetensors_stored_bytes(argument->dtype, 1);
+  for (uint64_t i = 0; i < count; ++i) {
+    const float number = kiln_selftest_float(key, i);
+    if (kiln_convert_is_float(argument->dtype))
+      kiln_convert_narrow((char *)to + i * bytes, &number, 1, argument->dtype);
+    else if (argument->dtype == KILN_I32)
+      ((int32_t *)to)[i] = (int32_t)kiln_selftest_integer(key, i, minimum, limit);
+    else if (argument->dtype == KILN_I8)
+      ((int8_t *)to)[i] = (int8_t)kiln_selftest_integer(key, i, -100, 101);
+    else
+      ((uint8_t *)to)[i] = (uint8_t)kiln_selftest_integer(key, i, 0, 2);
+  }
 }

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `bench`: how long entries and their kernels take on this machine.
+#pragma once
+
+#include "compiler/emit/Compile.h"
+
+#include <CLI/CLI.hpp>
+
+namespace kiln {
+
+class BenchCommand {
+public:
+  /// Adds `bench` to a generator's command line. `options` have the name of the model.
+  BenchCommand(CLI::App &app, const CompileOptions &options);
+
+  bool isChosen() const { return bench->parsed(); }
+  /// Compiles the model, links it into this process and times it; the exit status.
+  int run(const Graph &graph);
+
+private:
+  CLI::App *bench;
+  CompileOptions options;
+  unsigned threads;
+  double seconds = 1;
+  std::vector<std::string> extents, entries; // NAME=VALUE; all entries if empty
+  std::string jsonFile, traceFile;
+};
+
+} // namespace kiln

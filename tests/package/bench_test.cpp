@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// `bench` times entries and their kernels on this machine.
+#include "command.h"
+
+#include <nlohmann/json.hpp>
+
+namespace kiln::testing {
+namespace {
+
+const std::string program = std::string(PAIR_GENERATOR) + " bench ";
+
+TEST(Bench, TimesEntriesAndKernels) {
+  Folder folder;
+  const fs::path json = folder.path / "times.json", trace = folder.path / "trace.json";
+  const Result result = run(program + "--seconds 0.05 --threads 2 --extent rows=7 --json " + json.string() +
+                            " --trace " + trace.string());
+  ASSERT_EQ(result.status, 0) << result.text;
+  EXPECT_NE(result.text.find("encode (rows=7): "), std::string::npos) << result.text;
+  const nlohmann::json times = nlohmann::json::parse(readFile(json));
+  EXPECT_EQ(times["model"], "pair");
+  EXPECT_EQ(times["threads"], 2);
+  ASSERT_EQ(times["entries"].size(), 2u);
+  const nlohmann::json &encode = times["entries"][0], &cycle = times["entries"][1];
+  EXPECT_EQ(encode["name"], "encode");
+  EXPECT_GT(encode["seconds"], 0);
+  ASSERT_EQ(encode["kernels"].size(), 1u);
+  // x[7, 6], weight[10, 6], bias[10], code[7, 10]
+  EXPECT_EQ(encode["kernels"][0]["flops"], 2 * 7 * 6 * 10);
+  EXPECT_GE(encode["kernels"][0]["bytes"], 4 * (7 * 6 + 10 * 6 + 10 + 7 * 10));
+  EXPECT_EQ(encode["kernels"][0]["calls"], 1);
+  EXPECT_EQ(cycle["kernels"].size(), 3u);
+  EXPECT_FALSE(nlohmann::json::parse(readFile(trace))["traceEvents"].empty());
+}
+
+TEST(Bench, RefusesWhatTheModelDoesNotHave) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"--extent rows=21", "encode requires rows in [1, 20], got 21"},
+      {"--extent columns=2", "the model has no extent \"columns\""},
+      {"--extent rows", "an extent must be given as NAME=VALUE, got \"rows\""},
+      {"--extent rows=1 rows=2", "--extent requires one value of rows, got 2"},
+      {"--entry decode", "the model has no entry \"decode\" that can be timed"},
+      {"--target wasm32", "this machine does not run wasm32"},
+      {"--seconds 0.01 --json /nowhere/times.json", "cannot write \"/nowhere/times.json\""},
+      {"--seconds 0.01 --trace /nowhere/trace.json", "cannot write \"/nowhere/trace.json\""},
+  };
+  for (const auto &[options, words] : cases) {
+    const Result result = run(program + options);
+    EXPECT_NE(result.status, 0) << options;
+    EXPECT_NE(result.text.find(words), std::string::npos) << options << ": " << result.text;
+  }
+}
+
+} // namespace
+} // namespace kiln::testing
