@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <gtest/gtest.h>
+#include <random>
 
 namespace kiln::testing {
 
@@ -54,7 +55,10 @@ Tensor randomIntegers(std::vector<int64_t> shape, int low, int high) {
 bool hasTurn(const std::string &target, size_t number) {
   static const std::vector<std::string> targets = runnableTargets();
   static const bool isAll = std::getenv("KILN_TEST_ALL") != nullptr;
-  return isAll || targets[number % targets.size()] == target;
+  static const char *given = std::getenv("KILN_TEST_TURNS");
+  static const unsigned long turns = given ? std::max(1ul, std::strtoul(given, nullptr, 10)) : 1;
+  static const unsigned long turn = std::random_device()() % turns;
+  return isAll || (targets[number % targets.size()] == target && number / targets.size() % turns == turn);
 }
 
 std::vector<SchedulePoint> pointsToTry(const SearchSpace &space, int more, const std::string &target) {

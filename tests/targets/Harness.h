@@ -66,8 +66,8 @@ std::string statementOf(const std::string &text, const std::string &target, cons
 MemoryCheck checkMemory(const std::string &text, const std::string &target, const std::vector<MemoryCase> &cases,
                         const SchedulePoint *point = nullptr);
 
-/// Whether a target has its turn at case `number` of a list: each case is tried on one of the targets, on all of them
-/// with KILN_TEST_ALL in the environment.
+/// Whether a target has its turn at case `number` of a list: each case is tried on one of the targets, and with
+/// KILN_TEST_TURNS=n in the environment by one run in n, which is drawn; on all of them with KILN_TEST_ALL.
 bool hasTurn(const std::string &target, size_t number);
 
 /// The points of a space that a test tries: the preset and, in turn with the other targets, the least and the largest
