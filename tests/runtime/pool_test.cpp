@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bundled pool: every index once, no worker number twice at a time, callers that queue, threads that sleep and
 // wake.
+#include "loops.h"
 #include "support.h"
 
 #include <atomic>
@@ -20,6 +21,8 @@ extern "C" int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *at
   return __real_pthread_create(thread, attributes, start, argument);
 }
 
+using kiln_test::expectComplete;
+
 namespace {
 
 using Pool = std::unique_ptr<kiln_pool_t, decltype(&kiln_pool_destroy)>;
@@ -29,31 +32,6 @@ Pool makePool(uint32_t threads) {
   kiln_error_t error;
   EXPECT_EQ(kiln_pool_create(threads, &pool, &error), KILN_OK) << error.message;
   return {pool, kiln_pool_destroy};
-}
-
-struct Job {
-  explicit Job(uint32_t count, uint32_t workers) : Runs(count), IsBusy(workers) {}
-  std::vector<std::atomic<int>> Runs;
-  std::vector<std::atomic<bool>> IsBusy;
-  std::atomic<int> Clashes = 0;
-};
-
-void runJob(void *context, uint32_t index, uint32_t worker) {
-  auto &job = *static_cast<Job *>(context);
-  if (worker >= job.IsBusy.size() || job.IsBusy[worker].exchange(true)) {
-    ++job.Clashes;
-    return;
-  }
-  ++job.Runs[index];
-  job.IsBusy[worker] = false;
-}
-
-void expectComplete(const kiln_executor_t *executor, uint32_t count) {
-  Job job(count, executor->workers);
-  executor->parallel_for(executor->self, count, runJob, &job);
-  EXPECT_EQ(job.Clashes, 0);
-  for (uint32_t i = 0; i < count; ++i)
-    ASSERT_EQ(job.Runs[i], 1) << "index " << i << " of " << count << " on " << executor->workers;
 }
 
 TEST(Pool, RunsEveryIndexOnce) {

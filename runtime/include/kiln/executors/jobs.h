@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An executor on your job system (C++20), of which it wants a way to hand over a job, and a number of workers:
+//
+//   kiln::JobExecutor executor(4, [&](kiln::JobExecutor::Job job, void *data) { scheduler.submit(job, data); });
+//   const kiln_call_t call = {.arena = arena, .arena_bytes = sizeof arena, .executor = executor.get()};
+//
+// The calling thread takes part as worker 0. A loop ends when its tasks are done, whether or not a job has started: one
+// that starts later takes part in the loop that then runs, or returns at once. docs/executors.md says what holds.
+#pragma once
+
+#ifndef KILN_RUNTIME_H // a generated NAME.h before this one has it, too
+#include "kiln/runtime.h"
+#endif
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <utility>
+#include <vector>
+
+namespace kiln {
+
+class JobExecutor {
+public:
+  using Job = void (*)(void *data);
+  /// Has job(data) called once, at any time and on any thread, this one included. Must not throw.
+  using Submit = std::function<void(Job job, void *data)>;
+
+  /// `workers` counts the calling thread: at most workers - 1 jobs wait or run at a time.
+  JobExecutor(uint32_t workers, Submit submit)
+      : handOver(std::move(submit)), shared(new Shared(workers)), executor{this, workers, parallelFor} {}
+  /// No call may use it any more; jobs may still wait.
+  ~JobExecutor() { shared->release(); }
+  JobExecutor(const JobExecutor &) = delete;
+  JobExecutor &operator=(const JobExecutor &) = delete;
+
+  /// For kiln_call_t.
+  const kiln_executor_t *get() const { return &executor; }
+
+private:
+  using Task = void (*)(void *context, uint32_t index, uint32_t worker);
+  struct Shared;
+
+  /// What a job is given: one for each worker but the first. A job that has not started serves later loops, too.
+  struct Helper {
+    Shared *shared = nullptr;
+    uint32_t worker = 0;
+    std::atomic<bool> isSubmitted = false;
+  };
+
+  /// All that jobs touch: it lives until executor and jobs have let go of it.
+  struct Shared {
+    static constexpr uint32_t open = 1u << 31;
+
+    explicit Shared(uint32_t workers) : helpers(std::max(workers, 1u) - 1) {
+      uint32_t last = 0;
+      for (Helper &helper : helpers) {
+        helper.shared = this;
+        helper.worker = ++last;
+      }
+    }
+    void release() {
+      if (owners.fetch_sub(1, std::memory_order_acq_rel) == 1)
+        delete this;
+    }
+    void work(uint32_t worker) {
+      for (uint64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;)
+        task(context, static_cast<uint32_t>(i), worker);
+    }
+
+    std::vector<Helper> helpers;
+    std::atomic<uint32_t> owners = 1;  // the executor, and each submitted job
+    std::atomic<bool> isTaken = false; // by the thread whose loop has the helpers
+    std::atomic<uint32_t> gate = 0;    // jobs that are inside, and `open` while more may enter
+    std::atomic<uint64_t> next = 0;    // passes `count` once for each worker
+    uint32_t count = 0;                // these are read inside of an open gate, and written while nobody is there
+    Task task = nullptr;
+    void *context = nullptr;
+  };
+
+  static void runJob(void *data) noexcept {
+    Helper &helper = *static_cast<Helper *>(data);
+    Shared &shared = *helper.shared;
+    if (shared.gate.fetch_add(1, std::memory_order_acquire) & Shared::open)
+      shared.work(helper.worker);
+    helper.isSubmitted.store(false, std::memory_order_relaxed); // before the loop can end: the next one asks
+    if (shared.gate.fetch_sub(1, std::memory_order_release) == 1)
+      shared.gate.notify_all();
+    shared.release();
+  }
+
+  void callHelpers(uint32_t wanted) {
+    for (uint32_t i = 0; i < wanted; ++i)
+      if (Helper &helper = shared->helpers[i]; !helper.isSubmitted.exchange(true, std::memory_order_relaxed)) {
+        shared->owners.fetch_add(1, std::memory_order_relaxed);
+        handOver(runJob, &helper);
+      }
+  }
+
+  void runWithHelpers(uint32_t count, Task task, void *context) {
+    shared->count = count;
+    shared->task = task;
+    shared->context = context;
+    shared->next.store(0, std::memory_order_relaxed);
+    shared->gate.fetch_add(Shared::open, std::memory_order_release);
+    callHelpers(std::min<uint32_t>(count - 1, static_cast<uint32_t>(shared->helpers.size())));
+    shared->work(0);
+    shared->gate.fetch_sub(Shared::open, std::memory_order_relaxed);
+    for (uint32_t inside; (inside = shared->gate.load(std::memory_order_acquire)) != 0;)
+      shared->gate.wait(inside, std::memory_order_relaxed);
+  }
+
+  static void parallelFor(void *self, uint32_t count, Task task, void *context) noexcept {
+    auto &executor = *static_cast<JobExecutor *>(self);
+    // Another thread's loop may have the helpers, or the loop that this one is inside of.
+    if (count < 2 || executor.shared->isTaken.exchange(true, std::memory_order_acquire)) {
+      for (uint32_t i = 0; i < count; ++i)
+        task(context, i, 0);
+      return;
+    }
+    executor.runWithHelpers(count, task, context);
+    executor.shared->isTaken.store(false, std::memory_order_release);
+  }
+
+  Submit handOver;
+  Shared *shared;
+  kiln_executor_t executor;
+};
+
+} // namespace kiln

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An executor on OpenMP's threads, for C11 and C++:
+ *
+ *   const kiln_executor_t executor = kiln_openmp_executor(4);
+ *   const kiln_call_t call = {.arena = arena, .arena_bytes = sizeof arena, .executor = &executor};
+ *
+ * It holds nothing, so it may be copied, and one serves any calls. docs/executors.md says what holds. */
+#ifndef KILN_EXECUTORS_OPENMP_H
+#define KILN_EXECUTORS_OPENMP_H
+
+#ifndef _OPENMP
+#error "kiln/executors/openmp.h requires OpenMP: compile with -fopenmp"
+#endif
+#ifndef KILN_RUNTIME_H /* a generated NAME.h before this one has it, too */
+#include "kiln/runtime.h"
+#endif
+
+#include <omp.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+static inline void kiln_openmp_parallel_for(void *self, uint32_t count,
+                                            void (*task)(void *context, uint32_t index, uint32_t worker),
+                                            void *context) {
+  const int threads = (int)(intptr_t)self;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+  for (uint32_t i = 0; i < count; ++i)
+    task(context, i, (uint32_t)omp_get_thread_num());
+}
+
+/* At most so many threads run a loop, the calling one among them, which is worker 0. */
+static inline kiln_executor_t kiln_openmp_executor(uint32_t workers) {
+  kiln_executor_t executor;
+  executor.self = (void *)(intptr_t)workers;
+  executor.workers = workers;
+  executor.parallel_for = kiln_openmp_parallel_for;
+  return executor;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* KILN_EXECUTORS_OPENMP_H */

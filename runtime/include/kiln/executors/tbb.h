@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An executor on a oneTBB task arena (C++17), which is the caller's and outlives it:
+//
+//   tbb::task_arena threads(4);
+//   kiln::TbbExecutor executor(threads);
+//   const kiln_call_t call = {.arena = arena, .arena_bytes = sizeof arena, .executor = executor.get()};
+//
+// docs/executors.md says what holds.
+#pragma once
+
+#ifndef KILN_RUNTIME_H // a generated NAME.h before this one has it, too
+#include "kiln/runtime.h"
+#endif
+
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
+#include <oneapi/tbb/task_group.h>
+
+namespace kiln {
+
+class TbbExecutor {
+public:
+  /// One worker for each thread that the arena may have.
+  explicit TbbExecutor(tbb::task_arena &threads)
+      : arena(threads), executor{this, static_cast<uint32_t>(threads.max_concurrency()), parallelFor} {}
+  TbbExecutor(const TbbExecutor &) = delete;
+  TbbExecutor &operator=(const TbbExecutor &) = delete;
+
+  /// For kiln_call_t.
+  const kiln_executor_t *get() const { return &executor; }
+
+private:
+  using Task = void (*)(void *context, uint32_t index, uint32_t worker);
+
+  static uint32_t slot() { return static_cast<uint32_t>(tbb::this_task_arena::current_thread_index()); }
+
+  /// Runs in the arena.
+  static void run(uint32_t count, Task task, void *context) {
+    const uint32_t own = slot();
+    // A worker is its thread's slot, but that the slot of this thread and the first one are exchanged: it is worker 0.
+    const auto workerOf = [own](uint32_t other) { return other == own ? 0 : other == 0 ? own : other; };
+    // A context of its own: a group that is cancelled around the call leaves no task undone.
+    tbb::task_group_context alone(tbb::task_group_context::isolated);
+    tbb::parallel_for(uint32_t{0}, count, [&](uint32_t i) { task(context, i, workerOf(slot())); }, alone);
+  }
+
+  static void parallelFor(void *self, uint32_t count, Task task, void *context) noexcept {
+    const auto &executor = *static_cast<TbbExecutor *>(self);
+    // Isolated: a thread that waits for this loop takes no task from outside, in which its worker may be busy.
+    executor.arena.execute([&] { tbb::this_task_arena::isolate([&] { run(count, task, context); }); });
+  }
+
+  tbb::task_arena &arena;
+  kiln_executor_t executor;
+};
+
+} // namespace kiln

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An executor on threads of its own, of std::thread (C++20), for where the bundled pool's pthreads are not. It is a
+// small job system for jobs.h, which must lie beside it:
+//
+//   kiln::ThreadExecutor executor(std::thread::hardware_concurrency());
+//   const kiln_call_t call = {.arena = arena, .arena_bytes = sizeof arena, .executor = executor.get()};
+//
+// docs/executors.md says what holds.
+#pragma once
+
+#include "jobs.h"
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace kiln {
+
+class ThreadExecutor {
+public:
+  /// Starts workers - 1 threads, since the calling thread is a worker, too. Throws what std::thread throws.
+  explicit ThreadExecutor(uint32_t workers) : ThreadExecutor(workers, NoThreads()) {
+    while (threads.size() + 1 < workers) // if one does not start, the destructor ends the others
+      threads.emplace_back([this] { runJobs(); });
+  }
+  /// No call may use it any more.
+  ~ThreadExecutor() {
+    {
+      const std::lock_guard guard(lock);
+      isClosing = true;
+    }
+    changed.notify_all();
+    for (std::thread &thread : threads)
+      thread.join();
+  }
+  ThreadExecutor(const ThreadExecutor &) = delete;
+  ThreadExecutor &operator=(const ThreadExecutor &) = delete;
+
+  /// For kiln_call_t.
+  const kiln_executor_t *get() const { return jobs.get(); }
+
+private:
+  struct NoThreads {};
+  struct Waiting {
+    JobExecutor::Job job;
+    void *data;
+  };
+
+  ThreadExecutor(uint32_t workers, NoThreads)
+      : jobs(workers, [this](JobExecutor::Job job, void *data) { submit({job, data}); }) {
+    waiting.reserve(workers); // as many jobs as there may be
+    threads.reserve(workers);
+  }
+
+  void submit(Waiting job) {
+    {
+      const std::lock_guard guard(lock);
+      waiting.push_back(job);
+    }
+    changed.notify_one();
+  }
+
+  void runJobs() {
+    for (std::unique_lock guard(lock);;) {
+      changed.wait(guard, [this] { return isClosing || !waiting.empty(); });
+      if (waiting.empty())
+        return;
+      const Waiting next = waiting.back();
+      waiting.pop_back();
+      guard.unlock();
+      next.job(next.data);
+      guard.lock();
+    }
+  }
+
+  std::mutex lock; // of what follows
+  std::condition_variable changed;
+  std::vector<Waiting> waiting; // in any order: all are helpers of one loop
+  bool isClosing = false;
+  JobExecutor jobs;
+  std::vector<std::thread> threads;
+};
+
+} // namespace kiln

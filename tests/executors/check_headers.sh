@@ -1,0 +1,38 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Each adapter compiles beside a generated header on a machine that has never seen Kiln, in the order that one likes, with
+# all warnings: check_headers.sh EXECUTORS FOLDER NAME
+set -eu
+executors=$1 folder=$2 name=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cp "$executors"/*.h "$folder/$name.h" "$work"
+strict="-fsyntax-only -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion"
+
+# check HEADER COMPILER FLAG ...: the header behind the model's.
+check() {
+  header=$1
+  shift
+  echo "$* $header"
+  printf '#include "%s.h"\n#include "%s"\n#include "%s"\n' "$name" "$header" "$header" >"$work/source.c"
+  "$@" $strict "$work/source.c"
+}
+for compiler in g++ clang++-22; do
+  for header in jobs.h threads.h; do
+    check $header $compiler -std=c++20 -x c++
+  done
+done
+check openmp.h gcc -std=c11 -fopenmp
+check openmp.h g++ -std=c++20 -x c++ -fopenmp
+if [ -e /usr/include/oneapi/tbb.h ]; then
+  for compiler in g++ clang++-22; do
+    check tbb.h $compiler -std=c++20 -x c++
+  done
+else
+  echo "skipped: tbb.h, since oneTBB's headers are not here"
+fi
+if gcc $strict -std=c11 "$work/openmp.h" 2>"$work/words"; then
+  echo "openmp.h compiles without OpenMP" >&2
+  exit 1
+fi
+grep -F 'requires OpenMP: compile with -fopenmp' "$work/words"
