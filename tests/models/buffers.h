@@ -4,6 +4,7 @@
 // it, and is surrounded by a pattern on its other side. Outputs and arenas are filled with bytes that are NaN as f32.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -28,6 +29,7 @@ public:
   ~Pages();
   Pages(const Pages &) = delete;
   Pages &operator=(const Pages &) = delete;
+  void makeReadOnly();
 
   unsigned char *base;
   std::size_t usable;
@@ -47,6 +49,7 @@ inline Pages::Pages(std::size_t bytes) : page(static_cast<std::size_t>(sysconf(_
     std::abort();
 }
 inline Pages::~Pages() { munmap(base - page, usable + 2 * page); }
+inline void Pages::makeReadOnly() { mprotect(base, usable, PROT_READ); }
 #else
 inline Pages::Pages(std::size_t bytes) : page(1024) {
   usable = (bytes + page - 1) / page * page + page;
@@ -55,6 +58,7 @@ inline Pages::Pages(std::size_t bytes) : page(1024) {
     std::abort();
 }
 inline Pages::~Pages() { std::free(base); }
+inline void Pages::makeReadOnly() {}
 #endif
 
 /// Memory against the end of such pages.
@@ -69,20 +73,25 @@ public:
 
   unsigned char *data() const { return begin; }
   std::size_t size() const { return bytes; }
-  /// Poisons the buffer and what surrounds it.
-  void fill() { std::memset(pages.base, poison, pages.usable); }
+  /// Fills the buffer and what surrounds it.
+  void fill(unsigned char with = poison) {
+    filling = with;
+    std::memset(pages.base, filling, pages.usable);
+  }
   /// Whether nothing was written around the buffer.
   bool isIntact() const {
-    for (const unsigned char *at = pages.base; at != pages.base + pages.usable; ++at)
-      if ((at < begin || at >= begin + bytes) && *at != poison)
-        return false;
-    return true;
+    const auto isUntouched = [this](unsigned char byte) { return byte == filling; };
+    return std::all_of(pages.base, begin, isUntouched) &&
+           std::all_of(begin + bytes, pages.base + pages.usable, isUntouched);
   }
+  /// From now on writing to it is a crash.
+  void makeReadOnly() { pages.makeReadOnly(); }
 
 private:
   Pages pages;
   std::size_t bytes;
   unsigned char *begin;
+  unsigned char filling = poison;
 };
 
 /// An input, in two places: one where reading past the end traps, one where reading before the beginning does.

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model.h"
+
+#include "weights.h"
+#include <algorithm>
+#include <cstdio>
+#include <string_view>
+
+namespace kiln::realtime {
+
+static void check(kiln_status_t status, const kiln_error_t &error) {
+  if (status == KILN_OK)
+    return;
+  std::fprintf(stderr, "%s: %s\n", library.descriptor.name, error.message);
+  std::abort();
+}
+
+/// The rows of the library's table.
+static std::vector<testing::WeightShape> tableOf(const kiln_descriptor_t &descriptor) {
+  static const char *const types[] = {
+#define KILN_ELEMENT_TYPE(name, NAME, file, kind, bits, digits, c_type, mlir) #name,
+#include "kiln/element_types.def"
+  };
+  std::vector<testing::WeightShape> table;
+  for (const kiln_weight_t *weight = descriptor.weights; weight != descriptor.weights + descriptor.weight_count;
+       ++weight)
+    table.push_back(
+        {weight->name, weight->copies, {weight->shape, weight->shape + weight->rank}, types[weight->dtype]});
+  return table;
+}
+
+uint64_t bytesOfWeights(const kiln_descriptor_t &descriptor) {
+  uint64_t bytes = 0;
+  for (const testing::WeightShape &weight : tableOf(descriptor)) {
+    uint64_t elements = static_cast<uint64_t>(weight.copies);
+    for (int64_t extent : weight.shape)
+      elements *= static_cast<uint64_t>(extent);
+    bytes += elements * (weight.type == "f32" ? 4 : 2);
+  }
+  return bytes;
+}
+
+Model::Model(Guard guard) : guard(guard) {
+  allocator = {this,
+               [](void *self, size_t bytes, size_t) -> void * { // which are a multiple of the alignment
+                 auto &model = *static_cast<Model *>(self);
+                 return model.blocks.emplace_back(bytes, model.guard).memory.data();
+               },
+               [](void *self, void *memory) {
+                 static_cast<Model *>(self)->blocks.remove_if(
+                     [&](const Block &block) { return block.memory.data() == memory; });
+               }};
+  const kiln_options_t options = {.allocator = &allocator, .device = KILN_CPU};
+  kiln_error_t error{};
+  check(library.create(&options, &handle, &error), error);
+  const testing::WeightImage image(tableOf(library.descriptor));
+  check(library.bind(handle, image.data(), image.size(), &error), error);
+  const std::string_view target = library.target(handle);
+  variant = std::find_if(library.descriptor.variants, library.descriptor.variants + library.descriptor.variant_count,
+                         [&](const kiln_variant_t &other) { return other.target == target; });
+  const bool trains = library.descriptor.state_count > 0;
+  for (Block &block : blocks)
+    if (trains)
+      block.bound.assign(block.memory.data(), block.memory.data() + block.memory.size());
+    else
+      block.memory.makeReadOnly();
+}
+
+Model::~Model() { library.destroy(handle); }
+
+void Model::restore() {
+  for (Block &block : blocks)
+    std::copy(block.bound.begin(), block.bound.end(), block.memory.data());
+}
+
+bool Model::isIntact() const {
+  return std::all_of(blocks.begin(), blocks.end(), [](const Block &block) { return block.memory.isIntact(); });
+}
+
+} // namespace kiln::realtime

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The library's model with weights of the counter. All memory that it has asked for, its packed weights and itself,
+// lies between forbidden pages, and can only be read, unless the model trains.
+#pragma once
+
+#include "library.h"
+
+#include "buffers.h"
+#include <list>
+
+namespace kiln::realtime {
+
+using testing::Guard;
+using testing::GuardedMemory;
+
+/// Of the tensors that a file has for the library.
+uint64_t bytesOfWeights(const kiln_descriptor_t &descriptor);
+
+class Model {
+public:
+  /// Ends the program where the library refuses.
+  explicit Model(Guard guard);
+  ~Model();
+  Model(const Model &) = delete;
+  Model &operator=(const Model &) = delete;
+
+  const void *get() const { return handle; }
+  const kiln_body_t &body(size_t entry) const { return variant->bodies[entry]; }
+  /// Takes back what a training has changed.
+  void restore();
+  /// Whether nothing was written around its memory.
+  bool isIntact() const;
+
+private:
+  struct Block {
+    Block(size_t bytes, Guard guard) : memory(bytes, guard) {}
+    GuardedMemory memory;
+    std::vector<unsigned char> bound; // what it was before the first call, of a model that trains
+  };
+
+  Guard guard;
+  std::list<Block> blocks;
+  kiln_allocator_t allocator;
+  void *handle = nullptr;
+  const kiln_variant_t *variant = nullptr;
+};
+
+} // namespace kiln::realtime
