@@ -4,8 +4,8 @@
 // ragged, what the caches hold. It orders the first candidates and nothing else.
 #pragma once
 
+#include "compiler/schedule/Workload.h"
 #include "compiler/tuner/Search.h"
-#include "compiler/tuner/Workload.h"
 
 namespace kiln {
 

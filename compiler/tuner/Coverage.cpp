@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/tuner/Coverage.h"
 
+#include "compiler/schedule/Workload.h"
 #include "compiler/tuner/LoweredModel.h"
-#include "compiler/tuner/Workload.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include <fmt/format.h>

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "compiler/emit/Calls.h"
-#include "compiler/tuner/Workload.h"
+#include "compiler/schedule/Workload.h"
 
 #include <memory>
 

@@ -4,7 +4,7 @@
 // instruction set, and bytes read and copied within a footprint.
 #pragma once
 
-#include "compiler/tuner/Workload.h"
+#include "compiler/schedule/Workload.h"
 #include "kiln/runtime.h"
 
 namespace kiln {

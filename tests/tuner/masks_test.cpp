@@ -2,7 +2,7 @@
 // The operations of masked attention are those of a loop that skips what the masks leave out.
 #include "KernelText.h"
 #include "compiler/dialect/KilnDialect.h"
-#include "compiler/tuner/Workload.h"
+#include "compiler/schedule/Workload.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -128,6 +128,14 @@ TEST(Masks, CountWhatTheyLeave) {
       expect({causal, true}, [&](int64_t i, int64_t j) { return j <= i && middle(j); });
     }
   }
+}
+
+// Of very many rows only some are looked at.
+TEST(Masks, AreSampledWhereTheyAreLarge) {
+  constexpr int64_t tokens = 5000;
+  const std::string causal = "%c = arith.cmpi sle, %j, %i : index";
+  const double expected = counted(tokens, tokens, false, [](int64_t i, int64_t j) { return j <= i; });
+  EXPECT_NEAR(operations({causal}, tokens, tokens), expected, 1e-3 * expected);
 }
 
 } // namespace

@@ -4,15 +4,17 @@
 //    that they depend on; other conditions leave everything.
 // 2. What is masked reaches the op that computes the scores, if they serve nothing else, the maxima, the weights
 //    (exponentials of differences from them, so 0 where the score is very low), and sums of weights or their products.
-#include "compiler/tuner/Masks.h"
+#include "compiler/schedule/Masks.h"
 
 #include "compiler/dialect/KilnDialect.h"
-#include "compiler/tuner/Workload.h"
+#include "compiler/schedule/Workload.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 
+#include <algorithm>
+#include <map>
 #include <numeric>
 
 namespace kiln {
@@ -21,6 +23,8 @@ using namespace mlir;
 
 /// Excluded scores are at most this: beside any other score their weight is 0.
 static constexpr double lowScore = -1e38;
+/// Of a mask of more elements than about this only some rows are evaluated, evenly spaced: a tenth of a second.
+static constexpr double mostElements = 1 << 22;
 
 namespace {
 
@@ -124,11 +128,21 @@ double shareOfMask(linalg::GenericOp op, ArrayRef<int64_t> extents) {
   llvm::erase_if(conditions, [&](Value condition) { return !evaluator.get(condition); });
   if (conditions.empty() || evaluator.loops.back() == 0)
     return 1;
-  std::set<unsigned> indexed; // of the loops but the last
+  std::map<unsigned, int64_t> indexed; // of the loops but the last, and the step of each
   op.walk([&](linalg::IndexOp index) {
     if (index.getDim() + 1 != evaluator.loops.size())
-      indexed.insert(index.getDim());
+      indexed[index.getDim()] = 1;
   });
+  double elements = double(evaluator.loops.back());
+  for (auto [loop, step] : indexed)
+    elements *= double(evaluator.loops[loop]);
+  auto length = [&](const auto &loop) { return evaluator.loops[loop.first]; };
+  if (auto longest = std::max_element(indexed.begin(), indexed.end(),
+                                      [&](const auto &a, const auto &b) { return length(a) < length(b); });
+      longest != indexed.end()) {
+    longest->second = std::max<int64_t>(1, std::min(int64_t(elements / mostElements), length(*longest)));
+    evaluator.at[longest->first] = longest->second / 2;
+  }
   int64_t rows = 0, left = 0;
   for (bool isMore = true; isMore;) {
     RowEvaluator::Row both(evaluator.loops.back(), 1);
@@ -138,10 +152,10 @@ double shareOfMask(linalg::GenericOp op, ArrayRef<int64_t> extents) {
     left += std::accumulate(both.begin(), both.end(), int64_t(0));
     ++rows;
     isMore = false;
-    for (unsigned loop : indexed) {
-      if ((isMore = ++evaluator.at[loop] < evaluator.loops[loop]))
+    for (auto [loop, step] : indexed) {
+      if ((isMore = (evaluator.at[loop] += step) < evaluator.loops[loop]))
         break;
-      evaluator.at[loop] = 0;
+      evaluator.at[loop] = step / 2;
     }
   }
   return double(left) / (double(rows) * double(evaluator.loops.back()));
