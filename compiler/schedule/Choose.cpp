@@ -265,6 +265,20 @@ void ScheduleChooser::takeRecords(ScheduleChoice &choice, const TuningCase &of, 
   llvm::sort(choice.records);
 }
 
+std::optional<double> ScheduleChooser::gainOf(const SchedulePoint &point, const Group &group) const {
+  double logGain = 0;
+  int compared = 0;
+  for (const auto *condition : relevant(group)) {
+    auto preset = condition->second.find(group.preset.value_or(SchedulePoint()));
+    auto found = condition->second.find(point);
+    if (preset == condition->second.end() || found == condition->second.end())
+      continue;
+    logGain += std::log(preset->second.microseconds / found->second.microseconds);
+    ++compared;
+  }
+  return compared ? std::optional(std::exp(logGain / compared)) : std::nullopt;
+}
+
 bool ScheduleChooser::takeExact(ScheduleChoice &choice, const KernelKey &key, const Schedulable &schedulable,
                                 const Machine &machine) const {
   auto structures = index.find({machine, schedulable.strategy});
@@ -286,6 +300,7 @@ bool ScheduleChooser::takeExact(ScheduleChoice &choice, const KernelKey &key, co
   choice.provenance = Provenance::Exact;
   choice.point = legalPoint(schedulable.space, ranked.front().point);
   choice.loss = std::expm1(ranked.front().logLoss);
+  choice.gain = gainOf(ranked.front().point, group->second);
   takeRecords(choice,
               {schedulable.strategy, key.structure, key.shape, key.bounds, machine, 1, {}, ranked.front().point},
               group->second);

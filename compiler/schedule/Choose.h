@@ -22,6 +22,9 @@ struct ScheduleChoice {
   /// How much longer it is expected to take than the best schedule: 0.1 is a tenth. Nothing: no measurement tells. For
   /// an exact record: its loss to the best at each of the measured extents, on the average.
   std::optional<double> loss;
+  /// Of an exact one: how many times as fast as the analytic default it was measured, the geometric mean over extents
+  /// and threads at which both were.
+  std::optional<double> gain;
   std::string donor; // of a transferred one: shape and bounds of the kernel that was measured, and the number of
                      // threads, as far as they are not what was asked for
   std::vector<std::string> records;          // the lines of the file that it rests on, sorted
@@ -72,6 +75,7 @@ private:
   double lossPerDistance(const Structures &structures) const;
   std::optional<double> lossOfDefault(const Structures &structures, llvm::StringRef structure) const;
   void takeRecords(ScheduleChoice &choice, const TuningCase &of, const Group &group) const;
+  std::optional<double> gainOf(const SchedulePoint &point, const Group &group) const;
   bool takeExact(ScheduleChoice &choice, const KernelKey &key, const Schedulable &schedulable,
                  const Machine &machine) const;
   bool takeNearest(ScheduleChoice &choice, const KernelKey &key, const Schedulable &schedulable,

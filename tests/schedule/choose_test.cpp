@@ -3,6 +3,7 @@
 // Which schedule a kernel gets from which measurements.
 #include "compiler/schedule/Choose.h"
 
+#include <cmath>
 #include <gtest/gtest.h>
 
 namespace kiln {
@@ -55,6 +56,20 @@ TEST(Choose, DefaultWithoutMeasurements) {
   EXPECT_EQ(toString(choice.point), "m=8 n=48");
   EXPECT_FALSE(choice.loss);
   EXPECT_TRUE(choice.records.empty());
+}
+
+// The geometric mean of 100 / 50 and 90 / 80 at two extents; a third one has no default.
+TEST(Choose, TellsWhatTuningGained) {
+  const std::string lines =
+      line("768x768", "m=8 n=48", "100.0us n=9 default") + line("768x768", "m=4 n=48", "50.0us n=9") +
+      line("768x768", "m=8 n=48", "90.0us n=9 default", "64") + line("768x768", "m=4 n=48", "80.0us n=9", "64") +
+      line("768x768", "m=4 n=48", "10.0us n=9", "8");
+  const ScheduleChoice choice = choose(lines, key({768, 768}));
+  EXPECT_EQ(toString(choice.point), "m=4 n=48");
+  ASSERT_TRUE(choice.gain);
+  EXPECT_NEAR(*choice.gain, std::sqrt(2 * 1.125), 1e-6);
+  EXPECT_FALSE(choose(line("768x768", "m=4 n=48", "50.0us n=9"), key({768, 768})).gain) << "no default to compare with";
+  EXPECT_FALSE(choose(lines, key({768, 512})).gain) << "of another shape";
 }
 
 // Measurements of a GPU count for any number of threads, those of a CPU for their own.
