@@ -114,8 +114,8 @@ struct MemoryCheck {
   int checked = 0, tooLarge = 0; // how many cases were checked, and would have taken more steps than they may
 };
 
-/// Text forms for `kiln compile --emit=`.
-enum class KernelText { Stmt, Assembly };
+/// Text forms for `kiln compile --emit=`; the loop nest is for people alone.
+enum class KernelText { Stmt, Assembly, Loops };
 
 /// One way to make code of kernels: Halide for a CPU is one.
 class KernelCompiler {

@@ -152,13 +152,13 @@ public:
     return KernelObject{std::move(*object), plan->scratchBytes, 0, plan->strategy, plan->schedule};
   }
 
-  /// Stmt: the functions as MLIR; Assembly: the PTX of each image.
+  /// Stmt and Loops: the functions as MLIR; Assembly: the PTX of each image.
   FailureOr<std::string> print(func::FuncOp kernel, StringRef, KernelText form,
                                const SchedulePoint *point) const override {
     FailureOr<DevicePlan> plan = planKernel(kernel, point);
     if (failed(plan))
       return failure();
-    if (form == KernelText::Stmt)
+    if (form != KernelText::Assembly)
       return plan->text;
     std::string text;
     for (const Image &image : plan->images)

@@ -7,6 +7,7 @@
 #include "compiler/schedule/SearchSpace.h"
 #include "targets/halide/Abi.h"
 #include "targets/halide/CheckMemory.h"
+#include "targets/halide/LoopNest.h"
 #include "targets/halide/Ordered.h"
 #include "targets/halide/Scratch.h"
 #include "targets/halide/Strategy.h"
@@ -105,6 +106,18 @@ public:
     result.scratchBytes = scratch->bytes;
     result.taskBytes = scratch->taskBytes;
     return success();
+  }
+
+  FailureOr<std::string> print(KernelText form) {
+    switch (form) {
+    case KernelText::Stmt:
+      return emit(Halide::OutputFileType::stmt);
+    case KernelText::Loops:
+      return printLoopNest(statement, symbol);
+    case KernelText::Assembly:
+      break;
+    }
+    return emitCode(/*isAssembly=*/true);
   }
 
   FailureOr<std::string> emit(Halide::OutputFileType type) {
@@ -259,8 +272,7 @@ FailureOr<std::string> HalideCompiler::print(func::FuncOp kernel, StringRef symb
                                              const SchedulePoint *point) const {
   std::string text;
   LogicalResult done = lowered(kernel, symbol, point, [&](Compilation &compilation) -> LogicalResult {
-    FailureOr<std::string> printed = form == KernelText::Stmt ? compilation.emit(Halide::OutputFileType::stmt)
-                                                              : compilation.emitCode(/*isAssembly=*/true);
+    FailureOr<std::string> printed = compilation.print(form);
     if (failed(printed))
       return failure();
     text = std::move(*printed);
