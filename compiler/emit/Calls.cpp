@@ -67,6 +67,22 @@ static int64_t evaluate(Value value, ArrayRef<int64_t> symbols) {
   return cast<IntegerAttr>(cast<Attribute>(results[0])).getInt();
 }
 
+std::vector<int64_t> evaluateExtents(mlir::kiln::CallOp call, ArrayRef<int64_t> symbols) {
+  std::vector<int64_t> extents;
+  for (Value extent : call.getExtents())
+    extents.push_back(evaluate(extent, symbols));
+  return extents;
+}
+
+double countCalls(Operation *op, ArrayRef<int64_t> symbols) {
+  auto points = llvm::map_to_vector(symbols, [](int64_t value) { return mlir::kiln::Interval{value, value}; });
+  double calls = 1;
+  for (auto loop = op->getParentOfType<mlir::kiln::LoopInterface>(); loop;
+       loop = loop->getParentOfType<mlir::kiln::LoopInterface>())
+    calls *= static_cast<double>(mlir::kiln::getBounds(loop.getTripCount(), points)->min);
+  return calls;
+}
+
 static bool isWeight(Value value) {
   while (auto view = value.getDefiningOp<mlir::kiln::ReshapeOp>())
     value = view->getOperand(0);
@@ -107,20 +123,13 @@ std::vector<KernelUse> collectKernels(ModuleOp module, const RowVariants &forms,
       SmallVector<int64_t> values;
       for (mlir::kiln::SymbolAttr symbol : symbols)
         values.push_back(scenario.at(symbol.getName().str()));
-      auto points = llvm::map_to_vector(values, [](int64_t value) { return mlir::kiln::Interval{value, value}; });
-      double calls = 1;
-      for (auto loop = call->getParentOfType<mlir::kiln::LoopInterface>(); loop;
-           loop = loop->getParentOfType<mlir::kiln::LoopInterface>())
-        calls *= static_cast<double>(mlir::kiln::getBounds(loop.getTripCount(), points)->min);
-      std::vector<int64_t> extents;
-      for (Value extent : call.getExtents())
-        extents.push_back(evaluate(extent, values));
+      const std::vector<int64_t> extents = evaluateExtents(call, values);
       KernelUse &use = uses[module.lookupSymbol(chooseForm(forms, call.getCallee(), extents))];
       std::vector<Workload> &workloads = use.scenarios[number];
       auto same = llvm::find_if(workloads, [&](const Workload &workload) { return workload.extents == extents; });
       if (same == workloads.end())
         same = workloads.insert(workloads.end(), {extents, 0});
-      same->calls += calls;
+      same->calls += countCalls(call, values);
     }
   });
   std::vector<KernelUse> result;

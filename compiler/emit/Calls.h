@@ -3,6 +3,7 @@
 // Which kernels a lowered model calls, at which extents and how often, in some representative calls of the model.
 #pragma once
 
+#include "compiler/dialect/KilnDialect.h"
 #include "compiler/emit/RowVariants.h"
 #include "llvm/Support/Error.h"
 
@@ -22,6 +23,10 @@ using GivenExtents = std::map<std::string, std::vector<int64_t>>;
 /// and in a second scenario of each combination half of it. Fails on a name that the model does not have and a value
 /// outside of its bounds.
 llvm::Expected<std::vector<Scenario>> makeScenarios(mlir::ModuleOp module, const GivenExtents &given);
+
+/// The extents of a call whose entry's symbols have these values, and how often the loops around it make it.
+std::vector<int64_t> evaluateExtents(mlir::kiln::CallOp call, llvm::ArrayRef<int64_t> symbols);
+double countCalls(mlir::Operation *op, llvm::ArrayRef<int64_t> symbols);
 
 /// A kernel at one set of extents.
 struct Workload {

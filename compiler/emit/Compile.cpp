@@ -67,6 +67,7 @@ private:
   std::vector<KernelRequest> requestKernels(MutableArrayRef<TargetModule> modules);
   LogicalResult chooseSchedules(MutableArrayRef<TargetModule> modules);
   LogicalResult printKernels(MutableArrayRef<TargetModule> modules);
+  LogicalResult printLoops(MutableArrayRef<TargetModule> modules);
   LogicalResult compileKernels(MutableArrayRef<TargetModule> modules);
   LogicalResult dumpKernels(ArrayRef<KernelRequest> requests);
   FailureOr<WeightLayout> layOutWeights(TargetModule &lowered, Variant &variant);
@@ -155,6 +156,19 @@ LogicalResult ModelCompiler::printKernels(MutableArrayRef<TargetModule> modules)
   return success();
 }
 
+LogicalResult ModelCompiler::printLoops(MutableArrayRef<TargetModule> modules) {
+  std::vector<KernelRequest> requests = requestKernels(modules);
+  llvm::erase_if(requests, [&](const KernelRequest &kernel) { return kernel.target->name() != options.loopsOf; });
+  auto texts = ::kiln::printKernels(requests, KernelText::Loops, options.kernels, errors);
+  if (failed(texts))
+    return failure();
+  for (Variant &variant : report.variants)
+    if (variant.target == options.loopsOf)
+      for (auto [kernel, text] : llvm::zip_equal(variant.kernels, *texts))
+        kernel.loops = std::move(text);
+  return success();
+}
+
 LogicalResult ModelCompiler::dumpKernels(ArrayRef<KernelRequest> requests) {
   for (auto [form, suffix] : {std::pair(KernelText::Stmt, ".stmt"), std::pair(KernelText::Assembly, ".s")}) {
     auto texts = ::kiln::printKernels(requests, form, options.kernels, errors);
@@ -229,6 +243,8 @@ LogicalResult ModelCompiler::compileHost(TargetModule &lowered, Variant &variant
     EntryCode code{kernelSymbol(target, entry.name), states + plan->arenaBytes(), states + plan->lowerBound()};
     if (variant.isOnDevice())
       code.stagingBytes = stagingBytes(entry);
+    code.steps = listSteps(function, *plan, lowered.forms);
+    code.buffers = listBuffers(function, *plan);
     function.walk([&](mlir::kiln::CallOp call) {
       auto addScratch = [&](StringRef function) {
         auto kernel = lowered.kernels.find(function);
@@ -477,6 +493,8 @@ FailureOr<CompileReport> ModelCompiler::run() {
     return std::move(report);
   }
   if (report.model.hasSelfTest && failed(timed("self-test", [&] { return evaluateTrials(); })))
+    return failure();
+  if (!options.loopsOf.empty() && failed(timed("loop nests", [&] { return printLoops(modules); })))
     return failure();
   if (failed(timed("kernels", [&] { return compileKernels(modules); })))
     return failure();

@@ -29,6 +29,7 @@ struct CompileOptions {
   std::string dumpDirectory; // not empty: every stage of the IR goes there
   EmitForm form = EmitForm::Library;
   bool showsCosts = false; // computes KernelSummary::cost
+  std::string loopsOf;     // the target of whose kernels KernelSummary::loops is printed; empty: none
   LoweringOptions lowering;
   std::optional<uint64_t> maxTextBytes, maxArenaBytes; // budgets: exceeding one is an error
   TuningOptions tuning;

@@ -5,6 +5,7 @@
 // headers, the manifest and the descriptor are written from this.
 #pragma once
 
+#include "compiler/emit/Execution.h"
 #include "compiler/schedule/Choose.h"
 #include "kiln/graph.h"
 #include "targets/target.h"
@@ -114,7 +115,8 @@ struct KernelSummary {
   SchedulePoint schedule;
   bool isFallback = false; // for fewer instruction sets: KernelCompiler::fallback
   uint64_t textBytes = 0;
-  std::string cost; // what bounds it, computed: KernelCompiler::printCost, if it was asked for
+  std::string cost;  // what bounds it, computed: KernelCompiler::printCost, if it was asked for
+  std::string loops; // its loop nest: KernelText::Loops, if that was asked for
 };
 
 /// One entry compiled for one instruction set.
@@ -123,6 +125,8 @@ struct EntryCode {
   uint64_t planBytes = 0, planLowerBound = 0;
   uint64_t scratchBytes = 0, taskBytes = 0; // of the worker that starts kernels, of each other one
   uint64_t stagingBytes = 0;                // of the arguments' copies in a device's memory; 0 on a CPU
+  std::vector<ExecutionStep> steps = {};
+  std::vector<PlannedBuffer> buffers = {};
 };
 
 /// Everything compiled for one instruction set.

@@ -40,7 +40,8 @@ static json::Object entryJson(const EntryInterface &entry, const std::vector<Var
                       {"extents", symbolsJson(entry.symbols)},
                       {"inputs", std::move(inputs)},
                       {"outputs", std::move(outputs)},
-                      {"arena_bytes", json::Object{{"fixed", arena.fixed}, {"per_worker", arena.perWorker}}}};
+                      {"arena_bytes", json::Object{{"fixed", arena.fixed}, {"per_worker", arena.perWorker}}},
+                      {"state_bytes", entry.stateBytes}};
   if (entry.isBatch()) {
     result["batch_of"] = entry.single;
     result["extents_of_a_sequence"] = symbolsJson(entry.ownSymbols);
@@ -50,6 +51,7 @@ static json::Object entryJson(const EntryInterface &entry, const std::vector<Var
 
 static json::Object kernelJson(const KernelSummary &kernel) {
   json::Object result{{"symbol", kernel.symbol},
+                      {"name", kernel.function},
                       {"layers", json::Array(kernel.layers)},
                       {"strategy", kernel.strategy},
                       {"structure", kernel.key.structure},
@@ -64,7 +66,38 @@ static json::Object kernelJson(const KernelSummary &kernel) {
     result["predicted_loss"] = std::round(*kernel.choice.loss * 1000) / 1000;
   if (!kernel.choice.donor.empty())
     result["transferred_from"] = kernel.choice.donor;
+  if (kernel.choice.gain)
+    result["gain"] = std::round(*kernel.choice.gain * 1000) / 1000;
   return result;
+}
+
+static json::Array stepsJson(const std::vector<ExecutionStep> &steps) {
+  json::Array list;
+  for (const ExecutionStep &step : steps) {
+    json::Object described{{"kind", step.kind}, {"layer", step.layer}, {"times", step.times}};
+    if (!step.operands.empty())
+      described["operands"] = json::Array(step.operands);
+    if (!step.kernel.empty()) {
+      described["kernel"] = step.kernel;
+      described["results"] = json::Array(step.results);
+      described["operations"] = step.work.operations;
+      described["bytes_read"] = step.work.bytesRead;
+      described["bytes_written"] = step.work.bytesWritten;
+    }
+    list.push_back(std::move(described));
+  }
+  return list;
+}
+
+static json::Array buffersJson(const std::vector<PlannedBuffer> &buffers) {
+  json::Array list;
+  for (const PlannedBuffer &buffer : buffers)
+    list.push_back(json::Object{{"offset", buffer.offset},
+                                {"bytes", buffer.bytes},
+                                {"first", buffer.first},
+                                {"last", buffer.last},
+                                {"values", json::Array(buffer.values)}});
+  return list;
 }
 
 static json::Object variantJson(const ModelInterface &model, const Variant &variant) {
@@ -78,6 +111,7 @@ static json::Object variantJson(const ModelInterface &model, const Variant &vari
                         {"tiled_dimension", at.dim},
                         {"shift", at.shift},
                         {"stored_type", name_of(at.element)},
+                        {"stored_bytes", storedBytes(model.weights[i], at)},
                         {"scales", at.scales}};
     if (at.group) {
       weight["group"] = at.group;
@@ -93,6 +127,8 @@ static json::Object variantJson(const ModelInterface &model, const Variant &vari
                        {"plan_lower_bound", variant.entries[i].planLowerBound},
                        {"scratch_bytes", variant.entries[i].scratchBytes},
                        {"task_bytes", variant.entries[i].taskBytes}};
+    entry["steps"] = stepsJson(variant.entries[i].steps);
+    entry["buffers"] = buffersJson(variant.entries[i].buffers);
     if (variant.isOnDevice())
       entry["staging_bytes"] = variant.entries[i].stagingBytes;
     entries.push_back(std::move(entry));

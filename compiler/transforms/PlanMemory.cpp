@@ -16,7 +16,7 @@ FailureOr<MemoryPlan> MemoryPlan::compute(func::FuncOp entry) {
   }
 
   MemoryPlan plan;
-  plan.steps = sharing.getNumSteps();
+  plan.steps.assign(sharing.getSteps().begin(), sharing.getSteps().end());
   int64_t arguments = 0;
   for (BlockArgument argument : entry.getArguments())
     if (isa<RankedTensorType>(argument.getType()))
@@ -47,7 +47,7 @@ FailureOr<MemoryPlan> MemoryPlan::compute(func::FuncOp entry) {
       continue;
     }
     Buffer buffer;
-    buffer.first = plan.steps;
+    buffer.first = plan.steps.size();
     for (unsigned member : members) {
       const BufferSharing::Node &node = sharing.getNodes()[member];
       if (node.bytes == 0)

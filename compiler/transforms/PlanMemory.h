@@ -61,18 +61,22 @@ public:
   int64_t arenaBytes() const { return bytes; }
   int64_t lowerBound() const { return bound; }
   ArrayRef<Buffer> getBuffers() const { return buffers; }
-  int getNumSteps() const { return steps; }
+  /// Step -> its op, as BufferSharing numbers them.
+  ArrayRef<Operation *> getSteps() const { return steps; }
 
 private:
   DenseMap<Value, MemoryPlacement> places;
   DenseMap<Value, Operation *> homes;
   SmallVector<Buffer> buffers;
+  SmallVector<Operation *> steps;
   int64_t bytes = 0, bound = 0;
-  int steps = 0;
 };
 
 /// The names of the memory beside the plan that an op reads or writes: of a state, or of weights.
 SmallVector<Attribute> getMemoryNames(Operation *op);
+
+/// What writes a value of a buffer: the kernel, or "carried" and "stacked" of what a loop gives.
+StringRef getWriter(Value value);
 
 /// A table of the buffers and a picture, offset down and time across.
 std::string printMemoryPlan(func::FuncOp entry, const MemoryPlan &plan);

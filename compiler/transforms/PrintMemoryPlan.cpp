@@ -8,6 +8,14 @@
 #include "llvm/Support/raw_ostream.h"
 
 namespace mlir::kiln {
+
+StringRef getWriter(Value value) {
+  if (auto call = value.getDefiningOp<CallOp>())
+    return call.getCallee();
+  auto loop = value.getDefiningOp<LoopInterface>();
+  return loop && llvm::is_contained(loop.getStacked(), value) ? "stacked" : "carried";
+}
+
 namespace {
 
 constexpr int pictureRows = 24, pictureColumns = 96;
@@ -15,13 +23,7 @@ constexpr int pictureRows = 24, pictureColumns = 96;
 std::string describe(Value value) {
   std::string text;
   llvm::raw_string_ostream stream(text);
-  if (auto call = value.getDefiningOp<CallOp>())
-    stream << call.getCallee();
-  else if (auto loop = value.getDefiningOp<LoopInterface>(); loop && llvm::is_contained(loop.getStacked(), value))
-    stream << "stacked";
-  else
-    stream << "carried";
-  stream << ' ';
+  stream << getWriter(value) << ' ';
   auto type = cast<RankedTensorType>(value.getType());
   llvm::interleave(
       type.getShape(), stream,
@@ -49,7 +51,7 @@ std::string printMemoryPlan(func::FuncOp entry, const MemoryPlan &plan) {
   double ratio = plan.lowerBound() ? static_cast<double>(plan.arenaBytes()) / plan.lowerBound() : 1;
   out << "memory plan of \"" << entry.getName() << "\": " << plan.arenaBytes() << " bytes, lower bound "
       << plan.lowerBound() << llvm::format(" (%.3fx), ", ratio) << plan.getBuffers().size() << " buffers, "
-      << plan.getNumSteps() << " steps\n";
+      << plan.getSteps().size() << " steps\n";
   if (plan.getBuffers().empty())
     return text;
   out << "  buffer       offset        bytes    steps  values\n";
@@ -60,12 +62,12 @@ std::string printMemoryPlan(func::FuncOp entry, const MemoryPlan &plan) {
     out << '\n';
   }
 
-  int columns = std::min(plan.getNumSteps(), pictureColumns);
+  const int steps = plan.getSteps().size(), columns = std::min(steps, pictureColumns);
   for (int row = 0; row < pictureRows; ++row) {
     int64_t offset = plan.arenaBytes() * (2 * row + 1) / (2 * pictureRows); // the middle of the slice
     out << llvm::format("  %12lld ", static_cast<long long>(plan.arenaBytes() * row / pictureRows));
     for (int column = 0; column < columns; ++column) {
-      int step = static_cast<int64_t>(column) * plan.getNumSteps() / columns;
+      int step = static_cast<int64_t>(column) * steps / columns;
       char mark = '.';
       for (auto [i, buffer] : llvm::enumerate(plan.getBuffers()))
         if (buffer.first <= step && step <= buffer.last && buffer.offset <= offset &&

@@ -76,29 +76,33 @@ void BufferSharing::addNode(Value value, int first) {
   nodes.push_back({value, first, first, bytes, elements, static_cast<unsigned>(nodes.size())});
 }
 
+int BufferSharing::addStep(Operation *op) {
+  const int step = steps.size();
+  steps.push_back(op);
+  stepsOf[op] = {step, step};
+  return step;
+}
+
 void BufferSharing::number(Block &block) {
   for (Operation &op : block) {
     if (auto call = dyn_cast<CallOp>(op)) {
-      stepsOf[&op] = {steps, steps};
+      const int step = addStep(&op);
       for (Value result : call.getResults())
         if (!getLoopStep(result))
-          addNode(result, steps);
+          addNode(result, step);
       calls.push_back(call);
-      ++steps;
     } else if (auto loop = dyn_cast<LoopInterface>(op)) {
-      int begin = steps++;
+      const int begin = addStep(&op);
       for (Value carried : loop.getCarried())
         addNode(carried, begin);
       number(op.getRegion(0).front());
-      int end = steps++;
+      const int end = addStep(loop.getYield());
       stepsOf[&op] = {begin, end};
-      stepsOf[loop.getYield()] = {end, end};
       for (Value result : op.getResults())
         addNode(result, isStacked(result) ? begin : end);
       loops.push_back(loop); // inner ones first
     } else if (isa<AppendOp, AssignOp, RequireFiniteOp, StoreOp, func::ReturnOp>(op)) {
-      stepsOf[&op] = {steps, steps};
-      ++steps;
+      addStep(&op);
     }
   }
 }

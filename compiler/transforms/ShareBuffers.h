@@ -32,9 +32,11 @@ public:
   const DenseMap<unsigned, Operation *> &getHomes() const { return homes; }
   /// Buffer -> the number of the entry's result that it is.
   const DenseMap<unsigned, unsigned> &getOutputs() const { return outputs; }
-  int getNumSteps() const { return steps; }
+  /// Step -> its op; of a loop's begin the loop, of its end what it yields.
+  ArrayRef<Operation *> getSteps() const { return steps; }
 
 private:
+  int addStep(Operation *op);
   void number(Block &block);
   void addNode(Value value, int first);
   void findLastUses();
@@ -59,7 +61,7 @@ private:
   SmallVector<CallOp> calls;
   SmallVector<LoopInterface> loops;
   DenseMap<Operation *, std::pair<int, int>> stepsOf; // first and last step
-  int steps = 0;
+  SmallVector<Operation *> steps;
 };
 
 } // namespace mlir::kiln

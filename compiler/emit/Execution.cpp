@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/emit/Execution.h"
+
+#include "compiler/dialect/Check.h"
+#include "compiler/dialect/Extents.h"
+#include "compiler/emit/Calls.h"
+#include "compiler/emit/Interface.h"
+
+#include <map>
+
+namespace kiln {
+
+using namespace mlir;
+
+std::string describeTensor(RankedTensorType type, ArrayRef<mlir::kiln::SymbolAttr> symbols) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  out << type.getElementType() << '[';
+  llvm::interleaveComma(mlir::kiln::getExtents(type), out, [&](AffineExpr extent) {
+    if (std::optional<Dim> dim = mlir::kiln::toDim(extent, symbols))
+      out << toString(*dim);
+    else
+      out << extent;
+  });
+  out << ']';
+  return text;
+}
+
+static std::vector<std::string> describeTensors(ValueRange values, ArrayRef<mlir::kiln::SymbolAttr> symbols) {
+  std::vector<std::string> texts;
+  for (Value value : values)
+    if (auto type = dyn_cast<RankedTensorType>(value.getType()))
+      texts.push_back(describeTensor(type, symbols));
+  return texts;
+}
+
+/// The largest extents, as `op` meets them: a sequence of a batch has its share of the rows.
+static SmallVector<int64_t> largestExtents(Operation *op, ArrayRef<mlir::kiln::SymbolAttr> symbols) {
+  auto values = llvm::map_to_vector(symbols, [](mlir::kiln::SymbolAttr symbol) { return int64_t(symbol.getMax()); });
+  auto sequences = op->getParentOfType<mlir::kiln::EachSequenceOp>();
+  if (!sequences)
+    return values;
+  if (auto [count, rows, own] = sequences.getBatchSymbols(); rows >= 0)
+    values[own] = std::max<int64_t>(symbols[own].getMin(), values[rows] / values[count]);
+  return values;
+}
+
+namespace {
+
+class StepLister {
+public:
+  StepLister(ModuleOp module, const RowVariants &forms)
+      : module(module), forms(forms), symbols(mlir::kiln::getSymbols(module)) {}
+
+  ExecutionStep describe(Operation *op);
+
+private:
+  /// Masks take as long as their scores are many; equal layers have the same ones.
+  Work workOf(const std::string &kernel, const std::vector<int64_t> &extents) {
+    auto [work, isNew] = known.try_emplace({kernel, extents});
+    if (isNew)
+      work->second = measureWork(module.lookupSymbol<func::FuncOp>(kernel), extents);
+    return work->second;
+  }
+
+  ModuleOp module;
+  const RowVariants &forms;
+  SmallVector<mlir::kiln::SymbolAttr> symbols;
+  std::map<std::pair<std::string, std::vector<int64_t>>, Work> known;
+};
+
+} // namespace
+
+ExecutionStep StepLister::describe(Operation *op) {
+  ExecutionStep step;
+  step.layer = mlir::kiln::getScope(op->getLoc()).str();
+  const SmallVector<int64_t> values = largestExtents(op, symbols);
+  if (auto loop = dyn_cast<mlir::kiln::LoopInterface>(op)) {
+    step.kind = "loop";
+    step.times = countCalls(&loop->getRegion(0).front().front(), values) / countCalls(op, values);
+  } else if (isa<mlir::kiln::YieldOp>(op)) {
+    step.kind = "end";
+  } else if (auto call = dyn_cast<mlir::kiln::CallOp>(op)) {
+    step.kind = "kernel";
+    const std::vector<int64_t> extents = evaluateExtents(call, values);
+    step.kernel = chooseForm(forms, call.getCallee(), extents).str();
+    step.operands = describeTensors(call.getArguments(), symbols);
+    step.results = describeTensors(call.getResults(), symbols);
+    step.times = countCalls(op, values);
+    step.work = workOf(step.kernel, extents);
+  } else {
+    step.kind = op->getName().stripDialect().str();
+    step.operands = describeTensors(op->getOperands(), symbols);
+    step.times = countCalls(op, values);
+  }
+  return step;
+}
+
+std::vector<ExecutionStep> listSteps(func::FuncOp entry, const mlir::kiln::MemoryPlan &plan, const RowVariants &forms) {
+  StepLister lister(entry->getParentOfType<ModuleOp>(), forms);
+  std::vector<ExecutionStep> steps;
+  for (Operation *op : plan.getSteps())
+    steps.push_back(lister.describe(op));
+  return steps;
+}
+
+std::vector<PlannedBuffer> listBuffers(func::FuncOp entry, const mlir::kiln::MemoryPlan &plan) {
+  const SmallVector<mlir::kiln::SymbolAttr> symbols = mlir::kiln::getSymbols(entry);
+  std::vector<PlannedBuffer> buffers;
+  for (const mlir::kiln::MemoryPlan::Buffer &buffer : plan.getBuffers()) {
+    PlannedBuffer &planned = buffers.emplace_back(buffer.offset, buffer.bytes, buffer.first, buffer.last);
+    for (Value value : buffer.values)
+      planned.values.push_back(mlir::kiln::getWriter(value).str() + " " +
+                               describeTensor(cast<RankedTensorType>(value.getType()), symbols));
+  }
+  return buffers;
+}
+
+} // namespace kiln
