@@ -5,6 +5,7 @@
 #include "compiler/emit/Headers.h"
 #include "compiler/emit/PackWeights.h"
 #include "compiler/tools/Bench.h"
+#include "compiler/tools/Inspect.h"
 #include "compiler/tools/Tune.h"
 
 #include "targets/registry.h"
@@ -135,9 +136,12 @@ static int runCompile(const Graph &graph, CompileOptions options, const CommandO
   return 0;
 }
 
-/// What `inspect` shows; with none chosen, the first three.
+/// Which part `inspect` shows; with none chosen, what the library holds.
 struct InspectOptions {
   bool memory = false, schedule = false, cost = false, interface = false, weights = false, manifest = false;
+  ViewOptions view;
+
+  bool isPart() const { return memory || schedule || cost || interface || weights || manifest; }
 };
 
 /// A line a tensor of the weight file, as the first instruction set stores it.
@@ -157,11 +161,20 @@ static void printWeights(const CompileReport &report) {
 static int runInspect(const Graph &graph, CompileOptions options, const CommandOptions &command, InspectOptions show) {
   options.form = EmitForm::Nothing;
   options.showsCosts = show.cost;
+  const std::string shown = chooseShown(options.targets);
+  if (!show.view.page.empty())
+    options.loopsOf = shown;
   mlir::FailureOr<CompileReport> report = compileModel(graph, options, llvm::errs());
   if (failed(report))
     return 1;
-  if (!show.memory && !show.schedule && !show.cost && !show.interface && !show.weights && !show.manifest)
-    show.memory = show.schedule = show.interface = true;
+  if (!show.isPart() || !show.view.page.empty()) {
+    llvm::Expected<Inspection> inspection = inspectModel(graph, *report, options, shown);
+    if (!inspection)
+      return fail(inspection.takeError());
+    show.view.threads = std::max<int64_t>(1, options.tuning.choose.threads);
+    if (const int status = showInspection(std::move(*inspection), show.view))
+      return status;
+  }
   if (show.interface) {
     fmt::print("{}: {} parameters\n", report->model.name, report->model.parameters);
     for (const WeightInterface &weight : report->model.weights)
@@ -274,6 +287,7 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   inspect->add_flag("--interface", show.interface, "the weights that the model binds");
   inspect->add_flag("--weights-table", show.weights, "how each weight is stored, and in how many bytes");
   inspect->add_flag("--manifest", show.manifest, "the manifest");
+  addViewOptions(*inspect, show.view);
 
   Checkpoint checkpoint;
   CLI::App *pack = addPack(app, options, checkpoint);

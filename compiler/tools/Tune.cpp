@@ -190,7 +190,7 @@ std::string flagsOf(const LoweringOptions &options) {
 
 // What runs.
 
-static int fail(llvm::Error error) {
+int fail(llvm::Error error) {
   fmt::print(stderr, "error: {}\n", llvm::toString(std::move(error)));
   return 1;
 }

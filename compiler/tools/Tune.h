@@ -53,6 +53,9 @@ private:
   std::string mergedFile;
 };
 
+/// Prints the error; the exit status.
+int fail(llvm::Error error);
+
 /// --machine and --threads.
 void addChooseOptions(CLI::App &app, ChooseOptions &options);
 

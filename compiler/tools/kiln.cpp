@@ -111,21 +111,29 @@ int buildAndRun(const std::vector<std::string> &subcommand, const std::string &s
   return status;
 }
 
-/// Needs no spec, so it is run by the compiler's library itself.
-int runMerge(std::vector<std::string> words) {
+/// What needs no spec is run by the compiler's library itself: a function of it, with the command and its words.
+int runInLibrary(const char *function, const std::string &command, std::vector<std::string> words) {
   fs::path file = findToolchain().libraryFolder / "libkiln_compiler.so";
   void *library = dlopen(file.c_str(), RTLD_NOW);
-  auto *run = library ? reinterpret_cast<int (*)(int, char **)>(dlsym(library, "kiln_tune_merge")) : nullptr;
+  auto *run = library ? reinterpret_cast<int (*)(int, char **)>(dlsym(library, function)) : nullptr;
   if (!run) {
     fmt::print(stderr, "error: cannot load the compiler: {}\n", dlerror());
     return 1;
   }
-  words.insert(words.begin(), "kiln tune merge");
+  words.insert(words.begin(), command);
   std::vector<char *> arguments;
   for (std::string &word : words)
     arguments.push_back(word.data());
   arguments.push_back(nullptr);
   return run(static_cast<int>(words.size()), arguments.data());
+}
+
+/// Whether `inspect` is given what compiling wrote, not a spec.
+bool isLibrary(const fs::path &path) { return path.extension() == ".a" || path.extension() == ".json"; }
+
+int inspectLibrary(const std::string &path, std::vector<std::string> words) {
+  words.insert(words.begin(), path);
+  return runInLibrary("kiln_inspect_archive", "kiln inspect", std::move(words));
 }
 
 } // namespace
@@ -141,8 +149,11 @@ int main(int argc, char **argv) {
     sub->set_help_flag();
     return sub;
   };
-  for (const char *name : {"compile", "inspect"})
-    addSpec(app.add_subcommand(name, fmt::format("{} the model of a spec", name)));
+  addSpec(app.add_subcommand("compile", "compile the model of a spec"));
+  CLI::App *inspect = addSpec(app.add_subcommand("inspect", "show what a spec's library holds, or one that is there: "
+                                                            "kiln inspect SPEC, kiln inspect libNAME.a"));
+  std::string page;
+  inspect->add_option("--html", page, "write it as a page to this file, instead of words");
   addSpec(
       app.add_subcommand("pack", "write a checkpoint in the layout of a spec's library: kiln pack SPEC CHECKPOINT"));
   addSpec(app.add_subcommand("bench", "time a spec's entries and their kernels on this machine"));
@@ -171,5 +182,11 @@ int main(int argc, char **argv) {
   } catch (const CLI::ParseError &error) {
     return app.exit(error);
   }
-  return merge->parsed() ? runMerge(rest) : buildAndRun(subcommand, spec, rest);
+  if (!page.empty())
+    rest.insert(rest.end(), {"--html", page});
+  if (merge->parsed())
+    return runInLibrary("kiln_tune_merge", "kiln tune merge", std::move(rest));
+  if (inspect->parsed() && isLibrary(spec))
+    return inspectLibrary(spec, std::move(rest));
+  return buildAndRun(subcommand, spec, rest);
 }

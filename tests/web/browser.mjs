@@ -35,6 +35,7 @@ export class Browser {
     const send = (method, params) => this.send(method, params, sessionId);
     await send('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile: false });
     return {
+      send,
       evaluate: async expression => (await send('Runtime.evaluate', { expression, returnByValue: true })).result.value,
       screenshot: async () => Buffer.from((await send('Page.captureScreenshot')).data, 'base64'),
     };

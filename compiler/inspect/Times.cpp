@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/inspect/Inspection.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include <map>
+
+using namespace llvm;
+
+namespace kiln {
+
+static double sum(const InspectedEntry &entry, function_ref<double(const InspectedStep &)> of) {
+  double all = 0;
+  for (const InspectedStep &step : entry.steps)
+    all += of(step);
+  return all;
+}
+
+double InspectedEntry::operations() const {
+  return sum(*this, [](const InspectedStep &step) { return step.times * step.operations; });
+}
+double InspectedEntry::bytes() const {
+  return sum(*this, [](const InspectedStep &step) { return step.times * step.bytes(); });
+}
+double InspectedEntry::seconds() const {
+  return sum(*this, [](const InspectedStep &step) { return step.seconds.value_or(0); });
+}
+
+const InspectedKernel *Inspection::findKernel(StringRef kernel) const {
+  auto found = find_if(kernels, [&](const InspectedKernel &known) { return known.name == kernel; });
+  return found == kernels.end() ? nullptr : &*found;
+}
+
+static void shareOut(InspectedEntry &entry) {
+  const double all = entry.seconds();
+  for (InspectedStep &step : entry.steps)
+    step.share = all > 0 ? step.seconds.value_or(0) / all : 0;
+}
+
+/// The longer of operations and bytes, of one time.
+static double leastSeconds(const InspectedStep &step, const PeakRates &rates) {
+  return std::max(step.operations / rates.operations, step.bytes() / rates.bytes);
+}
+
+void predictTimes(Inspection &inspection, const PeakRates &rates) {
+  inspection.rates = rates;
+  for (InspectedEntry &entry : inspection.entries) {
+    for (InspectedStep &step : entry.steps)
+      if (!step.kernel.empty())
+        step.seconds = step.times * leastSeconds(step, rates);
+    shareOut(entry);
+  }
+}
+
+namespace {
+
+struct MeasuredKernel {
+  std::string entry, name;
+  double seconds = 0;
+};
+
+bool fromJSON(const json::Value &value, MeasuredKernel &kernel, json::Path path) {
+  json::ObjectMapper map(value, path);
+  return map && map.map("entry", kernel.entry) && map.map("name", kernel.name) && map.map("seconds", kernel.seconds);
+}
+
+struct MeasuredTimes {
+  std::vector<MeasuredKernel> kernels;
+};
+
+bool fromJSON(const json::Value &value, MeasuredTimes &times, json::Path path) {
+  json::ObjectMapper map(value, path);
+  return map && map.map("kernels", times.kernels);
+}
+
+} // namespace
+
+/// Shares a kernel's seconds out among its calls, by what these do, or by their number where that is not known.
+static Error takeTimesOf(InspectedEntry &entry, const std::map<std::string, double> &seconds, StringRef file) {
+  std::map<std::string, double> predicted, calls;
+  for (const InspectedStep &step : entry.steps)
+    if (!step.kernel.empty()) {
+      predicted[step.kernel] += step.seconds.value_or(0);
+      calls[step.kernel] += step.times;
+    }
+  for (const auto &[kernel, time] : seconds)
+    if (!calls.count(kernel))
+      return createStringError(
+          formatv("\"{0}\": entry \"{1}\" calls no kernel \"{2}\"", file, entry.name, kernel).str());
+  for (InspectedStep &step : entry.steps) {
+    if (step.kernel.empty())
+      continue;
+    auto found = seconds.find(step.kernel);
+    if (found == seconds.end())
+      return createStringError(formatv("\"{0}\" requires a time for each kernel of entry \"{1}\", \"{2}\" has none",
+                                       file, entry.name, step.kernel)
+                                   .str());
+    const double all = predicted[step.kernel];
+    step.seconds = found->second * (all > 0 ? *step.seconds / all : step.times / calls[step.kernel]);
+  }
+  entry.isMeasured = true;
+  shareOut(entry);
+  return Error::success();
+}
+
+Error takeTimes(Inspection &inspection, StringRef text, StringRef file) {
+  Expected<MeasuredTimes> times = json::parse<MeasuredTimes>(text, "times");
+  if (!times)
+    return createStringError(formatv("\"{0}\" is no table of times: {1}", file, toString(times.takeError())).str());
+  std::map<std::string, std::map<std::string, double>> measured;
+  for (const MeasuredKernel &kernel : times->kernels)
+    measured[kernel.entry][kernel.name] += kernel.seconds;
+  for (const auto &[name, kernels] : measured) {
+    auto entry = find_if(inspection.entries, [&, &name = name](const InspectedEntry &e) { return e.name == name; });
+    if (entry == inspection.entries.end())
+      return createStringError(formatv("\"{0}\": the library has no entry \"{1}\"", file, name).str());
+    if (Error error = takeTimesOf(*entry, kernels, file))
+      return error;
+  }
+  return Error::success();
+}
+
+} // namespace kiln

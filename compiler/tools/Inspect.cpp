@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/tools/Inspect.h"
+
+#include "compiler/emit/Headers.h"
+#include "compiler/frontend/Import.h"
+#include "compiler/inspect/Graph.h"
+#include "compiler/inspect/Page.h"
+#include "compiler/inspect/Words.h"
+#include "compiler/tools/Tune.h"
+#include "compiler/tuner/Executor.h"
+#include "compiler/tuner/Probes.h"
+#include "compiler/tuner/TargetsToTune.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+#include <fmt/format.h>
+
+namespace kiln {
+
+void addViewOptions(CLI::App &app, ViewOptions &options) {
+  app.add_option("--html", options.page, "write it as a page to this file, instead of words");
+  app.add_option("--times", options.times, "a table of measured times, in place of predicted ones");
+  CLI::Option *flops = app.add_option("--flops", options.operations,
+                                      "operations a second that times are predicted with; measured here "
+                                      "if not given")
+                           ->check(CLI::PositiveNumber);
+  CLI::Option *bandwidth =
+      app.add_option("--bandwidth", options.bytes, "and bytes a second")->check(CLI::PositiveNumber)->needs(flops);
+  flops->needs(bandwidth);
+}
+
+static bool isOfThisMachine(const std::string &target) {
+  const Target *known = findTarget(target);
+  if (!known || known->info().memorySpace != KILN_MEMORY_HOST)
+    return false;
+  llvm::Expected<Machine> machine = findMachine(known->info());
+  if (machine)
+    return true;
+  llvm::consumeError(machine.takeError());
+  return false;
+}
+
+std::string chooseShown(const std::vector<std::string> &targets) {
+  auto here = llvm::find_if(targets, isOfThisMachine);
+  return here == targets.end() ? targets.front() : *here;
+}
+
+llvm::Expected<Inspection> inspectModel(const Graph &graph, const CompileReport &report, const CompileOptions &options,
+                                        const std::string &target) {
+  llvm::Expected<Inspection> inspection =
+      readManifest(writeManifest(report.model, report.variants), "the manifest", target);
+  if (!inspection)
+    return inspection;
+  for (const Variant &variant : report.variants)
+    if (variant.target == target)
+      for (auto [shown, kernel] : llvm::zip_equal(inspection->kernels, variant.kernels))
+        shown.loops = kernel.loops;
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  loadDialects(context);
+  if (auto module = importGraph(graph, &context, report.model.name, options.lowering.weights))
+    addGraphs(*inspection, *module);
+  return inspection;
+}
+
+/// What this machine does with the target's instructions, within the memory of the model. Nothing if it cannot run it.
+static std::optional<PeakRates> probe(const Inspection &inspection, unsigned threads) {
+  if (!isOfThisMachine(inspection.target))
+    return std::nullopt;
+  int64_t footprint = inspection.packedBytes;
+  for (const InspectedEntry &entry : inspection.entries)
+    footprint = std::max(footprint, inspection.packedBytes + entry.arenaFixed);
+  const Executor executor(threads);
+  const PeakRates rates{probeOperations(findTarget(inspection.target)->machine(), executor.get()),
+                        probeCopying(std::clamp<int64_t>(footprint, 1 << 20, 256 << 20), executor.get()),
+                        fmt::format("measured here on {} thread{}", threads, threads == 1 ? "" : "s")};
+  return rates.operations > 0 ? std::optional(rates) : std::nullopt;
+}
+
+static llvm::Error readTimes(Inspection &inspection, const ViewOptions &options) {
+  if (options.operations > 0)
+    predictTimes(inspection, {options.operations, options.bytes, "given"});
+  else if (std::optional<PeakRates> rates = probe(inspection, options.threads))
+    predictTimes(inspection, *rates);
+  if (options.times.empty())
+    return llvm::Error::success();
+  auto file = llvm::MemoryBuffer::getFile(options.times);
+  if (!file)
+    return llvm::createStringError(fmt::format("cannot read \"{}\": {}", options.times, file.getError().message()));
+  return takeTimes(inspection, (*file)->getBuffer(), options.times);
+}
+
+int showInspection(Inspection inspection, const ViewOptions &options) {
+  if (llvm::Error error = readTimes(inspection, options))
+    return fail(std::move(error));
+  if (options.page.empty()) {
+    fmt::print("{}", printWords(inspection));
+    return 0;
+  }
+  std::error_code code;
+  llvm::raw_fd_ostream out(options.page, code);
+  if (!code) {
+    out << printPage(inspection);
+    out.close();
+    code = out.error();
+    out.clear_error();
+  }
+  if (code)
+    return fail(llvm::createStringError(fmt::format("cannot write \"{}\": {}", options.page, code.message())));
+  fmt::print("{}\n", options.page);
+  return 0;
+}
+
+/// libNAME.a: NAME.manifest.json beside it.
+static std::string manifestOf(llvm::StringRef path) {
+  if (!path.ends_with(".a"))
+    return path.str();
+  llvm::StringRef name = llvm::sys::path::stem(path);
+  name.consume_front("lib");
+  llvm::SmallString<128> manifest = llvm::sys::path::parent_path(path);
+  llvm::sys::path::append(manifest, name + ".manifest.json");
+  return manifest.str().str();
+}
+
+static int inspectArchive(const std::string &path, std::string target, const ViewOptions &options) {
+  const std::string manifest = manifestOf(path);
+  auto file = llvm::MemoryBuffer::getFile(manifest);
+  if (!file)
+    return fail(llvm::createStringError(fmt::format("cannot read \"{}\", which compiling writes beside the archive: {}",
+                                                    manifest, file.getError().message())));
+  if (target.empty()) {
+    llvm::Expected<std::vector<std::string>> targets = readTargets((*file)->getBuffer(), manifest);
+    if (!targets)
+      return fail(targets.takeError());
+    if (!targets->empty())
+      target = chooseShown(*targets);
+  }
+  llvm::Expected<Inspection> inspection = readManifest((*file)->getBuffer(), manifest, target);
+  return inspection ? showInspection(std::move(*inspection), options) : fail(inspection.takeError());
+}
+
+static int runInspectArchive(int argc, char **argv) {
+  CLI::App app("Shows what a library holds.");
+  std::string path, target;
+  ViewOptions options;
+  app.add_option("archive", path, "libNAME.a beside its NAME.manifest.json, or the manifest")->required();
+  app.add_option("--target", target,
+                 "the instruction set that is shown; the first one that this machine runs if not "
+                 "given");
+  app.add_option("--threads", options.threads, "threads that peak rates are measured on")
+      ->check(CLI::Range(1u, 1024u))
+      ->capture_default_str();
+  addViewOptions(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error);
+  }
+  return inspectArchive(path, target, options);
+}
+
+} // namespace kiln
+
+/// For `kiln inspect NAME.a`, which has no spec and finds this by its name.
+extern "C" int kiln_inspect_archive(int argc, char **argv) { return kiln::runInspectArchive(argc, argv); }

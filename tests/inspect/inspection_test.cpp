@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading a manifest, predicting times, taking measured ones.
+#include "compiler/inspect/Inspection.h"
+#include "compiler/inspect/Page.h"
+#include "compiler/inspect/Words.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+
+namespace kiln {
+namespace {
+
+/// Two kernels, one of them in a stack of three layers; a buffer of the arena behind 64 bytes of states.
+const char *const manifest = R"({
+  "name": "tiny", "parameters": 12,
+  "entries": [{"name": "forward", "extents": [{"name": "rows", "min": 1, "max": 8}],
+    "inputs": [{"name": "x", "type": "f32", "shape": ["rows", 4]}],
+    "outputs": [{"name": "y", "type": "f32", "shape": ["rows", 4]}],
+    "arena_bytes": {"fixed": 4096, "per_worker": 128}, "state_bytes": 64}],
+  "weights": [{"name": "h.{}.w", "type": "f32", "shape": [4, 1], "copies": 3}],
+  "targets": [{"target": "x86-64-v3", "packed_bytes": 192,
+    "entries": [{"name": "forward", "plan_bytes": 320, "plan_lower_bound": 320,
+      "steps": [
+        {"kind": "kernel", "layer": "h.{}", "times": 3, "kernel": "linear_0", "operands": ["f32[rows, 4]"],
+         "results": ["f32[rows, 4]"], "operations": 1000, "bytes_read": 60, "bytes_written": 40},
+        {"kind": "kernel", "layer": "n", "times": 1, "kernel": "norm_1", "operands": [], "results": ["f32[rows, 4]"],
+         "operations": 10, "bytes_read": 50, "bytes_written": 50},
+        {"kind": "return", "layer": "forward", "times": 1}],
+      "buffers": [{"offset": 0, "bytes": 256, "first": 0, "last": 1, "values": ["linear_0 ?x4xf32"]}]}],
+    "kernels": [
+      {"name": "linear_0", "symbol": "tiny_x86_64_v3_linear_0", "strategy": "contraction", "schedule": "m=4",
+       "provenance": "exact", "gain": 1.25, "shape": "4", "bounds": "1..8", "layers": ["h.*"], "text_bytes": 700},
+      {"name": "norm_1", "symbol": "tiny_x86_64_v3_norm_1", "strategy": "row_reduction", "schedule": "rows=1",
+       "provenance": "default", "shape": "4", "bounds": "1..8", "layers": ["n"], "text_bytes": 300}],
+    "weights": [{"name": "h.{}.w", "stored_type": "f16", "stored_bytes": 8}]}]})";
+
+Inspection read(llvm::StringRef target = "") {
+  llvm::Expected<Inspection> inspection = readManifest(manifest, "tiny.manifest.json", target);
+  if (inspection)
+    return *inspection;
+  ADD_FAILURE() << llvm::toString(inspection.takeError());
+  return {};
+}
+
+template <class T> std::string problem(llvm::Expected<T> result) {
+  return result ? "" : llvm::toString(result.takeError());
+}
+
+TEST(Inspection, ReadsAManifest) {
+  const Inspection tiny = read();
+  ASSERT_EQ(tiny.entries.size(), 1u);
+  const InspectedEntry &forward = tiny.entries[0];
+  EXPECT_EQ(forward.inputs[0].type, "f32[rows, 4]");
+  EXPECT_EQ(forward.planBytes, 256) << "behind the states";
+  EXPECT_EQ(forward.operations(), 3010);
+  EXPECT_EQ(forward.bytes(), 400);
+  EXPECT_EQ(tiny.weights[0].bytes, 24) << "of all copies";
+  EXPECT_EQ(tiny.target, "x86-64-v3");
+}
+
+TEST(Inspection, RefusesWhatIsNoManifest) {
+  EXPECT_NE(problem(readManifest("{}", "a.json")).find("\"a.json\" is no manifest of this version of Kiln: "),
+            std::string::npos);
+  EXPECT_NE(problem(readManifest("nothing", "a.json")).find("\"a.json\" is no manifest"), std::string::npos);
+  EXPECT_EQ(problem(readManifest(manifest, "a.json", "cuda")), "\"a.json\" has no target \"cuda\"; it has: x86-64-v3");
+}
+
+// The first is bound by operations (1000 at 1e3 a second), the second by memory (100 at 1e2).
+TEST(Inspection, PredictsTheLongerOfOperationsAndMemory) {
+  Inspection tiny = read();
+  predictTimes(tiny, {1e3, 1e2, "given"});
+  EXPECT_DOUBLE_EQ(*tiny.entries[0].steps[0].seconds, 3.0);
+  EXPECT_DOUBLE_EQ(*tiny.entries[0].steps[1].seconds, 1.0);
+  EXPECT_DOUBLE_EQ(tiny.entries[0].steps[0].share, 0.75);
+  EXPECT_FALSE(tiny.entries[0].isMeasured);
+}
+
+TEST(Inspection, TakesMeasuredTimes) {
+  Inspection tiny = read();
+  predictTimes(tiny, {1e3, 1e2, "given"});
+  EXPECT_FALSE(takeTimes(tiny, R"({"kernels": [{"entry": "forward", "name": "linear_0", "seconds": 0.1},
+                                               {"entry": "forward", "name": "norm_1", "seconds": 0.4}]})",
+                         "times.json"));
+  EXPECT_DOUBLE_EQ(tiny.entries[0].seconds(), 0.5);
+  EXPECT_DOUBLE_EQ(tiny.entries[0].steps[1].share, 0.8);
+  EXPECT_TRUE(tiny.entries[0].isMeasured);
+  EXPECT_NE(printWords(tiny).find("measured"), std::string::npos);
+}
+
+TEST(Inspection, RefusesTimesThatDoNotFit) {
+  auto refuse = [](const char *times) {
+    Inspection tiny = read();
+    return llvm::toString(takeTimes(tiny, times, "t.json"));
+  };
+  EXPECT_EQ(refuse(R"({"kernels": [{"entry": "back", "name": "linear_0", "seconds": 1}]})"),
+            "\"t.json\": the library has no entry \"back\"");
+  EXPECT_EQ(refuse(R"({"kernels": [{"entry": "forward", "name": "linear_7", "seconds": 1}]})"),
+            "\"t.json\": entry \"forward\" calls no kernel \"linear_7\"");
+  EXPECT_EQ(refuse(R"({"kernels": [{"entry": "forward", "name": "linear_0", "seconds": 1}]})"),
+            "\"t.json\" requires a time for each kernel of entry \"forward\", \"norm_1\" has none");
+  EXPECT_NE(refuse("[]").find("\"t.json\" is no table of times: "), std::string::npos);
+}
+
+TEST(Inspection, SaysItInWords) {
+  Inspection tiny = read();
+  predictTimes(tiny, {1e3, 1e2, "given"});
+  const std::string text = printWords(tiny);
+  for (const char *words :
+       {"tiny: 12 parameters, 192 B of packed weights; for x86-64-v3\n",
+        "predictions for x86-64-v3: 1 kFLOP/s, 100 B/s copied, given\n", "forward(x f32[rows, 4]) -> y f32[rows, 4]\n",
+        "  rows: 1 to 8\n", "memory plan 256 B, lower bound 256 B, buffers 1; states 64 B\n",
+        "  a call at its largest: 3.01 kFLOP, 400 B read and written, 4 s predicted\n", "75.0 %  3 s  linear_0",
+        "100.0 %  24 B  h.{}.w f32[4, 1] x 3 as f16\n", "2, 1000 B of code, symbols tiny_x86_64_v3_NAME\n",
+        "m=4; exact, 1.25 times as fast as the default\n"})
+    EXPECT_NE(text.find(words), std::string::npos) << words << " is not in\n" << text;
+}
+
+// Without rates and measurements nothing is said of time.
+TEST(Inspection, PredictsNothingForAMachineThatIsNotThere) {
+  const std::string text = printWords(read());
+  EXPECT_NE(text.find("no predictions"), std::string::npos) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '%'), 1) << "the share of the weight alone\n" << text;
+}
+
+// What stands in a script element does not end it.
+TEST(Page, HoldsNamesThatLookLikeTags) {
+  Inspection tiny = read();
+  tiny.weights[0].name = "</script><b>";
+  const std::string page = printPage(tiny);
+  EXPECT_EQ(page.find("</script><b>"), std::string::npos);
+  EXPECT_NE(page.find("\\u003c/script>\\u003cb>"), std::string::npos);
+  for (const char *mark : {"/* style */", "/* model */", "/* script */", "<!-- title -->"})
+    EXPECT_EQ(page.find(mark), std::string::npos) << mark;
+}
+
+} // namespace
+} // namespace kiln
