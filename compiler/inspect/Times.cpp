@@ -76,18 +76,29 @@ bool fromJSON(const json::Value &value, MeasuredTimes &times, json::Path path) {
 
 } // namespace
 
+/// The kernel of an entry's steps that a measured one is: itself, or what it is a form of for few rows.
+static std::optional<std::string> findCalled(const std::map<std::string, double> &calls, const std::string &kernel) {
+  for (const auto &[name, count] : calls)
+    if (kernel == name || StringRef(kernel).starts_with(name + "_rows"))
+      return name;
+  return std::nullopt;
+}
+
 /// Shares a kernel's seconds out among its calls, by what these do, or by their number where that is not known.
-static Error takeTimesOf(InspectedEntry &entry, const std::map<std::string, double> &seconds, StringRef file) {
-  std::map<std::string, double> predicted, calls;
+static Error takeTimesOf(InspectedEntry &entry, const std::map<std::string, double> &measured, StringRef file) {
+  std::map<std::string, double> predicted, calls, seconds;
   for (const InspectedStep &step : entry.steps)
     if (!step.kernel.empty()) {
       predicted[step.kernel] += step.seconds.value_or(0);
       calls[step.kernel] += step.times;
     }
-  for (const auto &[kernel, time] : seconds)
-    if (!calls.count(kernel))
+  for (const auto &[kernel, time] : measured) {
+    std::optional<std::string> called = findCalled(calls, kernel);
+    if (!called)
       return createStringError(
           formatv("\"{0}\": entry \"{1}\" calls no kernel \"{2}\"", file, entry.name, kernel).str());
+    seconds[*called] += time;
+  }
   for (InspectedStep &step : entry.steps) {
     if (step.kernel.empty())
       continue;

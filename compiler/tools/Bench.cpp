@@ -258,17 +258,23 @@ void print(const EntryTimes &times) {
 }
 
 llvm::json::Object toJson(const EntryTimes &times) {
-  llvm::json::Array kernels;
+  return llvm::json::Object{{"name", times.name}, {"extents", times.extents}, {"seconds", times.seconds}};
+}
+
+/// A row for each kernel, as `inspect --times` reads them. Names are those of the manifest: without `prefix`.
+void addKernels(llvm::json::Array &rows, const EntryTimes &times, llvm::StringRef prefix) {
   const auto calls = static_cast<double>(times.tracedCalls);
-  for (const auto &[name, kernel] : times.kernels)
-    kernels.push_back(llvm::json::Object{{"name", name},
-                                         {"layers", llvm::json::Array(kernel.layers)},
-                                         {"calls", kernel.calls / times.tracedCalls},
-                                         {"seconds", kernel.seconds / calls},
-                                         {"flops", kernel.flops / times.tracedCalls},
-                                         {"bytes", kernel.bytes / times.tracedCalls}});
-  return llvm::json::Object{
-      {"name", times.name}, {"extents", times.extents}, {"seconds", times.seconds}, {"kernels", std::move(kernels)}};
+  for (const auto &[symbol, kernel] : times.kernels) {
+    llvm::StringRef name = symbol;
+    name.consume_front(prefix);
+    rows.push_back(llvm::json::Object{{"entry", times.name},
+                                      {"name", name},
+                                      {"layers", llvm::json::Array(kernel.layers)},
+                                      {"calls", kernel.calls / times.tracedCalls},
+                                      {"seconds", kernel.seconds / calls},
+                                      {"flops", kernel.flops / times.tracedCalls},
+                                      {"bytes", kernel.bytes / times.tracedCalls}});
+  }
 }
 
 /// The extents of a call: those given, else the bounds. Fails for one that the entry does not take.
@@ -337,7 +343,9 @@ int BenchCommand::run(const Graph &graph) {
   std::vector<kiln_chrome_moment_t> moments(traceFile.empty() ? 0 : 1 << 18);
   kiln_chrome_trace_t trace;
   kiln_chrome_trace_begin(&trace, moments.data(), moments.size());
-  llvm::json::Array all;
+  llvm::json::Array all, kernels;
+  std::string prefix = report->model.name + "_" + options.targets.front() + "_";
+  std::replace(prefix.begin(), prefix.end(), '-', '_');
   for (size_t i = 0; i < report->model.entries.size(); ++i) {
     const EntryInterface &entry = report->model.entries[i];
     if (entry.isBatch() || (!entries.empty() && !llvm::is_contained(entries, entry.name)))
@@ -355,6 +363,7 @@ int BenchCommand::run(const Graph &graph) {
     times->extents = describe(entry, *values);
     print(*times);
     all.push_back(toJson(*times));
+    addKernels(kernels, *times, prefix);
     if (!traceFile.empty())
       if (llvm::Error error = calls.call(&trace.trace))
         return fail(llvm::toString(std::move(error)));
@@ -370,7 +379,8 @@ int BenchCommand::run(const Graph &graph) {
   out << llvm::formatv("{0:2}", llvm::json::Value(llvm::json::Object{{"model", report->model.name},
                                                                      {"target", options.targets.front()},
                                                                      {"threads", executor.workers()},
-                                                                     {"entries", std::move(all)}}))
+                                                                     {"entries", std::move(all)},
+                                                                     {"kernels", std::move(kernels)}}))
       << "\n";
   return 0;
 }
