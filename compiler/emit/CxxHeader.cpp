@@ -110,7 +110,7 @@ static std::string entryMethod(const ModelInterface &model, const EntryInterface
 }
 
 static std::string batchMethod(const ModelInterface &model, const EntryInterface &entry) {
-  std::string parameters, pointers, conditions, counts = "    const auto count = std::int64_t(sequences.size());\n";
+  std::string parameters, pointers, conditions, counts;
   if (!entry.ownRows.empty()) {
     const auto own = std::find_if(entry.ownSymbols.begin(), entry.ownSymbols.end(),
                                   [&](const Symbol &symbol) { return symbol.name == entry.ownRows; });
@@ -123,7 +123,9 @@ static std::string batchMethod(const ModelInterface &model, const EntryInterface
     pointers += fmt::format(", {}.data()", argument.name);
     const Dim &rows = argument.shape.front();
     conditions += fmt::format("{}{}.extent(0) != ", conditions.empty() ? "" : " || ", argument.name);
-    conditions += rows.symbols[0] == entry.symbols.front() ? fmt::format("{} * count", rows.factor) : "rows";
+    conditions += rows.symbols[0] == entry.symbols.front()
+                      ? fmt::format("{} * std::int64_t(sequences.size())", rows.factor)
+                      : "rows";
   }
   return fmt::format(
       "  /// Runs entry \"{0}\" for several sequences, whose rows the views have one behind another.\n"
