@@ -442,7 +442,8 @@ LogicalResult ModelCompiler::writeLibrary() {
   std::string stem = options.outputDirectory + "/";
   if (failed(writeFile(stem + name + ".h", writeCHeader(report.model, report.variants))) ||
       failed(writeFile(stem + name + ".hpp", writeCxxHeader(report.model, report.variants))) ||
-      failed(writeFile(stem + name + ".manifest.json", writeManifest(report.model, report.variants))))
+      failed(writeFile(stem + name + ".manifest.json", writeManifest(report.model, report.variants))) ||
+      failed(writeFile(stem + name + ".pc", writePkgConfig(report.model))))
     return failure();
   std::string archive = stem + "lib" + name + ".a";
   if (llvm::Error error = writeArchiveFile(archive, members))

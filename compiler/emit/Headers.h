@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The texts that go with an archive: NAME.h (C11), NAME.hpp (C++20) and NAME.manifest.json. Each is a pure function of
-// the interface and of what was compiled.
+// The texts that go with an archive: NAME.h (C11), NAME.hpp (C++20), NAME.manifest.json and NAME.pc. Each is a pure
+// function of the interface and of what was compiled.
 #pragma once
 
 #include "compiler/emit/Interface.h"
@@ -16,6 +16,9 @@ std::string writeCxxHeader(const ModelInterface &model, const std::vector<Varian
 
 /// The manifest: everything in the headers, plus placements, kernels, schedules and sizes, for machines.
 std::string writeManifest(const ModelInterface &model, const std::vector<Variant> &variants);
+
+/// How to compile and link with the library, for pkg-config.
+std::string writePkgConfig(const ModelInterface &model);
 
 /// "char_gpt" as a prefix of macros: "CHAR_GPT".
 std::string macroName(const std::string &name);
