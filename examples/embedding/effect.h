@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The amplifier in an audio plug-in. What takes time is done in prepare(); process() is for the audio thread.
+#pragma once
+
+#include "amp.hpp"
+#include <algorithm>
+#include <cstring>
+
+#if defined(__clang__) && __clang_major__ >= 20
+#define EFFECT_NONBLOCKING [[clang::nonblocking]] // what clang's RealtimeSanitizer watches
+#else
+#define EFFECT_NONBLOCKING
+#endif
+
+class Effect {
+public:
+  /// Not on the audio thread: reads a file, allocates.
+  kiln_status_t prepare(const char *weights, kiln_error_t *error) { return model.bind(weights, error); }
+
+  /// A new take: zeros are a state that has heard nothing.
+  void reset() { std::memset(arena, 0, AMP_STATE_BYTES); }
+
+  /// A block of any size, in place. Where the model fails, which after prepare() nothing here can make it do, the
+  /// guitar is heard as it is.
+  void process(std::span<float> block) noexcept EFFECT_NONBLOCKING {
+    while (!block.empty()) {
+      const std::span<float> part = block.first(std::min<std::size_t>(block.size(), AMP_PLAY_SAMPLES_MAX));
+      std::ranges::copy(part, clean);
+      if (model.play(call, std::span<const float>(clean, part.size()), part) != KILN_OK)
+        std::copy_n(clean, part.size(), part.begin());
+      block = block.subspan(part.size());
+    }
+  }
+
+private:
+  amp::Model model;
+  alignas(KILN_ARENA_ALIGNMENT) std::byte arena[AMP_PLAY_ARENA_BYTES(1)]{};
+  float clean[AMP_PLAY_SAMPLES_MAX];
+  const kiln_call_t call{.arena = arena, .arena_bytes = sizeof arena, .executor = nullptr, .error = nullptr};
+};

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A server that plays for many clients: one model for all threads, a state for each client, and one call for all
+// clients that have something to play.
+#pragma once
+
+#include "amp.hpp"
+#include <algorithm>
+#include <vector>
+
+/// What the server keeps of a client. A copy of `states` is a second session that goes on from here.
+struct Session {
+  alignas(KILN_ARENA_ALIGNMENT) std::byte states[AMP_STATE_BYTES]{};
+  std::vector<float> waiting, played;
+};
+
+/// One for each thread of the server. No two may serve one session at the same time.
+class Server {
+public:
+  explicit Server(const amp::Model &model) : model(model) {}
+
+  /// Plays some of what waits, for at most AMP_PLAY_BATCH_SEQUENCES_MAX sessions. On failure nothing was played.
+  kiln_status_t serve(std::span<Session *const> sessions, kiln_error_t *error) {
+    std::vector<std::int64_t> samples;
+    std::vector<kiln_sequence_t> sequences;
+    std::vector<float> clean;
+    samples.reserve(sessions.size()); // sequences point there
+    for (Session *session : sessions) {
+      const std::size_t share = std::min(session->waiting.size(), AMP_PLAY_BATCH_ROWS_MAX / sessions.size());
+      clean.insert(clean.end(), session->waiting.begin(), session->waiting.begin() + share);
+      samples.push_back(static_cast<std::int64_t>(share));
+      sequences.push_back({session->states, &samples.back()});
+    }
+    std::vector<float> driven(clean.size());
+    const kiln_call_t call{.arena = arena, .arena_bytes = sizeof arena, .executor = nullptr, .error = error};
+    const kiln_status_t status = model.play_batch(call, sequences, std::span<const float>(clean), std::span(driven));
+    if (status != KILN_OK)
+      return status;
+    auto from = driven.begin();
+    for (std::size_t i = 0; i < sessions.size(); ++i) {
+      Session &session = *sessions[i];
+      session.played.insert(session.played.end(), from, from + samples[i]);
+      session.waiting.erase(session.waiting.begin(), session.waiting.begin() + samples[i]);
+      from += samples[i];
+    }
+    return KILN_OK;
+  }
+
+private:
+  const amp::Model &model;
+  alignas(KILN_ARENA_ALIGNMENT) std::byte arena[AMP_PLAY_BATCH_ARENA_BYTES(1)];
+};

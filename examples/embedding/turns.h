@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A game with many amplifiers, of which one a frame has its turn, on the threads that the game has already.
+#pragma once
+
+#include "amp.hpp"
+#include <memory>
+#include <vector>
+
+/// Jobs is the game's own: threads() says how many it has, run(count, job) calls job(index, thread) for each index
+/// below count and returns when all are done. No two jobs that run at the same time have one thread.
+template <class Jobs> class Turns {
+public:
+  Turns(const amp::Model &model, Jobs &jobs, std::size_t players)
+      : model(model), executor{&jobs, jobs.threads(), runTasks},
+        arena(AMP_PLAY_BATCH_ARENA_BYTES(jobs.threads()) + KILN_ARENA_ALIGNMENT - 1), states(players) {
+    void *begin = arena.data();
+    std::size_t bytes = arena.size();
+    call.arena = std::align(KILN_ARENA_ALIGNMENT, AMP_PLAY_BATCH_ARENA_BYTES(jobs.threads()), begin, bytes);
+    call.arena_bytes = bytes;
+    call.executor = &executor;
+  }
+  Turns(const Turns &) = delete;
+
+  /// The turn of one player. All share one arena, since what a player heard lies in states of its own.
+  kiln_status_t frame(std::span<const float> clean, std::span<float> driven) {
+    const auto samples = static_cast<std::int64_t>(clean.size());
+    const kiln_sequence_t player{states[turn].bytes, &samples};
+    turn = (turn + 1) % states.size();
+    return model.play_batch(call, {&player, 1}, clean, driven);
+  }
+
+private:
+  static void runTasks(void *jobs, std::uint32_t count, void (*task)(void *, std::uint32_t, std::uint32_t),
+                       void *context) {
+    static_cast<Jobs *>(jobs)->run(count,
+                                   [=](std::uint32_t index, std::uint32_t thread) { task(context, index, thread); });
+  }
+  struct alignas(KILN_ARENA_ALIGNMENT) States {
+    std::byte bytes[AMP_STATE_BYTES]{};
+  };
+
+  const amp::Model &model;
+  const kiln_executor_t executor;
+  std::vector<std::byte> arena;
+  std::vector<States> states;
+  std::size_t turn = 0;
+  kiln_call_t call{};
+};

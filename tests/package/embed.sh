@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# examples/embedding, built as its users would by make, Meson or Bazel; the program says what it must: embed.sh TOOL SOURCE KILN
+set -eu
+tool=$1 source=$2 kiln=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+project="$work/a project" # paths may have spaces, but Bazel's
+[ "$tool" = bazel ] && project=$work/project
+cp -r "$source/examples/embedding" "$project"
+cd "$project"
+PATH=$(dirname "$kiln"):$PATH
+need() { command -v "$1" >/dev/null || { echo "skipped: there is no $1"; exit 77; }; }
+
+case $tool in
+make)
+  need pkg-config
+  make program >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+  program=./program
+  make -q program || { echo "made again without a reason"; exit 1; }
+  ;;
+meson)
+  need meson
+  { meson setup out && meson compile -C out; } >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+  program=out/program
+  ;;
+bazel)
+  need bazel
+  touch WORKSPACE
+  rules=/usr/share/bazel/rules/cc # Debian's bazel-rules-cc; Bazel would fetch them
+  [ -d "$rules" ] || { echo "skipped: there is no $rules"; exit 77; }
+  bazel --batch --output_user_root="$work/bazel" build --override_repository=rules_cc="$rules" --symlink_prefix=out/ \
+    //:program >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+  program=out/bin/program
+  ;;
+esac
+wanted=$(python3 amp.py amp.safetensors)
+said=$("$program" amp.safetensors)
+echo "$said"
+[ "$said" = "$wanted" ] || { echo "the program must say $wanted" >&2; exit 1; }
