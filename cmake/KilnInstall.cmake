@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What `cmake --install` gives: the compiler's library and command, the DSL's headers, and find_package(Kiln).
+# What `cmake --install` gives: the compiler's library and command, the headers of the DSL and of the run time, find_package(Kiln)
+# and kiln.pc.
 include(CMakePackageConfigHelpers)
 
 set_target_properties(kiln_dsl PROPERTIES EXPORT_NAME dsl)
@@ -18,3 +19,8 @@ configure_package_config_file(cmake/KilnConfig.cmake.in "${PROJECT_BINARY_DIR}/K
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/KilnConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/KilnConfig.cmake" "${PROJECT_BINARY_DIR}/KilnConfigVersion.cmake"
   cmake/KilnAddLibrary.cmake DESTINATION ${kiln_package_folder})
+
+# From where kiln.pc lies to the prefix, so that the tree may be moved.
+file(RELATIVE_PATH kiln_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+configure_file(cmake/kiln.pc.in "${PROJECT_BINARY_DIR}/kiln.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/kiln.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

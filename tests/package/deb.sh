@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The Debian package of a build: its fields, its files, and what can be done with them: deb.sh BUILD SOURCE
+set -eu
+build=$1 source=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+step() { echo "== $1"; }
+fail() { echo "deb: $1" >&2; exit 1; }
+command -v dpkg-shlibdeps >/dev/null || { echo "skipped: there is no dpkg-shlibdeps"; exit 77; }
+
+step "cpack"
+cpack -G DEB --config "$build/CPackConfig.cmake" -B "$work" >"$work/log" 2>&1 || { cat "$work/log"; fail "no package"; }
+package=$work/kiln_0.1.0_$(dpkg --print-architecture).deb
+ls -s --block-size=KiB "$package"
+
+step "fields"
+field() { dpkg-deb -f "$package" "$1"; }
+for name in Package Version Architecture Maintainer Section Description Depends Recommends Suggests; do
+  [ -n "$(field $name)" ] || fail "the field $name is missing"
+done
+depends=" $(field Depends | sed 's/([^)]*)//g; s/[,|]//g; s/  */ /g') "
+echo "Depends:$depends"
+for name in libc6 libfmt9 libgcc-s1 libhalide14-0 libllvm22 libmlir-22 libstdc++6 g++ c++-compiler; do
+  case $depends in
+  *" $name "*) ;;
+  *) fail "the package must depend on $name" ;;
+  esac
+done
+
+step "files"
+dpkg-deb -x "$package" "$work/root"
+prefix=$work/root/usr
+library=$(cd "$prefix" && find lib* -name libkiln_compiler.so)
+folder=$(dirname "$library")
+for file in bin/kiln include/kiln/dsl.h include/kiln/ops.def include/kiln/generator.h include/kiln/runtime.h \
+  "$folder/cmake/Kiln/KilnConfig.cmake" "$folder/cmake/Kiln/KilnAddLibrary.cmake" "$folder/pkgconfig/kiln.pc" \
+  share/doc/kiln/copyright; do
+  [ -s "$prefix/$file" ] || fail "the package must have usr/$file"
+done
+stray=$(cd "$work/root" && find . -type f | grep -vE "^\./usr/(bin/kiln|include/kiln/.*|share/doc/kiln/.*|$folder/(libkiln_compiler\.so|(cmake/Kiln|pkgconfig)/.*))$") &&
+  fail "the package must not have $stray"
+wrong=$(dpkg-deb -c "$package" | grep -vE '^(drwxr-xr-x|-rw-r--r--|-rwxr-xr-x) root/root ') &&
+  fail "all must be root's, and for everyone to read: $wrong"
+if readelf -d "$prefix/bin/kiln" "$prefix/$library" | grep -E 'R(UN)?PATH' | grep -F "$build"; then
+  fail "libraries are looked for in the build tree"
+fi
+
+step "find_package"
+cmake -G Ninja -S "$source/tests/package/consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$prefix" \
+  -DCMAKE_CXX_COMPILER=g++ -DPAIR_SPEC="$source/tests/package/pair.cpp" >/dev/null
+cmake --build "$work/consumer" >"$work/log" || { cat "$work/log"; exit 1; }
+grep -qF "Kiln_DIR:PATH=$prefix/" "$work/consumer/CMakeCache.txt" || fail "another Kiln was found"
+"$work/consumer/consumer"
+
+step "pkg-config"
+command -v pkg-config >/dev/null || { echo "skipped: there is no pkg-config"; exit 0; }
+export PKG_CONFIG_PATH="$prefix/$folder/pkgconfig"
+version=$(pkg-config --modversion kiln)
+[ "$version" = "$(field Version)" ] || fail "kiln.pc is of version $version"
+g++ -std=c++20 $(pkg-config --cflags kiln) "$source/tests/package/pair.cpp" $(pkg-config --libs kiln) -o "$work/generator"
+export LD_LIBRARY_PATH="$prefix/$folder"
+"$work/generator" inspect --interface
+[ -x "$(pkg-config --variable=command kiln)" ] || fail "kiln.pc must name the command"
