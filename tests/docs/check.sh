@@ -4,7 +4,8 @@
 # check.sh ROOT FILE ...: that documents are true to the files they name, relative to ROOT.
 # 1. A path in backticks that begins with a top-level folder, or a top-level file, exists.
 # 2. A relative link outside of code leads to a file or folder.
-# 3. The code block after <!-- quote: PATH --> is the file without its licence line and the comment that begins it.
+# 3. The code block after <!-- quote: PATH --> is the file without its licence line and the comment that begins it, of C++ or of
+#    CMake and its like.
 set -uo pipefail
 root=$(cd "$1" && pwd)
 shift
@@ -19,7 +20,7 @@ quoted() {
     found && inside { print }' "$1"
 }
 # A source file from its first line that is neither comment nor empty.
-body() { awk 'begun || !/^(\/\/.*)?$/ { begun = 1; print }' "$1"; }
+body() { awk 'begun || !/^((\/\/|#( |$)).*)?$/ { begun = 1; print }' "$1"; }
 
 for document in "$@"; do
   name=${document#"$root"/}

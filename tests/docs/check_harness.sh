@@ -8,3 +8,5 @@ found=$("$here/check.sh" "$1" "$here/broken/page.md") && { echo "check.sh found 
 for mistake in "names docs/nowhere.md" "links to nowhere.md" "does not quote tests/docs/broken/source.h"; do
   grep -q "$mistake" <<<"$found" || { echo "check.sh did not find: $mistake"; exit 1; }
 done
+found=$("$here/check_statuses.sh" "$1" "$here/broken/page.md") && { echo "check_statuses.sh found nothing"; exit 1; }
+grep -q "< KILN_NOT_FINITE" <<<"$found" || { echo "check_statuses.sh did not find: KILN_NOT_FINITE"; exit 1; }

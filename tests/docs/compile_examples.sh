@@ -19,4 +19,6 @@ extract() {
 extract c c
 extract cpp cpp
 for file in "$work"/*.c; do "$c" -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I"$folder" "$file"; done
-for file in "$work"/*.cpp; do "$cxx" -std=c++20 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I"$folder" "$file"; done
+for file in "$work"/*.cpp; do # some are headers
+  "$cxx" -std=c++20 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I"$folder" -x c++ - <<<"#include \"$file\""
+done
