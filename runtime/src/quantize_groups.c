@@ -10,9 +10,10 @@
 #define WHOLE 0x1.8p23f
 enum { WHOLE_BITS = 0x4B400000 };
 
-static inline int32_t whole_of(float value) {
+/* Modulo 2^32: of a number that is so large that it is refused, whatever it becomes. */
+static inline uint32_t whole_of(float value) {
   const float sum = value + WHOLE;
-  int32_t bits;
+  uint32_t bits;
   memcpy(&bits, &sum, sizeof bits);
   return bits - WHOLE_BITS;
 }
@@ -43,7 +44,7 @@ static void find_scales(char *scales, signed char *zeros, float *exact, const fl
   kiln_convert_narrow(scales, exact, columns, KILN_F16);
   kiln_convert_widen(exact, scales, columns, KILN_F16);
   for (size_t n = 0; zeros && n < columns; ++n)
-    zeros[n] = (signed char)(exact[n] == 0 ? -8 : clamp(whole_of(-least[n] / exact[n]), 0, 15) - 8);
+    zeros[n] = (signed char)(exact[n] == 0 ? -8 : clamp((int32_t)whole_of(-least[n] / exact[n]), 0, 15) - 8);
 }
 
 bool kiln_quantize_groups(uint32_t *words, char *scales, signed char *zeros, const float *from, size_t depth,
@@ -58,8 +59,8 @@ bool kiln_quantize_groups(uint32_t *words, char *scales, signed char *zeros, con
       uint32_t *const word = words + k / KILN_WORD_ELEMENTS * columns;
       for (size_t n = 0; n < columns; ++n) {
         const float divisor = exact[n] == 0 ? 1 : exact[n];
-        const int32_t whole = whole_of(from[k * columns + n] / divisor) + (zero ? zero[n] : 0);
-        word[n] |= (uint32_t)(clamp(whole, -8, 7) & 15) << kiln_bit_in_word(k);
+        const uint32_t whole = whole_of(from[k * columns + n] / divisor) + (zero ? (uint32_t)zero[n] : 0);
+        word[n] |= (uint32_t)(clamp((int32_t)whole, -8, 7) & 15) << kiln_bit_in_word(k);
       }
     }
   }

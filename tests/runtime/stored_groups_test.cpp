@@ -168,6 +168,19 @@ TEST(StoredGroups, WhatCannotBeStoredIsSaid) {
   }
 }
 
+// Its quotient by the scale, which is of no use, has no whole number of 32 bits; libFuzzer found it.
+TEST(StoredGroups, QuotientsMayBeAnything) {
+  for (Form form : AllForms) {
+    const Matrix matrix(KILN_F32, 40, 128);
+    const kiln_placement_t placement = groupedPlacement(form, 40, 128, 16, 0, 0);
+    const kiln_weight_t weight = weightOf(matrix);
+    std::string bytes = matrix.Bytes;
+    put<float>(bytes, (39 * 128 + 127) * 4, {-1968159.5f});
+    BoundModel model({weight}, {placement}, kiln_pack_bytes(&weight, &placement));
+    EXPECT_EQ(model.bind({{"w", "F32", {40, 128}, bytes}}), KILN_WEIGHT_VALUE);
+  }
+}
+
 TEST(StoredGroups, PlacementsThatMakeNoSenseCoverNoBytes) {
   const kiln_weight_t matrix = {"m", KILN_F32, 2, {50, 64}, 1, 0}, odd = {"m", KILN_F32, 2, {50, 72}, 1, 0};
   auto place = [](uint64_t scales, uint32_t group, uint64_t zeros) {
