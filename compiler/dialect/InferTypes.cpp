@@ -7,6 +7,7 @@
 #include "compiler/dialect/Check.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace mlir::kiln {
 namespace {
@@ -417,6 +418,11 @@ static LogicalResult appendWindows(const Check &check, RankedTensorType image, A
   if (least(stride) < 1 || least(dilation) < 1 || least(padding) < 0 || least(kernel) < 1)
     return check.fail(rules::window_c1, "stride " + Twine(least(stride)) + ", dilation " + Twine(least(dilation)) +
                                             ", padding " + Twine(least(padding)));
+  // So that nothing that is computed of them overflows.
+  for (ArrayRef<int64_t> pair : {kernel, stride, padding, dilation})
+    for (int64_t number : pair)
+      if (!llvm::isInt<32>(number))
+        return check.fail("a window requires numbers of at most 2147483647", Twine(number));
   SmallVector<AffineExpr> extents = getExtents(image);
   for (unsigned axis = 0; axis < 2; ++axis) {
     AffineExpr extent = extents[extents.size() - 3 + axis];
@@ -442,7 +448,9 @@ KILN_INFER(Conv2dOp) {
     return check.fail(rules::conv2d_c1, check.text(x));
   if (weight.getRank() != 4 || !weight.hasStaticShape())
     return check.fail(rules::conv2d_c2, check.text(weight));
-  int64_t groups = op.getGroups(), outputs = weight.getDimSize(0), channels = weight.getDimSize(1) * groups;
+  int64_t groups = op.getGroups(), outputs = weight.getDimSize(0), channels;
+  if (llvm::MulOverflow(weight.getDimSize(1), groups, channels))
+    channels = -1; // which no tensor has
   if (!isConstant(getExtents(x).back(), channels))
     return check.fail(rules::conv2d_c3, check.text(getExtents(x).back()), Twine(channels));
   if (groups < 1 || outputs % groups != 0)

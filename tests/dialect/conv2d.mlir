@@ -103,6 +103,20 @@ func.func @window_pairs(%x: tensor<9x9x6xf32>, %w: tensor<5x6x1x1xf32>) {
 }
 
 // -----
+func.func @window_numbers(%x: tensor<9x9x6xf32>, %w: tensor<5x6x1x1xf32>) {
+  // expected-error@+1 {{a window requires numbers of at most 2147483647: got 9223372036854775807}}
+  %0 = kiln.conv2d %x, %w stride = [1, 1] padding = [0, 9223372036854775807] dilation = [1, 1] groups = 1 : (tensor<9x9x6xf32>, tensor<5x6x1x1xf32>) -> tensor<9x9x5xf32>
+  return
+}
+
+// -----
+func.func @conv2d_c3_overflow(%x: tensor<9x9x6xf32>, %w: tensor<6x6x1x1xf32>) {
+  // expected-error@+1 {{[conv2d_c3]: got 6, expected -1}}
+  %0 = kiln.conv2d %x, %w stride = [1, 1] padding = [0, 0] dilation = [1, 1] groups = 9223372036854775807 : (tensor<9x9x6xf32>, tensor<6x6x1x1xf32>) -> tensor<9x9x6xf32>
+  return
+}
+
+// -----
 func.func @window_c2(%x: tensor<9x3x6xf32>, %w: tensor<5x6x3x5xf32>) {
   // expected-error@+1 {{a window requires a padded image that holds it [window_c2]: got f32[9, 3, 6]}}
   %0 = kiln.conv2d %x, %w stride = [1, 1] padding = [0, 0] dilation = [1, 1] groups = 1 : (tensor<9x3x6xf32>, tensor<5x6x3x5xf32>) -> tensor<7x1x5xf32>
