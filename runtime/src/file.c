@@ -8,6 +8,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#if !defined(__wasi__)
+#include <sys/file.h>
+#endif
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,7 +35,10 @@ kiln_status_t kiln_file_map(const char *path, bool is_written, kiln_file_t *file
   struct stat facts;
   file->image = "";
   file->bytes = 0;
-  int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* so that a pipe is refused and not waited for */
+  int descriptor;
+  do /* a system whose files lie elsewhere may interrupt it */
+    descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* so that a pipe is refused and not waited for */
+  while (descriptor < 0 && errno == EINTR);
   if (descriptor < 0)
     return kiln_file_fail(error, "open", path);
   if (fstat(descriptor, &facts) != 0) {
@@ -72,19 +78,62 @@ kiln_status_t kiln_file_write(const kiln_output_t *output, const void *bytes, ui
   return KILN_OK;
 }
 
+#if defined(__wasi__) /* no locks, and no process but this one */
+static bool lock(int descriptor) {
+  (void)descriptor;
+  return false;
+}
+#else
+static bool lock(int descriptor) { return flock(descriptor, LOCK_EX | LOCK_NB) == 0; }
+#endif
+
+/* Whether nobody writes the file any more: a process that was killed left it, whose number this one has now. */
+static bool is_left(const char *part) {
+  const int descriptor = open(part, O_WRONLY | O_CLOEXEC);
+  if (descriptor < 0)
+    return false;
+  const bool is_free = lock(descriptor);
+  close(descriptor);
+  return is_free;
+}
+
+/* Makes the file that is written beside another one; -1 with errno if it cannot be. */
+static int create_part(const char *part) {
+  const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+  int descriptor = open(part, flags, 0666);
+  if (descriptor < 0 && errno == EEXIST) {
+    if (is_left(part) && unlink(part) == 0)
+      descriptor = open(part, flags, 0666);
+    else
+      errno = EEXIST;
+  }
+  if (descriptor >= 0)
+    lock(descriptor);
+  return descriptor;
+}
+
+/* On the disk. */
+static bool is_kept(int descriptor) {
+  int result;
+  do
+    result = fsync(descriptor);
+  while (result != 0 && errno == EINTR);
+  return result == 0;
+}
+
 kiln_status_t kiln_file_replace(const char *path, kiln_write_t write_all, const void *context, kiln_error_t *error) {
   char part[4096]; /* the longest path of Linux */
   if ((size_t)snprintf(part, sizeof part, "%s.%ld.part", path, kiln_process()) >= sizeof part) {
     errno = ENAMETOOLONG;
     return kiln_file_fail(error, "create", path);
   }
-  const kiln_output_t output = {open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), part};
+  const kiln_output_t output = {create_part(part), part};
   if (output.descriptor < 0)
     return kiln_file_fail(error, "create", part);
   kiln_status_t status = write_all(context, &output, error);
-  if (!status && fsync(output.descriptor) != 0)
+  if (!status && !is_kept(output.descriptor))
     status = kiln_file_fail(error, "write", part);
-  if (close(output.descriptor) != 0 && !status)
+  if (close(output.descriptor) != 0 && errno != EINTR && !status) /* interrupted it closes all the same */
     status = kiln_file_fail(error, "write", part);
   if (!status && rename(part, path) != 0)
     status = kiln_file_fail(error, "create", path);

@@ -62,7 +62,7 @@ symbols() { # DEFINED_OR_UNDEFINED IS_CUDA
   nm -A -g "--$1-only" "$archive" |
     awk -v cuda="$2" '{ split($1, at, ":"); if ((at[2] ~ /^cuda[._]/) == cuda) print $NF }' | sort -u
 }
-allowed="_GLOBAL_OFFSET_TABLE_ __errno_location __xpg_strerror_r aligned_alloc bcmp close free fstat fsync getpid madvise memchr memcmp memcpy memset mmap
+allowed="_GLOBAL_OFFSET_TABLE_ __errno_location __xpg_strerror_r aligned_alloc bcmp close flock free fstat fsync getpid madvise memchr memcmp memcpy memset mmap
 munmap open rename snprintf strchr strcmp strlen strncmp strrchr strstr unlink vsnprintf write sigfillset pthread_sigmask pthread_create pthread_join
 pthread_cond_broadcast pthread_cond_destroy pthread_cond_init pthread_cond_signal pthread_cond_wait pthread_mutex_destroy
 pthread_mutex_init pthread_mutex_lock pthread_mutex_unlock clock_gettime sched_getaffinity sched_getcpu sched_setaffinity

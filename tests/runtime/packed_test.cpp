@@ -3,11 +3,13 @@
 // refused in words, and a file in use can be replaced.
 #include "support.h"
 
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <gtest/gtest.h>
 #include <random>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -290,13 +292,18 @@ TEST_F(Packed, FilesThatCannotBeWrittenAreNotThere) {
   EXPECT_TRUE(fs::is_empty(folder));
   EXPECT_FALSE(fs::exists(folder + "." + std::to_string(getpid()) + ".part"));
   fs::remove(folder);
-  // Beside a file of the name that it is written under.
+  // While another one writes the file that it is written as.
   const std::string part = Path + "." + std::to_string(getpid()) + ".part";
   std::ofstream(part) << "x";
+  const int writer = open(part.c_str(), O_WRONLY | O_CLOEXEC);
+  ASSERT_EQ(flock(writer, LOCK_EX), 0);
   EXPECT_EQ(save(model), KILN_FILE_ERROR);
   EXPECT_NE(std::string(Error.message).find("File exists"), std::string::npos) << Error.message;
   EXPECT_EQ(readFile(part), "x");
-  fs::remove(part);
+  // A process that was killed, and had the same number, as each first one of a container has, holds it no longer.
+  close(writer);
+  EXPECT_EQ(save(model), KILN_OK) << Error.message;
+  EXPECT_FALSE(fs::exists(part));
 }
 
 TEST_F(Packed, AFullDiskLeavesTheOldFile) {
