@@ -21,6 +21,7 @@
 #include "compiler/emit/WeightLayout.h"
 #include "compiler/frontend/Import.h"
 #include "compiler/object/Object.h"
+#include "compiler/object/ReplaceFile.h"
 #include "runtime/src/model.h"
 #include "targets/registry.h"
 
@@ -342,17 +343,9 @@ FailureOr<std::vector<ObjectFile>> ModelCompiler::runtimeMembers() {
 }
 
 LogicalResult ModelCompiler::writeFile(const std::string &path, StringRef text) {
-  std::error_code code;
   llvm::sys::fs::create_directories(llvm::sys::path::parent_path(path));
-  llvm::raw_fd_ostream out(path, code);
-  out << text;
-  out.close();
-  if (code || out.has_error()) {
-    std::string reason = code ? code.message() : out.error().message();
-    out.clear_error();
-    return fail(fmt::format("cannot write \"{}\": {}", path, reason));
-  }
-  return success();
+  llvm::Error error = replaceFile(path, text);
+  return error ? fail(std::move(error)) : success();
 }
 
 LogicalResult ModelCompiler::checkBudgets() {
@@ -445,12 +438,11 @@ LogicalResult ModelCompiler::writeLibrary() {
       failed(writeFile(stem + name + ".manifest.json", writeManifest(report.model, report.variants))) ||
       failed(writeFile(stem + name + ".pc", writePkgConfig(report.model))))
     return failure();
-  std::string archive = stem + "lib" + name + ".a";
-  if (llvm::Error error = writeArchiveFile(archive, members))
-    return fail(std::move(error));
-  if (std::error_code code = llvm::sys::fs::file_size(archive, report.archiveBytes))
-    return fail(code.message());
-  return success();
+  llvm::Expected<std::string> archive = makeArchive(members);
+  if (!archive)
+    return fail(archive.takeError());
+  report.archiveBytes = archive->size();
+  return writeFile(stem + "lib" + name + ".a", *archive);
 }
 
 FailureOr<CompileReport> ModelCompiler::run() {

@@ -243,12 +243,16 @@ Expected<std::vector<ObjectFile>> readArchive(StringRef image) {
   return members;
 }
 
-Error writeArchiveFile(StringRef path, const std::vector<ObjectFile> &members) {
+Expected<std::string> makeArchive(const std::vector<ObjectFile> &members) {
   std::vector<NewArchiveMember> list;
   for (const ObjectFile &member : members)
     list.emplace_back(MemoryBufferRef(member.bytes, member.name));
-  return writeArchive(path, list, SymtabWritingMode::NormalSymtab, object::Archive::K_GNU, /*Deterministic=*/true,
-                      /*Thin=*/false);
+  Expected<std::unique_ptr<MemoryBuffer>> archive =
+      writeArchiveToBuffer(list, SymtabWritingMode::NormalSymtab, object::Archive::K_GNU, /*Deterministic=*/true,
+                           /*Thin=*/false);
+  if (!archive)
+    return archive.takeError();
+  return (*archive)->getBuffer().str();
 }
 
 } // namespace kiln

@@ -62,7 +62,7 @@ llvm::Expected<uint64_t> textBytes(llvm::StringRef object);
 /// The members of an archive image.
 llvm::Expected<std::vector<ObjectFile>> readArchive(llvm::StringRef image);
 
-/// Writes a GNU archive with a symbol table and no dates or owners.
-llvm::Error writeArchiveFile(llvm::StringRef path, const std::vector<ObjectFile> &members);
+/// A GNU archive with a symbol table and no dates or owners.
+llvm::Expected<std::string> makeArchive(const std::vector<ObjectFile> &members);
 
 } // namespace kiln

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How files of a library are written: whatever ends the process, or the machine, one that has its name is whole.
+#pragma once
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <string>
+
+namespace kiln {
+
+/// Writes PATH.partial, which then takes the place of what is at the path. One that a killed process left is written
+/// again; of two processes at a time the second one waits.
+llvm::Error replaceFile(const std::string &path, llvm::StringRef bytes);
+
+} // namespace kiln
