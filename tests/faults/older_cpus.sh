@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# older_cpus.sh PROGRAM: on CPUs of several ages, which an emulator stands in for, the program runs the best target that
+# is there, and right; below the lowest one it is told so.
+set -uo pipefail
+program=$1
+command -v qemu-x86_64 >/dev/null || { echo "skipped: qemu-x86_64 is not installed (package qemu-user)"; exit 77; }
+status=0
+# expect CPU PATTERN
+expect() {
+  local words
+  words=$(qemu-x86_64 -cpu "$1" "$program" 2> >(grep -v "TCG doesn't support" >&2)) || status=1
+  echo "$1: $words"
+  [[ $words == $2 ]] || { echo "  requires: $2"; status=1; }
+}
+unsupported='unsupported: model "pair" requires a CPU of level x86-64-v2, got an older CPU'
+expect qemu64 "$unsupported"
+expect core2duo "$unsupported"
+expect Penryn "$unsupported"
+expect Nehalem "x86-64-v2, right"
+expect SandyBridge "x86-64-v2, right"
+expect Haswell "x86-64-v3, right"
+expect EPYC "x86-64-v3, right"
+expect Skylake-Server "x86-64-v[34], right" # where the emulator has AVX-512
+exit $status
