@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of a generator, a word a line, up to where its model would be traced.
+#include "kiln/generator.h"
+#include "words.h"
+
+using namespace kiln_fuzz;
+
+namespace {
+/// The command line was right.
+struct Traced {};
+} // namespace
+
+extern "C" int LLVMFuzzerInitialize(int *, char ***) {
+  enterOwnFolder();
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  auto words = wordsOf("generator", data, size);
+  if (!words)
+    return -1;
+  try {
+    const int status = kiln::runGenerator(static_cast<int>(words->size()), argumentsOf(*words).data(), "fuzzed",
+                                          []() -> kiln::Graph { throw Traced(); });
+    require(status >= 0 && status < 128, "an exit status");
+  } catch (const Traced &) {
+  }
+  return 0;
+}

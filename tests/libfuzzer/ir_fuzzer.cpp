@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text of the kiln dialect. What is read and holds is printed so that it reads back to the same text; then all passes
+// run on it, which give a module that holds, or words that say why not. Mutations keep to the tokens of a text.
+#include "compiler/dialect/KilnDialect.h"
+#include "compiler/transforms/Pipeline.h"
+#include "require.h"
+#include "targets/passes/Passes.h"
+
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include <memory>
+#include <random>
+#include <string_view>
+
+using namespace kiln_fuzz;
+using namespace mlir;
+
+namespace {
+
+/// Nothing that is made in a context goes before it does.
+std::unique_ptr<MLIRContext> makeContext() {
+  DialectRegistry registry;
+  mlir::kiln::registerPipelineDialects(registry);
+  auto context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+  context->loadAllAvailableDialects();
+  return context;
+}
+
+std::string textOf(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module->print(stream);
+  return text;
+}
+
+::kiln::TargetHooks makeHooks() {
+  ::kiln::TargetHooks hooks;
+  hooks.weightTile = [](int64_t, int64_t) { return 48; };
+  hooks.addKernelPasses = mlir::kiln::addExpandMath;
+  return hooks;
+}
+
+/// Pieces of letters, digits and the like, and all other characters by themselves.
+std::vector<std::string_view> tokensOf(std::string_view text) {
+  const auto isWord = [](char c) { return llvm::isAlnum(c) || c == '_' || c == '.' || c == '$'; };
+  std::vector<std::string_view> tokens;
+  while (!text.empty()) {
+    const size_t length = std::max<size_t>(llvm::StringRef(text).take_while(isWord).size(), 1);
+    tokens.push_back(text.substr(0, length));
+    text.remove_prefix(length);
+  }
+  return tokens;
+}
+
+} // namespace
+
+extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) {
+  static constexpr std::string_view numbers[] = {
+      "0", "1", "2", "3", "7", "64", "-1", "2147483648", "9223372036854775807"};
+  std::mt19937 random(seed);
+  const auto below = [&](size_t limit) { return static_cast<size_t>(random() % limit); };
+  std::vector<std::string_view> tokens = tokensOf({reinterpret_cast<const char *>(data), size});
+  if (tokens.empty() || random() % 4 == 0)
+    return LLVMFuzzerMutate(data, size, most);
+  for (size_t changes = 1 + below(3); changes > 0; --changes) {
+    const size_t at = below(tokens.size()), other = below(tokens.size()),
+                 count = std::min(1 + below(8), tokens.size() - other);
+    switch (random() % 4) {
+    case 0: // another number in the place of the next one
+      if (auto found = std::find_if(tokens.begin() + at, tokens.end(),
+                                    [](std::string_view token) { return llvm::isDigit(token[0]); });
+          found != tokens.end())
+        *found = numbers[below(std::size(numbers))];
+      break;
+    case 1: // a token that is elsewhere
+      tokens[at] = tokens[other];
+      break;
+    case 2: { // some more of them
+      const std::vector<std::string_view> copied(tokens.begin() + other, tokens.begin() + other + count);
+      tokens.insert(tokens.begin() + at, copied.begin(), copied.end());
+      break;
+    }
+    default: // some less
+      if (count < tokens.size())
+        tokens.erase(tokens.begin() + other, tokens.begin() + other + count);
+    }
+  }
+  std::string text;
+  for (std::string_view token : tokens)
+    text += token;
+  text.resize(std::min(text.size(), most));
+  std::copy(text.begin(), text.end(), data);
+  return text.size();
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  static std::unique_ptr<MLIRContext> context;
+  static unsigned runs = 0;
+  if (runs++ % 1000 == 0)
+    context = makeContext();
+  size_t complaints = 0;
+  ScopedDiagnosticHandler handler(context.get(), [&](Diagnostic &) {
+    ++complaints;
+    return success();
+  });
+  const ParserConfig config(context.get());
+  const std::string given(reinterpret_cast<const char *>(data), size); // with the zero behind it that MLIR wants
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(given, config);
+  require(module || complaints > 0, "words with a failure");
+  if (!module)
+    return 0;
+  const std::string text = textOf(*module);
+  OwningOpRef<ModuleOp> again = parseSourceString<ModuleOp>(text, config);
+  require(again && textOf(*again) == text, "a text that reads back");
+  PassManager passes(context.get());
+  mlir::kiln::buildPipeline(passes, {makeHooks()});
+  complaints = 0;
+  require(succeeded(passes.run(*module)) || complaints > 0, "words with a failure");
+  return 0;
+}

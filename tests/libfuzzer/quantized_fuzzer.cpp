@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// A byte that says which model, one that says how 4 bits a number are written, then a safetensors file that has them.
+#include "weight_files.h"
+
+#include <iterator>
+
+using namespace kiln_fuzz;
+
+static const kiln_rename_t renames[] = {
+    {"left.*", nullptr, 0, 0}, {"w.bias", nullptr, 0, KILN_RENAME_ZEROS}, {"in.*.x", "h.*.w", 0, 0}};
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  if (size < 2)
+    return 0;
+  Model model(data[0]);
+  files["w"].assign(reinterpret_cast<const char *>(data) + 2, size - 2);
+  const auto quantization = static_cast<kiln_quantization_t>(KILN_GPTQ + data[1] % 3);
+  model.check(kiln_bind_quantized(model.handle, "w", quantization, renames, std::size(renames), &model.error));
+  return 0;
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace kiln_fuzz {
+
+/// Ends the process, as a sanitizer does, if something that always holds does not.
+inline void require(bool holds, const char *what) {
+  if (holds)
+    return;
+  std::fprintf(stderr, "requires %s\n", what);
+  std::abort();
+}
+
+} // namespace kiln_fuzz
