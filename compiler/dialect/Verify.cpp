@@ -401,7 +401,8 @@ LogicalResult AppendOp::verify() {
     return failure();
   bool fits = rows.getRank() == whole.getRank() && rows.getElementType() == whole.getElementType();
   for (int64_t i = 1; fits && i < whole.getRank(); ++i)
-    fits = i + 1 == whole.getRank() ? int64_t(getColumn()) + whole.getDimSize(i) <= rows.getDimSize(i)
+    fits = i + 1 == whole.getRank() ? whole.getDimSize(i) <= rows.getDimSize(i) &&
+                                          int64_t(getColumn()) <= rows.getDimSize(i) - whole.getDimSize(i)
                                     : rows.getDimSize(i) == whole.getDimSize(i);
   if (!fits || int64_t(getColumn()) < 0 || (rows.getRank() == 1 && getColumn() != 0))
     return check.fail(rules::append_c1, check.text({rows, whole}));

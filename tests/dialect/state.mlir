@@ -37,6 +37,13 @@ func.func @append_c1(%x: tensor<5x12xf32>) {
 }
 
 // -----
+func.func @append_c1_beyond(%x: tensor<5x12xf32>) {
+  // expected-error@+1 {{append requires rows of the state's element type and shape [append_c1]: got f32[5, 12], f32[5, 9]}}
+  %0 = kiln.append %x column = 9223372036854775807 to "keys" rows = 64 : tensor<5x12xf32> -> tensor<5x9xf32>
+  return
+}
+
+// -----
 module attributes {kiln.symbols = [#kiln.symbol<"tokens", 1, 64>, #kiln.symbol<"context", 1, 64>]} {
   func.func @append_c2(%x: tensor<?x9xf32, affine_map<()[s0, s1] -> (s0, 9)>>) {
     // expected-error@+1 {{append requires a result of at least as many rows as are appended [append_c2]: got context 1..64, expected tokens 1..64}}
