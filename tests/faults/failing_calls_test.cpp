@@ -13,12 +13,18 @@
 
 namespace {
 
+#ifdef KILN_WITHOUT_PAGES
+constexpr bool HasPages = false;
+#else
+constexpr bool HasPages = true;
+#endif
+
 /// What the wrapped calls do while an operation runs.
 struct System {
   bool IsWatched = false;
   int Made = 0, FailAt = 0, Error = EIO; // the number of the call that fails, from 1 on; 0: none
   bool Interrupts = false;               // those that may be made again, every second time
-  size_t MostWritten = SIZE_MAX;
+  size_t MostMoved = SIZE_MAX;           // of what is to be read or written
   int Mapped = 0;
 
   /// Whether this call is to fail; then errno is set.
@@ -44,6 +50,7 @@ void *__real_mmap(void *address, size_t bytes, int protection, int flags, int de
 int __real_munmap(void *address, size_t bytes);
 int __real_rename(const char *from, const char *to);
 int __real_unlink(const char *path);
+ssize_t __real_read(int descriptor, void *bytes, size_t count);
 ssize_t __real_write(int descriptor, const void *bytes, size_t count);
 
 int __wrap_open(const char *path, int flags, mode_t mode) {
@@ -68,10 +75,11 @@ int __wrap_munmap(void *address, size_t bytes) {
 }
 int __wrap_rename(const char *from, const char *to) { return Calls.fails() ? -1 : __real_rename(from, to); }
 int __wrap_unlink(const char *path) { return Calls.fails() ? -1 : __real_unlink(path); }
+ssize_t __wrap_read(int descriptor, void *bytes, size_t count) {
+  return Calls.fails(true) ? -1 : __real_read(descriptor, bytes, std::min(count, Calls.MostMoved));
+}
 ssize_t __wrap_write(int descriptor, const void *bytes, size_t count) {
-  if (Calls.fails(true))
-    return -1;
-  return __real_write(descriptor, bytes, Calls.IsWatched ? std::min(count, Calls.MostWritten) : count);
+  return Calls.fails(true) ? -1 : __real_write(descriptor, bytes, std::min(count, Calls.MostMoved));
 }
 }
 
@@ -105,7 +113,9 @@ protected:
     Calls.Interrupts = false;
     EXPECT_EQ(status, error.status);
     EXPECT_EQ(openFiles(), opened);
-    EXPECT_EQ(Calls.Mapped, model->packed_kind != KILN_PACKED_ALLOCATED);
+    if (HasPages) {
+      EXPECT_EQ(Calls.Mapped, model->packed_kind != KILN_PACKED_ALLOCATED);
+    }
     if (status) {
       EXPECT_TRUE(status == KILN_FILE_ERROR || status == KILN_OUT_OF_MEMORY) << status;
       EXPECT_NE(std::string(error.message).find("\": Input/output error"), std::string::npos) << error.message;
@@ -117,14 +127,14 @@ protected:
     } else {
       EXPECT_NE(packedOf(model), zeros);
     }
-    Saved = Files.files()["saved"];
+    Given = operation.IsWriting ? Files.files()["saved"] : packedOf(model);
     kiln_destroy(model);
     EXPECT_EQ(Calls.Mapped, 0);
     return status;
   }
 
   Checkpoints Files;
-  std::string Saved;
+  std::string Given; // what was written, or the packed weights of what was read
 };
 
 TEST_F(FailingCalls, EachOnce) {
@@ -150,15 +160,15 @@ TEST_F(FailingCalls, InterruptedOnesAreRepeated) {
   }
 }
 
-TEST_F(FailingCalls, PartsAreWrittenOn) {
+TEST_F(FailingCalls, PartsAreGoneOnFrom) {
   System parts;
-  parts.MostWritten = 7;
+  parts.MostMoved = 7;
   for (const Operation &operation : Files.operations()) {
     SCOPED_TRACE(operation.Name);
     ASSERT_EQ(run(operation, {}), KILN_OK);
-    const std::string whole = Saved;
+    const std::string whole = Given;
     ASSERT_EQ(run(operation, parts), KILN_OK);
-    EXPECT_EQ(Saved, whole);
+    EXPECT_EQ(Given, whole);
   }
 }
 
