@@ -67,7 +67,8 @@ LogicalResult TiledAttr::verifyEncoding(ArrayRef<int64_t> shape, Type element,
 int64_t TiledAttr::depthOf(ArrayRef<int64_t> shape) const {
   int64_t depth = 1;
   for (auto [dim, extent] : llvm::enumerate(shape))
-    depth *= static_cast<int64_t>(dim) == getDim() ? 1 : extent;
+    if (static_cast<int64_t>(dim) != getDim() && llvm::MulOverflow(depth, extent, depth))
+      return std::numeric_limits<int64_t>::max(); // which nothing has room for
   return depth;
 }
 

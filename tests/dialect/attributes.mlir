@@ -64,6 +64,10 @@ func.func private @within(tensor<4x8xf32, #kiln.tiled<2, 8>>)
 func.func private @run_time(tensor<4x?xf32, #kiln.tiled<0, 8>>)
 
 // -----
+// expected-error@+1 {{storage requires a depth of whole groups of 32, got 9223372036854775807}}
+func.func private @overflow(tensor<4x4294967296x4294967296xf32, #kiln.tiled<0, 8, storage = <i4, group = 32>>>)
+
+// -----
 // expected-error@+1 {{kiln.symbols requires a module and an array of symbols}}
 module attributes {kiln.symbols = ["batch"]} {}
 
