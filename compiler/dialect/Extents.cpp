@@ -261,6 +261,11 @@ std::optional<::kiln::Dim> toDim(AffineExpr extent, ArrayRef<SymbolAttr> symbols
     if (product.size() == 2 && std::strcmp(dim.symbols[0].name, dim.symbols[1].name) > 0)
       std::swap(dim.symbols[0], dim.symbols[1]);
   }
+  const SmallVector<Interval> bounds =
+      llvm::map_to_vector(symbols, [](SymbolAttr symbol) { return Interval{symbol.getMin(), symbol.getMax()}; });
+  std::optional<Interval> range = getBounds(toExpr(*polynomial, extent.getContext()), bounds);
+  if (!range || range->min < -::kiln::Dim::largest || range->max > ::kiln::Dim::largest)
+    return std::nullopt; // which no extent of the language is
   return dim;
 }
 

@@ -79,6 +79,7 @@ TEST_F(Extents, WhatNoDimCanSay) {
   EXPECT_FALSE(fromDim(::kiln::Dim("other", 1, 2), symbols, &context));
   EXPECT_EQ(toDim(batch + tokens, symbols), std::nullopt);
   EXPECT_EQ(toDim(batch * batch * batch, symbols), std::nullopt);
+  EXPECT_EQ(toDim(batch * INT64_MAX, symbols), std::nullopt);
   EXPECT_EQ(toDim(getAffineSymbolExpr(2, &context), symbols), std::nullopt);
 }
 
