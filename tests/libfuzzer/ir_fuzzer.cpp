@@ -40,6 +40,17 @@ std::string textOf(ModuleOp module) {
   return hooks;
 }
 
+/// Whether MLIR's own parser crashes: at a result such as %0#2147483648, for which it takes more memory than there is,
+/// and at an array of indices.
+bool isBeyondParser(llvm::StringRef text) {
+  if (text.contains("array<index"))
+    return true;
+  for (size_t at = text.find('#'); at != text.npos; at = text.find('#', at + 1))
+    if (text.substr(at + 1).take_while(llvm::isDigit).size() > 4)
+      return true;
+  return false;
+}
+
 /// Pieces of letters, digits and the like, and all other characters by themselves.
 std::vector<std::string_view> tokensOf(std::string_view text) {
   const auto isWord = [](char c) { return llvm::isAlnum(c) || c == '_' || c == '.' || c == '$'; };
@@ -100,6 +111,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static unsigned runs = 0;
   if (runs++ % 1000 == 0)
     context = makeContext();
+  if (isBeyondParser({reinterpret_cast<const char *>(data), size}))
+    return -1;
   size_t complaints = 0;
   ScopedDiagnosticHandler handler(context.get(), [&](Diagnostic &) {
     ++complaints;
