@@ -8,11 +8,12 @@
 namespace specs {
 
 struct VitTrain : kiln::Model {
-  static constexpr std::int64_t batch = 4, side = 14, width = 768, classes = 1000;
+  static constexpr VitShape shape{12, 768, 12, 224, 16, 1000};
+  static constexpr std::int64_t batch = 4, side = 14, width = shape.width, classes = shape.classes;
   kiln::Conv2d<3, width, 16, kiln::Conv2dOptions{.stride = 16}> projection{
       "vit.embeddings.patch_embeddings.projection"};
-  kiln::Stack<12, VitLayer<width, 12>> layer{"vit.encoder.layer"};
-  kiln::LayerNorm<width> norm{"vit.layernorm", vit_epsilon};
+  kiln::Stack<shape.layers, VitLayer<shape>> layer{"vit.encoder.layer"};
+  kiln::LayerNorm<width> norm{"vit.layernorm", shape.epsilon};
   kiln::Linear<width, classes> classifier{"classifier"};
 
   constexpr auto loss(kiln::Tensor<kiln::f32, batch, 3, 224, 224> images, kiln::Tensor<kiln::i32, batch> labels) const {

@@ -13,9 +13,12 @@ inline constexpr kiln::Dim bert_batch{"batch", 1, 8}, bert_tokens{"tokens", 1, 5
 struct BertShape {
   std::int64_t vocabulary, layers, width;
   int heads;
-  std::int64_t segments = 2;       // 1: none are given
+  std::int64_t segments = 2;       // rows of their table; 0: there is none
   std::int64_t first_position = 0; // the row of the first token's position
   double epsilon = 1e-12;
+  std::int64_t positions = 512;
+  std::int64_t hidden = 4 * width; // of the perceptrons
+  kiln::Activation activation = kiln::Activation::gelu;
 };
 inline constexpr BertShape bert_base{30522, 12, 768, 12}, bert_large{30522, 24, 1024, 16};
 inline constexpr BertShape roberta_base{50265, 12, 768, 12, 1, 2, 1e-5}, roberta_large{50265, 24, 1024, 16, 1, 2, 1e-5};
@@ -26,15 +29,21 @@ using BertLengths = kiln::Tensor<kiln::i32, bert_batch>;
 template <BertShape S> struct BertEmbeddings : kiln::Layer<BertEmbeddings<S>> {
   using kiln::Layer<BertEmbeddings>::Layer;
   kiln::Embedding<S.vocabulary, S.width> word{"word_embeddings"};
-  kiln::Embedding<S.first_position + 512, S.width> position{"position_embeddings"};
+  kiln::Embedding<S.first_position + S.positions, S.width> position{"position_embeddings"};
   kiln::Embedding<S.segments, S.width> token_type{"token_type_embeddings"};
   kiln::LayerNorm<S.width> norm{"LayerNorm", S.epsilon};
 
   constexpr auto forward(const kiln::tensor auto &tokens, const kiln::tensor auto &segments) const {
     return norm(placed(tokens) + token_type(segments));
   }
+  /// All of the first segment.
   constexpr auto forward(const kiln::tensor auto &tokens) const {
-    return norm(placed(tokens) + token_type.weight(tokens));
+    if constexpr (S.segments == 0)
+      return norm(placed(tokens));
+    else if constexpr (S.segments == 1)
+      return norm(placed(tokens) + token_type.weight(tokens));
+    else
+      return norm(placed(tokens) + kiln::slice<0, 0, 1>(token_type.weight(tokens)));
   }
 
 private:
@@ -51,14 +60,14 @@ template <BertShape S> struct BertLayer {
       value{"attention.self.value"};
   kiln::Linear<S.width, S.width> attended{"attention.output.dense"};
   kiln::LayerNorm<S.width> attended_norm{"attention.output.LayerNorm", S.epsilon};
-  kiln::Linear<S.width, 4 * S.width> intermediate{"intermediate.dense"};
-  kiln::Linear<4 * S.width, S.width> output{"output.dense"};
+  kiln::Linear<S.width, S.hidden> intermediate{"intermediate.dense"};
+  kiln::Linear<S.hidden, S.width> output{"output.dense"};
   kiln::LayerNorm<S.width> output_norm{"output.LayerNorm", S.epsilon};
 
   constexpr auto forward(const kiln::tensor auto &x, const kiln::tensor auto &lengths) const {
     auto y = kiln::attention<S.heads>(query(x), key(x), value(x), kiln::lengths(lengths));
     auto z = attended_norm(attended(y) + x);
-    return output_norm(output(kiln::gelu(intermediate(z))) + z);
+    return output_norm(output(kiln::activate<S.activation>(intermediate(z))) + z);
   }
 };
 
@@ -104,7 +113,7 @@ template <BertShape S> struct MaskedWordHead : kiln::Layer<MaskedWordHead<S>> {
 
   constexpr auto forward(const kiln::tensor auto &hidden, const BertEmbeddings<S> &embeddings) const {
     auto bias = kiln::parameter<kiln::f32, S.vocabulary>(hidden, "bias");
-    return kiln::linear(norm(kiln::gelu(dense(hidden))), embeddings.word.weight(hidden), bias);
+    return kiln::linear(norm(kiln::activate<S.activation>(dense(hidden))), embeddings.word.weight(hidden), bias);
   }
 };
 

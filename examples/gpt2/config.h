@@ -17,10 +17,10 @@ inline void check_config(const support::Config &config, const Gpt2Shape &shape) 
   check.number("vocab_size", static_cast<double>(shape.vocabulary));
   check.number("n_positions", static_cast<double>(shape.context));
   check.number("n_embd", width);
-  check.number("n_inner", 4 * width, 4 * width);
+  check.number("n_inner", 4 * width, static_cast<double>(shape.hidden));
   check.number("n_layer", static_cast<double>(shape.layers));
   check.number("n_head", shape.heads);
-  check.number("layer_norm_epsilon", 1e-5, 1e-5);
+  check.number("layer_norm_epsilon", 1e-5, shape.epsilon);
   check.flag("tie_word_embeddings", true, true);
   check.flag("scale_attn_weights", true, true);
   check.flag("scale_attn_by_inverse_layer_idx", false, false);

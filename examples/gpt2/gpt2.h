@@ -34,18 +34,18 @@ private:
   }
 };
 
-template <std::int64_t Width> struct Gpt2Mlp : kiln::Layer<Gpt2Mlp<Width>> {
+template <std::int64_t Width, std::int64_t Hidden = 4 * Width> struct Gpt2Mlp : kiln::Layer<Gpt2Mlp<Width, Hidden>> {
   using kiln::Layer<Gpt2Mlp>::Layer;
-  Conv1D<Width, 4 * Width> c_fc{"c_fc"};
-  Conv1D<4 * Width, Width> c_proj{"c_proj"};
+  Conv1D<Width, Hidden> c_fc{"c_fc"};
+  Conv1D<Hidden, Width> c_proj{"c_proj"};
 
   constexpr auto forward(const kiln::tensor auto &x) const { return c_proj(kiln::gelu_tanh(c_fc(x))); }
 };
 
-template <std::int64_t Width, int Heads> struct Gpt2Block {
-  kiln::LayerNorm<Width> ln_1{"ln_1"}, ln_2{"ln_2"};
+template <std::int64_t Width, int Heads, double Epsilon = 1e-5, std::int64_t Hidden = 4 * Width> struct Gpt2Block {
+  kiln::LayerNorm<Width> ln_1{"ln_1", Epsilon}, ln_2{"ln_2", Epsilon};
   Gpt2Attention<Width, Heads> attn{"attn"};
-  Gpt2Mlp<Width> mlp{"mlp"};
+  Gpt2Mlp<Width, Hidden> mlp{"mlp"};
 
   constexpr auto forward(const kiln::tensor auto &x, auto... cached) const {
     auto y = x + attn(ln_1(x), cached...);
@@ -71,12 +71,13 @@ struct Gpt2 : kiln::Model {
 /// Writes on: every call adds tokens to the context, whose keys and values are kept, and gives the logits of the token
 /// that follows. `decode` is `prefill` of one token; `verify` gives the logits behind each of them.
 template <std::int64_t Layers, std::int64_t Width, int Heads, kiln::Dim Tokens = tokens_1024,
-          kiln::Dim Context = context_1024, std::int64_t Vocabulary = 50257>
+          kiln::Dim Context = context_1024, std::int64_t Vocabulary = 50257, double Epsilon = 1e-5,
+          std::int64_t Hidden = 4 * Width>
 struct Gpt2Writer : kiln::Model {
   kiln::Embedding<Vocabulary, Width> wte{"wte"};
   kiln::Embedding<Context.max(), Width> wpe{"wpe"};
-  kiln::Stack<Layers, Gpt2Block<Width, Heads>> h{"h"};
-  kiln::LayerNorm<Width> ln_f{"ln_f"};
+  kiln::Stack<Layers, Gpt2Block<Width, Heads, Epsilon, Hidden>> h{"h"};
+  kiln::LayerNorm<Width> ln_f{"ln_f", Epsilon};
 
   constexpr auto layers(const kiln::tensor auto &tokens) const {
     return h(wte(tokens) + wpe(kiln::positions_in<Context>(tokens)), kiln::cached<Context>);
@@ -101,7 +102,8 @@ template <Gpt2Shape S> inline constexpr kiln::Dim gpt2_tokens{"tokens", 1, S.con
 template <Gpt2Shape S> inline constexpr kiln::Dim gpt2_context{"context", gpt2_tokens<S>, S.context};
 template <Gpt2Shape S> using Gpt2Of = Gpt2<S.layers, S.width, S.heads, gpt2_tokens<S>, S.vocabulary>;
 template <Gpt2Shape S>
-using Gpt2WriterOf = Gpt2Writer<S.layers, S.width, S.heads, gpt2_tokens<S>, gpt2_context<S>, S.vocabulary>;
+using Gpt2WriterOf =
+    Gpt2Writer<S.layers, S.width, S.heads, gpt2_tokens<S>, gpt2_context<S>, S.vocabulary, S.epsilon, S.hidden>;
 
 using Gpt2Small = Gpt2Of<gpt2_small>;
 using Gpt2Medium = Gpt2Of<gpt2_medium>;

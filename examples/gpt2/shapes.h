@@ -11,6 +11,8 @@ struct Gpt2Shape {
   std::int64_t layers, width;
   int heads;
   std::int64_t vocabulary = 50257, context = 1024;
+  std::int64_t hidden = 4 * width; // of the perceptrons
+  double epsilon = 1e-5;
 };
 
 inline constexpr Gpt2Shape gpt2_small{12, 768, 12}, gpt2_medium{24, 1024, 16}, gpt2_large{36, 1280, 20},

@@ -8,45 +8,80 @@
 #include "shapes.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace llama {
 
 /// What layers multiply by, unless `Projection` is something else, with adapters beside it for example.
 template <std::int64_t In, std::int64_t Out> using Linear = kiln::Linear<In, Out, false>;
+template <std::int64_t In, std::int64_t Out, bool Bias, template <std::int64_t, std::int64_t> class Projection>
+using Projected = std::conditional_t<Bias, kiln::Linear<In, Out>, Projection<In, Out>>;
 
-template <Shape S, template <std::int64_t, std::int64_t> class Projection>
-struct Attention : kiln::Layer<Attention<S, Projection>> {
-  using kiln::Layer<Attention>::Layer;
-  static constexpr std::int64_t shared = S.width / S.heads * S.key_value_heads;
-  Projection<S.width, S.width> q_proj{"q_proj"}, o_proj{"o_proj"};
-  Projection<S.width, shared> k_proj{"k_proj"}, v_proj{"v_proj"};
+template <Shape S, std::int64_t Width, kiln::ElementType E> struct Norm : kiln::Layer<Norm<S, Width, E>> {
+  using kiln::Layer<Norm>::Layer;
 
-  constexpr auto forward(const kiln::tensor auto &x, const kiln::tensor auto &angles) const {
-    auto q = kiln::rotary<S.heads>(q_proj(x), angles);
-    auto k = kiln::rotary<S.key_value_heads>(k_proj(x), angles);
-    return o_proj(kiln::attention<S.heads, S.key_value_heads>(q, k, v_proj(x), kiln::causal));
-  }
-  /// `x` are the last rows of the context; keys and values of the others were kept by earlier calls.
-  constexpr auto forward(const kiln::tensor auto &x, const kiln::tensor auto &angles, auto cached) const {
-    auto q = kiln::rotary<S.heads>(q_proj(x), angles);
-    auto k = kiln::rotary<S.key_value_heads>(k_proj(x), angles);
-    return o_proj(kiln::attention<S.heads, S.key_value_heads>(q, k, v_proj(x), cached));
+  constexpr auto forward(const kiln::tensor auto &x) const {
+    auto weight = kiln::parameter<E, Width>(x, "weight");
+    if constexpr (S.has_norms_of_one)
+      return kiln::rms_norm(x, weight + 1, S.epsilon);
+    else
+      return kiln::rms_norm(x, weight, S.epsilon);
   }
 };
 
-/// A perceptron whose activations are gated (SwiGLU; Shazeer 2020).
+template <Shape S, template <std::int64_t, std::int64_t> class Projection, kiln::ElementType E>
+struct Attention : kiln::Layer<Attention<S, Projection, E>> {
+  using kiln::Layer<Attention>::Layer;
+  static constexpr std::int64_t head = S.head_width(), own = head * S.heads, shared = head * S.key_value_heads;
+  Projected<S.width, own, S.has_qkv_bias, Projection> q_proj{"q_proj"};
+  Projected<S.width, shared, S.has_qkv_bias, Projection> k_proj{"k_proj"}, v_proj{"v_proj"};
+  Projected<own, S.width, S.has_o_bias, Projection> o_proj{"o_proj"};
+  Norm<S, head, E> q_norm{"q_norm"}, k_norm{"k_norm"};
+
+  /// With `cached`, x are the last rows of the context; keys and values of the others were kept by earlier calls.
+  constexpr auto forward(const kiln::tensor auto &x, const kiln::tensor auto &angles, auto... cached) const {
+    auto q = kiln::rotary<S.heads>(normed<S.heads>(q_proj(x), q_norm), angles);
+    auto k = kiln::rotary<S.key_value_heads>(normed<S.key_value_heads>(k_proj(x), k_norm), angles);
+    if constexpr (sizeof...(cached) == 0)
+      return o_proj(kiln::attention<S.heads, S.key_value_heads>(q, k, v_proj(x), kiln::causal));
+    else
+      return o_proj(kiln::attention<S.heads, S.key_value_heads>(q, k, v_proj(x), cached...));
+  }
+
+private:
+  /// x, or `norm` of each of its heads.
+  template <int Heads, kiln::tensor X> static constexpr auto normed(const X &x, const auto &norm) {
+    if constexpr (!S.has_qk_norm)
+      return x;
+    else if constexpr (X::rank == 2)
+      return kiln::reshape<X::shape[0], X::shape[1]>(norm(kiln::reshape<X::shape[0], Heads, head>(x)));
+    else
+      return kiln::reshape<X::shape[0], X::shape[1], X::shape[2]>(
+          norm(kiln::reshape<X::shape[0], X::shape[1], Heads, head>(x)));
+  }
+};
+
+/// A perceptron whose activations are gated (SwiGLU, GEGLU; Shazeer 2020).
 template <Shape S, template <std::int64_t, std::int64_t> class Projection>
 struct Mlp : kiln::Layer<Mlp<S, Projection>> {
   using kiln::Layer<Mlp>::Layer;
-  Projection<S.width, S.hidden> gate_proj{"gate_proj"}, up_proj{"up_proj"};
-  Projection<S.hidden, S.width> down_proj{"down_proj"};
+  Projected<S.width, S.hidden, S.has_mlp_bias, Projection> gate_proj{"gate_proj"}, up_proj{"up_proj"};
+  Projected<S.hidden, S.width, S.has_mlp_bias, Projection> down_proj{"down_proj"};
 
-  constexpr auto forward(const kiln::tensor auto &x) const { return down_proj(kiln::silu(gate_proj(x)) * up_proj(x)); }
+  constexpr auto forward(const kiln::tensor auto &x) const { return down_proj(gate(gate_proj(x)) * up_proj(x)); }
+
+private:
+  static constexpr auto gate(const kiln::tensor auto &x) {
+    if constexpr (S.has_gelu_gate)
+      return kiln::gelu_tanh(x);
+    else
+      return kiln::silu(x);
+  }
 };
 
 template <Shape S, template <std::int64_t, std::int64_t> class Projection, kiln::ElementType E> struct Block {
-  kiln::RmsNorm<S.width, E> before{"input_layernorm", S.epsilon}, between{"post_attention_layernorm", S.epsilon};
-  Attention<S, Projection> attention{"self_attn"};
+  Norm<S, S.width, E> before{"input_layernorm"}, between{"post_attention_layernorm"};
+  Attention<S, Projection, E> attention{"self_attn"};
   Mlp<S, Projection> mlp{"mlp"};
 
   constexpr auto forward(const kiln::tensor auto &x, const kiln::tensor auto &angles, auto... cached) const {
@@ -61,16 +96,43 @@ struct Decoder : kiln::Layer<Decoder<S, Projection, E>> {
   using kiln::Layer<Decoder>::Layer;
   kiln::Embedding<S.vocabulary, S.width, E> embed_tokens{"embed_tokens"};
   kiln::Stack<S.layers, Block<S, Projection, E>> layers{"layers"};
-  kiln::RmsNorm<S.width, E> norm{"norm", S.epsilon};
+  Norm<S, S.width, E> norm{"norm"};
 
   constexpr auto forward(const kiln::tensor auto &tokens) const {
-    auto angles = kiln::cast<E>(kiln::sinusoidal<S.width / S.heads>(kiln::positions(tokens), S.base));
-    return norm(layers(embed_tokens(tokens), angles));
+    auto angles = kiln::cast<E>(angles_at(kiln::positions(tokens)));
+    return norm(layers(embedded(tokens), angles));
   }
   template <kiln::Dim Context, kiln::CacheType Type>
   constexpr auto forward(const kiln::tensor auto &tokens, kiln::Cached<Context, Type> cached) const {
-    auto angles = kiln::cast<E>(kiln::sinusoidal<S.width / S.heads>(kiln::positions_in<Context>(tokens), S.base));
-    return norm(kiln::last<0, 1>(layers(embed_tokens(tokens), angles, cached)));
+    auto angles = kiln::cast<E>(angles_at(kiln::positions_in<Context>(tokens)));
+    return norm(kiln::last<0, 1>(layers(embedded(tokens), angles, cached)));
+  }
+
+private:
+  static constexpr auto angles_at(const kiln::tensor auto &positions) {
+    auto angles = kiln::sinusoidal<S.head_width()>(positions, S.base);
+    if constexpr (S.scaled_pairs == 0)
+      return angles;
+    else
+      return with_scaled(angles, positions, std::make_index_sequence<S.scaled_pairs>());
+  }
+  /// The second pair of sinusoidal<4> is that of position / sqrt(base).
+  template <std::size_t... Pairs>
+  static constexpr auto with_scaled(const kiln::tensor auto &angles, const kiln::tensor auto &positions,
+                                    std::index_sequence<Pairs...>) {
+    constexpr std::int64_t kept = S.head_width() - 2 * S.scaled_pairs;
+    auto pair = [&](double base) { return kiln::slice<1, 2, 2>(kiln::sinusoidal<4>(positions, base)); };
+    if constexpr (kept == 0)
+      return kiln::concat<1>(pair(S.scaled_bases[Pairs])...);
+    else
+      return kiln::concat<1>(kiln::slice<1, 0, kept>(angles), pair(S.scaled_bases[Pairs])...);
+  }
+
+  constexpr auto embedded(const kiln::tensor auto &tokens) const {
+    if constexpr (S.embedding_scale != 1)
+      return embed_tokens(tokens) * S.embedding_scale;
+    else
+      return embed_tokens(tokens);
   }
 };
 
@@ -92,7 +154,13 @@ struct Writer : kiln::Model {
   Decoder<S, Projection, E> model{"model"};
   kiln::Linear<S.width, S.vocabulary, false, kiln::WeightOrder::out_in, E> lm_head{"lm_head"};
 
-  constexpr auto extend(const kiln::tensor auto &x) const { return lm_head(model(x, kiln::cached<context>)); }
+  constexpr auto extend(const kiln::tensor auto &x) const {
+    auto rows = model(x, kiln::cached<context>);
+    if constexpr (S.is_tied)
+      return kiln::logits(rows, model.embed_tokens);
+    else
+      return lm_head(rows);
+  }
   constexpr auto prefill(kiln::Tensor<kiln::i32, tokens> x) const { return extend(x); }
   constexpr auto decode(kiln::Tensor<kiln::i32, 1> x) const { return extend(x); }
 

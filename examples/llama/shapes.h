@@ -3,6 +3,7 @@
 // The shapes of published decoders, for the specs and for programs that check a checkpoint's config.json.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace llama {
@@ -14,6 +15,23 @@ struct Shape {
   std::int64_t context; // tokens that a text may have
   double base = 10000;  // of the rotary positions
   double epsilon = 1e-5;
+
+  // What models of the same kind have in another way.
+  std::int64_t head = 0;         // width of a head; 0: a part of the width
+  bool is_tied = false;          // the rows of the embedding give the logits
+  bool has_qkv_bias = false;     // of queries, keys and values
+  bool has_o_bias = false;       // of what attention gives
+  bool has_mlp_bias = false;     // of the perceptron
+  bool has_qk_norm = false;      // queries and keys are normed, each head by itself
+  bool has_gelu_gate = false;    // in tanh form, in place of silu
+  bool has_norms_of_one = false; // norms multiply by 1 + weight
+  double embedding_scale = 1;
+  // Positions that are scaled for longer texts: so many pairs of numbers, the last ones of a head, are turned by
+  // position / sqrt(base), each by its own base.
+  int scaled_pairs = 0;
+  std::array<double, 128> scaled_bases{};
+
+  constexpr std::int64_t head_width() const { return head > 0 ? head : width / heads; }
 };
 
 inline constexpr Shape tiny_llama_1b{32000, 22, 2048, 32, 4, 5632, 2048};

@@ -8,24 +8,33 @@
 
 namespace specs {
 
-inline constexpr double vit_epsilon = 1e-12;
+struct VitShape {
+  std::int64_t layers, width;
+  int heads;
+  std::int64_t image, patch, classes;
+  std::int64_t channels = 3;
+  std::int64_t hidden = 4 * width; // of the perceptrons
+  bool has_qkv_bias = true;        // of queries, keys and values
+  double epsilon = 1e-12;
+  kiln::Activation activation = kiln::Activation::gelu;
+};
 
 /// Patches behind the tokens that the head reads: the class token, and of a distilled model one that learned from a
 /// teacher.
-template <std::int64_t Image, std::int64_t Patch, std::int64_t Width, bool Distilled>
-struct VitEmbeddings : kiln::Layer<VitEmbeddings<Image, Patch, Width, Distilled>> {
+template <VitShape S, bool Distilled> struct VitEmbeddings : kiln::Layer<VitEmbeddings<S, Distilled>> {
   using kiln::Layer<VitEmbeddings>::Layer;
-  static constexpr std::int64_t side = Image / Patch;
-  kiln::Conv2d<3, Width, Patch, kiln::Conv2dOptions{.stride = Patch}> projection{"patch_embeddings.projection"};
+  static constexpr std::int64_t side = S.image / S.patch;
+  kiln::Conv2d<S.channels, S.width, S.patch, kiln::Conv2dOptions{.stride = S.patch}> projection{
+      "patch_embeddings.projection"};
 
   constexpr auto forward(const kiln::tensor auto &image) const {
     constexpr std::int64_t rows = side * side + (Distilled ? 2 : 1);
     auto token = [&](const char *name) {
-      return kiln::reshape<1, Width>(kiln::parameter<kiln::f32, 1, 1, Width>(image, name));
+      return kiln::reshape<1, S.width>(kiln::parameter<kiln::f32, 1, 1, S.width>(image, name));
     };
-    auto positions = kiln::parameter<kiln::f32, 1, rows, Width>(image, "position_embeddings");
-    auto patches = kiln::reshape<side * side, Width>(projection(kiln::transpose<1, 2, 0>(image)));
-    return with_tokens(token, patches) + kiln::reshape<rows, Width>(positions);
+    auto positions = kiln::parameter<kiln::f32, 1, rows, S.width>(image, "position_embeddings");
+    auto patches = kiln::reshape<side * side, S.width>(projection(kiln::transpose<1, 2, 0>(image)));
+    return with_tokens(token, patches) + kiln::reshape<rows, S.width>(positions);
   }
 
 private:
@@ -37,54 +46,68 @@ private:
   }
 };
 
-template <std::int64_t Width, int Heads> struct VitLayer {
-  kiln::LayerNorm<Width> before{"layernorm_before", vit_epsilon}, after{"layernorm_after", vit_epsilon};
-  kiln::Linear<Width, Width> query{"attention.attention.query"}, key{"attention.attention.key"},
-      value{"attention.attention.value"}, attended{"attention.output.dense"};
-  kiln::Linear<Width, 4 * Width> intermediate{"intermediate.dense"};
-  kiln::Linear<4 * Width, Width> output{"output.dense"};
+template <VitShape S> struct VitLayer {
+  kiln::LayerNorm<S.width> before{"layernorm_before", S.epsilon}, after{"layernorm_after", S.epsilon};
+  kiln::Linear<S.width, S.width, S.has_qkv_bias> query{"attention.attention.query"}, key{"attention.attention.key"},
+      value{"attention.attention.value"};
+  kiln::Linear<S.width, S.width> attended{"attention.output.dense"};
+  kiln::Linear<S.width, S.hidden> intermediate{"intermediate.dense"};
+  kiln::Linear<S.hidden, S.width> output{"output.dense"};
 
   constexpr auto forward(const kiln::tensor auto &x) const {
     auto n = before(x);
-    auto y = x + attended(kiln::attention<Heads>(query(n), key(n), value(n)));
-    return y + output(kiln::gelu(intermediate(after(y))));
+    auto y = x + attended(kiln::attention<S.heads>(query(n), key(n), value(n)));
+    return y + output(kiln::activate<S.activation>(intermediate(after(y))));
   }
 };
 
-template <std::int64_t Layers, std::int64_t Width, int Heads, std::int64_t Image, std::int64_t Patch,
-          std::int64_t Classes>
-struct Vit : kiln::Model {
-  static constexpr kiln::Names inputs{"image"}, outputs{"logits"};
-  VitEmbeddings<Image, Patch, Width, false> embeddings{"vit.embeddings"};
-  kiln::Stack<Layers, VitLayer<Width, Heads>> layer{"vit.encoder.layer"};
-  kiln::LayerNorm<Width> norm{"vit.layernorm", vit_epsilon};
-  kiln::Linear<Width, Classes> classifier{"classifier"};
+/// The layers below a prefix, up to the norm: the rows that the heads read.
+template <VitShape S, bool Distilled> struct VitEncoder : kiln::Layer<VitEncoder<S, Distilled>> {
+  using kiln::Layer<VitEncoder>::Layer;
+  VitEmbeddings<S, Distilled> embeddings{"embeddings"};
+  kiln::Stack<S.layers, VitLayer<S>> layer{"encoder.layer"};
+  kiln::LayerNorm<S.width> norm{"layernorm", S.epsilon};
 
-  constexpr auto forward(kiln::Tensor<kiln::f32, 3, Image, Image> image) const {
-    auto first = kiln::slice<0, 0, 1>(layer(embeddings(image)));
-    return kiln::reshape<Classes>(classifier(norm(first)));
+  constexpr auto forward(const kiln::tensor auto &image) const {
+    return norm(kiln::slice<0, 0, Distilled ? 2 : 1>(layer(embeddings(image))));
+  }
+};
+
+template <VitShape S> using VitImage = kiln::Tensor<kiln::f32, S.channels, S.image, S.image>;
+
+template <VitShape S> struct Vit : kiln::Model {
+  static constexpr kiln::Names inputs{"image"}, outputs{"logits"};
+  VitEncoder<S, false> vit{"vit"};
+  kiln::Linear<S.width, S.classes> classifier{"classifier"};
+
+  constexpr auto forward(VitImage<S> image) const { return kiln::reshape<S.classes>(classifier(vit(image))); }
+};
+
+/// The row of the class token, without a head.
+template <VitShape S, bool Distilled> struct VitFeatures : kiln::Model {
+  static constexpr kiln::Names inputs{"image"}, outputs{"features"};
+  VitEncoder<S, Distilled> encoder{Distilled ? "deit" : "vit"};
+
+  constexpr auto forward(VitImage<S> image) const {
+    return kiln::reshape<S.width>(kiln::slice<0, 0, 1>(encoder(image)));
   }
 };
 
 /// A student of a convolutional network (Touvron et al. 2021): a head for each of two tokens; the result is their mean.
-template <std::int64_t Layers, std::int64_t Width, int Heads, std::int64_t Image, std::int64_t Patch,
-          std::int64_t Classes>
-struct Deit : kiln::Model {
+template <VitShape S> struct Deit : kiln::Model {
   static constexpr kiln::Names inputs{"image"}, outputs{"logits"};
-  VitEmbeddings<Image, Patch, Width, true> embeddings{"deit.embeddings"};
-  kiln::Stack<Layers, VitLayer<Width, Heads>> layer{"deit.encoder.layer"};
-  kiln::LayerNorm<Width> norm{"deit.layernorm", vit_epsilon};
-  kiln::Linear<Width, Classes> cls_classifier{"cls_classifier"}, distillation_classifier{"distillation_classifier"};
+  VitEncoder<S, true> deit{"deit"};
+  kiln::Linear<S.width, S.classes> cls_classifier{"cls_classifier"}, distillation_classifier{"distillation_classifier"};
 
-  constexpr auto forward(kiln::Tensor<kiln::f32, 3, Image, Image> image) const {
-    auto tokens = norm(kiln::slice<0, 0, 2>(layer(embeddings(image))));
+  constexpr auto forward(VitImage<S> image) const {
+    auto tokens = deit(image);
     auto first = kiln::slice<0, 0, 1>(tokens), second = kiln::slice<0, 1, 1>(tokens);
-    return kiln::reshape<Classes>((cls_classifier(first) + distillation_classifier(second)) / 2);
+    return kiln::reshape<S.classes>((cls_classifier(first) + distillation_classifier(second)) / 2);
   }
 };
 
-using DeitTiny = Deit<12, 192, 3, 224, 16, 1000>;
-using DeitBase = Deit<12, 768, 12, 224, 16, 1000>;
-using VitBase = Vit<12, 768, 12, 224, 16, 1000>;
+using DeitTiny = Deit<VitShape{12, 192, 3, 224, 16, 1000}>;
+using DeitBase = Deit<VitShape{12, 768, 12, 224, 16, 1000}>;
+using VitBase = Vit<VitShape{12, 768, 12, 224, 16, 1000}>;
 
 } // namespace specs

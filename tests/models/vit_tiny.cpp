@@ -3,5 +3,5 @@
 #include "vit/vit.h"
 #include <kiln/generator.h>
 
-using Tiny = specs::Vit<2, 48, 4, 32, 8, 10>;
+using Tiny = specs::Vit<specs::VitShape{2, 48, 4, 32, 8, 10}>;
 KILN_MODEL(vit_tiny, Tiny)
