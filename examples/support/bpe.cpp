@@ -58,7 +58,8 @@ std::vector<Bpe::Symbol> Bpe::units_of(std::string_view word) const {
   bool wasUnknown = false;
   for (std::size_t at = 0; at < word.size(); at += unit.size()) {
     unit = word.substr(at, options.unit == Unit::byte ? 1 : character_bytes(word.substr(at)));
-    const auto found = tokens.find(unit);
+    const bool isLast = at + unit.size() == word.size();
+    const auto found = tokens.find(isLast ? unit + options.end_of_word : unit);
     const bool isUnknown = found == tokens.end() && options.bytes.empty();
     if (found != tokens.end())
       push(found->second);

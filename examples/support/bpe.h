@@ -29,6 +29,7 @@ public:
     Token unknown = -1;         // for units that have no token where there are no bytes
     bool joins_unknown = false; // one such token for neighbours
     bool takes_whole_words = false; // a word that is a token needs no merges
+    std::string end_of_word;        // of units that end a word (CLIP)
   };
 
   /// `tokens` are units and what merges make of them; the first merge has the lowest rank.

@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <memory>
 #include <stdexcept>
+#include <unicode/locid.h>
+#include <unicode/normalizer2.h>
 #include <unicode/regex.h>
+#include <unicode/unistr.h>
 #include <unicode/utext.h>
 
 namespace support {
@@ -26,7 +29,6 @@ std::string replaced(const std::string &text, const std::string &from, const std
   return result;
 }
 
-/// Each match of an expression is a word, and so is what lies between two.
 class Expression {
 public:
   Expression(const Config &place, const std::string &pattern) {
@@ -38,34 +40,66 @@ public:
                    std::to_string(where.offset) + ")");
   }
 
-  void split(const std::string &text, std::vector<std::string> &words) const {
+  /// Where matches begin and end.
+  std::vector<std::pair<std::size_t, std::size_t>> matches(const std::string &text) const {
+    std::vector<std::pair<std::size_t, std::size_t>> found;
     UErrorCode status = U_ZERO_ERROR;
     UText utext = UTEXT_INITIALIZER;
     utext_openUTF8(&utext, text.data(), static_cast<std::int64_t>(text.size()), &status);
     std::unique_ptr<icu::RegexMatcher> matcher(compiled->matcher(status));
-    std::size_t last = 0;
-    auto add_up_to = [&](std::size_t end) {
-      if (end > last)
-        words.push_back(text.substr(last, end - last));
-      last = end;
-    };
     if (U_SUCCESS(status)) {
       matcher->reset(&utext);
       matcher->setStackLimit(0, status); // a long run of spaces needs more than the usual 8 MB
     }
-    while (U_SUCCESS(status) && matcher->find(status)) {
-      add_up_to(static_cast<std::size_t>(matcher->start64(status)));
-      add_up_to(static_cast<std::size_t>(matcher->end64(status)));
-    }
+    while (U_SUCCESS(status) && matcher->find(status))
+      found.emplace_back(matcher->start64(status), matcher->end64(status));
     utext_close(&utext);
     if (U_FAILURE(status))
       throw std::runtime_error(std::string("ICU cannot split the text: ") + u_errorName(status));
-    add_up_to(text.size());
+    return found;
+  }
+
+  /// Words are the matches, and with `takesOthers` what lies between them.
+  void split(const std::string &text, bool takesOthers, std::vector<std::string> &words) const {
+    std::size_t last = 0;
+    auto add_up_to = [&](std::size_t end, bool isTaken) {
+      if (end > last && isTaken)
+        words.push_back(text.substr(last, end - last));
+      last = end;
+    };
+    for (const auto &[begin, end] : matches(text)) {
+      add_up_to(begin, takesOthers);
+      add_up_to(end, true);
+    }
+    add_up_to(text.size(), takesOthers);
+  }
+
+  std::string replaced(const std::string &text, const std::string &to) const {
+    std::string result;
+    std::size_t last = 0;
+    for (const auto &[begin, end] : matches(text)) {
+      result += text.substr(last, begin - last) + to;
+      last = end;
+    }
+    return result + text.substr(last);
   }
 
 private:
   std::unique_ptr<icu::RegexPattern> compiled;
 };
+
+/// In Unicode's form C.
+std::string composed(const Config &place, const std::string &text) {
+  UErrorCode status = U_ZERO_ERROR;
+  const icu::Normalizer2 *form = icu::Normalizer2::getNFCInstance(status);
+  icu::UnicodeString result;
+  if (U_SUCCESS(status))
+    result = form->normalize(icu::UnicodeString::fromUTF8(text), status);
+  if (U_FAILURE(status))
+    place.refuse(std::string("a form that ICU has (") + u_errorName(status) + ")");
+  std::string bytes;
+  return result.toUTF8String(bytes);
+}
 
 } // namespace
 
@@ -101,12 +135,20 @@ void Splitter::add_replacement(std::string from, std::string to) {
   });
 }
 
-void Splitter::add_expression(const Config &place, const std::string &pattern) {
-  steps.push_back([expression = std::make_shared<Expression>(place, pattern)](const Words &words, bool) {
+void Splitter::add_expression(const Config &place, const std::string &pattern, bool takesOthers) {
+  steps.push_back([expression = std::make_shared<Expression>(place, pattern), takesOthers](const Words &words, bool) {
     Words result;
     for (const std::string &word : words)
-      expression->split(word, result);
+      expression->split(word, takesOthers, result);
     return result;
+  });
+}
+
+void Splitter::add_change(std::function<std::string(const std::string &)> change) {
+  steps.push_back([change = std::move(change)](Words words, bool) {
+    for (std::string &word : words)
+      word = change(word);
+    return words;
   });
 }
 
@@ -122,8 +164,19 @@ void Splitter::add_normalizer(const Config &stage) {
     if (from.empty())
       stage.at("pattern").refuse("a string that is not empty");
     add_replacement(from, stage.at("content").text());
+  } else if (type == "Replace" && stage.at("pattern").has("Regex")) {
+    const Config pattern = stage.at("pattern").at("Regex");
+    add_change([expression = std::make_shared<Expression>(pattern, pattern.text()),
+                to = stage.at("content").text()](const std::string &word) { return expression->replaced(word, to); });
+  } else if (type == "Lowercase") {
+    add_change([](const std::string &word) {
+      std::string result;
+      return icu::UnicodeString::fromUTF8(word).toLower(icu::Locale::getRoot()).toUTF8String(result);
+    });
+  } else if (type == "NFC") {
+    add_change([stage](const std::string &word) { return composed(stage, word); });
   } else {
-    stage.refuse("Prepend, Replace of a string, or a Sequence of these");
+    stage.refuse("Lowercase, NFC, Prepend, Replace, or a Sequence of these");
   }
 }
 
@@ -141,10 +194,11 @@ void Splitter::add_pre_tokenizer(const Config &stage) {
   } else if (type == "Digits") {
     add_expression(stage, stage.boolean("individual_digits", false) ? R"(\p{N})" : R"(\p{N}+)");
   } else if (type == "Split") {
-    if (stage.at("behavior").text() != "Isolated" || stage.boolean("invert", false))
-      stage.refuse("the behavior Isolated, not inverted");
+    const bool isInverted = stage.boolean("invert", false);
+    if (stage.at("behavior").text() != (isInverted ? "Removed" : "Isolated"))
+      stage.refuse("the behavior Isolated, or Removed and inverted");
     const Config pattern = stage.at("pattern").at("Regex");
-    add_expression(pattern, pattern.text());
+    add_expression(pattern, pattern.text(), !isInverted);
   } else if (type == "Metaspace") {
     add_metaspace(stage);
   } else {

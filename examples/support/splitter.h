@@ -32,7 +32,8 @@ private:
   void add_pre_tokenizer(const Config &stage);
   void add_prefix(std::string prefix, bool toFirstOnly, bool isUnlessThere);
   void add_replacement(std::string from, std::string to);
-  void add_expression(const Config &place, const std::string &pattern);
+  void add_expression(const Config &place, const std::string &pattern, bool takesOthers = true);
+  void add_change(std::function<std::string(const std::string &)> change);
   void add_metaspace(const Config &stage);
 
   std::vector<Step> steps;

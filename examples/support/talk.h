@@ -30,7 +30,11 @@ struct TalkOptions {
   unsigned threads = 1;
   std::size_t guesses = 4;    // of a draft at a time
   bool shows_numbers = false; // tokens in place of text
+  std::vector<Token> ids;     // if there are some, the logits behind them are all that is asked for
 };
+
+/// The tokens whose numbers stand in a text: "464 3290".
+std::vector<Token> tokens_of_numbers(const std::string &text);
 
 /// What the program's arguments say. Ends the program with words where one is unknown or lacks a value, and for --help.
 TalkOptions talk_options(int argc, char **argv);

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <sstream>
 #include <stdexcept>
 
 namespace support {
@@ -27,7 +28,8 @@ void help(const char *program) {
       "  --top-p X          draw from the fewest tokens that have this probability together (0.95)\n"
       "  --seed N           of the draws (1)\n"
       "  --threads N        (1)\n"
-      "  --numbers          show tokens in place of text\n",
+      "  --numbers          show tokens in place of text\n"
+      "  --ids \"N N ...\"    print the logits behind these tokens, and end\n",
       program);
   std::exit(0);
 }
@@ -45,6 +47,16 @@ double number(const std::string &option, const std::string &value, double least,
 }
 
 } // namespace
+
+std::vector<Token> tokens_of_numbers(const std::string &text) {
+  std::vector<Token> tokens;
+  std::istringstream words(text);
+  for (std::string word; words >> word;)
+    tokens.push_back(static_cast<Token>(number("--ids", word, 0, 1 << 30, true)));
+  if (tokens.empty())
+    throw std::runtime_error("option --ids requires the numbers of tokens, got \"" + text + "\"");
+  return tokens;
+}
 
 TalkOptions talk_options(int argc, char **argv) {
   constexpr double many = 1 << 30;
@@ -91,6 +103,8 @@ TalkOptions talk_options(int argc, char **argv) {
       options.sampling.seed = static_cast<std::uint64_t>(whole(0, 9e15));
     else if (word == "--threads")
       options.threads = static_cast<unsigned>(whole(1, 1024));
+    else if (word == "--ids")
+      options.ids = tokens_of_numbers(value);
     else if (word == "--guesses")
       options.guesses = static_cast<std::size_t>(whole(1, 64));
     else

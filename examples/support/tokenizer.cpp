@@ -91,10 +91,16 @@ Tokenizer load_tokenizer(const std::string &folder) {
     return tokenizer_of_json(read_whole_file(path("tokenizer.json")));
   if (has("vocab.json") && has("merges.txt"))
     return tokenizer_of_merges(read_whole_file(path("vocab.json")), read_whole_file(path("merges.txt")));
-  if (has("tokenizer.model"))
-    return tokenizer_of_sentencepiece(path("tokenizer.model"));
+  if (has("vocab.txt")) {
+    const bool isStated = has("tokenizer_config.json");
+    return tokenizer_of_pieces(read_whole_file(path("vocab.txt")),
+                               !isStated || Config::read(path("tokenizer_config.json")).boolean("do_lower_case", true));
+  }
+  for (const char *file : {"tokenizer.model", "spiece.model"})
+    if (has(file))
+      return tokenizer_of_sentencepiece(path(file));
   throw std::runtime_error("\"" + folder +
-                           "\" has no tokenizer.json, no vocab.json with merges.txt, no tokenizer.model");
+                           "\" has no tokenizer.json, no vocab.json with merges.txt, no vocab.txt, no tokenizer.model");
 }
 
 } // namespace support

@@ -2,9 +2,11 @@
 //
 // Text to tokens and back, as a published checkpoint's files say:
 //
-//   tokenizer.json            byte-pair encoding of bytes (GPT-2, Llama 3) or of characters (Llama 2, TinyLlama)
+//   tokenizer.json            byte-pair encoding of bytes (GPT-2, Llama 3) or of characters (Llama 2, TinyLlama), or
+//                             WordPiece (BERT)
 //   vocab.json, merges.txt    that of GPT-2's first files
-//   tokenizer.model           sentencepiece, by its library, if the program was built with it
+//   vocab.txt                 that of BERT's
+//   tokenizer.model           sentencepiece, by its library, if the program was built with it; also spiece.model (T5)
 //
 // What cannot be read is an error, std::runtime_error, that names the file and the place.
 #pragma once
@@ -90,6 +92,8 @@ Tokenizer load_tokenizer(const std::string &folder);
 Tokenizer tokenizer_of_json(const std::string &json);
 /// From those of GPT-2's two files.
 Tokenizer tokenizer_of_merges(const std::string &vocab_json, const std::string &merges_txt);
+/// From that of BERT's, where a text is in lower case or not.
+Tokenizer tokenizer_of_pieces(const std::string &vocab_txt, bool lowers);
 /// From a tokenizer.model.
 Tokenizer tokenizer_of_sentencepiece(const std::string &path);
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tokenizer.json: what a text goes through from "normalizer" to "post_processor", and the model between them, a BPE.
+// tokenizer.json: what a text goes through from "normalizer" to "post_processor", and the model between them, a BPE or
+// a WordPiece.
 #include "bpe.h"
 #include "config.h"
 #include "splitter.h"
 #include "tokenizer.h"
+#include "wordpiece.h"
 
 #include <array>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 
 namespace support {
@@ -54,27 +57,26 @@ std::string byte_name(int byte) {
 
 class Reader {
 public:
-  explicit Reader(const Config &file)
-      : file(file), model(file.at("model")), splitter(std::make_shared<Splitter>(file)) {}
+  explicit Reader(const Config &file) : file(file), model(file.at("model")) {
+    isOfPieces = model.text("type", "BPE") == "WordPiece";
+    if (!isOfPieces)
+      splitter = std::make_shared<Splitter>(file);
+  }
 
   Tokenizer read() {
-    if (model.text("type", "BPE") != "BPE")
-      model.at("type").refuse("BPE");
-    for (const char *affix : {"continuing_subword_prefix", "end_of_word_suffix"})
-      if (!model.text(affix, "").empty())
-        model.at(affix).refuse("none");
+    if (!isOfPieces && model.text("type", "BPE") != "BPE")
+      model.at("type").refuse("BPE or WordPiece");
     read_vocabulary();
-    auto tokens = units();
-    auto bpe = std::make_shared<Bpe>(std::move(tokens), merges(), options());
+    parts.encode = isOfPieces ? word_pieces() : byte_pairs();
     read_added_tokens();
     if (file.has("post_processor"))
       read_post_processor(file.at("post_processor"));
-    set_bytes();
+    if (isOfPieces)
+      set_names();
+    else
+      set_bytes();
     if (file.has("decoder"))
       read_decoder(file.at("decoder"));
-    parts.encode = [bpe, splitter = splitter](std::string_view text, bool isFirst, std::vector<Token> &out) {
-      (*splitter)(text, isFirst, [&](std::string_view word) { bpe->encode(word, out); });
-    };
     return Tokenizer(std::move(parts));
   }
 
@@ -93,6 +95,37 @@ private:
       name(content, number);
     if (parts.names.empty())
       model.at("vocab").refuse("tokens");
+  }
+
+  Tokenizer::Encode byte_pairs() const {
+    if (const std::string prefix = "continuing_subword_prefix"; !model.text(prefix, "").empty())
+      model.at(prefix).refuse("none");
+    auto bpe = std::make_shared<Bpe>(units(), merges(), options());
+    return [bpe, splitter = splitter](std::string_view text, bool isFirst, std::vector<Token> &out) {
+      (*splitter)(text, isFirst, [&](std::string_view word) { bpe->encode(word, out); });
+    };
+  }
+
+  Tokenizer::Encode word_pieces() const {
+    WordPiece::Options options;
+    const Config normalizer = file.at("normalizer"), words = file.at("pre_tokenizer");
+    if (normalizer.text("type", "") != "BertNormalizer")
+      normalizer.refuse("BertNormalizer");
+    if (words.text("type", "") != "BertPreTokenizer")
+      words.refuse("BertPreTokenizer");
+    options.cleans = normalizer.boolean("clean_text", true);
+    options.parts_chinese = normalizer.boolean("handle_chinese_chars", true);
+    options.lowers = normalizer.boolean("lowercase", true);
+    options.strips_accents = normalizer.boolean("strip_accents", options.lowers);
+    options.inner = model.text("continuing_subword_prefix", "##");
+    options.longest = static_cast<std::size_t>(model.integer("max_input_chars_per_word", 100));
+    const Config unknown = model.at("unk_token");
+    if (const std::optional<Token> token = find(unknown.text()))
+      options.unknown = *token;
+    else
+      unknown.refuse("a token of the vocabulary");
+    auto pieces = std::make_shared<WordPiece>(parts.names, options);
+    return [pieces](std::string_view text, bool, std::vector<Token> &out) { pieces->encode(text, out); };
   }
 
   /// What words are made of, as the splitter gives them.
@@ -141,6 +174,7 @@ private:
     result.unit = splitter->is_of_bytes() ? Unit::byte : Unit::character;
     result.joins_unknown = model.boolean("fuse_unk", false);
     result.takes_whole_words = model.boolean("ignore_merges", false);
+    result.end_of_word = model.text("end_of_word_suffix", "");
     for (int byte = 0; model.boolean("byte_fallback", false) && byte < 256; ++byte) {
       const auto found = parts.names.find(byte_name(byte));
       if (found == parts.names.end())
@@ -189,9 +223,23 @@ private:
           special.refuse("a token of the vocabulary");
         (isBehind ? parts.behind : parts.before).push_back(*token);
       }
+    } else if (type == "BertProcessing" || type == "RobertaProcessing") {
+      parts.before.push_back(first_of(stage.at("cls")));
+      parts.behind.push_back(first_of(stage.at("sep")));
     } else if (type != "ByteLevel") {
-      stage.refuse("ByteLevel, TemplateProcessing, or a Sequence of these");
+      stage.refuse("BertProcessing, ByteLevel, RobertaProcessing, TemplateProcessing, or a Sequence of these");
     }
+  }
+
+  /// The token of a pair of its name and its number.
+  Token first_of(const Config &pair) const {
+    const std::vector<Config> both = pair.elements();
+    if (both.size() != 2)
+      pair.refuse("a token's name and number");
+    const std::optional<Token> token = find(both[0].text());
+    if (!token)
+      both[0].refuse("a token of the vocabulary");
+    return *token;
   }
 
   void read_decoder(const Config &stage) {
@@ -210,7 +258,8 @@ private:
       const std::string scheme =
           stage.text("prepend_scheme", stage.boolean("add_prefix_space", true) ? "always" : "never");
       parts.drops_first_space = scheme != "never";
-    } else if (type != "ByteLevel" && type != "ByteFallback" && type != "Fuse") {
+    } else if (type != "ByteLevel" && type != "ByteFallback" && type != "Fuse" &&
+               !(isOfPieces && type == "WordPiece")) {
       stage.refuse("ByteFallback, ByteLevel, Fuse, Metaspace, Replace, Strip, or a Sequence of these");
     }
   }
@@ -218,6 +267,12 @@ private:
   std::optional<Token> find(const std::string &content) const {
     const auto found = parts.names.find(content);
     return found == parts.names.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  /// Pieces of words are shown as they are called.
+  void set_names() {
+    for (const auto &[content, token] : parts.names)
+      parts.bytes[token] = content;
   }
 
   void set_bytes() {
@@ -239,7 +294,8 @@ private:
   }
 
   Config file, model;
-  std::shared_ptr<const Splitter> splitter;
+  bool isOfPieces = false;
+  std::shared_ptr<const Splitter> splitter; // of a BPE
   Tokenizer::Parts parts;
 };
 
@@ -267,6 +323,28 @@ Tokenizer tokenizer_of_merges(const std::string &vocab_json, const std::string &
   return Reader(Config("vocab.json and merges.txt", {{"model", {{"vocab", tokens}, {"merges", merges}}},
                                                      {"added_tokens", added},
                                                      {"pre_tokenizer", stage}}))
+      .read();
+}
+
+Tokenizer tokenizer_of_pieces(const std::string &vocab_txt, bool lowers) {
+  nlohmann::json tokens, added = nlohmann::json::array();
+  std::istringstream lines(vocab_txt);
+  std::size_t number = 0;
+  for (std::string line; std::getline(lines, line); ++number) {
+    if (line.ends_with('\r'))
+      line.pop_back();
+    tokens[line] = number;
+    if (line.starts_with('[') && line.ends_with(']') && line.size() > 2 && line.find("unused") == line.npos)
+      added.push_back({{"id", number}, {"content", line}});
+  }
+  const nlohmann::json model{{"type", "WordPiece"}, {"vocab", tokens}, {"unk_token", "[UNK]"}},
+      normalizer{{"type", "BertNormalizer"}, {"lowercase", lowers}}, words{{"type", "BertPreTokenizer"}},
+      around{{"type", "BertProcessing"}, {"cls", {"[CLS]", 0}}, {"sep", {"[SEP]", 0}}};
+  return Reader(Config("vocab.txt", {{"model", model},
+                                     {"added_tokens", added},
+                                     {"normalizer", normalizer},
+                                     {"pre_tokenizer", words},
+                                     {"post_processor", around}}))
       .read();
 }
 

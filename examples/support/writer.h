@@ -7,6 +7,7 @@
 #include "session.h"
 #include "talk.h"
 
+#include <algorithm>
 #include <memory>
 
 namespace support {
@@ -38,16 +39,31 @@ void bind_checkpoint(Model &model, Session &session, const std::string &path, co
     session.check(model.bind(load_checkpoint(path, rules), &session.error));
 }
 
+/// Prints the logits behind these tokens, the last of which is read by itself.
+inline void print_logits(const Writer &writer, std::span<const Token> tokens) {
+  const std::size_t before = tokens.size() - 1;
+  for (std::size_t at = 0; at < before; at += std::min(writer.most, before - at))
+    writer.read(tokens.subspan(at, std::min(writer.most, before - at)),
+                static_cast<std::int64_t>(std::min(at + writer.most, before)));
+  for (float logit : writer.read(tokens.last(1), static_cast<std::int64_t>(tokens.size())))
+    std::printf("%.9g ", static_cast<double>(logit));
+  std::puts("");
+}
+
 /// Reads the tokenizer of the options, has `bind` bind a model's weights, then talks. `session` has an arena
 /// for both entries.
 template <class Model>
 void talk_with(const TalkOptions &options, Session &session, const WriterSizes &sizes,
                const std::function<void(Model &)> &bind) {
+  Model model;
+  if (!options.ids.empty()) {
+    bind(model);
+    return print_logits(writer_of(model, session, sizes), options.ids);
+  }
   const Tokenizer tokenizer = load_tokenizer(options);
   if (tokenizer.size() > sizes.vocabulary)
     throw std::runtime_error("the tokenizer has tokens up to " + std::to_string(tokenizer.size() - 1) +
                              ", the model has " + std::to_string(sizes.vocabulary));
-  Model model;
   bind(model);
   talk(options, tokenizer, writer_of(model, session, sizes));
 }

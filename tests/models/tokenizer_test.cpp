@@ -213,6 +213,91 @@ TEST(Tokenizer, ReadsTheFirstFilesOfGpt2) {
   EXPECT_EQ(decode(ours, ours.encode("# ##")), "# ##");
 }
 
+/// BERT's files in small.
+json pieces_file() {
+  const std::vector<std::string> tokens{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "un",  "##aff", "##able",
+                                        "the",   "cafe",  ".",     "!",     "\u4e2d", "##s", "a",     "##a"};
+  json vocabulary, added = json::array();
+  for (const std::string &token : tokens) {
+    const std::size_t number = vocabulary.size();
+    vocabulary[token] = number;
+    if (token[0] == '[')
+      added.push_back({{"id", number}, {"content", token}});
+  }
+  return {{"model", {{"type", "WordPiece"}, {"vocab", vocabulary}, {"unk_token", "[UNK]"}}},
+          {"added_tokens", added},
+          {"normalizer", {{"type", "BertNormalizer"}, {"lowercase", true}, {"strip_accents", nullptr}}},
+          {"pre_tokenizer", {{"type", "BertPreTokenizer"}}},
+          {"post_processor", {{"type", "BertProcessing"}, {"cls", {"[CLS]", 2}}, {"sep", {"[SEP]", 3}}}},
+          {"decoder", {{"type", "WordPiece"}}}};
+}
+
+TEST(Tokenizer, TakesPiecesOfWords) {
+  const Tokenizer ours = support::tokenizer_of_json(pieces_file().dump());
+  EXPECT_EQ(ours.before(), std::vector<Token>{2});
+  EXPECT_EQ(ours.behind(), std::vector<Token>{3});
+  const std::pair<std::string, std::vector<Token>> texts[] = {
+      {"unaffable", {5, 6, 7}},
+      {"The UNAFFABLE  caf\u00e9s!", {8, 5, 6, 7, 9, 13, 11}},  // lower case, no accents
+      {"cafe\u0301.the\u4e2d\u4e2dthe", {9, 10, 8, 12, 12, 8}}, // punctuation and Chinese characters are words
+      {"the\u00a0cafe\t\n a\u200ba", {8, 9, 14, 15}},           // kinds of spaces; what is not seen goes
+      {"unaffablex the", {1, 8}},                               // no part of a word that is not known
+      {"the [MASK]!", {8, 4, 11}},
+      {"", {}},
+      {std::string(101, 'a'), {1}}, // too long
+  };
+  for (const auto &[text, tokens] : texts)
+    EXPECT_EQ(ours.encode(text), tokens) << text;
+  json cased = pieces_file();
+  cased["normalizer"]["lowercase"] = false;
+  EXPECT_EQ(support::tokenizer_of_json(cased.dump()).encode("The caf\u00e9"), (std::vector<Token>{1, 1}));
+}
+
+TEST(Tokenizer, ReadsTheFileOfPieces) {
+  std::string lines;
+  std::vector<std::string> tokens(16);
+  const json file = pieces_file();
+  for (const auto &[token, number] : file.at("model").at("vocab").items())
+    tokens[number.get<std::size_t>()] = token;
+  for (const std::string &token : tokens)
+    lines += token + "\n";
+  const Tokenizer ours = support::tokenizer_of_pieces(lines, true);
+  EXPECT_EQ(ours.encode("The [MASK] caf\u00e9s!"), (std::vector<Token>{8, 4, 9, 13, 11}));
+  EXPECT_EQ(ours.before(), std::vector<Token>{2});
+  EXPECT_EQ(ours.behind(), std::vector<Token>{3});
+}
+
+// CLIP's form: words end with a mark of their own, and spaces are dropped.
+TEST(Tokenizer, EndsWords) {
+  json vocabulary, split{{"type", "Split"},
+                         {"pattern", {{"Regex", R"([\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+)"}}},
+                         {"behavior", "Removed"},
+                         {"invert", true}};
+  for (const char *token : {"c", "a", "t", "c</w>", "a</w>", "t</w>", "ca", "cat</w>", "<|endoftext|>"})
+    vocabulary[token] = vocabulary.size();
+  const json file{
+      {"model",
+       {{"type", "BPE"},
+        {"vocab", vocabulary},
+        {"merges", {"c a", "ca t</w>"}},
+        {"unk_token", "<|endoftext|>"},
+        {"end_of_word_suffix", "</w>"}}},
+      {"normalizer",
+       {{"type", "Sequence"},
+        {"normalizers",
+         {{{"type", "NFC"}},
+          {{"type", "Replace"}, {"pattern", {{"Regex", R"(\s+)"}}}, {"content", " "}},
+          {{"type", "Lowercase"}}}}}},
+      {"pre_tokenizer",
+       {{"type", "Sequence"}, {"pretokenizers", {split, {{"type", "ByteLevel"}, {"add_prefix_space", false}}}}}},
+      {"post_processor",
+       {{"type", "RobertaProcessing"}, {"cls", {"<|endoftext|>", 8}}, {"sep", {"<|endoftext|>", 8}}}}};
+  const Tokenizer ours = support::tokenizer_of_json(file.dump());
+  EXPECT_EQ(ours.encode("Cat  cA\n a"), (std::vector<Token>{7, 0, 4, 4}));
+  EXPECT_EQ(ours.encode("catcat"), (std::vector<Token>{6, 2, 7}));
+  EXPECT_EQ(ours.before(), std::vector<Token>{8});
+}
+
 /// What reading says of the file after `change`.
 std::string refusal(const char *name, const std::function<void(json &)> &change) {
   json file = tokenizer_file(name);
@@ -231,7 +316,7 @@ TEST(Tokenizer, NamesWhatIsWrongInAFile) {
       {"gpt2", [](json &f) { f = 5; }, "tokenizer.json: the file requires an object, got 5"},
       {"gpt2", [](json &f) { f.erase("model"); }, "tokenizer.json: the file lacks \"model\""},
       {"gpt2", [](json &f) { f["model"]["type"] = "Unigram"; },
-       "tokenizer.json: model.type requires BPE, got \"Unigram\""},
+       "tokenizer.json: model.type requires BPE or WordPiece, got \"Unigram\""},
       {"gpt2", [](json &f) { f["model"].erase("vocab"); }, "tokenizer.json: model lacks \"vocab\""},
       {"gpt2", [](json &f) { f["model"]["vocab"]["a"] = -1; },
        "model.vocab.a requires a token from 0 to 4194303, got -1"},
@@ -243,11 +328,11 @@ TEST(Tokenizer, NamesWhatIsWrongInAFile) {
       {"gpt2", [](json &f) { f["model"]["merges"][7] = {"a", "??"}; },
        "model.merges[7] requires tokens of the vocabulary, "
        "which lacks \"??\""},
-      {"gpt2", [](json &f) { f["model"]["end_of_word_suffix"] = "</w>"; },
-       "model.end_of_word_suffix requires none, got"},
+      {"gpt2", [](json &f) { f["model"]["continuing_subword_prefix"] = "##"; },
+       "model.continuing_subword_prefix requires none, got"},
       {"gpt2", [](json &f) { f["added_tokens"][0]["content"] = ""; }, "added_tokens[0].content requires a name"},
-      {"gpt2", [](json &f) { f["normalizer"] = {{"type", "NFC"}}; },
-       "normalizer requires Prepend, Replace of a string"},
+      {"gpt2", [](json &f) { f["normalizer"] = {{"type", "NFD"}}; },
+       "normalizer requires Lowercase, NFC, Prepend, Replace, or a Sequence"},
       {"gpt2", [](json &f) { f["pre_tokenizer"] = {{"type", "Bert"}}; }, "pre_tokenizer requires ByteLevel, Digits"},
       {"gpt2",
        [](json &f) {
