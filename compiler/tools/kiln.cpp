@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `kiln SUBCOMMAND spec.cpp ...`: compiles the spec with the user's C++ compiler into its generator, and runs that.
+// `kiln new DIRECTORY` makes a spec.
+#include "compiler/new/New.h"
+
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdlib>
@@ -21,14 +24,22 @@ namespace {
 struct Toolchain {
   std::vector<std::string> includes;
   fs::path libraryFolder;
+  fs::path source;    // of what `kiln new` copies
+  std::string prefix; // where it is installed
 };
 
 Toolchain findToolchain() {
   fs::path self = fs::read_symlink("/proc/self/exe");
   fs::path prefix = self.parent_path().parent_path();
   if (fs::exists(prefix / KILN_INSTALL_INCLUDEDIR / "kiln/dsl.h"))
-    return {{(prefix / KILN_INSTALL_INCLUDEDIR).string()}, prefix / KILN_INSTALL_LIBDIR};
-  return {{KILN_SOURCE_DIR "/dsl/include", KILN_SOURCE_DIR "/compiler/include"}, KILN_BUILD_LIBRARY_DIR};
+    return {{(prefix / KILN_INSTALL_INCLUDEDIR).string()},
+            prefix / KILN_INSTALL_LIBDIR,
+            prefix / KILN_INSTALL_DATADIR / "kiln",
+            prefix.string()};
+  return {{KILN_SOURCE_DIR "/dsl/include", KILN_SOURCE_DIR "/compiler/include"},
+          KILN_BUILD_LIBRARY_DIR,
+          KILN_SOURCE_DIR,
+          ""};
 }
 
 /// Runs a program and waits; its exit status, or 127 if it could not be started. The program is asked to end when this
@@ -136,6 +147,31 @@ int inspectLibrary(const std::string &path, std::vector<std::string> words) {
   return runInLibrary("kiln_inspect_archive", "kiln inspect", std::move(words));
 }
 
+/// Writes the project, says how it is built, and builds it if asked to.
+int runNew(kiln::newproject::Options options, bool isBuilt) {
+  const Toolchain tools = findToolchain();
+  const std::string folder = options.folder.string(); // as it was typed
+  options.source = tools.source;
+  options.prefix = tools.prefix;
+  try {
+    for (const std::string &note : createProject(options))
+      fmt::print("note: {}\n", note);
+  } catch (const std::exception &error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return 1;
+  }
+  const std::string out = options.out.string(), build = (options.out / "build").string();
+  const std::vector<std::string> configure{"cmake", "-S", out, "-B", build}, compile{"cmake", "--build", build};
+  fmt::print("{} has the spec, a program and what they need; build it and let it answer:\n{}{} && {} && {}/{} {}\n",
+             out, fmt::join(configure, " "), tools.prefix.empty() ? " -DCMAKE_PREFIX_PATH=PREFIX" : "",
+             fmt::join(compile, " "), build, options.name, folder);
+  std::fflush(stdout);
+  if (!isBuilt)
+    return 0;
+  const int status = runProgram(configure);
+  return status == 0 ? runProgram(compile) : status;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -165,6 +201,16 @@ int main(int argc, char **argv) {
   CLI::App *merge = tune->add_subcommand("merge", "join tuning files: kiln tune merge FILE... -o FILE");
   merge->prefix_command();
   merge->set_help_flag();
+  kiln::newproject::Options project;
+  bool isBuilt = false;
+  CLI::App *create = app.add_subcommand("new", "write a spec and a program for a published checkpoint");
+  create->add_option("directory", project.folder, "with config.json and model.safetensors")->required();
+  create->add_option("--name", project.name, "of the library and the program, if not the directory's");
+  create->add_option("-o,--output-dir", project.out, "of the project, if not its name");
+  create->add_option("--context", project.context, "tokens that a text may have, at most")
+      ->check(CLI::Range(1, 1 << 24));
+  create->add_option("--ignore", project.ignored, "a key of config.json that changes nothing")->allow_extra_args(false);
+  create->add_flag("--build", isBuilt, "compile it, too");
   std::vector<std::string> subcommand;
   std::vector<std::string> rest;
   try {
@@ -176,12 +222,14 @@ int main(int argc, char **argv) {
     }
     if (chosen == &app)
       throw CLI::RequiredError("A subcommand");
-    if (chosen != merge && spec.empty())
+    if (chosen != merge && chosen != create && spec.empty())
       throw CLI::RequiredError("spec");
     rest = chosen->remaining();
   } catch (const CLI::ParseError &error) {
     return app.exit(error);
   }
+  if (create->parsed())
+    return runNew(project, isBuilt);
   if (!page.empty())
     rest.insert(rest.end(), {"--html", page});
   if (merge->parsed())

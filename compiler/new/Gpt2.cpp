@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/new/Family.h"
+
+namespace kiln::newproject {
+
+Model readGpt2(Fields &fields, const Tensors &tensors, const Options &options) {
+  const std::string kind = architecture(fields, "GPT2LMHeadModel");
+  if (kind != "GPT2LMHeadModel" && kind != "GPT2Model")
+    fields.refuse("architectures", "GPT2LMHeadModel");
+  const std::int64_t vocabulary = fields.whole("vocab_size", 1, mostRows, 50257),
+                     positions = fields.whole("n_positions", 1, mostRows, 1024),
+                     width = fields.whole("n_embd", 1, mostWidth, 768),
+                     layers = fields.whole("n_layer", 1, mostLayers, 12),
+                     heads = fields.whole("n_head", 1, mostWidth, 12);
+  requireHeads(fields, "n_head", width, heads);
+  const std::int64_t hidden = fields.whole("n_inner", 1, mostWidth, 4 * width);
+  const double epsilon = fields.number("layer_norm_epsilon", 1e-20, 1, 1e-5);
+  fields.choice("activation_function", {"gelu_new", "gelu_pytorch_tanh", "gelu_fast"}, "gelu_new"); // one function
+  fields.only("tie_word_embeddings", true);
+  fields.only("scale_attn_weights", true);
+  fields.only("scale_attn_by_inverse_layer_idx", false);
+  fields.ignore({"attn_pdrop", "embd_pdrop", "n_ctx", "reorder_and_upcast_attn", "resid_pdrop", "summary_activation",
+                 "summary_first_dropout", "summary_proj_to_labels", "summary_type", "summary_use_proj"});
+
+  const std::string prefix = tensors.hasPrefix("transformer.") ? "transformer." : "";
+  tensors.require(prefix + "wte.weight", {vocabulary, width});
+  tensors.require(prefix + "wpe.weight", {positions, width});
+  tensors.require(prefix + "h." + std::to_string(layers - 1) + ".mlp.c_fc.weight", {width, hidden});
+
+  Model model;
+  model.headers = "examples/gpt2/gpt2.h examples/gpt2/shapes.h";
+  model.shapeType = "specs::Gpt2Shape";
+  model.shape = {{"layers", std::to_string(layers)},
+                 {"width", std::to_string(width)},
+                 {"heads", std::to_string(heads)},
+                 {"vocabulary", std::to_string(vocabulary)},
+                 {"context", std::to_string(positions)},
+                 {"hidden", std::to_string(hidden)},
+                 {"epsilon", shown(epsilon)}};
+  model.type = "specs::Gpt2WriterOf<shape>";
+  model.program = "writer_main.cpp";
+  model.words = {{"vocabulary", std::to_string(vocabulary)}};
+  // The causal masks, and the tied output.
+  model.renamings = {{"transformer.*", {"*"}}, {"*.attn.bias", {}}, {"*.attn.masked_bias", {}}, {"lm_head.weight", {}}};
+  if (options.context < positions)
+    model.notes.push_back("--context is not for a model of learned positions, which has " + std::to_string(positions));
+  return model;
+}
+
+} // namespace kiln::newproject

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""check_models.py BUILD WRITER TARGET CASE...: from checkpoints to answers.
+
+Installs Kiln from its build tree, makes a checkpoint of each case, runs `kiln new` on it, builds all projects at once,
+and compares what the programs print with golden.txt, which is PyTorch's. A case that is a path is a trained checkpoint
+with its tokenizer, and with texts that PyTorch wrote in expected.json.
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOLERANCE = 1e-5  # of the largest number of a result
+
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def check(program, checkpoint):
+    """The largest error of a case."""
+    with open(os.path.join(checkpoint, "golden.txt")) as f:
+        lines = f.read().splitlines()
+    worst = 0.0 if lines else float("inf")
+    for given, numbers in zip(lines[::2], lines[1::2]):
+        words = ["--numbers", os.path.join(checkpoint, given)] if given.endswith(".ppm") else ["--ids", given]
+        text = run(program, checkpoint, *words)
+        ours, wanted = ([float(word) for word in words.split()] for words in (text, numbers))
+        if len(ours) != len(wanted):
+            sys.exit(f"{program} on {given}: {len(ours)} numbers in place of {len(wanted)}")
+        error = max(abs(a - b) for a, b in zip(ours, wanted)) / max(abs(b) for b in wanted)
+        worst = max(worst, error if error == error else float("inf"))
+    return worst
+
+
+def check_texts(program, checkpoint):
+    with open(os.path.join(checkpoint, "expected.json")) as f:
+        cases = json.load(f)["cases"]
+    for entry in cases:
+        given = ["--template", entry["template"], "--prompt", entry["text"], "--tokens", str(len(entry["reply"]))]
+        text = run(program, checkpoint, "--temperature", "0", "--numbers", *given)
+        wanted = "".join(f"{part}: {' '.join(map(str, entry[part]))}\n" for part in ("prompt", "reply"))
+        if text != wanted:
+            sys.exit(f"{program} on {entry['text']!r}:\n{text}in place of\n{wanted}")
+    return len(cases)
+
+
+def main():
+    build, writer, target, *cases = sys.argv[1:]
+    work = tempfile.mkdtemp()
+    try:
+        prefix, projects = os.path.join(work, "kiln"), os.path.join(work, "projects")
+        run("cmake", "--install", build, "--prefix", prefix)
+        os.mkdir(projects)
+        checkpoints = {}
+        for case in cases:
+            name = os.path.basename(case)
+            checkpoints[name] = case if "/" in case else os.path.join(work, case)
+            if "/" not in case:
+                shutil.copytree(os.path.join(HERE, "cases", case), checkpoints[name])
+                files = (os.path.join(checkpoints[name], file) for file in ("tensors.txt", "model.safetensors"))
+                run(writer, *files)
+            run(os.path.join(prefix, "bin/kiln"), "new", checkpoints[name], "-o", os.path.join(projects, name))
+        with open(os.path.join(projects, "CMakeLists.txt"), "w") as f:
+            f.write("cmake_minimum_required(VERSION 3.25)\nproject(cases LANGUAGES C CXX)\n")
+            f.write("find_package(Kiln REQUIRED)\n")
+            f.writelines(f"add_subdirectory({name})\n" for name in checkpoints)
+        run("cmake", "-G", "Ninja", "-S", projects, "-B", os.path.join(work, "build"), f"-DCMAKE_PREFIX_PATH={prefix}",
+            f"-DKILN_TARGETS={target}", "-DCMAKE_BUILD_TYPE=None")  # fmt: skip
+        run("cmake", "--build", os.path.join(work, "build"))
+        worst = 0.0
+        for name, checkpoint in checkpoints.items():
+            program = os.path.join(work, "build", name, name)
+            if os.path.exists(os.path.join(checkpoint, "expected.json")):
+                print(f"{name}: {check_texts(program, checkpoint)} texts as PyTorch wrote them")
+                continue
+            error = check(program, checkpoint)
+            print(f"{name}: {error:.1e} of the largest number")
+            worst = max(worst, error)
+        if not worst <= TOLERANCE:
+            sys.exit(f"more than {TOLERANCE} away from PyTorch")
+    finally:
+        shutil.rmtree(work)
+
+
+if __name__ == "__main__":
+    main()

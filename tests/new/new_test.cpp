@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+// `kiln new`: what it writes of the checkpoints of cases/, and the words about what cannot be built.
+#include "compiler/new/New.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <iterator>
+#include <sstream>
+
+namespace kiln::newproject {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+std::string readText(const fs::path &path) {
+  std::ifstream stream(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+void writeText(const fs::path &path, const std::string &text) { std::ofstream(path, std::ios::binary) << text; }
+
+/// A safetensors file's length and header; that is all that is read of it.
+std::string tensorFile(const json &header) {
+  const std::string text = header.dump();
+  const std::uint64_t size = text.size();
+  return std::string(reinterpret_cast<const char *>(&size), sizeof size) + text;
+}
+
+/// The checkpoint of a case, to be changed, and a place for its project.
+class Checkpoint {
+public:
+  explicit Checkpoint(const std::string &name) {
+    std::string path = ::testing::TempDir() + "kiln-new-XXXXXX";
+    EXPECT_NE(mkdtemp(path.data()), nullptr);
+    root = path;
+    options.folder = root / name;
+    options.out = root / "project";
+    options.source = KILN_SOURCE;
+    fs::copy(fs::path(CASES) / name, options.folder);
+    config = json::parse(readText(options.folder / "config.json"));
+    std::ifstream lines(options.folder / "tensors.txt");
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream words(line);
+      std::string tensor, type;
+      words >> tensor >> type;
+      header[tensor] = {{"dtype", "F32"}, {"shape", json::array()}, {"data_offsets", {0, 0}}};
+      for (std::int64_t extent; words >> extent;)
+        header[tensor]["shape"].push_back(extent);
+    }
+    write("model.safetensors", tensorFile(header));
+  }
+  ~Checkpoint() { fs::remove_all(root); }
+  Checkpoint(const Checkpoint &) = delete;
+  Checkpoint &operator=(const Checkpoint &) = delete;
+
+  void write(const std::string &file, const std::string &text) const { writeText(options.folder / file, text); }
+  std::string project(const std::string &file) const { return readText(options.out / file); }
+
+  /// What a user reads: notes, or the words of a refusal.
+  std::string create(const json &change = json::object()) {
+    json changed = config;
+    changed.merge_patch(change);
+    write("config.json", changed.dump());
+    return createAsItIs();
+  }
+  std::string createAsItIs() {
+    try {
+      std::string words;
+      for (const std::string &note : createProject(options))
+        words += note + "\n";
+      return words;
+    } catch (const Refusal &refusal) {
+      return std::string("refused: ") + refusal.what();
+    }
+  }
+
+  fs::path root;
+  Options options;
+  json config, header;
+};
+
+TEST(New, WritesASpec) {
+  Checkpoint checkpoint("qwen3");
+  EXPECT_EQ(checkpoint.create(), "");
+  EXPECT_EQ(checkpoint.project("spec.cpp"), R"(// SPDX-License-Identifier: Apache-2.0
+//
+// The model of "qwen3", by its config.json.
+#include "llama.h"
+#include <kiln/generator.h>
+
+inline constexpr llama::Shape shape{
+    .vocabulary = 67,
+    .layers = 2,
+    .width = 32,
+    .heads = 4,
+    .key_value_heads = 2,
+    .hidden = 48,
+    .context = 64,
+    .base = 1000000,
+    .epsilon = 1e-06,
+    .head = 16,
+    .is_tied = true,
+    .has_qk_norm = true,
+};
+
+using Model = llama::Writer<shape>;
+KILN_MODEL(qwen3, Model)
+)");
+  const std::string config = checkpoint.project("config.h"), renames = checkpoint.project("checkpoint.h");
+  EXPECT_NE(config.find("  check.number(\"hidden_size\", 32);\n"), config.npos) << config;
+  EXPECT_NE(config.find("  check.number(\"rope_theta\", 10000, 1000000);\n"), config.npos) << config;
+  EXPECT_NE(config.find("  check.at_least(\"max_position_embeddings\", 64);\n"), config.npos) << config;
+  EXPECT_NE(renames.find("    {\"lm_head.weight\", {}},\n"), renames.npos) << renames;
+}
+
+// No hole of a template is left, and every header that a file includes in quotes is there, the library's own apart.
+TEST(New, WritesAllThatAProjectNeeds) {
+  std::size_t count = 0;
+  for (const fs::directory_entry &entry : fs::directory_iterator(CASES)) {
+    const std::string name = entry.path().filename().string();
+    SCOPED_TRACE(name);
+    Checkpoint checkpoint(name);
+    EXPECT_EQ(checkpoint.create(), "");
+    for (const fs::directory_entry &file : fs::recursive_directory_iterator(checkpoint.options.out)) {
+      if (!file.is_regular_file())
+        continue;
+      SCOPED_TRACE(file.path());
+      std::istringstream lines(readText(file.path()));
+      for (std::string line; std::getline(lines, line);) {
+        EXPECT_EQ(line.find('@'), line.npos) << line;
+        const std::string word = "#include \"";
+        const std::string header =
+            line.starts_with(word) ? line.substr(word.size(), line.rfind('"') - word.size()) : "";
+        if (!header.empty() && header != name + ".hpp" && !header.starts_with("kiln/")) {
+          EXPECT_TRUE(fs::exists(checkpoint.options.out / header) || fs::exists(file.path().parent_path() / header))
+              << header;
+        }
+      }
+    }
+    ++count;
+  }
+  EXPECT_GE(count, 13u);
+}
+
+TEST(New, ChoosesANameAndAContext) {
+  Checkpoint checkpoint("llama");
+  fs::rename(checkpoint.options.folder, checkpoint.root / "2-Llama.v1");
+  checkpoint.options.folder = checkpoint.root / "2-Llama.v1";
+  checkpoint.options.context = 40;
+  EXPECT_NE(checkpoint.create().find("texts have up to 40 tokens, of 64"), std::string::npos);
+  EXPECT_EQ(checkpoint.options.name, "model_2_llama_v1");
+  EXPECT_NE(checkpoint.project("spec.cpp").find("    .context = 40,\n"), std::string::npos);
+}
+
+// Within a window that slides each token sees all before it, so the context is no longer.
+TEST(New, KeepsWithinASlidingWindow) {
+  Checkpoint checkpoint("mistral");
+  checkpoint.create();
+  EXPECT_NE(checkpoint.project("spec.cpp").find("    .context = 32,\n"), std::string::npos);
+}
+
+TEST(New, ReadsHowTextsArePooled) {
+  Checkpoint checkpoint("minilm");
+  fs::create_directory(checkpoint.options.folder / "1_Pooling");
+  checkpoint.write("1_Pooling/config.json", R"({"word_embedding_dimension": 32, "pooling_mode_cls_token": true,
+                   "pooling_mode_mean_tokens": false, "pooling_mode_max_tokens": false})");
+  EXPECT_EQ(checkpoint.create(), "");
+  EXPECT_NE(checkpoint.project("spec.cpp").find("TextEmbedding<shape, specs::Pooling::first, true>"),
+            std::string::npos);
+  Checkpoint maximum("minilm");
+  fs::create_directory(maximum.options.folder / "1_Pooling");
+  maximum.write("1_Pooling/config.json", R"({"pooling_mode_max_tokens": true})");
+  EXPECT_EQ(maximum.create(), "refused: config.json: pooling_mode_max_tokens requires false, got true");
+}
+
+struct NearMiss {
+  const char *name; // of the case
+  const char *change;
+  const char *words; // that the refusal has
+};
+
+const NearMiss nearMisses[] = {
+    {"gpt2", R"({"model_type": "gtp2"})", "config.json: model_type requires one of bert, clip, "},
+    {"gpt2", R"({"model_type": "gtp2"})", "; near: gpt2, got \"gtp2\""},
+    {"gpt2", R"({"model_type": null})", "config.json: model_type requires one of bert, "},
+    {"gpt2", R"({"model_type": 7})", "roberta, t5, vit, got 7"},
+    {"gpt2", R"({"architectures": ["GPT2DoubleHeadsModel"]})",
+     "architectures requires GPT2LMHeadModel, got [\"GPT2DoubleHeadsModel\"]"},
+    {"gpt2", R"({"architectures": []})", "architectures requires one name, got []"},
+    {"gpt2", R"({"n_layer": 0})", "n_layer requires a whole number from 1 to 4096, got 0"},
+    {"gpt2", R"({"n_layer": -3})", "n_layer requires a whole number from 1 to 4096, got -3"},
+    {"gpt2", R"({"n_layer": 2.5})", "n_layer requires a whole number from 1 to 4096, got 2.5"},
+    {"gpt2", R"({"n_layer": "2"})", "n_layer requires a whole number from 1 to 4096, got \"2\""},
+    {"gpt2", R"({"n_embd": 18446744073709551615})", "n_embd requires a whole number from 1 to 1048576, got 18446744"},
+    {"gpt2", R"({"n_head": 5})", "n_head requires a part of the width 32, got 5"},
+    {"gpt2", R"({"layer_norm_epsilon": 0})", "layer_norm_epsilon requires a number from 1e-20 to 1, got 0"},
+    {"gpt2", R"({"activation_function": "relu"})",
+     "activation_function requires one of \"gelu_new\", \"gelu_pytorch_tanh\", \"gelu_fast\", got \"relu\""},
+    {"gpt2", R"({"scale_attn_by_inverse_layer_idx": true})",
+     "scale_attn_by_inverse_layer_idx requires false, got true"},
+    {"gpt2", R"({"is_encoder_decoder": true})", "is_encoder_decoder requires false, got true"},
+    {"gpt2", R"({"n_embed": 32})",
+     "config.json: n_embed is not known for such a model, and may change what it computes; near: n_embd"},
+    {"gpt2", R"({"n_layer": 3})", "the checkpoint requires a tensor \"h.2.mlp.c_fc.weight\" of [32, 128]"},
+    {"gpt2", R"({"vocab_size": 68})",
+     "the checkpoint's tensor \"wte.weight\" requires the shape [68, 32] by config.json, got [67, 32]"},
+    {"llama", R"({"rope_scaling": {"factor": 8.0, "type": "yarn"}})",
+     "config.json: rope_scaling.type requires one of \"default\", \"linear\", \"llama3\", got \"yarn\""},
+    {"llama", R"({"rope_scaling": {"rope_type": "linear", "factor": 0.5}})",
+     "config.json: rope_scaling.factor requires a number from 1 to 1000000, got 0.5"},
+    {"llama3", R"({"rope_scaling": {"high_freq_factor": 1.0}})",
+     "config.json: rope_scaling.high_freq_factor requires more than low_freq_factor, got 1.0"},
+    {"llama", R"({"rope_parameters": {"rope_theta": 10000, "rope_type": "longrope"}})",
+     "config.json: rope_parameters.rope_type requires one of \"default\", \"linear\", \"llama3\", got \"longrope\""},
+    {"llama", R"({"rope_parameters": {"rope_theta": 10000, "factor": 4}})",
+     "config.json: rope_parameters.factor is not known for such a model"},
+    {"llama", R"({"rope_parameters": 5})", "config.json: rope_parameters requires an object, got 5"},
+    {"llama", R"({"hidden_act": "gelu"})", "hidden_act requires one of \"silu\", \"swish\"; near: silu, got \"gelu\""},
+    {"llama", R"({"hidden_act": ["silu"]})", "hidden_act requires one of \"silu\", \"swish\", got [\"silu\"]"},
+    {"llama", R"({"tie_word_embeddings": 1})", "tie_word_embeddings requires true or false, got 1"},
+    {"qwen2", R"({"tie_word_embeddings": false})", "the checkpoint requires a tensor \"lm_head.weight\" of [67, 32]"},
+    {"llama", R"({"hidden_size": null})", "hidden_size requires a whole number from 1 to 1048576, got nothing"},
+    {"llama", R"({"num_key_value_heads": 3})", "num_key_value_heads requires a part of the 4 heads, got 3"},
+    {"llama", R"({"head_dim": 7})", "head_dim requires an even number of at most 256, got 7"},
+    {"llama", R"({"sliding_window": 4096})", "sliding_window is not known for such a model"},
+    {"llama", R"({"quantization_config": {"quant_method": "gptq"}})", "quantization_config requires null"},
+    {"qwen3", R"({"layer_types": ["full_attention", "sliding_attention"]})",
+     "layer_types requires \"full_attention\" of every layer, got"},
+    {"phi", R"({"partial_rotary_factor": 0.1})", "partial_rotary_factor requires an even part of heads of 8, got 0.1"},
+    {"phi", R"({"qk_layernorm": true})", "qk_layernorm requires false, got true"},
+    {"bert", R"({"position_embedding_type": "relative_key"})",
+     "position_embedding_type requires \"absolute\", got \"relative_key\""},
+    {"bert", R"({"hidden_act": "gelu_neu"})", "; near: gelu_new, got \"gelu_neu\""},
+    {"bert", R"({"architectures": ["BertForQuestionAnswering"]})",
+     "architectures requires BertModel, BertForMaskedLM or BertForSequenceClassification, got"},
+    {"roberta", R"({"max_position_embeddings": 2})", "max_position_embeddings requires more than 2 rows, got 2"},
+    {"t5", R"({"feed_forward_proj": "gated-silu"})",
+     "feed_forward_proj requires one of \"relu\", \"gated-gelu\"; near: gated-gelu, got \"gated-silu\""},
+    {"t5", R"({"is_encoder_decoder": false})", "is_encoder_decoder requires true, got false"},
+    {"clip", R"({"vision_config": {"num_channels": 1}})", "config.json: vision_config.num_channels requires 3, got 1"},
+    {"clip", R"({"text_config": 5})", "config.json: text_config requires an object, got 5"},
+    {"clip", R"({"text_config": {"hidden_size": 33}})",
+     "config.json: text_config.num_attention_heads requires a part of the width 33, got 4"},
+    {"vit", R"({"patch_size": 5})", "patch_size requires a part of the image's 16, got 5"},
+    {"vit", R"({"num_channels": 2})", "num_channels requires 1 or 3, got 2"},
+    {"deit", R"({"architectures": ["DeiTForMaskedImageModeling"]})", "architectures requires DeiTModel or DeiTFor"},
+};
+
+TEST(New, SaysWhatItCannotBuild) {
+  for (const NearMiss &miss : nearMisses) {
+    SCOPED_TRACE(std::string(miss.name) + " " + miss.change);
+    Checkpoint checkpoint(miss.name);
+    const std::string words = checkpoint.create(json::parse(miss.change));
+    EXPECT_TRUE(words.starts_with("refused: ")) << words;
+    EXPECT_NE(words.find(miss.words), words.npos) << words;
+    EXPECT_FALSE(fs::exists(checkpoint.options.out));
+  }
+}
+
+TEST(New, LeavesOutAKeyIfAskedTo) {
+  Checkpoint checkpoint("gpt2");
+  checkpoint.options.ignored = {"n_embed"};
+  EXPECT_EQ(checkpoint.create(json::parse(R"({"n_embed": 32})")), "");
+}
+
+TEST(New, SaysWhatIsWrongWithFiles) {
+  auto words = [](const std::function<void(Checkpoint &)> &change) {
+    Checkpoint checkpoint("gpt2");
+    change(checkpoint);
+    return checkpoint.createAsItIs();
+  };
+  auto expect = [&](const std::string &wanted, const std::function<void(Checkpoint &)> &change) {
+    const std::string got = words(change);
+    EXPECT_TRUE(got.starts_with("refused: ") && got.find(wanted) != got.npos) << got << "\nwanted: " << wanted;
+  };
+  expect("there is no directory \"/nonexistent\"", [](Checkpoint &c) { c.options.folder = "/nonexistent"; });
+  expect("config.json\"", [](Checkpoint &c) { fs::remove(c.options.folder / "config.json"); });
+  for (const std::string &text : {std::string(), std::string("{\"n_layer\": "), std::string(100000, '['),
+                                  std::string("{\"a\": \"\xff\"}"), std::string("\0\1", 2)})
+    expect("config.json: no JSON", [&](Checkpoint &c) { c.write("config.json", text); });
+  expect("config.json: the file requires an object", [](Checkpoint &c) { c.write("config.json", "[1, 2]"); });
+  expect("has no model.safetensors", [](Checkpoint &c) { fs::remove(c.options.folder / "model.safetensors"); });
+  expect("pytorch_model.bin is not read: save the model as safetensors", [](Checkpoint &c) {
+    fs::rename(c.options.folder / "model.safetensors", c.options.folder / "pytorch_model.bin");
+  });
+  const std::string huge(8, '\xff'), cut = tensorFile({{"a", 1}}).substr(0, 11);
+  for (const std::string &bytes : {std::string(), std::string("short"), huge, cut})
+    expect("model.safetensors\" is no safetensors file", [&](Checkpoint &c) { c.write("model.safetensors", bytes); });
+  expect("its header is no JSON object", [](Checkpoint &c) { c.write("model.safetensors", tensorFile({1, 2})); });
+  expect("model.safetensors: \"a\" has no shape",
+         [](Checkpoint &c) { c.write("model.safetensors", tensorFile({{"a", {{"dtype", "F32"}}}})); });
+  expect("model-00001-of-00002.safetensors", [](Checkpoint &c) {
+    c.write("model.safetensors.index.json", R"({"weight_map": {"a": "model-00001-of-00002.safetensors"}})");
+  });
+  expect("weight_map requires names of files, got 5",
+         [](Checkpoint &c) { c.write("model.safetensors.index.json", R"({"weight_map": {"a": 5}})"); });
+  expect("weight_map requires tensors with their files, got {}",
+         [](Checkpoint &c) { c.write("model.safetensors.index.json", R"({"weight_map": {}})"); });
+  for (const char *name : {"9lives", "my-model", "support", "kiln"})
+    expect("--name requires an identifier", [&](Checkpoint &c) { c.options.name = name; });
+  expect("is there already, and is not an empty directory", [](Checkpoint &c) {
+    fs::create_directory(c.options.out);
+    writeText(c.options.out / "mine", "");
+  });
+  expect("cannot make \"/proc/nowhere/project\"", [](Checkpoint &c) { c.options.out = "/proc/nowhere/project"; });
+  expect("is the installation whole?", [](Checkpoint &c) { c.options.source = "/nonexistent"; });
+}
+
+// A checkpoint of several files.
+TEST(New, ReadsAnIndex) {
+  Checkpoint checkpoint("gpt2");
+  json parts[2], map;
+  std::size_t number = 0;
+  for (const auto &[tensor, entry] : checkpoint.header.items()) {
+    const std::size_t part = number++ % 2;
+    parts[part][tensor] = entry;
+    map[tensor] = part ? "b.safetensors" : "a.safetensors";
+  }
+  fs::remove(checkpoint.options.folder / "model.safetensors");
+  checkpoint.write("a.safetensors", tensorFile(parts[0]));
+  checkpoint.write("b.safetensors", tensorFile(parts[1]));
+  checkpoint.write("model.safetensors.index.json", json{{"weight_map", map}}.dump());
+  EXPECT_EQ(checkpoint.create(), "");
+}
+
+} // namespace
+} // namespace kiln::newproject
