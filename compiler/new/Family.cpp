@@ -103,10 +103,11 @@ std::string labels(Fields &fields, std::int64_t count) {
   std::string text;
   for (std::int64_t i = 0; i < count; ++i) {
     const auto found = names.is_object() ? names.find(std::to_string(i)) : names.end();
-    const Json name =
-        names.is_object() && found != names.end() && found->is_string() ? *found : Json("class " + std::to_string(i));
-    // JSON's escapes are C++'s, but for "\/", which dump() does not write; other letters are escaped as \uXXXX.
-    text += fmt::format("    {},\n", name.dump(-1, ' ', true, Json::error_handler_t::replace));
+    std::string name =
+        found != names.end() && found->is_string() ? found->get<std::string>() : "class " + std::to_string(i);
+    // Without control characters JSON's escapes are C++'s.
+    std::replace_if(name.begin(), name.end(), [](unsigned char c) { return c < ' ' || c == 127; }, ' ');
+    text += fmt::format("    {},\n", Json(name).dump(-1, ' ', false, Json::error_handler_t::replace));
   }
   return text;
 }

@@ -176,6 +176,16 @@ TEST(New, ReadsHowTextsArePooled) {
   EXPECT_EQ(maximum.create(), "refused: config.json: pooling_mode_max_tokens requires false, got true");
 }
 
+// Names of classes become C++.
+TEST(New, WritesNamesOfClasses) {
+  Checkpoint checkpoint("roberta");
+  EXPECT_EQ(checkpoint.create(json::parse(R"({"id2label": {"0": "a \"b\"\\", "1": "\u0001\ud83d\ude00", "2": 5}})")),
+            "");
+  const std::string program = checkpoint.project("main.cpp"),
+                    names = "    \"a \\\"b\\\"\\\\\",\n    \" \U0001F600\",\n    \"class 2\",\n};";
+  EXPECT_NE(program.find(names), program.npos) << program;
+}
+
 struct NearMiss {
   const char *name; // of the case
   const char *change;
