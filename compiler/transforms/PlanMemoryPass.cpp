@@ -67,6 +67,7 @@ private:
       }
     func::FuncOp kernel = getCopyKernel(rowsType, intervals, entry);
     auto call = CallOp::create(builder, loc, TypeRange(rowsType), FlatSymbolRefAttr::get(kernel), values, view);
+    recordWork(call, kernel);
     Value copy = call.getResult(0);
     operand.set(rowsType == type ? copy : ReshapeOp::create(builder, loc, type, copy).getResult());
   }
