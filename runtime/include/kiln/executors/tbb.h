@@ -15,7 +15,6 @@
 
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
-#include <oneapi/tbb/task_group.h>
 
 namespace kiln {
 
@@ -40,9 +39,7 @@ private:
     const uint32_t own = slot();
     // A worker is its thread's slot, but that the slot of this thread and the first one are exchanged: it is worker 0.
     const auto workerOf = [own](uint32_t other) { return other == own ? 0 : other == 0 ? own : other; };
-    // A context of its own: a group that is cancelled around the call leaves no task undone.
-    tbb::task_group_context alone(tbb::task_group_context::isolated);
-    tbb::parallel_for(uint32_t{0}, count, [&](uint32_t i) { task(context, i, workerOf(slot())); }, alone);
+    tbb::parallel_for(uint32_t{0}, count, [&](uint32_t i) { task(context, i, workerOf(slot())); });
   }
 
   static void parallelFor(void *self, uint32_t count, Task task, void *context) noexcept {
