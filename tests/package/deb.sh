@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The Debian package of a build: its fields, its files, and what can be done with them: deb.sh BUILD SOURCE
+# The Debian package of a build: its fields, its files, and what can be done with them: deb.sh BUILD SOURCE VERSION
 set -eu
-build=$1 source=$2
+build=$1 source=$2 version=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 step() { echo "== $1"; }
@@ -11,7 +11,7 @@ command -v dpkg-shlibdeps >/dev/null || { echo "skipped: there is no dpkg-shlibd
 
 step "cpack"
 cpack -G DEB --config "$build/CPackConfig.cmake" -B "$work" >"$work/log" 2>&1 || { cat "$work/log"; fail "no package"; }
-package=$work/kiln_0.1.0_$(dpkg --print-architecture).deb
+package=$work/kiln_${version}_$(dpkg --print-architecture).deb
 ls -s --block-size=KiB "$package"
 
 step "fields"
@@ -56,8 +56,8 @@ grep -qF "Kiln_DIR:PATH=$prefix/" "$work/consumer/CMakeCache.txt" || fail "anoth
 step "pkg-config"
 command -v pkg-config >/dev/null || { echo "skipped: there is no pkg-config"; exit 0; }
 export PKG_CONFIG_PATH="$prefix/$folder/pkgconfig"
-version=$(pkg-config --modversion kiln)
-[ "$version" = "$(field Version)" ] || fail "kiln.pc is of version $version"
+found=$(pkg-config --modversion kiln)
+[ "$found" = "$version" ] || fail "kiln.pc must be of version $version, got $found"
 g++ -std=c++20 $(pkg-config --cflags kiln) "$source/tests/package/pair.cpp" $(pkg-config --libs kiln) -o "$work/generator"
 export LD_LIBRARY_PATH="$prefix/$folder"
 "$work/generator" inspect --interface

@@ -25,12 +25,21 @@ meson)
   program=out/program
   ;;
 bazel)
-  need bazel
+  dpkg-query -s bazel-bootstrap >/dev/null 2>&1 || { echo "skipped: there is no bazel-bootstrap"; exit 77; }
   touch WORKSPACE
-  rules=/usr/share/bazel/rules/cc # Debian's bazel-rules-cc; Bazel would fetch them
-  [ -d "$rules" ] || { echo "skipped: there is no $rules"; exit 77; }
-  bazel --batch --output_user_root="$work/bazel" build --override_repository=rules_cc="$rules" --symlink_prefix=out/ \
-    //:program >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+  # This Bazel knows all rules that it needs, but would fetch repositories that hand them on.
+  hand_on() { # REPOSITORY RULE ...
+    mkdir -p "$work/$1/$1"
+    touch "$work/$1/WORKSPACE" "$work/$1/$1/BUILD"
+    repository=$1
+    shift
+    printf '%s\n' "$@" | sed 's/.*/& = native.&/' >"$work/$repository/$repository/defs.bzl"
+  }
+  hand_on cc cc_binary cc_library cc_toolchain cc_toolchain_suite
+  hand_on java java_binary java_import java_runtime java_toolchain
+  bazel --batch --output_user_root="$work/bazel" build --override_repository=rules_cc="$work/cc" \
+    --override_repository=rules_java="$work/java" --symlink_prefix=out/ //:program >"$work/log" 2>&1 ||
+    { cat "$work/log"; exit 1; }
   program=out/bin/program
   ;;
 esac
