@@ -135,7 +135,7 @@ static std::string describeChoice(const InspectedKernel &kernel) {
   std::string text = kernel.provenance;
   if (!kernel.donor.empty())
     text += " from " + kernel.donor;
-  if (kernel.gain)
+  if (kernel.gain && *kernel.gain > 1)
     text += fmt::format(", {:.2f} times as fast as the default", *kernel.gain);
   else if (kernel.predictedLoss)
     text += fmt::format(", predicted loss {:.1f} %", *kernel.predictedLoss * 100);

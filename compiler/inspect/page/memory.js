@@ -9,7 +9,7 @@ function drawMemory() {
     + (entry.planBytes === entry.planLowerBound ? 'no plan needs less' : `no plan needs less than ${words.bytes(entry.planLowerBound)}`)
     + (entry.stateBytes ? `; behind ${words.bytes(entry.stateBytes)} of states` : '');
   if (!buffers.length) return byId('plan').replaceChildren('Nothing lies in the arena: all results are in the caller\'s memory or in states.');
-  const left = 70, isLabelled = steps.length <= 70, top = 24, tall = 250, names = isLabelled ? 92 : 12;
+  const left = 86, isLabelled = steps.length <= 70, top = 24, tall = 250, names = isLabelled ? 92 : 12;
   const step = Math.max(isLabelled ? 20 : 5, (1060 - left) / steps.length), width = left + step * steps.length + 8;
   const toX = at => left + step * at, toY = offset => top + tall * (1 - offset / entry.planBytes);
   const parts = [];
