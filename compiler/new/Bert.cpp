@@ -186,10 +186,10 @@ Model readBert(Fields &fields, const Tensors &tensors, const Options &options) {
                  {"heads", std::to_string(heads)},
                  {"segments", std::to_string(segments)},
                  {"first_position", std::to_string(first)},
-                 {"epsilon", shown(epsilon)},
                  {"positions", std::to_string(rows - first)},
                  {"hidden", std::to_string(hidden)},
-                 {"activation", function}};
+                 {"activation", function},
+                 {"epsilon", shown(epsilon)}};
   model.words = {{"vocabulary", std::to_string(vocabulary)}, {"width", std::to_string(width)}};
   model.renamings = bodyOf(kind, hasPrefix);
   chooseHead(model, fields, kind, options);

@@ -13,7 +13,8 @@ struct Usual {
 };
 
 struct Tower {
-  std::int64_t layers, width, hidden;
+  std::int64_t width;
+  double epsilon;
   std::string members;
 };
 
@@ -28,9 +29,9 @@ Tower readTower(Fields &fields, const Usual &usual) {
   const bool isQuick = fields.choice("hidden_act", {"gelu", "quick_gelu"}, "quick_gelu") == "quick_gelu";
   const double epsilon = fields.number("layer_norm_eps", 1e-20, 1, 1e-5);
   fields.ignore({"dropout", "projection_dim", "tie_word_embeddings"});
-  return {layers, width, hidden,
-          fmt::format("{{.layers = {}, .width = {}, .heads = {}, .hidden = {}, .has_quick_gelu = {}, .epsilon = {}}}",
-                      layers, width, heads, hidden, isQuick, shown(epsilon))};
+  return {width, epsilon,
+          fmt::format("{{.layers = {}, .width = {}, .heads = {}, .hidden = {}, .has_quick_gelu = {}}}", layers, width,
+                      heads, hidden, isQuick)};
 }
 
 } // namespace
@@ -53,6 +54,8 @@ Model readClip(Fields &fields, const Tensors &tensors, const Options &options) {
                      patch = pictures.whole("patch_size", 1, 1 << 14, 32);
   if (pictures.whole("num_channels", 1, 3, 3) != 3)
     pictures.refuse("num_channels", "3");
+  if (vision.epsilon != text.epsilon)
+    pictures.refuse("layer_norm_eps", "that of text_config, " + shown(text.epsilon));
   if (image % patch != 0)
     pictures.refuse("patch_size", fmt::format("a part of the image's {}", image));
   fields.close("vision_config", pictures);
@@ -69,7 +72,8 @@ Model readClip(Fields &fields, const Tensors &tensors, const Options &options) {
                  {"positions", std::to_string(positions)},
                  {"image", std::to_string(image)},
                  {"patch", std::to_string(patch)},
-                 {"joint", std::to_string(joint)}};
+                 {"joint", std::to_string(joint)},
+                 {"epsilon", shown(text.epsilon)}};
   model.type = "clip::Clip<shape>";
   model.program = "clip_main.cpp";
   model.words = {{"image", std::to_string(image)}, {"channels", "3"}, {"joint", std::to_string(joint)}};

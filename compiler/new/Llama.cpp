@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 
 namespace kiln::newproject {
 
@@ -59,8 +60,8 @@ double frequencyOf(const Positions &positions, double plain) {
   return (1 - share) * plain / positions.factor + share * plain;
 }
 
-/// The members of llama::Shape about scaled positions: what the pairs from the first that is scaled have as bases.
-void addScaling(Model &model, const Positions &positions, std::int64_t head) {
+/// Of the pairs from the first that is scaled, what llama::Shape has as their bases: 1 / frequency^2.
+std::vector<std::string> scaledBases(const Positions &positions, std::int64_t head) {
   std::vector<std::string> bases;
   for (std::int64_t pair = 0; pair < head / 2; ++pair) {
     const double plain = std::pow(positions.base, -2.0 * static_cast<double>(pair) / static_cast<double>(head)),
@@ -68,13 +69,7 @@ void addScaling(Model &model, const Positions &positions, std::int64_t head) {
     if (scaled != plain || !bases.empty())
       bases.push_back(shown(1 / (scaled * scaled)));
   }
-  if (bases.empty())
-    return;
-  std::string list;
-  for (const std::string &base : bases)
-    list += (list.empty() ? "" : ", ") + base;
-  model.shape.emplace_back("scaled_pairs", std::to_string(bases.size()));
-  model.shape.emplace_back("scaled_bases", "{" + list + "}");
+  return bases;
 }
 
 /// Whether attention sees a window of the last tokens alone.
@@ -167,9 +162,7 @@ Model readLlama(Fields &fields, const Tensors &tensors, const Options &options) 
                  {"heads", std::to_string(heads)},
                  {"key_value_heads", std::to_string(shared)},
                  {"hidden", std::to_string(hidden)},
-                 {"context", std::to_string(context)},
-                 {"base", shown(positions.base)},
-                 {"epsilon", shown(epsilon)}};
+                 {"context", std::to_string(context)}};
   auto member = [&](const char *name, bool isStated, const std::string &value = "true") {
     if (isStated)
       model.shape.emplace_back(name, value);
@@ -182,8 +175,12 @@ Model readLlama(Fields &fields, const Tensors &tensors, const Options &options) 
   member("has_qk_norm", kind == "qwen3");
   member("has_gelu_gate", hasGelu);
   member("has_norms_of_one", kind == "gemma");
+  const std::vector<std::string> bases = scaledBases(positions, head);
+  member("scaled_pairs", !bases.empty(), std::to_string(bases.size()));
+  member("base", true, shown(positions.base));
+  member("epsilon", true, shown(epsilon));
   member("embedding_scale", kind == "gemma", shown(std::sqrt(static_cast<double>(width))));
-  addScaling(model, positions, head);
+  member("scaled_bases", !bases.empty(), fmt::format("{{{}}}", fmt::join(bases, ", ")));
   model.type = "llama::Writer<shape>";
   model.program = "writer_main.cpp";
   model.words = {{"vocabulary", std::to_string(vocabulary)}};

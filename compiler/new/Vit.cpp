@@ -48,8 +48,8 @@ Model readVit(Fields &fields, const Tensors &tensors, const Options &options) {
                  {"channels", std::to_string(channels)},
                  {"hidden", std::to_string(hidden)},
                  {"has_qkv_bias", hasBias ? "true" : "false"},
-                 {"epsilon", shown(epsilon)},
-                 {"activation", function}};
+                 {"activation", function},
+                 {"epsilon", shown(epsilon)}};
   model.type = hasTeacher   ? "specs::Deit<shape>"
                : hasClasses ? "specs::Vit<shape>"
                             : fmt::format("specs::VitFeatures<shape, {}>", isDeit);

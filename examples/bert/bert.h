@@ -15,13 +15,24 @@ struct BertShape {
   int heads;
   std::int64_t segments = 2;       // rows of their table; 0: there is none
   std::int64_t first_position = 0; // the row of the first token's position
-  double epsilon = 1e-12;
   std::int64_t positions = 512;
   std::int64_t hidden = 4 * width; // of the perceptrons
   kiln::Activation activation = kiln::Activation::gelu;
+  double epsilon = 1e-12; // last: clang 22 mixes up what stands behind a double in a template argument
 };
 inline constexpr BertShape bert_base{30522, 12, 768, 12}, bert_large{30522, 24, 1024, 16};
-inline constexpr BertShape roberta_base{50265, 12, 768, 12, 1, 2, 1e-5}, roberta_large{50265, 24, 1024, 16, 1, 2, 1e-5};
+/// Of RoBERTa.
+constexpr BertShape roberta_shape(std::int64_t vocabulary, std::int64_t layers, std::int64_t width, int heads) {
+  return {.vocabulary = vocabulary,
+          .layers = layers,
+          .width = width,
+          .heads = heads,
+          .segments = 1,
+          .first_position = 2,
+          .epsilon = 1e-5};
+}
+inline constexpr BertShape roberta_base = roberta_shape(50265, 12, 768, 12),
+                           roberta_large = roberta_shape(50265, 24, 1024, 16);
 
 using BertIds = kiln::Tensor<kiln::i32, bert_batch, bert_tokens>;
 using BertLengths = kiln::Tensor<kiln::i32, bert_batch>;

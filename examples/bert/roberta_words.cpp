@@ -6,5 +6,5 @@
 static_assert(kiln::parameters<specs::RobertaForMaskedWords<specs::roberta_base>>() == 124'697'433);
 static_assert(kiln::parameters<specs::RobertaForMaskedWords<specs::roberta_large>>() == 355'412'057);
 
-using Small = specs::RobertaForMaskedWords<specs::BertShape{601, 3, 96, 4, 1, 2, 1e-5}>;
+using Small = specs::RobertaForMaskedWords<specs::roberta_shape(601, 3, 96, 4)>;
 KILN_MODEL(roberta_words, Small)

@@ -15,8 +15,8 @@ struct VitShape {
   std::int64_t channels = 3;
   std::int64_t hidden = 4 * width; // of the perceptrons
   bool has_qkv_bias = true;        // of queries, keys and values
-  double epsilon = 1e-12;
   kiln::Activation activation = kiln::Activation::gelu;
+  double epsilon = 1e-12; // last: clang 22 mixes up what stands behind a double in a template argument
 };
 
 /// Patches behind the tokens that the head reads: the class token, and of a distilled model one that learned from a

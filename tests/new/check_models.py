@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""check_models.py BUILD WRITER TARGET CASE...: from checkpoints to answers.
+"""check_models.py BUILD COMPILER WRITER TARGET CASE...: from checkpoints to answers.
 
 Installs Kiln from its build tree, makes a checkpoint of each case, runs `kiln new` on it, builds all projects at once,
 and compares what the programs print with golden.txt, which is PyTorch's. A case that is a path is a trained checkpoint
@@ -53,7 +53,7 @@ def check_texts(program, checkpoint):
 
 
 def main():
-    build, writer, target, *cases = sys.argv[1:]
+    build, compiler, writer, target, *cases = sys.argv[1:]
     work = tempfile.mkdtemp()
     try:
         prefix, projects = os.path.join(work, "kiln"), os.path.join(work, "projects")
@@ -73,7 +73,7 @@ def main():
             f.write("find_package(Kiln REQUIRED)\n")
             f.writelines(f"add_subdirectory({name})\n" for name in checkpoints)
         run("cmake", "-G", "Ninja", "-S", projects, "-B", os.path.join(work, "build"), f"-DCMAKE_PREFIX_PATH={prefix}",
-            f"-DKILN_TARGETS={target}", "-DCMAKE_BUILD_TYPE=None")  # fmt: skip
+            f"-DCMAKE_CXX_COMPILER={compiler}", f"-DKILN_TARGETS={target}", "-DCMAKE_BUILD_TYPE=None")  # fmt: skip
         run("cmake", "--build", os.path.join(work, "build"))
         worst = 0.0
         for name, checkpoint in checkpoints.items():

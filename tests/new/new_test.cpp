@@ -99,11 +99,11 @@ inline constexpr llama::Shape shape{
     .key_value_heads = 2,
     .hidden = 48,
     .context = 64,
-    .base = 1000000,
-    .epsilon = 1e-06,
     .head = 16,
     .is_tied = true,
     .has_qk_norm = true,
+    .base = 1000000,
+    .epsilon = 1e-06,
 };
 
 using Model = llama::Writer<shape>;

@@ -14,18 +14,18 @@ struct Tower {
   int heads;
   std::int64_t hidden;
   bool has_quick_gelu = true; // x * sigmoid(1.702 x) in place of gelu
-  double epsilon = 1e-5;
 };
 
 struct Shape {
   Tower text, vision;
   std::int64_t vocabulary, positions;
   std::int64_t image, patch;
-  std::int64_t joint; // width of the vectors
+  std::int64_t joint;    // width of the vectors
+  double epsilon = 1e-5; // last: clang 22 mixes up what stands behind a double in a template argument
 };
 
-template <Tower T> struct Block {
-  kiln::LayerNorm<T.width> before{"layer_norm1", T.epsilon}, between{"layer_norm2", T.epsilon};
+template <Tower T, double Epsilon> struct Block {
+  kiln::LayerNorm<T.width> before{"layer_norm1", Epsilon}, between{"layer_norm2", Epsilon};
   kiln::MultiHeadAttention<T.width, T.heads> attention{"self_attn"};
   kiln::Linear<T.width, T.hidden> fc1{"mlp.fc1"};
   kiln::Linear<T.hidden, T.width> fc2{"mlp.fc2"};
@@ -49,8 +49,8 @@ template <Shape S> struct Text : kiln::Layer<Text<S>> {
   using kiln::Layer<Text>::Layer;
   kiln::Embedding<S.vocabulary, S.text.width> token{"embeddings.token_embedding"};
   kiln::Embedding<S.positions, S.text.width> position{"embeddings.position_embedding"};
-  kiln::Stack<S.text.layers, Block<S.text>> layers{"encoder.layers"};
-  kiln::LayerNorm<S.text.width> norm{"final_layer_norm", S.text.epsilon};
+  kiln::Stack<S.text.layers, Block<S.text, S.epsilon>> layers{"encoder.layers"};
+  kiln::LayerNorm<S.text.width> norm{"final_layer_norm", S.epsilon};
 
   constexpr auto forward(const kiln::tensor auto &tokens) const {
     auto x = token(tokens) + position(kiln::positions(tokens));
@@ -64,9 +64,9 @@ template <Shape S> struct Vision : kiln::Layer<Vision<S>> {
   static constexpr std::int64_t side = S.image / S.patch, width = S.vision.width;
   kiln::Conv2d<3, width, S.patch, kiln::Conv2dOptions{.stride = S.patch}, false> patches{"embeddings.patch_embedding"};
   kiln::Embedding<side * side + 1, width> position{"embeddings.position_embedding"};
-  kiln::LayerNorm<width> first{"pre_layrnorm", S.vision.epsilon}; // so spelt
-  kiln::Stack<S.vision.layers, Block<S.vision>> layers{"encoder.layers"};
-  kiln::LayerNorm<width> norm{"post_layernorm", S.vision.epsilon};
+  kiln::LayerNorm<width> first{"pre_layrnorm", S.epsilon}; // so spelt
+  kiln::Stack<S.vision.layers, Block<S.vision, S.epsilon>> layers{"encoder.layers"};
+  kiln::LayerNorm<width> norm{"post_layernorm", S.epsilon};
 
   constexpr auto forward(const kiln::tensor auto &image) const {
     auto token = kiln::reshape<1, width>(kiln::parameter<kiln::f32, width>(image, "embeddings.class_embedding"));
