@@ -7,7 +7,7 @@ using namespace kiln_fuzz;
 int kiln_main(int argc, char **argv); // kiln.cpp's
 
 extern "C" int LLVMFuzzerInitialize(int *, char ***) {
-  enterOwnFolder();
+  enterNoFolder();
   return 0;
 }
 

@@ -11,7 +11,7 @@ struct Traced {};
 } // namespace
 
 extern "C" int LLVMFuzzerInitialize(int *, char ***) {
-  enterOwnFolder();
+  enterNoFolder();
   return 0;
 }
 

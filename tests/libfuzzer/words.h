@@ -15,7 +15,7 @@
 namespace kiln_fuzz {
 
 /// The words of a command line, a line each; none for one that names a file outside of the current folder, which the
-/// command may write.
+/// command might write.
 inline std::optional<std::vector<std::string>> wordsOf(std::string program, const uint8_t *data, size_t size) {
   std::string_view text(reinterpret_cast<const char *>(data), size);
   if (text.find('/') != text.npos || text.find('\0') != text.npos)
@@ -37,10 +37,10 @@ inline std::vector<char *> argumentsOf(std::vector<std::string> &words) {
   return arguments;
 }
 
-/// From now on the current folder is an empty one.
-inline void enterOwnFolder() {
+/// From now on the current folder is one that is gone: nothing is in it, and nothing can be written there.
+inline void enterNoFolder() {
   char folder[] = "/tmp/kiln-fuzz-XXXXXX";
-  require(mkdtemp(folder) && chdir(folder) == 0, "a temporary folder");
+  require(mkdtemp(folder) && chdir(folder) == 0 && rmdir(folder) == 0, "a temporary folder");
 }
 
 } // namespace kiln_fuzz
