@@ -268,7 +268,7 @@ void addKernels(llvm::json::Array &rows, const EntryTimes &times, llvm::StringRe
     llvm::StringRef name = symbol;
     name.consume_front(prefix);
     rows.push_back(llvm::json::Object{{"entry", times.name},
-                                      {"name", name},
+                                      {"name", name.str()},
                                       {"layers", llvm::json::Array(kernel.layers)},
                                       {"calls", kernel.calls / times.tracedCalls},
                                       {"seconds", kernel.seconds / calls},

@@ -77,9 +77,8 @@ namespace {
 
 struct RecordWork : impl::RecordWorkBase<RecordWork> {
   void runOnOperation() override {
-    getOperation().walk([&](CallOp call) {
-      recordWork(call, getOperation().lookupSymbol<func::FuncOp>(call.getCallee()));
-    });
+    getOperation().walk(
+        [&](CallOp call) { recordWork(call, getOperation().lookupSymbol<func::FuncOp>(call.getCallee())); });
   }
 };
 

@@ -42,10 +42,13 @@ Call::Call(Choices &choices, size_t (*arenaBytes)(size_t workers))
     }
   }
   if (choices.isWrong()) {
-    allow(KILN_INVALID_ARGUMENT);
+    static constexpr kiln_trace_t withoutFunctions = {};
     const uint32_t field = choices.below(4);
-    if (field < 2)
-      call.reserved[field] = &call;
+    allow(field == 0 ? KILN_NULL_ARGUMENT : KILN_INVALID_ARGUMENT);
+    if (field == 0)
+      call.trace = &withoutFunctions;
+    else if (field == 1)
+      call.reserved[0] = &call;
     else if (field == 2)
       call.stream = &call;
     else

@@ -55,6 +55,34 @@ TEST(GpuModels, PassTheirSelfTestsOnBoth) {
   }
 }
 
+// A traced call waits for each kernel, and does not record itself.
+TEST(GpuModels, TellOfTheirKernels) {
+  Session<pair_t> pair(pairOn<KILN_CUDA>());
+  kiln_error_t error{};
+  ASSERT_EQ(pair_capture_entries(pair.get(), &error), KILN_OK) << error.message;
+  std::vector<std::string> kernels;
+  int ended = 0;
+  struct Told {
+    std::vector<std::string> &kernels;
+    int &ended;
+  } told{kernels, ended};
+  const kiln_trace_t trace{
+      &told, [](void *self, const kiln_event_t *event) { static_cast<Told *>(self)->kernels.push_back(event->kernel); },
+      [](void *self, const kiln_event_t *) { ++static_cast<Told *>(self)->ended; }};
+  const std::vector<float> x(9 * 6, 0.5f);
+  std::vector<float> traced(9 * 10), plain(9 * 10);
+  Arena<pair_t> arena(pair.functions(), pair.get(), PAIR_ENCODE_ARENA_BYTES(1), Guard::back);
+  kiln_call_t call{.arena = arena.data(), .arena_bytes = arena.size(), .executor = nullptr, .error = &error};
+  ASSERT_EQ(pair_encode(pair.get(), &call, 9, x.data(), plain.data()), KILN_OK) << error.message;
+  call.trace = &trace;
+  for (int i = 1; i <= 2; ++i) {
+    ASSERT_EQ(pair_encode(pair.get(), &call, 9, x.data(), traced.data()), KILN_OK) << error.message;
+    EXPECT_EQ(ended, i);
+  }
+  EXPECT_EQ(kernels, std::vector<std::string>(2, "pair_cuda_linear_tanh_0_up"));
+  EXPECT_EQ(traced, plain);
+}
+
 TEST(GpuModels, TakePackedFiles) {
   Folder folder;
   const fs::path weights = folder.path / "w.safetensors", packed = folder.path / "small.cuda.packed";
