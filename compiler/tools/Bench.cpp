@@ -183,8 +183,6 @@ public:
     return status && status != KILN_NOT_FINITE ? llvm::createStringError(error.message) : llvm::Error::success();
   }
 
-  const std::vector<int64_t> &values() const { return extents; }
-
 private:
   const LoadedModel &model;
   const uint32_t index;
@@ -313,18 +311,14 @@ llvm::Error checkGiven(const ModelInterface &model, const GivenExtents &given,
   return llvm::Error::success();
 }
 
-int fail(const std::string &words) {
-  llvm::errs() << "error: " << words << "\n";
-  return 1;
-}
-
 } // namespace
 
 int BenchCommand::run(const Graph &graph) {
   std::vector<TargetHere> here = findTargets(options.targets, [](const std::string &) {});
   if (here.empty())
-    return fail(options.targets.empty() ? "this machine runs no target"
-                                        : fmt::format("this machine does not run {}", options.targets.front()));
+    return fail(llvm::createStringError(options.targets.empty()
+                                            ? "this machine runs no target"
+                                            : fmt::format("this machine does not run {}", options.targets.front())));
   options.targets = {here.front().target->name().str()};
   options.form = EmitForm::Memory;
   mlir::FailureOr<CompileReport> report = compileModel(graph, options, llvm::errs());
@@ -332,10 +326,10 @@ int BenchCommand::run(const Graph &graph) {
     return 1;
   const GivenExtents given = toExtents(extents);
   if (llvm::Error wrong = checkGiven(report->model, given, entries))
-    return fail(llvm::toString(std::move(wrong)));
+    return fail(std::move(wrong));
   llvm::Expected<LoadedModel> model = LoadedModel::load(*report);
   if (!model)
-    return fail(llvm::toString(model.takeError()));
+    return fail(model.takeError());
 
   const Executor executor(report->variants.front().isOnDevice() ? 1 : threads);
   fmt::print("{} on {}, {} thread{}\n", report->model.name, toString(here.front().machine), executor.workers(),
@@ -352,13 +346,13 @@ int BenchCommand::run(const Graph &graph) {
       continue;
     llvm::Expected<std::vector<int64_t>> values = extentsOf(entry, given);
     if (!values)
-      return fail(llvm::toString(values.takeError()));
+      return fail(values.takeError());
     const ArenaBytes arena = arenaBytes(report->variants, i);
     EntryCalls calls(*model, static_cast<uint32_t>(i), *values, arena.fixed + executor.workers() * arena.perWorker,
                      executor.get());
     llvm::Expected<EntryTimes> times = measure(calls, seconds);
     if (!times)
-      return fail(llvm::toString(times.takeError()));
+      return fail(times.takeError());
     times->name = entry.name;
     times->extents = describe(entry, *values);
     print(*times);
@@ -366,16 +360,16 @@ int BenchCommand::run(const Graph &graph) {
     addKernels(kernels, *times, prefix);
     if (!traceFile.empty())
       if (llvm::Error error = calls.call(&trace.trace))
-        return fail(llvm::toString(std::move(error)));
+        return fail(std::move(error));
   }
   if (!traceFile.empty() && kiln_chrome_trace_write(&trace, traceFile.c_str()) != 0)
-    return fail(fmt::format("cannot write \"{}\"", traceFile));
+    return fail(llvm::createStringError(fmt::format("cannot write \"{}\"", traceFile)));
   if (jsonFile.empty())
     return 0;
   std::error_code code;
   llvm::raw_fd_ostream out(jsonFile, code);
   if (code)
-    return fail(fmt::format("cannot write \"{}\": {}", jsonFile, code.message()));
+    return fail(llvm::createStringError(fmt::format("cannot write \"{}\": {}", jsonFile, code.message())));
   out << llvm::formatv("{0:2}", llvm::json::Value(llvm::json::Object{{"model", report->model.name},
                                                                      {"target", options.targets.front()},
                                                                      {"threads", executor.workers()},
