@@ -17,11 +17,17 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Triple.h"
+#include "llvm/Transforms/IPO/GlobalDCE.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
 
 using namespace llvm;
 
 namespace kiln {
 
+/// Host code runs once a call and is long: what makes it short and costs no time to speak of (M-1337).
 static void optimize(Module &module, TargetMachine &machine) {
   PassBuilder builder(&machine);
   LoopAnalysisManager loops;
@@ -33,7 +39,15 @@ static void optimize(Module &module, TargetMachine &machine) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, callGraph, modules);
-  builder.buildPerModuleDefaultPipeline(OptimizationLevel::Os).run(module, modules);
+  FunctionPassManager simplify;
+  simplify.addPass(SROAPass(SROAOptions::ModifyCFG));
+  simplify.addPass(EarlyCSEPass());
+  simplify.addPass(InstCombinePass());
+  simplify.addPass(SimplifyCFGPass());
+  ModulePassManager passes;
+  passes.addPass(createModuleToFunctionPassAdaptor(std::move(simplify)));
+  passes.addPass(GlobalDCEPass());
+  passes.run(module, modules);
 }
 
 static Expected<std::unique_ptr<TargetMachine>> createMachine(const CpuName &name) {
