@@ -45,7 +45,8 @@ void ignoreCommon(Fields &fields) {
                  "use_cache"});
   fields.only("add_cross_attention", false);
   fields.only("is_decoder", false);
-  fields.only("is_encoder_decoder", fields.raw("model_type") == "t5");
+  const Json &type = fields.raw("model_type");
+  fields.only("is_encoder_decoder", type == "t5" || type == "whisper");
   fields.only("pruned_heads", Json::object());
   fields.only("quantization_config", nullptr);
 }
@@ -86,6 +87,11 @@ std::int64_t chooseContext(Model &model, Fields &fields, const std::string &key,
                                       context, most));
   fields.mayExceed(key, context);
   return context;
+}
+
+void keepLearnedContext(Model &model, std::int64_t positions, const Options &options) {
+  if (options.context < positions)
+    model.notes.push_back(fmt::format("--context is not for a model of learned positions, which has {}", positions));
 }
 
 std::int64_t countLabels(Fields &fields) {

@@ -52,6 +52,7 @@ Model readBert(Fields &fields, const Tensors &tensors, const Options &options);
 Model readVit(Fields &fields, const Tensors &tensors, const Options &options);
 Model readT5(Fields &fields, const Tensors &tensors, const Options &options);
 Model readClip(Fields &fields, const Tensors &tensors, const Options &options);
+Model readWhisper(Fields &fields, const Tensors &tensors, const Options &options);
 
 // What the families have in common.
 
@@ -69,6 +70,8 @@ void requireHeads(const Fields &fields, const std::string &key, std::int64_t wid
 /// Tokens that a text may have: those of the checkpoint, or fewer by --context, of which there is then a note.
 std::int64_t chooseContext(Model &model, Fields &fields, const std::string &key, std::int64_t most,
                            const Options &options);
+/// Where positions are learned a text has all that there are, whatever --context says; then there is a note.
+void keepLearnedContext(Model &model, std::int64_t positions, const Options &options);
 /// Names of classes by their number, "class 3" for those that config.json has no name for, as a list of C++ strings.
 std::string labels(Fields &fields, std::int64_t count);
 /// How pictures become the model's numbers, by preprocessor_config.json: (level / 255 - mean) / deviation.

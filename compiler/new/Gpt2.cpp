@@ -42,8 +42,7 @@ Model readGpt2(Fields &fields, const Tensors &tensors, const Options &options) {
   model.words = {{"vocabulary", std::to_string(vocabulary)}};
   // The causal masks, and the tied output.
   model.renamings = {{"transformer.*", {"*"}}, {"*.attn.bias", {}}, {"*.attn.masked_bias", {}}, {"lm_head.weight", {}}};
-  if (options.context < positions)
-    model.notes.push_back("--context is not for a model of learned positions, which has " + std::to_string(positions));
+  keepLearnedContext(model, positions, options);
   return model;
 }
 

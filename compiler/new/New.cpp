@@ -17,10 +17,10 @@ using Reader = Model (*)(Fields &, const Tensors &, const Options &);
 /// By the "model_type" of config.json.
 const std::map<std::string, Reader> &families() {
   static const std::map<std::string, Reader> all{
-      {"bert", readBert},   {"clip", readClip},   {"deit", readVit},    {"distilbert", readBert},
-      {"gemma", readLlama}, {"gpt2", readGpt2},   {"llama", readLlama}, {"mistral", readLlama},
-      {"phi", readPhi},     {"qwen2", readLlama}, {"qwen3", readLlama}, {"roberta", readBert},
-      {"t5", readT5},       {"vit", readVit}};
+      {"bert", readBert},   {"clip", readClip},   {"deit", readVit},       {"distilbert", readBert},
+      {"gemma", readLlama}, {"gpt2", readGpt2},   {"llama", readLlama},    {"mistral", readLlama},
+      {"phi", readPhi},     {"qwen2", readLlama}, {"qwen3", readLlama},    {"roberta", readBert},
+      {"t5", readT5},       {"vit", readVit},     {"whisper", readWhisper}};
   return all;
 }
 

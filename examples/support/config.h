@@ -35,6 +35,7 @@ public:
   bool boolean() const;
   double number() const;
   std::int64_t integer() const;
+  bool is_null() const { return value().is_null(); }
   bool is_text() const { return value().is_string(); }
   bool is_array() const { return value().is_array(); }
 

@@ -17,8 +17,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOLERANCE = 1e-5  # of the largest number of a result
 
 
-def run(*command):
-    done = subprocess.run(command, capture_output=True, text=True)
+def run(*command, folder=None):
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
     return done.stdout
@@ -30,14 +30,26 @@ def check(program, checkpoint):
         lines = f.read().splitlines()
     worst = 0.0 if lines else float("inf")
     for given, numbers in zip(lines[::2], lines[1::2]):
-        words = ["--numbers", os.path.join(checkpoint, given)] if given.endswith(".ppm") else ["--ids", given]
-        text = run(program, checkpoint, *words)
+        is_file = given.endswith((".ppm", ".wav"))
+        text = run(program, ".", "--numbers" if is_file else "--ids", given, folder=checkpoint)
         ours, wanted = ([float(word) for word in words.split()] for words in (text, numbers))
         if len(ours) != len(wanted):
             sys.exit(f"{program} on {given}: {len(ours)} numbers in place of {len(wanted)}")
         error = max(abs(a - b) for a, b in zip(ours, wanted)) / max(abs(b) for b in wanted)
         worst = max(worst, error if error == error else float("inf"))
     return worst
+
+
+def check_speech(program, checkpoint):
+    """Tokens as text, by the names that a vocabulary of single bytes has for them."""
+    with open(os.path.join(checkpoint, "vocab.json")) as f:
+        names = {token: name for name, token in json.load(f).items()}
+    with open(os.path.join(checkpoint, "golden.txt")) as f:
+        tokens = f.read().split("speech.wav\n")[1].split()
+    wanted = "".join(names[int(token)] for token in tokens) + "\n"
+    text = run(program, checkpoint, os.path.join(checkpoint, "speech.wav"))
+    if text != wanted:
+        sys.exit(f"{program} wrote {text!r} in place of {wanted!r}")
 
 
 def check_texts(program, checkpoint):
@@ -82,6 +94,8 @@ def main():
                 print(f"{name}: {check_texts(program, checkpoint)} texts as PyTorch wrote them")
                 continue
             error = check(program, checkpoint)
+            if os.path.exists(os.path.join(checkpoint, "speech.wav")):
+                check_speech(program, checkpoint)
             print(f"{name}: {error:.1e} of the largest number")
             worst = max(worst, error)
         if not worst <= TOLERANCE:
