@@ -8,26 +8,18 @@ namespace kiln::newproject {
 
 namespace {
 
-/// What one of the kinds calls the same things.
+/// What one of the kinds calls the same things; keys of config.json are BERT's if it does not say otherwise.
 struct Kind {
-  std::string name;                                     // bert; the prefix of its tensors, too
-  std::string className;                                // Bert
-  std::string width, layers, heads, hidden, activation; // keys of config.json
-  std::string epsilonKey;
-  double epsilon;
+  std::string name;      // bert; the prefix of its tensors, too
+  std::string className; // Bert
+  std::string width = "hidden_size", layers = "num_hidden_layers", heads = "num_attention_heads",
+              hidden = "intermediate_size", activation = "hidden_act", epsilon = "layer_norm_eps";
   std::vector<Renaming> body, wordHead, classHead; // to the names of BERT
 };
 
 const Kind bert{
     .name = "bert",
     .className = "Bert",
-    .width = "hidden_size",
-    .layers = "num_hidden_layers",
-    .heads = "num_attention_heads",
-    .hidden = "intermediate_size",
-    .activation = "hidden_act",
-    .epsilonKey = "layer_norm_eps",
-    .epsilon = 1e-12,
     .body = {{"*.gamma", {"*.weight"}}, {"*.beta", {"*.bias"}}, {"*.position_ids", {}}, {"cls.seq_relationship.*", {}}},
     .wordHead = {{"bert.pooler.*", {}}, {"cls.predictions.decoder.*", {}}},
     .classHead = {{"bert.pooler.*", {"pooler.*"}}},
@@ -35,13 +27,6 @@ const Kind bert{
 const Kind roberta{
     .name = "roberta",
     .className = "Roberta",
-    .width = "hidden_size",
-    .layers = "num_hidden_layers",
-    .heads = "num_attention_heads",
-    .hidden = "intermediate_size",
-    .activation = "hidden_act",
-    .epsilonKey = "layer_norm_eps",
-    .epsilon = 1e-12,
     .body = {{"*.position_ids", {}}},
     .wordHead = {{"bert.pooler.*", {}},
                  {"lm_head.decoder.*", {}},
@@ -60,8 +45,7 @@ const Kind distilbert{
     .heads = "n_heads",
     .hidden = "hidden_dim",
     .activation = "activation",
-    .epsilonKey = "",
-    .epsilon = 1e-12,
+    .epsilon = "",
     .body = {{"bert.transformer.layer.*", {"bert.encoder.layer.*"}},
              {"*.attention.q_lin.weight", {"*.attention.self.query.weight"}},
              {"*.attention.q_lin.bias", {"*.attention.self.query.bias"}},
@@ -137,13 +121,20 @@ void chooseHead(Model &model, Fields &fields, const Kind &kind, const Options &o
     model.program = "classes_main.cpp";
     model.words.emplace_back("labels", labels(fields, count));
     add(kind.classHead);
+  } else if (name == kind.className + "ForTokenClassification") {
+    const std::int64_t count = countLabels(fields);
+    model.type = fmt::format("specs::TokenClasses<shape, {}>", count);
+    model.program = "token_classes_main.cpp";
+    model.words.emplace_back("labels", labels(fields, count));
+    add({{"bert.pooler.*", {}}});
   } else if (name == kind.className + "Model") {
     model.type = fmt::format("specs::TextEmbedding<shape, {}>", readPooling(options));
     model.program = "embedding_main.cpp";
     add({{"bert.pooler.*", {}}});
   } else {
     fields.refuse("architectures",
-                  fmt::format("{0}Model, {0}ForMaskedLM or {0}ForSequenceClassification", kind.className));
+                  fmt::format("{0}Model, {0}ForMaskedLM, {0}ForSequenceClassification or {0}ForTokenClassification",
+                              kind.className));
   }
 }
 
@@ -165,8 +156,7 @@ Model readBert(Fields &fields, const Tensors &tensors, const Options &options) {
   if (kind.name == "roberta") // whose head has it whatever the layers have
     fields.choice(kind.activation, {"gelu"}, "gelu");
   const std::string function = activation(fields, kind.activation);
-  const double epsilon =
-      kind.epsilonKey.empty() ? kind.epsilon : fields.number(kind.epsilonKey, 1e-20, 1, kind.epsilon);
+  const double epsilon = kind.epsilon.empty() ? 1e-12 : fields.number(kind.epsilon, 1e-20, 1, 1e-12);
   fields.only("position_embedding_type", "absolute");
   fields.ignore({"attention_dropout", "directionality", "dropout", "model_max_length", "pooler_fc_size",
                  "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type",

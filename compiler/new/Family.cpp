@@ -12,15 +12,27 @@ void ignoreCommon(Fields &fields) {
   fields.ignore({"_attn_implementation_autoset",
                  "_commit_hash",
                  "_name_or_path",
+                 "_num_labels",
                  "architectures",
                  "attention_dropout",
                  "attention_probs_dropout_prob",
                  "auto_map",
+                 "bad_words_ids",
+                 "begin_suppress_tokens",
                  "bos_token_id",
+                 "chunk_size_feed_forward",
                  "classifier_dropout",
+                 "cross_attention_hidden_size",
+                 "diversity_penalty",
+                 "do_sample",
                  "dtype",
+                 "early_stopping",
+                 "encoder_no_repeat_ngram_size",
                  "eos_token_id",
+                 "exponential_decay_length_penalty",
                  "finetuning_task",
+                 "forced_bos_token_id",
+                 "forced_eos_token_id",
                  "gradient_checkpointing",
                  "hidden_dropout_prob",
                  "id2label",
@@ -28,27 +40,53 @@ void ignoreCommon(Fields &fields) {
                  "initializer_range",
                  "label2id",
                  "language",
+                 "length_penalty",
                  "license",
+                 "max_length",
+                 "min_length",
                  "model_type",
+                 "no_repeat_ngram_size",
+                 "num_beam_groups",
+                 "num_beams",
                  "num_labels",
+                 "num_return_sequences",
+                 "output_attentions",
+                 "output_hidden_states",
                  "output_past",
+                 "output_scores",
                  "pad_token_id",
+                 "prefix",
                  "problem_type",
+                 "remove_invalid_values",
+                 "repetition_penalty",
                  "return_dict",
+                 "return_dict_in_generate",
                  "sep_token_id",
+                 "suppress_tokens",
                  "task_specific_params",
+                 "temperature",
+                 "tf_legacy_loss",
                  "tokenizer_class",
+                 "top_k",
+                 "top_p",
                  "torch_dtype",
                  "torchscript",
+                 "transformers.js_config",
                  "transformers_version",
+                 "typical_p",
                  "unk_token_id",
-                 "use_cache"});
+                 "unsloth_fixed",
+                 "unsloth_version",
+                 "use_bfloat16",
+                 "use_cache",
+                 "xla_device"});
   fields.only("add_cross_attention", false);
   fields.only("is_decoder", false);
   const Json &type = fields.raw("model_type");
   fields.only("is_encoder_decoder", type == "t5" || type == "whisper");
   fields.only("pruned_heads", Json::object());
   fields.only("quantization_config", nullptr);
+  fields.only("tie_encoder_decoder", false);
 }
 
 std::string architecture(Fields &fields, const std::string &otherwise) {
@@ -60,7 +98,7 @@ std::string architecture(Fields &fields, const std::string &otherwise) {
   return all[0].get<std::string>();
 }
 
-std::string activation(Fields &fields, const std::string &key) {
+std::string activation(Fields &fields, const std::string &key, const std::string &otherwise) {
   static const std::vector<std::pair<std::string, std::string>> names{
       {"gelu", "gelu"}, {"gelu_fast", "gelu_tanh"}, {"gelu_new", "gelu_tanh"}, {"gelu_pytorch_tanh", "gelu_tanh"},
       {"relu", "relu"}, {"sigmoid", "sigmoid"},     {"silu", "silu"},          {"swish", "silu"},
@@ -68,7 +106,7 @@ std::string activation(Fields &fields, const std::string &key) {
   std::vector<std::string> allowed;
   for (const auto &[name, ours] : names)
     allowed.push_back(name);
-  const std::string name = fields.choice(key, allowed, "gelu");
+  const std::string name = fields.choice(key, allowed, otherwise);
   const auto found = std::find_if(names.begin(), names.end(), [&](const auto &each) { return each.first == name; });
   return "kiln::Activation::" + found->second;
 }
@@ -76,17 +114,6 @@ std::string activation(Fields &fields, const std::string &key) {
 void requireHeads(const Fields &fields, const std::string &key, std::int64_t width, std::int64_t heads) {
   if (width % heads != 0)
     fields.refuse(key, fmt::format("a part of the width {}", width));
-}
-
-std::int64_t chooseContext(Model &model, Fields &fields, const std::string &key, std::int64_t most,
-                           const Options &options) {
-  const std::int64_t context = std::min(most, options.context);
-  if (context < most)
-    model.notes.push_back(fmt::format("texts have up to {} tokens, of {} that the checkpoint allows; --context N "
-                                      "changes that, and the memory of a session with it",
-                                      context, most));
-  fields.mayExceed(key, context);
-  return context;
 }
 
 void keepLearnedContext(Model &model, std::int64_t positions, const Options &options) {

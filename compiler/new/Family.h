@@ -64,12 +64,9 @@ void ignoreCommon(Fields &fields);
 /// The single one of `architectures`; `otherwise` without that key.
 std::string architecture(Fields &fields, const std::string &otherwise);
 /// The name of an activation in the DSL, "kiln::Activation::gelu".
-std::string activation(Fields &fields, const std::string &key);
+std::string activation(Fields &fields, const std::string &key, const std::string &otherwise = "gelu");
 /// A width that `heads` must divide.
 void requireHeads(const Fields &fields, const std::string &key, std::int64_t width, std::int64_t heads);
-/// Tokens that a text may have: those of the checkpoint, or fewer by --context, of which there is then a note.
-std::int64_t chooseContext(Model &model, Fields &fields, const std::string &key, std::int64_t most,
-                           const Options &options);
 /// Where positions are learned a text has all that there are, whatever --context says; then there is a note.
 void keepLearnedContext(Model &model, std::int64_t positions, const Options &options);
 /// Names of classes by their number, "class 3" for those that config.json has no name for, as a list of C++ strings.

@@ -15,7 +15,7 @@ Model readGpt2(Fields &fields, const Tensors &tensors, const Options &options) {
   requireHeads(fields, "n_head", width, heads);
   const std::int64_t hidden = fields.whole("n_inner", 1, mostWidth, 4 * width);
   const double epsilon = fields.number("layer_norm_epsilon", 1e-20, 1, 1e-5);
-  fields.choice("activation_function", {"gelu_new", "gelu_pytorch_tanh", "gelu_fast"}, "gelu_new"); // one function
+  const std::string function = activation(fields, "activation_function", "gelu_new");
   fields.only("tie_word_embeddings", true);
   fields.only("scale_attn_weights", true);
   fields.only("scale_attn_by_inverse_layer_idx", false);
@@ -37,7 +37,8 @@ Model readGpt2(Fields &fields, const Tensors &tensors, const Options &options) {
                  {"context", std::to_string(positions)},
                  {"hidden", std::to_string(hidden)},
                  {"epsilon", shown(epsilon)}};
-  model.type = "specs::Gpt2WriterOf<shape>";
+  model.type = function == "kiln::Activation::gelu_tanh" ? "specs::Gpt2WriterOf<shape>"
+                                                         : "specs::Gpt2WriterOf<shape, " + function + ">";
   model.program = "writer_main.cpp";
   model.words = {{"vocabulary", std::to_string(vocabulary)}};
   // The causal masks, and the tied output.

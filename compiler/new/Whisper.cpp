@@ -43,26 +43,10 @@ Model readWhisper(Fields &fields, const Tensors &tensors, const Options &options
   fields.choice("activation_function", {"gelu"}, "gelu");
   fields.only("scale_embedding", false);
   fields.only("tie_word_embeddings", true);
-  fields.ignore({"activation_dropout",
-                 "apply_spec_augment",
-                 "begin_suppress_tokens",
-                 "classifier_proj_size",
-                 "decoder_layerdrop",
-                 "decoder_start_token_id",
-                 "dropout",
-                 "encoder_layerdrop",
-                 "forced_decoder_ids",
-                 "init_std",
-                 "mask_feature_length",
-                 "mask_feature_min_masks",
-                 "mask_feature_prob",
-                 "mask_time_length",
-                 "mask_time_min_masks",
-                 "mask_time_prob",
-                 "max_length",
-                 "median_filter_width",
-                 "num_hidden_layers",
-                 "suppress_tokens",
+  fields.ignore({"activation_dropout", "apply_spec_augment", "classifier_proj_size", "decoder_layerdrop",
+                 "decoder_start_token_id", "dropout", "encoder_layerdrop", "forced_decoder_ids", "init_std",
+                 "mask_feature_length", "mask_feature_min_masks", "mask_feature_prob", "mask_time_length",
+                 "mask_time_min_masks", "mask_time_prob", "median_filter_width", "num_hidden_layers",
                  "use_weighted_layer_sum"});
   checkFrames(options, bins);
 

@@ -72,4 +72,13 @@ template <BertShape S, std::int64_t Classes, kiln::Activation Pooled> struct Tex
   }
 };
 
+/// Scores of classes for each token.
+template <BertShape S, std::int64_t Classes> struct TokenClasses : kiln::Model {
+  static constexpr kiln::Names inputs{"tokens", "lengths"}, outputs{"logits"};
+  BertEncoder<S> bert{"bert"};
+  kiln::Linear<S.width, Classes> classifier{"classifier"};
+
+  constexpr auto forward(EncoderIds<S> tokens, BertLengths lengths) const { return classifier(bert(lengths, tokens)); }
+};
+
 } // namespace specs

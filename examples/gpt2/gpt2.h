@@ -34,18 +34,21 @@ private:
   }
 };
 
-template <std::int64_t Width, std::int64_t Hidden = 4 * Width> struct Gpt2Mlp : kiln::Layer<Gpt2Mlp<Width, Hidden>> {
+template <std::int64_t Width, std::int64_t Hidden, kiln::Activation A>
+struct Gpt2Mlp : kiln::Layer<Gpt2Mlp<Width, Hidden, A>> {
   using kiln::Layer<Gpt2Mlp>::Layer;
   Conv1D<Width, Hidden> c_fc{"c_fc"};
   Conv1D<Hidden, Width> c_proj{"c_proj"};
 
-  constexpr auto forward(const kiln::tensor auto &x) const { return c_proj(kiln::gelu_tanh(c_fc(x))); }
+  constexpr auto forward(const kiln::tensor auto &x) const { return c_proj(kiln::activate<A>(c_fc(x))); }
 };
 
-template <std::int64_t Width, int Heads, double Epsilon = 1e-5, std::int64_t Hidden = 4 * Width> struct Gpt2Block {
+template <std::int64_t Width, int Heads, double Epsilon = 1e-5, std::int64_t Hidden = 4 * Width,
+          kiln::Activation A = kiln::Activation::gelu_tanh>
+struct Gpt2Block {
   kiln::LayerNorm<Width> ln_1{"ln_1", Epsilon}, ln_2{"ln_2", Epsilon};
   Gpt2Attention<Width, Heads> attn{"attn"};
-  Gpt2Mlp<Width, Hidden> mlp{"mlp"};
+  Gpt2Mlp<Width, Hidden, A> mlp{"mlp"};
 
   constexpr auto forward(const kiln::tensor auto &x, auto... cached) const {
     auto y = x + attn(ln_1(x), cached...);
@@ -72,11 +75,11 @@ struct Gpt2 : kiln::Model {
 /// that follows. `decode` is `prefill` of one token; `verify` gives the logits behind each of them.
 template <std::int64_t Layers, std::int64_t Width, int Heads, kiln::Dim Tokens = tokens_1024,
           kiln::Dim Context = context_1024, std::int64_t Vocabulary = 50257, double Epsilon = 1e-5,
-          std::int64_t Hidden = 4 * Width>
+          std::int64_t Hidden = 4 * Width, kiln::Activation A = kiln::Activation::gelu_tanh>
 struct Gpt2Writer : kiln::Model {
   kiln::Embedding<Vocabulary, Width> wte{"wte"};
   kiln::Embedding<Context.max(), Width> wpe{"wpe"};
-  kiln::Stack<Layers, Gpt2Block<Width, Heads, Epsilon, Hidden>> h{"h"};
+  kiln::Stack<Layers, Gpt2Block<Width, Heads, Epsilon, Hidden, A>> h{"h"};
   kiln::LayerNorm<Width> ln_f{"ln_f", Epsilon};
 
   constexpr auto layers(const kiln::tensor auto &tokens) const {
@@ -101,9 +104,9 @@ struct Gpt2Writer : kiln::Model {
 template <Gpt2Shape S> inline constexpr kiln::Dim gpt2_tokens{"tokens", 1, S.context};
 template <Gpt2Shape S> inline constexpr kiln::Dim gpt2_context{"context", gpt2_tokens<S>, S.context};
 template <Gpt2Shape S> using Gpt2Of = Gpt2<S.layers, S.width, S.heads, gpt2_tokens<S>, S.vocabulary>;
-template <Gpt2Shape S>
+template <Gpt2Shape S, kiln::Activation A = kiln::Activation::gelu_tanh>
 using Gpt2WriterOf =
-    Gpt2Writer<S.layers, S.width, S.heads, gpt2_tokens<S>, gpt2_context<S>, S.vocabulary, S.epsilon, S.hidden>;
+    Gpt2Writer<S.layers, S.width, S.heads, gpt2_tokens<S>, gpt2_context<S>, S.vocabulary, S.epsilon, S.hidden, A>;
 
 using Gpt2Small = Gpt2Of<gpt2_small>;
 using Gpt2Medium = Gpt2Of<gpt2_medium>;

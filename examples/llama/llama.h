@@ -110,6 +110,12 @@ struct Decoder : kiln::Layer<Decoder<S, Projection, E>> {
 
 private:
   static constexpr auto angles_at(const kiln::tensor auto &positions) {
+    if constexpr (S.rotary_scale != 1)
+      return turns_at(positions) * S.rotary_scale;
+    else
+      return turns_at(positions);
+  }
+  static constexpr auto turns_at(const kiln::tensor auto &positions) {
     auto angles = kiln::sinusoidal<S.head_width()>(positions, S.base);
     if constexpr (S.scaled_pairs == 0)
       return angles;

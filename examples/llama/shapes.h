@@ -29,6 +29,7 @@ struct Shape {
   double base = 10000; // of the rotary positions
   double epsilon = 1e-5;
   double embedding_scale = 1;
+  double rotary_scale = 1;                // of the sines and cosines by which positions turn
   std::array<double, 128> scaled_bases{}; // scaled pairs are turned by position / sqrt(base), each by its own
 
   constexpr std::int64_t head_width() const { return head > 0 ? head : width / heads; }

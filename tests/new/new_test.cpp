@@ -3,7 +3,9 @@
 #include "compiler/new/New.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <iterator>
@@ -162,6 +164,87 @@ TEST(New, KeepsWithinASlidingWindow) {
   EXPECT_NE(checkpoint.project("spec.cpp").find("    .context = 32,\n"), std::string::npos);
 }
 
+/// What a member of the spec's shape is, "" without it.
+std::string memberOf(const Checkpoint &checkpoint, const std::string &name) {
+  const std::string spec = checkpoint.project("spec.cpp"), word = "    ." + name + " = ";
+  const std::size_t at = spec.find(word);
+  return at == spec.npos ? "" : spec.substr(at + word.size(), spec.find(",\n", at) - at - word.size());
+}
+
+/// By a spec the frequencies of the pairs of a head of 16: those before the scaled ones are powers of the base.
+std::vector<double> frequenciesOf(const Checkpoint &checkpoint) {
+  const double base = std::stod(memberOf(checkpoint, "base"));
+  std::vector<double> all, scaled;
+  std::string bases = memberOf(checkpoint, "scaled_bases");
+  std::replace_if(bases.begin(), bases.end(), [](char c) { return std::strchr("{,}", c); }, ' ');
+  std::istringstream numbers(bases);
+  for (double number; numbers >> number;)
+    scaled.push_back(1 / std::sqrt(number));
+  EXPECT_EQ(std::to_string(scaled.size()), memberOf(checkpoint, "scaled_pairs"));
+  for (std::size_t pair = 0; pair + scaled.size() < 8; ++pair)
+    all.push_back(std::pow(base, -static_cast<double>(pair) / 8));
+  all.insert(all.end(), scaled.begin(), scaled.end());
+  return all;
+}
+
+// oracle: PyTorch's, in frequencies.txt.
+TEST(New, ScalesPositions) {
+  for (const char *name : {"llama3", "yarn"}) {
+    SCOPED_TRACE(name);
+    Checkpoint checkpoint(name);
+    EXPECT_EQ(checkpoint.create(), "");
+    std::ifstream wanted(checkpoint.options.folder / "frequencies.txt");
+    for (double frequency : frequenciesOf(checkpoint)) {
+      double number = 0;
+      ASSERT_TRUE(wanted >> number);
+      EXPECT_NEAR(frequency, number, 1e-12 * number);
+    }
+  }
+  Checkpoint linear("llama3");
+  linear.create(json::parse(R"({"rope_scaling": null, "rope_parameters": {"rope_theta": 100, "rope_type": "linear",
+                                "factor": 4}})"));
+  for (double power = 1; double frequency : frequenciesOf(linear)) {
+    EXPECT_NEAR(frequency, power / 4, 1e-12 * power);
+    power /= std::pow(100.0, 1.0 / 8);
+  }
+}
+
+// What YaRN is for: longer texts than max_position_embeddings, which published files leave as it was.
+TEST(New, ReadsYarn) {
+  Checkpoint yarn("yarn");
+  EXPECT_EQ(yarn.create(), "");
+  EXPECT_EQ(memberOf(yarn, "context"), "256");
+  EXPECT_NEAR(std::stod(memberOf(yarn, "rotary_scale")), 0.1 * std::log(4) + 1, 1e-15);
+  EXPECT_NE(yarn.project("config.h").find("check.at_least(\"max_position_embeddings\", 64);"), std::string::npos);
+  auto scale = [](const char *change) {
+    Checkpoint checkpoint("yarn");
+    EXPECT_EQ(checkpoint.create({{"rope_scaling", json::parse(change)}}), "");
+    return memberOf(checkpoint, "rotary_scale");
+  };
+  EXPECT_EQ(scale(R"({"attention_factor": 1.25})"), "1.25");
+  EXPECT_EQ(scale(R"({"mscale": 0.7, "mscale_all_dim": 0.7})"), ""); // each cancels the other
+  EXPECT_NEAR(std::stod(scale(R"({"mscale": 2, "mscale_all_dim": 1})")),
+              (0.2 * std::log(4) + 1) / (0.1 * std::log(4) + 1), 1e-15);
+}
+
+// Scaling that begins behind the texts that a model was trained with changes nothing within these.
+TEST(New, KeepsWithinDynamicScaling) {
+  Checkpoint checkpoint("llama");
+  EXPECT_EQ(checkpoint.create(json::parse(R"({"rope_scaling": {"type": "dynamic", "factor": 2.0}})")), "");
+  EXPECT_EQ(memberOf(checkpoint, "context"), "64");
+  EXPECT_EQ(memberOf(checkpoint, "scaled_bases"), "");
+}
+
+// As newer files have it.
+TEST(New, ReadsPositionsOfPhi) {
+  Checkpoint checkpoint("phi");
+  EXPECT_EQ(checkpoint.create(json::parse(R"({"partial_rotary_factor": null, "rope_theta": null,
+                "rope_parameters": {"partial_rotary_factor": 0.25, "rope_theta": 5000, "rope_type": "default"}})")),
+            "");
+  EXPECT_EQ(memberOf(checkpoint, "turned"), "2");
+  EXPECT_EQ(memberOf(checkpoint, "base"), "5000");
+}
+
 TEST(New, ReadsHowTextsArePooled) {
   Checkpoint checkpoint("minilm");
   fs::create_directory(checkpoint.options.folder / "1_Pooling");
@@ -207,8 +290,7 @@ const NearMiss nearMisses[] = {
     {"gpt2", R"({"n_embd": 18446744073709551615})", "n_embd requires a whole number from 1 to 1048576, got 18446744"},
     {"gpt2", R"({"n_head": 5})", "n_head requires a part of the width 32, got 5"},
     {"gpt2", R"({"layer_norm_epsilon": 0})", "layer_norm_epsilon requires a number from 1e-20 to 1, got 0"},
-    {"gpt2", R"({"activation_function": "relu"})",
-     "activation_function requires one of \"gelu_new\", \"gelu_pytorch_tanh\", \"gelu_fast\", got \"relu\""},
+    {"gpt2", R"({"activation_function": "gelu_mew"})", "; near: gelu_new, got \"gelu_mew\""},
     {"gpt2", R"({"scale_attn_by_inverse_layer_idx": true})",
      "scale_attn_by_inverse_layer_idx requires false, got true"},
     {"gpt2", R"({"is_encoder_decoder": true})", "is_encoder_decoder requires false, got true"},
@@ -217,14 +299,20 @@ const NearMiss nearMisses[] = {
     {"gpt2", R"({"n_layer": 3})", "the checkpoint requires a tensor \"h.2.mlp.c_fc.weight\" of [32, 128]"},
     {"gpt2", R"({"vocab_size": 68})",
      "the checkpoint's tensor \"wte.weight\" requires the shape [68, 32] by config.json, got [67, 32]"},
-    {"llama", R"({"rope_scaling": {"factor": 8.0, "type": "yarn"}})",
-     "config.json: rope_scaling.type requires one of \"default\", \"linear\", \"llama3\", got \"yarn\""},
+    {"llama", R"({"rope_scaling": {"factor": 8.0, "type": "yam"}})",
+     "config.json: rope_scaling.type requires one of \"default\", \"dynamic\", \"linear\", \"llama3\", \"yarn\"; near: "
+     "yarn"},
+    {"yarn", R"({"rope_scaling": {"beta_slow": 4}})",
+     "config.json: rope_scaling.beta_fast requires more than beta_slow"},
+    {"yarn", R"({"rope_scaling": {"attn_factor": 1}})",
+     "config.json: rope_scaling.attn_factor is not known for such a model"},
     {"llama", R"({"rope_scaling": {"rope_type": "linear", "factor": 0.5}})",
      "config.json: rope_scaling.factor requires a number from 1 to 1000000, got 0.5"},
     {"llama3", R"({"rope_scaling": {"high_freq_factor": 1.0}})",
      "config.json: rope_scaling.high_freq_factor requires more than low_freq_factor, got 1.0"},
     {"llama", R"({"rope_parameters": {"rope_theta": 10000, "rope_type": "longrope"}})",
-     "config.json: rope_parameters.rope_type requires one of \"default\", \"linear\", \"llama3\", got \"longrope\""},
+     "config.json: rope_parameters.rope_type requires one of \"default\", \"dynamic\", \"linear\", "
+     "\"llama3\", \"yarn\", got \"longrope\""},
     {"llama", R"({"rope_parameters": {"rope_theta": 10000, "factor": 4}})",
      "config.json: rope_parameters.factor is not known for such a model"},
     {"llama", R"({"rope_parameters": 5})", "config.json: rope_parameters requires an object, got 5"},
@@ -240,12 +328,17 @@ const NearMiss nearMisses[] = {
     {"qwen3", R"({"layer_types": ["full_attention", "sliding_attention"]})",
      "layer_types requires \"full_attention\" of every layer, got"},
     {"phi", R"({"partial_rotary_factor": 0.1})", "partial_rotary_factor requires an even part of heads of 8, got 0.1"},
+    {"phi", R"({"rope_parameters": {"partial_rotary_factor": 0.2}})",
+     "config.json: rope_parameters.partial_rotary_factor requires an even part of heads of 8, got 0.2"},
+    {"phi", R"({"rope_scaling": {"type": "linear", "factor": 2}})",
+     "config.json: rope_scaling.type requires one of \"default\", \"dynamic\", got \"linear\""},
     {"phi", R"({"qk_layernorm": true})", "qk_layernorm requires false, got true"},
     {"bert", R"({"position_embedding_type": "relative_key"})",
      "position_embedding_type requires \"absolute\", got \"relative_key\""},
     {"bert", R"({"hidden_act": "gelu_neu"})", "; near: gelu_new, got \"gelu_neu\""},
     {"bert", R"({"architectures": ["BertForQuestionAnswering"]})",
-     "architectures requires BertModel, BertForMaskedLM or BertForSequenceClassification, got"},
+     "architectures requires BertModel, BertForMaskedLM, BertForSequenceClassification or BertForTokenClassification, "
+     "got"},
     {"roberta", R"({"max_position_embeddings": 2})", "max_position_embeddings requires more than 2 rows, got 2"},
     {"t5", R"({"feed_forward_proj": "gated-silu"})",
      "feed_forward_proj requires one of \"relu\", \"gated-gelu\"; near: gated-gelu, got \"gated-silu\""},

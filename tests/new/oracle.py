@@ -88,18 +88,29 @@ def llama3_scaled(frequencies, factor=8, low=1, high=4, original=64):
     return torch.where(wavelengths < original / high, frequencies, slow)
 
 
-def turn(x, heads, base, turned=None, scaled=lambda frequencies: frequencies):
+def yarn_scaled(frequencies, base=100, factor=4, fast=4, slow=1, original=64):
+    """YaRN as published models have it: by number from the pair that turns `fast` times to that of `slow` times."""
+
+    def pair(turns):  # that turns so often in the original text
+        return math.log(original / (2 * math.pi * turns)) / math.log(base) * len(frequencies)
+
+    first, last = math.floor(pair(fast)), math.ceil(pair(slow))
+    stays = ((last - torch.arange(len(frequencies)).double()) / (last - first)).clamp(0, 1)
+    return stays * frequencies + (1 - stays) * frequencies / factor
+
+
+def turn(x, heads, base, turned=None, scaled=lambda frequencies: frequencies, amplitude=1):
     """Rotary positions: of the first `turned` numbers of a head, the two halves are the parts of complex numbers."""
     x = x.reshape(x.shape[0], heads, -1)
     turned = turned or x.shape[-1]
     half = turned // 2
     angles = torch.arange(x.shape[0]).double()[:, None] * scaled(base ** (-torch.arange(half).double() / half))
-    cos, sin = angles.cos()[:, None], angles.sin()[:, None]
+    cos, sin = amplitude * angles.cos()[:, None], amplitude * angles.sin()[:, None]
     a, b = x[..., :half], x[..., half:turned]
     return torch.cat((a * cos - b * sin, b * cos + a * sin, x[..., turned:]), -1).flatten(1)
 
 
-def gpt2_logits(w, ids, layers=2, width=32, heads=4, hidden=128, epsilon=1e-5):
+def gpt2_logits(w, ids, layers=2, width=32, heads=4, hidden=128, epsilon=1e-5, approximate="tanh"):
     tokens = torch.tensor(ids)
     table = w("wte.weight", 67, width)
     x = table[tokens] + w("wpe.weight", 48, width)[: len(ids)]
@@ -113,7 +124,7 @@ def gpt2_logits(w, ids, layers=2, width=32, heads=4, hidden=128, epsilon=1e-5):
         q, k, v = conv1d(y, h + "attn.c_attn", width, 3 * width).split(width, -1)
         x = x + conv1d(attend(q, k, v, heads, causal=True), h + "attn.c_proj", width, width)
         y = F.layer_norm(x, (width,), *w.norm(h + "ln_2", width), epsilon)
-        y = F.gelu(conv1d(y, h + "mlp.c_fc", width, hidden), approximate="tanh")
+        y = F.gelu(conv1d(y, h + "mlp.c_fc", width, hidden), approximate=approximate)
         x = x + conv1d(y, h + "mlp.c_proj", hidden, width)
     return F.layer_norm(x, (width,), *w.norm("ln_f", width), epsilon)[-1] @ table.T
 
@@ -143,6 +154,13 @@ GPT2 = {
     "vocab_size": 67,
 }
 case("gpt2", GPT2, Weights(), IDS, gpt2_logits)
+case(
+    "gpt2_gelu",
+    {**GPT2, "activation_function": "gelu"},
+    Weights(),
+    IDS,
+    lambda w, ids: gpt2_logits(w, ids, approximate="none"),
+)
 case(
     "gpt2_narrow",
     {**GPT2, "n_inner": 72, "layer_norm_epsilon": 0.001},
@@ -186,6 +204,12 @@ def llama_logits(w, ids, heads=4, shared=2, head=8, base=1e4, epsilon=1e-5, kind
     return norm(x, "model.norm")[-1] @ (table if tied else w("lm_head.weight", 67, width)).T
 
 
+def frequencies(scaled, head=16, base=100):
+    """Of the pairs of a head."""
+    numbers = scaled(base ** (-torch.arange(head // 2).double() * 2 / head)).tolist()
+    return "\n".join(f"{number:.17g}" for number in numbers) + "\n"
+
+
 LLAMA = {
     "architectures": ["LlamaForCausalLM"],
     "attention_bias": False,
@@ -220,6 +244,18 @@ case(
     Weights(),
     IDS,
     lambda w, ids: llama_logits(w, ids, head=16, base=100, scaled=llama3_scaled),
+    [("frequencies.txt", frequencies(llama3_scaled))],
+)
+YARN = {"beta_fast": 4, "factor": 4.0, "original_max_position_embeddings": 64, "rope_type": "yarn"}
+case(
+    "yarn",
+    {**LLAMA, "head_dim": 16, "rope_scaling": YARN, "rope_theta": 100.0},
+    Weights(),
+    IDS,
+    lambda w, ids: llama_logits(
+        w, ids, head=16, base=100, scaled=yarn_scaled, amplitude=0.1 * math.log(YARN["factor"]) + 1
+    ),
+    [("frequencies.txt", frequencies(yarn_scaled))],
 )
 
 
@@ -490,6 +526,27 @@ case(
 )
 
 
+def bert_tokens(w, ids):
+    w.linear("bert.pooler.dense", 32, 32)
+    return F.linear(encoder_rows(w, ids, "bert.", BERT_NAMES), *w.linear("classifier", 3, 32))
+
+
+case(
+    "bert_tokens",
+    {
+        **BERT,
+        "_num_labels": 3,
+        "architectures": ["BertForTokenClassification"],
+        "id2label": {"0": "O", "1": "B-PER", "2": "I-PER"},
+        "label2id": {"O": 0, "B-PER": 1, "I-PER": 2},
+        "output_past": True,
+    },
+    Weights(),
+    IDS,
+    bert_tokens,
+)
+
+
 def distilbert_words(w, ids):
     rows = encoder_rows(w, ids, "distilbert.", DISTILBERT_NAMES, segments=0)
     w("vocab_projector.weight", 67, 32)  # what it holds is the embedding once more
@@ -663,7 +720,25 @@ def clip_vector(w, given):
     return F.normalize(F.linear(x, w("text_projection.weight", 20, 32)), dim=0)
 
 
-TOWER = {"hidden_act": "quick_gelu", "layer_norm_eps": 1e-05, "num_hidden_layers": 2, "projection_dim": 20}
+# With what the first files say of generation, too.
+TOWER = {
+    "architectures": None,
+    "chunk_size_feed_forward": 0,
+    "diversity_penalty": 0.0,
+    "do_sample": False,
+    "early_stopping": False,
+    "hidden_act": "quick_gelu",
+    "layer_norm_eps": 1e-05,
+    "length_penalty": 1.0,
+    "max_length": 20,
+    "num_beams": 1,
+    "num_hidden_layers": 2,
+    "output_attentions": False,
+    "projection_dim": 20,
+    "tie_encoder_decoder": False,
+    "tie_word_embeddings": True,
+    "top_k": 50,
+}
 case(
     "clip",
     {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes cases/whisper as oracle.py writes the others: a sound, its log-mel frames, and what PyTorch makes of it in f64.
+"""Writes cases/whisper, as oracle.py writes the others: a sound, its log-mel frames, and what PyTorch makes of it.
 
   python3 whisper_oracle.py
 """
@@ -95,8 +95,8 @@ def whisper_memory(w, samples):
 
 
 def whisper_logits(w, memory, tokens):
-    table, places = w("model.decoder.embed_tokens.weight", 67, 32), w("model.decoder.embed_positions.weight", LONGEST, 32)
-    x = table[torch.tensor(tokens)] + places[: len(tokens)]
+    table = w("model.decoder.embed_tokens.weight", 67, 32)
+    x = table[torch.tensor(tokens)] + w("model.decoder.embed_positions.weight", LONGEST, 32)[: len(tokens)]
     return whisper_blocks(w, x, "decoder", 2, 64, memory)[-1] @ table.T
 
 
