@@ -50,7 +50,7 @@ inline std::array<double, bands> power_of(const std::array<double, window> &x) {
   return power;
 }
 
-/// [bins, bands]: what a bin takes of each band. Triangle i begins at the tip of the one before and ends at the tip of
+/// [bands, bins]: what each bin takes of a band. Triangle i begins at the tip of the one before and ends at the tip of
 /// the one behind; tips are even on a scale that is linear up to 1000 Hz and logarithmic beyond.
 inline std::vector<double> triangles(std::size_t bins) {
   const double top = 15 + 27 * std::log(rate / 2 / 1000.0) / std::log(6.4);
@@ -58,13 +58,13 @@ inline std::vector<double> triangles(std::size_t bins) {
     const double mel = top * static_cast<double>(i) / static_cast<double>(bins + 1);
     return mel < 15 ? mel * 200 / 3 : 1000 * std::pow(6.4, (mel - 15) / 27);
   };
-  std::vector<double> weights;
+  std::vector<double> weights(bands * bins);
   for (std::size_t bin = 0; bin < bins; ++bin) {
     const double begin = corner(bin), tip = corner(bin + 1), end = corner(bin + 2);
     for (std::size_t band = 0; band < bands; ++band) {
       const double hertz = static_cast<double>(band * rate) / window,
                    height = std::min((hertz - begin) / (tip - begin), (end - hertz) / (end - tip));
-      weights.push_back(std::max(0.0, height) * 2 / (end - begin));
+      weights[band * bins + bin] = std::max(0.0, height) * 2 / (end - begin);
     }
   }
   return weights;
@@ -72,12 +72,18 @@ inline std::vector<double> triangles(std::size_t bins) {
 
 /// The window of a frame, times Hann's curve.
 inline std::array<double, window> window_of(std::span<const float> samples, std::size_t frame) {
+  static const auto hann = [] {
+    std::array<double, window> all;
+    for (std::size_t i = 0; i < window; ++i)
+      all[i] = 0.5 - 0.5 * std::cos(2 * std::numbers::pi * static_cast<double>(i) / window);
+    return all;
+  }();
   std::array<double, window> x;
   const auto last = static_cast<std::ptrdiff_t>(samples.size()) - 1;
   for (std::size_t i = 0; i < window; ++i) {
     const auto place = static_cast<std::ptrdiff_t>(frame * step + i) - static_cast<std::ptrdiff_t>(window / 2);
     const auto mirrored = static_cast<std::size_t>(last - std::abs(last - std::abs(place)));
-    x[i] = samples[mirrored] * (0.5 - 0.5 * std::cos(2 * std::numbers::pi * static_cast<double>(i) / window));
+    x[i] = samples[mirrored] * hann[i];
   }
   return x;
 }
@@ -89,12 +95,12 @@ inline std::vector<float> frames(std::span<const float> samples, std::size_t bin
   std::vector<double> logarithms(bins * count);
   for (std::size_t frame = 0; frame < count; ++frame) {
     const std::array<double, bands> power = power_of(window_of(samples, frame));
-    for (std::size_t bin = 0; bin < bins; ++bin) {
-      double sum = 0;
-      for (std::size_t band = 0; band < bands; ++band)
-        sum += weights[bin * bands + band] * power[band];
-      logarithms[bin * count + frame] = std::log10(std::max(sum, 1e-10));
-    }
+    std::vector<double> sums(bins);
+    for (std::size_t band = 0; band < bands; ++band)
+      for (std::size_t bin = 0; bin < bins; ++bin)
+        sums[bin] += weights[band * bins + bin] * power[band];
+    for (std::size_t bin = 0; bin < bins; ++bin)
+      logarithms[bin * count + frame] = std::log10(std::max(sums[bin], 1e-10));
   }
   const double largest = *std::max_element(logarithms.begin(), logarithms.end());
   std::vector<float> result;
