@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes cases/whisper, as oracle.py writes the others: a sound, its log-mel frames, and what PyTorch makes of it.
-
-  python3 whisper_oracle.py
-"""
+"""Whisper: a sound, its log-mel frames, and what PyTorch makes of it."""
 import json
 import math
 import struct
 
 import torch
 import torch.nn.functional as F
-
-from oracle import CASES, Weights, case, counter
+from common import Weights, case, counter
 
 RATE, BINS, ROWS, LONGEST = 16000, 80, 8, 12
 WAVE_SAMPLES = 2 * 160 * ROWS + 900  # a window, and a part of one
@@ -231,6 +227,3 @@ case(
         ("vocab.json", json.dumps(VOCABULARY) + "\n"),
     ),
 )
-
-if __name__ == "__main__":
-    CASES["whisper"]()

@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decoders that write: GPT-2, those of today, Phi."""
+import math
+
+import torch
+import torch.nn.functional as F
+from common import IDS, Weights, attend, case
+
+
+def llama3_scaled(frequencies, factor=8, low=1, high=4, original=64):
+    """Wavelengths of more than `original` tokens are `factor` times longer, with a smooth step before (Llama 3.1)."""
+    wavelengths = 2 * math.pi / frequencies
+    smooth = (original / wavelengths - low) / (high - low)
+    between = (1 - smooth) * frequencies / factor + smooth * frequencies
+    slow = torch.where(wavelengths > original / low, frequencies / factor, between)
+    return torch.where(wavelengths < original / high, frequencies, slow)
+
+
+def yarn_scaled(frequencies, base=100, factor=4, fast=4, slow=1, original=64):
+    """YaRN as published models have it: by number from the pair that turns `fast` times to that of `slow` times."""
+
+    def pair(turns):  # that turns so often in the original text
+        return math.log(original / (2 * math.pi * turns)) / math.log(base) * len(frequencies)
+
+    first, last = math.floor(pair(fast)), math.ceil(pair(slow))
+    stays = ((last - torch.arange(len(frequencies)).double()) / (last - first)).clamp(0, 1)
+    return stays * frequencies + (1 - stays) * frequencies / factor
+
+
+def turn(x, heads, base, turned=None, scaled=lambda frequencies: frequencies, amplitude=1):
+    """Rotary positions: of the first `turned` numbers of a head, the two halves are the parts of complex numbers."""
+    x = x.reshape(x.shape[0], heads, -1)
+    turned = turned or x.shape[-1]
+    half = turned // 2
+    angles = torch.arange(x.shape[0]).double()[:, None] * scaled(base ** (-torch.arange(half).double() / half))
+    cos, sin = amplitude * angles.cos()[:, None], amplitude * angles.sin()[:, None]
+    a, b = x[..., :half], x[..., half:turned]
+    return torch.cat((a * cos - b * sin, b * cos + a * sin, x[..., turned:]), -1).flatten(1)
+
+
+def gpt2_logits(w, ids, layers=2, width=32, heads=4, hidden=128, epsilon=1e-5, approximate="tanh"):
+    tokens = torch.tensor(ids)
+    table = w("wte.weight", 67, width)
+    x = table[tokens] + w("wpe.weight", 48, width)[: len(ids)]
+
+    def conv1d(x, name, inputs, out):
+        return x @ w(name + ".weight", inputs, out) + w(name + ".bias", out)
+
+    for i in range(layers):
+        h = f"h.{i}."
+        y = F.layer_norm(x, (width,), *w.norm(h + "ln_1", width), epsilon)
+        q, k, v = conv1d(y, h + "attn.c_attn", width, 3 * width).split(width, -1)
+        x = x + conv1d(attend(q, k, v, heads, causal=True), h + "attn.c_proj", width, width)
+        y = F.layer_norm(x, (width,), *w.norm(h + "ln_2", width), epsilon)
+        y = F.gelu(conv1d(y, h + "mlp.c_fc", width, hidden), approximate=approximate)
+        x = x + conv1d(y, h + "mlp.c_proj", hidden, width)
+    return F.layer_norm(x, (width,), *w.norm("ln_f", width), epsilon)[-1] @ table.T
+
+
+GPT2 = {
+    "activation_function": "gelu_new",
+    "architectures": ["GPT2LMHeadModel"],
+    "attn_pdrop": 0.1,
+    "bos_token_id": 66,
+    "embd_pdrop": 0.1,
+    "eos_token_id": 66,
+    "initializer_range": 0.02,
+    "layer_norm_epsilon": 1e-05,
+    "model_type": "gpt2",
+    "n_ctx": 48,
+    "n_embd": 32,
+    "n_head": 4,
+    "n_layer": 2,
+    "n_positions": 48,
+    "resid_pdrop": 0.1,
+    "summary_activation": None,
+    "summary_first_dropout": 0.1,
+    "summary_proj_to_labels": True,
+    "summary_type": "cls_index",
+    "summary_use_proj": True,
+    "task_specific_params": {"text-generation": {"do_sample": True, "max_length": 50}},
+    "vocab_size": 67,
+}
+case("gpt2", GPT2, Weights(), IDS, gpt2_logits)
+case(
+    "gpt2_gelu",
+    {**GPT2, "activation_function": "gelu"},
+    Weights(),
+    IDS,
+    lambda w, ids: gpt2_logits(w, ids, approximate="none"),
+)
+case(
+    "gpt2_narrow",
+    {**GPT2, "n_inner": 72, "layer_norm_epsilon": 0.001},
+    Weights("transformer."),
+    IDS,
+    lambda w, ids: gpt2_logits(w, ids, hidden=72, epsilon=1e-3),
+)
+
+
+def llama_logits(w, ids, heads=4, shared=2, head=8, base=1e4, epsilon=1e-5, kind="llama", tied=False, **positions):
+    width, hidden = 32, 48
+    table = w("model.embed_tokens.weight", 67, width)
+    x = table[torch.tensor(ids)]
+    if kind == "gemma":
+        x = x * math.sqrt(width)
+
+    def norm(x, name):
+        weight = w(name + ".weight", x.shape[-1])
+        return x / (x.square().mean(-1, keepdim=True) + epsilon).sqrt() * (weight + 1 if kind == "gemma" else weight)
+
+    def project(x, name, out, bias=False):
+        return F.linear(x, *w.linear(name, out, x.shape[-1], bias))
+
+    def normed(x, name, count):
+        return norm(x.reshape(len(ids), count, head), name).flatten(1) if kind == "qwen3" else x
+
+    for i in range(2):
+        layer = f"model.layers.{i}."
+        y, own = norm(x, layer + "input_layernorm"), layer + "self_attn."
+        q, k, v = (
+            project(y, own + name, count * head, kind == "qwen2")
+            for name, count in (("q_proj", heads), ("k_proj", shared), ("v_proj", shared))
+        )
+        q, k = normed(q, own + "q_norm", heads), normed(k, own + "k_norm", shared)
+        y = attend(turn(q, heads, base, **positions), turn(k, shared, base, **positions), v, heads, shared, causal=True)
+        x = x + project(y, own + "o_proj", width)
+        y, mlp = norm(x, layer + "post_attention_layernorm"), layer + "mlp."
+        gate = project(y, mlp + "gate_proj", hidden)
+        gate = F.gelu(gate, approximate="tanh") if kind == "gemma" else F.silu(gate)
+        x = x + project(gate * project(y, mlp + "up_proj", hidden), mlp + "down_proj", width)
+    return norm(x, "model.norm")[-1] @ (table if tied else w("lm_head.weight", 67, width)).T
+
+
+def frequencies(scaled, head=16, base=100):
+    """Of the pairs of a head."""
+    numbers = scaled(base ** (-torch.arange(head // 2).double() * 2 / head)).tolist()
+    return "\n".join(f"{number:.17g}" for number in numbers) + "\n"
+
+
+LLAMA = {
+    "architectures": ["LlamaForCausalLM"],
+    "attention_bias": False,
+    "attention_dropout": 0.0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "hidden_act": "silu",
+    "hidden_size": 32,
+    "initializer_range": 0.02,
+    "intermediate_size": 48,
+    "max_position_embeddings": 64,
+    "mlp_bias": False,
+    "model_type": "llama",
+    "num_attention_heads": 4,
+    "num_hidden_layers": 2,
+    "num_key_value_heads": 2,
+    "pretraining_tp": 1,
+    "rms_norm_eps": 1e-05,
+    "rope_scaling": None,
+    "rope_theta": 500000.0,
+    "tie_word_embeddings": False,
+    "torch_dtype": "bfloat16",
+    "transformers_version": "4.40.0",
+    "use_cache": True,
+    "vocab_size": 67,
+}
+case("llama", LLAMA, Weights(element="bf16"), IDS, lambda w, ids: llama_logits(w, ids, base=5e5))
+SCALING = {"factor": 8.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0, "original_max_position_embeddings": 64}
+case(
+    "llama3",
+    {**LLAMA, "head_dim": 16, "rope_scaling": {**SCALING, "rope_type": "llama3"}, "rope_theta": 100.0},
+    Weights(),
+    IDS,
+    lambda w, ids: llama_logits(w, ids, head=16, base=100, scaled=llama3_scaled),
+    [("frequencies.txt", frequencies(llama3_scaled))],
+)
+YARN = {"beta_fast": 4, "factor": 4.0, "original_max_position_embeddings": 64, "rope_type": "yarn"}
+case(
+    "yarn",
+    {**LLAMA, "head_dim": 16, "rope_scaling": YARN, "rope_theta": 100.0},
+    Weights(),
+    IDS,
+    lambda w, ids: llama_logits(
+        w, ids, head=16, base=100, scaled=yarn_scaled, amplitude=0.1 * math.log(YARN["factor"]) + 1
+    ),
+    [("frequencies.txt", frequencies(yarn_scaled))],
+)
+
+
+def like_llama(kind, changes, gone=()):
+    config = {**LLAMA, "model_type": kind, "architectures": [kind.capitalize() + "ForCausalLM"], **changes}
+    return {key: value for key, value in config.items() if key not in gone}
+
+
+case(
+    "mistral",
+    like_llama(
+        "mistral", {"sliding_window": 32, "rope_theta": 10000.0}, ("attention_bias", "mlp_bias", "rope_scaling")
+    ),
+    Weights(),
+    IDS,
+    lambda w, ids: llama_logits(w, ids),
+)
+case(
+    "qwen2",
+    like_llama(
+        "qwen2",
+        {
+            "max_window_layers": 2,
+            "rms_norm_eps": 1e-06,
+            "rope_theta": 1000000.0,
+            "sliding_window": 32,
+            "tie_word_embeddings": True,
+            "use_sliding_window": False,
+        },
+        ("attention_bias", "mlp_bias", "pretraining_tp", "rope_scaling"),
+    ),
+    Weights(),
+    IDS,
+    lambda w, ids: llama_logits(w, ids, base=1e6, epsilon=1e-6, kind="qwen2", tied=True),
+)
+case(
+    "qwen3",
+    like_llama(
+        "qwen3",
+        {
+            "dtype": "bfloat16",
+            "head_dim": 16,
+            "layer_types": ["full_attention", "full_attention"],
+            "max_window_layers": 2,
+            "rms_norm_eps": 1e-06,
+            "rope_parameters": {"rope_theta": 1000000.0, "rope_type": "default"},
+            "sliding_window": None,
+            "tie_word_embeddings": True,
+            "use_sliding_window": False,
+        },
+        ("mlp_bias", "pretraining_tp", "rope_scaling", "rope_theta", "torch_dtype"),
+    ),
+    Weights(),
+    IDS,
+    lambda w, ids: llama_logits(w, ids, head=16, base=1e6, epsilon=1e-6, kind="qwen3", tied=True),
+)
+case(
+    "gemma",
+    like_llama(
+        "gemma",
+        {
+            "head_dim": 16,
+            "hidden_act": "gelu",
+            "hidden_activation": None,
+            "num_key_value_heads": 1,
+            "rms_norm_eps": 1e-06,
+            "rope_theta": 10000.0,
+        },
+        ("mlp_bias", "pretraining_tp", "tie_word_embeddings"),
+    ),
+    Weights(),
+    IDS,
+    lambda w, ids: llama_logits(w, ids, shared=1, head=16, epsilon=1e-6, kind="gemma", tied=True),
+)
+
+
+def phi_logits(w, ids):
+    width, heads, hidden, turned, epsilon = 32, 4, 128, 4, 1e-5
+    x = w("model.embed_tokens.weight", 67, width)[torch.tensor(ids)]
+
+    def project(x, name, out):
+        return F.linear(x, *w.linear(name, out, x.shape[-1]))
+
+    for i in range(2):
+        layer = f"model.layers.{i}."
+        own = layer + "self_attn."
+        y = F.layer_norm(x, (width,), *w.norm(layer + "input_layernorm", width), epsilon)
+        q, k, v = (project(y, own + name, width) for name in ("q_proj", "k_proj", "v_proj"))
+        attended = attend(turn(q, heads, 1e4, turned), turn(k, heads, 1e4, turned), v, heads, causal=True)
+        inner = F.gelu(project(y, layer + "mlp.fc1", hidden), approximate="tanh")
+        x = x + project(attended, own + "dense", width) + project(inner, layer + "mlp.fc2", width)
+    x = F.layer_norm(x, (width,), *w.norm("model.final_layernorm", width), epsilon)
+    return project(x[-1], "lm_head", 67)
+
+
+case(
+    "phi",
+    {
+        "architectures": ["PhiForCausalLM"],
+        "attention_dropout": 0.0,
+        "bos_token_id": 66,
+        "embd_pdrop": 0.0,
+        "eos_token_id": 66,
+        "hidden_act": "gelu_new",
+        "hidden_size": 32,
+        "initializer_range": 0.02,
+        "intermediate_size": 128,
+        "layer_norm_eps": 1e-05,
+        "max_position_embeddings": 64,
+        "model_type": "phi",
+        "num_attention_heads": 4,
+        "num_hidden_layers": 2,
+        "num_key_value_heads": 4,
+        "partial_rotary_factor": 0.5,
+        "qk_layernorm": False,
+        "resid_pdrop": 0.1,
+        "rope_scaling": None,
+        "rope_theta": 10000.0,
+        "tie_word_embeddings": False,
+        "torch_dtype": "float16",
+        "transformers_version": "4.37.0",
+        "use_cache": True,
+        "vocab_size": 67,
+    },
+    Weights(),
+    IDS,
+    phi_logits,
+)

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes ../cases: small checkpoints as they are published, and what PyTorch makes of them in f64.
+
+A case has its config.json, the tensors of its model.safetensors (tensors.txt: name, element type, extents), and
+golden.txt: a line for each input, then the numbers of the result. Weights are those of tests/models/oracle/counter.py.
+Everything here is written out by torch's functions alone, by the papers and the published names.
+
+  python3 write.py [CASE...]
+"""
+import sys
+
+import decoders  # noqa: F401
+import encoders  # noqa: F401
+import pictures  # noqa: F401
+import speech  # noqa: F401
+import translators  # noqa: F401
+from common import CASES
+
+
+def main():
+    for name in sys.argv[1:] or CASES:
+        CASES[name]()
+
+
+if __name__ == "__main__":
+    main()
