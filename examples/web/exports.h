@@ -10,3 +10,6 @@
 extern kiln_error_t last_error;
 /* Memory of so many bytes, zero; null if there is none. */
 void *take_memory(size_t bytes);
+/* What calls run on: one thread and no executor, or what use_threads was told (workers.c). */
+extern uint32_t threads;
+extern const kiln_executor_t *executor;

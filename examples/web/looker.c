@@ -12,7 +12,8 @@ static float results[CLASSES + HEADS * PATCHES];
 EXPORT(open_looker) int open_looker(const void *weights, size_t bytes) {
   if (!model && looker_create(NULL, &model, &last_error))
     return last_error.status;
-  call.arena_bytes = LOOKER_LOOK_ARENA_BYTES(1);
+  call.arena_bytes = LOOKER_LOOK_ARENA_BYTES(threads);
+  call.executor = executor;
   call.error = &last_error;
   if (!call.arena && !(call.arena = take_memory(call.arena_bytes)))
     return KILN_OUT_OF_MEMORY;

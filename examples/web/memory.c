@@ -5,6 +5,8 @@
 #include <string.h>
 
 kiln_error_t last_error;
+uint32_t threads = 1;
+const kiln_executor_t *executor;
 
 void *take_memory(size_t bytes) {
   const size_t rounded = (bytes + KILN_ARENA_ALIGNMENT - 1) / KILN_ARENA_ALIGNMENT * KILN_ARENA_ALIGNMENT;

@@ -1,27 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two models of models.wasm, and the page around them. Nothing else is loaded but the models' weights. Node can
-// import this file, too, as the tests do.
+// The two models of models.wasm, and the page around them. Nothing else is loaded but the models' weights. A page that
+// is isolated from other origins has models_threads.wasm, and workers, which are this file again. Node can import it,
+// too, as the tests do.
 
 const alphabet = "\n !'(),-.:;?ABCDEFGHIJKLMNOPQRSTUVWYZabcdefghijklmnopqrstuvwxyz";
 const context = 256, classes = 10, heads = 4, grid = 7, side = 28;
 const names = ['T-shirt', 'trouser', 'pullover', 'dress', 'coat', 'sandal', 'shirt', 'sneaker', 'bag', 'boot'];
+// The memory of models_threads.wasm, in pages of 64 KiB, and the stack of a thread: as CMakeLists.txt has it linked.
+const shared = { initial: 64, maximum: 1024, shared: true }, stackBytes = 131072;
+const mostThreads = 4; // the models are small
 
-/// The module, from its bytes. It asks its host for nothing but, at its end, to stop.
-export async function load(bytes) {
-  const stop = name => () => { throw new Error(`the module called ${name}`); };
-  const module = await WebAssembly.compile(bytes);
-  const imports = {};
-  for (const { module: from, name } of WebAssembly.Module.imports(module)) (imports[from] ??= {})[name] = stop(name);
-  const { exports } = await WebAssembly.instantiate(module, imports);
+/// The module, from its bytes. It asks its host for nothing but, at its end, to stop. One with threads is given its
+/// memory, and startHelper(job), which has a worker call help(job) and is done when that has begun.
+export async function load(bytes, threads = 1, startHelper = undefined) {
+  const module = await WebAssembly.compile(bytes).catch(({ message }) => {
+    throw new Error(`WebAssembly with SIMD is wanted here: ${message}`);
+  });
+  const memory = startHelper && new WebAssembly.Memory(shared), exports = await instantiate(module, memory);
   exports._initialize?.();
+  if (!startHelper) return exports;
+  const job = worker => ({ module, memory, worker, stack: take(exports, stackBytes) + stackBytes });
+  await Promise.all(Array.from({ length: threads - 1 }, (_, i) => startHelper(job(i + 1))));
+  exports.use_threads(threads);
   return exports;
+}
+
+async function instantiate(module, memory) {
+  const stop = name => () => { throw new Error(`the module called ${name}`); };
+  const imports = {};
+  for (const { module: from, name, kind } of WebAssembly.Module.imports(module))
+    (imports[from] ??= {})[name] = kind === 'memory' ? memory : stop(name);
+  return (await WebAssembly.instantiate(module, imports)).exports;
+}
+
+/// Takes part in what the thread of load() computes, from begun() on, for as long as the worker lives.
+export async function help({ module, memory, worker, stack }, begun) {
+  const exports = await instantiate(module, memory);
+  exports.__stack_pointer.value = stack;
+  begun();
+  exports.help(worker);
+}
+
+function take(exports, bytes) {
+  const at = exports.take(bytes);
+  if (!at) throw new Error(`no memory for ${bytes} bytes`);
+  return at;
 }
 
 /// Gives a file to one of the open_ functions, whose memory it is only as long as that needs it.
 function open(exports, name, bytes) {
-  const at = exports.take(bytes.length);
-  if (!at) throw new Error(`no memory for ${bytes.length} bytes`);
+  const at = take(exports, bytes.length);
   new Uint8Array(exports.memory.buffer, at, bytes.length).set(bytes);
   const status = exports[name](at, bytes.length);
   exports.give_back(at);
@@ -38,7 +67,7 @@ export class Writer {
   constructor(exports, weights) {
     this.exports = exports;
     open(exports, 'open_writer', weights);
-    this.at = exports.take(4 * context);
+    this.at = take(exports, 4 * context);
   }
 
   begin(prompt) {
@@ -79,7 +108,7 @@ export class Looker {
   constructor(exports, weights) {
     this.exports = exports;
     open(exports, 'open_looker', weights);
-    this.at = exports.take(4 * side * side);
+    this.at = take(exports, 4 * side * side);
   }
 
   look(picture) {
@@ -93,10 +122,11 @@ export class Looker {
   }
 }
 
-// --- The page ---------------------------------------------------------------------------------------------------------
-
-const byId = id => document.getElementById(id);
-const fetched = async name => new Uint8Array(await (await fetch(name)).arrayBuffer());
+async function fetched(name) {
+  const response = await fetch(name);
+  if (!response.ok) throw new Error(`there is no ${name} (${response.status})`);
+  return new Uint8Array(await response.arrayBuffer());
+}
 
 /// Repeatable numbers in [0, 1), for ?seed=N (Marsaglia's xorshift32).
 function seeded(seed) {
@@ -109,22 +139,101 @@ function seeded(seed) {
   };
 }
 
-async function write(writer, prompt, count, temperature, random) {
-  const output = byId('written');
-  output.textContent = prompt;
-  writer.begin(prompt);
-  let spent = 0, shown = performance.now();
-  for (let i = 0; i < count; ++i) {
-    const begun = performance.now();
-    output.textContent += writer.next(temperature, random);
-    spent += performance.now() - begun;
-    if (performance.now() - shown > 50) { // lets the page be drawn
-      await new Promise(resume => setTimeout(resume));
-      shown = performance.now();
-    }
+/// Both models, in this thread or, as Remote, in a worker.
+class Models {
+  async open(threads) {
+    const [module, gpt, vit] = await Promise.all([threads > 1 ? 'models_threads.wasm' : 'models.wasm',
+      'char_gpt.safetensors', 'fashion_vit.safetensors'].map(fetched));
+    const exports = await load(module, threads, threads > 1 ? startHelper : undefined);
+    this.writer = new Writer(exports, gpt);
+    this.looker = new Looker(exports, vit);
   }
-  byId('rate').textContent = `${Math.round(1000 * count / spent)} characters a second`;
+
+  async look(picture) { return this.looker.look(picture); }
+
+  /// Shows a text that grows; how many characters that were a second.
+  async write(prompt, count, temperature, seed, show) {
+    const random = seed === null ? Math.random : seeded(Number(seed));
+    let text = prompt, spent = 0, shown = performance.now();
+    this.writer.begin(prompt);
+    for (let i = 0; i < count; ++i) {
+      const begun = performance.now();
+      text += this.writer.next(temperature, random);
+      spent += performance.now() - begun;
+      if (performance.now() - shown > 50) {
+        show(text);
+        await new Promise(resume => setTimeout(resume)); // lets the page be drawn, and a worker be asked
+        shown = performance.now();
+      }
+    }
+    show(text);
+    return 1000 * count / spent;
+  }
 }
+
+// --- Workers ----------------------------------------------------------------------------------------------------------
+
+const startWorker = name => new Worker(import.meta.url, { type: 'module', name });
+const refused = event => new Error(`a worker did not start: ${event.message ?? 'its file was refused'}`);
+
+/// The models in a worker, since a page must not wait for other threads.
+class Remote {
+  asked = [];
+
+  async open(threads) {
+    this.worker = startWorker('models');
+    this.worker.onmessage = ({ data: { id, text, result, error } }) => {
+      if (text !== undefined) this.asked[id].show(text);
+      else if (error !== undefined) this.asked[id].reject(new Error(error));
+      else this.asked[id].resolve(result);
+    };
+    this.worker.onerror = event => this.asked.forEach(({ reject }) => reject(refused(event)));
+    await this.ask('open', [threads]).catch(error => {
+      this.worker.terminate();
+      throw error;
+    });
+  }
+
+  look(picture) { return this.ask('look', [picture]); }
+  write(prompt, count, temperature, seed, show) { return this.ask('write', [prompt, count, temperature, seed], show); }
+
+  ask(method, values, show) {
+    return new Promise((resolve, reject) => {
+      const id = this.asked.push({ resolve, reject, show }) - 1;
+      this.worker.postMessage({ id, method, values });
+    });
+  }
+}
+
+/// What answers a Remote.
+function answer() {
+  const models = new Models();
+  addEventListener('message', async ({ data: { id, method, values } }) => {
+    try {
+      postMessage({ id, result: await models[method](...values, text => postMessage({ id, text })) });
+    } catch ({ message }) {
+      postMessage({ id, error: message });
+    }
+  });
+}
+
+function startHelper(job) {
+  const worker = startWorker('helper');
+  return new Promise((resolve, reject) => {
+    worker.onmessage = ({ data: { error } }) => (error ? reject(new Error(error)) : resolve());
+    worker.onerror = event => reject(refused(event));
+    worker.postMessage(job);
+  });
+}
+
+function beHelper() {
+  addEventListener('message', ({ data: job }) =>
+    help(job, () => postMessage({})).catch(({ message }) => postMessage({ error: message })), { once: true });
+}
+
+// --- The page ---------------------------------------------------------------------------------------------------------
+
+const byId = id => document.getElementById(id);
 
 /// A picture in grey, and above it what is seen, in red.
 function draw(canvas, picture, seen) {
@@ -138,8 +247,8 @@ function draw(canvas, picture, seen) {
     }
 }
 
-function show(looker, picture) {
-  const { shares, seen } = looker.look(picture);
+async function show(models, picture) {
+  const { shares, seen } = await models.look(picture);
   draw(byId('picture'), picture);
   for (let head = 0; head < heads; ++head)
     draw(byId(`head${head}`), picture, seen.slice(head * grid * grid, (head + 1) * grid * grid));
@@ -152,32 +261,52 @@ function show(looker, picture) {
   }));
 }
 
+/// The models, on as many threads as there are, and how many; or on one, and the page says why.
+async function openModels(asked) {
+  let why = 'this page is not isolated from other origins';
+  if (globalThis.crossOriginIsolated) {
+    const threads = Math.min(Number(asked.get('threads') ?? navigator.hardwareConcurrency), mostThreads);
+    why = asked.has('threads') ? 'its address asks for one' : 'there is one core for it';
+    if (threads > 1)
+      try {
+        const models = new Remote();
+        await models.open(threads);
+        byId('threads').textContent = `${threads} threads share its memory.`;
+        return [models, `${threads} threads`];
+      } catch ({ message }) {
+        why = `more could not be had: ${message}`;
+      }
+  }
+  const models = new Models();
+  await models.open(1);
+  byId('threads').textContent = `One thread, since ${why}.`;
+  return [models, 'one thread'];
+}
+
 async function start() {
   const asked = new URLSearchParams(location.search);
-  const exports = await load(await fetched('models.wasm'));
-  const [writer, looker, pictures] = await Promise.all([
-    fetched('char_gpt.safetensors').then(weights => new Writer(exports, weights)),
-    fetched('fashion_vit.safetensors').then(weights => new Looker(exports, weights)), fetched('pictures.bin')]);
+  const [[models, threads], pictures] = await Promise.all([openModels(asked), fetched('pictures.bin')]);
   const picture = i => Array.from(pictures.slice(i * side * side, (i + 1) * side * side), x => x / 255);
   const count = pictures.length / (side * side);
   for (let i = 0; i < count; ++i) {
     const small = document.createElement('canvas');
     small.width = small.height = 56;
     draw(small, picture(i));
-    small.onclick = () => show(looker, picture(i));
+    small.onclick = () => show(models, picture(i));
     byId('choice').append(small);
   }
   if (asked.has('prompt')) byId('prompt').value = asked.get('prompt');
   if (asked.has('temperature')) byId('temperature').value = asked.get('temperature');
-  const random = asked.has('seed') ? seeded(Number(asked.get('seed'))) : Math.random;
-  const again = async () => {
+  const write = async () => {
     byId('write').disabled = true;
-    await write(writer, byId('prompt').value, Number(asked.get('characters') ?? 400), Number(byId('temperature').value), random);
+    const rate = await models.write(byId('prompt').value, Number(asked.get('characters') ?? 400),
+      Number(byId('temperature').value), asked.get('seed'), text => (byId('written').textContent = text));
+    byId('rate').textContent = `${Math.round(rate)} characters a second on ${threads}`;
     byId('write').disabled = false;
   };
-  byId('write').onclick = again;
-  show(looker, picture(Number(asked.get('picture') ?? 0)));
-  await again();
+  byId('write').onclick = write;
+  await show(models, picture(Number(asked.get('picture') ?? 0)));
+  await write();
   document.body.dataset.state = 'ready';
 }
 
@@ -186,3 +315,5 @@ if (typeof document !== 'undefined')
     byId('trouble').textContent = error.message;
     document.body.dataset.state = 'failed';
   });
+else if (globalThis.name === 'models') answer();
+else if (globalThis.name === 'helper') beHelper();

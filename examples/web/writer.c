@@ -10,10 +10,11 @@ static float logits[CHARACTERS];
 
 /* Binds a safetensors file, which may go then. 0: good. */
 EXPORT(open_writer) int open_writer(const void *weights, size_t bytes) {
-  const size_t prefill = WRITER_PREFILL_ARENA_BYTES(1), decode = WRITER_DECODE_ARENA_BYTES(1);
+  const size_t prefill = WRITER_PREFILL_ARENA_BYTES(threads), decode = WRITER_DECODE_ARENA_BYTES(threads);
   if (!model && writer_create(NULL, &model, &last_error))
     return last_error.status;
   call.arena_bytes = prefill > decode ? prefill : decode;
+  call.executor = executor;
   call.error = &last_error;
   if (!call.arena && !(call.arena = take_memory(call.arena_bytes)))
     return KILN_OUT_OF_MEMORY;

@@ -31,8 +31,19 @@ if [ -e /usr/include/oneapi/tbb.h ]; then
 else
   echo "skipped: tbb.h, since oneTBB's headers are not here"
 fi
-if gcc $strict -std=c11 "$work/openmp.h" 2>"$work/words"; then
-  echo "openmp.h compiles without OpenMP" >&2
-  exit 1
-fi
-grep -F 'requires OpenMP: compile with -fopenmp' "$work/words"
+wasm="clang-22 --target=wasm32-wasip1 -ffreestanding" # there need be no C library
+check wasm.h $wasm -matomics -std=c11
+check wasm.h $wasm -matomics -std=c++20 -x c++
+
+# refuse HEADER WORDS COMPILER FLAG ...: the header alone does not compile, and says why.
+refuse() {
+  header=$1 words=$2
+  shift 2
+  if "$@" $strict -std=c11 "$work/$header" 2>"$work/words"; then
+    echo "$header compiles by $*" >&2
+    exit 1
+  fi
+  grep -F "$words" "$work/words"
+}
+refuse openmp.h 'requires OpenMP: compile with -fopenmp' gcc
+refuse wasm.h 'requires atomic instructions of WebAssembly: compile with -matomics' $wasm

@@ -30,7 +30,7 @@ export class Browser {
   }
 
   async open(url, width, height) {
-    const { targetId } = await this.send('Target.createTarget', { url, width, height });
+    const { targetId } = await this.send('Target.createTarget', { url, width, height, newWindow: true });
     const { sessionId } = await this.send('Target.attachToTarget', { targetId, flatten: true });
     const send = (method, params) => this.send(method, params, sessionId);
     await send('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile: false });
