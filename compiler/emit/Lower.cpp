@@ -48,7 +48,7 @@ static LogicalResult checkWeights(ModuleOp module, const TargetInfo &target) {
 static LogicalResult checkOrder(ModuleOp module, const TargetInfo &target, bool ordered) {
   if (!ordered || target.hasOrder)
     return success();
-  return module.emitError() << "target " << target.name << " has no ordered kernels: --ordered requires x86-64";
+  return module.emitError() << "target " << target.name << " has no ordered kernels: --ordered requires a CPU";
 }
 
 /// Whether sequences that go on in batches and alone are to get the same from both.

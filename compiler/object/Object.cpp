@@ -109,7 +109,12 @@ Expected<std::string> compileBitcode(StringRef bitcode, const CpuName &name, boo
   if (!machine)
     return machine.takeError();
   setMachine(**module, **machine);
-  for (Function &function : **module) { // those that it was made for
+  for (Function &function : make_early_inc_range(**module)) {
+    if (function.hasWeakODRLinkage() && function.use_empty()) { // all calls are inlined
+      function.eraseFromParent();
+      continue;
+    }
+    // The CPU that it was made for.
     function.removeFnAttr("target-cpu");
     function.removeFnAttr("target-features");
     function.removeFnAttr("tune-cpu");

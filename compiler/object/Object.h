@@ -37,6 +37,7 @@ struct CpuName {
 llvm::Expected<std::string> compileToObject(llvm::Module &module, const CpuName &name);
 
 /// The same for bitcode of LLVM, of this version or one before, that is optimised already; as text if `isAssembly`.
+/// Functions that any module may have (weak_odr) are left out where none is called.
 llvm::Expected<std::string> compileBitcode(llvm::StringRef bitcode, const CpuName &name, bool isAssembly = false);
 
 /// The prefix that every symbol of the run time has before a model's own name replaces it.

@@ -42,7 +42,7 @@ enum { EXTENDED1_LAHF = 1 << 0, EXTENDED1_LZCNT = 1 << 5 };
 /* XCR0 */
 enum { STATE_AVX = 0x06, STATE_AVX512 = 0xE6 };
 /* AT_HWCAP of aarch64 */
-enum { ARM_ASIMD = 1 << 1 };
+enum { ARM_ASIMD = 1 << 1, ARM_ASIMDDP = 1 << 20 };
 /* AT_HWCAP of riscv64: a bit a letter */
 enum {
   RISCV_GC =
@@ -78,7 +78,8 @@ kiln_cpu_t kiln_cpu_detect(void) {
 
 uint64_t kiln_cpu_features(const kiln_cpu_t *cpu) {
   uint64_t features = cpu->is_wasm ? KILN_CPU_WASM32 : 0;
-  features |= cpu->arm_capabilities & ARM_ASIMD ? KILN_CPU_AARCH64 : 0;
+  if (cpu->arm_capabilities & ARM_ASIMD)
+    features |= KILN_CPU_AARCH64 | (cpu->arm_capabilities & ARM_ASIMDDP ? KILN_CPU_AARCH64_DOTPROD : 0);
   if (has_all(cpu->riscv_capabilities, RISCV_GC))
     features |= KILN_CPU_RISCV64 | (cpu->riscv_capabilities & RISCV_V ? KILN_CPU_RISCV64_V : 0);
   if (!has_all(cpu->leaf1_ecx, LEAF1_V2) || !has_all(cpu->extended1_ecx, EXTENDED1_LAHF))
@@ -96,13 +97,14 @@ uint64_t kiln_cpu_features(const kiln_cpu_t *cpu) {
 }
 
 const char *kiln_cpu_text(uint64_t features) {
-  return features & KILN_CPU_X86_64_VNNI ? "x86-64-v4-vnni"
-         : features & KILN_CPU_X86_64_V4 ? "x86-64-v4"
-         : features & KILN_CPU_X86_64_V3 ? "x86-64-v3"
-         : features & KILN_CPU_X86_64_V2 ? "x86-64-v2"
-         : features & KILN_CPU_AARCH64   ? "aarch64"
-         : features & KILN_CPU_RISCV64_V ? "riscv64-v"
-         : features & KILN_CPU_RISCV64   ? "riscv64"
-         : features & KILN_CPU_WASM32    ? "wasm32"
-                                         : "an older CPU";
+  return features & KILN_CPU_X86_64_VNNI       ? "x86-64-v4-vnni"
+         : features & KILN_CPU_X86_64_V4       ? "x86-64-v4"
+         : features & KILN_CPU_X86_64_V3       ? "x86-64-v3"
+         : features & KILN_CPU_X86_64_V2       ? "x86-64-v2"
+         : features & KILN_CPU_AARCH64_DOTPROD ? "aarch64-dotprod"
+         : features & KILN_CPU_AARCH64         ? "aarch64"
+         : features & KILN_CPU_RISCV64_V       ? "riscv64-v"
+         : features & KILN_CPU_RISCV64         ? "riscv64"
+         : features & KILN_CPU_WASM32          ? "wasm32"
+                                               : "an older CPU";
 }

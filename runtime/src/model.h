@@ -29,7 +29,8 @@ enum {
   KILN_CPU_X86_64_V4 = 1 << 2,
   KILN_CPU_X86_64_VNNI = 1 << 3, /* beside v4: AVX512-VNNI */
   KILN_CPU_AARCH64 = 1 << 8,
-  KILN_CPU_RISCV64 = 1 << 12, /* rv64gc */
+  KILN_CPU_AARCH64_DOTPROD = 1 << 9, /* beside it: dot products of int8, of Armv8.2 */
+  KILN_CPU_RISCV64 = 1 << 12,        /* rv64gc */
   KILN_CPU_RISCV64_V = 1 << 13,
   KILN_CPU_WASM32 = 1 << 16, /* SIMD128, which a module has or is refused as a whole */
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The CPUs that a library is compiled for, as machine models and Halide features: the levels of x86-64, of which the
-// last v4 has products of int8 in one instruction, which matters where activations are int8; Armv8-A; RISC-V, with
-// vectors of 128 bits at least and without; and WebAssembly.
+// The CPUs that a library is compiled for, as machine models and Halide features: the levels of x86-64 and Armv8-A,
+// of which one each has sums of products of int8 in one instruction, which matters where activations are int8; RISC-V,
+// with vectors of 128 bits at least and without; and WebAssembly.
 #include "targets/cpu/Cpu.h"
 
 #include "runtime/src/model.h"
@@ -18,7 +18,6 @@ struct Architecture {
   const char *hostTriple, *hostCpu; // LLVM's names: of the code around the kernels, and of what each such CPU has
   const char *halideTriple;         // Halide's name
   const char *codeOptions;          // of Halide's LLVM
-  bool hasStoredWeights, hasOrder;  // TargetInfo
 };
 
 struct Level {
@@ -32,18 +31,17 @@ struct Level {
   bool hasFusedMultiplyAdd;
   int64_t weightTile, narrowTile; // the columns of the register tile, and of one that pads less
   bool isDefault;
-  bool hasVnni = false;
+  bool hasByteProducts = false;        // products of int8 in one instruction
   const char *newerFeatures = nullptr; // of LLVM 22, which then compiles kernels; null: Halide's does
   bool isSmall = false;                // CodeTarget
 };
 
-constexpr Architecture x86{"x86_64-unknown-linux-gnu", "x86-64", "x86-64-linux", halide::x86CodeOptions, true, true};
-constexpr Architecture arm{"aarch64-unknown-linux-gnu", "generic", "arm-64-linux", halide::codeOptions, false, false};
+constexpr Architecture x86{"x86_64-unknown-linux-gnu", "x86-64", "x86-64-linux", halide::x86CodeOptions};
+constexpr Architecture arm{"aarch64-unknown-linux-gnu", "generic", "arm-64-linux", halide::codeOptions};
 
-constexpr Architecture riscv{"riscv64-unknown-linux-gnu", "generic-rv64", "riscv-64-linux",
-                             halide::codeOptions,         false,          false};
+constexpr Architecture riscv{"riscv64-unknown-linux-gnu", "generic-rv64", "riscv-64-linux", halide::codeOptions};
 
-constexpr Architecture wasm{"wasm32-unknown-wasip1", "generic", "wasm-32-wasmrt", halide::codeOptions, false, false};
+constexpr Architecture wasm{"wasm32-unknown-wasip1", "generic", "wasm-32-wasmrt", halide::codeOptions};
 
 constexpr uint64_t v2 = KILN_CPU_X86_64_V2, v3 = v2 | KILN_CPU_X86_64_V3, v4 = v3 | KILN_CPU_X86_64_V4;
 constexpr char v4Features[] = "sse41-avx-avx2-fma-f16c-avx512-avx512_skylake", fewer[] = "sse41-avx-avx2-fma-f16c";
@@ -52,6 +50,8 @@ constexpr Level levels[] = {
     {x86, "x86-64-v4", v4, v4Features, fewer, 64, 32, true, 48, 32, true},
     {x86, "x86-64-v3", v3, "sse41-avx-avx2-fma-f16c", "sse41-avx-fma-f16c", 32, 16, true, 16, 16, true},
     {x86, "x86-64-v2", v2, "sse41", "sse41", 16, 16, false, 8, 8, false},
+    {arm, "aarch64-dotprod", KILN_CPU_AARCH64 | KILN_CPU_AARCH64_DOTPROD, "arm_dot_prod", "", 16, 32, true, 12, 8,
+     false, true},
     {arm, "aarch64", KILN_CPU_AARCH64, "", "", 16, 32, true, 12, 8, false},
     {riscv, "riscv64-v", KILN_CPU_RISCV64 | KILN_CPU_RISCV64_V, "", "", 16, 32, true, 12, 8, false, false, "+v"},
     {riscv, "riscv64", KILN_CPU_RISCV64, "", "", 4, 32, true, 4, 4, false, false, ""},
@@ -81,15 +81,15 @@ std::unique_ptr<Target> createTarget(const Level &level) {
   info.features = level.features;
   info.memorySpace = KILN_MEMORY_HOST;
   info.isDefault = level.isDefault;
-  info.hasStoredWeights = level.architecture.hasStoredWeights;
-  info.hasOrder = level.architecture.hasOrder;
+  info.hasStoredWeights = true;
+  info.hasOrder = true;
   info.machine.vectorBytes = level.vectorBytes;
   info.machine.vectorRegisters = level.vectorRegisters;
   info.machine.hasFusedMultiplyAdd = level.hasFusedMultiplyAdd;
 
   TargetHooks hooks;
   hooks.weightTile = [&level](int64_t outputs, int64_t inputs) { return weightTile(level, outputs, inputs); };
-  hooks.wordBytes = level.hasVnni ? 4 : 2; // what one instruction adds up for a sum
+  hooks.wordBytes = level.hasByteProducts ? 4 : 2; // what one instruction adds up for a sum
   hooks.addKernelPasses = mlir::kiln::addExpandMath;
 
   CpuName newer;
@@ -98,7 +98,7 @@ std::unique_ptr<Target> createTarget(const Level &level) {
   std::vector<std::unique_ptr<KernelCompiler>> compilers;
   compilers.push_back(halide::createKernelCompiler({level.architecture.halideTriple, level.halideFeatures,
                                                     level.fewerFeatures, level.architecture.codeOptions, info.machine,
-                                                    level.hasVnni, level.isSmall, newer}));
+                                                    level.hasByteProducts, level.isSmall, newer}));
   return std::make_unique<Target>(std::move(info), std::move(hooks), std::move(compilers));
 }
 

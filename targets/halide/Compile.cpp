@@ -60,7 +60,8 @@ class Compilation {
 public:
   Compilation(func::FuncOp kernel, StringRef symbol, const CodeTarget &target)
       : kernel(kernel), symbol(symbol), target(target), translator(kernel, symbol) {
-    translator.vectorFunctions = VectorFunctions::of(target.features, target.hasVnni);
+    translator.vectorFunctions =
+        VectorFunctions::of(target.triple, target.features, target.machine.hasFusedMultiplyAdd, target.hasByteProducts);
   }
 
   LogicalResult lower(const SchedulePoint *point) {
@@ -143,7 +144,7 @@ public:
 
   FailureOr<std::string> emitObject() {
     FailureOr<std::string> code = emitCode(/*isAssembly=*/false);
-    if (failed(code) || !translator.usesVectorFunctions)
+    if (failed(code) || !translator.usesVectorFunctions || !target.newer.triple.empty())
       return code;
     llvm::Expected<std::string> kept = removeFunctions(*code, vectorFunctionPrefix);
     if (!kept)
@@ -178,7 +179,7 @@ public:
       return;
     CodeTarget fewer = target;
     fewer.features = fewer.fewerFeatures;
-    fewer.hasVnni = false;
+    fewer.hasByteProducts = false;
     withFewer = std::make_unique<HalideCompiler>(std::move(fewer));
   }
 

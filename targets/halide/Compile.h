@@ -27,9 +27,9 @@ struct CodeTarget {
   std::string fewerFeatures; // of the fallback; the same: there is none
   std::string codeOptions;   // of its LLVM; those of the first kernel that is compiled hold for the process
   MachineModel machine;
-  bool hasVnni = false; // beside the features, which have no name for it
-  bool isSmall = false; // code is sent over networks: of forms for fewer rows only that for one
-  CpuName newer = {};   // compiled by LLVM 22 for this, from Halide's bitcode; without a triple: by Halide
+  bool hasByteProducts = false; // VectorFunctions
+  bool isSmall = false;         // code is sent over networks: of forms for fewer rows only that for one
+  CpuName newer = {};           // compiled by LLVM 22 for this, from Halide's bitcode; without a triple: by Halide
 };
 
 std::unique_ptr<KernelCompiler> createKernelCompiler(CodeTarget target);

@@ -47,13 +47,13 @@ Expr narrowBf16(const Expr &number) {
 Expr widen(mlir::Type type, const Expr &bits, const VectorFunctions &functions) {
   if (type.isBF16())
     return floatOf(Halide::cast<uint32_t>(bits) << 16);
-  return functions.hasF16c ? floatOfF16(bits) : widenF16(bits);
+  return functions.hasF16 ? floatOfF16(bits) : widenF16(bits);
 }
 
 Expr narrow(mlir::Type type, const Expr &number, const VectorFunctions &functions) {
   if (type.isBF16())
     return narrowBf16(number);
-  return functions.hasF16c ? f16OfFloat(number) : narrowF16(number);
+  return functions.hasF16 ? f16OfFloat(number) : narrowF16(number);
 }
 
 } // namespace kiln::halide

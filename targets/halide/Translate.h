@@ -92,8 +92,8 @@ public:
   /// With groups, that of the element that `loops` have.
   Halide::Expr scaleOf(mlir::linalg::GenericOp op, unsigned number, const Exprs &loops);
   /// Of a contraction of words, at the word that the loop over k has, with `loops` of the op. That of a row: two
-  /// numbers of 16 bits, four of eight that are 128 more, or, for a weight of i4, four as they are, of which two are a
-  /// word of the weight. That of the weight. And a sum with their products.
+  /// numbers of 16 bits, four of eight (VectorFunctions::hasSignedBytes), or, for a weight of i4, four as they are, of
+  /// which two are a word of the weight. That of the weight. And a sum with their products.
   Halide::Expr wordOfRow(const Contraction &contraction, const Exprs &loops);
   Halide::Expr wordOfWeight(const Contraction &contraction, const Exprs &loops);
   Halide::Expr addProducts(const Contraction &contraction, const Halide::Expr &sum, const Exprs &rows,

@@ -22,12 +22,12 @@ static mlir::kiln::TiledAttr layoutOf(Value tensor) {
 }
 
 Expr Translator::widen(Type type, const Expr &bits) {
-  usesVectorFunctions |= type.isF16() && vectorFunctions.hasF16c;
+  usesVectorFunctions |= type.isF16() && vectorFunctions.hasF16;
   return halide::widen(type, bits, vectorFunctions);
 }
 
 Expr Translator::narrow(Type type, const Expr &number) {
-  usesVectorFunctions |= type.isF16() && vectorFunctions.hasF16c;
+  usesVectorFunctions |= type.isF16() && vectorFunctions.hasF16;
   return halide::narrow(type, number, vectorFunctions);
 }
 
@@ -125,7 +125,8 @@ Expr Translator::wordOfRow(const Contraction &contraction, const Exprs &loops) {
     Expr number = readOperand(contraction.op, contraction.a, at);
     Expr byte = Halide::reinterpret<uint8_t>(number);
     Expr part = word == 2 ? Halide::reinterpret<uint32_t>(Halide::cast<int32_t>(number))
-                          : Halide::cast<uint32_t>(contraction.group ? byte : byte ^ uint8_t(128));
+                          : Halide::cast<uint32_t>(
+                                contraction.group || vectorFunctions.hasSignedBytes() ? byte : byte ^ uint8_t(128));
     if (word == 2 && i == 0)
       part = part & 0xFFFFu;
     part = i == 0 ? part : part << uint32_t(i * 32 / word);
@@ -164,7 +165,7 @@ Expr Translator::scaledSum(const Contraction &contraction, Expr sum, const Exprs
   const Source &weight = sources[contraction.op->getOperand(contraction.b)];
   Expr n = loops[contraction.n];
   const int tile = int(contraction.tile);
-  if (weight.zeros.defined()) // offsets, which wrap with the sum
+  if (weight.zeros.defined() && !vectorFunctions.hasSignedBytes()) // offsets, which wrap with the sum
     sum = Halide::reinterpret<int32_t>(Halide::reinterpret<uint32_t>(sum) - weight.zeros(n % tile, n / tile));
   return Halide::strict_float(Halide::cast<float>(sum) * scale);
 }

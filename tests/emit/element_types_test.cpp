@@ -64,7 +64,7 @@ TEST(ElementTypes, OrderIsForTargetsThatKeepIt) {
   LoweringOptions ordered;
   ordered.ordered = true;
   EXPECT_EQ(refusalOf(matrix, "x86-64-v2", {}, ordered), "");
-  EXPECT_EQ(refusalOf(matrix, "cuda", {}, ordered), "target cuda has no ordered kernels: --ordered requires x86-64");
+  EXPECT_EQ(refusalOf(matrix, "cuda", {}, ordered), "target cuda has no ordered kernels: --ordered requires a CPU");
 }
 
 } // namespace

@@ -75,7 +75,7 @@ TEST(Cpu, ProductsOfInt8) {
   EXPECT_EQ(kiln_cpu_features(&cpu), UpTo(3));
 }
 
-// Words of AT_HWCAP: ASIMD of aarch64; letters of riscv64, rv64imafdc and v.
+// Words of AT_HWCAP: ASIMD and ASIMDDP of aarch64; letters of riscv64, rv64imafdc and v.
 TEST(Cpu, OtherArchitectures) {
   const struct {
     uint64_t Arm, Riscv;
@@ -84,6 +84,8 @@ TEST(Cpu, OtherArchitectures) {
     const char *Text;
   } cases[] = {{1, 0, false, 0, "an older CPU"},
                {3, 0, false, KILN_CPU_AARCH64, "aarch64"},
+               {0x100003, 0, false, KILN_CPU_AARCH64 | KILN_CPU_AARCH64_DOTPROD, "aarch64-dotprod"},
+               {0x100001, 0, false, 0, "an older CPU"},
                {0, 0x112D, false, KILN_CPU_RISCV64, "riscv64"},
                {0, 0x1125, false, 0, "an older CPU"},
                {0, 0x20112D, false, KILN_CPU_RISCV64 | KILN_CPU_RISCV64_V, "riscv64-v"},

@@ -321,8 +321,9 @@ TEST(Target, LanesAreOfAnElementType) {
 }
 
 TEST(Target, NamesAndLookup) {
-  EXPECT_EQ(targetNames(), (std::vector<std::string>{"x86-64-v4-vnni", "x86-64-v4", "x86-64-v3", "x86-64-v2", "aarch64",
-                                                     "riscv64-v", "riscv64", "wasm32", "wasm32-relaxed", "cuda"}));
+  EXPECT_EQ(targetNames(),
+            (std::vector<std::string>{"x86-64-v4-vnni", "x86-64-v4", "x86-64-v3", "x86-64-v2", "aarch64-dotprod",
+                                      "aarch64", "riscv64-v", "riscv64", "wasm32", "wasm32-relaxed", "cuda"}));
   EXPECT_EQ(defaultTargetNames(), (std::vector<std::string>{"x86-64-v4", "x86-64-v3"}));
   EXPECT_EQ(findTarget("x86-64-v5"), nullptr);
   for (const std::string &name : targetNames()) {

@@ -1,9 +1,6 @@
 ; SPDX-License-Identifier: Apache-2.0
 ;
-; a * b + c, rounded once, by the instruction that FMA has for it.
-
-target datalayout = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-f80:128-n8:16:32:64-S128"
-target triple = "x86_64-unknown-linux-gnu"
+; a * b + c, rounded once, on CPUs that have an instruction for it.
 
 define weak_odr float @kiln_simd_fma(float %a, float %b, float %c) alwaysinline nounwind readnone {
   %sum = call float @llvm.fma.f32(float %a, float %b, float %c)
