@@ -374,6 +374,20 @@ TEST(New, SaysWhatItCannotBuild) {
   }
 }
 
+// Of SmolLM, of distilled Qwen, of BERT for names, as their files have them.
+TEST(New, KnowsFieldsThatChangeNothing) {
+  for (const auto &[name, fields] :
+       {std::pair{"llama", R"({"is_llama_config": true, "rope_interleaved": false, "unsloth_fixed": true,
+                               "transformers.js_config": {"kv_cache_dtype": {"fp16": "float16"}}})"},
+        {"qwen2", R"({"use_mrope": false, "max_length": 20, "repetition_penalty": 1.0})"},
+        {"bert", R"({"_num_labels": 9, "xla_device": null, "use_bfloat16": false, "output_attentions": false})"}}) {
+    Checkpoint checkpoint(name);
+    EXPECT_EQ(checkpoint.create(json::parse(fields)), "");
+  }
+  EXPECT_NE(Checkpoint("qwen2").create(json::parse(R"({"use_mrope": true})")).find("use_mrope requires false"),
+            std::string::npos);
+}
+
 TEST(New, LeavesOutAKeyIfAskedTo) {
   Checkpoint checkpoint("gpt2");
   checkpoint.options.ignored = {"n_embed"};
