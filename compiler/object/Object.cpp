@@ -28,6 +28,18 @@ using namespace llvm;
 namespace kiln {
 
 /// Host code runs once a call and is long: what makes it short and costs no time to speak of (M-1337).
+static ModulePassManager fewPasses() {
+  FunctionPassManager simplify;
+  simplify.addPass(SROAPass(SROAOptions::ModifyCFG));
+  simplify.addPass(EarlyCSEPass());
+  simplify.addPass(InstCombinePass());
+  simplify.addPass(SimplifyCFGPass());
+  ModulePassManager passes;
+  passes.addPass(createModuleToFunctionPassAdaptor(std::move(simplify)));
+  passes.addPass(GlobalDCEPass());
+  return passes;
+}
+
 static void optimize(Module &module, TargetMachine &machine) {
   PassBuilder builder(&machine);
   LoopAnalysisManager loops;
@@ -39,15 +51,8 @@ static void optimize(Module &module, TargetMachine &machine) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, callGraph, modules);
-  FunctionPassManager simplify;
-  simplify.addPass(SROAPass(SROAOptions::ModifyCFG));
-  simplify.addPass(EarlyCSEPass());
-  simplify.addPass(InstCombinePass());
-  simplify.addPass(SimplifyCFGPass());
-  ModulePassManager passes;
-  passes.addPass(createModuleToFunctionPassAdaptor(std::move(simplify)));
-  passes.addPass(GlobalDCEPass());
-  passes.run(module, modules);
+  const bool isSent = machine.getTargetTriple().isWasm(); // over networks: its size counts
+  (isSent ? builder.buildPerModuleDefaultPipeline(OptimizationLevel::Os) : fewPasses()).run(module, modules);
 }
 
 static Expected<std::unique_ptr<TargetMachine>> createMachine(const CpuName &name) {
