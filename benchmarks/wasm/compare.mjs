@@ -3,11 +3,11 @@
 // node compare.mjs FOLDER PACKAGES: contractions and an encoder block of BERT-base and ViT-B/16 in WebAssembly, of the modules
 // of FOLDER beside ONNX Runtime Web of the npm folder PACKAGES. One thread; each round times all of them, and quotients are
 // of one round.
-import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { cpus } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
-import { WASI } from 'node:wasi';
+import { compile, heads, hidden, instantiate, makeWeights, median, openModel, randoms, safetensors, shapes,
+         width } from './model.mjs';
 import { Graph } from './onnx.mjs';
 
 const [folder, packages] = process.argv.slice(2);
@@ -16,69 +16,7 @@ const ort = require('onnxruntime-web');
 ort.env.wasm.numThreads = 1;
 setFlagsFromString('--experimental-wasm-relaxed-simd'); // Node 20 has it behind that
 
-const width = 768, hidden = 3072, heads = 12, epsilon = 1e-5;
-const median = values => [...values].sort((a, b) => a - b)[values.length >> 1];
-
-// SplitMix32: the same numbers in each run.
-let state = 1;
-function random() {
-  let z = (state = (state + 0x9e3779b9) | 0);
-  z = Math.imul(z ^ (z >>> 16), 0x21f0aaad);
-  z = Math.imul(z ^ (z >>> 15), 0x735a2d97);
-  return ((z ^ (z >>> 15)) >>> 0) / 2 ** 31 - 1;
-}
-const randoms = (count, scale) => Float32Array.from({ length: count }, () => random() * scale);
-
-function makeWeights() {
-  const weights = {}, linear = (name, inputs, outputs) => {
-    weights[`${name}.weight`] = [[outputs, inputs], randoms(inputs * outputs, Math.sqrt(3 / inputs))];
-    weights[`${name}.bias`] = [[outputs], randoms(outputs, 0.1)];
-  };
-  linear('square', width, width), linear('up', width, hidden), linear('down', hidden, width);
-  for (const part of ['q_proj', 'k_proj', 'v_proj', 'out_proj']) linear(`layer.self_attn.${part}`, width, width);
-  linear('layer.mlp.fc1', width, hidden), linear('layer.mlp.fc2', hidden, width);
-  for (const norm of ['norm1', 'norm2']) {
-    weights[`layer.${norm}.weight`] = [[width], randoms(width, 0.1).map(x => 1 + x)];
-    weights[`layer.${norm}.bias`] = [[width], randoms(width, 0.1)];
-  }
-  return weights;
-}
-
-function safetensors(weights) {
-  const header = {};
-  let at = 0;
-  for (const [name, [shape, values]] of Object.entries(weights))
-    header[name] = { dtype: 'F32', shape, data_offsets: [at, (at += values.byteLength)] };
-  const words = new TextEncoder().encode(JSON.stringify(header)), image = new Uint8Array(8 + words.length + at);
-  new DataView(image.buffer).setBigUint64(0, BigInt(words.length), true);
-  image.set(words, 8);
-  for (const [name, [, values]] of Object.entries(weights))
-    image.set(new Uint8Array(values.buffer), 8 + words.length + header[name].data_offsets[0]);
-  return image;
-}
-
-// The entry of a module as a function of no arguments.
-async function openModule(file, image) {
-  const wasi = new WASI({ version: 'preview1' });
-  const { instance } = await WebAssembly.instantiate(readFileSync(file), { wasi_snapshot_preview1: wasi.wasiImport });
-  wasi.initialize(instance);
-  const { exports } = instance;
-  const put = bytes => {
-    const at = exports.take(bytes.byteLength);
-    new Uint8Array(exports.memory.buffer).set(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength), at);
-    return at;
-  };
-  const weights = put(image);
-  if (exports.open_model(weights, image.length) !== 0) throw new Error('the model could not be opened');
-  exports.give_back(weights);
-  return (entry, rows, input, outputs) => {
-    const x = put(input), y = exports.take(4 * rows * outputs);
-    return {
-      run: () => { if (exports[entry](rows, x, y) !== 0) throw new Error(`${entry} failed`); },
-      output: () => new Float32Array(exports.memory.buffer, y, rows * outputs),
-    };
-  };
-}
+const epsilon = 1e-5;
 
 function makeGraph(entry, rows, weights) {
   const inputs = entry === 'down' ? hidden : width, graph = new Graph('x', [rows, inputs]);
@@ -101,17 +39,21 @@ function makeGraph(entry, rows, weights) {
 }
 
 const weights = makeWeights(), image = safetensors(weights);
-const modules = { wasm32: await openModule(`${folder}/shapes_wasm32.wasm`, image),
-                  'wasm32-relaxed': await openModule(`${folder}/shapes_wasm32-relaxed.wasm`, image) };
+const open = async target => {
+  const { exports, initialize } = await instantiate(await compile(`${folder}/shapes_${target}.wasm`));
+  initialize();
+  return openModel(exports, image);
+};
+const modules = [await open('wasm32'), await open('wasm32-relaxed')];
 console.log(`${cpus()[0].model}; Node ${process.versions.node}; ONNX Runtime Web ${ort.env.versions.web ?? ort.env.versions.common}; one thread\n`);
 console.log('| what | rows | wasm32 ms | wasm32-relaxed ms | ONNX Runtime Web ms | ratio, wasm32 | ratio, relaxed |');
 console.log('|---|--:|--:|--:|--:|--:|--:|');
 let worst = Infinity;
-for (const [model, rows] of [['BERT-base', 128], ['ViT-B/16', 197]])
+for (const [model, rows] of shapes)
   for (const entry of ['square', 'up', 'down', 'block']) {
     const inputs = entry === 'down' ? hidden : width, outputs = entry === 'up' ? hidden : width;
     const x = randoms(rows * inputs, 1);
-    const ours = Object.values(modules).map(open => open(entry, rows, x, outputs));
+    const ours = modules.map(open => open(entry, rows, x, outputs));
     const session = await ort.InferenceSession.create(makeGraph(entry, rows, weights), { graphOptimizationLevel: 'all' });
     const feeds = { x: new ort.Tensor('float32', x, [rows, inputs]) };
     const wanted = (await session.run(feeds)).y.data;

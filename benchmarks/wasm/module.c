@@ -4,6 +4,10 @@
 
 #include <stdlib.h>
 
+#ifdef __wasm_atomics__
+#include "kiln/executors/wasm.h"
+#endif
+
 #define EXPORT(name) __attribute__((export_name(#name)))
 
 static shapes_t *model;
@@ -17,8 +21,14 @@ EXPORT(take) void *take(size_t bytes) {
 EXPORT(give_back) void give_back(void *memory) { free(memory); }
 EXPORT(reason) const char *reason(void) { return error.message; }
 
+#ifdef __wasm_atomics__
+static kiln_wasm_workers_t workers;
+EXPORT(use_threads) void use_threads(uint32_t count) { call.executor = kiln_wasm_executor(&workers, count); }
+EXPORT(help) void help(uint32_t worker) { kiln_wasm_help(&workers, worker); }
+#endif
+
 EXPORT(open_model) int open_model(const void *weights, size_t bytes) {
-  call.arena_bytes = SHAPES_BLOCK_ARENA_BYTES(1);
+  call.arena_bytes = SHAPES_BLOCK_ARENA_BYTES(call.executor ? call.executor->workers : 1);
   call.arena = take(call.arena_bytes);
   call.error = &error;
   const kiln_status_t status = shapes_create(NULL, &model, &error);
