@@ -18,6 +18,8 @@ function(kiln_cross_runtime architecture)
   set(position -fPIC)
   if(arg_TRIPLE MATCHES "^wasm") # where that means something else
     set(position "")
+  elseif(arg_TRIPLE MATCHES "windows") # all code is; no table of addresses beside data, which would have names of its own
+    set(position -fno-auto-import)
   endif()
   set(compile "${KILN_CROSS_CLANG}" --target=${arg_TRIPLE} -isystem "${arg_HEADERS}" -std=c11 ${position} -fvisibility=hidden
     -DNDEBUG ${arg_OPTIONS} -I "${CMAKE_CURRENT_SOURCE_DIR}/include" -I "${PROJECT_SOURCE_DIR}/dsl/include")

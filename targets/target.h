@@ -191,6 +191,7 @@ struct TargetHooks {
 /// What code runs on, as data.
 struct TargetInfo {
   std::string name;         // "x86-64-v3": goes into symbols, the manifest and the tuning key
+  std::string measuredAs;   // the target whose measurements are of the same code; empty: its own name
   std::string hostTriple;   // of the code around the kernels, as LLVM writes it: "x86_64-unknown-linux-gnu"
   std::string hostCpu;      // what each CPU of that architecture has, LLVM's name: "x86-64"
   uint64_t features = 0;    // what kernels need of the CPU: KILN_CPU_ bits of runtime/src/model.h
@@ -212,6 +213,7 @@ public:
 
   const TargetInfo &info() const { return facts; }
   llvm::StringRef name() const { return facts.name; }
+  llvm::StringRef measuredAs() const { return facts.measuredAs.empty() ? facts.name : facts.measuredAs; }
   const MachineModel &machine() const { return facts.machine; }
   const TargetHooks &hooks() const { return passHooks; }
 

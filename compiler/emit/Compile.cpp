@@ -290,8 +290,8 @@ LogicalResult ModelCompiler::findTargets() {
       return fail(fmt::format("there is no target \"{}\"; there are: {}", name, fmt::join(targetNames(), ", ")));
     const TargetInfo &first = targets.empty() ? target->info() : targets.front()->info();
     if (target->info().hostTriple != first.hostTriple)
-      return fail(fmt::format("the targets of a library must be of one architecture; {} is {}, {} is {}", first.name,
-                              first.hostTriple, name, target->info().hostTriple));
+      return fail(fmt::format("the targets of a library must be of one architecture and system; {} is {}, {} is {}",
+                              first.name, first.hostTriple, name, target->info().hostTriple));
     targets.push_back(target);
   }
   return success();

@@ -51,7 +51,7 @@ KernelSummary chooseSchedule(const ScheduleChooser &chooser, const Target &targe
   summary.key = keyOf(kernel);
   Schedulable schedulable = target.compilerOf(kernel).describe(kernel);
   summary.strategy = schedulable.strategy;
-  summary.choice = chooser.choose(summary.key, schedulable, target.name());
+  summary.choice = chooser.choose(summary.key, schedulable, target.measuredAs());
   summary.schedule = summary.choice.point;
   return summary;
 }

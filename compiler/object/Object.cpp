@@ -4,6 +4,8 @@
 #include "compiler/object/Wasm.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/BinaryFormat/ELF.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
@@ -127,6 +129,12 @@ Expected<std::string> compileBitcode(StringRef bitcode, const CpuName &name, boo
   return emit(**module, **machine, isAssembly ? CodeGenFileType::AssemblyFile : CodeGenFileType::ObjectFile);
 }
 
+static bool isElf(StringRef object) { return object.starts_with(ELF::ElfMagic); }
+static bool isMachO(StringRef object) { return object.starts_with("\xcf\xfa\xed\xfe"); }
+
+/// What is before the names that C knows.
+static StringRef globalPrefix(StringRef object) { return isMachO(object) ? "_" : ""; }
+
 static Expected<std::unique_ptr<object::ObjectFile>> parse(StringRef object) {
   return object::ObjectFile::createObjectFile(MemoryBufferRef(object, "object"));
 }
@@ -145,6 +153,7 @@ Expected<std::vector<ObjectSymbol>> globalSymbols(StringRef object) {
     Expected<StringRef> name = symbol.getName();
     if (!name)
       return name.takeError();
+    name->consume_front(globalPrefix(object));
     result.push_back({name->str(), !(*flags & object::SymbolRef::SF_Undefined)});
   }
   return result;
@@ -176,7 +185,8 @@ static Expected<std::string> copy(StringRef object, objcopy::ConfigManager confi
   return std::string(bytes);
 }
 
-/// The configuration of objcopy only refers to the new names: the caller keeps them until the end.
+/// The configuration of objcopy only refers to the new names: the caller keeps them until the end. Names of sections
+/// matter in ELF alone.
 static Expected<std::string> rename(StringRef object, const Renames &symbols, const Renames &sections) {
   if (isWasm(object)) { // whose sections have no names of their own
     StringMap<std::string> names;
@@ -187,9 +197,18 @@ static Expected<std::string> rename(StringRef object, const Renames &symbols, co
   objcopy::ConfigManager config;
   for (const auto &[from, to] : symbols)
     config.Common.SymbolsToRename[from] = to;
-  for (const auto &[from, to] : sections)
-    config.Common.SectionsToRename[from] = {from, to, std::nullopt};
+  if (isElf(object))
+    for (const auto &[from, to] : sections)
+      config.Common.SectionsToRename[from] = {from, to, std::nullopt};
   return copy(object, std::move(config));
+}
+
+/// What code for Windows refers to by itself (runtime/src/stack_windows.c).
+static StringRef nameInRuntime(StringRef symbol) {
+  return StringSwitch<StringRef>(symbol)
+      .Cases("__chkstk", "___chkstk_ms", "kiln_stack_probe")
+      .Case("_fltused", "kiln_floats_used")
+      .Default(symbol);
 }
 
 Expected<std::string> renameForModel(StringRef object, StringRef model, ArrayRef<StringRef> hookPrefixes) {
@@ -199,8 +218,9 @@ Expected<std::string> renameForModel(StringRef object, StringRef model, ArrayRef
   Renames renames;
   for (const ObjectSymbol &symbol : *symbols)
     for (StringRef prefix : llvm::concat<const StringRef>(ArrayRef<StringRef>(runtimePrefix), hookPrefixes))
-      if (StringRef(symbol.name).starts_with(prefix))
-        renames.emplace_back(symbol.name, model.str() + "_" + symbol.name.substr(prefix.size()));
+      if (StringRef name = nameInRuntime(symbol.name); name.consume_front(prefix))
+        renames.emplace_back((globalPrefix(object) + symbol.name).str(),
+                             (globalPrefix(object) + model + "_" + name).str());
   return rename(object, renames, {});
 }
 
@@ -229,6 +249,8 @@ Expected<std::string> renameKernel(StringRef object, StringRef from, StringRef t
 }
 
 Expected<std::string> removeFunctions(StringRef object, StringRef prefix) {
+  if (!isElf(object)) // weak ones, of which the linker takes one of each, and leaves it out if it may
+    return object.str();
   auto symbols = globalSymbols(object);
   if (!symbols)
     return symbols.takeError();
@@ -271,9 +293,10 @@ Expected<std::string> makeArchive(const std::vector<ObjectFile> &members) {
   std::vector<NewArchiveMember> list;
   for (const ObjectFile &member : members)
     list.emplace_back(MemoryBufferRef(member.bytes, member.name));
-  Expected<std::unique_ptr<MemoryBuffer>> archive =
-      writeArchiveToBuffer(list, SymtabWritingMode::NormalSymtab, object::Archive::K_GNU, /*Deterministic=*/true,
-                           /*Thin=*/false);
+  const bool isMacOs = !members.empty() && isMachO(members.front().bytes);
+  Expected<std::unique_ptr<MemoryBuffer>> archive = writeArchiveToBuffer(
+      list, SymtabWritingMode::NormalSymtab, isMacOs ? object::Archive::K_DARWIN : object::Archive::K_GNU,
+      /*Deterministic=*/true, /*Thin=*/false);
   if (!archive)
     return archive.takeError();
   return (*archive)->getBuffer().str();

@@ -21,7 +21,7 @@ struct ObjectFile {
   std::string bytes;
 };
 
-/// A symbol as `nm` shows it.
+/// A symbol as C calls it.
 struct ObjectSymbol {
   std::string name;
   bool defined;
@@ -63,7 +63,7 @@ llvm::Expected<uint64_t> textBytes(llvm::StringRef object);
 /// The members of an archive image.
 llvm::Expected<std::vector<ObjectFile>> readArchive(llvm::StringRef image);
 
-/// A GNU archive with a symbol table and no dates or owners.
+/// A GNU archive, for macOS a Darwin one, with a symbol table and no dates or owners.
 llvm::Expected<std::string> makeArchive(const std::vector<ObjectFile> &members);
 
 } // namespace kiln

@@ -11,8 +11,9 @@
 namespace kiln {
 
 llvm::Expected<Machine> findMachine(const TargetInfo &target) {
-  if (llvm::Triple(target.hostTriple).getArch() != llvm::Triple(llvm::sys::getProcessTriple()).getArch())
-    return llvm::createStringError("this CPU cannot run it");
+  const llvm::Triple wanted(target.hostTriple), here(llvm::sys::getProcessTriple());
+  if (wanted.getArch() != here.getArch() || wanted.getOS() != here.getOS())
+    return llvm::createStringError("this machine cannot run it");
   if (target.memorySpace == KILN_MEMORY_DEVICE)
     return findGpu(target.name);
   const kiln_cpu_t cpu = kiln_cpu_detect();

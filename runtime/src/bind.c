@@ -3,7 +3,6 @@
  * the first byte is packed; the new packed copy takes the place of the old one only when it is complete. */
 #include "internal.h"
 
-#include <stdio.h>
 #include <string.h>
 
 const kiln_weight_t kiln_training_numbers[KILN_TRAINING_NUMBERS] = {
@@ -18,7 +17,7 @@ void kiln_weight_name(const kiln_weight_t *weight, uint32_t copy, kiln_name_t *n
   name->parts[0] = weight->name;
   name->lengths[0] = before;
   name->parts[1] = name->digits;
-  name->lengths[1] = hole ? (size_t)snprintf(name->digits, sizeof name->digits, "%u", copy) : 0;
+  name->lengths[1] = hole ? kiln_text_print(name->digits, sizeof name->digits, "%u", copy) : 0;
   name->parts[2] = weight->name + (hole ? before + 2 : length);
   name->lengths[2] = hole ? length - before - 2 : 0;
 }

@@ -68,6 +68,8 @@ kiln_cpu_t kiln_cpu_detect(void) {
   }
 #elif defined(__aarch64__) && defined(__linux__)
   cpu.arm_capabilities = getauxval(AT_HWCAP);
+#elif defined(__aarch64__) && defined(__APPLE__)
+  cpu.arm_capabilities = ARM_ASIMD | ARM_ASIMDDP; /* each has them */
 #elif defined(__riscv) && defined(__linux__)
   cpu.riscv_capabilities = getauxval(AT_HWCAP);
 #elif defined(__wasm__)

@@ -18,7 +18,8 @@ static kiln_status_t check_options(const kiln_options_t *options, kiln_error_t *
   for (size_t i = 0; i < sizeof options->reserved / sizeof options->reserved[0]; ++i)
     if (options->reserved[i])
       return kiln_error_set(error, KILN_INVALID_ARGUMENT,
-                            "create_on requires that the reserved options are null, got a pointer in field %zu", i);
+                            "create_on requires that the reserved options are null, got a pointer in field " KILN_SIZE,
+                            i);
   return KILN_OK;
 }
 

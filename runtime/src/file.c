@@ -14,20 +14,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PATH_SHOWN = 2 * KILN_NAME_SHOWN };
 /* What is written at a time, at most. */
 enum { WRITTEN_BYTES = 1 << 30 };
 
-static kiln_status_t fail(kiln_error_t *error, const char *action, const char *path, const char *reason) {
-  /* Of a long path the end, which tells more. */
-  const size_t length = strlen(path), hidden = length > PATH_SHOWN ? length - PATH_SHOWN : 0;
-  return kiln_error_set(error, KILN_FILE_ERROR, "cannot %s weight file \"%s%s\": %s", action, hidden ? "..." : "",
-                        path + hidden, reason);
-}
-
-kiln_status_t kiln_file_fail(kiln_error_t *error, const char *action, const char *path) {
+/* KILN_FILE_ERROR, with what errno says. */
+static kiln_status_t fail(kiln_error_t *error, const char *action, const char *path) {
   char reason[64];
-  return fail(error, action, path, strerror_r(errno, reason, sizeof reason) == 0 ? reason : "unknown error");
+  return kiln_file_error(error, action, path, strerror_r(errno, reason, sizeof reason) == 0 ? reason : "unknown error");
 }
 
 kiln_status_t kiln_file_map(const char *path, bool is_written, kiln_file_t *file, kiln_error_t *error) {
@@ -40,17 +33,17 @@ kiln_status_t kiln_file_map(const char *path, bool is_written, kiln_file_t *file
     descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* so that a pipe is refused and not waited for */
   while (descriptor < 0 && errno == EINTR);
   if (descriptor < 0)
-    return kiln_file_fail(error, "open", path);
+    return fail(error, "open", path);
   if (fstat(descriptor, &facts) != 0) {
-    status = kiln_file_fail(error, "read", path);
+    status = fail(error, "read", path);
   } else if (!S_ISREG(facts.st_mode)) {
-    status = fail(error, "read", path, "not a regular file");
+    status = kiln_file_error(error, "read", path, "not a regular file");
   } else if ((uint64_t)facts.st_size > SIZE_MAX) {
-    status = fail(error, "map", path, "too large");
+    status = kiln_file_error(error, "map", path, "too large");
   } else if (facts.st_size > 0) { /* an empty file cannot be mapped: its image stays empty, and malformed */
     const char *map = kiln_pages_of_file(descriptor, (size_t)facts.st_size, is_written);
     if (!map) {
-      status = kiln_file_fail(error, "map", path);
+      status = fail(error, "map", path);
     } else {
       file->image = map;
       file->bytes = (size_t)facts.st_size;
@@ -67,11 +60,11 @@ void kiln_file_unmap(kiln_file_t *file) {
 
 kiln_status_t kiln_file_write(const kiln_output_t *output, const void *bytes, uint64_t count, kiln_error_t *error) {
   for (const char *from = bytes; count > 0;) {
-    const ssize_t written = write(output->descriptor, from, count < WRITTEN_BYTES ? (size_t)count : WRITTEN_BYTES);
+    const ssize_t written = write((int)output->handle, from, count < WRITTEN_BYTES ? (size_t)count : WRITTEN_BYTES);
     if (written < 0 && errno == EINTR)
       continue;
     if (written <= 0)
-      return kiln_file_fail(error, "write", output->path);
+      return fail(error, "write", output->path);
     from += written;
     count -= (uint64_t)written;
   }
@@ -123,20 +116,21 @@ static bool is_kept(int descriptor) {
 
 kiln_status_t kiln_file_replace(const char *path, kiln_write_t write_all, const void *context, kiln_error_t *error) {
   char part[4096]; /* the longest path of Linux */
-  if ((size_t)snprintf(part, sizeof part, "%s.%ld.part", path, kiln_process()) >= sizeof part) {
+  if (kiln_text_print(part, sizeof part, "%s.%ld.part", path, kiln_process()) >= sizeof part) {
     errno = ENAMETOOLONG;
-    return kiln_file_fail(error, "create", path);
+    return fail(error, "create", path);
   }
-  const kiln_output_t output = {create_part(part), part};
-  if (output.descriptor < 0)
-    return kiln_file_fail(error, "create", part);
+  const int descriptor = create_part(part);
+  const kiln_output_t output = {descriptor, part};
+  if (descriptor < 0)
+    return fail(error, "create", part);
   kiln_status_t status = write_all(context, &output, error);
-  if (!status && !is_kept(output.descriptor))
-    status = kiln_file_fail(error, "write", part);
-  if (close(output.descriptor) != 0 && errno != EINTR && !status) /* interrupted it closes all the same */
-    status = kiln_file_fail(error, "write", part);
+  if (!status && !is_kept(descriptor))
+    status = fail(error, "write", part);
+  if (close(descriptor) != 0 && errno != EINTR && !status) /* interrupted it closes all the same */
+    status = fail(error, "write", part);
   if (!status && rename(part, path) != 0)
-    status = kiln_file_fail(error, "create", path);
+    status = fail(error, "create", path);
   if (status)
     unlink(part);
   return status ? status : kiln_error_clear(error);

@@ -39,8 +39,8 @@ typedef struct walk_t {
 
 static kiln_status_t take(walk_t *walk, void *to, size_t bytes, const char *what) {
   if ((size_t)(walk->end - walk->next) < bytes)
-    return kiln_error_set(walk->error, KILN_FILE_MALFORMED, DOCUMENT " requires %s, got its end at byte %zu", what,
-                          (size_t)(walk->next - walk->begin));
+    return kiln_error_set(walk->error, KILN_FILE_MALFORMED, DOCUMENT " requires %s, got its end at byte " KILN_SIZE,
+                          what, (size_t)(walk->next - walk->begin));
   memcpy(to, walk->next, bytes);
   walk->next += bytes;
   return KILN_OK;
@@ -77,8 +77,8 @@ static kiln_status_t skip_value(walk_t *walk, uint32_t type) {
     return status;
   if (element >= VALUE_TYPES || element == ARRAY)
     return kiln_error_set(walk->error, KILN_FILE_MALFORMED,
-                          DOCUMENT " requires values of known types in its metadata, got type %u at byte %zu", element,
-                          (size_t)(walk->next - walk->begin));
+                          DOCUMENT " requires values of known types in its metadata, got type %u at byte " KILN_SIZE,
+                          element, (size_t)(walk->next - walk->begin));
   if (element != STRING)
     return skip(walk, count, value_bytes[element], what);
   for (uint64_t i = 0; !status && i < count; ++i)
@@ -141,7 +141,7 @@ static kiln_status_t read_name(walk_t *walk, text_t *name) {
   for (uint64_t i = 0; !status && i < name->length; ++i)
     if (name->text[i] < ' ' || name->text[i] > '~')
       status = kiln_error_set(walk->error, KILN_FILE_MALFORMED,
-                              DOCUMENT " requires names of printable ASCII, got 0x%02x at byte %zu",
+                              DOCUMENT " requires names of printable ASCII, got 0x%02x at byte " KILN_SIZE,
                               (unsigned char)name->text[i], (size_t)(name->text + i - walk->begin));
   return status;
 }

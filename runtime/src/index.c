@@ -37,8 +37,12 @@ typedef struct index_t {
 
 /* Whether a text names a file beside the index, and nothing else. */
 static bool is_plain(const char *name, size_t length) {
-  return length > 0 && length < NAME_BYTES && !memchr(name, '/', length) && !memchr(name, '\0', length) &&
-         !(name[0] == '.' && (length == 1 || (length == 2 && name[1] == '.')));
+  if (length == 0 || length >= NAME_BYTES || (name[0] == '.' && (length == 1 || (length == 2 && name[1] == '.'))))
+    return false;
+  for (size_t i = 0; i < length; ++i)
+    if (kiln_is_separator(name[i]) || name[i] == '\0')
+      return false;
+  return true;
 }
 
 static kiln_status_t read_entry(index_t *index) {
@@ -170,7 +174,7 @@ static kiln_status_t open_part(index_t *index, const kiln_tensor_t *of) {
   void *memory;
   kiln_status_t status;
   if (index->folder_length + of->file_length >= sizeof path)
-    return kiln_error_set(error, KILN_FILE_ERROR, "path of a weight file requires less than %d bytes, got %zu",
+    return kiln_error_set(error, KILN_FILE_ERROR, "path of a weight file requires less than %d bytes, got " KILN_SIZE,
                           PATH_BYTES, index->folder_length + of->file_length);
   memcpy(path, index->folder, index->folder_length);
   memcpy(path + index->folder_length, of->file, of->file_length);
@@ -202,7 +206,6 @@ static kiln_status_t open_parts(index_t *index) {
 
 kiln_status_t kiln_index_take(kiln_model_t *model, const char *path, kiln_take_t take, const void *context,
                               kiln_error_t *error) {
-  const char *slash = strrchr(path, '/');
   kiln_file_t file;
   kiln_status_t status = kiln_file_map(path, false, &file, error);
   if (status)
@@ -211,10 +214,10 @@ kiln_status_t kiln_index_take(kiln_model_t *model, const char *path, kiln_take_t
   index_t index = {.json = {text, text, text + file.bytes, error, DOCUMENT},
                    .allocator = &model->allocator,
                    .folder = path,
-                   .folder_length = slash ? (size_t)(slash - path) + 1 : 0};
+                   .folder_length = (size_t)(kiln_base_name(path) - path)};
   if (file.bytes > INDEX_LIMIT)
-    status = kiln_error_set(error, KILN_FILE_MALFORMED, DOCUMENT " requires at most %u bytes, got %zu", INDEX_LIMIT,
-                            file.bytes);
+    status = kiln_error_set(error, KILN_FILE_MALFORMED, DOCUMENT " requires at most %u bytes, got " KILN_SIZE,
+                            INDEX_LIMIT, file.bytes);
   else if (!(status = open_parts(&index)))
     status = take(model, &index.table, context, error);
   kiln_tensors_release(&index.table, index.allocator);

@@ -19,7 +19,17 @@ enum { KILN_NAME_SHOWN = 80 };
 /* Room for the text of any shape: KILN_MAX_RANK numbers, separators and an ellipsis. */
 enum { KILN_SHAPE_TEXT_BYTES = 24 * KILN_MAX_RANK };
 
+/* For a size_t; some C libraries of Windows do not know "%zu". */
+#if defined(_WIN32)
+#define KILN_SIZE "%llu"
+#else
+#define KILN_SIZE "%zu"
+#endif
+
 /* status.c */
+
+/* As snprintf, which does not fail with the formats used here. */
+size_t kiln_text_print(char *to, size_t room, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Writes status and words to error, which may be null; returns status. */
 kiln_status_t kiln_error_set(kiln_error_t *error, kiln_status_t status, const char *format, ...)
@@ -28,6 +38,8 @@ kiln_status_t kiln_error_set(kiln_error_t *error, kiln_status_t status, const ch
 kiln_status_t kiln_error_clear(kiln_error_t *error);
 /* Puts a file's name before the words of error, which may be null; returns status. */
 kiln_status_t kiln_error_name_file(kiln_error_t *error, kiln_status_t status, const char *file, size_t length);
+/* KILN_FILE_ERROR: "cannot open weight file ...". */
+kiln_status_t kiln_file_error(kiln_error_t *error, const char *action, const char *path, const char *reason);
 /* "[3, 4]"; extents past KILN_MAX_RANK, which shape does not hold, show as "...". Returns buffer. */
 const char *kiln_shape_text(char buffer[KILN_SHAPE_TEXT_BYTES], uint32_t rank, const int64_t *shape);
 
@@ -90,6 +102,17 @@ void kiln_pages_release(void *memory, size_t bytes);
 /* A number that no other process has at the time. */
 long kiln_process(void);
 
+/* Whether what stands before it in a path is no part of a file's name; on Windows it may be a drive. */
+static inline bool kiln_is_separator(char character) {
+#if defined(_WIN32)
+  return character == '/' || character == '\\' || character == ':';
+#else
+  return character == '/';
+#endif
+}
+/* The name of a file without its folders (rename.c). */
+const char *kiln_base_name(const char *path);
+
 typedef struct kiln_file_t {
   const void *image;
   size_t bytes;
@@ -100,11 +123,9 @@ void kiln_file_unmap(kiln_file_t *file);
 /* Bytes of the file were read: the pages that hold them no longer count as memory of the process, nor do their
  * neighbours. What is needed again is read again. */
 void kiln_file_give_back(const kiln_file_t *file, const char *begin, const char *end);
-/* KILN_FILE_ERROR, with what errno says: "cannot open weight file ...". */
-kiln_status_t kiln_file_fail(kiln_error_t *error, const char *action, const char *path);
 
 typedef struct kiln_output_t {
-  int descriptor;
+  intptr_t handle; /* a descriptor, or a HANDLE of Windows */
   const char *path;
 } kiln_output_t;
 typedef kiln_status_t (*kiln_write_t)(const void *context, const kiln_output_t *output, kiln_error_t *error);

@@ -15,14 +15,14 @@ static void skip_space(kiln_json_t *json) {
 kiln_status_t kiln_json_fail(const kiln_json_t *json, const char *what) {
   size_t at = (size_t)(json->next - json->begin);
   if (json->next == json->end)
-    return kiln_error_set(json->error, KILN_FILE_MALFORMED, "%s requires %s, got its end at byte %zu", json->document,
-                          what, at);
+    return kiln_error_set(json->error, KILN_FILE_MALFORMED, "%s requires %s, got its end at byte " KILN_SIZE,
+                          json->document, what, at);
   unsigned char got = (unsigned char)*json->next;
   if (got > ' ' && got < 0x7F)
-    return kiln_error_set(json->error, KILN_FILE_MALFORMED, "%s requires %s, got '%c' at byte %zu", json->document,
-                          what, got, at);
-  return kiln_error_set(json->error, KILN_FILE_MALFORMED, "%s requires %s, got 0x%02x at byte %zu", json->document,
-                        what, got, at);
+    return kiln_error_set(json->error, KILN_FILE_MALFORMED, "%s requires %s, got '%c' at byte " KILN_SIZE,
+                          json->document, what, got, at);
+  return kiln_error_set(json->error, KILN_FILE_MALFORMED, "%s requires %s, got 0x%02x at byte " KILN_SIZE,
+                        json->document, what, got, at);
 }
 
 bool kiln_json_accept(kiln_json_t *json, char wanted) {

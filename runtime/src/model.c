@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A model's life: choose the code for this CPU, hold the allocator and the packed weights, let go of them. */
+#include "aligned.h"
 #include "internal.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static void *allocate_default(void *self, size_t bytes, size_t alignment) {
   (void)self;
-  return aligned_alloc(alignment, bytes);
+  return kiln_aligned_allocate(alignment, bytes);
 }
 
 static void release_default(void *self, void *memory) {
   (void)self;
-  free(memory);
+  kiln_aligned_free(memory);
 }
 
 kiln_status_t kiln_memory_allocate(const kiln_allocator_t *allocator, uint64_t bytes, const char *what, void **memory,

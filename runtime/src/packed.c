@@ -4,7 +4,6 @@
  * bits are safe as weights, so no more of the file is looked at. */
 #include "internal.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -33,8 +32,8 @@ static head_t make_head(const kiln_model_t *model) {
   head_t head = {.version = VERSION, .head_bytes = KILN_PACKED_HEAD_BYTES, .packed_bytes = variant->packed_bytes};
   memcpy(head.magic, magic, sizeof magic);
   memcpy(head.digest, variant->digest, sizeof head.digest);
-  snprintf(head.target, sizeof head.target, "%s", variant->target);
-  snprintf(head.model, sizeof head.model, "%s", model->descriptor->name);
+  kiln_text_print(head.target, sizeof head.target, "%s", variant->target);
+  kiln_text_print(head.model, sizeof head.model, "%s", model->descriptor->name);
   return head;
 }
 
@@ -44,7 +43,8 @@ static kiln_status_t check_file(const kiln_model_t *model, const kiln_file_t *fi
   const unsigned long long bytes = KILN_PACKED_HEAD_BYTES + wanted.packed_bytes;
   head_t head;
   if (file->bytes < KILN_PACKED_HEAD_BYTES)
-    return kiln_error_set(error, KILN_FILE_MALFORMED, "packed file requires %llu bytes, got %zu", bytes, file->bytes);
+    return kiln_error_set(error, KILN_FILE_MALFORMED, "packed file requires %llu bytes, got " KILN_SIZE, bytes,
+                          file->bytes);
   memcpy(&head, file->image, sizeof head);
   if (memcmp(head.magic, magic, sizeof magic) != 0)
     return kiln_error_set(error, KILN_FILE_MALFORMED,
@@ -64,7 +64,8 @@ static kiln_status_t check_file(const kiln_model_t *model, const kiln_file_t *fi
                           "those of another one",
                           KILN_NAME_SHOWN, wanted.model);
   if (file->bytes != bytes)
-    return kiln_error_set(error, KILN_FILE_MALFORMED, "packed file requires %llu bytes, got %zu", bytes, file->bytes);
+    return kiln_error_set(error, KILN_FILE_MALFORMED, "packed file requires %llu bytes, got " KILN_SIZE, bytes,
+                          file->bytes);
   return KILN_OK;
 }
 

@@ -10,14 +10,11 @@
  * Why the loop's fields are never mixed: they are written only when nothing is left of the loop before, so a thread
  * that saw tasks left but reads newer fields (release, acquire) cannot succeed in taking from the older word. */
 #define _GNU_SOURCE /* sched_getcpu, sched_setaffinity */
+#include "aligned.h"
 #include "internal.h"
+#include "threads.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <time.h>
 
 /* Longer than the gap between two calls in a loop, so that threads stay awake while there is work to come; between so
  * many rounds a thread gives way, should its CPU be wanted. */
@@ -30,12 +27,12 @@ typedef void (*task_t)(void *context, uint32_t index, uint32_t worker);
 typedef struct thread_t {
   kiln_pool_t *pool;
   uint32_t worker;
-  pthread_t handle;
+  kiln_thread_t handle;
 } thread_t;
 
 struct kiln_pool_t {
   kiln_executor_t executor;
-  pthread_mutex_t turn; /* held by the thread whose loop runs */
+  kiln_lock_t turn; /* held by the thread whose loop runs */
 
   _Alignas(64) _Atomic(uint64_t) left; /* generation << 32 | first task << 16 | tasks that nobody has taken */
   _Atomic(task_t) task;
@@ -45,8 +42,8 @@ struct kiln_pool_t {
   atomic_int caller_cpu;           /* -1: unknown */
   _Alignas(64) atomic_uint undone; /* tasks that have not finished */
 
-  _Alignas(64) pthread_mutex_t lock; /* for going to sleep and waking */
-  pthread_cond_t work, finished;
+  _Alignas(64) kiln_lock_t lock; /* for going to sleep and waking */
+  kiln_condition_t work, finished;
   atomic_uint sleepers;      /* threads that wait for work, or are about to */
   atomic_bool caller_sleeps; /* or is about to */
   atomic_bool is_closing;
@@ -97,17 +94,11 @@ static bool is_wanted(kiln_pool_t *pool) { return has_work(pool) || atomic_load(
 /* What the caller waits for. */
 static bool is_done(kiln_pool_t *pool) { return atomic_load(&pool->undone) == 0; }
 
-static int64_t nanoseconds(void) {
-  struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
 /* Whether the condition came true within the time for spinning. */
 static bool spin_until(kiln_pool_t *pool, bool (*is_true)(kiln_pool_t *)) {
   if (is_true(pool))
     return true;
-  for (int64_t end = nanoseconds() + SPIN_NANOSECONDS; nanoseconds() < end; sched_yield())
+  for (int64_t end = kiln_nanoseconds() + SPIN_NANOSECONDS; kiln_nanoseconds() < end; kiln_thread_yield())
     for (int round = 0; round < SPIN_ROUNDS; ++round) {
       if (is_true(pool))
         return true;
@@ -138,9 +129,9 @@ static void work(kiln_pool_t *pool, uint32_t worker) {
                               : task_of(count - first - count_of(left), middle, count - middle, count);
     task(context, base + index, worker);
     if (atomic_fetch_sub(&pool->undone, 1) == 1 && atomic_load(&pool->caller_sleeps)) {
-      pthread_mutex_lock(&pool->lock);
-      pthread_cond_signal(&pool->finished);
-      pthread_mutex_unlock(&pool->lock);
+      kiln_lock_take(&pool->lock);
+      kiln_condition_signal(&pool->finished);
+      kiln_lock_give(&pool->lock);
     }
     left = atomic_load(&pool->left);
   }
@@ -151,19 +142,19 @@ static void wait_for_work(kiln_pool_t *pool) {
   cpu_set_t allowed;
   bool is_narrowed = avoid_cpu(atomic_load_explicit(&pool->caller_cpu, memory_order_relaxed), &allowed);
 #endif
-  pthread_mutex_lock(&pool->lock);
+  kiln_lock_take(&pool->lock);
   atomic_fetch_add(&pool->sleepers, 1);
   while (!is_wanted(pool))
-    pthread_cond_wait(&pool->work, &pool->lock);
+    kiln_condition_wait(&pool->work, &pool->lock);
   atomic_fetch_sub(&pool->sleepers, 1);
-  pthread_mutex_unlock(&pool->lock);
+  kiln_lock_give(&pool->lock);
 #if defined(__linux__)
   if (is_narrowed)
     sched_setaffinity(0, sizeof allowed, &allowed);
 #endif
 }
 
-static void *run_thread(void *argument) {
+static KILN_THREAD run_thread(void *argument) {
   thread_t *thread = argument;
   kiln_pool_t *pool = thread->pool;
   while (!atomic_load(&pool->is_closing)) {
@@ -174,7 +165,7 @@ static void *run_thread(void *argument) {
 #endif
     work(pool, thread->worker);
   }
-  return NULL;
+  return KILN_THREAD_DONE;
 }
 
 /* At most MOST_TASKS tasks, from `base` on; the caller has its turn. */
@@ -188,46 +179,41 @@ static void run_loop(kiln_pool_t *pool, uint32_t base, uint32_t count, task_t ta
   uint64_t generation = (atomic_load(&pool->left) >> 32) + 1;
   atomic_store(&pool->left, generation << 32 | count);
   if (count > 1 && atomic_load(&pool->sleepers) > 0) {
-    pthread_mutex_lock(&pool->lock);
-    pthread_cond_broadcast(&pool->work);
-    pthread_mutex_unlock(&pool->lock);
+    kiln_lock_take(&pool->lock);
+    kiln_condition_broadcast(&pool->work);
+    kiln_lock_give(&pool->lock);
   }
   work(pool, 0);
   if (!spin_until(pool, is_done)) {
-    pthread_mutex_lock(&pool->lock);
+    kiln_lock_take(&pool->lock);
     atomic_store(&pool->caller_sleeps, true);
     while (!is_done(pool))
-      pthread_cond_wait(&pool->finished, &pool->lock);
+      kiln_condition_wait(&pool->finished, &pool->lock);
     atomic_store(&pool->caller_sleeps, false);
-    pthread_mutex_unlock(&pool->lock);
+    kiln_lock_give(&pool->lock);
   }
 }
 
 static void parallel_for(void *self, uint32_t count, task_t task, void *context) {
   kiln_pool_t *pool = self;
-  pthread_mutex_lock(&pool->turn);
+  kiln_lock_take(&pool->turn);
   for (uint32_t base = 0, part; base < count; base += part) {
     part = count - base < MOST_TASKS ? count - base : MOST_TASKS;
     run_loop(pool, base, part, task, context);
   }
-  pthread_mutex_unlock(&pool->turn);
+  kiln_lock_give(&pool->turn);
 }
 
 /* Starts threads - 1 threads; pool->started says how many there are. */
 static bool start_threads(kiln_pool_t *pool, uint32_t threads) {
-  sigset_t all, before;
   bool is_complete = true;
-  /* The program's signal handlers run on the program's threads. */
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   while (is_complete && pool->started + 1 < threads) {
     thread_t *thread = &pool->threads[pool->started];
     *thread = (thread_t){.pool = pool, .worker = pool->started + 1};
-    is_complete = pthread_create(&thread->handle, NULL, run_thread, thread) == 0;
+    is_complete = kiln_thread_start(&thread->handle, run_thread, thread);
     if (is_complete)
       ++pool->started;
   }
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
   return is_complete;
 }
 
@@ -238,7 +224,7 @@ kiln_status_t kiln_pool_create(uint32_t threads, kiln_pool_t **result, kiln_erro
   if (threads == 0)
     return kiln_error_set(error, KILN_INVALID_ARGUMENT, "pool_create requires at least 1 thread, got 0");
   uint64_t bytes = KILN_ARENA_ROUND(sizeof(kiln_pool_t) + (uint64_t)(threads - 1) * sizeof(thread_t));
-  kiln_pool_t *pool = bytes <= SIZE_MAX ? aligned_alloc(_Alignof(kiln_pool_t), (size_t)bytes) : NULL;
+  kiln_pool_t *pool = bytes <= SIZE_MAX ? kiln_aligned_allocate(_Alignof(kiln_pool_t), (size_t)bytes) : NULL;
   if (!pool)
     return kiln_error_set(error, KILN_OUT_OF_MEMORY, "a pool of %u threads requires %llu bytes, got none", threads,
                           (unsigned long long)bytes);
@@ -254,10 +240,10 @@ kiln_status_t kiln_pool_create(uint32_t threads, kiln_pool_t **result, kiln_erro
   atomic_init(&pool->sleepers, 0);
   atomic_init(&pool->caller_sleeps, false);
   atomic_init(&pool->is_closing, false);
-  pthread_mutex_init(&pool->turn, NULL);
-  pthread_mutex_init(&pool->lock, NULL);
-  pthread_cond_init(&pool->work, NULL);
-  pthread_cond_init(&pool->finished, NULL);
+  kiln_lock_init(&pool->turn);
+  kiln_lock_init(&pool->lock);
+  kiln_condition_init(&pool->work);
+  kiln_condition_init(&pool->finished);
   if (!start_threads(pool, threads)) {
     uint32_t started = pool->started;
     kiln_pool_destroy(pool);
@@ -273,15 +259,15 @@ const kiln_executor_t *kiln_pool_executor(const kiln_pool_t *pool) { return pool
 void kiln_pool_destroy(kiln_pool_t *pool) {
   if (!pool)
     return;
-  pthread_mutex_lock(&pool->lock);
+  kiln_lock_take(&pool->lock);
   atomic_store(&pool->is_closing, true);
-  pthread_cond_broadcast(&pool->work);
-  pthread_mutex_unlock(&pool->lock);
+  kiln_condition_broadcast(&pool->work);
+  kiln_lock_give(&pool->lock);
   for (uint32_t i = 0; i < pool->started; ++i)
-    pthread_join(pool->threads[i].handle, NULL);
-  pthread_cond_destroy(&pool->finished);
-  pthread_cond_destroy(&pool->work);
-  pthread_mutex_destroy(&pool->lock);
-  pthread_mutex_destroy(&pool->turn);
-  free(pool);
+    kiln_thread_join(pool->threads[i].handle);
+  kiln_condition_destroy(&pool->finished);
+  kiln_condition_destroy(&pool->work);
+  kiln_lock_destroy(&pool->lock);
+  kiln_lock_destroy(&pool->turn);
+  kiln_aligned_free(pool);
 }

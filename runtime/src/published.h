@@ -26,8 +26,6 @@ kiln_status_t kiln_rename_check_zeros(const kiln_tensor_t *tensor, const char *n
                                       kiln_error_t *error);
 /* The row of a file's matrix that row `row` of the model is. */
 uint64_t kiln_rotary_row(uint64_t rows, uint32_t heads, uint64_t row);
-/* The name of a file without its folders. */
-const char *kiln_base_name(const char *path);
 
 /* gguf_blocks.c */
 

@@ -9,8 +9,8 @@ kiln_status_t kiln_renames_check(const kiln_renames_t *renames, const char *read
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires renames, got null", reader);
   for (size_t i = 0; i < renames->count; ++i)
     if (!renames->renames[i].from)
-      return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires a name that rename %zu is from, got null", reader,
-                            i);
+      return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires a name that rename " KILN_SIZE " is from, got null",
+                            reader, i);
   return KILN_OK;
 }
 
@@ -77,6 +77,9 @@ uint64_t kiln_rotary_row(uint64_t rows, uint32_t heads, uint64_t row) {
 }
 
 const char *kiln_base_name(const char *path) {
-  const char *const slash = strrchr(path, '/');
-  return slash ? slash + 1 : path;
+  const char *name = path;
+  for (const char *at = path; *at; ++at)
+    if (kiln_is_separator(*at))
+      name = at + 1;
+  return name;
 }

@@ -105,7 +105,7 @@ static kiln_status_t check_reserved(const kiln_entry_t *entry, const kiln_call_t
   for (size_t i = 0; i < sizeof call->reserved / sizeof call->reserved[0]; ++i)
     if (call->reserved[i])
       return kiln_error_set(call->error, KILN_INVALID_ARGUMENT,
-                            "%s requires that the call's reserved fields are null, got a pointer in field %zu",
+                            "%s requires that the call's reserved fields are null, got a pointer in field " KILN_SIZE,
                             entry->name, i);
   return KILN_OK;
 }
@@ -195,17 +195,18 @@ static kiln_status_t check_sequence(const kiln_entry_t *entry, const kiln_sequen
                                     kiln_error_t *error) {
   const kiln_sequence_t *sequence = &sequences[number];
   if (!sequence->states && entry->state_bytes > 0)
-    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires states of sequence %zu, got null", entry->name,
-                          number);
+    return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires states of sequence " KILN_SIZE ", got null",
+                          entry->name, number);
   if ((uintptr_t)sequence->states % KILN_ARENA_ALIGNMENT != 0)
     return kiln_error_set(error, KILN_ARENA_MISALIGNED,
-                          "%s requires states aligned to %d bytes, got %u past it of sequence %zu", entry->name,
+                          "%s requires states aligned to %d bytes, got %u past it of sequence " KILN_SIZE, entry->name,
                           KILN_ARENA_ALIGNMENT, (unsigned)((uintptr_t)sequence->states % KILN_ARENA_ALIGNMENT), number);
   for (size_t other = 0; other < number; ++other) {
     const uintptr_t here = (uintptr_t)sequence->states, there = (uintptr_t)sequences[other].states;
     if ((here < there ? there - here : here - there) < entry->state_bytes)
       return kiln_error_set(error, KILN_INVALID_ARGUMENT,
-                            "%s requires states of its own for each sequence, got some of both %zu and %zu",
+                            "%s requires states of its own for each sequence, got some of both " KILN_SIZE
+                            " and " KILN_SIZE,
                             entry->name, other, number);
   }
   return check_extents(entry, entry->own_symbols, entry->own_symbol_count, sequence->extents, error);

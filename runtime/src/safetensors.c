@@ -246,7 +246,7 @@ kiln_status_t kiln_safetensors_open(const void *image, size_t bytes, const kiln_
   kiln_status_t status;
   memset(table, 0, sizeof *table);
   if (bytes < LENGTH_BYTES)
-    return kiln_error_set(error, KILN_FILE_MALFORMED, "safetensors file requires at least %d bytes, got %zu",
+    return kiln_error_set(error, KILN_FILE_MALFORMED, "safetensors file requires at least %d bytes, got " KILN_SIZE,
                           LENGTH_BYTES, bytes);
   for (int i = LENGTH_BYTES; i-- > 0;)
     header_bytes = header_bytes << 8 | start[i];

@@ -4,7 +4,6 @@
  * states. */
 #include "internal.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* What is read from the packed copy at a time; of a weight with longer rows, one of them. */
@@ -47,10 +46,10 @@ static void put_tensor(header_t *header, const kiln_weight_t *weight, const kiln
   put(header, begin ? ",\"" : "\"", begin ? 2 : 1);
   for (int i = 0; i < 3; ++i)
     put(header, name->parts[i], name->lengths[i]);
-  const int length = snprintf(text, sizeof text, "\":{\"dtype\":\"%s\",\"shape\":%s,\"data_offsets\":[%llu,%llu]}",
-                              kiln_safetensors_dtype_text(weight->dtype),
-                              kiln_shape_text(shape, weight->rank, weight->shape), first, end);
-  put(header, text, (size_t)length);
+  const size_t length = kiln_text_print(
+      text, sizeof text, "\":{\"dtype\":\"%s\",\"shape\":%s,\"data_offsets\":[%llu,%llu]}",
+      kiln_safetensors_dtype_text(weight->dtype), kiln_shape_text(shape, weight->rank, weight->shape), first, end);
+  put(header, text, length);
 }
 
 /* All copies of a weight or a state. */

@@ -3,7 +3,21 @@
 #include "internal.h"
 
 #include <stdarg.h>
+#include <string.h>
+#if !defined(_WIN32)
 #include <stdio.h>
+#endif
+
+enum { PATH_SHOWN = 2 * KILN_NAME_SHOWN };
+
+#if defined(_WIN32)
+/* The function that every C library for Windows has; headers there make others of it. */
+int print(char *to, size_t room, const char *format, va_list values) __asm__("vsnprintf");
+#else
+static int print(char *to, size_t room, const char *format, va_list values) {
+  return vsnprintf(to, room, format, values);
+}
+#endif
 
 const char *kiln_status_text(kiln_status_t status) {
   switch (status) {
@@ -67,13 +81,21 @@ const char *kiln_status_text(kiln_status_t status) {
   return "not a status of Kiln; check that header and library belong together.";
 }
 
+size_t kiln_text_print(char *to, size_t room, const char *format, ...) {
+  va_list values;
+  va_start(values, format);
+  const int length = print(to, room, format, values);
+  va_end(values);
+  return (size_t)length;
+}
+
 kiln_status_t kiln_error_set(kiln_error_t *error, kiln_status_t status, const char *format, ...) {
   if (error) {
     va_list values;
     va_start(values, format);
     error->status = status;
     error->message[0] = '\0';
-    vsnprintf(error->message, sizeof error->message, format, values);
+    print(error->message, sizeof error->message, format, values);
     va_end(values);
   }
   return status;
@@ -94,12 +116,19 @@ kiln_status_t kiln_error_name_file(kiln_error_t *error, kiln_status_t status, co
   return kiln_error_set(error, status, "file \"%.*s\": %s", kiln_shown(length), file, words.message);
 }
 
+kiln_status_t kiln_file_error(kiln_error_t *error, const char *action, const char *path, const char *reason) {
+  /* Of a long path the end, which tells more. */
+  const size_t length = strlen(path), hidden = length > PATH_SHOWN ? length - PATH_SHOWN : 0;
+  return kiln_error_set(error, KILN_FILE_ERROR, "cannot %s weight file \"%s%s\": %s", action, hidden ? "..." : "",
+                        path + hidden, reason);
+}
+
 const char *kiln_shape_text(char buffer[KILN_SHAPE_TEXT_BYTES], uint32_t rank, const int64_t *shape) {
   size_t length = 0;
   buffer[length++] = '[';
   for (uint32_t i = 0; i < rank && i < KILN_MAX_RANK; ++i)
     length +=
-        (size_t)snprintf(buffer + length, KILN_SHAPE_TEXT_BYTES - length, i ? ", %lld" : "%lld", (long long)shape[i]);
-  snprintf(buffer + length, KILN_SHAPE_TEXT_BYTES - length, rank > KILN_MAX_RANK ? ", ...]" : "]");
+        kiln_text_print(buffer + length, KILN_SHAPE_TEXT_BYTES - length, i ? ", %lld" : "%lld", (long long)shape[i]);
+  kiln_text_print(buffer + length, KILN_SHAPE_TEXT_BYTES - length, rank > KILN_MAX_RANK ? ", ...]" : "]");
   return buffer;
 }

@@ -15,13 +15,13 @@ namespace kiln {
 namespace {
 
 struct Architecture {
+  const char *suffix;               // of the names of its targets
   const char *hostTriple, *hostCpu; // LLVM's names: of the code around the kernels, and of what each such CPU has
   const char *halideTriple;         // Halide's name
   const char *codeOptions;          // of Halide's LLVM
 };
 
 struct Level {
-  const Architecture &architecture;
   const char *name;
   uint64_t features;          // each level has those below it
   const char *halideFeatures; // names of Halide's Target
@@ -36,30 +36,37 @@ struct Level {
   bool isSmall = false;                // CodeTarget
 };
 
-constexpr Architecture x86{"x86_64-unknown-linux-gnu", "x86-64", "x86-64-linux", halide::x86CodeOptions};
-constexpr Architecture arm{"aarch64-unknown-linux-gnu", "generic", "arm-64-linux", halide::codeOptions};
-
-constexpr Architecture riscv{"riscv64-unknown-linux-gnu", "generic-rv64", "riscv-64-linux", halide::codeOptions};
-
-constexpr Architecture wasm{"wasm32-unknown-wasip1", "generic", "wasm-32-wasmrt", halide::codeOptions};
+constexpr Architecture x86{"", "x86_64-unknown-linux-gnu", "x86-64", "x86-64-linux", halide::x86CodeOptions};
+constexpr Architecture x86Windows{"-windows", "x86_64-w64-windows-gnu", "x86-64", "x86-64-windows",
+                                  halide::x86CodeOptions};
+constexpr Architecture x86Macos{"-macos", "x86_64-apple-macosx11.0.0", "x86-64", "x86-64-osx", halide::x86CodeOptions};
+constexpr Architecture arm{"", "aarch64-unknown-linux-gnu", "generic", "arm-64-linux", halide::codeOptions};
+constexpr Architecture armMacos{"-macos", "arm64-apple-macosx11.0.0", "apple-m1", "arm-64-osx", halide::codeOptions};
+constexpr Architecture riscv{"", "riscv64-unknown-linux-gnu", "generic-rv64", "riscv-64-linux", halide::codeOptions};
+constexpr Architecture wasm{"", "wasm32-unknown-wasip1", "generic", "wasm-32-wasmrt", halide::codeOptions};
 
 constexpr uint64_t v2 = KILN_CPU_X86_64_V2, v3 = v2 | KILN_CPU_X86_64_V3, v4 = v3 | KILN_CPU_X86_64_V4;
 constexpr char v4Features[] = "sse41-avx-avx2-fma-f16c-avx512-avx512_skylake", fewer[] = "sse41-avx-avx2-fma-f16c";
-constexpr Level levels[] = {
-    {x86, "x86-64-v4-vnni", v4 | KILN_CPU_X86_64_VNNI, v4Features, fewer, 64, 32, true, 48, 32, false, true},
-    {x86, "x86-64-v4", v4, v4Features, fewer, 64, 32, true, 48, 32, true},
-    {x86, "x86-64-v3", v3, "sse41-avx-avx2-fma-f16c", "sse41-avx-fma-f16c", 32, 16, true, 16, 16, true},
-    {x86, "x86-64-v2", v2, "sse41", "sse41", 16, 16, false, 8, 8, false},
-    {arm, "aarch64-dotprod", KILN_CPU_AARCH64 | KILN_CPU_AARCH64_DOTPROD, "arm_dot_prod", "", 16, 32, true, 12, 8,
-     false, true},
-    {arm, "aarch64", KILN_CPU_AARCH64, "", "", 16, 32, true, 12, 8, false},
-    {riscv, "riscv64-v", KILN_CPU_RISCV64 | KILN_CPU_RISCV64_V, "", "", 16, 32, true, 12, 8, false, false, "+v"},
-    {riscv, "riscv64", KILN_CPU_RISCV64, "", "", 4, 32, true, 4, 4, false, false, ""},
-    // Engines on x86-64 have 16 registers and keep some (M-1250). Relaxed SIMD has a fused multiply-add, but more steps
-    // at a time, which that is taken for elsewhere, make engines spill (M-1251).
-    {wasm, "wasm32", KILN_CPU_WASM32, "wasm_simd128", "wasm_simd128", 16, 12, false, 8, 8, false, false, "+simd128",
+constexpr Level x86Levels[] = {
+    {"x86-64-v4-vnni", v4 | KILN_CPU_X86_64_VNNI, v4Features, fewer, 64, 32, true, 48, 32, false, true},
+    {"x86-64-v4", v4, v4Features, fewer, 64, 32, true, 48, 32, true},
+    {"x86-64-v3", v3, "sse41-avx-avx2-fma-f16c", "sse41-avx-fma-f16c", 32, 16, true, 16, 16, true},
+    {"x86-64-v2", v2, "sse41", "sse41", 16, 16, false, 8, 8, false},
+};
+constexpr Level armLevels[] = {
+    {"aarch64-dotprod", KILN_CPU_AARCH64 | KILN_CPU_AARCH64_DOTPROD, "arm_dot_prod", "", 16, 32, true, 12, 8, false,
      true},
-    {wasm, "wasm32-relaxed", KILN_CPU_WASM32, "wasm_simd128", "wasm_simd128", 16, 12, false, 8, 8, false, false,
+    {"aarch64", KILN_CPU_AARCH64, "", "", 16, 32, true, 12, 8, false},
+};
+constexpr Level riscvLevels[] = {
+    {"riscv64-v", KILN_CPU_RISCV64 | KILN_CPU_RISCV64_V, "", "", 16, 32, true, 12, 8, false, false, "+v"},
+    {"riscv64", KILN_CPU_RISCV64, "", "", 4, 32, true, 4, 4, false, false, ""},
+};
+// Engines on x86-64 have 16 registers and keep some (M-1250). Relaxed SIMD has a fused multiply-add, but more steps
+// at a time, which that is taken for elsewhere, make engines spill (M-1251).
+constexpr Level wasmLevels[] = {
+    {"wasm32", KILN_CPU_WASM32, "wasm_simd128", "wasm_simd128", 16, 12, false, 8, 8, false, false, "+simd128", true},
+    {"wasm32-relaxed", KILN_CPU_WASM32, "wasm_simd128", "wasm_simd128", 16, 12, false, 8, 8, false, false,
      "+simd128,+relaxed-simd", true},
 };
 
@@ -73,14 +80,15 @@ int64_t weightTile(const Level &level, int64_t outputs, int64_t inputs) {
   return isNarrowLess ? level.narrowTile : level.weightTile;
 }
 
-std::unique_ptr<Target> createTarget(const Level &level) {
+std::unique_ptr<Target> createTarget(const Architecture &architecture, const Level &level) {
   TargetInfo info;
-  info.name = level.name;
-  info.hostTriple = level.architecture.hostTriple;
-  info.hostCpu = level.architecture.hostCpu;
+  info.name = std::string(level.name) + architecture.suffix;
+  info.measuredAs = level.name;
+  info.hostTriple = architecture.hostTriple;
+  info.hostCpu = architecture.hostCpu;
   info.features = level.features;
   info.memorySpace = KILN_MEMORY_HOST;
-  info.isDefault = level.isDefault;
+  info.isDefault = level.isDefault && info.name == level.name;
   info.hasStoredWeights = true;
   info.hasOrder = true;
   info.machine.vectorBytes = level.vectorBytes;
@@ -96,8 +104,8 @@ std::unique_ptr<Target> createTarget(const Level &level) {
   if (level.newerFeatures)
     newer = {info.hostTriple, info.hostCpu, level.newerFeatures};
   std::vector<std::unique_ptr<KernelCompiler>> compilers;
-  compilers.push_back(halide::createKernelCompiler({level.architecture.halideTriple, level.halideFeatures,
-                                                    level.fewerFeatures, level.architecture.codeOptions, info.machine,
+  compilers.push_back(halide::createKernelCompiler({architecture.halideTriple, level.halideFeatures,
+                                                    level.fewerFeatures, architecture.codeOptions, info.machine,
                                                     level.hasByteProducts, level.isSmall, newer}));
   return std::make_unique<Target>(std::move(info), std::move(hooks), std::move(compilers));
 }
@@ -106,8 +114,17 @@ std::unique_ptr<Target> createTarget(const Level &level) {
 
 std::vector<std::unique_ptr<Target>> createCpuTargets() {
   std::vector<std::unique_ptr<Target>> targets;
-  for (const Level &level : levels)
-    targets.push_back(createTarget(level));
+  const auto add = [&](const Architecture &architecture, llvm::ArrayRef<Level> levels) {
+    for (const Level &level : levels)
+      targets.push_back(createTarget(architecture, level));
+  };
+  add(x86, x86Levels);
+  add(arm, armLevels);
+  add(riscv, riscvLevels);
+  add(wasm, wasmLevels);
+  add(x86Windows, x86Levels);
+  add(x86Macos, x86Levels);
+  add(armMacos, armLevels);
   return targets;
 }
 

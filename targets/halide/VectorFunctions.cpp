@@ -1,22 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/halide/VectorFunctions.h"
 
-#include "targets/halide/simd/avx2.inc"
-#include "targets/halide/simd/avx512.inc"
-#include "targets/halide/simd/dotprod.inc"
-#include "targets/halide/simd/f16c.inc"
-#include "targets/halide/simd/fma_arm.inc"
-#include "targets/halide/simd/fma_riscv.inc"
-#include "targets/halide/simd/fma_x86.inc"
-#include "targets/halide/simd/neon.inc"
-#include "targets/halide/simd/portable_arm.inc"
-#include "targets/halide/simd/portable_riscv.inc"
-#include "targets/halide/simd/portable_wasm.inc"
-#include "targets/halide/simd/sse41.inc"
-#include "targets/halide/simd/vnni.inc"
-#include "targets/halide/simd/wasm.inc"
+#include "targets/halide/simd/avx2_coff.inc"
+#include "targets/halide/simd/avx2_elf.inc"
+#include "targets/halide/simd/avx2_macho.inc"
+#include "targets/halide/simd/avx512_coff.inc"
+#include "targets/halide/simd/avx512_elf.inc"
+#include "targets/halide/simd/avx512_macho.inc"
+#include "targets/halide/simd/dotprod_elf.inc"
+#include "targets/halide/simd/dotprod_macho.inc"
+#include "targets/halide/simd/f16c_coff.inc"
+#include "targets/halide/simd/f16c_elf.inc"
+#include "targets/halide/simd/f16c_macho.inc"
+#include "targets/halide/simd/fma_arm_elf.inc"
+#include "targets/halide/simd/fma_arm_macho.inc"
+#include "targets/halide/simd/fma_riscv_elf.inc"
+#include "targets/halide/simd/fma_x86_coff.inc"
+#include "targets/halide/simd/fma_x86_elf.inc"
+#include "targets/halide/simd/fma_x86_macho.inc"
+#include "targets/halide/simd/neon_elf.inc"
+#include "targets/halide/simd/neon_macho.inc"
+#include "targets/halide/simd/portable_arm_elf.inc"
+#include "targets/halide/simd/portable_arm_macho.inc"
+#include "targets/halide/simd/portable_riscv_elf.inc"
+#include "targets/halide/simd/portable_wasm_elf.inc"
+#include "targets/halide/simd/sse41_coff.inc"
+#include "targets/halide/simd/sse41_elf.inc"
+#include "targets/halide/simd/sse41_macho.inc"
+#include "targets/halide/simd/vnni_coff.inc"
+#include "targets/halide/simd/vnni_elf.inc"
+#include "targets/halide/simd/vnni_macho.inc"
+#include "targets/halide/simd/wasm_elf.inc"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/ErrorHandling.h"
-#include <iterator>
 
 namespace kiln::halide {
 
@@ -72,14 +88,21 @@ Halide::Expr fusedMultiplyAdd(const Halide::Expr &a, const Halide::Expr &b, cons
 
 namespace {
 
+/// Functions for each format of objects: LLVM takes a module for another system for a mistake.
+struct Bitcode {
+  llvm::ArrayRef<unsigned char> elf, coff, macho;
+};
+
 /// Of two functions with one name the first stays.
 class Modules {
 public:
   Modules(Halide::Module &module, const Halide::Target &target) : module(module), target(target) {}
 
-  template <size_t Size> void add(const unsigned char (&bitcode)[Size], const char *name) {
-    const std::vector<uint8_t> code(std::begin(bitcode), std::end(bitcode));
-    module.append(Halide::ExternalCode::bitcode_wrapper(target, code, name));
+  void add(const Bitcode &bitcode, const char *name) {
+    const llvm::ArrayRef<unsigned char> code = target.os == Halide::Target::Windows ? bitcode.coff
+                                               : target.os == Halide::Target::OSX   ? bitcode.macho
+                                                                                    : bitcode.elf;
+    module.append(Halide::ExternalCode::bitcode_wrapper(target, {code.begin(), code.end()}, name));
   }
 
 private:
@@ -91,24 +114,24 @@ private:
 
 static void addOfX86(Modules modules, const VectorFunctions &functions) {
   if (functions.hasFma)
-    modules.add(fma_x86Bitcode, "fma");
-  modules.add(sse41Bitcode, "sse41");
+    modules.add({fma_x86_elf, fma_x86_coff, fma_x86_macho}, "fma");
+  modules.add({sse41_elf, sse41_coff, sse41_macho}, "sse41");
   if (functions.hasF16)
-    modules.add(f16cBitcode, "f16c");
+    modules.add({f16c_elf, f16c_coff, f16c_macho}, "f16c");
   if (functions.hasAvx2)
-    modules.add(avx2Bitcode, "avx2");
+    modules.add({avx2_elf, avx2_coff, avx2_macho}, "avx2");
   if (functions.hasAvx512)
-    modules.add(avx512Bitcode, "avx512");
+    modules.add({avx512_elf, avx512_coff, avx512_macho}, "avx512");
   if (functions.hasByteProducts)
-    modules.add(vnniBitcode, "vnni");
+    modules.add({vnni_elf, vnni_coff, vnni_macho}, "vnni");
 }
 
 static void addOfArm(Modules modules, const VectorFunctions &functions) {
   if (functions.hasByteProducts)
-    modules.add(dotprodBitcode, "dotprod");
-  modules.add(neonBitcode, "neon");
-  modules.add(fma_armBitcode, "fma");
-  modules.add(portable_armBitcode, "portable");
+    modules.add({dotprod_elf, {}, dotprod_macho}, "dotprod");
+  modules.add({neon_elf, {}, neon_macho}, "neon");
+  modules.add({fma_arm_elf, {}, fma_arm_macho}, "fma");
+  modules.add({portable_arm_elf, {}, portable_arm_macho}, "portable");
 }
 
 void addVectorFunctions(Halide::Module &module, const VectorFunctions &functions) {
@@ -119,11 +142,11 @@ void addVectorFunctions(Halide::Module &module, const VectorFunctions &functions
   case Halide::Target::ARM:
     return addOfArm(modules, functions);
   case Halide::Target::RISCV:
-    modules.add(fma_riscvBitcode, "fma");
-    return modules.add(portable_riscvBitcode, "portable");
+    modules.add({fma_riscv_elf, {}, {}}, "fma");
+    return modules.add({portable_riscv_elf, {}, {}}, "portable");
   case Halide::Target::WebAssembly:
-    modules.add(wasmBitcode, "wasm");
-    return modules.add(portable_wasmBitcode, "portable");
+    modules.add({wasm_elf, {}, {}}, "wasm");
+    return modules.add({portable_wasm_elf, {}, {}}, "portable");
   default:
     llvm_unreachable("a CPU has functions of vectors");
   }

@@ -12,7 +12,11 @@
 #include <random>
 #include <span>
 #include <vector>
-#ifndef __wasi__
+#if defined(_WIN32)
+#define WIN32_LEAN_AND_MEAN
+#define NOMINMAX
+#include <windows.h>
+#elif !defined(__wasi__)
 #include <sys/mman.h>
 #include <unistd.h>
 #endif
@@ -38,7 +42,19 @@ private:
   std::size_t page;
 };
 
-#ifndef __wasi__
+#if defined(_WIN32)
+inline Pages::Pages(std::size_t bytes) : page(4096) {
+  usable = (bytes + page - 1) / page * page;
+  base = static_cast<unsigned char *>(VirtualAlloc(nullptr, usable + 2 * page, MEM_RESERVE, PAGE_NOACCESS)) + page;
+  if (usable > 0 && !VirtualAlloc(base, usable, MEM_COMMIT, PAGE_READWRITE))
+    std::abort();
+}
+inline Pages::~Pages() { VirtualFree(base - page, 0, MEM_RELEASE); }
+inline void Pages::makeReadOnly() {
+  DWORD before;
+  VirtualProtect(base, usable, PAGE_READONLY, &before);
+}
+#elif !defined(__wasi__)
 inline Pages::Pages(std::size_t bytes) : page(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
   usable = (bytes + page - 1) / page * page;
   void *mapped = mmap(nullptr, usable + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -321,11 +321,31 @@ TEST(Target, LanesAreOfAnElementType) {
 }
 
 TEST(Target, NamesAndLookup) {
-  EXPECT_EQ(targetNames(),
-            (std::vector<std::string>{"x86-64-v4-vnni", "x86-64-v4", "x86-64-v3", "x86-64-v2", "aarch64-dotprod",
-                                      "aarch64", "riscv64-v", "riscv64", "wasm32", "wasm32-relaxed", "cuda"}));
+  EXPECT_EQ(targetNames(), (std::vector<std::string>{"x86-64-v4-vnni",
+                                                     "x86-64-v4",
+                                                     "x86-64-v3",
+                                                     "x86-64-v2",
+                                                     "aarch64-dotprod",
+                                                     "aarch64",
+                                                     "riscv64-v",
+                                                     "riscv64",
+                                                     "wasm32",
+                                                     "wasm32-relaxed",
+                                                     "x86-64-v4-vnni-windows",
+                                                     "x86-64-v4-windows",
+                                                     "x86-64-v3-windows",
+                                                     "x86-64-v2-windows",
+                                                     "x86-64-v4-vnni-macos",
+                                                     "x86-64-v4-macos",
+                                                     "x86-64-v3-macos",
+                                                     "x86-64-v2-macos",
+                                                     "aarch64-dotprod-macos",
+                                                     "aarch64-macos",
+                                                     "cuda"}));
   EXPECT_EQ(defaultTargetNames(), (std::vector<std::string>{"x86-64-v4", "x86-64-v3"}));
   EXPECT_EQ(findTarget("x86-64-v5"), nullptr);
+  EXPECT_EQ(findTarget("x86-64-v3-windows")->measuredAs(), "x86-64-v3");
+  EXPECT_EQ(findTarget("cuda")->measuredAs(), "cuda");
   for (const std::string &name : targetNames()) {
     auto target = findTarget(name);
     EXPECT_EQ(target->name(), name);

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the run time uses of it on macOS (README.md). */
+#ifndef KILN_DARWIN_ERRNO_H
+#define KILN_DARWIN_ERRNO_H
+
+int *__error(void);
+#define errno (*__error())
+#define EINTR 4
+#define EEXIST 17
+#define ENAMETOOLONG 63
+
+#endif /* KILN_DARWIN_ERRNO_H */

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the run time uses of it on macOS (README.md), of arm64 alone. */
+#ifndef KILN_DARWIN_FENV_H
+#define KILN_DARWIN_FENV_H
+
+typedef struct {
+  unsigned long long fpsr, fpcr;
+} fenv_t;
+extern const fenv_t _FE_DFL_ENV;
+#define FE_DFL_ENV (&_FE_DFL_ENV)
+int fegetenv(fenv_t *environment);
+int fesetenv(const fenv_t *environment);
+
+#endif /* KILN_DARWIN_FENV_H */

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the run time uses of it on macOS (README.md): the size of each type is that of the system. */
+#ifndef KILN_DARWIN_PTHREAD_H
+#define KILN_DARWIN_PTHREAD_H
+
+#include <signal.h>
+
+typedef struct kiln_darwin_thread_t *pthread_t;
+typedef struct {
+  long signature;
+  char opaque[56];
+} pthread_mutex_t;
+typedef struct {
+  long signature;
+  char opaque[40];
+} pthread_cond_t;
+
+int pthread_create(pthread_t *thread, const void *attributes, void *(*run)(void *), void *argument);
+int pthread_join(pthread_t thread, void **result);
+int pthread_mutex_init(pthread_mutex_t *mutex, const void *attributes);
+int pthread_mutex_destroy(pthread_mutex_t *mutex);
+int pthread_mutex_lock(pthread_mutex_t *mutex);
+int pthread_mutex_unlock(pthread_mutex_t *mutex);
+int pthread_cond_init(pthread_cond_t *condition, const void *attributes);
+int pthread_cond_destroy(pthread_cond_t *condition);
+int pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex);
+int pthread_cond_signal(pthread_cond_t *condition);
+int pthread_cond_broadcast(pthread_cond_t *condition);
+int pthread_sigmask(int how, const sigset_t *set, sigset_t *before);
+
+#endif /* KILN_DARWIN_PTHREAD_H */

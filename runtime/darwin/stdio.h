@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the run time uses of it on macOS (README.md). */
+#ifndef KILN_DARWIN_STDIO_H
+#define KILN_DARWIN_STDIO_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+int rename(const char *from, const char *to);
+int vsnprintf(char *to, size_t room, const char *format, va_list values) __attribute__((format(printf, 3, 0)));
+
+#endif /* KILN_DARWIN_STDIO_H */

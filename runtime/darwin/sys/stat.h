@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the run time uses of it on macOS (README.md): the fields that it reads are where the system has them. */
+#ifndef KILN_DARWIN_SYS_STAT_H
+#define KILN_DARWIN_SYS_STAT_H
+
+struct stat {
+  int device;
+  unsigned short st_mode, links;
+  unsigned long long inode;
+  char others[80];
+  long long st_size;
+  char more[40];
+};
+#define S_ISREG(mode) (((mode) & 0170000) == 0100000)
+#if defined(__x86_64__) /* where a struct of before has the plain name */
+int fstat(int descriptor, struct stat *facts) __asm__("_fstat$INODE64");
+#else
+int fstat(int descriptor, struct stat *facts);
+#endif
+
+#endif /* KILN_DARWIN_SYS_STAT_H */
