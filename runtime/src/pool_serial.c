@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The bundled pool where there are no threads, as in WebAssembly without shared memory: the caller's alone. */
+/* The bundled pool where no thread can be started, as in WebAssembly: the caller's alone. kiln/executors/wasm.h is for
+ * the workers of a host. */
 #include "internal.h"
 
 #include <stdlib.h>
