@@ -371,6 +371,10 @@ TEST_F(Tune, RefusesWhatItCannotDo) {
     EXPECT_LT(status, 128) << "it crashed";
     EXPECT_TRUE(std::regex_search(process.text, std::regex(words))) << process.text;
   }
+  Process other(with({"--target", "x86-64-v2-windows", "--budget", "1s"}, {}));
+  EXPECT_NE(other.wait(), 0);
+  EXPECT_NE(other.text.find("leaving out x86-64-v2-windows: this machine cannot run it"), std::string::npos)
+      << other.text;
   std::ofstream(file) << "this is no tuning file\n";
   auto [status, text] = run({"--budget", "1s"});
   EXPECT_EQ(status, 1);
