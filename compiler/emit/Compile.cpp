@@ -389,9 +389,10 @@ bool ModelCompiler::isNeeded(const ObjectFile &member) const {
 /// The kernels, the host functions and the run time, with the symbols of the model.
 LogicalResult ModelCompiler::gatherMembers() {
   const std::string &name = report.model.name;
+  const CpuName cpu{targets.front()->info().hostTriple, targets.front()->info().hostCpu};
+  hostModule.setTargetTriple(llvm::Triple(cpu.triple));
   emitDescriptor(hostModule, report.model, report.variants);
   std::vector<uint64_t> digests;
-  const CpuName cpu{targets.front()->info().hostTriple, targets.front()->info().hostCpu};
   llvm::Expected<std::string> host = compileToObject(hostModule, cpu);
   if (!host)
     return fail(host.takeError());

@@ -207,7 +207,7 @@ void DescriptorBuilder::emitEntryPoint(const EntryInterface &entry, unsigned ind
   Type *word = Type::getInt64Ty(context), *status = Type::getInt32Ty(context);
   SmallVector<Type *> parameters(2, pointer), passed{pointer, pointer, status};
   if (entry.isBatch())
-    parameters.append({word, pointer});
+    parameters.append({module.getTargetTriple().isArch32Bit() ? status : word, pointer}); // a size_t
   else
     parameters.append(entry.symbols.size(), word);
   const unsigned first = parameters.size();

@@ -111,7 +111,8 @@ FailureOr<Value> HostEmitter::addressOfStep(kd::LoopStep step, RankedTensorType 
 /// From here on extents and states are the sequence's.
 void HostEmitter::enterSequence(kd::EachSequenceOp loop, Value index, Value rows) {
   Value table = loadOfFrame(abi::frame::sequences);
-  sequence = byteAddress(table, multiply(index, constant(i64, sizeof(kiln_sequence_t))));
+  const Type pointers = LLVM::LLVMStructType::getLiteral(builder.getContext(), {pointer, pointer}); // kiln_sequence_t
+  sequence = LLVM::GEPOp::create(builder, loc, pointer, pointers, table, ArrayRef<LLVM::GEPArg>{index});
   rowsBefore = rows;
   steps[loop] = index;
   Value extents = loadElement(pointer, sequence, 1);
