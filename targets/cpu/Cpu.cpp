@@ -19,6 +19,7 @@ struct Architecture {
   const char *hostTriple, *hostCpu; // LLVM's names: of the code around the kernels, and of what each such CPU has
   const char *halideTriple;         // Halide's name
   const char *codeOptions;          // of Halide's LLVM
+  bool isNewer = false;             // LLVM 22 compiles kernels, for its CPU
 };
 
 struct Level {
@@ -41,7 +42,8 @@ constexpr Architecture x86Windows{"-windows", "x86_64-w64-windows-gnu", "x86-64"
                                   halide::x86CodeOptions};
 constexpr Architecture x86Macos{"-macos", "x86_64-apple-macosx11.0.0", "x86-64", "x86-64-osx", halide::x86CodeOptions};
 constexpr Architecture arm{"", "aarch64-unknown-linux-gnu", "generic", "arm-64-linux", halide::codeOptions};
-constexpr Architecture armMacos{"-macos", "arm64-apple-macosx11.0.0", "apple-m1", "arm-64-osx", halide::codeOptions};
+constexpr Architecture armMacos{"-macos",     "arm64-apple-macosx11.0.0", "apple-m1",
+                                "arm-64-osx", halide::codeOptions,        true};
 constexpr Architecture riscv{"", "riscv64-unknown-linux-gnu", "generic-rv64", "riscv-64-linux", halide::codeOptions};
 constexpr Architecture wasm{"", "wasm32-unknown-wasip1", "generic", "wasm-32-wasmrt", halide::codeOptions};
 
@@ -101,8 +103,8 @@ std::unique_ptr<Target> createTarget(const Architecture &architecture, const Lev
   hooks.addKernelPasses = mlir::kiln::addExpandMath;
 
   CpuName newer;
-  if (level.newerFeatures)
-    newer = {info.hostTriple, info.hostCpu, level.newerFeatures};
+  if (level.newerFeatures || architecture.isNewer)
+    newer = {info.hostTriple, info.hostCpu, level.newerFeatures ? level.newerFeatures : ""};
   std::vector<std::unique_ptr<KernelCompiler>> compilers;
   compilers.push_back(halide::createKernelCompiler({architecture.halideTriple, level.halideFeatures,
                                                     level.fewerFeatures, architecture.codeOptions, info.machine,
