@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program of Microsoft's dialect and calling of names, without MinGW's start: the library's self-test, and its pool.
+/* A program of Microsoft's dialect and linking, without MinGW's start: the library's self-test, and its pool.
  */
 #include "tiny_gpt.h"
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trained example: bits per character on held-out text are PyTorch's own.
+#include "buffers.h"
 #include "char_gpt.h"
 #include "golden.h"
 #include "vocabulary.h"
 
 #include <cmath>
-#include <cstdlib>
 #include <gtest/gtest.h>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -34,11 +33,8 @@ TEST(CharGpt, HasPyTorchsBitsPerCharacter) {
   ASSERT_EQ(char_gpt_create(nullptr, &model, &error), KILN_OK) << error.message;
   ASSERT_EQ(char_gpt_bind_weights(model, CHAR_GPT_FOLDER "/char_gpt.safetensors", &error), KILN_OK) << error.message;
   const std::size_t bytes = CHAR_GPT_FORWARD_ARENA_BYTES(1);
-  std::unique_ptr<void, decltype(&std::free)> arena(
-      std::aligned_alloc(KILN_ARENA_ALIGNMENT,
-                         (bytes + KILN_ARENA_ALIGNMENT - 1) / KILN_ARENA_ALIGNMENT * KILN_ARENA_ALIGNMENT),
-      std::free);
-  const kiln_call_t call{arena.get(), bytes, nullptr, &error};
+  const kiln::testing::GuardedMemory arena(bytes, kiln::testing::Guard::front);
+  const kiln_call_t call{arena.data(), bytes, nullptr, &error};
 
   std::vector<std::int32_t> tokens;
   for (char c : readFile("heldout.txt"))
