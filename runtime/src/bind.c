@@ -74,23 +74,6 @@ static kiln_status_t check_placement(const kiln_model_t *model, uint32_t index, 
   return KILN_OK;
 }
 
-static kiln_status_t check_tensors(const kiln_model_t *model, const kiln_tensors_t *table, kiln_error_t *error) {
-  const kiln_descriptor_t *descriptor = model->descriptor;
-  kiln_name_t name;
-  kiln_status_t status;
-  for (uint32_t i = 0; i < descriptor->weight_count; ++i) {
-    const kiln_weight_t *weight = &descriptor->weights[i];
-    if ((status = check_placement(model, i, error)))
-      return status;
-    for (uint32_t copy = 0; copy < weight->copies; ++copy) {
-      kiln_weight_name(weight, copy, &name);
-      if ((status = kiln_check_weight(weight, &name, kiln_tensors_find(table, &name), error)))
-        return status;
-    }
-  }
-  return kiln_check_used(model, table, error);
-}
-
 kiln_status_t kiln_check_used(const kiln_model_t *model, const kiln_tensors_t *table, kiln_error_t *error) {
   for (size_t i = 0; i < table->count; ++i) {
     const kiln_tensor_t *tensor = &table->tensors[i];
@@ -102,10 +85,11 @@ kiln_status_t kiln_check_used(const kiln_model_t *model, const kiln_tensors_t *t
 }
 
 /* Why a weight cannot be stored as its placement says: its first element of which that is so. */
-static kiln_status_t refuse_value(const kiln_weight_t *weight, const kiln_name_t *name,
-                                  const kiln_placement_t *placement, const kiln_tensor_t *tensor, kiln_error_t *error) {
+static kiln_status_t refuse_value(const kiln_packing_t *packing, const kiln_tensor_t *tensor, kiln_error_t *error) {
+  const kiln_weight_t *weight = packing->weight;
+  const kiln_placement_t *placement = packing->placement;
   char text[KILN_NAME_SHOWN + 1], place[KILN_SHAPE_TEXT_BYTES];
-  int64_t indices[KILN_MAX_RANK];
+  int64_t indices[KILN_MAX_RANK] = {0};
   const uint32_t stored = placement->dtype;
   float value = 0;
   uint64_t count = 1;
@@ -116,24 +100,40 @@ static kiln_status_t refuse_value(const kiln_weight_t *weight, const kiln_name_t
   kiln_rounding_end(callers);
   for (uint32_t i = weight->rank; i-- > 0; at /= (uint64_t)weight->shape[i])
     indices[i] = (int64_t)(at % (uint64_t)weight->shape[i]);
+  indices[weight->shard_dim] += packing->first;
   return kiln_error_set(error, KILN_WEIGHT_VALUE,
                         "tensor \"%s\" requires numbers that can be stored as %s, got %.9g at %s",
-                        name_text(name, text), stored == KILN_I4 ? "I4" : kiln_safetensors_dtype_text(stored),
+                        name_text(packing->name, text), stored == KILN_I4 ? "I4" : kiln_safetensors_dtype_text(stored),
                         (double)value, kiln_shape_text(place, weight->rank, indices));
 }
 
-/* Into memory that is zero, since padding must be. */
-static kiln_status_t pack_tensors(const kiln_model_t *model, const kiln_tensors_t *table, char *packed,
+kiln_status_t kiln_take_tensor(const kiln_packing_t *packing, kiln_tensor_t *tensor, kiln_error_t *error) {
+  if (!packing->packed)
+    return kiln_check_weight(packing->weight, packing->name, tensor, error);
+  return kiln_pack_tensor(packing->packed, tensor, packing->weight, packing->placement)
+             ? KILN_OK
+             : refuse_value(packing, tensor, error);
+}
+
+/* Checks all tensors; with a packed copy, which is zero, since padding must be, packs them. */
+static kiln_status_t take_tensors(const kiln_model_t *model, const kiln_tensors_t *table, char *packed,
                                   kiln_error_t *error) {
+  const kiln_descriptor_t *descriptor = model->descriptor;
   kiln_name_t name;
-  for (uint32_t i = 0; i < model->descriptor->weight_count; ++i) {
-    const kiln_weight_t *weight = &model->descriptor->weights[i];
+  kiln_status_t status;
+  for (uint32_t i = 0; i < descriptor->weight_count; ++i) {
     const kiln_placement_t *placement = &model->variant->placements[i];
-    for (uint32_t copy = 0; copy < weight->copies; ++copy) {
-      kiln_weight_name(weight, copy, &name);
-      const kiln_tensor_t *tensor = kiln_tensors_find(table, &name);
-      if (!kiln_pack_tensor(packed + placement->offset + copy * placement->stride, tensor, weight, placement))
-        return refuse_value(weight, &name, placement, tensor, error);
+    kiln_packing_t packing = {&descriptor->weights[i], placement, &name, NULL, 0};
+    if (!packed && (status = check_placement(model, i, error)))
+      return status;
+    for (uint32_t copy = 0; copy < packing.weight->copies; ++copy) {
+      kiln_weight_name(packing.weight, copy, &name);
+      kiln_tensor_t *tensor = kiln_tensors_find(table, &name);
+      if (packed)
+        packing.packed = packed + placement->offset + copy * placement->stride;
+      if ((status = descriptor->sharding ? descriptor->sharding->take(model, &packing, tensor, error)
+                                         : kiln_take_tensor(&packing, tensor, error)))
+        return status;
     }
   }
   return KILN_OK;
@@ -143,9 +143,10 @@ kiln_status_t kiln_bind_tensors(kiln_model_t *model, const kiln_tensors_t *table
   char *packed;
   kiln_packed_t kind;
   kiln_status_t status;
-  if ((status = check_tensors(model, table, error)) || (status = kiln_packed_allocate(model, &packed, &kind, error)))
+  if ((status = take_tensors(model, table, NULL, error)) || (status = kiln_check_used(model, table, error)) ||
+      (status = kiln_packed_allocate(model, &packed, &kind, error)))
     return status;
-  if ((status = pack_tensors(model, table, packed, error))) {
+  if ((status = take_tensors(model, table, packed, error))) {
     kiln_packed_release(model, packed, kind);
     return status;
   }

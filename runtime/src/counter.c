@@ -53,6 +53,7 @@ static char *add(kiln_tensors_t *table, counter_t *counters, const kiln_weight_t
 kiln_status_t kiln_bind_counter(kiln_model_t *model, kiln_error_t *error) {
   const kiln_descriptor_t *descriptor = model->descriptor;
   uint64_t count = 0, bytes = 0;
+  kiln_weight_t room;
   kiln_name_t parts;
   void *memory;
   for (uint32_t i = 0; i < descriptor->weight_count; ++i) {
@@ -68,7 +69,7 @@ kiln_status_t kiln_bind_counter(kiln_model_t *model, kiln_error_t *error) {
   char *name = (char *)(counters + count);
   for (uint32_t i = 0; i < descriptor->weight_count; ++i)
     for (uint32_t copy = 0; copy < descriptor->weights[i].copies && !is_known(descriptor, i); ++copy)
-      name = add(&table, counters, &descriptor->weights[i], copy, name);
+      name = add(&table, counters, kiln_whole_weight(descriptor, i, &room), copy, name);
   if (!(status = kiln_tensors_sort_by_name(&table, "table of weights", error)))
     status = kiln_bind_tensors(model, &table, error);
   kiln_tensors_release(&table, &model->allocator);

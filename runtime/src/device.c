@@ -15,6 +15,10 @@ static kiln_status_t check_options(const kiln_options_t *options, kiln_error_t *
   if (options->flags & ~(uintptr_t)KILN_LOAD_KERNELS_AT_CREATE)
     return kiln_error_set(error, KILN_INVALID_ARGUMENT, "create_on requires flags of 0 or %d, got %llu",
                           KILN_LOAD_KERNELS_AT_CREATE, (unsigned long long)options->flags);
+  if (!kiln_descriptor.sharding && (options->ranks > 1 || options->rank > 0))
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT,
+                          "create_on requires rank 0 of a library that is not for several ranks, got rank %u of %u",
+                          options->rank, options->ranks);
   for (size_t i = 0; i < sizeof options->reserved / sizeof options->reserved[0]; ++i)
     if (options->reserved[i])
       return kiln_error_set(error, KILN_INVALID_ARGUMENT,

@@ -280,6 +280,16 @@ kiln_status_t kiln_check_weight(const kiln_weight_t *weight, const kiln_name_t *
                                 kiln_error_t *error);
 /* That the table has no tensor that is not used. */
 kiln_status_t kiln_check_used(const kiln_model_t *model, const kiln_tensors_t *table, kiln_error_t *error);
+/* A copy of a weight that is bound. */
+typedef struct kiln_packing_t {
+  const kiln_weight_t *weight;
+  const kiln_placement_t *placement;
+  const kiln_name_t *name;
+  char *packed;  /* the placement's offset for that copy, zeros; null: it is checked, and not packed yet */
+  int64_t first; /* of a slice: where it begins along weight->shard_dim of the tensor */
+} kiln_packing_t;
+/* Checks a tensor, or packs it. */
+kiln_status_t kiln_take_tensor(const kiln_packing_t *packing, kiln_tensor_t *tensor, kiln_error_t *error);
 /* Checks all tensors against the model's weights, but those that are used already, and packs them. */
 kiln_status_t kiln_bind_tensors(kiln_model_t *model, const kiln_tensors_t *table, kiln_error_t *error);
 /* Bytes of one copy in a weight file. */
@@ -376,7 +386,8 @@ struct kiln_model_t {
   kiln_allocator_t allocator;
   char *packed; /* null until weights are bound; on a device, if the variant has a backend */
   kiln_packed_t packed_kind;
-  void *device; /* the backend's */
+  uint32_t rank; /* of descriptor->ranks */
+  void *device;  /* the backend's */
 };
 
 /* Where a copy goes: between the host and the variant's memory, or within that; zeros come from nowhere. */
@@ -446,6 +457,33 @@ kiln_tracing_t *kiln_trace_call(kiln_tracing_t *tracing, const kiln_call_t *call
 /* Around a task of the kernel that runs. */
 void kiln_trace_begin_task(const kiln_tracing_t *tracing, kiln_event_t *event, int64_t task, uint32_t worker);
 void kiln_trace_end_task(const kiln_tracing_t *tracing, const kiln_event_t *event);
+
+/* sharding.c: models of several ranks. */
+
+/* A call's ranks. */
+typedef struct kiln_ranks_t {
+  const kiln_communicator_t *communicator;
+  const char *entry;
+  kiln_error_t failed; /* the first collective that failed */
+} kiln_ranks_t;
+/* What the rest of the run time calls, if a descriptor has it. */
+typedef struct kiln_sharding_t {
+  /* Makes model->rank what the options say; with that, or the descriptor's slices, something may be wrong. */
+  kiln_status_t (*create)(kiln_model_t *model, const kiln_options_t *options, kiln_error_t *error);
+  /* kiln_body_run with the call's communicator, if it is the model's. */
+  kiln_status_t (*run)(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry, const kiln_frame_t *frame);
+  /* The weight as the file has it: itself or *room. */
+  const kiln_weight_t *(*whole)(const kiln_weight_t *weight, kiln_weight_t *room);
+  /* kiln_take_tensor of the model's slice. */
+  kiln_status_t (*take)(const kiln_model_t *model, const kiln_packing_t *packing, kiln_tensor_t *tensor,
+                        kiln_error_t *error);
+} kiln_sharding_t;
+/* The tensor of the file that a weight is, or a slice of. */
+static inline const kiln_weight_t *kiln_whole_weight(const kiln_descriptor_t *descriptor, uint32_t index,
+                                                     kiln_weight_t *room) {
+  const kiln_weight_t *weight = &descriptor->weights[index];
+  return descriptor->sharding ? descriptor->sharding->whole(weight, room) : weight;
+}
 
 /* run.c */
 

@@ -126,7 +126,8 @@ kiln_status_t kiln_model_create(const kiln_descriptor_t *descriptor, const kiln_
     return status;
   kiln_model_t *made = memory;
   *made = (kiln_model_t){.descriptor = descriptor, .allocator = *allocator};
-  if ((status = choose_variant(made, kiln_cpu_features(cpu), options, error)))
+  if ((descriptor->sharding && (status = descriptor->sharding->create(made, options, error))) ||
+      (status = choose_variant(made, kiln_cpu_features(cpu), options, error)))
     allocator->release(allocator->self, made);
   else
     *model = made;

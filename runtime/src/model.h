@@ -12,12 +12,6 @@ extern "C" {
 
 enum { KILN_MAX_RANK = 6 };
 
-/* KILN_F32 and so on. */
-typedef enum kiln_dtype_t {
-#define KILN_ELEMENT_TYPE(name, NAME, file, kind, bits, digits, c_type, mlir) KILN_##NAME,
-#include "kiln/element_types.def"
-} kiln_dtype_t;
-
 /* Where memory lies: the CPU's, or that of a device. */
 enum { KILN_MEMORY_HOST = 0, KILN_MEMORY_DEVICE = 1 };
 
@@ -41,17 +35,25 @@ enum { KILN_WEIGHT_VARIABLE = 1 << 0 };
 struct kiln_backend_t;
 struct kiln_cuda_stream_t;
 struct kiln_frame_t;
+struct kiln_ranks_t;
+struct kiln_sharding_t;
 struct kiln_tracing_t;
 typedef int (*kiln_body_function_t)(const struct kiln_frame_t *frame);
 
+#ifdef __cplusplus
+#define KILN_ZERO = {} /* a default, so that compilers do not ask for a value */
+#else
+#define KILN_ZERO
+#endif
 #define KILN_STRUCT(structure) typedef struct kiln_##structure##_t {
-#define KILN_FIELD(structure, kind, type, name) type name;
-#define KILN_FIELDS(structure, kind, type, name, count) type name[count];
+#define KILN_FIELD(structure, kind, type, name) type name KILN_ZERO;
+#define KILN_FIELDS(structure, kind, type, name, count) type name[count] KILN_ZERO;
 #define KILN_REST(structure, declaration) declaration;
 #define KILN_END(structure)                                                                                            \
   }                                                                                                                    \
   kiln_##structure##_t;
 #include "model.def"
+#undef KILN_ZERO
 
 /* What one kiln_malloc takes of a worker's scratch: its header and the rounded block. scratch_bytes is the sum of this
  * over the allocations that are alive together in one worker, those around a parallel loop and those inside its tasks.
@@ -73,6 +75,8 @@ static inline uint64_t kiln_arena_worker_bytes(uint64_t task_bytes) {
 
 /* Emitted by the compiler. */
 extern const kiln_descriptor_t kiln_descriptor;
+/* What a descriptor for several ranks points at: all of the run time that knows of them but kiln_collect. */
+extern const struct kiln_sharding_t kiln_sharding;
 /* The packed weights of each variant, in an archive that embeds them. */
 extern const char *const kiln_embedded_weights[];
 /* In an archive with a self-test. */
@@ -84,6 +88,13 @@ void kiln_copy_rows(kiln_worker_t *worker, void *target, const void *source, uin
                     uint64_t source_stride);
 void kiln_cuda_copy_rows(kiln_worker_t *worker, void *target, const void *source, uint64_t rows, uint64_t row_bytes,
                          uint64_t source_stride);
+
+/* Called by generated host code: what the ranks of frame->ranks do together, of `elements` elements of the type
+ * `element` a part. KILN_ALL_REDUCE: from is to. KILN_ALL_GATHER: from is the rank's own part, which is copied to its
+ * place in `to`, unless it lies there. KILN_REDUCE_SCATTER and KILN_EXCHANGE: from and to do not overlap. Returns 0, or
+ * what the body is to return: a kiln_status_t, whose words are the call's. */
+int32_t kiln_collect(const kiln_frame_t *frame, uint32_t kind, const void *from, void *to, uint64_t elements,
+                     uint32_t element);
 
 /* Called by the host code of CUDA kernels: enqueues a function of a kernel with so many blocks. parameters[i] points at
  * the value of the i-th parameter. Returns 0, or what the body is to return. worker->top .. worker->end is the kernel's

@@ -97,11 +97,14 @@ static kiln_status_t check_indices(const kiln_entry_t *entry, const int64_t *ext
 }
 
 /* Words of a later version, or an uninitialised struct. */
-static kiln_status_t check_reserved(const kiln_entry_t *entry, const kiln_call_t *call, bool is_on_cpu) {
-  if (is_on_cpu && (call->stream || call->memory != KILN_HOST_POINTERS))
+static kiln_status_t check_reserved(const kiln_model_t *model, const kiln_entry_t *entry, const kiln_call_t *call) {
+  if (!model->variant->backend && (call->stream || call->memory != KILN_HOST_POINTERS))
     return kiln_error_set(call->error, KILN_INVALID_ARGUMENT,
                           "%s requires a null stream and memory %d on a CPU, got stream %p and memory %llu",
                           entry->name, KILN_HOST_POINTERS, call->stream, (unsigned long long)call->memory);
+  if (call->communicator && !model->descriptor->sharding)
+    return kiln_error_set(call->error, KILN_INVALID_ARGUMENT, "%s requires a null communicator, got another",
+                          entry->name);
   for (size_t i = 0; i < sizeof call->reserved / sizeof call->reserved[0]; ++i)
     if (call->reserved[i])
       return kiln_error_set(call->error, KILN_INVALID_ARGUMENT,
@@ -144,7 +147,8 @@ static kiln_status_t run_on_cpu(const kiln_model_t *model, const kiln_call_t *ca
                               .arguments = arguments,
                               .sequences = extents->sequences,
                               .tracing = table[0].rest.tracing};
-  return kiln_body_run(model, index, &frame, call->error);
+  const kiln_sharding_t *sharding = model->descriptor->sharding;
+  return sharding ? sharding->run(model, call, index, &frame) : kiln_body_run(model, index, &frame, call->error);
 }
 
 /* What kiln_run and kiln_run_batch have in common; the extents are checked. */
@@ -174,7 +178,7 @@ static kiln_status_t check_entry(const kiln_model_t *model, const kiln_call_t *c
     return kiln_error_set(error, KILN_INTERNAL_ERROR, "model \"%.*s\" requires an entry below %u, got %u",
                           KILN_NAME_SHOWN, descriptor->name, descriptor->entry_count, index);
   const kiln_entry_t *entry = &descriptor->entries[index];
-  kiln_status_t status = check_reserved(entry, call, !model->variant->backend);
+  kiln_status_t status = check_reserved(model, entry, call);
   if (!status && !model->packed && descriptor->weight_count > 0)
     return kiln_error_set(error, KILN_WEIGHTS_NOT_BOUND, "%s requires bound weights, got none", entry->name);
   return status;

@@ -16,6 +16,14 @@
 /* The format's own limit. */
 #define HEADER_LIMIT 100000000u
 enum { LENGTH_BYTES = 8 };
+/* The rows of the list have the numbers of kiln_dtype_t. */
+enum {
+#define KILN_ELEMENT_TYPE(name, NAME, file, kind, bits, digits, c_type, mlir) ROW_##NAME,
+#include "kiln/element_types.def"
+};
+#define KILN_ELEMENT_TYPE(name, NAME, file, kind, bits, digits, c_type, mlir)                                          \
+  _Static_assert((int)ROW_##NAME == (int)KILN_##NAME, "kiln_dtype_t has the rows of element_types.def");
+#include "kiln/element_types.def"
 /* In messages. */
 #define DOCUMENT "safetensors header"
 

@@ -77,6 +77,8 @@ const char *kiln_status_text(kiln_status_t status) {
     return "the library computes other numbers than it was made to; it was changed or damaged, or this machine is: "
            "take "
            "it from its source again.";
+  case KILN_RANK_LOST:
+    return "another rank did not take part before the deadline, or is gone; end this one, and start all of them again.";
   }
   return "not a status of Kiln; check that header and library belong together.";
 }

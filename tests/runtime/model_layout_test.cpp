@@ -13,7 +13,7 @@
 namespace {
 
 TEST(ModelLayout, PublicStructs) {
-  EXPECT_EQ(KILN_ABI_VERSION, 8);
+  EXPECT_EQ(KILN_ABI_VERSION, 9);
   EXPECT_EQ(sizeof(kiln_training_t), 8u);
   EXPECT_FIELD(kiln_training_t, step, 0, 4);
   EXPECT_FIELD(kiln_training_t, seed, 4, 4);
@@ -26,7 +26,7 @@ TEST(ModelLayout, PublicStructs) {
   EXPECT_FIELD(kiln_executor_t, workers, 8, 4);
   EXPECT_FIELD(kiln_executor_t, parallel_for, 16, 8);
   EXPECT_EQ(sizeof(kiln_allocator_t), 24u);
-  EXPECT_EQ(sizeof(kiln_call_t), 64u);
+  EXPECT_EQ(sizeof(kiln_call_t), 80u);
   EXPECT_FIELD(kiln_call_t, arena, 0, 8);
   EXPECT_FIELD(kiln_call_t, arena_bytes, 8, 8);
   EXPECT_FIELD(kiln_call_t, executor, 16, 8);
@@ -34,13 +34,28 @@ TEST(ModelLayout, PublicStructs) {
   EXPECT_FIELD(kiln_call_t, stream, 32, 8);
   EXPECT_FIELD(kiln_call_t, memory, 40, 8);
   EXPECT_FIELD(kiln_call_t, trace, 48, 8);
-  EXPECT_FIELD(kiln_call_t, reserved, 56, 8);
-  EXPECT_EQ(sizeof(kiln_options_t), 64u);
+  EXPECT_FIELD(kiln_call_t, communicator, 56, 8);
+  EXPECT_FIELD(kiln_call_t, reserved, 64, 16);
+  EXPECT_EQ(sizeof(kiln_options_t), 72u);
   EXPECT_FIELD(kiln_options_t, device, 8, 4);
   EXPECT_FIELD(kiln_options_t, ordinal, 12, 4);
   EXPECT_FIELD(kiln_options_t, context, 16, 8);
   EXPECT_FIELD(kiln_options_t, flags, 24, 8);
-  EXPECT_FIELD(kiln_options_t, reserved, 32, 32);
+  EXPECT_FIELD(kiln_options_t, rank, 32, 4);
+  EXPECT_FIELD(kiln_options_t, ranks, 36, 4);
+  EXPECT_FIELD(kiln_options_t, reserved, 40, 32);
+  EXPECT_EQ(sizeof(kiln_communicator_t), 32u);
+  EXPECT_FIELD(kiln_communicator_t, rank, 8, 4);
+  EXPECT_FIELD(kiln_communicator_t, size, 12, 4);
+  EXPECT_FIELD(kiln_communicator_t, begin, 16, 8);
+  EXPECT_FIELD(kiln_communicator_t, finish, 24, 8);
+  EXPECT_EQ(sizeof(kiln_collective_t), 48u);
+  EXPECT_FIELD(kiln_collective_t, element, 4, 4);
+  EXPECT_FIELD(kiln_collective_t, from, 8, 8);
+  EXPECT_FIELD(kiln_collective_t, to, 16, 8);
+  EXPECT_FIELD(kiln_collective_t, elements, 24, 8);
+  EXPECT_FIELD(kiln_collective_t, peer, 32, 4);
+  EXPECT_FIELD(kiln_collective_t, stream, 40, 8);
 }
 
 TEST(ModelLayout, AWorkerFillsACacheLine) { EXPECT_EQ(sizeof(kiln_worker_t), 64u); }

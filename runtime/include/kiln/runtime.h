@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define KILN_ABI_VERSION 8
+#define KILN_ABI_VERSION 9
 /* Alignment, in bytes, that an arena must have. */
 #define KILN_ARENA_ALIGNMENT 64
 
@@ -47,7 +47,8 @@ typedef enum kiln_status_t {
   KILN_WEIGHT_VALUE = 21,      /* a tensor has a number that cannot be stored as the model stores it */
   KILN_FILE_MISMATCH = 22,     /* a packed file of another library, target or version */
   KILN_NOT_FINITE = 23,        /* a loss or the norm of its gradients is NaN or infinite; no weight was changed */
-  KILN_SELFTEST_FAILED = 24    /* the library computes other numbers than it was made to */
+  KILN_SELFTEST_FAILED = 24,   /* the library computes other numbers than it was made to */
+  KILN_RANK_LOST = 25          /* another rank did not take part before the deadline, or is gone */
 } kiln_status_t;
 
 /* Where a call puts the words that go with a failing status: which argument or tensor, what was found, what was wanted.
@@ -56,6 +57,17 @@ typedef struct kiln_error_t {
   kiln_status_t status;
   char message[252];
 } kiln_error_t;
+
+/* Element types, by their numbers. */
+typedef enum kiln_dtype_t {
+  KILN_F32 = 0,
+  KILN_F16 = 1,
+  KILN_BF16 = 2,
+  KILN_I32 = 3,
+  KILN_I8 = 4,
+  KILN_BOOL = 5, /* a byte */
+  KILN_I4 = 6    /* two in a byte; of weights alone */
+} kiln_dtype_t;
 
 /* How far a training is: what save_training keeps beside weights and states. */
 typedef struct kiln_training_t {
@@ -122,6 +134,8 @@ typedef struct kiln_options_t {
   int32_t ordinal KILN_NULL;   /* which of the driver's devices, if context is null */
   void *context KILN_NULL;     /* a CUcontext that outlives the model; null: the primary one of the device */
   uintptr_t flags KILN_NULL;   /* KILN_LOAD_KERNELS_AT_CREATE or 0 */
+  uint32_t rank KILN_NULL;     /* of a library for several ranks: which of them the model is, from 0 on */
+  uint32_t ranks KILN_NULL;    /* and how many there are, as the library was compiled for; 0: not said */
   void *reserved[4] KILN_NULL; /* null */
 } kiln_options_t;
 
@@ -146,6 +160,48 @@ typedef struct kiln_trace_t {
   void (*end)(void *self, const kiln_event_t *event);
 } kiln_trace_t;
 
+/* What ranks do together. A part is `elements` elements, those of rank r the r-th where there is one of each rank. */
+typedef enum kiln_collective_kind_t {
+  KILN_ALL_REDUCE = 0,     /* `to`, a part, becomes the sum of those of all ranks; from is to */
+  KILN_ALL_GATHER = 1,     /* `to` becomes a part of each rank; the own one is there, and from points at it; it may lie
+                              elsewhere on a device */
+  KILN_REDUCE_SCATTER = 2, /* from has a part for each rank; `to` becomes the sum of those for this one */
+  KILN_EXCHANGE = 3,       /* part r of from goes to rank r, and what that has for this rank becomes part r of to */
+  KILN_SEND = 4,           /* from, a part, goes to the rank `peer` */
+  KILN_RECEIVE = 5         /* `to`, a part, comes from there */
+} kiln_collective_kind_t;
+
+typedef struct kiln_collective_t {
+  kiln_collective_kind_t kind;
+  uint32_t element; /* a kiln_dtype_t */
+  const void *from; /* as the kind says, null if it says nothing */
+  void *to;
+  uint64_t elements; /* of a part; not 0 */
+  uint32_t peer;     /* of KILN_SEND and KILN_RECEIVE, else 0 */
+  void *stream;      /* a CUstream: the buffers are a device's, ready and wanted in its order; null: on a CPU */
+} kiln_collective_t;
+
+/* How a rank of a library for several reaches the others: the caller's, or an adapter's (kiln/communicators/). An entry
+ * calls it from the thread that calls the entry, one function at a time; all ranks begin the same collectives in the
+ * same order. What it must do:
+ *   - begin starts a collective and need not wait. The struct is gone when it returns; the buffers are the
+ *     communicator's until the collective is finished: nobody else writes to them, or reads `to`.
+ *   - finish waits for the oldest that was begun and is not finished, until a deadline that the communicator knows.
+ *     Without one, or if the deadline comes, or another rank is known to be gone: KILN_RANK_LOST.
+ *   - Sums are of floats in any order, but the same one on all ranks: each gets the same bits.
+ *   - After a failure each call fails at once, with that status. Begun collectives may still read and write their
+ *     buffers: memory that entries were given (arena, tensors) must live until the communicator is gone, which the
+ *     program sees to, and a model whose call failed so must not be called with another communicator in that memory
+ *     before.
+ *   - Words go to the error, which is never null; they are cited. Nothing is thrown or jumped across.
+ * A communicator serves one call at a time. */
+typedef struct kiln_communicator_t {
+  void *self;
+  uint32_t rank, size; /* this one's number, below how many there are */
+  kiln_status_t (*begin)(void *self, const kiln_collective_t *collective, kiln_error_t *error);
+  kiln_status_t (*finish)(void *self, kiln_error_t *error);
+} kiln_communicator_t;
+
 /* Where the tensors lie that an entry point of a model on a device is given. In host memory: they are copied there and
  * back, by one call of a model at a time, and are done when the call returns. In the device's: they are used where they
  * are, and the call returns when its work is in the stream. Values of indices are then not checked but clamped. */
@@ -161,8 +217,9 @@ typedef struct kiln_call_t {
   kiln_error_t *error;             /* null: no words */
   void *stream KILN_NULL;          /* a CUstream of the model's context; null: the model's own, and on a CPU */
   uintptr_t memory KILN_NULL;      /* KILN_HOST_POINTERS, the one choice on a CPU, or KILN_DEVICE_POINTERS */
-  const kiln_trace_t *trace KILN_NULL; /* null: nobody asks, and it costs nothing */
-  void *reserved[1] KILN_NULL;         /* null: room for what later versions take */
+  const kiln_trace_t *trace KILN_NULL;               /* null: nobody asks, and it costs nothing */
+  const kiln_communicator_t *communicator KILN_NULL; /* of a library for several ranks, else null */
+  void *reserved[2] KILN_NULL;                       /* null: room for what later versions take */
 } kiln_call_t;
 
 /* One of the sequences that NAME_<ENTRY>_batch is called for: what a call of the entry alone would be given for it. */

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Models of several ranks: which of them a model is, its communicator, and its slices of the weights. Only a descriptor
+ * for several ranks refers to this file, so that no other program links it. */
+#include "internal.h"
+
+#include <string.h>
+
+/* Pages of a mapped file are given back so many bytes at a time. */
+enum { READ_BYTES = 1 << 20 };
+
+/* The number of the model's part, of weight->shard_parts. */
+static uint64_t part_of(const kiln_model_t *model, const kiln_weight_t *weight) {
+  return (uint64_t)(model->rank / weight->shard_group) * weight->shard_stride + weight->shard_first;
+}
+
+/* That the rank has a part of each tensor, on a CPU: otherwise the compiler made a mistake. */
+static kiln_status_t check_parts(const kiln_model_t *model, kiln_error_t *error) {
+  for (uint32_t i = 0; i < model->descriptor->variant_count; ++i)
+    if (model->descriptor->variants[i].backend)
+      return kiln_error_set(error, KILN_INTERNAL_ERROR, "model \"%.*s\" of several ranks requires CPUs, got a GPU",
+                            KILN_NAME_SHOWN, model->descriptor->name);
+  for (uint32_t i = 0; i < model->descriptor->weight_count; ++i) {
+    const kiln_weight_t *weight = &model->descriptor->weights[i];
+    if (weight->shard_parts > 1 && (weight->shard_dim >= weight->rank || weight->shard_group == 0 ||
+                                    part_of(model, weight) >= weight->shard_parts))
+      return kiln_error_set(error, KILN_INTERNAL_ERROR, "weight \"%.*s\" requires one of %u parts for rank %u",
+                            KILN_NAME_SHOWN, weight->name, weight->shard_parts, model->rank);
+  }
+  return KILN_OK;
+}
+
+static kiln_status_t create(kiln_model_t *model, const kiln_options_t *options, kiln_error_t *error) {
+  const kiln_descriptor_t *descriptor = model->descriptor;
+  if (options->ranks == 0)
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT,
+                          "model \"%.*s\" requires create_on with a rank and %u ranks, got none", KILN_NAME_SHOWN,
+                          descriptor->name, descriptor->ranks);
+  if (options->ranks != descriptor->ranks)
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "model \"%.*s\" requires %u ranks, got %u", KILN_NAME_SHOWN,
+                          descriptor->name, descriptor->ranks, options->ranks);
+  if (options->rank >= options->ranks)
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "model \"%.*s\" requires a rank below %u, got %u",
+                          KILN_NAME_SHOWN, descriptor->name, descriptor->ranks, options->rank);
+  model->rank = options->rank;
+  return check_parts(model, error);
+}
+
+static kiln_status_t check_call(const kiln_model_t *model, const kiln_call_t *call, const char *entry) {
+  const kiln_communicator_t *communicator = call->communicator;
+  const uint32_t rank = model->rank, ranks = model->descriptor->ranks;
+  if (!communicator || !communicator->begin || !communicator->finish)
+    return kiln_error_set(call->error, KILN_NULL_ARGUMENT, "%s requires a communicator with begin and finish, got null",
+                          entry);
+  if (communicator->rank != rank || communicator->size != ranks)
+    return kiln_error_set(call->error, KILN_INVALID_ARGUMENT,
+                          "%s requires a communicator of rank %u of %u, as its model is, got rank %u of %u", entry,
+                          rank, ranks, communicator->rank, communicator->size);
+  return KILN_OK;
+}
+
+static kiln_status_t run(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry,
+                         const kiln_frame_t *frame) {
+  const char *name = model->descriptor->entries[entry].name;
+  kiln_status_t status = check_call(model, call, name);
+  if (status)
+    return status;
+  kiln_ranks_t ranks = {call->communicator, name, {KILN_OK, ""}};
+  kiln_frame_t own = *frame;
+  own.ranks = &ranks;
+  status = kiln_body_run(model, entry, &own, call->error);
+  /* The body returned it, and knows no words. */
+  return ranks.failed.status ? kiln_error_set(call->error, ranks.failed.status, "%s", ranks.failed.message) : status;
+}
+
+static const kiln_weight_t *whole(const kiln_weight_t *weight, kiln_weight_t *room) {
+  if (weight->shard_parts <= 1)
+    return weight;
+  *room = *weight;
+  room->shape[weight->shard_dim] *= weight->shard_parts;
+  return room;
+}
+
+/* Elements of a tensor: `run` from `first` on, and as many each `pitch` elements. */
+typedef struct slice_t {
+  const kiln_tensor_t *tensor;
+  uint64_t first, run, pitch;
+  uint64_t row, column; /* of a matrix, where it begins; column: of what is no matrix, as if it were one */
+} slice_t;
+
+static slice_t slice_of(const kiln_model_t *model, const kiln_weight_t *weight, const kiln_tensor_t *tensor) {
+  const uint32_t dim = weight->shard_dim;
+  const uint64_t begin = part_of(model, weight) * (uint64_t)weight->shape[dim];
+  uint64_t inner = 1;
+  for (uint32_t i = dim + 1; i < weight->rank; ++i)
+    inner *= (uint64_t)weight->shape[i];
+  const uint64_t run = (uint64_t)weight->shape[dim] * inner;
+  return (slice_t){tensor, begin * inner, run, run * weight->shard_parts, dim ? 0 : begin, dim ? begin * inner : 0};
+}
+
+/* Numbers of a tensor that has a form. */
+static void read_slice(const kiln_tensor_t *tensor, float *to, uint64_t first, size_t count) {
+  const slice_t *slice = tensor->parts;
+  for (size_t step; count > 0; first += step, to += step, count -= step) {
+    const uint64_t within = first % slice->run, left = slice->run - within;
+    step = count < left ? count : (size_t)left;
+    kiln_convert_read(slice->tensor, to, slice->first + first / slice->run * slice->pitch + within, step);
+  }
+}
+
+/* Groups stay as they are where the slice begins between two. */
+static bool has_groups(const kiln_tensor_t *tensor, uint32_t group, bool is_centred) {
+  const slice_t *slice = tensor->parts;
+  const kiln_form_t *form = slice->tensor->form;
+  return tensor->rank == 2 && slice->column % group == 0 && form->has_groups &&
+         form->has_groups(slice->tensor, group, is_centred);
+}
+
+static void read_groups(const kiln_tensor_t *tensor, const kiln_part_t *part, uint32_t *words, char *scales,
+                        signed char *zeros) {
+  const slice_t *slice = tensor->parts;
+  kiln_part_t moved = *part;
+  moved.row += (size_t)slice->row;
+  moved.first += (size_t)slice->column;
+  slice->tensor->form->read_groups(slice->tensor, &moved, words, scales, zeros);
+}
+
+static const kiln_form_t slice_form = {read_slice, has_groups, read_groups};
+
+/* The slice's elements side by side, as the file has them; pages of the file are given back. */
+static void gather(const slice_t *slice, char *to, uint64_t elements) {
+  const kiln_tensor_t *tensor = slice->tensor;
+  const size_t run = (size_t)kiln_safetensors_stored_bytes(tensor->dtype, slice->run);
+  const size_t pitch = (size_t)kiln_safetensors_stored_bytes(tensor->dtype, slice->pitch);
+  const char *from = tensor->data + kiln_safetensors_stored_bytes(tensor->dtype, slice->first), *kept = from;
+  for (uint64_t done = 0; done < elements; done += slice->run, to += run, from += pitch) {
+    memcpy(to, from, run);
+    if (tensor->source && (from - kept >= READ_BYTES || elements - done <= slice->run)) {
+      kiln_file_give_back(tensor->source, kept, from + run);
+      kept = from + run;
+    }
+  }
+}
+
+static kiln_status_t take(const kiln_model_t *model, const kiln_packing_t *packing, kiln_tensor_t *tensor,
+                          kiln_error_t *error) {
+  const kiln_weight_t *weight = packing->weight;
+  kiln_packing_t part = *packing;
+  kiln_weight_t room;
+  part.weight = whole(weight, &room);
+  if (part.weight == weight || !packing->packed)
+    return kiln_take_tensor(&part, tensor, error);
+  const slice_t slice = slice_of(model, weight, tensor);
+  const uint64_t elements = kiln_elements_beside(weight, weight->rank);
+  const uint64_t bytes = kiln_safetensors_stored_bytes(tensor->dtype, elements);
+  kiln_tensor_t piece = *tensor;
+  void *memory = NULL;
+  kiln_status_t status;
+  part.weight = weight;
+  part.first = (int64_t)part_of(model, weight) * weight->shape[weight->shard_dim];
+  memcpy(piece.shape, weight->shape, sizeof piece.shape);
+  if (tensor->form) {
+    piece.form = &slice_form;
+    piece.parts = &slice;
+  } else if (slice.run == elements) {
+    piece.data += kiln_safetensors_stored_bytes(tensor->dtype, slice.first);
+    piece.end = piece.begin + bytes; /* as far as the data go, which is all that is asked of these */
+  } else {
+    if ((status = kiln_memory_allocate(&model->allocator, bytes, "a slice of a weight", &memory, error)))
+      return status;
+    gather(&slice, memory, elements);
+    piece.data = memory;
+    piece.source = NULL;
+  }
+  status = kiln_take_tensor(&part, &piece, error);
+  if (memory)
+    model->allocator.release(model->allocator.self, memory);
+  return status;
+}
+
+const kiln_sharding_t kiln_sharding = {create, run, whole, take};
