@@ -306,6 +306,8 @@ void kiln_weight_name(const kiln_weight_t *weight, uint32_t copy, kiln_name_t *n
 static inline bool kiln_is_stored(const kiln_weight_t *weight, const kiln_placement_t *placement) {
   return weight->dtype != placement->dtype;
 }
+/* Refuses what would take slices of tensors for all of them. */
+kiln_status_t kiln_refuse_slices(const kiln_model_t *model, const char *function, kiln_error_t *error);
 /* Whether calls may change the weight: a variable that lies as it is. */
 bool kiln_weight_changes(const kiln_model_t *model, uint32_t index);
 /* All of one copy of such a weight, from values of its type. */
@@ -477,6 +479,8 @@ typedef struct kiln_sharding_t {
   /* kiln_take_tensor of the model's slice. */
   kiln_status_t (*take)(const kiln_model_t *model, const kiln_packing_t *packing, kiln_tensor_t *tensor,
                         kiln_error_t *error);
+  /* Adds " (rank 1 of 4)" to a text, as far as there is room. */
+  void (*name)(const kiln_model_t *model, char *text, size_t room);
 } kiln_sharding_t;
 /* The tensor of the file that a weight is, or a slice of. */
 static inline const kiln_weight_t *kiln_whole_weight(const kiln_descriptor_t *descriptor, uint32_t index,

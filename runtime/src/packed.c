@@ -4,6 +4,7 @@
  * bits are safe as weights, so no more of the file is looked at. */
 #include "internal.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -23,7 +24,7 @@ typedef struct head_t {
   uint32_t version, head_bytes;
   uint64_t packed_bytes;
   uint64_t digest[4];
-  char target[64], model[384]; /* filled up with zeros, and cut, for messages: the digest has all of them */
+  char target[64], model[384]; /* filled up with zeros, and cut, for messages: the digest has all of them but a rank */
 } head_t;
 _Static_assert(sizeof(head_t) == 512, "the head has no padding");
 
@@ -33,6 +34,8 @@ static head_t make_head(const kiln_model_t *model) {
   memcpy(head.magic, magic, sizeof magic);
   memcpy(head.digest, variant->digest, sizeof head.digest);
   kiln_text_print(head.target, sizeof head.target, "%s", variant->target);
+  if (model->descriptor->sharding)
+    model->descriptor->sharding->name(model, head.target, sizeof head.target);
   kiln_text_print(head.model, sizeof head.model, "%s", model->descriptor->name);
   return head;
 }
@@ -57,8 +60,8 @@ static kiln_status_t check_file(const kiln_model_t *model, const kiln_file_t *fi
   if (memcmp(head.target, wanted.target, sizeof head.target) != 0)
     return kiln_error_set(error, KILN_FILE_MISMATCH, "packed file requires to be for target %s, got %.*s",
                           wanted.target, (int)sizeof head.target, head.target);
-  if (memcmp(head.digest, wanted.digest, sizeof head.digest) != 0 || head.packed_bytes != wanted.packed_bytes ||
-      head.head_bytes != wanted.head_bytes)
+  /* head_bytes, packed_bytes, digest */
+  if (memcmp(&head.head_bytes, &wanted.head_bytes, offsetof(head_t, target) - offsetof(head_t, head_bytes)) != 0)
     return kiln_error_set(error, KILN_FILE_MISMATCH,
                           "packed file requires weights that are stored as this library of \"%.*s\" stores them, got "
                           "those of another one",

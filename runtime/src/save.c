@@ -145,7 +145,8 @@ static kiln_status_t save(const contents_t *contents, const char *path, const ch
                           contents->model ? "a path" : "a model");
   if (!contents->model->packed)
     return kiln_error_set(error, KILN_WEIGHTS_NOT_BOUND, "%s requires bound weights, got none", function);
-  return kiln_file_replace(path, write_contents, contents, error);
+  const kiln_status_t status = kiln_refuse_slices(contents->model, function, error);
+  return status ? status : kiln_file_replace(path, write_contents, contents, error);
 }
 
 kiln_status_t kiln_save_weights(const kiln_model_t *model, const char *path, kiln_error_t *error) {

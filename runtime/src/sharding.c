@@ -60,11 +60,11 @@ static kiln_status_t check_call(const kiln_model_t *model, const kiln_call_t *ca
 
 static kiln_status_t run(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry,
                          const kiln_frame_t *frame) {
-  const char *name = model->descriptor->entries[entry].name;
-  kiln_status_t status = check_call(model, call, name);
+  const char *called = model->descriptor->entries[entry].name;
+  kiln_status_t status = check_call(model, call, called);
   if (status)
     return status;
-  kiln_ranks_t ranks = {call->communicator, name, {KILN_OK, ""}};
+  kiln_ranks_t ranks = {call->communicator, called, {KILN_OK, ""}};
   kiln_frame_t own = *frame;
   own.ranks = &ranks;
   status = kiln_body_run(model, entry, &own, call->error);
@@ -177,4 +177,9 @@ static kiln_status_t take(const kiln_model_t *model, const kiln_packing_t *packi
   return status;
 }
 
-const kiln_sharding_t kiln_sharding = {create, run, whole, take};
+static void name(const kiln_model_t *model, char *text, size_t room) {
+  const size_t length = strlen(text);
+  kiln_text_print(text + length, room - length, " (rank %u of %u)", model->rank, model->descriptor->ranks);
+}
+
+const kiln_sharding_t kiln_sharding = {create, run, whole, take, name};

@@ -99,7 +99,8 @@ kiln_status_t kiln_load_training(kiln_model_t *model, void *arena, kiln_training
                           : !arena    ? "an arena"
                           : !training ? "a place for step and seed"
                                       : "a path");
-  return kiln_checkpoint_take(model, path, take_training, &restored, error);
+  const kiln_status_t status = kiln_refuse_slices(model, "load_training", error);
+  return status ? status : kiln_checkpoint_take(model, path, take_training, &restored, error);
 }
 
 /* The weight whose average a state is; null: it is another one. */

@@ -1,15 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Checks what the runtime adds to a program: check_archive.sh ARCHIVE MAX_TEXT_BYTES MAX_CUDA_TEXT_BYTES MAX_PACKED_TEXT_BYTES
-#   MAX_QUANTIZED_TEXT_BYTES MAX_BATCH_TEXT_BYTES MAX_SELFTEST_TEXT_BYTES
+#   MAX_QUANTIZED_TEXT_BYTES MAX_BATCH_TEXT_BYTES MAX_SELFTEST_TEXT_BYTES MAX_RANKS_TEXT_BYTES
 #   - what is linked of it into a program that binds weights and calls entries on a pool stays below the budget, and so
-#     does what a model on a GPU adds, what packed files, readers of quantised checkpoints, batches and self-tests add
+#     does what a model on a GPU adds, what packed files, readers of quantised checkpoints, batches, self-tests and several
+#     ranks add
 #   - no writable data, so no global state, and no constructors
 #   - every global symbol starts with kiln_, for the emitter to rename
 #   - the members for the CPU refer to none of those for CUDA, which so are not linked where no variant refers to them
 #   - nothing undefined but the model's tables and the libc functions below
 set -eu
-archive=$1 limit=$2 cuda_limit=$3 packed_limit=$4 quantized_limit=$5 batch_limit=$6 selftest_limit=$7 failed=0
+archive=$1 limit=$2 cuda_limit=$3 packed_limit=$4 quantized_limit=$5 batch_limit=$6 selftest_limit=$7 ranks_limit=$8
+failed=0
 fail() { echo "check_archive: $1" >&2; failed=1; }
 
 linked=$(mktemp)
@@ -32,9 +34,11 @@ cuda_text=$((all - text)) packed_text=$((packed - text)) quantized_text=$((quant
 batch_text=$((batch - text))
 # shellcheck disable=SC2086
 selftest_text=$(($(linked_bytes $roots selftest) - text))
+# shellcheck disable=SC2086
+ranks_text=$(($(linked_bytes $roots sharding collect) - text))
 echo "text: $text bytes of $limit linked, $cuda_text of $cuda_limit more for CUDA, $packed_text of $packed_limit for packed" \
   "files, $quantized_text of $quantized_limit for quantised checkpoints, $batch_text of $batch_limit for batches," \
-  "$selftest_text of $selftest_limit for self-tests, $(code_bytes "$archive") in all"
+  "$selftest_text of $selftest_limit for self-tests, $ranks_text of $ranks_limit for several ranks, $(code_bytes "$archive") in all"
 [ "$text" -gt 0 ] || fail "archive requires code, got none"
 [ "$text" -lt "$limit" ] || fail "code requires less than $limit bytes, got $text"
 [ "$packed_text" -gt 0 ] || fail "archive requires code for packed files, got none"
@@ -47,6 +51,8 @@ echo "text: $text bytes of $limit linked, $cuda_text of $cuda_limit more for CUD
 [ "$selftest_text" -gt 0 ] || fail "archive requires code for self-tests, got none"
 [ "$selftest_text" -lt "$selftest_limit" ] ||
   fail "code for self-tests requires less than $selftest_limit bytes, got $selftest_text"
+[ "$ranks_text" -gt 0 ] || fail "archive requires code for several ranks, got none"
+[ "$ranks_text" -lt "$ranks_limit" ] || fail "code for several ranks requires less than $ranks_limit bytes, got $ranks_text"
 [ "$cuda_text" -gt 0 ] || fail "archive requires code for CUDA, got none"
 [ "$cuda_text" -lt "$cuda_limit" ] || fail "code for CUDA requires less than $cuda_limit bytes, got $cuda_text"
 

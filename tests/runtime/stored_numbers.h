@@ -73,10 +73,11 @@ inline double valueOfHalf(uint16_t half) {
   return half >> 15 ? -size : size;
 }
 
-/// A model of these weights, bound by an allocator that counts and promises no zeros.
+/// A model of these weights, perhaps of several ranks, bound by an allocator that counts and promises no zeros.
 class BoundModel {
 public:
-  BoundModel(std::vector<kiln_weight_t> weights, std::vector<kiln_placement_t> placements, uint64_t packedBytes)
+  BoundModel(std::vector<kiln_weight_t> weights, std::vector<kiln_placement_t> placements, uint64_t packedBytes,
+             uint32_t rank = 0, uint32_t ranks = 0)
       : Weights(std::move(weights)), Placements(std::move(placements)),
         Variant(hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, Placements.data(), packedBytes, nullptr)),
         Descriptor{KILN_ABI_VERSION,
@@ -90,7 +91,9 @@ public:
                    nullptr,
                    0} {
     const kiln_cpu_t cpu = kiln_cpu_detect();
-    const kiln_options_t options = {.allocator = &Functions};
+    const kiln_options_t options = {.allocator = &Functions, .rank = rank, .ranks = ranks};
+    Descriptor.ranks = ranks;
+    Descriptor.sharding = ranks > 1 ? &kiln_sharding : nullptr;
     EXPECT_EQ(kiln_model_create(&Descriptor, &cpu, &options, &Model, &Error), KILN_OK) << Error.message;
   }
   BoundModel(const BoundModel &) = delete;

@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank binds its slices: what it packs of a file of whole tensors is what a model of one packs of a file that holds
+// the slices alone; of the file it touches no more.
+#include "published_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <gtest/gtest.h>
+
+// What bind_embedded refers to, which archives with weights have.
+extern "C" const char *const kiln_embedded_weights[] = {nullptr};
+
+namespace {
+
+using namespace kiln_test;
+
+struct Shard {
+  uint32_t Dim, Parts, Stride, Group, First;
+  uint32_t partOf(uint32_t rank) const { return rank / Group * Stride + First; }
+};
+
+kiln_weight_t weightOf(const char *name, kiln_dtype_t dtype, const std::vector<int64_t> &shape, const Shard &shard) {
+  kiln_weight_t weight = {name, dtype, static_cast<uint32_t>(shape.size()), {}, 1, 0};
+  std::copy(shape.begin(), shape.end(), weight.shape);
+  weight.shard_dim = shard.Dim;
+  weight.shard_parts = shard.Parts;
+  weight.shard_stride = shard.Stride;
+  weight.shard_group = shard.Group;
+  weight.shard_first = shard.First;
+  return weight;
+}
+
+/// The weight of a library of one, whose file has nothing but the slice.
+kiln_weight_t alone(kiln_weight_t weight) {
+  weight.shard_parts = weight.shard_group = weight.shard_stride = weight.shard_first = weight.shard_dim = 0;
+  return weight;
+}
+
+std::vector<int64_t> wholeShape(std::vector<int64_t> shape, const Shard &shard) {
+  shape[shard.Dim] *= shard.Parts;
+  return shape;
+}
+
+uint64_t productOf(const std::vector<int64_t> &shape, size_t first = 0) {
+  uint64_t result = 1;
+  for (size_t i = first; i < shape.size(); ++i)
+    result *= static_cast<uint64_t>(shape[i]);
+  return result;
+}
+
+/// A part of a tensor along a dimension, of elements of so many bytes.
+std::string sliceOf(const std::string &bytes, const std::vector<int64_t> &slice, const Shard &shard, uint32_t part,
+                    size_t each) {
+  const size_t run = productOf(slice, shard.Dim) * each;
+  std::string result;
+  for (size_t row = 0; row * run * shard.Parts < bytes.size(); ++row)
+    result += bytes.substr((row * shard.Parts + part) * run, run);
+  return result;
+}
+
+/// Small numbers of a type of a file, none of which a stored form refuses.
+std::string drawElements(const std::string &type, uint64_t count, uint32_t seed) {
+  Draw draw(seed);
+  std::string bytes;
+  for (uint64_t i = 0; i < count; ++i) {
+    const float value = static_cast<float>(draw(20001) - 10000) / 64;
+    if (type == "F32")
+      append(bytes, value);
+    else if (type == "I32")
+      append(bytes, draw(1 << 23) - 1000);
+    else if (type == "I8" || type == "BOOL")
+      append(bytes, static_cast<int8_t>(draw(type == "I8" ? 256 : 2)));
+    else
+      append(bytes, rounded(type == "F16" ? KILN_F16 : KILN_BF16, value));
+  }
+  return bytes;
+}
+
+size_t bytesOfType(const std::string &type) {
+  return type == "F32" || type == "I32" ? 4 : type == "F16" || type == "BF16" ? 2 : 1;
+}
+
+struct Stored {
+  kiln_dtype_t Weight, As;
+  const char *File;
+  uint32_t Word = 0;
+};
+
+/// A layout of a matrix, or with tile 0 of anything; what is stored behind the elements begins at the next 64 bytes.
+kiln_placement_t placementOf(const kiln_weight_t &weight, const Stored &stored, uint32_t tile, uint32_t dim,
+                             uint64_t shift) {
+  kiln_placement_t place = makePlacement(0, 0, tile, dim, shift, stored.As);
+  if (stored.As == stored.Weight || (stored.As != KILN_I8 && stored.As != KILN_I4))
+    return place;
+  const uint64_t outputs = (static_cast<uint64_t>(weight.shape[dim]) + shift + tile - 1) / tile * tile;
+  const uint64_t depth = (kiln_elements_beside(&weight, dim) + 3) / 4 * 4, end = (outputs * depth + 63) / 64 * 64;
+  place.scales = end;
+  place.group = stored.Word;
+  if (stored.Word == 4 || stored.As == KILN_I4)
+    place.zeros = end + outputs * 4;
+  return place;
+}
+
+struct Case {
+  std::vector<int64_t> Slice;
+  Shard How;
+  uint32_t Ranks;
+};
+
+const Case Cases[] = {
+    {{5}, {0, 3, 1, 1, 0}, 3},         // a bias
+    {{7}, {0, 6, 1, 1, 2}, 4},         // the third part of several joined ones begins behind others
+    {{6, 5}, {0, 4, 1, 1, 0}, 4},      // rows
+    {{6, 5}, {1, 4, 1, 1, 0}, 4},      // columns
+    {{33, 40}, {0, 2, 1, 2, 0}, 4},    // two ranks have one slice
+    {{33, 40}, {1, 2, 1, 2, 0}, 4},    //
+    {{17, 9}, {0, 6, 3, 1, 1}, 2},     // the second of three, of each rank
+    {{17, 9}, {1, 6, 3, 1, 2}, 2},     //
+    {{3, 4, 5}, {0, 2, 1, 1, 0}, 2},   //
+    {{3, 4, 5}, {1, 3, 1, 1, 0}, 3},   //
+    {{3, 4, 5}, {2, 3, 1, 1, 0}, 3},   //
+    {{130, 70}, {1, 3, 1, 1, 0}, 3},   // more than a piece of what is converted
+    {{1, 300000}, {0, 2, 1, 1, 0}, 2}, // more than is read between giving back pages
+    {{700, 300}, {1, 2, 1, 1, 0}, 2},  //
+};
+
+const Stored Kinds[] = {{KILN_F32, KILN_F32, "F32"},   {KILN_F32, KILN_F32, "F16"},    {KILN_F32, KILN_F32, "BF16"},
+                        {KILN_F16, KILN_F16, "F16"},   {KILN_BF16, KILN_BF16, "F32"},  {KILN_I8, KILN_I8, "I8"},
+                        {KILN_I32, KILN_I32, "I32"},   {KILN_BOOL, KILN_BOOL, "BOOL"}, {KILN_F32, KILN_F16, "F32"},
+                        {KILN_F32, KILN_BF16, "F16"},  {KILN_F32, KILN_I8, "F32"},     {KILN_F32, KILN_I8, "F16"},
+                        {KILN_F32, KILN_I8, "F32", 2}, {KILN_F32, KILN_I8, "BF16", 4}};
+
+struct Layout {
+  uint32_t Tile, Dim;
+  uint64_t Shift;
+};
+const Layout Layouts[] = {{0, 0, 0}, {0, 0, 7}, {16, 0, 0}, {8, 0, 3}, {16, 1, 0}, {8, 1, 5}};
+
+bool isPossible(const Case &test, const Stored &kind, const Layout &layout) {
+  if (layout.Tile == 0)
+    return kind.Weight == kind.As;
+  return test.Slice.size() >= 2 && (layout.Dim == 0 || test.Slice.size() == 2);
+}
+
+void tryCase(const Case &test, const Stored &kind, const Layout &layout, uint32_t seed) {
+  const kiln_weight_t weight = weightOf("w", kind.Weight, test.Slice, test.How), slice = alone(weight);
+  const kiln_placement_t place = placementOf(slice, kind, layout.Tile, layout.Dim, layout.Shift);
+  const uint64_t bytes = kiln_pack_bytes(&slice, &place);
+  const std::vector<int64_t> whole = wholeShape(test.Slice, test.How);
+  const std::string elements = drawElements(kind.File, productOf(whole), seed);
+  const TemporaryFile file(makeImage({{"w", kind.File, whole, elements}}));
+  ASSERT_GT(bytes, 0u);
+  for (uint32_t rank = 0; rank < test.Ranks; ++rank) {
+    BoundModel one({slice}, {place}, bytes), ranked({weight}, {place}, bytes, rank, test.Ranks);
+    const std::string part = sliceOf(elements, test.Slice, test.How, test.How.partOf(rank), bytesOfType(kind.File));
+    ASSERT_EQ(one.bind({{"w", kind.File, test.Slice, part}}), KILN_OK) << one.Error.message;
+    ASSERT_EQ(ranked.bind({{"w", kind.File, whole, elements}}), KILN_OK) << ranked.Error.message;
+    ASSERT_EQ(ranked.packed(), one.packed()) << "rank " << rank;
+    ASSERT_EQ(kiln_bind_weights(ranked.Model, file.path(), &ranked.Error), KILN_OK) << ranked.Error.message;
+    ASSERT_EQ(ranked.packed(), one.packed()) << "rank " << rank << " of a file";
+  }
+}
+
+TEST(Slices, ArePackedAsIfTheFileHadNothingElse) {
+  uint32_t seed = 0;
+  for (const Case &test : Cases)
+    for (const Stored &kind : Kinds)
+      for (const Layout &layout : Layouts) {
+        // What is large is tried in a few forms.
+        if (!isPossible(test, kind, layout) || (productOf(test.Slice) > 100000 && seed++ % 12 != 0))
+          continue;
+        SCOPED_TRACE(testing::Message() << kiln_safetensors_dtype_text(kind.Weight) << " of " << kind.File << " as "
+                                        << kind.As << " in tiles of " << layout.Tile << " along " << layout.Dim
+                                        << ", parts " << test.How.Parts << " of dimension " << test.How.Dim);
+        ASSERT_NO_FATAL_FAILURE(tryCase(test, kind, layout, ++seed));
+      }
+}
+
+// Queries, keys and values of one tensor, each a third, joined in one row of tiles: three weights of one name. Copies
+// of layers, and a weight that each rank has whole, beside them.
+TEST(Slices, OfOneTensorJoinedAndOfLayers) {
+  constexpr uint32_t Ranks = 2;
+  const std::vector<int64_t> slice = {3, 8};
+  std::vector<kiln_weight_t> weights, wholes;
+  std::vector<kiln_placement_t> places;
+  for (uint32_t i = 0; i < 3; ++i) {
+    weights.push_back(weightOf("h.{}.qkv", KILN_F32, slice, {0, 3 * Ranks, 1, 1, i * Ranks}));
+    places.push_back(makePlacement(0, 1024, 16, 0, 3 * i));
+  }
+  weights.push_back(weightOf("norm", KILN_F32, {4}, {}));
+  places.push_back(makePlacement(2048, 0, 0, 0, 0));
+  for (kiln_weight_t &weight : weights)
+    weight.copies = weight.rank == 2 ? 2 : 1;
+  std::vector<Tensor> tensors = {{"norm", "F32", {4}, drawElements("F32", 4, 9)}};
+  for (int layer = 0; layer < 2; ++layer)
+    tensors.push_back({"h." + std::to_string(layer) + ".qkv", "F32", {18, 8}, drawElements("F32", 18 * 8, layer)});
+  for (uint32_t rank = 0; rank < Ranks; ++rank) {
+    // The same with a tensor of its own for each of the three.
+    std::vector<kiln_weight_t> apart = {alone(weights[0]), alone(weights[1]), alone(weights[2]), weights[3]};
+    apart[0].name = "h.{}.q", apart[1].name = "h.{}.k", apart[2].name = "h.{}.v";
+    std::vector<Tensor> own = {tensors[0]};
+    for (int layer = 0; layer < 2; ++layer)
+      for (uint32_t i = 0; i < 3; ++i)
+        own.push_back({"h." + std::to_string(layer) + "." + "qkv"[i], "F32", slice,
+                       tensors[1 + layer].bytes.substr((i * Ranks + rank) * 96, 96)});
+    BoundModel one(apart, places, 2064), ranked(weights, places, 2064, rank, Ranks);
+    ASSERT_EQ(one.bind(own), KILN_OK) << one.Error.message;
+    ASSERT_EQ(ranked.bind(tensors), KILN_OK) << ranked.Error.message;
+    EXPECT_EQ(ranked.packed(), one.packed());
+    EXPECT_EQ(kiln_read_weight(ranked.Model, "h.1.qkv", 0, 1, own.data(), &ranked.Error), KILN_INVALID_ARGUMENT);
+    EXPECT_STREQ(ranked.Error.message,
+                 "rows of a weight require a tensor of which the rank has one part, got \"h.1.qkv\"");
+    EXPECT_EQ(bytesOf(ranked.read("norm", 0, 4, 1)), tensors[0].bytes);
+  }
+}
+
+/// A placement of int4 with zeros.
+kiln_placement_t int4Placement(int64_t rows, int64_t columns, uint32_t group) {
+  const uint64_t elements = static_cast<uint64_t>((rows + 15) / 16 * 16 * columns);
+  const uint64_t scales = elements / 2, zeros = (scales + elements / group * 2 + 3) / 4 * 4;
+  return makePlacement(0, 0, 16, 0, 0, KILN_I4, scales, group, zeros);
+}
+
+/// Blocks of 32 elements, of so many bytes, are what is cut.
+std::string sliceOfBlocks(const Numbers &numbers, std::vector<int64_t> slice, const Shard &shard, uint32_t part,
+                          size_t blockBytes) {
+  slice[1] /= 32;
+  return sliceOf(numbers.Bytes, slice, shard, part, blockBytes);
+}
+
+// Quantised tensors: as numbers, and kept as they are where the slice begins between groups.
+TEST(Slices, OfQuantisedCheckpoints) {
+  constexpr uint32_t Ranks = 3;
+  const std::vector<int64_t> slice = {64, 96};
+  struct {
+    uint32_t Type;
+    size_t BlockBytes;
+  } const types[] = {{Q4_0, 18}, {Q8_0, 34}};
+  for (const auto &type : types)
+    for (uint32_t dim : {0, 1})
+      for (int form = 0; form < 4; ++form) {
+        const Shard shard = {dim, Ranks, 1, 1, 0};
+        const kiln_weight_t weight = weightOf("w", KILN_F32, slice, shard), only = alone(weight);
+        kiln_placement_t place = makePlacement(0, 0, form == 0 ? 0 : 16, form == 3, 0, form < 2 ? KILN_F32 : KILN_I4);
+        if (form >= 2) {
+          place.scales = 64 * 96 / 2;
+          place.group = 32;
+        }
+        const uint64_t bytes = kiln_pack_bytes(&only, &place);
+        const std::vector<int64_t> whole = wholeShape(slice, shard);
+        const Numbers numbers = drawGguf(type.Type, whole[0], whole[1], 11 + dim);
+        const auto extents = [](const std::vector<int64_t> &shape) {
+          return std::vector<uint64_t>{static_cast<uint64_t>(shape[1]), static_cast<uint64_t>(shape[0])};
+        };
+        const TemporaryFile file(makeGguf({{"w", extents(whole), type.Type, numbers.Bytes}}));
+        for (uint32_t rank = 0; rank < Ranks; ++rank) {
+          SCOPED_TRACE(testing::Message() << "type " << type.Type << " dim " << dim << " form " << form);
+          const TemporaryFile part(makeGguf(
+              {{"w", extents(slice), type.Type, sliceOfBlocks(numbers, slice, shard, rank, type.BlockBytes)}}));
+          BoundModel one({only}, {place}, bytes), ranked({weight}, {place}, bytes, rank, Ranks);
+          ASSERT_EQ(kiln_bind_gguf(one.Model, part.path(), nullptr, 0, &one.Error), KILN_OK) << one.Error.message;
+          ASSERT_EQ(kiln_bind_gguf(ranked.Model, file.path(), nullptr, 0, &ranked.Error), KILN_OK)
+              << ranked.Error.message;
+          EXPECT_EQ(ranked.packed(), one.packed());
+        }
+      }
+}
+
+/// Rows and columns of a matrix of int4, whose columns are whole groups, or in one.
+Int4Matrix partOf(const Int4Matrix &matrix, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+  Int4Matrix part(rows, columns, matrix.Group, 0);
+  for (int64_t n = 0; n < rows; ++n)
+    for (int64_t k = 0; k < columns; ++k)
+      part.Elements[n * columns + k] = matrix.Elements[(row + n) * matrix.Inputs + column + k];
+  for (int64_t g = 0; g < part.groups(); ++g)
+    for (int64_t n = 0; n < rows; ++n) {
+      const int64_t from = (column / matrix.Group + g) * matrix.Outputs + row + n;
+      part.Zeros[g * rows + n] = matrix.Zeros[from];
+      part.Scales[g * rows + n] = matrix.Scales[from];
+    }
+  return part;
+}
+
+// Groups of a checkpoint stay as they are, if the slice begins between two.
+TEST(Slices, OfInt4KeepItsGroups) {
+  constexpr uint32_t Ranks = 2;
+  const Int4Matrix matrix(80, 256, 64, 3);
+  for (uint32_t dim : {0, 1})
+    for (bool isAwq : {false, true})
+      for (uint32_t rank = 0; rank < Ranks; ++rank) {
+        const std::vector<int64_t> slice = {dim ? 80 : 40, dim ? 128 : 256};
+        const kiln_weight_t weight = weightOf("m.weight", KILN_F32, slice, {dim, Ranks, 1, 1, 0}), only = alone(weight);
+        const kiln_placement_t place = int4Placement(slice[0], slice[1], 64);
+        const Int4Matrix part = partOf(matrix, dim ? 0 : rank * 40, slice[0], dim ? rank * 128 : 0, slice[1]);
+        const TemporaryFile whole(makeImage(isAwq ? matrix.awq("m") : matrix.gptq("m"))),
+            own(makeImage(isAwq ? part.awq("m") : part.gptq("m")));
+        const kiln_quantization_t kind = isAwq ? KILN_AWQ : KILN_GPTQ;
+        BoundModel one({only}, {place}, kiln_pack_bytes(&only, &place)),
+            ranked({weight}, {place}, kiln_pack_bytes(&only, &place), rank, Ranks);
+        ASSERT_EQ(kiln_bind_quantized(one.Model, own.path(), kind, nullptr, 0, &one.Error), KILN_OK)
+            << one.Error.message;
+        ASSERT_EQ(kiln_bind_quantized(ranked.Model, whole.path(), kind, nullptr, 0, &ranked.Error), KILN_OK)
+            << ranked.Error.message;
+        EXPECT_EQ(ranked.packed(), one.packed()) << "dimension " << dim << " of rank " << rank;
+      }
+}
+
+// A slice that begins within a group is quantised again, as numbers are.
+TEST(Slices, OfInt4ThatCutGroups) {
+  constexpr uint32_t Ranks = 4;
+  const Int4Matrix matrix(32, 256, 128, 4);
+  const std::vector<float> values = matrix.values();
+  const std::vector<int64_t> slice = {32, 64};
+  const kiln_weight_t weight = weightOf("m.weight", KILN_F32, slice, {1, Ranks, 1, 1, 0}), only = alone(weight);
+  const kiln_placement_t place = int4Placement(32, 64, 64);
+  const TemporaryFile whole(makeImage(matrix.gptq("m")));
+  for (uint32_t rank = 0; rank < Ranks; ++rank) {
+    BoundModel one({only}, {place}, kiln_pack_bytes(&only, &place)),
+        ranked({weight}, {place}, kiln_pack_bytes(&only, &place), rank, Ranks);
+    ASSERT_EQ(one.bind({{"m.weight", "F32", slice, sliceOf(bytesOf(values), slice, {1, Ranks, 1, 1, 0}, rank, 4)}}),
+              KILN_OK)
+        << one.Error.message;
+    ASSERT_EQ(kiln_bind_quantized(ranked.Model, whole.path(), KILN_GPTQ, nullptr, 0, &ranked.Error), KILN_OK)
+        << ranked.Error.message;
+    EXPECT_EQ(ranked.packed(), one.packed()) << "rank " << rank;
+  }
+}
+
+// Whatever is wrong is said in terms of the file.
+TEST(Slices, ErrorsAreOfTheFile) {
+  const Shard shard = {1, 3, 1, 1, 0};
+  const kiln_weight_t weight = weightOf("w", KILN_F32, {2, 2}, shard);
+  const kiln_placement_t place = makePlacement(0, 0, 2, 0, 0, KILN_F16);
+  BoundModel model({weight}, {place}, 8, 1, 3);
+  EXPECT_EQ(model.bind({{"w", "F32", {2, 2}, std::string(16, '\0')}}), KILN_WEIGHT_SHAPE);
+  EXPECT_STREQ(model.Error.message, "tensor \"w\" requires shape [2, 6], got [2, 2]");
+  EXPECT_EQ(model.bind({{"v", "F32", {2, 6}, std::string(48, '\0')}}), KILN_WEIGHT_MISSING);
+  EXPECT_STREQ(model.Error.message, "model requires tensor \"w\" of shape [2, 6] and type F32, F16 or BF16, got none");
+  EXPECT_EQ(model.bind({{"w", "I32", {2, 6}, std::string(48, '\0')}}), KILN_WEIGHT_TYPE);
+  // 65520 is no f16: of another rank's slice nobody minds, of its own the place is that in the file.
+  std::vector<float> values(12);
+  values[0] = 65520;
+  EXPECT_EQ(model.bind({{"w", "F32", {2, 6}, bytesOf(values)}}), KILN_OK) << model.Error.message;
+  values[6 + 3] = 65520;
+  EXPECT_EQ(model.bind({{"w", "F32", {2, 6}, bytesOf(values)}}), KILN_WEIGHT_VALUE);
+  EXPECT_STREQ(model.Error.message, "tensor \"w\" requires numbers that can be stored as F16, got 65520 at [1, 3]");
+}
+
+TEST(Slices, MemoryIsThatOfTheLargest) {
+  const Shard rows = {0, 2, 1, 1, 0}, columns = {1, 2, 1, 1, 0};
+  BoundModel model({weightOf("r", KILN_F32, {2, 8}, rows), weightOf("c", KILN_F32, {2, 8}, columns)},
+                   {makePlacement(0, 0, 0, 0, 0), makePlacement(64, 0, 0, 0, 0)}, 128, 1, 2);
+  const std::vector<Tensor> tensors = {{"c", "F32", {2, 16}, drawElements("F32", 32, 1)},
+                                       {"r", "F32", {4, 8}, drawElements("F32", 32, 2)}};
+  ASSERT_EQ(model.bind(tensors), KILN_OK) << model.Error.message;
+  EXPECT_EQ(model.Counter.Made, 4) << "the model, the index, the packed copy, and what is not rows of the file";
+  model.Counter.Limit = model.Counter.Made + 2; // the next index and copy
+  const std::string before = model.packed();
+  EXPECT_EQ(model.bind(tensors), KILN_OUT_OF_MEMORY);
+  EXPECT_STREQ(model.Error.message, "a slice of a weight requires 64 bytes, got none from the allocator");
+  EXPECT_EQ(model.packed(), before);
+}
+
+/// Whoever reads pages of the file dies, but the first, which has the names of tensors, and those from begin to end.
+bool forbidOthers(const kiln_file_t &file, const char *begin, const char *end) {
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  auto *image = static_cast<char *>(const_cast<void *>(file.image));
+  const size_t own = static_cast<size_t>(begin - image) / page * page;
+  const size_t behind = (static_cast<size_t>(end - image) + page - 1) / page * page;
+  return (own <= page || mprotect(image + page, own - page, PROT_NONE) == 0) &&
+         (behind >= file.bytes || mprotect(image + behind, file.bytes - behind, PROT_NONE) == 0);
+}
+
+// Pages of a mapped file that have nothing of the rank's may not even be read.
+TEST(Slices, OthersPagesAreNotTouched) {
+  constexpr uint32_t Ranks = 4;
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const int64_t rows = static_cast<int64_t>(8 * page / 256);
+  const Shard shard = {0, Ranks, 1, 1, 0};
+  const kiln_weight_t weight = weightOf("w", KILN_F32, {rows, 64}, shard), slice = alone(weight);
+  const std::string elements = drawElements("F32", Ranks * rows * 64, 5);
+  const TemporaryFile path(makeImage({{"w", "F32", {Ranks * rows, 64}, elements}}));
+  const kiln_placement_t places[] = {makePlacement(0, 0, 0, 0, 0), makePlacement(0, 0, 16, 0, 0),
+                                     makePlacement(0, 0, 16, 1, 0, KILN_F16)};
+  for (const kiln_placement_t &place : places)
+    for (uint32_t rank = 0; rank < Ranks; ++rank) {
+      BoundModel one({slice}, {place}, kiln_pack_bytes(&slice, &place)),
+          ranked({weight}, {place}, kiln_pack_bytes(&slice, &place), rank, Ranks);
+      kiln_file_t file;
+      kiln_tensors_t table;
+      ASSERT_EQ(kiln_file_map(path.path(), false, &file, nullptr), KILN_OK);
+      ASSERT_EQ(kiln_safetensors_open(file.image, file.bytes, &ranked.Model->allocator, &table, nullptr), KILN_OK);
+      table.tensors[0].source = &file;
+      const char *begin = table.tensors[0].data + rank * 8 * page;
+      ASSERT_TRUE(forbidOthers(file, begin, begin + 8 * page));
+      EXPECT_EQ(kiln_bind_tensors(ranked.Model, &table, &ranked.Error), KILN_OK) << ranked.Error.message;
+      kiln_tensors_release(&table, &ranked.Model->allocator);
+      kiln_file_unmap(&file);
+      ASSERT_EQ(one.bind({{"w", "F32", {rows, 64}, elements.substr(rank * 8 * page, 8 * page)}}), KILN_OK);
+      EXPECT_EQ(ranked.packed(), one.packed());
+    }
+}
+
+// Rows of a slice are read and written by their number within it; whole weights are not made of slices.
+TEST(Slices, RowsAreTheRanks) {
+  const Shard shard = {0, 2, 1, 1, 0};
+  kiln_weight_t weight = weightOf("w", KILN_F32, {3, 2}, shard);
+  weight.flags = KILN_WEIGHT_VARIABLE;
+  BoundModel model({weight}, {makePlacement(0, 0, 0, 0, 0)}, 24, 1, 2);
+  const std::string elements = drawElements("F32", 12, 3);
+  ASSERT_EQ(model.bind({{"w", "F32", {6, 2}, elements}}), KILN_OK) << model.Error.message;
+  EXPECT_EQ(bytesOf(model.read("w", 0, 3, 2)), elements.substr(24));
+  EXPECT_EQ(bytesOf(model.read("w", 2, 1, 2)), elements.substr(40));
+  const float row[] = {8, 9};
+  EXPECT_EQ(kiln_write_weight(model.Model, "w", 1, 1, row, &model.Error), KILN_OK) << model.Error.message;
+  EXPECT_EQ(model.read("w", 1, 1, 2), std::vector<float>({8, 9}));
+  EXPECT_EQ(kiln_write_weight(model.Model, "w", 3, 1, row, &model.Error), KILN_EXTENT_OUT_OF_RANGE);
+  EXPECT_STREQ(model.Error.message, "weight \"w\" has 3 rows, got 1 from row 3");
+
+  const std::string path = std::filesystem::temp_directory_path() / ("kiln_slices_" + std::to_string(getpid()));
+  kiln_training_t training = {};
+  char arena[8] = "";
+  EXPECT_EQ(kiln_save_weights(model.Model, path.c_str(), &model.Error), KILN_INVALID_ARGUMENT);
+  EXPECT_STREQ(model.Error.message, "save_weights requires whole weights, got a slice of \"w\"");
+  EXPECT_EQ(kiln_save_training(model.Model, arena, &training, path.c_str(), &model.Error), KILN_INVALID_ARGUMENT);
+  EXPECT_STREQ(model.Error.message, "save_training requires whole weights, got a slice of \"w\"");
+  EXPECT_EQ(kiln_load_training(model.Model, arena, &training, path.c_str(), &model.Error), KILN_INVALID_ARGUMENT);
+  EXPECT_STREQ(model.Error.message, "load_training requires whole weights, got a slice of \"w\"");
+  EXPECT_EQ(kiln_bind_embedded(model.Model, &model.Error), KILN_INVALID_ARGUMENT);
+  EXPECT_STREQ(model.Error.message, "bind_embedded requires a library that is not for several ranks, got one for 2");
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+// A packed file is one rank's.
+TEST(Slices, PackedFilesAreARanks) {
+  const kiln_weight_t weight = weightOf("w", KILN_F32, {3, 2}, {0, 2, 1, 1, 0});
+  const kiln_placement_t place = makePlacement(0, 0, 0, 0, 0);
+  BoundModel zero({weight}, {place}, 24, 0, 2), one({weight}, {place}, 24, 1, 2), none({alone(weight)}, {place}, 24);
+  const std::string elements = drawElements("F32", 12, 3);
+  ASSERT_EQ(one.bind({{"w", "F32", {6, 2}, elements}}), KILN_OK) << one.Error.message;
+  const TemporaryFile file("");
+  ASSERT_EQ(kiln_save_packed(one.Model, file.path(), &one.Error), KILN_OK) << one.Error.message;
+  ASSERT_EQ(kiln_bind_packed(one.Model, file.path(), &one.Error), KILN_OK) << one.Error.message;
+  EXPECT_EQ(one.packed(), elements.substr(24));
+  EXPECT_EQ(kiln_bind_packed(zero.Model, file.path(), &zero.Error), KILN_FILE_MISMATCH);
+  EXPECT_STREQ(zero.Error.message,
+               "packed file requires to be for target x86-64-v2 (rank 0 of 2), got x86-64-v2 (rank 1 of 2)");
+  EXPECT_EQ(kiln_bind_packed(none.Model, file.path(), &none.Error), KILN_FILE_MISMATCH);
+  EXPECT_STREQ(none.Error.message, "packed file requires to be for target x86-64-v2, got x86-64-v2 (rank 1 of 2)");
+}
+
+} // namespace
