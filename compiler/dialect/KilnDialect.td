@@ -111,6 +111,18 @@ def Kiln_TiledAttr : Kiln_Attr<"Tiled", "tiled", [DeclareAttrInterfaceMethods<Ve
   }];
 }
 
+def Kiln_ShardAttr : Kiln_Attr<"Shard", "shard"> {
+  let summary = "Which part of a weight a rank has";
+  let description = [{
+    An element of the module's `kiln.shards`, under the name of a weight. Dimension `dim` of the tensor in the file is made of
+    sections, one behind another, and a rank has its even share of each: of `#kiln.shard<1, [768, 768, 768]>` and 4 ranks the
+    second one has columns 192..383, 960..1151 and 1728..1919. To every op the weight is what the rank has of it.
+  }];
+  let parameters = (ins "int64_t":$dim, ArrayRefParameter<"int64_t">:$sections);
+  let assemblyFormat = "`<` $dim `,` `[` $sections `]` `>`";
+  let genVerifyDecl = 1;
+}
+
 def Kiln_WeightOrder : I32EnumAttr<"WeightOrder", "how a checkpoint stores the weight of a linear layer", [
   I32EnumAttrCase<"OutIn", 0, "out_in">,
   I32EnumAttrCase<"InOut", 1, "in_out">

@@ -14,6 +14,7 @@
 #include "compiler/emit/HostCode.h"
 #include "compiler/emit/Lower.h"
 #include "compiler/emit/Names.h"
+#include "compiler/emit/RanksInterface.h"
 #include "compiler/emit/RuntimeImage.h"
 #include "compiler/emit/SelfTest.h"
 #include "compiler/emit/Untuned.h"
@@ -63,6 +64,7 @@ public:
 
 private:
   LogicalResult findTargets();
+  LogicalResult checkRanks();
   LogicalResult lower(const Target &target, TargetModule &lowered);
   FailureOr<std::vector<ObjectFile>> runtimeMembers();
   std::vector<KernelRequest> requestKernels(MutableArrayRef<TargetModule> modules);
@@ -297,15 +299,36 @@ LogicalResult ModelCompiler::findTargets() {
   return success();
 }
 
+/// What a library for several ranks cannot have.
+LogicalResult ModelCompiler::checkRanks() {
+  if (options.lowering.ranks == 1)
+    return success();
+  for (const Target *target : targets)
+    if (target->info().memorySpace != KILN_MEMORY_HOST)
+      return fail(fmt::format("a library for {} ranks requires targets that are CPUs, got {}", options.lowering.ranks,
+                              target->info().name));
+  if (options.hasSelfTest || options.embedded)
+    return fail(fmt::format("a library for {} ranks requires to be without {}", options.lowering.ranks,
+                            options.hasSelfTest ? "a self-test, which one process runs"
+                                                : "embedded weights, of which each rank has another part"));
+  return success();
+}
+
 LogicalResult ModelCompiler::lower(const Target &target, TargetModule &lowered) {
   lowered.target = &target;
   lowered.context = std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED);
   loadDialects(*lowered.context);
   OwningOpRef<ModuleOp> &module = lowered.module;
-  module = importGraph(graph, lowered.context.get(), report.model.name, options.lowering.weights);
+  module =
+      importGraph(graph, lowered.context.get(), report.model.name, options.lowering.weights, options.lowering.ranks);
   if (!module)
     return failure();
-  addValueChecks(*module, report.model); // the same for all targets
+  // What calls are checked for is the same for all targets and ranks.
+  OwningOpRef<ModuleOp> whole;
+  if (options.lowering.ranks > 1)
+    whole = importGraph(graph, lowered.context.get(), report.model.name, options.lowering.weights);
+  addValueChecks(whole ? *whole : *module, report.model);
+  describeRanks(*module, report.model);
   if (options.form == EmitForm::Ir) {
     llvm::raw_string_ostream(report.text) << *module << "\n";
     return success();
@@ -366,7 +389,8 @@ LogicalResult ModelCompiler::checkBudgets() {
 LogicalResult ModelCompiler::evaluateTrials() {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   loadDialects(context);
-  OwningOpRef<ModuleOp> module = importGraph(graph, &context, report.model.name, options.lowering.weights);
+  OwningOpRef<ModuleOp> module =
+      importGraph(graph, &context, report.model.name, options.lowering.weights, options.lowering.ranks);
   if (!module)
     return failure();
   llvm::Expected<std::vector<SelfTestTrial>> evaluated = evaluateSelfTest(*module, report.model, options.lowering.tf32);
@@ -382,6 +406,8 @@ bool ModelCompiler::isNeeded(const ObjectFile &member) const {
     return report.model.embedsWeights;
   if (member.name == selfTestMember)
     return report.model.hasSelfTest;
+  if (member.name == "sharding.c.o" || member.name == "collective.c.o")
+    return report.model.ranks > 1;
   StringRef backend = backendOfMember(member.name);
   return backend.empty() || llvm::any_of(report.variants, [&](const Variant &v) { return v.backend == backend; });
 }
@@ -449,7 +475,7 @@ LogicalResult ModelCompiler::writeLibrary() {
 FailureOr<CompileReport> ModelCompiler::run() {
   if (std::string wrong = checkModelName(options.name); !wrong.empty())
     return fail(wrong);
-  if (failed(findTargets()))
+  if (failed(findTargets()) || failed(checkRanks()))
     return failure();
   report.model = describeInterface(graph, options.name);
   report.model.embedsWeights = options.embedded.has_value();

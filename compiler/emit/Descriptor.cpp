@@ -103,6 +103,8 @@ Constant *DescriptorBuilder::argument(const ArgumentInterface &argument, const E
 Constant *DescriptorBuilder::weight(const WeightInterface &weight) {
   SmallVector<uint64_t> shape(weight.shape.begin(), weight.shape.end());
   shape.resize(KILN_MAX_RANK, 1);
+  const WeightSlice slice = weight.slice.value_or(WeightSlice());
+  const int64_t part = weight.slice ? weight.shape[slice.dim] : 1; // all are counted in parts as long as the slice
   return structure(abi::Struct::weight)
       .set(abi::weight::name, text(weight.name))
       .set(abi::weight::dtype, static_cast<uint32_t>(weight.element))
@@ -110,6 +112,11 @@ Constant *DescriptorBuilder::weight(const WeightInterface &weight) {
       .set(abi::weight::shape, shape)
       .set(abi::weight::copies, weight.copies)
       .set(abi::weight::flags, weight.isVariable ? KILN_WEIGHT_VARIABLE : 0)
+      .set(abi::weight::shard_dim, slice.dim)
+      .set(abi::weight::shard_parts, slice.extent / part)
+      .set(abi::weight::shard_stride, slice.step / part)
+      .set(abi::weight::shard_group, weight.slice ? 1 : 0)
+      .set(abi::weight::shard_first, slice.first / part)
       .get();
 }
 
@@ -255,6 +262,8 @@ void DescriptorBuilder::emit(const std::vector<Variant> &variants) {
                              .set(abi::descriptor::variants, table(code, "variants"))
                              .set(abi::descriptor::states, table(states, "states"))
                              .set(abi::descriptor::state_count, states.size())
+                             .set(abi::descriptor::ranks, model.ranks)
+                             .set(abi::descriptor::sharding, external(model.ranks > 1 ? "kiln_sharding" : ""))
                              .get();
   new GlobalVariable(module, descriptor->getType(), true, GlobalValue::ExternalLinkage, descriptor,
                      model.name + "_descriptor");

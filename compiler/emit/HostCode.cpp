@@ -79,11 +79,13 @@ LogicalResult HostEmitter::emitBlock(Block &block) {
             .Case<kd::AppendOp>([&](auto append) { return emitAppend(append); })
             .Case<kd::StoreOp>([&](auto store) { return emitStore(store); })
             .Case<kd::AssignOp>([&](auto assign) { return emitAssign(assign); })
+            .Case<kd::AllReduceOp>([&](auto op) { return emitCollective(op, KILN_ALL_REDUCE); })
+            .Case<kd::AllGatherOp>([&](auto op) { return emitCollective(op, KILN_ALL_GATHER); })
             .Case<kd::RequireFiniteOp>([&](auto required) { return emitRequireFinite(required); })
             .Case<affine::AffineApplyOp, arith::ConstantOp, arith::AddIOp, arith::SubIOp, arith::MulIOp>(
                 [&](Operation *index) { return emitIndex(*index); })
             // Addresses are computed where they are used.
-            .Case<kd::ParameterOp, kd::StateOp, kd::ConstantOp, kd::ReshapeOp, kd::YieldOp, func::ReturnOp>(
+            .Case<kd::ParameterOp, kd::RankOp, kd::StateOp, kd::ConstantOp, kd::ReshapeOp, kd::YieldOp, func::ReturnOp>(
                 [](Operation *) { return success(); })
             .Default([](Operation *other) { return other->emitOpError("has no host code: only kernel calls do"); });
     if (llvm::failed(result))
@@ -212,6 +214,8 @@ FailureOr<Value> HostEmitter::addressOf(Value tensor) {
   }
   if (auto constantOp = tensor.getDefiningOp<kd::ConstantOp>())
     return addressOfConstant(constantOp);
+  if (tensor.getDefiningOp<kd::RankOp>())
+    return loadOfFrame(abi::frame::ranks); // which begin with it
   if (auto state = tensor.getDefiningOp<kd::StateOp>())
     return addressOfState(state);
   if (auto append = tensor.getDefiningOp<kd::AppendOp>())
@@ -298,21 +302,52 @@ LogicalResult HostEmitter::emitTraceBegin(kd::CallOp call, ArrayRef<Value> exten
     for (auto [isTaken, form] : forms)
       name =
           LLVM::SelectOp::create(builder, loc, isTaken, addressOfText(input.kernels.find(form)->second.symbol), name);
-    auto layer = call->getAttrOfType<StringAttr>(kd::layerAttrName);
-    Value number = layerAt(call);
     auto work = call->getAttrOfType<AffineMapAttr>(kd::workAttrName);
     FailureOr<Value> flops = evaluate(work.getValue().getResult(0), extents),
                      bytes = evaluate(work.getValue().getResult(1), extents);
     result = success(succeeded(flops) && succeeded(bytes));
     if (llvm::failed(result))
       return;
-    auto begin = declare("kiln_trace_begin", LLVM::LLVMVoidType::get(builder.getContext()),
-                         {pointer, pointer, pointer, i64, i64, i64});
-    LLVM::CallOp::create(builder, loc, begin,
-                         ValueRange{tracing, name, addressOfText(layer ? layer.getValue() : ""),
-                                    number ? number : constant(i64, -1), *flops, *bytes});
+    emitTraceBegin(tracing, name, call, *flops, *bytes);
   });
   return result;
+}
+
+void HostEmitter::emitTraceBegin(Value tracing, Value name, Operation *op, Value flops, Value bytes) {
+  auto layer = op->getAttrOfType<StringAttr>(kd::layerAttrName);
+  Value number = layerAt(op);
+  auto begin = declare("kiln_trace_begin", LLVM::LLVMVoidType::get(builder.getContext()),
+                       {pointer, pointer, pointer, i64, i64, i64});
+  LLVM::CallOp::create(builder, loc, begin,
+                       ValueRange{tracing, name, addressOfText(layer ? layer.getValue() : ""),
+                                  number ? number : constant(i64, -1), flops, bytes});
+}
+
+void HostEmitter::emitTraceEnd() {
+  emitIfTraced([&](Value tracing) {
+    auto end = declare("kiln_trace_end", LLVM::LLVMVoidType::get(builder.getContext()), {pointer});
+    LLVM::CallOp::create(builder, loc, end, tracing);
+  });
+}
+
+LogicalResult HostEmitter::emitCollective(Operation *op, uint32_t kind) {
+  auto type = cast<RankedTensorType>(op->getOperand(0).getType());
+  FailureOr<Value> from = addressOf(op->getOperand(0)), to = addressOf(op->getResult(0)), bytes = bytesOf(type),
+                   elements = evaluate(kd::getProduct(kd::getExtents(type), type.getContext()), symbols);
+  if (llvm::failed(from) || llvm::failed(to) || llvm::failed(bytes) || llvm::failed(elements))
+    return failure();
+  emitIfTraced([&](Value tracing) {
+    emitTraceBegin(tracing, addressOfText(op->getName().stripDialect()), op, constant(i64, 0), *bytes);
+  });
+  auto collect = declare("kiln_collect", i32, {pointer, i32, pointer, pointer, i64, i32});
+  const auto element = static_cast<int64_t>(*kd::toElementType(type.getElementType()));
+  Value status = LLVM::CallOp::create(
+                     builder, loc, collect,
+                     ValueRange{frameArgument, constant(i32, kind), *from, *to, *elements, constant(i32, element)})
+                     .getResult();
+  emitTraceEnd();
+  continueIf(LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::eq, status, constant(i32, KILN_OK)), status);
+  return success();
 }
 
 LogicalResult HostEmitter::emitCall(kd::CallOp call) {
@@ -352,10 +387,7 @@ LogicalResult HostEmitter::emitCall(kd::CallOp call) {
     return failure();
   Value status =
       (*called)->abi->emitCall(builder, loc, *kernel, loadOfFrame(abi::frame::worker), arguments, descriptors);
-  emitIfTraced([&](Value tracing) {
-    auto end = declare("kiln_trace_end", LLVM::LLVMVoidType::get(builder.getContext()), {pointer});
-    LLVM::CallOp::create(builder, loc, end, tracing);
-  });
+  emitTraceEnd();
   continueIf(LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::eq, status, constant(i32, 0)), status);
   return success();
 }

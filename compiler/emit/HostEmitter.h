@@ -25,6 +25,8 @@ private:
   mlir::LogicalResult emitCall(mlir::kiln::CallOp call);
   /// Where the call of the entry is traced, what `tell` emits runs.
   void emitIfTraced(llvm::function_ref<void(mlir::Value tracing)> tell);
+  void emitTraceBegin(mlir::Value tracing, mlir::Value name, mlir::Operation *op, mlir::Value flops, mlir::Value bytes);
+  void emitTraceEnd();
   /// What a trace gets before a kernel; `forms`: whether one is called instead, and its function.
   mlir::LogicalResult emitTraceBegin(mlir::kiln::CallOp call, llvm::ArrayRef<mlir::Value> extents,
                                      llvm::ArrayRef<std::pair<mlir::Value, llvm::StringRef>> forms);
@@ -36,6 +38,8 @@ private:
   mlir::LogicalResult emitStore(mlir::kiln::StoreOp store);
   mlir::LogicalResult emitAssign(mlir::kiln::AssignOp assign);
   mlir::LogicalResult emitRequireFinite(mlir::kiln::RequireFiniteOp required);
+  /// What all ranks do together.
+  mlir::LogicalResult emitCollective(mlir::Operation *op, uint32_t kind);
   mlir::LogicalResult emitIndex(mlir::Operation &op);
 
   /// The parts of a tensor as arguments of a kernel.

@@ -52,34 +52,40 @@ static uint64_t byteCount(const StateInterface &state, size_t firstExtent) {
   return stored_bytes(state.element, elements);
 }
 
-/// Places it behind `bytes`, which it is counted to.
-static void addState(std::vector<StateInterface> &states, StateInterface state, uint64_t &bytes) {
-  constexpr uint64_t alignment = 64; // KILN_ARENA_ALIGNMENT
-  state.offset = bytes;
-  state.stride = (byteCount(state, 0) + alignment - 1) / alignment * alignment;
-  bytes += state.copies * state.stride;
-  states.push_back(std::move(state));
+void ModelInterface::placeStates() {
+  auto place = [](std::vector<StateInterface> &placed, uint64_t bytes) {
+    for (StateInterface &state : placed) {
+      state.offset = bytes;
+      state.stride = KILN_ARENA_ROUND(byteCount(state, 0));
+      bytes += state.copies * state.stride;
+    }
+    return bytes;
+  };
+  stateBytes = place(states, 0);
+  trainingBytes = place(moments, stateBytes);
+  stateBytesPerRow = 0;
+  for (const StateInterface &state : states)
+    if (state.isAppended)
+      stateBytesPerRow += state.copies * byteCount(state, 1);
+  for (EntryInterface &entry : entries)
+    if (!entry.isBatch())
+      entry.stateBytes = entry.changesWeights ? trainingBytes : stateBytes;
 }
 
 static void describeStates(const Graph &graph, ModelInterface &model) {
   for (const StateTensor &state : graph.states) {
     std::vector<int64_t> layers;
     scopePath(graph, state.scope, layers);
-    addState(model.states,
-             {graph.name(state), state.element, state.shape, graph.copies(state.scope), std::move(layers)},
-             model.stateBytes);
+    model.states.push_back(
+        {graph.name(state), state.element, state.shape, graph.copies(state.scope), std::move(layers)});
   }
   for (const Node &node : graph.nodes)
     if (node.op == Op::append)
       model.states[node.attributes.index].isAppended = true;
-  for (const StateInterface &state : model.states)
-    if (state.isAppended)
-      model.stateBytesPerRow += state.copies * byteCount(state, 1);
 }
 
 /// Entries that keep the same of a parameter share it.
 static void describeMoments(const Graph &graph, ModelInterface &model) {
-  model.trainingBytes = model.stateBytes;
   for (const Entry &entry : graph.entries)
     for (int number : gradient_parameters(graph, entry))
       for (const std::string &moment : kept_moments(graph, entry.training, number)) {
@@ -90,8 +96,7 @@ static void describeMoments(const Graph &graph, ModelInterface &model) {
         std::vector<int64_t> shape = parameter.shape.empty() ? std::vector<int64_t>{1} : parameter.shape;
         std::vector<int64_t> layers;
         scopePath(graph, parameter.scope, layers);
-        addState(model.moments, {name, parameter.element, shape, graph.copies(parameter.scope), std::move(layers)},
-                 model.trainingBytes);
+        model.moments.push_back({name, parameter.element, shape, graph.copies(parameter.scope), std::move(layers)});
       }
 }
 
@@ -170,7 +175,6 @@ ModelInterface describeInterface(const Graph &graph, std::string name) {
     if (entry.training.changes_parameters() && entry.training.clip > 0)
       add("grad_norm", ElementType::f32, {}, true);
     to.changesWeights = entry.training.changes_parameters();
-    to.stateBytes = to.changesWeights ? model.trainingBytes : model.stateBytes;
     std::vector<Symbol> used;
     for (const ArgumentInterface &argument : to.arguments)
       addSymbols(used, argument.shape);
@@ -182,6 +186,7 @@ ModelInterface describeInterface(const Graph &graph, std::string name) {
       batches.push_back(describeBatch(to, batch));
   }
   llvm::append_range(model.entries, batches);
+  model.placeStates();
 
   for (const Parameter &parameter : graph.parameters) {
     WeightInterface &weight = model.weights.emplace_back();
@@ -271,6 +276,13 @@ std::vector<StateInterface> trainingStates(const ModelInterface &model) {
   for (const StateInterface &moment : model.moments)
     unfold<StateInterface>(moment, add);
   return model.trains() ? all : std::vector<StateInterface>();
+}
+
+std::vector<int64_t> WeightInterface::fileShape() const {
+  std::vector<int64_t> whole = shape;
+  if (slice)
+    whole[slice->dim] = slice->extent;
+  return whole;
 }
 
 bool ModelInterface::trains() const {

@@ -45,14 +45,25 @@ struct EntryInterface {
   bool isBatch() const { return !single.empty(); }
 };
 
-/// A tensor of the weight file; with copies > 1 its name holds "{}", once for each stack around it.
+/// What a rank has of a tensor: along a dimension, of `extent` in the file, what begins at first + rank * step.
+struct WeightSlice {
+  int64_t dim = 0, extent = 0, first = 0, step = 0;
+};
+
+/// A tensor of the weight file, or a rank's slice of it; several slices of one follow each other. With copies > 1 its
+/// name holds "{}", once for each stack around it.
 struct WeightInterface {
   std::string name;
   ElementType element;
-  std::vector<int64_t> shape;
+  std::vector<int64_t> shape; // of the slice, if it is one
   int64_t copies = 1;
   std::vector<int64_t> layers; // of the stacks, outermost first; the copies are their product
   bool isVariable = false;     // may be written between calls
+  std::optional<WeightSlice> slice = std::nullopt;
+
+  std::vector<int64_t> fileShape() const;
+  /// Whether the one before is of the same tensor.
+  bool isFurther() const { return slice && slice->first > 0; }
 };
 
 /// A tensor that lives between calls; with copies > 1 its name holds "{}" for the layers. Copy c lies at offset + c *
@@ -74,15 +85,18 @@ struct ModelInterface {
   std::vector<WeightInterface> weights;
   std::vector<StateInterface> states;
   std::vector<StateInterface> moments; // of optimisers, behind the states in arenas of entries that train
-  int64_t parameters = 0;
-  uint64_t stateBytes = 0;    // at the beginning of each arena
-  uint64_t trainingBytes = 0; // at the beginning of those of entries that train: states, then moments
-  bool embedsWeights = false; // they lie in the archive
+  int64_t parameters = 0;              // of all ranks together
+  int64_t ranks = 1;                   // that call entries together
+  uint64_t stateBytes = 0;             // at the beginning of each arena
+  uint64_t trainingBytes = 0;          // at the beginning of those of entries that train: states, then moments
+  bool embedsWeights = false;          // they lie in the archive
   bool hasSelfTest = false;
   uint64_t stateBytesPerRow = 0; // of them, what one row more in each of the appended states takes
 
   /// Whether an entry changes weights.
   bool trains() const;
+  /// Gives states and moments their places and says how many bytes they are, by their shapes.
+  void placeStates();
   const StateInterface *findState(const std::string &state) const;
   const WeightInterface *findWeight(const std::string &weight) const;
 };

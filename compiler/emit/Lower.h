@@ -26,6 +26,8 @@ struct LoweringOptions {
   bool ordered = false;
   /// Which weights are stored in fewer bits; the import, before, does it.
   StorageChoices weights;
+  /// How many ranks call entries together, each with a part of the weights; the import, before, does it.
+  int64_t ranks = 1;
   /// The module is evaluated after import and after every pass; the pass that changes a result fails, by its name.
   bool verifyPasses = false;
 };

@@ -19,6 +19,8 @@ namespace kiln {
 std::array<uint64_t, 4> packedDigest(const ModelInterface &model, const Variant &variant) {
   std::string text = fmt::format("abi {}, model {}, target {}, {} bytes\n", KILN_ABI_VERSION, model.name,
                                  variant.target, variant.packedBytes);
+  if (model.ranks > 1)
+    text += fmt::format("{} ranks\n", model.ranks);
   for (auto [weight, place] : llvm::zip_equal(model.weights, variant.placements))
     text += fmt::format("{} {} {} x {} [{}] at {} + {} tile {} dim {} shift {} as {} scales {} group {} zeros {}\n",
                         weight.name.size(), weight.name, name_of(weight.element), weight.copies,

@@ -80,6 +80,8 @@ bool EntryBatcher::worksOnRows(Operation *op) const {
     return symbols.getWhole(typeOf(view.getX())) && kd::getExtents(typeOf(view.getX())).front() == rows;
   if (auto slice = dyn_cast<kd::SliceOp>(op); slice && slice.getX().getType() == slice.getType())
     return true;
+  if (isa<kd::AllReduceOp>(op))
+    return wholes.contains(op->getOperand(0));
   auto inKernel = dyn_cast<kd::KernelOpInterface>(op);
   kd::RowCollapser collapser(rows);
   if (!inKernel || isa<kd::ConstantOp>(op) ||

@@ -4,8 +4,9 @@
 // 2. A function for each entry: the named extents as index arguments, then the inputs; its nodes in their order.
 // 3. Verify: broken rules of single ops come out there, with their scopes.
 // 4. Weights get their storages.
-// 5. Batched entries get a function for several sequences.
-// 6. Entries of gradients get these as further results, those that train change parameters by them.
+// 5. What ranks do together is split among them.
+// 6. Batched entries get a function for several sequences.
+// 7. Entries of gradients get these as further results, those that train change parameters by them.
 #include "compiler/frontend/Import.h"
 
 #include "compiler/dialect/Check.h"
@@ -14,6 +15,7 @@
 #include "compiler/frontend/Dropout.h"
 #include "compiler/frontend/ImportNode.h"
 #include "compiler/frontend/TrainEntry.h"
+#include "compiler/transforms/Passes.h"
 #include "compiler/transforms/Pipeline.h"
 #include "kiln/batch.h"
 #include "kiln/training.h"
@@ -270,13 +272,17 @@ mlir::kiln::BatchSymbols addBatchSymbols(const Graph &graph, std::vector<Symbol>
 }
 
 /// Behind all that is imported. What reads as attention is made so first: its steps must not be parted, some for the
-/// rows of all sequences and some for each, nor be differentiated one by one.
-LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mlir::kiln::BatchSymbols &symbols) {
-  if (llvm::none_of(graph.entries,
-                    [](const Entry &entry) { return entry.sequences > 0 || entry.training.update != Update::none; }))
+/// rows of all sequences and some for each, nor be split or differentiated one by one.
+LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mlir::kiln::BatchSymbols &symbols,
+                            int64_t ranks) {
+  if (ranks == 1 && llvm::none_of(graph.entries, [](const Entry &entry) {
+        return entry.sequences > 0 || entry.training.update != Update::none;
+      }))
     return llvm::success();
   mlir::PassManager passes(module.getContext());
   mlir::kiln::buildRecognition(passes);
+  if (ranks > 1)
+    passes.addPass(mlir::kiln::createShard({ranks}));
   if (failed(passes.run(module)))
     return failure();
   for (const Entry &entry : graph.entries) {
@@ -296,7 +302,7 @@ LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mli
 } // namespace
 
 mlir::OwningOpRef<mlir::ModuleOp> importGraph(const Graph &graph, mlir::MLIRContext *context, llvm::StringRef modelName,
-                                              const StorageChoices &weights) {
+                                              const StorageChoices &weights, int64_t ranks) {
   context->loadDialect<mlir::func::FuncDialect, mlir::kiln::KilnDialect>();
   std::vector<Symbol> used;
   if (failed(checkGraph(graph, context, used)))
@@ -315,7 +321,7 @@ mlir::OwningOpRef<mlir::ModuleOp> importGraph(const Graph &graph, mlir::MLIRCont
     if (failed(importer.importEntry(entry)))
       return {};
   if (failed(mlir::verify(*module)) || failed(storeWeights(*module, graph, weights)) ||
-      failed(deriveEntries(graph, *module, batch)))
+      failed(deriveEntries(graph, *module, batch, ranks)))
     return {};
   return module;
 }

@@ -12,8 +12,9 @@
 namespace kiln {
 
 /// A verified module, or null after diagnostics: a graph need not come from the DSL. The context has func and kiln
-/// available. Weights are stored as the spec and the build say.
+/// available. Weights are stored as the spec and the build say. Of several ranks it is what each of them computes
+/// (kiln-shard).
 mlir::OwningOpRef<mlir::ModuleOp> importGraph(const Graph &graph, mlir::MLIRContext *context, llvm::StringRef modelName,
-                                              const StorageChoices &weights = {});
+                                              const StorageChoices &weights = {}, int64_t ranks = 1);
 
 } // namespace kiln

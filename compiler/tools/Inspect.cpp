@@ -59,7 +59,7 @@ llvm::Expected<Inspection> inspectModel(const Graph &graph, const CompileReport 
         shown.loops = kernel.loops;
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   loadDialects(context);
-  if (auto module = importGraph(graph, &context, report.model.name, options.lowering.weights))
+  if (auto module = importGraph(graph, &context, report.model.name, options.lowering.weights, options.lowering.ranks))
     addGraphs(*inspection, *module);
   return inspection;
 }

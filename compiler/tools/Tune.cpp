@@ -179,13 +179,18 @@ void addLoweringOptions(CLI::App &app, LoweringOptions &options) {
          "what linear multiplies weights of int8 and int4 by: f32, or rows rounded to int8; to be tuned and built "
          "alike")
       ->type_name("TEXT");
+  app.add_option("--ranks", options.ranks,
+                 "processes that call entries together, each with a part of the weights; to be tuned and built alike")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
 }
 
 std::string flagsOf(const LoweringOptions &options) {
   return std::string(options.normMoments ? " --norm-moments" : "") + (options.tf32 ? " --tf32" : "") +
          (options.ordered ? " --ordered" : "") +
          (options.weights.isPlain() ? "" : fmt::format(" --weights \"{}\"", toString(options.weights))) +
-         (options.weights.quantizesRows ? " --activations int8" : "");
+         (options.weights.quantizesRows ? " --activations int8" : "") +
+         (options.ranks > 1 ? fmt::format(" --ranks {}", options.ranks) : "");
 }
 
 // What runs.

@@ -34,6 +34,31 @@ def RecognizeAttention : Pass<"kiln-recognize-attention", "::mlir::func::FuncOp"
   let dependentDialects = ["::mlir::kiln::KilnDialect"];
 }
 
+def Shard : Pass<"kiln-shard", "::mlir::ModuleOp"> {
+  let summary = "Split a model among ranks";
+  let description = [{
+    Tensor parallelism (Shoeybi et al. 2019, "Megatron-LM", section 3). Before: what one process computes. After: what each of
+    several ranks computes; the first layers are split by outputs, attention by heads, the last layer by inputs, whose sums are
+    added over the ranks.
+    ```mlir
+    %w1 = kiln.parameter {sources = ["fc1.weight"]} : tensor<3072x768xf32>
+    %h = kiln.linear %x, %w1, %b1 ...   %a = kiln.gelu %h   %y = kiln.linear %a, %w2, %b2 ...
+    ```
+    With 4 ranks:
+    ```mlir
+    module attributes {kiln.ranks = 4, kiln.shards = {fc1.weight = #kiln.shard<0, [3072]>, ...}}
+    %w1 = kiln.parameter {sources = ["fc1.weight"]} : tensor<768x768xf32>
+    %h = kiln.linear %x, %w1, %b1 ...   %a = kiln.gelu %h   %p = kiln.linear %a, %w2 ...
+    %s = kiln.all_reduce %p   %y = kiln.add %s, %b2
+    ```
+    Weights and states have the shape of a rank's part. What cannot be split evenly each rank does alone.
+
+    Assumes canonical IR in which attention was recognised, and entries for single sequences.
+  }];
+  let dependentDialects = ["::mlir::kiln::KilnDialect"];
+  let options = [Option<"ranks", "ranks", "int64_t", /*default=*/"2", "how many processes call entries together">];
+}
+
 def LayOutWeights : Pass<"kiln-lay-out-weights", "::mlir::ModuleOp"> {
   let summary = "Choose the stored layout of the weights that contractions read";
   let description = [{

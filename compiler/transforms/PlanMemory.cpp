@@ -24,7 +24,7 @@ FailureOr<MemoryPlan> MemoryPlan::compute(func::FuncOp entry) {
   entry.walk([&](Operation *op) {
     if (isa<ParameterOp>(op))
       plan.places[op->getResult(0)] = {MemoryPlacement::Kind::Parameter, 0};
-    else if (isa<ConstantOp>(op))
+    else if (isa<ConstantOp, RankOp>(op))
       plan.places[op->getResult(0)] = {MemoryPlacement::Kind::Constant, 0};
     else if (isa<StateOp, AppendOp>(op))
       plan.places[op->getResult(0)] = {MemoryPlacement::Kind::State, 0};

@@ -5,7 +5,7 @@
 //   Arena      offset: bytes from the start of the arena, a multiple of 64
 //   Argument   offset: the position among the entry's tensor arguments and results, arguments first
 //   Parameter  a weight (kiln.parameter); offset unused
-//   Constant   kiln.constant; offset unused
+//   Constant   kiln.constant, kiln.rank; offset unused
 //   State      kiln.state and what kiln.append returns, in front of the plan; offset unused
 //   Home       a call's result, in the state or weight that a kiln.store or kiln.assign would copy it to (homeOf)
 //
@@ -75,7 +75,7 @@ private:
 /// The names of the memory beside the plan that an op reads or writes: of a state, or of weights.
 SmallVector<Attribute> getMemoryNames(Operation *op);
 
-/// What writes a value of a buffer: the kernel, or "carried" and "stacked" of what a loop gives.
+/// What writes a value of a buffer: the kernel, what ranks do together, or "carried" and "stacked" of what a loop gives.
 StringRef getWriter(Value value);
 
 /// A table of the buffers and a picture, offset down and time across.

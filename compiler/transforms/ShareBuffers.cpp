@@ -4,10 +4,11 @@
 //    sequences to its end.
 // 2. A loop's initial, carried, yielded and resulting value share a buffer, or a conflict is noted. So it is where what
 //    a loop is to stack is no call's result, or is to be in two places.
-// 3. A call's result that is stored in a state, or assigned to a weight, is written there if nothing reads the value
+// 3. A sum over ranks shares the buffer of what is added, or a conflict is noted.
+// 4. A call's result that is stored in a state, or assigned to a weight, is written there if nothing reads the value
 //    before any more.
-// 4. A call's result shares the buffer of an argument that it may overwrite and that nothing reads afterwards.
-// 5. What the entry returns is in the caller's memory from the start, or a conflict is noted; so it is where a state is
+// 5. A call's result shares the buffer of an argument that it may overwrite and that nothing reads afterwards.
+// 6. What the entry returns is in the caller's memory from the start, or a conflict is noted; so it is where a state is
 //    stored in a state.
 //
 // Two values may share a buffer if the one is not read any more when the other is written.
@@ -53,6 +54,7 @@ BufferSharing::BufferSharing(func::FuncOp entry) : entry(entry), bounds(getSymbo
   number(entry.getBody().front());
   findLastUses();
   shareLoops();
+  shareSums();
   findHomes();
   shareInPlace();
   shareOutputs();
@@ -101,6 +103,10 @@ void BufferSharing::number(Block &block) {
       for (Value result : op.getResults())
         addNode(result, isStacked(result) ? begin : end);
       loops.push_back(loop); // inner ones first
+    } else if (isa<AllReduceOp, AllGatherOp>(op)) {
+      addNode(op.getResult(0), addStep(&op));
+      if (isa<AllReduceOp>(op))
+        sums.push_back(&op);
     } else if (isa<AppendOp, AssignOp, RequireFiniteOp, StoreOp, func::ReturnOp>(op)) {
       addStep(&op);
     }
@@ -141,7 +147,11 @@ bool BufferSharing::mayShare(const Node &earlier, const Node &later) const {
   auto result = cast<OpResult>(later.value);
   if (auto loop = dyn_cast<LoopInterface>(result.getOwner()))
     return getViewed(loop.getYield()->getOperand(result.getResultNumber())) == earlier.value;
-  auto call = cast<CallOp>(result.getOwner());
+  if (isa<AllReduceOp>(result.getOwner()))
+    return getViewed(result.getOwner()->getOperand(0)) == earlier.value;
+  auto call = dyn_cast<CallOp>(result.getOwner());
+  if (!call)
+    return false;
   auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getCalleeAttr());
   auto inPlace = kernel->getAttrOfType<DenseI64ArrayAttr>(inplaceAttrName);
   FunctionType type = kernel.getFunctionType();
@@ -192,6 +202,12 @@ void BufferSharing::shareLoops() {
         conflicts.push_back(&init);
     }
   }
+}
+
+void BufferSharing::shareSums() {
+  for (Operation *sum : sums)
+    if (!tryShare(sum->getOperand(0), sum->getResult(0)))
+      conflicts.push_back(&sum->getOpOperand(0));
 }
 
 SmallVector<Attribute> getMemoryNames(Operation *op) {

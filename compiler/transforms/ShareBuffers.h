@@ -41,6 +41,7 @@ private:
   void addNode(Value value, int first);
   void findLastUses();
   void shareLoops();
+  void shareSums();
   void findHomes();
   bool mayBeAtHome(OpResult result, Operation *store) const;
   void shareInPlace();
@@ -60,6 +61,7 @@ private:
   SmallVector<OpOperand *> conflicts;
   SmallVector<CallOp> calls;
   SmallVector<LoopInterface> loops;
+  SmallVector<Operation *> sums; // over ranks
   DenseMap<Operation *, std::pair<int, int>> stepsOf; // first and last step
   SmallVector<Operation *> steps;
 };

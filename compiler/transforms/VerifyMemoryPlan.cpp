@@ -82,7 +82,7 @@ private:
 
   LogicalResult read(Operation *op, Value tensor) {
     Value whole = getViewed(tensor);
-    if (Operation *source = whole.getDefiningOp(); isa_and_nonnull<ParameterOp, ConstantOp>(source))
+    if (Operation *source = whole.getDefiningOp(); isa_and_nonnull<ParameterOp, ConstantOp, RankOp>(source))
       return success();
     if (llvm::is_contained(pieces, std::pair(whole, rangeOf(tensor))))
       return success();
@@ -111,6 +111,8 @@ private:
         result = readState(&op);
       else if (isa<AppendOp, StoreOp>(op))
         result = writeState(&op);
+      else if (isa<AllReduceOp, AllGatherOp>(op))
+        result = walkRanks(&op);
       else if (isa<RequireFiniteOp>(op))
         result = read(&op, op.getOperand(0));
       else if (auto assign = dyn_cast<AssignOp>(op))
@@ -187,6 +189,19 @@ private:
     for (Value result : loop->getResults().take_front(inits.size()))
       write(result);
     stored.clear();
+    return success();
+  }
+
+  /// A sum is where the rank's part was, parts side by side are elsewhere.
+  LogicalResult walkRanks(Operation *op) {
+    Value part = op->getOperand(0), whole = op->getResult(0);
+    if (failed(read(op, part)))
+      return failure();
+    const bool isRight =
+        isa<AllReduceOp>(op) ? rangeOf(part) == rangeOf(whole) : !rangeOf(part).overlaps(rangeOf(whole));
+    if (!isRight)
+      return op->emitError() << "memory plan requires what ranks have together where each has its part, or apart";
+    write(whole);
     return success();
   }
 

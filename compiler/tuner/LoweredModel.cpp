@@ -12,7 +12,7 @@ llvm::Expected<std::unique_ptr<LoweredModel>> lowerModel(const Graph &graph, con
   model->target = findTarget(target);
   assert(model->target && "targets are checked before");
   loadDialects(model->context);
-  model->module = importGraph(graph, &model->context, name, options.weights);
+  model->module = importGraph(graph, &model->context, name, options.weights, options.ranks);
   if (!model->module || failed(lowerToKernels(*model->module, *model->target, options)))
     return llvm::createStringError(fmt::format("the model's kernels could not be formed for {}", target.str()));
   model->forms = addRowVariants(*model->module, *model->target);

@@ -26,6 +26,21 @@ static Tensor evaluate(Op op, ElementType element, ArrayRef<const Tensor *> oper
   return evaluateOp(node, std::span(operands.data(), operands.size()), shape);
 }
 
+/// What ranks have together, where each has the same: so many times as much.
+static Tensor evaluateSum(const Tensor &x, const TensorShape &shape, int64_t ranks) {
+  const Tensor count = Tensor::of(x.element, {}, {static_cast<double>(ranks)});
+  return evaluate(Op::mul, x.element, {&x, &count}, shape);
+}
+
+/// The same for each of them, one behind another.
+static Tensor evaluateParts(const Tensor &x, const TensorShape &shape) {
+  TensorShape one = x.shape;
+  one.insert(one.begin(), 1);
+  const Tensor part = evaluate(Op::reshape, x.element, &x, one);
+  const std::vector<const Tensor *> parts(static_cast<std::size_t>(shape[0]), &part);
+  return evaluate(Op::concat, x.element, parts, shape);
+}
+
 static Tensor transposeLast(const Tensor &x) {
   Attributes attributes;
   for (int axis = 0; axis < x.rank(); ++axis)
@@ -134,6 +149,12 @@ std::vector<Tensor> evaluateKilnOp(Operation *op, ArrayRef<const Tensor *> opera
     return {evaluateNormalCdf(*operands[0])};
   if (auto dropout = dyn_cast<kd::DropoutOp>(op))
     return {evaluateDropout(dropout, operands)};
+  if (isa<kd::AllReduceOp>(op))
+    return {evaluateSum(*operands[0], shapes[0], kd::getNumRanks(op))};
+  if (isa<kd::RankOp>(op))
+    return {Tensor::of(ElementType::i32, {}, {0})};
+  if (isa<kd::AllGatherOp>(op))
+    return {evaluateParts(*operands[0], shapes[0])};
   if (isa<kd::RowScalesOp>(op))
     return {interpreter::rowScales(*operands[0])};
   if (isa<kd::QuantizeRowsOp>(op))

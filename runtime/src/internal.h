@@ -464,6 +464,7 @@ void kiln_trace_end_task(const kiln_tracing_t *tracing, const kiln_event_t *even
 
 /* A call's ranks. */
 typedef struct kiln_ranks_t {
+  int32_t rank; /* first: kernels read it here */
   const kiln_communicator_t *communicator;
   const char *entry;
   kiln_error_t failed; /* the first collective that failed */

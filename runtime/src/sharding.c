@@ -64,7 +64,7 @@ static kiln_status_t run(const kiln_model_t *model, const kiln_call_t *call, uin
   kiln_status_t status = check_call(model, call, called);
   if (status)
     return status;
-  kiln_ranks_t ranks = {call->communicator, called, {KILN_OK, ""}};
+  kiln_ranks_t ranks = {(int32_t)model->rank, call->communicator, called, {KILN_OK, ""}};
   kiln_frame_t own = *frame;
   own.ranks = &ranks;
   status = kiln_body_run(model, entry, &own, call->error);

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a rank's library is, seen from outside, where several ranks call entries together.
+#pragma once
+
+#include "compiler/emit/Interface.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace kiln {
+
+/// Weights and states of which the imported module has a rank's part only become that in the interface; a second time
+/// it changes nothing.
+void describeRanks(mlir::ModuleOp module, ModelInterface &model);
+
+} // namespace kiln

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models that are split among ranks beside the same models of one process: trained weights, logits of prompts and of
+// what follows from their caches, of one sequence and of two, and what is sent for them.
+#include <gtest/gtest.h>
+#include <random>
+
+#include "char_gpt.h"
+#include "char_gpt_ranks2.h"
+#include "char_gpt_ranks4.h"
+#include "gpt2_ranks4.h"
+#include "gpt2_writer.h"
+#include "llama_ranks2.h"
+#include "llama_writer.h"
+#include "thread_ranks.h"
+#include "writer.h"
+
+namespace kiln::test {
+namespace {
+
+WRITER(char_gpt, CHAR_GPT);
+WRITER(char_gpt_ranks2, CHAR_GPT_RANKS2);
+WRITER(char_gpt_ranks4, CHAR_GPT_RANKS4);
+WRITER(llama_writer, LLAMA_WRITER);
+WRITER(llama_ranks2, LLAMA_RANKS2);
+WRITER(gpt2_writer, GPT2_WRITER);
+WRITER(gpt2_ranks4, GPT2_RANKS4);
+
+struct Case {
+  std::string folder;
+  size_t vocabulary, width, layers;
+  bool hasSplitTable; // its rows are summed up, and its logits gathered
+};
+
+/// Of a call for so many tokens in rings of n ranks: two sums a layer (Shoeybi et al. 2019, section 3), perhaps one of
+/// the embedding and the gathered logits.
+uint64_t sentBytes(const Case &model, uint64_t n, uint64_t tokens, uint64_t rowsOfLogits) {
+  const uint64_t sums = 2 * model.layers + (model.hasSplitTable ? 1 : 0), bytes = tokens * model.width * 4;
+  return sums * (2 * (n - 1) * bytes / n) +
+         (model.hasSplitTable ? (n - 1) * (rowsOfLogits * model.vocabulary / n * 4) : 0);
+}
+
+template <class One, class Many> void expectSame(const Case &model, uint32_t count) {
+  const std::string weights = std::string(KILN_EXAMPLES) + "/" + model.folder;
+  std::mt19937 random(std::random_device{}());
+  std::vector<int32_t> tokens(64);
+  for (int32_t &token : tokens)
+    token = static_cast<int32_t>(random() % model.vocabulary);
+  const std::vector<float> wanted = write<One>(weights, tokens, model.vocabulary);
+  std::vector<std::vector<float>> got(count);
+  ThreadRanks ranks(count);
+  ranks.run([&](uint32_t rank) {
+    const kiln_communicator_t communicator = ranks.communicator(rank);
+    got[rank] = write<Many>(weights, tokens, model.vocabulary, &communicator);
+  });
+  EXPECT_LT(distance(got[0], wanted), 3e-6);
+  for (uint32_t rank = 1; rank < count; ++rank)
+    EXPECT_EQ(std::memcmp(got[rank].data(), got[0].data(), wanted.size() * sizeof(float)), 0) << rank;
+  EXPECT_EQ(Many::stateBytes, One::stateBytes / count);
+  EXPECT_LT(Many::weightBytes, One::weightBytes);
+  // A prompt, three tokens, one, and two of a batch, whose logits are gathered for each.
+  const uint64_t sent =
+      sentBytes(model, count, 37, 1) + 4 * sentBytes(model, count, 1, 1) + sentBytes(model, count, 2, 2);
+  EXPECT_EQ(ranks.sentBytes, sent);
+}
+
+TEST(RanksModels, CharGptOfTwo) {
+  expectSame<char_gpt, char_gpt_ranks2>({"char_gpt/char_gpt.safetensors", 63, 128, 4, false}, 2);
+}
+TEST(RanksModels, CharGptOfFour) {
+  expectSame<char_gpt, char_gpt_ranks4>({"char_gpt/char_gpt.safetensors", 63, 128, 4, false}, 4);
+}
+// Heads of keys that several of queries share, rotary embeddings, gates, a vocabulary that is split.
+TEST(RanksModels, LlamaOfTwo) {
+  expectSame<llama_writer, llama_ranks2>({"llama/king_james/model.safetensors", 2000, 128, 4, true}, 2);
+}
+// Queries, keys and values of one weight, stored [in, out]; the table is the weight of the logits.
+TEST(RanksModels, Gpt2OfFour) {
+  expectSame<gpt2_writer, gpt2_ranks4>({"gpt2/king_james/model.safetensors", 2000, 128, 3, true}, 4);
+}
+
+} // namespace
+} // namespace kiln::test

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A session of a library that writes on, of one process or of one of several ranks.
+#pragma once
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "kiln/runtime.h"
+
+namespace kiln::test {
+
+/// The functions of a library that writes on, and its constants.
+#define WRITER(name, NAME)                                                                                             \
+  struct name {                                                                                                        \
+    using Model = name##_t;                                                                                            \
+    static constexpr auto create = name##_create_on;                                                                   \
+    static constexpr auto destroy = name##_destroy;                                                                    \
+    static constexpr auto bind = name##_bind_weights;                                                                  \
+    static constexpr auto prefill = name##_prefill;                                                                    \
+    static constexpr auto decode = name##_decode;                                                                      \
+    static constexpr auto decodeBatch = name##_decode_batch;                                                           \
+    static constexpr size_t arenaBytes =                                                                               \
+        NAME##_PREFILL_ARENA_BYTES(1) + NAME##_DECODE_ARENA_BYTES(1) + NAME##_DECODE_BATCH_ARENA_BYTES(1);             \
+    static constexpr size_t stateBytes = NAME##_STATE_BYTES, weightBytes = NAME##_WEIGHT_BYTES;                        \
+  }
+
+struct Memory {
+  explicit Memory(size_t bytes) : bytes(bytes), data(std::aligned_alloc(KILN_ARENA_ALIGNMENT, bytes)) {
+    std::memset(data, 0xFF, bytes); // NaN
+  }
+  ~Memory() { std::free(data); }
+  Memory(const Memory &) = delete;
+  size_t bytes;
+  void *data;
+};
+
+/// What a session of one process gives: the logits of a prompt of 37 tokens, of three tokens that follow, and of two
+/// more beside those of another sequence, which begins with the second one.
+template <class Api>
+std::vector<float> write(const std::string &weights, const std::vector<int32_t> &tokens, size_t vocabulary,
+                         const kiln_communicator_t *communicator = nullptr) {
+  kiln_error_t error{};
+  kiln_options_t options{};
+  if (communicator) {
+    options.rank = communicator->rank;
+    options.ranks = communicator->size;
+  }
+  typename Api::Model *made = nullptr;
+  auto check = [&](kiln_status_t status) {
+    if (status)
+      throw std::runtime_error(error.message);
+  };
+  check(Api::create(&options, &made, &error));
+  const std::unique_ptr<typename Api::Model, void (*)(typename Api::Model *)> model(made, Api::destroy);
+  check(Api::bind(made, weights.c_str(), &error));
+  const Memory arena(Api::arenaBytes / 64 * 64), others(Api::arenaBytes / 64 * 64);
+  kiln_call_t call{arena.data, arena.bytes, nullptr, &error};
+  call.communicator = communicator;
+  constexpr int64_t prompt = 37;
+  std::vector<float> logits(7 * vocabulary, NAN);
+  float *next = logits.data();
+  check(Api::prefill(made, &call, prompt, prompt, tokens.data(), next));
+  for (int64_t at = prompt; at < prompt + 3; ++at)
+    check(Api::decode(made, &call, at + 1, &tokens[at], next += vocabulary));
+  // The other sequence has two tokens, the first of which is decoded here.
+  kiln_call_t other = call;
+  other.arena = others.data;
+  check(Api::prefill(made, &other, 1, 1, &tokens[1], next += vocabulary));
+  const Memory shared(Api::arenaBytes / 64 * 64);
+  kiln_call_t both = call;
+  both.arena = shared.data;
+  const int64_t contexts[2] = {prompt + 4, 2};
+  const kiln_sequence_t sequences[2] = {{arena.data, &contexts[0]}, {others.data, &contexts[1]}};
+  const int32_t pair[2] = {tokens[prompt + 3], tokens[2]};
+  check(Api::decodeBatch(made, &both, 2, sequences, pair, next + vocabulary));
+  return logits;
+}
+
+/// How far the numbers are from those that were wanted, in parts of the largest of these; infinite: one is not finite.
+inline double distance(const std::vector<float> &got, const std::vector<float> &wanted) {
+  double largest = 0, difference = 0;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (!std::isfinite(got[i]))
+      return INFINITY;
+    largest = std::fmax(largest, std::fabs(wanted[i]));
+    difference = std::fmax(difference, std::fabs(wanted[i] - got[i]));
+  }
+  return difference / largest;
+}
+
+} // namespace kiln::test

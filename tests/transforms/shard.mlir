@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: kiln-opt %s --split-input-file --pass-pipeline='builtin.module(kiln-shard{ranks=2})' | FileCheck %s
+
+// A perceptron: the first layer by outputs, with its bias, the second one by inputs, whose bias is added once.
+// CHECK: module attributes {kiln.ranks = 2 : i64, kiln.shards = {fc1.bias = #kiln.shard<0, [32]>, fc1.weight = #kiln.shard<0, [32]>, fc2.weight = #kiln.shard<1, [32]>}}
+// CHECK-LABEL: @perceptron
+// CHECK: %[[W1:.*]] = kiln.parameter {sources = ["fc1.weight"]} : tensor<16x8xf32>
+// CHECK: %[[B1:.*]] = kiln.parameter {sources = ["fc1.bias"]} : tensor<16xf32>
+// CHECK: %[[H:.*]] = kiln.linear %arg0, %[[W1]], %[[B1]]
+// CHECK: %[[A:.*]] = kiln.gelu %[[H]] : tensor<5x16xf32>
+// CHECK: %[[W2:.*]] = kiln.parameter {sources = ["fc2.weight"]} : tensor<8x16xf32>
+// CHECK: %[[B2:.*]] = kiln.parameter {sources = ["fc2.bias"]} : tensor<8xf32>
+// CHECK: %[[P:.*]] = kiln.linear %[[A]], %[[W2]] weight_order
+// CHECK: %[[S:.*]] = kiln.all_reduce %[[P]] : tensor<5x8xf32>
+// CHECK: %[[Y:.*]] = kiln.add %[[S]], %[[B2]]
+// CHECK: return %[[Y]]
+func.func @perceptron(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
+  %w1 = kiln.parameter {sources = ["fc1.weight"]} : tensor<32x8xf32>
+  %b1 = kiln.parameter {sources = ["fc1.bias"]} : tensor<32xf32>
+  %h = kiln.linear %x, %w1, %b1 weight_order = out_in : (tensor<5x8xf32>, tensor<32x8xf32>, tensor<32xf32>) -> tensor<5x32xf32>
+  %a = kiln.gelu %h : tensor<5x32xf32>
+  %w2 = kiln.parameter {sources = ["fc2.weight"]} : tensor<8x32xf32>
+  %b2 = kiln.parameter {sources = ["fc2.bias"]} : tensor<8xf32>
+  %y = kiln.linear %a, %w2, %b2 weight_order = out_in : (tensor<5x32xf32>, tensor<8x32xf32>, tensor<8xf32>) -> tensor<5x8xf32>
+  return %y : tensor<5x8xf32>
+}
+
+// -----
+
+// Attention of one layer, whose weight is stored [in, out] and has sections for queries, keys and values. Heads that
+// are turned, each by itself, stay where they are.
+// CHECK: kiln.shards = {c_attn.weight = #kiln.shard<1, [8, 8, 8]>, c_proj.weight = #kiln.shard<0, [8]>}
+// CHECK-LABEL: @attention
+// CHECK: %[[QKV:.*]] = kiln.linear {{.*}} -> tensor<5x12xf32>
+// CHECK: kiln.slice %[[QKV]] axis = 1 start = 0 : tensor<5x12xf32> -> tensor<5x4xf32>
+// CHECK: kiln.slice %[[QKV]] axis = 1 start = 4 : tensor<5x12xf32> -> tensor<5x4xf32>
+// CHECK: kiln.slice %[[QKV]] axis = 1 start = 8 : tensor<5x12xf32> -> tensor<5x4xf32>
+// CHECK: kiln.reshape {{.*}} : tensor<5x4xf32> -> tensor<5x2x1x2xf32>
+// CHECK: kiln.constant dense<2.000000e+00> : tensor<2x1x2xf32>
+// CHECK: kiln.mul {{.*}} -> tensor<5x2x1x2xf32>
+// CHECK: kiln.attention {{.*}} heads = 2
+// CHECK: kiln.linear {{.*}} (tensor<5x4xf32>, tensor<4x8xf32>) -> tensor<5x8xf32>
+// CHECK: kiln.all_reduce
+func.func @attention(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
+  %w = kiln.parameter {sources = ["c_attn.weight"]} : tensor<8x24xf32>
+  %qkv = kiln.linear %x, %w weight_order = in_out : (tensor<5x8xf32>, tensor<8x24xf32>) -> tensor<5x24xf32>
+  %q = kiln.slice %qkv axis = 1 start = 0 : tensor<5x24xf32> -> tensor<5x8xf32>
+  %k = kiln.slice %qkv axis = 1 start = 8 : tensor<5x24xf32> -> tensor<5x8xf32>
+  %v = kiln.slice %qkv axis = 1 start = 16 : tensor<5x24xf32> -> tensor<5x8xf32>
+  %heads = kiln.reshape %q : tensor<5x8xf32> -> tensor<5x4x1x2xf32>
+  %two = kiln.constant dense<2.0> : tensor<4x1x2xf32>
+  %turned = kiln.mul %heads, %two : (tensor<5x4x1x2xf32>, tensor<4x1x2xf32>) -> tensor<5x4x1x2xf32>
+  %rows = kiln.reshape %turned : tensor<5x4x1x2xf32> -> tensor<5x8xf32>
+  %y = kiln.attention %rows, %k, %v heads = 4 scale = 5.0e-1 : (tensor<5x8xf32>, tensor<5x8xf32>, tensor<5x8xf32>) -> tensor<5x8xf32>
+  %o = kiln.parameter {sources = ["c_proj.weight"]} : tensor<8x8xf32>
+  %z = kiln.linear %y, %o weight_order = in_out : (tensor<5x8xf32>, tensor<8x8xf32>) -> tensor<5x8xf32>
+  return %z : tensor<5x8xf32>
+}
+
+// -----
+
+// A cache has a rank's heads, in the entry that only fills it, too. What is normalised over all features, and what an
+// entry gives, is not split.
+// CHECK-LABEL: @remember
+// CHECK: kiln.append {{.*}} : tensor<2x4xf32> -> tensor<2x4xf32>
+// CHECK-LABEL: @look
+// CHECK: kiln.state "keys" rows = 2 : tensor<2x4xf32>
+// CHECK: kiln.all_reduce
+// CHECK-LABEL: @normalised
+// CHECK-NOT: kiln.all_reduce
+// CHECK-LABEL: @given
+// CHECK-NOT: kiln.all_reduce
+module {
+  func.func @remember(%x: tensor<2x8xf32>) {
+    %w = kiln.parameter {sources = ["k.weight"]} : tensor<8x8xf32>
+    %k = kiln.linear %x, %w weight_order = out_in : (tensor<2x8xf32>, tensor<8x8xf32>) -> tensor<2x8xf32>
+    %all = kiln.append %k to "keys" rows = 2 : tensor<2x8xf32> -> tensor<2x8xf32>
+    return
+  }
+  func.func @look(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
+    %w = kiln.parameter {sources = ["q.weight"]} : tensor<8x8xf32>
+    %q = kiln.linear %x, %w weight_order = out_in : (tensor<5x8xf32>, tensor<8x8xf32>) -> tensor<5x8xf32>
+    %k = kiln.state "keys" rows = 2 : tensor<2x8xf32>
+    %y = kiln.attention %q, %k, %k heads = 4 scale = 5.0e-1 : (tensor<5x8xf32>, tensor<2x8xf32>, tensor<2x8xf32>) -> tensor<5x8xf32>
+    %o = kiln.parameter {sources = ["o.weight"]} : tensor<8x8xf32>
+    %z = kiln.linear %y, %o weight_order = out_in : (tensor<5x8xf32>, tensor<8x8xf32>) -> tensor<5x8xf32>
+    return %z : tensor<5x8xf32>
+  }
+  func.func @normalised(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
+    %w1 = kiln.parameter {sources = ["n1.weight"]} : tensor<8x8xf32>
+    %h = kiln.linear %x, %w1 weight_order = out_in : (tensor<5x8xf32>, tensor<8x8xf32>) -> tensor<5x8xf32>
+    %n = kiln.parameter {sources = ["norm.weight"]} : tensor<8xf32>
+    %a = kiln.rms_norm %h, %n epsilon = 1.0e-6 : (tensor<5x8xf32>, tensor<8xf32>) -> tensor<5x8xf32>
+    %w2 = kiln.parameter {sources = ["n2.weight"]} : tensor<8x8xf32>
+    %y = kiln.linear %a, %w2 weight_order = out_in : (tensor<5x8xf32>, tensor<8x8xf32>) -> tensor<5x8xf32>
+    return %y : tensor<5x8xf32>
+  }
+  func.func @given(%x: tensor<5x8xf32>) -> (tensor<5x8xf32>, tensor<5x8xf32>) {
+    %w1 = kiln.parameter {sources = ["g1.weight"]} : tensor<8x8xf32>
+    %h = kiln.linear %x, %w1 weight_order = out_in : (tensor<5x8xf32>, tensor<8x8xf32>) -> tensor<5x8xf32>
+    %w2 = kiln.parameter {sources = ["g2.weight"]} : tensor<8x8xf32>
+    %y = kiln.linear %h, %w2 weight_order = out_in : (tensor<5x8xf32>, tensor<8x8xf32>) -> tensor<5x8xf32>
+    return %h, %y : tensor<5x8xf32>, tensor<5x8xf32>
+  }
+}
+
+// -----
+
+// Two heads of keys for four of queries are one a rank; seven features are not split.
+// CHECK: kiln.shards = {k.weight = #kiln.shard<0, [4]>, o.weight = #kiln.shard<1, [8]>, q.weight = #kiln.shard<0, [8]>}
+// CHECK: kiln.attention {{.*}} heads = 2 key_value_heads = 1
+func.func @grouped(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
+  %wq = kiln.parameter {sources = ["q.weight"]} : tensor<8x8xf32>
+  %q = kiln.linear %x, %wq weight_order = out_in : (tensor<5x8xf32>, tensor<8x8xf32>) -> tensor<5x8xf32>
+  %wk = kiln.parameter {sources = ["k.weight"]} : tensor<4x8xf32>
+  %k = kiln.linear %x, %wk weight_order = out_in : (tensor<5x8xf32>, tensor<4x8xf32>) -> tensor<5x4xf32>
+  %y = kiln.attention %q, %k, %k heads = 4 key_value_heads = 2 scale = 5.0e-1 : (tensor<5x8xf32>, tensor<5x4xf32>, tensor<5x4xf32>) -> tensor<5x8xf32>
+  %o = kiln.parameter {sources = ["o.weight"]} : tensor<8x8xf32>
+  %z = kiln.linear %y, %o weight_order = out_in : (tensor<5x8xf32>, tensor<8x8xf32>) -> tensor<5x8xf32>
+  %w1 = kiln.parameter {sources = ["fc1.weight"]} : tensor<7x8xf32>
+  %h = kiln.linear %z, %w1 weight_order = out_in : (tensor<5x8xf32>, tensor<7x8xf32>) -> tensor<5x7xf32>
+  %w2 = kiln.parameter {sources = ["fc2.weight"]} : tensor<8x7xf32>
+  %u = kiln.linear %h, %w2 weight_order = out_in : (tensor<5x7xf32>, tensor<8x7xf32>) -> tensor<5x8xf32>
+  return %u : tensor<5x8xf32>
+}
