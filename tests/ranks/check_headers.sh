@@ -8,7 +8,8 @@ trap 'rm -rf "$work"' EXIT
 strict="-fsyntax-only -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion"
 printf '#include "kiln/communicators/mpi.h"\n#include "kiln/communicators/mpi.h"\n' >"$work/source.c"
 printf '%s\n' 'kiln_communicator_t make(kiln_mpi_t *storage);' \
-  'kiln_communicator_t make(kiln_mpi_t *storage) { return kiln_mpi_communicator(storage, MPI_COMM_WORLD, 1); }' >>"$work/source.c"
+  'kiln_communicator_t make(kiln_mpi_t *storage) { return kiln_mpi_communicator(storage, MPI_COMM_WORLD, 1); }' \
+  >>"$work/source.c"
 for mpi in /usr/lib/*/openmpi/include /usr/include/*/mpich; do
   [ -e "$mpi/mpi.h" ] || continue
   tried=$((tried + 1))

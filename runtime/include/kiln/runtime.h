@@ -186,13 +186,12 @@ typedef struct kiln_collective_t {
  * same order. What it must do:
  *   - begin starts a collective and need not wait. The struct is gone when it returns; the buffers are the
  *     communicator's until the collective is finished: nobody else writes to them, or reads `to`.
- *   - finish waits for the oldest that was begun and is not finished, until a deadline that the communicator knows.
- *     Without one, or if the deadline comes, or another rank is known to be gone: KILN_RANK_LOST.
- *   - Sums are of floats in any order, but the same one on all ranks: each gets the same bits.
- *   - After a failure each call fails at once, with that status. Begun collectives may still read and write their
- *     buffers: memory that entries were given (arena, tensors) must live until the communicator is gone, which the
- *     program sees to, and a model whose call failed so must not be called with another communicator in that memory
- *     before.
+ *   - finish waits for the oldest that was begun and is not finished, until a deadline that the communicator knows:
+ *     then, or if another rank is known to be gone, KILN_RANK_LOST.
+ *   - Sums may be made in any order, but each rank gets the same bits.
+ *   - After a failure each call fails at once, with that status. What was begun may still read and write its buffers:
+ *     the memory that entries were given (arena, tensors) stays as it is until the communicator is gone, for which the
+ *     program cares.
  *   - Words go to the error, which is never null; they are cited. Nothing is thrown or jumped across.
  * A communicator serves one call at a time. */
 typedef struct kiln_communicator_t {
