@@ -89,7 +89,7 @@ static kiln_status_t refuse_value(const kiln_packing_t *packing, const kiln_tens
   const kiln_weight_t *weight = packing->weight;
   const kiln_placement_t *placement = packing->placement;
   char text[KILN_NAME_SHOWN + 1], place[KILN_SHAPE_TEXT_BYTES];
-  int64_t indices[KILN_MAX_RANK] = {0};
+  int64_t indices[KILN_MAX_RANK];
   const uint32_t stored = placement->dtype;
   float value = 0;
   uint64_t count = 1;
@@ -100,7 +100,8 @@ static kiln_status_t refuse_value(const kiln_packing_t *packing, const kiln_tens
   kiln_rounding_end(callers);
   for (uint32_t i = weight->rank; i-- > 0; at /= (uint64_t)weight->shape[i])
     indices[i] = (int64_t)(at % (uint64_t)weight->shape[i]);
-  indices[weight->shard_dim] += packing->first;
+  if (packing->first)
+    indices[weight->shard_dim] += packing->first;
   return kiln_error_set(error, KILN_WEIGHT_VALUE,
                         "tensor \"%s\" requires numbers that can be stored as %s, got %.9g at %s",
                         name_text(packing->name, text), stored == KILN_I4 ? "I4" : kiln_safetensors_dtype_text(stored),

@@ -10,10 +10,8 @@ kiln_status_t kiln_bind_embedded(kiln_model_t *model, kiln_error_t *error) {
   char *copy;
   if (!model)
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "bind_embedded requires a model, got null");
-  if (model->descriptor->sharding)
-    return kiln_error_set(error, KILN_INVALID_ARGUMENT,
-                          "bind_embedded requires a library that is not for several ranks, got one for %u",
-                          model->descriptor->ranks);
+  if ((status = kiln_refuse_slices(model, "bind_embedded", error)))
+    return status;
   const char *weights = kiln_embedded_weights[model->variant - model->descriptor->variants];
   if (!kiln_packed_is_written(model))
     return kiln_packed_replace(model, (char *)weights, KILN_PACKED_EMBEDDED, error);

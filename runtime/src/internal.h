@@ -306,8 +306,6 @@ void kiln_weight_name(const kiln_weight_t *weight, uint32_t copy, kiln_name_t *n
 static inline bool kiln_is_stored(const kiln_weight_t *weight, const kiln_placement_t *placement) {
   return weight->dtype != placement->dtype;
 }
-/* Refuses what would take slices of tensors for all of them. */
-kiln_status_t kiln_refuse_slices(const kiln_model_t *model, const char *function, kiln_error_t *error);
 /* Whether calls may change the weight: a variable that lies as it is. */
 bool kiln_weight_changes(const kiln_model_t *model, uint32_t index);
 /* All of one copy of such a weight, from values of its type. */
@@ -482,7 +480,15 @@ typedef struct kiln_sharding_t {
                         kiln_error_t *error);
   /* Adds " (rank 1 of 4)" to a text, as far as there is room. */
   void (*name)(const kiln_model_t *model, char *text, size_t room);
+  /* Whether a rank has two different parts of a weight's tensor. */
+  bool (*has_parts)(const kiln_descriptor_t *descriptor, uint32_t index);
+  /* Refuses what would take slices for whole weights, if there are any. */
+  kiln_status_t (*refuse_slices)(const kiln_model_t *model, const char *function, kiln_error_t *error);
 } kiln_sharding_t;
+static inline kiln_status_t kiln_refuse_slices(const kiln_model_t *model, const char *function, kiln_error_t *error) {
+  const kiln_sharding_t *sharding = model->descriptor->sharding;
+  return sharding ? sharding->refuse_slices(model, function, error) : KILN_OK;
+}
 /* The tensor of the file that a weight is, or a slice of. */
 static inline const kiln_weight_t *kiln_whole_weight(const kiln_descriptor_t *descriptor, uint32_t index,
                                                      kiln_weight_t *room) {

@@ -3,6 +3,7 @@
  * for several ranks refers to this file, so that no other program links it. */
 #include "internal.h"
 
+#include <stddef.h>
 #include <string.h>
 
 /* Pages of a mapped file are given back so many bytes at a time. */
@@ -182,4 +183,24 @@ static void name(const kiln_model_t *model, char *text, size_t room) {
   kiln_text_print(text + length, room - length, " (rank %u of %u)", model->rank, model->descriptor->ranks);
 }
 
-const kiln_sharding_t kiln_sharding = {create, run, whole, take, name};
+static bool has_parts(const kiln_descriptor_t *descriptor, uint32_t index) {
+  const kiln_weight_t *one = &descriptor->weights[index];
+  const size_t shard_bytes = offsetof(kiln_weight_t, reserved) - offsetof(kiln_weight_t, shard_dim);
+  for (uint32_t i = 0; i < descriptor->weight_count; ++i) {
+    const kiln_weight_t *other = &descriptor->weights[i];
+    if (strcmp(one->name, other->name) == 0 && (memcmp(one->shape, other->shape, sizeof one->shape) != 0 ||
+                                                memcmp(&one->shard_dim, &other->shard_dim, shard_bytes) != 0))
+      return true;
+  }
+  return false;
+}
+
+static kiln_status_t refuse_slices(const kiln_model_t *model, const char *function, kiln_error_t *error) {
+  for (uint32_t i = 0; i < model->descriptor->weight_count; ++i)
+    if (model->descriptor->weights[i].shard_parts > 1)
+      return kiln_error_set(error, KILN_INVALID_ARGUMENT, "%s requires whole weights, got a slice of \"%.*s\"",
+                            function, KILN_NAME_SHOWN, model->descriptor->weights[i].name);
+  return KILN_OK;
+}
+
+const kiln_sharding_t kiln_sharding = {create, run, whole, take, name, has_parts, refuse_slices};

@@ -2,7 +2,6 @@
 /* Rows of weights that are bound: read back from the packed copy, and those of a variable written there. */
 #include "internal.h"
 
-#include <stddef.h>
 #include <string.h>
 
 /* What a caller asks for: rows to read, or to write from; one of the two is null. */
@@ -108,33 +107,22 @@ static kiln_status_t copy_weight(const kiln_model_t *model, uint32_t index, uint
   return KILN_OK;
 }
 
-/* Whether a rank has two different parts of the tensor. */
-static bool has_parts(const kiln_descriptor_t *descriptor, uint32_t index) {
-  const kiln_weight_t *one = &descriptor->weights[index];
-  const size_t shard_bytes = offsetof(kiln_weight_t, reserved) - offsetof(kiln_weight_t, shard_dim);
-  for (uint32_t i = 0; i < descriptor->weight_count; ++i) {
-    const kiln_weight_t *other = &descriptor->weights[i];
-    if (strcmp(one->name, other->name) == 0 && (memcmp(one->shape, other->shape, sizeof one->shape) != 0 ||
-                                                memcmp(&one->shard_dim, &other->shard_dim, shard_bytes) != 0))
-      return true;
-  }
-  return false;
-}
-
 static kiln_status_t copy_named(const kiln_model_t *model, const rows_t *rows, kiln_error_t *error) {
+  const kiln_sharding_t *sharding;
   kiln_name_t name;
   kiln_status_t status = KILN_WEIGHT_MISSING;
   if (!model || !rows->weight || (!rows->to && !rows->from))
     return refuse(rows, KILN_NULL_ARGUMENT, "a model, a name and values", error);
   if (!model->packed)
     return refuse(rows, KILN_WEIGHTS_NOT_BOUND, "bound weights", error);
+  sharding = model->descriptor->sharding;
   /* A name may be that of two weights, which are one tensor packed twice. */
   for (uint32_t i = 0; i < model->descriptor->weight_count; ++i)
     for (uint32_t copy = 0; copy < model->descriptor->weights[i].copies; ++copy) {
       kiln_weight_name(&model->descriptor->weights[i], copy, &name);
       if (kiln_name_order(&name, rows->weight, strlen(rows->weight)) != 0)
         continue;
-      if (has_parts(model->descriptor, i))
+      if (sharding && sharding->has_parts(model->descriptor, i))
         return refuse(rows, KILN_INVALID_ARGUMENT, "a tensor of which the rank has one part", error);
       if ((status = copy_weight(model, i, copy, rows, error)))
         return status;
@@ -150,14 +138,6 @@ kiln_status_t kiln_read_weight(const kiln_model_t *model, const char *weight, ui
 kiln_status_t kiln_write_weight(kiln_model_t *model, const char *weight, uint64_t row, uint64_t rows,
                                 const void *values, kiln_error_t *error) {
   return copy_named(model, &(rows_t){weight, row, rows, NULL, values}, error);
-}
-
-kiln_status_t kiln_refuse_slices(const kiln_model_t *model, const char *function, kiln_error_t *error) {
-  for (uint32_t i = 0; i < model->descriptor->weight_count; ++i)
-    if (model->descriptor->weights[i].shard_parts > 1)
-      return kiln_error_set(error, KILN_INVALID_ARGUMENT, "%s requires whole weights, got a slice of \"%.*s\"",
-                            function, KILN_NAME_SHOWN, model->descriptor->weights[i].name);
-  return KILN_OK;
 }
 
 bool kiln_weight_changes(const kiln_model_t *model, uint32_t index) {
