@@ -101,7 +101,7 @@ static kiln_status_t refuse_value(const kiln_packing_t *packing, const kiln_tens
   for (uint32_t i = weight->rank; i-- > 0; at /= (uint64_t)weight->shape[i])
     indices[i] = (int64_t)(at % (uint64_t)weight->shape[i]);
   if (packing->first)
-    indices[weight->shard_dim] += packing->first;
+    indices[packing->dim] += packing->first;
   return kiln_error_set(error, KILN_WEIGHT_VALUE,
                         "tensor \"%s\" requires numbers that can be stored as %s, got %.9g at %s",
                         name_text(packing->name, text), stored == KILN_I4 ? "I4" : kiln_safetensors_dtype_text(stored),
@@ -124,7 +124,7 @@ static kiln_status_t take_tensors(const kiln_model_t *model, const kiln_tensors_
   kiln_status_t status;
   for (uint32_t i = 0; i < descriptor->weight_count; ++i) {
     const kiln_placement_t *placement = &model->variant->placements[i];
-    kiln_packing_t packing = {&descriptor->weights[i], placement, &name, NULL, 0};
+    kiln_packing_t packing = {&descriptor->weights[i], placement, &name, NULL, 0, 0};
     if (!packed && (status = check_placement(model, i, error)))
       return status;
     for (uint32_t copy = 0; copy < packing.weight->copies; ++copy) {

@@ -286,7 +286,8 @@ typedef struct kiln_packing_t {
   const kiln_placement_t *placement;
   const kiln_name_t *name;
   char *packed;  /* the placement's offset for that copy, zeros; null: it is checked, and not packed yet */
-  int64_t first; /* of a slice: where it begins along weight->shard_dim of the tensor */
+  uint32_t dim;  /* of a slice: along which it is one */
+  int64_t first; /* and where it begins */
 } kiln_packing_t;
 /* Checks a tensor, or packs it. */
 kiln_status_t kiln_take_tensor(const kiln_packing_t *packing, kiln_tensor_t *tensor, kiln_error_t *error);
@@ -473,8 +474,8 @@ typedef struct kiln_sharding_t {
   kiln_status_t (*create)(kiln_model_t *model, const kiln_options_t *options, kiln_error_t *error);
   /* kiln_body_run with the call's communicator, if it is the model's. */
   kiln_status_t (*run)(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry, const kiln_frame_t *frame);
-  /* The weight as the file has it: itself or *room. */
-  const kiln_weight_t *(*whole)(const kiln_weight_t *weight, kiln_weight_t *room);
+  /* A weight as the file has it: itself or *room. */
+  const kiln_weight_t *(*whole)(const kiln_descriptor_t *descriptor, uint32_t index, kiln_weight_t *room);
   /* kiln_take_tensor of the model's slice. */
   kiln_status_t (*take)(const kiln_model_t *model, const kiln_packing_t *packing, kiln_tensor_t *tensor,
                         kiln_error_t *error);
@@ -492,8 +493,7 @@ static inline kiln_status_t kiln_refuse_slices(const kiln_model_t *model, const 
 /* The tensor of the file that a weight is, or a slice of. */
 static inline const kiln_weight_t *kiln_whole_weight(const kiln_descriptor_t *descriptor, uint32_t index,
                                                      kiln_weight_t *room) {
-  const kiln_weight_t *weight = &descriptor->weights[index];
-  return descriptor->sharding ? descriptor->sharding->whole(weight, room) : weight;
+  return descriptor->sharding ? descriptor->sharding->whole(descriptor, index, room) : &descriptor->weights[index];
 }
 
 /* run.c */

@@ -3,15 +3,14 @@
  * for several ranks refers to this file, so that no other program links it. */
 #include "internal.h"
 
-#include <stddef.h>
 #include <string.h>
 
 /* Pages of a mapped file are given back so many bytes at a time. */
 enum { READ_BYTES = 1 << 20 };
 
-/* The number of the model's part, of weight->shard_parts. */
-static uint64_t part_of(const kiln_model_t *model, const kiln_weight_t *weight) {
-  return (uint64_t)(model->rank / weight->shard_group) * weight->shard_stride + weight->shard_first;
+/* The number of the model's part, of shard->parts. */
+static uint64_t part_of(const kiln_model_t *model, const kiln_shard_t *shard) {
+  return (uint64_t)(model->rank / shard->group) * shard->stride + shard->first;
 }
 
 /* That the rank has a part of each tensor, on a CPU: otherwise the compiler made a mistake. */
@@ -22,10 +21,10 @@ static kiln_status_t check_parts(const kiln_model_t *model, kiln_error_t *error)
                             KILN_NAME_SHOWN, model->descriptor->name);
   for (uint32_t i = 0; i < model->descriptor->weight_count; ++i) {
     const kiln_weight_t *weight = &model->descriptor->weights[i];
-    if (weight->shard_parts > 1 && (weight->shard_dim >= weight->rank || weight->shard_group == 0 ||
-                                    part_of(model, weight) >= weight->shard_parts))
+    const kiln_shard_t *shard = &model->descriptor->shards[i];
+    if (shard->parts > 1 && (shard->dim >= weight->rank || shard->group == 0 || part_of(model, shard) >= shard->parts))
       return kiln_error_set(error, KILN_INTERNAL_ERROR, "weight \"%.*s\" requires one of %u parts for rank %u",
-                            KILN_NAME_SHOWN, weight->name, weight->shard_parts, model->rank);
+                            KILN_NAME_SHOWN, weight->name, shard->parts, model->rank);
   }
   return KILN_OK;
 }
@@ -73,11 +72,13 @@ static kiln_status_t run(const kiln_model_t *model, const kiln_call_t *call, uin
   return ranks.failed.status ? kiln_error_set(call->error, ranks.failed.status, "%s", ranks.failed.message) : status;
 }
 
-static const kiln_weight_t *whole(const kiln_weight_t *weight, kiln_weight_t *room) {
-  if (weight->shard_parts <= 1)
+static const kiln_weight_t *whole(const kiln_descriptor_t *descriptor, uint32_t index, kiln_weight_t *room) {
+  const kiln_weight_t *weight = &descriptor->weights[index];
+  const kiln_shard_t *shard = &descriptor->shards[index];
+  if (shard->parts <= 1)
     return weight;
   *room = *weight;
-  room->shape[weight->shard_dim] *= weight->shard_parts;
+  room->shape[shard->dim] *= shard->parts;
   return room;
 }
 
@@ -88,14 +89,15 @@ typedef struct slice_t {
   uint64_t row, column; /* of a matrix, where it begins; column: of what is no matrix, as if it were one */
 } slice_t;
 
-static slice_t slice_of(const kiln_model_t *model, const kiln_weight_t *weight, const kiln_tensor_t *tensor) {
-  const uint32_t dim = weight->shard_dim;
-  const uint64_t begin = part_of(model, weight) * (uint64_t)weight->shape[dim];
+static slice_t slice_of(const kiln_weight_t *weight, const kiln_shard_t *shard, uint64_t part,
+                        const kiln_tensor_t *tensor) {
+  const uint64_t begin = part * (uint64_t)weight->shape[shard->dim];
   uint64_t inner = 1;
-  for (uint32_t i = dim + 1; i < weight->rank; ++i)
+  for (uint32_t i = shard->dim + 1; i < weight->rank; ++i)
     inner *= (uint64_t)weight->shape[i];
-  const uint64_t run = (uint64_t)weight->shape[dim] * inner;
-  return (slice_t){tensor, begin * inner, run, run * weight->shard_parts, dim ? 0 : begin, dim ? begin * inner : 0};
+  const uint64_t run = (uint64_t)weight->shape[shard->dim] * inner;
+  return (slice_t){
+      tensor, begin * inner, run, run * shard->parts, shard->dim ? 0 : begin, shard->dim ? begin * inner : 0};
 }
 
 /* Numbers of a tensor that has a form. */
@@ -144,20 +146,23 @@ static void gather(const slice_t *slice, char *to, uint64_t elements) {
 
 static kiln_status_t take(const kiln_model_t *model, const kiln_packing_t *packing, kiln_tensor_t *tensor,
                           kiln_error_t *error) {
+  const kiln_descriptor_t *descriptor = model->descriptor;
   const kiln_weight_t *weight = packing->weight;
+  const kiln_shard_t *shard = &descriptor->shards[weight - descriptor->weights];
   kiln_packing_t part = *packing;
   kiln_weight_t room;
-  part.weight = whole(weight, &room);
+  part.weight = whole(descriptor, (uint32_t)(weight - descriptor->weights), &room);
   if (part.weight == weight || !packing->packed)
     return kiln_take_tensor(&part, tensor, error);
-  const slice_t slice = slice_of(model, weight, tensor);
+  const slice_t slice = slice_of(weight, shard, part_of(model, shard), tensor);
   const uint64_t elements = kiln_elements_beside(weight, weight->rank);
   const uint64_t bytes = kiln_safetensors_stored_bytes(tensor->dtype, elements);
   kiln_tensor_t piece = *tensor;
   void *memory = NULL;
   kiln_status_t status;
   part.weight = weight;
-  part.first = (int64_t)part_of(model, weight) * weight->shape[weight->shard_dim];
+  part.dim = shard->dim;
+  part.first = (int64_t)part_of(model, shard) * weight->shape[shard->dim];
   memcpy(piece.shape, weight->shape, sizeof piece.shape);
   if (tensor->form) {
     piece.form = &slice_form;
@@ -185,11 +190,11 @@ static void name(const kiln_model_t *model, char *text, size_t room) {
 
 static bool has_parts(const kiln_descriptor_t *descriptor, uint32_t index) {
   const kiln_weight_t *one = &descriptor->weights[index];
-  const size_t shard_bytes = offsetof(kiln_weight_t, reserved) - offsetof(kiln_weight_t, shard_dim);
   for (uint32_t i = 0; i < descriptor->weight_count; ++i) {
     const kiln_weight_t *other = &descriptor->weights[i];
-    if (strcmp(one->name, other->name) == 0 && (memcmp(one->shape, other->shape, sizeof one->shape) != 0 ||
-                                                memcmp(&one->shard_dim, &other->shard_dim, shard_bytes) != 0))
+    if (strcmp(one->name, other->name) == 0 &&
+        (memcmp(one->shape, other->shape, sizeof one->shape) != 0 ||
+         memcmp(&descriptor->shards[index], &descriptor->shards[i], sizeof *descriptor->shards) != 0))
       return true;
   }
   return false;
@@ -197,7 +202,7 @@ static bool has_parts(const kiln_descriptor_t *descriptor, uint32_t index) {
 
 static kiln_status_t refuse_slices(const kiln_model_t *model, const char *function, kiln_error_t *error) {
   for (uint32_t i = 0; i < model->descriptor->weight_count; ++i)
-    if (model->descriptor->weights[i].shard_parts > 1)
+    if (model->descriptor->shards[i].parts > 1)
       return kiln_error_set(error, KILN_INVALID_ARGUMENT, "%s requires whole weights, got a slice of \"%.*s\"",
                             function, KILN_NAME_SHOWN, model->descriptor->weights[i].name);
   return KILN_OK;

@@ -313,27 +313,20 @@ TEST(Ranks, OneIsNotAskedFor) {
 }
 
 TEST(Ranks, ImpossibleSlicesAreInternalErrors) {
-  kiln_weight_t weight = {"w", KILN_F32, 2, {2, 2}, 1, 0, 0, 4, 1, 1, 0};
-  const auto refuse = [&](const char *words) {
+  const kiln_weight_t weight = {"w", KILN_F32, 2, {2, 2}, 1, 0};
+  const auto refuse = [&](const kiln_shard_t &shard, const char *words) {
     RankModel model(4);
     model.Descriptor.weights = &weight;
+    model.Descriptor.shards = &shard;
     model.Descriptor.weight_count = 1;
     EXPECT_EQ(model.create({.rank = 3, .ranks = 4}), KILN_INTERNAL_ERROR);
     EXPECT_STREQ(model.Error.message, words);
   };
-  const kiln_weight_t good = weight;
   const char *words = "weight \"w\" requires one of 4 parts for rank 3";
-  weight.shard_dim = 2;
-  refuse(words);
-  weight = good;
-  weight.shard_group = 0;
-  refuse(words);
-  weight = good;
-  weight.shard_first = 1;
-  refuse(words);
-  weight.shard_parts = 3;
-  weight.shard_first = 0;
-  refuse("weight \"w\" requires one of 3 parts for rank 3");
+  refuse({2, 4, 1, 1, 0}, words);
+  refuse({0, 4, 1, 0, 0}, words);
+  refuse({0, 4, 1, 1, 1}, words);
+  refuse({0, 3, 1, 1, 0}, "weight \"w\" requires one of 3 parts for rank 3");
   RankModel model(2);
   const kiln_backend_t backend = {};
   model.Variant.backend = &backend;
@@ -353,10 +346,11 @@ TEST(Ranks, ShareAMatrix) {
   for (int n = 0; n < Outputs; ++n)
     for (int k = 0; k < Depth; ++k)
       wanted[n] += matrix[n * Depth + k] * x[k];
-  const kiln_weight_t weight = {"w", KILN_F32, 2, {Outputs, Depth / Size}, 1, 0, 1, Size, 1, 1, 0};
+  const kiln_weight_t weight = {"w", KILN_F32, 2, {Outputs, Depth / Size}, 1, 0};
+  const kiln_shard_t shard = {1, Size, 1, 1, 0};
   const kiln_placement_t place = makePlacement(0, 0, 0, 0, 0);
   asRanks(Size, [&](const kiln_frame_t *frame, uint32_t rank) {
-    BoundModel model({weight}, {place}, sizeof(float) * Outputs * Depth / Size, rank, Size);
+    BoundModel model({weight}, {place}, sizeof(float) * Outputs * Depth / Size, rank, Size, {shard});
     EXPECT_EQ(model.bind({{"w", "F32", {Outputs, Depth}, bytesOf(matrix)}}), KILN_OK) << model.Error.message;
     const auto *own = reinterpret_cast<const float *>(model.Model->packed);
     std::vector<float> y(Outputs);

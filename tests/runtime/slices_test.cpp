@@ -14,30 +14,18 @@ namespace {
 
 using namespace kiln_test;
 
-struct Shard {
-  uint32_t Dim, Parts, Stride, Group, First;
-  uint32_t partOf(uint32_t rank) const { return rank / Group * Stride + First; }
-};
+using Shard = kiln_shard_t;
 
-kiln_weight_t weightOf(const char *name, kiln_dtype_t dtype, const std::vector<int64_t> &shape, const Shard &shard) {
+uint32_t partOf(const Shard &shard, uint32_t rank) { return rank / shard.group * shard.stride + shard.first; }
+
+kiln_weight_t weightOf(const char *name, kiln_dtype_t dtype, const std::vector<int64_t> &shape) {
   kiln_weight_t weight = {name, dtype, static_cast<uint32_t>(shape.size()), {}, 1, 0};
   std::copy(shape.begin(), shape.end(), weight.shape);
-  weight.shard_dim = shard.Dim;
-  weight.shard_parts = shard.Parts;
-  weight.shard_stride = shard.Stride;
-  weight.shard_group = shard.Group;
-  weight.shard_first = shard.First;
-  return weight;
-}
-
-/// The weight of a library of one, whose file has nothing but the slice.
-kiln_weight_t alone(kiln_weight_t weight) {
-  weight.shard_parts = weight.shard_group = weight.shard_stride = weight.shard_first = weight.shard_dim = 0;
   return weight;
 }
 
 std::vector<int64_t> wholeShape(std::vector<int64_t> shape, const Shard &shard) {
-  shape[shard.Dim] *= shard.Parts;
+  shape[shard.dim] *= shard.parts;
   return shape;
 }
 
@@ -51,10 +39,10 @@ uint64_t productOf(const std::vector<int64_t> &shape, size_t first = 0) {
 /// A part of a tensor along a dimension, of elements of so many bytes.
 std::string sliceOf(const std::string &bytes, const std::vector<int64_t> &slice, const Shard &shard, uint32_t part,
                     size_t each) {
-  const size_t run = productOf(slice, shard.Dim) * each;
+  const size_t run = productOf(slice, shard.dim) * each;
   std::string result;
-  for (size_t row = 0; row * run * shard.Parts < bytes.size(); ++row)
-    result += bytes.substr((row * shard.Parts + part) * run, run);
+  for (size_t row = 0; row * run * shard.parts < bytes.size(); ++row)
+    result += bytes.substr((row * shard.parts + part) * run, run);
   return result;
 }
 
@@ -143,16 +131,16 @@ bool isPossible(const Case &test, const Stored &kind, const Layout &layout) {
 }
 
 void tryCase(const Case &test, const Stored &kind, const Layout &layout, uint32_t seed) {
-  const kiln_weight_t weight = weightOf("w", kind.Weight, test.Slice, test.How), slice = alone(weight);
-  const kiln_placement_t place = placementOf(slice, kind, layout.Tile, layout.Dim, layout.Shift);
-  const uint64_t bytes = kiln_pack_bytes(&slice, &place);
+  const kiln_weight_t weight = weightOf("w", kind.Weight, test.Slice);
+  const kiln_placement_t place = placementOf(weight, kind, layout.Tile, layout.Dim, layout.Shift);
+  const uint64_t bytes = kiln_pack_bytes(&weight, &place);
   const std::vector<int64_t> whole = wholeShape(test.Slice, test.How);
   const std::string elements = drawElements(kind.File, productOf(whole), seed);
   const TemporaryFile file(makeImage({{"w", kind.File, whole, elements}}));
   ASSERT_GT(bytes, 0u);
   for (uint32_t rank = 0; rank < test.Ranks; ++rank) {
-    BoundModel one({slice}, {place}, bytes), ranked({weight}, {place}, bytes, rank, test.Ranks);
-    const std::string part = sliceOf(elements, test.Slice, test.How, test.How.partOf(rank), bytesOfType(kind.File));
+    BoundModel one({weight}, {place}, bytes), ranked({weight}, {place}, bytes, rank, test.Ranks, {test.How});
+    const std::string part = sliceOf(elements, test.Slice, test.How, partOf(test.How, rank), bytesOfType(kind.File));
     ASSERT_EQ(one.bind({{"w", kind.File, test.Slice, part}}), KILN_OK) << one.Error.message;
     ASSERT_EQ(ranked.bind({{"w", kind.File, whole, elements}}), KILN_OK) << ranked.Error.message;
     ASSERT_EQ(ranked.packed(), one.packed()) << "rank " << rank;
@@ -171,7 +159,7 @@ TEST(Slices, ArePackedAsIfTheFileHadNothingElse) {
           continue;
         SCOPED_TRACE(testing::Message() << kiln_safetensors_dtype_text(kind.Weight) << " of " << kind.File << " as "
                                         << kind.As << " in tiles of " << layout.Tile << " along " << layout.Dim
-                                        << ", parts " << test.How.Parts << " of dimension " << test.How.Dim);
+                                        << ", parts " << test.How.parts << " of dimension " << test.How.dim);
         ASSERT_NO_FATAL_FAILURE(tryCase(test, kind, layout, ++seed));
       }
 }
@@ -181,13 +169,15 @@ TEST(Slices, ArePackedAsIfTheFileHadNothingElse) {
 TEST(Slices, OfOneTensorJoinedAndOfLayers) {
   constexpr uint32_t Ranks = 2;
   const std::vector<int64_t> slice = {3, 8};
-  std::vector<kiln_weight_t> weights, wholes;
+  std::vector<kiln_weight_t> weights;
+  std::vector<Shard> shards;
   std::vector<kiln_placement_t> places;
   for (uint32_t i = 0; i < 3; ++i) {
-    weights.push_back(weightOf("h.{}.qkv", KILN_F32, slice, {0, 3 * Ranks, 1, 1, i * Ranks}));
+    weights.push_back(weightOf("h.{}.qkv", KILN_F32, slice));
+    shards.push_back({0, 3 * Ranks, 1, 1, i * Ranks});
     places.push_back(makePlacement(0, 1024, 16, 0, 3 * i));
   }
-  weights.push_back(weightOf("norm", KILN_F32, {4}, {}));
+  weights.push_back(weightOf("norm", KILN_F32, {4}));
   places.push_back(makePlacement(2048, 0, 0, 0, 0));
   for (kiln_weight_t &weight : weights)
     weight.copies = weight.rank == 2 ? 2 : 1;
@@ -196,14 +186,14 @@ TEST(Slices, OfOneTensorJoinedAndOfLayers) {
     tensors.push_back({"h." + std::to_string(layer) + ".qkv", "F32", {18, 8}, drawElements("F32", 18 * 8, layer)});
   for (uint32_t rank = 0; rank < Ranks; ++rank) {
     // The same with a tensor of its own for each of the three.
-    std::vector<kiln_weight_t> apart = {alone(weights[0]), alone(weights[1]), alone(weights[2]), weights[3]};
+    std::vector<kiln_weight_t> apart = weights;
     apart[0].name = "h.{}.q", apart[1].name = "h.{}.k", apart[2].name = "h.{}.v";
     std::vector<Tensor> own = {tensors[0]};
     for (int layer = 0; layer < 2; ++layer)
       for (uint32_t i = 0; i < 3; ++i)
         own.push_back({"h." + std::to_string(layer) + "." + "qkv"[i], "F32", slice,
                        tensors[1 + layer].bytes.substr((i * Ranks + rank) * 96, 96)});
-    BoundModel one(apart, places, 2064), ranked(weights, places, 2064, rank, Ranks);
+    BoundModel one(apart, places, 2064), ranked(weights, places, 2064, rank, Ranks, shards);
     ASSERT_EQ(one.bind(own), KILN_OK) << one.Error.message;
     ASSERT_EQ(ranked.bind(tensors), KILN_OK) << ranked.Error.message;
     EXPECT_EQ(ranked.packed(), one.packed());
@@ -240,13 +230,13 @@ TEST(Slices, OfQuantisedCheckpoints) {
     for (uint32_t dim : {0, 1})
       for (int form = 0; form < 4; ++form) {
         const Shard shard = {dim, Ranks, 1, 1, 0};
-        const kiln_weight_t weight = weightOf("w", KILN_F32, slice, shard), only = alone(weight);
+        const kiln_weight_t weight = weightOf("w", KILN_F32, slice);
         kiln_placement_t place = makePlacement(0, 0, form == 0 ? 0 : 16, form == 3, 0, form < 2 ? KILN_F32 : KILN_I4);
         if (form >= 2) {
           place.scales = 64 * 96 / 2;
           place.group = 32;
         }
-        const uint64_t bytes = kiln_pack_bytes(&only, &place);
+        const uint64_t bytes = kiln_pack_bytes(&weight, &place);
         const std::vector<int64_t> whole = wholeShape(slice, shard);
         const Numbers numbers = drawGguf(type.Type, whole[0], whole[1], 11 + dim);
         const auto extents = [](const std::vector<int64_t> &shape) {
@@ -257,7 +247,7 @@ TEST(Slices, OfQuantisedCheckpoints) {
           SCOPED_TRACE(testing::Message() << "type " << type.Type << " dim " << dim << " form " << form);
           const TemporaryFile part(makeGguf(
               {{"w", extents(slice), type.Type, sliceOfBlocks(numbers, slice, shard, rank, type.BlockBytes)}}));
-          BoundModel one({only}, {place}, bytes), ranked({weight}, {place}, bytes, rank, Ranks);
+          BoundModel one({weight}, {place}, bytes), ranked({weight}, {place}, bytes, rank, Ranks, {shard});
           ASSERT_EQ(kiln_bind_gguf(one.Model, part.path(), nullptr, 0, &one.Error), KILN_OK) << one.Error.message;
           ASSERT_EQ(kiln_bind_gguf(ranked.Model, file.path(), nullptr, 0, &ranked.Error), KILN_OK)
               << ranked.Error.message;
@@ -289,14 +279,15 @@ TEST(Slices, OfInt4KeepItsGroups) {
     for (bool isAwq : {false, true})
       for (uint32_t rank = 0; rank < Ranks; ++rank) {
         const std::vector<int64_t> slice = {dim ? 80 : 40, dim ? 128 : 256};
-        const kiln_weight_t weight = weightOf("m.weight", KILN_F32, slice, {dim, Ranks, 1, 1, 0}), only = alone(weight);
+        const Shard shard = {dim, Ranks, 1, 1, 0};
+        const kiln_weight_t weight = weightOf("m.weight", KILN_F32, slice);
         const kiln_placement_t place = int4Placement(slice[0], slice[1], 64);
         const Int4Matrix part = partOf(matrix, dim ? 0 : rank * 40, slice[0], dim ? rank * 128 : 0, slice[1]);
         const TemporaryFile whole(makeImage(isAwq ? matrix.awq("m") : matrix.gptq("m"))),
             own(makeImage(isAwq ? part.awq("m") : part.gptq("m")));
         const kiln_quantization_t kind = isAwq ? KILN_AWQ : KILN_GPTQ;
-        BoundModel one({only}, {place}, kiln_pack_bytes(&only, &place)),
-            ranked({weight}, {place}, kiln_pack_bytes(&only, &place), rank, Ranks);
+        BoundModel one({weight}, {place}, kiln_pack_bytes(&weight, &place)),
+            ranked({weight}, {place}, kiln_pack_bytes(&weight, &place), rank, Ranks, {shard});
         ASSERT_EQ(kiln_bind_quantized(one.Model, own.path(), kind, nullptr, 0, &one.Error), KILN_OK)
             << one.Error.message;
         ASSERT_EQ(kiln_bind_quantized(ranked.Model, whole.path(), kind, nullptr, 0, &ranked.Error), KILN_OK)
@@ -311,14 +302,14 @@ TEST(Slices, OfInt4ThatCutGroups) {
   const Int4Matrix matrix(32, 256, 128, 4);
   const std::vector<float> values = matrix.values();
   const std::vector<int64_t> slice = {32, 64};
-  const kiln_weight_t weight = weightOf("m.weight", KILN_F32, slice, {1, Ranks, 1, 1, 0}), only = alone(weight);
+  const Shard shard = {1, Ranks, 1, 1, 0};
+  const kiln_weight_t weight = weightOf("m.weight", KILN_F32, slice);
   const kiln_placement_t place = int4Placement(32, 64, 64);
   const TemporaryFile whole(makeImage(matrix.gptq("m")));
   for (uint32_t rank = 0; rank < Ranks; ++rank) {
-    BoundModel one({only}, {place}, kiln_pack_bytes(&only, &place)),
-        ranked({weight}, {place}, kiln_pack_bytes(&only, &place), rank, Ranks);
-    ASSERT_EQ(one.bind({{"m.weight", "F32", slice, sliceOf(bytesOf(values), slice, {1, Ranks, 1, 1, 0}, rank, 4)}}),
-              KILN_OK)
+    BoundModel one({weight}, {place}, kiln_pack_bytes(&weight, &place)),
+        ranked({weight}, {place}, kiln_pack_bytes(&weight, &place), rank, Ranks, {shard});
+    ASSERT_EQ(one.bind({{"m.weight", "F32", slice, sliceOf(bytesOf(values), slice, shard, rank, 4)}}), KILN_OK)
         << one.Error.message;
     ASSERT_EQ(kiln_bind_quantized(ranked.Model, whole.path(), KILN_GPTQ, nullptr, 0, &ranked.Error), KILN_OK)
         << ranked.Error.message;
@@ -329,9 +320,9 @@ TEST(Slices, OfInt4ThatCutGroups) {
 // Whatever is wrong is said in terms of the file.
 TEST(Slices, ErrorsAreOfTheFile) {
   const Shard shard = {1, 3, 1, 1, 0};
-  const kiln_weight_t weight = weightOf("w", KILN_F32, {2, 2}, shard);
+  const kiln_weight_t weight = weightOf("w", KILN_F32, {2, 2});
   const kiln_placement_t place = makePlacement(0, 0, 2, 0, 0, KILN_F16);
-  BoundModel model({weight}, {place}, 8, 1, 3);
+  BoundModel model({weight}, {place}, 8, 1, 3, {shard});
   EXPECT_EQ(model.bind({{"w", "F32", {2, 2}, std::string(16, '\0')}}), KILN_WEIGHT_SHAPE);
   EXPECT_STREQ(model.Error.message, "tensor \"w\" requires shape [2, 6], got [2, 2]");
   EXPECT_EQ(model.bind({{"v", "F32", {2, 6}, std::string(48, '\0')}}), KILN_WEIGHT_MISSING);
@@ -348,8 +339,8 @@ TEST(Slices, ErrorsAreOfTheFile) {
 
 TEST(Slices, MemoryIsThatOfTheLargest) {
   const Shard rows = {0, 2, 1, 1, 0}, columns = {1, 2, 1, 1, 0};
-  BoundModel model({weightOf("r", KILN_F32, {2, 8}, rows), weightOf("c", KILN_F32, {2, 8}, columns)},
-                   {makePlacement(0, 0, 0, 0, 0), makePlacement(64, 0, 0, 0, 0)}, 128, 1, 2);
+  BoundModel model({weightOf("r", KILN_F32, {2, 8}), weightOf("c", KILN_F32, {2, 8})},
+                   {makePlacement(0, 0, 0, 0, 0), makePlacement(64, 0, 0, 0, 0)}, 128, 1, 2, {rows, columns});
   const std::vector<Tensor> tensors = {{"c", "F32", {2, 16}, drawElements("F32", 32, 1)},
                                        {"r", "F32", {4, 8}, drawElements("F32", 32, 2)}};
   ASSERT_EQ(model.bind(tensors), KILN_OK) << model.Error.message;
@@ -377,15 +368,15 @@ TEST(Slices, OthersPagesAreNotTouched) {
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   const int64_t rows = static_cast<int64_t>(8 * page / 256);
   const Shard shard = {0, Ranks, 1, 1, 0};
-  const kiln_weight_t weight = weightOf("w", KILN_F32, {rows, 64}, shard), slice = alone(weight);
+  const kiln_weight_t weight = weightOf("w", KILN_F32, {rows, 64});
   const std::string elements = drawElements("F32", Ranks * rows * 64, 5);
   const TemporaryFile path(makeImage({{"w", "F32", {Ranks * rows, 64}, elements}}));
   const kiln_placement_t places[] = {makePlacement(0, 0, 0, 0, 0), makePlacement(0, 0, 16, 0, 0),
                                      makePlacement(0, 0, 16, 1, 0, KILN_F16)};
   for (const kiln_placement_t &place : places)
     for (uint32_t rank = 0; rank < Ranks; ++rank) {
-      BoundModel one({slice}, {place}, kiln_pack_bytes(&slice, &place)),
-          ranked({weight}, {place}, kiln_pack_bytes(&slice, &place), rank, Ranks);
+      BoundModel one({weight}, {place}, kiln_pack_bytes(&weight, &place)),
+          ranked({weight}, {place}, kiln_pack_bytes(&weight, &place), rank, Ranks, {shard});
       kiln_file_t file;
       kiln_tensors_t table;
       ASSERT_EQ(kiln_file_map(path.path(), false, &file, nullptr), KILN_OK);
@@ -404,9 +395,9 @@ TEST(Slices, OthersPagesAreNotTouched) {
 // Rows of a slice are read and written by their number within it; whole weights are not made of slices.
 TEST(Slices, RowsAreTheRanks) {
   const Shard shard = {0, 2, 1, 1, 0};
-  kiln_weight_t weight = weightOf("w", KILN_F32, {3, 2}, shard);
+  kiln_weight_t weight = weightOf("w", KILN_F32, {3, 2});
   weight.flags = KILN_WEIGHT_VARIABLE;
-  BoundModel model({weight}, {makePlacement(0, 0, 0, 0, 0)}, 24, 1, 2);
+  BoundModel model({weight}, {makePlacement(0, 0, 0, 0, 0)}, 24, 1, 2, {shard});
   const std::string elements = drawElements("F32", 12, 3);
   ASSERT_EQ(model.bind({{"w", "F32", {6, 2}, elements}}), KILN_OK) << model.Error.message;
   EXPECT_EQ(bytesOf(model.read("w", 0, 3, 2)), elements.substr(24));
@@ -433,9 +424,11 @@ TEST(Slices, RowsAreTheRanks) {
 
 // A packed file is one rank's.
 TEST(Slices, PackedFilesAreARanks) {
-  const kiln_weight_t weight = weightOf("w", KILN_F32, {3, 2}, {0, 2, 1, 1, 0});
+  const kiln_weight_t weight = weightOf("w", KILN_F32, {3, 2});
+  const Shard shard = {0, 2, 1, 1, 0};
   const kiln_placement_t place = makePlacement(0, 0, 0, 0, 0);
-  BoundModel zero({weight}, {place}, 24, 0, 2), one({weight}, {place}, 24, 1, 2), none({alone(weight)}, {place}, 24);
+  BoundModel zero({weight}, {place}, 24, 0, 2, {shard}), one({weight}, {place}, 24, 1, 2, {shard}),
+      none({weight}, {place}, 24);
   const std::string elements = drawElements("F32", 12, 3);
   ASSERT_EQ(one.bind({{"w", "F32", {6, 2}, elements}}), KILN_OK) << one.Error.message;
   const TemporaryFile file("");

@@ -77,7 +77,7 @@ inline double valueOfHalf(uint16_t half) {
 class BoundModel {
 public:
   BoundModel(std::vector<kiln_weight_t> weights, std::vector<kiln_placement_t> placements, uint64_t packedBytes,
-             uint32_t rank = 0, uint32_t ranks = 0)
+             uint32_t rank = 0, uint32_t ranks = 0, std::vector<kiln_shard_t> shards = {})
       : Weights(std::move(weights)), Placements(std::move(placements)),
         Variant(hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, Placements.data(), packedBytes, nullptr)),
         Descriptor{KILN_ABI_VERSION,
@@ -92,7 +92,10 @@ public:
                    0} {
     const kiln_cpu_t cpu = kiln_cpu_detect();
     const kiln_options_t options = {.allocator = &Functions, .rank = rank, .ranks = ranks};
+    Shards = std::move(shards);
+    Shards.resize(Weights.size()); // else they are whole
     Descriptor.ranks = ranks;
+    Descriptor.shards = Shards.data();
     Descriptor.sharding = ranks > 1 ? &kiln_sharding : nullptr;
     EXPECT_EQ(kiln_model_create(&Descriptor, &cpu, &options, &Model, &Error), KILN_OK) << Error.message;
   }
@@ -124,6 +127,7 @@ private:
   kiln_allocator_t Functions = Counter.get();
   std::vector<kiln_weight_t> Weights;
   std::vector<kiln_placement_t> Placements;
+  std::vector<kiln_shard_t> Shards;
   kiln_variant_t Variant;
   kiln_descriptor_t Descriptor;
 };
