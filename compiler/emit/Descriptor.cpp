@@ -33,6 +33,7 @@ private:
   Constant *extent(const Dim &dim, const EntryInterface &entry);
   Constant *argument(const ArgumentInterface &argument, const EntryInterface &entry);
   Constant *weight(const WeightInterface &weight);
+  Constant *shard(const WeightInterface &weight);
   Constant *state(const StateInterface &state);
   Constant *symbols(ArrayRef<Symbol> given);
   Constant *entry(const EntryInterface &entry);
@@ -103,8 +104,6 @@ Constant *DescriptorBuilder::argument(const ArgumentInterface &argument, const E
 Constant *DescriptorBuilder::weight(const WeightInterface &weight) {
   SmallVector<uint64_t> shape(weight.shape.begin(), weight.shape.end());
   shape.resize(KILN_MAX_RANK, 1);
-  const WeightSlice slice = weight.slice.value_or(WeightSlice());
-  const int64_t part = weight.slice ? weight.shape[slice.dim] : 1; // all are counted in parts as long as the slice
   return structure(abi::Struct::weight)
       .set(abi::weight::name, text(weight.name))
       .set(abi::weight::dtype, static_cast<uint32_t>(weight.element))
@@ -112,11 +111,19 @@ Constant *DescriptorBuilder::weight(const WeightInterface &weight) {
       .set(abi::weight::shape, shape)
       .set(abi::weight::copies, weight.copies)
       .set(abi::weight::flags, weight.isVariable ? KILN_WEIGHT_VARIABLE : 0)
-      .set(abi::weight::shard_dim, slice.dim)
-      .set(abi::weight::shard_parts, slice.extent / part)
-      .set(abi::weight::shard_stride, slice.step / part)
-      .set(abi::weight::shard_group, weight.slice ? 1 : 0)
-      .set(abi::weight::shard_first, slice.first / part)
+      .get();
+}
+
+/// Counted in parts as long as the slice.
+Constant *DescriptorBuilder::shard(const WeightInterface &weight) {
+  const WeightSlice slice = weight.slice.value_or(WeightSlice());
+  const int64_t part = weight.slice ? weight.shape[slice.dim] : 1;
+  return structure(abi::Struct::shard)
+      .set(abi::shard::dim, slice.dim)
+      .set(abi::shard::parts, slice.extent / part)
+      .set(abi::shard::stride, slice.step / part)
+      .set(abi::shard::group, 1)
+      .set(abi::shard::first, slice.first / part)
       .get();
 }
 
@@ -242,9 +249,12 @@ void DescriptorBuilder::emitEntryPoint(const EntryInterface &entry, unsigned ind
 }
 
 void DescriptorBuilder::emit(const std::vector<Variant> &variants) {
-  SmallVector<Constant *> weights, states, entries, code;
-  for (const WeightInterface &described : model.weights)
+  SmallVector<Constant *> weights, shards, states, entries, code;
+  for (const WeightInterface &described : model.weights) {
     weights.push_back(weight(described));
+    if (model.ranks > 1)
+      shards.push_back(shard(described));
+  }
   for (const StateInterface &described : trainingStates(model))
     states.push_back(state(described));
   for (const EntryInterface &described : model.entries)
@@ -264,6 +274,7 @@ void DescriptorBuilder::emit(const std::vector<Variant> &variants) {
                              .set(abi::descriptor::state_count, states.size())
                              .set(abi::descriptor::ranks, model.ranks)
                              .set(abi::descriptor::sharding, external(model.ranks > 1 ? "kiln_sharding" : ""))
+                             .set(abi::descriptor::shards, table(shards, "shards"))
                              .get();
   new GlobalVariable(module, descriptor->getType(), true, GlobalValue::ExternalLinkage, descriptor,
                      model.name + "_descriptor");

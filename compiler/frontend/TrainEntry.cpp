@@ -68,10 +68,17 @@ Value squares(kd::GradientBuilder &b, Value x) {
 
 Value Updater::clip(MutableArrayRef<Trained> all) {
   auto isOptimised = [](const Trained &each) { return each.isOptimised(); };
-  Value sum;
+  auto module = builder.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
+  auto shards = module->getAttrOfType<DictionaryAttr>(kd::shardsAttrName);
+  Value sum, ofRank; // of parameters that this rank alone has
   for (const Trained &each : llvm::make_filter_range(all, isOptimised)) {
     Value own = squares(b, each.gradient);
-    sum = sum ? b.add(sum, own) : own;
+    Value &to = shards && shards.get(each.name) ? ofRank : sum;
+    to = to ? b.add(to, own) : own;
+  }
+  if (ofRank) {
+    ofRank = b.create<kd::AllReduceOp>(ofRank);
+    sum = sum ? b.add(sum, ofRank) : ofRank;
   }
   Value norm = b.create<kd::SqrtOp>(sum);
   Value factor = b.create<kd::MinimumOp>(b.number(norm, 1),

@@ -104,6 +104,7 @@ private:
   bool isConsistent(ArrayRef<Value> added) const;
 
   void apply();
+  void markWhole();
   void applyTable(StringRef name, SmallVectorImpl<NamedAttribute> &shards);
   void changeLookup(EmbeddingOp embedding, int64_t rows);
   void changeLogits(LinearOp linear);
@@ -455,7 +456,44 @@ void Sharding::applyTable(StringRef name, SmallVectorImpl<NamedAttribute> &shard
   }
 }
 
+/// What all ranks have alike and ops of a rank's own read: gradients come back in parts.
+void Sharding::markWhole() {
+  llvm::SmallSetVector<OpOperand *, 32> reads;
+  auto isRanks = [&](Operation *op) {
+    return llvm::any_of(op->getResults(), [&](Value result) { return isSplit(result); }) ||
+           (isa<LinearOp>(op) && isSplit(op->getOperand(1)));
+  };
+  module.walk([&](Operation *op) {
+    if (op->getNumRegions() > 0 || isa<ParameterOp, ConstantOp>(op) || !isRanks(op))
+      return;
+    for (OpOperand &operand : op->getOpOperands())
+      if (auto type = dyn_cast<RankedTensorType>(operand.get().getType());
+          type && isa<FloatType>(type.getElementType()) && !isSplit(operand.get()) &&
+          !operand.get().getDefiningOp<ConstantOp>() && !(isa<LinearOp>(op) && operand.getOperandNumber() == 2))
+        reads.insert(&operand);
+  });
+  for (StringRef table : tables)
+    for (Operation *parameter : uses.lookup(table))
+      for (OpOperand &use : parameter->getUses())
+        if (auto linear = dyn_cast<LinearOp>(use.getOwner()))
+          reads.insert(&linear.getXMutable());
+  llvm::DenseMap<std::pair<Value, Block *>, Value> marked;
+  for (OpOperand *read : reads) {
+    Value &value = marked[{read->get(), read->getOwner()->getBlock()}];
+    if (!value) {
+      OpBuilder builder(read->getOwner());
+      if (read->get().getParentBlock() == builder.getBlock())
+        builder.setInsertionPointAfterValue(read->get());
+      else
+        builder.setInsertionPointToStart(builder.getBlock());
+      value = ToRanksOp::create(builder, read->getOwner()->getLoc(), read->get());
+    }
+    read->set(value);
+  }
+}
+
 void Sharding::apply() {
+  markWhole();
   SmallVector<NamedAttribute> shards;
   llvm::SmallSetVector<Operation *, 32> ops;
   SmallVector<LinearOp> byInputs;

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Derivatives of what ranks do together. Each rank has the whole gradient of what all of them have alike, and a part's
+// gradient where its part is.
+#include "compiler/dialect/gradients/GradientBuilder.h"
+
+namespace mlir::kiln {
+
+KILN_GRADIENT(AllReduceOp) { return {gradients[0]}; }
+KILN_GRADIENT(ToRanksOp) { return {b.create<AllReduceOp>(gradients[0])}; }
+KILN_GRADIENT(AllGatherOp) {
+  Value rank = b.createAs<RankOp>(RankedTensorType::get({}, IntegerType::get(getContext(), 32)));
+  return {b.create<GatherOp>(gradients[0], rank, 0)};
+}
+
+} // namespace mlir::kiln

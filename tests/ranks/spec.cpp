@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A decoder in small whose training is split: attention whose heads share keys and are normalised each by itself,
+// gates, a vocabulary whose table is the weight of the logits, too, a layer that two entries have.
+#include <kiln/dsl.h>
+#include <kiln/generator.h>
+
+namespace {
+
+constexpr std::int64_t vocabulary = 512, width = 32, heads = 4, shared = 2, hidden = 48, steps = 12;
+constexpr kiln::Dim B{"batch", 1, 4};
+
+struct Block : kiln::Layer<Block> {
+  using Layer::Layer;
+  constexpr auto forward(const kiln::tensor auto &x) const {
+    auto rows = norm1(x);
+    auto q = query_norm(kiln::reshape<B, steps, heads, width / heads>(query(rows)));
+    auto y = kiln::attention<heads, shared>(kiln::reshape<B, steps, width>(q), key(rows), value(rows), kiln::causal);
+    auto z = x + output(y);
+    auto inner = norm2(z);
+    return z + down(kiln::silu(gate(inner)) * up(inner));
+  }
+  kiln::RmsNorm<width> norm1{"norm1"}, norm2{"norm2"};
+  kiln::RmsNorm<width / heads> query_norm{"query_norm"};
+  kiln::Linear<width, width> query{"query"};
+  kiln::Linear<width, width * shared / heads, false> key{"key"};
+  kiln::Linear<width, width * shared / heads> value{"value"};
+  kiln::Linear<width, width> output{"output"};
+  kiln::Linear<width, hidden, false> gate{"gate"}, up{"up"};
+  kiln::Linear<hidden, width, true> down{"down"};
+};
+
+struct Decoder : kiln::Model {
+  using Words = kiln::Tensor<kiln::i32, B, steps>;
+  kiln::Embedding<vocabulary, width> words{"words"};
+  kiln::Stack<2, Block> blocks{"blocks"};
+  kiln::LayerNorm<width> norm{"norm"};
+
+  constexpr auto loss(Words tokens, Words targets) const {
+    return kiln::cross_entropy(kiln::logits(norm(blocks(words(tokens))), words), targets);
+  }
+  static constexpr auto entries() {
+    return std::tuple{
+        kiln::train("train", &Decoder::loss, {"tokens", "targets"}, {"loss"}, kiln::AdamW{}).clipped(0.5),
+        kiln::train("train_again", &Decoder::loss, {"tokens", "targets"}, {"loss"}, kiln::Sgd{}).checkpointed(),
+        kiln::entry("evaluate", &Decoder::loss, {"tokens", "targets"}, {"loss"})};
+  }
+};
+
+} // namespace
+
+KILN_MODEL(decoder, Decoder)

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// A training that is split among ranks beside the same one of one process: losses and norms of some steps, weights and
+// what the optimiser keeps.
+#include <gtest/gtest.h>
+#include <random>
+
+#include "decoder.h"
+#include "decoder_ranks2.h"
+#include "session.h"
+#include "thread_ranks.h"
+#include "writer.h"
+
+namespace kiln::test {
+namespace {
+
+#define TRAINER(name, NAME)                                                                                            \
+  struct name {                                                                                                        \
+    using Model = name##_t;                                                                                            \
+    static constexpr auto create = name##_create_on;                                                                   \
+    static constexpr auto destroy = name##_destroy;                                                                    \
+    static constexpr auto bind = name##_bind_weights_from_memory;                                                      \
+    static constexpr auto read = name##_read_weight;                                                                   \
+    static constexpr auto train = name##_train;                                                                        \
+    static constexpr auto trainAgain = name##_train_again;                                                             \
+    static constexpr auto evaluate = name##_evaluate;                                                                  \
+    static constexpr size_t arenaBytes = NAME##_TRAIN_ARENA_BYTES(1), trainingBytes = NAME##_TRAINING_BYTES;           \
+  }
+TRAINER(decoder, DECODER);
+TRAINER(decoder_ranks2, DECODER_RANKS2);
+
+constexpr int64_t batch = 3, steps = 12, vocabulary = 512, width = 32;
+
+/// Losses and norms of ten steps by AdamW, two by descent, the loss without training.
+template <class Api>
+std::vector<float> train(uint32_t seed, std::vector<float> &norms, const kiln_communicator_t *communicator = nullptr) {
+  kiln_error_t error{};
+  kiln_options_t options{};
+  if (communicator) {
+    options.rank = communicator->rank;
+    options.ranks = communicator->size;
+  }
+  auto check = [&](kiln_status_t status) { ASSERT_EQ(status, KILN_OK) << error.message; };
+  typename Api::Model *made = nullptr;
+  check(Api::create(&options, &made, &error));
+  const std::unique_ptr<typename Api::Model, void (*)(typename Api::Model *)> model(made, Api::destroy);
+  const testing::WeightImage image(std::vector<testing::WeightShape>{DECODER_WEIGHTS(KILN_TEST_WEIGHT)});
+  check(Api::bind(made, image.data(), image.size(), &error));
+  const Memory arena((Api::arenaBytes + 63) / 64 * 64);
+  std::memset(arena.data, 0, Api::trainingBytes);
+  kiln_call_t call{arena.data, arena.bytes, nullptr, &error};
+  call.communicator = communicator;
+  std::mt19937 random(seed);
+  std::vector<int32_t> tokens(batch * steps), targets(batch * steps);
+  std::vector<float> losses;
+  for (int32_t step = 1; step <= 12; ++step) {
+    for (int32_t &word : tokens)
+      word = static_cast<int32_t>(random() % vocabulary);
+    for (int32_t &word : targets)
+      word = static_cast<int32_t>(random() % vocabulary);
+    const float rate = step <= 10 ? 1e-2f : 1e-1f;
+    float norm = NAN;
+    losses.push_back(NAN);
+    if (step <= 10)
+      check(Api::train(made, &call, batch, tokens.data(), targets.data(), &rate, &step, &losses.back(), &norm));
+    else
+      check(Api::trainAgain(made, &call, batch, tokens.data(), targets.data(), &rate, &step, &losses.back()));
+    norms.push_back(norm);
+  }
+  losses.push_back(NAN);
+  check(Api::evaluate(made, &call, batch, tokens.data(), targets.data(), &losses.back()));
+  // A weight that each rank has all of, whose gradient is a sum over them.
+  float weights[width / 4];
+  check(Api::read(made, "blocks.1.query_norm.weight", 0, width / 4, weights, &error));
+  losses.insert(losses.end(), std::begin(weights), std::end(weights));
+  return losses;
+}
+
+TEST(RanksTraining, IsThatOfOneProcess) {
+  const uint32_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::vector<float> norms;
+  const std::vector<float> wanted = train<decoder>(seed, norms);
+  ASSERT_EQ(wanted.size(), 13u + width / 4);
+  ThreadRanks ranks(2);
+  std::vector<float> got[2], gotNorms[2];
+  ranks.run([&](uint32_t rank) {
+    const kiln_communicator_t communicator = ranks.communicator(rank);
+    got[rank] = train<decoder_ranks2>(seed, gotNorms[rank], &communicator);
+  });
+  for (size_t i = 0; i < wanted.size(); ++i)
+    EXPECT_NEAR(got[0][i], wanted[i], 2e-4 * std::abs(wanted[i]) + 1e-5) << i;
+  for (size_t i = 0; i < 10; ++i)
+    EXPECT_NEAR(gotNorms[0][i], norms[i], 1e-3 * norms[i]) << i;
+  EXPECT_EQ(std::memcmp(got[0].data(), got[1].data(), wanted.size() * sizeof(float)), 0);
+  EXPECT_LT(decoder_ranks2::trainingBytes, decoder::trainingBytes * 6 / 10);
+}
+
+} // namespace
+} // namespace kiln::test
