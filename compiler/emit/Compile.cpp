@@ -301,14 +301,21 @@ LogicalResult ModelCompiler::findTargets() {
 
 /// What a library for several ranks cannot have.
 LogicalResult ModelCompiler::checkRanks() {
-  if (options.lowering.ranks == 1)
+  const auto [ranks, parts] = options.lowering.ranks;
+  if (parts > 0 && (!llvm::isPowerOf2_64(parts) || parts % ranks != 0 || !options.lowering.ordered))
+    return fail(fmt::format("--sum-parts requires --ordered and a power of two that {} ranks divide, got {}{}", ranks,
+                            parts, options.lowering.ordered ? "" : " without --ordered"));
+  for (const Entry &entry : graph.entries)
+    if (parts > 0 && entry.training.update != Update::none)
+      return fail(fmt::format("--sum-parts requires entries without gradients, got \"{}\"", entry.name));
+  if (ranks == 1)
     return success();
   for (const Target *target : targets)
     if (target->info().memorySpace != KILN_MEMORY_HOST)
-      return fail(fmt::format("a library for {} ranks requires targets that are CPUs, got {}", options.lowering.ranks,
-                              target->info().name));
+      return fail(
+          fmt::format("a library for {} ranks requires targets that are CPUs, got {}", ranks, target->info().name));
   if (options.hasSelfTest || options.embedded)
-    return fail(fmt::format("a library for {} ranks requires to be without {}", options.lowering.ranks,
+    return fail(fmt::format("a library for {} ranks requires to be without {}", ranks,
                             options.hasSelfTest ? "a self-test, which one process runs"
                                                 : "embedded weights, of which each rank has another part"));
   return success();
@@ -325,7 +332,7 @@ LogicalResult ModelCompiler::lower(const Target &target, TargetModule &lowered) 
     return failure();
   // What calls are checked for is the same for all targets and ranks.
   OwningOpRef<ModuleOp> whole;
-  if (options.lowering.ranks > 1)
+  if (options.lowering.ranks.isSplit())
     whole = importGraph(graph, lowered.context.get(), report.model.name, options.lowering.weights);
   addValueChecks(whole ? *whole : *module, report.model);
   describeRanks(*module, report.model);

@@ -3,6 +3,7 @@
 // From an imported model to its kernels: what compiling, tuning and looking at a model have in common.
 #pragma once
 
+#include "compiler/frontend/Import.h"
 #include "compiler/frontend/StoreWeights.h"
 #include "targets/target.h"
 
@@ -27,7 +28,7 @@ struct LoweringOptions {
   /// Which weights are stored in fewer bits; the import, before, does it.
   StorageChoices weights;
   /// How many ranks call entries together, each with a part of the weights; the import, before, does it.
-  int64_t ranks = 1;
+  RankChoices ranks;
   /// The module is evaluated after import and after every pass; the pass that changes a result fails, by its name.
   bool verifyPasses = false;
 };

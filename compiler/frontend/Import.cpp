@@ -274,15 +274,15 @@ mlir::kiln::BatchSymbols addBatchSymbols(const Graph &graph, std::vector<Symbol>
 /// Behind all that is imported. What reads as attention is made so first: its steps must not be parted, some for the
 /// rows of all sequences and some for each, nor be split or differentiated one by one.
 LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mlir::kiln::BatchSymbols &symbols,
-                            int64_t ranks) {
-  if (ranks == 1 && llvm::none_of(graph.entries, [](const Entry &entry) {
+                            const RankChoices &ranks) {
+  if (!ranks.isSplit() && llvm::none_of(graph.entries, [](const Entry &entry) {
         return entry.sequences > 0 || entry.training.update != Update::none;
       }))
     return llvm::success();
   mlir::PassManager passes(module.getContext());
   mlir::kiln::buildRecognition(passes);
-  if (ranks > 1)
-    passes.addPass(mlir::kiln::createShard({ranks}));
+  if (ranks.isSplit())
+    passes.addPass(mlir::kiln::createShard({ranks.ranks, ranks.sumParts}));
   if (failed(passes.run(module)))
     return failure();
   for (const Entry &entry : graph.entries) {
@@ -302,7 +302,7 @@ LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mli
 } // namespace
 
 mlir::OwningOpRef<mlir::ModuleOp> importGraph(const Graph &graph, mlir::MLIRContext *context, llvm::StringRef modelName,
-                                              const StorageChoices &weights, int64_t ranks) {
+                                              const StorageChoices &weights, const RankChoices &ranks) {
   context->loadDialect<mlir::func::FuncDialect, mlir::kiln::KilnDialect>();
   std::vector<Symbol> used;
   if (failed(checkGraph(graph, context, used)))

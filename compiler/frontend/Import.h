@@ -11,10 +11,17 @@
 
 namespace kiln {
 
+/// How entries are split among the processes that call them together (kiln-shard).
+struct RankChoices {
+  int64_t ranks = 1;
+  int64_t sumParts = 0; // of how many parts sums over ranks are, whatever the number of ranks; 0: of one each
+
+  bool isSplit() const { return ranks > 1 || sumParts > 0; }
+};
+
 /// A verified module, or null after diagnostics: a graph need not come from the DSL. The context has func and kiln
-/// available. Weights are stored as the spec and the build say. Of several ranks it is what each of them computes
-/// (kiln-shard).
+/// available. Weights are stored as the spec and the build say. Of several ranks it is what each of them computes.
 mlir::OwningOpRef<mlir::ModuleOp> importGraph(const Graph &graph, mlir::MLIRContext *context, llvm::StringRef modelName,
-                                              const StorageChoices &weights = {}, int64_t ranks = 1);
+                                              const StorageChoices &weights = {}, const RankChoices &ranks = {});
 
 } // namespace kiln

@@ -179,10 +179,13 @@ void addLoweringOptions(CLI::App &app, LoweringOptions &options) {
          "what linear multiplies weights of int8 and int4 by: f32, or rows rounded to int8; to be tuned and built "
          "alike")
       ->type_name("TEXT");
-  app.add_option("--ranks", options.ranks,
+  app.add_option("--ranks", options.ranks.ranks,
                  "processes that call entries together, each with a part of the weights; to be tuned and built alike")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  app.add_option("--sum-parts", options.ranks.sumParts,
+                 "with --ordered: libraries for each number of ranks that divides this give the same bits")
+      ->check(CLI::Range(0, 1024));
 }
 
 std::string flagsOf(const LoweringOptions &options) {
@@ -190,7 +193,8 @@ std::string flagsOf(const LoweringOptions &options) {
          (options.ordered ? " --ordered" : "") +
          (options.weights.isPlain() ? "" : fmt::format(" --weights \"{}\"", toString(options.weights))) +
          (options.weights.quantizesRows ? " --activations int8" : "") +
-         (options.ranks > 1 ? fmt::format(" --ranks {}", options.ranks) : "");
+         (options.ranks.ranks > 1 ? fmt::format(" --ranks {}", options.ranks.ranks) : "") +
+         (options.ranks.sumParts > 0 ? fmt::format(" --sum-parts {}", options.ranks.sumParts) : "");
 }
 
 // What runs.

@@ -53,10 +53,14 @@ def Shard : Pass<"kiln-shard", "::mlir::ModuleOp"> {
     ```
     Weights and states have the shape of a rank's part. What cannot be split evenly each rank does alone.
 
+    With `parts`, of which the ranks have the same number each, a sum over ranks is that of so many parts of the depth, added as a
+    binary tree, whatever the number of ranks, one of them, too: where kernels are ordered the results are the same bits.
+
     Assumes canonical IR in which attention was recognised, and entries for single sequences.
   }];
   let dependentDialects = ["::mlir::kiln::KilnDialect"];
-  let options = [Option<"ranks", "ranks", "int64_t", /*default=*/"2", "how many processes call entries together">];
+  let options = [Option<"ranks", "ranks", "int64_t", /*default=*/"2", "how many processes call entries together">,
+                 Option<"parts", "parts", "int64_t", /*default=*/"0", "of how many parts sums are; 0: each rank has one">];
 }
 
 def LayOutWeights : Pass<"kiln-lay-out-weights", "::mlir::ModuleOp"> {

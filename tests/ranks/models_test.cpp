@@ -11,6 +11,9 @@
 #include "gpt2_writer.h"
 #include "llama_ranks2.h"
 #include "llama_writer.h"
+#include "strict1.h"
+#include "strict2.h"
+#include "strict4.h"
 #include "thread_ranks.h"
 #include "writer.h"
 
@@ -24,6 +27,9 @@ WRITER(llama_writer, LLAMA_WRITER);
 WRITER(llama_ranks2, LLAMA_RANKS2);
 WRITER(gpt2_writer, GPT2_WRITER);
 WRITER(gpt2_ranks4, GPT2_RANKS4);
+WRITER(strict1, STRICT1);
+WRITER(strict2, STRICT2);
+WRITER(strict4, STRICT4);
 
 struct Case {
   std::string folder;
@@ -76,6 +82,30 @@ TEST(RanksModels, LlamaOfTwo) {
 // Queries, keys and values of one weight, stored [in, out]; the table is the weight of the logits.
 TEST(RanksModels, Gpt2OfFour) {
   expectSame<gpt2_writer, gpt2_ranks4>({"gpt2/king_james/model.safetensors", 2000, 128, 3, true}, 4);
+}
+
+/// The bits of one process.
+template <class Many>
+void expectSameBits(uint32_t count, const std::vector<int32_t> &tokens, const std::vector<float> &wanted) {
+  ThreadRanks ranks(count);
+  ranks.run([&](uint32_t rank) {
+    const kiln_communicator_t communicator = ranks.communicator(rank);
+    const std::vector<float> got =
+        write<Many>(KILN_EXAMPLES "/char_gpt/char_gpt.safetensors", tokens, 63, &communicator);
+    EXPECT_EQ(std::memcmp(got.data(), wanted.data(), wanted.size() * sizeof(float)), 0) << rank << " of " << count;
+  });
+}
+
+TEST(RanksModels, AreTheSameBitsWithSumsOfAsManyParts) {
+  std::mt19937 random(std::random_device{}());
+  std::vector<int32_t> tokens(64);
+  for (int32_t &token : tokens)
+    token = static_cast<int32_t>(random() % 63);
+  const std::string weights = KILN_EXAMPLES "/char_gpt/char_gpt.safetensors";
+  const std::vector<float> wanted = write<strict1>(weights, tokens, 63);
+  EXPECT_LT(distance(wanted, write<char_gpt>(weights, tokens, 63)), 3e-6);
+  expectSameBits<strict2>(2, tokens, wanted);
+  expectSameBits<strict4>(4, tokens, wanted);
 }
 
 } // namespace

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: kiln-opt %s --split-input-file --pass-pipeline='builtin.module(kiln-shard{ranks=2})' | FileCheck %s
+// RUN: kiln-opt %s --split-input-file --pass-pipeline='builtin.module(kiln-shard{ranks=2 parts=4})' | FileCheck %s --check-prefix=PARTS
 
 // A perceptron: the first layer by outputs, with its bias, the second one by inputs, whose bias is added once.
 // CHECK: module attributes {kiln.ranks = 2 : i64, kiln.shards = {fc1.bias = #kiln.shard<0, [32]>, fc1.weight = #kiln.shard<0, [32]>, fc2.weight = #kiln.shard<1, [32]>}}
 // CHECK-LABEL: @perceptron
+// CHECK: %[[X:.*]] = kiln.to_ranks %arg0
 // CHECK: %[[W1:.*]] = kiln.parameter {sources = ["fc1.weight"]} : tensor<16x8xf32>
 // CHECK: %[[B1:.*]] = kiln.parameter {sources = ["fc1.bias"]} : tensor<16xf32>
-// CHECK: %[[H:.*]] = kiln.linear %arg0, %[[W1]], %[[B1]]
+// CHECK: %[[H:.*]] = kiln.linear %[[X]], %[[W1]], %[[B1]]
 // CHECK: %[[A:.*]] = kiln.gelu %[[H]] : tensor<5x16xf32>
 // CHECK: %[[W2:.*]] = kiln.parameter {sources = ["fc2.weight"]} : tensor<8x16xf32>
 // CHECK: %[[B2:.*]] = kiln.parameter {sources = ["fc2.bias"]} : tensor<8xf32>
@@ -14,6 +16,22 @@
 // CHECK: %[[S:.*]] = kiln.all_reduce %[[P]] : tensor<5x8xf32>
 // CHECK: %[[Y:.*]] = kiln.add %[[S]], %[[B2]]
 // CHECK: return %[[Y]]
+// Of a sum of four parts each rank has two, which it adds up; so it does with what both have.
+// PARTS-LABEL: @perceptron
+// PARTS-NOT: kiln.to_ranks
+// PARTS: %[[XS:.*]] = kiln.transpose {{.*}} : (tensor<5x2x8xf32>) -> tensor<2x5x8xf32>
+// PARTS: %[[WS:.*]] = kiln.transpose {{.*}} : (tensor<8x2x8xf32>) -> tensor<2x8x8xf32>
+// PARTS: kiln.matmul %[[XS]], %[[WS]] transpose_b
+// PARTS: %[[OWN:.*]] = kiln.add
+// PARTS-NOT: kiln.add
+// PARTS: kiln.all_gather %[[OWN]] : tensor<5x8xf32> -> tensor<2x5x8xf32>
+// PARTS: %[[ALL:.*]] = kiln.add
+// PARTS: %[[SUM:.*]] = kiln.reshape %[[ALL]]
+// PARTS: kiln.add %[[SUM]], %{{.*}} : (tensor<5x8xf32>, tensor<8xf32>)
+// PARTS-LABEL: @attention
+// PARTS: kiln.matmul {{.*}} : (tensor<2x5x2xf32>, tensor<2x2x8xf32>)
+// PARTS-LABEL: @look
+// PARTS: kiln.all_gather
 func.func @perceptron(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
   %w1 = kiln.parameter {sources = ["fc1.weight"]} : tensor<32x8xf32>
   %b1 = kiln.parameter {sources = ["fc1.bias"]} : tensor<32xf32>
