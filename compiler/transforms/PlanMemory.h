@@ -75,7 +75,8 @@ private:
 /// The names of the memory beside the plan that an op reads or writes: of a state, or of weights.
 SmallVector<Attribute> getMemoryNames(Operation *op);
 
-/// What writes a value of a buffer: the kernel, what ranks do together, or "carried" and "stacked" of what a loop gives.
+/// What writes a value of a buffer: the kernel, what ranks do together, or "carried" and "stacked" of what a loop
+/// gives.
 StringRef getWriter(Value value);
 
 /// A table of the buffers and a picture, offset down and time across.

@@ -61,7 +61,7 @@ private:
   SmallVector<OpOperand *> conflicts;
   SmallVector<CallOp> calls;
   SmallVector<LoopInterface> loops;
-  SmallVector<Operation *> sums; // over ranks
+  SmallVector<Operation *> sums;                      // over ranks
   DenseMap<Operation *, std::pair<int, int>> stepsOf; // first and last step
   SmallVector<Operation *> steps;
 };

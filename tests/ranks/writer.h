@@ -27,7 +27,7 @@ namespace kiln::test {
     static constexpr auto decodeBatch = name##_decode_batch;                                                           \
     static constexpr size_t arenaBytes =                                                                               \
         NAME##_PREFILL_ARENA_BYTES(1) + NAME##_DECODE_ARENA_BYTES(1) + NAME##_DECODE_BATCH_ARENA_BYTES(1);             \
-    static constexpr size_t stateBytes = NAME##_STATE_BYTES, weightBytes = NAME##_WEIGHT_BYTES;                        \
+    [[maybe_unused]] static constexpr size_t stateBytes = NAME##_STATE_BYTES, weightBytes = NAME##_WEIGHT_BYTES;       \
   }
 
 struct Memory {
