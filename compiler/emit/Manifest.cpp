@@ -151,6 +151,11 @@ std::string writeManifest(const ModelInterface &model, const std::vector<Variant
                      {"copies", weight.copies}};
     if (weight.isVariable)
       row["variable"] = true;
+    if (weight.slice)
+      row["slice"] = json::Object{{"dimension", weight.slice->dim},
+                                  {"of", weight.slice->extent},
+                                  {"first", weight.slice->first},
+                                  {"step", weight.slice->step}};
     weights.push_back(std::move(row));
   }
   json::Array states;
@@ -167,6 +172,8 @@ std::string writeManifest(const ModelInterface &model, const std::vector<Variant
                         {"parameters", model.parameters},       {"tuning_digest", tuningDigest(variants)},
                         {"entries", std::move(entries)},        {"weights", std::move(weights)},
                         {"targets", std::move(targets)}};
+  if (model.ranks > 1)
+    manifest["ranks"] = model.ranks;
   if (model.embedsWeights)
     manifest["embeds_weights"] = true;
   if (model.hasSelfTest)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models that are split among ranks beside the same models of one process: trained weights, logits of prompts and of
 // what follows from their caches, of one sequence and of two, and what is sent for them.
+#include <fstream>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -82,6 +83,20 @@ TEST(RanksModels, LlamaOfTwo) {
 // Queries, keys and values of one weight, stored [in, out]; the table is the weight of the logits.
 TEST(RanksModels, Gpt2OfFour) {
   expectSame<gpt2_writer, gpt2_ranks4>({"gpt2/king_james/model.safetensors", 2000, 128, 3, true}, 4);
+}
+
+TEST(RanksModels, HaveAManifestThatSaysSlices) {
+  std::ifstream file(KILN_GPT2_RANKS4 "/gpt2_ranks4.manifest.json");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_NE(text.find("\"ranks\": 4"), std::string::npos);
+  // Of queries, keys and values in one weight [128, 384] each rank has 32 columns each.
+  std::string words;
+  for (char c : text.substr(std::min(text.find("attn.c_attn.weight\""), text.size())))
+    if (c != ' ' && c != '\n')
+      words += c;
+  for (const char *slice : {"\"first\":0,\"of\":384,\"step\":32", "\"first\":128,\"of\":384,\"step\":32",
+                            "\"first\":256,\"of\":384,\"step\":32"})
+    EXPECT_NE(words.find(std::string("\"slice\":{\"dimension\":1,") + slice), std::string::npos) << slice;
 }
 
 /// The bits of one process.
