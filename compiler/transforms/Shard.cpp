@@ -238,6 +238,9 @@ LogicalResult Sharding::run() {
     ops.insert(value.getDefiningOp());
   }
   SmallVector<LinearOp> summed = found.getSummed();
+  for (LinearOp linear : summed)
+    if (parts && linear.getWeight().getDefiningOp<ParameterOp>().getStorage())
+      return linear.emitError() << "a sum in parts requires a weight that is stored as it is";
   if (ranks > 1) {
     for (auto [value, split] : splits)
       value.setType(partOf(tensorTypeOf(value), split.axis));

@@ -34,11 +34,13 @@ static Tensor evaluateSum(const Tensor &x, const TensorShape &shape, int64_t ran
 
 /// The same for each of them, one behind another.
 static Tensor evaluateParts(const Tensor &x, const TensorShape &shape) {
+  Attributes first;
+  first.axis = 0;
   TensorShape one = x.shape;
   one.insert(one.begin(), 1);
   const Tensor part = evaluate(Op::reshape, x.element, &x, one);
   const std::vector<const Tensor *> parts(static_cast<std::size_t>(shape[0]), &part);
-  return evaluate(Op::concat, x.element, parts, shape);
+  return evaluate(Op::concat, x.element, parts, shape, first);
 }
 
 static Tensor transposeLast(const Tensor &x) {
