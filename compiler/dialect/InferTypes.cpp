@@ -415,7 +415,9 @@ static LogicalResult appendWindows(const Check &check, RankedTensorType image, A
   if (stride.size() != 2 || padding.size() != 2 || dilation.size() != 2 || kernel.size() != 2)
     return check.fail("a window requires two numbers for each of its properties", Twine(stride.size()));
   auto least = [](ArrayRef<int64_t> pair) { return std::min(pair[0], pair[1]); };
-  if (least(stride) < 1 || least(dilation) < 1 || least(padding) < 0 || least(kernel) < 1)
+  if (least(kernel) < 1)
+    return check.fail(rules::window_c4, Twine(least(kernel)));
+  if (least(stride) < 1 || least(dilation) < 1 || least(padding) < 0)
     return check.fail(rules::window_c1, "stride " + Twine(least(stride)) + ", dilation " + Twine(least(dilation)) +
                                             ", padding " + Twine(least(padding)));
   // So that nothing that is computed of them overflows.

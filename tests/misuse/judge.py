@@ -10,7 +10,7 @@ EVERYWHERE = {"constant", "dim", "tensor", "layer", "model", "parameter", "stora
 # By a name in the program: the rules of what it is made of.
 RULES_OF = {
     "linear": ["linear"], "Linear": ["linear"], "logits": ["logits", "linear"], "matmul": ["matmul"],
-    "conv2d": ["conv2d", "window"], "Conv2d": ["conv2d", "window"], "BatchNorm2d": ["broadcast", "unary"],
+    "conv2d": ["conv2d", "window"], "Conv2d": ["conv2d", "window"], "BatchNorm2d": ["batch_norm", "broadcast", "unary"],
     "attention": ["attention"], "attention_scores": ["attention"], "attention_weights": ["attention", "softmax"],
     "MultiHeadAttention": ["attention", "linear", "softmax"], "AdditiveAttention": ["additive", "matmul", "linear", "broadcast"],
     "EncoderBlock": ["attention", "linear", "layer_norm", "broadcast"], "Mlp": ["linear", "unary"],
@@ -114,7 +114,7 @@ def is_of_cpp(kind, after, error):
              "weight": {"float", "3", "kiln::int4", "kiln::stored"}, "axis": {"T", "1.5", "(std::int64_t(1) << 40)"},
              "whole": {"T", "1.5", "kiln::Pair(2, 0)", "kiln::Pair(-1, 3)", "(std::int64_t(1) << 40)"},
              "real": {'"x"', "x0"}, "name": {"7"}}
-    return kind not in wrong or after in wrong[kind] or "9223372036854775807" in after and kind == "whole"
+    return kind not in wrong or after in wrong[kind] or "9223372036854775807" in after and kind in ("axis", "whole")
 
 
 # What the compiler refuses in words of its own: (kind, what it says, why the language does not).

@@ -53,6 +53,10 @@ template <std::size_t R> constexpr auto windowed(const Shape<R> &image, const Wi
 /// The rules of a window on an image of rank 3 or more.
 template <Window W, tensor X> constexpr void check_window(const X &x) {
   auto least = [](const Pair &pair) { return pair.height < pair.width ? pair.height : pair.width; };
+  if (least(W.kernel) < 1) {
+    x.tracer->fail(rules::window_c4, Text().put(least(W.kernel)).data());
+    return;
+  }
   if (least(W.stride) < 1 || least(W.dilation) < 1 || least(W.padding) < 0) {
     x.tracer->fail(rules::window_c1, Text()
                                          .put("stride ")

@@ -96,6 +96,7 @@ inline constexpr const char *window_c1 =
 inline constexpr const char *window_c2 = "a window requires a padded image that holds it [window_c2]";
 inline constexpr const char *window_c3 =
     "a window requires an image extent that is fixed or a multiple of its stride [window_c3]";
+inline constexpr const char *window_c4 = "a window requires an extent of at least 1 [window_c4]";
 inline constexpr const char *additive_c1 =
     "additive attention requires queries and keys of rank 2 or more [additive_c1]";
 inline constexpr const char *attention_c16 =
