@@ -9,8 +9,6 @@ namespace mlir::kiln {
 
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
 
-OpFoldResult ToRanksOp::fold(FoldAdaptor) { return getX(); }
-
 OpFoldResult ReshapeOp::fold(FoldAdaptor constants) {
   if (OpFoldResult same = keep(getX(), getResult()))
     return same;

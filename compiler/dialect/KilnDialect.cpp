@@ -57,12 +57,6 @@ Operation *KilnDialect::materializeConstant(OpBuilder &builder, Attribute value,
   return ConstantOp::create(builder, location, elements);
 }
 
-int64_t getNumRanks(Operation *op) {
-  auto module = isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
-  auto ranks = module ? module->getAttrOfType<IntegerAttr>(ranksAttrName) : IntegerAttr();
-  return ranks ? ranks.getInt() : 1;
-}
-
 void ParameterOp::build(OpBuilder &builder, OperationState &state, Type type, ArrayRef<StringRef> sources,
                         int64_t copies, bool isVariable) {
   build(builder, state, type, builder.getStrArrayAttr(sources), copies, DenseI64ArrayAttr(), 0, isVariable,

@@ -82,14 +82,6 @@ SmallVector<int64_t, 3> TiledAttr::getStoredShape(ArrayRef<int64_t> shape) const
           getSize()};
 }
 
-LogicalResult ShardAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t dim, ArrayRef<int64_t> sections) {
-  if (dim < 0)
-    return emitError() << "shard requires a dimension of at least 0, got " << dim;
-  if (sections.empty() || llvm::any_of(sections, [](int64_t extent) { return extent < 1; }))
-    return emitError() << "shard requires sections of at least 1";
-  return success();
-}
-
 //===- Ops ---===//
 
 LogicalResult ParameterOp::verify() {
@@ -392,21 +384,6 @@ LogicalResult AssignOp::verify() {
   auto parameter = getParameter().getDefiningOp<ParameterOp>();
   if (!parameter || !parameter.getVariable())
     return check.fail("assign requires a parameter that is variable", parameter ? "one that is not" : "another value");
-  return success();
-}
-
-LogicalResult AllGatherOp::verify() {
-  Check check(*this);
-  auto part = cast<RankedTensorType>(getX().getType()), whole = cast<RankedTensorType>(getType());
-  if (failed(check.extents({part, whole})) ||
-      failed(check.sameElement("all_gather requires the operand's element type", {part, whole})))
-    return failure();
-  const int64_t ranks = getNumRanks(*this);
-  const bool isStacked = whole.getRank() == part.getRank() + 1 &&
-                         ArrayRef(getExtents(whole)).drop_front() == ArrayRef(getExtents(part)) &&
-                         (ranks == 1 ? !whole.isDynamicDim(0) : whole.getDimSize(0) == ranks);
-  if (!isStacked)
-    return check.fail("all_gather requires one part of each rank", check.text({part, whole}));
   return success();
 }
 

@@ -64,7 +64,6 @@ public:
 
 private:
   LogicalResult findTargets();
-  LogicalResult checkRanks();
   LogicalResult lower(const Target &target, TargetModule &lowered);
   FailureOr<std::vector<ObjectFile>> runtimeMembers();
   std::vector<KernelRequest> requestKernels(MutableArrayRef<TargetModule> modules);
@@ -299,28 +298,6 @@ LogicalResult ModelCompiler::findTargets() {
   return success();
 }
 
-/// What a library for several ranks cannot have.
-LogicalResult ModelCompiler::checkRanks() {
-  const auto [ranks, parts] = options.lowering.ranks;
-  if (parts > 0 && (!llvm::isPowerOf2_64(parts) || parts % ranks != 0 || !options.lowering.ordered))
-    return fail(fmt::format("--sum-parts requires --ordered and a power of two that {} ranks divide, got {}{}", ranks,
-                            parts, options.lowering.ordered ? "" : " without --ordered"));
-  for (const Entry &entry : graph.entries)
-    if (parts > 0 && entry.training.update != Update::none)
-      return fail(fmt::format("--sum-parts requires entries without gradients, got \"{}\"", entry.name));
-  if (ranks == 1)
-    return success();
-  for (const Target *target : targets)
-    if (target->info().memorySpace != KILN_MEMORY_HOST)
-      return fail(
-          fmt::format("a library for {} ranks requires targets that are CPUs, got {}", ranks, target->info().name));
-  if (options.hasSelfTest || options.embedded)
-    return fail(fmt::format("a library for {} ranks requires to be without {}", ranks,
-                            options.hasSelfTest ? "a self-test, which one process runs"
-                                                : "embedded weights, of which each rank has another part"));
-  return success();
-}
-
 LogicalResult ModelCompiler::lower(const Target &target, TargetModule &lowered) {
   lowered.target = &target;
   lowered.context = std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED);
@@ -482,8 +459,12 @@ LogicalResult ModelCompiler::writeLibrary() {
 FailureOr<CompileReport> ModelCompiler::run() {
   if (std::string wrong = checkModelName(options.name); !wrong.empty())
     return fail(wrong);
-  if (failed(findTargets()) || failed(checkRanks()))
+  if (failed(findTargets()))
     return failure();
+  if (std::string wrong = checkRanks(graph, options.lowering, targets); !wrong.empty())
+    return fail(wrong);
+  if (options.lowering.ranks.ranks > 1 && (options.hasSelfTest || options.embedded))
+    return fail("a library for several ranks requires to be without a self-test and embedded weights");
   report.model = describeInterface(graph, options.name);
   report.model.embedsWeights = options.embedded.has_value();
   report.model.hasSelfTest = options.hasSelfTest;

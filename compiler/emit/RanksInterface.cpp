@@ -2,6 +2,8 @@
 #include "compiler/emit/RanksInterface.h"
 
 #include "compiler/dialect/KilnDialect.h"
+#include "runtime/src/model.h"
+#include <fmt/format.h>
 
 using namespace mlir;
 namespace kd = mlir::kiln;
@@ -53,6 +55,20 @@ void describeRanks(ModuleOp module, ModelInterface &model) {
         llvm::copy(type.getShape().drop_front(), state.shape.begin() + 1);
   });
   model.placeStates();
+}
+
+std::string checkRanks(const Graph &graph, const LoweringOptions &lowering, llvm::ArrayRef<const Target *> targets) {
+  const auto [ranks, parts] = lowering.ranks;
+  if (parts > 0 && (!llvm::isPowerOf2_64(parts) || parts % ranks != 0 || !lowering.ordered))
+    return fmt::format("--sum-parts requires --ordered and a power of two that {} ranks divide, got {}{}", ranks, parts,
+                       lowering.ordered ? "" : " without --ordered");
+  for (const Entry &entry : graph.entries)
+    if (parts > 0 && entry.training.update != Update::none)
+      return fmt::format("--sum-parts requires entries without gradients, got \"{}\"", entry.name);
+  for (const Target *target : targets)
+    if (ranks > 1 && target->info().memorySpace != KILN_MEMORY_HOST)
+      return fmt::format("a library for {} ranks requires targets that are CPUs, got {}", ranks, target->info().name);
+  return "";
 }
 
 } // namespace kiln

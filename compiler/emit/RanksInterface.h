@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compiler/emit/Interface.h"
+#include "compiler/emit/Lower.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace kiln {
@@ -11,5 +12,8 @@ namespace kiln {
 /// Weights and states of which the imported module has a rank's part only become that in the interface; a second time
 /// it changes nothing.
 void describeRanks(mlir::ModuleOp module, ModelInterface &model);
+
+/// Says what of the choice of ranks cannot be had, or nothing.
+std::string checkRanks(const Graph &graph, const LoweringOptions &lowering, llvm::ArrayRef<const Target *> targets);
 
 } // namespace kiln
