@@ -11,6 +11,7 @@
 #                    [TF32]                              GPUs may round factors of f32 to tf32, for tensor cores
 #                    [ORDERED]                           each row's results are the same to the bit in every call
 #                    [RANKS n]                           processes that call entries together, each with a part of the weights
+#                    [REPLICAS n]                        models that train together, each with its own inputs
 #                    [SUM_PARTS n]                       with ORDERED: the same bits for each number of ranks that divides n
 #                    [WEIGHTS type] [EXCEPT pattern=type ...]  how matrices of weights are stored: f32, f16, bf16, int8
 #                    [EMBED file]                        a checkpoint whose weights go into the archive: NAME_bind_embedded
@@ -23,7 +24,7 @@
 # NAME.hpp. GENERATOR takes a generator that is built already, for the same model in another form. The target NAME_tune measures on
 # this machine and writes to the tuning file; nothing else ever measures.
 function(kiln_add_library name)
-  cmake_parse_arguments(arg "REQUIRE_TUNED;NORM_MOMENTS;TF32;ORDERED;SELFTEST" "MODEL;GENERATOR;LIBRARY;TUNING;MACHINE;THREADS;RANKS;SUM_PARTS;WEIGHTS;EMBED;ACTIVATIONS;MAX_TEXT_BYTES;MAX_ARENA_BYTES"
+  cmake_parse_arguments(arg "REQUIRE_TUNED;NORM_MOMENTS;TF32;ORDERED;SELFTEST" "MODEL;GENERATOR;LIBRARY;TUNING;MACHINE;THREADS;RANKS;REPLICAS;SUM_PARTS;WEIGHTS;EMBED;ACTIVATIONS;MAX_TEXT_BYTES;MAX_ARENA_BYTES"
     "TARGETS;INCLUDES;EXCEPT" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "kiln_add_library(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
@@ -78,6 +79,10 @@ function(kiln_add_library name)
   if(arg_RANKS)
     list(APPEND options --ranks ${arg_RANKS})
     list(APPEND measuring --ranks ${arg_RANKS})
+  endif()
+  if(arg_REPLICAS)
+    list(APPEND options --replicas ${arg_REPLICAS})
+    list(APPEND measuring --replicas ${arg_REPLICAS})
   endif()
   if(arg_SUM_PARTS)
     list(APPEND options --sum-parts ${arg_SUM_PARTS})

@@ -62,14 +62,16 @@ inline bool hasRole(Operation *op, KernelRole role) {
 /// an i8 to a wider float, or that cast times its scale, which is one along the last axis.
 bool isDecoding(Operation *op);
 
-/// How many ranks call the module's entries together.
-int64_t getNumRanks(Operation *op);
+/// How many processes of the group call the module's entries together.
+int64_t getNumRanks(Operation *op, Group group = Group::Ranks);
 
 /// On a module: an array of SymbolAttr.
 inline constexpr llvm::StringLiteral symbolsAttrName = "kiln.symbols";
 /// On a module whose entries are called by several ranks together: their number; and a dictionary of ShardAttr, by the
 /// names of the weights that each rank has a part of.
 inline constexpr llvm::StringLiteral ranksAttrName = "kiln.ranks";
+/// On a module of which several replicas train together: their number.
+inline constexpr llvm::StringLiteral replicasAttrName = "kiln.replicas";
 inline constexpr llvm::StringLiteral shardsAttrName = "kiln.shards";
 /// On a function that the generated library exports.
 inline constexpr llvm::StringLiteral entryAttrName = "kiln.entry";

@@ -132,6 +132,15 @@ def Kiln_WeightOrder : I32EnumAttr<"WeightOrder", "how a checkpoint stores the w
 }
 def Kiln_WeightOrderAttr : EnumAttr<Kiln_Dialect, Kiln_WeightOrder, "weight_order">;
 
+def Kiln_Group : I32EnumAttr<"Group", "processes that do something together", [
+  I32EnumAttrCase<"Ranks", 0, "ranks">,      // which have slices of one model
+  I32EnumAttrCase<"Replicas", 1, "replicas"> // which have one model each, and train it with other inputs
+]> {
+  let cppNamespace = "::mlir::kiln";
+  let genSpecializedAttr = 0;
+}
+def Kiln_GroupAttr : EnumAttr<Kiln_Dialect, Kiln_Group, "group">;
+
 // The types that a model's tensors may have (compiler/dialect/ElementTypes.h).
 class Kiln_Element<string predicate, string text> : Type<CPred<"::mlir::kiln::" # predicate # "($_self)">, text>;
 def Kiln_FloatTensor : RankedTensorOf<[Kiln_Element<"isFloatingNumber", "floating-point">]>;

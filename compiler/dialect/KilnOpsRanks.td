@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ranks, the processes that share one call of an entry, do together. All of them run the same code, so these ops
-// come in one order everywhere; a Pure one that nothing reads goes away on every rank.
+// What processes that share one call of an entry do together: the ranks of a model, or the replicas of a training. All of
+// them run the same code, so these ops come in one order everywhere; a Pure one that nothing reads goes away on each.
 include "KilnDialect.td"
+
+def Kiln_Over : DefaultValuedAttr<Kiln_GroupAttr, "::mlir::kiln::Group::Ranks">;
 
 def Kiln_AllReduceOp : Kiln_Op<"all_reduce", [Pure, SameOperandsAndResultType, Kiln_HostOp, Kiln_Differentiable]> {
   let summary = "the sum over all ranks";
@@ -12,11 +14,12 @@ def Kiln_AllReduceOp : Kiln_Op<"all_reduce", [Pure, SameOperandsAndResultType, K
 
     ```mlir
     %0 = kiln.all_reduce %x : tensor<7x768xf32>
+    %1 = kiln.all_reduce %x over replicas : tensor<7x768xf32>
     ```
   }];
-  let arguments = (ins Kiln_FloatTensor:$x);
+  let arguments = (ins Kiln_FloatTensor:$x, Kiln_Over:$over);
   let results = (outs Kiln_FloatTensor:$result);
-  let assemblyFormat = "$x attr-dict `:` type($x)";
+  let assemblyFormat = "$x (`over` $over^)? attr-dict `:` type($x)";
 }
 
 def Kiln_AllGatherOp : Kiln_Op<"all_gather", [Pure, Kiln_HostOp, Kiln_Differentiable]> {
@@ -28,9 +31,24 @@ def Kiln_AllGatherOp : Kiln_Op<"all_gather", [Pure, Kiln_HostOp, Kiln_Differenti
     %0 = kiln.all_gather %x : tensor<7x192xf32> -> tensor<4x7x192xf32>
     ```
   }];
-  let arguments = (ins Kiln_Tensor:$x);
+  let arguments = (ins Kiln_Tensor:$x, Kiln_Over:$over);
   let results = (outs Kiln_Tensor:$result);
-  let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
+  let assemblyFormat = "$x (`over` $over^)? attr-dict `:` type($x) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Kiln_ReduceScatterOp : Kiln_Op<"reduce_scatter", [Pure, Kiln_HostOp, Kiln_Differentiable]> {
+  let summary = "of the sum over all ranks each gets its part";
+  let description = [{
+    The sum of the ranks' operands along all but the first axis: rank r gets what has index r there.
+
+    ```mlir
+    %0 = kiln.reduce_scatter %x : tensor<4x7x192xf32> -> tensor<7x192xf32>
+    ```
+  }];
+  let arguments = (ins Kiln_FloatTensor:$x, Kiln_Over:$over);
+  let results = (outs Kiln_FloatTensor:$result);
+  let assemblyFormat = "$x (`over` $over^)? attr-dict `:` type($x) `->` type($result)";
   let hasVerifier = 1;
 }
 
@@ -43,8 +61,9 @@ def Kiln_RankOp : Kiln_Op<"rank", [Pure, Kiln_HostOp]> {
     %0 = kiln.rank : tensor<i32>
     ```
   }];
+  let arguments = (ins Kiln_Over:$over);
   let results = (outs 0DTensorOf<[I32]>:$result);
-  let assemblyFormat = "attr-dict `:` type($result)";
+  let assemblyFormat = "(`over` $over^)? attr-dict `:` type($result)";
 }
 
 def Kiln_ToRanksOp : Kiln_Op<"to_ranks", [Pure, SameOperandsAndResultType, Kiln_HostOp, Kiln_Differentiable]> {
@@ -61,4 +80,36 @@ def Kiln_ToRanksOp : Kiln_Op<"to_ranks", [Pure, SameOperandsAndResultType, Kiln_
   let results = (outs Kiln_FloatTensor:$result);
   let assemblyFormat = "$x attr-dict `:` type($x)";
   let hasFolder = 1;
+}
+
+def Kiln_BeginReduceOp
+    : Kiln_Op<"begin_reduce", [SameOperandsAndResultType, Kiln_HostOp, MemoryEffects<[MemWrite]>]> {
+  let summary = "begins a sum over all ranks, where its operand lies";
+  let description = [{
+    What becomes the sum of the ranks' operands while other ops go on: the result may be read behind a `kiln.finish` of it
+    alone, or stacked by loops until then. It is where its operand lies, which nothing else reads. If it is `scattered`,
+    the first axis has an index for each rank, and a rank gets the sum of what has its own; the rest is of no use.
+
+    ```mlir
+    %0 = kiln.begin_reduce %dw over replicas : tensor<3072x768xf32>
+    ```
+  }];
+  let arguments = (ins Kiln_FloatTensor:$x, Kiln_Over:$over, UnitAttr:$scattered);
+  let results = (outs Kiln_FloatTensor:$result);
+  let assemblyFormat = "$x (`over` $over^)? (`scattered` $scattered^)? attr-dict `:` type($x)";
+  let hasVerifier = 1;
+}
+
+def Kiln_FinishOp : Kiln_Op<"finish", [Pure, Kiln_HostOp, AllTypesMatch<["begun", "finished"]>]> {
+  let summary = "waits for what was begun";
+  let description = [{
+    Waits for all that was begun over these ranks. Results are the operands, which may be read now.
+
+    ```mlir
+    %0:2 = kiln.finish %dw, %db over replicas : tensor<12x3072x768xf32>, tensor<12x768xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<Kiln_FloatTensor>:$begun, Kiln_Over:$over);
+  let results = (outs Variadic<Kiln_FloatTensor>:$finished);
+  let assemblyFormat = "$begun (`over` $over^)? attr-dict `:` type($begun)";
 }

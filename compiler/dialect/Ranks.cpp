@@ -7,10 +7,11 @@
 
 namespace mlir::kiln {
 
-int64_t getNumRanks(Operation *op) {
+int64_t getNumRanks(Operation *op, Group group) {
   auto module = isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
-  auto ranks = module ? module->getAttrOfType<IntegerAttr>(ranksAttrName) : IntegerAttr();
-  return ranks ? ranks.getInt() : 1;
+  auto number =
+      module ? module->getAttrOfType<IntegerAttr>(group == Group::Ranks ? ranksAttrName : replicasAttrName) : nullptr;
+  return number ? number.getInt() : 1;
 }
 
 LogicalResult ShardAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t dim, ArrayRef<int64_t> sections) {
@@ -21,18 +22,37 @@ LogicalResult ShardAttr::verify(function_ref<InFlightDiagnostic()> emitError, in
   return success();
 }
 
-LogicalResult AllGatherOp::verify() {
-  Check check(*this);
-  auto part = cast<RankedTensorType>(getX().getType()), whole = cast<RankedTensorType>(getType());
-  if (failed(check.extents({part, whole})) ||
-      failed(check.sameElement("all_gather requires the operand's element type", {part, whole})))
+/// That `whole` has a `part` of each process of the group along a new first axis.
+static LogicalResult checkParts(Operation *op, Value part, Value whole, Group group) {
+  Check check(op);
+  auto one = cast<RankedTensorType>(part.getType()), all = cast<RankedTensorType>(whole.getType());
+  const std::string name = op->getName().stripDialect().str();
+  if (failed(check.extents({one, all})) ||
+      failed(check.sameElement(name + " requires the operand's element type", {one, all})))
     return failure();
-  const int64_t ranks = getNumRanks(*this);
-  const bool isStacked = whole.getRank() == part.getRank() + 1 &&
-                         ArrayRef(getExtents(whole)).drop_front() == ArrayRef(getExtents(part)) &&
-                         (ranks == 1 ? !whole.isDynamicDim(0) : whole.getDimSize(0) == ranks);
+  const int64_t ranks = getNumRanks(op, group);
+  const bool isStacked = all.getRank() == one.getRank() + 1 &&
+                         ArrayRef(getExtents(all)).drop_front() == ArrayRef(getExtents(one)) &&
+                         (ranks == 1 ? !all.isDynamicDim(0) : all.getDimSize(0) == ranks);
   if (!isStacked)
-    return check.fail("all_gather requires one part of each rank", check.text({part, whole}));
+    return check.fail(name + " requires one part of each rank", check.text({one, all}));
+  return success();
+}
+
+LogicalResult AllGatherOp::verify() { return checkParts(*this, getX(), getResult(), getOver()); }
+
+LogicalResult ReduceScatterOp::verify() { return checkParts(*this, getResult(), getX(), getOver()); }
+
+LogicalResult BeginReduceOp::verify() {
+  Check check(*this);
+  auto type = cast<RankedTensorType>(getX().getType());
+  const int64_t ranks = getNumRanks(*this, getOver());
+  if (getScattered() && (type.getRank() == 0 || (ranks == 1 ? type.isDynamicDim(0) : type.getDimSize(0) != ranks)))
+    return check.fail("begin_reduce requires a first axis with one part of each rank, if scattered",
+                      check.text({type}));
+  for (Operation *user : getResult().getUsers())
+    if (!isa<FinishOp, YieldOp, ReshapeOp>(user))
+      return check.fail("begin_reduce requires to be finished before it is read", user->getName().stripDialect());
   return success();
 }
 

@@ -391,7 +391,7 @@ bool ModelCompiler::isNeeded(const ObjectFile &member) const {
   if (member.name == selfTestMember)
     return report.model.hasSelfTest;
   if (member.name == "sharding.c.o" || member.name == "collective.c.o")
-    return report.model.ranks > 1;
+    return report.model.isForSeveral();
   StringRef backend = backendOfMember(member.name);
   return backend.empty() || llvm::any_of(report.variants, [&](const Variant &v) { return v.backend == backend; });
 }
@@ -463,8 +463,9 @@ FailureOr<CompileReport> ModelCompiler::run() {
     return failure();
   if (std::string wrong = checkRanks(graph, options.lowering, targets); !wrong.empty())
     return fail(wrong);
-  if (options.lowering.ranks.ranks > 1 && (options.hasSelfTest || options.embedded))
-    return fail("a library for several ranks requires to be without a self-test and embedded weights");
+  const RankChoices &ranks = options.lowering.ranks;
+  if (ranks.ranks * ranks.replicas > 1 && (options.hasSelfTest || options.embedded))
+    return fail("a library for several ranks or replicas requires to be without a self-test and embedded weights");
   report.model = describeInterface(graph, options.name);
   report.model.embedsWeights = options.embedded.has_value();
   report.model.hasSelfTest = options.hasSelfTest;

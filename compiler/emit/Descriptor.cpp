@@ -252,7 +252,7 @@ void DescriptorBuilder::emit(const std::vector<Variant> &variants) {
   SmallVector<Constant *> weights, shards, states, entries, code;
   for (const WeightInterface &described : model.weights) {
     weights.push_back(weight(described));
-    if (model.ranks > 1)
+    if (model.isForSeveral())
       shards.push_back(shard(described));
   }
   for (const StateInterface &described : trainingStates(model))
@@ -273,7 +273,8 @@ void DescriptorBuilder::emit(const std::vector<Variant> &variants) {
                              .set(abi::descriptor::states, table(states, "states"))
                              .set(abi::descriptor::state_count, states.size())
                              .set(abi::descriptor::ranks, model.ranks)
-                             .set(abi::descriptor::sharding, external(model.ranks > 1 ? "kiln_sharding" : ""))
+                             .set(abi::descriptor::replicas, model.replicas)
+                             .set(abi::descriptor::sharding, external(model.isForSeveral() ? "kiln_sharding" : ""))
                              .set(abi::descriptor::shards, table(shards, "shards"))
                              .get();
   new GlobalVariable(module, descriptor->getType(), true, GlobalValue::ExternalLinkage, descriptor,

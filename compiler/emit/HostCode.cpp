@@ -38,6 +38,7 @@ LogicalResult HostEmitter::emit() {
   if (known.wasInterrupted())
     return failure();
 
+  beginsSums = entry.walk([](kd::BeginReduceOp) { return WalkResult::interrupt(); }).wasInterrupted();
   builder.setInsertionPointToEnd(host.getBody());
   function = LLVM::LLVMFuncOp::create(builder, loc, input.symbol, LLVM::LLVMFunctionType::get(i32, {pointer}));
   Block *body = function.addEntryBlock(builder);
@@ -79,8 +80,11 @@ LogicalResult HostEmitter::emitBlock(Block &block) {
             .Case<kd::AppendOp>([&](auto append) { return emitAppend(append); })
             .Case<kd::StoreOp>([&](auto store) { return emitStore(store); })
             .Case<kd::AssignOp>([&](auto assign) { return emitAssign(assign); })
-            .Case<kd::AllReduceOp>([&](auto op) { return emitCollective(op, KILN_ALL_REDUCE); })
-            .Case<kd::AllGatherOp>([&](auto op) { return emitCollective(op, KILN_ALL_GATHER); })
+            .Case<kd::AllReduceOp>([&](auto op) { return emitCollective(op, KILN_ALL_REDUCE, op.getOver()); })
+            .Case<kd::AllGatherOp>([&](auto op) { return emitCollective(op, KILN_ALL_GATHER, op.getOver()); })
+            .Case<kd::ReduceScatterOp>([&](auto op) { return emitCollective(op, KILN_REDUCE_SCATTER, op.getOver()); })
+            .Case<kd::BeginReduceOp>([&](auto op) { return emitBegin(op); })
+            .Case<kd::FinishOp>([&](auto op) { return emitFinish(op), success(); })
             .Case<kd::RequireFiniteOp>([&](auto required) { return emitRequireFinite(required); })
             .Case<affine::AffineApplyOp, arith::ConstantOp, arith::AddIOp, arith::SubIOp, arith::MulIOp>(
                 [&](Operation *index) { return emitIndex(*index); })
@@ -201,8 +205,8 @@ FailureOr<Value> HostEmitter::bytesOf(ArrayRef<AffineExpr> extents, Type element
 }
 
 FailureOr<Value> HostEmitter::addressOf(Value tensor) {
-  while (auto view = tensor.getDefiningOp<kd::ReshapeOp>())
-    tensor = view.getX();
+  while (Value source = kd::getSource(tensor))
+    tensor = source;
   if (std::optional<kd::LoopStep> step = kd::getLoopStep(tensor))
     return addressOfStep(*step, cast<RankedTensorType>(tensor.getType()));
   if (auto parameter = tensor.getDefiningOp<kd::ParameterOp>()) {
@@ -214,8 +218,8 @@ FailureOr<Value> HostEmitter::addressOf(Value tensor) {
   }
   if (auto constantOp = tensor.getDefiningOp<kd::ConstantOp>())
     return addressOfConstant(constantOp);
-  if (tensor.getDefiningOp<kd::RankOp>())
-    return loadOfFrame(abi::frame::ranks); // which begin with it
+  if (auto rank = tensor.getDefiningOp<kd::RankOp>()) // the frame's field begins with the numbers
+    return byteAddress(loadOfFrame(abi::frame::together), static_cast<int64_t>(rank.getOver()) * 4);
   if (auto state = tensor.getDefiningOp<kd::StateOp>())
     return addressOfState(state);
   if (auto append = tensor.getDefiningOp<kd::AppendOp>())
@@ -330,8 +334,51 @@ void HostEmitter::emitTraceEnd() {
   });
 }
 
-LogicalResult HostEmitter::emitCollective(Operation *op, uint32_t kind) {
-  auto type = cast<RankedTensorType>(op->getOperand(0).getType());
+void HostEmitter::continueIfOk(Value status) {
+  continueIf(LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::eq, status, constant(i32, KILN_OK)), status);
+}
+
+void HostEmitter::emitFinish(kd::Group group) {
+  auto finish = declare("kiln_finish_collectives", i32, {pointer, i32});
+  continueIfOk(
+      LLVM::CallOp::create(builder, loc, finish, ValueRange{frameArgument, constant(i32, static_cast<int64_t>(group))})
+          .getResult());
+}
+
+/// The time that is waited is the op's own in a trace; that of what is waited for the run time tells.
+void HostEmitter::emitFinish(kd::FinishOp finish) {
+  emitIfTraced([&](Value tracing) {
+    emitTraceBegin(tracing, addressOfText("finish"), finish, constant(i64, 0), constant(i64, 0));
+  });
+  emitFinish(finish.getOver());
+  emitTraceEnd();
+}
+
+/// A layer is named in a trace, which may be there.
+LogicalResult HostEmitter::emitBegin(kd::BeginReduceOp op) {
+  auto type = cast<RankedTensorType>(op.getType());
+  const SmallVector<AffineExpr> extents = kd::getExtents(type);
+  const AffineExpr part = kd::getProduct(ArrayRef(extents).drop_front(op.getScattered() ? 1 : 0), type.getContext());
+  FailureOr<Value> address = addressOf(op.getX()), elements = evaluate(part, symbols);
+  if (llvm::failed(address) || llvm::failed(elements))
+    return failure();
+  auto layer = op->getAttrOfType<StringAttr>(kd::layerAttrName);
+  Value number = layerAt(op);
+  auto begin = declare("kiln_begin_in_place", i32, {pointer, i32, i32, pointer, i64, i32, pointer, i64});
+  const auto element = static_cast<int64_t>(*kd::toElementType(type.getElementType()));
+  const uint32_t kind = op.getScattered() ? KILN_REDUCE_SCATTER : KILN_ALL_REDUCE;
+  continueIfOk(LLVM::CallOp::create(builder, loc, begin,
+                                    ValueRange{frameArgument, constant(i32, static_cast<int64_t>(op.getOver())),
+                                               constant(i32, kind), *address, *elements, constant(i32, element),
+                                               addressOfText(layer ? layer.getValue() : ""),
+                                               number ? number : constant(i64, -1)})
+                   .getResult());
+  return success();
+}
+
+LogicalResult HostEmitter::emitCollective(Operation *op, uint32_t kind, kd::Group group) {
+  Value smaller = kind == KILN_REDUCE_SCATTER ? op->getResult(0) : op->getOperand(0);
+  auto type = cast<RankedTensorType>(smaller.getType()); // of a part
   FailureOr<Value> from = addressOf(op->getOperand(0)), to = addressOf(op->getResult(0)), bytes = bytesOf(type),
                    elements = evaluate(kd::getProduct(kd::getExtents(type), type.getContext()), symbols);
   if (llvm::failed(from) || llvm::failed(to) || llvm::failed(bytes) || llvm::failed(elements))
@@ -339,14 +386,14 @@ LogicalResult HostEmitter::emitCollective(Operation *op, uint32_t kind) {
   emitIfTraced([&](Value tracing) {
     emitTraceBegin(tracing, addressOfText(op->getName().stripDialect()), op, constant(i64, 0), *bytes);
   });
-  auto collect = declare("kiln_collect", i32, {pointer, i32, pointer, pointer, i64, i32});
+  auto begin = declare("kiln_begin_collective", i32, {pointer, i32, i32, pointer, pointer, i64, i32});
   const auto element = static_cast<int64_t>(*kd::toElementType(type.getElementType()));
-  Value status = LLVM::CallOp::create(
-                     builder, loc, collect,
-                     ValueRange{frameArgument, constant(i32, kind), *from, *to, *elements, constant(i32, element)})
-                     .getResult();
+  continueIfOk(LLVM::CallOp::create(builder, loc, begin,
+                                    ValueRange{frameArgument, constant(i32, static_cast<int64_t>(group)),
+                                               constant(i32, kind), *from, *to, *elements, constant(i32, element)})
+                   .getResult());
+  emitFinish(group);
   emitTraceEnd();
-  continueIf(LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::eq, status, constant(i32, KILN_OK)), status);
   return success();
 }
 
@@ -388,6 +435,10 @@ LogicalResult HostEmitter::emitCall(kd::CallOp call) {
   Value status =
       (*called)->abi->emitCall(builder, loc, *kernel, loadOfFrame(abi::frame::worker), arguments, descriptors);
   emitTraceEnd();
+  if (beginsSums)
+    LLVM::CallOp::create(builder, loc,
+                         declare("kiln_poll_collectives", LLVM::LLVMVoidType::get(builder.getContext()), {pointer}),
+                         frameArgument);
   continueIf(LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::eq, status, constant(i32, 0)), status);
   return success();
 }

@@ -38,8 +38,11 @@ private:
   mlir::LogicalResult emitStore(mlir::kiln::StoreOp store);
   mlir::LogicalResult emitAssign(mlir::kiln::AssignOp assign);
   mlir::LogicalResult emitRequireFinite(mlir::kiln::RequireFiniteOp required);
-  /// What all ranks do together.
-  mlir::LogicalResult emitCollective(mlir::Operation *op, uint32_t kind);
+  /// What all processes of a group do together.
+  mlir::LogicalResult emitCollective(mlir::Operation *op, uint32_t kind, mlir::kiln::Group group);
+  void emitFinish(mlir::kiln::Group group);
+  void emitFinish(mlir::kiln::FinishOp finish);
+  mlir::LogicalResult emitBegin(mlir::kiln::BeginReduceOp op);
   mlir::LogicalResult emitIndex(mlir::Operation &op);
 
   /// The parts of a tensor as arguments of a kernel.
@@ -53,6 +56,7 @@ private:
   mlir::FailureOr<mlir::Value> addressOfStep(mlir::kiln::LoopStep step, mlir::RankedTensorType slice);
   /// The number of the layer whose copy a parameter or state of this place is; null outside of repeats.
   mlir::Value layerAt(mlir::Operation *op);
+  void continueIfOk(mlir::Value status);
   /// Else the function ends with the status.
   void continueIf(mlir::Value isOk, mlir::Value status);
   void copyRows(mlir::Value target, mlir::Value source, mlir::Value rows, mlir::Value rowBytes,
@@ -112,6 +116,7 @@ private:
   mlir::Type pointer, i32, i64;
 
   mlir::LLVM::LLVMFuncOp function;
+  bool beginsSums = false;                           // which are made while kernels run
   mlir::Block *failed = nullptr;                    // returns its argument
   mlir::Value frameArgument, descriptors;           // of the tensors of a call
   llvm::DenseMap<mlir::Value, mlir::Value> indices; // index values of the entry -> i64

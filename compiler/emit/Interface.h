@@ -87,9 +87,11 @@ struct ModelInterface {
   std::vector<StateInterface> moments; // of optimisers, behind the states in arenas of entries that train
   int64_t parameters = 0;              // of all ranks together
   int64_t ranks = 1;                   // that call entries together
-  uint64_t stateBytes = 0;             // at the beginning of each arena
-  uint64_t trainingBytes = 0;          // at the beginning of those of entries that train: states, then moments
-  bool embedsWeights = false;          // they lie in the archive
+  int64_t replicas = 1;                // of a model that is trained
+  bool isForSeveral() const { return ranks > 1 || replicas > 1; }
+  uint64_t stateBytes = 0;    // at the beginning of each arena
+  uint64_t trainingBytes = 0; // at the beginning of those of entries that train: states, then moments
+  bool embedsWeights = false; // they lie in the archive
   bool hasSelfTest = false;
   uint64_t stateBytesPerRow = 0; // of them, what one row more in each of the appended states takes
 

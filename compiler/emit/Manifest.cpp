@@ -174,6 +174,8 @@ std::string writeManifest(const ModelInterface &model, const std::vector<Variant
                         {"targets", std::move(targets)}};
   if (model.ranks > 1)
     manifest["ranks"] = model.ranks;
+  if (model.replicas > 1)
+    manifest["replicas"] = model.replicas;
   if (model.embedsWeights)
     manifest["embeds_weights"] = true;
   if (model.hasSelfTest)

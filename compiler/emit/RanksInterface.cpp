@@ -33,6 +33,7 @@ static void splitState(StateInterface &state, DictionaryAttr shards, int64_t ran
 void describeRanks(ModuleOp module, ModelInterface &model) {
   const int64_t ranks = kd::getNumRanks(module);
   auto shards = module->getAttrOfType<DictionaryAttr>(kd::shardsAttrName);
+  model.replicas = kd::getNumRanks(module, kd::Group::Replicas);
   if (ranks == model.ranks || !shards)
     return;
   model.ranks = ranks;
@@ -58,16 +59,20 @@ void describeRanks(ModuleOp module, ModelInterface &model) {
 }
 
 std::string checkRanks(const Graph &graph, const LoweringOptions &lowering, llvm::ArrayRef<const Target *> targets) {
-  const auto [ranks, parts] = lowering.ranks;
+  const auto [ranks, replicas, parts] = lowering.ranks;
+  auto hasGradients = [](const Entry &entry) { return entry.training.update != Update::none; };
+  if (replicas > 1 && llvm::none_of(graph.entries, hasGradients))
+    return fmt::format("--replicas {} requires an entry that trains or gives gradients, got none", replicas);
   if (parts > 0 && (!llvm::isPowerOf2_64(parts) || parts % ranks != 0 || !lowering.ordered))
     return fmt::format("--sum-parts requires --ordered and a power of two that {} ranks divide, got {}{}", ranks, parts,
                        lowering.ordered ? "" : " without --ordered");
   for (const Entry &entry : graph.entries)
-    if (parts > 0 && entry.training.update != Update::none)
+    if (parts > 0 && hasGradients(entry))
       return fmt::format("--sum-parts requires entries without gradients, got \"{}\"", entry.name);
   for (const Target *target : targets)
-    if (ranks > 1 && target->info().memorySpace != KILN_MEMORY_HOST)
-      return fmt::format("a library for {} ranks requires targets that are CPUs, got {}", ranks, target->info().name);
+    if (ranks * replicas > 1 && target->info().memorySpace != KILN_MEMORY_HOST)
+      return fmt::format("a library for {} ranks requires targets that are CPUs, got {}", ranks * replicas,
+                         target->info().name);
   return "";
 }
 

@@ -316,6 +316,9 @@ mlir::OwningOpRef<mlir::ModuleOp> importGraph(const Graph &graph, mlir::MLIRCont
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(location, modelName);
   (*module)->setAttr(mlir::kiln::symbolsAttrName,
                      mlir::ArrayAttr::get(context, SmallVector<mlir::Attribute>(symbols.begin(), symbols.end())));
+  if (ranks.replicas > 1)
+    (*module)->setAttr(mlir::kiln::replicasAttrName,
+                       mlir::IntegerAttr::get(mlir::IntegerType::get(context, 64), ranks.replicas));
   Importer importer(graph, *module, symbols);
   for (const Entry &entry : graph.entries)
     if (failed(importer.importEntry(entry)))

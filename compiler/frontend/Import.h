@@ -14,6 +14,7 @@ namespace kiln {
 /// How entries are split among the processes that call them together (kiln-shard).
 struct RankChoices {
   int64_t ranks = 1;
+  int64_t replicas = 1; // that train together, each with its own inputs; of any number of ranks each
   int64_t sumParts = 0; // of how many parts sums over ranks are, whatever the number of ranks; 0: of one each
 
   bool isSplit() const { return ranks > 1 || sumParts > 0; }

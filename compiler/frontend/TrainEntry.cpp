@@ -5,6 +5,7 @@
 
 #include "compiler/dialect/gradients/GradientBuilder.h"
 #include "compiler/frontend/Accumulate.h"
+#include "compiler/frontend/Replicate.h"
 #include "compiler/transforms/Differentiate.h"
 #include "kiln/training.h"
 #include "llvm/ADT/MapVector.h"
@@ -267,6 +268,8 @@ LogicalResult deriveTraining(func::FuncOp function, const Graph &graph, const En
     return failure();
   if (entry.training.micro_batches > 0)
     accumulate(function, graph, entry, *gradients);
+  if (const int64_t replicas = kd::getNumRanks(function, kd::Group::Replicas); replicas > 1)
+    averageOverReplicas(function, replicas, *gradients);
   if (entry.training.update == Update::give) {
     addResults(function, *gradients, names);
     return success();

@@ -183,6 +183,11 @@ void addLoweringOptions(CLI::App &app, LoweringOptions &options) {
                  "processes that call entries together, each with a part of the weights; to be tuned and built alike")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  app.add_option("--replicas", options.ranks.replicas,
+                 "models that train together, each with its own inputs: gradients are means over all of them; to be "
+                 "tuned and built alike")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
   app.add_option("--sum-parts", options.ranks.sumParts,
                  "with --ordered: libraries for each number of ranks that divides this give the same bits")
       ->check(CLI::Range(0, 1024));
@@ -194,6 +199,7 @@ std::string flagsOf(const LoweringOptions &options) {
          (options.weights.isPlain() ? "" : fmt::format(" --weights \"{}\"", toString(options.weights))) +
          (options.weights.quantizesRows ? " --activations int8" : "") +
          (options.ranks.ranks > 1 ? fmt::format(" --ranks {}", options.ranks.ranks) : "") +
+         (options.ranks.replicas > 1 ? fmt::format(" --replicas {}", options.ranks.replicas) : "") +
          (options.ranks.sumParts > 0 ? fmt::format(" --sum-parts {}", options.ranks.sumParts) : "");
 }
 

@@ -88,5 +88,7 @@ struct LoopStep {
   Value whole;
 };
 std::optional<LoopStep> getLoopStep(Value tensor);
+/// The value whose memory this one is, under another shape, or as a collective makes it; nothing if it has its own.
+Value getSource(Value tensor);
 
 } // namespace mlir::kiln

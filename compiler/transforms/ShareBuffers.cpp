@@ -4,7 +4,8 @@
 //    sequences to its end.
 // 2. A loop's initial, carried, yielded and resulting value share a buffer, or a conflict is noted. So it is where what
 //    a loop is to stack is no call's result, or is to be in two places.
-// 3. A sum over ranks shares the buffer of what is added, or a conflict is noted.
+// 3. A sum over ranks shares the buffer of what is added, or a conflict is noted. So it is where a sum is begun of what
+//    something else reads, too.
 // 4. A call's result that is stored in a state, or assigned to a weight, is written there if nothing reads the value
 //    before any more.
 // 5. A call's result shares the buffer of an argument that it may overwrite and that nothing reads afterwards.
@@ -18,10 +19,23 @@
 
 namespace mlir::kiln {
 
+Value getSource(Value tensor) {
+  Operation *op = tensor.getDefiningOp();
+  return isa_and_nonnull<ReshapeOp, BeginReduceOp, FinishOp>(op)
+             ? op->getOperand(cast<OpResult>(tensor).getResultNumber())
+             : Value();
+}
+
 static Value getReshaped(Value tensor) {
-  while (auto view = tensor.getDefiningOp<ReshapeOp>())
-    tensor = view.getX();
+  while (Value source = getSource(tensor))
+    tensor = source;
   return tensor;
+}
+
+/// The value that a use gives another name; nothing if it does something with it.
+static Value getAlias(OpOperand &use) {
+  Operation *op = use.getOwner();
+  return isa<ReshapeOp, BeginReduceOp, FinishOp>(op) ? op->getResult(use.getOperandNumber()) : Value();
 }
 
 std::optional<LoopStep> getLoopStep(Value tensor) {
@@ -103,12 +117,14 @@ void BufferSharing::number(Block &block) {
       for (Value result : op.getResults())
         addNode(result, isStacked(result) ? begin : end);
       loops.push_back(loop); // inner ones first
-    } else if (isa<AllReduceOp, AllGatherOp>(op)) {
+    } else if (isa<AllReduceOp, AllGatherOp, ReduceScatterOp>(op)) {
       addNode(op.getResult(0), addStep(&op));
       if (isa<AllReduceOp>(op))
         sums.push_back(&op);
-    } else if (isa<AppendOp, AssignOp, RequireFiniteOp, StoreOp, func::ReturnOp>(op)) {
+    } else if (isa<AppendOp, AssignOp, BeginReduceOp, FinishOp, RequireFiniteOp, StoreOp, func::ReturnOp>(op)) {
       addStep(&op);
+      if (isa<BeginReduceOp>(op))
+        begun.push_back(&op);
     }
   }
 }
@@ -127,11 +143,12 @@ void BufferSharing::findLastUses() {
   for (Node &node : nodes) {
     SmallVector<Value> aliases{node.value};
     while (!aliases.empty()) {
-      for (OpOperand &use : aliases.pop_back_val().getUses())
-        if (auto view = dyn_cast<ReshapeOp>(use.getOwner()))
-          aliases.push_back(view.getResult());
-        else
+      for (OpOperand &use : aliases.pop_back_val().getUses()) {
+        if (Value alias = getAlias(use))
+          aliases.push_back(alias);
+        if (!isa<ReshapeOp>(use.getOwner()))
           node.last = std::max(node.last, getStep(use, node.value.getParentBlock()));
+      }
     }
   }
 }
@@ -204,7 +221,18 @@ void BufferSharing::shareLoops() {
   }
 }
 
+/// Whether a call's result is written for this op alone.
+static bool isOwn(Value tensor, Operation *reader) {
+  for (; tensor.hasOneUse(); tensor = tensor.getDefiningOp<ReshapeOp>().getX())
+    if (!tensor.getDefiningOp<ReshapeOp>())
+      return tensor.getDefiningOp<CallOp>() && tensor.getParentBlock() == reader->getBlock();
+  return false;
+}
+
 void BufferSharing::shareSums() {
+  for (Operation *op : begun)
+    if (!isOwn(op->getOperand(0), op))
+      conflicts.push_back(&op->getOpOperand(0));
   for (Operation *sum : sums)
     if (!tryShare(sum->getOperand(0), sum->getResult(0)))
       conflicts.push_back(&sum->getOpOperand(0));
@@ -234,8 +262,8 @@ static SmallVector<OpOperand *> getReads(Value tensor) {
   SmallVector<Value> aliases{tensor};
   while (!aliases.empty())
     for (OpOperand &use : aliases.pop_back_val().getUses())
-      if (auto view = dyn_cast<ReshapeOp>(use.getOwner()))
-        aliases.push_back(view.getResult());
+      if (Value alias = getAlias(use))
+        aliases.push_back(alias);
       else
         reads.push_back(&use);
   return reads;

@@ -9,7 +9,7 @@
 
 namespace mlir::kiln {
 
-/// Steps: every call, the begin and the end of every loop, and the return.
+/// Steps: every call, what is begun and finished, the begin and the end of every loop, and the return.
 class BufferSharing {
 public:
   /// A value that needs memory, from the step that writes it to the last one that reads it.
@@ -57,6 +57,7 @@ private:
   DenseMap<Value, unsigned> nodeOf;
   SmallVector<SmallVector<unsigned>> buffers;
   DenseMap<unsigned, unsigned> outputs;
+  SmallVector<Operation *> begun; // sums that are made while other steps run
   DenseMap<unsigned, Operation *> homes;
   SmallVector<OpOperand *> conflicts;
   SmallVector<CallOp> calls;

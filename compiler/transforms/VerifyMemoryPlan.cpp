@@ -111,10 +111,11 @@ private:
         result = readState(&op);
       else if (isa<AppendOp, StoreOp>(op))
         result = writeState(&op);
-      else if (isa<AllReduceOp, AllGatherOp>(op))
+      else if (isa<AllReduceOp, AllGatherOp, ReduceScatterOp>(op))
         result = walkRanks(&op);
-      else if (isa<RequireFiniteOp>(op))
-        result = read(&op, op.getOperand(0));
+      else if (isa<BeginReduceOp, FinishOp, RequireFiniteOp>(op))
+        for (Value operand : op.getOperands())
+          result = succeeded(result) ? read(&op, operand) : result;
       else if (auto assign = dyn_cast<AssignOp>(op))
         result = writeParameter(assign);
       else if (isa<func::ReturnOp>(op))

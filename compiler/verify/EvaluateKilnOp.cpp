@@ -43,6 +43,17 @@ static Tensor evaluateParts(const Tensor &x, const TensorShape &shape) {
   return evaluate(Op::concat, x.element, parts, shape, first);
 }
 
+/// Of the sum of those of all of them, what the first gets.
+static Tensor evaluateFirst(const Tensor &x, const TensorShape &shape, int64_t ranks) {
+  Attributes first;
+  first.axis = 0;
+  TensorShape one = x.shape;
+  one[0] = 1;
+  const Tensor part = evaluate(Op::slice, x.element, {&x}, one, first),
+               own = evaluate(Op::reshape, x.element, &part, shape);
+  return evaluateSum(own, shape, ranks);
+}
+
 static Tensor transposeLast(const Tensor &x) {
   Attributes attributes;
   for (int axis = 0; axis < x.rank(); ++axis)
@@ -152,11 +163,21 @@ std::vector<Tensor> evaluateKilnOp(Operation *op, ArrayRef<const Tensor *> opera
   if (auto dropout = dyn_cast<kd::DropoutOp>(op))
     return {evaluateDropout(dropout, operands)};
   if (isa<kd::AllReduceOp>(op))
-    return {evaluateSum(*operands[0], shapes[0], kd::getNumRanks(op))};
+    return {evaluateSum(*operands[0], shapes[0], kd::getNumRanks(op, cast<kd::AllReduceOp>(op).getOver()))};
+  if (auto begin = dyn_cast<kd::BeginReduceOp>(op))
+    return {evaluateSum(*operands[0], shapes[0], kd::getNumRanks(op, begin.getOver()))};
+  if (isa<kd::FinishOp>(op)) {
+    std::vector<Tensor> finished;
+    for (const Tensor *operand : operands)
+      finished.push_back(*operand);
+    return finished;
+  }
   if (isa<kd::ToRanksOp>(op))
     return {*operands[0]};
   if (isa<kd::RankOp>(op))
     return {Tensor::of(ElementType::i32, {}, {0})};
+  if (auto scatter = dyn_cast<kd::ReduceScatterOp>(op))
+    return {evaluateFirst(*operands[0], shapes[0], kd::getNumRanks(op, scatter.getOver()))};
   if (isa<kd::AllGatherOp>(op))
     return {evaluateParts(*operands[0], shapes[0])};
   if (isa<kd::RowScalesOp>(op))

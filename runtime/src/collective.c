@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What host code of a library for several ranks calls: they do something together, by the communicator of the call. */
+/* What host code of a library for several processes calls: they do something together, by the communicators of the
+ * call. */
 #include "internal.h"
 
 #include <string.h>
@@ -10,39 +11,113 @@ static const char *name_of(uint32_t kind) {
 }
 
 /* The own part of an all-gather goes to its place. */
-static const void *place_part(const kiln_ranks_t *ranks, const void *from, void *to, uint64_t bytes) {
-  char *const place = (char *)to + ranks->communicator->rank * bytes;
+static const void *place_part(const kiln_communicator_t *communicator, const void *from, void *to, uint64_t bytes) {
+  char *const place = (char *)to + communicator->rank * bytes;
   if (from != place)
     memcpy(place, from, (size_t)bytes);
   return place;
 }
 
 /* With what the communicator said. */
-static kiln_status_t fail(kiln_ranks_t *ranks, const kiln_collective_t *collective, kiln_status_t status,
-                          const char *words) {
-  const kiln_communicator_t *communicator = ranks->communicator;
-  return kiln_error_set(&ranks->failed, status, "%s on rank %u of %u cannot finish its %s of %llu bytes: %s",
-                        ranks->entry, communicator->rank, communicator->size, name_of(collective->kind),
-                        (unsigned long long)kiln_safetensors_stored_bytes(collective->element, collective->elements),
-                        words[0] ? words : "no words from the communicator");
+static int32_t fail(kiln_together_t *together, const kiln_group_t *group, const kiln_begun_t *begun,
+                    const kiln_error_t *said) {
+  const kiln_communicator_t *communicator = group->communicator;
+  return (int32_t)kiln_error_set(
+      &together->failed, said->status, "%s on %s %u of %u cannot finish its %s of %llu bytes: %s", together->entry,
+      group->member, communicator->rank, communicator->size, name_of(begun->kind),
+      (unsigned long long)begun->event.bytes, said->message[0] ? said->message : "no words from the communicator");
 }
 
-int32_t kiln_collect(const kiln_frame_t *frame, uint32_t kind, const void *from, void *to, uint64_t elements,
-                     uint32_t element) {
-  kiln_ranks_t *ranks = frame->ranks;
-  const uint64_t bytes = kiln_safetensors_stored_bytes(element, elements);
+/* The oldest that was begun. */
+static void finish_one(const kiln_frame_t *frame, kiln_group_t *group) {
   kiln_error_t said = {KILN_OK, ""};
-  if (!ranks || !name_of(kind))
+  kiln_begun_t *begun = &group->begun[group->oldest];
+  group->oldest = (group->oldest + 1) % KILN_MAX_BEGUN;
+  --group->count;
+  said.status = group->communicator->finish(group->communicator->self, &said);
+  if (begun->event.kernel)
+    frame->tracing->trace->end(frame->tracing->trace->self, &begun->event);
+  if (said.status)
+    (void)fail(frame->together, group, begun, &said);
+}
+
+int32_t kiln_finish_collectives(const kiln_frame_t *frame, uint32_t group) {
+  kiln_together_t *together = frame->together;
+  if (!together || group >= KILN_GROUPS)
     return KILN_INTERNAL_ERROR;
-  if (ranks->failed.status || elements == 0)
-    return (int32_t)ranks->failed.status;
-  if (kind == KILN_ALL_GATHER)
-    from = place_part(ranks, from, to, bytes);
-  const kiln_communicator_t *communicator = ranks->communicator;
+  while (!together->failed.status && together->groups[group].count > 0)
+    finish_one(frame, &together->groups[group]);
+  return (int32_t)together->failed.status;
+}
+
+void kiln_poll_collectives(const kiln_frame_t *frame) {
+  for (uint32_t number = 0; frame->together && number < KILN_GROUPS; ++number) {
+    const kiln_group_t *group = &frame->together->groups[number];
+    if (group->count > 0 && group->communicator->poll && !frame->together->failed.status)
+      group->communicator->poll(group->communicator->self);
+  }
+}
+
+/* The group, with room for one more to be begun; null: a status is the call's already, or Kiln made a mistake. */
+static kiln_group_t *group_of(const kiln_frame_t *frame, uint32_t number, uint32_t kind) {
+  kiln_together_t *together = frame->together;
+  if (!together || number >= KILN_GROUPS || !name_of(kind))
+    return NULL;
+  kiln_group_t *group = &together->groups[number];
+  if (!group->communicator)
+    (void)kiln_error_set(&together->failed, KILN_NULL_ARGUMENT,
+                         "%s requires a communicator of %ss with begin and finish, got null", together->entry,
+                         group->member);
+  else if (group->count == KILN_MAX_BEGUN)
+    finish_one(frame, group);
+  return together->failed.status ? NULL : group;
+}
+
+/* What there is to say of it is *event. */
+static int32_t begin(const kiln_frame_t *frame, uint32_t number, const kiln_collective_t *collective,
+                     const kiln_event_t *event) {
+  kiln_error_t said = {KILN_OK, ""};
+  kiln_group_t *group = group_of(frame, number, collective->kind);
+  if (!group)
+    return frame->together && frame->together->failed.status ? (int32_t)frame->together->failed.status
+                                                             : KILN_INTERNAL_ERROR;
+  if (collective->elements == 0)
+    return KILN_OK;
+  const uint32_t slot = (group->oldest + group->count) % KILN_MAX_BEGUN;
+  kiln_begun_t *begun = &group->begun[slot];
+  *begun = (kiln_begun_t){collective->kind, *event};
+  begun->event.worker = KILN_TRACE_TOGETHER + number * KILN_MAX_BEGUN + slot;
+  if (event->kernel)
+    frame->tracing->trace->begin(frame->tracing->trace->self, &begun->event);
+  said.status = group->communicator->begin(group->communicator->self, collective, &said);
+  if (said.status)
+    return fail(frame->together, group, begun, &said);
+  ++group->count;
+  return KILN_OK;
+}
+
+int32_t kiln_begin_collective(const kiln_frame_t *frame, uint32_t number, uint32_t kind, const void *from, void *to,
+                              uint64_t elements, uint32_t element) {
+  const uint64_t bytes = kiln_safetensors_stored_bytes(element, elements);
+  if (kind == KILN_ALL_GATHER && frame->together && number < KILN_GROUPS && elements > 0 &&
+      frame->together->groups[number].communicator)
+    from = place_part(frame->together->groups[number].communicator, from, to, bytes);
   const kiln_collective_t collective = {
       .kind = (kiln_collective_kind_t)kind, .element = element, .from = from, .to = to, .elements = elements};
-  kiln_status_t status = communicator->begin(communicator->self, &collective, &said);
-  if (!status)
-    status = communicator->finish(communicator->self, &said);
-  return (int32_t)(status ? fail(ranks, &collective, status, said.message) : KILN_OK);
+  const kiln_event_t event = {.bytes = bytes};
+  return begin(frame, number, &collective, &event);
+}
+
+int32_t kiln_begin_in_place(const kiln_frame_t *frame, uint32_t number, uint32_t kind, void *at, uint64_t elements,
+                            uint32_t element, const char *layer, int64_t layer_number) {
+  const uint64_t bytes = kiln_safetensors_stored_bytes(element, elements);
+  char *to = at;
+  if (kind == KILN_REDUCE_SCATTER && frame->together && number < KILN_GROUPS)
+    to += (uint64_t)frame->together->number[number] * bytes;
+  const kiln_collective_t collective = {
+      .kind = (kiln_collective_kind_t)kind, .element = element, .from = at, .to = to, .elements = elements};
+  kiln_event_t event = {.bytes = bytes};
+  if (frame->tracing)
+    event = (kiln_event_t){frame->tracing->event.entry, name_of(kind), layer, layer_number, 0, bytes, -1, 0};
+  return begin(frame, number, &collective, &event);
 }

@@ -35,7 +35,7 @@ enum { KILN_WEIGHT_VARIABLE = 1 << 0 };
 struct kiln_backend_t;
 struct kiln_cuda_stream_t;
 struct kiln_frame_t;
-struct kiln_ranks_t;
+struct kiln_together_t;
 struct kiln_sharding_t;
 struct kiln_tracing_t;
 typedef int (*kiln_body_function_t)(const struct kiln_frame_t *frame);
@@ -75,7 +75,7 @@ static inline uint64_t kiln_arena_worker_bytes(uint64_t task_bytes) {
 
 /* Emitted by the compiler. */
 extern const kiln_descriptor_t kiln_descriptor;
-/* What a descriptor for several ranks points at: all of the run time that knows of them but kiln_collect. */
+/* What a descriptor for several ranks points at: all of the run time that knows of them but collective.c. */
 extern const struct kiln_sharding_t kiln_sharding;
 /* The packed weights of each variant, in an archive that embeds them. */
 extern const char *const kiln_embedded_weights[];
@@ -89,12 +89,23 @@ void kiln_copy_rows(kiln_worker_t *worker, void *target, const void *source, uin
 void kiln_cuda_copy_rows(kiln_worker_t *worker, void *target, const void *source, uint64_t rows, uint64_t row_bytes,
                          uint64_t source_stride);
 
-/* Called by generated host code: what the ranks of frame->ranks do together, of `elements` elements of the type
- * `element` a part. KILN_ALL_REDUCE: from is to. KILN_ALL_GATHER: from is the rank's own part, which is copied to its
- * place in `to`, unless it lies there. KILN_REDUCE_SCATTER and KILN_EXCHANGE: from and to do not overlap. Returns 0, or
- * what the body is to return: a kiln_status_t, whose words are the call's. */
-int32_t kiln_collect(const kiln_frame_t *frame, uint32_t kind, const void *from, void *to, uint64_t elements,
-                     uint32_t element);
+/* The processes that do something together: the dialect's Group. */
+enum { KILN_GROUP_RANKS = 0, KILN_GROUP_REPLICAS = 1, KILN_GROUPS = 2 };
+/* Called by generated host code: begins what the processes of a group of frame->together do together, of `elements`
+ * elements of the type `element` a part. KILN_ALL_REDUCE: from is to. KILN_ALL_GATHER: from is the own part, which is
+ * copied to its place in `to`, unless it lies there. KILN_REDUCE_SCATTER: `to` is the own part of from, or elsewhere.
+ * KILN_EXCHANGE: from and to do not overlap. Buffers are as kiln_communicator_t says until all of the group are
+ * finished. Both return 0, or what the body is to return: a kiln_status_t, whose words are the call's. */
+int32_t kiln_begin_collective(const kiln_frame_t *frame, uint32_t group, uint32_t kind, const void *from, void *to,
+                              uint64_t elements, uint32_t element);
+/* Begins a sum where its operand lies: `to` is from, or of KILN_REDUCE_SCATTER the own part. A trace is told of it, as
+ * of `layer`, when it begins and when it is finished. */
+int32_t kiln_begin_in_place(const kiln_frame_t *frame, uint32_t group, uint32_t kind, void *at, uint64_t elements,
+                            uint32_t element, const char *layer, int64_t number);
+/* Called between kernels while something may be under way. */
+void kiln_poll_collectives(const kiln_frame_t *frame);
+/* Waits for all that were begun. */
+int32_t kiln_finish_collectives(const kiln_frame_t *frame, uint32_t group);
 
 /* Called by the host code of CUDA kernels: enqueues a function of a kernel with so many blocks. parameters[i] points at
  * the value of the i-th parameter. Returns 0, or what the body is to return. worker->top .. worker->end is the kernel's

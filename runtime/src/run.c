@@ -102,8 +102,8 @@ static kiln_status_t check_reserved(const kiln_model_t *model, const kiln_entry_
     return kiln_error_set(call->error, KILN_INVALID_ARGUMENT,
                           "%s requires a null stream and memory %d on a CPU, got stream %p and memory %llu",
                           entry->name, KILN_HOST_POINTERS, call->stream, (unsigned long long)call->memory);
-  if (call->communicator && !model->descriptor->sharding)
-    return kiln_error_set(call->error, KILN_INVALID_ARGUMENT, "%s requires a null communicator, got another",
+  if ((call->communicator || call->replicas) && !model->descriptor->sharding)
+    return kiln_error_set(call->error, KILN_INVALID_ARGUMENT, "%s requires null communicators, got another",
                           entry->name);
   for (size_t i = 0; i < sizeof call->reserved / sizeof call->reserved[0]; ++i)
     if (call->reserved[i])

@@ -31,6 +31,8 @@ static kiln_status_t check_parts(const kiln_model_t *model, kiln_error_t *error)
 
 static kiln_status_t create(kiln_model_t *model, const kiln_options_t *options, kiln_error_t *error) {
   const kiln_descriptor_t *descriptor = model->descriptor;
+  if (descriptor->ranks <= 1 && options->ranks <= 1 && options->rank == 0)
+    return check_parts(model, error);
   if (options->ranks == 0)
     return kiln_error_set(error, KILN_INVALID_ARGUMENT,
                           "model \"%.*s\" requires create_on with a rank and %u ranks, got none", KILN_NAME_SHOWN,
@@ -45,31 +47,56 @@ static kiln_status_t create(kiln_model_t *model, const kiln_options_t *options, 
   return check_parts(model, error);
 }
 
-static kiln_status_t check_call(const kiln_model_t *model, const kiln_call_t *call, const char *entry) {
-  const kiln_communicator_t *communicator = call->communicator;
-  const uint32_t rank = model->rank, ranks = model->descriptor->ranks;
-  if (!communicator || !communicator->begin || !communicator->finish)
-    return kiln_error_set(call->error, KILN_NULL_ARGUMENT, "%s requires a communicator with begin and finish, got null",
-                          entry);
-  if (communicator->rank != rank || communicator->size != ranks)
-    return kiln_error_set(call->error, KILN_INVALID_ARGUMENT,
-                          "%s requires a communicator of rank %u of %u, as its model is, got rank %u of %u", entry,
-                          rank, ranks, communicator->rank, communicator->size);
+/* Takes a group's communicator, of `size` processes. */
+static kiln_status_t join(kiln_together_t *together, uint32_t number, const kiln_communicator_t *communicator,
+                          uint32_t size, kiln_error_t *error) {
+  static const char *const members[] = {"rank", "replica"};
+  kiln_group_t *group = &together->groups[number];
+  const bool isNeeded = size > 1 && number == KILN_GROUP_RANKS; /* of replicas an entry that trains says it */
+  if (communicator ? !communicator->begin || !communicator->finish : isNeeded)
+    return kiln_error_set(error, KILN_NULL_ARGUMENT,
+                          "%s requires a communicator of %ss with begin and finish, got null", together->entry,
+                          members[number]);
+  if (size <= 1 && communicator)
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "%s requires a null communicator of %ss, got another",
+                          together->entry, members[number]);
+  if (communicator && (communicator->size != size || communicator->rank >= size))
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "%s requires a communicator of %u %ss, got %s %u of %u",
+                          together->entry, size, members[number], members[number], communicator->rank,
+                          communicator->size);
+  *group = (kiln_group_t){.communicator = communicator, .member = members[number]};
+  together->number[number] = communicator ? (int32_t)communicator->rank : 0;
   return KILN_OK;
+}
+
+/* The call's communicators, which must be the model's. */
+static kiln_status_t join_all(kiln_together_t *together, const kiln_model_t *model, const kiln_call_t *call) {
+  const kiln_descriptor_t *descriptor = model->descriptor;
+  kiln_status_t status = join(together, KILN_GROUP_RANKS, call->communicator, descriptor->ranks, call->error);
+  if (!status)
+    status = join(together, KILN_GROUP_REPLICAS, call->replicas, descriptor->replicas, call->error);
+  if (!status && together->number[KILN_GROUP_RANKS] != (int32_t)model->rank)
+    return kiln_error_set(call->error, KILN_INVALID_ARGUMENT,
+                          "%s requires a communicator of rank %u of %u, as its model is, got rank %d", together->entry,
+                          model->rank, descriptor->ranks, together->number[KILN_GROUP_RANKS]);
+  return status;
 }
 
 static kiln_status_t run(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry,
                          const kiln_frame_t *frame) {
-  const char *called = model->descriptor->entries[entry].name;
-  kiln_status_t status = check_call(model, call, called);
+  kiln_together_t together = {.entry = model->descriptor->entries[entry].name, .failed = {KILN_OK, ""}};
+  kiln_frame_t own = *frame;
+  kiln_status_t status = join_all(&together, model, call);
   if (status)
     return status;
-  kiln_ranks_t ranks = {(int32_t)model->rank, call->communicator, called, {KILN_OK, ""}};
-  kiln_frame_t own = *frame;
-  own.ranks = &ranks;
+  own.together = &together;
   status = kiln_body_run(model, entry, &own, call->error);
+  /* What a body that failed had begun. */
+  for (uint32_t group = 0; group < KILN_GROUPS; ++group)
+    (void)kiln_finish_collectives(&own, group);
   /* The body returned it, and knows no words. */
-  return ranks.failed.status ? kiln_error_set(call->error, ranks.failed.status, "%s", ranks.failed.message) : status;
+  return together.failed.status ? kiln_error_set(call->error, together.failed.status, "%s", together.failed.message)
+                                : status;
 }
 
 static const kiln_weight_t *whole(const kiln_descriptor_t *descriptor, uint32_t index, kiln_weight_t *room) {
@@ -185,7 +212,8 @@ static kiln_status_t take(const kiln_model_t *model, const kiln_packing_t *packi
 
 static void name(const kiln_model_t *model, char *text, size_t room) {
   const size_t length = strlen(text);
-  kiln_text_print(text + length, room - length, " (rank %u of %u)", model->rank, model->descriptor->ranks);
+  if (model->descriptor->ranks > 1)
+    kiln_text_print(text + length, room - length, " (rank %u of %u)", model->rank, model->descriptor->ranks);
 }
 
 static bool has_parts(const kiln_descriptor_t *descriptor, uint32_t index) {

@@ -3,13 +3,27 @@
 #ifndef KILN_SHARDING_H
 #define KILN_SHARDING_H
 
-/* A call's ranks. */
-typedef struct kiln_ranks_t {
-  int32_t rank; /* first: kernels read it here */
-  const kiln_communicator_t *communicator;
+/* More collectives are not under way over a group at a time. */
+enum { KILN_MAX_BEGUN = 32 };
+/* What is said of a collective: by its kind and bytes when it fails, to a trace if it has a name. */
+typedef struct kiln_begun_t {
+  uint32_t kind;
+  kiln_event_t event;
+} kiln_begun_t;
+/* Processes that do something together. */
+typedef struct kiln_group_t {
+  const kiln_communicator_t *communicator; /* null: the library is not for several */
+  const char *member;                      /* "rank" */
+  uint32_t oldest, count;                  /* of what is begun, which is a ring */
+  kiln_begun_t begun[KILN_MAX_BEGUN];
+} kiln_group_t;
+/* What a call's processes are and do. */
+typedef struct kiln_together_t {
+  int32_t number[KILN_GROUPS]; /* first: kernels read it here */
+  kiln_group_t groups[KILN_GROUPS];
   const char *entry;
   kiln_error_t failed; /* the first collective that failed */
-} kiln_ranks_t;
+} kiln_together_t;
 /* What the rest of the run time calls, if a descriptor has it. */
 typedef struct kiln_sharding_t {
   /* Makes model->rank what the options say; with that, or the descriptor's slices, something may be wrong. */

@@ -85,6 +85,7 @@ ACCEPTED = [
                           r"overflow in constant|out of range|is not valid|not a valid type",
      "a template argument of another C++ type, or a number that its type does not hold"),
     ("name", r"undeclared|not declared|not been declared|no member named|is not a member|has no member|redefinition|redeclar|no type named|"
+             r"designator used multiple times|"
              r"does not name a type|not a structural type|is not a type|does not name a template|unknown type name|duplicates|"
              r"missing template arguments|unknown identifier|no template named|conflicting declaration",
      "a name that C++ does not know, or that stands twice"),

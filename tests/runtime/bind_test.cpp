@@ -247,7 +247,7 @@ TEST(Create, ImpossibleDescriptorsAreInternalErrors) {
   kiln_model_t *model = nullptr;
   kiln_error_t error;
   EXPECT_EQ(kiln_model_create(&future, &cpu, &options, &model, &error), KILN_INTERNAL_ERROR);
-  EXPECT_STREQ(error.message, "model \"odd\" requires a runtime of version 10, got 9");
+  EXPECT_STREQ(error.message, "model \"odd\" requires a runtime of version 11, got 10");
 }
 
 // Two weights of one name pack one tensor twice, dense for gathering and tiled for multiplying; a name without copies

@@ -13,7 +13,7 @@
 namespace {
 
 TEST(ModelLayout, PublicStructs) {
-  EXPECT_EQ(KILN_ABI_VERSION, 9);
+  EXPECT_EQ(KILN_ABI_VERSION, 10);
   EXPECT_EQ(sizeof(kiln_training_t), 8u);
   EXPECT_FIELD(kiln_training_t, step, 0, 4);
   EXPECT_FIELD(kiln_training_t, seed, 4, 4);
@@ -35,7 +35,8 @@ TEST(ModelLayout, PublicStructs) {
   EXPECT_FIELD(kiln_call_t, memory, 40, 8);
   EXPECT_FIELD(kiln_call_t, trace, 48, 8);
   EXPECT_FIELD(kiln_call_t, communicator, 56, 8);
-  EXPECT_FIELD(kiln_call_t, reserved, 64, 16);
+  EXPECT_FIELD(kiln_call_t, replicas, 64, 8);
+  EXPECT_FIELD(kiln_call_t, reserved, 72, 8);
   EXPECT_EQ(sizeof(kiln_options_t), 72u);
   EXPECT_FIELD(kiln_options_t, device, 8, 4);
   EXPECT_FIELD(kiln_options_t, ordinal, 12, 4);
@@ -44,11 +45,12 @@ TEST(ModelLayout, PublicStructs) {
   EXPECT_FIELD(kiln_options_t, rank, 32, 4);
   EXPECT_FIELD(kiln_options_t, ranks, 36, 4);
   EXPECT_FIELD(kiln_options_t, reserved, 40, 32);
-  EXPECT_EQ(sizeof(kiln_communicator_t), 32u);
+  EXPECT_EQ(sizeof(kiln_communicator_t), 40u);
   EXPECT_FIELD(kiln_communicator_t, rank, 8, 4);
   EXPECT_FIELD(kiln_communicator_t, size, 12, 4);
   EXPECT_FIELD(kiln_communicator_t, begin, 16, 8);
   EXPECT_FIELD(kiln_communicator_t, finish, 24, 8);
+  EXPECT_FIELD(kiln_communicator_t, poll, 32, 8);
   EXPECT_EQ(sizeof(kiln_collective_t), 48u);
   EXPECT_FIELD(kiln_collective_t, element, 4, 4);
   EXPECT_FIELD(kiln_collective_t, from, 8, 8);

@@ -9,8 +9,9 @@ namespace mlir::kiln {
 KILN_GRADIENT(AllReduceOp) { return {gradients[0]}; }
 KILN_GRADIENT(ToRanksOp) { return {b.create<AllReduceOp>(gradients[0])}; }
 KILN_GRADIENT(AllGatherOp) {
-  Value rank = b.createAs<RankOp>(RankedTensorType::get({}, IntegerType::get(getContext(), 32)));
+  Value rank = b.createAs<RankOp>(RankedTensorType::get({}, IntegerType::get(getContext(), 32)), getOver());
   return {b.create<GatherOp>(gradients[0], rank, 0)};
 }
+KILN_GRADIENT(ReduceScatterOp) { return {b.createAs<AllGatherOp>(getX().getType(), gradients[0], getOver())}; }
 
 } // namespace mlir::kiln

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define KILN_ABI_VERSION 9
+#define KILN_ABI_VERSION 10
 /* Alignment, in bytes, that an arena must have. */
 #define KILN_ARENA_ALIGNMENT 64
 
@@ -148,8 +148,10 @@ typedef struct kiln_event_t {
   uint64_t flops;     /* additions and multiplications of its products; of a task, too, the kernel's */
   uint64_t bytes;     /* of its tensors, each once; of a table those that are read, at most */
   int64_t task;       /* -1: all of the kernel */
-  uint32_t worker;    /* that runs it; 0 calls kernels */
+  uint32_t worker; /* that runs it; 0 calls kernels; from KILN_TRACE_TOGETHER on: what processes do together meanwhile,
+                      each number one at a time */
 } kiln_event_t;
+enum { KILN_TRACE_TOGETHER = 1 << 16 };
 
 /* What a call tells of its kernels. begin and end of tasks come from the executor's threads, at the same time; whatever
  * they do counts as the kernels' time. The strings live as long as the program, an event as long as the function runs.
@@ -165,7 +167,8 @@ typedef enum kiln_collective_kind_t {
   KILN_ALL_REDUCE = 0,     /* `to`, a part, becomes the sum of those of all ranks; from is to */
   KILN_ALL_GATHER = 1,     /* `to` becomes a part of each rank; the own one is there, and from points at it; it may lie
                               elsewhere on a device */
-  KILN_REDUCE_SCATTER = 2, /* from has a part for each rank; `to` becomes the sum of those for this one */
+  KILN_REDUCE_SCATTER = 2, /* from has a part for each rank; `to`, the own one there or elsewhere, becomes the sum of
+                              those for this rank; the other parts may change */
   KILN_EXCHANGE = 3,       /* part r of from goes to rank r, and what that has for this rank becomes part r of to */
   KILN_SEND = 4,           /* from, a part, goes to the rank `peer` */
   KILN_RECEIVE = 5         /* `to`, a part, comes from there */
@@ -181,13 +184,16 @@ typedef struct kiln_collective_t {
   void *stream;      /* a CUstream: the buffers are a device's, ready and wanted in its order; null: on a CPU */
 } kiln_collective_t;
 
-/* How a rank of a library for several reaches the others: the caller's, or an adapter's (kiln/communicators/). An entry
- * calls it from the thread that calls the entry, one function at a time; all ranks begin the same collectives in the
- * same order. What it must do:
+/* How a rank of a library for several reaches the others: the caller's, or an adapter's (kiln/communicators/). The
+ * replicas of a training reach one another by a second one, whose rank is the replica's number. An entry calls it from
+ * the thread that calls the entry, one function at a time; all ranks begin the same collectives in the same order. What
+ * it must do:
  *   - begin starts a collective and need not wait. The struct is gone when it returns; the buffers are the
  *     communicator's until the collective is finished: nobody else writes to them, or reads `to`.
  *   - finish waits for the oldest that was begun and is not finished, until a deadline that the communicator knows:
  *     then, or if another rank is known to be gone, KILN_RANK_LOST.
+ *   - poll is called between kernels while something is under way, for those that only move bytes while they are
+ *     called. It does not wait; null: of no use.
  *   - Sums may be made in any order, but each rank gets the same bits.
  *   - After a failure each call fails at once, with that status. What was begun may still read and write its buffers:
  *     the memory that entries were given (arena, tensors) stays as it is until the communicator is gone, for which the
@@ -199,6 +205,7 @@ typedef struct kiln_communicator_t {
   uint32_t rank, size; /* this one's number, below how many there are */
   kiln_status_t (*begin)(void *self, const kiln_collective_t *collective, kiln_error_t *error);
   kiln_status_t (*finish)(void *self, kiln_error_t *error);
+  void (*poll)(void *self) KILN_NULL;
 } kiln_communicator_t;
 
 /* Where the tensors lie that an entry point of a model on a device is given. In host memory: they are copied there and
@@ -218,7 +225,8 @@ typedef struct kiln_call_t {
   uintptr_t memory KILN_NULL;      /* KILN_HOST_POINTERS, the one choice on a CPU, or KILN_DEVICE_POINTERS */
   const kiln_trace_t *trace KILN_NULL;               /* null: nobody asks, and it costs nothing */
   const kiln_communicator_t *communicator KILN_NULL; /* of a library for several ranks, else null */
-  void *reserved[2] KILN_NULL;                       /* null: room for what later versions take */
+  const kiln_communicator_t *replicas KILN_NULL;     /* of a training of several replicas, else null */
+  void *reserved[1] KILN_NULL;                       /* null: room for what later versions take */
 } kiln_call_t;
 
 /* One of the sequences that NAME_<ENTRY>_batch is called for: what a call of the entry alone would be given for it. */

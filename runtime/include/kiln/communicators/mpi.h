@@ -160,10 +160,18 @@ static inline kiln_status_t kiln_mpi_finish(void *self, kiln_error_t *error) {
   return kiln_mpi_tell(mpi, status, error);
 }
 
+/* MPI moves bytes while it is called. What fails is found by finish. */
+static inline void kiln_mpi_poll(void *self) {
+  kiln_mpi_t *mpi = (kiln_mpi_t *)self;
+  int is_done;
+  if (!mpi->failed.status && mpi->count > 0)
+    (void)MPI_Request_get_status(mpi->requests[mpi->oldest], &is_done, MPI_STATUS_IGNORE);
+}
+
 /* Of the processes of comm, of which it makes a copy of its own: all of them call this. What waits for other ranks,
  * that copy, too, waits deadline_ms at most. If it cannot be made the first call of an entry says why. */
 static inline kiln_communicator_t kiln_mpi_communicator(kiln_mpi_t *storage, MPI_Comm comm, uint32_t deadline_ms) {
-  kiln_communicator_t communicator = {storage, 0, 0, kiln_mpi_begin, kiln_mpi_finish};
+  kiln_communicator_t communicator = {storage, 0, 0, kiln_mpi_begin, kiln_mpi_finish, kiln_mpi_poll};
   MPI_Request request;
   int rank = 0, size = 0;
   storage->comm = MPI_COMM_NULL;
