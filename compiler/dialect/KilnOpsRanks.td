@@ -19,7 +19,7 @@ def Kiln_AllReduceOp : Kiln_Op<"all_reduce", [Pure, SameOperandsAndResultType, K
   }];
   let arguments = (ins Kiln_FloatTensor:$x, Kiln_Over:$over);
   let results = (outs Kiln_FloatTensor:$result);
-  let assemblyFormat = "$x (`over` $over^)? attr-dict `:` type($x)";
+  let assemblyFormat = "$x (`over` `` $over^)? attr-dict `:` type($x)";
 }
 
 def Kiln_AllGatherOp : Kiln_Op<"all_gather", [Pure, Kiln_HostOp, Kiln_Differentiable]> {
@@ -33,7 +33,7 @@ def Kiln_AllGatherOp : Kiln_Op<"all_gather", [Pure, Kiln_HostOp, Kiln_Differenti
   }];
   let arguments = (ins Kiln_Tensor:$x, Kiln_Over:$over);
   let results = (outs Kiln_Tensor:$result);
-  let assemblyFormat = "$x (`over` $over^)? attr-dict `:` type($x) `->` type($result)";
+  let assemblyFormat = "$x (`over` `` $over^)? attr-dict `:` type($x) `->` type($result)";
   let hasVerifier = 1;
 }
 
@@ -48,7 +48,7 @@ def Kiln_ReduceScatterOp : Kiln_Op<"reduce_scatter", [Pure, Kiln_HostOp, Kiln_Di
   }];
   let arguments = (ins Kiln_FloatTensor:$x, Kiln_Over:$over);
   let results = (outs Kiln_FloatTensor:$result);
-  let assemblyFormat = "$x (`over` $over^)? attr-dict `:` type($x) `->` type($result)";
+  let assemblyFormat = "$x (`over` `` $over^)? attr-dict `:` type($x) `->` type($result)";
   let hasVerifier = 1;
 }
 
@@ -63,7 +63,7 @@ def Kiln_RankOp : Kiln_Op<"rank", [Pure, Kiln_HostOp]> {
   }];
   let arguments = (ins Kiln_Over:$over);
   let results = (outs 0DTensorOf<[I32]>:$result);
-  let assemblyFormat = "(`over` $over^)? attr-dict `:` type($result)";
+  let assemblyFormat = "(`over` `` $over^)? attr-dict `:` type($result)";
 }
 
 def Kiln_ToRanksOp : Kiln_Op<"to_ranks", [Pure, SameOperandsAndResultType, Kiln_HostOp, Kiln_Differentiable]> {
@@ -96,7 +96,7 @@ def Kiln_BeginReduceOp
   }];
   let arguments = (ins Kiln_FloatTensor:$x, Kiln_Over:$over, UnitAttr:$scattered);
   let results = (outs Kiln_FloatTensor:$result);
-  let assemblyFormat = "$x (`over` $over^)? (`scattered` $scattered^)? attr-dict `:` type($x)";
+  let assemblyFormat = "$x (`over` `` $over^)? (`scattered` $scattered^)? attr-dict `:` type($x)";
   let hasVerifier = 1;
 }
 
@@ -111,5 +111,5 @@ def Kiln_FinishOp : Kiln_Op<"finish", [Pure, Kiln_HostOp, AllTypesMatch<["begun"
   }];
   let arguments = (ins Variadic<Kiln_FloatTensor>:$begun, Kiln_Over:$over);
   let results = (outs Variadic<Kiln_FloatTensor>:$finished);
-  let assemblyFormat = "$begun (`over` $over^)? attr-dict `:` type($begun)";
+  let assemblyFormat = "$begun (`over` `` $over^)? attr-dict `:` type($begun)";
 }

@@ -116,7 +116,7 @@ private:
   mlir::Type pointer, i32, i64;
 
   mlir::LLVM::LLVMFuncOp function;
-  bool beginsSums = false;                           // which are made while kernels run
+  bool beginsSums = false;                          // which are made while kernels run
   mlir::Block *failed = nullptr;                    // returns its argument
   mlir::Value frameArgument, descriptors;           // of the tensors of a call
   llvm::DenseMap<mlir::Value, mlir::Value> indices; // index values of the entry -> i64

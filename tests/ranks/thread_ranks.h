@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ranks that are threads of one process: what an adapter of MPI does between processes, by copies. Sums are added in
-// the order of the ranks.
+// the order of the ranks. What a collective has begun to write holds other bytes until it is finished, so that who
+// reads or writes it meanwhile is found out.
 #pragma once
 
+#include <algorithm>
 #include <barrier>
+#include <cstdio>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -16,13 +20,15 @@ namespace kiln::test {
 
 class ThreadRanks {
 public:
-  explicit ThreadRanks(uint32_t count) : barrier(count), posted(count), members(count) {
-    for (uint32_t rank = 0; rank < count; ++rank)
-      members[rank] = {this, rank};
+  explicit ThreadRanks(uint32_t count) : barrier(count), members(count) {
+    for (uint32_t rank = 0; rank < count; ++rank) {
+      members[rank].all = this;
+      members[rank].rank = rank;
+    }
   }
 
   kiln_communicator_t communicator(uint32_t rank) {
-    return {&members[rank], rank, static_cast<uint32_t>(members.size()), begin, finish};
+    return {&members[rank], rank, static_cast<uint32_t>(members.size()), begin, finish, poll};
   }
   /// Calls `work` for each rank, in a thread of its own.
   void run(const std::function<void(uint32_t rank)> &work) {
@@ -32,62 +38,99 @@ public:
     for (std::thread &thread : threads)
       thread.join();
   }
-  /// Of rank 0: how many collectives there were, and the bytes that it has sent in them, as rings send them.
-  uint64_t collectives = 0, sentBytes = 0;
+  /// Of rank 0: how many collectives there were, and the bytes that it has sent in them, as rings send them; the most
+  /// that were under way at a time, and how often it was asked to go on with them.
+  uint64_t collectives = 0, sentBytes = 0, mostBegun = 0, polls = 0;
 
 private:
+  struct Posted {
+    kiln_collective_t what;
+    std::vector<char> input;
+  };
   struct Member {
     ThreadRanks *all;
     uint32_t rank;
+    std::deque<Posted> begun;
   };
 
-  static kiln_status_t begin(void *self, const kiln_collective_t *collective, kiln_error_t *) {
-    const auto &[all, rank] = *static_cast<Member *>(self);
-    all->posted[rank] = *collective;
+  static constexpr int poison = 0xA5;
+
+  static uint64_t partBytes(const kiln_collective_t &what) {
+    constexpr uint64_t sizes[] = {4, 2, 2, 4, 1, 1};
+    return what.elements * sizes[what.element];
+  }
+  bool isOfParts(const kiln_collective_t &what) const {
+    return what.kind == KILN_REDUCE_SCATTER || what.kind == KILN_EXCHANGE;
+  }
+  /// What a collective writes, at `to`.
+  uint64_t outputBytes(const kiln_collective_t &what) const {
+    return partBytes(what) * (what.kind == KILN_ALL_GATHER || what.kind == KILN_EXCHANGE ? members.size() : 1);
+  }
+
+  static kiln_status_t begin(void *self, const kiln_collective_t *what, kiln_error_t *) {
+    auto &[all, rank, begun] = *static_cast<Member *>(self);
+    const auto *from = static_cast<const char *>(what->kind == KILN_ALL_REDUCE ? what->to : what->from);
+    begun.push_back({*what, {from, from + partBytes(*what) * (all->isOfParts(*what) ? all->members.size() : 1)}});
+    std::memset(what->to, poison, all->outputBytes(*what));
+    if (rank == 0)
+      all->mostBegun = std::max<uint64_t>(all->mostBegun, begun.size());
     return KILN_OK;
   }
 
-  static kiln_status_t finish(void *self, kiln_error_t *) {
-    const auto &[all, rank] = *static_cast<Member *>(self);
-    all->barrier.arrive_and_wait(); // all have posted
+  static kiln_status_t finish(void *self, kiln_error_t *error) {
+    auto &[all, rank, begun] = *static_cast<Member *>(self);
+    const kiln_collective_t what = begun.front().what;
+    const auto *output = static_cast<const char *>(what.to);
+    const bool isWritten = std::any_of(output, output + all->outputBytes(what),
+                                       [](char byte) { return static_cast<unsigned char>(byte) != poison; });
+    all->barrier.arrive_and_wait(); // all have begun it
     const std::vector<char> result = all->result(rank);
     all->barrier.arrive_and_wait(); // all have read
-    std::memcpy(all->posted[rank].to, result.data(), result.size());
+    std::memcpy(what.to, result.data(), result.size());
     if (rank == 0)
-      all->count();
-    all->barrier.arrive_and_wait(); // before the next one is posted
-    return KILN_OK;
+      all->count(what);
+    begun.pop_front();
+    if (isWritten)
+      std::snprintf(error->message, sizeof error->message, "somebody wrote where a collective does");
+    return isWritten ? KILN_INTERNAL_ERROR : KILN_OK;
   }
 
-  uint64_t partBytes(uint32_t rank) const {
-    constexpr uint64_t sizes[] = {4, 2, 2, 4, 1, 1};
-    return posted[rank].elements * sizes[posted[rank].element];
+  static void poll(void *self) {
+    auto &[all, rank, begun] = *static_cast<Member *>(self);
+    all->polls += rank == 0 && !begun.empty();
   }
 
-  void count() {
-    const uint64_t n = members.size(), bytes = partBytes(0);
+  void count(const kiln_collective_t &what) {
+    const uint64_t n = members.size(), bytes = partBytes(what);
     ++collectives;
-    sentBytes += posted[0].kind == KILN_ALL_REDUCE ? 2 * (n - 1) * bytes / n : (n - 1) * bytes;
+    sentBytes += what.kind == KILN_ALL_REDUCE ? 2 * (n - 1) * bytes / n : (n - 1) * bytes;
   }
 
   std::vector<char> result(uint32_t rank) const {
-    const uint64_t bytes = partBytes(rank);
+    const kiln_collective_t &what = members[rank].begun.front().what;
+    const uint64_t bytes = partBytes(what);
+    if (what.kind == KILN_ALL_REDUCE || what.kind == KILN_REDUCE_SCATTER)
+      return sum(what.elements, what.kind == KILN_ALL_REDUCE ? 0 : rank * bytes);
     std::vector<char> all;
-    if (posted[rank].kind == KILN_ALL_REDUCE) {
-      std::vector<float> sum(posted[rank].elements);
-      for (const kiln_collective_t &each : posted)
-        for (uint64_t i = 0; i < each.elements; ++i)
-          sum[i] += static_cast<const float *>(each.to)[i];
-      all.assign(reinterpret_cast<const char *>(sum.data()), reinterpret_cast<const char *>(sum.data() + sum.size()));
-    } else {
-      for (const kiln_collective_t &each : posted)
-        all.insert(all.end(), static_cast<const char *>(each.from), static_cast<const char *>(each.from) + bytes);
+    for (const Member &other : members) {
+      const char *from = other.begun.front().input.data() + (what.kind == KILN_EXCHANGE ? rank * bytes : 0);
+      all.insert(all.end(), from, from + bytes);
     }
     return all;
   }
+  /// Of what all have so many bytes behind the begin of their inputs.
+  std::vector<char> sum(uint64_t elements, uint64_t at) const {
+    std::vector<float> sum(elements), own(elements);
+    for (const Member &other : members) {
+      std::memcpy(own.data(), other.begun.front().input.data() + at, elements * sizeof(float));
+      for (uint64_t i = 0; i < elements; ++i)
+        sum[i] += own[i];
+    }
+    const auto *bytes = reinterpret_cast<const char *>(sum.data());
+    return {bytes, bytes + elements * sizeof(float)};
+  }
 
   std::barrier<> barrier;
-  std::vector<kiln_collective_t> posted; // by rank
   std::vector<Member> members;
 };
 

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model in small that replicas train, with dropout.
+#pragma once
+
+#include <kiln/dsl.h>
+#include <kiln/generator.h>
+
+namespace {
+
+constexpr std::int64_t rows = 6, width = 16, hidden = 24, classes = 40;
+
+struct Block : kiln::Layer<Block> {
+  using Layer::Layer;
+  constexpr auto forward(const kiln::tensor auto &x) const {
+    return x + kiln::dropout(down(kiln::gelu(up(norm(x)))), 0.25) + shift(x);
+  }
+  kiln::LayerNorm<width> norm{"norm"};
+  kiln::Linear<width, hidden> up{"up"};
+  kiln::Linear<hidden, width> down{"down"};
+  kiln::Linear<width, width> shift{"shift"};
+};
+
+/// A step takes `micro` micro-batches.
+template <int micro> struct Trained : kiln::Model {
+  using Words = kiln::Tensor<kiln::i32, rows>;
+  kiln::Embedding<classes, width> words{"words"};
+  kiln::Stack<3, Block> blocks{"blocks"};
+  kiln::LayerNorm<width> norm{"norm"};
+
+  constexpr auto loss(Words tokens, Words targets) const {
+    return kiln::cross_entropy(kiln::logits(norm(blocks(words(tokens))), words), targets);
+  }
+  static constexpr auto entries() {
+    auto adam = kiln::train("train", &Trained::loss, {"tokens", "targets"}, {"loss"}, kiln::AdamW{}).clipped(0.25);
+    auto descend = kiln::train("descend", &Trained::loss, {"tokens", "targets"}, {"loss"}, kiln::Sgd{});
+    auto evaluate = kiln::entry("evaluate", &Trained::loss, {"tokens", "targets"}, {"loss"});
+    if constexpr (micro == 1)
+      return std::tuple{adam, descend, evaluate};
+    else
+      return std::tuple{adam.accumulated(micro), descend.accumulated(micro).checkpointed(), evaluate};
+  }
+};
+
+} // namespace

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replicas that train together beside one process that goes through all of their inputs as micro-batches: losses,
+// norms, weights, and which elements dropout drops.
+#include <gtest/gtest.h>
+#include <random>
+
+#include "session.h"
+#include "thread_ranks.h"
+#include "trained1_ranks2_replicas2.h"
+#include "trained1_replicas4.h"
+#include "trained2.h"
+#include "trained2_replicas2.h"
+#include "trained4.h"
+#include "writer.h"
+
+namespace kiln::test {
+namespace {
+
+#define TRAINER(name, NAME)                                                                                            \
+  struct name {                                                                                                        \
+    using Model = name##_t;                                                                                            \
+    static constexpr auto create = name##_create_on;                                                                   \
+    static constexpr auto destroy = name##_destroy;                                                                    \
+    static constexpr auto bind = name##_bind_weights_from_memory;                                                      \
+    static constexpr auto read = name##_read_weight;                                                                   \
+    static constexpr auto train = name##_train;                                                                        \
+    static constexpr auto descend = name##_descend;                                                                    \
+    static constexpr auto evaluate = name##_evaluate;                                                                  \
+    [[maybe_unused]] static constexpr size_t trainingBytes = NAME##_TRAINING_BYTES, weightBytes = NAME##_WEIGHT_BYTES; \
+    static constexpr size_t arenaBytes =                                                                               \
+        NAME##_TRAIN_ARENA_BYTES(1) + NAME##_DESCEND_ARENA_BYTES(1) + NAME##_EVALUATE_ARENA_BYTES(1);                  \
+  }
+TRAINER(trained2, TRAINED2);
+TRAINER(trained4, TRAINED4);
+TRAINER(trained1_replicas4, TRAINED1_REPLICAS4);
+TRAINER(trained2_replicas2, TRAINED2_REPLICAS2);
+TRAINER(trained1_ranks2_replicas2, TRAINED1_RANKS2_REPLICAS2);
+
+constexpr size_t rows = 6, classes = 40, steps = 10;
+
+/// The inputs of all steps: of each all micro-batches.
+struct Inputs {
+  Inputs(uint32_t seed, size_t microBatches) : words(2 * steps * microBatches * rows) {
+    std::mt19937 random(seed);
+    for (int32_t &word : words)
+      word = static_cast<int32_t>(random() % classes);
+  }
+  std::vector<int32_t> words;
+};
+
+/// Which of the inputs a process takes, of how many, and whom it does so with.
+struct Place {
+  size_t part = 0, parts = 1;
+  const kiln_communicator_t *ranks = nullptr, *replicas = nullptr;
+};
+
+/// Seven steps by AdamW and three by descent, each one's loss and norm; the loss without training; some weights.
+template <class Api> std::vector<float> train(const Inputs &inputs, const Place &place = {}) {
+  kiln_error_t error{};
+  kiln_options_t options{};
+  if (place.ranks) {
+    options.rank = place.ranks->rank;
+    options.ranks = place.ranks->size;
+  }
+  auto check = [&](kiln_status_t status) { EXPECT_EQ(status, KILN_OK) << error.message; };
+  typename Api::Model *made = nullptr;
+  check(Api::create(&options, &made, &error));
+  const std::unique_ptr<typename Api::Model, void (*)(typename Api::Model *)> model(made, Api::destroy);
+  const testing::WeightImage image(std::vector<testing::WeightShape>{TRAINED2_WEIGHTS(KILN_TEST_WEIGHT)});
+  check(Api::bind(made, image.data(), image.size(), &error));
+  const Memory arena((Api::arenaBytes + 63) / 64 * 64);
+  std::memset(arena.data, 0, Api::trainingBytes);
+  kiln_call_t call{arena.data, arena.bytes, nullptr, &error};
+  call.communicator = place.ranks;
+  call.replicas = place.replicas;
+  const size_t perStep = inputs.words.size() / steps / 2, own = perStep / place.parts;
+  const int32_t dropout = 5;
+  std::vector<float> results;
+  for (int32_t step = 1; step <= static_cast<int32_t>(steps); ++step) {
+    const int32_t *tokens = &inputs.words[2 * perStep * static_cast<size_t>(step - 1) + own * place.part];
+    const int32_t *targets = tokens + perStep;
+    const float rate = step <= 7 ? 1e-2f : 1e-1f;
+    float loss = NAN, norm = 0;
+    check(step <= 7 ? Api::train(made, &call, tokens, targets, &rate, &step, &dropout, &loss, &norm)
+                    : Api::descend(made, &call, tokens, targets, &rate, &step, &dropout, &loss));
+    results.insert(results.end(), {loss, norm});
+  }
+  results.push_back(NAN);
+  check(Api::evaluate(made, &call, inputs.words.data(), &inputs.words[rows], &results.back()));
+  for (const char *name : {"words.weight", "blocks.1.norm.bias", "blocks.2.down.bias", "norm.weight"}) {
+    float values[16];
+    const size_t count = std::strcmp(name, "words.weight") == 0 ? 1 : 16; // rows, or elements of what has no rows
+    check(Api::read(made, name, 0, count, values, &error));
+    results.insert(results.end(), std::begin(values), std::end(values));
+  }
+  return results;
+}
+
+void expectNear(const std::vector<float> &got, const std::vector<float> &wanted) {
+  ASSERT_EQ(got.size(), wanted.size());
+  for (size_t i = 0; i < wanted.size(); ++i)
+    EXPECT_NEAR(got[i], wanted[i], 1e-4 * std::abs(wanted[i]) + 1e-5) << i;
+}
+
+template <class Api> void runReplicas(uint32_t count, const Inputs &inputs, const std::vector<float> &wanted) {
+  ThreadRanks replicas(count);
+  std::vector<std::vector<float>> got(count);
+  replicas.run([&](uint32_t number) {
+    const kiln_communicator_t communicator = replicas.communicator(number);
+    got[number] = train<Api>(inputs, {number, count, nullptr, &communicator});
+  });
+  expectNear(got[0], wanted);
+  for (uint32_t number = 1; number < count; ++number)
+    EXPECT_EQ(std::memcmp(got[0].data(), got[number].data(), got[0].size() * sizeof(float)), 0) << number;
+  // Each step sends all gradients once, and the loss.
+  const uint64_t bytes = steps * (Api::weightBytes + sizeof(float));
+  EXPECT_NEAR(static_cast<double>(replicas.sentBytes), 2.0 * (count - 1) / count * static_cast<double>(bytes),
+              0.02 * static_cast<double>(bytes));
+  EXPECT_GT(replicas.mostBegun, 4u) << "sums are to go on while others are begun";
+  EXPECT_GT(replicas.polls, 10 * steps);
+}
+
+TEST(Replicas, AreOneProcessWithAllInputs) {
+  const uint32_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  const Inputs inputs(seed, 4);
+  const std::vector<float> wanted = train<trained4>(inputs);
+  runReplicas<trained1_replicas4>(4, inputs, wanted);
+  runReplicas<trained2_replicas2>(2, inputs, wanted);
+}
+
+// Two replicas of two ranks each.
+TEST(Replicas, MayBeSplitAmongRanks) {
+  const uint32_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  const Inputs inputs(seed, 2);
+  const std::vector<float> wanted = train<trained2>(inputs);
+  ThreadRanks ofReplica[] = {ThreadRanks(2), ThreadRanks(2)}, ofRank[] = {ThreadRanks(2), ThreadRanks(2)};
+  ThreadRanks all(4);
+  std::vector<float> got[4];
+  all.run([&](uint32_t process) {
+    const uint32_t rank = process % 2, replica = process / 2;
+    const kiln_communicator_t ranks = ofReplica[replica].communicator(rank),
+                              replicas = ofRank[rank].communicator(replica);
+    got[process] = train<trained1_ranks2_replicas2>(inputs, {replica, 2, &ranks, &replicas});
+  });
+  expectNear(got[0], wanted);
+  for (const std::vector<float> &other : got)
+    EXPECT_EQ(std::memcmp(got[0].data(), other.data(), got[0].size() * sizeof(float)), 0);
+}
+
+TEST(Replicas, AreAskedForWhereTheyTrain) {
+  trained1_replicas4_t *made = nullptr;
+  kiln_error_t error{};
+  ASSERT_EQ(trained1_replicas4_create(nullptr, &made, &error), KILN_OK) << error.message;
+  const std::unique_ptr<trained1_replicas4_t, void (*)(trained1_replicas4_t *)> model(made, trained1_replicas4_destroy);
+  const testing::WeightImage image(std::vector<testing::WeightShape>{TRAINED2_WEIGHTS(KILN_TEST_WEIGHT)});
+  ASSERT_EQ(trained1_replicas4_bind_weights_from_memory(made, image.data(), image.size(), &error), KILN_OK);
+  const Memory arena((trained1_replicas4::arenaBytes + 63) / 64 * 64);
+  kiln_call_t call{arena.data, arena.bytes, nullptr, &error};
+  const std::vector<int32_t> words(rows, 1);
+  const float rate = 1;
+  const int32_t step = 1, dropout = 0;
+  float loss = NAN, before[16], after[16];
+  ASSERT_EQ(trained1_replicas4_read_weight(made, "words.weight", 7, 1, before, &error), KILN_OK);
+  EXPECT_EQ(trained1_replicas4_evaluate(made, &call, words.data(), words.data(), &loss), KILN_OK) << error.message;
+  EXPECT_EQ(trained1_replicas4_descend(made, &call, words.data(), words.data(), &rate, &step, &dropout, &loss),
+            KILN_NULL_ARGUMENT);
+  EXPECT_STREQ(error.message, "descend requires a communicator of replicas with begin and finish, got null");
+  ThreadRanks three(3);
+  const kiln_communicator_t wrong = three.communicator(1);
+  call.replicas = &wrong;
+  EXPECT_EQ(trained1_replicas4_descend(made, &call, words.data(), words.data(), &rate, &step, &dropout, &loss),
+            KILN_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.message, "descend requires a communicator of 4 replicas, got replica 1 of 3");
+  ASSERT_EQ(trained1_replicas4_read_weight(made, "words.weight", 7, 1, after, &error), KILN_OK);
+  EXPECT_EQ(std::memcmp(before, after, sizeof before), 0);
+}
+
+} // namespace
+} // namespace kiln::test
