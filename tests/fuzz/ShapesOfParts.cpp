@@ -19,7 +19,8 @@ std::optional<Type> inferAttention(const Node &node, const std::vector<Type> &x,
   for (std::size_t i = 0; i < tensors; ++i) {
     if (!rules.require(x[i].rank() >= 2, "attention_c6"))
       return {};
-    rules.require(leading(x[i].shape, 2) == leading(x[0].shape, 2), "attention_c5");
+    if (!rules.require(leading(x[i].shape, 2) == leading(x[0].shape, 2), "attention_c5"))
+      return {};
     rules.require(isFloat(x[0].element) && x[i].element == x[0].element, "attention_c12");
   }
   const Extents batch = leading(x[0].shape, 2);
