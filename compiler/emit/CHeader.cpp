@@ -153,8 +153,6 @@ static std::string weightTable(const ModelInterface &model) {
                   " * stands for 0 .. copies - 1. In the file f32 may be f16 or bf16. */\n#define {}_WEIGHTS(X)",
                   macro);
   for (const WeightInterface &weight : model.weights) {
-    if (weight.isFurther())
-      continue;
     text += fmt::format(" \\\n  X(\"{}\", {}, {}", weight.name, name_of(weight.element), weight.copies);
     for (int64_t extent : weight.fileShape())
       text += fmt::format(", {}", extent);

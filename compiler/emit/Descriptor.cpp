@@ -33,7 +33,7 @@ private:
   Constant *extent(const Dim &dim, const EntryInterface &entry);
   Constant *argument(const ArgumentInterface &argument, const EntryInterface &entry);
   Constant *weight(const WeightInterface &weight);
-  Constant *shard(const WeightInterface &weight);
+  Constant *shard(const std::optional<WeightSlice> &slice);
   Constant *state(const StateInterface &state);
   Constant *symbols(ArrayRef<Symbol> given);
   Constant *entry(const EntryInterface &entry);
@@ -114,16 +114,22 @@ Constant *DescriptorBuilder::weight(const WeightInterface &weight) {
       .get();
 }
 
-/// Counted in parts as long as the slice.
-Constant *DescriptorBuilder::shard(const WeightInterface &weight) {
-  const WeightSlice slice = weight.slice.value_or(WeightSlice());
-  const int64_t part = weight.slice ? weight.shape[slice.dim] : 1;
+Constant *DescriptorBuilder::shard(const std::optional<WeightSlice> &slice) {
+  if (!slice)
+    return structure(abi::Struct::shard).get();
+  SmallVector<Constant *> sections;
+  for (const WeightSection &section : slice->sections)
+    sections.push_back(structure(abi::Struct::section)
+                           .set(abi::section::first, section.first)
+                           .set(abi::section::extent, section.extent)
+                           .set(abi::section::step, section.step)
+                           .set(abi::section::group, 1)
+                           .get());
   return structure(abi::Struct::shard)
-      .set(abi::shard::dim, slice.dim)
-      .set(abi::shard::parts, slice.extent / part)
-      .set(abi::shard::stride, slice.step / part)
-      .set(abi::shard::group, 1)
-      .set(abi::shard::first, slice.first / part)
+      .set(abi::shard::sections, table(sections, "sections"))
+      .set(abi::shard::extent, slice->extent)
+      .set(abi::shard::dim, slice->dim)
+      .set(abi::shard::section_count, sections.size())
       .get();
 }
 
@@ -252,11 +258,14 @@ void DescriptorBuilder::emit(const std::vector<Variant> &variants) {
   SmallVector<Constant *> weights, shards, states, entries, code;
   for (const WeightInterface &described : model.weights) {
     weights.push_back(weight(described));
-    if (model.isForSeveral())
-      shards.push_back(shard(described));
+    shards.push_back(shard(described.slice));
   }
-  for (const StateInterface &described : trainingStates(model))
+  for (const StateInterface &described : trainingStates(model)) {
     states.push_back(state(described));
+    shards.push_back(shard(described.slice));
+  }
+  if (!model.isForSeveral())
+    shards.clear();
   for (const EntryInterface &described : model.entries)
     entries.push_back(entry(described));
   for (const Variant &compiled : variants)

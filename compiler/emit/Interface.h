@@ -45,13 +45,19 @@ struct EntryInterface {
   bool isBatch() const { return !single.empty(); }
 };
 
-/// What a rank has of a tensor: along a dimension, of `extent` in the file, what begins at first + rank * step.
-struct WeightSlice {
-  int64_t dim = 0, extent = 0, first = 0, step = 0;
+/// Elements along an axis of a tensor: rank r has `extent` of them, from first + r * step on.
+struct WeightSection {
+  int64_t first = 0, extent = 0, step = 0;
 };
 
-/// A tensor of the weight file, or a rank's slice of it; several slices of one follow each other. With copies > 1 its
-/// name holds "{}", once for each stack around it.
+/// What a rank has of a tensor: along a dimension, which is `extent` long in the file, sections one behind another.
+struct WeightSlice {
+  int64_t dim = 0, extent = 0;
+  std::vector<WeightSection> sections;
+};
+
+/// A tensor of the weight file, or a rank's slice of it. With copies > 1 its name holds "{}", once for each stack
+/// around it.
 struct WeightInterface {
   std::string name;
   ElementType element;
@@ -62,8 +68,6 @@ struct WeightInterface {
   std::optional<WeightSlice> slice = std::nullopt;
 
   std::vector<int64_t> fileShape() const;
-  /// Whether the one before is of the same tensor.
-  bool isFurther() const { return slice && slice->first > 0; }
 };
 
 /// A tensor that lives between calls; with copies > 1 its name holds "{}" for the layers. Copy c lies at offset + c *
@@ -76,6 +80,7 @@ struct StateInterface {
   std::vector<int64_t> layers; // as of a weight
   uint64_t offset = 0, stride = 0;
   bool isAppended = false;
+  std::optional<WeightSlice> slice = std::nullopt; // as of a weight
 };
 
 struct ModelInterface {

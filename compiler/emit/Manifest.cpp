@@ -140,6 +140,13 @@ static json::Object variantJson(const ModelInterface &model, const Variant &vari
                       {"weights", std::move(weights)}};
 }
 
+static json::Object sliceJson(const WeightSlice &slice) {
+  json::Array sections;
+  for (const WeightSection &section : slice.sections)
+    sections.push_back(json::Object{{"first", section.first}, {"extent", section.extent}, {"step", section.step}});
+  return json::Object{{"dimension", slice.dim}, {"of", slice.extent}, {"sections", std::move(sections)}};
+}
+
 std::string writeManifest(const ModelInterface &model, const std::vector<Variant> &variants) {
   json::Array entries, weights, targets;
   for (size_t i = 0; i < model.entries.size(); ++i)
@@ -152,10 +159,7 @@ std::string writeManifest(const ModelInterface &model, const std::vector<Variant
     if (weight.isVariable)
       row["variable"] = true;
     if (weight.slice)
-      row["slice"] = json::Object{{"dimension", weight.slice->dim},
-                                  {"of", weight.slice->extent},
-                                  {"first", weight.slice->first},
-                                  {"step", weight.slice->step}};
+      row["slice"] = sliceJson(*weight.slice);
     weights.push_back(std::move(row));
   }
   json::Array states;

@@ -21,11 +21,14 @@ std::array<uint64_t, 4> packedDigest(const ModelInterface &model, const Variant 
                                  variant.target, variant.packedBytes);
   if (model.ranks > 1)
     text += fmt::format("{} ranks\n", model.ranks);
-  for (auto [weight, place] : llvm::zip_equal(model.weights, variant.placements))
+  for (auto [weight, place] : llvm::zip_equal(model.weights, variant.placements)) {
     text += fmt::format("{} {} {} x {} [{}] at {} + {} tile {} dim {} shift {} as {} scales {} group {} zeros {}\n",
                         weight.name.size(), weight.name, name_of(weight.element), weight.copies,
                         fmt::join(weight.shape, ", "), place.offset, place.stride, place.tile, place.dim, place.shift,
                         name_of(place.element), place.scales, place.group, place.zeros);
+    for (const WeightSection &section : weight.slice ? weight.slice->sections : std::vector<WeightSection>())
+      text += fmt::format("{} from {} + {}\n", section.extent, section.first, section.step);
+  }
   const std::array<uint8_t, 32> hash = llvm::SHA256::hash(llvm::arrayRefFromStringRef(text));
   std::array<uint64_t, 4> digest;
   static_assert(sizeof digest == sizeof hash);

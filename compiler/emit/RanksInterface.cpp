@@ -10,24 +10,22 @@ namespace kd = mlir::kiln;
 
 namespace kiln {
 
-/// Of each section of the tensor a slice.
-static std::vector<WeightInterface> slicesOf(const WeightInterface &weight, kd::ShardAttr shard, int64_t ranks) {
-  std::vector<WeightInterface> slices;
+/// A weight, or what an optimiser keeps of it, becomes a rank's share of each section of the tensor.
+template <class Tensor> static void split(Tensor &tensor, int64_t dim, ArrayRef<int64_t> sections, int64_t ranks) {
+  WeightSlice &slice = tensor.slice.emplace(WeightSlice{dim, tensor.shape[dim], {}});
   int64_t first = 0;
-  for (int64_t section : shard.getSections()) {
-    WeightInterface &slice = slices.emplace_back(weight);
-    slice.slice = {shard.getDim(), weight.shape[shard.getDim()], first, section / ranks};
-    slice.shape[shard.getDim()] = section / ranks;
+  for (int64_t section : sections) {
+    slice.sections.push_back({first, section / ranks, section / ranks});
     first += section;
   }
-  return slices;
+  tensor.shape[dim] /= ranks;
 }
 
-/// What an optimiser keeps of a weight, "mean:h.{}.fc.weight", is split as that is.
-static void splitState(StateInterface &state, DictionaryAttr shards, int64_t ranks) {
-  auto shard = shards.getAs<kd::ShardAttr>(StringRef(state.name).split(':').second);
-  if (shard)
-    state.shape[shard.getDim()] /= ranks;
+/// A state becomes what ops of the module have of it. Its axes stay whole or are split as a whole.
+static void splitState(StateInterface &state, RankedTensorType type, int64_t ranks) {
+  for (int64_t dim = 1; dim < type.getRank(); ++dim)
+    if (const int64_t extent = state.shape[dim]; type.getDimSize(dim) != extent)
+      split(state, dim, extent, ranks);
 }
 
 void describeRanks(ModuleOp module, ModelInterface &model) {
@@ -37,23 +35,19 @@ void describeRanks(ModuleOp module, ModelInterface &model) {
   if (ranks == model.ranks || !shards)
     return;
   model.ranks = ranks;
-  std::vector<WeightInterface> weights;
-  for (const WeightInterface &weight : model.weights)
+  for (WeightInterface &weight : model.weights)
     if (auto shard = shards.getAs<kd::ShardAttr>(weight.name))
-      llvm::append_range(weights, slicesOf(weight, shard, ranks));
-    else
-      weights.push_back(weight);
-  model.weights = std::move(weights);
-  for (StateInterface &moment : model.moments)
-    splitState(moment, shards, ranks);
+      split(weight, shard.getDim(), shard.getSections(), ranks);
+  for (StateInterface &moment : model.moments) // of "mean:h.{}.fc.weight"
+    if (auto shard = shards.getAs<kd::ShardAttr>(StringRef(moment.name).split(':').second))
+      split(moment, shard.getDim(), shard.getSections(), ranks);
   module.walk([&](Operation *op) {
     if (!isa<kd::StateOp, kd::AppendOp>(op))
       return;
-    auto type = cast<RankedTensorType>(op->getResult(0).getType());
     StringRef name = op->getAttrOfType<StringAttr>("name").getValue();
     for (StateInterface &state : model.states)
       if (state.name == name)
-        llvm::copy(type.getShape().drop_front(), state.shape.begin() + 1);
+        splitState(state, cast<RankedTensorType>(op->getResult(0).getType()), ranks);
   });
   model.placeStates();
 }

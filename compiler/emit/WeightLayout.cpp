@@ -28,30 +28,23 @@ static LogicalResult placeSources(kd::ParameterOp parameter, PackedRange range, 
     const WeightInterface *weight = model.findWeight(source.str());
     if (!weight)
       return parameter.emitOpError("names a weight that the model lacks: ") << source;
-    const size_t first = weight - model.weights.data();
-    for (size_t index = first; index == first || (index < model.weights.size() && model.weights[index].isFurther());
-         ++index) {
-      const std::vector<int64_t> &shape = model.weights[index].shape;
-      WeightPlacement place{range.offset, range.stride, 0, 0, shift, *kd::toElementType(kd::getStoredElement(type))};
-      if (tiled) {
-        place.tile = tiled.getSize();
-        place.dim = tiled.getDim();
-        if (parts.size() > 1)
-          place.scales = parts[1].offset;
-        if (parts.size() > 2)
-          place.zeros = parts[2].offset;
-        if (kd::StorageAttr storage = tiled.getStorage())
-          place.group = tiled.hasWords() ? tiled.getInterleave() : storage.getGroup();
-      }
-      const auto extent = static_cast<uint64_t>(tiled ? shape[place.dim] : ShapedType::getNumElements(shape));
-      if (model.weights[index].isFurther() && model.weights[index].slice->dim != (tiled ? place.dim : 0))
-        return parameter.emitOpError("cannot be packed: sections of ") << source << " lie beside each other";
-      shift += extent;
-      if (placed[index] && (places[index].offset != place.offset || places[index].shift != place.shift))
-        return parameter.emitOpError("would pack a second copy of weight ") << source;
-      places[index] = place;
-      placed[index] = true;
+    const size_t index = weight - model.weights.data();
+    WeightPlacement place{range.offset, range.stride, 0, 0, shift, *kd::toElementType(kd::getStoredElement(type))};
+    if (tiled) {
+      place.tile = tiled.getSize();
+      place.dim = tiled.getDim();
+      if (parts.size() > 1)
+        place.scales = parts[1].offset;
+      if (parts.size() > 2)
+        place.zeros = parts[2].offset;
+      if (kd::StorageAttr storage = tiled.getStorage())
+        place.group = tiled.hasWords() ? tiled.getInterleave() : storage.getGroup();
     }
+    shift += tiled ? weight->shape[place.dim] : ShapedType::getNumElements(weight->shape);
+    if (placed[index] && (places[index].offset != place.offset || places[index].shift != place.shift))
+      return parameter.emitOpError("would pack a second copy of weight ") << source;
+    places[index] = place;
+    placed[index] = true;
   }
   return success();
 }

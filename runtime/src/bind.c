@@ -84,6 +84,14 @@ kiln_status_t kiln_check_used(const kiln_model_t *model, const kiln_tensors_t *t
   return KILN_OK;
 }
 
+/* An index of a slice, along its axis, as one of the whole tensor. */
+static int64_t index_in_file(const kiln_packing_t *packing, int64_t index) {
+  const kiln_section_t *section = packing->shard->sections;
+  for (; index >= (int64_t)section->extent; ++section)
+    index -= (int64_t)section->extent;
+  return (int64_t)kiln_section_first(section, packing->rank) + index;
+}
+
 /* Why a weight cannot be stored as its placement says: its first element of which that is so. */
 static kiln_status_t refuse_value(const kiln_packing_t *packing, const kiln_tensor_t *tensor, kiln_error_t *error) {
   const kiln_weight_t *weight = packing->weight;
@@ -100,8 +108,8 @@ static kiln_status_t refuse_value(const kiln_packing_t *packing, const kiln_tens
   kiln_rounding_end(callers);
   for (uint32_t i = weight->rank; i-- > 0; at /= (uint64_t)weight->shape[i])
     indices[i] = (int64_t)(at % (uint64_t)weight->shape[i]);
-  if (packing->first)
-    indices[packing->dim] += packing->first;
+  if (packing->shard && packing->shard->section_count > 0)
+    indices[packing->shard->dim] = index_in_file(packing, indices[packing->shard->dim]);
   return kiln_error_set(error, KILN_WEIGHT_VALUE,
                         "tensor \"%s\" requires numbers that can be stored as %s, got %.9g at %s",
                         name_text(packing->name, text), stored == KILN_I4 ? "I4" : kiln_safetensors_dtype_text(stored),
@@ -124,7 +132,7 @@ static kiln_status_t take_tensors(const kiln_model_t *model, const kiln_tensors_
   kiln_status_t status;
   for (uint32_t i = 0; i < descriptor->weight_count; ++i) {
     const kiln_placement_t *placement = &model->variant->placements[i];
-    kiln_packing_t packing = {&descriptor->weights[i], placement, &name, NULL, 0, 0};
+    kiln_packing_t packing = {&descriptor->weights[i], placement, &name, NULL, NULL, 0};
     if (!packed && (status = check_placement(model, i, error)))
       return status;
     for (uint32_t copy = 0; copy < packing.weight->copies; ++copy) {

@@ -105,13 +105,12 @@ static int create_part(const char *part) {
   return descriptor;
 }
 
-/* On the disk. */
-static bool is_kept(int descriptor) {
+kiln_status_t kiln_file_keep(const kiln_output_t *output, kiln_error_t *error) {
   int result;
   do
-    result = fsync(descriptor);
+    result = fsync((int)output->handle);
   while (result != 0 && errno == EINTR);
-  return result == 0;
+  return result ? fail(error, "write", output->path) : KILN_OK;
 }
 
 kiln_status_t kiln_file_replace(const char *path, kiln_write_t write_all, const void *context, kiln_error_t *error) {
@@ -125,8 +124,8 @@ kiln_status_t kiln_file_replace(const char *path, kiln_write_t write_all, const 
   if (descriptor < 0)
     return fail(error, "create", part);
   kiln_status_t status = write_all(context, &output, error);
-  if (!status && !is_kept(descriptor))
-    status = fail(error, "write", part);
+  if (!status)
+    status = kiln_file_keep(&output, error);
   if (close(descriptor) != 0 && errno != EINTR && !status) /* interrupted it closes all the same */
     status = fail(error, "write", part);
   if (!status && rename(part, path) != 0)

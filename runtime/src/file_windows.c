@@ -110,6 +110,10 @@ kiln_status_t kiln_file_write(const kiln_output_t *output, const void *bytes, ui
   return KILN_OK;
 }
 
+kiln_status_t kiln_file_keep(const kiln_output_t *output, kiln_error_t *error) {
+  return FlushFileBuffers((HANDLE)output->handle) ? KILN_OK : fail(error, "write", output->path);
+}
+
 /* Makes the file that is written beside another one, which nobody else opens meanwhile. One that a process left which
  * was killed can be removed. */
 static HANDLE create_part(const wchar_t *part) {
@@ -131,8 +135,8 @@ static kiln_status_t write_part(const char *part, const char *path, kiln_write_t
     return fail(error, "create", part);
   const kiln_output_t output = {(intptr_t)handle, part};
   kiln_status_t status = write_all(context, &output, error);
-  if (!status && !FlushFileBuffers(handle))
-    status = fail(error, "write", part);
+  if (!status)
+    status = kiln_file_keep(&output, error);
   CloseHandle(handle);
   if (!status && !MoveFileExW(wide_part, wide_path, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH))
     status = fail(error, "create", path);

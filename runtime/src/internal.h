@@ -132,8 +132,9 @@ typedef kiln_status_t (*kiln_write_t)(const void *context, const kiln_output_t *
 /* Writes a file beside the path, which then takes the place of what is there: another process may have mapped that, and
  * a program that ends meanwhile leaves it whole. */
 kiln_status_t kiln_file_replace(const char *path, kiln_write_t write, const void *context, kiln_error_t *error);
-/* For `write`. */
+/* For `write`; and what was written so far comes to the disk, as all of it does before the function returns. */
 kiln_status_t kiln_file_write(const kiln_output_t *output, const void *bytes, uint64_t count, kiln_error_t *error);
+kiln_status_t kiln_file_keep(const kiln_output_t *output, kiln_error_t *error);
 
 /* tensors.c: a table of tensors, sorted by name. */
 
@@ -285,9 +286,9 @@ typedef struct kiln_packing_t {
   const kiln_weight_t *weight;
   const kiln_placement_t *placement;
   const kiln_name_t *name;
-  char *packed;  /* the placement's offset for that copy, zeros; null: it is checked, and not packed yet */
-  uint32_t dim;  /* of a slice: along which it is one */
-  int64_t first; /* and where it begins */
+  char *packed;              /* the placement's offset for that copy, zeros; null: it is checked, and not packed yet */
+  const kiln_shard_t *shard; /* of a slice: which one it is; else null, or without sections */
+  uint32_t rank;             /* whose */
 } kiln_packing_t;
 /* Checks a tensor, or packs it. */
 kiln_status_t kiln_take_tensor(const kiln_packing_t *packing, kiln_tensor_t *tensor, kiln_error_t *error);
@@ -309,9 +310,11 @@ static inline bool kiln_is_stored(const kiln_weight_t *weight, const kiln_placem
 }
 /* Whether calls may change the weight: a variable that lies as it is. */
 bool kiln_weight_changes(const kiln_model_t *model, uint32_t index);
-/* All of one copy of such a weight, from values of its type. */
-kiln_status_t kiln_write_copy(kiln_model_t *model, uint32_t index, uint32_t copy, const void *values,
-                              kiln_error_t *error);
+/* Elements of one copy of a weight, dense and of its type; written: of one that changes. */
+kiln_status_t kiln_read_elements(const kiln_model_t *model, uint32_t index, uint32_t copy, uint64_t first,
+                                 uint64_t count, void *values, kiln_error_t *error);
+kiln_status_t kiln_write_elements(kiln_model_t *model, uint32_t index, uint32_t copy, uint64_t first, uint64_t count,
+                                  const void *values, kiln_error_t *error);
 /* Bytes from a placement's offset to the end of what a copy of the weight covers, with scales; 0 if the placement makes
  * no sense. */
 uint64_t kiln_pack_bytes(const kiln_weight_t *weight, const kiln_placement_t *placement);
@@ -367,6 +370,24 @@ uint64_t kiln_pack_groups_bytes(const kiln_placement_t *placement, uint64_t outp
 /* The number that element k of the depth of output n stands for. */
 float kiln_pack_groups_value(const char *packed, const kiln_placement_t *placement, uint64_t depth, uint64_t n,
                              uint64_t k);
+
+/* save.c: files of bound weights, also with what a training goes on from. */
+
+/* What a file has. */
+typedef struct kiln_contents_t {
+  const kiln_model_t *model;
+  const char *arena; /* of a training; null: the weights alone */
+  const kiln_training_t *training;
+} kiln_contents_t;
+/* Whether it has a weight or, behind the weights, a state: of what is packed twice, only the first; of a training what
+ * that changes. */
+bool kiln_contents_has(const kiln_contents_t *contents, uint32_t index);
+/* Elements of a copy of one, of what the model has. */
+kiln_status_t kiln_contents_read(const kiln_contents_t *contents, uint32_t index, uint32_t copy, uint64_t first,
+                                 uint64_t count, void *values, kiln_error_t *error);
+/* Writes what is before all tensors, whose order is that of the indices, and what is behind them. */
+kiln_status_t kiln_contents_begin(const kiln_contents_t *contents, const kiln_output_t *output, kiln_error_t *error);
+kiln_status_t kiln_contents_end(const kiln_contents_t *contents, const kiln_output_t *output, kiln_error_t *error);
 
 /* model.c */
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* What is read from the packed copy at a time; of a weight with longer rows, one of them. */
+/* What is read at a time. */
 enum { PIECE_BYTES = 1 << 20 };
 enum { HEADER_ALIGNMENT = 8 };
 
@@ -24,16 +24,10 @@ static void put(header_t *header, const char *text, size_t length) {
     header->status = kiln_file_write(header->output, text, length, header->error);
 }
 
-/* What a file has. */
-typedef struct contents_t {
-  const kiln_model_t *model;
-  const char *arena; /* of a training; null: the weights alone */
-  const kiln_training_t *training;
-} contents_t;
-
-/* A tensor that is packed twice is written once, and for a training only what that changes. */
-static bool is_written(const contents_t *contents, uint32_t index) {
+bool kiln_contents_has(const kiln_contents_t *contents, uint32_t index) {
   const kiln_descriptor_t *descriptor = contents->model->descriptor;
+  if (index >= descriptor->weight_count)
+    return contents->arena != NULL;
   for (uint32_t i = 0; i < index; ++i)
     if (strcmp(descriptor->weights[i].name, descriptor->weights[index].name) == 0)
       return false;
@@ -62,15 +56,14 @@ static void put_copies(header_t *header, const kiln_weight_t *weight, uint64_t *
   }
 }
 
-static void put_header(const contents_t *contents, header_t *header) {
+static void put_header(const kiln_contents_t *contents, header_t *header) {
   const kiln_descriptor_t *descriptor = contents->model->descriptor;
+  kiln_weight_t room;
   uint64_t begin = 0;
   put(header, "{", 1);
-  for (uint32_t i = 0; i < descriptor->weight_count; ++i)
-    if (is_written(contents, i))
-      put_copies(header, &descriptor->weights[i], &begin);
-  for (uint64_t i = 0; contents->arena && i < descriptor->state_count; ++i)
-    put_copies(header, &descriptor->states[i].tensor, &begin);
+  for (uint32_t i = 0; i < descriptor->weight_count + descriptor->state_count; ++i)
+    if (kiln_contents_has(contents, i))
+      put_copies(header, kiln_whole_weight(descriptor, i, &room), &begin);
   for (int i = 0; contents->arena && i < KILN_TRAINING_NUMBERS; ++i)
     put_copies(header, &kiln_training_numbers[i], &begin);
   put(header, "}", 1);
@@ -78,68 +71,65 @@ static void put_header(const contents_t *contents, header_t *header) {
     put(header, " ", 1);
 }
 
-/* Some rows at a time. */
-static kiln_status_t write_copy(const kiln_model_t *model, const kiln_weight_t *weight, const kiln_name_t *name,
-                                const kiln_output_t *output, kiln_error_t *error) {
-  const uint64_t rows = weight->rank ? (uint64_t)weight->shape[0] : 1, row_bytes = kiln_weight_bytes(weight) / rows;
-  const uint64_t together = row_bytes > PIECE_BYTES ? 1 : PIECE_BYTES / row_bytes;
-  const size_t length = name->lengths[0] + name->lengths[1] + name->lengths[2];
-  kiln_status_t status;
-  void *memory;
-  if ((status = kiln_memory_allocate(&model->allocator, together * row_bytes + length + 1, "rows of a weight", &memory,
-                                     error)))
-    return status;
-  char *full = (char *)memory + together * row_bytes, *end = full;
-  for (int i = 0; i < 3; end += name->lengths[i++])
-    memcpy(end, name->parts[i], name->lengths[i]);
-  *end = '\0';
-  for (uint64_t row = 0, count; !status && row < rows; row += count) {
-    count = rows - row < together ? rows - row : together;
-    if (!(status = kiln_read_weight(model, full, row, count, memory, error)))
-      status = kiln_file_write(output, memory, count * row_bytes, error);
-  }
-  model->allocator.release(model->allocator.self, memory);
-  return status;
-}
-
-static kiln_status_t write_weights(const contents_t *contents, const kiln_output_t *output, kiln_error_t *error) {
-  const kiln_descriptor_t *descriptor = contents->model->descriptor;
-  kiln_status_t status = KILN_OK;
-  kiln_name_t name;
-  for (uint32_t i = 0; i < descriptor->weight_count; ++i)
-    for (uint32_t copy = 0; !status && is_written(contents, i) && copy < descriptor->weights[i].copies; ++copy) {
-      kiln_weight_name(&descriptor->weights[i], copy, &name);
-      status = write_copy(contents->model, &descriptor->weights[i], &name, output, error);
-    }
-  return status;
-}
-
-static kiln_status_t write_training(const contents_t *contents, const kiln_output_t *output, kiln_error_t *error) {
-  const kiln_descriptor_t *descriptor = contents->model->descriptor;
-  kiln_status_t status = KILN_OK;
-  for (uint64_t i = 0; i < descriptor->state_count; ++i) {
-    const kiln_state_t *state = &descriptor->states[i];
-    for (uint32_t copy = 0; !status && copy < state->tensor.copies; ++copy)
-      status = kiln_file_write(output, contents->arena + state->offset + copy * state->stride,
-                               kiln_weight_bytes(&state->tensor), error);
-  }
-  return status ? status : kiln_file_write(output, contents->training, sizeof *contents->training, error);
-}
-
-static kiln_status_t write_contents(const void *context, const kiln_output_t *output, kiln_error_t *error) {
-  const contents_t *contents = context;
+kiln_status_t kiln_contents_begin(const kiln_contents_t *contents, const kiln_output_t *output, kiln_error_t *error) {
   header_t counted = {NULL, 0, KILN_OK, NULL}, written = {output, 0, KILN_OK, error};
   put_header(contents, &counted);
-  kiln_status_t status = kiln_file_write(output, &counted.bytes, sizeof counted.bytes, error);
+  const kiln_status_t status = kiln_file_write(output, &counted.bytes, sizeof counted.bytes, error);
   if (status)
     return status;
   put_header(contents, &written);
-  if ((status = written.status) || (status = write_weights(contents, output, error)) || !contents->arena)
-    return status;
-  return write_training(contents, output, error);
+  return written.status;
 }
 
-static kiln_status_t save(const contents_t *contents, const char *path, const char *function, kiln_error_t *error) {
+kiln_status_t kiln_contents_read(const kiln_contents_t *contents, uint32_t index, uint32_t copy, uint64_t first,
+                                 uint64_t count, void *values, kiln_error_t *error) {
+  const kiln_descriptor_t *descriptor = contents->model->descriptor;
+  if (index < descriptor->weight_count)
+    return kiln_read_elements(contents->model, index, copy, first, count, values, error);
+  const kiln_state_t *state = &descriptor->states[index - descriptor->weight_count];
+  const uint64_t bytes = kiln_safetensors_stored_bytes(state->tensor.dtype, 1);
+  memcpy(values, contents->arena + state->offset + copy * state->stride + first * bytes, (size_t)(count * bytes));
+  return KILN_OK;
+}
+
+/* A copy of a tensor, some of it at a time. */
+static kiln_status_t write_copy(const kiln_contents_t *contents, uint32_t index, uint32_t copy, char *piece,
+                                const kiln_output_t *output, kiln_error_t *error) {
+  const kiln_weight_t *tensor = kiln_kept_tensor(contents->model->descriptor, index);
+  const uint64_t bytes = kiln_safetensors_stored_bytes(tensor->dtype, 1), together = PIECE_BYTES / bytes;
+  uint64_t left = kiln_elements_beside(tensor, tensor->rank);
+  kiln_status_t status = KILN_OK;
+  for (uint64_t first = 0, count; !status && left > 0; first += count, left -= count) {
+    count = left < together ? left : together;
+    if (!(status = kiln_contents_read(contents, index, copy, first, count, piece, error)))
+      status = kiln_file_write(output, piece, count * bytes, error);
+  }
+  return status;
+}
+
+static kiln_status_t write_contents(const void *context, const kiln_output_t *output, kiln_error_t *error) {
+  const kiln_contents_t *contents = context;
+  const kiln_model_t *model = contents->model;
+  const uint32_t count = model->descriptor->weight_count + (uint32_t)model->descriptor->state_count;
+  void *piece;
+  kiln_status_t status;
+  if ((status = kiln_memory_allocate(&model->allocator, PIECE_BYTES, "a piece of a weight", &piece, error)))
+    return status;
+  status = kiln_contents_begin(contents, output, error);
+  for (uint32_t i = 0; i < count; ++i)
+    for (uint32_t copy = 0;
+         !status && kiln_contents_has(contents, i) && copy < kiln_kept_tensor(model->descriptor, i)->copies; ++copy)
+      status = write_copy(contents, i, copy, piece, output, error);
+  model->allocator.release(model->allocator.self, piece);
+  return status ? status : kiln_contents_end(contents, output, error);
+}
+
+kiln_status_t kiln_contents_end(const kiln_contents_t *contents, const kiln_output_t *output, kiln_error_t *error) {
+  return contents->arena ? kiln_file_write(output, contents->training, sizeof *contents->training, error) : KILN_OK;
+}
+
+static kiln_status_t save(const kiln_contents_t *contents, const char *path, const char *function,
+                          kiln_error_t *error) {
   if (!contents->model || !path)
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires %s, got null", function,
                           contents->model ? "a path" : "a model");
@@ -150,13 +140,13 @@ static kiln_status_t save(const contents_t *contents, const char *path, const ch
 }
 
 kiln_status_t kiln_save_weights(const kiln_model_t *model, const char *path, kiln_error_t *error) {
-  const contents_t contents = {model, NULL, NULL};
+  const kiln_contents_t contents = {model, NULL, NULL};
   return save(&contents, path, "save_weights", error);
 }
 
 kiln_status_t kiln_save_training(const kiln_model_t *model, const void *arena, const kiln_training_t *training,
                                  const char *path, kiln_error_t *error) {
-  const contents_t contents = {model, arena, training};
+  const kiln_contents_t contents = {model, arena, training};
   if (!arena || !training)
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "save_training requires %s, got null",
                           arena ? "a step and a seed" : "an arena");

@@ -8,23 +8,35 @@
 /* Pages of a mapped file are given back so many bytes at a time. */
 enum { READ_BYTES = 1 << 20 };
 
-/* The number of the model's part, of shard->parts. */
-static uint64_t part_of(const kiln_model_t *model, const kiln_shard_t *shard) {
-  return (uint64_t)(model->rank / shard->group) * shard->stride + shard->first;
+/* Whether all ranks together have all of the tensor. */
+static bool is_possible(const kiln_weight_t *slice, const kiln_shard_t *shard, uint32_t ranks) {
+  uint64_t own = 0, all = 0;
+  if (shard->section_count > 0 && shard->dim >= slice->rank)
+    return false;
+  for (uint32_t i = 0; i < shard->section_count; ++i) {
+    const kiln_section_t *section = &shard->sections[i];
+    if (section->group == 0 || ranks % section->group != 0 ||
+        kiln_section_first(section, ranks - 1) + section->extent > shard->extent)
+      return false;
+    own += section->extent;
+    all += section->extent * (ranks / section->group);
+  }
+  return shard->section_count == 0 || (own == (uint64_t)slice->shape[shard->dim] && all == shard->extent);
 }
 
 /* That the rank has a part of each tensor, on a CPU: otherwise the compiler made a mistake. */
 static kiln_status_t check_parts(const kiln_model_t *model, kiln_error_t *error) {
-  for (uint32_t i = 0; i < model->descriptor->variant_count; ++i)
-    if (model->descriptor->variants[i].backend)
+  const kiln_descriptor_t *descriptor = model->descriptor;
+  for (uint32_t i = 0; i < descriptor->variant_count; ++i)
+    if (descriptor->variants[i].backend)
       return kiln_error_set(error, KILN_INTERNAL_ERROR, "model \"%.*s\" of several ranks requires CPUs, got a GPU",
-                            KILN_NAME_SHOWN, model->descriptor->name);
-  for (uint32_t i = 0; i < model->descriptor->weight_count; ++i) {
-    const kiln_weight_t *weight = &model->descriptor->weights[i];
-    const kiln_shard_t *shard = &model->descriptor->shards[i];
-    if (shard->parts > 1 && (shard->dim >= weight->rank || shard->group == 0 || part_of(model, shard) >= shard->parts))
-      return kiln_error_set(error, KILN_INTERNAL_ERROR, "weight \"%.*s\" requires one of %u parts for rank %u",
-                            KILN_NAME_SHOWN, weight->name, shard->parts, model->rank);
+                            KILN_NAME_SHOWN, descriptor->name);
+  for (uint32_t i = 0; i < descriptor->weight_count + descriptor->state_count; ++i) {
+    const kiln_weight_t *slice = kiln_kept_tensor(descriptor, i);
+    if (!is_possible(slice, &descriptor->shards[i], descriptor->ranks))
+      return kiln_error_set(error, KILN_INTERNAL_ERROR,
+                            "tensor \"%.*s\" requires sections that are all of it for %u ranks together, got others",
+                            KILN_NAME_SHOWN, slice->name, descriptor->ranks);
   }
   return KILN_OK;
 }
@@ -69,24 +81,28 @@ static kiln_status_t join(kiln_together_t *together, uint32_t number, const kiln
   return KILN_OK;
 }
 
-/* The call's communicators, which must be the model's. */
-static kiln_status_t join_all(kiln_together_t *together, const kiln_model_t *model, const kiln_call_t *call) {
-  const kiln_descriptor_t *descriptor = model->descriptor;
-  kiln_status_t status = join(together, KILN_GROUP_RANKS, call->communicator, descriptor->ranks, call->error);
-  if (!status)
-    status = join(together, KILN_GROUP_REPLICAS, call->replicas, descriptor->replicas, call->error);
+static kiln_status_t join_ranks(kiln_together_t *together, const kiln_model_t *model, const kiln_call_t *call) {
+  const uint32_t ranks = model->descriptor->ranks;
+  const kiln_status_t status = join(together, KILN_GROUP_RANKS, call->communicator, ranks, call->error);
   if (!status && together->number[KILN_GROUP_RANKS] != (int32_t)model->rank)
     return kiln_error_set(call->error, KILN_INVALID_ARGUMENT,
                           "%s requires a communicator of rank %u of %u, as its model is, got rank %d", together->entry,
-                          model->rank, descriptor->ranks, together->number[KILN_GROUP_RANKS]);
+                          model->rank, ranks, together->number[KILN_GROUP_RANKS]);
   return status;
+}
+
+kiln_status_t kiln_ranks_check(const kiln_model_t *model, const kiln_call_t *call, const char *function) {
+  kiln_together_t together = {.entry = function};
+  return join_ranks(&together, model, call);
 }
 
 static kiln_status_t run(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry,
                          const kiln_frame_t *frame) {
   kiln_together_t together = {.entry = model->descriptor->entries[entry].name, .failed = {KILN_OK, ""}};
   kiln_frame_t own = *frame;
-  kiln_status_t status = join_all(&together, model, call);
+  kiln_status_t status = join_ranks(&together, model, call);
+  if (!status)
+    status = join(&together, KILN_GROUP_REPLICAS, call->replicas, model->descriptor->replicas, call->error);
   if (status)
     return status;
   own.together = &together;
@@ -100,113 +116,170 @@ static kiln_status_t run(const kiln_model_t *model, const kiln_call_t *call, uin
 }
 
 static const kiln_weight_t *whole(const kiln_descriptor_t *descriptor, uint32_t index, kiln_weight_t *room) {
-  const kiln_weight_t *weight = &descriptor->weights[index];
+  const kiln_weight_t *slice = kiln_kept_tensor(descriptor, index);
   const kiln_shard_t *shard = &descriptor->shards[index];
-  if (shard->parts <= 1)
-    return weight;
-  *room = *weight;
-  room->shape[shard->dim] *= shard->parts;
+  if (shard->section_count == 0)
+    return slice;
+  *room = *slice;
+  room->shape[shard->dim] = (int64_t)shard->extent;
   return room;
 }
 
-/* Elements of a tensor: `run` from `first` on, and as many each `pitch` elements. */
+/* A slice of a tensor. */
 typedef struct slice_t {
   const kiln_tensor_t *tensor;
-  uint64_t first, run, pitch;
-  uint64_t row, column; /* of a matrix, where it begins; column: of what is no matrix, as if it were one */
+  const kiln_weight_t *weight;
+  kiln_spans_t spans;
 } slice_t;
-
-static slice_t slice_of(const kiln_weight_t *weight, const kiln_shard_t *shard, uint64_t part,
-                        const kiln_tensor_t *tensor) {
-  const uint64_t begin = part * (uint64_t)weight->shape[shard->dim];
-  uint64_t inner = 1;
-  for (uint32_t i = shard->dim + 1; i < weight->rank; ++i)
-    inner *= (uint64_t)weight->shape[i];
-  const uint64_t run = (uint64_t)weight->shape[shard->dim] * inner;
-  return (slice_t){
-      tensor, begin * inner, run, run * shard->parts, shard->dim ? 0 : begin, shard->dim ? begin * inner : 0};
-}
 
 /* Numbers of a tensor that has a form. */
 static void read_slice(const kiln_tensor_t *tensor, float *to, uint64_t first, size_t count) {
   const slice_t *slice = tensor->parts;
-  for (size_t step; count > 0; first += step, to += step, count -= step) {
-    const uint64_t within = first % slice->run, left = slice->run - within;
-    step = count < left ? count : (size_t)left;
-    kiln_convert_read(slice->tensor, to, slice->first + first / slice->run * slice->pitch + within, step);
+  kiln_spans_t spans = slice->spans;
+  kiln_span_t span;
+  const uint64_t row_elements = (uint64_t)slice->weight->shape[spans.shard->dim] * spans.inner;
+  spans.row = first / row_elements;
+  spans.own = spans.row * row_elements;
+  while (count > 0 && kiln_spans_next(&spans, &span)) {
+    if (first >= span.own + span.count)
+      continue;
+    const uint64_t skipped = first - span.own, left = span.count - skipped;
+    const size_t step = count < left ? count : (size_t)left;
+    kiln_convert_read(slice->tensor, to, span.whole + skipped, step);
+    first += step;
+    to += step;
+    count -= step;
   }
 }
 
-/* Groups stay as they are where the slice begins between two. */
+/* Where the slice begins along the rows' or the columns' axis; a tensor that is no matrix has no form with groups. */
+static uint64_t beginning(const slice_t *slice, uint32_t dim) {
+  const kiln_shard_t *shard = slice->spans.shard;
+  return shard->dim == dim ? kiln_section_first(shard->sections, slice->spans.rank) : 0;
+}
+
+/* Groups stay as they are where the slice is in one piece and begins between two. */
 static bool has_groups(const kiln_tensor_t *tensor, uint32_t group, bool is_centred) {
   const slice_t *slice = tensor->parts;
   const kiln_form_t *form = slice->tensor->form;
-  return tensor->rank == 2 && slice->column % group == 0 && form->has_groups &&
-         form->has_groups(slice->tensor, group, is_centred);
+  return tensor->rank == 2 && slice->spans.shard->section_count == 1 && beginning(slice, 1) % group == 0 &&
+         form->has_groups && form->has_groups(slice->tensor, group, is_centred);
 }
 
 static void read_groups(const kiln_tensor_t *tensor, const kiln_part_t *part, uint32_t *words, char *scales,
                         signed char *zeros) {
   const slice_t *slice = tensor->parts;
   kiln_part_t moved = *part;
-  moved.row += (size_t)slice->row;
-  moved.first += (size_t)slice->column;
+  moved.row += (size_t)beginning(slice, 0);
+  moved.first += (size_t)beginning(slice, 1);
   slice->tensor->form->read_groups(slice->tensor, &moved, words, scales, zeros);
 }
 
 static const kiln_form_t slice_form = {read_slice, has_groups, read_groups};
 
 /* The slice's elements side by side, as the file has them; pages of the file are given back. */
-static void gather(const slice_t *slice, char *to, uint64_t elements) {
+static void gather(const slice_t *slice, char *to) {
   const kiln_tensor_t *tensor = slice->tensor;
-  const size_t run = (size_t)kiln_safetensors_stored_bytes(tensor->dtype, slice->run);
-  const size_t pitch = (size_t)kiln_safetensors_stored_bytes(tensor->dtype, slice->pitch);
-  const char *from = tensor->data + kiln_safetensors_stored_bytes(tensor->dtype, slice->first), *kept = from;
-  for (uint64_t done = 0; done < elements; done += slice->run, to += run, from += pitch) {
-    memcpy(to, from, run);
-    if (tensor->source && (from - kept >= READ_BYTES || elements - done <= slice->run)) {
-      kiln_file_give_back(tensor->source, kept, from + run);
-      kept = from + run;
+  const size_t bytes = (size_t)kiln_safetensors_stored_bytes(tensor->dtype, 1);
+  kiln_spans_t spans = slice->spans;
+  kiln_span_t span;
+  const char *kept = NULL, *end = NULL;
+  while (kiln_spans_next(&spans, &span)) {
+    const char *from = tensor->data + span.whole * bytes;
+    memcpy(to + span.own * bytes, from, (size_t)span.count * bytes);
+    kept = kept ? kept : from;
+    end = from + span.count * bytes;
+    if (tensor->source && end - kept >= READ_BYTES) {
+      kiln_file_give_back(tensor->source, kept, end);
+      kept = end;
     }
   }
+  if (tensor->source && kept)
+    kiln_file_give_back(tensor->source, kept, end);
+}
+
+/* Packs what packing->weight is of the tensor. */
+static kiln_status_t take_slice(const kiln_model_t *model, const kiln_packing_t *packing, const kiln_tensor_t *tensor,
+                                kiln_error_t *error) {
+  const kiln_weight_t *weight = packing->weight;
+  const slice_t slice = {tensor, weight, kiln_spans_of(weight, packing->shard, packing->rank)};
+  const uint64_t elements = kiln_elements_beside(weight, weight->rank);
+  const uint64_t bytes = kiln_safetensors_stored_bytes(tensor->dtype, elements);
+  kiln_tensor_t piece = *tensor;
+  kiln_spans_t spans = slice.spans;
+  kiln_span_t span;
+  void *memory = NULL;
+  kiln_status_t status;
+  memcpy(piece.shape, weight->shape, sizeof piece.shape);
+  if (tensor->form) {
+    piece.form = &slice_form;
+    piece.parts = &slice;
+  } else if (kiln_spans_next(&spans, &span) && span.count == elements) {
+    piece.data += kiln_safetensors_stored_bytes(tensor->dtype, span.whole);
+    piece.end = piece.begin + bytes; /* as far as the data go, which is all that is asked of these */
+  } else {
+    if ((status = kiln_memory_allocate(&model->allocator, bytes, "a slice of a weight", &memory, error)))
+      return status;
+    gather(&slice, memory);
+    piece.data = memory;
+    piece.source = NULL;
+  }
+  status = kiln_take_tensor(packing, &piece, error);
+  if (memory)
+    model->allocator.release(model->allocator.self, memory);
+  return status;
+}
+
+/* Sections that lie one behind another where they are packed are packed one by one, from where the file has them. */
+static kiln_status_t take_sections(const kiln_model_t *model, const kiln_packing_t *packing,
+                                   const kiln_tensor_t *tensor, kiln_error_t *error) {
+  kiln_weight_t weight = *packing->weight;
+  kiln_placement_t placement = *packing->placement;
+  kiln_shard_t shard = *packing->shard;
+  kiln_packing_t part = *packing;
+  kiln_status_t status = KILN_OK;
+  const uint64_t step = placement.tile > 0 ? 1 : kiln_elements_beside(&weight, shard.dim);
+  part.weight = &weight;
+  part.placement = &placement;
+  part.shard = &shard;
+  shard.section_count = 1;
+  for (uint32_t i = 0; !status && i < packing->shard->section_count; ++i, ++shard.sections) {
+    weight.shape[shard.dim] = (int64_t)shard.sections->extent;
+    status = take_slice(model, &part, tensor, error);
+    placement.shift += shard.sections->extent * step;
+  }
+  return status;
 }
 
 static kiln_status_t take(const kiln_model_t *model, const kiln_packing_t *packing, kiln_tensor_t *tensor,
                           kiln_error_t *error) {
   const kiln_descriptor_t *descriptor = model->descriptor;
-  const kiln_weight_t *weight = packing->weight;
-  const kiln_shard_t *shard = &descriptor->shards[weight - descriptor->weights];
+  const kiln_placement_t *placement = packing->placement;
+  const uint32_t index = (uint32_t)(packing->weight - descriptor->weights);
   kiln_packing_t part = *packing;
   kiln_weight_t room;
-  part.weight = whole(descriptor, (uint32_t)(weight - descriptor->weights), &room);
-  if (part.weight == weight || !packing->packed)
+  part.shard = &descriptor->shards[index];
+  part.rank = model->rank;
+  if (!packing->packed)
+    part.weight = whole(descriptor, index, &room);
+  if (!packing->packed || part.shard->section_count == 0)
     return kiln_take_tensor(&part, tensor, error);
-  const slice_t slice = slice_of(weight, shard, part_of(model, shard), tensor);
-  const uint64_t elements = kiln_elements_beside(weight, weight->rank);
-  const uint64_t bytes = kiln_safetensors_stored_bytes(tensor->dtype, elements);
-  kiln_tensor_t piece = *tensor;
-  void *memory = NULL;
-  kiln_status_t status;
-  part.weight = weight;
-  part.dim = shard->dim;
-  part.first = (int64_t)part_of(model, shard) * weight->shape[shard->dim];
-  memcpy(piece.shape, weight->shape, sizeof piece.shape);
-  if (tensor->form) {
-    piece.form = &slice_form;
-    piece.parts = &slice;
-  } else if (slice.run == elements) {
-    piece.data += kiln_safetensors_stored_bytes(tensor->dtype, slice.first);
-    piece.end = piece.begin + bytes; /* as far as the data go, which is all that is asked of these */
-  } else {
-    if ((status = kiln_memory_allocate(&model->allocator, bytes, "a slice of a weight", &memory, error)))
-      return status;
-    gather(&slice, memory, elements);
-    piece.data = memory;
-    piece.source = NULL;
-  }
-  status = kiln_take_tensor(&part, &piece, error);
-  if (memory)
-    model->allocator.release(model->allocator.self, memory);
+  const bool is_behind = placement->tile > 0 ? placement->dim == part.shard->dim : part.shard->dim == 0;
+  return is_behind ? take_sections(model, &part, tensor, error) : take_slice(model, &part, tensor, error);
+}
+
+static kiln_status_t spread(const kiln_model_t *model, uint32_t index, kiln_put_t put, const void *context,
+                            kiln_error_t *error) {
+  const kiln_weight_t *slice = kiln_kept_tensor(model->descriptor, index);
+  const kiln_shard_t *shard = &model->descriptor->shards[index];
+  const uint64_t elements = kiln_elements_beside(slice, slice->rank);
+  kiln_span_t span = {0, 0, elements};
+  kiln_status_t status = KILN_OK;
+  if (shard->section_count == 0)
+    return put(context, &span, error);
+  kiln_spans_t spans = kiln_spans_of(slice, shard, model->rank);
+  while (!status && kiln_spans_next(&spans, &span))
+    status = put(context, &span, error);
   return status;
 }
 
@@ -216,24 +289,12 @@ static void name(const kiln_model_t *model, char *text, size_t room) {
     kiln_text_print(text + length, room - length, " (rank %u of %u)", model->rank, model->descriptor->ranks);
 }
 
-static bool has_parts(const kiln_descriptor_t *descriptor, uint32_t index) {
-  const kiln_weight_t *one = &descriptor->weights[index];
-  for (uint32_t i = 0; i < descriptor->weight_count; ++i) {
-    const kiln_weight_t *other = &descriptor->weights[i];
-    if (strcmp(one->name, other->name) == 0 &&
-        (memcmp(one->shape, other->shape, sizeof one->shape) != 0 ||
-         memcmp(&descriptor->shards[index], &descriptor->shards[i], sizeof *descriptor->shards) != 0))
-      return true;
-  }
-  return false;
-}
-
 static kiln_status_t refuse_slices(const kiln_model_t *model, const char *function, kiln_error_t *error) {
   for (uint32_t i = 0; i < model->descriptor->weight_count; ++i)
-    if (model->descriptor->shards[i].parts > 1)
+    if (model->descriptor->shards[i].section_count > 0)
       return kiln_error_set(error, KILN_INVALID_ARGUMENT, "%s requires whole weights, got a slice of \"%.*s\"",
                             function, KILN_NAME_SHOWN, model->descriptor->weights[i].name);
   return KILN_OK;
 }
 
-const kiln_sharding_t kiln_sharding = {create, run, whole, take, name, has_parts, refuse_slices};
+const kiln_sharding_t kiln_sharding = {create, run, whole, take, spread, name, refuse_slices};

@@ -24,32 +24,86 @@ typedef struct kiln_together_t {
   const char *entry;
   kiln_error_t failed; /* the first collective that failed */
 } kiln_together_t;
+
+/* Elements that lie side by side in a slice, from `own` on, and in the whole tensor, from `whole` on. */
+typedef struct kiln_span_t {
+  uint64_t own, whole, count;
+} kiln_span_t;
+/* The spans of a rank's slice, in order, as far as they are between two elements of the whole tensor. */
+typedef struct kiln_spans_t {
+  const kiln_shard_t *shard;
+  uint32_t rank, section;        /* section: the next */
+  uint64_t inner;                /* elements of one step along the axis */
+  uint64_t begin, end, row, own; /* row: of those that each have all of the axis */
+  bool is_owner;                 /* of sections that several ranks have, only the first of these has spans */
+} kiln_spans_t;
+kiln_spans_t kiln_spans_between(const kiln_weight_t *slice, const kiln_shard_t *shard, uint32_t rank, uint64_t begin,
+                                uint64_t end);
+/* Those of all of the slice. */
+kiln_spans_t kiln_spans_of(const kiln_weight_t *slice, const kiln_shard_t *shard, uint32_t rank);
+/* False: there is none left. */
+bool kiln_spans_next(kiln_spans_t *spans, kiln_span_t *span);
+/* Elements of the tensor that a slice is of. */
+uint64_t kiln_whole_elements(const kiln_weight_t *slice, const kiln_shard_t *shard);
+/* Where a rank's section begins. */
+static inline uint64_t kiln_section_first(const kiln_section_t *section, uint32_t rank) {
+  return section->first + rank / section->group * section->step;
+}
+
+/* Slices of a tensor that the members of a communicator have, whose numbers are the ranks; and how own elements are
+ * read. */
+typedef struct kiln_slices_t {
+  const kiln_communicator_t *communicator;
+  const kiln_weight_t *slice;
+  const kiln_shard_t *shard;
+  kiln_status_t (*read)(const void *context, uint64_t first, uint64_t count, void *values, kiln_error_t *error);
+  const void *context;
+} kiln_slices_t;
+/* Elements `begin` .. `end` of the whole tensor come to rank 0's `piece`; `part` has as much room. All members call it.
+ * What cannot be read is in *own; the result is the communicator's. */
+kiln_status_t kiln_slices_gather(const kiln_slices_t *slices, uint64_t begin, uint64_t end, char *piece, char *part,
+                                 kiln_error_t *own, kiln_error_t *error);
+/* Begins a collective, and waits for it. */
+kiln_status_t kiln_ranks_do(const kiln_communicator_t *communicator, const kiln_collective_t *collective,
+                            kiln_error_t *error);
+
 /* What the rest of the run time calls, if a descriptor has it. */
+typedef kiln_status_t (*kiln_put_t)(const void *context, const kiln_span_t *span, kiln_error_t *error);
 typedef struct kiln_sharding_t {
   /* Makes model->rank what the options say; with that, or the descriptor's slices, something may be wrong. */
   kiln_status_t (*create)(kiln_model_t *model, const kiln_options_t *options, kiln_error_t *error);
   /* kiln_body_run with the call's communicator, if it is the model's. */
   kiln_status_t (*run)(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry, const kiln_frame_t *frame);
-  /* A weight as the file has it: itself or *room. */
+  /* A weight, or behind the weights a state, as a file has it: itself or *room. */
   const kiln_weight_t *(*whole)(const kiln_descriptor_t *descriptor, uint32_t index, kiln_weight_t *room);
   /* kiln_take_tensor of the model's slice. */
   kiln_status_t (*take)(const kiln_model_t *model, const kiln_packing_t *packing, kiln_tensor_t *tensor,
                         kiln_error_t *error);
+  /* Calls `put` for each span of the model's slice of a weight or, behind these, a state. */
+  kiln_status_t (*spread)(const kiln_model_t *model, uint32_t index, kiln_put_t put, const void *context,
+                          kiln_error_t *error);
   /* Adds " (rank 1 of 4)" to a text, as far as there is room. */
   void (*name)(const kiln_model_t *model, char *text, size_t room);
-  /* Whether a rank has two different parts of a weight's tensor. */
-  bool (*has_parts)(const kiln_descriptor_t *descriptor, uint32_t index);
   /* Refuses what would take slices for whole weights, if there are any. */
   kiln_status_t (*refuse_slices)(const kiln_model_t *model, const char *function, kiln_error_t *error);
 } kiln_sharding_t;
+/* That a call has the model's communicator. */
+kiln_status_t kiln_ranks_check(const kiln_model_t *model, const kiln_call_t *call, const char *function);
+
 static inline kiln_status_t kiln_refuse_slices(const kiln_model_t *model, const char *function, kiln_error_t *error) {
   const kiln_sharding_t *sharding = model->descriptor->sharding;
   return sharding ? sharding->refuse_slices(model, function, error) : KILN_OK;
 }
 /* The tensor of the file that a weight is, or a slice of. */
+/* Weights, and behind them states. */
+static inline const kiln_weight_t *kiln_kept_tensor(const kiln_descriptor_t *descriptor, uint32_t index) {
+  return index < descriptor->weight_count ? &descriptor->weights[index]
+                                          : &descriptor->states[index - descriptor->weight_count].tensor;
+}
 static inline const kiln_weight_t *kiln_whole_weight(const kiln_descriptor_t *descriptor, uint32_t index,
                                                      kiln_weight_t *room) {
-  return descriptor->sharding ? descriptor->sharding->whole(descriptor, index, room) : &descriptor->weights[index];
+  return descriptor->sharding ? descriptor->sharding->whole(descriptor, index, room)
+                              : kiln_kept_tensor(descriptor, index);
 }
 
 #endif /* KILN_SHARDING_H */

@@ -11,36 +11,71 @@ typedef struct restored_t {
   kiln_training_t *training;
 } restored_t;
 
-/* A tensor of the arena, or of weights that change, of the type that it has there. */
-static kiln_status_t find_state(const kiln_weight_t *state, uint32_t copy, const kiln_tensors_t *table,
-                                kiln_tensor_t **tensor, kiln_error_t *error) {
+/* The tensor of a copy of a weight that changes or of a state, of the type that it has there. */
+static kiln_status_t find(const kiln_weight_t *wanted, uint32_t copy, const kiln_tensors_t *table,
+                          kiln_tensor_t **tensor, kiln_error_t *error) {
   kiln_name_t name;
-  kiln_weight_name(state, copy, &name);
+  kiln_weight_name(wanted, copy, &name);
   *tensor = kiln_tensors_find(table, &name);
-  const kiln_status_t status = kiln_check_weight(state, &name, *tensor, error);
-  if (status || (*tensor)->dtype == state->dtype)
+  const kiln_status_t status = kiln_check_weight(wanted, &name, *tensor, error);
+  if (status || (*tensor)->dtype == wanted->dtype)
     return status;
   return kiln_error_set(error, KILN_WEIGHT_TYPE, "tensor \"%.*s\" requires type %s, got %s",
-                        kiln_shown((*tensor)->name_length), (*tensor)->name, kiln_safetensors_dtype_text(state->dtype),
+                        kiln_shown((*tensor)->name_length), (*tensor)->name, kiln_safetensors_dtype_text(wanted->dtype),
                         kiln_safetensors_dtype_text((*tensor)->dtype));
 }
 
+/* Where a copy of a tensor goes: to a state, or to a weight. */
+typedef struct place_t {
+  kiln_model_t *model;
+  uint32_t index, copy;
+  uint64_t bytes; /* of an element */
+  char *state;    /* null: it is a weight */
+  const char *from;
+} place_t;
+
+static kiln_status_t put(const void *context, const kiln_span_t *span, kiln_error_t *error) {
+  const place_t *place = context;
+  const char *from = place->from + span->whole * place->bytes;
+  if (!place->state)
+    return kiln_write_elements(place->model, place->index, place->copy, span->own, span->count, from, error);
+  memcpy(place->state + span->own * place->bytes, from, (size_t)(span->count * place->bytes));
+  return KILN_OK;
+}
+
+/* Checks the tensor of a weight or, behind these, of a state; if it is to be written it puts what the model has of it
+ * where it lies. */
+static kiln_status_t take(kiln_model_t *model, uint32_t index, uint32_t copy, const kiln_tensors_t *table,
+                          bool is_written, char *state, kiln_error_t *error) {
+  const kiln_descriptor_t *descriptor = model->descriptor;
+  const kiln_weight_t *own = kiln_kept_tensor(descriptor, index);
+  kiln_weight_t room;
+  kiln_tensor_t *tensor;
+  const kiln_status_t status = find(kiln_whole_weight(descriptor, index, &room), copy, table, &tensor, error);
+  if (status || !is_written)
+    return status;
+  const place_t place = {model, index, copy, kiln_safetensors_stored_bytes(own->dtype, 1), state, tensor->data};
+  const kiln_span_t all = {0, 0, kiln_elements_beside(own, own->rank)};
+  return descriptor->sharding ? descriptor->sharding->spread(model, index, put, &place, error)
+                              : put(&place, &all, error);
+}
+
 /* Checks that the table has it all; with an arena it takes it from there. */
-static kiln_status_t take_states(const kiln_descriptor_t *descriptor, const kiln_tensors_t *table,
-                                 const restored_t *restored, kiln_error_t *error) {
+static kiln_status_t take_states(kiln_model_t *model, const kiln_tensors_t *table, const restored_t *restored,
+                                 kiln_error_t *error) {
+  const kiln_descriptor_t *descriptor = model->descriptor;
   kiln_tensor_t *tensor;
   kiln_status_t status;
-  for (uint64_t i = 0; i < descriptor->state_count; ++i) {
+  for (uint32_t i = 0; i < descriptor->state_count; ++i) {
     const kiln_state_t *state = &descriptor->states[i];
     for (uint32_t copy = 0; copy < state->tensor.copies; ++copy) {
-      if ((status = find_state(&state->tensor, copy, table, &tensor, error)))
+      char *to = restored ? restored->arena + state->offset + copy * state->stride : NULL;
+      if ((status = take(model, descriptor->weight_count + i, copy, table, restored != NULL, to, error)))
         return status;
-      if (restored)
-        memcpy(restored->arena + state->offset + copy * state->stride, tensor->data, kiln_weight_bytes(&state->tensor));
     }
   }
   for (int i = 0; i < KILN_TRAINING_NUMBERS; ++i) {
-    if ((status = find_state(&kiln_training_numbers[i], 0, table, &tensor, error)))
+    if ((status = find(&kiln_training_numbers[i], 0, table, &tensor, error)))
       return status;
     if (restored)
       memcpy((char *)restored->training + (size_t)i * sizeof(int32_t), tensor->data, sizeof(int32_t));
@@ -59,15 +94,11 @@ static bool has_frozen(const kiln_model_t *model) {
 /* Checks that the table has all weights that change; if they are to be written it puts them where they lie. */
 static kiln_status_t take_weights(kiln_model_t *model, const kiln_tensors_t *table, bool is_written,
                                   kiln_error_t *error) {
-  kiln_tensor_t *tensor;
   kiln_status_t status;
-  for (uint32_t i = 0; i < model->descriptor->weight_count; ++i) {
-    const kiln_weight_t *weight = &model->descriptor->weights[i];
-    for (uint32_t copy = 0; kiln_weight_changes(model, i) && copy < weight->copies; ++copy)
-      if ((status = find_state(weight, copy, table, &tensor, error)) ||
-          (is_written && (status = kiln_write_copy(model, i, copy, tensor->data, error))))
+  for (uint32_t i = 0; i < model->descriptor->weight_count; ++i)
+    for (uint32_t copy = 0; kiln_weight_changes(model, i) && copy < model->descriptor->weights[i].copies; ++copy)
+      if ((status = take(model, i, copy, table, is_written, NULL, error)))
         return status;
-  }
   return KILN_OK;
 }
 
@@ -83,11 +114,11 @@ static kiln_status_t take_some_weights(kiln_model_t *model, const kiln_tensors_t
 
 static kiln_status_t take_training(kiln_model_t *model, kiln_tensors_t *table, const void *context,
                                    kiln_error_t *error) {
-  kiln_status_t status = take_states(model->descriptor, table, NULL, error);
+  kiln_status_t status = take_states(model, table, NULL, error);
   if (status ||
       (status = has_frozen(model) ? take_some_weights(model, table, error) : kiln_bind_tensors(model, table, error)))
     return status;
-  return take_states(model->descriptor, table, context, error);
+  return take_states(model, table, context, error);
 }
 
 kiln_status_t kiln_load_training(kiln_model_t *model, void *arena, kiln_training_t *training, const char *path,
@@ -99,8 +130,7 @@ kiln_status_t kiln_load_training(kiln_model_t *model, void *arena, kiln_training
                           : !arena    ? "an arena"
                           : !training ? "a place for step and seed"
                                       : "a path");
-  const kiln_status_t status = kiln_refuse_slices(model, "load_training", error);
-  return status ? status : kiln_checkpoint_take(model, path, take_training, &restored, error);
+  return kiln_checkpoint_take(model, path, take_training, &restored, error);
 }
 
 /* The weight whose average a state is; null: it is another one. */

@@ -4,13 +4,12 @@
 
 #include <string.h>
 
-/* What a caller asks for: rows to read, or to write from; one of the two is null. */
-typedef struct rows_t {
-  const char *weight;
+/* Elements to read, or to write from; one of the two is null. */
+typedef struct elements_t {
   uint64_t first, count;
   char *to;
   const char *from;
-} rows_t;
+} elements_t;
 
 /* The f32 that an element of a weight stored in fewer bits stands for: n along the tiles, k of the depth, the element
  * where kiln_pack_place says. */
@@ -27,56 +26,89 @@ static float decode(const char *packed, const kiln_placement_t *placement, uint6
   return (float)*(const signed char *)(packed + element) * value;
 }
 
-static void copy_rows(char *packed, const kiln_weight_t *weight, const kiln_placement_t *placement, uint64_t extent,
-                      const rows_t *rows) {
+/* Those of a weight that lies in tiles. */
+static void copy_tiled(char *packed, const kiln_weight_t *weight, const kiln_placement_t *placement,
+                       const elements_t *elements) {
   const size_t bytes = (size_t)kiln_safetensors_stored_bytes(weight->dtype, 1);
-  const bool is_stored = kiln_is_stored(weight, placement);
+  const bool is_stored = kiln_is_stored(weight, placement), by_row = placement->dim == 0;
+  const uint64_t rows = (uint64_t)weight->shape[0], columns = kiln_elements_beside(weight, 0);
   const kiln_rounding_t callers = kiln_rounding_begin();
-  uint64_t columns = 1, at = 0;
-  for (uint32_t i = 1; i < weight->rank; ++i)
-    columns *= (uint64_t)weight->shape[i];
-  for (uint64_t i = 0; i < rows->count; ++i)
-    for (uint64_t row = rows->first + i, column = 0; column < columns; ++column, at += bytes) {
-      const uint64_t element = kiln_pack_place(placement, extent, columns, row, column);
-      if (is_stored) {
-        const bool by_row = placement->dim == 0;
-        const float value =
-            decode(packed, placement, by_row ? columns : extent, by_row ? row : column, by_row ? column : row, element);
-        memcpy(rows->to + at, &value, sizeof value);
-      } else if (rows->from) {
-        memcpy(packed + element * bytes, rows->from + at, bytes);
-      } else {
-        memcpy(rows->to + at, packed + element * bytes, bytes);
-      }
+  uint64_t row = elements->first / columns, column = elements->first % columns;
+  for (uint64_t at = 0; at < elements->count * bytes; at += bytes) {
+    const uint64_t element = kiln_pack_place(placement, rows, columns, row, column);
+    if (is_stored) {
+      const float value =
+          decode(packed, placement, by_row ? columns : rows, by_row ? row : column, by_row ? column : row, element);
+      memcpy(elements->to + at, &value, sizeof value);
+    } else if (elements->from) {
+      memcpy(packed + element * bytes, elements->from + at, bytes);
+    } else {
+      memcpy(elements->to + at, packed + element * bytes, bytes);
     }
+    if (++column == columns) {
+      column = 0;
+      ++row;
+    }
+  }
   kiln_rounding_end(callers);
 }
 
-/* The same in a device's memory. Rows that lie there as the caller's do are copied as they are; else all of the weight
- * comes here, and goes back if it changed. */
-static kiln_status_t copy_device_rows(const kiln_model_t *model, char *packed, const kiln_weight_t *weight,
-                                      const kiln_placement_t *placement, uint64_t extent, const rows_t *rows,
-                                      kiln_error_t *error) {
+static kiln_status_t copy_host(char *packed, const kiln_weight_t *weight, const kiln_placement_t *placement,
+                               const elements_t *elements) {
+  const bool is_all = elements->count == kiln_elements_beside(weight, weight->rank);
+  if (placement->tile == 0) {
+    const size_t bytes = (size_t)kiln_safetensors_stored_bytes(weight->dtype, elements->count);
+    packed += kiln_safetensors_stored_bytes(weight->dtype, placement->shift + elements->first);
+    memcpy(elements->from ? packed : elements->to, elements->from ? elements->from : packed, bytes);
+  } else if (elements->from && is_all) {
+    (void)kiln_pack_weight(packed, elements->from, weight->dtype, weight, placement); /* refuses nothing of its type */
+  } else {
+    copy_tiled(packed, weight, placement, elements);
+  }
+  return KILN_OK;
+}
+
+/* The same in a device's memory. What lies there as the caller's does is copied as it is; else all of the weight comes
+ * here, and goes back if it changed. */
+static kiln_status_t copy_device(const kiln_model_t *model, char *packed, const kiln_weight_t *weight,
+                                 const kiln_placement_t *placement, const elements_t *elements, kiln_error_t *error) {
   const kiln_backend_t *backend = model->variant->backend;
   const uint64_t all = kiln_pack_bytes(weight, placement);
   void *memory;
   kiln_status_t status;
-  if (placement->tile == 0 && extent > 0) {
-    const uint64_t shift = kiln_safetensors_stored_bytes(weight->dtype, placement->shift), row = (all - shift) / extent;
-    packed += shift + rows->first * row;
-    return rows->from ? backend->copy(model, KILN_COPY_IN, packed, rows->from, rows->count * row, error)
-                      : backend->copy(model, KILN_COPY_OUT, rows->to, packed, rows->count * row, error);
+  if (placement->tile == 0) {
+    const uint64_t bytes = kiln_safetensors_stored_bytes(weight->dtype, elements->count);
+    packed += kiln_safetensors_stored_bytes(weight->dtype, placement->shift + elements->first);
+    return elements->from ? backend->copy(model, KILN_COPY_IN, packed, elements->from, bytes, error)
+                          : backend->copy(model, KILN_COPY_OUT, elements->to, packed, bytes, error);
   }
   if ((status = kiln_memory_allocate(&model->allocator, all, "a weight on its way", &memory, error)))
     return status;
   if (!(status = backend->copy(model, KILN_COPY_OUT, memory, packed, all, error))) {
-    copy_rows(memory, weight, placement, extent, rows);
-    if (rows->from)
+    copy_tiled(memory, weight, placement, elements);
+    if (elements->from)
       status = backend->copy(model, KILN_COPY_IN, packed, memory, all, error);
   }
   model->allocator.release(model->allocator.self, memory);
   return status;
 }
+
+static kiln_status_t copy_weight(const kiln_model_t *model, uint32_t index, uint32_t copy, const elements_t *elements,
+                                 kiln_error_t *error) {
+  const kiln_weight_t *weight = &model->descriptor->weights[index];
+  const kiln_placement_t *placement = &model->variant->placements[index];
+  char *packed = model->packed + placement->offset + copy * placement->stride;
+  return model->variant->backend ? copy_device(model, packed, weight, placement, elements, error)
+                                 : copy_host(packed, weight, placement, elements);
+}
+
+/* What a caller asks for. */
+typedef struct rows_t {
+  const char *weight;
+  uint64_t first, count;
+  char *to;
+  const char *from;
+} rows_t;
 
 /* Why not, for all but the numbers of rows. */
 static kiln_status_t refuse(const rows_t *rows, kiln_status_t status, const char *wanted, kiln_error_t *error) {
@@ -84,47 +116,36 @@ static kiln_status_t refuse(const rows_t *rows, kiln_status_t status, const char
                         rows->weight ? rows->weight : "");
 }
 
-static kiln_status_t copy_weight(const kiln_model_t *model, uint32_t index, uint32_t copy, const rows_t *rows,
-                                 kiln_error_t *error) {
+static kiln_status_t copy_rows(const kiln_model_t *model, uint32_t index, uint32_t copy, const rows_t *rows,
+                               kiln_error_t *error) {
   const kiln_weight_t *weight = &model->descriptor->weights[index];
-  const kiln_placement_t *placement = &model->variant->placements[index];
-  const uint64_t extent = weight->rank ? (uint64_t)weight->shape[0] : 1;
+  const uint64_t extent = weight->rank ? (uint64_t)weight->shape[0] : 1, columns = kiln_elements_beside(weight, 0);
   if (rows->from && !(weight->flags & KILN_WEIGHT_VARIABLE))
     return refuse(rows, KILN_INVALID_ARGUMENT, "a variable to write", error);
-  if (rows->from && kiln_is_stored(weight, placement))
+  if (rows->from && kiln_is_stored(weight, &model->variant->placements[index]))
     return refuse(rows, KILN_INVALID_ARGUMENT, "a variable that is not stored in fewer bits to write", error);
   if (rows->first > extent || rows->count > extent - rows->first)
     return kiln_error_set(error, KILN_EXTENT_OUT_OF_RANGE, "weight \"%.*s\" has %llu rows, got %llu from row %llu",
                           KILN_NAME_SHOWN, rows->weight, (unsigned long long)extent, (unsigned long long)rows->count,
                           (unsigned long long)rows->first);
-  char *packed = model->packed + placement->offset + copy * placement->stride;
-  if (model->variant->backend)
-    return copy_device_rows(model, packed, weight, placement, extent, rows, error);
-  if (rows->from && rows->count == extent)
-    (void)kiln_pack_weight(packed, rows->from, weight->dtype, weight, placement); /* refuses nothing of its type */
-  else
-    copy_rows(packed, weight, placement, extent, rows);
-  return KILN_OK;
+  return copy_weight(model, index, copy,
+                     &(elements_t){rows->first * columns, rows->count * columns, rows->to, rows->from}, error);
 }
 
 static kiln_status_t copy_named(const kiln_model_t *model, const rows_t *rows, kiln_error_t *error) {
-  const kiln_sharding_t *sharding;
   kiln_name_t name;
   kiln_status_t status = KILN_WEIGHT_MISSING;
   if (!model || !rows->weight || (!rows->to && !rows->from))
     return refuse(rows, KILN_NULL_ARGUMENT, "a model, a name and values", error);
   if (!model->packed)
     return refuse(rows, KILN_WEIGHTS_NOT_BOUND, "bound weights", error);
-  sharding = model->descriptor->sharding;
   /* A name may be that of two weights, which are one tensor packed twice. */
   for (uint32_t i = 0; i < model->descriptor->weight_count; ++i)
     for (uint32_t copy = 0; copy < model->descriptor->weights[i].copies; ++copy) {
       kiln_weight_name(&model->descriptor->weights[i], copy, &name);
       if (kiln_name_order(&name, rows->weight, strlen(rows->weight)) != 0)
         continue;
-      if (sharding && sharding->has_parts(model->descriptor, i))
-        return refuse(rows, KILN_INVALID_ARGUMENT, "a tensor of which the rank has one part", error);
-      if ((status = copy_weight(model, i, copy, rows, error)))
+      if ((status = copy_rows(model, i, copy, rows, error)))
         return status;
     }
   return status ? refuse(rows, status, "a name of the weight table", error) : kiln_error_clear(error);
@@ -145,9 +166,12 @@ bool kiln_weight_changes(const kiln_model_t *model, uint32_t index) {
   return (weight->flags & KILN_WEIGHT_VARIABLE) && !kiln_is_stored(weight, &model->variant->placements[index]);
 }
 
-kiln_status_t kiln_write_copy(kiln_model_t *model, uint32_t index, uint32_t copy, const void *values,
-                              kiln_error_t *error) {
-  const kiln_weight_t *weight = &model->descriptor->weights[index];
-  return copy_weight(model, index, copy,
-                     &(rows_t){weight->name, 0, weight->rank ? (uint64_t)weight->shape[0] : 1, NULL, values}, error);
+kiln_status_t kiln_read_elements(const kiln_model_t *model, uint32_t index, uint32_t copy, uint64_t first,
+                                 uint64_t count, void *values, kiln_error_t *error) {
+  return copy_weight(model, index, copy, &(elements_t){first, count, values, NULL}, error);
+}
+
+kiln_status_t kiln_write_elements(kiln_model_t *model, uint32_t index, uint32_t copy, uint64_t first, uint64_t count,
+                                  const void *values, kiln_error_t *error) {
+  return copy_weight(model, index, copy, &(elements_t){first, count, NULL, values}, error);
 }

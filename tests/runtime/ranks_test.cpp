@@ -323,19 +323,24 @@ TEST(Ranks, OneIsNotAskedFor) {
 
 TEST(Ranks, ImpossibleSlicesAreInternalErrors) {
   const kiln_weight_t weight = {"w", KILN_F32, 2, {2, 2}, 1, 0};
-  const auto refuse = [&](const kiln_shard_t &shard, const char *words) {
+  const auto refuse = [&](const Sections &sections) {
     RankModel model(4);
+    const kiln_shard_t shard = sections.described();
     model.Descriptor.weights = &weight;
     model.Descriptor.shards = &shard;
     model.Descriptor.weight_count = 1;
     EXPECT_EQ(model.create({.rank = 3, .ranks = 4}), KILN_INTERNAL_ERROR);
-    EXPECT_STREQ(model.Error.message, words);
+    EXPECT_STREQ(model.Error.message,
+                 "tensor \"w\" requires sections that are all of it for 4 ranks together, got others");
   };
-  const char *words = "weight \"w\" requires one of 4 parts for rank 3";
-  refuse({2, 4, 1, 1, 0}, words);
-  refuse({0, 4, 1, 0, 0}, words);
-  refuse({0, 4, 1, 1, 1}, words);
-  refuse({0, 3, 1, 1, 0}, "weight \"w\" requires one of 3 parts for rank 3");
+  refuse(equalParts(2, 4, 2));                         // no such dimension
+  refuse(equalParts(0, 4, 2, 0));                      // no ranks of a group
+  refuse(equalParts(0, 4, 2, 3));                      // groups of three of four
+  refuse({0, 8, {{1, 2, 2, 1, 0}}});                   // the last one ends behind the tensor
+  refuse(equalParts(0, 3, 2));                         // fewer than ranks
+  refuse(equalParts(0, 5, 2));                         // more
+  refuse({0, 8, {{0, 1, 1, 1, 0}}});                   // less than the slice
+  refuse({0, 12, {{0, 2, 2, 1, 0}, {8, 1, 1, 1, 0}}}); // more than it
   RankModel model(2);
   const kiln_backend_t backend = {};
   model.Variant.backend = &backend;
@@ -356,7 +361,7 @@ TEST(Ranks, ShareAMatrix) {
     for (int k = 0; k < Depth; ++k)
       wanted[n] += matrix[n * Depth + k] * x[k];
   const kiln_weight_t weight = {"w", KILN_F32, 2, {Outputs, Depth / Size}, 1, 0};
-  const kiln_shard_t shard = {1, Size, 1, 1, 0};
+  const Sections shard = equalParts(1, Size, Depth / Size);
   const kiln_placement_t place = makePlacement(0, 0, 0, 0, 0);
   asRanks(Size, [&](const kiln_frame_t *frame, uint32_t rank) {
     BoundModel model({weight}, {place}, sizeof(float) * Outputs * Depth / Size, rank, Size, {shard});

@@ -4,6 +4,7 @@
 // with the run time.
 #pragma once
 
+#include "slices.h"
 #include "support.h"
 
 #include <cmath>
@@ -73,12 +74,15 @@ inline double valueOfHalf(uint16_t half) {
   return half >> 15 ? -size : size;
 }
 
-/// A model of these weights, perhaps of several ranks, bound by an allocator that counts and promises no zeros.
+/// A model of these weights and states, perhaps of several ranks, with the sections of each, bound by an allocator that
+/// counts and promises no zeros.
 class BoundModel {
 public:
   BoundModel(std::vector<kiln_weight_t> weights, std::vector<kiln_placement_t> placements, uint64_t packedBytes,
-             uint32_t rank = 0, uint32_t ranks = 0, std::vector<kiln_shard_t> shards = {})
-      : Weights(std::move(weights)), Placements(std::move(placements)),
+             uint32_t rank = 0, uint32_t ranks = 0, std::vector<Sections> sections = {},
+             std::vector<kiln_state_t> states = {})
+      : Parts(std::move(sections)), States(std::move(states)), Weights(std::move(weights)),
+        Placements(std::move(placements)),
         Variant(hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, Placements.data(), packedBytes, nullptr)),
         Descriptor{KILN_ABI_VERSION,
                    static_cast<uint32_t>(Weights.size()),
@@ -92,8 +96,11 @@ public:
                    0} {
     const kiln_cpu_t cpu = kiln_cpu_detect();
     const kiln_options_t options = {.allocator = &Functions, .rank = rank, .ranks = ranks};
-    Shards = std::move(shards);
-    Shards.resize(Weights.size()); // else they are whole
+    for (const Sections &each : Parts)
+      Shards.push_back(each.described());
+    Shards.resize(Weights.size() + States.size()); // else they are whole
+    Descriptor.states = States.data();
+    Descriptor.state_count = States.size();
     Descriptor.ranks = ranks;
     Descriptor.shards = Shards.data();
     Descriptor.sharding = ranks > 1 ? &kiln_sharding : nullptr;
@@ -103,7 +110,7 @@ public:
   BoundModel &operator=(const BoundModel &) = delete;
   ~BoundModel() {
     kiln_destroy(Model);
-    EXPECT_EQ(Counter.Alive, 0) << "something was not released";
+    EXPECT_EQ(Counter.Alive, Kept) << "something was not released";
   }
   kiln_status_t bind(const std::vector<Tensor> &tensors) {
     GuardedMemory image(makeImage(tensors));
@@ -120,11 +127,14 @@ public:
   }
 
   CountingAllocator Counter;
+  int Kept = 0; // allocations that stay
   kiln_model_t *Model = nullptr;
   kiln_error_t Error = {};
 
 private:
   kiln_allocator_t Functions = Counter.get();
+  std::vector<Sections> Parts;
+  std::vector<kiln_state_t> States;
   std::vector<kiln_weight_t> Weights;
   std::vector<kiln_placement_t> Placements;
   std::vector<kiln_shard_t> Shards;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 #include <string>
 #include <string_view>
 #include <sys/mman.h>
@@ -77,9 +78,19 @@ private:
   char *Base, *Data;
 };
 
-/// malloc with a count of what is alive, which fails from the allocation numbered `Limit` on.
+/// malloc with a count of what is alive, which fails from the allocation numbered `Limit` on. What nobody releases goes
+/// with it.
 struct CountingAllocator {
+  CountingAllocator() = default;
+  CountingAllocator(const CountingAllocator &) = delete;
+  CountingAllocator &operator=(const CountingAllocator &) = delete;
+  ~CountingAllocator() {
+    for (void *memory : Blocks)
+      std::free(memory);
+  }
+
   int Alive = 0, Made = 0, Limit = 1 << 30;
+  std::set<void *> Blocks;
   kiln_allocator_t get() {
     return {this,
             [](void *self, size_t bytes, size_t alignment) -> void * {
@@ -89,10 +100,13 @@ struct CountingAllocator {
               ++counter->Made;
               ++counter->Alive;
               void *memory = std::aligned_alloc(alignment, bytes);
+              counter->Blocks.insert(memory);
               return memory ? std::memset(memory, 0xA5, bytes) : nullptr; // nothing promises zeros
             },
             [](void *self, void *memory) {
-              --static_cast<CountingAllocator *>(self)->Alive;
+              auto *counter = static_cast<CountingAllocator *>(self);
+              --counter->Alive;
+              counter->Blocks.erase(memory);
               std::free(memory);
             }};
   }

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which elements of a tensor a rank has, and how those of all ranks come together. Only models of several ranks refer
+ * to this file. */
+#include "internal.h"
+
+#include <string.h>
+
+uint64_t kiln_whole_elements(const kiln_weight_t *slice, const kiln_shard_t *shard) {
+  return kiln_elements_beside(slice, shard->dim) * shard->extent;
+}
+
+kiln_spans_t kiln_spans_between(const kiln_weight_t *slice, const kiln_shard_t *shard, uint32_t rank, uint64_t begin,
+                                uint64_t end) {
+  kiln_spans_t spans = {.shard = shard, .rank = rank, .inner = 1, .begin = begin, .end = end};
+  for (uint32_t i = shard->dim + 1; i < slice->rank; ++i)
+    spans.inner *= (uint64_t)slice->shape[i];
+  spans.row = begin / (shard->extent * spans.inner);
+  spans.own = spans.row * (uint64_t)slice->shape[shard->dim] * spans.inner;
+  return spans;
+}
+
+kiln_spans_t kiln_spans_of(const kiln_weight_t *slice, const kiln_shard_t *shard, uint32_t rank) {
+  return kiln_spans_between(slice, shard, rank, 0, kiln_whole_elements(slice, shard));
+}
+
+bool kiln_spans_next(kiln_spans_t *spans, kiln_span_t *span) {
+  const kiln_shard_t *shard = spans->shard;
+  const uint64_t inner = spans->inner, row_elements = shard->extent * inner;
+  for (; spans->row * row_elements < spans->end; ++spans->row, spans->section = 0)
+    while (spans->section < shard->section_count) {
+      const kiln_section_t *section = &shard->sections[spans->section++];
+      const uint64_t first = spans->row * row_elements + kiln_section_first(section, spans->rank) * inner;
+      const uint64_t last = first + section->extent * inner, own = spans->own;
+      const uint64_t from = first > spans->begin ? first : spans->begin, to = last < spans->end ? last : spans->end;
+      spans->own += section->extent * inner;
+      if (from < to && !(spans->is_owner && spans->rank % section->group != 0)) {
+        *span = (kiln_span_t){own + (from - first), from, to - from};
+        return true;
+      }
+    }
+  return false;
+}
+
+kiln_status_t kiln_ranks_do(const kiln_communicator_t *communicator, const kiln_collective_t *collective,
+                            kiln_error_t *error) {
+  const kiln_status_t status = communicator->begin(communicator->self, collective, error);
+  return status ? status : communicator->finish(communicator->self, error);
+}
+
+static kiln_spans_t spans_of(const kiln_slices_t *slices, uint32_t rank, uint64_t begin, uint64_t end) {
+  kiln_spans_t spans = kiln_spans_between(slices->slice, slices->shard, rank, begin, end);
+  spans.is_owner = true;
+  return spans;
+}
+
+/* Reads what this rank has between two elements of the whole tensor: side by side, or to its place in that piece.
+ * Returns the elements. */
+static uint64_t read_own(const kiln_slices_t *slices, uint64_t begin, uint64_t end, char *to, bool is_piece,
+                         kiln_error_t *error) {
+  const uint64_t bytes = kiln_safetensors_stored_bytes(slices->slice->dtype, 1);
+  kiln_spans_t spans = spans_of(slices, slices->communicator->rank, begin, end);
+  kiln_span_t span;
+  uint64_t count = 0;
+  while (kiln_spans_next(&spans, &span)) {
+    const uint64_t place = is_piece ? span.whole - begin : count;
+    (void)slices->read(slices->context, span.own, span.count, to + place * bytes, error);
+    count += span.count;
+  }
+  return count;
+}
+
+/* Receives what another rank has there, and puts it in its place. */
+static kiln_status_t receive(const kiln_slices_t *slices, uint32_t rank, uint64_t begin, uint64_t end, char *piece,
+                             char *part, kiln_error_t *error) {
+  const uint64_t bytes = kiln_safetensors_stored_bytes(slices->slice->dtype, 1);
+  kiln_collective_t collective = {.kind = KILN_RECEIVE, .element = slices->slice->dtype, .to = part, .peer = rank};
+  kiln_spans_t spans = spans_of(slices, rank, begin, end), again = spans;
+  kiln_span_t span;
+  kiln_status_t status;
+  while (kiln_spans_next(&spans, &span))
+    collective.elements += span.count;
+  if (collective.elements == 0)
+    return KILN_OK;
+  if ((status = kiln_ranks_do(slices->communicator, &collective, error)))
+    return status;
+  for (; kiln_spans_next(&again, &span); part += span.count * bytes)
+    memcpy(piece + (span.whole - begin) * bytes, part, (size_t)(span.count * bytes));
+  return KILN_OK;
+}
+
+kiln_status_t kiln_slices_gather(const kiln_slices_t *slices, uint64_t begin, uint64_t end, char *piece, char *part,
+                                 kiln_error_t *own, kiln_error_t *error) {
+  const kiln_communicator_t *communicator = slices->communicator;
+  kiln_status_t status = KILN_OK;
+  if (communicator->rank == 0) {
+    (void)read_own(slices, begin, end, piece, true, own);
+    for (uint32_t rank = 1; !status && rank < communicator->size; ++rank)
+      status = receive(slices, rank, begin, end, piece, part, error);
+    return status;
+  }
+  const uint64_t count = read_own(slices, begin, end, part, false, own);
+  const kiln_collective_t collective = {
+      .kind = KILN_SEND, .element = slices->slice->dtype, .from = part, .elements = count, .peer = 0};
+  return count ? kiln_ranks_do(communicator, &collective, error) : KILN_OK;
+}
