@@ -315,6 +315,25 @@ kiln_status_t {0}_swap_average({0}_t *model, void *arena, kiln_error_t *error);
       name);
 }
 
+/// Those of a library for several ranks.
+static std::string ranksPrototypes(const ModelInterface &model) {
+  std::string text = fmt::format(
+      R"(/* Where weights are slices save_weights is KILN_INVALID_ARGUMENT. Here all ranks write together one file, that of the whole
+ * model, which a library for any number of ranks reads: each calls it, with its call's communicator. Rank 0 has the path;
+ * what is there is replaced only by a file that is whole. All ranks return the same status, but where one is lost. */
+kiln_status_t {0}_save_weights_together(const {0}_t *model, const kiln_call_t *call, const char *path);
+)",
+      model.name);
+  if (model.trains())
+    text += fmt::format(
+        R"(/* The same of a training, whose arena is the call's: what load_training of a library for any number of ranks reads. */
+kiln_status_t {0}_save_training_together(const {0}_t *model, const kiln_call_t *call, const kiln_training_t *training,
+                                         const char *path);
+)",
+        model.name);
+  return text + "\n";
+}
+
 /// Those of a model that may run on a GPU.
 static std::string devicePrototypes(const std::string &name) {
   return fmt::format(R"(/* On a CPU the following do nothing.
@@ -350,6 +369,8 @@ std::string writeCHeader(const ModelInterface &model, const std::vector<Variant>
     text += selfTestPrototype(model.name);
   if (model.trains())
     text += trainingPrototypes(model.name);
+  if (model.ranks > 1)
+    text += ranksPrototypes(model);
   if (hasDevice(variants))
     text += devicePrototypes(model.name);
   for (const EntryInterface &entry : model.entries)

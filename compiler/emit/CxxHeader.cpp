@@ -174,6 +174,25 @@ static std::string trainingMethods(const std::string &name) {
                      name);
 }
 
+/// Those of a library for several ranks.
+static std::string ranksMethods(const ModelInterface &model) {
+  std::string text = fmt::format(R"(  /// All ranks write one file together: {0}_save_weights_together.
+  kiln_status_t save_weights_together(const kiln_call_t &call, const char *path) const {{
+    return {0}_save_weights_together(handle, &call, path);
+  }}
+)",
+                                 model.name);
+  if (model.trains())
+    text +=
+        fmt::format(R"(  kiln_status_t save_training_together(const kiln_call_t &call, const kiln_training_t &training,
+                                       const char *path) const {{
+    return {0}_save_training_together(handle, &call, &training, path);
+  }}
+)",
+                    model.name);
+  return text + "\n";
+}
+
 /// Those of a model that may run on a GPU.
 static std::string deviceMethods(const std::string &name) {
   return fmt::format(
@@ -304,6 +323,8 @@ public:
     text += selfTestMethod(name);
   if (model.trains())
     text += trainingMethods(name);
+  if (model.ranks > 1)
+    text += ranksMethods(model);
   if (hasDevice(variants))
     text += deviceMethods(name);
   for (const EntryInterface &entry : model.entries)

@@ -173,6 +173,11 @@ kiln_status_t kiln_save_training(const kiln_model_t *model, const void *arena, c
                                  const char *path, kiln_error_t *error);
 kiln_status_t kiln_load_training(kiln_model_t *model, void *arena, kiln_training_t *training, const char *path,
                                  kiln_error_t *error);
+/* The same files of what all ranks of the call's communicator have, which rank 0 writes: each of them calls it, with
+ * the arena of its training. One status for all of them. */
+kiln_status_t kiln_save_weights_together(const kiln_model_t *model, const kiln_call_t *call, const char *path);
+kiln_status_t kiln_save_training_together(const kiln_model_t *model, const kiln_call_t *call,
+                                          const kiln_training_t *training, const char *path);
 /* Exchanges the weights and their moving averages, in the arena of a training. */
 kiln_status_t kiln_swap_average(kiln_model_t *model, void *arena, kiln_error_t *error);
 /* Rows of a bound weight, along its first dimension, dense and of the weight's type, whatever it is stored as; a weight

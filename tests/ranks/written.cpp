@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two processes that write together, each of which also writes alone: `written` under mpirun, with the folder of the
-// examples.
+// Two processes that write together, each of which also writes alone, and that save their weights together: `written`
+// under mpirun, with the folder of the examples.
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
+
 #include "char_gpt.h"
 #include "char_gpt_ranks2.h"
 #include "kiln/communicators/mpi.h"
@@ -9,6 +13,40 @@
 using namespace kiln::test;
 WRITER(char_gpt, CHAR_GPT);
 WRITER(char_gpt_ranks2, CHAR_GPT_RANKS2);
+
+static std::string bytesOf(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Whether what ranks save is what one process saves, to the byte; of rank 0, which has the files.
+static bool savesTheSame(const std::string &weights, const kiln_communicator_t &ranks) {
+  const std::string path = std::filesystem::temp_directory_path() / ("kiln_written_" + std::to_string(getpid()));
+  kiln_error_t error{};
+  auto check = [&](kiln_status_t status) {
+    if (status)
+      throw std::runtime_error(error.message);
+  };
+  const kiln_options_t options = {.rank = ranks.rank, .ranks = ranks.size};
+  ::char_gpt_ranks2_t *model = nullptr;
+  check(char_gpt_ranks2_create_on(&options, &model, &error));
+  const std::unique_ptr<::char_gpt_ranks2_t, void (*)(::char_gpt_ranks2_t *)> owner(model, char_gpt_ranks2_destroy);
+  check(char_gpt_ranks2_bind_weights(model, weights.c_str(), &error));
+  kiln_call_t call{};
+  call.error = &error;
+  call.communicator = &ranks;
+  check(char_gpt_ranks2_save_weights_together(model, &call, path.c_str()));
+  if (ranks.rank != 0)
+    return true;
+  ::char_gpt_t *one = nullptr;
+  check(char_gpt_create(nullptr, &one, &error));
+  const std::unique_ptr<::char_gpt_t, void (*)(::char_gpt_t *)> oneOwner(one, char_gpt_destroy);
+  check(char_gpt_bind_weights(one, weights.c_str(), &error));
+  check(char_gpt_save_weights(one, (path + ".one").c_str(), &error));
+  const bool isSame = bytesOf(path) == bytesOf(path + ".one");
+  std::printf("the file of two ranks is %s that of one\n", isSame ? "as" : "not");
+  return std::filesystem::remove(path) && std::filesystem::remove(path + ".one") && isSame;
+}
 
 int main(int argc, char **argv) {
   constexpr size_t vocabulary = 63;
@@ -25,7 +63,7 @@ int main(int argc, char **argv) {
     const double error = distance(write<::char_gpt_ranks2>(weights, tokens, vocabulary, &ranks),
                                   write<::char_gpt>(weights, tokens, vocabulary));
     std::printf("rank %u of %u: %g from what one process writes\n", ranks.rank, ranks.size, error);
-    isWrong = !(error < 3e-6);
+    isWrong = !(error < 3e-6) || !savesTheSame(weights, ranks);
   } catch (const std::exception &failure) {
     std::fprintf(stderr, "rank %u of %u: %s\n", ranks.rank, ranks.size, failure.what());
   }

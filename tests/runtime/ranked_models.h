@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A model with slices of every kind, of so many ranks or of one, and a training's arena for it; with the same numbers
+// in the whole tensors, whatever the ranks.
+#pragma once
+
+#include "stored_numbers.h"
+#include "tests/ranks/thread_ranks.h"
+
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <memory>
+#include <mutex>
+
+namespace kiln_test {
+
+namespace fs = std::filesystem;
+
+/// A tensor of the file, and what ranks have of it.
+struct Described {
+  const char *Name;
+  const char *Type;
+  std::vector<int64_t> Shape;
+  Sections Cut;
+  uint32_t Tile = 0, Copies = 1;
+  bool IsVariable = true;
+
+  kiln_dtype_t dtype() const { return std::string(Type) == "BF16" ? KILN_BF16 : KILN_F32; }
+  size_t elementBytes() const { return dtype() == KILN_BF16 ? 2 : 4; }
+  /// One copy of a rank's; without sections of the whole tensor.
+  kiln_weight_t slice() const {
+    std::vector<int64_t> shape = Shape;
+    if (!Cut.All.empty()) {
+      shape[Cut.Dim] = 0;
+      for (const kiln_section_t &section : Cut.All)
+        shape[Cut.Dim] += static_cast<int64_t>(section.extent);
+    }
+    kiln_weight_t weight = weightOf(Name, dtype(), shape);
+    weight.copies = Copies;
+    weight.flags = IsVariable ? uint32_t{KILN_WEIGHT_VARIABLE} : 0;
+    return weight;
+  }
+  std::string name(uint32_t copy) const {
+    std::string text = Name;
+    if (const size_t hole = text.find("{}"); hole != std::string::npos)
+      text.replace(hole, 2, std::to_string(copy));
+    return text;
+  }
+  /// Of a copy, the whole tensor; of the nth drawing.
+  std::string bytes(uint32_t copy, uint32_t seed) const {
+    uint32_t state = seed * 1000 + copy * 100 + static_cast<uint32_t>(Name[0]);
+    std::string result(productOf(Shape) * elementBytes(), '\0');
+    for (size_t at = 0; at + 4 <= result.size(); at += 4) {
+      state = state * 1664525u + 1013904223u;
+      const uint32_t bits = (state ^ state >> 16) & 0x5F5F5F5F; // finite
+      std::memcpy(&result[at], &bits, 4);
+    }
+    return result;
+  }
+};
+
+/// Sections of a weight of 20 queries and 8 keys for so many ranks: of four, two share a key.
+inline Sections sharedKeys(uint32_t dim, uint32_t ranks) {
+  const uint32_t group = ranks > 2 ? 2 : 1;
+  const uint64_t queries = 20 / ranks, keys = 8 * group / ranks;
+  return {dim, 28, {{0, queries, queries, 1, 0}, {20, keys, keys, group, 0}}};
+}
+
+/// Some weights are not trained, and are in tiles; some are more than is sent at a time.
+struct Kind {
+  bool HasFrozen = false, IsLarge = false;
+};
+
+/// For 1, 2 or 4 ranks.
+inline std::vector<Described> describeWeights(uint32_t ranks, Kind kind) {
+  const int64_t most = kind.IsLarge ? 1032 : 20;
+  std::vector<Described> weights = {
+      {"b.out", "F32", {5, 24}, sharesOf(1, {24}, ranks)},
+      {"c.{}.fused", "F32", {7, 40}, sharesOf(1, {16, 16, 8}, ranks), 0, 3},
+      {"d.shared", "F32", {28, 3}, sharedKeys(0, ranks)},
+      {"e.norm", "F32", {6}, {}},
+      {"g.deep", "F32", {most - 9, most}, sharesOf(1, {static_cast<uint64_t>(most)}, ranks)},
+      {"h.scale", "F32", {}, {}},
+      {"i.wide", "F32", {most, most - 7}, sharesOf(0, {static_cast<uint64_t>(most) - 8, 8}, ranks)},
+      {"j.whole", "F32", {most, most}, {}},
+  };
+  if (kind.HasFrozen) {
+    weights.push_back({"a.{}.qkv", "F32", {32, 6}, sharesOf(0, {16, 8, 8}, ranks), 16, 2, false});
+    weights.push_back({"f.half", "BF16", {8, 4}, sharesOf(0, {8}, ranks), 0, 1, false});
+  }
+  return weights;
+}
+
+inline std::vector<Described> describeStates(uint32_t ranks) {
+  return {{"state:cache.{}", "F32", {3, 4, 8}, sharesOf(2, {8}, ranks), 0, 2},
+          {"mean:c.{}.fused", "F32", {7, 40}, sharesOf(1, {16, 16, 8}, ranks), 0, 3},
+          {"mean:d.shared", "F32", {28, 3}, sharedKeys(0, ranks)},
+          {"mean:e.norm", "F32", {6}, {}},
+          {"momentum:h.scale", "F32", {1}, {}}};
+}
+
+/// One rank of so many, or a model of one process.
+class RankedModel {
+public:
+  RankedModel(uint32_t rank, uint32_t ranks, Kind kind = {})
+      : Rank(rank), Weights(describeWeights(ranks, kind)), States(describeStates(ranks)) {
+    std::vector<kiln_weight_t> weights;
+    std::vector<kiln_placement_t> places;
+    std::vector<kiln_state_t> states;
+    std::vector<Sections> sections;
+    uint64_t packed = 0, arena = 0;
+    for (const Described &each : Weights) {
+      const kiln_weight_t slice = each.slice();
+      kiln_placement_t place = makePlacement(packed, 0, each.Tile, 0, 0, each.dtype());
+      place.stride = KILN_ARENA_ROUND(kiln_pack_bytes(&slice, &place));
+      packed += place.stride * each.Copies;
+      weights.push_back(slice);
+      places.push_back(place);
+      sections.push_back(ranks > 1 ? each.Cut : Sections());
+    }
+    for (const Described &each : States) {
+      const uint64_t bytes = KILN_ARENA_ROUND(productOf(each.Shape) * 4);
+      states.push_back({each.slice(), arena, bytes});
+      arena += bytes * each.Copies;
+      sections.push_back(ranks > 1 ? each.Cut : Sections());
+    }
+    Arena.resize(arena + KILN_ARENA_ALIGNMENT, '\x7F');
+    Bound = std::make_unique<BoundModel>(weights, places, packed, rank, ranks > 1 ? ranks : 0, sections, states);
+    Offsets = states;
+  }
+
+  /// Gives it the numbers of a seed, in the weights that are trained and in the states; what is frozen is always that
+  /// of seed 1.
+  void fill(uint32_t seed) {
+    std::vector<Tensor> tensors;
+    for (const Described &each : Weights)
+      for (uint32_t copy = 0; copy < each.Copies; ++copy)
+        tensors.push_back({each.name(copy), each.Type, each.Shape, each.bytes(copy, each.IsVariable ? seed : 1)});
+    ASSERT_EQ(Bound->bind(tensors), KILN_OK) << Bound->Error.message;
+    for (size_t i = 0; i < States.size(); ++i)
+      for (uint32_t copy = 0; copy < States[i].Copies; ++copy) {
+        const std::string own = sliceOf(States[i].bytes(copy, seed), States[i].Shape, States[i].Cut, Rank, 4);
+        std::copy(own.begin(), own.end(), arena() + Offsets[i].offset + copy * Offsets[i].stride);
+      }
+    Training = {static_cast<int32_t>(seed), 1611};
+  }
+  /// All that a file is to bring back.
+  std::string contents() {
+    std::string all = Bound->packed();
+    for (size_t i = 0; i < States.size(); ++i)
+      for (uint32_t copy = 0; copy < States[i].Copies; ++copy)
+        all.append(arena() + Offsets[i].offset + copy * Offsets[i].stride, kiln_weight_bytes(&Offsets[i].tensor));
+    return all + std::to_string(Training.step) + " " + std::to_string(Training.seed);
+  }
+  char *arena() {
+    const auto address = reinterpret_cast<uintptr_t>(Arena.data());
+    return Arena.data() + (KILN_ARENA_ROUND(address) - address);
+  }
+  size_t arenaBytes() const { return Arena.size() - KILN_ARENA_ALIGNMENT; }
+
+  kiln_status_t save(const kiln_communicator_t &ranks, const char *path, bool isTraining) {
+    const kiln_call_t call = {.arena = arena(),
+                              .arena_bytes = arenaBytes(),
+                              .executor = nullptr,
+                              .error = &Bound->Error,
+                              .communicator = &ranks};
+    return isTraining ? kiln_save_training_together(Bound->Model, &call, &Training, path)
+                      : kiln_save_weights_together(Bound->Model, &call, path);
+  }
+  kiln_status_t saveAlone(const char *path, bool isTraining) {
+    return isTraining ? kiln_save_training(Bound->Model, arena(), &Training, path, &Bound->Error)
+                      : kiln_save_weights(Bound->Model, path, &Bound->Error);
+  }
+  kiln_status_t load(const char *path) {
+    return kiln_load_training(Bound->Model, arena(), &Training, path, &Bound->Error);
+  }
+
+  std::unique_ptr<BoundModel> Bound;
+  kiln_training_t Training = {};
+
+private:
+  uint32_t Rank;
+  std::vector<Described> Weights, States;
+  std::vector<kiln_state_t> Offsets;
+  std::string Arena;
+};
+
+/// A folder that goes with the test.
+class Folder {
+public:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "kiln_ranked_XXXXXX").string();
+    EXPECT_NE(mkdtemp(name.data()), nullptr);
+    Path = name;
+  }
+  ~Folder() { fs::remove_all(Path); }
+  Folder(const Folder &) = delete;
+  Folder &operator=(const Folder &) = delete;
+  std::string at(const char *name) const { return (Path / name).string(); }
+  std::string read(const char *name) const {
+    std::ifstream file(Path / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  size_t count() const { return static_cast<size_t>(std::distance(fs::directory_iterator(Path), {})); }
+
+private:
+  fs::path Path;
+};
+
+/// Calls `work` for each of so many ranks, which are threads, with its model of the numbers of a seed.
+inline void asRanked(uint32_t count, Kind kind, uint32_t seed,
+                     const std::function<void(kiln::test::ThreadRanks &, RankedModel &, uint32_t)> &work) {
+  kiln::test::ThreadRanks ranks(count);
+  ranks.run([&](uint32_t rank) {
+    RankedModel model(rank, count, kind);
+    ASSERT_NO_FATAL_FAILURE(model.fill(seed));
+    work(ranks, model, rank);
+  });
+}
+
+} // namespace kiln_test
