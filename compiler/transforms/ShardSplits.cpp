@@ -143,9 +143,7 @@ bool ShardSplits::addSections(Value joint, unsigned axis) {
     split.sections.push_back(extent);
     end += extent;
   }
-  // The run time knows slices that begin at a multiple of what they are long.
-  return llvm::all_equal(split.sections) && isConstant(getExtents(tensorTypeOf(joint))[axis], end) &&
-         add(joint, split) &&
+  return isConstant(getExtents(tensorTypeOf(joint))[axis], end) && add(joint, split) &&
          llvm::all_of(joint.getUsers(), [&](Operation *user) { return addWhole(user->getResult(0), axis); });
 }
 
@@ -207,8 +205,9 @@ bool ShardSplits::propagateState(Operation *op, const Split &split) {
 /// In all entries. Groups of elements that share a scale stay whole.
 bool ShardSplits::propagateParameter(ParameterOp parameter, const Split &split) {
   StorageAttr storage = parameter.getStorageAttr();
-  const bool cutsGroups = storage && storage.isGrouped() && split.axis != storage.getDim() &&
-                          split.sections.front() / ranks % storage.getGroup() != 0;
+  const bool cutsGroups =
+      storage && storage.isGrouped() && split.axis != storage.getDim() &&
+      llvm::any_of(split.sections, [&](int64_t extent) { return extent / ranks % storage.getGroup() != 0; });
   if (parameter.getSources().size() > 1 || cutsGroups)
     return false;
   StringRef name = cast<StringAttr>(parameter.getSources()[0]).getValue();

@@ -2,15 +2,20 @@
 //
 // Ranks that are threads of one process: what an adapter of MPI does between processes, by copies. Sums are added in
 // the order of the ranks. What a collective has begun to write holds other bytes until it is finished, so that who
-// reads or writes it meanwhile is found out.
+// reads or writes it meanwhile is found out. A rank may be lost, of which all others hear at their next collective.
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <barrier>
+#include <condition_variable>
 #include <cstdio>
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <map>
+#include <mutex>
+#include <queue>
 #include <thread>
 #include <vector>
 
@@ -25,6 +30,22 @@ public:
       members[rank].all = this;
       members[rank].rank = rank;
     }
+  }
+
+  /// This rank, of the calling thread, takes part no more.
+  kiln_status_t lose(uint32_t rank, kiln_error_t *error = nullptr) {
+    if (error)
+      std::snprintf(error->message, sizeof error->message, "a rank is gone");
+    if (members[rank].isGone)
+      return KILN_RANK_LOST;
+    members[rank].isGone = true;
+    {
+      const std::lock_guard lock(mutex);
+      isLost = true;
+    }
+    isSent.notify_all();
+    barrier.arrive_and_drop();
+    return KILN_RANK_LOST;
   }
 
   kiln_communicator_t communicator(uint32_t rank) {
@@ -51,6 +72,7 @@ private:
     ThreadRanks *all;
     uint32_t rank;
     std::deque<Posted> begun;
+    bool isGone = false;
   };
 
   static constexpr int poison = 0xA5;
@@ -64,26 +86,41 @@ private:
   }
   /// What a collective writes, at `to`.
   uint64_t outputBytes(const kiln_collective_t &what) const {
+    if (what.kind == KILN_SEND)
+      return 0;
     return partBytes(what) * (what.kind == KILN_ALL_GATHER || what.kind == KILN_EXCHANGE ? members.size() : 1);
   }
 
-  static kiln_status_t begin(void *self, const kiln_collective_t *what, kiln_error_t *) {
-    auto &[all, rank, begun] = *static_cast<Member *>(self);
-    const auto *from = static_cast<const char *>(what->kind == KILN_ALL_REDUCE ? what->to : what->from);
+  static kiln_status_t begin(void *self, const kiln_collective_t *what, kiln_error_t *error) {
+    auto &[all, rank, begun, isGone] = *static_cast<Member *>(self);
+    const bool isInPlace = what->kind == KILN_ALL_REDUCE || what->kind == KILN_RECEIVE;
+    const auto *from = static_cast<const char *>(isInPlace ? what->to : what->from);
+    if (isGone)
+      return all->lose(rank, error);
     begun.push_back({*what, {from, from + partBytes(*what) * (all->isOfParts(*what) ? all->members.size() : 1)}});
-    std::memset(what->to, poison, all->outputBytes(*what));
+    if (what->kind != KILN_SEND)
+      std::memset(what->to, poison, all->outputBytes(*what));
     if (rank == 0)
       all->mostBegun = std::max<uint64_t>(all->mostBegun, begun.size());
     return KILN_OK;
   }
 
   static kiln_status_t finish(void *self, kiln_error_t *error) {
-    auto &[all, rank, begun] = *static_cast<Member *>(self);
+    auto &[all, rank, begun, isGone] = *static_cast<Member *>(self);
+    if (isGone)
+      return all->lose(rank, error);
     const kiln_collective_t what = begun.front().what;
+    if (what.kind == KILN_SEND || what.kind == KILN_RECEIVE) {
+      const bool isMoved = all->move(rank, begun.front());
+      begun.pop_front();
+      return isMoved ? KILN_OK : all->lose(rank, error);
+    }
     const auto *output = static_cast<const char *>(what.to);
     const bool isWritten = std::any_of(output, output + all->outputBytes(what),
                                        [](char byte) { return static_cast<unsigned char>(byte) != poison; });
     all->barrier.arrive_and_wait(); // all have begun it
+    if (all->isLost)
+      return all->lose(rank, error);
     const std::vector<char> result = all->result(rank);
     all->barrier.arrive_and_wait(); // all have read
     std::memcpy(what.to, result.data(), result.size());
@@ -96,8 +133,25 @@ private:
   }
 
   static void poll(void *self) {
-    auto &[all, rank, begun] = *static_cast<Member *>(self);
+    const auto &[all, rank, begun, isGone] = *static_cast<Member *>(self);
     all->polls += rank == 0 && !begun.empty();
+  }
+
+  /// Between two ranks: what is sent is kept until it is received. False: a rank is lost.
+  bool move(uint32_t rank, const Posted &own) {
+    std::unique_lock lock(mutex);
+    if (own.what.kind == KILN_SEND) {
+      sent[{rank, own.what.peer}].push(own.input);
+      isSent.notify_all();
+      return true;
+    }
+    auto &messages = sent[{own.what.peer, rank}];
+    isSent.wait(lock, [&] { return isLost || !messages.empty(); });
+    if (messages.empty() || messages.front().size() != partBytes(own.what))
+      return false;
+    std::memcpy(own.what.to, messages.front().data(), messages.front().size());
+    messages.pop();
+    return true;
   }
 
   void count(const kiln_collective_t &what) {
@@ -110,7 +164,8 @@ private:
     const kiln_collective_t &what = members[rank].begun.front().what;
     const uint64_t bytes = partBytes(what);
     if (what.kind == KILN_ALL_REDUCE || what.kind == KILN_REDUCE_SCATTER)
-      return sum(what.elements, what.kind == KILN_ALL_REDUCE ? 0 : rank * bytes);
+      return what.element == KILN_I32 ? sum<int32_t>(what.elements, what.kind == KILN_ALL_REDUCE ? 0 : rank * bytes)
+                                      : sum<float>(what.elements, what.kind == KILN_ALL_REDUCE ? 0 : rank * bytes);
     std::vector<char> all;
     for (const Member &other : members) {
       const char *from = other.begun.front().input.data() + (what.kind == KILN_EXCHANGE ? rank * bytes : 0);
@@ -119,19 +174,23 @@ private:
     return all;
   }
   /// Of what all have so many bytes behind the begin of their inputs.
-  std::vector<char> sum(uint64_t elements, uint64_t at) const {
-    std::vector<float> sum(elements), own(elements);
+  template <class Number> std::vector<char> sum(uint64_t elements, uint64_t at) const {
+    std::vector<Number> sum(elements), own(elements);
     for (const Member &other : members) {
-      std::memcpy(own.data(), other.begun.front().input.data() + at, elements * sizeof(float));
+      std::memcpy(own.data(), other.begun.front().input.data() + at, elements * sizeof(Number));
       for (uint64_t i = 0; i < elements; ++i)
         sum[i] += own[i];
     }
     const auto *bytes = reinterpret_cast<const char *>(sum.data());
-    return {bytes, bytes + elements * sizeof(float)};
+    return {bytes, bytes + elements * sizeof(Number)};
   }
 
   std::barrier<> barrier;
   std::vector<Member> members;
+  std::mutex mutex;
+  std::condition_variable isSent;
+  std::atomic<bool> isLost = false;
+  std::map<std::pair<uint32_t, uint32_t>, std::queue<std::vector<char>>> sent; // by sender and receiver
 };
 
 } // namespace kiln::test

@@ -77,6 +77,29 @@ func.func @attention(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
 
 // -----
 
+// Fewer keys and values than queries in one weight: sections of unequal widths.
+// CHECK: kiln.shards = {output.weight = #kiln.shard<1, [16]>, qkv.weight = #kiln.shard<0, [16, 8, 8]>}
+// CHECK-LABEL: @fewer_keys
+// CHECK: %[[QKV:.*]] = kiln.linear {{.*}} -> tensor<5x16xf32>
+// CHECK: kiln.slice %[[QKV]] axis = 1 start = 0 : tensor<5x16xf32> -> tensor<5x8xf32>
+// CHECK: kiln.slice %[[QKV]] axis = 1 start = 8 : tensor<5x16xf32> -> tensor<5x4xf32>
+// CHECK: kiln.slice %[[QKV]] axis = 1 start = 12 : tensor<5x16xf32> -> tensor<5x4xf32>
+// CHECK: kiln.attention {{.*}} heads = 4 key_value_heads = 2
+// CHECK: kiln.all_reduce
+func.func @fewer_keys(%x: tensor<5x16xf32>) -> tensor<5x16xf32> {
+  %w = kiln.parameter {sources = ["qkv.weight"]} : tensor<32x16xf32>
+  %qkv = kiln.linear %x, %w weight_order = out_in : (tensor<5x16xf32>, tensor<32x16xf32>) -> tensor<5x32xf32>
+  %q = kiln.slice %qkv axis = 1 start = 0 : tensor<5x32xf32> -> tensor<5x16xf32>
+  %k = kiln.slice %qkv axis = 1 start = 16 : tensor<5x32xf32> -> tensor<5x8xf32>
+  %v = kiln.slice %qkv axis = 1 start = 24 : tensor<5x32xf32> -> tensor<5x8xf32>
+  %y = kiln.attention %q, %k, %v heads = 8 key_value_heads = 4 scale = 5.0e-1 : (tensor<5x16xf32>, tensor<5x8xf32>, tensor<5x8xf32>) -> tensor<5x16xf32>
+  %o = kiln.parameter {sources = ["output.weight"]} : tensor<16x16xf32>
+  %z = kiln.linear %y, %o weight_order = out_in : (tensor<5x16xf32>, tensor<16x16xf32>) -> tensor<5x16xf32>
+  return %z : tensor<5x16xf32>
+}
+
+// -----
+
 // A cache has a rank's heads, in the entry that only fills it, too. What is normalised over all features, and what an
 // entry gives, is not split.
 // CHECK-LABEL: @remember
