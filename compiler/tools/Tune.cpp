@@ -71,8 +71,10 @@ void TuneCommand::addMeasuring(const std::string &name) {
                    "instruction sets to tune for; the best that this CPU runs if not given")
       ->delimiter(',')
       ->check(CLI::IsMember(targetNames()));
-  tune->add_option("--tuning", measuring.file, "the tuning file; a run on one that is there goes on with it")
-      ->capture_default_str();
+  measuredFile =
+      tune->add_option("--tuning", measuring.file, "the tuning file; a run on one that is there goes on with it")
+          ->capture_default_str();
+  addPart();
   tune->add_option("--budget", measuring.budget, "most time to spend: 90s, 10m, 1h")
       ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}},
                                         CLI::AsNumberWithUnit::CASE_INSENSITIVE, "TIME"))
@@ -86,6 +88,21 @@ void TuneCommand::addMeasuring(const std::string &name) {
   tune->add_option("--kernel", measuring.kernels, "only the kernels whose names match this regular expression");
   addLoweringOptions(*tune, measuring.lowering);
   tune->add_flag("--json", isJson, "one object a line, for machines");
+}
+
+void TuneCommand::addPart() {
+  tune->add_option_function<std::string>(
+          "--part",
+          [this](const std::string &text) {
+            std::optional<Part> part = parsePart(text);
+            if (!part)
+              throw CLI::ValidationError(
+                  "--part", fmt::format("requires I/N, the I-th of N parts, from 1/N to N/N, got \"{}\"", text));
+            measuring.part = *part;
+          },
+          "I/N: only the I-th of N shares of the kernels, to a file NAME.IofN.tuning; others measure the others, and "
+          "\"tune merge\" joins the files")
+      ->type_name("I/N");
 }
 
 void TuneCommand::addCoverage(const std::string &name, const std::string &command) {
@@ -226,6 +243,9 @@ static int mergeFiles(const std::vector<std::string> &files, const std::string &
 
 int TuneCommand::runMeasuring(const Graph &graph) {
   measuring.extents = toExtents(extents);
+  const Part &part = measuring.part;
+  if (!part.isWhole() && measuredFile->count() == 0) // each a file: all nodes may have one folder
+    measuring.file = fmt::format("{}.{}of{}.tuning", measuring.name, part.number, part.count);
   if (isJson)
     measuring.form = DisplayForm::Json;
   else

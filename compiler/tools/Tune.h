@@ -23,6 +23,7 @@ public:
 
 private:
   void addMeasuring(const std::string &name);
+  void addPart();
   void addCoverage(const std::string &name, const std::string &command);
   void addVerify(const std::string &name);
   void addRekey(const std::string &name);
@@ -36,6 +37,7 @@ private:
   std::vector<std::string> extents; // NAME=VALUE
 
   TuneOptions measuring;
+  CLI::Option *measuredFile = nullptr;
   bool isJson = false;
 
   CoverageOptions covering;

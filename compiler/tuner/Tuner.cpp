@@ -172,6 +172,13 @@ bool TargetTuner::tune() {
 
 } // namespace
 
+static std::vector<KernelToTune> takePart(std::vector<KernelToTune> kernels, const Part &part, TuneDisplay &display) {
+  const size_t all = kernels.size();
+  std::vector<KernelToTune> taken = takePart(std::move(kernels), part);
+  display.note(fmt::format("part {} has {} of {} kernels", toString(part), taken.size(), all));
+  return taken;
+}
+
 int tuneModel(const Graph &graph, const TuneOptions &options, llvm::raw_ostream &errors) {
   auto fail = [&](const std::string &message) {
     errors << "error: " << message << "\n";
@@ -197,6 +204,10 @@ int tuneModel(const Graph &graph, const TuneOptions &options, llvm::raw_ostream 
     auto kernels = findKernels(module, (*model)->forms, options.extents, options.kernels);
     if (!kernels)
       return fail(llvm::toString(kernels.takeError()));
+    if (!options.part.isWhole())
+      *kernels = takePart(std::move(*kernels), options.part, *display);
+    if (kernels->empty())
+      continue;
     const int64_t rotated = rotatedWeightBytes(module, here.machine, *here.target);
     TargetTuner tuner({*saved, *display, signals}, here, std::move(*kernels), rotated, options.threads,
                       options.budget / double(targets.size()));
@@ -206,6 +217,8 @@ int tuneModel(const Graph &graph, const TuneOptions &options, llvm::raw_ostream 
     if (!isComplete)
       return 130;
   }
+  if (!saved->save()) // a part without a kernel has a file, too, for those who merge
+    return fail(saved->problem());
   return 0;
 }
 

@@ -8,6 +8,7 @@
 #include "compiler/emit/Calls.h"
 #include "compiler/emit/Lower.h"
 #include "compiler/tuner/Display.h"
+#include "compiler/tuner/Part.h"
 #include "kiln/graph.h"
 
 namespace kiln {
@@ -20,6 +21,7 @@ struct TuneOptions {
   unsigned threads = 0;             // 0: as many as there are CPUs
   GivenExtents extents;             // that the model is called with
   std::string kernels;              // a regular expression; empty: all
+  Part part;                        // of these, that this run measures
   DisplayForm form = DisplayForm::Lines;
   LoweringOptions lowering;
 };
