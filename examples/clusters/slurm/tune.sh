@@ -1,0 +1,6 @@
+#!/bin/bash
+# tune.sh: submits the array that measures, and behind it, if all of it succeeds, the job that merges.
+set -euo pipefail
+cd "$(dirname "$0")"
+array=$(sbatch --parsable tune.sbatch)
+sbatch --dependency="afterok:$array" --kill-on-invalid-dep=yes merge.sbatch

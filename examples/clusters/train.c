@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Steps of a training, as four ranks that share its weights, gradients and moments:
+ *
+ *   mpirun -np 4 cluster_train TEXT.txt [STEPS]
+ *
+ * Each rank draws the same windows of the text, and all get the same loss, which the first one writes. */
+#include "cluster_gpt_train.h"
+#include "ranks.h"
+
+#include "../support/first_weights.h"
+#include <math.h>
+
+enum { CONTEXT = 256, WINDOWS = 4 };
+
+static float first_value(random_t *random, const char *name, int rank, const long *shape) {
+  (void)shape;
+  const size_t length = strlen(name);
+  if (rank < 2)
+    return length >= 4 && strcmp(name + length - 4, "bias") == 0 ? 0.0f : 1.0f;
+  return (float)(0.04 * random_normal(random));
+}
+
+/* The image is of the whole model; a rank takes its slices of it. */
+static void bind_first_weights(cluster_gpt_train_t *model, kiln_error_t *error) {
+  first_weights_t file = {.value = first_value, .random = {1611}};
+#define ADD(...) FIRST_WEIGHTS_ADD(&file, __VA_ARGS__)
+  CLUSTER_GPT_TRAIN_WEIGHTS(ADD)
+  const void *image = first_weights_image(&file);
+  check(cluster_gpt_train_bind_weights_from_memory(model, image, file.bytes, error), error);
+  first_weights_release(&file);
+}
+
+/* The characters that the model has of a file, as tokens; others are left out. */
+static int64_t read_text(const char *path, int32_t **tokens) {
+  FILE *file = fopen(path, "rb");
+  if (!file)
+    stop("cannot read ", path);
+  int64_t count = 0, room = 1 << 16;
+  *tokens = malloc((size_t)room * sizeof **tokens);
+  for (int c; (c = getc(file)) != EOF;) {
+    const char *at = c ? strchr(vocabulary, c) : NULL;
+    if (!at)
+      continue;
+    if (count == room)
+      *tokens = realloc(*tokens, (size_t)(room *= 2) * sizeof **tokens);
+    if (!*tokens)
+      stop("there is no memory for the text", "");
+    (*tokens)[count++] = (int32_t)(at - vocabulary);
+  }
+  fclose(file);
+  if (count < CONTEXT + 2)
+    stop("requires a text of at least 258 characters, got fewer in ", path);
+  return count;
+}
+
+int main(int argc, char **argv) {
+  static int32_t tokens[WINDOWS * CONTEXT], targets[WINDOWS * CONTEXT], *text;
+  kiln_error_t error = {0};
+  kiln_mpi_t mpi;
+  MPI_Init(&argc, &argv);
+  if (argc < 2)
+    stop("usage: mpirun -np 4 cluster_train TEXT [STEPS]", "");
+  const kiln_communicator_t ranks = kiln_mpi_communicator(&mpi, MPI_COMM_WORLD, DEADLINE_MS);
+  const kiln_options_t options = {.rank = ranks.rank, .ranks = ranks.size};
+  const int64_t count = read_text(argv[1], &text);
+  const int32_t steps = argc > 2 ? atoi(argv[2]) : 1000;
+  cluster_gpt_train_t *model;
+  check(cluster_gpt_train_create_on(&options, &model, &error), &error);
+  bind_first_weights(model, &error);
+  const size_t bytes = CLUSTER_GPT_TRAIN_TRAIN_ARENA_BYTES(1);
+  const kiln_call_t call = {.arena = allocate(bytes), .arena_bytes = bytes, .error = &error, .communicator = &ranks};
+  memset(call.arena, 0, CLUSTER_GPT_TRAIN_TRAINING_BYTES);
+  for (int32_t step = 1; step <= steps; ++step) {
+    random_t random = random_of_step(1611, step);
+    for (int window = 0; window < WINDOWS; ++window) {
+      const int32_t *from = text + random_bits(&random) % (uint64_t)(count - CONTEXT);
+      memcpy(tokens + window * CONTEXT, from, CONTEXT * sizeof *from);
+      memcpy(targets + window * CONTEXT, from + 1, CONTEXT * sizeof *from);
+    }
+    const float rate = 1e-3f;
+    float loss, norm;
+    check(cluster_gpt_train_train(model, &call, WINDOWS, tokens, targets, &rate, &step, &loss, &norm), &error);
+    if (ranks.rank == 0 && (step == 1 || step % 10 == 0 || step == steps))
+      printf("step %d: %.4f bits per character\n", step, loss / log(2));
+  }
+  free(text);
+  free(call.arena);
+  cluster_gpt_train_destroy(model);
+  kiln_mpi_release(&mpi);
+  MPI_Finalize();
+  return 0;
+}
