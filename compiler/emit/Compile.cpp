@@ -245,7 +245,7 @@ LogicalResult ModelCompiler::compileHost(TargetModule &lowered, Variant &variant
     EntryCode code{kernelSymbol(target, entry.name), states + plan->arenaBytes(), states + plan->lowerBound()};
     if (variant.isOnDevice())
       code.stagingBytes = stagingBytes(entry);
-    code.steps = listSteps(function, *plan, lowered.forms);
+    code.steps = listSteps(function, *plan, lowered.forms, options.extents);
     code.buffers = listBuffers(function, *plan);
     function.walk([&](mlir::kiln::CallOp call) {
       auto addScratch = [&](StringRef function) {
@@ -467,6 +467,8 @@ FailureOr<CompileReport> ModelCompiler::run() {
   if (ranks.ranks * ranks.replicas > 1 && (options.hasSelfTest || options.embedded))
     return fail("a library for several ranks or replicas requires to be without a self-test and embedded weights");
   report.model = describeInterface(graph, options.name);
+  if (std::string wrong = checkExtents(report.model, options.extents); !wrong.empty())
+    return fail(wrong);
   report.model.embedsWeights = options.embedded.has_value();
   report.model.hasSelfTest = options.hasSelfTest;
   FailureOr<std::vector<ObjectFile>> runtime = runtimeMembers();

@@ -12,6 +12,7 @@
 
 #include "mlir/Support/LLVM.h"
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +31,8 @@ struct CompileOptions {
   EmitForm form = EmitForm::Library;
   bool showsCosts = false; // computes KernelSummary::cost
   std::string loopsOf;     // the target of whose kernels KernelSummary::loops is printed; empty: none
+  /// Of the calls whose steps are listed; the largest where none is given.
+  std::map<std::string, int64_t> extents;
   LoweringOptions lowering;
   std::optional<uint64_t> maxTextBytes, maxArenaBytes; // budgets: exceeding one is an error
   TuningOptions tuning;

@@ -34,9 +34,13 @@ static std::vector<std::string> describeTensors(ValueRange values, ArrayRef<mlir
   return texts;
 }
 
-/// The largest extents, as `op` meets them: a sequence of a batch has its share of the rows.
-static SmallVector<int64_t> largestExtents(Operation *op, ArrayRef<mlir::kiln::SymbolAttr> symbols) {
-  auto values = llvm::map_to_vector(symbols, [](mlir::kiln::SymbolAttr symbol) { return int64_t(symbol.getMax()); });
+/// The given extents, or the largest, as `op` meets them: a sequence of a batch has its share of the rows.
+static SmallVector<int64_t> extentsAt(Operation *op, ArrayRef<mlir::kiln::SymbolAttr> symbols,
+                                      const std::map<std::string, int64_t> &given) {
+  auto values = llvm::map_to_vector(symbols, [&](mlir::kiln::SymbolAttr symbol) {
+    auto value = given.find(symbol.getName().str());
+    return value == given.end() ? int64_t(symbol.getMax()) : value->second;
+  });
   auto sequences = op->getParentOfType<mlir::kiln::EachSequenceOp>();
   if (!sequences)
     return values;
@@ -49,8 +53,8 @@ namespace {
 
 class StepLister {
 public:
-  StepLister(ModuleOp module, const RowVariants &forms)
-      : module(module), forms(forms), symbols(mlir::kiln::getSymbols(module)) {}
+  StepLister(ModuleOp module, const RowVariants &forms, const std::map<std::string, int64_t> &given)
+      : module(module), forms(forms), symbols(mlir::kiln::getSymbols(module)), given(given) {}
 
   ExecutionStep describe(Operation *op);
 
@@ -66,18 +70,29 @@ private:
   ModuleOp module;
   const RowVariants &forms;
   SmallVector<mlir::kiln::SymbolAttr> symbols;
+  const std::map<std::string, int64_t> &given;
   std::map<std::pair<std::string, std::vector<int64_t>>, Work> known;
 };
 
 } // namespace
 
+static double bytesOf(ValueRange values, ArrayRef<int64_t> extents) {
+  double bytes = 0;
+  for (Value value : values)
+    if (auto type = dyn_cast<RankedTensorType>(value.getType()))
+      bytes += double(storedBytes(type, extents));
+  return bytes;
+}
+
 ExecutionStep StepLister::describe(Operation *op) {
   ExecutionStep step;
   step.layer = mlir::kiln::getScope(op->getLoc()).str();
-  const SmallVector<int64_t> values = largestExtents(op, symbols);
+  const SmallVector<int64_t> values = extentsAt(op, symbols, given);
   if (auto loop = dyn_cast<mlir::kiln::LoopInterface>(op)) {
     step.kind = "loop";
     step.times = countCalls(&loop->getRegion(0).front().front(), values) / countCalls(op, values);
+    if (loop.isOverLayers())
+      step.bytes = bytesOf(op->getOperands().take_front(loop.getNumCarried()), values);
   } else if (isa<mlir::kiln::YieldOp>(op)) {
     step.kind = "end";
   } else if (auto call = dyn_cast<mlir::kiln::CallOp>(op)) {
@@ -92,12 +107,14 @@ ExecutionStep StepLister::describe(Operation *op) {
     step.kind = op->getName().stripDialect().str();
     step.operands = describeTensors(op->getOperands(), symbols);
     step.times = countCalls(op, values);
+    step.bytes = bytesOf(op->getOperands(), values);
   }
   return step;
 }
 
-std::vector<ExecutionStep> listSteps(func::FuncOp entry, const mlir::kiln::MemoryPlan &plan, const RowVariants &forms) {
-  StepLister lister(entry->getParentOfType<ModuleOp>(), forms);
+std::vector<ExecutionStep> listSteps(func::FuncOp entry, const mlir::kiln::MemoryPlan &plan, const RowVariants &forms,
+                                     const std::map<std::string, int64_t> &extents) {
+  StepLister lister(entry->getParentOfType<ModuleOp>(), forms, extents);
   std::vector<ExecutionStep> steps;
   for (Operation *op : plan.getSteps())
     steps.push_back(lister.describe(op));

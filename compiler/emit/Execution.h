@@ -8,6 +8,7 @@
 #include "compiler/emit/RowVariants.h"
 #include "compiler/schedule/Workload.h"
 #include "compiler/transforms/PlanMemory.h"
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct ExecutionStep {
   std::vector<std::string> operands, results; // "f32[tokens, 768]"
   double times = 1;                           // in a call of the entry; of a loop: how often its body runs each time
   Work work;                                  // of one time
+  double bytes = 0; // of the operands, without a kernel: that ranks exchange, that a loop carries, that is stored
 };
 
 /// A buffer of the arena, behind the states, for values that follow each other in place.
@@ -33,9 +35,10 @@ struct PlannedBuffer {
 /// "f32[2*batch*tokens, 768]"
 std::string describeTensor(mlir::RankedTensorType type, llvm::ArrayRef<mlir::kiln::SymbolAttr> symbols);
 
-/// The steps of a call at the largest extents. Of a batch the rows are shared out evenly among the sequences.
+/// The steps of a call at these extents; those that are not given are the largest. Of a batch the rows are shared out
+/// evenly among the sequences.
 std::vector<ExecutionStep> listSteps(mlir::func::FuncOp entry, const mlir::kiln::MemoryPlan &plan,
-                                     const RowVariants &forms);
+                                     const RowVariants &forms, const std::map<std::string, int64_t> &extents);
 
 std::vector<PlannedBuffer> listBuffers(mlir::func::FuncOp entry, const mlir::kiln::MemoryPlan &plan);
 

@@ -350,6 +350,36 @@ std::string toString(const Dim &dim, const EntryInterface &entry) {
   return dimText(dim, [&](const Symbol &symbol) { return extentName(entry, symbol); });
 }
 
+/// By name; that it is at least as large as another one, too.
+static std::string checkExtent(const Symbol &symbol, const std::map<std::string, int64_t> &extents) {
+  auto given = extents.find(symbol.name);
+  if (given == extents.end())
+    return "";
+  if (given->second < symbol.min || given->second > symbol.max)
+    return fmt::format("extent \"{}\" requires a value in [{}, {}], got {}", symbol.name, symbol.min, symbol.max,
+                       given->second);
+  auto least = extents.find(symbol.least);
+  if (least != extents.end() && given->second < least->second)
+    return fmt::format("extent \"{}\" requires at least \"{}\", {}, got {}", symbol.name, symbol.least, least->second,
+                       given->second);
+  return "";
+}
+
+std::string checkExtents(const ModelInterface &model, const std::map<std::string, int64_t> &extents) {
+  for (const auto &[name, value] : extents) {
+    bool isThere = false;
+    for (const EntryInterface &entry : model.entries)
+      for (const Symbol &symbol : entry.symbols) {
+        isThere = isThere || name == symbol.name;
+        if (std::string wrong = checkExtent(symbol, extents); !wrong.empty())
+          return wrong;
+      }
+    if (!isThere)
+      return fmt::format("no entry has an extent \"{}\"", name);
+  }
+  return "";
+}
+
 ArenaBytes arenaBytes(const std::vector<Variant> &variants, size_t entry) {
   ArenaBytes most;
   for (const Variant &variant : variants) {

@@ -10,6 +10,7 @@
 #include "kiln/graph.h"
 #include "targets/target.h"
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -110,6 +111,9 @@ struct ModelInterface {
 
 /// Reads the interface off a trace, without the checks of values, which need its ops.
 ModelInterface describeInterface(const Graph &graph, std::string name);
+
+/// What is wrong with values of extents, or nothing: some entry has each, within its bounds.
+std::string checkExtents(const ModelInterface &model, const std::map<std::string, int64_t> &extents);
 
 /// kiln_placement_t of runtime/src/model.h.
 struct WeightPlacement {

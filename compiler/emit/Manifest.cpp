@@ -77,6 +77,8 @@ static json::Array stepsJson(const std::vector<ExecutionStep> &steps) {
     json::Object described{{"kind", step.kind}, {"layer", step.layer}, {"times", step.times}};
     if (!step.operands.empty())
       described["operands"] = json::Array(step.operands);
+    if (step.bytes > 0)
+      described["bytes"] = step.bytes;
     if (!step.kernel.empty()) {
       described["kernel"] = step.kernel;
       described["results"] = json::Array(step.results);

@@ -28,6 +28,7 @@ struct InspectedStep {
   std::vector<std::string> operands, results;
   double times = 1;
   double operations = 0, bytesRead = 0, bytesWritten = 0; // of one time
+  double operandBytes = 0;                                // of a step without a kernel
   std::optional<double> seconds;                          // of all times
   double share = 0;                                       // of the entry's
 
@@ -101,7 +102,7 @@ struct PeakRates {
 struct Inspection {
   std::string name, target; // the one that is shown
   std::vector<std::string> targets;
-  int64_t parameters = 0, packedBytes = 0;
+  int64_t parameters = 0, packedBytes = 0, ranks = 1;
   std::vector<InspectedEntry> entries;
   std::vector<InspectedKernel> kernels;
   std::vector<InspectedWeight> weights;

@@ -44,7 +44,8 @@ bool fromJSON(const json::Value &value, InspectedStep &step, json::Path path) {
   return map && map.map("kind", step.kind) && map.map("layer", step.layer) && map.map("times", step.times) &&
          map.mapOptional("operands", step.operands) && map.mapOptional("kernel", step.kernel) &&
          map.mapOptional("results", step.results) && map.mapOptional("operations", step.operations) &&
-         map.mapOptional("bytes_read", step.bytesRead) && map.mapOptional("bytes_written", step.bytesWritten);
+         map.mapOptional("bytes_read", step.bytesRead) && map.mapOptional("bytes_written", step.bytesWritten) &&
+         map.mapOptional("bytes", step.operandBytes);
 }
 
 bool fromJSON(const json::Value &value, InspectedBuffer &buffer, json::Path path) {
@@ -135,7 +136,7 @@ bool fromJSON(const json::Value &value, TargetSection &target, json::Path path) 
 /// A manifest, and its targets as they are: only the one that is shown is read.
 struct Manifest {
   std::string name;
-  int64_t parameters = 0;
+  int64_t parameters = 0, ranks = 1;
   std::vector<InspectedEntry> entries;
   std::vector<InspectedWeight> weights;
   std::vector<TargetSection> targets;
@@ -144,8 +145,8 @@ struct Manifest {
 bool fromJSON(const json::Value &value, Manifest &manifest, json::Path path) {
   json::ObjectMapper map(value, path);
   return map && map.map("name", manifest.name) && map.map("parameters", manifest.parameters) &&
-         map.map("entries", manifest.entries) && map.map("weights", manifest.weights) &&
-         map.map("targets", manifest.targets);
+         map.mapOptional("ranks", manifest.ranks) && map.map("entries", manifest.entries) &&
+         map.map("weights", manifest.weights) && map.map("targets", manifest.targets);
 }
 
 Expected<Manifest> parse(StringRef text, StringRef file) {
@@ -175,6 +176,7 @@ Expected<Inspection> readManifest(StringRef text, StringRef file, StringRef targ
   Inspection inspection;
   inspection.name = manifest->name;
   inspection.parameters = manifest->parameters;
+  inspection.ranks = manifest->ranks;
   inspection.entries = std::move(manifest->entries);
   inspection.weights = std::move(manifest->weights);
   TargetSection *shown = nullptr;

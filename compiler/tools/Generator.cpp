@@ -6,6 +6,7 @@
 #include "compiler/emit/PackWeights.h"
 #include "compiler/tools/Bench.h"
 #include "compiler/tools/Inspect.h"
+#include "compiler/tools/Scale.h"
 #include "compiler/tools/Tune.h"
 
 #include "targets/registry.h"
@@ -201,6 +202,39 @@ static int runInspect(const Graph &graph, CompileOptions options, const CommandO
   return 0;
 }
 
+/// What `scale` takes of a spec, besides what it takes of an archive.
+struct ScaleOptions {
+  ClusterOptions cluster;
+  std::vector<std::string> extents; // NAME=VALUE
+};
+
+static CLI::App *addScale(CLI::App &app, CompileOptions &options, ScaleOptions &scale) {
+  CLI::App *added = app.add_subcommand("scale", "predict what entries take on many machines");
+  addModelOptions(*added, options);
+  added->add_option("--extent", scale.extents, "NAME=VALUE: a run-time extent of the calls; its bound if not given")
+      ->check(checkExtent);
+  addClusterOptions(*added, scale.cluster);
+  return added;
+}
+
+static int runScale(const Graph &graph, CompileOptions options, const ScaleOptions &scale) {
+  options.form = EmitForm::Nothing;
+  const std::string shown = chooseShown(options.targets);
+  options.targets = {shown};
+  for (const auto &[name, values] : toExtents(scale.extents)) {
+    if (values.size() > 1) {
+      fmt::print(stderr, "error: --extent requires one value of \"{}\", got {}\n", name, values.size());
+      return 1;
+    }
+    options.extents[name] = values.front();
+  }
+  mlir::FailureOr<CompileReport> report = compileModel(graph, options, llvm::errs());
+  if (failed(report))
+    return 1;
+  llvm::Expected<Inspection> inspection = inspectModel(graph, *report, options, shown);
+  return inspection ? showCosts(*inspection, scale.cluster) : fail(inspection.takeError());
+}
+
 /// How a checkpoint is read whose path is an option of its own.
 static void addCheckpointOptions(CLI::App &app, Checkpoint &checkpoint) {
   app.add_option("--quantized", checkpoint.quantization, "how safetensors hold 4 bits a number: gptq, gptq_v2 or awq")
@@ -293,6 +327,9 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
   Checkpoint checkpoint;
   CLI::App *pack = addPack(app, options, checkpoint);
 
+  ScaleOptions scaling;
+  CLI::App *scale = addScale(app, options, scaling);
+
   BenchCommand bench(app, options);
   TuneCommand tune(app, name, options.tuning.command);
 
@@ -311,6 +348,8 @@ int runGenerator(int argc, char **argv, const char *name, Graph (*trace)()) {
     return bench.run(graph);
   if (*pack)
     return runPack(graph, options, checkpoint);
+  if (*scale)
+    return runScale(graph, options, scaling);
   return *compile ? runCompile(graph, options, command, embedded) : runInspect(graph, options, command, show);
 }
 

@@ -123,20 +123,24 @@ static std::string manifestOf(llvm::StringRef path) {
   return manifest.str().str();
 }
 
-static int inspectArchive(const std::string &path, std::string target, const ViewOptions &options) {
+llvm::Expected<Inspection> readLibrary(const std::string &path, std::string target) {
   const std::string manifest = manifestOf(path);
   auto file = llvm::MemoryBuffer::getFile(manifest);
   if (!file)
-    return fail(llvm::createStringError(fmt::format("cannot read \"{}\", which compiling writes beside the archive: {}",
-                                                    manifest, file.getError().message())));
+    return llvm::createStringError(fmt::format("cannot read \"{}\", which compiling writes beside the archive: {}",
+                                               manifest, file.getError().message()));
   if (target.empty()) {
     llvm::Expected<std::vector<std::string>> targets = readTargets((*file)->getBuffer(), manifest);
     if (!targets)
-      return fail(targets.takeError());
+      return targets.takeError();
     if (!targets->empty())
       target = chooseShown(*targets);
   }
-  llvm::Expected<Inspection> inspection = readManifest((*file)->getBuffer(), manifest, target);
+  return readManifest((*file)->getBuffer(), manifest, target);
+}
+
+static int inspectArchive(const std::string &path, const std::string &target, const ViewOptions &options) {
+  llvm::Expected<Inspection> inspection = readLibrary(path, target);
   return inspection ? showInspection(std::move(*inspection), options) : fail(inspection.takeError());
 }
 

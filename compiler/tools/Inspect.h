@@ -27,6 +27,10 @@ std::string chooseShown(const std::vector<std::string> &targets);
 llvm::Expected<Inspection> inspectModel(const Graph &graph, const CompileReport &report, const CompileOptions &options,
                                         const std::string &target);
 
+/// What compiling left: libNAME.a beside its NAME.manifest.json, or the manifest. Without a target, the one that this
+/// machine runs is read.
+llvm::Expected<Inspection> readLibrary(const std::string &path, std::string target);
+
 /// Adds the times and shows it; the exit status.
 int showInspection(Inspection inspection, const ViewOptions &options);
 

@@ -139,12 +139,13 @@ int runInLibrary(const char *function, const std::string &command, std::vector<s
   return run(static_cast<int>(words.size()), arguments.data());
 }
 
-/// Whether `inspect` is given what compiling wrote, not a spec.
+/// Whether `inspect` or `scale` is given what compiling wrote, not a spec.
 bool isLibrary(const fs::path &path) { return path.extension() == ".a" || path.extension() == ".json"; }
 
-int inspectLibrary(const std::string &path, std::vector<std::string> words) {
+/// Either of a library that is there.
+int lookAtLibrary(const std::string &subcommand, const std::string &path, std::vector<std::string> words) {
   words.insert(words.begin(), path);
-  return runInLibrary("kiln_inspect_archive", "kiln inspect", std::move(words));
+  return runInLibrary(("kiln_" + subcommand + "_archive").c_str(), "kiln " + subcommand, std::move(words));
 }
 
 /// Writes the project, says how it is built, and builds it if asked to.
@@ -188,6 +189,8 @@ int main(int argc, char **argv) {
   addSpec(app.add_subcommand("compile", "compile the model of a spec"));
   CLI::App *inspect = addSpec(app.add_subcommand("inspect", "show what a spec's library holds, or one that is there: "
                                                             "kiln inspect SPEC, kiln inspect libNAME.a"));
+  CLI::App *scale = addSpec(
+      app.add_subcommand("scale", "predict what entries take on many machines: kiln scale SPEC, kiln scale libNAME.a"));
   std::string page;
   inspect->add_option("--html", page, "write it as a page to this file, instead of words");
   addSpec(
@@ -234,7 +237,7 @@ int main(int argc, char **argv) {
     rest.insert(rest.end(), {"--html", page});
   if (merge->parsed())
     return runInLibrary("kiln_tune_merge", "kiln tune merge", std::move(rest));
-  if (inspect->parsed() && isLibrary(spec))
-    return inspectLibrary(spec, std::move(rest));
+  if ((inspect->parsed() || scale->parsed()) && isLibrary(spec))
+    return lookAtLibrary(subcommand.front(), spec, std::move(rest));
   return buildAndRun(subcommand, spec, rest);
 }

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/tools/Scale.h"
+
+#include "compiler/tools/Inspect.h"
+#include "compiler/tools/Tune.h"
+
+#include <fmt/format.h>
+
+namespace kiln {
+
+void addClusterOptions(CLI::App &app, ClusterOptions &options) {
+  Placement &placement = options.placement;
+  auto addCount = [&](const char *name, int64_t &count, const char *words) {
+    return app.add_option(name, count, words)->check(CLI::Range(int64_t(1), int64_t(1) << 20))->capture_default_str();
+  };
+  app.add_option("--machine", options.machine, "file of what a device does a second, and of the links between devices")
+      ->required();
+  addCount("--stages", placement.stages, "stages of a pipeline, which the prediction alone knows");
+  addCount("--microbatches", placement.microbatches, "calls that go through the stages one behind the other");
+  addCount("--interleave", placement.interleave, "parts of the model that a stage has");
+  addCount("--replicas", placement.replicas, "of all ranks and stages; trainings add up their gradients");
+  app.add_flag("--overlap", placement.overlaps, "gradients are added up while others are computed");
+  app.add_option("--type", placement.type, "which of the machine's peaks kernels have")->capture_default_str();
+}
+
+int showCosts(const Inspection &inspection, const ClusterOptions &options) {
+  llvm::Expected<Cluster> cluster = loadCluster(options.machine);
+  if (!cluster)
+    return fail(cluster.takeError());
+  llvm::Expected<std::vector<EntryCost>> costs = predictLibrary(inspection, *cluster, options.placement);
+  if (!costs)
+    return fail(costs.takeError());
+  fmt::print("{}", printCosts(inspection, *cluster, options.placement, *costs));
+  return 0;
+}
+
+static int runScaleArchive(int argc, char **argv) {
+  CLI::App app("Predicts what a library's entries take on many machines, at their largest extents.");
+  std::string path, target;
+  ClusterOptions options;
+  app.add_option("archive", path, "libNAME.a beside its NAME.manifest.json, or the manifest")->required();
+  app.add_option("--target", target,
+                 "the instruction set whose kernels count; the first one that this machine runs if "
+                 "not given");
+  addClusterOptions(app, options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error);
+  }
+  llvm::Expected<Inspection> inspection = readLibrary(path, target);
+  return inspection ? showCosts(*inspection, options) : fail(inspection.takeError());
+}
+
+} // namespace kiln
+
+/// For `kiln scale NAME.a`, which has no spec and finds this by its name.
+extern "C" int kiln_scale_archive(int argc, char **argv) { return kiln::runScaleArchive(argc, argv); }
