@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-//   %dx, %dw = kiln.scan (%dy) over (...) reverse layers { ...; kiln.yield %dx, %dw }
+//   %dx, %dw, %db, %dg = kiln.scan (%dy) over (...) reverse layers { ...; kiln.yield %dx, %dw, %db, %dg }
 //
-//   %dx, %dw = kiln.scan (%dy) over (...) reverse layers {
+//   %dx, %dw, %bucket = kiln.scan (%dy) over (...) reverse layers {
 //     ...
-//     %begun = kiln.begin_reduce %dw over replicas      goes on while the next layers' gradients are made
-//     kiln.yield %dx, %begun
+//     %begun = kiln.begin_reduce %dw over replicas        goes on while the next layers' gradients are made
+//     %small = kiln.begin_reduce (kiln.concat %db, %dg) over replicas
+//     kiln.yield %dx, %begun, %small
 //   }
-//   %sum = kiln.finish %dw over replicas
+//   %sums... = kiln.finish %dw, %bucket over replicas     of which slices are the sums of %db and %dg
 //   %mean = %sum * 1 / 4
 #include "compiler/frontend/Replicate.h"
 
 #include "compiler/dialect/gradients/GradientBuilder.h"
 #include "compiler/frontend/TrainEntry.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace kiln {
 
@@ -20,6 +22,17 @@ using namespace mlir;
 namespace kd = mlir::kiln;
 
 namespace {
+
+/// Gradients with fewer elements share a bucket: a message's time is then not its bytes'.
+constexpr int64_t bucketed = 1 << 14;
+
+int64_t elementsOf(Value value) { return kd::rankedType(value).getNumElements(); }
+
+/// Where the sum of a gradient is: a value that is begun, or so many of its last axis' elements from `first` on.
+struct Sum {
+  unsigned begun = 0;
+  std::optional<int64_t> first;
+};
 
 class Replicator {
 public:
@@ -30,7 +43,12 @@ public:
   void setStep();
 
 private:
-  Value begin(Value gradient);
+  SmallVector<Value> begin(ArrayRef<Value> gradients, MutableArrayRef<Sum> sums);
+  SmallVector<Value> beginInLoop(kd::ScanOp loop, ArrayRef<Value> stacked, MutableArrayRef<Sum> sums);
+  Value begin(Value gradient) {
+    return kd::BeginReduceOp::create(builder, gradient.getLoc(), gradient, kd::Group::Replicas, /*scattered=*/false);
+  }
+  Value meanOf(Value sum, const Sum &place, RankedTensorType type);
 
   func::FuncOp function;
   const int64_t replicas;
@@ -38,31 +56,111 @@ private:
   kd::GradientBuilder b;
 };
 
-/// What a loop over layers stacks, and nothing but the optimiser reads, is begun in the loop.
-Value Replicator::begin(Value gradient) {
-  auto loop = gradient.getDefiningOp<kd::LoopInterface>();
-  const unsigned number = loop ? cast<OpResult>(gradient).getResultNumber() : 0;
-  if (loop && loop.isOverLayers() && number >= loop.getNumCarried() && gradient.use_empty()) {
-    OpOperand &yielded = loop.getYield()->getOpOperand(number);
-    yielded.set(begin(yielded.get()));
-    return gradient;
+/// The loop that stacks a gradient for the optimiser alone, over layers.
+kd::ScanOp stackingLoop(Value gradient) {
+  auto loop = gradient.getDefiningOp<kd::ScanOp>();
+  return loop && loop.isOverLayers() && gradient.use_empty() &&
+                 cast<OpResult>(gradient).getResultNumber() >= loop.getNumCarried()
+             ? loop
+             : kd::ScanOp();
+}
+
+/// Begins the sums of a block's values, and says where they are. What loops over layers stack is begun in these, at the
+/// end, since they are replaced.
+SmallVector<Value> Replicator::begin(ArrayRef<Value> gradients, MutableArrayRef<Sum> sums) {
+  SmallVector<Value> begun, small;
+  SmallVector<unsigned> numbers; // of the small ones
+  llvm::MapVector<Operation *, SmallVector<unsigned>> loops;
+  for (auto [i, gradient] : llvm::enumerate(gradients))
+    if (kd::ScanOp loop = stackingLoop(gradient)) {
+      loops[loop].push_back(i);
+    } else if (elementsOf(gradient) < bucketed) {
+      numbers.push_back(i);
+    } else {
+      sums[i].begun = begun.size();
+      builder.setInsertionPointAfterValue(gradient);
+      begun.push_back(begin(gradient));
+    }
+  if (!numbers.empty()) {
+    builder.setInsertionPoint(gradients[numbers.front()].getParentBlock()->getTerminator());
+    int64_t first = 0;
+    for (unsigned i : numbers) {
+      sums[i] = {static_cast<unsigned>(begun.size()), first};
+      first += elementsOf(gradients[i]);
+      small.push_back(b.reshape(gradients[i], builder.getAffineConstantExpr(elementsOf(gradients[i]))));
+    }
+    begun.push_back(begin(small.size() == 1 ? small.front() : b.create<kd::ConcatOp>(small, 0)));
   }
-  builder.setInsertionPointAfterValue(gradient);
-  return kd::BeginReduceOp::create(builder, gradient.getLoc(), gradient, kd::Group::Replicas, /*scattered=*/false);
+  for (auto &[loop, stacked] : loops) {
+    SmallVector<Sum> inside(stacked.size());
+    auto values = llvm::map_to_vector(stacked, [&](unsigned i) { return gradients[i]; });
+    SmallVector<Value> made = beginInLoop(cast<kd::ScanOp>(loop), values, inside);
+    for (auto [i, sum] : llvm::zip_equal(stacked, inside))
+      sums[i] = {sum.begun + static_cast<unsigned>(begun.size()), sum.first};
+    llvm::append_range(begun, made);
+  }
+  return begun;
+}
+
+/// The same loop, which stacks sums instead.
+SmallVector<Value> Replicator::beginInLoop(kd::ScanOp loop, ArrayRef<Value> stacked, MutableArrayRef<Sum> sums) {
+  Operation *yield = cast<kd::LoopInterface>(loop.getOperation()).getYield();
+  SmallVector<Value> inner, kept(yield->getOperands().take_front(loop.getNumCarried()));
+  SmallVector<Type> types;
+  SmallVector<unsigned> others; // results that are no gradients
+  for (Value value : stacked)
+    inner.push_back(yield->getOperand(cast<OpResult>(value).getResultNumber()));
+  for (OpResult result : loop->getResults().drop_front(loop.getNumCarried()))
+    if (!llvm::is_contained(stacked, result)) {
+      others.push_back(result.getResultNumber());
+      kept.push_back(yield->getOperand(result.getResultNumber()));
+      types.push_back(result.getType());
+    }
+  SmallVector<Value> begun = begin(inner, sums);
+  for (Value value : begun) {
+    SmallVector<AffineExpr> extents = kd::getExtents(kd::rankedType(value));
+    extents.insert(extents.begin(), cast<kd::LoopInterface>(loop.getOperation()).getTripCount());
+    types.push_back(b.typeOf(extents, value));
+  }
+  llvm::append_range(kept, begun);
+  yield->setOperands(kept);
+  builder.setInsertionPoint(loop);
+  auto next = kd::ScanOp::create(builder, loop.getLoc(), loop.getInits(), loop.getSequences(), types, loop.getReverse(),
+                                 loop.getLayers());
+  next.getBody().takeBody(loop.getBody());
+  for (unsigned i = 0; i < loop.getNumCarried(); ++i)
+    loop->getResult(i).replaceAllUsesWith(next->getResult(i));
+  for (auto [i, number] : llvm::enumerate(others))
+    loop->getResult(number).replaceAllUsesWith(next.getStacked()[i]);
+  loop->erase();
+  return llvm::to_vector(next.getStacked().take_back(begun.size()));
+}
+
+Value Replicator::meanOf(Value sum, const Sum &place, RankedTensorType type) {
+  if (place.first) {
+    SmallVector<AffineExpr> extents = kd::getExtents(kd::rankedType(sum));
+    const int64_t rows = elementsOf(sum) / kd::rankedType(sum).getShape().back();
+    extents.back() = builder.getAffineConstantExpr(type.getNumElements() / rows);
+    sum = b.createAs<kd::SliceOp>(b.typeOf(extents, sum), sum, extents.size() - 1, *place.first, /*at_end=*/false);
+    sum = b.reshape(sum, kd::getExtents(type));
+  }
+  return b.scale(sum, 1.0 / static_cast<double>(replicas));
 }
 
 void Replicator::average(MutableArrayRef<Value> gradients) {
   Operation *end = function.getBody().front().getTerminator();
-  SmallVector<Value> begun{begin(end->getOperand(0))};
-  for (Value gradient : gradients)
-    begun.push_back(begin(gradient));
+  SmallVector<Value> all{end->getOperand(0)};
+  llvm::append_range(all, gradients);
+  const auto types = llvm::map_to_vector(all, [](Value value) { return kd::rankedType(value); });
+  SmallVector<Sum> sums(all.size());
+  SmallVector<Value> begun = begin(all, sums);
   builder.setInsertionPoint(end);
   auto finish =
       kd::FinishOp::create(builder, function.getLoc(), ValueRange(begun).getTypes(), begun, kd::Group::Replicas);
-  auto mean = [&](Value sum) { return b.scale(sum, 1.0 / static_cast<double>(replicas)); };
-  end->setOperand(0, mean(finish.getResult(0)));
-  for (auto [gradient, sum] : llvm::zip_equal(gradients, finish.getResults().drop_front()))
-    gradient = mean(sum);
+  for (auto [value, sum, type] : llvm::zip_equal(all, sums, types))
+    value = meanOf(finish.getResult(sum.begun), sum, type);
+  end->setOperand(0, all.front());
+  llvm::copy(ArrayRef(all).drop_front(), gradients.begin());
 }
 
 /// Each replica drops other elements: number i in step t as step t * replicas + i.

@@ -116,7 +116,9 @@ template <class Api> void runReplicas(uint32_t count, const Inputs &inputs, cons
   const uint64_t bytes = steps * (Api::weightBytes + sizeof(float));
   EXPECT_NEAR(static_cast<double>(replicas.sentBytes), 2.0 * (count - 1) / count * static_cast<double>(bytes),
               0.02 * static_cast<double>(bytes));
-  EXPECT_GT(replicas.mostBegun, 4u) << "sums are to go on while others are begun";
+  // Two large ones of each of three layers, and one of all that is small there and outside of them.
+  EXPECT_EQ(replicas.collectives, steps * (3 * (2 + 1) + 1));
+  EXPECT_EQ(replicas.mostBegun, 3u * (2 + 1) + 1) << "sums are to go on while others are begun";
   EXPECT_GT(replicas.polls, 10 * steps);
 }
 
