@@ -15,6 +15,7 @@
 #include "compiler/frontend/Dropout.h"
 #include "compiler/frontend/ImportNode.h"
 #include "compiler/frontend/TrainEntry.h"
+#include "compiler/transforms/Differentiate.h"
 #include "compiler/transforms/Passes.h"
 #include "compiler/transforms/Pipeline.h"
 #include "kiln/batch.h"
@@ -287,7 +288,9 @@ LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mli
     return failure();
   for (const Entry &entry : graph.entries) {
     auto function = module.lookupSymbol<mlir::func::FuncOp>(entry.name);
-    if (entry.training.update != Update::none && failed(deriveTraining(function, graph, entry)))
+    if (entry.training.update == Update::none)
+      mlir::kiln::eraseGradientMarks(function);
+    else if (failed(deriveTraining(function, graph, entry)))
       return failure();
     if (entry.sequences == 0)
       continue;

@@ -423,8 +423,9 @@ LogicalResult Reverse::reverseLoop(LoopInterface loop) {
   return success();
 }
 
-/// Ops that say something of gradients alone.
-void eraseMarks(func::FuncOp entry) {
+} // namespace
+
+void eraseGradientMarks(func::FuncOp entry) {
   entry.walk([](Operation *op) {
     auto stop = dyn_cast<StopGradientOp>(op);
     auto average = dyn_cast<RunningAverageOp>(op);
@@ -434,8 +435,6 @@ void eraseMarks(func::FuncOp entry) {
     op->erase();
   });
 }
-
-} // namespace
 
 FailureOr<SmallVector<Value>> differentiate(func::FuncOp entry, ArrayRef<std::string> parameters,
                                             const DifferentiationOptions &options) {
@@ -454,7 +453,7 @@ FailureOr<SmallVector<Value>> differentiate(func::FuncOp entry, ArrayRef<std::st
   reverse.add(loss, one, loss.getLoc());
   if (failed(reverse.run(block, one.getDefiningOp())))
     return failure();
-  eraseMarks(entry);
+  eraseGradientMarks(entry);
   SmallVector<Value> gradients;
   for (const std::string &name : parameters) {
     gradients.push_back(reverse.parameters.lookup(builder.getStringAttr(name)));

@@ -18,4 +18,8 @@ struct DifferentiationOptions {
 FailureOr<SmallVector<Value>> differentiate(func::FuncOp entry, ArrayRef<std::string> parameters,
                                             const DifferentiationOptions &options = {});
 
+/// Ops that say something of gradients alone go away: of an entry whose gradients nobody wants. `differentiate` does
+/// it.
+void eraseGradientMarks(func::FuncOp entry);
+
 } // namespace mlir::kiln

@@ -7,6 +7,7 @@
 // a subtree; of all ranks' subtrees each rank adds up the rest.
 #include "compiler/transforms/Passes.h"
 
+#include "compiler/transforms/ShardLoss.h"
 #include "compiler/transforms/ShardSplits.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -132,11 +133,11 @@ void Sharding::changeLookup(EmbeddingOp embedding, int64_t rows) {
     auto type = RankedTensorType::get({}, element);
     return ConstantOp::create(builder, loc, DenseElementsAttr::get(type, value)).getResult();
   };
-  Value count = number(static_cast<int32_t>(rows), builder.getI32Type());
-  Value rank = RankOp::create(builder, loc, RankedTensorType::get({}, builder.getI32Type()));
-  Value own = SubOp::create(builder, loc, embedding.getIndices(), MulOp::create(builder, loc, rank, count));
-  Value isBehind = LessEqualOp::create(builder, loc, number(int32_t{0}, builder.getI32Type()), own);
-  Value isOwn = LogicalAndOp::create(builder, loc, isBehind, LessOp::create(builder, loc, own, count));
+  const Type i32 = builder.getI32Type();
+  Value own = ownIndices(builder, loc, embedding.getIndices(), rows);
+  Value isBehind = LessEqualOp::create(builder, loc, number(int32_t{0}, i32), own);
+  Value isBefore = LessOp::create(builder, loc, own, number(static_cast<int32_t>(rows), i32));
+  Value isOwn = LogicalAndOp::create(builder, loc, isBehind, isBefore);
   embedding.getIndicesMutable().assign(own);
 
   builder.setInsertionPointAfter(embedding);
@@ -181,6 +182,8 @@ void Sharding::splitTable(StringRef name, SmallVectorImpl<NamedAttribute> &shard
     for (Operation *user : llvm::to_vector(table.getUsers()))
       if (auto embedding = dyn_cast<EmbeddingOp>(user))
         changeLookup(embedding, rows / ranks);
+      else if (ShardLoss loss; parts == 0 && loss.find(cast<LinearOp>(user)))
+        loss.split(ranks);
       else
         changeLogits(cast<LinearOp>(user));
   }

@@ -36,13 +36,17 @@ struct Decoder : kiln::Model {
   kiln::Stack<2, Block> blocks{"blocks"};
   kiln::LayerNorm<width> norm{"norm"};
 
-  constexpr auto loss(Words tokens, Words targets) const {
-    return kiln::cross_entropy(kiln::logits(norm(blocks(words(tokens))), words), targets);
+  constexpr auto logits(Words tokens) const { return kiln::logits(norm(blocks(words(tokens))), words); }
+  constexpr auto loss(Words tokens, Words targets) const { return kiln::cross_entropy(logits(tokens), targets); }
+  /// With all that a loss may have, of logits that are kept small (Gemma Team 2024, section 2).
+  constexpr auto smoothed(Words tokens, Words targets) const {
+    constexpr kiln::CrossEntropyOptions options{.ignore = 7, .label_smoothing = 0.1};
+    return kiln::cross_entropy<options>(2 * kiln::tanh(logits(tokens) / 2), targets);
   }
   static constexpr auto entries() {
     return std::tuple{
         kiln::train("train", &Decoder::loss, {"tokens", "targets"}, {"loss"}, kiln::AdamW{}).clipped(0.5),
-        kiln::train("train_again", &Decoder::loss, {"tokens", "targets"}, {"loss"}, kiln::Sgd{}).checkpointed(),
+        kiln::train("train_again", &Decoder::smoothed, {"tokens", "targets"}, {"loss"}, kiln::Sgd{}).checkpointed(),
         kiln::entry("evaluate", &Decoder::loss, {"tokens", "targets"}, {"loss"})};
   }
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A training that is split among ranks beside the same one of one process: losses and norms of some steps, weights and
-// what the optimiser keeps.
+// what the optimiser keeps; and what is sent for it.
 #include <gtest/gtest.h>
 #include <random>
 
@@ -28,7 +28,7 @@ namespace {
 TRAINER(decoder, DECODER);
 TRAINER(decoder_ranks2, DECODER_RANKS2);
 
-constexpr int64_t batch = 3, steps = 12, vocabulary = 512, width = 32;
+constexpr int64_t batch = 3, steps = 12, vocabulary = 512, width = 32, layers = 2, ignored = 7;
 
 /// Losses and norms of ten steps by AdamW, two by descent, the loss without training.
 template <class Api>
@@ -55,8 +55,9 @@ std::vector<float> train(uint32_t seed, std::vector<float> &norms, const kiln_co
   for (int32_t step = 1; step <= 12; ++step) {
     for (int32_t &word : tokens)
       word = static_cast<int32_t>(random() % vocabulary);
-    for (int32_t &word : targets)
-      word = static_cast<int32_t>(random() % vocabulary);
+    for (int32_t &word : targets) // -1 and 512 are no classes
+      word = static_cast<int32_t>(random() % (vocabulary + 2)) - 1;
+    targets[step] = ignored;
     const float rate = step <= 10 ? 1e-2f : 1e-1f;
     float norm = NAN;
     losses.push_back(NAN);
@@ -73,6 +74,21 @@ std::vector<float> train(uint32_t seed, std::vector<float> &norms, const kiln_co
   check(Api::read(made, "blocks.1.query_norm.weight", 0, width / 4, weights, &error));
   losses.insert(losses.end(), std::begin(weights), std::end(weights));
   return losses;
+}
+
+/// In rings of n ranks: a training of ten steps, two that compute layers twice, the loss alone.
+uint64_t sentBytes(uint64_t n) {
+  constexpr uint64_t rows = batch * steps;
+  auto sum = [&](uint64_t numbers) { return 2 * (n - 1) * numbers * sizeof(float) / n; };
+  // One sum for the embedding and two a layer; backward two a layer and one for what the logits are made of (Shoeybi et
+  // al. 2019, section 3). A row's largest logits are gathered, its sum of e^x and its target's logit added.
+  const uint64_t whole = sum(rows * width), largest = (n - 1) * rows * sizeof(float);
+  const uint64_t forward = (1 + 2 * layers) * whole + largest + 2 * sum(rows);
+  // What normalises each query is a weight that all have alike.
+  const uint64_t backward = (2 * layers + 1) * whole + layers * sum(width / 4), norm = sum(1);
+  // Smoothing adds up all likelihoods. Of a layer computed twice the last sum is not asked for.
+  const uint64_t again = forward + sum(rows) + layers * whole + backward;
+  return 10 * (forward + backward + norm) + 2 * again + forward;
 }
 
 TEST(RanksTraining, IsThatOfOneProcess) {
@@ -92,6 +108,7 @@ TEST(RanksTraining, IsThatOfOneProcess) {
   for (size_t i = 0; i < 10; ++i)
     EXPECT_NEAR(gotNorms[0][i], norms[i], 1e-3 * norms[i]) << i;
   EXPECT_EQ(std::memcmp(got[0].data(), got[1].data(), wanted.size() * sizeof(float)), 0);
+  EXPECT_EQ(ranks.sentBytes, sentBytes(2));
   EXPECT_LT(decoder_ranks2::trainingBytes, decoder::trainingBytes * 6 / 10);
 }
 

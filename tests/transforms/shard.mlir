@@ -164,3 +164,56 @@ func.func @grouped(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
   %u = kiln.linear %h, %w2 weight_order = out_in : (tensor<5x7xf32>, tensor<8x7xf32>) -> tensor<5x8xf32>
   return %u : tensor<5x8xf32>
 }
+
+// -----
+
+// The loss of logits whose table is split: of each row the largest logits are gathered, its sum of e^x and the target's
+// logit added up. Nothing is left that has all columns.
+// CHECK: kiln.shards = {{.*}}table = #kiln.shard<0, [64]>
+// CHECK-LABEL: @loss
+// CHECK-NOT: 5x64x
+// CHECK: %[[SMALL:.*]] = kiln.tanh {{.*}} : tensor<5x32xf32>
+// CHECK: kiln.constant dense<63> : tensor<i32>
+// CHECK: %[[OWN:.*]] = kiln.max %[[SMALL]] axis = 1
+// CHECK: %[[STOP:.*]] = kiln.stop_gradient %[[OWN]]
+// CHECK: kiln.all_gather %[[STOP]] : tensor<5xf32> -> tensor<2x5xf32>
+// CHECK: %[[CENTRED:.*]] = kiln.sub %[[SMALL]]
+// CHECK: %[[EXP:.*]] = kiln.exp %[[CENTRED]]
+// CHECK: %[[SUM:.*]] = kiln.sum %[[EXP]] axis = 1
+// CHECK: %[[ALL:.*]] = kiln.all_reduce %[[SUM]] : tensor<5xf32>
+// CHECK: %[[LOG:.*]] = kiln.log %[[ALL]]
+// CHECK: kiln.rank
+// CHECK: %[[IS:.*]] = kiln.equal
+// CHECK: %[[AT:.*]] = kiln.where %[[IS]], %[[CENTRED]]
+// CHECK: %[[PICKED:.*]] = kiln.sum %[[AT]] axis = 1
+// CHECK: %[[TARGET:.*]] = kiln.all_reduce %[[PICKED]] : tensor<5xf32>
+// CHECK: kiln.sub %[[TARGET]], %[[LOG]]
+// CHECK-NOT: 5x64x
+// Logits that something else reads are gathered, here for the mean of likelihoods that are given, too.
+// CHECK-LABEL: @given_loss
+// CHECK: kiln.all_gather {{.*}} -> tensor<2x5x32xf32>
+// CHECK: kiln.log_softmax {{.*}} tensor<5x64xf32>
+func.func @loss(%x: tensor<5x8xf32>, %targets: tensor<5x1xi32>) -> (tensor<5xf32>, tensor<i32>) {
+  %w1 = kiln.parameter {sources = ["fc1.weight"]} : tensor<32x8xf32>
+  %h = kiln.linear %x, %w1 weight_order = out_in : (tensor<5x8xf32>, tensor<32x8xf32>) -> tensor<5x32xf32>
+  %w2 = kiln.parameter {sources = ["fc2.weight"]} : tensor<8x32xf32>
+  %y = kiln.linear %h, %w2 weight_order = out_in : (tensor<5x32xf32>, tensor<8x32xf32>) -> tensor<5x8xf32>
+  %table = kiln.parameter {sources = ["table"]} : tensor<64x8xf32>
+  %logits = kiln.linear %y, %table weight_order = out_in : (tensor<5x8xf32>, tensor<64x8xf32>) -> tensor<5x64xf32>
+  %small = kiln.tanh %logits : tensor<5x64xf32>
+  %classes = kiln.positions %logits axis = 1 : (tensor<5x64xf32>) -> tensor<64xi32>
+  %last = kiln.max %classes axis = 0 : (tensor<64xi32>) -> tensor<i32>
+  %is = kiln.equal %targets, %classes : (tensor<5x1xi32>, tensor<64xi32>) -> tensor<5x64xi1>
+  %likely = kiln.log_softmax %small axis = 1 : tensor<5x64xf32>
+  %zero = kiln.constant dense<0.0> : tensor<f32>
+  %at = kiln.where %is, %likely, %zero : (tensor<5x64xi1>, tensor<5x64xf32>, tensor<f32>) -> tensor<5x64xf32>
+  %picked = kiln.sum %at axis = 1 : (tensor<5x64xf32>) -> tensor<5xf32>
+  return %picked, %last : tensor<5xf32>, tensor<i32>
+}
+func.func @given_loss(%x: tensor<5x8xf32>) -> (tensor<5xf32>, tensor<5x64xf32>) {
+  %table = kiln.parameter {sources = ["table"]} : tensor<64x8xf32>
+  %logits = kiln.linear %x, %table weight_order = out_in : (tensor<5x8xf32>, tensor<64x8xf32>) -> tensor<5x64xf32>
+  %likely = kiln.log_softmax %logits axis = 1 : tensor<5x64xf32>
+  %mean = kiln.mean %likely axis = 1 : (tensor<5x64xf32>) -> tensor<5xf32>
+  return %mean, %likely : tensor<5xf32>, tensor<5x64xf32>
+}
