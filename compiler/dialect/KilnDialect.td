@@ -116,10 +116,11 @@ def Kiln_ShardAttr : Kiln_Attr<"Shard", "shard"> {
   let description = [{
     An element of the module's `kiln.shards`, under the name of a weight. Dimension `dim` of the tensor in the file is made of
     sections, one behind another, and a rank has its even share of each: of `#kiln.shard<1, [768, 768, 768]>` and 4 ranks the
-    second one has columns 192..383, 960..1151 and 1728..1919. To every op the weight is what the rank has of it.
+    second one has columns 192..383, 960..1151 and 1728..1919. With a group so many ranks have the same share: of `#kiln.shard<0,
+    [128], group = 2>` and 4 ranks the first two have rows 0..63. To every op the weight is what the rank has of it.
   }];
-  let parameters = (ins "int64_t":$dim, ArrayRefParameter<"int64_t">:$sections);
-  let assemblyFormat = "`<` $dim `,` `[` $sections `]` `>`";
+  let parameters = (ins "int64_t":$dim, ArrayRefParameter<"int64_t">:$sections, DefaultValuedParameter<"int64_t", "1">:$group);
+  let assemblyFormat = "`<` $dim `,` `[` $sections `]` (`,` `group` `=` $group^)? `>`";
   let genVerifyDecl = 1;
 }
 

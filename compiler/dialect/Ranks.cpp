@@ -14,11 +14,14 @@ int64_t getNumRanks(Operation *op, Group group) {
   return number ? number.getInt() : 1;
 }
 
-LogicalResult ShardAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t dim, ArrayRef<int64_t> sections) {
+LogicalResult ShardAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t dim, ArrayRef<int64_t> sections,
+                                int64_t group) {
   if (dim < 0)
     return emitError() << "shard requires a dimension of at least 0, got " << dim;
   if (sections.empty() || llvm::any_of(sections, [](int64_t extent) { return extent < 1; }))
     return emitError() << "shard requires sections of at least 1";
+  if (group < 1)
+    return emitError() << "shard requires a group of at least 1 rank, got " << group;
   return success();
 }
 

@@ -123,7 +123,7 @@ Constant *DescriptorBuilder::shard(const std::optional<WeightSlice> &slice) {
                            .set(abi::section::first, section.first)
                            .set(abi::section::extent, section.extent)
                            .set(abi::section::step, section.step)
-                           .set(abi::section::group, 1)
+                           .set(abi::section::group, section.group)
                            .get());
   return structure(abi::Struct::shard)
       .set(abi::shard::sections, table(sections, "sections"))

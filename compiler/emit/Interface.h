@@ -46,9 +46,9 @@ struct EntryInterface {
   bool isBatch() const { return !single.empty(); }
 };
 
-/// Elements along an axis of a tensor: rank r has `extent` of them, from first + r * step on.
+/// Elements along an axis of a tensor: rank r has `extent` of them, from first + r / group * step on.
 struct WeightSection {
-  int64_t first = 0, extent = 0, step = 0;
+  int64_t first = 0, extent = 0, step = 0, group = 1;
 };
 
 /// What a rank has of a tensor: along a dimension, which is `extent` long in the file, sections one behind another.

@@ -145,7 +145,8 @@ static json::Object variantJson(const ModelInterface &model, const Variant &vari
 static json::Object sliceJson(const WeightSlice &slice) {
   json::Array sections;
   for (const WeightSection &section : slice.sections)
-    sections.push_back(json::Object{{"first", section.first}, {"extent", section.extent}, {"step", section.step}});
+    sections.push_back(json::Object{
+        {"first", section.first}, {"extent", section.extent}, {"step", section.step}, {"group", section.group}});
   return json::Object{{"dimension", slice.dim}, {"of", slice.extent}, {"sections", std::move(sections)}};
 }
 

@@ -10,22 +10,23 @@ namespace kd = mlir::kiln;
 
 namespace kiln {
 
-/// A weight, or what an optimiser keeps of it, becomes a rank's share of each section of the tensor.
-template <class Tensor> static void split(Tensor &tensor, int64_t dim, ArrayRef<int64_t> sections, int64_t ranks) {
+/// A weight, or what an optimiser keeps of it, becomes a rank's share of each section of the tensor: one of `parts`.
+template <class Tensor>
+static void split(Tensor &tensor, int64_t dim, ArrayRef<int64_t> sections, int64_t parts, int64_t group) {
   WeightSlice &slice = tensor.slice.emplace(WeightSlice{dim, tensor.shape[dim], {}});
   int64_t first = 0;
   for (int64_t section : sections) {
-    slice.sections.push_back({first, section / ranks, section / ranks});
+    slice.sections.push_back({first, section / parts, section / parts, group});
     first += section;
   }
-  tensor.shape[dim] /= ranks;
+  tensor.shape[dim] /= parts;
 }
 
 /// A state becomes what ops of the module have of it. Its axes stay whole or are split as a whole.
 static void splitState(StateInterface &state, RankedTensorType type, int64_t ranks) {
   for (int64_t dim = 1; dim < type.getRank(); ++dim)
-    if (const int64_t extent = state.shape[dim]; type.getDimSize(dim) != extent)
-      split(state, dim, extent, ranks);
+    if (const int64_t extent = state.shape[dim], parts = extent / type.getDimSize(dim); parts > 1)
+      split(state, dim, extent, parts, ranks / parts);
 }
 
 void describeRanks(ModuleOp module, ModelInterface &model) {
@@ -37,10 +38,10 @@ void describeRanks(ModuleOp module, ModelInterface &model) {
   model.ranks = ranks;
   for (WeightInterface &weight : model.weights)
     if (auto shard = shards.getAs<kd::ShardAttr>(weight.name))
-      split(weight, shard.getDim(), shard.getSections(), ranks);
+      split(weight, shard.getDim(), shard.getSections(), ranks / shard.getGroup(), shard.getGroup());
   for (StateInterface &moment : model.moments) // of "mean:h.{}.fc.weight"
     if (auto shard = shards.getAs<kd::ShardAttr>(StringRef(moment.name).split(':').second))
-      split(moment, shard.getDim(), shard.getSections(), ranks);
+      split(moment, shard.getDim(), shard.getSections(), ranks / shard.getGroup(), shard.getGroup());
   module.walk([&](Operation *op) {
     if (!isa<kd::StateOp, kd::AppendOp>(op))
       return;

@@ -29,13 +29,19 @@ public:
 private:
   void markWhole();
   void changeOp(Operation *op);
+  void changeAttention(AttentionOp attention);
+  Value pickHead(OpBuilder &builder, Location loc, Value all, int64_t heads);
   void addSum(LinearOp linear);
   Value sumParts(OpBuilder &builder, LinearOp linear);
   Value addTree(OpBuilder &builder, Location loc, Value stacked);
   void splitTable(StringRef name, SmallVectorImpl<NamedAttribute> &shards);
   void changeLookup(EmbeddingOp embedding, int64_t rows);
   void changeLogits(LinearOp linear);
-  RankedTensorType partOf(RankedTensorType type, unsigned axis) const;
+  RankedTensorType partOf(RankedTensorType type, unsigned axis, int64_t group = 1) const;
+  /// Of the ranks that there are, not of the parts of sums.
+  int64_t groupOf(const Split &split) const {
+    return std::max<int64_t>(split.group * ranks / std::max(ranks, parts), 1);
+  }
   RankedTensorType typeOf(ArrayRef<AffineExpr> extents, Value like) const {
     return getTensorType(extents, tensorTypeOf(like).getElementType(), getNumSymbols(like.getType()));
   }
@@ -46,20 +52,42 @@ private:
   MLIRContext *context;
 };
 
-RankedTensorType Sharding::partOf(RankedTensorType type, unsigned axis) const {
+RankedTensorType Sharding::partOf(RankedTensorType type, unsigned axis, int64_t group) const {
   SmallVector<AffineExpr> extents = getExtents(type);
-  extents[axis] = getAffineConstantExpr(type.getDimSize(axis) / ranks, context);
+  extents[axis] = getAffineConstantExpr(type.getDimSize(axis) / (ranks / group), context);
   return getTensorType(extents, type.getElementType(), getNumSymbols(type));
+}
+
+/// The rank's head of keys or values [..., heads times width], of which it has all.
+Value Sharding::pickHead(OpBuilder &builder, Location loc, Value all, int64_t heads) {
+  SmallVector<AffineExpr> extents = getExtents(tensorTypeOf(all));
+  const int64_t width = tensorTypeOf(all).getShape().back() / heads, axis = tensorTypeOf(all).getRank() - 1;
+  extents.back() = getAffineConstantExpr(heads, context);
+  extents.push_back(getAffineConstantExpr(width, context));
+  auto scalar = RankedTensorType::get({}, builder.getI32Type());
+  const auto group = static_cast<int32_t>(ranks / heads);
+  Value rank = RankOp::create(builder, loc, scalar);
+  Value head =
+      DivOp::create(builder, loc, rank, ConstantOp::create(builder, loc, DenseElementsAttr::get(scalar, group)));
+  return GatherOp::create(builder, loc, ReshapeOp::create(builder, loc, typeOf(extents, all), all), head, axis);
+}
+
+void Sharding::changeAttention(AttentionOp attention) {
+  const int64_t shared = attention.getNumKeyValueHeads();
+  OpBuilder builder(attention);
+  if (!found.isSplit(attention.getKey()))
+    for (OpOperand *all : {&attention.getKeyMutable(), &attention.getValueMutable()})
+      all->set(pickHead(builder, attention.getLoc(), all->get(), shared));
+  if (attention.getKeyValueHeads())
+    attention.setKeyValueHeads(std::max<int64_t>(shared / ranks, 1));
+  attention.setHeads(attention.getHeads() / ranks);
 }
 
 /// What beside types says how large things are.
 void Sharding::changeOp(Operation *op) {
   Builder builder(context);
   if (auto attention = dyn_cast<AttentionOp>(op)) {
-    const int64_t shared = attention.getNumKeyValueHeads();
-    if (attention.getKeyValueHeads())
-      attention.setKeyValueHeads(shared / ranks);
-    attention.setHeads(attention.getHeads() / ranks);
+    changeAttention(attention);
   } else if (auto slice = dyn_cast<SliceOp>(op); slice && found.getSplits().lookup(slice).axis == slice.getAxis()) {
     slice.setStart(slice.getStart() / ranks);
   } else if (auto append = dyn_cast<AppendOp>(op)) {
@@ -177,7 +205,7 @@ void Sharding::splitTable(StringRef name, SmallVectorImpl<NamedAttribute> &shard
     Value table = parameter->getResult(0);
     const int64_t rows = tensorTypeOf(table).getDimSize(0);
     if (parameter == found.getUses(name).front())
-      shards.emplace_back(StringAttr::get(context, name), ShardAttr::get(context, 0, rows));
+      shards.emplace_back(StringAttr::get(context, name), ShardAttr::get(context, 0, rows, 1));
     table.setType(partOf(tensorTypeOf(table), 0));
     for (Operation *user : llvm::to_vector(table.getUsers()))
       if (auto embedding = dyn_cast<EmbeddingOp>(user))
@@ -237,7 +265,7 @@ LogicalResult Sharding::run() {
   for (const auto &[value, split] : splits) {
     if (auto parameter = value.getDefiningOp<ParameterOp>())
       shards.emplace_back(cast<StringAttr>(parameter.getSources()[0]),
-                          ShardAttr::get(context, split.axis, split.sections));
+                          ShardAttr::get(context, split.axis, split.sections, groupOf(split)));
     ops.insert(value.getDefiningOp());
   }
   SmallVector<LinearOp> summed = found.getSummed();
@@ -246,7 +274,7 @@ LogicalResult Sharding::run() {
       return linear.emitError() << "a sum in parts requires a weight that is stored as it is";
   if (ranks > 1) {
     for (auto [value, split] : splits)
-      value.setType(partOf(tensorTypeOf(value), split.axis));
+      value.setType(partOf(tensorTypeOf(value), split.axis, groupOf(split)));
     for (Operation *op : ops)
       changeOp(op);
     for (StringRef table : found.getTables())

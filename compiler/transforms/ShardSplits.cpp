@@ -45,6 +45,7 @@ ShardSplits::ShardSplits(ModuleOp module, int64_t ranks, bool splitsLookups)
     if (auto linear = dyn_cast<LinearOp>(op))
       linears.push_back(linear);
     if (auto parameter = dyn_cast<ParameterOp>(op)) {
+      isTrained |= parameter.getVariable();
       for (StringRef source : parameter.getSources().getAsValueRange<StringAttr>()) {
         if (uses[source].empty())
           weights.push_back(source);
@@ -72,16 +73,16 @@ SmallVector<LinearOp> ShardSplits::getSummed() const {
 bool ShardSplits::add(Value value, const Split &split) {
   if (auto known = splits.find(value); known != splits.end())
     return known->second == split;
-  if (llvm::any_of(split.sections, [&](int64_t extent) { return extent % ranks != 0; }))
+  if (llvm::any_of(split.sections, [&](int64_t extent) { return extent % (ranks / split.group) != 0; }))
     return false;
   splits.insert({value, split});
   waiting.push_back(value);
   return true;
 }
 
-bool ShardSplits::addWhole(Value value, unsigned axis) {
+bool ShardSplits::addWhole(Value value, unsigned axis, int64_t group) {
   auto extent = dyn_cast<AffineConstantExpr>(getExtents(tensorTypeOf(value))[axis]);
-  return extent && add(value, {axis, {extent.getValue()}});
+  return extent && add(value, {axis, {extent.getValue()}, group});
 }
 
 bool ShardSplits::propagateAxes(Value one, Value other, Value known, const Split &split,
@@ -92,7 +93,8 @@ bool ShardSplits::propagateAxes(Value one, Value other, Value known, const Split
     return false;
   Value next = known == one ? other : one;
   const bool isSame = getExtents(tensorTypeOf(next))[*axis] == getExtents(tensorTypeOf(known))[split.axis];
-  return isSame ? add(next, {*axis, split.sections}) : split.isWhole() && addWhole(next, *axis);
+  return isSame ? add(next, {*axis, split.sections, split.group})
+                : split.isWhole() && addWhole(next, *axis, split.group);
 }
 
 bool ShardSplits::propagateLinear(LinearOp linear, Value known, const Split &split) {
@@ -103,13 +105,14 @@ bool ShardSplits::propagateLinear(LinearOp linear, Value known, const Split &spl
   const unsigned outputs = linear.getOutputDim(), inputs = 1 - outputs;
   const bool byInputs = known == linear.getX() || (known == linear.getWeight() && split.axis == inputs);
   if (byInputs)
-    return (known != linear.getX() || split.axis == lastAxis(known)) &&
+    return split.group == 1 && (known != linear.getX() || split.axis == lastAxis(known)) &&
            add(linear.getWeight(), {inputs, split.sections}) &&
            add(linear.getX(), {lastAxis(linear.getX()), split.sections});
   if (known == linear.getResult() && split.axis != lastAxis(known))
     return false;
-  return add(linear.getWeight(), {outputs, split.sections}) && (!bias || add(linear.getBias(), {0, split.sections})) &&
-         add(linear.getResult(), {lastAxis(linear.getResult()), split.sections});
+  auto along = [&](unsigned axis) { return Split{axis, split.sections, split.group}; };
+  return add(linear.getWeight(), along(outputs)) && (!bias || add(linear.getBias(), along(0))) &&
+         add(linear.getResult(), along(lastAxis(linear.getResult())));
 }
 
 /// The range of an axis that the op takes of its first operand; nothing if it takes no fixed one.
@@ -149,7 +152,7 @@ bool ShardSplits::addSections(Value joint, unsigned axis) {
 
 bool ShardSplits::propagateSlice(SliceOp slice, Value known, const Split &split) {
   if (split.axis == slice.getAxis())
-    return addSections(slice.getX(), split.axis);
+    return split.group == 1 && addSections(slice.getX(), split.axis);
   return add(known == slice.getX() ? slice.getResult() : slice.getX(), split);
 }
 
@@ -163,7 +166,7 @@ bool ShardSplits::propagatePointwise(Operation *op, Value known, const Split &sp
     const unsigned axis = lastAxis(value) - behind;
     AffineExpr extent = getExtents(tensorTypeOf(value))[axis];
     if (extent == getExtents(tensorTypeOf(known))[split.axis]) {
-      if (!add(value, {axis, split.sections}))
+      if (!add(value, {axis, split.sections, split.group}))
         return false;
     } else if (!isConstant(extent, 1) || value == result) {
       return false;
@@ -172,15 +175,30 @@ bool ShardSplits::propagatePointwise(Operation *op, Value known, const Split &sp
   return true;
 }
 
+/// Fewer heads of keys than ranks are divided among groups of ranks: of each all its queries' ranks have a copy. What
+/// is trained gets its gradient from all ranks or one, not from a group; so there each rank has all of them, and picks
+/// one.
+bool ShardSplits::addKeys(AttentionOp attention) {
+  const int64_t heads = attention.getNumKeyValueHeads();
+  if (heads % ranks != 0 && ranks % heads != 0)
+    return false;
+  const int64_t group = heads < ranks ? ranks / heads : 1;
+  if (group > 1 && isTrained)
+    return !isSplit(attention.getKey()) && !isSplit(attention.getValue());
+  return llvm::all_of(ArrayRef<Value>{attention.getKey(), attention.getValue()},
+                      [&](Value value) { return addWhole(value, lastAxis(value), group); });
+}
+
 bool ShardSplits::propagateAttention(AttentionOp attention, const Split &split) {
-  if (attention.getHeads() % ranks != 0 || attention.getNumKeyValueHeads() % ranks != 0)
+  if (attention.getHeads() % ranks != 0)
     return false;
   if (Value mask = attention.getMask(); mask &&
                                         tensorTypeOf(mask).getRank() > tensorTypeOf(attention.getQuery()).getRank() &&
                                         !isConstant(getExtents(tensorTypeOf(mask)).end()[-3], 1))
     return false;
-  Value values[] = {attention.getQuery(), attention.getKey(), attention.getValue(), attention.getResult()};
-  return split.isWhole() && llvm::all_of(values, [&](Value value) { return addWhole(value, lastAxis(value)); });
+  Value queries = attention.getQuery(), result = attention.getResult();
+  return split.isWhole() && addWhole(queries, lastAxis(queries)) && addWhole(result, lastAxis(result)) &&
+         addKeys(attention);
 }
 
 /// All that reads and writes the state.
@@ -191,12 +209,12 @@ bool ShardSplits::propagateState(Operation *op, const Split &split) {
     auto append = dyn_cast<AppendOp>(use);
     const bool isOfJoint = append && append.getX().getType().getDimSize(lastAxis(append.getX())) !=
                                          append.getType().getDimSize(lastAxis(append));
-    if (isOfJoint && !(split.axis == lastAxis(append) && addSections(append.getX(), split.axis)))
+    if (isOfJoint && !(split.group == 1 && split.axis == lastAxis(append) && addSections(append.getX(), split.axis)))
       return false;
     for (Value value : isOfJoint ? SmallVector<Value>(use->getResults())
                                  : llvm::to_vector(llvm::concat<Value>(llvm::to_vector(use->getOperands()),
                                                                        llvm::to_vector(use->getResults()))))
-      if (!addWhole(value, split.axis))
+      if (!addWhole(value, split.axis, split.group))
         return false;
   }
   return true;
@@ -205,9 +223,10 @@ bool ShardSplits::propagateState(Operation *op, const Split &split) {
 /// In all entries. Groups of elements that share a scale stay whole.
 bool ShardSplits::propagateParameter(ParameterOp parameter, const Split &split) {
   StorageAttr storage = parameter.getStorageAttr();
-  const bool cutsGroups =
-      storage && storage.isGrouped() && split.axis != storage.getDim() &&
-      llvm::any_of(split.sections, [&](int64_t extent) { return extent / ranks % storage.getGroup() != 0; });
+  const bool cutsGroups = storage && storage.isGrouped() && split.axis != storage.getDim() &&
+                          llvm::any_of(split.sections, [&](int64_t extent) {
+                            return extent / (ranks / split.group) % storage.getGroup() != 0;
+                          });
   if (parameter.getSources().size() > 1 || cutsGroups)
     return false;
   StringRef name = cast<StringAttr>(parameter.getSources()[0]).getValue();

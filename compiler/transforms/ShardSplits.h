@@ -19,10 +19,12 @@ namespace mlir::kiln {
 
 inline RankedTensorType tensorTypeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// A value of which each rank has an even share of each section of an axis.
+/// A value of which each rank has an even share of each section of an axis; with a group, so many ranks, which follow
+/// each other, have the same share.
 struct Split {
   unsigned axis = 0;
   SmallVector<int64_t, 3> sections; // fixed extents, which add up to the axis
+  int64_t group = 1;
 
   bool isWhole() const { return sections.size() == 1; }
   bool operator==(const Split &) const = default;
@@ -48,7 +50,7 @@ private:
   void trySplit(LinearOp byInputs);
   /// Notes that a value is to be split; false if it cannot be, or is in another way.
   bool add(Value value, const Split &split);
-  bool addWhole(Value value, unsigned axis);
+  bool addWhole(Value value, unsigned axis, int64_t group = 1);
   bool addSections(Value joint, unsigned axis);
   /// Notes the values beside `known` that are split since that is.
   bool propagate(Operation *op, Value known, const Split &split);
@@ -56,6 +58,7 @@ private:
   bool propagateSlice(SliceOp slice, Value known, const Split &split);
   bool propagatePointwise(Operation *op, Value known, const Split &split);
   bool propagateAttention(AttentionOp attention, const Split &split);
+  bool addKeys(AttentionOp attention);
   bool propagateState(Operation *op, const Split &split);
   bool propagateParameter(ParameterOp parameter, const Split &split);
   /// Between two values of the same elements or of the same axis elsewhere.
@@ -70,6 +73,7 @@ private:
 
   const int64_t ranks;
   const bool splitsLookups;
+  bool isTrained = false;
   llvm::StringMap<SmallVector<Operation *>> uses;
   llvm::MapVector<Value, Split> splits;
   SmallVector<Value> waiting; // whose ops are to be looked at

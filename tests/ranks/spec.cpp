@@ -44,8 +44,10 @@ struct Decoder : kiln::Model {
     return kiln::cross_entropy<options>(2 * kiln::tanh(logits(tokens) / 2), targets);
   }
   static constexpr auto entries() {
+    // With a small epsilon the step of a weight whose gradient is as good as 0 is what rounding makes of it.
     return std::tuple{
-        kiln::train("train", &Decoder::loss, {"tokens", "targets"}, {"loss"}, kiln::AdamW{}).clipped(0.5),
+        kiln::train("train", &Decoder::loss, {"tokens", "targets"}, {"loss"}, kiln::AdamW{.epsilon = 1e-3})
+            .clipped(0.5),
         kiln::train("train_again", &Decoder::smoothed, {"tokens", "targets"}, {"loss"}, kiln::Sgd{}).checkpointed(),
         kiln::entry("evaluate", &Decoder::loss, {"tokens", "targets"}, {"loss"})};
   }

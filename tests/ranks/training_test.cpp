@@ -6,6 +6,7 @@
 
 #include "decoder.h"
 #include "decoder_ranks2.h"
+#include "decoder_ranks4.h"
 #include "session.h"
 #include "thread_ranks.h"
 #include "writer.h"
@@ -27,8 +28,9 @@ namespace {
   }
 TRAINER(decoder, DECODER);
 TRAINER(decoder_ranks2, DECODER_RANKS2);
+TRAINER(decoder_ranks4, DECODER_RANKS4);
 
-constexpr int64_t batch = 3, steps = 12, vocabulary = 512, width = 32, layers = 2, ignored = 7;
+constexpr int64_t batch = 3, steps = 12, vocabulary = 512, width = 32, layers = 2, ignored = 7, keyHeads = 2;
 
 /// Losses and norms of ten steps by AdamW, two by descent, the loss without training.
 template <class Api>
@@ -84,32 +86,43 @@ uint64_t sentBytes(uint64_t n) {
   // al. 2019, section 3). A row's largest logits are gathered, its sum of e^x and its target's logit added.
   const uint64_t whole = sum(rows * width), largest = (n - 1) * rows * sizeof(float);
   const uint64_t forward = (1 + 2 * layers) * whole + largest + 2 * sum(rows);
-  // What normalises each query is a weight that all have alike.
-  const uint64_t backward = (2 * layers + 1) * whole + layers * sum(width / 4), norm = sum(1);
+  // What normalises each query is a weight that all have alike; so are keys and values of fewer heads than ranks.
+  const uint64_t keys = n > keyHeads ? 2 * sum(rows * keyHeads * width / 4) : 0;
+  const uint64_t backward = (2 * layers + 1) * whole + layers * (sum(width / 4) + keys), norm = sum(1);
   // Smoothing adds up all likelihoods. Of a layer computed twice the last sum is not asked for.
   const uint64_t again = forward + sum(rows) + layers * whole + backward;
   return 10 * (forward + backward + norm) + 2 * again + forward;
 }
 
-TEST(RanksTraining, IsThatOfOneProcess) {
+template <class Api, size_t count> void expectSame() {
   const uint32_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::vector<float> norms;
   const std::vector<float> wanted = train<decoder>(seed, norms);
   ASSERT_EQ(wanted.size(), 13u + width / 4);
-  ThreadRanks ranks(2);
-  std::vector<float> got[2], gotNorms[2];
+  ThreadRanks ranks(count);
+  std::vector<float> got[count], gotNorms[count];
   ranks.run([&](uint32_t rank) {
     const kiln_communicator_t communicator = ranks.communicator(rank);
-    got[rank] = train<decoder_ranks2>(seed, gotNorms[rank], &communicator);
+    got[rank] = train<Api>(seed, gotNorms[rank], &communicator);
   });
   for (size_t i = 0; i < wanted.size(); ++i)
     EXPECT_NEAR(got[0][i], wanted[i], 2e-4 * std::abs(wanted[i]) + 1e-5) << i;
   for (size_t i = 0; i < 10; ++i)
     EXPECT_NEAR(gotNorms[0][i], norms[i], 1e-3 * norms[i]) << i;
-  EXPECT_EQ(std::memcmp(got[0].data(), got[1].data(), wanted.size() * sizeof(float)), 0);
-  EXPECT_EQ(ranks.sentBytes, sentBytes(2));
+  for (size_t rank = 1; rank < count; ++rank)
+    EXPECT_EQ(std::memcmp(got[0].data(), got[rank].data(), wanted.size() * sizeof(float)), 0) << rank;
+  EXPECT_EQ(ranks.sentBytes, sentBytes(count));
+}
+
+TEST(RanksTraining, IsThatOfOneProcess) {
+  expectSame<decoder_ranks2, 2>();
   EXPECT_LT(decoder_ranks2::trainingBytes, decoder::trainingBytes * 6 / 10);
+}
+// Two heads of keys, which each of them has all of.
+TEST(RanksTraining, IsThatOfOneProcessWithFewerHeadsOfKeysThanRanks) {
+  expectSame<decoder_ranks4, 4>();
+  EXPECT_LT(decoder_ranks4::trainingBytes, decoder::trainingBytes * 4 / 10);
 }
 
 } // namespace

@@ -217,3 +217,43 @@ func.func @given_loss(%x: tensor<5x8xf32>) -> (tensor<5xf32>, tensor<5x64xf32>) 
   %mean = kiln.mean %likely axis = 1 : (tensor<5x64xf32>) -> tensor<5xf32>
   return %mean, %likely : tensor<5xf32>, tensor<5x64xf32>
 }
+
+// -----
+
+// One head of keys for two ranks: both have a copy, also of the cache. Where it is trained, each has all heads as they
+// are, gets the gradient of all, and picks its own.
+// CHECK: kiln.shards = {k.weight = #kiln.shard<0, [2], group = 2>, o.weight
+// CHECK-LABEL: @shared
+// CHECK: %[[KEYS:.*]] = kiln.append {{.*}} : tensor<5x2xf32> -> tensor<5x2xf32>
+// CHECK: kiln.attention %{{.*}}, %[[KEYS]], %[[KEYS]] heads = 2 key_value_heads = 1
+func.func @shared(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
+  %wq = kiln.parameter {sources = ["q.weight"]} : tensor<8x8xf32>
+  %q = kiln.linear %x, %wq weight_order = out_in : (tensor<5x8xf32>, tensor<8x8xf32>) -> tensor<5x8xf32>
+  %wk = kiln.parameter {sources = ["k.weight"]} : tensor<2x8xf32>
+  %k = kiln.linear %x, %wk weight_order = out_in : (tensor<5x8xf32>, tensor<2x8xf32>) -> tensor<5x2xf32>
+  %all = kiln.append %k to "keys" rows = 5 : tensor<5x2xf32> -> tensor<5x2xf32>
+  %y = kiln.attention %q, %all, %all heads = 4 key_value_heads = 1 scale = 5.0e-1 : (tensor<5x8xf32>, tensor<5x2xf32>, tensor<5x2xf32>) -> tensor<5x8xf32>
+  %o = kiln.parameter {sources = ["o.weight"]} : tensor<8x8xf32>
+  %z = kiln.linear %y, %o weight_order = out_in : (tensor<5x8xf32>, tensor<8x8xf32>) -> tensor<5x8xf32>
+  return %z : tensor<5x8xf32>
+}
+
+// -----
+
+// CHECK: kiln.shards = {o.weight = #kiln.shard<1, [8]>, q.weight = #kiln.shard<0, [8]>}
+// CHECK-LABEL: @shared_in_training
+// CHECK: %[[K:.*]] = kiln.linear %arg0, {{.*}} -> tensor<5x2xf32>
+// CHECK: %[[TO:.*]] = kiln.to_ranks %[[K]]
+// CHECK: %[[HEADS:.*]] = kiln.reshape %[[TO]] : tensor<5x2xf32> -> tensor<5x1x2xf32>
+// CHECK: kiln.gather %[[HEADS]], %{{.*}} axis = 1 : (tensor<5x1x2xf32>, tensor<i32>) -> tensor<5x2xf32>
+// CHECK: kiln.attention {{.*}} heads = 2 key_value_heads = 1
+func.func @shared_in_training(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
+  %wq = kiln.parameter {sources = ["q.weight"], variable} : tensor<8x8xf32>
+  %q = kiln.linear %x, %wq weight_order = out_in : (tensor<5x8xf32>, tensor<8x8xf32>) -> tensor<5x8xf32>
+  %wk = kiln.parameter {sources = ["k.weight"], variable} : tensor<2x8xf32>
+  %k = kiln.linear %x, %wk weight_order = out_in : (tensor<5x8xf32>, tensor<2x8xf32>) -> tensor<5x2xf32>
+  %y = kiln.attention %q, %k, %k heads = 4 key_value_heads = 1 scale = 5.0e-1 : (tensor<5x8xf32>, tensor<5x2xf32>, tensor<5x2xf32>) -> tensor<5x8xf32>
+  %o = kiln.parameter {sources = ["o.weight"], variable} : tensor<8x8xf32>
+  %z = kiln.linear %y, %o weight_order = out_in : (tensor<5x8xf32>, tensor<8x8xf32>) -> tensor<5x8xf32>
+  return %z : tensor<5x8xf32>
+}
