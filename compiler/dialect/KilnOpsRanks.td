@@ -25,15 +25,16 @@ def Kiln_AllReduceOp : Kiln_Op<"all_reduce", [Pure, SameOperandsAndResultType, K
 def Kiln_AllGatherOp : Kiln_Op<"all_gather", [Pure, Kiln_HostOp, Kiln_Differentiable]> {
   let summary = "the ranks' tensors along a new first axis";
   let description = [{
-    The operands of all ranks, in their order, which each of them gets.
+    The operands of all ranks, in their order, which each of them gets. If ranks compute different things of them (`apart`), each
+    has a part of the result's gradient, as of `kiln.to_ranks`: a rank's own gradient is the sum of theirs.
 
     ```mlir
     %0 = kiln.all_gather %x : tensor<7x192xf32> -> tensor<4x7x192xf32>
     ```
   }];
-  let arguments = (ins Kiln_Tensor:$x, Kiln_Over:$over);
+  let arguments = (ins Kiln_Tensor:$x, Kiln_Over:$over, UnitAttr:$apart);
   let results = (outs Kiln_Tensor:$result);
-  let assemblyFormat = "$x (`over` `` $over^)? attr-dict `:` type($x) `->` type($result)";
+  let assemblyFormat = "$x (`over` `` $over^)? (`apart` $apart^)? attr-dict `:` type($x) `->` type($result)";
   let hasVerifier = 1;
 }
 

@@ -303,8 +303,17 @@ LogicalResult ModelCompiler::lower(const Target &target, TargetModule &lowered) 
   lowered.context = std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED);
   loadDialects(*lowered.context);
   OwningOpRef<ModuleOp> &module = lowered.module;
-  module =
-      importGraph(graph, lowered.context.get(), report.model.name, options.lowering.weights, options.lowering.ranks);
+  {
+    ScopedDiagnosticHandler handler(lowered.context.get(), [&](Diagnostic &diagnostic) {
+      if (diagnostic.getSeverity() != DiagnosticSeverity::Remark)
+        return failure(); // to the next handler
+      if (!llvm::is_contained(report.remarks, diagnostic.str()))
+        report.remarks.push_back(diagnostic.str());
+      return success();
+    });
+    module =
+        importGraph(graph, lowered.context.get(), report.model.name, options.lowering.weights, options.lowering.ranks);
+  }
   if (!module)
     return failure();
   // What calls are checked for is the same for all targets and ranks.

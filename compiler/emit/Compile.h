@@ -56,8 +56,9 @@ struct StageTime {
 struct CompileReport {
   ModelInterface model;
   std::vector<Variant> variants;
-  std::string memoryPlan;          // a table and a picture for each entry of the first target
-  std::string text;                // of the form asked for
+  std::string memoryPlan; // a table and a picture for each entry of the first target
+  std::string text;       // of the form asked for
+  std::vector<std::string> remarks;
   std::vector<ObjectFile> members; // of the archive, with EmitForm::Memory
   uint64_t archiveBytes = 0, textBytes = 0;
   std::vector<StageTime> times; // one after the other

@@ -54,13 +54,16 @@ void describeRanks(ModuleOp module, ModelInterface &model) {
 }
 
 std::string checkRanks(const Graph &graph, const LoweringOptions &lowering, llvm::ArrayRef<const Target *> targets) {
-  const auto [ranks, replicas, parts] = lowering.ranks;
+  const auto [ranks, replicas, parts, rows] = lowering.ranks;
   auto hasGradients = [](const Entry &entry) { return entry.training.update != Update::none; };
   if (replicas > 1 && llvm::none_of(graph.entries, hasGradients))
     return fmt::format("--replicas {} requires an entry that trains or gives gradients, got none", replicas);
   if (parts > 0 && (!llvm::isPowerOf2_64(parts) || parts % ranks != 0 || !lowering.ordered))
     return fmt::format("--sum-parts requires --ordered and a power of two that {} ranks divide, got {}{}", ranks, parts,
                        lowering.ordered ? "" : " without --ordered");
+  if (rows && (ranks == 1 || parts > 0))
+    return fmt::format("--sequence-parallel requires two ranks or more, and no --sum-parts, got {} and {}", ranks,
+                       parts);
   for (const Entry &entry : graph.entries)
     if (parts > 0 && hasGradients(entry))
       return fmt::format("--sum-parts requires entries without gradients, got \"{}\"", entry.name);

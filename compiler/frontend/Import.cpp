@@ -284,6 +284,8 @@ LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mli
   mlir::kiln::buildRecognition(passes);
   if (ranks.isSplit())
     passes.addPass(mlir::kiln::createShard({ranks.ranks, ranks.sumParts}));
+  if (ranks.rows)
+    passes.addPass(mlir::kiln::createShardRows());
   if (failed(passes.run(module)))
     return failure();
   for (const Entry &entry : graph.entries) {

@@ -105,6 +105,8 @@ static void printSummary(const CompileReport &report, const CompileOptions &opti
     ArenaBytes arena = arenaBytes(report.variants, i);
     fmt::print("  {}: arena {} + {} a worker\n", report.model.entries[i].name, mib(arena.fixed), mib(arena.perWorker));
   }
+  for (const std::string &remark : report.remarks)
+    fmt::print("  {}\n", remark);
 }
 
 /// Says what does not go together, or nothing.

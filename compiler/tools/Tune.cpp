@@ -208,6 +208,8 @@ void addLoweringOptions(CLI::App &app, LoweringOptions &options) {
   app.add_option("--sum-parts", options.ranks.sumParts,
                  "with --ordered: libraries for each number of ranks that divides this give the same bits")
       ->check(CLI::Range(0, 1024));
+  app.add_flag("--sequence-parallel", options.ranks.rows,
+               "ranks share out the rows of norms and residuals, too; to be tuned and built alike");
 }
 
 std::string flagsOf(const LoweringOptions &options) {
@@ -217,7 +219,8 @@ std::string flagsOf(const LoweringOptions &options) {
          (options.weights.quantizesRows ? " --activations int8" : "") +
          (options.ranks.ranks > 1 ? fmt::format(" --ranks {}", options.ranks.ranks) : "") +
          (options.ranks.replicas > 1 ? fmt::format(" --replicas {}", options.ranks.replicas) : "") +
-         (options.ranks.sumParts > 0 ? fmt::format(" --sum-parts {}", options.ranks.sumParts) : "");
+         (options.ranks.sumParts > 0 ? fmt::format(" --sum-parts {}", options.ranks.sumParts) : "") +
+         (options.ranks.rows ? " --sequence-parallel" : "");
 }
 
 // What runs.

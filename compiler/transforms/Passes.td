@@ -63,6 +63,25 @@ def Shard : Pass<"kiln-shard", "::mlir::ModuleOp"> {
                  Option<"parts", "parts", "int64_t", /*default=*/"0", "of how many parts sums are; 0: each rank has one">];
 }
 
+def ShardRows : Pass<"kiln-shard-rows", "::mlir::ModuleOp"> {
+  let summary = "Divide the rows between split layers among ranks";
+  let description = [{
+    Sequence parallelism (Korthikanti et al. 2022, "Reducing Activation Recomputation in Large Transformer Models", section 4.2.2).
+    Before: what `kiln-shard` made, in which each rank has all rows of norms and residuals.
+    ```mlir
+    %s = kiln.all_reduce %p : tensor<8x768xf32>   %y = kiln.add %x, %s   %n = kiln.rms_norm %y, %w   %all = kiln.to_ranks %n
+    ```
+    After, with 2 ranks:
+    ```mlir
+    %s = kiln.reduce_scatter %p2 : tensor<2x4x768xf32> -> tensor<4x768xf32>   %y = kiln.add %x, %s   %n = kiln.rms_norm %y, %w2
+    %all = kiln.all_gather %n apart : tensor<4x768xf32> -> tensor<2x4x768xf32>
+    ```
+    Rows are an axis but the last one, with a fixed extent that the ranks divide. Entries without such an axis stay as they are,
+    with a remark; if there is no other, that is an error. Dropout drops other elements than in one process.
+  }];
+  let dependentDialects = ["::mlir::kiln::KilnDialect"];
+}
+
 def LayOutWeights : Pass<"kiln-lay-out-weights", "::mlir::ModuleOp"> {
   let summary = "Choose the stored layout of the weights that contractions read";
   let description = [{

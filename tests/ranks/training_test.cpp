@@ -7,6 +7,7 @@
 #include "decoder.h"
 #include "decoder_ranks2.h"
 #include "decoder_ranks4.h"
+#include "decoder_rows2.h"
 #include "session.h"
 #include "thread_ranks.h"
 #include "writer.h"
@@ -29,6 +30,7 @@ namespace {
 TRAINER(decoder, DECODER);
 TRAINER(decoder_ranks2, DECODER_RANKS2);
 TRAINER(decoder_ranks4, DECODER_RANKS4);
+TRAINER(decoder_rows2, DECODER_ROWS2);
 
 constexpr int64_t batch = 3, steps = 12, vocabulary = 512, width = 32, layers = 2, ignored = 7, keyHeads = 2;
 
@@ -94,7 +96,17 @@ uint64_t sentBytes(uint64_t n) {
   return 10 * (forward + backward + norm) + 2 * again + forward;
 }
 
-template <class Api, size_t count> void expectSame() {
+/// What is sent more if ranks have parts of the rows between the layers. Each sum is of one part, and the parts are
+/// gathered, which is as much, but for what is computed twice: it gathers a layer's rows twice and adds parts once.
+uint64_t sentForRows(uint64_t n) {
+  constexpr uint64_t rows = batch * steps;
+  const uint64_t half = (n - 1) * rows * width * sizeof(float) / n;
+  // Two norms and two biases a layer, and the last norm's weight and bias, have gradients from all ranks.
+  const uint64_t weights = (4 * layers + 2) * (2 * (n - 1) * width * sizeof(float) / n);
+  return 12 * weights + 2 * layers * half;
+}
+
+template <class Api, size_t count> void expectSame(uint64_t sent = sentBytes(count)) {
   const uint32_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::vector<float> norms;
@@ -112,7 +124,7 @@ template <class Api, size_t count> void expectSame() {
     EXPECT_NEAR(gotNorms[0][i], norms[i], 1e-3 * norms[i]) << i;
   for (size_t rank = 1; rank < count; ++rank)
     EXPECT_EQ(std::memcmp(got[0].data(), got[rank].data(), wanted.size() * sizeof(float)), 0) << rank;
-  EXPECT_EQ(ranks.sentBytes, sentBytes(count));
+  EXPECT_EQ(ranks.sentBytes, sent);
 }
 
 TEST(RanksTraining, IsThatOfOneProcess) {
@@ -123,6 +135,11 @@ TEST(RanksTraining, IsThatOfOneProcess) {
 TEST(RanksTraining, IsThatOfOneProcessWithFewerHeadsOfKeysThanRanks) {
   expectSame<decoder_ranks4, 4>();
   EXPECT_LT(decoder_ranks4::trainingBytes, decoder::trainingBytes * 4 / 10);
+}
+
+TEST(RanksTraining, IsThatOfOneProcessWithPartsOfTheRows) {
+  expectSame<decoder_rows2, 2>(sentBytes(2) + sentForRows(2));
+  EXPECT_LT(decoder_rows2::arenaBytes, decoder_ranks2::arenaBytes);
 }
 
 } // namespace

@@ -9,6 +9,8 @@ namespace mlir::kiln {
 KILN_GRADIENT(AllReduceOp) { return {gradients[0]}; }
 KILN_GRADIENT(ToRanksOp) { return {b.create<AllReduceOp>(gradients[0])}; }
 KILN_GRADIENT(AllGatherOp) {
+  if (getApart())
+    return {b.createAs<ReduceScatterOp>(getX().getType(), gradients[0], getOver())};
   Value rank = b.createAs<RankOp>(RankedTensorType::get({}, IntegerType::get(getContext(), 32)), getOver());
   return {b.create<GatherOp>(gradients[0], rank, 0)};
 }
