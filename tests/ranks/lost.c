@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last rank is killed or hangs: lost killed|hangs DEADLINE_MS. Each other one prints a line when it has found out,
- * and ends by itself. The line says "late" if that took a second more than the deadline. lost.sh reads them. */
+/* The last rank is killed, hangs, or has its node cut off (network.c): lost killed|hangs|cut DEADLINE_MS. Each other
+ * one, and one that is cut off, prints a line when it has found out, and ends by itself. The line says "late" if that
+ * took a second more than the deadline. lost.sh reads them. */
 #include "kiln/communicators/mpi.h"
 
 #include <signal.h>
@@ -20,10 +21,16 @@ static kiln_status_t reduce(const kiln_communicator_t *ranks, float *values, kil
   return status ? status : ranks->finish(ranks->self, error);
 }
 
-/* The rank that is lost. */
+/* The rank that is lost. It returns if it is cut off. */
 static void be_lost(const char *how, unsigned deadline_ms) {
+  const char *network = getenv("KILN_NETWORK");
   if (strcmp(how, "killed") == 0)
     raise(SIGKILL);
+  if (strcmp(how, "cut") == 0 && network) {
+    kill((pid_t)atoi(network), SIGUSR1);
+    usleep(200000); /* so that nothing of what comes gets through */
+    return;
+  }
   usleep((deadline_ms + 3000) * 1000);
   _exit(0);
 }
