@@ -1,23 +1,31 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The adapter for MPI compiles with all warnings, against each MPI that is here: check_headers.sh INCLUDE
+# The adapters compile with all warnings, that for MPI against each MPI that is here, that for NCCL against the fake of it
+# and, where it is, NCCL itself: check_headers.sh INCLUDE FAKE_NCCL
 set -eu
-include=$1 tried=0
+include=$1 fake=$2 tried=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 strict="-fsyntax-only -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion"
-printf '#include "kiln/communicators/mpi.h"\n#include "kiln/communicators/mpi.h"\n' >"$work/source.c"
-printf '%s\n' 'kiln_communicator_t make(kiln_mpi_t *storage);' \
-  'kiln_communicator_t make(kiln_mpi_t *storage) { return kiln_mpi_communicator(storage, MPI_COMM_WORLD, 1); }' \
-  >>"$work/source.c"
-for mpi in /usr/lib/*/openmpi/include /usr/include/*/mpich; do
-  [ -e "$mpi/mpi.h" ] || continue
+
+# try NAME COMM FOLDER: of that library, whose header lies in the folder
+try() {
+  header="#include \"kiln/communicators/$1.h\""
+  make="kiln_communicator_t make(kiln_$1_t *storage, $2 comm)"
+  printf '%s\n' "$header" "$header" "$make;" "$make { return kiln_$1_communicator(storage, comm, 1); }" >"$work/source.c"
   tried=$((tried + 1))
   for compiler in "gcc -std=c11" "clang-22 -std=c11" "g++ -std=c++17 -x c++" "clang++-22 -std=c++20 -x c++"; do
     command -v "${compiler%% *}" >/dev/null || { echo "skipped: ${compiler%% *} is not here"; continue; }
-    echo "$compiler of $mpi"
+    echo "$compiler of $3"
     # shellcheck disable=SC2086 # a word a flag
-    $compiler $strict -I"$include" -isystem "$mpi" "$work/source.c"
+    $compiler $strict -I"$include" -isystem "$3" "$work/source.c"
   done
+}
+
+for mpi in /usr/lib/*/openmpi/include /usr/include/*/mpich; do
+  [ ! -e "$mpi/mpi.h" ] || try mpi MPI_Comm "$mpi"
 done
-echo "headers of $tried MPIs"
+for nccl in "$fake" /usr/include /usr/local/cuda/include; do
+  [ ! -e "$nccl/nccl.h" ] || [ ! -e "$nccl/cuda_runtime.h" ] || try nccl ncclComm_t "$nccl"
+done
+echo "headers of $tried libraries"

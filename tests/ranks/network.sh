@@ -5,7 +5,8 @@
 # (500,500,4500 and 2,1,1: two ranks on node 1, 1 ms from that on node 2, 5 ms from that on node 3). KILN_NETWORK_SEED
 # loses the same packets again, as far as TCP sends the same ones. Nothing that it has begun outlives it.
 set -eu
-network=$1 delays=$2 lost=$3 ranks=$4 mpirun=$5 recover= here=$(dirname "$0")
+network=$1 delays=$2 lost=$3 ranks=$4 mpirun=$5 recover=''
+here=$(realpath "$(dirname "$0")")
 shift 5
 [ "${1:-}" != --recover ] || { recover=--recover && shift; }
 command -v "$mpirun" >/dev/null || { echo "skipped: no mpirun (package openmpi-bin)"; exit 77; }
@@ -21,7 +22,7 @@ for count in $(echo "$ranks" | tr , ' '); do
 done
 seed=${KILN_NETWORK_SEED:-$(date +%s)}
 echo "delays $delays us, $lost of a million packets lost, KILN_NETWORK_SEED=$seed" >&2
-export OMPI_MCA_orte_default_hostfile="$nodes" OMPI_MCA_plm_rsh_agent="$(realpath "$here")/enter.sh" \
+export OMPI_MCA_orte_default_hostfile="$nodes" OMPI_MCA_plm_rsh_agent="$here/enter.sh" \
   OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,tcp OMPI_MCA_btl_tcp_if_include=10.77.0.0/24 \
   OMPI_MCA_oob_tcp_if_include=10.77.0.0/24 OMPI_MCA_mca_base_env_list=KILN_NETWORK
 # shellcheck disable=SC2086 # no word or one

@@ -20,6 +20,7 @@ WRITER(char_gpt_ranks4, CHAR_GPT_RANKS4);
 
 namespace {
 
+constexpr int vocabulary = 63;
 kiln_mpi_t mpi;
 int begun = 0; // collectives
 
@@ -44,12 +45,13 @@ template <class Api> std::vector<double> decode(const char *folder, const kiln_c
   const Memory arena(Api::arenaBytes / 64 * 64);
   kiln_call_t call{arena.data, arena.bytes, nullptr, &error};
   call.communicator = &ranks;
-  std::vector<float> logits(63);
+  std::vector<float> logits(vocabulary);
   std::vector<double> seconds;
   for (int32_t at = 0; at <= tokens; ++at) {
     const auto begin = std::chrono::steady_clock::now();
+    const int32_t token = at % vocabulary;
     begun = 0;
-    check(Api::decode(model, &call, at + 1, &at, logits.data()));
+    check(Api::decode(model, &call, at + 1, &token, logits.data()));
     seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
   Api::destroy(model);
