@@ -377,6 +377,11 @@ TEST(RanksNccl, RefusesMisuse) {
            const kiln_collective_t what = {KILN_ALL_REDUCE, KILN_F32, value.data, value.data, 1, 0, nullptr};
            return rank.ranks.begin(rank.ranks.self, &what, &rank.error);
          });
+  expect("kiln/communicators/nccl.h wants a stream that is not captured, got one that is",
+         [](Rank &rank, const Memory &value) {
+           capture(rank.stream);
+           return rank.begin(KILN_SEND, KILN_F32, value.data, nullptr, 1, 0);
+         });
   expect("finish wants a collective that was begun, got none",
          [](Rank &rank, const Memory &) { return rank.finish(); });
   expect("NCCL: invalid argument: what is sent is not on the device", [](Rank &rank, const Memory &value) {

@@ -26,5 +26,5 @@ export OMPI_MCA_orte_default_hostfile="$nodes" OMPI_MCA_plm_rsh_agent="$here/ent
   OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,tcp OMPI_MCA_btl_tcp_if_include=10.77.0.0/24 \
   OMPI_MCA_oob_tcp_if_include=10.77.0.0/24 OMPI_MCA_mca_base_env_list=KILN_NETWORK
 # shellcheck disable=SC2086 # no word or one
-unshare --pid --mount-proc --fork --kill-child "$network" "$delays" "$lost" "$seed" \
+timeout -k 5 110 unshare --pid --mount-proc --fork --kill-child "$network" "$delays" "$lost" "$seed" \
   "$here/run.sh" "$mpirun" $recover "$all" "$@"

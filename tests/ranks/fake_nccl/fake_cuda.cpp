@@ -17,6 +17,7 @@ struct CUstream_st {
   std::condition_variable changed;
   std::deque<std::function<void()>> work; // the first one is being done
   bool isOver = false;
+  cudaStreamCaptureStatus captured = cudaStreamCaptureStatusNone;
   std::thread thread{[this] { run(); }};
 
   void run() {
@@ -58,6 +59,8 @@ cudaError_t keep(cudaError_t error) {
 namespace kiln::test {
 
 void breakEvents(cudaError_t error) { broken = error; }
+
+void capture(cudaStream_t stream) { stream->captured = cudaStreamCaptureStatusActive; }
 
 void enqueue(cudaStream_t stream, std::function<void()> work) {
   const std::lock_guard lock(stream->mutex);
@@ -117,6 +120,10 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   }
   stream->thread.join();
   delete stream;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *status) {
+  *status = stream->captured;
   return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {

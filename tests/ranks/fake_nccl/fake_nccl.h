@@ -14,5 +14,7 @@ int violations();
 void breakComm(ncclComm_t comm, ncclResult_t error, const char *words);
 /// From now on events have this error, in every thread; cudaSuccess: no more.
 void breakEvents(cudaError_t error);
+/// From now on the stream is said to be captured.
+void capture(cudaStream_t stream);
 
 } // namespace kiln::test

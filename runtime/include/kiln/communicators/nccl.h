@@ -130,6 +130,19 @@ static inline kiln_status_t kiln_nccl_settle(kiln_nccl_t *nccl) {
   }
 }
 
+/* A graph's events cannot be asked, so what it waits for would not be known. */
+static inline kiln_status_t kiln_nccl_check_stream(kiln_nccl_t *nccl, void *stream) {
+  enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+  if (!stream)
+    return kiln_nccl_fail(nccl, KILN_INVALID_ARGUMENT,
+                          "kiln/communicators/nccl.h wants buffers of a GPU and a stream, got the host's");
+  kiln_status_t status = kiln_nccl_check_cuda(nccl, cudaStreamIsCapturing((cudaStream_t)stream, &capture));
+  if (status || capture == cudaStreamCaptureStatusNone)
+    return status;
+  return kiln_nccl_fail(nccl, KILN_INVALID_ARGUMENT,
+                        "kiln/communicators/nccl.h wants a stream that is not captured, got one that is");
+}
+
 /* Of elements that are summed, or moved; ncclNumTypes: it has none. */
 static inline ncclDataType_t kiln_nccl_type(uint32_t element, bool is_sum) {
   switch (element) {
@@ -256,10 +269,8 @@ static inline kiln_status_t kiln_nccl_try(kiln_nccl_t *nccl, const kiln_collecti
     return kiln_nccl_fail(nccl, KILN_INVALID_ARGUMENT,
                           is_sum ? "NCCL sums elements of f32, f16, bf16, i32 and i8, got others"
                                  : "NCCL moves elements of f32, f16, bf16, i32, i8 and bool, got others");
-  if (!what->stream)
-    return kiln_nccl_fail(nccl, KILN_INVALID_ARGUMENT,
-                          "kiln/communicators/nccl.h wants buffers of a GPU and a stream, got the host's");
-  if (!is_single || nccl->held == KILN_NCCL_OUTSTANDING)
+  status = kiln_nccl_check_stream(nccl, what->stream);
+  if (!status && (!is_single || nccl->held == KILN_NCCL_OUTSTANDING))
     status = kiln_nccl_hand_over(nccl);
   for (uint32_t spin = 0; !status && nccl->count == KILN_NCCL_OUTSTANDING; ++spin) {
     status = kiln_nccl_look(nccl);
