@@ -88,16 +88,15 @@ def Kiln_BeginReduceOp
   let summary = "begins a sum over all ranks, where its operand lies";
   let description = [{
     What becomes the sum of the ranks' operands while other ops go on: the result may be read behind a `kiln.finish` of it
-    alone, or stacked by loops until then. It is where its operand lies, which nothing else reads. If it is `scattered`,
-    the first axis has an index for each rank, and a rank gets the sum of what has its own; the rest is of no use.
+    alone, or stacked by loops until then. It is where its operand lies, which nothing else reads.
 
     ```mlir
     %0 = kiln.begin_reduce %dw over replicas : tensor<3072x768xf32>
     ```
   }];
-  let arguments = (ins Kiln_FloatTensor:$x, Kiln_Over:$over, UnitAttr:$scattered);
+  let arguments = (ins Kiln_FloatTensor:$x, Kiln_Over:$over);
   let results = (outs Kiln_FloatTensor:$result);
-  let assemblyFormat = "$x (`over` `` $over^)? (`scattered` $scattered^)? attr-dict `:` type($x)";
+  let assemblyFormat = "$x (`over` `` $over^)? attr-dict `:` type($x)";
   let hasVerifier = 1;
 }
 

@@ -47,15 +47,10 @@ LogicalResult AllGatherOp::verify() { return checkParts(*this, getX(), getResult
 LogicalResult ReduceScatterOp::verify() { return checkParts(*this, getResult(), getX(), getOver()); }
 
 LogicalResult BeginReduceOp::verify() {
-  Check check(*this);
-  auto type = cast<RankedTensorType>(getX().getType());
-  const int64_t ranks = getNumRanks(*this, getOver());
-  if (getScattered() && (type.getRank() == 0 || (ranks == 1 ? type.isDynamicDim(0) : type.getDimSize(0) != ranks)))
-    return check.fail("begin_reduce requires a first axis with one part of each rank, if scattered",
-                      check.text({type}));
   for (Operation *user : getResult().getUsers())
     if (!isa<FinishOp, YieldOp, ReshapeOp>(user))
-      return check.fail("begin_reduce requires to be finished before it is read", user->getName().stripDialect());
+      return Check(*this).fail("begin_reduce requires to be finished before it is read",
+                               user->getName().stripDialect());
   return success();
 }
 

@@ -357,22 +357,20 @@ void HostEmitter::emitFinish(kd::FinishOp finish) {
 /// A layer is named in a trace, which may be there.
 LogicalResult HostEmitter::emitBegin(kd::BeginReduceOp op) {
   auto type = cast<RankedTensorType>(op.getType());
-  const SmallVector<AffineExpr> extents = kd::getExtents(type);
-  const AffineExpr part = kd::getProduct(ArrayRef(extents).drop_front(op.getScattered() ? 1 : 0), type.getContext());
-  FailureOr<Value> address = addressOf(op.getX()), elements = evaluate(part, symbols);
+  FailureOr<Value> address = addressOf(op.getX()),
+                   elements = evaluate(kd::getProduct(kd::getExtents(type), type.getContext()), symbols);
   if (llvm::failed(address) || llvm::failed(elements))
     return failure();
   auto layer = op->getAttrOfType<StringAttr>(kd::layerAttrName);
   Value number = layerAt(op);
-  auto begin = declare("kiln_begin_in_place", i32, {pointer, i32, i32, pointer, i64, i32, pointer, i64});
+  auto begin = declare("kiln_begin_sum", i32, {pointer, i32, pointer, i64, i32, pointer, i64});
   const auto element = static_cast<int64_t>(*kd::toElementType(type.getElementType()));
-  const uint32_t kind = op.getScattered() ? KILN_REDUCE_SCATTER : KILN_ALL_REDUCE;
-  continueIfOk(LLVM::CallOp::create(builder, loc, begin,
-                                    ValueRange{frameArgument, constant(i32, static_cast<int64_t>(op.getOver())),
-                                               constant(i32, kind), *address, *elements, constant(i32, element),
-                                               addressOfText(layer ? layer.getValue() : ""),
-                                               number ? number : constant(i64, -1)})
-                   .getResult());
+  continueIfOk(
+      LLVM::CallOp::create(builder, loc, begin,
+                           ValueRange{frameArgument, constant(i32, static_cast<int64_t>(op.getOver())), *address,
+                                      *elements, constant(i32, element), addressOfText(layer ? layer.getValue() : ""),
+                                      number ? number : constant(i64, -1)})
+          .getResult());
   return success();
 }
 

@@ -46,7 +46,7 @@ private:
   SmallVector<Value> begin(ArrayRef<Value> gradients, MutableArrayRef<Sum> sums);
   SmallVector<Value> beginInLoop(kd::ScanOp loop, ArrayRef<Value> stacked, MutableArrayRef<Sum> sums);
   Value begin(Value gradient) {
-    return kd::BeginReduceOp::create(builder, gradient.getLoc(), gradient, kd::Group::Replicas, /*scattered=*/false);
+    return kd::BeginReduceOp::create(builder, gradient.getLoc(), gradient, kd::Group::Replicas);
   }
   Value meanOf(Value sum, const Sum &place, RankedTensorType type);
 
@@ -82,7 +82,8 @@ SmallVector<Value> Replicator::begin(ArrayRef<Value> gradients, MutableArrayRef<
       begun.push_back(begin(gradient));
     }
   if (!numbers.empty()) {
-    builder.setInsertionPoint(gradients[numbers.front()].getParentBlock()->getTerminator());
+    Value one = gradients[numbers.front()];
+    builder.setInsertionPoint(one.getParentBlock()->getTerminator());
     int64_t first = 0;
     for (unsigned i : numbers) {
       sums[i] = {static_cast<unsigned>(begun.size()), first};
@@ -133,7 +134,7 @@ SmallVector<Value> Replicator::beginInLoop(kd::ScanOp loop, ArrayRef<Value> stac
   for (auto [i, number] : llvm::enumerate(others))
     loop->getResult(number).replaceAllUsesWith(next.getStacked()[i]);
   loop->erase();
-  return llvm::to_vector(next.getStacked().take_back(begun.size()));
+  return SmallVector<Value>(next.getStacked().take_back(begun.size()));
 }
 
 Value Replicator::meanOf(Value sum, const Sum &place, RankedTensorType type) {

@@ -108,16 +108,13 @@ int32_t kiln_begin_collective(const kiln_frame_t *frame, uint32_t number, uint32
   return begin(frame, number, &collective, &event);
 }
 
-int32_t kiln_begin_in_place(const kiln_frame_t *frame, uint32_t number, uint32_t kind, void *at, uint64_t elements,
-                            uint32_t element, const char *layer, int64_t layer_number) {
+int32_t kiln_begin_sum(const kiln_frame_t *frame, uint32_t number, void *at, uint64_t elements, uint32_t element,
+                       const char *layer, int64_t layer_number) {
   const uint64_t bytes = kiln_safetensors_stored_bytes(element, elements);
-  char *to = at;
-  if (kind == KILN_REDUCE_SCATTER && frame->together && number < KILN_GROUPS)
-    to += (uint64_t)frame->together->number[number] * bytes;
   const kiln_collective_t collective = {
-      .kind = (kiln_collective_kind_t)kind, .element = element, .from = at, .to = to, .elements = elements};
+      .kind = KILN_ALL_REDUCE, .element = element, .from = at, .to = at, .elements = elements};
   kiln_event_t event = {.bytes = bytes};
   if (frame->tracing)
-    event = (kiln_event_t){frame->tracing->event.entry, name_of(kind), layer, layer_number, 0, bytes, -1, 0};
+    event = (kiln_event_t){frame->tracing->event.entry, name_of(KILN_ALL_REDUCE), layer, layer_number, 0, bytes, -1, 0};
   return begin(frame, number, &collective, &event);
 }

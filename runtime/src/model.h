@@ -93,15 +93,14 @@ void kiln_cuda_copy_rows(kiln_worker_t *worker, void *target, const void *source
 enum { KILN_GROUP_RANKS = 0, KILN_GROUP_REPLICAS = 1, KILN_GROUPS = 2 };
 /* Called by generated host code: begins what the processes of a group of frame->together do together, of `elements`
  * elements of the type `element` a part. KILN_ALL_REDUCE: from is to. KILN_ALL_GATHER: from is the own part, which is
- * copied to its place in `to`, unless it lies there. KILN_REDUCE_SCATTER: `to` is the own part of from, or elsewhere.
- * KILN_EXCHANGE: from and to do not overlap. Buffers are as kiln_communicator_t says until all of the group are
- * finished. Both return 0, or what the body is to return: a kiln_status_t, whose words are the call's. */
+ * copied to its place in `to`, unless it lies there. KILN_REDUCE_SCATTER and KILN_EXCHANGE: from and to do not overlap.
+ * Buffers are as kiln_communicator_t says until all of the group are finished. This and what is below return 0, or what
+ * the body is to return: a kiln_status_t, whose words are the call's. */
 int32_t kiln_begin_collective(const kiln_frame_t *frame, uint32_t group, uint32_t kind, const void *from, void *to,
                               uint64_t elements, uint32_t element);
-/* Begins a sum where its operand lies: `to` is from, or of KILN_REDUCE_SCATTER the own part. A trace is told of it, as
- * of `layer`, when it begins and when it is finished. */
-int32_t kiln_begin_in_place(const kiln_frame_t *frame, uint32_t group, uint32_t kind, void *at, uint64_t elements,
-                            uint32_t element, const char *layer, int64_t number);
+/* Begins a sum where its operand lies. A trace is told of it, as of `layer`, when it begins and when it is finished. */
+int32_t kiln_begin_sum(const kiln_frame_t *frame, uint32_t group, void *at, uint64_t elements, uint32_t element,
+                       const char *layer, int64_t number);
 /* Called between kernels while something may be under way. */
 void kiln_poll_collectives(const kiln_frame_t *frame);
 /* Waits for all that were begun. */

@@ -167,8 +167,7 @@ typedef enum kiln_collective_kind_t {
   KILN_ALL_REDUCE = 0,     /* `to`, a part, becomes the sum of those of all ranks; from is to */
   KILN_ALL_GATHER = 1,     /* `to` becomes a part of each rank; the own one is there, and from points at it; it may lie
                               elsewhere on a device */
-  KILN_REDUCE_SCATTER = 2, /* from has a part for each rank; `to`, the own one there or elsewhere, becomes the sum of
-                              those for this rank; the other parts may change */
+  KILN_REDUCE_SCATTER = 2, /* from has a part for each rank; `to` becomes the sum of those for this one */
   KILN_EXCHANGE = 3,       /* part r of from goes to rank r, and what that has for this rank becomes part r of to */
   KILN_SEND = 4,           /* from, a part, goes to the rank `peer` */
   KILN_RECEIVE = 5         /* `to`, a part, comes from there */
