@@ -164,6 +164,20 @@ Value HostEmitter::addressOfConstant(kd::ConstantOp constantOp) {
   return addressOfData(elements, values, /*alignment=*/64);
 }
 
+/// The frame's field begins with the numbers. A device does not see it: there all that may be are a constant, of which
+/// it is shown one.
+Value HostEmitter::addressOfRank(kd::RankOp rank) {
+  Value numbers = loadOfFrame(abi::frame::together);
+  const auto group = static_cast<int64_t>(rank.getOver());
+  if (input.target.memorySpace == KILN_MEMORY_HOST)
+    return byteAddress(numbers, group * 4);
+  const auto all = llvm::to_vector(llvm::seq<int32_t>(static_cast<int32_t>(kd::getNumRanks(rank, rank.getOver()))));
+  const int64_t offset = input.constants.add(
+      DenseIntElementsAttr::get(RankedTensorType::get({static_cast<int64_t>(all.size())}, i32), ArrayRef(all)));
+  Value number = LLVM::ZExtOp::create(builder, loc, i64, loadElement(i32, numbers, group));
+  return byteAddress(byteAddress(loadOfFrame(abi::frame::constants), offset), multiply(number, constant(i64, 4)));
+}
+
 Value HostEmitter::addressOfText(StringRef text) {
   auto value = builder.getStringAttr(text.str() + '\0');
   return addressOfData(LLVM::LLVMArrayType::get(builder.getI8Type(), value.size()), value, /*alignment=*/1);
@@ -218,8 +232,8 @@ FailureOr<Value> HostEmitter::addressOf(Value tensor) {
   }
   if (auto constantOp = tensor.getDefiningOp<kd::ConstantOp>())
     return addressOfConstant(constantOp);
-  if (auto rank = tensor.getDefiningOp<kd::RankOp>()) // the frame's field begins with the numbers
-    return byteAddress(loadOfFrame(abi::frame::together), static_cast<int64_t>(rank.getOver()) * 4);
+  if (auto rank = tensor.getDefiningOp<kd::RankOp>())
+    return addressOfRank(rank);
   if (auto state = tensor.getDefiningOp<kd::StateOp>())
     return addressOfState(state);
   if (auto append = tensor.getDefiningOp<kd::AppendOp>())

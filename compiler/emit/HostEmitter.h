@@ -62,6 +62,7 @@ private:
   void copyRows(mlir::Value target, mlir::Value source, mlir::Value rows, mlir::Value rowBytes,
                 mlir::Value sourceStride);
   mlir::Value addressOfConstant(mlir::kiln::ConstantOp constant);
+  mlir::Value addressOfRank(mlir::kiln::RankOp rank);
   mlir::Value addressOfText(mlir::StringRef text);
   /// Of data of the module: one global for each distinct value.
   mlir::Value addressOfData(mlir::Type type, mlir::Attribute value, unsigned alignment);

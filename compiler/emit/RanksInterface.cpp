@@ -68,8 +68,8 @@ std::string checkRanks(const Graph &graph, const LoweringOptions &lowering, llvm
     if (parts > 0 && hasGradients(entry))
       return fmt::format("--sum-parts requires entries without gradients, got \"{}\"", entry.name);
   for (const Target *target : targets)
-    if (ranks * replicas > 1 && target->info().memorySpace != KILN_MEMORY_HOST)
-      return fmt::format("a library for {} ranks requires targets that are CPUs, got {}", ranks * replicas,
+    if (replicas > 1 && target->info().memorySpace != KILN_MEMORY_HOST)
+      return fmt::format("a library for {} replicas requires targets that are CPUs, got {}", replicas,
                          target->info().name);
   return "";
 }

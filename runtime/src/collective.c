@@ -10,9 +10,12 @@ static const char *name_of(uint32_t kind) {
   return kind < sizeof names / sizeof names[0] ? names[kind] : NULL;
 }
 
-/* The own part of an all-gather goes to its place. */
-static const void *place_part(const kiln_communicator_t *communicator, const void *from, void *to, uint64_t bytes) {
+/* The own part of an all-gather goes to its place; on a GPU the communicator has it from wherever it is. */
+static const void *place_part(const kiln_together_t *together, const kiln_communicator_t *communicator,
+                              const void *from, void *to, uint64_t bytes) {
   char *const place = (char *)to + communicator->rank * bytes;
+  if (together->stream)
+    return from;
   if (from != place)
     memcpy(place, from, (size_t)bytes);
   return place;
@@ -74,7 +77,7 @@ static kiln_group_t *group_of(const kiln_frame_t *frame, uint32_t number, uint32
 }
 
 /* What there is to say of it is *event. */
-static int32_t begin(const kiln_frame_t *frame, uint32_t number, const kiln_collective_t *collective,
+static int32_t begin(const kiln_frame_t *frame, uint32_t number, kiln_collective_t *collective,
                      const kiln_event_t *event) {
   kiln_error_t said = {KILN_OK, ""};
   kiln_group_t *group = group_of(frame, number, collective->kind);
@@ -83,6 +86,7 @@ static int32_t begin(const kiln_frame_t *frame, uint32_t number, const kiln_coll
                                                              : KILN_INTERNAL_ERROR;
   if (collective->elements == 0)
     return KILN_OK;
+  collective->stream = frame->together->stream;
   const uint32_t slot = (group->oldest + group->count) % KILN_MAX_BEGUN;
   kiln_begun_t *begun = &group->begun[slot];
   *begun = (kiln_begun_t){collective->kind, *event};
@@ -101,8 +105,8 @@ int32_t kiln_begin_collective(const kiln_frame_t *frame, uint32_t number, uint32
   const uint64_t bytes = kiln_safetensors_stored_bytes(element, elements);
   if (kind == KILN_ALL_GATHER && frame->together && number < KILN_GROUPS && elements > 0 &&
       frame->together->groups[number].communicator)
-    from = place_part(frame->together->groups[number].communicator, from, to, bytes);
-  const kiln_collective_t collective = {
+    from = place_part(frame->together, frame->together->groups[number].communicator, from, to, bytes);
+  kiln_collective_t collective = {
       .kind = (kiln_collective_kind_t)kind, .element = element, .from = from, .to = to, .elements = elements};
   const kiln_event_t event = {.bytes = bytes};
   return begin(frame, number, &collective, &event);
@@ -111,7 +115,7 @@ int32_t kiln_begin_collective(const kiln_frame_t *frame, uint32_t number, uint32
 int32_t kiln_begin_sum(const kiln_frame_t *frame, uint32_t number, void *at, uint64_t elements, uint32_t element,
                        const char *layer, int64_t layer_number) {
   const uint64_t bytes = kiln_safetensors_stored_bytes(element, elements);
-  const kiln_collective_t collective = {
+  kiln_collective_t collective = {
       .kind = KILN_ALL_REDUCE, .element = element, .from = at, .to = at, .elements = elements};
   kiln_event_t event = {.bytes = bytes};
   if (frame->tracing)

@@ -145,16 +145,21 @@ kiln_status_t kiln_cuda_run_body(const kiln_cuda_request_t *request, kiln_cuda_s
   tracing.wait = wait_for_kernels;
   tracing.worker = &worker;
   kiln_error_t error = {KILN_OK, ""};
-  kiln_status_t status = kiln_body_run(model, request->entry, &frame, &error);
+  const kiln_sharding_t *sharding = model->descriptor->sharding;
+  kiln_call_t call = *request->call;
+  call.stream = stream->queue;
+  call.error = &error;
+  kiln_status_t status = sharding ? sharding->run(model, &call, request->entry, &frame)
+                                  : kiln_body_run(model, request->entry, &frame, &error);
   if (status && !stream->error.status)
     stream->error = error;
   return stream->error.status;
 }
 
-/* The body, or a recording of it; of a batch, which is seldom called alike twice, there is none, nor of a traced call.
- */
+/* The body, or a recording of it; of a batch, which is seldom called alike twice, there is none, nor of a traced call,
+ * nor of what several ranks do together, which a graph would not wait for. */
 static kiln_status_t enqueue(const kiln_cuda_request_t *request, kiln_cuda_stream_t *stream, void *const *arguments) {
-  return stream->cuda->recorder && !request->sequences && !request->call->trace
+  return stream->cuda->recorder && !request->sequences && !request->call->trace && !request->model->descriptor->sharding
              ? stream->cuda->recorder->run(request, stream, arguments)
              : kiln_cuda_run_body(request, stream, arguments);
 }

@@ -24,13 +24,9 @@ static bool is_possible(const kiln_weight_t *slice, const kiln_shard_t *shard, u
   return shard->section_count == 0 || (own == (uint64_t)slice->shape[shard->dim] && all == shard->extent);
 }
 
-/* That the rank has a part of each tensor, on a CPU: otherwise the compiler made a mistake. */
+/* That the rank has a part of each tensor: otherwise the compiler made a mistake. */
 static kiln_status_t check_parts(const kiln_model_t *model, kiln_error_t *error) {
   const kiln_descriptor_t *descriptor = model->descriptor;
-  for (uint32_t i = 0; i < descriptor->variant_count; ++i)
-    if (descriptor->variants[i].backend)
-      return kiln_error_set(error, KILN_INTERNAL_ERROR, "model \"%.*s\" of several ranks requires CPUs, got a GPU",
-                            KILN_NAME_SHOWN, descriptor->name);
   for (uint32_t i = 0; i < descriptor->weight_count + descriptor->state_count; ++i) {
     const kiln_weight_t *slice = kiln_kept_tensor(descriptor, i);
     if (!is_possible(slice, &descriptor->shards[i], descriptor->ranks))
@@ -81,6 +77,20 @@ static kiln_status_t join(kiln_together_t *together, uint32_t number, const kiln
   return KILN_OK;
 }
 
+/* On a GPU a lost rank keeps the stream from its end, so a call must not wait for it. */
+static kiln_status_t check_waits(const kiln_model_t *model, const kiln_call_t *call, const char *entry) {
+  if (!model->variant->backend)
+    return KILN_OK;
+  if (call->memory != KILN_DEVICE_POINTERS)
+    return kiln_error_set(call->error, KILN_INVALID_ARGUMENT,
+                          "%s of several ranks on GPUs requires memory %d, device pointers, got %llu", entry,
+                          KILN_DEVICE_POINTERS, (unsigned long long)call->memory);
+  if (call->trace)
+    return kiln_error_set(call->error, KILN_INVALID_ARGUMENT,
+                          "%s of several ranks on GPUs requires a null trace, got another", entry);
+  return KILN_OK;
+}
+
 static kiln_status_t join_ranks(kiln_together_t *together, const kiln_model_t *model, const kiln_call_t *call) {
   const uint32_t ranks = model->descriptor->ranks;
   const kiln_status_t status = join(together, KILN_GROUP_RANKS, call->communicator, ranks, call->error);
@@ -98,9 +108,13 @@ kiln_status_t kiln_ranks_check(const kiln_model_t *model, const kiln_call_t *cal
 
 static kiln_status_t run(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry,
                          const kiln_frame_t *frame) {
-  kiln_together_t together = {.entry = model->descriptor->entries[entry].name, .failed = {KILN_OK, ""}};
+  kiln_together_t together = {.entry = model->descriptor->entries[entry].name,
+                              .stream = model->variant->backend ? call->stream : NULL,
+                              .failed = {KILN_OK, ""}};
   kiln_frame_t own = *frame;
-  kiln_status_t status = join_ranks(&together, model, call);
+  kiln_status_t status = check_waits(model, call, together.entry);
+  if (!status)
+    status = join_ranks(&together, model, call);
   if (!status)
     status = join(&together, KILN_GROUP_REPLICAS, call->replicas, model->descriptor->replicas, call->error);
   if (status)

@@ -22,6 +22,7 @@ typedef struct kiln_together_t {
   int32_t number[KILN_GROUPS]; /* first: kernels read it here */
   kiln_group_t groups[KILN_GROUPS];
   const char *entry;
+  void *stream;        /* of a GPU, on which collectives are; null: on a CPU */
   kiln_error_t failed; /* the first collective that failed */
 } kiln_together_t;
 

@@ -322,7 +322,7 @@ TEST(RanksNccl, EndsTheStreamOfWhoWaitsByOtherMeans) {
       const double seconds = secondsOf([&] {
         while (cudaStreamQuery(rank.stream) == cudaErrorNotReady) {
           cudaGetLastError();
-          kiln_nccl_poll(rank.ranks.self);
+          rank.ranks.poll(rank.ranks.self);
         }
       });
       EXPECT_LT(seconds, 1.3);

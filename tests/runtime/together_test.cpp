@@ -202,7 +202,7 @@ TEST(Together, CallsThatReachNobodyAreRefused) {
   EXPECT_STREQ(error.message, "save_weights_together requires a model, got null");
   EXPECT_EQ(kiln_save_weights_together(ranked.Bound->Model, nullptr, "f"), KILN_NULL_ARGUMENT);
   EXPECT_EQ(kiln_save_training_together(ranked.Bound->Model, &call, &training, "f"), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(error.message, "save_training_together requires a communicator with begin and finish, got null");
+  EXPECT_STREQ(error.message, "save_training_together requires a communicator of ranks with begin and finish, got null");
   EXPECT_EQ(kiln_save_training_together(one.Bound->Model, &call, &training, "f"), KILN_INVALID_ARGUMENT);
   EXPECT_STREQ(error.message, "save_training_together requires a library for several ranks, got one for one");
   ThreadRanks ranks(2);
@@ -210,7 +210,7 @@ TEST(Together, CallsThatReachNobodyAreRefused) {
   call.communicator = &other;
   EXPECT_EQ(kiln_save_training_together(ranked.Bound->Model, &call, &training, "f"), KILN_INVALID_ARGUMENT);
   EXPECT_STREQ(error.message,
-               "save_training_together requires a communicator of rank 1 of 2, as its model is, got rank 0 of 2");
+               "save_training_together requires a communicator of rank 1 of 2, as its model is, got rank 0");
   call.communicator = &own;
   EXPECT_EQ(kiln_save_training_together(ranked.Bound->Model, &call, nullptr, "f"), KILN_NULL_ARGUMENT);
   EXPECT_STREQ(error.message, "save_training_together requires a step and a seed, got null");

@@ -348,7 +348,8 @@ static inline kiln_communicator_t kiln_nccl_communicator(kiln_nccl_t *storage, n
   for (uint32_t i = 0; i < KILN_NCCL_OUTSTANDING && !storage->failed.status; ++i)
     if (!kiln_nccl_check_cuda(storage, cudaEventCreateWithFlags(&storage->items[i].ready, cudaEventDisableTiming)))
       (void)kiln_nccl_check_cuda(storage, cudaEventCreateWithFlags(&storage->items[i].done, cudaEventDisableTiming));
-  const kiln_communicator_t communicator = {storage, (uint32_t)rank, (uint32_t)size, kiln_nccl_begin, kiln_nccl_finish};
+  const kiln_communicator_t communicator = {storage,         (uint32_t)rank,   (uint32_t)size,
+                                            kiln_nccl_begin, kiln_nccl_finish, kiln_nccl_poll};
   return communicator;
 }
 
