@@ -18,6 +18,7 @@
 #include <fmt/ranges.h>
 #include <map>
 #include <unistd.h>
+#include <utility>
 
 namespace kiln {
 
@@ -219,7 +220,9 @@ static CLI::App *addScale(CLI::App &app, CompileOptions &options, ScaleOptions &
   return added;
 }
 
-static int runScale(const Graph &graph, CompileOptions options, const ScaleOptions &scale) {
+/// What replicas add up is predicted, not counted.
+static int runScale(const Graph &graph, CompileOptions options, ScaleOptions scale) {
+  scale.cluster.placement.replicas = std::exchange(options.lowering.ranks.replicas, 1);
   options.form = EmitForm::Nothing;
   const std::string shown = chooseShown(options.targets);
   options.targets = {shown};

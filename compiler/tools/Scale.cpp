@@ -18,7 +18,6 @@ void addClusterOptions(CLI::App &app, ClusterOptions &options) {
   addCount("--stages", placement.stages, "stages of a pipeline, which the prediction alone knows");
   addCount("--microbatches", placement.microbatches, "calls that go through the stages one behind the other");
   addCount("--interleave", placement.interleave, "parts of the model that a stage has");
-  addCount("--replicas", placement.replicas, "of all ranks and stages; trainings add up their gradients");
   app.add_flag("--overlap", placement.overlaps, "gradients are added up while others are computed");
   app.add_option("--type", placement.type, "which of the machine's peaks kernels have")->capture_default_str();
 }
@@ -43,6 +42,9 @@ static int runScaleArchive(int argc, char **argv) {
                  "the instruction set whose kernels count; the first one that this machine runs if "
                  "not given");
   addClusterOptions(app, options);
+  app.add_option("--replicas", options.placement.replicas, "of all ranks and stages; trainings add up their gradients")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {

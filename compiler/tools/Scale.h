@@ -14,7 +14,7 @@ struct ClusterOptions {
   Placement placement;
 };
 
-/// --machine, --stages, --microbatches, --interleave, --replicas, --overlap and --type.
+/// --machine, --stages, --microbatches, --interleave, --overlap and --type.
 void addClusterOptions(CLI::App &app, ClusterOptions &options);
 
 /// Predicts and prints; the exit status.

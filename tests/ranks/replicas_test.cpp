@@ -102,7 +102,9 @@ void expectNear(const std::vector<float> &got, const std::vector<float> &wanted)
     EXPECT_NEAR(got[i], wanted[i], 1e-4 * std::abs(wanted[i]) + 1e-5) << i;
 }
 
-template <class Api> void runReplicas(uint32_t count, const Inputs &inputs, const std::vector<float> &wanted) {
+/// `sums`: of a step.
+template <class Api>
+void runReplicas(uint32_t count, const Inputs &inputs, const std::vector<float> &wanted, uint64_t sums) {
   ThreadRanks replicas(count);
   std::vector<std::vector<float>> got(count);
   replicas.run([&](uint32_t number) {
@@ -116,10 +118,9 @@ template <class Api> void runReplicas(uint32_t count, const Inputs &inputs, cons
   const uint64_t bytes = steps * (Api::weightBytes + sizeof(float));
   EXPECT_NEAR(static_cast<double>(replicas.sentBytes), 2.0 * (count - 1) / count * static_cast<double>(bytes),
               0.02 * static_cast<double>(bytes));
-  // Two large ones of each of three layers, and one of all that is small there and outside of them.
-  EXPECT_EQ(replicas.collectives, steps * (3 * (2 + 1) + 1));
-  EXPECT_EQ(replicas.mostBegun, 3u * (2 + 1) + 1) << "sums are to go on while others are begun";
-  EXPECT_GT(replicas.polls, 10 * steps);
+  EXPECT_EQ(replicas.collectives, steps * sums);
+  EXPECT_EQ(replicas.mostBegun, sums) << "sums are to go on while others are begun";
+  EXPECT_GT(replicas.polls, 5 * steps);
 }
 
 TEST(Replicas, AreOneProcessWithAllInputs) {
@@ -127,8 +128,10 @@ TEST(Replicas, AreOneProcessWithAllInputs) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   const Inputs inputs(seed, 4);
   const std::vector<float> wanted = train<trained4>(inputs);
-  runReplicas<trained1_replicas4>(4, inputs, wanted);
-  runReplicas<trained2_replicas2>(2, inputs, wanted);
+  // Of each of three layers two large weights, and one of all that is small there; one of what is small outside.
+  runReplicas<trained1_replicas4>(4, inputs, wanted, 3 * (2 + 1) + 1);
+  // Behind the micro-batches: those two weights of all layers, the rest.
+  runReplicas<trained2_replicas2>(2, inputs, wanted, 2 + 1);
 }
 
 // Two replicas of two ranks each.
