@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/emit/HostEmitter.h"
 
+#include "compiler/dialect/Check.h"
 #include "compiler/dialect/StoredParts.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -375,14 +376,13 @@ LogicalResult HostEmitter::emitBegin(kd::BeginReduceOp op) {
                    elements = evaluate(kd::getProduct(kd::getExtents(type), type.getContext()), symbols);
   if (llvm::failed(address) || llvm::failed(elements))
     return failure();
-  auto layer = op->getAttrOfType<StringAttr>(kd::layerAttrName);
   Value number = layerAt(op);
   auto begin = declare("kiln_begin_sum", i32, {pointer, i32, pointer, i64, i32, pointer, i64});
   const auto element = static_cast<int64_t>(*kd::toElementType(type.getElementType()));
   continueIfOk(
       LLVM::CallOp::create(builder, loc, begin,
                            ValueRange{frameArgument, constant(i32, static_cast<int64_t>(op.getOver())), *address,
-                                      *elements, constant(i32, element), addressOfText(layer ? layer.getValue() : ""),
+                                      *elements, constant(i32, element), addressOfText(kd::getScope(op.getLoc())),
                                       number ? number : constant(i64, -1)})
           .getResult());
   return success();

@@ -2,6 +2,7 @@
 // Replicas that train together beside one process that goes through all of their inputs as micro-batches: losses,
 // norms, weights, and which elements dropout drops.
 #include <gtest/gtest.h>
+#include <map>
 #include <random>
 
 #include "session.h"
@@ -48,10 +49,11 @@ struct Inputs {
   std::vector<int32_t> words;
 };
 
-/// Which of the inputs a process takes, of how many, and whom it does so with.
+/// Which of the inputs a process takes, of how many, whom it does so with, and who is told of it.
 struct Place {
   size_t part = 0, parts = 1;
   const kiln_communicator_t *ranks = nullptr, *replicas = nullptr;
+  const kiln_trace_t *trace = nullptr;
 };
 
 /// Seven steps by AdamW and three by descent, each one's loss and norm; the loss without training; some weights.
@@ -73,6 +75,7 @@ template <class Api> std::vector<float> train(const Inputs &inputs, const Place 
   kiln_call_t call{arena.data, arena.bytes, nullptr, &error};
   call.communicator = place.ranks;
   call.replicas = place.replicas;
+  call.trace = place.trace;
   const size_t perStep = inputs.words.size() / steps / 2, own = perStep / place.parts;
   const int32_t dropout = 5;
   std::vector<float> results;
@@ -152,6 +155,60 @@ TEST(Replicas, MayBeSplitAmongRanks) {
   expectNear(got[0], wanted);
   for (const std::vector<float> &other : got)
     EXPECT_EQ(std::memcmp(got[0].data(), other.data(), got[0].size() * sizeof(float)), 0);
+}
+
+/// What a trace is told, in order.
+struct Events {
+  std::vector<std::pair<kiln_event_t, bool>> all; // and whether it is an end
+  kiln_trace_t trace = {this, [](void *self, const kiln_event_t *event) { note(self, event, false); },
+                        [](void *self, const kiln_event_t *event) { note(self, event, true); }};
+
+private:
+  static void note(void *self, const kiln_event_t *event, bool isEnd) {
+    static_cast<Events *>(self)->all.emplace_back(*event, isEnd);
+  }
+};
+
+// While the sums of a layer's gradients go on, those of the next layers are computed; then the rest is waited for.
+TEST(Replicas, AreSeenToAddUpBehindKernels) {
+  const Inputs inputs(7, 4);
+  ThreadRanks replicas(4);
+  Events events;
+  replicas.run([&](uint32_t number) {
+    const kiln_communicator_t communicator = replicas.communicator(number);
+    train<trained1_replicas4>(inputs, {number, 4, nullptr, &communicator, number == 0 ? &events.trace : nullptr});
+  });
+  std::map<uint32_t, std::pair<kiln_event_t, int>> begun; // by their tracks; kernels since then
+  std::map<std::string, int> behind;                      // a layer's sum -> the fewest kernels
+  int sums = 0, waits = 0;
+  for (const auto &[event, isEnd] : events.all) {
+    if (event.worker < KILN_TRACE_TOGETHER) {
+      waits += isEnd && std::strcmp(event.kernel, "finish") == 0;
+      for (auto &[track, sum] : begun)
+        sum.second += isEnd && std::strcmp(event.kernel, "finish") != 0;
+      continue;
+    }
+    EXPECT_STREQ(event.kernel, "all-reduce");
+    if (!isEnd) {
+      EXPECT_TRUE(begun.try_emplace(event.worker, event, 0).second) << "one at a time on a track";
+      continue;
+    }
+    ++sums;
+    const auto found = begun.find(event.worker);
+    ASSERT_NE(found, begun.end());
+    EXPECT_EQ(found->second.first.bytes, event.bytes);
+    const std::string layer = std::string(event.layer) + "/" + std::to_string(event.number);
+    const auto [fewest, isNew] = behind.try_emplace(layer, found->second.second);
+    fewest->second = std::min(fewest->second, found->second.second);
+    begun.erase(found);
+  }
+  EXPECT_TRUE(begun.empty());
+  EXPECT_EQ(sums, static_cast<int>(steps * 10));
+  EXPECT_EQ(waits, static_cast<int>(steps));
+  // The last layer's come first, with those of two more behind them.
+  EXPECT_GT(behind.at("blocks.{}.down/2"), behind.at("blocks.{}.down/1"));
+  EXPECT_GT(behind.at("blocks.{}.down/1"), behind.at("blocks.{}.down/0"));
+  EXPECT_GT(behind.at("blocks.{}.down/2"), 10);
 }
 
 TEST(Replicas, AreAskedForWhereTheyTrain) {

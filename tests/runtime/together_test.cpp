@@ -202,7 +202,8 @@ TEST(Together, CallsThatReachNobodyAreRefused) {
   EXPECT_STREQ(error.message, "save_weights_together requires a model, got null");
   EXPECT_EQ(kiln_save_weights_together(ranked.Bound->Model, nullptr, "f"), KILN_NULL_ARGUMENT);
   EXPECT_EQ(kiln_save_training_together(ranked.Bound->Model, &call, &training, "f"), KILN_NULL_ARGUMENT);
-  EXPECT_STREQ(error.message, "save_training_together requires a communicator of ranks with begin and finish, got null");
+  EXPECT_STREQ(error.message,
+               "save_training_together requires a communicator of ranks with begin and finish, got null");
   EXPECT_EQ(kiln_save_training_together(one.Bound->Model, &call, &training, "f"), KILN_INVALID_ARGUMENT);
   EXPECT_STREQ(error.message, "save_training_together requires a library for several ranks, got one for one");
   ThreadRanks ranks(2);

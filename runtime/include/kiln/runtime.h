@@ -191,8 +191,8 @@ typedef struct kiln_collective_t {
  *     communicator's until the collective is finished: nobody else writes to them, or reads `to`.
  *   - finish waits for the oldest that was begun and is not finished, until a deadline that the communicator knows:
  *     then, or if another rank is known to be gone, KILN_RANK_LOST. With a stream it need not wait for the device:
- *     what follows in the order of the stream may use the buffers. Who waits for the stream afterwards, waits until that
- *     deadline, too, by means of the communicator: a lost rank keeps the stream from its end.
+ *     what follows in the stream's order may use the buffers. Who waits for the stream afterwards, waits until that
+ *     deadline, too, by means of the communicator's: a lost rank keeps the stream from its end.
  *   - poll is called between kernels while something is under way, for those that only move bytes while they are
  *     called. It does not wait; null: of no use.
  *   - Sums may be made in any order, but each rank gets the same bits.
