@@ -166,3 +166,38 @@ func.func @not_at_home(%x: tensor<5x8xf32>) -> tensor<5x5xf32> attributes {kiln.
   kiln.assign %v to %w : tensor<5x8xf32>
   return %z : tensor<5x5xf32>
 }
+
+// -----
+
+// A sum is begun where its operand was written: in the loop where it is stacked. What something else reads is copied
+// first, and so is what the entry is given.
+// CHECK-LABEL: @begun
+// CHECK: %[[S:.*]] = kiln.scan
+// CHECK: %[[Y:.*]] = kiln.call @{{[a-z_0-9]+}}(%{{.*}})
+// CHECK-NEXT: %[[B:.*]] = kiln.begin_reduce %[[Y]]
+// CHECK-NEXT: kiln.yield %[[B]]
+// CHECK: %[[Z:.*]] = kiln.call
+// CHECK-NEXT: %[[ZROW:.*]] = kiln.reshape %[[Z]]
+// CHECK-NEXT: %[[COPY:.*]] = kiln.call @copy_{{[0-9]+}}(%[[ZROW]])
+// CHECK-NEXT: %[[C:.*]] = kiln.reshape %[[COPY]]
+// CHECK-NEXT: kiln.begin_reduce %[[C]]
+// CHECK-NEXT: %[[YROW:.*]] = kiln.reshape %arg1
+// CHECK-NEXT: %[[COPY:.*]] = kiln.call @copy_{{[0-9]+}}(%[[YROW]])
+// CHECK-NEXT: %[[I:.*]] = kiln.reshape %[[COPY]]
+// CHECK-NEXT: kiln.begin_reduce %[[I]]
+// CHECK-NEXT: kiln.finish
+module attributes {kiln.replicas = 2 : i64} {
+  func.func @begun(%x: tensor<5x8xf32>, %y: tensor<8xf32>)
+      -> (tensor<5x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) attributes {kiln.entry} {
+    %s = kiln.scan () over (%a = %x : tensor<5x8xf32>) -> (tensor<5x8xf32>) {
+      %r = kiln.relu %a : tensor<8xf32>
+      %b = kiln.begin_reduce %r over replicas : tensor<8xf32>
+      kiln.yield %b : tensor<8xf32>
+    }
+    %z = kiln.tanh %y : tensor<8xf32>
+    %c = kiln.begin_reduce %z over replicas : tensor<8xf32>
+    %i = kiln.begin_reduce %y over replicas : tensor<8xf32>
+    %f:3 = kiln.finish %s, %c, %i over replicas : tensor<5x8xf32>, tensor<8xf32>, tensor<8xf32>
+    return %f#0, %f#1, %f#2, %z : tensor<5x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+  }
+}
