@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Steps of a training, as four ranks that share its weights, gradients and moments:
  *
- *   mpirun -np 4 cluster_train TEXT.txt [STEPS]
+ *   mpirun -np 4 cluster_train TEXT.txt [STEPS [FILE]]
  *
- * Each rank draws the same windows of the text, and all get the same loss, which the first one writes. */
+ * Each rank draws the same windows of the text, and all get the same loss, which the first one writes. A training with
+ * a file, which all ranks see, is saved there each hundred steps and at its end, and goes on from it. */
 #include "cluster_gpt_train.h"
 #include "ranks.h"
 
 #include "../support/first_weights.h"
 #include <math.h>
+#include <unistd.h>
 
-enum { CONTEXT = 256, WINDOWS = 4 };
+enum { CONTEXT = 256, WINDOWS = 4, SAVED = 100 };
 
 static float first_value(random_t *random, const char *name, int rank, const long *shape) {
   (void)shape;
@@ -59,19 +61,24 @@ int main(int argc, char **argv) {
   kiln_mpi_t mpi;
   MPI_Init(&argc, &argv);
   if (argc < 2)
-    stop("usage: mpirun -np 4 cluster_train TEXT [STEPS]", "");
+    stop("usage: mpirun -np 4 cluster_train TEXT [STEPS [FILE]]", "");
   const kiln_communicator_t ranks = kiln_mpi_communicator(&mpi, MPI_COMM_WORLD, DEADLINE_MS);
   const kiln_options_t options = {.rank = ranks.rank, .ranks = ranks.size};
   const int64_t count = read_text(argv[1], &text);
   const int32_t steps = argc > 2 ? atoi(argv[2]) : 1000;
+  const char *saved = argc > 3 ? argv[3] : NULL;
+  kiln_training_t training = {0, 1611};
   cluster_gpt_train_t *model;
   check(cluster_gpt_train_create_on(&options, &model, &error), &error);
   bind_first_weights(model, &error);
   const size_t bytes = CLUSTER_GPT_TRAIN_TRAIN_ARENA_BYTES(1);
   const kiln_call_t call = {.arena = allocate(bytes), .arena_bytes = bytes, .error = &error, .communicator = &ranks};
   memset(call.arena, 0, CLUSTER_GPT_TRAIN_TRAINING_BYTES);
-  for (int32_t step = 1; step <= steps; ++step) {
-    random_t random = random_of_step(1611, step);
+  if (saved && access(saved, F_OK) == 0)
+    check(cluster_gpt_train_load_training(model, call.arena, &training, saved, &error), &error);
+  while (training.step < steps) {
+    const int32_t step = ++training.step;
+    random_t random = random_of_step(training.seed, step);
     for (int window = 0; window < WINDOWS; ++window) {
       const int32_t *from = text + random_bits(&random) % (uint64_t)(count - CONTEXT);
       memcpy(tokens + window * CONTEXT, from, CONTEXT * sizeof *from);
@@ -82,6 +89,8 @@ int main(int argc, char **argv) {
     check(cluster_gpt_train_train(model, &call, WINDOWS, tokens, targets, &rate, &step, &loss, &norm), &error);
     if (ranks.rank == 0 && (step == 1 || step % 10 == 0 || step == steps))
       printf("step %d: %.4f bits per character\n", step, loss / log(2));
+    if (saved && (step % SAVED == 0 || step == steps))
+      check(cluster_gpt_train_save_training_together(model, &call, &training, saved), &error);
   }
   free(text);
   free(call.arena);

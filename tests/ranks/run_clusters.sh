@@ -40,8 +40,14 @@ export PATH="$work/bin:$PATH" BUILD="$build" SLURM_NTASKS=4
 WEIGHTS="$examples/char_gpt/char_gpt.safetensors" bash "$folder/slurm/write.sbatch" | tee "$work/text"
 grep -q "^And it came to pass, that the " "$work/text"
 
-TEXT="$examples/char_gpt/heldout.txt" STEPS=20 bash "$folder/slurm/train.sbatch" | tee "$work/steps"
+# A training; and one that ends after eight steps, from whose file the job that is started again goes on to the same.
+export TEXT="$examples/char_gpt/heldout.txt"
+STEPS=20 FILE="$work/whole.training" bash "$folder/slurm/train.sbatch" | tee "$work/steps"
 awk '/^step 1:/ { first = $3 } /^step 20:/ { last = $3 } END { exit !(first > 5 && last < first - 1) }' "$work/steps"
+STEPS=8 FILE="$work/ended.training" bash "$folder/slurm/train.sbatch"
+STEPS=20 FILE="$work/ended.training" bash "$folder/slurm/train.sbatch" | tee "$work/rest"
+grep -q "^step 20:" "$work/rest" && ! grep -q "^step 1:" "$work/rest"
+cmp "$work/whole.training" "$work/ended.training"
 
 # Parts of a tuning, and what merges them; fewer tasks than the file asks for, which takes as many compilations of a spec.
 export KILN_TEST_ARRAY=2 KILN_TEST_WORK="$work" SPEC="$spec" NAME=pair BUDGET=1s
