@@ -35,7 +35,8 @@ def function(name, example):
             types = operand_types(signature.group(1))
         else:
             single = re.search(r":\s*(tensor<.*?>)\s*(?:->|$)", statement.strip(), re.S)
-            types = [single.group(1)] * len(uses) if single else []
+            types = operand_types(single.group(1)) if single else []
+            types *= len(uses) if len(types) == 1 else 1
         # What is not in the signature are the extents of a call.
         types = ["index"] * (len(uses) - len(types)) + types
         for use, kind in zip(uses, types):
