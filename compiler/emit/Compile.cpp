@@ -399,7 +399,7 @@ bool ModelCompiler::isNeeded(const ObjectFile &member) const {
     return report.model.embedsWeights;
   if (member.name == selfTestMember)
     return report.model.hasSelfTest;
-  if (member.name == "sharding.c.o" || member.name == "collective.c.o")
+  if (llvm::is_contained({"sharding.c.o", "slices.c.o", "together.c.o", "collective.c.o"}, member.name))
     return report.model.isForSeveral();
   StringRef backend = backendOfMember(member.name);
   return backend.empty() || llvm::any_of(report.variants, [&](const Variant &v) { return v.backend == backend; });
