@@ -11,6 +11,7 @@
 #include "joint_ranks4.h"
 #include "session.h"
 #include "thread_ranks.h"
+#include "trainer.h"
 #include "writer.h"
 
 namespace kiln::test {
@@ -18,15 +19,10 @@ namespace {
 
 #define TRAINER(name, NAME)                                                                                            \
   struct name {                                                                                                        \
-    using Model = name##_t;                                                                                            \
-    static constexpr auto create = name##_create_on;                                                                   \
-    static constexpr auto destroy = name##_destroy;                                                                    \
-    static constexpr auto bind = name##_bind_weights_from_memory;                                                      \
-    static constexpr auto train = name##_train;                                                                        \
-    static constexpr auto evaluate = name##_evaluate;                                                                  \
+    KILN_TRAINER(name, NAME);                                                                                          \
     static constexpr auto decode = name##_decode;                                                                      \
     static constexpr auto load = name##_load_training;                                                                 \
-    static constexpr size_t arenaBytes = NAME##_TRAIN_ARENA_BYTES(1), trainingBytes = NAME##_TRAINING_BYTES;           \
+    static constexpr size_t arenaBytes = NAME##_TRAIN_ARENA_BYTES(1);                                                  \
     static constexpr size_t decodeBytes = NAME##_DECODE_ARENA_BYTES(1), stateBytes = NAME##_STATE_BYTES;               \
     static kiln_status_t save(const Model *model, const kiln_call_t &call, const kiln_training_t &training,            \
                               const char *path) {                                                                      \

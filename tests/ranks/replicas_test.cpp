@@ -12,6 +12,7 @@
 #include "trained2.h"
 #include "trained2_replicas2.h"
 #include "trained4.h"
+#include "trainer.h"
 #include "writer.h"
 
 namespace kiln::test {
@@ -19,15 +20,10 @@ namespace {
 
 #define TRAINER(name, NAME)                                                                                            \
   struct name {                                                                                                        \
-    using Model = name##_t;                                                                                            \
-    static constexpr auto create = name##_create_on;                                                                   \
-    static constexpr auto destroy = name##_destroy;                                                                    \
-    static constexpr auto bind = name##_bind_weights_from_memory;                                                      \
+    KILN_TRAINER(name, NAME);                                                                                          \
     static constexpr auto read = name##_read_weight;                                                                   \
-    static constexpr auto train = name##_train;                                                                        \
     static constexpr auto descend = name##_descend;                                                                    \
-    static constexpr auto evaluate = name##_evaluate;                                                                  \
-    [[maybe_unused]] static constexpr size_t trainingBytes = NAME##_TRAINING_BYTES, weightBytes = NAME##_WEIGHT_BYTES; \
+    [[maybe_unused]] static constexpr size_t weightBytes = NAME##_WEIGHT_BYTES;                                        \
     static constexpr size_t arenaBytes =                                                                               \
         NAME##_TRAIN_ARENA_BYTES(1) + NAME##_DESCEND_ARENA_BYTES(1) + NAME##_EVALUATE_ARENA_BYTES(1);                  \
   }

@@ -10,6 +10,7 @@
 #include "decoder_rows2.h"
 #include "session.h"
 #include "thread_ranks.h"
+#include "trainer.h"
 #include "writer.h"
 
 namespace kiln::test {
@@ -17,15 +18,10 @@ namespace {
 
 #define TRAINER(name, NAME)                                                                                            \
   struct name {                                                                                                        \
-    using Model = name##_t;                                                                                            \
-    static constexpr auto create = name##_create_on;                                                                   \
-    static constexpr auto destroy = name##_destroy;                                                                    \
-    static constexpr auto bind = name##_bind_weights_from_memory;                                                      \
+    KILN_TRAINER(name, NAME);                                                                                          \
     static constexpr auto read = name##_read_weight;                                                                   \
-    static constexpr auto train = name##_train;                                                                        \
     static constexpr auto trainAgain = name##_train_again;                                                             \
-    static constexpr auto evaluate = name##_evaluate;                                                                  \
-    static constexpr size_t arenaBytes = NAME##_TRAIN_ARENA_BYTES(1), trainingBytes = NAME##_TRAINING_BYTES;           \
+    static constexpr size_t arenaBytes = NAME##_TRAIN_ARENA_BYTES(1);                                                  \
   }
 TRAINER(decoder, DECODER);
 TRAINER(decoder_ranks2, DECODER_RANKS2);

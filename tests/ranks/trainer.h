@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What tests of trainings take of a library, in a struct that is their template's argument.
+#pragma once
+
+#define KILN_TRAINER(name, NAME)                                                                                       \
+  using Model = name##_t;                                                                                              \
+  static constexpr auto create = name##_create_on;                                                                     \
+  static constexpr auto destroy = name##_destroy;                                                                      \
+  static constexpr auto bind = name##_bind_weights_from_memory;                                                        \
+  static constexpr auto train = name##_train;                                                                          \
+  static constexpr auto evaluate = name##_evaluate;                                                                    \
+  static constexpr size_t trainingBytes = NAME##_TRAINING_BYTES
