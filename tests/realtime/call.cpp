@@ -129,7 +129,12 @@ Call::Result Call::run(unsigned char filling, uint32_t workers) {
 
   kiln_executor_t executor = {&executor, workers, runInTurns};
   kiln_error_t error{};
-  const kiln_call_t call = {arena->data(), arena->size(), workers > 1 ? &executor : nullptr, &error};
+  const kiln_call_t call = {.arena = arena->data(),
+                            .arena_bytes = arena->size(),
+                            .executor = workers > 1 ? &executor : nullptr,
+                            .error = &error,
+                            .communicator = model.communicator(),
+                            .replicas = model.replicasCommunicator()};
   if (callEntry(number, model, call, {extents.data(), places.data(), given.size(), given.data()}) != KILN_OK)
     return {error.message, {}};
   return look(*arena);

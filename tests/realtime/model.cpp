@@ -22,10 +22,12 @@ static std::vector<testing::WeightShape> tableOf(const kiln_descriptor_t &descri
 #include "kiln/element_types.def"
   };
   std::vector<testing::WeightShape> table;
-  for (const kiln_weight_t *weight = descriptor.weights; weight != descriptor.weights + descriptor.weight_count;
-       ++weight)
-    table.push_back(
-        {weight->name, weight->copies, {weight->shape, weight->shape + weight->rank}, types[weight->dtype]});
+  for (uint32_t i = 0; i < descriptor.weight_count; ++i) {
+    const kiln_weight_t &weight = descriptor.weights[i];
+    table.push_back({weight.name, weight.copies, {weight.shape, weight.shape + weight.rank}, types[weight.dtype]});
+    if (descriptor.shards && descriptor.shards[i].section_count > 0) // the file has that of all ranks
+      table.back().shape[descriptor.shards[i].dim] = static_cast<int64_t>(descriptor.shards[i].extent);
+  }
   return table;
 }
 
@@ -40,7 +42,7 @@ uint64_t bytesOfWeights(const kiln_descriptor_t &descriptor) {
   return bytes;
 }
 
-Model::Model(Guard guard) : guard(guard) {
+Model::Model(Guard guard) : guard(guard), ranks(library.descriptor.ranks), replicas(library.descriptor.replicas) {
   allocator = {this,
                [](void *self, size_t bytes, size_t) -> void * { // which are a multiple of the alignment
                  auto &model = *static_cast<Model *>(self);
@@ -50,7 +52,11 @@ Model::Model(Guard guard) : guard(guard) {
                  static_cast<Model *>(self)->blocks.remove_if(
                      [&](const Block &block) { return block.memory.data() == memory; });
                }};
-  const kiln_options_t options = {.allocator = &allocator, .device = KILN_CPU};
+  kiln_options_t options = {.allocator = &allocator, .device = KILN_CPU};
+  if (const kiln_communicator_t *own = ranks.get()) {
+    options.rank = own->rank;
+    options.ranks = own->size;
+  }
   kiln_error_t error{};
   check(library.create(&options, &handle, &error), error);
   const testing::WeightImage image(tableOf(library.descriptor));

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The library's model with weights of the counter. All memory that it has asked for, its packed weights and itself,
-// lies between forbidden pages, and can only be read, unless the model trains.
+// lies between forbidden pages, and can only be read, unless the model trains. Of a library for several ranks it is the
+// last one.
 #pragma once
 
+#include "equal_ranks.h"
 #include "library.h"
 
 #include "buffers.h"
@@ -27,6 +29,9 @@ public:
 
   const void *get() const { return handle; }
   const kiln_body_t &body(size_t entry) const { return variant->bodies[entry]; }
+  /// For a call.
+  const kiln_communicator_t *communicator() const { return ranks.get(); }
+  const kiln_communicator_t *replicasCommunicator() const { return replicas.get(); }
   /// Takes back what a training has changed.
   void restore();
   /// Whether nothing was written around its memory.
@@ -40,6 +45,7 @@ private:
   };
 
   Guard guard;
+  EqualRanks ranks, replicas;
   std::list<Block> blocks;
   kiln_allocator_t allocator;
   void *handle = nullptr;
