@@ -8,33 +8,113 @@
 #include <functional>
 #include <numeric>
 
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
 namespace mlir::kiln {
 namespace {
 
-constexpr int maxTries = 2000;
+constexpr unsigned maxTries = 2000;
 
 using Order = llvm::SmallVector<unsigned>;
 
-/// First fit in this order.
-int64_t place(llvm::MutableArrayRef<ArenaInterval> intervals, llvm::ArrayRef<unsigned> order) {
-  int64_t total = 0;
-  for (auto [position, index] : llvm::enumerate(order)) {
-    ArenaInterval &interval = intervals[index];
-    llvm::SmallVector<const ArenaInterval *> conflicts;
-    for (unsigned other : order.take_front(position))
-      if (intervals[other].first <= interval.last && interval.first <= intervals[other].last)
-        conflicts.push_back(&intervals[other]);
-    llvm::sort(conflicts, [](auto *lhs, auto *rhs) { return lhs->offset < rhs->offset; });
-    interval.offset = 0;
-    for (const ArenaInterval *other : conflicts)
-      if (interval.offset + interval.bytes > other->offset)
-        interval.offset = std::max(interval.offset, other->offset + other->bytes);
-    total = std::max(total, interval.offset + interval.bytes);
+/// Tries orders, and keeps the best.
+class Packer {
+public:
+  explicit Packer(llvm::ArrayRef<ArenaInterval> intervals);
+
+  /// First fit in this order. Whether that is better than all before.
+  bool attempt(Order order);
+  /// The same in the best order, but that what has place `from` comes at `to` before it.
+  bool attemptMove(unsigned from, unsigned to);
+
+  int64_t best() const { return bestBytes; }
+  llvm::ArrayRef<int64_t> bestOffsets() const { return offsetsOfBest; }
+  size_t size() const { return intervals.size(); }
+
+private:
+  void setOrder(Order next);
+  int64_t firstFit(unsigned index) const;
+  bool keepIfBetter();
+
+  llvm::ArrayRef<ArenaInterval> intervals;
+  std::vector<llvm::SmallVector<unsigned>> neighbours; // what lives at the same time
+  Order order, places, bestOrder;                      // places: where in the order each is
+  llvm::SmallVector<int64_t> offsets, offsetsOfBest;
+  int64_t bestBytes = std::numeric_limits<int64_t>::max();
+};
+
+Packer::Packer(llvm::ArrayRef<ArenaInterval> intervals)
+    : intervals(intervals), neighbours(intervals.size()), places(intervals.size()), offsets(intervals.size()) {
+  for (unsigned i = 0; i < intervals.size(); ++i)
+    for (unsigned other = 0; other < intervals.size(); ++other)
+      if (other != i && intervals[other].first <= intervals[i].last && intervals[i].first <= intervals[other].last)
+        neighbours[i].push_back(other);
+}
+
+void Packer::setOrder(Order next) {
+  order = std::move(next);
+  for (auto [place, index] : llvm::enumerate(order))
+    places[index] = place;
+}
+
+/// The lowest offset that is free of what comes before it.
+int64_t Packer::firstFit(unsigned index) const {
+  llvm::SmallVector<int64_t, 64> begins, ends; // of what is taken
+  for (unsigned other : neighbours[index])
+    if (places[other] < places[index]) {
+      begins.push_back(offsets[other]);
+      ends.push_back(offsets[other] + intervals[other].bytes);
+    }
+  const int64_t bytes = intervals[index].bytes;
+  int64_t offset = 0;
+  for (int64_t next = 0;; offset = next) { // behind all that is in the way, until nothing is
+    for (size_t i = 0; i < ends.size(); ++i)
+      next = std::max(next, begins[i] < offset + bytes && offset < ends[i] ? ends[i] : 0);
+    if (next == offset)
+      return offset;
   }
-  return total;
+}
+
+bool Packer::keepIfBetter() {
+  int64_t bytes = 0;
+  for (auto [offset, interval] : llvm::zip_equal(offsets, intervals))
+    bytes = std::max(bytes, offset + interval.bytes);
+  if (bytes >= bestBytes)
+    return false;
+  bestBytes = bytes;
+  bestOrder = order;
+  offsetsOfBest = offsets;
+  return true;
+}
+
+bool Packer::attempt(Order next) {
+  setOrder(std::move(next));
+  for (unsigned index : order)
+    offsets[index] = firstFit(index);
+  return keepIfBetter();
+}
+
+bool Packer::attemptMove(unsigned from, unsigned to) {
+  Order next = bestOrder;
+  std::rotate(next.begin() + to, next.begin() + from, next.begin() + from + 1);
+  setOrder(std::move(next));
+  offsets = offsetsOfBest;
+  llvm::BitVector isTouched(size()); // by what has moved, so that it may have to move itself
+  const unsigned moved = order[to];
+  isTouched.set(moved);
+  for (unsigned index : llvm::ArrayRef(order).drop_front(to)) {
+    if (!isTouched[index])
+      continue;
+    const int64_t before = std::exchange(offsets[index], firstFit(index));
+    if (offsets[index] + intervals[index].bytes >= bestBytes)
+      return false;
+    if (offsets[index] != before || index == moved)
+      for (unsigned other : neighbours[index])
+        isTouched.set(other);
+  }
+  return keepIfBetter();
 }
 
 } // namespace
@@ -62,34 +142,23 @@ int64_t packArena(llvm::MutableArrayRef<ArenaInterval> intervals) {
       [&](unsigned i) { return int64_t(intervals[i].first); },
       [&](unsigned i) { return -int64_t(intervals[i].last); },
   };
-  int64_t bound = getArenaLowerBound(intervals), best = std::numeric_limits<int64_t>::max();
-  Order bestOrder;
-  auto attempt = [&](const Order &order) {
-    int64_t total = place(intervals, order);
-    bool isBetter = total < best;
-    if (isBetter) {
-      best = total;
-      bestOrder = order;
-    }
-    return isBetter;
-  };
+  const int64_t bound = getArenaLowerBound(intervals);
+  Packer packer(intervals);
   for (auto &key : keys) {
     Order order = initial;
     llvm::sort(order, [&](unsigned lhs, unsigned rhs) { return std::pair(key(lhs), lhs) < std::pair(key(rhs), rhs); });
-    attempt(order);
+    packer.attempt(order);
   }
-  for (int tries = 0, from = 0; best > bound && tries < maxTries && from < int(bestOrder.size()); ++tries) {
+  for (unsigned tries = 0, from = 0; packer.best() > bound && tries < maxTries && from < packer.size(); ++tries) {
     // Move one buffer to each earlier place in turn; start over when that helped.
     bool isBetter = false;
-    for (int to = 0; to < from && !isBetter && tries < maxTries; ++to, ++tries) {
-      Order order = bestOrder;
-      std::rotate(order.begin() + to, order.begin() + from, order.begin() + from + 1);
-      isBetter = attempt(order);
-    }
+    for (unsigned to = 0; to < from && !isBetter && tries < maxTries; ++to, ++tries)
+      isBetter = packer.attemptMove(from, to);
     from = isBetter ? 0 : from + 1;
   }
-  place(intervals, bestOrder);
-  return bestOrder.empty() ? 0 : best;
+  for (auto [interval, offset] : llvm::zip_equal(intervals, packer.bestOffsets()))
+    interval.offset = offset;
+  return intervals.empty() ? 0 : packer.best();
 }
 
 } // namespace mlir::kiln
