@@ -6,6 +6,7 @@
 #include "PageParts.inc"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -154,11 +155,14 @@ std::string printPage(const Inspection &inspection) {
   // In a script element "<" might end it; in JSON it only stands in strings.
   for (char c : formatv("{0}", toJson(inspection)).str())
     c == '<' ? out << "\\u003c" : out << c;
-  std::string page = textOf(pageHtml).str();
-  replace(page, "<!-- title -->", inspection.name);
+  std::string name;
+  raw_string_ostream title(name);
+  printHTMLEscaped(inspection.name, title);
+  std::string page = textOf(pageHtml).str(); // what a model says comes last, since it may have a mark in it
   replace(page, "/* style */", textOf(pageStyle));
-  replace(page, "/* model */", model);
   replace(page, "/* script */", textOf(pageScript));
+  replace(page, "/* model */", model);
+  replace(page, "<!-- title -->", name);
   return page;
 }
 

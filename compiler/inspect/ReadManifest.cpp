@@ -6,10 +6,75 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace llvm;
 
 namespace kiln {
+
+namespace {
+
+/// So large a number of bytes, elements or operations may be: the page's scripts know whole numbers up to there.
+constexpr int64_t largest = int64_t(1) << 53;
+
+/// What is counted, and what is computed of it.
+struct Count {
+  int64_t value = 0;
+};
+struct Amount {
+  double value = 0;
+};
+
+bool fromJSON(const json::Value &value, Count &count, json::Path path) {
+  const std::optional<int64_t> number = value.getAsInteger();
+  if (!number || *number < 0 || *number > largest) {
+    path.report("expected a whole number from 0 to 2^53");
+    return false;
+  }
+  count.value = *number;
+  return true;
+}
+
+bool fromJSON(const json::Value &value, Amount &amount, json::Path path) {
+  const std::optional<double> number = value.getAsNumber();
+  if (!number || !(*number >= 0 && *number <= 1e30)) { // so that products and sums are finite
+    path.report("expected a number from 0 to 1e30");
+    return false;
+  }
+  amount.value = *number;
+  return true;
+}
+
+template <class Number, class T> bool mapAs(json::ObjectMapper &map, StringLiteral name, T &to) {
+  Number read;
+  if (!map.map(name, read))
+    return false;
+  to = read.value;
+  return true;
+}
+bool mapCount(json::ObjectMapper &map, StringLiteral name, int64_t &to) { return mapAs<Count>(map, name, to); }
+bool mapAmount(json::ObjectMapper &map, StringLiteral name, double &to) { return mapAs<Amount>(map, name, to); }
+
+/// The amount is missing where it is 0.
+bool mapOptionalAmount(json::ObjectMapper &map, StringLiteral name, double &to) {
+  std::optional<Amount> read;
+  if (!map.mapOptional(name, read))
+    return false;
+  to = read ? read->value : 0;
+  return true;
+}
+
+/// The amount is null where it is not known.
+bool mapNullable(json::ObjectMapper &map, StringLiteral name, std::optional<double> &to) {
+  std::optional<Amount> read;
+  if (!map.map(name, read))
+    return false;
+  if (read)
+    to = read->value;
+  return true;
+}
+
+} // namespace
 
 /// "f32[tokens, 768]" of an object with a type and a shape.
 static bool readType(const json::Value &value, std::string &type, json::Path path) {
@@ -35,23 +100,24 @@ bool fromJSON(const json::Value &value, InspectedTensor &tensor, json::Path path
 
 bool fromJSON(const json::Value &value, InspectedExtent &extent, json::Path path) {
   json::ObjectMapper map(value, path);
-  return map && map.map("name", extent.name) && map.map("min", extent.min) && map.map("max", extent.max) &&
+  return map && map.map("name", extent.name) && mapCount(map, "min", extent.min) && mapCount(map, "max", extent.max) &&
          map.mapOptional("least", extent.least);
 }
 
 bool fromJSON(const json::Value &value, InspectedStep &step, json::Path path) {
   json::ObjectMapper map(value, path);
-  return map && map.map("kind", step.kind) && map.map("layer", step.layer) && map.map("times", step.times) &&
+  return map && map.map("kind", step.kind) && map.map("layer", step.layer) && mapAmount(map, "times", step.times) &&
          map.mapOptional("operands", step.operands) && map.mapOptional("kernel", step.kernel) &&
-         map.mapOptional("results", step.results) && map.mapOptional("operations", step.operations) &&
-         map.mapOptional("bytes_read", step.bytesRead) && map.mapOptional("bytes_written", step.bytesWritten) &&
-         map.mapOptional("bytes", step.operandBytes);
+         map.mapOptional("results", step.results) && mapOptionalAmount(map, "operations", step.operations) &&
+         mapOptionalAmount(map, "bytes_read", step.bytesRead) &&
+         mapOptionalAmount(map, "bytes_written", step.bytesWritten) &&
+         mapOptionalAmount(map, "bytes", step.operandBytes);
 }
 
 bool fromJSON(const json::Value &value, InspectedBuffer &buffer, json::Path path) {
   json::ObjectMapper map(value, path);
-  return map && map.map("offset", buffer.offset) && map.map("bytes", buffer.bytes) && map.map("first", buffer.first) &&
-         map.map("last", buffer.last) && map.map("values", buffer.values);
+  return map && mapCount(map, "offset", buffer.offset) && mapCount(map, "bytes", buffer.bytes) &&
+         mapCount(map, "first", buffer.first) && mapCount(map, "last", buffer.last) && map.map("values", buffer.values);
 }
 
 namespace {
@@ -62,7 +128,7 @@ struct Arena {
 
 bool fromJSON(const json::Value &value, Arena &arena, json::Path path) {
   json::ObjectMapper map(value, path);
-  return map && map.map("fixed", arena.fixed) && map.map("per_worker", arena.perWorker);
+  return map && mapCount(map, "fixed", arena.fixed) && mapCount(map, "per_worker", arena.perWorker);
 }
 
 /// What a target says of an entry.
@@ -74,7 +140,7 @@ struct Plan {
 
 bool fromJSON(const json::Value &value, Plan &plan, json::Path path) {
   json::ObjectMapper map(value, path);
-  return map && map.map("plan_bytes", plan.bytes) && map.map("plan_lower_bound", plan.lowerBound) &&
+  return map && mapCount(map, "plan_bytes", plan.bytes) && mapCount(map, "plan_lower_bound", plan.lowerBound) &&
          map.map("steps", plan.steps) && map.map("buffers", plan.buffers);
 }
 
@@ -85,7 +151,7 @@ struct StoredWeight {
 
 bool fromJSON(const json::Value &value, StoredWeight &weight, json::Path path) {
   json::ObjectMapper map(value, path);
-  return map && map.map("stored_type", weight.type) && map.map("stored_bytes", weight.bytes);
+  return map && map.map("stored_type", weight.type) && mapCount(map, "stored_bytes", weight.bytes);
 }
 
 struct TargetSection {
@@ -103,7 +169,7 @@ bool fromJSON(const json::Value &value, InspectedEntry &entry, json::Path path) 
   Arena arena;
   if (!map || !map.map("name", entry.name) || !map.map("extents", entry.extents) || !map.map("inputs", entry.inputs) ||
       !map.map("outputs", entry.outputs) || !map.map("arena_bytes", arena) ||
-      !map.map("state_bytes", entry.stateBytes) || !map.mapOptional("batch_of", entry.batchOf))
+      !mapCount(map, "state_bytes", entry.stateBytes) || !map.mapOptional("batch_of", entry.batchOf))
     return false;
   entry.arenaFixed = arena.fixed;
   entry.arenaPerWorker = arena.perWorker;
@@ -116,27 +182,29 @@ bool fromJSON(const json::Value &value, InspectedKernel &kernel, json::Path path
          map.map("strategy", kernel.strategy) && map.map("schedule", kernel.schedule) &&
          map.map("provenance", kernel.provenance) && map.mapOptional("transferred_from", kernel.donor) &&
          map.map("shape", kernel.shape) && map.map("bounds", kernel.bounds) && map.map("layers", kernel.layers) &&
-         map.map("text_bytes", kernel.textBytes) && map.map("gain", kernel.gain) &&
-         map.map("predicted_loss", kernel.predictedLoss);
+         mapCount(map, "text_bytes", kernel.textBytes) && mapNullable(map, "gain", kernel.gain) &&
+         mapNullable(map, "predicted_loss", kernel.predictedLoss);
 }
 
 bool fromJSON(const json::Value &value, InspectedWeight &weight, json::Path path) {
   json::ObjectMapper map(value, path);
-  return map && map.map("name", weight.name) && map.map("copies", weight.copies) && readType(value, weight.type, path);
+  return map && map.map("name", weight.name) && mapCount(map, "copies", weight.copies) &&
+         readType(value, weight.type, path);
 }
 
 namespace {
 
 bool fromJSON(const json::Value &value, TargetSection &target, json::Path path) {
   json::ObjectMapper map(value, path);
-  return map && map.map("target", target.name) && map.map("packed_bytes", target.packedBytes) &&
+  return map && map.map("target", target.name) && mapCount(map, "packed_bytes", target.packedBytes) &&
          map.map("entries", target.entries) && map.map("kernels", target.kernels) && map.map("weights", target.weights);
 }
 
 /// A manifest, and its targets as they are: only the one that is shown is read.
 struct Manifest {
   std::string name;
-  int64_t parameters = 0, ranks = 1;
+  int64_t parameters = 0;
+  std::optional<Count> ranks;
   std::vector<InspectedEntry> entries;
   std::vector<InspectedWeight> weights;
   std::vector<TargetSection> targets;
@@ -144,7 +212,7 @@ struct Manifest {
 
 bool fromJSON(const json::Value &value, Manifest &manifest, json::Path path) {
   json::ObjectMapper map(value, path);
-  return map && map.map("name", manifest.name) && map.map("parameters", manifest.parameters) &&
+  return map && map.map("name", manifest.name) && mapCount(map, "parameters", manifest.parameters) &&
          map.mapOptional("ranks", manifest.ranks) && map.map("entries", manifest.entries) &&
          map.map("weights", manifest.weights) && map.map("targets", manifest.targets);
 }
@@ -176,7 +244,7 @@ Expected<Inspection> readManifest(StringRef text, StringRef file, StringRef targ
   Inspection inspection;
   inspection.name = manifest->name;
   inspection.parameters = manifest->parameters;
-  inspection.ranks = manifest->ranks;
+  inspection.ranks = manifest->ranks ? std::max<int64_t>(manifest->ranks->value, 1) : 1;
   inspection.entries = std::move(manifest->entries);
   inspection.weights = std::move(manifest->weights);
   TargetSection *shown = nullptr;
@@ -195,6 +263,11 @@ Expected<Inspection> readManifest(StringRef text, StringRef file, StringRef targ
   inspection.packedBytes = shown->packedBytes;
   inspection.kernels = std::move(shown->kernels);
   for (auto [entry, plan] : zip_equal(inspection.entries, shown->entries)) {
+    if (plan.lowerBound < entry.stateBytes || plan.bytes < plan.lowerBound)
+      return createStringError(formatv("\"{0}\": entry {1} requires a plan of at least its {2} bytes of states and of "
+                                       "its lower bound, got {3} with a bound of {4}",
+                                       file, entry.name, entry.stateBytes, plan.bytes, plan.lowerBound)
+                                   .str());
     entry.planBytes = plan.bytes - entry.stateBytes;
     entry.planLowerBound = plan.lowerBound - entry.stateBytes;
     entry.steps = std::move(plan.steps);
@@ -202,7 +275,10 @@ Expected<Inspection> readManifest(StringRef text, StringRef file, StringRef targ
   }
   for (auto [weight, stored] : zip_equal(inspection.weights, shown->weights)) {
     weight.stored = stored.type;
-    weight.bytes = stored.bytes * weight.copies;
+    if (MulOverflow(stored.bytes, weight.copies, weight.bytes) || weight.bytes > largest)
+      return createStringError(formatv("\"{0}\": weight {1} requires at most 2^53 bytes, got {2} copies of {3}", file,
+                                       weight.name, weight.copies, stored.bytes)
+                                   .str());
   }
   return inspection;
 }

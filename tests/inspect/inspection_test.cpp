@@ -65,6 +65,22 @@ TEST(Inspection, RefusesWhatIsNoManifest) {
   EXPECT_EQ(problem(readManifest(manifest, "a.json", "cuda")), "\"a.json\" has no target \"cuda\"; it has: x86-64-v3");
 }
 
+/// The manifest with something else in place of the first `from`.
+std::string changed(llvm::StringRef from, llvm::StringRef to) {
+  std::string text = manifest;
+  return text.replace(text.find(from), from.size(), to);
+}
+
+TEST(Inspection, RefusesNumbersThatAreNone) {
+  for (auto [from, to, words] : {std::tuple(R"("packed_bytes": 192)", R"("packed_bytes": -1)", "2^53 at manifest"),
+                                 {R"("operations": 1000)", R"("operations": 1e999)", "1e30 at manifest"},
+                                 {R"("plan_bytes": 320)", R"("plan_bytes": 8)", "entry forward requires a plan of"},
+                                 {R"("stored_bytes": 8)", R"("stored_bytes": 9007199254740992)",
+                                  "weight h.{}.w requires at most 2^53 bytes, got 3 copies of"}})
+    EXPECT_NE(problem(readManifest(changed(from, to), "a.json")).find(words), std::string::npos)
+        << problem(readManifest(changed(from, to), "a.json"));
+}
+
 // The first is bound by operations (1000 at 1e3 a second), the second by memory (100 at 1e2).
 TEST(Inspection, PredictsTheLongerOfOperationsAndMemory) {
   Inspection tiny = read();
@@ -126,10 +142,13 @@ TEST(Inspection, PredictsNothingForAMachineThatIsNotThere) {
 TEST(Page, HoldsNamesThatLookLikeTags) {
   Inspection tiny = read();
   tiny.weights[0].name = "</script><b>";
+  tiny.name = "<i>/* script */";
   const std::string page = printPage(tiny);
   EXPECT_EQ(page.find("</script><b>"), std::string::npos);
   EXPECT_NE(page.find("\\u003c/script>\\u003cb>"), std::string::npos);
-  for (const char *mark : {"/* style */", "/* model */", "/* script */", "<!-- title -->"})
+  EXPECT_NE(page.find("<title>&lt;i&gt;/* script */"), std::string::npos);
+  EXPECT_NE(page.find("\"name\":\"\\u003ci>/* script */\""), std::string::npos);
+  for (const char *mark : {"/* style */", "/* model */", "<!-- title -->"})
     EXPECT_EQ(page.find(mark), std::string::npos) << mark;
 }
 

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// A library's manifest, as `kiln inspect` and `kiln scale` read it: what is wrong is said with the file's name; of all
+// else each target is shown in words and as a page, and predicted.
+#include "compiler/inspect/Page.h"
+#include "compiler/inspect/Words.h"
+#include "compiler/scale/Library.h"
+#include "require.h"
+
+#include "llvm/Support/JSON.h"
+
+using namespace kiln_fuzz;
+
+namespace {
+
+std::string wordsOf(llvm::Error error) { return llvm::toString(std::move(error)); }
+
+/// What a page's scripts read, between its element's tags.
+bool hasModel(llvm::StringRef page) {
+  const llvm::StringRef tag = R"(id="model">)";
+  const llvm::StringRef model = page.drop_front(std::min(page.find(tag), page.size())).drop_front(tag.size());
+  llvm::Expected<llvm::json::Value> value = llvm::json::parse(model.take_front(model.find("</script>")));
+  if (value)
+    return true;
+  llvm::consumeError(value.takeError());
+  return false;
+}
+
+void show(kiln::Inspection &inspection) {
+  kiln::predictTimes(inspection, {1e11, 1e10, "given"});
+  require(!kiln::printWords(inspection).empty(), "words");
+  require(hasModel(kiln::printPage(inspection)), "a page with a model in it");
+  kiln::Cluster cluster;
+  cluster.device.peaks["f32"] = 1e12;
+  cluster.device.memoryBandwidth = 1e11;
+  cluster.node = cluster.network = {1e-6, 1e9};
+  if (llvm::Expected<std::vector<kiln::EntryCost>> costs = kiln::predictLibrary(inspection, cluster, {}))
+    require(!kiln::printCosts(inspection, cluster, {}, *costs).empty(), "costs");
+  else
+    require(!wordsOf(costs.takeError()).empty(), "words that say why nothing is predicted");
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  const llvm::StringRef text(reinterpret_cast<const char *>(data), size);
+  llvm::Expected<std::vector<std::string>> targets = kiln::readTargets(text, "a.json");
+  if (!targets) {
+    require(wordsOf(targets.takeError()).find("\"a.json\" is no manifest") == 0, "words that name the file");
+    return 0;
+  }
+  targets->push_back("none such");
+  for (const std::string &target : *targets)
+    if (llvm::Expected<kiln::Inspection> inspection = kiln::readManifest(text, "a.json", target))
+      show(*inspection);
+    else
+      require(wordsOf(inspection.takeError()).find("\"a.json\"") == 0, "words that name the file");
+  return 0;
+}
