@@ -139,6 +139,25 @@ def KeepOrder : Pass<"kiln-keep-order", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::kiln::KilnDialect"];
 }
 
+def HoistInvariants : Pass<"kiln-hoist-invariants", "::mlir::func::FuncOp"> {
+  let summary = "Call kernels before a loop that compute the same in each iteration";
+  let description = [{
+    Before: each layer takes its halves of the angles of rotary positions. After: they are taken once, and live as long as the
+    loop.
+    ```mlir
+    %y = kiln.repeat 12 (%x = %init) {
+      %half = kiln.call @slice_4(%angles)   %turned = kiln.call @rotary_6(%x, %half) ...
+    ```
+    ```mlir
+    %half = kiln.call @slice_4(%angles)
+    %y = kiln.repeat 12 (%x = %init) {
+      %turned = kiln.call @rotary_6(%x, %half) ...
+    ```
+    Assumes formed kernels: earlier a value that is computed where it is read would become one that is stored.
+  }];
+  let dependentDialects = ["::mlir::kiln::KilnDialect"];
+}
+
 def ShareKernels : Pass<"kiln-share-kernels", "::mlir::ModuleOp"> {
   let summary = "Make equal kernels one";
   let description = [{

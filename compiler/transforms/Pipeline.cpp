@@ -30,6 +30,7 @@ void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
   passes.addPass(createFormKernels(options.target.mayJoin, options.normMoments));
   passes.addPass(createCanonicalizerPass()); // views of views
   passes.addPass(createCSEPass());           // views and extents of different calls
+  passes.addNestedPass<func::FuncOp>(createHoistInvariants());
   passes.addPass(createVerifyKernels());
   passes.addPass(createRecordWork());
   LowerKernelsOptions lowering;

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: kiln-opt %s --pass-pipeline='builtin.module(kiln-form-kernels,func.func(kiln-hoist-invariants))' | FileCheck %s
+
+#a = affine_map<()[s0] -> (s0, 8)>
+module attributes {kiln.symbols = [#kiln.symbol<"a", 2, 4>]} {
+
+// What is made of the input alone goes before both loops, what the outer loop has changed to where that has it. What each
+// layer has of its own stays, and so does what is yielded.
+// CHECK-LABEL: func.func @forward
+// CHECK-NEXT: %[[OF_INPUT:.*]] = kiln.call @matmul{{[_0-9]*}}(%arg1)
+// CHECK-NEXT: kiln.repeat 3 (%[[X:.*]] = %arg1
+// CHECK-NEXT: kiln.parameter
+// CHECK-NEXT: kiln.call @add
+// CHECK-NEXT: %[[OF_LAYER:.*]] = kiln.call @matmul{{[_0-9]*}}(%[[X]])
+// CHECK-NEXT: kiln.repeat 2 (%[[Y:.*]] =
+// CHECK-NEXT: %[[Z:.*]] = kiln.call @matmul{{[_0-9]*}}(%[[Y]], %[[OF_INPUT]])
+// CHECK-NEXT: kiln.call @matmul{{[_0-9]*}}(%[[Z]], %[[OF_LAYER]])
+// CHECK: %[[YIELDED:.*]] = kiln.call @relu{{.*}}(%arg1)
+// CHECK-NEXT: kiln.yield %{{.*}}, %[[YIELDED]]
+func.func @forward(%s0: index {kiln.symbol = "a"}, %a: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<3x8x8xf32>)
+    attributes {kiln.entry} {
+  %0, %all = kiln.repeat 3 (%x = %a : tensor<8x8xf32>) -> (tensor<3x8x8xf32>) {
+    %w = kiln.parameter {sources = ["h.{}.w"], copies = 3} : tensor<8x8xf32>
+    %1 = kiln.add %x, %w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+    %2 = kiln.repeat 2 (%y = %1 : tensor<8x8xf32>) {
+      %of_input = kiln.matmul %a, %a : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+      %of_layer = kiln.matmul %x, %x : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+      %3 = kiln.matmul %y, %of_input : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+      %4 = kiln.matmul %3, %of_layer : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+      kiln.yield %4 : tensor<8x8xf32>
+    }
+    %5 = kiln.relu %a : tensor<8x8xf32>
+    kiln.yield %2, %5 : tensor<8x8xf32>, tensor<8x8xf32>
+  }
+  return %0, %all : tensor<8x8xf32>, tensor<3x8x8xf32>
+}
+
+}
