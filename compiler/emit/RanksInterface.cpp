@@ -10,16 +10,18 @@ namespace kd = mlir::kiln;
 
 namespace kiln {
 
-/// A weight, or what an optimiser keeps of it, becomes a rank's share of each section of the tensor: one of `parts`.
+/// A weight, or what an optimiser keeps of it, becomes a rank's share of each section of the tensor: one of `parts`,
+/// rounded up.
 template <class Tensor>
 static void split(Tensor &tensor, int64_t dim, ArrayRef<int64_t> sections, int64_t parts, int64_t group) {
   WeightSlice &slice = tensor.slice.emplace(WeightSlice{dim, tensor.shape[dim], {}});
   int64_t first = 0;
   for (int64_t section : sections) {
-    slice.sections.push_back({first, section / parts, section / parts, group});
+    const int64_t share = llvm::divideCeil(section, parts);
+    slice.sections.push_back({first, share, share, group});
     first += section;
   }
-  tensor.shape[dim] /= parts;
+  tensor.shape[dim] = llvm::divideCeil(tensor.shape[dim], parts);
 }
 
 /// A state becomes what ops of the module have of it. Its axes stay whole or are split as a whole.

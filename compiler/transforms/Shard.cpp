@@ -35,7 +35,7 @@ private:
   Value sumParts(OpBuilder &builder, LinearOp linear);
   Value addTree(OpBuilder &builder, Location loc, Value stacked);
   void splitTable(StringRef name, SmallVectorImpl<NamedAttribute> &shards);
-  void changeLookup(EmbeddingOp embedding, int64_t rows);
+  void changeLookup(EmbeddingOp embedding, int64_t vocabulary);
   void changeLogits(LinearOp linear);
   RankedTensorType partOf(RankedTensorType type, unsigned axis, int64_t group = 1) const;
   /// Of the ranks that there are, not of the parts of sums.
@@ -54,7 +54,7 @@ private:
 
 RankedTensorType Sharding::partOf(RankedTensorType type, unsigned axis, int64_t group) const {
   SmallVector<AffineExpr> extents = getExtents(type);
-  extents[axis] = getAffineConstantExpr(type.getDimSize(axis) / (ranks / group), context);
+  extents[axis] = getAffineConstantExpr(llvm::divideCeil(type.getDimSize(axis), ranks / group), context);
   return getTensorType(extents, type.getElementType(), getNumSymbols(type));
 }
 
@@ -154,7 +154,7 @@ void Sharding::addSum(LinearOp linear) {
 }
 
 /// Rows that another rank has are zeros, and the sum over all ranks is the row.
-void Sharding::changeLookup(EmbeddingOp embedding, int64_t rows) {
+void Sharding::changeLookup(EmbeddingOp embedding, int64_t vocabulary) {
   OpBuilder builder(embedding);
   const Location loc = embedding.getLoc();
   auto number = [&](auto value, Type element) {
@@ -162,9 +162,13 @@ void Sharding::changeLookup(EmbeddingOp embedding, int64_t rows) {
     return ConstantOp::create(builder, loc, DenseElementsAttr::get(type, value)).getResult();
   };
   const Type i32 = builder.getI32Type();
-  Value own = ownIndices(builder, loc, embedding.getIndices(), rows);
-  Value isBehind = LessEqualOp::create(builder, loc, number(int32_t{0}, i32), own);
-  Value isBefore = LessOp::create(builder, loc, own, number(static_cast<int32_t>(rows), i32));
+  const VocabularyShare share(builder, loc, vocabulary, ranks);
+  const auto rows = static_cast<int32_t>(VocabularyShare::rowsOf(vocabulary, ranks));
+  Value own = share.indicesOf(builder, loc, embedding.getIndices());
+  Value isBehind = share.areOwn(builder, loc, own);
+  if (!isBehind)
+    isBehind = LessEqualOp::create(builder, loc, number(int32_t{0}, i32), own);
+  Value isBefore = LessOp::create(builder, loc, own, number(rows, i32));
   Value isOwn = LogicalAndOp::create(builder, loc, isBehind, isBefore);
   embedding.getIndicesMutable().assign(own);
 
@@ -180,7 +184,7 @@ void Sharding::changeLookup(EmbeddingOp embedding, int64_t rows) {
   embedding.getResult().replaceAllUsesExcept(sum, part.getDefiningOp());
 }
 
-/// Each rank's logits, one behind another in each row.
+/// Each rank's logits, one behind another in each row; of the last rank's not those that the one before has, too.
 void Sharding::changeLogits(LinearOp linear) {
   OpBuilder builder(context);
   builder.setInsertionPointAfter(linear);
@@ -196,7 +200,19 @@ void Sharding::changeLogits(LinearOp linear) {
   auto parts = AllGatherOp::create(builder, linear.getLoc(),
                                    getTensorType(extents, whole.getElementType(), getNumSymbols(whole)), linear);
   Value rows = TransposeOp::create(builder, linear.getLoc(), parts, permutation);
-  Value logits = ReshapeOp::create(builder, linear.getLoc(), whole, rows);
+  SmallVector<AffineExpr> joined = getExtents(whole);
+  const int64_t share = tensorTypeOf(linear).getShape()[last], all = share * ranks, vocabulary = whole.getShape()[last];
+  joined.back() = getAffineConstantExpr(all, context);
+  Value logits = ReshapeOp::create(builder, linear.getLoc(), typeOf(joined, linear), rows);
+  if (all > vocabulary) {
+    auto slice = [&](int64_t first, int64_t count) {
+      joined.back() = getAffineConstantExpr(count, context);
+      return SliceOp::create(builder, linear.getLoc(), typeOf(joined, linear), logits, last, first, false).getResult();
+    };
+    const int64_t before = share * (ranks - 1);
+    Value own[] = {slice(0, before), slice(before + all - vocabulary, vocabulary - before)};
+    logits = ConcatOp::create(builder, linear.getLoc(), whole, own, last);
+  }
   linear.getResult().replaceAllUsesExcept(logits, parts);
 }
 
@@ -209,7 +225,7 @@ void Sharding::splitTable(StringRef name, SmallVectorImpl<NamedAttribute> &shard
     table.setType(partOf(tensorTypeOf(table), 0));
     for (Operation *user : llvm::to_vector(table.getUsers()))
       if (auto embedding = dyn_cast<EmbeddingOp>(user))
-        changeLookup(embedding, rows / ranks);
+        changeLookup(embedding, rows);
       else if (ShardLoss loss; parts == 0 && loss.find(cast<LinearOp>(user)))
         loss.split(ranks);
       else

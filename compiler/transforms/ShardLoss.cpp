@@ -11,10 +11,24 @@ static Value createInteger(OpBuilder &builder, Location loc, int64_t value) {
   return ConstantOp::create(builder, loc, DenseElementsAttr::get(type, static_cast<int32_t>(value)));
 }
 
-Value ownIndices(OpBuilder &builder, Location loc, Value indices, int64_t count) {
+VocabularyShare::VocabularyShare(OpBuilder &builder, Location loc, int64_t vocabulary, int64_t ranks) {
+  auto integer = [&](int64_t value) { return createInteger(builder, loc, value); };
+  const int64_t rows = rowsOf(vocabulary, ranks), tooMany = rows * ranks - vocabulary;
   Value rank = RankOp::create(builder, loc, RankedTensorType::get({}, builder.getI32Type()));
-  Value first = MulOp::create(builder, loc, rank, createInteger(builder, loc, count));
+  first = MulOp::create(builder, loc, rank, integer(rows));
+  if (tooMany == 0)
+    return;
+  Value isLast = EqualOp::create(builder, loc, rank, integer(ranks - 1));
+  skipped = WhereOp::create(builder, loc, isLast, integer(tooMany), integer(0));
+  first = SubOp::create(builder, loc, first, skipped);
+}
+
+Value VocabularyShare::indicesOf(OpBuilder &builder, Location loc, Value indices) const {
   return SubOp::create(builder, loc, indices, first);
+}
+
+Value VocabularyShare::areOwn(OpBuilder &builder, Location loc, Value rows) const {
+  return skipped ? LessEqualOp::create(builder, loc, skipped, rows).getResult() : Value();
 }
 
 bool ShardLoss::isScalarConstant(Value value) const {
@@ -113,7 +127,12 @@ void ShardLoss::splitLikelihoods(Likelihoods &likely, int64_t ranks) {
   OpBuilder builder(likely.all);
   GradientBuilder b(builder, likely.all.getLoc());
   const Type element = likely.all.getType().getElementType();
+  const Location loc = likely.all.getLoc();
+  const VocabularyShare share(builder, loc, vocabulary, ranks);
   Value x = as(b, builder.getF32Type(), likely.all.getX());
+  Value areOwn = share.areOwn(builder, loc, b.create<PositionsOp>(x, axis()));
+  if (areOwn)
+    x = b.where(areOwn, x, b.number(x, -std::numeric_limits<double>::infinity()));
   Value own = b.create<StopGradientOp>(b.create<MaxOp>(x, axis()));
   SmallVector<AffineExpr> extents = getExtents(rankedType(own));
   extents.insert(extents.begin(), builder.getAffineConstantExpr(ranks));
@@ -122,14 +141,14 @@ void ShardLoss::splitLikelihoods(Likelihoods &likely, int64_t ranks) {
   Value logSum = b.create<LogOp>(addRanks(b, b.create<ExpOp>(centred)));
   for (Operation *op : likely.means) {
     const auto count = static_cast<double>(vocabulary);
-    Value sum = addRanks(b, centred);
+    Value sum = addRanks(b, areOwn ? b.where(areOwn, centred, b.number(centred, 0)) : centred);
     Value result = isa<MeanOp>(op) ? b.sub(b.scale(sum, 1 / count), logSum) : b.sub(sum, b.scale(logSum, count));
     op->getResult(0).replaceAllUsesWith(as(b, element, result));
     op->erase();
   }
   for (Pick &pick : likely.picks) {
     builder.setInsertionPoint(pick.sum);
-    pick.sum.replaceAllUsesWith(as(b, element, splitPick(builder, pick, centred, logSum, ranks)));
+    pick.sum.replaceAllUsesWith(as(b, element, splitPick(builder, pick, share, centred, logSum)));
     for (Operation *op : {pick.sum.getOperation(), pick.where.getOperation(), pick.equal.getOperation()})
       op->erase();
   }
@@ -137,11 +156,13 @@ void ShardLoss::splitLikelihoods(Likelihoods &likely, int64_t ranks) {
 }
 
 /// One rank has the target, all others add zeros. A target that is no class has the likelihood 0, as before.
-Value ShardLoss::splitPick(OpBuilder &builder, Pick &pick, Value centred, Value logSum, int64_t ranks) {
+Value ShardLoss::splitPick(OpBuilder &builder, Pick &pick, const VocabularyShare &share, Value centred, Value logSum) {
   const Location loc = pick.sum.getLoc();
   GradientBuilder b(builder, loc);
-  Value own = ownIndices(builder, loc, pick.target, vocabulary / ranks);
+  Value own = share.indicesOf(builder, loc, pick.target);
   Value isOwn = b.create<EqualOp>(own, b.create<PositionsOp>(centred, axis()));
+  if (Value areOwn = share.areOwn(builder, loc, own))
+    isOwn = b.create<LogicalAndOp>(areOwn, isOwn);
   Value sum = addRanks(b, b.where(isOwn, centred, b.number(centred, 0)));
   Value target = b.reshape(pick.target, getExtents(rankedType(sum)));
   Value isClass = b.create<LogicalAndOp>(b.create<LessEqualOp>(createInteger(builder, loc, 0), target),
@@ -162,7 +183,7 @@ void ShardLoss::split(int64_t ranks) {
   for (Value value : columns) {
     RankedTensorType type = rankedType(value);
     SmallVector<AffineExpr> extents = getExtents(type);
-    extents.back() = getAffineConstantExpr(vocabulary / ranks, type.getContext());
+    extents.back() = getAffineConstantExpr(VocabularyShare::rowsOf(vocabulary, ranks), type.getContext());
     value.setType(getTensorType(extents, type.getElementType(), getNumSymbols(type)));
   }
   for (Likelihoods &likely : likelihoods)

@@ -12,8 +12,20 @@ namespace mlir::kiln {
 
 class GradientBuilder;
 
-/// Indices into what all ranks have together, counted from the first one of this rank, which has `count`.
-Value ownIndices(OpBuilder &builder, Location loc, Value indices, int64_t count);
+/// A rank's rows of a vocabulary. All have as many, so the last rank's begin within those of the rank before, if the
+/// ranks do not divide it: it skips what that one has.
+struct VocabularyShare {
+  VocabularyShare(OpBuilder &builder, Location loc, int64_t vocabulary, int64_t ranks);
+
+  /// Counted from the first row that the rank has.
+  Value indicesOf(OpBuilder &builder, Location loc, Value indices) const;
+  /// Of rows that the rank has, counted so, those that are its own; null: all.
+  Value areOwn(OpBuilder &builder, Location loc, Value rows) const;
+
+  static int64_t rowsOf(int64_t vocabulary, int64_t ranks) { return llvm::divideCeil(vocabulary, ranks); }
+
+  Value first, skipped; // numbers; skipped is null where the ranks divide the vocabulary
+};
 
 class ShardLoss {
 public:
@@ -44,7 +56,7 @@ private:
   std::optional<Pick> pickOf(WhereOp where) const;
   bool areRead(PositionsOp classes) const;
   void splitLikelihoods(Likelihoods &likely, int64_t ranks);
-  Value splitPick(OpBuilder &builder, Pick &pick, Value centred, Value logSum, int64_t ranks);
+  Value splitPick(OpBuilder &builder, Pick &pick, const VocabularyShare &share, Value centred, Value logSum);
   /// The sum along the last axis, of all ranks.
   Value addRanks(GradientBuilder &b, Value x) const;
   void splitClasses(PositionsOp classes);

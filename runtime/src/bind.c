@@ -89,7 +89,7 @@ static int64_t index_in_file(const kiln_packing_t *packing, int64_t index) {
   const kiln_section_t *section = packing->shard->sections;
   for (; index >= (int64_t)section->extent; ++section)
     index -= (int64_t)section->extent;
-  return (int64_t)kiln_section_first(section, packing->rank) + index;
+  return (int64_t)kiln_section_first(packing->shard, section, packing->rank) + index;
 }
 
 /* Why a weight cannot be stored as its placement says: its first element of which that is so. */

@@ -15,11 +15,14 @@ static bool is_possible(const kiln_weight_t *slice, const kiln_shard_t *shard, u
     return false;
   for (uint32_t i = 0; i < shard->section_count; ++i) {
     const kiln_section_t *section = &shard->sections[i];
-    if (section->group == 0 || ranks % section->group != 0 ||
-        kiln_section_first(section, ranks - 1) + section->extent > shard->extent)
+    if (section->group == 0 || ranks % section->group != 0)
       return false;
+    const uint64_t last = kiln_section_owned(section, ranks - 1);
+    if (last >= shard->extent || section->extent > shard->extent)
+      return false;
+    const uint64_t left = shard->extent - last; /* for the last rank, which has a whole section all the same */
     own += section->extent;
-    all += section->extent * (ranks / section->group);
+    all += section->extent * (ranks / section->group - 1) + (left < section->extent ? left : section->extent);
   }
   return shard->section_count == 0 || (own == (uint64_t)slice->shape[shard->dim] && all == shard->extent);
 }
@@ -169,7 +172,7 @@ static void read_slice(const kiln_tensor_t *tensor, float *to, uint64_t first, s
 /* Where the slice begins along the rows' or the columns' axis; a tensor that is no matrix has no form with groups. */
 static uint64_t beginning(const slice_t *slice, uint32_t dim) {
   const kiln_shard_t *shard = slice->spans.shard;
-  return shard->dim == dim ? kiln_section_first(shard->sections, slice->spans.rank) : 0;
+  return shard->dim == dim ? kiln_section_first(shard, shard->sections, slice->spans.rank) : 0;
 }
 
 /* Groups stay as they are where the slice is in one piece and begins between two. */

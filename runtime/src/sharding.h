@@ -36,7 +36,7 @@ typedef struct kiln_spans_t {
   uint32_t rank, section;        /* section: the next */
   uint64_t inner;                /* elements of one step along the axis */
   uint64_t begin, end, row, own; /* row: of those that each have all of the axis */
-  bool is_owner;                 /* of sections that several ranks have, only the first of these has spans */
+  bool is_owner;                 /* of what several ranks have, only the first of these has spans */
 } kiln_spans_t;
 kiln_spans_t kiln_spans_between(const kiln_weight_t *slice, const kiln_shard_t *shard, uint32_t rank, uint64_t begin,
                                 uint64_t end);
@@ -46,9 +46,15 @@ kiln_spans_t kiln_spans_of(const kiln_weight_t *slice, const kiln_shard_t *shard
 bool kiln_spans_next(kiln_spans_t *spans, kiln_span_t *span);
 /* Elements of the tensor that a slice is of. */
 uint64_t kiln_whole_elements(const kiln_weight_t *slice, const kiln_shard_t *shard);
-/* Where a rank's section begins. */
-static inline uint64_t kiln_section_first(const kiln_section_t *section, uint32_t rank) {
+/* What is a rank's of a section begins here. */
+static inline uint64_t kiln_section_owned(const kiln_section_t *section, uint32_t rank) {
   return section->first + rank / section->group * section->step;
+}
+/* Where the rank's section begins. All are of one length, so the last one begins within that before if the axis has
+ * fewer elements: what both have is that one's. */
+static inline uint64_t kiln_section_first(const kiln_shard_t *shard, const kiln_section_t *section, uint32_t rank) {
+  const uint64_t owned = kiln_section_owned(section, rank), last = shard->extent - section->extent;
+  return owned < last ? owned : last;
 }
 
 /* Slices of a tensor that the members of a communicator have, whose numbers are the ranks; and how own elements are

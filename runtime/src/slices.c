@@ -29,8 +29,11 @@ bool kiln_spans_next(kiln_spans_t *spans, kiln_span_t *span) {
   for (; spans->row * row_elements < spans->end; ++spans->row, spans->section = 0)
     while (spans->section < shard->section_count) {
       const kiln_section_t *section = &shard->sections[spans->section++];
-      const uint64_t first = spans->row * row_elements + kiln_section_first(section, spans->rank) * inner;
-      const uint64_t last = first + section->extent * inner, own = spans->own;
+      const uint64_t begin = kiln_section_first(shard, section, spans->rank);
+      const uint64_t skipped = spans->is_owner ? kiln_section_owned(section, spans->rank) - begin : 0;
+      const uint64_t first = spans->row * row_elements + (begin + skipped) * inner;
+      const uint64_t last = spans->row * row_elements + (begin + section->extent) * inner;
+      const uint64_t own = spans->own + skipped * inner;
       const uint64_t from = first > spans->begin ? first : spans->begin, to = last < spans->end ? last : spans->end;
       spans->own += section->extent * inner;
       if (from < to && !(spans->is_owner && spans->rank % section->group != 0)) {

@@ -36,7 +36,7 @@ TRAINER(joint, JOINT);
 TRAINER(joint_ranks2, JOINT_RANKS2);
 TRAINER(joint_ranks4, JOINT_RANKS4);
 
-constexpr int64_t batch = 3, steps = 12, vocabulary = 512;
+constexpr int64_t batch = 3, steps = 12, vocabulary = 509;
 constexpr int32_t half = 6, all = 12;
 
 /// One process's part of a training.

@@ -9,7 +9,7 @@ namespace {
 
 using kiln::WeightOrder;
 
-constexpr std::int64_t vocabulary = 512, width = 64, heads = 8, shared = 4, hidden = 96, steps = 12;
+constexpr std::int64_t vocabulary = 509, width = 64, heads = 8, shared = 4, hidden = 96, steps = 12;
 constexpr std::int64_t keys = width * shared / heads;
 constexpr kiln::Dim B{"batch", 1, 4}, C{"context", 1, 16};
 

@@ -7,7 +7,7 @@
 
 namespace {
 
-constexpr std::int64_t vocabulary = 512, width = 32, heads = 4, shared = 2, hidden = 48, steps = 12;
+constexpr std::int64_t vocabulary = 509, width = 32, heads = 4, shared = 2, hidden = 48, steps = 12;
 constexpr kiln::Dim B{"batch", 1, 4};
 
 struct Block : kiln::Layer<Block> {

@@ -28,7 +28,7 @@ TRAINER(decoder_ranks2, DECODER_RANKS2);
 TRAINER(decoder_ranks4, DECODER_RANKS4);
 TRAINER(decoder_rows2, DECODER_ROWS2);
 
-constexpr int64_t batch = 3, steps = 12, vocabulary = 512, width = 32, layers = 2, ignored = 7, keyHeads = 2;
+constexpr int64_t batch = 3, steps = 12, vocabulary = 509, width = 32, layers = 2, ignored = 7, keyHeads = 2;
 
 /// Losses and norms of ten steps by AdamW, two by descent, the loss without training.
 template <class Api>
@@ -55,7 +55,7 @@ std::vector<float> train(uint32_t seed, std::vector<float> &norms, const kiln_co
   for (int32_t step = 1; step <= 12; ++step) {
     for (int32_t &word : tokens)
       word = static_cast<int32_t>(random() % vocabulary);
-    for (int32_t &word : targets) // -1 and 512 are no classes
+    for (int32_t &word : targets) // -1 and 509 are no classes
       word = static_cast<int32_t>(random() % (vocabulary + 2)) - 1;
     targets[step] = ignored;
     const float rate = step <= 10 ? 1e-2f : 1e-1f;

@@ -173,7 +173,7 @@ func.func @grouped(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
 // CHECK-LABEL: @loss
 // CHECK-NOT: 5x64x
 // CHECK: %[[SMALL:.*]] = kiln.tanh {{.*}} : tensor<5x32xf32>
-// CHECK: kiln.constant dense<63> : tensor<i32>
+// CHECK: kiln.rank
 // CHECK: %[[OWN:.*]] = kiln.max %[[SMALL]] axis = 1
 // CHECK: %[[STOP:.*]] = kiln.stop_gradient %[[OWN]]
 // CHECK: kiln.all_gather %[[STOP]] : tensor<5xf32> -> tensor<2x5xf32>
@@ -182,7 +182,6 @@ func.func @grouped(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
 // CHECK: %[[SUM:.*]] = kiln.sum %[[EXP]] axis = 1
 // CHECK: %[[ALL:.*]] = kiln.all_reduce %[[SUM]] : tensor<5xf32>
 // CHECK: %[[LOG:.*]] = kiln.log %[[ALL]]
-// CHECK: kiln.rank
 // CHECK: %[[IS:.*]] = kiln.equal
 // CHECK: %[[AT:.*]] = kiln.where %[[IS]], %[[CENTRED]]
 // CHECK: %[[PICKED:.*]] = kiln.sum %[[AT]] axis = 1
@@ -216,6 +215,48 @@ func.func @given_loss(%x: tensor<5x8xf32>) -> (tensor<5xf32>, tensor<5x64xf32>) 
   %likely = kiln.log_softmax %logits axis = 1 : tensor<5x64xf32>
   %mean = kiln.mean %likely axis = 1 : (tensor<5x64xf32>) -> tensor<5xf32>
   return %mean, %likely : tensor<5xf32>, tensor<5x64xf32>
+}
+
+// -----
+
+// A vocabulary that the ranks do not divide: both have 33 rows, and row 32 is the first one's. The second looks it up for
+// nobody, and leaves out its logits, in what is gathered and in the loss.
+// CHECK: kiln.shards = {{.*}}table = #kiln.shard<0, [65]>
+// CHECK-LABEL: @uneven
+// CHECK: %[[RANK:.*]] = kiln.rank : tensor<i32>
+// CHECK: %[[LAST:.*]] = kiln.equal %[[RANK]]
+// CHECK: %[[SKIPPED:.*]] = kiln.where %[[LAST]]
+// CHECK: %[[OWN:.*]] = kiln.sub %arg0
+// CHECK: kiln.less_equal %[[SKIPPED]], %[[OWN]]
+// CHECK: kiln.all_gather {{.*}} -> tensor<2x5x33xf32>
+// CHECK: %[[ALL:.*]] = kiln.reshape {{.*}} -> tensor<5x66xf32>
+// CHECK: %[[BEFORE:.*]] = kiln.slice %[[ALL]] axis = 1 start = 0 : tensor<5x66xf32> -> tensor<5x33xf32>
+// CHECK: %[[BEHIND:.*]] = kiln.slice %[[ALL]] axis = 1 start = 34 : tensor<5x66xf32> -> tensor<5x32xf32>
+// CHECK: kiln.concat %[[BEFORE]], %[[BEHIND]] axis = 1
+// CHECK-LABEL: @uneven_loss
+// CHECK: %[[OWN:.*]] = kiln.less_equal
+// CHECK: %[[LOGITS:.*]] = kiln.where %[[OWN]], {{.*}} -> tensor<5x33xf32>
+// CHECK: kiln.max %[[LOGITS]] axis = 1
+func.func @uneven(%words: tensor<5xi32>) -> tensor<5x65xf32> {
+  %table = kiln.parameter {sources = ["table"]} : tensor<65x8xf32>
+  %x = kiln.embedding %words, %table : (tensor<5xi32>, tensor<65x8xf32>) -> tensor<5x8xf32>
+  %logits = kiln.linear %x, %table weight_order = out_in : (tensor<5x8xf32>, tensor<65x8xf32>) -> tensor<5x65xf32>
+  return %logits : tensor<5x65xf32>
+}
+func.func @uneven_loss(%x: tensor<5x8xf32>, %targets: tensor<5x1xi32>) -> tensor<5xf32> {
+  %w1 = kiln.parameter {sources = ["fc1.weight"]} : tensor<32x8xf32>
+  %h = kiln.linear %x, %w1 weight_order = out_in : (tensor<5x8xf32>, tensor<32x8xf32>) -> tensor<5x32xf32>
+  %w2 = kiln.parameter {sources = ["fc2.weight"]} : tensor<8x32xf32>
+  %y = kiln.linear %h, %w2 weight_order = out_in : (tensor<5x32xf32>, tensor<8x32xf32>) -> tensor<5x8xf32>
+  %table = kiln.parameter {sources = ["table"]} : tensor<65x8xf32>
+  %logits = kiln.linear %y, %table weight_order = out_in : (tensor<5x8xf32>, tensor<65x8xf32>) -> tensor<5x65xf32>
+  %classes = kiln.positions %logits axis = 1 : (tensor<5x65xf32>) -> tensor<65xi32>
+  %is = kiln.equal %targets, %classes : (tensor<5x1xi32>, tensor<65xi32>) -> tensor<5x65xi1>
+  %likely = kiln.log_softmax %logits axis = 1 : tensor<5x65xf32>
+  %zero = kiln.constant dense<0.0> : tensor<f32>
+  %at = kiln.where %is, %likely, %zero : (tensor<5x65xi1>, tensor<5x65xf32>, tensor<f32>) -> tensor<5x65xf32>
+  %picked = kiln.sum %at axis = 1 : (tensor<5x65xf32>) -> tensor<5xf32>
+  return %picked : tensor<5xf32>
 }
 
 // -----
