@@ -275,18 +275,18 @@ mlir::kiln::BatchSymbols addBatchSymbols(const Graph &graph, std::vector<Symbol>
 /// Behind all that is imported. What reads as attention is made so first: its steps must not be parted, some for the
 /// rows of all sequences and some for each, nor be split or differentiated one by one.
 LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mlir::kiln::BatchSymbols &symbols,
-                            const RankChoices &ranks) {
+                            const RankChoices &ranks, bool quantizes) {
   if (!ranks.isSplit() && llvm::none_of(graph.entries, [](const Entry &entry) {
         return entry.sequences > 0 || entry.training.update != Update::none;
       }))
-    return llvm::success();
+    return quantizes ? quantizeRows(module) : llvm::success();
   mlir::PassManager passes(module.getContext());
   mlir::kiln::buildRecognition(passes);
   if (ranks.isSplit())
     passes.addPass(mlir::kiln::createShard({ranks.ranks, ranks.sumParts}));
   if (ranks.rows)
     passes.addPass(mlir::kiln::createShardRows());
-  if (failed(passes.run(module)))
+  if (failed(passes.run(module)) || (quantizes && failed(quantizeRows(module))))
     return failure();
   for (const Entry &entry : graph.entries) {
     auto function = module.lookupSymbol<mlir::func::FuncOp>(entry.name);
@@ -329,7 +329,7 @@ mlir::OwningOpRef<mlir::ModuleOp> importGraph(const Graph &graph, mlir::MLIRCont
     if (failed(importer.importEntry(entry)))
       return {};
   if (failed(mlir::verify(*module)) || failed(storeWeights(*module, graph, weights)) ||
-      failed(deriveEntries(graph, *module, batch, ranks)))
+      failed(deriveEntries(graph, *module, batch, ranks, weights.quantizesRows)))
     return {};
   return module;
 }

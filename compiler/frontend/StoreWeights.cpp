@@ -141,8 +141,7 @@ static bool takesRowsOfInt8(mlir::kiln::LinearOp linear) {
          cast<RankedTensorType>(weight.getType()).getDimSize(1 - linear.getOutputDim()) <= mostInputs;
 }
 
-/// One quantisation serves all products of a value, once equal ops are one.
-static LogicalResult quantizeRows(ModuleOp module) {
+LogicalResult quantizeRows(ModuleOp module) {
   SmallVector<mlir::kiln::LinearOp> linears;
   module.walk([&](mlir::kiln::LinearOp linear) {
     if (takesRowsOfInt8(linear))
@@ -163,7 +162,7 @@ static LogicalResult quantizeRows(ModuleOp module) {
 LogicalResult storeWeights(ModuleOp module, const Graph &graph, const StorageChoices &choices) {
   const llvm::StringMap<Storage> stated = statedStorages(graph);
   if (choices.isPlain() && stated.empty())
-    return choices.quantizesRows ? quantizeRows(module) : success();
+    return success();
   llvm::MapVector<StringRef, StoredWeight> weights;
   module.walk(
       [&](ParameterOp parameter) { weights[cast<StringAttr>(parameter.getSources()[0]).getValue()].add(parameter); });
@@ -190,7 +189,7 @@ LogicalResult storeWeights(ModuleOp module, const Graph &graph, const StorageCho
     if (!reason.empty())
       return module.emitError() << "weights \"" << exception.pattern << "=" << name_of(exception.storage)
                                 << "\" cannot be obeyed: " << reason;
-  return choices.quantizesRows ? quantizeRows(module) : success();
+  return success();
 }
 
 } // namespace kiln

@@ -38,8 +38,12 @@ std::optional<bool> parseActivations(llvm::StringRef text, std::string &error);
 
 /// Gives each kiln.parameter of a graph's module its storage: the last exception's that matches, else the spec's, else
 /// the preset. The preset skips what cannot be stored otherwise; a spec or an exception that names such a weight, or an
-/// exception that names none, fails with a diagnostic. Then the rows that linear multiplies by weights of int8 are
-/// quantised, if that is chosen; it fails if there are none.
+/// exception that names none, fails with a diagnostic.
 mlir::LogicalResult storeWeights(mlir::ModuleOp module, const Graph &graph, const StorageChoices &choices);
+
+/// Then quantises the rows that linear multiplies by weights of whole numbers; fails if there are none. One
+/// quantisation serves all products of a value, once equal ops are one. Of rows that are split each rank quantises what
+/// it has.
+mlir::LogicalResult quantizeRows(mlir::ModuleOp module);
 
 } // namespace kiln

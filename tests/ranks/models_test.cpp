@@ -10,6 +10,8 @@
 #include "char_gpt_ranks4.h"
 #include "gpt2_ranks4.h"
 #include "gpt2_writer.h"
+#include "llama_int8_ranks1.h"
+#include "llama_int8_ranks2.h"
 #include "llama_ranks2.h"
 #include "llama_ranks4.h"
 #include "llama_writer.h"
@@ -26,6 +28,8 @@ WRITER(char_gpt, CHAR_GPT);
 WRITER(char_gpt_ranks2, CHAR_GPT_RANKS2);
 WRITER(char_gpt_ranks4, CHAR_GPT_RANKS4);
 WRITER(llama_writer, LLAMA_WRITER);
+WRITER(llama_int8_ranks1, LLAMA_INT8_RANKS1);
+WRITER(llama_int8_ranks2, LLAMA_INT8_RANKS2);
 WRITER(llama_ranks2, LLAMA_RANKS2);
 WRITER(llama_ranks4, LLAMA_RANKS4);
 WRITER(gpt2_writer, GPT2_WRITER);
@@ -90,6 +94,24 @@ TEST(RanksModels, LlamaOfFour) {
 // Queries, keys and values of one weight, stored [in, out]; the table is the weight of the logits.
 TEST(RanksModels, Gpt2OfFour) {
   expectSame<gpt2_writer, gpt2_ranks4>({"gpt2/king_james/model.safetensors", 2000, 128, 3, true}, 4);
+}
+
+// Of weights and of rows in int8 each rank quantises what it has, so the numbers differ from those of one process as
+// much as these from f32.
+TEST(RanksModels, LlamaOfTwoInInt8) {
+  const std::string weights = KILN_EXAMPLES "/llama/king_james/model.safetensors";
+  std::mt19937 random(std::random_device{}());
+  std::vector<int32_t> tokens(64);
+  for (int32_t &token : tokens)
+    token = static_cast<int32_t>(random() % 2000);
+  const std::vector<float> wanted = write<llama_writer>(weights, tokens, 2000);
+  const double ofOne = distance(write<llama_int8_ranks1>(weights, tokens, 2000), wanted);
+  ThreadRanks ranks(2);
+  ranks.run([&](uint32_t rank) {
+    const kiln_communicator_t communicator = ranks.communicator(rank);
+    EXPECT_LT(distance(write<llama_int8_ranks2>(weights, tokens, 2000, &communicator), wanted), 1.5 * ofOne) << rank;
+  });
+  EXPECT_LT(llama_int8_ranks2::weightBytes, 0.6 * llama_int8_ranks1::weightBytes);
 }
 
 TEST(RanksModels, HaveAManifestThatSaysSlices) {
