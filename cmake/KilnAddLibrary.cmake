@@ -11,6 +11,7 @@
 #                    [TF32]                              GPUs may round factors of f32 to tf32, for tensor cores
 #                    [ORDERED]                           each row's results are the same to the bit in every call
 #                    [RANKS n]                           processes that call entries together, each with a part of the weights
+#                    [STAGES n]                          processes of a pipeline, each with its share of the layers
 #                    [REPLICAS n]                        models that train together, each with its own inputs
 #                    [SUM_PARTS n]                       with ORDERED: the same bits for each number of ranks that divides n
 #                    [SEQUENCE_PARALLEL]                 ranks share out the rows of norms and residuals, too
@@ -25,7 +26,7 @@
 # NAME.hpp. GENERATOR takes a generator that is built already, for the same model in another form. The target NAME_tune measures on
 # this machine and writes to the tuning file; nothing else ever measures.
 function(kiln_add_library name)
-  cmake_parse_arguments(arg "REQUIRE_TUNED;NORM_MOMENTS;TF32;ORDERED;SEQUENCE_PARALLEL;SELFTEST" "MODEL;GENERATOR;LIBRARY;TUNING;MACHINE;THREADS;RANKS;REPLICAS;SUM_PARTS;WEIGHTS;EMBED;ACTIVATIONS;MAX_TEXT_BYTES;MAX_ARENA_BYTES"
+  cmake_parse_arguments(arg "REQUIRE_TUNED;NORM_MOMENTS;TF32;ORDERED;SEQUENCE_PARALLEL;SELFTEST" "MODEL;GENERATOR;LIBRARY;TUNING;MACHINE;THREADS;RANKS;STAGES;REPLICAS;SUM_PARTS;WEIGHTS;EMBED;ACTIVATIONS;MAX_TEXT_BYTES;MAX_ARENA_BYTES"
     "TARGETS;INCLUDES;EXCEPT" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "kiln_add_library(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
@@ -80,6 +81,10 @@ function(kiln_add_library name)
   if(arg_RANKS)
     list(APPEND options --ranks ${arg_RANKS})
     list(APPEND measuring --ranks ${arg_RANKS})
+  endif()
+  if(arg_STAGES)
+    list(APPEND options --stages ${arg_STAGES})
+    list(APPEND measuring --stages ${arg_STAGES})
   endif()
   if(arg_REPLICAS)
     list(APPEND options --replicas ${arg_REPLICAS})

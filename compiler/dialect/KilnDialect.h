@@ -72,6 +72,8 @@ inline constexpr llvm::StringLiteral symbolsAttrName = "kiln.symbols";
 inline constexpr llvm::StringLiteral ranksAttrName = "kiln.ranks";
 /// On a module of which several replicas train together: their number.
 inline constexpr llvm::StringLiteral replicasAttrName = "kiln.replicas";
+/// On a module that is cut in stages, each with its layers: their number.
+inline constexpr llvm::StringLiteral stagesAttrName = "kiln.stages";
 inline constexpr llvm::StringLiteral shardsAttrName = "kiln.shards";
 /// On a function that the generated library exports.
 inline constexpr llvm::StringLiteral entryAttrName = "kiln.entry";

@@ -134,8 +134,9 @@ def Kiln_WeightOrder : I32EnumAttr<"WeightOrder", "how a checkpoint stores the w
 def Kiln_WeightOrderAttr : EnumAttr<Kiln_Dialect, Kiln_WeightOrder, "weight_order">;
 
 def Kiln_Group : I32EnumAttr<"Group", "processes that do something together", [
-  I32EnumAttrCase<"Ranks", 0, "ranks">,      // which have slices of one model
-  I32EnumAttrCase<"Replicas", 1, "replicas"> // which have one model each, and train it with other inputs
+  I32EnumAttrCase<"Ranks", 0, "ranks">,       // which have slices of one model
+  I32EnumAttrCase<"Replicas", 1, "replicas">, // which have one model each, and train it with other inputs
+  I32EnumAttrCase<"Stages", 2, "stages">      // which have layers of one model, one stage's behind another's
 ]> {
   let cppNamespace = "::mlir::kiln";
   let genSpecializedAttr = 0;

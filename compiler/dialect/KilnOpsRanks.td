@@ -113,3 +113,30 @@ def Kiln_FinishOp : Kiln_Op<"finish", [Pure, Kiln_HostOp, AllTypesMatch<["begun"
   let results = (outs Variadic<Kiln_FloatTensor>:$finished);
   let assemblyFormat = "$begun (`over` `` $over^)? attr-dict `:` type($begun)";
 }
+
+def Kiln_SendOp : Kiln_Op<"send", [Kiln_HostOp, MemoryEffects<[MemWrite]>]> {
+  let summary = "the next stage gets values";
+  let description = [{
+    Gives values to the stage after this one, which receives them (`kiln.receive`). They are on their way, or there, when the op
+    is done: their memory is free again.
+
+    ```mlir
+    kiln.send %x : tensor<7x768xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<Kiln_Tensor>:$values);
+  let assemblyFormat = "$values attr-dict `:` type($values)";
+}
+
+def Kiln_ReceiveOp : Kiln_Op<"receive", [Kiln_HostOp, MemoryEffects<[MemWrite]>]> {
+  let summary = "values of the stage before";
+  let description = [{
+    The values that the stage before this one sends (`kiln.send`), of the same types.
+
+    ```mlir
+    %x = kiln.receive : tensor<7x768xf32>
+    ```
+  }];
+  let results = (outs Variadic<Kiln_Tensor>:$values);
+  let assemblyFormat = "attr-dict `:` type($values)";
+}

@@ -9,8 +9,10 @@ namespace mlir::kiln {
 
 int64_t getNumRanks(Operation *op, Group group) {
   auto module = isa<ModuleOp>(op) ? cast<ModuleOp>(op) : op->getParentOfType<ModuleOp>();
-  auto number =
-      module ? module->getAttrOfType<IntegerAttr>(group == Group::Ranks ? ranksAttrName : replicasAttrName) : nullptr;
+  const StringRef name = group == Group::Ranks      ? ranksAttrName
+                         : group == Group::Replicas ? replicasAttrName
+                                                    : stagesAttrName;
+  auto number = module ? module->getAttrOfType<IntegerAttr>(name) : nullptr;
   return number ? number.getInt() : 1;
 }
 

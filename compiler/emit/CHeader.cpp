@@ -153,7 +153,7 @@ static std::string weightTable(const ModelInterface &model) {
                   " * stands for 0 .. copies - 1. In the file f32 may be f16 or bf16. */\n#define {}_WEIGHTS(X)",
                   macro);
   for (const WeightInterface &weight : model.weights) {
-    text += fmt::format(" \\\n  X(\"{}\", {}, {}", weight.name, name_of(weight.element), weight.copies);
+    text += fmt::format(" \\\n  X(\"{}\", {}, {}", weight.name, name_of(weight.element), weight.fileCopies());
     for (int64_t extent : weight.fileShape())
       text += fmt::format(", {}", extent);
     text += ")";
@@ -181,7 +181,7 @@ static std::string modelConstants(const ModelInterface &model, const std::vector
   uint64_t packed = 0;
   std::string isas;
   for (const Variant &variant : variants) {
-    packed = std::max(packed, variant.packedBytes);
+    packed = std::max(packed, variant.ownPackedBytes());
     isas += (isas.empty() ? "" : " ") + variant.target;
   }
   text += fmt::format("/* Bytes of the packed copy of the weights, at most. */\n#define {}_WEIGHT_BYTES ((size_t){})\n",

@@ -23,6 +23,7 @@
 #include "compiler/frontend/Import.h"
 #include "compiler/object/Object.h"
 #include "compiler/object/ReplaceFile.h"
+#include "compiler/transforms/CutStages.h"
 #include "runtime/src/model.h"
 #include "targets/registry.h"
 
@@ -53,6 +54,16 @@ struct TargetModule {
   llvm::StringMap<KernelObject> kernels; // by the name of the function
 };
 
+/// What the host functions of a variant share.
+struct BodyContext {
+  TargetModule &lowered;
+  Variant &variant;
+  const WeightLayout &weights;
+  ModuleOp host;
+  llvm::StringMap<KernelReference> kernels = {};
+  ConstantPool constants = {};
+};
+
 bool isKernel(func::FuncOp function) { return function->hasAttr(mlir::kiln::kernelAttrName); }
 
 class ModelCompiler {
@@ -74,6 +85,7 @@ private:
   LogicalResult dumpKernels(ArrayRef<KernelRequest> requests);
   FailureOr<WeightLayout> layOutWeights(TargetModule &lowered, Variant &variant);
   LogicalResult compileHost(TargetModule &lowered, Variant &variant);
+  LogicalResult compileBody(const EntryInterface &entry, StringRef function, uint64_t firstByte, BodyContext &context);
   LogicalResult evaluateTrials();
   bool isNeeded(const ObjectFile &member) const;
   LogicalResult gatherMembers();
@@ -213,8 +225,50 @@ FailureOr<WeightLayout> ModelCompiler::layOutWeights(TargetModule &lowered, Vari
   if (succeeded(weights)) {
     variant.placements = weights->placements();
     variant.packedBytes = weights->bytes();
+    variant.shares = weights->shares();
   }
   return weights;
+}
+
+/// An entry's host function, or what a stage's role does of it.
+LogicalResult ModelCompiler::compileBody(const EntryInterface &entry, StringRef name, uint64_t firstByte,
+                                         BodyContext &context) {
+  auto &[lowered, variant, weights, host, kernels, constants] = context;
+  auto function = lowered.module->lookupSymbol<func::FuncOp>(name);
+  if (!function)
+    return fail("entry \"" + entry.name + "\" was lost on the way");
+  FailureOr<mlir::kiln::MemoryPlan> plan = mlir::kiln::MemoryPlan::compute(function);
+  if (failed(plan))
+    return failure();
+  if (&variant == &report.variants.front())
+    report.memoryPlan += mlir::kiln::printMemoryPlan(function, *plan);
+  const uint64_t states = entry.stateBytes;
+  EntryCode code{kernelSymbol(*lowered.target, name), states + plan->arenaBytes(), states + plan->lowerBound()};
+  code.entry = &entry - report.model.entries.data();
+  code.function = name.str();
+  if (variant.isOnDevice())
+    code.stagingBytes = stagingBytes(entry);
+  code.steps = listSteps(function, *plan, lowered.forms, options.extents);
+  code.buffers = listBuffers(function, *plan);
+  function.walk([&](mlir::kiln::CallOp call) {
+    auto addScratch = [&](StringRef callee) {
+      auto kernel = lowered.kernels.find(callee);
+      if (kernel == lowered.kernels.end())
+        return;
+      code.scratchBytes = std::max<uint64_t>(code.scratchBytes, kernel->second.scratchBytes);
+      code.taskBytes = std::max<uint64_t>(code.taskBytes, kernel->second.taskBytes);
+    };
+    addScratch(call.getCallee());
+    if (auto forms = lowered.forms.find(call.getCallee()); forms != lowered.forms.end())
+      for (const KernelForm &form : forms->second)
+        addScratch(form.function);
+  });
+  HostCodeInput input{entry,         report.model,           weights,   *plan,    code.symbol, kernels,
+                      lowered.forms, lowered.target->info(), constants, firstByte};
+  if (failed(emitHostCode(function, input, host)))
+    return failure();
+  variant.entries.push_back(code);
+  return success();
 }
 
 LogicalResult ModelCompiler::compileHost(TargetModule &lowered, Variant &variant) {
@@ -225,48 +279,18 @@ LogicalResult ModelCompiler::compileHost(TargetModule &lowered, Variant &variant
     return failure();
 
   OwningOpRef<ModuleOp> host = ModuleOp::create(module.getLoc());
-  llvm::StringMap<KernelReference> kernels;
-  ConstantPool constants;
+  BodyContext context{lowered, variant, *weights, *host};
   for (auto function : llvm::make_filter_range(module.getOps<func::FuncOp>(), isKernel)) {
     const KernelAbi &abi = target.compilerOf(function).abi();
-    kernels[function.getName()] = {kernelSymbol(target, function.getName()), &abi};
+    context.kernels[function.getName()] = {kernelSymbol(target, function.getName()), &abi};
     hookPrefixes.insert(abi.hookPrefix());
   }
-  for (const EntryInterface &entry : report.model.entries) {
-    auto function = module.lookupSymbol<func::FuncOp>(entry.name);
-    if (!function)
-      return fail("entry \"" + entry.name + "\" was lost on the way");
-    FailureOr<mlir::kiln::MemoryPlan> plan = mlir::kiln::MemoryPlan::compute(function);
-    if (failed(plan))
-      return failure();
-    if (&variant == &report.variants.front())
-      report.memoryPlan += mlir::kiln::printMemoryPlan(function, *plan);
-    const uint64_t states = entry.stateBytes;
-    EntryCode code{kernelSymbol(target, entry.name), states + plan->arenaBytes(), states + plan->lowerBound()};
-    if (variant.isOnDevice())
-      code.stagingBytes = stagingBytes(entry);
-    code.steps = listSteps(function, *plan, lowered.forms, options.extents);
-    code.buffers = listBuffers(function, *plan);
-    function.walk([&](mlir::kiln::CallOp call) {
-      auto addScratch = [&](StringRef function) {
-        auto kernel = lowered.kernels.find(function);
-        if (kernel == lowered.kernels.end())
-          return;
-        code.scratchBytes = std::max<uint64_t>(code.scratchBytes, kernel->second.scratchBytes);
-        code.taskBytes = std::max<uint64_t>(code.taskBytes, kernel->second.taskBytes);
-      };
-      addScratch(call.getCallee());
-      if (auto forms = lowered.forms.find(call.getCallee()); forms != lowered.forms.end())
-        for (const KernelForm &form : forms->second)
-          addScratch(form.function);
-    });
-    HostCodeInput input{entry,   report.model,  *weights,      *plan,    code.symbol,
-                        kernels, lowered.forms, target.info(), constants};
-    if (failed(emitHostCode(function, input, *host)))
-      return failure();
-    variant.entries.push_back(code);
-  }
-  variant.constants = constants.bytes();
+  for (auto [number, role] : llvm::enumerate(mlir::kiln::getStageRoles(report.model.stages)))
+    for (const EntryInterface &entry : report.model.entries)
+      if (failed(compileBody(entry, mlir::kiln::getRoleName(entry.name, role),
+                             variant.shares.empty() ? 0 : variant.shares[number].first, context)))
+        return failure();
+  variant.constants = context.constants.bytes();
   if (variant.isOnDevice())
     for (const KernelSummary &kernel : variant.kernels)
       variant.modules.push_back(kernel.symbol + deviceModuleSuffix);
@@ -316,12 +340,13 @@ LogicalResult ModelCompiler::lower(const Target &target, TargetModule &lowered) 
   }
   if (!module)
     return failure();
-  // What calls are checked for is the same for all targets and ranks.
+  // What calls are checked for is the same for all targets, ranks and stages.
   OwningOpRef<ModuleOp> whole;
-  if (options.lowering.ranks.isSplit())
+  if (options.lowering.ranks.isSplit() || options.lowering.ranks.stages > 1)
     whole = importGraph(graph, lowered.context.get(), report.model.name, options.lowering.weights);
   addValueChecks(whole ? *whole : *module, report.model);
   describeRanks(*module, report.model);
+  describeStages(*module, report.model);
   if (options.form == EmitForm::Ir) {
     llvm::raw_string_ostream(report.text) << *module << "\n";
     return success();
@@ -473,8 +498,9 @@ FailureOr<CompileReport> ModelCompiler::run() {
   if (std::string wrong = checkRanks(graph, options.lowering, targets); !wrong.empty())
     return fail(wrong);
   const RankChoices &ranks = options.lowering.ranks;
-  if (ranks.ranks * ranks.replicas > 1 && (options.hasSelfTest || options.embedded))
-    return fail("a library for several ranks or replicas requires to be without a self-test and embedded weights");
+  if (ranks.ranks * ranks.replicas * ranks.stages > 1 && (options.hasSelfTest || options.embedded))
+    return fail("a library for several ranks, replicas or stages requires to be without a self-test and embedded "
+                "weights");
   report.model = describeInterface(graph, options.name);
   if (std::string wrong = checkExtents(report.model, options.extents); !wrong.empty())
     return fail(wrong);

@@ -101,6 +101,11 @@ Constant *DescriptorBuilder::argument(const ArgumentInterface &argument, const E
       .get();
 }
 
+static uint32_t flagsOf(const WeightInterface &weight) {
+  return (weight.isVariable ? KILN_WEIGHT_VARIABLE : 0) | (weight.stages > 1 ? KILN_WEIGHT_OF_STAGE : 0) |
+         weight.absent * KILN_WEIGHT_ABSENT;
+}
+
 Constant *DescriptorBuilder::weight(const WeightInterface &weight) {
   SmallVector<uint64_t> shape(weight.shape.begin(), weight.shape.end());
   shape.resize(KILN_MAX_RANK, 1);
@@ -110,7 +115,7 @@ Constant *DescriptorBuilder::weight(const WeightInterface &weight) {
       .set(abi::weight::rank, weight.shape.size())
       .set(abi::weight::shape, shape)
       .set(abi::weight::copies, weight.copies)
-      .set(abi::weight::flags, weight.isVariable ? KILN_WEIGHT_VARIABLE : 0)
+      .set(abi::weight::flags, flagsOf(weight))
       .get();
 }
 
@@ -178,7 +183,10 @@ Constant *DescriptorBuilder::entry(const EntryInterface &entry) {
 }
 
 Constant *DescriptorBuilder::variant(const Variant &variant) {
-  SmallVector<Constant *> placements, bodies;
+  SmallVector<Constant *> placements, bodies, shares;
+  for (const WeightShare &share : variant.shares)
+    shares.push_back(
+        structure(abi::Struct::share).set(abi::share::first, share.first).set(abi::share::bytes, share.bytes).get());
   for (const WeightPlacement &place : variant.placements)
     placements.push_back(structure(abi::Struct::placement)
                              .set(abi::placement::offset, place.offset)
@@ -211,6 +219,7 @@ Constant *DescriptorBuilder::variant(const Variant &variant) {
       .set(abi::variant::memory_space, variant.memorySpace)
       .set(abi::variant::placements, table(placements, "placements"))
       .set(abi::variant::packed_bytes, variant.packedBytes)
+      .set(abi::variant::shares, table(shares, "shares"))
       .set(abi::variant::digest, packedDigest(model, variant))
       .set(abi::variant::bodies, table(bodies, "bodies"))
       .set(abi::variant::backend, external(variant.backend))
@@ -283,6 +292,7 @@ void DescriptorBuilder::emit(const std::vector<Variant> &variants) {
                              .set(abi::descriptor::state_count, states.size())
                              .set(abi::descriptor::ranks, model.ranks)
                              .set(abi::descriptor::replicas, model.replicas)
+                             .set(abi::descriptor::stages, model.stages)
                              .set(abi::descriptor::sharding, external(model.isForSeveral() ? "kiln_sharding" : ""))
                              .set(abi::descriptor::shards, table(shards, "shards"))
                              .get();

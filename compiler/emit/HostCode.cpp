@@ -84,6 +84,8 @@ LogicalResult HostEmitter::emitBlock(Block &block) {
             .Case<kd::AllReduceOp>([&](auto op) { return emitCollective(op, KILN_ALL_REDUCE, op.getOver()); })
             .Case<kd::AllGatherOp>([&](auto op) { return emitCollective(op, KILN_ALL_GATHER, op.getOver()); })
             .Case<kd::ReduceScatterOp>([&](auto op) { return emitCollective(op, KILN_REDUCE_SCATTER, op.getOver()); })
+            .Case<kd::SendOp>([&](auto op) { return emitMoves(op, KILN_SEND, op.getValues()); })
+            .Case<kd::ReceiveOp>([&](auto op) { return emitMoves(op, KILN_RECEIVE, op.getValues()); })
             .Case<kd::BeginReduceOp>([&](auto op) { return emitBegin(op); })
             .Case<kd::FinishOp>([&](auto op) { return emitFinish(op), success(); })
             .Case<kd::RequireFiniteOp>([&](auto required) { return emitRequireFinite(required); })
@@ -226,7 +228,7 @@ FailureOr<Value> HostEmitter::addressOf(Value tensor) {
     return addressOfStep(*step, cast<RankedTensorType>(tensor.getType()));
   if (auto parameter = tensor.getDefiningOp<kd::ParameterOp>()) {
     PackedRange range = input.weights.of(parameter);
-    Value address = byteAddress(loadOfFrame(abi::frame::weights), range.offset);
+    Value address = byteAddress(loadOfFrame(abi::frame::weights), range.offset - input.firstByte);
     if (Value layer = layerAt(parameter); parameter.getCopies() > 1 && layer)
       address = byteAddress(address, multiply(layer, constant(i64, range.stride)));
     return address;
@@ -334,12 +336,11 @@ LogicalResult HostEmitter::emitTraceBegin(kd::CallOp call, ArrayRef<Value> exten
 
 void HostEmitter::emitTraceBegin(Value tracing, Value name, Operation *op, Value flops, Value bytes) {
   auto layer = op->getAttrOfType<StringAttr>(kd::layerAttrName);
-  Value number = layerAt(op);
   auto begin = declare("kiln_trace_begin", LLVM::LLVMVoidType::get(builder.getContext()),
                        {pointer, pointer, pointer, i64, i64, i64});
-  LLVM::CallOp::create(builder, loc, begin,
-                       ValueRange{tracing, name, addressOfText(layer ? layer.getValue() : ""),
-                                  number ? number : constant(i64, -1), flops, bytes});
+  LLVM::CallOp::create(
+      builder, loc, begin,
+      ValueRange{tracing, name, addressOfText(layer ? layer.getValue() : ""), tracedLayerAt(op), flops, bytes});
 }
 
 void HostEmitter::emitTraceEnd() {
@@ -376,15 +377,13 @@ LogicalResult HostEmitter::emitBegin(kd::BeginReduceOp op) {
                    elements = evaluate(kd::getProduct(kd::getExtents(type), type.getContext()), symbols);
   if (llvm::failed(address) || llvm::failed(elements))
     return failure();
-  Value number = layerAt(op);
   auto begin = declare("kiln_begin_sum", i32, {pointer, i32, pointer, i64, i32, pointer, i64});
   const auto element = static_cast<int64_t>(*kd::toElementType(type.getElementType()));
-  continueIfOk(
-      LLVM::CallOp::create(builder, loc, begin,
-                           ValueRange{frameArgument, constant(i32, static_cast<int64_t>(op.getOver())), *address,
-                                      *elements, constant(i32, element), addressOfText(kd::getScope(op.getLoc())),
-                                      number ? number : constant(i64, -1)})
-          .getResult());
+  continueIfOk(LLVM::CallOp::create(builder, loc, begin,
+                                    ValueRange{frameArgument, constant(i32, static_cast<int64_t>(op.getOver())),
+                                               *address, *elements, constant(i32, element),
+                                               addressOfText(kd::getScope(op.getLoc())), tracedLayerAt(op)})
+                   .getResult());
   return success();
 }
 
@@ -406,6 +405,44 @@ LogicalResult HostEmitter::emitCollective(Operation *op, uint32_t kind, kd::Grou
                    .getResult());
   emitFinish(group);
   emitTraceEnd();
+  return success();
+}
+
+/// Values go to the next stage, or come from the one before.
+LogicalResult HostEmitter::emitMoves(Operation *op, uint32_t kind, ValueRange values) {
+  Value bytes = constant(i64, 0);
+  for (Value value : values) {
+    FailureOr<Value> own = bytesOf(cast<RankedTensorType>(value.getType()));
+    if (llvm::failed(own))
+      return failure();
+    bytes = add(bytes, *own);
+  }
+  emitIfTraced([&](Value tracing) {
+    emitTraceBegin(tracing, addressOfText(op->getName().stripDialect()), op, constant(i64, 0), bytes);
+  });
+  for (Value value : values)
+    if (llvm::failed(emitMove(value, kind)))
+      return failure();
+  emitFinish(kd::Group::Stages);
+  emitTraceEnd();
+  return success();
+}
+
+LogicalResult HostEmitter::emitMove(Value value, uint32_t kind) {
+  auto type = cast<RankedTensorType>(value.getType());
+  FailureOr<Value> address = addressOf(value),
+                   elements = evaluate(kd::getProduct(kd::getExtents(type), type.getContext()), symbols);
+  if (llvm::failed(address) || llvm::failed(elements))
+    return failure();
+  Value none = LLVM::ZeroOp::create(builder, loc, pointer);
+  const bool isSent = kind == KILN_SEND;
+  auto begin = declare("kiln_begin_collective", i32, {pointer, i32, i32, pointer, pointer, i64, i32});
+  const auto element = static_cast<int64_t>(*kd::toElementType(type.getElementType()));
+  continueIfOk(LLVM::CallOp::create(builder, loc, begin,
+                                    ValueRange{frameArgument, constant(i32, static_cast<int64_t>(kd::Group::Stages)),
+                                               constant(i32, kind), isSent ? *address : none, isSent ? none : *address,
+                                               *elements, constant(i32, element)})
+                   .getResult());
   return success();
 }
 

@@ -40,6 +40,8 @@ private:
   mlir::LogicalResult emitRequireFinite(mlir::kiln::RequireFiniteOp required);
   /// What all processes of a group do together.
   mlir::LogicalResult emitCollective(mlir::Operation *op, uint32_t kind, mlir::kiln::Group group);
+  mlir::LogicalResult emitMoves(mlir::Operation *op, uint32_t kind, mlir::ValueRange values);
+  mlir::LogicalResult emitMove(mlir::Value value, uint32_t kind);
   void emitFinish(mlir::kiln::Group group);
   void emitFinish(mlir::kiln::FinishOp finish);
   mlir::LogicalResult emitBegin(mlir::kiln::BeginReduceOp op);
@@ -56,6 +58,8 @@ private:
   mlir::FailureOr<mlir::Value> addressOfStep(mlir::kiln::LoopStep step, mlir::RankedTensorType slice);
   /// The number of the layer whose copy a parameter or state of this place is; null outside of repeats.
   mlir::Value layerAt(mlir::Operation *op);
+  /// The number that a trace has for it: -1 outside of repeats, and of a stage's layers that among all of the model's.
+  mlir::Value tracedLayerAt(mlir::Operation *op);
   void continueIfOk(mlir::Value status);
   /// Else the function ends with the status.
   void continueIf(mlir::Value isOk, mlir::Value status);

@@ -13,6 +13,18 @@ Value HostEmitter::layerAt(Operation *op) {
   return loop ? layers.lookup(loop) : Value();
 }
 
+Value HostEmitter::tracedLayerAt(Operation *op) {
+  Value layer = layerAt(op);
+  if (!layer)
+    return constant(i64, -1);
+  auto stack = op->getParentOfType<kd::RepeatOp>();
+  if (input.model.stages == 1 || !stack)
+    return layer;
+  Value stage = LLVM::ZExtOp::create(
+      builder, loc, i64, loadElement(i32, loadOfFrame(abi::frame::together), static_cast<int64_t>(kd::Group::Stages)));
+  return add(layer, multiply(stage, constant(i64, static_cast<int64_t>(stack.getCount()))));
+}
+
 Value HostEmitter::addressOfState(Operation *op, StringRef name, int64_t copies) {
   const StateInterface *state = input.model.findState(name.str());
   Value states = sequence ? loadElement(pointer, sequence, 0) : loadOfFrame(abi::frame::arena);

@@ -380,14 +380,23 @@ std::string checkExtents(const ModelInterface &model, const std::map<std::string
   return "";
 }
 
+uint64_t Variant::ownPackedBytes() const {
+  uint64_t most = 0;
+  for (const WeightShare &share : shares)
+    most = std::max(most, share.bytes);
+  return shares.empty() ? packedBytes : most;
+}
+
 ArenaBytes arenaBytes(const std::vector<Variant> &variants, size_t entry) {
   ArenaBytes most;
-  for (const Variant &variant : variants) {
-    const EntryCode &code = variant.entries[entry];
-    const uint64_t fixed = kiln_arena_fixed_bytes(code.planBytes, code.scratchBytes, code.taskBytes);
-    most.fixed = std::max(most.fixed, fixed + code.stagingBytes);
-    most.perWorker = std::max(most.perWorker, kiln_arena_worker_bytes(code.taskBytes));
-  }
+  for (const Variant &variant : variants)
+    for (const EntryCode &code : variant.entries) {
+      if (code.entry != entry)
+        continue;
+      const uint64_t fixed = kiln_arena_fixed_bytes(code.planBytes, code.scratchBytes, code.taskBytes);
+      most.fixed = std::max(most.fixed, fixed + code.stagingBytes);
+      most.perWorker = std::max(most.perWorker, kiln_arena_worker_bytes(code.taskBytes));
+    }
   return most;
 }
 

@@ -67,8 +67,11 @@ struct WeightInterface {
   std::vector<int64_t> layers; // of the stacks, outermost first; the copies are their product
   bool isVariable = false;     // may be written between calls
   std::optional<WeightSlice> slice = std::nullopt;
+  int64_t stages = 1;  // each of which has as many copies, other ones; 1: all have these
+  uint32_t absent = 0; // bits: KILN_ROLE_ of stages that do without it
 
   std::vector<int64_t> fileShape() const;
+  int64_t fileCopies() const { return copies * stages; }
 };
 
 /// A tensor that lives between calls; with copies > 1 its name holds "{}" for the layers. Copy c lies at offset + c *
@@ -94,7 +97,8 @@ struct ModelInterface {
   int64_t parameters = 0;              // of all ranks together
   int64_t ranks = 1;                   // that call entries together
   int64_t replicas = 1;                // of a model that is trained
-  bool isForSeveral() const { return ranks > 1 || replicas > 1; }
+  int64_t stages = 1;                  // that have some of the layers each
+  bool isForSeveral() const { return ranks > 1 || replicas > 1 || stages > 1; }
   uint64_t stateBytes = 0;    // at the beginning of each arena
   uint64_t trainingBytes = 0; // at the beginning of those of entries that train: states, then moments
   bool embedsWeights = false; // they lie in the archive
@@ -152,6 +156,13 @@ struct EntryCode {
   uint64_t stagingBytes = 0;                // of the arguments' copies in a device's memory; 0 on a CPU
   std::vector<ExecutionStep> steps = {};
   std::vector<PlannedBuffer> buffers = {};
+  size_t entry = 0;          // its number in the model
+  std::string function = ""; // the entry's name; of a stage's role "forward_first"
+};
+
+/// kiln_share_t of runtime/src/model.h.
+struct WeightShare {
+  uint64_t first = 0, bytes = 0;
 };
 
 /// Everything compiled for one instruction set.
@@ -161,13 +172,16 @@ struct Variant {
   uint32_t memorySpace = 0;                // a KILN_MEMORY_ value
   std::vector<WeightPlacement> placements; // one a weight
   uint64_t packedBytes = 0;
+  std::vector<WeightShare> shares;  // of several stages, one a role; else none
   std::string backend;              // a symbol of the run time; empty: none
   std::string constants;            // bytes for the device; empty on a CPU
   std::vector<std::string> modules; // symbols of kiln_cuda_module_t
-  std::vector<EntryCode> entries;
+  std::vector<EntryCode> entries;   // of several stages those of each role, one behind another
   std::vector<KernelSummary> kernels;
 
   bool isOnDevice() const { return !backend.empty(); }
+  /// Of the packed weights that a process has, at most.
+  uint64_t ownPackedBytes() const;
 };
 
 /// Whether one of them is for a device.
@@ -179,8 +193,8 @@ std::string tuningDigest(const std::vector<Variant> &variants);
 /// Of a copy of each argument at its largest, each rounded to the arena's alignment.
 uint64_t stagingBytes(const EntryInterface &entry);
 
-/// An arena for `workers` workers holds fixed + workers * perWorker bytes; the maximum over the variants. The formula
-/// is that of kiln_arena_fixed_bytes and kiln_arena_worker_bytes in runtime/src/model.h.
+/// An arena for `workers` workers holds fixed + workers * perWorker bytes; the maximum over variants and roles. The
+/// formula is that of kiln_arena_fixed_bytes and kiln_arena_worker_bytes in runtime/src/model.h.
 struct ArenaBytes {
   uint64_t fixed = 0, perWorker = 0;
 };

@@ -29,7 +29,8 @@ static json::Array symbolsJson(const std::vector<Symbol> &symbols) {
   return list;
 }
 
-static json::Object entryJson(const EntryInterface &entry, const std::vector<Variant> &variants, size_t index) {
+static json::Object entryJson(const ModelInterface &model, const std::vector<Variant> &variants, size_t index) {
+  const EntryInterface &entry = model.entries[index];
   json::Array inputs, outputs;
   for (const ArgumentInterface &argument : entry.arguments)
     (argument.isOutput ? outputs : inputs)
@@ -123,23 +124,24 @@ static json::Object variantJson(const ModelInterface &model, const Variant &vari
   }
   for (const KernelSummary &kernel : variant.kernels)
     kernels.push_back(kernelJson(kernel));
-  for (size_t i = 0; i < variant.entries.size(); ++i) {
-    json::Object entry{{"name", model.entries[i].name},
-                       {"plan_bytes", variant.entries[i].planBytes},
-                       {"plan_lower_bound", variant.entries[i].planLowerBound},
-                       {"scratch_bytes", variant.entries[i].scratchBytes},
-                       {"task_bytes", variant.entries[i].taskBytes}};
-    entry["steps"] = stepsJson(variant.entries[i].steps);
-    entry["buffers"] = buffersJson(variant.entries[i].buffers);
+  for (const EntryCode &code : variant.entries) {
+    json::Object entry{{"name", code.function},
+                       {"plan_bytes", code.planBytes},
+                       {"plan_lower_bound", code.planLowerBound},
+                       {"scratch_bytes", code.scratchBytes},
+                       {"task_bytes", code.taskBytes}};
+    entry["steps"] = stepsJson(code.steps);
+    entry["buffers"] = buffersJson(code.buffers);
     if (variant.isOnDevice())
-      entry["staging_bytes"] = variant.entries[i].stagingBytes;
+      entry["staging_bytes"] = code.stagingBytes;
     entries.push_back(std::move(entry));
   }
-  return json::Object{{"target", variant.target},
-                      {"packed_bytes", variant.packedBytes},
-                      {"entries", std::move(entries)},
-                      {"kernels", std::move(kernels)},
-                      {"weights", std::move(weights)}};
+  json::Array shares;
+  for (const WeightShare &share : variant.shares)
+    shares.push_back(json::Object{{"first", share.first}, {"bytes", share.bytes}});
+  return json::Object{
+      {"target", variant.target},      {"shares", std::move(shares)},   {"packed_bytes", variant.packedBytes},
+      {"entries", std::move(entries)}, {"kernels", std::move(kernels)}, {"weights", std::move(weights)}};
 }
 
 static json::Object sliceJson(const WeightSlice &slice) {
@@ -153,7 +155,7 @@ static json::Object sliceJson(const WeightSlice &slice) {
 std::string writeManifest(const ModelInterface &model, const std::vector<Variant> &variants) {
   json::Array entries, weights, targets;
   for (size_t i = 0; i < model.entries.size(); ++i)
-    entries.push_back(entryJson(model.entries[i], variants, i));
+    entries.push_back(entryJson(model, variants, i));
   for (const WeightInterface &weight : model.weights) {
     json::Object row{{"name", weight.name},
                      {"type", name_of(weight.element)},
@@ -163,6 +165,8 @@ std::string writeManifest(const ModelInterface &model, const std::vector<Variant
       row["variable"] = true;
     if (weight.slice)
       row["slice"] = sliceJson(*weight.slice);
+    if (weight.stages > 1)
+      row["of_stage"] = true;
     weights.push_back(std::move(row));
   }
   json::Array states;
@@ -181,6 +185,8 @@ std::string writeManifest(const ModelInterface &model, const std::vector<Variant
                         {"targets", std::move(targets)}};
   if (model.ranks > 1)
     manifest["ranks"] = model.ranks;
+  if (model.stages > 1)
+    manifest["stages"] = model.stages;
   if (model.replicas > 1)
     manifest["replicas"] = model.replicas;
   if (model.embedsWeights)

@@ -21,6 +21,8 @@ std::array<uint64_t, 4> packedDigest(const ModelInterface &model, const Variant 
                                  variant.target, variant.packedBytes);
   if (model.ranks > 1)
     text += fmt::format("{} ranks\n", model.ranks);
+  if (model.stages > 1)
+    text += fmt::format("{} stages\n", model.stages);
   for (auto [weight, place] : llvm::zip_equal(model.weights, variant.placements)) {
     text += fmt::format("{} {} {} x {} [{}] at {} + {} tile {} dim {} shift {} as {} scales {} group {} zeros {}\n",
                         weight.name.size(), weight.name, name_of(weight.element), weight.copies,

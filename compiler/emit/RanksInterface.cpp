@@ -2,8 +2,11 @@
 #include "compiler/emit/RanksInterface.h"
 
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/transforms/CutStages.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/src/model.h"
 #include <fmt/format.h>
+#include <set>
 
 using namespace mlir;
 namespace kd = mlir::kiln;
@@ -55,8 +58,60 @@ void describeRanks(ModuleOp module, ModelInterface &model) {
   model.placeStates();
 }
 
+/// Which weights stages with a role read.
+static std::set<std::string> findWeights(ModuleOp module, const ModelInterface &model, StringRef role) {
+  std::set<std::string> names;
+  for (const EntryInterface &entry : model.entries)
+    module.lookupSymbol<func::FuncOp>(kd::getRoleName(entry.name, role)).walk([&](kd::ParameterOp parameter) {
+      for (StringRef source : parameter.getSources().getAsValueRange<StringAttr>())
+        names.insert(source.str());
+    });
+  return names;
+}
+
+/// How many copies ops of the module have of each weight and state that is a layer's.
+static llvm::StringMap<int64_t> countCopies(ModuleOp module) {
+  llvm::StringMap<int64_t> copies;
+  auto count = [&](auto state) { copies[state.getName()] = state.getCopies(); };
+  module.walk([&](kd::ParameterOp parameter) {
+    for (StringRef source : parameter.getSources().getAsValueRange<StringAttr>())
+      copies[source] = parameter.getCopies();
+  });
+  module.walk([&](kd::StateOp state) { count(state); });
+  module.walk([&](kd::AppendOp append) { count(append); });
+  module.walk([&](kd::StoreOp store) { count(store); });
+  return copies;
+}
+
+void describeStages(ModuleOp module, ModelInterface &model) {
+  const int64_t stages = kd::getNumRanks(module, kd::Group::Stages);
+  if (stages == model.stages)
+    return;
+  model.stages = stages;
+  const llvm::StringMap<int64_t> copies = countCopies(module);
+  auto isCut = [&](const auto &tensor) {
+    auto found = copies.find(tensor.name);
+    return found != copies.end() && found->second != tensor.copies;
+  };
+  auto cut = [&](auto &tensor) { tensor.layers = {tensor.copies /= stages}; }; // of one stack
+  for (WeightInterface &weight : model.weights)
+    if (isCut(weight)) {
+      cut(weight);
+      weight.stages = stages;
+    }
+  for (StateInterface &state : model.states)
+    if (isCut(state))
+      cut(state);
+  model.placeStates();
+  for (auto [number, role] : llvm::enumerate(kd::getStageRoles(stages))) {
+    const std::set<std::string> read = findWeights(module, model, role);
+    for (WeightInterface &weight : model.weights)
+      weight.absent |= uint32_t(!read.contains(weight.name)) << number;
+  }
+}
+
 std::string checkRanks(const Graph &graph, const LoweringOptions &lowering, llvm::ArrayRef<const Target *> targets) {
-  const auto [ranks, replicas, parts, rows] = lowering.ranks;
+  const auto [ranks, replicas, parts, rows, stages] = lowering.ranks;
   auto hasGradients = [](const Entry &entry) { return entry.training.update != Update::none; };
   if (replicas > 1 && llvm::none_of(graph.entries, hasGradients))
     return fmt::format("--replicas {} requires an entry that trains or gives gradients, got none", replicas);
@@ -69,6 +124,12 @@ std::string checkRanks(const Graph &graph, const LoweringOptions &lowering, llvm
   for (const Entry &entry : graph.entries)
     if (parts > 0 && hasGradients(entry))
       return fmt::format("--sum-parts requires entries without gradients, got \"{}\"", entry.name);
+  for (const Entry &entry : graph.entries)
+    if (stages > 1 && hasGradients(entry))
+      return fmt::format("{} stages require entries without gradients, got \"{}\"", stages, entry.name);
+  for (const Target *target : targets)
+    if (stages > 1 && target->info().memorySpace != KILN_MEMORY_HOST)
+      return fmt::format("{} stages require targets that are CPUs, got {}", stages, target->info().name);
   for (const Target *target : targets)
     if (replicas > 1 && target->info().memorySpace != KILN_MEMORY_HOST)
       return fmt::format("a library for {} replicas requires targets that are CPUs, got {}", replicas,

@@ -13,6 +13,9 @@ namespace kiln {
 /// it changes nothing.
 void describeRanks(mlir::ModuleOp module, ModelInterface &model);
 
+/// Weights and states of layers become those of a stage, likewise, if the imported module is cut in stages.
+void describeStages(mlir::ModuleOp module, ModelInterface &model);
+
 /// Says what of the choice of ranks cannot be had, or nothing.
 std::string checkRanks(const Graph &graph, const LoweringOptions &lowering, llvm::ArrayRef<const Target *> targets);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where each weight lies in the packed copy that bind_weights makes. A kiln.parameter asks for its sources joined in
-// one tensor of some layout; every distinct request gets a 64-byte aligned range, its layers one after another.
+// one tensor of some layout; every distinct request gets a 64-byte aligned range, its layers one after another. Of
+// several stages the first has a beginning of the copy, the last an end of it, those between what both have.
 #pragma once
 
 #include "compiler/emit/Interface.h"
@@ -26,10 +27,13 @@ public:
   /// One a weight of the model, in its order.
   const std::vector<WeightPlacement> &placements() const { return places; }
   uint64_t bytes() const { return total; }
+  /// Of several stages what those with each role have; else none.
+  const std::vector<WeightShare> &shares() const { return parts; }
 
 private:
   llvm::DenseMap<mlir::Operation *, PackedRange> ranges;
   std::vector<WeightPlacement> places;
+  std::vector<WeightShare> parts;
   uint64_t total = 0;
 };
 

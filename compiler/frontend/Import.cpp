@@ -7,6 +7,7 @@
 // 5. What ranks do together is split among them.
 // 6. Batched entries get a function for several sequences.
 // 7. Entries of gradients get these as further results, those that train change parameters by them.
+// 8. Entries are cut in stages.
 #include "compiler/frontend/Import.h"
 
 #include "compiler/dialect/Check.h"
@@ -23,6 +24,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
 
 namespace kiln {
 
@@ -272,11 +274,18 @@ mlir::kiln::BatchSymbols addBatchSymbols(const Graph &graph, std::vector<Symbol>
   return positions;
 }
 
+LogicalResult cutStages(mlir::ModuleOp module, int64_t stages) {
+  mlir::PassManager passes(module.getContext());
+  passes.addPass(mlir::createCanonicalizerPass()); // what nothing reads is gone
+  passes.addPass(mlir::kiln::createCutStages({stages}));
+  return passes.run(module);
+}
+
 /// Behind all that is imported. What reads as attention is made so first: its steps must not be parted, some for the
 /// rows of all sequences and some for each, nor be split or differentiated one by one.
 LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mlir::kiln::BatchSymbols &symbols,
                             const RankChoices &ranks, bool quantizes) {
-  if (!ranks.isSplit() && llvm::none_of(graph.entries, [](const Entry &entry) {
+  if (!ranks.isSplit() && ranks.stages == 1 && llvm::none_of(graph.entries, [](const Entry &entry) {
         return entry.sequences > 0 || entry.training.update != Update::none;
       }))
     return quantizes ? quantizeRows(module) : llvm::success();
@@ -301,7 +310,7 @@ LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mli
     if (failed(batchEntry(function, symbols)))
       return failure();
   }
-  return mlir::verify(module);
+  return ranks.stages > 1 ? cutStages(module, ranks.stages) : mlir::verify(module);
 }
 
 } // namespace

@@ -17,6 +17,7 @@ struct RankChoices {
   int64_t replicas = 1; // that train together, each with its own inputs; of any number of ranks each
   int64_t sumParts = 0; // of how many parts sums over ranks are, whatever the number of ranks; 0: of one each
   bool rows = false;    // between the layers each rank has a part of the rows (kiln-shard-rows)
+  int64_t stages = 1;   // each with its share of the layers of stacks (kiln-cut-stages); of any number of ranks each
 
   bool isSplit() const { return ranks > 1 || sumParts > 0; }
 };

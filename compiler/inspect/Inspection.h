@@ -102,7 +102,7 @@ struct PeakRates {
 struct Inspection {
   std::string name, target; // the one that is shown
   std::vector<std::string> targets;
-  int64_t parameters = 0, packedBytes = 0, ranks = 1;
+  int64_t parameters = 0, packedBytes = 0, ranks = 1, stages = 1;
   std::vector<InspectedEntry> entries;
   std::vector<InspectedKernel> kernels;
   std::vector<InspectedWeight> weights;

@@ -64,6 +64,15 @@ bool mapOptionalAmount(json::ObjectMapper &map, StringLiteral name, double &to) 
   return true;
 }
 
+/// How many of something there are, one where it is missing.
+bool mapNumberOf(json::ObjectMapper &map, StringLiteral name, int64_t &to) {
+  std::optional<Count> read;
+  if (!map.mapOptional(name, read))
+    return false;
+  to = read ? std::max<int64_t>(read->value, 1) : 1;
+  return true;
+}
+
 /// The amount is null where it is not known.
 bool mapNullable(json::ObjectMapper &map, StringLiteral name, std::optional<double> &to) {
   std::optional<Amount> read;
@@ -133,6 +142,7 @@ bool fromJSON(const json::Value &value, Arena &arena, json::Path path) {
 
 /// What a target says of an entry.
 struct Plan {
+  std::string name; // of the entry, or of what a stage's role does of it
   int64_t bytes = 0, lowerBound = 0;
   std::vector<InspectedStep> steps;
   std::vector<InspectedBuffer> buffers;
@@ -140,8 +150,9 @@ struct Plan {
 
 bool fromJSON(const json::Value &value, Plan &plan, json::Path path) {
   json::ObjectMapper map(value, path);
-  return map && mapCount(map, "plan_bytes", plan.bytes) && mapCount(map, "plan_lower_bound", plan.lowerBound) &&
-         map.map("steps", plan.steps) && map.map("buffers", plan.buffers);
+  return map && map.map("name", plan.name) && mapCount(map, "plan_bytes", plan.bytes) &&
+         mapCount(map, "plan_lower_bound", plan.lowerBound) && map.map("steps", plan.steps) &&
+         map.map("buffers", plan.buffers);
 }
 
 struct StoredWeight {
@@ -203,8 +214,7 @@ bool fromJSON(const json::Value &value, TargetSection &target, json::Path path) 
 /// A manifest, and its targets as they are: only the one that is shown is read.
 struct Manifest {
   std::string name;
-  int64_t parameters = 0;
-  std::optional<Count> ranks;
+  int64_t parameters = 0, ranks = 1, stages = 1;
   std::vector<InspectedEntry> entries;
   std::vector<InspectedWeight> weights;
   std::vector<TargetSection> targets;
@@ -213,8 +223,9 @@ struct Manifest {
 bool fromJSON(const json::Value &value, Manifest &manifest, json::Path path) {
   json::ObjectMapper map(value, path);
   return map && map.map("name", manifest.name) && mapCount(map, "parameters", manifest.parameters) &&
-         map.mapOptional("ranks", manifest.ranks) && map.map("entries", manifest.entries) &&
-         map.map("weights", manifest.weights) && map.map("targets", manifest.targets);
+         mapNumberOf(map, "ranks", manifest.ranks) && mapNumberOf(map, "stages", manifest.stages) &&
+         map.map("entries", manifest.entries) && map.map("weights", manifest.weights) &&
+         map.map("targets", manifest.targets);
 }
 
 Expected<Manifest> parse(StringRef text, StringRef file) {
@@ -244,8 +255,8 @@ Expected<Inspection> readManifest(StringRef text, StringRef file, StringRef targ
   Inspection inspection;
   inspection.name = manifest->name;
   inspection.parameters = manifest->parameters;
-  inspection.ranks = manifest->ranks ? std::max<int64_t>(manifest->ranks->value, 1) : 1;
-  inspection.entries = std::move(manifest->entries);
+  inspection.ranks = manifest->ranks;
+  inspection.stages = manifest->stages;
   inspection.weights = std::move(manifest->weights);
   TargetSection *shown = nullptr;
   for (TargetSection &section : manifest->targets) {
@@ -256,6 +267,9 @@ Expected<Inspection> readManifest(StringRef text, StringRef file, StringRef targ
   if (!shown)
     return createStringError(
         formatv("\"{0}\" has no target \"{1}\"; it has: {2}", file, target, join(inspection.targets, ", ")).str());
+  const size_t roles = std::min<int64_t>(manifest->stages, 3);
+  for (size_t role = 0; role < roles; ++role)
+    append_range(inspection.entries, manifest->entries);
   if (shown->entries.size() != inspection.entries.size() || shown->weights.size() != inspection.weights.size())
     return createStringError(
         formatv("\"{0}\" does not describe all entries and weights for {1}", file, shown->name).str());
@@ -266,8 +280,9 @@ Expected<Inspection> readManifest(StringRef text, StringRef file, StringRef targ
     if (plan.lowerBound < entry.stateBytes || plan.bytes < plan.lowerBound)
       return createStringError(formatv("\"{0}\": entry {1} requires a plan of at least its {2} bytes of states and of "
                                        "its lower bound, got {3} with a bound of {4}",
-                                       file, entry.name, entry.stateBytes, plan.bytes, plan.lowerBound)
+                                       file, plan.name, entry.stateBytes, plan.bytes, plan.lowerBound)
                                    .str());
+    entry.name = plan.name;
     entry.planBytes = plan.bytes - entry.stateBytes;
     entry.planLowerBound = plan.lowerBound - entry.stateBytes;
     entry.steps = std::move(plan.steps);

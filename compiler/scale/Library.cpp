@@ -96,6 +96,9 @@ llvm::Expected<std::vector<EntryCost>> predictLibrary(const Inspection &inspecti
     return llvm::createStringError(
         fmt::format("{} has no peak of {}; it has: {}", cluster.device.name, placement.type, known));
   }
+  if (inspection.stages > 1)
+    return llvm::createStringError(
+        fmt::format("scale requires a library of all layers, got one of {} stages", inspection.stages));
   if (placement.interleave > 1 && placement.stages == 1)
     return llvm::createStringError("parts of stages require at least 2 stages, got 1");
   std::vector<EntryCost> costs;

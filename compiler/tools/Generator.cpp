@@ -220,9 +220,10 @@ static CLI::App *addScale(CLI::App &app, CompileOptions &options, ScaleOptions &
   return added;
 }
 
-/// What replicas add up is predicted, not counted.
+/// What replicas add up and stages send is predicted, not counted.
 static int runScale(const Graph &graph, CompileOptions options, ScaleOptions scale) {
   scale.cluster.placement.replicas = std::exchange(options.lowering.ranks.replicas, 1);
+  scale.cluster.placement.stages = std::exchange(options.lowering.ranks.stages, 1);
   options.form = EmitForm::Nothing;
   const std::string shown = chooseShown(options.targets);
   options.targets = {shown};

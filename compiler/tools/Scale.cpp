@@ -15,7 +15,6 @@ void addClusterOptions(CLI::App &app, ClusterOptions &options) {
   };
   app.add_option("--machine", options.machine, "file of what a device does a second, and of the links between devices")
       ->required();
-  addCount("--stages", placement.stages, "stages of a pipeline, which the prediction alone knows");
   addCount("--microbatches", placement.microbatches, "calls that go through the stages one behind the other");
   addCount("--interleave", placement.interleave, "parts of the model that a stage has");
   app.add_flag("--overlap", placement.overlaps, "gradients are added up while others are computed");
@@ -44,6 +43,9 @@ static int runScaleArchive(int argc, char **argv) {
   addClusterOptions(app, options);
   app.add_option("--replicas", options.placement.replicas, "of all ranks and stages; trainings add up their gradients")
       ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+  app.add_option("--stages", options.placement.stages, "of a pipeline, each with its share of the layers")
+      ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   try {
     app.parse(argc, argv);

@@ -200,6 +200,10 @@ void addLoweringOptions(CLI::App &app, LoweringOptions &options) {
                  "processes that call entries together, each with a part of the weights; to be tuned and built alike")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  app.add_option("--stages", options.ranks.stages,
+                 "processes of a pipeline, each with its share of the layers; to be tuned and built alike")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   app.add_option("--replicas", options.ranks.replicas,
                  "models that train together, each with its own inputs: gradients are means over all of them; to be "
                  "tuned and built alike")
@@ -218,6 +222,7 @@ std::string flagsOf(const LoweringOptions &options) {
          (options.weights.isPlain() ? "" : fmt::format(" --weights \"{}\"", toString(options.weights))) +
          (options.weights.quantizesRows ? " --activations int8" : "") +
          (options.ranks.ranks > 1 ? fmt::format(" --ranks {}", options.ranks.ranks) : "") +
+         (options.ranks.stages > 1 ? fmt::format(" --stages {}", options.ranks.stages) : "") +
          (options.ranks.replicas > 1 ? fmt::format(" --replicas {}", options.ranks.replicas) : "") +
          (options.ranks.sumParts > 0 ? fmt::format(" --sum-parts {}", options.ranks.sumParts) : "") +
          (options.ranks.rows ? " --sequence-parallel" : "");

@@ -82,6 +82,33 @@ def ShardRows : Pass<"kiln-shard-rows", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::kiln::KilnDialect"];
 }
 
+def CutStages : Pass<"kiln-cut-stages", "::mlir::ModuleOp"> {
+  let summary = "Cut the stack of each entry in stages";
+  let description = [{
+    Pipeline parallelism (Huang et al. 2019, "GPipe"). Before: entries with a stack each.
+    ```mlir
+    func.func @forward(%tokens) -> tensor<7x63xf32> attributes {kiln.entry} {
+      %x = kiln.embedding ...   %y = kiln.repeat 12 (%h = %x) {...}   %logits = kiln.linear %y ...
+    ```
+    After, with 4 stages: a function for each role that a stage may have, of which it computes what it sends or returns.
+    ```mlir
+    func.func @forward_first(%tokens) attributes {kiln.entry} {
+      %x = kiln.embedding ...   %y = kiln.repeat 3 (%h = %x) {...}   kiln.send %y
+    func.func @forward_last(%tokens) -> tensor<7x63xf32> attributes {kiln.entry} {
+      %x = kiln.receive   %y = kiln.repeat 3 (%h = %x) {...}   %logits = kiln.linear %y ...
+    func.func @forward_middle(%tokens) attributes {kiln.entry} {
+      %x = kiln.receive   %y = kiln.repeat 3 (%h = %x) {...}   kiln.send %y
+    ```
+    Parameters and states of the stack have a copy for each layer of a stage. What layers read beside what they hand on, such as
+    angles of positions, each stage computes for itself.
+
+    An entry has one stack, whose layers the stages divide, none in its layers, and no states but those of the layers; nothing reads
+    what all layers give. Otherwise that is an error.
+  }];
+  let dependentDialects = ["::mlir::kiln::KilnDialect"];
+  let options = [Option<"stages", "stages", "int64_t", /*default=*/"2", "how many processes have some of the layers each">];
+}
+
 def LayOutWeights : Pass<"kiln-lay-out-weights", "::mlir::ModuleOp"> {
   let summary = "Choose the stored layout of the weights that contractions read";
   let description = [{

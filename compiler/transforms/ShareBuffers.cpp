@@ -121,7 +121,11 @@ void BufferSharing::number(Block &block) {
       addNode(op.getResult(0), addStep(&op));
       if (isa<AllReduceOp>(op))
         sums.push_back(&op);
-    } else if (isa<AppendOp, AssignOp, BeginReduceOp, FinishOp, RequireFiniteOp, StoreOp, func::ReturnOp>(op)) {
+    } else if (auto receive = dyn_cast<ReceiveOp>(op)) {
+      const int step = addStep(&op);
+      for (Value value : receive.getValues())
+        addNode(value, step);
+    } else if (isa<AppendOp, AssignOp, BeginReduceOp, FinishOp, RequireFiniteOp, SendOp, StoreOp, func::ReturnOp>(op)) {
       addStep(&op);
       if (isa<BeginReduceOp>(op))
         begun.push_back(&op);

@@ -113,7 +113,10 @@ private:
         result = writeState(&op);
       else if (isa<AllReduceOp, AllGatherOp, ReduceScatterOp>(op))
         result = walkRanks(&op);
-      else if (isa<BeginReduceOp, FinishOp, RequireFiniteOp>(op))
+      else if (isa<ReceiveOp>(op))
+        for (Value value : op.getResults())
+          write(value);
+      else if (isa<BeginReduceOp, FinishOp, RequireFiniteOp, SendOp>(op))
         for (Value operand : op.getOperands())
           result = succeeded(result) ? read(&op, operand) : result;
       else if (auto assign = dyn_cast<AssignOp>(op))

@@ -68,6 +68,7 @@ private:
   llvm::DenseMap<Value, SharedTensor> tensors;
   llvm::DenseMap<Value, Cell> scalars;
   SmallVector<std::int64_t> layers; // of the loops over layers around, the outermost first
+  std::vector<SharedTensor> sent;   // to the next stage
   std::string sequence;             // which one's states: " of sequence 2"; the first has those of an entry alone
 };
 
@@ -126,7 +127,9 @@ std::vector<SharedTensor> ModuleInterpreter::Frame::run(func::FuncOp function, A
     }
   }
   require(indices == extents.size() && arguments.empty(), "a function requires no more than its arguments");
-  return runBlock(function.getBody().front());
+  std::vector<SharedTensor> results = runBlock(function.getBody().front());
+  llvm::append_range(results, sent);
+  return results;
 }
 
 std::vector<SharedTensor> ModuleInterpreter::Frame::runBlock(Block &block) {
@@ -169,6 +172,10 @@ void ModuleInterpreter::Frame::runOp(Operation &op) {
       })
       .Case([&](kd::RequireFiniteOp required) {
         require(std::isfinite(get(required.getX())->values[0]), "a loss requires a finite value");
+      })
+      .Case([&](kd::SendOp send) {
+        for (Value value : send.getValues())
+          sent.push_back(get(value));
       })
       .Case([&](tensor::EmptyOp empty) {
         // Nothing may depend on what is there.

@@ -40,8 +40,8 @@ public:
   /// What each constant counts as, and each weight as it is stored; itself if null.
   std::function<Tensor(const Tensor &)> given;
 
-  /// The results of an entry or a kernel; `extents` are its index arguments. Throws std::runtime_error where the module
-  /// states other extents than values have, or an op is used that no stage has.
+  /// The results of an entry or a kernel, behind them what it sends; `extents` are its index arguments. Throws
+  /// std::runtime_error where the module states other extents than values have, or an op is used that no stage has.
   std::vector<SharedTensor> run(mlir::func::FuncOp function, llvm::ArrayRef<std::int64_t> extents,
                                 llvm::ArrayRef<SharedTensor> arguments);
 

@@ -79,7 +79,9 @@ std::optional<std::string> findDifference(const Outcome &expected, const Outcome
       auto entry = module.lookupSymbol<func::FuncOp>(call.entry);
       for (std::size_t i = 0; i < wanted.size(); ++i) {
         elements += wanted[i]->values.size();
-        auto name = entry.getResultAttrOfType<StringAttr>(static_cast<unsigned>(i), kd::nameAttrName);
+        auto name = i < entry.getNumResults() // else it is sent
+                        ? entry.getResultAttrOfType<StringAttr>(static_cast<unsigned>(i), kd::nameAttrName)
+                        : StringAttr();
         if (auto difference = findDifference(*wanted[i], *got[i], undetermined))
           return fmt::format("\"{}\" of {}: {}{}", name ? name.str() : std::to_string(i), call.entry, *difference,
                              inParentheses(call.words));

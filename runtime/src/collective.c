@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const char *name_of(uint32_t kind) {
-  static const char *const names[] = {"all-reduce", "all-gather", "reduce-scatter", "exchange"};
+  static const char *const names[] = {"all-reduce", "all-gather", "reduce-scatter", "exchange", "send", "receive"};
   return kind < sizeof names / sizeof names[0] ? names[kind] : NULL;
 }
 
@@ -100,6 +100,11 @@ static int32_t begin(const kiln_frame_t *frame, uint32_t number, kiln_collective
   return KILN_OK;
 }
 
+/* The process before or after this one. */
+static uint32_t peer_of(uint32_t kind, int32_t number) {
+  return kind == KILN_SEND ? (uint32_t)number + 1 : kind == KILN_RECEIVE ? (uint32_t)number - 1 : 0;
+}
+
 int32_t kiln_begin_collective(const kiln_frame_t *frame, uint32_t number, uint32_t kind, const void *from, void *to,
                               uint64_t elements, uint32_t element) {
   const uint64_t bytes = kiln_safetensors_stored_bytes(element, elements);
@@ -108,6 +113,8 @@ int32_t kiln_begin_collective(const kiln_frame_t *frame, uint32_t number, uint32
     from = place_part(frame->together, frame->together->groups[number].communicator, from, to, bytes);
   kiln_collective_t collective = {
       .kind = (kiln_collective_kind_t)kind, .element = element, .from = from, .to = to, .elements = elements};
+  if (frame->together && number < KILN_GROUPS)
+    collective.peer = peer_of(kind, frame->together->number[number]);
   const kiln_event_t event = {.bytes = bytes};
   return begin(frame, number, &collective, &event);
 }

@@ -19,6 +19,10 @@ static kiln_status_t check_options(const kiln_options_t *options, kiln_error_t *
     return kiln_error_set(error, KILN_INVALID_ARGUMENT,
                           "create_on requires rank 0 of a library that is not for several ranks, got rank %u of %u",
                           options->rank, options->ranks);
+  if (!kiln_descriptor.sharding && (options->stages > 1 || options->stage > 0))
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT,
+                          "create_on requires stage 0 of a library that is not for several stages, got stage %u of %u",
+                          options->stage, options->stages);
   for (size_t i = 0; i < sizeof options->reserved / sizeof options->reserved[0]; ++i)
     if (options->reserved[i])
       return kiln_error_set(error, KILN_INVALID_ARGUMENT,

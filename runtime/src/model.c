@@ -35,7 +35,7 @@ kiln_status_t kiln_memory_allocate(const kiln_allocator_t *allocator, uint64_t b
 }
 
 kiln_status_t kiln_packed_allocate(const kiln_model_t *model, char **packed, kiln_packed_t *kind, kiln_error_t *error) {
-  uint64_t bytes = model->variant->packed_bytes;
+  uint64_t bytes = kiln_share_of(model).bytes;
   void *memory;
   kiln_status_t status;
   /* Fresh pages are zero already. */
@@ -66,7 +66,7 @@ void kiln_packed_release(const kiln_model_t *model, char *packed, kiln_packed_t 
   if (kind == KILN_PACKED_ALLOCATED)
     model->allocator.release(model->allocator.self, packed);
   else
-    kiln_pages_release(packed - head, head + (size_t)model->variant->packed_bytes);
+    kiln_pages_release(packed - head, head + (size_t)kiln_share_of(model).bytes);
 }
 
 kiln_status_t kiln_packed_replace(kiln_model_t *model, char *packed, kiln_packed_t kind, kiln_error_t *error) {

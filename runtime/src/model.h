@@ -29,8 +29,15 @@ enum {
   KILN_CPU_WASM32 = 1 << 16, /* SIMD128, which a module has or is refused as a whole */
 };
 
-/* A weight that may be written between calls. */
-enum { KILN_WEIGHT_VARIABLE = 1 << 0 };
+/* What a stage of several is, by what it does, and the order of bodies. A library for one stage has no other. */
+enum { KILN_ROLE_FIRST = 0, KILN_ROLE_LAST = 1, KILN_ROLE_MIDDLE = 2 };
+
+enum {
+  KILN_WEIGHT_VARIABLE = 1 << 0, /* may be written between calls */
+  KILN_WEIGHT_OF_STAGE = 1 << 1, /* its copies are a stage's: stage s has those from s * copies on of the file */
+  /* Stages with that role do without it: this bit, shifted to the left by a KILN_ROLE_. */
+  KILN_WEIGHT_ABSENT = 1 << 2
+};
 
 struct kiln_backend_t;
 struct kiln_cuda_stream_t;
@@ -90,10 +97,11 @@ void kiln_cuda_copy_rows(kiln_worker_t *worker, void *target, const void *source
                          uint64_t source_stride);
 
 /* The processes that do something together: the dialect's Group. */
-enum { KILN_GROUP_RANKS = 0, KILN_GROUP_REPLICAS = 1, KILN_GROUPS = 2 };
+enum { KILN_GROUP_RANKS = 0, KILN_GROUP_REPLICAS = 1, KILN_GROUP_STAGES = 2, KILN_GROUPS = 3 };
 /* Called by generated host code: begins what the processes of a group of frame->together do together, of `elements`
  * elements of the type `element` a part. KILN_ALL_REDUCE: from is to. KILN_ALL_GATHER: from is the own part, which is
  * copied to its place in `to`, unless it lies there. KILN_REDUCE_SCATTER and KILN_EXCHANGE: from and to do not overlap.
+ * KILN_SEND: to the process after this one, to is null; KILN_RECEIVE: from the one before it, from is null.
  * Buffers are as kiln_communicator_t says until all of the group are finished. This and what is below return 0, or what
  * the body is to return: a kiln_status_t, whose words are the call's. */
 int32_t kiln_begin_collective(const kiln_frame_t *frame, uint32_t group, uint32_t kind, const void *from, void *to,

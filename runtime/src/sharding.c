@@ -40,30 +40,41 @@ static kiln_status_t check_parts(const kiln_model_t *model, kiln_error_t *error)
   return KILN_OK;
 }
 
+/* Makes *number what the options say of `wanted` ranks or stages, as `member` calls one. */
+static kiln_status_t take_number(const kiln_model_t *model, const char *member, uint32_t wanted, uint32_t given,
+                                 uint32_t count, uint32_t *number, kiln_error_t *error) {
+  const char *const name = model->descriptor->name;
+  if (wanted <= 1 && count <= 1 && given == 0)
+    return KILN_OK;
+  if (count == 0)
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT,
+                          "model \"%.*s\" requires create_on with a %s and %u %ss, got none", KILN_NAME_SHOWN, name,
+                          member, wanted, member);
+  if (count != wanted)
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "model \"%.*s\" requires %u %ss, got %u", KILN_NAME_SHOWN, name,
+                          wanted, member, count);
+  if (given >= count)
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "model \"%.*s\" requires a %s below %u, got %u",
+                          KILN_NAME_SHOWN, name, member, count, given);
+  *number = given;
+  return KILN_OK;
+}
+
 static kiln_status_t create(kiln_model_t *model, const kiln_options_t *options, kiln_error_t *error) {
   const kiln_descriptor_t *descriptor = model->descriptor;
-  if (descriptor->ranks <= 1 && options->ranks <= 1 && options->rank == 0)
-    return check_parts(model, error);
-  if (options->ranks == 0)
-    return kiln_error_set(error, KILN_INVALID_ARGUMENT,
-                          "model \"%.*s\" requires create_on with a rank and %u ranks, got none", KILN_NAME_SHOWN,
-                          descriptor->name, descriptor->ranks);
-  if (options->ranks != descriptor->ranks)
-    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "model \"%.*s\" requires %u ranks, got %u", KILN_NAME_SHOWN,
-                          descriptor->name, descriptor->ranks, options->ranks);
-  if (options->rank >= options->ranks)
-    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "model \"%.*s\" requires a rank below %u, got %u",
-                          KILN_NAME_SHOWN, descriptor->name, descriptor->ranks, options->rank);
-  model->rank = options->rank;
-  return check_parts(model, error);
+  kiln_status_t status =
+      take_number(model, "rank", descriptor->ranks, options->rank, options->ranks, &model->rank, error);
+  if (!status)
+    status = take_number(model, "stage", descriptor->stages, options->stage, options->stages, &model->stage, error);
+  return status ? status : check_parts(model, error);
 }
 
 /* Takes a group's communicator, of `size` processes. */
 static kiln_status_t join(kiln_together_t *together, uint32_t number, const kiln_communicator_t *communicator,
                           uint32_t size, kiln_error_t *error) {
-  static const char *const members[] = {"rank", "replica"};
+  static const char *const members[] = {"rank", "replica", "stage"};
   kiln_group_t *group = &together->groups[number];
-  const bool isNeeded = size > 1 && number == KILN_GROUP_RANKS; /* of replicas an entry that trains says it */
+  const bool isNeeded = size > 1 && number != KILN_GROUP_REPLICAS; /* of these an entry that trains says it */
   if (communicator ? !communicator->begin || !communicator->finish : isNeeded)
     return kiln_error_set(error, KILN_NULL_ARGUMENT,
                           "%s requires a communicator of %ss with begin and finish, got null", together->entry,
@@ -94,14 +105,20 @@ static kiln_status_t check_waits(const kiln_model_t *model, const kiln_call_t *c
   return KILN_OK;
 }
 
-static kiln_status_t join_ranks(kiln_together_t *together, const kiln_model_t *model, const kiln_call_t *call) {
-  const uint32_t ranks = model->descriptor->ranks;
-  const kiln_status_t status = join(together, KILN_GROUP_RANKS, call->communicator, ranks, call->error);
-  if (!status && together->number[KILN_GROUP_RANKS] != (int32_t)model->rank)
-    return kiln_error_set(call->error, KILN_INVALID_ARGUMENT,
-                          "%s requires a communicator of rank %u of %u, as its model is, got rank %d", together->entry,
-                          model->rank, ranks, together->number[KILN_GROUP_RANKS]);
+/* The communicator of a group of which the model is process `number`. */
+static kiln_status_t join_own(kiln_together_t *together, uint32_t group, const kiln_communicator_t *communicator,
+                              uint32_t number, uint32_t size, kiln_error_t *error) {
+  const kiln_status_t status = join(together, group, communicator, size, error);
+  const char *const member = together->groups[group].member;
+  if (!status && together->number[group] != (int32_t)number)
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT,
+                          "%s requires a communicator of %s %u of %u, as its model is, got %s %d", together->entry,
+                          member, number, size, member, together->number[group]);
   return status;
+}
+
+static kiln_status_t join_ranks(kiln_together_t *together, const kiln_model_t *model, const kiln_call_t *call) {
+  return join_own(together, KILN_GROUP_RANKS, call->communicator, model->rank, model->descriptor->ranks, call->error);
 }
 
 kiln_status_t kiln_ranks_check(const kiln_model_t *model, const kiln_call_t *call, const char *function) {
@@ -120,6 +137,8 @@ static kiln_status_t run(const kiln_model_t *model, const kiln_call_t *call, uin
     status = join_ranks(&together, model, call);
   if (!status)
     status = join(&together, KILN_GROUP_REPLICAS, call->replicas, model->descriptor->replicas, call->error);
+  if (!status)
+    status = join_own(&together, KILN_GROUP_STAGES, call->stages, model->stage, model->descriptor->stages, call->error);
   if (status)
     return status;
   own.together = &together;
@@ -300,17 +319,26 @@ static kiln_status_t spread(const kiln_model_t *model, uint32_t index, kiln_put_
   return status;
 }
 
-static void name(const kiln_model_t *model, char *text, size_t room) {
+static void add_name(char *text, size_t room, const char *member, uint32_t number, uint32_t count) {
   const size_t length = strlen(text);
-  if (model->descriptor->ranks > 1)
-    kiln_text_print(text + length, room - length, " (rank %u of %u)", model->rank, model->descriptor->ranks);
+  if (count > 1)
+    kiln_text_print(text + length, room - length, " (%s %u of %u)", member, number, count);
+}
+
+static void name(const kiln_model_t *model, char *text, size_t room) {
+  add_name(text, room, "rank", model->rank, model->descriptor->ranks);
+  add_name(text, room, "stage", model->stage, model->descriptor->stages);
 }
 
 static kiln_status_t refuse_slices(const kiln_model_t *model, const char *function, kiln_error_t *error) {
-  for (uint32_t i = 0; i < model->descriptor->weight_count; ++i)
-    if (model->descriptor->shards[i].section_count > 0)
+  const kiln_descriptor_t *descriptor = model->descriptor;
+  if (descriptor->stages > 1)
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT, "%s requires all layers, got those of stage %u of %u", function,
+                          model->stage, descriptor->stages);
+  for (uint32_t i = 0; i < descriptor->weight_count; ++i)
+    if (descriptor->shards[i].section_count > 0)
       return kiln_error_set(error, KILN_INVALID_ARGUMENT, "%s requires whole weights, got a slice of \"%.*s\"",
-                            function, KILN_NAME_SHOWN, model->descriptor->weights[i].name);
+                            function, KILN_NAME_SHOWN, descriptor->weights[i].name);
   return KILN_OK;
 }
 

@@ -221,6 +221,9 @@ static kiln_status_t check(const kiln_model_t *model, const kiln_call_t *call, c
   if (!model->descriptor->sharding)
     return kiln_error_set(call->error, KILN_INVALID_ARGUMENT,
                           "%s requires a library for several ranks, got one for one", function);
+  if (model->descriptor->stages > 1)
+    return kiln_error_set(call->error, KILN_INVALID_ARGUMENT, "%s requires a library for one stage, got one for %u",
+                          function, model->descriptor->stages);
   return kiln_ranks_check(model, call, function);
 }
 

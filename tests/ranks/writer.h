@@ -40,16 +40,22 @@ struct Memory {
   void *data;
 };
 
-/// What a session of one process gives: the logits of a prompt of 37 tokens, of three tokens that follow, and of two
-/// more beside those of another sequence, which begins with the second one.
+/// What a session gives, of one process or of one of several ranks and stages:
+/// the logits of a prompt of 37 tokens, of three tokens that follow, and of two more beside those of another sequence,
+/// which begins with the second one.
 template <class Api>
 std::vector<float> write(const std::string &weights, const std::vector<int32_t> &tokens, size_t vocabulary,
-                         const kiln_communicator_t *communicator = nullptr) {
+                         const kiln_communicator_t *communicator = nullptr,
+                         const kiln_communicator_t *stages = nullptr) {
   kiln_error_t error{};
   kiln_options_t options{};
   if (communicator) {
     options.rank = communicator->rank;
     options.ranks = communicator->size;
+  }
+  if (stages) {
+    options.stage = stages->rank;
+    options.stages = stages->size;
   }
   typename Api::Model *made = nullptr;
   auto check = [&](kiln_status_t status) {
@@ -62,6 +68,7 @@ std::vector<float> write(const std::string &weights, const std::vector<int32_t> 
   const Memory arena(Api::arenaBytes / 64 * 64), others(Api::arenaBytes / 64 * 64);
   kiln_call_t call{arena.data, arena.bytes, nullptr, &error};
   call.communicator = communicator;
+  call.stages = stages;
   constexpr int64_t prompt = 37;
   std::vector<float> logits(7 * vocabulary, NAN);
   float *next = logits.data();

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define KILN_ABI_VERSION 10
+#define KILN_ABI_VERSION 11
 /* Alignment, in bytes, that an arena must have. */
 #define KILN_ARENA_ALIGNMENT 64
 
@@ -136,7 +136,9 @@ typedef struct kiln_options_t {
   uintptr_t flags KILN_NULL;   /* KILN_LOAD_KERNELS_AT_CREATE or 0 */
   uint32_t rank KILN_NULL;     /* of a library for several ranks: which of them the model is, from 0 on */
   uint32_t ranks KILN_NULL;    /* and how many there are, as the library was compiled for; 0: not said */
-  void *reserved[4] KILN_NULL; /* null */
+  uint32_t stage KILN_NULL;    /* of a library for several stages: which of them the model is, from 0 on */
+  uint32_t stages KILN_NULL;   /* and how many there are, as of ranks */
+  void *reserved[3] KILN_NULL; /* null */
 } kiln_options_t;
 
 /* A kernel that a call runs, or one of the tasks that the workers of an executor share. */
@@ -170,7 +172,7 @@ typedef enum kiln_collective_kind_t {
   KILN_REDUCE_SCATTER = 2, /* from has a part for each rank; `to` becomes the sum of those for this one */
   KILN_EXCHANGE = 3,       /* part r of from goes to rank r, and what that has for this rank becomes part r of to */
   KILN_SEND = 4,           /* from, a part, goes to the rank `peer` */
-  KILN_RECEIVE = 5         /* `to`, a part, comes from there */
+  KILN_RECEIVE = 5         /* `to`, a part, comes from there; what one rank sends to another comes in its order */
 } kiln_collective_kind_t;
 
 typedef struct kiln_collective_t {
@@ -184,9 +186,9 @@ typedef struct kiln_collective_t {
 } kiln_collective_t;
 
 /* How a rank of a library for several reaches the others: the caller's, or an adapter's (kiln/communicators/). The
- * replicas of a training reach one another by a second one, whose rank is the replica's number. An entry calls it from
- * the thread that calls the entry, one function at a time; all ranks begin the same collectives in the same order. What
- * it must do:
+ * replicas of a training reach one another by a second one, whose rank is the replica's number, the stages of a model
+ * by a third one, which moves what one of them sends and the next one receives. An entry calls it from the thread that
+ * calls the entry, one function at a time; all ranks begin the same collectives in the same order. What it must do:
  *   - begin starts a collective and need not wait. The struct is gone when it returns; the buffers are the
  *     communicator's until the collective is finished: nobody else writes to them, or reads `to`.
  *   - finish waits for the oldest that was begun and is not finished, until a deadline that the communicator knows:
@@ -227,6 +229,7 @@ typedef struct kiln_call_t {
   const kiln_trace_t *trace KILN_NULL;               /* null: nobody asks, and it costs nothing */
   const kiln_communicator_t *communicator KILN_NULL; /* of a library for several ranks, else null */
   const kiln_communicator_t *replicas KILN_NULL;     /* of a training of several replicas, else null */
+  const kiln_communicator_t *stages KILN_NULL;       /* of a library for several stages, else null */
   void *reserved[1] KILN_NULL;                       /* null: room for what later versions take */
 } kiln_call_t;
 
