@@ -120,6 +120,10 @@ static kiln_status_t bindCheckpoint(kiln_model_t *model, const Checkpoint &check
 /// Binds a checkpoint to a model that lives while `use` has it.
 static llvm::Error bindAndUse(const ModelInterface &model, const Variant &variant, const Checkpoint &checkpoint,
                               llvm::function_ref<kiln_status_t(const kiln_model_t &, kiln_error_t *)> use) {
+  if (model.ranks > 1 || model.stages > 1)
+    return llvm::createStringError(fmt::format("packing requires a library for one process: those of several save what "
+                                               "they have bound, by {}_save_packed",
+                                               model.name));
   llvm::Expected<std::vector<Rename>> renames = readRenames(checkpoint.renames);
   if (!renames)
     return renames.takeError();

@@ -23,6 +23,19 @@ module attributes {kiln.ranks = 2 : i64, kiln.replicas = 4 : i64} {
 
 // -----
 
+// CHECK-LABEL: @stages
+module attributes {kiln.stages = 3 : i64} {
+  func.func @stages() {
+    // CHECK: %[[GOT:.*]]:2 = kiln.receive : tensor<7x8xf32>, tensor<7xi1>
+    %0:2 = kiln.receive : tensor<7x8xf32>, tensor<7xi1>
+    // CHECK: kiln.send %[[GOT]]#0, %[[GOT]]#1 : tensor<7x8xf32>, tensor<7xi1>
+    kiln.send %0#0, %0#1 : tensor<7x8xf32>, tensor<7xi1>
+    return
+  }
+}
+
+// -----
+
 module attributes {kiln.ranks = 2 : i64} {
   func.func @parts_of_other_ranks(%x: tensor<7x8xf32>) -> tensor<3x7x8xf32> {
     // expected-error @+1 {{all_gather requires one part of each rank: got}}

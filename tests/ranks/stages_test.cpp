@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models that are cut in stages beside the same models of one process: the same bits, calls that are under way at the
 // same time, what a stage has of the weights, and what is refused.
+#include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <random>
+#include <set>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -141,6 +143,210 @@ TEST(Stages, AreAheadOfEachOther) {
     EXPECT_TRUE(isSame(got, wanted)) << count;
   }
   char_gpt_destroy(whole);
+}
+
+/// A file in memory, and where its tensors lie there.
+struct Image {
+  explicit Image(const std::string &path) {
+    size = std::filesystem::file_size(path);
+    std::string bytes(size, '\0');
+    std::ifstream(path, std::ios::binary).read(bytes.data(), static_cast<std::streamsize>(size));
+    data = static_cast<char *>(mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    std::memcpy(data, bytes.data(), size);
+    uint64_t header = 0;
+    std::memcpy(&header, data, sizeof header);
+    begin = header + sizeof header;
+    const std::string text = bytes.substr(sizeof header, header), offsets = "\"data_offsets\":[";
+    for (size_t at = 0; (at = text.find(offsets, at)) != std::string::npos; at += offsets.size()) {
+      const size_t name = text.rfind('"', text.rfind("\":{", at) - 1) + 1;
+      const char *numbers = text.c_str() + at + offsets.size();
+      tensors[text.substr(name, text.find('"', name) - name)] = {
+          begin + std::stoull(numbers), begin + std::stoull(text.substr(text.find(',', at + offsets.size()) + 1))};
+    }
+  }
+  ~Image() { munmap(data, size); }
+  Image(const Image &) = delete;
+
+  /// Whoever reads a page dies where it has nothing of the header and of tensors that are kept. Returns how many.
+  size_t forbid(const std::function<bool(const std::string &)> &isKept) {
+    const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    std::vector<char> kept(size / page + 1);
+    auto keep = [&](size_t from, size_t to) {
+      std::fill(&kept[0] + from / page, &kept[0] + (to - 1) / page + 1, true);
+    };
+    keep(0, begin);
+    for (const auto &[name, range] : tensors)
+      if (isKept(name))
+        keep(range.first, range.second);
+    size_t forbidden = 0;
+    for (size_t i = 0; i < kept.size(); ++i)
+      if (!kept[i] && mprotect(data + i * page, page, PROT_NONE) == 0)
+        ++forbidden;
+    return forbidden;
+  }
+
+  char *data = nullptr;
+  size_t size = 0, begin = 0;
+  std::map<std::string, std::pair<size_t, size_t>> tensors;
+};
+
+/// Whether a stage of two has a tensor of the model. The table is the weight of the logits, too.
+bool hasTensor(uint32_t stage, const std::string &tensor) {
+  if (tensor.rfind("h.", 0) == 0)
+    return stage == (tensor[2] < '2' ? 0U : 1U);
+  return tensor == "wte.weight" || stage == (tensor == "wpe.weight" ? 0U : 1U);
+}
+
+// Of other stages' layers no page is read; nor are they known to it afterwards.
+TEST(Stages, HaveTheirLayersAlone) {
+  ThreadRanks stages(2);
+  for (uint32_t number = 0; number < 2; ++number) {
+    const kiln_communicator_t peer = stages.communicator(number);
+    Stage stage(peer);
+    const Image all(charGpt);
+    Image image(charGpt);
+    ASSERT_EQ(image.tensors.size(), 68U);
+    EXPECT_GT(image.forbid([&](const std::string &name) { return hasTensor(number, name); }), 350U);
+    ASSERT_EQ(char_gpt_stages2_bind_weights_from_memory(stage.model, image.data, image.size, &stage.error), KILN_OK)
+        << stage.error.message;
+    for (const auto &[name, range] : all.tensors) {
+      std::vector<char> row(512 * sizeof(float));
+      const kiln_status_t status =
+          char_gpt_stages2_read_weight(stage.model, name.c_str(), 0, 1, row.data(), &stage.error);
+      if (hasTensor(number, name)) {
+        EXPECT_EQ(status, KILN_OK) << name << ": " << stage.error.message;
+        EXPECT_EQ(std::memcmp(row.data(), all.data + range.first, sizeof(float)), 0) << name;
+      } else {
+        EXPECT_EQ(status, KILN_INVALID_ARGUMENT) << name;
+        EXPECT_EQ(stage.error.message, "rows of a weight require one that the model's stage has, got \"" + name + "\"");
+      }
+    }
+  }
+}
+
+// The file is that of the whole model: what is wrong with another stage's layers is found by all.
+TEST(Stages, CheckAllOfTheFile) {
+  ThreadRanks stages(2);
+  const kiln_communicator_t peer = stages.communicator(0);
+  Stage first(peer);
+  Image image(charGpt);
+  const std::string header(image.data, image.begin);
+  image.data[header.find("\"h.3.norm1.bias\"") + 3] = '4';
+  EXPECT_EQ(char_gpt_stages2_bind_weights_from_memory(first.model, image.data, image.size, &first.error),
+            KILN_WEIGHT_MISSING);
+  EXPECT_STREQ(first.error.message,
+               "model requires tensor \"h.3.norm1.bias\" of shape [128] and type F32, F16 or BF16, got none");
+}
+
+TEST(Stages, HavePackedFilesOfTheirOwn) {
+  ThreadRanks stages(2);
+  const kiln_communicator_t peers[2] = {stages.communicator(0), stages.communicator(1)};
+  Stage first(peers[0]), again(peers[0]), second(peers[1]);
+  first.bind();
+  const std::string path = std::filesystem::temp_directory_path() / ("kiln_stages_" + std::to_string(getpid()));
+  ASSERT_EQ(char_gpt_stages2_save_packed(first.model, path.c_str(), &first.error), KILN_OK) << first.error.message;
+  EXPECT_EQ(char_gpt_stages2_bind_packed(second.model, path.c_str(), &second.error), KILN_FILE_MISMATCH);
+  EXPECT_NE(std::string(second.error.message).find("(stage 1 of 2), got "), std::string::npos) << second.error.message;
+  EXPECT_EQ(char_gpt_stages2_bind_packed(again.model, path.c_str(), &again.error), KILN_OK) << again.error.message;
+  const uintmax_t bytes = std::filesystem::file_size(path);
+  EXPECT_LE(bytes, char_gpt_stages2::weightBytes + 4096);
+  std::filesystem::remove(path);
+  // What both send is the same.
+  const std::vector<int32_t> tokens = drawTokens(letters);
+  second.bind();
+  std::vector<float> logits[2] = {std::vector<float>(7 * letters), std::vector<float>(7 * letters)};
+  ASSERT_EQ(first.forward(tokens, 7, nullptr), KILN_OK);
+  ASSERT_EQ(again.forward(tokens, 7, nullptr), KILN_OK);
+  ASSERT_EQ(second.forward(tokens, 7, logits[0].data()), KILN_OK);
+  ASSERT_EQ(second.forward(tokens, 7, logits[1].data()), KILN_OK);
+  EXPECT_TRUE(isSame(logits[0], logits[1]));
+}
+
+// A trace counts the layers of the whole model.
+TEST(Stages, TraceLayersOfAll) {
+  ThreadRanks stages(2);
+  const kiln_communicator_t peers[2] = {stages.communicator(0), stages.communicator(1)};
+  const std::vector<int32_t> tokens = drawTokens(letters);
+  std::vector<float> logits(3 * letters);
+  for (int64_t number = 0; number < 2; ++number) {
+    Stage stage(peers[number]);
+    stage.bind();
+    struct Seen {
+      std::set<int64_t> layers;
+      std::vector<std::string> moved;
+    } seen;
+    const kiln_trace_t trace{&seen,
+                             [](void *self, const kiln_event_t *event) {
+                               auto &told = *static_cast<Seen *>(self);
+                               if (event->number >= 0)
+                                 told.layers.insert(event->number);
+                               if (event->kernel == std::string("send") || event->kernel == std::string("receive"))
+                                 told.moved.push_back(event->kernel + (" " + std::to_string(event->bytes)));
+                             },
+                             [](void *, const kiln_event_t *) {}};
+    stage.call.trace = &trace;
+    ASSERT_EQ(stage.forward(tokens, 3, logits.data()), KILN_OK) << stage.error.message;
+    EXPECT_EQ(seen.layers, (std::set<int64_t>{2 * number, 2 * number + 1}));
+    EXPECT_EQ(seen.moved, std::vector<std::string>{number ? "receive 1536" : "send 1536"}); // 3 rows of 128 f32
+  }
+}
+
+TEST(Stages, TellOfOneThatIsLost) {
+  ThreadRanks stages(2);
+  const kiln_communicator_t peer = stages.communicator(1);
+  Stage second(peer);
+  second.bind();
+  std::vector<float> logits(3 * letters);
+  std::thread first([&] { stages.lose(0); });
+  EXPECT_EQ(second.forward(drawTokens(letters), 3, logits.data()), KILN_RANK_LOST);
+  EXPECT_STREQ(second.error.message, "forward on stage 1 of 2 cannot finish its receive of 1536 bytes: a rank is gone");
+  first.join();
+}
+
+TEST(Stages, RefuseToBeOthers) {
+  kiln_error_t error{};
+  char_gpt_stages2_t *model = nullptr;
+  EXPECT_EQ(char_gpt_stages2_create(nullptr, &model, &error), KILN_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.message, "model \"char_gpt_stages2\" requires create_on with a stage and 2 stages, got none");
+  kiln_options_t options{};
+  options.stages = 3;
+  EXPECT_EQ(char_gpt_stages2_create_on(&options, &model, &error), KILN_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.message, "model \"char_gpt_stages2\" requires 2 stages, got 3");
+  options.stage = options.stages = 2;
+  EXPECT_EQ(char_gpt_stages2_create_on(&options, &model, &error), KILN_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.message, "model \"char_gpt_stages2\" requires a stage below 2, got 2");
+  char_gpt_t *whole = nullptr;
+  EXPECT_EQ(char_gpt_create_on(&options, &whole, &error), KILN_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.message,
+               "create_on requires stage 0 of a library that is not for several stages, got stage 2 of 2");
+  EXPECT_EQ(whole, nullptr);
+}
+
+TEST(Stages, RefuseOtherCalls) {
+  ThreadRanks stages(2), others(3);
+  const kiln_communicator_t peers[2] = {stages.communicator(0), stages.communicator(1)}, more = others.communicator(1);
+  Stage stage(peers[1]);
+  stage.bind();
+  const std::vector<int32_t> tokens = drawTokens(letters);
+  std::vector<float> logits(3 * letters);
+  auto expect = [&](kiln_status_t status, const char *words) {
+    EXPECT_EQ(stage.forward(tokens, 3, logits.data()), status);
+    EXPECT_STREQ(stage.error.message, words);
+  };
+  stage.call.stages = nullptr;
+  expect(KILN_NULL_ARGUMENT, "forward requires a communicator of stages with begin and finish, got null");
+  stage.call.stages = &peers[0];
+  expect(KILN_INVALID_ARGUMENT, "forward requires a communicator of stage 1 of 2, as its model is, got stage 0");
+  stage.call.stages = &more;
+  expect(KILN_INVALID_ARGUMENT, "forward requires a communicator of 2 stages, got stage 1 of 3");
+  stage.call.stages = &peers[1];
+  stage.call.communicator = &peers[1];
+  expect(KILN_INVALID_ARGUMENT, "forward requires a null communicator of ranks, got another");
+  stage.call.communicator = nullptr;
+  EXPECT_EQ(stage.forward(tokens, 3, nullptr), KILN_NULL_ARGUMENT);
+  EXPECT_STREQ(stage.error.message, "forward requires output \"logits\", got null");
+  EXPECT_EQ(char_gpt_stages2_save_weights(stage.model, "/nowhere", &stage.error), KILN_INVALID_ARGUMENT);
+  EXPECT_STREQ(stage.error.message, "save_weights requires all layers, got those of stage 1 of 2");
 }
 
 } // namespace

@@ -201,3 +201,24 @@ module attributes {kiln.replicas = 2 : i64} {
     return %f#0, %f#1, %f#2, %z : tensor<5x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
   }
 }
+
+// -----
+
+// What is received is where the loop carries it, and is sent from there; an input that is sent stays where it is.
+// CHECK-LABEL: @moved
+// CHECK-SAME: kiln.arena_bytes = 64 : i64
+// CHECK: %[[X:.*]] = kiln.receive
+// CHECK-NEXT: %[[Y:.*]] = kiln.repeat 3 (%{{.*}} = %[[X]]
+// CHECK-NOT: copy
+// CHECK: kiln.send %[[Y]], %arg0
+module attributes {kiln.stages = 3 : i64} {
+  func.func @moved(%mask: tensor<8xf32>) attributes {kiln.entry} {
+    %x = kiln.receive : tensor<8xf32>
+    %y = kiln.repeat 3 (%h = %x : tensor<8xf32>) {
+      %z = kiln.relu %h : tensor<8xf32>
+      kiln.yield %z : tensor<8xf32>
+    }
+    kiln.send %y, %mask : tensor<8xf32>, tensor<8xf32>
+    return
+  }
+}
