@@ -124,54 +124,42 @@ kiln_status_t kiln_take_tensor(const kiln_packing_t *packing, kiln_tensor_t *ten
              : refuse_value(packing, tensor, error);
 }
 
-/* A copy of a weight, by its number in the file. */
-static kiln_status_t take_copy(const kiln_model_t *model, const kiln_tensors_t *table, kiln_packing_t *packing,
-                               uint32_t copy, kiln_error_t *error) {
-  const kiln_sharding_t *sharding = model->descriptor->sharding;
-  kiln_name_t name;
-  kiln_weight_name(packing->weight, copy, &name);
-  packing->name = &name;
-  kiln_tensor_t *tensor = kiln_tensors_find(table, &name);
-  return sharding ? sharding->take(model, packing, tensor, error) : kiln_take_tensor(packing, tensor, error);
-}
-
-/* Checks all tensors, also those that other stages have. */
-static kiln_status_t check_tensors(const kiln_model_t *model, const kiln_tensors_t *table, kiln_error_t *error) {
-  const kiln_descriptor_t *descriptor = model->descriptor;
-  kiln_status_t status = KILN_OK;
-  for (uint32_t i = 0; !status && i < descriptor->weight_count; ++i) {
-    kiln_packing_t packing = {&descriptor->weights[i], &model->variant->placements[i], NULL, NULL, NULL, 0};
-    status = check_placement(model, i, error);
-    for (uint32_t copy = 0; !status && copy < kiln_file_copies(model, packing.weight); ++copy)
-      status = take_copy(model, table, &packing, copy, error);
-  }
-  return status;
-}
-
-/* Packs all tensors that the model has. The packed copy is zero, since padding must be. */
-static kiln_status_t pack_tensors(const kiln_model_t *model, const kiln_tensors_t *table, char *packed,
+/* Checks all tensors, also those that other stages have; with a packed copy, which is zero, since padding must be,
+ * packs the model's own. */
+static kiln_status_t take_tensors(const kiln_model_t *model, const kiln_tensors_t *table, char *packed,
                                   kiln_error_t *error) {
   const kiln_descriptor_t *descriptor = model->descriptor;
-  kiln_status_t status = KILN_OK;
+  kiln_name_t name;
+  kiln_status_t status;
   for (uint32_t i = 0; i < descriptor->weight_count; ++i) {
-    kiln_packing_t packing = {&descriptor->weights[i], &model->variant->placements[i], NULL, NULL, NULL, 0};
-    const uint32_t copies = kiln_has_weight(model, packing.weight) ? packing.weight->copies : 0;
-    for (uint32_t copy = 0; !status && copy < copies; ++copy) {
-      packing.packed = packed + kiln_packed_place(model, i, copy);
-      status = take_copy(model, table, &packing, kiln_first_copy(model, packing.weight) + copy, error);
+    const kiln_weight_t *weight = &descriptor->weights[i];
+    const kiln_placement_t *placement = &model->variant->placements[i];
+    const uint32_t copies = packed ? kiln_own_copies(model, weight) : kiln_file_copies(model, weight),
+                   first = packed ? kiln_first_copy(model, weight) : 0;
+    kiln_packing_t packing = {weight, placement, &name, NULL, NULL, 0};
+    if (!packed && (status = check_placement(model, i, error)))
+      return status;
+    for (uint32_t copy = 0; copy < copies; ++copy) {
+      kiln_weight_name(weight, first + copy, &name);
+      kiln_tensor_t *tensor = kiln_tensors_find(table, &name);
+      if (packed)
+        packing.packed = packed + placement->offset - model->role.share.first + copy * placement->stride;
+      if ((status = descriptor->sharding ? descriptor->sharding->take(model, &packing, tensor, error)
+                                         : kiln_take_tensor(&packing, tensor, error)))
+        return status;
     }
   }
-  return status;
+  return KILN_OK;
 }
 
 kiln_status_t kiln_bind_tensors(kiln_model_t *model, const kiln_tensors_t *table, kiln_error_t *error) {
   char *packed;
   kiln_packed_t kind;
   kiln_status_t status;
-  if ((status = check_tensors(model, table, error)) || (status = kiln_check_used(model, table, error)) ||
+  if ((status = take_tensors(model, table, NULL, error)) || (status = kiln_check_used(model, table, error)) ||
       (status = kiln_packed_allocate(model, &packed, &kind, error)))
     return status;
-  if ((status = pack_tensors(model, table, packed, error))) {
+  if ((status = take_tensors(model, table, packed, error))) {
     kiln_packed_release(model, packed, kind);
     return status;
   }

@@ -64,7 +64,8 @@ void kiln_poll_collectives(const kiln_frame_t *frame) {
 /* The group, with room for one more to be begun; null: a status is the call's already, or Kiln made a mistake. */
 static kiln_group_t *group_of(const kiln_frame_t *frame, uint32_t number, uint32_t kind) {
   kiln_together_t *together = frame->together;
-  if (!together || number >= KILN_GROUPS || !name_of(kind))
+  const bool is_move = kind == KILN_SEND || kind == KILN_RECEIVE;
+  if (!together || number >= KILN_GROUPS || !name_of(kind) || (is_move && number != KILN_GROUP_STAGES))
     return NULL;
   kiln_group_t *group = &together->groups[number];
   if (!group->communicator)

@@ -5,8 +5,18 @@
 
 #include <string.h>
 
+/* Of a library that is not for several. */
+static kiln_status_t check_alone(const char *member, uint32_t number, uint32_t count, kiln_error_t *error) {
+  if (kiln_descriptor.sharding || (count <= 1 && number == 0))
+    return KILN_OK;
+  return kiln_error_set(error, KILN_INVALID_ARGUMENT,
+                        "create_on requires %s 0 of a library that is not for several %ss, got %s %u of %u", member,
+                        member, member, number, count);
+}
+
 /* Options of a later version, or an uninitialised struct. */
 static kiln_status_t check_options(const kiln_options_t *options, kiln_error_t *error) {
+  kiln_status_t status;
   if (!options)
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "create_on requires options, got null");
   if ((unsigned)options->device > KILN_CUDA)
@@ -15,14 +25,9 @@ static kiln_status_t check_options(const kiln_options_t *options, kiln_error_t *
   if (options->flags & ~(uintptr_t)KILN_LOAD_KERNELS_AT_CREATE)
     return kiln_error_set(error, KILN_INVALID_ARGUMENT, "create_on requires flags of 0 or %d, got %llu",
                           KILN_LOAD_KERNELS_AT_CREATE, (unsigned long long)options->flags);
-  if (!kiln_descriptor.sharding && (options->ranks > 1 || options->rank > 0))
-    return kiln_error_set(error, KILN_INVALID_ARGUMENT,
-                          "create_on requires rank 0 of a library that is not for several ranks, got rank %u of %u",
-                          options->rank, options->ranks);
-  if (!kiln_descriptor.sharding && (options->stages > 1 || options->stage > 0))
-    return kiln_error_set(error, KILN_INVALID_ARGUMENT,
-                          "create_on requires stage 0 of a library that is not for several stages, got stage %u of %u",
-                          options->stage, options->stages);
+  if ((status = check_alone("rank", options->rank, options->ranks, error)) ||
+      (status = check_alone("stage", options->stage, options->stages, error)))
+    return status;
   for (size_t i = 0; i < sizeof options->reserved / sizeof options->reserved[0]; ++i)
     if (options->reserved[i])
       return kiln_error_set(error, KILN_INVALID_ARGUMENT,

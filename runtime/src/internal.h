@@ -402,44 +402,35 @@ typedef enum kiln_packed_t {
 /* A page. */
 enum { KILN_PACKED_HEAD_BYTES = 4096 };
 
+/* What a model computes of its entries, and has of the weights. Of one that is no stage it is all. */
+typedef struct kiln_role_t {
+  const kiln_body_t *bodies; /* one an entry */
+  kiln_share_t share;        /* of the packed copy of all weights */
+  uint32_t absent;           /* the flag of weights that it does without */
+  bool is_silent;            /* it has no outputs */
+} kiln_role_t;
+
 struct kiln_model_t {
   const kiln_descriptor_t *descriptor;
   const kiln_variant_t *variant;
   kiln_allocator_t allocator;
   char *packed; /* null until weights are bound; on a device, if the variant has a backend */
   kiln_packed_t packed_kind;
+  kiln_role_t role;
   uint32_t rank, stage; /* of descriptor->ranks, descriptor->stages */
   void *device;         /* the backend's */
 };
 
-/* What a model computes of its entries, and which weights it has: a KILN_ROLE_. */
-static inline uint32_t kiln_role_of(const kiln_model_t *model) {
-  if (model->stage == 0)
-    return KILN_ROLE_FIRST;
-  return model->stage + 1 == model->descriptor->stages ? KILN_ROLE_LAST : KILN_ROLE_MIDDLE;
-}
-static inline const kiln_body_t *kiln_body_of(const kiln_model_t *model, uint32_t entry) {
-  return &model->variant->bodies[kiln_role_of(model) * model->descriptor->entry_count + entry];
-}
-static inline bool kiln_has_weight(const kiln_model_t *model, const kiln_weight_t *weight) {
-  return (weight->flags & ((uint32_t)KILN_WEIGHT_ABSENT << kiln_role_of(model))) == 0;
-}
-/* What the model's packed weights are of a copy of all. */
-static inline kiln_share_t kiln_share_of(const kiln_model_t *model) {
-  const kiln_variant_t *variant = model->variant;
-  return variant->shares ? variant->shares[kiln_role_of(model)] : (kiln_share_t){0, variant->packed_bytes};
-}
-/* Where a copy of a weight that the model has lies in its packed weights. */
-static inline uint64_t kiln_packed_place(const kiln_model_t *model, uint32_t index, uint32_t copy) {
-  const kiln_placement_t *placement = &model->variant->placements[index];
-  return placement->offset - kiln_share_of(model).first + copy * placement->stride;
-}
 /* Copies of a weight in the file, and the first of those that the model has. */
 static inline uint32_t kiln_file_copies(const kiln_model_t *model, const kiln_weight_t *weight) {
   return weight->flags & KILN_WEIGHT_OF_STAGE ? weight->copies * model->descriptor->stages : weight->copies;
 }
 static inline uint32_t kiln_first_copy(const kiln_model_t *model, const kiln_weight_t *weight) {
   return weight->flags & KILN_WEIGHT_OF_STAGE ? weight->copies * model->stage : 0;
+}
+/* Copies that the model has. */
+static inline uint32_t kiln_own_copies(const kiln_model_t *model, const kiln_weight_t *weight) {
+  return weight->flags & model->role.absent ? 0 : weight->copies;
 }
 
 /* Where a copy goes: between the host and the variant's memory, or within that; zeros come from nowhere. */

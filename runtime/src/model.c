@@ -35,7 +35,7 @@ kiln_status_t kiln_memory_allocate(const kiln_allocator_t *allocator, uint64_t b
 }
 
 kiln_status_t kiln_packed_allocate(const kiln_model_t *model, char **packed, kiln_packed_t *kind, kiln_error_t *error) {
-  uint64_t bytes = kiln_share_of(model).bytes;
+  uint64_t bytes = model->role.share.bytes;
   void *memory;
   kiln_status_t status;
   /* Fresh pages are zero already. */
@@ -66,7 +66,7 @@ void kiln_packed_release(const kiln_model_t *model, char *packed, kiln_packed_t 
   if (kind == KILN_PACKED_ALLOCATED)
     model->allocator.release(model->allocator.self, packed);
   else
-    kiln_pages_release(packed - head, head + (size_t)kiln_share_of(model).bytes);
+    kiln_pages_release(packed - head, head + (size_t)model->role.share.bytes);
 }
 
 kiln_status_t kiln_packed_replace(kiln_model_t *model, char *packed, kiln_packed_t kind, kiln_error_t *error) {
@@ -107,6 +107,14 @@ static kiln_status_t choose_variant(kiln_model_t *model, uint64_t features, cons
                         KILN_NAME_SHOWN, descriptor->name, wanted, kiln_cpu_text(features));
 }
 
+/* Of a variant that was chosen. */
+static kiln_model_t *take_role(kiln_model_t *model) {
+  model->role = (kiln_role_t){.bodies = model->variant->bodies, .share = {0, model->variant->packed_bytes}};
+  if (model->descriptor->sharding)
+    model->descriptor->sharding->take_role(model);
+  return model;
+}
+
 kiln_status_t kiln_model_create(const kiln_descriptor_t *descriptor, const kiln_cpu_t *cpu,
                                 const kiln_options_t *options, kiln_model_t **model, kiln_error_t *error) {
   const kiln_allocator_t standard = {NULL, allocate_default, release_default};
@@ -130,7 +138,7 @@ kiln_status_t kiln_model_create(const kiln_descriptor_t *descriptor, const kiln_
       (status = choose_variant(made, kiln_cpu_features(cpu), options, error)))
     allocator->release(allocator->self, made);
   else
-    *model = made;
+    *model = take_role(made);
   return status;
 }
 

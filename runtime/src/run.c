@@ -41,11 +41,10 @@ static kiln_status_t check_extents(const kiln_entry_t *entry, const kiln_symbol_
 /* Of several stages only the last one has outputs. */
 static kiln_status_t check_pointers(const kiln_model_t *model, const kiln_entry_t *entry, void *const *arguments,
                                     kiln_error_t *error) {
-  const bool has_outputs = model->descriptor->stages <= 1 || kiln_role_of(model) == KILN_ROLE_LAST;
   if (!arguments && entry->argument_count > 0)
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires arguments, got null", entry->name);
   for (uint32_t i = 0; i < entry->argument_count; ++i)
-    if (!arguments[i] && (has_outputs || !entry->arguments[i].is_output))
+    if (!arguments[i] && !(model->role.is_silent && entry->arguments[i].is_output))
       return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires %s \"%s\", got null", entry->name,
                             entry->arguments[i].is_output ? "output" : "input", entry->arguments[i].name);
   return KILN_OK;
@@ -117,7 +116,7 @@ static kiln_status_t check_reserved(const kiln_model_t *model, const kiln_entry_
 }
 
 kiln_status_t kiln_body_run(const kiln_model_t *model, uint32_t entry, const kiln_frame_t *frame, kiln_error_t *error) {
-  int result = kiln_body_of(model, entry)->run(frame);
+  int result = model->role.bodies[entry].run(frame);
   if (result == KILN_NOT_FINITE)
     return kiln_error_set(
         error, KILN_NOT_FINITE,
@@ -131,7 +130,7 @@ kiln_status_t kiln_body_run(const kiln_model_t *model, uint32_t entry, const kil
 
 static kiln_status_t run_on_cpu(const kiln_model_t *model, const kiln_call_t *call, uint32_t index, uint32_t workers,
                                 const kiln_extents_t *extents, void *const *arguments) {
-  const kiln_body_t *body = kiln_body_of(model, index);
+  const kiln_body_t *body = &model->role.bodies[index];
   const uint64_t own_bytes = KILN_ARENA_ROUND(body->scratch_bytes), task_bytes = KILN_ARENA_ROUND(body->task_bytes);
   char *top = (char *)call->arena + KILN_ARENA_ROUND(body->plan_bytes);
   kiln_worker_t *table = (kiln_worker_t *)(void *)(top + own_bytes + (workers - 1) * task_bytes);
@@ -164,7 +163,7 @@ static kiln_status_t run(const kiln_model_t *model, const kiln_call_t *call, uin
   kiln_status_t status;
   if ((status = check_pointers(model, entry, arguments, error)) ||
       (status = check_executor(entry, call->executor, error)) || (status = check_trace(entry, call->trace, error)) ||
-      (status = check_arena(entry, kiln_body_of(model, index), call, workers, error)) ||
+      (status = check_arena(entry, &model->role.bodies[index], call, workers, error)) ||
       (call->memory == KILN_HOST_POINTERS && (status = check_indices(entry, extents->values, arguments, error))))
     return status;
   return backend ? backend->run(model, call, index, extents, arguments)

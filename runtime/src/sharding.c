@@ -69,6 +69,17 @@ static kiln_status_t create(kiln_model_t *model, const kiln_options_t *options, 
   return status ? status : check_parts(model, error);
 }
 
+static void take_role(kiln_model_t *model) {
+  const uint32_t last = model->descriptor->stages - 1, entries = model->descriptor->entry_count;
+  if (model->descriptor->stages <= 1)
+    return;
+  const uint32_t role = model->stage == 0 ? KILN_ROLE_FIRST : model->stage == last ? KILN_ROLE_LAST : KILN_ROLE_MIDDLE;
+  model->role = (kiln_role_t){.bodies = &model->variant->bodies[role * entries],
+                              .share = model->variant->shares[role],
+                              .absent = (uint32_t)KILN_WEIGHT_ABSENT << role,
+                              .is_silent = role != KILN_ROLE_LAST};
+}
+
 /* Takes a group's communicator, of `size` processes. */
 static kiln_status_t join(kiln_together_t *together, uint32_t number, const kiln_communicator_t *communicator,
                           uint32_t size, kiln_error_t *error) {
@@ -342,4 +353,4 @@ static kiln_status_t refuse_slices(const kiln_model_t *model, const char *functi
   return KILN_OK;
 }
 
-const kiln_sharding_t kiln_sharding = {create, run, whole, take, spread, name, refuse_slices};
+const kiln_sharding_t kiln_sharding = {create, take_role, run, whole, take, spread, name, refuse_slices};

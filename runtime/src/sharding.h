@@ -79,6 +79,8 @@ typedef kiln_status_t (*kiln_put_t)(const void *context, const kiln_span_t *span
 typedef struct kiln_sharding_t {
   /* Makes model->rank what the options say; with that, or the descriptor's slices, something may be wrong. */
   kiln_status_t (*create)(kiln_model_t *model, const kiln_options_t *options, kiln_error_t *error);
+  /* Makes of model->role, which is all, a stage's. */
+  void (*take_role)(kiln_model_t *model);
   /* kiln_body_run with the call's communicator, if it is the model's. */
   kiln_status_t (*run)(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry, const kiln_frame_t *frame);
   /* A weight, or behind the weights a state, as a file has it: itself or *room. */

@@ -97,7 +97,7 @@ static kiln_status_t copy_weight(const kiln_model_t *model, uint32_t index, uint
                                  kiln_error_t *error) {
   const kiln_weight_t *weight = &model->descriptor->weights[index];
   const kiln_placement_t *placement = &model->variant->placements[index];
-  char *packed = model->packed + kiln_packed_place(model, index, copy);
+  char *packed = model->packed + placement->offset - model->role.share.first + copy * placement->stride;
   return model->variant->backend ? copy_device(model, packed, weight, placement, elements, error)
                                  : copy_host(packed, weight, placement, elements);
 }
@@ -132,40 +132,27 @@ static kiln_status_t copy_rows(const kiln_model_t *model, uint32_t index, uint32
                      &(elements_t){rows->first * columns, rows->count * columns, rows->to, rows->from}, error);
 }
 
-/* Of a weight by that name; *is_met: the weight file has one. */
-static kiln_status_t copy_of_weight(const kiln_model_t *model, uint32_t index, const rows_t *rows, bool *is_met,
-                                    bool *is_copied, kiln_error_t *error) {
-  const kiln_weight_t *weight = &model->descriptor->weights[index];
-  const uint32_t first = kiln_first_copy(model, weight);
-  kiln_status_t status = KILN_OK;
-  kiln_name_t name;
-  for (uint32_t copy = 0; !status && copy < kiln_file_copies(model, weight); ++copy) {
-    kiln_weight_name(weight, copy, &name);
-    if (kiln_name_order(&name, rows->weight, strlen(rows->weight)) != 0)
-      continue;
-    *is_met = true;
-    if (!kiln_has_weight(model, weight) || copy < first || copy - first >= weight->copies)
-      continue;
-    *is_copied = true;
-    status = copy_rows(model, index, copy - first, rows, error);
-  }
-  return status;
-}
-
 static kiln_status_t copy_named(const kiln_model_t *model, const rows_t *rows, kiln_error_t *error) {
-  bool is_met = false, is_copied = false;
-  kiln_status_t status = KILN_OK;
+  kiln_name_t name;
+  kiln_status_t status = KILN_WEIGHT_MISSING;
   if (!model || !rows->weight || (!rows->to && !rows->from))
     return refuse(rows, KILN_NULL_ARGUMENT, "a model, a name and values", error);
   if (!model->packed)
     return refuse(rows, KILN_WEIGHTS_NOT_BOUND, "bound weights", error);
   /* A name may be that of two weights, which are one tensor packed twice. */
-  for (uint32_t i = 0; !status && i < model->descriptor->weight_count; ++i)
-    status = copy_of_weight(model, i, rows, &is_met, &is_copied, error);
-  if (status || is_copied)
-    return status ? status : kiln_error_clear(error);
-  return is_met ? refuse(rows, KILN_INVALID_ARGUMENT, "one that the model's stage has", error)
-                : refuse(rows, KILN_WEIGHT_MISSING, "a name of the weight table", error);
+  for (uint32_t i = 0; i < model->descriptor->weight_count; ++i) {
+    const kiln_weight_t *weight = &model->descriptor->weights[i];
+    for (uint32_t copy = 0; copy < kiln_own_copies(model, weight); ++copy) {
+      kiln_weight_name(weight, kiln_first_copy(model, weight) + copy, &name);
+      if (kiln_name_order(&name, rows->weight, strlen(rows->weight)) != 0)
+        continue;
+      if ((status = copy_rows(model, i, copy, rows, error)))
+        return status;
+    }
+  }
+  const bool is_stage = model->descriptor->stages > 1;
+  return status ? refuse(rows, status, is_stage ? "a name that the stage has" : "a name of the weight table", error)
+                : kiln_error_clear(error);
 }
 
 kiln_status_t kiln_read_weight(const kiln_model_t *model, const char *weight, uint64_t row, uint64_t rows, void *values,

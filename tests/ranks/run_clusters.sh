@@ -40,6 +40,12 @@ export PATH="$work/bin:$PATH" BUILD="$build" SLURM_NTASKS=4
 WEIGHTS="$examples/char_gpt/char_gpt.safetensors" bash "$folder/slurm/write.sbatch" | tee "$work/text"
 grep -q "^And it came to pass, that the " "$work/text"
 
+# Two texts at a time, on two stages: the first one is what ranks write.
+"$here/run.sh" "$mpirun" 2 "$build/cluster_pipeline" "$examples/char_gpt/char_gpt.safetensors" 100 \
+  "And it came to pass, that " "In the beginning " | tee "$work/texts"
+[ "$(sed -n 1p "$work/texts" | cut -c 1-100)" = "$(cut -c 1-100 "$work/text" | head -n 1)" ]
+grep -q "^In the beginning [a-z]" "$work/texts"
+
 # A training; and one that ends after eight steps, from whose file the job that is started again goes on to the same.
 export TEXT="$examples/char_gpt/heldout.txt"
 STEPS=20 FILE="$work/whole.training" bash "$folder/slurm/train.sbatch" | tee "$work/steps"

@@ -217,8 +217,8 @@ TEST(Stages, HaveTheirLayersAlone) {
         EXPECT_EQ(status, KILN_OK) << name << ": " << stage.error.message;
         EXPECT_EQ(std::memcmp(row.data(), all.data + range.first, sizeof(float)), 0) << name;
       } else {
-        EXPECT_EQ(status, KILN_INVALID_ARGUMENT) << name;
-        EXPECT_EQ(stage.error.message, "rows of a weight require one that the model's stage has, got \"" + name + "\"");
+        EXPECT_EQ(status, KILN_WEIGHT_MISSING) << name;
+        EXPECT_EQ(stage.error.message, "rows of a weight require a name that the stage has, got \"" + name + "\"");
       }
     }
   }

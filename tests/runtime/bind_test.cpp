@@ -194,7 +194,7 @@ TEST(Create, RefusalsHaveReasons) {
   EXPECT_STREQ(error.message, "allocator requires allocate, got null");
   counter.Limit = 0;
   EXPECT_EQ(kiln_create(&functions, &model, &error), KILN_OUT_OF_MEMORY);
-  EXPECT_STREQ(error.message, "the model requires 64 bytes, got none from the allocator");
+  EXPECT_STREQ(error.message, "the model requires 128 bytes, got none from the allocator");
   EXPECT_EQ(model, nullptr);
   kiln_destroy(nullptr);
 }
@@ -247,7 +247,7 @@ TEST(Create, ImpossibleDescriptorsAreInternalErrors) {
   kiln_model_t *model = nullptr;
   kiln_error_t error;
   EXPECT_EQ(kiln_model_create(&future, &cpu, &options, &model, &error), KILN_INTERNAL_ERROR);
-  EXPECT_STREQ(error.message, "model \"odd\" requires a runtime of version 11, got 10");
+  EXPECT_STREQ(error.message, "model \"odd\" requires a runtime of version 12, got 11");
 }
 
 // Two weights of one name pack one tensor twice, dense for gathering and tiled for multiplying; a name without copies

@@ -182,9 +182,9 @@ TEST(CreateOn, RefusesOptionsOfALaterVersion) {
   EXPECT_EQ(kiln_create_on(&options, &model, &error), KILN_INVALID_ARGUMENT);
   EXPECT_STREQ(error.message, "create_on requires flags of 0 or 1, got 2");
   options = {};
-  options.reserved[3] = &model;
+  options.reserved[0] = &model;
   EXPECT_EQ(kiln_create_on(&options, &model, &error), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(error.message, "create_on requires that the reserved options are null, got a pointer in field 3");
+  EXPECT_STREQ(error.message, "create_on requires that the reserved options are null, got a pointer in field 0");
   options = {.device = KILN_CPU};
   ASSERT_EQ(kiln_create_on(&options, &model, &error), KILN_OK);
   EXPECT_EQ(kiln_device(model), KILN_CPU);

@@ -13,7 +13,7 @@
 namespace {
 
 TEST(ModelLayout, PublicStructs) {
-  EXPECT_EQ(KILN_ABI_VERSION, 10);
+  EXPECT_EQ(KILN_ABI_VERSION, 11);
   EXPECT_EQ(sizeof(kiln_training_t), 8u);
   EXPECT_FIELD(kiln_training_t, step, 0, 4);
   EXPECT_FIELD(kiln_training_t, seed, 4, 4);
@@ -26,7 +26,7 @@ TEST(ModelLayout, PublicStructs) {
   EXPECT_FIELD(kiln_executor_t, workers, 8, 4);
   EXPECT_FIELD(kiln_executor_t, parallel_for, 16, 8);
   EXPECT_EQ(sizeof(kiln_allocator_t), 24u);
-  EXPECT_EQ(sizeof(kiln_call_t), 80u);
+  EXPECT_EQ(sizeof(kiln_call_t), 88u);
   EXPECT_FIELD(kiln_call_t, arena, 0, 8);
   EXPECT_FIELD(kiln_call_t, arena_bytes, 8, 8);
   EXPECT_FIELD(kiln_call_t, executor, 16, 8);
@@ -36,7 +36,8 @@ TEST(ModelLayout, PublicStructs) {
   EXPECT_FIELD(kiln_call_t, trace, 48, 8);
   EXPECT_FIELD(kiln_call_t, communicator, 56, 8);
   EXPECT_FIELD(kiln_call_t, replicas, 64, 8);
-  EXPECT_FIELD(kiln_call_t, reserved, 72, 8);
+  EXPECT_FIELD(kiln_call_t, stages, 72, 8);
+  EXPECT_FIELD(kiln_call_t, reserved, 80, 8);
   EXPECT_EQ(sizeof(kiln_options_t), 72u);
   EXPECT_FIELD(kiln_options_t, device, 8, 4);
   EXPECT_FIELD(kiln_options_t, ordinal, 12, 4);
@@ -44,7 +45,9 @@ TEST(ModelLayout, PublicStructs) {
   EXPECT_FIELD(kiln_options_t, flags, 24, 8);
   EXPECT_FIELD(kiln_options_t, rank, 32, 4);
   EXPECT_FIELD(kiln_options_t, ranks, 36, 4);
-  EXPECT_FIELD(kiln_options_t, reserved, 40, 32);
+  EXPECT_FIELD(kiln_options_t, stage, 40, 4);
+  EXPECT_FIELD(kiln_options_t, stages, 44, 4);
+  EXPECT_FIELD(kiln_options_t, reserved, 48, 24);
   EXPECT_EQ(sizeof(kiln_communicator_t), 40u);
   EXPECT_FIELD(kiln_communicator_t, rank, 8, 4);
   EXPECT_FIELD(kiln_communicator_t, size, 12, 4);
