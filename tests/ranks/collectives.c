@@ -114,6 +114,18 @@ static void try_reduce_scatter(uint32_t element, uint64_t elements) {
   free(from);
 }
 
+/* Each has its part where it was. */
+static void try_scatter_in_place(uint32_t element, uint64_t elements) {
+  char *values = allocate(elements * ranks.size, element);
+  char *own = values + ranks.rank * elements * bytes_of[element];
+  fill(values, element, ranks.rank, elements * ranks.size);
+  begin(KILN_REDUCE_SCATTER, element, values, own, elements, 0);
+  finish();
+  for (uint64_t i = 0; i < elements; ++i)
+    EXPECT(is_sum(own, element, i, ranks.rank * elements + i));
+  free(values);
+}
+
 static void try_all_gather(uint32_t element, uint64_t elements) {
   char *values = allocate(elements * ranks.size, element);
   char *own = values + ranks.rank * elements * bytes_of[element];
@@ -217,6 +229,7 @@ static void try_all(uint32_t element, uint64_t elements) {
   if (element == KILN_F32 || element == KILN_I32) {
     try_all_reduce(element, elements);
     try_reduce_scatter(element, elements);
+    try_scatter_in_place(element, elements);
   }
   try_all_gather(element, elements);
   try_exchange(element, elements);

@@ -167,8 +167,12 @@ void tryKinds(Rank &rank, uint32_t element, uint64_t elements) {
   did(rank.begin(KILN_ALL_GATHER, element, own.data, gathered.data, elements));
   EXPECT_EQ(rank.finish(), KILN_OK);
   EXPECT_EQ(rank.finish(), KILN_OK);
+  if (isSummed) // the own part, where it is
+    did(rank.begin(KILN_REDUCE_SCATTER, element, all.data, all.at(self * part), elements));
   EXPECT_EQ(rank.wait(), KILN_OK) << rank.error.message;
   if (isSummed) {
+    expectParts(all.at(self * part), element, 1, elements,
+                [&](uint32_t, uint64_t i) { return sum(self * elements + i); });
     expectParts(summed.at(0), element, 1, elements, [&](uint32_t, uint64_t i) { return sum(i); });
     expectParts(scattered.at(0), element, 1, elements, [&](uint32_t, uint64_t i) { return sum(self * elements + i); });
   }

@@ -84,11 +84,19 @@ private:
   bool isOfParts(const kiln_collective_t &what) const {
     return what.kind == KILN_REDUCE_SCATTER || what.kind == KILN_EXCHANGE;
   }
-  /// What a collective writes, at `to`.
-  uint64_t outputBytes(const kiln_collective_t &what) const {
+  /// A sum of which each has its part where that was among the others', which are of no use then.
+  static bool isScattered(uint32_t rank, const kiln_collective_t &what) {
+    return what.kind == KILN_REDUCE_SCATTER && what.to == static_cast<const char *>(what.from) + rank * partBytes(what);
+  }
+  /// What a collective writes.
+  static char *written(uint32_t rank, const kiln_collective_t &what) {
+    return static_cast<char *>(what.to) - (isScattered(rank, what) ? rank * partBytes(what) : 0);
+  }
+  uint64_t outputBytes(uint32_t rank, const kiln_collective_t &what) const {
     if (what.kind == KILN_SEND)
       return 0;
-    return partBytes(what) * (what.kind == KILN_ALL_GATHER || what.kind == KILN_EXCHANGE ? members.size() : 1);
+    const bool isOfAll = what.kind == KILN_ALL_GATHER || what.kind == KILN_EXCHANGE || isScattered(rank, what);
+    return partBytes(what) * (isOfAll ? members.size() : 1);
   }
 
   static kiln_status_t begin(void *self, const kiln_collective_t *what, kiln_error_t *error) {
@@ -99,7 +107,7 @@ private:
       return all->lose(rank, error);
     begun.push_back({*what, {from, from + partBytes(*what) * (all->isOfParts(*what) ? all->members.size() : 1)}});
     if (what->kind != KILN_SEND)
-      std::memset(what->to, poison, all->outputBytes(*what));
+      std::memset(all->written(rank, *what), poison, all->outputBytes(rank, *what));
     if (rank == 0)
       all->mostBegun = std::max<uint64_t>(all->mostBegun, begun.size());
     return KILN_OK;
@@ -115,8 +123,8 @@ private:
       begun.pop_front();
       return isMoved ? KILN_OK : all->lose(rank, error);
     }
-    const auto *output = static_cast<const char *>(what.to);
-    const bool isWritten = std::any_of(output, output + all->outputBytes(what),
+    const char *output = written(rank, what);
+    const bool isWritten = std::any_of(output, output + all->outputBytes(rank, what),
                                        [](char byte) { return static_cast<unsigned char>(byte) != poison; });
     all->barrier.arrive_and_wait(); // all have begun it
     if (all->isLost)

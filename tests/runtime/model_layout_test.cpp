@@ -45,9 +45,11 @@ TEST(ModelLayout, PublicStructs) {
   EXPECT_FIELD(kiln_options_t, flags, 24, 8);
   EXPECT_FIELD(kiln_options_t, rank, 32, 4);
   EXPECT_FIELD(kiln_options_t, ranks, 36, 4);
-  EXPECT_FIELD(kiln_options_t, stage, 40, 4);
-  EXPECT_FIELD(kiln_options_t, stages, 44, 4);
-  EXPECT_FIELD(kiln_options_t, reserved, 48, 24);
+  EXPECT_FIELD(kiln_options_t, replica, 40, 4);
+  EXPECT_FIELD(kiln_options_t, replicas, 44, 4);
+  EXPECT_FIELD(kiln_options_t, stage, 48, 4);
+  EXPECT_FIELD(kiln_options_t, stages, 52, 4);
+  EXPECT_FIELD(kiln_options_t, reserved, 56, 16);
   EXPECT_EQ(sizeof(kiln_communicator_t), 40u);
   EXPECT_FIELD(kiln_communicator_t, rank, 8, 4);
   EXPECT_FIELD(kiln_communicator_t, size, 12, 4);

@@ -136,9 +136,11 @@ typedef struct kiln_options_t {
   uintptr_t flags KILN_NULL;   /* KILN_LOAD_KERNELS_AT_CREATE or 0 */
   uint32_t rank KILN_NULL;     /* of a library for several ranks: which of them the model is, from 0 on */
   uint32_t ranks KILN_NULL;    /* and how many there are, as the library was compiled for; 0: not said */
+  uint32_t replica KILN_NULL;  /* of a library whose replicas share out what optimisers keep: which the model is */
+  uint32_t replicas KILN_NULL; /* and how many there are, as it was compiled for; 0: not said */
   uint32_t stage KILN_NULL;    /* of a library for several stages: which of them the model is, from 0 on */
   uint32_t stages KILN_NULL;   /* and how many there are, as of ranks */
-  void *reserved[3] KILN_NULL; /* null */
+  void *reserved[2] KILN_NULL; /* null */
 } kiln_options_t;
 
 /* A kernel that a call runs, or one of the tasks that the workers of an executor share. */
@@ -169,7 +171,9 @@ typedef enum kiln_collective_kind_t {
   KILN_ALL_REDUCE = 0,     /* `to`, a part, becomes the sum of those of all ranks; from is to */
   KILN_ALL_GATHER = 1,     /* `to` becomes a part of each rank; the own one is there, and from points at it; it may lie
                               elsewhere on a device */
-  KILN_REDUCE_SCATTER = 2, /* from has a part for each rank; `to` becomes the sum of those for this one */
+  KILN_REDUCE_SCATTER = 2, /* from has a part for each rank; `to` becomes the sum of those for this one. It may be that
+                              part itself, in its place: all of from is then written to, and the others' parts of no
+                              use */
   KILN_EXCHANGE = 3,       /* part r of from goes to rank r, and what that has for this rank becomes part r of to */
   KILN_SEND = 4,           /* from, a part, goes to the rank `peer` */
   KILN_RECEIVE = 5         /* `to`, a part, comes from there; what one rank sends to another comes in its order */

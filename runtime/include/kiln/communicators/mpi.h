@@ -21,6 +21,7 @@
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
+#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,12 +32,20 @@ enum {
   KILN_MPI_SPINS = 1000      /* how often it looks before it lets other threads of the machine run */
 };
 
+/* What goes to another place when MPI is done. */
+typedef struct kiln_mpi_moved_t {
+  const void *from;
+  void *to;
+  size_t bytes; /* 0: nothing */
+} kiln_mpi_moved_t;
+
 /* What a communicator holds. It outlives that, and is not moved. */
 typedef struct kiln_mpi_t {
   MPI_Comm comm; /* its own */
   uint32_t deadline_ms;
   uint32_t oldest, count; /* of the requests, which are a ring */
   MPI_Request requests[KILN_MPI_OUTSTANDING];
+  kiln_mpi_moved_t moved[KILN_MPI_OUTSTANDING];
   kiln_error_t failed; /* why every call fails; or KILN_OK */
 } kiln_mpi_t;
 
@@ -94,16 +103,31 @@ static inline MPI_Datatype kiln_mpi_type(uint32_t element, bool is_sum) {
   }
 }
 
+/* Whether a KILN_REDUCE_SCATTER is to be where its operand lies. In place MPI puts the sum where that begins. */
+static inline bool kiln_mpi_is_in_place(const kiln_mpi_t *mpi, const kiln_collective_t *what, kiln_mpi_moved_t *moved) {
+  int rank = 0;
+  (void)MPI_Comm_rank(mpi->comm, &rank);
+  moved->from = what->from;
+  moved->to = what->to;
+  moved->bytes = (size_t)what->elements * sizeof(float); /* as i32 has */
+  return (const char *)what->to == (const char *)what->from + (size_t)rank * moved->bytes;
+}
+
 /* Hands it to MPI. */
-static inline int kiln_mpi_start(const kiln_mpi_t *mpi, const kiln_collective_t *what, MPI_Datatype type,
-                                 MPI_Request *request) {
+static inline int kiln_mpi_start(kiln_mpi_t *mpi, const kiln_collective_t *what, MPI_Datatype type, uint32_t slot) {
   const int count = (int)what->elements, peer = (int)what->peer;
+  MPI_Request *request = &mpi->requests[slot];
+  kiln_mpi_moved_t *moved = &mpi->moved[slot];
+  moved->bytes = 0;
   switch (what->kind) {
   case KILN_ALL_REDUCE:
     return MPI_Iallreduce(MPI_IN_PLACE, what->to, count, type, MPI_SUM, mpi->comm, request);
   case KILN_ALL_GATHER:
     return MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, what->to, count, type, mpi->comm, request);
   case KILN_REDUCE_SCATTER:
+    if (kiln_mpi_is_in_place(mpi, what, moved))
+      return MPI_Ireduce_scatter_block(MPI_IN_PLACE, (void *)what->from, count, type, MPI_SUM, mpi->comm, request);
+    moved->bytes = 0;
     return MPI_Ireduce_scatter_block(what->from, what->to, count, type, MPI_SUM, mpi->comm, request);
   case KILN_EXCHANGE:
     return MPI_Ialltoall(what->from, count, type, what->to, count, type, mpi->comm, request);
@@ -118,7 +142,7 @@ static inline int kiln_mpi_start(const kiln_mpi_t *mpi, const kiln_collective_t 
 static inline kiln_status_t kiln_mpi_try(kiln_mpi_t *mpi, const kiln_collective_t *what) {
   const bool is_sum = what->kind == KILN_ALL_REDUCE || what->kind == KILN_REDUCE_SCATTER;
   const MPI_Datatype type = kiln_mpi_type(what->element, is_sum);
-  MPI_Request *request = &mpi->requests[(mpi->oldest + mpi->count) % KILN_MPI_OUTSTANDING];
+  const uint32_t slot = (mpi->oldest + mpi->count) % KILN_MPI_OUTSTANDING;
   if (mpi->failed.status)
     return mpi->failed.status;
   if (type == MPI_DATATYPE_NULL)
@@ -131,7 +155,7 @@ static inline kiln_status_t kiln_mpi_try(kiln_mpi_t *mpi, const kiln_collective_
     return kiln_mpi_fail(mpi, KILN_INVALID_ARGUMENT, "MPI wants parts of less than 2^31 elements, got more");
   if (mpi->count == KILN_MPI_OUTSTANDING)
     return kiln_mpi_fail(mpi, KILN_INVALID_ARGUMENT, "more collectives at a time than KILN_MPI_OUTSTANDING");
-  const kiln_status_t status = kiln_mpi_check(mpi, kiln_mpi_start(mpi, what, type, request));
+  const kiln_status_t status = kiln_mpi_check(mpi, kiln_mpi_start(mpi, what, type, slot));
   mpi->count += status == KILN_OK;
   return status;
 }
@@ -154,6 +178,9 @@ static inline kiln_status_t kiln_mpi_finish(void *self, kiln_error_t *error) {
   if (!status && mpi->count == 0)
     status = kiln_mpi_fail(mpi, KILN_INVALID_ARGUMENT, "finish wants a collective that was begun, got none");
   if (!status && !(status = kiln_mpi_wait(mpi, &mpi->requests[mpi->oldest]))) {
+    const kiln_mpi_moved_t *moved = &mpi->moved[mpi->oldest];
+    if (moved->bytes > 0)
+      memmove(moved->to, moved->from, moved->bytes);
     mpi->oldest = (mpi->oldest + 1) % KILN_MPI_OUTSTANDING;
     --mpi->count;
   }
