@@ -15,6 +15,7 @@
 #                    [REPLICAS n]                        models that train together, each with its own inputs
 #                    [SUM_PARTS n]                       with ORDERED: the same bits for each number of ranks that divides n
 #                    [SEQUENCE_PARALLEL]                 ranks share out the rows of norms and residuals, too
+#                    [SHARD_OPTIMIZER]                   replicas share out what optimisers keep, and the updates
 #                    [WEIGHTS type] [EXCEPT pattern=type ...]  how matrices of weights are stored: f32, f16, bf16, int8
 #                    [EMBED file]                        a checkpoint whose weights go into the archive: NAME_bind_embedded
 #                    [ACTIVATIONS int8]                  rows that meet weights of int8 are rounded to int8, too
@@ -26,7 +27,7 @@
 # NAME.hpp. GENERATOR takes a generator that is built already, for the same model in another form. The target NAME_tune measures on
 # this machine and writes to the tuning file; nothing else ever measures.
 function(kiln_add_library name)
-  cmake_parse_arguments(arg "REQUIRE_TUNED;NORM_MOMENTS;TF32;ORDERED;SEQUENCE_PARALLEL;SELFTEST" "MODEL;GENERATOR;LIBRARY;TUNING;MACHINE;THREADS;RANKS;STAGES;REPLICAS;SUM_PARTS;WEIGHTS;EMBED;ACTIVATIONS;MAX_TEXT_BYTES;MAX_ARENA_BYTES"
+  cmake_parse_arguments(arg "REQUIRE_TUNED;NORM_MOMENTS;TF32;ORDERED;SEQUENCE_PARALLEL;SHARD_OPTIMIZER;SELFTEST" "MODEL;GENERATOR;LIBRARY;TUNING;MACHINE;THREADS;RANKS;STAGES;REPLICAS;SUM_PARTS;WEIGHTS;EMBED;ACTIVATIONS;MAX_TEXT_BYTES;MAX_ARENA_BYTES"
     "TARGETS;INCLUDES;EXCEPT" ${ARGN})
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "kiln_add_library(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
@@ -97,6 +98,10 @@ function(kiln_add_library name)
   if(arg_SEQUENCE_PARALLEL)
     list(APPEND options --sequence-parallel)
     list(APPEND measuring --sequence-parallel)
+  endif()
+  if(arg_SHARD_OPTIMIZER)
+    list(APPEND options --shard-optimizer)
+    list(APPEND measuring --shard-optimizer)
   endif()
   if(arg_EXCEPT AND NOT arg_WEIGHTS)
     message(FATAL_ERROR "kiln_add_library(${name}): EXCEPT requires WEIGHTS and a type")

@@ -88,15 +88,17 @@ def Kiln_BeginReduceOp
   let summary = "begins a sum over all ranks, where its operand lies";
   let description = [{
     What becomes the sum of the ranks' operands while other ops go on: the result may be read behind a `kiln.finish` of it
-    alone, or stacked by loops until then. It is where its operand lies, which nothing else reads.
+    alone, or stacked by loops until then. It is where its operand lies, which nothing else reads. `scattered`, each rank gets
+    what has its number along the first axis alone: elsewhere the result may be anything.
 
     ```mlir
     %0 = kiln.begin_reduce %dw over replicas : tensor<3072x768xf32>
+    %1 = kiln.begin_reduce %db over replicas scattered : tensor<4x192xf32>
     ```
   }];
-  let arguments = (ins Kiln_FloatTensor:$x, Kiln_Over:$over);
+  let arguments = (ins Kiln_FloatTensor:$x, Kiln_Over:$over, UnitAttr:$scattered);
   let results = (outs Kiln_FloatTensor:$result);
-  let assemblyFormat = "$x (`over` `` $over^)? attr-dict `:` type($x)";
+  let assemblyFormat = "$x (`over` `` $over^)? (`scattered` $scattered^)? attr-dict `:` type($x)";
   let hasVerifier = 1;
 }
 

@@ -49,6 +49,10 @@ LogicalResult AllGatherOp::verify() { return checkParts(*this, getX(), getResult
 LogicalResult ReduceScatterOp::verify() { return checkParts(*this, getResult(), getX(), getOver()); }
 
 LogicalResult BeginReduceOp::verify() {
+  auto type = cast<RankedTensorType>(getX().getType());
+  const int64_t ranks = getNumRanks(*this, getOver());
+  if (getScattered() && (type.getRank() == 0 || type.isDynamicDim(0) || (ranks > 1 && type.getDimSize(0) != ranks)))
+    return Check(*this).fail("scattered begin_reduce requires one part for each rank", Check(*this).text({type}));
   for (Operation *user : getResult().getUsers())
     if (!isa<FinishOp, YieldOp, ReshapeOp>(user))
       return Check(*this).fail("begin_reduce requires to be finished before it is read",

@@ -45,7 +45,7 @@ static std::string stateTable(const std::vector<StateInterface> &states, const s
   std::string text = fmt::format("#define {}(X)", name);
   for (const StateInterface &state : states)
     text += fmt::format(" \\\n  X(\"{}\", {}, {}, {}, {}, {})", state.name, name_of(state.element), state.copies,
-                        state.offset, state.stride, fmt::join(state.shape, ", "));
+                        state.offset, state.stride, fmt::join(state.ownShape(), ", "));
   return text + "\n";
 }
 
@@ -317,16 +317,20 @@ kiln_status_t {0}_swap_average({0}_t *model, void *arena, kiln_error_t *error);
 
 /// Those of a library for several ranks.
 static std::string ranksPrototypes(const ModelInterface &model) {
-  std::string text = fmt::format(
-      R"(/* Where weights are slices save_weights is KILN_INVALID_ARGUMENT. Here all ranks write together one file, that of the whole
+  std::string text =
+      model.ranks == 1
+          ? ""
+          : fmt::format(
+                R"(/* Where weights are slices save_weights is KILN_INVALID_ARGUMENT. Here all ranks write together one file, that of the whole
  * model, which a library for any number of ranks reads: each calls it, with its call's communicator. Rank 0 has the path;
  * what is there is replaced only by a file that is whole. All ranks return the same status, but where one is lost. */
 kiln_status_t {0}_save_weights_together(const {0}_t *model, const kiln_call_t *call, const char *path);
 )",
-      model.name);
+                model.name);
   if (model.trains())
     text += fmt::format(
-        R"(/* The same of a training, whose arena is the call's: what load_training of a library for any number of ranks reads. */
+        R"(/* All processes write together the training that each has a part of, in its call's arena: what load_training of a
+ * library for any number of ranks and replicas reads. */
 kiln_status_t {0}_save_training_together(const {0}_t *model, const kiln_call_t *call, const kiln_training_t *training,
                                          const char *path);
 )",
@@ -369,7 +373,7 @@ std::string writeCHeader(const ModelInterface &model, const std::vector<Variant>
     text += selfTestPrototype(model.name);
   if (model.trains())
     text += trainingPrototypes(model.name);
-  if (model.ranks > 1)
+  if (model.ranks > 1 || model.sharesStates())
     text += ranksPrototypes(model);
   if (hasDevice(variants))
     text += devicePrototypes(model.name);

@@ -176,12 +176,14 @@ static std::string trainingMethods(const std::string &name) {
 
 /// Those of a library for several ranks.
 static std::string ranksMethods(const ModelInterface &model) {
-  std::string text = fmt::format(R"(  /// All ranks write one file together: {0}_save_weights_together.
+  std::string text = model.ranks == 1
+                         ? ""
+                         : fmt::format(R"(  /// All ranks write one file together: {0}_save_weights_together.
   kiln_status_t save_weights_together(const kiln_call_t &call, const char *path) const {{
     return {0}_save_weights_together(handle, &call, path);
   }}
 )",
-                                 model.name);
+                                       model.name);
   if (model.trains())
     text +=
         fmt::format(R"(  kiln_status_t save_training_together(const kiln_call_t &call, const kiln_training_t &training,
@@ -323,7 +325,7 @@ public:
     text += selfTestMethod(name);
   if (model.trains())
     text += trainingMethods(name);
-  if (model.ranks > 1)
+  if (model.ranks > 1 || model.sharesStates())
     text += ranksMethods(model);
   if (hasDevice(variants))
     text += deviceMethods(name);

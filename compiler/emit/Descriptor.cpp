@@ -33,7 +33,7 @@ private:
   Constant *extent(const Dim &dim, const EntryInterface &entry);
   Constant *argument(const ArgumentInterface &argument, const EntryInterface &entry);
   Constant *weight(const WeightInterface &weight);
-  Constant *shard(const std::optional<WeightSlice> &slice);
+  Constant *shard(const std::optional<WeightSlice> &slice, int64_t parts = 1);
   Constant *state(const StateInterface &state);
   Constant *symbols(ArrayRef<Symbol> given);
   Constant *entry(const EntryInterface &entry);
@@ -119,9 +119,9 @@ Constant *DescriptorBuilder::weight(const WeightInterface &weight) {
       .get();
 }
 
-Constant *DescriptorBuilder::shard(const std::optional<WeightSlice> &slice) {
+Constant *DescriptorBuilder::shard(const std::optional<WeightSlice> &slice, int64_t parts) {
   if (!slice)
-    return structure(abi::Struct::shard).get();
+    return structure(abi::Struct::shard).set(abi::shard::parts, parts).get();
   SmallVector<Constant *> sections;
   for (const WeightSection &section : slice->sections)
     sections.push_back(structure(abi::Struct::section)
@@ -135,6 +135,7 @@ Constant *DescriptorBuilder::shard(const std::optional<WeightSlice> &slice) {
       .set(abi::shard::extent, slice->extent)
       .set(abi::shard::dim, slice->dim)
       .set(abi::shard::section_count, sections.size())
+      .set(abi::shard::parts, parts)
       .get();
 }
 
@@ -271,7 +272,7 @@ void DescriptorBuilder::emit(const std::vector<Variant> &variants) {
   }
   for (const StateInterface &described : trainingStates(model)) {
     states.push_back(state(described));
-    shards.push_back(shard(described.slice));
+    shards.push_back(shard(described.slice, described.parts));
   }
   if (!model.isForSeveral())
     shards.clear();

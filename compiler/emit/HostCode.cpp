@@ -373,15 +373,18 @@ void HostEmitter::emitFinish(kd::FinishOp finish) {
 /// A layer is named in a trace, which may be there.
 LogicalResult HostEmitter::emitBegin(kd::BeginReduceOp op) {
   auto type = cast<RankedTensorType>(op.getType());
+  const SmallVector<AffineExpr> extents = kd::getExtents(type); // of which a part has all but the first
   FailureOr<Value> address = addressOf(op.getX()),
-                   elements = evaluate(kd::getProduct(kd::getExtents(type), type.getContext()), symbols);
+                   elements = evaluate(
+                       kd::getProduct(ArrayRef(extents).drop_front(op.getScattered()), type.getContext()), symbols);
   if (llvm::failed(address) || llvm::failed(elements))
     return failure();
-  auto begin = declare("kiln_begin_sum", i32, {pointer, i32, pointer, i64, i32, pointer, i64});
+  const uint32_t kind = op.getScattered() ? KILN_REDUCE_SCATTER : KILN_ALL_REDUCE;
+  auto begin = declare("kiln_begin_sum", i32, {pointer, i32, i32, pointer, i64, i32, pointer, i64});
   const auto element = static_cast<int64_t>(*kd::toElementType(type.getElementType()));
   continueIfOk(LLVM::CallOp::create(builder, loc, begin,
                                     ValueRange{frameArgument, constant(i32, static_cast<int64_t>(op.getOver())),
-                                               *address, *elements, constant(i32, element),
+                                               constant(i32, kind), *address, *elements, constant(i32, element),
                                                addressOfText(kd::getScope(op.getLoc())), tracedLayerAt(op)})
                    .getResult());
   return success();

@@ -47,8 +47,9 @@ static void addSymbolsOfNodes(std::vector<Symbol> &symbols, const Graph &graph, 
 
 static uint64_t byteCount(const StateInterface &state, size_t firstExtent) {
   int64_t elements = 1;
-  for (size_t i = firstExtent; i < state.shape.size(); ++i)
-    elements *= state.shape[i];
+  const std::vector<int64_t> shape = state.ownShape();
+  for (size_t i = firstExtent; i < shape.size(); ++i)
+    elements *= shape[i];
   return stored_bytes(state.element, elements);
 }
 
@@ -298,6 +299,14 @@ uint64_t storedBytes(const WeightInterface &weight, const WeightPlacement &place
     return bytes + elements / place.group * (place.zeros ? 3 : 2);
   const int64_t outputs = place.scales ? weight.shape[place.dim] : 0;
   return bytes + outputs * (sizeof(float) + (place.zeros ? sizeof(int32_t) : 0));
+}
+
+std::vector<int64_t> StateInterface::ownShape() const {
+  return parts > 1 ? std::vector{llvm::product_of(shape) / parts} : shape;
+}
+
+bool ModelInterface::sharesStates() const {
+  return llvm::any_of(moments, [](const StateInterface &moment) { return moment.parts > 1; });
 }
 
 const StateInterface *ModelInterface::findState(const std::string &state) const {

@@ -85,6 +85,10 @@ struct StateInterface {
   uint64_t offset = 0, stride = 0;
   bool isAppended = false;
   std::optional<WeightSlice> slice = std::nullopt; // as of a weight
+  int64_t parts = 1;                               // replicas have one each, of all elements in a row
+
+  /// As it lies in an arena.
+  std::vector<int64_t> ownShape() const;
 };
 
 struct ModelInterface {
@@ -99,6 +103,8 @@ struct ModelInterface {
   int64_t replicas = 1;                // of a model that is trained
   int64_t stages = 1;                  // that have some of the layers each
   bool isForSeveral() const { return ranks > 1 || replicas > 1 || stages > 1; }
+  /// Whether each replica has a part of what optimisers keep.
+  bool sharesStates() const;
   uint64_t stateBytes = 0;    // at the beginning of each arena
   uint64_t trainingBytes = 0; // at the beginning of those of entries that train: states, then moments
   bool embedsWeights = false; // they lie in the archive

@@ -3,6 +3,7 @@
 
 #include "compiler/dialect/KilnDialect.h"
 #include "compiler/transforms/CutStages.h"
+#include "kiln/training.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/src/model.h"
 #include <fmt/format.h>
@@ -34,10 +35,33 @@ static void splitState(StateInterface &state, RankedTensorType type, int64_t ran
       split(state, dim, extent, parts, ranks / parts);
 }
 
-void describeRanks(ModuleOp module, ModelInterface &model) {
+/// Calls `describe` with each state of these that ops of the module read, and the type that it has there.
+static void forEachState(ModuleOp module, std::vector<StateInterface> &states,
+                         llvm::function_ref<void(StateInterface &, RankedTensorType)> describe) {
+  module.walk([&](Operation *op) {
+    if (!isa<kd::StateOp, kd::AppendOp>(op))
+      return;
+    StringRef name = op->getAttrOfType<StringAttr>("name").getValue();
+    for (StateInterface &state : states)
+      if (state.name == name)
+        describe(state, cast<RankedTensorType>(op->getResult(0).getType()));
+  });
+}
+
+/// What is there of a replica's part of an optimiser's states says how many have one.
+static void describeReplicas(ModuleOp module, ModelInterface &model) {
+  model.replicas = kd::getNumRanks(module, kd::Group::Replicas);
+  if (model.replicas == 1)
+    return;
+  forEachState(module, model.moments, [](StateInterface &moment, RankedTensorType type) {
+    moment.parts = ShapedType::getNumElements(moment.shape) / type.getNumElements();
+  });
+  model.placeStates();
+}
+
+static void splitAmongRanks(ModuleOp module, ModelInterface &model) {
   const int64_t ranks = kd::getNumRanks(module);
   auto shards = module->getAttrOfType<DictionaryAttr>(kd::shardsAttrName);
-  model.replicas = kd::getNumRanks(module, kd::Group::Replicas);
   if (ranks == model.ranks || !shards)
     return;
   model.ranks = ranks;
@@ -47,14 +71,8 @@ void describeRanks(ModuleOp module, ModelInterface &model) {
   for (StateInterface &moment : model.moments) // of "mean:h.{}.fc.weight"
     if (auto shard = shards.getAs<kd::ShardAttr>(StringRef(moment.name).split(':').second))
       split(moment, shard.getDim(), shard.getSections(), ranks / shard.getGroup(), shard.getGroup());
-  module.walk([&](Operation *op) {
-    if (!isa<kd::StateOp, kd::AppendOp>(op))
-      return;
-    StringRef name = op->getAttrOfType<StringAttr>("name").getValue();
-    for (StateInterface &state : model.states)
-      if (state.name == name)
-        splitState(state, cast<RankedTensorType>(op->getResult(0).getType()), ranks);
-  });
+  forEachState(module, model.states,
+               [&](StateInterface &state, RankedTensorType type) { splitState(state, type, ranks); });
   model.placeStates();
 }
 
@@ -110,8 +128,20 @@ void describeStages(ModuleOp module, ModelInterface &model) {
   }
 }
 
+void describeRanks(ModuleOp module, ModelInterface &model) {
+  splitAmongRanks(module, model);
+  describeReplicas(module, model);
+}
+
+/// Whether replicas can share out something of what an entry's optimiser keeps.
+static bool keepsStates(const Graph &graph, const Entry &entry) {
+  return llvm::any_of(gradient_parameters(graph, entry), [&](int number) {
+    return running_rate(graph, number) == 0 && !kept_moments(graph, entry.training, number).empty();
+  });
+}
+
 std::string checkRanks(const Graph &graph, const LoweringOptions &lowering, llvm::ArrayRef<const Target *> targets) {
-  const auto [ranks, replicas, parts, rows, stages] = lowering.ranks;
+  const auto [ranks, replicas, parts, rows, stages, sharesStates] = lowering.ranks;
   auto hasGradients = [](const Entry &entry) { return entry.training.update != Update::none; };
   if (replicas > 1 && llvm::none_of(graph.entries, hasGradients))
     return fmt::format("--replicas {} requires an entry that trains or gives gradients, got none", replicas);
@@ -121,6 +151,10 @@ std::string checkRanks(const Graph &graph, const LoweringOptions &lowering, llvm
   if (rows && (ranks == 1 || parts > 0))
     return fmt::format("--sequence-parallel requires two ranks or more, and no --sum-parts, got {} and {}", ranks,
                        parts);
+  if (sharesStates && replicas == 1)
+    return fmt::format("--shard-optimizer requires two replicas or more, got {}", replicas);
+  if (sharesStates && llvm::none_of(graph.entries, [&](const Entry &entry) { return keepsStates(graph, entry); }))
+    return "--shard-optimizer requires an entry that trains with an optimiser that keeps states, got none";
   for (const Entry &entry : graph.entries)
     if (parts > 0 && hasGradients(entry))
       return fmt::format("--sum-parts requires entries without gradients, got \"{}\"", entry.name);

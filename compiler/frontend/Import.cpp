@@ -281,6 +281,15 @@ LogicalResult cutStages(mlir::ModuleOp module, int64_t stages) {
   return passes.run(module);
 }
 
+/// Whether replicas have parts of some gradient.
+bool sharesOut(mlir::ModuleOp module) {
+  return module
+      ->walk([](mlir::kiln::BeginReduceOp begun) {
+        return begun.getScattered() ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 /// Behind all that is imported. What reads as attention is made so first: its steps must not be parted, some for the
 /// rows of all sequences and some for each, nor be split or differentiated one by one.
 LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mlir::kiln::BatchSymbols &symbols,
@@ -301,7 +310,7 @@ LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mli
     auto function = module.lookupSymbol<mlir::func::FuncOp>(entry.name);
     if (entry.training.update == Update::none)
       mlir::kiln::eraseGradientMarks(function);
-    else if (failed(deriveTraining(function, graph, entry)))
+    else if (failed(deriveTraining(function, graph, entry, ranks.sharesStates)))
       return failure();
     if (entry.sequences == 0)
       continue;
@@ -310,6 +319,9 @@ LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mli
     if (failed(batchEntry(function, symbols)))
       return failure();
   }
+  if (ranks.sharesStates && !sharesOut(module))
+    return module.emitError() << "shard-optimizer requires a trained weight that is large and that " << ranks.replicas
+                              << " replicas divide, got none";
   return ranks.stages > 1 ? cutStages(module, ranks.stages) : mlir::verify(module);
 }
 

@@ -10,6 +10,12 @@
 //   }
 //   %sums... = kiln.finish %dw, %bucket over replicas     of which slices are the sums of %db and %dg
 //   %mean = %sum * 1 / 4
+//
+// Where replicas share out what optimisers keep:
+//
+//     %begun = kiln.begin_reduce (kiln.reshape %dw to [4, n]) over replicas scattered
+//   ...
+//   %sum = kiln.gather %sums (kiln.rank over replicas)    the own part
 #include "compiler/frontend/Replicate.h"
 
 #include "compiler/dialect/gradients/GradientBuilder.h"
@@ -39,16 +45,17 @@ public:
   Replicator(func::FuncOp function, int64_t replicas)
       : function(function), replicas(replicas), builder(function.getContext()), b(builder, function.getLoc()) {}
 
-  void average(MutableArrayRef<Value> gradients);
+  void average(MutableArrayRef<ReplicaGradient> gradients);
   void setStep();
 
 private:
-  SmallVector<Value> begin(ArrayRef<Value> gradients, MutableArrayRef<Sum> sums);
-  SmallVector<Value> beginInLoop(kd::ScanOp loop, ArrayRef<Value> stacked, MutableArrayRef<Sum> sums);
-  Value begin(Value gradient) {
-    return kd::BeginReduceOp::create(builder, gradient.getLoc(), gradient, kd::Group::Replicas);
+  SmallVector<Value> begin(ArrayRef<ReplicaGradient> gradients, MutableArrayRef<Sum> sums);
+  SmallVector<Value> beginInLoop(kd::ScanOp loop, ArrayRef<ReplicaGradient> stacked, MutableArrayRef<Sum> sums);
+  Value beginParts(Value gradient, unsigned layers);
+  Value begin(Value gradient, bool isScattered = false) {
+    return kd::BeginReduceOp::create(builder, gradient.getLoc(), gradient, kd::Group::Replicas, isScattered);
   }
-  Value meanOf(Value sum, const Sum &place, RankedTensorType type);
+  Value meanOf(Value sum, const Sum &place, std::optional<unsigned> layers, RankedTensorType type);
 
   func::FuncOp function;
   const int64_t replicas;
@@ -67,28 +74,29 @@ kd::ScanOp stackingLoop(Value gradient) {
 
 /// Begins the sums of a block's values, and says where they are. What loops over layers stack is begun in these, at the
 /// end, since they are replaced.
-SmallVector<Value> Replicator::begin(ArrayRef<Value> gradients, MutableArrayRef<Sum> sums) {
+SmallVector<Value> Replicator::begin(ArrayRef<ReplicaGradient> gradients, MutableArrayRef<Sum> sums) {
   SmallVector<Value> begun, small;
   SmallVector<unsigned> numbers; // of the small ones
   llvm::MapVector<Operation *, SmallVector<unsigned>> loops;
   for (auto [i, gradient] : llvm::enumerate(gradients))
-    if (kd::ScanOp loop = stackingLoop(gradient)) {
+    if (kd::ScanOp loop = stackingLoop(gradient.value)) {
       loops[loop].push_back(i);
-    } else if (elementsOf(gradient) < bucketed) {
+    } else if (!gradient.layers && elementsOf(gradient.value) < bucketed) {
       numbers.push_back(i);
     } else {
       sums[i].begun = begun.size();
-      builder.setInsertionPointAfterValue(gradient);
-      begun.push_back(begin(gradient));
+      builder.setInsertionPointAfterValue(gradient.value);
+      begun.push_back(gradient.layers ? beginParts(gradient.value, *gradient.layers) : begin(gradient.value));
     }
   if (!numbers.empty()) {
-    Value one = gradients[numbers.front()];
+    Value one = gradients[numbers.front()].value;
     builder.setInsertionPoint(one.getParentBlock()->getTerminator());
     int64_t first = 0;
     for (unsigned i : numbers) {
       sums[i] = {static_cast<unsigned>(begun.size()), first};
-      first += elementsOf(gradients[i]);
-      small.push_back(b.reshape(gradients[i], builder.getAffineConstantExpr(elementsOf(gradients[i]))));
+      const int64_t elements = elementsOf(gradients[i].value);
+      first += elements;
+      small.push_back(b.reshape(gradients[i].value, builder.getAffineConstantExpr(elements)));
     }
     begun.push_back(begin(small.size() == 1 ? small.front() : b.create<kd::ConcatOp>(small, 0)));
   }
@@ -103,16 +111,38 @@ SmallVector<Value> Replicator::begin(ArrayRef<Value> gradients, MutableArrayRef<
   return begun;
 }
 
+/// One part for each replica, of each layer, in a loop over these if the gradient has them all.
+Value Replicator::beginParts(Value gradient, unsigned layers) {
+  auto number = [&](int64_t value) { return builder.getAffineConstantExpr(value); };
+  ArrayRef<int64_t> shape = kd::rankedType(gradient).getShape();
+  const int64_t copy = ShapedType::getNumElements(shape.drop_front(layers));
+  SmallVector<AffineExpr> extents = kd::getExtents(kd::rankedType(gradient));
+  extents.truncate(layers);
+  llvm::append_values(extents, number(replicas), number(copy / replicas));
+  if (layers == 0)
+    return begin(b.reshape(gradient, extents), /*isScattered=*/true);
+  auto loop = kd::ScanOp::create(builder, gradient.getLoc(), ValueRange(), gradient, b.typeOf(extents, gradient),
+                                 /*reverse=*/false, /*layers=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  Block &body = loop.getBody().front();
+  builder.setInsertionPointToEnd(&body);
+  kd::YieldOp::create(builder, gradient.getLoc(), beginParts(body.getArgument(0), layers - 1));
+  return loop.getStacked().front();
+}
+
 /// The same loop, which stacks sums instead.
-SmallVector<Value> Replicator::beginInLoop(kd::ScanOp loop, ArrayRef<Value> stacked, MutableArrayRef<Sum> sums) {
+SmallVector<Value> Replicator::beginInLoop(kd::ScanOp loop, ArrayRef<ReplicaGradient> stacked,
+                                           MutableArrayRef<Sum> sums) {
   Operation *yield = cast<kd::LoopInterface>(loop.getOperation()).getYield();
-  SmallVector<Value> inner, kept(yield->getOperands().take_front(loop.getNumCarried()));
+  SmallVector<Value> kept(yield->getOperands().take_front(loop.getNumCarried()));
+  SmallVector<ReplicaGradient> inner;
   SmallVector<Type> types;
   SmallVector<unsigned> others; // results that are no gradients
-  for (Value value : stacked)
-    inner.push_back(yield->getOperand(cast<OpResult>(value).getResultNumber()));
+  for (const auto &[value, layers] : stacked)
+    inner.push_back({yield->getOperand(cast<OpResult>(value).getResultNumber()),
+                     layers ? std::optional(*layers - 1) : std::nullopt});
   for (OpResult result : loop->getResults().drop_front(loop.getNumCarried()))
-    if (!llvm::is_contained(stacked, result)) {
+    if (llvm::none_of(stacked, [&](const ReplicaGradient &gradient) { return gradient.value == result; })) {
       others.push_back(result.getResultNumber());
       kept.push_back(yield->getOperand(result.getResultNumber()));
       types.push_back(result.getType());
@@ -137,7 +167,9 @@ SmallVector<Value> Replicator::beginInLoop(kd::ScanOp loop, ArrayRef<Value> stac
   return SmallVector<Value>(next.getStacked().take_back(begun.size()));
 }
 
-Value Replicator::meanOf(Value sum, const Sum &place, RankedTensorType type) {
+Value Replicator::meanOf(Value sum, const Sum &place, std::optional<unsigned> layers, RankedTensorType type) {
+  if (layers)
+    sum = partOfReplica(b, sum, *layers);
   if (place.first) {
     SmallVector<AffineExpr> extents = kd::getExtents(kd::rankedType(sum));
     const int64_t rows = elementsOf(sum) / kd::rankedType(sum).getShape().back();
@@ -148,19 +180,19 @@ Value Replicator::meanOf(Value sum, const Sum &place, RankedTensorType type) {
   return b.scale(sum, 1.0 / static_cast<double>(replicas));
 }
 
-void Replicator::average(MutableArrayRef<Value> gradients) {
+void Replicator::average(MutableArrayRef<ReplicaGradient> gradients) {
   Operation *end = function.getBody().front().getTerminator();
-  SmallVector<Value> all{end->getOperand(0)};
+  SmallVector<ReplicaGradient> all{{end->getOperand(0), std::nullopt}};
   llvm::append_range(all, gradients);
-  const auto types = llvm::map_to_vector(all, [](Value value) { return kd::rankedType(value); });
+  const auto types = llvm::map_to_vector(all, [](const ReplicaGradient &each) { return kd::rankedType(each.value); });
   SmallVector<Sum> sums(all.size());
   SmallVector<Value> begun = begin(all, sums);
   builder.setInsertionPoint(end);
   auto finish =
       kd::FinishOp::create(builder, function.getLoc(), ValueRange(begun).getTypes(), begun, kd::Group::Replicas);
-  for (auto [value, sum, type] : llvm::zip_equal(all, sums, types))
-    value = meanOf(finish.getResult(sum.begun), sum, type);
-  end->setOperand(0, all.front());
+  for (auto [gradient, sum, type] : llvm::zip_equal(all, sums, types))
+    gradient.value = meanOf(finish.getResult(sum.begun), sum, gradient.layers, type);
+  end->setOperand(0, all.front().value);
   llvm::copy(ArrayRef(all).drop_front(), gradients.begin());
 }
 
@@ -178,7 +210,17 @@ void Replicator::setStep() {
 
 } // namespace
 
-void averageOverReplicas(func::FuncOp function, int64_t replicas, MutableArrayRef<Value> gradients) {
+bool isSharedOut(RankedTensorType parameter, int64_t replicas) {
+  const int64_t elements = parameter.getNumElements();
+  return elements >= bucketed && elements % replicas == 0;
+}
+
+Value partOfReplica(kd::GradientBuilder &b, Value parts, unsigned axis) {
+  auto number = RankedTensorType::get({}, IntegerType::get(parts.getContext(), 32));
+  return b.create<kd::GatherOp>(parts, b.createAs<kd::RankOp>(number, kd::Group::Replicas), axis);
+}
+
+void averageOverReplicas(func::FuncOp function, int64_t replicas, MutableArrayRef<ReplicaGradient> gradients) {
   Replicator replicator(function, replicas);
   replicator.setStep();
   replicator.average(gradients);

@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Behind the gradients of all parameters stand their updates; those of a stack's parameters in a loop over its layers.
+//
+// Of a parameter that replicas share out each updates its part:
+//
+//   %nexts = kiln.scan () over (%g = %own) layers {
+//     %w = kiln.gather (kiln.reshape (kiln.parameter) to [replicas, n]) (kiln.rank over replicas)
+//     ...                                                  states have n elements
+//     kiln.yield (kiln.all_gather %next over replicas)
+//   }
+//   kiln.scan () over (%next = %nexts) layers { kiln.assign (kiln.reshape %next) to (kiln.parameter) }
+//
+// No weight is changed before all are gathered, since a replica may be lost till then.
 #include "compiler/frontend/TrainEntry.h"
 
 #include "compiler/dialect/gradients/GradientBuilder.h"
@@ -24,8 +35,12 @@ struct Trained {
   int64_t copies;
   double runningRate; // of a running average, which no optimiser changes; else 0
   Value gradient;
+  bool hasStates = false;     // the optimiser keeps something of it
+  RankedTensorType type = {}; // of a copy
+  bool isShared = false;      // the gradient and what is kept are a replica's part of it
 
   bool isOptimised() const { return runningRate == 0; }
+  unsigned layers() const { return StringRef(name).count("{}"); }
 };
 
 class Updater {
@@ -37,12 +52,20 @@ public:
   Value clip(MutableArrayRef<Trained> all);
   /// What all updates need of the learning rate and the number of the step.
   void prepare(Value rate, Value step);
-  /// `depth`: how many stacks there are around, whose places in the names come first.
-  void update(ArrayRef<Trained> all, unsigned depth = 0);
+  void update(ArrayRef<Trained> all);
 
 private:
-  void updateOne(const Trained &each);
-  void updateLayers(ArrayRef<Trained> layers, unsigned depth);
+  /// What becomes of one, which may be null.
+  using Work = llvm::function_ref<Value(const Trained &)>;
+  /// Does it for each; those of a stack in a loop over its layers, where `gradient` is one of what it was. The results
+  /// are stacked. `depth`: how many stacks there are around, whose places in the names come first.
+  SmallVector<Value> doForEach(ArrayRef<Trained> all, Work work, unsigned depth = 0);
+  SmallVector<Value> doForLayers(ArrayRef<Trained> layers, Work work, unsigned depth);
+  Value parameter(const Trained &each) {
+    return kd::ParameterOp::create(builder, loc, each.type, StringRef(each.name), each.copies, true);
+  }
+  Value next(const Trained &each, Value weight);
+  Value gatherNext(const Trained &each);
   Value state(const char *moment, const Trained &each, RankedTensorType type);
   void store(const char *moment, const Trained &each, Value value);
   Value withDecay(const Trained &each, Value weight);
@@ -71,16 +94,16 @@ Value Updater::clip(MutableArrayRef<Trained> all) {
   auto isOptimised = [](const Trained &each) { return each.isOptimised(); };
   auto module = builder.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
   auto shards = module->getAttrOfType<DictionaryAttr>(kd::shardsAttrName);
-  Value sum, ofRank; // of parameters that this rank alone has
-  for (const Trained &each : llvm::make_filter_range(all, isOptimised)) {
-    Value own = squares(b, each.gradient);
-    Value &to = shards && shards.get(each.name) ? ofRank : sum;
-    to = to ? b.add(to, own) : own;
-  }
-  if (ofRank) {
-    ofRank = b.create<kd::AllReduceOp>(ofRank);
-    sum = sum ? b.add(sum, ofRank) : ofRank;
-  }
+  Value sums[2][2]; // of what this rank alone has, of what this replica alone has
+  auto add = [&](Value &to, Value value) { to = to ? b.add(to, value) : value; };
+  for (const Trained &each : llvm::make_filter_range(all, isOptimised))
+    add(sums[shards && shards.get(each.name)][each.isShared], squares(b, each.gradient));
+  for (auto &[sum, ofReplica] : sums)
+    if (ofReplica)
+      add(sum, b.create<kd::AllReduceOp>(ofReplica, kd::Group::Replicas));
+  Value sum = sums[false][false];
+  if (Value ofRank = sums[true][false])
+    add(sum, b.create<kd::AllReduceOp>(ofRank));
   Value norm = b.create<kd::SqrtOp>(sum);
   Value factor = b.create<kd::MinimumOp>(b.number(norm, 1),
                                          b.div(b.number(norm, training.clip), b.add(norm, b.number(norm, 1e-6))));
@@ -160,43 +183,91 @@ void Updater::updateAverage(const Trained &each, Value next) {
   store("average", each, b.where(isFirst, next, mix(training.average, before, next)));
 }
 
-void Updater::updateOne(const Trained &each) {
-  Value weight =
-      kd::ParameterOp::create(builder, loc, each.gradient.getType(), StringRef(each.name), each.copies, true);
+/// The weight behind the step, with all that is kept of it stored.
+Value Updater::next(const Trained &each, Value weight) {
   Value next = !each.isOptimised()              ? b.sub(weight, b.scale(each.gradient, each.runningRate))
                : training.update == Update::sgd ? descend(each, weight)
                                                 : descendByMoments(each, weight);
   if (training.average != 0)
     updateAverage(each, next);
-  kd::AssignOp::create(builder, loc, next, weight);
+  return next;
 }
 
-void Updater::updateLayers(ArrayRef<Trained> layers, unsigned depth) {
+/// The replica's part of it, and those of all others.
+Value Updater::gatherNext(const Trained &each) {
+  const int64_t part = kd::rankedType(each.gradient).getNumElements(), replicas = each.type.getNumElements() / part;
+  SmallVector<AffineExpr> extents{builder.getAffineConstantExpr(replicas), builder.getAffineConstantExpr(part)};
+  Value own = next(each, partOfReplica(b, b.reshape(parameter(each), extents), 0));
+  return b.createAs<kd::AllGatherOp>(b.typeOf(extents, own), own, kd::Group::Replicas);
+}
+
+SmallVector<Value> Updater::doForLayers(ArrayRef<Trained> layers, Work work, unsigned depth) {
   auto gradients = llvm::map_to_vector(layers, [](const Trained &each) { return each.gradient; });
-  auto loop =
-      kd::ScanOp::create(builder, loc, ValueRange(), gradients, TypeRange(), /*reverse=*/false, /*layers=*/true);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToEnd(&loop.getBody().front());
+  auto create = [&](TypeRange stacked) {
+    return kd::ScanOp::create(builder, loc, ValueRange(), gradients, stacked, /*reverse=*/false, /*layers=*/true);
+  };
+  auto loop = create({});
   SmallVector<Trained> inside(layers);
   for (auto [each, slice] : llvm::zip_equal(inside, loop.getBody().getArguments()))
     each.gradient = slice;
-  update(inside, depth + 1);
-  kd::YieldOp::create(builder, loc, ValueRange());
+  SmallVector<Value> made;
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToEnd(&loop.getBody().front());
+    made = doForEach(inside, work, depth + 1);
+    kd::YieldOp::create(builder, loc, made);
+  }
+  if (made.empty())
+    return made;
+  SmallVector<Type> stacked;
+  for (Value value : made) {
+    SmallVector<AffineExpr> extents = kd::getExtents(kd::rankedType(value));
+    extents.insert(extents.begin(), cast<kd::LoopInterface>(loop.getOperation()).getTripCount());
+    stacked.push_back(b.typeOf(extents, value));
+  }
+  auto stacking = create(stacked); // now that it is known what
+  stacking.getBody().takeBody(loop.getBody());
+  loop.erase();
+  return SmallVector<Value>(stacking.getStacked());
 }
 
-void Updater::update(ArrayRef<Trained> all, unsigned depth) {
-  llvm::MapVector<StringRef, SmallVector<Trained>> stacks; // by the name up to the layer's number
-  for (const Trained &each : all) {
+SmallVector<Value> Updater::doForEach(ArrayRef<Trained> all, Work work, unsigned depth) {
+  SmallVector<Value> made(all.size());
+  llvm::MapVector<StringRef, SmallVector<unsigned>> stacks; // by the name up to the layer's number
+  for (auto [i, each] : llvm::enumerate(all)) {
     size_t end = 0;
-    for (unsigned i = 0; i <= depth && end != std::string::npos; ++i)
-      end = each.name.find("{}", i == 0 ? 0 : end + 1);
+    for (unsigned level = 0; level <= depth && end != std::string::npos; ++level)
+      end = each.name.find("{}", level == 0 ? 0 : end + 1);
     if (end == std::string::npos)
-      updateOne(each);
+      made[i] = work(each);
     else
-      stacks[StringRef(each.name).take_front(end)].push_back(each);
+      stacks[StringRef(each.name).take_front(end)].push_back(i);
   }
-  for (auto &[prefix, layers] : stacks)
-    updateLayers(layers, depth);
+  for (auto &[prefix, numbers] : stacks) {
+    auto layers = llvm::map_to_vector(numbers, [&](unsigned i) { return all[i]; });
+    for (auto [i, value] : llvm::zip(numbers, doForLayers(layers, work, depth)))
+      made[i] = value;
+  }
+  llvm::erase(made, Value());
+  return made;
+}
+
+void Updater::update(ArrayRef<Trained> all) {
+  SmallVector<Trained> shared, whole;
+  for (const Trained &each : all)
+    (each.isShared ? shared : whole).push_back(each);
+  SmallVector<Value> gathered = doForEach(shared, [&](const Trained &each) { return gatherNext(each); });
+  for (auto [each, value] : llvm::zip_equal(shared, gathered))
+    each.gradient = value;
+  (void)doForEach(shared, [&](const Trained &each) {
+    kd::AssignOp::create(builder, loc, b.reshape(each.gradient, kd::getExtents(each.type)), parameter(each));
+    return Value();
+  });
+  (void)doForEach(whole, [&](const Trained &each) {
+    Value weight = parameter(each);
+    kd::AssignOp::create(builder, loc, next(each, weight), weight);
+    return Value();
+  });
 }
 
 /// Names that inputs and results have already, or that two parameters would share.
@@ -233,6 +304,21 @@ void addInput(func::FuncOp function, Type type, StringRef name) {
                                 function.getLoc());
 }
 
+/// Gradients become means over the replicas, if there are any; of what these share out a replica's part of them.
+void average(func::FuncOp function, MutableArrayRef<Trained> all, bool sharesStates) {
+  const int64_t replicas = kd::getNumRanks(function, kd::Group::Replicas);
+  if (replicas == 1)
+    return;
+  SmallVector<ReplicaGradient> gradients;
+  for (Trained &each : all) {
+    each.isShared = sharesStates && each.hasStates && isSharedOut(each.type, replicas);
+    gradients.push_back({each.gradient, each.isShared ? std::optional(each.layers()) : std::nullopt});
+  }
+  averageOverReplicas(function, replicas, gradients);
+  for (auto [each, gradient] : llvm::zip_equal(all, gradients))
+    each.gradient = gradient.value;
+}
+
 } // namespace
 
 Value inputNamed(func::FuncOp function, StringRef name) {
@@ -247,7 +333,7 @@ void addTrainingInputs(func::FuncOp function, const Graph &graph, const Entry &e
     addInput(function, kd::fromElementType(input.element, function.getContext()), input.name);
 }
 
-LogicalResult deriveTraining(func::FuncOp function, const Graph &graph, const Entry &entry) {
+LogicalResult deriveTraining(func::FuncOp function, const Graph &graph, const Entry &entry, bool sharesStates) {
   std::vector<std::string> parameters, names;
   SmallVector<Trained> trained;
   for (int number : gradient_parameters(graph, entry)) {
@@ -255,6 +341,8 @@ LogicalResult deriveTraining(func::FuncOp function, const Graph &graph, const En
     parameters.push_back(graph.name(parameter));
     names.push_back(gradient_name(parameters.back()));
     trained.push_back({parameters.back(), graph.copies(parameter.scope), running_rate(graph, number), {}});
+    Trained &last = trained.back();
+    last.hasStates = last.isOptimised() && !kept_moments(graph, entry.training, number).empty();
   }
   if (entry.training.update != Update::give)
     names = {"grad_norm"};
@@ -268,14 +356,16 @@ LogicalResult deriveTraining(func::FuncOp function, const Graph &graph, const En
     return failure();
   if (entry.training.micro_batches > 0)
     accumulate(function, graph, entry, *gradients);
-  if (const int64_t replicas = kd::getNumRanks(function, kd::Group::Replicas); replicas > 1)
-    averageOverReplicas(function, replicas, *gradients);
+  for (auto [each, gradient] : llvm::zip_equal(trained, *gradients)) {
+    RankedTensorType type = kd::rankedType(gradient);
+    each.gradient = gradient;
+    each.type = RankedTensorType::get(type.getShape().drop_front(each.layers()), type.getElementType());
+  }
+  average(function, trained, sharesStates);
   if (entry.training.update == Update::give) {
-    addResults(function, *gradients, names);
+    addResults(function, llvm::map_to_vector(trained, [](const Trained &each) { return each.gradient; }), names);
     return success();
   }
-  for (auto [each, gradient] : llvm::zip_equal(trained, *gradients))
-    each.gradient = gradient;
   OpBuilder builder(function.getContext());
   Operation *end = function.getBody().front().getTerminator();
   builder.setInsertionPoint(end);

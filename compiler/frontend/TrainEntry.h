@@ -15,7 +15,8 @@ mlir::Value inputNamed(mlir::func::FuncOp function, llvm::StringRef name);
 void addTrainingInputs(mlir::func::FuncOp function, const Graph &graph, const Entry &entry);
 
 /// Makes of an imported entry what its Training says: gradients become further results, or change the parameters, by a
-/// learning rate and a step that are further inputs.
-mlir::LogicalResult deriveTraining(mlir::func::FuncOp function, const Graph &graph, const Entry &entry);
+/// learning rate and a step that are further inputs. Replicas may share out what optimisers keep.
+mlir::LogicalResult deriveTraining(mlir::func::FuncOp function, const Graph &graph, const Entry &entry,
+                                   bool sharesStates);
 
 } // namespace kiln

@@ -214,6 +214,8 @@ void addLoweringOptions(CLI::App &app, LoweringOptions &options) {
       ->check(CLI::Range(0, 1024));
   app.add_flag("--sequence-parallel", options.ranks.rows,
                "ranks share out the rows of norms and residuals, too; to be tuned and built alike");
+  app.add_flag("--shard-optimizer", options.ranks.sharesStates,
+               "replicas share out what optimisers keep, and the updates; to be tuned and built alike");
 }
 
 std::string flagsOf(const LoweringOptions &options) {
@@ -225,7 +227,7 @@ std::string flagsOf(const LoweringOptions &options) {
          (options.ranks.stages > 1 ? fmt::format(" --stages {}", options.ranks.stages) : "") +
          (options.ranks.replicas > 1 ? fmt::format(" --replicas {}", options.ranks.replicas) : "") +
          (options.ranks.sumParts > 0 ? fmt::format(" --sum-parts {}", options.ranks.sumParts) : "") +
-         (options.ranks.rows ? " --sequence-parallel" : "");
+         (options.ranks.rows ? " --sequence-parallel" : "") + (options.ranks.sharesStates ? " --shard-optimizer" : "");
 }
 
 // What runs.

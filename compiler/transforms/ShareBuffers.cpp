@@ -3,7 +3,7 @@
 // 1. Number the steps; find the first and last step of every value. What a loop stacks lives from its begin, and its
 //    sequences to its end.
 // 2. A loop's initial, carried, yielded and resulting value share a buffer, or a conflict is noted. So it is where what
-//    a loop is to stack is no call's result, or is to be in two places.
+//    a loop is to stack is neither a call's result nor what ranks gather, or is to be in two places.
 // 3. A sum over ranks shares the buffer of what is added, or a conflict is noted. So it is where a sum is begun of what
 //    something else reads, too.
 // 4. A call's result that is stored in a state, or assigned to a weight, is written there if nothing reads the value
@@ -45,8 +45,9 @@ std::optional<LoopStep> getLoopStep(Value tensor) {
       return std::nullopt;
     return LoopStep{loop, loop.getSequences()[argument.getArgNumber() - loop.getNumCarried()]};
   }
-  auto call = tensor.getDefiningOp<CallOp>();
-  auto loop = call ? dyn_cast<LoopInterface>(call->getParentOp()) : LoopInterface();
+  Operation *maker = tensor.getDefiningOp();
+  auto loop =
+      isa_and_nonnull<CallOp, AllGatherOp>(maker) ? dyn_cast<LoopInterface>(maker->getParentOp()) : LoopInterface();
   if (loop)
     for (auto [yielded, stacked] : llvm::zip_equal(loop.getYieldedOutputs(), loop.getStacked()))
       if (getReshaped(yielded) == tensor)
@@ -118,7 +119,9 @@ void BufferSharing::number(Block &block) {
         addNode(result, isStacked(result) ? begin : end);
       loops.push_back(loop); // inner ones first
     } else if (isa<AllReduceOp, AllGatherOp, ReduceScatterOp>(op)) {
-      addNode(op.getResult(0), addStep(&op));
+      const int step = addStep(&op);
+      if (!getLoopStep(op.getResult(0)))
+        addNode(op.getResult(0), step);
       if (isa<AllReduceOp>(op))
         sums.push_back(&op);
     } else if (auto receive = dyn_cast<ReceiveOp>(op)) {
@@ -206,10 +209,28 @@ bool BufferSharing::tryShare(Value lhs, Value rhs) {
   return true;
 }
 
+/// Whether a call's result is written for this op alone.
+static bool isOwn(Value tensor, Operation *reader) {
+  for (; tensor.hasOneUse(); tensor = tensor.getDefiningOp<ReshapeOp>().getX())
+    if (!tensor.getDefiningOp<ReshapeOp>())
+      return tensor.getDefiningOp<CallOp>() && tensor.getParentBlock() == reader->getBlock();
+  return false;
+}
+
+/// Whether a value is a sum that is begun where a copy of its operand will be.
+static bool isBegunOfCopy(Value tensor) {
+  for (; Value source = getSource(tensor); tensor = source)
+    if (auto begun = tensor.getDefiningOp<BeginReduceOp>())
+      return !isOwn(begun.getX(), begun);
+  return false;
+}
+
 void BufferSharing::shareLoops() {
   for (LoopInterface loop : loops) {
     for (Value stacked : loop.getStacked()) {
       OpOperand &yielded = loop.getYield()->getOpOperand(cast<OpResult>(stacked).getResultNumber());
+      if (isBegunOfCopy(yielded.get()))
+        continue;
       std::optional<LoopStep> step = getLoopStep(getReshaped(yielded.get()));
       if (!step || step->whole != stacked)
         conflicts.push_back(&yielded);
@@ -223,14 +244,6 @@ void BufferSharing::shareLoops() {
         conflicts.push_back(&init);
     }
   }
-}
-
-/// Whether a call's result is written for this op alone.
-static bool isOwn(Value tensor, Operation *reader) {
-  for (; tensor.hasOneUse(); tensor = tensor.getDefiningOp<ReshapeOp>().getX())
-    if (!tensor.getDefiningOp<ReshapeOp>())
-      return tensor.getDefiningOp<CallOp>() && tensor.getParentBlock() == reader->getBlock();
-  return false;
 }
 
 void BufferSharing::shareSums() {
@@ -274,8 +287,8 @@ static SmallVector<OpOperand *> getReads(Value tensor) {
 }
 
 /// Whether a call's result may be where `store` would copy it: all that read what is there come before the call, or are
-/// it and let their argument be overwritten; the entry does not end with a status behind it, and it is not to be
-/// somewhere else, too.
+/// it and let their argument be overwritten; the entry does not end with a status behind it, as where a replica is lost
+/// whose weights are asked for, and it is not to be somewhere else, too.
 bool BufferSharing::mayBeAtHome(OpResult result, Operation *store) const {
   auto call = cast<CallOp>(result.getOwner());
   const int at = stepsOf.lookup(call).first;
@@ -287,7 +300,8 @@ bool BufferSharing::mayBeAtHome(OpResult result, Operation *store) const {
                                                                  stepsOf.lookup(owner).first < at);
   };
   auto isInTheWay = [&](Operation *op) {
-    if (isa<RequireFiniteOp>(op))
+    auto gather = dyn_cast<AllGatherOp>(op);
+    if (isa<RequireFiniteOp>(op) || (gather && gather.getOver() == Group::Replicas && isa<AssignOp>(store)))
       return stepsOf.lookup(op).first > at;
     if (op == store || !llvm::is_contained(getMemoryNames(op), home))
       return false;

@@ -120,13 +120,23 @@ int32_t kiln_begin_collective(const kiln_frame_t *frame, uint32_t number, uint32
   return begin(frame, number, &collective, &event);
 }
 
-int32_t kiln_begin_sum(const kiln_frame_t *frame, uint32_t number, void *at, uint64_t elements, uint32_t element,
-                       const char *layer, int64_t layer_number) {
+/* Where the sum for the own part lies; without a communicator, of which words are said later, anywhere. */
+static void *own_part(const kiln_frame_t *frame, uint32_t number, void *at, uint64_t bytes) {
+  const kiln_communicator_t *communicator =
+      frame->together && number < KILN_GROUPS ? frame->together->groups[number].communicator : NULL;
+  return (char *)at + (communicator ? communicator->rank * bytes : 0);
+}
+
+int32_t kiln_begin_sum(const kiln_frame_t *frame, uint32_t number, uint32_t kind, void *at, uint64_t elements,
+                       uint32_t element, const char *layer, int64_t layer_number) {
   const uint64_t bytes = kiln_safetensors_stored_bytes(element, elements);
-  kiln_collective_t collective = {
-      .kind = KILN_ALL_REDUCE, .element = element, .from = at, .to = at, .elements = elements};
+  kiln_collective_t collective = {.kind = (kiln_collective_kind_t)kind,
+                                  .element = element,
+                                  .from = at,
+                                  .to = kind == KILN_REDUCE_SCATTER ? own_part(frame, number, at, bytes) : at,
+                                  .elements = elements};
   kiln_event_t event = {.bytes = bytes};
   if (frame->tracing)
-    event = (kiln_event_t){frame->tracing->event.entry, name_of(KILN_ALL_REDUCE), layer, layer_number, 0, bytes, -1, 0};
+    event = (kiln_event_t){frame->tracing->event.entry, name_of(kind), layer, layer_number, 0, bytes, -1, 0};
   return begin(frame, number, &collective, &event);
 }

@@ -418,6 +418,7 @@ struct kiln_model_t {
   kiln_packed_t packed_kind;
   kiln_role_t role;
   uint32_t rank, stage; /* of descriptor->ranks, descriptor->stages */
+  uint32_t replica;     /* of descriptor->replicas, where these share out states */
   void *device;         /* the backend's */
 };
 

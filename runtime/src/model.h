@@ -106,9 +106,10 @@ enum { KILN_GROUP_RANKS = 0, KILN_GROUP_REPLICAS = 1, KILN_GROUP_STAGES = 2, KIL
  * the body is to return: a kiln_status_t, whose words are the call's. */
 int32_t kiln_begin_collective(const kiln_frame_t *frame, uint32_t group, uint32_t kind, const void *from, void *to,
                               uint64_t elements, uint32_t element);
-/* Begins a sum where its operand lies. A trace is told of it, as of `layer`, when it begins and when it is finished. */
-int32_t kiln_begin_sum(const kiln_frame_t *frame, uint32_t group, void *at, uint64_t elements, uint32_t element,
-                       const char *layer, int64_t number);
+/* Begins a KILN_ALL_REDUCE where its operand lies, or a KILN_REDUCE_SCATTER of which each has its part there. A trace
+ * is told of it, as of `layer`, when it begins and when it is finished. */
+int32_t kiln_begin_sum(const kiln_frame_t *frame, uint32_t group, uint32_t kind, void *at, uint64_t elements,
+                       uint32_t element, const char *layer, int64_t number);
 /* Called between kernels while something may be under way. */
 void kiln_poll_collectives(const kiln_frame_t *frame);
 /* Waits for all that were begun. */

@@ -135,7 +135,9 @@ static kiln_status_t save(const kiln_contents_t *contents, const char *path, con
                           contents->model ? "a path" : "a model");
   if (!contents->model->packed)
     return kiln_error_set(error, KILN_WEIGHTS_NOT_BOUND, "%s requires bound weights, got none", function);
-  const kiln_status_t status = kiln_refuse_slices(contents->model, function, error);
+  kiln_status_t status = kiln_refuse_slices(contents->model, function, error);
+  if (!status && contents->arena)
+    status = kiln_refuse_parts(contents->model, function, error);
   return status ? status : kiln_file_replace(path, write_contents, contents, error);
 }
 

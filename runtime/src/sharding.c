@@ -36,6 +36,11 @@ static kiln_status_t check_parts(const kiln_model_t *model, kiln_error_t *error)
       return kiln_error_set(error, KILN_INTERNAL_ERROR,
                             "tensor \"%.*s\" requires sections that are all of it for %u ranks together, got others",
                             KILN_NAME_SHOWN, slice->name, descriptor->ranks);
+    const uint32_t parts = descriptor->shards[i].parts;
+    if (parts > 1 && (parts != descriptor->replicas || kiln_elements_beside(slice, slice->rank) % parts != 0))
+      return kiln_error_set(error, KILN_INTERNAL_ERROR,
+                            "tensor \"%.*s\" requires an equal part for each of %u replicas, got others",
+                            KILN_NAME_SHOWN, slice->name, descriptor->replicas);
   }
   return KILN_OK;
 }
@@ -60,12 +65,28 @@ static kiln_status_t take_number(const kiln_model_t *model, const char *member, 
   return KILN_OK;
 }
 
+/* Which of the replicas that share out states the model is. */
+static kiln_status_t take_replica(kiln_model_t *model, const kiln_options_t *options, kiln_error_t *error) {
+  const kiln_descriptor_t *descriptor = model->descriptor;
+  if (!kiln_shared_state(descriptor))
+    return KILN_OK;
+  if (options->replicas != descriptor->replicas || options->replica >= options->replicas)
+    return kiln_error_set(error, KILN_INVALID_ARGUMENT,
+                          "model \"%.*s\" requires create_on with a replica below %u and %u replicas, got %u and %u",
+                          KILN_NAME_SHOWN, descriptor->name, descriptor->replicas, descriptor->replicas,
+                          options->replica, options->replicas);
+  model->replica = options->replica;
+  return KILN_OK;
+}
+
 static kiln_status_t create(kiln_model_t *model, const kiln_options_t *options, kiln_error_t *error) {
   const kiln_descriptor_t *descriptor = model->descriptor;
   kiln_status_t status =
       take_number(model, "rank", descriptor->ranks, options->rank, options->ranks, &model->rank, error);
   if (!status)
     status = take_number(model, "stage", descriptor->stages, options->stage, options->stages, &model->stage, error);
+  if (!status)
+    status = take_replica(model, options, error);
   return status ? status : check_parts(model, error);
 }
 
@@ -137,6 +158,27 @@ kiln_status_t kiln_ranks_check(const kiln_model_t *model, const kiln_call_t *cal
   return join_ranks(&together, model, call);
 }
 
+/* Of a call that trains, or does without. */
+static kiln_status_t join_replicas(kiln_together_t *together, const kiln_model_t *model, const kiln_call_t *call) {
+  const uint32_t replicas = model->descriptor->replicas;
+  const kiln_status_t status = join(together, KILN_GROUP_REPLICAS, call->replicas, replicas, call->error);
+  if (!status && call->replicas && call->replicas->rank != model->replica && kiln_shared_state(model->descriptor))
+    return kiln_error_set(call->error, KILN_INVALID_ARGUMENT,
+                          "%s requires a communicator of replica %u of %u, as its model is, got replica %u",
+                          together->entry, model->replica, replicas, call->replicas->rank);
+  return status;
+}
+
+kiln_status_t kiln_replicas_check(const kiln_model_t *model, const kiln_call_t *call, const char *function) {
+  kiln_together_t together = {.entry = function};
+  if (!kiln_shared_state(model->descriptor))
+    return KILN_OK;
+  if (!call->replicas)
+    return kiln_error_set(call->error, KILN_NULL_ARGUMENT,
+                          "%s requires a communicator of replicas with begin and finish, got null", function);
+  return join_replicas(&together, model, call);
+}
+
 static kiln_status_t run(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry,
                          const kiln_frame_t *frame) {
   kiln_together_t together = {.entry = model->descriptor->entries[entry].name,
@@ -147,7 +189,7 @@ static kiln_status_t run(const kiln_model_t *model, const kiln_call_t *call, uin
   if (!status)
     status = join_ranks(&together, model, call);
   if (!status)
-    status = join(&together, KILN_GROUP_REPLICAS, call->replicas, model->descriptor->replicas, call->error);
+    status = join_replicas(&together, model, call);
   if (!status)
     status = join_own(&together, KILN_GROUP_STAGES, call->stages, model->stage, model->descriptor->stages, call->error);
   if (status)
@@ -320,13 +362,14 @@ static kiln_status_t spread(const kiln_model_t *model, uint32_t index, kiln_put_
   const kiln_weight_t *slice = kiln_kept_tensor(model->descriptor, index);
   const kiln_shard_t *shard = &model->descriptor->shards[index];
   const uint64_t elements = kiln_elements_beside(slice, slice->rank);
-  kiln_span_t span = {0, 0, elements};
+  kiln_span_t span = {0, 0, elements}, part;
   kiln_status_t status = KILN_OK;
   if (shard->section_count == 0)
-    return put(context, &span, error);
+    return kiln_span_part(&span, elements, shard, model->replica, &part) ? put(context, &part, error) : KILN_OK;
   kiln_spans_t spans = kiln_spans_of(slice, shard, model->rank);
   while (!status && kiln_spans_next(&spans, &span))
-    status = put(context, &span, error);
+    if (kiln_span_part(&span, elements, shard, model->replica, &part))
+      status = put(context, &part, error);
   return status;
 }
 
@@ -353,4 +396,13 @@ static kiln_status_t refuse_slices(const kiln_model_t *model, const char *functi
   return KILN_OK;
 }
 
-const kiln_sharding_t kiln_sharding = {create, take_role, run, whole, take, spread, name, refuse_slices};
+static kiln_status_t refuse_parts(const kiln_model_t *model, const char *function, kiln_error_t *error) {
+  const kiln_weight_t *state = kiln_shared_state(model->descriptor);
+  return state ? kiln_error_set(error, KILN_INVALID_ARGUMENT,
+                                "%s requires whole states, got a replica's part of \"%.*s\"", function, KILN_NAME_SHOWN,
+                                state->name)
+               : KILN_OK;
+}
+
+const kiln_sharding_t kiln_sharding = {create, take_role, run,           whole,       take,
+                                       spread, name,      refuse_slices, refuse_parts};

@@ -46,6 +46,10 @@ kiln_spans_t kiln_spans_of(const kiln_weight_t *slice, const kiln_shard_t *shard
 bool kiln_spans_next(kiln_spans_t *spans, kiln_span_t *span);
 /* Elements of the tensor that a slice is of. */
 uint64_t kiln_whole_elements(const kiln_weight_t *slice, const kiln_shard_t *shard);
+/* Of elements that lie side by side in a slice those that are in a replica's part of it, from `own` on in that. False:
+ * there are none. */
+bool kiln_span_part(const kiln_span_t *span, uint64_t elements, const kiln_shard_t *shard, uint32_t replica,
+                    kiln_span_t *part);
 /* What is a rank's of a section begins here. */
 static inline uint64_t kiln_section_owned(const kiln_section_t *section, uint32_t rank) {
   return section->first + rank / section->group * section->step;
@@ -65,6 +69,7 @@ typedef struct kiln_slices_t {
   const kiln_shard_t *shard;
   kiln_status_t (*read)(const void *context, uint64_t first, uint64_t count, void *values, kiln_error_t *error);
   const void *context;
+  bool is_read_alone; /* own elements are read, and stay where they are */
 } kiln_slices_t;
 /* Elements `begin` .. `end` of the whole tensor come to rank 0's `piece`; `part` has as much room. All members call it.
  * What cannot be read is in *own; the result is the communicator's. */
@@ -95,13 +100,22 @@ typedef struct kiln_sharding_t {
   void (*name)(const kiln_model_t *model, char *text, size_t room);
   /* Refuses what would take slices for whole weights, if there are any. */
   kiln_status_t (*refuse_slices)(const kiln_model_t *model, const char *function, kiln_error_t *error);
+  /* The same of a replica's parts of states. */
+  kiln_status_t (*refuse_parts)(const kiln_model_t *model, const char *function, kiln_error_t *error);
 } kiln_sharding_t;
-/* That a call has the model's communicator. */
+/* That a call has the model's communicator of ranks, and that of replicas if these share out states. */
 kiln_status_t kiln_ranks_check(const kiln_model_t *model, const kiln_call_t *call, const char *function);
+kiln_status_t kiln_replicas_check(const kiln_model_t *model, const kiln_call_t *call, const char *function);
+/* A state of which each replica has a part; null: there is none. */
+const kiln_weight_t *kiln_shared_state(const kiln_descriptor_t *descriptor);
 
 static inline kiln_status_t kiln_refuse_slices(const kiln_model_t *model, const char *function, kiln_error_t *error) {
   const kiln_sharding_t *sharding = model->descriptor->sharding;
   return sharding ? sharding->refuse_slices(model, function, error) : KILN_OK;
+}
+static inline kiln_status_t kiln_refuse_parts(const kiln_model_t *model, const char *function, kiln_error_t *error) {
+  const kiln_sharding_t *sharding = model->descriptor->sharding;
+  return sharding ? sharding->refuse_parts(model, function, error) : KILN_OK;
 }
 /* The tensor of the file that a weight is, or a slice of. */
 /* Weights, and behind them states. */

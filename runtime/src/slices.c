@@ -44,6 +44,25 @@ bool kiln_spans_next(kiln_spans_t *spans, kiln_span_t *span) {
   return false;
 }
 
+bool kiln_span_part(const kiln_span_t *span, uint64_t elements, const kiln_shard_t *shard, uint32_t replica,
+                    kiln_span_t *part) {
+  const uint64_t count = shard->parts > 1 ? elements / shard->parts : elements;
+  const uint64_t first = shard->parts > 1 ? replica * count : 0, end = first + count;
+  const uint64_t from = span->own > first ? span->own : first;
+  const uint64_t to = span->own + span->count < end ? span->own + span->count : end;
+  if (from >= to)
+    return false;
+  *part = (kiln_span_t){from - first, span->whole + (from - span->own), to - from};
+  return true;
+}
+
+const kiln_weight_t *kiln_shared_state(const kiln_descriptor_t *descriptor) {
+  for (uint32_t i = 0; i < descriptor->state_count && descriptor->shards; ++i)
+    if (descriptor->shards[descriptor->weight_count + i].parts > 1)
+      return &descriptor->states[i].tensor;
+  return NULL;
+}
+
 kiln_status_t kiln_ranks_do(const kiln_communicator_t *communicator, const kiln_collective_t *collective,
                             kiln_error_t *error) {
   const kiln_status_t status = communicator->begin(communicator->self, collective, error);
@@ -95,6 +114,10 @@ kiln_status_t kiln_slices_gather(const kiln_slices_t *slices, uint64_t begin, ui
                                  kiln_error_t *own, kiln_error_t *error) {
   const kiln_communicator_t *communicator = slices->communicator;
   kiln_status_t status = KILN_OK;
+  if (slices->is_read_alone) {
+    (void)read_own(slices, begin, end, part, false, own);
+    return KILN_OK;
+  }
   if (communicator->rank == 0) {
     (void)read_own(slices, begin, end, piece, true, own);
     for (uint32_t rank = 1; !status && rank < communicator->size; ++rank)

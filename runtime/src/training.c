@@ -157,6 +157,9 @@ kiln_status_t kiln_swap_average(kiln_model_t *model, void *arena, kiln_error_t *
                           model ? "an arena" : "a model");
   if (!model->packed)
     return kiln_error_set(error, KILN_WEIGHTS_NOT_BOUND, "swap_average requires bound weights, got none");
+  const kiln_status_t status = kiln_refuse_parts(model, "swap_average", error);
+  if (status)
+    return status;
   const kiln_descriptor_t *descriptor = model->descriptor;
   for (uint64_t i = 0; i < descriptor->state_count; ++i) {
     const kiln_state_t *state = &descriptor->states[i];

@@ -15,6 +15,8 @@ module attributes {kiln.ranks = 2 : i64, kiln.replicas = 4 : i64} {
     %4 = kiln.rank over replicas : tensor<i32>
     // CHECK: %[[BEGUN:.*]] = kiln.begin_reduce %{{.*}} over replicas : tensor<7x8xf32>
     %5 = kiln.begin_reduce %3 over replicas : tensor<7x8xf32>
+    // CHECK: kiln.begin_reduce %{{.*}} over replicas scattered : tensor<4x7x8xf32>
+    %7 = kiln.begin_reduce %parts over replicas scattered : tensor<4x7x8xf32>
     // CHECK: kiln.finish %[[BEGUN]] over replicas : tensor<7x8xf32>
     %6 = kiln.finish %5 over replicas : tensor<7x8xf32>
     return %1, %6 : tensor<7x8xf32>, tensor<7x8xf32>
@@ -62,5 +64,15 @@ module attributes {kiln.replicas = 2 : i64} {
     %0 = kiln.begin_reduce %x over replicas : tensor<7x8xf32>
     %1 = kiln.add %0, %x : (tensor<7x8xf32>, tensor<7x8xf32>) -> tensor<7x8xf32>
     return %1 : tensor<7x8xf32>
+  }
+}
+
+// -----
+
+module attributes {kiln.replicas = 2 : i64} {
+  func.func @parts_of_others(%x: tensor<7x8xf32>) {
+    // expected-error @+1 {{scattered begin_reduce requires one part for each rank: got f32[7, 8]}}
+    %0 = kiln.begin_reduce %x over replicas scattered : tensor<7x8xf32>
+    return
   }
 }

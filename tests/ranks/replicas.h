@@ -8,7 +8,7 @@
 
 namespace {
 
-constexpr std::int64_t rows = 6, width = 16, hidden = 1024, classes = 40;
+constexpr std::int64_t rows = 6, width = 16, hidden = 2048, classes = 40;
 
 struct Block : kiln::Layer<Block> {
   using Layer::Layer;

@@ -1,105 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replicas that train together beside one process that goes through all of their inputs as micro-batches: losses,
 // norms, weights, and which elements dropout drops.
-#include <gtest/gtest.h>
 #include <map>
-#include <random>
 
-#include "session.h"
-#include "thread_ranks.h"
+#include "trained.h"
 #include "trained1_ranks2_replicas2.h"
 #include "trained1_replicas4.h"
-#include "trained2.h"
 #include "trained2_replicas2.h"
 #include "trained4.h"
-#include "trainer.h"
-#include "writer.h"
 
 namespace kiln::test {
 namespace {
 
 #define TRAINER(name, NAME)                                                                                            \
   struct name {                                                                                                        \
-    KILN_TRAINER(name, NAME);                                                                                          \
-    static constexpr auto read = name##_read_weight;                                                                   \
-    static constexpr auto descend = name##_descend;                                                                    \
-    [[maybe_unused]] static constexpr size_t weightBytes = NAME##_WEIGHT_BYTES;                                        \
-    static constexpr size_t arenaBytes =                                                                               \
-        NAME##_TRAIN_ARENA_BYTES(1) + NAME##_DESCEND_ARENA_BYTES(1) + NAME##_EVALUATE_ARENA_BYTES(1);                  \
+    KILN_TRAINED(name, NAME);                                                                                          \
   }
 TRAINER(trained2, TRAINED2);
 TRAINER(trained4, TRAINED4);
 TRAINER(trained1_replicas4, TRAINED1_REPLICAS4);
 TRAINER(trained2_replicas2, TRAINED2_REPLICAS2);
 TRAINER(trained1_ranks2_replicas2, TRAINED1_RANKS2_REPLICAS2);
-
-constexpr size_t rows = 6, classes = 40, steps = 10;
-
-/// The inputs of all steps: of each all micro-batches.
-struct Inputs {
-  Inputs(uint32_t seed, size_t microBatches) : words(2 * steps * microBatches * rows) {
-    std::mt19937 random(seed);
-    for (int32_t &word : words)
-      word = static_cast<int32_t>(random() % classes);
-  }
-  std::vector<int32_t> words;
-};
-
-/// Which of the inputs a process takes, of how many, whom it does so with, and who is told of it.
-struct Place {
-  size_t part = 0, parts = 1;
-  const kiln_communicator_t *ranks = nullptr, *replicas = nullptr;
-  const kiln_trace_t *trace = nullptr;
-};
-
-/// Seven steps by AdamW and three by descent, each one's loss and norm; the loss without training; some weights.
-template <class Api> std::vector<float> train(const Inputs &inputs, const Place &place = {}) {
-  kiln_error_t error{};
-  kiln_options_t options{};
-  if (place.ranks) {
-    options.rank = place.ranks->rank;
-    options.ranks = place.ranks->size;
-  }
-  auto check = [&](kiln_status_t status) { EXPECT_EQ(status, KILN_OK) << error.message; };
-  typename Api::Model *made = nullptr;
-  check(Api::create(&options, &made, &error));
-  const std::unique_ptr<typename Api::Model, void (*)(typename Api::Model *)> model(made, Api::destroy);
-  const testing::WeightImage image(std::vector<testing::WeightShape>{TRAINED2_WEIGHTS(KILN_TEST_WEIGHT)});
-  check(Api::bind(made, image.data(), image.size(), &error));
-  const Memory arena((Api::arenaBytes + 63) / 64 * 64);
-  std::memset(arena.data, 0, Api::trainingBytes);
-  kiln_call_t call{arena.data, arena.bytes, nullptr, &error};
-  call.communicator = place.ranks;
-  call.replicas = place.replicas;
-  call.trace = place.trace;
-  const size_t perStep = inputs.words.size() / steps / 2, own = perStep / place.parts;
-  const int32_t dropout = 5;
-  std::vector<float> results;
-  for (int32_t step = 1; step <= static_cast<int32_t>(steps); ++step) {
-    const int32_t *tokens = &inputs.words[2 * perStep * static_cast<size_t>(step - 1) + own * place.part];
-    const int32_t *targets = tokens + perStep;
-    const float rate = step <= 7 ? 1e-2f : 1e-1f;
-    float loss = NAN, norm = 0;
-    check(step <= 7 ? Api::train(made, &call, tokens, targets, &rate, &step, &dropout, &loss, &norm)
-                    : Api::descend(made, &call, tokens, targets, &rate, &step, &dropout, &loss));
-    results.insert(results.end(), {loss, norm});
-  }
-  results.push_back(NAN);
-  check(Api::evaluate(made, &call, inputs.words.data(), &inputs.words[rows], &results.back()));
-  for (const char *name : {"words.weight", "blocks.1.norm.bias", "blocks.2.down.bias", "norm.weight"}) {
-    float values[16];
-    const size_t count = std::strcmp(name, "words.weight") == 0 ? 1 : 16; // rows, or elements of what has no rows
-    check(Api::read(made, name, 0, count, values, &error));
-    results.insert(results.end(), std::begin(values), std::end(values));
-  }
-  return results;
-}
-
-void expectNear(const std::vector<float> &got, const std::vector<float> &wanted) {
-  ASSERT_EQ(got.size(), wanted.size());
-  for (size_t i = 0; i < wanted.size(); ++i)
-    EXPECT_NEAR(got[i], wanted[i], 1e-4 * std::abs(wanted[i]) + 1e-5) << i;
-}
 
 /// `sums`: of a step.
 template <class Api>

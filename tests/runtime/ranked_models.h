@@ -92,19 +92,22 @@ inline std::vector<Described> describeWeights(uint32_t ranks, Kind kind) {
   return weights;
 }
 
-inline std::vector<Described> describeStates(uint32_t ranks) {
+inline std::vector<Described> describeStates(uint32_t ranks, Kind kind) {
+  const int64_t most = kind.IsLarge ? 1032 : 20;
   return {{"state:cache.{}", "F32", {3, 4, 8}, sharesOf(2, {8}, ranks), 0, 2},
           {"mean:c.{}.fused", "F32", {7, 40}, sharesOf(1, {16, 16, 8}, ranks), 0, 3},
           {"mean:d.shared", "F32", {28, 3}, sharedKeys(0, ranks)},
           {"mean:e.norm", "F32", {6}, {}},
+          {"mean:i.wide", "F32", {most, most - 7}, sharesOf(0, {static_cast<uint64_t>(most) - 8, 8}, ranks)},
           {"momentum:h.scale", "F32", {1}, {}}};
 }
 
-/// One rank of so many, or a model of one process.
+/// One rank of so many, or a model of one process. Replicas share out what is kept of weights where that is even.
 class RankedModel {
 public:
-  RankedModel(uint32_t rank, uint32_t ranks, Kind kind = {})
-      : Rank(rank), Weights(describeWeights(ranks, kind)), States(describeStates(ranks)) {
+  RankedModel(uint32_t rank, uint32_t ranks, Kind kind = {}, uint32_t replica = 0, uint32_t replicas = 1)
+      : Rank(rank), Ranks(ranks), Replica(replica), Weights(describeWeights(ranks, kind)),
+        States(describeStates(ranks, kind)) {
     std::vector<kiln_weight_t> weights;
     std::vector<kiln_placement_t> places;
     std::vector<kiln_state_t> states;
@@ -119,14 +122,19 @@ public:
       places.push_back(place);
       sections.push_back(ranks > 1 ? each.Cut : Sections());
     }
-    for (const Described &each : States) {
+    for (Described &each : States) {
+      const kiln_weight_t slice = each.slice();
       const uint64_t bytes = KILN_ARENA_ROUND(productOf(each.Shape) * 4);
-      states.push_back({each.slice(), arena, bytes});
+      if (replicas > 1 && each.name(0).find("state:") != 0 && kiln_weight_bytes(&slice) / 4 % replicas == 0)
+        each.Cut.Parts = replicas;
+      states.push_back({slice, arena, bytes});
       arena += bytes * each.Copies;
       sections.push_back(ranks > 1 ? each.Cut : Sections());
+      sections.back().Parts = each.Cut.Parts;
     }
     Arena.resize(arena + KILN_ARENA_ALIGNMENT, '\x7F');
-    Bound = std::make_unique<BoundModel>(weights, places, packed, rank, ranks > 1 ? ranks : 0, sections, states);
+    Bound = std::make_unique<BoundModel>(weights, places, packed, rank, ranks > 1 ? ranks : 0, sections, states,
+                                         replica, replicas > 1 ? replicas : 0);
     Offsets = states;
   }
 
@@ -141,7 +149,9 @@ public:
     for (size_t i = 0; i < States.size(); ++i)
       for (uint32_t copy = 0; copy < States[i].Copies; ++copy) {
         const std::string own = sliceOf(States[i].bytes(copy, seed), States[i].Shape, States[i].Cut, Rank, 4);
-        std::copy(own.begin(), own.end(), arena() + Offsets[i].offset + copy * Offsets[i].stride);
+        const auto count = static_cast<std::ptrdiff_t>(own.size() / partsOf(i));
+        const auto first = own.begin() + (partsOf(i) > 1 ? Replica * count : 0);
+        std::copy(first, first + count, arena() + Offsets[i].offset + copy * Offsets[i].stride);
       }
     Training = {static_cast<int32_t>(seed), 1611};
   }
@@ -150,7 +160,8 @@ public:
     std::string all = Bound->packed();
     for (size_t i = 0; i < States.size(); ++i)
       for (uint32_t copy = 0; copy < States[i].Copies; ++copy)
-        all.append(arena() + Offsets[i].offset + copy * Offsets[i].stride, kiln_weight_bytes(&Offsets[i].tensor));
+        all.append(arena() + Offsets[i].offset + copy * Offsets[i].stride,
+                   kiln_weight_bytes(&Offsets[i].tensor) / partsOf(i));
     return all + std::to_string(Training.step) + " " + std::to_string(Training.seed);
   }
   char *arena() {
@@ -159,12 +170,14 @@ public:
   }
   size_t arenaBytes() const { return Arena.size() - KILN_ARENA_ALIGNMENT; }
 
-  kiln_status_t save(const kiln_communicator_t &ranks, const char *path, bool isTraining) {
+  kiln_status_t save(const kiln_communicator_t &ranks, const char *path, bool isTraining,
+                     const kiln_communicator_t *replicas = nullptr) {
     const kiln_call_t call = {.arena = arena(),
                               .arena_bytes = arenaBytes(),
                               .executor = nullptr,
                               .error = &Bound->Error,
-                              .communicator = &ranks};
+                              .communicator = Ranks > 1 ? &ranks : nullptr,
+                              .replicas = replicas};
     return isTraining ? kiln_save_training_together(Bound->Model, &call, &Training, path)
                       : kiln_save_weights_together(Bound->Model, &call, path);
   }
@@ -180,7 +193,9 @@ public:
   kiln_training_t Training = {};
 
 private:
-  uint32_t Rank;
+  uint64_t partsOf(size_t state) const { return std::max<uint64_t>(States[state].Cut.Parts, 1); }
+
+  uint32_t Rank, Ranks, Replica;
   std::vector<Described> Weights, States;
   std::vector<kiln_state_t> Offsets;
   std::string Arena;
@@ -216,6 +231,33 @@ inline void asRanked(uint32_t count, Kind kind, uint32_t seed,
     RankedModel model(rank, count, kind);
     ASSERT_NO_FATAL_FAILURE(model.fill(seed));
     work(ranks, model, rank);
+  });
+}
+
+/// The same for so many replicas of so many ranks. The communicators are those of the process.
+struct GridProcess {
+  uint32_t Rank, Replica;
+  kiln::test::ThreadRanks &OfReplica, &OfRank;
+  kiln_communicator_t Ranks, Replicas;
+};
+inline void asGrid(uint32_t ranks, uint32_t replicas, Kind kind, uint32_t seed,
+                   const std::function<void(RankedModel &, GridProcess &)> &work) {
+  std::deque<kiln::test::ThreadRanks> ofReplica, ofRank;
+  for (uint32_t replica = 0; replica < replicas; ++replica)
+    ofReplica.emplace_back(ranks);
+  for (uint32_t rank = 0; rank < ranks; ++rank)
+    ofRank.emplace_back(replicas);
+  kiln::test::ThreadRanks(ranks * replicas).run([&](uint32_t process) {
+    const uint32_t rank = process % ranks, replica = process / ranks;
+    RankedModel model(rank, ranks, kind, replica, replicas);
+    ASSERT_NO_FATAL_FAILURE(model.fill(seed));
+    GridProcess own = {rank,
+                       replica,
+                       ofReplica[replica],
+                       ofRank[rank],
+                       ofReplica[replica].communicator(rank),
+                       ofRank[rank].communicator(replica)};
+    work(model, own);
   });
 }
 

@@ -163,6 +163,12 @@ TEST(Collect, EachKindMovesWhatItShould) {
         for (size_t i = 0; i < count; ++i)
           EXPECT_EQ(part[i], valueOf(0, rank * count + i) * static_cast<float>(size) +
                                  static_cast<float>(100 * (size * (size - 1) / 2)));
+        // A sum that is begun where its operand lies, of which each gets its part there.
+        from = valuesOf(rank, 0, size * count);
+        EXPECT_EQ(kiln_begin_sum(frame, KILN_GROUP_RANKS, KILN_REDUCE_SCATTER, from.data(), count, KILN_F32, "", -1),
+                  0);
+        EXPECT_EQ(kiln_finish_collectives(frame, KILN_GROUP_RANKS), 0);
+        EXPECT_TRUE(std::equal(part.begin(), part.end(), &from[rank * count]));
         return 0;
       });
 }

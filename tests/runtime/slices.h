@@ -18,8 +18,9 @@ struct Sections {
   uint32_t Dim = 0;
   uint64_t Extent = 0;
   std::vector<kiln_section_t> All;
+  uint32_t Parts = 0; // of a rank's, one a replica
 
-  kiln_shard_t described() const { return {All.data(), Extent, Dim, static_cast<uint32_t>(All.size())}; }
+  kiln_shard_t described() const { return {All.data(), Extent, Dim, static_cast<uint32_t>(All.size()), Parts, 0}; }
 };
 
 /// So many parts, one a rank, or each for a group of ranks.

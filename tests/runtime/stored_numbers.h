@@ -80,7 +80,7 @@ class BoundModel {
 public:
   BoundModel(std::vector<kiln_weight_t> weights, std::vector<kiln_placement_t> placements, uint64_t packedBytes,
              uint32_t rank = 0, uint32_t ranks = 0, std::vector<Sections> sections = {},
-             std::vector<kiln_state_t> states = {})
+             std::vector<kiln_state_t> states = {}, uint32_t replica = 0, uint32_t replicas = 0)
       : Parts(std::move(sections)), States(std::move(states)), Weights(std::move(weights)),
         Placements(std::move(placements)),
         Variant(hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, Placements.data(), packedBytes, nullptr)),
@@ -95,7 +95,8 @@ public:
                    nullptr,
                    0} {
     const kiln_cpu_t cpu = kiln_cpu_detect();
-    const kiln_options_t options = {.allocator = &Functions, .rank = rank, .ranks = ranks};
+    const kiln_options_t options = {
+        .allocator = &Functions, .rank = rank, .ranks = ranks, .replica = replica, .replicas = replicas};
     for (const Sections &each : Parts)
       Shards.push_back(each.described());
     Shards.resize(Weights.size() + States.size()); // else they are whole
@@ -103,7 +104,8 @@ public:
     Descriptor.state_count = States.size();
     Descriptor.ranks = ranks;
     Descriptor.shards = Shards.data();
-    Descriptor.sharding = ranks > 1 ? &kiln_sharding : nullptr;
+    Descriptor.replicas = replicas;
+    Descriptor.sharding = ranks > 1 || replicas > 1 ? &kiln_sharding : nullptr;
     EXPECT_EQ(kiln_model_create(&Descriptor, &cpu, &options, &Model, &Error), KILN_OK) << Error.message;
   }
   BoundModel(const BoundModel &) = delete;

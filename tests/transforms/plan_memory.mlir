@@ -222,3 +222,39 @@ module attributes {kiln.stages = 3 : i64} {
     return
   }
 }
+
+// -----
+
+// A sum is begun of what a loop goes over in a copy, which is where the loop stacks it. What replicas gather in a loop is
+// where that stacks it, too. No weight is written before all is gathered, since a replica may be lost.
+// CHECK-LABEL: @shared_out
+// CHECK-SAME: kiln.arena_bytes = 128
+// CHECK: kiln.scan () over (%[[A:.*]] = %arg0
+// CHECK-NEXT: %[[COPY:.*]] = kiln.call @copy_{{[0-9]+}}(%[[A]])
+// CHECK-NEXT: %[[B:.*]] = kiln.begin_reduce %[[COPY]] over replicas scattered
+// CHECK-NEXT: kiln.yield %[[B]]
+// CHECK: %[[Y:.*]] = kiln.call {{.*}} : (tensor<8xf32>) -> tensor<8xf32>
+// CHECK: kiln.scan
+// CHECK: %[[PART:.*]] = kiln.call
+// CHECK-NEXT: %[[ALL:.*]] = kiln.all_gather %[[PART]]
+// CHECK-NEXT: kiln.yield %[[ALL]]
+// CHECK: kiln.assign %[[Y]] to %{{.*}}
+module attributes {kiln.replicas = 2 : i64} {
+  func.func @shared_out(%x: tensor<5x2x8xf32>, %own: tensor<5x8xf32>, %y: tensor<8xf32>)
+      -> (tensor<5x2x8xf32>, tensor<5x2x8xf32>) attributes {kiln.entry} {
+    %s = kiln.scan () over (%a = %x : tensor<5x2x8xf32>) -> (tensor<5x2x8xf32>) {
+      %b = kiln.begin_reduce %a over replicas scattered : tensor<2x8xf32>
+      kiln.yield %b : tensor<2x8xf32>
+    }
+    %f = kiln.finish %s over replicas : tensor<5x2x8xf32>
+    %w = kiln.parameter {sources = ["w"], variable} : tensor<8xf32>
+    %z = kiln.tanh %y : tensor<8xf32>
+    %g = kiln.scan () over (%o = %own : tensor<5x8xf32>) -> (tensor<5x2x8xf32>) {
+      %r = kiln.relu %o : tensor<8xf32>
+      %all = kiln.all_gather %r over replicas : tensor<8xf32> -> tensor<2x8xf32>
+      kiln.yield %all : tensor<2x8xf32>
+    }
+    kiln.assign %z to %w : tensor<8xf32>
+    return %f, %g : tensor<5x2x8xf32>, tensor<5x2x8xf32>
+  }
+}

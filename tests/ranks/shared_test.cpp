@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replicas that share out what their optimiser keeps: beside replicas that have all of it and beside one process; what
+// they send and keep, what files they write, what is left when one is lost, and what is refused.
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
+
+#include "trained.h"
+#include "trained1_ranks2_shared2.h"
+#include "trained1_shared4.h"
+#include "trained2_replicas2.h"
+#include "trained2_shared2.h"
+#include "trained4.h"
+
+namespace kiln::test {
+namespace {
+
+#define TRAINER(name, NAME)                                                                                            \
+  struct name {                                                                                                        \
+    KILN_TRAINED(name, NAME);                                                                                          \
+  }
+#define SHARED_TRAINER(name, NAME)                                                                                     \
+  struct name {                                                                                                        \
+    KILN_TRAINED(name, NAME);                                                                                          \
+    static constexpr auto save = name##_save_training_together;                                                        \
+  }
+TRAINER(trained2, TRAINED2);
+TRAINER(trained4, TRAINED4);
+TRAINER(trained2_replicas2, TRAINED2_REPLICAS2);
+SHARED_TRAINER(trained1_shared4, TRAINED1_SHARED4);
+SHARED_TRAINER(trained2_shared2, TRAINED2_SHARED2);
+SHARED_TRAINER(trained1_ranks2_shared2, TRAINED1_RANKS2_SHARED2);
+
+constexpr uint64_t width = 16, hidden = 2048, layers = 3, large = 2 * layers * width * hidden;
+/// Norm, up, down and shift of a layer; the table and the last norm.
+constexpr uint64_t parameters =
+    large + layers * (2 * width + hidden + width + width * width + width) + classes * width + 2 * width;
+
+/// All replicas' results.
+template <class Api>
+std::vector<std::vector<float>> trainTogether(ThreadRanks &replicas, const Inputs &inputs, uint32_t count) {
+  std::vector<std::vector<float>> got(count);
+  replicas.run([&](uint32_t number) {
+    const kiln_communicator_t communicator = replicas.communicator(number);
+    got[number] = train<Api>(inputs, {number, count, nullptr, &communicator});
+  });
+  for (const std::vector<float> &other : got)
+    EXPECT_EQ(std::memcmp(got[0].data(), other.data(), got[0].size() * sizeof(float)), 0);
+  return got;
+}
+
+/// `sums`: of gradients, in a step by AdamW and in one by descent, which keeps nothing. What is sent of the gradients
+/// and of the weights is what a ring sends for sums of gradients. The seven steps by AdamW have a norm, too.
+template <class Api>
+std::vector<float> runShared(uint32_t n, const Inputs &inputs, const std::vector<float> &wanted,
+                             std::pair<uint64_t, uint64_t> sums) {
+  ThreadRanks replicas(n);
+  const std::vector<float> got = trainTogether<Api>(replicas, inputs, n)[0];
+  expectNear(got, wanted);
+  EXPECT_EQ(replicas.sentBytes, (steps * (parameters + 1) + 7) * sizeof(float) * 2 * (n - 1) / n);
+  EXPECT_EQ(replicas.collectives, 7 * (sums.first + 1 + 2 * layers) + 3 * sums.second);
+  EXPECT_EQ(replicas.mostBegun, std::max(sums.first, sums.second)) << "sums are to go on while others are begun";
+  return got;
+}
+
+TEST(SharedStates, AreThoseOfOneProcessWithAllInputs) {
+  const uint32_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  const Inputs inputs(seed, 4);
+  const std::vector<float> wanted = train<trained4>(inputs);
+  // Of each of three layers two large weights, and one of all that is small there; one of what is small outside.
+  runShared<trained1_shared4>(4, inputs, wanted, {3 * (2 + 1) + 1, 3 * (2 + 1) + 1});
+  // Behind the micro-batches: parts of those weights are of a layer each.
+  const std::vector<float> got = runShared<trained2_shared2>(2, inputs, wanted, {3 * 2 + 1, 2 + 1});
+  // Sums over replicas are as without; the norm is one of parts.
+  ThreadRanks replicas(2);
+  expectNear(got, trainTogether<trained2_replicas2>(replicas, inputs, 2)[0], 1e-5);
+}
+
+TEST(SharedStates, TakeTheirPartOfTheMemory) {
+  constexpr size_t moments = 2 * large * sizeof(float);
+  EXPECT_EQ(trained2_shared2::trainingBytes, trained2_replicas2::trainingBytes - moments / 2);
+  EXPECT_EQ(trained1_shared4::trainingBytes, trained2_replicas2::trainingBytes - moments * 3 / 4);
+  EXPECT_LE(trained2_shared2::arenaBytes, trained2_replicas2::arenaBytes - 2 * (moments / 2));
+}
+
+class SharedFiles : public ::testing::Test {
+protected:
+  SharedFiles() {
+    std::string name = (std::filesystem::temp_directory_path() / "kiln_shared_XXXXXX").string();
+    EXPECT_NE(mkdtemp(name.data()), nullptr);
+    folder = name;
+  }
+  ~SharedFiles() override { std::filesystem::remove_all(folder); }
+  std::string at(const char *name) const { return folder / name; }
+  std::string bytes(const char *name) const {
+    std::ifstream file(at(name), std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  /// Of so many replicas: some steps, or what a file has of them, then a file.
+  template <class Api> void save(uint32_t count, const Inputs &inputs, const char *from, const char *to) {
+    ThreadRanks replicas(count);
+    replicas.run([&](uint32_t number) {
+      const kiln_communicator_t communicator = replicas.communicator(number);
+      TrainedProcess<Api> process(inputs, {number, count, nullptr, &communicator});
+      if (from)
+        process.check(
+            Api::load(process.model.get(), process.call.arena, &process.training, at(from).c_str(), &process.error));
+      else
+        process.train(half);
+      const std::string path = at(to);
+      process.check(Api::save(process.model.get(), &process.call, &process.training, number ? nullptr : path.c_str()));
+    });
+  }
+  template <class Api> std::vector<float> goOn(const Inputs &inputs, const Place &place, const char *from) {
+    TrainedProcess<Api> process(inputs, place);
+    process.check(
+        Api::load(process.model.get(), process.call.arena, &process.training, at(from).c_str(), &process.error));
+    EXPECT_EQ(process.training.step, half);
+    process.train(static_cast<int32_t>(steps));
+    process.look();
+    return process.results;
+  }
+  template <class Api> std::vector<float> goOnTogether(uint32_t count, const Inputs &inputs, const char *from) {
+    ThreadRanks replicas(count);
+    std::vector<std::vector<float>> got(count);
+    replicas.run([&](uint32_t number) {
+      const kiln_communicator_t communicator = replicas.communicator(number);
+      got[number] = goOn<Api>(inputs, {number, count, nullptr, &communicator}, from);
+    });
+    return got[0];
+  }
+  /// Loads and saves in one process, which is to be the same file.
+  void expectThatOfOne(const Inputs &inputs, const char *name) {
+    TrainedProcess<trained4> one(inputs);
+    one.check(trained4::load(one.model.get(), one.call.arena, &one.training, at(name).c_str(), &one.error));
+    one.check(trained4::saveAlone(one.model.get(), one.call.arena, &one.training, at("again").c_str(), &one.error));
+    EXPECT_TRUE(bytes("again") == bytes(name));
+  }
+
+  static constexpr int32_t half = 5;
+  std::filesystem::path folder;
+};
+
+TEST_F(SharedFiles, AreGoneOnFromByAnyNumberOfReplicas) {
+  const Inputs inputs(31, 4);
+  std::vector<float> wanted = train<trained4>(inputs);
+  wanted.erase(wanted.begin(), wanted.begin() + 2 * half);
+  save<trained1_shared4>(4, inputs, nullptr, "four");
+  expectNear(goOn<trained4>(inputs, {}, "four"), wanted);
+  expectNear(goOnTogether<trained2_shared2>(2, inputs, "four"), wanted);
+  expectNear(goOnTogether<trained2_replicas2>(2, inputs, "four"), wanted);
+  // The same number of replicas goes on to the same bits.
+  ThreadRanks replicas(4);
+  std::vector<float> same = trainTogether<trained1_shared4>(replicas, inputs, 4)[0];
+  same.erase(same.begin(), same.begin() + 2 * half);
+  EXPECT_EQ(goOnTogether<trained1_shared4>(4, inputs, "four"), same);
+  expectThatOfOne(inputs, "four");
+  save<trained2_shared2>(2, inputs, "four", "two");
+  EXPECT_TRUE(bytes("two") == bytes("four"));
+}
+
+// Two replicas of two ranks each: a rank's slice is shared out among its replicas.
+TEST_F(SharedFiles, AndOfAGridOfRanks) {
+  const Inputs inputs(17, 2);
+  const std::vector<float> wanted = train<trained2>(inputs);
+  ThreadRanks ofReplica[] = {ThreadRanks(2), ThreadRanks(2)}, ofRank[] = {ThreadRanks(2), ThreadRanks(2)};
+  ThreadRanks all(4);
+  std::vector<float> got[4];
+  all.run([&](uint32_t process) {
+    const uint32_t rank = process % 2, replica = process / 2;
+    const kiln_communicator_t ranks = ofReplica[replica].communicator(rank),
+                              replicas = ofRank[rank].communicator(replica);
+    TrainedProcess<trained1_ranks2_shared2> own(inputs, {replica, 2, &ranks, &replicas});
+    own.train(half);
+    const std::string path = at("grid");
+    own.check(
+        trained1_ranks2_shared2::save(own.model.get(), &own.call, &own.training, process ? nullptr : path.c_str()));
+    own.train(static_cast<int32_t>(steps));
+    own.look();
+    got[process] = own.results;
+    // What was saved, again.
+    own.check(trained1_ranks2_shared2::load(own.model.get(), own.call.arena, &own.training, path.c_str(), &own.error));
+    const std::string again = at("again");
+    own.check(
+        trained1_ranks2_shared2::save(own.model.get(), &own.call, &own.training, process ? nullptr : again.c_str()));
+  });
+  expectNear(got[0], wanted);
+  for (const std::vector<float> &other : got)
+    EXPECT_EQ(std::memcmp(got[0].data(), other.data(), got[0].size() * sizeof(float)), 0);
+  EXPECT_TRUE(bytes("grid") == bytes("again"));
+  expectThatOfOne(inputs, "grid");
+  std::vector<float> rest(wanted.begin() + 2 * half, wanted.end());
+  expectNear(goOn<trained2>(inputs, {}, "grid"), rest);
+}
+
+/// A replica that is lost at one of its collectives, counted from when that is said.
+struct Losing {
+  ThreadRanks &replicas;
+  kiln_communicator_t inner;
+  int left = 1 << 30;
+
+  kiln_communicator_t communicator() {
+    return {this,
+            inner.rank,
+            inner.size,
+            [](void *self, const kiln_collective_t *what, kiln_error_t *error) {
+              auto &own = *static_cast<Losing *>(self);
+              return own.left-- == 0 ? own.replicas.lose(own.inner.rank, error)
+                                     : own.inner.begin(own.inner.self, what, error);
+            },
+            [](void *self, kiln_error_t *error) {
+              auto &own = *static_cast<Losing *>(self);
+              return own.left < 0 ? own.replicas.lose(own.inner.rank, error) : own.inner.finish(own.inner.self, error);
+            },
+            nullptr};
+  }
+};
+
+// Seven sums of gradients, that of the norm, six weights: wherever the other is lost, weights are those of a step.
+TEST_F(SharedFiles, ALostReplicaLeavesTheWeightsOfTheLastStep) {
+  const Inputs inputs(3, 4);
+  for (const int at : {0, 7, 8, 10, 13}) {
+    ThreadRanks replicas(2);
+    replicas.run([&](uint32_t number) {
+      Losing losing{replicas, replicas.communicator(number)};
+      const kiln_communicator_t communicator = losing.communicator();
+      TrainedProcess<trained2_shared2> process(inputs, {number, 2, nullptr, &communicator});
+      process.train(2);
+      const std::string before = this->at(number ? "before1" : "before0"),
+                        after = this->at(number ? "after1" : "after0");
+      process.check(trained2_shared2::saveWeights(process.model.get(), before.c_str(), &process.error));
+      losing.left = number == 1 ? at : 1 << 30;
+      EXPECT_EQ(process.step(), KILN_RANK_LOST);
+      process.check(trained2_shared2::saveWeights(process.model.get(), after.c_str(), &process.error));
+    });
+    EXPECT_TRUE(bytes("before0") == bytes("after0")) << at;
+    EXPECT_TRUE(bytes("before1") == bytes("after1")) << at;
+  }
+}
+
+TEST_F(SharedFiles, AreRefusedWithoutTheReplica) {
+  using Api = trained2_shared2;
+  kiln_error_t error{};
+  Api::Model *made = nullptr;
+  kiln_options_t options{};
+  for (const auto &[replica, count] : {std::pair(0u, 0u), std::pair(2u, 2u), std::pair(0u, 4u)}) {
+    options.replica = replica;
+    options.replicas = count;
+    EXPECT_EQ(Api::create(&options, &made, &error), KILN_INVALID_ARGUMENT);
+    EXPECT_EQ(std::string(error.message),
+              "model \"trained2_shared2\" requires create_on with a replica below 2 and 2 replicas, got " +
+                  std::to_string(replica) + " and " + std::to_string(count));
+  }
+  ThreadRanks replicas(2);
+  const kiln_communicator_t first = replicas.communicator(0), second = replicas.communicator(1);
+  const Inputs inputs(1, 4);
+  TrainedProcess<Api> process(inputs, {1, 2, nullptr, &second});
+  process.call.replicas = &first;
+  EXPECT_EQ(process.step(), KILN_INVALID_ARGUMENT);
+  EXPECT_STREQ(process.error.message,
+               "train requires a communicator of replica 1 of 2, as its model is, got replica 0");
+  const std::string path = at("file");
+  Api::Model *model = process.model.get();
+  EXPECT_EQ(Api::save(model, &process.call, &process.training, path.c_str()), KILN_INVALID_ARGUMENT);
+  process.call.replicas = nullptr;
+  EXPECT_EQ(Api::save(model, &process.call, &process.training, path.c_str()), KILN_NULL_ARGUMENT);
+  EXPECT_STREQ(process.error.message,
+               "save_training_together requires a communicator of replicas with begin and finish, got null");
+  EXPECT_EQ(Api::saveAlone(model, process.call.arena, &process.training, path.c_str(), &error), KILN_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.message,
+               "save_training requires whole states, got a replica's part of \"mean:blocks.{}.up.weight\"");
+  EXPECT_EQ(Api::swapAverage(model, process.call.arena, &error), KILN_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.message,
+               "swap_average requires whole states, got a replica's part of \"mean:blocks.{}.up.weight\"");
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+} // namespace
+} // namespace kiln::test

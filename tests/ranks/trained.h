@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The training in small of replicas.h, of one process or of one of several.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <random>
+
+#include "session.h"
+#include "thread_ranks.h"
+#include "trained2.h"
+#include "trainer.h"
+#include "writer.h"
+
+namespace kiln::test {
+
+#define KILN_TRAINED(name, NAME)                                                                                       \
+  KILN_TRAINER(name, NAME);                                                                                            \
+  static constexpr auto read = name##_read_weight;                                                                     \
+  static constexpr auto descend = name##_descend;                                                                      \
+  [[maybe_unused]] static constexpr auto load = name##_load_training;                                                  \
+  [[maybe_unused]] static constexpr auto saveAlone = name##_save_training;                                             \
+  [[maybe_unused]] static constexpr auto saveWeights = name##_save_weights;                                            \
+  [[maybe_unused]] static constexpr auto swapAverage = name##_swap_average;                                            \
+  [[maybe_unused]] static constexpr size_t weightBytes = NAME##_WEIGHT_BYTES;                                          \
+  static constexpr size_t arenaBytes =                                                                                 \
+      NAME##_TRAIN_ARENA_BYTES(1) + NAME##_DESCEND_ARENA_BYTES(1) + NAME##_EVALUATE_ARENA_BYTES(1)
+
+constexpr size_t rows = 6, classes = 40, steps = 10;
+
+/// The inputs of all steps: of each all micro-batches.
+struct Inputs {
+  Inputs(uint32_t seed, size_t microBatches) : words(2 * steps * microBatches * rows) {
+    std::mt19937 random(seed);
+    for (int32_t &word : words)
+      word = static_cast<int32_t>(random() % classes);
+  }
+  std::vector<int32_t> words;
+};
+
+/// Which of the inputs a process takes, of how many, whom it does so with, and who is told of it.
+struct Place {
+  size_t part = 0, parts = 1;
+  const kiln_communicator_t *ranks = nullptr, *replicas = nullptr;
+  const kiln_trace_t *trace = nullptr;
+};
+
+inline kiln_options_t optionsOf(const Place &place) {
+  kiln_options_t options{};
+  if (place.ranks) {
+    options.rank = place.ranks->rank;
+    options.ranks = place.ranks->size;
+  }
+  if (place.replicas) {
+    options.replica = place.replicas->rank;
+    options.replicas = place.replicas->size;
+  }
+  return options;
+}
+
+/// One process's part of a training: seven steps by AdamW, then descent.
+template <class Api> class TrainedProcess {
+public:
+  explicit TrainedProcess(const Inputs &inputs, const Place &place = {})
+      : inputs(inputs), place(place), arena((Api::arenaBytes + 63) / 64 * 64) {
+    const kiln_options_t options = optionsOf(place);
+    typename Api::Model *made = nullptr;
+    check(Api::create(&options, &made, &error));
+    model.reset(made);
+    const testing::WeightImage image(std::vector<testing::WeightShape>{TRAINED2_WEIGHTS(KILN_TEST_WEIGHT)});
+    check(Api::bind(made, image.data(), image.size(), &error));
+    std::memset(arena.data, 0, Api::trainingBytes);
+    call = {arena.data, arena.bytes, nullptr, &error};
+    call.communicator = place.ranks;
+    call.replicas = place.replicas;
+    call.trace = place.trace;
+  }
+
+  /// One more, whose loss and norm are results.
+  kiln_status_t step() {
+    const size_t perStep = inputs.words.size() / steps / 2, own = perStep / place.parts;
+    const int32_t number = ++training.step;
+    const int32_t *tokens = &inputs.words[2 * perStep * static_cast<size_t>(number - 1) + own * place.part];
+    const int32_t *targets = tokens + perStep;
+    const float rate = number <= 7 ? 1e-2f : 1e-1f;
+    float loss = NAN, norm = 0;
+    const kiln_status_t status =
+        number <= 7 ? Api::train(model.get(), &call, tokens, targets, &rate, &number, &training.seed, &loss, &norm)
+                    : Api::descend(model.get(), &call, tokens, targets, &rate, &number, &training.seed, &loss);
+    results.insert(results.end(), {loss, norm});
+    return status;
+  }
+  void train(int32_t last) {
+    while (training.step < last)
+      check(step());
+  }
+  /// The loss without training, and some weights.
+  void look() {
+    results.push_back(NAN);
+    check(Api::evaluate(model.get(), &call, inputs.words.data(), &inputs.words[rows], &results.back()));
+    for (const char *name : {"words.weight", "blocks.1.norm.bias", "blocks.2.down.bias", "norm.weight"}) {
+      float values[16];
+      const size_t count = std::strcmp(name, "words.weight") == 0 ? 1 : 16; // rows, or elements of what has no rows
+      check(Api::read(model.get(), name, 0, count, values, &error));
+      results.insert(results.end(), std::begin(values), std::end(values));
+    }
+  }
+  void check(kiln_status_t status) const { EXPECT_EQ(status, KILN_OK) << error.message; }
+
+  std::vector<float> results;
+  kiln_error_t error{};
+  kiln_call_t call{};
+  kiln_training_t training{0, 5};
+  std::unique_ptr<typename Api::Model, void (*)(typename Api::Model *)> model{nullptr, Api::destroy};
+
+private:
+  const Inputs &inputs;
+  const Place place;
+  const Memory arena;
+};
+
+/// All steps; the loss without training; some weights.
+template <class Api> std::vector<float> train(const Inputs &inputs, const Place &place = {}) {
+  TrainedProcess<Api> process(inputs, place);
+  process.train(static_cast<int32_t>(steps));
+  process.look();
+  return process.results;
+}
+
+inline void expectNear(const std::vector<float> &got, const std::vector<float> &wanted, double part = 1e-4) {
+  ASSERT_EQ(got.size(), wanted.size());
+  for (size_t i = 0; i < wanted.size(); ++i)
+    EXPECT_NEAR(got[i], wanted[i], part * std::abs(wanted[i]) + part / 10) << i;
+}
+
+} // namespace kiln::test
