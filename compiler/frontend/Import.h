@@ -14,10 +14,10 @@ namespace kiln {
 /// How entries are split among the processes that call them together (kiln-shard).
 struct RankChoices {
   int64_t ranks = 1;
-  int64_t replicas = 1;      // that train together, each with its own inputs; of any number of ranks each
-  int64_t sumParts = 0;      // of how many parts sums over ranks are, whatever the number of ranks; 0: of one each
-  bool rows = false;         // between the layers each rank has a part of the rows (kiln-shard-rows)
-  int64_t stages = 1;        // each with its share of the layers of stacks (kiln-cut-stages); of any number of ranks each
+  int64_t replicas = 1; // that train together, each with its own inputs; of any number of ranks each
+  int64_t sumParts = 0; // of how many parts sums over ranks are, whatever the number of ranks; 0: of one each
+  bool rows = false;    // between the layers each rank has a part of the rows (kiln-shard-rows)
+  int64_t stages = 1;   // each with its share of the layers of stacks (kiln-cut-stages); of any number of ranks each
   bool sharesStates = false; // of what optimisers keep each replica has a part
 
   bool isSplit() const { return ranks > 1 || sumParts > 0; }

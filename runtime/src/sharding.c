@@ -404,5 +404,4 @@ static kiln_status_t refuse_parts(const kiln_model_t *model, const char *functio
                : KILN_OK;
 }
 
-const kiln_sharding_t kiln_sharding = {create, take_role, run,           whole,       take,
-                                       spread, name,      refuse_slices, refuse_parts};
+const kiln_sharding_t kiln_sharding = {create, take_role, run, whole, take, spread, name, refuse_slices, refuse_parts};
