@@ -8,6 +8,7 @@
 #include "compiler/emit/Compile.h"
 
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/emit/Archive.h"
 #include "compiler/emit/Descriptor.h"
 #include "compiler/emit/EmbedWeights.h"
 #include "compiler/emit/Headers.h"
@@ -15,7 +16,6 @@
 #include "compiler/emit/Lower.h"
 #include "compiler/emit/Names.h"
 #include "compiler/emit/RanksInterface.h"
-#include "compiler/emit/RuntimeImage.h"
 #include "compiler/emit/SelfTest.h"
 #include "compiler/emit/Untuned.h"
 #include "compiler/emit/ValueChecks.h"
@@ -76,7 +76,6 @@ public:
 private:
   LogicalResult findTargets();
   LogicalResult lower(const Target &target, TargetModule &lowered);
-  FailureOr<std::vector<ObjectFile>> runtimeMembers();
   std::vector<KernelRequest> requestKernels(MutableArrayRef<TargetModule> modules);
   LogicalResult chooseSchedules(MutableArrayRef<TargetModule> modules);
   LogicalResult printKernels(MutableArrayRef<TargetModule> modules);
@@ -87,10 +86,8 @@ private:
   LogicalResult compileHost(TargetModule &lowered, Variant &variant);
   LogicalResult compileBody(const EntryInterface &entry, StringRef function, uint64_t firstByte, BodyContext &context);
   LogicalResult evaluateTrials();
-  bool isNeeded(const ObjectFile &member) const;
   LogicalResult gatherMembers();
   LogicalResult writeLibrary();
-  LogicalResult checkBudgets();
   LogicalResult writeFile(const std::string &name, StringRef text);
   std::string kernelSymbol(const Target &target, StringRef kernel) const {
     std::string isa = target.name().str();
@@ -115,7 +112,7 @@ private:
   raw_ostream &errors;
   CompileReport report;
   std::vector<const Target *> targets;
-  std::vector<ObjectFile> members;
+  std::vector<ObjectFile> runtime, members; // members: of the archive
   std::vector<SelfTestTrial> trials;
   llvm::SmallSetVector<StringRef, 2> hookPrefixes; // of all kernels
   llvm::LLVMContext hostContext;
@@ -373,34 +370,10 @@ LogicalResult ModelCompiler::lower(const Target &target, TargetModule &lowered) 
   return success();
 }
 
-FailureOr<std::vector<ObjectFile>> ModelCompiler::runtimeMembers() {
-  llvm::Expected<StringRef> archive = runtimeArchive(targets.front()->info().hostTriple);
-  if (!archive)
-    return fail(archive.takeError());
-  llvm::Expected<std::vector<ObjectFile>> members = readArchive(*archive);
-  if (!members)
-    return fail(members.takeError());
-  return std::move(*members);
-}
-
 LogicalResult ModelCompiler::writeFile(const std::string &path, StringRef text) {
   llvm::sys::fs::create_directories(llvm::sys::path::parent_path(path));
   llvm::Error error = replaceFile(path, text);
   return error ? fail(std::move(error)) : success();
-}
-
-LogicalResult ModelCompiler::checkBudgets() {
-  if (options.maxTextBytes && report.textBytes > *options.maxTextBytes)
-    return fail(fmt::format("the code of \"{}\" exceeds its budget: {} bytes, at most {} allowed", report.model.name,
-                            report.textBytes, *options.maxTextBytes));
-  for (size_t i = 0; options.maxArenaBytes && i < report.model.entries.size(); ++i) {
-    ArenaBytes arena = arenaBytes(report.variants, i);
-    if (arena.fixed + arena.perWorker > *options.maxArenaBytes)
-      return fail(
-          fmt::format("the arena of entry \"{}\" exceeds its budget: {} bytes with one worker, at most {} allowed",
-                      report.model.entries[i].name, arena.fixed + arena.perWorker, *options.maxArenaBytes));
-  }
-  return success();
 }
 
 /// What the self-test wants: of the model as imported, before any target changes it.
@@ -416,18 +389,6 @@ LogicalResult ModelCompiler::evaluateTrials() {
     return fail(evaluated.takeError());
   trials = std::move(*evaluated);
   return success();
-}
-
-/// Whether a member of the run time can be of use: another one may refer to what the archive has not.
-bool ModelCompiler::isNeeded(const ObjectFile &member) const {
-  if (member.name == embeddedWeightsMember)
-    return report.model.embedsWeights;
-  if (member.name == selfTestMember)
-    return report.model.hasSelfTest;
-  if (llvm::is_contained({"sharding.c.o", "slices.c.o", "together.c.o", "collective.c.o"}, member.name))
-    return report.model.isForSeveral();
-  StringRef backend = backendOfMember(member.name);
-  return backend.empty() || llvm::any_of(report.variants, [&](const Variant &v) { return v.backend == backend; });
 }
 
 /// The kernels, the host functions and the run time, with the symbols of the model.
@@ -454,23 +415,13 @@ LogicalResult ModelCompiler::gatherMembers() {
       return fail(table.takeError());
     members.push_back({name + "_selftest.o", std::move(*table)});
   }
-  FailureOr<std::vector<ObjectFile>> runtime = runtimeMembers();
-  if (failed(runtime))
-    return failure();
-  for (ObjectFile &member : *runtime)
-    if (isNeeded(member))
-      members.push_back({"kiln_" + member.name, std::move(member.bytes)});
-  for (ObjectFile &member : members) {
-    llvm::Expected<std::string> renamed = renameForModel(member.bytes, name, hookPrefixes.getArrayRef());
-    if (!renamed)
-      return fail(renamed.takeError());
-    member.bytes = std::move(*renamed);
-    llvm::Expected<uint64_t> bytes = textBytes(member.bytes);
-    if (!bytes)
-      return fail(bytes.takeError());
-    report.textBytes += *bytes;
-  }
-  return checkBudgets();
+  llvm::Expected<uint64_t> bytes =
+      joinMembers(members, std::move(runtime), report.model, report.variants, hookPrefixes.getArrayRef());
+  if (!bytes)
+    return fail(bytes.takeError());
+  report.textBytes = *bytes;
+  std::string wrong = checkBudgets(report, options);
+  return wrong.empty() ? success() : fail(wrong);
 }
 
 LogicalResult ModelCompiler::writeLibrary() {
@@ -506,10 +457,11 @@ FailureOr<CompileReport> ModelCompiler::run() {
     return fail(wrong);
   report.model.embedsWeights = options.embedded.has_value();
   report.model.hasSelfTest = options.hasSelfTest;
-  FailureOr<std::vector<ObjectFile>> runtime = runtimeMembers();
-  if (failed(runtime))
-    return failure();
-  if (llvm::Error wrong = checkNames(report.model, *runtime))
+  llvm::Expected<std::vector<ObjectFile>> found = readRuntime(*targets.front());
+  if (!found)
+    return fail(found.takeError());
+  runtime = std::move(*found);
+  if (llvm::Error wrong = checkNames(report.model, runtime))
     return fail(std::move(wrong));
   std::vector<TargetModule> modules;
   for (const Target *target : targets) {

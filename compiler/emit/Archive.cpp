@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/emit/Archive.h"
+
+#include "compiler/emit/EmbedWeights.h"
+#include "compiler/emit/Headers.h"
+#include "compiler/emit/Names.h"
+#include "compiler/emit/RuntimeImage.h"
+#include "compiler/emit/SelfTest.h"
+#include "compiler/object/Object.h"
+#include "targets/registry.h"
+#include <fmt/format.h>
+
+namespace kiln {
+
+llvm::Expected<std::vector<ObjectFile>> readRuntime(const Target &target) {
+  llvm::Expected<llvm::StringRef> archive = runtimeArchive(target.info().hostTriple);
+  if (!archive)
+    return archive.takeError();
+  return readArchive(*archive);
+}
+
+/// Whether a member of the run time can be of use: another one may refer to what the archive has not.
+static bool isNeeded(const ObjectFile &member, const ModelInterface &model, llvm::ArrayRef<Variant> variants) {
+  if (member.name == embeddedWeightsMember)
+    return model.embedsWeights;
+  if (member.name == selfTestMember)
+    return model.hasSelfTest;
+  if (llvm::is_contained({"sharding.c.o", "slices.c.o", "together.c.o", "collective.c.o"}, member.name))
+    return model.isForSeveral();
+  llvm::StringRef backend = backendOfMember(member.name);
+  return backend.empty() || llvm::any_of(variants, [&](const Variant &v) { return v.backend == backend; });
+}
+
+llvm::Expected<uint64_t> joinMembers(std::vector<ObjectFile> &members, std::vector<ObjectFile> runtime,
+                                     const ModelInterface &model, llvm::ArrayRef<Variant> variants,
+                                     llvm::ArrayRef<llvm::StringRef> hookPrefixes) {
+  for (ObjectFile &member : runtime)
+    if (isNeeded(member, model, variants))
+      members.push_back({"kiln_" + member.name, std::move(member.bytes)});
+  uint64_t text = 0;
+  for (ObjectFile &member : members) {
+    llvm::Expected<std::string> renamed = renameForModel(member.bytes, model.name, hookPrefixes);
+    if (!renamed)
+      return renamed.takeError();
+    member.bytes = std::move(*renamed);
+    llvm::Expected<uint64_t> bytes = textBytes(member.bytes);
+    if (!bytes)
+      return bytes.takeError();
+    text += *bytes;
+  }
+  return text;
+}
+
+std::string checkBudgets(const CompileReport &report, const CompileOptions &options) {
+  if (options.maxTextBytes && report.textBytes > *options.maxTextBytes)
+    return fmt::format("the code of \"{}\" exceeds its budget: {} bytes, at most {} allowed", report.model.name,
+                       report.textBytes, *options.maxTextBytes);
+  for (size_t i = 0; options.maxArenaBytes && i < report.model.entries.size(); ++i) {
+    const ArenaBytes arena = arenaBytes(report.variants, i);
+    if (arena.fixed + arena.perWorker > *options.maxArenaBytes)
+      return fmt::format("the arena of entry \"{}\" exceeds its budget: {} bytes with one worker, at most {} allowed",
+                         report.model.entries[i].name, arena.fixed + arena.perWorker, *options.maxArenaBytes);
+  }
+  return "";
+}
+
+} // namespace kiln
