@@ -3,7 +3,8 @@
 // 1. Number the steps; find the first and last step of every value. What a loop stacks lives from its begin, and its
 //    sequences to its end.
 // 2. A loop's initial, carried, yielded and resulting value share a buffer, or a conflict is noted. So it is where what
-//    a loop is to stack is neither a call's result nor what ranks gather, or is to be in two places.
+//    a loop is to stack is neither a call's result, nor what ranks gather, nor what a loop inside stacks, or is to be
+//    in two places.
 // 3. A sum over ranks shares the buffer of what is added, or a conflict is noted. So it is where a sum is begun of what
 //    something else reads, too.
 // 4. A call's result that is stored in a state, or assigned to a weight, is written there if nothing reads the value
@@ -38,6 +39,18 @@ static Value getAlias(OpOperand &use) {
   return isa<ReshapeOp, BeginReduceOp, FinishOp>(op) ? op->getResult(use.getOperandNumber()) : Value();
 }
 
+/// Whether the value is written step by step while its loop runs.
+static bool isStacked(Value result) {
+  auto loop = result.getDefiningOp<LoopInterface>();
+  return loop && llvm::is_contained(loop.getStacked(), result);
+}
+
+/// Whether a value that a loop is to stack can be written there: it has no other place.
+static bool isFree(Value tensor) {
+  Operation *maker = tensor.getDefiningOp();
+  return isa_and_nonnull<CallOp, AllGatherOp>(maker) || (isa_and_nonnull<RepeatOp, ScanOp>(maker) && isStacked(tensor));
+}
+
 std::optional<LoopStep> getLoopStep(Value tensor) {
   if (auto argument = dyn_cast<BlockArgument>(tensor)) {
     auto loop = dyn_cast<LoopInterface>(argument.getOwner()->getParentOp());
@@ -45,9 +58,7 @@ std::optional<LoopStep> getLoopStep(Value tensor) {
       return std::nullopt;
     return LoopStep{loop, loop.getSequences()[argument.getArgNumber() - loop.getNumCarried()]};
   }
-  Operation *maker = tensor.getDefiningOp();
-  auto loop =
-      isa_and_nonnull<CallOp, AllGatherOp>(maker) ? dyn_cast<LoopInterface>(maker->getParentOp()) : LoopInterface();
+  auto loop = isFree(tensor) ? dyn_cast<LoopInterface>(tensor.getDefiningOp()->getParentOp()) : LoopInterface();
   if (loop)
     for (auto [yielded, stacked] : llvm::zip_equal(loop.getYieldedOutputs(), loop.getStacked()))
       if (getReshaped(yielded) == tensor)
@@ -74,12 +85,6 @@ BufferSharing::BufferSharing(func::FuncOp entry) : entry(entry), bounds(getSymbo
   shareInPlace();
   shareOutputs();
   keepStates();
-}
-
-/// Whether the value is written step by step while its loop runs.
-static bool isStacked(Value result) {
-  auto loop = result.getDefiningOp<LoopInterface>();
-  return loop && llvm::is_contained(loop.getStacked(), result);
 }
 
 void BufferSharing::addNode(Value value, int first) {
@@ -116,7 +121,8 @@ void BufferSharing::number(Block &block) {
       const int end = addStep(loop.getYield());
       stepsOf[&op] = {begin, end};
       for (Value result : op.getResults())
-        addNode(result, isStacked(result) ? begin : end);
+        if (!getLoopStep(result))
+          addNode(result, isStacked(result) ? begin : end);
       loops.push_back(loop); // inner ones first
     } else if (isa<AllReduceOp, AllGatherOp, ReduceScatterOp>(op)) {
       const int step = addStep(&op);

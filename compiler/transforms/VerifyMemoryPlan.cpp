@@ -182,7 +182,7 @@ private:
         if (failed(pass(yield, yield->getOperand(i), carried)))
           return failure();
       for (auto [i, stacked] : llvm::enumerate(loop->getResults().drop_front(inits.size())))
-        if (getViewed(yield->getOperand(inits.size() + i)) != stacked || failed(read(yield, stacked)))
+        if (getViewed(yield->getOperand(inits.size() + i)) != getViewed(stacked) || failed(read(yield, stacked)))
           return yield->emitError() << "memory plan requires an output to be written where it is stacked";
       for (Value carried : loop.getCarried())
         write(carried);

@@ -258,3 +258,29 @@ module attributes {kiln.replicas = 2 : i64} {
     return %f, %g : tensor<5x2x8xf32>, tensor<5x2x8xf32>
   }
 }
+
+// -----
+
+// What a loop inside stacks is where the loop around it stacks that: sums that are begun there are not moved.
+// CHECK-LABEL: @stacked_twice
+// CHECK-SAME: kiln.arena_bytes = 0
+// CHECK: kiln.scan
+// CHECK-NEXT: %[[INNER:.*]] = kiln.scan
+// CHECK: %[[B:.*]] = kiln.begin_reduce
+// CHECK-NEXT: kiln.yield %[[B]]
+// CHECK-NEXT: }
+// CHECK-NEXT: kiln.yield %[[INNER]]
+module attributes {kiln.replicas = 2 : i64} {
+  func.func @stacked_twice(%x: tensor<3x5x8xf32>) -> tensor<3x5x8xf32> attributes {kiln.entry} {
+    %s = kiln.scan () over (%a = %x : tensor<3x5x8xf32>) -> (tensor<3x5x8xf32>) {
+      %t = kiln.scan () over (%b = %a : tensor<5x8xf32>) -> (tensor<5x8xf32>) {
+        %r = kiln.relu %b : tensor<8xf32>
+        %c = kiln.begin_reduce %r over replicas : tensor<8xf32>
+        kiln.yield %c : tensor<8xf32>
+      }
+      kiln.yield %t : tensor<5x8xf32>
+    }
+    %f = kiln.finish %s over replicas : tensor<3x5x8xf32>
+    return %f : tensor<3x5x8xf32>
+  }
+}
