@@ -84,6 +84,13 @@ static double bytesOf(ValueRange values, ArrayRef<int64_t> extents) {
   return bytes;
 }
 
+/// Whether replicas do together at once what ranks might, too.
+static bool isOverReplicas(Operation *op) {
+  auto over = op->getAttrOfType<mlir::kiln::GroupAttr>("over");
+  return isa<mlir::kiln::AllReduceOp, mlir::kiln::AllGatherOp, mlir::kiln::ReduceScatterOp>(op) && over &&
+         over.getValue() == mlir::kiln::Group::Replicas;
+}
+
 ExecutionStep StepLister::describe(Operation *op) {
   ExecutionStep step;
   step.layer = mlir::kiln::getScope(op->getLoc()).str();
@@ -105,6 +112,8 @@ ExecutionStep StepLister::describe(Operation *op) {
     step.work = workOf(step.kernel, extents);
   } else {
     step.kind = op->getName().stripDialect().str();
+    if (isOverReplicas(op))
+      step.kind += " over replicas";
     step.operands = describeTensors(op->getOperands(), symbols);
     step.times = countCalls(op, values);
     step.bytes = bytesOf(op->getOperands(), values);

@@ -220,10 +220,12 @@ static CLI::App *addScale(CLI::App &app, CompileOptions &options, ScaleOptions &
   return added;
 }
 
-/// What replicas add up and stages send is predicted, not counted.
+/// What replicas add up and stages send is predicted, not counted; but what replicas share out takes less memory.
 static int runScale(const Graph &graph, CompileOptions options, ScaleOptions scale) {
-  scale.cluster.placement.replicas = std::exchange(options.lowering.ranks.replicas, 1);
   scale.cluster.placement.stages = std::exchange(options.lowering.ranks.stages, 1);
+  scale.cluster.placement.replicas = options.lowering.ranks.replicas;
+  if (!options.lowering.ranks.sharesStates)
+    options.lowering.ranks.replicas = 1;
   options.form = EmitForm::Nothing;
   const std::string shown = chooseShown(options.targets);
   options.targets = {shown};
