@@ -13,9 +13,10 @@
 #include "char_gpt_grid.h"
 #include "char_gpt_ranks2.h"
 #include "char_gpt_stages2.h"
-#include "char_gpt_stages4.h"
 #include "gpt2_stages3.h"
 #include "gpt2_writer.h"
+#include "llama_stages4.h"
+#include "llama_writer.h"
 #include "thread_ranks.h"
 #include "writer.h"
 
@@ -25,13 +26,15 @@ namespace {
 WRITER(char_gpt, CHAR_GPT);
 WRITER(char_gpt_ranks2, CHAR_GPT_RANKS2);
 WRITER(char_gpt_stages2, CHAR_GPT_STAGES2);
-WRITER(char_gpt_stages4, CHAR_GPT_STAGES4);
 WRITER(char_gpt_grid, CHAR_GPT_GRID);
 WRITER(gpt2_writer, GPT2_WRITER);
 WRITER(gpt2_stages3, GPT2_STAGES3);
+WRITER(llama_writer, LLAMA_WRITER);
+WRITER(llama_stages4, LLAMA_STAGES4);
 
 const std::string charGpt = KILN_EXAMPLES "/char_gpt/char_gpt.safetensors";
 const std::string gpt2 = KILN_EXAMPLES "/gpt2/king_james/model.safetensors";
+const std::string llama = KILN_EXAMPLES "/llama/king_james/model.safetensors";
 constexpr size_t letters = 63;
 
 std::vector<int32_t> drawTokens(size_t vocabulary) {
@@ -64,8 +67,8 @@ template <class One, class Staged> void expectSame(const std::string &weights, s
 }
 
 TEST(Stages, TwoAreTheSameBits) { expectSame<char_gpt, char_gpt_stages2>(charGpt, letters, 2); }
-// With stages between the first and the last, of one layer each.
-TEST(Stages, FourAreTheSameBits) { expectSame<char_gpt, char_gpt_stages4>(charGpt, letters, 4); }
+// With stages between the first and the last, of one layer each, which compute the angles of positions themselves.
+TEST(Stages, FourAreTheSameBits) { expectSame<llama_writer, llama_stages4>(llama, 2000, 4); }
 // The table is the weight of the logits: the first stage and the last have it.
 TEST(Stages, OfATiedTableAreTheSameBits) { expectSame<gpt2_writer, gpt2_stages3>(gpt2, 2000, 3); }
 
