@@ -37,7 +37,7 @@ TEST_P(Archive, HoldsTheRunTimeThatItWants) {
   EXPECT_GT(all - ofCuda, 4096);
   EXPECT_EQ(ofCuda > 0, has("cuda"));
   EXPECT_LT(ofCuda, 16384);
-  EXPECT_LT(all - ofCuda, 65536) << "with what no program links: runtime.archive has the limit of the rest";
+  EXPECT_LT(all - ofCuda, 67584) << "with what no program links: runtime.archive has the limit of the rest";
 }
 
 TEST_P(Archive, SaysItsTargets) {
