@@ -159,7 +159,7 @@ std::string printCosts(const Inspection &inspection, const Cluster &cluster, con
   if (!fits)
     text += fmt::format("a device has {}, so not all of it fits\n", describeBytes(cluster.device.memoryBytes));
   if (placement.stages > 1)
-    text += "stages are of this prediction alone: the compiler does not cut models into stages\n";
+    text += "of stages the layers are taken to be even, and what they send to be the most that layers carry\n";
   return text;
 }
 

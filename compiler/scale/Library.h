@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a call of a library's entries takes on a cluster, counted from what the compiler made: the operations and bytes
-// of each kernel, and what its ranks exchange, both from the manifest. Stages of a pipeline and replicas are the
-// model's alone: the compiler makes neither.
+// of each kernel, and what its ranks exchange, both from the manifest. What stages of a pipeline and replicas do is
+// predicted from that of one, which is all that is read.
 #pragma once
 
 #include "compiler/inspect/Inspection.h"
