@@ -134,7 +134,8 @@ Call::Result Call::run(unsigned char filling, uint32_t workers) {
                             .executor = workers > 1 ? &executor : nullptr,
                             .error = &error,
                             .communicator = model.communicator(),
-                            .replicas = model.replicasCommunicator()};
+                            .replicas = model.replicasCommunicator(),
+                            .stages = model.stagesCommunicator()};
   if (callEntry(number, model, call, {extents.data(), places.data(), given.size(), given.data()}) != KILN_OK)
     return {error.message, {}};
   return look(*arena);

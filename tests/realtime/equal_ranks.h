@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a rank hears from others that all have what it has: so one process calls a library for several.
+// What a rank hears from others that all have what it has, and a stage from one before it that sends zeros: so one
+// process calls a library for several.
 #pragma once
 
 #include "kiln/runtime.h"

@@ -25,7 +25,9 @@ static std::vector<testing::WeightShape> tableOf(const kiln_descriptor_t &descri
   for (uint32_t i = 0; i < descriptor.weight_count; ++i) {
     const kiln_weight_t &weight = descriptor.weights[i];
     table.push_back({weight.name, weight.copies, {weight.shape, weight.shape + weight.rank}, types[weight.dtype]});
-    if (descriptor.shards && descriptor.shards[i].section_count > 0) // the file has that of all ranks
+    if (weight.flags & KILN_WEIGHT_OF_STAGE) // the file has those of all stages
+      table.back().copies *= descriptor.stages;
+    if (descriptor.shards && descriptor.shards[i].section_count > 0) // and of all ranks
       table.back().shape[descriptor.shards[i].dim] = static_cast<int64_t>(descriptor.shards[i].extent);
   }
   return table;
@@ -42,7 +44,9 @@ uint64_t bytesOfWeights(const kiln_descriptor_t &descriptor) {
   return bytes;
 }
 
-Model::Model(Guard guard) : guard(guard), ranks(library.descriptor.ranks), replicas(library.descriptor.replicas) {
+Model::Model(Guard guard)
+    : guard(guard), ranks(library.descriptor.ranks), replicas(library.descriptor.replicas),
+      stages(library.descriptor.stages) {
   allocator = {this,
                [](void *self, size_t bytes, size_t) -> void * { // which are a multiple of the alignment
                  auto &model = *static_cast<Model *>(self);
@@ -56,6 +60,14 @@ Model::Model(Guard guard) : guard(guard), ranks(library.descriptor.ranks), repli
   if (const kiln_communicator_t *own = ranks.get()) {
     options.rank = own->rank;
     options.ranks = own->size;
+  }
+  if (const kiln_communicator_t *own = replicas.get()) {
+    options.replica = own->rank;
+    options.replicas = own->size;
+  }
+  if (const kiln_communicator_t *own = stages.get()) {
+    options.stage = own->rank;
+    options.stages = own->size;
   }
   kiln_error_t error{};
   check(library.create(&options, &handle, &error), error);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The library's model with weights of the counter. All memory that it has asked for, its packed weights and itself,
-// lies between forbidden pages, and can only be read, unless the model trains. Of a library for several ranks it is the
-// last one.
+// lies between forbidden pages, and can only be read, unless the model trains. Of a library for several ranks or stages
+// it is the last one.
 #pragma once
 
 #include "equal_ranks.h"
@@ -28,10 +28,14 @@ public:
   Model &operator=(const Model &) = delete;
 
   const void *get() const { return handle; }
-  const kiln_body_t &body(size_t entry) const { return variant->bodies[entry]; }
+  const kiln_body_t &body(size_t entry) const {
+    const bool isCut = library.descriptor.stages > 1;
+    return variant->bodies[entry + (isCut ? KILN_ROLE_LAST * library.descriptor.entry_count : 0)];
+  }
   /// For a call.
   const kiln_communicator_t *communicator() const { return ranks.get(); }
   const kiln_communicator_t *replicasCommunicator() const { return replicas.get(); }
+  const kiln_communicator_t *stagesCommunicator() const { return stages.get(); }
   /// Takes back what a training has changed.
   void restore();
   /// Whether nothing was written around its memory.
@@ -45,7 +49,7 @@ private:
   };
 
   Guard guard;
-  EqualRanks ranks, replicas;
+  EqualRanks ranks, replicas, stages;
   std::list<Block> blocks;
   kiln_allocator_t allocator;
   void *handle = nullptr;
