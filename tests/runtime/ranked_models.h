@@ -84,6 +84,7 @@ inline std::vector<Described> describeWeights(uint32_t ranks, Kind kind) {
       {"h.scale", "F32", {}, {}},
       {"i.wide", "F32", {most, most - 7}, sharesOf(0, {static_cast<uint64_t>(most) - 8, 8}, ranks)},
       {"j.whole", "F32", {most, most}, {}},
+      {"k.table", "F32", {25, 3}, sharesOf(0, {25}, ranks)}, // two or four do not divide it
   };
   if (kind.HasFrozen) {
     weights.push_back({"a.{}.qkv", "F32", {32, 6}, sharesOf(0, {16, 8, 8}, ranks), 16, 2, false});
@@ -99,6 +100,7 @@ inline std::vector<Described> describeStates(uint32_t ranks, Kind kind) {
           {"mean:d.shared", "F32", {28, 3}, sharedKeys(0, ranks)},
           {"mean:e.norm", "F32", {6}, {}},
           {"mean:i.wide", "F32", {most, most - 7}, sharesOf(0, {static_cast<uint64_t>(most) - 8, 8}, ranks)},
+          {"mean:k.table", "F32", {25, 3}, sharesOf(0, {25}, ranks)},
           {"momentum:h.scale", "F32", {1}, {}}};
 }
 

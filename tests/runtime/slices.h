@@ -32,7 +32,8 @@ inline Sections equalParts(uint32_t dim, uint64_t parts, uint64_t each, uint32_t
 inline Sections sharesOf(uint32_t dim, const std::vector<uint64_t> &sections, uint32_t ranks) {
   Sections result = {dim, 0, {}};
   for (uint64_t extent : sections) {
-    result.All.push_back({result.Extent, extent / ranks, extent / ranks, 1, 0});
+    const uint64_t share = (extent + ranks - 1) / ranks;
+    result.All.push_back({result.Extent, share, share, 1, 0});
     result.Extent += extent;
   }
   return result;
@@ -64,9 +65,11 @@ inline std::string sliceOf(const std::string &bytes, const std::vector<int64_t> 
   const size_t step = productOf(shape, sections.Dim + 1) * each, row = sections.Extent * step;
   std::string result;
   for (size_t begin = 0; begin < bytes.size(); begin += row)
-    for (const kiln_section_t &section : sections.All)
-      result +=
-          bytes.substr(begin + (rank / section.group * section.step + section.first) * step, section.extent * step);
+    for (const kiln_section_t &section : sections.All) {
+      const uint64_t first = rank / section.group * section.step + section.first;
+      const uint64_t last = sections.Extent - section.extent; // the last rank's ends with the tensor
+      result += bytes.substr(begin + std::min(first, last) * step, section.extent * step);
+    }
   return result;
 }
 

@@ -77,6 +77,9 @@ const Case Cases[] = {
     {{17, 27}, sharesOf(1, {18, 18, 18}, 2), 2},
     {{20, 9}, sharesOf(0, {32, 4, 4}, 2), 2}, // queries and fewer keys and values
     {{17, 20}, sharesOf(1, {32, 4, 4}, 2), 2},
+    {{13}, sharesOf(0, {51}, 4), 4}, // what the ranks do not divide
+    {{13, 9}, sharesOf(0, {51}, 4), 4},
+    {{9, 13}, sharesOf(1, {50}, 4), 4},
     {{9, 17}, withSharedKeys(0), 4},
     {{17, 9}, withSharedKeys(1), 4},
     {{3, 4, 5}, equalParts(0, 2, 3), 2},    //

@@ -127,7 +127,7 @@ TEST(Together, AFailureOfOneIsThatOfAll) {
                   return model.save(ranks.communicator(rank), path.c_str(), false);
                 });
   expectFailure(2, folder, KILN_ARENA_TOO_SMALL,
-                "save_training_together failed on rank 1 of 2: save_training_together requires an arena of 5824 bytes, "
+                "save_training_together failed on rank 1 of 2: save_training_together requires an arena of 6144 bytes, "
                 "got 64",
                 [&](ThreadRanks &ranks, RankedModel &model, uint32_t rank) {
                   const kiln_communicator_t own = ranks.communicator(rank);
