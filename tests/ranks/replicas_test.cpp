@@ -60,14 +60,9 @@ TEST(Replicas, MayBeSplitAmongRanks) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   const Inputs inputs(seed, 2);
   const std::vector<float> wanted = train<trained2>(inputs);
-  ThreadRanks ofReplica[] = {ThreadRanks(2), ThreadRanks(2)}, ofRank[] = {ThreadRanks(2), ThreadRanks(2)};
-  ThreadRanks all(4);
   std::vector<float> got[4];
-  all.run([&](uint32_t process) {
-    const uint32_t rank = process % 2, replica = process / 2;
-    const kiln_communicator_t ranks = ofReplica[replica].communicator(rank),
-                              replicas = ofRank[rank].communicator(replica);
-    got[process] = train<trained1_ranks2_replicas2>(inputs, {replica, 2, &ranks, &replicas});
+  runGrid([&](uint32_t process, const kiln_communicator_t &ranks, const kiln_communicator_t &replicas) {
+    got[process] = train<trained1_ranks2_replicas2>(inputs, {replicas.rank, 2, &ranks, &replicas});
   });
   expectNear(got[0], wanted);
   for (const std::vector<float> &other : got)

@@ -165,14 +165,9 @@ TEST_F(SharedFiles, AreGoneOnFromByAnyNumberOfReplicas) {
 TEST_F(SharedFiles, AndOfAGridOfRanks) {
   const Inputs inputs(17, 2);
   const std::vector<float> wanted = train<trained2>(inputs);
-  ThreadRanks ofReplica[] = {ThreadRanks(2), ThreadRanks(2)}, ofRank[] = {ThreadRanks(2), ThreadRanks(2)};
-  ThreadRanks all(4);
   std::vector<float> got[4];
-  all.run([&](uint32_t process) {
-    const uint32_t rank = process % 2, replica = process / 2;
-    const kiln_communicator_t ranks = ofReplica[replica].communicator(rank),
-                              replicas = ofRank[rank].communicator(replica);
-    TrainedProcess<trained1_ranks2_shared2> own(inputs, {replica, 2, &ranks, &replicas});
+  runGrid([&](uint32_t process, const kiln_communicator_t &ranks, const kiln_communicator_t &replicas) {
+    TrainedProcess<trained1_ranks2_shared2> own(inputs, {replicas.rank, 2, &ranks, &replicas});
     own.train(half);
     const std::string path = at("grid");
     own.check(

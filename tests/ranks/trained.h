@@ -3,6 +3,7 @@
 // The training in small of replicas.h, of one process or of one of several.
 #pragma once
 
+#include <functional>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -131,6 +132,17 @@ inline void expectNear(const std::vector<float> &got, const std::vector<float> &
   ASSERT_EQ(got.size(), wanted.size());
   for (size_t i = 0; i < wanted.size(); ++i)
     EXPECT_NEAR(got[i], wanted[i], part * std::abs(wanted[i]) + part / 10) << i;
+}
+
+/// What each of two replicas of two ranks does, in a thread of its own: process number replica * 2 + rank.
+using GridWork =
+    std::function<void(uint32_t process, const kiln_communicator_t &ranks, const kiln_communicator_t &replicas)>;
+inline void runGrid(const GridWork &work) {
+  ThreadRanks ofReplica[] = {ThreadRanks(2), ThreadRanks(2)}, ofRank[] = {ThreadRanks(2), ThreadRanks(2)};
+  ThreadRanks(4).run([&](uint32_t process) {
+    const uint32_t rank = process % 2, replica = process / 2;
+    work(process, ofReplica[replica].communicator(rank), ofRank[rank].communicator(replica));
+  });
 }
 
 } // namespace kiln::test

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What processes that call an entry together do: calls of the run time's collective.c.
+#include "compiler/emit/HostEmitter.h"
+
+using namespace mlir;
+namespace kd = mlir::kiln;
+
+namespace kiln {
+
+void HostEmitter::emitFinish(kd::Group group) {
+  auto finish = declare("kiln_finish_collectives", i32, {pointer, i32});
+  continueIfOk(
+      LLVM::CallOp::create(builder, loc, finish, ValueRange{frameArgument, constant(i32, static_cast<int64_t>(group))})
+          .getResult());
+}
+
+/// The time that is waited is the op's own in a trace; that of what is waited for the run time tells.
+void HostEmitter::emitFinish(kd::FinishOp finish) {
+  emitIfTraced([&](Value tracing) {
+    emitTraceBegin(tracing, addressOfText("finish"), finish, constant(i64, 0), constant(i64, 0));
+  });
+  emitFinish(finish.getOver());
+  emitTraceEnd();
+}
+
+/// A layer is named in a trace, which may be there.
+LogicalResult HostEmitter::emitBegin(kd::BeginReduceOp op) {
+  auto type = cast<RankedTensorType>(op.getType());
+  const SmallVector<AffineExpr> extents = kd::getExtents(type); // of which a part has all but the first
+  FailureOr<Value> address = addressOf(op.getX()),
+                   elements = evaluate(
+                       kd::getProduct(ArrayRef(extents).drop_front(op.getScattered()), type.getContext()), symbols);
+  if (llvm::failed(address) || llvm::failed(elements))
+    return failure();
+  const uint32_t kind = op.getScattered() ? KILN_REDUCE_SCATTER : KILN_ALL_REDUCE;
+  auto begin = declare("kiln_begin_sum", i32, {pointer, i32, i32, pointer, i64, i32, pointer, i64});
+  const auto element = static_cast<int64_t>(*kd::toElementType(type.getElementType()));
+  continueIfOk(LLVM::CallOp::create(builder, loc, begin,
+                                    ValueRange{frameArgument, constant(i32, static_cast<int64_t>(op.getOver())),
+                                               constant(i32, kind), *address, *elements, constant(i32, element),
+                                               addressOfText(kd::getScope(op.getLoc())), tracedLayerAt(op)})
+                   .getResult());
+  return success();
+}
+
+LogicalResult HostEmitter::emitCollective(Operation *op, uint32_t kind, kd::Group group) {
+  Value smaller = kind == KILN_REDUCE_SCATTER ? op->getResult(0) : op->getOperand(0);
+  auto type = cast<RankedTensorType>(smaller.getType()); // of a part
+  FailureOr<Value> from = addressOf(op->getOperand(0)), to = addressOf(op->getResult(0)), bytes = bytesOf(type),
+                   elements = evaluate(kd::getProduct(kd::getExtents(type), type.getContext()), symbols);
+  if (llvm::failed(from) || llvm::failed(to) || llvm::failed(bytes) || llvm::failed(elements))
+    return failure();
+  emitIfTraced([&](Value tracing) {
+    emitTraceBegin(tracing, addressOfText(op->getName().stripDialect()), op, constant(i64, 0), *bytes);
+  });
+  auto begin = declare("kiln_begin_collective", i32, {pointer, i32, i32, pointer, pointer, i64, i32});
+  const auto element = static_cast<int64_t>(*kd::toElementType(type.getElementType()));
+  continueIfOk(LLVM::CallOp::create(builder, loc, begin,
+                                    ValueRange{frameArgument, constant(i32, static_cast<int64_t>(group)),
+                                               constant(i32, kind), *from, *to, *elements, constant(i32, element)})
+                   .getResult());
+  emitFinish(group);
+  emitTraceEnd();
+  return success();
+}
+
+/// Values go to the next stage, or come from the one before.
+LogicalResult HostEmitter::emitMoves(Operation *op, uint32_t kind, ValueRange values) {
+  Value bytes = constant(i64, 0);
+  for (Value value : values) {
+    FailureOr<Value> own = bytesOf(cast<RankedTensorType>(value.getType()));
+    if (llvm::failed(own))
+      return failure();
+    bytes = add(bytes, *own);
+  }
+  emitIfTraced([&](Value tracing) {
+    emitTraceBegin(tracing, addressOfText(op->getName().stripDialect()), op, constant(i64, 0), bytes);
+  });
+  for (Value value : values)
+    if (llvm::failed(emitMove(value, kind)))
+      return failure();
+  emitFinish(kd::Group::Stages);
+  emitTraceEnd();
+  return success();
+}
+
+LogicalResult HostEmitter::emitMove(Value value, uint32_t kind) {
+  auto type = cast<RankedTensorType>(value.getType());
+  FailureOr<Value> address = addressOf(value),
+                   elements = evaluate(kd::getProduct(kd::getExtents(type), type.getContext()), symbols);
+  if (llvm::failed(address) || llvm::failed(elements))
+    return failure();
+  Value none = LLVM::ZeroOp::create(builder, loc, pointer);
+  const bool isSent = kind == KILN_SEND;
+  auto begin = declare("kiln_begin_collective", i32, {pointer, i32, i32, pointer, pointer, i64, i32});
+  const auto element = static_cast<int64_t>(*kd::toElementType(type.getElementType()));
+  continueIfOk(LLVM::CallOp::create(builder, loc, begin,
+                                    ValueRange{frameArgument, constant(i32, static_cast<int64_t>(kd::Group::Stages)),
+                                               constant(i32, kind), isSent ? *address : none, isSent ? none : *address,
+                                               *elements, constant(i32, element)})
+                   .getResult());
+  return success();
+}
+
+} // namespace kiln
