@@ -121,8 +121,10 @@ RepeatOp createLike(RepeatOp op, TypeRange stacked, PatternRewriter &rewriter) {
   return RepeatOp::create(rewriter, op.getLoc(), op.getCount(), op.getInits(), stacked);
 }
 ScanOp createLike(ScanOp op, TypeRange stacked, PatternRewriter &rewriter) {
-  return ScanOp::create(rewriter, op.getLoc(), op.getInits(), op.getSequences(), stacked, op.getReverse(),
-                        op.getLayers());
+  auto like =
+      ScanOp::create(rewriter, op.getLoc(), op.getInits(), op.getSequences(), stacked, op.getReverse(), op.getLayers());
+  like.setAhead(op.getAhead());
+  return like;
 }
 
 EachSequenceOp createLike(EachSequenceOp op, TypeRange results, PatternRewriter &rewriter) {

@@ -216,6 +216,12 @@ ParseResult ScanOp::parse(OpAsmParser &parser, OperationState &state) {
     properties.reverse = parser.getBuilder().getUnitAttr();
   if (succeeded(parser.parseOptionalKeyword("layers")))
     properties.layers = parser.getBuilder().getUnitAttr();
+  if (succeeded(parser.parseOptionalKeyword("ahead"))) {
+    int64_t ahead = 0;
+    if (parser.parseInteger(ahead))
+      return failure();
+    properties.ahead = parser.getBuilder().getI64IntegerAttr(ahead);
+  }
   if (parser.parseOptionalAttrDictWithKeyword(state.attributes))
     return failure();
   for (auto [i, argument, type] : llvm::enumerate(arguments, types)) {
@@ -250,6 +256,8 @@ void ScanOp::print(OpAsmPrinter &printer) {
     printer << "reverse ";
   if (getLayers())
     printer << "layers ";
+  if (getAhead() > 0)
+    printer << "ahead " << getAhead() << ' ';
   ArrayRef<NamedAttribute> extra = (*this)->getDiscardableAttrDictionary().getValue();
   if (!extra.empty()) {
     printer.printOptionalAttrDictWithKeyword(extra);

@@ -143,6 +143,16 @@ def Kiln_Group : I32EnumAttr<"Group", "processes that do something together", [
 }
 def Kiln_GroupAttr : EnumAttr<Kiln_Dialect, Kiln_Group, "group">;
 
+def Kiln_Way : I32EnumAttr<"Way", "ways from stage to stage", [
+  I32EnumAttrCase<"Onward", 0, "onward">, // to the next one
+  I32EnumAttrCase<"Back", 1, "back">,     // to the one before
+  I32EnumAttrCase<"Across", 2, "across">  // from the first to the last one, and from that to the first
+]> {
+  let cppNamespace = "::mlir::kiln";
+  let genSpecializedAttr = 0;
+}
+def Kiln_WayAttr : EnumAttr<Kiln_Dialect, Kiln_Way, "way">;
+
 // The types that a model's tensors may have (compiler/dialect/ElementTypes.h).
 class Kiln_Element<string predicate, string text> : Type<CPred<"::mlir::kiln::" # predicate # "($_self)">, text>;
 def Kiln_FloatTensor : RankedTensorOf<[Kiln_Element<"isFloatingNumber", "floating-point">]>;

@@ -116,29 +116,35 @@ def Kiln_FinishOp : Kiln_Op<"finish", [Pure, Kiln_HostOp, AllTypesMatch<["begun"
   let assemblyFormat = "$begun (`over` `` $over^)? attr-dict `:` type($begun)";
 }
 
+def Kiln_OnWay : DefaultValuedAttr<Kiln_WayAttr, "::mlir::kiln::Way::Onward">;
+
 def Kiln_SendOp : Kiln_Op<"send", [Kiln_HostOp, MemoryEffects<[MemWrite]>]> {
-  let summary = "the next stage gets values";
+  let summary = "another stage gets values";
   let description = [{
-    Gives values to the stage after this one, which receives them (`kiln.receive`). They are on their way, or there, when the op
-    is done: their memory is free again.
+    Gives values to another stage, which receives them (`kiln.receive`): the next one, or that on the way. They are on their way
+    when the op is done, and stay as they are until the next op that waits for stages, or the next iteration of a loop.
 
     ```mlir
     kiln.send %x : tensor<7x768xf32>
+    kiln.send going back %dx : tensor<7x768xf32>
     ```
   }];
-  let arguments = (ins Variadic<Kiln_Tensor>:$values);
-  let assemblyFormat = "$values attr-dict `:` type($values)";
+  let arguments = (ins Variadic<Kiln_Tensor>:$values, Kiln_OnWay:$way);
+  let assemblyFormat = "(`going` `` $way^)? $values attr-dict `:` type($values)";
 }
 
 def Kiln_ReceiveOp : Kiln_Op<"receive", [Kiln_HostOp, MemoryEffects<[MemWrite]>]> {
-  let summary = "values of the stage before";
+  let summary = "values of another stage";
   let description = [{
-    The values that the stage before this one sends (`kiln.send`), of the same types.
+    The values that a stage sends (`kiln.send`), of the same types: what the stage before sends onward, the next one back, or the
+    one at the other end across.
 
     ```mlir
     %x = kiln.receive : tensor<7x768xf32>
+    %dx = kiln.receive going back : tensor<7x768xf32>
     ```
   }];
+  let arguments = (ins Kiln_OnWay:$way);
   let results = (outs Variadic<Kiln_Tensor>:$values);
-  let assemblyFormat = "attr-dict `:` type($values)";
+  let assemblyFormat = "(`going` `` $way^)? attr-dict `:` type($values)";
 }

@@ -196,6 +196,9 @@ def Kiln_ScanOp : Kiln_LoopOp<"scan", [AttrSizedOperandSegments, AttrSizedResult
     from above. With `layers` iteration i is layer i of a stack, as of `kiln.repeat`, and parameters stand inside: what
     differentiation makes of a stack, which it goes through backwards.
 
+    A loop that is `ahead` goes on together with the next one, which has as many iterations and reads what this one stacks: stage s
+    of S runs iteration k + S - 1 - s of this one, then iteration k of that one. Of each stacked value `ahead` slices are kept.
+
     ```mlir
     %last, %all = kiln.scan (%h = %init : tensor<4x64xf32>) over (%x = %xs : tensor<9x4x64xf32>) -> (tensor<9x4x64xf32>) {
       %sum = kiln.add %h, %x : (tensor<4x64xf32>, tensor<4x64xf32>) -> tensor<4x64xf32>
@@ -203,7 +206,8 @@ def Kiln_ScanOp : Kiln_LoopOp<"scan", [AttrSizedOperandSegments, AttrSizedResult
     }
     ```
   }];
-  let arguments = (ins Variadic<Kiln_Tensor>:$inits, Variadic<Kiln_Tensor>:$sequences, UnitAttr:$reverse, UnitAttr:$layers);
+  let arguments = (ins Variadic<Kiln_Tensor>:$inits, Variadic<Kiln_Tensor>:$sequences, UnitAttr:$reverse, UnitAttr:$layers,
+                       DefaultValuedAttr<I64Attr, "0">:$ahead);
   let results = (outs Variadic<Kiln_Tensor>:$last, Variadic<Kiln_Tensor>:$stacked);
   let builders = [OpBuilder<(ins "::mlir::ValueRange":$inits, "::mlir::ValueRange":$sequences, "::mlir::TypeRange":$stacked,
       "bool":$reverse, CArg<"bool", "false">:$layers)>];

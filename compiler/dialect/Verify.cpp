@@ -215,6 +215,8 @@ LogicalResult ScanOp::verify() {
   if (!areStacked(getStacked().getTypes(), yielded->drop_front(carried), length))
     return check.fail("scan requires results that are its outputs along the sequences' first axis",
                       listTypes(getStacked().getTypes()), listTypes(yielded->drop_front(carried)));
+  if (getAhead() > 0 && (carried > 0 || getReverse() || getLayers() || !isa<AffineConstantExpr>(length)))
+    return check.fail("scan requires to carry nothing, and fixed iterations in their order, to be ahead", "others");
   return success();
 }
 

@@ -94,7 +94,7 @@ Constant *DescriptorBuilder::argument(const ArgumentInterface &argument, const E
       .set(abi::argument::dtype, static_cast<uint32_t>(argument.element))
       .set(abi::argument::rank, argument.shape.size())
       .set(abi::argument::extents, extents)
-      .set(abi::argument::is_output, argument.isOutput)
+      .set(abi::argument::is_output, argument.isOfLast ? KILN_OUTPUT_OF_LAST : argument.isOutput)
       .set(abi::argument::is_checked, argument.check.has_value())
       .set(abi::argument::minimum, check.minimum)
       .set(abi::argument::limit, extent(check.limit, entry))

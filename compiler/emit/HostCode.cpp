@@ -60,10 +60,27 @@ LogicalResult HostEmitter::emit() {
     symbols.emplace_back();
     setSymbol(i, value);
   }
+  findOutputs();
   if (llvm::failed(emitBlock(entry.getBody().front())))
     return failure();
+  entry.walk([&](kd::SendOp send) { // and all others
+    emitWait(send, kd::Group::Stages);
+    return WalkResult::interrupt();
+  });
   LLVM::ReturnOp::create(builder, loc, constant(i32, 0));
   return success();
+}
+
+/// Stages that are not the last have some of the entry's outputs, by their names.
+void HostEmitter::findOutputs() {
+  const auto &arguments = input.entry.arguments;
+  const auto first = llvm::find_if(arguments, [](const ArgumentInterface &argument) { return argument.isOutput; });
+  for (unsigned i = 0; i < entry.getNumResults(); ++i) {
+    auto name = entry.getResultAttrOfType<StringAttr>(i, kd::nameAttrName);
+    auto found = std::find_if(first, arguments.end(),
+                              [&](const ArgumentInterface &argument) { return name && name == argument.name; });
+    outputs.push_back((found == arguments.end() ? first + i : found) - arguments.begin());
+  }
 }
 
 void HostEmitter::setSymbol(unsigned position, Value value) {
@@ -84,10 +101,10 @@ LogicalResult HostEmitter::emitBlock(Block &block) {
             .Case<kd::AllReduceOp>([&](auto op) { return emitCollective(op, KILN_ALL_REDUCE, op.getOver()); })
             .Case<kd::AllGatherOp>([&](auto op) { return emitCollective(op, KILN_ALL_GATHER, op.getOver()); })
             .Case<kd::ReduceScatterOp>([&](auto op) { return emitCollective(op, KILN_REDUCE_SCATTER, op.getOver()); })
-            .Case<kd::SendOp>([&](auto op) { return emitMoves(op, KILN_SEND, op.getValues()); })
-            .Case<kd::ReceiveOp>([&](auto op) { return emitMoves(op, KILN_RECEIVE, op.getValues()); })
+            .Case<kd::SendOp>([&](auto op) { return emitSend(op); })
+            .Case<kd::ReceiveOp>([&](auto op) { return emitReceive(op); })
             .Case<kd::BeginReduceOp>([&](auto op) { return emitBegin(op); })
-            .Case<kd::FinishOp>([&](auto op) { return emitFinish(op), success(); })
+            .Case<kd::FinishOp>([&](auto op) { return emitWait(op, op.getOver()), success(); })
             .Case<kd::RequireFiniteOp>([&](auto required) { return emitRequireFinite(required); })
             .Case<affine::AffineApplyOp, arith::ConstantOp, arith::AddIOp, arith::SubIOp, arith::MulIOp>(
                 [&](Operation *index) { return emitIndex(*index); })
@@ -245,12 +262,14 @@ FailureOr<Value> HostEmitter::addressOf(Value tensor) {
     auto store = dyn_cast<kd::StoreOp>(home);
     return store ? addressOfState(store) : addressOf(cast<kd::AssignOp>(home).getParameter());
   }
-  kd::MemoryPlacement place = input.plan.of(tensor);
+  const kd::MemoryPlacement place = input.plan.of(tensor);
+  const auto inputs = llvm::count_if(entry.getArgumentTypes(), llvm::IsaPred<RankedTensorType>);
   switch (place.kind) {
   case kd::MemoryPlacement::Kind::Arena:
     return byteAddress(loadOfFrame(abi::frame::arena), input.entry.stateBytes + place.offset);
   case kd::MemoryPlacement::Kind::Argument:
-    return loadElement(pointer, loadOfFrame(abi::frame::arguments), place.offset);
+    return loadElement(pointer, loadOfFrame(abi::frame::arguments),
+                       place.offset < inputs ? place.offset : outputs[place.offset - inputs]);
   default:
     return entry.emitError("the memory plan has no place for a value of type ") << tensor.getType();
   }

@@ -16,11 +16,10 @@ void HostEmitter::emitFinish(kd::Group group) {
 }
 
 /// The time that is waited is the op's own in a trace; that of what is waited for the run time tells.
-void HostEmitter::emitFinish(kd::FinishOp finish) {
-  emitIfTraced([&](Value tracing) {
-    emitTraceBegin(tracing, addressOfText("finish"), finish, constant(i64, 0), constant(i64, 0));
-  });
-  emitFinish(finish.getOver());
+void HostEmitter::emitWait(Operation *op, kd::Group group) {
+  emitIfTraced(
+      [&](Value tracing) { emitTraceBegin(tracing, addressOfText("finish"), op, constant(i64, 0), constant(i64, 0)); });
+  emitFinish(group);
   emitTraceEnd();
 }
 
@@ -65,41 +64,46 @@ LogicalResult HostEmitter::emitCollective(Operation *op, uint32_t kind, kd::Grou
   return success();
 }
 
-/// Values go to the next stage, or come from the one before.
-LogicalResult HostEmitter::emitMoves(Operation *op, uint32_t kind, ValueRange values) {
+/// They are waited for where the stage next waits.
+LogicalResult HostEmitter::emitSend(kd::SendOp send) {
+  for (Value value : send.getValues())
+    if (llvm::failed(emitMove(send, KILN_SEND, send.getWay(), value)))
+      return failure();
+  return success();
+}
+
+LogicalResult HostEmitter::emitReceive(kd::ReceiveOp receive) {
   Value bytes = constant(i64, 0);
-  for (Value value : values) {
+  for (Value value : receive.getValues()) {
     FailureOr<Value> own = bytesOf(cast<RankedTensorType>(value.getType()));
     if (llvm::failed(own))
       return failure();
     bytes = add(bytes, *own);
   }
-  emitIfTraced([&](Value tracing) {
-    emitTraceBegin(tracing, addressOfText(op->getName().stripDialect()), op, constant(i64, 0), bytes);
-  });
-  for (Value value : values)
-    if (llvm::failed(emitMove(value, kind)))
+  emitIfTraced(
+      [&](Value tracing) { emitTraceBegin(tracing, addressOfText("receive"), receive, constant(i64, 0), bytes); });
+  for (Value value : receive.getValues())
+    if (llvm::failed(emitMove(receive, KILN_RECEIVE, receive.getWay(), value)))
       return failure();
   emitFinish(kd::Group::Stages);
   emitTraceEnd();
   return success();
 }
 
-LogicalResult HostEmitter::emitMove(Value value, uint32_t kind) {
+LogicalResult HostEmitter::emitMove(Operation *op, uint32_t kind, kd::Way way, Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   FailureOr<Value> address = addressOf(value),
                    elements = evaluate(kd::getProduct(kd::getExtents(type), type.getContext()), symbols);
   if (llvm::failed(address) || llvm::failed(elements))
     return failure();
-  Value none = LLVM::ZeroOp::create(builder, loc, pointer);
-  const bool isSent = kind == KILN_SEND;
-  auto begin = declare("kiln_begin_collective", i32, {pointer, i32, i32, pointer, pointer, i64, i32});
+  auto begin = declare("kiln_begin_move", i32, {pointer, i32, i32, pointer, i64, i32, pointer, i64});
   const auto element = static_cast<int64_t>(*kd::toElementType(type.getElementType()));
-  continueIfOk(LLVM::CallOp::create(builder, loc, begin,
-                                    ValueRange{frameArgument, constant(i32, static_cast<int64_t>(kd::Group::Stages)),
-                                               constant(i32, kind), isSent ? *address : none, isSent ? none : *address,
-                                               *elements, constant(i32, element)})
-                   .getResult());
+  continueIfOk(
+      LLVM::CallOp::create(builder, loc, begin,
+                           ValueRange{frameArgument, constant(i32, kind), constant(i32, static_cast<int64_t>(way)),
+                                      *address, *elements, constant(i32, element),
+                                      addressOfText(kd::getScope(op->getLoc())), tracedLayerAt(op)})
+          .getResult());
   return success();
 }
 

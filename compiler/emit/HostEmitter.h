@@ -21,6 +21,7 @@ public:
   mlir::LogicalResult emit();
 
 private:
+  void findOutputs();
   mlir::LogicalResult emitBlock(mlir::Block &block);
   mlir::LogicalResult emitCall(mlir::kiln::CallOp call);
   /// Where the call of the entry is traced, what `tell` emits runs.
@@ -31,6 +32,17 @@ private:
   mlir::LogicalResult emitTraceBegin(mlir::kiln::CallOp call, llvm::ArrayRef<mlir::Value> extents,
                                      llvm::ArrayRef<std::pair<mlir::Value, llvm::StringRef>> forms);
   mlir::LogicalResult emitLoop(mlir::kiln::LoopInterface loop);
+  mlir::LogicalResult emitIteration(mlir::kiln::LoopInterface loop, mlir::Value index, mlir::Value count);
+  void waitForSent(mlir::kiln::LoopInterface loop);
+  /// A loop that is ahead, and the one that follows it.
+  mlir::LogicalResult emitTogether(mlir::kiln::ScanOp ahead);
+  /// Code for each number below `count`, which gets a value that it gives the next one; 0 first.
+  mlir::LogicalResult
+  emitCounted(mlir::Value count,
+              llvm::function_ref<mlir::FailureOr<mlir::Value>(mlir::Value index, mlir::Value value)> emitOne);
+  mlir::LogicalResult emitIf(mlir::Value condition, llvm::function_ref<mlir::LogicalResult()> emitThen);
+  /// The stage's number.
+  mlir::Value stage();
   void enterSequence(mlir::kiln::EachSequenceOp loop, mlir::Value index, mlir::Value rows);
   void leaveSequence(mlir::ArrayRef<mlir::Value> symbolsOutside);
   void setSymbol(unsigned position, mlir::Value value);
@@ -40,10 +52,12 @@ private:
   mlir::LogicalResult emitRequireFinite(mlir::kiln::RequireFiniteOp required);
   /// What all processes of a group do together.
   mlir::LogicalResult emitCollective(mlir::Operation *op, uint32_t kind, mlir::kiln::Group group);
-  mlir::LogicalResult emitMoves(mlir::Operation *op, uint32_t kind, mlir::ValueRange values);
-  mlir::LogicalResult emitMove(mlir::Value value, uint32_t kind);
+  mlir::LogicalResult emitSend(mlir::kiln::SendOp send);
+  mlir::LogicalResult emitReceive(mlir::kiln::ReceiveOp receive);
+  mlir::LogicalResult emitMove(mlir::Operation *op, uint32_t kind, mlir::kiln::Way way, mlir::Value value);
   void emitFinish(mlir::kiln::Group group);
-  void emitFinish(mlir::kiln::FinishOp finish);
+  /// Seen in a trace.
+  void emitWait(mlir::Operation *op, mlir::kiln::Group group);
   mlir::LogicalResult emitBegin(mlir::kiln::BeginReduceOp op);
   mlir::LogicalResult emitIndex(mlir::Operation &op);
 
@@ -122,6 +136,7 @@ private:
 
   mlir::LLVM::LLVMFuncOp function;
   bool beginsSums = false;                          // which are made while kernels run
+  mlir::SmallVector<int64_t> outputs;               // the entry's arguments that the function's results are
   mlir::Block *failed = nullptr;                    // returns its argument
   mlir::Value frameArgument, descriptors;           // of the tensors of a call
   llvm::DenseMap<mlir::Value, mlir::Value> indices; // index values of the entry -> i64

@@ -6,23 +6,32 @@ namespace kd = mlir::kiln;
 
 namespace kiln {
 
-Value HostEmitter::layerAt(Operation *op) {
+/// The innermost loop over layers that an op is in.
+static kd::LoopInterface stackAround(Operation *op) {
   auto loop = op->getParentOfType<kd::LoopInterface>();
   while (loop && !loop.isOverLayers())
     loop = loop->getParentOfType<kd::LoopInterface>();
-  return loop ? layers.lookup(loop) : Value();
+  return loop;
+}
+
+Value HostEmitter::layerAt(Operation *op) {
+  kd::LoopInterface stack = stackAround(op);
+  return stack ? layers.lookup(stack) : Value();
+}
+
+Value HostEmitter::stage() {
+  return LLVM::ZExtOp::create(
+      builder, loc, i64, loadElement(i32, loadOfFrame(abi::frame::together), static_cast<int64_t>(kd::Group::Stages)));
 }
 
 Value HostEmitter::tracedLayerAt(Operation *op) {
-  Value layer = layerAt(op);
-  if (!layer)
+  kd::LoopInterface stack = stackAround(op);
+  if (!stack)
     return constant(i64, -1);
-  auto stack = op->getParentOfType<kd::RepeatOp>();
-  if (input.model.stages == 1 || !stack)
+  Value layer = layers.lookup(stack);
+  if (input.model.stages == 1)
     return layer;
-  Value stage = LLVM::ZExtOp::create(
-      builder, loc, i64, loadElement(i32, loadOfFrame(abi::frame::together), static_cast<int64_t>(kd::Group::Stages)));
-  return add(layer, multiply(stage, constant(i64, static_cast<int64_t>(stack.getCount()))));
+  return add(layer, multiply(stage(), constant(i64, cast<AffineConstantExpr>(stack.getTripCount()).getValue())));
 }
 
 Value HostEmitter::addressOfState(Operation *op, StringRef name, int64_t copies) {
@@ -114,6 +123,8 @@ FailureOr<Value> HostEmitter::addressOfStep(kd::LoopStep step, RankedTensorType 
     for (AffineExpr &extent : extents)
       extent = extent.replace(rows, getAffineConstantExpr(1, context));
   }
+  if (const int64_t kept = kd::getKeptSlices(step.whole))
+    before = LLVM::URemOp::create(builder, loc, before, constant(i64, kept));
   FailureOr<Value> whole = addressOf(step.whole), bytes = bytesOf(extents, slice.getElementType());
   if (llvm::failed(whole) || llvm::failed(bytes))
     return failure();
@@ -142,14 +153,10 @@ void HostEmitter::leaveSequence(ArrayRef<Value> symbolsOutside) {
     setSymbol(i, value);
 }
 
-LogicalResult HostEmitter::emitLoop(kd::LoopInterface loop) {
-  FailureOr<Value> count = evaluate(loop.getTripCount(), symbols);
-  if (llvm::failed(count))
-    return failure();
-  auto batched = dyn_cast<kd::EachSequenceOp>(loop.getOperation());
+LogicalResult HostEmitter::emitCounted(Value count,
+                                       llvm::function_ref<FailureOr<Value>(Value index, Value value)> emitOne) {
   Value zero = constant(i64, 0), one = constant(i64, 1);
   Block *before = builder.getInsertionBlock();
-  // The number of the iteration, and of the rows of the sequences before.
   Block *header = builder.createBlock(&function.getBody(), function.getBody().end(), {i64, i64}, {loc, loc});
   Block *body = builder.createBlock(&function.getBody(), function.getBody().end());
   Block *after = builder.createBlock(&function.getBody(), function.getBody().end());
@@ -157,33 +164,97 @@ LogicalResult HostEmitter::emitLoop(kd::LoopInterface loop) {
   LLVM::BrOp::create(builder, loc, ValueRange{zero, zero}, header);
   builder.setInsertionPointToStart(header);
   Value index = header->getArgument(0);
-  Value isInside = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ult, index, *count);
+  Value isInside = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ult, index, count);
   LLVM::CondBrOp::create(builder, loc, isInside, body, ValueRange(), after, ValueRange());
-
   builder.setInsertionPointToStart(body);
-  const SmallVector<Value> symbolsOutside = symbols;
-  if (batched) {
-    enterSequence(batched, index, header->getArgument(1));
-  } else {
-    auto scan = dyn_cast<kd::ScanOp>(loop.getOperation());
-    steps[loop] = scan && scan.getReverse() ? subtract(subtract(*count, one), index) : index;
-  }
+  FailureOr<Value> next = emitOne(index, header->getArgument(1));
+  if (llvm::failed(next))
+    return failure();
+  LLVM::BrOp::create(builder, loc, ValueRange{add(index, one), *next}, header);
+  builder.setInsertionPointToStart(after);
+  return success();
+}
+
+LogicalResult HostEmitter::emitIf(Value condition, llvm::function_ref<LogicalResult()> emitThen) {
+  Block *before = builder.getInsertionBlock();
+  Block *then = builder.createBlock(&function.getBody(), function.getBody().end());
+  Block *after = builder.createBlock(&function.getBody(), function.getBody().end());
+  builder.setInsertionPointToEnd(before);
+  LLVM::CondBrOp::create(builder, loc, condition, then, ValueRange(), after, ValueRange());
+  builder.setInsertionPointToStart(then);
+  if (llvm::failed(emitThen()))
+    return failure();
+  LLVM::BrOp::create(builder, loc, ValueRange(), after);
+  builder.setInsertionPointToStart(after);
+  return success();
+}
+
+LogicalResult HostEmitter::emitIteration(kd::LoopInterface loop, Value index, Value count) {
+  auto scan = dyn_cast<kd::ScanOp>(loop.getOperation());
+  steps[loop] = scan && scan.getReverse() ? subtract(subtract(count, constant(i64, 1)), index) : index;
   if (loop.isOverLayers()) {
     Value outer = layerAt(loop);
-    layers[loop] = outer ? add(multiply(outer, *count), steps[loop]) : steps[loop];
-  } else if (!batched) {
-    storeOrder(LLVM::AndOp::create(builder, loc, index, one));
+    layers[loop] = outer ? add(multiply(outer, count), steps[loop]) : steps[loop];
+  } else {
+    storeOrder(LLVM::AndOp::create(builder, loc, index, constant(i64, 1)));
   }
-  if (llvm::failed(emitBlock(loop->getRegion(0).front())))
+  return emitBlock(loop->getRegion(0).front());
+}
+
+/// What the iteration before has sent is waited for before its memory is written again.
+void HostEmitter::waitForSent(kd::LoopInterface loop) {
+  if (!loop.isOverLayers() && !loop->getRegion(0).getOps<kd::SendOp>().empty())
+    emitFinish(kd::Group::Stages);
+}
+
+/// Number k of the first one, if there is one, then number k - lead of the second one.
+LogicalResult HostEmitter::emitTogether(kd::ScanOp ahead) {
+  kd::ScanOp behind = kd::getFollower(ahead);
+  FailureOr<Value> count = evaluate(ahead.getTripCount(), symbols);
+  if (!behind || llvm::failed(count))
     return failure();
-  const int64_t own = batched ? batched.getBatchSymbols().own : -1;
-  Value rows = own >= 0 ? add(rowsBefore, symbols[own]) : zero;
-  LLVM::BrOp::create(builder, loc, ValueRange{add(index, one), rows}, header);
-  builder.setInsertionPointToStart(after);
+  Value lead = subtract(constant(i64, input.model.stages - 1), stage());
+  auto emitOf = [&](kd::ScanOp loop, Value index) {
+    Value isThere = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ult, index, *count);
+    return emitIf(isThere, [&] { return emitIteration(loop, index, *count); });
+  };
+  LogicalResult result = emitCounted(add(*count, lead), [&](Value index, Value) -> FailureOr<Value> {
+    waitForSent(ahead);
+    if (llvm::failed(emitOf(ahead, index)) || llvm::failed(emitOf(behind, subtract(index, lead))))
+      return failure();
+    return constant(i64, 0);
+  });
+  storeOrder(constant(i64, 0));
+  return result;
+}
+
+LogicalResult HostEmitter::emitLoop(kd::LoopInterface loop) {
+  if (auto scan = dyn_cast<kd::ScanOp>(loop.getOperation()); scan && scan.getAhead() > 0)
+    return emitTogether(scan);
+  else if (scan && kd::isFollower(scan))
+    return success(); // the one that it follows has it
+  FailureOr<Value> count = evaluate(loop.getTripCount(), symbols);
+  if (llvm::failed(count))
+    return failure();
+  auto batched = dyn_cast<kd::EachSequenceOp>(loop.getOperation());
+  const SmallVector<Value> symbolsOutside = symbols;
+  // The second value is how many rows the sequences before have.
+  LogicalResult result = emitCounted(*count, [&](Value index, Value rows) -> FailureOr<Value> {
+    waitForSent(loop);
+    if (!batched)
+      return llvm::failed(emitIteration(loop, index, *count)) ? FailureOr<Value>() : rows;
+    enterSequence(batched, index, rows);
+    if (llvm::failed(emitBlock(loop->getRegion(0).front())))
+      return failure();
+    const int64_t own = batched.getBatchSymbols().own;
+    return own >= 0 ? add(rowsBefore, symbols[own]) : constant(i64, 0);
+  });
+  if (llvm::failed(result))
+    return failure();
   if (batched)
     leaveSequence(symbolsOutside);
-  if (!batched && !loop.isOverLayers())
-    storeOrder(zero);
+  else if (!loop.isOverLayers())
+    storeOrder(constant(i64, 0));
   return success();
 }
 

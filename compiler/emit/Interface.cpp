@@ -143,7 +143,7 @@ ModelInterface describeInterface(const Graph &graph, std::string name) {
     to.name = entry.name;
     const Region &region = graph.regions[entry.region];
     auto add = [&](std::string argument, ElementType element, std::vector<Dim> shape, bool isOutput) {
-      to.arguments.push_back({std::move(argument), element, std::move(shape), isOutput, {}});
+      to.arguments.push_back({std::move(argument), element, std::move(shape), isOutput, false, {}});
     };
     auto addNode = [&](int node, const char *argument, bool isOutput) {
       add(argument, graph.nodes[node].element, graph.nodes[node].shape, isOutput);

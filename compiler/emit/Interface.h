@@ -28,6 +28,7 @@ struct ArgumentInterface {
   ElementType element;
   std::vector<Dim> shape;
   bool isOutput = false;
+  bool isOfLast = false;           // the last stage of several alone writes it
   std::optional<ValueCheck> check; // compiler/emit/ValueChecks.h
 };
 

@@ -101,6 +101,15 @@ static llvm::StringMap<int64_t> countCopies(ModuleOp module) {
   return copies;
 }
 
+/// Whether stages that are not the last have a result of the entry, too.
+static bool isEverywhere(ModuleOp module, const EntryInterface &entry, StringRef result) {
+  auto first = module.lookupSymbol<func::FuncOp>(kd::getRoleName(entry.name, "first"));
+  for (unsigned i = 0; i < first.getNumResults(); ++i)
+    if (auto name = first.getResultAttrOfType<StringAttr>(i, kd::nameAttrName); name && name == result)
+      return true;
+  return false;
+}
+
 void describeStages(ModuleOp module, ModelInterface &model) {
   const int64_t stages = kd::getNumRanks(module, kd::Group::Stages);
   if (stages == model.stages)
@@ -120,7 +129,13 @@ void describeStages(ModuleOp module, ModelInterface &model) {
   for (StateInterface &state : model.states)
     if (isCut(state))
       cut(state);
+  for (StateInterface &moment : model.moments)
+    if (isCut(moment))
+      cut(moment);
   model.placeStates();
+  for (EntryInterface &entry : model.entries)
+    for (ArgumentInterface &argument : entry.arguments)
+      argument.isOfLast = argument.isOutput && !isEverywhere(module, entry, argument.name);
   for (auto [number, role] : llvm::enumerate(kd::getStageRoles(stages))) {
     const std::set<std::string> read = findWeights(module, model, role);
     for (WeightInterface &weight : model.weights)
@@ -159,8 +174,10 @@ std::string checkRanks(const Graph &graph, const LoweringOptions &lowering, llvm
     if (parts > 0 && hasGradients(entry))
       return fmt::format("--sum-parts requires entries without gradients, got \"{}\"", entry.name);
   for (const Entry &entry : graph.entries)
-    if (stages > 1 && hasGradients(entry))
-      return fmt::format("{} stages require entries without gradients, got \"{}\"", stages, entry.name);
+    if (stages > 1 && entry.training.update == Update::give)
+      return fmt::format("{} stages require entries that change weights by their gradients, got \"{}\", which returns "
+                         "them",
+                         stages, entry.name);
   for (const Target *target : targets)
     if (stages > 1 && target->info().memorySpace != KILN_MEMORY_HOST)
       return fmt::format("{} stages require targets that are CPUs, got {}", stages, target->info().name);

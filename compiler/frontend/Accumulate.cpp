@@ -9,10 +9,20 @@
 //     }
 //     return %sum / 4, %ys
 //   }
+//
+// Of a stage that waits for the next one's gradients:
+//
+//   %saved... = kiln.scan () over (%number = 0, 1, 2, 3, %t = %tokens) ahead 3 { ...; kiln.send %y; kiln.yield %a, ...
+//   } %dw... = kiln.scan (zeros) over (%number = 0, 1, 2, 3, %t = %tokens, %a = %saved, ...) {
+//     %dy = kiln.receive going back
+//     ...
+//   }
 #include "compiler/frontend/Accumulate.h"
 
 #include "compiler/dialect/gradients/GradientBuilder.h"
 #include "compiler/frontend/TrainEntry.h"
+#include "compiler/transforms/Differentiate.h"
+#include "mlir/IR/IRMapping.h"
 
 namespace kiln {
 
@@ -23,11 +33,18 @@ namespace {
 
 class Accumulator {
 public:
-  Accumulator(func::FuncOp function, int64_t count)
-      : function(function), count(count), block(function.getBody().front()), builder(function.getContext()),
-        b(builder, function.getLoc()) {}
+  Accumulator(func::FuncOp function, const Graph &graph, const Entry &entry)
+      : function(function), count(entry.training.micro_batches), block(function.getBody().front()),
+        builder(function.getContext()), b(builder, function.getLoc()) {
+    unsigned symbols = 0;
+    while (function.getArgument(symbols).getType().isIndex())
+      ++symbols;
+    const auto given = static_cast<unsigned>(graph.regions[entry.region].arguments.size());
+    inputs = SmallVector<BlockArgument>(function.getArguments().slice(symbols, given));
+  }
 
-  void run(unsigned firstInput, unsigned inputs, MutableArrayRef<Value> gradients);
+  void run(MutableArrayRef<Value> gradients);
+  void runApart(int64_t ahead, MutableArrayRef<Value> gradients);
 
 private:
   RankedTensorType stacked(Type type) {
@@ -36,17 +53,31 @@ private:
     extents.insert(extents.begin(), builder.getAffineConstantExpr(count));
     return kd::getTensorType(extents, tensor.getElementType(), kd::getNumSymbols(tensor));
   }
+  SmallVector<Type> stacked(ValueRange values) {
+    return llvm::map_to_vector(values, [&](Value value) -> Type { return stacked(value.getType()); });
+  }
   Value integers(ArrayRef<int32_t> values, ArrayRef<int64_t> shape) {
     return b.create<kd::ConstantOp>(
         DenseIntElementsAttr::get(RankedTensorType::get(shape, builder.getI32Type()), values));
   }
+  SmallVector<Value> zerosOf(ValueRange values) {
+    return llvm::map_to_vector(values, [&](Value value) { return b.zeros(kd::rankedType(value)); });
+  }
+  void stackInputs();
+  kd::ScanOp createLoop(ValueRange inits, ValueRange more, TypeRange types);
+  void move(ArrayRef<Operation *> ops, kd::ScanOp loop);
+  void yieldSums(kd::ScanOp loop, ValueRange sums, ValueRange others);
   void setStep(Block &body, Value number);
+  Value mean(Value sum) { return b.scale(sum, 1.0 / static_cast<double>(count)); }
 
   func::FuncOp function;
   const int64_t count;
   Block &block;
   OpBuilder builder;
   kd::GradientBuilder b;
+  SmallVector<BlockArgument> inputs; // of the loss function
+  SmallVector<Type> slices;          // which are what a micro-batch has of them
+  Value numbers;                     // of the micro-batches
 };
 
 /// Each micro-batch drops other elements: that of number i in step t is as step t * count + i.
@@ -56,46 +87,67 @@ void Accumulator::setStep(Block &body, Value number) {
     return;
   builder.setInsertionPointToStart(&body);
   Value first = b.mul(step, integers(static_cast<int32_t>(count), {})), own = b.add(first, number);
-  step.replaceAllUsesExcept(own, first.getDefiningOp());
+  step.replaceUsesWithIf(own, [&](OpOperand &use) {
+    return use.getOwner() != first.getDefiningOp() && body.findAncestorOpInBlock(*use.getOwner());
+  });
 }
 
-void Accumulator::run(unsigned firstInput, unsigned inputs, MutableArrayRef<Value> gradients) {
+/// The function's inputs become those of all micro-batches. What loops need stands at the begin.
+void Accumulator::stackInputs() {
+  builder.setInsertionPointToStart(&block);
+  numbers = integers(llvm::to_vector(llvm::seq<int32_t>(0, count)), {count});
+  for (BlockArgument input : inputs) {
+    slices.push_back(input.getType());
+    input.setType(stacked(input.getType()));
+  }
+}
+
+/// A loop over the micro-batches, in which slices of `more` stand behind those of the inputs.
+kd::ScanOp Accumulator::createLoop(ValueRange inits, ValueRange more, TypeRange types) {
+  SmallVector<Value> sequences{numbers};
+  llvm::append_range(sequences, inputs);
+  llvm::append_range(sequences, more);
+  return kd::ScanOp::create(builder, function.getLoc(), inits, sequences, types, /*reverse=*/false);
+}
+
+/// Ops of the function become those of a micro-batch.
+void Accumulator::move(ArrayRef<Operation *> ops, kd::ScanOp loop) {
+  Block &body = loop.getBody().front();
+  for (Operation *op : ops)
+    op->moveBefore(&body, body.end());
+  const unsigned first = loop.getNumCarried() + 1;
+  for (auto [i, input] : llvm::enumerate(inputs))
+    input.replaceUsesWithIf(body.getArgument(first + i),
+                            [&](OpOperand &use) { return body.findAncestorOpInBlock(*use.getOwner()) != nullptr; });
+}
+
+void Accumulator::yieldSums(kd::ScanOp loop, ValueRange sums, ValueRange others) {
+  Block &body = loop.getBody().front();
+  builder.setInsertionPointToEnd(&body);
+  SmallVector<Value> yielded;
+  for (auto [before, sum] : llvm::zip_equal(loop.getCarried(), sums))
+    yielded.push_back(b.add(before, sum));
+  llvm::append_range(yielded, others);
+  kd::YieldOp::create(builder, function.getLoc(), yielded);
+}
+
+void Accumulator::run(MutableArrayRef<Value> gradients) {
   Operation *end = block.getTerminator();
   SmallVector<Value> sums{end->getOperand(0)}, others(llvm::drop_begin(end->getOperands()));
   llvm::append_range(sums, gradients);
   auto moved = llvm::map_to_vector(block.without_terminator(), [](Operation &op) { return &op; });
-
-  builder.setInsertionPointToStart(&block);
-  SmallVector<Value> zeros, sequences{integers(llvm::to_vector(llvm::seq<int32_t>(0, count)), {count})};
-  for (Value sum : sums)
-    zeros.push_back(b.zeros(kd::rankedType(sum)));
-  SmallVector<BlockArgument> own;
-  for (unsigned i = firstInput; i < firstInput + inputs; ++i) {
-    own.push_back(block.getArgument(i));
-    sequences.push_back(own.back());
-  }
-  const auto slices = llvm::map_to_vector(own, [](BlockArgument input) { return input.getType(); });
-  for (BlockArgument input : own)
-    input.setType(stacked(input.getType()));
-  auto types = llvm::map_to_vector(others, [&](Value value) -> Type { return stacked(value.getType()); });
-  auto loop = kd::ScanOp::create(builder, function.getLoc(), zeros, sequences, types, /*reverse=*/false);
+  const SmallVector<Type> types = stacked(others);
+  stackInputs();
+  kd::ScanOp loop = createLoop(zerosOf(sums), {}, types);
   Block &body = loop.getBody().front();
-  for (auto [input, slice] : llvm::zip_equal(own, body.getArguments().take_back(inputs)))
-    input.replaceAllUsesExcept(slice, loop);
-  for (Operation *op : moved)
-    op->moveBefore(&body, body.end());
-  for (auto [i, value] : llvm::enumerate(others)) // which may have been an input
-    value = end->getOperand(i + 1);
-  builder.setInsertionPointToEnd(&body);
-  SmallVector<Value> yielded;
-  for (auto [before, sum] : llvm::zip_equal(body.getArguments().take_front(sums.size()), sums))
-    yielded.push_back(b.add(before, sum));
-  llvm::append_range(yielded, others);
-  kd::YieldOp::create(builder, function.getLoc(), yielded);
+  move(moved, loop);
+  for (Value &value : others) // which may have been an input
+    if (auto found = llvm::find(inputs, value); found != inputs.end())
+      value = body.getArgument(loop.getNumCarried() + 1 + (found - inputs.begin()));
+  yieldSums(loop, sums, others);
   setStep(body, body.getArgument(sums.size()));
 
   builder.setInsertionPoint(end);
-  auto mean = [&](Value sum) { return b.scale(sum, 1.0 / static_cast<double>(count)); };
   end->setOperand(0, mean(loop.getLast()[0]));
   for (auto [i, value] : llvm::enumerate(loop.getStacked()))
     end->setOperand(i + 1, value);
@@ -104,14 +156,96 @@ void Accumulator::run(unsigned firstInput, unsigned inputs, MutableArrayRef<Valu
   function.setType(builder.getFunctionType(block.getArgumentTypes(), end->getOperandTypes()));
 }
 
+/// What the second loop has of the first one's values: those that are done again are so, the others are saved.
+class Crossing {
+public:
+  explicit Crossing(ArrayRef<Operation *> ops) : before(ops.begin(), ops.end()) {}
+
+  void find(ArrayRef<Operation *> ops) {
+    for (Operation *op : ops)
+      op->walk([&](Operation *inner) {
+        for (Value operand : inner->getOperands())
+          find(operand);
+      });
+  }
+  ArrayRef<Value> getSaved() const { return saved.getArrayRef(); }
+  /// At the begin of the second body. Arguments behind what is carried: number and inputs, as the first one has them,
+  /// then what is saved.
+  void replaceIn(kd::ScanOp second, kd::ScanOp first) {
+    Block &body = second.getBody().front();
+    IRMapping here;
+    auto arguments = second.getSlices();
+    const size_t shared = first.getSlices().size();
+    for (auto [from, to] : llvm::zip_equal(first.getSlices(), arguments.take_front(shared)))
+      here.map(from, to);
+    for (auto [from, to] : llvm::zip_equal(getSaved(), arguments.drop_front(shared)))
+      here.map(from, to);
+    OpBuilder builder(&body, body.begin());
+    for (Operation *op : again)
+      builder.clone(*op, here);
+    for (auto [from, to] : here.getValueMap())
+      Value(from).replaceUsesWithIf(
+          to, [&](OpOperand &use) { return body.findAncestorOpInBlock(*use.getOwner()) != nullptr; });
+  }
+
+private:
+  void find(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !before.contains(op) || again.contains(op) || saved.contains(value))
+      return;
+    if (!kd::isDoneAgain(op)) {
+      saved.insert(value);
+      return;
+    }
+    for (Value operand : op->getOperands())
+      find(operand);
+    again.insert(op);
+  }
+
+  llvm::DenseSet<Operation *> before;
+  llvm::SetVector<Operation *> again;
+  llvm::SetVector<Value> saved;
+};
+
+void Accumulator::runApart(int64_t ahead, MutableArrayRef<Value> gradients) {
+  auto ops = llvm::map_to_vector(block.without_terminator(), [](Operation &op) { return &op; });
+  auto isSeed = [](Operation *op) {
+    auto receive = dyn_cast<kd::ReceiveOp>(op);
+    return receive && receive.getWay() == kd::Way::Back;
+  };
+  const size_t at = llvm::find_if(ops, isSeed) - ops.begin();
+  const ArrayRef before = ArrayRef(ops).take_front(at), behind = ArrayRef(ops).drop_front(at);
+  Crossing crossing(before);
+  crossing.find(behind);
+  const SmallVector<Value> saved(crossing.getSaved());
+
+  const SmallVector<Type> types = stacked(saved);
+  stackInputs();
+  const SmallVector<Value> zeros = zerosOf(ValueRange(gradients));
+  kd::ScanOp first = createLoop({}, {}, types), second = createLoop(zeros, first.getStacked(), {});
+  first.setAhead(std::min(ahead, count));
+  move(before, first);
+  move(behind, second);
+  yieldSums(first, {}, saved);
+  yieldSums(second, ValueRange(gradients), {});
+  crossing.replaceIn(second, first);
+  for (kd::ScanOp loop : {first, second})
+    setStep(loop.getBody().front(), loop.getBody().getArgument(loop.getNumCarried()));
+  builder.setInsertionPoint(block.getTerminator());
+  for (auto [gradient, sum] : llvm::zip_equal(gradients, second.getLast()))
+    gradient = mean(sum);
+  function.setType(builder.getFunctionType(block.getArgumentTypes(), {}));
+}
+
 } // namespace
 
 void accumulate(func::FuncOp function, const Graph &graph, const Entry &entry, MutableArrayRef<Value> gradients) {
-  const auto inputs = static_cast<unsigned>(graph.regions[entry.region].arguments.size());
-  unsigned symbols = 0;
-  while (function.getArgument(symbols).getType().isIndex())
-    ++symbols;
-  Accumulator(function, entry.training.micro_batches).run(symbols, inputs, gradients);
+  Accumulator(function, graph, entry).run(gradients);
+}
+
+void accumulateApart(func::FuncOp function, const Graph &graph, const Entry &entry, int64_t ahead,
+                     MutableArrayRef<Value> gradients) {
+  Accumulator(function, graph, entry).runApart(ahead, gradients);
 }
 
 } // namespace kiln

@@ -13,4 +13,9 @@ namespace kiln {
 void accumulate(mlir::func::FuncOp function, const Graph &graph, const Entry &entry,
                 llvm::MutableArrayRef<mlir::Value> gradients);
 
+/// The same for a stage that gets gradients from the next one: what stands before it does is a loop of its own, at most
+/// `ahead` - 1 iterations ahead of the other. The function has no results.
+void accumulateApart(mlir::func::FuncOp function, const Graph &graph, const Entry &entry, int64_t ahead,
+                     llvm::MutableArrayRef<mlir::Value> gradients);
+
 } // namespace kiln

@@ -6,8 +6,9 @@
 // 4. Weights get their storages.
 // 5. What ranks do together is split among them.
 // 6. Batched entries get a function for several sequences.
-// 7. Entries of gradients get these as further results, those that train change parameters by them.
-// 8. Entries are cut in stages.
+// 7. Entries of gradients get these as further results, those that train change parameters by them. Of several stages
+//    they are cut before, each role for itself.
+// 8. The others are cut in stages.
 #include "compiler/frontend/Import.h"
 
 #include "compiler/dialect/Check.h"
@@ -16,6 +17,7 @@
 #include "compiler/frontend/Dropout.h"
 #include "compiler/frontend/ImportNode.h"
 #include "compiler/frontend/TrainEntry.h"
+#include "compiler/transforms/CutStages.h"
 #include "compiler/transforms/Differentiate.h"
 #include "compiler/transforms/Passes.h"
 #include "compiler/transforms/Pipeline.h"
@@ -274,7 +276,7 @@ mlir::kiln::BatchSymbols addBatchSymbols(const Graph &graph, std::vector<Symbol>
   return positions;
 }
 
-LogicalResult cutStages(mlir::ModuleOp module, int64_t stages) {
+LogicalResult cutOthers(mlir::ModuleOp module, int64_t stages) {
   mlir::PassManager passes(module.getContext());
   passes.addPass(mlir::createCanonicalizerPass()); // what nothing reads is gone
   passes.addPass(mlir::kiln::createCutStages({stages}));
@@ -288,6 +290,21 @@ bool sharesOut(mlir::ModuleOp module) {
         return begun.getScattered() ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance();
       })
       .wasInterrupted();
+}
+
+/// An entry of gradients, or what stages with each role do of it.
+LogicalResult deriveTrainings(mlir::func::FuncOp function, const Graph &graph, const Entry &entry,
+                              const RankChoices &ranks) {
+  if (ranks.stages == 1)
+    return deriveTraining(function, graph, entry, ranks.sharesStates);
+  mlir::FailureOr<SmallVector<mlir::func::FuncOp>> roles = mlir::kiln::cutStages(function, ranks.stages);
+  if (failed(roles))
+    return failure();
+  const TrainedStages stages(*roles, ranks.stages);
+  for (mlir::func::FuncOp role : *roles)
+    if (failed(deriveTraining(role, graph, entry, ranks.sharesStates, stages)))
+      return failure();
+  return success();
 }
 
 /// Behind all that is imported. What reads as attention is made so first: its steps must not be parted, some for the
@@ -310,7 +327,7 @@ LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mli
     auto function = module.lookupSymbol<mlir::func::FuncOp>(entry.name);
     if (entry.training.update == Update::none)
       mlir::kiln::eraseGradientMarks(function);
-    else if (failed(deriveTraining(function, graph, entry, ranks.sharesStates)))
+    else if (failed(deriveTrainings(function, graph, entry, ranks)))
       return failure();
     if (entry.sequences == 0)
       continue;
@@ -322,7 +339,7 @@ LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mli
   if (ranks.sharesStates && !sharesOut(module))
     return module.emitError() << "shard-optimizer requires a trained weight that is large and that " << ranks.replicas
                               << " replicas divide, got none";
-  return ranks.stages > 1 ? cutStages(module, ranks.stages) : mlir::verify(module);
+  return ranks.stages > 1 ? cutOthers(module, ranks.stages) : mlir::verify(module);
 }
 
 } // namespace

@@ -38,6 +38,7 @@ struct Trained {
   bool hasStates = false;     // the optimiser keeps something of it
   RankedTensorType type = {}; // of a copy
   bool isShared = false;      // the gradient and what is kept are a replica's part of it
+  bool isCounted = true;      // for the norm, here and on no other stage
 
   bool isOptimised() const { return runningRate == 0; }
   unsigned layers() const { return StringRef(name).count("{}"); }
@@ -45,8 +46,8 @@ struct Trained {
 
 class Updater {
 public:
-  Updater(OpBuilder &builder, const Training &training, Location loc)
-      : builder(builder), training(training), loc(loc), b(builder, loc) {}
+  Updater(OpBuilder &builder, const Training &training, const TrainedStages &stages, Location loc)
+      : builder(builder), training(training), stages(stages), loc(loc), b(builder, loc) {}
 
   /// Makes the gradients smaller where they are too large together; their norm.
   Value clip(MutableArrayRef<Trained> all);
@@ -80,6 +81,7 @@ private:
 
   OpBuilder &builder;
   const Training &training;
+  const TrainedStages &stages;
   Location loc;
   kd::GradientBuilder b;
   Value rate, meanRate, squareScale, isFirst; // numbers
@@ -97,14 +99,17 @@ Value Updater::clip(MutableArrayRef<Trained> all) {
   Value sums[2][2]; // of what this rank alone has, of what this replica alone has
   auto add = [&](Value &to, Value value) { to = to ? b.add(to, value) : value; };
   for (const Trained &each : llvm::make_filter_range(all, isOptimised))
-    add(sums[shards && shards.get(each.name)][each.isShared], squares(b, each.gradient));
+    if (each.isCounted)
+      add(sums[shards && shards.get(each.name)][each.isShared], squares(b, each.gradient));
   for (auto &[sum, ofReplica] : sums)
     if (ofReplica)
       add(sum, b.create<kd::AllReduceOp>(ofReplica, kd::Group::Replicas));
   Value sum = sums[false][false];
   if (Value ofRank = sums[true][false])
     add(sum, b.create<kd::AllReduceOp>(ofRank));
-  Value norm = b.create<kd::SqrtOp>(sum);
+  if (!sum) // a stage all of whose parameters are frozen
+    sum = b.zeros(RankedTensorType::get({}, builder.getF32Type()));
+  Value norm = b.create<kd::SqrtOp>(stages.addUp(b, sum));
   Value factor = b.create<kd::MinimumOp>(b.number(norm, 1),
                                          b.div(b.number(norm, training.clip), b.add(norm, b.number(norm, 1e-6))));
   for (Trained &each : llvm::make_filter_range(all, isOptimised))
@@ -304,6 +309,26 @@ void addInput(func::FuncOp function, Type type, StringRef name) {
                                 function.getLoc());
 }
 
+/// A stage without a loss has the name of its first result alone, for which it stands.
+void giveLoss(func::FuncOp function, const Entry &entry) {
+  OpBuilder builder(function.getBody().front().getTerminator());
+  kd::GradientBuilder b(builder, function.getLoc());
+  addResults(function, b.zeros(RankedTensorType::get({}, builder.getF32Type())),
+             {std::string(entry.output_names.front())});
+}
+
+/// What stages have together: gradients of what several of them have, and the loss.
+void shareAmongStages(func::FuncOp function, MutableArrayRef<Trained> all, const TrainedStages &stages) {
+  if (!stages.areSeveral())
+    return;
+  Operation *end = function.getBody().front().getTerminator();
+  OpBuilder builder(end);
+  kd::GradientBuilder b(builder, function.getLoc());
+  for (Trained &each : all)
+    each.gradient = stages.addUp(b, function, each.name, each.gradient);
+  end->setOperand(0, stages.addUp(b, end->getOperand(0)));
+}
+
 /// Gradients become means over the replicas, if there are any; of what these share out a replica's part of them.
 void average(func::FuncOp function, MutableArrayRef<Trained> all, bool sharesStates) {
   const int64_t replicas = kd::getNumRanks(function, kd::Group::Replicas);
@@ -333,35 +358,69 @@ void addTrainingInputs(func::FuncOp function, const Graph &graph, const Entry &e
     addInput(function, kd::fromElementType(input.element, function.getContext()), input.name);
 }
 
-LogicalResult deriveTraining(func::FuncOp function, const Graph &graph, const Entry &entry, bool sharesStates) {
-  std::vector<std::string> parameters, names;
+/// The parameters whose gradients are wanted, which a stage of several has.
+static SmallVector<Trained> findTrained(func::FuncOp function, const Graph &graph, const Entry &entry,
+                                        const TrainedStages &stages) {
   SmallVector<Trained> trained;
+  llvm::StringMap<kd::ParameterOp> own = findParameters(function);
   for (int number : gradient_parameters(graph, entry)) {
     const Parameter &parameter = graph.parameters[number];
-    parameters.push_back(graph.name(parameter));
-    names.push_back(gradient_name(parameters.back()));
-    trained.push_back({parameters.back(), graph.copies(parameter.scope), running_rate(graph, number), {}});
+    const std::string name = graph.name(parameter);
+    auto found = own.find(name);
+    if (stages.areSeveral() && stages.isRead(name) && found == own.end())
+      continue;
+    const int64_t copies = found == own.end() ? graph.copies(parameter.scope) : found->second.getCopies();
+    trained.push_back({name, copies, running_rate(graph, number), {}});
     Trained &last = trained.back();
     last.hasStates = last.isOptimised() && !kept_moments(graph, entry.training, number).empty();
+    last.isCounted = !stages.areSeveral() || stages.isCounted(function, name);
   }
-  if (entry.training.update != Update::give)
-    names = {"grad_norm"};
-  if (failed(checkNames(function, names)))
-    return failure();
+  return trained;
+}
+
+/// Of a call: of one batch, or means over the micro-batches.
+static FailureOr<SmallVector<Value>> computeGradients(func::FuncOp function, const Graph &graph, const Entry &entry,
+                                                      ArrayRef<std::string> parameters, const TrainedStages &stages) {
   kd::DifferentiationOptions options{entry.training.recomputes, {}};
   if (entry.training.activations != ElementType::f32)
     options.keptAs = kd::fromElementType(entry.training.activations, function.getContext());
   FailureOr<SmallVector<Value>> gradients = kd::differentiate(function, parameters, options);
   if (failed(gradients))
     return failure();
-  if (entry.training.micro_batches > 0)
-    accumulate(function, graph, entry, *gradients);
+  const bool accumulates = entry.training.micro_batches > 0;
+  if (stages.isLast(function)) {
+    if (accumulates)
+      accumulate(function, graph, entry, *gradients);
+    return gradients;
+  }
+  if (accumulates)
+    accumulateApart(function, graph, entry, stages.mostAhead(function), *gradients);
+  giveLoss(function, entry);
+  return gradients;
+}
+
+LogicalResult deriveTraining(func::FuncOp function, const Graph &graph, const Entry &entry, bool sharesStates,
+                             const TrainedStages &stages) {
+  SmallVector<Trained> trained = findTrained(function, graph, entry, stages);
+  std::vector<std::string> parameters, names;
+  for (const Trained &each : trained) {
+    parameters.push_back(each.name);
+    names.push_back(gradient_name(each.name));
+  }
+  if (entry.training.update != Update::give)
+    names = {"grad_norm"};
+  if (failed(checkNames(function, names)))
+    return failure();
+  FailureOr<SmallVector<Value>> gradients = computeGradients(function, graph, entry, parameters, stages);
+  if (failed(gradients))
+    return failure();
   for (auto [each, gradient] : llvm::zip_equal(trained, *gradients)) {
     RankedTensorType type = kd::rankedType(gradient);
     each.gradient = gradient;
     each.type = RankedTensorType::get(type.getShape().drop_front(each.layers()), type.getElementType());
   }
   average(function, trained, sharesStates);
+  shareAmongStages(function, trained, stages);
   if (entry.training.update == Update::give) {
     addResults(function, llvm::map_to_vector(trained, [](const Trained &each) { return each.gradient; }), names);
     return success();
@@ -369,7 +428,7 @@ LogicalResult deriveTraining(func::FuncOp function, const Graph &graph, const En
   OpBuilder builder(function.getContext());
   Operation *end = function.getBody().front().getTerminator();
   builder.setInsertionPoint(end);
-  Updater updater(builder, entry.training, function.getLoc());
+  Updater updater(builder, entry.training, stages, function.getLoc());
   Value size = end->getOperand(0); // that has to be finite
   if (entry.training.clip > 0) {
     size = updater.clip(trained);

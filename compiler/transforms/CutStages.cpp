@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 1. Find the stack of each entry, and refuse what stages cannot do.
-// 2. Give the stack a stage's number of layers.
+// 2. Give the stack a stage's number of layers, and its sequences those of the stage.
 // 3. Make a copy of the entry for each role: what the stack begins with is received, what it leaves is sent.
 // 4. Drop what a copy does not need for what it sends or returns.
 #include "compiler/transforms/CutStages.h"
 
 #include "compiler/dialect/Extents.h"
 #include "compiler/dialect/KilnDialect.h"
+#include "compiler/dialect/gradients/GradientBuilder.h"
 #include "compiler/transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -32,22 +33,27 @@ std::string getRoleName(StringRef entry, StringRef role) {
 
 namespace {
 
-/// The one loop over layers of an entry; null after a diagnostic.
-RepeatOp findStack(func::FuncOp entry, int64_t stages) {
-  auto stacks = llvm::to_vector(entry.getOps<RepeatOp>());
+/// The loops over layers of an entry that are in no other loop.
+SmallVector<LoopInterface> findStacks(func::FuncOp entry) {
+  return llvm::filter_to_vector(entry.getOps<LoopInterface>(), [](LoopInterface loop) { return loop.isOverLayers(); });
+}
+
+/// The one of them; null after a diagnostic.
+LoopInterface findStack(func::FuncOp entry, int64_t stages) {
+  const SmallVector<LoopInterface> stacks = findStacks(entry);
   if (stacks.size() != 1) {
     entry.emitError() << stages << " stages require one stack in each entry, got " << stacks.size() << " in "
                       << entry.getName();
     return {};
   }
-  RepeatOp stack = stacks.front();
-  const auto count = static_cast<int64_t>(stack.getCount());
+  LoopInterface stack = stacks.front();
+  const int64_t count = cast<AffineConstantExpr>(stack.getTripCount()).getValue();
   if (count % stages != 0) {
     stack.emitError() << stages << " stages require a number of layers that they divide, got " << count << " in "
                       << entry.getName();
     return {};
   }
-  if (!LoopInterface(stack).getStacked().empty()) {
+  if (!stack.getStacked().empty()) {
     stack.emitError() << "stages require a stack of which the last layer alone is read, got all of them in "
                       << entry.getName();
     return {};
@@ -56,7 +62,7 @@ RepeatOp findStack(func::FuncOp entry, int64_t stages) {
 }
 
 /// That all else that is there in several copies, or lives between calls, is the stack's own.
-LogicalResult checkLayers(func::FuncOp entry, RepeatOp stack) {
+LogicalResult checkLayers(func::FuncOp entry, LoopInterface stack) {
   WalkResult result = entry.walk([&](Operation *op) {
     auto loop = dyn_cast<LoopInterface>(op);
     if (loop && loop.isOverLayers() && op != stack) {
@@ -74,10 +80,25 @@ LogicalResult checkLayers(func::FuncOp entry, RepeatOp stack) {
   return failure(result.wasInterrupted());
 }
 
+/// Of a sequence of all layers those of the stage.
+Value takeOwn(GradientBuilder &b, Value sequence, int64_t stages) {
+  SmallVector<AffineExpr> extents = getExtents(rankedType(sequence));
+  extents.front() = extents.front().floorDiv(stages);
+  extents.insert(extents.begin(), getAffineConstantExpr(stages, sequence.getContext()));
+  auto number = RankedTensorType::get({}, IntegerType::get(sequence.getContext(), 32));
+  return b.create<GatherOp>(b.reshape(sequence, extents), b.createAs<RankOp>(number, Group::Stages), 0);
+}
+
 /// The stack becomes a stage's.
-void shorten(RepeatOp stack, int64_t stages) {
-  auto count = static_cast<int64_t>(stack.getCount()) / stages;
-  stack.setCount(count);
+void shorten(LoopInterface stack, int64_t stages) {
+  const int64_t count = cast<AffineConstantExpr>(stack.getTripCount()).getValue() / stages;
+  OpBuilder builder(stack);
+  GradientBuilder b(builder, stack.getLoc());
+  if (auto repeat = dyn_cast<RepeatOp>(stack.getOperation()))
+    repeat.setCount(count);
+  else
+    for (OpOperand &sequence : cast<ScanOp>(stack.getOperation()).getSequencesMutable())
+      sequence.set(takeOwn(b, sequence.get(), stages));
   stack->walk([&](Operation *op) {
     if (auto parameter = dyn_cast<ParameterOp>(op))
       parameter.setCopies(count);
@@ -90,17 +111,18 @@ void shorten(RepeatOp stack, int64_t stages) {
   });
 }
 
-void receiveInits(RepeatOp stack) {
+void receiveInits(LoopInterface stack) {
   OpBuilder builder(stack);
-  auto receive = ReceiveOp::create(builder, stack.getLoc(), stack.getInits().getTypes());
-  stack.getInitsMutable().assign(receive.getValues());
+  auto inits = MutableOperandRange(stack, 0, stack.getNumCarried());
+  auto receive = ReceiveOp::create(builder, stack.getLoc(), TypeRange(inits.getAsOperandRange()), Way::Onward);
+  inits.assign(receive.getValues());
 }
 
 /// Instead of results of the entry.
-void sendResults(func::FuncOp function, RepeatOp stack) {
+void sendResults(func::FuncOp function, LoopInterface stack) {
   Operation *end = function.getBody().front().getTerminator();
   OpBuilder builder(end);
-  SendOp::create(builder, stack.getLoc(), stack.getResults());
+  SendOp::create(builder, stack.getLoc(), stack->getResults(), Way::Onward);
   end->setOperands({});
   function.setType(builder.getFunctionType(function.getArgumentTypes(), {}));
   function.removeResAttrsAttr();
@@ -113,41 +135,48 @@ void eraseUnused(Block &block) {
       op.erase();
 }
 
+func::FuncOp makeRole(func::FuncOp entry, StringRef role) {
+  OpBuilder builder(entry);
+  auto function = cast<func::FuncOp>(builder.clone(*entry));
+  function.setName(getRoleName(entry.getName(), role));
+  function->setAttr(roleAttrName, builder.getStringAttr(role));
+  LoopInterface stack = findStacks(function).front();
+  if (role != "first")
+    receiveInits(stack);
+  if (role != "last")
+    sendResults(function, stack);
+  eraseUnused(function.getBody().front());
+  return function;
+}
+
 struct CutStages : impl::CutStagesBase<CutStages> {
   using CutStagesBase::CutStagesBase;
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    for (func::FuncOp entry : llvm::to_vector(module.getOps<func::FuncOp>()))
-      if (failed(cut(entry)))
-        return signalPassFailure();
     module->setAttr(stagesAttrName, Builder(module.getContext()).getI64IntegerAttr(stages));
-  }
-
-private:
-  LogicalResult cut(func::FuncOp entry) {
-    RepeatOp stack = findStack(entry, stages);
-    if (!stack || failed(checkLayers(entry, stack)))
-      return failure();
-    shorten(stack, stages);
-    for (StringRef role : getStageRoles(stages)) {
-      const std::string name = getRoleName(entry.getName(), role);
-      if (getOperation().lookupSymbol(name))
-        return entry.emitError() << "stages require the name " << name << " for what they compute, got an entry";
-      OpBuilder builder(entry);
-      auto function = cast<func::FuncOp>(builder.clone(*entry));
-      function.setName(name);
-      RepeatOp own = *function.getOps<RepeatOp>().begin();
-      if (role != "first")
-        receiveInits(own);
-      if (role != "last")
-        sendResults(function, own);
-      eraseUnused(function.getBody().front());
-    }
-    entry.erase();
-    return success();
+    for (func::FuncOp entry : llvm::to_vector(module.getOps<func::FuncOp>()))
+      if (!entry->hasAttr(roleAttrName) && failed(cutStages(entry, stages)))
+        return signalPassFailure();
   }
 };
 
 } // namespace
+
+FailureOr<SmallVector<func::FuncOp>> cutStages(func::FuncOp entry, int64_t stages) {
+  LoopInterface stack = findStack(entry, stages);
+  if (!stack || failed(checkLayers(entry, stack)))
+    return failure();
+  shorten(stack, stages);
+  SmallVector<func::FuncOp> roles;
+  for (StringRef role : getStageRoles(stages)) {
+    const std::string name = getRoleName(entry.getName(), role);
+    if (entry->getParentOfType<ModuleOp>().lookupSymbol(name))
+      return entry.emitError() << "stages require the name " << name << " for what they compute, got an entry";
+    roles.push_back(makeRole(entry, role));
+  }
+  entry.erase();
+  return roles;
+}
+
 } // namespace mlir::kiln

@@ -5,16 +5,22 @@
 
 #include <string>
 
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringRef.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace mlir::kiln {
 
+/// The function is what a stage with that role computes.
+inline constexpr llvm::StringLiteral roleAttrName = "kiln.role";
+
 /// The roles that stages have, in the order of KILN_ROLE_ (runtime/src/model.h): "first", "last" and, if there are more
 /// than two, "middle". One stage has none, "".
-llvm::SmallVector<llvm::StringRef> getStageRoles(int64_t stages);
+SmallVector<StringRef> getStageRoles(int64_t stages);
 
 /// The function of an entry for that role.
-std::string getRoleName(llvm::StringRef entry, llvm::StringRef role);
+std::string getRoleName(StringRef entry, StringRef role);
+
+/// Replaces an entry by a function for each role: what its stack begins with is received, what it leaves is sent, and
+/// of its layers there are a stage's. Failure after a diagnostic.
+FailureOr<SmallVector<func::FuncOp>> cutStages(func::FuncOp entry, int64_t stages);
 
 } // namespace mlir::kiln

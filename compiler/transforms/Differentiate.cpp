@@ -9,9 +9,17 @@
 //   %y, %saved... = kiln.repeat 12 (%x = %init) -> (types) { ... }                            what the second one reads
 //   %dinit, %dw... = kiln.scan (%dx = %dy) over (%a = %saved, ...) -> (types) reverse layers { ... }
 //
-// What its body reads of the first one's is saved there, but for what only moves elements, which is done again, as all
-// of a layer may be (checkpointing): then only what the loop carries is saved. A weight that a loop over time
-// multiplies by gets its gradient behind the loop, by one product with the rows of all iterations.
+// A stage of several that has no loss begins with what it receives for the values that it has sent, and sends gradients
+// of what it has received:
+//
+//   kiln.send %y
+//   %dy = kiln.receive going back
+//   ...
+//   kiln.send going back %dx
+//
+// What the second loop's body reads of the first one's is saved there, but for what only moves elements, which is done
+// again, as all of a layer may be (checkpointing): then only what the loop carries is saved. A weight that a loop over
+// time multiplies by gets its gradient behind the loop, by one product with the rows of all iterations.
 #include "compiler/transforms/Differentiate.h"
 
 #include "compiler/dialect/ReadValues.h"
@@ -21,6 +29,13 @@
 #include "llvm/ADT/MapVector.h"
 
 namespace mlir::kiln {
+
+bool isDoneAgain(Operation *op) {
+  if (isa<ParameterOp, ConstantOp, RankOp, StopGradientOp>(op))
+    return true;
+  auto inKernel = dyn_cast<KernelOpInterface>(op);
+  return inKernel && inKernel.getElementCost() == ElementCost::Free;
+}
 
 namespace {
 
@@ -77,6 +92,7 @@ private:
   Value ofResult(Value result);
   void addParameter(StringAttr name, Value gradient, Location loc);
   LogicalResult reverse(Operation *op);
+  void sendBack(ReceiveOp receive);
   LogicalResult reverseLoop(LoopInterface loop);
 
   OpBuilder &builder;
@@ -90,7 +106,7 @@ void Reverse::findActive(Block &block) {
     return hasParameter(&op) || llvm::any_of(readBy(&op), [&](Value value) { return isActive(value); });
   };
   for (Operation &op : block)
-    if (!isa<StopGradientOp>(op) && depends(op))
+    if (!isa<StopGradientOp>(op) && (isa<ReceiveOp>(op) || depends(op)))
       for (Value result : op.getResults())
         activate(result);
 }
@@ -111,7 +127,20 @@ Value Reverse::ofResult(Value result) {
   return own ? own : GradientBuilder(builder, result.getLoc()).zeros(rankedType(result));
 }
 
+/// The stage before waits for them, whatever they depend on.
+void Reverse::sendBack(ReceiveOp receive) {
+  SmallVector<Value> values;
+  for (Value value : receive.getValues())
+    if (isFloat(value))
+      values.push_back(ofResult(value));
+  SendOp::create(builder, receive.getLoc(), values, Way::Back);
+}
+
 LogicalResult Reverse::reverse(Operation *op) {
+  if (auto receive = dyn_cast<ReceiveOp>(op)) {
+    sendBack(receive);
+    return success();
+  }
   if (auto parameter = dyn_cast<ParameterOp>(op)) {
     addParameter(nameOf(parameter), gradientOf(parameter), op->getLoc());
     return success();
@@ -140,20 +169,14 @@ LogicalResult Reverse::run(Block &block, Operation *end) {
   for (Operation &op : llvm::make_range(block.begin(), end->getIterator()))
     ops.push_back(&op);
   for (Operation *op : llvm::reverse(ops))
-    if (llvm::any_of(op->getResults(), [&](Value result) { return gradients.contains(result); }) && failed(reverse(op)))
+    if ((isa<ReceiveOp>(op) ||
+         llvm::any_of(op->getResults(), [&](Value result) { return gradients.contains(result); })) &&
+        failed(reverse(op)))
       return failure();
   return success();
 }
 
 //===- Loops ---===//
-
-/// Whether the op is done again rather than its result saved.
-bool isDoneAgain(Operation *op) {
-  if (isa<ParameterOp, ConstantOp, StopGradientOp>(op))
-    return true;
-  auto inKernel = dyn_cast<KernelOpInterface>(op);
-  return inKernel && inKernel.getElementCost() == ElementCost::Free;
-}
 
 /// Whether that can be: states have other values afterwards.
 bool canBeDoneAgain(Operation *op) {
@@ -436,22 +459,40 @@ void eraseGradientMarks(func::FuncOp entry) {
   });
 }
 
+/// The gradients that all others follow from: of the loss, or of what a stage sends. The op behind which they stand;
+/// null after a diagnostic.
+static Operation *seed(func::FuncOp entry, OpBuilder &builder, Reverse &reverse) {
+  auto end = cast<func::ReturnOp>(entry.getBody().front().getTerminator());
+  if (auto sends = entry.getOps<SendOp>(); !sends.empty()) {
+    SendOp send = *sends.begin();
+    SmallVector<Value> sent = llvm::filter_to_vector(send.getValues(), isFloat);
+    auto receive = ReceiveOp::create(builder, send.getLoc(), TypeRange(ValueRange(sent)), Way::Back);
+    for (auto [value, gradient] : llvm::zip_equal(sent, receive.getValues()))
+      if (reverse.isActive(value))
+        reverse.add(value, gradient, send.getLoc());
+    return receive;
+  }
+  Value loss = end.getOperand(0);
+  if (loss.getType() != RankedTensorType::get({}, Float32Type::get(entry.getContext()))) {
+    entry.emitError() << "gradients require a first result of type f32 without axes, got " << loss.getType();
+    return nullptr;
+  }
+  Value one = GradientBuilder(builder, loss.getLoc()).number(loss, 1);
+  reverse.add(loss, one, loss.getLoc());
+  return one.getDefiningOp();
+}
+
 FailureOr<SmallVector<Value>> differentiate(func::FuncOp entry, ArrayRef<std::string> parameters,
                                             const DifferentiationOptions &options) {
   Block &block = entry.getBody().front();
-  auto end = cast<func::ReturnOp>(block.getTerminator());
-  Value loss = end.getOperand(0);
-  if (loss.getType() != RankedTensorType::get({}, Float32Type::get(entry.getContext())))
-    return entry.emitError() << "gradients require a first result of type f32 without axes, got " << loss.getType();
-  OpBuilder builder(end);
+  OpBuilder builder(block.getTerminator());
   Request request{{}, options};
   for (const std::string &name : parameters)
     request.wanted.insert(builder.getStringAttr(name));
   Reverse reverse(builder, request, {});
   reverse.findActive(block);
-  Value one = GradientBuilder(builder, loss.getLoc()).number(loss, 1); // what is made stands behind it
-  reverse.add(loss, one, loss.getLoc());
-  if (failed(reverse.run(block, one.getDefiningOp())))
+  Operation *begin = seed(entry, builder, reverse); // what is made stands behind it
+  if (!begin || failed(reverse.run(block, begin)))
     return failure();
   eraseGradientMarks(entry);
   SmallVector<Value> gradients;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reverse mode: the gradients of a function's first result, a number, by its parameters.
+// Reverse mode: the gradients of a function's first result, a number, by its parameters. A stage of several that has no
+// result gets gradients of what it sends from the next one, and sends back those of what it receives.
 #pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -17,6 +18,9 @@ struct DifferentiationOptions {
 /// f32 without axes or does not depend on one of them, or an op in between has no derivative.
 FailureOr<SmallVector<Value>> differentiate(func::FuncOp entry, ArrayRef<std::string> parameters,
                                             const DifferentiationOptions &options = {});
+
+/// Whether a loop that goes backwards does the op again rather than that its result is saved.
+bool isDoneAgain(Operation *op);
 
 /// Ops that say something of gradients alone go away: of an entry whose gradients nobody wants. `differentiate` does
 /// it.

@@ -88,6 +88,14 @@ struct LoopStep {
   Value whole;
 };
 std::optional<LoopStep> getLoopStep(Value tensor);
+/// The loop that goes on together with one that is ahead: the next one of its block.
+ScanOp getFollower(ScanOp ahead);
+bool isFollower(ScanOp loop);
+/// Of a value that a loop ahead of its follower stacks, how many slices there are of it, each in the place of one
+/// before; else 0.
+int64_t getKeptSlices(Value stacked);
+/// The extents of what is kept of a value.
+SmallVector<AffineExpr> getKeptExtents(Value value);
 /// The value whose memory this one is, under another shape, or as a collective makes it; nothing if it has its own.
 Value getSource(Value tensor);
 

@@ -27,6 +27,8 @@ struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
         entries.push_back(function);
     for (func::FuncOp entry : entries) {
       while (true) {
+        if (failed(joinLoops(entry)))
+          return signalPassFailure();
         BufferSharing sharing(entry);
         if (sharing.getConflicts().empty())
           break;
@@ -43,6 +45,31 @@ struct PlanMemory : impl::PlanMemoryBase<PlanMemory> {
   }
 
 private:
+  /// Behind a loop that is ahead stands its follower: what is between them comes before both, but for views of what the
+  /// first one stacks.
+  LogicalResult joinLoops(func::FuncOp entry) {
+    for (ScanOp ahead : llvm::to_vector(entry.getOps<ScanOp>())) {
+      if (ahead.getAhead() == 0)
+        continue;
+      ScanOp follower = getFollower(ahead);
+      if (!follower || follower.getTripCount() != ahead.getTripCount())
+        return ahead.emitError() << "a scan that is ahead requires one of as many iterations behind it";
+      for (Operation *op = ahead->getNextNode(); op != follower;) {
+        Operation *next = op->getNextNode();
+        const bool dependsOnIt = llvm::any_of(op->getOperands(), [&](Value operand) {
+          Operation *maker = operand.getDefiningOp();
+          return maker && maker->getBlock() == ahead->getBlock() && !maker->isBeforeInBlock(ahead);
+        });
+        if (dependsOnIt && !isa<ReshapeOp>(op))
+          return op->emitError() << "stands between a scan that is ahead and the one behind it";
+        if (!dependsOnIt)
+          op->moveBefore(ahead);
+        op = next;
+      }
+    }
+    return success();
+  }
+
   void insertCopy(OpOperand &operand, func::FuncOp entry) {
     OpBuilder builder(operand.getOwner());
     if (getViewed(operand.get()).getDefiningOp<StateOp>())

@@ -13,6 +13,10 @@
 // 6. What the entry returns is in the caller's memory from the start, or a conflict is noted; so it is where a state is
 //    stored in a state.
 //
+// What is sent stays as it is until the next op that waits for stages, of a loop the one behind it: before each
+// iteration of a loop that sends something that is waited for. A loop ahead of its follower is one with it: values from
+// outside of either are read until both end.
+//
 // Two values may share a buffer if the one is not read any more when the other is written.
 #include "compiler/transforms/ShareBuffers.h"
 
@@ -48,7 +52,8 @@ static bool isStacked(Value result) {
 /// Whether a value that a loop is to stack can be written there: it has no other place.
 static bool isFree(Value tensor) {
   Operation *maker = tensor.getDefiningOp();
-  return isa_and_nonnull<CallOp, AllGatherOp>(maker) || (isa_and_nonnull<RepeatOp, ScanOp>(maker) && isStacked(tensor));
+  return isa_and_nonnull<CallOp, AllGatherOp, ReceiveOp>(maker) ||
+         (isa_and_nonnull<RepeatOp, ScanOp>(maker) && isStacked(tensor));
 }
 
 std::optional<LoopStep> getLoopStep(Value tensor) {
@@ -66,6 +71,33 @@ std::optional<LoopStep> getLoopStep(Value tensor) {
   return std::nullopt;
 }
 
+ScanOp getFollower(ScanOp ahead) {
+  for (Operation *op = ahead->getNextNode(); op; op = op->getNextNode())
+    if (auto next = dyn_cast<ScanOp>(op))
+      return next;
+  return {};
+}
+
+bool isFollower(ScanOp loop) {
+  for (Operation *op = loop->getPrevNode(); op; op = op->getPrevNode())
+    if (auto before = dyn_cast<ScanOp>(op))
+      return before.getAhead() > 0;
+  return false;
+}
+
+int64_t getKeptSlices(Value stacked) {
+  stacked = getReshaped(stacked);
+  auto loop = stacked.getDefiningOp<ScanOp>();
+  return loop && isStacked(stacked) ? static_cast<int64_t>(loop.getAhead()) : 0;
+}
+
+SmallVector<AffineExpr> getKeptExtents(Value value) {
+  SmallVector<AffineExpr> extents = getExtents(cast<RankedTensorType>(value.getType()));
+  if (const int64_t kept = getKeptSlices(value))
+    extents.front() = getAffineConstantExpr(kept, value.getContext());
+  return extents;
+}
+
 Value getViewed(Value tensor) {
   while (true) {
     tensor = getReshaped(tensor);
@@ -79,6 +111,7 @@ Value getViewed(Value tensor) {
 BufferSharing::BufferSharing(func::FuncOp entry) : entry(entry), bounds(getSymbolBounds(entry)) {
   number(entry.getBody().front());
   findLastUses();
+  keepSent();
   shareLoops();
   shareSums();
   findHomes();
@@ -89,7 +122,7 @@ BufferSharing::BufferSharing(func::FuncOp entry) : entry(entry), bounds(getSymbo
 
 void BufferSharing::addNode(Value value, int first) {
   auto type = cast<RankedTensorType>(value.getType());
-  AffineExpr elements = getProduct(getExtents(type), type.getContext());
+  AffineExpr elements = getProduct(getKeptExtents(value), type.getContext());
   auto interval = getBounds(elements, bounds);
   int64_t most = interval ? interval->max : 0; // without bounds there is no plan; MemoryPlan::compute says so
   nodeOf[value] = nodes.size();
@@ -133,11 +166,14 @@ void BufferSharing::number(Block &block) {
     } else if (auto receive = dyn_cast<ReceiveOp>(op)) {
       const int step = addStep(&op);
       for (Value value : receive.getValues())
-        addNode(value, step);
+        if (!getLoopStep(value))
+          addNode(value, step);
     } else if (isa<AppendOp, AssignOp, BeginReduceOp, FinishOp, RequireFiniteOp, SendOp, StoreOp, func::ReturnOp>(op)) {
       addStep(&op);
       if (isa<BeginReduceOp>(op))
         begun.push_back(&op);
+      if (auto send = dyn_cast<SendOp>(op))
+        sent.push_back(send);
     }
   }
 }
@@ -149,7 +185,10 @@ int BufferSharing::getStep(OpOperand &use, Block *definer) const {
   auto loop = dyn_cast<LoopInterface>(owner);
   if (owner->getBlock() == definer && !(loop && use.getOperandNumber() >= loop.getNumCarried()))
     return stepsOf.lookup(owner).first;
-  return stepsOf.lookup(definer->findAncestorOpInBlock(*owner)).second;
+  Operation *reader = definer->findAncestorOpInBlock(*owner);
+  if (auto ahead = dyn_cast<ScanOp>(reader); ahead && ahead.getAhead() > 0)
+    reader = getFollower(ahead);
+  return stepsOf.lookup(reader).second;
 }
 
 void BufferSharing::findLastUses() {
@@ -164,6 +203,32 @@ void BufferSharing::findLastUses() {
       }
     }
   }
+}
+
+/// Whether all that was begun with other stages is waited for here; before it returns an entry does so, too.
+static bool waitsForStages(Operation &op) {
+  auto sum = dyn_cast<AllReduceOp>(op);
+  return isa<ReceiveOp, func::ReturnOp>(op) || (sum && sum.getOver() == Group::Stages);
+}
+
+/// The op that waits for what is sent, if not the begin of a loop's next iteration does.
+static Operation *getWait(SendOp send) {
+  Operation *op = send;
+  while (!isa<func::FuncOp>(op->getParentOp()))
+    op = op->getParentOp();
+  if (auto ahead = dyn_cast<ScanOp>(op); ahead && ahead.getAhead() > 0)
+    return &*llvm::find_if(getFollower(ahead).getBody().front(), waitsForStages);
+  do
+    op = op->getNextNode();
+  while (!waitsForStages(*op));
+  return op;
+}
+
+void BufferSharing::keepSent() {
+  for (SendOp send : sent)
+    for (Value value : send.getValues())
+      if (auto found = nodeOf.find(getViewed(value)); found != nodeOf.end())
+        nodes[found->second].last = std::max(nodes[found->second].last, stepsOf.lookup(getWait(send)).first);
 }
 
 /// The later value may be written where the earlier one is.

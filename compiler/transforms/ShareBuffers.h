@@ -40,6 +40,7 @@ private:
   void number(Block &block);
   void addNode(Value value, int first);
   void findLastUses();
+  void keepSent();
   void shareLoops();
   void shareSums();
   void findHomes();
@@ -60,6 +61,7 @@ private:
   SmallVector<Operation *> begun; // sums that are made while other steps run
   DenseMap<unsigned, Operation *> homes;
   SmallVector<OpOperand *> conflicts;
+  SmallVector<SendOp> sent;
   SmallVector<CallOp> calls;
   SmallVector<LoopInterface> loops;
   SmallVector<Operation *> sums;                      // over ranks

@@ -4,7 +4,8 @@
 //   1. what an op reads must be the piece that lies at its place;
 //   2. what it writes takes the bytes away from all other values; where it overlaps an argument of its kernel, that one
 //      lies at the same place, and the kernel may overwrite it;
-//   3. the body of a loop is walked through twice, since the second iteration reads what the first one left.
+//   3. the body of a loop is walked through twice, since the second iteration reads what the first one left; that of a
+//      loop that is ahead by turns with its follower's.
 #include "compiler/transforms/VerifyMemoryPlan.h"
 
 #include "compiler/dialect/ElementTypes.h"
@@ -70,7 +71,7 @@ private:
 
   int64_t bytesOf(Value tensor) const {
     auto type = cast<RankedTensorType>(tensor.getType());
-    auto elements = getBounds(getProduct(getExtents(type), type.getContext()), bounds);
+    auto elements = getBounds(getProduct(getKeptExtents(tensor), type.getContext()), bounds);
     return storedBytes(type.getElementType(), elements ? elements->max : 1);
   }
 
@@ -161,38 +162,67 @@ private:
     return success();
   }
 
-  LogicalResult walk(LoopInterface loop) {
-    ValueRange inits = loop->getOperands().take_front(loop.getNumCarried());
-    for (Value sequence : loop->getOperands().drop_front(inits.size()))
-      if (failed(read(loop, sequence)))
-        return failure();
-    for (auto [init, carried] : llvm::zip_equal(inits, loop.getCarried()))
+  static ValueRange initsOf(LoopInterface loop) { return loop->getOperands().take_front(loop.getNumCarried()); }
+  static ValueRange stackedOf(LoopInterface loop) { return loop->getResults().drop_front(loop.getNumCarried()); }
+
+  LogicalResult enter(LoopInterface loop) {
+    for (auto [init, carried] : llvm::zip_equal(initsOf(loop), loop.getCarried()))
       if (failed(pass(loop, init, carried)))
         return failure();
     for (Value carried : loop.getCarried())
       write(carried);
-    for (Value stacked : loop->getResults().drop_front(inits.size()))
+    for (Value stacked : stackedOf(loop))
       write(stacked);
-    for (int iteration = 0; iteration < 2; ++iteration) {
-      stored.clear();
-      if (failed(walk(loop->getRegion(0).front())))
+    return success();
+  }
+
+  LogicalResult walkIteration(LoopInterface loop) {
+    stored.clear();
+    for (Value sequence : loop->getOperands().drop_front(loop.getNumCarried()))
+      if (failed(read(loop, sequence)))
         return failure();
-      Operation *yield = loop.getYield();
-      for (auto [i, carried] : llvm::enumerate(loop.getCarried()))
-        if (failed(pass(yield, yield->getOperand(i), carried)))
-          return failure();
-      for (auto [i, stacked] : llvm::enumerate(loop->getResults().drop_front(inits.size())))
-        if (getViewed(yield->getOperand(inits.size() + i)) != getViewed(stacked) || failed(read(yield, stacked)))
-          return yield->emitError() << "memory plan requires an output to be written where it is stacked";
-      for (Value carried : loop.getCarried())
-        write(carried);
-    }
+    if (failed(walk(loop->getRegion(0).front())))
+      return failure();
+    Operation *yield = loop.getYield();
+    for (auto [i, carried] : llvm::enumerate(loop.getCarried()))
+      if (failed(pass(yield, yield->getOperand(i), carried)))
+        return failure();
+    for (auto [i, stacked] : llvm::enumerate(stackedOf(loop)))
+      if (getViewed(yield->getOperand(loop.getNumCarried() + i)) != getViewed(stacked) || failed(read(yield, stacked)))
+        return yield->emitError() << "memory plan requires an output to be written where it is stacked";
+    for (Value carried : loop.getCarried())
+      write(carried);
+    return success();
+  }
+
+  LogicalResult leave(LoopInterface loop) {
     for (auto [carried, result] : llvm::zip(loop.getCarried(), loop->getResults()))
       if (failed(pass(loop, carried, result)))
         return failure();
-    for (Value result : loop->getResults().take_front(inits.size()))
+    for (Value result : loop->getResults().take_front(loop.getNumCarried()))
       write(result);
     stored.clear();
+    return success();
+  }
+
+  LogicalResult walk(LoopInterface loop) {
+    SmallVector<LoopInterface> together{loop};
+    if (auto scan = dyn_cast<ScanOp>(loop.getOperation())) {
+      if (isFollower(scan))
+        return success();
+      if (scan.getAhead() > 0)
+        together.push_back(cast<LoopInterface>(getFollower(scan).getOperation()));
+    }
+    for (LoopInterface each : together)
+      if (failed(enter(each)))
+        return failure();
+    for (int iteration = 0; iteration < 2; ++iteration)
+      for (LoopInterface each : together)
+        if (failed(walkIteration(each)))
+          return failure();
+    for (LoopInterface each : together)
+      if (failed(leave(each)))
+        return failure();
     return success();
   }
 

@@ -64,8 +64,7 @@ void kiln_poll_collectives(const kiln_frame_t *frame) {
 /* The group, with room for one more to be begun; null: a status is the call's already, or Kiln made a mistake. */
 static kiln_group_t *group_of(const kiln_frame_t *frame, uint32_t number, uint32_t kind) {
   kiln_together_t *together = frame->together;
-  const bool is_move = kind == KILN_SEND || kind == KILN_RECEIVE;
-  if (!together || number >= KILN_GROUPS || !name_of(kind) || (is_move && number != KILN_GROUP_STAGES))
+  if (!together || number >= KILN_GROUPS || !name_of(kind))
     return NULL;
   kiln_group_t *group = &together->groups[number];
   if (!group->communicator)
@@ -101,11 +100,6 @@ static int32_t begin(const kiln_frame_t *frame, uint32_t number, kiln_collective
   return KILN_OK;
 }
 
-/* The process before or after this one. */
-static uint32_t peer_of(uint32_t kind, int32_t number) {
-  return kind == KILN_SEND ? (uint32_t)number + 1 : kind == KILN_RECEIVE ? (uint32_t)number - 1 : 0;
-}
-
 int32_t kiln_begin_collective(const kiln_frame_t *frame, uint32_t number, uint32_t kind, const void *from, void *to,
                               uint64_t elements, uint32_t element) {
   const uint64_t bytes = kiln_safetensors_stored_bytes(element, elements);
@@ -114,10 +108,38 @@ int32_t kiln_begin_collective(const kiln_frame_t *frame, uint32_t number, uint32
     from = place_part(frame->together, frame->together->groups[number].communicator, from, to, bytes);
   kiln_collective_t collective = {
       .kind = (kiln_collective_kind_t)kind, .element = element, .from = from, .to = to, .elements = elements};
-  if (frame->together && number < KILN_GROUPS)
-    collective.peer = peer_of(kind, frame->together->number[number]);
   const kiln_event_t event = {.bytes = bytes};
   return begin(frame, number, &collective, &event);
+}
+
+/* What is begun on a track of its own in a trace, if there is one. */
+static kiln_event_t event_of(const kiln_frame_t *frame, uint32_t kind, uint64_t bytes, const char *layer,
+                             int64_t number) {
+  if (!frame->tracing)
+    return (kiln_event_t){.bytes = bytes};
+  return (kiln_event_t){frame->tracing->event.entry, name_of(kind), layer, number, 0, bytes, -1, 0};
+}
+
+/* The stage that a move goes to or comes from. */
+static uint32_t peer_of(uint32_t kind, uint32_t way, uint32_t stage, uint32_t stages) {
+  if (way == KILN_WAY_ACROSS)
+    return stages - 1 - stage;
+  return (kind == KILN_SEND) == (way == KILN_WAY_ONWARD) ? stage + 1 : stage - 1;
+}
+
+int32_t kiln_begin_move(const kiln_frame_t *frame, uint32_t kind, uint32_t way, void *at, uint64_t elements,
+                        uint32_t element, const char *layer, int64_t number) {
+  const kiln_communicator_t *stages = frame->together ? frame->together->groups[KILN_GROUP_STAGES].communicator : NULL;
+  const uint64_t bytes = kiln_safetensors_stored_bytes(element, elements);
+  const bool is_sent = kind == KILN_SEND;
+  kiln_collective_t collective = {.kind = (kiln_collective_kind_t)kind,
+                                  .element = element,
+                                  .from = is_sent ? at : NULL,
+                                  .to = is_sent ? NULL : at,
+                                  .elements = elements,
+                                  .peer = stages ? peer_of(kind, way, stages->rank, stages->size) : 0};
+  const kiln_event_t event = is_sent ? event_of(frame, kind, bytes, layer, number) : (kiln_event_t){.bytes = bytes};
+  return begin(frame, KILN_GROUP_STAGES, &collective, &event);
 }
 
 /* Where the sum for the own part lies; without a communicator, of which words are said later, anywhere. */
@@ -135,8 +157,6 @@ int32_t kiln_begin_sum(const kiln_frame_t *frame, uint32_t number, uint32_t kind
                                   .from = at,
                                   .to = kind == KILN_REDUCE_SCATTER ? own_part(frame, number, at, bytes) : at,
                                   .elements = elements};
-  kiln_event_t event = {.bytes = bytes};
-  if (frame->tracing)
-    event = (kiln_event_t){frame->tracing->event.entry, name_of(kind), layer, layer_number, 0, bytes, -1, 0};
+  const kiln_event_t event = event_of(frame, kind, bytes, layer, layer_number);
   return begin(frame, number, &collective, &event);
 }

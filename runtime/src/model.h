@@ -39,6 +39,9 @@ enum {
   KILN_WEIGHT_ABSENT = 1 << 2
 };
 
+/* What an argument is as an output, beside 0 and 1. */
+enum { KILN_OUTPUT_OF_LAST = 2 };
+
 struct kiln_backend_t;
 struct kiln_cuda_stream_t;
 struct kiln_frame_t;
@@ -98,10 +101,11 @@ void kiln_cuda_copy_rows(kiln_worker_t *worker, void *target, const void *source
 
 /* The processes that do something together: the dialect's Group. */
 enum { KILN_GROUP_RANKS = 0, KILN_GROUP_REPLICAS = 1, KILN_GROUP_STAGES = 2, KILN_GROUPS = 3 };
+/* From stage to stage: the dialect's Way. */
+enum { KILN_WAY_ONWARD = 0, KILN_WAY_BACK = 1, KILN_WAY_ACROSS = 2 };
 /* Called by generated host code: begins what the processes of a group of frame->together do together, of `elements`
  * elements of the type `element` a part. KILN_ALL_REDUCE: from is to. KILN_ALL_GATHER: from is the own part, which is
  * copied to its place in `to`, unless it lies there. KILN_REDUCE_SCATTER and KILN_EXCHANGE: from and to do not overlap.
- * KILN_SEND: to the process after this one, to is null; KILN_RECEIVE: from the one before it, from is null.
  * Buffers are as kiln_communicator_t says until all of the group are finished. This and what is below return 0, or what
  * the body is to return: a kiln_status_t, whose words are the call's. */
 int32_t kiln_begin_collective(const kiln_frame_t *frame, uint32_t group, uint32_t kind, const void *from, void *to,
@@ -110,6 +114,10 @@ int32_t kiln_begin_collective(const kiln_frame_t *frame, uint32_t group, uint32_
  * is told of it, as of `layer`, when it begins and when it is finished. */
 int32_t kiln_begin_sum(const kiln_frame_t *frame, uint32_t group, uint32_t kind, void *at, uint64_t elements,
                        uint32_t element, const char *layer, int64_t number);
+/* Begins a KILN_SEND or a KILN_RECEIVE of what lies there, of stages, on a way. A trace is told of what is sent, as of
+ * `layer`, when it begins and when it is finished. */
+int32_t kiln_begin_move(const kiln_frame_t *frame, uint32_t kind, uint32_t way, void *at, uint64_t elements,
+                        uint32_t element, const char *layer, int64_t number);
 /* Called between kernels while something may be under way. */
 void kiln_poll_collectives(const kiln_frame_t *frame);
 /* Waits for all that were begun. */

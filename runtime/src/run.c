@@ -38,13 +38,13 @@ static kiln_status_t check_extents(const kiln_entry_t *entry, const kiln_symbol_
   return KILN_OK;
 }
 
-/* Of several stages only the last one has outputs. */
+/* Of several stages only the last one may have an output. */
 static kiln_status_t check_pointers(const kiln_model_t *model, const kiln_entry_t *entry, void *const *arguments,
                                     kiln_error_t *error) {
   if (!arguments && entry->argument_count > 0)
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires arguments, got null", entry->name);
   for (uint32_t i = 0; i < entry->argument_count; ++i)
-    if (!arguments[i] && !(model->role.is_silent && entry->arguments[i].is_output))
+    if (!arguments[i] && !(model->role.is_silent && entry->arguments[i].is_output == KILN_OUTPUT_OF_LAST))
       return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires %s \"%s\", got null", entry->name,
                             entry->arguments[i].is_output ? "output" : "input", entry->arguments[i].name);
   return KILN_OK;

@@ -2,7 +2,8 @@
 //
 // Ranks that are threads of one process: what an adapter of MPI does between processes, by copies. Sums are added in
 // the order of the ranks. What a collective has begun to write holds other bytes until it is finished, so that who
-// reads or writes it meanwhile is found out. A rank may be lost, of which all others hear at their next collective.
+// reads or writes it meanwhile is found out, as is who writes to what is sent. A rank may be lost, of which all others
+// hear at their next collective.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +44,7 @@ public:
       const std::lock_guard lock(mutex);
       isLost = true;
     }
-    isSent.notify_all();
+    isMoved.notify_all();
     barrier.arrive_and_drop();
     return KILN_RANK_LOST;
   }
@@ -62,11 +63,18 @@ public:
   /// Of rank 0: how many collectives there were, and the bytes that it has sent in them, as rings send them; the most
   /// that were under way at a time, and how often it was asked to go on with them.
   uint64_t collectives = 0, sentBytes = 0, mostBegun = 0, polls = 0;
+  /// What is sent is finished when the receive of it has begun, as large messages are with MPI; else at once.
+  bool waitsForReceipt = false;
 
 private:
   struct Posted {
     kiln_collective_t what;
     std::vector<char> input;
+    uint64_t number = 0; // of what is sent, among all from there to there
+  };
+  struct Messages {
+    std::queue<std::vector<char>> waiting;
+    uint64_t sent = 0, awaited = 0; // so far
   };
   struct Member {
     ThreadRanks *all;
@@ -106,7 +114,11 @@ private:
     if (isGone)
       return all->lose(rank, error);
     begun.push_back({*what, {from, from + partBytes(*what) * (all->isOfParts(*what) ? all->members.size() : 1)}});
-    if (what->kind != KILN_SEND)
+    if (what->kind == KILN_RECEIVE)
+      all->await(rank, *what);
+    if (what->kind == KILN_SEND)
+      begun.back().number = all->send(rank, begun.back());
+    else
       std::memset(all->written(rank, *what), poison, all->outputBytes(rank, *what));
     if (rank == 0)
       all->mostBegun = std::max<uint64_t>(all->mostBegun, begun.size());
@@ -119,9 +131,10 @@ private:
       return all->lose(rank, error);
     const kiln_collective_t what = begun.front().what;
     if (what.kind == KILN_SEND || what.kind == KILN_RECEIVE) {
-      const bool isMoved = all->move(rank, begun.front());
+      const kiln_status_t status =
+          what.kind == KILN_SEND ? all->finishSend(rank, begun.front(), error) : all->receive(rank, what);
       begun.pop_front();
-      return isMoved ? KILN_OK : all->lose(rank, error);
+      return status == KILN_RANK_LOST ? all->lose(rank, error) : status;
     }
     const char *output = written(rank, what);
     const bool isWritten = std::any_of(output, output + all->outputBytes(rank, what),
@@ -145,21 +158,39 @@ private:
     all->polls += rank == 0 && !begun.empty();
   }
 
-  /// Between two ranks: what is sent is kept until it is received. False: a rank is lost.
-  bool move(uint32_t rank, const Posted &own) {
+  /// What is sent is kept until it is received. How many messages that are from there to there.
+  uint64_t send(uint32_t rank, const Posted &own) {
+    const std::lock_guard lock(mutex);
+    Messages &messages = between[{rank, own.what.peer}];
+    messages.waiting.push(own.input);
+    isMoved.notify_all();
+    return ++messages.sent;
+  }
+  void await(uint32_t rank, const kiln_collective_t &what) {
+    const std::lock_guard lock(mutex);
+    ++between[{what.peer, rank}].awaited;
+    isMoved.notify_all();
+  }
+  kiln_status_t finishSend(uint32_t rank, const Posted &own, kiln_error_t *error) {
     std::unique_lock lock(mutex);
-    if (own.what.kind == KILN_SEND) {
-      sent[{rank, own.what.peer}].push(own.input);
-      isSent.notify_all();
-      return true;
-    }
-    auto &messages = sent[{own.what.peer, rank}];
-    isSent.wait(lock, [&] { return isLost || !messages.empty(); });
-    if (messages.empty() || messages.front().size() != partBytes(own.what))
-      return false;
-    std::memcpy(own.what.to, messages.front().data(), messages.front().size());
-    messages.pop();
-    return true;
+    Messages &messages = between[{rank, own.what.peer}];
+    isMoved.wait(lock, [&] { return isLost || !waitsForReceipt || messages.awaited >= own.number; });
+    if (waitsForReceipt && messages.awaited < own.number)
+      return KILN_RANK_LOST;
+    if (std::memcmp(own.what.from, own.input.data(), own.input.size()) == 0)
+      return KILN_OK;
+    std::snprintf(error->message, sizeof error->message, "somebody wrote to what was being sent");
+    return KILN_INTERNAL_ERROR;
+  }
+  kiln_status_t receive(uint32_t rank, const kiln_collective_t &what) {
+    std::unique_lock lock(mutex);
+    Messages &messages = between[{what.peer, rank}];
+    isMoved.wait(lock, [&] { return isLost || !messages.waiting.empty(); });
+    if (messages.waiting.empty() || messages.waiting.front().size() != partBytes(what))
+      return KILN_RANK_LOST;
+    std::memcpy(what.to, messages.waiting.front().data(), messages.waiting.front().size());
+    messages.waiting.pop();
+    return KILN_OK;
   }
 
   void count(const kiln_collective_t &what) {
@@ -196,9 +227,9 @@ private:
   std::barrier<> barrier;
   std::vector<Member> members;
   std::mutex mutex;
-  std::condition_variable isSent;
+  std::condition_variable isMoved;
   std::atomic<bool> isLost = false;
-  std::map<std::pair<uint32_t, uint32_t>, std::queue<std::vector<char>>> sent; // by sender and receiver
+  std::map<std::pair<uint32_t, uint32_t>, Messages> between; // by sender and receiver
 };
 
 } // namespace kiln::test

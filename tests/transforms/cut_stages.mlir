@@ -5,7 +5,7 @@
 // layers alone. What layers read beside what they hand on is computed by each stage. The table is on both ends.
 // CHECK: module attributes {kiln.stages = 3 : i64}
 // CHECK-LABEL: func.func @forward_first
-// CHECK-SAME: (%[[WORDS:.*]]: tensor<7xi32> {kiln.name = "words"}, %{{.*}}: tensor<7xf32> {kiln.name = "angles"}) attributes {kiln.entry} {
+// CHECK-SAME: (%[[WORDS:.*]]: tensor<7xi32> {kiln.name = "words"}, %{{.*}}: tensor<7xf32> {kiln.name = "angles"}) attributes {kiln.entry, kiln.role = "first"} {
 // CHECK: kiln.exp
 // CHECK: %[[TABLE:.*]] = kiln.parameter {sources = ["table"]}
 // CHECK: %[[X:.*]] = kiln.embedding %[[WORDS]], %[[TABLE]]

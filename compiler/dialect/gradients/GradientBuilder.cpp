@@ -82,4 +82,9 @@ Value GradientBuilder::reciprocalExtent(Value x, int64_t axis) {
   return create<MeanOp>(first, 0);
 }
 
+Value GradientBuilder::exchange(Value x, Way way) {
+  SendOp::create(builder, loc, x, way);
+  return ReceiveOp::create(builder, loc, x.getType(), way).getResult(0);
+}
+
 } // namespace mlir::kiln

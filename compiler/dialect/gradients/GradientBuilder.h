@@ -37,6 +37,8 @@ public:
   RankedTensorType typeOf(ArrayRef<AffineExpr> extents, Value like);
   Value reshape(Value x, ArrayRef<AffineExpr> extents);
   Value transpose(Value x, ArrayRef<int64_t> permutation) { return create<TransposeOp>(x, permutation); }
+  /// What another stage has in the place of x, which it gets for its own.
+  Value exchange(Value x, Way way);
   /// The last two axes the other way round.
   Value transposeMatrix(Value x);
   /// [rows, last extent]: all other axes as one.
