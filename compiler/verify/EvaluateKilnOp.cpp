@@ -54,14 +54,15 @@ static Tensor evaluateFirst(const Tensor &x, const TensorShape &shape, int64_t r
   return evaluateSum(own, shape, ranks);
 }
 
-/// What the stage before might send: numbers around 0, other ones in each place.
+/// What another stage might send: numbers around 0, other ones in each place. Gradients are small, for weights to stay so.
 static std::vector<Tensor> evaluateReceived(kd::ReceiveOp receive, ArrayRef<TensorShape> shapes) {
+  const double size = receive.getWay() == kd::Way::Onward ? 1 : 0x1p-10;
   std::vector<Tensor> received;
   for (auto [value, shape] : llvm::zip_equal(receive.getValues(), shapes)) {
     const ElementType element = elementTypeOf(cast<RankedTensorType>(value.getType()).getElementType());
     std::vector<double> numbers(static_cast<std::size_t>(interpreter::elementCount(shape)));
     for (std::size_t i = 0; i < numbers.size(); ++i)
-      numbers[i] = element == ElementType::boolean ? double(i % 2) : double(i * 7919 % 257) / 128 - 1;
+      numbers[i] = element == ElementType::boolean ? double(i % 2) : (double(i * 7919 % 257) / 128 - 1) * size;
     if (!floating(element))
       for (double &number : numbers)
         number = std::trunc(std::abs(number));

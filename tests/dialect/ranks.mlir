@@ -32,6 +32,10 @@ module attributes {kiln.stages = 3 : i64} {
     %0:2 = kiln.receive : tensor<7x8xf32>, tensor<7xi1>
     // CHECK: kiln.send %[[GOT]]#0, %[[GOT]]#1 : tensor<7x8xf32>, tensor<7xi1>
     kiln.send %0#0, %0#1 : tensor<7x8xf32>, tensor<7xi1>
+    // CHECK: %[[BACK:.*]] = kiln.receive going back : tensor<7x8xf32>
+    // CHECK: kiln.send going across %[[BACK]] : tensor<7x8xf32>
+    %back = kiln.receive going back : tensor<7x8xf32>
+    kiln.send going across %back : tensor<7x8xf32>
     return
   }
 }

@@ -94,3 +94,12 @@ func.func @no_axis(%h0: tensor<4xf32>, %xs: tensor<f32>) {
   }
   return
 }
+
+// -----
+func.func @ahead_with_a_sum(%h0: tensor<4xf32>, %xs: tensor<9x4xf32>) {
+  // expected-error@+1 {{scan requires to carry nothing, and fixed iterations in their order, to be ahead: got others}}
+  %0 = kiln.scan (%h = %h0 : tensor<4xf32>) over (%x = %xs : tensor<9x4xf32>) ahead 2 {
+    kiln.yield %h : tensor<4xf32>
+  }
+  return
+}

@@ -190,36 +190,13 @@ TEST_F(SharedFiles, AndOfAGridOfRanks) {
   expectNear(goOn<trained2>(inputs, {}, "grid"), rest);
 }
 
-/// A replica that is lost at one of its collectives, counted from when that is said.
-struct Losing {
-  ThreadRanks &replicas;
-  kiln_communicator_t inner;
-  int left = 1 << 30;
-
-  kiln_communicator_t communicator() {
-    return {this,
-            inner.rank,
-            inner.size,
-            [](void *self, const kiln_collective_t *what, kiln_error_t *error) {
-              auto &own = *static_cast<Losing *>(self);
-              return own.left-- == 0 ? own.replicas.lose(own.inner.rank, error)
-                                     : own.inner.begin(own.inner.self, what, error);
-            },
-            [](void *self, kiln_error_t *error) {
-              auto &own = *static_cast<Losing *>(self);
-              return own.left < 0 ? own.replicas.lose(own.inner.rank, error) : own.inner.finish(own.inner.self, error);
-            },
-            nullptr};
-  }
-};
-
 // Seven sums of gradients, that of the norm, six weights: wherever the other is lost, weights are those of a step.
 TEST_F(SharedFiles, ALostReplicaLeavesTheWeightsOfTheLastStep) {
   const Inputs inputs(3, 4);
   for (const int at : {0, 7, 8, 10, 13}) {
     ThreadRanks replicas(2);
     replicas.run([&](uint32_t number) {
-      Losing losing{replicas, replicas.communicator(number)};
+      WatchedRank losing{replicas, replicas.communicator(number)};
       const kiln_communicator_t communicator = losing.communicator();
       TrainedProcess<trained2_shared2> process(inputs, {number, 2, nullptr, &communicator});
       process.train(2);

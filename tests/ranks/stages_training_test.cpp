@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stages that train together beside one process that goes through the same micro-batches: losses, norms, weights, which
-// elements dropout drops, and in which order a stage goes forwards and backwards.
+// elements dropout drops, in which order a stage goes forwards and backwards, and what is left when one is lost.
+#include <deque>
+#include <string>
+
 #include "trained.h"
+#include "trained1.h"
+#include "trained1_stages3.h"
+#include "trained2_grid.h"
 #include "trained4.h"
 #include "trained4_stages3.h"
 
@@ -12,41 +18,156 @@ namespace {
   struct name {                                                                                                        \
     KILN_TRAINED(name, NAME);                                                                                          \
   }
+TRAINER(trained1, TRAINED1);
 TRAINER(trained4, TRAINED4);
+TRAINER(trained1_stages3, TRAINED1_STAGES3);
 TRAINER(trained4_stages3, TRAINED4_STAGES3);
+TRAINER(trained2_grid, TRAINED2_GRID);
 
-constexpr size_t perStep = 2; // loss and norm
+constexpr uint32_t stageCount = 3;
 
-/// Of all stages the losses and norms, which are alike but for that of the evaluation, and the weights of those that
-/// have them.
+/// Of all stages losses and norms, which are alike but for the evaluation's, and the weights that each has.
 std::vector<float> merge(const std::vector<std::vector<float>> &stages) {
   std::vector<float> all = stages.back();
-  for (const std::vector<float> &stage : stages)
-    for (size_t i = 0; i < all.size(); ++i)
+  for (const std::vector<float> &stage : stages) {
+    EXPECT_EQ(std::memcmp(stage.data(), all.data(), 2 * steps * sizeof(float)), 0);
+    for (size_t i = 2 * steps; i < all.size(); ++i)
       if (std::isnan(all[i]))
         all[i] = stage[i];
       else if (!std::isnan(stage[i]))
         EXPECT_EQ(stage[i], all[i]) << i;
-  for (const std::vector<float> &stage : stages)
-    EXPECT_EQ(std::memcmp(stage.data(), all.data(), perStep * steps * sizeof(float)), 0);
+  }
   return all;
 }
 
+template <class Api> std::vector<float> trainStages(const Inputs &inputs, bool waitsForReceipt) {
+  ThreadRanks stages(stageCount);
+  stages.waitsForReceipt = waitsForReceipt;
+  std::vector<std::vector<float>> got(stageCount);
+  stages.run([&](uint32_t number) {
+    const kiln_communicator_t communicator = stages.communicator(number);
+    got[number] = train<Api>(inputs, {.stages = &communicator});
+  });
+  return merge(got);
+}
+
+// The table is the weight of the logits: both ends update it, and count it once for the norm.
 TEST(TrainedStages, AreOneProcess) {
   const uint32_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   const Inputs inputs(seed, 4);
   const std::vector<float> wanted = train<trained4>(inputs);
-  for (bool waits : {false, true}) {
-    ThreadRanks stages(3);
-    stages.waitsForReceipt = waits;
-    std::vector<std::vector<float>> got(3);
-    stages.run([&](uint32_t number) {
-      const kiln_communicator_t communicator = stages.communicator(number);
-      got[number] = train<trained4_stages3>(inputs, {0, 1, nullptr, nullptr, nullptr, &communicator});
-    });
-    expectNear(merge(got), wanted);
+  expectNear(trainStages<trained4_stages3>(inputs, false), wanted);
+  expectNear(trainStages<trained4_stages3>(inputs, true), wanted);
+}
+
+// Not even as many micro-batches as stages, or none.
+TEST(TrainedStages, OfOneBatchAreOneProcess) {
+  const Inputs inputs(3, 1);
+  expectNear(trainStages<trained1_stages3>(inputs, true), train<trained1>(inputs));
+}
+
+// Three stages, two replicas that share out moments, two ranks: process number (stage * 2 + replica) * 2 + rank.
+TEST(TrainedStages, OfAGridAreOneProcess) {
+  const Inputs inputs(5, 4);
+  std::deque<ThreadRanks> ofStages, ofReplicas, ofRanks;
+  for (int i = 0; i < 4; ++i)
+    ofStages.emplace_back(stageCount);
+  for (int i = 0; i < 6; ++i) {
+    ofReplicas.emplace_back(2);
+    ofRanks.emplace_back(2);
   }
+  std::vector<std::vector<float>> got(12);
+  ThreadRanks(12).run([&](uint32_t process) {
+    const uint32_t rank = process % 2, replica = process / 2 % 2, stage = process / 4;
+    const kiln_communicator_t stages = ofStages[replica * 2 + rank].communicator(stage),
+                              replicas = ofReplicas[stage * 2 + rank].communicator(replica),
+                              ranks = ofRanks[stage * 2 + replica].communicator(rank);
+    got[process] = train<trained2_grid>(
+        inputs, {.part = replica, .parts = 2, .ranks = &ranks, .replicas = &replicas, .stages = &stages});
+  });
+  const std::vector<float> wanted = train<trained4>(inputs);
+  for (uint32_t other = 0; other < 4; ++other)
+    expectNear(merge({got[other], got[4 + other], got[8 + other]}), wanted);
+}
+
+/// What a stage does with the others in a step: f and b for what it sends onward and back, F and B for what it receives
+/// so.
+std::string orderOf(const std::vector<kiln_collective_t> &begun, uint32_t stage) {
+  std::string order;
+  for (const kiln_collective_t &what : begun)
+    if (what.kind == KILN_SEND && what.elements == rows * 16)
+      order += what.peer > stage ? 'f' : 'b';
+    else if (what.kind == KILN_RECEIVE && what.elements == rows * 16)
+      order += what.peer > stage ? 'B' : 'F';
+  return order;
+}
+
+// One forward, one backward: each stage is as far ahead as it takes to keep those behind it busy.
+TEST(TrainedStages, TakeTurns) {
+  const Inputs inputs(9, 4);
+  ThreadRanks stages(stageCount);
+  std::string orders[stageCount];
+  stages.run([&](uint32_t number) {
+    WatchedRank watched{stages, stages.communicator(number)};
+    const kiln_communicator_t communicator = watched.communicator();
+    TrainedProcess<trained4_stages3> process(inputs, {.stages = &communicator});
+    process.train(1);
+    orders[number] = orderOf(watched.begun, number);
+  });
+  EXPECT_EQ(orders[0], "fffBfBBB");
+  EXPECT_EQ(orders[1], "FfFfBbFfBbFfBbBb");
+  EXPECT_EQ(orders[2], "FbFbFbFb");
+}
+
+/// Some weights of a stage, whichever it has.
+template <class Api> std::vector<float> readSome(TrainedProcess<Api> &process) {
+  std::vector<float> all;
+  for (const char *name : {"words.weight", "blocks.0.up.bias", "blocks.1.up.bias", "blocks.2.up.bias", "norm.bias"}) {
+    float values[16];
+    if (Api::read(process.model.get(), name, 0, std::strcmp(name, "words.weight") == 0 ? 1 : 16, values,
+                  &process.error) == KILN_OK)
+      all.insert(all.end(), std::begin(values), std::end(values));
+  }
+  return all;
+}
+
+// Wherever a stage is lost, the others have the weights of the step before.
+TEST(TrainedStages, ALostOneLeavesTheWeightsOfTheLastStep) {
+  const Inputs inputs(3, 4);
+  for (const uint32_t lost : {0U, 1U, 2U})
+    for (const int at : {0, 3, 7, 9}) {
+      ThreadRanks stages(stageCount);
+      stages.run([&](uint32_t number) {
+        WatchedRank watched{stages, stages.communicator(number)};
+        const kiln_communicator_t communicator = watched.communicator();
+        TrainedProcess<trained4_stages3> process(inputs, {.stages = &communicator});
+        process.train(2);
+        const std::vector<float> before = readSome(process);
+        EXPECT_FALSE(before.empty());
+        watched.left = number == lost ? at : 1 << 30;
+        EXPECT_EQ(process.step(), KILN_RANK_LOST) << lost << " at " << at;
+        EXPECT_EQ(readSome(process), before) << lost << " at " << at;
+      });
+    }
+}
+
+// All stages return the loss; the evaluation, which none of them trains by, the last one alone.
+TEST(TrainedStages, WantAPlaceForTheLoss) {
+  const Inputs inputs(3, 4);
+  ThreadRanks stages(stageCount);
+  const kiln_communicator_t communicator = stages.communicator(0);
+  TrainedProcess<trained4_stages3> process(inputs, {.stages = &communicator});
+  const float rate = 1;
+  const int32_t step = 1, seed = 0;
+  EXPECT_EQ(trained4_stages3_descend(process.model.get(), &process.call, inputs.words.data(), inputs.words.data(),
+                                     &rate, &step, &seed, nullptr),
+            KILN_NULL_ARGUMENT);
+  EXPECT_STREQ(process.error.message, "descend requires output \"loss\", got null");
+  EXPECT_EQ(
+      trained4_stages3_evaluate(process.model.get(), &process.call, inputs.words.data(), inputs.words.data(), nullptr),
+      KILN_OK)
+      << process.error.message;
 }
 
 } // namespace

@@ -232,4 +232,25 @@ private:
   std::map<std::pair<uint32_t, uint32_t>, Messages> between; // by sender and receiver
 };
 
+/// A rank of which it is seen what it begins, and that may be lost at the collective behind so many more.
+struct WatchedRank {
+  ThreadRanks &ranks;
+  kiln_communicator_t inner;
+  int left = 1 << 30;
+  std::vector<kiln_collective_t> begun = {};
+
+  kiln_communicator_t communicator() { return {this, inner.rank, inner.size, begin, finish, nullptr}; }
+
+private:
+  static kiln_status_t begin(void *self, const kiln_collective_t *what, kiln_error_t *error) {
+    auto &own = *static_cast<WatchedRank *>(self);
+    own.begun.push_back(*what);
+    return own.left-- == 0 ? own.ranks.lose(own.inner.rank, error) : own.inner.begin(own.inner.self, what, error);
+  }
+  static kiln_status_t finish(void *self, kiln_error_t *error) {
+    auto &own = *static_cast<WatchedRank *>(self);
+    return own.left < 0 ? own.ranks.lose(own.inner.rank, error) : own.inner.finish(own.inner.self, error);
+  }
+};
+
 } // namespace kiln::test

@@ -37,6 +37,8 @@ kiln_status_t EqualRanks::begin(void *self, const kiln_collective_t *what, kiln_
     for (uint32_t other = 0; other < size; ++other)
       std::memmove(static_cast<char *>(what->to) + other * bytes, from, bytes);
     return KILN_OK;
+  case KILN_SEND:
+    return KILN_OK;
   case KILN_RECEIVE:
     std::memset(what->to, 0, bytes);
     return KILN_OK;

@@ -284,3 +284,34 @@ module attributes {kiln.replicas = 2 : i64} {
     return %f : tensor<3x5x8xf32>
   }
 }
+
+// -----
+
+// Of six micro-batches a stage that is at most two ahead of their gradients keeps two: 2 * 5 * 8 * 4 bytes, where it sends
+// them from. What is received and what is made of it, in its place, are 192 bytes more. The sum is the caller's; the zeros
+// that it begins with come before both loops.
+// CHECK-LABEL: @ahead
+// CHECK-SAME: kiln.arena_bytes = 512 : i64
+// CHECK: %[[ZEROS:.*]] = kiln.call @copy_
+// CHECK: %[[KEPT:.*]] = kiln.scan () over (%{{.*}} = %arg0 : tensor<6x5x8xf32>) -> (tensor<6x5x8xf32>) ahead 2 {
+// CHECK: kiln.send
+// CHECK: kiln.scan (%{{.*}} = %[[ZEROS]] : tensor<5x8xf32>) over (%{{.*}} = %[[KEPT]] : tensor<6x5x8xf32>) {
+// CHECK: kiln.receive going back
+// CHECK: kiln.all_reduce
+func.func @ahead(%xs: tensor<6x5x8xf32>) -> tensor<5x8xf32> attributes {kiln.entry} {
+  %kept = kiln.scan () over (%x = %xs : tensor<6x5x8xf32>) -> (tensor<6x5x8xf32>) ahead 2 {
+    %y = kiln.tanh %x : tensor<5x8xf32>
+    kiln.send %y : tensor<5x8xf32>
+    kiln.yield %y : tensor<5x8xf32>
+  }
+  %zeros = kiln.constant dense<0.0> : tensor<5x8xf32>
+  %sum = kiln.scan (%s = %zeros : tensor<5x8xf32>) over (%y = %kept : tensor<6x5x8xf32>) {
+    %dy = kiln.receive going back : tensor<5x8xf32>
+    %g = kiln.mul %dy, %y : (tensor<5x8xf32>, tensor<5x8xf32>) -> tensor<5x8xf32>
+    %t = kiln.add %s, %g : (tensor<5x8xf32>, tensor<5x8xf32>) -> tensor<5x8xf32>
+    kiln.send going back %g : tensor<5x8xf32>
+    kiln.yield %t : tensor<5x8xf32>
+  }
+  %all = kiln.all_reduce %sum over stages : tensor<5x8xf32>
+  return %all : tensor<5x8xf32>
+}

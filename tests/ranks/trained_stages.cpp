@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Three processes that are the stages of a training: `trained_stages` under mpirun. The last one also trains alone, and
+// compares losses and norms. `trained_stages killed|hangs DEADLINE_MS`: the last one is lost before its third step; the
+// others print what lost.c prints, and lost.sh reads it.
+#include <csignal>
+#include <cstdio>
+#include <unistd.h>
+
+#include "kiln/communicators/mpi.h"
+#include "trained.h"
+#include "trained4.h"
+#include "trained4_stages3.h"
+
+using namespace kiln::test;
+
+namespace {
+
+struct Alone {
+  KILN_TRAINED(trained4, TRAINED4);
+};
+struct Staged {
+  KILN_TRAINED(trained4_stages3, TRAINED4_STAGES3);
+};
+
+bool isNear(const std::vector<float> &got, const std::vector<float> &wanted) {
+  for (size_t i = 0; i < 2 * steps; ++i)
+    if (!(std::abs(got[i] - wanted[i]) <= 1e-4F * std::abs(wanted[i]) + 1e-5F)) {
+      std::printf("step %zu: %s %g, expected %g\n", i / 2 + 1, i % 2 ? "norm" : "loss", got[i], wanted[i]);
+      return false;
+    }
+  return true;
+}
+
+int trainUntilLost(const char *how, kiln_mpi_t &mpi, const kiln_communicator_t &stages, unsigned deadlineMs) {
+  const Inputs inputs(1, 4);
+  // Not destroyed: a communicator that failed may still use what it was given.
+  auto &process = *new TrainedProcess<Staged>(inputs, {.stages = &stages});
+  process.train(2);
+  mpi.deadline_ms = deadlineMs;
+  if (stages.rank + 1 == stages.size) {
+    if (std::strcmp(how, "killed") == 0)
+      raise(SIGKILL);
+    usleep((deadlineMs + 3000) * 1000);
+    _exit(0);
+  }
+  const double begin = MPI_Wtime();
+  const kiln_status_t status = process.step();
+  const double found = MPI_Wtime();
+  const std::string words = process.error.message;
+  const kiln_status_t second = process.step();
+  // A stage before the lost one may have waited for one that waited, too.
+  const bool isLate = found - begin > (stages.size - 1) * deadlineMs / 1000. + 1 || MPI_Wtime() - found > 0.1;
+  const size_t at = words.find("a rank did not");
+  std::printf("rank %u: status %d after %.2f s, then %d%s: %s\n", stages.rank, static_cast<int>(status), found - begin,
+              static_cast<int>(second), isLate ? ", late" : "", words.c_str() + (at == std::string::npos ? 0 : at));
+  return std::fflush(stdout);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  int isWrong = 0, all = 0;
+  MPI_Init(&argc, &argv);
+  static kiln_mpi_t mpi;
+  const kiln_communicator_t stages = kiln_mpi_communicator(&mpi, MPI_COMM_WORLD, 20000);
+  if (argc == 3) // neither MPI_Finalize, which waits for the lost rank, nor what runs at exit
+    _exit(trainUntilLost(argv[1], mpi, stages, static_cast<unsigned>(std::atoi(argv[2]))));
+  const Inputs inputs(1, 4);
+  const std::vector<float> got = train<Staged>(inputs, {.stages = &stages});
+  if (stages.rank + 1 == stages.size) {
+    isWrong = !isNear(got, train<Alone>(inputs));
+    std::printf("stage %u of %u trains %s one process\n", stages.rank, stages.size, isWrong ? "unlike" : "as");
+  }
+  kiln_mpi_release(&mpi);
+  MPI_Allreduce(&isWrong, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return all;
+}
