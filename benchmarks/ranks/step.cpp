@@ -2,7 +2,6 @@
 // A step of a training by replicas whose sums of gradients go on behind the backward pass, beside the same step whose
 // sums begin when all gradients are there: `bench_step WEIGHTS WINDOWS STEPS` as two processes of mpirun, on this
 // machine or on tests/ranks/network.sh. In turn; medians of the steps, of the slower process each.
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +12,7 @@
 
 #include "char_gpt_replicas2.h"
 #include "kiln/communicators/mpi.h"
+#include "steps.h"
 
 namespace {
 
@@ -36,18 +36,6 @@ struct Late {
     return status ? status : inner.finish(inner.self, error);
   }
 };
-
-void check(kiln_status_t status, const kiln_error_t &error) {
-  if (!status)
-    return;
-  std::fprintf(stderr, "error: %s\n", error.message);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
 
 void run(const char *weights, int64_t windows, int32_t steps) {
   kiln_mpi_t mpi;
