@@ -215,8 +215,6 @@ Value RowSharding::gather(GradientBuilder &b, Value own, unsigned axis, bool apa
 }
 
 Value RowSharding::pick(GradientBuilder &b, Value all, unsigned axis) {
-  if (isa<FloatType>(rankedType(all).getElementType()) && !all.getDefiningOp<ConstantOp>())
-    all = b.create<ToRanksOp>(all);
   Value rank = b.createAs<RankOp>(RankedTensorType::get({}, builder.getI32Type()), Group::Ranks);
   return b.create<GatherOp>(divided(b, all, axis), rank, axis);
 }

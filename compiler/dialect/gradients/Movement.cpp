@@ -88,12 +88,23 @@ static Value scatter(GradientBuilder &b, Operation *op, Value indices, Value row
 
 KILN_GRADIENT(EmbeddingOp) { return {{}, scatter(b, *this, getIndices(), b.asMatrix(gradients[0]), getTable(), 0)}; }
 
+/// What ranks read of what all of them have alike, each what has its number, is all of it together.
+static Value gatherRanks(GradientBuilder &b, Value own, int64_t axis, RankedTensorType table, Group over) {
+  SmallVector<AffineExpr> extents = getExtents(table);
+  std::rotate(extents.begin(), extents.begin() + axis, extents.begin() + axis + 1);
+  SmallVector<int64_t> back = llvm::to_vector(llvm::seq<int64_t>(1, table.getRank()));
+  back.insert(back.begin() + axis, 0);
+  return b.transpose(b.createAs<AllGatherOp>(b.typeOf(extents, own), own, over), back);
+}
+
 /// The axis of the indices comes first for the product, and returns to its place.
 KILN_GRADIENT(GatherOp) {
   RankedTensorType table = rankedType(getTable());
   if (!isa<FloatType>(table.getElementType()))
     return {Value(), Value()};
   const auto axis = static_cast<int64_t>(getAxis()), rank = rankedType(getIndices()).getRank();
+  if (auto own = getIndices().getDefiningOp<RankOp>())
+    return {gatherRanks(b, gradients[0], axis, table, own.getOver()), Value()};
   SmallVector<int64_t> front, back;
   llvm::append_range(front, llvm::seq<int64_t>(axis, axis + rank));
   llvm::append_range(front, llvm::seq<int64_t>(0, axis));
