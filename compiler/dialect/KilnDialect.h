@@ -70,6 +70,8 @@ inline constexpr llvm::StringLiteral symbolsAttrName = "kiln.symbols";
 /// On a module whose entries are called by several ranks together: their number; and a dictionary of ShardAttr, by the
 /// names of the weights that each rank has a part of.
 inline constexpr llvm::StringLiteral ranksAttrName = "kiln.ranks";
+/// On a module whose sums over ranks have a number of parts, whatever that of the ranks: the parts of all ranks.
+inline constexpr llvm::StringLiteral sumPartsAttrName = "kiln.sum_parts";
 /// On a module of which several replicas train together: their number.
 inline constexpr llvm::StringLiteral replicasAttrName = "kiln.replicas";
 /// On a module that is cut in stages, each with its layers: their number.

@@ -283,6 +283,12 @@ LogicalResult cutOthers(mlir::ModuleOp module, int64_t stages) {
   return passes.run(module);
 }
 
+LogicalResult sumInParts(mlir::ModuleOp module) {
+  mlir::PassManager passes(module.getContext());
+  passes.addPass(mlir::kiln::createSumParts());
+  return passes.run(module);
+}
+
 /// Whether replicas have parts of some gradient.
 bool sharesOut(mlir::ModuleOp module) {
   return module
@@ -336,6 +342,8 @@ LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mli
     if (failed(batchEntry(function, symbols)))
       return failure();
   }
+  if (ranks.sumParts > 0 && failed(sumInParts(module)))
+    return failure();
   if (ranks.sharesStates && !sharesOut(module))
     return module.emitError() << "shard-optimizer requires a trained weight that is large and that " << ranks.replicas
                               << " replicas divide, got none";

@@ -18,6 +18,7 @@
 #include "compiler/frontend/Accumulate.h"
 #include "compiler/frontend/Replicate.h"
 #include "compiler/transforms/Differentiate.h"
+#include "compiler/transforms/SumParts.h"
 #include "kiln/training.h"
 #include "llvm/ADT/MapVector.h"
 #include <cmath>
@@ -98,15 +99,29 @@ Value Updater::clip(MutableArrayRef<Trained> all) {
   auto shards = module->getAttrOfType<DictionaryAttr>(kd::shardsAttrName);
   Value sums[2][2]; // of what this rank alone has, of what this replica alone has
   auto add = [&](Value &to, Value value) { to = to ? b.add(to, value) : value; };
-  for (const Trained &each : llvm::make_filter_range(all, isOptimised))
-    if (each.isCounted)
-      add(sums[shards && shards.get(each.name)][each.isShared], squares(b, each.gradient));
+  const std::optional<kd::RankParts> parts = kd::RankParts::of(module);
+  SmallVector<Value> ofParts;
+  for (const Trained &each : llvm::make_filter_range(all, isOptimised)) {
+    auto shard = shards ? shards.getAs<kd::ShardAttr>(each.name) : kd::ShardAttr();
+    if (!each.isCounted)
+      continue;
+    if (!shard || !parts) {
+      add(sums[bool(shard)][each.isShared], squares(b, each.gradient));
+      continue;
+    }
+    const auto own = parts->squares(b, each.gradient, each.layers() + shard.getDim(), shard);
+    ofParts.resize(own.size());
+    for (auto [sum, square] : llvm::zip_equal(ofParts, own))
+      add(sum, square);
+  }
   for (auto &[sum, ofReplica] : sums)
     if (ofReplica)
       add(sum, b.create<kd::AllReduceOp>(ofReplica, kd::Group::Replicas));
   Value sum = sums[false][false];
   if (Value ofRank = sums[true][false])
     add(sum, b.create<kd::AllReduceOp>(ofRank));
+  if (!ofParts.empty())
+    add(sum, parts->add(b, ofParts));
   if (!sum) // a stage all of whose parameters are frozen
     sum = b.zeros(RankedTensorType::get({}, builder.getF32Type()));
   Value norm = b.create<kd::SqrtOp>(stages.addUp(b, sum));

@@ -53,14 +53,35 @@ def Shard : Pass<"kiln-shard", "::mlir::ModuleOp"> {
     ```
     Weights and states have the shape of a rank's part. What cannot be split evenly each rank does alone.
 
-    With `parts`, of which the ranks have the same number each, a sum over ranks is that of so many parts of the depth, added as a
-    binary tree, whatever the number of ranks, one of them, too: where kernels are ordered the results are the same bits.
+    With `parts`, of which the ranks have the same number each, what so many ranks could split is split, and one rank has sums over
+    itself, of which `kiln-sum-parts` makes those of so many parts.
 
     Assumes canonical IR in which attention was recognised, and entries for single sequences.
   }];
   let dependentDialects = ["::mlir::kiln::KilnDialect"];
   let options = [Option<"ranks", "ranks", "int64_t", /*default=*/"2", "how many processes call entries together">,
                  Option<"parts", "parts", "int64_t", /*default=*/"0", "of how many parts sums are; 0: each rank has one">];
+}
+
+def SumParts : Pass<"kiln-sum-parts", "::mlir::ModuleOp"> {
+  let summary = "Make sums over ranks those of a number of parts";
+  let description = [{
+    Before: what `kiln-shard` with `parts` made, and its gradients.
+    ```mlir
+    module attributes {kiln.ranks = 2, kiln.sum_parts = 4, kiln.shards = {fc2.weight = #kiln.shard<1, [3072]>, ...}}
+    %p = kiln.linear %a, %w2 weight_order = out_in : (tensor<7x1536xf32>, tensor<768x1536xf32>) -> tensor<7x768xf32>
+    %s = kiln.all_reduce %p
+    ```
+    After:
+    ```mlir
+    %p = kiln.matmul %parts, %weights transpose_b : (tensor<2x7x768xf32>, tensor<2x768x768xf32>) -> tensor<2x7x768xf32>
+    %own = kiln.add %p0, %p1   %all = kiln.all_gather %own   %s = kiln.add %all0, %all1
+    ```
+    The parts are added as a binary tree, whatever the number of ranks, one of them, too: where kernels are ordered the results are
+    the same bits. A sum may be one of several layers' results, as gradients of what these read are. Other sums over ranks are an
+    error.
+  }];
+  let dependentDialects = ["::mlir::kiln::KilnDialect"];
 }
 
 def ShardRows : Pass<"kiln-shard-rows", "::mlir::ModuleOp"> {

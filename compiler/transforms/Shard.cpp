@@ -3,11 +3,11 @@
 // What ShardSplits found is done: types are changed where they stand, and sums added behind the layers by inputs,
 // before their biases.
 //
-// With `parts` a sum has so many parts, whatever the number of ranks, and these are added as a binary tree. A rank has
-// a subtree; of all ranks' subtrees each rank adds up the rest.
+// With `parts` what so many ranks could split is, whatever the number of ranks, and sums of one rank are there, too.
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/transforms/ShardLoss.h"
+#include "compiler/transforms/ShardParts.h"
 #include "compiler/transforms/ShardSplits.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -21,7 +21,7 @@ namespace {
 class Sharding {
 public:
   Sharding(ModuleOp module, int64_t ranks, int64_t parts)
-      : found(module, std::max(ranks, parts), parts == 0), module(module), ranks(ranks), parts(parts),
+      : found(module, std::max(ranks, parts), parts > 0), module(module), ranks(ranks), parts(parts),
         context(module.getContext()) {}
 
   LogicalResult run();
@@ -30,10 +30,10 @@ private:
   void markWhole();
   void changeOp(Operation *op);
   void changeAttention(AttentionOp attention);
+  bool isShared(OpOperand &operand) const;
+  void shareOut(Operation *op);
   Value pickHead(OpBuilder &builder, Location loc, Value all, int64_t heads);
   void addSum(LinearOp linear);
-  Value sumParts(OpBuilder &builder, LinearOp linear);
-  Value addTree(OpBuilder &builder, Location loc, Value stacked);
   void splitTable(StringRef name, SmallVectorImpl<NamedAttribute> &shards);
   void changeLookup(EmbeddingOp embedding, int64_t vocabulary);
   void changeLogits(LinearOp linear);
@@ -74,13 +74,33 @@ Value Sharding::pickHead(OpBuilder &builder, Location loc, Value all, int64_t he
 
 void Sharding::changeAttention(AttentionOp attention) {
   const int64_t shared = attention.getNumKeyValueHeads();
+  attention.setHeads(attention.getHeads() / ranks);
+  if (isShared(attention.getKeyMutable()))
+    return;
   OpBuilder builder(attention);
   if (!found.isSplit(attention.getKey()))
     for (OpOperand *all : {&attention.getKeyMutable(), &attention.getValueMutable()})
       all->set(pickHead(builder, attention.getLoc(), all->get(), shared));
   if (attention.getKeyValueHeads())
     attention.setKeyValueHeads(std::max<int64_t>(shared / ranks, 1));
-  attention.setHeads(attention.getHeads() / ranks);
+}
+
+/// Whether the operand is all ranks' alike, and a rank reads those parts of it that are its own.
+bool Sharding::isShared(OpOperand &operand) const {
+  const unsigned number = operand.getOperandNumber();
+  Operation *op = operand.getOwner();
+  return found.hasOrder() && !found.isSplit(operand.get()) &&
+         ((isa<AttentionOp>(op) && (number == 1 || number == 2)) || (isa<LayerNormOp, RmsNormOp>(op) && number > 0));
+}
+
+void Sharding::shareOut(Operation *op) {
+  const RankParts all{ranks, parts / ranks};
+  if (op->getNumOperands() < 2 || !isShared(op->getOpOperand(1)))
+    return;
+  if (auto attention = dyn_cast<AttentionOp>(op))
+    shareKeys(attention, all);
+  else
+    shareNorm(op, found.getSplits().lookup(op->getResult(0)).axis, all);
 }
 
 /// What beside types says how large things are.
@@ -98,59 +118,15 @@ void Sharding::changeOp(Operation *op) {
   }
 }
 
-/// [n, ...] -> [...]: neighbours are added until one is left.
-Value Sharding::addTree(OpBuilder &builder, Location loc, Value stacked) {
-  SmallVector<AffineExpr> one = getExtents(tensorTypeOf(stacked)), extents(ArrayRef(one).drop_front());
-  const int64_t count = tensorTypeOf(stacked).getDimSize(0);
-  one[0] = getAffineConstantExpr(1, context);
-  SmallVector<Value> terms;
-  for (int64_t i = 0; i < count; ++i) {
-    Value slice = SliceOp::create(builder, loc, typeOf(one, stacked), stacked, 0, i, false);
-    terms.push_back(ReshapeOp::create(builder, loc, typeOf(extents, stacked), slice));
-  }
-  for (; terms.size() > 1; terms.truncate(terms.size() / 2))
-    for (size_t i = 0; i < terms.size() / 2; ++i)
-      terms[i] = AddOp::create(builder, loc, terms[2 * i], terms[2 * i + 1]);
-  return terms.front();
-}
-
-/// The layer's product: [rows, depth] as [parts, rows, depth / parts], each with its part of the weight.
-Value Sharding::sumParts(OpBuilder &builder, LinearOp linear) {
-  const Location loc = linear.getLoc();
-  auto number = [&](int64_t value) { return getAffineConstantExpr(value, context); };
-  auto reshape = [&](Value x, ArrayRef<AffineExpr> extents) {
-    return ReshapeOp::create(builder, loc, typeOf(extents, x), x).getResult();
-  };
-  const int64_t own = parts / ranks;
-  Value x = linear.getX(), weight = linear.getWeight();
-  const SmallVector<AffineExpr> extents = getExtents(tensorTypeOf(x));
-  const AffineExpr rows = getProduct(ArrayRef(extents).drop_back(), context);
-  const int64_t depth = tensorTypeOf(x).getShape().back() / own, output = linear.getOutputDim();
-  const AffineExpr outputs = number(tensorTypeOf(weight).getDimSize(output));
-  Value a =
-      TransposeOp::create(builder, loc, reshape(x, {rows, number(own), number(depth)}), ArrayRef<int64_t>{1, 0, 2});
-  Value b = output == 0 ? TransposeOp::create(builder, loc, reshape(weight, {outputs, number(own), number(depth)}),
-                                              ArrayRef<int64_t>{1, 0, 2})
-                              .getResult()
-                        : reshape(weight, {number(own), number(depth), outputs});
-  Value sum = addTree(builder, loc, MatmulOp::create(builder, loc, a, b, /*transpose_b=*/output == 0));
-  if (ranks > 1)
-    sum = addTree(builder, loc, AllGatherOp::create(builder, loc, typeOf({number(ranks), rows, outputs}, sum), sum));
-  return reshape(sum, getExtents(tensorTypeOf(linear)));
-}
-
 /// The bias is added once, behind the sum.
 void Sharding::addSum(LinearOp linear) {
   OpBuilder builder(context);
   builder.setInsertionPointAfter(linear);
   Value bias = linear.getBias();
   linear.getBiasMutable().clear();
-  Value sum =
-      parts ? sumParts(builder, linear) : AllReduceOp::create(builder, linear.getLoc(), linear.getResult()).getResult();
+  Value sum = AllReduceOp::create(builder, linear.getLoc(), linear.getResult());
   Value result = bias ? AddOp::create(builder, linear.getLoc(), sum, bias).getResult() : sum;
   linear.getResult().replaceAllUsesExcept(result, sum.getDefiningOp());
-  if (linear.use_empty())
-    linear.erase();
 }
 
 /// Rows that another rank has are zeros, and the sum over all ranks is the row.
@@ -246,7 +222,8 @@ void Sharding::markWhole() {
     for (OpOperand &operand : op->getOpOperands())
       if (auto type = dyn_cast<RankedTensorType>(operand.get().getType());
           type && isa<FloatType>(type.getElementType()) && !found.isSplit(operand.get()) &&
-          !operand.get().getDefiningOp<ConstantOp>() && !(isa<LinearOp>(op) && operand.getOperandNumber() == 2))
+          !operand.get().getDefiningOp<ConstantOp>() && !(isa<LinearOp>(op) && operand.getOperandNumber() == 2) &&
+          !isShared(operand))
         reads.insert(&operand);
   });
   for (StringRef table : found.getTables())
@@ -274,8 +251,7 @@ LogicalResult Sharding::run() {
   if (splits.empty())
     return module.emitError() << "ranks require layers that can be split among " << std::max(ranks, parts)
                               << " of them: two linear layers with an extent between them that it divides, or heads";
-  if (parts == 0)
-    markWhole();
+  markWhole();
   SmallVector<NamedAttribute> shards;
   llvm::SmallSetVector<Operation *, 32> ops;
   for (const auto &[value, split] : splits) {
@@ -296,13 +272,19 @@ LogicalResult Sharding::run() {
     for (StringRef table : found.getTables())
       splitTable(table, shards);
   }
+  for (Operation *op : ops)
+    shareOut(op);
   for (LinearOp linear : summed)
     addSum(linear);
-  if (ranks == 1)
-    return success();
   llvm::sort(shards);
   shards.erase(llvm::unique(shards), shards.end());
-  module->setAttr(ranksAttrName, IntegerAttr::get(IntegerType::get(context, 64), ranks));
+  auto setNumber = [&](StringRef name, int64_t value) {
+    module->setAttr(name, IntegerAttr::get(IntegerType::get(context, 64), value));
+  };
+  if (ranks > 1)
+    setNumber(ranksAttrName, ranks);
+  if (parts)
+    setNumber(sumPartsAttrName, parts);
   module->setAttr(shardsAttrName, DictionaryAttr::get(context, shards));
   return success();
 }

@@ -37,8 +37,7 @@ static std::optional<unsigned> reshapedAxis(ArrayRef<AffineExpr> from, ArrayRef<
   return std::nullopt;
 }
 
-ShardSplits::ShardSplits(ModuleOp module, int64_t ranks, bool splitsLookups)
-    : ranks(ranks), splitsLookups(splitsLookups) {
+ShardSplits::ShardSplits(ModuleOp module, int64_t ranks, bool hasParts) : ranks(ranks), hasParts(hasParts) {
   SmallVector<LinearOp> linears;
   SmallVector<StringRef> weights;
   module.walk([&](Operation *op) {
@@ -57,8 +56,9 @@ ShardSplits::ShardSplits(ModuleOp module, int64_t ranks, bool splitsLookups)
   });
   for (LinearOp linear : linears)
     trySplit(linear);
-  for (StringRef weight : weights)
-    trySplitTable(weight);
+  if (!hasOrder()) // else gradients of logits would be sums of other shares than there are parts
+    for (StringRef weight : weights)
+      trySplitTable(weight);
 }
 
 SmallVector<LinearOp> ShardSplits::getSummed() const {
@@ -73,7 +73,12 @@ SmallVector<LinearOp> ShardSplits::getSummed() const {
 bool ShardSplits::add(Value value, const Split &split) {
   if (auto known = splits.find(value); known != splits.end())
     return known->second == split;
-  if (llvm::any_of(split.sections, [&](int64_t extent) { return extent % (ranks / split.group) != 0; }))
+  const int64_t shares = ranks / split.group;
+  if (llvm::any_of(split.sections, [&](int64_t extent) { return extent % shares != 0; }))
+    return false;
+  // Gradients of one column are added up along it, of several side by side: not in one order.
+  const bool isOneColumn = split.axis == lastAxis(value) && split.isWhole() && split.sections[0] == shares;
+  if (hasOrder() && isOneColumn)
     return false;
   splits.insert({value, split});
   waiting.push_back(value);
@@ -265,7 +270,7 @@ bool ShardSplits::propagate(Operation *op, Value known, const Split &split) {
            llvm::all_of(concat.getInputs(), [&](Value input) { return add(input, split); });
   if (isa<LayerNormOp, RmsNormOp>(op)) // heads that are normalised each by itself
     return (known == op->getOperand(0) || known == op->getResult(0)) && split.axis != lastAxis(known) &&
-           add(op->getOperand(0), split) && add(op->getResult(0), split);
+           (split.isWhole() || !hasOrder()) && add(op->getOperand(0), split) && add(op->getResult(0), split);
   if (isa<QuantizeRowsOp, DropoutOp>(op))
     return false;
   return hasRole(op, KernelRole::Pointwise) && propagatePointwise(op, known, split);
@@ -308,7 +313,7 @@ void ShardSplits::trySplit(LinearOp byInputs) {
 
 bool ShardSplits::isTableUse(OpOperand &use) const {
   if (isa<EmbeddingOp>(use.getOwner()))
-    return splitsLookups && use.getOperandNumber() == 1;
+    return !hasParts && use.getOperandNumber() == 1;
   auto linear = dyn_cast<LinearOp>(use.getOwner());
   return linear && &use == &linear.getWeightMutable() && linear.getOutputDim() == 0 && !linear.getBias() &&
          !linear.getScales() && !isSplit(linear.getX()) && !isSplit(linear.getResult());

@@ -32,8 +32,9 @@ struct Split {
 
 class ShardSplits {
 public:
-  /// Among so many ranks. `splitsLookups`: tables may be split that indices look into.
-  ShardSplits(ModuleOp module, int64_t ranks, bool splitsLookups);
+  /// Among so many ranks. `hasParts`: so many parts, in whose order sums are; tables that indices look into stay whole,
+  /// and where an entry trains all tables.
+  ShardSplits(ModuleOp module, int64_t ranks, bool hasParts);
 
   /// Values by the axis that is split, in the order in which they were found.
   const llvm::MapVector<Value, Split> &getSplits() const { return splits; }
@@ -44,6 +45,8 @@ public:
   /// What a weight's values are, or what reads and writes a state.
   ArrayRef<Operation *> getUses(StringRef name) const { return uses.find(name)->second; }
   bool isSplit(Value value) const { return splits.contains(value); }
+  /// Whether gradients are sums in the order of parts.
+  bool hasOrder() const { return hasParts && isTrained; }
 
 private:
   /// Splits what the layer is given, and all that follows from it; or nothing.
@@ -72,7 +75,7 @@ private:
   bool isTableUse(OpOperand &use) const;
 
   const int64_t ranks;
-  const bool splitsLookups;
+  const bool hasParts;
   bool isTrained = false;
   llvm::StringMap<SmallVector<Operation *>> uses;
   llvm::MapVector<Value, Split> splits;

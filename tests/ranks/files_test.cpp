@@ -9,6 +9,9 @@
 #include "joint.h"
 #include "joint_ranks2.h"
 #include "joint_ranks4.h"
+#include "joint_strict1.h"
+#include "joint_strict2.h"
+#include "joint_strict4.h"
 #include "session.h"
 #include "thread_ranks.h"
 #include "trainer.h"
@@ -35,6 +38,12 @@ namespace {
 TRAINER(joint, JOINT);
 TRAINER(joint_ranks2, JOINT_RANKS2);
 TRAINER(joint_ranks4, JOINT_RANKS4);
+#define SAVE_JOINT_STRICT1 joint_strict1_save_training(model, call.arena, &training, path, call.error)
+#define SAVE_JOINT_STRICT2 joint_strict2_save_training_together(model, &call, &training, path)
+#define SAVE_JOINT_STRICT4 joint_strict4_save_training_together(model, &call, &training, path)
+TRAINER(joint_strict1, JOINT_STRICT1);
+TRAINER(joint_strict2, JOINT_STRICT2);
+TRAINER(joint_strict4, JOINT_STRICT4);
 
 constexpr int64_t batch = 3, steps = 12, vocabulary = 509;
 constexpr int32_t half = 6, all = 12;
@@ -191,6 +200,10 @@ protected:
   }
   ~RanksFiles() override { std::filesystem::remove_all(folder); }
   std::string at(const char *name) const { return folder / name; }
+  std::string bytes(const char *name) const {
+    std::ifstream file(at(name), std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
 
   std::filesystem::path folder;
 };
@@ -226,12 +239,25 @@ TEST_F(RanksFiles, KeepEveryBit) {
     run.load(at("one"));
     run.save(at("again"));
   });
-  auto bytes = [&](const char *name) {
-    std::ifstream file(at(name), std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(file), {});
-  };
   EXPECT_TRUE(bytes("again") == bytes("one"));
   expectSame(goOn<joint>(at("again")), one);
+}
+
+// Sums of four parts: one, two and four ranks have the same losses, norms, weights, moments and caches.
+TEST_F(RanksFiles, AreTheSameBytesOfSumsInParts) {
+  begin<joint_strict1>(at("one"));
+  beginWith<joint_strict2>(2, at("two"));
+  beginWith<joint_strict4>(4, at("four"));
+  EXPECT_TRUE(bytes("two") == bytes("one"));
+  EXPECT_TRUE(bytes("four") == bytes("one"));
+  const SecondHalf wanted = goOn<joint_strict1>(at("four"));
+  expectSame(goOnWith<joint_strict2>(2, at("one")), wanted);
+  expectSame(goOnWith<joint_strict4>(4, at("two")), wanted);
+  expectNear(wanted, goOn<joint>(at("one")));
+
+  begin<joint>(at("fast"));
+  beginWith<joint_ranks2>(2, at("fast_two"));
+  EXPECT_FALSE(bytes("fast_two") == bytes("fast"));
 }
 
 // Queries, keys and values of unequal widths are split, whatever the order in which the weight is stored.

@@ -7,6 +7,8 @@
 #include "trained1_ranks2_replicas2.h"
 #include "trained1_replicas4.h"
 #include "trained2_replicas2.h"
+#include "trained2_strict1.h"
+#include "trained2_strict2.h"
 #include "trained4.h"
 
 namespace kiln::test {
@@ -18,6 +20,8 @@ namespace {
   }
 TRAINER(trained2, TRAINED2);
 TRAINER(trained4, TRAINED4);
+TRAINER(trained2_strict1, TRAINED2_STRICT1);
+TRAINER(trained2_strict2, TRAINED2_STRICT2);
 TRAINER(trained1_replicas4, TRAINED1_REPLICAS4);
 TRAINER(trained2_replicas2, TRAINED2_REPLICAS2);
 TRAINER(trained1_ranks2_replicas2, TRAINED1_RANKS2_REPLICAS2);
@@ -149,6 +153,20 @@ TEST(Replicas, AreAskedForWhereTheyTrain) {
   EXPECT_STREQ(error.message, "descend requires a communicator of 4 replicas, got replica 1 of 3");
   ASSERT_EQ(trained1_replicas4_read_weight(made, "words.weight", 7, 1, after, &error), KILN_OK);
   EXPECT_EQ(std::memcmp(before, after, sizeof before), 0);
+}
+
+// Of two ranks, whose sums have two parts in one process, too: micro-batches, dropout, layers that are computed twice.
+TEST(RanksTraining, IsTheSameBitsOfSumsInPartsOfMicroBatches) {
+  const uint32_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  const Inputs inputs(seed, 2);
+  const std::vector<float> one = train<trained2_strict1>(inputs);
+  ThreadRanks ranks(2);
+  ranks.run([&](uint32_t rank) {
+    const kiln_communicator_t communicator = ranks.communicator(rank);
+    EXPECT_EQ(train<trained2_strict2>(inputs, {0, 1, &communicator}), one);
+  });
+  expectNear(one, train<trained2>(inputs));
 }
 
 } // namespace

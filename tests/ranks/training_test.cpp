@@ -8,6 +8,9 @@
 #include "decoder_ranks2.h"
 #include "decoder_ranks4.h"
 #include "decoder_rows2.h"
+#include "decoder_strict1.h"
+#include "decoder_strict2.h"
+#include "decoder_strict4.h"
 #include "session.h"
 #include "thread_ranks.h"
 #include "trainer.h"
@@ -22,11 +25,15 @@ namespace {
     static constexpr auto read = name##_read_weight;                                                                   \
     static constexpr auto trainAgain = name##_train_again;                                                             \
     static constexpr size_t arenaBytes = NAME##_TRAIN_ARENA_BYTES(1);                                                  \
+    static constexpr size_t againBytes = NAME##_TRAIN_AGAIN_ARENA_BYTES(1);                                            \
   }
 TRAINER(decoder, DECODER);
 TRAINER(decoder_ranks2, DECODER_RANKS2);
 TRAINER(decoder_ranks4, DECODER_RANKS4);
 TRAINER(decoder_rows2, DECODER_ROWS2);
+TRAINER(decoder_strict1, DECODER_STRICT1);
+TRAINER(decoder_strict2, DECODER_STRICT2);
+TRAINER(decoder_strict4, DECODER_STRICT4);
 
 constexpr int64_t batch = 3, steps = 12, vocabulary = 509, width = 32, layers = 2, ignored = 7, keyHeads = 2;
 
@@ -45,7 +52,7 @@ std::vector<float> train(uint32_t seed, std::vector<float> &norms, const kiln_co
   const std::unique_ptr<typename Api::Model, void (*)(typename Api::Model *)> model(made, Api::destroy);
   const testing::WeightImage image(std::vector<testing::WeightShape>{DECODER_WEIGHTS(KILN_TEST_WEIGHT)});
   check(Api::bind(made, image.data(), image.size(), &error));
-  const Memory arena((Api::arenaBytes + 63) / 64 * 64);
+  const Memory arena((std::max(Api::arenaBytes, Api::againBytes) + 63) / 64 * 64);
   std::memset(arena.data, 0, Api::trainingBytes);
   kiln_call_t call{arena.data, arena.bytes, nullptr, &error};
   call.communicator = communicator;
@@ -136,6 +143,35 @@ TEST(RanksTraining, IsThatOfOneProcessWithFewerHeadsOfKeysThanRanks) {
 TEST(RanksTraining, IsThatOfOneProcessWithPartsOfTheRows) {
   expectSame<decoder_rows2, 2>(sentBytes(2) + sentForRows(2));
   EXPECT_LT(decoder_rows2::arenaBytes, decoder_ranks2::arenaBytes);
+}
+
+/// Losses, norms and what else train gives of so many ranks.
+template <class Api, size_t count> std::vector<float> trainRanks(uint32_t seed) {
+  ThreadRanks ranks(count);
+  std::vector<float> got[count];
+  ranks.run([&](uint32_t rank) {
+    const kiln_communicator_t communicator = ranks.communicator(rank);
+    std::vector<float> norms;
+    got[rank] = train<Api>(seed, norms, count > 1 ? &communicator : nullptr);
+    got[rank].insert(got[rank].end(), norms.begin(), norms.begin() + 10);
+  });
+  for (const std::vector<float> &each : got)
+    EXPECT_EQ(each, got[0]);
+  return got[0];
+}
+
+// Sums of four parts, heads that share two of keys, norms that all heads have in common.
+TEST(RanksTraining, IsTheSameBitsOfSumsInParts) {
+  const uint32_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  const std::vector<float> one = trainRanks<decoder_strict1, 1>(seed);
+  EXPECT_EQ((trainRanks<decoder_strict2, 2>(seed)), one);
+  EXPECT_EQ((trainRanks<decoder_strict4, 4>(seed)), one);
+  std::vector<float> norms, wanted = train<decoder>(seed, norms);
+  wanted.insert(wanted.end(), norms.begin(), norms.begin() + 10);
+  ASSERT_EQ(one.size(), wanted.size());
+  for (size_t i = 0; i < wanted.size(); ++i)
+    EXPECT_NEAR(one[i], wanted[i], 1e-3 * std::abs(wanted[i]) + 1e-5) << i;
 }
 
 } // namespace

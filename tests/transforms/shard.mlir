@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: kiln-opt %s --split-input-file --pass-pipeline='builtin.module(kiln-shard{ranks=2})' | FileCheck %s
-// RUN: kiln-opt %s --split-input-file --pass-pipeline='builtin.module(kiln-shard{ranks=2 parts=4})' | FileCheck %s --check-prefix=PARTS
+// RUN: kiln-opt %s --split-input-file --pass-pipeline='builtin.module(kiln-shard{ranks=2 parts=4},kiln-sum-parts)' | FileCheck %s --check-prefix=PARTS
 
 // A perceptron: the first layer by outputs, with its bias, the second one by inputs, whose bias is added once.
 // CHECK: module attributes {kiln.ranks = 2 : i64, kiln.shards = {fc1.bias = #kiln.shard<0, [32]>, fc1.weight = #kiln.shard<0, [32]>, fc2.weight = #kiln.shard<1, [32]>}}
@@ -17,8 +17,8 @@
 // CHECK: %[[Y:.*]] = kiln.add %[[S]], %[[B2]]
 // CHECK: return %[[Y]]
 // Of a sum of four parts each rank has two, which it adds up; so it does with what both have.
+// PARTS: kiln.shards = {fc1.bias = {{.*}}}, kiln.sum_parts = 4 : i64}
 // PARTS-LABEL: @perceptron
-// PARTS-NOT: kiln.to_ranks
 // PARTS: %[[XS:.*]] = kiln.transpose {{.*}} : (tensor<5x2x8xf32>) -> tensor<2x5x8xf32>
 // PARTS: %[[WS:.*]] = kiln.transpose {{.*}} : (tensor<8x2x8xf32>) -> tensor<2x8x8xf32>
 // PARTS: kiln.matmul %[[XS]], %[[WS]] transpose_b
@@ -26,8 +26,7 @@
 // PARTS-NOT: kiln.add
 // PARTS: kiln.all_gather %[[OWN]] : tensor<5x8xf32> -> tensor<2x5x8xf32>
 // PARTS: %[[ALL:.*]] = kiln.add
-// PARTS: %[[SUM:.*]] = kiln.reshape %[[ALL]]
-// PARTS: kiln.add %[[SUM]], %{{.*}} : (tensor<5x8xf32>, tensor<8xf32>)
+// PARTS: kiln.add %[[ALL]], %{{.*}} : (tensor<5x8xf32>, tensor<8xf32>)
 // PARTS-LABEL: @attention
 // PARTS: kiln.matmul {{.*}} : (tensor<2x5x2xf32>, tensor<2x2x8xf32>)
 // PARTS-LABEL: @look
@@ -288,6 +287,13 @@ func.func @shared(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
 // CHECK: %[[HEADS:.*]] = kiln.reshape %[[TO]] : tensor<5x2xf32> -> tensor<5x1x2xf32>
 // CHECK: kiln.gather %[[HEADS]], %{{.*}} axis = 1 : (tensor<5x1x2xf32>, tensor<i32>) -> tensor<5x2xf32>
 // CHECK: kiln.attention {{.*}} heads = 2 key_value_heads = 1
+// With four parts there is the head for each of them, and a rank reads its two.
+// PARTS-LABEL: @shared_in_training
+// PARTS: %[[K:.*]] = kiln.linear {{.*}} -> tensor<5x2xf32>
+// PARTS-NOT: kiln.to_ranks %[[K]]
+// PARTS: kiln.expand {{.*}} -> tensor<5x1x4x2xf32>
+// PARTS: kiln.gather {{.*}} axis = 1 : (tensor<5x2x2x2xf32>, tensor<i32>) -> tensor<5x2x2xf32>
+// PARTS: kiln.attention {{.*}} heads = 2 key_value_heads = 2
 func.func @shared_in_training(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
   %wq = kiln.parameter {sources = ["q.weight"], variable} : tensor<8x8xf32>
   %q = kiln.linear %x, %wq weight_order = out_in : (tensor<5x8xf32>, tensor<8x8xf32>) -> tensor<5x8xf32>
@@ -296,5 +302,34 @@ func.func @shared_in_training(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
   %y = kiln.attention %q, %k, %k heads = 4 key_value_heads = 1 scale = 5.0e-1 : (tensor<5x8xf32>, tensor<5x2xf32>, tensor<5x2xf32>) -> tensor<5x8xf32>
   %o = kiln.parameter {sources = ["o.weight"], variable} : tensor<8x8xf32>
   %z = kiln.linear %y, %o weight_order = out_in : (tensor<5x8xf32>, tensor<8x8xf32>) -> tensor<5x8xf32>
+  return %z : tensor<5x8xf32>
+}
+
+// -----
+
+// A rank reads its two of four weights of a norm of heads. Columns that are one a part stay whole.
+// PARTS-LABEL: @norm_in_training
+// PARTS: %[[ROWS:.*]] = kiln.rms_norm {{.*}} : (tensor<5x4x2xf32>, tensor<2xf32>)
+// PARTS: %[[BY:.*]] = kiln.reshape %[[ROWS]] : tensor<5x4x2xf32> -> tensor<5x2x2x2xf32>
+// PARTS: %[[FIRST:.*]] = kiln.transpose %[[BY]] permutation = [1, 0, 2, 3]
+// PARTS: %[[PARTS:.*]] = kiln.reshape %[[FIRST]] : {{.*}} -> tensor<2x10x2xf32>
+// PARTS: kiln.expand {{.*}} : tensor<2xf32> -> tensor<4x2xf32>
+// PARTS: %[[OWN:.*]] = kiln.gather {{.*}} axis = 0 : (tensor<2x2x2xf32>, tensor<i32>) -> tensor<2x2xf32>
+// PARTS: %[[W:.*]] = kiln.reshape %[[OWN]] : tensor<2x2xf32> -> tensor<2x1x2xf32>
+// PARTS: kiln.mul %[[PARTS]], %[[W]]
+// PARTS: %[[C1:.*]] = kiln.parameter {sources = ["c1.weight"], variable} : tensor<4x8xf32>
+func.func @norm_in_training(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
+  %w1 = kiln.parameter {sources = ["n1.weight"], variable} : tensor<16x8xf32>
+  %h = kiln.linear %x, %w1 weight_order = out_in : (tensor<5x8xf32>, tensor<16x8xf32>) -> tensor<5x16xf32>
+  %heads = kiln.reshape %h : tensor<5x16xf32> -> tensor<5x8x2xf32>
+  %n = kiln.parameter {sources = ["norm.weight"], variable} : tensor<2xf32>
+  %rows = kiln.rms_norm %heads, %n epsilon = 1.0e-6 : (tensor<5x8x2xf32>, tensor<2xf32>) -> tensor<5x8x2xf32>
+  %joined = kiln.reshape %rows : tensor<5x8x2xf32> -> tensor<5x16xf32>
+  %w2 = kiln.parameter {sources = ["n2.weight"], variable} : tensor<8x16xf32>
+  %y = kiln.linear %joined, %w2 weight_order = out_in : (tensor<5x16xf32>, tensor<8x16xf32>) -> tensor<5x8xf32>
+  %c1 = kiln.parameter {sources = ["c1.weight"], variable} : tensor<4x8xf32>
+  %c = kiln.linear %y, %c1 weight_order = out_in : (tensor<5x8xf32>, tensor<4x8xf32>) -> tensor<5x4xf32>
+  %c2 = kiln.parameter {sources = ["c2.weight"], variable} : tensor<8x4xf32>
+  %z = kiln.linear %c, %c2 weight_order = out_in : (tensor<5x4xf32>, tensor<8x4xf32>) -> tensor<5x8xf32>
   return %z : tensor<5x8xf32>
 }

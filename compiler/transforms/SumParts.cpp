@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A sum over ranks becomes one of parts: each term of it, a linear layer whose depth is split, is the product of each
+// part of the depth, [parts, rows, outputs]. Terms are added part by part, so that several layers send one sum.
+#include "compiler/transforms/SumParts.h"
+
+#include "compiler/transforms/Passes.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace mlir::kiln {
+
+#define GEN_PASS_DEF_SUMPARTS
+#include "compiler/transforms/Passes.h.inc"
+
+std::optional<RankParts> RankParts::of(ModuleOp module) {
+  auto all = module->getAttrOfType<IntegerAttr>(sumPartsAttrName);
+  const int64_t ranks = getNumRanks(module);
+  return all ? std::optional(RankParts{ranks, all.getInt() / ranks}) : std::nullopt;
+}
+
+static Value slice(GradientBuilder &b, Value x, int64_t axis, int64_t first, int64_t count) {
+  SmallVector<AffineExpr> extents = getExtents(rankedType(x));
+  extents[axis] = constantExtent(x, count);
+  RankedTensorType type = b.typeOf(extents, x);
+  return type == x.getType() ? x : b.createAs<SliceOp>(type, x, axis, first, /*at_end=*/false);
+}
+
+SmallVector<Value> RankParts::divide(GradientBuilder &b, Value x, int64_t axis, ShardAttr shard) const {
+  SmallVector<Value> sections;
+  int64_t first = 0;
+  for (int64_t section : shard.getSections()) {
+    const int64_t share = section / ranks;
+    Value here = slice(b, x, axis, first, share);
+    SmallVector<AffineExpr> extents = getExtents(rankedType(here));
+    extents[axis] = constantExtent(x, share / own);
+    extents.insert(extents.begin() + axis, constantExtent(x, own));
+    sections.push_back(b.reshape(here, extents));
+    first += share;
+  }
+  return sections;
+}
+
+/// [n, ...] as n of [...].
+static SmallVector<Value> unstack(GradientBuilder &b, Value stacked) {
+  const SmallVector<AffineExpr> extents = getExtents(rankedType(stacked));
+  SmallVector<Value> terms;
+  for (int64_t i = 0; i < rankedType(stacked).getDimSize(0); ++i)
+    terms.push_back(b.reshape(slice(b, stacked, 0, i, 1), ArrayRef(extents).drop_front()));
+  return terms;
+}
+
+/// Neighbours are added until one is left.
+static Value addTree(GradientBuilder &b, SmallVector<Value> terms) {
+  for (; terms.size() > 1; terms.truncate(terms.size() / 2))
+    for (size_t i = 0; i < terms.size() / 2; ++i)
+      terms[i] = b.add(terms[2 * i], terms[2 * i + 1]);
+  return terms.front();
+}
+
+Value RankParts::add(GradientBuilder &b, SmallVector<Value> parts) const {
+  Value sum = addTree(b, std::move(parts));
+  if (ranks == 1)
+    return sum;
+  SmallVector<AffineExpr> extents = getExtents(rankedType(sum));
+  extents.insert(extents.begin(), constantExtent(sum, ranks));
+  return addTree(b, unstack(b, b.createAs<AllGatherOp>(b.typeOf(extents, sum), sum)));
+}
+
+/// Each sum is along one axis, with squares that nothing else is between: so all numbers of ranks have the same kernel.
+SmallVector<Value> RankParts::squares(GradientBuilder &b, Value x, int64_t axis, ShardAttr shard) const {
+  SmallVector<Value> sums(own);
+  int64_t first = 0;
+  for (int64_t section : shard.getSections()) {
+    const int64_t share = section / ranks, part = share / own;
+    for (int64_t i = 0; i < own; ++i) {
+      Value here = slice(b, x, axis, first + i * part, part);
+      Value elements = b.reshape(here, getProduct(getExtents(rankedType(here)), x.getContext()));
+      Value sum = b.create<SumOp>(b.mul(elements, elements), 0);
+      sums[i] = sums[i] ? b.add(sums[i], sum) : sum;
+    }
+    first += share;
+  }
+  return sums;
+}
+
+namespace {
+
+class SumInParts {
+public:
+  SumInParts(OpBuilder &builder, AllReduceOp sum, RankParts parts, DictionaryAttr shards)
+      : sum(sum), b(builder, sum.getLoc()), parts(parts), shards(shards) {}
+
+  LogicalResult run();
+
+private:
+  /// [own parts, ...]: what the ranks' sum is of; null if it cannot be told.
+  Value partsOf(Value term);
+  Value productInParts(LinearOp linear, ShardAttr shard);
+
+  AllReduceOp sum;
+  GradientBuilder b;
+  const RankParts parts;
+  const DictionaryAttr shards;
+};
+
+/// [rows, depth] as [own parts, rows, depth of each], each with its part of the weight.
+Value SumInParts::productInParts(LinearOp linear, ShardAttr shard) {
+  const unsigned depth = 1 - linear.getOutputDim();
+  Value x = b.asMatrix(linear.getX()), product;
+  const SmallVector<Value> rows = parts.divide(b, x, 1, shard),
+                           weights = parts.divide(b, linear.getWeight(), depth, shard);
+  for (auto [own, weight] : llvm::zip_equal(rows, weights)) {
+    Value first = b.transpose(own, {1, 0, 2}), second = depth == 1 ? b.transpose(weight, {1, 0, 2}) : weight;
+    Value part = b.create<MatmulOp>(first, second, /*transpose_b=*/depth == 1);
+    product = product ? b.add(product, part) : part;
+  }
+  SmallVector<AffineExpr> extents = getExtents(rankedType(linear));
+  extents.insert(extents.begin(), constantExtent(x, parts.own));
+  return b.reshape(product, extents);
+}
+
+Value SumInParts::partsOf(Value term) {
+  if (auto add = term.getDefiningOp<AddOp>(); add && add.getLhs().getType() == add.getRhs().getType()) {
+    Value lhs = partsOf(add.getLhs()), rhs = lhs ? partsOf(add.getRhs()) : Value();
+    return rhs ? b.add(lhs, rhs) : Value();
+  }
+  auto linear = term.getDefiningOp<LinearOp>();
+  auto weight = linear ? linear.getWeight().getDefiningOp<ParameterOp>() : ParameterOp();
+  if (!weight || linear.getBias() || linear.getScales() || weight.getSources().size() > 1)
+    return {};
+  auto shard = shards.getAs<ShardAttr>(cast<StringAttr>(weight.getSources()[0]));
+  return shard && shard.getDim() != linear.getOutputDim() ? productInParts(linear, shard) : Value();
+}
+
+LogicalResult SumInParts::run() {
+  Value stacked = partsOf(sum.getX());
+  if (!stacked) {
+    Operation *term = sum.getX().getDefiningOp();
+    return sum.emitError() << "sums in parts require gradients of what all ranks have alike to be those of linear "
+                              "layers, got one that "
+                           << (term ? term->getName().stripDialect() : "a loop") << " makes";
+  }
+  sum.getResult().replaceAllUsesWith(parts.add(b, unstack(b, stacked)));
+  sum.erase();
+  return success();
+}
+
+struct SumParts : impl::SumPartsBase<SumParts> {
+  void runOnOperation() override {
+    const std::optional<RankParts> parts = RankParts::of(getOperation());
+    if (!parts)
+      return;
+    auto shards = getOperation()->getAttrOfType<DictionaryAttr>(shardsAttrName);
+    SmallVector<AllReduceOp> sums;
+    getOperation().walk([&](AllReduceOp sum) {
+      if (sum.getOver() == Group::Ranks)
+        sums.push_back(sum);
+    });
+    for (AllReduceOp sum : sums) {
+      OpBuilder builder(sum);
+      if (failed(SumInParts(builder, sum, *parts, shards).run()))
+        return signalPassFailure();
+    }
+  }
+};
+
+} // namespace
+} // namespace mlir::kiln
