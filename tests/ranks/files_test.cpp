@@ -12,6 +12,7 @@
 #include "joint_strict1.h"
 #include "joint_strict2.h"
 #include "joint_strict4.h"
+#include "joint_strict8.h"
 #include "session.h"
 #include "thread_ranks.h"
 #include "trainer.h"
@@ -41,9 +42,11 @@ TRAINER(joint_ranks4, JOINT_RANKS4);
 #define SAVE_JOINT_STRICT1 joint_strict1_save_training(model, call.arena, &training, path, call.error)
 #define SAVE_JOINT_STRICT2 joint_strict2_save_training_together(model, &call, &training, path)
 #define SAVE_JOINT_STRICT4 joint_strict4_save_training_together(model, &call, &training, path)
+#define SAVE_JOINT_STRICT8 joint_strict8_save_training_together(model, &call, &training, path)
 TRAINER(joint_strict1, JOINT_STRICT1);
 TRAINER(joint_strict2, JOINT_STRICT2);
 TRAINER(joint_strict4, JOINT_STRICT4);
+TRAINER(joint_strict8, JOINT_STRICT8);
 
 constexpr int64_t batch = 3, steps = 12, vocabulary = 509;
 constexpr int32_t half = 6, all = 12;
@@ -243,16 +246,18 @@ TEST_F(RanksFiles, KeepEveryBit) {
   expectSame(goOn<joint>(at("again")), one);
 }
 
-// Sums of four parts: one, two and four ranks have the same losses, norms, weights, moments and caches.
+// Sums of eight parts: one, two, four and eight ranks have the same losses, norms, weights, moments and caches.
 TEST_F(RanksFiles, AreTheSameBytesOfSumsInParts) {
   begin<joint_strict1>(at("one"));
   beginWith<joint_strict2>(2, at("two"));
   beginWith<joint_strict4>(4, at("four"));
+  beginWith<joint_strict8>(8, at("eight"));
   EXPECT_TRUE(bytes("two") == bytes("one"));
   EXPECT_TRUE(bytes("four") == bytes("one"));
+  EXPECT_TRUE(bytes("eight") == bytes("one"));
   const SecondHalf wanted = goOn<joint_strict1>(at("four"));
   expectSame(goOnWith<joint_strict2>(2, at("one")), wanted);
-  expectSame(goOnWith<joint_strict4>(4, at("two")), wanted);
+  expectSame(goOnWith<joint_strict8>(8, at("two")), wanted);
   expectNear(wanted, goOn<joint>(at("one")));
 
   begin<joint>(at("fast"));
