@@ -45,8 +45,14 @@ static std::string stateTable(const std::vector<StateInterface> &states, const s
   std::string text = fmt::format("#define {}(X)", name);
   for (const StateInterface &state : states)
     text += fmt::format(" \\\n  X(\"{}\", {}, {}, {}, {}, {})", state.name, name_of(state.element), state.copies,
-                        state.offset, state.stride, fmt::join(state.ownShape(), ", "));
+                        state.offsets[0], state.stride, fmt::join(state.ownShape(), ", "));
   return text + "\n";
+}
+
+/// Of one stage: where several have them differs.
+static std::string momentTable(const ModelInterface &model, const std::string &macro) {
+  return "/* X(name, type, copies, offset, stride, shape...) for each tensor of the latter, as of a state. */\n" +
+         stateTable(model.moments, macro + "_MOMENTS");
 }
 
 static std::string trainingConstants(const ModelInterface &model) {
@@ -57,10 +63,9 @@ static std::string trainingConstants(const ModelInterface &model) {
              "/* Bytes at the beginning of an arena of entries that train: the model's states, if it has any, then "
              "what\n"
              " * the optimiser keeps from one step to the next. Zeros begin a training, before step 1. */\n"
-             "#define {0}_TRAINING_BYTES ((size_t){1})\n"
-             "/* X(name, type, copies, offset, stride, shape...) for each tensor of the latter, as of a state. */\n",
+             "#define {0}_TRAINING_BYTES ((size_t){1})\n",
              macro, model.trainingBytes) +
-         stateTable(model.moments, macro + "_MOMENTS");
+         (model.stages > 1 ? "" : momentTable(model, macro));
 }
 
 static std::string stateConstants(const ModelInterface &model) {
@@ -315,22 +320,23 @@ kiln_status_t {0}_swap_average({0}_t *model, void *arena, kiln_error_t *error);
       name);
 }
 
-/// Those of a library for several ranks.
+/// Those of a library for several processes that each have a part.
 static std::string ranksPrototypes(const ModelInterface &model) {
   std::string text =
-      model.ranks == 1
+      model.ranks == 1 && model.stages == 1
           ? ""
           : fmt::format(
-                R"(/* Where weights are slices save_weights is KILN_INVALID_ARGUMENT. Here all ranks write together one file, that of the whole
- * model, which a library for any number of ranks reads: each calls it, with its call's communicator. Rank 0 has the path;
- * what is there is replaced only by a file that is whole. All ranks return the same status, but where one is lost. */
+                R"(/* Where a process has a part of the weights save_weights is KILN_INVALID_ARGUMENT. Here all ranks and stages write
+ * together one file, that of the whole model, which a library for any number of them reads: each calls it, with its call's
+ * communicators. Rank 0 of stage 0 has the path; what is there is replaced only by a file that is whole. All return the
+ * same status, but where one is lost. */
 kiln_status_t {0}_save_weights_together(const {0}_t *model, const kiln_call_t *call, const char *path);
 )",
                 model.name);
   if (model.trains())
     text += fmt::format(
         R"(/* All processes write together the training that each has a part of, in its call's arena: what load_training of a
- * library for any number of ranks and replicas reads. */
+ * library for any number of ranks, replicas and stages reads. */
 kiln_status_t {0}_save_training_together(const {0}_t *model, const kiln_call_t *call, const kiln_training_t *training,
                                          const char *path);
 )",
@@ -373,7 +379,7 @@ std::string writeCHeader(const ModelInterface &model, const std::vector<Variant>
     text += selfTestPrototype(model.name);
   if (model.trains())
     text += trainingPrototypes(model.name);
-  if (model.ranks > 1 || model.sharesStates())
+  if (model.hasParts())
     text += ranksPrototypes(model);
   if (hasDevice(variants))
     text += devicePrototypes(model.name);

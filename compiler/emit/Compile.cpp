@@ -84,7 +84,7 @@ private:
   LogicalResult dumpKernels(ArrayRef<KernelRequest> requests);
   FailureOr<WeightLayout> layOutWeights(TargetModule &lowered, Variant &variant);
   LogicalResult compileHost(TargetModule &lowered, Variant &variant);
-  LogicalResult compileBody(const EntryInterface &entry, StringRef function, uint64_t firstByte, BodyContext &context);
+  LogicalResult compileBody(const EntryInterface &entry, StringRef function, uint32_t role, BodyContext &context);
   LogicalResult evaluateTrials();
   LogicalResult gatherMembers();
   LogicalResult writeLibrary();
@@ -228,7 +228,7 @@ FailureOr<WeightLayout> ModelCompiler::layOutWeights(TargetModule &lowered, Vari
 }
 
 /// An entry's host function, or what a stage's role does of it.
-LogicalResult ModelCompiler::compileBody(const EntryInterface &entry, StringRef name, uint64_t firstByte,
+LogicalResult ModelCompiler::compileBody(const EntryInterface &entry, StringRef name, uint32_t role,
                                          BodyContext &context) {
   auto &[lowered, variant, weights, host, kernels, constants] = context;
   auto function = lowered.module->lookupSymbol<func::FuncOp>(name);
@@ -260,8 +260,9 @@ LogicalResult ModelCompiler::compileBody(const EntryInterface &entry, StringRef 
       for (const KernelForm &form : forms->second)
         addScratch(form.function);
   });
-  HostCodeInput input{entry,         report.model,           weights,   *plan,    code.symbol, kernels,
-                      lowered.forms, lowered.target->info(), constants, firstByte};
+  const uint64_t firstByte = variant.shares.empty() ? 0 : variant.shares[role].first;
+  HostCodeInput input{entry,         report.model,           weights,   *plan, code.symbol, kernels,
+                      lowered.forms, lowered.target->info(), constants, role,  firstByte};
   if (failed(emitHostCode(function, input, host)))
     return failure();
   variant.entries.push_back(code);
@@ -284,8 +285,7 @@ LogicalResult ModelCompiler::compileHost(TargetModule &lowered, Variant &variant
   }
   for (auto [number, role] : llvm::enumerate(mlir::kiln::getStageRoles(report.model.stages)))
     for (const EntryInterface &entry : report.model.entries)
-      if (failed(compileBody(entry, mlir::kiln::getRoleName(entry.name, role),
-                             variant.shares.empty() ? 0 : variant.shares[number].first, context)))
+      if (failed(compileBody(entry, mlir::kiln::getRoleName(entry.name, role), number, context)))
         return failure();
   variant.constants = context.constants.bytes();
   if (variant.isOnDevice())

@@ -174,11 +174,11 @@ static std::string trainingMethods(const std::string &name) {
                      name);
 }
 
-/// Those of a library for several ranks.
+/// Those of a library for several processes that each have a part.
 static std::string ranksMethods(const ModelInterface &model) {
-  std::string text = model.ranks == 1
+  std::string text = model.ranks == 1 && model.stages == 1
                          ? ""
-                         : fmt::format(R"(  /// All ranks write one file together: {0}_save_weights_together.
+                         : fmt::format(R"(  /// All processes write one file together: {0}_save_weights_together.
   kiln_status_t save_weights_together(const kiln_call_t &call, const char *path) const {{
     return {0}_save_weights_together(handle, &call, path);
   }}
@@ -325,7 +325,7 @@ public:
     text += selfTestMethod(name);
   if (model.trains())
     text += trainingMethods(name);
-  if (model.ranks > 1 || model.sharesStates())
+  if (model.hasParts())
     text += ranksMethods(model);
   if (hasDevice(variants))
     text += deviceMethods(name);

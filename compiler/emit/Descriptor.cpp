@@ -32,7 +32,8 @@ private:
 
   Constant *extent(const Dim &dim, const EntryInterface &entry);
   Constant *argument(const ArgumentInterface &argument, const EntryInterface &entry);
-  Constant *weight(const WeightInterface &weight);
+  /// A weight or a state as kiln_weight_t.
+  template <class Tensor> Constant *tensor(const Tensor &tensor, uint32_t flags);
   Constant *shard(const std::optional<WeightSlice> &slice, int64_t parts = 1);
   Constant *state(const StateInterface &state);
   Constant *symbols(ArrayRef<Symbol> given);
@@ -101,21 +102,17 @@ Constant *DescriptorBuilder::argument(const ArgumentInterface &argument, const E
       .get();
 }
 
-static uint32_t flagsOf(const WeightInterface &weight) {
-  return (weight.isVariable ? KILN_WEIGHT_VARIABLE : 0) | (weight.stages > 1 ? KILN_WEIGHT_OF_STAGE : 0) |
-         weight.absent * KILN_WEIGHT_ABSENT;
-}
-
-Constant *DescriptorBuilder::weight(const WeightInterface &weight) {
-  SmallVector<uint64_t> shape(weight.shape.begin(), weight.shape.end());
+template <class Tensor> Constant *DescriptorBuilder::tensor(const Tensor &tensor, uint32_t flags) {
+  SmallVector<uint64_t> shape(tensor.shape.begin(), tensor.shape.end());
   shape.resize(KILN_MAX_RANK, 1);
+  flags |= (tensor.stages > 1 ? KILN_WEIGHT_OF_STAGE : 0) | tensor.absent * KILN_WEIGHT_ABSENT;
   return structure(abi::Struct::weight)
-      .set(abi::weight::name, text(weight.name))
-      .set(abi::weight::dtype, static_cast<uint32_t>(weight.element))
-      .set(abi::weight::rank, weight.shape.size())
+      .set(abi::weight::name, text(tensor.name))
+      .set(abi::weight::dtype, static_cast<uint32_t>(tensor.element))
+      .set(abi::weight::rank, tensor.shape.size())
       .set(abi::weight::shape, shape)
-      .set(abi::weight::copies, weight.copies)
-      .set(abi::weight::flags, flagsOf(weight))
+      .set(abi::weight::copies, tensor.copies)
+      .set(abi::weight::flags, flags)
       .get();
 }
 
@@ -141,8 +138,8 @@ Constant *DescriptorBuilder::shard(const std::optional<WeightSlice> &slice, int6
 
 Constant *DescriptorBuilder::state(const StateInterface &state) {
   return structure(abi::Struct::state)
-      .set(abi::state::tensor, weight({state.name, state.element, state.shape, state.copies, {}, false}))
-      .set(abi::state::offset, state.offset)
+      .set(abi::state::tensor, tensor(state, 0))
+      .set(abi::state::offsets, ArrayRef<uint64_t>(state.offsets))
       .set(abi::state::stride, state.stride)
       .get();
 }
@@ -267,7 +264,7 @@ void DescriptorBuilder::emitEntryPoint(const EntryInterface &entry, unsigned ind
 void DescriptorBuilder::emit(const std::vector<Variant> &variants) {
   SmallVector<Constant *> weights, shards, states, entries, code;
   for (const WeightInterface &described : model.weights) {
-    weights.push_back(weight(described));
+    weights.push_back(tensor(described, described.isVariable ? KILN_WEIGHT_VARIABLE : 0));
     shards.push_back(shard(described.slice));
   }
   for (const StateInterface &described : trainingStates(model)) {

@@ -32,6 +32,7 @@ struct HostCodeInput {
   const RowVariants &variants;
   const TargetInfo &target;
   ConstantPool &constants; // gets those of a device
+  uint32_t role = 0;       // KILN_ROLE_ of a stage
   uint64_t firstByte = 0;  // of the layout of all weights, where the packed weights begin that a stage has
 };
 

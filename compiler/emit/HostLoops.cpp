@@ -37,7 +37,7 @@ Value HostEmitter::tracedLayerAt(Operation *op) {
 Value HostEmitter::addressOfState(Operation *op, StringRef name, int64_t copies) {
   const StateInterface *state = input.model.findState(name.str());
   Value states = sequence ? loadElement(pointer, sequence, 0) : loadOfFrame(abi::frame::arena);
-  Value address = byteAddress(states, state->offset), layer = layerAt(op);
+  Value address = byteAddress(states, state->offsets[input.role]), layer = layerAt(op);
   return copies > 1 && layer ? byteAddress(address, multiply(layer, constant(i64, state->stride))) : address;
 }
 

@@ -54,16 +54,21 @@ static uint64_t byteCount(const StateInterface &state, size_t firstExtent) {
 }
 
 void ModelInterface::placeStates() {
-  auto place = [](std::vector<StateInterface> &placed, uint64_t bytes) {
+  auto place = [](std::vector<StateInterface> &placed, uint32_t role, uint64_t bytes) {
     for (StateInterface &state : placed) {
-      state.offset = bytes;
+      state.offsets[role] = bytes;
       state.stride = KILN_ARENA_ROUND(byteCount(state, 0));
-      bytes += state.copies * state.stride;
+      if ((state.absent >> role & 1) == 0)
+        bytes += state.copies * state.stride;
     }
     return bytes;
   };
-  stateBytes = place(states, 0);
-  trainingBytes = place(moments, stateBytes);
+  static_assert(std::tuple_size_v<decltype(StateInterface::offsets)> == KILN_ROLES);
+  trainingBytes = 0;
+  for (uint32_t role = 0; role < roles(); ++role) {
+    stateBytes = place(states, role, 0);
+    trainingBytes = std::max(trainingBytes, place(moments, role, stateBytes));
+  }
   stateBytesPerRow = 0;
   for (const StateInterface &state : states)
     if (state.isAppended)
@@ -143,7 +148,7 @@ ModelInterface describeInterface(const Graph &graph, std::string name) {
     to.name = entry.name;
     const Region &region = graph.regions[entry.region];
     auto add = [&](std::string argument, ElementType element, std::vector<Dim> shape, bool isOutput) {
-      to.arguments.push_back({std::move(argument), element, std::move(shape), isOutput, false, {}});
+      to.arguments.push_back({std::move(argument), element, std::move(shape), isOutput, {}});
     };
     auto addNode = [&](int node, const char *argument, bool isOutput) {
       add(argument, graph.nodes[node].element, graph.nodes[node].shape, isOutput);
@@ -267,7 +272,8 @@ void unfoldNestedStacks(ModelInterface &model, std::vector<Variant> &variants) {
 std::vector<StateInterface> trainingStates(const ModelInterface &model) {
   std::vector<StateInterface> all;
   auto add = [&](StateInterface row, int64_t first) {
-    row.offset += first * row.stride;
+    for (uint64_t &offset : row.offsets)
+      offset += first * row.stride;
     all.push_back(std::move(row));
   };
   for (StateInterface state : model.states) {
@@ -285,6 +291,8 @@ std::vector<int64_t> WeightInterface::fileShape() const {
     whole[slice->dim] = slice->extent;
   return whole;
 }
+
+uint32_t ModelInterface::roles() const { return static_cast<uint32_t>(std::min<int64_t>(stages, KILN_ROLES)); }
 
 bool ModelInterface::trains() const {
   return llvm::any_of(entries, [](const EntryInterface &entry) { return entry.changesWeights; });

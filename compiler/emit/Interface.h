@@ -9,6 +9,7 @@
 #include "compiler/schedule/Choose.h"
 #include "kiln/graph.h"
 #include "targets/target.h"
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -28,8 +29,8 @@ struct ArgumentInterface {
   ElementType element;
   std::vector<Dim> shape;
   bool isOutput = false;
-  bool isOfLast = false;           // the last stage of several alone writes it
   std::optional<ValueCheck> check; // compiler/emit/ValueChecks.h
+  bool isOfLast = false;           // the last stage of several alone writes it
 };
 
 struct EntryInterface {
@@ -75,18 +76,21 @@ struct WeightInterface {
   int64_t fileCopies() const { return copies * stages; }
 };
 
-/// A tensor that lives between calls; with copies > 1 its name holds "{}" for the layers. Copy c lies at offset + c *
-/// stride bytes from the beginning of the arena.
+/// A tensor that lives between calls; with copies > 1 its name holds "{}" for the layers. Copy c lies at offsets[0] + c
+/// * stride bytes from the beginning of the arena; of several stages with their role's offset (KILN_ROLE_).
 struct StateInterface {
   std::string name;
   ElementType element;
   std::vector<int64_t> shape;
   int64_t copies = 1;
   std::vector<int64_t> layers; // as of a weight
-  uint64_t offset = 0, stride = 0;
+  std::array<uint64_t, 3> offsets = {};
+  uint64_t stride = 0;
   bool isAppended = false;
   std::optional<WeightSlice> slice = std::nullopt; // as of a weight
   int64_t parts = 1;                               // replicas have one each, of all elements in a row
+  int64_t stages = 1;                              // as of a weight
+  uint32_t absent = 0;
 
   /// As it lies in an arena.
   std::vector<int64_t> ownShape() const;
@@ -104,10 +108,14 @@ struct ModelInterface {
   int64_t replicas = 1;                // of a model that is trained
   int64_t stages = 1;                  // that have some of the layers each
   bool isForSeveral() const { return ranks > 1 || replicas > 1 || stages > 1; }
+  /// How many roles its stages have.
+  uint32_t roles() const;
   /// Whether each replica has a part of what optimisers keep.
   bool sharesStates() const;
+  /// Whether no process has all of the model.
+  bool hasParts() const { return ranks > 1 || stages > 1 || sharesStates(); }
   uint64_t stateBytes = 0;    // at the beginning of each arena
-  uint64_t trainingBytes = 0; // at the beginning of those of entries that train: states, then moments
+  uint64_t trainingBytes = 0; // at the beginning of those of entries that train: states, then moments; at most
   bool embedsWeights = false; // they lie in the archive
   bool hasSelfTest = false;
   uint64_t stateBytesPerRow = 0; // of them, what one row more in each of the appended states takes

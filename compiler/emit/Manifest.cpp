@@ -170,13 +170,13 @@ std::string writeManifest(const ModelInterface &model, const std::vector<Variant
     weights.push_back(std::move(row));
   }
   json::Array states;
-  for (const StateInterface &state : model.states)
-    states.push_back(json::Object{{"name", state.name},
-                                  {"type", name_of(state.element)},
-                                  {"shape", json::Array(state.shape)},
-                                  {"copies", state.copies},
-                                  {"offset", state.offset},
-                                  {"stride", state.stride}});
+  for (const StateInterface &state : model.states) {
+    json::Object row{{"name", state.name},     {"type", name_of(state.element)}, {"shape", json::Array(state.shape)},
+                     {"copies", state.copies}, {"offset", state.offsets[0]},     {"stride", state.stride}};
+    if (state.stages > 1)
+      row["of_stage"] = true;
+    states.push_back(std::move(row));
+  }
   for (const Variant &variant : variants)
     targets.push_back(variantJson(model, variant));
   json::Object manifest{{"kiln_abi_version", KILN_ABI_VERSION}, {"name", model.name},

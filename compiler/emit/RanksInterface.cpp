@@ -6,8 +6,9 @@
 #include "kiln/training.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/src/model.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include <fmt/format.h>
-#include <set>
 
 using namespace mlir;
 namespace kd = mlir::kiln;
@@ -76,29 +77,60 @@ static void splitAmongRanks(ModuleOp module, ModelInterface &model) {
   model.placeStates();
 }
 
-/// Which weights stages with a role read.
-static std::set<std::string> findWeights(ModuleOp module, const ModelInterface &model, StringRef role) {
-  std::set<std::string> names;
-  for (const EntryInterface &entry : model.entries)
-    module.lookupSymbol<func::FuncOp>(kd::getRoleName(entry.name, role)).walk([&](kd::ParameterOp parameter) {
-      for (StringRef source : parameter.getSources().getAsValueRange<StringAttr>())
-        names.insert(source.str());
-    });
-  return names;
+namespace {
+/// What functions of an entry, one for each role, have of a weight or a state.
+struct Found {
+  int64_t copies = 0;
+  uint32_t roles = 0; // bits of those that name it
+};
+struct FoundTensors {
+  llvm::StringMap<Found> weights, states;
+};
+} // namespace
+
+static void add(llvm::StringMap<Found> &found, StringRef name, int64_t copies, uint32_t role) {
+  Found &here = found[name];
+  here.copies = copies;
+  here.roles |= 1U << role;
 }
 
-/// How many copies ops of the module have of each weight and state that is a layer's.
-static llvm::StringMap<int64_t> countCopies(ModuleOp module) {
-  llvm::StringMap<int64_t> copies;
-  auto count = [&](auto state) { copies[state.getName()] = state.getCopies(); };
-  module.walk([&](kd::ParameterOp parameter) {
-    for (StringRef source : parameter.getSources().getAsValueRange<StringAttr>())
-      copies[source] = parameter.getCopies();
-  });
-  module.walk([&](kd::StateOp state) { count(state); });
-  module.walk([&](kd::AppendOp append) { count(append); });
-  module.walk([&](kd::StoreOp store) { count(store); });
-  return copies;
+static FoundTensors findTensors(ModuleOp module, const ModelInterface &model) {
+  FoundTensors found;
+  for (auto [number, role] : llvm::enumerate(kd::getStageRoles(model.stages)))
+    for (const EntryInterface &entry : model.entries)
+      module.lookupSymbol<func::FuncOp>(kd::getRoleName(entry.name, role))
+          .walk([&, role = static_cast<uint32_t>(number)](Operation *op) {
+            llvm::TypeSwitch<Operation *>(op)
+                .Case([&](kd::ParameterOp parameter) {
+                  for (StringRef source : parameter.getSources().getAsValueRange<StringAttr>())
+                    add(found.weights, source, parameter.getCopies(), role);
+                })
+                .Case<kd::StateOp, kd::AppendOp, kd::StoreOp>(
+                    [&](auto state) { add(found.states, state.getName(), state.getCopies(), role); });
+          });
+  return found;
+}
+
+/// What has fewer copies in the module is a stack's, of which each stage has some layers.
+template <class Tensor>
+static void cut(std::vector<Tensor> &tensors, const llvm::StringMap<Found> &found, int64_t stages) {
+  for (Tensor &tensor : tensors) {
+    const int64_t copies = found.lookup(tensor.name).copies;
+    if (copies == 0 || copies == tensor.copies)
+      continue;
+    tensor.layers = {tensor.copies /= stages};
+    tensor.stages = stages;
+  }
+}
+
+/// Roles do without what they do not name; what none does is the last stage's, which has the end of all weights.
+template <class Tensor>
+static void leaveOut(std::vector<Tensor> &tensors, const llvm::StringMap<Found> &found, uint32_t roles) {
+  const uint32_t all = (1U << roles) - 1;
+  for (Tensor &tensor : tensors) {
+    const uint32_t named = found.lookup(tensor.name).roles;
+    tensor.absent = all & ~(named ? named : 1U << KILN_ROLE_LAST);
+  }
 }
 
 /// Whether stages that are not the last have a result of the entry, too.
@@ -115,32 +147,16 @@ void describeStages(ModuleOp module, ModelInterface &model) {
   if (stages == model.stages)
     return;
   model.stages = stages;
-  const llvm::StringMap<int64_t> copies = countCopies(module);
-  auto isCut = [&](const auto &tensor) {
-    auto found = copies.find(tensor.name);
-    return found != copies.end() && found->second != tensor.copies;
-  };
-  auto cut = [&](auto &tensor) { tensor.layers = {tensor.copies /= stages}; }; // of one stack
-  for (WeightInterface &weight : model.weights)
-    if (isCut(weight)) {
-      cut(weight);
-      weight.stages = stages;
-    }
-  for (StateInterface &state : model.states)
-    if (isCut(state))
-      cut(state);
-  for (StateInterface &moment : model.moments)
-    if (isCut(moment))
-      cut(moment);
+  const FoundTensors found = findTensors(module, model);
+  cut(model.weights, found.weights, stages);
+  cut(model.states, found.states, stages);
+  cut(model.moments, found.states, stages);
+  leaveOut(model.weights, found.weights, model.roles());
+  leaveOut(model.moments, found.states, model.roles());
   model.placeStates();
   for (EntryInterface &entry : model.entries)
     for (ArgumentInterface &argument : entry.arguments)
       argument.isOfLast = argument.isOutput && !isEverywhere(module, entry, argument.name);
-  for (auto [number, role] : llvm::enumerate(kd::getStageRoles(stages))) {
-    const std::set<std::string> read = findWeights(module, model, role);
-    for (WeightInterface &weight : model.weights)
-      weight.absent |= uint32_t(!read.contains(weight.name)) << number;
-  }
 }
 
 void describeRanks(ModuleOp module, ModelInterface &model) {

@@ -52,12 +52,12 @@ static LogicalResult placeSources(kd::ParameterOp parameter, PackedRange range, 
 }
 
 /// Stages have their weights side by side if the weights lie in this order: those of the first stage alone, of the
-/// first and the last, of all, of the last alone, of none.
+/// first and the last, of all, of the last alone.
 static int orderOf(const WeightInterface &weight) {
   auto isIn = [&](uint32_t role) { return (weight.absent >> role & 1) == 0; };
   if (isIn(KILN_ROLE_FIRST))
     return !isIn(KILN_ROLE_LAST) ? 0 : isIn(KILN_ROLE_MIDDLE) ? 2 : 1;
-  return isIn(KILN_ROLE_LAST) ? 3 : 4;
+  return 3;
 }
 
 /// What is asked for, each once, in the order in which it lies.

@@ -280,7 +280,7 @@ LogicalResult cutOthers(mlir::ModuleOp module, int64_t stages) {
   mlir::PassManager passes(module.getContext());
   passes.addPass(mlir::createCanonicalizerPass()); // what nothing reads is gone
   passes.addPass(mlir::kiln::createCutStages({stages}));
-  return passes.run(module);
+  return failed(passes.run(module)) ? failure() : checkUpdates(module);
 }
 
 LogicalResult sumInParts(mlir::ModuleOp module) {

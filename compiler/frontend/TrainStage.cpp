@@ -9,11 +9,16 @@
 #include "compiler/frontend/TrainStage.h"
 
 #include "compiler/transforms/CutStages.h"
+#include <set>
 
 namespace kiln {
 
 using namespace mlir;
 namespace kd = mlir::kiln;
+
+static StringRef roleOf(func::FuncOp function) {
+  return function->getAttrOfType<StringAttr>(kd::roleAttrName).getValue();
+}
 
 llvm::StringMap<kd::ParameterOp> findParameters(func::FuncOp function) {
   llvm::StringMap<kd::ParameterOp> found;
@@ -24,8 +29,29 @@ llvm::StringMap<kd::ParameterOp> findParameters(func::FuncOp function) {
   return found;
 }
 
-static StringRef roleOf(func::FuncOp function) {
-  return function->getAttrOfType<StringAttr>(kd::roleAttrName).getValue();
+/// By their names.
+static std::set<std::string> findAssigned(func::FuncOp function) {
+  std::set<std::string> names;
+  function.walk([&](kd::AssignOp assign) {
+    Value parameter = assign.getParameter();
+    for (StringRef name : parameter.getDefiningOp<kd::ParameterOp>().getSources().getAsValueRange<StringAttr>())
+      names.insert(name.str());
+  });
+  return names;
+}
+
+LogicalResult checkUpdates(ModuleOp module) {
+  auto entryOf = [](func::FuncOp function) { return function.getName().drop_back(roleOf(function).size() + 1); };
+  for (auto trained : module.getOps<func::FuncOp>())
+    for (const std::string &name : findAssigned(trained))
+      for (auto reader : module.getOps<func::FuncOp>()) {
+        auto own = module.lookupSymbol<func::FuncOp>(kd::getRoleName(entryOf(trained), roleOf(reader)));
+        if (findParameters(reader).contains(name) && !findAssigned(own).contains(name))
+          return reader.emitError() << "stages require a weight that " << entryOf(trained)
+                                    << " trains on each stage that has it, got " << name << ", which "
+                                    << entryOf(reader) << " reads on the " << roleOf(reader) << " one";
+      }
+  return success();
 }
 
 TrainedStages::TrainedStages(ArrayRef<func::FuncOp> roles, int64_t stages) : stages(stages) {

@@ -14,6 +14,9 @@ namespace kiln {
 /// The parameters that a function reads, by their names.
 llvm::StringMap<mlir::kiln::ParameterOp> findParameters(mlir::func::FuncOp function);
 
+/// That no stage has a weight which a training changes on other stages alone.
+mlir::LogicalResult checkUpdates(mlir::ModuleOp module);
+
 /// Which parameters of an entry stages with each role have.
 class TrainedStages {
 public:

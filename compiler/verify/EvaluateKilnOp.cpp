@@ -54,7 +54,8 @@ static Tensor evaluateFirst(const Tensor &x, const TensorShape &shape, int64_t r
   return evaluateSum(own, shape, ranks);
 }
 
-/// What another stage might send: numbers around 0, other ones in each place. Gradients are small, for weights to stay so.
+/// What another stage might send: numbers around 0, other ones in each place. Gradients are small, for weights to stay
+/// so.
 static std::vector<Tensor> evaluateReceived(kd::ReceiveOp receive, ArrayRef<TensorShape> shapes) {
   const double size = receive.getWay() == kd::Way::Onward ? 1 : 0x1p-10;
   std::vector<Tensor> received;

@@ -103,6 +103,8 @@ static int32_t begin(const kiln_frame_t *frame, uint32_t number, kiln_collective
 int32_t kiln_begin_collective(const kiln_frame_t *frame, uint32_t number, uint32_t kind, const void *from, void *to,
                               uint64_t elements, uint32_t element) {
   const uint64_t bytes = kiln_safetensors_stored_bytes(element, elements);
+  if (kind == KILN_SEND || kind == KILN_RECEIVE)
+    return KILN_INTERNAL_ERROR;
   if (kind == KILN_ALL_GATHER && frame->together && number < KILN_GROUPS && elements > 0 &&
       frame->together->groups[number].communicator)
     from = place_part(frame->together, frame->together->groups[number].communicator, from, to, bytes);

@@ -402,11 +402,11 @@ typedef enum kiln_packed_t {
 /* A page. */
 enum { KILN_PACKED_HEAD_BYTES = 4096 };
 
-/* What a model computes of its entries, and has of the weights. Of one that is no stage it is all. */
+/* What a model computes of its entries, and has of weights and states. Of one that is no stage it is all. */
 typedef struct kiln_role_t {
+  uint32_t number;           /* KILN_ROLE_; 0 of one that is no stage */
   const kiln_body_t *bodies; /* one an entry */
   kiln_share_t share;        /* of the packed copy of all weights */
-  uint32_t absent;           /* the flag of weights that it does without */
   bool is_silent;            /* it has no outputs */
 } kiln_role_t;
 
@@ -422,7 +422,7 @@ struct kiln_model_t {
   void *device;         /* the backend's */
 };
 
-/* Copies of a weight in the file, and the first of those that the model has. */
+/* Copies of a weight or a state in the file, and the first of those that the model has. */
 static inline uint32_t kiln_file_copies(const kiln_model_t *model, const kiln_weight_t *weight) {
   return weight->flags & KILN_WEIGHT_OF_STAGE ? weight->copies * model->descriptor->stages : weight->copies;
 }
@@ -431,7 +431,11 @@ static inline uint32_t kiln_first_copy(const kiln_model_t *model, const kiln_wei
 }
 /* Copies that the model has. */
 static inline uint32_t kiln_own_copies(const kiln_model_t *model, const kiln_weight_t *weight) {
-  return weight->flags & model->role.absent ? 0 : weight->copies;
+  return weight->flags & (uint32_t)KILN_WEIGHT_ABSENT << model->role.number ? 0 : weight->copies;
+}
+/* Where a copy that the model has of a state lies, in bytes from the beginning of the arena. */
+static inline uint64_t kiln_state_place(const kiln_model_t *model, const kiln_state_t *state, uint32_t copy) {
+  return state->offsets[model->role.number] + copy * state->stride;
 }
 
 /* Where a copy goes: between the host and the variant's memory, or within that; zeros come from nowhere. */

@@ -30,8 +30,9 @@ enum {
 };
 
 /* What a stage of several is, by what it does, and the order of bodies. A library for one stage has no other. */
-enum { KILN_ROLE_FIRST = 0, KILN_ROLE_LAST = 1, KILN_ROLE_MIDDLE = 2 };
+enum { KILN_ROLE_FIRST = 0, KILN_ROLE_LAST = 1, KILN_ROLE_MIDDLE = 2, KILN_ROLES = 3 };
 
+/* Of weights; of states those of stages. */
 enum {
   KILN_WEIGHT_VARIABLE = 1 << 0, /* may be written between calls */
   KILN_WEIGHT_OF_STAGE = 1 << 1, /* its copies are a stage's: stage s has those from s * copies on of the file */

@@ -46,10 +46,10 @@ static void put_tensor(header_t *header, const kiln_weight_t *weight, const kiln
   put(header, text, length);
 }
 
-/* All copies of a weight or a state. */
-static void put_copies(header_t *header, const kiln_weight_t *weight, uint64_t *begin) {
+/* So many copies of a weight or a state. */
+static void put_copies(header_t *header, const kiln_weight_t *weight, uint32_t copies, uint64_t *begin) {
   kiln_name_t name;
-  for (uint32_t copy = 0; copy < weight->copies; ++copy) {
+  for (uint32_t copy = 0; copy < copies; ++copy) {
     kiln_weight_name(weight, copy, &name);
     put_tensor(header, weight, &name, *begin);
     *begin += kiln_weight_bytes(weight);
@@ -58,14 +58,17 @@ static void put_copies(header_t *header, const kiln_weight_t *weight, uint64_t *
 
 static void put_header(const kiln_contents_t *contents, header_t *header) {
   const kiln_descriptor_t *descriptor = contents->model->descriptor;
+  const kiln_weight_t *tensor;
   kiln_weight_t room;
   uint64_t begin = 0;
   put(header, "{", 1);
   for (uint32_t i = 0; i < descriptor->weight_count + descriptor->state_count; ++i)
-    if (kiln_contents_has(contents, i))
-      put_copies(header, kiln_whole_weight(descriptor, i, &room), &begin);
+    if (kiln_contents_has(contents, i)) {
+      tensor = kiln_whole_weight(descriptor, i, &room);
+      put_copies(header, tensor, kiln_file_copies(contents->model, tensor), &begin);
+    }
   for (int i = 0; contents->arena && i < KILN_TRAINING_NUMBERS; ++i)
-    put_copies(header, &kiln_training_numbers[i], &begin);
+    put_copies(header, &kiln_training_numbers[i], 1, &begin);
   put(header, "}", 1);
   while (header->bytes % HEADER_ALIGNMENT != 0)
     put(header, " ", 1);
@@ -88,7 +91,8 @@ kiln_status_t kiln_contents_read(const kiln_contents_t *contents, uint32_t index
     return kiln_read_elements(contents->model, index, copy, first, count, values, error);
   const kiln_state_t *state = &descriptor->states[index - descriptor->weight_count];
   const uint64_t bytes = kiln_safetensors_stored_bytes(state->tensor.dtype, 1);
-  memcpy(values, contents->arena + state->offset + copy * state->stride + first * bytes, (size_t)(count * bytes));
+  memcpy(values, contents->arena + kiln_state_place(contents->model, state, copy) + first * bytes,
+         (size_t)(count * bytes));
   return KILN_OK;
 }
 

@@ -95,9 +95,9 @@ static void take_role(kiln_model_t *model) {
   if (model->descriptor->stages <= 1)
     return;
   const uint32_t role = model->stage == 0 ? KILN_ROLE_FIRST : model->stage == last ? KILN_ROLE_LAST : KILN_ROLE_MIDDLE;
-  model->role = (kiln_role_t){.bodies = &model->variant->bodies[role * entries],
+  model->role = (kiln_role_t){.number = role,
+                              .bodies = &model->variant->bodies[role * entries],
                               .share = model->variant->shares[role],
-                              .absent = (uint32_t)KILN_WEIGHT_ABSENT << role,
                               .is_silent = role != KILN_ROLE_LAST};
 }
 
@@ -153,9 +153,14 @@ static kiln_status_t join_ranks(kiln_together_t *together, const kiln_model_t *m
   return join_own(together, KILN_GROUP_RANKS, call->communicator, model->rank, model->descriptor->ranks, call->error);
 }
 
+static kiln_status_t join_stages(kiln_together_t *together, const kiln_model_t *model, const kiln_call_t *call) {
+  return join_own(together, KILN_GROUP_STAGES, call->stages, model->stage, model->descriptor->stages, call->error);
+}
+
 kiln_status_t kiln_ranks_check(const kiln_model_t *model, const kiln_call_t *call, const char *function) {
   kiln_together_t together = {.entry = function};
-  return join_ranks(&together, model, call);
+  const kiln_status_t status = join_ranks(&together, model, call);
+  return status ? status : join_stages(&together, model, call);
 }
 
 /* Of a call that trains, or does without. */
@@ -191,7 +196,7 @@ static kiln_status_t run(const kiln_model_t *model, const kiln_call_t *call, uin
   if (!status)
     status = join_replicas(&together, model, call);
   if (!status)
-    status = join_own(&together, KILN_GROUP_STAGES, call->stages, model->stage, model->descriptor->stages, call->error);
+    status = join_stages(&together, model, call);
   if (status)
     return status;
   own.together = &together;

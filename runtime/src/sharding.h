@@ -103,7 +103,7 @@ typedef struct kiln_sharding_t {
   /* The same of a replica's parts of states. */
   kiln_status_t (*refuse_parts)(const kiln_model_t *model, const char *function, kiln_error_t *error);
 } kiln_sharding_t;
-/* That a call has the model's communicator of ranks, and that of replicas if these share out states. */
+/* That a call has the model's communicators of ranks and of stages, and that of replicas if these share out states. */
 kiln_status_t kiln_ranks_check(const kiln_model_t *model, const kiln_call_t *call, const char *function);
 kiln_status_t kiln_replicas_check(const kiln_model_t *model, const kiln_call_t *call, const char *function);
 /* A state of which each replica has a part; null: there is none. */

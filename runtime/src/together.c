@@ -7,7 +7,9 @@
  *   4. Rank 0 gives the file its name, and says so.
  *
  * So no rank waits for one that has given up, or for longer than a piece takes. Where replicas share out states, all of
- * them take part: of a state replica 0 of each rank gets the rank's part from the others, and goes on as above. */
+ * them take part: of a state replica 0 of each rank gets the rank's part from the others, and goes on as above. Of
+ * several stages, the ranks of the first one that has a copy of a tensor do so, and its rank 0 sends the piece to that
+ * of stage 0, which writes it. */
 #include "internal.h"
 
 #include <string.h>
@@ -26,11 +28,11 @@ typedef union told_t {
  * written to. */
 typedef struct together_t {
   const kiln_contents_t *contents;
-  const kiln_communicator_t *ranks, *replicas; /* null: there is one */
+  const kiln_communicator_t *groups[KILN_GROUPS]; /* null: there is one */
   const char *function, *path;
-  const kiln_output_t *output; /* of rank 0, while there is a file */
+  const kiln_output_t *output; /* of the process that writes, while there is a file */
   uint64_t unkept;             /* bytes of it */
-  char *piece;                 /* rank 0's: some of a whole tensor */
+  char *piece;                 /* of a stage's first process: some of a whole tensor */
   char *part;                  /* what one rank has of that, side by side */
   told_t *told;
   kiln_error_t own; /* how this one is; at the end, all of them */
@@ -38,56 +40,74 @@ typedef struct together_t {
   bool is_lost;     /* nobody can be reached */
 } together_t;
 
-static uint32_t size_of(const kiln_communicator_t *communicator) { return communicator ? communicator->size : 1; }
-static uint32_t number_of(const kiln_communicator_t *communicator) { return communicator ? communicator->rank : 0; }
+static const char *const members[KILN_GROUPS] = {"rank", "replica", "stage"};
+
+static uint32_t size_of(const together_t *together, uint32_t group) {
+  return together->groups[group] ? together->groups[group]->size : 1;
+}
+static uint32_t number_of(const together_t *together, uint32_t group) {
+  return together->groups[group] ? together->groups[group]->rank : 0;
+}
+static bool is_first_of_stage(const together_t *together) {
+  return number_of(together, KILN_GROUP_RANKS) == 0 && number_of(together, KILN_GROUP_REPLICAS) == 0;
+}
 static bool is_first(const together_t *together) {
-  return number_of(together->ranks) == 0 && number_of(together->replicas) == 0;
+  return is_first_of_stage(together) && number_of(together, KILN_GROUP_STAGES) == 0;
 }
 
-/* "rank 1 of 4", "replica 0 of 2", or both. */
+/* Processes are counted by ranks, then replicas, then stages. */
+static uint32_t own_process(const together_t *together) {
+  uint32_t process = 0;
+  for (uint32_t group = KILN_GROUPS; group-- > 0;)
+    process = process * size_of(together, group) + number_of(together, group);
+  return process;
+}
+
+/* "rank 1 of 4", "replica 0 of 2", "stage 1 of 2", or several of them. */
 typedef struct member_t {
-  char text[80];
+  char text[120];
 } member_t;
-static member_t member_of(const together_t *together, uint32_t rank, uint32_t replica) {
+static member_t member_of(const together_t *together, uint32_t process) {
   member_t member = {""};
-  size_t length = 0;
-  if (together->ranks)
-    length = kiln_text_print(member.text, sizeof member.text, "rank %u of %u", rank, together->ranks->size);
-  if (together->replicas)
-    kiln_text_print(member.text + length, sizeof member.text - length, "%sreplica %u of %u", length ? ", " : "",
-                    replica, together->replicas->size);
+  for (uint32_t group = 0, size; group < KILN_GROUPS; process /= size, ++group) {
+    const size_t length = strlen(member.text);
+    size = size_of(together, group);
+    if (together->groups[group])
+      kiln_text_print(member.text + length, sizeof member.text - length, "%s%s %u of %u", length ? ", " : "",
+                      members[group], process % size, size);
+  }
   return member;
 }
 
 /* The communicator failed, so that nobody can be told. */
 static kiln_status_t lose(together_t *together, kiln_status_t status, const char *words) {
-  const member_t own = member_of(together, number_of(together->ranks), number_of(together->replicas));
+  const member_t own = member_of(together, own_process(together));
   together->is_over = together->is_lost = true;
   return kiln_error_set(&together->own, status, "%s on %s cannot finish: %s", together->function, own.text,
                         words[0] ? words : "no words from the communicator");
 }
 
-/* The sum over all ranks, and then over the replicas, takes the place of what is told. */
+/* The sum over all ranks, then over the replicas and the stages, takes the place of what is told. */
 static kiln_status_t add_up(together_t *together, uint64_t count) {
-  const kiln_communicator_t *const groups[] = {together->ranks, together->replicas};
   int32_t *numbers = together->told->numbers;
   const kiln_collective_t collective = {
       .kind = KILN_ALL_REDUCE, .element = KILN_I32, .from = numbers, .to = numbers, .elements = count};
-  for (size_t i = 0; i < sizeof groups / sizeof groups[0]; ++i) {
+  for (uint32_t group = 0; group < KILN_GROUPS; ++group) {
+    const kiln_communicator_t *communicator = together->groups[group];
     kiln_error_t words = {KILN_OK, ""};
-    const kiln_status_t status = groups[i] ? kiln_ranks_do(groups[i], &collective, &words) : KILN_OK;
+    const kiln_status_t status = communicator ? kiln_ranks_do(communicator, &collective, &words) : KILN_OK;
     if (status)
       return lose(together, status, words.message);
   }
   return KILN_OK;
 }
 
-/* Asks a rank of a replica for its words: if it has some they become all ranks'. */
-static kiln_status_t ask(together_t *together, uint32_t rank, uint32_t replica) {
+/* Asks a process for its words: if it has some they become those of all. */
+static kiln_status_t ask(together_t *together, uint32_t process) {
   told_t *told = together->told;
-  const member_t asked = member_of(together, rank, replica);
+  const member_t asked = member_of(together, process);
   memset(told, 0, sizeof *told);
-  if (rank == number_of(together->ranks) && replica == number_of(together->replicas))
+  if (process == own_process(together))
     told->error = together->own;
   const kiln_status_t status = add_up(together, TOLD_NUMBERS);
   if (status || told->error.status == KILN_OK)
@@ -97,16 +117,18 @@ static kiln_status_t ask(together_t *together, uint32_t rank, uint32_t replica) 
                         told->error.message);
 }
 
-/* How many ranks have failed is asked first, then each of them for its words, until one has some. */
+/* How many processes have failed is asked first, then each of them for its words, until one has some. */
 static kiln_status_t agree(together_t *together) {
   told_t *told = together->told;
+  uint32_t processes = 1;
   told->numbers[0] = together->own.status != KILN_OK;
   kiln_status_t status = add_up(together, 1);
   if (status || told->numbers[0] == 0)
     return status;
-  for (uint32_t replica = 0; replica < size_of(together->replicas); ++replica)
-    for (uint32_t rank = 0; !together->is_over && rank < size_of(together->ranks); ++rank)
-      status = ask(together, rank, replica);
+  for (uint32_t group = 0; group < KILN_GROUPS; ++group)
+    processes *= size_of(together, group);
+  for (uint32_t process = 0; !together->is_over && process < processes; ++process)
+    status = ask(together, process);
   return status;
 }
 
@@ -117,20 +139,19 @@ typedef struct kept_t {
   const kiln_shard_t *shard;
 } kept_t;
 
-/* Elements of a replica's part go to replica 0: from there, or to their place here. */
-static void move_part(const kept_t *kept, uint32_t replica, const kiln_span_t *part, uint32_t element, char *values) {
-  together_t *together = kept->together;
-  const bool is_sent = number_of(together->replicas) == replica;
+/* Elements of one of a group go to the first: from there, or to their place here. */
+static kiln_status_t move(together_t *together, uint32_t group, uint32_t number, uint32_t element, uint64_t count,
+                          char *values) {
+  const bool is_sent = number_of(together, group) == number;
   const kiln_collective_t collective = {.kind = is_sent ? KILN_SEND : KILN_RECEIVE,
                                         .element = element,
                                         .from = is_sent ? values : NULL,
                                         .to = is_sent ? NULL : values,
-                                        .elements = part->count,
-                                        .peer = is_sent ? 0 : replica};
+                                        .elements = count,
+                                        .peer = is_sent ? 0 : number};
   kiln_error_t words = {KILN_OK, ""};
-  const kiln_status_t status = kiln_ranks_do(together->replicas, &collective, &words);
-  if (status)
-    (void)lose(together, status, words.message);
+  const kiln_status_t status = kiln_ranks_do(together->groups[group], &collective, &words);
+  return status ? lose(together, status, words.message) : KILN_OK;
 }
 
 /* Elements of a slice of which each replica has a part come to replica 0. */
@@ -139,9 +160,10 @@ static kiln_status_t read_parts(const kept_t *kept, uint64_t first, uint64_t cou
   const kiln_weight_t *slice = kiln_kept_tensor(together->contents->model->descriptor, kept->index);
   const uint64_t bytes = kiln_safetensors_stored_bytes(slice->dtype, 1);
   const kiln_span_t all = {first, first, count};
-  const uint32_t own = number_of(together->replicas);
+  const uint32_t own = number_of(together, KILN_GROUP_REPLICAS);
+  const uint32_t last = own == 0 ? size_of(together, KILN_GROUP_REPLICAS) : own + 1;
   kiln_status_t status = KILN_OK;
-  for (uint32_t replica = own; replica < (own == 0 ? together->replicas->size : own + 1); ++replica) {
+  for (uint32_t replica = own; replica < last; ++replica) {
     kiln_span_t part;
     if (together->is_lost ||
         !kiln_span_part(&all, kiln_elements_beside(slice, slice->rank), kept->shard, replica, &part))
@@ -150,7 +172,7 @@ static kiln_status_t read_parts(const kept_t *kept, uint64_t first, uint64_t cou
     if (replica == own)
       status = kiln_contents_read(together->contents, kept->index, kept->copy, part.own, part.count, place, error);
     if (replica > 0)
-      move_part(kept, replica, &part, slice->dtype, place);
+      (void)move(together, KILN_GROUP_REPLICAS, replica, slice->dtype, part.count, place);
   }
   return status;
 }
@@ -173,36 +195,57 @@ static void write_piece(together_t *together, uint64_t bytes) {
   }
 }
 
-/* What is between two elements of a tensor comes to the piece of rank 0, if this process has something of it. */
+/* What is between two elements of a tensor comes to the piece of its stage's first process, if this one has something
+ * of it. */
 static kiln_status_t gather_piece(const kept_t *kept, const kiln_weight_t *tensor, uint64_t begin, uint64_t end) {
   together_t *together = kept->together;
-  const uint32_t replica = number_of(together->replicas);
-  const kiln_slices_t slices = {together->ranks, tensor, kept->shard, read_kept, kept, replica > 0};
+  const uint32_t replica = number_of(together, KILN_GROUP_REPLICAS);
+  const kiln_slices_t slices = {together->groups[KILN_GROUP_RANKS], tensor, kept->shard, read_kept, kept, replica > 0};
   kiln_error_t words = {KILN_OK, ""};
   kiln_status_t status = KILN_OK;
   if (replica > 0 && kept->shard->parts <= 1)
     return KILN_OK;
   if (kept->shard->section_count > 0)
     status = kiln_slices_gather(&slices, begin, end, together->piece, together->part, &together->own, &words);
-  else if (number_of(together->ranks) == 0)
+  else if (number_of(together, KILN_GROUP_RANKS) == 0)
     (void)read_kept(kept, begin, end - begin, replica == 0 ? together->piece : together->part, &together->own);
   if (status && !together->is_lost)
     return lose(together, status, words.message);
   return together->is_lost ? together->own.status : KILN_OK;
 }
 
-/* A tensor that is split or, of rank 0, whole. */
+/* The first stage that has a copy of a tensor: stages between the first and the last have nothing but layers that both
+ * lack. */
+static uint32_t stage_of(const kiln_descriptor_t *descriptor, const kiln_weight_t *tensor, uint32_t copy) {
+  if (tensor->flags & KILN_WEIGHT_OF_STAGE)
+    return copy / tensor->copies;
+  return tensor->flags & KILN_WEIGHT_ABSENT << KILN_ROLE_FIRST ? descriptor->stages - 1 : 0;
+}
+
+/* The same, and from there to the process that writes. */
+static kiln_status_t bring_piece(const kept_t *kept, uint32_t stage, const kiln_weight_t *tensor, uint64_t begin,
+                                 uint64_t end) {
+  together_t *together = kept->together;
+  const uint32_t own = number_of(together, KILN_GROUP_STAGES);
+  const kiln_status_t status = own == stage ? gather_piece(kept, tensor, begin, end) : KILN_OK;
+  const bool is_moved = stage > 0 && (own == 0 || own == stage) && is_first_of_stage(together);
+  return status || !is_moved ? status
+                             : move(together, KILN_GROUP_STAGES, stage, tensor->dtype, end - begin, together->piece);
+}
+
+/* A copy of a tensor, some of it at a time. */
 static kiln_status_t write_copy(together_t *together, uint32_t index, uint32_t copy) {
   const kiln_descriptor_t *descriptor = together->contents->model->descriptor;
-  const kept_t kept = {together, index, copy, &descriptor->shards[index]};
   const kiln_weight_t *tensor = kiln_kept_tensor(descriptor, index);
+  const kept_t kept = {together, index, copy % tensor->copies, &descriptor->shards[index]};
+  const uint32_t stage = stage_of(descriptor, tensor, copy);
   const uint64_t bytes = kiln_safetensors_stored_bytes(tensor->dtype, 1), step = PIECE_BYTES / bytes;
   const uint64_t all = kept.shard->section_count > 0 ? kiln_whole_elements(tensor, kept.shard)
                                                      : kiln_elements_beside(tensor, tensor->rank);
   kiln_status_t status = KILN_OK;
   for (uint64_t begin = 0, end; !status && begin < all; begin = end) {
     end = all - begin < step ? all : begin + step;
-    if ((status = gather_piece(&kept, tensor, begin, end)))
+    if ((status = bring_piece(&kept, stage, tensor, begin, end)))
       return status;
     write_piece(together, (end - begin) * bytes);
     status = agree(together);
@@ -210,16 +253,18 @@ static kiln_status_t write_copy(together_t *together, uint32_t index, uint32_t c
   return status;
 }
 
-/* The file of rank 0; with a null output, what the others have for it. */
+/* The file, of the first process; with a null output, what the others have for it. */
 static kiln_status_t write_contents(together_t *together, const kiln_output_t *output) {
   const kiln_contents_t *contents = together->contents;
-  const kiln_descriptor_t *descriptor = contents->model->descriptor;
+  const kiln_model_t *model = contents->model;
+  const kiln_descriptor_t *descriptor = model->descriptor;
   together->output = output;
   if (output)
     (void)kiln_contents_begin(contents, output, &together->own);
   kiln_status_t status = agree(together);
   for (uint32_t i = 0; i < descriptor->weight_count + descriptor->state_count; ++i)
-    for (uint32_t copy = 0; !status && kiln_contents_has(contents, i) && copy < kiln_kept_tensor(descriptor, i)->copies;
+    for (uint32_t copy = 0;
+         !status && kiln_contents_has(contents, i) && copy < kiln_file_copies(model, kiln_kept_tensor(descriptor, i));
          ++copy)
       status = write_copy(together, i, copy);
   if (!status && output)
@@ -233,29 +278,40 @@ static kiln_status_t write_file(const void *context, const kiln_output_t *output
   return write_contents(*(together_t *const *)context, output);
 }
 
-/* Bytes at the beginning of an arena that have all states. */
-static uint64_t state_bytes(const kiln_descriptor_t *descriptor) {
+/* Bytes at the beginning of an arena that have all states of the model. */
+static uint64_t state_bytes(const kiln_model_t *model) {
   uint64_t bytes = 0;
-  for (uint64_t i = 0; i < descriptor->state_count; ++i) {
-    const kiln_state_t *state = &descriptor->states[i];
-    const uint64_t end = state->offset + state->tensor.copies * state->stride;
+  for (uint64_t i = 0; i < model->descriptor->state_count; ++i) {
+    const kiln_state_t *state = &model->descriptor->states[i];
+    const uint32_t copies = kiln_own_copies(model, &state->tensor);
+    const uint64_t end = copies ? kiln_state_place(model, state, copies) : 0;
     bytes = end > bytes ? end : bytes;
   }
   return bytes;
+}
+
+/* "rank 0 of replica 0", of the groups that there are. */
+static member_t first_member(const together_t *together) {
+  member_t member = {""};
+  for (uint32_t group = 0; group < KILN_GROUPS; ++group) {
+    const size_t length = strlen(member.text);
+    if (together->groups[group])
+      kiln_text_print(member.text + length, sizeof member.text - length, "%s%s 0", length ? " of " : "",
+                      members[group]);
+  }
+  return member;
 }
 
 /* What this rank lacks, of what others are told. */
 static kiln_status_t check_own(const together_t *together, const kiln_call_t *call, kiln_error_t *error) {
   const kiln_contents_t *contents = together->contents;
   const char *function = together->function;
-  const uint64_t bytes = contents->training ? state_bytes(contents->model->descriptor) : 0;
+  const uint64_t bytes = contents->training ? state_bytes(contents->model) : 0;
   if (!contents->model->packed)
     return kiln_error_set(error, KILN_WEIGHTS_NOT_BOUND, "%s requires bound weights, got none", function);
   if (is_first(together) && !together->path)
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires a path on %s, got null", function,
-                          !together->replicas ? "rank 0"
-                          : together->ranks   ? "rank 0 of replica 0"
-                                              : "replica 0");
+                          first_member(together).text);
   if (contents->training && !call->arena)
     return kiln_error_set(error, KILN_NULL_ARGUMENT, "%s requires an arena, got null", function);
   if (call->arena_bytes < bytes)
@@ -264,17 +320,17 @@ static kiln_status_t check_own(const together_t *together, const kiln_call_t *ca
   return KILN_OK;
 }
 
-/* With what this rank has of the file; rank 0 says what became of that. */
+/* With what this process has of the file; the first one says what became of that. */
 static void write_together(together_t *together, const kiln_call_t *call) {
   const kiln_allocator_t *allocator = &together->contents->model->allocator;
-  const bool is_writer = is_first(together);
+  const bool has_piece = is_first_of_stage(together);
   void *memory = NULL;
   if (!check_own(together, call, &together->own) &&
-      !kiln_memory_allocate(allocator, (uint64_t)PIECE_BYTES * (is_writer ? 2 : 1), "room for pieces of tensors",
+      !kiln_memory_allocate(allocator, (uint64_t)PIECE_BYTES * (has_piece ? 2 : 1), "room for pieces of tensors",
                             &memory, &together->own)) {
     together->part = memory;
-    together->piece = is_writer ? together->part + PIECE_BYTES : NULL;
-    if (is_writer)
+    together->piece = has_piece ? together->part + PIECE_BYTES : NULL;
+    if (is_first(together))
       (void)kiln_file_replace(together->path, write_file, (const void *)&together, &together->own);
     else
       (void)write_contents(together, NULL);
@@ -289,8 +345,9 @@ static kiln_status_t save(const kiln_contents_t *contents, const kiln_call_t *ca
                           const char *function) {
   const kiln_descriptor_t *descriptor = contents->model->descriptor;
   together_t together = {.contents = contents,
-                         .ranks = descriptor->ranks > 1 ? call->communicator : NULL,
-                         .replicas = contents->training && kiln_shared_state(descriptor) ? call->replicas : NULL,
+                         .groups = {descriptor->ranks > 1 ? call->communicator : NULL,
+                                    contents->training && kiln_shared_state(descriptor) ? call->replicas : NULL,
+                                    descriptor->stages > 1 ? call->stages : NULL},
                          .function = function,
                          .path = path};
   const kiln_allocator_t *allocator = &contents->model->allocator;
@@ -315,9 +372,6 @@ static kiln_status_t check(const kiln_model_t *model, const kiln_call_t *call, c
   if (!model->descriptor->sharding)
     return kiln_error_set(call->error, KILN_INVALID_ARGUMENT,
                           "%s requires a library for several ranks, got one for one", function);
-  if (model->descriptor->stages > 1)
-    return kiln_error_set(call->error, KILN_INVALID_ARGUMENT, "%s requires a library for one stage, got one for %u",
-                          function, model->descriptor->stages);
   return kiln_ranks_check(model, call, function);
 }
 

@@ -43,37 +43,48 @@ static kiln_status_t put(const void *context, const kiln_span_t *span, kiln_erro
   return KILN_OK;
 }
 
-/* Checks the tensor of a weight or, behind these, of a state; if it is to be written it puts what the model has of it
- * where it lies. */
-static kiln_status_t take(kiln_model_t *model, uint32_t index, uint32_t copy, const kiln_tensors_t *table,
-                          bool is_written, char *state, kiln_error_t *error) {
+/* Puts what the model has of a copy where that lies, if it has some: in an arena, or of a weight in the packed ones. */
+static kiln_status_t put_copy(kiln_model_t *model, uint32_t index, uint32_t copy, const kiln_tensor_t *tensor,
+                              char *arena, kiln_error_t *error) {
   const kiln_descriptor_t *descriptor = model->descriptor;
   const kiln_weight_t *own = kiln_kept_tensor(descriptor, index);
-  kiln_weight_t room;
-  kiln_tensor_t *tensor;
-  const kiln_status_t status = find(kiln_whole_weight(descriptor, index, &room), copy, table, &tensor, error);
-  if (status || !is_written)
-    return status;
-  const place_t place = {model, index, copy, kiln_safetensors_stored_bytes(own->dtype, 1), state, tensor->data};
+  const uint32_t first = kiln_first_copy(model, own);
+  if (copy < first || copy - first >= kiln_own_copies(model, own))
+    return KILN_OK;
+  place_t place = {model, index, copy - first, kiln_safetensors_stored_bytes(own->dtype, 1), NULL, tensor->data};
   const kiln_span_t all = {0, 0, kiln_elements_beside(own, own->rank)};
+  if (index >= descriptor->weight_count)
+    place.state = arena + kiln_state_place(model, &descriptor->states[index - descriptor->weight_count], place.copy);
   return descriptor->sharding ? descriptor->sharding->spread(model, index, put, &place, error)
                               : put(&place, &all, error);
+}
+
+/* Checks all tensors of a weight or, behind these, of a state; if they are to be written, it puts them where they lie.
+ */
+static kiln_status_t take(kiln_model_t *model, uint32_t index, const kiln_tensors_t *table, bool is_written,
+                          char *arena, kiln_error_t *error) {
+  kiln_weight_t room;
+  kiln_tensor_t *tensor;
+  const kiln_weight_t *whole = kiln_whole_weight(model->descriptor, index, &room);
+  kiln_status_t status = KILN_OK;
+  for (uint32_t copy = 0; !status && copy < kiln_file_copies(model, whole); ++copy) {
+    status = find(whole, copy, table, &tensor, error);
+    if (!status && is_written)
+      status = put_copy(model, index, copy, tensor, arena, error);
+  }
+  return status;
 }
 
 /* Checks that the table has it all; with an arena it takes it from there. */
 static kiln_status_t take_states(kiln_model_t *model, const kiln_tensors_t *table, const restored_t *restored,
                                  kiln_error_t *error) {
   const kiln_descriptor_t *descriptor = model->descriptor;
+  char *arena = restored ? restored->arena : NULL;
   kiln_tensor_t *tensor;
   kiln_status_t status;
-  for (uint32_t i = 0; i < descriptor->state_count; ++i) {
-    const kiln_state_t *state = &descriptor->states[i];
-    for (uint32_t copy = 0; copy < state->tensor.copies; ++copy) {
-      char *to = restored ? restored->arena + state->offset + copy * state->stride : NULL;
-      if ((status = take(model, descriptor->weight_count + i, copy, table, restored != NULL, to, error)))
-        return status;
-    }
-  }
+  for (uint32_t i = 0; i < descriptor->state_count; ++i)
+    if ((status = take(model, descriptor->weight_count + i, table, restored != NULL, arena, error)))
+      return status;
   for (int i = 0; i < KILN_TRAINING_NUMBERS; ++i) {
     if ((status = find(&kiln_training_numbers[i], 0, table, &tensor, error)))
       return status;
@@ -96,9 +107,8 @@ static kiln_status_t take_weights(kiln_model_t *model, const kiln_tensors_t *tab
                                   kiln_error_t *error) {
   kiln_status_t status;
   for (uint32_t i = 0; i < model->descriptor->weight_count; ++i)
-    for (uint32_t copy = 0; kiln_weight_changes(model, i) && copy < model->descriptor->weights[i].copies; ++copy)
-      if ((status = take(model, i, copy, table, is_written, NULL, error)))
-        return status;
+    if (kiln_weight_changes(model, i) && (status = take(model, i, table, is_written, NULL, error)))
+      return status;
   return KILN_OK;
 }
 
@@ -164,13 +174,14 @@ kiln_status_t kiln_swap_average(kiln_model_t *model, void *arena, kiln_error_t *
   for (uint64_t i = 0; i < descriptor->state_count; ++i) {
     const kiln_state_t *state = &descriptor->states[i];
     const kiln_weight_t *weight = averaged_weight(descriptor, state);
-    if (!weight)
+    const uint32_t copies = kiln_own_copies(model, &state->tensor);
+    if (!weight || copies == 0)
       continue;
     /* What is trained lies dense, and as f32. */
     const kiln_placement_t *placement = &model->variant->placements[weight - descriptor->weights];
-    char *packed = model->packed + placement->offset + placement->shift * sizeof(float);
-    for (uint32_t copy = 0; copy < weight->copies; ++copy)
-      swap(packed + copy * placement->stride, (char *)arena + state->offset + copy * state->stride,
+    char *packed = model->packed + placement->offset - model->role.share.first + placement->shift * sizeof(float);
+    for (uint32_t copy = 0; copy < copies; ++copy)
+      swap(packed + copy * placement->stride, (char *)arena + kiln_state_place(model, state, copy),
            kiln_weight_bytes(&state->tensor));
   }
   return kiln_error_clear(error);

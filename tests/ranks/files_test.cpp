@@ -257,6 +257,7 @@ TEST_F(RanksFiles, AreTheSameBytesOfSumsInParts) {
   EXPECT_TRUE(bytes("eight") == bytes("one"));
   const SecondHalf wanted = goOn<joint_strict1>(at("four"));
   expectSame(goOnWith<joint_strict2>(2, at("one")), wanted);
+  expectSame(goOnWith<joint_strict4>(4, at("eight")), wanted);
   expectSame(goOnWith<joint_strict8>(8, at("two")), wanted);
   expectNear(wanted, goOn<joint>(at("one")));
 

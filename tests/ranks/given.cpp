@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model whose gradients the caller gets, which stages do not return.
+// Models that are not cut in stages: whose gradients the caller gets, or with a weight that one stage trains and
+// another one reads.
 #include <kiln/dsl.h>
 #include <kiln/generator.h>
 
@@ -11,18 +12,25 @@ struct Block : kiln::Layer<Block> {
   kiln::Linear<8, 8> linear{"linear"};
 };
 
-struct Given : kiln::Model {
+template <bool Trains> struct Given : kiln::Model {
+  using X = kiln::Tensor<kiln::f32, 3, 8>;
+  kiln::Linear<8, 8> first{"first"};
   kiln::Stack<2, Block> blocks{"blocks"};
   kiln::Linear<8, 4> head{"head"};
 
-  constexpr auto loss(kiln::Tensor<kiln::f32, 3, 8> x, kiln::Tensor<kiln::i32, 3> targets) const {
-    return kiln::cross_entropy(head(blocks(x)), targets);
+  constexpr auto loss(X x, kiln::Tensor<kiln::i32, 3> targets) const {
+    return kiln::cross_entropy(head(blocks(first(x))), targets);
   }
+  constexpr auto again(X x) const { return first(blocks(x)); }
   static constexpr auto entries() {
-    return std::tuple{kiln::gradients("slopes", &Given::loss, {"x", "targets"}, {"loss"})};
+    if constexpr (Trains)
+      return std::tuple{kiln::train("train", &Given::loss, {"x", "targets"}, {"loss"}, kiln::Sgd{}),
+                        kiln::entry("again", &Given::again, {"x"}, {"y"})};
+    else
+      return std::tuple{kiln::gradients("slopes", &Given::loss, {"x", "targets"}, {"loss"})};
   }
 };
 
 } // namespace
 
-KILN_MODEL(given, Given)
+KILN_MODEL(given, Given<GIVEN_TRAINS>)

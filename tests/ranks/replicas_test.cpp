@@ -65,8 +65,8 @@ TEST(Replicas, MayBeSplitAmongRanks) {
   const Inputs inputs(seed, 2);
   const std::vector<float> wanted = train<trained2>(inputs);
   std::vector<float> got[4];
-  runGrid([&](uint32_t process, const kiln_communicator_t &ranks, const kiln_communicator_t &replicas) {
-    got[process] = train<trained1_ranks2_replicas2>(inputs, {replicas.rank, 2, &ranks, &replicas});
+  runGrid({2, 2, 1}, [&](uint32_t process, const Place &place) {
+    got[process] = train<trained1_ranks2_replicas2>(inputs, place);
   });
   expectNear(got[0], wanted);
   for (const std::vector<float> &other : got)

@@ -166,8 +166,8 @@ TEST_F(SharedFiles, AndOfAGridOfRanks) {
   const Inputs inputs(17, 2);
   const std::vector<float> wanted = train<trained2>(inputs);
   std::vector<float> got[4];
-  runGrid([&](uint32_t process, const kiln_communicator_t &ranks, const kiln_communicator_t &replicas) {
-    TrainedProcess<trained1_ranks2_shared2> own(inputs, {replicas.rank, 2, &ranks, &replicas});
+  runGrid({2, 2, 1}, [&](uint32_t process, const Place &place) {
+    TrainedProcess<trained1_ranks2_shared2> own(inputs, place);
     own.train(half);
     const std::string path = at("grid");
     own.check(

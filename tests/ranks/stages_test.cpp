@@ -325,24 +325,6 @@ TEST(Stages, RefuseToBeOthers) {
   EXPECT_EQ(whole, nullptr);
 }
 
-// A rank has its slices of some layers: those of all stages are no one's to gather yet.
-TEST(Stages, OfRanksSaveNoFileTogether) {
-  ThreadRanks ranks(2);
-  const kiln_communicator_t peer = ranks.communicator(1);
-  kiln_error_t error{};
-  kiln_options_t options{};
-  options.rank = 1;
-  options.ranks = options.stages = 2;
-  char_gpt_grid_t *model = nullptr;
-  ASSERT_EQ(char_gpt_grid_create_on(&options, &model, &error), KILN_OK) << error.message;
-  kiln_call_t call{};
-  call.error = &error;
-  call.communicator = &peer;
-  EXPECT_EQ(char_gpt_grid_save_weights_together(model, &call, "/nowhere"), KILN_INVALID_ARGUMENT);
-  EXPECT_STREQ(error.message, "save_weights_together requires a library for one stage, got one for 2");
-  char_gpt_grid_destroy(model);
-}
-
 TEST(Stages, RefuseOtherCalls) {
   ThreadRanks stages(2), others(3);
   const kiln_communicator_t peers[2] = {stages.communicator(0), stages.communicator(1)}, more = others.communicator(1);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stages that train together beside one process that goes through the same micro-batches: losses, norms, weights, which
 // elements dropout drops, in which order a stage goes forwards and backwards, and what is left when one is lost.
-#include <deque>
 #include <string>
 
+#include "common.h"
+#include "common_stages3.h"
 #include "trained.h"
 #include "trained1.h"
 #include "trained1_stages3.h"
@@ -70,25 +71,60 @@ TEST(TrainedStages, OfOneBatchAreOneProcess) {
 // Three stages, two replicas that share out moments, two ranks: process number (stage * 2 + replica) * 2 + rank.
 TEST(TrainedStages, OfAGridAreOneProcess) {
   const Inputs inputs(5, 4);
-  std::deque<ThreadRanks> ofStages, ofReplicas, ofRanks;
-  for (int i = 0; i < 4; ++i)
-    ofStages.emplace_back(stageCount);
-  for (int i = 0; i < 6; ++i) {
-    ofReplicas.emplace_back(2);
-    ofRanks.emplace_back(2);
-  }
   std::vector<std::vector<float>> got(12);
-  ThreadRanks(12).run([&](uint32_t process) {
-    const uint32_t rank = process % 2, replica = process / 2 % 2, stage = process / 4;
-    const kiln_communicator_t stages = ofStages[replica * 2 + rank].communicator(stage),
-                              replicas = ofReplicas[stage * 2 + rank].communicator(replica),
-                              ranks = ofRanks[stage * 2 + replica].communicator(rank);
-    got[process] = train<trained2_grid>(
-        inputs, {.part = replica, .parts = 2, .ranks = &ranks, .replicas = &replicas, .stages = &stages});
-  });
+  runGrid({2, 2, stageCount},
+          [&](uint32_t process, const Place &place) { got[process] = train<trained2_grid>(inputs, place); });
   const std::vector<float> wanted = train<trained4>(inputs);
   for (uint32_t other = 0; other < 4; ++other)
     expectNear(merge({got[other], got[4 + other], got[8 + other]}), wanted);
+}
+
+/// Losses and norms of five steps, then some of the weight that all layers read.
+#define TRAIN_COMMON(name, NAME)                                                                                       \
+  std::vector<float> train_##name(const kiln_communicator_t *stages) {                                                 \
+    kiln_error_t error{};                                                                                              \
+    kiln_options_t options{};                                                                                          \
+    options.stage = stages ? stages->rank : 0;                                                                         \
+    options.stages = stages ? stages->size : 0;                                                                        \
+    name##_t *model = nullptr;                                                                                         \
+    EXPECT_EQ(name##_create_on(&options, &model, &error), KILN_OK) << error.message;                                   \
+    const testing::WeightImage image(std::vector<testing::WeightShape>{COMMON_WEIGHTS(KILN_TEST_WEIGHT)});             \
+    EXPECT_EQ(name##_bind_weights_from_memory(model, image.data(), image.size(), &error), KILN_OK) << error.message;   \
+    const Memory arena((NAME##_TRAIN_ARENA_BYTES(1) + 63) / 64 * 64);                                                  \
+    std::memset(arena.data, 0, NAME##_TRAINING_BYTES);                                                                 \
+    kiln_call_t call{arena.data, arena.bytes, nullptr, &error};                                                        \
+    call.stages = stages;                                                                                              \
+    std::mt19937 random(4);                                                                                            \
+    std::vector<float> x(2 * 3 * 8), results;                                                                          \
+    for (float &value : x)                                                                                             \
+      value = std::uniform_real_distribution<float>(-1, 1)(random);                                                    \
+    const int32_t targets[] = {0, 3, 1, 2, 2, 0};                                                                      \
+    for (int32_t step = 1; step <= 5; ++step) {                                                                        \
+      const float rate = 0.1F;                                                                                         \
+      float loss = NAN, norm = NAN;                                                                                    \
+      EXPECT_EQ(name##_train(model, &call, x.data(), targets, &rate, &step, &loss, &norm), KILN_OK) << error.message;  \
+      results.insert(results.end(), {loss, norm});                                                                     \
+    }                                                                                                                  \
+    results.resize(10 + 64);                                                                                           \
+    EXPECT_EQ(name##_read_weight(model, "common.weight", 0, 8, &results[10], &error), KILN_OK) << error.message;       \
+    name##_destroy(model);                                                                                             \
+    return results;                                                                                                    \
+  }
+TRAIN_COMMON(common, COMMON)
+TRAIN_COMMON(common_stages3, COMMON_STAGES3)
+
+// Each stage has a part of the gradient of what all layers read, and counts it once for the norm.
+TEST(TrainedStages, AddUpWhatAllLayersRead) {
+  const std::vector<float> wanted = train_common(nullptr);
+  std::vector<std::vector<float>> got(stageCount);
+  ThreadRanks stages(stageCount);
+  stages.run([&](uint32_t number) {
+    const kiln_communicator_t communicator = stages.communicator(number);
+    got[number] = train_common_stages3(&communicator);
+  });
+  expectNear(got[0], wanted);
+  EXPECT_EQ(got[1], got[0]);
+  EXPECT_EQ(got[2], got[0]);
 }
 
 /// What a stage does with the others in a step: f and b for what it sends onward and back, F and B for what it receives

@@ -17,7 +17,7 @@ namespace kiln::test {
 
 #define KILN_TRAINED(name, NAME)                                                                                       \
   KILN_TRAINER(name, NAME);                                                                                            \
-  static constexpr auto read = name##_read_weight;                                                                     \
+  [[maybe_unused]] static constexpr auto read = name##_read_weight;                                                    \
   static constexpr auto descend = name##_descend;                                                                      \
   [[maybe_unused]] static constexpr auto load = name##_load_training;                                                  \
   [[maybe_unused]] static constexpr auto saveAlone = name##_save_training;                                             \
@@ -143,14 +143,32 @@ inline void expectNear(const std::vector<float> &got, const std::vector<float> &
     EXPECT_NEAR(got[i], wanted[i], part * std::abs(wanted[i]) + part / 10) << i;
 }
 
-/// What each of two replicas of two ranks does, in a thread of its own: process number replica * 2 + rank.
-using GridWork =
-    std::function<void(uint32_t process, const kiln_communicator_t &ranks, const kiln_communicator_t &replicas)>;
-inline void runGrid(const GridWork &work) {
-  ThreadRanks ofReplica[] = {ThreadRanks(2), ThreadRanks(2)}, ofRank[] = {ThreadRanks(2), ThreadRanks(2)};
-  ThreadRanks(4).run([&](uint32_t process) {
-    const uint32_t rank = process % 2, replica = process / 2;
-    work(process, ofReplica[replica].communicator(rank), ofRank[rank].communicator(replica));
+/// How many there are.
+struct Grid {
+  uint32_t ranks, replicas, stages;
+};
+
+/// Calls `work` for each process, in a thread of its own: stage by stage, replica by replica, rank by rank. A replica
+/// has its part of the inputs.
+inline void runGrid(const Grid &of, const std::function<void(uint32_t process, const Place &)> &work) {
+  std::deque<ThreadRanks> ranks, replicas, stages; // by the numbers of the two others
+  for (uint32_t i = 0; i < of.replicas * of.stages; ++i)
+    ranks.emplace_back(of.ranks);
+  for (uint32_t i = 0; i < of.ranks * of.stages; ++i)
+    replicas.emplace_back(of.replicas);
+  for (uint32_t i = 0; i < of.ranks * of.replicas; ++i)
+    stages.emplace_back(of.stages);
+  ThreadRanks(of.ranks * of.replicas * of.stages).run([&](uint32_t process) {
+    const uint32_t rank = process % of.ranks, replica = process / of.ranks % of.replicas;
+    const uint32_t stage = process / of.ranks / of.replicas;
+    const kiln_communicator_t own[] = {ranks[replica * of.stages + stage].communicator(rank),
+                                       replicas[rank * of.stages + stage].communicator(replica),
+                                       stages[rank * of.replicas + replica].communicator(stage)};
+    Place place{replica, of.replicas};
+    place.ranks = of.ranks > 1 ? &own[0] : nullptr;
+    place.replicas = of.replicas > 1 ? &own[1] : nullptr;
+    place.stages = of.stages > 1 ? &own[2] : nullptr;
+    work(process, place);
   });
 }
 

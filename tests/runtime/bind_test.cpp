@@ -247,7 +247,7 @@ TEST(Create, ImpossibleDescriptorsAreInternalErrors) {
   kiln_model_t *model = nullptr;
   kiln_error_t error;
   EXPECT_EQ(kiln_model_create(&future, &cpu, &options, &model, &error), KILN_INTERNAL_ERROR);
-  EXPECT_STREQ(error.message, "model \"odd\" requires a runtime of version 12, got 11");
+  EXPECT_STREQ(error.message, "model \"odd\" requires a runtime of version 13, got 12");
 }
 
 // Two weights of one name pack one tensor twice, dense for gathering and tiled for multiplying; a name without copies

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A model with slices of every kind, of so many ranks or of one, and a training's arena for it; with the same numbers
-// in the whole tensors, whatever the ranks.
+// A model with slices of every kind, of so many ranks and stages or of one, and a training's arena for it; with the
+// same numbers in the whole tensors, whatever the ranks and stages.
 #pragma once
 
 #include "stored_numbers.h"
@@ -17,7 +17,10 @@ namespace kiln_test {
 
 namespace fs = std::filesystem;
 
-/// A tensor of the file, and what ranks have of it.
+/// Which roles of stages have a tensor.
+enum : uint32_t { OnFirst = 1 << KILN_ROLE_FIRST, OnLast = 1 << KILN_ROLE_LAST, OnBoth = OnFirst | OnLast, OnAll = 7 };
+
+/// A tensor of the file, and what ranks and stages have of it. With copies it is a layer's.
 struct Described {
   const char *Name;
   const char *Type;
@@ -25,11 +28,12 @@ struct Described {
   Sections Cut;
   uint32_t Tile = 0, Copies = 1;
   bool IsVariable = true;
+  uint32_t Roles = OnAll;
 
   kiln_dtype_t dtype() const { return std::string(Type) == "BF16" ? KILN_BF16 : KILN_F32; }
   size_t elementBytes() const { return dtype() == KILN_BF16 ? 2 : 4; }
-  /// One copy of a rank's; without sections of the whole tensor.
-  kiln_weight_t slice() const {
+  /// A stage's copies of a rank's; without sections of the whole tensor.
+  kiln_weight_t slice(uint32_t stages) const {
     std::vector<int64_t> shape = Shape;
     if (!Cut.All.empty()) {
       shape[Cut.Dim] = 0;
@@ -37,8 +41,10 @@ struct Described {
         shape[Cut.Dim] += static_cast<int64_t>(section.extent);
     }
     kiln_weight_t weight = weightOf(Name, dtype(), shape);
-    weight.copies = Copies;
+    weight.copies = Copies > 1 ? Copies / stages : 1;
     weight.flags = IsVariable ? uint32_t{KILN_WEIGHT_VARIABLE} : 0;
+    if (stages > 1)
+      weight.flags |= (Copies > 1 ? KILN_WEIGHT_OF_STAGE : 0) | (OnAll & ~Roles) * KILN_WEIGHT_ABSENT;
     return weight;
   }
   std::string name(uint32_t copy) const {
@@ -72,72 +78,107 @@ struct Kind {
   bool HasFrozen = false, IsLarge = false;
 };
 
-/// For 1, 2 or 4 ranks.
+/// For 1, 2 or 4 ranks, and 1, 2 or 3 stages.
 inline std::vector<Described> describeWeights(uint32_t ranks, Kind kind) {
   const int64_t most = kind.IsLarge ? 1032 : 20;
   std::vector<Described> weights = {
-      {"b.out", "F32", {5, 24}, sharesOf(1, {24}, ranks)},
-      {"c.{}.fused", "F32", {7, 40}, sharesOf(1, {16, 16, 8}, ranks), 0, 3},
-      {"d.shared", "F32", {28, 3}, sharedKeys(0, ranks)},
+      {"b.out", "F32", {5, 24}, sharesOf(1, {24}, ranks), 0, 1, true, OnFirst},
+      {"c.{}.fused", "F32", {7, 40}, sharesOf(1, {16, 16, 8}, ranks), 0, 6},
+      {"d.shared", "F32", {28, 3}, sharedKeys(0, ranks), 0, 1, true, OnBoth},
       {"e.norm", "F32", {6}, {}},
-      {"g.deep", "F32", {most - 9, most}, sharesOf(1, {static_cast<uint64_t>(most)}, ranks)},
-      {"h.scale", "F32", {}, {}},
-      {"i.wide", "F32", {most, most - 7}, sharesOf(0, {static_cast<uint64_t>(most) - 8, 8}, ranks)},
-      {"j.whole", "F32", {most, most}, {}},
-      {"k.table", "F32", {25, 3}, sharesOf(0, {25}, ranks)}, // two or four do not divide it
+      {"g.deep", "F32", {most - 9, most}, sharesOf(1, {static_cast<uint64_t>(most)}, ranks), 0, 1, true, OnLast},
+      {"h.scale", "F32", {}, {}, 0, 1, true, OnLast},
+      {"i.wide",
+       "F32",
+       {most, most - 7},
+       sharesOf(0, {static_cast<uint64_t>(most) - 8, 8}, ranks),
+       0,
+       1,
+       true,
+       OnFirst},
+      {"j.whole", "F32", {most, most}, {}, 0, 1, true, OnLast},
+      {"k.table", "F32", {25, 3}, sharesOf(0, {25}, ranks), 0, 1, true, OnBoth}, // two or four do not divide it
   };
   if (kind.HasFrozen) {
-    weights.push_back({"a.{}.qkv", "F32", {32, 6}, sharesOf(0, {16, 8, 8}, ranks), 16, 2, false});
-    weights.push_back({"f.half", "BF16", {8, 4}, sharesOf(0, {8}, ranks), 0, 1, false});
+    weights.push_back({"a.{}.qkv", "F32", {32, 6}, sharesOf(0, {16, 8, 8}, ranks), 16, 6, false});
+    weights.push_back({"f.half", "BF16", {8, 4}, sharesOf(0, {8}, ranks), 0, 1, false, OnLast});
   }
   return weights;
 }
 
 inline std::vector<Described> describeStates(uint32_t ranks, Kind kind) {
   const int64_t most = kind.IsLarge ? 1032 : 20;
-  return {{"state:cache.{}", "F32", {3, 4, 8}, sharesOf(2, {8}, ranks), 0, 2},
-          {"mean:c.{}.fused", "F32", {7, 40}, sharesOf(1, {16, 16, 8}, ranks), 0, 3},
-          {"mean:d.shared", "F32", {28, 3}, sharedKeys(0, ranks)},
+  return {{"state:cache.{}", "F32", {3, 4, 8}, sharesOf(2, {8}, ranks), 0, 6},
+          {"average:c.{}.fused", "F32", {7, 40}, sharesOf(1, {16, 16, 8}, ranks), 0, 6},
+          {"mean:d.shared", "F32", {28, 3}, sharedKeys(0, ranks), 0, 1, true, OnBoth},
           {"mean:e.norm", "F32", {6}, {}},
-          {"mean:i.wide", "F32", {most, most - 7}, sharesOf(0, {static_cast<uint64_t>(most) - 8, 8}, ranks)},
-          {"mean:k.table", "F32", {25, 3}, sharesOf(0, {25}, ranks)},
-          {"momentum:h.scale", "F32", {1}, {}}};
+          {"average:i.wide",
+           "F32",
+           {most, most - 7},
+           sharesOf(0, {static_cast<uint64_t>(most) - 8, 8}, ranks),
+           0,
+           1,
+           true,
+           OnFirst},
+          {"mean:k.table", "F32", {25, 3}, sharesOf(0, {25}, ranks), 0, 1, true, OnBoth},
+          {"momentum:h.scale", "F32", {1}, {}, 0, 1, true, OnLast}};
+}
+
+/// Where each weight lies: in the order in which roles of stages have one piece each, which are member.Shares.
+inline std::vector<kiln_placement_t> placeWeights(const std::vector<Described> &described,
+                                                  const std::vector<kiln_weight_t> &weights, Member &member) {
+  std::vector<kiln_placement_t> places(weights.size());
+  uint64_t packed = 0;
+  member.Shares.assign(KILN_ROLES, {UINT64_MAX, 0});
+  for (const uint32_t roles : {uint32_t{OnFirst}, uint32_t{OnBoth}, uint32_t{OnAll}, uint32_t{OnLast}})
+    for (size_t i = 0; i < weights.size(); ++i) {
+      if (described[i].Roles != roles)
+        continue;
+      places[i] = makePlacement(packed, 0, described[i].Tile, 0, 0, described[i].dtype());
+      places[i].stride = KILN_ARENA_ROUND(kiln_pack_bytes(&weights[i], &places[i]));
+      const uint64_t end = packed + places[i].stride * weights[i].copies;
+      for (uint32_t role = 0; role < KILN_ROLES; ++role)
+        if (kiln_share_t &share = member.Shares[role]; roles >> role & 1)
+          share = {std::min(share.first, packed), end - std::min(share.first, packed)};
+      packed = end;
+    }
+  return places;
 }
 
 /// One rank of so many, or a model of one process. Replicas share out what is kept of weights where that is even.
 class RankedModel {
 public:
-  RankedModel(uint32_t rank, uint32_t ranks, Kind kind = {}, uint32_t replica = 0, uint32_t replicas = 1)
-      : Rank(rank), Ranks(ranks), Replica(replica), Weights(describeWeights(ranks, kind)),
+  RankedModel(uint32_t rank, uint32_t ranks, Kind kind = {}, Member member = {})
+      : Rank(rank), Ranks(ranks), Replica(member.Replica), Weights(describeWeights(ranks, kind)),
         States(describeStates(ranks, kind)) {
+    const uint32_t stages = std::max(member.Stages, 1u);
     std::vector<kiln_weight_t> weights;
-    std::vector<kiln_placement_t> places;
     std::vector<kiln_state_t> states;
     std::vector<Sections> sections;
-    uint64_t packed = 0, arena = 0;
+    uint64_t arena[KILN_ROLES] = {};
     for (const Described &each : Weights) {
-      const kiln_weight_t slice = each.slice();
-      kiln_placement_t place = makePlacement(packed, 0, each.Tile, 0, 0, each.dtype());
-      place.stride = KILN_ARENA_ROUND(kiln_pack_bytes(&slice, &place));
-      packed += place.stride * each.Copies;
-      weights.push_back(slice);
-      places.push_back(place);
+      weights.push_back(each.slice(stages));
       sections.push_back(ranks > 1 ? each.Cut : Sections());
     }
+    const std::vector<kiln_placement_t> places = placeWeights(Weights, weights, member);
     for (Described &each : States) {
-      const kiln_weight_t slice = each.slice();
+      const kiln_weight_t slice = each.slice(stages);
       const uint64_t bytes = KILN_ARENA_ROUND(productOf(each.Shape) * 4);
-      if (replicas > 1 && each.name(0).find("state:") != 0 && kiln_weight_bytes(&slice) / 4 % replicas == 0)
-        each.Cut.Parts = replicas;
-      states.push_back({slice, arena, bytes});
-      arena += bytes * each.Copies;
+      if (member.Replicas > 1 && each.name(0).find("state:") != 0 &&
+          kiln_weight_bytes(&slice) / 4 % member.Replicas == 0)
+        each.Cut.Parts = member.Replicas;
+      states.push_back({slice, {arena[0], arena[1], arena[2]}, bytes});
+      for (uint32_t role = 0; role < KILN_ROLES; ++role)
+        arena[role] += stages == 1 || (each.Roles >> role & 1) ? bytes * slice.copies : 0;
       sections.push_back(ranks > 1 ? each.Cut : Sections());
       sections.back().Parts = each.Cut.Parts;
     }
-    Arena.resize(arena + KILN_ARENA_ALIGNMENT, '\x7F');
-    Bound = std::make_unique<BoundModel>(weights, places, packed, rank, ranks > 1 ? ranks : 0, sections, states,
-                                         replica, replicas > 1 ? replicas : 0);
-    Offsets = states;
+    Arena.resize(*std::max_element(arena, arena + KILN_ROLES) + KILN_ARENA_ALIGNMENT, '\x7F');
+    uint64_t packed = 0;
+    for (size_t i = 0; i < weights.size(); ++i)
+      packed = std::max(packed, places[i].offset + places[i].stride * weights[i].copies);
+    Bound =
+        std::make_unique<BoundModel>(weights, places, packed, rank, ranks > 1 ? ranks : 0, sections, states, member);
   }
 
   /// Gives it the numbers of a seed, in the weights that are trained and in the states; what is frozen is always that
@@ -148,22 +189,20 @@ public:
       for (uint32_t copy = 0; copy < each.Copies; ++copy)
         tensors.push_back({each.name(copy), each.Type, each.Shape, each.bytes(copy, each.IsVariable ? seed : 1)});
     ASSERT_EQ(Bound->bind(tensors), KILN_OK) << Bound->Error.message;
-    for (size_t i = 0; i < States.size(); ++i)
-      for (uint32_t copy = 0; copy < States[i].Copies; ++copy) {
-        const std::string own = sliceOf(States[i].bytes(copy, seed), States[i].Shape, States[i].Cut, Rank, 4);
-        const auto count = static_cast<std::ptrdiff_t>(own.size() / partsOf(i));
-        const auto first = own.begin() + (partsOf(i) > 1 ? Replica * count : 0);
-        std::copy(first, first + count, arena() + Offsets[i].offset + copy * Offsets[i].stride);
-      }
+    forEachCopy([&](size_t i, uint32_t copy, char *place) {
+      const std::string own = sliceOf(States[i].bytes(copy, seed), States[i].Shape, States[i].Cut, Rank, 4);
+      const auto count = static_cast<std::ptrdiff_t>(own.size() / partsOf(i));
+      const auto first = own.begin() + (partsOf(i) > 1 ? Replica * count : 0);
+      std::copy(first, first + count, place);
+    });
     Training = {static_cast<int32_t>(seed), 1611};
   }
   /// All that a file is to bring back.
   std::string contents() {
     std::string all = Bound->packed();
-    for (size_t i = 0; i < States.size(); ++i)
-      for (uint32_t copy = 0; copy < States[i].Copies; ++copy)
-        all.append(arena() + Offsets[i].offset + copy * Offsets[i].stride,
-                   kiln_weight_bytes(&Offsets[i].tensor) / partsOf(i));
+    forEachCopy([&](size_t i, uint32_t, const char *place) {
+      all.append(place, kiln_weight_bytes(&Bound->Model->descriptor->states[i].tensor) / partsOf(i));
+    });
     return all + std::to_string(Training.step) + " " + std::to_string(Training.seed);
   }
   char *arena() {
@@ -173,13 +212,14 @@ public:
   size_t arenaBytes() const { return Arena.size() - KILN_ARENA_ALIGNMENT; }
 
   kiln_status_t save(const kiln_communicator_t &ranks, const char *path, bool isTraining,
-                     const kiln_communicator_t *replicas = nullptr) {
+                     const kiln_communicator_t *replicas = nullptr, const kiln_communicator_t *stages = nullptr) {
     const kiln_call_t call = {.arena = arena(),
                               .arena_bytes = arenaBytes(),
                               .executor = nullptr,
                               .error = &Bound->Error,
                               .communicator = Ranks > 1 ? &ranks : nullptr,
-                              .replicas = replicas};
+                              .replicas = replicas,
+                              .stages = stages};
     return isTraining ? kiln_save_training_together(Bound->Model, &call, &Training, path)
                       : kiln_save_weights_together(Bound->Model, &call, path);
   }
@@ -196,10 +236,18 @@ public:
 
 private:
   uint64_t partsOf(size_t state) const { return std::max<uint64_t>(States[state].Cut.Parts, 1); }
+  /// Calls `work` with the copies of states that the model has, as the file counts them, and where they lie.
+  void forEachCopy(const std::function<void(size_t, uint32_t, char *)> &work) {
+    const kiln_model_t *model = Bound->Model;
+    for (size_t i = 0; i < States.size(); ++i) {
+      const kiln_state_t &state = model->descriptor->states[i];
+      for (uint32_t copy = 0; copy < kiln_own_copies(model, &state.tensor); ++copy)
+        work(i, kiln_first_copy(model, &state.tensor) + copy, arena() + kiln_state_place(model, &state, copy));
+    }
+  }
 
   uint32_t Rank, Ranks, Replica;
   std::vector<Described> Weights, States;
-  std::vector<kiln_state_t> Offsets;
   std::string Arena;
 };
 
@@ -233,33 +281,6 @@ inline void asRanked(uint32_t count, Kind kind, uint32_t seed,
     RankedModel model(rank, count, kind);
     ASSERT_NO_FATAL_FAILURE(model.fill(seed));
     work(ranks, model, rank);
-  });
-}
-
-/// The same for so many replicas of so many ranks. The communicators are those of the process.
-struct GridProcess {
-  uint32_t Rank, Replica;
-  kiln::test::ThreadRanks &OfReplica, &OfRank;
-  kiln_communicator_t Ranks, Replicas;
-};
-inline void asGrid(uint32_t ranks, uint32_t replicas, Kind kind, uint32_t seed,
-                   const std::function<void(RankedModel &, GridProcess &)> &work) {
-  std::deque<kiln::test::ThreadRanks> ofReplica, ofRank;
-  for (uint32_t replica = 0; replica < replicas; ++replica)
-    ofReplica.emplace_back(ranks);
-  for (uint32_t rank = 0; rank < ranks; ++rank)
-    ofRank.emplace_back(replicas);
-  kiln::test::ThreadRanks(ranks * replicas).run([&](uint32_t process) {
-    const uint32_t rank = process % ranks, replica = process / ranks;
-    RankedModel model(rank, ranks, kind, replica, replicas);
-    ASSERT_NO_FATAL_FAILURE(model.fill(seed));
-    GridProcess own = {rank,
-                       replica,
-                       ofReplica[replica],
-                       ofRank[rank],
-                       ofReplica[replica].communicator(rank),
-                       ofRank[rank].communicator(replica)};
-    work(model, own);
   });
 }
 

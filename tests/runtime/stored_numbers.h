@@ -74,15 +74,21 @@ inline double valueOfHalf(uint16_t half) {
   return half >> 15 ? -size : size;
 }
 
+/// Which of several replicas and stages a model is, and what the roles of stages have of the packed weights.
+struct Member {
+  uint32_t Replica = 0, Replicas = 0, Stage = 0, Stages = 0;
+  std::vector<kiln_share_t> Shares = {};
+};
+
 /// A model of these weights and states, perhaps of several ranks, with the sections of each, bound by an allocator that
 /// counts and promises no zeros.
 class BoundModel {
 public:
   BoundModel(std::vector<kiln_weight_t> weights, std::vector<kiln_placement_t> placements, uint64_t packedBytes,
              uint32_t rank = 0, uint32_t ranks = 0, std::vector<Sections> sections = {},
-             std::vector<kiln_state_t> states = {}, uint32_t replica = 0, uint32_t replicas = 0)
+             std::vector<kiln_state_t> states = {}, const Member &member = {})
       : Parts(std::move(sections)), States(std::move(states)), Weights(std::move(weights)),
-        Placements(std::move(placements)),
+        Placements(std::move(placements)), Shares(member.Shares),
         Variant(hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, Placements.data(), packedBytes, nullptr)),
         Descriptor{KILN_ABI_VERSION,
                    static_cast<uint32_t>(Weights.size()),
@@ -95,8 +101,14 @@ public:
                    nullptr,
                    0} {
     const kiln_cpu_t cpu = kiln_cpu_detect();
-    const kiln_options_t options = {
-        .allocator = &Functions, .rank = rank, .ranks = ranks, .replica = replica, .replicas = replicas};
+    const kiln_options_t options = {.allocator = &Functions,
+                                    .rank = rank,
+                                    .ranks = ranks,
+                                    .replica = member.Replica,
+                                    .replicas = member.Replicas,
+                                    .stage = member.Stage,
+                                    .stages = member.Stages};
+    Variant.shares = Shares.data();
     for (const Sections &each : Parts)
       Shards.push_back(each.described());
     Shards.resize(Weights.size() + States.size()); // else they are whole
@@ -104,8 +116,9 @@ public:
     Descriptor.state_count = States.size();
     Descriptor.ranks = ranks;
     Descriptor.shards = Shards.data();
-    Descriptor.replicas = replicas;
-    Descriptor.sharding = ranks > 1 || replicas > 1 ? &kiln_sharding : nullptr;
+    Descriptor.replicas = member.Replicas;
+    Descriptor.stages = member.Stages;
+    Descriptor.sharding = ranks > 1 || member.Replicas > 1 || member.Stages > 1 ? &kiln_sharding : nullptr;
     EXPECT_EQ(kiln_model_create(&Descriptor, &cpu, &options, &Model, &Error), KILN_OK) << Error.message;
   }
   BoundModel(const BoundModel &) = delete;
@@ -118,7 +131,7 @@ public:
     GuardedMemory image(makeImage(tensors));
     return kiln_bind_weights_from_memory(Model, image.data(), image.size(), &Error);
   }
-  std::string packed() const { return std::string(Model->packed, Variant.packed_bytes); }
+  std::string packed() const { return std::string(Model->packed, Model->role.share.bytes); }
   std::vector<float> read(const char *weight, uint64_t row, uint64_t rows, uint64_t columns) {
     GuardedMemory values(rows * columns * sizeof(float));
     EXPECT_EQ(kiln_read_weight(Model, weight, row, rows, values.data(), &Error), KILN_OK) << Error.message;
@@ -139,6 +152,7 @@ private:
   std::vector<kiln_state_t> States;
   std::vector<kiln_weight_t> Weights;
   std::vector<kiln_placement_t> Placements;
+  std::vector<kiln_share_t> Shares;
   std::vector<kiln_shard_t> Shards;
   kiln_variant_t Variant;
   kiln_descriptor_t Descriptor;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks write one file together, which is to the byte what one process writes, and read their slices of it; and what
 // each of them returns when one cannot do its part.
-#include "ranked_models.h"
+#include "ranked_grids.h"
 
 namespace {
 
@@ -126,38 +126,20 @@ TEST(Together, AFailureOfOneIsThatOfAll) {
                     model.Bound->Counter.Limit = model.Bound->Counter.Made + 1;
                   return model.save(ranks.communicator(rank), path.c_str(), false);
                 });
-  expectFailure(2, folder, KILN_ARENA_TOO_SMALL,
-                "save_training_together failed on rank 1 of 2: save_training_together requires an arena of 6144 bytes, "
-                "got 64",
-                [&](ThreadRanks &ranks, RankedModel &model, uint32_t rank) {
-                  const kiln_communicator_t own = ranks.communicator(rank);
-                  const kiln_call_t call = {.arena = model.arena(),
-                                            .arena_bytes = rank ? 64 : model.arenaBytes(),
-                                            .executor = nullptr,
-                                            .error = &model.Bound->Error,
-                                            .communicator = &own};
-                  return kiln_save_training_together(model.Bound->Model, &call, &model.Training, path.c_str());
-                });
+  expectFailure(
+      2, folder, KILN_ARENA_TOO_SMALL,
+      "save_training_together failed on rank 1 of 2: save_training_together requires an arena of 11136 bytes, "
+      "got 64",
+      [&](ThreadRanks &ranks, RankedModel &model, uint32_t rank) {
+        const kiln_communicator_t own = ranks.communicator(rank);
+        const kiln_call_t call = {.arena = model.arena(),
+                                  .arena_bytes = rank ? 64 : model.arenaBytes(),
+                                  .executor = nullptr,
+                                  .error = &model.Bound->Error,
+                                  .communicator = &own};
+        return kiln_save_training_together(model.Bound->Model, &call, &model.Training, path.c_str());
+      });
 }
-
-/// A rank that is lost at its nth collective.
-struct Losing {
-  ThreadRanks *Ranks;
-  kiln_communicator_t Own;
-  int Left;
-  kiln_communicator_t get() {
-    return {this, Own.rank, Own.size,
-            [](void *self, const kiln_collective_t *collective, kiln_error_t *error) {
-              auto *own = static_cast<Losing *>(self);
-              return own->Left-- > 0 ? own->Own.begin(own->Own.self, collective, error)
-                                     : own->Ranks->lose(own->Own.rank, error);
-            },
-            [](void *self, kiln_error_t *error) {
-              auto *own = static_cast<Losing *>(self);
-              return own->Own.finish(own->Own.self, error);
-            }};
-  }
-};
 
 // Wherever it is lost: before the last word of rank 0 the old file stays; behind it there is a whole new one.
 TEST(Together, ALostRankEndsTheOthers) {
@@ -190,83 +172,6 @@ TEST(Together, ALostRankEndsTheOthers) {
       EXPECT_EQ(folder.count(), 1u) << "a part is left";
       ASSERT_LT(step, 1000);
     }
-  }
-}
-
-// Of a tensor replica 0 of each rank gets the others' parts, where these share it out.
-TEST(Together, TheFileOfReplicasIsThatOfOneProcess) {
-  const Folder folder;
-  struct Grid {
-    uint32_t Ranks, Replicas;
-    Kind Of;
-  };
-  for (const Grid &grid : {Grid{1, 2, {true, false}}, Grid{1, 3, {}}, Grid{2, 2, {false, true}}, Grid{4, 2, {}}}) {
-    SCOPED_TRACE(testing::Message() << grid.Replicas << " replicas of " << grid.Ranks << " ranks");
-    RankedModel one(0, 1, grid.Of);
-    ASSERT_NO_FATAL_FAILURE(one.fill(5));
-    ASSERT_EQ(one.saveAlone(folder.at("one").c_str(), true), KILN_OK) << one.Bound->Error.message;
-    asGrid(grid.Ranks, grid.Replicas, grid.Of, 5, [&](RankedModel &model, GridProcess &own) {
-      const std::string path = folder.at("many");
-      const char *given = own.Rank + own.Replica ? nullptr : path.c_str();
-      EXPECT_EQ(model.save(own.Ranks, given, true, &own.Replicas), KILN_OK) << model.Bound->Error.message;
-      EXPECT_EQ(model.saveAlone(path.c_str(), true), KILN_INVALID_ARGUMENT);
-    });
-    EXPECT_TRUE(folder.read("many") == folder.read("one"));
-    asGrid(grid.Ranks, grid.Replicas, grid.Of, 3, [&](RankedModel &model, GridProcess &own) {
-      RankedModel wanted(own.Rank, grid.Ranks, grid.Of, own.Replica, grid.Replicas);
-      ASSERT_NO_FATAL_FAILURE(wanted.fill(5));
-      EXPECT_EQ(model.load(folder.at("one").c_str()), KILN_OK) << model.Bound->Error.message;
-      EXPECT_TRUE(model.contents() == wanted.contents()) << own.Rank << ", " << own.Replica;
-    });
-  }
-}
-
-TEST(Together, AFailureInAGridIsThatOfAll) {
-  const Folder folder;
-  asGrid(2, 2, {}, 1, [&](RankedModel &model, GridProcess &own) {
-    if (own.Rank == 1 && own.Replica == 1)
-      model.Bound->Counter.Limit = model.Bound->Counter.Made + 1;
-    EXPECT_EQ(model.save(own.Ranks, folder.at("file").c_str(), true, &own.Replicas), KILN_OUT_OF_MEMORY);
-    EXPECT_STREQ(model.Bound->Error.message,
-                 "save_training_together failed on rank 1 of 2, replica 1 of 2: room for pieces of tensors requires "
-                 "4194304 bytes, got none from the allocator");
-  });
-  EXPECT_EQ(folder.count(), 0u);
-}
-
-// Who hears of it ends, so that others that reach it hear of it, too.
-TEST(Together, ALostReplicaEndsTheOthers) {
-  const Folder folder;
-  RankedModel one(0, 1);
-  ASSERT_NO_FATAL_FAILURE(one.fill(1));
-  ASSERT_EQ(one.saveAlone(folder.at("file").c_str(), true), KILN_OK);
-  const std::string whole = folder.read("file");
-  for (int step = 0, failures = 1; failures > 0; ++step) {
-    SCOPED_TRACE(step);
-    std::mutex mutex;
-    failures = 0;
-    std::ofstream(folder.at("file"), std::ios::binary) << "old";
-    asGrid(2, 2, {}, 1, [&](RankedModel &model, GridProcess &own) {
-      const bool isLost = own.Rank == 0 && own.Replica == 1;
-      Losing losing = {&own.OfRank, own.Replicas, isLost ? step : 1 << 30};
-      const kiln_communicator_t replicas = losing.get();
-      const kiln_status_t status = model.save(own.Ranks, folder.at("file").c_str(), true, &replicas);
-      const std::lock_guard lock(mutex);
-      EXPECT_TRUE(status == KILN_OK || status == KILN_RANK_LOST) << status;
-      failures += status == KILN_RANK_LOST;
-      if (status) {
-        EXPECT_EQ(std::string(model.Bound->Error.message),
-                  "save_training_together on rank " + std::to_string(own.Rank) + " of 2, replica " +
-                      std::to_string(own.Replica) + " of 2 cannot finish: a rank is gone");
-        model.Bound->Kept = 2;
-        own.OfReplica.lose(own.Rank);
-        own.OfRank.lose(own.Replica);
-      }
-    });
-    const std::string left = folder.read("file");
-    EXPECT_TRUE(left == whole || (failures && left == "old"));
-    EXPECT_EQ(folder.count(), 1u) << "a part is left";
-    ASSERT_LT(step, 1000);
   }
 }
 
