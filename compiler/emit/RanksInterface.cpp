@@ -186,8 +186,10 @@ std::string checkRanks(const Graph &graph, const LoweringOptions &lowering, llvm
     return fmt::format("--shard-optimizer requires two replicas or more, got {}", replicas);
   if (sharesStates && llvm::none_of(graph.entries, [&](const Entry &entry) { return keepsStates(graph, entry); }))
     return "--shard-optimizer requires an entry that trains with an optimiser that keeps states, got none";
-  if (parts > 0 && replicas > 1)
-    return fmt::format("--sum-parts requires one replica, got {}", replicas);
+  if (parts > 0 && (parts % replicas != 0 || sharesStates))
+    return fmt::format(
+        "--sum-parts {} requires a number of replicas that divides it, and no --shard-optimizer, got {}{}", parts,
+        replicas, sharesStates ? " with it" : "");
   for (const Entry &entry : graph.entries)
     if (stages > 1 && entry.training.update == Update::give)
       return fmt::format("{} stages require entries that change weights by their gradients, got \"{}\", which returns "

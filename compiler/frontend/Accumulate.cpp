@@ -22,6 +22,7 @@
 #include "compiler/dialect/gradients/GradientBuilder.h"
 #include "compiler/frontend/TrainEntry.h"
 #include "compiler/transforms/Differentiate.h"
+#include "compiler/transforms/SumParts.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace kiln {
@@ -43,18 +44,18 @@ public:
     inputs = SmallVector<BlockArgument>(function.getArguments().slice(symbols, given));
   }
 
-  void run(MutableArrayRef<Value> gradients);
+  void run(int64_t parts, double factor, MutableArrayRef<Value> gradients);
   void runApart(int64_t ahead, MutableArrayRef<Value> gradients);
 
 private:
-  RankedTensorType stacked(Type type) {
+  RankedTensorType stacked(Type type, int64_t extent) {
     auto tensor = cast<RankedTensorType>(type);
     SmallVector<AffineExpr> extents = kd::getExtents(tensor);
-    extents.insert(extents.begin(), builder.getAffineConstantExpr(count));
+    extents.insert(extents.begin(), builder.getAffineConstantExpr(extent));
     return kd::getTensorType(extents, tensor.getElementType(), kd::getNumSymbols(tensor));
   }
-  SmallVector<Type> stacked(ValueRange values) {
-    return llvm::map_to_vector(values, [&](Value value) -> Type { return stacked(value.getType()); });
+  SmallVector<Type> stacked(TypeRange types, int64_t extent) {
+    return llvm::map_to_vector(types, [&](Type type) -> Type { return stacked(type, extent); });
   }
   Value integers(ArrayRef<int32_t> values, ArrayRef<int64_t> shape) {
     return b.create<kd::ConstantOp>(
@@ -64,11 +65,14 @@ private:
     return llvm::map_to_vector(values, [&](Value value) { return b.zeros(kd::rankedType(value)); });
   }
   void stackInputs();
-  kd::ScanOp createLoop(ValueRange inits, ValueRange more, TypeRange types);
+  SmallVector<Value> getSequences();
+  kd::ScanOp createLoop(ValueRange inits, ValueRange sequences, TypeRange types) {
+    return kd::ScanOp::create(builder, function.getLoc(), inits, sequences, types, /*reverse=*/false);
+  }
+  kd::ScanOp createParts(int64_t parts, TypeRange types);
   void move(ArrayRef<Operation *> ops, kd::ScanOp loop);
   void yieldSums(kd::ScanOp loop, ValueRange sums, ValueRange others);
   void setStep(Block &body, Value number);
-  Value mean(Value sum) { return b.scale(sum, 1.0 / static_cast<double>(count)); }
 
   func::FuncOp function;
   const int64_t count;
@@ -98,16 +102,27 @@ void Accumulator::stackInputs() {
   numbers = integers(llvm::to_vector(llvm::seq<int32_t>(0, count)), {count});
   for (BlockArgument input : inputs) {
     slices.push_back(input.getType());
-    input.setType(stacked(input.getType()));
+    input.setType(stacked(input.getType(), count));
   }
 }
 
-/// A loop over the micro-batches, in which slices of `more` stand behind those of the inputs.
-kd::ScanOp Accumulator::createLoop(ValueRange inits, ValueRange more, TypeRange types) {
+/// Of all micro-batches: their numbers, then the inputs.
+SmallVector<Value> Accumulator::getSequences() {
   SmallVector<Value> sequences{numbers};
   llvm::append_range(sequences, inputs);
-  llvm::append_range(sequences, more);
-  return kd::ScanOp::create(builder, function.getLoc(), inits, sequences, types, /*reverse=*/false);
+  return sequences;
+}
+
+/// A loop over parts of as many micro-batches each.
+kd::ScanOp Accumulator::createParts(int64_t parts, TypeRange types) {
+  SmallVector<Value> sequences = getSequences();
+  for (Value &sequence : sequences) {
+    SmallVector<AffineExpr> extents = kd::getExtents(kd::rankedType(sequence));
+    extents.front() = builder.getAffineConstantExpr(count / parts);
+    extents.insert(extents.begin(), builder.getAffineConstantExpr(parts));
+    sequence = b.reshape(sequence, extents);
+  }
+  return createLoop({}, sequences, types);
 }
 
 /// Ops of the function become those of a micro-batch.
@@ -131,14 +146,24 @@ void Accumulator::yieldSums(kd::ScanOp loop, ValueRange sums, ValueRange others)
   kd::YieldOp::create(builder, function.getLoc(), yielded);
 }
 
-void Accumulator::run(MutableArrayRef<Value> gradients) {
+void Accumulator::run(int64_t parts, double factor, MutableArrayRef<Value> gradients) {
   Operation *end = block.getTerminator();
   SmallVector<Value> sums{end->getOperand(0)}, others(llvm::drop_begin(end->getOperands()));
   llvm::append_range(sums, gradients);
   auto moved = llvm::map_to_vector(block.without_terminator(), [](Operation &op) { return &op; });
-  const SmallVector<Type> types = stacked(others);
+  const SmallVector<Type> types = stacked(TypeRange(ValueRange(others)), count / parts);
+  SmallVector<Type> ofParts = llvm::to_vector(TypeRange(ValueRange(sums)));
+  llvm::append_range(ofParts, types);
   stackInputs();
-  kd::ScanOp loop = createLoop(zerosOf(sums), {}, types);
+  const SmallVector<Value> zeros = zerosOf(sums);
+  kd::ScanOp outer;
+  SmallVector<Value> sequences = getSequences();
+  if (parts > 1) {
+    outer = createParts(parts, stacked(ofParts, parts));
+    sequences.assign(outer.getBody().args_begin(), outer.getBody().args_end());
+    builder.setInsertionPointToStart(&outer.getBody().front());
+  }
+  kd::ScanOp loop = createLoop(zeros, sequences, types);
   Block &body = loop.getBody().front();
   move(moved, loop);
   for (Value &value : others) // which may have been an input
@@ -147,12 +172,21 @@ void Accumulator::run(MutableArrayRef<Value> gradients) {
   yieldSums(loop, sums, others);
   setStep(body, body.getArgument(sums.size()));
 
+  SmallVector<Value> results(loop->getResults());
+  if (outer) {
+    builder.setInsertionPointToEnd(&outer.getBody().front());
+    kd::YieldOp::create(builder, function.getLoc(), results);
+    results.assign(outer->result_begin(), outer->result_end());
+  }
   builder.setInsertionPoint(end);
-  end->setOperand(0, mean(loop.getLast()[0]));
-  for (auto [i, value] : llvm::enumerate(loop.getStacked()))
-    end->setOperand(i + 1, value);
-  for (auto [gradient, sum] : llvm::zip_equal(gradients, loop.getLast().drop_front()))
-    gradient = mean(sum);
+  auto sumAt = [&](size_t i) { return b.scale(outer ? kd::addAsTree(b, results[i]) : results[i], factor); };
+  end->setOperand(0, sumAt(0));
+  for (auto [i, type] : llvm::enumerate(stacked(TypeRange(ValueRange(others)), count))) {
+    Value result = results[sums.size() + i];
+    end->setOperand(i + 1, outer ? b.reshape(result, kd::getExtents(cast<RankedTensorType>(type))) : result);
+  }
+  for (auto [i, gradient] : llvm::enumerate(gradients))
+    gradient = sumAt(i + 1);
   function.setType(builder.getFunctionType(block.getArgumentTypes(), end->getOperandTypes()));
 }
 
@@ -219,10 +253,13 @@ void Accumulator::runApart(int64_t ahead, MutableArrayRef<Value> gradients) {
   crossing.find(behind);
   const SmallVector<Value> saved(crossing.getSaved());
 
-  const SmallVector<Type> types = stacked(saved);
+  const SmallVector<Type> types = stacked(TypeRange(ValueRange(saved)), count);
   stackInputs();
   const SmallVector<Value> zeros = zerosOf(ValueRange(gradients));
-  kd::ScanOp first = createLoop({}, {}, types), second = createLoop(zeros, first.getStacked(), {});
+  SmallVector<Value> sequences = getSequences();
+  kd::ScanOp first = createLoop({}, sequences, types);
+  llvm::append_range(sequences, first.getStacked());
+  kd::ScanOp second = createLoop(zeros, sequences, {});
   first.setAhead(std::min(ahead, count));
   move(before, first);
   move(behind, second);
@@ -233,14 +270,15 @@ void Accumulator::runApart(int64_t ahead, MutableArrayRef<Value> gradients) {
     setStep(loop.getBody().front(), loop.getBody().getArgument(loop.getNumCarried()));
   builder.setInsertionPoint(block.getTerminator());
   for (auto [gradient, sum] : llvm::zip_equal(gradients, second.getLast()))
-    gradient = mean(sum);
+    gradient = b.scale(sum, 1.0 / static_cast<double>(count));
   function.setType(builder.getFunctionType(block.getArgumentTypes(), {}));
 }
 
 } // namespace
 
-void accumulate(func::FuncOp function, const Graph &graph, const Entry &entry, MutableArrayRef<Value> gradients) {
-  Accumulator(function, graph, entry).run(gradients);
+void accumulate(func::FuncOp function, const Graph &graph, const Entry &entry, int64_t parts, double factor,
+                MutableArrayRef<Value> gradients) {
+  Accumulator(function, graph, entry).run(parts, factor, gradients);
 }
 
 void accumulateApart(func::FuncOp function, const Graph &graph, const Entry &entry, int64_t ahead,

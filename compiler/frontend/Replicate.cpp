@@ -20,7 +20,10 @@
 
 #include "compiler/dialect/gradients/GradientBuilder.h"
 #include "compiler/frontend/TrainEntry.h"
+#include "compiler/transforms/CutStages.h"
+#include "compiler/transforms/SumParts.h"
 #include "llvm/ADT/MapVector.h"
+#include <numeric>
 
 namespace kiln {
 
@@ -46,6 +49,7 @@ public:
       : function(function), replicas(replicas), builder(function.getContext()), b(builder, function.getLoc()) {}
 
   void average(MutableArrayRef<ReplicaGradient> gradients);
+  void averageInOrder(int64_t microBatches, MutableArrayRef<ReplicaGradient> gradients);
   void setStep();
 
 private:
@@ -196,6 +200,20 @@ void Replicator::average(MutableArrayRef<ReplicaGradient> gradients) {
   llvm::copy(ArrayRef(all).drop_front(), gradients.begin());
 }
 
+void Replicator::averageInOrder(int64_t microBatches, MutableArrayRef<ReplicaGradient> gradients) {
+  Operation *end = function.getBody().front().getTerminator();
+  builder.setInsertionPoint(end);
+  auto mean = [&](Value own) {
+    SmallVector<AffineExpr> extents = kd::getExtents(kd::rankedType(own));
+    extents.insert(extents.begin(), builder.getAffineConstantExpr(replicas));
+    Value all = b.createAs<kd::AllGatherOp>(b.typeOf(extents, own), own, kd::Group::Replicas);
+    return b.scale(kd::addAsTree(b, all), 1.0 / static_cast<double>(replicas * microBatches));
+  };
+  end->setOperand(0, mean(end->getOperand(0)));
+  for (ReplicaGradient &gradient : gradients)
+    gradient.value = mean(gradient.value);
+}
+
 /// Each replica drops other elements: number i in step t as step t * replicas + i.
 void Replicator::setStep() {
   Value step = inputNamed(function, "step");
@@ -218,6 +236,21 @@ bool isSharedOut(RankedTensorType parameter, int64_t replicas) {
 Value partOfReplica(kd::GradientBuilder &b, Value parts, unsigned axis) {
   auto number = RankedTensorType::get({}, IntegerType::get(parts.getContext(), 32));
   return b.create<kd::GatherOp>(parts, b.createAs<kd::RankOp>(number, kd::Group::Replicas), axis);
+}
+
+int64_t countBatchParts(func::FuncOp function, const Entry &entry) {
+  auto parts = function->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(kd::sumPartsAttrName);
+  if (!parts || function->hasAttr(kd::roleAttrName))
+    return 0;
+  const int64_t replicas = kd::getNumRanks(function, kd::Group::Replicas);
+  return std::gcd(parts.getInt(), replicas * std::max<int64_t>(entry.training.micro_batches, 1)) / replicas;
+}
+
+void averageInOrder(func::FuncOp function, int64_t replicas, int64_t microBatches,
+                    MutableArrayRef<ReplicaGradient> gradients) {
+  Replicator replicator(function, replicas);
+  replicator.setStep();
+  replicator.averageInOrder(microBatches, gradients);
 }
 
 void averageOverReplicas(func::FuncOp function, int64_t replicas, MutableArrayRef<ReplicaGradient> gradients) {

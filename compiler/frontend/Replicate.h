@@ -4,6 +4,7 @@
 #pragma once
 
 #include "compiler/dialect/gradients/GradientBuilder.h"
+#include "kiln/graph.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace kiln {
@@ -19,6 +20,15 @@ bool isSharedOut(mlir::RankedTensorType parameter, int64_t replicas);
 
 /// The replica's own part, of one for each along an axis.
 mlir::Value partOfReplica(mlir::kiln::GradientBuilder &b, mlir::Value parts, unsigned axis);
+
+/// Of sums over all micro-batches of all replicas whose order is fixed (kiln.sum_parts), how many parts a replica has,
+/// each of as many micro-batches, one behind another; 0: their order is not.
+int64_t countBatchParts(mlir::func::FuncOp function, const Entry &entry);
+
+/// Of such sums of a replica the mean over all micro-batches of all of them, by gathering all and adding them as a
+/// tree.
+void averageInOrder(mlir::func::FuncOp function, int64_t replicas, int64_t microBatches,
+                    llvm::MutableArrayRef<ReplicaGradient> gradients);
 
 /// Makes of the loss and of the gradients their means over the replicas. The sum over these begins where a gradient is
 /// made, in loops over layers, too, and goes on while others are made; all are finished before the function's return.

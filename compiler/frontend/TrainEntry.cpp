@@ -345,7 +345,7 @@ void shareAmongStages(func::FuncOp function, MutableArrayRef<Trained> all, const
 }
 
 /// Gradients become means over the replicas, if there are any; of what these share out a replica's part of them.
-void average(func::FuncOp function, MutableArrayRef<Trained> all, bool sharesStates) {
+void average(func::FuncOp function, const Entry &entry, MutableArrayRef<Trained> all, bool sharesStates) {
   const int64_t replicas = kd::getNumRanks(function, kd::Group::Replicas);
   if (replicas == 1)
     return;
@@ -354,7 +354,10 @@ void average(func::FuncOp function, MutableArrayRef<Trained> all, bool sharesSta
     each.isShared = sharesStates && each.hasStates && isSharedOut(each.type, replicas);
     gradients.push_back({each.gradient, each.isShared ? std::optional(each.layers()) : std::nullopt});
   }
-  averageOverReplicas(function, replicas, gradients);
+  if (countBatchParts(function, entry) > 0)
+    averageInOrder(function, replicas, std::max<int64_t>(entry.training.micro_batches, 1), gradients);
+  else
+    averageOverReplicas(function, replicas, gradients);
   for (auto [each, gradient] : llvm::zip_equal(all, gradients))
     each.gradient = gradient.value;
 }
@@ -393,6 +396,11 @@ static SmallVector<Trained> findTrained(func::FuncOp function, const Graph &grap
   return trained;
 }
 
+/// Sums that are not yet means: those that replicas add in a fixed order.
+static bool isAveragedLater(func::FuncOp function, const Entry &entry) {
+  return countBatchParts(function, entry) > 0 && kd::getNumRanks(function, kd::Group::Replicas) > 1;
+}
+
 /// Of a call: of one batch, or means over the micro-batches.
 static FailureOr<SmallVector<Value>> computeGradients(func::FuncOp function, const Graph &graph, const Entry &entry,
                                                       ArrayRef<std::string> parameters, const TrainedStages &stages) {
@@ -402,13 +410,14 @@ static FailureOr<SmallVector<Value>> computeGradients(func::FuncOp function, con
   FailureOr<SmallVector<Value>> gradients = kd::differentiate(function, parameters, options);
   if (failed(gradients))
     return failure();
-  const bool accumulates = entry.training.micro_batches > 0;
+  const int microBatches = entry.training.micro_batches;
   if (stages.isLast(function)) {
-    if (accumulates)
-      accumulate(function, graph, entry, *gradients);
+    const double mean = isAveragedLater(function, entry) ? 1 : 1.0 / std::max(microBatches, 1);
+    if (microBatches > 0)
+      accumulate(function, graph, entry, std::max<int64_t>(countBatchParts(function, entry), 1), mean, *gradients);
     return gradients;
   }
-  if (accumulates)
+  if (microBatches > 0)
     accumulateApart(function, graph, entry, stages.mostAhead(function), *gradients);
   giveLoss(function, entry);
   return gradients;
@@ -434,7 +443,7 @@ LogicalResult deriveTraining(func::FuncOp function, const Graph &graph, const En
     each.gradient = gradient;
     each.type = RankedTensorType::get(type.getShape().drop_front(each.layers()), type.getElementType());
   }
-  average(function, trained, sharesStates);
+  average(function, entry, trained, sharesStates);
   shareAmongStages(function, trained, stages);
   if (entry.training.update == Update::give) {
     addResults(function, llvm::map_to_vector(trained, [](const Trained &each) { return each.gradient; }), names);

@@ -216,8 +216,11 @@ static Operation *getWait(SendOp send) {
   Operation *op = send;
   while (!isa<func::FuncOp>(op->getParentOp()))
     op = op->getParentOp();
-  if (auto ahead = dyn_cast<ScanOp>(op); ahead && ahead.getAhead() > 0)
-    return &*llvm::find_if(getFollower(ahead).getBody().front(), waitsForStages);
+  if (auto ahead = dyn_cast<ScanOp>(op); ahead && ahead.getAhead() > 0) {
+    Block &behind = getFollower(ahead).getBody().front();
+    if (auto wait = llvm::find_if(behind, waitsForStages); wait != behind.end())
+      return &*wait;
+  }
   do
     op = op->getNextNode();
   while (!waitsForStages(*op));

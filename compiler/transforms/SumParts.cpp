@@ -57,13 +57,15 @@ static Value addTree(GradientBuilder &b, SmallVector<Value> terms) {
   return terms.front();
 }
 
+Value addAsTree(GradientBuilder &b, Value stacked) { return addTree(b, unstack(b, stacked)); }
+
 Value RankParts::add(GradientBuilder &b, SmallVector<Value> parts) const {
   Value sum = addTree(b, std::move(parts));
   if (ranks == 1)
     return sum;
   SmallVector<AffineExpr> extents = getExtents(rankedType(sum));
   extents.insert(extents.begin(), constantExtent(sum, ranks));
-  return addTree(b, unstack(b, b.createAs<AllGatherOp>(b.typeOf(extents, sum), sum)));
+  return addAsTree(b, b.createAs<AllGatherOp>(b.typeOf(extents, sum), sum));
 }
 
 /// Each sum is along one axis, with squares that nothing else is between: so all numbers of ranks have the same kernel.

@@ -13,6 +13,9 @@ inline AffineExpr constantExtent(Value like, int64_t extent) {
   return getAffineConstantExpr(extent, like.getContext());
 }
 
+/// The sum of what stands along the first axis, as a binary tree; of a power of two.
+Value addAsTree(GradientBuilder &b, Value stacked);
+
 /// How many ranks there are, and how many parts of each sum one of them has.
 struct RankParts {
   int64_t ranks, own;

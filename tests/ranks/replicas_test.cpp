@@ -6,10 +6,13 @@
 #include "trained.h"
 #include "trained1_ranks2_replicas2.h"
 #include "trained1_replicas4.h"
+#include "trained1_strict_replicas4.h"
 #include "trained2_replicas2.h"
 #include "trained2_strict1.h"
 #include "trained2_strict2.h"
+#include "trained2_strict_grid.h"
 #include "trained4.h"
+#include "trained4_strict.h"
 
 namespace kiln::test {
 namespace {
@@ -22,6 +25,9 @@ TRAINER(trained2, TRAINED2);
 TRAINER(trained4, TRAINED4);
 TRAINER(trained2_strict1, TRAINED2_STRICT1);
 TRAINER(trained2_strict2, TRAINED2_STRICT2);
+TRAINER(trained1_strict_replicas4, TRAINED1_STRICT_REPLICAS4);
+TRAINER(trained2_strict_grid, TRAINED2_STRICT_GRID);
+TRAINER(trained4_strict, TRAINED4_STRICT);
 TRAINER(trained1_replicas4, TRAINED1_REPLICAS4);
 TRAINER(trained2_replicas2, TRAINED2_REPLICAS2);
 TRAINER(trained1_ranks2_replicas2, TRAINED1_RANKS2_REPLICAS2);
@@ -167,6 +173,26 @@ TEST(RanksTraining, IsTheSameBitsOfSumsInPartsOfMicroBatches) {
     EXPECT_EQ(train<trained2_strict2>(inputs, {0, 1, &communicator}), one);
   });
   expectNear(one, train<trained2>(inputs));
+}
+
+/// The results of replicas, all of which have the same.
+template <class Api> std::vector<float> trainGrid(const Grid &grid, const Inputs &inputs) {
+  std::vector<std::vector<float>> got(grid.ranks * grid.replicas);
+  runGrid(grid, [&](uint32_t process, const Place &place) { got[process] = train<Api>(inputs, place); });
+  for (const std::vector<float> &other : got)
+    EXPECT_EQ(other, got[0]);
+  return got[0];
+}
+
+// Sums of four parts, whether these are micro-batches of one process, replicas, or both, beside ranks.
+TEST(Replicas, AreTheSameBitsOfSumsInParts) {
+  const uint32_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  const Inputs inputs(seed, 4);
+  const std::vector<float> one = train<trained4_strict>(inputs);
+  EXPECT_EQ(trainGrid<trained1_strict_replicas4>({1, 4, 1}, inputs), one);
+  EXPECT_EQ(trainGrid<trained2_strict_grid>({2, 2, 1}, inputs), one);
+  expectNear(one, train<trained4>(inputs));
 }
 
 } // namespace
