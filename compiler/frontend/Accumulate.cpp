@@ -80,7 +80,6 @@ private:
   OpBuilder builder;
   kd::GradientBuilder b;
   SmallVector<BlockArgument> inputs; // of the loss function
-  SmallVector<Type> slices;          // which are what a micro-batch has of them
   Value numbers;                     // of the micro-batches
 };
 
@@ -100,10 +99,8 @@ void Accumulator::setStep(Block &body, Value number) {
 void Accumulator::stackInputs() {
   builder.setInsertionPointToStart(&block);
   numbers = integers(llvm::to_vector(llvm::seq<int32_t>(0, count)), {count});
-  for (BlockArgument input : inputs) {
-    slices.push_back(input.getType());
+  for (BlockArgument input : inputs)
     input.setType(stacked(input.getType(), count));
-  }
 }
 
 /// Of all micro-batches: their numbers, then the inputs.

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "folder_test.h"
 #include "joint.h"
 #include "joint_ranks2.h"
 #include "joint_ranks4.h"
@@ -194,22 +195,7 @@ void expectSame(const SecondHalf &got, const SecondHalf &wanted) {
   EXPECT_EQ(got.logits, wanted.logits);
 }
 
-class RanksFiles : public ::testing::Test {
-protected:
-  RanksFiles() {
-    std::string name = (std::filesystem::temp_directory_path() / "kiln_ranks_XXXXXX").string();
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    folder = name;
-  }
-  ~RanksFiles() override { std::filesystem::remove_all(folder); }
-  std::string at(const char *name) const { return folder / name; }
-  std::string bytes(const char *name) const {
-    std::ifstream file(at(name), std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
-  std::filesystem::path folder;
-};
+class RanksFiles : public FolderTest {};
 
 TEST_F(RanksFiles, AreGoneOnFromByAnyNumberOfRanks) {
   const SecondHalf wanted = goOn<joint>("");

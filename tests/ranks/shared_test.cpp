@@ -5,6 +5,7 @@
 #include <fstream>
 #include <unistd.h>
 
+#include "folder_test.h"
 #include "trained.h"
 #include "trained1_ranks2_shared2.h"
 #include "trained1_shared4.h"
@@ -84,20 +85,8 @@ TEST(SharedStates, TakeTheirPartOfTheMemory) {
   EXPECT_LE(trained2_shared2::arenaBytes, trained2_replicas2::arenaBytes - 2 * (moments / 2));
 }
 
-class SharedFiles : public ::testing::Test {
+class SharedFiles : public FolderTest {
 protected:
-  SharedFiles() {
-    std::string name = (std::filesystem::temp_directory_path() / "kiln_shared_XXXXXX").string();
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    folder = name;
-  }
-  ~SharedFiles() override { std::filesystem::remove_all(folder); }
-  std::string at(const char *name) const { return folder / name; }
-  std::string bytes(const char *name) const {
-    std::ifstream file(at(name), std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
   /// Of so many replicas: some steps, or what a file has of them, then a file.
   template <class Api> void save(uint32_t count, const Inputs &inputs, const char *from, const char *to) {
     ThreadRanks replicas(count);
@@ -140,7 +129,6 @@ protected:
   }
 
   static constexpr int32_t half = 5;
-  std::filesystem::path folder;
 };
 
 TEST_F(SharedFiles, AreGoneOnFromByAnyNumberOfReplicas) {

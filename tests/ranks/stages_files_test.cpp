@@ -7,6 +7,7 @@
 #include "char_gpt.h"
 #include "char_gpt_grid.h"
 #include "char_gpt_stages2.h"
+#include "folder_test.h"
 #include "gpt2_stages3.h"
 #include "gpt2_writer.h"
 #include "trained.h"
@@ -17,22 +18,7 @@
 namespace kiln::test {
 namespace {
 
-class StagesFiles : public ::testing::Test {
-protected:
-  StagesFiles() {
-    std::string name = (std::filesystem::temp_directory_path() / "kiln_stages_XXXXXX").string();
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    folder = name;
-  }
-  ~StagesFiles() override { std::filesystem::remove_all(folder); }
-  std::string at(const char *name) const { return folder / name; }
-  std::string bytes(const char *name) const {
-    std::ifstream file(at(name), std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-
-  std::filesystem::path folder;
-};
+class StagesFiles : public FolderTest {};
 
 #define SAVER(name)                                                                                                    \
   struct name {                                                                                                        \

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tests that write files: each has a folder of its own.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <string>
+#include <unistd.h>
+
+namespace kiln::test {
+
+class FolderTest : public ::testing::Test {
+protected:
+  FolderTest() {
+    std::string name = (std::filesystem::temp_directory_path() / "kiln_ranks_XXXXXX").string();
+    EXPECT_NE(mkdtemp(name.data()), nullptr);
+    folder = name;
+  }
+  ~FolderTest() override { std::filesystem::remove_all(folder); }
+  std::string at(const char *name) const { return folder / name; }
+  std::string bytes(const char *name) const {
+    std::ifstream file(at(name), std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  std::filesystem::path folder;
+};
+
+} // namespace kiln::test
