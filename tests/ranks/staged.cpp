@@ -11,6 +11,7 @@
 #include "gpt2_stages3.h"
 #include "gpt2_writer.h"
 #include "kiln/communicators/mpi.h"
+#include "lost_stage.h"
 #include "writer.h"
 
 using namespace kiln::test;
@@ -68,15 +69,9 @@ int writeUntilLost(const char *how, kiln_mpi_t &mpi, const kiln_communicator_t &
   const double found = MPI_Wtime();
   const std::string words = error.message;
   const kiln_status_t second = gpt2_stages3_prefill(model, &call, prompt, prompt, tokens.data(), logits.data());
-  // A stage before the lost one may have waited for one that waited, too.
-  const bool isLate = found - begin > (stages.size - 1) * deadlineMs / 1000. + 1 || MPI_Wtime() - found > 0.1;
-  const bool isSaid =
-      words.rfind("prefill on stage " + std::to_string(stages.rank) + " of 3 cannot finish its ", 0) == 0;
-  const size_t at = words.find("a rank did not");
-  std::printf("rank %u: status %d after %.2f s, then %d%s: %s\n", stages.rank, static_cast<int>(status), found - begin,
-              static_cast<int>(second), isLate ? ", late" : "",
-              at == std::string::npos || !isSaid ? words.c_str() : words.c_str() + at);
-  return std::fflush(stdout);
+  if (words.rfind("prefill", 0) != 0)
+    return 1;
+  return tellOfLost(stages, deadlineMs, begin, found, status, second, words);
 }
 
 } // namespace

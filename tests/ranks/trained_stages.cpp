@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "kiln/communicators/mpi.h"
+#include "lost_stage.h"
 #include "trained.h"
 #include "trained4.h"
 #include "trained4_stages3.h"
@@ -48,12 +49,7 @@ int trainUntilLost(const char *how, kiln_mpi_t &mpi, const kiln_communicator_t &
   const double found = MPI_Wtime();
   const std::string words = process.error.message;
   const kiln_status_t second = process.step();
-  // A stage before the lost one may have waited for one that waited, too.
-  const bool isLate = found - begin > (stages.size - 1) * deadlineMs / 1000. + 1 || MPI_Wtime() - found > 0.1;
-  const size_t at = words.find("a rank did not");
-  std::printf("rank %u: status %d after %.2f s, then %d%s: %s\n", stages.rank, static_cast<int>(status), found - begin,
-              static_cast<int>(second), isLate ? ", late" : "", words.c_str() + (at == std::string::npos ? 0 : at));
-  return std::fflush(stdout);
+  return tellOfLost(stages, deadlineMs, begin, found, status, second, words);
 }
 
 } // namespace
