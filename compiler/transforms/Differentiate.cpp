@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Going backwards from op to op, gradients of an op's results become gradients of its operands
-// (DifferentiableInterface), and gradients of one value add up. What does not depend on a parameter has none.
-//
-// Of a loop there is a second one, which goes through the iterations from the last to the first:
-//
-//   %y = kiln.repeat 12 (%x = %init) { ... }
-//   %y, %saved... = kiln.repeat 12 (%x = %init) -> (types) { ... }                            what the second one reads
-//   %dinit, %dw... = kiln.scan (%dx = %dy) over (%a = %saved, ...) -> (types) reverse layers { ... }
+// (DifferentiableInterface), and gradients of one value add up. What does not depend on a parameter has none. Of loops:
+// ReverseLoop.cpp.
 //
 // A stage of several that has no loss begins with what it receives for the values that it has sent, and sends gradients
 // of what it has received:
@@ -16,17 +11,10 @@
 //   %dy = kiln.receive going back
 //   ...
 //   kiln.send going back %dx
-//
-// What the second loop's body reads of the first one's is saved there, but for what only moves elements, which is done
-// again, as all of a layer may be (checkpointing): then only what the loop carries is saved. A weight that a loop over
-// time multiplies by gets its gradient behind the loop, by one product with the rows of all iterations.
 #include "compiler/transforms/Differentiate.h"
 
 #include "compiler/dialect/ReadValues.h"
-#include "compiler/dialect/gradients/GradientBuilder.h"
-#include "mlir/IR/IRMapping.h"
-#include "mlir/Transforms/RegionUtils.h"
-#include "llvm/ADT/MapVector.h"
+#include "compiler/transforms/Reverse.h"
 
 namespace mlir::kiln {
 
@@ -37,69 +25,15 @@ bool isDoneAgain(Operation *op) {
   return inKernel && inKernel.getElementCost() == ElementCost::Free;
 }
 
-namespace {
+static StringAttr nameOf(ParameterOp parameter) { return cast<StringAttr>(parameter.getSources()[0]); }
 
-bool isFloat(Value value) { return isa<FloatType>(rankedType(value).getElementType()); }
-
-StringAttr nameOf(ParameterOp parameter) { return cast<StringAttr>(parameter.getSources()[0]); }
-
-/// What all of an entry's loops need.
-struct Request {
-  llvm::DenseSet<StringAttr> wanted; // the parameters
-  DifferentiationOptions options;
-};
-
-/// A product in a loop over time whose weight's gradient is one product of all iterations, behind the loop.
-struct Postponed {
-  LinearOp product;
-  Value dy;                   // of an iteration
-  std::optional<size_t> rows; // which of the second loop's sequences is the product's x; else it is an output
-};
-
-/// The gradients of a block's values.
-class Reverse {
-public:
-  /// `active`: values from above that depend on a parameter.
-  Reverse(OpBuilder &builder, const Request &request, llvm::DenseSet<Value> active)
-      : builder(builder), request(request), active(std::move(active)) {}
-
-  bool isActive(Value value) const { return active.contains(value); }
-  void activate(Value value) {
-    if (isFloat(value))
-      active.insert(value);
-  }
-  /// Finds out what depends on them.
-  void findActive(Block &block);
-  void add(Value value, Value gradient, Location loc);
-  Value gradientOf(Value value) const { return gradients.lookup(value); }
-  /// From the gradients that are there: the ops up to `end`, which is not one of them.
-  LogicalResult run(Block &block, Operation *end);
-
-  /// By name: the sum over all parameters that have it.
-  llvm::MapVector<StringAttr, Value> parameters;
-  /// Weights that are multiplied by the rows of all iterations at once, and these products.
-  llvm::DenseSet<Value> shared;
-  SmallVector<Postponed> postponed;
-
-private:
-  bool hasParameter(Operation *op) const {
-    return op
-        ->walk([&](ParameterOp parameter) {
-          return request.wanted.contains(nameOf(parameter)) ? WalkResult::interrupt() : WalkResult::advance();
-        })
-        .wasInterrupted();
-  }
-  Value ofResult(Value result);
-  void addParameter(StringAttr name, Value gradient, Location loc);
-  LogicalResult reverse(Operation *op);
-  void sendBack(ReceiveOp receive);
-  LogicalResult reverseLoop(LoopInterface loop);
-
-  OpBuilder &builder;
-  const Request &request;
-  llvm::DenseSet<Value> active;
-  DenseMap<Value, Value> gradients;
-};
+bool Reverse::hasParameter(Operation *op) const {
+  return op
+      ->walk([&](ParameterOp parameter) {
+        return request.wanted.contains(nameOf(parameter)) ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
 
 void Reverse::findActive(Block &block) {
   auto depends = [&](Operation &op) {
@@ -176,278 +110,6 @@ LogicalResult Reverse::run(Block &block, Operation *end) {
   return success();
 }
 
-//===- Loops ---===//
-
-/// Whether that can be: states have other values afterwards.
-bool canBeDoneAgain(Operation *op) {
-  return !op->walk([](Operation *inner) {
-              return isa<StateOp, AppendOp, StoreOp, AssignOp, RequireFiniteOp>(inner) ? WalkResult::interrupt()
-                                                                                       : WalkResult::advance();
-            }).wasInterrupted();
-}
-
-/// The second loop of one, being made.
-class LoopReverser {
-public:
-  LoopReverser(OpBuilder &builder, const Request &request, LoopInterface loop)
-      : builder(builder), request(request), loop(loop), loc(loop.getLoc()), body(*loop.getYield()->getBlock()),
-        inner(region.emplaceBlock()) {}
-
-  /// Makes its body. `ofResults`: gradients of the loop's results. `captured`: values from above whose gradients are
-  /// wanted, which depend on a parameter, as all of `active` do.
-  LogicalResult run(ArrayRef<Value> ofResults, ArrayRef<Value> captured, const llvm::DenseSet<Value> &active);
-  /// Lets the loop save what the second one reads, and makes that, at the builder's place.
-  ScanOp create();
-
-  SmallVector<Value> summed;        // of what is captured, what has gradients that are added up in the loop
-  SmallVector<Postponed> postponed; // dy of each is an output behind the others, then x if it is no sequence
-  Value sequence(size_t number) const { return sequences[number]; }
-
-  SmallVector<Value> carried;    // of the loop, what has gradients: floats
-  SmallVector<Value> slices;     // of the sequences that have gradients, which are the first outputs
-  SmallVector<StringAttr> names; // of the parameters that the other outputs are gradients of
-
-private:
-  Value addSequence(Value sequence, Type slice) {
-    sequences.push_back(sequence);
-    return inner.addArgument(slice, loc);
-  }
-  Value save(Value value);
-  Value resolve(Value value);
-  void resolveAll();
-  void dropSequences(YieldOp yield);
-  void replaceLoop();
-  RankedTensorType stackedType(Value value);
-
-  OpBuilder &builder;
-  const Request &request;
-  LoopInterface loop;
-  Location loc;
-  Block &body;
-  Region region;
-  Block &inner;
-  SmallVector<Value> inits;     // gradients of what is carried, then zeros, for sums of those of what is captured
-  SmallVector<Value> sequences; // null for those that the loop is to save
-  SmallVector<Value> saved;     // values of the body, in the order of these
-  SmallVector<Value> outputs;
-  IRMapping here; // values of the body -> of the second one's
-};
-
-LogicalResult LoopReverser::run(ArrayRef<Value> ofResults, ArrayRef<Value> captured,
-                                const llvm::DenseSet<Value> &active) {
-  OpBuilder::InsertionGuard guard(builder);
-  GradientBuilder b(builder, loc);
-  for (Value value : captured)
-    inits.push_back(b.zeros(rankedType(value)));
-  builder.setInsertionPointToEnd(&inner);
-  Reverse inside(builder, request, active);
-  SmallVector<std::pair<Value, Value>> seeds; // what the body yields, and the gradient of that
-  auto seed = [&](Value yielded, Value gradient) { seeds.emplace_back(yielded, gradient); };
-  OperandRange yielded = loop.getYield()->getOperands();
-  for (auto [i, value] : llvm::enumerate(loop.getCarried()))
-    if (isFloat(value)) {
-      carried.push_back(value);
-      inits.insert(inits.begin() + static_cast<ptrdiff_t>(carried.size() - 1), ofResults[i]);
-      seed(yielded[i], inner.addArgument(value.getType(), loc));
-      inside.activate(value);
-    }
-  SmallVector<Value> sums;
-  for (Value value : captured)
-    sums.push_back(inner.addArgument(value.getType(), loc));
-  for (auto [gradient, output] : llvm::zip_equal(ofResults.drop_front(loop.getNumCarried()), loop.getYieldedOutputs()))
-    if (isFloat(output))
-      seed(output, addSequence(gradient, output.getType()));
-  for (auto [sequence, slice] : llvm::zip_equal(loop.getSequences(), loop.getSlices())) {
-    here.map(slice, addSequence(sequence, slice.getType()));
-    if (active.contains(sequence)) {
-      slices.push_back(slice);
-      inside.activate(slice);
-    }
-  }
-  if (!loop.isOverLayers())
-    inside.shared.insert_range(captured);
-  inside.findActive(body);
-  for (auto [yielded, gradient] : seeds)
-    if (inside.isActive(yielded))
-      inside.add(yielded, gradient, loc);
-  if (failed(inside.run(body, loop.getYield())))
-    return failure();
-
-  auto orZeros = [&](Value value) {
-    Value gradient = inside.gradientOf(value);
-    return gradient ? gradient : b.zeros(rankedType(value));
-  };
-  outputs = llvm::map_to_vector(slices, orZeros);
-  for (auto &[name, gradient] : inside.parameters) {
-    names.push_back(name);
-    outputs.push_back(gradient);
-  }
-  SmallVector<Value> next = llvm::map_to_vector(carried, orZeros);
-  for (auto [value, sum] : llvm::zip_equal(captured, sums))
-    if (Value own = inside.gradientOf(value)) {
-      summed.push_back(value);
-      next.push_back(b.add(sum, own));
-    } else {
-      inits.erase(inits.begin() + static_cast<ptrdiff_t>(next.size()));
-      inner.eraseArgument(cast<BlockArgument>(sum).getArgNumber());
-    }
-  postponed = inside.postponed;
-  for (Postponed &each : postponed)
-    llvm::append_range(outputs, ArrayRef{each.dy, Value(each.product.getX())});
-  llvm::append_range(next, outputs);
-  auto yield = YieldOp::create(builder, loc, next);
-  resolveAll();
-  dropSequences(yield);
-  return success();
-}
-
-/// What the second loop has as a sequence it need not stack.
-void LoopReverser::dropSequences(YieldOp yield) {
-  const size_t first = outputs.size() - 2 * postponed.size(), numCarried = inits.size();
-  for (size_t i = postponed.size(); i-- > 0;) {
-    const size_t output = first + 2 * i + 1;
-    Value rows = yield.getOperand(numCarried + output);
-    if (auto widened = rows.getDefiningOp<CastOp>())
-      rows = widened.getX();
-    auto slice = dyn_cast<BlockArgument>(rows);
-    if (!slice || slice.getOwner() != &inner || slice.getArgNumber() < numCarried)
-      continue;
-    postponed[i].rows = slice.getArgNumber() - numCarried;
-    outputs.erase(outputs.begin() + static_cast<ptrdiff_t>(output));
-    yield->eraseOperand(numCarried + output);
-  }
-}
-
-/// A value of the body, at its end, as what is kept of it.
-Value LoopReverser::save(Value value) {
-  RankedTensorType type = rankedType(value);
-  if (!request.options.keptAs || !type.getElementType().isF32() || type.getRank() == 0)
-    return value;
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(loop.getYield());
-  return CastOp::create(builder, loc, type.clone(request.options.keptAs), value);
-}
-
-/// A value of the body as the second one has it: done again, or saved.
-Value LoopReverser::resolve(Value value) {
-  if (value.getParentBlock() != &body)
-    return value;
-  if (Value known = here.lookupOrNull(value))
-    return known;
-  Operation *op = value.getDefiningOp();
-  const bool recomputes = op && request.options.recomputesLayers && loop.isOverLayers() && canBeDoneAgain(op);
-  if (!recomputes && (!op || !isDoneAgain(op))) {
-    saved.push_back(save(value));
-    Value slice = addSequence({}, saved.back().getType());
-    if (slice.getType() != value.getType())
-      slice = CastOp::create(builder, loc, value.getType(), slice);
-    here.map(value, slice);
-    return slice;
-  }
-  for (Value operand : readBy(op))
-    (void)resolve(operand);
-  builder.clone(*op, here);
-  return here.lookup(value);
-}
-
-void LoopReverser::resolveAll() {
-  llvm::SetVector<Value> read;
-  inner.walk([&](Operation *op) { read.insert_range(op->getOperands()); });
-  builder.setInsertionPointToStart(&inner);
-  for (Value value : read)
-    if (Value own = resolve(value); own != value)
-      value.replaceUsesWithIf(own,
-                              [&](OpOperand &use) { return inner.findAncestorOpInBlock(*use.getOwner()) != nullptr; });
-}
-
-RankedTensorType LoopReverser::stackedType(Value value) {
-  SmallVector<AffineExpr> extents = getExtents(rankedType(value));
-  extents.insert(extents.begin(), loop.getTripCount());
-  const unsigned symbols = std::max(getNumSymbols(value.getType()), getNumSymbols(loop->getOperandTypes()));
-  return getTensorType(extents, rankedType(value).getElementType(), symbols);
-}
-
-/// The same loop that also stacks what is saved.
-void LoopReverser::replaceLoop() {
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(loop);
-  SmallVector<Type> stacked(loop.getStacked().getTypes());
-  for (Value value : saved)
-    stacked.push_back(stackedType(value));
-  loop.getYield()->insertOperands(loop.getYield()->getNumOperands(), saved);
-  Operation *next;
-  if (auto repeat = dyn_cast<RepeatOp>(loop.getOperation())) {
-    next = RepeatOp::create(builder, loc, repeat.getCount(), repeat.getInits(), stacked);
-  } else {
-    auto scan = cast<ScanOp>(loop.getOperation());
-    next = ScanOp::create(builder, loc, scan.getInits(), scan.getSequences(), stacked, scan.getReverse(),
-                          scan.getLayers());
-  }
-  next->getRegion(0).takeBody(loop->getRegion(0));
-  loop->replaceAllUsesWith(next->getResults().take_front(loop->getNumResults()));
-  loop->erase();
-  loop = cast<LoopInterface>(next);
-}
-
-ScanOp LoopReverser::create() {
-  const SmallVector<Type> stacked =
-      llvm::map_to_vector(outputs, [&](Value value) -> Type { return stackedType(value); });
-  replaceLoop();
-  auto fromLoop = loop.getStacked().take_back(saved.size()).begin();
-  for (Value &sequence : sequences)
-    if (!sequence)
-      sequence = *fromLoop++;
-  auto forward = dyn_cast<ScanOp>(loop.getOperation());
-  auto scan = ScanOp::create(builder, loc, inits, sequences, stacked, /*reverse=*/!(forward && forward.getReverse()),
-                             loop.isOverLayers());
-  scan.getBody().takeBody(region);
-  return scan;
-}
-
-LogicalResult Reverse::reverseLoop(LoopInterface loop) {
-  SmallVector<Value> ofResults =
-      llvm::map_to_vector(loop->getResults(), [&](Value result) { return ofResult(result); });
-  llvm::SetVector<Value> above;
-  getUsedValuesDefinedAbove(loop->getRegion(0), above);
-  SmallVector<Value> captured = llvm::filter_to_vector(above, [&](Value value) { return isActive(value); });
-  // What each value of the body begins as, or is a slice of.
-  DenseMap<Value, Value> outside;
-  for (auto [argument, operand] : llvm::zip_equal(loop.getYield()->getBlock()->getArguments(), loop->getOperands()))
-    outside[argument] = operand;
-  const Location loc = loop.getLoc();
-  LoopReverser reverser(builder, request, loop);
-  if (failed(reverser.run(ofResults, captured, active)))
-    return failure();
-  SmallVector<Value> inits, inputs;
-  for (Value value : reverser.carried)
-    inits.push_back(outside[value]);
-  llvm::append_range(inits, reverser.summed);
-  for (Value slice : reverser.slices)
-    inputs.push_back(outside[slice]);
-  ScanOp scan = reverser.create();
-  for (auto [value, gradient] : llvm::zip_equal(inits, scan.getLast()))
-    if (isActive(value))
-      add(value, gradient, loc);
-  for (auto [value, gradient] : llvm::zip_equal(inputs, scan.getStacked().take_front(inputs.size())))
-    add(value, gradient, loc);
-  ValueRange others = scan.getStacked().drop_front(inputs.size());
-  for (auto [name, gradient] : llvm::zip_equal(reverser.names, others.take_front(reverser.names.size())))
-    addParameter(name, gradient, loc);
-  auto stacked = others.drop_front(reverser.names.size()).begin();
-  GradientBuilder b(builder, loc);
-  for (const Postponed &each : reverser.postponed) {
-    Value dy = *stacked++, x = each.rows ? reverser.sequence(*each.rows) : Value(*stacked++);
-    LinearOp product = each.product;
-    Type element = rankedType(dy).getElementType();
-    if (rankedType(x).getElementType() != element)
-      x = b.createAs<CastOp>(rankedType(x).clone(element), x);
-    add(product.getWeight(), weightGradient(b, product, x, dy), loc);
-  }
-  return success();
-}
-
-} // namespace
-
 void eraseGradientMarks(func::FuncOp entry) {
   entry.walk([](Operation *op) {
     auto stop = dyn_cast<StopGradientOp>(op);
@@ -486,7 +148,7 @@ FailureOr<SmallVector<Value>> differentiate(func::FuncOp entry, ArrayRef<std::st
                                             const DifferentiationOptions &options) {
   Block &block = entry.getBody().front();
   OpBuilder builder(block.getTerminator());
-  Request request{{}, options};
+  GradientRequest request{{}, options};
   for (const std::string &name : parameters)
     request.wanted.insert(builder.getStringAttr(name));
   Reverse reverse(builder, request, {});
