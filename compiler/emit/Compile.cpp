@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // 1. Describe the interface from the graph.
-// 2. For each instruction set: import, which also says what the run time checks of inputs; optimise, form kernels (a
-//    module of its own, since layouts differ).
+// 2. For each instruction set: import, optimise, form kernels (TargetModule.h).
 // 3. Compile the kernels of all of them; then write the host functions of each.
 // 4. Join everything with the run time in one archive, symbols renamed; write the headers and the manifest.
 #include "compiler/emit/Compile.h"
@@ -17,8 +16,8 @@
 #include "compiler/emit/Names.h"
 #include "compiler/emit/RanksInterface.h"
 #include "compiler/emit/SelfTest.h"
+#include "compiler/emit/TargetModule.h"
 #include "compiler/emit/Untuned.h"
-#include "compiler/emit/ValueChecks.h"
 #include "compiler/emit/WeightLayout.h"
 #include "compiler/frontend/Import.h"
 #include "compiler/object/Object.h"
@@ -34,8 +33,6 @@
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Path.h"
 #include <chrono>
 #include <fmt/format.h>
 
@@ -44,15 +41,6 @@ using namespace mlir;
 namespace kiln {
 
 namespace {
-
-/// A model for one instruction set, on its way.
-struct TargetModule {
-  const Target *target = nullptr;
-  std::unique_ptr<MLIRContext> context;
-  OwningOpRef<ModuleOp> module;
-  RowVariants forms;
-  llvm::StringMap<KernelObject> kernels; // by the name of the function
-};
 
 /// What the host functions of a variant share.
 struct BodyContext {
@@ -75,7 +63,6 @@ public:
 
 private:
   LogicalResult findTargets();
-  LogicalResult lower(const Target &target, TargetModule &lowered);
   std::vector<KernelRequest> requestKernels(MutableArrayRef<TargetModule> modules);
   LogicalResult chooseSchedules(MutableArrayRef<TargetModule> modules);
   LogicalResult printKernels(MutableArrayRef<TargetModule> modules);
@@ -88,11 +75,14 @@ private:
   LogicalResult evaluateTrials();
   LogicalResult gatherMembers();
   LogicalResult writeLibrary();
-  LogicalResult writeFile(const std::string &name, StringRef text);
   std::string kernelSymbol(const Target &target, StringRef kernel) const {
     std::string isa = target.name().str();
     std::replace(isa.begin(), isa.end(), '-', '_');
     return report.model.name + "_" + isa + "_" + kernel.str();
+  }
+  LogicalResult write(const std::string &path, StringRef text) {
+    llvm::Error error = writeFile(path, text);
+    return error ? fail(std::move(error)) : success();
   }
   LogicalResult fail(const std::string &message) {
     errors << "error: " << message << "\n";
@@ -186,7 +176,7 @@ LogicalResult ModelCompiler::dumpKernels(ArrayRef<KernelRequest> requests) {
     if (failed(texts))
       return failure();
     for (auto [request, text] : llvm::zip_equal(requests, *texts))
-      if (failed(writeFile(options.dumpDirectory + "/" + request.symbol + suffix, text)))
+      if (failed(write(options.dumpDirectory + "/" + request.symbol + suffix, text)))
         return failure();
   }
   return success();
@@ -319,63 +309,6 @@ LogicalResult ModelCompiler::findTargets() {
   return success();
 }
 
-LogicalResult ModelCompiler::lower(const Target &target, TargetModule &lowered) {
-  lowered.target = &target;
-  lowered.context = std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED);
-  loadDialects(*lowered.context);
-  OwningOpRef<ModuleOp> &module = lowered.module;
-  {
-    ScopedDiagnosticHandler handler(lowered.context.get(), [&](Diagnostic &diagnostic) {
-      if (diagnostic.getSeverity() != DiagnosticSeverity::Remark)
-        return failure(); // to the next handler
-      if (!llvm::is_contained(report.remarks, diagnostic.str()))
-        report.remarks.push_back(diagnostic.str());
-      return success();
-    });
-    module =
-        importGraph(graph, lowered.context.get(), report.model.name, options.lowering.weights, options.lowering.ranks);
-  }
-  if (!module)
-    return failure();
-  // What calls are checked for is the same for all targets, ranks and stages.
-  OwningOpRef<ModuleOp> whole;
-  if (options.lowering.ranks.isSplit() || options.lowering.ranks.stages > 1)
-    whole = importGraph(graph, lowered.context.get(), report.model.name, options.lowering.weights);
-  addValueChecks(whole ? *whole : *module, report.model);
-  describeRanks(*module, report.model);
-  describeStages(*module, report.model);
-  if (options.form == EmitForm::Ir) {
-    llvm::raw_string_ostream(report.text) << *module << "\n";
-    return success();
-  }
-
-  std::string folder = options.dumpDirectory + "/" + target.info().name;
-  if (!options.dumpDirectory.empty()) {
-    std::string imported;
-    llvm::raw_string_ostream(imported) << *module << "\n";
-    if (failed(writeFile(folder + "/import.mlir", imported))) // and so the folder is there
-      return failure();
-  }
-  auto dump = [&](PassManager &passes) {
-    passes.enableIRPrintingToFileTree([](Pass *, Operation *) { return false; },
-                                      [](Pass *, Operation *) { return true; }, true, true, false, folder);
-  };
-  if (failed(options.dumpDirectory.empty() ? lowerToKernels(*module, *lowered.target, options.lowering)
-                                           : lowerToKernels(*module, *lowered.target, options.lowering, dump)))
-    return failure();
-  if (options.form == EmitForm::Linalg)
-    llvm::raw_string_ostream(report.text) << *module << "\n";
-  else
-    lowered.forms = addRowVariants(*module, *lowered.target);
-  return success();
-}
-
-LogicalResult ModelCompiler::writeFile(const std::string &path, StringRef text) {
-  llvm::sys::fs::create_directories(llvm::sys::path::parent_path(path));
-  llvm::Error error = replaceFile(path, text);
-  return error ? fail(std::move(error)) : success();
-}
-
 /// What the self-test wants: of the model as imported, before any target changes it.
 LogicalResult ModelCompiler::evaluateTrials() {
   MLIRContext context(MLIRContext::Threading::DISABLED);
@@ -429,16 +362,16 @@ LogicalResult ModelCompiler::writeLibrary() {
   if (failed(gatherMembers()))
     return failure();
   std::string stem = options.outputDirectory + "/";
-  if (failed(writeFile(stem + name + ".h", writeCHeader(report.model, report.variants))) ||
-      failed(writeFile(stem + name + ".hpp", writeCxxHeader(report.model, report.variants))) ||
-      failed(writeFile(stem + name + ".manifest.json", writeManifest(report.model, report.variants))) ||
-      failed(writeFile(stem + name + ".pc", writePkgConfig(report.model))))
+  if (failed(write(stem + name + ".h", writeCHeader(report.model, report.variants))) ||
+      failed(write(stem + name + ".hpp", writeCxxHeader(report.model, report.variants))) ||
+      failed(write(stem + name + ".manifest.json", writeManifest(report.model, report.variants))) ||
+      failed(write(stem + name + ".pc", writePkgConfig(report.model))))
     return failure();
   llvm::Expected<std::string> archive = makeArchive(members);
   if (!archive)
     return fail(archive.takeError());
   report.archiveBytes = archive->size();
-  return writeFile(stem + "lib" + name + ".a", *archive);
+  return write(stem + "lib" + name + ".a", *archive);
 }
 
 FailureOr<CompileReport> ModelCompiler::run() {
@@ -465,8 +398,8 @@ FailureOr<CompileReport> ModelCompiler::run() {
     return fail(std::move(wrong));
   std::vector<TargetModule> modules;
   for (const Target *target : targets) {
-    if (failed(
-            timed(target->info().name + " forming of kernels", [&] { return lower(*target, modules.emplace_back()); })))
+    if (failed(timed(target->info().name + " forming of kernels",
+                     [&] { return lowerForTarget(graph, options, *target, report, modules.emplace_back(), errors); })))
       return failure();
     if (options.form == EmitForm::Ir)
       break; // the same for all of them
@@ -509,7 +442,7 @@ FailureOr<CompileReport> ModelCompiler::run() {
   }
   if (options.form == EmitForm::Objects)
     for (const ObjectFile &member : members)
-      if (failed(writeFile(options.outputDirectory + "/" + member.name, member.bytes)))
+      if (failed(write(options.outputDirectory + "/" + member.name, member.bytes)))
         return failure();
   return std::move(report);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/object/ReplaceFile.h"
 
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
@@ -50,6 +52,11 @@ llvm::Error replaceFile(const std::string &path, llvm::StringRef bytes) {
   if (isWritten)
     return llvm::Error::success();
   return llvm::createStringError(code, "cannot write \"%s\": %s", path.c_str(), code.message().c_str());
+}
+
+llvm::Error writeFile(const std::string &path, llvm::StringRef bytes) {
+  llvm::sys::fs::create_directories(llvm::sys::path::parent_path(path)); // what fails there fails below, in words
+  return replaceFile(path, bytes);
 }
 
 } // namespace kiln

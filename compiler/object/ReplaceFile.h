@@ -13,4 +13,7 @@ namespace kiln {
 /// again; of two processes at a time the second one waits.
 llvm::Error replaceFile(const std::string &path, llvm::StringRef bytes);
 
+/// The same, and makes the folders above it.
+llvm::Error writeFile(const std::string &path, llvm::StringRef bytes);
+
 } // namespace kiln

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/emit/TargetModule.h"
+
+#include "compiler/emit/RanksInterface.h"
+#include "compiler/emit/ValueChecks.h"
+#include "compiler/frontend/Import.h"
+#include "compiler/object/ReplaceFile.h"
+
+using namespace mlir;
+
+namespace kiln {
+
+/// With its remarks in the report.
+static OwningOpRef<ModuleOp> importFor(MLIRContext &context, const Graph &graph, const LoweringOptions &options,
+                                       CompileReport &report) {
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() != DiagnosticSeverity::Remark)
+      return failure(); // to the next handler
+    if (!llvm::is_contained(report.remarks, diagnostic.str()))
+      report.remarks.push_back(diagnostic.str());
+    return success();
+  });
+  return importGraph(graph, &context, report.model.name, options.weights, options.ranks);
+}
+
+/// What calls are checked for is the same for all targets, ranks and stages.
+static void describeCalls(const Graph &graph, const LoweringOptions &options, ModuleOp module, CompileReport &report) {
+  OwningOpRef<ModuleOp> whole;
+  if (options.ranks.isSplit() || options.ranks.stages > 1)
+    whole = importGraph(graph, module.getContext(), report.model.name, options.weights);
+  addValueChecks(whole ? *whole : module, report.model);
+  describeRanks(module, report.model);
+  describeStages(module, report.model);
+}
+
+/// Through the passes; each stage goes to the options' folder, if there is one.
+static LogicalResult runPasses(ModuleOp module, const Target &target, const CompileOptions &options,
+                               raw_ostream &errors) {
+  if (options.dumpDirectory.empty())
+    return lowerToKernels(module, target, options.lowering);
+  const std::string folder = options.dumpDirectory + "/" + target.info().name;
+  std::string imported;
+  llvm::raw_string_ostream(imported) << module << "\n";
+  if (llvm::Error error = writeFile(folder + "/import.mlir", imported)) { // and so the folder is there
+    errors << "error: " << llvm::toString(std::move(error)) << "\n";
+    return failure();
+  }
+  return lowerToKernels(module, target, options.lowering, [&](PassManager &passes) {
+    passes.enableIRPrintingToFileTree([](Pass *, Operation *) { return false; },
+                                      [](Pass *, Operation *) { return true; }, true, true, false, folder);
+  });
+}
+
+LogicalResult lowerForTarget(const Graph &graph, const CompileOptions &options, const Target &target,
+                             CompileReport &report, TargetModule &lowered, raw_ostream &errors) {
+  lowered.target = &target;
+  lowered.context = std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED);
+  loadDialects(*lowered.context);
+  lowered.module = importFor(*lowered.context, graph, options.lowering, report);
+  if (!lowered.module)
+    return failure();
+  ModuleOp module = *lowered.module;
+  describeCalls(graph, options.lowering, module, report);
+  if (options.form != EmitForm::Ir && failed(runPasses(module, target, options, errors)))
+    return failure();
+  if (options.form == EmitForm::Ir || options.form == EmitForm::Linalg)
+    llvm::raw_string_ostream(report.text) << module << "\n";
+  else
+    lowered.forms = addRowVariants(module, target);
+  return success();
+}
+
+} // namespace kiln
