@@ -69,15 +69,19 @@ std::unique_ptr<StepStrategy> matchAttention(const StepContext &context) {
   return attention ? std::make_unique<AttentionStrategy>(context, std::move(*attention)) : nullptr;
 }
 
-/// Of one sequence with as many queries as keys, on CUDA cores: blocks are few, so their tiles are smaller.
-static std::vector<RowVariant> variantsOfOne(func::FuncOp kernel, const Attention &attention, unsigned queries) {
+/// Of as many queries as keys, in f32. Of one sequence: blocks are few, so their tiles are smaller. So few that memory
+/// bounds them stay f32 where others are rounded to tf32; `rows`: of a query.
+static std::vector<RowVariant> variantsOfBoth(func::FuncOp kernel, const Attention &attention, unsigned queries,
+                                              int64_t rows) {
   RowVariant variant{queries, 0};
   for (const AttentionAxis &axis : attention.batch)
     if (auto symbol = dyn_cast<AffineSymbolExpr>(axis.extent); symbol && symbol.getPosition() != queries)
       variant.ofOne.push_back(symbol.getPosition());
   std::vector<RowVariant> variants;
   AffineExpr extent = getAffineSymbolExpr(queries, kernel->getContext());
-  const int64_t most = largestValue(extent, kernel);
+  const int64_t most = largestValue(extent, kernel), few = fewRows / std::max<int64_t>(1, rows);
+  if (attention.mma && leastValue(extent, kernel) <= few && few < most)
+    variants.push_back({queries, few});
   for (int64_t bound : {128, 512})
     if (most > 128 && (bound < most || (bound == most && !variant.ofOne.empty()))) {
       variant.bound = bound;
@@ -105,9 +109,11 @@ std::vector<RowVariant> attentionVariants(func::FuncOp kernel, const Placement &
       if (symbol && !both)
         both = symbol.getPosition();
     }
+    if (!queries && (!both || (attention->mma && attention->mma->isShort())))
+      return variants;
+    AffineExpr extent = getAffineSymbolExpr(queries ? *queries : *both, kernel->getContext());
     if (!queries)
-      return both && !attention->mma ? variantsOfOne(kernel, *attention, *both) : variants;
-    AffineExpr extent = getAffineSymbolExpr(*queries, kernel->getContext());
+      return variantsOfBoth(kernel, *attention, *both, ofQuery / std::max<int64_t>(1, largestValue(extent, kernel)));
     for (int64_t bound : {int64_t(1), fewRows / std::max<int64_t>(1, ofQuery)})
       if (leastValue(extent, kernel) <= bound && bound < largestValue(extent, kernel) &&
           (variants.empty() || variants.back().bound < bound))

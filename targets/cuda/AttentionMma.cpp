@@ -28,7 +28,7 @@ static std::optional<MmaType> shortTypeOf(Value tensor) {
 
 static bool isStrict(Operation *op) { return op->hasAttr(mlir::kiln::strictAttrName); }
 
-/// Whether the op gives an input of 16 bits in f32, times a constant that it sets; and which.
+/// Whether the op gives an input in f32, times a constant that it sets; and which.
 static bool isScaled(linalg::GenericOp op, AttentionMma &found) {
   Value result = op.getBlock()->getTerminator()->getOperand(0);
   if (auto scale = result.getDefiningOp<arith::MulFOp>()) {
@@ -39,8 +39,9 @@ static bool isScaled(linalg::GenericOp op, AttentionMma &found) {
     found.factor = factor.convertToFloat();
     result = isRight ? scale.getLhs() : scale.getRhs();
   }
-  auto extended = result.getDefiningOp<arith::ExtFOp>();
-  auto argument = extended ? dyn_cast<BlockArgument>(extended.getIn()) : BlockArgument();
+  if (auto extended = result.getDefiningOp<arith::ExtFOp>())
+    result = extended.getIn();
+  auto argument = dyn_cast<BlockArgument>(result);
   if (!argument || argument.getOwner() != op.getBlock() || argument.getArgNumber() >= op.getNumDpsInputs())
     return false;
   found.query = argument.getArgNumber();
@@ -66,17 +67,30 @@ static bool findScaling(const Attention &attention, const Placement &placement, 
   return llvm::is_contained(found.loops, attention.scores.depth.front());
 }
 
-std::optional<AttentionMma> findAttentionMma(const Attention &attention, const Placement &placement) {
+/// What all three are multiplied as: as they are, or as tf32, which has all numbers of f16 and bf16.
+static std::optional<MmaType> typeOf(const Attention &attention, Value queries) {
   linalg::GenericOp scores = attention.scores.op, outputs = attention.outputs.op;
   std::optional<MmaType> ofKeys = shortTypeOf(scores->getOperand(attention.key));
-  if (!ofKeys || shortTypeOf(outputs->getOperand(attention.value)) != ofKeys || isStrict(scores) || isStrict(outputs))
+  if (ofKeys && shortTypeOf(outputs->getOperand(attention.value)) == ofKeys && shortTypeOf(queries) == ofKeys)
+    return ofKeys;
+  const bool mayRound = scores->getParentOfType<func::FuncOp>()->hasAttr(tf32AttrName) ||
+                        (scores->hasAttr(tf32AttrName) && outputs->hasAttr(tf32AttrName));
+  return mayRound ? std::optional(MmaType::TF32) : std::nullopt;
+}
+
+std::optional<AttentionMma> findAttentionMma(const Attention &attention, const Placement &placement) {
+  linalg::GenericOp scores = attention.scores.op;
+  if (isStrict(scores) || isStrict(attention.outputs.op))
     return std::nullopt;
-  AttentionMma found{*ofKeys, 1, scores, attention.query, {}};
-  if (shortTypeOf(scores->getOperand(attention.query)))
-    found.loops = llvm::to_vector(llvm::seq(scores.getNumLoops()));
-  else if (!findScaling(attention, placement, found))
+  AttentionMma found{MmaType::TF32, 1, scores, attention.query, llvm::to_vector(llvm::seq(scores.getNumLoops()))};
+  Value queries = scores->getOperand(attention.query);
+  if (AttentionMma scaled = found; !shortTypeOf(queries) && findScaling(attention, placement, scaled))
+    found = std::move(scaled);
+  std::optional<MmaType> type = typeOf(attention, found.op->getOperand(found.query));
+  if (!type)
     return std::nullopt;
-  return shortTypeOf(found.op->getOperand(found.query)) == ofKeys ? std::optional(found) : std::nullopt;
+  found.type = *type;
+  return found;
 }
 
 } // namespace kiln::cuda

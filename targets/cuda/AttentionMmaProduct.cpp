@@ -8,8 +8,8 @@ namespace kiln::cuda {
 using namespace mlir;
 using tile::Values;
 
-static constexpr int64_t mmaRows = 16, mmaColumns = 8, mmaDepth = 16; // of one mma.sync
-static constexpr int64_t stepBytes = 2 * mmaDepth;
+static constexpr int64_t mmaRows = 16, mmaColumns = 8; // of one mma.sync
+static constexpr int64_t stepBytes = tile::mmaDepthBytes;
 
 void AttentionMmaProduct::begin(Value thread) {
   Value ofWarp = b.rem(thread, b.integer(32)), warp = b.div(thread, b.integer(32));
@@ -19,13 +19,14 @@ void AttentionMmaProduct::begin(Value thread) {
   // Matrices 0 and 1 of ldmatrix are lines 0 to 7 and 8 to 15 of the first 16 bytes, 2 and 3 of the other 16.
   Value matrix = b.div(ofWarp, b.integer(8));
   Value line = b.add(b.mul(b.rem(matrix, b.integer(2)), b.integer(8)), b.rem(ofWarp, b.integer(8)));
-  Value channel = b.mul(b.div(matrix, b.integer(2)), b.integer(8));
-  auto sourceAt = [&](const LineShape &lines, Value line) {
-    return Source{lines, b.mul(lines.place(b, line, channel), b.integer(2))};
+  Value channel = b.mul(b.div(matrix, b.integer(2)), b.integer(16 / shape.bytes()));
+  auto sourceAt = [&](const LineShape &lines, Value line, Value channel) {
+    return Source{lines, b.mul(lines.place(b, line, channel), b.integer(shape.bytes()))};
   };
-  queries = sourceAt(shape.queryLines(), b.add(rowOfWarp, line));
-  keysIn = sourceAt(shape.keyLines(), line);
-  values = sourceAt(shape.valueLines(), line);
+  queries = sourceAt(shape.queryLines(), b.add(rowOfWarp, line), channel);
+  keysIn = sourceAt(shape.keyLines(), line, channel);
+  values = shape.isShort() ? sourceAt(shape.valueLines(), line, channel)
+                           : sourceAt(shape.valueLines(), b.mul(lane, b.integer(2)), quad);
 }
 
 /// Of each 16 rows a thread has two, eight rows from each other.
@@ -34,16 +35,16 @@ Value AttentionMmaProduct::key(int64_t j) {
   return b.add(b.mul(lane, b.integer(2)), b.integer(j / 2 * mmaColumns + j % 2));
 }
 
-/// What a lane has of 16 lines from 16 i on and 16 channels, four registers. Chunks of swizzled lines change places
-/// within 128 bytes by an exclusive or; sixteen lines further that is the same one again.
+/// What a lane has of 16 lines from 16 i on and 32 bytes of channels, four registers. Chunks of swizzled lines change
+/// places within 128 bytes by an exclusive or; sixteen lines further that is the same one again.
 Values AttentionMmaProduct::load(const Source &source, Value tile, int64_t i, int64_t step, bool isTransposed) {
-  const int64_t bytes = step * stepBytes, ofSwizzle = source.lines.isSwizzled ? bytes % 128 : 0;
+  const int64_t inLine = step * stepBytes, ofSwizzle = source.lines.isSwizzled ? inLine % 128 : 0;
+  const int64_t ofLines = i * mmaRows * source.lines.pitch * shape.bytes();
   Value moved = source.start;
   if (ofSwizzle)
     moved = b.createOrFold<arith::XOrIOp>(moved, b.integer(ofSwizzle));
   Value from = b.addressOf(b.getI8Type(), tile, moved);
-  return tile::loadMatrices(b, tile::advance(b, from, (i * mmaRows * source.lines.pitch * 2 + bytes - ofSwizzle) / 4),
-                            isTransposed);
+  return tile::loadMatrices(b, tile::advance(b, from, (ofLines + inLine - ofSwizzle) / 4), isTransposed);
 }
 
 /// Of `sums`, with so many of a row: those of 16 rows from 16 i on and eight columns.
@@ -60,7 +61,7 @@ void AttentionMmaProduct::multiplyAdd(ArrayRef<Value> x, ArrayRef<Value> y, Valu
 Values AttentionMmaProduct::scores(Value queriesAt, Value keysAt) {
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
   Values sums(rows() * keys(), zero);
-  for (int64_t step = 0; step < shape.paddedDepth() / mmaDepth; ++step) {
+  for (int64_t step = 0; step < shape.paddedDepth() * shape.bytes() / stepBytes; ++step) {
     SmallVector<Values> x;
     for (int64_t i = 0; i < shape.rowsOfWarp() / mmaRows; ++i)
       x.push_back(load(queries, queriesAt, i, step, false));
@@ -79,29 +80,40 @@ Values AttentionMmaProduct::scores(Value queriesAt, Value keysAt) {
   return sums;
 }
 
-/// Rows g and g + 8 of the first eight keys, then of the others.
+/// Rows g and g + 8 of the first half of the keys, then of the others.
 Values AttentionMmaProduct::weightsOf(ValueRange weights, int64_t i, int64_t step) {
-  Type element = tile::elementOf(b, *shape.mma);
+  const int64_t together = 4 / shape.bytes();
   Values words;
   for (int64_t n = 0; n < 4; ++n) {
-    Value pair = LLVM::UndefOp::create(b, VectorType::get(2, element));
-    for (int64_t e : {0, 1}) {
-      Value weight = weights[(2 * i + n % 2) * keys() + 4 * step + n / 2 * 2 + e];
-      pair = LLVM::InsertElementOp::create(b, pair, b.createOrFold<arith::TruncFOp>(element, weight), b.integer(e));
-    }
-    words.push_back(LLVM::BitcastOp::create(b, b.getI32Type(), pair));
+    const int64_t first = (2 * i + n % 2) * keys() + (2 * step + n / 2) * together;
+    words.push_back(tile::packFactors(b, *shape.mma, weights.slice(first, together)));
   }
+  return words;
+}
+
+/// Two registers for each eight of 16 channels from 16 c on. ldmatrix does not transpose f32: those are loaded one by
+/// one, of the keys 2 t and 2 t + 1, whose weights the lane has.
+Values AttentionMmaProduct::valuesOf(Value valuesAt, int64_t step, int64_t c) {
+  if (shape.isShort())
+    return load(values, valuesAt, step, c, /*isTransposed=*/true);
+  Value from = b.addressOf(b.getI8Type(), valuesAt, values.start);
+  Values words;
+  for (int64_t channel : {c * 16, c * 16 + mmaColumns})
+    for (int64_t key : {step * 8, step * 8 + 1}) {
+      Value value = tile::loadOne(b, tile::advance(b, from, key * values.lines.pitch + channel));
+      words.push_back(b.createOrFold<arith::BitcastOp>(b.getI32Type(), value));
+    }
   return words;
 }
 
 Values AttentionMmaProduct::add(const Values &weights, Value, Value valuesAt, ValueRange outputs) {
   Values sums(outputs);
-  for (int64_t step = 0; step < shape.keys / mmaDepth; ++step) {
+  for (int64_t step = 0; step < shape.keys * shape.bytes() / stepBytes; ++step) {
     SmallVector<Values> x;
     for (int64_t i = 0; i < shape.rowsOfWarp() / mmaRows; ++i)
       x.push_back(weightsOf(weights, i, step));
     for (int64_t c = 0; c < shape.paddedChannels() / 16; ++c) {
-      Values y = load(values, valuesAt, step, c, true);
+      Values y = valuesOf(valuesAt, step, c);
       for (int64_t i = 0; i < int64_t(x.size()); ++i)
         for (int64_t half : {0, 1})
           multiplyAdd(x[i], {y[2 * half], y[2 * half + 1]}, sums, outputsOfRow(), i, 2 * c + half);

@@ -106,7 +106,7 @@ AttentionShape presetOfFew(const Attention &attention, int64_t rows, int64_t key
 }
 
 /// Warps of 32 rows, for which shared memory is read half as often as for 16, as long as four of them have as many and
-/// registers hold their outputs and the scores of some keys.
+/// registers hold their outputs and the scores of some keys. Of f32, which take twice the room, two have to do.
 AttentionShape presetOfMma(const Attention &attention, int64_t rows, int64_t batch, int64_t keys) {
   AttentionShape s{128, keys, 4, 1, 1, attention.depth, attention.channels, attention.mma->type, 2};
   auto halve = [&] { s.rows /= 2, s.rowsOfThread = 2; };
@@ -115,8 +115,12 @@ AttentionShape presetOfMma(const Attention &attention, int64_t rows, int64_t bat
   while (!fitsTwice(s) && (s.keys > leastKeys || s.rows > 32)) {
     for (s.keys = keys; s.keys > leastKeys && !fitsTwice(s);)
       s.keys /= 2;
-    if (!fitsTwice(s) && s.rows > 32)
+    if (!fitsTwice(s) && s.rows > 32) {
       halve();
+      s.rowsOfThread = s.isShort() || s.rows == 32 ? 2 : 4;
+      if (!hasRegisters(s))
+        s.rowsOfThread = 2;
+    }
   }
   return s;
 }
@@ -191,7 +195,7 @@ BlockNeeds needsOf(const AttentionShape &s) {
   auto traffic = [&](int64_t across) {
     return 4.0 * double(s.rowsOfThread + across) / double(s.rowsOfThread * across);
   };
-  const double ofBoth = s.mma ? 2.0 / double(s.rowsOfWarp()) + 1.0 / double(s.keys)
+  const double ofBoth = s.mma ? double(s.bytes()) * (1.0 / double(s.rowsOfWarp()) + 0.5 / double(s.keys))
                               : (traffic(s.keys / 8) + traffic(s.paddedChannels() / 8)) / 2;
   return {s.threads(), registersOf(s), s.sharedBytes(), ofBoth, s.mma ? tile::bytesOf(*s.mma) : 0};
 }

@@ -29,7 +29,7 @@ void AttentionTiles::begin(const AttentionPlace &at, FirstKey keyOf) {
 
 namespace {
 
-//===- In f32 ------------------------------------------------------------===//
+//===- For CUDA cores ----------------------------------------------------===//
 
 /// Groups of copies come in turn: keys, values, the next keys, .. Queries are computed by threads.
 class AlternatingTiles : public AttentionTiles {
@@ -93,10 +93,11 @@ void AlternatingTiles::loadQueries() {
   });
 }
 
-//===- In 16 bits --------------------------------------------------------===//
+//===- For tensor cores --------------------------------------------------===//
 
 /// A group of copies is a stage: keys and values, the first one with the queries. Each turn all threads are done with
-/// the stage before, to which the last one to come is copied then.
+/// the stage before, to which the last one to come is copied then. What is tf32 is rounded once it is there, once for
+/// all warps.
 class StagedTiles : public AttentionTiles {
 public:
   StagedTiles(tile::Builder &b, Reader &reader, const StepContext &first, const Attention &attention,
@@ -107,16 +108,28 @@ public:
 
   void start() override {
     queries.fetch(place.firstRow, place.queries);
+    if (!shape.isShort())
+      tile::commitCopies(b);
     for (int64_t stage = 0; stage + 1 < shape.stages; ++stage)
       fetch(b.integer(stage));
+    if (shape.isShort())
+      return;
+    tile::awaitCopies(b, shape.stages - 1);
+    tile::barrier(b);
+    round(shape.queryLines(), place.queries);
   }
   Value awaitKeys(Value turn) override {
     tile::awaitCopies(b, shape.stages - 2);
     tile::barrier(b);
     fetch(b.add(turn, b.integer(shape.stages - 1)));
+    if (!shape.isShort()) {
+      round(shape.keyLines(), stageOf(turn));
+      round(shape.valueLines(), valuesOf(turn));
+      tile::barrier(b);
+    }
     return stageOf(turn);
   }
-  Value awaitValues(Value turn) override { return tile::advance(b, stageOf(turn), shape.keyLines().size()); }
+  Value awaitValues(Value turn) override { return valuesOf(turn); }
   void releaseKeys(Value) override {}
   void releaseValues(Value) override {}
   bool isBroken() const override { return AttentionTiles::isBroken() || queries.isBroken(); }
@@ -130,12 +143,14 @@ private:
   Value stageOf(Value turn) {
     return tile::advance(b, place.team, b.mul(b.rem(turn, b.integer(shape.stages)), b.integer(shape.stageSize())));
   }
+  Value valuesOf(Value turn) { return tile::advance(b, stageOf(turn), shape.keyLines().size()); }
   void fetch(Value turn) {
-    Value first = firstKey(turn), to = stageOf(turn);
-    keys.fetch(first, to);
-    values.fetch(first, tile::advance(b, to, shape.keyLines().size()));
+    Value first = firstKey(turn);
+    keys.fetch(first, stageOf(turn));
+    values.fetch(first, valuesOf(turn));
     tile::commitCopies(b);
   }
+  void round(const LineShape &lines, Value at) { roundToTf32(b, lines, at, place.thread, shape.threads()); }
 
   HeadTile queries;
 };

@@ -49,8 +49,8 @@ protected:
   FirstKey firstKey;
 };
 
-/// For what the shape says: one tile of keys and one of values, in f32, of which one is on its way while the other one
-/// is computed with; or stages of both, of 16 bits.
+/// For what the shape says: for CUDA cores one tile of keys and one of values, of which one is on its way while the
+/// other one is computed with; for tensor cores stages of both.
 std::unique_ptr<AttentionTiles> createAttentionTiles(tile::Builder &b, Reader &reader, const StepContext &first,
                                                      const Attention &attention, const AttentionShape &shape,
                                                      AttentionElements &elements);

@@ -54,8 +54,9 @@ static bool isBinary(const Attention &attention) {
 
 std::optional<AttentionMaps> findAttentionMaps(const StepContext &first, const Attention &attention) {
   const int64_t rows = largestValue(extentOf(attention.rows, first.kernel->getContext()), first.kernel);
-  if (!attention.mma || !(attention.mma->factor > 0) || rows < leastQueries || !isBinary(attention) ||
-      attention.depth != attention.channels || (attention.depth != 64 && attention.depth != 128))
+  if (!attention.mma || !attention.mma->isShort() || !(attention.mma->factor > 0) || rows < leastQueries ||
+      !isBinary(attention) || attention.depth != attention.channels ||
+      (attention.depth != 64 && attention.depth != 128))
     return std::nullopt;
   std::optional<AttentionMap> keys = findMap(first, attention.scores.op, attention.key, attention.scoreLoops.back(),
                                              attention.scores.depth.front(), attention.mma->type);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "targets/cuda/HeadTile.h"
 
+#include "targets/cuda/tile/Mma.h"
 #include "targets/cuda/tile/Shared.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -23,12 +24,35 @@ Value LineShape::place(tile::Builder &b, Value line, Value channel) const {
   return b.add(b.add(block, start), b.createOrFold<arith::XOrIOp>(b.rem(channel, b.integer(pitch)), key));
 }
 
-LineShape shortLines(int64_t lines, int64_t width) {
-  const bool isSwizzled = width % 64 == 0;
-  return {lines, width, isSwizzled ? width : (width / 8 | 1) * 8, 2, isSwizzled};
+LineShape matrixLines(int64_t lines, int64_t width, int64_t bytes) {
+  const int64_t ofChunk = 16 / bytes;
+  const bool isSwizzled = width * bytes % 128 == 0;
+  return {lines, width, isSwizzled ? width : (width / ofChunk | 1) * ofChunk, bytes, isSwizzled};
 }
 
 LineShape blockLines(int64_t lines, int64_t width) { return {lines, width, 64, 2, true, true}; }
+
+/// Four of a line at a time. Those that are swizzled change places within their line.
+void roundToTf32(tile::Builder &b, const LineShape &lines, Value at, Value thread, int64_t threads) {
+  constexpr int64_t together = 4;
+  const int64_t ofLine = lines.width / together, count = lines.lines * ofLine;
+  for (int64_t turn = 0; turn * threads < count; ++turn) {
+    Value index = b.add(thread, b.integer(turn * threads));
+    Value place = b.add(b.mul(b.div(index, b.integer(ofLine)), b.integer(lines.pitch)),
+                        b.mul(b.rem(index, b.integer(ofLine)), b.integer(together)));
+    Value address = tile::advance(b, at, place);
+    auto round = [&] {
+      Values four = tile::loadFour(b, address);
+      for (Value &value : four)
+        value = b.createOrFold<arith::BitcastOp>(b.getF32Type(), tile::roundToTf32(b, value));
+      tile::storeFour(b, four, address);
+    };
+    if ((turn + 1) * threads <= count)
+      round();
+    else
+      b.ifThen(b.isBelow(index, b.integer(count)), round);
+  }
+}
 
 /// Whether the innermost index is the loop behind a multiple of so many elements, and the loop is nowhere else.
 static bool areInUnits(linalg::GenericOp op, unsigned number, unsigned loop, int64_t elements) {
@@ -185,8 +209,10 @@ void HeadTile::readUnits(Value first, Value to) {
     }
     for (auto [unit, ofUnit] : llvm::zip_equal(units, values))
       ifOfTile(unit, [&, &unit = unit, &ofUnit = ofUnit] {
-        for (int64_t i = 0; i < unitElements; i += 4)
-          tile::storeFour(b, ArrayRef(ofUnit).slice(size_t(i), 4), tile::advance(b, addressOf(to, unit.place), i));
+        for (int64_t i = 0; i < unitElements; i += 4) {
+          Value place = shape.place(b, unit.line, b.add(unit.channel, b.integer(i)));
+          tile::storeFour(b, ArrayRef(ofUnit).slice(size_t(i), 4), addressOf(to, place));
+        }
       });
   }
 }

@@ -20,11 +20,14 @@ struct LineShape {
   tile::Value place(tile::Builder &b, tile::Value line, tile::Value channel) const;
 };
 
-/// Of 16-bit elements, so that the same 16 bytes of eight lines in a row lie in different banks: lines of multiples of
-/// 128 bytes are swizzled, others are longer.
-LineShape shortLines(int64_t lines, int64_t width);
+/// Of elements of so many bytes, so that the same 16 bytes of eight lines in a row lie in different banks: lines of
+/// multiples of 128 bytes are swizzled, others are longer.
+LineShape matrixLines(int64_t lines, int64_t width, int64_t bytes);
 /// Of 16-bit elements, multiples of 128 bytes: as wgmma reads them.
 LineShape blockLines(int64_t lines, int64_t width);
+
+/// Rounds f32 to tf32 where they lie; which of the threads that do so this is.
+void roundToTf32(tile::Builder &b, const LineShape &lines, tile::Value at, tile::Value thread, int64_t threads);
 
 class HeadTile {
 public:

@@ -20,6 +20,7 @@ struct AttentionCase {
   std::string element = "f32"; // of keys and values; inputs are multiples of 1/16 then, which all floats hold
   std::string queries = "f32"; // of queries, which are multiples of 1/16 then, too
   bool isOffset = false;       // the last query sees the last key, if causal; otherwise query i key i
+  std::string attributes;      // of the kernel
 };
 
 constexpr int attentionBatch = 3;
@@ -97,7 +98,7 @@ inline std::string attentionKernel(const AttentionCase &s) {
                             {"a, b, c, e", at("e", "d"), "a, b, c, d"}, "0.0 : f32", multiply("f32"));
   Value result = k.one("pppp", {products, sums}, k.type({batch, "s0", h, d}), {"a, c, b, d", "a, c, b", "a, b, c, d"},
                        "%s = arith.divf %x0, %x1 : f32\nlinalg.yield %s : f32");
-  return k.finish({result});
+  return k.finish({result}, s.attributes);
 }
 
 /// Random inputs in the order of the kernel's arguments. `mostKeys` bounds the lengths; keys and values from `firstNan`

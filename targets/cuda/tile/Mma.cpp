@@ -34,6 +34,17 @@ Value roundToTf32(Builder &b, Value x) {
   return NVVM::ConvertFloatToTF32Op::create(b, TypeRange(b.getI32Type()), x, NVVM::FPRoundingMode::RNA);
 }
 
+Value packFactors(Builder &b, MmaType type, ValueRange numbers) {
+  if (type == MmaType::TF32)
+    return roundToTf32(b, numbers.front());
+  Type element = elementOf(b, type);
+  Value pair = LLVM::UndefOp::create(b, VectorType::get(2, element));
+  for (int64_t i : {0, 1})
+    pair = LLVM::InsertElementOp::create(b, pair, b.createOrFold<arith::TruncFOp>(element, numbers[size_t(i)]),
+                                         b.integer(i));
+  return LLVM::BitcastOp::create(b, b.getI32Type(), pair);
+}
+
 /// Two f16 are a vector for this op, all else is an i32.
 static Values asOperands(Builder &b, MmaType type, ArrayRef<Value> registers) {
   Values operands;

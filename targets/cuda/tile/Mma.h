@@ -26,6 +26,9 @@ Values loadMatrices(Builder &b, Value address, bool isTransposed);
 /// An f32 as tensor cores take tf32, an i32: rounded to ten bits behind the point, to nearest.
 Value roundToTf32(Builder &b, Value x);
 
+/// A register of a factor, of as many f32 as it holds: rounded to the type.
+Value packFactors(Builder &b, MmaType type, ValueRange numbers);
+
 /// sums + x y^T by one mma.sync: x of 16 rows, y of eight, the four sums of a lane. As lanes get them: x is rows 0 to 7
 /// and 8 to 15 of the first 16 bytes of the depth, then those of the other 16; y the first 16 bytes and the others.
 /// Sum 2 h + i of lane 4 g + t is that of x's row 8 h + g and y's row 2 t + i.
