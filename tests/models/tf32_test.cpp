@@ -35,7 +35,8 @@ double error(Library<Handle> library, std::int64_t tokens,
   return difference / largest;
 }
 
-// Ten bits behind the point instead of 23, in products alone; at most three times what was measured (M-1063).
+// Ten bits behind the point instead of 23, in products and attention alone; at most three times what was measured
+// (M-1354).
 TEST(Tf32, IsWithinItsToleranceAndInEffect) {
   for (std::int64_t tokens : {17, 100}) {
     SCOPED_TRACE(tokens);
