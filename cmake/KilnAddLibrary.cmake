@@ -11,7 +11,8 @@
 #                    [TF32]                              GPUs may round factors of f32 to tf32, for tensor cores
 #                    [ORDERED]                           each row's results are the same to the bit in every call
 #                    [RANKS n]                           processes that call entries together, each with a part of the weights
-#                    [STAGES n]                          processes of a pipeline, each with its share of the layers
+#                    [STAGES n]                          processes of a pipeline, each with its share of the layers: if n does not
+#                                                        divide them those before the last one have one more
 #                    [REPLICAS n]                        models that train together, each with its own inputs
 #                    [SUM_PARTS n]                       with ORDERED: the same bits for each number of ranks that divides n
 #                    [SEQUENCE_PARALLEL]                 ranks share out the rows of norms and residuals, too

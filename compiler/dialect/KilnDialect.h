@@ -76,6 +76,8 @@ inline constexpr llvm::StringLiteral sumPartsAttrName = "kiln.sum_parts";
 inline constexpr llvm::StringLiteral replicasAttrName = "kiln.replicas";
 /// On a module that is cut in stages, each with its layers: their number.
 inline constexpr llvm::StringLiteral stagesAttrName = "kiln.stages";
+/// And the first stage with each role (compiler/transforms/CutStages.h).
+inline constexpr llvm::StringLiteral rolesAttrName = "kiln.roles";
 inline constexpr llvm::StringLiteral shardsAttrName = "kiln.shards";
 /// On a function that the generated library exports.
 inline constexpr llvm::StringLiteral entryAttrName = "kiln.entry";

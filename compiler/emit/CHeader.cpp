@@ -186,7 +186,7 @@ static std::string modelConstants(const ModelInterface &model, const std::vector
   uint64_t packed = 0;
   std::string isas;
   for (const Variant &variant : variants) {
-    packed = std::max(packed, variant.ownPackedBytes());
+    packed = std::max(packed, variant.packedBytes);
     isas += (isas.empty() ? "" : " ") + variant.target;
   }
   text += fmt::format("/* Bytes of the packed copy of the weights, at most. */\n#define {}_WEIGHT_BYTES ((size_t){})\n",

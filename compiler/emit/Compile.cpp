@@ -212,7 +212,7 @@ FailureOr<WeightLayout> ModelCompiler::layOutWeights(TargetModule &lowered, Vari
   if (succeeded(weights)) {
     variant.placements = weights->placements();
     variant.packedBytes = weights->bytes();
-    variant.shares = weights->shares();
+    variant.packedBytesOf = weights->bytesOfRoles();
   }
   return weights;
 }
@@ -250,9 +250,8 @@ LogicalResult ModelCompiler::compileBody(const EntryInterface &entry, StringRef 
       for (const KernelForm &form : forms->second)
         addScratch(form.function);
   });
-  const uint64_t firstByte = variant.shares.empty() ? 0 : variant.shares[role].first;
   HostCodeInput input{entry,         report.model,           weights,   *plan, code.symbol, kernels,
-                      lowered.forms, lowered.target->info(), constants, role,  firstByte};
+                      lowered.forms, lowered.target->info(), constants, role};
   if (failed(emitHostCode(function, input, host)))
     return failure();
   variant.entries.push_back(code);
@@ -273,9 +272,9 @@ LogicalResult ModelCompiler::compileHost(TargetModule &lowered, Variant &variant
     context.kernels[function.getName()] = {kernelSymbol(target, function.getName()), &abi};
     hookPrefixes.insert(abi.hookPrefix());
   }
-  for (auto [number, role] : llvm::enumerate(mlir::kiln::getStageRoles(report.model.stages)))
+  for (auto [number, role] : llvm::enumerate(mlir::kiln::getStageRoles(module)))
     for (const EntryInterface &entry : report.model.entries)
-      if (failed(compileBody(entry, mlir::kiln::getRoleName(entry.name, role), number, context)))
+      if (failed(compileBody(entry, mlir::kiln::getRoleName(entry.name, role.name), number, context)))
         return failure();
   variant.constants = context.constants.bytes();
   if (variant.isOnDevice())

@@ -34,6 +34,8 @@ private:
   Constant *argument(const ArgumentInterface &argument, const EntryInterface &entry);
   /// A weight or a state as kiln_weight_t.
   template <class Tensor> Constant *tensor(const Tensor &tensor, uint32_t flags);
+  /// Of integers of so many bits.
+  Constant *numbers(ArrayRef<uint64_t> values, unsigned bits, const Twine &name);
   Constant *shard(const std::optional<WeightSlice> &slice, int64_t parts = 1);
   Constant *state(const StateInterface &state);
   Constant *symbols(ArrayRef<Symbol> given);
@@ -54,6 +56,13 @@ Constant *DescriptorBuilder::table(ArrayRef<Constant *> elements, const Twine &n
   auto *global =
       new GlobalVariable(module, type, true, GlobalValue::PrivateLinkage, ConstantArray::get(type, elements), name);
   return global;
+}
+
+Constant *DescriptorBuilder::numbers(ArrayRef<uint64_t> values, unsigned bits, const Twine &name) {
+  SmallVector<Constant *> elements;
+  for (uint64_t value : values)
+    elements.push_back(ConstantInt::get(IntegerType::get(context, bits), value));
+  return table(elements, name);
 }
 
 Constant *DescriptorBuilder::text(StringRef value) {
@@ -105,13 +114,13 @@ Constant *DescriptorBuilder::argument(const ArgumentInterface &argument, const E
 template <class Tensor> Constant *DescriptorBuilder::tensor(const Tensor &tensor, uint32_t flags) {
   SmallVector<uint64_t> shape(tensor.shape.begin(), tensor.shape.end());
   shape.resize(KILN_MAX_RANK, 1);
-  flags |= (tensor.stages > 1 ? KILN_WEIGHT_OF_STAGE : 0) | tensor.absent * KILN_WEIGHT_ABSENT;
+  flags |= (tensor.allCopies ? KILN_WEIGHT_OF_STAGE : 0) | tensor.absent * KILN_WEIGHT_ABSENT;
   return structure(abi::Struct::weight)
       .set(abi::weight::name, text(tensor.name))
       .set(abi::weight::dtype, static_cast<uint32_t>(tensor.element))
       .set(abi::weight::rank, tensor.shape.size())
       .set(abi::weight::shape, shape)
-      .set(abi::weight::copies, tensor.copies)
+      .set(abi::weight::copies, tensor.fileCopies())
       .set(abi::weight::flags, flags)
       .get();
 }
@@ -139,7 +148,7 @@ Constant *DescriptorBuilder::shard(const std::optional<WeightSlice> &slice, int6
 Constant *DescriptorBuilder::state(const StateInterface &state) {
   return structure(abi::Struct::state)
       .set(abi::state::tensor, tensor(state, 0))
-      .set(abi::state::offsets, ArrayRef<uint64_t>(state.offsets))
+      .set(abi::state::offsets, numbers(state.offsets, 64, "offsets"))
       .set(abi::state::stride, state.stride)
       .get();
 }
@@ -181,10 +190,7 @@ Constant *DescriptorBuilder::entry(const EntryInterface &entry) {
 }
 
 Constant *DescriptorBuilder::variant(const Variant &variant) {
-  SmallVector<Constant *> placements, bodies, shares;
-  for (const WeightShare &share : variant.shares)
-    shares.push_back(
-        structure(abi::Struct::share).set(abi::share::first, share.first).set(abi::share::bytes, share.bytes).get());
+  SmallVector<Constant *> placements, bodies;
   for (const WeightPlacement &place : variant.placements)
     placements.push_back(structure(abi::Struct::placement)
                              .set(abi::placement::offset, place.offset)
@@ -217,7 +223,9 @@ Constant *DescriptorBuilder::variant(const Variant &variant) {
       .set(abi::variant::memory_space, variant.memorySpace)
       .set(abi::variant::placements, table(placements, "placements"))
       .set(abi::variant::packed_bytes, variant.packedBytes)
-      .set(abi::variant::shares, table(shares, "shares"))
+      .set(abi::variant::role_bytes,
+           numbers(model.stages > 1 ? ArrayRef<uint64_t>(variant.packedBytesOf) : ArrayRef<uint64_t>(), 64,
+                   "role_bytes"))
       .set(abi::variant::digest, packedDigest(model, variant))
       .set(abi::variant::bodies, table(bodies, "bodies"))
       .set(abi::variant::backend, external(variant.backend))
@@ -275,6 +283,9 @@ void DescriptorBuilder::emit(const std::vector<Variant> &variants) {
     shards.clear();
   for (const EntryInterface &described : model.entries)
     entries.push_back(entry(described));
+  SmallVector<uint64_t> roles;
+  for (int64_t stage = 0; model.stages > 1 && stage < model.stages; ++stage)
+    roles.push_back(model.roleOf(stage));
   for (const Variant &compiled : variants)
     code.push_back(variant(compiled));
   Constant *descriptor = structure(abi::Struct::descriptor)
@@ -293,6 +304,7 @@ void DescriptorBuilder::emit(const std::vector<Variant> &variants) {
                              .set(abi::descriptor::stages, model.stages)
                              .set(abi::descriptor::sharding, external(model.isForSeveral() ? "kiln_sharding" : ""))
                              .set(abi::descriptor::shards, table(shards, "shards"))
+                             .set(abi::descriptor::roles, numbers(roles, 32, "roles"))
                              .get();
   new GlobalVariable(module, descriptor->getType(), true, GlobalValue::ExternalLinkage, descriptor,
                      model.name + "_descriptor");

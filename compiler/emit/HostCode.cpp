@@ -245,7 +245,7 @@ FailureOr<Value> HostEmitter::addressOf(Value tensor) {
     return addressOfStep(*step, cast<RankedTensorType>(tensor.getType()));
   if (auto parameter = tensor.getDefiningOp<kd::ParameterOp>()) {
     PackedRange range = input.weights.of(parameter);
-    Value address = byteAddress(loadOfFrame(abi::frame::weights), range.offset - input.firstByte);
+    Value address = byteAddress(loadOfFrame(abi::frame::weights), range.offset);
     if (Value layer = layerAt(parameter); parameter.getCopies() > 1 && layer)
       address = byteAddress(address, multiply(layer, constant(i64, range.stride)));
     return address;

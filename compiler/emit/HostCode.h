@@ -32,8 +32,7 @@ struct HostCodeInput {
   const RowVariants &variants;
   const TargetInfo &target;
   ConstantPool &constants; // gets those of a device
-  uint32_t role = 0;       // KILN_ROLE_ of a stage
-  uint64_t firstByte = 0;  // of the layout of all weights, where the packed weights begin that a stage has
+  uint32_t role = 0;       // of a stage, KILN_ROLE_
 };
 
 /// Appends `int SYMBOL(const kiln_frame_t *frame)` for `entry` (a planned entry function) to `host`, a module of the

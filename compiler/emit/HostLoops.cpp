@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/emit/HostEmitter.h"
+#include "compiler/transforms/CutStages.h"
 
 using namespace mlir;
 namespace kd = mlir::kiln;
@@ -29,9 +30,14 @@ Value HostEmitter::tracedLayerAt(Operation *op) {
   if (!stack)
     return constant(i64, -1);
   Value layer = layers.lookup(stack);
-  if (input.model.stages == 1)
+  auto all = entry->getAttrOfType<IntegerAttr>(kd::layersAttrName);
+  if (!all)
     return layer;
-  return add(layer, multiply(stage(), constant(i64, cast<AffineConstantExpr>(stack.getTripCount()).getValue())));
+  const int64_t count = all.getInt(), stages = input.model.stages; // as kiln_first_layer
+  Value own = stage(), longer = subtract(own, constant(i64, kiln_first_longer_stage(count, stages)));
+  Value isLonger = LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::sgt, longer, constant(i64, 0));
+  Value more = LLVM::SelectOp::create(builder, loc, isLonger, longer, constant(i64, 0));
+  return add(layer, add(multiply(own, constant(i64, count / stages)), more));
 }
 
 Value HostEmitter::addressOfState(Operation *op, StringRef name, int64_t copies) {

@@ -54,20 +54,23 @@ static uint64_t byteCount(const StateInterface &state, size_t firstExtent) {
 }
 
 void ModelInterface::placeStates() {
-  auto place = [](std::vector<StateInterface> &placed, uint32_t role, uint64_t bytes) {
-    for (StateInterface &state : placed) {
-      state.offsets[role] = bytes;
-      state.stride = KILN_ARENA_ROUND(byteCount(state, 0));
-      if ((state.absent >> role & 1) == 0)
-        bytes += state.copies * state.stride;
-    }
-    return bytes;
+  auto place = [](StateInterface &state, int64_t copies, uint64_t bytes) {
+    state.offsets.push_back(bytes);
+    state.stride = KILN_ARENA_ROUND(byteCount(state, 0));
+    return bytes + copies * state.stride;
   };
-  static_assert(std::tuple_size_v<decltype(StateInterface::offsets)> == KILN_ROLES);
+  for (std::vector<StateInterface> *all : {&states, &moments})
+    for (StateInterface &state : *all)
+      state.offsets.clear();
   trainingBytes = 0;
-  for (uint32_t role = 0; role < roles(); ++role) {
-    stateBytes = place(states, role, 0);
-    trainingBytes = std::max(trainingBytes, place(moments, role, stateBytes));
+  for (uint32_t role = 0; role < roles.size(); ++role) {
+    stateBytes = 0;
+    for (StateInterface &state : states)
+      stateBytes = place(state, state.copies, stateBytes);
+    uint64_t bytes = stateBytes;
+    for (StateInterface &moment : moments)
+      bytes = place(moment, copiesOf(moment, role), bytes);
+    trainingBytes = std::max(trainingBytes, bytes);
   }
   stateBytesPerRow = 0;
   for (const StateInterface &state : states)
@@ -256,14 +259,17 @@ template <class Tensor> static void unfold(const Tensor &tensor, llvm::function_
 void unfoldNestedStacks(ModelInterface &model, std::vector<Variant> &variants) {
   std::vector<WeightInterface> weights;
   std::vector<std::vector<WeightPlacement>> placements(variants.size());
-  for (size_t i = 0; i < model.weights.size(); ++i)
-    unfold<WeightInterface>(model.weights[i], [&](WeightInterface row, int64_t first) {
-      weights.push_back(std::move(row));
-      for (size_t v = 0; v < variants.size(); ++v) {
-        WeightPlacement &place = placements[v].emplace_back(variants[v].placements[i]);
-        place.offset += first * place.stride;
-      }
-    });
+  for (size_t role = 0; role < model.roles.size(); ++role) {
+    weights.clear();
+    for (size_t i = 0; i < model.weights.size(); ++i)
+      unfold<WeightInterface>(model.weights[i], [&](WeightInterface row, int64_t first) {
+        weights.push_back(std::move(row));
+        for (size_t v = 0; v < variants.size(); ++v) {
+          WeightPlacement &place = placements[v].emplace_back(variants[v].placements[role * model.weights.size() + i]);
+          place.offset += first * place.stride;
+        }
+      });
+  }
   model.weights = std::move(weights);
   for (size_t v = 0; v < variants.size(); ++v)
     variants[v].placements = std::move(placements[v]);
@@ -292,7 +298,20 @@ std::vector<int64_t> WeightInterface::fileShape() const {
   return whole;
 }
 
-uint32_t ModelInterface::roles() const { return static_cast<uint32_t>(std::min<int64_t>(stages, KILN_ROLES)); }
+uint32_t ModelInterface::roleOf(int64_t stage) const {
+  if (stage + 1 == stages)
+    return stages == 1 ? 0 : KILN_ROLE_LAST;
+  uint32_t role = KILN_ROLE_FIRST;
+  for (uint32_t next = KILN_ROLE_MIDDLE; next < roles.size() && roles[next] <= stage; ++next)
+    role = next;
+  return role;
+}
+
+int64_t ModelInterface::copiesOf(uint32_t absent, int64_t allCopies, int64_t copies, uint32_t role) const {
+  if (absent >> std::min<uint32_t>(role, KILN_ROLE_MIDDLE) & 1)
+    return 0;
+  return allCopies ? kiln_stage_layers(allCopies, stages, roles[role]) : copies;
+}
 
 bool ModelInterface::trains() const {
   return llvm::any_of(entries, [](const EntryInterface &entry) { return entry.changesWeights; });
@@ -395,13 +414,6 @@ std::string checkExtents(const ModelInterface &model, const std::map<std::string
       return fmt::format("no entry has an extent \"{}\"", name);
   }
   return "";
-}
-
-uint64_t Variant::ownPackedBytes() const {
-  uint64_t most = 0;
-  for (const WeightShare &share : shares)
-    most = std::max(most, share.bytes);
-  return shares.empty() ? packedBytes : most;
 }
 
 ArenaBytes arenaBytes(const std::vector<Variant> &variants, size_t entry) {

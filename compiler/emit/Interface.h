@@ -9,7 +9,6 @@
 #include "compiler/schedule/Choose.h"
 #include "kiln/graph.h"
 #include "targets/target.h"
-#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -69,31 +68,33 @@ struct WeightInterface {
   std::vector<int64_t> layers; // of the stacks, outermost first; the copies are their product
   bool isVariable = false;     // may be written between calls
   std::optional<WeightSlice> slice = std::nullopt;
-  int64_t stages = 1;  // each of which has as many copies, other ones; 1: all have these
-  uint32_t absent = 0; // bits: KILN_ROLE_ of stages that do without it
+  int64_t allCopies = 0; // of stages that have some each, of which `copies` are the most; 0: each has these
+  uint32_t absent = 0;   // bits: stages with that role do without it, as KILN_WEIGHT_ABSENT says
 
   std::vector<int64_t> fileShape() const;
-  int64_t fileCopies() const { return copies * stages; }
+  int64_t fileCopies() const { return allCopies ? allCopies : copies; }
 };
 
 /// A tensor that lives between calls; with copies > 1 its name holds "{}" for the layers. Copy c lies at offsets[0] + c
-/// * stride bytes from the beginning of the arena; of several stages with their role's offset (KILN_ROLE_).
+/// * stride bytes from the beginning of the arena; of several stages at their role's offset. A model's own states lie
+/// in the same places on all stages.
 struct StateInterface {
   std::string name;
   ElementType element;
   std::vector<int64_t> shape;
   int64_t copies = 1;
-  std::vector<int64_t> layers; // as of a weight
-  std::array<uint64_t, 3> offsets = {};
+  std::vector<int64_t> layers;        // as of a weight
+  std::vector<uint64_t> offsets = {}; // one a role
   uint64_t stride = 0;
   bool isAppended = false;
   std::optional<WeightSlice> slice = std::nullopt; // as of a weight
   int64_t parts = 1;                               // replicas have one each, of all elements in a row
-  int64_t stages = 1;                              // as of a weight
+  int64_t allCopies = 0;                           // as of a weight
   uint32_t absent = 0;
 
   /// As it lies in an arena.
   std::vector<int64_t> ownShape() const;
+  int64_t fileCopies() const { return allCopies ? allCopies : copies; }
 };
 
 struct ModelInterface {
@@ -107,9 +108,15 @@ struct ModelInterface {
   int64_t ranks = 1;                   // that call entries together
   int64_t replicas = 1;                // of a model that is trained
   int64_t stages = 1;                  // that have some of the layers each
+  std::vector<int64_t> roles = {0};    // of stages: the first stage with each (compiler/transforms/CutStages.h)
   bool isForSeveral() const { return ranks > 1 || replicas > 1 || stages > 1; }
-  /// How many roles its stages have.
-  uint32_t roles() const;
+  /// The role of a stage.
+  uint32_t roleOf(int64_t stage) const;
+  /// How many copies of a tensor a stage with the role has.
+  template <class Tensor> int64_t copiesOf(const Tensor &tensor, uint32_t role) const {
+    return copiesOf(tensor.absent, tensor.allCopies, tensor.copies, role);
+  }
+  int64_t copiesOf(uint32_t absent, int64_t allCopies, int64_t copies, uint32_t role) const;
   /// Whether each replica has a part of what optimisers keep.
   bool sharesStates() const;
   /// Whether no process has all of the model.
@@ -175,28 +182,21 @@ struct EntryCode {
   std::string function = ""; // the entry's name; of a stage's role "forward_first"
 };
 
-/// kiln_share_t of runtime/src/model.h.
-struct WeightShare {
-  uint64_t first = 0, bytes = 0;
-};
-
 /// Everything compiled for one instruction set.
 struct Variant {
   std::string target;
   uint64_t features = 0;                   // KILN_CPU_ bits that a CPU must have
   uint32_t memorySpace = 0;                // a KILN_MEMORY_ value
-  std::vector<WeightPlacement> placements; // one a weight
-  uint64_t packedBytes = 0;
-  std::vector<WeightShare> shares;  // of several stages, one a role; else none
-  std::string backend;              // a symbol of the run time; empty: none
-  std::string constants;            // bytes for the device; empty on a CPU
-  std::vector<std::string> modules; // symbols of kiln_cuda_module_t
-  std::vector<EntryCode> entries;   // of several stages those of each role, one behind another
+  std::vector<WeightPlacement> placements; // one a weight; of several stages those of each role, one behind another
+  std::vector<uint64_t> packedBytesOf;     // by role
+  uint64_t packedBytes = 0;                // the most of them
+  std::string backend;                     // a symbol of the run time; empty: none
+  std::string constants;                   // bytes for the device; empty on a CPU
+  std::vector<std::string> modules;        // symbols of kiln_cuda_module_t
+  std::vector<EntryCode> entries;          // of several stages those of each role, one behind another
   std::vector<KernelSummary> kernels;
 
   bool isOnDevice() const { return !backend.empty(); }
-  /// Of the packed weights that a process has, at most.
-  uint64_t ownPackedBytes() const;
 };
 
 /// Whether one of them is for a device.

@@ -136,12 +136,14 @@ static json::Object variantJson(const ModelInterface &model, const Variant &vari
       entry["staging_bytes"] = code.stagingBytes;
     entries.push_back(std::move(entry));
   }
-  json::Array shares;
-  for (const WeightShare &share : variant.shares)
-    shares.push_back(json::Object{{"first", share.first}, {"bytes", share.bytes}});
-  return json::Object{
-      {"target", variant.target},      {"shares", std::move(shares)},   {"packed_bytes", variant.packedBytes},
-      {"entries", std::move(entries)}, {"kernels", std::move(kernels)}, {"weights", std::move(weights)}};
+  json::Object target{{"target", variant.target},
+                      {"packed_bytes", variant.packedBytes},
+                      {"entries", std::move(entries)},
+                      {"kernels", std::move(kernels)},
+                      {"weights", std::move(weights)}};
+  if (model.stages > 1)
+    target["packed_bytes_of_roles"] = json::Array(variant.packedBytesOf);
+  return target;
 }
 
 static json::Object sliceJson(const WeightSlice &slice) {
@@ -165,16 +167,16 @@ std::string writeManifest(const ModelInterface &model, const std::vector<Variant
       row["variable"] = true;
     if (weight.slice)
       row["slice"] = sliceJson(*weight.slice);
-    if (weight.stages > 1)
-      row["of_stage"] = true;
+    if (weight.allCopies)
+      row["of_all_stages"] = weight.allCopies;
     weights.push_back(std::move(row));
   }
   json::Array states;
   for (const StateInterface &state : model.states) {
     json::Object row{{"name", state.name},     {"type", name_of(state.element)}, {"shape", json::Array(state.shape)},
                      {"copies", state.copies}, {"offset", state.offsets[0]},     {"stride", state.stride}};
-    if (state.stages > 1)
-      row["of_stage"] = true;
+    if (state.allCopies)
+      row["of_all_stages"] = state.allCopies;
     states.push_back(std::move(row));
   }
   for (const Variant &variant : variants)
@@ -186,7 +188,7 @@ std::string writeManifest(const ModelInterface &model, const std::vector<Variant
   if (model.ranks > 1)
     manifest["ranks"] = model.ranks;
   if (model.stages > 1)
-    manifest["stages"] = model.stages;
+    manifest["stages"] = model.stages, manifest["first_stages_of_roles"] = json::Array(model.roles);
   if (model.replicas > 1)
     manifest["replicas"] = model.replicas;
   if (model.embedsWeights)

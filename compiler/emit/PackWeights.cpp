@@ -23,9 +23,10 @@ std::array<uint64_t, 4> packedDigest(const ModelInterface &model, const Variant 
     text += fmt::format("{} ranks\n", model.ranks);
   if (model.stages > 1)
     text += fmt::format("{} stages\n", model.stages);
-  for (auto [weight, place] : llvm::zip_equal(model.weights, variant.placements)) {
+  for (auto [number, place] : llvm::enumerate(variant.placements)) {
+    const WeightInterface &weight = model.weights[number % model.weights.size()];
     text += fmt::format("{} {} {} x {} [{}] at {} + {} tile {} dim {} shift {} as {} scales {} group {} zeros {}\n",
-                        weight.name.size(), weight.name, name_of(weight.element), weight.copies,
+                        weight.name.size(), weight.name, name_of(weight.element), weight.fileCopies(),
                         fmt::join(weight.shape, ", "), place.offset, place.stride, place.tile, place.dim, place.shift,
                         name_of(place.element), place.scales, place.group, place.zeros);
     for (const WeightSection &section : weight.slice ? weight.slice->sections : std::vector<WeightSection>())

@@ -80,8 +80,8 @@ static void splitAmongRanks(ModuleOp module, ModelInterface &model) {
 namespace {
 /// What functions of an entry, one for each role, have of a weight or a state.
 struct Found {
-  int64_t copies = 0;
-  uint32_t roles = 0; // bits of those that name it
+  int64_t copies = 0; // of one of them
+  uint32_t roles = 0; // bits of those that name it, of all between the first stage and the last the same one
 };
 struct FoundTensors {
   llvm::StringMap<Found> weights, states;
@@ -91,14 +91,14 @@ struct FoundTensors {
 static void add(llvm::StringMap<Found> &found, StringRef name, int64_t copies, uint32_t role) {
   Found &here = found[name];
   here.copies = copies;
-  here.roles |= 1U << role;
+  here.roles |= 1U << std::min<uint32_t>(role, KILN_ROLE_MIDDLE);
 }
 
 static FoundTensors findTensors(ModuleOp module, const ModelInterface &model) {
   FoundTensors found;
-  for (auto [number, role] : llvm::enumerate(kd::getStageRoles(model.stages)))
+  for (auto [number, role] : llvm::enumerate(kd::getStageRoles(module)))
     for (const EntryInterface &entry : model.entries)
-      module.lookupSymbol<func::FuncOp>(kd::getRoleName(entry.name, role))
+      module.lookupSymbol<func::FuncOp>(kd::getRoleName(entry.name, role.name))
           .walk([&, role = static_cast<uint32_t>(number)](Operation *op) {
             llvm::TypeSwitch<Operation *>(op)
                 .Case([&](kd::ParameterOp parameter) {
@@ -118,15 +118,16 @@ static void cut(std::vector<Tensor> &tensors, const llvm::StringMap<Found> &foun
     const int64_t copies = found.lookup(tensor.name).copies;
     if (copies == 0 || copies == tensor.copies)
       continue;
-    tensor.layers = {tensor.copies /= stages};
-    tensor.stages = stages;
+    tensor.allCopies = tensor.copies;
+    tensor.copies = llvm::divideCeil(tensor.copies, stages);
+    tensor.layers = {tensor.copies};
   }
 }
 
-/// Roles do without what they do not name; what none does is the last stage's, which has the end of all weights.
+/// Roles do without what they do not name; what none names is the last stage's.
 template <class Tensor>
-static void leaveOut(std::vector<Tensor> &tensors, const llvm::StringMap<Found> &found, uint32_t roles) {
-  const uint32_t all = (1U << roles) - 1;
+static void leaveOut(std::vector<Tensor> &tensors, const llvm::StringMap<Found> &found, size_t roles) {
+  const uint32_t all = (1U << std::min<size_t>(roles, KILN_ROLE_MIDDLE + 1)) - 1;
   for (Tensor &tensor : tensors) {
     const uint32_t named = found.lookup(tensor.name).roles;
     tensor.absent = all & ~(named ? named : 1U << KILN_ROLE_LAST);
@@ -147,12 +148,15 @@ void describeStages(ModuleOp module, ModelInterface &model) {
   if (stages == model.stages)
     return;
   model.stages = stages;
+  model.roles.clear();
+  for (const kd::StageRole &role : kd::getStageRoles(module))
+    model.roles.push_back(role.stage);
   const FoundTensors found = findTensors(module, model);
   cut(model.weights, found.weights, stages);
   cut(model.states, found.states, stages);
   cut(model.moments, found.states, stages);
-  leaveOut(model.weights, found.weights, model.roles());
-  leaveOut(model.moments, found.states, model.roles());
+  leaveOut(model.weights, found.weights, model.roles.size());
+  leaveOut(model.moments, found.states, model.roles.size());
   model.placeStates();
   for (EntryInterface &entry : model.entries)
     for (ArgumentInterface &argument : entry.arguments)

@@ -3,9 +3,8 @@
 
 #include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/StoredParts.h"
+#include "compiler/transforms/CutStages.h"
 #include "kiln/tensor.h"
-#include "runtime/src/model.h"
-#include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -15,7 +14,7 @@ namespace kiln {
 
 /// Records where the sources of `parameter` go, given the range of their join.
 static LogicalResult placeSources(kd::ParameterOp parameter, PackedRange range, const ModelInterface &model,
-                                  std::vector<WeightPlacement> &places, std::vector<bool> &placed) {
+                                  MutableArrayRef<WeightPlacement> places, std::vector<bool> &placed) {
   auto type = cast<RankedTensorType>(parameter.getResult().getType());
   auto tiled = dyn_cast_or_null<kd::TiledAttr>(type.getEncoding());
   int64_t joinDim = parameter.getJoinDim();
@@ -51,82 +50,84 @@ static LogicalResult placeSources(kd::ParameterOp parameter, PackedRange range, 
   return success();
 }
 
-/// Stages have their weights side by side if the weights lie in this order: those of the first stage alone, of the
-/// first and the last, of all, of the last alone.
-static int orderOf(const WeightInterface &weight) {
-  auto isIn = [&](uint32_t role) { return (weight.absent >> role & 1) == 0; };
-  if (isIn(KILN_ROLE_FIRST))
-    return !isIn(KILN_ROLE_LAST) ? 0 : isIn(KILN_ROLE_MIDDLE) ? 2 : 1;
-  return 3;
+/// Of functions with a role.
+static std::vector<kd::ParameterOp> findParameters(ModuleOp module, StringRef role) {
+  std::vector<kd::ParameterOp> parameters;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    auto own = function->getAttrOfType<StringAttr>(kd::roleAttrName);
+    if ((own ? own.getValue() : "") == role)
+      function.walk([&](kd::ParameterOp parameter) { parameters.push_back(parameter); });
+  }
+  return parameters;
 }
 
-/// What is asked for, each once, in the order in which it lies.
-static FailureOr<std::vector<kd::ParameterOp>> findRequests(ModuleOp module, const ModelInterface &model) {
-  std::vector<kd::ParameterOp> requests;
-  llvm::DenseSet<std::pair<Attribute, Type>> known;
-  WalkResult result = module.walk([&](kd::ParameterOp parameter) {
+namespace {
+/// The copy that stages with a role have.
+struct RoleLayout {
+  llvm::DenseMap<std::pair<Attribute, Type>, PackedRange> ranges;
+  std::vector<bool> placed; // of the weights
+  uint64_t bytes = 0;
+};
+} // namespace
+
+static FailureOr<RoleLayout> layOut(ModuleOp module, const ModelInterface &model, StringRef role,
+                                    MutableArrayRef<WeightPlacement> places) {
+  RoleLayout layout;
+  layout.placed.resize(places.size());
+  for (kd::ParameterOp parameter : findParameters(module, role)) {
     auto type = cast<RankedTensorType>(parameter.getResult().getType());
-    if (auto tiled = dyn_cast_or_null<kd::TiledAttr>(type.getEncoding()); tiled && !tiled.isGenerated()) {
-      parameter.emitOpError("requires a layout that weights are packed in, without interleave, got ") << tiled;
-      return WalkResult::interrupt();
-    }
-    if (known.insert({parameter.getSourcesAttr(), type}).second)
-      requests.push_back(parameter);
-    return WalkResult::advance();
-  });
-  if (result.wasInterrupted())
-    return failure();
-  llvm::stable_sort(requests, [&](kd::ParameterOp left, kd::ParameterOp right) {
-    auto order = [&](kd::ParameterOp parameter) {
-      const WeightInterface *weight = model.findWeight(cast<StringAttr>(parameter.getSources()[0]).str());
-      return weight ? orderOf(*weight) : 0; // placeSources tells of it
-    };
-    return order(left) < order(right);
-  });
-  return requests;
+    if (auto tiled = dyn_cast_or_null<kd::TiledAttr>(type.getEncoding()); tiled && !tiled.isGenerated())
+      return parameter.emitOpError("requires a layout that weights are packed in, without interleave, got ") << tiled;
+    const PackedRange range{layout.bytes, llvm::alignTo(kd::getStoredBytes(type), 64)};
+    if (!layout.ranges.try_emplace({parameter.getSourcesAttr(), type}, range).second)
+      continue;
+    layout.bytes += range.stride * parameter.getCopies();
+    if (failed(placeSources(parameter, range, model, places, layout.placed)))
+      return failure();
+  }
+  return layout;
 }
 
-/// From the first of its weights to the end of the last.
-static WeightShare findShare(const ModelInterface &model, const std::vector<WeightPlacement> &places, uint32_t role) {
-  uint64_t first = UINT64_MAX, end = 0;
-  for (auto [weight, place] : llvm::zip_equal(model.weights, places))
-    if ((weight.absent >> role & 1) == 0) {
-      first = std::min(first, place.offset);
-      end = std::max(end, place.offset + place.stride * weight.copies);
-    }
-  return end ? WeightShare{first, end - first} : WeightShare();
+/// A weight that no entry uses is still part of the file's contract; it takes room behind the others.
+static void placeUnused(RoleLayout &layout, const ModelInterface &model, uint32_t role,
+                        MutableArrayRef<WeightPlacement> places) {
+  for (auto [i, weight] : llvm::enumerate(model.weights)) {
+    const int64_t copies = model.copiesOf(weight, role);
+    if (layout.placed[i] || copies == 0)
+      continue;
+    const uint64_t bytes = stored_bytes(weight.element, ShapedType::getNumElements(weight.shape));
+    places[i] = {layout.bytes, llvm::alignTo(bytes, 64), 0, 0, 0, weight.element};
+    layout.bytes += places[i].stride * copies;
+    layout.placed[i] = true;
+  }
 }
 
 FailureOr<WeightLayout> WeightLayout::compute(ModuleOp module, const ModelInterface &model) {
   WeightLayout layout;
-  layout.places.resize(model.weights.size());
-  std::vector<bool> placed(model.weights.size(), false);
-  FailureOr<std::vector<kd::ParameterOp>> requests = findRequests(module, model);
-  if (failed(requests))
-    return failure();
-  llvm::DenseMap<std::pair<Attribute, Type>, PackedRange> known;
-  for (kd::ParameterOp parameter : *requests) {
-    auto type = cast<RankedTensorType>(parameter.getResult().getType());
-    const PackedRange range{layout.total, llvm::alignTo(kd::getStoredBytes(type), 64)};
-    known[{parameter.getSourcesAttr(), type}] = range;
-    layout.total += range.stride * parameter.getCopies();
-    if (failed(placeSources(parameter, range, model, layout.places, placed)))
+  const size_t count = model.weights.size();
+  const SmallVector<kd::StageRole> roles = kd::getStageRoles(module);
+  std::vector<const WeightPlacement *> known(count);
+  layout.places.resize(roles.size() * count);
+  for (auto [number, role] : llvm::enumerate(roles)) {
+    MutableArrayRef<WeightPlacement> places = MutableArrayRef(layout.places).slice(number * count, count);
+    FailureOr<RoleLayout> own = layOut(module, model, role.name, places);
+    if (failed(own))
       return failure();
+    placeUnused(*own, model, number, places);
+    layout.totals.push_back(own->bytes);
+    for (kd::ParameterOp parameter : findParameters(module, role.name))
+      layout.ranges[parameter] = own->ranges.lookup({parameter.getSourcesAttr(), parameter.getResult().getType()});
+    for (size_t i = 0; i < count; ++i)
+      if (own->placed[i] && !known[i])
+        known[i] = &places[i];
   }
-  module.walk([&](kd::ParameterOp parameter) {
-    layout.ranges[parameter] = known.lookup({parameter.getSourcesAttr(), parameter.getResult().getType()});
-  });
-  // A weight that no entry uses is still part of the file's contract; it takes room behind the others.
-  for (size_t i = 0; i < placed.size(); ++i) {
-    if (placed[i])
-      continue;
-    uint64_t bytes = stored_bytes(model.weights[i].element, ShapedType::getNumElements(model.weights[i].shape));
-    layout.places[i] = {layout.total, llvm::alignTo(bytes, 64), 0, 0, 0, model.weights[i].element};
-    layout.total += layout.places[i].stride * model.weights[i].copies;
-  }
-  for (uint32_t role = 0; model.stages > 1 && role < (model.stages > 2 ? 3 : 2); ++role)
-    layout.parts.push_back(findShare(model, layout.places, role));
+  for (auto [i, weight] : llvm::enumerate(model.weights))
+    for (uint32_t role = 0; role < roles.size(); ++role)
+      if (model.copiesOf(weight, role) == 0 && known[i])
+        layout.places[role * count + i] = *known[i];
   return layout;
 }
+
+uint64_t WeightLayout::bytes() const { return *llvm::max_element(totals); }
 
 } // namespace kiln

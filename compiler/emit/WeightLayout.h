@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where each weight lies in the packed copy that bind_weights makes. A kiln.parameter asks for its sources joined in
-// one tensor of some layout; every distinct request gets a 64-byte aligned range, its layers one after another. Of
-// several stages the first has a beginning of the copy, the last an end of it, those between what both have.
+// one tensor of some layout; every distinct request gets a 64-byte aligned range, its layers one after another. Stages
+// with other roles have other copies.
 #pragma once
 
 #include "compiler/emit/Interface.h"
@@ -24,17 +24,17 @@ public:
 
   /// The range of a kiln.parameter.
   PackedRange of(mlir::Operation *parameter) const { return ranges.lookup(parameter); }
-  /// One a weight of the model, in its order.
+  /// One a weight of the model, in its order; of several stages those of each role, one behind another. What a role
+  /// does without is there as others have it.
   const std::vector<WeightPlacement> &placements() const { return places; }
-  uint64_t bytes() const { return total; }
-  /// Of several stages what those with each role have; else none.
-  const std::vector<WeightShare> &shares() const { return parts; }
+  /// Of the largest copy.
+  uint64_t bytes() const;
+  const std::vector<uint64_t> &bytesOfRoles() const { return totals; }
 
 private:
   llvm::DenseMap<mlir::Operation *, PackedRange> ranges;
   std::vector<WeightPlacement> places;
-  std::vector<WeightShare> parts;
-  uint64_t total = 0;
+  std::vector<uint64_t> totals;
 };
 
 } // namespace kiln

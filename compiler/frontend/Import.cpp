@@ -303,10 +303,10 @@ LogicalResult deriveTrainings(mlir::func::FuncOp function, const Graph &graph, c
                               const RankChoices &ranks) {
   if (ranks.stages == 1)
     return deriveTraining(function, graph, entry, ranks.sharesStates);
-  mlir::FailureOr<SmallVector<mlir::func::FuncOp>> roles = mlir::kiln::cutStages(function, ranks.stages);
+  mlir::FailureOr<SmallVector<mlir::func::FuncOp>> roles = mlir::kiln::cutStages(function);
   if (failed(roles))
     return failure();
-  const TrainedStages stages(*roles, ranks.stages);
+  const TrainedStages stages(*roles);
   for (mlir::func::FuncOp role : *roles)
     if (failed(deriveTraining(role, graph, entry, ranks.sharesStates, stages)))
       return failure();
@@ -329,6 +329,8 @@ LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mli
     passes.addPass(mlir::kiln::createShardRows());
   if (failed(passes.run(module)) || (quantizes && failed(quantizeRows(module))))
     return failure();
+  if (ranks.stages > 1)
+    mlir::kiln::markStages(module, ranks.stages);
   for (const Entry &entry : graph.entries) {
     auto function = module.lookupSymbol<mlir::func::FuncOp>(entry.name);
     if (entry.training.update == Update::none)

@@ -54,7 +54,7 @@ LogicalResult checkUpdates(ModuleOp module) {
   return success();
 }
 
-TrainedStages::TrainedStages(ArrayRef<func::FuncOp> roles, int64_t stages) : stages(stages) {
+TrainedStages::TrainedStages(ArrayRef<func::FuncOp> roles) : stages(kd::getNumRanks(roles.front(), kd::Group::Stages)) {
   for (func::FuncOp role : roles)
     for (const auto &[name, parameter] : findParameters(role)) {
       const bool isOfLayer = StringRef(name).contains("{}"); // other ones on each stage
@@ -65,7 +65,10 @@ TrainedStages::TrainedStages(ArrayRef<func::FuncOp> roles, int64_t stages) : sta
 bool TrainedStages::isLast(func::FuncOp function) const { return !areSeveral() || roleOf(function) == "last"; }
 
 int64_t TrainedStages::mostAhead(func::FuncOp function) const {
-  return roleOf(function) == "first" ? stages : stages - 1;
+  for (const kd::StageRole &role : kd::getStageRoles(function->getParentOfType<ModuleOp>()))
+    if (role.name == roleOf(function))
+      return stages - role.stage;
+  return 1;
 }
 
 bool TrainedStages::isCounted(func::FuncOp function, StringRef parameter) const {

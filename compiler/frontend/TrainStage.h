@@ -23,7 +23,7 @@ public:
   /// One stage, which has all.
   TrainedStages() = default;
   /// `roles`: the entry's functions, before they are differentiated.
-  TrainedStages(llvm::ArrayRef<mlir::func::FuncOp> roles, int64_t stages);
+  explicit TrainedStages(llvm::ArrayRef<mlir::func::FuncOp> roles);
 
   int64_t count() const { return stages; }
   bool areSeveral() const { return stages > 1; }

@@ -267,9 +267,10 @@ Expected<Inspection> readManifest(StringRef text, StringRef file, StringRef targ
   if (!shown)
     return createStringError(
         formatv("\"{0}\" has no target \"{1}\"; it has: {2}", file, target, join(inspection.targets, ", ")).str());
-  const size_t roles = std::min<int64_t>(manifest->stages, 3);
-  for (size_t role = 0; role < roles; ++role)
+  // Of several stages a target has all entries of each role, one role's behind another's.
+  do
     append_range(inspection.entries, manifest->entries);
+  while (manifest->stages > 1 && !manifest->entries.empty() && inspection.entries.size() < shown->entries.size());
   if (shown->entries.size() != inspection.entries.size() || shown->weights.size() != inspection.weights.size())
     return createStringError(
         formatv("\"{0}\" does not describe all entries and weights for {1}", file, shown->name).str());

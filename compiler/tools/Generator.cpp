@@ -152,7 +152,7 @@ struct InspectOptions {
 static void printWeights(const CompileReport &report) {
   const Variant &variant = report.variants.front();
   uint64_t total = 0;
-  for (auto [weight, place] : llvm::zip_equal(report.model.weights, variant.placements)) {
+  for (auto [weight, place] : llvm::zip_first(report.model.weights, variant.placements)) {
     const uint64_t bytes = storedBytes(weight, place);
     total += bytes * weight.copies;
     fmt::print("  {} {}[{}]{} as {}: {} bytes{}\n", weight.name, name_of(weight.element), fmt::join(weight.shape, ", "),

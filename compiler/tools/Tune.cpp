@@ -200,8 +200,10 @@ void addLoweringOptions(CLI::App &app, LoweringOptions &options) {
                  "processes that call entries together, each with a part of the weights; to be tuned and built alike")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  app.add_option("--stages", options.ranks.stages,
-                 "processes of a pipeline, each with its share of the layers; to be tuned and built alike")
+  app.add_option(
+         "--stages", options.ranks.stages,
+         "processes of a pipeline, each with its share of the layers, those before the last one with one more if there "
+         "are some left; to be tuned and built alike")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   app.add_option("--replicas", options.ranks.replicas,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. Find the stack of each entry, and refuse what stages cannot do.
-// 2. Give the stack a stage's number of layers, and its sequences those of the stage.
+// 1. Find out which stages compute the same: they have a role.
+// 2. Find the stack of each entry, and refuse what stages cannot do.
 // 3. Make a copy of the entry for each role: what the stack begins with is received, what it leaves is sent.
-// 4. Drop what a copy does not need for what it sends or returns.
+// 4. Give its stack a stage's number of layers, and its sequences those of the stage.
+// 5. Drop what a copy does not need for what it sends or returns.
 #include "compiler/transforms/CutStages.h"
 
 #include "compiler/dialect/Extents.h"
@@ -12,20 +13,13 @@
 #include "compiler/transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "runtime/src/model.h"
+#include <set>
 
 namespace mlir::kiln {
 
 #define GEN_PASS_DEF_CUTSTAGES
 #include "compiler/transforms/Passes.h.inc"
-
-SmallVector<StringRef> getStageRoles(int64_t stages) {
-  if (stages == 1)
-    return {""};
-  SmallVector<StringRef> roles{"first", "last"};
-  if (stages > 2)
-    roles.push_back("middle");
-  return roles;
-}
 
 std::string getRoleName(StringRef entry, StringRef role) {
   return role.empty() ? entry.str() : (entry + "_" + role).str();
@@ -38,6 +32,20 @@ SmallVector<LoopInterface> findStacks(func::FuncOp entry) {
   return llvm::filter_to_vector(entry.getOps<LoopInterface>(), [](LoopInterface loop) { return loop.isOverLayers(); });
 }
 
+int64_t getCount(LoopInterface stack) { return cast<AffineConstantExpr>(stack.getTripCount()).getValue(); }
+
+/// Of stages between the first and the last, the first one of all that have as many layers of each stack.
+std::set<int64_t> findMiddles(ModuleOp module, int64_t stages) {
+  std::set<int64_t> firsts;
+  if (stages > 2)
+    firsts.insert(1);
+  for (func::FuncOp entry : module.getOps<func::FuncOp>())
+    for (LoopInterface stack : findStacks(entry))
+      if (const int64_t longer = kiln_first_longer_stage(getCount(stack), stages); longer > 0 && longer + 1 < stages)
+        firsts.insert(longer);
+  return firsts;
+}
+
 /// The one of them; null after a diagnostic.
 LoopInterface findStack(func::FuncOp entry, int64_t stages) {
   const SmallVector<LoopInterface> stacks = findStacks(entry);
@@ -47,9 +55,8 @@ LoopInterface findStack(func::FuncOp entry, int64_t stages) {
     return {};
   }
   LoopInterface stack = stacks.front();
-  const int64_t count = cast<AffineConstantExpr>(stack.getTripCount()).getValue();
-  if (count % stages != 0) {
-    stack.emitError() << stages << " stages require a number of layers that they divide, got " << count << " in "
+  if (const int64_t count = getCount(stack); count < stages) {
+    stack.emitError() << stages << " stages require a stack of as many layers or more, got " << count << " in "
                       << entry.getName();
     return {};
   }
@@ -80,25 +87,32 @@ LogicalResult checkLayers(func::FuncOp entry, LoopInterface stack) {
   return failure(result.wasInterrupted());
 }
 
-/// Of a sequence of all layers those of the stage.
-Value takeOwn(GradientBuilder &b, Value sequence, int64_t stages) {
-  SmallVector<AffineExpr> extents = getExtents(rankedType(sequence));
-  extents.front() = extents.front().floorDiv(stages);
-  extents.insert(extents.begin(), getAffineConstantExpr(stages, sequence.getContext()));
-  auto number = RankedTensorType::get({}, IntegerType::get(sequence.getContext(), 32));
-  return b.create<GatherOp>(b.reshape(sequence, extents), b.createAs<RankOp>(number, Group::Stages), 0);
+/// Of a sequence of all layers those of the stage, so many.
+Value takeOwn(GradientBuilder &b, Value sequence, int64_t stages, int64_t count) {
+  Type number = IntegerType::get(sequence.getContext(), 32);
+  auto constant = [&](ArrayRef<int32_t> values) {
+    auto type = RankedTensorType::get({static_cast<int64_t>(values.size())}, number);
+    return b.create<ConstantOp>(DenseIntElementsAttr::get(type, values));
+  };
+  const int64_t layers = cast<RankedTensorType>(sequence.getType()).getDimSize(0);
+  SmallVector<int32_t> firsts;
+  for (int64_t stage = 0; stage < stages; ++stage)
+    firsts.push_back(static_cast<int32_t>(kiln_first_layer(layers, stages, stage)));
+  Value stage = b.createAs<RankOp>(RankedTensorType::get({}, number), Group::Stages);
+  Value first = b.create<GatherOp>(constant(firsts), stage, 0);
+  Value own = b.add(first, constant(llvm::to_vector(llvm::seq<int32_t>(0, static_cast<int32_t>(count)))));
+  return b.create<GatherOp>(sequence, own, 0);
 }
 
-/// The stack becomes a stage's.
-void shorten(LoopInterface stack, int64_t stages) {
-  const int64_t count = cast<AffineConstantExpr>(stack.getTripCount()).getValue() / stages;
+/// The stack becomes that of a stage with so many layers.
+void shorten(LoopInterface stack, int64_t stages, int64_t count) {
   OpBuilder builder(stack);
   GradientBuilder b(builder, stack.getLoc());
   if (auto repeat = dyn_cast<RepeatOp>(stack.getOperation()))
     repeat.setCount(count);
   else
     for (OpOperand &sequence : cast<ScanOp>(stack.getOperation()).getSequencesMutable())
-      sequence.set(takeOwn(b, sequence.get(), stages));
+      sequence.set(takeOwn(b, sequence.get(), stages, count));
   stack->walk([&](Operation *op) {
     if (auto parameter = dyn_cast<ParameterOp>(op))
       parameter.setCopies(count);
@@ -135,15 +149,18 @@ void eraseUnused(Block &block) {
       op.erase();
 }
 
-func::FuncOp makeRole(func::FuncOp entry, StringRef role) {
+func::FuncOp makeRole(func::FuncOp entry, const StageRole &role) {
   OpBuilder builder(entry);
   auto function = cast<func::FuncOp>(builder.clone(*entry));
-  function.setName(getRoleName(entry.getName(), role));
-  function->setAttr(roleAttrName, builder.getStringAttr(role));
+  function.setName(getRoleName(entry.getName(), role.name));
+  function->setAttr(roleAttrName, builder.getStringAttr(role.name));
   LoopInterface stack = findStacks(function).front();
-  if (role != "first")
+  const int64_t layers = getCount(stack), stages = getNumRanks(entry, Group::Stages);
+  function->setAttr(layersAttrName, builder.getI64IntegerAttr(layers));
+  shorten(stack, stages, kiln_stage_layers(layers, stages, role.stage));
+  if (role.name != "first")
     receiveInits(stack);
-  if (role != "last")
+  if (role.name != "last")
     sendResults(function, stack);
   eraseUnused(function.getBody().front());
   return function;
@@ -154,24 +171,45 @@ struct CutStages : impl::CutStagesBase<CutStages> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    module->setAttr(stagesAttrName, Builder(module.getContext()).getI64IntegerAttr(stages));
+    if (!module->hasAttr(stagesAttrName))
+      markStages(module, stages);
     for (func::FuncOp entry : llvm::to_vector(module.getOps<func::FuncOp>()))
-      if (!entry->hasAttr(roleAttrName) && failed(cutStages(entry, stages)))
+      if (!entry->hasAttr(roleAttrName) && failed(cutStages(entry)))
         return signalPassFailure();
   }
 };
 
 } // namespace
 
-FailureOr<SmallVector<func::FuncOp>> cutStages(func::FuncOp entry, int64_t stages) {
-  LoopInterface stack = findStack(entry, stages);
+void markStages(ModuleOp module, int64_t stages) {
+  Builder builder(module.getContext());
+  SmallVector<int64_t> firsts{0, stages - 1};
+  llvm::append_range(firsts, findMiddles(module, stages));
+  module->setAttr(stagesAttrName, builder.getI64IntegerAttr(stages));
+  module->setAttr(rolesAttrName, builder.getDenseI64ArrayAttr(firsts));
+}
+
+SmallVector<StageRole> getStageRoles(ModuleOp module) {
+  auto firsts = module->getAttrOfType<DenseI64ArrayAttr>(rolesAttrName);
+  if (!firsts)
+    return {StageRole()};
+  SmallVector<StageRole> roles;
+  for (auto [number, first] : llvm::enumerate(firsts.asArrayRef())) {
+    const std::string middle = number == KILN_ROLE_MIDDLE ? "middle" : "middle" + std::to_string(number - 1);
+    roles.push_back({number == KILN_ROLE_FIRST ? "first" : number == KILN_ROLE_LAST ? "last" : middle, first});
+  }
+  return roles;
+}
+
+FailureOr<SmallVector<func::FuncOp>> cutStages(func::FuncOp entry) {
+  auto module = entry->getParentOfType<ModuleOp>();
+  LoopInterface stack = findStack(entry, getNumRanks(module, Group::Stages));
   if (!stack || failed(checkLayers(entry, stack)))
     return failure();
-  shorten(stack, stages);
   SmallVector<func::FuncOp> roles;
-  for (StringRef role : getStageRoles(stages)) {
-    const std::string name = getRoleName(entry.getName(), role);
-    if (entry->getParentOfType<ModuleOp>().lookupSymbol(name))
+  for (const StageRole &role : getStageRoles(module)) {
+    const std::string name = getRoleName(entry.getName(), role.name);
+    if (module.lookupSymbol(name))
       return entry.emitError() << "stages require the name " << name << " for what they compute, got an entry";
     roles.push_back(makeRole(entry, role));
   }

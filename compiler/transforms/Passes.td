@@ -121,10 +121,11 @@ def CutStages : Pass<"kiln-cut-stages", "::mlir::ModuleOp"> {
       %x = kiln.receive   %y = kiln.repeat 3 (%h = %x) {...}   kiln.send %y
     ```
     Parameters and states of the stack have a copy for each layer of a stage. What layers read beside what they hand on, such as
-    angles of positions, each stage computes for itself.
+    angles of positions, each stage computes for itself. Of layers that the stages do not divide those before the last one have one
+    more each: of 9 the third has 3. It has a role of its own then, `middle2`.
 
-    An entry has one stack, whose layers the stages divide, none in its layers, and no states but those of the layers; nothing reads
-    what all layers give. Otherwise that is an error.
+    An entry has one stack, of a layer for each stage at least, none in its layers, and no states but those of the layers; nothing
+    reads what all layers give. Otherwise that is an error.
   }];
   let dependentDialects = ["::mlir::kiln::KilnDialect"];
   let options = [Option<"stages", "stages", "int64_t", /*default=*/"2", "how many processes have some of the layers each">];

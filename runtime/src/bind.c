@@ -65,12 +65,14 @@ kiln_status_t kiln_check_weight(const kiln_weight_t *weight, const kiln_name_t *
 /* That all copies of a weight stay within the packed copy: otherwise the compiler made a mistake. */
 static kiln_status_t check_placement(const kiln_model_t *model, uint32_t index, kiln_error_t *error) {
   const kiln_weight_t *weight = &model->descriptor->weights[index];
-  const kiln_placement_t *placement = &model->variant->placements[index];
-  uint64_t bytes = kiln_pack_bytes(weight, placement);
-  uint64_t last = placement->offset + (uint64_t)(weight->copies - 1) * placement->stride;
-  if (weight->copies == 0 || bytes == 0 || last + bytes > model->variant->packed_bytes)
+  const kiln_placement_t *placement = &model->role.placements[index];
+  const uint64_t copies = kiln_own_copies(model, weight), bytes = kiln_pack_bytes(weight, placement);
+  if (kiln_is_absent(model, weight))
+    return KILN_OK;
+  if (copies == 0 || bytes == 0 ||
+      placement->offset + (copies - 1) * placement->stride + bytes > model->role.packed_bytes)
     return kiln_error_set(error, KILN_INTERNAL_ERROR, "weight \"%.*s\" requires a place within %llu packed bytes",
-                          KILN_NAME_SHOWN, weight->name, (unsigned long long)model->variant->packed_bytes);
+                          KILN_NAME_SHOWN, weight->name, (unsigned long long)model->role.packed_bytes);
   return KILN_OK;
 }
 
@@ -133,8 +135,8 @@ static kiln_status_t take_tensors(const kiln_model_t *model, const kiln_tensors_
   kiln_status_t status;
   for (uint32_t i = 0; i < descriptor->weight_count; ++i) {
     const kiln_weight_t *weight = &descriptor->weights[i];
-    const kiln_placement_t *placement = &model->variant->placements[i];
-    const uint32_t copies = packed ? kiln_own_copies(model, weight) : kiln_file_copies(model, weight),
+    const kiln_placement_t *placement = &model->role.placements[i];
+    const uint32_t copies = packed ? kiln_own_copies(model, weight) : weight->copies,
                    first = packed ? kiln_first_copy(model, weight) : 0;
     kiln_packing_t packing = {weight, placement, &name, NULL, NULL, 0};
     if (!packed && (status = check_placement(model, i, error)))
@@ -143,7 +145,7 @@ static kiln_status_t take_tensors(const kiln_model_t *model, const kiln_tensors_
       kiln_weight_name(weight, first + copy, &name);
       kiln_tensor_t *tensor = kiln_tensors_find(table, &name);
       if (packed)
-        packing.packed = packed + placement->offset - model->role.share.first + copy * placement->stride;
+        packing.packed = packed + placement->offset + copy * placement->stride;
       if ((status = descriptor->sharding ? descriptor->sharding->take(model, &packing, tensor, error)
                                          : kiln_take_tensor(&packing, tensor, error)))
         return status;

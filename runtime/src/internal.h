@@ -404,10 +404,11 @@ enum { KILN_PACKED_HEAD_BYTES = 4096 };
 
 /* What a model computes of its entries, and has of weights and states. Of one that is no stage it is all. */
 typedef struct kiln_role_t {
-  uint32_t number;           /* KILN_ROLE_; 0 of one that is no stage */
-  const kiln_body_t *bodies; /* one an entry */
-  kiln_share_t share;        /* of the packed copy of all weights */
-  bool is_silent;            /* it has no outputs */
+  uint32_t number;                    /* KILN_ROLE_; 0 of one that is no stage */
+  const kiln_body_t *bodies;          /* one an entry */
+  const kiln_placement_t *placements; /* one a weight */
+  uint64_t packed_bytes;
+  bool is_silent; /* it has no outputs */
 } kiln_role_t;
 
 struct kiln_model_t {
@@ -422,17 +423,23 @@ struct kiln_model_t {
   void *device;         /* the backend's */
 };
 
-/* Copies of a weight or a state in the file, and the first of those that the model has. */
-static inline uint32_t kiln_file_copies(const kiln_model_t *model, const kiln_weight_t *weight) {
-  return weight->flags & KILN_WEIGHT_OF_STAGE ? weight->copies * model->descriptor->stages : weight->copies;
+static inline bool kiln_is_absent(const kiln_model_t *model, const kiln_weight_t *weight) {
+  const uint32_t number = model->role.number;
+  return weight->flags & (uint32_t)KILN_WEIGHT_ABSENT << (number < KILN_ROLE_MIDDLE ? number : KILN_ROLE_MIDDLE);
 }
-static inline uint32_t kiln_first_copy(const kiln_model_t *model, const kiln_weight_t *weight) {
-  return weight->flags & KILN_WEIGHT_OF_STAGE ? weight->copies * model->stage : 0;
+/* Of the copies of a weight or a state, those that a stage has, and the first of them. */
+static inline uint32_t kiln_copies_of(const kiln_descriptor_t *descriptor, const kiln_weight_t *weight,
+                                      uint32_t stage) {
+  return weight->flags & KILN_WEIGHT_OF_STAGE ? kiln_stage_layers(weight->copies, descriptor->stages, stage)
+                                              : weight->copies;
 }
-/* Copies that the model has. */
-static inline uint32_t kiln_own_copies(const kiln_model_t *model, const kiln_weight_t *weight) {
-  return weight->flags & (uint32_t)KILN_WEIGHT_ABSENT << model->role.number ? 0 : weight->copies;
+static inline uint32_t kiln_first_copy_of(const kiln_descriptor_t *descriptor, const kiln_weight_t *weight,
+                                          uint32_t stage) {
+  return weight->flags & KILN_WEIGHT_OF_STAGE ? kiln_first_layer(weight->copies, descriptor->stages, stage) : 0;
 }
+/* The same of the model. */
+uint32_t kiln_own_copies(const kiln_model_t *model, const kiln_weight_t *weight);
+uint32_t kiln_first_copy(const kiln_model_t *model, const kiln_weight_t *weight);
 /* Where a copy that the model has of a state lies, in bytes from the beginning of the arena. */
 static inline uint64_t kiln_state_place(const kiln_model_t *model, const kiln_state_t *state, uint32_t copy) {
   return state->offsets[model->role.number] + copy * state->stride;

@@ -35,7 +35,7 @@ kiln_status_t kiln_memory_allocate(const kiln_allocator_t *allocator, uint64_t b
 }
 
 kiln_status_t kiln_packed_allocate(const kiln_model_t *model, char **packed, kiln_packed_t *kind, kiln_error_t *error) {
-  uint64_t bytes = model->role.share.bytes;
+  uint64_t bytes = model->role.packed_bytes;
   void *memory;
   kiln_status_t status;
   /* Fresh pages are zero already. */
@@ -66,7 +66,7 @@ void kiln_packed_release(const kiln_model_t *model, char *packed, kiln_packed_t 
   if (kind == KILN_PACKED_ALLOCATED)
     model->allocator.release(model->allocator.self, packed);
   else
-    kiln_pages_release(packed - head, head + (size_t)model->role.share.bytes);
+    kiln_pages_release(packed - head, head + (size_t)model->role.packed_bytes);
 }
 
 kiln_status_t kiln_packed_replace(kiln_model_t *model, char *packed, kiln_packed_t kind, kiln_error_t *error) {
@@ -107,9 +107,19 @@ static kiln_status_t choose_variant(kiln_model_t *model, uint64_t features, cons
                         KILN_NAME_SHOWN, descriptor->name, wanted, kiln_cpu_text(features));
 }
 
+uint32_t kiln_own_copies(const kiln_model_t *model, const kiln_weight_t *weight) {
+  return kiln_is_absent(model, weight) ? 0 : kiln_copies_of(model->descriptor, weight, model->stage);
+}
+
+uint32_t kiln_first_copy(const kiln_model_t *model, const kiln_weight_t *weight) {
+  return kiln_first_copy_of(model->descriptor, weight, model->stage);
+}
+
 /* Of a variant that was chosen. */
 static kiln_model_t *take_role(kiln_model_t *model) {
-  model->role = (kiln_role_t){.bodies = model->variant->bodies, .share = {0, model->variant->packed_bytes}};
+  model->role = (kiln_role_t){.bodies = model->variant->bodies,
+                              .placements = model->variant->placements,
+                              .packed_bytes = model->variant->packed_bytes};
   if (model->descriptor->sharding)
     model->descriptor->sharding->take_role(model);
   return model;

@@ -29,14 +29,29 @@ enum {
   KILN_CPU_WASM32 = 1 << 16, /* SIMD128, which a module has or is refused as a whole */
 };
 
-/* What a stage of several is, by what it does, and the order of bodies. A library for one stage has no other. */
-enum { KILN_ROLE_FIRST = 0, KILN_ROLE_LAST = 1, KILN_ROLE_MIDDLE = 2, KILN_ROLES = 3 };
+/* What a stage of several is, by what it does. From KILN_ROLE_MIDDLE on they are those of stages between the first and
+ * the last, one for all that have as many layers of each stack. A library for one stage has no other. */
+enum { KILN_ROLE_FIRST = 0, KILN_ROLE_LAST = 1, KILN_ROLE_MIDDLE = 2 };
+
+/* Of a stack's layers all stages have as many; of those that are left, the stages before the last one have one each.
+ * So a stage has kiln_stage_layers of them, from kiln_first_layer on. */
+static inline uint32_t kiln_first_longer_stage(uint32_t layers, uint32_t stages) {
+  return stages - 1 - layers % stages;
+}
+static inline uint32_t kiln_first_layer(uint32_t layers, uint32_t stages, uint32_t stage) {
+  const uint32_t longer = kiln_first_longer_stage(layers, stages);
+  return layers / stages * stage + (stage > longer ? stage - longer : 0);
+}
+static inline uint32_t kiln_stage_layers(uint32_t layers, uint32_t stages, uint32_t stage) {
+  return layers / stages + (stage >= kiln_first_longer_stage(layers, stages) && stage + 1 < stages ? 1 : 0);
+}
 
 /* Of weights; of states those of stages. */
 enum {
   KILN_WEIGHT_VARIABLE = 1 << 0, /* may be written between calls */
-  KILN_WEIGHT_OF_STAGE = 1 << 1, /* its copies are a stage's: stage s has those from s * copies on of the file */
-  /* Stages with that role do without it: this bit, shifted to the left by a KILN_ROLE_. */
+  KILN_WEIGHT_OF_STAGE = 1 << 1, /* of a stack, of whose copies each stage has its layers' */
+  /* Stages with that role do without it: this bit, shifted to the left by a KILN_ROLE_, the last one for all between.
+   */
   KILN_WEIGHT_ABSENT = 1 << 2
 };
 

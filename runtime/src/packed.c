@@ -31,7 +31,7 @@ _Static_assert(sizeof(head_t) == 512, "the head has no padding");
 
 static head_t make_head(const kiln_model_t *model) {
   const kiln_variant_t *variant = model->variant;
-  head_t head = {.version = VERSION, .head_bytes = KILN_PACKED_HEAD_BYTES, .packed_bytes = model->role.share.bytes};
+  head_t head = {.version = VERSION, .head_bytes = KILN_PACKED_HEAD_BYTES, .packed_bytes = model->role.packed_bytes};
   memcpy(head.magic, magic, sizeof magic);
   memcpy(head.digest, variant->digest, sizeof head.digest);
   kiln_text_print(head.target, sizeof head.target, "%s", variant->target);
@@ -89,7 +89,7 @@ kiln_status_t kiln_bind_packed(kiln_model_t *model, const char *path, kiln_error
 
 /* Packed weights of a device's memory. */
 static kiln_status_t write_from_device(const kiln_model_t *model, const kiln_output_t *output, kiln_error_t *error) {
-  const uint64_t all = model->role.share.bytes;
+  const uint64_t all = model->role.packed_bytes;
   void *piece;
   kiln_status_t status = kiln_memory_allocate(&model->allocator, PIECE_BYTES, "a piece of the weights", &piece, error);
   if (status)
@@ -116,7 +116,7 @@ static kiln_status_t write_packed(const void *context, const kiln_output_t *outp
   if ((status = kiln_file_write(output, first.bytes, sizeof first.bytes, error)))
     return status;
   return model->variant->backend ? write_from_device(model, output, error)
-                                 : kiln_file_write(output, model->packed, model->role.share.bytes, error);
+                                 : kiln_file_write(output, model->packed, model->role.packed_bytes, error);
 }
 
 kiln_status_t kiln_save_packed(const kiln_model_t *model, const char *path, kiln_error_t *error) {

@@ -65,7 +65,7 @@ static void put_header(const kiln_contents_t *contents, header_t *header) {
   for (uint32_t i = 0; i < descriptor->weight_count + descriptor->state_count; ++i)
     if (kiln_contents_has(contents, i)) {
       tensor = kiln_whole_weight(descriptor, i, &room);
-      put_copies(header, tensor, kiln_file_copies(contents->model, tensor), &begin);
+      put_copies(header, tensor, tensor->copies, &begin);
     }
   for (int i = 0; contents->arena && i < KILN_TRAINING_NUMBERS; ++i)
     put_copies(header, &kiln_training_numbers[i], 1, &begin);

@@ -91,13 +91,15 @@ static kiln_status_t create(kiln_model_t *model, const kiln_options_t *options, 
 }
 
 static void take_role(kiln_model_t *model) {
-  const uint32_t last = model->descriptor->stages - 1, entries = model->descriptor->entry_count;
-  if (model->descriptor->stages <= 1)
+  const kiln_descriptor_t *descriptor = model->descriptor;
+  const kiln_variant_t *variant = model->variant;
+  if (descriptor->stages <= 1)
     return;
-  const uint32_t role = model->stage == 0 ? KILN_ROLE_FIRST : model->stage == last ? KILN_ROLE_LAST : KILN_ROLE_MIDDLE;
+  const uint32_t role = descriptor->roles[model->stage];
   model->role = (kiln_role_t){.number = role,
-                              .bodies = &model->variant->bodies[role * entries],
-                              .share = model->variant->shares[role],
+                              .bodies = &variant->bodies[role * descriptor->entry_count],
+                              .placements = &variant->placements[role * descriptor->weight_count],
+                              .packed_bytes = variant->role_bytes[role],
                               .is_silent = role != KILN_ROLE_LAST};
 }
 

@@ -217,8 +217,12 @@ static kiln_status_t gather_piece(const kept_t *kept, const kiln_weight_t *tenso
 /* The first stage that has a copy of a tensor: stages between the first and the last have nothing but layers that both
  * lack. */
 static uint32_t stage_of(const kiln_descriptor_t *descriptor, const kiln_weight_t *tensor, uint32_t copy) {
-  if (tensor->flags & KILN_WEIGHT_OF_STAGE)
-    return copy / tensor->copies;
+  uint32_t stage = 0;
+  if (tensor->flags & KILN_WEIGHT_OF_STAGE) {
+    while (stage + 1 < descriptor->stages && copy >= kiln_first_copy_of(descriptor, tensor, stage + 1))
+      ++stage;
+    return stage;
+  }
   return tensor->flags & KILN_WEIGHT_ABSENT << KILN_ROLE_FIRST ? descriptor->stages - 1 : 0;
 }
 
@@ -237,8 +241,9 @@ static kiln_status_t bring_piece(const kept_t *kept, uint32_t stage, const kiln_
 static kiln_status_t write_copy(together_t *together, uint32_t index, uint32_t copy) {
   const kiln_descriptor_t *descriptor = together->contents->model->descriptor;
   const kiln_weight_t *tensor = kiln_kept_tensor(descriptor, index);
-  const kept_t kept = {together, index, copy % tensor->copies, &descriptor->shards[index]};
   const uint32_t stage = stage_of(descriptor, tensor, copy);
+  const kept_t kept = {together, index, copy - kiln_first_copy_of(descriptor, tensor, stage),
+                       &descriptor->shards[index]};
   const uint64_t bytes = kiln_safetensors_stored_bytes(tensor->dtype, 1), step = PIECE_BYTES / bytes;
   const uint64_t all = kept.shard->section_count > 0 ? kiln_whole_elements(tensor, kept.shard)
                                                      : kiln_elements_beside(tensor, tensor->rank);
@@ -263,8 +268,7 @@ static kiln_status_t write_contents(together_t *together, const kiln_output_t *o
     (void)kiln_contents_begin(contents, output, &together->own);
   kiln_status_t status = agree(together);
   for (uint32_t i = 0; i < descriptor->weight_count + descriptor->state_count; ++i)
-    for (uint32_t copy = 0;
-         !status && kiln_contents_has(contents, i) && copy < kiln_file_copies(model, kiln_kept_tensor(descriptor, i));
+    for (uint32_t copy = 0; !status && kiln_contents_has(contents, i) && copy < kiln_kept_tensor(descriptor, i)->copies;
          ++copy)
       status = write_copy(together, i, copy);
   if (!status && output)

@@ -67,7 +67,7 @@ static kiln_status_t take(kiln_model_t *model, uint32_t index, const kiln_tensor
   kiln_tensor_t *tensor;
   const kiln_weight_t *whole = kiln_whole_weight(model->descriptor, index, &room);
   kiln_status_t status = KILN_OK;
-  for (uint32_t copy = 0; !status && copy < kiln_file_copies(model, whole); ++copy) {
+  for (uint32_t copy = 0; !status && copy < whole->copies; ++copy) {
     status = find(whole, copy, table, &tensor, error);
     if (!status && is_written)
       status = put_copy(model, index, copy, tensor, arena, error);
@@ -178,8 +178,8 @@ kiln_status_t kiln_swap_average(kiln_model_t *model, void *arena, kiln_error_t *
     if (!weight || copies == 0)
       continue;
     /* What is trained lies dense, and as f32. */
-    const kiln_placement_t *placement = &model->variant->placements[weight - descriptor->weights];
-    char *packed = model->packed + placement->offset - model->role.share.first + placement->shift * sizeof(float);
+    const kiln_placement_t *placement = &model->role.placements[weight - descriptor->weights];
+    char *packed = model->packed + placement->offset + placement->shift * sizeof(float);
     for (uint32_t copy = 0; copy < copies; ++copy)
       swap(packed + copy * placement->stride, (char *)arena + kiln_state_place(model, state, copy),
            kiln_weight_bytes(&state->tensor));

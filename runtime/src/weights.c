@@ -96,8 +96,8 @@ static kiln_status_t copy_device(const kiln_model_t *model, char *packed, const 
 static kiln_status_t copy_weight(const kiln_model_t *model, uint32_t index, uint32_t copy, const elements_t *elements,
                                  kiln_error_t *error) {
   const kiln_weight_t *weight = &model->descriptor->weights[index];
-  const kiln_placement_t *placement = &model->variant->placements[index];
-  char *packed = model->packed + placement->offset - model->role.share.first + copy * placement->stride;
+  const kiln_placement_t *placement = &model->role.placements[index];
+  char *packed = model->packed + placement->offset + copy * placement->stride;
   return model->variant->backend ? copy_device(model, packed, weight, placement, elements, error)
                                  : copy_host(packed, weight, placement, elements);
 }
@@ -122,7 +122,7 @@ static kiln_status_t copy_rows(const kiln_model_t *model, uint32_t index, uint32
   const uint64_t extent = weight->rank ? (uint64_t)weight->shape[0] : 1, columns = kiln_elements_beside(weight, 0);
   if (rows->from && !(weight->flags & KILN_WEIGHT_VARIABLE))
     return refuse(rows, KILN_INVALID_ARGUMENT, "a variable to write", error);
-  if (rows->from && kiln_is_stored(weight, &model->variant->placements[index]))
+  if (rows->from && kiln_is_stored(weight, &model->role.placements[index]))
     return refuse(rows, KILN_INVALID_ARGUMENT, "a variable that is not stored in fewer bits to write", error);
   if (rows->first > extent || rows->count > extent - rows->first)
     return kiln_error_set(error, KILN_EXTENT_OUT_OF_RANGE, "weight \"%.*s\" has %llu rows, got %llu from row %llu",
@@ -167,7 +167,7 @@ kiln_status_t kiln_write_weight(kiln_model_t *model, const char *weight, uint64_
 
 bool kiln_weight_changes(const kiln_model_t *model, uint32_t index) {
   const kiln_weight_t *weight = &model->descriptor->weights[index];
-  return (weight->flags & KILN_WEIGHT_VARIABLE) && !kiln_is_stored(weight, &model->variant->placements[index]);
+  return (weight->flags & KILN_WEIGHT_VARIABLE) && !kiln_is_stored(weight, &model->role.placements[index]);
 }
 
 kiln_status_t kiln_read_elements(const kiln_model_t *model, uint32_t index, uint32_t copy, uint64_t first,

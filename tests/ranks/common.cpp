@@ -15,7 +15,7 @@ struct Block : kiln::Layer<Block> {
 
 struct Common : kiln::Model {
   kiln::Linear<8, 8> common{"common"};
-  kiln::Stack<3, Block> blocks{"blocks"};
+  kiln::Stack<5, Block> blocks{"blocks"};
   kiln::Linear<8, 4> head{"head"};
 
   constexpr auto loss(kiln::Tensor<kiln::f32, 3, 8> x, kiln::Tensor<kiln::i32, 3> targets) const {

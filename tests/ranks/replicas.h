@@ -22,10 +22,10 @@ struct Block : kiln::Layer<Block> {
 };
 
 /// A step takes `micro` micro-batches.
-template <int micro> struct Trained : kiln::Model {
+template <int micro, int depth = 3> struct Trained : kiln::Model {
   using Words = kiln::Tensor<kiln::i32, rows>;
   kiln::Embedding<classes, width> words{"words"};
-  kiln::Stack<3, Block> blocks{"blocks"};
+  kiln::Stack<depth, Block> blocks{"blocks"};
   kiln::LayerNorm<width> norm{"norm"};
 
   constexpr auto loss(Words tokens, Words targets) const {

@@ -7,6 +7,7 @@
 #include "trained1_ranks2_replicas2.h"
 #include "trained1_replicas4.h"
 #include "trained1_strict_replicas4.h"
+#include "trained2.h"
 #include "trained2_replicas2.h"
 #include "trained2_strict1.h"
 #include "trained2_strict2.h"

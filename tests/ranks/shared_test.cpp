@@ -9,6 +9,7 @@
 #include "trained.h"
 #include "trained1_ranks2_shared2.h"
 #include "trained1_shared4.h"
+#include "trained2.h"
 #include "trained2_replicas2.h"
 #include "trained2_shared2.h"
 #include "trained4.h"

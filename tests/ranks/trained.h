@@ -9,7 +9,6 @@
 
 #include "session.h"
 #include "thread_ranks.h"
-#include "trained2.h"
 #include "trainer.h"
 #include "writer.h"
 
@@ -17,8 +16,9 @@ namespace kiln::test {
 
 #define KILN_TRAINED(name, NAME)                                                                                       \
   KILN_TRAINER(name, NAME);                                                                                            \
+  static std::vector<kiln::testing::WeightShape> weights() { return {NAME##_WEIGHTS(KILN_TEST_WEIGHT)}; }              \
   [[maybe_unused]] static constexpr auto read = name##_read_weight;                                                    \
-  static constexpr auto descend = name##_descend;                                                                      \
+  [[maybe_unused]] static constexpr auto descend = name##_descend;                                                     \
   [[maybe_unused]] static constexpr auto load = name##_load_training;                                                  \
   [[maybe_unused]] static constexpr auto saveAlone = name##_save_training;                                             \
   [[maybe_unused]] static constexpr auto saveWeights = name##_save_weights;                                            \
@@ -67,13 +67,14 @@ inline kiln_options_t optionsOf(const Place &place) {
 /// One process's part of a training: seven steps by AdamW, then descent.
 template <class Api> class TrainedProcess {
 public:
+  using Library = Api;
   explicit TrainedProcess(const Inputs &inputs, const Place &place = {})
       : inputs(inputs), place(place), arena((Api::arenaBytes + 63) / 64 * 64) {
     const kiln_options_t options = optionsOf(place);
     typename Api::Model *made = nullptr;
     check(Api::create(&options, &made, &error));
     model.reset(made);
-    const testing::WeightImage image(std::vector<testing::WeightShape>{TRAINED2_WEIGHTS(KILN_TEST_WEIGHT)});
+    const testing::WeightImage image(Api::weights());
     check(Api::bind(made, image.data(), image.size(), &error));
     std::memset(arena.data, 0, Api::trainingBytes);
     call = {arena.data, arena.bytes, nullptr, &error};

@@ -8,6 +8,6 @@
   static constexpr auto create = name##_create_on;                                                                     \
   static constexpr auto destroy = name##_destroy;                                                                      \
   static constexpr auto bind = name##_bind_weights_from_memory;                                                        \
-  static constexpr auto train = name##_train;                                                                          \
+  [[maybe_unused]] static constexpr auto train = name##_train;                                                         \
   [[maybe_unused]] static constexpr auto evaluate = name##_evaluate;                                                   \
   static constexpr size_t trainingBytes = NAME##_TRAINING_BYTES

@@ -25,9 +25,7 @@ static std::vector<testing::WeightShape> tableOf(const kiln_descriptor_t &descri
   for (uint32_t i = 0; i < descriptor.weight_count; ++i) {
     const kiln_weight_t &weight = descriptor.weights[i];
     table.push_back({weight.name, weight.copies, {weight.shape, weight.shape + weight.rank}, types[weight.dtype]});
-    if (weight.flags & KILN_WEIGHT_OF_STAGE) // the file has those of all stages
-      table.back().copies *= descriptor.stages;
-    if (descriptor.shards && descriptor.shards[i].section_count > 0) // and of all ranks
+    if (descriptor.shards && descriptor.shards[i].section_count > 0) // the file has that of all ranks
       table.back().shape[descriptor.shards[i].dim] = static_cast<int64_t>(descriptor.shards[i].extent);
   }
   return table;

@@ -11,10 +11,16 @@ struct Case {
   Grid Of;
   Kind Kinds;
 };
-// Stages have parts of layers, what is on one of them alone, and what several have; large tensors come in pieces.
-const Case Cases[] = {
-    {{1, 2, 1}, {true, false}}, {{1, 3, 1}, {}},           {{4, 2, 1}, {}}, {{1, 1, 2}, {true, false}},
-    {{2, 1, 3}, {true, false}}, {{2, 2, 2}, {false, true}}};
+// Stages have parts of layers, also of unequal numbers, what is on one of them alone, and what several have; large
+// tensors come in pieces.
+const Case Cases[] = {{{1, 2, 1}, {true, false}},
+                      {{1, 3, 1}, {}},
+                      {{4, 2, 1}, {}},
+                      {{1, 1, 2}, {true, false}},
+                      {{2, 1, 3}, {true, false}},
+                      {{2, 2, 2}, {false, true}},
+                      {{1, 1, 4}, {}},
+                      {{2, 1, 5}, {true, false}}};
 
 TEST(Grids, TheFileIsThatOfOneProcess) {
   const Folder folder;
@@ -38,10 +44,30 @@ TEST(Grids, TheFileIsThatOfOneProcess) {
   }
 }
 
+// Stages have all layers one after another, and differ by one at most: the last one has none of those that are left,
+// the first one only if all between have one.
+TEST(Grids, StagesHaveAllLayers) {
+  for (uint32_t stages = 2; stages <= 9; ++stages)
+    for (uint32_t layers = stages; layers <= 40; ++layers) {
+      SCOPED_TRACE(std::to_string(layers) + " layers, " + std::to_string(stages) + " stages");
+      uint32_t next = 0, longer = 0;
+      for (uint32_t stage = 0; stage < stages; ++stage) {
+        const uint32_t own = kiln_stage_layers(layers, stages, stage);
+        EXPECT_EQ(kiln_first_layer(layers, stages, stage), next);
+        EXPECT_EQ(own == layers / stages || own == layers / stages + 1, true);
+        longer += own > layers / stages;
+        next += own;
+      }
+      EXPECT_EQ(next, layers);
+      EXPECT_EQ(kiln_stage_layers(layers, stages, stages - 1), layers / stages);
+      EXPECT_EQ(kiln_stage_layers(layers, stages, 0) > layers / stages, longer + 1 == stages);
+    }
+}
+
 // All weights, also those that are frozen, and the averages in their place.
 TEST(Grids, WeightsOfStagesAreThoseOfOneProcess) {
   const Folder folder;
-  for (const Grid &grid : {Grid{1, 1, 3}, Grid{4, 1, 2}}) {
+  for (const Grid &grid : {Grid{1, 1, 3}, Grid{4, 1, 2}, Grid{1, 1, 5}}) {
     SCOPED_TRACE(testing::PrintToString(grid));
     RankedModel one(0, 1, {true});
     ASSERT_NO_FATAL_FAILURE(one.fill(5));

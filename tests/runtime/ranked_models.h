@@ -7,6 +7,7 @@
 #include "stored_numbers.h"
 #include "tests/ranks/thread_ranks.h"
 
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -20,6 +21,23 @@ namespace fs = std::filesystem;
 /// Which roles of stages have a tensor.
 enum : uint32_t { OnFirst = 1 << KILN_ROLE_FIRST, OnLast = 1 << KILN_ROLE_LAST, OnBoth = OnFirst | OnLast, OnAll = 7 };
 
+/// How many of six layers each stage has, and its role.
+struct StagesCut {
+  std::vector<uint32_t> Layers, Roles;
+  uint32_t roles() const { return *std::max_element(Roles.begin(), Roles.end()) + 1; }
+  uint32_t layersOf(uint32_t role) const {
+    return Layers[static_cast<size_t>(std::find(Roles.begin(), Roles.end(), role) - Roles.begin())];
+  }
+};
+inline const StagesCut &cutOf(uint32_t stages) {
+  static const StagesCut cuts[] = {{{6}, {0}},
+                                   {{3, 3}, {0, 1}},
+                                   {{2, 2, 2}, {0, 2, 1}},
+                                   {{1, 2, 2, 1}, {0, 2, 2, 1}},
+                                   {{1, 1, 1, 2, 1}, {0, 2, 2, 3, 1}}};
+  return cuts[stages - 1];
+}
+
 /// A tensor of the file, and what ranks and stages have of it. With copies it is a layer's.
 struct Described {
   const char *Name;
@@ -32,7 +50,13 @@ struct Described {
 
   kiln_dtype_t dtype() const { return std::string(Type) == "BF16" ? KILN_BF16 : KILN_F32; }
   size_t elementBytes() const { return dtype() == KILN_BF16 ? 2 : 4; }
-  /// A stage's copies of a rank's; without sections of the whole tensor.
+  /// How many copies stages with a role have.
+  uint32_t copiesOf(const StagesCut &cut, uint32_t role) const {
+    if (cut.Layers.size() > 1 && !(Roles >> std::min<uint32_t>(role, KILN_ROLE_MIDDLE) & 1))
+      return 0;
+    return Copies > 1 ? cut.layersOf(role) : 1;
+  }
+  /// A rank's; without sections the whole tensor.
   kiln_weight_t slice(uint32_t stages) const {
     std::vector<int64_t> shape = Shape;
     if (!Cut.All.empty()) {
@@ -41,7 +65,7 @@ struct Described {
         shape[Cut.Dim] += static_cast<int64_t>(section.extent);
     }
     kiln_weight_t weight = weightOf(Name, dtype(), shape);
-    weight.copies = Copies > 1 ? Copies / stages : 1;
+    weight.copies = Copies;
     weight.flags = IsVariable ? uint32_t{KILN_WEIGHT_VARIABLE} : 0;
     if (stages > 1)
       weight.flags |= (Copies > 1 ? KILN_WEIGHT_OF_STAGE : 0) | (OnAll & ~Roles) * KILN_WEIGHT_ABSENT;
@@ -78,7 +102,7 @@ struct Kind {
   bool HasFrozen = false, IsLarge = false;
 };
 
-/// For 1, 2 or 4 ranks, and 1, 2 or 3 stages.
+/// For 1, 2 or 4 ranks, and 1 to 5 stages.
 inline std::vector<Described> describeWeights(uint32_t ranks, Kind kind) {
   const int64_t most = kind.IsLarge ? 1032 : 20;
   std::vector<Described> weights = {
@@ -124,24 +148,21 @@ inline std::vector<Described> describeStates(uint32_t ranks, Kind kind) {
           {"momentum:h.scale", "F32", {1}, {}, 0, 1, true, OnLast}};
 }
 
-/// Where each weight lies: in the order in which roles of stages have one piece each, which are member.Shares.
+/// Where each weight lies for each role, and in how many bytes: member.RoleBytes.
 inline std::vector<kiln_placement_t> placeWeights(const std::vector<Described> &described,
-                                                  const std::vector<kiln_weight_t> &weights, Member &member) {
-  std::vector<kiln_placement_t> places(weights.size());
-  uint64_t packed = 0;
-  member.Shares.assign(KILN_ROLES, {UINT64_MAX, 0});
-  for (const uint32_t roles : {uint32_t{OnFirst}, uint32_t{OnBoth}, uint32_t{OnAll}, uint32_t{OnLast}})
+                                                  const std::vector<kiln_weight_t> &weights, const StagesCut &cut,
+                                                  Member &member) {
+  std::vector<kiln_placement_t> places;
+  for (uint32_t role = 0; role < cut.roles(); ++role) {
+    uint64_t packed = 0;
     for (size_t i = 0; i < weights.size(); ++i) {
-      if (described[i].Roles != roles)
-        continue;
-      places[i] = makePlacement(packed, 0, described[i].Tile, 0, 0, described[i].dtype());
-      places[i].stride = KILN_ARENA_ROUND(kiln_pack_bytes(&weights[i], &places[i]));
-      const uint64_t end = packed + places[i].stride * weights[i].copies;
-      for (uint32_t role = 0; role < KILN_ROLES; ++role)
-        if (kiln_share_t &share = member.Shares[role]; roles >> role & 1)
-          share = {std::min(share.first, packed), end - std::min(share.first, packed)};
-      packed = end;
+      kiln_placement_t &place =
+          places.emplace_back(makePlacement(packed, 0, described[i].Tile, 0, 0, described[i].dtype()));
+      place.stride = KILN_ARENA_ROUND(kiln_pack_bytes(&weights[i], &place));
+      packed += place.stride * described[i].copiesOf(cut, role);
     }
+    member.RoleBytes.push_back(packed);
+  }
   return places;
 }
 
@@ -152,31 +173,31 @@ public:
       : Rank(rank), Ranks(ranks), Replica(member.Replica), Weights(describeWeights(ranks, kind)),
         States(describeStates(ranks, kind)) {
     const uint32_t stages = std::max(member.Stages, 1u);
+    const StagesCut &cut = cutOf(stages);
+    member.Roles = cut.Roles;
     std::vector<kiln_weight_t> weights;
     std::vector<kiln_state_t> states;
     std::vector<Sections> sections;
-    uint64_t arena[KILN_ROLES] = {};
+    std::vector<uint64_t> arena(cut.roles());
     for (const Described &each : Weights) {
       weights.push_back(each.slice(stages));
       sections.push_back(ranks > 1 ? each.Cut : Sections());
     }
-    const std::vector<kiln_placement_t> places = placeWeights(Weights, weights, member);
+    const std::vector<kiln_placement_t> places = placeWeights(Weights, weights, cut, member);
     for (Described &each : States) {
       const kiln_weight_t slice = each.slice(stages);
       const uint64_t bytes = KILN_ARENA_ROUND(productOf(each.Shape) * 4);
       if (member.Replicas > 1 && each.name(0).find("state:") != 0 &&
           kiln_weight_bytes(&slice) / 4 % member.Replicas == 0)
         each.Cut.Parts = member.Replicas;
-      states.push_back({slice, {arena[0], arena[1], arena[2]}, bytes});
-      for (uint32_t role = 0; role < KILN_ROLES; ++role)
-        arena[role] += stages == 1 || (each.Roles >> role & 1) ? bytes * slice.copies : 0;
+      states.push_back({slice, Offsets.emplace_back(arena).data(), bytes});
+      for (uint32_t role = 0; role < cut.roles(); ++role)
+        arena[role] += bytes * each.copiesOf(cut, role);
       sections.push_back(ranks > 1 ? each.Cut : Sections());
       sections.back().Parts = each.Cut.Parts;
     }
-    Arena.resize(*std::max_element(arena, arena + KILN_ROLES) + KILN_ARENA_ALIGNMENT, '\x7F');
-    uint64_t packed = 0;
-    for (size_t i = 0; i < weights.size(); ++i)
-      packed = std::max(packed, places[i].offset + places[i].stride * weights[i].copies);
+    Arena.resize(*std::max_element(arena.begin(), arena.end()) + KILN_ARENA_ALIGNMENT, '\x7F');
+    const uint64_t packed = *std::max_element(member.RoleBytes.begin(), member.RoleBytes.end());
     Bound =
         std::make_unique<BoundModel>(weights, places, packed, rank, ranks > 1 ? ranks : 0, sections, states, member);
   }
@@ -248,6 +269,7 @@ private:
 
   uint32_t Rank, Ranks, Replica;
   std::vector<Described> Weights, States;
+  std::deque<std::vector<uint64_t>> Offsets; // of the states, by role
   std::string Arena;
 };
 

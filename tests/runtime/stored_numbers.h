@@ -74,10 +74,11 @@ inline double valueOfHalf(uint16_t half) {
   return half >> 15 ? -size : size;
 }
 
-/// Which of several replicas and stages a model is, and what the roles of stages have of the packed weights.
+/// Which of several replicas and stages a model is, the stages' roles, and the bytes of the packed weights of each.
 struct Member {
   uint32_t Replica = 0, Replicas = 0, Stage = 0, Stages = 0;
-  std::vector<kiln_share_t> Shares = {};
+  std::vector<uint32_t> Roles = {};
+  std::vector<uint64_t> RoleBytes = {};
 };
 
 /// A model of these weights and states, perhaps of several ranks, with the sections of each, bound by an allocator that
@@ -88,7 +89,7 @@ public:
              uint32_t rank = 0, uint32_t ranks = 0, std::vector<Sections> sections = {},
              std::vector<kiln_state_t> states = {}, const Member &member = {})
       : Parts(std::move(sections)), States(std::move(states)), Weights(std::move(weights)),
-        Placements(std::move(placements)), Shares(member.Shares),
+        Placements(std::move(placements)), Roles(member.Roles), RoleBytes(member.RoleBytes),
         Variant(hostVariant("x86-64-v2", KILN_CPU_X86_64_V2, Placements.data(), packedBytes, nullptr)),
         Descriptor{KILN_ABI_VERSION,
                    static_cast<uint32_t>(Weights.size()),
@@ -108,7 +109,8 @@ public:
                                     .replicas = member.Replicas,
                                     .stage = member.Stage,
                                     .stages = member.Stages};
-    Variant.shares = Shares.data();
+    Variant.role_bytes = RoleBytes.data();
+    Descriptor.roles = Roles.data();
     for (const Sections &each : Parts)
       Shards.push_back(each.described());
     Shards.resize(Weights.size() + States.size()); // else they are whole
@@ -131,7 +133,7 @@ public:
     GuardedMemory image(makeImage(tensors));
     return kiln_bind_weights_from_memory(Model, image.data(), image.size(), &Error);
   }
-  std::string packed() const { return std::string(Model->packed, Model->role.share.bytes); }
+  std::string packed() const { return std::string(Model->packed, Model->role.packed_bytes); }
   std::vector<float> read(const char *weight, uint64_t row, uint64_t rows, uint64_t columns) {
     GuardedMemory values(rows * columns * sizeof(float));
     EXPECT_EQ(kiln_read_weight(Model, weight, row, rows, values.data(), &Error), KILN_OK) << Error.message;
@@ -152,7 +154,8 @@ private:
   std::vector<kiln_state_t> States;
   std::vector<kiln_weight_t> Weights;
   std::vector<kiln_placement_t> Placements;
-  std::vector<kiln_share_t> Shares;
+  std::vector<uint32_t> Roles;
+  std::vector<uint64_t> RoleBytes;
   std::vector<kiln_shard_t> Shards;
   kiln_variant_t Variant;
   kiln_descriptor_t Descriptor;

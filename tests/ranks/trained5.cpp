@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+// Of five layers, with four micro-batches.
+#include "replicas.h"
+
+KILN_MODEL(trained5, Trained<4, 5>)

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stages of unequal numbers of layers: what one process computes, trains and saves, what each has of a file, and how
+// large it is.
+#include <set>
+#include <string>
+
+#include "folder_test.h"
+#include "gpt2_stages2.h"
+#include "gpt2_writer.h"
+#include "guarded_image.h"
+#include "llama_stages3.h"
+#include "llama_writer.h"
+#include "staged_writer.h"
+#include "trained.h"
+#include "trained2_grid_of_two.h"
+#include "trained4.h"
+#include "trained4_stages2.h"
+#include "trained5.h"
+#include "trained5_stages3.h"
+#include "trained5_stages4.h"
+#include "uneven.h"
+#include "uneven_stages5.h"
+
+namespace kiln::test {
+namespace {
+
+WRITER(gpt2_writer, GPT2_WRITER);
+WRITER(gpt2_stages2, GPT2_STAGES2);
+WRITER(llama_writer, LLAMA_WRITER);
+WRITER(llama_stages3, LLAMA_STAGES3);
+WRITER(uneven, UNEVEN);
+WRITER(uneven_stages5, UNEVEN_STAGES5);
+
+class UnevenStages : public FolderTest {
+protected:
+  /// A file of weights for the model of uneven.cpp.
+  std::string unevenWeights() const {
+    testing::WeightImage image(std::vector<testing::WeightShape>{UNEVEN_WEIGHTS(KILN_TEST_WEIGHT)});
+    std::ofstream(at("uneven"), std::ios::binary)
+        .write(image.characters().data(), static_cast<std::streamsize>(image.size()));
+    return at("uneven");
+  }
+};
+
+// Three layers on two stages; four on three; six on five, of which those between have other numbers of other layers.
+TEST_F(UnevenStages, WriteTheSameBits) {
+  expectSame<gpt2_writer, gpt2_stages2>(KILN_EXAMPLES "/gpt2/king_james/model.safetensors", 2000, 2, 3);
+  expectSame<llama_writer, llama_stages3>(KILN_EXAMPLES "/llama/king_james/model.safetensors", 2000, 3, 4);
+  expectSame<uneven, uneven_stages5>(unevenWeights(), 99, 5, 6);
+}
+
+constexpr uint32_t five = 5;
+/// Of the five stages: layers of "h", of "deep".
+constexpr uint32_t layersOf[five][2] = {{1, 1}, {1, 1}, {1, 2}, {2, 2}, {1, 1}};
+
+/// Whether a stage of five has a tensor, of the model's 6 + 7 layers.
+bool hasTensor(uint32_t stage, const std::string &tensor) {
+  for (const int stack : {0, 1}) {
+    const std::string scope = stack ? "deep." : "h.";
+    if (tensor.rfind(scope, 0) != 0)
+      continue;
+    uint32_t first = 0;
+    for (uint32_t before = 0; before < stage; ++before)
+      first += layersOf[before][stack];
+    const auto layer = static_cast<uint32_t>(tensor[scope.size()] - '0');
+    return layer >= first && layer < first + layersOf[stage][stack];
+  }
+  return (tensor == "words.weight" && stage == 0) || stage + 1 == five;
+}
+
+/// A stage of five.
+struct UnevenStage {
+  explicit UnevenStage(const kiln_communicator_t &stages)
+      : arena((UNEVEN_STAGES5_CLASSIFY_ARENA_BYTES(1) + 63) / 64 * 64) {
+    kiln_options_t options{};
+    options.stage = stages.rank;
+    options.stages = stages.size;
+    EXPECT_EQ(uneven_stages5_create_on(&options, &model, &error), KILN_OK) << error.message;
+    call = {arena.data, arena.bytes, nullptr, &error};
+    call.stages = &stages;
+  }
+  ~UnevenStage() { uneven_stages5_destroy(model); }
+  UnevenStage(const UnevenStage &) = delete;
+
+  kiln_error_t error{};
+  uneven_stages5_t *model = nullptr;
+  const Memory arena;
+  kiln_call_t call{};
+};
+
+// Of other stages' layers no page is read; nor are they known to it afterwards.
+TEST_F(UnevenStages, HaveTheirLayersAlone) {
+  const Image all(unevenWeights());
+  ThreadRanks stages(five);
+  constexpr size_t packedHead = 4096;
+  std::vector<size_t> packed;
+  for (uint32_t number = 0; number < five; ++number) {
+    const kiln_communicator_t peer = stages.communicator(number);
+    UnevenStage stage(peer);
+    Image image(at("uneven"));
+    EXPECT_GT(image.forbid([&](const std::string &name) { return hasTensor(number, name); }), 100U);
+    ASSERT_EQ(uneven_stages5_bind_weights_from_memory(stage.model, image.data, image.size, &stage.error), KILN_OK)
+        << stage.error.message;
+    for (const auto &[name, range] : all.tensors) {
+      std::vector<char> row(range.second - range.first);
+      const kiln_status_t status =
+          uneven_stages5_read_weight(stage.model, name.c_str(), 0, 1, row.data(), &stage.error);
+      EXPECT_EQ(status, hasTensor(number, name) ? KILN_OK : KILN_WEIGHT_MISSING) << name << " on " << number;
+      if (status == KILN_OK)
+        EXPECT_EQ(std::memcmp(row.data(), all.data + range.first, sizeof(float)), 0) << name;
+    }
+    ASSERT_EQ(uneven_stages5_save_packed(stage.model, at("packed").c_str(), &stage.error), KILN_OK);
+    packed.push_back(std::filesystem::file_size(at("packed")) - packedHead);
+  }
+  // No room for a layer that a stage has not.
+  EXPECT_EQ(packed[3], 2 * packed[1]);
+  EXPECT_LT(packed[1], packed[2]);
+  EXPECT_LT(packed[2], packed[3]);
+  EXPECT_EQ(*std::max_element(packed.begin(), packed.end()), UNEVEN_STAGES5_WEIGHT_BYTES);
+}
+
+// An entry whose stack is another one. A trace counts the layers of the whole model.
+TEST_F(UnevenStages, ClassifyTheSameBits) {
+  const std::string weights = unevenWeights();
+  std::vector<float> x(3 * 64), wanted(3 * 5), got(wanted.size(), NAN);
+  std::mt19937 random(7);
+  for (float &value : x)
+    value = std::uniform_real_distribution<float>(-1, 1)(random);
+  uneven_t *one = nullptr;
+  ASSERT_EQ(uneven_create(nullptr, &one, nullptr), KILN_OK);
+  ASSERT_EQ(uneven_bind_weights(one, weights.c_str(), nullptr), KILN_OK);
+  const Memory arena((UNEVEN_CLASSIFY_ARENA_BYTES(1) + 63) / 64 * 64);
+  const kiln_call_t call{arena.data, arena.bytes, nullptr, nullptr};
+  ASSERT_EQ(uneven_classify(one, &call, x.data(), wanted.data()), KILN_OK);
+  uneven_destroy(one);
+  std::set<int64_t> seen[five];
+  ThreadRanks stages(five);
+  stages.run([&](uint32_t number) {
+    const kiln_communicator_t peer = stages.communicator(number);
+    UnevenStage stage(peer);
+    ASSERT_EQ(uneven_stages5_bind_weights(stage.model, weights.c_str(), &stage.error), KILN_OK);
+    const kiln_trace_t trace{&seen[number],
+                             [](void *self, const kiln_event_t *event) {
+                               if (event->number >= 0)
+                                 static_cast<std::set<int64_t> *>(self)->insert(event->number);
+                             },
+                             [](void *, const kiln_event_t *) {}};
+    stage.call.trace = &trace;
+    EXPECT_EQ(uneven_stages5_classify(stage.model, &stage.call, x.data(), number + 1 == five ? got.data() : nullptr),
+              KILN_OK)
+        << stage.error.message;
+  });
+  EXPECT_TRUE(isSame(got, wanted));
+  const std::set<int64_t> layers[five] = {{0}, {1}, {2, 3}, {4, 5}, {6}};
+  for (uint32_t number = 0; number < five; ++number)
+    EXPECT_EQ(seen[number], layers[number]) << number;
+}
+
+#define TRAINER(name, NAME)                                                                                            \
+  struct name {                                                                                                        \
+    KILN_TRAINED(name, NAME);                                                                                          \
+  }
+#define STAGED_TRAINER(name, NAME)                                                                                     \
+  struct name {                                                                                                        \
+    KILN_TRAINED(name, NAME);                                                                                          \
+    static constexpr auto save = name##_save_training_together;                                                        \
+  }
+TRAINER(trained4, TRAINED4);
+TRAINER(trained5, TRAINED5);
+STAGED_TRAINER(trained4_stages2, TRAINED4_STAGES2);
+STAGED_TRAINER(trained5_stages3, TRAINED5_STAGES3);
+STAGED_TRAINER(trained5_stages4, TRAINED5_STAGES4);
+STAGED_TRAINER(trained2_grid_of_two, TRAINED2_GRID_OF_TWO);
+
+/// Of all processes losses and norms; the evaluation is the last stage's, weights are those of stages that have them.
+template <class Api> void expectOneProcess(const Grid &grid, const Inputs &inputs, const std::vector<float> &wanted) {
+  std::vector<std::vector<float>> got(grid.ranks * grid.replicas * grid.stages);
+  runGrid(grid, [&](uint32_t process, const Place &place) { got[process] = train<Api>(inputs, place); });
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    size_t known = 0;
+    for (const std::vector<float> &each : got)
+      if (!std::isnan(each[i])) {
+        EXPECT_NEAR(each[i], wanted[i], 1e-4 * std::abs(wanted[i]) + 1e-5) << i;
+        ++known;
+      }
+    EXPECT_GE(known, i < 2 * steps ? got.size() : 1) << i;
+  }
+}
+
+// With dropout, micro-batches, a table on both ends; layers computed twice as they descend.
+TEST_F(UnevenStages, TrainAsOneProcess) {
+  const uint32_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  const Inputs inputs(seed, 4);
+  const std::vector<float> three = train<trained4>(inputs), five = train<trained5>(inputs);
+  expectOneProcess<trained4_stages2>({1, 1, 2}, inputs, three);
+  expectOneProcess<trained2_grid_of_two>({2, 2, 2}, inputs, three);
+  expectOneProcess<trained5_stages3>({1, 1, 3}, inputs, five);
+  expectOneProcess<trained5_stages4>({1, 1, 4}, inputs, five);
+}
+
+// Of five layers on three stages the first two have two, on four the third has, which is no end with a table.
+TEST_F(UnevenStages, HavePartsOfWhatTheOptimiserKeeps) {
+  constexpr size_t width = 16, hidden = 2048, table = classes * width, norm = 2 * width;
+  constexpr size_t layer = norm + hidden * (2 * width + 1) + width + width * width + width;
+  EXPECT_EQ(trained5::trainingBytes, 2 * sizeof(float) * (table + 5 * layer + norm));
+  EXPECT_EQ(trained5_stages3::trainingBytes, 2 * sizeof(float) * (table + 2 * layer));
+  EXPECT_EQ(trained5_stages4::trainingBytes, 2 * sizeof(float) * 2 * layer);
+  EXPECT_EQ(trained4_stages2::trainingBytes, 2 * sizeof(float) * (table + 2 * layer));
+  EXPECT_EQ(trained5_stages4::weightBytes, sizeof(float) * 2 * layer);
+}
+
+constexpr int32_t half = 5;
+
+/// A file of what some processes have: of a few steps, or of another file.
+template <class Api, class Save>
+void saveProcess(const Place &place, const Inputs &inputs, const std::string &from, const Save &save) {
+  TrainedProcess<Api> process(inputs, place);
+  if (from.empty())
+    process.train(half);
+  else
+    process.check(Api::load(process.model.get(), process.call.arena, &process.training, from.c_str(), &process.error));
+  EXPECT_EQ(process.training.step, half);
+  process.check(save(process));
+}
+template <class Api>
+void saveTogether(const Grid &grid, const Inputs &inputs, const std::string &from, const std::string &to) {
+  runGrid(grid, [&](uint32_t number, const Place &place) {
+    saveProcess<Api>(place, inputs, from, [&](auto &process) {
+      return Api::save(process.model.get(), &process.call, &process.training, number ? nullptr : to.c_str());
+    });
+  });
+}
+template <class Api> void saveOne(const Inputs &inputs, const std::string &from, const std::string &to) {
+  saveProcess<Api>({}, inputs, from, [&](auto &process) {
+    return Api::saveAlone(process.model.get(), process.call.arena, &process.training, to.c_str(), &process.error);
+  });
+}
+
+// What some have saved, others load and save to the same bytes.
+TEST_F(UnevenStages, HaveFilesOfOneProcess) {
+  const Inputs inputs(7, 4);
+  saveTogether<trained5_stages4>({1, 1, 4}, inputs, "", at("four"));
+  saveTogether<trained5_stages3>({1, 1, 3}, inputs, at("four"), at("three"));
+  EXPECT_TRUE(bytes("three") == bytes("four"));
+  saveOne<trained5>(inputs, at("three"), at("one"));
+  EXPECT_TRUE(bytes("one") == bytes("four"));
+  saveTogether<trained5_stages4>({1, 1, 4}, inputs, at("one"), at("again"));
+  EXPECT_TRUE(bytes("again") == bytes("one"));
+  saveTogether<trained2_grid_of_two>({2, 2, 2}, inputs, "", at("grid"));
+  saveTogether<trained4_stages2>({1, 1, 2}, inputs, at("grid"), at("two"));
+  EXPECT_TRUE(bytes("two") == bytes("grid"));
+  saveOne<trained4>(inputs, at("two"), at("one"));
+  EXPECT_TRUE(bytes("one") == bytes("grid"));
+}
+
+// A training of four stages goes on with three, which end where one process does.
+TEST_F(UnevenStages, GoOnWithAnotherNumber) {
+  const Inputs inputs(8, 4);
+  TrainedProcess<trained5> whole(inputs);
+  whole.train(static_cast<int32_t>(steps));
+  const std::vector<float> wanted(whole.results.begin() + half * 2, whole.results.end());
+  saveTogether<trained5_stages4>({1, 1, 4}, inputs, "", at("half"));
+  runGrid({1, 1, 3}, [&](uint32_t, const Place &place) {
+    TrainedProcess<trained5_stages3> process(inputs, place);
+    process.check(trained5_stages3::load(process.model.get(), process.call.arena, &process.training, at("half").c_str(),
+                                         &process.error));
+    process.train(static_cast<int32_t>(steps));
+    expectNear(process.results, wanted);
+  });
+}
+
+} // namespace
+} // namespace kiln::test
