@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. The linears that an attention reads, directly or as rows of a state, of fewer bits perhaps, or that are kept for
-// one
-//    of another entry: they are collected by the value that they project.
+// 1. The linears that an attention reads, or that are kept for one of another entry, are collected by the value that
+//    they project (FindProjections.h).
 // 2. Two or more of one value, order and kind of bias become one, at the place of the first.
+// 3. What is done alike to results that lie side by side, as rotary positions are to queries and keys, is done to both
+//    at once (ComputeTogether.h).
 #include "compiler/transforms/Passes.h"
 
-#include "compiler/dialect/Extents.h"
-#include "compiler/dialect/KilnDialect.h"
+#include "compiler/transforms/ComputeTogether.h"
+#include "compiler/transforms/FindProjections.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <numeric>
 
 namespace mlir::kiln {
 
@@ -50,52 +53,8 @@ Value joinParameters(OpBuilder &builder, ArrayRef<ParameterOp> parameters, int64
                              front.getStorageAttr());
 }
 
-/// The rows of a state that attention reads, widened and moved.
-AppendOp keptRows(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (auto append = dyn_cast<AppendOp>(op))
-      return append;
-    if (!isDecoding(op) && !hasRole(op, KernelRole::Movement))
-      break;
-    value = op->getOperand(0);
-  }
-  return {};
-}
-
 /// Linears that can be one.
 using Projections = llvm::SmallSetVector<LinearOp, 4>;
-
-/// What a slice of a kiln.each_sequence is of; any other value itself.
-Value getOutside(Value value) {
-  auto slice = dyn_cast<BlockArgument>(value);
-  auto loop = slice ? dyn_cast<EachSequenceOp>(slice.getOwner()->getParentOp()) : EachSequenceOp();
-  return loop ? loop.getWholes()[slice.getArgNumber()] : value;
-}
-
-/// The block that the operands of ops in this one may be computed in.
-Block *getOutside(Block *block) {
-  return isa<EachSequenceOp>(block->getParentOp()) ? block->getParentOp()->getBlock() : block;
-}
-
-/// What rows of a state are made of, where these are of fewer bits.
-Value projected(Value rows) {
-  rows = getOutside(rows);
-  auto rounded = rows.getDefiningOp<CastOp>();
-  return rounded ? rounded.getX() : rows;
-}
-
-/// Whether all that follows from the use is rows of states, or with `orAttention` these and attention.
-bool isKept(OpOperand &use, bool orAttention) {
-  Operation *user = use.getOwner();
-  auto all = [](Value value, bool orAttention) {
-    return llvm::all_of(value.getUses(), [&](OpOperand &next) { return isKept(next, orAttention); });
-  };
-  if (auto loop = dyn_cast<EachSequenceOp>(user))
-    return all(loop.getBody().getArgument(use.getOperandNumber()), orAttention);
-  if (auto rounded = dyn_cast<CastOp>(user))
-    return all(rounded, false);
-  return isa<AppendOp>(user) || (orAttention && isa<AttentionOp, AttentionScoresOp>(user));
-}
 
 struct MergeProjections : impl::MergeProjectionsBase<MergeProjections> {
   using MergeProjectionsBase::MergeProjectionsBase;
@@ -115,38 +74,53 @@ private:
     entry.walk([&](AttentionOp op) { attentions.push_back(op); });
     entry.walk([&](AppendOp op) { appends.push_back(op); });
     for (AttentionOp attention : attentions) {
-      SmallVector<Value> operands{attention.getQuery(), attention.getKey(), attention.getValue()};
-      for (Value &operand : operands)
-        if (auto append = keptRows(operand)) {
-          llvm::erase(appends, append);
-          operand = projected(append.getX());
-        }
-      llvm::transform(operands, operands.begin(), [](Value operand) { return getOutside(operand); });
-      collectAmong(operands, getOutside(attention->getBlock()));
+      SmallVector<LinearOp> linears;
+      for (Value operand : {attention.getQuery(), attention.getKey(), attention.getValue()}) {
+        AppendOp append = keptRows(operand);
+        llvm::erase(appends, append);
+        llvm::append_range(linears, findLinears(append ? append.getX() : operand));
+      }
+      collectAmong(linears, getOutside(attention->getBlock()));
     }
     // What an attention of another entry reads, a layer's states: joined there, so joined here.
-    llvm::MapVector<std::pair<Block *, StringRef>, SmallVector<Value>> others;
+    llvm::MapVector<std::pair<Block *, StringRef>, SmallVector<LinearOp>> others;
     for (AppendOp append : appends)
-      others[{getOutside(append->getBlock()), append.getName().rsplit('.').first}].push_back(projected(append.getX()));
-    for (auto &[owner, operands] : others)
-      collectAmong(operands, owner.first);
+      llvm::append_range(others[{getOutside(append->getBlock()), append.getName().rsplit('.').first}],
+                         findLinears(append.getX()));
+    for (auto &[owner, linears] : others)
+      collectAmong(linears, owner.first);
   }
 
-  /// In the order of the values, which may be one value more than once; x, order, kind of bias and storage tell which
-  /// linears can be one. A linear is in one group.
-  void collectAmong(ArrayRef<Value> values, Block *block) {
+  /// In that order; x, order, kind of bias and storage tell which linears can be one. A linear is in one group.
+  void collectAmong(ArrayRef<LinearOp> linears, Block *block) {
     llvm::MapVector<std::tuple<Value, int, int, Attribute>, Projections> mergeable;
-    for (Value value : values)
-      if (auto linear = value.getDefiningOp<LinearOp>();
-          linear && canMerge(linear, block) &&
+    for (LinearOp linear : linears)
+      if (canMerge(linear, block) &&
           llvm::none_of(groups, [&](const Projections &group) { return group.contains(linear); }))
         mergeable[{linear.getX(), int(linear.getOutputDim()), linear.getBias() ? 1 : 0,
                    getParameter(linear, 1).getStorageAttr()}]
             .insert(linear);
-    for (auto &[key, linears] : mergeable)
-      if (linears.size() > 1)
-        groups.push_back(linears);
+    for (auto &[key, projections] : mergeable)
+      if (projections.size() > 1 && canBeSplit(projections.getArrayRef()))
+        groups.push_back(inOrder(projections));
   }
+
+  /// Where results are split into heads the last comes first, the queries last: then their heads begin at another than
+  /// 0, and an access to them is an affine map, although the whole has more.
+  static Projections inOrder(const Projections &linears) {
+    const bool isSplit = llvm::any_of(linears, [](LinearOp linear) { return getUnsplitColumns(linear) > 1; });
+    return isSplit ? Projections(linears.rbegin(), linears.rend()) : linears;
+  }
+
+  /// Whether what splits the results into heads can do so with the joined one.
+  static bool canBeSplit(ArrayRef<LinearOp> linears) {
+    int64_t columns = 1;
+    for (LinearOp linear : linears)
+      columns = std::lcm(columns, getUnsplitColumns(linear));
+    return llvm::all_of(linears, [&](LinearOp linear) { return getOutputs(linear.getResult()) % columns == 0; });
+  }
+
+  static int64_t getOutputs(Value value) { return cast<RankedTensorType>(value.getType()).getShape().back(); }
 
   /// A weight is stored once: what an entry uses alone, or beside other ones, is not joined in another entry.
   void dropUnlike() {
@@ -181,8 +155,7 @@ private:
   static bool canMerge(LinearOp linear, Block *block) {
     auto weight = getOwnParameter(linear.getWeight(), linear);
     // Several sources of one weight are joined along the outputs only.
-    if (!llvm::all_of(linear->getUses(), [](OpOperand &use) { return isKept(use, true); }) ||
-        linear->getBlock() != block || !weight ||
+    if (!isProjection(linear) || linear->getBlock() != block || !weight ||
         (weight.getSources().size() > 1 && int64_t(weight.getJoinDim()) != linear.getOutputDim()))
       return false;
     return !linear.getBias() || getOwnParameter(linear.getBias(), linear);
@@ -204,23 +177,46 @@ private:
     Value weight = joinParameters(builder, weights, first.getOutputDim());
     Value bias = biases.empty() ? Value() : joinParameters(builder, biases, 0);
     auto type = cast<RankedTensorType>(first.getType());
-    SmallVector<AffineExpr> extents = getExtents(type);
     int64_t outputs = cast<RankedTensorType>(weight.getType()).getDimSize(first.getOutputDim());
-    extents.back() = builder.getAffineConstantExpr(outputs);
-    auto joinedType = getTensorType(extents, type.getElementType(), getNumSymbols(type));
-    Value joined = LinearOp::create(builder, first.getLoc(), joinedType, first.getX(), weight, bias, first.getScales(),
-                                    first.getWeightOrder());
-    int64_t start = 0;
-    for (LinearOp linear : linears) {
-      auto sliceType = cast<RankedTensorType>(linear.getType());
-      linear.getResult().replaceAllUsesWith(
-          SliceOp::create(builder, linear.getLoc(), sliceType, joined, sliceType.getRank() - 1, start).getResult());
-      start += sliceType.getShape().back();
-    }
+    Value joined = LinearOp::create(builder, first.getLoc(), withExtent(type, type.getRank() - 1, outputs),
+                                    first.getX(), weight, bias, first.getScales(), first.getWeightOrder());
+    readSlices(builder, joined, linears);
     for (LinearOp linear : linears)
       linear.erase();
     for (ParameterOp parameter : llvm::concat<ParameterOp>(weights, biases))
       parameter.erase();
+  }
+
+  /// Users read columns of `joined`. Where heads are split from a result they are split from the joined one, as the
+  /// host's view is before a slice, which is an access within the kernel that reads it.
+  static void readSlices(OpBuilder &builder, Value joined, ArrayRef<LinearOp> linears) {
+    llvm::MapVector<Type, Value> views;
+    SmallVector<SliceOp> before;
+    int64_t start = 0;
+    for (LinearOp linear : linears) {
+      auto type = cast<RankedTensorType>(linear.getType());
+      const int64_t axis = type.getRank() - 1;
+      SmallVector<SliceOp> slices;
+      for (Operation *user : llvm::make_early_inc_range(llvm::to_vector(linear->getUsers())))
+        if (auto view = dyn_cast<ReshapeOp>(user)) {
+          auto split = cast<RankedTensorType>(view.getType());
+          const int64_t columns = ShapedType::getNumElements(split.getShape().drop_front(axis + 1));
+          RankedTensorType whole = withExtent(split, axis, getOutputs(joined) / columns);
+          Value &of = views[whole];
+          if (!of)
+            of = ReshapeOp::create(builder, view.getLoc(), whole, joined);
+          slices.push_back(SliceOp::create(builder, view.getLoc(), split, of, axis, start / columns));
+          view.replaceAllUsesWith(slices.back().getResult());
+          view.erase();
+        }
+      slices.push_back(SliceOp::create(builder, linear.getLoc(), type, joined, axis, start));
+      linear.getResult().replaceAllUsesWith(slices.back().getResult());
+      for (SliceOp first : before)
+        for (SliceOp second : slices)
+          computeTogether(first, second);
+      before = slices;
+      start += type.getShape().back();
+    }
   }
 
   std::vector<Projections> groups;

@@ -148,19 +148,26 @@ private:
     return result;
   }
 
-  /// The value's last axis is split; two different wishes leave it whole.
+  /// The value's last axis is split. Two wishes become heads of their common depth, where they have one; others leave
+  /// the axis whole.
   void request(Value value, ArrayRef<int64_t> split, const RowCollapse &collapse) {
     if (split.empty())
       return;
-    RankedTensorType type = collapse.getType(value);
+    RankedTensorType whole = collapse.getType(value);
+    const int64_t depth = split.back();
+    auto [entry, isNew] = types.try_emplace(value, splitLastAxis(whole, split));
+    if (isNew || entry->second == splitLastAxis(whole, split))
+      return;
+    const bool isCommon = entry->second.getShape().back() == depth;
+    entry->second = isCommon ? splitLastAxis(whole, {whole.getShape().back() / depth, depth}) : whole;
+  }
+
+  static RankedTensorType splitLastAxis(RankedTensorType type, ArrayRef<int64_t> split) {
     SmallVector<AffineExpr> extents = getExtents(type);
     extents.pop_back();
     for (int64_t extent : split)
-      extents.push_back(getAffineConstantExpr(extent, value.getContext()));
-    RankedTensorType view = getTensorType(extents, type.getElementType(), getNumSymbols(type));
-    auto [entry, isNew] = types.try_emplace(value, view);
-    if (!isNew && entry->second != view)
-      entry->second = type;
+      extents.push_back(getAffineConstantExpr(extent, type.getContext()));
+    return getTensorType(extents, type.getElementType(), getNumSymbols(type));
   }
 
   DenseMap<Value, RankedTensorType> types;

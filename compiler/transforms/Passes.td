@@ -16,8 +16,15 @@ def MergeProjections : Pass<"kiln-merge-projections", "::mlir::ModuleOp"> {
     ```
     After: one linear with a parameter of three sources; the attention reads slices of it.
 
+    Between them may be a split into heads and what follows it, such as norms of heads and rotary positions. Heads are then split
+    from the joined result; what is done alike to queries and keys is done to both at once:
+    ```mlir
+    %qkv = kiln.linear ...   %heads = kiln.reshape %qkv ...   %both = kiln.slice %heads ...
+    %turned = ... rotary positions of %both ...   %q = kiln.slice %turned ...   %k = kiln.slice %turned ...
+    ```
+
     Assumes weights and biases that nothing else uses, in any entry, unless it joins the same; all of the linears have a bias or
-    none has.
+    none has. Runs behind differentiation: a weight that a backward pass reads, too, stays alone.
   }];
   let dependentDialects = ["::mlir::kiln::KilnDialect"];
 }

@@ -122,6 +122,22 @@ func.func @attention(%qkv: tensor<5x24xf32>) -> tensor<5x8xf32> attributes {kiln
 
 // -----
 
+// Fewer heads of keys and values than of queries: all three are heads of the whole.
+// CHECK: func.func private @attention_0(%{{.*}}: tensor<5x6x4xf32>) -> tensor<5x4x4xf32>
+// CHECK-COUNT-3: kiln.slice
+// CHECK: kiln.attention
+// CHECK: func.func @grouped
+// CHECK: kiln.reshape %arg0 : tensor<5x24xf32> -> tensor<5x6x4xf32>
+func.func @grouped(%vkq: tensor<5x24xf32>) -> tensor<5x16xf32> attributes {kiln.entry} {
+  %v = kiln.slice %vkq axis = 1 start = 0 : tensor<5x24xf32> -> tensor<5x4xf32>
+  %k = kiln.slice %vkq axis = 1 start = 4 : tensor<5x24xf32> -> tensor<5x4xf32>
+  %q = kiln.slice %vkq axis = 1 start = 8 : tensor<5x24xf32> -> tensor<5x16xf32>
+  %y = kiln.attention %q, %k, %v heads = 4 key_value_heads = 1 scale = 5.0e-1 causal : (tensor<5x16xf32>, tensor<5x4xf32>, tensor<5x4xf32>) -> tensor<5x16xf32>
+  return %y : tensor<5x16xf32>
+}
+
+// -----
+
 // What a broadcast would compute again for each row is computed once.
 // CHECK: func.func private @exp_0
 // CHECK: kiln.exp

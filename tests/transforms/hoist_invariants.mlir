@@ -35,4 +35,22 @@ func.func @forward(%s0: index {kiln.symbol = "a"}, %a: tensor<8x8xf32>) -> (tens
   return %0, %all : tensor<8x8xf32>, tensor<3x8x8xf32>
 }
 
+// Rotary positions read slices of a table of angles in each layer, which are the same in all of them.
+// CHECK-LABEL: func.func @turned
+// CHECK: kiln.call @slice
+// CHECK: kiln.repeat 3 (%[[X:.*]] = %arg2
+// CHECK-NEXT: kiln.call @mul{{[_0-9]*}}(%[[X]],
+// CHECK-NEXT: kiln.yield
+func.func @turned(%s0: index {kiln.symbol = "a"}, %angles: tensor<8x8xf32>, %a: tensor<8x4xf32>) -> tensor<8x4xf32>
+    attributes {kiln.entry} {
+  %0 = kiln.repeat 3 (%x = %a : tensor<8x4xf32>) {
+    %pairs = kiln.reshape %angles : tensor<8x8xf32> -> tensor<8x4x2xf32>
+    %1 = kiln.slice %pairs axis = 2 start = 0 : tensor<8x4x2xf32> -> tensor<8x4x1xf32>
+    %sin = kiln.reshape %1 : tensor<8x4x1xf32> -> tensor<8x4xf32>
+    %2 = kiln.mul %x, %sin : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+    kiln.yield %2 : tensor<8x4xf32>
+  }
+  return %0 : tensor<8x4xf32>
+}
+
 }
