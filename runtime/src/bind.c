@@ -66,8 +66,9 @@ kiln_status_t kiln_check_weight(const kiln_weight_t *weight, const kiln_name_t *
 static kiln_status_t check_placement(const kiln_model_t *model, uint32_t index, kiln_error_t *error) {
   const kiln_weight_t *weight = &model->descriptor->weights[index];
   const kiln_placement_t *placement = &model->role.placements[index];
-  const uint64_t copies = kiln_own_copies(model, weight), bytes = kiln_pack_bytes(weight, placement);
-  if (kiln_is_absent(model, weight))
+  uint32_t first;
+  const uint64_t copies = kiln_own_copies(model, weight, &first), bytes = kiln_pack_bytes(weight, placement);
+  if (copies == 0 && weight->copies > 0) /* another stage has it */
     return KILN_OK;
   if (copies == 0 || bytes == 0 ||
       placement->offset + (copies - 1) * placement->stride + bytes > model->role.packed_bytes)
@@ -136,8 +137,8 @@ static kiln_status_t take_tensors(const kiln_model_t *model, const kiln_tensors_
   for (uint32_t i = 0; i < descriptor->weight_count; ++i) {
     const kiln_weight_t *weight = &descriptor->weights[i];
     const kiln_placement_t *placement = &model->role.placements[i];
-    const uint32_t copies = packed ? kiln_own_copies(model, weight) : weight->copies,
-                   first = packed ? kiln_first_copy(model, weight) : 0;
+    uint32_t first = 0;
+    const uint32_t copies = packed ? kiln_own_copies(model, weight, &first) : weight->copies;
     kiln_packing_t packing = {weight, placement, &name, NULL, NULL, 0};
     if (!packed && (status = check_placement(model, i, error)))
       return status;

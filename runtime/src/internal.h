@@ -423,23 +423,6 @@ struct kiln_model_t {
   void *device;         /* the backend's */
 };
 
-static inline bool kiln_is_absent(const kiln_model_t *model, const kiln_weight_t *weight) {
-  const uint32_t number = model->role.number;
-  return weight->flags & (uint32_t)KILN_WEIGHT_ABSENT << (number < KILN_ROLE_MIDDLE ? number : KILN_ROLE_MIDDLE);
-}
-/* Of the copies of a weight or a state, those that a stage has, and the first of them. */
-static inline uint32_t kiln_copies_of(const kiln_descriptor_t *descriptor, const kiln_weight_t *weight,
-                                      uint32_t stage) {
-  return weight->flags & KILN_WEIGHT_OF_STAGE ? kiln_stage_layers(weight->copies, descriptor->stages, stage)
-                                              : weight->copies;
-}
-static inline uint32_t kiln_first_copy_of(const kiln_descriptor_t *descriptor, const kiln_weight_t *weight,
-                                          uint32_t stage) {
-  return weight->flags & KILN_WEIGHT_OF_STAGE ? kiln_first_layer(weight->copies, descriptor->stages, stage) : 0;
-}
-/* The same of the model. */
-uint32_t kiln_own_copies(const kiln_model_t *model, const kiln_weight_t *weight);
-uint32_t kiln_first_copy(const kiln_model_t *model, const kiln_weight_t *weight);
 /* Where a copy that the model has of a state lies, in bytes from the beginning of the arena. */
 static inline uint64_t kiln_state_place(const kiln_model_t *model, const kiln_state_t *state, uint32_t copy) {
   return state->offsets[model->role.number] + copy * state->stride;

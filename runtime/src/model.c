@@ -107,14 +107,6 @@ static kiln_status_t choose_variant(kiln_model_t *model, uint64_t features, cons
                         KILN_NAME_SHOWN, descriptor->name, wanted, kiln_cpu_text(features));
 }
 
-uint32_t kiln_own_copies(const kiln_model_t *model, const kiln_weight_t *weight) {
-  return kiln_is_absent(model, weight) ? 0 : kiln_copies_of(model->descriptor, weight, model->stage);
-}
-
-uint32_t kiln_first_copy(const kiln_model_t *model, const kiln_weight_t *weight) {
-  return kiln_first_copy_of(model->descriptor, weight, model->stage);
-}
-
 /* Of a variant that was chosen. */
 static kiln_model_t *take_role(kiln_model_t *model) {
   model->role = (kiln_role_t){.bodies = model->variant->bodies,

@@ -103,6 +103,16 @@ static void take_role(kiln_model_t *model) {
                               .is_silent = role != KILN_ROLE_LAST};
 }
 
+static uint32_t copies(const kiln_model_t *model, const kiln_weight_t *weight, uint32_t *first) {
+  const kiln_descriptor_t *descriptor = model->descriptor;
+  const uint32_t role = model->role.number;
+  if (weight->flags & (uint32_t)KILN_WEIGHT_ABSENT << (role < KILN_ROLE_MIDDLE ? role : KILN_ROLE_MIDDLE))
+    return 0;
+  *first = kiln_first_copy(descriptor, weight, model->stage);
+  return weight->flags & KILN_WEIGHT_OF_STAGE ? kiln_stage_layers(weight->copies, descriptor->stages, model->stage)
+                                              : weight->copies;
+}
+
 /* Takes a group's communicator, of `size` processes. */
 static kiln_status_t join(kiln_together_t *together, uint32_t number, const kiln_communicator_t *communicator,
                           uint32_t size, kiln_error_t *error) {
@@ -411,4 +421,5 @@ static kiln_status_t refuse_parts(const kiln_model_t *model, const char *functio
                : KILN_OK;
 }
 
-const kiln_sharding_t kiln_sharding = {create, take_role, run, whole, take, spread, name, refuse_slices, refuse_parts};
+const kiln_sharding_t kiln_sharding = {create, take_role, run,  copies,        whole,
+                                       take,   spread,    name, refuse_slices, refuse_parts};

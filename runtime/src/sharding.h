@@ -88,6 +88,8 @@ typedef struct kiln_sharding_t {
   void (*take_role)(kiln_model_t *model);
   /* kiln_body_run with the call's communicator, if it is the model's. */
   kiln_status_t (*run)(const kiln_model_t *model, const kiln_call_t *call, uint32_t entry, const kiln_frame_t *frame);
+  /* Copies of a weight or a state that the model has, and in *first the first of them. */
+  uint32_t (*copies)(const kiln_model_t *model, const kiln_weight_t *weight, uint32_t *first);
   /* A weight, or behind the weights a state, as a file has it: itself or *room. */
   const kiln_weight_t *(*whole)(const kiln_descriptor_t *descriptor, uint32_t index, kiln_weight_t *room);
   /* kiln_take_tensor of the model's slice. */
@@ -108,6 +110,18 @@ kiln_status_t kiln_ranks_check(const kiln_model_t *model, const kiln_call_t *cal
 kiln_status_t kiln_replicas_check(const kiln_model_t *model, const kiln_call_t *call, const char *function);
 /* A state of which each replica has a part; null: there is none. */
 const kiln_weight_t *kiln_shared_state(const kiln_descriptor_t *descriptor);
+
+/* Copies of a weight or a state that the model has, and the first of them, of those that a file has. */
+static inline uint32_t kiln_own_copies(const kiln_model_t *model, const kiln_weight_t *weight, uint32_t *first) {
+  const kiln_sharding_t *sharding = model->descriptor->sharding;
+  *first = 0;
+  return sharding ? sharding->copies(model, weight, first) : weight->copies;
+}
+/* The first one that a stage has. */
+static inline uint32_t kiln_first_copy(const kiln_descriptor_t *descriptor, const kiln_weight_t *weight,
+                                       uint32_t stage) {
+  return weight->flags & KILN_WEIGHT_OF_STAGE ? kiln_first_layer(weight->copies, descriptor->stages, stage) : 0;
+}
 
 static inline kiln_status_t kiln_refuse_slices(const kiln_model_t *model, const char *function, kiln_error_t *error) {
   const kiln_sharding_t *sharding = model->descriptor->sharding;

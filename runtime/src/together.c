@@ -219,7 +219,7 @@ static kiln_status_t gather_piece(const kept_t *kept, const kiln_weight_t *tenso
 static uint32_t stage_of(const kiln_descriptor_t *descriptor, const kiln_weight_t *tensor, uint32_t copy) {
   uint32_t stage = 0;
   if (tensor->flags & KILN_WEIGHT_OF_STAGE) {
-    while (stage + 1 < descriptor->stages && copy >= kiln_first_copy_of(descriptor, tensor, stage + 1))
+    while (stage + 1 < descriptor->stages && copy >= kiln_first_copy(descriptor, tensor, stage + 1))
       ++stage;
     return stage;
   }
@@ -242,8 +242,7 @@ static kiln_status_t write_copy(together_t *together, uint32_t index, uint32_t c
   const kiln_descriptor_t *descriptor = together->contents->model->descriptor;
   const kiln_weight_t *tensor = kiln_kept_tensor(descriptor, index);
   const uint32_t stage = stage_of(descriptor, tensor, copy);
-  const kept_t kept = {together, index, copy - kiln_first_copy_of(descriptor, tensor, stage),
-                       &descriptor->shards[index]};
+  const kept_t kept = {together, index, copy - kiln_first_copy(descriptor, tensor, stage), &descriptor->shards[index]};
   const uint64_t bytes = kiln_safetensors_stored_bytes(tensor->dtype, 1), step = PIECE_BYTES / bytes;
   const uint64_t all = kept.shard->section_count > 0 ? kiln_whole_elements(tensor, kept.shard)
                                                      : kiln_elements_beside(tensor, tensor->rank);
@@ -287,7 +286,8 @@ static uint64_t state_bytes(const kiln_model_t *model) {
   uint64_t bytes = 0;
   for (uint64_t i = 0; i < model->descriptor->state_count; ++i) {
     const kiln_state_t *state = &model->descriptor->states[i];
-    const uint32_t copies = kiln_own_copies(model, &state->tensor);
+    uint32_t first;
+    const uint32_t copies = kiln_own_copies(model, &state->tensor, &first);
     const uint64_t end = copies ? kiln_state_place(model, state, copies) : 0;
     bytes = end > bytes ? end : bytes;
   }

@@ -48,8 +48,9 @@ static kiln_status_t put_copy(kiln_model_t *model, uint32_t index, uint32_t copy
                               char *arena, kiln_error_t *error) {
   const kiln_descriptor_t *descriptor = model->descriptor;
   const kiln_weight_t *own = kiln_kept_tensor(descriptor, index);
-  const uint32_t first = kiln_first_copy(model, own);
-  if (copy < first || copy - first >= kiln_own_copies(model, own))
+  uint32_t first;
+  const uint32_t copies = kiln_own_copies(model, own, &first);
+  if (copy < first || copy - first >= copies)
     return KILN_OK;
   place_t place = {model, index, copy - first, kiln_safetensors_stored_bytes(own->dtype, 1), NULL, tensor->data};
   const kiln_span_t all = {0, 0, kiln_elements_beside(own, own->rank)};
@@ -174,7 +175,8 @@ kiln_status_t kiln_swap_average(kiln_model_t *model, void *arena, kiln_error_t *
   for (uint64_t i = 0; i < descriptor->state_count; ++i) {
     const kiln_state_t *state = &descriptor->states[i];
     const kiln_weight_t *weight = averaged_weight(descriptor, state);
-    const uint32_t copies = kiln_own_copies(model, &state->tensor);
+    uint32_t first;
+    const uint32_t copies = kiln_own_copies(model, &state->tensor, &first);
     if (!weight || copies == 0)
       continue;
     /* What is trained lies dense, and as f32. */

@@ -142,8 +142,10 @@ static kiln_status_t copy_named(const kiln_model_t *model, const rows_t *rows, k
   /* A name may be that of two weights, which are one tensor packed twice. */
   for (uint32_t i = 0; i < model->descriptor->weight_count; ++i) {
     const kiln_weight_t *weight = &model->descriptor->weights[i];
-    for (uint32_t copy = 0; copy < kiln_own_copies(model, weight); ++copy) {
-      kiln_weight_name(weight, kiln_first_copy(model, weight) + copy, &name);
+    uint32_t first;
+    const uint32_t copies = kiln_own_copies(model, weight, &first);
+    for (uint32_t copy = 0; copy < copies; ++copy) {
+      kiln_weight_name(weight, first + copy, &name);
       if (kiln_name_order(&name, rows->weight, strlen(rows->weight)) != 0)
         continue;
       if ((status = copy_rows(model, i, copy, rows, error)))

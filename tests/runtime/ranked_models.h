@@ -262,8 +262,10 @@ private:
     const kiln_model_t *model = Bound->Model;
     for (size_t i = 0; i < States.size(); ++i) {
       const kiln_state_t &state = model->descriptor->states[i];
-      for (uint32_t copy = 0; copy < kiln_own_copies(model, &state.tensor); ++copy)
-        work(i, kiln_first_copy(model, &state.tensor) + copy, arena() + kiln_state_place(model, &state, copy));
+      uint32_t first = 0;
+      const uint32_t copies = kiln_own_copies(model, &state.tensor, &first);
+      for (uint32_t copy = 0; copy < copies; ++copy)
+        work(i, first + copy, arena() + kiln_state_place(model, &state, copy));
     }
   }
 
