@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 1. A block for each tile of bm x bn sums. Blocks with neighbouring numbers share inputs: they go through eight tiles
-//    of rows before the next tile of columns.
+// 1. A block for each tile of bm x bn sums (TileGrid.h), or blocks that share the steps of all tiles (StreamK.h).
 // 2. Stages of shared memory hold bk of the depth. While one is added, those behind it are on their way.
 // 3. The sums, which CUDA cores or tensor cores make (Product.h), go to shared memory, from where each thread takes one
 //    of a row in turn, so that neighbours store neighbours. It has read all that it stores over, as one that does an
 //    element from the start.
-// 4. Where blocks share the depth of a tile, a second launch finishes what they have (SplitDepth.h).
+// 4. Where blocks share the depth of a tile, a second launch finishes what they have (SplitDepth.h, StreamK.h).
 #include "targets/cuda/Contraction.h"
 
 #include "targets/cuda/Product.h"
 #include "targets/cuda/SplitDepth.h"
+#include "targets/cuda/StreamK.h"
 #include "targets/cuda/Wgmma.h"
 #include "targets/cuda/WgmmaShape.h"
 #include "targets/cuda/tile/Shared.h"
@@ -22,28 +22,36 @@ using tile::Values;
 
 namespace {
 
-constexpr int64_t rasterRows = 8;       // tiles of rows that blocks go through first
 constexpr int64_t epilogueElements = 4; // that a thread finishes at a time: one waits for memory with the others
 
 class TileBuilder {
 public:
   TileBuilder(tile::Builder &b, Reader &reader, const StepContext &context, const Contraction &contraction,
-              const TileShape &shape, const SplitDepth &split)
-      : b(b), reader(reader), context(context), contraction(contraction), shape(shape), split(split),
-        inputA(b, reader, context, contraction, true, shape), inputB(b, reader, context, contraction, false, shape),
-        product(createProduct(b, shape, inputA, inputB)) {}
+              const TileShape &shape, const SplitDepth &split, const StreamK &stream)
+      : b(b), reader(reader), context(context), contraction(contraction), shape(shape), split(split), stream(stream),
+        grid(b, shape), inputA(b, reader, context, contraction, true, shape),
+        inputB(b, reader, context, contraction, false, shape), product(createProduct(b, shape, inputA, inputB)) {}
 
   LogicalResult run();
   int64_t sharedFloats() const { return std::max(shape.stages * stageSize(), shape.bm * sumPitch(shape)); }
 
 private:
-  void begin();
+  /// Some elements of a tile, by their numbers in it, row by row.
+  struct Elements {
+    Values numbers, rows, columns, sums, inside;
+  };
+
+  LogicalResult runTile();
+  LogicalResult runStream();
+  void begin(const TileGrid::Tile &at, Value first, Value count);
   int64_t stageSize() const { return inputA.size() + inputB.size(); }
   Value stageOf(Value number) { return tile::advance(b, shared, b.mul(number, b.integer(stageSize()))); }
   Value behind(Value stage) { return tile::advance(b, stage, inputA.size()); }
-  Values addAll();
+  LogicalResult addAll();
+  Values addSteps();
+  void eachElements(function_ref<void(const Elements &)> body);
   LogicalResult finish();
-  LogicalResult finish(ArrayRef<Value> rows, ArrayRef<Value> columns, ArrayRef<Value> sums, ArrayRef<Value> inside);
+  LogicalResult finish(const Elements &elements);
 
   tile::Builder &b;
   Reader &reader;
@@ -51,45 +59,30 @@ private:
   const Contraction &contraction;
   const TileShape &shape;
   const SplitDepth &split;
+  const StreamK &stream;
+  TileGrid grid;
   InputTile inputA, inputB;
   std::unique_ptr<Product> product;
-  Value thread, shared, firstRow, firstColumn, rowCount, columnCount;
-  Value batch, part;           // numbers of the batch and of the block's part of the depth
-  Value firstStep, steps, end; // of that part: in stages, and where it ends
-  Values loops;                // with the numbers of the batch
+  Value thread, shared;
+  TileGrid::Tile tile;
+  Value firstStep, steps; // of the block's part of the depth
+  Values loops;           // with the numbers of the batch
 };
 
-/// The block's number as that of the batch, of the part of the depth and of the tile.
-void TileBuilder::begin() {
-  thread = b.threadId();
-  shared = tile::sharedMemory(b);
-  rowCount = reader.extent(extentOf(contraction, contraction.rows));
-  columnCount = reader.extent(extentOf(contraction, contraction.columns));
-  auto tiles = [&](Value count, int64_t size) { return b.div(b.add(count, b.integer(size - 1)), b.integer(size)); };
-  Value down = tiles(rowCount, shape.bm), across = tiles(columnCount, shape.bn);
-  Value block = b.blockId(), ofBatch = b.mul(down, across);
+/// A part of a tile's depth, so many steps from `first` on; below 0: none.
+void TileBuilder::begin(const TileGrid::Tile &at, Value first, Value count) {
+  tile = at, firstStep = first, steps = count;
   linalg::GenericOp op = contraction.op;
   loops.resize(op.getNumLoops());
-  Value number = b.div(block, ofBatch);
-  part = b.rem(number, b.integer(split.parts())), batch = b.div(number, b.integer(split.parts()));
-  splitIndex(b, reader, contraction, contraction.batch, batch, loops);
-  Value tile = b.rem(block, ofBatch), ofGroup = b.mul(across, b.integer(rasterRows));
-  Value first = b.mul(b.div(tile, ofGroup), b.integer(rasterRows)), inGroup = b.rem(tile, ofGroup);
-  Value height = b.createOrFold<arith::MinSIOp>(b.sub(down, first), b.integer(rasterRows));
-  firstRow = b.mul(b.add(first, b.rem(inGroup, height)), b.integer(shape.bm));
-  firstColumn = b.mul(b.div(inGroup, height), b.integer(shape.bn));
-  Value depth = reader.extent(extentOf(contraction, contraction.depth)), all = tiles(depth, shape.bk);
-  Value ofPart = tiles(all, split.parts());
-  firstStep = b.mul(part, ofPart);
-  steps = b.createOrFold<arith::MinSIOp>(b.sub(all, firstStep), ofPart); // below 0: none
-  end = b.createOrFold<arith::MinSIOp>(depth, b.mul(b.add(firstStep, ofPart), b.integer(shape.bk)));
-  inputA.begin(thread, firstRow, end, loops);
-  inputB.begin(thread, firstColumn, end, loops);
-  product->begin(thread);
+  splitIndex(b, reader, contraction, contraction.batch, tile.batch, loops);
+  Value end = b.mul(b.add(firstStep, steps), b.integer(shape.bk));
+  end = b.createOrFold<arith::MinSIOp>(grid.depth, end);
+  inputA.begin(thread, tile.row, end, loops);
+  inputB.begin(thread, tile.column, end, loops);
 }
 
 /// A stage is written again in the step behind the one that reads it, past its barrier.
-Values TileBuilder::addAll() {
+Values TileBuilder::addSteps() {
   const bool isAsync = inputA.isAsync() || inputB.isAsync();
   auto fetch = [&](Value step, Value stage) {
     Value start = b.mul(b.add(firstStep, step), b.integer(shape.bk));
@@ -129,55 +122,111 @@ Values TileBuilder::addAll() {
   return sums;
 }
 
-LogicalResult TileBuilder::finish() {
+/// The sums of the part, in shared memory.
+LogicalResult TileBuilder::addAll() {
+  Values sums = addSteps();
+  if (inputA.isBroken() || inputB.isBroken())
+    return failure();
+  if (!stream.isStreamed())
+    b.letNextBegin();
+  tile::barrier(b);
+  product->store(sums, shared);
+  tile::barrier(b);
+  return success();
+}
+
+void TileBuilder::eachElements(function_ref<void(const Elements &)> body) {
   const int64_t ofTurn = shape.threads() * epilogueElements;
-  LogicalResult result = success();
   b.loop(b.integer(shape.bm * shape.bn / ofTurn), {}, [&](Value turn, ValueRange) {
     Value first = b.add(b.mul(turn, b.integer(ofTurn)), thread);
-    Values rows, columns, sums, inside;
+    Elements e;
     for (int64_t i = 0; i < epilogueElements; ++i) {
       Value element = b.add(first, b.integer(i * shape.threads()));
       Value row = b.div(element, b.integer(shape.bn)), column = b.rem(element, b.integer(shape.bn));
       Value place = b.add(b.mul(row, b.integer(sumPitch(shape))), column);
-      sums.push_back(tile::loadOne(b, tile::advance(b, shared, place)));
-      rows.push_back(b.add(firstRow, row)), columns.push_back(b.add(firstColumn, column));
-      inside.push_back(b.both(b.isBelow(rows.back(), rowCount), b.isBelow(columns.back(), columnCount)));
+      e.numbers.push_back(element);
+      e.sums.push_back(tile::loadOne(b, tile::advance(b, shared, place)));
+      e.rows.push_back(b.add(tile.row, row)), e.columns.push_back(b.add(tile.column, column));
+      e.inside.push_back(
+          b.both(b.isBelow(e.rows.back(), grid.rowCount), b.isBelow(e.columns.back(), grid.columnCount)));
     }
-    if (!split.isSplit())
-      result = finish(rows, columns, sums, inside);
-    for (int64_t i = 0; i < epilogueElements && split.isSplit(); ++i)
-      b.ifThen(inside[i], [&] { split.store(b, reader, part, batch, rows[i], columns[i], sums[i]); });
+    body(e);
     return Values();
   });
-  return result;
 }
 
-LogicalResult TileBuilder::finish(ArrayRef<Value> rows, ArrayRef<Value> columns, ArrayRef<Value> sums,
-                                  ArrayRef<Value> inside) {
+LogicalResult TileBuilder::finish(const Elements &elements) {
   SmallVector<Values> at, results;
-  for (auto [row, column, sum] : llvm::zip_equal(rows, columns, sums)) {
+  for (auto [row, column, sum] : llvm::zip_equal(elements.rows, elements.columns, elements.sums)) {
     at.push_back(loops);
-    splitIndex(b, reader, contraction, contraction.rows, b.clamp(row, rowCount), at.back());
-    splitIndex(b, reader, contraction, contraction.columns, b.clamp(column, columnCount), at.back());
+    splitIndex(b, reader, contraction, contraction.rows, b.clamp(row, grid.rowCount), at.back());
+    splitIndex(b, reader, contraction, contraction.columns, b.clamp(column, grid.columnCount), at.back());
     results.push_back(finishSum(reader, context, contraction, at.back(), sum));
     if (results.back().empty())
       return failure();
   }
-  for (size_t i = 0; i < sums.size(); ++i)
-    b.ifThen(inside[i], [&] { storeResults(reader, context, contraction, at[i], results[i]); });
+  for (size_t i = 0; i < elements.sums.size(); ++i)
+    b.ifThen(elements.inside[i], [&] { storeResults(reader, context, contraction, at[i], results[i]); });
   return success();
 }
 
-LogicalResult TileBuilder::run() {
-  begin();
-  Values sums = addAll();
-  if (inputA.isBroken() || inputB.isBroken())
+/// All elements of the tile.
+LogicalResult TileBuilder::finish() {
+  LogicalResult result = success();
+  eachElements([&](const Elements &e) { result = finish(e); });
+  return result;
+}
+
+/// The block's number as that of the batch, of the part of the depth and of the tile.
+LogicalResult TileBuilder::runTile() {
+  grid.begin(reader, contraction);
+  Value block = b.blockId(), number = b.div(block, grid.ofBatch), parts = b.integer(split.parts());
+  Value part = b.rem(number, parts), batch = b.div(number, parts);
+  Value ofPart = b.div(b.add(grid.steps, b.integer(split.parts() - 1)), parts), first = b.mul(part, ofPart);
+  Value count = b.createOrFold<arith::MinSIOp>(b.sub(grid.steps, first), ofPart);
+  begin(grid.tileOf(batch, b.rem(block, grid.ofBatch)), first, count);
+  if (failed(addAll()))
     return failure();
+  if (!split.isSplit())
+    return finish();
+  eachElements([&](const Elements &e) {
+    for (int64_t i = 0; i < epilogueElements; ++i)
+      b.ifThen(e.inside[i], [&] { split.store(b, reader, part, batch, e.rows[i], e.columns[i], e.sums[i]); });
+  });
+  return success();
+}
+
+/// What is in shared memory is read before the next tile's stages come there.
+LogicalResult TileBuilder::runStream() {
+  LogicalResult result = success();
+  auto store = [&](const StreamK::Part &part) {
+    eachElements([&](const Elements &e) {
+      for (int64_t i = 0; i < epilogueElements; ++i)
+        b.ifThen(e.inside[i], [&] { stream.store(b, reader, part, e.numbers[i], e.sums[i]); });
+    });
+    return Values();
+  };
+  stream.each(b, grid, reader, [&](const StreamK::Part &part) {
+    begin(part.tile, part.firstStep, part.steps);
+    result = addAll();
+    if (failed(result))
+      return;
+    auto whole = [&] {
+      result = finish();
+      return Values();
+    };
+    b.ifElse(part.isWhole, TypeRange(), whole, [&] { return store(part); });
+    tile::barrier(b);
+  });
   b.letNextBegin();
-  tile::barrier(b);
-  product->store(sums, shared);
-  tile::barrier(b);
-  return finish();
+  return result;
+}
+
+LogicalResult TileBuilder::run() {
+  thread = b.threadId();
+  shared = tile::sharedMemory(b);
+  product->begin(thread);
+  return stream.isStreamed() ? runStream() : runTile();
 }
 
 class ContractionStrategy : public StepStrategy {
@@ -199,6 +248,7 @@ public:
   LogicalResult build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const override {
     const TileShape shape = tileShapeOf(mmaTypeOf(context, contraction), point);
     const SplitDepth split(context, contraction, point.at("split_k"), shape.bk);
+    const StreamK stream(context, contraction, shape, point.at("stream_k"));
     const std::string name = "step_" + std::to_string(plan.functions.size());
     // 8 x 8 sums and what is loaded for them fit into half of the registers, if nothing else is on its way in some.
     const bool areCopied = isCopied(ContractionInput(context, contraction, true), shape.mma) &&
@@ -208,15 +258,16 @@ public:
                                     .isEarly = false};
     b.beginKernel(name, launch);
     Reader reader(b, context.placement, context.kernel);
-    TileBuilder builder(b, reader, context, contraction, shape, split);
+    TileBuilder builder(b, reader, context, contraction, shape, split, stream);
     if (failed(builder.run()))
       return failure();
     b.endKernel();
-    AffineExpr blocks = extentOf(contraction, contraction.batch) *
-                        extentOf(contraction, contraction.rows).ceilDiv(shape.bm) *
-                        extentOf(contraction, contraction.columns).ceilDiv(shape.bn) * split.parts();
+    AffineExpr blocks = stream.isStreamed() ? getAffineConstantExpr(stream.blocks(), context.kernel->getContext())
+                                            : tilesOf(contraction, shape) * split.parts();
     plan.launches.push_back({unsigned(plan.functions.size()), blocks, reader.parameters});
     plan.functions.push_back(makeFunction(name, launch, 4 * builder.sharedFloats()));
+    if (stream.isStreamed())
+      return stream.buildSecond(b, plan);
     return split.isSplit() ? split.buildSecond(b, plan) : success();
   }
 

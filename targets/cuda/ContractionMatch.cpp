@@ -228,6 +228,20 @@ void storeResults(Reader &reader, const StepContext &context, const Contraction 
   }
 }
 
+LogicalResult finishElement(tile::Builder &b, Reader &reader, const StepContext &context,
+                            const Contraction &contraction, Value batch, Value row, Value column, Value sum) {
+  linalg::GenericOp op = contraction.op;
+  Values loops(op.getNumLoops());
+  splitIndex(b, reader, contraction, contraction.columns, column, loops);
+  splitIndex(b, reader, contraction, contraction.rows, row, loops);
+  splitIndex(b, reader, contraction, contraction.batch, batch, loops);
+  Values results = finishSum(reader, context, contraction, loops, sum);
+  if (results.empty())
+    return failure();
+  storeResults(reader, context, contraction, loops, results);
+  return success();
+}
+
 int64_t columnsTogether(const StepContext &context, const Contraction &contraction) {
   const unsigned column = contraction.columns.back();
   auto extent = dyn_cast<AffineConstantExpr>(loopExtents(contraction.op)[column]);

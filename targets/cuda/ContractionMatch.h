@@ -64,6 +64,10 @@ tile::Values finishSum(Reader &reader, const StepContext &context, const Contrac
                        llvm::ArrayRef<tile::Value> loops, tile::Value sum);
 void storeResults(Reader &reader, const StepContext &context, const Contraction &contraction,
                   llvm::ArrayRef<tile::Value> loops, llvm::ArrayRef<tile::Value> results);
+/// Both of an element that exists, by its number of the batch, its row and its column.
+mlir::LogicalResult finishElement(tile::Builder &b, Reader &reader, const StepContext &context,
+                                  const Contraction &contraction, tile::Value batch, tile::Value row,
+                                  tile::Value column, tile::Value sum);
 
 /// How many neighbouring columns lie side by side in all results, from each multiple of their number on: 4, 2 or 1.
 int64_t columnsTogether(const StepContext &context, const Contraction &contraction);

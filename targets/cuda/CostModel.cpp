@@ -143,13 +143,10 @@ private:
 
 //===- Costs -------------------------------------------------------------===//
 
-/// Until a kernel that does nothing has ended, where others wait for it: some microseconds.
-static constexpr double launchSeconds = 2e-6;
 /// Bytes of shared memory that a multiprocessor reads in a cycle.
 static constexpr double sharedBytesPerCycle = 128;
 
-/// Multiply-adds of a multiprocessor in a cycle.
-static double lanesOf(const Gpu &gpu, const BlockNeeds &needs) {
+double lanesOf(const Gpu &gpu, const BlockNeeds &needs) {
   return needs.mmaBytes ? 2.0 * double(gpu.mmaLanes) / double(needs.mmaBytes) : double(gpu.lanes);
 }
 

@@ -31,6 +31,12 @@ struct Gpu {
 /// An A100 for 8.x, an H100 from 9.0 on, with the limits of the capability.
 Gpu gpuOf(int64_t capability);
 
+/// Multiply-adds of a multiprocessor in a cycle.
+double lanesOf(const Gpu &gpu, const BlockNeeds &needs);
+
+/// Until a kernel that does nothing has ended, where others wait for it: some microseconds.
+constexpr double launchSeconds = 2e-6;
+
 /// The most dynamic shared memory of a block.
 int64_t mostSharedBytes(int64_t capability);
 

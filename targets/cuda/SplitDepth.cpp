@@ -11,6 +11,10 @@ using tile::Values;
 static constexpr double mostBytes = 64 << 20;
 static constexpr int64_t threads = 256; // of a block of the second launch, an element each
 
+int64_t partialSumsAt(const StepContext &context) {
+  return int64_t(llvm::alignTo(context.placement.scratchBytes, 128));
+}
+
 AffineExpr SplitDepth::elements() const {
   return extentOf(contraction, contraction.batch) * extentOf(contraction, contraction.rows) *
          extentOf(contraction, contraction.columns);
@@ -28,9 +32,6 @@ SplitDepth::SplitDepth(const StepContext &context, const Contraction &contractio
     count /= 2;
 }
 
-/// Behind what the kernel keeps there. Launches are one after the other, so all steps can share it.
-int64_t SplitDepth::offset() const { return int64_t(llvm::alignTo(context.placement.scratchBytes, 128)); }
-
 Value SplitDepth::partial(tile::Builder &b, Reader &reader, Value part, Value element) const {
   return b.add(b.mul(part, reader.extent(elements())), element);
 }
@@ -40,7 +41,7 @@ void SplitDepth::store(tile::Builder &b, Reader &reader, Value part, Value batch
   Value rows = reader.extent(extentOf(contraction, contraction.rows));
   Value columns = reader.extent(extentOf(contraction, contraction.columns));
   Value element = b.add(b.mul(b.add(b.mul(batch, rows), row), columns), column);
-  b.store(sum, reader.scratch(offset()), partial(b, reader, part, element));
+  b.store(sum, reader.scratch(partialSumsAt(context)), partial(b, reader, part, element));
 }
 
 LogicalResult SplitDepth::buildSecond(tile::Builder &b, DevicePlan &plan) const {
@@ -54,27 +55,21 @@ LogicalResult SplitDepth::buildSecond(tile::Builder &b, DevicePlan &plan) const 
   b.ifThen(b.isBelow(element, reader.extent(elements())), [&] {
     Values sums;
     for (int64_t part = 0; part < count; ++part)
-      sums.push_back(b.load(b.getF32Type(), reader.scratch(offset()), partial(b, reader, b.integer(part), element)));
+      sums.push_back(
+          b.load(b.getF32Type(), reader.scratch(partialSumsAt(context)), partial(b, reader, b.integer(part), element)));
     Value sum = sums.front();
     for (Value next : ArrayRef(sums).drop_front())
       sum = b.createOrFold<arith::AddFOp>(sum, next);
-    linalg::GenericOp op = contraction.op;
-    Values loops(op.getNumLoops());
     Value columns = reader.extent(extentOf(contraction, contraction.columns));
     Value rows = reader.extent(extentOf(contraction, contraction.rows));
     Value line = b.div(element, columns);
-    splitIndex(b, reader, contraction, contraction.columns, b.rem(element, columns), loops);
-    splitIndex(b, reader, contraction, contraction.rows, b.rem(line, rows), loops);
-    splitIndex(b, reader, contraction, contraction.batch, b.div(line, rows), loops);
-    Values results = finishSum(reader, context, contraction, loops, sum);
-    result = success(!results.empty());
-    if (succeeded(result))
-      storeResults(reader, context, contraction, loops, results);
+    result = finishElement(b, reader, context, contraction, b.div(line, rows), b.rem(line, rows),
+                           b.rem(element, columns), sum);
   });
   b.endKernel();
   plan.launches.push_back({unsigned(plan.functions.size()), elements().ceilDiv(threads), reader.parameters});
   plan.functions.push_back(makeFunction(name, launch));
-  plan.scratchBytes = std::max(plan.scratchBytes, offset() + count * int64_t(largestBytes(contraction)));
+  plan.scratchBytes = std::max(plan.scratchBytes, partialSumsAt(context) + count * int64_t(largestBytes(contraction)));
   return result;
 }
 

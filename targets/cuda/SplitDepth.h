@@ -8,6 +8,10 @@
 
 namespace kiln::cuda {
 
+/// Where partial sums lie in scratch memory, in bytes: behind what the kernel keeps there. Launches are one after the
+/// other, so all steps can share it.
+int64_t partialSumsAt(const StepContext &context);
+
 class SplitDepth {
 public:
   /// Into at most `wanted` parts: fewer where the partial sums of that would take more than 64 MiB, or where the depth
@@ -24,7 +28,7 @@ public:
   mlir::LogicalResult buildSecond(tile::Builder &b, DevicePlan &plan) const;
 
 private:
-  int64_t offset() const; // of the partial sums in scratch memory, [part][batch][row][column]
+  /// Its number among the partial sums, [part][batch][row][column].
   tile::Value partial(tile::Builder &b, Reader &reader, tile::Value part, tile::Value element) const;
   mlir::AffineExpr elements() const;
 

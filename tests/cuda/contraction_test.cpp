@@ -226,7 +226,7 @@ TEST(CudaContraction, InnerLoopIsFusedMultiplyAdds) {
   // epilogue.
   DeviceKernel kernel(linearKernel(2048, 512, "", 2048));
   expectTiles(kernel);
-  EXPECT_EQ(toString(kernel.plan().schedule), "bk=16 bm=128 bn=128 split_k=1 stages=3 tm=8 tn=8");
+  EXPECT_EQ(toString(kernel.plan().schedule), "bk=16 bm=128 bn=128 split_k=1 stages=3 stream_k=0 tm=8 tn=8");
   EXPECT_EQ(countOf(textOf(kernel), "fma.rn.f32"), 512U);
   EXPECT_EQ(countOf(textOf(kernel), "ld.shared.v4"), 32U);
   EXPECT_EQ(countOf(textOf(kernel), "bar.sync") + countOf(textOf(kernel), "barrier.sync"), 3U);

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Products of all types as kernels, beside a loop in f64 over the rounded inputs. Products of two numbers of tensor
+// cores are exact in f32, so what is allowed is that sums of f32 may be off: by an ulp of the sum of all magnitudes for
+// each step of the depth.
+#pragma once
+
+#include "ProductKernel.h"
+#include "llvm/ADT/APFloat.h"
+#include <gtest/gtest.h>
+
+namespace kiln::testing {
+
+/// What is multiplied: "f16", "bf16", "tf32", which is f32 in memory, or "f32", by CUDA cores.
+inline std::string inMemory(const std::string &type) { return type == "tf32" ? "f32" : type; }
+
+inline double rounded(double value, const std::string &type) {
+  if (type == "f32")
+    return double(float(value));
+  const llvm::fltSemantics &semantics = type == "f16"    ? llvm::APFloat::IEEEhalf()
+                                        : type == "bf16" ? llvm::APFloat::BFloat()
+                                                         : llvm::APFloat::FloatTF32();
+  llvm::APFloat number(value);
+  bool losesInfo = false;
+  number.convert(semantics, type == "tf32" ? llvm::APFloat::rmNearestTiesToAway : llvm::APFloat::rmNearestTiesToEven,
+                 &losesInfo);
+  return number.convertToDouble();
+}
+
+/// The body of x0 * x1 + y0 in f32.
+inline std::string bodyOf(const std::string &type) {
+  if (inMemory(type) == "f32")
+    return multiplyAdd;
+  const std::string to = " : " + type + " to f32\n";
+  return "%p = arith.extf %x0" + to + "%q = arith.extf %x1" + to +
+         "%m = arith.mulf %p, %q : f32\n%s = arith.addf %y0, %m : f32\nlinalg.yield %s : f32";
+}
+
+inline std::string attributesOf(const std::string &type) { return type == "tf32" ? "kiln.tf32" : ""; }
+
+/// x * w, of an index argument s0 of 1 to 200 and s1 and s2 alike.
+inline std::string productKernel(const std::string &type, Form form, const std::string &m, const std::string &n,
+                                 const std::string &k) {
+  KernelText text({{1, 200}, {0, 200}, {1, 200}});
+  const std::string element = inMemory(type);
+  Value x = text.argument(form.transposeA ? text.type({k, m}, element) : text.type({m, k}, element));
+  Value w = text.argument(form.transposeB ? text.type({n, k}, element) : text.type({k, n}, element));
+  return text.finish({text.reduce("ppr", {x, w}, text.type({m, n}), form.maps(), "0.0 : f32", bodyOf(type))},
+                     attributesOf(type));
+}
+
+/// A product, and what each of its elements may be off.
+struct Expected {
+  Tensor sums, allowed;
+};
+
+inline Expected productOf(const Tensor &x, const Tensor &w, Form form, const std::string &type) {
+  const int64_t m = x.shape[form.transposeA], k = x.shape[!form.transposeA], n = w.shape[!form.transposeB];
+  Expected expected{Tensor::zeros({m, n}), Tensor::zeros({m, n})};
+  for (int64_t row = 0; row < m; ++row)
+    for (int64_t column = 0; column < n; ++column) {
+      double magnitude = 0;
+      for (int64_t step = 0; step < k; ++step) {
+        const double a = form.transposeA ? x.at({step, row}) : x.at({row, step});
+        const double b = form.transposeB ? w.at({column, step}) : w.at({step, column});
+        const double product = rounded(a, type) * rounded(b, type);
+        expected.sums.at({row, column}) += product;
+        magnitude += std::abs(product);
+      }
+      expected.allowed.at({row, column}) = double(k + 1) * 0x1p-23 * magnitude;
+    }
+  return expected;
+}
+
+inline void expectNear(const Tensor &got, const Expected &expected) {
+  ASSERT_EQ(got.shape, expected.sums.shape);
+  for (size_t i = 0; i < got.values.size(); ++i)
+    ASSERT_LE(std::abs(got.values[i] - expected.sums.values[i]), expected.allowed.values[i])
+        << "element " << i << ": got " << got.values[i] << ", expected " << expected.sums.values[i];
+}
+
+inline void checkProduct(DeviceKernel &kernel, const std::string &type, Form form, const std::vector<int64_t> &symbols,
+                         int64_t m, int64_t n, int64_t k) {
+  SCOPED_TRACE(type + " " + form.maps()[0] + " " + form.maps()[1] + " of " + number(m) + " x " + number(n) + " x " +
+               number(k));
+  using Shape = std::vector<int64_t>;
+  const Tensor x = randomTensor(form.transposeA ? Shape{k, m} : Shape{m, k}),
+               w = randomTensor(form.transposeB ? Shape{n, k} : Shape{k, n});
+  expectNear(kernel.run(symbols, {x, w})[0], productOf(x, w, form, type));
+}
+
+} // namespace kiln::testing
