@@ -126,7 +126,7 @@ TEST_F(CudaCost, LimitsLeaveOutWhatHasNoRoom) {
 // Which form of a product is launched depends on the GPU, and where a pitch is not known on the call as well.
 TEST_F(CudaCost, ParametersWithoutEffect) {
   const std::vector<std::string> plainKeys{"mma_bm", "mma_bn", "mma_bytes", "mma_stages",
-                                           "mma_wm", "mma_wn", "split_k", "stream_k"},
+                                           "mma_wm", "mma_wn", "split_k",   "stream_k"},
       mappedKeys{"wgmma_bm",     "wgmma_bn",    "wgmma_cluster", "wgmma_groups",
                  "wgmma_raster", "wgmma_split", "wgmma_stages"};
   auto product = [](const std::string &depth, const std::string &attributes) {
