@@ -50,8 +50,7 @@ static inline uint32_t kiln_stage_layers(uint32_t layers, uint32_t stages, uint3
 enum {
   KILN_WEIGHT_VARIABLE = 1 << 0, /* may be written between calls */
   KILN_WEIGHT_OF_STAGE = 1 << 1, /* of a stack, of whose copies each stage has its layers' */
-  /* Stages with that role do without it: this bit, shifted to the left by a KILN_ROLE_, the last one for all between.
-   */
+  /* Stages with that role do without it: this bit, shifted to the left by a KILN_ROLE_; the last is of all between. */
   KILN_WEIGHT_ABSENT = 1 << 2
 };
 
