@@ -4,6 +4,7 @@
 // and for one rounding of weights and results.
 #include "AttentionKernel.h"
 #include "AttentionMmaKernel.h"
+#include "ExpectNan.h"
 #include "ProductKernel.h"
 #include "targets/cuda/CostModel.h"
 #include <gtest/gtest.h>
@@ -136,11 +137,6 @@ template <class Change> std::vector<double> firstRow(const ShortType &type, cons
   std::vector<double> all = kernel.run({33, 70}, inputs)[0].values;
   all.resize(8);
   return all;
-}
-
-void expectNan(const std::vector<double> &values) {
-  for (double value : values)
-    EXPECT_TRUE(std::isnan(value)) << value;
 }
 
 TEST(CudaAttentionMma, NumbersThatAreNone) {

@@ -5,6 +5,7 @@
 // the search space. No score is stored.
 #include "AttentionKernel.h"
 #include "DeviceKernel.h"
+#include "ExpectNan.h"
 #include "Prepare.h"
 #include "compiler/schedule/SearchSpace.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -270,11 +271,6 @@ template <class Change> std::vector<double> firstRow(bool isSplit, const Change 
   std::vector<double> all = kernel.run({isSplit ? 1 : 33, 70}, inputs)[0].values;
   all.resize(8);
   return all;
-}
-
-void expectNan(const std::vector<double> &values) {
-  for (double value : values)
-    EXPECT_TRUE(std::isnan(value)) << value;
 }
 
 TEST(CudaAttention, NumbersThatAreNone) {

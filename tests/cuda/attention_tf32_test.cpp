@@ -5,6 +5,7 @@
 // what roundings make.
 #include "AttentionMmaKernel.h"
 #include "AttentionTf32Kernel.h"
+#include "ExpectNan.h"
 #include "targets/cuda/CostModel.h"
 #include <gtest/gtest.h>
 
@@ -177,11 +178,6 @@ template <class Change> std::vector<double> firstRow(const Change &change) {
   std::vector<double> all = kernel.run({33, 70}, inputs)[0].values;
   all.resize(8);
   return all;
-}
-
-void expectNan(const std::vector<double> &values) {
-  for (double value : values)
-    EXPECT_TRUE(std::isnan(value)) << value;
 }
 
 TEST(CudaAttentionTf32, NumbersThatAreNone) {

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <vector>
+
+namespace kiln::testing {
+
+inline void expectNan(const std::vector<double> &values) {
+  for (double value : values)
+    EXPECT_TRUE(std::isnan(value)) << value;
+}
+
+} // namespace kiln::testing
