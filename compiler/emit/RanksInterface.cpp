@@ -176,7 +176,7 @@ static bool keepsStates(const Graph &graph, const Entry &entry) {
 }
 
 std::string checkRanks(const Graph &graph, const LoweringOptions &lowering, llvm::ArrayRef<const Target *> targets) {
-  const auto [ranks, replicas, parts, rows, stages, sharesStates] = lowering.ranks;
+  const auto [ranks, replicas, parts, rows, stages, sharesStates, sumsShort] = lowering.ranks;
   auto hasGradients = [](const Entry &entry) { return entry.training.update != Update::none; };
   if (replicas > 1 && llvm::none_of(graph.entries, hasGradients))
     return fmt::format("--replicas {} requires an entry that trains or gives gradients, got none", replicas);

@@ -12,7 +12,7 @@ namespace kiln {
 
 /// With its remarks in the report.
 static OwningOpRef<ModuleOp> importFor(MLIRContext &context, const Graph &graph, const LoweringOptions &options,
-                                       CompileReport &report) {
+                                       const TargetInfo &target, CompileReport &report) {
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() != DiagnosticSeverity::Remark)
       return failure(); // to the next handler
@@ -20,7 +20,9 @@ static OwningOpRef<ModuleOp> importFor(MLIRContext &context, const Graph &graph,
       report.remarks.push_back(diagnostic.str());
     return success();
   });
-  return importGraph(graph, &context, report.model.name, options.weights, options.ranks);
+  RankChoices ranks = options.ranks;
+  ranks.sumsShort = target.memorySpace != KILN_MEMORY_HOST; // where NCCL does
+  return importGraph(graph, &context, report.model.name, options.weights, ranks);
 }
 
 /// What calls are checked for is the same for all targets, ranks and stages.
@@ -56,7 +58,7 @@ LogicalResult lowerForTarget(const Graph &graph, const CompileOptions &options, 
   lowered.target = &target;
   lowered.context = std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED);
   loadDialects(*lowered.context);
-  lowered.module = importFor(*lowered.context, graph, options.lowering, report);
+  lowered.module = importFor(*lowered.context, graph, options.lowering, target.info(), report);
   if (!lowered.module)
     return failure();
   ModuleOp module = *lowered.module;

@@ -324,7 +324,7 @@ LogicalResult deriveEntries(const Graph &graph, mlir::ModuleOp module, const mli
   mlir::PassManager passes(module.getContext());
   mlir::kiln::buildRecognition(passes);
   if (ranks.isSplit())
-    passes.addPass(mlir::kiln::createShard({ranks.ranks, ranks.sumParts}));
+    passes.addPass(mlir::kiln::createShard({ranks.ranks, ranks.sumParts, ranks.sumsShort}));
   if (ranks.rows)
     passes.addPass(mlir::kiln::createShardRows());
   if (failed(passes.run(module)) || (quantizes && failed(quantizeRows(module))))

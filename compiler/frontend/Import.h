@@ -19,6 +19,7 @@ struct RankChoices {
   bool rows = false;    // between the layers each rank has a part of the rows (kiln-shard-rows)
   int64_t stages = 1;   // each with its share of the layers of stacks (kiln-cut-stages); of any number of ranks each
   bool sharesStates = false; // of what optimisers keep each replica has a part
+  bool sumsShort = false;    // sums over ranks of f16 and bf16 are so, as NCCL has them; else f32, as all have
 
   bool isSplit() const { return ranks > 1 || sumParts > 0; }
 };

@@ -58,7 +58,8 @@ def Shard : Pass<"kiln-shard", "::mlir::ModuleOp"> {
     %h = kiln.linear %x, %w1, %b1 ...   %a = kiln.gelu %h   %p = kiln.linear %a, %w2 ...
     %s = kiln.all_reduce %p   %y = kiln.add %s, %b2
     ```
-    Weights and states have the shape of a rank's part. What cannot be split evenly each rank does alone.
+    Weights and states have the shape of a rank's part. What cannot be split evenly each rank does alone. Parts of f16 and bf16 are
+    added up in f32 and the sum is rounded, unless `sums-short` says that communicators have sums of these.
 
     With `parts`, of which the ranks have the same number each, what so many ranks could split is split, and one rank has sums over
     itself, of which `kiln-sum-parts` makes those of so many parts.
@@ -67,7 +68,8 @@ def Shard : Pass<"kiln-shard", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::mlir::kiln::KilnDialect"];
   let options = [Option<"ranks", "ranks", "int64_t", /*default=*/"2", "how many processes call entries together">,
-                 Option<"parts", "parts", "int64_t", /*default=*/"0", "of how many parts sums are; 0: each rank has one">];
+                 Option<"parts", "parts", "int64_t", /*default=*/"0", "of how many parts sums are; 0: each rank has one">,
+                 Option<"sumsShort", "sums-short", "bool", /*default=*/"false", "add up f16 and bf16 as they are">];
 }
 
 def SumParts : Pass<"kiln-sum-parts", "::mlir::ModuleOp"> {

@@ -20,9 +20,9 @@ namespace {
 
 class Sharding {
 public:
-  Sharding(ModuleOp module, int64_t ranks, int64_t parts)
+  Sharding(ModuleOp module, int64_t ranks, int64_t parts, bool sumsShort)
       : found(module, std::max(ranks, parts), parts > 0), module(module), ranks(ranks), parts(parts),
-        context(module.getContext()) {}
+        sumsShort(sumsShort), context(module.getContext()) {}
 
   LogicalResult run();
 
@@ -33,6 +33,7 @@ private:
   bool isShared(OpOperand &operand) const;
   void shareOut(Operation *op);
   Value pickHead(OpBuilder &builder, Location loc, Value all, int64_t heads);
+  Value addUp(OpBuilder &builder, Value part) const;
   void addSum(LinearOp linear);
   void splitTable(StringRef name, SmallVectorImpl<NamedAttribute> &shards);
   void changeLookup(EmbeddingOp embedding, int64_t vocabulary);
@@ -49,6 +50,7 @@ private:
   const ShardSplits found;
   ModuleOp module;
   const int64_t ranks, parts;
+  const bool sumsShort;
   MLIRContext *context;
 };
 
@@ -118,15 +120,31 @@ void Sharding::changeOp(Operation *op) {
   }
 }
 
+static SmallVector<OpOperand *> readsOf(Value value) {
+  return llvm::map_to_vector(value.getUses(), [](OpOperand &use) { return &use; });
+}
+
+/// What a part is cast to in its own kernel is not rounded before. Sums in parts are gathered and added, in any type.
+Value Sharding::addUp(OpBuilder &builder, Value part) const {
+  RankedTensorType type = tensorTypeOf(part);
+  const bool isWidened = !sumsShort && parts == 0 && type.getElementType().getIntOrFloatBitWidth() < 32;
+  if (isWidened)
+    part = CastOp::create(builder, part.getLoc(), type.clone(builder.getF32Type()), part);
+  Value sum = AllReduceOp::create(builder, part.getLoc(), part);
+  return isWidened ? CastOp::create(builder, part.getLoc(), type, sum).getResult() : sum;
+}
+
 /// The bias is added once, behind the sum.
 void Sharding::addSum(LinearOp linear) {
   OpBuilder builder(context);
   builder.setInsertionPointAfter(linear);
   Value bias = linear.getBias();
   linear.getBiasMutable().clear();
-  Value sum = AllReduceOp::create(builder, linear.getLoc(), linear.getResult());
+  const SmallVector<OpOperand *> reads = readsOf(linear);
+  Value sum = addUp(builder, linear.getResult());
   Value result = bias ? AddOp::create(builder, linear.getLoc(), sum, bias).getResult() : sum;
-  linear.getResult().replaceAllUsesExcept(result, sum.getDefiningOp());
+  for (OpOperand *read : reads)
+    read->set(result);
 }
 
 /// Rows that another rank has are zeros, and the sum over all ranks is the row.
@@ -156,7 +174,7 @@ void Sharding::changeLookup(EmbeddingOp embedding, int64_t vocabulary) {
       ReshapeOp::create(builder, loc, getTensorType(extents, builder.getI1Type(), getNumSymbols(type)), isOwn);
   APFloat zero(cast<FloatType>(type.getElementType()).getFloatSemantics());
   Value part = WhereOp::create(builder, loc, isRow, embedding, number(zero, type.getElementType()));
-  Value sum = AllReduceOp::create(builder, loc, part);
+  Value sum = addUp(builder, part);
   embedding.getResult().replaceAllUsesExcept(sum, part.getDefiningOp());
 }
 
@@ -293,7 +311,7 @@ struct Shard : impl::ShardBase<Shard> {
   using ShardBase::ShardBase;
 
   void runOnOperation() override {
-    if (failed(Sharding(getOperation(), ranks, parts).run()))
+    if (failed(Sharding(getOperation(), ranks, parts, sumsShort).run()))
       signalPassFailure();
   }
 };

@@ -326,8 +326,10 @@ void ShardSplits::trySplitTable(StringRef name) {
     if (!parameter || parameter.getSources().size() > 1 || isSplit(parameter))
       return false;
     ArrayRef<int64_t> shape = tensorTypeOf(parameter).getShape();
+    if (shape.size() != 2)
+      return false;
     const int64_t rows = shape[0], share = llvm::divideCeil(rows, ranks);
-    return shape.size() == 2 && rows > share * (ranks - 1) && rows >= rowsByColumns * shape[1] &&
+    return rows > share * (ranks - 1) && rows >= rowsByColumns * shape[1] &&
            llvm::all_of(parameter->getUses(), [&](OpOperand &use) { return isTableUse(use); });
   });
   if (isTable)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Ranks that are threads of one process: what an adapter of MPI does between processes, by copies. Sums are added in
-// the order of the ranks. What a collective has begun to write holds other bytes until it is finished, so that who
-// reads or writes it meanwhile is found out, as is who writes to what is sent. A rank may be lost, of which all others
-// hear at their next collective.
+// the order of the ranks, those of f32 and i32. What a collective has begun to write holds other bytes until it is
+// finished, so that who reads or writes it meanwhile is found out, as is who writes to what is sent. A rank may be
+// lost, of which all others hear at their next collective.
 #pragma once
 
 #include <algorithm>
@@ -113,6 +113,11 @@ private:
     const auto *from = static_cast<const char *>(isInPlace ? what->to : what->from);
     if (isGone)
       return all->lose(rank, error);
+    const bool isSum = what->kind == KILN_ALL_REDUCE || what->kind == KILN_REDUCE_SCATTER;
+    if (isSum && what->element != KILN_F32 && what->element != KILN_I32) {
+      std::snprintf(error->message, sizeof error->message, "threads sum elements of f32 and i32, got others");
+      return KILN_INVALID_ARGUMENT;
+    }
     begun.push_back({*what, {from, from + partBytes(*what) * (all->isOfParts(*what) ? all->members.size() : 1)}});
     if (what->kind == KILN_RECEIVE)
       all->await(rank, *what);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: kiln-opt %s --split-input-file --pass-pipeline='builtin.module(kiln-shard{ranks=2})' | FileCheck %s
 // RUN: kiln-opt %s --split-input-file --pass-pipeline='builtin.module(kiln-shard{ranks=2 parts=4},kiln-sum-parts)' | FileCheck %s --check-prefix=PARTS
+// RUN: kiln-opt %s --split-input-file --pass-pipeline='builtin.module(kiln-shard{ranks=2 sums-short})' | FileCheck %s --check-prefix=SHORT
 
 // A perceptron: the first layer by outputs, with its bias, the second one by inputs, whose bias is added once.
 // CHECK: module attributes {kiln.ranks = 2 : i64, kiln.shards = {fc1.bias = #kiln.shard<0, [32]>, fc1.weight = #kiln.shard<0, [32]>, fc2.weight = #kiln.shard<1, [32]>}}
@@ -332,4 +333,28 @@ func.func @norm_in_training(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
   %c2 = kiln.parameter {sources = ["c2.weight"], variable} : tensor<8x4xf32>
   %z = kiln.linear %c, %c2 weight_order = out_in : (tensor<5x4xf32>, tensor<8x4xf32>) -> tensor<5x8xf32>
   return %z : tensor<5x8xf32>
+}
+
+// -----
+
+// Sums of bf16 are of f32, unless communicators have others.
+// CHECK-LABEL: @short
+// CHECK: %[[P:.*]] = kiln.linear {{.*}} -> tensor<5x8xbf16>
+// CHECK: %[[W:.*]] = kiln.cast %[[P]] : tensor<5x8xbf16> -> tensor<5x8xf32>
+// CHECK: %[[S:.*]] = kiln.all_reduce %[[W]] : tensor<5x8xf32>
+// CHECK: %[[R:.*]] = kiln.cast %[[S]] : tensor<5x8xf32> -> tensor<5x8xbf16>
+// CHECK: return %[[R]]
+// SHORT-LABEL: @short
+// SHORT: %[[P:.*]] = kiln.linear {{.*}} -> tensor<5x8xbf16>
+// SHORT: %[[S:.*]] = kiln.all_reduce %[[P]] : tensor<5x8xbf16>
+// SHORT: return %[[S]]
+// PARTS-LABEL: @short
+// PARTS: kiln.all_gather %{{.*}} : tensor<5x8xbf16> -> tensor<2x5x8xbf16>
+func.func @short(%x: tensor<5x8xbf16>) -> tensor<5x8xbf16> {
+  %w1 = kiln.parameter {sources = ["up"]} : tensor<32x8xbf16>
+  %h = kiln.linear %x, %w1 weight_order = out_in : (tensor<5x8xbf16>, tensor<32x8xbf16>) -> tensor<5x32xbf16>
+  %a = kiln.gelu %h : tensor<5x32xbf16>
+  %w2 = kiln.parameter {sources = ["down"]} : tensor<8x32xbf16>
+  %y = kiln.linear %a, %w2 weight_order = out_in : (tensor<5x32xbf16>, tensor<8x32xbf16>) -> tensor<5x8xbf16>
+  return %y : tensor<5x8xbf16>
 }
