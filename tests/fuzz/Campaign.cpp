@@ -26,7 +26,8 @@ llvm::json::Value toJson(const Verdict &verdict) {
                             {"tight", verdict.tight},
                             {"undetermined", verdict.undetermined},
                             {"schedules", verdict.schedules},
-                            {"batches", verdict.batches}};
+                            {"batches", verdict.batches},
+                            {"together", verdict.together}};
 }
 
 Verdict fromJson(const llvm::json::Object &object) {
@@ -38,6 +39,7 @@ Verdict fromJson(const llvm::json::Object &object) {
   verdict.undetermined = object.getInteger("undetermined").value_or(0);
   verdict.schedules = object.getInteger("schedules").value_or(0);
   verdict.batches = object.getInteger("batches").value_or(0);
+  verdict.together = object.getInteger("together").value_or(0);
   return verdict;
 }
 
@@ -130,6 +132,7 @@ private:
     summary.undetermined += verdict.undetermined;
     summary.schedules += verdict.schedules;
     summary.batches += verdict.batches;
+    summary.together += verdict.together;
     if (verdict.kind == Verdict::Kind::Right)
       return;
     Failure failure{seed, targetOf(seed, options), std::move(verdict), ""};
@@ -158,9 +161,11 @@ private:
     summary.failures.push_back(std::move(failure));
   }
 
-  /// The pass that changes a result of the model; empty if none does.
+  /// The pass that changes a result of the model; empty if none does, and of several ranks.
   std::string findPass(const RandomModel &model, const std::string &target, std::uint64_t seed,
                        const TrialOptions &trial) {
+    if (trial.isSplit())
+      return "";
     VerifyPassesOptions verified;
     std::string error;
     const std::string weights = weightsFor(model.graph, trial.weights);

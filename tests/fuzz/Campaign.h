@@ -37,7 +37,7 @@ struct Failure {
 
 struct Summary {
   std::map<Verdict::Kind, std::int64_t> kinds;
-  std::int64_t elements = 0, tight = 0, undetermined = 0, schedules = 0, batches = 0;
+  std::int64_t elements = 0, tight = 0, undetermined = 0, schedules = 0, batches = 0, together = 0;
   std::vector<Failure> failures;
 };
 

@@ -82,6 +82,8 @@ static std::string nameOf(const WeightInterface &weight, int64_t copy) {
 
 CompiledModel::CompiledModel(CompileReport made, LinkedObjects objects)
     : report(std::move(made)), linked(std::move(objects)) {
+  if (report.model.stages > 1) // which have places of their own each, and weights as they are
+    return;
   for (auto [weight, place] : llvm::zip_equal(report.model.weights, report.variants.front().placements))
     if (place.element != weight.element)
       for (int64_t copy = 0; copy < weight.copies; ++copy)
@@ -108,6 +110,7 @@ llvm::Expected<CompiledModel> CompiledModel::compile(const Graph &graph, const s
     return error;
   options.lowering.weights.quantizesRows = choices.int8Rows;
   options.lowering.ordered = choices.isOrdered;
+  options.lowering.ranks = choices.ranks;
   options.name = "fuzzed";
   options.targets = {target};
   options.form = EmitForm::Memory;
@@ -153,14 +156,16 @@ llvm::Expected<CompiledModel> CompiledModel::compile(const Graph &graph, const s
     return missing;
   model.drawn = drawn;
   model.hasInt8Rows = choices.int8Rows;
+  model.ranks = static_cast<uint32_t>(choices.ranks.ranks);
+  model.handles.resize(static_cast<size_t>(choices.ranks.ranks * choices.ranks.stages));
   return model;
 }
 
 std::vector<std::pair<std::string, interpreter::Tensor>> CompiledModel::weightShapes() const {
   std::vector<std::pair<std::string, interpreter::Tensor>> result;
   for (const WeightInterface &weight : report.model.weights)
-    for (int64_t copy = 0; copy < weight.copies; ++copy)
-      result.emplace_back(nameOf(weight, copy), interpreter::Tensor::zeros(weight.element, weight.shape));
+    for (int64_t copy = 0; copy < weight.fileCopies(); ++copy)
+      result.emplace_back(nameOf(weight, copy), interpreter::Tensor::zeros(weight.element, weight.fileShape()));
   return result;
 }
 
@@ -200,18 +205,26 @@ llvm::Error CompiledModel::bind(const Weights &weights) {
   const uint64_t length = header.size();
   std::string image(reinterpret_cast<const char *>(&length), sizeof length);
   image += header + data;
-  auto create = function<decltype(kiln_create)>("create");
+  auto create = function<decltype(kiln_create_on)>("create_on");
   auto destroy = function<decltype(kiln_destroy)>("destroy");
   auto bindWeights = function<decltype(kiln_bind_weights_from_memory)>("bind_weights_from_memory");
   if (!create || !destroy || !bindWeights)
     return llvm::joinErrors(llvm::joinErrors(create.takeError(), destroy.takeError()), bindWeights.takeError());
-  kiln_error_t error{};
-  kiln_model_t *made = nullptr;
-  if ((*create)(nullptr, &made, &error) != KILN_OK)
-    return llvm::createStringError(said(error));
-  handle = {made, *destroy};
-  if ((*bindWeights)(handle.get(), image.data(), image.size(), &error) != KILN_OK)
-    return llvm::createStringError(said(error));
+  kiln_options_t options{};
+  const auto stages = static_cast<uint32_t>(handles.size() / ranks);
+  options.ranks = ranks > 1 ? ranks : 0;
+  options.stages = stages > 1 ? stages : 0;
+  for (auto [process, handle] : llvm::enumerate(handles)) {
+    kiln_error_t error{};
+    kiln_model_t *made = nullptr;
+    options.rank = static_cast<uint32_t>(process % ranks);
+    options.stage = static_cast<uint32_t>(process / ranks);
+    if ((*create)(&options, &made, &error) != KILN_OK)
+      return llvm::createStringError(said(error));
+    handle = Handle(made, Destroyer{*destroy});
+    if ((*bindWeights)(made, image.data(), image.size(), &error) != KILN_OK)
+      return llvm::createStringError(said(error));
+  }
   return llvm::Error::success();
 }
 
@@ -223,8 +236,8 @@ llvm::Expected<interpreter::Tensor> CompiledModel::read(const std::string &name,
   interpreter::Tensor result = interpreter::Tensor::zeros(ElementType::f32, shape);
   std::vector<float> values(result.values.size());
   kiln_error_t error{};
-  if ((*readWeight)(handle.get(), name.c_str(), 0, shape.empty() ? 1 : static_cast<uint64_t>(shape[0]), values.data(),
-                    &error) != KILN_OK)
+  if ((*readWeight)(handles.front().get(), name.c_str(), 0, shape.empty() ? 1 : static_cast<uint64_t>(shape[0]),
+                    values.data(), &error) != KILN_OK)
     return llvm::createStringError(said(error));
   std::copy(values.begin(), values.end(), result.values.begin());
   return result;
@@ -255,7 +268,9 @@ struct ShuffledExecutor {
 } // namespace
 
 CompiledModel::Session::Session(CompiledModel &model, CallStyle style)
-    : model(model), style(style), held(std::max(model.report.model.stateBytes, model.report.model.trainingBytes)) {
+    : model(model), style(style),
+      held(model.handles.size(),
+           std::vector<char>(std::max(model.report.model.stateBytes, model.report.model.trainingBytes))) {
   if (style.order == CallStyle::Order::Threads)
     model.createPool(style.workers, &pool, nullptr);
 }
@@ -284,13 +299,22 @@ llvm::Expected<CompiledModel::Buffers> CompiledModel::Session::call(size_t entry
                                                                     const Buffers &inputs) {
   if (model.isOnDevice())
     return callOnDevice(entry, extents, inputs);
+  return model.isOfProcesses() ? callOnProcesses(entry, extents, inputs) : callOnHost(entry, extents, inputs, {});
+}
+
+llvm::Expected<CompiledModel::Buffers> CompiledModel::Session::callOnHost(size_t entry,
+                                                                          const interpreter::Extents &extents,
+                                                                          const Buffers &inputs, Process process) {
   std::vector<int64_t> values = valuesOf(model.report.model.entries[entry].symbols, extents);
   return runOnHost(entry, extents, inputs, [&](kiln_call_t &call, void *const *arguments) {
     const uint64_t own = model.report.model.entries[entry].stateBytes;
-    std::copy_n(held.begin(), own, static_cast<char *>(call.arena));
+    std::vector<char> &states = held[process.number];
+    call.communicator = process.ranks;
+    call.stages = process.stages;
+    std::copy_n(states.begin(), own, static_cast<char *>(call.arena));
     const kiln_status_t status =
-        model.run(model.handle.get(), &call, static_cast<uint32_t>(entry), values.data(), arguments);
-    std::copy_n(static_cast<const char *>(call.arena), own, held.data());
+        model.run(model.handles[process.number].get(), &call, static_cast<uint32_t>(entry), values.data(), arguments);
+    std::copy_n(static_cast<const char *>(call.arena), own, states.data());
     return status;
   });
 }
@@ -300,7 +324,7 @@ llvm::Error CompiledModel::Session::saveTraining(const std::string &path, const 
   kiln_error_t error = {};
   if (!save)
     return save.takeError();
-  return (*save)(model.handle.get(), held.data(), &training, path.c_str(), &error)
+  return (*save)(model.handles.front().get(), held.front().data(), &training, path.c_str(), &error)
              ? llvm::createStringError(said(error))
              : llvm::Error::success();
 }
@@ -311,7 +335,7 @@ llvm::Expected<kiln_training_t> CompiledModel::Session::loadTraining(const std::
   kiln_training_t training = {};
   if (!load)
     return load.takeError();
-  if ((*load)(model.handle.get(), held.data(), &training, path.c_str(), &error))
+  if ((*load)(model.handles.front().get(), held.front().data(), &training, path.c_str(), &error))
     return llvm::createStringError(said(error));
   return training;
 }
@@ -321,8 +345,8 @@ llvm::Error CompiledModel::Session::swapAverage() {
   kiln_error_t error = {};
   if (!swap)
     return swap.takeError();
-  return (*swap)(model.handle.get(), held.data(), &error) ? llvm::createStringError(said(error))
-                                                          : llvm::Error::success();
+  return (*swap)(model.handles.front().get(), held.front().data(), &error) ? llvm::createStringError(said(error))
+                                                                           : llvm::Error::success();
 }
 
 llvm::Expected<std::vector<CompiledModel::Buffers>>
@@ -345,7 +369,7 @@ CompiledModel::Session::callBatch(size_t entry, std::vector<Sequence> &sequences
   for (size_t i = 0; i < sequences.size(); ++i)
     given.push_back({states[i].data(), values[i].data()});
   auto outputs = runOnHost(batch, extents, inputs, [&](kiln_call_t &call, void *const *arguments) {
-    return model.runBatch(model.handle.get(), &call, static_cast<uint32_t>(batch), given.size(), given.data(),
+    return model.runBatch(model.handles.front().get(), &call, static_cast<uint32_t>(batch), given.size(), given.data(),
                           arguments);
   });
   if (!outputs)

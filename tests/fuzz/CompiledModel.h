@@ -44,6 +44,7 @@ struct CompileChoices {
   std::string weights = {}; // how they are stored: "int8 except *w1=f16"; empty: as they are
   bool int8Rows = false;    // whether weights of int8 are multiplied by rows of int8
   bool isOrdered = false;
+  RankChoices ranks = {}; // how many ranks and stages there are, and what they share
 };
 
 class CompiledModel {
@@ -73,6 +74,7 @@ public:
   /// A bound weight by the name in the weight file, as it is now.
   llvm::Expected<interpreter::Tensor> read(const std::string &name, const interpreter::TensorShape &shape);
   bool isOnDevice() const { return report.variants.front().isOnDevice(); }
+  bool isOfProcesses() const { return handles.size() > 1; }
 
   using Buffers = std::vector<std::vector<char>>; // of an entry's inputs or outputs, in bytes
   /// One of those that an entry is called for together.
@@ -90,8 +92,9 @@ public:
     Session(CompiledModel &model, CallStyle style);
     ~Session();
     /// The outputs' bytes; fails with the status' words. Inputs cannot be written, nothing outside of them be read.
+    /// Ranks are threads, all of which must have the same outputs.
     llvm::Expected<Buffers> call(size_t entry, const interpreter::Extents &extents, const Buffers &inputs);
-    const std::vector<char> &states() const { return held; }
+    const std::vector<char> &states() const { return held.front(); }
     /// Of a model that trains, on the host: what its header says of these.
     llvm::Error saveTraining(const std::string &path, const kiln_training_t &training) const;
     llvm::Expected<kiln_training_t> loadTraining(const std::string &path);
@@ -102,16 +105,29 @@ public:
   private:
     llvm::Expected<Buffers> runOnHost(size_t entry, const interpreter::Extents &extents, const Buffers &inputs,
                                       llvm::function_ref<kiln_status_t(kiln_call_t &call, void *const *arguments)> run);
-    llvm::Expected<Buffers> callOnHost(size_t entry, const interpreter::Extents &extents, const Buffers &inputs);
+    /// Which one of the processes calls, and whom with.
+    struct Process {
+      size_t number = 0;
+      const kiln_communicator_t *ranks = nullptr, *stages = nullptr;
+    };
+    llvm::Expected<Buffers> callOnHost(size_t entry, const interpreter::Extents &extents, const Buffers &inputs,
+                                       Process process);
+    llvm::Expected<Buffers> callOnProcesses(size_t entry, const interpreter::Extents &extents, const Buffers &inputs);
     llvm::Expected<Buffers> callOnDevice(size_t entry, const interpreter::Extents &extents, const Buffers &inputs);
 
     CompiledModel &model;
     CallStyle style;
-    std::vector<char> held; // states
+    std::vector<std::vector<char>> held; // states, by process
     kiln_pool_t *pool = nullptr;
   };
 
 private:
+  struct Destroyer {
+    decltype(kiln_destroy) *destroy = nullptr;
+    void operator()(kiln_model_t *model) const { destroy(model); }
+  };
+  using Handle = std::unique_ptr<kiln_model_t, Destroyer>;
+
   CompiledModel(CompileReport report, LinkedObjects linked);
   /// A function of the library, without the model's name: find<decltype(kiln_create)>("create").
   template <class Function> llvm::Expected<Function *> function(const char *name) {
@@ -127,7 +143,8 @@ private:
   std::map<std::string, interpreter::Storage> storages; // of those in fewer bits, by name in the weight file
   int drawn = 0;
   bool hasInt8Rows = false;
-  std::unique_ptr<kiln_model_t, decltype(&kiln_destroy)> handle{nullptr, nullptr};
+  uint32_t ranks = 1;
+  std::vector<Handle> handles; // by process: all ranks of the first stage, those of the next one
   decltype(kiln_run) *run = nullptr;
   decltype(kiln_run_batch) *runBatch = nullptr;
   decltype(kiln_pool_create) *createPool = nullptr;

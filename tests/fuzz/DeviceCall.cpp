@@ -135,8 +135,9 @@ CompiledModel::Session::callOnDevice(size_t entry, const interpreter::Extents &e
   auto release = model.function<decltype(kiln_release_memory)>("release_memory");
   auto copyTo = model.function<decltype(kiln_copy_to_memory)>("copy_to_memory");
   auto copyFrom = model.function<decltype(kiln_copy_from_memory)>("copy_from_memory");
-  const DeviceMemory memory{model.handle.get(), llvm::cantFail(std::move(allocate)), llvm::cantFail(std::move(release)),
-                            llvm::cantFail(std::move(copyTo)), llvm::cantFail(std::move(copyFrom))};
+  const DeviceMemory memory{model.handles.front().get(), llvm::cantFail(std::move(allocate)),
+                            llvm::cantFail(std::move(release)), llvm::cantFail(std::move(copyTo)),
+                            llvm::cantFail(std::move(copyFrom))};
   std::vector<int64_t> values;
   for (const Symbol &symbol : interface.symbols)
     values.push_back(extents.at(symbol.name));
@@ -151,7 +152,7 @@ CompiledModel::Session::callOnDevice(size_t entry, const interpreter::Extents &e
   }
   const ArenaBytes sizes = arenaBytes(model.report.variants, entry);
   DeviceBuffer arena(memory, sizes.fixed + sizes.perWorker, 0, 0);
-  std::vector<char> contents(held);
+  std::vector<char> contents(held.front());
   if (style.fillsArena)
     contents.resize(sizes.fixed + sizes.perWorker, static_cast<char>(style.poison));
   if (llvm::Error failed = arena.allocate())
@@ -163,12 +164,13 @@ CompiledModel::Session::callOnDevice(size_t entry, const interpreter::Extents &e
   kiln_call_t call{arena.data(), sizes.fixed + sizes.perWorker, nullptr, &error};
   call.memory = style.tensors == CallStyle::Tensors::OnHost ? KILN_HOST_POINTERS : KILN_DEVICE_POINTERS;
   if (llvm::Error failed = check(
-          model.run(model.handle.get(), &call, static_cast<uint32_t>(entry), values.data(), arguments.data()), error))
+          model.run(model.handles.front().get(), &call, static_cast<uint32_t>(entry), values.data(), arguments.data()),
+          error))
     return failed;
-  auto after = arena.read(held.size(), style.poison);
+  auto after = arena.read(held.front().size(), style.poison);
   if (!after)
     return after.takeError();
-  held = std::move(*after);
+  held.front() = std::move(*after);
   Buffers outputs;
   for (size_t i = 0; i < interface.arguments.size(); ++i) {
     auto argument = arguments.read(i, /*isInput=*/i < inputs.size());

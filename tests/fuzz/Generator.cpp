@@ -78,8 +78,13 @@ const std::vector<Generator::Choice> &Generator::choices() {
 
 int Generator::operation() {
   for (int tries = 0; tries < 5; ++tries) {
-    const Choice &choice = random.from(choices());
-    const int made = (this->*choice.recipe)(choice.op);
+    int made = -1;
+    if (options.splits && random.percent(40)) {
+      made = splittable();
+    } else {
+      const Choice &choice = random.from(choices());
+      made = (this->*choice.recipe)(choice.op);
+    }
     if (made >= 0)
       return made;
   }
@@ -153,8 +158,12 @@ void Generator::forwardEntry(const char *name, int operations) {
     else
       fresh(first);
   }
-  for (int i = 0; i < operations; ++i)
+  hasStack = false;
+  for (int i = 0; i < operations; ++i) {
     operation();
+    if (options.hasOneStack && i == operations / 2)
+      stack(Op::stack);
+  }
   const bool hasEffects = !b.graph.regions[b.region].effects.empty();
   const std::vector<int> given = hasEffects && random.percent(4) ? std::vector<int>() : results();
   if (b.graph.regions[b.region].arguments.empty()) // an entry has one, be it of no use

@@ -108,6 +108,15 @@ private:
   int writtenOutScores(int queries, int keys, bool isSplit);
   int selfAttention(Op);
   int tiedLogits(Op);
+  // RandomOpsSplit.cpp
+  int splittable();
+  int projected();
+  int dense(int x, std::int64_t width);
+  int normedHeads(int x, std::int64_t count);
+  int perceptron();
+  int perceptronOf(int x);
+  int cachedAttention();
+  int vocabulary();
   // RandomOpsImage.cpp
   int image(int leastExtent);
   Window window(const Extents &image, bool isPool);
@@ -135,6 +144,8 @@ private:
   void body(int operations);
   int readState(Op);
   int append(Op);
+  Dim rowsWith(const Dim &rows);
+  int appended(int x, const Dim &all);
   int store(Op);
   int stateFor(Op, const Extents &shape, ElementType element);
 
@@ -145,6 +156,7 @@ private:
   Extents palette;        // extents that the model prefers, so that shapes meet
   std::vector<Kept> kept; // by state
   int operationsLeft = 0;
+  bool hasStack = false; // the entry at hand
 };
 
 } // namespace kiln::fuzz

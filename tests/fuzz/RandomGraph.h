@@ -38,6 +38,8 @@ struct Options {
   bool allowLoops = true;
   bool specialValues = false; // NaN and infinities among the constants
   ElementType element = ElementType::f32;
+  bool splits = false;      // many layers that ranks can split
+  bool hasOneStack = false; // in each entry one, as stages want it, and states in it alone
 };
 
 RandomModel randomModel(std::uint64_t seed, const Options &options = {});

@@ -30,7 +30,7 @@ void Generator::body(int operations) {
 }
 
 int Generator::stack(Op) {
-  if (!options.allowLoops || b.loopDepth() >= 2)
+  if (!options.allowLoops || b.loopDepth() >= 2 || (options.hasOneStack && (hasStack || b.loopDepth() > 0)))
     return -1;
   int x = random.percent(75) ? floats() : anything();
   if (x < 0)
@@ -44,7 +44,8 @@ int Generator::stack(Op) {
     return -1;
   const Type type = b.type(x);
   const char *name = b.named("h" + std::to_string(b.graph.scopes.size()));
-  const std::int64_t count = random.of({1, 2, 2, 2, 3, 3});
+  const std::int64_t count = options.hasOneStack ? random.of({2, 3, 4, 5, 7}) : random.of({1, 2, 2, 2, 3, 3});
+  hasStack = true;
   const int region = b.open(count, name);
   const int carried = b.argument(type, *facts);
   body(static_cast<int>(random.of({0, 1, 1, 2, 2, 3, 4, 5})));
@@ -219,8 +220,8 @@ int Generator::addScan(const Scan &scan, int region) {
 
 /// A state of this shape that the operation may use here and now, or a new one; -1 if none may be.
 int Generator::stateFor(Op op, const Extents &shape, ElementType element) {
-  if (!options.allowStates || b.isInsideScan() || !isFixed(shape) || shape.empty() ||
-      mostElements(shape) > options.maxElements / 5)
+  if (!options.allowStates || b.isInsideScan() || (options.hasOneStack && b.loopDepth() == 0) || !isFixed(shape) ||
+      shape.empty() || mostElements(shape) > options.maxElements / 5)
     return -1;
   std::vector<std::int64_t> extents;
   for (const Dim &dim : shape)
@@ -294,8 +295,11 @@ int Generator::append(Op) {
   }
   if (x < 0)
     return -1;
-  Extents whole = shapeOf(x);
-  const Dim rows = whole[0];
+  return appended(x, rowsWith(shapeOf(x)[0]));
+}
+
+/// Of a state to which so many are appended: all that are there then.
+Dim Generator::rowsWith(const Dim &rows) {
   Dim all = rows;
   if (const Dim some = namedExtent(); random.percent(60) && atLeast(some, rows) && some.max() <= 200)
     all = some;
@@ -308,6 +312,13 @@ int Generator::append(Op) {
     if (*symbol.least && some.declared_at_least(rows) && random.percent(80))
       all = some;
   }
+  return all;
+}
+
+int Generator::appended(int x, const Dim &all) {
+  if (x < 0)
+    return -1;
+  Extents whole = shapeOf(x);
   whole[0] = all.max() + random.of({0, 0, 1, 2});
   for (std::size_t i = 0; i < kept.size(); ++i) { // another call may have appended to it
     const std::vector<std::int64_t> &known = b.graph.states[i].shape;

@@ -5,6 +5,8 @@
 // 3. One worker; the same with other poison; threads; tasks in any order: the first is compared with the interpreter,
 //    the others with it, to the bit. On a device: tensors of the host, of the device, of the device at odd addresses.
 // 4. Batched entries: several sequences, each of its own extents, beside the same calls for each alone.
+// 5. Several ranks and stages: the same as of one process. To the bit where sums are in parts, of one rank, of two, and
+//    so on, and where there are stages alone.
 #include "Trial.h"
 
 #include "Batches.h"
@@ -144,6 +146,8 @@ private:
       return {{.poison = 0xff, .fillsArena = false},
               {.poison = 0x41, .tensors = Tensors::OnDevice},
               {.poison = 0xff, .tensors = Tensors::Displaced}};
+    if (compiled.isOfProcesses()) // which are threads already
+      return {{Order::Serial, 1, 0xff}, {Order::Shuffled, 3, 0x41}};
     return {{Order::Serial, 1, 0xff}, {Order::Serial, 1, 0x41}, {Order::Threads, 2, 0xff}, {Order::Shuffled, 3, 0x41}};
   }
 
@@ -168,6 +172,7 @@ private:
           failed(outputs.takeError()).words += at;
           return false;
         }
+        verdict.together += compiled.isOfProcesses();
         if (first.size() <= i) {
           if (!compare(calls[i], *outputs, at) || !compareInOrder(calls[i], *outputs, at))
             return false;
@@ -311,7 +316,7 @@ private:
     return true;
   }
 
-  /// With the same call of the kernels with other schedules.
+  /// With the same call of the kernels with other schedules, or of other numbers of processes.
   bool compareInOrder(const Call &call, const std::vector<Bytes> &outputs, const std::string &at) {
     if (!inOrder)
       return true;
@@ -322,8 +327,8 @@ private:
     if (inOrder->at(numCalls++) == outputs)
       return true;
     verdict.kind = Verdict::Kind::Unlike;
-    verdict.words = fmt::format("{} gives other results with other schedules of ordered kernels;{}",
-                                model.graph.entries[call.entry].name, at);
+    verdict.words = fmt::format("{} gives other results with other {};{}", model.graph.entries[call.entry].name,
+                                compiled.isOfProcesses() ? "numbers of processes" : "schedules of ordered kernels", at);
     return false;
   }
 
@@ -394,27 +399,69 @@ Graph triedGraph(const RandomModel &model, const TrialOptions &options) {
   return options.isBatched ? withBatches(model.graph) : model.graph;
 }
 
+/// Whether that is why the compiler refuses a model.
+static bool isAbout(const std::string &words, const char *reason) { return words.find(reason) != std::string::npos; }
+
+/// Whether the model is none that can be split among so many.
+static bool cannotBeSplit(const std::string &words) {
+  return isAbout(words, "ranks require layers that can be split") || isAbout(words, "sequence-parallel requires") ||
+         isAbout(words, "stages require");
+}
+
+/// Those that must give the same bits, one after the other; else what is asked for.
+static std::vector<RankChoices> processesFor(const TrialOptions &options) {
+  std::vector<RankChoices> all;
+  RankChoices one = options.ranks;
+  one.stages = 1;
+  if (options.ranks.sumParts)
+    for (one.ranks = 1; one.ranks < options.ranks.ranks; one.ranks *= 2)
+      all.push_back(one);
+  else if (options.ranks.ranks == 1 && options.ranks.stages > 1)
+    all.push_back(one);
+  all.push_back(options.ranks);
+  return all;
+}
+
+/// How a model is compiled, one after the other: with schedules that are drawn, for several numbers of ranks.
+static std::vector<CompileChoices> choicesFor(const RandomModel &model, std::uint64_t seed,
+                                              const TrialOptions &options) {
+  const std::string weights = weightsFor(model.graph, options.weights);
+  CompileChoices choices;
+  choices.checksMemory = options.checksMemory;
+  choices.isolatesKernels = options.isolatesKernels;
+  choices.weights = weights;
+  choices.int8Rows = options.int8Rows && multipliesInt8(model.graph, weights);
+  choices.isOrdered = options.isOrdered;
+  std::vector<CompileChoices> all;
+  for (const RankChoices &ranks : processesFor(options))
+    for (int i = 0; i <= options.schedules; ++i) {
+      choices.ranks = ranks;
+      choices.scheduleSeed = i ? std::optional(seed + i) : std::nullopt;
+      all.push_back(choices);
+    }
+  return all;
+}
+
 Verdict tryModel(const RandomModel &model, const std::string &target, std::uint64_t seed, const TrialOptions &options) {
   Verdict sum;
   const Graph graph = triedGraph(model, options);
-  const std::string weights = weightsFor(model.graph, options.weights);
   std::vector<std::vector<Bytes>> inOrder;
-  for (int i = 0; i <= options.schedules; ++i) {
-    auto compiled = CompiledModel::compile(
-        graph, target,
-        {i ? std::optional(seed + i) : std::nullopt, options.checksMemory, options.isolatesKernels, weights,
-         options.int8Rows && multipliesInt8(model.graph, weights), options.isOrdered});
+  for (const CompileChoices &choices : choicesFor(model, seed, options)) {
+    auto compiled = CompiledModel::compile(graph, target, choices);
     if (!compiled) {
       sum.kind = Verdict::Kind::Refused;
       sum.words = llvm::toString(compiled.takeError());
-      if (!options.isBatched || sum.words.find("a batched entry requires") == std::string::npos)
+      if (options.isSplit() && cannotBeSplit(sum.words))
+        return {};
+      if (!options.isBatched || !isAbout(sum.words, "a batched entry requires"))
         return sum;
       // Not each entry can be batched: without that it must be right.
       TrialOptions single = options;
       single.isBatched = false;
       return tryModel(model, target, seed, single);
     }
-    const Verdict verdict = Trial(model, *compiled, seed, options.isOrdered ? &inOrder : nullptr).run(seed);
+    const bool hasSameBits = options.isOrdered || (choices.ranks.ranks == 1 && options.ranks.stages > 1);
+    const Verdict verdict = Trial(model, *compiled, seed, hasSameBits ? &inOrder : nullptr).run(seed);
     sum.kind = verdict.kind;
     sum.words = verdict.words;
     sum.elements += verdict.elements;
@@ -422,6 +469,7 @@ Verdict tryModel(const RandomModel &model, const std::string &target, std::uint6
     sum.undetermined += verdict.undetermined;
     sum.schedules += compiled->drawnSchedules();
     sum.batches += verdict.batches;
+    sum.together += verdict.together;
     if (verdict.kind != Verdict::Kind::Right)
       break;
   }

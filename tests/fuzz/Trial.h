@@ -8,6 +8,7 @@
 #include <string>
 
 #include "RandomGraph.h"
+#include "compiler/frontend/Import.h"
 
 namespace kiln::fuzz {
 
@@ -28,6 +29,7 @@ struct Verdict {
   std::int64_t elements = 0, tight = 0, undetermined = 0;
   std::int64_t schedules = 0; // drawn ones
   std::int64_t batches = 0;   // calls for several sequences
+  std::int64_t together = 0;  // calls by several processes
 };
 
 /// What a trial does beside compiling with default schedules, running and comparing.
@@ -39,6 +41,9 @@ struct TrialOptions {
   bool int8Rows = false;        // whether weights of int8 are multiplied by rows of int8, if there are any
   bool isOrdered = false;       // ordered kernels, which give the same bits with each schedule
   bool isBatched = false;       // entries are called for several sequences, too, where they may be
+  RankChoices ranks = {};       // and stages that a model is split among; one that cannot be is not tried
+
+  bool isSplit() const { return ranks.isSplit() || ranks.stages > 1; }
 };
 
 const char *toString(Verdict::Kind kind);

@@ -82,6 +82,14 @@ void addOptions(CLI::App &app, Command &command) {
   app.add_flag("--ordered", options.trial.isOrdered, "ordered kernels: the same bits with each of the schedules");
   app.add_flag("--batched", options.trial.isBatched,
                "entries are called for several sequences, too, where they may be; these give the bits of each alone");
+  app.add_option("--ranks", options.trial.ranks.ranks,
+                 "so many ranks, threads, each with a part of the weights; models that cannot be split are passed over")
+      ->check(CLI::Range(1, 64));
+  app.add_option("--stages", options.trial.ranks.stages, "so many stages, each with a part of the one stack, likewise")
+      ->check(CLI::Range(1, 8));
+  app.add_flag("--sequence-parallel", options.trial.ranks.rows, "ranks share the rows between split layers, too");
+  app.add_option("--sum-parts", options.trial.ranks.sumParts,
+                 "sums over ranks are of so many parts: the same bits of one rank, of two, and so on up to --ranks");
   app.add_flag("--check-memory", options.trial.checksMemory, "check the memory of each kernel, too");
   app.add_flag("--special", options.models.specialValues, "NaN and infinities among the constants");
   app.add_flag("!--no-reduce", options.reduces, "show failures as they are");
@@ -97,7 +105,12 @@ void complete(Command &command) {
     options.targets = kiln::testing::runnableTargets();
   if (options.jobs == 0)
     options.jobs = std::max(1u, std::thread::hardware_concurrency());
-  options.drawsWeights = options.trial.weights.empty();
+  const kiln::RankChoices &ranks = options.trial.ranks;
+  options.trial.isOrdered |= ranks.sumParts > 0;
+  options.models.splits = ranks.isSplit();
+  options.models.hasOneStack = ranks.stages > 1;
+  // Each rank rounds what it has by its own largest numbers.
+  options.drawsWeights = options.trial.weights.empty() && !options.trial.isSplit();
   options.drawsFloats = command.floats.empty();
   if (command.floats == "f16" || command.floats == "bf16")
     options.models.element = command.floats == "f16" ? kiln::ElementType::f16 : kiln::ElementType::bf16;
@@ -163,7 +176,13 @@ int tryAll(const CampaignOptions &options) {
              isTerminal ? "\n" : "", options.count, describe(summary), summary.elements,
              percent(summary.tight, summary.elements), percent(summary.undetermined, summary.elements),
              summary.schedules,
-             options.trial.isBatched ? fmt::format(", {} calls for several sequences", summary.batches) : "");
+             options.trial.isBatched   ? fmt::format(", {} calls for several sequences", summary.batches)
+             : options.trial.isSplit() ? fmt::format(", {} calls of several processes", summary.together)
+                                       : "");
+  if (options.trial.isSplit() && summary.together == 0) {
+    fmt::print(stderr, "none of the models could be split among so many\n");
+    return 1;
+  }
   return summary.failures.empty() ? 0 : 1;
 }
 

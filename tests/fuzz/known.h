@@ -57,6 +57,19 @@ template <class M> void expectBatchesRight() {
   }
 }
 
+/// Splits the model among so many ranks and stages, which must give what one process does.
+template <class M> void expectSplitRight(const RankChoices &ranks) {
+  const RandomModel model = knownModel<M>();
+  CampaignOptions options;
+  options.trial.ranks = ranks;
+  for (const std::string &target : testing::runnableTargets()) {
+    options.targets = {target};
+    const Verdict verdict = tryAlone(model, 7, options, options.trial);
+    EXPECT_EQ(verdict.kind, Verdict::Kind::Right) << target << ": " << toString(verdict.kind) << ": " << verdict.words;
+    EXPECT_GT(verdict.together, 0);
+  }
+}
+
 /// A test of one model, given by its `forward`.
 #define KNOWN(name, ...)                                                                                               \
   struct name : Model {                                                                                                \
