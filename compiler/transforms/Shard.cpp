@@ -124,10 +124,10 @@ static SmallVector<OpOperand *> readsOf(Value value) {
   return llvm::map_to_vector(value.getUses(), [](OpOperand &use) { return &use; });
 }
 
-/// What a part is cast to in its own kernel is not rounded before. Sums in parts are gathered and added, in any type.
+/// What a part is cast to in its own kernel is not rounded before, unless kernels are ordered.
 Value Sharding::addUp(OpBuilder &builder, Value part) const {
   RankedTensorType type = tensorTypeOf(part);
-  const bool isWidened = !sumsShort && parts == 0 && type.getElementType().getIntOrFloatBitWidth() < 32;
+  const bool isWidened = !sumsShort && type.getElementType().getIntOrFloatBitWidth() < 32;
   if (isWidened)
     part = CastOp::create(builder, part.getLoc(), type.clone(builder.getF32Type()), part);
   Value sum = AllReduceOp::create(builder, part.getLoc(), part);

@@ -64,8 +64,8 @@ ShardSplits::ShardSplits(ModuleOp module, int64_t ranks, bool hasParts) : ranks(
 SmallVector<LinearOp> ShardSplits::getSummed() const {
   SmallVector<LinearOp> summed;
   for (const auto &[value, split] : splits)
-    for (Operation *user : value.getUsers())
-      if (auto linear = dyn_cast<LinearOp>(user); linear && linear.getX() == value)
+    for (OpOperand &use : value.getUses())
+      if (auto linear = dyn_cast<LinearOp>(use.getOwner()); linear && &use == &linear.getXMutable())
         summed.push_back(linear);
   return summed;
 }

@@ -97,7 +97,7 @@ public:
 private:
   /// [own parts, ...]: what the ranks' sum is of; null if it cannot be told.
   Value partsOf(Value term);
-  Value productInParts(LinearOp linear, ShardAttr shard);
+  Value productInParts(LinearOp linear, ShardAttr shard, Type element);
 
   AllReduceOp sum;
   GradientBuilder b;
@@ -105,8 +105,9 @@ private:
   const DictionaryAttr shards;
 };
 
-/// [rows, depth] as [own parts, rows, depth of each], each with its part of the weight.
-Value SumInParts::productInParts(LinearOp linear, ShardAttr shard) {
+/// [rows, depth] as [own parts, rows, depth of each], each with its part of the weight. Products are of the sum's
+/// elements, which may have more bits.
+Value SumInParts::productInParts(LinearOp linear, ShardAttr shard, Type element) {
   const unsigned depth = 1 - linear.getOutputDim();
   Value x = b.asMatrix(linear.getX()), product;
   const SmallVector<Value> rows = parts.divide(b, x, 1, shard),
@@ -114,6 +115,8 @@ Value SumInParts::productInParts(LinearOp linear, ShardAttr shard) {
   for (auto [own, weight] : llvm::zip_equal(rows, weights)) {
     Value first = b.transpose(own, {1, 0, 2}), second = depth == 1 ? b.transpose(weight, {1, 0, 2}) : weight;
     Value part = b.create<MatmulOp>(first, second, /*transpose_b=*/depth == 1);
+    if (rankedType(part).getElementType() != element)
+      part = b.createAs<CastOp>(rankedType(part).clone(element), part);
     product = product ? b.add(product, part) : part;
   }
   SmallVector<AffineExpr> extents = getExtents(rankedType(linear));
@@ -126,12 +129,16 @@ Value SumInParts::partsOf(Value term) {
     Value lhs = partsOf(add.getLhs()), rhs = lhs ? partsOf(add.getRhs()) : Value();
     return rhs ? b.add(lhs, rhs) : Value();
   }
+  if (auto widened = term.getDefiningOp<CastOp>())
+    term = widened.getX();
   auto linear = term.getDefiningOp<LinearOp>();
   auto weight = linear ? linear.getWeight().getDefiningOp<ParameterOp>() : ParameterOp();
   if (!weight || linear.getBias() || linear.getScales() || weight.getSources().size() > 1)
     return {};
   auto shard = shards.getAs<ShardAttr>(cast<StringAttr>(weight.getSources()[0]));
-  return shard && shard.getDim() != linear.getOutputDim() ? productInParts(linear, shard) : Value();
+  return shard && shard.getDim() != linear.getOutputDim()
+             ? productInParts(linear, shard, sum.getType().getElementType())
+             : Value();
 }
 
 LogicalResult SumInParts::run() {

@@ -19,6 +19,13 @@ KNOWN_RANKS(
       return linear(hidden * parameter<f32>(x, "scale"), parameter<f32, 4, 6>(x, "down"));
     })
 
+// A value that is its own weight is summed once.
+KNOWN_RANKS(
+    OwnWeight, (Tensor<f32, 1, 3> x) const {
+      auto w = parameter<f32, 2, 8>(x, "w");
+      return kiln::outputs(linear(w, w), linear(linear(x, parameter<f32, 8, 3>(x, "up")), w));
+    })
+
 // Communicators on hosts have no sums of short floats.
 KNOWN_RANKS(
     SumsOfBf16, (Tensor<bf16, 3, 4> x) const {

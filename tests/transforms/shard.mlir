@@ -349,7 +349,9 @@ func.func @norm_in_training(%x: tensor<5x8xf32>) -> tensor<5x8xf32> {
 // SHORT: %[[S:.*]] = kiln.all_reduce %[[P]] : tensor<5x8xbf16>
 // SHORT: return %[[S]]
 // PARTS-LABEL: @short
-// PARTS: kiln.all_gather %{{.*}} : tensor<5x8xbf16> -> tensor<2x5x8xbf16>
+// PARTS: kiln.cast %{{.*}} : tensor<2x5x8xbf16> -> tensor<2x5x8xf32>
+// PARTS: kiln.all_gather %{{.*}} : tensor<5x8xf32> -> tensor<2x5x8xf32>
+// PARTS: kiln.cast %{{.*}} : tensor<5x8xf32> -> tensor<5x8xbf16>
 func.func @short(%x: tensor<5x8xbf16>) -> tensor<5x8xbf16> {
   %w1 = kiln.parameter {sources = ["up"]} : tensor<32x8xbf16>
   %h = kiln.linear %x, %w1 weight_order = out_in : (tensor<5x8xbf16>, tensor<32x8xbf16>) -> tensor<5x32xbf16>
