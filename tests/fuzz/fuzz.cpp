@@ -119,6 +119,10 @@ void complete(Command &command) {
 
 /// Empty, or why the targets cannot do what is asked for.
 std::string problemOf(const CampaignOptions &options) {
+  if (options.trial.isSplit() && !options.trial.weights.empty())
+    return "--weights requires one process, of which the numbers are known that stored weights stand for";
+  if (options.trial.isSplit() && llvm::is_contained(options.targets, "cuda"))
+    return "several ranks or stages require targets that are CPUs, got cuda";
   for (const std::string &name : options.targets)
     if (const kiln::Target *target = kiln::findTarget(name);
         !options.trial.weights.empty() && target && !target->info().hasStoredWeights)
