@@ -111,7 +111,8 @@ void complete(Command &command) {
   options.models.hasOneStack = ranks.stages > 1;
   // Each rank rounds what it has by its own largest numbers.
   options.drawsWeights = options.trial.weights.empty() && !options.trial.isSplit();
-  options.drawsFloats = command.floats.empty() && ranks.sumParts == 0; // each part of a short one is rounded
+  // Of short floats each part of a sum is rounded, and a stage may round what one process leaves in f32.
+  options.drawsFloats = command.floats.empty() && ranks.sumParts == 0 && ranks.stages == 1;
   if (command.floats == "f16" || command.floats == "bf16")
     options.models.element = command.floats == "f16" ? kiln::ElementType::f16 : kiln::ElementType::bf16;
   options.firstSeed = command.seed ? *command.seed : std::uint64_t(std::random_device()()) << 16;
