@@ -97,7 +97,7 @@ public:
 private:
   /// [own parts, ...]: what the ranks' sum is of; null if it cannot be told.
   Value partsOf(Value term);
-  Value productInParts(LinearOp linear, ShardAttr shard, Type element);
+  Value productInParts(LinearOp linear, ShardAttr shard);
 
   AllReduceOp sum;
   GradientBuilder b;
@@ -107,7 +107,8 @@ private:
 
 /// [rows, depth] as [own parts, rows, depth of each], each with its part of the weight. Products are of the sum's
 /// elements, which may have more bits.
-Value SumInParts::productInParts(LinearOp linear, ShardAttr shard, Type element) {
+Value SumInParts::productInParts(LinearOp linear, ShardAttr shard) {
+  const Type element = sum.getType().getElementType();
   const unsigned depth = 1 - linear.getOutputDim();
   Value x = b.asMatrix(linear.getX()), product;
   const SmallVector<Value> rows = parts.divide(b, x, 1, shard),
@@ -136,9 +137,7 @@ Value SumInParts::partsOf(Value term) {
   if (!weight || linear.getBias() || linear.getScales() || weight.getSources().size() > 1)
     return {};
   auto shard = shards.getAs<ShardAttr>(cast<StringAttr>(weight.getSources()[0]));
-  return shard && shard.getDim() != linear.getOutputDim()
-             ? productInParts(linear, shard, sum.getType().getElementType())
-             : Value();
+  return shard && shard.getDim() != linear.getOutputDim() ? productInParts(linear, shard) : Value();
 }
 
 LogicalResult SumInParts::run() {

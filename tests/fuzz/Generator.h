@@ -112,6 +112,7 @@ private:
   int splittable();
   int projected();
   int dense(int x, std::int64_t width);
+  int dense(int x, std::int64_t width, const Attributes &attributes, bool hasBias);
   int normedHeads(int x, std::int64_t count);
   int perceptron();
   int perceptronOf(int x);

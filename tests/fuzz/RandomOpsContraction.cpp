@@ -272,17 +272,7 @@ int Generator::selfAttention(Op) {
   Attributes attributes;
   attributes.weight_order = random.percent(30) ? WeightOrder::in_out : WeightOrder::out_in;
   const bool hasBias = random.percent(60);
-  auto projected = [&](int width) {
-    const Dim in = shapeOf(x).back();
-    const bool outFirst = attributes.weight_order == WeightOrder::out_in;
-    const int weight = parameter(floatType({outFirst ? Dim(width) : in, outFirst ? in : Dim(width)}));
-    if (weight < 0)
-      return -1;
-    if (!hasBias)
-      return tamed(make(Op::linear, {x, weight}, attributes), 8);
-    const int bias = parameter(floatType({width}));
-    return tamed(make(Op::linear, {x, weight, bias}, attributes), 8);
-  };
+  auto projected = [&](int width) { return dense(x, width, attributes, hasBias); };
   const int q = projected(heads * depth);
   const int k = projected(keyHeads * depth);
   const int v = projected(keyHeads * depth);

@@ -31,14 +31,18 @@ int Generator::projected() {
 }
 
 int Generator::dense(int x, std::int64_t width) {
-  if (x < 0)
-    return -1;
   Attributes attributes;
   attributes.weight_order = random.percent(40) ? WeightOrder::in_out : WeightOrder::out_in;
+  return dense(x, width, attributes, random.percent(50));
+}
+
+int Generator::dense(int x, std::int64_t width, const Attributes &attributes, bool hasBias) {
+  if (x < 0)
+    return -1;
   const Dim in = shapeOf(x).back();
   const bool outFirst = attributes.weight_order == WeightOrder::out_in;
   std::vector<int> operands{x, parameter(floatType({outFirst ? Dim(width) : in, outFirst ? in : Dim(width)}))};
-  if (random.percent(50))
+  if (hasBias && operands.back() >= 0)
     operands.push_back(parameter(floatType({width})));
   return tamed(make(Op::linear, operands, attributes), 8);
 }

@@ -44,29 +44,15 @@ template <class M> void expectRight(const std::string &weights = "", bool int8Ro
   }
 }
 
-/// Runs the model's entries for several sequences, too, which must give the bits that each alone does.
-template <class M> void expectBatchesRight() {
+/// Runs the model as the trial says, some of whose calls are to be of that kind.
+template <class M> void expectTrialRight(const TrialOptions &trial, std::int64_t Verdict::*calls) {
   const RandomModel model = knownModel<M>();
   CampaignOptions options;
-  options.trial.isBatched = true;
   for (const std::string &target : testing::runnableTargets()) {
     options.targets = {target};
-    const Verdict verdict = tryAlone(model, 7, options, options.trial);
+    const Verdict verdict = tryAlone(model, 7, options, trial);
     EXPECT_EQ(verdict.kind, Verdict::Kind::Right) << target << ": " << toString(verdict.kind) << ": " << verdict.words;
-    EXPECT_GT(verdict.batches, 0);
-  }
-}
-
-/// Splits the model among so many ranks and stages, which must give what one process does.
-template <class M> void expectSplitRight(const RankChoices &ranks) {
-  const RandomModel model = knownModel<M>();
-  CampaignOptions options;
-  options.trial.ranks = ranks;
-  for (const std::string &target : testing::runnableTargets()) {
-    options.targets = {target};
-    const Verdict verdict = tryAlone(model, 7, options, options.trial);
-    EXPECT_EQ(verdict.kind, Verdict::Kind::Right) << target << ": " << toString(verdict.kind) << ": " << verdict.words;
-    EXPECT_GT(verdict.together, 0);
+    EXPECT_GT(verdict.*calls, 0);
   }
 }
 

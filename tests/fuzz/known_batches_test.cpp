@@ -12,7 +12,7 @@ inline constexpr Dim Rows{"rows_of_one", 1, 20};
   struct name : Model {                                                                                                \
     constexpr auto forward __VA_ARGS__                                                                                 \
   };                                                                                                                   \
-  TEST(KnownBatches, name) { expectBatchesRight<name>(); }
+  TEST(KnownBatches, name) { expectTrialRight<name>({.isBatched = true}, &Verdict::batches); }
 
 // What all sequences share is the same to each of them: a weight as a result, operands of an attention that are
 // computed of a weight or are constants.
@@ -45,12 +45,12 @@ struct RowsOfState : Model {
   State<f32, 20, 2, 3> kept{"kept"};
   constexpr auto forward(Tensor<f32, 1, 2, 3> x) const { return kept.append<Rows>(x); }
 };
-TEST(KnownBatches, RowsOfState) { expectBatchesRight<RowsOfState>(); }
+TEST(KnownBatches, RowsOfState) { expectTrialRight<RowsOfState>({.isBatched = true}, &Verdict::batches); }
 struct ElementsOfState : Model {
   State<f32, 40> kept{"kept"};
   constexpr auto forward(Tensor<f32, 1> x) const { return kept.append<Rows>(x); }
 };
-TEST(KnownBatches, ElementsOfState) { expectBatchesRight<ElementsOfState>(); }
+TEST(KnownBatches, ElementsOfState) { expectTrialRight<ElementsOfState>({.isBatched = true}, &Verdict::batches); }
 
 // A scalar in between, and no result at all.
 KNOWN_BATCH(ScalarBetween, (Tensor<f32, 3> x) const { return reshape<1>(mean<0>(x)); })
@@ -65,7 +65,7 @@ struct NoResult : Model {
     return std::tuple{entry("forward", &NoResult::forward), entry("second", &NoResult::second)};
   }
 };
-TEST(KnownBatches, NoResult) { expectBatchesRight<NoResult>(); }
+TEST(KnownBatches, NoResult) { expectTrialRight<NoResult>({.isBatched = true}, &Verdict::batches); }
 
 // Short floats are rounded behind each operation, whichever of them are in one kernel.
 KNOWN_BATCH(RoundedBehindSoftmax, (Tensor<bf16, 2, 2> x) const { return sigmoid(softmax<0>(x)); })

@@ -10,7 +10,7 @@ namespace {
   struct name : Model {                                                                                                \
     constexpr auto forward __VA_ARGS__                                                                                 \
   };                                                                                                                   \
-  TEST(KnownProcesses, name) { expectSplitRight<name>({.ranks = 2}); }
+  TEST(KnownProcesses, name) { expectTrialRight<name>({.ranks = {.ranks = 2}}, &Verdict::together); }
 
 // A weight without rows is no table.
 KNOWN_RANKS(
