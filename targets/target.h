@@ -184,6 +184,8 @@ struct TargetHooks {
   /// Grouping: whether the kernel of an anchor (compiler/transforms/KernelGroups.h) may compute this op, too. Null: any
   /// that the rules allow.
   std::function<bool(mlir::Operation *anchor, mlir::Operation *op)> mayJoin = nullptr;
+  /// Grouping: kernels write rows of states where those lie, columns of what they leave, too; else those are copied.
+  bool writesStates = false;
   /// Adds the passes that the target's compilers want last, such as polynomials for functions of the math library.
   std::function<void(mlir::OpPassManager &)> addKernelPasses = nullptr;
 };

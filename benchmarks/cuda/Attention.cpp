@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention without its projections: 12 heads of 64 in f32, and heads of 64 and of 128 in bf16, of a width of 2048.
+// Attention without its projections: 12 heads of 64 in f32 and tf32, and heads of 64 and of 128 in bf16, of a width of
+// 2048.
 #include "benchmarks/cuda/Library.h"
 
 #include "attention.h"
+#include "attention_tf32.h"
 #include "gpu_attention.h"
 
 namespace kiln::bench {
@@ -49,6 +51,13 @@ std::shared_ptr<DeviceModel<attention_t>> floatModel() {
   return model;
 }
 
+std::shared_ptr<DeviceModel<attention_tf32_t>> tf32Model() {
+  static const auto functions = DeviceFunctions<attention_tf32_t>(KILN_BENCH_DEVICE_FUNCTIONS(attention_tf32));
+  static const auto model =
+      std::make_shared<DeviceModel<attention_tf32_t>>(functions, std::vector<testing::WeightShape>());
+  return model;
+}
+
 std::shared_ptr<DeviceModel<gpu_attention_t>> shortModel() {
   static const auto functions = DeviceFunctions<gpu_attention_t>(KILN_BENCH_DEVICE_FUNCTIONS(gpu_attention));
   static const auto model =
@@ -65,6 +74,11 @@ std::vector<GpuBenchmark> gpuAttention() {
                      return makeAttention<attention_t, float>(gpu, floatModel(), shape, entry, arenaBytes);
                    }});
   };
+  auto addTf32 = [&](const Shape &shape, auto entry, std::size_t arenaBytes) {
+    all.push_back({caseOf(shape, "tf32", 1e-2), [=](Gpu &gpu) {
+                     return makeAttention<attention_tf32_t, float>(gpu, tf32Model(), shape, entry, arenaBytes);
+                   }});
+  };
   auto addShort = [&](const Shape &shape, auto entry, std::size_t arenaBytes) {
     all.push_back({caseOf(shape, "bf16", 2e-2), [=](Gpu &gpu) {
                      return makeAttention<gpu_attention_t, std::uint16_t>(gpu, shortModel(), shape, entry, arenaBytes);
@@ -79,6 +93,8 @@ std::vector<GpuBenchmark> gpuAttention() {
   for (int tokens : {128, 512, 2048}) {
     addFloats({false, 12, 64, tokens}, attention_full, ATTENTION_FULL_ARENA_BYTES(1));
     addFloats({true, 12, 64, tokens}, attention_causal, ATTENTION_CAUSAL_ARENA_BYTES(1));
+    addTf32({false, 12, 64, tokens}, attention_tf32_full, ATTENTION_TF32_FULL_ARENA_BYTES(1));
+    addTf32({true, 12, 64, tokens}, attention_tf32_causal, ATTENTION_TF32_CAUSAL_ARENA_BYTES(1));
   }
   return all;
 }

@@ -93,7 +93,8 @@ std::vector<GpuBenchmark> gpuModels() {
       {{"model/bert base, 128, f32", GpuUnit::Milliseconds, 0, 0, "model bert_base"}, makeBert},
       {{"model/vit b/16, f32", GpuUnit::Milliseconds, 0, 0, "model vit_base"}, makeVit},
       {{"model/gpt2 small decode, 512, f32", GpuUnit::Milliseconds, 0, gpt2Bytes, "model gpt2_decode"}, makeGpt2Decode},
-      {{"model/llama 1b decode, 512, bf16", GpuUnit::Milliseconds, 0, llamaBytes, ""}, makeLlamaDecode}};
+      {{"model/llama 1b decode, 512, bf16", GpuUnit::Milliseconds, 0, llamaBytes, "model llama_decode", 5e-2},
+       makeLlamaDecode}};
 }
 
 } // namespace kiln::bench

@@ -16,7 +16,10 @@ template <class Handle, class Element> struct Product {
   int columns, depth;
   kiln_status_t (*call)(const Handle *, const kiln_call_t *, std::int64_t, const Element *, Element *);
   std::size_t arenaBytes;
+  std::vector<int> rows;
 };
+
+const std::vector<int> fewToMany = {1, 4, 16, 128, 512, 4096};
 
 /// The products of a library, in a type.
 template <class Handle, class Element> struct Products {
@@ -40,20 +43,21 @@ template <class Handle, class Element> struct Products {
   }
 };
 
-#define KILN_BENCH_PRODUCT(name, NAME, entry, ENTRY, of, columns, depth)                                               \
-  {#entry, of, columns, depth, name##_##entry, NAME##_##ENTRY##_ARENA_BYTES(1)}
+#define KILN_BENCH_PRODUCT(name, NAME, entry, ENTRY, weight, of, columns, depth, rows)                                 \
+  {#weight, of, columns, depth, name##_##entry, NAME##_##ENTRY##_ARENA_BYTES(1), rows}
 #define KILN_BENCH_PRODUCTS(name, NAME, Element, type, tolerance)                                                      \
   Products<name##_t, Element> {                                                                                        \
     type, tolerance, KILN_BENCH_DEVICE_FUNCTIONS(name), {NAME##_WEIGHTS(KILN_BENCH_DEVICE_WEIGHT)},                    \
         {                                                                                                              \
-            KILN_BENCH_PRODUCT(name, NAME, out, OUT, "bert", 768, 768),                                                \
-            KILN_BENCH_PRODUCT(name, NAME, qkv, QKV, "gpt2", 2304, 768),                                               \
-            KILN_BENCH_PRODUCT(name, NAME, up, UP, "bert", 3072, 768),                                                 \
-            KILN_BENCH_PRODUCT(name, NAME, down, DOWN, "bert", 768, 3072),                                             \
-            KILN_BENCH_PRODUCT(name, NAME, wide, WIDE, "llama", 4096, 4096),                                           \
-            KILN_BENCH_PRODUCT(name, NAME, wide_up, WIDE_UP, "llama", 14336, 4096),                                    \
-            KILN_BENCH_PRODUCT(name, NAME, wide_down, WIDE_DOWN, "llama", 4096, 14336),                                \
-            KILN_BENCH_PRODUCT(name, NAME, square, SQUARE, "square", 8192, 8192),                                      \
+            KILN_BENCH_PRODUCT(name, NAME, out, OUT, out, "bert", 768, 768, fewToMany),                                \
+            KILN_BENCH_PRODUCT(name, NAME, qkv, QKV, qkv, "gpt2", 2304, 768, fewToMany),                               \
+            KILN_BENCH_PRODUCT(name, NAME, ragged, RAGGED, qkv, "gpt2", 2304, 768, {1024}),                            \
+            KILN_BENCH_PRODUCT(name, NAME, up, UP, up, "bert", 3072, 768, fewToMany),                                  \
+            KILN_BENCH_PRODUCT(name, NAME, down, DOWN, down, "bert", 768, 3072, fewToMany),                            \
+            KILN_BENCH_PRODUCT(name, NAME, wide, WIDE, wide, "llama", 4096, 4096, fewToMany),                          \
+            KILN_BENCH_PRODUCT(name, NAME, wide_up, WIDE_UP, wide_up, "llama", 14336, 4096, fewToMany),                \
+            KILN_BENCH_PRODUCT(name, NAME, wide_down, WIDE_DOWN, wide_down, "llama", 4096, 14336, fewToMany),          \
+            KILN_BENCH_PRODUCT(name, NAME, square, SQUARE, square, "square", 8192, 8192, {8192}),                      \
         },                                                                                                             \
         nullptr                                                                                                        \
   }
@@ -61,7 +65,7 @@ template <class Handle, class Element> struct Products {
 template <class Handle, class Element>
 void add(std::vector<GpuBenchmark> &all, const std::shared_ptr<Products<Handle, Element>> &products) {
   for (const Product<Handle, Element> &product : products->products)
-    for (int rows : product.columns == 8192 ? std::vector{8192} : std::vector{1, 4, 16, 128, 512, 4096}) {
+    for (int rows : product.rows) {
       const double columns = product.columns, depth = product.depth;
       const std::string shape =
           std::to_string(rows) + " " + std::to_string(product.columns) + " " + std::to_string(product.depth);

@@ -3,12 +3,12 @@
 """PyTorch on a GPU on command: one line in, one answer out. It first writes `ready` and its version, or why not.
 
 - `make product ROWS COLUMNS DEPTH WEIGHT TYPE`, `make layer_norm|softmax ROWS COLUMNS`, `make attention full|causal
-  TOKENS HEADS WIDTH TYPE` of heads of WIDTH, `make model NAME`: answers the forms that it can run. TYPE is f32, tf32 (of
-  products) or bf16.
+  TOKENS HEADS WIDTH TYPE` of heads of WIDTH, `make model NAME`: answers the forms that it can run. TYPE is f32, tf32 or bf16.
 - `run FORM CALLS`: answers the seconds of a call, by events around so many.
 - `output`: answers the first output of the last run, raw f32.
 """
 import functools
+import math
 import os
 import sys
 
@@ -20,9 +20,32 @@ def tensor(values):
     return torch.from_numpy(values).cuda()
 
 
+def shift(value, bits):
+    """A shift to the right of 64 bits without a sign."""
+    return (value >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def signed(value):
+    return (value ^ (1 << 63)) - (1 << 63)
+
+
+def weight_on_gpu(name, shape):
+    """counter.weight, computed there: a Llama has too many for the host."""
+    center, scale = counter.center_and_scale(name, shape)
+    out = torch.empty(math.prod(shape), device="cuda")
+    for part, start in ((part, i << 24) for i, part in enumerate(out.split(1 << 24))):
+        z = torch.arange(start + 1, start + 1 + len(part), device="cuda") * signed(counter.GOLDEN_RATIO)
+        z += signed(counter.fnv1a64(name))
+        z = (z ^ shift(z, 30)) * signed(0xBF58476D1CE4E5B9)
+        z = (z ^ shift(z, 27)) * signed(0x94D049BB133111EB)
+        unit = shift(z ^ shift(z, 31), 40).double() * 2.0**-23 - 1.0
+        part.copy_(center + float(np.float32(scale)) * unit)
+    return out.view(shape)
+
+
 @functools.cache
 def weight(name, *shape):
-    return tensor(counter.weight(name, shape))
+    return weight_on_gpu(name, shape)
 
 
 @functools.cache
@@ -65,7 +88,8 @@ def attention(kind, tokens, heads, width, type):
             return F.scaled_dot_product_attention(q, k, v, is_causal=kind == "causal").transpose(1, 2)
 
     backends = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION}
-    if type == "f32":
+    torch.backends.cuda.matmul.allow_tf32 = type == "tf32"
+    if type in ("f32", "tf32"):
         backends = {"efficient": SDPBackend.EFFICIENT_ATTENTION}
     forms = {}
     for name, backend in backends.items():
@@ -81,8 +105,9 @@ def model(name):
     """Eager, and what torch.compile makes of it, in a CUDA graph where that is possible."""
     from models import make
 
-    module, inputs, _ = make(name)
-    module, inputs = module.cuda(), [value.cuda() for _, value in inputs]
+    with torch.device("cuda"):
+        module, inputs, _ = make(name, weight=weight_on_gpu)
+    inputs = [value.cuda() for _, value in inputs]
     forms = {"eager": lambda: module(*inputs)[0]}
     compiled = torch.compile(forms["eager"], mode="reduce-overhead")
     try:
@@ -156,6 +181,7 @@ def main():
 
 
 try:
+    import numpy as np
     import torch
     import torch.nn.functional as F
     from torch.nn.attention import SDPBackend, sdpa_kernel

@@ -8,7 +8,7 @@
 
 namespace specs {
 
-inline constexpr kiln::Dim product_rows{"rows", 1, 8192};
+inline constexpr kiln::Dim product_rows{"rows", 1, 8192}, ragged_rows{"ragged_rows", 1, 1024};
 
 template <kiln::ElementType Type> struct GpuProducts : kiln::Model {
   template <std::int64_t Columns> using Rows = kiln::Tensor<Type, product_rows, Columns>;
@@ -26,6 +26,8 @@ template <kiln::ElementType Type> struct GpuProducts : kiln::Model {
 
   constexpr auto run_out(Rows<768> x) const { return out(x); }
   constexpr auto run_qkv(Rows<768> x) const { return qkv(x); }
+  /// At 1,024 rows in f32 its tiles are a little more than what a GPU does at a time (stream-K).
+  constexpr auto run_ragged(kiln::Tensor<Type, ragged_rows, 768> x) const { return qkv(x); }
   constexpr auto run_up(Rows<768> x) const { return up(x); }
   constexpr auto run_down(Rows<3072> x) const { return down(x); }
   constexpr auto run_wide(Rows<4096> x) const { return wide(x); }
@@ -36,6 +38,7 @@ template <kiln::ElementType Type> struct GpuProducts : kiln::Model {
   static constexpr auto entries() {
     return std::tuple{kiln::entry("out", &GpuProducts::run_out, {"x"}, {"y"}),
                       kiln::entry("qkv", &GpuProducts::run_qkv, {"x"}, {"y"}),
+                      kiln::entry("ragged", &GpuProducts::run_ragged, {"x"}, {"y"}),
                       kiln::entry("up", &GpuProducts::run_up, {"x"}, {"y"}),
                       kiln::entry("down", &GpuProducts::run_down, {"x"}, {"y"}),
                       kiln::entry("wide", &GpuProducts::run_wide, {"x"}, {"y"}),

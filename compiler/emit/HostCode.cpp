@@ -259,6 +259,8 @@ FailureOr<Value> HostEmitter::addressOf(Value tensor) {
   if (auto append = tensor.getDefiningOp<kd::AppendOp>())
     return addressOfState(append);
   if (Operation *home = input.plan.homeOf(tensor)) {
+    if (auto append = dyn_cast<kd::AppendOp>(home))
+      return addressOfAppended(append);
     auto store = dyn_cast<kd::StoreOp>(home);
     return store ? addressOfState(store) : addressOf(cast<kd::AssignOp>(home).getParameter());
   }

@@ -46,6 +46,8 @@ private:
   void enterSequence(mlir::kiln::EachSequenceOp loop, mlir::Value index, mlir::Value rows);
   void leaveSequence(mlir::ArrayRef<mlir::Value> symbolsOutside);
   void setSymbol(unsigned position, mlir::Value value);
+  /// The row of the state that is written first.
+  mlir::FailureOr<mlir::Value> addressOfAppended(mlir::kiln::AppendOp append);
   mlir::LogicalResult emitAppend(mlir::kiln::AppendOp append);
   mlir::LogicalResult emitStore(mlir::kiln::StoreOp store);
   mlir::LogicalResult emitAssign(mlir::kiln::AssignOp assign);

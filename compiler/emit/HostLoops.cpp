@@ -54,17 +54,25 @@ void HostEmitter::copyRows(Value target, Value source, Value rows, Value rowByte
                        ValueRange{loadOfFrame(abi::frame::worker), target, source, rows, rowBytes, sourceStride});
 }
 
+FailureOr<Value> HostEmitter::addressOfAppended(kd::AppendOp append) {
+  auto rows = cast<RankedTensorType>(append.getX().getType());
+  SmallVector<AffineExpr> before = kd::getExtents(cast<RankedTensorType>(append.getType()));
+  before.front() = before.front() - kd::getExtents(rows).front();
+  FailureOr<Value> offset = bytesOf(before, rows.getElementType());
+  if (llvm::failed(offset))
+    return failure();
+  return byteAddress(addressOfState(append), *offset);
+}
+
 LogicalResult HostEmitter::emitAppend(kd::AppendOp append) {
+  if (input.plan.homeOf(append.getX()) == append.getOperation())
+    return success();
   auto rows = cast<RankedTensorType>(append.getX().getType()), whole = cast<RankedTensorType>(append.getType());
   SmallVector<AffineExpr> from = kd::getExtents(rows), to = kd::getExtents(whole);
   AffineExpr one = getAffineConstantExpr(1, rows.getContext());
-  // The row of the state that is written first, in bytes.
-  SmallVector<AffineExpr> before(to);
-  before.front() = to.front() - from.front();
-  FailureOr<Value> source = addressOf(append.getX()), offset = bytesOf(before, rows.getElementType());
-  if (llvm::failed(source) || llvm::failed(offset))
+  FailureOr<Value> source = addressOf(append.getX()), target = addressOfAppended(append);
+  if (llvm::failed(source) || llvm::failed(target))
     return failure();
-  Value target = byteAddress(addressOfState(append), *offset);
   // What is copied side by side: all of it, or of each row of the operand some columns.
   bool isWhole = rows.getRank() == 1 || from.back() == to.back();
   SmallVector<AffineExpr> outer(isWhole ? ArrayRef(one) : ArrayRef(from).drop_back());
@@ -76,7 +84,7 @@ LogicalResult HostEmitter::emitAppend(kd::AppendOp append) {
                        bytesOf(getAffineConstantExpr(append.getColumn(), rows.getContext()), rows.getElementType());
   if (llvm::failed(count) || llvm::failed(bytes) || llvm::failed(stride) || llvm::failed(skipped))
     return failure();
-  copyRows(target, byteAddress(*source, *skipped), *count, *bytes, *stride);
+  copyRows(*target, byteAddress(*source, *skipped), *count, *bytes, *stride);
   return success();
 }
 

@@ -2,7 +2,8 @@
 //
 // 1. Parameters and constants go to the front of their block, so that calls can stand anywhere behind.
 // 2. kiln.sinusoidal gets its table of frequencies.
-// 3. Each block (of an entry, of a loop's body) is grouped; each group becomes a kernel and a call. Where norms are to
+// 3. Where kernels write rows of states, columns of what they leave become slices.
+// 4. Each block (of an entry, of a loop's body) is grouped; each group becomes a kernel and a call. Where norms are to
 //    take their moments from contractions, it is grouped once more with the moments.
 #include "compiler/transforms/Passes.h"
 
@@ -79,6 +80,47 @@ void sinkShared(Block &block) {
   }
 }
 
+/// The axis of a tensor that its last columns are cut by as ranges: columns of `ofColumns`, all axes from there on, are
+/// ranges of it, from `first` on and as many as `count`. None: they are not.
+std::optional<int64_t> findAxis(RankedTensorType type, int64_t ofColumns, int64_t first, int64_t count) {
+  int64_t inner = 1;
+  for (int64_t axis = type.getRank() - 1; axis > 0 && !type.isDynamicDim(axis); inner *= type.getDimSize(axis--))
+    if (inner * type.getDimSize(axis) == ofColumns)
+      return first % inner == 0 && count % inner == 0 ? std::optional(axis) : std::nullopt;
+  return std::nullopt;
+}
+
+/// Columns that are appended to a state become slices of what is computed in the block. (The canonical form is the
+/// other way round: without a kernel of their own they are copied just as well.)
+void sliceAppended(Block &block) {
+  for (AppendOp append : block.getOps<AppendOp>()) {
+    auto rows = cast<RankedTensorType>(append.getX().getType()), kept = cast<RankedTensorType>(append.getType());
+    Value source = append.getX();
+    while (auto view = source.getDefiningOp<ReshapeOp>())
+      source = view.getX();
+    Operation *maker = source.getDefiningOp();
+    if (rows.getRank() < 2 || !maker || maker->getBlock() != &block || isHostOp(maker))
+      continue;
+    auto whole = cast<RankedTensorType>(source.getType());
+    const int64_t all = rows.getShape().back(), count = kept.getShape().back();
+    std::optional<int64_t> axis = findAxis(whole, all, append.getColumn(), count);
+    if (all == count || !axis)
+      continue;
+    const int64_t inner = all / whole.getDimSize(*axis);
+    OpBuilder builder(append);
+    SmallVector<AffineExpr> extents = getExtents(whole), flat = getExtents(rows);
+    extents[*axis] = builder.getAffineConstantExpr(count / inner);
+    flat.back() = builder.getAffineConstantExpr(count);
+    Value slice =
+        SliceOp::create(builder, append.getLoc(), getTensorType(extents, whole.getElementType(), getNumSymbols(whole)),
+                        source, *axis, append.getColumn() / inner, /*at_end=*/false);
+    auto type = getTensorType(flat, rows.getElementType(), getNumSymbols(rows));
+    append.getXMutable().assign(
+        slice.getType() == type ? slice : Value(ReshapeOp::create(builder, append.getLoc(), type, slice)));
+    append.setColumn(0);
+  }
+}
+
 /// The width of the panels in which the group computes its result: the stored tile of a linear layer's weight. 0: none,
 /// or not of whole panels.
 int64_t panelWidth(const KernelGroup &group) {
@@ -133,9 +175,11 @@ struct FormKernels : impl::FormKernelsBase<FormKernels> {
 private:
   void formIn(Block &block, func::FuncOp entry) {
     hoistSources(block);
-    SmallVector<KernelGroup> groups = groupKernels(block, mayJoin);
+    if (writesStates)
+      sliceAppended(block);
+    SmallVector<KernelGroup> groups = groupKernels(block, mayJoin, writesStates);
     if (normMoments && takeMoments(groups))
-      groups = groupKernels(block, mayJoin);
+      groups = groupKernels(block, mayJoin, writesStates);
     auto isInternalUse = [&](Operation *user, Operation *producer) {
       return llvm::any_of(groups,
                           [&](const KernelGroup &group) { return group.contains(user) && group.contains(producer); });
@@ -164,8 +208,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<Pass> createFormKernels(MayJoinFunction mayJoin, bool normMoments) {
-  return std::make_unique<FormKernels>(std::move(mayJoin), FormKernelsOptions{normMoments});
+std::unique_ptr<Pass> createFormKernels(MayJoinFunction mayJoin, const FormKernelsOptions &options) {
+  return std::make_unique<FormKernels>(std::move(mayJoin), options);
 }
 
 } // namespace mlir::kiln

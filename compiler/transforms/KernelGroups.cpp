@@ -63,15 +63,19 @@ bool haveSameExtents(Value lhs, Value rhs) {
 
 class Grouper {
 public:
-  Grouper(Block &block, const MayJoinFunction &mayJoin) : block(block), targetAllows(mayJoin) {}
+  Grouper(Block &block, const MayJoinFunction &mayJoin, bool writesStates)
+      : block(block), targetAllows(mayJoin), writesStates(writesStates) {}
 
   SmallVector<KernelGroup> run() {
     for (Operation &op : block)
       if (isAnchor(&op) && !op.use_empty() && !memberships.contains(&op))
         startAnchor(&op);
     for (Operation &op : llvm::reverse(block))
-      if (isLazy(&op) && !isHostOp(&op) && !op.use_empty() && !memberships.contains(&op))
+      if (isLazy(&op) && !isHostOp(&op) && !op.use_empty() && !memberships.contains(&op) && !isAppended(&op))
         place(&op);
+    for (Operation &op : block)
+      if (isAppended(&op))
+        placeAppended(&op);
     for (KernelGroup &group : groups)
       sortOps(group);
     llvm::sort(groups, [](const KernelGroup &lhs, const KernelGroup &rhs) {
@@ -241,18 +245,38 @@ private:
     return false;
   }
 
+  /// Whether it cuts out what a state gets, and nothing else.
+  bool isAppended(Operation *op) const {
+    auto slice = dyn_cast<SliceOp>(op);
+    return writesStates && slice && !op->use_empty() && llvm::all_of(op->getUsers(), [](Operation *user) {
+             auto view = dyn_cast<ReshapeOp>(user);
+             return view ? llvm::all_of(view->getUsers(), llvm::IsaPred<AppendOp>) : isa<AppendOp>(user);
+           });
+  }
+
+  /// Joins the group that leaves what it cuts, or starts one.
+  void placeAppended(Operation *op) {
+    for (auto [number, group] : llvm::enumerate(groups))
+      if (group.kind != KernelGroup::Kind::Attention && llvm::is_contained(group.results, op->getOperand(0))) {
+        group.results.push_back(op->getResult(0));
+        return add(op, number);
+      }
+    start(KernelGroup::Kind::Pointwise, op);
+  }
+
   bool mayJoin(Operation *anchor, Operation *op) const { return !targetAllows || targetAllows(anchor, op); }
 
   Block &block;
   const MayJoinFunction &targetAllows;
+  const bool writesStates;
   SmallVector<KernelGroup> groups;
   DenseMap<Operation *, SmallVector<size_t, 1>> memberships;
 };
 
 } // namespace
 
-SmallVector<KernelGroup> groupKernels(Block &block, const MayJoinFunction &mayJoin) {
-  return Grouper(block, mayJoin).run();
+SmallVector<KernelGroup> groupKernels(Block &block, const MayJoinFunction &mayJoin, bool writesStates) {
+  return Grouper(block, mayJoin, writesStates).run();
 }
 
 } // namespace mlir::kiln

@@ -23,7 +23,7 @@ struct KernelGroup {
   Operation *anchor; // of a pointwise group: the op of its result
   llvm::SmallSetVector<Operation *, 8> ops;
   /// What the kernel returns. Several ones: an operand of a norm that has other uses, then the norm; or what a
-  /// contraction leaves, then its moments.
+  /// contraction leaves, then its moments; or what is computed, then columns of it for states.
   SmallVector<Value> results;
 
   bool contains(Operation *op) const { return ops.contains(op); }
@@ -37,7 +37,9 @@ struct KernelGroup {
 using MayJoinFunction = std::function<bool(Operation *anchor, Operation *op)>;
 
 /// Groups the ops of `block`. Ops in several groups are cheap ones, to be computed in each.
-SmallVector<KernelGroup> groupKernels(Block &block, const MayJoinFunction &mayJoin = nullptr);
+/// `writesStates`: columns of a group's result that are but appended to a state are a result of the group, too.
+SmallVector<KernelGroup> groupKernels(Block &block, const MayJoinFunction &mayJoin = nullptr,
+                                      bool writesStates = false);
 
 /// Ops that stay outside of kernels: parameters, views, loops.
 bool isHostOp(Operation *op);

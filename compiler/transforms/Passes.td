@@ -161,9 +161,11 @@ def FormKernels : Pass<"kiln-form-kernels", "::mlir::ModuleOp"> {
     kernel function still holds kiln ops, over its own symbols, with leading axes collapsed where all ops work on rows.
 
     How ops are grouped stands in KernelGroups.h. With `norm-moments`, a norm of what a linear layer with a weight in tiles leaves takes its
-    mean and variance from the moments of the panels, which become results of the layer's kernel.
+    mean and variance from the moments of the panels, which become results of the layer's kernel. With `writes-states`, columns of what
+    a kernel leaves that are appended to a state are a result of their own, so that they can be written where the state is.
   }];
-  let options = [Option<"normMoments", "norm-moments", "bool", /*default=*/"false", "moments of norms from contractions">];
+  let options = [Option<"normMoments", "norm-moments", "bool", /*default=*/"false", "moments of norms from contractions">,
+                 Option<"writesStates", "writes-states", "bool", /*default=*/"false", "results that are rows of states">];
   let dependentDialects = ["::mlir::kiln::KilnDialect", "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect"];
 }
 

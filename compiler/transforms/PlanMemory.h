@@ -7,7 +7,8 @@
 //   Parameter  a weight (kiln.parameter); offset unused
 //   Constant   kiln.constant, kiln.rank; offset unused
 //   State      kiln.state and what kiln.append returns, in front of the plan; offset unused
-//   Home       a call's result, in the state or weight that a kiln.store or kiln.assign would copy it to (homeOf)
+//   Home       a call's result, in the state or weight that a kiln.append, kiln.store or kiln.assign would copy it to
+//              (homeOf)
 //
 // A view (kiln.reshape) has the place of what it views, and so has a step of a kiln.scan: a slice that its body reads
 // is in the sequence, an output that its body yields is in the stacked result, `step` slices behind the place. The

@@ -387,9 +387,15 @@ bool BufferSharing::mayBeAtHome(OpResult result, Operation *store) const {
               .wasInterrupted();
 }
 
+/// Whether what is appended is all of the operand, side by side.
+static bool appendsAll(AppendOp append) {
+  auto rows = cast<RankedTensorType>(append.getX().getType());
+  return rows.getRank() == 1 || getExtents(rows).back() == getExtents(cast<RankedTensorType>(append.getType())).back();
+}
+
 void BufferSharing::findHomes() {
   entry.walk([&](Operation *op) {
-    if (!isa<StoreOp, AssignOp>(op))
+    if (!isa<AppendOp, StoreOp, AssignOp>(op) || (isa<AppendOp>(op) && !appendsAll(cast<AppendOp>(op))))
       return;
     Value value = getReshaped(op->getOperand(0));
     auto node = nodeOf.find(value);

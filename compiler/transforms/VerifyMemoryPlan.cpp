@@ -48,8 +48,9 @@ private:
     if (place.kind == MemoryPlacement::Kind::Argument) {
       range.argument = place.offset;
     } else if (Operation *home = plan.homeOf(whole)) {
-      range.kind = isa<StoreOp>(home) ? MemoryPlacement::Kind::State : MemoryPlacement::Kind::Parameter;
-      range.state = nameOf(isa<StoreOp>(home) ? home : home->getOperand(1).getDefiningOp());
+      auto assign = dyn_cast<AssignOp>(home);
+      range.kind = assign ? MemoryPlacement::Kind::Parameter : MemoryPlacement::Kind::State;
+      range.state = nameOf(assign ? assign.getParameter().getDefiningOp() : home);
     } else if (place.kind == MemoryPlacement::Kind::State || place.kind == MemoryPlacement::Kind::Parameter) {
       range.state = nameOf(whole.getDefiningOp());
     } else {
@@ -250,12 +251,12 @@ private:
     if (failed(read(op, op->getOperand(0))))
       return failure();
     stored.insert(op->getAttr("name"));
-    if (plan.homeOf(op->getOperand(0)) == op)
-      return success();
     if (isa<AppendOp>(op)) {
       write(op->getResult(0));
       return success();
     }
+    if (plan.homeOf(op->getOperand(0)) == op)
+      return success();
     auto name = op->getAttrOfType<StringAttr>("name").getValue();
     llvm::erase_if(pieces, [&](const auto &piece) { return piece.second.state == name; });
     return success();

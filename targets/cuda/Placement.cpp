@@ -36,6 +36,7 @@ Placement::Placement(func::FuncOp kernel) : kernel(kernel), symbols(numSymbols(k
       places.try_emplace(value, Parameter{Parameter::Tensor, int64_t(arguments + number)});
   for (linalg::GenericOp op : kernel.getOps<linalg::GenericOp>())
     place(op);
+  findWindows();
   copyResults();
   keepArguments();
   assignScratch(llvm::to_vector(llvm::seq<size_t>(0, steps.size())));
@@ -130,6 +131,47 @@ void Placement::place(linalg::GenericOp op) {
     step.stores.push_back({result, known.first->second});
   }
   steps.push_back(std::move(step));
+}
+
+/// Where the ranges begin that an op copies of its only input; none if that is not what it does.
+static std::optional<SmallVector<int64_t>> findWindow(linalg::GenericOp op) {
+  auto yield = cast<linalg::YieldOp>(op.getBlock()->getTerminator());
+  const AffineMap written = op.getIndexingMapsArray().back();
+  if (op.getNumDpsInputs() != 1 || op.getNumDpsInits() != 1 || yield.getOperand(0) != op.getBlock()->getArgument(0) ||
+      op.getNumReductionLoops() || !written.isIdentity())
+    return std::nullopt;
+  const AffineMap read = operandMap(*op.getDpsInputOperand(0));
+  if (read.getNumResults() != written.getNumResults())
+    return std::nullopt;
+  SmallVector<int64_t> first;
+  for (auto [number, index] : llvm::enumerate(read.getResults())) {
+    AffineExpr distance = simplifyAffineExpr(index - getAffineDimExpr(number, op->getContext()), op.getNumLoops(), 0);
+    auto constant = dyn_cast<AffineConstantExpr>(distance);
+    if (!constant)
+      return std::nullopt;
+    first.push_back(constant.getValue());
+  }
+  return first;
+}
+
+/// A result that is a part of another one is stored with it.
+void Placement::findWindows() {
+  std::vector<Step> kept;
+  for (Step &step : steps) {
+    linalg::GenericOp op = step.op;
+    const Store last = step.stores.front();
+    std::optional<SmallVector<int64_t>> first = last.place.kind == Parameter::Tensor ? findWindow(op) : std::nullopt;
+    auto stores = [&](const Step &other) {
+      return first && llvm::any_of(other.stores, [&](const Store &store) {
+               return store.value == op.getDpsInputs().front() && store.place.kind == Parameter::Tensor;
+             });
+    };
+    if (auto source = llvm::find_if(kept, stores); source != kept.end())
+      source->stores.push_back({op.getDpsInputs().front(), last.place, Window{last.value, *first}});
+    else
+      kept.push_back(std::move(step));
+  }
+  steps = std::move(kept);
 }
 
 /// What is returned and not computed for that: arguments, constants, values that are returned twice.

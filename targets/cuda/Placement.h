@@ -11,10 +11,17 @@
 
 namespace kiln::cuda {
 
+/// A part of a value that is a tensor of its own: ranges of its axes from these indices on.
+struct Window {
+  mlir::Value tensor;
+  llvm::SmallVector<int64_t> first;
+};
+
 /// Elements of a value that are written to memory.
 struct Store {
   mlir::Value value;
   Parameter place;
+  std::optional<Window> window = std::nullopt; // none: all of them
 };
 
 /// What one launch does.
@@ -51,6 +58,7 @@ private:
   bool reduces(mlir::linalg::GenericOp op) const;
   int64_t costOf(mlir::Value tensor) const;
   void place(mlir::linalg::GenericOp op);
+  void findWindows();
   void copyResults();
   void addReads(mlir::Value tensor, mlir::AffineMap map, Reads &reads) const;
   void addReads(mlir::linalg::GenericOp op, llvm::ArrayRef<mlir::AffineExpr> loops, unsigned dims, Reads &reads) const;

@@ -133,13 +133,42 @@ Value Reader::read(Value tensor, ArrayRef<Value> at) {
   return results.empty() ? Value() : results[result];
 }
 
+void Reader::storeAt(const Store &store, ArrayRef<Value> at, function_ref<void(Value tensor, Value offset)> write) {
+  Value tensor = parameter(store.place);
+  if (!store.window)
+    return write(tensor, offset(cast<RankedTensorType>(store.value.getType()), at));
+  auto type = cast<RankedTensorType>(store.window->tensor.getType()),
+       whole = cast<RankedTensorType>(store.value.getType());
+  Values within;
+  Value isInside = b.integer(b.getI1Type(), 1);
+  for (auto [index, first, size, all] : llvm::zip_equal(at, store.window->first, getExtents(type), getExtents(whole))) {
+    within.push_back(b.sub(index, b.integer(first)));
+    if (size != all)
+      isInside = b.both(isInside, b.compare(arith::CmpIPredicate::ult, within.back(), extent(size)));
+  }
+  Value place = offset(type, within);
+  b.ifThen(isInside, [&] { write(tensor, place); });
+}
+
 void Reader::store(const Store &store, Value element, ArrayRef<Value> at) {
-  b.store(element, parameter(store.place), offset(cast<RankedTensorType>(store.value.getType()), at));
+  storeAt(store, at, [&](Value tensor, Value offset) { b.store(element, tensor, offset); });
 }
 
 void Reader::storeTogether(const Store &store, ArrayRef<Value> elements, ArrayRef<Value> at) {
-  Value place = offset(cast<RankedTensorType>(store.value.getType()), at);
-  tile::storeVector(b, elements, b.addressOf(elements.front().getType(), parameter(store.place), place));
+  const auto count = int64_t(elements.size());
+  auto isWhole = [&](int64_t columns) { return columns % count == 0; };
+  if (store.window && !(isWhole(store.window->first.back()) &&
+                        isWhole(cast<RankedTensorType>(store.window->tensor.getType()).getShape().back()))) {
+    Values each(at);
+    for (Value element : elements) {
+      this->store(store, element, each);
+      each.back() = b.add(each.back(), b.integer(1));
+    }
+    return;
+  }
+  storeAt(store, at, [&](Value tensor, Value offset) {
+    tile::storeVector(b, elements, b.addressOf(elements.front().getType(), tensor, offset));
+  });
 }
 
 Values Reader::written(linalg::GenericOp op, unsigned result, ArrayRef<Value> loops) {

@@ -78,6 +78,9 @@ public:
   std::vector<Parameter> parameters;
 
 private:
+  /// write(tensor, offset) where the element at these coordinates goes, if it goes there.
+  void storeAt(const Store &store, llvm::ArrayRef<tile::Value> at,
+               llvm::function_ref<void(tile::Value tensor, tile::Value offset)> write);
   tile::Value parameter(const Parameter &parameter);
   tile::Value &elementAt(mlir::Value tensor, llvm::ArrayRef<tile::Value> at);
   tile::Value load(mlir::Value tensor, const Parameter &place, llvm::ArrayRef<tile::Value> at);

@@ -232,6 +232,80 @@ class Gpt2Decode(Gpt2):
         return (ops.logits(n[:, -1], self.wte.weight),)
 
 
+class Matrix(nn.Module):
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(outputs, inputs, dtype=torch.bfloat16))
+
+    def forward(self, x):
+        return F.linear(x, self.weight)
+
+
+class RmsNorm(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(width, dtype=torch.bfloat16))
+
+    def forward(self, x):
+        return F.rms_norm(x, self.weight.shape, self.weight, 1e-5)
+
+
+class LlamaDecode(nn.Module):
+    """Logits of one token behind a past, in bf16. Its keys and values are written to the last rows of caches."""
+
+    def __init__(self, ops, layers=22, width=2048, heads=32, shared=4, hidden=5632, vocabulary=32000, context=512):
+        super().__init__()
+        depth = width // heads
+        self.shape = (heads, shared, depth)
+
+        def block():
+            widths = {"q_proj": width, "k_proj": shared * depth, "v_proj": shared * depth, "o_proj": width}
+            return Scope(
+                input_layernorm=RmsNorm(width),
+                self_attn=Scope(**{name: Matrix(width, outputs) for name, outputs in widths.items()}),
+                post_attention_layernorm=RmsNorm(width),
+                mlp=Scope(
+                    gate_proj=Matrix(width, hidden), up_proj=Matrix(width, hidden), down_proj=Matrix(hidden, width)
+                ),
+            )
+
+        self.model = Scope(
+            embed_tokens=nn.Embedding(vocabulary, width, dtype=torch.bfloat16),
+            layers=stack(layers, block),
+            norm=RmsNorm(width),
+        )
+        self.lm_head = Matrix(width, vocabulary)
+        self.register_buffer("caches", torch.empty(2 * layers, 1, shared, context, depth, dtype=torch.bfloat16))
+        rows = torch.from_numpy(counter.uniform("past", (2 * layers, 1, context - 1, shared, depth)))
+        self.caches[:, :, :, :-1] = rows.transpose(2, 3).to(self.caches)
+        angle = (context - 1) * 10000.0 ** (-torch.arange(0, depth, 2, dtype=torch.float64) / depth)
+        self.register_buffer("turns", torch.stack((angle.cos(), angle.sin())).bfloat16())
+
+    def rotary(self, x):
+        """x [1, heads, 1, depth] as complex numbers x[i] + j x[i + depth/2], turned."""
+        (a, b), (cos, sin) = x.float().chunk(2, -1), self.turns.float()
+        return torch.cat((a * cos - b * sin, a * sin + b * cos), -1).to(x.dtype)
+
+    def attend(self, own, x, keys, values):
+        heads, shared, depth = self.shape
+        q, k, v = (
+            project(x).view(1, 1, count, depth).transpose(1, 2)
+            for project, count in ((own.q_proj, heads), (own.k_proj, shared), (own.v_proj, shared))
+        )
+        keys[:, :, -1:], values[:, :, -1:] = self.rotary(k), v
+        y = F.scaled_dot_product_attention(self.rotary(q), keys, values, enable_gqa=True)
+        return own.o_proj(y.transpose(1, 2).reshape(1, 1, heads * depth))
+
+    def forward(self, token):
+        x = self.model.embed_tokens(token)
+        for i, layer in enumerate(self.model.layers):
+            y = layer.input_layernorm(x)
+            x = x + self.attend(layer.self_attn, y, self.caches[2 * i], self.caches[2 * i + 1])
+            y = layer.post_attention_layernorm(x)
+            x = x + layer.mlp.down_proj(F.silu(layer.mlp.gate_proj(y)) * layer.mlp.up_proj(y))
+        return (self.lm_head(self.model.norm(x))[:, -1],)
+
+
 class Lstm(nn.Module):
     def __init__(self, ops, width=256):
         super().__init__()
@@ -334,14 +408,20 @@ MODELS = {
     "lstm_train": (LstmTrain, [("x", torch.from_numpy(counter.uniform("x", (128, 8, 256))))], ["loss"]),
 }
 
+GPU_MODELS = {"llama_decode": (LlamaDecode, [tokens("token", 1, 32000)], ["logits"])}  # too large for a CPU's tables
 
-def make(name, ops=Plain):
+
+def numpy_weight(name, shape):
+    return torch.from_numpy(counter.weight(name, shape))
+
+
+def make(name, ops=Plain, weight=numpy_weight):
     """(module with the generator's weights, inputs by name, names of outputs)"""
-    kind, inputs, outputs = MODELS[name]
+    kind, inputs, outputs = (MODELS | GPU_MODELS)[name]
     with torch.no_grad():
         module = kind(ops).eval()
         for parameter, value in module.named_parameters():
-            value.copy_(torch.from_numpy(counter.weight(parameter, tuple(value.shape))))
+            value.copy_(weight(parameter, tuple(value.shape)))
             value.requires_grad_(is_trained(name))
     return module, inputs, outputs
 
