@@ -186,6 +186,8 @@ struct TargetHooks {
   std::function<bool(mlir::Operation *anchor, mlir::Operation *op)> mayJoin = nullptr;
   /// Grouping: kernels write rows of states where those lie, columns of what they leave, too; else those are copied.
   bool writesStates = false;
+  /// Grouping: products of a single row compute the norm that they are of; else that is a kernel of its own.
+  bool normsSingleRows = false;
   /// Adds the passes that the target's compilers want last, such as polynomials for functions of the math library.
   std::function<void(mlir::OpPassManager &)> addKernelPasses = nullptr;
 };

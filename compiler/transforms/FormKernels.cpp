@@ -177,9 +177,10 @@ private:
     hoistSources(block);
     if (writesStates)
       sliceAppended(block);
-    SmallVector<KernelGroup> groups = groupKernels(block, mayJoin, writesStates);
+    const GroupingRules rules{mayJoin, writesStates, normsSingleRows};
+    SmallVector<KernelGroup> groups = groupKernels(block, rules);
     if (normMoments && takeMoments(groups))
-      groups = groupKernels(block, mayJoin, writesStates);
+      groups = groupKernels(block, rules);
     auto isInternalUse = [&](Operation *user, Operation *producer) {
       return llvm::any_of(groups,
                           [&](const KernelGroup &group) { return group.contains(user) && group.contains(producer); });
@@ -208,8 +209,9 @@ private:
 
 } // namespace
 
-std::unique_ptr<Pass> createFormKernels(MayJoinFunction mayJoin, const FormKernelsOptions &options) {
-  return std::make_unique<FormKernels>(std::move(mayJoin), options);
+std::unique_ptr<Pass> createFormKernels(GroupingRules rules, bool normMoments) {
+  return std::make_unique<FormKernels>(std::move(rules.mayJoin),
+                                       FormKernelsOptions{normMoments, rules.writesStates, rules.normsSingleRows});
 }
 
 } // namespace mlir::kiln

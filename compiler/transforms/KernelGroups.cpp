@@ -3,6 +3,7 @@
 // 1. Each op that reduces gets a group and takes its epilogue.
 // 2. The others, last to first, join the groups of their users where that saves a round trip through memory and repeats
 //    no work; what cannot join starts a group.
+// 3. What states get of a group's result, and the norm of a single row, join groups where the target wants that.
 #include "compiler/transforms/KernelGroups.h"
 
 #include "compiler/dialect/Extents.h"
@@ -63,8 +64,7 @@ bool haveSameExtents(Value lhs, Value rhs) {
 
 class Grouper {
 public:
-  Grouper(Block &block, const MayJoinFunction &mayJoin, bool writesStates)
-      : block(block), targetAllows(mayJoin), writesStates(writesStates) {}
+  Grouper(Block &block, const GroupingRules &rules) : block(block), rules(rules) {}
 
   SmallVector<KernelGroup> run() {
     for (Operation &op : block)
@@ -76,6 +76,8 @@ public:
     for (Operation &op : block)
       if (isAppended(&op))
         placeAppended(&op);
+    if (rules.normsSingleRows)
+      joinNorms();
     for (KernelGroup &group : groups)
       sortOps(group);
     llvm::sort(groups, [](const KernelGroup &lhs, const KernelGroup &rhs) {
@@ -248,7 +250,7 @@ private:
   /// Whether it cuts out what a state gets, and nothing else.
   bool isAppended(Operation *op) const {
     auto slice = dyn_cast<SliceOp>(op);
-    return writesStates && slice && !op->use_empty() && llvm::all_of(op->getUsers(), [](Operation *user) {
+    return rules.writesStates && slice && !op->use_empty() && llvm::all_of(op->getUsers(), [](Operation *user) {
              auto view = dyn_cast<ReshapeOp>(user);
              return view ? llvm::all_of(view->getUsers(), llvm::IsaPred<AppendOp>) : isa<AppendOp>(user);
            });
@@ -264,19 +266,82 @@ private:
     start(KernelGroup::Kind::Pointwise, op);
   }
 
-  bool mayJoin(Operation *anchor, Operation *op) const { return !targetAllows || targetAllows(anchor, op); }
+  /// A short norm of one row that products alone read becomes a part of them: one group, each block of which computes
+  /// it. A long one takes more time so than by itself.
+  void joinNorms() {
+    for (size_t norm = 0; norm < groups.size(); ++norm)
+      if (SmallVector<size_t> products = findProducts(groups[norm]); !products.empty() && isReady(norm, products)) {
+        KernelGroup &joined = groups[products.front()];
+        auto take = [&](KernelGroup &other) {
+          joined.ops.insert(other.ops.begin(), other.ops.end());
+          other.ops.clear();
+        };
+        for (size_t product : ArrayRef(products).drop_front()) {
+          llvm::append_range(joined.results, groups[product].results);
+          take(groups[product]);
+        }
+        take(groups[norm]);
+        llvm::erase_if(joined.results, [&](Value result) {
+          return llvm::all_of(result.getUsers(), [&](Operation *user) { return joined.contains(user); });
+        });
+      }
+    llvm::erase_if(groups, [](const KernelGroup &group) { return group.ops.empty(); });
+  }
+
+  /// The groups of the products of a norm of one row, if nothing else reads it.
+  SmallVector<size_t> findProducts(const KernelGroup &group) const {
+    llvm::SmallSetVector<size_t, 2> products;
+    const bool isAlone =
+        llvm::all_of(group.ops, [&](Operation *op) { return op == group.anchor || isa<ConstantOp>(op); });
+    if (group.ops.empty() || !isAlone || !group.anchor->hasTrait<RowNorm>() || group.results.size() != 1)
+      return {};
+    Value norm = group.results[0];
+    auto type = cast<RankedTensorType>(norm.getType());
+    constexpr int64_t mostElements = 1024;
+    if (!type.hasStaticShape() || type.getNumElements() != type.getShape().back() ||
+        type.getNumElements() > mostElements)
+      return {};
+    for (OpOperand &use : norm.getUses()) {
+      auto found = memberships.find(use.getOwner());
+      if (found == memberships.end() || found->second.size() != 1 || use.getOperandNumber() != 0)
+        return {};
+      const KernelGroup &product = groups[found->second.front()];
+      if (product.kind != KernelGroup::Kind::Contraction || product.anchor != use.getOwner() ||
+          !isa<LinearOp>(product.anchor))
+        return {};
+      products.insert(found->second.front());
+    }
+    return products.takeVector();
+  }
+
+  /// Whether what they read of others is there when the first of their results is wanted.
+  bool isReady(size_t norm, ArrayRef<size_t> products) const {
+    Operation *first = groups[products.front()].getPosition();
+    for (size_t product : products)
+      if (Operation *position = groups[product].getPosition(); position->isBeforeInBlock(first))
+        first = position;
+    auto isOwn = [&](Operation *op) {
+      return groups[norm].contains(op) ||
+             llvm::any_of(products, [&](size_t product) { return groups[product].contains(op); });
+    };
+    auto isThere = [&](Value operand) {
+      Operation *producer = operand.getDefiningOp();
+      return !producer || producer->getBlock() != &block || isOwn(producer) || producer->isBeforeInBlock(first);
+    };
+    return llvm::all_of(groups[norm].getOperands(), isThere) &&
+           llvm::all_of(products, [&](size_t product) { return llvm::all_of(groups[product].getOperands(), isThere); });
+  }
+
+  bool mayJoin(Operation *anchor, Operation *op) const { return !rules.mayJoin || rules.mayJoin(anchor, op); }
 
   Block &block;
-  const MayJoinFunction &targetAllows;
-  const bool writesStates;
+  const GroupingRules &rules;
   SmallVector<KernelGroup> groups;
   DenseMap<Operation *, SmallVector<size_t, 1>> memberships;
 };
 
 } // namespace
 
-SmallVector<KernelGroup> groupKernels(Block &block, const MayJoinFunction &mayJoin, bool writesStates) {
-  return Grouper(block, mayJoin, writesStates).run();
-}
+SmallVector<KernelGroup> groupKernels(Block &block, const GroupingRules &rules) { return Grouper(block, rules).run(); }
 
 } // namespace mlir::kiln

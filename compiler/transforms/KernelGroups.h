@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which ops of a block become one kernel. Every group has at most one op that reduces (its anchor):
+// Which ops of a block become one kernel. Every group has at most one op that reduces (its anchor), but for products of
+// a single row with the norm that they are of, where a target wants that:
 //   contraction    linear, matmul, ...   + the pointwise epilogue of its result (activation, residual, scale) and its
 //                                          moments
 //   attention      attention             + slices and transposes of what it reads, and what widens it
@@ -36,10 +37,15 @@ struct KernelGroup {
 /// TargetHooks::mayJoin: whether the kernel of an anchor may compute another op, too. Null: any that the rules allow.
 using MayJoinFunction = std::function<bool(Operation *anchor, Operation *op)>;
 
+/// What targets want, of TargetHooks.
+struct GroupingRules {
+  MayJoinFunction mayJoin = nullptr;
+  bool writesStates = false;    // columns of a result that are but appended to a state are a result of the kernel, too
+  bool normsSingleRows = false; // products of one row compute the norm that they are of
+};
+
 /// Groups the ops of `block`. Ops in several groups are cheap ones, to be computed in each.
-/// `writesStates`: columns of a group's result that are but appended to a state are a result of the group, too.
-SmallVector<KernelGroup> groupKernels(Block &block, const MayJoinFunction &mayJoin = nullptr,
-                                      bool writesStates = false);
+SmallVector<KernelGroup> groupKernels(Block &block, const GroupingRules &rules = {});
 
 /// Ops that stay outside of kernels: parameters, views, loops.
 bool isHostOp(Operation *op);

@@ -23,7 +23,7 @@ using WeightTileFunction = std::function<int64_t(int64_t outputs, int64_t inputs
 
 /// `word`: TargetHooks::wordBytes.
 std::unique_ptr<Pass> createLayOutWeights(WeightTileFunction weightTile, int64_t word);
-std::unique_ptr<Pass> createFormKernels(MayJoinFunction mayJoin, const FormKernelsOptions &options);
+std::unique_ptr<Pass> createFormKernels(GroupingRules rules, bool normMoments);
 
 class CallOp;
 /// Writes beside a call what it does (RecordWork.cpp): of those that passes behind that one make.

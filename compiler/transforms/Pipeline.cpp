@@ -27,7 +27,8 @@ void buildPipeline(OpPassManager &passes, const PipelineOptions &options) {
       createLayOutWeights(options.target.weightTile, options.target.wordBytes)); // a joined weight has one layout
 
   // Form kernels.
-  passes.addPass(createFormKernels(options.target.mayJoin, {options.normMoments, options.target.writesStates}));
+  passes.addPass(createFormKernels(
+      {options.target.mayJoin, options.target.writesStates, options.target.normsSingleRows}, options.normMoments));
   passes.addPass(createCanonicalizerPass()); // views of views
   passes.addPass(createCSEPass());           // views and extents of different calls
   passes.addNestedPass<func::FuncOp>(createHoistInvariants());

@@ -251,11 +251,12 @@ private:
     if (failed(read(op, op->getOperand(0))))
       return failure();
     stored.insert(op->getAttr("name"));
-    if (isa<AppendOp>(op)) {
+    const bool isThere = plan.homeOf(op->getOperand(0)) == op;
+    if (isThere && isa<AppendOp>(op))
+      pieces.emplace_back(op->getResult(0), rangeOf(op->getResult(0))); // its last rows are the operand
+    else if (isa<AppendOp>(op))
       write(op->getResult(0));
-      return success();
-    }
-    if (plan.homeOf(op->getOperand(0)) == op)
+    if (isThere || isa<AppendOp>(op))
       return success();
     auto name = op->getAttrOfType<StringAttr>("name").getValue();
     llvm::erase_if(pieces, [&](const auto &piece) { return piece.second.state == name; });

@@ -8,24 +8,26 @@ using tile::Values;
 
 static constexpr int64_t joinThreads = 128, alignment = 128;
 
+/// Written out, so that all parts are on their way from memory at a time.
 AttentionPart joinParts(tile::Builder &b, AttentionElements &elements, int64_t count,
                         function_ref<AttentionPart(Value)> read) {
+  SmallVector<AttentionPart> parts;
+  for (int64_t i = 0; i < count; ++i)
+    parts.push_back(read(b.integer(i)));
   if (count == 1)
-    return read(b.integer(0));
-  Value zero = elements.number(0), lowest = elements.number(-std::numeric_limits<float>::infinity());
-  Value maximum = b.loop(b.integer(count), {lowest}, [&](Value part, ValueRange last) {
-                     return Values{elements.maximum(last[0], read(part).maximum)};
-                   }).front();
-  Value reference = elements.reference(maximum);
-  Values sums = b.loop(b.integer(count), {zero, zero}, [&](Value number, ValueRange last) {
-    const AttentionPart part = read(number);
+    return parts.front();
+  Value maximum = elements.number(-std::numeric_limits<float>::infinity());
+  for (const AttentionPart &part : parts)
+    maximum = elements.maximum(maximum, part.maximum);
+  Value reference = elements.reference(maximum), sum = elements.number(0), output = sum;
+  for (const AttentionPart &part : parts) {
     Value factor = elements.weight(part.maximum, reference);
-    auto plus = [&](Value sum, Value x) {
-      return b.createOrFold<arith::AddFOp>(sum, b.createOrFold<arith::MulFOp>(x, factor));
+    auto add = [&](Value to, Value x) {
+      return b.createOrFold<arith::AddFOp>(to, b.createOrFold<arith::MulFOp>(x, factor));
     };
-    return Values{plus(last[0], part.sum), plus(last[1], part.output)};
-  });
-  return {maximum, sums[0], sums[1]};
+    sum = add(sum, part.sum), output = add(output, part.output);
+  }
+  return {maximum, sum, output};
 }
 
 AttentionPartials::AttentionPartials(const StepContext &context, const Attention &attention,

@@ -83,7 +83,7 @@ void AttentionBuilder::begin() {
 
 void AttentionBuilder::beginTeam() {
   Value part = b.div(thread, b.integer(shape.teamThreads())), member = b.rem(thread, b.integer(shape.teamThreads()));
-  team = b.add(b.mul(split, b.integer(shape.parts)), part);
+  team = b.add(b.mul(part, b.integer(shape.splits)), split); // few tiles are in as many blocks
   Value own = tile::advance(b, queriesAt, shape.queryLines().size());
   Value tilesAt = tile::advance(b, own, b.mul(part, b.integer(shape.teamSize())));
   weightsAt = tile::advance(b, tilesAt, shape.stages * shape.stageSize());

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t halfShared = 80 << 10; // with which an 8.0 has two blocks
 constexpr int64_t mostRegisters = 255;   // of a thread
-constexpr int64_t leastTilesOfSplit = 2; // or the second launch costs more than it saves
+constexpr int64_t leastTilesOfSplit = 2; // of many rows, or the second launch costs more than it saves
 constexpr int64_t mostOutputs = 1 << 30; // that threads of a second launch count
 constexpr int64_t leastKeys = 16, mostKeys = 64, mostSplits = 32;
 
@@ -131,15 +131,17 @@ AttentionShape presetOf(const Attention &attention, const Extents &extents) {
                      : attention.mma         ? presetOfMma(attention, extents.rows, extents.batch, keys)
                                              : presetOfMany(attention, extents.rows, extents.batch, keys);
   const int64_t blocks = extents.batch * llvm::divideCeil(extents.rows, s.rows);
+  const bool isFew = extents.rows <= fewRows;
   auto isSplit = [&] {
     const int64_t tiles = llvm::divideCeil(extents.keys, s.keys * s.parts);
-    return tiles >= leastTilesOfSplit * 2 * s.splits;
+    return tiles >= (isFew ? 1 : leastTilesOfSplit) * 2 * s.splits;
   };
-  // Two blocks a multiprocessor, if there are keys for them, in smaller tiles of many queries on CUDA cores.
+  // Two blocks a multiprocessor, if there are keys for them, in smaller tiles of many queries on CUDA cores; of few
+  // ones down to a tile for each warp, which takes as long as it has keys.
   while (s.splits < mostSplits && blocks * s.splits < 2 * leastMultiprocessors) {
     if (isSplit())
       s.splits *= 2;
-    else if (!attention.mma && extents.rows > fewRows && s.keys > 32)
+    else if (!s.mma && s.keys > (isFew ? leastKeys : 32))
       s.keys /= 2;
     else
       break;

@@ -7,6 +7,9 @@
 // 2. A lane adds what it takes in order of the depth; then lanes add theirs in a tree, always the same one.
 // 3. Each lane finishes one of the sums. It has read all that it stores over before.
 //
+// What products are of may be a norm of a single row, which each block computes (NormedRow.h). Then a launch may have
+// several products of it.
+//
 // While kernels before it still run, a block of either loads the first part of its weights, and brings the others to
 // the second cache.
 #include "targets/cuda/FewRows.h"
@@ -16,6 +19,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "targets/cuda/Elements.h"
 #include "targets/cuda/FewRowsAcross.h"
+#include "targets/cuda/NormedRow.h"
 #include "targets/cuda/Prefetch.h"
 #include "targets/cuda/TileShape.h"
 #include "targets/cuda/WgmmaShape.h"
@@ -34,50 +38,73 @@ namespace {
 
 constexpr int64_t mostRows = 8, lanes = 32;
 
+/// What a product multiplies, and where each row and column is.
+struct Factors {
+  explicit Factors(const RowProduct &product)
+      : a(product.context, product.contraction, true), b(product.context, product.contraction, false) {}
+
+  ContractionInput a, b;
+  SmallVector<Values> placesA, placesB; // loops
+};
+
 class FewRowsBuilder {
 public:
-  FewRowsBuilder(tile::Builder &b, Reader &reader, const StepContext &context, const Contraction &contraction,
+  /// `norm`: the row that all products are of, if that is not in memory.
+  FewRowsBuilder(tile::Builder &b, Reader &reader, ArrayRef<RowProduct> products, const NormedRow *norm,
                  int64_t columns, int64_t warps, int64_t turns)
-      : b(b), reader(reader), context(context), contraction(contraction), inputA(context, contraction, true),
-        inputB(context, contraction, false), rows(fewRowsOf(contraction)), columns(columns), warps(warps),
-        turns(turns) {}
+      : b(b), reader(reader), products(products), contraction(products.front().contraction),
+        rows(fewRowsOf(contraction)), columns(columns), warps(warps), turns(turns) {
+    for (const RowProduct &product : products)
+      factors.emplace_back(product);
+    if (norm)
+      row.emplace(b, *norm);
+  }
 
   LogicalResult run();
 
 private:
+  using Weights = SmallVector<SmallVector<Values>>; // [turn][column][neighbour]
+
   void begin();
-  SmallVector<Values> placesOf(const ContractionInput &input, int64_t count, Value first);
+  SmallVector<Values> placesOf(const RowProduct &product, ArrayRef<unsigned> which, int64_t count, Value first);
   Value isAligned();
-  Value isAlignedAt(const ContractionInput &input);
-  Values addAll(bool isAligned);
+  Value isAlignedAt(const RowProduct &product, const ContractionInput &input);
+  SmallVector<Values> addAll(bool isAligned);
   Value isInside(Value depth);
-  SmallVector<Values> readTurn(const ContractionInput &input, ArrayRef<Values> places, bool isAligned, Value start);
-  SmallVector<SmallVector<Values>> readWeights(bool isAligned, Value start);
-  Values addTurns(ArrayRef<SmallVector<Values>> weights, bool isAligned, Value start, Values sums);
-  Values read(const ContractionInput &input, const Values &place, bool isAligned, Value depth);
-  LogicalResult finish(const Values &sums);
+  SmallVector<Values> readTurn(const RowProduct &product, const ContractionInput &input, ArrayRef<Values> places,
+                               bool isAligned, Value start);
+  SmallVector<Weights> readWeights(bool isAligned, Value start);
+  Values addTurns(size_t number, const Weights &weights, bool isAligned, Value start, Values sums);
+  SmallVector<Values> addAllTurns(ArrayRef<Weights> weights, bool isAligned, Value start, SmallVector<Values> sums);
+  Values read(const RowProduct &product, const ContractionInput &input, const Values &place, bool isAligned,
+              Value depth);
+  Value total(const Values &sums);
+  LogicalResult finish(ArrayRef<Values> sums);
 
   tile::Builder &b;
   Reader &reader;
-  const StepContext &context;
-  const Contraction &contraction;
-  ContractionInput inputA, inputB;
+  ArrayRef<RowProduct> products;
+  const Contraction &contraction; // the first product's, for what is the same in all
+  std::vector<Factors> factors;
+  std::optional<SharedRow> row;
   int64_t rows, columns, warps, turns;
   int64_t width = 1; // neighbours along the depth that a lane takes
-  Value lane, firstColumn, rowCount, columnCount, depthCount;
-  Values loops;                         // with the numbers of the batch
-  SmallVector<Values> placesA, placesB; // the loops of each row and of each column
+  Value lane, firstColumn, rowCount, columnCount, depthCount, batch;
   bool broken = false;
 };
 
 /// The loops of `count` rows from the first one on; instead of those beyond the end the last one, whose sums nobody
 /// stores.
-SmallVector<Values> FewRowsBuilder::placesOf(const ContractionInput &input, int64_t count, Value first) {
-  Value end = reader.extent(extentOf(contraction, input.rows));
+SmallVector<Values> FewRowsBuilder::placesOf(const RowProduct &product, ArrayRef<unsigned> which, int64_t count,
+                                             Value first) {
+  const Contraction &c = product.contraction;
+  linalg::GenericOp op = c.op;
+  Value end = reader.extent(extentOf(c, which));
   SmallVector<Values> places;
   for (int64_t i = 0; i < count; ++i) {
-    places.push_back(loops);
-    splitIndex(b, reader, contraction, input.rows, b.clamp(b.add(first, b.integer(i)), end), places.back());
+    places.emplace_back(op.getNumLoops());
+    splitIndex(b, reader, c, c.batch, batch, places.back());
+    splitIndex(b, reader, c, which, b.clamp(b.add(first, b.integer(i)), end), places.back());
   }
   return places;
 }
@@ -91,44 +118,50 @@ void FewRowsBuilder::begin() {
   const int64_t ofBlock = warps * columns;
   Value across = b.div(b.add(columnCount, b.integer(ofBlock - 1)), b.integer(ofBlock));
   Value block = b.blockId();
-  linalg::GenericOp op = contraction.op;
-  loops.resize(op.getNumLoops());
-  splitIndex(b, reader, contraction, contraction.batch, b.div(block, across), loops);
+  batch = b.div(block, across);
   Value warp = b.add(b.mul(b.rem(block, across), b.integer(warps)), b.div(thread, b.integer(lanes)));
   firstColumn = b.mul(warp, b.integer(columns));
-  placesA = placesOf(inputA, rows, b.integer(0));
-  placesB = placesOf(inputB, columns, firstColumn);
+  for (auto [product, own] : llvm::zip_equal(products, factors)) {
+    own.placesA = placesOf(product, own.a.rows, rows, b.integer(0));
+    own.placesB = placesOf(product, own.b.rows, columns, firstColumn);
+  }
 }
 
 /// Neighbours along the depth that can be loaded at once.
 static int64_t together(const ContractionInput &input) { return input.isAlongDepth ? input.together : 1; }
 
 /// Null: it is, or there is nothing to be.
-Value FewRowsBuilder::isAlignedAt(const ContractionInput &input) {
+Value FewRowsBuilder::isAlignedAt(const RowProduct &product, const ContractionInput &input) {
   if (together(input) == 1 || input.isSureAligned)
     return {};
-  return tile::isMultiple(b, reader.address(contraction.op, input.number), together(input) * input.bytes());
+  return tile::isMultiple(b, reader.address(product.contraction.op, input.number), together(input) * input.bytes());
 }
 
 Value FewRowsBuilder::isAligned() {
-  Value a = isAlignedAt(inputA), c = isAlignedAt(inputB);
-  return a && c ? b.both(a, c) : a ? a : c;
+  Value all;
+  for (auto [product, own] : llvm::zip_equal(products, factors))
+    for (const ContractionInput *input : {&own.a, &own.b})
+      if (Value one = isAlignedAt(product, *input))
+        all = all ? b.both(all, one) : one;
+  return all;
 }
 
 /// Neighbours along the depth, in f32.
-Values FewRowsBuilder::read(const ContractionInput &input, const Values &place, bool isAligned, Value depth) {
+Values FewRowsBuilder::read(const RowProduct &product, const ContractionInput &input, const Values &place,
+                            bool isAligned, Value depth) {
+  const Contraction &c = product.contraction;
   Values at = place, values;
   const int64_t count = isAligned ? std::min(width, together(input)) : 1;
   for (int64_t i = 0; i < width; i += count) {
-    splitIndex(b, reader, contraction, contraction.depth, b.add(depth, b.integer(i)), at);
+    splitIndex(b, reader, c, c.depth, b.add(depth, b.integer(i)), at);
     if (count == 1) {
-      values.push_back(readInput(b, reader, contraction, input.number, at));
+      values.push_back(readInput(b, reader, c, input.number, at));
       broken |= !values.back();
       continue;
     }
     Type element = deviceType(b, input.element);
-    Value address = reader.address(contraction.op, input.number);
-    Value from = b.addressOf(element, address, reader.offset(contraction.op, input.number, at));
+    Value address = reader.address(c.op, input.number);
+    Value from = b.addressOf(element, address, reader.offset(c.op, input.number, at));
     llvm::append_range(values, tile::loadFloats(b, element, count, from));
   }
   return values;
@@ -141,29 +174,37 @@ Value FewRowsBuilder::isInside(Value depth) {
 }
 
 /// What a lane takes of each place in the turn that begins at `start`; beyond the end of the depth zeros.
-SmallVector<Values> FewRowsBuilder::readTurn(const ContractionInput &input, ArrayRef<Values> places, bool isAligned,
-                                             Value start) {
+SmallVector<Values> FewRowsBuilder::readTurn(const RowProduct &product, const ContractionInput &input,
+                                             ArrayRef<Values> places, bool isAligned, Value start) {
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
   Value depth = b.add(start, b.mul(lane, b.integer(width))), inside = isInside(depth);
+  depth = b.select(inside, depth, b.integer(0));
+  const bool isShared = row && input.number == product.contraction.a;
   SmallVector<Values> all;
   for (const Values &place : places) {
-    all.push_back(read(input, place, isAligned, b.select(inside, depth, b.integer(0))));
+    all.push_back(isShared ? row->read(depth, width) : read(product, input, place, isAligned, depth));
     for (Value &value : all.back())
       value = broken ? value : b.select(inside, value, zero);
   }
   return all;
 }
 
-SmallVector<SmallVector<Values>> FewRowsBuilder::readWeights(bool isAligned, Value start) {
-  SmallVector<SmallVector<Values>> all;
-  for (int64_t turn = 0; turn < turns; ++turn)
-    all.push_back(readTurn(inputB, placesB, isAligned, b.add(start, b.integer(turn * lanes * width))));
+/// Of each product.
+SmallVector<FewRowsBuilder::Weights> FewRowsBuilder::readWeights(bool isAligned, Value start) {
+  SmallVector<Weights> all;
+  for (auto [product, own] : llvm::zip_equal(products, factors)) {
+    all.emplace_back();
+    for (int64_t turn = 0; turn < turns; ++turn)
+      all.back().push_back(
+          readTurn(product, own.b, own.placesB, isAligned, b.add(start, b.integer(turn * lanes * width))));
+  }
   return all;
 }
 
-Values FewRowsBuilder::addTurns(ArrayRef<SmallVector<Values>> weights, bool isAligned, Value start, Values sums) {
+Values FewRowsBuilder::addTurns(size_t number, const Weights &weights, bool isAligned, Value start, Values sums) {
   for (int64_t turn = 0; turn < turns && !broken; ++turn) {
-    SmallVector<Values> a = readTurn(inputA, placesA, isAligned, b.add(start, b.integer(turn * lanes * width)));
+    SmallVector<Values> a = readTurn(products[number], factors[number].a, factors[number].placesA, isAligned,
+                                     b.add(start, b.integer(turn * lanes * width)));
     for (int64_t k = 0; k < width && !broken; ++k)
       for (int64_t row = 0; row < rows; ++row)
         for (int64_t column = 0; column < columns; ++column) {
@@ -174,26 +215,51 @@ Values FewRowsBuilder::addTurns(ArrayRef<SmallVector<Values>> weights, bool isAl
   return sums;
 }
 
-/// Weights of the first turns come before the wait for other kernels, if there are any.
-Values FewRowsBuilder::addAll(bool isAligned) {
+SmallVector<Values> FewRowsBuilder::addAllTurns(ArrayRef<Weights> weights, bool isAligned, Value start,
+                                                SmallVector<Values> sums) {
+  for (size_t number = 0; number < products.size(); ++number)
+    sums[number] = addTurns(number, weights[number], isAligned, start, std::move(sums[number]));
+  return sums;
+}
+
+/// The sums of each product. Weights of the first turns come before the wait for other kernels, if there are any.
+SmallVector<Values> FewRowsBuilder::addAll(bool isAligned) {
   Value zero = arith::ConstantOp::create(b, b.getF32FloatAttr(0));
-  const int64_t ofStep = lanes * width * turns, early = isEarly(context, contraction, inputB) ? 1 : 0;
-  Values sums(rows * columns, zero);
-  SmallVector<SmallVector<Values>> first;
+  const bool allEarly = llvm::all_of(llvm::zip_equal(products, factors), [](const auto &each) {
+    const auto &[product, own] = each;
+    return isEarly(product.context, product.contraction, own.b);
+  });
+  const int64_t ofStep = lanes * width * turns, early = allEarly ? 1 : 0, each = rows * columns;
+  SmallVector<Values> sums(products.size(), Values(each, zero));
+  SmallVector<Weights> first;
   if (early)
     first = readWeights(isAligned, b.integer(0));
   b.awaitKernels();
+  if (row)
+    broken |= failed(row->compute(reader, warps * lanes));
   if (early)
-    sums = addTurns(first, isAligned, b.integer(0), std::move(sums));
-  return b.loop(stepsBehind(b, depthCount, ofStep, early), sums, [&](Value step, ValueRange values) {
+    sums = addAllTurns(first, isAligned, b.integer(0), std::move(sums));
+  auto join = [](ArrayRef<Values> parts) {
+    Values all;
+    for (const Values &part : parts)
+      llvm::append_range(all, part);
+    return all;
+  };
+  auto split = [&](ValueRange all) {
+    SmallVector<Values> parts;
+    for (size_t number = 0; number < products.size(); ++number)
+      parts.emplace_back(all.slice(number * size_t(each), size_t(each)));
+    return parts;
+  };
+  const Values all = b.loop(stepsBehind(b, depthCount, ofStep, early), join(sums), [&](Value step, ValueRange values) {
     Value start = b.mul(b.add(step, b.integer(early)), b.integer(ofStep));
-    return addTurns(readWeights(isAligned, start), isAligned, start, Values(values));
+    return join(addAllTurns(readWeights(isAligned, start), isAligned, start, split(values)));
   });
+  return split(all);
 }
 
-/// Lane i finishes sum i.
-LogicalResult FewRowsBuilder::finish(const Values &sums) {
-  b.letNextBegin();
+/// Of the sum that the lane is to finish: lane i finishes sum i.
+Value FewRowsBuilder::total(const Values &sums) {
   Value mine = sums.front();
   for (auto [i, sum] : llvm::enumerate(sums)) {
     Value total = sum;
@@ -202,31 +268,58 @@ LogicalResult FewRowsBuilder::finish(const Values &sums) {
     Value isMine = b.compare(arith::CmpIPredicate::eq, lane, b.integer(int64_t(i)));
     mine = i == 0 ? total : b.select(isMine, total, mine);
   }
+  return mine;
+}
+
+/// One product after the other, which may read what those before it left.
+LogicalResult FewRowsBuilder::finish(ArrayRef<Values> sums) {
+  b.letNextBegin();
+  const Values totals = llvm::map_to_vector(sums, [&](const Values &own) { return total(own); });
   Value row = b.div(lane, b.integer(columns)), column = b.add(firstColumn, b.rem(lane, b.integer(columns)));
   Value inside = b.both(b.isBelow(row, rowCount), b.isBelow(column, columnCount));
   LogicalResult result = success();
   b.ifThen(inside, [&] {
-    Values at = loops;
-    splitIndex(b, reader, contraction, contraction.rows, row, at);
-    splitIndex(b, reader, contraction, contraction.columns, column, at);
-    Values results = finishSum(reader, context, contraction, at, mine);
-    result = success(!results.empty());
-    if (succeeded(result))
-      storeResults(reader, context, contraction, at, results);
+    for (auto [product, sum] : llvm::zip_equal(products, totals)) {
+      const Contraction &c = product.contraction;
+      linalg::GenericOp op = c.op;
+      Values at(op.getNumLoops());
+      splitIndex(b, reader, c, c.batch, batch, at);
+      splitIndex(b, reader, c, c.rows, row, at);
+      splitIndex(b, reader, c, c.columns, column, at);
+      Values results = finishSum(reader, product.context, c, at, sum);
+      if (results.empty())
+        return void(result = failure());
+      storeResults(reader, product.context, c, at, results);
+      linalg::GenericOp last = product.context.step.op;
+      for (auto [value, element] : llvm::zip_equal(last->getResults(), results))
+        if (products.size() > 1)
+          reader.give(value, element);
+    }
   });
   return result;
 }
 
 LogicalResult FewRowsBuilder::run() {
   begin();
-  width = together(inputB);
-  prefetchWeight(b, reader, contraction, inputB, warps * columns, warps * lanes, lanes * width * turns);
-  prefetchEpilogue(b, reader, context, contraction, warps * columns);
+  width = together(factors.front().b);
+  for (auto [product, own] : llvm::zip_equal(products, factors)) {
+    prefetchWeight(b, reader, product.contraction, own.b, warps * columns, warps * lanes, lanes * width * turns);
+    prefetchEpilogue(b, reader, product.context, product.contraction, warps * columns);
+  }
   Value aligned = width > 1 ? isAligned() : Value();
-  Values sums;
+  SmallVector<Values> sums;
   if (aligned) {
-    SmallVector<Type> ofSums(rows * columns, b.getF32Type());
-    sums = b.ifElse(aligned, ofSums, [&] { return addAll(true); }, [&] { return addAll(false); });
+    const size_t each = size_t(rows * columns);
+    SmallVector<Type> ofSums(products.size() * each, b.getF32Type());
+    auto add = [&](bool isAligned) {
+      Values all;
+      for (const Values &own : addAll(isAligned))
+        llvm::append_range(all, own);
+      return all;
+    };
+    const Values all = b.ifElse(aligned, ofSums, [&] { return add(true); }, [&] { return add(false); });
+    for (size_t number = 0; number < products.size(); ++number)
+      sums.emplace_back(ArrayRef(all).slice(number * each, each));
   } else {
     sums = addAll(true);
   }
@@ -249,63 +342,76 @@ int64_t presetTurns(const Contraction &contraction, const ContractionInput &weig
 class FewRows : public StepStrategy {
 public:
   FewRows(const StepContext &context, Contraction contraction)
-      : context(context), contraction(std::move(contraction)) {}
+      : products(1, RowProduct{context, std::move(contraction)}) {}
+  explicit FewRows(NormedRow found) : products(found.products), norm(std::move(found)) {}
 
   StringRef name() const override { return "few_rows"; }
+  size_t numSteps() const override { return (norm ? norm->run.count : 0) + products.size(); }
+  ArrayRef<Value> unstored() const override { return norm ? ArrayRef<Value>(norm->unstored) : ArrayRef<Value>(); }
 
   /// Two columns share what is read of the rows, four what is computed of them; more of them leave GPUs without warps.
+  /// A norm is computed by each block: eight warps share it.
   SearchSpace searchSpace() const override {
     const ContractionInput input = weight();
+    const Contraction &contraction = products.front().contraction;
     if (!input.isAlongDepth)
       return fewRowsAcrossSpace(contraction, input);
     SearchSpace space;
-    const bool isComputed = !ContractionInput(context, contraction, true).isPlain;
+    const bool isComputed = !norm && !ContractionInput(products.front().context, contraction, true).isPlain;
     const int64_t columns = isComputed ? 4 : fewRowsOf(contraction) == 1 ? 1 : 2;
     space.push_back({"columns", {1, 2, 4}, columns});
-    space.push_back(
-        makeParameter("turns", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, presetTurns(contraction, input, columns)));
-    space.push_back({"warps", {2, 4, 8}, 4});
+    space.push_back(makeParameter("turns", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
+                                  presetTurns(contraction, input, columns * int64_t(products.size()))));
+    space.push_back({"warps", {2, 4, 8}, norm ? 8 : 4});
     return space;
   }
 
   /// Sums, the weights of all turns and the rows of one are in registers, besides addresses.
   std::optional<BlockNeeds> needs(const SchedulePoint &point) const override {
+    const Contraction &contraction = products.front().contraction;
     const int64_t rows = fewRowsOf(contraction), threads = point.at("warps") * lanes;
     if (const ContractionInput input = weight(); !input.isAlongDepth)
       return fewRowsAcrossNeeds(contraction, input, point);
-    const int64_t columns = point.at("columns");
+    const int64_t columns = point.at("columns") * int64_t(products.size());
     return BlockNeeds{threads, 32 + rows * columns + 4 * (rows + columns * point.at("turns")), 0, 0};
   }
 
   LogicalResult build(tile::Builder &b, const SchedulePoint &point, DevicePlan &plan) const override {
+    const NormedRow *row = norm ? &*norm : nullptr;
+    const RowProduct &first = products.front();
     if (const ContractionInput input = weight(); !input.isAlongDepth)
-      return buildFewRowsAcross(b, context, contraction, input, point, plan);
+      return buildFewRowsAcross(b, first, row, input, point, plan);
     const int64_t columns = point.at("columns"), warps = point.at("warps");
     const std::string name = "step_" + std::to_string(plan.functions.size());
     const tile::KernelLaunch launch{.threads = warps * lanes, .waitsAtOnce = false};
     b.beginKernel(name, launch);
-    Reader reader(b, context.placement, context.kernel);
-    FewRowsBuilder builder(b, reader, context, contraction, columns, warps, point.at("turns"));
-    if (failed(builder.run()))
+    Reader reader(b, first.context.placement, first.context.kernel);
+    if (norm)
+      prefetchSmallWeights(b, reader, first.context.kernel, launch.threads);
+    if (failed(FewRowsBuilder(b, reader, products, row, columns, warps, point.at("turns")).run()))
       return failure();
     b.endKernel();
-    AffineExpr blocks =
-        extentOf(contraction, contraction.batch) * extentOf(contraction, contraction.columns).ceilDiv(warps * columns);
+    const Contraction &c = first.contraction;
+    AffineExpr blocks = extentOf(c, c.batch) * extentOf(c, c.columns).ceilDiv(warps * columns);
     plan.launches.push_back({unsigned(plan.functions.size()), blocks, reader.parameters});
     plan.functions.push_back(makeFunction(name, launch));
     return success();
   }
 
 private:
-  ContractionInput weight() const { return ContractionInput(context, contraction, false); }
+  ContractionInput weight() const {
+    return ContractionInput(products.front().context, products.front().contraction, false);
+  }
 
-  StepContext context;
-  Contraction contraction;
+  std::vector<RowProduct> products;
+  std::optional<NormedRow> norm;
 };
 
 } // namespace
 
 std::unique_ptr<StepStrategy> matchFewRows(const StepContext &context) {
+  if (std::optional<NormedRow> norm = findNormedRow(context))
+    return std::make_unique<FewRows>(std::move(*norm));
   std::optional<Contraction> contraction = findContraction(context);
   if (!contraction || largestExtent(*contraction, contraction->rows) > mostRows)
     return nullptr;

@@ -42,9 +42,12 @@ AcrossShape shapeOf(const ContractionInput &weight, const SchedulePoint &point) 
 class AcrossBuilder {
 public:
   AcrossBuilder(tile::Builder &b, Reader &reader, const StepContext &context, const Contraction &contraction,
-                const ContractionInput &weight, const AcrossShape &shape)
+                const ContractionInput &weight, const AcrossShape &shape, const NormedRow *norm)
       : b(b), reader(reader), context(context), contraction(contraction), weight(weight), rows(fewRowsOf(contraction)),
-        shape(shape) {}
+        shape(shape) {
+    if (norm)
+      row.emplace(b, *norm);
+  }
 
   LogicalResult run();
 
@@ -65,6 +68,7 @@ private:
   const StepContext &context;
   const Contraction &contraction;
   const ContractionInput &weight;
+  std::optional<SharedRow> row;
   int64_t rows;
   AcrossShape shape;
   Value thread, team, firstColumn, laneColumn, rowCount, columnCount, depthCount; // columns: of the block, of the lane
@@ -152,7 +156,8 @@ Values AcrossBuilder::addSteps(ArrayRef<Values> weights, Value first, Values sum
     depth = b.select(inside, depth, b.integer(0));
     inputs.emplace_back();
     for (int64_t row = 0; row < rows && !broken; ++row) {
-      Value value = readInput(b, reader, contraction, contraction.a, at(b.integer(row), laneColumn, depth));
+      Value value = this->row ? this->row->read(depth, 1).front()
+                              : readInput(b, reader, contraction, contraction.a, at(b.integer(row), laneColumn, depth));
       broken |= !value;
       inputs.back().push_back(value ? b.select(inside, value, zero) : zero);
     }
@@ -175,6 +180,8 @@ Values AcrossBuilder::addAll(bool isAligned) {
   if (early)
     first = readWeights(isAligned, team);
   b.awaitKernels();
+  if (row)
+    broken |= failed(row->compute(reader, shape.threads()));
   if (early)
     sums = addSteps(first, team, std::move(sums));
   return b.loop(stepsBehind(b, depthCount, ofStep, early), sums, [&](Value step, ValueRange values) {
@@ -291,14 +298,17 @@ BlockNeeds fewRowsAcrossNeeds(const Contraction &contraction, const ContractionI
           0};
 }
 
-LogicalResult buildFewRowsAcross(tile::Builder &b, const StepContext &context, const Contraction &contraction,
+LogicalResult buildFewRowsAcross(tile::Builder &b, const RowProduct &product, const NormedRow *norm,
                                  const ContractionInput &weight, const SchedulePoint &point, DevicePlan &plan) {
+  const auto &[context, contraction] = product;
   const AcrossShape shape = shapeOf(weight, point);
   const std::string name = "step_" + std::to_string(plan.functions.size());
   const tile::KernelLaunch launch{.threads = shape.threads(), .waitsAtOnce = false};
   b.beginKernel(name, launch);
   Reader reader(b, context.placement, context.kernel);
-  if (failed(AcrossBuilder(b, reader, context, contraction, weight, shape).run()))
+  if (norm)
+    prefetchSmallWeights(b, reader, context.kernel, launch.threads);
+  if (failed(AcrossBuilder(b, reader, context, contraction, weight, shape, norm).run()))
     return failure();
   b.endKernel();
   AffineExpr blocks =

@@ -3,7 +3,7 @@
 // Products with at most eight rows whose weight has its columns side by side: lanes are columns there.
 #pragma once
 
-#include "targets/cuda/ContractionMatch.h"
+#include "targets/cuda/NormedRow.h"
 
 namespace kiln::cuda {
 
@@ -14,8 +14,8 @@ SearchSpace fewRowsAcrossSpace(const Contraction &contraction, const Contraction
 BlockNeeds fewRowsAcrossNeeds(const Contraction &contraction, const ContractionInput &weight,
                               const SchedulePoint &point);
 
-/// Appends the function and the launch.
-mlir::LogicalResult buildFewRowsAcross(tile::Builder &b, const StepContext &context, const Contraction &contraction,
+/// Appends the function and the launch. `norm`: the row that the product is of, if that is not in memory.
+mlir::LogicalResult buildFewRowsAcross(tile::Builder &b, const RowProduct &product, const NormedRow *norm,
                                        const ContractionInput &weight, const SchedulePoint &point, DevicePlan &plan);
 
 } // namespace kiln::cuda

@@ -108,11 +108,39 @@ static bool readsOnce(OpOperand &use) {
   return map.isProjectedPermutation() && map.getNumResults() == user.getNumLoops();
 }
 
+/// Whether the op adds up products.
+static bool multiplies(linalg::GenericOp op) { return op.getNumReductionLoops() && op.getNumDpsInputs() == 2; }
+
+/// Whether an op that reads the result computes another product for that: one of them is enough.
+bool Placement::isBesideProduct(linalg::GenericOp op) const {
+  return multiplies(op) && llvm::any_of(op->getUsers(), [&](Operation *user) {
+           return llvm::any_of(user->getOperands(), [&](Value operand) {
+             auto producer = operand.getDefiningOp<linalg::GenericOp>();
+             return producer && producer != op && producer->isBeforeInBlock(op) && !places.contains(operand) &&
+                    reduces(producer);
+           });
+         });
+}
+
+/// Whether a product reads elements that take a value of their row, as those of a norm do.
+bool Placement::isNormOfProduct(linalg::GenericOp op) const {
+  const bool takesRow = llvm::any_of(op->getOpOperands(), [&](OpOperand &operand) {
+    return operand.get().getDefiningOp<linalg::GenericOp>() && places.contains(operand.get()) &&
+           operandMap(operand).getNumResults() < op.getNumLoops();
+  });
+  return takesRow && llvm::any_of(op->getUsers(), [](Operation *user) {
+           auto product = dyn_cast<linalg::GenericOp>(user);
+           return product && multiplies(product);
+         });
+}
+
 bool Placement::isComputed(linalg::GenericOp op) const {
   if (llvm::any_of(op->getResults(), [&](Value result) { return places.contains(result); }))
     return false;
   if (op->use_empty())
     return true;
+  if (isBesideProduct(op) || isNormOfProduct(op))
+    return false;
   const bool isReadOnce = op->hasOneUse() && readsOnce(*op->getUses().begin());
   if (reduces(op)) // in a loop it would take the work of many threads to one
     return isReadOnce && cast<linalg::GenericOp>(*op->getUsers().begin()).getNumReductionLoops() == 0;
@@ -133,41 +161,80 @@ void Placement::place(linalg::GenericOp op) {
   steps.push_back(std::move(step));
 }
 
-/// Where the ranges begin that an op copies of its only input; none if that is not what it does.
-static std::optional<SmallVector<int64_t>> findWindow(linalg::GenericOp op) {
-  auto yield = cast<linalg::YieldOp>(op.getBlock()->getTerminator());
-  const AffineMap written = op.getIndexingMapsArray().back();
-  if (op.getNumDpsInputs() != 1 || op.getNumDpsInits() != 1 || yield.getOperand(0) != op.getBlock()->getArgument(0) ||
-      op.getNumReductionLoops() || !written.isIdentity())
+/// An index in an op's region over its loops; null if it is something else than their sums with constants.
+static AffineExpr overLoops(Value index) {
+  MLIRContext *context = index.getContext();
+  if (auto loop = index.getDefiningOp<linalg::IndexOp>())
+    return getAffineDimExpr(loop.getDim(), context);
+  if (auto constant = index.getDefiningOp<arith::ConstantIndexOp>())
+    return getAffineConstantExpr(constant.value(), context);
+  auto add = index.getDefiningOp<arith::AddIOp>();
+  AffineExpr left = add ? overLoops(add.getLhs()) : AffineExpr(), right = left ? overLoops(add.getRhs()) : AffineExpr();
+  return right ? left + right : AffineExpr();
+}
+
+namespace {
+
+/// What an op copies: the whole, and the index of it that each dimension of the result is.
+struct Copied {
+  Value whole;
+  SmallVector<AffineExpr> at;
+};
+
+} // namespace
+
+/// The whole is null if the op does something else.
+static Copied findCopied(linalg::GenericOp op) {
+  Value element = cast<linalg::YieldOp>(op.getBlock()->getTerminator()).getOperand(0);
+  if (auto narrow = element.getDefiningOp<arith::TruncFOp>()) // back to what it was
+    if (auto wide = narrow.getIn().getDefiningOp<arith::ExtFOp>(); wide && wide.getIn().getType() == element.getType())
+      element = wide.getIn();
+  if (auto extract = element.getDefiningOp<tensor::ExtractOp>())
+    return {extract.getTensor(), llvm::map_to_vector(extract.getIndices(), overLoops)};
+  auto argument = dyn_cast<BlockArgument>(element);
+  if (!argument || argument.getOwner() != op.getBlock() || int64_t(argument.getArgNumber()) >= op.getNumDpsInputs())
+    return {};
+  OpOperand &operand = op->getOpOperand(argument.getArgNumber());
+  return {operand.get(), SmallVector<AffineExpr>(operandMap(operand).getResults())};
+}
+
+/// The part of a tensor that the op's only result is, and that tensor.
+static std::optional<std::pair<Value, Window>> findWindow(linalg::GenericOp op) {
+  if (op.getNumDpsInits() != 1 || op.getNumReductionLoops() || !op.getIndexingMapsArray().back().isIdentity())
     return std::nullopt;
-  const AffineMap read = operandMap(*op.getDpsInputOperand(0));
-  if (read.getNumResults() != written.getNumResults())
+  const Copied copied = findCopied(op);
+  const SmallVector<AffineExpr> extents = loopExtents(op);
+  if (!copied.whole || copied.at.size() != extents.size())
     return std::nullopt;
-  SmallVector<int64_t> first;
-  for (auto [number, index] : llvm::enumerate(read.getResults())) {
-    AffineExpr distance = simplifyAffineExpr(index - getAffineDimExpr(number, op->getContext()), op.getNumLoops(), 0);
-    auto constant = dyn_cast<AffineConstantExpr>(distance);
-    if (!constant)
+  Window window{op->getResult(0), {}};
+  for (auto [loop, index] : llvm::enumerate(copied.at)) {
+    if (!index)
       return std::nullopt;
-    first.push_back(constant.getValue());
+    const bool isOne = extents[loop] == getAffineConstantExpr(1, op->getContext());
+    AffineExpr from =
+        isOne && isa<AffineConstantExpr>(index) ? index : index - getAffineDimExpr(loop, op->getContext());
+    auto first = dyn_cast<AffineConstantExpr>(simplifyAffineExpr(from, extents.size(), 0));
+    if (!first || first.getValue() < 0)
+      return std::nullopt;
+    window.first.push_back(first.getValue());
   }
-  return first;
+  return std::pair(copied.whole, std::move(window));
 }
 
 /// A result that is a part of another one is stored with it.
 void Placement::findWindows() {
   std::vector<Step> kept;
   for (Step &step : steps) {
-    linalg::GenericOp op = step.op;
-    const Store last = step.stores.front();
-    std::optional<SmallVector<int64_t>> first = last.place.kind == Parameter::Tensor ? findWindow(op) : std::nullopt;
-    auto stores = [&](const Step &other) {
-      return first && llvm::any_of(other.stores, [&](const Store &store) {
-               return store.value == op.getDpsInputs().front() && store.place.kind == Parameter::Tensor;
+    const Parameter place = step.stores.front().place;
+    std::optional<std::pair<Value, Window>> found =
+        place.kind == Parameter::Tensor ? findWindow(step.op) : std::nullopt;
+    auto storesWhole = [&](const Step &other) {
+      return found && llvm::any_of(other.stores, [&](const Store &store) {
+               return store.value == found->first && !store.window && store.place.kind == Parameter::Tensor;
              });
     };
-    if (auto source = llvm::find_if(kept, stores); source != kept.end())
-      source->stores.push_back({op.getDpsInputs().front(), last.place, Window{last.value, *first}});
+    if (auto source = llvm::find_if(kept, storesWhole); source != kept.end())
+      source->stores.push_back({found->first, place, found->second});
     else
       kept.push_back(std::move(step));
   }

@@ -54,6 +54,8 @@ private:
   };
   using Reads = llvm::SmallVector<Read>;
 
+  bool isBesideProduct(mlir::linalg::GenericOp op) const;
+  bool isNormOfProduct(mlir::linalg::GenericOp op) const;
   bool isComputed(mlir::linalg::GenericOp op) const;
   bool reduces(mlir::linalg::GenericOp op) const;
   int64_t costOf(mlir::Value tensor) const;

@@ -10,7 +10,7 @@ namespace kiln::cuda {
 using namespace mlir;
 using tile::Values;
 
-static constexpr int64_t lineBytes = 128, mostBytes = 25 << 20, smallBytes = 32 << 10;
+static constexpr int64_t lineBytes = 128, mostPrefetched = 25 << 20, smallBytes = 32 << 10;
 
 bool isWeight(Value tensor) {
   auto argument = dyn_cast<BlockArgument>(tensor);
@@ -60,7 +60,7 @@ void prefetchWeight(tile::Builder &b, Reader &reader, const Contraction &contrac
                     int64_t columns, int64_t threads, int64_t first) {
   linalg::GenericOp op = contraction.op;
   const int64_t most = mostElements(op->getOperand(weight.number).getType(), op->getParentOfType<func::FuncOp>());
-  if (!isPlainWeight(contraction, weight) || most * weight.bytes() > mostBytes)
+  if (!isPlainWeight(contraction, weight) || most * weight.bytes() > mostPrefetched)
     return;
   const int64_t inLine = lineBytes / weight.bytes(), together = weight.isAlongDepth ? inLine : 1;
   const int64_t lines = weight.isAlongDepth ? columns : int64_t(llvm::divideCeil(columns, inLine));

@@ -11,6 +11,7 @@
 #include "compiler/dialect/Extents.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "targets/cuda/Combiner.h"
+#include "targets/cuda/ContractionMatch.h"
 
 namespace kiln::cuda {
 
@@ -235,7 +236,7 @@ bool RunFinder::setElements(linalg::GenericOp op, ArrayRef<AffineExpr> extents) 
 /// Whether the step is one of the run; if it is not, the run is left as it was but for reads.
 bool RunFinder::add(const Step &step) {
   linalg::GenericOp op = step.op;
-  if (!op || !isInOrder(op) || llvm::is_contained(run.perRow, op))
+  if (!op || !isInOrder(op) || llvm::is_contained(run.perRow, op) || findContraction({kernel, placement, step}))
     return false;
   SmallVector<AffineExpr> extents = parallelExtents(op);
   const bool isPerRow = extents == run.rows;

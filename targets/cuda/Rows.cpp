@@ -37,6 +37,7 @@ public:
         team(team) {}
 
   LogicalResult build();
+  LogicalResult computeOnly(Value wanted, function_ref<void(Value number, Value element)> give);
 
 private:
   Values split(ArrayRef<AffineExpr> extents, Value number);
@@ -170,6 +171,26 @@ LogicalResult RowsBuilder::build() {
   return success();
 }
 
+LogicalResult RowsBuilder::computeOnly(Value wanted, function_ref<void(Value number, Value element)> give) {
+  row = split(run.rows, b.integer(0));
+  for (linalg::GenericOp op : run.perElement)
+    reader.computed.insert(op->result_begin(), op->result_end());
+  if (failed(computeRow()))
+    return failure();
+  LogicalResult result = success();
+  AffineExpr length = getProduct(run.elements, wanted.getContext());
+  team.forEach(reader.extent(length), fixedValue(length), [&](Value number) {
+    Values loops(row);
+    llvm::append_range(loops, coordinates(run.elements, number));
+    Values results = reader.evaluate(wanted.getDefiningOp<linalg::GenericOp>(), loops);
+    if (results.empty())
+      result = failure();
+    else
+      give(number, results[cast<OpResult>(wanted).getResultNumber()]);
+  });
+  return result;
+}
+
 class Rows : public StepStrategy {
 public:
   Rows(const StepContext &context, RowRun found)
@@ -230,6 +251,12 @@ LogicalResult Rows::build(tile::Builder &b, const SchedulePoint &point, DevicePl
 }
 
 } // namespace
+
+LogicalResult computeOnlyRow(tile::Builder &b, const RowRun &run, const StepContext &context, Reader &reader,
+                             int64_t threads, Value row, function_ref<void(Value number, Value element)> give) {
+  Team team(b, threads, 1);
+  return RowsBuilder(b, run, context, reader, team).computeOnly(row, give);
+}
 
 std::unique_ptr<StepStrategy> matchRows(const StepContext &context) {
   std::optional<RowRun> run = findRowRun(context);

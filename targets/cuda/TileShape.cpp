@@ -4,7 +4,6 @@
 #include "targets/cuda/TileShape.h"
 
 #include "compiler/schedule/SearchSpace.h"
-#include "targets/cuda/CostModel.h"
 #include "targets/cuda/InputTile.h"
 #include <cmath>
 
@@ -14,8 +13,7 @@ using namespace mlir;
 using tile::MmaType;
 
 static constexpr int64_t splitDepth = 512; // of each part: its inputs are four times its sums at least, in bytes
-static constexpr int64_t streamBlocks = 2 * leastMultiprocessors; // of tiles of which two fit into a multiprocessor
-static constexpr int64_t leastDepth = 48; // of each part, where blocks are too small to hide what they wait for
+static constexpr int64_t leastDepth = 48;  // of each part, where blocks are too small to hide what they wait for
 
 std::optional<MmaType> mmaTypeOf(const StepContext &context, const Contraction &contraction) {
   linalg::GenericOp op = contraction.op;
@@ -141,31 +139,14 @@ static Preset fmaPresetOf(const Contraction &c, int64_t rows) {
   return preset;
 }
 
-/// Whether an estimate says that blocks which share all tiles' steps take a tenth less than a block for each tile, of
-/// which the last round leaves multiprocessors idle: docs/cuda.md has the terms.
-static bool isStreamFaster(const Contraction &c, const TileShape &shape, int64_t capability) {
-  const Gpu gpu = gpuOf(capability);
-  auto rounds = [](double what, int64_t each) { return std::ceil(what / double(each)); };
-  const double tiles = double(largestExtent(c, c.batch)) * rounds(double(largestExtent(c, c.rows)), shape.bm) *
-                       rounds(double(largestExtent(c, c.columns)), shape.bn);
-  const double steps = rounds(double(largestExtent(c, c.depth)), shape.bk), sums = double(shape.bm * shape.bn);
-  const double step = sums * double(shape.bk) / (lanesOf(gpu, needsOf(shape)) * gpu.clock);
-  const double parts = std::min(tiles, double(streamBlocks)) + double(streamBlocks);
-  const double second = launchSeconds + 2 * 4 * sums * parts / gpu.bytesPerSecond; // written and read
-  const double streamed =
-      rounds(double(streamBlocks), gpu.multiprocessors) * rounds(tiles * steps, streamBlocks) * step + second;
-  return streamed <= 0.9 * rounds(tiles, gpu.multiprocessors) * steps * step;
-}
-
-/// How blocks share the depth: of each tile, or of all tiles together. On 9.0 there is another form on tensor cores.
-static void addSharing(SearchSpace &space, const Contraction &c, const Preset &preset, std::optional<MmaType> mma) {
+/// How blocks share the depth: of each tile, or, if the tuner finds that faster, of all tiles together (M-1387). On 9.0
+/// there is another form on tensor cores.
+static void addSharing(SearchSpace &space, const Preset &preset, std::optional<MmaType> mma) {
   space.push_back(makeParameter("split_k", {1, 2, 4, 8, 16}, preset.split));
   // A block or two for each multiprocessor of an A100, and of an H100 or the largest of 8.9.
   const std::vector<int64_t> blocks =
       mma ? std::vector<int64_t>{0, 108, 128, 216} : std::vector<int64_t>{0, 108, 132, 216, 264};
-  const TileShape shape = tileShapeOf(mma, presets(space));
-  const bool isStreamed = preset.split == 1 && isStreamFaster(c, shape, 80) && (mma || isStreamFaster(c, shape, 90));
-  space.push_back(makeParameter("stream_k", blocks, isStreamed ? streamBlocks : 0));
+  space.push_back(makeParameter("stream_k", blocks, 0));
   space.rules.push_back({"split_k of 1 where stream_k is not 0",
                          [](const SchedulePoint &p) { return p.at("split_k") == 1 || p.at("stream_k") == 0; }});
 }
@@ -181,7 +162,7 @@ static SearchSpace fmaSpace(const Contraction &c) {
   space.push_back(makeParameter("tn", {4, 8}, sums >= 128 * 64 ? 8 : 4));
   space.push_back(makeParameter("stages", {2, 3, 4}, 3));
   space.rules = fmaRules();
-  addSharing(space, c, preset, std::nullopt);
+  addSharing(space, preset, std::nullopt);
   return space;
 }
 
@@ -200,7 +181,7 @@ static SearchSpace mmaSpace(const StepContext &context, const Contraction &c, Mm
   space.push_back(makeParameter("mma_wn", {16, 32, 64}, preset.bn / (areCopied || preset.bn < 64 ? 2 : 4)));
   space.push_back(makeParameter("mma_stages", {2, 3, 4, 5}, 4));
   space.rules = mmaRules();
-  addSharing(space, c, preset, type);
+  addSharing(space, preset, type);
   return space;
 }
 

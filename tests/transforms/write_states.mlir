@@ -8,7 +8,7 @@
 // CHECK-LABEL: @columns
 // CHECK: %[[ALL:.*]]:2 = kiln.call @linear_0({{.*}}) {{.*}} -> (tensor<7x24xf32>, tensor<7x8xf32>)
 // CHECK: kiln.append %[[ALL]]#1 to "keys" rows = 64 : tensor<7x8xf32> -> tensor<9x8xf32>
-// PLAN: @columns{{.*}} kiln.arena_bytes = 0
+// PLAN: @columns{{.*}}kiln.arena_bytes = 0 
 // OFF-LABEL: @columns
 // OFF: %[[ALL:.*]] = kiln.call @linear_0
 // OFF: kiln.append %[[ALL]] column = 8 to "keys"
