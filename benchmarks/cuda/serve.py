@@ -3,7 +3,8 @@
 """PyTorch on a GPU on command: one line in, one answer out. It first writes `ready` and its version, or why not.
 
 - `make product ROWS COLUMNS DEPTH WEIGHT TYPE`, `make layer_norm|softmax ROWS COLUMNS`, `make attention full|causal
-  TOKENS HEADS WIDTH TYPE` of heads of WIDTH, `make model NAME`: answers the forms that it can run. TYPE is f32, tf32 or bf16.
+  TOKENS HEADS WIDTH TYPE` of heads of WIDTH, `make model NAME`: answers the forms that it can run. TYPE is f32, tf32
+  or bf16.
 - `run FORM CALLS`: answers the seconds of a call, by events around so many.
 - `output`: answers the first output of the last run, raw f32.
 """
@@ -105,6 +106,7 @@ def model(name):
     """Eager, and what torch.compile makes of it, in a CUDA graph where that is possible."""
     from models import make
 
+    torch.backends.cuda.matmul.allow_tf32 = False
     with torch.device("cuda"):
         module, inputs, _ = make(name, weight=weight_on_gpu)
     inputs = [value.cuda() for _, value in inputs]

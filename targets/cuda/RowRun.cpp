@@ -57,6 +57,7 @@ private:
   bool addExtracted(Value tensor);
   bool isWithinRow(AffineMap map, const RowLoops &loops) const;
   bool isAlongRow(AffineMap map, const RowLoops &loops) const;
+  bool isAlongRow(tensor::ExtractOp extract, ArrayRef<AffineExpr> at, const RowLoops &loops) const;
   bool areInPlaceReadsRight() const;
   void setUnstored();
 
@@ -132,6 +133,17 @@ bool RunFinder::isAlongRow(AffineMap map, const RowLoops &loops) const {
           llvm::none_of(map.getResults().drop_back(), [&](AffineExpr expr) { return expr.isFunctionOfDim(last); }));
 }
 
+/// The same of an element of a row that is found by a number, such as the last one.
+bool RunFinder::isAlongRow(tensor::ExtractOp extract, ArrayRef<AffineExpr> at, const RowLoops &loops) const {
+  auto isAlong = [&](Value index) {
+    auto loop = index.getDefiningOp<linalg::IndexOp>();
+    return loop && at[loop.getDim()] == getAffineDimExpr(loops.extents.size() - 1, context);
+  };
+  auto indices = extract.getIndices();
+  return loops.isReduced && placement.find(extract.getTensor()) && !indices.empty() && isAlong(indices.back()) &&
+         llvm::none_of(indices.drop_back(), isAlong);
+}
+
 bool RunFinder::addReads(Value tensor, AffineMap map, const RowLoops &loops) {
   auto op = tensor.getDefiningOp<linalg::GenericOp>();
   if (op && llvm::is_contained(run.perRow, op))
@@ -169,8 +181,12 @@ bool RunFinder::addReads(linalg::GenericOp op, ArrayRef<AffineExpr> at, const Ro
     if (!addReads(operand.get(), simplifyAffineMap(map), loops))
       return false;
   }
-  return llvm::all_of(op.getBlock()->getOps<tensor::ExtractOp>(),
-                      [&](tensor::ExtractOp extract) { return addExtracted(extract.getTensor()); });
+  for (tensor::ExtractOp extract : op.getBlock()->getOps<tensor::ExtractOp>()) {
+    if (!addExtracted(extract.getTensor()))
+      return false;
+    hasRow |= isAlongRow(extract, at, loops);
+  }
+  return true;
 }
 
 /// Elements that are found by what is read: anywhere, so that nothing of the run may be among them.

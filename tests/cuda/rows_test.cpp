@@ -150,6 +150,18 @@ TEST(CudaRows, RowsOfATableBeforeANorm) {
   kernel.check({9}, randomInputs(text, {9}, 0, 7));
 }
 
+TEST(CudaRows, TheLastRowBeforeANorm) {
+  const std::string last = "tensor<1x700xf32>";
+  const std::string text = kernelOf("%x: " + rows(700) + ", %w: " + vector(700), last,
+                                    "  %0 = kiln.slice %x axis = 0 start = 0 at_end : " + rows(700) + " -> " + last +
+                                        "\n  %1 = kiln.rms_norm %0, %w epsilon = 1.0e-05 : (" + last + ", " +
+                                        vector(700) + ") -> " + last + "\n  return %1 : " + last);
+  DeviceKernel kernel(text);
+  expectRows(kernel);
+  for (int64_t m : {1, 2, 97})
+    kernel.check({m}, randomInputs(text, {m}));
+}
+
 TEST(CudaRows, SumsMeansAndMaxima) {
   for (std::string op : {"sum", "mean", "max"})
     for (int width : {16, 33, 1025, 5000}) {
