@@ -221,15 +221,21 @@ static std::optional<std::pair<Value, Window>> findWindow(linalg::GenericOp op) 
   return std::pair(copied.whole, std::move(window));
 }
 
-/// A result that is a part of another one is stored with it.
+/// A result that is a part of another one is stored with it, unless that may lie where an argument is and would have to
+/// go through scratch memory.
 void Placement::findWindows() {
   std::vector<Step> kept;
+  auto mayBeInPlace = [&](Value whole) {
+    return llvm::any_of(kernel.getArguments().drop_front(symbols), [&](BlockArgument argument) {
+      return argument.getType() == whole.getType() && isInPlace(places.lookup(argument));
+    });
+  };
   for (Step &step : steps) {
     const Parameter place = step.stores.front().place;
     std::optional<std::pair<Value, Window>> found =
         place.kind == Parameter::Tensor ? findWindow(step.op) : std::nullopt;
     auto storesWhole = [&](const Step &other) {
-      return found && llvm::any_of(other.stores, [&](const Store &store) {
+      return found && !mayBeInPlace(found->first) && llvm::any_of(other.stores, [&](const Store &store) {
                return store.value == found->first && !store.window && store.place.kind == Parameter::Tensor;
              });
     };

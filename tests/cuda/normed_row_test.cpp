@@ -137,5 +137,19 @@ TEST(CudaWindows, AreStoredWithTheWhole) {
       }
 }
 
+// Where the whole may take an argument's memory, a part of it is a launch of its own.
+TEST(CudaWindows, AreApartWhereTheWholeMayBeInPlace) {
+  KernelText text({{1, 40}});
+  Value x = text.argument(text.type({"s0", "48"}));
+  Value all = text.one("pp", {x}, text.type({"s0", "48"}), {"a, b", "a, b"},
+                       "%c = arith.constant 0.0 : f32\n%r = arith.maximumf %x0, %c : f32\nlinalg.yield %r : f32");
+  Value part = text.one("pp", {all}, text.type({"s0", "16"}), {"a, b + 8", "a, b"}, "linalg.yield %x0 : f32");
+  const std::string kernelText = text.finish({all, part}, "kiln.inplace = array<i64: 0>");
+  DeviceKernel kernel(kernelText);
+  EXPECT_EQ(kernel.plan().launches.size(), 2U);
+  for (int64_t m : {1, 37})
+    kernel.check({m}, randomInputs(kernelText, {m}));
+}
+
 } // namespace
 } // namespace kiln::testing
